@@ -10,7 +10,8 @@ import (
 // Dropout (Srivastava et al. 2014) and stochastic depth (Huang et al. 2016, arXiv 1603.09382) on the branches of a
 // model. In training a branch f at x becomes
 //
-//	x + mask∘f(x) / (keep·p)    each element of mask is 1 with probability keep; p is the probability that the branch survives
+//	x + mask∘f(x) / (keep·p)    each element of mask is 1 with probability keep; p is the probability that the branch
+//	                            survives
 //	x                           with probability 1 − p: the branch is not computed
 //
 // so that the expectation is x + f(x), which evaluation and generation compute. Both are pure functions of (seed,

@@ -45,7 +45,8 @@ func TestExpertsMatchTransformers(t *testing.T) {
 			}
 			x := c.Tensors["x"]
 			in := r.leaf(x.Data, x.Shape...)
-			m := mixture{params["router"], params["gate_up"], params["down"], params["shared_gate_up"], params["shared_down"],
+			m := mixture{params["router"], params["gate_up"], params["down"], params["shared_gate_up"],
+				params["shared_down"],
 				params["shared_gate"], Router{K: c.K, Normalise: c.Normalise, Balance: 0.3, ZLoss: 0.2}}
 			y := m.run(r.Tape, in)
 			r.equal("y", y.Value.F64(), c.Tensors["y"].Data)
@@ -93,7 +94,10 @@ func newMixture(dtype tensor.DType, d, f, e int, o Router) *mixture {
 		}
 		return p
 	}
-	return &mixture{weights(1, e, d), weights(2, e*2*f, d), weights(3, e*d, f), weights(4, 2*f, d), weights(5, d, f), weights(6, 1, d), o}
+	return &mixture{
+		weights(1, e, d), weights(2, e*2*f, d), weights(3, e*d, f), weights(4, 2*f, d), weights(5, d, f),
+		weights(6, 1, d), o,
+	}
 }
 
 func hostTensor(dtype tensor.DType, shape ...int) tensor.Tensor {
@@ -107,7 +111,9 @@ func hostTensor(dtype tensor.DType, shape ...int) tensor.Tensor {
 // The gradients are the slopes of Σ y·dy and of the losses that the tape reports, while no token changes its experts.
 func TestExpertsGradMatchesFiniteDifferences(t *testing.T) {
 	const n, d, f, e, step = 6, 4, 3, 5, 1e-5
-	for _, o := range []Router{{K: 2, Normalise: true, Balance: 0.3, ZLoss: 0.1}, {K: 3, Balance: 0.1}, {K: 1, ZLoss: 0.2}} {
+	for _, o := range []Router{
+		{K: 2, Normalise: true, Balance: 0.3, ZLoss: 0.1}, {K: 3, Balance: 0.1}, {K: 1, ZLoss: 0.2},
+	} {
 		m, dy, data := newMixture(tensor.F64, d, f, e, o), normals(9, n*d), normals(8, n*d)
 		r := newRig(t)
 		run := func() (*Var, *Var, float64) {

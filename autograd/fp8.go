@@ -42,14 +42,16 @@ func (t *Tape) quantised(x *tensor.Tensor, s Scaler, format tensor.DType) operan
 // product multiplies two quantised operands and adds the bias unless it is nil.
 func (t *Tape) product(dst *tensor.Tensor, a, b operand, bias *tensor.Tensor, form device.Form, add bool) {
 	t.Device.MatMul(dst, a.Tensor, b.Tensor, form, device.MatMulOptions{
-		Operand: tensor.BF16, Scale: a.inverse * b.inverse, Accumulate: add, Bias: bias, FP8: [2]tensor.DType{a.format, b.format},
+		Operand: tensor.BF16, Scale: a.inverse * b.inverse, Accumulate: add, Bias: bias,
+		FP8: [2]tensor.DType{a.format, b.format},
 	})
 }
 
 // forwardFP8 writes x·wᵀ plus the bias to dst, or adds it.
 func (t *Tape) forwardFP8(dst, x *tensor.Tensor, w *Param, add bool) {
 	mark, refs := t.temp.Mark(), t.tensorN
-	t.product(dst, t.quantised(x, w.FP8.X, tensor.F8E4M3), t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), w.bias(), device.NT, add)
+	t.product(dst, t.quantised(x, w.FP8.X, tensor.F8E4M3), t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), w.bias(),
+		device.NT, add)
 	t.temp.Release(mark)
 	t.tensorN = refs
 }

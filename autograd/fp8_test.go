@@ -76,14 +76,22 @@ func TestFP8LinearMatchesScalarEmulation(t *testing.T) {
 		}
 		qx, qw, qdy := emulated(x, 448), emulated(w, 448), emulated(dy, 57344)
 		want := map[string][]float64{
-			"y":  sum(n, out, in, func(i, p int) float64 { return qx[i*in+p] }, func(p, j int) float64 { return qw[j*in+p] }),
-			"dx": sum(n, in, out, func(i, p int) float64 { return qdy[i*out+p] }, func(p, j int) float64 { return qw[p*in+j] }),
-			"dw": sum(out, in, n, func(i, p int) float64 { return qdy[p*out+i] }, func(p, j int) float64 { return qx[p*in+j] }),
+			"y": sum(n, out, in, func(i, p int) float64 { return qx[i*in+p] },
+				func(p, j int) float64 { return qw[j*in+p] }),
+			"dx": sum(n, in, out, func(i, p int) float64 { return qdy[i*out+p] },
+				func(p, j int) float64 { return qw[p*in+j] }),
+			"dw": sum(out, in, n, func(i, p int) float64 { return qdy[p*out+i] },
+				func(p, j int) float64 { return qx[p*in+j] }),
 		}
 		for _, tier := range isa.Tiers() {
-			r := newRigOf(t, tier, Types{Stream: tensor.BF16, Activation: tensor.BF16, Operand: tensor.BF16, Stat: tensor.F32, FP8: true})
+			r := newRigOf(t, tier, Types{
+				Stream: tensor.BF16, Activation: tensor.BF16, Operand: tensor.BF16, Stat: tensor.F32, FP8: true,
+			})
 			sx, sw, sy := &toTop{top: 448}, &toTop{top: 448}, &toTop{top: 57344}
-			p := &Param{Value: *tensor.Of(make([]float32, out*in), out, in), Grad: *tensor.Of(make([]float32, out*in), out, in), FP8: &FP8{X: sx, W: sw, DY: sy}}
+			p := &Param{
+				Value: *tensor.Of(make([]float32, out*in), out, in), Grad: *tensor.Of(make([]float32, out*in), out, in),
+				FP8: &FP8{X: sx, W: sw, DY: sy},
+			}
 			for i, v := range w {
 				p.Value.SetFloat64(i, v)
 			}
@@ -96,10 +104,12 @@ func TestFP8LinearMatchesScalarEmulation(t *testing.T) {
 			used := r.temp.Used()
 			r.Backward()
 			if sx.recorded != 2 || sw.recorded != 2 || sy.recorded != 1 {
-				t.Errorf("%v, %s: operands were noted %d, %d and %d times", tier, c.name, sx.recorded, sw.recorded, sy.recorded)
+				t.Errorf("%v, %s: operands were noted %d, %d and %d times",
+					tier, c.name, sx.recorded, sw.recorded, sy.recorded)
 			}
 			if left, want := r.temp.Used()-used, (2*n*in+63)/64*64; left != want {
-				t.Errorf("%v, %s: backward leaves %d bytes in scratch memory, the gradient of x has %d", tier, c.name, left, want)
+				t.Errorf("%v, %s: backward leaves %d bytes in scratch memory, the gradient of x has %d",
+					tier, c.name, left, want)
 			}
 			for _, k := range []struct {
 				name string
@@ -123,13 +133,17 @@ func TestFP8LinearMatchesScalarEmulation(t *testing.T) {
 // Without gradients nothing is noted, and a tape of another policy does not look at the scales.
 func TestFP8IsTakenNoteOfInTrainingOnly(t *testing.T) {
 	for _, fp8 := range []bool{true, false} {
-		r := newRigOf(t, isa.Generic, Types{Stream: tensor.BF16, Activation: tensor.BF16, Operand: tensor.BF16, Stat: tensor.F32, FP8: fp8})
+		r := newRigOf(t, isa.Generic, Types{
+			Stream: tensor.BF16, Activation: tensor.BF16, Operand: tensor.BF16, Stat: tensor.F32, FP8: fp8,
+		})
 		r.Reset(false)
 		s := &toTop{top: 448}
 		p := &Param{Value: *tensor.Of(make([]float32, 16), 4, 4), FP8: &FP8{X: s, W: s, DY: s}}
-		p.Value.F32()[0], p.Value.F32()[1] = 1.5, 1.0078125 // BF16 holds both, E4M3 at the scale of the first not the second
+		// BF16 holds both, E4M3 at the scale of the first not the second
+		p.Value.F32()[0], p.Value.F32()[1] = 1.5, 1.0078125
 		y := r.Linear(r.leaf([]float64{0, 1, 0, 0}, 1, 4), p).Value.Float64(0)
-		if want := map[bool]float64{true: 288 / (448 / 1.5), false: 1.0078125}[fp8]; s.recorded != 0 || math.Abs(y-want) > 0x1p-8 {
+		if want := map[bool]float64{true: 288 / (448 / 1.5), false: 1.0078125}[fp8]; s.recorded != 0 ||
+			math.Abs(y-want) > 0x1p-8 {
 			t.Errorf("FP8 %v: noted %d times, product %v, want %v", fp8, s.recorded, y, want)
 		}
 	}

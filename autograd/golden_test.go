@@ -32,7 +32,9 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	return newRigOf(t, isa.Generic, Types{Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64, Stat: tensor.F64})
+	return newRigOf(t, isa.Generic, Types{
+		Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64, Stat: tensor.F64,
+	})
 }
 
 // newRigOf is a tape of any types on the kernels of any tier.
@@ -63,7 +65,10 @@ func (r *rig) leaf(data []float64, shape ...int) *Var {
 }
 
 func param(data []float64, shape ...int) *Param {
-	return &Param{Value: *tensor.Of(append([]float64(nil), data...), shape...), Grad: *tensor.Of(make([]float64, len(data)), shape...)}
+	return &Param{
+		Value: *tensor.Of(append([]float64(nil), data...), shape...),
+		Grad:  *tensor.Of(make([]float64, len(data)), shape...),
+	}
 }
 
 func integers(data []float64) *tensor.Tensor {
@@ -113,9 +118,10 @@ func TestOperationsMatchPyTorch(t *testing.T) {
 		t.Fatal(err)
 	}
 	checks := map[string]func(*rig, golden){
-		"rmsnorm": checkRMSNorm, "linear": checkLinear, "linear_bias": checkLinearBias, "layernorm": checkLayerNorm, "gelu": checkGELU, "rope": checkRoPE, "attention": checkAttention,
-		"qk_norm_rope": checkQKNormRoPE, "swiglu": checkSwiGLU, "geglu": checkGeGLU,
-		"relu_squared": checkReLUSquared, "mix_streams": checkMixStreams, "add_values": checkAddValues, "embedding": checkEmbedding,
+		"rmsnorm": checkRMSNorm, "linear": checkLinear, "linear_bias": checkLinearBias, "layernorm": checkLayerNorm,
+		"gelu": checkGELU, "rope": checkRoPE, "attention": checkAttention, "qk_norm_rope": checkQKNormRoPE,
+		"swiglu": checkSwiGLU, "geglu": checkGeGLU, "relu_squared": checkReLUSquared, "mix_streams": checkMixStreams,
+		"add_values": checkAddValues, "embedding": checkEmbedding,
 		"head_cross_entropy": checkHeadLoss,
 		"cross_entropy":      checkCrossEntropy,
 	}

@@ -72,7 +72,10 @@ func TestScaleParamScalesTheBias(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		got, want []float64
-	}{{"y", scaled, y}, {"dgain", other.Grad.F64(), gain.Grad.F64()}, {"dbias", other.Bias.Grad.F64(), gain.Bias.Grad.F64()}} {
+	}{
+		{"y", scaled, y}, {"dgain", other.Grad.F64(), gain.Grad.F64()},
+		{"dbias", other.Bias.Grad.F64(), gain.Bias.Grad.F64()},
+	} {
 		for i, w := range c.want {
 			if math.Abs(c.got[i]-factor*w) > 1e-12 {
 				t.Errorf("%s[%d] = %v, want %v times %v", c.name, i, c.got[i], factor, w)

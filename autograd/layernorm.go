@@ -24,5 +24,6 @@ func layerNormRecompute(t *Tape, n *node) {
 
 func layerNormBack(t *Tape, n *node) {
 	dy, _ := t.gradOf(n.out)
-	t.Device.LayerNormGrad(t.streamGrad(n.x), t.sumGrad(n.w), t.sumGrad(n.w.Bias), dy, n.saved[0], n.saved[1], &n.w.Value)
+	t.Device.LayerNormGrad(t.streamGrad(n.x), t.sumGrad(n.w), t.sumGrad(n.w.Bias), dy, n.saved[0],
+		n.saved[1], &n.w.Value)
 }

@@ -80,7 +80,9 @@ func (t *Tape) linear(dst, x *tensor.Tensor, w *Param, add bool) {
 		t.forwardFP8(dst, x, w, add)
 		return
 	}
-	t.Device.MatMul(dst, x, t.operand(w), device.NT, device.MatMulOptions{Operand: t.Types.Operand, Accumulate: add, Bias: w.bias()})
+	t.Device.MatMul(dst, x, t.operand(w), device.NT, device.MatMulOptions{
+		Operand: t.Types.Operand, Accumulate: add, Bias: w.bias(),
+	})
 }
 
 // linearGrads adds the gradients of x·wᵀ to those of x and w, and of w's bias.

@@ -29,7 +29,8 @@ func linearAttentionBack(t *Tape, n *node) {
 		dgates = t.onlyGrad(n.y)
 	}
 	g := t.onlyGrad(n.x)
-	t.Device.LinearAttentionGrad(g, dgates, dout, &n.out.Value, n.saved[0], t.value(n.x), t.optional(n.y), n.heads, n.mask)
+	t.Device.LinearAttentionGrad(g, dgates, dout, &n.out.Value, n.saved[0], t.value(n.x), t.optional(n.y),
+		n.heads, n.mask)
 }
 
 // optional is value for a Var that may be nil.

@@ -75,7 +75,8 @@ func headChunk(rows, vocab, size, room int) int {
 // recorded.
 func (t *Tape) Logits(h *Var, head *Param, from, to int, softcap float64) *tensor.Tensor {
 	z := t.ref(t.keep.New(t.Types.Stat, to-from, head.Value.Dim(0)))
-	t.Device.MatMul(z, t.ref(t.value(h).Slice(from, to)), t.operand(head), device.NT, device.MatMulOptions{Operand: t.Types.Operand})
+	t.Device.MatMul(z, t.ref(t.value(h).Slice(from, to)), t.operand(head), device.NT,
+		device.MatMulOptions{Operand: t.Types.Operand})
 	if softcap > 0 {
 		t.Device.Softcap(z, softcap)
 	}

@@ -33,6 +33,7 @@ func (t *Tape) MixStreams(stream, y *Var, w *Param) *Var {
 }
 
 func mixStreamsBack(t *Tape, n *node) {
-	t.Device.MixStreamsGrad(t.streamGrad(n.out), t.streamGrad(n.y), t.sumGrad(n.w), n.saved[0], t.value(n.y), &n.w.Value)
+	t.Device.MixStreamsGrad(t.streamGrad(n.out), t.streamGrad(n.y), t.sumGrad(n.w), n.saved[0],
+		t.value(n.y), &n.w.Value)
 	n.x.grad = n.out.grad // the gradient of the result is not read again, so its buffer is reused
 }

@@ -61,7 +61,8 @@ func TestMisuseOfValuesPanics(t *testing.T) {
 	t.Run("temporary out of a block", func(t *testing.T) {
 		r := newRig(t)
 		mustPanic(t, "only valid within the block", func() {
-			r.Block(segment(func(x *Var) *Var { return r.RMSNorm(x, param(normals(2, 8), 8), 1e-5) }), r.leaf(normals(1, 16), 2, 8), nil)
+			r.Block(segment(func(x *Var) *Var { return r.RMSNorm(x, param(normals(2, 8), 8), 1e-5) }),
+				r.leaf(normals(1, 16), 2, 8), nil)
 		})
 	})
 	t.Run("second use of a gate", func(t *testing.T) {
@@ -165,7 +166,9 @@ func TestTemporariesComeBackBitForBit(t *testing.T) {
 	const n, d = 5, 24
 	for _, tier := range isa.Tiers() {
 		for _, activation := range []tensor.DType{tensor.BF16, tensor.F32} {
-			r := newRigOf(t, tier, Types{Stream: tensor.F32, Activation: activation, Operand: activation, Stat: tensor.F32})
+			r := newRigOf(t, tier, Types{
+				Stream: tensor.F32, Activation: activation, Operand: activation, Stat: tensor.F32,
+			})
 			narrow := func(data []float64, shape ...int) *Param {
 				p := &Param{Value: *tensor.Of(make([]float32, len(data)), shape...)}
 				for i, v := range data {
@@ -201,8 +204,9 @@ func TestTemporariesComeBackBitForBit(t *testing.T) {
 // head.
 func TestHeadChunks(t *testing.T) {
 	for _, c := range []struct{ rows, vocab, size, room, want int }{
-		{4096, 4096, 4, 0, 1024}, {2048, 16384, 4, 0, 512}, {4096, 50257, 4, 0, 512}, {4096, 256000, 4, 0, 512}, {300, 50257, 4, 0, 300}, {100_000, 256, 4, 0, 16384},
-		{16384, 50257, 4, 512 << 20, 2624}, {16384, 256000, 4, 512 << 20, 512}, {2048, 50257, 4, 512 << 20, 2048},
+		{4096, 4096, 4, 0, 1024}, {2048, 16384, 4, 0, 512}, {4096, 50257, 4, 0, 512}, {4096, 256000, 4, 0, 512},
+		{300, 50257, 4, 0, 300}, {100_000, 256, 4, 0, 16384}, {16384, 50257, 4, 512 << 20, 2624},
+		{16384, 256000, 4, 512 << 20, 512}, {2048, 50257, 4, 512 << 20, 2048},
 	} {
 		if got := headChunk(c.rows, c.vocab, c.size, c.room); got != c.want {
 			t.Errorf("%d rows of %d logits in chunks of %d, want %d", c.rows, c.vocab, got, c.want)

@@ -67,9 +67,12 @@ func CardGEMM(dev device.Device, cases []gemm.Case, d time.Duration, each func(G
 }
 
 // measureOn returns the GFLOP/s of a product that is repeated for d.
-func measureOn(dev device.Device, c gemm.Case, operand tensor.DType, fp8 [2]tensor.DType, d time.Duration) (float64, error) {
-	shapes := map[device.Form][4]int{device.NN: {c.M, c.K, c.K, c.N}, device.NT: {c.M, c.K, c.N, c.K}, device.TN: {c.K, c.M, c.K, c.N}}[c.Form]
-	storeA, storeB, storeDst := tensor.F32, tensor.F32, tensor.F32 // formats of the activations, the other operand and the result
+func measureOn(dev device.Device, c gemm.Case, operand tensor.DType, fp8 [2]tensor.DType,
+	d time.Duration) (float64, error) {
+	shapes := map[device.Form][4]int{device.NN: {c.M, c.K, c.K, c.N}, device.NT: {c.M, c.K, c.N, c.K},
+		device.TN: {c.K, c.M, c.K, c.N}}[c.Form]
+	// formats of the activations, the other operand and the result
+	storeA, storeB, storeDst := tensor.F32, tensor.F32, tensor.F32
 	if operand == tensor.BF16 {
 		storeA, storeDst = tensor.BF16, tensor.BF16
 		if c.Form == device.TN { // the gradient of a weight

@@ -41,7 +41,8 @@ type AttentionCase struct {
 	GFLOPS         float64 `json:"gflops,omitempty"`
 	FractionOfPeak float64 `json:"fraction_of_peak,omitempty"`
 
-	OfDense   float64 `json:"of_dense,omitempty"`   // time per head as a fraction of that of full attention on the same row
+	// time per head as a fraction of that of full attention on the same row
+	OfDense   float64 `json:"of_dense,omitempty"`
 	OverDense float64 `json:"over_dense,omitempty"` // OfDense divided by Density: 1 means no overhead
 }
 
@@ -145,7 +146,8 @@ func exponent(points []AttentionCase) float64 {
 }
 
 // measureAttention measures one case.
-func measureAttention(dev device.Device, o AttentionOptions, text string, length int, peak float64) (AttentionCase, error) {
+func measureAttention(dev device.Device, o AttentionOptions, text string, length int,
+	peak float64) (AttentionCase, error) {
 	c := AttentionCase{Pattern: text, Length: length, Heads: o.Heads}
 	run := attentionRun{dev: dev}
 	pattern, err := attention.Parse(text)
@@ -208,7 +210,8 @@ func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
 		a.out, a.dout = arena.New(dtype, a.mask.Len, cols), arena.New(dtype, a.mask.Len, cols)
 		a.lse = arena.New(tensor.F32, a.heads.Q, a.mask.Len)
 		if a.gated {
-			gates, dgates := arena.New(tensor.F32, a.mask.Len, a.heads.KV), arena.New(tensor.F32, a.mask.Len, a.heads.KV)
+			gates, dgates := arena.New(tensor.F32, a.mask.Len, a.heads.KV),
+				arena.New(tensor.F32, a.mask.Len, a.heads.KV)
 			a.gates, a.dgates = &gates, &dgates
 		}
 	}
@@ -219,7 +222,8 @@ func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
 		return nil, err
 	}
 	make(arena)
-	for _, t := range []*tensor.Tensor{&a.qkv, &a.dout, &a.out, &a.dqkv, &a.lse} { // fills the results too, so that their pages are touched before the timing
+	// fills the results too, so that their pages are touched before the timing
+	for _, t := range []*tensor.Tensor{&a.qkv, &a.dout, &a.out, &a.dqkv, &a.lse} {
 		fillWave(a.dev, t)
 	}
 	if a.gated {

@@ -19,7 +19,8 @@ func TestAttentionBenchCountsWhatItRuns(t *testing.T) {
 	const length, heads, e = 96, 2, 16
 	seen := 0
 	r, err := Attention(generic, AttentionOptions{
-		Patterns: []string{"full", "window:32", "linear"}, Lengths: []int{length, 2 * length}, Heads: heads, HeadDim: e, DType: tensor.BF16, Seconds: 1e-3,
+		Patterns: []string{"full", "window:32", "linear"}, Lengths: []int{length, 2 * length}, Heads: heads, HeadDim: e,
+		DType: tensor.BF16, Seconds: 1e-3,
 	}, func(AttentionCase) { seen++ })
 	if err != nil {
 		t.Fatal(err)
@@ -33,10 +34,13 @@ func TestAttentionBenchCountsWhatItRuns(t *testing.T) {
 		if want := 14 * e * pairs * float64(c.Heads); c.FLOPs != want || c.Length != n {
 			t.Errorf("%s on %d tokens: %g operations, want %g on %d", c.Pattern, c.Length, c.FLOPs, want, n)
 		}
-		if want := n * c.Heads * (2*(8*e) + 4); c.TensorBytes < want || c.TensorBytes > want+5*tensor.Align || c.PeakBytes != c.TensorBytes+c.ScratchBytes || c.ScratchBytes == 0 {
-			t.Errorf("%s on %d tokens: %d bytes of tensors, %d of scratch, %d in all; want %d of tensors", c.Pattern, n, c.TensorBytes, c.ScratchBytes, c.PeakBytes, want)
+		if want := n * c.Heads * (2*(8*e) + 4); c.TensorBytes < want || c.TensorBytes > want+5*tensor.Align ||
+			c.PeakBytes != c.TensorBytes+c.ScratchBytes || c.ScratchBytes == 0 {
+			t.Errorf("%s on %d tokens: %d bytes of tensors, %d of scratch, %d in all; want %d of tensors",
+				c.Pattern, n, c.TensorBytes, c.ScratchBytes, c.PeakBytes, want)
 		}
-		if c.Seconds != c.ForwardSeconds+c.BackwardSeconds || !(c.ForwardSeconds > 0 && c.BackwardSeconds > 0) || c.Runs < 1 {
+		if c.Seconds != c.ForwardSeconds+c.BackwardSeconds ||
+			!(c.ForwardSeconds > 0 && c.BackwardSeconds > 0) || c.Runs < 1 {
 			t.Errorf("%s on %d tokens: %+v", c.Pattern, n, c)
 		}
 		full := r.Cases[i/3*3]
@@ -49,7 +53,9 @@ func TestAttentionBenchCountsWhatItRuns(t *testing.T) {
 func TestExponentOfKnownGrowth(t *testing.T) {
 	var points []AttentionCase
 	for _, n := range []int{1024, 2048, 8192} {
-		points = append(points, AttentionCase{Length: n, Heads: 1 + n/4096, Seconds: 3e-9 * math.Pow(float64(n), 1.7) * float64(1+n/4096)})
+		points = append(points, AttentionCase{
+			Length: n, Heads: 1 + n/4096, Seconds: 3e-9 * math.Pow(float64(n), 1.7) * float64(1+n/4096),
+		})
 	}
 	if got := exponent(points); math.Abs(got-1.7) > 1e-9 {
 		t.Errorf("exponent %v, want 1.7", got)

@@ -24,10 +24,11 @@ type DataSpeed struct {
 	Pretokenize float64 `json:"pretokenize_mb_per_second"` // text to pretokens
 	EncodeCold  float64 `json:"encode_cold_mb_per_second"` // text to tokens, with empty caches
 	EncodeWarm  float64 `json:"encode_warm_mb_per_second"` // the same text again
-	MinHash     float64 `json:"minhash_mb_per_second"`     // text to clusters of near-duplicates: 112 permutations, 14 bands of 8
-	Bloom       float64 `json:"bloom_mb_per_second"`       // 13-grams through a blocked Bloom filter of 256 MiB
-	Filters     float64 `json:"filters_mb_per_second"`     // all of: normalize, both of Gopher's, C4, FineWeb, PII
-	Pipeline    float64 `json:"pipeline_mb_per_second"`    // files to shards: read, all filters, dedup, tokenize, write
+	// text to clusters of near-duplicates: 112 permutations, 14 bands of 8
+	MinHash  float64 `json:"minhash_mb_per_second"`
+	Bloom    float64 `json:"bloom_mb_per_second"`    // 13-grams through a blocked Bloom filter of 256 MiB
+	Filters  float64 `json:"filters_mb_per_second"`  // all of: normalize, both of Gopher's, C4, FineWeb, PII
+	Pipeline float64 `json:"pipeline_mb_per_second"` // files to shards: read, all filters, dedup, tokenize, write
 
 	BPETrainSeconds float64 `json:"bpe_train_seconds"` // to learn 32,768 tokens from Bytes of text
 	Threads         int     `json:"threads"`
@@ -37,9 +38,10 @@ type DataSpeed struct {
 
 // DataSpeedOptions says what BenchData measures.
 type DataSpeedOptions struct {
-	Text     prepare.Text // used for all measurements; without paths: Go source, and its comments for the parts made for prose
-	Bytes    int64        // limit on the text to read
-	Threads  int          // default 1
+	// used for all measurements; without paths: Go source, and its comments for the parts made for prose
+	Text     prepare.Text
+	Bytes    int64 // limit on the text to read
+	Threads  int   // default 1
 	Progress func(what string)
 }
 
@@ -70,7 +72,8 @@ func Data(ctx context.Context, o DataSpeedOptions) (*DataSpeed, error) {
 		to   []*float64
 		rate func() ([]float64, error)
 	}{
-		{"pretokenizing", []*float64{&r.Pretokenize}, func() ([]float64, error) { return one(b.pretokenize(tok), nil) }},
+		{"pretokenizing", []*float64{&r.Pretokenize},
+			func() ([]float64, error) { return one(b.pretokenize(tok), nil) }},
 		{"encoding", []*float64{&r.EncodeCold, &r.EncodeWarm}, func() ([]float64, error) {
 			cold, warm := b.encode(tok)
 			return []float64{cold, warm}, nil
@@ -269,16 +272,20 @@ func (b *dataBench) pipeline(tok *tokenizer.Tokenizer) (rate float64, err error)
 	runtime.GC()
 	start := time.Now()
 	clean := filepath.Join(dir, "clean")
-	out, err := curate.Run(b.ctx, curate.Options{Pipeline: p, Paths: []string{raw}, Dir: clean, Split: benchSplit, Workers: b.threads})
+	out, err := curate.Run(b.ctx, curate.Options{
+		Pipeline: p, Paths: []string{raw}, Dir: clean, Split: benchSplit, Workers: b.threads,
+	})
 	if err == nil && out.Report.Kept < 2 {
-		err = fmt.Errorf("the filters keep %d of %d documents, too few for shards\n  pass paths with prose, or no paths", out.Report.Kept, out.Report.Documents)
+		err = fmt.Errorf("the filters keep %d of %d documents, too few for shards\n"+
+			"  pass paths with prose, or no paths", out.Report.Kept, out.Report.Documents)
 	}
 	if err != nil {
 		return 0, err
 	}
-	_, _, err = prepare.BuildData(b.ctx, prepare.Text{Paths: []string{filepath.Join(clean, "docs")}}, prepare.DataOptions{
-		Dir: filepath.Join(dir, "data"), Tokenizer: tok, ValFraction: 0.01, Threads: b.threads,
-	})
+	_, _, err = prepare.BuildData(b.ctx, prepare.Text{Paths: []string{filepath.Join(clean, "docs")}},
+		prepare.DataOptions{
+			Dir: filepath.Join(dir, "data"), Tokenizer: tok, ValFraction: 0.01, Threads: b.threads,
+		})
 	return float64(size) / 1e6 / time.Since(start).Seconds(), err
 }
 

@@ -28,7 +28,9 @@ func TestBenchDataMeasuresEveryPart(t *testing.T) {
 	if _, err := writeLines(dir, docs); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Data(t.Context(), DataSpeedOptions{Text: prepare.Text{Paths: []string{dir}}, Bytes: 1 << 20, Threads: 2, Progress: func(string) {}})
+	r, err := Data(t.Context(), DataSpeedOptions{
+		Text: prepare.Text{Paths: []string{dir}}, Bytes: 1 << 20, Threads: 2, Progress: func(string) {},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,9 @@ func TestBenchDataMeasuresEveryPart(t *testing.T) {
 	if err := os.WriteFile(code, []byte("{ lorem ipsum"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Data(t.Context(), DataSpeedOptions{Text: prepare.Text{Paths: []string{code}}, Bytes: 1 << 20, Progress: func(string) {}})
+	_, err = Data(t.Context(), DataSpeedOptions{
+		Text: prepare.Text{Paths: []string{code}}, Bytes: 1 << 20, Progress: func(string) {},
+	})
 	if err == nil || !strings.Contains(err.Error(), "with prose") {
 		t.Errorf("text that the filters drop: %v", err)
 	}

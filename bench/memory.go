@@ -20,10 +20,11 @@ type MemoryCase struct {
 	Keeps           string  `json:"keeps"`            // how it treats the layers
 	ActivationBytes int64   `json:"activation_bytes"` // peak in use
 	PlannedBytes    int64   `json:"planned_bytes"`
-	Less            float64 `json:"less"`          // activations without recomputation divided by these
-	StepMs          float64 `json:"step_ms"`       // forward and backward of one micro-batch, fastest
-	ExtraTime       float64 `json:"extra_time"`    // relative to the pass without recomputation, as a fraction
-	ExtraCompute    float64 `json:"extra_compute"` // additional operations relative to forward and backward, as a fraction
+	Less            float64 `json:"less"`       // activations without recomputation divided by these
+	StepMs          float64 `json:"step_ms"`    // forward and backward of one micro-batch, fastest
+	ExtraTime       float64 `json:"extra_time"` // relative to the pass without recomputation, as a fraction
+	// additional operations relative to forward and backward, as a fraction
+	ExtraCompute float64 `json:"extra_compute"`
 
 	layout model.Layout
 	times  []time.Duration
@@ -108,7 +109,8 @@ func memoryCases(cfg *config.Config, dev device.Properties, strategies []string)
 		shape := f.Model
 		outline := model.Outline(shape, precision.Policy{})
 		m := MemoryCase{
-			Strategy: s, Keeps: shape.Recompute.Describe(shape.Layers), PlannedBytes: f.Bytes(train.Activations), layout: shape.Recompute,
+			Strategy: s, Keeps: shape.Recompute.Describe(shape.Layers), PlannedBytes: f.Bytes(train.Activations),
+			layout:       shape.Recompute,
 			ExtraCompute: outline.RecomputedFLOPsPerToken(shape.Context) / outline.FLOPsPerToken(shape.Context),
 		}
 		cases = append(cases, m)

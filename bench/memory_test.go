@@ -10,7 +10,8 @@ import (
 // without it.
 func TestMeasuredActivationsAreThePlanned(t *testing.T) {
 	for _, precision := range []string{"bf16", "fp32"} {
-		r, err := Memory(context.Background(), Options{Shape: "demo", Precision: precision, Threads: 1, Batch: 1, Context: 32},
+		r, err := Memory(context.Background(),
+			Options{Shape: "demo", Precision: precision, Threads: 1, Batch: 1, Context: 32},
 			[]string{"selective", "sqrt", "every:3", "every_layer", "budget:350kB"})
 		if err != nil {
 			t.Fatal(err)
@@ -24,7 +25,8 @@ func TestMeasuredActivationsAreThePlanned(t *testing.T) {
 				t.Errorf("%s %s: %d bytes in use, %d planned", precision, c.Strategy, c.ActivationBytes, c.PlannedBytes)
 			}
 			if i > 0 && (c.ActivationBytes >= none.ActivationBytes || c.ExtraCompute <= 0) {
-				t.Errorf("%s %s: %d bytes and %+.3f of the operations, without it %d", precision, c.Strategy, c.ActivationBytes, c.ExtraCompute, none.ActivationBytes)
+				t.Errorf("%s %s: %d bytes and %+.3f of the operations, without it %d",
+					precision, c.Strategy, c.ActivationBytes, c.ExtraCompute, none.ActivationBytes)
 			}
 			if !(c.StepMs > 0) || len(c.times) != r.Rounds {
 				t.Errorf("%s %s: %v ms, %d rounds of %d", precision, c.Strategy, c.StepMs, len(c.times), r.Rounds)

@@ -26,7 +26,8 @@ var newtonSchulzShapes = [][2]int{{384, 384}, {1024, 384}, {384, 1024}, {768, 76
 
 // NewtonSchulz measures Muon's iteration on the matrices of two widths, each for the time d, and calls each with
 // every result. The peak is measured anew before each matrix, because the clock varies.
-func NewtonSchulz(tier isa.Tier, threads int, d time.Duration, each func(NewtonSchulzCase)) ([]NewtonSchulzCase, error) {
+func NewtonSchulz(tier isa.Tier, threads int, d time.Duration,
+	each func(NewtonSchulzCase)) ([]NewtonSchulzCase, error) {
 	dev := cpu.NewTier(tier, threads)
 	defer dev.Close()
 	const side = 2048 * 768

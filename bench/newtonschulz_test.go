@@ -20,7 +20,8 @@ func TestNewtonSchulzIsMeasured(t *testing.T) {
 		t.Fatalf("told %v, returned %v", told, cases)
 	}
 	for i, c := range cases {
-		if s := newtonSchulzShapes[i]; c.M != s[0] || c.N != s[1] || c.Threads != 1 || c.GFLOPS <= 0 || c.FractionOfPeak <= 0 || c.FractionOfPeak > 2.5 {
+		if s := newtonSchulzShapes[i]; c.M != s[0] || c.N != s[1] || c.Threads != 1 || c.GFLOPS <= 0 ||
+			c.FractionOfPeak <= 0 || c.FractionOfPeak > 2.5 {
 			t.Errorf("shape %v: %+v", s, c)
 		}
 	}

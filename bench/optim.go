@@ -55,9 +55,12 @@ var optimCases = []struct {
 	{"adam8bit", []string{"optimizer.name=adam8bit"}, 0},
 	{"lion", []string{"optimizer.name=lion"}, 0},
 	{"ademamix", []string{"optimizer.name=ademamix"}, 0},
-	{"sophia", []string{"optimizer.name=sophia"}, -4},                                          // the curvature is only read
-	{"adafactor", []string{"optimizer.name=adafactor"}, 3 * 4},                                 // gradient and weight for their sizes, gradient for the step
-	{"adafactor, palm", []string{"optimizer.name=adafactor", "optimizer.variant=palm"}, 4 * 4}, // gradient, weight and second moment again
+	// the curvature is only read
+	{"sophia", []string{"optimizer.name=sophia"}, -4},
+	// gradient and weight for their sizes, gradient for the step
+	{"adafactor", []string{"optimizer.name=adafactor"}, 3 * 4},
+	// gradient, weight and second moment again
+	{"adafactor, palm", []string{"optimizer.name=adafactor", "optimizer.variant=palm"}, 4 * 4},
 }
 
 // Optimizers times one update of a large matrix with every optimizer on a number of threads, each for the time d, and
@@ -100,7 +103,8 @@ func Optimizers(threads int, d time.Duration, each func(OptimCase)) (*OptimRepor
 
 // measureUpdate times updates of a matrix by the optimizer of a configuration, and alternates them with another
 // function, in nanoseconds.
-func measureUpdate(dev device.Device, set []string, d time.Duration, other func()) (m OptimCase, beside float64, err error) {
+func measureUpdate(dev device.Device, set []string, d time.Duration,
+	other func()) (m OptimCase, beside float64, err error) {
 	const n = optimRows * optimCols
 	cfg, err := config.Load("", append([]string{"data.path=none"}, set...))
 	if err != nil {
@@ -121,9 +125,11 @@ func measureUpdate(dev device.Device, set []string, d time.Duration, other func(
 	s, t := opt.Layout(a, p), 0
 	ns, beside := inTurns(d, func() {
 		t++
-		opt.Update(dev, p, s, optim.Step{T: t, LR: cfg.Optimizer.LR, Decay: cfg.Optimizer.WeightDecay, Scale: 1, Cautious: cfg.Optimizer.CautiousDecay}, a)
+		opt.Update(dev, p, s, optim.Step{T: t, LR: cfg.Optimizer.LR, Decay: cfg.Optimizer.WeightDecay, Scale: 1,
+			Cautious: cfg.Optimizer.CautiousDecay}, a)
 	}, other)
-	return OptimCase{Parameters: n, StateBytesPerParameter: float64(state) / n, StepMs: ns / 1e6, NsPerParameter: ns / n}, beside, nil
+	return OptimCase{Parameters: n, StateBytesPerParameter: float64(state) / n, StepMs: ns / 1e6,
+		NsPerParameter: ns / n}, beside, nil
 }
 
 // fillMatrix fills t with numbers of both signs up to size, in a pattern without a short period.

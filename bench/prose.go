@@ -14,7 +14,8 @@ const proseBytes = 4 << 10
 // prose collects the comments of Go source into documents, similar to those of a crawl. It is the only prose that
 // every machine with Go has.
 func prose(ctx context.Context, source string, limit int64) (docs [][]byte, size int64, err error) {
-	_, files, err := prepare.Text{Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}}}.Open(ctx)
+	_, files, err := prepare.Text{Paths: []string{source},
+		Options: corpus.Options{Extensions: []string{".go"}}}.Open(ctx)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -123,8 +123,9 @@ func Step(ctx context.Context, o Options) (*StepResult, error) {
 func (o Options) config() (*config.Config, error) {
 	if o.Batch < 0 || o.Context < 0 || !(o.Seconds >= 0) {
 		return nil, config.Problem{
-			Message: fmt.Sprintf("cannot measure a batch of %d with a context of %d for %v seconds", o.Batch, o.Context, o.Seconds),
-			Try:     "values of 0 (the shape's own batch and context) or more",
+			Message: fmt.Sprintf("cannot measure a batch of %d with a context of %d for %v seconds",
+				o.Batch, o.Context, o.Seconds),
+			Try: "values of 0 (the shape's own batch and context) or more",
 		}
 	}
 	shape, ok := Shapes[o.Shape]

@@ -24,7 +24,8 @@ func TestBenchStepIsARealStep(t *testing.T) {
 	// 6 for each parameter in a product (q, k, v, out, gate, up and down of each layer, and the head),
 	// 6·layers·context·dim for attention.
 	flops := 6*(m.Layers*(4*m.Dim*m.Dim+3*m.Dim*m.FFN)+m.Vocab*m.Dim) + 6*m.Layers*32*m.Dim
-	if want := r.TokensPerSecond * float64(flops) / 1e9; math.Abs(r.GFLOPS-want) > 1e-6*want || math.Abs(r.FractionOfPeak-r.GFLOPS/r.PeakGFLOPS) > 1e-9 {
+	if want := r.TokensPerSecond * float64(flops) / 1e9; math.Abs(r.GFLOPS-want) > 1e-6*want ||
+		math.Abs(r.FractionOfPeak-r.GFLOPS/r.PeakGFLOPS) > 1e-9 {
 		t.Errorf("%v GFLOP/s, %v of %v; want %v", r.GFLOPS, r.FractionOfPeak, r.PeakGFLOPS, want)
 	}
 	if r.Steps < 3 || r.FirstStepSeconds <= 0 || r.Threads != 1 {
@@ -49,7 +50,8 @@ func TestBenchStepRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Step(ctx, Options{Shape: "demo", Precision: "bf16", Batch: 1, Context: 32}); !errors.Is(err, context.Canceled) {
+	if _, err := Step(ctx, Options{Shape: "demo", Precision: "bf16", Batch: 1, Context: 32}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

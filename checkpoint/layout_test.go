@@ -255,7 +255,8 @@ func TestPartsThatDoNotCoverEverythingOnceAreAFailedSave(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustSave(t, s, small, 1)
-		if err := saveParts(s, 2, parts, nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"layer.w"`) {
+		if err := saveParts(s, 2, parts, nil); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), `"layer.w"`) {
 			t.Errorf("error = %v, want one that says: %s", err, want)
 		}
 		wantLatest(t, s.root, 1, small)
@@ -279,7 +280,8 @@ func TestImpossibleRegionsAreRefused(t *testing.T) {
 		`elements 0 to 9 do not lie within the 8 of the box`: {Box{[]int{0, 0}, []int{8, 1}}, 0, 9},
 	} {
 		tensors[2].Region = r
-		if err := checkTensors(tensors); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"layer.w"`) {
+		if err := checkTensors(tensors); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), `"layer.w"`) {
 			t.Errorf("error = %v, want one that says: %s", err, want)
 		}
 	}

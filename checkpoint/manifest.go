@@ -69,7 +69,8 @@ type manifest struct {
 	ChunkBytes int64                  `json:"chunk_bytes"`
 	Files      []fileEntry            `json:"files"`
 	Tensors    map[string]tensorEntry `json:"tensors"`
-	CRC32C     checksum               `json:"manifest_crc32c"` // of this file with these eight digits as zeros; must be the last field
+	// of this file with these eight digits as zeros; must be the last field
+	CRC32C checksum `json:"manifest_crc32c"`
 
 	pieces map[string][]namedPiece // of each file, by offset; made by check
 }

@@ -142,7 +142,8 @@ func TestAPlaceBesidePiecesIsRefused(t *testing.T) {
 	asBefore(t, root, 1, func(m map[string]any) {
 		m["tensors"].(map[string]any)["layer.norm"].(map[string]any)["pieces"] = []any{}
 	})
-	if err := verifyStep(root, 1); err == nil || !strings.Contains(err.Error(), `tensor "layer.norm": it has a place and pieces`) {
+	if err := verifyStep(root, 1); err == nil ||
+		!strings.Contains(err.Error(), `tensor "layer.norm": it has a place and pieces`) {
 		t.Errorf("error = %v", err)
 	}
 	if _, err := LoadStep(root, 1, blank(small), nil); errors.Is(err, ErrNone) || err == nil {

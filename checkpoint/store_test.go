@@ -89,18 +89,38 @@ func TestLoadingAnotherModelIsAnErrorThatNamesTheTensor(t *testing.T) {
 	root := t.TempDir()
 	mustSave(t, mustOpen(t, root, Options{Log: quiet}), small, 1, 2)
 	for name, change := range map[string]func([]Tensor) []Tensor{
-		`"layer.norm" is F32 [16] in the checkpoint, but F32 [4, 4] in this run`: func(l []Tensor) []Tensor { l[1].Shape = []int{4, 4}; return l },
-		`"layer.norm" is F32 [16] in the checkpoint, but BF16 [32] in this run`:  func(l []Tensor) []Tensor { l[1].DType, l[1].Shape = "BF16", []int{32}; return l },
-		`tensor "layer.n" is missing from the checkpoint`:                        func(l []Tensor) []Tensor { l[1].Name = "layer.n"; return l },
-		`tensor "layer.norm" does not exist in this run`:                         func(l []Tensor) []Tensor { return slices.Delete(l, 1, 2) },
-		`tensor "count" does not exist in this run`:                              func(l []Tensor) []Tensor { return l[:5] },
-		`tensor "embed.m" is missing from the checkpoint`:                        func(l []Tensor) []Tensor { l[4].Optim = false; return l },
-		`tensor "embed" has 8 bytes, but F32 [1024] needs 4096`:                  func(l []Tensor) []Tensor { l[0].Data = l[0].Data[:8]; return l },
-		`tensor "embed" is given twice`:                                          func(l []Tensor) []Tensor { l[1] = l[0]; return l },
-		`a tensor has no name`:                                                   func(l []Tensor) []Tensor { l[1].Name = ""; return l },
-		`tensor "embed": unknown dtype "F31"`:                                    func(l []Tensor) []Tensor { l[0].DType = "F31"; return l },
-		`no tensors`:                                                             func([]Tensor) []Tensor { return nil },
-		`tensor "a" is missing from the checkpoint; tensor "b" is missing from the checkpoint; tensor "embed"`: func(l []Tensor) []Tensor { l[1].Name, l[0].Name = "a", "b"; return l },
+		`"layer.norm" is F32 [16] in the checkpoint, but F32 [4, 4] in this run`: func(l []Tensor) []Tensor {
+			l[1].Shape = []int{4, 4}
+			return l
+		},
+		`"layer.norm" is F32 [16] in the checkpoint, but BF16 [32] in this run`: func(l []Tensor) []Tensor {
+			l[1].DType, l[1].Shape = "BF16", []int{32}
+			return l
+		},
+		`tensor "layer.n" is missing from the checkpoint`: func(l []Tensor) []Tensor {
+			l[1].Name = "layer.n"
+			return l
+		},
+		`tensor "layer.norm" does not exist in this run`: func(l []Tensor) []Tensor {
+			return slices.Delete(l, 1, 2)
+		},
+		`tensor "count" does not exist in this run`: func(l []Tensor) []Tensor { return l[:5] },
+		`tensor "embed.m" is missing from the checkpoint`: func(l []Tensor) []Tensor {
+			l[4].Optim = false
+			return l
+		},
+		`tensor "embed" has 8 bytes, but F32 [1024] needs 4096`: func(l []Tensor) []Tensor {
+			l[0].Data = l[0].Data[:8]
+			return l
+		},
+		`tensor "embed" is given twice`:       func(l []Tensor) []Tensor { l[1] = l[0]; return l },
+		`a tensor has no name`:                func(l []Tensor) []Tensor { l[1].Name = ""; return l },
+		`tensor "embed": unknown dtype "F31"`: func(l []Tensor) []Tensor { l[0].DType = "F31"; return l },
+		`no tensors`:                          func([]Tensor) []Tensor { return nil },
+		`tensor "a" is missing from the checkpoint; tensor "b" is missing from the checkpoint; tensor "embed"`: func(l []Tensor) []Tensor {
+			l[1].Name, l[0].Name = "a", "b"
+			return l
+		},
 	} {
 		_, err := LoadLatest(root, change(blank(small)), nil)
 		if err == nil || !strings.Contains(err.Error(), name) {

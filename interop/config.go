@@ -20,7 +20,8 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	case "qwen3_moe":
 		return toQwen3MoE(c, tokens, at)
 	}
-	if err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"}, own{"score_dim", "0"}); err != nil {
+	if err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"},
+		own{"score_dim", "0"}); err != nil {
 		return nil, err
 	}
 	l, err := toLlama(c, tokens, at)
@@ -37,10 +38,12 @@ type own struct{ key, without string }
 func only(c model.Config, at string, list ...own) error {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	values := map[string]string{
-		"activation": c.Activation, "logit_softcap": number(c.LogitSoftcap), "rope_theta_local": number(c.RopeThetaLocal),
-		"score_dim": strconv.Itoa(c.ScoreDim), "shared_expert_ffn": strconv.Itoa(c.SharedExpertFFN),
+		"activation": c.Activation, "logit_softcap": number(c.LogitSoftcap),
+		"rope_theta_local": number(c.RopeThetaLocal),
+		"score_dim":        strconv.Itoa(c.ScoreDim), "shared_expert_ffn": strconv.Itoa(c.SharedExpertFFN),
 		"qk_norm": strconv.FormatBool(c.QKNorm), "positions": c.Positions.String(), "kv_heads": strconv.Itoa(c.KVHeads),
-		"head_dim": strconv.Itoa(c.HeadDim), "value_embeddings": c.ValueEmbeddings, "x0_skip": strconv.FormatBool(c.X0Skip),
+		"head_dim": strconv.Itoa(c.HeadDim), "value_embeddings": c.ValueEmbeddings,
+		"x0_skip": strconv.FormatBool(c.X0Skip),
 	}
 	for _, o := range append(list, own{"value_embeddings", "none"}, own{"x0_skip", "false"}) {
 		if v := values[o.key]; v != "" && v != o.without {
@@ -62,8 +65,9 @@ func toLlama(c model.Config, tokens hf.Tokens, at string) (*hf.LlamaConfig, erro
 	}
 	return &hf.LlamaConfig{
 		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,
-		HeadDim: c.HeadDim, MaxPositions: c.Context, RopeTheta: theta, RopeScaling: scaling, NormEps: c.NormEps, Tied: c.TieEmbeddings,
-		QKNorm: c.QKNorm, InitStd: c.InitStd, Window: window, WindowLayers: windowed, Tokens: tokens,
+		HeadDim: c.HeadDim, MaxPositions: c.Context, RopeTheta: theta, RopeScaling: scaling, NormEps: c.NormEps,
+		Tied: c.TieEmbeddings, QKNorm: c.QKNorm, InitStd: c.InitStd, Window: window, WindowLayers: windowed,
+		Tokens: tokens,
 	}, nil
 }
 
@@ -76,7 +80,9 @@ func toGemma3(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &hf.Gemma3Config{LlamaConfig: *l, LocalTheta: c.RopeThetaLocal, ScoreDim: c.ScoreDim, LogitSoftcap: c.LogitSoftcap}
+	g := &hf.Gemma3Config{
+		LlamaConfig: *l, LocalTheta: c.RopeThetaLocal, ScoreDim: c.ScoreDim, LogitSoftcap: c.LogitSoftcap,
+	}
 	if g.ScoreDim == 0 {
 		g.ScoreDim = c.HeadDim
 	}
@@ -90,8 +96,8 @@ func toGemma3(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 
 // toQwen3MoE is ToHF for a Qwen3-MoE without a shared expert and without windows.
 func toQwen3MoE(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
-	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"}, own{"score_dim", "0"},
-		own{"shared_expert_ffn", "0"}, own{"qk_norm", "true"})
+	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"},
+		own{"score_dim", "0"}, own{"shared_expert_ffn", "0"}, own{"qk_norm", "true"})
 	if err != nil {
 		return nil, err
 	}
@@ -113,21 +119,23 @@ func toGPT2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	if window, _, err := windowsToHF(c, at); err != nil || window != 0 {
 		return nil, inexpressible("attention", c.Attention.String(), "full", at)
 	}
-	err := only(c, at, own{"activation", "gelu"}, own{"logit_softcap", "0"}, own{"score_dim", "0"}, own{"positions", "learned"},
+	err := only(c, at, own{"activation", "gelu"}, own{"logit_softcap", "0"}, own{"score_dim", "0"},
+		own{"positions", "learned"},
 		own{"qk_norm", "false"}, own{"kv_heads", strconv.Itoa(c.Heads)}, own{"head_dim", strconv.Itoa(c.Dim / c.Heads)})
 	if err != nil {
 		return nil, err
 	}
 	return &hf.GPT2Config{
-		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads, MaxPositions: c.Context,
-		NormEps: c.NormEps, Tied: c.TieEmbeddings, InitStd: c.InitStd, Tokens: tokens,
+		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads,
+		MaxPositions: c.Context, NormEps: c.NormEps, Tied: c.TieEmbeddings, InitStd: c.InitStd, Tokens: tokens,
 	}, nil
 }
 
 func inexpressible(key, value, without, at string) error {
 	return config.Problem{
 		Key: "model." + key, At: at, Try: fmt.Sprintf("a model that is trained with model.%s = %s", key, without),
-		Message: fmt.Sprintf("model.%s = %s has no field in Hugging Face's formats: other tools would compute something else", key, value),
+		Message: fmt.Sprintf("model.%s = %s has no field in Hugging Face's formats: other tools would compute "+
+			"something else", key, value),
 	}
 }
 

@@ -22,10 +22,13 @@ import (
 	"anneal/tensor"
 )
 
-var keep = flag.String("keep", "", "leave the exports of TestExportGivesBackWhatWasImported here, for ../hf/testdata/check_export.py")
+var keep = flag.String("keep", "",
+	"leave the exports of TestExportGivesBackWhatWasImported here, for ../hf/testdata/check_export.py")
 
 // models are directories that transformers wrote, with what it computed from them.
-var models = []string{"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "gpt2", "gpt2-untied", "gemma3", "qwen3_moe"}
+var models = []string{
+	"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "gpt2", "gpt2-untied", "gemma3", "qwen3_moe",
+}
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }
 
@@ -169,39 +172,61 @@ func tokensOf(c hf.Config) hf.Tokens {
 }
 
 var smallGPT2 = model.Config{
-	Family: "gpt2", Activation: "gelu", Layers: 2, Dim: 32, Heads: 2, KVHeads: 2, HeadDim: 16, FFN: 128, Context: 32, Vocab: 64,
-	Positions: schemes("learned"), NormEps: 1e-5,
+	Family: "gpt2", Activation: "gelu", Layers: 2, Dim: 32, Heads: 2, KVHeads: 2, HeadDim: 16, FFN: 128,
+	Context: 32, Vocab: 64, Positions: schemes("learned"), NormEps: 1e-5,
 }
 
 // What no format of Hugging Face says is refused by name.
 func TestExportRefusesWhatTheFormatsCannotSay(t *testing.T) {
 	for key, change := range map[string]func(*model.Config){
-		"model.logit_softcap = 30":                                      func(c *model.Config) { c.LogitSoftcap = 30 },
-		"model.positions = rope,alibi":                                  func(c *model.Config) { c.Positions = schemes("rope,alibi") },
-		"model.positions = none":                                        func(c *model.Config) { c.Positions = schemes("none") },
-		"model.positions = learned":                                     func(c *model.Config) { c.Positions = schemes("learned") },
-		"model.activation = relu2":                                      func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" },
-		"model.value_embeddings = all":                                  func(c *model.Config) { c.Family, c.ValueEmbeddings = "anneal", "all" },
-		"model.x0_skip = true":                                          func(c *model.Config) { c.Family, c.X0Skip = "anneal", true },
-		"model.positions = rope":                                        func(c *model.Config) { *c = smallGPT2; c.Positions = schemes("rope") },
-		"model.attention = window:8":                                    func(c *model.Config) { *c = smallGPT2; c.Attention = seen("window:8") },
-		"model.attention = linear":                                      func(c *model.Config) { c.Attention = seen("linear") },
-		"model.attention = bigbird:window=2:random=3:global=1:block=64": func(c *model.Config) { c.Attention = seen("bigbird") },
-		"model.attention = window:4,full":                               func(c *model.Config) { c.Attention = seen("window:4,full") },
-		"model.qk_norm = true":                                          func(c *model.Config) { *c = smallGPT2; c.QKNorm = true },
-		"model.kv_heads = 1":                                            func(c *model.Config) { *c = smallGPT2; c.KVHeads = 1 },
-		"model.head_dim = 8":                                            func(c *model.Config) { *c = smallGPT2; c.HeadDim = 8 },
-		"model.rope_theta_local = 500":                                  func(c *model.Config) { c.RopeThetaLocal = 500 },
-		"model.score_dim = 24":                                          func(c *model.Config) { c.ScoreDim = 24 },
-		"model.shared_expert_ffn = 8":                                   func(c *model.Config) { c.Family, c.SharedExpertFFN, c.QKNorm = "qwen3_moe", 8, true },
-		"model.attention = window:6":                                    func(c *model.Config) { c.Family, c.Attention, c.QKNorm = "qwen3_moe", seen("window:6"), true },
-		"model.qk_norm = false":                                         func(c *model.Config) { c.Family, c.Activation = "gemma3", "geglu" },
-		"model.activation = swiglu":                                     func(c *model.Config) { c.Family, c.Activation, c.QKNorm = "gemma3", "swiglu", true },
-		"model.logit_softcap = 20":                                      func(c *model.Config) { *c = smallGPT2; c.LogitSoftcap = 20 },
+		"model.logit_softcap = 30": func(c *model.Config) { c.LogitSoftcap = 30 },
+		"model.positions = rope,alibi": func(c *model.Config) {
+			c.Positions = schemes("rope,alibi")
+		},
+		"model.positions = none": func(c *model.Config) {
+			c.Positions = schemes("none")
+		},
+		"model.positions = learned": func(c *model.Config) {
+			c.Positions = schemes("learned")
+		},
+		"model.activation = relu2": func(c *model.Config) {
+			c.Family, c.Activation = "anneal", "relu2"
+		},
+		"model.value_embeddings = all": func(c *model.Config) {
+			c.Family, c.ValueEmbeddings = "anneal", "all"
+		},
+		"model.x0_skip = true":       func(c *model.Config) { c.Family, c.X0Skip = "anneal", true },
+		"model.positions = rope":     func(c *model.Config) { *c = smallGPT2; c.Positions = schemes("rope") },
+		"model.attention = window:8": func(c *model.Config) { *c = smallGPT2; c.Attention = seen("window:8") },
+		"model.attention = linear":   func(c *model.Config) { c.Attention = seen("linear") },
+		"model.attention = bigbird:window=2:random=3:global=1:block=64": func(c *model.Config) {
+			c.Attention = seen("bigbird")
+		},
+		"model.attention = window:4,full": func(c *model.Config) { c.Attention = seen("window:4,full") },
+		"model.qk_norm = true":            func(c *model.Config) { *c = smallGPT2; c.QKNorm = true },
+		"model.kv_heads = 1":              func(c *model.Config) { *c = smallGPT2; c.KVHeads = 1 },
+		"model.head_dim = 8":              func(c *model.Config) { *c = smallGPT2; c.HeadDim = 8 },
+		"model.rope_theta_local = 500":    func(c *model.Config) { c.RopeThetaLocal = 500 },
+		"model.score_dim = 24":            func(c *model.Config) { c.ScoreDim = 24 },
+		"model.shared_expert_ffn = 8": func(c *model.Config) {
+			c.Family, c.SharedExpertFFN, c.QKNorm = "qwen3_moe", 8, true
+		},
+		"model.attention = window:6": func(c *model.Config) {
+			c.Family, c.Attention, c.QKNorm = "qwen3_moe", seen("window:6"), true
+		},
+		"model.qk_norm = false": func(c *model.Config) { c.Family, c.Activation = "gemma3", "geglu" },
+		"model.activation = swiglu": func(c *model.Config) {
+			c.Family, c.Activation, c.QKNorm = "gemma3", "swiglu", true
+		},
+		"model.logit_softcap = 20": func(c *model.Config) { *c = smallGPT2; c.LogitSoftcap = 20 },
 	} {
-		c := model.Config{Layers: 2, Dim: 32, Heads: 2, KVHeads: 1, HeadDim: 16, FFN: 64, Context: 32, Vocab: 64, RopeTheta: 1e4, NormEps: 1e-5}
+		c := model.Config{
+			Layers: 2, Dim: 32, Heads: 2, KVHeads: 1, HeadDim: 16, FFN: 64, Context: 32, Vocab: 64, RopeTheta: 1e4,
+			NormEps: 1e-5,
+		}
 		change(&c)
-		if _, err := ToHF(c, hf.Tokens{}, "config.yaml"); err == nil || !strings.Contains(err.Error(), key+" has no field") {
+		if _, err := ToHF(c, hf.Tokens{}, "config.yaml"); err == nil ||
+			!strings.Contains(err.Error(), key+" has no field") {
 			t.Errorf("%s: error %v", key, err)
 		}
 	}
@@ -262,7 +287,9 @@ func TestExportsInOtherWordsAnswerTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		out := filepath.Join(t.TempDir(), "hf")
-		if err := hf.Write(out, described, hf.Export{TokenizerJSON: tok, Tensors: Tensors(m, safetensors.F32)}); err != nil {
+		if err := hf.Write(out, described, hf.Export{
+			TokenizerJSON: tok, Tensors: Tensors(m, safetensors.F32),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		back, other, err := Load(out, fp64, device.Host{})

@@ -26,16 +26,24 @@ func positionsToHF(c model.Config, at string) (theta float64, s hf.RopeScaling, 
 	case "linear":
 		s = hf.RopeScaling{Type: "linear", Factor: r.Factor}
 	case "yarn":
-		s = hf.RopeScaling{Type: "yarn", Factor: r.Factor, OriginalPositions: r.Original, AttentionFactor: r.AttentionFactor(), BetaFast: r.Fast, BetaSlow: r.Slow}
+		s = hf.RopeScaling{
+			Type: "yarn", Factor: r.Factor, OriginalPositions: r.Original, AttentionFactor: r.AttentionFactor(),
+			BetaFast: r.Fast, BetaSlow: r.Slow,
+		}
 	case "llama3":
-		s = hf.RopeScaling{Type: "llama3", Factor: r.Factor, OriginalPositions: r.Original, LowFreq: r.Low, HighFreq: r.High}
+		s = hf.RopeScaling{
+			Type: "llama3", Factor: r.Factor, OriginalPositions: r.Original, LowFreq: r.Low, HighFreq: r.High,
+		}
 	}
 	return c.RopeTheta, s, nil
 }
 
-// scalingFromHF is the scaling, without the original context, that a config.json describes, or an error if model.rope_scaling cannot say it.
+// scalingFromHF is the scaling, without the original context, that a config.json describes, or an error if
+// model.rope_scaling cannot say it.
 func scalingFromHF(s hf.RopeScaling) (nn.RoPEScaling, error) {
-	r := nn.RoPEScaling{Kind: s.Type, Factor: s.Factor, Fast: s.BetaFast, Slow: s.BetaSlow, Low: s.LowFreq, High: s.HighFreq}
+	r := nn.RoPEScaling{
+		Kind: s.Type, Factor: s.Factor, Fast: s.BetaFast, Slow: s.BetaSlow, Low: s.LowFreq, High: s.HighFreq,
+	}
 	if usual := r.AttentionFactor(); s.Type == "yarn" && math.Abs(s.AttentionFactor-usual) > 1e-9 {
 		r.Attention = s.AttentionFactor
 	}

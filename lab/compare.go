@@ -42,7 +42,8 @@ type Compared struct {
 	*run.Result
 	Diverged bool    // the guard stopped the run; it has no figures
 	Change   float64 // relative change of the bits per byte from the first run; NaN if either is unknown
-	Far      float64 // bits per byte on rows of CompareOptions.Context; NaN without it, or if the model cannot read them
+	// bits per byte on rows of CompareOptions.Context; NaN without it, or if the model cannot read them
+	Far float64
 }
 
 // baseline is the name of the run without further overrides.
@@ -77,7 +78,10 @@ func Compare(ctx context.Context, o CompareOptions) ([]Compared, error) {
 	}
 	var all []Compared
 	for i, cfg := range configs {
-		c := Compared{Name: variantName(variants[i]), Run: filepath.Join(o.Out, directoryName(i, variants[i])), Change: math.NaN(), Far: math.NaN()}
+		c := Compared{
+			Name: variantName(variants[i]), Run: filepath.Join(o.Out, directoryName(i, variants[i])),
+			Change: math.NaN(), Far: math.NaN(),
+		}
 		o.OnRun(c.Name, i, len(configs))
 		err := c.train(ctx, cfg, o)
 		if err != nil {
@@ -114,14 +118,18 @@ func (o CompareOptions) giveSteps(configs []*config.Config, i int) error {
 		step[n] = f.FLOPsPerToken * float64(f.Tokens) / float64(cfg.Train.Steps)
 	}
 	steps := max(int(math.Round(float64(configs[0].Train.Steps)*step[0]/step[1])), 1)
-	cfg, err := run.LoadConfig(config.Sources{File: o.Config, Overrides: slices.Concat(o.Overrides, []string{fmt.Sprintf("train.steps=%d", steps)}, v)})
+	cfg, err := run.LoadConfig(config.Sources{
+		File: o.Config, Overrides: slices.Concat(o.Overrides, []string{fmt.Sprintf("train.steps=%d", steps)}, v),
+	})
 	configs[i] = cfg
 	return err
 }
 
 // far evaluates a run on rows of o.Context. A model that cannot read such rows has no figure.
 func (c *Compared) far(ctx context.Context, cfg *config.Config, o CompareOptions) (float64, error) {
-	r, err := use.OpenWith(c.Run, use.OpenOptions{Device: cfg.Device, Threads: o.Threads, Reach: use.Reach{Context: o.Context}})
+	r, err := use.OpenWith(c.Run, use.OpenOptions{
+		Device: cfg.Device, Threads: o.Threads, Reach: use.Reach{Context: o.Context},
+	})
 	var cannot config.Problem
 	switch {
 	case errors.As(err, &cannot) && cannot.Key == "model.context":
@@ -172,7 +180,8 @@ func sameRun(dir string, cfg *config.Config) error {
 		now.Init.Weights = was.Init.Weights // set from the weights that were read
 	}
 	if list := run.Changes(was, &now); len(list) > 0 {
-		return fmt.Errorf("%s %w, with another configuration\n  %s\n  choose another --out", dir, run.ErrExists, strings.Join(list, "\n  "))
+		return fmt.Errorf("%s %w, with another configuration\n  %s\n  choose another --out",
+			dir, run.ErrExists, strings.Join(list, "\n  "))
 	}
 	return nil
 }

@@ -17,8 +17,9 @@ func TestMuonAndSophiaConvergeOnSource(t *testing.T) {
 	data, dir := sourceData(t), t.TempDir()
 	loss := func(name string, lr float64) float64 {
 		cfg, err := config.Load("", []string{
-			"data.path=" + data, "optimizer.name=" + name, fmt.Sprintf("optimizer.lr=%g", lr), "model.layers=2", "model.dim=64", "model.heads=2",
-			"model.context=64", "train.steps=100", "train.batch_tokens=1024", "train.eval_every=0", "schedule.warmup=10", "checkpoint.every=0",
+			"data.path=" + data, "optimizer.name=" + name, fmt.Sprintf("optimizer.lr=%g", lr), "model.layers=2",
+			"model.dim=64", "model.heads=2", "model.context=64", "train.steps=100", "train.batch_tokens=1024",
+			"train.eval_every=0", "schedule.warmup=10", "checkpoint.every=0",
 		})
 		if err != nil {
 			t.Fatal(err)

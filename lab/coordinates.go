@@ -15,10 +15,11 @@ import (
 // CoordinateOptions are the options of the coordinate check of muP.
 type CoordinateOptions struct {
 	Family
-	Random bool    // train on random tokens instead of the configuration's data set
-	Steps  int     // updates; activations are measured before the first and after each
-	Seeds  int     // runs per width; their activations are averaged
-	LR     float64 // of the narrowest model; 0 means optimizer.lr. A larger rate shows more; one that is too large shows other effects
+	Random bool // train on random tokens instead of the configuration's data set
+	Steps  int  // updates; activations are measured before the first and after each
+	Seeds  int  // runs per width; their activations are averaged
+	// of the narrowest model; 0 means optimizer.lr. A larger rate shows more; one that is too large shows other effects
+	LR float64
 
 	OnRun func(width, seed int) // called when a run begins
 }
@@ -57,11 +58,13 @@ type NotFlatError struct {
 }
 
 func (e *NotFlatError) Error() string {
-	what := fmt.Sprintf("%s activations grow like width^%.2f after %d updates; the exponent must stay within ±%.2f", e.Worst.Tensor, e.Worst.Slope, e.Worst.Step, maxSlope)
+	what := fmt.Sprintf("%s activations grow like width^%.2f after %d updates; the exponent must stay within ±%.2f",
+		e.Worst.Tensor, e.Worst.Slope, e.Worst.Step, maxSlope)
 	if e.Standard {
 		return what + "\n  this is expected of the standard parametrisation; model.mup=true keeps activations flat"
 	}
-	return what + "\n  try more --seeds or a smaller --lr; if the slope remains, learning rates will not transfer between widths"
+	return what +
+		"\n  try more --seeds or a smaller --lr; if the slope remains, learning rates will not transfer between widths"
 }
 
 // CheckCoordinates trains the configuration at every width for a few steps. If activations are not flat, it returns
@@ -103,12 +106,14 @@ func CheckCoordinates(ctx context.Context, o CoordinateOptions) (*Coordinates, e
 }
 
 // observe trains one width and returns the activations before each step and after the last.
-func (o *CoordinateOptions) observe(ctx context.Context, cfg *config.Config, lr float64, seed uint64) ([][seenKinds]float64, error) {
+func (o *CoordinateOptions) observe(ctx context.Context, cfg *config.Config, lr float64,
+	seed uint64) ([][seenKinds]float64, error) {
 	rows := max(checkTokens/cfg.Model.Context, 1)
 	more := append(append(leavesOut("schedule."), leavesOut("train.batch_ramp")...),
-		fmt.Sprintf("seed=%d", cfg.Seed+seed), fmt.Sprintf("optimizer.lr=%g", lr), "schedule.name=constant", "schedule.warmup=1",
-		"schedule.branches=", "train.length_warmup=", "train.noise_scale_every=0",
-		fmt.Sprintf("train.steps=%d", o.Steps+1), fmt.Sprintf("train.batch_tokens=%d", rows*cfg.Model.Context), fmt.Sprintf("train.micro_batch=%d", rows),
+		fmt.Sprintf("seed=%d", cfg.Seed+seed), fmt.Sprintf("optimizer.lr=%g", lr), "schedule.name=constant",
+		"schedule.warmup=1", "schedule.branches=", "train.length_warmup=", "train.noise_scale_every=0",
+		fmt.Sprintf("train.steps=%d", o.Steps+1), fmt.Sprintf("train.batch_tokens=%d", rows*cfg.Model.Context),
+		fmt.Sprintf("train.micro_batch=%d", rows),
 	)
 	if o.Random && cfg.Model.Vocab == 0 {
 		more = append(more, "model.vocab=1024")
@@ -183,7 +188,9 @@ func (c *Coordinates) Chart() *chart.Chart {
 	pic := &chart.Chart{
 		Title: Parametrisation(c.Standard) + ": activations over the width",
 		X:     chart.Axis{Label: "width (model.dim)", Log: true},
-		Y:     chart.Axis{Label: fmt.Sprintf("mean |activation| over that of width %d", c.Widths[0]), Log: true, Min: 0.25, Max: 64},
+		Y: chart.Axis{
+			Label: fmt.Sprintf("mean |activation| over that of width %d", c.Widths[0]), Log: true, Min: 0.25, Max: 64,
+		},
 	}
 	for _, w := range c.Widths {
 		pic.X.Ticks = append(pic.X.Ticks, float64(w))

@@ -16,8 +16,9 @@ import (
 // family is a small model at three widths.
 func family(standard bool, more ...string) Family {
 	return Family{
-		Overrides: append([]string{"data.path=random", "model.layers=2", "model.dim=32", "model.heads=4", "model.context=64", "model.vocab=256"}, more...),
-		Widths:    []int{32, 64, 128}, Standard: standard,
+		Overrides: append([]string{"data.path=random", "model.layers=2", "model.dim=32", "model.heads=4",
+			"model.context=64", "model.vocab=256"}, more...),
+		Widths: []int{32, 64, 128}, Standard: standard,
 	}
 }
 
@@ -39,7 +40,9 @@ func TestActivationsAreFlatUnderMuPOnly(t *testing.T) {
 		{0.03, []string{"optimizer.name=muon", "optimizer.muon_scale=spectral_mup"}},
 	} {
 		more := v.more
-		c, err := CheckCoordinates(context.Background(), CoordinateOptions{Family: family(false, more...), Random: true, Steps: 3, Seeds: 2, LR: v.lr})
+		c, err := CheckCoordinates(context.Background(), CoordinateOptions{
+			Family: family(false, more...), Random: true, Steps: 3, Seeds: 2, LR: v.lr,
+		})
 		if err != nil {
 			t.Errorf("%v: %v", more, err)
 		}
@@ -48,11 +51,14 @@ func TestActivationsAreFlatUnderMuPOnly(t *testing.T) {
 		}
 		for _, r := range c.Rows {
 			if !(r.Size[0] > 0) || !r.Flat {
-				t.Errorf("%v: %s after %d updates is %.3g at widths %v, slope %.2f", more, r.Tensor, r.Step, r.Size, c.Widths, r.Slope)
+				t.Errorf("%v: %s after %d updates is %.3g at widths %v, slope %.2f",
+					more, r.Tensor, r.Step, r.Size, c.Widths, r.Slope)
 			}
 		}
 	}
-	c, err := CheckCoordinates(context.Background(), CoordinateOptions{Family: family(true), Random: true, Steps: 3, Seeds: 2, LR: 0.01})
+	c, err := CheckCoordinates(context.Background(), CoordinateOptions{
+		Family: family(true), Random: true, Steps: 3, Seeds: 2, LR: 0.01,
+	})
 	var steep *NotFlatError
 	if !errors.As(err, &steep) || !strings.Contains(err.Error(), steep.Worst.Tensor) {
 		t.Fatalf("standard parametrisation: error %v", err)
@@ -64,7 +70,8 @@ func TestActivationsAreFlatUnderMuPOnly(t *testing.T) {
 		}
 	}
 	if largest < 1 {
-		t.Errorf("standard parametrisation: the residual stream goes like width^%.2f, want 1 or more: %+v", largest, c.Rows)
+		t.Errorf("standard parametrisation: the residual stream goes like width^%.2f, want 1 or more: %+v",
+			largest, c.Rows)
 	}
 }
 
@@ -131,7 +138,8 @@ func TestMembersOfAFamily(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := cfg.Model
-	if m.Dim != 128 || m.Heads != 16 || m.KVHeads != 8 || m.HeadDim != 8 || m.FFN != 384 || !m.MuP || m.MuPBaseDim != 32 || m.MuPBaseFFN != 96 {
+	if m.Dim != 128 || m.Heads != 16 || m.KVHeads != 8 || m.HeadDim != 8 || m.FFN != 384 || !m.MuP ||
+		m.MuPBaseDim != 32 || m.MuPBaseFFN != 96 {
 		t.Errorf("four times as wide: %+v", m)
 	}
 	for _, widths := range [][]int{{32, 72}, {0, 32}, {64}, {64, 32}} {

@@ -77,11 +77,14 @@ func (o DemoOptions) train(ctx context.Context, dir, data string) (*run.Result, 
 	if dataset.Exists(data) {
 		o.OnStage("data: " + data + " exists and is used as it is")
 	} else {
-		m, err := prepare.SampleData(ctx, prepare.SampleOptions{Dir: data, Threads: o.Threads, OnStage: o.OnStage, OnText: o.OnText})
+		m, err := prepare.SampleData(ctx, prepare.SampleOptions{
+			Dir: data, Threads: o.Threads, OnStage: o.OnStage, OnText: o.OnText,
+		})
 		if err != nil {
 			return nil, err
 		}
-		o.OnStage(fmt.Sprintf("data: %.1f million tokens to train on, %d documents held out", float64(m.Train.Tokens)/1e6, m.Val.Documents))
+		o.OnStage(fmt.Sprintf("data: %.1f million tokens to train on, %d documents held out",
+			float64(m.Train.Tokens)/1e6, m.Val.Documents))
 	}
 	cfg, err := o.config(ctx, data)
 	if err != nil {
@@ -136,7 +139,8 @@ func (o DemoOptions) sample(ctx context.Context, dir string) error {
 	for _, prompt := range demoPrompts {
 		o.OnSample("\n--- " + strings.ReplaceAll(prompt, "\n", " ") + "…\n" + prompt)
 		_, err := r.Generate(ctx, use.GenerateOptions{
-			Prompt: prompt, MaxTokens: o.SampleTokens, Sampling: model.Sampling{Temperature: 0.7, TopP: 0.95, Seed: o.Seed},
+			Prompt: prompt, MaxTokens: o.SampleTokens,
+			Sampling: model.Sampling{Temperature: 0.7, TopP: 0.95, Seed: o.Seed},
 		}, o.OnSample)
 		if err != nil {
 			return err

@@ -51,7 +51,9 @@ const settled = 1e-3
 // it could be learned.
 func DoReMi(ctx context.Context, o DoReMiOptions) (*DoReMiResult, error) {
 	if o.Rounds < 1 {
-		return nil, config.Problem{Message: fmt.Sprintf("a search needs at least one round, not %d", o.Rounds), Try: "1"}
+		return nil, config.Problem{
+			Message: fmt.Sprintf("a search needs at least one round, not %d", o.Rounds), Try: "1",
+		}
 	}
 	s, err := newSearch(o.MixtureOptions)
 	if err != nil {
@@ -88,7 +90,8 @@ func (s *search) round(ctx context.Context, o DoReMiOptions, n int, weights []fl
 	if err != nil {
 		return r, err
 	}
-	reference, proxy := filepath.Join(s.Out, fmt.Sprintf("reference-%d", n)), filepath.Join(s.Out, fmt.Sprintf("proxy-%d", n))
+	reference, proxy := filepath.Join(s.Out, fmt.Sprintf("reference-%d", n)),
+		filepath.Join(s.Out, fmt.Sprintf("proxy-%d", n))
 	s.OnPhase(fmt.Sprintf("round %d: reference with weights %s", n, s.shares(weights)))
 	if _, err := s.train(ctx, reference, cfg, nil); err != nil {
 		return r, err
@@ -128,7 +131,8 @@ func (s *search) shared() (*config.Config, error) {
 	for rows%micro != 0 {
 		micro--
 	}
-	c.Derive("train.batch_tokens", k*rows*context, "equal numbers of rows from each source, at least the reference's batch")
+	c.Derive("train.batch_tokens", k*rows*context,
+		"equal numbers of rows from each source, at least the reference's batch")
 	c.Derive("train.micro_batch", micro, "rows of one source")
 	return c, nil
 }
@@ -146,7 +150,9 @@ func (r *DoReMiResult) Chart() *chart.Chart {
 			line.X, line.Y = append(line.X, float64(step+1)), append(line.Y, alpha[i])
 		}
 		c.Series = append(c.Series, line)
-		c.Marks = append(c.Marks, chart.Mark{Name: fmt.Sprintf("%s: %.3f", s.Name, s.Weight), X: float64(len(curve)), Y: s.Weight})
+		c.Marks = append(c.Marks, chart.Mark{
+			Name: fmt.Sprintf("%s: %.3f", s.Name, s.Weight), X: float64(len(curve)), Y: s.Weight,
+		})
 	}
 	return c
 }

@@ -68,19 +68,23 @@ func TestALiBiAndYaRNExtrapolateWhereRoPEDoesNot(t *testing.T) {
 	data, dir := phraseData(t), t.TempDir()
 	for _, positions := range []string{"rope", "alibi"} {
 		cfg, err := config.Load("", []string{
-			"data.path=" + data, "model.positions=" + positions, "model.layers=2", "model.dim=64", "model.heads=4", "model.context=64", "optimizer.lr=4e-3",
-			"train.steps=600", "train.batch_tokens=2048", "schedule.warmup=20", "train.eval_every=0", "checkpoint.every=0",
+			"data.path=" + data, "model.positions=" + positions, "model.layers=2", "model.dim=64", "model.heads=4",
+			"model.context=64", "optimizer.lr=4e-3", "train.steps=600", "train.batch_tokens=2048", "schedule.warmup=20",
+			"train.eval_every=0", "checkpoint.every=0",
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := run.Run(context.Background(), run.Options{Config: cfg, Dir: filepath.Join(dir, positions)}); err != nil {
+		if _, err := run.Run(context.Background(), run.Options{
+			Config: cfg, Dir: filepath.Join(dir, positions),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// score returns bits per byte at positions of training, and at those from there to four times as far.
 	score := func(positions, scaling string) (within, beyond float64) {
-		r, err := use.OpenWith(filepath.Join(dir, positions), use.OpenOptions{Reach: use.Reach{Context: "4x", RopeScaling: scaling}})
+		r, err := use.OpenWith(filepath.Join(dir, positions),
+			use.OpenOptions{Reach: use.Reach{Context: "4x", RopeScaling: scaling}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,12 +107,14 @@ func TestALiBiAndYaRNExtrapolateWhereRoPEDoesNot(t *testing.T) {
 	_, yarn := score("rope", "yarn:4")
 	alibiWithin, alibi := score("alibi", "")
 	if rope < ropeWithin+0.5 {
-		t.Errorf("plain rotary positions go from %.3f to %.3f bits/byte beyond the training length: nothing to mend", ropeWithin, rope)
+		t.Errorf("plain rotary positions go from %.3f to %.3f bits/byte beyond the training length: nothing to mend",
+			ropeWithin, rope)
 	}
 	if yarn > rope-0.3 {
 		t.Errorf("beyond the training length yarn:4 has %.3f bits/byte, plain rotary positions %.3f", yarn, rope)
 	}
 	if alibi > rope-0.3 || alibi > alibiWithin+0.15 {
-		t.Errorf("alibi goes from %.3f to %.3f bits/byte beyond the training length, rotary positions to %.3f", alibiWithin, alibi, rope)
+		t.Errorf("alibi goes from %.3f to %.3f bits/byte beyond the training length, rotary positions to %.3f",
+			alibiWithin, alibi, rope)
 	}
 }

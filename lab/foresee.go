@@ -16,24 +16,25 @@ import (
 
 // Foresight is the forecast of what a run will need.
 type Foresight struct {
-	Parameters    int64            `json:"parameters"`
-	Active        int64            `json:"active_parameters"` // that one token uses: fewer with experts
-	FLOPsPerToken float64          `json:"flops_per_token"`
-	Tokens        int64            `json:"tokens"`         // of the whole run
-	Trained       int64            `json:"trained_tokens"` // tokens whose targets count: neither padding nor prompts
-	Epochs        float64          `json:"epochs"`         // passes over the data; 0 without data
-	Memory        plan.Estimate    `json:"memory"`
-	Bytes         int64            `json:"memory_bytes"`
-	Device        string           `json:"device"`          // the device of the run
-	Available     int64            `json:"available_bytes"` // 0 if the system does not tell
-	Fits          bool             `json:"fits"`
-	Emulated      string           `json:"emulated,omitempty"`  // what the CPU does instead of the precision's arithmetic
-	Recompute     string           `json:"recompute,omitempty"` // what memory.recompute keeps and what it recomputes
-	Remark        string           `json:"remark,omitempty"`    // what is unusual about the cost
-	Mix           *prepare.MixPlan `json:"mix,omitempty"`       // what is read of each source of data.mix
-	Packing       string           `json:"packing,omitempty"`   // the effect of data.packing, unless it is concat
-	Order         string           `json:"order,omitempty"`     // the effect of data.order
-	Unchecked     string           `json:"unchecked,omitempty"` // what is not known without data
+	Parameters    int64         `json:"parameters"`
+	Active        int64         `json:"active_parameters"` // that one token uses: fewer with experts
+	FLOPsPerToken float64       `json:"flops_per_token"`
+	Tokens        int64         `json:"tokens"`         // of the whole run
+	Trained       int64         `json:"trained_tokens"` // tokens whose targets count: neither padding nor prompts
+	Epochs        float64       `json:"epochs"`         // passes over the data; 0 without data
+	Memory        plan.Estimate `json:"memory"`
+	Bytes         int64         `json:"memory_bytes"`
+	Device        string        `json:"device"`          // the device of the run
+	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
+	Fits          bool          `json:"fits"`
+	// what the CPU does instead of the precision's arithmetic
+	Emulated  string           `json:"emulated,omitempty"`
+	Recompute string           `json:"recompute,omitempty"` // what memory.recompute keeps and what it recomputes
+	Remark    string           `json:"remark,omitempty"`    // what is unusual about the cost
+	Mix       *prepare.MixPlan `json:"mix,omitempty"`       // what is read of each source of data.mix
+	Packing   string           `json:"packing,omitempty"`   // the effect of data.packing, unless it is concat
+	Order     string           `json:"order,omitempty"`     // the effect of data.order
+	Unchecked string           `json:"unchecked,omitempty"` // what is not known without data
 
 	Read   []string `json:"-"` // how the config was interpreted, where that differs from its text
 	Absent error    `json:"-"` // why the device cannot be used here; nil if it can
@@ -87,7 +88,8 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Memory: p.Memory, Bytes: p.Memory.Total(), Available: p.Available, Fits: p.Fits,
 	}
 	if cfg.Memory.Recompute.String() != "none" {
-		f.Recompute = fmt.Sprintf("recompute %s, %s of activations", p.Recompute.Describe(cfg.Model.Layers), units.FormatBytes(p.Memory.Bytes("activations")))
+		f.Recompute = fmt.Sprintf("recompute %s, %s of activations",
+			p.Recompute.Describe(cfg.Model.Layers), units.FormatBytes(p.Memory.Bytes("activations")))
 	}
 	f.Remark = p.OptimizerRemark(cfg)
 	f.planData(data)
@@ -133,7 +135,8 @@ func readData(cfg *config.Config) (u dataset.Utilisation, mix *prepare.MixPlan, 
 	if err != nil {
 		return u, nil, err
 	}
-	sources, vocab, err := prepare.MeasureSources(list, cfg.Data.Packing, cfg.Model.Context, func(d *dataset.Dataset) error { return prepare.CheckOrder(cfg, d) })
+	sources, vocab, err := prepare.MeasureSources(list, cfg.Data.Packing, cfg.Model.Context,
+		func(d *dataset.Dataset) error { return prepare.CheckOrder(cfg, d) })
 	if err != nil {
 		return u, nil, err
 	}
@@ -161,7 +164,8 @@ func (f *Foresight) planData(u dataset.Utilisation) {
 	f.Trained = int64(float64(f.Tokens) * u.Share())
 	f.Epochs = float64(f.Tokens) / float64(u.Positions)
 	if u.Packing != dataset.Concat {
-		f.Packing = fmt.Sprintf("packing %s: %d rows an epoch, %.3f%% of their positions are trained on; cut: %d documents split across rows; dropped: %d tokens not used; validation uses concat",
+		f.Packing = fmt.Sprintf("packing %s: %d rows an epoch, %.3f%% of their positions are trained on; "+
+			"cut: %d documents split across rows; dropped: %d tokens not used; validation uses concat",
 			u.Packing, u.Rows, 100*u.Share(), u.Cut, u.LeftOut)
 	}
 }

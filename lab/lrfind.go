@@ -29,9 +29,10 @@ type LRRange struct {
 	Steepest float64   `json:"steepest_lr"` // where the loss falls fastest per factor of the rate
 	Lowest   float64   `json:"lowest_lr"`   // where the loss is lowest
 	Loss     float64   `json:"lowest_loss"` // nats per token at Lowest
-	Diverges *float64  `json:"diverges_lr"` // the first rate beyond Lowest that is worse than no training; nil if there is none
-	Low      float64   `json:"low"`         // the suggested range
-	High     float64   `json:"high"`
+	// the first rate beyond Lowest that is worse than no training; nil if there is none
+	Diverges *float64 `json:"diverges_lr"`
+	Low      float64  `json:"low"` // the suggested range
+	High     float64  `json:"high"`
 }
 
 // LRPoint is a step of the test.
@@ -86,7 +87,8 @@ func (r *LRRange) read(steps int) error {
 		return config.Problem{Message: what, Try: try}
 	}
 	if n < minSweep/2 {
-		return unreadable(fmt.Sprintf("the loss diverged after %d steps, too few for a result", n), "a lower --low, or more --steps")
+		return unreadable(fmt.Sprintf("the loss diverged after %d steps, too few for a result", n),
+			"a lower --low, or more --steps")
 	}
 	r.smooth(steps)
 	// The first steps average few values, and the last ones already rise.
@@ -102,7 +104,8 @@ func (r *LRRange) read(steps int) error {
 	}
 	r.Lowest, r.Loss = r.Points[lowest].LR, r.Points[lowest].Smoothed
 	if r.Loss > 0.995*initial {
-		return unreadable(fmt.Sprintf("no learning rate from %.2g to %.2g lowered the loss of %.3f by half a percent", r.Points[0].LR, r.Points[n-1].LR, initial),
+		return unreadable(fmt.Sprintf("no learning rate from %.2g to %.2g lowered the loss of %.3f by half a percent",
+			r.Points[0].LR, r.Points[n-1].LR, initial),
 			"a wider range, more --steps, or a larger train.batch_tokens")
 	}
 	steepest, slope := from, 0.0
@@ -159,16 +162,19 @@ func (r *LRRange) Chart() *chart.Chart {
 	}
 	fall := initial - r.Loss
 	c := &chart.Chart{
-		Title:  "learning-rate range test",
-		X:      chart.Axis{Label: "learning rate", Log: true},
-		Y:      chart.Axis{Label: "loss (nats per token)", Min: r.Loss - 0.3*fall, Max: min(top, initial+fall)}, // the losses after divergence would hide the rest
+		Title: "learning-rate range test",
+		X:     chart.Axis{Label: "learning rate", Log: true},
+		// the losses after divergence would hide the rest
+		Y:      chart.Axis{Label: "loss (nats per token)", Min: r.Loss - 0.3*fall, Max: min(top, initial+fall)},
 		Series: []chart.Series{smoothed, raw},
 		Bands:  []chart.Band{{Name: fmt.Sprintf("worth a try: %.2g to %.2g", r.Low, r.High), From: r.Low, To: r.High}},
 	}
 	for _, p := range r.Points {
 		switch p.LR {
 		case r.Steepest:
-			c.Marks = append(c.Marks, chart.Mark{Name: fmt.Sprintf("falls fastest: %.2g", p.LR), X: p.LR, Y: p.Smoothed})
+			c.Marks = append(c.Marks, chart.Mark{
+				Name: fmt.Sprintf("falls fastest: %.2g", p.LR), X: p.LR, Y: p.Smoothed,
+			})
 		case r.Lowest:
 			c.Marks = append(c.Marks, chart.Mark{Name: fmt.Sprintf("lowest: %.2g", p.LR), X: p.LR, Y: p.Smoothed})
 		}

@@ -32,7 +32,8 @@ func TestRangeTestReadsKnownCurves(t *testing.T) {
 		noise, within     float64
 		lowest, divergeBy float64
 	}{
-		{100, 0, 0.15, 0.012, 0.3}, {200, 0, 0.15, 0.012, 0.3}, {60, 0, 0.15, 0.012, 0.3}, {100, 0.05, 0.5, 0.012, 0.35},
+		{100, 0, 0.15, 0.012, 0.3}, {200, 0, 0.15, 0.012, 0.3}, {60, 0, 0.15, 0.012, 0.3},
+		{100, 0.05, 0.5, 0.012, 0.35},
 	} {
 		for seed := range uint64(5) {
 			name := fmt.Sprintf("%d steps, noise %v, seed %d", c.steps, c.noise, seed)
@@ -67,7 +68,8 @@ func TestUnreadableRangeTestsSuggestNothing(t *testing.T) {
 		r    *LRRange
 		want string
 	}{{flat, "lowered the loss"}, {short, "too few for a result"}} {
-		if err := c.r.read(100); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "try ") {
+		if err := c.r.read(100); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "try ") {
 			t.Errorf("error %v does not say %q and what to try", err, c.want)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 // compete. They are standardised and fitted by ridge regression with a free intercept:
 //
 //	linear:         w₁ … w_k
-//	log-quadratic:  ln wᵢ and ln wᵢ · ln wⱼ, because losses fall like powers of a weight, and rise when other sources lose theirs
+//	log-quadratic:  ln wᵢ and ln wᵢ · ln wⱼ, because losses fall like powers of a weight, and rise when other sources
+//	                lose theirs
 //
 // The family and the penalty with the least leave-one-out error are used. Ridge regression is solved in its dual form
 // (Saunders, Gammerman & Vovk 1998), with one unknown for each of n mixtures, which gives that error in closed form:

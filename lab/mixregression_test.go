@@ -39,7 +39,8 @@ func TestRegressionFindsTheMixture(t *testing.T) {
 	for _, x := range got {
 		sum += x
 	}
-	t.Logf("%s, λ = %g: %.3f has the loss %.4f, the best of 2,000 has %.4f", fit.Family, fit.Penalty, got, lawLoss(got), best)
+	t.Logf("%s, λ = %g: %.3f has the loss %.4f, the best of 2,000 has %.4f",
+		fit.Family, fit.Penalty, got, lawLoss(got), best)
 	if loss := lawLoss(got); loss > 1.03*best || math.Abs(sum-1) > 1e-9 {
 		t.Errorf("mixture %.4f, which sums to %v, has the loss %.4f; the best of 2,000 has %.4f", got, sum, loss, best)
 	}

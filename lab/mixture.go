@@ -75,10 +75,16 @@ func newSearch(o MixtureOptions) (*search, error) {
 		return nil, err
 	}
 	if s.cfg.Train.Minutes > 0 {
-		return nil, config.Problem{Key: "train.minutes", Message: "runs limited by time cannot be compared or reproduced", Try: "train.steps instead"}
+		return nil, config.Problem{
+			Key: "train.minutes", Message: "runs limited by time cannot be compared or reproduced",
+			Try: "train.steps instead",
+		}
 	}
 	if len(list) < 2 {
-		return nil, config.Problem{Key: "data.mix", Message: "a search for weights needs at least two sources", Try: "data.mix with two or more sources, such as data.mix=code=data/code,text=data/text"}
+		return nil, config.Problem{
+			Key: "data.mix", Message: "a search for weights needs at least two sources",
+			Try: "data.mix with two or more sources, such as data.mix=code=data/code,text=data/text",
+		}
 	}
 	plans, _, err := prepare.MeasureSources(list, s.cfg.Data.Packing, s.cfg.Model.Context, s.add)
 	if err != nil {
@@ -97,7 +103,10 @@ func newSearch(o MixtureOptions) (*search, error) {
 		return nil, err
 	}
 	if len(mix) != 1 {
-		return nil, config.Problem{Key: "data.weights", Message: "a search needs initial weights that stay constant during the run", Try: "data.weights = natural"}
+		return nil, config.Problem{
+			Key: "data.weights", Message: "a search needs initial weights that stay constant during the run",
+			Try: "data.weights = natural",
+		}
 	}
 	s.weights = dataset.Normalised(mix[0].Weights)
 	if err := os.MkdirAll(o.Out, 0o777); err != nil {
@@ -110,7 +119,8 @@ func newSearch(o MixtureOptions) (*search, error) {
 // add adds a data set as the next source.
 func (s *search) add(d *dataset.Dataset) error {
 	if d.Manifest.Val.Tokens < 2 {
-		return &dataset.Error{Err: fmt.Errorf("%s: %w, which is needed to compare mixtures\n  rebuild it with `anneal data build --val 0.01`", d.Dir, dataset.ErrNoValidation)}
+		return &dataset.Error{Err: fmt.Errorf("%s: %w, which is needed to compare mixtures\n"+
+			"  rebuild it with `anneal data build --val 0.01`", d.Dir, dataset.ErrNoValidation)}
 	}
 	s.sources = append(s.sources, MixtureSource{Data: d.Fingerprint(), Tokens: d.Manifest.Train.Tokens})
 	return nil
@@ -172,7 +182,8 @@ func (s *search) found(method string, weights []float64) (*Mixture, error) {
 		source.Epochs = weights[i] * float64(m.Tokens) / float64(source.Tokens)
 		sources = append(sources, config.Source{Name: source.Name, Path: source.Path})
 	}
-	m.Config = prepare.MixConfig(sources, weights, fmt.Sprintf("%s, found with models of %d tokens", method, s.cfg.Tokens()))
+	m.Config = prepare.MixConfig(sources, weights,
+		fmt.Sprintf("%s, found with models of %d tokens", method, s.cfg.Tokens()))
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, err

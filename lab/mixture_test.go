@@ -51,21 +51,26 @@ func mixtureOptions(t *testing.T, out string) MixtureOptions {
 	text := func(paths ...string) prepare.Text {
 		return prepare.Text{Paths: paths, Options: corpus.Options{TextField: "text"}}
 	}
-	tok, _, err := prepare.TrainTokenizer(context.Background(), text(paths...), tokenizer.TrainOptions{VocabSize: 272, Threads: 1})
+	tok, _, err := prepare.TrainTokenizer(context.Background(), text(paths...),
+		tokenizer.TrainOptions{VocabSize: 272, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range paths {
 		dir := strings.TrimSuffix(p, ".jsonl")
-		if _, _, err := prepare.BuildData(context.Background(), text(p), prepare.DataOptions{Dir: dir, Tokenizer: tok, ValFraction: 0.1, Threads: 1}); err != nil {
+		if _, _, err := prepare.BuildData(context.Background(), text(p), prepare.DataOptions{
+			Dir: dir, Tokenizer: tok, ValFraction: 0.1, Threads: 1,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return MixtureOptions{
 		Out: out, OnPhase: func(string) {}, OnProgress: func(train.Event) {},
 		Overrides: []string{
-			"data.mix=sums=" + root + "/sums,digits=" + root + "/digits", "model.layers=1", "model.dim=16", "model.heads=1", "model.context=16", "threads=1",
-			"train.steps=12", "train.batch_tokens=256", "train.eval_every=0", "train.eval_tokens=512", "schedule.warmup=2", "optimizer.lr=5e-3", "checkpoint.every=4",
+			"data.mix=sums=" + root + "/sums,digits=" + root + "/digits", "model.layers=1", "model.dim=16",
+			"model.heads=1", "model.context=16", "threads=1",
+			"train.steps=12", "train.batch_tokens=256", "train.eval_every=0", "train.eval_tokens=512",
+			"schedule.warmup=2", "optimizer.lr=5e-3", "checkpoint.every=4",
 		},
 	}
 }
@@ -74,12 +79,18 @@ func mixtureOptions(t *testing.T, out string) MixtureOptions {
 // its end nothing is trained again. What it writes for a config can be trained on.
 func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 	root := t.TempDir()
-	o := DoReMiOptions{MixtureOptions: mixtureOptions(t, filepath.Join(root, "whole")), Rate: 1, Smoothing: 1e-3, Rounds: 2}
-	for key, value := range map[string]string{"train.batch_ramp": "128 over 1000 tokens", "data.order": "first length over 20%", "data.skip": "3:9", "train.minutes": "1"} {
+	o := DoReMiOptions{
+		MixtureOptions: mixtureOptions(t, filepath.Join(root, "whole")), Rate: 1, Smoothing: 1e-3, Rounds: 2,
+	}
+	for key, value := range map[string]string{
+		"train.batch_ramp": "128 over 1000 tokens", "data.order": "first length over 20%", "data.skip": "3:9",
+		"train.minutes": "1",
+	} {
 		refused := o
 		refused.Overrides = append(slices.Clone(o.Overrides), key+"="+value)
 		var p config.Problem
-		if _, err := DoReMi(context.Background(), refused); !errors.As(err, &p) || p.Key != key || run.Exists(filepath.Join(o.Out, "reference-1")) {
+		if _, err := DoReMi(context.Background(), refused); !errors.As(err, &p) || p.Key != key ||
+			run.Exists(filepath.Join(o.Out, "reference-1")) {
 			t.Errorf("%s: %v, or a reference has been trained", key, err)
 		}
 	}
@@ -112,7 +123,8 @@ func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 		}
 	}
 	if !slices.Equal(got.Rounds[1].Reference, got.Rounds[0].Weights) || len(got.Rounds[1].Curve) != 12 {
-		t.Errorf("the second round begins with %v, not with what the first found, %v, or has not 12 steps", got.Rounds[1].Reference, got.Rounds[0].Weights)
+		t.Errorf("the second round begins with %v, not with what the first found, %v, or has not 12 steps",
+			got.Rounds[1].Reference, got.Rounds[0].Weights)
 	}
 	steps = 0
 	if _, err := DoReMi(context.Background(), o); err != nil || steps > 0 {
@@ -146,7 +158,10 @@ func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 func TestRegMixTrainsEachProxyOnce(t *testing.T) {
 	root := t.TempDir()
 	var trained []int
-	o := RegMixOptions{MixtureOptions: mixtureOptions(t, filepath.Join(root, "whole")), Proxies: 12, OnProxy: func(i, _ int) { trained = append(trained, i) }}
+	o := RegMixOptions{
+		MixtureOptions: mixtureOptions(t, filepath.Join(root, "whole")), Proxies: 12,
+		OnProxy: func(i, _ int) { trained = append(trained, i) },
+	}
 	want, err := RegMix(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

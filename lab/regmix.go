@@ -35,11 +35,13 @@ const leastProxies = 10
 // RegMixResult is the result of RegMix.
 type RegMixResult struct {
 	Mixture
-	Family    string         `json:"regression"`       // linear or log-quadratic, see fitMix
-	Error     float64        `json:"error"`            // of a prediction, in bits per byte: root mean square, leave one out
-	Rank      float64        `json:"rank_correlation"` // Spearman's, between held-out predictions and losses (cross-validation)
-	Predicted float64        `json:"predicted"`        // bits per byte, for the weights found
-	AtStart   float64        `json:"start"`            // bits per byte, for the initial weights
+	Family string `json:"regression"` // linear or log-quadratic, see fitMix
+	// of a prediction, in bits per byte: root mean square, leave one out
+	Error float64 `json:"error"`
+	// Spearman's, between held-out predictions and losses (cross-validation)
+	Rank      float64        `json:"rank_correlation"`
+	Predicted float64        `json:"predicted"` // bits per byte, for the weights found
+	AtStart   float64        `json:"start"`     // bits per byte, for the initial weights
 	Proxies   []TrainedProxy `json:"proxies"`
 	HeldOut   []float64      `json:"-"` // for each proxy, the prediction of a regression that had not seen it
 	Target    []float64      `json:"-"` // the loss of each proxy
@@ -65,7 +67,10 @@ type TrainedProxy struct {
 // the proxies.
 func RegMix(ctx context.Context, o RegMixOptions) (*RegMixResult, error) {
 	if o.Proxies < leastProxies {
-		return nil, config.Problem{Message: fmt.Sprintf("%d proxies are too few to validate a regression", o.Proxies), Try: fmt.Sprintf("%d or more", leastProxies)}
+		return nil, config.Problem{
+			Message: fmt.Sprintf("%d proxies are too few to validate a regression", o.Proxies),
+			Try:     fmt.Sprintf("%d or more", leastProxies),
+		}
 	}
 	s, err := newSearch(o.MixtureOptions)
 	if err != nil {
@@ -111,7 +116,9 @@ func (s *search) target(names []string) (list []int, err error) {
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(s.sources, func(m MixtureSource) bool { return m.Name == name }) {
-			return nil, config.Problem{Message: fmt.Sprintf("the target %q is not a source", name), Try: "one of the names in data.mix"}
+			return nil, config.Problem{
+				Message: fmt.Sprintf("the target %q is not a source", name), Try: "one of the names in data.mix",
+			}
 		}
 	}
 	return list, nil
@@ -156,7 +163,10 @@ func (s *search) trainProxy(ctx context.Context, p *TrainedProxy) error {
 			return err
 		}
 		if math.IsNaN(step.Loss) || math.IsInf(step.Loss, 0) {
-			return config.Problem{Key: "optimizer.lr", Message: fmt.Sprintf("the loss of a proxy is %v", step.Loss), Try: "a lower optimizer.lr; `anneal lr-find` suggests a range"}
+			return config.Problem{
+				Key: "optimizer.lr", Message: fmt.Sprintf("the loss of a proxy is %v", step.Loss),
+				Try: "a lower optimizer.lr; `anneal lr-find` suggests a range",
+			}
 		}
 	}
 	e, err := t.Evaluate(ctx, cfg.Train.EvalTokens)
@@ -189,7 +199,8 @@ func (h *proxyHeader) differs(now proxyHeader) string {
 	} else {
 		for i, s := range now.Sources {
 			if was := h.Sources[i]; was.Name != s.Name || was.Data != s.Data {
-				list = append(list, fmt.Sprintf("source %d: %s (%.12s…) → %s (%.12s…)", i+1, was.Name, was.Data, s.Name, s.Data))
+				list = append(list, fmt.Sprintf("source %d: %s (%.12s…) → %s (%.12s…)",
+					i+1, was.Name, was.Data, s.Name, s.Data))
 			}
 		}
 	}
@@ -216,7 +227,10 @@ func readProxies(lines []byte, path string, header proxyHeader) (proxies []Train
 				return nil, fmt.Errorf("%s is not a proxy journal: %w", path, err)
 			}
 			if list := h.differs(header); list != "" {
-				return nil, config.Problem{Message: path + " holds proxies with another configuration or other data:\n  " + list, Try: "another --out, or the original configuration and data"}
+				return nil, config.Problem{
+					Message: path + " holds proxies with another configuration or other data:\n  " + list,
+					Try:     "another --out, or the original configuration and data",
+				}
 			}
 			continue
 		}
@@ -278,7 +292,8 @@ func (r *RegMixResult) Chart() *chart.Chart {
 	low, high := slices.Min(r.Target), slices.Max(r.Target)
 	return &chart.Chart{
 		Title: fmt.Sprintf("RegMix: %d proxies, rank correlation %.2f", len(r.Proxies), r.Rank),
-		X:     chart.Axis{Label: "predicted by leave-one-out (bits per byte)"}, Y: chart.Axis{Label: "measured (bits per byte)"},
+		X:     chart.Axis{Label: "predicted by leave-one-out (bits per byte)"},
+		Y:     chart.Axis{Label: "measured (bits per byte)"},
 		Series: []chart.Series{
 			{Name: "a proxy", X: r.HeldOut, Y: r.Target, Style: chart.Points},
 			{Name: "as predicted", X: []float64{low, high}, Y: []float64{low, high}},

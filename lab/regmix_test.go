@@ -29,7 +29,8 @@ func FuzzProxies(f *testing.F) {
 		}
 		return text
 	}
-	good := journal([]TrainedProxy{{0, []float64{.25, .75}, []float64{1, 2}}, {1, []float64{.5, .5}, []float64{1.5, 2}}})
+	good := journal([]TrainedProxy{{0, []float64{.25, .75}, []float64{1, 2}},
+		{1, []float64{.5, .5}, []float64{1.5, 2}}})
 	at := bytes.IndexByte(good, '\n') + 1
 	f.Add([]byte{})
 	f.Add(filetest.Splice(at, 0, "null\n"))
@@ -48,7 +49,8 @@ func FuzzProxies(f *testing.F) {
 		}
 		again, err := readProxies(journal(proxies), "proxies.jsonl", header)
 		same := slices.EqualFunc(proxies, again, func(a, b TrainedProxy) bool {
-			return a.Index == b.Index && slices.Equal(a.Weights, b.Weights) && slices.Equal(a.BitsPerByte, b.BitsPerByte) && len(a.Weights) == 2 && len(a.BitsPerByte) == 2
+			return a.Index == b.Index && slices.Equal(a.Weights, b.Weights) &&
+				slices.Equal(a.BitsPerByte, b.BitsPerByte) && len(a.Weights) == 2 && len(a.BitsPerByte) == 2
 		})
 		if err != nil || !same {
 			t.Fatalf("%s\nis read as %v, written and read again as %v, %v", text, proxies, again, err)

@@ -16,7 +16,8 @@ import (
 // TransferOptions says which models a sweep trains: each width at each rate.
 type TransferOptions struct {
 	Family
-	Rates []float64 // values of optimizer.lr, rising; nil means seven, from an eighth of the configuration's to eight times it
+	// values of optimizer.lr, rising; nil means seven, from an eighth of the configuration's to eight times it
+	Rates []float64
 
 	OnRun func(width int, rate float64, i, n int) // called when a run begins
 }
@@ -82,7 +83,8 @@ func (o *TransferOptions) setRates() error {
 	for i, rate := range o.Rates {
 		if !(rate > 0) || i > 0 && rate <= o.Rates[i-1] {
 			return config.Problem{
-				Key: "optimizer.lr", Message: fmt.Sprintf("the rates %s are not positive and ascending", units.List("%g", o.Rates)), Try: "rates such as 0.001,0.002,0.004",
+				Key: "optimizer.lr", Message: fmt.Sprintf("the rates %s are not positive and ascending",
+					units.List("%g", o.Rates)), Try: "rates such as 0.001,0.002,0.004",
 			}
 		}
 	}
@@ -110,7 +112,8 @@ func heldOutLoss(ctx context.Context, cfg *config.Config) (float64, error) {
 	case err != nil:
 		return 0, err
 	case r.Tokens == 0:
-		return 0, &dataset.Error{Err: fmt.Errorf("%s: %w, which is needed to compare learning rates\n  build one with `anneal data build --val 0.01`", cmp.Or(cfg.Data.Path, cfg.Data.Mix), dataset.ErrNoValidation)}
+		return 0, &dataset.Error{Err: fmt.Errorf("%s: %w, which is needed to compare learning rates\n  build one with "+
+			"`anneal data build --val 0.01`", cmp.Or(cfg.Data.Path, cfg.Data.Mix), dataset.ErrNoValidation)}
 	case math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0):
 		return math.NaN(), nil
 	}

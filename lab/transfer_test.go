@@ -27,7 +27,9 @@ func sourceData(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "data")
-	_, _, err = prepare.BuildData(context.Background(), text, prepare.DataOptions{Dir: dir, Tokenizer: tok, TokenizerPath: "tokenizer.json", ValFraction: 0.1})
+	_, _, err = prepare.BuildData(context.Background(), text, prepare.DataOptions{
+		Dir: dir, Tokenizer: tok, TokenizerPath: "tokenizer.json", ValFraction: 0.1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +47,9 @@ func TestBestRateStaysUnderMuPOnly(t *testing.T) {
 		r, err := SweepRates(context.Background(), TransferOptions{
 			Family: Family{
 				Overrides: []string{
-					"data.path=" + data, "model.layers=2", "model.dim=32", "model.heads=2", "model.context=64", "model.tie_embeddings=false",
-					"train.steps=40", "train.batch_tokens=512", "train.eval_tokens=8192", "schedule.warmup=4",
+					"data.path=" + data, "model.layers=2", "model.dim=32", "model.heads=2", "model.context=64",
+					"model.tie_embeddings=false", "train.steps=40", "train.batch_tokens=512", "train.eval_tokens=8192",
+					"schedule.warmup=4",
 				},
 				Widths: []int{32, 128}, Standard: standard,
 			},

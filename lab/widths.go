@@ -36,7 +36,8 @@ func (f *Family) member(width int, more ...string) (*config.Config, error) {
 	unit := headUnit(m)
 	if width <= 0 || width%unit != 0 {
 		return nil, config.Problem{
-			Key: "model.dim", Message: fmt.Sprintf("a width of %d does not hold whole heads: %d heads of size %d share a key-value head", width, m.Heads/m.KVHeads, m.HeadDim),
+			Key: "model.dim", Message: fmt.Sprintf("a width of %d does not hold whole heads: %d heads of size %d "+
+				"share a key-value head", width, m.Heads/m.KVHeads, m.HeadDim),
 			Try: fmt.Sprintf("multiples of %d, or another model.head_dim", unit),
 		}
 	}
@@ -90,7 +91,8 @@ func (f *Family) setWidths() error {
 		for i := range f.Widths {
 			if len(f.Widths) < 2 || i > 0 && f.Widths[i] <= f.Widths[i-1] {
 				return config.Problem{
-					Key: "model.dim", Message: fmt.Sprintf("the widths %s are not at least two ascending numbers", units.List("%d", f.Widths)), Try: "two or more widths, such as 64,128,256",
+					Key: "model.dim", Message: fmt.Sprintf("the widths %s are not at least two ascending numbers",
+						units.List("%d", f.Widths)), Try: "two or more widths, such as 64,128,256",
 				}
 			}
 		}

@@ -2,12 +2,13 @@ package model
 
 import "anneal/autograd"
 
-// newAnnealBlock declares a layer of the family anneal, a recipe for small models based on public speedruns of language models
-// (modded-nanogpt and nanochat; Jordan et al. 2024). It extends Llama by these parts, each with its own key:
+// newAnnealBlock declares a layer of the family anneal, a recipe for small models based on public speedruns of language
+// models (modded-nanogpt and nanochat; Jordan et al. 2024). It extends Llama by these parts, each with its own key:
 //
 //	x ← λ₁·x + λ₂·x₀                model.x0_skip: every layer sees the embedding x₀ again; λ are learned
 //	v ← v + λ·table[token]          model.value_embeddings: values independent of the context, in every second layer
-//	down(max(up(h), 0)²)            model.activation: squared ReLU (So et al. 2021, arXiv 2109.08668), two matrices of 4·D
+//	down(max(up(h), 0)²)            model.activation: squared ReLU (So et al. 2021, arXiv 2109.08668), two matrices of
+//	                                4·D
 //	RMSNorm on queries and keys     model.qk_norm (Henry et al. 2020, arXiv 2010.04245)
 //	c·tanh(logits/c)                model.logit_softcap (Gemma 2, arXiv 2408.00118)
 //	out, down = 0 at the start      model.zero_init: every block starts as the identity, while its input

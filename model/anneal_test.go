@@ -117,7 +117,8 @@ func TestAnnealLayersHaveWhatTheRecipeSays(t *testing.T) {
 		}
 		for _, i := range values {
 			p := got["layers."+string(rune('0'+i))+".attention.values"]
-			if p == nil || p.Role != nn.Embedding || p.Value.Dim(0) != c.Vocab || p.Value.Dim(1) != c.KVHeads*c.HeadDim {
+			if p == nil || p.Role != nn.Embedding || p.Value.Dim(0) != c.Vocab ||
+				p.Value.Dim(1) != c.KVHeads*c.HeadDim {
 				t.Errorf("%d layers: the values of layer %d are %+v", layers, i, p)
 			}
 		}

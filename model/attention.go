@@ -29,7 +29,8 @@ func newAttention(b *builder) *attention {
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	a := &attention{heads: c.heads(), seen: b.seen[b.layer], eps: c.NormEps, layer: b.layer}
 	b.setPositions(a)
-	a.wqkv = b.columnParallel("attention.qkv", b.width, nn.Part{Name: "q", Rows: q}, nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
+	a.wqkv = b.columnParallel("attention.qkv", b.width, nn.Part{Name: "q", Rows: q}, nn.Part{Name: "k", Rows: kv},
+		nn.Part{Name: "v", Rows: kv})
 	a.wo = b.rowParallel("attention.out", q, b.width)
 	if c.QKNorm {
 		a.qnorm = b.gain("attention.q_norm", c.HeadDim, b.head)

@@ -15,10 +15,11 @@ type Batch struct {
 	Losses          tensor.Tensor // [N]: each token's cross-entropy, written by Loss
 	LogZ            tensor.Tensor // [N]: log-sum-exp of each token's logits, 0 where ignored; written by Loss
 	ZLoss           float64       // coefficient of LogZ² in the gradients; Losses do not include it
-	Labels          tensor.RNG    // if not zero, Loss replaces Targets by labels sampled from the model, and omits the z-loss
-	FirstLabel      uint64        // position of the first token in the stream of Labels
-	Seq             autograd.Sequence
-	T               int
+	// if not zero, Loss replaces Targets by labels sampled from the model, and omits the z-loss
+	Labels     tensor.RNG
+	FirstLabel uint64 // position of the first token in the stream of Labels
+	Seq        autograd.Sequence
+	T          int
 
 	Host   HostBatch
 	losses *tensor.Tensor // result of HostLosses

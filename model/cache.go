@@ -12,8 +12,9 @@ import (
 // and kept; only new tokens go through the model. Every kernel computes each row in the same order as in a large
 // batch, and attention uses the same tiles of keys, so the logits equal those without a cache, bit for bit.
 //
-//	memory of a layer   2K·E activations (BF16: 4K·E bytes) for each of the T tokens of the context; if no query of the layer
-//	                    sees more than W tokens, for W+63 tokens, in a ring; with linear attention for 64 tokens, plus a state of K·E·(E+1) numbers
+//	memory of a layer   2K·E activations (BF16: 4K·E bytes) for each of the T tokens of the context; if no query of
+//	                    the layer sees more than W tokens, for W+63 tokens, in a ring; with linear attention for 64
+//	                    tokens, plus a state of K·E·(E+1) numbers
 //	time of a token     one read of the weights and one of the cache
 //
 // A sequence that outgrows the context is shortened in steps (inSight), because removing its first token moves all
@@ -62,7 +63,9 @@ func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache 
 		}
 		reach := x.seen.layout.Reach()
 		rows := device.CacheRows(m.Config.Context, reach)
-		c.Layers = append(c.Layers, device.Cache{KV: a.New(p.Activation, rows, 2*x.heads.KV*x.heads.Size), Reach: reach})
+		c.Layers = append(c.Layers, device.Cache{
+			KV: a.New(p.Activation, rows, 2*x.heads.KV*x.heads.Size), Reach: reach,
+		})
 	}
 	return c
 }
@@ -70,7 +73,8 @@ func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache 
 // extend runs the tokens of ids from first on through the model and returns the logits [1, V] of the last one if
 // logits is set. Earlier tokens must be in the cache; without a cache first is 0. b must hold the number of new
 // tokens. If only memory is measured, ids is nil.
-func (m *Decoder) extend(t *autograd.Tape, b *Batch, ids []int32, first int, c *autograd.Cache, logits bool) *tensor.Tensor {
+func (m *Decoder) extend(t *autograd.Tape, b *Batch, ids []int32, first int, c *autograd.Cache,
+	logits bool) *tensor.Tensor {
 	if ids != nil {
 		copy(b.Host.Tokens, ids[first:])
 		b.SetPositions(false)

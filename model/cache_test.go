@@ -51,22 +51,28 @@ func drawDecoder(t *rapid.T) Config {
 		group = 2
 	}
 	c := Config{
-		Family: pick("family", "llama", "anneal", "gpt2", "gemma3", "qwen3_moe"), Layers: rapid.IntRange(1, 3).Draw(t, "layers"), Dim: 32, Heads: kv * group, KVHeads: kv,
-		HeadDim: rapid.SampledFrom([]int{4, 10, 16}).Draw(t, "E"), FFN: 24, Context: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(100, 300)).Draw(t, "context"), Vocab: 61,
-		TieEmbeddings: rapid.Bool().Draw(t, "tied"), QKNorm: rapid.Bool().Draw(t, "QK-norm"), RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.3,
+		Family: pick("family", "llama", "anneal", "gpt2", "gemma3", "qwen3_moe"),
+		Layers: rapid.IntRange(1, 3).Draw(t, "layers"), Dim: 32, Heads: kv * group, KVHeads: kv,
+		HeadDim: rapid.SampledFrom([]int{4, 10, 16}).Draw(t, "E"), FFN: 24,
+		Context: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(100, 300)).Draw(t, "context"), Vocab: 61,
+		TieEmbeddings: rapid.Bool().Draw(t, "tied"), QKNorm: rapid.Bool().Draw(t, "QK-norm"), RopeTheta: 10000,
+		NormEps: 1e-5, InitStd: 0.3,
 		Positions: schemes(pick("positions", "rope", "alibi", "learned", "none", "rope,none,alibi")),
-		Attention: seen(pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4", "bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2",
-			"linear", "linear:gated", "linear:gated,window:9")),
+		Attention: seen(pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4",
+			"bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear",
+			"linear:gated", "linear:gated,window:9")),
 	}
 	if rapid.Bool().Draw(t, "softcap") {
 		c.LogitSoftcap = 5
 	}
 	if c.Family == "qwen3_moe" {
-		c.Experts, c.ExpertsPerToken, c.ExpertFFN, c.NormaliseExperts = 4, rapid.IntRange(1, 3).Draw(t, "experts per token"), 8, true
+		c.Experts, c.ExpertsPerToken, c.ExpertFFN, c.NormaliseExperts = 4,
+			rapid.IntRange(1, 3).Draw(t, "experts per token"), 8, true
 		c.SharedExpertFFN = rapid.SampledFrom([]int{0, 12}).Draw(t, "shared expert")
 	}
 	if c.Family == "anneal" {
-		c.Activation, c.ValueEmbeddings, c.X0Skip = pick("activation", "swiglu", "relu2"), pick("value embeddings", "none", "alternate", "all"), rapid.Bool().Draw(t, "x0")
+		c.Activation, c.ValueEmbeddings, c.X0Skip = pick("activation", "swiglu", "relu2"),
+			pick("value embeddings", "none", "alternate", "all"), rapid.Bool().Draw(t, "x0")
 	}
 	return c
 }
@@ -98,7 +104,8 @@ func TestCachedLogitsEqualUncached(t *testing.T) {
 				}
 				want := plain.Logits(ids)
 				if got := cached.Logits(ids); !bytes.Equal(got.Raw(), want.Raw()) {
-					t.Fatalf("%s %+v: after %d tokens, %d of them new, other logits than without a cache", policy, c, len(ids), n)
+					t.Fatalf("%s %+v: after %d tokens, %d of them new, other logits than without a cache",
+						policy, c, len(ids), n)
 				}
 			}
 		}))

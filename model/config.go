@@ -25,17 +25,20 @@ type Config struct {
 	TieEmbeddings bool `yaml:"tie_embeddings"`
 	QKNorm        bool `yaml:"qk_norm"` // RMSNorm on each query and key head before RoPE
 
-	Attention           sparse.Patterns `yaml:"attention"` // the keys that the queries of each layer see
-	Positions           Positions       `yaml:"positions"`
-	RopeTheta           float64         `yaml:"rope_theta"`              // base of the rotary frequencies
-	RopeThetaLocal      float64         `yaml:"rope_theta_local"`        // the same in layers with a window; 0 for RopeTheta
-	RopeScaling         nn.RoPEScaling  `yaml:"rope_scaling"`            // without its Original; see Scaling
-	RopeOriginalContext int             `yaml:"rope_original_context"`   // context of the first training, for RopeScaling
-	RopeLayout          string          `yaml:"rope_layout" zero:"half"` // half or interleaved; see Interleaved
+	Attention sparse.Patterns `yaml:"attention"` // the keys that the queries of each layer see
+	Positions Positions       `yaml:"positions"`
+	RopeTheta float64         `yaml:"rope_theta"` // base of the rotary frequencies
+	// the same in layers with a window; 0 for RopeTheta
+	RopeThetaLocal float64        `yaml:"rope_theta_local"`
+	RopeScaling    nn.RoPEScaling `yaml:"rope_scaling"` // without its Original; see Scaling
+	// context of the first training, for RopeScaling
+	RopeOriginalContext int    `yaml:"rope_original_context"`
+	RopeLayout          string `yaml:"rope_layout" zero:"half"` // half or interleaved; see Interleaved
 
-	NormEps      float64 `yaml:"norm_eps"`      // added to the mean square in RMSNorm, to the variance in LayerNorm
-	ScoreDim     int     `yaml:"score_dim"`     // scores of attention are divided by its root; 0 for HeadDim
-	LogitSoftcap float64 `yaml:"logit_softcap"` // logits z become c·tanh(z/c); 0 disables it (Gemma 2, arXiv 2408.00118)
+	NormEps  float64 `yaml:"norm_eps"`  // added to the mean square in RMSNorm, to the variance in LayerNorm
+	ScoreDim int     `yaml:"score_dim"` // scores of attention are divided by its root; 0 for HeadDim
+	// logits z become c·tanh(z/c); 0 disables it (Gemma 2, arXiv 2408.00118)
+	LogitSoftcap float64 `yaml:"logit_softcap"`
 
 	InitStd  float64 `yaml:"init_std" weights:"any"`              // of the initial tables, and of matrices with gpt2
 	Init     string  `yaml:"init" weights:"any" zero:"gpt2"`      // of matrices: gpt2, he, xavier or small
@@ -53,8 +56,9 @@ type Config struct {
 	Activation string `yaml:"activation" zero:"swiglu"` // of the feed-forward layer: swiglu, geglu, gelu or relu2
 
 	// Of the family anneal; see anneal.go.
-	ValueEmbeddings string `yaml:"value_embeddings" zero:"none"` // layers with a table of values: alternate, all or none
-	X0Skip          bool   `yaml:"x0_skip"`                      // layers mix the stream with its first value
+	// layers with a table of values: alternate, all or none
+	ValueEmbeddings string `yaml:"value_embeddings" zero:"none"`
+	X0Skip          bool   `yaml:"x0_skip"` // layers mix the stream with its first value
 
 	// Of the family qwen3_moe; see qwen3moe.go.
 	Experts          int     `yaml:"experts"`                       // E, per layer

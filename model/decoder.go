@@ -125,7 +125,9 @@ func (m *Decoder) Finish(t *autograd.Tape, x *autograd.Var) *autograd.Var {
 // HeadLoss writes the cross-entropy of each token of b to b.Losses, from the results h [N, D] of Finish. If the tape
 // records, it also computes the gradients of their sum, including the z-loss if b has one.
 func (m *Decoder) HeadLoss(t *autograd.Tape, h *autograd.Var, b *Batch) {
-	o := device.LossOptions{Softcap: m.Config.LogitSoftcap, ZLoss: b.ZLoss, LogZ: &b.LogZ, Labels: b.Labels, FirstLabel: b.FirstLabel}
+	o := device.LossOptions{
+		Softcap: m.Config.LogitSoftcap, ZLoss: b.ZLoss, LogZ: &b.LogZ, Labels: b.Labels, FirstLabel: b.FirstLabel,
+	}
 	if b.Labels != (tensor.RNG{}) {
 		o.ZLoss = 0
 	}

@@ -32,7 +32,9 @@ type bench struct {
 
 // peaks returns what was really used of each arena.
 func (x *bench) peaks() Footprint {
-	return Footprint{Params: x.params.Peak(), Grads: x.grads.Peak(), Keep: x.keep.Peak(), Temp: x.temp.Peak(), Batch: x.batch.Peak()}
+	return Footprint{
+		Params: x.params.Peak(), Grads: x.grads.Peak(), Keep: x.keep.Peak(), Temp: x.temp.Peak(), Batch: x.batch.Peak(),
+	}
 }
 
 func newBench(t testing.TB, c Config, policy string, rows, tokens int) *bench {
@@ -59,7 +61,10 @@ func newBench(t testing.TB, c Config, policy string, rows, tokens int) *bench {
 		t.Cleanup(func() { a.Close() })
 		return a
 	}
-	x := &bench{dev: dev, foot: f, params: arena(f.Params), grads: arena(f.Grads), batch: arena(f.Batch), keep: arena(max(f.Keep, eval.Keep)), temp: arena(max(f.Temp, eval.Temp))}
+	x := &bench{
+		dev: dev, foot: f, params: arena(f.Params), grads: arena(f.Grads), batch: arena(f.Batch),
+		keep: arena(max(f.Keep, eval.Keep)), temp: arena(max(f.Temp, eval.Temp)),
+	}
 	x.m = New(c, MemoryOf(device.Host{}, p, x.params, x.grads))
 	x.m.Init(1)
 	x.b = NewBatch(x.batch, p, rows, tokens)

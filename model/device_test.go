@@ -14,7 +14,8 @@ import (
 // sequence that outgrows the context.
 func TestGenerationOnADeviceApart(t *testing.T) {
 	c := Config{
-		Layers: 3, Dim: 32, Heads: 4, KVHeads: 2, HeadDim: 8, FFN: 48, Context: 2*maxChunk + 10, Vocab: 61, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.3,
+		Layers: 3, Dim: 32, Heads: 4, KVHeads: 2, HeadDim: 8, FFN: 48, Context: 2*maxChunk + 10, Vocab: 61,
+		RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.3,
 		Attention: seen("window:30,full,linear:gated"),
 	}
 	p, err := precision.Lookup("bf16")

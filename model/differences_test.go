@@ -58,8 +58,8 @@ func other(t *testing.T, v reflect.Value) {
 // name of its key, but for those that are no keys.
 func TestEveryFieldOfTheShapeIsCompared(t *testing.T) {
 	free := []string{ // that weights do not depend on: changing one must be thought over
-		"model.context", "model.init_std", "model.init", "model.zero_init", "model.mup_base_ffn", "model.mup_base_layers",
-		"model.dropout", "model.stochastic_depth",
+		"model.context", "model.init_std", "model.init", "model.zero_init", "model.mup_base_ffn",
+		"model.mup_base_layers", "model.dropout", "model.stochastic_depth",
 		"model.router_aux_loss", "model.router_z_loss",
 	}
 	was := shape()

@@ -73,7 +73,10 @@ func TestRecomputationFindsTheSameMasks(t *testing.T) {
 				t.Errorf("%s: steps %d and %d drop the same", policy, step-1, step)
 			}
 		}
-		for _, l := range []Layout{{Whole: 4, Segment: 1}, {Whole: 4, Segment: 2}, {Whole: 3, Segment: 3}, {Attention: 5}, {Whole: 2, Segment: 2, Attention: 2}} {
+		for _, l := range []Layout{
+			{Whole: 4, Segment: 1}, {Whole: 4, Segment: 2}, {Whole: 3, Segment: 3}, {Attention: 5},
+			{Whole: 2, Segment: 2, Attention: 2},
+		} {
 			c := dropping
 			c.Recompute = l
 			x := newBench(t, c, policy, 2, 8)

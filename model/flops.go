@@ -9,9 +9,10 @@ import (
 //
 //	6 · (parameters used in matrix products) + 6 · n · H·E · Σ density
 //
-// Of the experts only those count that a token uses. Each matrix parameter costs a multiplication and an addition forward and twice that backward. A tied head counts as
-// a product; the lookup of an embedding does not. The second term is attention's two products with the n keys in each
-// layer: it counts the causal half, and of that the share that the layer's pattern sees.
+// Of the experts only those count that a token uses. Each matrix parameter costs a multiplication and an addition
+// forward and twice that backward. A tied head counts as a product; the lookup of an embedding does not. The second
+// term is attention's two products with the n keys in each layer: it counts the causal half, and of that the share that
+// the layer's pattern sees.
 func (m *Decoder) FLOPsPerToken(n int) float64 {
 	forward := 2 * float64(m.head.Value.Len())
 	for _, b := range m.blocks {

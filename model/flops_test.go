@@ -10,7 +10,8 @@ import (
 // outline is a Llama without memory.
 func outline(layers, dim, heads, kv, ffn, context, vocab int, tied bool) *Decoder {
 	return Outline(Config{
-		Layers: layers, Dim: dim, Heads: heads, KVHeads: kv, HeadDim: dim / heads, FFN: ffn, Context: context, Vocab: vocab, TieEmbeddings: tied,
+		Layers: layers, Dim: dim, Heads: heads, KVHeads: kv, HeadDim: dim / heads, FFN: ffn, Context: context,
+		Vocab: vocab, TieEmbeddings: tied,
 	}, precision.Policy{})
 }
 
@@ -36,7 +37,8 @@ func TestParametersOfKnownModels(t *testing.T) {
 // Counting operation by operation gives what the closed form gives.
 func TestFLOPsPerTokenCountsEachProduct(t *testing.T) {
 	for _, m := range []*Decoder{
-		outline(6, 384, 6, 6, 1024, 256, 4096, true), outline(12, 768, 12, 12, 2048, 512, 16384, true), outline(3, 64, 4, 2, 192, 32, 100, false),
+		outline(6, 384, 6, 6, 1024, 256, 4096, true), outline(12, 768, 12, 12, 2048, 512, 16384, true),
+		outline(3, 64, 4, 2, 192, 32, 100, false),
 	} {
 		c := m.Config
 		d, e := float64(c.Dim), float64(c.HeadDim)

@@ -30,5 +30,7 @@ func Measure(c Config, p precision.Policy, rows, tokens int, grad bool) Footprin
 	if grad {
 		t.Backward()
 	}
-	return Footprint{Params: params.Peak(), Grads: grads.Peak(), Keep: keep.Peak(), Temp: temp.Peak(), Batch: batch.Peak()}
+	return Footprint{
+		Params: params.Peak(), Grads: grads.Peak(), Keep: keep.Peak(), Temp: temp.Peak(), Batch: batch.Peak(),
+	}
 }

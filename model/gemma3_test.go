@@ -87,8 +87,9 @@ func TestParametersOfGemma3(t *testing.T) {
 		{"gemma-3-1b", 26, 1152, 4, 1, 256, 6912, 262144, 999_885_952},
 	} {
 		m := Outline(Config{
-			Family: "gemma3", Activation: "geglu", QKNorm: true, Layers: k.layers, Dim: k.dim, Heads: k.heads, KVHeads: k.kv, HeadDim: k.head,
-			FFN: k.ffn, Context: 64, Vocab: k.vocab, TieEmbeddings: true, RopeTheta: 1e6, NormEps: 1e-6,
+			Family: "gemma3", Activation: "geglu", QKNorm: true, Layers: k.layers, Dim: k.dim, Heads: k.heads,
+			KVHeads: k.kv, HeadDim: k.head, FFN: k.ffn, Context: 64, Vocab: k.vocab, TieEmbeddings: true,
+			RopeTheta: 1e6, NormEps: 1e-6,
 		}, precision.Policy{})
 		if m.Count() != k.want {
 			t.Errorf("%s: %d parameters, want %d", k.name, m.Count(), k.want)

@@ -16,15 +16,17 @@ import (
 type Sampling struct {
 	Temperature float64 // 0 takes the most likely token
 	TopK        int     // keep the K most likely; 0 keeps all
-	TopP        float64 // of the remaining tokens, keep the fewest most likely ones whose probabilities reach TopP; 0 or 1 keeps all
-	Seed        uint64
+	// of the remaining tokens, keep the fewest most likely ones whose probabilities reach TopP; 0 or 1 keeps all
+	TopP float64
+	Seed uint64
 }
 
 // Validate returns an error that names an invalid setting and a valid one.
 func (s Sampling) Validate() error {
 	switch {
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0):
-		return fmt.Errorf("temperature %v is not a finite number of at least 0\n  try 0 for the most likely token, 1 for the model's own distribution", s.Temperature)
+		return fmt.Errorf("temperature %v is not a finite number of at least 0\n"+
+			"  try 0 for the most likely token, 1 for the model's own distribution", s.Temperature)
 	case s.TopK < 0:
 		return fmt.Errorf("top-k %d is negative\n  try 0 to keep all tokens, or 40", s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):
@@ -70,7 +72,10 @@ func makeGenerator(m *Decoder, p precision.Policy, dev device.Device, cached boo
 	for _, need := range []struct {
 		name string
 		size int
-	}{{"activations", f.Keep}, {"scratch", f.Temp}, {"batch", f.Batch}, {"keys and values", f.Cache}, {"rounded weights", rounded.Peak()}} {
+	}{
+		{"activations", f.Keep}, {"scratch", f.Temp}, {"batch", f.Batch}, {"keys and values", f.Cache},
+		{"rounded weights", rounded.Peak()},
+	} {
 		a, err := dev.NewArena(need.name, need.size)
 		if err != nil {
 			g.Close()

@@ -47,7 +47,9 @@ func TestTemperatureZeroTakesTheMostLikely(t *testing.T) {
 					best = i
 				}
 			}
-			for _, s := range []Sampling{{}, {Seed: 9}, {Temperature: 1, TopK: 1}, {Temperature: 1e-9, Seed: 4}, {Temperature: 1, TopP: 1e-9}} {
+			for _, s := range []Sampling{
+				{}, {Seed: 9}, {Temperature: 1, TopK: 1}, {Temperature: 1e-9, Seed: 4}, {Temperature: 1, TopP: 1e-9},
+			} {
 				if got := g.Next(ids, s); got != int32(best) {
 					t.Errorf("%s: %+v after %v draws %d, the most likely is %d", policy, s, ids, got, best)
 				}
@@ -164,13 +166,17 @@ func TestDrawFollowsTheProbabilities(t *testing.T) {
 	}
 	for _, x := range c {
 		if want := int(math.Round(x.p / 0.8 * n)); counts[x.id] != want {
-			t.Errorf("candidate %d of probability %v is drawn %d of %d times, want %d", x.id, x.p, counts[x.id], n, want)
+			t.Errorf("candidate %d of probability %v is drawn %d of %d times, want %d",
+				x.id, x.p, counts[x.id], n, want)
 		}
 	}
 }
 
 func TestSamplingThatCannotBeIsRefused(t *testing.T) {
-	for _, s := range []Sampling{{Temperature: -1}, {Temperature: math.NaN()}, {Temperature: math.Inf(1)}, {TopK: -1}, {TopP: -0.1}, {TopP: 1.5}, {TopP: math.NaN()}} {
+	for _, s := range []Sampling{
+		{Temperature: -1}, {Temperature: math.NaN()}, {Temperature: math.Inf(1)}, {TopK: -1}, {TopP: -0.1}, {TopP: 1.5},
+		{TopP: math.NaN()},
+	} {
 		if s.Validate() == nil {
 			t.Errorf("%+v is accepted", s)
 		}

@@ -25,8 +25,9 @@ func TestGPT2IsThatOfTransformers(t *testing.T) {
 	g := readGolden(t, "gpt2.json")
 	k := g.Config
 	c := Config{
-		Family: "gpt2", Positions: schemes("learned"), Layers: k.Layers, Dim: k.Dim, Heads: k.Heads, KVHeads: k.Heads, HeadDim: k.Dim / k.Heads,
-		FFN: 4 * k.Dim, Context: k.Context, Vocab: k.Vocab, TieEmbeddings: true, NormEps: k.Eps,
+		Family: "gpt2", Positions: schemes("learned"), Layers: k.Layers, Dim: k.Dim, Heads: k.Heads, KVHeads: k.Heads,
+		HeadDim: k.Dim / k.Heads, FFN: 4 * k.Dim, Context: k.Context, Vocab: k.Vocab, TieEmbeddings: true,
+		NormEps: k.Eps,
 	}
 	x := g.bench(t, c, c.Context)
 	for n, p := range x.m.Params() {
@@ -46,9 +47,11 @@ func TestGPT2IsThatOfTransformers(t *testing.T) {
 
 func TestGPT2GradientsMatchFiniteDifferences(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"gpt2":                  func(*Config) {},
-		"untied, rope, grouped": func(c *Config) { c.TieEmbeddings, c.Positions, c.KVHeads = false, schemes("rope"), 2 },
-		"recomputed":            func(c *Config) { c.Recompute = Layout{Whole: 1, Segment: 1, Attention: 1} },
+		"gpt2": func(*Config) {},
+		"untied, rope, grouped": func(c *Config) {
+			c.TieEmbeddings, c.Positions, c.KVHeads = false, schemes("rope"), 2
+		},
+		"recomputed": func(c *Config) { c.Recompute = Layout{Whole: 1, Segment: 1, Attention: 1} },
 		"mup": func(c *Config) {
 			setMuP(c, 4, 2, 12, 1, 1.5, 3)
 		},
@@ -132,7 +135,8 @@ func TestGPT2BiasesStartAtZero(t *testing.T) {
 	// branch that counts for half: its gradient is half as large, and so must its step be.
 	x.m.ScaleRates(Gradient)
 	for name, want := range map[string]float64{
-		"attention.qkv.bias": 4, "mlp.up.bias": 2, "mlp.down.bias": 4 / 4., "attention.out.bias": 4 / 4., "mlp_norm.bias": 4, "mlp_norm": 4,
+		"attention.qkv.bias": 4, "mlp.up.bias": 2, "mlp.down.bias": 4 / 4., "attention.out.bias": 4 / 4.,
+		"mlp_norm.bias": 4, "mlp_norm": 4,
 	} {
 		for _, p := range x.m.Params() {
 			if p.Name == "layers.1."+name && p.LRScale != want {
@@ -154,8 +158,9 @@ func TestParametersOfGPT2(t *testing.T) {
 		{"gpt2-xl", 48, 1600, 25, 1_557_611_200},
 	} {
 		m := Outline(Config{
-			Family: "gpt2", Positions: schemes("learned"), Layers: k.layers, Dim: k.dim, Heads: k.heads, KVHeads: k.heads, HeadDim: k.dim / k.heads,
-			FFN: 4 * k.dim, Context: 1024, Vocab: 50257, TieEmbeddings: true,
+			Family: "gpt2", Positions: schemes("learned"), Layers: k.layers, Dim: k.dim, Heads: k.heads,
+			KVHeads: k.heads, HeadDim: k.dim / k.heads, FFN: 4 * k.dim, Context: 1024, Vocab: 50257,
+			TieEmbeddings: true,
 		}, precision.Policy{})
 		if m.Count() != k.want {
 			t.Errorf("%s: %d parameters, want %d", k.name, m.Count(), k.want)

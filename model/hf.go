@@ -105,17 +105,20 @@ var hfNames = map[string]map[string]string{
 	"llama": {
 		"embed": "model.embed_tokens.weight", "norm": "model.norm.weight", "head": "lm_head.weight",
 		"attention_norm": "input_layernorm.weight", "mlp_norm": "post_attention_layernorm.weight",
-		"attention.qkv.q": "self_attn.q_proj.weight", "attention.qkv.k": "self_attn.k_proj.weight", "attention.qkv.v": "self_attn.v_proj.weight",
-		"attention.out": "self_attn.o_proj.weight", "attention.q_norm": "self_attn.q_norm.weight", "attention.k_norm": "self_attn.k_norm.weight",
-		"mlp.gate_up.gate": "mlp.gate_proj.weight", "mlp.gate_up.up": "mlp.up_proj.weight", "mlp.down": "mlp.down_proj.weight",
+		"attention.qkv.q": "self_attn.q_proj.weight", "attention.qkv.k": "self_attn.k_proj.weight",
+		"attention.qkv.v": "self_attn.v_proj.weight", "attention.out": "self_attn.o_proj.weight",
+		"attention.q_norm": "self_attn.q_norm.weight", "attention.k_norm": "self_attn.k_norm.weight",
+		"mlp.gate_up.gate": "mlp.gate_proj.weight", "mlp.gate_up.up": "mlp.up_proj.weight",
+		"mlp.down": "mlp.down_proj.weight",
 	},
 	"gpt2": {
 		"embed": "transformer.wte.weight", "positions": "transformer.wpe.weight", "head": "lm_head.weight",
 		"norm": "transformer.ln_f.weight", "norm.bias": "transformer.ln_f.bias",
-		"attention_norm": "ln_1.weight", "attention_norm.bias": "ln_1.bias", "mlp_norm": "ln_2.weight", "mlp_norm.bias": "ln_2.bias",
-		"attention.qkv": "attn.c_attn.weight", "attention.qkv.bias": "attn.c_attn.bias",
+		"attention_norm": "ln_1.weight", "attention_norm.bias": "ln_1.bias", "mlp_norm": "ln_2.weight",
+		"mlp_norm.bias": "ln_2.bias", "attention.qkv": "attn.c_attn.weight", "attention.qkv.bias": "attn.c_attn.bias",
 		"attention.out": "attn.c_proj.weight", "attention.out.bias": "attn.c_proj.bias",
-		"mlp.up": "mlp.c_fc.weight", "mlp.up.bias": "mlp.c_fc.bias", "mlp.down": "mlp.c_proj.weight", "mlp.down.bias": "mlp.c_proj.bias",
+		"mlp.up": "mlp.c_fc.weight", "mlp.up.bias": "mlp.c_fc.bias", "mlp.down": "mlp.c_proj.weight",
+		"mlp.down.bias": "mlp.c_proj.bias",
 	},
 }
 

@@ -27,12 +27,14 @@ var initialStds = map[string]map[string]float64{
 		"gate": math.Sqrt(2. / 64), "up": math.Sqrt(2. / 64), "out": math.Sqrt(2. / 96), "down": math.Sqrt(2. / 160),
 	},
 	"xavier": {
-		"embed": 0.02, "head": 0.02, "q": math.Sqrt(2. / (64 + 96)), "k": math.Sqrt(2. / (64 + 32)), "v": math.Sqrt(2. / (64 + 32)),
-		"gate": math.Sqrt(2. / (64 + 160)), "up": math.Sqrt(2. / (64 + 160)), "out": math.Sqrt(2. / (96 + 64)), "down": math.Sqrt(2. / (160 + 64)),
+		"embed": 0.02, "head": 0.02, "q": math.Sqrt(2. / (64 + 96)), "k": math.Sqrt(2. / (64 + 32)),
+		"v": math.Sqrt(2. / (64 + 32)), "gate": math.Sqrt(2. / (64 + 160)), "up": math.Sqrt(2. / (64 + 160)),
+		"out": math.Sqrt(2. / (96 + 64)), "down": math.Sqrt(2. / (160 + 64)),
 	},
 	"small": {
-		"embed": math.Sqrt(2. / 320), "head": math.Sqrt(2. / 320), "q": math.Sqrt(2. / 320), "k": math.Sqrt(2. / 320), "v": math.Sqrt(2. / 320),
-		"gate": math.Sqrt(2. / 320), "up": math.Sqrt(2. / 320), "out": 2. / (4 * 8), "down": 2. / (4 * 8),
+		"embed": math.Sqrt(2. / 320), "head": math.Sqrt(2. / 320), "q": math.Sqrt(2. / 320), "k": math.Sqrt(2. / 320),
+		"v": math.Sqrt(2. / 320), "gate": math.Sqrt(2. / 320), "up": math.Sqrt(2. / 320), "out": 2. / (4 * 8),
+		"down": 2. / (4 * 8),
 	},
 }
 
@@ -71,7 +73,8 @@ func TestInitialStdPerTensor(t *testing.T) {
 					return
 				}
 				std := want[name]
-				if (zero == "residual" || zero == "both") && (name == "out" || name == "down") || (zero == "head" || zero == "both") && name == "head" {
+				if (zero == "residual" || zero == "both") && (name == "out" || name == "down") ||
+					(zero == "head" || zero == "both") && name == "head" {
 					std = 0
 				}
 				seen++

@@ -20,7 +20,10 @@ func linearConfigs() map[string]Config {
 	muP.QKNorm = true
 	gpt2 := of("linear:gated")
 	gpt2.Family, gpt2.Positions, gpt2.KVHeads = "gpt2", schemes("learned"), gpt2.Heads
-	return map[string]Config{"linear": of("linear"), "gated": of("linear:gated"), "mixed": of("linear:gated,full"), "mup and qk-norm": muP, "gpt2": gpt2}
+	return map[string]Config{
+		"linear": of("linear"), "gated": of("linear:gated"), "mixed": of("linear:gated,full"),
+		"mup and qk-norm": muP, "gpt2": gpt2,
+	}
 }
 
 // Central differences in float64 through whole models, the gates' weights and biases among their parameters.
@@ -57,7 +60,8 @@ func TestLinearLayersKeepWhatIsMeasured(t *testing.T) {
 				if !bytes.Equal(x.bits(), want) {
 					t.Errorf("%s, %s: %+v gives other bits than none", name, policy, l)
 				}
-				if got := newKeepCost(c, p, 2, 8).peak(l, c.Layers); got < x.foot.Keep || name == "gated" && got != x.foot.Keep {
+				if got := newKeepCost(c, p, 2, 8).peak(l, c.Layers); got < x.foot.Keep ||
+					name == "gated" && got != x.foot.Keep {
 					t.Errorf("%s, %s: %+v is taken to keep %d bytes, it keeps %d", name, policy, l, got, x.foot.Keep)
 				}
 			}
@@ -97,7 +101,8 @@ func TestLinearLayersDoNotRotate(t *testing.T) {
 		t.Error("rotary positions change a model of linear layers")
 	}
 	c.Attention, c.Positions = seen("linear,full"), schemes("")
-	if mixed := newBench(t, c, "bf16", 2, 8); mixed.m.blocks[0].attention.rope != nil || mixed.m.blocks[1].attention.rope == nil {
+	if mixed := newBench(t, c, "bf16", 2, 8); mixed.m.blocks[0].attention.rope != nil ||
+		mixed.m.blocks[1].attention.rope == nil {
 		t.Error("of a linear and a full layer, not just the full one rotates")
 	}
 }
@@ -111,7 +116,8 @@ func TestLinearFLOPs(t *testing.T) {
 	const e = 16.0
 	gate := 2.0 * 64 * 2
 	for n, chunk := range map[int]float64{256: 64, 100: 64, 8: 8} {
-		attention := 4*2*2*e*chunk/2 + 4*2*e*e + 2*2*e*e // scores and values in chunks; four heads read the state, two write it
+		// scores and values in chunks; four heads read the state, two write it
+		attention := 4*2*2*e*chunk/2 + 4*2*e*e + 2*2*e*e
 		want := full.FLOPsPerToken(n) + 3*(gate+attention-2*float64(n)*4*e)
 		if got := m.FLOPsPerToken(n); math.Abs(got-want) > 1e-9*want {
 			t.Errorf("sequences of %d: %v FLOPs per token, want %v", n, got, want)

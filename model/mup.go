@@ -82,7 +82,8 @@ type UpdateRule int
 const (
 	PerElement UpdateRule = iota // each element moves by about the learning rate: adam, lion and similar
 	Gradient                     // the step is proportional to the gradient: sgd
-	Spectral                     // a step of a matrix has spectral norm √(out/in) at any size: muon; other parameters are PerElement
+	// a step of a matrix has spectral norm √(out/in) at any size: muon; other parameters are PerElement
+	Spectral
 )
 
 // ScaleRates sets muP's factors of the learning rate and the decay of each parameter. Their product stays constant,
@@ -98,7 +99,8 @@ func rateScale(p *nn.Param, rule UpdateRule) float64 {
 	g := p.Growth
 	switch {
 	case rule == Gradient && p.Role == nn.Matrix:
-		return g.Out / g.In / (g.Depth * g.Depth) // the gradient does not shrink with depth, so the step must shrink by its square
+		// the gradient does not shrink with depth, so the step must shrink by its square
+		return g.Out / g.In / (g.Depth * g.Depth)
 	case rule == Gradient:
 		return g.Out * g.In / (g.Depth * g.Depth) // the side that grows
 	case rule == PerElement && p.Role == nn.Matrix:

@@ -45,7 +45,8 @@ func TestMuPTable(t *testing.T) {
 		for rule, lr := range map[UpdateRule]float64{PerElement: w.adam, Gradient: w.sgd, Spectral: w.muon} {
 			model.ScaleRates(rule)
 			if math.Abs(p.LRScale-lr) > 1e-15 || math.Abs(p.LRScale*p.DecayScale-1) > 1e-15 {
-				t.Errorf("%s, rule %d: rate × %v, decay × %v; want × %v and its inverse", p.Name, rule, p.LRScale, p.DecayScale, lr)
+				t.Errorf("%s, rule %d: rate × %v, decay × %v; want × %v and its inverse",
+					p.Name, rule, p.LRScale, p.DecayScale, lr)
 			}
 		}
 	}
@@ -67,7 +68,8 @@ func TestDepthScaling(t *testing.T) {
 	shallow.Layers, deep.MuPBaseLayers = 2, 2
 	for _, scheme := range []string{"gpt2", "he", "xavier", "small"} {
 		shallow.Init, deep.Init = scheme, scheme
-		a, b := New(shallow, Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32}), New(deep, Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
+		a, b := New(shallow, Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32}),
+			New(deep, Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
 		for rule, power := range map[UpdateRule]float64{PerElement: 1, Gradient: 2, Spectral: 1} {
 			a.ScaleRates(rule)
 			b.ScaleRates(rule)
@@ -81,7 +83,8 @@ func TestDepthScaling(t *testing.T) {
 						std, rate = 1/depth, math.Pow(1/depth, power)
 					}
 					if math.Abs(p.Std-std*q.Std) > 1e-15 || math.Abs(p.LRScale-rate*q.LRScale) > 1e-15 {
-						t.Errorf("%s, rule %d: %s has std %v, rate × %v; at the base depth %v and %v", scheme, rule, p.Name, p.Std, p.LRScale, q.Std, q.LRScale)
+						t.Errorf("%s, rule %d: %s has std %v, rate × %v; at the base depth %v and %v",
+							scheme, rule, p.Name, p.Std, p.LRScale, q.Std, q.LRScale)
 					}
 				}
 			}
@@ -97,7 +100,8 @@ func TestWidthAwareSchemesUnderMuP(t *testing.T) {
 		for _, s := range []site{inner, output} {
 			plain := c
 			plain.MuP = false
-			if got, want := c.std(s, 160, 64, nn.Growth{In: 4, Out: 4, Depth: 1}), plain.std(s, 160, 64, nn.Growth{In: 1, Out: 1, Depth: 1}); got != want {
+			if got, want := c.std(s, 160, 64, nn.Growth{In: 4, Out: 4, Depth: 1}),
+				plain.std(s, 160, 64, nn.Growth{In: 1, Out: 1, Depth: 1}); got != want {
 				t.Errorf("%s: a matrix starts with std %v under muP, %v without", scheme, got, want)
 			}
 		}

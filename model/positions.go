@@ -65,7 +65,8 @@ func parsePositions(text string) (Positions, error) {
 		}
 	}
 	if len(list) > 1 && slices.Contains(list, "learned") {
-		return nil, errors.New("learned positions are added to the embedding and apply to every layer: they do not mix with others")
+		return nil, errors.New("learned positions are added to the embedding and apply to every layer: they do not " +
+			"mix with others")
 	}
 	return list, nil
 }
@@ -82,7 +83,8 @@ func (c Config) positions(layer int) string {
 
 // HasPositions reports whether any layer uses the scheme.
 func (c Config) HasPositions(scheme string) bool {
-	for i := range max(1, min(c.Layers, max(1, len(c.Positions))*max(1, len(c.Attention)))) { // then both lists begin again
+	// then both lists begin again
+	for i := range max(1, min(c.Layers, max(1, len(c.Positions))*max(1, len(c.Attention)))) {
 		if c.positions(i) == scheme {
 			return true
 		}

@@ -140,7 +140,9 @@ func TestParsePositions(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, list, err)
 		}
 	}
-	for _, text := range []string{"", "RoPE", "rope,", ",", "learned,none", "rope,learned", "learned,learned", "sinusoidal", "rope none"} {
+	for _, text := range []string{
+		"", "RoPE", "rope,", ",", "learned,none", "rope,learned", "learned,learned", "sinusoidal", "rope none",
+	} {
 		var list Positions
 		if err := list.UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is read as %v", text, list)

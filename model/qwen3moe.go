@@ -14,7 +14,8 @@ import (
 //	model.experts, model.experts_per_token    E and K; no token is dropped
 //	model.expert_ffn                          hidden width of each expert
 //	model.normalise_experts                   the weights of a token's experts sum to 1
-//	model.shared_expert_ffn                   one more expert for all tokens, with a sigmoid gate (Qwen2-MoE, arXiv 2407.10671)
+//	model.shared_expert_ffn                   one more expert for all tokens, with a sigmoid gate (Qwen2-MoE, arXiv
+//	                                          2407.10671)
 //	model.router_aux_loss                     coefficient of the load-balancing loss
 //	model.router_z_loss                       coefficient of the router's z-loss
 //
@@ -46,7 +47,8 @@ func (b *builder) experts() *experts {
 	c := b.config
 	e, d, f := c.Experts, c.Dim, c.ExpertFFN
 	x := &experts{router: b.columnParallel("mlp.router", 1, nn.Part{Rows: e})}
-	x.gateUp = b.columnParallel("experts.gate_up", 1, expertParts(e, nn.Part{Name: "gate", Rows: f}, nn.Part{Name: "up", Rows: f})...)
+	x.gateUp = b.columnParallel("experts.gate_up",
+		1, expertParts(e, nn.Part{Name: "gate", Rows: f}, nn.Part{Name: "up", Rows: f})...)
 	x.down = b.add("experts.down", nn.Matrix, nn.Growth{In: 1, Out: 1, Depth: 1}, e*d, f)
 	x.down.Parts = expertParts(e, nn.Part{Name: "down", Rows: d})
 	for i := range x.down.Parts {
@@ -59,7 +61,8 @@ func (b *builder) experts() *experts {
 		p.FP8Products = false // products by expert have no scales
 	}
 	if s := c.SharedExpertFFN; s > 0 {
-		x.shared = &shared{gateUp: b.columnParallel("shared.gate_up", 1, nn.Part{Name: "gate", Rows: s}, nn.Part{Name: "up", Rows: s})}
+		x.shared = &shared{gateUp: b.columnParallel("shared.gate_up",
+			1, nn.Part{Name: "gate", Rows: s}, nn.Part{Name: "up", Rows: s})}
 		x.shared.down = b.rowParallel("shared.down", s, 1)
 		x.shared.gate = b.columnParallel("shared.gate", 1, nn.Part{Rows: 1})
 		x.shared.gate.FP8Products = false

@@ -105,7 +105,8 @@ func TestExpertsAreParts(t *testing.T) {
 			}
 			std, want := math.Sqrt(sum/float64(rows*fanIn)), math.Sqrt(2/float64(fanIn))
 			if part.Rows != rows || math.Abs(std/want-1) > 0.05 {
-				t.Errorf("%s: part %s has %d rows with a deviation of %v, want %d with %v", p.Name, part.Name, part.Rows, std, rows, want)
+				t.Errorf("%s: part %s has %d rows with a deviation of %v, want %d with %v",
+					p.Name, part.Name, part.Rows, std, rows, want)
 			}
 		}
 	}
@@ -122,8 +123,9 @@ func TestParametersOfQwen3MoE(t *testing.T) {
 		{"qwen3-235b-a22b", 94, 4096, 64, 4, 1536, 235_093_634_560, 22_190_763_520},
 	} {
 		m := Outline(Config{
-			Family: "qwen3_moe", QKNorm: true, Layers: k.layers, Dim: k.dim, Heads: k.heads, KVHeads: k.kv, HeadDim: 128, FFN: k.ffn,
-			Experts: 128, ExpertsPerToken: 8, ExpertFFN: k.ffn, Context: 64, Vocab: 151936, RopeTheta: 1e6, NormEps: 1e-6,
+			Family: "qwen3_moe", QKNorm: true, Layers: k.layers, Dim: k.dim, Heads: k.heads, KVHeads: k.kv,
+			HeadDim: 128, FFN: k.ffn, Experts: 128, ExpertsPerToken: 8, ExpertFFN: k.ffn, Context: 64, Vocab: 151936,
+			RopeTheta: 1e6, NormEps: 1e-6,
 		}, precision.Policy{})
 		if m.Count() != k.want || m.Active() != k.active {
 			t.Errorf("%s: %d parameters, %d active, want %d and %d", k.name, m.Count(), m.Active(), k.want, k.active)

@@ -20,9 +20,11 @@ import (
 // Every strategy treats a layer in one of three ways. With e bytes per activation and f bytes per number of the
 // residual stream (BF16: 2 and 4) and Q = (H+2K)·E, a plain layer keeps e·(2D + Q + HE + 2F) + f·(H+2) per token:
 //
-//	plain      keeps all of it. Results that are cheap to recompute (outputs of norms and activation functions, [T, T]) are never kept
-//	attention  drops queries, keys, values, attention's output and log-sum-exp, and what QK-norm keeps; the fused projection,
-//	           the rotation and attention are recomputed. Keeps both normalised inputs, gate and up: e·(2D + 2F) + 2f
+//	plain      keeps all of it. Results that are cheap to recompute (outputs of norms and activation functions, [T,
+//	           T]) are never kept
+//	attention  drops queries, keys, values, attention's output and log-sum-exp, and what QK-norm keeps; the fused
+//	           projection, the rotation and attention are recomputed. Keeps both normalised inputs, gate and up: e·(2D
+//	           + 2F) + 2f
 //	whole      drops everything and keeps the input of its segment, f·D; the layers of the segment are rerun
 //
 // The first layers are whole, the last ones plain. Backward frees the plain ones before it reruns the first segment,
@@ -145,7 +147,8 @@ func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int) (Layout, 
 			l.Attention = min((-room+cost.layer-cost.lean-1)/(cost.layer-cost.lean), c.Layers-l.Whole)
 		}
 		peak := cost.peak(l, c.Layers)
-		for peak > r.budget && l.Attention > 0 && l.Attention < c.Layers-l.Whole { // rerunning the attention needs memory as well
+		// rerunning the attention needs memory as well
+		for peak > r.budget && l.Attention > 0 && l.Attention < c.Layers-l.Whole {
 			l.Attention++
 			peak = cost.peak(l, c.Layers)
 		}
@@ -155,7 +158,8 @@ func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int) (Layout, 
 		}
 	}
 	if math.IsInf(bestCost, 1) {
-		return best, fmt.Errorf("a budget of %s is too small for the activations of a micro-batch: the smallest layout takes %s", mebibytes(r.budget), mebibytes(least))
+		return best, fmt.Errorf("a budget of %s is too small for the activations of a micro-batch: the smallest "+
+			"layout takes %s", mebibytes(r.budget), mebibytes(least))
 	}
 	return best, nil
 }

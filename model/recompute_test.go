@@ -86,7 +86,8 @@ func TestKeepCostIsExact(t *testing.T) {
 		c.Recompute = drawLayout(rt, c.Layers)
 		want := Measure(c, p, rows, c.Context, true).Keep
 		if got := cost.peak(c.Recompute, c.Layers); got != want {
-			rt.Fatalf("%s, %d rows, %d layers, %+v: %d bytes, the model keeps %d", p.Name, rows, c.Layers, c.Recompute, got, want)
+			rt.Fatalf("%s, %d rows, %d layers, %+v: %d bytes, the model keeps %d",
+				p.Name, rows, c.Layers, c.Recompute, got, want)
 		}
 	})
 }
@@ -140,12 +141,17 @@ func TestBudgetsAreFittedWithTheLeastRecomputation(t *testing.T) {
 }
 
 func TestStrategiesThatAreNoneAreRefused(t *testing.T) {
-	for _, text := range []string{"", "all", "every", "every:", "every:0", "every:-1", "every:x", "sqrt:2", "none:", "budget", "budget:", "budget:0", "budget:GiB", "budget:1XB", "budget:-1MB", "budget:NaN", "budget:1e30", "Every_layer"} {
+	for _, text := range []string{
+		"", "all", "every", "every:", "every:0", "every:-1", "every:x", "sqrt:2", "none:", "budget", "budget:",
+		"budget:0", "budget:GiB", "budget:1XB", "budget:-1MB", "budget:NaN", "budget:1e30", "Every_layer",
+	} {
 		if r, err := ParseRecompute(text); err == nil {
 			t.Errorf("%q is read as %+v", text, r)
 		}
 	}
-	for text, want := range map[string]int{"1.5GiB": 3 << 29, "800MB": 800e6, "4096": 4096, "2 kib": 2048, "1e3b": 1000} {
+	for text, want := range map[string]int{
+		"1.5GiB": 3 << 29, "800MB": 800e6, "4096": 4096, "2 kib": 2048, "1e3b": 1000,
+	} {
 		if r, err := ParseRecompute("budget:" + text); err != nil || r.budget != want {
 			t.Errorf("budget:%s is read as %d, %v; want %d", text, r.budget, err, want)
 		}
@@ -173,12 +179,15 @@ func checkRecomputation(t *testing.T, c Config, policy string) []byte {
 	plain := newBench(t, c, policy, 2, 8)
 	plain.b.Seq.Noise = noise(1)
 	want := plain.bits()
-	for _, l := range []Layout{{Whole: 4, Segment: 1}, {Whole: 3, Segment: 3}, {Attention: 5}, {Whole: 2, Segment: 2, Attention: 2}} {
+	for _, l := range []Layout{
+		{Whole: 4, Segment: 1}, {Whole: 3, Segment: 3}, {Attention: 5}, {Whole: 2, Segment: 2, Attention: 2},
+	} {
 		c.Recompute = l
 		x := newBench(t, c, policy, 2, 8)
 		x.b.Seq.Noise = noise(1)
 		if !bytes.Equal(x.bits(), want) {
-			t.Errorf("%s, dropout %v, depth %v: %+v gives other bits than none", policy, c.Dropout, c.StochasticDepth, l)
+			t.Errorf("%s, dropout %v, depth %v: %+v gives other bits than none",
+				policy, c.Dropout, c.StochasticDepth, l)
 		}
 		if got := newKeepCost(c, p, 2, 8).peak(l, c.Layers); c.StochasticDepth == 0 && got != x.foot.Keep {
 			t.Errorf("%s: %+v is taken to keep %d bytes, it keeps %d", policy, l, got, x.foot.Keep)

@@ -6,8 +6,8 @@ import (
 	"anneal/nn"
 )
 
-// UnmarshalJSON reads the shape in a checkpoint over c; what text leaves out stays. Early versions saved the scaling and
-// the layout of rotary positions, and muP, in forms of their own.
+// UnmarshalJSON reads the shape in a checkpoint over c; what text leaves out stays. Early versions saved the scaling
+// and the layout of rotary positions, and muP, in forms of their own.
 func (c *Config) UnmarshalJSON(text []byte) error {
 	type plain Config
 	saved := struct {

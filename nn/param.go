@@ -29,11 +29,12 @@ type Param struct {
 	autograd.Param
 	Name   string
 	Role   Role
-	Shape  []int     // of the whole parameter
-	Region Region    // what of it is here
-	First  int       // of a Piece: index of its first element in the region
-	Std    float64   // of the initial normal distribution; 0 means zero. Fused weights have it per part, gains start at one
-	Start  []float64 // initial values of scalars, and of biases that do not start at zero
+	Shape  []int  // of the whole parameter
+	Region Region // what of it is here
+	First  int    // of a Piece: index of its first element in the region
+	// of the initial normal distribution; 0 means zero. Fused weights have it per part, gains start at one
+	Std   float64
+	Start []float64 // initial values of scalars, and of biases that do not start at zero
 	// Parts lists the parts of a fused weight as consecutive rows: q, k and v projections are one [(H+2K)·E, D]
 	// matrix. Tensor parallelism cuts every part by itself.
 	Parts []Part

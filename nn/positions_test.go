@@ -74,10 +74,13 @@ func TestRoPEFrequenciesGolden(t *testing.T) {
 		theta    float64
 		want     map[int]float64
 	}{
-		{"yarn:16", 4096, 1e4, map[int]float64{0: 1, 20: math.Pow(1e4, -40.0/128), 21: .04694086, 33: .0046004354678, 45: 1.5177160473e-4, 46: 8.334508951e-5}},
-		{"llama3:8", 8192, 5e5, map[int]float64{28: .003211445995, 29: .002166570764, 30: .001371893568, 33: 3.1269375e-4, 35: 9.5562124e-5, 63: 3.068926e-7}},
+		{"yarn:16", 4096, 1e4, map[int]float64{0: 1, 20: math.Pow(1e4, -40.0/128), 21: .04694086, 33: .0046004354678,
+			45: 1.5177160473e-4, 46: 8.334508951e-5}},
+		{"llama3:8", 8192, 5e5, map[int]float64{28: .003211445995, 29: .002166570764, 30: .001371893568,
+			33: 3.1269375e-4, 35: 9.5562124e-5, 63: 3.068926e-7}},
 		{"linear:8", 0, 1e4, map[int]float64{0: .125, 32: .00125}},
-		{"ntk:8", 0, 1e4, map[int]float64{0: 1, 1: math.Pow(82684.6226, -2.0/128), 63: math.Pow(82684.6226, -126.0/128)}},
+		{"ntk:8", 0, 1e4, map[int]float64{0: 1, 1: math.Pow(82684.6226, -2.0/128),
+			63: math.Pow(82684.6226, -126.0/128)}},
 		{"none", 0, 1e4, map[int]float64{0: 1, 32: .01}},
 	} {
 		got := parsed(t, c.scaling, c.original).Frequencies(128, c.theta)
@@ -141,7 +144,9 @@ func TestYaRNTablesHoldTheAttentionFactor(t *testing.T) {
 }
 
 func TestRoPEScalingReadsBack(t *testing.T) {
-	for _, text := range []string{"none", "linear:2", "ntk:8", "yarn:4", "yarn:2.5:fast=16:slow=2:attention=1.3", "llama3:8", "llama3:32:low=2"} {
+	for _, text := range []string{
+		"none", "linear:2", "ntk:8", "yarn:4", "yarn:2.5:fast=16:slow=2:attention=1.3", "llama3:8", "llama3:32:low=2",
+	} {
 		if got := parsed(t, text, 0).String(); got != text {
 			t.Errorf("%s is written %s", text, got)
 		}
@@ -152,8 +157,9 @@ func TestRoPEScalingReadsBack(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"yarn", "yarn:", "yarn:0.5", "yarn:-4", "yarn:NaN", "yarn:Inf", "yarn:4:", "yarn:4:fast", "yarn:4:fast=0", "yarn:4:fast=0.5",
-		"yarn:4:low=2", "yarn:4:fast=3:fast=4", "linear:4:fast=3", "dynamic:4", "YaRN:4", "none:4", "llama3:8:low=4", "llama3:8:high=NaN", "yarn:4,fast=3", "linear",
+		"yarn", "yarn:", "yarn:0.5", "yarn:-4", "yarn:NaN", "yarn:Inf", "yarn:4:", "yarn:4:fast", "yarn:4:fast=0",
+		"yarn:4:fast=0.5", "yarn:4:low=2", "yarn:4:fast=3:fast=4", "linear:4:fast=3", "dynamic:4", "YaRN:4", "none:4",
+		"llama3:8:low=4", "llama3:8:high=NaN", "yarn:4,fast=3", "linear",
 	} {
 		if s, err := ParseRoPEScaling(text); err == nil {
 			t.Errorf("%q is read as %+v", text, s)
@@ -182,7 +188,8 @@ func TestALiBiSlopesAreThoseOfTransformers(t *testing.T) {
 func TestALiBiSlopesGolden(t *testing.T) {
 	for _, want := range [][]float64{
 		{1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256},
-		{1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256, .7071067812, .3535533906, .1767766953, .0883883476},
+		{1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256, .7071067812, .3535533906,
+			.1767766953, .0883883476},
 		{.25, .0625, .015625, .00390625, .5, .125},
 	} {
 		for h, got := range ALiBiSlopes(len(want)) {

@@ -19,7 +19,8 @@ type RoPE struct {
 
 // NewRoPE computes the tables for positions [0, positions) and heads of headSize elements. It allocates them in a, an
 // arena of m.
-func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, headSize int, theta float64, s RoPEScaling) RoPE {
+func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, headSize int, theta float64,
+	s RoPEScaling) RoPE {
 	half := headSize / 2
 	r := RoPE{Cos: a.New(dtype, positions, half), Sin: a.New(dtype, positions, half)}
 	if !a.Backed() {

@@ -16,9 +16,13 @@ type RoPEScaling struct {
 	Factor   float64 // how many times the original context the model shall read
 	Original int     // context of the first training; used by yarn and llama3
 
-	Fast, Slow float64 // of yarn: pairs that turn more than Fast times within Original are unchanged, those below Slow are slowed by Factor
+	// of yarn: pairs that turn more than Fast times within Original are unchanged, those below Slow are slowed by
+	// Factor
+	Fast, Slow float64
 	Attention  float64 // of yarn: multiplies cos and sin; 0 means 0.1·ln(Factor) + 1
-	Low, High  float64 // of llama3: pairs that turn more than High times within Original are unchanged, those below Low are slowed by Factor
+	// of llama3: pairs that turn more than High times within Original are unchanged, those below Low are slowed by
+	// Factor
+	Low, High float64
 }
 
 // ropeScalings are the kinds with the default values of their options.
@@ -54,10 +58,12 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 	words := strings.Split(text, ":")
 	s, known := ropeScalings[words[0]]
 	if !known {
-		return RoPEScaling{}, fmt.Errorf("unknown scaling %q: it must be none, or linear, ntk, yarn or llama3 with a factor, such as yarn:4", words[0])
+		return RoPEScaling{}, fmt.Errorf("unknown scaling %q: it must be none, or linear, ntk, yarn or llama3 with a "+
+			"factor, such as yarn:4", words[0])
 	}
 	if len(words) == 1 {
-		return RoPEScaling{}, fmt.Errorf("%s needs a factor by which it extends the original context, such as %s:4", text, text)
+		return RoPEScaling{}, fmt.Errorf("%s needs a factor by which it extends the original context, such as %s:4",
+			text, text)
 	}
 	var err error
 	if s.Factor, err = strconv.ParseFloat(words[1], 64); err != nil || !(s.Factor >= 1 && s.Factor <= 1<<20) {
@@ -82,7 +88,8 @@ func ParseRoPEScaling(text string) (RoPEScaling, error) {
 		*known[i].value = x
 	}
 	if s.Slow > s.Fast || s.Low > 0 && s.Low >= s.High {
-		return RoPEScaling{}, fmt.Errorf("%s is inconsistent: slow must not exceed fast, and low must be below high", text)
+		return RoPEScaling{}, fmt.Errorf("%s is inconsistent: slow must not exceed fast, and low must be below high",
+			text)
 	}
 	return s, nil
 }

@@ -42,7 +42,8 @@ func (o *Adafactor) Layout(a *tensor.Arena, p *nn.Param) State {
 			if part.Name != "" {
 				dot = "."
 			}
-			s = append(s, Entry{"r" + dot + part.Name, a.New(wide(p), part.Rows)}, Entry{"c" + dot + part.Name, a.New(wide(p), p.Value.Cols())})
+			s = append(s, Entry{"r" + dot + part.Name, a.New(wide(p), part.Rows)},
+				Entry{"c" + dot + part.Name, a.New(wide(p), p.Value.Cols())})
 		}
 	}
 	if o.Beta1 > 0 {

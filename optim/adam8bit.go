@@ -40,5 +40,6 @@ func (o Adam8bit) Update(d device.Device, p *nn.Param, state State, s Step, scra
 		AdamW(o).Update(d, p, state, s, scratch)
 		return
 	}
-	d.AdamW8(&p.Value, &p.Grad, &state[0].Tensor, &state[1].Tensor, &state[2].Tensor, &state[3].Tensor, AdamW(o).constants(s))
+	d.AdamW8(&p.Value, &p.Grad, &state[0].Tensor, &state[1].Tensor, &state[2].Tensor, &state[3].Tensor,
+		AdamW(o).constants(s))
 }

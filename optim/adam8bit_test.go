@@ -54,7 +54,8 @@ func TestAdam8bitMatchesBitsandbytes(t *testing.T) {
 				}
 			}
 			x.step(g, Step{T: step, LR: f.LR, Decay: f.WeightDecay})
-			near(t, fmt.Sprintf("%v: step %d: weights", tier, step), tensor.Of(sample(&x.Value)), f.Weights[step-1], 1e-5, 1e-6)
+			near(t, fmt.Sprintf("%v: step %d: weights", tier, step), tensor.Of(sample(&x.Value)),
+				f.Weights[step-1], 1e-5, 1e-6)
 		}
 		near(t, tier.String()+": scales of m", &x.state[1].Tensor, f.MScale, 1e-5, 0)
 		near(t, tier.String()+": scales of v", &x.state[3].Tensor, f.VScale, 1e-5, 0)
@@ -77,7 +78,8 @@ func TestAdam8bitMatchesBitsandbytes(t *testing.T) {
 				}
 			}
 			if neighbours > len(c.want)/50 {
-				t.Errorf("%v: %d of %d codes of %s are neighbours of those wanted", tier, neighbours, len(c.want), c.name)
+				t.Errorf("%v: %d of %d codes of %s are neighbours of those wanted",
+					tier, neighbours, len(c.want), c.name)
 			}
 		}
 		// OPT-28: a block without gradients has weights that only decay, and no NaN.
@@ -130,8 +132,8 @@ func TestAdam8bitRoundsLargeMatricesOnly(t *testing.T) {
 		rows int
 		want tensor.DType
 	}{
-		{nn.Matrix, 64, tensor.U8}, {nn.Matrix, 63, tensor.F32}, {nn.Embedding, 64, tensor.F32}, {nn.Head, 64, tensor.F32},
-		{nn.Norm, 64, tensor.F32}, {nn.Bias, 64, tensor.F32},
+		{nn.Matrix, 64, tensor.U8}, {nn.Matrix, 63, tensor.F32}, {nn.Embedding, 64, tensor.F32},
+		{nn.Head, 64, tensor.F32}, {nn.Norm, 64, tensor.F32}, {nn.Bias, 64, tensor.F32},
 	} {
 		p := nn.Declare("w", c.role, c.rows, 64)
 		p.Allocate(tensor.NewMeasure("weights"), tensor.F32, nil, tensor.F32)

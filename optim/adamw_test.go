@@ -65,7 +65,8 @@ func TestAdamWMatchesPyTorch(t *testing.T) {
 			x := newParameter(t, tier, dtype, AdamW{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}, f.Start)
 			for step, g := range f.Gradients {
 				x.step(times(c.GradScale, g), Step{T: step + 1, LR: c.LR, Decay: c.WeightDecay})
-				near(t, fmt.Sprintf("%s: step %d: weights", c.Name, step+1), &x.Value, want.Weights[step], relative, absolute)
+				near(t, fmt.Sprintf("%s: step %d: weights", c.Name, step+1), &x.Value, want.Weights[step],
+					relative, absolute)
 			}
 			// Moments of tiny gradients are tiny, and sums that cancel are rounded at the size of their terms.
 			near(t, c.Name+": m", &x.state[0].Tensor, want.M, relative, relative*c.GradScale)

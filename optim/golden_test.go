@@ -74,8 +74,11 @@ func TestTenStepsMatchTheOriginals(t *testing.T) {
 			}
 			x := newParameter(t, tier, dtype, c.Constants.optimizer(c.Optimizer), f.Start, shape...)
 			for i, g := range f.Gradients {
-				x.step(g, Step{T: i + 1, LR: c.Constants.LR, Decay: c.Constants.WeightDecay, Cautious: c.Optimizer == "cautious"})
-				near(t, fmt.Sprintf("%s, %s: step %d: weights", c.Optimizer, c.Name, i+1), &x.Value, c.Weights[i], relative, absolute)
+				x.step(g, Step{
+					T: i + 1, LR: c.Constants.LR, Decay: c.Constants.WeightDecay, Cautious: c.Optimizer == "cautious",
+				})
+				near(t, fmt.Sprintf("%s, %s: step %d: weights", c.Optimizer, c.Name, i+1), &x.Value, c.Weights[i],
+					relative, absolute)
 			}
 		}
 	})
@@ -94,16 +97,26 @@ func TestThreeStepsMatchTheFormulas(t *testing.T) {
 	}{
 		{"sgd", SGD{}, 0, []float64{.5018, -1.003, 1.996, -.251, 1.4975, -2.997}},
 		{"momentum", SGD{Momentum: .9}, 0, []float64{.50279, -1.00048, 1.98907, -.25244, 1.5056, -3.00726}},
-		{"nesterov", SGD{Momentum: .9, Nesterov: true}, 0, []float64{.504311, -1.003432, 1.986163, -.253196, 1.50254, -3.003534}},
-		{"momentum with decay", SGD{Momentum: .9}, .1, []float64{.4999881985, -.994881397, 1.977872995, -.25102950375, 1.4971737035, -2.990421603}},
-		{"adam", adam.optimizer("adam"), 0, []float64{.498311492537, -.991824533526, 1.974649409806, -.258224411171, 1.513500230820, -3.014364527704}},
-		{"adam with decay", adam.optimizer("adam"), .1, []float64{.493685659993, -.984133353280, 1.971450404716, -.257195337420, 1.507124127269, -3.003420552005}},
-		{"adamw", adam.optimizer("adamw"), .1, []float64{.496828089077, -.988850206219, 1.968685148592, -.257457636052, 1.508978738397, -3.005346748227}},
-		{"lion", Lion{.9, .99}, .1, []float64{.4885114895, -1.007012989, 1.984035988, -.25924075975, 1.4854945085, -3.000979007}},
-		{"adafactor", &Adafactor{RelativeStep: true}, 0, []float64{.507171013728, -1.020848279086, 1.970977102656, -.258096042620, 1.495011902592, -2.994902885640}},
-		{"adafactor, absolute rate", &Adafactor{Unscaled: true}, 0, []float64{.504302236530, -1.012541408979, 1.982543163605, -.254887228991, 1.496999250169, -2.996931716839}},
-		{"adafactor, momentum", &Adafactor{RelativeStep: true, Beta1: .9}, 0, []float64{.500672191605, -1.000303180567, 1.992441203687, -.252056229476, 1.502136546416, -3.002252521892}},
-		{"ademamix", AdEMAMix{Beta1: .9, Beta2: .999, Beta3: .9999, Alpha: 5, Eps: 1e-8}, .1, []float64{.496871882548, -.988933119819, 1.968789206885, -.257447791123, 1.508892412381, -3.005246773833}},
+		{"nesterov", SGD{Momentum: .9, Nesterov: true}, 0,
+			[]float64{.504311, -1.003432, 1.986163, -.253196, 1.50254, -3.003534}},
+		{"momentum with decay", SGD{Momentum: .9}, .1,
+			[]float64{.4999881985, -.994881397, 1.977872995, -.25102950375, 1.4971737035, -2.990421603}},
+		{"adam", adam.optimizer("adam"), 0,
+			[]float64{.498311492537, -.991824533526, 1.974649409806, -.258224411171, 1.513500230820, -3.014364527704}},
+		{"adam with decay", adam.optimizer("adam"), .1,
+			[]float64{.493685659993, -.984133353280, 1.971450404716, -.257195337420, 1.507124127269, -3.003420552005}},
+		{"adamw", adam.optimizer("adamw"), .1,
+			[]float64{.496828089077, -.988850206219, 1.968685148592, -.257457636052, 1.508978738397, -3.005346748227}},
+		{"lion", Lion{.9, .99}, .1, []float64{.4885114895, -1.007012989, 1.984035988, -.25924075975, 1.4854945085,
+			-3.000979007}},
+		{"adafactor", &Adafactor{RelativeStep: true}, 0,
+			[]float64{.507171013728, -1.020848279086, 1.970977102656, -.258096042620, 1.495011902592, -2.994902885640}},
+		{"adafactor, absolute rate", &Adafactor{Unscaled: true}, 0,
+			[]float64{.504302236530, -1.012541408979, 1.982543163605, -.254887228991, 1.496999250169, -2.996931716839}},
+		{"adafactor, momentum", &Adafactor{RelativeStep: true, Beta1: .9}, 0,
+			[]float64{.500672191605, -1.000303180567, 1.992441203687, -.252056229476, 1.502136546416, -3.002252521892}},
+		{"ademamix", AdEMAMix{Beta1: .9, Beta2: .999, Beta3: .9999, Alpha: 5, Eps: 1e-8}, .1,
+			[]float64{.496871882548, -.988933119819, 1.968789206885, -.257447791123, 1.508892412381, -3.005246773833}},
 	} {
 		x := newParameter(t, isa.Generic, tensor.F64, c.optimizer, start, 2, 3)
 		for i, g := range gradients {

@@ -23,7 +23,8 @@ type parameter struct {
 }
 
 // newParameter returns a hidden weight of the shape, or a vector, with an optimizer.
-func newParameter(t testing.TB, tier isa.Tier, dtype tensor.DType, opt Optimizer, start []float64, shape ...int) *parameter {
+func newParameter(t testing.TB, tier isa.Tier, dtype tensor.DType, opt Optimizer, start []float64,
+	shape ...int) *parameter {
 	t.Helper()
 	if shape == nil {
 		shape = []int{len(start)}

@@ -10,7 +10,9 @@ import (
 	"anneal/tensor"
 )
 
-var scales = map[string]func(rows, cols int) float64{"match_rms": MatchRMS, "jordan": JordanScale, "spectral_mup": SpectralScale}
+var scales = map[string]func(rows, cols int) float64{
+	"match_rms": MatchRMS, "jordan": JordanScale, "spectral_mup": SpectralScale,
+}
 
 // muonFixture is ten steps each of torch.optim.Muon, of the original Muon and of NorMuon (testdata/make_muon.py).
 type muonFixture struct {
@@ -46,7 +48,8 @@ func TestMuonMatchesTheOriginals(t *testing.T) {
 			x := newParameter(t, tier, dtype, o, c.Start, c.Rows, c.Cols)
 			for step, g := range c.Gradients {
 				x.step(g, Step{T: step + 1, LR: f.LR, Decay: f.WeightDecay})
-				near(t, fmt.Sprintf("%s %dx%d: step %d: weights", c.Name, c.Rows, c.Cols, step+1), &x.Value, c.Weights[step], relative, absolute)
+				near(t, fmt.Sprintf("%s %dx%d: step %d: weights", c.Name, c.Rows, c.Cols, step+1), &x.Value,
+					c.Weights[step], relative, absolute)
 			}
 			near(t, c.Name+": momentum", &x.state[0].Tensor, c.Momentum, relative, absolute)
 		}
@@ -58,12 +61,16 @@ func TestMuonMatchesTheReferenceBlock(t *testing.T) {
 	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {
 		tolerance := map[tensor.DType]float64{tensor.F64: 1e-7, tensor.F32: 2e-6}[dtype] // it adds 1e-7 to the norm
 		for name, want := range map[string][]float64{
-			"jordan":    {.516609981849, -1.017139370944, 1.950114808512, -.252172413696, 1.501571190874, -2.976884565894},
-			"match_rms": {.503797015904, -1.002023551075, 1.974891860397, -.249774120884, 1.494673724712, -2.980251475193},
+			"jordan": {.516609981849, -1.017139370944, 1.950114808512, -.252172413696, 1.501571190874,
+				-2.976884565894},
+			"match_rms": {.503797015904, -1.002023551075, 1.974891860397, -.249774120884, 1.494673724712,
+				-2.980251475193},
 		} {
 			o := &Muon{Momentum: 0.95, Iteration: Jordan(), Scale: scales[name]}
 			x := newParameter(t, tier, dtype, o, []float64{.5, -1, 2, -.25, 1.5, -3}, 2, 3)
-			for i, g := range [][]float64{{.1, -.2, .3, .4, -.5, .6}, {-.3, .1, .2, -.6, .05, 0}, {.02, .4, -.1, .3, .7, -.9}} {
+			for i, g := range [][]float64{
+				{.1, -.2, .3, .4, -.5, .6}, {-.3, .1, .2, -.6, .05, 0}, {.02, .4, -.1, .3, .7, -.9},
+			} {
 				x.step(g, Step{T: i + 1, LR: 0.02, Decay: 0.1})
 			}
 			near(t, name, &x.Value, want, 0, tolerance)
@@ -75,7 +82,8 @@ func TestMuonMatchesTheReferenceBlock(t *testing.T) {
 // same steps.
 func TestMuonDoesNotDependOnTheFormOfMomentum(t *testing.T) {
 	const rows, cols, mu = 6, 9, 0.95
-	x := newParameter(t, isa.Generic, tensor.F64, &Muon{Momentum: mu, Iteration: PolarExpress(), Scale: JordanScale}, make([]float64, rows*cols), rows, cols)
+	x := newParameter(t, isa.Generic, tensor.F64, &Muon{Momentum: mu, Iteration: PolarExpress(), Scale: JordanScale},
+		make([]float64, rows*cols), rows, cols)
 	buf, want := make([]float64, rows*cols), make([]float64, rows*cols)
 	for step := 1; step <= 4; step++ {
 		g, u := gaussian(uint64(step), rows*cols), make([]float64, rows*cols)
@@ -163,7 +171,9 @@ func TestMuonKeepsHalfOfAdamWsState(t *testing.T) {
 		p.Allocate(a, tensor.F32, a, tensor.F32)
 		return p
 	}
-	params := []*nn.Param{param(nn.Matrix, 192, 64), param(nn.Embedding, 1000, 64), param(nn.Head, 1000, 64), param(nn.Norm, 64)}
+	params := []*nn.Param{
+		param(nn.Matrix, 192, 64), param(nn.Embedding, 1000, 64), param(nn.Head, 1000, 64), param(nn.Norm, 64),
+	}
 	for rowBeta, want := range map[float64]int{
 		0:    4*192*64 + 8*(2*1000*64+64),
 		0.95: 4*192*64 + 4*192 + 8*(2*1000*64+64),

@@ -11,7 +11,8 @@ import (
 )
 
 // orthogonalised returns NewtonSchulz of a rows×cols matrix, computed by a tier in a format.
-func orthogonalised(t testing.TB, tier isa.Tier, dtype tensor.DType, n NewtonSchulz, rows, cols int, values []float64) []float64 {
+func orthogonalised(t testing.TB, tier isa.Tier, dtype tensor.DType, n NewtonSchulz, rows, cols int,
+	values []float64) []float64 {
 	t.Helper()
 	dev := cpu.NewTier(tier, 2)
 	defer dev.Close()
@@ -65,7 +66,9 @@ func apart(a, b []float64) float64 {
 // OPT-15: on a diagonal matrix the iteration is its polynomial, on every singular value by itself. The table is
 // Jordan's map after five steps, evaluated in float64.
 func TestDiagonalsGoThroughThePolynomial(t *testing.T) {
-	table := []struct{ sigma, want float64 }{{0.01, .698917}, {0.05, .758120}, {0.1, .712120}, {0.5, .765439}, {0.001, .4705}}
+	table := []struct{ sigma, want float64 }{
+		{0.01, .698917}, {0.05, .758120}, {0.1, .712120}, {0.5, .765439}, {0.001, .4705},
+	}
 	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {
 		n := len(table) + 1
 		x := make([]float64, n*n)
@@ -191,7 +194,8 @@ func TestUpdatesOfGaussiansHaveTheSizeOfAdamW(t *testing.T) {
 func TestOrthogonalisingTheReferenceBlock(t *testing.T) {
 	want := []float64{-.568290272625, -.057741941694, .683774156014, .563354815993, -.405612898255, .247870980517}
 	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {
-		tolerance := map[tensor.DType]float64{tensor.F64: 1e-6, tensor.F32: 1e-5}[dtype] // 1e-6: it adds 1e-7 to the norm
+		// 1e-6: it adds 1e-7 to the norm
+		tolerance := map[tensor.DType]float64{tensor.F64: 1e-6, tensor.F32: 1e-5}[dtype]
 		got := orthogonalised(t, tier, dtype, Jordan(), 2, 3, []float64{.1, -.2, .3, .4, -.5, .6})
 		if d := apart(got, want); d > tolerance {
 			t.Errorf("off the reference by %g: %v, want %v", d, got, want)

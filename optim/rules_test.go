@@ -121,7 +121,8 @@ func TestAdafactorClipsItsUpdate(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rows, cols := rapid.IntRange(1, 9).Draw(rt, "rows"), rapid.IntRange(1, 9).Draw(rt, "cols")
 		whole := rapid.Bool().Draw(rt, "whole")
-		x := newParameter(t, isa.Generic, tensor.F64, &Adafactor{Unscaled: true, Whole: whole}, values(rows*cols), rows, cols)
+		x := newParameter(t, isa.Generic, tensor.F64, &Adafactor{Unscaled: true, Whole: whole},
+			values(rows*cols), rows, cols)
 		for step := 1; step <= 3; step++ {
 			before := read(&x.Value)
 			g := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), rows*cols, rows*cols).Draw(rt, "gradient")
@@ -131,7 +132,8 @@ func TestAdafactorClipsItsUpdate(t *testing.T) {
 				sum += (x.Value.Float64(i) - b) * (x.Value.Float64(i) - b)
 			}
 			if rms := math.Sqrt(sum / float64(len(before))); !(rms <= 0.1*(1+1e-9)) {
-				rt.Fatalf("[%d %d], whole %v, step %d: the update has the root mean square %v, the rate is 0.1", rows, cols, whole, step, rms)
+				rt.Fatalf("[%d %d], whole %v, step %d: the update has the root mean square %v, the rate is 0.1",
+					rows, cols, whole, step, rms)
 			}
 		}
 	})
@@ -170,7 +172,8 @@ func TestPartsAreMatricesOfTheirOwn(t *testing.T) {
 			}
 			for i := range to - from {
 				if got, want := fused.Value.Float64(from+i), alone.Value.Float64(i); got != want {
-					t.Fatalf("momentum %v: element %d of part %s is %v, of a matrix of its own %v", o.Beta1 > 0, i, part.Name, got, want)
+					t.Fatalf("momentum %v: element %d of part %s is %v, of a matrix of its own %v",
+						o.Beta1 > 0, i, part.Name, got, want)
 				}
 			}
 		}

@@ -42,7 +42,8 @@ func TestSophiaMatchesTheOriginal(t *testing.T) {
 			relative, absolute = 1e-5, 1e-6
 		}
 		for _, c := range f.Sets {
-			x := newParameter(t, tier, dtype, &Sophia{Beta1: c.Beta1, Beta2: c.Beta2, Rho: c.Rho, Every: f.Every}, f.Start)
+			x := newParameter(t, tier, dtype, &Sophia{Beta1: c.Beta1, Beta2: c.Beta2, Rho: c.Rho, Every: f.Every},
+				f.Start)
 			for i, g := range f.Gradients {
 				x.step(g, Step{T: i + 1, LR: c.LR, Decay: c.WeightDecay})
 				if x.opt.(*Sophia).Due(i + 1) {
@@ -60,14 +61,18 @@ func TestSophiaMatchesTheOriginal(t *testing.T) {
 // step.
 func TestSophiaMatchesTheReferenceBlock(t *testing.T) {
 	each(t, func(t *testing.T, tier isa.Tier, dtype tensor.DType) {
-		x := newParameter(t, tier, dtype, &Sophia{Beta1: .965, Beta2: .99, Rho: .04, Every: 2}, []float64{.5, -1, 2, -.25, 1.5, -3})
-		for i, g := range [][]float64{{.1, -.2, .3, .4, -.5, .6}, {-.3, .1, .2, -.6, .05, 0}, {.02, .4, -.1, .3, .7, -.9}} {
+		x := newParameter(t, tier, dtype, &Sophia{Beta1: .965, Beta2: .99, Rho: .04, Every: 2},
+			[]float64{.5, -1, 2, -.25, 1.5, -3})
+		for i, g := range [][]float64{
+			{.1, -.2, .3, .4, -.5, .6}, {-.3, .1, .2, -.6, .05, 0}, {.02, .4, -.1, .3, .7, -.9},
+		} {
 			x.step(g, Step{T: i + 1, LR: 0.01, Decay: 0.1})
 			if x.opt.(*Sophia).Due(i + 1) {
 				x.observe(times(0.1, g), 1000)
 			}
 		}
-		near(t, "weights", &x.Value, []float64{.5085114895, -.987032989, 1.964035988, -.25924075975, 1.5054745085, -3.000979007}, 0, 2e-7)
+		near(t, "weights", &x.Value,
+			[]float64{.5085114895, -.987032989, 1.964035988, -.25924075975, 1.5054745085, -3.000979007}, 0, 2e-7)
 	})
 }
 
@@ -93,7 +98,8 @@ func TestSophiaNeverStepsBeyondTheRate(t *testing.T) {
 				inside++
 			}
 		}
-		if got, want := o.TakeWinRate(), float64(inside)/40; math.Abs(got-want) > 1.0/40 { // a ratio of 1 − 2⁻²⁵ may round either way
+		// a ratio of 1 − 2⁻²⁵ may round either way
+		if got, want := o.TakeWinRate(), float64(inside)/40; math.Abs(got-want) > 1.0/40 {
 			rt.Fatalf("win rate %v, but %v of the weights moved by less than the rate", got, want)
 		}
 		x.observe(g, 7)
@@ -134,7 +140,8 @@ func TestSampledLabelsEstimateTheGaussNewtonMatrix(t *testing.T) {
 		tape.Reset(true)
 		head.ResetGrad()
 		h := tape.Embedding(&table.Param, &ids)
-		tape.HeadLoss(h, &head.Param, &targets, &losses, device.LossOptions{Labels: tensor.NewRNG(9, tensor.PurposeLabel, uint32(n))})
+		tape.HeadLoss(h, &head.Param, &targets, &losses,
+			device.LossOptions{Labels: tensor.NewRNG(9, tensor.PurposeLabel, uint32(n))})
 		o.Beta2 = 1 - 1/float64(n+1) // the plain mean of all draws
 		o.Observe(dev, &head, state, 1.0/inputs)
 	}

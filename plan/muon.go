@@ -16,6 +16,7 @@ func (p *Plan) OptimizerRemark(cfg *config.Config) string {
 	if o.FLOPs <= muonShare*training {
 		return ""
 	}
-	return fmt.Sprintf("%s orthogonalises every matrix once per step: %.0f %% of the operations of training at train.batch_tokens = %d; "+
-		"at %.0f tokens it would be %.0f %%", o.Name, 100*o.FLOPs/training, cfg.Train.BatchTokens, o.FLOPs/training/muonShare*batch, 100*muonShare)
+	return fmt.Sprintf("%s orthogonalises every matrix once per step: %.0f %% of the operations of training at "+
+		"train.batch_tokens = %d; at %.0f tokens it would be %.0f %%",
+		o.Name, 100*o.FLOPs/training, cfg.Train.BatchTokens, o.FLOPs/training/muonShare*batch, 100*muonShare)
 }

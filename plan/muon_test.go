@@ -12,7 +12,8 @@ import (
 // width 768 and 524,288. Only the first is worth a remark.
 func TestMuonRemarksOnItsCost(t *testing.T) {
 	remark := func(set ...string) string {
-		cfg, err := config.Load("", append([]string{"data.path=x", "optimizer.name=muon", "model.vocab=64", "model.heads=8"}, set...))
+		cfg, err := config.Load("",
+			append([]string{"data.path=x", "optimizer.name=muon", "model.vocab=64", "model.heads=8"}, set...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,7 +23,8 @@ func TestMuonRemarksOnItsCost(t *testing.T) {
 		}
 		return p.OptimizerRemark(cfg)
 	}
-	small := remark("model.dim=512", "model.ffn=512", "model.context=256", "train.batch_tokens=8192", "model.tie_embeddings=false")
+	small := remark("model.dim=512", "model.ffn=512",
+		"model.context=256", "train.batch_tokens=8192", "model.tie_embeddings=false")
 	if !strings.Contains(small, "29 %") { // 31 % of the products with matrices; attention takes some, too
 		t.Errorf("8,192 tokens of width 512: %q", small)
 	}

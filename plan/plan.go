@@ -61,7 +61,8 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 	}
 	m := model.Outline(f.Model, f.Policy)
 	p := &Plan{
-		Parameters: m.Count(), Active: m.Active(), FLOPsPerToken: m.FLOPsPerToken(f.Model.Context), Optimizer: f.Optimizer, Recompute: f.Model.Recompute,
+		Parameters: m.Count(), Active: m.Active(), FLOPsPerToken: m.FLOPsPerToken(f.Model.Context),
+		Optimizer: f.Optimizer, Recompute: f.Model.Recompute,
 		Device: describe(machine), Available: machine.FreeMemory(),
 		Memory: itemise(f, m.Count(), cfg.Train.MicroBatch*f.Model.Context),
 	}

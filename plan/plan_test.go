@@ -40,15 +40,20 @@ func planOf(t *testing.T, m device.Properties, set ...string) *Plan {
 
 var (
 	tiny = []string{"model.layers=6", "model.dim=384", "model.heads=6", "model.ffn=1024", "model.context=256"}
-	m98  = []string{"model.layers=12", "model.dim=768", "model.heads=12", "model.ffn=2048", "model.context=512", "model.vocab=16384", "train.batch_tokens=4096"}
+	m98  = []string{
+		"model.layers=12", "model.dim=768", "model.heads=12", "model.ffn=2048", "model.context=512",
+		"model.vocab=16384", "train.batch_tokens=4096",
+	}
 )
 
 // A run is refused by no figure but the one that its dry run shows: with exactly as much memory it fits, with a byte
 // less it does not, and the refusal names the same number.
 func TestARunIsRefusedByTheFigureOfItsDryRun(t *testing.T) {
 	for _, set := range [][]string{
-		nil, {"precision=fp32"}, {"precision=bf16_sr", "average.ema=0.99"}, {"optimizer.name=muon", "memory.recompute=sqrt"},
-		{"model.attention=window:64", "average.ema=0.99", "train.micro_batch=4"}, {"precision=fp8", "optimizer.name=adam8bit"},
+		nil, {"precision=fp32"}, {"precision=bf16_sr", "average.ema=0.99"},
+		{"optimizer.name=muon", "memory.recompute=sqrt"},
+		{"model.attention=window:64", "average.ema=0.99", "train.micro_batch=4"},
+		{"precision=fp8", "optimizer.name=adam8bit"},
 	} {
 		set := append(slices.Clone(tiny), set...)
 		cfg := load(t, set...)
@@ -59,7 +64,8 @@ func TestARunIsRefusedByTheFigureOfItsDryRun(t *testing.T) {
 		}
 		exactly := planOf(t, machine{free: need}, set...)
 		if !exactly.Fits || exactly.Memory.Total() != need {
-			t.Errorf("%v: with the %d bytes that it needs it fits: %v, and needs %d", set, need, exactly.Fits, exactly.Memory.Total())
+			t.Errorf("%v: with the %d bytes that it needs it fits: %v, and needs %d",
+				set, need, exactly.Fits, exactly.Memory.Total())
 		}
 		f, err := train.MeasureRun(cfg, machine{})
 		if err != nil {
@@ -81,7 +87,8 @@ func TestARunIsRefusedByTheFigureOfItsDryRun(t *testing.T) {
 			p := planOf(t, machine{free: c.free}, set...)
 			has := slices.ContainsFunc(p.Memory, func(i Item) bool { return i.Name == "checkpoint copy" })
 			if has != c.copied || !p.Fits || c.copied && p.Memory.Total() != room {
-				t.Errorf("%v: with %d bytes a copy is planned: %v; total %d of %d", set, c.free, has, p.Memory.Total(), room)
+				t.Errorf("%v: with %d bytes a copy is planned: %v; total %d of %d",
+					set, c.free, has, p.Memory.Total(), room)
 			}
 		}
 	}
@@ -106,7 +113,9 @@ func TestMemoryHoldsSixteenBytesPerParameter(t *testing.T) {
 
 // Only activations, scratch and the batch may grow with the micro-batch, and FP32 keeps at most twice what BF16 keeps.
 func TestMemoryGrowsWithTheMicroBatchOnlyWhereItMust(t *testing.T) {
-	estimate := func(set ...string) Estimate { return planOf(t, machine{}, append(slices.Clone(m98), set...)...).Memory }
+	estimate := func(set ...string) Estimate {
+		return planOf(t, machine{}, append(slices.Clone(m98), set...)...).Memory
+	}
 	one, four := estimate("train.micro_batch=1"), estimate("train.micro_batch=4")
 	single := estimate("train.micro_batch=4", "precision=fp32")
 	for i := range one {
@@ -153,7 +162,8 @@ func TestThePlanAsksTheDevice(t *testing.T) {
 		t.Error("the copy of a checkpoint is planned in the card's memory")
 	}
 	scratch := planOf(t, busy{}, append([]string{"model.attention=window:64"}, tiny...)...).Memory
-	if n := scratch.Bytes("attention") - planOf(t, machine{}, append([]string{"model.attention=window:64"}, tiny...)...).Memory.Bytes("attention"); n != 1000 {
+	if n := scratch.Bytes("attention") - planOf(t, machine{},
+		append([]string{"model.attention=window:64"}, tiny...)...).Memory.Bytes("attention"); n != 1000 {
 		t.Errorf("attention takes %d bytes more where kernels take 1000", n)
 	}
 	linear := append([]string{"model.attention=linear"}, tiny...)

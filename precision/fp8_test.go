@@ -78,7 +78,8 @@ func TestCurrentScaleIsThatOfTheTensor(t *testing.T) {
 		{math.Inf(1), 1, 1},
 	} {
 		d := amax{value: c.amax}
-		if x, w, dy := s.X.Scale(d, nil, true), s.W.Scale(d, nil, true), s.DY.Scale(d, nil, true); x != float64(float32(c.x)) || w != x || dy != float64(float32(c.dy)) {
+		if x, w, dy := s.X.Scale(d, nil, true), s.W.Scale(d, nil, true),
+			s.DY.Scale(d, nil, true); x != float64(float32(c.x)) || w != x || dy != float64(float32(c.dy)) {
 			t.Errorf("amax %v: scales %v, %v and %v, want %v and %v", c.amax, x, w, dy, c.x, c.dy)
 		}
 	}

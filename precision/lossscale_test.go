@@ -31,7 +31,8 @@ func TestLossScaleFollowsItsScript(t *testing.T) {
 			s.Update(true)
 		}
 		if s.Scale != c.want {
-			t.Fatalf("after %d good updates and %d overflows more the scale is %v, want %v", c.good, c.overflows, s.Scale, c.want)
+			t.Fatalf("after %d good updates and %d overflows more the scale is %v, want %v",
+				c.good, c.overflows, s.Scale, c.want)
 		}
 	}
 }
@@ -65,7 +66,8 @@ func TestLossScaleIsAFunctionOfTheHistory(t *testing.T) {
 				t.Fatalf("update %d, overflow %v: scale %v → %v, want %v", i, overflow, before, s.Scale, want)
 			}
 			if wantAdapted := !overflow || dynamic && before > floor; adapted != wantAdapted {
-				t.Fatalf("update %d, overflow %v at scale %v: adapted %v, want %v", i, overflow, before, adapted, wantAdapted)
+				t.Fatalf("update %d, overflow %v at scale %v: adapted %v, want %v",
+					i, overflow, before, adapted, wantAdapted)
 			}
 		}
 		n := 0

@@ -15,9 +15,10 @@ import (
 // log-sum-exp of attention, logits and losses always have the format Master, which is F32, or F64 in the reference
 // mode. All arithmetic uses Master, too.
 type Policy struct {
-	Name       string
-	Master     tensor.DType // gradients of weights, moments, gains, statistics, logits, losses
-	Weight     tensor.DType // matrices and tables between updates; if narrower than Master, updates are rounded stochastically
+	Name   string
+	Master tensor.DType // gradients of weights, moments, gains, statistics, logits, losses
+	// matrices and tables between updates; if narrower than Master, updates are rounded stochastically
+	Weight     tensor.DType
 	Stream     tensor.DType // residual stream and its gradient
 	Activation tensor.DType // results of layers, and their gradients; attention reads and writes it
 	Operand    tensor.DType // matrix operands are rounded to it; products are summed in Master
@@ -27,23 +28,36 @@ type Policy struct {
 }
 
 var policies = []Policy{
-	{Name: "bf16", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16,
-		Doc: "BF16 matrix operands and activations; FP32 master weights, sums, norms, softmax, loss and optimizer"},
-	{Name: "bf16_sr", Master: tensor.F32, Weight: tensor.BF16, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16,
-		Doc: "like bf16, but without FP32 master weights: updates are computed in FP32 and rounded stochastically to BF16, 2 bytes per parameter less"},
-	{Name: "fp16", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F16, Operand: tensor.F16,
-		Emulated: "FP16 is emulated on this CPU: stored in 2 bytes, rounded exactly, computed in FP32; not faster than bf16",
-		Doc:      "FP16 matrix operands and activations, otherwise like bf16; gradients are scaled (loss_scale) to avoid underflow"},
-	{Name: "fp8", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16, Operand: tensor.BF16, FP8: &FP8{},
-		Emulated: "FP8 is emulated on this CPU: operands are rounded exactly and multiplied in FP32; slower than bf16, and not smaller",
-		Doc:      "FP8 products of hidden matrices, E4M3 forward and E5M2 for gradients, one scale per tensor (fp8.scaling); otherwise like bf16"},
-	{Name: "tf32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.TF32,
-		Emulated: "TF32 is emulated on this CPU: operands are rounded exactly and multiplied in FP32; not faster than fp32",
-		Doc:      "matrix operands rounded to a 10-bit mantissa, ties away from zero; everything else in FP32"},
-	{Name: "fp32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32, Operand: tensor.F32,
-		Doc: "everything in FP32"},
-	{Name: "fp64", Master: tensor.F64, Weight: tensor.F64, Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64,
-		Doc: "everything in FP64 with portable kernels: the reference for tests, for tiny models"},
+	{Name: "bf16", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16,
+		Operand: tensor.BF16,
+		Doc:     "BF16 matrix operands and activations; FP32 master weights, sums, norms, softmax, loss and optimizer"},
+	{Name: "bf16_sr", Master: tensor.F32, Weight: tensor.BF16, Stream: tensor.F32, Activation: tensor.BF16,
+		Operand: tensor.BF16,
+		Doc: "like bf16, but without FP32 master weights: updates are computed in FP32 and rounded stochastically " +
+			"to BF16, 2 bytes per parameter less"},
+	{Name: "fp16", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F16,
+		Operand: tensor.F16,
+		Emulated: "FP16 is emulated on this CPU: stored in 2 bytes, rounded exactly, computed in FP32; " +
+			"not faster than bf16",
+		Doc: "FP16 matrix operands and activations, otherwise like bf16; gradients are scaled (loss_scale) to " +
+			"avoid underflow"},
+	{Name: "fp8", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.BF16,
+		Operand: tensor.BF16, FP8: &FP8{},
+		Emulated: "FP8 is emulated on this CPU: operands are rounded exactly and multiplied in FP32; " +
+			"slower than bf16, and not smaller",
+		Doc: "FP8 products of hidden matrices, E4M3 forward and E5M2 for gradients, one scale per tensor " +
+			"(fp8.scaling); otherwise like bf16"},
+	{Name: "tf32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32,
+		Operand: tensor.TF32,
+		Emulated: "TF32 is emulated on this CPU: operands are rounded exactly and multiplied in FP32; " +
+			"not faster than fp32",
+		Doc: "matrix operands rounded to a 10-bit mantissa, ties away from zero; everything else in FP32"},
+	{Name: "fp32", Master: tensor.F32, Weight: tensor.F32, Stream: tensor.F32, Activation: tensor.F32,
+		Operand: tensor.F32,
+		Doc:     "everything in FP32"},
+	{Name: "fp64", Master: tensor.F64, Weight: tensor.F64, Stream: tensor.F64, Activation: tensor.F64,
+		Operand: tensor.F64,
+		Doc:     "everything in FP64 with portable kernels: the reference for tests, for tiny models"},
 }
 
 // Policies returns all policies.
@@ -69,7 +83,9 @@ func Names() []string {
 
 // Types returns the formats that the tape uses.
 func (p Policy) Types() autograd.Types {
-	return autograd.Types{Stream: p.Stream, Activation: p.Activation, Operand: p.Operand, Stat: p.Master, FP8: p.FP8 != nil}
+	return autograd.Types{
+		Stream: p.Stream, Activation: p.Activation, Operand: p.Operand, Stat: p.Master, FP8: p.FP8 != nil,
+	}
 }
 
 // Scaled reports whether gradients need a loss scale, because the exponent range of FP16 is too small for them.

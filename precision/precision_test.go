@@ -36,7 +36,8 @@ func TestOnlyActivationsAndOperandsAreNarrow(t *testing.T) {
 		}
 		types := p.Types()
 		if types.Stat != p.Master || types.Stream != p.Master {
-			t.Errorf("%s: statistics are %v and the residual stream %v, masters %v", name, types.Stat, types.Stream, p.Master)
+			t.Errorf("%s: statistics are %v and the residual stream %v, masters %v",
+				name, types.Stat, types.Stream, p.Master)
 		}
 		if types.Activation != p.Activation || types.Operand != p.Operand {
 			t.Errorf("%s: the tape gets %+v of %+v", name, types, p)

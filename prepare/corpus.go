@@ -119,7 +119,10 @@ func (c *Corpus) sets() []*dataset.Dataset {
 // TakeTurns reads the sources of the mix in turn, in micro-batches of rows rows from one source.
 func (c *Corpus) TakeTurns(rows int) error {
 	if c.Mixed == nil {
-		return config.Problem{Key: "data.mix", Message: "group DRO needs several domains, but the config has one data set", Try: "data.mix with one source per domain"}
+		return config.Problem{
+			Key: "data.mix", Message: "group DRO needs several domains, but the config has one data set",
+			Try: "data.mix with one source per domain",
+		}
 	}
 	c.Train = turns{c.Mixed, uint64(rows)}
 	return nil

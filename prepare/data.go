@@ -66,7 +66,8 @@ func (t Text) each(ctx context.Context, see func(corpus.Document)) (corpus.Repor
 }
 
 // TrainTokenizer learns a vocabulary from text. The report counts what was read and what was left out.
-func TrainTokenizer(ctx context.Context, text Text, o tokenizer.TrainOptions) (*tokenizer.Tokenizer, corpus.Report, error) {
+func TrainTokenizer(ctx context.Context, text Text,
+	o tokenizer.TrainOptions) (*tokenizer.Tokenizer, corpus.Report, error) {
 	r, docs, err := text.Open(ctx)
 	if err != nil {
 		return nil, corpus.Report{}, err
@@ -97,7 +98,8 @@ func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest,
 		return dataset.Manifest{}, corpus.Report{}, err
 	}
 	m, err := dataset.Build(ctx, dataset.BuildOptions{
-		Dir: o.Dir, Replace: o.Replace, Tokenizer: DatasetTokenizer(o.Tokenizer, o.TokenizerPath), TokenizerFile: o.Tokenizer,
+		Dir: o.Dir, Replace: o.Replace, Tokenizer: DatasetTokenizer(o.Tokenizer, o.TokenizerPath),
+		TokenizerFile:   o.Tokenizer,
 		TokenizerConfig: o.Tokenizer.ConfigJSON(),
 		NewEncoder:      func() func([]uint32, []byte) []uint32 { return o.Tokenizer.NewEncoder().Encode },
 		PromptEnd:       o.PromptEnd, Lost: func() *corpus.Loss { return r.Report().Lost },
@@ -112,7 +114,8 @@ func (t Text) OrGoSource() (text Text, source string, err error) {
 		return t, "", nil
 	}
 	source, err = GoSource()
-	return Text{Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}}, Progress: t.Progress}, source, err
+	return Text{Paths: []string{source}, Options: corpus.Options{Extensions: []string{".go"}}, Progress: t.Progress},
+		source, err
 }
 
 // Read returns the first documents of the text, up to limit bytes.

@@ -14,7 +14,8 @@ import (
 )
 
 // EvalTokenizer measures how well a tokenizer fits a text, for each group that by assigns its documents to.
-func EvalTokenizer(ctx context.Context, text Text, tok *tokenizer.Tokenizer, by func(corpus.Document) string) (*tokenizer.Evaluator, corpus.Report, error) {
+func EvalTokenizer(ctx context.Context, text Text, tok *tokenizer.Tokenizer,
+	by func(corpus.Document) string) (*tokenizer.Evaluator, corpus.Report, error) {
 	e := tok.NewEvaluator()
 	report, err := text.each(ctx, func(d corpus.Document) { e.Add(by(d), d.Text) })
 	return e, report, err

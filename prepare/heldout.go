@@ -19,9 +19,11 @@ func RemarkHeldOut(m dataset.Manifest) string {
 	case val.Tokens >= enoughHeldOut && val.Documents > 1, val.Documents == 0 && m.ValFraction == 0:
 		return ""
 	case val.Documents == 0:
-		return "nothing is held out: all of the text is one document\n  add documents, or build a data set of other text with --val 1 and pass it to `anneal eval`"
+		return "nothing is held out: all of the text is one document\n" +
+			"  add documents, or build a data set of other text with --val 1 and pass it to `anneal eval`"
 	}
-	remark := fmt.Sprintf("%d tokens in %d documents are held out, too few to compare models\n  ", val.Tokens, val.Documents)
+	remark := fmt.Sprintf("%d tokens in %d documents are held out, too few to compare models\n  ",
+		val.Tokens, val.Documents)
 	if val.Documents == 1 {
 		remark = fmt.Sprintf("%d tokens in one document are held out, too few to compare models\n  ", val.Tokens)
 	}
@@ -30,7 +32,8 @@ func RemarkHeldOut(m dataset.Manifest) string {
 	}
 	share := roundUp(max(enoughHeldOut/float64(all), 2*m.ValFraction))
 	if share > 0.3 {
-		return remark + fmt.Sprintf("add text: the data has only %d tokens in all, and %d should be held out", all, enoughHeldOut)
+		return remark + fmt.Sprintf("add text: the data has only %d tokens in all, and %d should be held out",
+			all, enoughHeldOut)
 	}
 	return remark + fmt.Sprintf("try --val %v, which holds out about %.0f tokens", share, share*float64(all))
 }

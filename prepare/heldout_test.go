@@ -19,12 +19,17 @@ func TestASmallHeldOutSplitIsRemarkedOn(t *testing.T) {
 		{counts(10000, 1_000_000), counts(100, 10_000), 0.01, ""},
 		{counts(1, 1_000_000), counts(0, 0), 0, ""},
 		{counts(0, 0), counts(50, 10_000), 1, ""},
-		{counts(300, 1_000_000), counts(1, 210), 0.001, "210 tokens in one document are held out, too few to compare models\n  try --val 0.01, which holds out about 10002 tokens"},
-		{counts(300, 300_000), counts(3, 2_900), 0.01, "2900 tokens in 3 documents are held out, too few to compare models\n  try --val 0.04, which"},
-		{counts(30, 1_000_000), counts(1, 20_000), 0.01, "20000 tokens in one document are held out, too few to compare models\n  try --val 0.02"},
-		{counts(30, 3_000), counts(1, 210), 0.01, "add text: the data has only 3210 tokens in all, and 10000 should be held out"},
+		{counts(300, 1_000_000), counts(1, 210), 0.001, "210 tokens in one document are held out, too few to compare " +
+			"models\n  try --val 0.01, which holds out about 10002 tokens"},
+		{counts(300, 300_000), counts(3, 2_900), 0.01,
+			"2900 tokens in 3 documents are held out, too few to compare models\n  try --val 0.04, which"},
+		{counts(30, 1_000_000), counts(1, 20_000), 0.01,
+			"20000 tokens in one document are held out, too few to compare models\n  try --val 0.02"},
+		{counts(30, 3_000), counts(1, 210), 0.01,
+			"add text: the data has only 3210 tokens in all, and 10000 should be held out"},
 		{counts(0, 0), counts(30, 3_000), 1, "add text"},
-		{counts(300, 1_000_000), counts(2, 210), 0, "in 2 documents are held out, too few to compare models\n  add to the validation files"},
+		{counts(300, 1_000_000), counts(2, 210), 0,
+			"in 2 documents are held out, too few to compare models\n  add to the validation files"},
 		{counts(1, 50_000), counts(0, 0), 0.01, "nothing is held out: all of the text is one document"},
 	} {
 		got := RemarkHeldOut(dataset.Manifest{ValFraction: c.share, Train: c.train, Val: c.val})

@@ -9,16 +9,17 @@ import (
 
 // DataReport describes a data set and the effect of each packing on its training split.
 type DataReport struct {
-	Train         dataset.Counts        `json:"train"`
-	Val           dataset.Counts        `json:"val"`
-	BytesPerToken float64               `json:"bytes_per_token"`
-	VocabSize     int                   `json:"vocab_size"`
-	Fingerprint   string                `json:"fingerprint"`
-	Context       int                   `json:"context"`
-	Lengths       dataset.Lengths       `json:"lengths"`    // of the training split, or of the validation split if there is no other
-	LengthsOf     string                `json:"lengths_of"` // "train" or "val"
-	Packings      []dataset.Utilisation `json:"packings"`
-	Shares        map[string]float64    `json:"utilisation"` // for each packing: the share of positions that are trained on
+	Train         dataset.Counts `json:"train"`
+	Val           dataset.Counts `json:"val"`
+	BytesPerToken float64        `json:"bytes_per_token"`
+	VocabSize     int            `json:"vocab_size"`
+	Fingerprint   string         `json:"fingerprint"`
+	Context       int            `json:"context"`
+	// of the training split, or of the validation split if there is no other
+	Lengths   dataset.Lengths       `json:"lengths"`
+	LengthsOf string                `json:"lengths_of"` // "train" or "val"
+	Packings  []dataset.Utilisation `json:"packings"`
+	Shares    map[string]float64    `json:"utilisation"` // for each packing: the share of positions that are trained on
 }
 
 // InspectData reads the document index of the data set in dir. Rows have context tokens. Packings that need more data
@@ -31,8 +32,8 @@ func InspectData(dir string, context int) (*DataReport, error) {
 	defer d.Close()
 	m := d.Manifest
 	r := &DataReport{
-		Train: m.Train.Counts, Val: m.Val.Counts, VocabSize: m.Tokenizer.VocabSize, Fingerprint: d.Fingerprint(), Context: context,
-		LengthsOf: "train", Packings: []dataset.Utilisation{}, Shares: map[string]float64{},
+		Train: m.Train.Counts, Val: m.Val.Counts, VocabSize: m.Tokenizer.VocabSize, Fingerprint: d.Fingerprint(),
+		Context: context, LengthsOf: "train", Packings: []dataset.Utilisation{}, Shares: map[string]float64{},
 	}
 	if m.Train.Documents == 0 {
 		r.LengthsOf = "val"

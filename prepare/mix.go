@@ -46,7 +46,8 @@ type MixPlan struct {
 
 // MeasureSources measures the data sets of a list in rows of context tokens. If check is not nil, it is called for each
 // data set.
-func MeasureSources(list []config.Source, packing string, context int, check func(*dataset.Dataset) error) (plans []SourcePlan, vocab int, err error) {
+func MeasureSources(list []config.Source, packing string, context int,
+	check func(*dataset.Dataset) error) (plans []SourcePlan, vocab int, err error) {
 	var sets []*dataset.Dataset
 	defer func() {
 		for _, d := range sets {
@@ -68,7 +69,9 @@ func MeasureSources(list []config.Source, packing string, context int, check fun
 				return nil, 0, err
 			}
 		}
-		plans = append(plans, SourcePlan{Name: s.Name, Path: s.Path, Tokens: d.Manifest.Train.Tokens, Use: use, hasVal: d.Manifest.Val.Tokens > 1})
+		plans = append(plans, SourcePlan{
+			Name: s.Name, Path: s.Path, Tokens: d.Manifest.Train.Tokens, Use: use, hasVal: d.Manifest.Val.Tokens > 1,
+		})
 	}
 	if err := dataset.SameTokenizer(sets); err != nil {
 		return nil, 0, &dataset.Error{Err: err}
@@ -109,7 +112,8 @@ func (p *MixPlan) Utilisation() dataset.Utilisation {
 	u := dataset.Utilisation{Packing: p.Sources[0].Use.Packing}
 	share := 0.0
 	for _, s := range p.Sources {
-		u.Rows, u.Positions, u.Cut, u.LeftOut = u.Rows+s.Use.Rows, u.Positions+s.Use.Positions, u.Cut+s.Use.Cut, u.LeftOut+s.Use.LeftOut
+		u.Rows, u.Positions, u.Cut, u.LeftOut = u.Rows+s.Use.Rows, u.Positions+s.Use.Positions, u.Cut+s.Use.Cut,
+			u.LeftOut+s.Use.LeftOut
 		share += s.Weight * s.Use.Share()
 	}
 	u.Trained = uint64(share * float64(u.Positions))
@@ -120,14 +124,18 @@ func (p *MixPlan) Utilisation() dataset.Utilisation {
 func (p *MixPlan) Remarks() (list []string) {
 	for _, s := range p.Sources {
 		if p.Limit > 0 && s.Epochs > 1.01*p.Limit {
-			list = append(list, fmt.Sprintf("warning: unimax:%g is impossible: with that many epochs all sources together are shorter than the run, and %s is read %.1f times; try fewer steps", p.Limit, s.Name, s.Epochs))
+			list = append(list, fmt.Sprintf("warning: unimax:%g is impossible: with that "+
+				"many epochs all sources together are shorter than the run, and %s is read %.1f times; try fewer steps",
+				p.Limit, s.Name, s.Epochs))
 			break // the remaining sources exceed it too
 		}
 	}
 	for _, s := range p.Sources {
 		switch {
 		case s.Epochs > manyEpochs:
-			list = append(list, fmt.Sprintf("warning: %s is read %.1f times: beyond about %d repeats, more repeats are worth clearly less than new text (arXiv 2305.16264); try a smaller weight, or unimax:%[3]d", s.Name, s.Epochs, manyEpochs))
+			list = append(list, fmt.Sprintf("warning: %s is read %.1f times: beyond about %d repeats, more repeats "+
+				"are worth clearly less than new text (arXiv 2305.16264); try a smaller weight, or unimax:%[3]d",
+				s.Name, s.Epochs, manyEpochs))
 		case s.Drawn == 0:
 			list = append(list, fmt.Sprintf("warning: %s is never read", s.Name))
 		}
@@ -144,7 +152,8 @@ func MixConfig(sources []config.Source, weights []float64, comment string) strin
 	for i, s := range sources {
 		paths[i], words[i] = s.Name+"="+s.Path, fmt.Sprintf("%s=%.4g", s.Name, weights[i])
 	}
-	return fmt.Sprintf("data:\n  mix: %q\n  weights: %q  # %s\n", strings.Join(paths, ", "), strings.Join(words, " "), comment)
+	return fmt.Sprintf("data:\n  mix: %q\n  weights: %q  # %s\n",
+		strings.Join(paths, ", "), strings.Join(words, " "), comment)
 }
 
 // MixOptions are the options of PlanMix.
@@ -176,5 +185,6 @@ func PlanMix(o MixOptions) (*MixPlan, string, error) {
 	if o.Weights.Method == "unimax" {
 		p.Limit = o.Weights.Number
 	}
-	return p, MixConfig(o.Sources, weights, fmt.Sprintf("%s for %d tokens", o.Method, int64(samples)*int64(o.Context))), nil
+	return p, MixConfig(o.Sources, weights, fmt.Sprintf("%s for %d tokens", o.Method, int64(samples)*int64(o.Context))),
+		nil
 }

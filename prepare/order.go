@@ -32,11 +32,13 @@ func DescribeOrder(cfg *config.Config, rows uint64) string {
 	end := map[bool]string{false: "lowest", true: "highest"}
 	var parts []string
 	if p := o.First; p.Scores != "" {
-		parts = append(parts, fmt.Sprintf("the first %d of %d samples come from the rows with the %s %s, from %.3g%% of the rows to all of them (%s)",
+		parts = append(parts, fmt.Sprintf("the first %d of %d samples come from the rows with the %s %s, "+
+			"from %.3g%% of the rows to all of them (%s)",
 			min(p.Samples, max(rows, 1)), o.Run, end[p.High], p.Scores, 100*p.Start, p.Pacing))
 	}
 	if p := o.Last; p.Scores != "" {
-		parts = append(parts, fmt.Sprintf("the last %d samples come from the %.3g%% of rows with the %s %s, held back from sample %d on", p.Samples, 100*p.Best, end[p.High], p.Scores, p.Since))
+		parts = append(parts, fmt.Sprintf("the last %d samples come from the %.3g%% of rows with the %s %s, "+
+			"held back from sample %d on", p.Samples, 100*p.Best, end[p.High], p.Scores, p.Since))
 	}
 	if parts == nil {
 		return ""

@@ -31,7 +31,8 @@ const (
 // tokenises the source into a data set with held-out files.
 func SampleData(ctx context.Context, o SampleOptions) (dataset.Manifest, error) {
 	if !o.Replace && dataset.Exists(o.Dir) {
-		return dataset.Manifest{}, fmt.Errorf("%s %w\n  use it as it is, replace it with --replace, or choose another --out", o.Dir, dataset.ErrExists)
+		return dataset.Manifest{}, fmt.Errorf("%s %w\n  use it as it is, replace it with --replace, "+
+			"or choose another --out", o.Dir, dataset.ErrExists)
 	}
 	source, err := GoSource()
 	if err != nil {
@@ -52,13 +53,16 @@ func SampleData(ctx context.Context, o SampleOptions) (dataset.Manifest, error) 
 	if vocab == 0 {
 		vocab = sampleVocab
 	}
-	tok, report, err := TrainTokenizer(ctx, text("tokenizer"), tokenizer.TrainOptions{VocabSize: vocab, Threads: o.Threads})
+	tok, report, err := TrainTokenizer(ctx, text("tokenizer"),
+		tokenizer.TrainOptions{VocabSize: vocab, Threads: o.Threads})
 	if err != nil {
 		return dataset.Manifest{}, err
 	}
-	o.OnStage(fmt.Sprintf("tokenizer: %d tokens learnt from %.1f MB in %d files", tok.VocabSize(), float64(report.Bytes)/1e6, report.Files))
+	o.OnStage(fmt.Sprintf("tokenizer: %d tokens learnt from %.1f MB in %d files",
+		tok.VocabSize(), float64(report.Bytes)/1e6, report.Files))
 	m, _, err := BuildData(ctx, text("data"), DataOptions{
-		Dir: o.Dir, Replace: o.Replace, Tokenizer: tok, TokenizerPath: filepath.Join(o.Dir, "tokenizer.json"), ValFraction: sampleVal, Threads: o.Threads,
+		Dir: o.Dir, Replace: o.Replace, Tokenizer: tok, TokenizerPath: filepath.Join(o.Dir, "tokenizer.json"),
+		ValFraction: sampleVal, Threads: o.Threads,
 	})
 	return m, err
 }

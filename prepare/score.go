@@ -31,12 +31,15 @@ type ScoreOptions struct {
 }
 
 // A Scorer gives a number to each document of the training split of the data set in dir, and says what it is.
-type Scorer func(ctx context.Context, dir string, progress func(done, total int64)) (about string, values []float32, err error)
+type Scorer func(ctx context.Context, dir string,
+	progress func(done, total int64)) (about string, values []float32, err error)
 
 // Scorings returns the values of By with a description of each.
 func Scorings() []score.Metric {
-	return append(slices.Clone(score.Metrics), score.Metric{Name: "length", About: "tokens"}, score.Metric{Name: "loss", About: "bits per byte under the model of a run"},
-		score.Metric{Name: "file:PATH", About: "imported: one line per document, with a number, null or an object with a \"score\""})
+	return append(slices.Clone(score.Metrics), score.Metric{Name: "length", About: "tokens"},
+		score.Metric{Name: "loss", About: "bits per byte under the model of a run"},
+		score.Metric{Name: "file:PATH",
+			About: "imported: one line per document, with a number, null or an object with a \"score\""})
 }
 
 // Check returns an error if the options are invalid, and fills in the name.
@@ -51,7 +54,8 @@ func (o *ScoreOptions) Check() error {
 		}
 		return fmt.Errorf("unknown scores %q\n  try one of %s", o.By, strings.Join(names, ", "))
 	case o.By == "loss" && o.Loss == nil:
-		return errors.New("scoring by loss needs a model\n  pass a run with --model RUN; a small model trained on part of the data or on other data is enough")
+		return errors.New("scoring by loss needs a model\n" +
+			"  pass a run with --model RUN; a small model trained on part of the data or on other data is enough")
 	case o.By != "loss" && o.Loss != nil:
 		return fmt.Errorf("scores by %s do not use a model\n  remove --model, or try --by loss", o.By)
 	}
@@ -61,7 +65,8 @@ func (o *ScoreOptions) Check() error {
 		}
 	}
 	if !dataset.ScoresName.MatchString(o.Name) {
-		return fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, digits, _ and -\n  set the name with --name", o.Name)
+		return fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, digits, _ and -\n"+
+			"  set the name with --name", o.Name)
 	}
 	return nil
 }
@@ -113,7 +118,8 @@ func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
 		return nil, err
 	}
 	if d.Manifest.Train.Documents == 0 {
-		return nil, fmt.Errorf("%w in %s, and scores are those of its documents\n  rebuild it with --val 0.01", dataset.ErrNoTraining, d.Dir)
+		return nil, fmt.Errorf("%w in %s, and scores are those of its documents\n  rebuild it with --val 0.01",
+			dataset.ErrNoTraining, d.Dir)
 	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
@@ -123,7 +129,8 @@ func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
 		return nil, err
 	}
 	if len(s.Values) > 0 && !slices.ContainsFunc(s.Values, func(v float32) bool { return v == v }) {
-		return nil, fmt.Errorf("%s gives no document a score\n  try another metric; compression and length score every text", o.By)
+		return nil, fmt.Errorf("%s gives no document a score\n"+
+			"  try another metric; compression and length score every text", o.By)
 	}
 	if err := d.WriteScores(s); err != nil {
 		return nil, err
@@ -133,7 +140,8 @@ func Score(ctx context.Context, o ScoreOptions) (*ScoreReport, error) {
 	return r, r.examples(d, tok, s.Values)
 }
 
-func (o *ScoreOptions) scores(ctx context.Context, d *dataset.Dataset, tok *tokenizer.Tokenizer) (dataset.Scores, error) {
+func (o *ScoreOptions) scores(ctx context.Context, d *dataset.Dataset,
+	tok *tokenizer.Tokenizer) (dataset.Scores, error) {
 	s := dataset.Scores{Name: o.Name}
 	var err error
 	switch metric, ofText := score.Named(o.By); {
@@ -167,13 +175,15 @@ func readScores(path string, d *dataset.Dataset) ([]float32, error) {
 	defer f.Close()
 	values, err := score.ReadLines(f, d.Manifest.Train.Documents)
 	if err != nil {
-		err = fmt.Errorf("%s: %w\n  give one line per document of the training split of %s, in document order: a number, null, or an object with a \"score\"", path, err, d.Dir)
+		err = fmt.Errorf("%s: %w\n  give one line per document of the training split of %s, in document order: a "+
+			"number, null, or an object with a \"score\"", path, err, d.Dir)
 	}
 	return values, err
 }
 
 // scoreTexts scores the text of each document in parallel. The result does not depend on the number of threads.
-func (o *ScoreOptions) scoreTexts(ctx context.Context, d *dataset.Dataset, tok *tokenizer.Tokenizer, m score.Metric) ([]float32, error) {
+func (o *ScoreOptions) scoreTexts(ctx context.Context, d *dataset.Dataset, tok *tokenizer.Tokenizer,
+	m score.Metric) ([]float32, error) {
 	type batch struct {
 		first  int
 		tokens []uint32

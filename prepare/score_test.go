@@ -32,7 +32,9 @@ func goData(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "data")
-	_, _, err = BuildData(context.Background(), text, DataOptions{Dir: dir, Tokenizer: tok, TokenizerPath: "tokenizer.json", ValFraction: 0.1})
+	_, _, err = BuildData(context.Background(), text, DataOptions{
+		Dir: dir, Tokenizer: tok, TokenizerPath: "tokenizer.json", ValFraction: 0.1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,8 @@ func TestScoresAreThoseOfTheTexts(t *testing.T) {
 		var files []string
 		var report *ScoreReport
 		for _, threads := range []int{1, 2, 7} {
-			if report, err = Score(context.Background(), ScoreOptions{Dir: dir, By: m.Name, Threads: threads}); err != nil {
+			if report, err = Score(context.Background(),
+				ScoreOptions{Dir: dir, By: m.Name, Threads: threads}); err != nil {
 				t.Fatal(err)
 			}
 			raw, err := os.ReadFile(d.ScoresPath(m.Name))
@@ -89,8 +92,10 @@ func TestScoresAreThoseOfTheTexts(t *testing.T) {
 		for _, b := range report.Bins {
 			counted += b.Documents
 		}
-		if counted != doc || report.Documents != doc || report.Low[0].Document != low || report.Quantiles[0] != float64(s.Values[low]) || report.High[0].Score != report.Quantiles[6] {
-			t.Errorf("%s: of %d documents the report counts %d; its lowest is %+v, want document %d", m.Name, doc, counted, report.Low[0], low)
+		if counted != doc || report.Documents != doc || report.Low[0].Document != low ||
+			report.Quantiles[0] != float64(s.Values[low]) || report.High[0].Score != report.Quantiles[6] {
+			t.Errorf("%s: of %d documents the report counts %d; its lowest is %+v, want document %d",
+				m.Name, doc, counted, report.Low[0], low)
 		}
 	}
 }
@@ -113,7 +118,8 @@ func TestScoresFromAFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(lines.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Score(context.Background(), ScoreOptions{Dir: dir, By: "file:" + path}); err == nil || !strings.Contains(err.Error(), "--name") {
+	if _, err := Score(context.Background(), ScoreOptions{Dir: dir, By: "file:" + path}); err == nil ||
+		!strings.Contains(err.Error(), "--name") {
 		t.Errorf("a name with a capital letter: %v", err)
 	}
 	if _, err := Score(context.Background(), ScoreOptions{Dir: dir, By: "file:" + path, Name: "quality"}); err != nil {
@@ -128,7 +134,11 @@ func TestScoresFromAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]ScoreOptions{
-		"one line per document": {By: "file:" + path, Name: "quality"}, "unknown scores": {By: "beauty"}, "--model RUN": {By: "loss"}, "do not use a model": {By: "mtld", Loss: func(context.Context, string, func(done, total int64)) (string, []float32, error) { return "", nil, nil }},
+		"one line per document": {By: "file:" + path, Name: "quality"},
+		"unknown scores":        {By: "beauty"}, "--model RUN": {By: "loss"}, "do not use a model": {By: "mtld",
+			Loss: func(context.Context, string, func(done, total int64)) (string, []float32, error) {
+				return "", nil, nil
+			}},
 	} {
 		o.Dir = dir
 		if _, err := Score(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) {

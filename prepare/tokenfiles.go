@@ -17,12 +17,14 @@ type ExportReport struct {
 	Format    string `json:"format"`
 	Documents uint64 `json:"documents"`
 	Tokens    uint64 `json:"tokens"`
-	Prompts   uint64 `json:"prompt_tokens,omitempty"` // tokens that are not to be trained on; the files do not record this
+	// tokens that are not to be trained on; the files do not record this
+	Prompts uint64 `json:"prompt_tokens,omitempty"`
 }
 
 // ExportData writes a data set as token files of another system into the directory out. The directory must not exist
 // or must be empty; it appears when it is complete.
-func ExportData(ctx context.Context, dir, out string, format tokenfile.Format, progress func(done, total int64)) (ExportReport, error) {
+func ExportData(ctx context.Context, dir, out string, format tokenfile.Format,
+	progress func(done, total int64)) (ExportReport, error) {
 	r := ExportReport{Format: format.Name}
 	d, err := dataset.Open(dir)
 	if err != nil {
@@ -40,11 +42,12 @@ func ExportData(ctx context.Context, dir, out string, format tokenfile.Format, p
 			if split.Documents == 0 {
 				continue
 			}
-			err := exportSplit(ctx, d, split.val, func() (tokenfile.Writer, error) { return format.Create(tmp, split.name, v) }, func(tokens int) {
-				r.Documents++
-				r.Tokens += uint64(tokens) + 1
-				progress(int64(r.Tokens), int64(m.Train.Tokens+m.Val.Tokens))
-			})
+			err := exportSplit(ctx, d, split.val,
+				func() (tokenfile.Writer, error) { return format.Create(tmp, split.name, v) }, func(tokens int) {
+					r.Documents++
+					r.Tokens += uint64(tokens) + 1
+					progress(int64(r.Tokens), int64(m.Train.Tokens+m.Val.Tokens))
+				})
 			if err != nil {
 				return fmt.Errorf("export %s: %w", out, err)
 			}
@@ -55,7 +58,8 @@ func ExportData(ctx context.Context, dir, out string, format tokenfile.Format, p
 	return r, err
 }
 
-func exportSplit(ctx context.Context, d *dataset.Dataset, val bool, create func() (tokenfile.Writer, error), done func(tokens int)) error {
+func exportSplit(ctx context.Context, d *dataset.Dataset, val bool, create func() (tokenfile.Writer, error),
+	done func(tokens int)) error {
 	w, err := create()
 	if err != nil {
 		return err
@@ -81,8 +85,9 @@ type ImportOptions struct {
 	Replace       bool
 	Tokenizer     *tokenizer.Tokenizer // the tokenizer that produced the files
 	TokenizerPath string
-	ValFraction   float64                 // share of documents held out, if the directory has no files of a validation split
-	Progress      func(done, total int64) // tokens; the total is approximate
+	// share of documents held out, if the directory has no files of a validation split
+	ValFraction float64
+	Progress    func(done, total int64) // tokens; the total is approximate
 }
 
 // ImportData creates a data set from token files. It returns how many documents of an index do not end with an
@@ -103,13 +108,15 @@ func ImportData(ctx context.Context, o ImportOptions) (m dataset.Manifest, unend
 			return m, 0, err
 		}
 		if len(paths)+len(val) == 0 {
-			return m, 0, fmt.Errorf("%s holds no files of format %s: %s\n  name the files themselves, in order", dir, o.Format.Name, o.Format.Help)
+			return m, 0, fmt.Errorf("%s holds no files of format %s: %s\n  name the files themselves, in order",
+				dir, o.Format.Name, o.Format.Help)
 		}
 	}
 	total := int64(o.Format.About(append(paths[:len(paths):len(paths)], val...), v))
 	opt := dataset.ImportOptions{
 		BuildOptions: dataset.BuildOptions{
-			Dir: o.Dir, Replace: o.Replace, Tokenizer: tok, TokenizerFile: o.Tokenizer, TokenizerConfig: o.Tokenizer.ConfigJSON(), ValFraction: o.ValFraction,
+			Dir: o.Dir, Replace: o.Replace, Tokenizer: tok, TokenizerFile: o.Tokenizer,
+			TokenizerConfig: o.Tokenizer.ConfigJSON(), ValFraction: o.ValFraction,
 			Progress: func(train, val dataset.Counts) { o.Progress(int64(train.Tokens+val.Tokens), total) },
 		},
 		Decode: o.Tokenizer.Decode,

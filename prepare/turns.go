@@ -61,7 +61,8 @@ func (t turns) State(samples uint64) dataset.State {
 func (t turns) Check(s dataset.State) error {
 	mix, ok := strings.CutSuffix(s.Mix, t.suffix())
 	if !ok {
-		return errors.New("the run read its sources with another train.micro_batch than this config has\n  restore train.micro_batch, or start a new run")
+		return errors.New("the run read its sources with another train.micro_batch than this config has\n" +
+			"  restore train.micro_batch, or start a new run")
 	}
 	s.Mix = mix
 	return t.Mixed.Check(s)

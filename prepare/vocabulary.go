@@ -49,7 +49,8 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 		return VocabularySweep{}, errors.New("no vocabulary sizes to sweep")
 	}
 	if least := 256 + len(o.Train.Special); sizes[0] < least {
-		return VocabularySweep{}, fmt.Errorf("a vocabulary of %d tokens is too small: it must hold 256 bytes and %d special tokens\n  try 4096 or more", sizes[0], len(o.Train.Special))
+		return VocabularySweep{}, fmt.Errorf("a vocabulary of %d tokens is too small: it must hold 256 bytes and %d "+
+			"special tokens\n  try 4096 or more", sizes[0], len(o.Train.Special))
 	}
 	s := VocabularySweep{Width: o.Width}
 	val, own := o.Val, len(o.Val.Paths) > 0 // own: nothing is held out of the training text
@@ -112,7 +113,8 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 	}
 	for i, tok := range toks {
 		s.Points = append(s.Points, VocabularyPoint{
-			Vocab: tok.VocabSize(), Stats: evals[i].Total(), EmbeddingParams: int64(tok.VocabSize()) * int64(o.Width), EncodeMBPerSecond: warmSpeed(tok, sample),
+			Vocab: tok.VocabSize(), Stats: evals[i].Total(), EmbeddingParams: int64(tok.VocabSize()) * int64(o.Width),
+			EncodeMBPerSecond: warmSpeed(tok, sample),
 		})
 	}
 	return s, nil

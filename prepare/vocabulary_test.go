@@ -41,7 +41,8 @@ func TestSweepIsLearningEachSize(t *testing.T) {
 			learn = append(learn, []byte(d))
 		}
 	}
-	sweep, err := SweepVocabulary(context.Background(), Text{Paths: []string{dir}}, VocabularyOptions{Sizes: []int{310, 300, 100_000, 300}, Width: 10})
+	sweep, err := SweepVocabulary(context.Background(), Text{Paths: []string{dir}},
+		VocabularyOptions{Sizes: []int{310, 300, 100_000, 300}, Width: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +69,10 @@ func TestGroupBy(t *testing.T) {
 	text := Text{Paths: []string{"a/src", "a/src/lib", "b.txt"}}
 	for _, c := range []struct{ by, source, content, want string }{
 		{"ext", "x/y.go", "", ".go"}, {"ext", "x/y.jsonl.zst", "", ".jsonl"}, {"ext", "x/Makefile", "", "(none)"},
-		{"dir", "a/src/net/http/x.go", "", "net"}, {"dir", "a/src/x.go", "", "."}, {"dir", "a/src/lib/deep/x.go", "", "deep"}, {"dir", "b.txt", "", "."},
-		{"file", "b.txt", "", "b.txt"}, {"script", "b.txt", "привет world", "Cyrillic"}, {"script", "b.txt", "1+1", "(none)"}, {"", "b.txt", "x", ""},
+		{"dir", "a/src/net/http/x.go", "", "net"}, {"dir", "a/src/x.go", "", "."},
+		{"dir", "a/src/lib/deep/x.go", "", "deep"}, {"dir", "b.txt", "", "."},
+		{"file", "b.txt", "", "b.txt"}, {"script", "b.txt", "привет world", "Cyrillic"},
+		{"script", "b.txt", "1+1", "(none)"}, {"", "b.txt", "x", ""},
 	} {
 		by, err := GroupBy(text, c.by)
 		if err != nil {

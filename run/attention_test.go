@@ -15,11 +15,13 @@ func TestEachPatternTrainsBitForBit(t *testing.T) {
 	data := testData(t)
 	hashes := map[string]string{}
 	for _, pattern := range []string{
-		"full", "window:5", "longformer:4:2", "bigbird:1:1:1:4", "strided:4", "fixed:8:2", "longnet:8/1:16/2:32/4", "window:5,full", "linear", "linear:gated,full",
+		"full", "window:5", "longformer:4:2", "bigbird:1:1:1:4", "strided:4", "fixed:8:2", "longnet:8/1:16/2:32/4",
+		"window:5,full", "linear", "linear:gated,full",
 	} {
 		options := func() Options {
 			cfg := tinyConfig(data)
-			cfg.Model.Attention, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.LengthWarmup = seen(pattern), 4, 1, "16 over 1 steps"
+			cfg.Model.Attention, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.LengthWarmup = seen(pattern), 4, 1,
+				"16 over 1 steps"
 			cfg.Train.EvalEvery, cfg.Train.EvalTokens = 0, 256
 			cfg.Resolve()
 			return Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Threads: 1}
@@ -46,7 +48,8 @@ func TestEachPatternTrainsBitForBit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.WeightsHash != want.WeightsHash || got.ValLoss != want.ValLoss {
-			t.Errorf("%s: weights %.12s after an interruption, with recomputation and 2 threads; %.12s without", pattern, got.WeightsHash, want.WeightsHash)
+			t.Errorf("%s: weights %.12s after an interruption, with recomputation and 2 threads; %.12s without",
+				pattern, got.WeightsHash, want.WeightsHash)
 		}
 	}
 }

@@ -23,7 +23,9 @@ func TestAverageTurnedOnAndOff(t *testing.T) {
 		steps, _ := Config(dir)
 		edit(t, dir, c.set, "train.steps="+map[int]string{4: "6", 6: "8"}[steps.Train.Steps])
 		var said []string
-		if _, err := Resume(context.Background(), Options{Dir: dir, Warn: func(s string) { said = append(said, s) }}); err != nil {
+		if _, err := Resume(context.Background(), Options{
+			Dir: dir, Warn: func(s string) { said = append(said, s) },
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if text := strings.Join(said, "\n"); !strings.Contains(text, c.says) {
@@ -69,7 +71,8 @@ func TestAverageOfCheckpoints(t *testing.T) {
 		t.Errorf("made again it has hash %v, %v; the first %v", again, err, r.WeightsHash)
 	}
 	for n, says := range map[int]string{-1: "--last from 2 to 4", 1: "--last from 2 to 4", 5: "checkpoint.keep"} {
-		if _, err := AverageCheckpoints(dir, n, filepath.Join(t.TempDir(), "x")); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := AverageCheckpoints(dir, n, filepath.Join(t.TempDir(), "x")); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("the last %d: %v, want it to say %q", n, err, says)
 		}
 	}
@@ -80,7 +83,8 @@ func TestAverageOfCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	nowhere := filepath.Join(t.TempDir(), "y")
-	if _, err := AverageCheckpoints(dir, 2, nowhere); err == nil || !strings.Contains(err.Error(), "ckpt verify") || Exists(nowhere) {
+	if _, err := AverageCheckpoints(dir, 2, nowhere); err == nil || !strings.Contains(err.Error(), "ckpt verify") ||
+		Exists(nowhere) {
 		t.Errorf("of a damaged checkpoint: %v, a run was made: %v", err, Exists(nowhere))
 	}
 }

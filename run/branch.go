@@ -91,13 +91,17 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	}
 	switch {
 	case len(steps) == 0:
-		return 0, fmt.Errorf("%s: %w\n  a branch starts from a checkpoint: train the run first", from, checkpoint.ErrNone)
+		return 0, fmt.Errorf("%s: %w\n  a branch starts from a checkpoint: train the run first",
+			from, checkpoint.ErrNone)
 	case best < 0 && other != nil:
 		return 0, other
 	case best < 0:
 		return 0, config.Problem{
-			Message: fmt.Sprintf("the schedules of %s and of the branch are equal only up to step %d, and no checkpoint is that early: the run has checkpoints of steps %s", from, agree, strings.Join(steps, ", ")),
-			Try:     "a larger train.steps, so that the decay starts later; a larger checkpoint.keep in the original run; or --at STEP, which gives a different result than a run from the start",
+			Message: fmt.Sprintf("the schedules of %s and of the branch are equal only up to step %d, "+
+				"and no checkpoint is that early: the run has checkpoints of steps %s",
+				from, agree, strings.Join(steps, ", ")),
+			Try: "a larger train.steps, so that the decay starts later; a larger checkpoint.keep in the " +
+				"original run; or --at STEP, which gives a different result than a run from the start",
 		}
 	}
 	return best, nil
@@ -126,7 +130,8 @@ func (s *session) warnOfAnotherPast(from string) {
 		return
 	}
 	if n := agreement(was, s.cfg, step); n < step {
-		s.Warn(fmt.Sprintf("from step %[2]d on, %[1]s used another learning rate or batch size than this schedule: the branch will not end like a run from the start", from, n+1))
+		s.Warn(fmt.Sprintf("from step %[2]d on, %[1]s used another learning rate or batch size than this schedule: "+
+			"the branch will not end like a run from the start", from, n+1))
 	}
 	var list []string
 	for _, c := range Changes(was, s.cfg) {

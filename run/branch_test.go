@@ -43,10 +43,13 @@ func TestABranchIsTheRunFromTheStart(t *testing.T) {
 		want          int // the step it begins at
 	}{
 		{"wsd", []string{"schedule.name=wsd", "schedule.warmup=3"}, []string{"train.steps=10"}, 8},
-		{"constant", []string{"schedule.name=constant", "schedule.warmup=3"}, []string{"schedule.name=wsd", "train.steps=12", "schedule.decay_fraction=0.5"}, 6},
-		{"ramps", []string{"schedule.name=wsd", "schedule.warmup=3", "train.batch_ramp=64 over 600 tokens", "train.length_warmup=8 over 6"}, []string{"train.steps=11"}, 9},
+		{"constant", []string{"schedule.name=constant", "schedule.warmup=3"},
+			[]string{"schedule.name=wsd", "train.steps=12", "schedule.decay_fraction=0.5"}, 6},
+		{"ramps", []string{"schedule.name=wsd", "schedule.warmup=3", "train.batch_ramp=64 over 600 tokens",
+			"train.length_warmup=8 over 6"}, []string{"train.steps=11"}, 9},
 	} {
-		trunk, branch, alone := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+		trunk, branch, alone := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run"),
+			filepath.Join(t.TempDir(), "run")
 		mustRun(t, Options{Config: with(t, data, c.trunk...), Dir: trunk})
 		before := contents(t, trunk)
 		cfg, err := BranchConfig(trunk, c.branch)
@@ -58,13 +61,16 @@ func TestABranchIsTheRunFromTheStart(t *testing.T) {
 			t.Errorf("%s: branches at step %d, %v; want %d", c.name, at, err, c.want)
 			continue
 		}
-		got, err := Branch(context.Background(), Options{Config: cfg, Dir: branch, Warn: func(s string) { t.Errorf("%s: warned: %s", c.name, s) }}, trunk, at)
+		got, err := Branch(context.Background(), Options{Config: cfg, Dir: branch,
+			Warn: func(s string) { t.Errorf("%s: warned: %s", c.name, s) }}, trunk, at)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := mustRun(t, Options{Config: with(t, data, append(c.trunk, c.branch...)...), Dir: alone})
-		if got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash || got.Tokens != want.Tokens || got.ValLoss != want.ValLoss {
-			t.Errorf("%s: the branch ends with weights %.12s, %d tokens, loss %v; the run from the start with %.12s, %d, %v",
+		if got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash ||
+			got.Tokens != want.Tokens || got.ValLoss != want.ValLoss {
+			t.Errorf("%s: the branch ends with weights %.12s, %d tokens, loss %v; the run from the start with "+
+				"%.12s, %d, %v",
 				c.name, got.WeightsHash, got.Tokens, got.ValLoss, want.WeightsHash, want.Tokens, want.ValLoss)
 		}
 		if contents(t, trunk) != before {
@@ -72,7 +78,8 @@ func TestABranchIsTheRunFromTheStart(t *testing.T) {
 		}
 		again := resumedBranch(t, branch, at)
 		if again.WeightsHash != want.WeightsHash {
-			t.Errorf("%s: the branch resumed at its beginning ends with %.12s, want %.12s", c.name, again.WeightsHash, want.WeightsHash)
+			t.Errorf("%s: the branch resumed at its beginning ends with %.12s, want %.12s",
+				c.name, again.WeightsHash, want.WeightsHash)
 		}
 	}
 }
@@ -113,21 +120,25 @@ func TestABranchWithAnotherPastIsNotSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at, err := BranchPoint(trunk, cfg); err == nil || !strings.Contains(err.Error(), "equal only up to step 1") || !strings.Contains(err.Error(), "14, 10, 5") {
+	if at, err := BranchPoint(trunk, cfg); err == nil || !strings.Contains(err.Error(), "equal only up to step 1") ||
+		!strings.Contains(err.Error(), "14, 10, 5") {
 		t.Errorf("a cosine run is branched from at step %d, %v", at, err)
 	}
 	var said []string
 	dir := filepath.Join(t.TempDir(), "branch")
-	if _, err := Branch(context.Background(), Options{Config: cfg, Dir: dir, Warn: func(s string) { said = append(said, s) }}, trunk, 10); err != nil {
+	if _, err := Branch(context.Background(),
+		Options{Config: cfg, Dir: dir, Warn: func(s string) { said = append(said, s) }}, trunk, 10); err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(said, "\n"); !strings.Contains(text, "from step 2 on") || !strings.Contains(text, "optimizer.weight_decay: 0.1 → 0.2") {
+	if text := strings.Join(said, "\n"); !strings.Contains(text, "from step 2 on") ||
+		!strings.Contains(text, "optimizer.weight_decay: 0.1 → 0.2") {
 		t.Errorf("said %q", text)
 	}
 	if _, err := Branch(context.Background(), Options{Config: cfg, Dir: dir}, trunk, 10); !errors.Is(err, ErrExists) {
 		t.Errorf("a branch into a directory with a run: %v", err)
 	}
-	if _, err := Branch(context.Background(), Options{Config: cfg, Dir: t.TempDir()}, trunk, 7); err == nil || !strings.Contains(err.Error(), "no checkpoint of step 7") {
+	if _, err := Branch(context.Background(), Options{Config: cfg, Dir: t.TempDir()}, trunk, 7); err == nil ||
+		!strings.Contains(err.Error(), "no checkpoint of step 7") {
 		t.Errorf("a branch from a step without a checkpoint: %v", err)
 	}
 }

@@ -11,8 +11,9 @@ import (
 // sources are among them, because fingerprints identify the data.
 var harmless = map[string]bool{
 	"device":  true, // the state names its kernels
-	"threads": true, "data.path": true, "data.mix": true, "train.minutes": true, "train.log_every": true, "train.noise_scale_every": true,
-	"train.eval_every": true, "train.eval_tokens": true, "checkpoint.every": true, "checkpoint.keep": true, "checkpoint.max_failures": true, "guard.rewinds": true, "guard.replay_every": true,
+	"threads": true, "data.path": true, "data.mix": true, "train.minutes": true, "train.log_every": true,
+	"train.noise_scale_every": true, "train.eval_every": true, "train.eval_tokens": true, "checkpoint.every": true,
+	"checkpoint.keep": true, "checkpoint.max_failures": true, "guard.rewinds": true, "guard.replay_every": true,
 	"watchdog.enabled": true, "watchdog.exit": true, "guard.rewound": true,
 	"memory.recompute": true,
 }
@@ -38,6 +39,7 @@ func (s *session) warnOfChanges(edited bool) {
 		return
 	}
 	if list := changes(s.last.Config, s.cfg, edited); len(list) > 0 {
-		s.Warn(fmt.Sprintf("%s has changed since step %d; the run continues with\n  %s", s.dir.config(), s.last.Progress.Step, strings.Join(list, "\n  ")))
+		s.Warn(fmt.Sprintf("%s has changed since step %d; the run continues with\n  %s",
+			s.dir.config(), s.last.Progress.Step, strings.Join(list, "\n  ")))
 	}
 }

@@ -40,12 +40,16 @@ func TestEveryOptimizerAndFamilyOnAGPU(t *testing.T) {
 			set := append([]string{"precision=" + c.precision}, c.set...)
 			dir := t.TempDir()
 			want := mustRun(t, Options{Config: smallConfig(t, data, set...), Dir: filepath.Join(dir, "cpu")})
-			got := mustRun(t, Options{Config: smallConfig(t, data, append(set, "device=cuda")...), Dir: filepath.Join(dir, "cuda")})
-			near := map[string]float64{"fp64": 1e-12, "fp32": 1e-6, "fp16": 1e-4, "bf16": 1e-3, "bf16_sr": 1e-3, "fp8": 2e-3}[c.precision]
+			got := mustRun(t, Options{
+				Config: smallConfig(t, data, append(set, "device=cuda")...), Dir: filepath.Join(dir, "cuda"),
+			})
+			near := map[string]float64{"fp64": 1e-12, "fp32": 1e-6, "fp16": 1e-4, "bf16": 1e-3, "bf16_sr": 1e-3,
+				"fp8": 2e-3}[c.precision]
 			t.Logf("train %v %v, val %v %v", got.TrainLoss, want.TrainLoss, got.ValLoss, want.ValLoss)
 			for _, x := range [][2]float64{{got.TrainLoss, want.TrainLoss}, {got.ValLoss, want.ValLoss}} {
 				if !(math.Abs(x[0]-x[1]) <= near*x[1]) {
-					t.Errorf("losses in training and validation are %v and %v, on the CPU %v and %v", got.TrainLoss, got.ValLoss, want.TrainLoss, want.ValLoss)
+					t.Errorf("losses in training and validation are %v and %v, on the CPU %v and %v",
+						got.TrainLoss, got.ValLoss, want.TrainLoss, want.ValLoss)
 					break
 				}
 			}
@@ -58,8 +62,8 @@ func TestARecipeOnAGPUResumesBitForBit(t *testing.T) {
 	emulatedCard(t)
 	data := testData(t)
 	cfg := func() *config.Config {
-		return smallConfig(t, data, "device=cuda", "precision=bf16", "model.family=anneal", "model.attention=linear:gated,full",
-			"optimizer.name=adam8bit", "checkpoint.every=2", "checkpoint.keep=9")
+		return smallConfig(t, data, "device=cuda", "precision=bf16", "model.family=anneal",
+			"model.attention=linear:gated,full", "optimizer.name=adam8bit", "checkpoint.every=2", "checkpoint.keep=9")
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	want := mustRun(t, Options{Config: cfg(), Dir: dir})

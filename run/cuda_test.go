@@ -36,7 +36,8 @@ func TestARunOnAGPUIsCloseToTheRunOnTheCPU(t *testing.T) {
 		{"muon", 2e-3, []string{"optimizer.name=muon"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set := append([]string{"train.steps=4", "schedule.warmup=1", "train.micro_batch=4", "train.eval_every=4", "train.eval_tokens=256", "checkpoint.every=2"}, c.set...)
+			set := append([]string{"train.steps=4", "schedule.warmup=1", "train.micro_batch=4", "train.eval_every=4",
+				"train.eval_tokens=256", "checkpoint.every=2"}, c.set...)
 			dir := t.TempDir()
 			want := mustRun(t, Options{Config: with(t, data, set...), Dir: filepath.Join(dir, "cpu")})
 			set = append(set, "device=cuda")

@@ -39,7 +39,10 @@ func sameRun(t *testing.T, what string, got, want *Result) {
 	if got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash {
 		t.Errorf("%s: weights or state are not those of the CPU", what)
 	}
-	for _, x := range [][2]float64{{got.TrainLoss, want.TrainLoss}, {got.ValLoss, want.ValLoss}, {got.ValLossEMA, want.ValLossEMA}, {got.NoiseScale, want.NoiseScale}} {
+	for _, x := range [][2]float64{
+		{got.TrainLoss, want.TrainLoss}, {got.ValLoss, want.ValLoss}, {got.ValLossEMA, want.ValLossEMA},
+		{got.NoiseScale, want.NoiseScale},
+	} {
 		if math.Float64bits(x[0]) != math.Float64bits(x[1]) {
 			t.Errorf("%s: losses or noise scale are %v, on the CPU %v", what, x[0], x[1])
 		}
@@ -62,19 +65,25 @@ func TestARunOnADeviceApartIsTheRunOnTheCPU(t *testing.T) {
 		{"fp8 delayed", []string{"precision=fp8", "fp8.scaling=delayed", "fp8.history=4"}},
 		{"fp8", []string{"precision=fp8", "model.init=small"}},
 		{"bf16_sr, adam8bit", []string{"precision=bf16_sr", "optimizer.name=adam8bit"}},
-		{"muon", []string{"optimizer.name=muon", "optimizer.normuon=true", "model.mup=true", "model.mup_base_dim=16", "optimizer.muon_scale=spectral_mup"}},
+		{"muon", []string{"optimizer.name=muon", "optimizer.normuon=true", "model.mup=true", "model.mup_base_dim=16",
+			"optimizer.muon_scale=spectral_mup"}},
 		{"sophia", []string{"optimizer.name=sophia", "optimizer.hessian_every=2"}},
-		{"adafactor, windows, lengths", []string{"optimizer.name=adafactor", "model.attention=window:8", "train.length_warmup=16 over 2", "data.document_mask=true"}},
-		{"gpt2, dropout", []string{"model.family=gpt2", "model.activation=gelu", "model.dropout=0.1", "model.stochastic_depth=0.2", "optimizer.name=lion"}},
+		{"adafactor, windows, lengths", []string{"optimizer.name=adafactor", "model.attention=window:8",
+			"train.length_warmup=16 over 2", "data.document_mask=true"}},
+		{"gpt2, dropout", []string{"model.family=gpt2", "model.activation=gelu", "model.dropout=0.1",
+			"model.stochastic_depth=0.2", "optimizer.name=lion"}},
 		{"anneal", []string{"model.family=anneal", "optimizer.name=ademamix"}},
-		{"linear, packed", []string{"model.attention=linear:gated,full", "model.positions=none,alibi", "data.packing=best_fit", "data.document_mask=true", "optimizer.name=sgd", "optimizer.momentum=0.9"}},
+		{"linear, packed", []string{"model.attention=linear:gated,full", "model.positions=none,alibi",
+			"data.packing=best_fit", "data.document_mask=true", "optimizer.name=sgd", "optimizer.momentum=0.9"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set := append([]string{"train.steps=6", "schedule.warmup=1", "train.micro_batch=4", "train.eval_every=3", "train.eval_tokens=256", "checkpoint.every=3"}, c.set...)
+			set := append([]string{"train.steps=6", "schedule.warmup=1", "train.micro_batch=4", "train.eval_every=3",
+				"train.eval_tokens=256", "checkpoint.every=3"}, c.set...)
 			dir := t.TempDir()
 			want := mustRun(t, Options{Config: smallConfig(t, data, set...), Dir: filepath.Join(dir, "cpu")})
 			far := append(set, "device=cuda")
-			sameRun(t, "in one go", mustRun(t, Options{Config: smallConfig(t, data, far...), Dir: filepath.Join(dir, "far")}), want)
+			sameRun(t, "in one go",
+				mustRun(t, Options{Config: smallConfig(t, data, far...), Dir: filepath.Join(dir, "far")}), want)
 			stopped := Options{Config: smallConfig(t, data, far...), Dir: filepath.Join(dir, "stopped")}
 			ctx, cancel := context.WithCancel(context.Background())
 			stopped.OnProgress = func(p train.Event) {
@@ -86,12 +95,15 @@ func TestARunOnADeviceApartIsTheRunOnTheCPU(t *testing.T) {
 				t.Fatalf("not stopped: %v, %v", r, err)
 			}
 			var warnings []string
-			resumed, err := Resume(context.Background(), Options{Dir: stopped.Dir, Device: "cpu", Warn: func(s string) { warnings = append(warnings, s) }})
+			resumed, err := Resume(context.Background(), Options{
+				Dir: stopped.Dir, Device: "cpu", Warn: func(s string) { warnings = append(warnings, s) },
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			sameRun(t, "resumed on the CPU", resumed, want)
-			if !slices.ContainsFunc(warnings, func(s string) bool { return strings.Contains(s, "trained with test kernels") }) {
+			if !slices.ContainsFunc(warnings,
+				func(s string) bool { return strings.Contains(s, "trained with test kernels") }) {
 				t.Errorf("going on with other kernels is no warning: %q", warnings)
 			}
 		})
@@ -116,7 +128,10 @@ func TestGroupDROOnADeviceApart(t *testing.T) {
 func TestALostDeviceLeavesTheLastCheckpoint(t *testing.T) {
 	like := farDevice(t)
 	data := testData(t)
-	set := []string{"device=cuda", "train.steps=4", "schedule.warmup=1", "checkpoint.every=1", "train.eval_every=2", "train.eval_tokens=256", "average.ema=0.9"}
+	set := []string{
+		"device=cuda", "train.steps=4", "schedule.warmup=1", "checkpoint.every=1", "train.eval_every=2",
+		"train.eval_tokens=256", "average.ema=0.9",
+	}
 	whole := filepath.Join(t.TempDir(), "run")
 	want, lines := mustRun(t, Options{Config: with(t, data, set...), Dir: whole}), map[any]map[string]any{}
 	for _, line := range readMetrics(t, whole) {
@@ -130,7 +145,8 @@ func TestALostDeviceLeavesTheLastCheckpoint(t *testing.T) {
 		if err == nil {
 			t.Fatalf("lost at call %d of %d, the run ends with %v", like.FailAt, calls, r)
 		}
-		if !errors.Is(err, devicetest.ErrLost) || strings.Count(err.Error(), "was lost") != 1 || Exists(dir) && !strings.Contains(err.Error(), "continue from that checkpoint with `anneal resume "+dir) {
+		if !errors.Is(err, devicetest.ErrLost) || strings.Count(err.Error(), "was lost") != 1 ||
+			Exists(dir) && !strings.Contains(err.Error(), "continue from that checkpoint with `anneal resume "+dir) {
 			t.Errorf("lost at call %d of %d: %v", like.FailAt, calls, err)
 		}
 		like.FailAt = 0
@@ -140,7 +156,8 @@ func TestALostDeviceLeavesTheLastCheckpoint(t *testing.T) {
 		for _, line := range readMetrics(t, dir) {
 			for _, key := range []string{"loss", "grad_norm", "val_loss", "val_loss_ema"} {
 				if value, known := line[key]; known && value != lines[line["step"]][key] {
-					t.Errorf("lost at call %d of %d: step %v has the %s %v", like.FailAt, calls, line["step"], key, line[key])
+					t.Errorf("lost at call %d of %d: step %v has the %s %v",
+						like.FailAt, calls, line["step"], key, line[key])
 				}
 			}
 		}
@@ -162,7 +179,9 @@ func TestDeviceMemoryIsChecked(t *testing.T) {
 	like := farDevice(t)
 	like.Free = 65 << 20
 	data := testData(t)
-	_, err := Run(context.Background(), Options{Config: with(t, data, "device=cuda", "model.dim=512", "model.heads=8"), Dir: filepath.Join(t.TempDir(), "run")})
+	_, err := Run(context.Background(), Options{
+		Config: with(t, data, "device=cuda", "model.dim=512", "model.heads=8"), Dir: filepath.Join(t.TempDir(), "run"),
+	})
 	if large := (*train.MemoryError)(nil); !errors.As(err, &large) || large.Available != like.Free {
 		t.Errorf("a run larger than the device's memory gives %v", err)
 	}

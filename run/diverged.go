@@ -65,8 +65,8 @@ func (d runDir) checkDiverged(saved int64) error {
 	return &DivergedRunError{
 		fmt.Sprintf("%s diverged: training stopped at step %d, and its newest checkpoint is of step %d",
 			d, mark.Step, saved),
-		fmt.Sprintf("take it further back and leave batches out with `anneal rewind %s`, use this checkpoint with --allow-older, "+
-			"or train from its weights with --init-step %d", d, saved),
+		fmt.Sprintf("take it further back and leave batches out with `anneal rewind %s`, use this checkpoint with "+
+			"--allow-older, or train from its weights with --init-step %d", d, saved),
 	}
 }
 

@@ -46,7 +46,8 @@ func TestWeightsThatAreNotFiniteAreRefused(t *testing.T) {
 		err = w.Load(dev)
 		w.Close()
 		dev.Close()
-		if ruin := (*DivergedRunError)(nil); !errors.As(err, &ruin) || !strings.Contains(err.Error(), "weights of "+p.Name+" are NaN or infinite") {
+		if ruin := (*DivergedRunError)(nil); !errors.As(err, &ruin) ||
+			!strings.Contains(err.Error(), "weights of "+p.Name+" are NaN or infinite") {
 			t.Errorf("a weight of %v: %v", bad, err)
 		}
 	}
@@ -56,7 +57,9 @@ func TestWeightsThatAreNotFiniteAreRefused(t *testing.T) {
 func TestNonFiniteElementsAreCounted(t *testing.T) {
 	native := binary.NativeEndian
 	var f32, f64, bf16, f16 []byte
-	for _, x := range []float64{1, math.Inf(1), -2, math.NaN(), math.MaxFloat32, math.Inf(-1), math.SmallestNonzeroFloat32, 0} {
+	for _, x := range []float64{
+		1, math.Inf(1), -2, math.NaN(), math.MaxFloat32, math.Inf(-1), math.SmallestNonzeroFloat32, 0,
+	} {
 		f32, f64 = native.AppendUint32(f32, math.Float32bits(float32(x))), native.AppendUint64(f64, math.Float64bits(x))
 	}
 	for _, x := range []uint16{0x3f80, 0x7f80, 0xff80, 0x7fc1, 0x7f7f} {
@@ -106,7 +109,8 @@ func TestBatchesWithoutATargetEndTheRun(t *testing.T) {
 	cfg := tinyConfig(dir)
 	cfg.Train.BatchTokens, cfg.Train.MicroBatch, cfg.Guard.MaxSkips = 32, 1, 3
 	_, err = Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Warn: s.warn})
-	if data := (*dataset.Error)(nil); !errors.As(err, &data) || !strings.Contains(err.Error(), "3 steps in a row had no target") {
+	if data := (*dataset.Error)(nil); !errors.As(err, &data) ||
+		!strings.Contains(err.Error(), "3 steps in a row had no target") {
 		t.Errorf("%v", err)
 	}
 	if text := s.all(); strings.Count(text, "has no target") != 1 {

@@ -27,19 +27,23 @@ func TestADroppingRunResumesBitForBit(t *testing.T) {
 	want := run(func(*config.Config) {})
 	same := func(what string, got *Result) {
 		t.Helper()
-		if got.Step != want.Step || got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash || got.ValLoss != want.ValLoss {
-			t.Errorf("%s: step %d, weights %.12s, validation %v; want %d, %.12s, %v", what, got.Step, got.WeightsHash, got.ValLoss, want.Step, want.WeightsHash, want.ValLoss)
+		if got.Step != want.Step || got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash ||
+			got.ValLoss != want.ValLoss {
+			t.Errorf("%s: step %d, weights %.12s, validation %v; want %d, %.12s, %v",
+				what, got.Step, got.WeightsHash, got.ValLoss, want.Step, want.WeightsHash, want.ValLoss)
 		}
 	}
 	same("recomputed", run(func(c *config.Config) { c.Memory.Recompute = recomputing("every_layer") }))
 	same("on one thread", run(func(c *config.Config) { c.Threads = 1 }))
-	if other := run(func(c *config.Config) { c.Model.Dropout, c.Model.StochasticDepth = 0, 0 }); other.WeightsHash == want.WeightsHash {
+	if other := run(func(c *config.Config) { c.Model.Dropout, c.Model.StochasticDepth = 0, 0 }); other.WeightsHash ==
+		want.WeightsHash {
 		t.Error("a run that drops nothing ends with the same weights")
 	}
 
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg := droppingConfig(data)
-	r, err := Run(&countdown{context.Background(), 3*cfg.Train.BatchTokens/(2*cfg.Model.Context) + 1}, Options{Config: cfg, Dir: dir})
+	r, err := Run(&countdown{context.Background(), 3*cfg.Train.BatchTokens/(2*cfg.Model.Context) + 1},
+		Options{Config: cfg, Dir: dir})
 	if err != nil || !r.Interrupted || r.Step != 3 {
 		t.Fatalf("interrupted %v at step %d, %v; want in the fourth step", r.Interrupted, r.Step, err)
 	}

@@ -51,6 +51,7 @@ func TestStepCountsThePairsItComputes(t *testing.T) {
 		flops[masked] = stats.FLOPs - products
 	}
 	if !(flops[true] < 0.75*flops[false]) {
-		t.Errorf("attention with document masks counts %g FLOPs, without %g: the test's documents are too long to tell", flops[true], flops[false])
+		t.Errorf("attention with document masks counts %g FLOPs, without %g: the test's documents are too long to tell",
+			flops[true], flops[false])
 	}
 }

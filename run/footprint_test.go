@@ -13,14 +13,16 @@ import (
 // a line of config chooses.
 func TestTheFootprintIsWhatARunTakes(t *testing.T) {
 	for _, set := range [][]string{
-		{}, {"precision=fp32", "model.kv_heads=2", "model.qk_norm=true"}, {"precision=fp8", "fp8.scaling=delayed"}, {"precision=bf16_sr"},
+		{}, {"precision=fp32", "model.kv_heads=2", "model.qk_norm=true"}, {"precision=fp8", "fp8.scaling=delayed"},
+		{"precision=bf16_sr"},
 		{"memory.recompute=sqrt", "optimizer.name=muon"}, {"memory.recompute=selective", "optimizer.name=adam8bit"},
 		{"model.dropout=0.1", "optimizer.name=sophia"}, {"model.family=anneal", "optimizer.name=muon"},
 		{"model.family=anneal", "model.value_embeddings=all", "memory.recompute=sqrt", "precision=fp16"},
 		{"average.ema=0.9", "precision=bf16_sr"},
 	} {
 		cfg, err := config.Load("", append([]string{
-			"data.path=x", "model.vocab=300", "model.layers=4", "model.dim=64", "model.heads=4", "model.context=64", "train.batch_tokens=256",
+			"data.path=x", "model.vocab=300", "model.layers=4", "model.dim=64", "model.heads=4", "model.context=64",
+			"train.batch_tokens=256",
 		}, set...))
 		if err != nil {
 			t.Fatal(err)

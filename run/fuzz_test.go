@@ -14,7 +14,10 @@ import (
 // FuzzState reads damaged states of a checkpoint: no panic, memory in proportion to the text, and a state that is
 // possible is the same after it is written and read again.
 func FuzzState(f *testing.F) {
-	text, err := json.Marshal(state{Progress: train.Position{Step: 3, Tokens: 96, Updates: 2, Sample: 9}, Guard: train.Guard{Skipped: 1}, Config: tinyConfig("data"), EvalStep: 2})
+	text, err := json.Marshal(state{
+		Progress: train.Position{Step: 3, Tokens: 96, Updates: 2, Sample: 9}, Guard: train.Guard{Skipped: 1},
+		Config: tinyConfig("data"), EvalStep: 2,
+	})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -35,7 +38,8 @@ func FuzzState(f *testing.F) {
 		if err == nil {
 			err = json.Unmarshal(once, &again)
 		}
-		if twice, _ := json.Marshal(again); err != nil || !bytes.Equal(once, twice) || again.Check(int64(s.Progress.Step), s.Progress.Tokens) != nil {
+		if twice, _ := json.Marshal(again); err != nil || !bytes.Equal(once, twice) ||
+			again.Check(int64(s.Progress.Step), s.Progress.Tokens) != nil {
 			t.Fatalf("%s\nis written as %s\nand then as %s, %v", text, once, twice, err)
 		}
 	})
@@ -54,7 +58,8 @@ func FuzzRewind(f *testing.F) {
 			return
 		}
 		written, _ := json.Marshal(p)
-		if again, err := parseRewind(written); err != nil || again != p || p.Step < 0 || !bytes.Contains(bytes.ToLower(text), []byte("step")) && !bytes.Contains(text, []byte(`\`)) {
+		if again, err := parseRewind(written); err != nil || again != p || p.Step < 0 ||
+			!bytes.Contains(bytes.ToLower(text), []byte("step")) && !bytes.Contains(text, []byte(`\`)) {
 			t.Fatalf("%s is read as %+v, written and read again as %+v, %v", text, p, again, err)
 		}
 	})

@@ -32,15 +32,16 @@ func domainData(t testing.TB) string {
 		{"noise", drawn(40, func(r *rand.Rand) string { return fmt.Sprintf("%020d\n", r.Uint64N(1e18)) })},
 		{"simple", drawn(40, func(*rand.Rand) string { return "the sum of sums\n" })},
 	}
-	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 280}, func(yield func([]byte, error) bool) {
-		for _, text := range texts {
-			for doc, err := range text.docs {
-				if !yield(doc, err) {
-					return
+	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 280},
+		func(yield func([]byte, error) bool) {
+			for _, text := range texts {
+				for doc, err := range text.docs {
+					if !yield(doc, err) {
+						return
+					}
 				}
 			}
-		}
-	})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,10 @@ func newProxy(t *testing.T, steps int) proxy {
 	mix, dir := domainData(t), t.TempDir()
 	reference := filepath.Join(dir, "reference")
 	mustRun(t, Options{Config: domainConfig(mix, steps), Dir: reference})
-	return proxy{domainConfig(mix, steps), filepath.Join(dir, "proxy"), DRO{Reference: reference, GroupDRO: train.GroupDRO{Rate: 1, Smoothing: 1e-3}}}
+	return proxy{
+		domainConfig(mix, steps), filepath.Join(dir, "proxy"),
+		DRO{Reference: reference, GroupDRO: train.GroupDRO{Rate: 1, Smoothing: 1e-3}},
+	}
 }
 
 // A proxy that is stopped and resumed, with another number of threads, ends with the same weights of domains and the
@@ -157,7 +161,8 @@ func TestGroupDROResumesBitForBit(t *testing.T) {
 	if _, err := Rewind(p.dir, RewindOptions{To: 0}); !errors.As(err, &refused) {
 		t.Errorf("taken back to its beginning, where nothing tells it from an ordinary run: %v", err)
 	}
-	if _, err := Resume(context.Background(), Options{Dir: killedAtOnce(t, p)}); !errors.Is(err, train.ErrNeedsReference) {
+	if _, err := Resume(context.Background(), Options{Dir: killedAtOnce(t, p)}); !errors.Is(err,
+		train.ErrNeedsReference) {
 		t.Errorf("resuming one that was killed before its first step, without the reference, gives %v", err)
 	}
 	o.OnProgress = nil

@@ -18,13 +18,16 @@ func TestDivergenceNamesItsCause(t *testing.T) {
 		if strings.Contains(text, "finite") != c.finite || strings.Contains(text, "guard.spike_z") != c.spikes {
 			t.Errorf("%d of 3 not finite: %s", c.nonFinite, text)
 		}
-		for _, want := range []string{"step 7", "3 updates", "runs/x", "optimizer.lr than 0.5", "anneal rewind runs/x --to 4 --skip 5:7"} {
+		for _, want := range []string{
+			"step 7", "3 updates", "runs/x", "optimizer.lr than 0.5", "anneal rewind runs/x --to 4 --skip 5:7",
+		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the text does not say %q: %s", want, text)
 			}
 		}
 		e.Saved = false
-		if text := e.Error(); !strings.Contains(text, "no checkpoint yet") || !strings.Contains(text, "anneal rewind runs/x --to 0 --skip 5:7") {
+		if text := e.Error(); !strings.Contains(text, "no checkpoint yet") ||
+			!strings.Contains(text, "anneal rewind runs/x --to 0 --skip 5:7") {
 			t.Errorf("without a checkpoint it says %s", text)
 		}
 	}

@@ -117,7 +117,8 @@ func configOf(src string) (*config.Config, error) {
 		return nil, fmt.Errorf("config.json has settings that anneal does not support:\n%v", withoutAdvice(err))
 	}
 	if d := cfg.Model.Differences(c); d != nil {
-		return nil, fmt.Errorf("the run's config would have %s = %s, but the model has %s", d[0].Key, d[0].Now, d[0].Was)
+		return nil, fmt.Errorf("the run's config would have %s = %s, but the model has %s",
+			d[0].Key, d[0].Now, d[0].Was)
 	}
 	return cfg, nil
 }

@@ -37,8 +37,9 @@ func initConfig(t *testing.T, from, data string, overrides ...string) *config.Co
 
 func loadInit(from, data string, overrides ...string) (*config.Config, error) {
 	return LoadConfig(config.Sources{Overrides: append([]string{
-		"init.from=" + from, "data.path=" + data, "train.steps=6", "schedule.warmup=2", "train.batch_tokens=256", "train.micro_batch=4",
-		"train.eval_every=0", "train.eval_tokens=512", "checkpoint.every=2", "checkpoint.keep=10",
+		"init.from=" + from, "data.path=" + data, "train.steps=6", "schedule.warmup=2", "train.batch_tokens=256",
+		"train.micro_batch=4", "train.eval_every=0", "train.eval_tokens=512", "checkpoint.every=2",
+		"checkpoint.keep=10",
 	}, overrides...)})
 }
 
@@ -58,8 +59,9 @@ func startedFrom(t *testing.T, cfg *config.Config) *train.Trainer {
 func TestARunStartsFromTheWeightsOfAnother(t *testing.T) {
 	data := testData(t)
 	for name, set := range map[string][]string{
-		"llama":       nil,
-		"untied":      {"model.tie_embeddings=false", "model.qk_norm=true", "model.kv_heads=1", "model.rope_layout=interleaved"},
+		"llama": nil,
+		"untied": {"model.tie_embeddings=false", "model.qk_norm=true", "model.kv_heads=1",
+			"model.rope_layout=interleaved"},
 		"gpt2":        {"model.family=gpt2"},
 		"anneal":      {"model.family=anneal", "model.layers=4"},
 		"mup":         {"model.mup=true", "model.mup_base_dim=16", "model.mup_input_scale=2"},
@@ -76,7 +78,8 @@ func TestARunStartsFromTheWeightsOfAnother(t *testing.T) {
 		cfg := initConfig(t, dir, data, "precision="+was.Precision)
 		tr := startedFrom(t, cfg)
 		if got := hashes(tr)[0]; got != r.WeightsHash || cfg.Init.Weights != r.WeightsHash || cfg.Init.Step != 4 {
-			t.Errorf("%s: starts with the weights %.12s of step %d, noted as %.12s; want %.12s of step 4", name, got, cfg.Init.Step, cfg.Init.Weights, r.WeightsHash)
+			t.Errorf("%s: starts with the weights %.12s of step %d, noted as %.12s; want %.12s of step 4",
+				name, got, cfg.Init.Step, cfg.Init.Weights, r.WeightsHash)
 		}
 		if cfg.Model.Scaling() != was.Model.Scaling() {
 			t.Errorf("%s: positions are %+v, want %+v", name, cfg.Model.Scaling(), was.Model.Scaling())
@@ -159,17 +162,20 @@ func TestTheShapeIsThatOfTheWeights(t *testing.T) {
 			t.Errorf("%v: %v", c.set, err)
 			continue
 		}
-		if text := strings.Join(cfg.Remarks(), "\n"); !strings.Contains(text, c.remark) || c.remark == "" && text != "" {
+		if text := strings.Join(cfg.Remarks(), "\n"); !strings.Contains(text, c.remark) ||
+			c.remark == "" && text != "" {
 			t.Errorf("%v: remarks %q, want %q", c.set, text, c.remark)
 		}
-		if original := cfg.Model.RopeOriginalContext; cfg.Model.RopeScaling.Kind != "" && original != map[string]int{rope: 32, scaled: 16}[c.from] {
+		if original := cfg.Model.RopeOriginalContext; cfg.Model.RopeScaling.Kind != "" &&
+			original != map[string]int{rope: 32, scaled: 16}[c.from] {
 			t.Errorf("%v: the original context is %d", c.set, original)
 		}
 		startedFrom(t, cfg)
 	}
 	// A configuration that was put together without the weights is checked against them before any is read.
 	cfg := with(t, data, "model.layers=3", "init.from="+rope)
-	if _, err := Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")}); err == nil || !strings.Contains(err.Error(), "model.layers = 3, but") {
+	if _, err := Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")}); err == nil ||
+		!strings.Contains(err.Error(), "model.layers = 3, but") {
 		t.Errorf("another shape, given behind the back of LoadConfig: %v", err)
 	}
 }
@@ -185,7 +191,10 @@ func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"  from: " + from, "  weights: ", "# derived: the newest checkpoint of " + from, "# from the weights of " + from} {
+	for _, line := range []string{
+		"  from: " + from, "  weights: ", "# derived: the newest checkpoint of " + from,
+		"# from the weights of " + from,
+	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("config.yaml does not say %q", line)
 		}
@@ -202,8 +211,10 @@ func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if weights, _, info, err := checkpoint.Hash(s.dir.checkpoints()); weights != source.WeightsHash || info.Step != 0 || err != nil {
-		t.Errorf("before its first step the run has the weights %.12s of step %d, %v; want %.12s", weights, info.Step, err, source.WeightsHash)
+	if weights, _, info, err := checkpoint.Hash(s.dir.checkpoints()); weights != source.WeightsHash ||
+		info.Step != 0 || err != nil {
+		t.Errorf("before its first step the run has the weights %.12s of step %d, %v; want %.12s",
+			weights, info.Step, err, source.WeightsHash)
 	}
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)
@@ -224,11 +235,13 @@ func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
 	_, resumed := Resume(context.Background(), Options{Dir: s.Dir})
 	_, rewound := Rewind(s.Dir, RewindOptions{To: 0})
 	for what, err := range map[string]error{"resumed": resumed, "taken back to its beginning": rewound} {
-		if !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "start") || !strings.Contains(err.Error(), "--out RUN") {
+		if !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "start") ||
+			!strings.Contains(err.Error(), "--out RUN") {
 			t.Errorf("without a checkpoint it is %s: %v", what, err)
 		}
 	}
-	if _, err := BranchConfig(whole, []string{"init.from=" + whole}); err == nil || !strings.Contains(err.Error(), "init.from") {
+	if _, err := BranchConfig(whole, []string{"init.from=" + whole}); err == nil ||
+		!strings.Contains(err.Error(), "init.from") {
 		t.Errorf("a branch with other initial weights: %v", err)
 	}
 }
@@ -257,7 +270,8 @@ func TestARunFromWeightsSurvivesAKillAtItsBeginning(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), fmt.Sprint("run", n))
 		until := []string{"config.yaml", "checkpoints"}[n%2]
 		for done := false; !done; until = "checkpoints" {
-			delay := time.Millisecond << rng.IntN(10) // 1 to 512 ms: what a machine takes for the beginning varies that much
+			// 1 to 512 ms: what a machine takes for the beginning varies that much
+			delay := time.Millisecond << rng.IntN(10)
 			switch {
 			case kills == 0:
 				delay = time.Minute
@@ -275,8 +289,10 @@ func TestARunFromWeightsSurvivesAKillAtItsBeginning(t *testing.T) {
 				begun++
 			}
 		}
-		if weights, _, info, err := checkpoint.Hash(filepath.Join(dir, "checkpoints")); weights != want.WeightsHash || info.Step != 40 {
-			t.Fatalf("seed %d: ends at step %d with %.12s, %v; never killed with %.12s", seed, info.Step, weights, err, want.WeightsHash)
+		if weights, _, info, err := checkpoint.Hash(filepath.Join(dir, "checkpoints")); weights != want.WeightsHash ||
+			info.Step != 40 {
+			t.Fatalf("seed %d: ends at step %d with %.12s, %v; never killed with %.12s",
+				seed, info.Step, weights, err, want.WeightsHash)
 		}
 	}
 	t.Logf("%d kills met a run that had begun", begun)
@@ -295,7 +311,8 @@ func TestAConfigWithInitialWeightsCanBeUsedAgain(t *testing.T) {
 		}
 		return cfg
 	}
-	if got := mustRun(t, Options{Config: load(), Dir: filepath.Join(t.TempDir(), "again")}); got.WeightsHash != want.WeightsHash {
+	if got := mustRun(t, Options{Config: load(), Dir: filepath.Join(t.TempDir(), "again")}); got.WeightsHash !=
+		want.WeightsHash {
 		t.Errorf("made again it ends with %.12s, want %.12s", got.WeightsHash, want.WeightsHash)
 	}
 	if cfg := load("init.from=" + first); cfg.Init.Weights != "" || cfg.Init.Step != 2 {

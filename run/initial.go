@@ -43,7 +43,8 @@ func openInitial(i config.Init) (*initial, error) {
 		w.path = filepath.Join(w.dir, "tokenizer.json")
 		if i.Step != 0 {
 			return nil, config.Problem{
-				Key: "init.step", Message: fmt.Sprintf("init.step = %d, but %s is not a run and has no steps", i.Step, w.dir),
+				Key: "init.step", Message: fmt.Sprintf("init.step = %d, but %s is not a run and has no steps",
+					i.Step, w.dir),
 				Try: "removing init.step",
 			}
 		}
@@ -144,7 +145,8 @@ func (w *initial) load() (*model.Decoder, *tensor.Arena, error) {
 // checkVocabulary returns an error for a tokenizer with more ids than the model has rows.
 func checkVocabulary(tok *tokenizer.Tokenizer, path string, vocab int) error {
 	if n := tok.VocabSize(); n > vocab {
-		return &dataset.Error{Err: fmt.Errorf("%s has %d tokens, but the model has %d\n  restore the tokenizer that the model was trained with", path, n, vocab)}
+		return &dataset.Error{Err: fmt.Errorf("%s has %d tokens, but the model has %d\n"+
+			"  restore the tokenizer that the model was trained with", path, n, vocab)}
 	}
 	return nil
 }

@@ -47,7 +47,8 @@ func TestTrainingGoesOnAsInTransformers(t *testing.T) {
 			want            []float64
 			tolerance       float64 // relative
 		}{
-			{saved, "fp64", losses.Float64, 1e-6}, // transformers computes norms and positions of Qwen3 in float32 even then
+			// transformers computes norms and positions of Qwen3 in float32 even then
+			{saved, "fp64", losses.Float64, 1e-6},
 			{saved, "fp32", losses.Float32, 1e-4},
 			{imported, "fp32", losses.Float32, 1e-4},
 		} {
@@ -67,7 +68,8 @@ func TestTrainingGoesOnAsInTransformers(t *testing.T) {
 				}
 				d := math.Abs(got.Loss-want) / want
 				if worst = max(worst, d); !(d <= run.tolerance) {
-					t.Fatalf("%s in %s, step %d: loss %.9g, transformers %.9g (relative difference %.2g)", run.from, run.precision, i, got.Loss, want, d)
+					t.Fatalf("%s in %s, step %d: loss %.9g, transformers %.9g (relative difference %.2g)",
+						run.from, run.precision, i, got.Loss, want, d)
 				}
 			}
 			t.Logf("%s in %s: largest relative difference of a loss %.2g", run.from, run.precision, worst)
@@ -82,9 +84,12 @@ func (p initParity) config(t *testing.T, from, precision string) *config.Config 
 	o := p.Optimizer
 	cfg, err := LoadConfig(config.Sources{Overrides: []string{
 		"init.from=" + from, "precision=" + precision, "data.path=parity", fmt.Sprint("model.context=", p.Context),
-		fmt.Sprint("train.steps=", p.Steps), fmt.Sprint("train.batch_tokens=", p.Batch*p.Context), fmt.Sprint("train.clip=", o.Clip),
-		"schedule.name=constant", "schedule.warmup=1", fmt.Sprint("optimizer.lr=", o.LR), fmt.Sprint("optimizer.eps=", o.Eps),
-		fmt.Sprint("optimizer.beta1=", o.Beta1), fmt.Sprint("optimizer.beta2=", o.Beta2), fmt.Sprint("optimizer.weight_decay=", o.WeightDecay),
+		fmt.Sprint("train.steps=", p.Steps), fmt.Sprint("train.batch_tokens=", p.Batch*p.Context),
+		fmt.Sprint("train.clip=", o.Clip),
+		"schedule.name=constant", "schedule.warmup=1", fmt.Sprint("optimizer.lr=", o.LR),
+		fmt.Sprint("optimizer.eps=", o.Eps),
+		fmt.Sprint("optimizer.beta1=", o.Beta1), fmt.Sprint("optimizer.beta2=", o.Beta2),
+		fmt.Sprint("optimizer.weight_decay=", o.WeightDecay),
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,8 @@ func TestTheJournalTellsWhatHappened(t *testing.T) {
 		}
 		return nil
 	}}
-	if r, err := Run(&countdown{context.Background(), 3*cfg.Train.BatchTokens/(cfg.Train.MicroBatch*cfg.Model.Context) + 1}, o); err != nil || !r.Interrupted {
+	if r, err := Run(&countdown{context.Background(),
+		3*cfg.Train.BatchTokens/(cfg.Train.MicroBatch*cfg.Model.Context) + 1}, o); err != nil || !r.Interrupted {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	resumeTo(t, dir)

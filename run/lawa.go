@@ -118,8 +118,10 @@ func lastSteps(d runDir, n int) ([]int64, error) {
 		}
 	case n < 2 || n > len(steps):
 		return nil, config.Problem{
-			Key: "checkpoint.keep", Message: fmt.Sprintf("cannot average the last %d checkpoints: %[3]s has %[2]d", n, len(steps), d),
-			At: d.config(), Try: fmt.Sprintf("--last from 2 to %d; a larger checkpoint.keep keeps more on disk", len(steps)),
+			Key: "checkpoint.keep", Message: fmt.Sprintf("cannot average the last %d checkpoints: %[3]s has %[2]d",
+				n, len(steps), d),
+			At: d.config(), Try: fmt.Sprintf("--last from 2 to %d; a larger checkpoint.keep keeps more on disk",
+				len(steps)),
 		}
 	}
 	slices.Sort(steps)

@@ -26,7 +26,8 @@ type Options struct {
 	Warn       func(string)      // takes remarks for people; may be nil
 	Notes      func() []string   // asked after every step for remarks that belong in the run's journal; may be nil
 	Saves      <-chan struct{}   // asks for a checkpoint after the step in hand; may be nil
-	DRO        *DRO              // weighs the sources of data.mix, whose own weights then do not count; nil for other runs
+	// weighs the sources of data.mix, whose own weights then do not count; nil for other runs
+	DRO *DRO
 
 	begun time.Time // when this process began the run, whose train.minutes count from then
 }
@@ -223,7 +224,8 @@ func (s *session) close() {
 func (s *session) restore() error {
 	info, err := s.store.LoadLatest(s.tensors, &s.last)
 	if from := s.cfg.Init.From; from != "" && errors.Is(err, checkpoint.ErrNone) {
-		return fmt.Errorf("%w: its initial weights, those of %s, were there\n  start it again with `anneal train %s --out RUN`", err, from, s.dir.config())
+		return fmt.Errorf("%w: its initial weights, those of %s, were there\n"+
+			"  start it again with `anneal train %s --out RUN`", err, from, s.dir.config())
 	}
 	if errors.Is(err, checkpoint.ErrNone) {
 		if err := s.lostCheckpoints(err); err != nil {
@@ -259,11 +261,13 @@ func (s *session) adopt(info checkpoint.Info) error {
 		return err
 	}
 	if here := s.dev.Kernels(); here != s.last.Tier {
-		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and goes on with %s: equally good, but not bit for bit what %s would give", s.last.Tier, here, s.last.Tier))
+		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and goes on with %s: equally good, "+
+			"but not bit for bit what %s would give", s.last.Tier, here, s.last.Tier))
 	}
 	t.Restore(train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
 	if s.cfg.Average.EMA > 0 && !info.Averaged {
-		s.Warn(fmt.Sprintf("the run had no average.ema so far: it begins with the weights of step %d", t.Position().Step))
+		s.Warn(fmt.Sprintf("the run had no average.ema so far: it begins with the weights of step %d",
+			t.Position().Step))
 		t.StartAverage()
 	}
 	return nil
@@ -388,11 +392,13 @@ func (s *session) countTargets(n int) error {
 	const reason = "all of its tokens are prompts or padding"
 	if s.targetless >= s.cfg.Guard.MaxSkips {
 		return &dataset.Error{Err: fmt.Errorf("the batches of %d steps in a row had no target: of each, %s\n"+
-			"  look at the data with `anneal data inspect`, and at the --prompt-end it was built with", s.targetless, reason)}
+			"  look at the data with `anneal data inspect`, and at the --prompt-end it was built with",
+			s.targetless, reason)}
 	}
 	if !s.warnedTargetless {
 		s.warnedTargetless = true
-		s.Warn(fmt.Sprintf("the batch of step %d has no target: %s; the step changes nothing", s.trainer.Position().Step, reason))
+		s.Warn(fmt.Sprintf("the batch of step %d has no target: %s; the step changes nothing",
+			s.trainer.Position().Step, reason))
 	}
 	return nil
 }

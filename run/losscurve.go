@@ -28,8 +28,8 @@ func Losses(dir string, warn func(string)) (LossCurve, error) {
 	return c, err
 }
 
-// runMetrics calls f with every step of a run's current history. A line that is unreadable is left out; warn takes their
-// numbers and the steps that are missing.
+// runMetrics calls f with every step of a run's current history. A line that is unreadable is left out; warn takes
+// their numbers and the steps that are missing.
 func runMetrics(dir string, warn func(string), f func(train.Event)) error {
 	path := runDir(dir).metrics()
 	var c metricsCheck

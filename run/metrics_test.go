@@ -37,7 +37,8 @@ func TestMetricsAreTrimmedToTheCheckpoint(t *testing.T) {
 			}
 		}
 		m, err := openMetrics(path, c.step, func(s string) {
-			if !strings.HasSuffix(s, " 3") || strings.Contains(s, "unreadable") { // but that step 3 is missing, which it is
+			// but that step 3 is missing, which it is
+			if !strings.HasSuffix(s, " 3") || strings.Contains(s, "unreadable") {
 				t.Errorf("%s: %s", c.name, s)
 			}
 		})
@@ -114,9 +115,11 @@ func TestAnUnreadableLineCostsOnlyItself(t *testing.T) {
 		name, before, after, says string
 		step                      int
 	}{
-		{"damaged", line(1) + "{\"st\x00p\":2}\n" + line(3), line(1) + line(3), "unreadable lines are left out: 2; the metrics of these are missing: step 2", 3},
+		{"damaged", line(1) + "{\"st\x00p\":2}\n" + line(3), line(1) + line(3),
+			"unreadable lines are left out: 2; the metrics of these are missing: step 2", 3},
 		{"no step", line(1) + "null\n" + line(2), line(1) + line(2), "unreadable lines are left out: 2", 2},
-		{"too long", line(1) + strings.Repeat("x", 3<<20) + "\n" + line(3), line(1) + line(3), "left out: 2; the metrics of these are missing: step 2", 3},
+		{"too long", line(1) + strings.Repeat("x", 3<<20) + "\n" + line(3), line(1) + line(3),
+			"left out: 2; the metrics of these are missing: step 2", 3},
 		{"a hole", line(1) + line(5) + line(6), line(1) + line(5) + line(6), "are missing: steps 2 to 4", 6},
 		{"an end that was lost", line(4) + line(5), line(4) + line(5), "are missing: steps 6 to 8", 8},
 		{"later lines between others", line(1) + line(7) + rewound + line(2), line(1) + rewound + line(2), "", 2},
@@ -129,7 +132,8 @@ func TestAnUnreadableLineCostsOnlyItself(t *testing.T) {
 		var curve, run said
 		if c.says != "" && c.name != "an end that was lost" {
 			losses, err := Losses(dir, curve.warn)
-			if want := strings.Count(c.after, `"loss"`); err != nil || len(losses.Loss) != want || !strings.Contains(curve.all(), c.says) {
+			if want := strings.Count(c.after, `"loss"`); err != nil || len(losses.Loss) != want ||
+				!strings.Contains(curve.all(), c.says) {
 				t.Errorf("%s: %d losses, want %d, %v; it says %q", c.name, len(losses.Loss), want, err, curve.all())
 			}
 		}
@@ -153,12 +157,14 @@ func TestAnUnreadableLineCostsOnlyItself(t *testing.T) {
 // A rewind keeps what stands behind a line that cannot be read.
 func TestARewindDropsOnlyUnreadableLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")
-	if err := os.WriteFile(path, []byte("{\"step\":1}\nx\n{\"step\":2}\n{\"step\":3,\"rewound\":true}\n"), 0o666); err != nil {
+	if err := os.WriteFile(path, []byte("{\"step\":1}\nx\n{\"step\":2}\n{\"step\":3,\"rewound\":true}\n"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	c, err := markRewound(path, 1)
 	text, _ := os.ReadFile(path)
-	if want := "{\"step\":1}\n{\"step\":2,\"rewound\":true}\n{\"step\":3,\"rewound\":true}\n"; err != nil || string(text) != want {
+	if want := "{\"step\":1}\n{\"step\":2,\"rewound\":true}\n{\"step\":3,\"rewound\":true}\n"; err != nil ||
+		string(text) != want {
 		t.Errorf("%v, the file holds %q, want %q", err, text, want)
 	}
 	if says := c.faults("m"); says != "m: unreadable lines are left out: 2" {

@@ -77,7 +77,8 @@ func TestMetricsOfAFullDiskAreFilledIn(t *testing.T) {
 	if n := strings.Count(d.text.String(), "\n"); n != 30 {
 		t.Errorf("%d lines", n)
 	}
-	if text := s.all(); !strings.Contains(text, "metrics cannot be recorded at present: no space left on device") || !strings.Contains(text, "metrics are recorded again") || strings.Contains(text, "lost") {
+	if text := s.all(); !strings.Contains(text, "metrics cannot be recorded at present: no space left on device") ||
+		!strings.Contains(text, "metrics are recorded again") || strings.Contains(text, "lost") {
 		t.Errorf("it says %s", text)
 	}
 }
@@ -113,7 +114,8 @@ func TestMetricsThatWereNeverWrittenAreNamed(t *testing.T) {
 		m.write(train.Event{Step: step})
 	}
 	m.close()
-	if text := s.all(); !strings.Contains(text, "the metrics of steps 3 to 5 are lost") || strings.Count(text, "at present") != 1 {
+	if text := s.all(); !strings.Contains(text, "the metrics of steps 3 to 5 are lost") ||
+		strings.Count(text, "at present") != 1 {
 		t.Errorf("it says %s", text)
 	}
 }

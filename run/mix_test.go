@@ -27,7 +27,8 @@ func TestMixedRunsResumeBitForBit(t *testing.T) {
 	a, b := testData(t), buildData(t, 0.2)
 	for _, packing := range []string{"concat", "best_fit"} {
 		cfg := mixConfig(a, b)
-		cfg.Data.Packing, cfg.Data.Skip, cfg.Train.Steps, cfg.Train.LengthWarmup, cfg.Schedule.Warmup = packing, dataset.SkipList{{From: 20, To: 31}}, 24, "16 over 4 steps", 1
+		cfg.Data.Packing, cfg.Data.Skip, cfg.Train.Steps, cfg.Train.LengthWarmup, cfg.Schedule.Warmup = packing,
+			dataset.SkipList{{From: 20, To: 31}}, 24, "16 over 4 steps", 1
 		cfg.Train.MicroBatch, cfg.Train.BatchRamp = 4, "128 over 2K tokens"
 		cfg.Data.Weights = "a=3 b=1, b=1 from 30%, a=1 from 50% to 80%"
 		if err := cfg.Validate(); err != nil {
@@ -36,15 +37,20 @@ func TestMixedRunsResumeBitForBit(t *testing.T) {
 		whole := filepath.Join(t.TempDir(), "whole")
 		want := mustRun(t, Options{Config: cfg.Clone(), Dir: whole})
 		dir := filepath.Join(t.TempDir(), "stopped")
-		if r, err := Run(&countdown{context.Background(), 17}, Options{Config: cfg.Clone(), Dir: dir}); err != nil || !r.Interrupted {
+		if r, err := Run(&countdown{context.Background(), 17}, Options{Config: cfg.Clone(), Dir: dir}); err != nil ||
+			!r.Interrupted {
 			t.Fatalf("%s: interrupted %+v, %v", packing, r, err)
 		}
-		got, err := Resume(context.Background(), Options{Dir: dir, Threads: 2, Warn: func(s string) { t.Errorf("%s: warning %q", packing, s) }})
+		got, err := Resume(context.Background(), Options{
+			Dir: dir, Threads: 2, Warn: func(s string) { t.Errorf("%s: warning %q", packing, s) },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.WeightsHash != want.WeightsHash || got.ValLoss != want.ValLoss || got.SourceTokens["a"] != want.SourceTokens["a"] {
-			t.Errorf("%s: weights %.12s, validation %v after an interruption; %.12s, %v without", packing, got.WeightsHash, got.ValLoss, want.WeightsHash, want.ValLoss)
+		if got.WeightsHash != want.WeightsHash || got.ValLoss != want.ValLoss ||
+			got.SourceTokens["a"] != want.SourceTokens["a"] {
+			t.Errorf("%s: weights %.12s, validation %v after an interruption; %.12s, %v without",
+				packing, got.WeightsHash, got.ValLoss, want.WeightsHash, want.ValLoss)
 		}
 		x, y := readMetrics(t, dir), readMetrics(t, whole)
 		for i := range y {
@@ -87,7 +93,8 @@ func TestBranchesCanChangeTheMix(t *testing.T) {
 		return c
 	}
 	whole := mustRun(t, Options{Config: later("a=1, b=1 from 32"), Dir: filepath.Join(t.TempDir(), "whole")})
-	branch, err := Branch(context.Background(), Options{Config: later("a=1, b=1 from 32"), Dir: filepath.Join(t.TempDir(), "branch")}, dir, 30)
+	branch, err := Branch(context.Background(),
+		Options{Config: later("a=1, b=1 from 32"), Dir: filepath.Join(t.TempDir(), "branch")}, dir, 30)
 	if err != nil || branch.WeightsHash != whole.WeightsHash {
 		t.Errorf("%v; weights %+v, from the start %.12s", err, branch, whole.WeightsHash)
 	}
@@ -99,7 +106,8 @@ func TestBranchesCanChangeTheMix(t *testing.T) {
 			t.Errorf("%s: %v", weights, err)
 		}
 	}
-	_, err = Branch(context.Background(), Options{Config: later("a=1, b=1 from 16"), Dir: filepath.Join(t.TempDir(), "other")}, dir, 30)
+	_, err = Branch(context.Background(),
+		Options{Config: later("a=1, b=1 from 16"), Dir: filepath.Join(t.TempDir(), "other")}, dir, 30)
 	if err == nil || !strings.Contains(err.Error(), "start with that data set alone") {
 		t.Errorf("a mix that has begun before the branch: %v", err)
 	}
@@ -111,7 +119,8 @@ func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
 	cfg.Train.Steps = 20
 	whole := mustRun(t, Options{Config: cfg.Clone(), Dir: filepath.Join(t.TempDir(), "whole")})
 	dir := filepath.Join(t.TempDir(), "stopped")
-	if r, err := Run(&countdown{context.Background(), 13}, Options{Config: cfg.Clone(), Dir: dir}); err != nil || !r.Interrupted {
+	if r, err := Run(&countdown{context.Background(), 13}, Options{Config: cfg.Clone(), Dir: dir}); err != nil ||
+		!r.Interrupted {
 		t.Fatalf("interrupted %+v, %v", r, err)
 	}
 	// The same in the words of before: config.yaml and the saved state do not have the keys.
@@ -149,14 +158,18 @@ func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "checkpoints")); err != nil {
 		t.Fatal(err)
 	}
-	if s.store, err = checkpoint.Open(filepath.Join(dir, "checkpoints"), checkpoint.Options{Keep: 2, Synchronous: true}); err != nil {
+	if s.store, err = checkpoint.Open(filepath.Join(dir, "checkpoints"),
+		checkpoint.Options{Keep: 2, Synchronous: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.Save(step, int64(last["progress"].(map[string]any)["tokens"].(float64)), s.tensors, &last); err != nil {
+	if err := s.store.Save(step, int64(last["progress"].(map[string]any)["tokens"].(float64)), s.tensors,
+		&last); err != nil {
 		t.Fatal(err)
 	}
 	s.close()
-	got, err := Resume(context.Background(), Options{Dir: dir, Warn: func(text string) { t.Errorf("warning: %s", text) }})
+	got, err := Resume(context.Background(), Options{
+		Dir: dir, Warn: func(text string) { t.Errorf("warning: %s", text) },
+	})
 	if err != nil || got.WeightsHash != whole.WeightsHash {
 		t.Errorf("%v; weights %+v, without an interruption %.12s", err, got, whole.WeightsHash)
 	}

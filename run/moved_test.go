@@ -30,7 +30,8 @@ func TestARunThatWasMovedGoesOn(t *testing.T) {
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
 		if err == nil {
-			longer := strings.Replace(string(text), "steps: "+strconv.Itoa(cfg.Train.Steps), "steps: "+strconv.Itoa(steps), 1)
+			longer := strings.Replace(string(text), "steps: "+strconv.Itoa(cfg.Train.Steps),
+				"steps: "+strconv.Itoa(steps), 1)
 			err = os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(longer), 0o666)
 		}
 		if err != nil {
@@ -66,7 +67,8 @@ func TestARunThatWasMovedGoesOn(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(moved, "data")); err != nil {
 		t.Fatal(err)
 	}
-	if err := resume(filepath.Join(moved, "runs", "first")); err == nil || !strings.Contains(err.Error(), filepath.Join(root, "data")) {
+	if err := resume(filepath.Join(moved, "runs", "first")); err == nil ||
+		!strings.Contains(err.Error(), filepath.Join(root, "data")) {
 		t.Errorf("without its data: %v", err)
 	}
 }
@@ -77,7 +79,9 @@ func TestARewoundRunCanBeMovedAgain(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(at, "data"), os.DirFS(testData(t))); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, Options{Config: smallConfig(t, filepath.Join(at, "data"), "train.steps=4"), Dir: filepath.Join(at, "run")})
+	mustRun(t, Options{
+		Config: smallConfig(t, filepath.Join(at, "data"), "train.steps=4"), Dir: filepath.Join(at, "run"),
+	})
 	move := func(name string) {
 		to := filepath.Join(t.TempDir(), name)
 		if err := os.Rename(at, to); err != nil {

@@ -57,7 +57,8 @@ func TestARunNeedsADirectoryOfItsOwn(t *testing.T) {
 				}
 				continue
 			}
-			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "--out") {
+			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), "--out") {
 				t.Errorf("%s into %s: %v", what, c.name, err)
 			}
 			if after := tree(t, c.dir); after != before {
@@ -73,7 +74,8 @@ func TestAKilledStartIsMadeAgain(t *testing.T) {
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
 	dir := filepath.Join(t.TempDir(), "run")
 	want := mustRun(t, Options{Config: cfg, Dir: dir})
-	if err := errors.Join(os.Rename(filepath.Join(dir, "config.yaml"), runDir(dir).unfinished()), os.Remove(filepath.Join(dir, "metrics.jsonl")), os.Remove(runDir(dir).journal())); err != nil {
+	if err := errors.Join(os.Rename(filepath.Join(dir, "config.yaml"), runDir(dir).unfinished()),
+		os.Remove(filepath.Join(dir, "metrics.jsonl")), os.Remove(runDir(dir).journal())); err != nil {
 		t.Fatal(err)
 	}
 	stopped, cancel := context.WithCancel(context.Background())
@@ -81,10 +83,12 @@ func TestAKilledStartIsMadeAgain(t *testing.T) {
 	if r, err := Run(stopped, Options{Config: cfg, Dir: dir}); err != nil || r.Step != 0 {
 		t.Fatalf("started again: %+v, %v", r, err)
 	}
-	if left, err := checkpoint.List(filepath.Join(dir, "checkpoints")); err != nil || len(left) != 1 || left[0].Step != 0 {
+	if left, err := checkpoint.List(filepath.Join(dir, "checkpoints")); err != nil || len(left) != 1 ||
+		left[0].Step != 0 {
 		t.Errorf("checkpoints of a run at step 0: %+v, %v", left, err)
 	}
-	if r, err := Resume(context.Background(), Options{Dir: dir}); err != nil || r.Step != 2 || r.WeightsHash != want.WeightsHash {
+	if r, err := Resume(context.Background(), Options{Dir: dir}); err != nil || r.Step != 2 ||
+		r.WeightsHash != want.WeightsHash {
 		t.Errorf("resumed: %+v, %v; want the weights %s", r, err, want.WeightsHash)
 	}
 }

@@ -30,7 +30,8 @@ func TestMeasuringNoiseChangesNothing(t *testing.T) {
 	_, first := run("train.micro_batch=2", "train.batch_tokens=64")
 	var want train.NoiseScale
 	want.Add(first.GradNorm*first.GradNorm, whole.GradNorm*whole.GradNorm, 64, 256)
-	if got := measured.Position().Noise; math.Abs(got.Noise/want.Noise-1) > 1e-9 || math.Abs(got.Signal/want.Signal-1) > 1e-9 {
+	if got := measured.Position().Noise; math.Abs(got.Noise/want.Noise-1) > 1e-9 ||
+		math.Abs(got.Signal/want.Signal-1) > 1e-9 {
 		t.Errorf("measured %+v, from the norms of the first micro-batch alone and of the step %+v", got, want)
 	}
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")

@@ -46,7 +46,9 @@ const orderOfTest = "data.order=first length over 40% by root, last noise over 3
 func TestOrderedRunsResumeBitForBit(t *testing.T) {
 	data := scoredData(t)
 	for _, packing := range []string{"concat", "best_fit"} {
-		overrides := []string{"data.packing=" + packing, "train.length_warmup=8 over 6", "train.batch_ramp=64 over 600 tokens"}
+		overrides := []string{
+			"data.packing=" + packing, "train.length_warmup=8 over 6", "train.batch_ramp=64 over 600 tokens",
+		}
 		plain := mustRun(t, Options{Config: with(t, data, overrides...), Dir: filepath.Join(t.TempDir(), "plain")})
 		overrides = append(overrides, orderOfTest)
 		dir := filepath.Join(t.TempDir(), "whole")
@@ -56,11 +58,13 @@ func TestOrderedRunsResumeBitForBit(t *testing.T) {
 		}
 		for _, at := range []int{2, 12} {
 			if got := resumedAt(t, dir, at); got.WeightsHash != want.WeightsHash || got.ValLoss != want.ValLoss {
-				t.Errorf("%s: resumed at step %d: weights %.12s, validation %v; uninterrupted %.12s, %v", packing, at, got.WeightsHash, got.ValLoss, want.WeightsHash, want.ValLoss)
+				t.Errorf("%s: resumed at step %d: weights %.12s, validation %v; uninterrupted %.12s, %v",
+					packing, at, got.WeightsHash, got.ValLoss, want.WeightsHash, want.ValLoss)
 			}
 		}
 		stopped := filepath.Join(t.TempDir(), "stopped")
-		if r, err := Run(&countdown{context.Background(), 9}, Options{Config: with(t, data, overrides...), Dir: stopped}); err != nil || !r.Interrupted {
+		if r, err := Run(&countdown{context.Background(), 9},
+			Options{Config: with(t, data, overrides...), Dir: stopped}); err != nil || !r.Interrupted {
 			t.Fatalf("%s: interrupted %+v, %v", packing, r, err)
 		}
 		got, err := Resume(context.Background(), Options{Dir: stopped, Threads: 2})
@@ -68,7 +72,8 @@ func TestOrderedRunsResumeBitForBit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.WeightsHash != want.WeightsHash {
-			t.Errorf("%s: weights %.12s after an interruption, %.12s without", packing, got.WeightsHash, want.WeightsHash)
+			t.Errorf("%s: weights %.12s after an interruption, %.12s without",
+				packing, got.WeightsHash, want.WeightsHash)
 		}
 	}
 }
@@ -90,13 +95,18 @@ func TestAnnealingBranchesOffARunInRandomOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := mustRun(t, Options{Config: with(t, data, "schedule.name=wsd", "schedule.warmup=3", "train.steps=10", cfg.Origin("data.order").CommandLine), Dir: filepath.Join(t.TempDir(), "run")})
+	want := mustRun(t, Options{
+		Config: with(t, data, "schedule.name=wsd", "schedule.warmup=3", "train.steps=10",
+			cfg.Origin("data.order").CommandLine), Dir: filepath.Join(t.TempDir(), "run"),
+	})
 	if got.WeightsHash != want.WeightsHash {
-		t.Errorf("the branch ends with weights %.12s, the run from the start with %.12s", got.WeightsHash, want.WeightsHash)
+		t.Errorf("the branch ends with weights %.12s, the run from the start with %.12s",
+			got.WeightsHash, want.WeightsHash)
 	}
 	var fault *dataset.Error
 	cfg, dir = branch("5 steps")
-	if _, err := Branch(context.Background(), Options{Config: cfg, Dir: dir}, trunk, 6); !errors.As(err, &fault) || !strings.Contains(err.Error(), "data.order") {
+	if _, err := Branch(context.Background(), Options{Config: cfg, Dir: dir}, trunk, 6); !errors.As(err, &fault) ||
+		!strings.Contains(err.Error(), "data.order") {
 		t.Errorf("holding back since before the branch: %v", err)
 	}
 }
@@ -120,7 +130,8 @@ func TestAnotherOrderIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		var fault *dataset.Error
-		if _, err := Resume(context.Background(), Options{Dir: dir}); !errors.As(err, &fault) || !strings.Contains(err.Error(), "data.order") {
+		if _, err := Resume(context.Background(), Options{Dir: dir}); !errors.As(err, &fault) ||
+			!strings.Contains(err.Error(), "data.order") {
 			t.Errorf("%s: %v", now, err)
 		}
 	}
@@ -140,11 +151,13 @@ func TestAnotherOrderIsRefused(t *testing.T) {
 	if err := set.WriteScores(s); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Resume(context.Background(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "the scores in") {
+	if _, err := Resume(context.Background(), Options{Dir: dir}); err == nil ||
+		!strings.Contains(err.Error(), "the scores in") {
 		t.Errorf("other scores: %v", err)
 	}
 	os.Remove(set.ScoresPath("length"))
-	if _, err := Resume(context.Background(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "anneal data score") {
+	if _, err := Resume(context.Background(), Options{Dir: dir}); err == nil ||
+		!strings.Contains(err.Error(), "anneal data score") {
 		t.Errorf("no scores: %v", err)
 	}
 }

@@ -13,14 +13,16 @@ func TestPackedRunsResumeBitForBit(t *testing.T) {
 	hashes := map[string]string{}
 	for _, packing := range []string{"concat", "best_fit", "pad"} {
 		cfg := tinyConfig(data)
-		cfg.Data.Packing, cfg.Train.Steps, cfg.Train.LengthWarmup, cfg.Schedule.Warmup = packing, 12, "16 over 4 steps", 1
+		cfg.Data.Packing, cfg.Train.Steps, cfg.Train.LengthWarmup, cfg.Schedule.Warmup = packing, 12,
+			"16 over 4 steps", 1
 		want := mustRun(t, Options{Config: cfg.Clone(), Dir: filepath.Join(t.TempDir(), "whole")})
 		if other, has := hashes[want.WeightsHash]; has {
 			t.Errorf("%s and %s end with the same weights", packing, other)
 		}
 		hashes[want.WeightsHash] = packing
 		dir := filepath.Join(t.TempDir(), "stopped")
-		if r, err := Run(&countdown{context.Background(), 7}, Options{Config: cfg.Clone(), Dir: dir}); err != nil || !r.Interrupted {
+		if r, err := Run(&countdown{context.Background(), 7}, Options{Config: cfg.Clone(), Dir: dir}); err != nil ||
+			!r.Interrupted {
 			t.Fatalf("%s: interrupted %+v, %v", packing, r, err)
 		}
 		got, err := Resume(context.Background(), Options{Dir: dir, Threads: 2})
@@ -28,7 +30,8 @@ func TestPackedRunsResumeBitForBit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.WeightsHash != want.WeightsHash || got.ValLoss != want.ValLoss {
-			t.Errorf("%s: weights %.12s, validation %v after an interruption; %.12s, %v without", packing, got.WeightsHash, got.ValLoss, want.WeightsHash, want.ValLoss)
+			t.Errorf("%s: weights %.12s, validation %v after an interruption; %.12s, %v without",
+				packing, got.WeightsHash, got.ValLoss, want.WeightsHash, want.ValLoss)
 		}
 	}
 }

@@ -63,9 +63,11 @@ func TestEveryPrecisionResumesBitForBit(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", policy, err)
 		}
-		if got.Step != 6 || got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash || got.TrainLoss != want.TrainLoss || got.ValLoss != want.ValLoss {
+		if got.Step != 6 || got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash ||
+			got.TrainLoss != want.TrainLoss || got.ValLoss != want.ValLoss {
 			t.Errorf("%s: resumed to step %d, weights %.12s, losses %v, %v; uninterrupted %.12s, %v, %v",
-				policy, got.Step, got.WeightsHash, got.TrainLoss, got.ValLoss, want.WeightsHash, want.TrainLoss, want.ValLoss)
+				policy, got.Step, got.WeightsHash, got.TrainLoss, got.ValLoss, want.WeightsHash,
+				want.TrainLoss, want.ValLoss)
 		}
 	}
 }

@@ -17,7 +17,8 @@ func with(t testing.TB, data string, overrides ...string) *config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	cfg := tinyConfig(data)
-	cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Schedule.Warmup, cfg.Train.EvalEvery, cfg.Checkpoint.Every, cfg.Checkpoint.Keep = 14, 1, 0, 0, 1, 100
+	cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Schedule.Warmup, cfg.Train.EvalEvery, cfg.Checkpoint.Every,
+		cfg.Checkpoint.Keep = 14, 1, 0, 0, 1, 100
 	if err := os.WriteFile(path, cfg.YAML(), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +72,11 @@ func TestResumeInEveryPhase(t *testing.T) {
 		at        []int
 	}{
 		{"everything", everything, []int{1, 3, 5, 7, 8, 9, 11, 13}},
-		{"stages", []string{"train.batch_ramp=64 until 300 tokens, 128 until 1000", "schedule.name=linear", "schedule.warmup=300 tokens"}, []int{4, 8}},
+		{"stages", []string{"train.batch_ramp=64 until 300 tokens, " +
+			"128 until 1000", "schedule.name=linear", "schedule.warmup=300 tokens"}, []int{4, 8}},
 		{"inverse_sqrt", []string{"schedule.name=inverse_sqrt", "schedule.warmup=25%"}, []int{2, 8}},
-		{"wsd", []string{"schedule.name=wsd", "schedule.warmup=2", "schedule.decay_shape=exponential"}, []int{1, 5, 12}},
+		{"wsd", []string{"schedule.name=wsd", "schedule.warmup=2", "schedule.decay_shape=exponential"},
+			[]int{1, 5, 12}},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		want := mustRun(t, Options{Config: with(t, data, c.overrides...), Dir: dir})
@@ -81,7 +84,8 @@ func TestResumeInEveryPhase(t *testing.T) {
 			r := resumedAt(t, dir, step)
 			if r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash || r.Tokens != want.Tokens ||
 				math.Float64bits(r.NoiseScale) != math.Float64bits(want.NoiseScale) {
-				t.Errorf("%s, resumed at step %d: weights %.12s, %d tokens, noise scale %v; uninterrupted %.12s, %d, %v",
+				t.Errorf("%s, resumed at step %d: weights %.12s, %d tokens, noise scale %v; uninterrupted "+
+					"%.12s, %d, %v",
 					c.name, step, r.WeightsHash, r.Tokens, r.NoiseScale, want.WeightsHash, want.Tokens, want.NoiseScale)
 			}
 		}
@@ -92,8 +96,14 @@ func TestResumeInEveryPhase(t *testing.T) {
 // again.
 func TestABranchOfWSDSIsAWSDRun(t *testing.T) {
 	data, whole, alone := testData(t), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
-	mustRun(t, Options{Config: with(t, data, "schedule.name=wsds", "train.steps=20", "schedule.branches=8", "schedule.warmup=2", "schedule.decay_fraction=0.4"), Dir: whole})
-	want := mustRun(t, Options{Config: with(t, data, "schedule.name=wsd", "train.steps=8", "schedule.warmup=2", "schedule.decay_fraction=0.4"), Dir: alone})
+	mustRun(t, Options{
+		Config: with(t, data, "schedule.name=wsds", "train.steps=20", "schedule.branches=8", "schedule.warmup=2",
+			"schedule.decay_fraction=0.4"), Dir: whole,
+	})
+	want := mustRun(t, Options{
+		Config: with(t, data, "schedule.name=wsd", "train.steps=8", "schedule.warmup=2", "schedule.decay_fraction=0.4"),
+		Dir:    alone,
+	})
 	lines := readMetrics(t, whole)
 	if lr := lines[8]["lr"].(float64); lr != 3e-3 {
 		t.Errorf("the rate of the step after the branch is %v, want the peak, 0.003", lr)
@@ -109,6 +119,7 @@ func TestABranchOfWSDSIsAWSDRun(t *testing.T) {
 	}
 	weights, _, info, err := checkpoint.Hash(filepath.Join(whole, "checkpoints"))
 	if err != nil || info.Step != 8 || weights != want.WeightsHash {
-		t.Errorf("at step %d the branch has weights %.12s, %v; the wsd run of 8 steps %.12s", info.Step, weights, err, want.WeightsHash)
+		t.Errorf("at step %d the branch has weights %.12s, %v; the wsd run of 8 steps %.12s",
+			info.Step, weights, err, want.WeightsHash)
 	}
 }

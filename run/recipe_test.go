@@ -16,7 +16,8 @@ func TestScaledRecipesTrain(t *testing.T) {
 			t.Fatal(err)
 		}
 		const tokens = 30e3
-		cfg, err := config.Sources{Recipe: name, Scale: float64(whole.Tokens()) / tokens, Overrides: []string{"data.path=" + data, "train.eval_every=0", "train.eval_tokens=256"}}.Load()
+		cfg, err := config.Sources{Recipe: name, Scale: float64(whole.Tokens()) / tokens,
+			Overrides: []string{"data.path=" + data, "train.eval_every=0", "train.eval_tokens=256"}}.Load()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

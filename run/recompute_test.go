@@ -25,8 +25,10 @@ func TestRecomputationChangesNoBitOfARun(t *testing.T) {
 	want, most := run("none")
 	for _, strategy := range []string{"every_layer", "every:2", "sqrt", "selective", "budget:700kB"} {
 		got, peak := run(strategy)
-		if got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash || got.TrainLoss != want.TrainLoss {
-			t.Errorf("%s: weights %.12s, loss %v; without recomputation %.12s, %v", strategy, got.WeightsHash, got.TrainLoss, want.WeightsHash, want.TrainLoss)
+		if got.WeightsHash != want.WeightsHash || got.OptimizerHash != want.OptimizerHash ||
+			got.TrainLoss != want.TrainLoss {
+			t.Errorf("%s: weights %.12s, loss %v; without recomputation %.12s, %v",
+				strategy, got.WeightsHash, got.TrainLoss, want.WeightsHash, want.TrainLoss)
 		}
 		if peak >= most {
 			t.Errorf("%s: %d bytes of activations, without recomputation %d", strategy, peak, most)
@@ -48,7 +50,8 @@ func TestRecomputationChangesNoBitOfScaledPrecisions(t *testing.T) {
 	} {
 		hash := func(strategy string) string {
 			cfg := tinyConfig(data)
-			cfg.Model.Layers, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.MicroBatch, cfg.Memory.Recompute = 4, 4, 1, 4, recomputing(strategy)
+			cfg.Model.Layers, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.MicroBatch, cfg.Memory.Recompute = 4, 4,
+				1, 4, recomputing(strategy)
 			change(cfg)
 			r := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
 			return r.WeightsHash

@@ -36,7 +36,8 @@ func (d *flips) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o de
 func replayed(t *testing.T, dev func(device.Device) device.Device) (*session, error) {
 	t.Helper()
 	cfg := tinyConfig(testData(t))
-	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Train.EvalTokens, cfg.Train.MicroBatch, cfg.Schedule.Warmup = 4, 0, 64, 4, 1
+	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Train.EvalTokens, cfg.Train.MicroBatch, cfg.Schedule.Warmup = 4, 0, 64, 4,
+		1
 	cfg.Guard.ReplayEvery = 2
 	before := train.Devices["cpu"]
 	train.Devices["cpu"] = func(threads int) (device.Device, error) {
@@ -63,7 +64,8 @@ func replayed(t *testing.T, dev func(device.Device) device.Device) (*session, er
 // saved, and names the step and what differs.
 func TestReplaysFindFlippedBits(t *testing.T) {
 	cfg := tinyConfig(testData(t))
-	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Train.EvalTokens, cfg.Train.MicroBatch, cfg.Schedule.Warmup = 4, 0, 64, 4, 1
+	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Train.EvalTokens, cfg.Train.MicroBatch, cfg.Schedule.Warmup = 4, 0, 64, 4,
+		1
 	want := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
 	counter := &flips{}
 	s, err := replayed(t, func(d device.Device) device.Device { counter.Device = d; return counter })
@@ -89,7 +91,8 @@ func TestReplaysFindFlippedBits(t *testing.T) {
 			}
 			continue
 		}
-		if !errors.As(err, &found) || found.Step != c.step || found.Dir != s.Dir || (found.Tensor == "the losses") != c.loss || !strings.Contains(err.Error(), "anneal resume "+s.Dir) {
+		if !errors.As(err, &found) || found.Step != c.step || found.Dir != s.Dir ||
+			(found.Tensor == "the losses") != c.loss || !strings.Contains(err.Error(), "anneal resume "+s.Dir) {
 			t.Errorf("%+v: %v", c, err)
 		}
 		if list, err := checkpoint.List(s.dir.checkpoints()); err != nil || len(list) != 0 {

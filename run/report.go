@@ -98,7 +98,8 @@ func (s *session) result(interrupted bool) (*Result, error) {
 		Step: position.Step, Tokens: position.Tokens, Parameters: t.Model().Count(), TokensPerSecond: s.clock.average(),
 		TrainLoss: s.last.TrainLoss, Evaluation: s.last.Evaluation, EvalStep: s.last.EvalStep,
 		ClipRate:   position.ClipRate(),
-		NoiseScale: position.Noise.Tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted, Init: s.cfg.Init,
+		NoiseScale: position.Noise.Tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
+		Init: s.cfg.Init,
 	}
 	r.ValSources, r.SourceTokens = s.last.ValSources, s.sourceTokens()
 	r.DomainWeights = t.MeanDomainWeights()

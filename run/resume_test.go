@@ -24,7 +24,8 @@ func edit(t *testing.T, dir string, overrides ...string) {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(string(text), "\n") // it names the run
-	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), append([]byte(first+"\n"), cfg.YAML()...), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), append([]byte(first+"\n"), cfg.YAML()...),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -38,7 +39,9 @@ func TestResumeNamesWhatWasChanged(t *testing.T) {
 	resume := func() string {
 		t.Helper()
 		var said []string
-		if _, err := Resume(context.Background(), Options{Dir: dir, Warn: func(s string) { said = append(said, s) }}); err != nil {
+		if _, err := Resume(context.Background(), Options{
+			Dir: dir, Warn: func(s string) { said = append(said, s) },
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Join(said, "\n")
@@ -69,10 +72,13 @@ func TestADamagedCheckpointIsReportedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	if _, err := Resume(context.Background(), Options{Dir: dir, Warn: func(s string) { said = append(said, s) }}); err != nil {
+	if _, err := Resume(context.Background(), Options{
+		Dir: dir, Warn: func(s string) { said = append(said, s) },
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if len(said) != 1 || !strings.Contains(said[0], "model.safetensors") || !strings.Contains(said[0], "step-00000001") {
+	if len(said) != 1 || !strings.Contains(said[0], "model.safetensors") ||
+		!strings.Contains(said[0], "step-00000001") {
 		t.Errorf("said %q; want one warning with the damaged file and the checkpoint used", said)
 	}
 }
@@ -83,7 +89,8 @@ func TestMinutesEndARun(t *testing.T) {
 	cfg.Train.Minutes = 1e-9
 	r := mustRun(t, Options{Config: cfg, Dir: dir})
 	if r.Step != 1 || r.Interrupted || math.IsNaN(r.ValBitsPerByte) {
-		t.Errorf("ended at step %d, interrupted %v, %v bits per byte; want step 1, measured", r.Step, r.Interrupted, r.ValBitsPerByte)
+		t.Errorf("ended at step %d, interrupted %v, %v bits per byte; want step 1, measured",
+			r.Step, r.Interrupted, r.ValBitsPerByte)
 	}
 	r, err := Resume(context.Background(), Options{Dir: dir})
 	if err != nil || r.Step != 2 {
@@ -143,13 +150,17 @@ func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatalf("stopped at question %d and resumed: %v", n, err)
 		}
-		if r.Interrupted || r.Step != want.Step || r.WeightsHash != want.WeightsHash || r.TrainLoss != want.TrainLoss || r.ValLoss != want.ValLoss || r.ValBitsPerByte != want.ValBitsPerByte {
-			t.Errorf("stopped at question %d and resumed: step %d, weights %.12s, losses %v and %v; uninterrupted: step %d, %.12s, %v and %v",
-				n, r.Step, r.WeightsHash, r.TrainLoss, r.ValLoss, want.Step, want.WeightsHash, want.TrainLoss, want.ValLoss)
+		if r.Interrupted || r.Step != want.Step || r.WeightsHash != want.WeightsHash || r.TrainLoss != want.TrainLoss ||
+			r.ValLoss != want.ValLoss || r.ValBitsPerByte != want.ValBitsPerByte {
+			t.Errorf("stopped at question %d and resumed: step %d, weights %.12s, losses %v and %v; uninterrupted: "+
+				"step %d, %.12s, %v and %v",
+				n, r.Step, r.WeightsHash, r.TrainLoss, r.ValLoss, want.Step, want.WeightsHash,
+				want.TrainLoss, want.ValLoss)
 		}
 	}
 	if steps, evaluations := 2*1, 2*2; stops < steps+evaluations {
-		t.Errorf("the run was stopped at %d places, it has %d micro-batches and %d batches of evaluation", stops, steps, evaluations)
+		t.Errorf("the run was stopped at %d places, it has %d micro-batches and %d batches of evaluation",
+			stops, steps, evaluations)
 	}
 }
 
@@ -166,7 +177,9 @@ func TestResumeOnOtherKernelsWarns(t *testing.T) {
 	for _, tier := range tiers[:2] {
 		t.Setenv("ANNEAL_CPU", tier.String())
 		var warnings []string
-		if _, err := Resume(context.Background(), Options{Dir: dir, Warn: func(s string) { warnings = append(warnings, s) }}); err != nil {
+		if _, err := Resume(context.Background(), Options{
+			Dir: dir, Warn: func(s string) { warnings = append(warnings, s) },
+		}); err != nil {
 			t.Fatal(err)
 		}
 		said := strings.Contains(strings.Join(warnings, "\n"), tiers[0].String()+" kernels")

@@ -79,14 +79,16 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	defer store.Close()
 	var now state
 	if _, err := checkpoint.LoadState(d.checkpoints(), &now); err == nil && now.Domains != nil {
-		return nil, rewindError("a new search in another directory", "%s is the proxy of a search for domain weights, which cannot skip samples", dir)
+		return nil, rewindError("a new search in another directory",
+			"%s is the proxy of a search for domain weights, which cannot skip samples", dir)
 	}
 	r := &RewindReport{}
 	if r.From, err = lastStep(d, store); err != nil {
 		return nil, err
 	}
 	if o.To < 0 || o.To > r.From {
-		return nil, rewindError(fmt.Sprintf("--to from 0 to %d", r.From), "the run has not reached step %d: it is at step %d", o.To, r.From)
+		return nil, rewindError(fmt.Sprintf("--to from 0 to %d", r.From),
+			"the run has not reached step %d: it is at step %d", o.To, r.From)
 	}
 	var last state
 	info, err := store.Before(int64(o.To), &last)
@@ -100,8 +102,10 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 		}
 		r.Step, r.Checkpoint = int(info.Step), info.Name
 	case o.To == 0 && cfg.Init.From != "" && errors.Is(err, checkpoint.ErrNone):
-		return nil, fmt.Errorf("%w of step 0, which had the weights of %s\n  start again with `anneal train %s --out RUN`", err, cfg.Init.From, d.config())
-	case o.To == 0 && errors.Is(err, checkpoint.ErrNone): // step 0 needs no checkpoint: initial weights come from the seed
+		return nil, fmt.Errorf("%w of step 0, which had the weights of %s\n"+
+			"  start again with `anneal train %s --out RUN`", err, cfg.Init.From, d.config())
+	case o.To == 0 && errors.Is(err, checkpoint.ErrNone):
+		// step 0 needs no checkpoint: initial weights come from the seed
 	case errors.Is(err, checkpoint.ErrNone):
 		return nil, fmt.Errorf("%w\n  --to 0 starts over from the initial weights", err)
 	default:
@@ -113,7 +117,8 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	}
 	plan := rewindPlan{Step: r.Step, Skip: skip.String(), Rewound: o.rewound}
 	if len(plan.Skip) > maxSkips {
-		return nil, rewindError("fewer ranges", "with these batches data.skip in %s would have %d KiB, more than %d", d.config(), len(plan.Skip)>>10, maxSkips>>10)
+		return nil, rewindError("fewer ranges", "with these batches data.skip in %s would have %d KiB, more than %d",
+			d.config(), len(plan.Skip)>>10, maxSkips>>10)
 	}
 	if err := plan.write(d); err != nil {
 		return nil, err
@@ -127,10 +132,12 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (dataset.SkipList, error) {
 	list, ranges := cfg.Data.Skip, o.Skip
 	if o.SkipBatches < 0 || o.SkipBatches > 0 && len(ranges) > 0 {
-		return nil, rewindError("either --skip FROM:TO or --skip-batches N, with N above 0", "batches to skip are given twice, or their number %d is negative", o.SkipBatches)
+		return nil, rewindError("either --skip FROM:TO or --skip-batches N, with N above 0",
+			"batches to skip are given twice, or their number %d is negative", o.SkipBatches)
 	}
 	if o.SkipBatches > cfg.Train.Steps {
-		return nil, rewindError(fmt.Sprintf("--skip-batches of at most %d", cfg.Train.Steps), "%d batches exceed the length of the run", o.SkipBatches)
+		return nil, rewindError(fmt.Sprintf("--skip-batches of at most %d", cfg.Train.Steps),
+			"%d batches exceed the length of the run", o.SkipBatches)
 	}
 	if o.SkipBatches > 0 {
 		ranges = []StepRange{{r.Step + 1, r.Step + o.SkipBatches}}
@@ -140,14 +147,19 @@ func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (
 	for _, s := range ranges {
 		switch {
 		case s.First > s.Last:
-			return nil, rewindError("FROM:TO with FROM at most TO, such as 120:140", "the range of batches %d:%d is empty", s.First, s.Last)
+			return nil, rewindError("FROM:TO with FROM at most TO, such as 120:140",
+				"the range of batches %d:%d is empty", s.First, s.Last)
 		case s.First <= r.Step:
-			return nil, rewindError(fmt.Sprintf("--skip %d:%d, or --to %d", r.Step+1, max(s.Last, r.Step+1), max(s.First-1, 0)),
-				"batch %d cannot be skipped: the weights of step %d, from which the run would continue, include it", s.First, r.Step)
+			return nil, rewindError(fmt.Sprintf("--skip %d:%d, or --to %d",
+				r.Step+1, max(s.Last, r.Step+1), max(s.First-1, 0)),
+				"batch %d cannot be skipped: the weights of step %d, from which the run would continue, include it",
+				s.First, r.Step)
 		case s.First <= before:
-			return nil, rewindError("ascending ranges that do not overlap", "the range of batches %d:%d overlaps another, or precedes it", s.First, s.Last)
+			return nil, rewindError("ascending ranges that do not overlap",
+				"the range of batches %d:%d overlaps another, or precedes it", s.First, s.Last)
 		case s.Last > cfg.Train.Steps && o.SkipBatches == 0:
-			return nil, rewindError(fmt.Sprintf("batches up to %d", cfg.Train.Steps), "batch %d is past the end of the run, train.steps = %d", s.Last, cfg.Train.Steps)
+			return nil, rewindError(fmt.Sprintf("batches up to %d", cfg.Train.Steps),
+				"batch %d is past the end of the run, train.steps = %d", s.Last, cfg.Train.Steps)
 		}
 		before = s.Last
 		batches = append(batches, sampleAfter(cfg, last.Progress, s.First-1), sampleAfter(cfg, last.Progress, s.Last))
@@ -230,7 +242,8 @@ func parseRewind(text []byte) (p rewindPlan, err error) {
 func (p rewindPlan) carryOut(d runDir, store *checkpoint.Store, warn func(string)) (aside []string, err error) {
 	for _, part := range p.parts(d, store, &aside, warn) {
 		if err := part(); err != nil {
-			return aside, fmt.Errorf("the rewind to step %d is not complete: %w\n  `anneal resume %s` completes it", p.Step, err, d)
+			return aside, fmt.Errorf("the rewind to step %d is not complete: %w\n  `anneal resume %s` completes it",
+				p.Step, err, d)
 		}
 	}
 	return aside, nil
@@ -298,7 +311,8 @@ func finishRewind(d runDir, warn func(string)) error {
 	}
 	p, err := parseRewind(text)
 	if err != nil {
-		return &dataset.Error{Err: fmt.Errorf("%s is damaged and cannot complete a rewind: %w\n  remove it and rewind again", d.rewind(), err)}
+		return &dataset.Error{Err: fmt.Errorf("%s is damaged and cannot complete a rewind: %w\n"+
+			"  remove it and rewind again", d.rewind(), err)}
 	}
 	if _, err = p.carryOut(d, store, warn); err == nil {
 		warn(fmt.Sprintf("an interrupted rewind to step %d is now complete", p.Step))

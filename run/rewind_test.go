@@ -19,7 +19,8 @@ import (
 // rewindConfig is a run of 24 steps of 8 samples that keeps every checkpoint.
 func rewindConfig(data string) *config.Config {
 	cfg := tinyConfig(data)
-	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Checkpoint.Keep, cfg.Train.EvalEvery, cfg.Train.EvalTokens = 24, 4, 100, 0, 256
+	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Checkpoint.Keep, cfg.Train.EvalEvery, cfg.Train.EvalTokens = 24,
+		4, 100, 0, 256
 	cfg.Schedule.Warmup = 4
 	return cfg
 }
@@ -44,7 +45,8 @@ func (s leaveOut) Batch(b *dataset.Batch, first uint64, rows int) error {
 		if err := s.Source.Batch(&one, sample, 1); err != nil {
 			return err
 		}
-		b.Tokens, b.Targets, b.DocStart = append(b.Tokens, one.Tokens...), append(b.Targets, one.Targets...), append(b.DocStart, one.DocStart...)
+		b.Tokens, b.Targets, b.DocStart = append(b.Tokens, one.Tokens...), append(b.Targets, one.Targets...),
+			append(b.DocStart, one.DocStart...)
 	}
 	return nil
 }
@@ -110,7 +112,8 @@ func TestARewoundRunNeverSawTheBatches(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: rewindConfig(data), Dir: dir})
 	first := mustRewind(t, dir, RewindOptions{To: 15, Skip: []StepRange{{14, 15}, {17, 17}}})
-	if first.From != 24 || first.Step != 12 || len(first.SetAside) != 3 || first.Skip != "104:120,128:136" || first.Samples != 24 {
+	if first.From != 24 || first.Step != 12 || len(first.SetAside) != 3 || first.Skip != "104:120,128:136" ||
+		first.Samples != 24 {
 		t.Errorf("the report says %+v", first)
 	}
 	want := neverSaw(t, rewindConfig(data), samples([2]uint64{104, 120}, [2]uint64{128, 136}))
@@ -124,7 +127,8 @@ func TestARewoundRunNeverSawTheBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := resumeTo(t, copied); got != want || !r.Interrupted {
-			t.Fatalf("stopped at question %d (%v): %v, a run that never saw the batches has %v", stop, r.Interrupted, got, want)
+			t.Fatalf("stopped at question %d (%v): %v, a run that never saw the batches has %v",
+				stop, r.Interrupted, got, want)
 		}
 	}
 	if got := resumeTo(t, dir); got != want {
@@ -181,7 +185,8 @@ func TestARewindStoppedHalfwayIsCompleted(t *testing.T) {
 		}
 		if stop < 0 {
 			os.Mkdir(filepath.Join(d.checkpoints(), "aside"), 0o777)
-			if err := os.Rename(filepath.Join(d.checkpoints(), "step-00000006"), filepath.Join(d.checkpoints(), "aside", "step-00000006")); err != nil {
+			if err := os.Rename(filepath.Join(d.checkpoints(), "step-00000006"),
+				filepath.Join(d.checkpoints(), "aside", "step-00000006")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -215,7 +220,8 @@ func TestARewindStoppedHalfwayIsCompleted(t *testing.T) {
 			}
 		}
 		if len(lines) != 12 || rewound != 4 {
-			t.Errorf("stopped after %d parts: %d lines of metrics, %d of them marked; want 12 and 4", stop, len(lines), rewound)
+			t.Errorf("stopped after %d parts: %d lines of metrics, %d of them marked; want 12 and 4",
+				stop, len(lines), rewound)
 		}
 	}
 }
@@ -237,7 +243,8 @@ func TestSkipsAreAValueOfTheConfiguration(t *testing.T) {
 	}
 	edit(t, dir, "data.skip=0:16")
 	var data2 *dataset.Error
-	if _, err := Resume(context.Background(), Options{Dir: dir}); !errors.As(err, &data2) || !strings.Contains(err.Error(), "anneal rewind") {
+	if _, err := Resume(context.Background(), Options{Dir: dir}); !errors.As(err, &data2) ||
+		!strings.Contains(err.Error(), "anneal rewind") {
 		t.Errorf("a list that changes the past: %v", err)
 	}
 }
@@ -260,14 +267,16 @@ func TestRewindsThatCannotBeAreErrors(t *testing.T) {
 		{"to a negative step", RewindOptions{To: -1}, "step -1"},
 		{"before the oldest checkpoint", RewindOptions{To: 7}, "its checkpoints are of steps 20, 16"},
 		{"an empty range", RewindOptions{To: 16, Skip: []StepRange{{19, 18}}}, "19:18"},
-		{"the past", RewindOptions{To: 19, Skip: []StepRange{{16, 18}}}, "batch 16 cannot be skipped: the weights of step 16"},
+		{"the past", RewindOptions{To: 19, Skip: []StepRange{{16, 18}}},
+			"batch 16 cannot be skipped: the weights of step 16"},
 		{"overlapping ranges", RewindOptions{To: 16, Skip: []StepRange{{17, 19}, {19, 20}}}, "overlap"},
 		{"after the end", RewindOptions{To: 16, Skip: []StepRange{{17, 99}}}, "train.steps = 20"},
 		{"twice", RewindOptions{To: 16, Skip: []StepRange{{17, 18}}, SkipBatches: 2}, "twice"},
 		{"more than there are", RewindOptions{To: 16, SkipBatches: 21}, "21 batches exceed"},
 		{"a negative number", RewindOptions{To: 16, SkipBatches: -2}, "negative"},
 	} {
-		if _, err := Rewind(dir, c.o); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "\n") {
+		if _, err := Rewind(dir, c.o); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want it to say %q and what to do", c.name, err, c.want)
 		}
 	}
@@ -284,7 +293,8 @@ func TestRewindsThatCannotBeAreErrors(t *testing.T) {
 		t.Errorf("of no run: %v", err)
 	}
 	after, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
-	if entries, _ := checkpoint.List(filepath.Join(dir, "checkpoints")); err != nil || !slices.Equal(after, before) || len(entries) != 2 {
+	if entries, _ := checkpoint.List(filepath.Join(dir, "checkpoints")); err != nil || !slices.Equal(after, before) ||
+		len(entries) != 2 {
 		t.Errorf("refused rewinds changed the run: %d checkpoints, %v", len(entries), err)
 	}
 }
@@ -308,7 +318,8 @@ func TestRewindPassesOverDamage(t *testing.T) {
 func TestADivergedRunCanLeaveItsBatchesOut(t *testing.T) {
 	cfg, dir := rewindConfig(testData(t)), filepath.Join(t.TempDir(), "run")
 	// Four good steps, then a rate at which one update makes every loss after it stand out, on any kernels.
-	cfg.Train.Steps, cfg.Train.Clip, cfg.Schedule.Warmup, cfg.Guard.MaxSkips, cfg.Guard.SpikeZ, cfg.Guard.Window = 4, 0, 1, 3, 6, 4
+	cfg.Train.Steps, cfg.Train.Clip, cfg.Schedule.Warmup, cfg.Guard.MaxSkips, cfg.Guard.SpikeZ, cfg.Guard.Window = 4, 0,
+		1, 3, 6, 4
 	o := &cfg.Optimizer // at such a rate decay would be refused
 	o.WeightDecay, o.Groups.Matrix.WeightDecay, o.Groups.Embedding.WeightDecay, o.Groups.Head.WeightDecay = 0, 0, 0, 0
 	mustRun(t, Options{Config: cfg, Dir: dir})

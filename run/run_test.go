@@ -168,7 +168,8 @@ func TestRunLearnsAndLeavesACompleteRunDirectory(t *testing.T) {
 	}
 	weights, optimizer, info, err := checkpoint.Hash(filepath.Join(dir, "checkpoints"))
 	if err != nil || weights != r.WeightsHash || optimizer != r.OptimizerHash || info.Step != 150 {
-		t.Errorf("checkpoint has %.12s, %.12s at step %d (%v); the run reported %.12s, %.12s", weights, optimizer, info.Step, err, r.WeightsHash, r.OptimizerHash)
+		t.Errorf("checkpoint has %.12s, %.12s at step %d (%v); the run reported %.12s, %.12s",
+			weights, optimizer, info.Step, err, r.WeightsHash, r.OptimizerHash)
 	}
 	again, err := config.Load(filepath.Join(dir, "config.yaml"), nil)
 	if err != nil || again.Train.Steps != 150 || again.Model.Vocab != cfg.Model.Vocab {
@@ -184,7 +185,8 @@ func TestThreadsAndInterruptionsDoNotChangeARun(t *testing.T) {
 		r := mustRun(t, Options{Config: tinyConfig(data), Dir: filepath.Join(t.TempDir(), "run"), Threads: threads})
 		if want == nil {
 			want = r
-		} else if r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash || r.ValLoss != want.ValLoss {
+		} else if r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash ||
+			r.ValLoss != want.ValLoss {
 			t.Errorf("2 threads give weights %.12s, 1 thread %.12s", r.WeightsHash, want.WeightsHash)
 		}
 	}
@@ -247,7 +249,8 @@ func TestKilledRunsResumeBitForBit(t *testing.T) {
 		}
 		for i := range got {
 			if got[i]["step"] != losses[i]["step"] || got[i]["loss"] != losses[i]["loss"] {
-				t.Fatalf("run %d: metrics line %d has step %v loss %v, want %v %v", n, i, got[i]["step"], got[i]["loss"], losses[i]["step"], losses[i]["loss"])
+				t.Fatalf("run %d: metrics line %d has step %v loss %v, want %v %v",
+					n, i, got[i]["step"], got[i]["loss"], losses[i]["step"], losses[i]["loss"])
 			}
 		}
 	}

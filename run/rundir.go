@@ -144,7 +144,8 @@ func BranchConfig(dir string, overrides []string) (*config.Config, error) {
 	for _, o := range overrides {
 		if key, _, _ := strings.Cut(o, "="); strings.HasPrefix(key, "init.") {
 			return nil, config.Problem{
-				Key: key, At: "command line: " + o, Message: fmt.Sprintf("%s has no effect on a branch, which begins with a checkpoint of %s", key, dir),
+				Key: key, At: "command line: " + o, Message: fmt.Sprintf("%s has no effect on a branch, which begins "+
+					"with a checkpoint of %s", key, dir),
 				Try: "leaving it out, or `anneal train CONFIG --init-from DIR`",
 			}
 		}

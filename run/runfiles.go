@@ -51,8 +51,9 @@ func (d runDir) readFiles() (f runFiles, err error) {
 // origin identifies the run in its checkpoints.
 func (f *runFiles) origin() checkpoint.Origin {
 	return checkpoint.Origin{
-		Run: f.run(), Config: sha256Of(f.config), Tokenizer: sha256Of(f.tokenizer), TokenizerConfig: sha256Of(f.tokenizerConfig),
-		CodeVersion: buildinfo.String(),
+		Run: f.run(), Config: sha256Of(f.config), Tokenizer: sha256Of(f.tokenizer),
+		TokenizerConfig: sha256Of(f.tokenizerConfig),
+		CodeVersion:     buildinfo.String(),
 	}
 }
 
@@ -114,17 +115,21 @@ func (d runDir) checkOrigin(info checkpoint.Info) error {
 		return &dataset.Error{Err: fmt.Errorf("%s does not name its run, but %s belongs to the run %[3]s\n"+
 			"  restore the file; its first line begins with \"# Run %[3]s\"", d.config(), info.Name, made.Run)}
 	default:
-		return fmt.Errorf("%s in %s %w: it belongs to the run %s, but %s to the run %s\n  move away what was copied here from another run",
+		return fmt.Errorf("%s in %s %w: it belongs to the run %s, but %s to the run %s\n"+
+			"  move away what was copied here from another run",
 			info.Name, d.checkpoints(), checkpoint.ErrOtherRun, made.RunName(), d.config(), now.Run)
 	}
 	for _, c := range []struct{ path, made, now string }{
-		{d.tokenizer(), made.Tokenizer, now.Tokenizer}, {d.tokenizerConfig(), made.TokenizerConfig, now.TokenizerConfig},
+		{d.tokenizer(), made.Tokenizer, now.Tokenizer},
+		{d.tokenizerConfig(), made.TokenizerConfig, now.TokenizerConfig},
 	} {
 		if c.made != "" && c.now == "" {
-			return &dataset.Error{Err: fmt.Errorf("%s is missing\n  restore it; the directory of the data set has the same file", c.path)}
+			return &dataset.Error{Err: fmt.Errorf("%s is missing\n"+
+				"  restore it; the directory of the data set has the same file", c.path)}
 		}
 		if c.made != "" && c.made != c.now {
-			return &dataset.Error{Err: fmt.Errorf("%s is not the file that %s was made with: its sha256 is %.12s…, but should be %.12s…\n"+
+			return &dataset.Error{Err: fmt.Errorf("%s is not the file that %s was made with: its sha256 is %.12s…, "+
+				"but should be %.12s…\n"+
 				"  restore it; the directory of the data set has the same file", c.path, info.Name, c.now, c.made)}
 		}
 	}

@@ -119,12 +119,14 @@ func (s *session) save() error {
 
 // saveError says what a checkpoint that failed means for the run.
 func (s *session) saveError(step int, err error) error {
-	remedy := fmt.Sprintf("there is no checkpoint yet: remove the cause and run `anneal resume %s`, which starts over", s.Dir)
+	remedy := fmt.Sprintf("there is no checkpoint yet: remove the cause and run `anneal resume %s`, which starts over",
+		s.Dir)
 	switch last, ok := s.dir.lastCheckpoint(); {
 	case !Exists(s.Dir):
 		remedy = "the run has not begun: remove the cause and give the command again"
 	case ok:
-		remedy = fmt.Sprintf("the run has its checkpoint of step %d: remove the cause and run `anneal resume %s`", last, s.Dir)
+		remedy = fmt.Sprintf("the run has its checkpoint of step %d: remove the cause and run `anneal resume %s`",
+			last, s.Dir)
 	}
 	return fmt.Errorf("cannot save step %d: %w\n  %s", step, err, remedy)
 }
@@ -152,6 +154,7 @@ func (s *session) lostCheckpoints(none error) error {
 	if err != nil || every == 0 || logged <= 2*every || s.cfg.Guard.OnDivergence == config.Rewind {
 		return nil // what is wrong with the metrics is told when they are opened
 	}
-	return fmt.Errorf("%w, but the run was at step %d and saves every %d steps\n  bring %s back, or start over with `anneal rewind %s --to 0`",
+	return fmt.Errorf("%w, but the run was at step %d and saves every %d steps\n"+
+		"  bring %s back, or start over with `anneal rewind %s --to 0`",
 		none, logged, every, s.dir.checkpoints(), s.Dir)
 }

@@ -29,8 +29,10 @@ func faulty(t *testing.T, file string, failures, from, to int) (r *Result, dir, 
 		switch p.Step {
 		case from:
 			if from > 8 {
-				for text := []byte(nil); !strings.HasPrefix(string(text), "step-000000"+fmt.Sprintf("%02d", from/4*4)); time.Sleep(time.Millisecond) {
-					text, _ = os.ReadFile(filepath.Join(filepath.Join(dir, "checkpoints"), "latest")) // the checkpoint before is whole
+				for text := []byte(nil); !strings.HasPrefix(string(text),
+					"step-000000"+fmt.Sprintf("%02d", from/4*4)); time.Sleep(time.Millisecond) {
+					// the checkpoint before is whole
+					text, _ = os.ReadFile(filepath.Join(filepath.Join(dir, "checkpoints"), "latest"))
 				}
 			}
 			if err = os.Rename(path, path+"-away"); err == nil {
@@ -62,7 +64,8 @@ func TestFailedCheckpointsAreSurvived(t *testing.T) {
 		if err != nil || r.WeightsHash != want.WeightsHash {
 			t.Fatalf("%s: %+v, %v\n%s", file, r, err, warned)
 		}
-		n := strings.Count(warned, "training goes on and saves again at step ") // of latest, the second may come late enough to succeed
+		// of latest, the second may come late enough to succeed
+		n := strings.Count(warned, "training goes on and saves again at step ")
 		if n != 2 && (file != "latest" || n != 1) || !strings.Contains(warned, "cannot save step 12: ") {
 			t.Errorf("%s: %d failures were told:\n%s", file, n, warned)
 		}
@@ -85,7 +88,8 @@ func TestTooManyFailedCheckpointsEndTheRun(t *testing.T) {
 		{5, 22, "cannot save step 24: "}, // the last one
 	} {
 		_, dir, warned, err := faulty(t, ".lock", c.failures, c.from, 1000)
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "has its checkpoint") != (c.from > 4) {
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "has its checkpoint") != (c.from > 4) {
 			t.Errorf("away from step %d on, at most %d failures: %v\n%s", c.from, c.failures, err, warned)
 			continue
 		}
@@ -107,7 +111,8 @@ func TestACheckpointThatWasAskedForMayFail(t *testing.T) {
 		case 2:
 			saves <- struct{}{}
 		case 6:
-			if err := errors.Join(os.Rename(lock, lock+"-away"), os.MkdirAll(filepath.Join(lock, "x"), 0o777)); err != nil {
+			if err := errors.Join(os.Rename(lock, lock+"-away"),
+				os.MkdirAll(filepath.Join(lock, "x"), 0o777)); err != nil {
 				t.Fatal(err)
 			}
 			saves <- struct{}{}
@@ -132,7 +137,8 @@ func TestARunWhoseCheckpointsAreGoneDoesNotStartOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Resume(context.Background(), Options{Dir: dir})
-	if lines := len(readMetrics(t, dir)); !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "--to 0") || lines != 24 {
+	if lines := len(readMetrics(t, dir)); !errors.Is(err, checkpoint.ErrNone) ||
+		!strings.Contains(err.Error(), "--to 0") || lines != 24 {
 		t.Errorf("%d lines of metrics are left: %v", lines, err)
 	}
 	if _, err := Rewind(dir, RewindOptions{To: 0}); err != nil {

@@ -64,9 +64,11 @@ func (s *state) Check(step, tokens int64) error {
 	p := s.Progress
 	switch {
 	case int64(p.Step) != step || p.Tokens != tokens:
-		return fmt.Errorf("it is at step %d with %d tokens, but the manifest says %d and %d", p.Step, p.Tokens, step, tokens)
+		return fmt.Errorf("it is at step %d with %d tokens, but the manifest says %d and %d",
+			p.Step, p.Tokens, step, tokens)
 	case p.Updates < 0 || p.Updates > p.Step || p.Clipped < 0 || p.Clipped > p.Updates:
-		return fmt.Errorf("after %d steps, %d applied and %d clipped updates are impossible", p.Step, p.Updates, p.Clipped)
+		return fmt.Errorf("after %d steps, %d applied and %d clipped updates are impossible",
+			p.Step, p.Updates, p.Clipped)
 	case p.Applied < 0 || p.Applied > p.Tokens:
 		return fmt.Errorf("after %d tokens, %d applied tokens are impossible", p.Tokens, p.Applied)
 	case p.Sample > uint64(p.Tokens):
@@ -76,7 +78,8 @@ func (s *state) Check(step, tokens int64) error {
 	case s.EvalStep < 0 || s.EvalStep > p.Step:
 		return fmt.Errorf("it is at step %d, but claims an evaluation at step %d", p.Step, s.EvalStep)
 	case s.Guard.Row < 0 || s.Guard.Skipped < s.Guard.Row || s.Guard.Skipped > p.Step:
-		return fmt.Errorf("after %d steps, %d skipped steps, %d of them in a row, are impossible", p.Step, s.Guard.Skipped, s.Guard.Row)
+		return fmt.Errorf("after %d steps, %d skipped steps, %d of them in a row, are impossible",
+			p.Step, s.Guard.Skipped, s.Guard.Row)
 	}
 	return nil
 }
@@ -112,7 +115,8 @@ func refuseWeights(d runDir) error {
 // checkTokenizer returns an error unless the weights were trained with this tokenizer.
 func (s *state) checkTokenizer(tok *tokenizer.Tokenizer, dir runDir) error {
 	if now := tok.Hash(); now != s.Tokenizer {
-		return &dataset.Error{Err: fmt.Errorf("%s has the hash %.12s…, but the weights were trained with the tokenizer %.12s…\n  restore the original tokenizer", dir.tokenizer(), now, s.Tokenizer)}
+		return &dataset.Error{Err: fmt.Errorf("%s has the hash %.12s…, but the weights were trained with the "+
+			"tokenizer %.12s…\n  restore the original tokenizer", dir.tokenizer(), now, s.Tokenizer)}
 	}
 	return nil
 }

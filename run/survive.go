@@ -51,7 +51,8 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	case g.OnDivergence != config.Rewind:
 		return false, nil
 	case g.Rewound >= g.Rewinds:
-		return false, fmt.Errorf("the run has gone back by itself %d times, as often as guard.rewinds allows", g.Rewound)
+		return false, fmt.Errorf("the run has gone back by itself %d times, as often as guard.rewinds allows",
+			g.Rewound)
 	}
 	good := away.first() - 1
 	if every := cfg.Checkpoint.Every; every > 0 {
@@ -77,5 +78,6 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 // later ones, in whose favor those may have been deleted.
 func (d runDir) savedUpTo(step int) bool {
 	list, err := checkpoint.List(d.checkpoints())
-	return err == nil && slices.ContainsFunc(list, func(e checkpoint.Entry) bool { return e.Err == nil && e.Step <= int64(step) })
+	return err == nil &&
+		slices.ContainsFunc(list, func(e checkpoint.Entry) bool { return e.Err == nil && e.Step <= int64(step) })
 }

@@ -40,8 +40,10 @@ func TestADivergedRunGoesBackByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg, out := leftOut(t, dir)
-	if n := strings.Count(s.all(), "training diverged at step "); n == 0 || cfg.Guard.Rewound != n || len(out) == 0 || len(out)%8 != 0 {
-		t.Fatalf("%d rewinds were told, %d counted; %d samples are left out\n%s", n, cfg.Guard.Rewound, len(out), s.all())
+	if n := strings.Count(s.all(), "training diverged at step "); n == 0 || cfg.Guard.Rewound != n || len(out) == 0 ||
+		len(out)%8 != 0 {
+		t.Fatalf("%d rewinds were told, %d counted; %d samples are left out\n%s",
+			n, cfg.Guard.Rewound, len(out), s.all())
 	}
 	events := slices.DeleteFunc(readJournal(t, dir), func(e string) bool { return !strings.HasPrefix(e, "rewound: ") })
 	marked := 0
@@ -51,7 +53,8 @@ func TestADivergedRunGoesBackByItself(t *testing.T) {
 		}
 	}
 	if len(events) != cfg.Guard.Rewound || marked < cfg.Guard.Rewound {
-		t.Errorf("the journal has %d of %d rewinds, the metrics have %d steps that were undone", len(events), cfg.Guard.Rewound, marked)
+		t.Errorf("the journal has %d of %d rewinds, the metrics have %d steps that were undone",
+			len(events), cfg.Guard.Rewound, marked)
 	}
 	want := [2]string{r.WeightsHash, r.OptimizerHash}
 	if got := neverSaw(t, spikyConfig(data), out); got != want {
@@ -67,8 +70,10 @@ func TestADivergedRunGoesBackByItself(t *testing.T) {
 		if got := resumeTo(t, other); got != want {
 			t.Errorf("stopped after %d micro-batches and resumed: %.12s, want %.12s", stop, got[0], want[0])
 		}
-		if again, _ := leftOut(t, other); again.Data.Skip.String() != cfg.Data.Skip.String() || again.Guard.Rewound != cfg.Guard.Rewound {
-			t.Errorf("stopped after %d micro-batches it leaves out %s after %d rewinds, want %s after %d", stop, again.Data.Skip, again.Guard.Rewound, cfg.Data.Skip, cfg.Guard.Rewound)
+		if again, _ := leftOut(t, other); again.Data.Skip.String() != cfg.Data.Skip.String() ||
+			again.Guard.Rewound != cfg.Guard.Rewound {
+			t.Errorf("stopped after %d micro-batches it leaves out %s after %d rewinds, want %s after %d",
+				stop, again.Data.Skip, again.Guard.Rewound, cfg.Data.Skip, cfg.Guard.Rewound)
 		}
 	}
 }
@@ -80,7 +85,8 @@ func TestRewindsOfADivergedRunAreLimited(t *testing.T) {
 	cfg := spikyConfig(data)
 	cfg.Guard.Rewinds = 1
 	_, err := Run(context.Background(), Options{Config: cfg, Dir: dir})
-	if away := (*DivergedError)(nil); !errors.As(err, &away) || !strings.Contains(err.Error(), "as often as guard.rewinds allows") {
+	if away := (*DivergedError)(nil); !errors.As(err, &away) ||
+		!strings.Contains(err.Error(), "as often as guard.rewinds allows") {
 		t.Fatal(err)
 	}
 	if ruin := (*DivergedRunError)(nil); !errors.As(runDir(dir).checkDiverged(0), &ruin) {

@@ -10,12 +10,14 @@ import (
 
 // SweepOptions defines the learning rates of a range test.
 type SweepOptions struct {
-	Config    *config.Config // valid; uses full batches of full sequences, without its ramps; Adafactor's relative step does not cap the rates
-	Threads   int            // overrides Config.Threads if above 0
-	Low, High float64        // the rates of the first and the last step, 0 < Low < High
-	Steps     int            // at least 2
+	// valid; uses full batches of full sequences, without its ramps; Adafactor's relative step does not cap the rates
+	Config    *config.Config
+	Threads   int     // overrides Config.Threads if above 0
+	Low, High float64 // the rates of the first and the last step, 0 < Low < High
+	Steps     int     // at least 2
 
-	OnStep func(lr, loss float64) (goOn bool) // loss in nats per token, before the update at rate lr; returns false to stop
+	// loss in nats per token, before the update at rate lr; returns false to stop
+	OnStep func(lr, loss float64) (goOn bool)
 }
 
 // Sweep trains from the initial weights while the learning rate rises exponentially, until the last step, a
@@ -24,7 +26,8 @@ type SweepOptions struct {
 func Sweep(ctx context.Context, o SweepOptions) error {
 	cfg := o.Config.Clone()
 	plain := config.Default()
-	cfg.Train.BatchRamp, cfg.Train.BatchRampLR, cfg.Train.LengthWarmup, cfg.Train.NoiseScaleEvery = "", plain.Train.BatchRampLR, "", 0
+	cfg.Train.BatchRamp, cfg.Train.BatchRampLR, cfg.Train.LengthWarmup, cfg.Train.NoiseScaleEvery = "",
+		plain.Train.BatchRampLR, "", 0
 	cfg.Guard.SpikeZ, cfg.Guard.Window = 0, plain.Guard.Window
 	if cfg.Optimizer.Name == "adafactor" {
 		cfg.Optimizer.RelativeStep = false // it would cap the rates

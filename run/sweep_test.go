@@ -19,10 +19,11 @@ func TestASweepLeavesNothingBehind(t *testing.T) {
 	}
 	run, set, text := contents(t, dir), contents(t, data), string(cfg.YAML())
 	sweep := func() (rates, losses []float64) {
-		err := Sweep(context.Background(), SweepOptions{Config: cfg, Low: 1e-6, High: 10, Steps: 15, OnStep: func(lr, loss float64) bool {
-			rates, losses = append(rates, lr), append(losses, loss)
-			return true
-		}})
+		err := Sweep(context.Background(),
+			SweepOptions{Config: cfg, Low: 1e-6, High: 10, Steps: 15, OnStep: func(lr, loss float64) bool {
+				rates, losses = append(rates, lr), append(losses, loss)
+				return true
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,10 +33,12 @@ func TestASweepLeavesNothingBehind(t *testing.T) {
 	if contents(t, dir) != run || contents(t, data) != set || string(cfg.YAML()) != text {
 		t.Error("a file of the run, of the data set, or the configuration changed")
 	}
-	if len(rates) != 15 || math.Abs(rates[0]/1e-6-1) > 1e-12 || math.Abs(rates[7]/math.Sqrt(1e-5)-1) > 1e-12 || math.Abs(rates[14]/10-1) > 1e-12 {
+	if len(rates) != 15 || math.Abs(rates[0]/1e-6-1) > 1e-12 || math.Abs(rates[7]/math.Sqrt(1e-5)-1) > 1e-12 ||
+		math.Abs(rates[14]/10-1) > 1e-12 {
 		t.Errorf("rates %v, want from 1e-6 to 10 in equal ratios", rates)
 	}
-	if _, again := sweep(); len(again) != len(losses) || again[9] != losses[9] || math.Abs(losses[0]-math.Log(320)) > 0.3 {
+	if _, again := sweep(); len(again) != len(losses) || again[9] != losses[9] ||
+		math.Abs(losses[0]-math.Log(320)) > 0.3 {
 		t.Errorf("losses %v, then %v: not both of the initial weights", losses, again)
 	}
 	r, err := Resume(context.Background(), Options{Dir: dir})
@@ -53,14 +56,21 @@ func TestASweepLeavesNothingBehind(t *testing.T) {
 
 // OnStep ends a sweep, and so does a loss that is not finite.
 func TestASweepEnds(t *testing.T) {
-	cfg := with(t, testData(t), "train.clip=0", "guard.spike_z=6", "guard.window=32", "train.batch_ramp=64 over 1000 tokens", "train.batch_ramp_lr=linear") // which a sweep does without
+	// which a sweep does without
+	cfg := with(t, testData(t), "train.clip=0", "guard.spike_z=6", "guard.window=32",
+		"train.batch_ramp=64 over 1000 tokens", "train.batch_ramp_lr=linear")
 	n := 0
-	o := SweepOptions{Config: cfg, Low: 1e-6, High: 1e-3, Steps: 10, OnStep: func(float64, float64) bool { n++; return n < 3 }}
+	o := SweepOptions{
+		Config: cfg, Low: 1e-6, High: 1e-3, Steps: 10, OnStep: func(float64, float64) bool { n++; return n < 3 },
+	}
 	if err := Sweep(context.Background(), o); err != nil || n != 3 {
 		t.Errorf("a sweep told to stop after 3 steps made %d, %v", n, err)
 	}
 	last := 0.0
-	o = SweepOptions{Config: cfg, Low: 1e5, High: 2e5, Steps: 100, OnStep: func(_, loss float64) bool { n, last = n+1, loss; return true }}
+	o = SweepOptions{
+		Config: cfg, Low: 1e5, High: 2e5, Steps: 100,
+		OnStep: func(_, loss float64) bool { n, last = n+1, loss; return true },
+	}
 	if n = 0; Sweep(context.Background(), o) != nil || n == 100 || !math.IsNaN(last) && !math.IsInf(last, 0) {
 		t.Errorf("at absurd rates a sweep made %d of 100 steps; its last loss is %v", n, last)
 	}
@@ -70,10 +80,11 @@ func TestASweepEnds(t *testing.T) {
 func TestASweepOfAdafactorIsNotCapped(t *testing.T) {
 	losses := func(relative string) (list []float64) {
 		cfg := with(t, testData(t), "optimizer.name=adafactor", "optimizer.relative_step="+relative)
-		err := Sweep(context.Background(), SweepOptions{Config: cfg, Low: 1e-3, High: 10, Steps: 12, OnStep: func(_, loss float64) bool {
-			list = append(list, loss)
-			return true
-		}})
+		err := Sweep(context.Background(),
+			SweepOptions{Config: cfg, Low: 1e-3, High: 10, Steps: 12, OnStep: func(_, loss float64) bool {
+				list = append(list, loss)
+				return true
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

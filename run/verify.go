@@ -23,7 +23,8 @@ import (
 type VerifyReport struct {
 	Checkpoints []checkpoint.Info // from newest to oldest
 	Aside       []checkpoint.Info // taken out of the run by rewinds
-	Remarks     []string          // what is no damage: changed values, files that are not the run's, data that is elsewhere
+	// what is no damage: changed values, files that are not the run's, data that is elsewhere
+	Remarks []string
 }
 
 func (r *VerifyReport) remark(format string, args ...any) {
@@ -42,7 +43,8 @@ func Verify(dir string) (*VerifyReport, error) {
 	if r.Checkpoints, err = checkpoint.Verify(d.checkpoints()); err != nil {
 		return r, err
 	}
-	if r.Aside, err = checkpoint.Verify(filepath.Join(d.checkpoints(), checkpoint.AsideName)); err != nil && !errors.Is(err, checkpoint.ErrNone) {
+	if r.Aside, err = checkpoint.Verify(filepath.Join(d.checkpoints(), checkpoint.AsideName)); err != nil &&
+		!errors.Is(err, checkpoint.ErrNone) {
 		return r, err
 	}
 	if err := d.checkOrigin(r.Checkpoints[0]); err != nil {
@@ -76,7 +78,8 @@ func (r *VerifyReport) compare(d runDir, cfg *config.Config) error {
 	if last.Config == nil {
 		return nil // an import or an average has no training
 	}
-	if text, err := fileio.ReadSmall(d.config(), yaml.MaxBytes); err == nil && info.Config != "" && info.Config != sha256Of(text) {
+	if text, err := fileio.ReadSmall(d.config(), yaml.MaxBytes); err == nil && info.Config != "" &&
+		info.Config != sha256Of(text) {
 		list := changes(last.Config, cfg, true)
 		if list == nil {
 			list = []string{"only its comments"}
@@ -173,7 +176,8 @@ func (r *VerifyReport) strangers(d runDir) error {
 func (d runDir) owns(name string) bool {
 	var own []string
 	for _, path := range []string{
-		d.config(), d.tokenizer(), d.tokenizerConfig(), d.metrics(), d.journal(), d.diverged(), d.rewind(), d.checkpoints(), d.crash(), d.unfinished(),
+		d.config(), d.tokenizer(), d.tokenizerConfig(), d.metrics(), d.journal(), d.diverged(), d.rewind(),
+		d.checkpoints(), d.crash(), d.unfinished(),
 	} {
 		own = append(own, filepath.Base(path))
 	}

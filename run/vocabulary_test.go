@@ -17,7 +17,9 @@ import (
 // All else is as it was.
 func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
 	old := testData(t)
-	grown := buildDataWith(t, 0.1, tokenizer.TrainOptions{VocabSize: 340, Special: []string{"<|endoftext|>", "<|new|>"}})
+	grown := buildDataWith(t, 0.1, tokenizer.TrainOptions{
+		VocabSize: 340, Special: []string{"<|endoftext|>", "<|new|>"},
+	})
 	for name, set := range map[string][]string{
 		"tied": nil, "untied": {"model.tie_embeddings=false"}, "gpt2": {"model.family=gpt2"},
 		"values": {"model.family=anneal", "model.value_embeddings=all"}, "padded before": {"model.vocab=384"},
@@ -50,7 +52,10 @@ func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
 			t.Errorf("%s: %d tables of tokens", name, tables)
 		}
 		text := strings.Join(cfg.Remarks(), "\n")
-		for _, part := range []string{"grows from 3", " to 448 rows: 320 tokens keep their rows", "19 new ones", "1 new special ones", "108 rows are padding"} {
+		for _, part := range []string{
+			"grows from 3", " to 448 rows: 320 tokens keep their rows", "19 new ones", "1 new special ones",
+			"108 rows are padding",
+		} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s: the remark %q does not say %q", name, text, part)
 			}
@@ -86,7 +91,8 @@ func checkRow(t *testing.T, name string, p, before *nn.Param, id int, was, now *
 			sum += before.Value.Float64(int(r)*cols + j)
 		}
 		if got, want := p.Value.Float64(id*cols+j), float64(float32(sum/float64(len(from)))); got != want {
-			t.Fatalf("%s: row %d of %s, %q, has %v at %d, want %v of the rows %v", name, id, p.Name, token, got, j, want, from)
+			t.Fatalf("%s: row %d of %s, %q, has %v at %d, want %v of the rows %v",
+				name, id, p.Name, token, got, j, want, from)
 		}
 	}
 }
@@ -104,13 +110,15 @@ func TestACutOrPaddedVocabularyAnswersAsBefore(t *testing.T) {
 		remark     string
 	}{
 		{dir, small, nil, 320, "shrinks from 340 to 320 rows: 320 tokens keep their rows, 20 tokens are dropped"},
-		{dir, large, []string{"model.vocab=384"}, 384, "grows from 340 to 384 rows: 340 tokens keep their rows, 44 rows are padding"},
+		{dir, large, []string{"model.vocab=384"}, 384,
+			"grows from 340 to 384 rows: 340 tokens keep their rows, 44 rows are padding"},
 		{padded, small, nil, 384, ""},
 		{padded, small, []string{"model.vocab=320"}, 320, "shrinks from 384 to 320 rows: 320 tokens keep their rows"},
 	} {
 		cfg := initConfig(t, c.from, c.data, append(c.set, "precision=fp32")...)
 		tr := startedFrom(t, cfg)
-		if text := strings.Join(cfg.Remarks(), "\n"); !strings.Contains(text, c.remark) || c.remark == "" && text != "" || cfg.Model.Vocab != c.rows {
+		if text := strings.Join(cfg.Remarks(), "\n"); !strings.Contains(text, c.remark) ||
+			c.remark == "" && text != "" || cfg.Model.Vocab != c.rows {
 			t.Errorf("%v: %d rows, remarks %q; want %d and %q", c.set, cfg.Model.Vocab, text, c.rows, c.remark)
 		}
 		was := loaded(t, c.from)
@@ -162,7 +170,8 @@ func TestAnotherTokenizerIsRefusedUnlessAskedFor(t *testing.T) {
 			return err
 		},
 	} {
-		if err := load(); err == nil || !strings.Contains(err.Error(), "another tokenizer") || !strings.Contains(err.Error(), "init.tokenizer=any") ||
+		if err := load(); err == nil || !strings.Contains(err.Error(), "another tokenizer") ||
+			!strings.Contains(err.Error(), "init.tokenizer=any") ||
 			!strings.Contains(err.Error(), filepath.Join(dir, "tokenizer.json")) {
 			t.Errorf("error %v", err)
 		}

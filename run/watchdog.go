@@ -33,7 +33,9 @@ const (
 	sections
 )
 
-var sectionOf = map[train.Phase]section{train.Reading: readingData, train.Computing: computing, train.Updating: updating}
+var sectionOf = map[train.Phase]section{
+	train.Reading: readingData, train.Computing: computing, train.Updating: updating,
+}
 
 func (s section) String() string {
 	return [sections]string{
@@ -151,7 +153,8 @@ func (s *session) startWatchdog() {
 func (s *session) stalled(x stall) {
 	s.Warn(fmt.Sprintf("%s of step %d has taken %v, far more than the slowest so far, %v: something does not answer\n"+
 		"  stacks and state are in %s",
-		x.section, s.journal.step.Load()+1, x.elapsed.Round(time.Second), x.slowest.Round(time.Millisecond), s.writeStall(x)))
+		x.section, s.journal.step.Load()+1, x.elapsed.Round(time.Second), x.slowest.Round(time.Millisecond),
+		s.writeStall(x)))
 	if s.cfg.Watchdog.Exit {
 		time.Sleep(time.Second) // for the warning
 		s.exit(ExitStalled)

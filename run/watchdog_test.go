@@ -36,7 +36,8 @@ func TestTheWatchdogLearnsItsDeadlines(t *testing.T) {
 		take(readingData, 9*time.Minute, 0) // ten times the slowest, 59 s, is 590 s
 		take(updating, time.Second, 0)
 		take(updating, 5*time.Minute, 1)
-		if s := told[0]; s.section != updating || s.slowest != time.Second || s.limit != time.Minute || s.elapsed > 63*time.Second {
+		if s := told[0]; s.section != updating || s.slowest != time.Second || s.limit != time.Minute ||
+			s.elapsed > 63*time.Second {
 			t.Errorf("the update was told as %+v", s)
 		}
 		take(updating, 5*time.Minute, 1) // what was late is no measure
@@ -79,11 +80,13 @@ func TestAStalledRunLeavesItsStacks(t *testing.T) {
 		s.stalled(stall{savingState, 5 * time.Minute, time.Second, time.Minute})
 		s.journal.close()
 		files, _ := filepath.Glob(filepath.Join(dir, "crash", "stall-*.txt"))
-		if len(files) != 1 || !strings.Contains(w.all(), "saving of step 3 has taken 5m0s") || !strings.Contains(w.all(), files[0]) {
+		if len(files) != 1 || !strings.Contains(w.all(), "saving of step 3 has taken 5m0s") ||
+			!strings.Contains(w.all(), files[0]) {
 			t.Fatalf("the run has %v, it says %s", files, w.all())
 		}
 		text, err := os.ReadFile(files[0])
-		if err != nil || !strings.Contains(string(text), "saving of step 3 of 2: 5m0s so far") || !strings.Contains(string(text), "TestAStalledRunLeavesItsStacks") {
+		if err != nil || !strings.Contains(string(text), "saving of step 3 of 2: 5m0s so far") ||
+			!strings.Contains(string(text), "TestAStalledRunLeavesItsStacks") {
 			t.Errorf("%v\n%.2000s", err, text)
 		}
 		if want := map[bool]int{true: ExitStalled}[exit]; code != want {
@@ -136,7 +139,8 @@ func childStall(dir, data string) int {
 	defaultLimits = watchLimits{factor: 10, least: time.Second, first: time.Minute, tick: 10 * time.Millisecond}
 	cfg := tinyConfig(data)
 	cfg.Train.MicroBatch, cfg.Checkpoint.Every, cfg.Watchdog.Exit = 4, 2, true
-	_, err := Run(&stuck{context.Background(), 11}, Options{Config: cfg, Dir: dir, Warn: func(text string) { fmt.Println(text) }})
+	_, err := Run(&stuck{context.Background(), 11},
+		Options{Config: cfg, Dir: dir, Warn: func(text string) { fmt.Println(text) }})
 	fmt.Println(err)
 	return 1
 }
@@ -154,7 +158,8 @@ func TestAStalledProcessEnds(t *testing.T) {
 	cmd := exec.CommandContext(ctx, exe)
 	cmd.Env = append(os.Environ(), "ANNEAL_TEST_STALL="+dir, "ANNEAL_TEST_DATA="+data)
 	out, _ := cmd.Output()
-	if code := cmd.ProcessState.ExitCode(); code != ExitStalled || !strings.Contains(string(out), "of step 6 has taken") {
+	if code := cmd.ProcessState.ExitCode(); code != ExitStalled ||
+		!strings.Contains(string(out), "of step 6 has taken") {
 		t.Fatalf("exit %d\n%s", code, out)
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "crash", "stall-*.txt"))

@@ -54,7 +54,8 @@ func OpenWeights(dir string, o WeightOptions) (*Weights, error) {
 	}
 	if o.Average && cfg.Average.EMA == 0 {
 		return nil, config.Problem{
-			Key: "average.ema", Message: fmt.Sprintf("%s keeps no moving average of its weights: average.ema = 0", dir), At: d.config(),
+			Key: "average.ema", Message: fmt.Sprintf("%s keeps no moving average of its weights: average.ema = 0", dir),
+			At:  d.config(),
 			Try: fmt.Sprintf("`anneal ckpt average %s --last 3 --out …`, which averages checkpoints instead", dir),
 		}
 	}
@@ -102,7 +103,8 @@ func (w *Weights) Load(dev device.Device) (err error) {
 	tensors := checkpointTensors(live)
 	info, err := checkpoint.LoadLatest(w.dir.checkpoints(), tensors, &last)
 	if errors.Is(err, checkpoint.ErrNone) {
-		return fmt.Errorf("%w\n  the run has not saved yet: it saves every checkpoint.every steps, when it is stopped and at its end", err)
+		return fmt.Errorf("%w\n  the run has not saved yet: it saves every checkpoint.every steps, when it is stopped "+
+			"and at its end", err)
 	}
 	if err != nil {
 		return asConfigError(err, w.Trained, w.dir)

@@ -34,7 +34,9 @@ func OpenDevice(cfg *config.Config, name string, threads int) (device.Device, er
 	}
 	open, ok := Devices[name]
 	if !ok {
-		return nil, config.Problem{Key: "device", Message: fmt.Sprintf("device = %q does not exist", name), Try: "cpu or cuda"}
+		return nil, config.Problem{
+			Key: "device", Message: fmt.Sprintf("device = %q does not exist", name), Try: "cpu or cuda",
+		}
 	}
 	return open(threads)
 }

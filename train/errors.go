@@ -18,7 +18,8 @@ func (e *DeviceError) Error() string {
 	if e.Dir == "" {
 		return e.Err.Error()
 	}
-	return fmt.Sprintf("%v\n  training stopped after step %d; nothing since the last checkpoint is saved\n  continue from that checkpoint with `anneal resume %s`", e.Err, e.Step, e.Dir)
+	return fmt.Sprintf("%v\n  training stopped after step %d; nothing since the last checkpoint is saved\n"+
+		"  continue from that checkpoint with `anneal resume %s`", e.Err, e.Step, e.Dir)
 }
 
 func (e *DeviceError) Unwrap() error { return e.Err }
@@ -30,6 +31,7 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("this run needs %s of memory, but %s are available\n  %s\n  try a smaller train.micro_batch, model.context or model.dim",
+	return fmt.Sprintf("this run needs %s of memory, but %s are available\n  %s\n"+
+		"  try a smaller train.micro_batch, model.context or model.dim",
 		units.FormatBytes(e.Need), units.FormatBytes(e.Available), e.Detail)
 }

@@ -42,7 +42,8 @@ type EvalResult struct {
 func (r *EvalResult) NoText() error {
 	return fmt.Errorf("no target in the validation split of %s stands for text: "+
 		"all of the held-out text is in prompts, so there are no bits per byte\n"+
-		"  hold out more with --val of `anneal data build`, or look at its --prompt-end", strings.Join(r.Textless, ", "))
+		"  hold out more with --val of `anneal data build`, or look at its --prompt-end",
+		strings.Join(r.Textless, ", "))
 }
 
 // PositionResult measures the prediction of the tokens after positions [From, To).
@@ -92,7 +93,9 @@ func NewEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *
 	rows := cfg.Train.MicroBatch
 	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
 	e := &Evaluator{dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask}
-	arenas, err := newArenas(dev, []Part{{Activations, int64(f.Keep)}, {Scratch, int64(f.Temp)}, {Batch, int64(f.Batch)}})
+	arenas, err := newArenas(dev, []Part{
+		{Activations, int64(f.Keep)}, {Scratch, int64(f.Temp)}, {Batch, int64(f.Batch)},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +156,9 @@ func (e *Evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit in
 			continue
 		}
 		if nats, tokens, bytes := r.Loss-before.Loss, r.Tokens-before.Tokens, r.Bytes-before.Bytes; sources > 1 {
-			r.Sources = append(r.Sources, SourceResult{h.name, Number(nats / float64(tokens)), Number(dataset.BitsPerByte(nats, uint64(bytes))), tokens, bytes})
+			r.Sources = append(r.Sources, SourceResult{
+				h.name, Number(nats / float64(tokens)), Number(dataset.BitsPerByte(nats, uint64(bytes))), tokens, bytes,
+			})
 		}
 	}
 	if err := Wait(e.dev); err != nil {

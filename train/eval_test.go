@@ -69,10 +69,12 @@ func TestEvaluationDoesNotDependOnTheMicroBatch(t *testing.T) {
 				if rows == 1 {
 					want = got
 				}
-				if got.Tokens != want.Tokens || got.Bytes != want.Bytes || math.Abs(got.Loss-want.Loss) > 1e-12*want.Loss {
+				if got.Tokens != want.Tokens || got.Bytes != want.Bytes ||
+					math.Abs(got.Loss-want.Loss) > 1e-12*want.Loss {
 					t.Errorf("%s, limit %d: micro-batches of %d give %+v, of 1 %+v", precision, limit, rows, got, want)
 				}
-				if context := int64(cfg.Model.Context); limit > 0 && got.Tokens != (int64(limit)+context-1)/context*context {
+				if context := int64(cfg.Model.Context); limit > 0 &&
+					got.Tokens != (int64(limit)+context-1)/context*context {
 					t.Errorf("limit %d: %d tokens scored, want whole samples of %d", limit, got.Tokens, context)
 				}
 			}
@@ -119,7 +121,8 @@ func TestBitsPerByteOfAUniformModel(t *testing.T) {
 		t.Errorf("%d tokens of %d bytes scored, want %d of %d", got.Tokens, got.Bytes, tokens, len(text))
 	}
 	if math.Abs(got.BitsPerByte-want) > 1e-6*want || math.Abs(got.Loss-math.Log(vocab)) > 1e-6 {
-		t.Errorf("%v bits per byte at a loss of %v, want %v at ln %v = %v", got.BitsPerByte, got.Loss, want, vocab, math.Log(vocab))
+		t.Errorf("%v bits per byte at a loss of %v, want %v at ln %v = %v",
+			got.BitsPerByte, got.Loss, want, vocab, math.Log(vocab))
 	}
 }
 
@@ -173,9 +176,11 @@ func TestDocumentMaskSeparatesDocuments(t *testing.T) {
 				want -= int32(half)
 			}
 			if start := tr.batch.Start.I32()[i]; pos != want || start != int32(at)-want {
-				t.Fatalf("document_mask %v: token %d has position %d in a document from %d, want %d from %d", mask, i, pos, start, want, at-int(want))
+				t.Fatalf("document_mask %v: token %d has position %d in a document from %d, want %d from %d",
+					mask, i, pos, start, want, at-int(want))
 			}
-			if got, want := fmt.Sprint(tr.batch.Tokens.I32()[i], tr.batch.Targets.I32()[i]), fmt.Sprint(tr.data.Tokens[i], tr.data.Targets[i]); got != want {
+			if got, want := fmt.Sprint(tr.batch.Tokens.I32()[i], tr.batch.Targets.I32()[i]),
+				fmt.Sprint(tr.data.Tokens[i], tr.data.Targets[i]); got != want {
 				t.Fatalf("token and target %d are %s, the source gave %s", i, got, want)
 			}
 		}

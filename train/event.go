@@ -22,9 +22,10 @@ type Event struct {
 	LR       float64 `json:"lr"`
 	GradNorm float64 `json:"grad_norm"`
 
-	ZLoss          float64 `json:"z_loss,omitempty"`             // mean of train.z_loss · log²Z; Loss excludes it
-	RouterBalance  float64 `json:"router_balance,omitempty"`     // mean over layers, without model.router_aux_loss
-	RouterZLoss    float64 `json:"router_z_loss,omitempty"`      // mean log²Z of the routers, without model.router_z_loss
+	ZLoss         float64 `json:"z_loss,omitempty"`         // mean of train.z_loss · log²Z; Loss excludes it
+	RouterBalance float64 `json:"router_balance,omitempty"` // mean over layers, without model.router_aux_loss
+	// mean log²Z of the routers, without model.router_z_loss
+	RouterZLoss    float64 `json:"router_z_loss,omitempty"`
 	ClipRate       float64 `json:"clip_rate,omitempty"`          // share of the updates so far, if clipping is on
 	SequenceTokens int     `json:"sequence_tokens,omitempty"`    // if shorter than the context
 	NoiseScale     float64 `json:"noise_scale_tokens,omitempty"` // estimate so far, of steps that measured it

@@ -71,9 +71,10 @@ func MeasureRun(cfg *config.Config, dev device.Properties) (*Footprint, error) {
 	c, rows := cfg.Model, cfg.Train.MicroBatch
 	if rows > maxMicroTokens/c.Context {
 		return nil, config.Problem{
-			Key:     "train.micro_batch",
-			Message: fmt.Sprintf("train.micro_batch = %d sequences of %d tokens exceed the size of one forward pass", rows, c.Context),
-			Try:     fmt.Sprintf("train.micro_batch = %d or less", max(maxMicroTokens/c.Context, 1)),
+			Key: "train.micro_batch",
+			Message: fmt.Sprintf("train.micro_batch = %d sequences of %d tokens exceed the size of one forward pass",
+				rows, c.Context),
+			Try: fmt.Sprintf("train.micro_batch = %d or less", max(maxMicroTokens/c.Context, 1)),
 		}
 	}
 	c.LogitBytes = dev.LogitBytes()

@@ -57,10 +57,12 @@ func TestGPT2LossesMatchTransformers(t *testing.T) {
 					t.Fatal(err)
 				}
 				if d := math.Abs(got.Loss-mode.want.Loss[s]) / mode.want.Loss[s]; d > mode.loss {
-					t.Fatalf("step %d: loss %.12g, transformers %.12g (relative difference %.2g)", s, got.Loss, mode.want.Loss[s], d)
+					t.Fatalf("step %d: loss %.12g, transformers %.12g (relative difference %.2g)",
+						s, got.Loss, mode.want.Loss[s], d)
 				}
 				if d := math.Abs(got.GradNorm-mode.want.GradNorm[s]) / mode.want.GradNorm[s]; d > mode.norm {
-					t.Fatalf("step %d: gradient norm %.12g, transformers %.12g (relative difference %.2g)", s, got.GradNorm, mode.want.GradNorm[s], d)
+					t.Fatalf("step %d: gradient norm %.12g, transformers %.12g (relative difference %.2g)",
+						s, got.GradNorm, mode.want.GradNorm[s], d)
 				}
 			}
 		})

@@ -38,10 +38,14 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 		is                bool
 		key, message, try string
 	}{
-		{cfg.Train.BatchRamp != "", "train.batch_ramp", "group DRO needs a constant batch size, to share it evenly between the domains", "removing it"},
-		{cfg.Data.Order != "", "data.order", "group DRO needs rows in random order: with ordered rows, the weights reflect the scores of the rows instead of what is left to learn", "removing it here; the final run can use it"},
+		{cfg.Train.BatchRamp != "", "train.batch_ramp",
+			"group DRO needs a constant batch size, to share it evenly between the domains", "removing it"},
+		{cfg.Data.Order != "", "data.order", "group DRO needs rows in random order: with ordered rows, " +
+			"the weights reflect the scores of the rows instead of what is left to learn",
+			"removing it here; the final run can use it"},
 		{cfg.Data.Skip != nil, "data.skip", "group DRO cannot skip samples", "removing it"},
-		{cfg.Train.NoiseScaleEvery != 0, "train.noise_scale_every", "with weighted domains, the gradient noise scale does not apply to other runs", "0"},
+		{cfg.Train.NoiseScaleEvery != 0, "train.noise_scale_every",
+			"with weighted domains, the gradient noise scale does not apply to other runs", "0"},
 	} {
 		if bad.is {
 			return config.Problem{Key: bad.key, Message: bad.message, At: cfg.Origin(bad.key).Place(), Try: bad.try}
@@ -89,12 +93,13 @@ func (t *Trainer) WeighDomains(o GroupDRO, reference *model.Decoder, k int) erro
 	}
 	if micro := t.ramps.Next(t.progress).Micro; k < 2 || micro%k != 0 {
 		return config.Problem{
-			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches per step cannot be shared evenly by %d domains", micro, k), Try: "at least two domains, and a multiple of their number",
+			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches per step cannot be shared evenly "+
+				"by %d domains", micro, k), Try: "at least two domains, and a multiple of their number",
 		}
 	}
 	t.robust = &robust{
-		GroupDRO: o, reference: reference, factors: make([]float64, k), targets: make([]int, k), losses: make([]float64, t.batch.Tokens.Len()),
-		state: newDomainWeights(k), next: newDomainWeights(k),
+		GroupDRO: o, reference: reference, factors: make([]float64, k), targets: make([]int, k),
+		losses: make([]float64, t.batch.Tokens.Len()), state: newDomainWeights(k), next: newDomainWeights(k),
 	}
 	return nil
 }
@@ -222,7 +227,8 @@ func (t *Trainer) factor(i int) float64 {
 // errNoDomains and ErrNeedsReference report a run that was started with, or without, group DRO.
 var (
 	errNoDomains      = errors.New("was not trained by group DRO\n  choose another directory")
-	ErrNeedsReference = errors.New("is the proxy of a search for domain weights, which needs its reference\n  continue with the command that started it, such as `anneal mix doremi`")
+	ErrNeedsReference = errors.New("is the proxy of a search for domain weights, which needs its reference\n" +
+		"  continue with the command that started it, such as `anneal mix doremi`")
 )
 
 // RestoreDomains restores the weights from a checkpoint of the run in dir.
@@ -241,8 +247,9 @@ func (t *Trainer) RestoreDomains(saved *DomainState, dir string) error {
 	}
 	if saved.Rate != r.Rate || saved.Smoothing != r.Smoothing {
 		return config.Problem{
-			Message: fmt.Sprintf("%s updated its domain weights with rate %g and smoothing %g, not %g and %g", dir, saved.Rate, saved.Smoothing, r.Rate, r.Smoothing),
-			Try:     "the original values, or another directory",
+			Message: fmt.Sprintf("%s updated its domain weights with rate %g and smoothing %g, not %g and %g",
+				dir, saved.Rate, saved.Smoothing, r.Rate, r.Smoothing),
+			Try: "the original values, or another directory",
 		}
 	}
 	r.state = saved.DomainWeights

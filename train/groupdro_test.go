@@ -90,15 +90,16 @@ func domainData(t testing.TB) string {
 		{"noise", drawn(40, func(r *rand.Rand) string { return fmt.Sprintf("%020d\n", r.Uint64N(1e18)) })},
 		{"simple", drawn(40, func(*rand.Rand) string { return "the sum of sums\n" })},
 	}
-	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 280}, func(yield func([]byte, error) bool) {
-		for _, text := range texts {
-			for doc, err := range text.docs {
-				if !yield(doc, err) {
-					return
+	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 280},
+		func(yield func([]byte, error) bool) {
+			for _, text := range texts {
+				for doc, err := range text.docs {
+					if !yield(doc, err) {
+						return
+					}
 				}
 			}
-		}
-	})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,17 +170,21 @@ func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
 		var got, want dataset.Batch
 		for k := range uint64(60) {
 			if drawn := reads.Drawn(k); !slices.Equal(drawn, counts) {
-				t.Fatalf("%s: of the first %d samples %v come from the sources, Drawn says %v", packing, k, counts, drawn)
+				t.Fatalf("%s: of the first %d samples %v come from the sources, Drawn says %v",
+					packing, k, counts, drawn)
 			}
 			source, sample := reads.At(k)
 			if source != int(k/2%3) || sample != counts[source] {
-				t.Fatalf("%s: sample %d is number %d of source %d, want %d of %d", packing, k, sample, source, counts[source], k/2%3)
+				t.Fatalf("%s: sample %d is number %d of source %d, want %d of %d",
+					packing, k, sample, source, counts[source], k/2%3)
 			}
-			alone, err := c.Sources[source].Set.PackedLoader(dataset.Packing(packing), 32, reads.Loaders()[source].State(0).Seed)
+			alone, err := c.Sources[source].Set.PackedLoader(dataset.Packing(packing), 32,
+				reads.Loaders()[source].State(0).Seed)
 			if err := errors.Join(err, alone.Batch(&want, sample, 1), reads.Batch(&got, k/2*2, 2)); err != nil {
 				t.Fatal(err)
 			}
-			if at := int(k % 2 * 32); !slices.Equal(got.Tokens[at:at+32], want.Tokens) || !slices.Equal(got.Targets[at:at+32], want.Targets) {
+			if at := int(k % 2 * 32); !slices.Equal(got.Tokens[at:at+32], want.Tokens) ||
+				!slices.Equal(got.Targets[at:at+32], want.Targets) {
 				t.Fatalf("%s: sample %d is not row %d of source %d", packing, k, sample, source)
 			}
 			counts[source]++
@@ -238,7 +243,8 @@ func TestGroupDROWeighsGradients(t *testing.T) {
 	for p, g := range rest {
 		for j, rest := range g {
 			if math.Abs(rest) > 1e-10 {
-				t.Fatalf("parameter %d, element %d: the weighted gradient is off the sum of the domains' by %g", p, j, rest)
+				t.Fatalf("parameter %d, element %d: the weighted gradient is off the sum of the domains' by %g",
+					p, j, rest)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 // not.
 func TestEveryParameterIsInItsDecayGroup(t *testing.T) {
 	layer := map[string]bool{
-		"attention_norm": false, "attention.qkv": true, "attention.out": true, "attention.q_norm": false, "attention.k_norm": false,
-		"mlp_norm": false, "mlp.gate_up": true, "mlp.down": true,
+		"attention_norm": false, "attention.qkv": true, "attention.out": true, "attention.q_norm": false,
+		"attention.k_norm": false, "mlp_norm": false, "mlp.gate_up": true, "mlp.down": true,
 	}
 	for _, embeddings := range []bool{true, false} {
 		for _, tied := range []bool{true, false} {
@@ -28,7 +28,8 @@ func TestEveryParameterIsInItsDecayGroup(t *testing.T) {
 				want["layers.0."+name], want["layers.1."+name] = decays, decays
 			}
 			cfg := config.Default()
-			cfg.Model.Layers, cfg.Model.Vocab, cfg.Model.QKNorm, cfg.Model.TieEmbeddings, cfg.Optimizer.DecayEmbeddings = 2, 50, true, tied, embeddings
+			cfg.Model.Layers, cfg.Model.Vocab, cfg.Model.QKNorm, cfg.Model.TieEmbeddings,
+				cfg.Optimizer.DecayEmbeddings = 2, 50, true, tied, embeddings
 			cfg.Resolve()
 			state := tensor.NewMeasure("optimizer state")
 			m := model.New(cfg.Model, model.Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
@@ -43,7 +44,8 @@ func TestEveryParameterIsInItsDecayGroup(t *testing.T) {
 					wantDecay = cfg.Optimizer.WeightDecay
 				}
 				if got := p.decay; got != wantDecay {
-					t.Errorf("decay_embeddings %v, tied %v: %s decays by %v, want %v", embeddings, tied, p.Name, got, wantDecay)
+					t.Errorf("decay_embeddings %v, tied %v: %s decays by %v, want %v",
+						embeddings, tied, p.Name, got, wantDecay)
 				}
 			}
 			for name := range want {
@@ -62,20 +64,23 @@ func TestGroupsGoByRole(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := &cfg.Optimizer.Groups
-		*[]*config.Group{&g.Matrix, &g.Embedding, &g.Head, &g.Norm, &g.Bias}[i] = config.Group{LRRatio: 0.25, WeightDecay: 0.75}
+		*[]*config.Group{&g.Matrix, &g.Embedding, &g.Head, &g.Norm, &g.Bias}[i] = config.Group{LRRatio: 0.25,
+			WeightDecay: 0.75}
 		var params []*nn.Param
 		for _, r := range roles {
 			p := &nn.Param{Role: r, LRScale: 3, DecayScale: 2}
 			p.Value = *tensor.Of([]float32{1})
 			params = append(params, p)
 		}
-		for j, p := range layoutOptimizer(cfg.Optimizer, NewOptimizer(cfg.Optimizer), tensor.NewMeasure("state"), params) {
+		for j, p := range layoutOptimizer(cfg.Optimizer, NewOptimizer(cfg.Optimizer),
+			tensor.NewMeasure("state"), params) {
 			lr, decay := 3.0, map[nn.Role]float64{nn.Matrix: 1, nn.Embedding: 1, nn.Head: 1}[p.Role]
 			if i == j {
 				lr, decay = 0.75, 1.5
 			}
 			if p.lr != lr || p.decay != decay {
-				t.Errorf("group %v set: %v has the rate × %v and the decay %v, want × %v and %v", role, p.Role, p.lr, p.decay, lr, decay)
+				t.Errorf("group %v set: %v has the rate × %v and the decay %v, want × %v and %v",
+					role, p.Role, p.lr, p.decay, lr, decay)
 			}
 		}
 	}

@@ -14,7 +14,10 @@ import (
 // A guard saved and restored anywhere decides like one that never was, and its counts are those of the decisions.
 func TestGuardSurvivesACheckpoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limits := config.Guard{MaxSkips: 5, SpikeZ: rapid.SampledFrom([]float64{0, 2, 4}).Draw(t, "spike z"), Window: rapid.IntRange(4, 80).Draw(t, "window")}
+		limits := config.Guard{
+			MaxSkips: 5, SpikeZ: rapid.SampledFrom([]float64{0, 2, 4}).Draw(t, "spike z"),
+			Window: rapid.IntRange(4, 80).Draw(t, "window"),
+		}
 		loss := rapid.OneOf(rapid.Float64Range(2, 2.1), rapid.SampledFrom([]float64{2.05, 9, math.NaN(), math.Inf(1)}))
 		losses := rapid.SliceOfN(loss, 1, 200).Draw(t, "losses")
 		cut := rapid.IntRange(0, len(losses)).Draw(t, "cut")
@@ -52,7 +55,8 @@ func TestGuardSurvivesACheckpoint(t *testing.T) {
 				rowNonFinite++
 			}
 		}
-		if whole.Skipped != skipped || whole.NonFinite != nonFinite || whole.Row != row || whole.RowNonFinite != rowNonFinite {
+		if whole.Skipped != skipped || whole.NonFinite != nonFinite || whole.Row != row ||
+			whole.RowNonFinite != rowNonFinite {
 			t.Fatalf("counted %d skips, %d not finite, %d and %d in a row; want %d, %d, %d, %d",
 				whole.Skipped, whole.NonFinite, whole.Row, whole.RowNonFinite, skipped, nonFinite, row, rowNonFinite)
 		}
@@ -74,7 +78,10 @@ func TestGuardRefusesGradientsThatAreNotFinite(t *testing.T) {
 // numbers.
 func TestGuardFindsInjectedSpikes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := config.Guard{MaxSkips: 1 << 30, SpikeZ: rapid.SampledFrom([]float64{3, 6}).Draw(t, "spike z"), Window: rapid.IntRange(8, 128).Draw(t, "window")}
+		c := config.Guard{
+			MaxSkips: 1 << 30, SpikeZ: rapid.SampledFrom([]float64{3, 6}).Draw(t, "spike z"),
+			Window: rapid.IntRange(8, 128).Draw(t, "window"),
+		}
 		g := newGuard(c)
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		level, slope := rapid.Float64Range(0.5, 9).Draw(t, "level"), rapid.Float64Range(0, 1e-3).Draw(t, "slope")
@@ -103,7 +110,8 @@ func TestGuardFindsInjectedSpikes(t *testing.T) {
 			}
 			want := !above("loss", loss) && !above("norm", norm)
 			if got := g.accept(loss, norm); got != want {
-				t.Fatalf("step %d, window %d, z %v: loss %v, norm %v accepted: %v, want %v", i, c.Window, c.SpikeZ, loss, norm, got, want)
+				t.Fatalf("step %d, window %d, z %v: loss %v, norm %v accepted: %v, want %v",
+					i, c.Window, c.SpikeZ, loss, norm, got, want)
 			}
 			if want {
 				accepted["loss"], accepted["norm"] = append(accepted["loss"], loss), append(accepted["norm"], norm)
@@ -126,7 +134,8 @@ func TestGuardChangesItsWindow(t *testing.T) {
 	for _, n := range []int{16, 100} {
 		g := newGuard(config.Guard{SpikeZ: 6, Window: n})
 		g.restore(long)
-		if want := min(n, 64); len(g.Losses) != want || len(g.Norms) != want || g.Losses[want-1] != 63 || g.Losses[0] != float64(64-want) {
+		if want := min(n, 64); len(g.Losses) != want || len(g.Norms) != want || g.Losses[want-1] != 63 ||
+			g.Losses[0] != float64(64-want) {
 			t.Errorf("window %d: %d losses from %v to %v", n, len(g.Losses), g.Losses[0], g.Losses[len(g.Losses)-1])
 		}
 	}

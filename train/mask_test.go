@@ -65,7 +65,8 @@ func TestIgnoredTargetsContributeNothing(t *testing.T) {
 			t.Errorf("micro-batches of %d: losses %v and %v add up to %v", micro, a.loss, b.loss, c.loss)
 		}
 		if d := math.Abs(a.squaredLogZ + b.squaredLogZ - c.squaredLogZ); d > 1e-12*c.squaredLogZ {
-			t.Errorf("micro-batches of %d: squared log Z %v and %v add up to %v", micro, a.squaredLogZ, b.squaredLogZ, c.squaredLogZ)
+			t.Errorf("micro-batches of %d: squared log Z %v and %v add up to %v",
+				micro, a.squaredLogZ, b.squaredLogZ, c.squaredLogZ)
 		}
 		top := 0.0
 		for _, x := range whole {
@@ -73,7 +74,8 @@ func TestIgnoredTargetsContributeNothing(t *testing.T) {
 		}
 		for i := range whole {
 			if d := math.Abs(part[i] + rest[i] - whole[i]); d > 1e-12*top {
-				t.Fatalf("micro-batches of %d: gradient %d: %v and %v add up to %v", micro, i, part[i], rest[i], whole[i])
+				t.Fatalf("micro-batches of %d: gradient %d: %v and %v add up to %v",
+					micro, i, part[i], rest[i], whole[i])
 			}
 		}
 		if first == nil {
@@ -117,7 +119,8 @@ func TestAStepWithoutTargetsIsPassedOver(t *testing.T) {
 	if err != nil || !s.Skipped || !math.IsNaN(s.Loss) {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if after := hashes(tr); after != before || tr.Position().Step != 1 || tr.Position().Updates != 0 || tr.Guard().Skipped != 0 {
+	if after := hashes(tr); after != before || tr.Position().Step != 1 || tr.Position().Updates != 0 ||
+		tr.Guard().Skipped != 0 {
 		t.Errorf("%v, then %v; %+v, %d skips", before, after, tr.progress, tr.Guard().Skipped)
 	}
 }

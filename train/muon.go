@@ -36,7 +36,8 @@ func checkMuon(cfg *config.Config, m *optim.Muon, params []*nn.Param) error {
 	}
 	return config.Problem{
 		Key: "optimizer.name", At: cfg.Origin("optimizer.name").Place(),
-		Message: "optimizer.name = muon trains 2-D hidden matrices, but the model has none or optimizer.groups.matrix.lr_ratio = 0 freezes them",
-		Try:     "optimizer.name = adamw",
+		Message: "optimizer.name = muon trains 2-D hidden matrices, but the model has none or " +
+			"optimizer.groups.matrix.lr_ratio = 0 freezes them",
+		Try: "optimizer.name = adamw",
 	}
 }

@@ -13,8 +13,10 @@ import (
 
 // What Muon leaves to AdamW goes as AdamW does, bit for bit, at a rate of its own; hidden matrices do not.
 func TestMuonLeavesTheRestToAdamW(t *testing.T) {
-	muon, src := optimizerTrainer(t, "muon", "model.tie_embeddings=false", "optimizer.lr=0.01", "optimizer.adamw_lr=0.001", "optimizer.weight_decay=0")
-	adamw, _ := optimizerTrainer(t, "adamw", "model.tie_embeddings=false", "optimizer.lr=0.001", "optimizer.weight_decay=0")
+	muon, src := optimizerTrainer(t, "muon", "model.tie_embeddings=false", "optimizer.lr=0.01",
+		"optimizer.adamw_lr=0.001", "optimizer.weight_decay=0")
+	adamw, _ := optimizerTrainer(t, "adamw", "model.tie_embeddings=false", "optimizer.lr=0.001",
+		"optimizer.weight_decay=0")
 	steps(t, muon, src, 1)
 	steps(t, adamw, src, 1)
 	for i, p := range muon.model.Params() {
@@ -32,7 +34,10 @@ func TestMuonLeavesTheRestToAdamW(t *testing.T) {
 
 // Every way to move matrices learns the rule, from its own defaults.
 func TestEveryFormOfMuonLearns(t *testing.T) {
-	for _, form := range []string{"optimizer.muon_scale=jordan", "optimizer.muon_scale=spectral_mup", "optimizer.newton_schulz=jordan", "optimizer.normuon=true", "optimizer.cautious_decay=true"} {
+	for _, form := range []string{
+		"optimizer.muon_scale=jordan", "optimizer.muon_scale=spectral_mup", "optimizer.newton_schulz=jordan",
+		"optimizer.normuon=true", "optimizer.cautious_decay=true",
+	} {
 		tr, src := optimizerTrainer(t, "muon", form)
 		loss := steps(t, tr, src, 60)
 		if loss > 2.2 { // ln 64 = 4.2 at the start; a model that knows the rule has 0.9
@@ -44,9 +49,12 @@ func TestEveryFormOfMuonLearns(t *testing.T) {
 
 func TestMuonNeedsMatricesToTrain(t *testing.T) {
 	refused := func(err error) bool {
-		return err != nil && strings.Contains(err.Error(), "2-D hidden matrices") && strings.Contains(err.Error(), "adamw")
+		return err != nil && strings.Contains(err.Error(), "2-D hidden matrices") &&
+			strings.Contains(err.Error(), "adamw")
 	}
-	cfg, err := config.Load("", []string{"data.path=x", "optimizer.name=muon", "model.vocab=64", "optimizer.groups.matrix.lr_ratio=0"})
+	cfg, err := config.Load("", []string{
+		"data.path=x", "optimizer.name=muon", "model.vocab=64", "optimizer.groups.matrix.lr_ratio=0",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,13 @@ func TestMuPOfTheBaseModelChangesNoBit(t *testing.T) {
 		case "muon":
 			own = []string{"optimizer.muon_scale=spectral_mup"}
 		}
-		for _, more := range [][]string{nil, {"model.qk_norm=true", "model.tie_embeddings=false"}, {"model.init=small", "model.zero_init=residual"}} {
+		for _, more := range [][]string{
+			nil, {"model.qk_norm=true", "model.tie_embeddings=false"}, {"model.init=small", "model.zero_init=residual"},
+		} {
 			own := append(own, more...)
 			plain, src := optimizerTrainer(t, name, own...)
-			mup, _ := optimizerTrainer(t, name, append([]string{"model.mup=true", "model.mup_base_dim=64", "model.mup_base_layers=2"}, own...)...)
+			mup, _ := optimizerTrainer(t, name,
+				append([]string{"model.mup=true", "model.mup_base_dim=64", "model.mup_base_layers=2"}, own...)...)
 			steps(t, plain, src, 5)
 			steps(t, mup, src, 5)
 			if got, want := hashes(mup), hashes(plain); got != want {

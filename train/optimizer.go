@@ -27,7 +27,9 @@ func NewOptimizer(o config.Optimizer) optim.Optimizer {
 		return optim.AdEMAMix{Beta1: o.Beta1, Beta2: o.Beta2, Beta3: o.Beta3, Alpha: o.Alpha, Eps: o.Eps, Ramp: o.Ramp}
 	case "adafactor":
 		palm := o.Variant == "palm"
-		return &optim.Adafactor{Beta1: o.Beta1, Whole: palm, DecayByRate: palm, RelativeStep: o.RelativeStep, Unscaled: !o.ScaleParameter}
+		return &optim.Adafactor{
+			Beta1: o.Beta1, Whole: palm, DecayByRate: palm, RelativeStep: o.RelativeStep, Unscaled: !o.ScaleParameter,
+		}
 	case "muon":
 		return newMuon(o)
 	case "sophia":
@@ -60,7 +62,9 @@ func layoutOptimizer(o config.Optimizer, opt optim.Optimizer, state *tensor.Aren
 	list := make([]updated, len(params))
 	for i, p := range params {
 		g, master := group(o, p.Role), masterOf(p)
-		list[i] = updated{p, opt.Layout(state, master), master, g.LRRatio * scale(p.LRScale), g.WeightDecay * scale(p.DecayScale)}
+		list[i] = updated{
+			p, opt.Layout(state, master), master, g.LRRatio * scale(p.LRScale), g.WeightDecay * scale(p.DecayScale),
+		}
 	}
 	return list
 }

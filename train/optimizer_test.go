@@ -23,8 +23,8 @@ func optimizers(t *testing.T) []string {
 func optimizerTrainer(t *testing.T, name string, more ...string) (*Trainer, parityTokens) {
 	t.Helper()
 	cfg, err := config.Load("", append([]string{
-		"data.path=rule", "optimizer.name=" + name, "model.layers=2", "model.dim=64", "model.heads=2", "model.context=32",
-		"model.vocab=64", "train.batch_tokens=256", "schedule.name=constant", "schedule.warmup=5",
+		"data.path=rule", "optimizer.name=" + name, "model.layers=2", "model.dim=64", "model.heads=2",
+		"model.context=32", "model.vocab=64", "train.batch_tokens=256", "schedule.name=constant", "schedule.warmup=5",
 	}, more...))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,8 @@ func TestEveryOptimizerResumesBitForBit(t *testing.T) {
 			resumed.Restore(whole.State())
 			steps(t, resumed, src, total-step)
 			if got, want := hashes(resumed), hashes(uninterrupted); got != want {
-				t.Errorf("%s: resumed after step %d: weights and state %.12q; uninterrupted %.12q", name, step, got, want)
+				t.Errorf("%s: resumed after step %d: weights and state %.12q; uninterrupted %.12q",
+					name, step, got, want)
 			}
 		}
 	}
@@ -89,6 +90,7 @@ func TestEveryOptimizerIsPlannedAndLearns(t *testing.T) {
 		if n := testing.AllocsPerRun(5, func() { tr.update(1e-9, 1) }); n != 0 {
 			t.Errorf("%s: %v allocations per update, want 0", name, n)
 		}
-		t.Logf("%s: %.2f bytes of state a parameter, loss %.3f", name, float64(planned)/float64(tr.Model().Count()), loss)
+		t.Logf("%s: %.2f bytes of state a parameter, loss %.3f",
+			name, float64(planned)/float64(tr.Model().Count()), loss)
 	}
 }

@@ -93,17 +93,22 @@ func loadParity(t testing.TB) parity {
 }
 
 // parityTrainer returns configuration i of the fixture, ready for its first step.
-func parityTrainer(t testing.TB, p parity, i int, precision string, threads, microBatch int, more ...func(*config.Config)) (*Trainer, dataset.Source) {
+func parityTrainer(t testing.TB, p parity, i int, precision string, threads, microBatch int,
+	more ...func(*config.Config)) (*Trainer, dataset.Source) {
 	t.Helper()
 	m := p.Configs[i].Model
 	cfg := config.Default()
 	cfg.Precision = precision
-	cfg.Model.Vocab, cfg.Model.Layers, cfg.Model.Dim, cfg.Model.Heads, cfg.Model.FFN = m.Vocab, m.Layers, m.Dim, m.Heads, m.FFN
+	cfg.Model.Vocab, cfg.Model.Layers, cfg.Model.Dim, cfg.Model.Heads, cfg.Model.FFN = m.Vocab, m.Layers, m.Dim,
+		m.Heads, m.FFN
 	cfg.Model.Context, cfg.Model.KVHeads, cfg.Model.HeadDim = m.Context, m.KVHeads, m.HeadDim
-	cfg.Model.RopeTheta, cfg.Model.NormEps, cfg.Model.TieEmbeddings, cfg.Model.QKNorm = m.RopeTheta, m.NormEps, m.Tied, m.QKNorm
+	cfg.Model.RopeTheta, cfg.Model.NormEps, cfg.Model.TieEmbeddings, cfg.Model.QKNorm = m.RopeTheta, m.NormEps,
+		m.Tied, m.QKNorm
 	o := p.Optimizer
-	cfg.Optimizer.LR, cfg.Optimizer.Beta1, cfg.Optimizer.Beta2, cfg.Optimizer.Eps, cfg.Optimizer.WeightDecay = o.LR, o.Beta1, o.Beta2, o.Eps, o.WeightDecay
-	cfg.Train.Clip, cfg.Train.Steps, cfg.Train.BatchTokens, cfg.Train.MicroBatch = o.Clip, p.Steps, p.Batch*m.Context, microBatch
+	cfg.Optimizer.LR, cfg.Optimizer.Beta1, cfg.Optimizer.Beta2, cfg.Optimizer.Eps, cfg.Optimizer.WeightDecay = o.LR,
+		o.Beta1, o.Beta2, o.Eps, o.WeightDecay
+	cfg.Train.Clip, cfg.Train.Steps, cfg.Train.BatchTokens, cfg.Train.MicroBatch = o.Clip, p.Steps,
+		p.Batch*m.Context, microBatch
 	cfg.Schedule.Name, cfg.Schedule.Warmup = "constant", 1
 	cfg.Data.Path = "parity"
 	for _, f := range more {
@@ -153,10 +158,12 @@ func TestLossesMatchPyTorch(t *testing.T) {
 					d := math.Abs(got.Loss-mode.want.Loss[s]) / mode.want.Loss[s]
 					worst = max(worst, d)
 					if d > mode.loss {
-						t.Fatalf("step %d: loss %.12g, PyTorch %.12g (relative difference %.2g)", s, got.Loss, mode.want.Loss[s], d)
+						t.Fatalf("step %d: loss %.12g, PyTorch %.12g (relative difference %.2g)",
+							s, got.Loss, mode.want.Loss[s], d)
 					}
 					if d := math.Abs(got.GradNorm-mode.want.GradNorm[s]) / mode.want.GradNorm[s]; d > mode.norm {
-						t.Fatalf("step %d: gradient norm %.12g, PyTorch %.12g (relative difference %.2g)", s, got.GradNorm, mode.want.GradNorm[s], d)
+						t.Fatalf("step %d: gradient norm %.12g, PyTorch %.12g (relative difference %.2g)",
+							s, got.GradNorm, mode.want.GradNorm[s], d)
 					}
 				}
 				t.Logf("largest relative difference of the loss: %.2g", worst)

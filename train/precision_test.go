@@ -98,7 +98,8 @@ func TestAnOverflowSkipsExactlyOneUpdate(t *testing.T) {
 		t.Error("the steps after the overflow give other weights than without its batch")
 	}
 	if got.Position().Updates != steps-1 || got.lossScale.Overflow != 1 || got.lossScale.Scale != 32768 {
-		t.Errorf("%d updates, %d overflows, scale %v; want %d, 1, 32768", got.Position().Updates, got.lossScale.Overflow, got.lossScale.Scale, steps-1)
+		t.Errorf("%d updates, %d overflows, scale %v; want %d, 1, 32768",
+			got.Position().Updates, got.lossScale.Overflow, got.lossScale.Scale, steps-1)
 	}
 	if g := got.guard; g.Skipped != 0 || g.Row != 0 || g.NonFinite != 0 {
 		t.Errorf("the guard counted %+v", g)
@@ -164,7 +165,8 @@ func TestStochasticRoundingKeepsSmallUpdates(t *testing.T) {
 	if ratio := along / length; ratio < 0.8 || ratio > 1.2 {
 		t.Errorf("BF16 weights moved %.2f of the way of FP32 masters", ratio)
 	}
-	if share := float64(kept) / float64(len(from)); share < 0.6 { // else the updates are not small, and the test shows nothing
+	// else the updates are not small, and the test shows nothing
+	if share := float64(kept) / float64(len(from)); share < 0.6 {
 		t.Errorf("only %.2f of the weights stayed", share)
 	}
 }
@@ -182,7 +184,8 @@ func TestWeightsWithoutMastersTakeTwoBytesLess(t *testing.T) {
 			}
 		}
 		if a := tr.Arenas()[2]; a.Peak() < state || a.Peak() > state+len(tr.updated)*2*tensor.Align {
-			t.Errorf("%s: the arena of the optimizer's state holds %d bytes, the state has %d", precision, a.Peak(), state)
+			t.Errorf("%s: the arena of the optimizer's state holds %d bytes, the state has %d",
+				precision, a.Peak(), state)
 		}
 		return weights, state
 	}
@@ -196,7 +199,8 @@ func TestWeightsWithoutMastersTakeTwoBytesLess(t *testing.T) {
 		}
 	}
 	if wide-narrow != 2*matrices || wideState != narrowState {
-		t.Errorf("weights %d bytes with masters, %d without, of %d in matrices; state %d and %d", wide, narrow, matrices, wideState, narrowState)
+		t.Errorf("weights %d bytes with masters, %d without, of %d in matrices; state %d and %d",
+			wide, narrow, matrices, wideState, narrowState)
 	}
 }
 

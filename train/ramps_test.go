@@ -22,7 +22,8 @@ func with(t testing.TB, data string, overrides ...string) *config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	cfg := tinyConfig(data)
-	cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Schedule.Warmup, cfg.Train.EvalEvery, cfg.Checkpoint.Every, cfg.Checkpoint.Keep = 14, 1, 0, 0, 1, 100
+	cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Schedule.Warmup, cfg.Train.EvalEvery, cfg.Checkpoint.Every,
+		cfg.Checkpoint.Keep = 14, 1, 0, 0, 1, 100
 	if err := os.WriteFile(path, cfg.YAML(), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +60,14 @@ func TestRampsReadEverySampleOnce(t *testing.T) {
 	for rule, factor := range map[string]func(float64) float64{
 		"none": func(float64) float64 { return 1 }, "sqrt": math.Sqrt, "linear": func(x float64) float64 { return x },
 	} {
-		cfg := with(t, "random", "train.batch_ramp=64 until 130 tokens, 128 until 500", "train.length_warmup=8 over 8 steps",
+		cfg := with(t, "random", "train.batch_ramp=64 until 130 tokens, 128 until 500",
+			"train.length_warmup=8 over 8 steps",
 			"train.batch_ramp_lr="+rule, "model.vocab=64", "schedule.name=constant", "schedule.warmup=1")
 		tr := trainerOf(t, cfg, 1)
 		src := &recorder{Source: dataset.NewRandom(64, cfg.Model.Context, 1)}
-		batches := []int{64, 64, 64, 128, 128, 128, 256, 256, 256} // until 130 tokens three of 64; until 500 three of 128
-		lengths := []int{8, 8, 8, 16, 16, 16, 16, 16, 32}          // 8 + 3·(n−1), rounded down to a divisor of 32
+		// until 130 tokens three of 64; until 500 three of 128
+		batches := []int{64, 64, 64, 128, 128, 128, 256, 256, 256}
+		lengths := []int{8, 8, 8, 16, 16, 16, 16, 16, 32} // 8 + 3·(n−1), rounded down to a divisor of 32
 		tokens := 0
 		for n, batch := range batches {
 			stats, err := tr.Step(context.Background(), src)
@@ -72,8 +75,10 @@ func TestRampsReadEverySampleOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			tokens += batch
-			if tr.Position().Tokens != int64(tokens) || tr.Position().Sample != uint64(tokens/32) || len(src.samples) != tokens/32 {
-				t.Fatalf("step %d: %d tokens in %d samples counted, %d read, want %d tokens", n+1, tr.Position().Tokens, tr.Position().Sample, len(src.samples), tokens)
+			if tr.Position().Tokens != int64(tokens) || tr.Position().Sample != uint64(tokens/32) ||
+				len(src.samples) != tokens/32 {
+				t.Fatalf("step %d: %d tokens in %d samples counted, %d read, want %d tokens",
+					n+1, tr.Position().Tokens, tr.Position().Sample, len(src.samples), tokens)
 			}
 			if tr.batch.T != lengths[n] {
 				t.Errorf("step %d: sequences of %d tokens, want %d", n+1, tr.batch.T, lengths[n])
@@ -165,16 +170,19 @@ func TestScheduleMistakesAreRefused(t *testing.T) {
 			t.Errorf("%s: error %v does not say %q and the place", c.override, err, c.want)
 		}
 	}
-	if _, err := config.Load(path, []string{"train.noise_scale_every=1", "train.micro_batch=8"}); err == nil || !strings.Contains(err.Error(), "is one micro-batch") {
+	if _, err := config.Load(path, []string{"train.noise_scale_every=1", "train.micro_batch=8"}); err == nil ||
+		!strings.Contains(err.Error(), "is one micro-batch") {
 		t.Errorf("a noise scale from one micro-batch: %v", err)
 	}
-	if c, err := config.Load(path, []string{"schedule.name=wsds"}); err != nil || !slices.Equal(c.Branches(), []int{c.Train.Steps / 4, c.Train.Steps / 2, c.Train.Steps}) {
+	if c, err := config.Load(path, []string{"schedule.name=wsds"}); err != nil ||
+		!slices.Equal(c.Branches(), []int{c.Train.Steps / 4, c.Train.Steps / 2, c.Train.Steps}) {
 		t.Errorf("wsds alone: %v; want branches at 25%%, 50%%", err)
 	}
 	if c, err := config.Load(path, []string{"train.noise_scale_every=1"}); err != nil || c.Train.MicroBatch != 4 {
 		t.Errorf("a noise scale alone: %v; want micro-batches of 4 of the 8 sequences", err)
 	}
-	if _, err := config.Load(path, []string{"schedule.name=wsds", "schedule.branches=20, 22", "schedule.decay_fraction=0.5"}); err == nil || !strings.Contains(err.Error(), "begins to decay before") {
+	if _, err := config.Load(path, []string{"schedule.name=wsds", "schedule.branches=20, 22",
+		"schedule.decay_fraction=0.5"}); err == nil || !strings.Contains(err.Error(), "begins to decay before") {
 		t.Errorf("branches that overlap: %v", err)
 	}
 }
@@ -184,7 +192,10 @@ func TestScheduleMistakesAreRefused(t *testing.T) {
 func TestSkippedStepsDoNotAdvanceTheSchedule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := Ramps{
-			batch:  schedule.BatchRamp{Stages: []schedule.Stage{{From: 64, To: 256, Until: rapid.IntRange(1, 4000).Draw(t, "until")}}, Full: 256, Unit: 32},
+			batch: schedule.BatchRamp{
+				Stages: []schedule.Stage{{From: 64, To: 256, Until: rapid.IntRange(1, 4000).Draw(t, "until")}},
+				Full:   256, Unit: 32,
+			},
 			length: schedule.LengthRamp{From: 8, Full: 32, Steps: rapid.IntRange(1, 30).Draw(t, "steps")},
 		}
 		var p, clean Position // clean is of a run that saw only what was applied, in batches of the same sizes
@@ -194,7 +205,8 @@ func TestSkippedStepsDoNotAdvanceTheSchedule(t *testing.T) {
 				t.Fatalf("after step %d: %d tokens, the ramp has %d", p.Step+1, p.Tokens+n.Tokens, want)
 			}
 			if n.Position != int(clean.Tokens+n.Tokens) {
-				t.Fatalf("step %d: the schedule stands at %d, %d tokens were applied with this step", p.Step+1, n.Position, clean.Tokens+n.Tokens)
+				t.Fatalf("step %d: the schedule stands at %d, %d tokens were applied with this step",
+					p.Step+1, n.Position, clean.Tokens+n.Tokens)
 			}
 			p.Step, p.Tokens = p.Step+1, p.Tokens+n.Tokens
 			if rapid.Bool().Draw(t, "applied") {

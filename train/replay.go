@@ -99,7 +99,8 @@ func (e *CorruptionError) Error() string {
 	if e.Tensor == replayedLoss {
 		what = e.Tensor
 	}
-	return fmt.Sprintf("silent data corruption: at step %d the same micro-batch gave other bits the second time, first in %s\n"+
+	return fmt.Sprintf("silent data corruption: at step %d the same micro-batch gave other bits the second time, "+
+		"first in %s\n"+
 		"  this machine's processor, accelerator or memory is faulty or overclocked: test it before you trust it\n"+
 		"  the step is not saved; continue on another machine with `anneal resume %s`", e.Step, what, e.Dir)
 }

@@ -92,7 +92,8 @@ func TestSkippedStepChangesNothing(t *testing.T) {
 	}
 	w[5] = keep
 	if after := hashes(tr); after != before || tr.Position().Updates != updates || tr.Guard().NonFinite != 1 {
-		t.Errorf("a skipped step changed the state: %v, %v; %d updates, %d non-finite", before, after, tr.Position().Updates, tr.Guard().NonFinite)
+		t.Errorf("a skipped step changed the state: %v, %v; %d updates, %d non-finite",
+			before, after, tr.Position().Updates, tr.Guard().NonFinite)
 	}
 }
 

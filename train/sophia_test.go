@@ -28,7 +28,8 @@ func TestSophiaEstimatesAfterEveryKthUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if update <= 3 && s.WinRate > 0.1 || update > 3 && s.WinRate < 0.1 { // only embeddings of unseen tokens have no gradient
+		// only embeddings of unseen tokens have no gradient
+		if update <= 3 && s.WinRate > 0.1 || update > 3 && s.WinRate < 0.1 {
 			t.Errorf("update %d: the win rate is %v", update, s.WinRate)
 		}
 		now := curvatures(tr)
@@ -78,7 +79,8 @@ func TestSophiaDoesNotDependOnMicroBatches(t *testing.T) {
 	want, got := curvatures(whole), curvatures(parts)
 	for i := range want {
 		if want[i] == 0 || math.Abs(got[i]-want[i]) > 1e-9*want[i] {
-			t.Errorf("%s: the curvature sums to %v with 4 micro-batches, %v with one", whole.updated[i].Name, got[i], want[i])
+			t.Errorf("%s: the curvature sums to %v with 4 micro-batches, %v with one",
+				whole.updated[i].Name, got[i], want[i])
 		}
 	}
 }

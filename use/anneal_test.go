@@ -17,7 +17,8 @@ func TestAnnealRunsResumeGenerateAndAreNotExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer trained.Close()
-	if c := trained.Model.Config; c.Family != "anneal" || !c.X0Skip || !c.QKNorm || c.Activation != "relu2" || c.ValueEmbeddings != "alternate" || c.ZeroInit != "residual" {
+	if c := trained.Model.Config; c.Family != "anneal" || !c.X0Skip || !c.QKNorm || c.Activation != "relu2" ||
+		c.ValueEmbeddings != "alternate" || c.ZeroInit != "residual" {
 		t.Errorf("the trained model is %+v", c)
 	}
 	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 3}); n != 3 || err != nil {

@@ -27,7 +27,8 @@ func TestAverageIsBesideTheWeights(t *testing.T) {
 	cfg, dir := trained(0.9, 12)
 	whole := mustRun(t, run.Options{Config: cfg, Dir: dir})
 	if plain.WeightsHash != whole.WeightsHash || plain.ValLoss != whole.ValLoss {
-		t.Errorf("with an average the weights are %.12s at loss %v, without %.12s at %v", whole.WeightsHash, whole.ValLoss, plain.WeightsHash, plain.ValLoss)
+		t.Errorf("with an average the weights are %.12s at loss %v, without %.12s at %v",
+			whole.WeightsHash, whole.ValLoss, plain.WeightsHash, plain.ValLoss)
 	}
 	sizes := map[string]int64{}
 	for _, a := range whole.Arenas {
@@ -51,18 +52,21 @@ func TestAverageIsBesideTheWeights(t *testing.T) {
 	if got := lines[len(lines)-1]["val_loss_ema"]; got != whole.ValLossEMA {
 		t.Errorf("metrics say %v", got)
 	}
-	if r, err := OpenWith(plainDir, OpenOptions{Threads: 1, WeightOptions: run.WeightOptions{Average: true}}); err == nil || !strings.Contains(err.Error(), "anneal ckpt average") {
+	if r, err := OpenWith(plainDir, OpenOptions{Threads: 1, WeightOptions: run.WeightOptions{Average: true}}); err ==
+		nil || !strings.Contains(err.Error(), "anneal ckpt average") {
 		t.Errorf("a run without an average was opened: %v, %v", r, err)
 	}
 	// Stopped and resumed.
 	cfg, dir = trained(0.9, 12)
-	if r, err := run.Run(&countdown{context.Background(), 5}, run.Options{Config: cfg, Dir: dir}); err != nil || !r.Interrupted {
+	if r, err := run.Run(&countdown{context.Background(), 5}, run.Options{Config: cfg, Dir: dir}); err != nil ||
+		!r.Interrupted {
 		t.Fatal(err)
 	}
 	if got := resumeTo(t, dir); got != [2]string{whole.WeightsHash, whole.OptimizerHash} {
 		t.Errorf("resumed: %v, uninterrupted %v", got, whole)
 	}
-	if _, other, _, err := checkpoint.Hash(filepath.Join(dir, "checkpoints")); err != nil || other != whole.OptimizerHash {
+	if _, other, _, err := checkpoint.Hash(filepath.Join(dir, "checkpoints")); err != nil ||
+		other != whole.OptimizerHash {
 		t.Errorf("the checkpoint's state has hash %v, %v; the run's %v", other, err, whole.OptimizerHash)
 	}
 }

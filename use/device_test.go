@@ -53,7 +53,9 @@ func TestATrainedRunOnADeviceApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if _, got.text, err = generate(r, GenerateOptions{Prompt: "the sum", MaxTokens: 60, Sampling: model.Sampling{Temperature: 0.8, Seed: 3}}); err != nil {
+		if _, got.text, err = generate(r, GenerateOptions{
+			Prompt: "the sum", MaxTokens: 60, Sampling: model.Sampling{Temperature: 0.8, Seed: 3},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if got.eval, err = r.Evaluate(context.Background(), data, 512, nil); err != nil {

@@ -12,7 +12,8 @@ import (
 
 // ScoreByLoss returns a function that scores the documents of a data set's training split by [Trained.DocumentLosses]
 // under the run in dir, and says what the scores are.
-func ScoreByLoss(dir string, threads int) func(ctx context.Context, data string, progress func(done, total int64)) (about string, values []float32, err error) {
+func ScoreByLoss(dir string, threads int) func(ctx context.Context, data string,
+	progress func(done, total int64)) (about string, values []float32, err error) {
 	return func(ctx context.Context, data string, progress func(done, total int64)) (string, []float32, error) {
 		r, err := Open(dir, threads)
 		if err != nil {
@@ -29,7 +30,8 @@ func ScoreByLoss(dir string, threads int) func(ctx context.Context, data string,
 // the result is NaN for a document without scored text. The split is read in order in independent rows of the run's
 // context, so the part of a document that continues in the next row has no context from the previous one. Memory: 4
 // bytes per document. onProgress takes the tokens done and in total; it may be nil.
-func (r *Trained) DocumentLosses(ctx context.Context, dir string, onProgress func(done, total int64)) ([]float32, error) {
+func (r *Trained) DocumentLosses(ctx context.Context, dir string,
+	onProgress func(done, total int64)) ([]float32, error) {
 	c, e, err := r.evaluatorOf([]config.Source{{Path: dir}})
 	if err != nil {
 		return nil, err

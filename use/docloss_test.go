@@ -16,7 +16,10 @@ import (
 // they are the loss of the split, each token counted once, whatever the micro-batch.
 func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
-	mustRun(t, run.Options{Config: with(t, data, "train.steps=8", "model.context=128", "train.batch_tokens=512", "precision=fp32"), Dir: dir})
+	mustRun(t, run.Options{
+		Config: with(t, data, "train.steps=8", "model.context=128", "train.batch_tokens=512", "precision=fp32"),
+		Dir:    dir,
+	})
 	r, err := Open(dir, 1)
 	if err != nil {
 		t.Fatal(err)

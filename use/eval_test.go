@@ -47,7 +47,8 @@ func TestEvaluationNeedsNoTrainingData(t *testing.T) {
 	}
 	cfg.Data.Path = held
 	var unfit *dataset.Error
-	if _, err := run.Run(context.Background(), run.Options{Config: cfg, Dir: t.TempDir() + "/run"}); !errors.As(err, &unfit) {
+	if _, err := run.Run(context.Background(), run.Options{Config: cfg, Dir: t.TempDir() + "/run"}); !errors.As(err,
+		&unfit) {
 		t.Errorf("trained on a split that is shorter than one sample: %v", err)
 	}
 }
@@ -77,7 +78,9 @@ func TestEvaluationOfATrainedModelIsExact(t *testing.T) {
 	all := evaluate(0, config.Source{Path: data})
 	one := evaluate(1, config.Source{Path: data})
 	rows := r.Config.Model.Context * r.Config.Train.MicroBatch
-	for _, limit := range []int{1, 7, rows - 1, rows, rows + 1, int(all.Tokens) - 1, int(all.Tokens), int(all.Tokens) + 1, 1 << 40} {
+	for _, limit := range []int{
+		1, 7, rows - 1, rows, rows + 1, int(all.Tokens) - 1, int(all.Tokens), int(all.Tokens) + 1, 1 << 40,
+	} {
 		got := evaluate(limit, config.Source{Path: data})
 		if want := min(int64(limit), all.Tokens); got.Tokens != want {
 			t.Errorf("limit %d: %d targets scored, want %d", limit, got.Tokens, want)
@@ -85,13 +88,15 @@ func TestEvaluationOfATrainedModelIsExact(t *testing.T) {
 		if limit < 8 { // the sums of a few targets, by hand
 			nats, bytes := firstLosses(t, r, data, limit)
 			if math.Abs(got.Loss-nats/float64(limit)) > 1e-6*got.Loss || got.Bytes != bytes {
-				t.Errorf("limit %d: loss %v over %d bytes, want %v over %d", limit, got.Loss, got.Bytes, nats/float64(limit), bytes)
+				t.Errorf("limit %d: loss %v over %d bytes, want %v over %d",
+					limit, got.Loss, got.Bytes, nats/float64(limit), bytes)
 			}
 		}
 	}
 	for _, limit := range []int{1, 2, 7, 100} {
 		got := evaluate(limit, config.Source{Name: "a", Path: data}, config.Source{Name: "b", Path: data})
-		if got.Tokens != int64(limit) || len(got.Sources) != min(limit, 2) || got.Sources[0].Tokens != int64(limit+1)/2 {
+		if got.Tokens != int64(limit) || len(got.Sources) != min(limit, 2) ||
+			got.Sources[0].Tokens != int64(limit+1)/2 {
 			t.Errorf("limit %d of two sources: %d targets scored, by source %+v", limit, got.Tokens, got.Sources)
 		}
 		if limit == 1 && got.Loss != one.Loss {
@@ -136,7 +141,8 @@ func TestAHeldOutSplitWithoutTextIsSaid(t *testing.T) {
 	silent := t.TempDir()
 	encode := func() func([]uint32, []byte) []uint32 { return r.Tokenizer.NewEncoder().Encode }
 	opt := dataset.BuildOptions{
-		Dir: silent, Tokenizer: prepare.DatasetTokenizer(r.Tokenizer, silent), ValFraction: 0.3, NewEncoder: encode, PromptEnd: "=>", TokenizerFile: r.Tokenizer,
+		Dir: silent, Tokenizer: prepare.DatasetTokenizer(r.Tokenizer, silent), ValFraction: 0.3, NewEncoder: encode,
+		PromptEnd: "=>", TokenizerFile: r.Tokenizer,
 	}
 	texts := func(yield func([]byte, error) bool) {
 		for i := range 100 {
@@ -150,20 +156,23 @@ func TestAHeldOutSplitWithoutTextIsSaid(t *testing.T) {
 	}
 	var unfit *dataset.Error
 	for _, limit := range []int{0, 1, 100} {
-		if e, err := r.Evaluate(context.Background(), silent, limit, nil); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "stands for text") {
+		if e, err := r.Evaluate(context.Background(), silent, limit, nil); !errors.As(err, &unfit) ||
+			!strings.Contains(err.Error(), "stands for text") {
 			t.Errorf("limit %d: %+v, %v", limit, e, err)
 		}
 	}
-	_, err = r.EvaluateSources(context.Background(), []config.Source{{Name: "a", Path: data}, {Name: "b", Path: silent}}, 0, nil)
+	_, err = r.EvaluateSources(context.Background(),
+		[]config.Source{{Name: "a", Path: data}, {Name: "b", Path: silent}}, 0, nil)
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), silent) {
 		t.Errorf("one of two: %v", err)
 	}
 	warned := 0
-	result := mustRun(t, run.Options{Config: with(t, silent, "train.steps=4", "train.eval_every=1"), Dir: filepath.Join(t.TempDir(), "run"), Warn: func(text string) {
-		if strings.Contains(text, "stands for text") {
-			warned++
-		}
-	}})
+	result := mustRun(t, run.Options{Config: with(t, silent, "train.steps=4", "train.eval_every=1"),
+		Dir: filepath.Join(t.TempDir(), "run"), Warn: func(text string) {
+			if strings.Contains(text, "stands for text") {
+				warned++
+			}
+		}})
 	if warned != 1 || !math.IsNaN(result.ValLoss) || !math.IsNaN(result.ValBitsPerByte) {
 		t.Errorf("%d warnings, validation loss %v, %v bits/byte", warned, result.ValLoss, result.ValBitsPerByte)
 	}

@@ -28,7 +28,8 @@ type ExportReport struct {
 
 // String describes the report for people.
 func (r *ExportReport) String() string {
-	return fmt.Sprintf("%s, %d parameters in %s, step %d; read back, its logits differ by at most %.3g on %d probe tokens",
+	return fmt.Sprintf("%s, %d parameters in %s, step %d; read back, its logits differ by at most %.3g on %d "+
+		"probe tokens",
 		r.Architecture, r.Parameters, r.DType, r.Step, r.MaxLogitDiff, r.ProbeTokens)
 }
 
@@ -46,12 +47,13 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	}
 	before, after := r.Tokenizer.Around()
 	start, _ := r.Around()
-	e := hf.Export{TokenizerJSON: tok, Before: before, After: after, Tensors: interop.Tensors(r.Model, dtype), Card: hf.Card{
-		Name: filepath.Base(filepath.Clean(dir)), Start: strings.Join(start, ""),
-		Facts: [][2]string{
-			{"parameters", fmt.Sprint(r.Model.Count())}, {"trained with", "anneal"}, {"steps", fmt.Sprint(r.Step)},
-		},
-	}}
+	e := hf.Export{TokenizerJSON: tok, Before: before, After: after, Tensors: interop.Tensors(r.Model, dtype),
+		Card: hf.Card{
+			Name: filepath.Base(filepath.Clean(dir)), Start: strings.Join(start, ""),
+			Facts: [][2]string{
+				{"parameters", fmt.Sprint(r.Model.Count())}, {"trained with", "anneal"}, {"steps", fmt.Sprint(r.Step)},
+			},
+		}}
 	if err := train.Wait(r.dev); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,8 @@ func TestGemma3RunsResumeAndGenerate(t *testing.T) {
 	if c.Family != "gemma3" || !c.QKNorm || c.Activation != "geglu" || c.RopeTheta != 1e6 || c.RopeThetaLocal != 1e4 {
 		t.Errorf("the trained model is %+v", c)
 	}
-	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * c.Context}); n != 2*c.Context || err != nil {
+	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * c.Context}); n != 2*c.Context ||
+		err != nil {
 		t.Errorf("generated %d tokens, %v; want %d", n, err, 2*c.Context)
 	}
 	out, back := filepath.Join(t.TempDir(), "hf"), filepath.Join(t.TempDir(), "back")

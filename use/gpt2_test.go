@@ -19,7 +19,8 @@ func TestGPT2RunsResumeAndGenerate(t *testing.T) {
 		t.Errorf("the trained model is %+v", c)
 	}
 	context := trained.Model.Config.Context
-	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * context}); n != 2*context || err != nil {
+	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * context}); n != 2*context ||
+		err != nil {
 		t.Errorf("generated %d tokens, %v; want %d, beyond the table of positions", n, err, 2*context)
 	}
 }

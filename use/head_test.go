@@ -43,11 +43,13 @@ func TestSoftcapIsPartOfTheModel(t *testing.T) {
 	if least := math.Log(1+319*math.Exp(-2*limit)) - 1e-6; capped.TrainLoss < least {
 		t.Errorf("loss %v, below the least %v that capped logits can have", capped.TrainLoss, least)
 	}
-	if _, err := r.ExportHF(filepath.Join(t.TempDir(), "hf"), "F32"); err == nil || !strings.Contains(err.Error(), "model.logit_softcap = 0.5") {
+	if _, err := r.ExportHF(filepath.Join(t.TempDir(), "hf"), "F32"); err == nil ||
+		!strings.Contains(err.Error(), "model.logit_softcap = 0.5") {
 		t.Errorf("exported: %v", err)
 	}
 	edit(t, dir, "model.logit_softcap=0")
-	if _, err := run.Resume(context.Background(), run.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "trained with 0.5") {
+	if _, err := run.Resume(context.Background(), run.Options{Dir: dir}); err == nil ||
+		!strings.Contains(err.Error(), "trained with 0.5") {
 		t.Errorf("resumed without the cap: %v", err)
 	}
 }

@@ -32,7 +32,8 @@ func TestMeasuresOfSourcesAddUp(t *testing.T) {
 		}
 	}
 	if math.Abs(nats/tokens-r.ValLoss) > 1e-9 || math.Abs(nats/math.Ln2/bytes-r.ValBitsPerByte) > 1e-9 {
-		t.Errorf("loss %v, bits per byte %v; the sources' add up to %v, %v", r.ValLoss, r.ValBitsPerByte, nats/tokens, nats/math.Ln2/bytes)
+		t.Errorf("loss %v, bits per byte %v; the sources' add up to %v, %v",
+			r.ValLoss, r.ValBitsPerByte, nats/tokens, nats/math.Ln2/bytes)
 	}
 	for _, line := range readMetrics(t, dir) {
 		losses := line["source_loss"].(map[string]any)
@@ -43,7 +44,8 @@ func TestMeasuresOfSourcesAddUp(t *testing.T) {
 		if loss := line["loss"].(float64); len(losses) != 2 || loss < low-1e-6 || loss > high+1e-6 {
 			t.Errorf("step %v: loss %v, of the sources %v", line["step"], loss, losses)
 		}
-		if n, has := line["source_tokens"].(map[string]any); has && n["a"].(float64)+n["b"].(float64) != line["tokens"].(float64) {
+		if n, has := line["source_tokens"].(map[string]any); has &&
+			n["a"].(float64)+n["b"].(float64) != line["tokens"].(float64) {
 			t.Errorf("step %v: %v of %v tokens", line["step"], n, line["tokens"])
 		}
 	}

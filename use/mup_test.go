@@ -13,7 +13,8 @@ func TestExportFoldsMuP(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	m := &cfg.Model
 	m.MuP, m.MuPBaseDim, m.MuPBaseHeadDim, m.MuPBaseFFN, m.MuPInputScale, m.MuPOutputScale = true, 16, 8, 64, 2, 3
-	dir, out, back := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "hf"), filepath.Join(t.TempDir(), "back")
+	dir, out, back := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "hf"),
+		filepath.Join(t.TempDir(), "back")
 	mustRun(t, run.Options{Config: cfg, Dir: dir})
 	r, err := Open(dir, 1)
 	if err != nil {

@@ -49,11 +49,14 @@ func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
 				t.Fatalf("%s: the average: %v", policy, err)
 			}
 			defer a.Close()
-			if got, err := a.Evaluate(context.Background(), data, cfg.Train.EvalTokens, nil); err != nil || got.Loss != want.ValLossEMA {
-				t.Errorf("%s: the average evaluates to %v, %v; at its end to %v", policy, got.Loss, err, want.ValLossEMA)
+			if got, err := a.Evaluate(context.Background(), data, cfg.Train.EvalTokens, nil); err != nil ||
+				got.Loss != want.ValLossEMA {
+				t.Errorf("%s: the average evaluates to %v, %v; at its end to %v",
+					policy, got.Loss, err, want.ValLossEMA)
 			}
 		}
-		if done, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the", MaxTokens: 3}, func(string) {}); err != nil {
+		if done, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the", MaxTokens: 3},
+			func(string) {}); err != nil {
 			t.Errorf("%s: generates %d tokens: %v", policy, len(done.IDs), err)
 		}
 		for _, dtype := range []string{"F32", "BF16", "F16"} {

@@ -26,10 +26,12 @@ func TestQwen3MoERunsResumeAndGenerate(t *testing.T) {
 	if c.Family != "qwen3_moe" || c.Experts != 8 || c.ExpertsPerToken != 2 || c.SharedExpertFFN != 32 {
 		t.Errorf("the trained model is %+v", c)
 	}
-	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * c.Context}); n != 2*c.Context || err != nil {
+	if n, _, err := generate(trained, GenerateOptions{Prompt: "the", MaxTokens: 2 * c.Context}); n != 2*c.Context ||
+		err != nil {
 		t.Errorf("generated %d tokens, %v; want %d", n, err, 2*c.Context)
 	}
-	if _, err := trained.ExportHF(t.TempDir(), "F32"); err == nil || !strings.Contains(err.Error(), "model.shared_expert_ffn = 32") {
+	if _, err := trained.ExportHF(t.TempDir(), "F32"); err == nil ||
+		!strings.Contains(err.Error(), "model.shared_expert_ffn = 32") {
 		t.Errorf("export with a shared expert: %v", err)
 	}
 }

@@ -37,13 +37,15 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	if err := checkReach(m, context); err != nil {
 		return 0, err
 	}
-	cfg.Train.MicroBatch = max(cfg.Train.MicroBatch*trained/context, 1) // limits the tokens of a batch to those of training
+	// limits the tokens of a batch to those of training
+	cfg.Train.MicroBatch = max(cfg.Train.MicroBatch*trained/context, 1)
 	switch {
 	case !m.Positions.Learned():
 		m.Context = context
 	case context > trained:
 		return 0, config.Problem{
-			Key: "model.context", Message: fmt.Sprintf("a context of %d exceeds the %d positions that the model has learned", context, trained), At: "--context",
+			Key: "model.context", Message: fmt.Sprintf("a context of %d exceeds the %d positions that the model "+
+				"has learned", context, trained), At: "--context",
 			Try: fmt.Sprintf("a context of at most %d, or a model with model.positions = rope or alibi", trained),
 		}
 	}
@@ -54,7 +56,10 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 func checkReach(m *model.Config, context int) error {
 	err := attention.CheckLayers(m.Attention, context, m.Heads, m.Layers)
 	if e := new(attention.Error); errors.As(err, &e) {
-		return config.Problem{Key: "model.context", Message: fmt.Sprintf("a context of %d: %s", context, e.Message), At: "--context", Try: "a shorter context"}
+		return config.Problem{
+			Key: "model.context", Message: fmt.Sprintf("a context of %d: %s", context, e.Message), At: "--context",
+			Try: "a shorter context",
+		}
 	}
 	return err
 }
@@ -64,11 +69,14 @@ func (r Reach) scale(cfg *config.Config) error {
 	m := &cfg.Model
 	s, err := nn.ParseRoPEScaling(r.RopeScaling)
 	if err != nil {
-		return config.Problem{Key: "model.rope_scaling", Message: err.Error(), At: "--rope-scaling", Try: "yarn:4, or none"}
+		return config.Problem{
+			Key: "model.rope_scaling", Message: err.Error(), At: "--rope-scaling", Try: "yarn:4, or none",
+		}
 	}
 	if !m.HasPositions("rope") {
 		return config.Problem{
-			Key: "model.rope_scaling", Message: fmt.Sprintf("the RoPE scaling %s has no effect: the run has %s", s, cfg.TurnsNothing()),
+			Key: "model.rope_scaling", Message: fmt.Sprintf("the RoPE scaling %s has no effect: the run has %s",
+				s, cfg.TurnsNothing()),
 			At: "--rope-scaling", Try: "removing it",
 		}
 	}
@@ -91,8 +99,10 @@ func ContextOf(text string, trained int) (int, error) {
 	}
 	if err != nil || !(n >= 2 && n <= 1<<20) || n != float64(int(n)) {
 		return 0, config.Problem{
-			Key: "model.context", Message: fmt.Sprintf("%q is not a context of 2 to %d tokens", text, 1<<20), At: "--context",
-			Try: fmt.Sprintf("a number of tokens, such as %d, or a multiple of the training context, such as 4x", 4*trained),
+			Key: "model.context", Message: fmt.Sprintf("%q is not a context of 2 to %d tokens", text, 1<<20),
+			At: "--context",
+			Try: fmt.Sprintf("a number of tokens, such as %d, or a multiple of the training context, such as 4x",
+				4*trained),
 		}
 	}
 	return int(n), nil

@@ -45,10 +45,13 @@ func TestLongRowsAreScoredByPosition(t *testing.T) {
 	dir, data := reachable(t, "rope,none")
 	short, trained := evaluateAt(t, dir, data, Reach{}, 32)
 	long, reached := evaluateAt(t, dir, data, Reach{Context: "4x"}, 128)
-	if reached != 4*trained || short.Tokens != int64(trained) || long.Tokens != int64(reached) || len(long.ByPosition) != 4 || short.ByPosition != nil {
-		t.Fatalf("%d tokens at a context of %d, %d at %d with %d intervals", short.Tokens, trained, long.Tokens, reached, len(long.ByPosition))
+	if reached != 4*trained || short.Tokens != int64(trained) || long.Tokens != int64(reached) ||
+		len(long.ByPosition) != 4 || short.ByPosition != nil {
+		t.Fatalf("%d tokens at a context of %d, %d at %d with %d intervals",
+			short.Tokens, trained, long.Tokens, reached, len(long.ByPosition))
 	}
-	if first := long.ByPosition[0]; first.Tokens != short.Tokens || first.Bytes != short.Bytes || math.Abs(first.Loss-short.Loss) > 1e-5 {
+	if first := long.ByPosition[0]; first.Tokens != short.Tokens || first.Bytes != short.Bytes ||
+		math.Abs(first.Loss-short.Loss) > 1e-5 {
 		t.Errorf("the first interval is %+v, want that of a row by itself, %+v", first, short)
 	}
 	var sum train.PositionResult
@@ -60,8 +63,10 @@ func TestLongRowsAreScoredByPosition(t *testing.T) {
 		sum.Tokens += p.Tokens
 		sum.Bytes += p.Bytes
 	}
-	if mean := sum.Loss / float64(sum.Tokens); sum.Tokens != long.Tokens || sum.Bytes != long.Bytes || math.Abs(mean-long.Loss) > 1e-6 {
-		t.Errorf("intervals of %d tokens, %d bytes have the loss %v; the whole is %+v", sum.Tokens, sum.Bytes, mean, long)
+	if mean := sum.Loss / float64(sum.Tokens); sum.Tokens != long.Tokens || sum.Bytes != long.Bytes ||
+		math.Abs(mean-long.Loss) > 1e-6 {
+		t.Errorf("intervals of %d tokens, %d bytes have the loss %v; the whole is %+v",
+			sum.Tokens, sum.Bytes, mean, long)
 	}
 }
 
@@ -80,7 +85,8 @@ func TestScalingForEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if got, want := r.Model.Config.Scaling(), (nn.RoPEScaling{Kind: "yarn", Factor: 2, Original: reached / 2, Fast: 8, Slow: 1}); got != want {
+	if got, want := r.Model.Config.Scaling(),
+		(nn.RoPEScaling{Kind: "yarn", Factor: 2, Original: reached / 2, Fast: 8, Slow: 1}); got != want {
 		t.Errorf("the model is scaled by %+v, want %+v", got, want)
 	}
 }
@@ -89,7 +95,8 @@ func TestScalingForEvaluation(t *testing.T) {
 func TestReachOfLearnedPositions(t *testing.T) {
 	dir, data := reachable(t, "learned")
 	whole, trained := evaluateAt(t, dir, data, Reach{}, 32)
-	if half, n := evaluateAt(t, dir, data, Reach{Context: "0.5x"}, 32); n != trained/2 || half.Tokens != whole.Tokens || half.Loss == whole.Loss {
+	if half, n := evaluateAt(t, dir, data, Reach{Context: "0.5x"}, 32); n != trained/2 || half.Tokens != whole.Tokens ||
+		half.Loss == whole.Loss {
 		t.Errorf("half of %d tokens is %d, %+v", trained, n, half)
 	}
 	for _, reach := range []Reach{{Context: "2x"}, {Context: "4096"}} {
@@ -119,7 +126,8 @@ func TestPatternsReachWithTheContext(t *testing.T) {
 	whole, _ := evaluateAt(t, full, cfg.Data.Path, Reach{Context: "3x"}, 96)
 	for i, p := range whole.ByPosition {
 		if d := math.Abs(p.Loss - long.ByPosition[i].Loss); (d < 1e-5) != (i == 0) {
-			t.Errorf("positions from %d: the loss is %v in a window, %v with all keys", p.From, long.ByPosition[i].Loss, p.Loss)
+			t.Errorf("positions from %d: the loss is %v in a window, %v with all keys",
+				p.From, long.ByPosition[i].Loss, p.Loss)
 		}
 	}
 }

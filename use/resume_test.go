@@ -25,7 +25,8 @@ func edit(t *testing.T, dir string, overrides ...string) {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(string(text), "\n") // it names the run
-	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), append([]byte(first+"\n"), cfg.YAML()...), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), append([]byte(first+"\n"), cfg.YAML()...),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,10 +47,12 @@ func TestResumeWithAChangedConfiguration(t *testing.T) {
 		want string // in the error; "" where the run goes on
 	}{
 		{"another shape", []string{"model.ffn=64"}, "model.ffn = 64, but the weights were trained with"},
-		{"another activation", []string{"model.family=anneal", "model.activation=swiglu", "model.qk_norm=false"}, "model.family"},
+		{"another activation", []string{"model.family=anneal", "model.activation=swiglu", "model.qk_norm=false"},
+			"model.family"},
 		{"norms of queries and keys", []string{"model.qk_norm=true"}, "model.qk_norm = true"},
 		{"another number format", []string{"precision=fp64"}, "another model"},
-		{"other heads of the same total", []string{"model.heads=4", "model.kv_heads=4", "model.head_dim=8"}, "trained with 2"},
+		{"other heads of the same total", []string{"model.heads=4", "model.kv_heads=4", "model.head_dim=8"},
+			"trained with 2"},
 		{"other wavelengths", []string{"model.rope_theta=500000"}, "model.rope_theta"},
 		{"another seed", []string{"seed=2"}, "seed 2"},
 		{"another context", []string{"model.context=16"}, "context 16"},
@@ -131,15 +134,18 @@ func checkResume(t *testing.T, make func() *config.Config) string {
 	want := mustRun(t, run.Options{Config: make(), Dir: filepath.Join(t.TempDir(), "run")})
 	dir, cfg := filepath.Join(t.TempDir(), "run"), make()
 	cfg.Threads, cfg.Memory.Recompute = 1, recomputing("every_layer")
-	r, err := run.Run(&countdown{context.Background(), 3*cfg.Train.BatchTokens/(cfg.Train.MicroBatch*cfg.Model.Context) + 1}, run.Options{Config: cfg, Dir: dir})
+	r, err := run.Run(&countdown{context.Background(),
+		3*cfg.Train.BatchTokens/(cfg.Train.MicroBatch*cfg.Model.Context) + 1}, run.Options{Config: cfg, Dir: dir})
 	if err != nil || !r.Interrupted || r.Step != 3 {
 		t.Fatalf("interrupted %v at step %d, %v; want in the fourth step", r.Interrupted, r.Step, err)
 	}
 	if r, err = run.Resume(context.Background(), run.Options{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if r.Step != want.Step || r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash || r.ValLoss != want.ValLoss {
-		t.Errorf("resumed: step %d, weights %.12s, validation %v; want %d, %.12s, %v", r.Step, r.WeightsHash, r.ValLoss, want.Step, want.WeightsHash, want.ValLoss)
+	if r.Step != want.Step || r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash ||
+		r.ValLoss != want.ValLoss {
+		t.Errorf("resumed: step %d, weights %.12s, validation %v; want %d, %.12s, %v",
+			r.Step, r.WeightsHash, r.ValLoss, want.Step, want.WeightsHash, want.ValLoss)
 	}
 	return dir
 }

@@ -126,7 +126,8 @@ func TestBadRunsAreErrorsThatSayWhatToDo(t *testing.T) {
 			return err
 		}, "not a run"},
 		{"no data", func() error {
-			_, err := run.Run(context.Background(), run.Options{Config: tinyConfig(t.TempDir()), Dir: filepath.Join(t.TempDir(), "r")})
+			_, err := run.Run(context.Background(),
+				run.Options{Config: tinyConfig(t.TempDir()), Dir: filepath.Join(t.TempDir(), "r")})
 			return err
 		}, "anneal data build"},
 		{"context longer than the data", func() error {
@@ -178,11 +179,13 @@ func TestExportAndImportKeepTheModel(t *testing.T) {
 		"llama":   func(*model.Config) {},
 		"qk_norm": func(m *model.Config) { m.QKNorm, m.TieEmbeddings = true, false },
 		"scaled": func(m *model.Config) {
-			m.RopeScaling, m.RopeOriginalContext = nn.RoPEScaling{Kind: "yarn", Factor: 2, Fast: 32, Slow: 1, Attention: 1.25}, 16
+			m.RopeScaling, m.RopeOriginalContext = nn.RoPEScaling{Kind: "yarn", Factor: 2, Fast: 32, Slow: 1,
+				Attention: 1.25}, 16
 		},
 		"gpt2": func(m *model.Config) { m.Family, m.Activation, m.Positions = "gpt2", "gelu", schemes("learned") },
 	} {
-		dir, out, back := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "hf"), filepath.Join(t.TempDir(), "back")
+		dir, out, back := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "hf"),
+			filepath.Join(t.TempDir(), "back")
 		cfg := tinyConfig(data)
 		change(&cfg.Model)
 		mustRun(t, run.Options{Config: cfg, Dir: dir})
@@ -205,7 +208,8 @@ func generateText(t *testing.T, dir, export string) string {
 	}
 	defer r.Close()
 	var text strings.Builder
-	if _, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the sum of 2", MaxTokens: 24}, func(s string) { text.WriteString(s) }); err != nil {
+	if _, err := r.Generate(context.Background(), GenerateOptions{Prompt: "the sum of 2", MaxTokens: 24},
+		func(s string) { text.WriteString(s) }); err != nil {
 		t.Fatal(err)
 	}
 	if export != "" {

@@ -79,13 +79,15 @@ func (r *Trained) Close() {
 
 // Evaluate scores the validation split of the data set in dir, which must have been built with the run's tokenizer:
 // its first limit tokens, or all if limit is 0. onProgress takes the tokens done and in total; it may be nil.
-func (r *Trained) Evaluate(ctx context.Context, dir string, limit int, onProgress func(done, total int64)) (train.EvalResult, error) {
+func (r *Trained) Evaluate(ctx context.Context, dir string, limit int,
+	onProgress func(done, total int64)) (train.EvalResult, error) {
 	return r.EvaluateSources(ctx, []config.Source{{Path: dir}}, limit, onProgress)
 }
 
 // EvaluateSources scores the validation splits of several data sets like those of a mix, with equal parts of the
 // limit.
-func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, limit int, onProgress func(done, total int64)) (train.EvalResult, error) {
+func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, limit int,
+	onProgress func(done, total int64)) (train.EvalResult, error) {
 	c, e, err := r.evaluatorOf(sources)
 	if err != nil {
 		return train.EvalResult{}, err
@@ -105,7 +107,8 @@ func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, 
 		err = &dataset.Error{Err: result.NoText()}
 	}
 	if err == nil && result.Tokens == 0 {
-		err = &dataset.Error{Err: fmt.Errorf("%s: %w, so there is nothing to measure\n  build one with `anneal data build --val 0.01`", c.First.Dir, dataset.ErrNoValidation)}
+		err = &dataset.Error{Err: fmt.Errorf("%s: %w, so there is nothing to measure\n"+
+			"  build one with `anneal data build --val 0.01`", c.First.Dir, dataset.ErrNoValidation)}
 	}
 	if err == nil {
 		err = r.checkLoss(result)
@@ -124,12 +127,16 @@ func (r *Trained) evaluatorOf(sources []config.Source) (*prepare.Corpus, *train.
 	}
 	if a, b := r.Tokenizer.Hash(), c.Tokenizer.Hash(); a != b {
 		c.Close()
-		return nil, nil, &dataset.Error{Err: fmt.Errorf("%s was built with tokenizer %.12s…, but the run %s uses %.12s…\n  rebuild the data with `anneal data build --tokenizer %s`", c.First.Dir, b, r.Path(), a, r.TokenizerPath())}
+		return nil, nil, &dataset.Error{Err: fmt.Errorf("%s was built with tokenizer %.12s…, "+
+			"but the run %s uses %.12s…\n  rebuild the data with `anneal data build --tokenizer %s`",
+			c.First.Dir, b, r.Path(), a, r.TokenizerPath())}
 	}
 	if eot, err := r.Tokenizer.EndOfText(); err == nil && eot != c.First.Manifest.Tokenizer.EOT {
 		c.Close()
-		return nil, nil, &dataset.Error{Err: fmt.Errorf("in %s a text ends with %s, but for the run %s with %s\n  rebuild the data with `anneal data build --tokenizer %s`",
-			c.First.Dir, c.Tokenizer.Token(c.First.Manifest.Tokenizer.EOT), r.Path(), r.Tokenizer.Token(eot), r.TokenizerPath())}
+		return nil, nil, &dataset.Error{Err: fmt.Errorf("in %s a text ends with %s, but for the run %s with %s\n"+
+			"  rebuild the data with `anneal data build --tokenizer %s`",
+			c.First.Dir, c.Tokenizer.Token(c.First.Manifest.Tokenizer.EOT), r.Path(), r.Tokenizer.Token(eot),
+			r.TokenizerPath())}
 	}
 	e, err := train.NewEvaluator(&cfg, r.Policy, r.dev, r.Model)
 	if err != nil {
@@ -145,7 +152,8 @@ func (r *Trained) checkLoss(e train.EvalResult) error {
 		return nil
 	}
 	return &run.DivergedRunError{
-		Message: fmt.Sprintf("%s diverged: the weights of step %d are finite, but their loss is %g", r.Path(), r.Step, e.Loss),
-		Try:     fmt.Sprintf("take it back to an earlier step with `anneal rewind %s --to N`", r.Path()),
+		Message: fmt.Sprintf("%s diverged: the weights of step %d are finite, but their loss is %g",
+			r.Path(), r.Step, e.Loss),
+		Try: fmt.Sprintf("take it back to an earlier step with `anneal rewind %s --to N`", r.Path()),
 	}
 }

@@ -66,7 +66,8 @@ func TestGenerationWithoutAnEndOfTextToken(t *testing.T) {
 	if _, err := r.Tokenizer.EndOfText(); !errors.Is(err, tokenizer.ErrNoEndOfText) {
 		t.Fatalf("the tokenizer still has an end-of-text token: %v", err)
 	}
-	if n, _, err := generate(r, GenerateOptions{MaxTokens: 3}); n != 0 || err == nil || !strings.Contains(err.Error(), "try a prompt") {
+	if n, _, err := generate(r, GenerateOptions{MaxTokens: 3}); n != 0 || err == nil ||
+		!strings.Contains(err.Error(), "try a prompt") {
 		t.Errorf("without a prompt: %d tokens, %v", n, err)
 	}
 	for _, p := range r.Model.Params() {

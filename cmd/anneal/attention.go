@@ -26,8 +26,8 @@ func (attentionShowCmd) Help() string {
 		"anneal attention show bigbird --len 4096 --head 0 --svg bigbird.svg",
 		"anneal attention show longnet:512/1:2048/4 --len 16384 --heads 8",
 		"anneal attention show fixed:128:8 --len 8192 --heads 4 --json") +
-		"\n\n`anneal explain model.attention` lists the patterns. Relative cost counts keys in tiles of 64, as the kernel" +
-		" loads them."
+		"\n\n`anneal explain model.attention` lists the patterns. Relative cost counts keys in tiles of 64, " +
+		"as the kernel loads them."
 }
 
 // drawnHeads is how many heads that differ are drawn if none is asked for.
@@ -40,7 +40,8 @@ func (c attentionShowCmd) Run(s *session) error {
 	case c.Heads < 1 || c.Heads > 1<<12:
 		return &usageError{fmt.Sprintf("--heads %d is not a number from 1 to 4096", c.Heads), "try --heads 8"}
 	case c.Head != nil && (*c.Head < 0 || *c.Head >= c.Heads):
-		return &usageError{fmt.Sprintf("--head %d does not exist: there are %d heads, counted from 0", *c.Head, c.Heads), "try --head 0"}
+		return &usageError{fmt.Sprintf("--head %d does not exist: there are %d heads, counted from 0",
+			*c.Head, c.Heads), "try --head 0"}
 	}
 	list, err := attention.Describe(c.Pattern, c.Len, c.Heads, c.Seed)
 	if err != nil {
@@ -54,7 +55,8 @@ func (c attentionShowCmd) Run(s *session) error {
 	}
 	s.printf("%-*s  layers   density  keys, mean       most  relative cost\n", wide, "pattern")
 	for _, d := range list {
-		s.printf("%-*s  %6d  %8s  %10.1f  %9s  %13s\n", wide, d.Pattern, d.Layers, attention.Percent(d.Density), d.Mean, thousands(int64(d.Max)), attention.Percent(d.Cost))
+		s.printf("%-*s  %6d  %8s  %10.1f  %9s  %13s\n", wide, d.Pattern, d.Layers, attention.Percent(d.Density), d.Mean,
+			thousands(int64(d.Max)), attention.Percent(d.Cost))
 		density, layers = density+float64(d.Layers)*d.Density, layers+float64(d.Layers)
 		if c.Head != nil {
 			panels = append(panels, d.Panel(*c.Head))

@@ -30,7 +30,8 @@ type benchAttentionCmd struct {
 var benchPatterns = []string{"full", "window:1024", "longformer", "bigbird", "strided", "fixed", "longnet", "linear"}
 
 func (benchAttentionCmd) Help() string {
-	return example("anneal bench attention --lengths 1024,4096,16384 --svg attention.svg", "anneal bench attention full window:256 longnet:512 --heads 4 --json") +
+	return example("anneal bench attention --lengths 1024,4096,16384 --svg attention.svg", "anneal bench attention "+
+		"full window:256 longnet:512 --heads 4 --json") +
 		"\n\nForward and backward pass of one row. GFLOP/s count the visible pairs of query and key only." +
 		"\nover dense: time / (density × time of full attention). It needs full before the pattern."
 }
@@ -57,7 +58,8 @@ func (c benchAttentionCmd) Run(s *session) error {
 	report, err := bench.Attention(open, o, func(m bench.AttentionCase) {
 		s.printf("%7d  %5d  %10.1f  %9s  ", m.Length, m.Heads, 1e3*m.Seconds, memorySize(int64(m.PeakBytes)))
 		if m.Density > 0 {
-			s.printf("%7s  %8s  %6.0f%%  ", attention.Percent(m.Density), strings.TrimSuffix(units.Rate(m.GFLOPS), " GFLOP/s"), 100*m.FractionOfPeak)
+			s.printf("%7s  %8s  %6.0f%%  ", attention.Percent(m.Density),
+				strings.TrimSuffix(units.Rate(m.GFLOPS), " GFLOP/s"), 100*m.FractionOfPeak)
 		} else {
 			s.printf("%7s  %8s  %7s  ", "–", "–", "–")
 		}
@@ -85,7 +87,8 @@ func (c benchAttentionCmd) Run(s *session) error {
 // options checks what the flags say before anything is measured.
 func (c benchAttentionCmd) options() (bench.AttentionOptions, error) {
 	o := bench.AttentionOptions{
-		Patterns: c.Patterns, Lengths: c.Lengths, Heads: c.Heads, HeadDim: c.HeadDim, DType: tensor.BF16, Seconds: float64(c.Seconds),
+		Patterns: c.Patterns, Lengths: c.Lengths, Heads: c.Heads, HeadDim: c.HeadDim, DType: tensor.BF16,
+		Seconds: float64(c.Seconds),
 	}
 	if c.Storage == "fp32" {
 		o.DType = tensor.F32
@@ -103,7 +106,8 @@ func (c benchAttentionCmd) options() (bench.AttentionOptions, error) {
 	}
 	for _, n := range c.Lengths {
 		if n < 1 || n > 1<<20 {
-			return o, &usageError{fmt.Sprintf("--lengths %d is not a number of tokens from 1 to 1048576", n), "try --lengths 1024,4096"}
+			return o, &usageError{fmt.Sprintf("--lengths %d is not a number of tokens from 1 to 1048576", n),
+				"try --lengths 1024,4096"}
 		}
 	}
 	for _, text := range o.Patterns {

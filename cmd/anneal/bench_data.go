@@ -15,7 +15,8 @@ type benchDataCmd struct {
 
 func (benchDataCmd) Help() string {
 	return example("anneal bench data", "anneal bench data --threads 2 --json", "anneal bench data --mb 50 crawl/") +
-		"\n\nEach figure is the median of three runs, in megabytes (10⁶ bytes) of text per second, for all threads together."
+		"\n\nEach figure is the median of three runs, in megabytes (10⁶ bytes) of text per second, " +
+		"for all threads together."
 }
 
 func (c benchDataCmd) Run(s *session) error {
@@ -32,8 +33,9 @@ func (c benchDataCmd) Run(s *session) error {
 			name string
 			rate float64
 		}{
-			{"pretokenize", r.Pretokenize}, {"encode, cold", r.EncodeCold}, {"encode, warm", r.EncodeWarm}, {"MinHash, text to clusters", r.MinHash},
-			{"Bloom filter, 13-grams", r.Bloom}, {"filters, all", r.Filters}, {"pipeline, files to shards", r.Pipeline},
+			{"pretokenize", r.Pretokenize}, {"encode, cold", r.EncodeCold}, {"encode, warm", r.EncodeWarm},
+			{"MinHash, text to clusters", r.MinHash}, {"Bloom filter, 13-grams", r.Bloom}, {"filters, all", r.Filters},
+			{"pipeline, files to shards", r.Pipeline},
 		} {
 			s.printf("%-28s %8.1f MB/s\n", line.name, line.rate)
 		}

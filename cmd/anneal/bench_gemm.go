@@ -35,14 +35,16 @@ func (c benchGemmCmd) Run(s *session) error {
 	if c.Threads == nil {
 		c.Threads = []int{1, runtime.GOMAXPROCS(0)}
 	}
-	report, err := bench.GEMM(tier, c.Threads, time.Duration(float64(c.Seconds)*float64(time.Second)), func(r bench.GEMMCase) {
-		s.printf("%-4s %d threads  %-14s %s  %5d×%5d×%5d  %7.1f GFLOP/s  %3.0f%% of peak\n",
-			r.DType, r.Threads, r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS, 100*r.FractionOfPeak)
-	})
+	report, err := bench.GEMM(tier, c.Threads, time.Duration(float64(c.Seconds)*float64(time.Second)),
+		func(r bench.GEMMCase) {
+			s.printf("%-4s %d threads  %-14s %s  %5d×%5d×%5d  %7.1f GFLOP/s  %3.0f%% of peak\n",
+				r.DType, r.Threads, r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS, 100*r.FractionOfPeak)
+		})
 	if err != nil {
 		return err
 	}
-	s.printf("%s: peak %s BF16, %s FP32 with all threads\n", tier, units.Rate(report.Peak.BF16), units.Rate(report.Peak.FP32))
+	s.printf("%s: peak %s BF16, %s FP32 with all threads\n",
+		tier, units.Rate(report.Peak.BF16), units.Rate(report.Peak.FP32))
 	return s.emit(report)
 }
 
@@ -53,9 +55,11 @@ func (c benchGemmCmd) onCard(s *session) error {
 		return err
 	}
 	defer dev.Close()
-	report, err := bench.CardGEMM(dev, nil, time.Duration(float64(c.Seconds)*float64(time.Second)), func(r bench.GEMMCase) {
-		s.printf("%-4s  %-12s %s  %5d×%5d×%5d  %8.1f TFLOP/s  %3.0f%% of peak\n", r.DType, r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS/1e3, 100*r.FractionOfPeak)
-	})
+	report, err := bench.CardGEMM(dev, nil, time.Duration(float64(c.Seconds)*float64(time.Second)),
+		func(r bench.GEMMCase) {
+			s.printf("%-4s  %-12s %s  %5d×%5d×%5d  %8.1f TFLOP/s  %3.0f%% of peak\n",
+				r.DType, r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS/1e3, 100*r.FractionOfPeak)
+		})
 	if err != nil {
 		return err
 	}

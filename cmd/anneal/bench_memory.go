@@ -19,16 +19,19 @@ type benchMemoryCmd struct {
 }
 
 func (benchMemoryCmd) Help() string {
-	return example("anneal bench memory --shape llama-98m --json", "anneal bench memory --strategy every_layer,budget:100MiB")
+	return example("anneal bench memory --shape llama-98m --json",
+		"anneal bench memory --strategy every_layer,budget:100MiB")
 }
 
 func (c benchMemoryCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := bench.Memory(ctx, bench.Options{
-			Shape: c.Shape, Precision: c.Precision, Threads: int(c.Threads), Seconds: float64(c.Seconds), Batch: int(c.Batch), Context: int(c.Context),
+			Shape: c.Shape, Precision: c.Precision, Threads: int(c.Threads), Seconds: float64(c.Seconds),
+			Batch: int(c.Batch), Context: int(c.Context),
 			OnStep: func(rounds int, measured time.Duration) {
 				s.status.update(func(int) string {
-					return fmt.Sprintf("%s %s  round %d  measured %.1f of %.0f s", c.Shape, c.Precision, rounds+1, measured.Seconds(), float64(c.Seconds))
+					return fmt.Sprintf("%s %s  round %d  measured %.1f of %.0f s",
+						c.Shape, c.Precision, rounds+1, measured.Seconds(), float64(c.Seconds))
 				})
 			},
 		}, c.Strategy)
@@ -37,9 +40,11 @@ func (c benchMemoryCmd) Run(s *session) error {
 		}
 		s.printf("%s %s, %s, %d threads, %d sequences of %d tokens: forward and backward, the fastest of %d rounds\n",
 			r.Shape, r.Precision, r.Tier, r.Threads, r.Sequences, r.Context, r.Rounds)
-		s.printf("%-16s %12s %12s %6s %10s %11s %14s\n", "strategy", "activations", "planned", "less", "time", "extra time", "extra compute")
+		s.printf("%-16s %12s %12s %6s %10s %11s %14s\n", "strategy",
+			"activations", "planned", "less", "time", "extra time", "extra compute")
 		for _, m := range r.Cases {
-			s.printf("%-16s %12s %12s %5.1f× %7.1f ms %+10.1f%% %+13.1f%%\n", m.Strategy, memorySize(m.ActivationBytes), memorySize(m.PlannedBytes),
+			s.printf("%-16s %12s %12s %5.1f× %7.1f ms %+10.1f%% %+13.1f%%\n",
+				m.Strategy, memorySize(m.ActivationBytes), memorySize(m.PlannedBytes),
 				m.Less, m.StepMs, 100*m.ExtraTime, 100*m.ExtraCompute)
 		}
 		return s.emit(r)

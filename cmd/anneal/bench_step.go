@@ -26,10 +26,12 @@ func (benchStepCmd) Help() string {
 func (c benchStepCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := bench.Step(ctx, bench.Options{
-			Shape: c.Shape, Precision: c.Precision, Device: c.Device, Threads: int(c.Threads), Seconds: float64(c.Seconds), Batch: int(c.Batch), Context: int(c.Context),
+			Shape: c.Shape, Precision: c.Precision, Device: c.Device, Threads: int(c.Threads),
+			Seconds: float64(c.Seconds), Batch: int(c.Batch), Context: int(c.Context),
 			OnStep: func(steps int, measured time.Duration) {
 				s.status.update(func(int) string {
-					return fmt.Sprintf("%s %s  step %d  measured %.1f of %.0f s", c.Shape, c.Precision, steps, measured.Seconds(), float64(c.Seconds))
+					return fmt.Sprintf("%s %s  step %d  measured %.1f of %.0f s",
+						c.Shape, c.Precision, steps, measured.Seconds(), float64(c.Seconds))
 				})
 			},
 		})

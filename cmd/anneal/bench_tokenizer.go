@@ -20,12 +20,15 @@ func (benchTokenizerCmd) Help() string { return example("anneal bench tokenizer 
 
 func (c benchTokenizerCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := bench.Tokenizer(ctx, prepare.Text{Paths: c.Paths}, int64(c.MB)*1e6, tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Threads: int(c.Threads)})
+		r, err := bench.Tokenizer(ctx, prepare.Text{Paths: c.Paths}, int64(c.MB)*1e6,
+			tokenizer.TrainOptions{VocabSize: c.Vocab, Pattern: c.Pattern, Threads: int(c.Threads)})
 		if err != nil {
 			return asData(err)
 		}
-		s.printf("%s to %s tokens: learnt in %.2f s (%.1f MB/s); on one core, pretokens at %.1f MB/s, encoding at %.1f MB/s cold and %.1f MB/s warm; %.2f bytes/token\n",
-			megabytes(r.Bytes), thousands(int64(r.VocabSize)), r.TrainSeconds, r.TrainMBPerSecond, r.PretokenizeMBPerSecond, r.EncodeColdMBPerSecond, r.EncodeWarmMBPerSecond, r.BytesPerToken)
+		s.printf("%s to %s tokens: learnt in %.2f s (%.1f MB/s); on one core, pretokens at %.1f MB/s, "+
+			"encoding at %.1f MB/s cold and %.1f MB/s warm; %.2f bytes/token\n",
+			megabytes(r.Bytes), thousands(int64(r.VocabSize)), r.TrainSeconds, r.TrainMBPerSecond,
+			r.PretokenizeMBPerSecond, r.EncodeColdMBPerSecond, r.EncodeWarmMBPerSecond, r.BytesPerToken)
 		return s.emit(r)
 	})
 }

@@ -42,8 +42,10 @@ func TestTruncatedConfigsAreRefused(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"generate", run}, {"eval", run, "--data", w.path("data")}, {"export", run, w.path("hf")}, {"ckpt", "verify", run}, {"rewind", run, "--to", "10"},
-		{"branch", run, "--at", "10", "--out", w.path("b"), "train.steps=25"}, {"train", w.path("run.yaml"), "--init-from", run, "--out", w.path("c")},
+		{"generate", run}, {"eval", run, "--data", w.path("data")}, {"export", run, w.path("hf")},
+		{"ckpt", "verify", run}, {"rewind", run, "--to", "10"},
+		{"branch", run, "--at", "10", "--out", w.path("b"), "train.steps=25"},
+		{"train", w.path("run.yaml"), "--init-from", run, "--out", w.path("c")},
 	} {
 		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, "truncated") {
 			t.Errorf("anneal %s: exit %d\n%s", args, code, errs)
@@ -58,7 +60,8 @@ func TestCheckpointsOfAnotherRunAreRefused(t *testing.T) {
 	w.object(exitOK, "train", w.path("run.yaml"), "--out", run)
 	w.object(exitOK, "train", w.path("run.yaml"), "--out", other, "seed=2", "train.steps=25")
 	mixed, swapped := w.copyOf(run), w.copyOf(run)
-	if err := os.CopyFS(filepath.Join(mixed, "checkpoints", "step-00000025"), os.DirFS(filepath.Join(other, "checkpoints", "step-00000025"))); err != nil {
+	if err := os.CopyFS(filepath.Join(mixed, "checkpoints", "step-00000025"),
+		os.DirFS(filepath.Join(other, "checkpoints", "step-00000025"))); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(other, "config.yaml"))
@@ -70,7 +73,8 @@ func TestCheckpointsOfAnotherRunAreRefused(t *testing.T) {
 	}
 	for _, dir := range []string{mixed, swapped} {
 		for _, args := range [][]string{
-			{"resume", dir}, {"generate", dir}, {"eval", dir, "--data", w.path("data")}, {"export", dir, w.path("hf")}, {"ckpt", "verify", dir}, {"ckpt", "hash", dir},
+			{"resume", dir}, {"generate", dir}, {"eval", dir, "--data", w.path("data")}, {"export", dir, w.path("hf")},
+			{"ckpt", "verify", dir}, {"ckpt", "hash", dir},
 			{"ckpt", "average", dir, "--last", "2", "--out", w.path("mean")}, {"rewind", dir, "--to", "10"},
 			{"branch", dir, "--at", "20", "--out", w.path("b"), "train.steps=25"},
 			{"train", w.path("run.yaml"), "--init-from", dir, "--out", w.path("c")},
@@ -119,7 +123,8 @@ func TestVerifyCoversTheWholeDirectory(t *testing.T) {
 	}
 	var files []string
 	err := filepath.WalkDir(whole, func(path string, d os.DirEntry, err error) error {
-		if rel, _ := filepath.Rel(whole, path); err == nil && d.Type().IsRegular() && d.Name() != ".lock" && d.Name() != "latest" {
+		if rel, _ := filepath.Rel(whole, path); err == nil && d.Type().IsRegular() && d.Name() != ".lock" &&
+			d.Name() != "latest" {
 			files = append(files, rel)
 		}
 		return err
@@ -129,7 +134,8 @@ func TestVerifyCoversTheWholeDirectory(t *testing.T) {
 	}
 	for _, file := range files {
 		run := w.copyOf(whole)
-		if file == "metrics.jsonl" || file == "journal.jsonl" { // another digit is another number; but a line that is none is noticed
+		// another digit is another number; but a line that is none is noticed
+		if file == "metrics.jsonl" || file == "journal.jsonl" {
 			text, err := os.ReadFile(filepath.Join(run, file))
 			if err == nil {
 				text[strings.Index(string(text), "\n")+1] ^= 1

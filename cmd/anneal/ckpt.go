@@ -40,7 +40,8 @@ func (c ckptLsCmd) Run(s *session) error {
 			r.Error = e.Err.Error()
 			s.printf("%-16s unusable: %s\n", e.Name, r.Error)
 		} else {
-			s.printf("%-16s step %-9s %s tokens  %s\n", e.Name, thousands(e.Step), thousands(e.Tokens), megabytes(e.Bytes))
+			s.printf("%-16s step %-9s %s tokens  %s\n",
+				e.Name, thousands(e.Step), thousands(e.Tokens), megabytes(e.Bytes))
 		}
 		rows = append(rows, r)
 	}
@@ -54,8 +55,9 @@ type ckptVerifyCmd struct{ runArg }
 
 func (ckptVerifyCmd) Help() string {
 	return example("anneal ckpt verify runs/go") +
-		"\n\nChecks checkpoints, configuration, tokenizer, metrics and data, and that all of them belong to this run, which may be training." +
-		"\n\nExits 0, or 5 with the first fault in a checkpoint: file, tensor and offset; 3 for another file."
+		"\n\nChecks checkpoints, configuration, tokenizer, metrics and data, and that all of them belong " +
+		"to this run, which may be training.\n\n" +
+		"Exits 0, or 5 with the first fault in a checkpoint: file, tensor and offset; 3 for another file."
 }
 
 func (c ckptVerifyCmd) Run(s *session) error {
@@ -113,8 +115,10 @@ type ckptAverageCmd struct {
 }
 
 func (ckptAverageCmd) Help() string {
-	return example("anneal ckpt average runs/go --last 3 --out runs/go-mean", "anneal eval runs/go-mean --data data/go") +
-		"\n\nSums are in float64, and every byte read is verified. Use the result with generate, eval, export and train --init-from."
+	return example("anneal ckpt average runs/go --last 3 --out runs/go-mean",
+		"anneal eval runs/go-mean --data data/go") +
+		"\n\nSums are in float64, and every byte read is verified. Use the result with generate, eval, " +
+		"export and train --init-from."
 }
 
 func (c ckptAverageCmd) Run(s *session) error {
@@ -125,7 +129,8 @@ func (c ckptAverageCmd) Run(s *session) error {
 	}
 	elapsed := time.Since(start)
 	s.printf("weights %.16s…\n", r.WeightsHash)
-	s.closing(fmt.Sprintf("a run with the mean of steps %s, for generate, eval and export", units.List("%d", r.Steps)), r.Run, elapsed, command("anneal", "generate", r.Run))
+	s.closing(fmt.Sprintf("a run with the mean of steps %s, for generate, eval and export", units.List("%d", r.Steps)),
+		r.Run, elapsed, command("anneal", "generate", r.Run))
 	return s.emit(struct {
 		*run.AverageReport
 		Seconds float64 `json:"seconds"`

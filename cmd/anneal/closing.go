@@ -50,7 +50,8 @@ func command(words ...string) string {
 // shellWord quotes a word if a shell would read it as something else.
 func shellWord(w string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=:,+@%^", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_-./=:,+@%^", r)
 	}
 	if w != "" && strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) < 0 {
 		return w

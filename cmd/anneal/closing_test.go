@@ -10,21 +10,24 @@ import (
 func TestClosingSaysWhatWhereHowLongAndNext(t *testing.T) {
 	var out, errs strings.Builder
 	s := &session{stdout: &results{w: &out}, stderr: &errs, status: newStatus(&errs)}
-	s.closing("a tokenizer of 8,192 tokens", "tok.json", 2340*time.Millisecond, command("anneal", "data", "build", "--out", "my data"))
+	s.closing("a tokenizer of 8,192 tokens", "tok.json",
+		2340*time.Millisecond, command("anneal", "data", "build", "--out", "my data"))
 	want := "wrote tok.json: a tokenizer of 8,192 tokens, in 2.3 s\nnext: anneal data build --out 'my data'\n"
 	if out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
 	out.Reset()
 	s.json = true
-	if s.closing("a tokenizer", "tok.json", time.Second, ""); out.String() != "" || errs.String() != "wrote tok.json: a tokenizer, in 1.0 s\n" {
+	if s.closing("a tokenizer", "tok.json", time.Second, ""); out.String() != "" ||
+		errs.String() != "wrote tok.json: a tokenizer, in 1.0 s\n" {
 		t.Errorf("with --json standard output has %q and standard error %q", out.String(), errs.String())
 	}
 }
 
 func TestSecondsHaveAUnit(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0.00 s", 420 * time.Millisecond: "0.42 s", 59940 * time.Millisecond: "59.9 s", 59960 * time.Millisecond: "1m00s", 123 * time.Second: "2m03s",
+		0: "0.00 s", 420 * time.Millisecond: "0.42 s", 59940 * time.Millisecond: "59.9 s",
+		59960 * time.Millisecond: "1m00s", 123 * time.Second: "2m03s",
 	} {
 		if got := seconds(d); got != want {
 			t.Errorf("%v is written %q, want %q", d, got, want)

@@ -22,18 +22,24 @@ type compareCmd struct {
 }
 
 func (compareCmd) Help() string {
-	return example("anneal compare examples/tiny.yaml train.steps=200 --with optimizer.name=lion --with \"optimizer.name=sgd optimizer.lr=0.1\" --out runs/which",
-		"anneal compare examples/ablation.yaml --with model.attention=window:64 --with model.attention=longnet:64 --same-compute --context 4x --out runs/long") +
+	return example("anneal compare examples/tiny.yaml train.steps=200 --with optimizer.name=lion --with "+
+		"\"optimizer.name=sgd optimizer.lr=0.1\" --out runs/which",
+		"anneal compare examples/ablation.yaml --with model.attention=window:64 --with model.attention=longnet:64 "+
+			"--same-compute --context 4x --out runs/long") +
 		"\n\nAll runs have the same data, order and initial weights. They differ only in what --with says."
 }
 
 func (c compareCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
-	o := lab.CompareOptions{Config: c.Config, Overrides: c.Overrides, Out: c.Out, Threads: int(c.Threads), SameCompute: c.SameCompute, Context: c.Context, OnProgress: s.trainProgress(0)}
+	o := lab.CompareOptions{
+		Config: c.Config, Overrides: c.Overrides, Out: c.Out, Threads: int(c.Threads), SameCompute: c.SameCompute,
+		Context: c.Context, OnProgress: s.trainProgress(0),
+	}
 	for _, w := range c.With {
 		if strings.TrimSpace(w) == "" {
-			return &usageError{"an empty --with is the configured run, which is always trained", `try --with "optimizer.name=lion"`}
+			return &usageError{"an empty --with is the configured run, which is always trained",
+				`try --with "optimizer.name=lion"`}
 		}
 		o.Variants = append(o.Variants, overridesIn(w))
 	}
@@ -54,7 +60,8 @@ func (c compareCmd) Run(s *session) error {
 		if c.Context != "" {
 			far = fmt.Sprintf("  %10s", "at "+c.Context)
 		}
-		s.printf("%-*s  %6s  %13s  %8s%s  %10s  %12s  %s\n", wide, "run", "steps", "val bits/byte", "change", far, "train loss", "tok/s", "memory")
+		s.printf("%-*s  %6s  %13s  %8s%s  %10s  %12s  %s\n",
+			wide, "run", "steps", "val bits/byte", "change", far, "train loss", "tok/s", "memory")
 		for _, r := range all {
 			s.printf("%-*s  %s\n", wide, r.Name, comparedLine(r, c.Context != ""))
 		}
@@ -112,7 +119,8 @@ func comparedLine(r lab.Compared, far bool) string {
 	if !math.IsNaN(r.TokensPerSecond) {
 		rate = thousands(int64(r.TokensPerSecond))
 	}
-	return fmt.Sprintf("%6d  %13.4f  %8s%s  %10.4f  %12s  %s", r.Step, r.ValBitsPerByte, change, beyond, r.TrainLoss, rate, memorySize(arenaBytes(r)))
+	return fmt.Sprintf("%6d  %13.4f  %8s%s  %10.4f  %12s  %s",
+		r.Step, r.ValBitsPerByte, change, beyond, r.TrainLoss, rate, memorySize(arenaBytes(r)))
 }
 
 // arenaBytes is the memory laid out for the run's tensors.
@@ -127,9 +135,11 @@ func comparedJSON(all []lab.Compared) (runs []map[string]any) {
 	for _, r := range all {
 		run := map[string]any{"name": r.Name, "run": r.Run, "diverged": r.Diverged, "change": number(r.Change)}
 		if !r.Diverged {
-			run["val_bits_per_byte"], run["train_loss"], run["steps"] = number(r.ValBitsPerByte), number(r.TrainLoss), r.Step
+			run["val_bits_per_byte"], run["train_loss"], run["steps"] = number(r.ValBitsPerByte),
+				number(r.TrainLoss), r.Step
 			run["far_bits_per_byte"] = number(r.Far)
-			run["tokens_per_second"], run["arena_bytes"], run["weights_hash"] = number(r.TokensPerSecond), arenaBytes(r), r.WeightsHash
+			run["tokens_per_second"], run["arena_bytes"], run["weights_hash"] = number(r.TokensPerSecond),
+				arenaBytes(r), r.WeightsHash
 		}
 		runs = append(runs, run)
 	}

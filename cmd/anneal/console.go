@@ -90,9 +90,10 @@ func (s *session) settle() {
 // results is standard output. Its first error stays: who printed something need not look, the end of the command
 // does.
 type results struct {
-	w        io.Writer
-	err      error
-	outlasts bool // the command has done more than printing: neither a reader that is gone nor one that stalls may end it
+	w   io.Writer
+	err error
+	// the command has done more than printing: neither a reader that is gone nor one that stalls may end it
+	outlasts bool
 }
 
 // errStalled means that nobody reads the results.

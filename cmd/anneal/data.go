@@ -65,7 +65,8 @@ func (c dataBuildCmd) Run(s *session) error {
 		s.printf("read %s of text, %.1f MB/s\n", megabytes(report.Bytes), rate)
 		result := s.finishData(c.Out, m, tok, elapsed, c.next(report, nextOfData(c.Out, m)))
 		result["corpus"], result["mb_per_second"] = report, rate
-		return s.finish(c.lossFlags, report, filepath.Join(c.Out, "dataset.json"), "give the same command again with --replace", result)
+		return s.finish(c.lossFlags, report, filepath.Join(c.Out, "dataset.json"),
+			"give the same command again with --replace", result)
 	})
 }
 
@@ -78,11 +79,13 @@ func nextOfData(dir string, m dataset.Manifest) string {
 }
 
 // finishData says what a new data set holds, and returns it for the JSON object.
-func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Tokenizer, elapsed time.Duration, next string) map[string]any {
+func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Tokenizer, elapsed time.Duration,
+	next string) map[string]any {
 	s.printSplit("train", m.Train.Counts)
 	s.printSplit("val", m.Val.Counts)
 	end := string(tok.Token(m.Tokenizer.EOT))
-	s.printf("end of text: %s, token %s of %s\n", end, thousands(int64(m.Tokenizer.EOT)), thousands(int64(m.Tokenizer.VocabSize)))
+	s.printf("end of text: %s, token %s of %s\n",
+		end, thousands(int64(m.Tokenizer.EOT)), thousands(int64(m.Tokenizer.VocabSize)))
 	remarks := []string{}
 	if remark := prepare.RemarkHeldOut(m); remark != "" {
 		s.warn(remark)
@@ -90,20 +93,23 @@ func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Toke
 	}
 	s.closing("a data set of "+thousands(int64(m.Train.Tokens+m.Val.Tokens))+" tokens", dir, elapsed, next)
 	return map[string]any{
-		"out": dir, "seconds": elapsed.Seconds(), "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize,
-		"remarks": remarks, "end_of_text": map[string]any{"token": end, "id": m.Tokenizer.EOT},
+		"out": dir, "seconds": elapsed.Seconds(), "train": m.Train.Counts, "val": m.Val.Counts,
+		"vocab_size": m.Tokenizer.VocabSize,
+		"remarks":    remarks, "end_of_text": map[string]any{"token": end, "id": m.Tokenizer.EOT},
 	}
 }
 
 func checkVal(share float64) error {
 	if !(share >= 0 && share <= 1) {
-		return &usageError{fmt.Sprintf("--val %v is not a share from 0 to 1", share), "try --val 0.01, or --val 1 to hold all of it out"}
+		return &usageError{fmt.Sprintf("--val %v is not a share from 0 to 1", share),
+			"try --val 0.01, or --val 1 to hold all of it out"}
 	}
 	return nil
 }
 
 func (s *session) printSplit(name string, c dataset.Counts) {
-	s.printf("%-6s %s, %s tokens, %.2f bytes/token\n", name, plural(int(c.Documents), "document"), thousands(int64(c.Tokens)),
+	s.printf("%-6s %s, %s tokens, %.2f bytes/token\n",
+		name, plural(int(c.Documents), "document"), thousands(int64(c.Tokens)),
 		float64(c.TextBytes)/float64(max(c.Tokens, 1)))
 	if c.PromptTokens > 0 {
 		s.printf("       %s of the tokens are in prompts: read, not trained on\n", thousands(int64(c.PromptTokens)))
@@ -132,5 +138,7 @@ func (c dataVerifyCmd) Run(s *session) error {
 	s.printSplit("train", d.Manifest.Train.Counts)
 	s.printSplit("val", d.Manifest.Val.Counts)
 	s.closing("every byte checked", "", time.Since(start), "")
-	return s.emit(map[string]any{"ok": true, "train": d.Manifest.Train.Counts, "val": d.Manifest.Val.Counts, "fingerprint": d.Fingerprint()})
+	return s.emit(map[string]any{
+		"ok": true, "train": d.Manifest.Train.Counts, "val": d.Manifest.Val.Counts, "fingerprint": d.Fingerprint(),
+	})
 }

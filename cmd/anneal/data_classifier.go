@@ -30,7 +30,9 @@ type exampleArgs struct {
 }
 
 func (a exampleArgs) examples(s *session) (curate.Examples, error) {
-	x := curate.Examples{Lines: a.Lines, Read: corpus.Options{TextField: a.TextField}, Progress: s.readProgress(), Report: s.reportText}
+	x := curate.Examples{
+		Lines: a.Lines, Read: corpus.Options{TextField: a.TextField}, Progress: s.readProgress(), Report: s.reportText,
+	}
 	for _, l := range a.Label {
 		name, path, ok := strings.Cut(l, "=")
 		if !ok || path == "" {
@@ -74,9 +76,11 @@ func (classifierTrainCmd) Help() string {
 	return `The options and their defaults are fastText's. The same examples and options give the same file, for any number of --threads.
 For languages take --minn 2 --maxn 4 --dim 16 --loss hs; for quality --word-ngrams 2.
 
-` + example("anneal data classifier train --label good=wiki.jsonl.zst --label bad=crawl/ --word-ngrams 2 --bucket 500000 --out q.bin",
+` + example("anneal data classifier train --label good=wiki.jsonl.zst --label bad=crawl/ --word-ngrams 2 --bucket "+
+		"500000 --out q.bin",
 		"anneal data classifier train lines.txt --minn 2 --maxn 4 --dim 16 --out lid.bin",
-		"anneal data classifier train --label go=$(go env GOROOT)/src/*.go --label asm=$(go env GOROOT)/src/*.s --dim 16 --out kind.bin")
+		"anneal data classifier train --label go=$(go env GOROOT)/src/*.go --label asm=$(go env GOROOT)/src/*.s --dim "+
+			"16 --out kind.bin")
 }
 
 func (c classifierTrainCmd) Run(s *session) error {
@@ -92,8 +96,9 @@ func (c classifierTrainCmd) Run(s *session) error {
 		return asUsage(err)
 	}
 	o := fasttext.TrainOptions{
-		Dim: c.Dim, LR: c.LR, Epoch: c.Epoch, Loss: loss, WordNgrams: c.WordNgrams, MinN: c.Minn, MaxN: c.Maxn, Bucket: c.Bucket,
-		MinCount: c.MinCount, MinCountLabel: c.MinCountLabel, Neg: c.Neg, Seed: c.Seed, Threads: int(c.Threads),
+		Dim: c.Dim, LR: c.LR, Epoch: c.Epoch, Loss: loss, WordNgrams: c.WordNgrams, MinN: c.Minn, MaxN: c.Maxn,
+		Bucket: c.Bucket, MinCount: c.MinCount, MinCountLabel: c.MinCountLabel, Neg: c.Neg, Seed: c.Seed,
+		Threads: int(c.Threads),
 	}
 	if err := o.Check(); err != nil {
 		return asUsage(err)
@@ -113,13 +118,15 @@ func (c classifierTrainCmd) Run(s *session) error {
 		}
 		elapsed := time.Since(start)
 		rate := float64(rep.Bytes) * float64(c.Epoch) / 1e6 / elapsed.Seconds()
-		s.printf("learnt from %s examples, %s, %d times: %.1f MB/s\n", thousands(int64(rep.Trained)), megabytes(rep.Bytes), c.Epoch, rate)
+		s.printf("learnt from %s examples, %s, %d times: %.1f MB/s\n",
+			thousands(int64(rep.Trained)), megabytes(rep.Bytes), c.Epoch, rate)
 		if rep.Held.Examples > 0 {
 			s.printEvaluation("held out", rep.Held)
 		}
 		s.closing(m.String(), c.Out.String(), elapsed, c.Out.next("anneal data classifier predict", "PATHS"))
 		return s.emit(map[string]any{
-			"out": c.Out, "seconds": elapsed.Seconds(), "model": m.String(), "examples": rep.Trained, "bytes": rep.Bytes, "held_out": rep.Held, "mb_per_second": rate,
+			"out": c.Out, "seconds": elapsed.Seconds(), "model": m.String(), "examples": rep.Trained,
+			"bytes": rep.Bytes, "held_out": rep.Held, "mb_per_second": rate,
 		})
 	})
 }
@@ -139,7 +146,8 @@ type classifierEvalCmd struct {
 }
 
 func (classifierEvalCmd) Help() string {
-	return example("anneal data classifier eval q.bin --label good=new/good --label bad=new/bad", "anneal data classifier eval lid.ftz test.txt")
+	return example("anneal data classifier eval q.bin --label good=new/good --label bad=new/bad",
+		"anneal data classifier eval lid.ftz test.txt")
 }
 
 func (c classifierEvalCmd) Run(s *session) error {
@@ -158,7 +166,8 @@ func (c classifierEvalCmd) Run(s *session) error {
 			return asData(err)
 		}
 		s.printEvaluation(c.Model, e)
-		s.closing("measured, nothing written", "", time.Since(start), command("anneal", "data", "classifier", "predict", c.Model)+" PATHS")
+		s.closing("measured, nothing written", "",
+			time.Since(start), command("anneal", "data", "classifier", "predict", c.Model)+" PATHS")
 		return s.emit(map[string]any{"model": m.String(), "evaluation": e})
 	})
 }
@@ -172,7 +181,8 @@ type classifierPredictCmd struct {
 }
 
 func (classifierPredictCmd) Help() string {
-	return example("anneal data classifier predict lid.ftz crawl/", "anneal data classifier predict q.bin --top 2 --limit 20 pages.jsonl.zst")
+	return example("anneal data classifier predict lid.ftz crawl/",
+		"anneal data classifier predict q.bin --top 2 --limit 20 pages.jsonl.zst")
 }
 
 // predicted is a document with its labels.
@@ -256,7 +266,8 @@ func (classifierQuantizeCmd) Help() string {
 func (c classifierQuantizeCmd) Run(s *session) error {
 	if from, err := os.Stat(c.Model); err == nil {
 		if to, err := os.Stat(string(c.Out)); err == nil && os.SameFile(from, to) {
-			return &usageError{"--out " + string(c.Out) + " is the input model and would overwrite it", "try --out " + strings.TrimSuffix(string(c.Out), filepath.Ext(string(c.Out))) + ".ftz"}
+			return &usageError{"--out " + string(c.Out) + " is the input model and would overwrite it",
+				"try --out " + strings.TrimSuffix(string(c.Out), filepath.Ext(string(c.Out))) + ".ftz"}
 		}
 	}
 	m, err := fasttext.Load(c.Model)
@@ -265,7 +276,9 @@ func (c classifierQuantizeCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		q, err := m.Quantize(ctx, fasttext.QuantizeOptions{Cutoff: c.Cutoff, Width: c.Dsub, Norms: c.Qnorm, Threads: int(c.Threads)})
+		q, err := m.Quantize(ctx, fasttext.QuantizeOptions{
+			Cutoff: c.Cutoff, Width: c.Dsub, Norms: c.Qnorm, Threads: int(c.Threads),
+		})
 		if err != nil {
 			return asData(err)
 		}
@@ -283,9 +296,13 @@ func (c classifierQuantizeCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.printf("%s became %s; `anneal data classifier eval` measures the loss of accuracy\n", megabytes(before.Size()), megabytes(after))
+		s.printf("%s became %s; `anneal data classifier eval` measures the loss of accuracy\n",
+			megabytes(before.Size()), megabytes(after))
 		elapsed := time.Since(start)
 		s.closing(q.String(), c.Out.String(), elapsed, c.Out.next("anneal data classifier eval", "--label NAME=PATH"))
-		return s.emit(map[string]any{"out": c.Out, "seconds": elapsed.Seconds(), "model": q.String(), "bytes_before": before.Size(), "bytes": after})
+		return s.emit(map[string]any{
+			"out": c.Out, "seconds": elapsed.Seconds(), "model": q.String(), "bytes_before": before.Size(),
+			"bytes": after,
+		})
 	})
 }

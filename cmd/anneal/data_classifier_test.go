@@ -18,10 +18,11 @@ func TestClassifierFromTrainingToPipeline(t *testing.T) {
 		}
 	}
 	for i := range 40 {
-		write("prose/"+string(rune('a'+i%26))+string(rune('a'+i/26))+".md", strings.Repeat("Here stand words of another kind, and more of them. ", 1+i))
+		write("prose/"+string(rune('a'+i%26))+string(rune('a'+i/26))+".md",
+			strings.Repeat("Here stand words of another kind, and more of them. ", 1+i))
 	}
-	v := w.object(exitOK, "data", "classifier", "train", "--label", "code="+w.path("text")+"/*.go", "--label", "prose="+w.path("prose"),
-		"--out", w.path("kind.bin"), "--dim", "4", "--lr", "1")
+	v := w.object(exitOK, "data", "classifier", "train", "--label", "code="+w.path("text")+"/*.go", "--label",
+		"prose="+w.path("prose"), "--out", w.path("kind.bin"), "--dim", "4", "--lr", "1")
 	w.keys(v, "out", "model", "examples", "bytes", "held_out", "mb_per_second")
 	if a := v["held_out"].(map[string]any)["accuracy"]; a != 1.0 {
 		t.Errorf("held out: %v right", a)
@@ -30,13 +31,17 @@ func TestClassifierFromTrainingToPipeline(t *testing.T) {
 	if e := v["evaluation"].(map[string]any); e["accuracy"] != 0.0 || e["examples"] != 80.0 {
 		t.Errorf("code that is called prose: %v", e)
 	}
-	v = w.object(exitOK, "data", "classifier", "predict", w.path("kind.bin"), w.path("prose"), w.path("text"), "--limit", "3")
-	if n := len(v["documents"].([]any)); n != 3 || v["counts"].(map[string]any)["prose"] != 40.0 || v["counts"].(map[string]any)["code"] != 80.0 {
+	v = w.object(exitOK, "data", "classifier", "predict", w.path("kind.bin"), w.path("prose"), w.path("text"),
+		"--limit", "3")
+	if n := len(v["documents"].([]any)); n != 3 || v["counts"].(map[string]any)["prose"] != 40.0 ||
+		v["counts"].(map[string]any)["code"] != 80.0 {
 		t.Errorf("%d documents shown, counts %v", n, v["counts"])
 	}
-	w.object(exitOK, "data", "classifier", "train", "--label", "code="+w.path("text")+"/*.go", "--label", "prose="+w.path("prose"),
-		"--out", w.path("large.bin"), "--dim", "4", "--lr", "1", "--minn", "2", "--maxn", "3", "--bucket", "1000")
-	v = w.object(exitOK, "data", "classifier", "quantize", w.path("large.bin"), "--out", w.path("small.ftz"), "--cutoff", "300")
+	w.object(exitOK, "data", "classifier", "train", "--label", "code="+w.path("text")+"/*.go", "--label",
+		"prose="+w.path("prose"), "--out", w.path("large.bin"), "--dim", "4", "--lr", "1", "--minn", "2", "--maxn", "3",
+		"--bucket", "1000")
+	v = w.object(exitOK, "data", "classifier", "quantize", w.path("large.bin"), "--out", w.path("small.ftz"),
+		"--cutoff", "300")
 	if v["bytes"].(float64) > v["bytes_before"].(float64)*0.6 {
 		t.Errorf("%v bytes became %v", v["bytes_before"], v["bytes"])
 	}
@@ -62,7 +67,8 @@ func TestClassifierFromTrainingToPipeline(t *testing.T) {
 		"another format":            {"eval", w.path("p.yaml"), "--label", "good=" + w.path("prose")},
 		"no such file or directory": {"predict", w.path("none.bin"), w.path("prose")},
 	} {
-		if code, _, errs := anneal(append([]string{"data", "classifier"}, args...)...); code != exitUsage && code != exitData || !strings.Contains(errs, want) {
+		if code, _, errs := anneal(append([]string{"data", "classifier"}, args...)...); code != exitUsage &&
+			code != exitData || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit %d, %s", args, code, errs)
 		}
 	}

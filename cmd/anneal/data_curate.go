@@ -55,7 +55,8 @@ Stages: ` + strings.Join(curate.StageNames(), ", ") + `.
 
 Documents keep their other fields (id, url, date, …). If the command is stopped, give it again: it continues where it stopped.
 
-` + example("anneal data curate web.yaml --dry-run --sample 500 crawl/", "anneal data curate web.yaml --out clean crawl/",
+` + example("anneal data curate web.yaml --dry-run --sample 500 crawl/",
+		"anneal data curate web.yaml --out clean crawl/",
 		"anneal data build --tokenizer tok.json --out data/web clean/docs",
 		"anneal data curate strict.yaml --from-signals clean --out strict",
 		"sbatch --array=0-15 --wrap 'anneal data curate web.yaml --out clean crawl/'")
@@ -66,9 +67,11 @@ func (c dataCurateCmd) Run(s *session) error {
 	case c.Out == "" && !c.DryRun:
 		return &usageError{"curate needs --out, or --dry-run", "try --out clean"}
 	case len(c.Paths) == 0 && c.FromSignals == "":
-		return &usageError{"curate needs files or directories to read", "try anneal data curate web.yaml --out clean crawl/"}
+		return &usageError{"curate needs files or directories to read",
+			"try anneal data curate web.yaml --out clean crawl/"}
 	case len(c.Paths) > 0 && c.FromSignals != "":
-		return &usageError{"--from-signals reads no input, but " + c.Paths[0] + " is given", "try it without " + c.Paths[0]}
+		return &usageError{"--from-signals reads no input, but " + c.Paths[0] + " is given",
+			"try it without " + c.Paths[0]}
 	case !c.DryRun && c.Sample != defaultSample:
 		return &usageError{"--sample needs --dry-run", "try --dry-run, or leave --sample out"}
 	case c.DryRun && c.Sample < 1:
@@ -79,7 +82,8 @@ func (c dataCurateCmd) Run(s *session) error {
 		return err
 	}
 	if info, err := os.Stat(c.Pipeline); err == nil && info.IsDir() {
-		return &usageError{c.Pipeline + " is a directory; the first argument is the file with the stages", "try anneal data curate web.yaml --out clean " + c.Pipeline}
+		return &usageError{c.Pipeline + " is a directory; the first argument is the file with the stages",
+			"try anneal data curate web.yaml --out clean " + c.Pipeline}
 	}
 	text, err := fileio.ReadSmall(c.Pipeline, yaml.MaxBytes)
 	if err != nil {
@@ -92,7 +96,8 @@ func (c dataCurateCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
 		o := curate.Options{
-			Pipeline: p, Paths: c.Paths, Measured: c.FromSignals, Dir: c.Out, Workers: int(c.Threads), Memory: int64(c.Memory), Available: availableMemory(), Split: int64(c.Split),
+			Pipeline: p, Paths: c.Paths, Measured: c.FromSignals, Dir: c.Out, Workers: int(c.Threads),
+			Memory: int64(c.Memory), Available: availableMemory(), Split: int64(c.Split),
 			Read:     corpus.Options{Extensions: c.Ext, TextField: c.TextField},
 			Progress: s.readProgress(),
 		}
@@ -116,7 +121,8 @@ func (c dataCurateCmd) Run(s *session) error {
 			defer limitHeap(memory.Heap() + max(machine.Most(o.Available)-memory.Total(), 0))()
 		}
 		out, err := curate.Run(ctx, o)
-		if errors.Is(err, curate.ErrOtherPipeline) || errors.Is(err, curate.ErrForeign) || errors.Is(err, fileio.ErrLocked) {
+		if errors.Is(err, curate.ErrOtherPipeline) || errors.Is(err, curate.ErrForeign) ||
+			errors.Is(err, fileio.ErrLocked) {
 			return asUsage(err)
 		}
 		if ctx.Err() != nil && !c.DryRun {
@@ -130,7 +136,8 @@ func (c dataCurateCmd) Run(s *session) error {
 		}
 		c.print(s, out, time.Since(start), out.Resumed == 0 && o.TaskCount <= 1)
 		v := map[string]any{
-			"report": out.Report, "passes": out.Passes, "splits": out.Splits, "done": out.Done, "resumed": out.Resumed, "changed": out.Changed,
+			"report": out.Report, "passes": out.Passes, "splits": out.Splits, "done": out.Done, "resumed": out.Resumed,
+			"changed": out.Changed,
 			"seconds": time.Since(start).Seconds(),
 		}
 		if out.Resumed == 0 && o.TaskCount <= 1 { // the time is that of all the work
@@ -144,7 +151,8 @@ func (c dataCurateCmd) Run(s *session) error {
 		if out.Done < out.Splits { // only the last task knows the share; a damaged file is one for each
 			limit.MaxRejects, limit.Strict, marked = 1, false, ""
 		}
-		return s.finish(limit, out.Report.Input, marked, "give the same command again: only what changed is done again", v)
+		return s.finish(limit, out.Report.Input, marked,
+			"give the same command again: only what changed is done again", v)
 	})
 }
 
@@ -167,7 +175,8 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration,
 		}
 		for _, rule := range stage.Rules {
 			if rule.Documents > 0 {
-				s.printf("%-44s dropped %s, %.2f %%, %s\n", stage.Name+"."+rule.Name, plural(rule.Documents, "document"),
+				s.printf("%-44s dropped %s, %.2f %%, %s\n", stage.Name+"."+rule.Name,
+					plural(rule.Documents, "document"),
 					100*float64(rule.Documents)/float64(max(r.Documents, 1)), megabytes(rule.Bytes))
 			}
 		}
@@ -190,10 +199,12 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration,
 	case c.DryRun:
 		s.closing(kept, "", took, c.wholeRun())
 	case out.Done < out.Splits:
-		s.closing(fmt.Sprintf("%d of %d splits are done; the last one writes the report", out.Done, out.Splits), "", took, "")
+		s.closing(fmt.Sprintf("%d of %d splits are done; the last one writes the report", out.Done, out.Splits), "",
+			took, "")
 	default:
 		s.printf("report: %s\n", filepath.Join(c.Out, "report.html"))
-		s.closing(kept, c.Out, took, c.next(r.Input, command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs"))))
+		s.closing(kept, c.Out, took, c.next(r.Input, command("anneal", "tokenizer",
+			"train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs"))))
 	}
 }
 
@@ -218,8 +229,10 @@ func (s *session) tellLittleKept(r curate.Report) {
 	if little == nil {
 		return
 	}
-	s.warn(fmt.Sprintf("only %.2g %% of the documents and %.2g %% of the text are kept", 100*little.Documents, 100*little.Bytes))
-	s.notef("  %s drops most: %s, %.0f %% of all", little.Rule, plural(little.Dropped, "document"), 100*float64(little.Dropped)/float64(r.Documents))
+	s.warn(fmt.Sprintf("only %.2g %% of the documents and %.2g %% of the text are kept",
+		100*little.Documents, 100*little.Bytes))
+	s.notef("  %s drops most: %s, %.0f %% of all",
+		little.Rule, plural(little.Dropped, "document"), 100*float64(little.Dropped)/float64(r.Documents))
 	if little.Hint != "" {
 		s.notef("  %s", little.Hint)
 	}

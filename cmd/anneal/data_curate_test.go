@@ -31,19 +31,23 @@ func TestCurateThenBuild(t *testing.T) {
 	if err != nil || !strings.Contains(string(page), "longest_line") || strings.Contains(string(page), "http") {
 		t.Errorf("report.html: %v, or not whole in itself", err)
 	}
-	if v = w.object(exitOK, "data", "curate", w.path("p.yaml"), w.path("text"), "--out", w.path("clean")); v["resumed"] != 1.0 {
+	if v = w.object(exitOK, "data", "curate", w.path("p.yaml"), w.path("text"), "--out",
+		w.path("clean")); v["resumed"] != 1.0 {
 		t.Errorf("again: %v splits were done, want 1", v["resumed"])
 	}
-	v = w.object(exitOK, "data", "build", w.path("clean/docs"), "--tokenizer", w.path("tok.json"), "--out", w.path("built"))
+	v = w.object(exitOK, "data", "build", w.path("clean/docs"), "--tokenizer", w.path("tok.json"), "--out",
+		w.path("built"))
 	if n := v["corpus"].(map[string]any)["documents"]; n != 80.0 {
 		t.Errorf("build reads %v documents, want 80", n)
 	}
 	write("p.yaml", "stages: [kode]\n")
-	if code, _, errs := anneal("data", "curate", w.path("p.yaml"), w.path("text"), "--out", w.path("clean")); code != exitUsage || !strings.Contains(errs, "try code") {
+	if code, _, errs := anneal("data", "curate", w.path("p.yaml"), w.path("text"), "--out", w.path("clean")); code !=
+		exitUsage || !strings.Contains(errs, "try code") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	write("p.yaml", "stages: [pii]\n")
-	if code, _, errs := anneal("data", "curate", w.path("p.yaml"), w.path("text"), "--out", w.path("clean")); code != exitUsage || !strings.Contains(errs, "another pipeline") {
+	if code, _, errs := anneal("data", "curate", w.path("p.yaml"), w.path("text"), "--out", w.path("clean")); code !=
+		exitUsage || !strings.Contains(errs, "another pipeline") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
@@ -52,10 +56,13 @@ func TestCurateThenBuild(t *testing.T) {
 // task that waits too long says for which others.
 func TestCurateFromSignalsDryAndWaiting(t *testing.T) {
 	w := sharedInput(t)
-	write(t, w.path("loose.yaml"), "signals: true\ntexts: true\nstages: [normalize, {gopher_quality: {stop_words: {min: 1}}}, dedup]\n")
-	write(t, w.path("strict.yaml"), "stages: [normalize, {gopher_quality: {stop_words: {min: 1}, words: {min: 300}}}, dedup]\n")
+	write(t, w.path("loose.yaml"), "signals: true\ntexts: true\n"+
+		"stages: [normalize, {gopher_quality: {stop_words: {min: 1}}}, dedup]\n")
+	write(t, w.path("strict.yaml"),
+		"stages: [normalize, {gopher_quality: {stop_words: {min: 1}, words: {min: 300}}}, dedup]\n")
 	w.object(exitOK, "data", "curate", w.path("loose.yaml"), w.path("crawl"), "--out", w.path("loose"))
-	again := w.object(exitOK, "data", "curate", w.path("strict.yaml"), "--from-signals", w.path("loose"), "--out", w.path("again"))
+	again := w.object(exitOK, "data", "curate", w.path("strict.yaml"), "--from-signals", w.path("loose"), "--out",
+		w.path("again"))
 	fresh := w.object(exitOK, "data", "curate", w.path("strict.yaml"), w.path("crawl"), "--out", w.path("fresh"))
 	kept := func(v map[string]any) any { return v["report"].(map[string]any)["kept"] }
 	if kept(again) != kept(fresh) || kept(fresh) == 0.0 || kept(fresh) == 480.0 {
@@ -65,15 +72,22 @@ func TestCurateFromSignalsDryAndWaiting(t *testing.T) {
 	if code != exitOK || !strings.Contains(notes, "the whole input has more duplicates") {
 		t.Errorf("dry run: exit %d\n%s", code, out)
 	}
-	code, _, errs := anneal("data", "curate", w.path("strict.yaml"), w.path("crawl"), "--out", w.path("half"), "--split", "100kB", "--task-index", "1", "--task-count", "2", "--wait", "50ms")
-	if code != exitStopped || !strings.Contains(errs, "task 1 of 2\n") || !strings.Contains(errs, "but these are not done: ") {
+	code, _, errs := anneal("data", "curate", w.path("strict.yaml"), w.path("crawl"), "--out", w.path("half"),
+		"--split", "100kB", "--task-index", "1", "--task-count", "2", "--wait", "50ms")
+	if code != exitStopped || !strings.Contains(errs, "task 1 of 2\n") ||
+		!strings.Contains(errs, "but these are not done: ") {
 		t.Errorf("waiting: exit %d\n%s", code, errs)
 	}
-	if code, _, errs := anneal("data", "curate", w.path("crawl"), w.path("crawl"), "--out", w.path("none")); code != exitUsage || !strings.Contains(errs, "is a directory; the first argument is the file with the stages") {
+	if code, _, errs := anneal("data", "curate", w.path("crawl"), w.path("crawl"), "--out", w.path("none")); code !=
+		exitUsage || !strings.Contains(errs, "is a directory; the first argument is the file with the stages") {
 		t.Errorf("no pipeline: exit %d\n%s", code, errs)
 	}
-	for _, c := range [][]string{{}, {w.path("crawl"), "--from-signals", w.path("loose")}, {w.path("crawl"), "--memory", "1MiB"}, {w.path("crawl"), "--sample", "5"}} {
-		code, _, errs := anneal(append([]string{"data", "curate", w.path("strict.yaml"), "--out", w.path("none")}, c...)...)
+	for _, c := range [][]string{
+		{}, {w.path("crawl"), "--from-signals", w.path("loose")}, {w.path("crawl"), "--memory", "1MiB"},
+		{w.path("crawl"), "--sample", "5"},
+	} {
+		code, _,
+			errs := anneal(append([]string{"data", "curate", w.path("strict.yaml"), "--out", w.path("none")}, c...)...)
 		if code != exitUsage || !strings.Contains(errs, "try ") {
 			t.Errorf("%v: exit %d\n%s", c, code, errs)
 		}

@@ -52,7 +52,10 @@ func (c dataDedupCmd) check() error {
 	for _, n := range []struct {
 		flag  string
 		value int
-	}{{"min-words", c.MinWords}, {"words", c.Words}, {"bands", c.Bands}, {"rows", c.Rows}, {"ngram-words", c.NGramLen}} {
+	}{
+		{"min-words", c.MinWords}, {"words", c.Words}, {"bands", c.Bands}, {"rows", c.Rows},
+		{"ngram-words", c.NGramLen},
+	} {
 		if n.value < 1 {
 			return &usageError{fmt.Sprintf("--%s is %d", n.flag, n.value), "try a whole number from 1"}
 		}
@@ -63,7 +66,8 @@ func (c dataDedupCmd) check() error {
 	case !c.Near && c.Verify > 0:
 		return &usageError{"--verify has no effect with --no-near", "try one of them"}
 	case !(c.NGramMin > 0 && c.NGramMin <= 1):
-		return &usageError{fmt.Sprintf("--ngram-share %v is not a share from 0 to 1", c.NGramMin), "try --ngram-share 0.8"}
+		return &usageError{fmt.Sprintf("--ngram-share %v is not a share from 0 to 1", c.NGramMin),
+			"try --ngram-share 0.8"}
 	case none && len(c.Exact) > 1:
 		return &usageError{"--exact cannot combine none with other units", "try --exact none, or leave none out"}
 	case none && !c.Near && !c.NGrams:
@@ -87,8 +91,10 @@ func (c dataDedupCmd) plan(available int64) (sorting, heap int64, err error) {
 	}
 	sorting = cmp.Or(int64(c.Memory), leastSorting)
 	err = machine.Room(available,
-		machine.Part{What: "the process", Bytes: processMemory}, machine.Part{What: "its workers", Bytes: workers, Flag: "--threads"},
-		machine.Part{What: "the filter of n-grams", Bytes: filter, Flag: "--bloom"}, machine.Part{What: "sorting", Bytes: sorting, Flag: "--memory"})
+		machine.Part{What: "the process", Bytes: processMemory},
+		machine.Part{What: "its workers", Bytes: workers, Flag: "--threads"},
+		machine.Part{What: "the filter of n-grams", Bytes: filter, Flag: "--bloom"},
+		machine.Part{What: "sorting", Bytes: sorting, Flag: "--memory"})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -149,7 +155,8 @@ func (c dataDedupCmd) Run(s *session) error {
 		took := time.Since(start)
 		c.print(s, o, rep, took)
 		rep.Input = nil // it stands under "corpus"
-		return s.finish(c.lossFlags, r.Report(), filepath.Join(c.Out, "report.json"), "remove "+c.Out+" and give the same command again",
+		return s.finish(c.lossFlags, r.Report(), filepath.Join(c.Out, "report.json"),
+			"remove "+c.Out+" and give the same command again",
 			map[string]any{
 				"out": c.Out, "dedup": rep, "corpus": r.Report(), "spilled_bytes": rep.Spilled,
 				"mb_per_second": float64(rep.Bytes) / 1e6 / took.Seconds(), "seconds": took.Seconds(),
@@ -159,16 +166,19 @@ func (c dataDedupCmd) Run(s *session) error {
 
 func (c dataDedupCmd) print(s *session, o dedup.Options, rep dedup.Report, took time.Duration) {
 	s.reportText(*rep.Input)
-	s.printf("dropped %s exact duplicates and %s near-duplicates; %s", thousands(rep.Exact), thousands(rep.Near), plural(rep.Clusters, "cluster"))
+	s.printf("dropped %s exact duplicates and %s near-duplicates; %s",
+		thousands(rep.Exact), thousands(rep.Near), plural(rep.Clusters, "cluster"))
 	if rep.Clusters > 0 {
 		s.printf(", the largest of %s", plural(rep.LargestSize, "document"))
 	}
 	s.printf("\n")
 	if o.Verify > 0 {
-		s.printf("confirmed %s of %s candidate pairs at similarity %.2f\n", thousands(rep.Confirmed), thousands(rep.Candidates), o.Verify)
+		s.printf("confirmed %s of %s candidate pairs at similarity %.2f\n",
+			thousands(rep.Confirmed), thousands(rep.Candidates), o.Verify)
 	}
 	if o.NGrams != nil {
-		s.printf("dropped %s for repeated n-grams; %.1g of the look-ups were false positives at the end\n", plural(int(rep.NGrams), "document"), rep.NGramError)
+		s.printf("dropped %s for repeated n-grams; %.1g of the look-ups were false positives at the end\n",
+			plural(int(rep.NGrams), "document"), rep.NGramError)
 	}
 	s.warnOfNGrams(rep, "--bloom")
 	for _, u := range o.Units {
@@ -182,15 +192,18 @@ func (c dataDedupCmd) print(s *session, o dedup.Options, rep dedup.Report, took 
 	if rep.Spilled > 0 {
 		s.printf("sorted %s on disk\n", megabytes(rep.Spilled))
 	}
-	kept := fmt.Sprintf("kept %s of %s, %s of %s of text, %.1f MB/s", thousands(rep.Kept), plural(int(rep.Documents), "document"),
-		megabytes(rep.KeptBytes), megabytes(rep.Bytes), float64(rep.Bytes)/1e6/took.Seconds())
-	s.closing(kept, c.Out, took, c.next(*rep.Input, command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs"))))
+	kept := fmt.Sprintf("kept %s of %s, %s of %s of text, %.1f MB/s",
+		thousands(rep.Kept), plural(int(rep.Documents), "document"), megabytes(rep.KeptBytes), megabytes(rep.Bytes),
+		float64(rep.Bytes)/1e6/took.Seconds())
+	s.closing(kept, c.Out, took, c.next(*rep.Input,
+		command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs"))))
 }
 
 // warnOfNGrams warns of a filter that was too small: it takes new n-grams for seen ones, and drops documents that are
 // new.
 func (s *session) warnOfNGrams(r dedup.Report, option string) {
 	if r.NGramError > 0.1 {
-		s.warn(fmt.Sprintf("%s is too small: at the end %.0f %% of new n-grams counted as seen, so new documents may have been dropped; give it several times as much", option, 100*r.NGramError))
+		s.warn(fmt.Sprintf("%s is too small: at the end %.0f %% of new n-grams counted as seen, so new documents may "+
+			"have been dropped; give it several times as much", option, 100*r.NGramError))
 	}
 }

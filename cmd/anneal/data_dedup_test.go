@@ -21,7 +21,8 @@ func TestDedupFlags(t *testing.T) {
 		"not a share":              "--ngrams --ngram-share 0",
 	} {
 		args := append([]string{"data", "dedup", w.path("text"), "--out", w.path("none")}, strings.Fields(flags)...)
-		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, want) || !strings.Contains(errs, "\n  try ") {
+		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, want) ||
+			!strings.Contains(errs, "\n  try ") {
 			t.Errorf("%s: exit %d\n%s", flags, code, errs)
 		}
 	}
@@ -33,7 +34,8 @@ func TestDedupFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for size, warned := range map[string]bool{"1B": true, "1MiB": false} {
-		code, _, errs := anneal("data", "dedup", w.path("words.txt"), "--out", w.path("of"+size), "--no-near", "--ngrams", "--ngram-words", "2", "--bloom", size)
+		code, _, errs := anneal("data", "dedup", w.path("words.txt"), "--out", w.path("of"+size), "--no-near",
+			"--ngrams", "--ngram-words", "2", "--bloom", size)
 		if code != exitOK || strings.Contains(errs, "--bloom is too small") != warned {
 			t.Errorf("--bloom %s: exit %d\n%s", size, code, errs)
 		}

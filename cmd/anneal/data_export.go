@@ -42,10 +42,12 @@ func (c dataExportCmd) Run(s *session) error {
 			return asData(err)
 		}
 		if r.Prompts > 0 {
-			s.notef("%s tokens are in prompts; %s files cannot mark them, so training on these files trains on the prompts too", thousands(int64(r.Prompts)), format.Name)
+			s.notef("%s tokens are in prompts; %s files cannot mark them, so training on these files trains on the "+
+				"prompts too", thousands(int64(r.Prompts)), format.Name)
 		}
 		elapsed := time.Since(start)
-		s.closing(fmt.Sprintf("%s, %s tokens, as files of %s", plural(int(r.Documents), "document"), thousands(int64(r.Tokens)), r.Format), c.Out, elapsed, "")
+		s.closing(fmt.Sprintf("%s, %s tokens, as files of %s",
+			plural(int(r.Documents), "document"), thousands(int64(r.Tokens)), r.Format), c.Out, elapsed, "")
 		return s.emit(struct {
 			prepare.ExportReport
 			Out     string  `json:"out"`
@@ -66,7 +68,8 @@ type dataImportCmd struct {
 
 func (dataImportCmd) Help() string {
 	return example("anneal data import exports/go --from llmc --tokenizer tok.json --out data/go",
-		"anneal data import my-corpus_text_document.idx --from megatron --tokenizer tok.json --out data/mine") + tokenFiles()
+		"anneal data import my-corpus_text_document.idx --from megatron --tokenizer tok.json --out data/mine") +
+		tokenFiles()
 }
 
 func (c dataImportCmd) Run(s *session) error {
@@ -84,14 +87,16 @@ func (c dataImportCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
 		m, unended, err := prepare.ImportData(ctx, prepare.ImportOptions{
-			Format: format, Paths: c.Paths, Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, ValFraction: c.Val,
-			Progress: s.status.tokensProgress("importing"),
+			Format: format, Paths: c.Paths, Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer,
+			ValFraction: c.Val,
+			Progress:    s.status.tokensProgress("importing"),
 		})
 		if err != nil {
 			return asData(err)
 		}
 		if unended == m.Train.Documents+m.Val.Documents {
-			s.warn(fmt.Sprintf("no document ends with %s, the end of text of %s: the files were made without it, with another tokenizer, or with another --end-of-text",
+			s.warn(fmt.Sprintf("no document ends with %s, the end of text of %s: the files were made without it, "+
+				"with another tokenizer, or with another --end-of-text",
 				tok.Token(m.Tokenizer.EOT), c.Tokenizer))
 		}
 		return s.emit(s.finishData(c.Out, m, tok, time.Since(start), nextOfData(c.Out, m)))

@@ -15,7 +15,8 @@ type dataInspectCmd struct {
 }
 
 func (dataInspectCmd) Help() string {
-	return example("anneal data inspect data/go --context 1024", "anneal data inspect data/go --json --svg lengths.svg") +
+	return example("anneal data inspect data/go --context 1024", "anneal data inspect data/go --json --svg "+
+		"lengths.svg") +
 		"\n\nFor each value of data.packing, in one pass over the training split:" +
 		" trained: share of positions that are neither padding nor a prompt; cut: documents split across rows;" +
 		"\nleft out: tokens not used. It reads the document index, not the tokens."
@@ -23,7 +24,8 @@ func (dataInspectCmd) Help() string {
 
 func (c dataInspectCmd) Run(s *session) error {
 	if c.Context < 1 || c.Context > 1<<20 {
-		return &usageError{fmt.Sprintf("--context %d is not a number of tokens from 1 to 1048576", c.Context), "try --context 2048"}
+		return &usageError{fmt.Sprintf("--context %d is not a number of tokens from 1 to 1048576", c.Context),
+			"try --context 2048"}
 	}
 	start := time.Now()
 	r, err := prepare.InspectData(c.Dir, c.Context)
@@ -39,15 +41,18 @@ func (c dataInspectCmd) Run(s *session) error {
 	if err := s.picture(c.SVG, r.Chart().SVG); err != nil {
 		return err
 	}
-	s.closing("inspected, nothing written", "", time.Since(start), command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Dir, "--dry-run"))
+	s.closing("inspected, nothing written", "",
+		time.Since(start), command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Dir, "--dry-run"))
 	return s.emit(r)
 }
 
 // printPackings shows what each packing makes of the data.
 func (s *session) printPackings(r *prepare.DataReport) {
-	s.printf("\n%-12s %14s %10s %15s %17s\n", "packing", "rows of "+thousands(int64(r.Context)), "trained", "documents cut", "tokens left out")
+	s.printf("\n%-12s %14s %10s %15s %17s\n", "packing",
+		"rows of "+thousands(int64(r.Context)), "trained", "documents cut", "tokens left out")
 	for _, u := range r.Packings {
-		s.printf("%-12s %14s %9.3f%% %15s %17s\n", u.Packing, thousands(int64(u.Rows)), 100*u.Share(), thousands(int64(u.Cut)), thousands(int64(u.LeftOut)))
+		s.printf("%-12s %14s %9.3f%% %15s %17s\n",
+			u.Packing, thousands(int64(u.Rows)), 100*u.Share(), thousands(int64(u.Cut)), thousands(int64(u.LeftOut)))
 	}
 }
 
@@ -57,7 +62,8 @@ func (s *session) printLengths(r *prepare.DataReport) {
 	if len(l.Bins) == 0 {
 		return
 	}
-	s.printf("\ndocument lengths in the %s split, in tokens: shortest %s, median %s, 90%% up to %s, 99%% up to %s, longest %s\n", r.LengthsOf, thousands(int64(l.Shortest)),
+	s.printf("\ndocument lengths in the %s split, in tokens: shortest %s, median %s, 90%% up to %s, 99%% up to %s, "+
+		"longest %s\n", r.LengthsOf, thousands(int64(l.Shortest)),
 		thousands(int64(l.Median)), thousands(int64(l.P90)), thousands(int64(l.P99)), thousands(int64(l.Longest)))
 	most := uint64(1)
 	for _, b := range l.Bins {
@@ -66,7 +72,8 @@ func (s *session) printLengths(r *prepare.DataReport) {
 	width := max(s.columns()-52, 10)
 	for _, b := range l.Bins {
 		bar := strings.Repeat("█", int(b.Documents*uint64(width)/most))
-		s.printf("  %11s to %-11s %11s  %5.1f%% of tokens  %s\n", thousands(int64(b.From)), thousands(int64(b.To-1)), thousands(int64(b.Documents)),
+		s.printf("  %11s to %-11s %11s  %5.1f%% of tokens  %s\n",
+			thousands(int64(b.From)), thousands(int64(b.To-1)), thousands(int64(b.Documents)),
 			100*float64(b.Tokens)/float64(all.Tokens), bar)
 	}
 }

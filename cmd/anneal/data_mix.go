@@ -48,7 +48,8 @@ func (c dataMixCmd) Run(s *session) error {
 		read += x.Drawn
 	}
 	s.closing("a plan of "+thousands(read)+" tokens", "", elapsed,
-		command("anneal", "train", "examples/tiny.yaml", "data.mix="+strings.Join(c.Sources, ", "), "data.weights="+o.Method, "--out", "runs/mix"))
+		command("anneal", "train", "examples/tiny.yaml", "data.mix="+strings.Join(c.Sources, ", "),
+			"data.weights="+o.Method, "--out", "runs/mix"))
 	return s.emit(struct {
 		*prepare.MixPlan
 		Config  string  `json:"config"`
@@ -61,15 +62,18 @@ func (c dataMixCmd) options() (prepare.MixOptions, error) {
 	number := map[string]float64{"temperature": c.Temperature, "unimax": c.Epochs}[c.Method]
 	switch {
 	case c.Context < 1 || c.Context > 1<<20:
-		return o, &usageError{fmt.Sprintf("--context %d is not a number of tokens from 1 to 1048576", c.Context), "try --context 2048"}
+		return o, &usageError{fmt.Sprintf("--context %d is not a number of tokens from 1 to 1048576", c.Context),
+			"try --context 2048"}
 	case c.Temperature != 0 && c.Method != "temperature" || c.Epochs != 0 && c.Method != "unimax":
-		return o, &usageError{"--temperature needs --method temperature, and --epochs needs --method unimax", "try --method unimax --epochs 4"}
+		return o, &usageError{"--temperature needs --method temperature, and --epochs needs --method unimax",
+			"try --method unimax --epochs 4"}
 	case c.Weights != "" && c.Method != "natural":
 		return o, &usageError{"--weights cannot be combined with --method " + c.Method, "try one of them"}
 	case c.Weights != "":
 		o.Method = c.Weights
 	case c.Method != "natural" && !(number > 0):
-		return o, &usageError{fmt.Sprintf("--method %s needs a number above 0", c.Method), map[string]string{"temperature": "try --temperature 3.3", "unimax": "try --epochs 4"}[c.Method]}
+		return o, &usageError{fmt.Sprintf("--method %s needs a number above 0", c.Method),
+			map[string]string{"temperature": "try --temperature 3.3", "unimax": "try --epochs 4"}[c.Method]}
 	case c.Method != "natural":
 		o.Method = fmt.Sprintf("%s:%v", c.Method, number)
 	}
@@ -94,9 +98,11 @@ func mixTable(p *prepare.MixPlan) []string {
 	for _, x := range p.Sources {
 		wide = max(wide, len(x.Name))
 	}
-	lines := []string{fmt.Sprintf("%-*s  %17s  %8s  %17s  %7s  %17s", wide, "source", "tokens", "weight", "tokens read", "epochs", "of them repeats")}
+	lines := []string{fmt.Sprintf("%-*s  %17s  %8s  %17s  %7s  %17s",
+		wide, "source", "tokens", "weight", "tokens read", "epochs", "of them repeats")}
 	for _, x := range p.Sources {
-		lines = append(lines, fmt.Sprintf("%-*s  %17s  %8.4f  %17s  %7.2f  %17s", wide, x.Name, thousands(int64(x.Tokens)), x.Weight, thousands(x.Drawn), x.Epochs, thousands(x.Again)))
+		lines = append(lines, fmt.Sprintf("%-*s  %17s  %8.4f  %17s  %7.2f  %17s",
+			wide, x.Name, thousands(int64(x.Tokens)), x.Weight, thousands(x.Drawn), x.Epochs, thousands(x.Again)))
 	}
 	if len(p.Weights) < 2 {
 		return lines

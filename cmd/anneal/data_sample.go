@@ -17,8 +17,8 @@ type dataSampleCmd struct {
 
 func (dataSampleCmd) Help() string {
 	return example("anneal data sample", "anneal data sample --vocab 512 --out data/go512") +
-		"\n\nThe text is the Go standard library on this machine, found through `go env GOROOT`. A tokenizer is learnt from it," +
-		" and 2 % of the files are held out. The configs in examples/ train on data/go."
+		"\n\nThe text is the Go standard library on this machine, found through `go env GOROOT`. A tokenizer is " +
+		"learnt from it, and 2 % of the files are held out. The configs in examples/ train on data/go."
 }
 
 func (c dataSampleCmd) Run(s *session) error {
@@ -34,10 +34,12 @@ func (c dataSampleCmd) Run(s *session) error {
 		s.printSplit("train", m.Train.Counts)
 		s.printSplit("val", m.Val.Counts)
 		elapsed := time.Since(start)
-		s.closing(fmt.Sprintf("a data set of %s tokens, vocabulary %s", thousands(int64(m.Train.Tokens+m.Val.Tokens)), thousands(int64(m.Tokenizer.VocabSize))),
+		s.closing(fmt.Sprintf("a data set of %s tokens, vocabulary %s",
+			thousands(int64(m.Train.Tokens+m.Val.Tokens)), thousands(int64(m.Tokenizer.VocabSize))),
 			c.Out, elapsed, command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Out, "--out", "runs/tiny"))
 		return s.emit(map[string]any{
-			"out": c.Out, "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize, "seconds": elapsed.Seconds(),
+			"out": c.Out, "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize,
+			"seconds": elapsed.Seconds(),
 		})
 	})
 }

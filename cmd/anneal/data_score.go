@@ -21,8 +21,10 @@ type dataScoreCmd struct {
 
 func (dataScoreCmd) Help() string {
 	var b strings.Builder
-	b.WriteString(example("anneal data score data/go --by compression", "anneal data score data/go --by loss --model runs/small", "anneal data score data/go --by file:quality.jsonl"))
-	b.WriteString("\n\nWrites one number per document of the training split to DIR/scores/NAME.f32; data.order orders samples by it:\n")
+	b.WriteString(example("anneal data score data/go --by compression",
+		"anneal data score data/go --by loss --model runs/small", "anneal data score data/go --by file:quality.jsonl"))
+	b.WriteString("\n\nWrites one number per document of the training split to DIR/scores/NAME.f32; " +
+		"data.order orders samples by it:\n")
 	for _, m := range prepare.Scorings() {
 		b.WriteString(fmt.Sprintf("\n    %-12s %s", m.Name, m.About))
 	}
@@ -30,7 +32,9 @@ func (dataScoreCmd) Help() string {
 }
 
 func (c dataScoreCmd) Run(s *session) error {
-	o := prepare.ScoreOptions{Dir: c.Dir, By: c.By, Name: c.Name, Threads: int(c.Threads), Progress: s.status.tokensProgress("scoring")}
+	o := prepare.ScoreOptions{
+		Dir: c.Dir, By: c.By, Name: c.Name, Threads: int(c.Threads), Progress: s.status.tokensProgress("scoring"),
+	}
 	if c.Model != "" {
 		o.Loss = use.ScoreByLoss(c.Model, int(c.Threads))
 	}
@@ -48,7 +52,8 @@ func (c dataScoreCmd) Run(s *session) error {
 		elapsed := time.Since(start)
 		rate := float64(r.Bytes) / 1e6 / elapsed.Seconds()
 		s.printf("%.1f MB/s; `anneal explain data.order` explains how to use scores\n", rate)
-		next := command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Dir, "data.order=first "+r.Name+" over 15%", "--out", "runs/"+nameOf(c.Dir))
+		next := command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Dir,
+			"data.order=first "+r.Name+" over 15%", "--out", "runs/"+nameOf(c.Dir))
 		what := "scores of " + thousands(int64(r.Documents)) + " documents"
 		if r.Unscored > 0 {
 			what += ", " + thousands(int64(r.Unscored)) + " of them without one"
@@ -69,14 +74,16 @@ func (s *session) printScores(r *prepare.ScoreReport) {
 		return
 	}
 	q := r.Quantiles
-	s.printf("lowest %.4g, 1%% below %.4g, 10%% below %.4g, median %.4g, 90%% below %.4g, 99%% below %.4g, highest %.4g\n", q[0], q[1], q[2], q[3], q[4], q[5], q[6])
+	s.printf("lowest %.4g, 1%% below %.4g, 10%% below %.4g, median %.4g, 90%% below %.4g, 99%% below %.4g, "+
+		"highest %.4g\n", q[0], q[1], q[2], q[3], q[4], q[5], q[6])
 	most := 1
 	for _, b := range r.Bins {
 		most = max(most, b.Documents)
 	}
 	width := max(s.columns()-40, 10)
 	for _, b := range r.Bins {
-		s.printf("  %10.4g to %-10.4g %11s  %s\n", b.From, b.To, thousands(int64(b.Documents)), strings.Repeat("█", b.Documents*width/most))
+		s.printf("  %10.4g to %-10.4g %11s  %s\n",
+			b.From, b.To, thousands(int64(b.Documents)), strings.Repeat("█", b.Documents*width/most))
 	}
 	for _, end := range []struct {
 		name string

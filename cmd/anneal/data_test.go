@@ -10,30 +10,36 @@ import (
 func TestAWhollyHeldOutDataSet(t *testing.T) {
 	w := newWorkshop(t)
 	held := w.path("held")
-	v := w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--val", "1", "--out", held, w.path("text"))
+	v := w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--val", "1", "--out", held,
+		w.path("text"))
 	w.keys(v, "out", "seconds", "remarks", "end_of_text")
 	if v["train"].(map[string]any)["tokens"] != 0.0 || v["val"].(map[string]any)["documents"] != 80.0 {
 		t.Errorf("built %v", v)
 	}
 	w.object(exitOK, "data", "verify", held)
 	v = w.object(exitOK, "data", "inspect", held, "--context", "32")
-	if v["lengths_of"] != "val" || v["bytes_per_token"].(float64) < 1 || len(v["lengths"].(map[string]any)["bins"].([]any)) == 0 {
+	if v["lengths_of"] != "val" || v["bytes_per_token"].(float64) < 1 ||
+		len(v["lengths"].(map[string]any)["bins"].([]any)) == 0 {
 		t.Errorf("inspected %v", v)
 	}
 	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=2", "--out", w.path("run"))
 	for _, asked := range []string{"1", "7", "1000"} {
-		if code, out, errs := anneal("eval", w.path("run"), "--data", held, "--tokens", asked); code != exitOK || !strings.Contains(strings.ReplaceAll(out, ",", ""), "over "+asked+" tokens") {
+		if code, out, errs := anneal("eval", w.path("run"), "--data", held, "--tokens", asked); code != exitOK ||
+			!strings.Contains(strings.ReplaceAll(out, ",", ""), "over "+asked+" tokens") {
 			t.Errorf("--tokens %s: exit %d: %s%s", asked, code, out, errs)
 		}
 	}
 	v = w.object(exitOK, "eval", w.path("run"), "--data", held)
 	code, _, errs := anneal("eval", w.path("run"), "--data", held, "--tokens", "1000000000")
-	if want := thousands(int64(v["tokens"].(float64))) + " targets, fewer than the 1,000,000,000 of --tokens"; code != exitOK || !strings.Contains(errs, want) {
+	if want := thousands(int64(v["tokens"].(float64))) + " targets, fewer than the 1,000,000,000 of --tokens"; code !=
+		exitOK || !strings.Contains(errs, want) {
 		t.Errorf("exit %d, %s, want %s", code, errs, want)
 	}
 	for _, args := range [][]string{
-		{"train", w.path("run.yaml"), "data.path=" + held, "--out", w.path("no")}, {"train", w.path("run.yaml"), "data.path=" + held, "--dry-run"},
-		{"train", w.path("run.yaml"), "data.path=" + held, "data.packing=best_fit", "--out", w.path("no")}, {"data", "score", held, "--by", "length"},
+		{"train", w.path("run.yaml"), "data.path=" + held, "--out", w.path("no")},
+		{"train", w.path("run.yaml"), "data.path=" + held, "--dry-run"},
+		{"train", w.path("run.yaml"), "data.path=" + held, "data.packing=best_fit", "--out", w.path("no")},
+		{"data", "score", held, "--by", "length"},
 		{"data", "mix", "a=" + held}, {"lr-find", w.path("run.yaml"), "data.path=" + held},
 	} {
 		if code, _, errs := anneal(args...); code != exitData || !strings.Contains(errs, "no training split in "+held) {
@@ -41,7 +47,8 @@ func TestAWhollyHeldOutDataSet(t *testing.T) {
 		}
 	}
 	w.object(exitOK, "data", "export", held, w.path("files"), "--to", "nanogpt")
-	v = w.object(exitOK, "data", "import", w.path("files"), "--from", "nanogpt", "--tokenizer", w.path("tok.json"), "--out", w.path("again"))
+	v = w.object(exitOK, "data", "import", w.path("files"), "--from", "nanogpt", "--tokenizer", w.path("tok.json"),
+		"--out", w.path("again"))
 	if v["train"].(map[string]any)["tokens"] != 0.0 || v["val"].(map[string]any)["documents"] != 80.0 {
 		t.Errorf("imported %v", v)
 	}
@@ -56,15 +63,21 @@ func TestDataCommandsEndWithWhatTheyWrote(t *testing.T) {
 		next string
 		args []string
 	}{
-		{w.path("t.json"), "anneal data build --tokenizer " + w.path("t.json") + " --out data/00 " + file, []string{"tokenizer", "train", "--vocab", "280", "--out", w.path("t.json"), file}},
+		{w.path("t.json"), "anneal data build --tokenizer " + w.path("t.json") + " --out data/00 " + file,
+			[]string{"tokenizer", "train", "--vocab", "280", "--out", w.path("t.json"), file}},
 		{"", "anneal tokenizer decode", []string{"tokenizer", "encode", w.path("tok.json"), file}},
-		{"", "anneal tokenizer sweep --ext .go", []string{"tokenizer", "eval", w.path("tok.json"), "--ext", ".go", w.path("text")}},
-		{"", "anneal tokenizer train", []string{"tokenizer", "sweep", "--vocab", "270,280", "--val", file, w.path("text")}},
-		{w.path("hf"), "anneal data build --tokenizer " + w.path("hf/tokenizer.json"), []string{"tokenizer", "convert", w.path("tok.json"), "--to", "hf", "--out", w.path("hf")}},
-		{w.path("data"), "anneal train", []string{"data", "build", "--replace", "--tokenizer", w.path("tok.json"), "--out", w.path("data"), w.path("text")}},
+		{"", "anneal tokenizer sweep --ext .go",
+			[]string{"tokenizer", "eval", w.path("tok.json"), "--ext", ".go", w.path("text")}},
+		{"", "anneal tokenizer train", []string{"tokenizer", "sweep", "--vocab", "270,280", "--val", file,
+			w.path("text")}},
+		{w.path("hf"), "anneal data build --tokenizer " + w.path("hf/tokenizer.json"),
+			[]string{"tokenizer", "convert", w.path("tok.json"), "--to", "hf", "--out", w.path("hf")}},
+		{w.path("data"), "anneal train", []string{"data", "build", "--replace", "--tokenizer", w.path("tok.json"),
+			"--out", w.path("data"), w.path("text")}},
 		{w.path("data/scores/length.f32"), "anneal train", []string{"data", "score", w.path("data"), "--by", "length"}},
 		{"", "anneal train", []string{"data", "mix", "--context", "32", "a=" + w.path("data")}},
-		{w.path("back"), "anneal train", []string{"data", "import", w.path("files"), "--from", "llmc", "--tokenizer", w.path("tok.json"), "--out", w.path("back")}},
+		{w.path("back"), "anneal train", []string{"data", "import", w.path("files"), "--from", "llmc", "--tokenizer",
+			w.path("tok.json"), "--out", w.path("back")}},
 	} {
 		if c.args[1] == "import" {
 			v := w.object(exitOK, "data", "export", w.path("data"), w.path("files"), "--to", "llmc")
@@ -82,7 +95,8 @@ func TestDataCommandsEndWithWhatTheyWrote(t *testing.T) {
 		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "next: "+c.next) {
 			t.Errorf("%v ends with %q, want %q", c.args, last, c.next)
 		}
-		if what := lines[len(lines)-2]; c.out != "" && !strings.HasPrefix(what, "wrote "+c.out+": ") || !strings.Contains(what, ", in ") || !strings.HasSuffix(what, " s") {
+		if what := lines[len(lines)-2]; c.out != "" && !strings.HasPrefix(what, "wrote "+c.out+": ") ||
+			!strings.Contains(what, ", in ") || !strings.HasSuffix(what, " s") {
 			t.Errorf("%v says %q", c.args, what)
 		}
 		if c.args[1] == "import" || c.args[1] == "train" {

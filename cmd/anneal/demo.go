@@ -28,9 +28,11 @@ func (c demoCmd) Run(s *session) error {
 	s.noteKernels()
 	return s.whileTraining(func(ctx context.Context) error {
 		r, err := lab.Demo(ctx, lab.DemoOptions{
-			Minutes: float64(c.Minutes), Steps: int(c.Steps), Out: c.Out, Seed: c.Seed, Threads: int(c.Threads), SampleTokens: int(c.SampleTokens),
-			OnStage: func(text string) { s.notef("%s", text) }, OnText: s.readProgress(), OnProgress: s.trainProgress(0),
-			OnSample: func(text string) { s.printf("%s", text) },
+			Minutes: float64(c.Minutes), Steps: int(c.Steps), Out: c.Out, Seed: c.Seed, Threads: int(c.Threads),
+			SampleTokens: int(c.SampleTokens),
+			OnStage:      func(text string) { s.notef("%s", text) }, OnText: s.readProgress(),
+			OnProgress: s.trainProgress(0),
+			OnSample:   func(text string) { s.printf("%s", text) },
 		})
 		if err != nil {
 			return err

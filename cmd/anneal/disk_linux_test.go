@@ -23,14 +23,16 @@ func TestCurateGoesOnAfterTheDiskWasFull(t *testing.T) {
 	command = append(command, "--out", w.path("stopped"))
 	stops := 0
 	for blocks := 24; ; blocks += 60 { // of 512 or 1,024 bytes, as the shell has it
-		cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, blocks), exe}, command...)...)
+		cmd := exec.Command("sh",
+			append([]string{"-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, blocks), exe}, command...)...)
 		cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1")
 		out, err := cmd.CombinedOutput()
 		if err == nil {
 			break
 		}
 		stops++
-		if code := cmd.ProcessState.ExitCode(); code != exitResources || !strings.Contains(string(out), "finished work is kept: make room, then give the same command again") {
+		if code := cmd.ProcessState.ExitCode(); code != exitResources ||
+			!strings.Contains(string(out), "finished work is kept: make room, then give the same command again") {
 			t.Fatalf("%d blocks: exit %d\n%s", blocks, code, out)
 		}
 	}

@@ -62,8 +62,8 @@ func (doctorCmd) Run(s *session) error {
 	}
 	s.closing("checked", "", time.Since(start), "anneal demo")
 	return s.emit(map[string]any{
-		"cpu": machine.CPUName(), "threads": runtime.GOMAXPROCS(0), "tier": tier.String(), "tier_reason": why, "tiers": tiers,
-		"memory": memory, "disk_free_bytes": disk, "go": runtime.Version(), "go_source": source,
+		"cpu": machine.CPUName(), "threads": runtime.GOMAXPROCS(0), "tier": tier.String(), "tier_reason": why,
+		"tiers": tiers, "memory": memory, "disk_free_bytes": disk, "go": runtime.Version(), "go_source": source,
 		"peak_gflops": peak, "emulated": emulated(), "cuda": gpu, "faults": faults,
 	})
 }
@@ -75,7 +75,8 @@ func (s *session) printCUDA(r cuda.Report) {
 		return
 	}
 	for _, c := range r.Cards {
-		s.printf("cuda        %s, compute capability %s, %s free of %s\n", c.Name, c.Capability, memorySize(int64(c.Free)), memorySize(int64(c.Memory)))
+		s.printf("cuda        %s, compute capability %s, %s free of %s\n",
+			c.Name, c.Capability, memorySize(int64(c.Free)), memorySize(int64(c.Memory)))
 		s.printFault(c.Fault)
 	}
 	if len(r.Cards) == 0 {

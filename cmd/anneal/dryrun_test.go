@@ -21,15 +21,21 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 		errs string
 	}{
 		{[]string{w.path("run.yaml")}, exitOK, []string{"# fits: needs ", " MiB of ", " available\n"}, ""},
-		{[]string{w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.layers=64"}, exitResources, []string{"# does not fit: needs ", " GiB (", " GB), "}, "this run needs"},
-		{[]string{bare, "model.vocab=32000"}, exitOK, []string{"# fits", "no data set was given: tokenizer, epochs, packing and order are not checked"}, ""},
-		{[]string{bare, "model.vocab=32000", "data.path=" + w.path("later")}, exitOK, []string{"# fits", w.path("later") + " holds no data set: tokenizer"}, ""},
+		{[]string{w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.layers=64"}, exitResources,
+			[]string{"# does not fit: needs ", " GiB (", " GB), "}, "this run needs"},
+		{[]string{bare, "model.vocab=32000"}, exitOK,
+			[]string{"# fits", "no data set was given: tokenizer, epochs, packing and order are not checked"}, ""},
+		{[]string{bare, "model.vocab=32000", "data.path=" + w.path("later")}, exitOK,
+			[]string{"# fits", w.path("later") + " holds no data set: tokenizer"}, ""},
 		{[]string{bare}, exitUsage, nil, "such as model.vocab=32000"},
 		{[]string{bare, "data.path=" + w.path("later")}, exitData, nil, "such as model.vocab=32000"},
-		{[]string{w.path("run.yaml"), "model.vocab=5000"}, exitUsage, nil, "model.vocab = 5000, but the tokenizer of " + w.path("data") + " has 292 tokens"},
-		{[]string{w.path("run.yaml"), "model.vocab=320"}, exitOK, []string{"model.vocab = 320 pads the 292 tokens"}, ""},
+		{[]string{w.path("run.yaml"), "model.vocab=5000"}, exitUsage, nil,
+			"model.vocab = 5000, but the tokenizer of " + w.path("data") + " has 292 tokens"},
+		{[]string{w.path("run.yaml"), "model.vocab=320"}, exitOK,
+			[]string{"model.vocab = 320 pads the 292 tokens"}, ""},
 		{[]string{w.path("run.yaml"), "--out", w.path("data")}, exitUsage, nil, "it holds a data set"},
-		{[]string{w.path("run.yaml"), "--threads", "1", "--device", "cpu"}, exitOK, []string{"threads: 1 ", "device: cpu "}, ""},
+		{[]string{w.path("run.yaml"), "--threads", "1", "--device", "cpu"}, exitOK,
+			[]string{"threads: 1 ", "device: cpu "}, ""},
 		{[]string{w.path("run.yaml"), "--device", "tpu"}, exitUsage, nil, `device = "tpu" is not known`},
 	} {
 		code, out, errs := anneal(append([]string{"train", "--dry-run"}, c.args...)...)
@@ -45,7 +51,8 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 			t.Errorf("%v: 0 MiB in\n%s", c.args, out)
 		}
 	}
-	if v := w.object(exitOK, "train", bare, "model.vocab=32000", "--dry-run"); v["fits"] != true || v["unchecked"] == nil {
+	if v := w.object(exitOK, "train", bare, "model.vocab=32000", "--dry-run"); v["fits"] != true ||
+		v["unchecked"] == nil {
 		t.Errorf("as JSON: %v", v)
 	}
 }
@@ -59,19 +66,22 @@ func TestPathsOfAnOlderConfigAreSaid(t *testing.T) {
 		err = os.Mkdir("configs", 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join("configs", "old.yaml"), []byte(strings.ReplaceAll(string(text), w.path("data"), "data")), 0o644)
+		err = os.WriteFile(filepath.Join("configs", "old.yaml"),
+			[]byte(strings.ReplaceAll(string(text), w.path("data"), "data")), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	const says = "paths in a config are relative to its file: write ../data"
-	for _, args := range [][]string{{"train", "configs/old.yaml", "--dry-run"}, {"lr-find", "configs/old.yaml", "--steps", "30"}} {
+	for _, args := range [][]string{{"train", "configs/old.yaml", "--dry-run"},
+		{"lr-find", "configs/old.yaml", "--steps", "30"}} {
 		code, out, errs := anneal(args...)
 		if n := strings.Count(out+errs, says); code != exitOK || n != 1 {
 			t.Errorf("%v: exit %d, said %d times\n%s%s", args, code, n, out, errs)
 		}
 	}
-	if _, out, errs := anneal("train", "configs/old.yaml", "data.path=data", "--dry-run"); strings.Contains(out+errs, says) {
+	if _, out, errs := anneal("train", "configs/old.yaml", "data.path=data", "--dry-run"); strings.Contains(out+errs,
+		says) {
 		t.Errorf("a path on the command line is taken for one in the file\n%s%s", out, errs)
 	}
 }

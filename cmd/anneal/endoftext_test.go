@@ -26,7 +26,8 @@ func TestAnyTokenEndsATextFromTokenizerToImport(t *testing.T) {
 			w := workshop{t, t.TempDir()}
 			var lines strings.Builder
 			for i := range 400 {
-				fmt.Fprintf(&lines, "{\"text\": \"ab%s\"}\n", strings.Repeat(" ", i%2)) // a text ends after the first two letters or a blank
+				// a text ends after the first two letters or a blank
+				fmt.Fprintf(&lines, "{\"text\": \"ab%s\"}\n", strings.Repeat(" ", i%2))
 			}
 			config := `
 precision: fp32
@@ -41,9 +42,13 @@ checkpoint: {every: 30}
 					t.Fatal(err)
 				}
 			}
-			v := w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--special", c.specials, "--out", w.path("tok.json"), w.path("text.jsonl"))
+			v := w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--special", c.specials, "--out",
+				w.path("tok.json"), w.path("text.jsonl"))
 			id := v["vocab_size"].(float64) - float64(len(strings.Split(c.specials, ","))-c.at)
-			build := []string{"data", "build", "--tokenizer", w.path("tok.json"), "--val", "0.3", "--out", w.path("data"), w.path("text.jsonl")}
+			build := []string{
+				"data", "build", "--tokenizer", w.path("tok.json"), "--val", "0.3", "--out", w.path("data"),
+				w.path("text.jsonl"),
+			}
 			if c.flag != "" {
 				build = append(build, "--end-of-text", c.flag)
 			}
@@ -57,14 +62,18 @@ checkpoint: {every: 30}
 			w.object(exitOK, "eval", w.path("run"), "--data", w.path("data"))
 			stops := func(run string) {
 				t.Helper()
-				v := w.object(exitOK, "generate", w.path(run), "--prompt", "ab ", "--temperature", "0", "--max-tokens", "20")
+				v := w.object(exitOK, "generate", w.path(run), "--prompt", "ab ", "--temperature", "0",
+					"--max-tokens", "20")
 				if v["tokens"] != 0.0 {
 					t.Errorf("%s goes on after the end of a text with %q", run, v["text"])
 				}
 			}
 			stops("run")
 			w.object(exitOK, "export", w.path("run"), w.path("hf"))
-			for file, want := range map[string]any{"config.json": id, "generation_config.json": id, "tokenizer_config.json": c.token, "special_tokens_map.json": c.token} {
+			for file, want := range map[string]any{
+				"config.json": id, "generation_config.json": id, "tokenizer_config.json": c.token,
+				"special_tokens_map.json": c.token,
+			} {
 				var got map[string]any
 				text, err := os.ReadFile(filepath.Join(w.path("hf"), file))
 				if err == nil {
@@ -86,7 +95,8 @@ checkpoint: {every: 30}
 
 			// Files of other tools: there and back.
 			w.object(exitOK, "data", "export", w.path("data"), w.path("files"), "--to", "llmc")
-			v = w.object(exitOK, "data", "import", w.path("files"), "--from", "llmc", "--tokenizer", filepath.Join(w.path("data"), "tokenizer.json"), "--out", w.path("again"))
+			v = w.object(exitOK, "data", "import", w.path("files"), "--from", "llmc", "--tokenizer",
+				filepath.Join(w.path("data"), "tokenizer.json"), "--out", w.path("again"))
 			if end := v["end_of_text"].(map[string]any); end["token"] != c.token {
 				t.Errorf("imported, a text ends with %v", end)
 			}
@@ -99,22 +109,27 @@ checkpoint: {every: 30}
 // token ends a text does not pass for a run's own.
 func TestADoubtfulEndOfTextIsAnError(t *testing.T) {
 	w := newWorkshop(t)
-	w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--special", "<a>,<b>", "--out", w.path("own.json"), w.path("text"))
+	w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--special", "<a>,<b>", "--out", w.path("own.json"),
+		w.path("text"))
 	if err := os.Rename(w.path("own.json"), w.path("other.json")); err != nil { // without what stands beside it
 		t.Fatal(err)
 	}
 	build := func(args ...string) []string {
-		return append([]string{"data", "build", "--tokenizer", w.path("other.json"), "--out", w.path("new"), w.path("text")}, args...)
+		return append([]string{"data", "build", "--tokenizer", w.path("other.json"), "--out", w.path("new"),
+			w.path("text")}, args...)
 	}
 	for _, c := range []struct {
 		code int
 		args []string
 		want string
 	}{
-		{exitData, build(), "has <a> and <b>, and nothing says which of them ends a text\n  name it with --end-of-text"},
-		{exitData, []string{"data", "import", w.path("text"), "--from", "llmc", "--tokenizer", w.path("other.json"), "--out", w.path("new")}, "name it with --end-of-text"},
+		{exitData, build(), "has <a> and <b>, and nothing says which of them ends a text\n" +
+			"  name it with --end-of-text"},
+		{exitData, []string{"data", "import", w.path("text"), "--from", "llmc", "--tokenizer", w.path("other.json"),
+			"--out", w.path("new")}, "name it with --end-of-text"},
 		{exitUsage, build("--end-of-text", "<c>"), "is not a special token of the tokenizer\n  it has <a> and <b>"},
-		{exitUsage, []string{"tokenizer", "convert", w.path("other.json"), "--to", "hf", "--out", w.path("hf"), "--end-of-text", "func"}, "is not a special token"},
+		{exitUsage, []string{"tokenizer", "convert", w.path("other.json"), "--to", "hf", "--out", w.path("hf"),
+			"--end-of-text", "func"}, "is not a special token"},
 	} {
 		if code, _, errs := anneal(c.args...); code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: exit %d: %s", c.args, code, errs)
@@ -123,7 +138,8 @@ func TestADoubtfulEndOfTextIsAnError(t *testing.T) {
 	w.object(exitOK, build("--end-of-text", "<b>")...)
 	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=1", "data.path="+w.path("new"), "--out", w.path("run"))
 	w.object(exitOK, build("--end-of-text", "<a>", "--replace")...)
-	if code, _, errs := anneal("eval", w.path("run"), "--data", w.path("new")); code != exitData || !strings.Contains(errs, "a text ends with <a>, but for the run") {
+	if code, _, errs := anneal("eval", w.path("run"), "--data", w.path("new")); code != exitData ||
+		!strings.Contains(errs, "a text ends with <a>, but for the run") {
 		t.Errorf("data of another end of text: exit %d: %s", code, errs)
 	}
 }

@@ -19,7 +19,9 @@ type evalCmd struct {
 }
 
 func (evalCmd) Help() string {
-	return example("anneal eval runs/go --data data/go", "anneal eval runs/mix --data web=data/web --data code=data/code", "anneal eval runs/go --data data/go --context 4x --rope-scaling yarn:4")
+	return example("anneal eval runs/go --data data/go",
+		"anneal eval runs/mix --data web=data/web --data code=data/code",
+		"anneal eval runs/go --data data/go --context 4x --rope-scaling yarn:4")
 }
 
 func (c evalCmd) Run(s *session) error {
@@ -44,18 +46,21 @@ func (c evalCmd) Run(s *session) error {
 		s.printf("loss %.4f nats/token, %.4f bits/byte over %s tokens (%s of text) at step %d, in %s\n",
 			e.Loss, e.BitsPerByte, thousands(e.Tokens), megabytes(e.Bytes), r.Step, strings.ToUpper(r.Config.Precision))
 		if asked := int64(c.Tokens); e.Tokens < asked {
-			s.notef("the held-out text has %s targets, fewer than the %s of --tokens", thousands(e.Tokens), thousands(asked))
+			s.notef("the held-out text has %s targets, fewer than the %s of --tokens",
+				thousands(e.Tokens), thousands(asked))
 		}
 		for _, x := range e.Sources {
-			s.printf("  %s: loss %.4f, %.4f bits/byte over %s tokens (%s of text)\n", x.Name, x.Loss, x.BitsPerByte, thousands(x.Tokens), megabytes(x.Bytes))
+			s.printf("  %s: loss %.4f, %.4f bits/byte over %s tokens (%s of text)\n",
+				x.Name, x.Loss, x.BitsPerByte, thousands(x.Tokens), megabytes(x.Bytes))
 		}
 		for _, p := range e.ByPosition {
-			s.printf("  positions %6d to %6d: loss %.4f, %.4f bits/byte over %s tokens\n", p.From, p.To-1, p.Loss, p.BitsPerByte, thousands(p.Tokens))
+			s.printf("  positions %6d to %6d: loss %.4f, %.4f bits/byte over %s tokens\n",
+				p.From, p.To-1, p.Loss, p.BitsPerByte, thousands(p.Tokens))
 		}
 		s.closing(thousands(e.Tokens)+" tokens scored", "", time.Since(start), "")
 		report := map[string]any{
-			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes, "step": r.Step, "context": r.Context(),
-			"precision": r.Config.Precision, "damaged": faults(r.Skipped),
+			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes,
+			"step": r.Step, "context": r.Context(), "precision": r.Config.Precision, "damaged": faults(r.Skipped),
 		}
 		if e.Sources != nil {
 			report["sources"] = e.Sources

@@ -23,10 +23,11 @@ import (
 
 // The exit codes, as docs/commands.md lists them.
 const (
-	exitOK         = 0
-	exitInternal   = 1               // a defect in anneal
-	exitUsage      = 2               // the command line or the config
-	exitData       = 3               // text, tokenizer or data set cannot be used, or a file not be read or written; or too much of the text was lost
+	exitOK       = 0
+	exitInternal = 1 // a defect in anneal
+	exitUsage    = 2 // the command line or the config
+	// text, tokenizer or data set cannot be used, or a file not be read or written; or too much of the text was lost
+	exitData       = 3
 	exitDiverged   = 4               // training stopped by the guard, or a run that it stopped
 	exitCheckpoint = 5               // no usable checkpoint
 	exitResources  = 6               // memory or disk does not suffice, or the device failed
@@ -92,9 +93,9 @@ func exitCode(err error) int {
 		link  *os.LinkError
 	)
 	switch {
-	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &kind), errors.As(err, &conf), errors.As(err, &tier),
-		errors.Is(err, run.ErrExists), errors.Is(err, run.ErrOccupied), errors.Is(err, dataset.ErrExists),
-		errors.Is(err, run.ErrNoRun), errors.Is(err, use.ErrNoText):
+	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &kind),
+		errors.As(err, &conf), errors.As(err, &tier), errors.Is(err, run.ErrExists), errors.Is(err, run.ErrOccupied),
+		errors.Is(err, dataset.ErrExists), errors.Is(err, run.ErrNoRun), errors.Is(err, use.ErrNoText):
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped
@@ -108,14 +109,19 @@ func exitCode(err error) int {
 		return exitCorrupt
 	case errors.As(err, &slope):
 		return exitCheck
-	case errors.As(err, &large), errors.As(err, &room), errors.As(err, &gone), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):
+	case errors.As(err, &large), errors.As(err, &room), errors.As(err, &gone), errors.Is(err, syscall.EMFILE),
+		errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT),
+		errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.ENOMEM):
 		return exitResources
-	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture), errors.Is(err, checkpoint.ErrOtherRun):
+	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture),
+		errors.Is(err, checkpoint.ErrOtherRun):
 		return exitCheckpoint
 	// Only flags such as --out name directories to make, and only arguments files that are directories or the reverse.
-	case errors.As(err, &path) && path.Op == "mkdir" && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
+	case errors.As(err, &path) && path.Op == "mkdir" && !errors.Is(err, fs.ErrPermission) &&
+		!errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		return exitUsage
-	case errors.As(err, &data), errors.As(err, &lost), errors.Is(err, prepare.ErrNoGoSource), errors.Is(err, errStalled), errors.As(err, &path), errors.As(err, &link), errors.Is(err, fs.ErrNotExist):
+	case errors.As(err, &data), errors.As(err, &lost), errors.Is(err, prepare.ErrNoGoSource),
+		errors.Is(err, errStalled), errors.As(err, &path), errors.As(err, &link), errors.Is(err, fs.ErrNotExist):
 		return exitData
 	}
 	return exitInternal

@@ -72,8 +72,10 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 
 // What an error advises does not help where the process has too many files open.
 func TestTooManyOpenFilesAdviseTheLimit(t *testing.T) {
-	err := asData(fmt.Errorf("shard a.bin: %w\n  rebuild the data with `anneal data build`", &fs.PathError{Op: "open", Path: "a.bin", Err: syscall.EMFILE}))
-	if text := message(err); strings.Contains(text, "rebuild") || !strings.Contains(text, "a.bin: too many open files") || !strings.Contains(text, "ulimit -n") {
+	err := asData(fmt.Errorf("shard a.bin: %w\n  rebuild the data with `anneal data build`",
+		&fs.PathError{Op: "open", Path: "a.bin", Err: syscall.EMFILE}))
+	if text := message(err); strings.Contains(text, "rebuild") ||
+		!strings.Contains(text, "a.bin: too many open files") || !strings.Contains(text, "ulimit -n") {
 		t.Errorf("it says %q", text)
 	}
 	if code := exitCode(err); code != exitResources {

@@ -25,7 +25,8 @@ func explainPrecision(s *session, k config.Key) error {
 	var rows []policyRow
 	for _, p := range precision.Policies() {
 		r := policyRow{
-			p.Name, p.Weight.String(), p.Master.String(), p.Stream.String(), p.Activation.String(), p.Operand.String(), p.Operand.String(), p.Doc, p.Emulated,
+			p.Name, p.Weight.String(), p.Master.String(), p.Stream.String(), p.Activation.String(), p.Operand.String(),
+			p.Operand.String(), p.Doc, p.Emulated,
 		}
 		if p.FP8 != nil {
 			r.Hidden = "e4m3/e5m2"

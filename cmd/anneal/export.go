@@ -38,10 +38,13 @@ func (c exportCmd) Run(s *session) error {
 	if report.MaxLogitDiff == 0 {
 		s.printf("read back: its logits on %d probe tokens equal the model's\n", report.ProbeTokens)
 	} else {
-		s.printf("read back: its logits on %d probe tokens differ by at most %.3g from the model's\n", report.ProbeTokens, report.MaxLogitDiff)
+		s.printf("read back: its logits on %d probe tokens differ by at most %.3g from the model's\n",
+			report.ProbeTokens, report.MaxLogitDiff)
 	}
-	s.closing(fmt.Sprintf("%s, %s parameters in %s, step %s", report.Architecture, thousands(report.Parameters), report.DType, thousands(report.Step)),
-		c.Out, elapsed, command("python3", "-c", fmt.Sprintf("from transformers import AutoModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out)))
+	s.closing(fmt.Sprintf("%s, %s parameters in %s, step %s",
+		report.Architecture, thousands(report.Parameters), report.DType, thousands(report.Step)),
+		c.Out, elapsed, command("python3", "-c",
+			fmt.Sprintf("from transformers import AutoModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out)))
 	return s.emit(struct {
 		*use.ExportReport
 		Out     string   `json:"out"`

@@ -41,17 +41,20 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 		fact("training loss", "%.4f nats/token", r.TrainLoss)
 	}
 	if !math.IsNaN(r.ValBitsPerByte) {
-		fact("validation loss", "%.4f nats/token, %.4f bits/byte, at step %s", r.ValLoss, r.ValBitsPerByte, thousands(int64(r.EvalStep)))
+		fact("validation loss", "%.4f nats/token, %.4f bits/byte, at step %s",
+			r.ValLoss, r.ValBitsPerByte, thousands(int64(r.EvalStep)))
 	}
 	if !math.IsNaN(r.ValBitsPerByteEMA) {
-		fact("of the average", "%.4f nats/token, %.4f bits/byte, at step %s", r.ValLossEMA, r.ValBitsPerByteEMA, thousands(int64(r.EvalStep)))
+		fact("of the average", "%.4f nats/token, %.4f bits/byte, at step %s",
+			r.ValLossEMA, r.ValBitsPerByteEMA, thousands(int64(r.EvalStep)))
 	}
 	s.printSources(r)
 	if r.ClipRate > 0 {
 		fact("clipped", "%.1f %% of updates", 100*r.ClipRate)
 	}
 	if !math.IsNaN(r.NoiseScale) {
-		fact("noise scale", "%s tokens: a much smaller batch wastes time, a much larger one wastes tokens", thousands(int64(r.NoiseScale)))
+		fact("noise scale", "%s tokens: a much smaller batch wastes time, a much larger one wastes tokens",
+			thousands(int64(r.NoiseScale)))
 	}
 	fact("weights", "%.16s…", r.WeightsHash)
 	if r.DeviceMemory > 0 {
@@ -73,7 +76,8 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	if err := s.emit(finishedJSON(r, f)); !r.Interrupted {
 		return err
 	} // else how to continue the run matters more than an error of standard output
-	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n  to continue: `anneal resume %s`",
+	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n"+
+		"  to continue: `anneal resume %s`",
 		thousands(int64(r.Step)), seconds(f.elapsed), f.dir, f.dir)}
 }
 
@@ -83,11 +87,13 @@ func finishedJSON(r *run.Result, f finished) map[string]any {
 		bytes[a.Name] = a.Peak
 	}
 	result := map[string]any{
-		"step": r.Step, "steps": r.Step, "tokens": r.Tokens, "parameters": r.Parameters, "tokens_per_second": number(r.TokensPerSecond),
-		"train_loss": number(r.TrainLoss), "val_loss": number(r.ValLoss), "val_bits_per_byte": number(r.ValBitsPerByte), "val_step": r.EvalStep,
-		"noise_scale_tokens": number(r.NoiseScale), "clip_rate": number(r.ClipRate),
-		"weights_hash": r.WeightsHash, "optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted,
-		"peak_rss_bytes": r.PeakRSS, "device_memory_bytes": r.DeviceMemory, "arena_bytes": bytes, "run": f.dir, "seconds": f.elapsed.Seconds(),
+		"step": r.Step, "steps": r.Step, "tokens": r.Tokens, "parameters": r.Parameters,
+		"tokens_per_second": number(r.TokensPerSecond),
+		"train_loss":        number(r.TrainLoss), "val_loss": number(r.ValLoss),
+		"val_bits_per_byte": number(r.ValBitsPerByte), "val_step": r.EvalStep,
+		"noise_scale_tokens": number(r.NoiseScale), "clip_rate": number(r.ClipRate), "weights_hash": r.WeightsHash,
+		"optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted, "peak_rss_bytes": r.PeakRSS,
+		"device_memory_bytes": r.DeviceMemory, "arena_bytes": bytes, "run": f.dir, "seconds": f.elapsed.Seconds(),
 	}
 	if !math.IsNaN(r.ValBitsPerByteEMA) {
 		result["val_loss_ema"], result["val_bits_per_byte_ema"] = r.ValLossEMA, r.ValBitsPerByteEMA

@@ -38,9 +38,11 @@ func TestCommandsThatTrainSayWhatTheyWroteAndWhatIsNext(t *testing.T) {
 		{run, []string{"resume", run}},
 		{w.path("hf"), []string{"export", run, w.path("hf")}},
 		{w.path("imported"), []string{"import", w.path("hf"), "--out", w.path("imported")}},
-		{w.path("which"), []string{"compare", config, "train.steps=2", "--with", "optimizer.name=lion", "--out", w.path("which")}},
+		{w.path("which"), []string{"compare", config, "train.steps=2", "--with", "optimizer.name=lion", "--out",
+			w.path("which")}},
 		{"", []string{"lr-find", config, "--steps", "30"}},
-		{"", []string{"mup", "check", config, "model.layers=2", "--widths", "32,64,128", "--seeds", "1", "--lr", "0.003", "--random"}},
+		{"", []string{"mup", "check", config, "model.layers=2", "--widths", "32,64,128", "--seeds", "1", "--lr",
+			"0.003", "--random"}},
 		{"", []string{"mup", "sweep", config, "train.steps=2", "--widths", "32,64", "--rates", "0.001,0.004"}},
 		{w.path("doremi/mix.json"), []string{"mix", "doremi", config, "train.steps=2", mix, "--out", w.path("doremi")}},
 	} {
@@ -51,8 +53,10 @@ func TestCommandsThatTrainSayWhatTheyWroteAndWhatIsNext(t *testing.T) {
 		}
 		end, next, found := strings.Cut(out, "\nnext: ")
 		end = end[strings.LastIndexByte(end, '\n')+1:]
-		if !found || c.out != "" && !strings.HasPrefix(end, "wrote "+c.out+": ") || !strings.Contains(end, ", in ") || !strings.HasSuffix(end, " s") {
-			t.Errorf("anneal %s ends with %q and %q; want what it wrote, where, in which time, and what is next", name, end, next)
+		if !found || c.out != "" && !strings.HasPrefix(end, "wrote "+c.out+": ") || !strings.Contains(end, ", in ") ||
+			!strings.HasSuffix(end, " s") {
+			t.Errorf("anneal %s ends with %q and %q; want what it wrote, where, in which time, and what is next",
+				name, end, next)
 		}
 		for line := range strings.Lines(next) {
 			words, err := exec.Command("sh", "-c", `printf '%s\n' `+line).Output()
@@ -63,8 +67,10 @@ func TestCommandsThatTrainSayWhatTheyWroteAndWhatIsNext(t *testing.T) {
 			if list[0] == "python3" {
 				continue
 			}
-			parser := kong.Must(&cli{}, kong.Exit(func(int) {}), kong.Writers(new(strings.Builder), new(strings.Builder)))
-			if _, err := parser.Parse(flagsLast(parser.Model, list[1:])); list[0] != "anneal" || err != nil && list[len(list)-1] != "--help" {
+			parser := kong.Must(&cli{}, kong.Exit(func(int) {}),
+				kong.Writers(new(strings.Builder), new(strings.Builder)))
+			if _, err := parser.Parse(flagsLast(parser.Model, list[1:])); list[0] != "anneal" ||
+				err != nil && list[len(list)-1] != "--help" {
 				t.Errorf("after anneal %s, next is %q: %v", name, line, err)
 			}
 		}
@@ -81,10 +87,12 @@ func TestTheLossSaysOfWhichStepItIs(t *testing.T) {
 		TokensPerSecond: math.NaN(), NoiseScale: math.NaN(),
 	}
 	err := s.finishRun(r, finished{dir: "runs/a", elapsed: 65 * time.Second})
-	if want := "validation loss   3.5000 nats/token, 2.2500 bits/byte, at step 100\n"; !strings.Contains(out.String(), want) {
+	if want := "validation loss   3.5000 nats/token, 2.2500 bits/byte, at step 100\n"; !strings.Contains(out.String(),
+		want) {
 		t.Errorf("no line %q in\n%s", want, out.String())
 	}
-	if exitCode(err) != exitStopped || !strings.Contains(err.Error(), "at step 192 after 1m05s") || strings.Contains(out.String(), "wrote ") {
+	if exitCode(err) != exitStopped || !strings.Contains(err.Error(), "at step 192 after 1m05s") ||
+		strings.Contains(out.String(), "wrote ") {
 		t.Errorf("a run that was stopped ends with %v after\n%s", err, out.String())
 	}
 }
@@ -121,7 +129,8 @@ func TestDemoKeepsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if third := w.object(exitOK, demo...); third["weights_hash"] != first["weights_hash"] {
-		t.Errorf("from the data set that was there come the weights %v, want %v", third["weights_hash"], first["weights_hash"])
+		t.Errorf("from the data set that was there come the weights %v, want %v",
+			third["weights_hash"], first["weights_hash"])
 	}
 	if after, err := os.Stat(w.path("demo/data/dataset.json")); err != nil || !after.ModTime().Equal(before.ModTime()) {
 		t.Errorf("the data set was made anew: %v", err)
@@ -131,7 +140,8 @@ func TestDemoKeepsWhatIsThere(t *testing.T) {
 		t.Errorf("in a directory with other files the demo says %q", message)
 	}
 	w.object(exitUsage, "data", "sample", "--vocab", "300", "--out", w.path("demo/data"))
-	w.keys(w.object(exitOK, "data", "sample", "--vocab", "300", "--replace", "--out", w.path("demo/data")), "out", "train", "val", "vocab_size", "seconds")
+	w.keys(w.object(exitOK, "data", "sample", "--vocab", "300", "--replace", "--out", w.path("demo/data")), "out",
+		"train", "val", "vocab_size", "seconds")
 }
 
 // Portable kernels are said to be slow, once, by what trains and by doctor.
@@ -146,7 +156,8 @@ func TestPortableKernelsAreSaidToBeSlow(t *testing.T) {
 	} {
 		code, out, errs := anneal(args...)
 		if n := strings.Count(out+errs, "portable kernels"); code != exitOK || n != 1 {
-			t.Errorf("command %d, %s: exit %d, says %d times that the kernels are portable\n%s%s", i, args[0], code, n, out, errs)
+			t.Errorf("command %d, %s: exit %d, says %d times that the kernels are portable\n%s%s",
+				i, args[0], code, n, out, errs)
 		}
 	}
 }

@@ -22,29 +22,44 @@ func TestWhatIsNoSmallFileIsRefusedAtOnce(t *testing.T) {
 		args func(dir, path string) []string
 	}{
 		{"run.yaml", "", func(_, path string) []string { return []string{"train", path, "--out", w.path("r")} }},
-		{"p.yaml", "", func(_, path string) []string { return []string{"data", "curate", path, w.path("text"), "--dry-run"} }},
+		{"p.yaml", "", func(_, path string) []string {
+			return []string{"data", "curate", path, w.path("text"), "--dry-run"}
+		}},
 		{"words.txt", "", func(dir, _ string) []string {
 			write(t, filepath.Join(dir, "p.yaml"), "stages: [{bad_words: {list: words.txt}}]\n")
 			return []string{"data", "curate", filepath.Join(dir, "p.yaml"), w.path("text"), "--dry-run"}
 		}},
-		{"text", "", func(_, path string) []string { return []string{"tokenizer", "encode", w.path("tok.json"), path} }},
+		{"text", "", func(_, path string) []string {
+			return []string{"tokenizer", "encode", w.path("tok.json"), path}
+		}},
 		{"ids", "", func(_, path string) []string { return []string{"tokenizer", "decode", w.path("tok.json"), path} }},
-		{"tokenizer.json", "", func(_, path string) []string { return []string{"tokenizer", "encode", path, w.path("run.yaml")} }},
-		{"vocab.json", "", func(_, path string) []string { return []string{"tokenizer", "encode", path, w.path("run.yaml")} }},
-		{"a.tiktoken", "", func(_, path string) []string { return []string{"tokenizer", "encode", path, w.path("run.yaml")} }},
+		{"tokenizer.json", "", func(_, path string) []string {
+			return []string{"tokenizer", "encode", path, w.path("run.yaml")}
+		}},
+		{"vocab.json", "", func(_, path string) []string {
+			return []string{"tokenizer", "encode", path, w.path("run.yaml")}
+		}},
+		{"a.tiktoken", "", func(_, path string) []string {
+			return []string{"tokenizer", "encode", path, w.path("run.yaml")}
+		}},
 		{"model.bin", "", func(_, path string) []string {
 			return []string{"data", "classifier", "predict", path, w.path("text")}
 		}},
-		{"config.json", "", func(dir, _ string) []string { return []string{"import", dir, "--out", w.path("imported")} }},
+		{"config.json", "", func(dir, _ string) []string {
+			return []string{"import", dir, "--out", w.path("imported")}
+		}},
 		{"dataset.json", w.path("data"), func(dir, _ string) []string { return []string{"data", "verify", dir} }},
 		{"tokenizer.json", w.path("data"), func(dir, _ string) []string { return []string{"data", "verify", dir} }},
 		{"config.yaml", w.path("run"), func(dir, _ string) []string { return []string{"resume", dir} }},
 		{"tokenizer.json", w.path("run"), func(dir, _ string) []string { return []string{"generate", dir} }},
 		{"rewind.json", w.path("run"), func(dir, _ string) []string { return []string{"rewind", dir, "--to", "0"} }},
 		{"metrics.jsonl", w.path("run"), func(dir, _ string) []string { return []string{"rewind", dir, "--to", "0"} }},
-		{checkpoint + "/MANIFEST.json", w.path("run"), func(dir, _ string) []string { return []string{"ckpt", "verify", dir} }},
-		{checkpoint + "/state.json", w.path("run"), func(dir, _ string) []string { return []string{"ckpt", "verify", dir} }},
-		{checkpoint + "/model.safetensors", w.path("run"), func(dir, _ string) []string { return []string{"ckpt", "verify", dir} }},
+		{checkpoint + "/MANIFEST.json", w.path("run"),
+			func(dir, _ string) []string { return []string{"ckpt", "verify", dir} }},
+		{checkpoint + "/state.json", w.path("run"),
+			func(dir, _ string) []string { return []string{"ckpt", "verify", dir} }},
+		{checkpoint + "/model.safetensors", w.path("run"),
+			func(dir, _ string) []string { return []string{"ckpt", "verify", dir} }},
 	} {
 		for what, place := range filetest.NotFiles(t, "x") {
 			if c.name == "metrics.jsonl" && what == "64 GiB" {

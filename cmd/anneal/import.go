@@ -15,8 +15,10 @@ type importCmd struct {
 }
 
 func (importCmd) Help() string {
-	return example("anneal import models/llama --out runs/llama", "anneal train CONFIG --init-from runs/llama --out runs/tuned") +
-		"\n\nThe run computes in the format of the weights: BF16 in bf16, F16 in fp16, F32 and F64 in fp32. To change it, edit precision in the run's config.yaml."
+	return example("anneal import models/llama --out runs/llama", "anneal train CONFIG --init-from runs/llama "+
+		"--out runs/tuned") +
+		"\n\nThe run computes in the format of the weights: BF16 in bf16, F16 in fp16, F32 and F64 in fp32. " +
+		"To change it, edit precision in the run's config.yaml."
 }
 
 func (c importCmd) Run(s *session) error {
@@ -29,7 +31,8 @@ func (c importCmd) Run(s *session) error {
 	s.printf("%s parameters, stored in %s; generate and eval compute in %s (precision in %s/config.yaml)\n",
 		thousands(r.Parameters), r.DType, strings.ToUpper(r.Precision), c.Out)
 	s.printf("weights %.16s…\n", r.WeightsHash)
-	s.closing("a run with the weights of "+c.Dir+", for generate, eval, export and train --init-from", c.Out, elapsed, command("anneal", "generate", c.Out))
+	s.closing("a run with the weights of "+c.Dir+", for generate, eval, export and train --init-from",
+		c.Out, elapsed, command("anneal", "generate", c.Out))
 	return s.emit(struct {
 		*run.ImportReport
 		Seconds float64 `json:"seconds"`

@@ -14,7 +14,8 @@ func TestTrainingStartsFromWeights(t *testing.T) {
 	first := w.object(exitOK, "train", w.path("run.yaml"), "--out", run)
 	w.object(exitOK, "export", run, "--to", "hf", exported)
 	v := w.object(exitOK, "import", exported, "--out", imported)
-	if v["weights_hash"] != first["weights_hash"] || v["dtype"] != "F32" || v["precision"] != "fp32" || v["run"] != imported {
+	if v["weights_hash"] != first["weights_hash"] || v["dtype"] != "F32" || v["precision"] != "fp32" ||
+		v["run"] != imported {
 		t.Errorf("import says %v, the run had the weights %v", v, first["weights_hash"])
 	}
 	if v := w.object(exitOK, "eval", imported, "--data", w.path("data")); v["precision"] != "fp32" {
@@ -24,7 +25,8 @@ func TestTrainingStartsFromWeights(t *testing.T) {
 		t.Errorf("generate says %v", v)
 	}
 	short := w.path("short.yaml")
-	text := "data: {path: " + w.path("data") + "}\ntrain: {steps: 4, batch_tokens: 128, eval_every: 0, eval_tokens: 512}\noptimizer: {lr: 1e-3}\n"
+	text := "data: {path: " + w.path("data") +
+		"}\ntrain: {steps: 4, batch_tokens: 128, eval_every: 0, eval_tokens: 512}\noptimizer: {lr: 1e-3}\n"
 	if err := os.WriteFile(short, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -33,17 +35,20 @@ func TestTrainingStartsFromWeights(t *testing.T) {
 		out := w.path("from-" + name)
 		w.keys(w.object(exitOK, "train", short, "--init-from", from, "--only", "model", "--dry-run"), "parameters")
 		v := w.object(exitOK, "train", short, "--init-from", from, "--out", out)
-		if hashes[v["weights_hash"]] = true; v["init_from"] != from || v["init_weights_hash"] != first["weights_hash"] || v["step"] != 4.0 {
+		if hashes[v["weights_hash"]] = true; v["init_from"] != from ||
+			v["init_weights_hash"] != first["weights_hash"] || v["step"] != 4.0 {
 			t.Errorf("from the %s: %v, want the weights %v", name, v, first["weights_hash"])
 		}
-		if again := w.object(exitOK, "resume", out); again["weights_hash"] != v["weights_hash"] || again["init_from"] != from {
+		if again := w.object(exitOK, "resume", out); again["weights_hash"] != v["weights_hash"] ||
+			again["init_from"] != from {
 			t.Errorf("resumed: %v", again)
 		}
 	}
 	if len(hashes) != 1 {
 		t.Errorf("from the same weights runs end with %v", hashes)
 	}
-	if v := w.object(exitOK, "train", short, "--init-from", run, "--init-step", "15", "--out", w.path("earlier")); v["init_step"] != 15.0 || hashes[v["weights_hash"]] {
+	if v := w.object(exitOK, "train", short, "--init-from", run, "--init-step", "15", "--out",
+		w.path("earlier")); v["init_step"] != 15.0 || hashes[v["weights_hash"]] {
 		t.Errorf("from an earlier checkpoint: %v", v)
 	}
 	points := w.object(exitOK, "lr-find", short, "init.from="+run, "--steps", "30", "--high", "1")["points"].([]any)
@@ -57,15 +62,19 @@ func TestTrainingStartsFromWeights(t *testing.T) {
 		want string
 	}{
 		{[]string{"resume", imported}, exitUsage, "`anneal train CONFIG --init-from " + imported + " --out RUN`"},
-		{[]string{"train", w.path("run.yaml"), "model.layers=2", "--init-from", run, "--dry-run"}, exitUsage, "model.layers = 2, but the weights of " + run + " have 1"},
+		{[]string{"train", w.path("run.yaml"), "model.layers=2", "--init-from", run, "--dry-run"}, exitUsage,
+			"model.layers = 2, but the weights of " + run + " have 1"},
 		{[]string{"train", short, "--init-from", w.path("text"), "--out", w.path("x")}, exitUsage, "neither a run"},
-		{[]string{"train", short, "--init-from", run, "--init-step", "7", "--out", w.path("x")}, exitCheckpoint, "no checkpoint of step 7"},
+		{[]string{"train", short, "--init-from", run, "--init-step", "7", "--out", w.path("x")}, exitCheckpoint,
+			"no checkpoint of step 7"},
 		{[]string{"train", short, "--init-step", "7", "--out", w.path("x")}, exitUsage, "without init.from"},
-		{[]string{"train", short, "--init-from", run, "--only", "optimizer", "--out", w.path("x")}, exitUsage, "--only"},
+		{[]string{"train", short, "--init-from", run, "--only", "optimizer", "--out", w.path("x")},
+			exitUsage, "--only"},
 		{[]string{"train", short, "--init-from", run, "--out", imported}, exitUsage, "already holds a run"},
 	} {
 		if code, out, errs := anneal(c.args...); code != c.code || !strings.Contains(errs, c.want) {
-			t.Errorf("anneal %s: exit %d, want %d\n%s%s\nwant it to hold %q", strings.Join(c.args, " "), code, c.code, out, errs, c.want)
+			t.Errorf("anneal %s: exit %d, want %d\n%s%s\nwant it to hold %q",
+				strings.Join(c.args, " "), code, c.code, out, errs, c.want)
 		}
 	}
 	_, out, _ := anneal("train", short, "--init-from", run, "--dry-run")
@@ -76,7 +85,8 @@ func TestTrainingStartsFromWeights(t *testing.T) {
 	}
 	w.object(exitOK, "tokenizer", "train", "--vocab", "280", "--out", w.path("cut.json"), w.path("text"))
 	w.object(exitOK, "data", "build", "--tokenizer", w.path("cut.json"), "--out", w.path("less"), w.path("text"))
-	if _, _, errs := anneal("train", short, "data.path="+w.path("less"), "--init-from", run, "--out", w.path("cut")); !strings.Contains(errs, " to 280 rows: 280 tokens keep their rows") {
+	if _, _, errs := anneal("train", short, "data.path="+w.path("less"), "--init-from", run, "--out",
+		w.path("cut")); !strings.Contains(errs, " to 280 rows: 280 tokens keep their rows") {
 		t.Errorf("a vocabulary that is cut is not told:\n%s", errs)
 	}
 }

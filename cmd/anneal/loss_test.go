@@ -20,7 +20,8 @@ import (
 func linesOfText(n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, "{\"id\":%d, \"text\":\"document %d of the river, %s and the garden\",\"score\":1.50}\n", i, i, strings.Repeat("stone ", i%7))
+		fmt.Fprintf(&b, "{\"id\":%d, \"text\":\"document %d of the river, %s and the garden\",\"score\":1.50}\n",
+			i, i, strings.Repeat("stone ", i%7))
 	}
 	return b.String()
 }
@@ -44,11 +45,14 @@ func TestLostTextFailsTheCommand(t *testing.T) {
 	write(t, w.path("in/b.jsonl"), linesOfText(500))
 	write(t, w.path("p.yaml"), "stages: [normalize]\n")
 	commands := map[string][]string{
-		"curate": {"data", "curate", w.path("p.yaml"), w.path("in"), "--out", w.path("curated")}, "dedup": {"data", "dedup", w.path("in"), "--out", w.path("deduped")},
-		"build": {"data", "build", w.path("in"), "--tokenizer", w.path("tok.json"), "--out", w.path("built")},
-		"train": {"tokenizer", "train", w.path("in"), "--vocab", "300", "--out", w.path("t.json")},
+		"curate": {"data", "curate", w.path("p.yaml"), w.path("in"), "--out", w.path("curated")},
+		"dedup":  {"data", "dedup", w.path("in"), "--out", w.path("deduped")},
+		"build":  {"data", "build", w.path("in"), "--tokenizer", w.path("tok.json"), "--out", w.path("built")},
+		"train":  {"tokenizer", "train", w.path("in"), "--vocab", "300", "--out", w.path("t.json")},
 	}
-	marked := map[string]string{"curate": "curated/report.json", "dedup": "deduped/report.json", "build": "built/dataset.json"}
+	marked := map[string]string{
+		"curate": "curated/report.json", "dedup": "deduped/report.json", "build": "built/dataset.json",
+	}
 	lost := func(name string) bool {
 		b, err := os.ReadFile(w.path(marked[name]))
 		if err != nil {
@@ -59,20 +63,25 @@ func TestLostTextFailsTheCommand(t *testing.T) {
 	for name, args := range commands {
 		v := w.object(exitData, append(slices.Clone(args), "--max-rejects", "100%")...)
 		w.keys(v, "out", "mb_per_second", "exit_code")
-		if s := fmt.Sprint(v["error"]); !strings.Contains(s, "1 file could not be read to the end: at least 1 document and ") || !strings.Contains(s, filepath.Join("in", "a.jsonl.gz")+": damaged or cut off") {
+		if s := fmt.Sprint(v["error"]); !strings.Contains(s, "1 file could not be read to the end: at least 1 "+
+			"document and ") || !strings.Contains(s, filepath.Join("in", "a.jsonl.gz")+": damaged or cut off") {
 			t.Errorf("%s: %s", name, s)
 		}
 		if marked[name] != "" && !lost(name) {
 			t.Errorf("%s: %s is not marked", name, marked[name])
 		}
 	}
-	if code, out, errs := anneal(append(slices.Clone(commands["build"]), "--replace")...); code != exitData || strings.Contains(out, "next:") {
+	if code, out, errs := anneal(append(slices.Clone(commands["build"]), "--replace")...); code != exitData ||
+		strings.Contains(out, "next:") {
 		t.Errorf("build of damaged files: exit %d, and a next command before the error\n%s%s", code, out, errs)
 	}
-	if v := w.object(exitData, commands["curate"]...); v["resumed"] != v["splits"] || v["report"].(map[string]any)["kept"].(float64) < 600 {
-		t.Errorf("again: %v of %v splits are taken over, %v kept", v["resumed"], v["splits"], v["report"].(map[string]any)["kept"])
+	if v := w.object(exitData, commands["curate"]...); v["resumed"] != v["splits"] ||
+		v["report"].(map[string]any)["kept"].(float64) < 600 {
+		t.Errorf("again: %v of %v splits are taken over, %v kept",
+			v["resumed"], v["splits"], v["report"].(map[string]any)["kept"])
 	}
-	if code, _, errs := anneal(commands["dedup"]...); code != exitData || !strings.Contains(errs, "holds files already") {
+	if code, _, errs := anneal(commands["dedup"]...); code != exitData ||
+		!strings.Contains(errs, "holds files already") {
 		t.Errorf("dedup again: exit %d\n%s", code, errs)
 	}
 	write(t, w.path("in/a.jsonl.gz"), packed)
@@ -88,14 +97,20 @@ func TestLostTextFailsTheCommand(t *testing.T) {
 	}
 
 	write(t, w.path("broken.jsonl"), linesOfText(199)+"{broken\n")
-	for flags, code := range map[string]int{"": exitData, "--strict": exitData, "--max-rejects 0.4%": exitData, "--max-rejects 0.6%": exitOK, "--max-rejects 0.6% --strict": exitData} {
-		args := append([]string{"data", "build", w.path("broken.jsonl"), "--tokenizer", w.path("tok.json"), "--out", w.path("built"), "--replace"}, strings.Fields(flags)...)
-		if got, _, errs := anneal(args...); got != code || code == exitData && !strings.Contains(errs, "1 of 200 documents (0.5 %)") {
+	for flags, code := range map[string]int{
+		"": exitData, "--strict": exitData, "--max-rejects 0.4%": exitData, "--max-rejects 0.6%": exitOK,
+		"--max-rejects 0.6% --strict": exitData,
+	} {
+		args := append([]string{"data", "build", w.path("broken.jsonl"), "--tokenizer", w.path("tok.json"), "--out",
+			w.path("built"), "--replace"}, strings.Fields(flags)...)
+		if got, _, errs := anneal(args...); got != code ||
+			code == exitData && !strings.Contains(errs, "1 of 200 documents (0.5 %)") {
 			t.Errorf("%s: exit %d, want %d\n%s", flags, got, code, errs)
 		}
 	}
 	for _, share := range []string{"0.1", "x%", "-1%", "101%"} {
-		if code, _, errs := anneal(append(slices.Clone(commands["train"]), "--max-rejects="+share)...); code != exitUsage || !strings.Contains(errs, "try 0.1%") {
+		if code, _, errs := anneal(append(slices.Clone(commands["train"]), "--max-rejects="+share)...); code !=
+			exitUsage || !strings.Contains(errs, "try 0.1%") {
 			t.Errorf("--max-rejects %s: exit %d\n%s", share, code, errs)
 		}
 	}
@@ -109,7 +124,10 @@ func TestLossInATask(t *testing.T) {
 	write(t, w.path("in/a.jsonl"), "{broken\n"+linesOfText(100))
 	write(t, w.path("in/b.jsonl"), linesOfText(300))
 	task := func(i string) []string {
-		return []string{"data", "curate", w.path("p.yaml"), w.path("in"), "--out", w.path("out"), "--split", "5kB", "--task-count", "2", "--task-index", i}
+		return []string{
+			"data", "curate", w.path("p.yaml"), w.path("in"), "--out", w.path("out"), "--split", "5kB", "--task-count",
+			"2", "--task-index", i,
+		}
 	}
 	w.object(exitOK, task("0")...)
 	w.object(exitData, task("1")...)
@@ -145,7 +163,8 @@ func TestFieldsSurviveCurateAndDedup(t *testing.T) {
 		var place struct {
 			From struct{ From struct{ Source string } }
 		}
-		if err := json.Unmarshal(append(append([]byte("{"), d.Moved...), '}'), &place); err != nil || place.From.From.Source != w.path("in.jsonl") {
+		if err := json.Unmarshal(append(append([]byte("{"), d.Moved...), '}'), &place); err != nil ||
+			place.From.From.Source != w.path("in.jsonl") {
 			t.Fatalf("document %d comes from %s, %v", n, d.Moved, err)
 		}
 		n++
@@ -162,10 +181,13 @@ func TestCurateTellsThatLittleIsKept(t *testing.T) {
 	write(t, w.path("code.yaml"), "stages: [normalize, code]\n")
 	for pipeline, told := range map[string]bool{"web.yaml": true, "code.yaml": false} {
 		code, out, errs := anneal("data", "curate", w.path(pipeline), w.path("text"), "--out", w.path("of "+pipeline))
-		if code != exitOK || strings.Contains(errs, "0 % of the documents") != told || strings.Contains(errs, "examples/curate/notes.yaml") != told || told && !strings.Contains(errs, "gopher_quality.") {
+		if code != exitOK || strings.Contains(errs, "0 % of the documents") != told ||
+			strings.Contains(errs, "examples/curate/notes.yaml") != told ||
+			told && !strings.Contains(errs, "gopher_quality.") {
 			t.Errorf("%s: exit %d\n%s%s", pipeline, code, out, errs)
 		}
-		if want := "next: anneal tokenizer train --vocab 8192 --out tok.json '" + w.path("of "+pipeline) + "/docs'\n"; !strings.HasSuffix(out, want) || !strings.Contains(out, " in ") {
+		if want := "next: anneal tokenizer train --vocab 8192 --out tok.json '" + w.path("of "+pipeline) +
+			"/docs'\n"; !strings.HasSuffix(out, want) || !strings.Contains(out, " in ") {
 			t.Errorf("%s ends with\n%s", pipeline, out)
 		}
 	}

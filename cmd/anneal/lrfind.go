@@ -23,10 +23,11 @@ type lrFindCmd struct {
 func (lrFindCmd) Help() string {
 	return example("anneal lr-find examples/tiny.yaml data.path=data/go --svg lr.svg",
 		"anneal lr-find examples/tiny.yaml data.path=data/go optimizer.name=lion --low 1e-7 --high 1 --steps 60") +
-		"\n\nThe learning rate rises with every step, and the loss shows which rates learn and which diverge. It works with every" +
-		"\noptimizer; for adafactor it turns off the relative step, which caps the rate. It starts from initial weights and keeps no run." +
-		"\nFor a long run use the lower end of the range, or less: try three rates for a few percent of the run," +
-		"\nor tune a narrow model with model.mup=true."
+		"\n\nThe learning rate rises with every step, and the loss shows which rates learn and which diverge. " +
+		"It works with every\noptimizer; for adafactor it turns off the relative step, which caps the rate. " +
+		"It starts from initial weights and keeps no run.\n" +
+		"For a long run use the lower end of the range, or less: try three rates for a few percent of the run,\n" +
+		"or tune a narrow model with model.mup=true."
 }
 
 func (c lrFindCmd) Run(s *session) error {
@@ -40,7 +41,9 @@ func (c lrFindCmd) Run(s *session) error {
 		r, err := lab.FindLR(ctx, lab.LROptions{
 			Config: cfg, Threads: int(c.Threads), Low: float64(c.Low), High: float64(c.High), Steps: c.Steps,
 			OnStep: func(step int, lr, loss float64) {
-				s.status.update(func(int) string { return fmt.Sprintf("step %d/%d  lr %.1e  loss %.3f", step, c.Steps, lr, loss) })
+				s.status.update(func(int) string {
+					return fmt.Sprintf("step %d/%d  lr %.1e  loss %.3f", step, c.Steps, lr, loss)
+				})
 			},
 		})
 		if err != nil {
@@ -49,7 +52,8 @@ func (c lrFindCmd) Run(s *session) error {
 		if err := s.draw(r.Chart(), c.SVG); err != nil {
 			return err
 		}
-		s.printf("\nworth a try    optimizer.lr from %.2g to %.2g; for a long run, the lower end or less\n", r.Low, r.High)
+		s.printf("\nworth a try    optimizer.lr from %.2g to %.2g; for a long run, the lower end or less\n",
+			r.Low, r.High)
 		s.printf("falls fastest  at %.2g\n", r.Steepest)
 		s.printf("lowest loss    %.3f nats/token, at %.2g\n", r.Loss, r.Lowest)
 		if r.Diverges != nil {

@@ -14,7 +14,9 @@ func TestLRFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, optimizer := range valuesOf(t, "optimizer.name") {
-		args := []string{"lr-find", w.path("run.yaml"), "optimizer.name=" + optimizer, "--steps", "40", "--svg", w.path("lr.svg")}
+		args := []string{
+			"lr-find", w.path("run.yaml"), "optimizer.name=" + optimizer, "--steps", "40", "--svg", w.path("lr.svg"),
+		}
 		if strings.HasPrefix(optimizer, "sgd") {
 			args = append(args, "--high", "1000") // plain gradients take larger rates
 		}
@@ -26,7 +28,8 @@ func TestLRFind(t *testing.T) {
 		if i > 0 {
 			continue
 		}
-		if code, out, errs := anneal(args...); code != exitOK || !strings.Contains(out, "worth a try    optimizer.lr from") || !strings.Contains(out, "┤") {
+		if code, out, errs := anneal(args...); code != exitOK ||
+			!strings.Contains(out, "worth a try    optimizer.lr from") || !strings.Contains(out, "┤") {
 			t.Errorf("%s: exit %d; no chart or no suggestion in\n%s%s", optimizer, code, out, errs)
 		}
 		if svg, err := os.ReadFile(w.path("lr.svg")); err != nil || !strings.Contains(string(svg), "worth a try") {
@@ -63,13 +66,16 @@ func valuesOf(t *testing.T, key string) []string {
 func TestBranch(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "schedule.name=wsd", "checkpoint.keep=10", "--out", w.path("long"))
-	want := w.object(exitOK, "train", w.path("run.yaml"), "schedule.name=wsd", "train.steps=12", "--out", w.path("short"))
+	want := w.object(exitOK, "train", w.path("run.yaml"), "schedule.name=wsd", "train.steps=12", "--out",
+		w.path("short"))
 	args := []string{"branch", w.path("long"), "train.steps=12", "--out", w.path("branch")}
 	got := w.object(exitOK, args...)
 	w.keys(got, "step", "weights_hash", "val_bits_per_byte")
-	if got["weights_hash"] != want["weights_hash"] || got["step"] != 12.0 || got["val_bits_per_byte"] != want["val_bits_per_byte"] {
+	if got["weights_hash"] != want["weights_hash"] || got["step"] != 12.0 ||
+		got["val_bits_per_byte"] != want["val_bits_per_byte"] {
 		t.Errorf("the branch ends at step %v with %v, %v bits/byte; the run at %v with %v, %v",
-			got["step"], got["weights_hash"], got["val_bits_per_byte"], want["step"], want["weights_hash"], want["val_bits_per_byte"])
+			got["step"], got["weights_hash"], got["val_bits_per_byte"], want["step"], want["weights_hash"],
+			want["val_bits_per_byte"])
 	}
 	w.object(exitUsage, args...)
 	w.object(exitUsage, "branch", w.path("text"), "--out", w.path("other"))

@@ -66,7 +66,10 @@ func TestDocumentationListsEveryCommand(t *testing.T) {
 			t.Errorf("docs/commands.md does not mention %q", command)
 		}
 	})
-	for _, code := range []int{exitOK, exitInternal, exitUsage, exitData, exitDiverged, exitCheckpoint, exitResources, exitStalled, exitCorrupt, exitLocked, exitStopped, exitHangup, exitQuit, exitPipe} {
+	for _, code := range []int{
+		exitOK, exitInternal, exitUsage, exitData, exitDiverged, exitCheckpoint, exitResources, exitStalled,
+		exitCorrupt, exitLocked, exitStopped, exitHangup, exitQuit, exitPipe,
+	} {
 		if !bytes.Contains(doc, fmt.Appendf(nil, "\n| %d", code)) {
 			t.Errorf("docs/commands.md does not list exit code %d", code)
 		}
@@ -132,10 +135,12 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 	}{
 		{[]string{"trian"}, exitUsage, `try`},
 		{[]string{"train"}, exitUsage, "try `anneal train --help`"},
-		{[]string{"train", bad, "--out", dir}, exitUsage, "error: unknown key model.dmi\n  at " + bad + ":4:3\n  try model.dim\n"},
+		{[]string{"train", bad, "--out", dir}, exitUsage,
+			"error: unknown key model.dmi\n  at " + bad + ":4:3\n  try model.dim\n"},
 		{[]string{"train", filepath.Join(dir, "none.yaml"), "--out", dir}, exitUsage, "cannot read the config"},
 		{[]string{"explain", "modle.dim"}, exitUsage, "try model.dim"},
-		{[]string{"generate", dir, "--temperature=-1"}, exitUsage, "--temperature -1 is not a finite number of at least 0"},
+		{[]string{"generate", dir, "--temperature=-1"}, exitUsage,
+			"--temperature -1 is not a finite number of at least 0"},
 		{[]string{"generate", dir, "--temperature=nan"}, exitUsage, "--temperature NaN is not"},
 		{[]string{"generate", dir, "--top-p=2"}, exitUsage, "--top-p 2 is not a probability"},
 		{[]string{"generate", dir, "--top-k=-3"}, exitUsage, "-3 is not a number from 0 up"},
@@ -149,20 +154,26 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		{[]string{"bench", "attention", "longnet:64/2", "--lengths=256"}, exitUsage, "try"},
 		{[]string{"demo", "--minutes=nan"}, exitUsage, "--minutes"},
 		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, "--val", "1.001", dir}, exitUsage, "--val 1.001"},
-		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, dir}, exitData, "try a tokenizer.json made by `anneal tokenizer train`"},
+		{[]string{"data", "build", "--tokenizer", bad, "--out", dir, dir}, exitData,
+			"try a tokenizer.json made by `anneal tokenizer train`"},
 		{[]string{"tokenizer", "encode", filepath.Join(dir, "none.json")}, exitData, "try a tokenizer.json"},
 		{[]string{"tokenizer", "encode", bad, "--pattern", "("}, exitUsage, "already defines a pattern"},
-		{[]string{"tokenizer", "train", "--vocab", "100", "--out", filepath.Join(dir, "t.json"), bad}, exitUsage, "try 8192"},
-		{[]string{"tokenizer", "train", "--vocab", "300", "--pattern", "(", "--out", filepath.Join(dir, "t.json"), bad}, exitUsage, "try gpt2"},
-		{[]string{"tokenizer", "train", "--vocab", "300", "--out", dir, dir}, exitUsage, "try --out " + filepath.Join(dir, "tokenizer.json")},
-		{[]string{"tokenizer", "train", "--vocab", "300", "--out", filepath.Join(bad, "t.json"), dir}, exitUsage, "not a directory"},
+		{[]string{"tokenizer", "train", "--vocab", "100", "--out", filepath.Join(dir, "t.json"), bad},
+			exitUsage, "try 8192"},
+		{[]string{"tokenizer", "train", "--vocab", "300", "--pattern", "(", "--out", filepath.Join(dir, "t.json"), bad},
+			exitUsage, "try gpt2"},
+		{[]string{"tokenizer", "train", "--vocab", "300", "--out", dir, dir}, exitUsage,
+			"try --out " + filepath.Join(dir, "tokenizer.json")},
+		{[]string{"tokenizer", "train", "--vocab", "300", "--out", filepath.Join(bad, "t.json"), dir}, exitUsage,
+			"not a directory"},
 		{[]string{"ckpt", "hash", dir}, exitCheckpoint, "no checkpoint"},
 		{[]string{"ckpt", "verify", dir}, exitUsage, "is not a run"},
 		{[]string{"ckpt", "ls", dir}, exitCheckpoint, dir + ": no checkpoint"},
 	} {
 		code, out, errs := anneal(c.args...)
 		if code != c.code || !strings.Contains(errs, c.want) || out != "" || strings.Count(errs, "error:") != 1 {
-			t.Errorf("anneal %s: exit %d, want %d\nstdout %q\nstderr %q\nwant it to hold %q", strings.Join(c.args, " "), code, c.code, out, errs, c.want)
+			t.Errorf("anneal %s: exit %d, want %d\nstdout %q\nstderr %q\nwant it to hold %q",
+				strings.Join(c.args, " "), code, c.code, out, errs, c.want)
 		}
 	}
 }
@@ -174,7 +185,9 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 // Results that could not be written are an error, told once, whatever the command.
 func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
-	for _, args := range [][]string{{"explain"}, {"version"}, {"version", "--json"}, {"explain", "--help"}, {"ckpt", "hash", "nowhere", "--json"}} {
+	for _, args := range [][]string{
+		{"explain"}, {"version"}, {"version", "--json"}, {"explain", "--help"}, {"ckpt", "hash", "nowhere", "--json"},
+	} {
 		var errs bytes.Buffer
 		want := exitResources
 		if args[0] == "ckpt" {
@@ -182,7 +195,8 @@ func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
 		}
 		code := execute(args, strings.NewReader(""), fullDisk{}, &errs)
 		if code != want || !strings.Contains(errs.String(), "cannot write the results: no space left") {
-			t.Errorf("anneal %s into a full disk: exit %d, want %d\n%s", strings.Join(args, " "), code, want, errs.String())
+			t.Errorf("anneal %s into a full disk: exit %d, want %d\n%s",
+				strings.Join(args, " "), code, want, errs.String())
 		}
 		if n := strings.Count(errs.String(), "cannot write"); n != 1 {
 			t.Errorf("anneal %s says %d times that it cannot write:\n%s", strings.Join(args, " "), n, errs.String())
@@ -193,8 +207,8 @@ func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
 // With --json, standard output is exactly one object, in success and in failure.
 func TestJSONIsOneObject(t *testing.T) {
 	for _, args := range [][]string{
-		{"version", "--json"}, {"--json", "explain"}, {"explain", "model.dim", "--json"}, {"ckpt", "hash", "nowhere", "--json"},
-		{"trian", "--json"}, {"explain", "model", "--json"},
+		{"version", "--json"}, {"--json", "explain"}, {"explain", "model.dim", "--json"},
+		{"ckpt", "hash", "nowhere", "--json"}, {"trian", "--json"}, {"explain", "model", "--json"},
 	} {
 		_, out, _ := anneal(args...)
 		d := json.NewDecoder(strings.NewReader(out))
@@ -216,7 +230,8 @@ func TestExplainPrecisionShowsEveryPolicy(t *testing.T) {
 	for i, row := range rows {
 		r := row.(map[string]any)
 		_, emulated := r["emulated"]
-		if want := map[any]bool{"fp16": true, "fp8": true, "tf32": true}[r["name"]]; r["name"] != names[i] || r["weights"] == "" || emulated != want {
+		if want := map[any]bool{"fp16": true, "fp8": true, "tf32": true}[r["name"]]; r["name"] != names[i] ||
+			r["weights"] == "" || emulated != want {
 			t.Errorf("row %d of %v: %v", i, names[i], r)
 		}
 	}

@@ -20,7 +20,8 @@ func TestCurateHoldsNoMoreThanMemory(t *testing.T) {
 	}
 	w := workshop{t, t.TempDir()}
 	r := rand.New(rand.NewPCG(1, 1))
-	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning quiet water table")
+	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning " +
+		"quiet water table")
 	var page strings.Builder
 	for page.Len() < 4<<20 {
 		page.WriteString(`{"text":"`)
@@ -37,15 +38,18 @@ func TestCurateHoldsNoMoreThanMemory(t *testing.T) {
 	}
 	const files = 26
 	for i := range files {
-		write(t, w.path(fmt.Sprintf("crawl/%d.jsonl", i)), strings.ReplaceAll(page.String(), " the end.", fmt.Sprintf(" the end %c.", 'a'+i)))
+		write(t, w.path(fmt.Sprintf("crawl/%d.jsonl", i)),
+			strings.ReplaceAll(page.String(), " the end.", fmt.Sprintf(" the end %c.", 'a'+i)))
 	}
-	write(t, w.path("p.yaml"), "stages: [normalize, {gopher_quality: {stop_words: {min: 1}}}, {dedup: {exact: line, near: false}}]\n")
+	write(t, w.path("p.yaml"), "stages: [normalize, {gopher_quality: {stop_words: {min: 1}}}, {dedup: {exact: line, "+
+		"near: false}}]\n")
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	const memory = 96
-	cmd := exec.Command(exe, "data", "curate", w.path("p.yaml"), w.path("crawl"), "--out", w.path("out"), "--threads", "1", "--memory", fmt.Sprint(memory, "MiB"))
+	cmd := exec.Command(exe, "data", "curate", w.path("p.yaml"), w.path("crawl"), "--out", w.path("out"), "--threads",
+		"1", "--memory", fmt.Sprint(memory, "MiB"))
 	cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1")
 	var errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &errs, &errs
@@ -73,7 +77,8 @@ func TestCurateHoldsNoMoreThanMemory(t *testing.T) {
 	if strings.Contains(errs.String(), "kept 0 of") {
 		t.Errorf("nothing was compared: the input is no test\n%s", errs.String())
 	}
-	if peak>>10 > memory || !strings.Contains(errs.String(), "memory: 96 MiB at most: 72 for the process and its workers") {
+	if peak>>10 > memory ||
+		!strings.Contains(errs.String(), "memory: 96 MiB at most: 72 for the process and its workers") {
 		t.Errorf("peak %d MiB, want %d at most\n%s", peak>>10, memory, errs.String())
 	}
 }
@@ -140,8 +145,10 @@ func TestDataCommandsLiveWithinTheirLimits(t *testing.T) {
 	}{
 		{dedup, exitResources, "(--bloom)"},
 		{append(dedup, "--bloom", "24MiB", "--exact", "document,paragraph"), exitOK, "kept"},
-		{[]string{"data", "curate", w.path("p.yaml"), w.path("text.jsonl"), "--threads", "2", "--out", w.path("c")}, exitOK, "kept"},
-		{[]string{"tokenizer", "train", "--vocab", "1000", w.path("text.jsonl"), "--threads", "2", "--out", w.path("t.json")}, exitOK, "1,000 tokens"},
+		{[]string{"data", "curate", w.path("p.yaml"), w.path("text.jsonl"), "--threads", "2", "--out", w.path("c")},
+			exitOK, "kept"},
+		{[]string{"tokenizer", "train", "--vocab", "1000", w.path("text.jsonl"), "--threads", "2", "--out",
+			w.path("t.json")}, exitOK, "1,000 tokens"},
 	}
 	group, idle := controlGroup(t, 176<<20), virtual(t, exe)
 	for name, enter := range map[string]func(code int) string{
@@ -159,7 +166,8 @@ func TestDataCommandsLiveWithinTheirLimits(t *testing.T) {
 			cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1")
 			out, err := cmd.CombinedOutput()
 			if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.want) {
-				t.Errorf("%s, %s: %v, exit %d, want %d\n%.3000s", name, strings.Join(c.args[:2], " "), err, code, c.code, out)
+				t.Errorf("%s, %s: %v, exit %d, want %d\n%.3000s",
+					name, strings.Join(c.args[:2], " "), err, code, c.code, out)
 			}
 			for _, out := range []string{"d", "c"} {
 				os.RemoveAll(w.path(out))

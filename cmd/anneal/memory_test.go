@@ -32,13 +32,18 @@ func TestDataCommandsRefuseWhatDoesNotFit(t *testing.T) {
 		args      []string
 		want      []string
 	}{
-		{200, append(dedup, "--ngrams"), []string{"needs 344 MiB of memory, but 200 MiB are available", "the filter of n-grams 256 MiB (--bloom)", "a smaller --bloom"}},
-		{1000, append(dedup, "--memory", "4GiB"), []string{"but 1000 MiB are available", "sorting 4.00 GiB (--memory)", "a smaller --memory"}},
+		{200, append(dedup, "--ngrams"), []string{"needs 344 MiB of memory, but 200 MiB are available",
+			"the filter of n-grams 256 MiB (--bloom)", "a smaller --bloom"}},
+		{1000, append(dedup, "--memory", "4GiB"),
+			[]string{"but 1000 MiB are available", "sorting 4.00 GiB (--memory)", "a smaller --memory"}},
 		{70, dedup, []string{"its workers 32 MiB (--threads)", "sorting 16 MiB (--memory)"}},
 		{50, train, []string{"needs 64 MiB of memory, but 50 MiB are available"}},
-		{500, append(train, "--memory", "1GiB"), []string{"needs 1.00 GiB of memory, but 500 MiB", "a smaller --memory"}},
-		{300, append(curate, w.path("p.yaml"), w.path("crawl")), []string{"needs 632 MiB", "the filter of n-grams 512 MiB (ngram_mib of dedup)"}},
-		{90, append(curate, w.path("plain.yaml"), w.path("crawl")), []string{"needs 104 MiB", "its workers 64 MiB (--threads)"}},
+		{500, append(train, "--memory", "1GiB"),
+			[]string{"needs 1.00 GiB of memory, but 500 MiB", "a smaller --memory"}},
+		{300, append(curate, w.path("p.yaml"), w.path("crawl")),
+			[]string{"needs 632 MiB", "the filter of n-grams 512 MiB (ngram_mib of dedup)"}},
+		{90, append(curate, w.path("plain.yaml"), w.path("crawl")),
+			[]string{"needs 104 MiB", "its workers 64 MiB (--threads)"}},
 		{300, append(curate, "--memory", "2GiB", w.path("p.yaml"), w.path("crawl")), []string{"needs 2.00 GiB"}},
 	} {
 		smallMachine(t, c.available<<20)
@@ -62,7 +67,8 @@ func TestDataCommandsTakeNoMoreThanIsAvailable(t *testing.T) {
 	for _, available := range []int64{130, 1 << 20, 0} { // MiB; 0 is unknown
 		smallMachine(t, available<<20)
 		name := func(what string) string { return w.path(fmt.Sprint(what, available)) }
-		d := w.object(exitOK, "data", "dedup", w.path("crawl"), "--threads", "2", "--ngrams", "--bloom", "16MiB", "--out", name("d"))
+		d := w.object(exitOK, "data", "dedup", w.path("crawl"), "--threads", "2", "--ngrams", "--bloom", "16MiB",
+			"--out", name("d"))
 		k := w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--out", name("t"), w.path("crawl"))
 		c := w.object(exitOK, "data", "curate", "--threads", "2", w.path("p.yaml"), w.path("crawl"), "--out", name("c"))
 		results[available] = []any{d["dedup"], k["hash"], c["report"]}
@@ -92,9 +98,13 @@ func TestAutomaticMemoryLeavesNoWordOut(t *testing.T) {
 	}
 	write(t, w.path("words.txt"), text.String())
 	smallMachine(t, 74<<20)
-	train := []string{"tokenizer", "train", "--vocab", "300", "--pattern", `\S+|\s`, "--out", w.path("t.json"), w.path("words.txt")}
+	train := []string{
+		"tokenizer", "train", "--vocab", "300", "--pattern", `\S+|\s`, "--out", w.path("t.json"), w.path("words.txt"),
+	}
 	code, _, errs := anneal(train...)
-	if code != exitResources || !strings.Contains(errs, "distinct words") || !strings.Contains(errs, "74 MiB are available") || !strings.Contains(errs, "try --memory SIZE, which drops the rarest words") {
+	if code != exitResources || !strings.Contains(errs, "distinct words") ||
+		!strings.Contains(errs, "74 MiB are available") ||
+		!strings.Contains(errs, "try --memory SIZE, which drops the rarest words") {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
 	var c learnFlags

@@ -38,9 +38,11 @@ func (s *session) printMixture(m *lab.Mixture) {
 	for _, source := range m.Sources {
 		wide = max(wide, len(source.Name))
 	}
-	s.printf("\n%-*s  %15s  %8s  %8s  %s\n", wide, "source", "tokens", "natural", "found", "epochs in "+thousands(m.Tokens)+" tokens")
+	s.printf("\n%-*s  %15s  %8s  %8s  %s\n", wide, "source", "tokens", "natural", "found",
+		"epochs in "+thousands(m.Tokens)+" tokens")
 	for _, source := range m.Sources {
-		s.printf("%-*s  %15s  %8.4f  %8.4f  %.2f\n", wide, source.Name, thousands(int64(source.Tokens)), source.Natural, source.Weight, source.Epochs)
+		s.printf("%-*s  %15s  %8.4f  %8.4f  %.2f\n",
+			wide, source.Name, thousands(int64(source.Tokens)), source.Natural, source.Weight, source.Epochs)
 	}
 	s.printf("\nfor a config:\n\n%s\n", m.Config)
 }
@@ -72,18 +74,23 @@ type doremiCmd struct {
 }
 
 func (doremiCmd) Help() string {
-	return example("anneal mix doremi examples/tiny.yaml data.mix=code=data/code,asm=data/asm,text=data/text --out runs/mix",
-		"anneal mix doremi examples/tiny.yaml train.steps=500 data.mix=a=data/a,b=data/b --rounds 3 --out runs/mix --budget 1B --svg weights.svg") +
-		"\n\nA small model, the reference, is trained on the sources in their natural shares. A second one, the proxy, is then trained on all of them" +
-		"\nevenly. The further its loss on a source is above the reference's, the more weight the source gets. The result is the mean of these weights." +
-		"\nIt takes 8/3 of the config's training; give it a small model. If it is stopped, give the same command again: it continues."
+	return example("anneal mix doremi examples/tiny.yaml data.mix=code=data/code,asm=data/asm,text=data/text "+
+		"--out runs/mix",
+		"anneal mix doremi examples/tiny.yaml train.steps=500 data.mix=a=data/a,b=data/b --rounds 3 --out runs/mix "+
+			"--budget 1B --svg weights.svg") +
+		"\n\nA small model, the reference, is trained on the sources in their natural shares. A second one, " +
+		"the proxy, is then trained on all of them\nevenly. The further its loss on a source is above the " +
+		"reference's, the more weight the source gets. The result is the mean of these weights.\nIt takes 8/3 of the " +
+		"config's training; give it a small model. If it is stopped, give the same command again: it continues."
 }
 
 func (c doremiCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
 	return s.whileTraining(func(ctx context.Context) error {
-		r, err := lab.DoReMi(ctx, lab.DoReMiOptions{MixtureOptions: c.options(s), Rate: c.Rate, Smoothing: c.Smoothing, Rounds: c.Rounds})
+		r, err := lab.DoReMi(ctx, lab.DoReMiOptions{
+			MixtureOptions: c.options(s), Rate: c.Rate, Smoothing: c.Smoothing, Rounds: c.Rounds,
+		})
 		if err != nil {
 			return searchError(err)
 		}
@@ -110,32 +117,39 @@ type regmixCmd struct {
 }
 
 func (regmixCmd) Help() string {
-	return example("anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=code=data/code,asm=data/asm,text=data/text --proxies 32 --out runs/regmix",
-		"anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=a=data/a,b=data/b --target b --out runs/regmix --svg regression.svg") +
-		"\n\nEach proxy is trained on another random mixture around the natural one. A regression from weights to held-out loss predicts the" +
-		"\nloss of 100,000 mixtures; the result is the mean of the best hundred. Proxies left out of the fit show how well the regression predicts:" +
-		"\nif the rank correlation is well below 0.8, use more proxies or more steps. If it is stopped, give the same command again: it continues."
+	return example("anneal mix regmix examples/tiny.yaml train.steps=100 "+
+		"data.mix=code=data/code,asm=data/asm,text=data/text --proxies 32 --out runs/regmix",
+		"anneal mix regmix examples/tiny.yaml train.steps=100 data.mix=a=data/a,b=data/b --target b --out runs/regmix "+
+			"--svg regression.svg") +
+		"\n\nEach proxy is trained on another random mixture around the natural one. A regression from weights to " +
+		"held-out loss predicts the\nloss of 100,000 mixtures; the result is the mean of the best hundred. " +
+		"Proxies left out of the fit show how well the regression predicts:\nif the rank correlation is well below " +
+		"0.8, use more proxies or more steps. If it is stopped, give the same command again: it continues."
 }
 
 func (c regmixCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
 	return s.whileTraining(func(ctx context.Context) error {
-		first, show := -1, s.status.progress("proxies", thousands, func(rate float64) string { return fmt.Sprintf("%.1f a minute", 60*rate) })
-		r, err := lab.RegMix(ctx, lab.RegMixOptions{MixtureOptions: c.options(s), Proxies: c.Proxies, Target: c.Target, OnProxy: func(done, all int) {
-			if first < 0 {
-				first = done // proxies of an earlier call took no time of this one
-			}
-			show(int64(done-first), int64(all-first))
-		}})
+		first, show := -1, s.status.progress("proxies",
+			thousands, func(rate float64) string { return fmt.Sprintf("%.1f a minute", 60*rate) })
+		r, err := lab.RegMix(ctx, lab.RegMixOptions{MixtureOptions: c.options(s), Proxies: c.Proxies, Target: c.Target,
+			OnProxy: func(done, all int) {
+				if first < 0 {
+					first = done // proxies of an earlier call took no time of this one
+				}
+				show(int64(done-first), int64(all-first))
+			}})
 		if err != nil {
 			return searchError(err)
 		}
 		if err := s.draw(r.Chart(), c.SVG); err != nil {
 			return err
 		}
-		s.printf("%s regression over %d proxies: rank correlation %.2f on proxies left out of the fit, error %.4f bits/byte\n", r.Family, len(r.Proxies), r.Rank, r.Error)
-		s.printf("predicted: %.4f bits/byte with the weights found, %.4f with the initial weights\n", r.Predicted, r.AtStart)
+		s.printf("%s regression over %d proxies: rank correlation %.2f on proxies left out of the fit, "+
+			"error %.4f bits/byte\n", r.Family, len(r.Proxies), r.Rank, r.Error)
+		s.printf("predicted: %.4f bits/byte with the weights found, %.4f with the initial weights\n",
+			r.Predicted, r.AtStart)
 		elapsed := time.Since(start)
 		s.printMixture(&r.Mixture)
 		c.closeSearch(s, &r.Mixture, elapsed)

@@ -20,7 +20,8 @@ train: {steps: 4, batch_tokens: 64, eval_every: 0, eval_tokens: 128}
 	}
 	for _, args := range [][]string{{"doremi"}, {"regmix", "--proxies", "10", "--target", "b"}} {
 		out := w.path(args[0])
-		v := w.object(exitOK, append([]string{"mix", args[0], w.path("mix.yaml"), "--out", out, "--svg", out + ".svg"}, args[1:]...)...)
+		v := w.object(exitOK,
+			append([]string{"mix", args[0], w.path("mix.yaml"), "--out", out, "--svg", out + ".svg"}, args[1:]...)...)
 		w.keys(v, "method", "sources", "tokens", "config")
 		sum := 0.0
 		for _, source := range v["sources"].([]any) {
@@ -37,7 +38,8 @@ train: {steps: 4, batch_tokens: 64, eval_every: 0, eval_tokens: 128}
 			}
 		}
 	}
-	if code, _, errs := anneal("mix", "doremi", w.path("run.yaml"), "--out", w.path("one")); code != exitUsage || !strings.Contains(errs, "data.mix") {
+	if code, _, errs := anneal("mix", "doremi", w.path("run.yaml"), "--out", w.path("one")); code != exitUsage ||
+		!strings.Contains(errs, "data.mix") {
 		t.Errorf("one data set: exit %d, %s", code, errs)
 	}
 }

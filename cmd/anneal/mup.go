@@ -28,7 +28,8 @@ type mupCheckCmd struct {
 func (mupCheckCmd) Help() string {
 	return example("anneal mup check examples/mup.yaml --svg check.svg",
 		"anneal mup check examples/mup.yaml --random --standard") +
-		"\n\nThe narrowest width is the base model; heads keep their size, and the feed-forward layer its ratio. Exit code 7: activations grow or shrink with the width."
+		"\n\nThe narrowest width is the base model; heads keep their size, and the feed-forward layer its ratio. " +
+		"Exit code 7: activations grow or shrink with the width."
 }
 
 func (c mupCheckCmd) Run(s *session) error {
@@ -38,7 +39,10 @@ func (c mupCheckCmd) Run(s *session) error {
 		return &usageError{"mup check needs at least one step and one seed",
 			"leave out --steps and --seeds to use 3 of each"}
 	}
-	o := lab.CoordinateOptions{Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard}, Random: c.Random, Steps: c.Steps, Seeds: c.Seeds, LR: float64(c.LR)}
+	o := lab.CoordinateOptions{
+		Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard},
+		Random: c.Random, Steps: c.Steps, Seeds: c.Seeds, LR: float64(c.LR),
+	}
 	o.OnRun = func(width, seed int) {
 		s.status.update(func(int) string { return fmt.Sprintf("width %d  seed %d of %d", width, seed+1, c.Seeds) })
 	}
@@ -68,7 +72,8 @@ func (c mupCheckCmd) Run(s *session) error {
 
 // printCoordinates prints the table of a check.
 func printCoordinates(s *session, r *lab.Coordinates) {
-	s.printf("%s, %d layers, rate %.2g at width %d: mean |activation|\n", lab.Parametrisation(r.Standard), r.Layers, r.LR, r.Widths[0])
+	s.printf("%s, %d layers, rate %.2g at width %d: mean |activation|\n",
+		lab.Parametrisation(r.Standard), r.Layers, r.LR, r.Widths[0])
 	s.printf("%-10s %8s", "", "updates")
 	for _, w := range r.Widths {
 		s.printf(" %9d", w)

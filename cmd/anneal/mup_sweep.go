@@ -18,16 +18,23 @@ type mupSweepCmd struct {
 }
 
 func (mupSweepCmd) Help() string {
-	return example("anneal mup sweep examples/mup.yaml --widths 32,64,128,256 --rates 0.004,0.008,0.016,0.032 --svg transfer.svg") +
-		"\n\nEvery width is trained at every rate for train.steps steps; the narrowest is the base model. No run is kept."
+	return example("anneal mup sweep examples/mup.yaml --widths 32,64,128,256 --rates 0.004,0.008,0.016,0.032 --svg "+
+		"transfer.svg") +
+		"\n\nEvery width is trained at every rate for train.steps steps; the narrowest is the base model. " +
+		"No run is kept."
 }
 
 func (c mupSweepCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
-	o := lab.TransferOptions{Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard}, Rates: c.Rates}
+	o := lab.TransferOptions{
+		Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard},
+		Rates:  c.Rates,
+	}
 	o.OnRun = func(width int, rate float64, i, n int) {
-		s.status.update(func(int) string { return fmt.Sprintf("run %d of %d: width %d, rate %.3g", i+1, n, width, rate) })
+		s.status.update(func(int) string {
+			return fmt.Sprintf("run %d of %d: width %d, rate %.3g", i+1, n, width, rate)
+		})
 	}
 	return s.whileTraining(func(ctx context.Context) error {
 		t, err := lab.SweepRates(ctx, o)
@@ -57,7 +64,8 @@ func (c mupSweepCmd) next(t *lab.Transfer) string {
 
 // printTransfer prints the table of a sweep; the best loss of each width has a star.
 func printTransfer(s *session, t *lab.Transfer) {
-	s.printf("%s: validation loss after %d steps (nats per token)\n%-10s", lab.Parametrisation(t.Standard), t.Steps, "rate")
+	s.printf("%s: validation loss after %d steps (nats per token)\n%-10s",
+		lab.Parametrisation(t.Standard), t.Steps, "rate")
 	for _, w := range t.Widths {
 		s.printf("  width %-5d", w)
 	}
@@ -73,7 +81,8 @@ func printTransfer(s *session, t *lab.Transfer) {
 	for _, best := range t.Best {
 		s.printf("  %-11.3g", best)
 	}
-	s.printf("\nfrom width %d to %d the best rate changes by a factor of %.3g\n", t.Widths[0], t.Widths[len(t.Widths)-1], t.Shift())
+	s.printf("\nfrom width %d to %d the best rate changes by a factor of %.3g\n",
+		t.Widths[0], t.Widths[len(t.Widths)-1], t.Shift())
 }
 
 func transferCell(t *lab.Transfer, i, j int) string {
@@ -97,6 +106,7 @@ func transferJSON(t *lab.Transfer) map[string]any {
 		best[i] = number(t.Best[i])
 	}
 	return map[string]any{
-		"standard": t.Standard, "widths": t.Widths, "rates": t.Rates, "steps": t.Steps, "val_loss": loss, "best": best, "shift": number(t.Shift()),
+		"standard": t.Standard, "widths": t.Widths, "rates": t.Rates, "steps": t.Steps, "val_loss": loss, "best": best,
+		"shift": number(t.Shift()),
 	}
 }

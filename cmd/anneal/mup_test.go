@@ -9,7 +9,10 @@ import (
 // The check prints a table and a chart, writes a picture, and fails with its own code where activations grow.
 func TestMupCheck(t *testing.T) {
 	w := newWorkshop(t)
-	args := []string{"mup", "check", w.path("run.yaml"), "model.layers=2", "--widths", "32,64,128", "--seeds", "1", "--lr", "0.003", "--random", "--svg", w.path("check.svg")}
+	args := []string{
+		"mup", "check", w.path("run.yaml"), "model.layers=2", "--widths", "32,64,128", "--seeds", "1", "--lr", "0.003",
+		"--random", "--svg", w.path("check.svg"),
+	}
 	code, out, errs := anneal(args...)
 	if code != exitOK || !strings.Contains(out, "residual") || !strings.Contains(out, "flat: no activation") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
@@ -32,11 +35,13 @@ func TestMupCheck(t *testing.T) {
 func TestMupSweep(t *testing.T) {
 	w := newWorkshop(t)
 	short := []string{w.path("run.yaml"), "train.steps=6", "model.ffn=88", "optimizer.weight_decay=0"}
-	v := w.object(exitOK, append([]string{"mup", "sweep", "--widths", "32,64", "--rates", "0.001,0.004,1e5", "--svg", w.path("transfer.svg")}, short...)...)
+	v := w.object(exitOK, append([]string{"mup", "sweep", "--widths", "32,64", "--rates", "0.001,0.004,1e5", "--svg",
+		w.path("transfer.svg")}, short...)...)
 	w.keys(v, "standard", "widths", "rates", "steps", "val_loss", "best", "shift")
 	losses := v["val_loss"].([]any)
 	for i, rate := range []string{"0.001", "0.004"} {
-		run := w.object(exitOK, append(append([]string{"train"}, short...), "optimizer.lr="+rate, "--out", w.path("at"+rate))...)
+		run := w.object(exitOK,
+			append(append([]string{"train"}, short...), "optimizer.lr="+rate, "--out", w.path("at"+rate))...)
 		if got, want := losses[0].([]any)[i], run["val_loss"]; got != want {
 			t.Errorf("rate %s: the sweep's loss is %v, a run's %v", rate, got, want)
 		}
@@ -46,7 +51,8 @@ func TestMupSweep(t *testing.T) {
 			t.Errorf("the best rate of width %d is %v; losses %v", i, best, losses[i])
 		}
 	}
-	if code, _, errs := anneal(append([]string{"mup", "sweep", "--rates", "0.004,0.001"}, short...)...); code != exitUsage {
+	if code, _, errs := anneal(append([]string{"mup", "sweep", "--rates", "0.004,0.001"}, short...)...); code !=
+		exitUsage {
 		t.Errorf("rates that fall: exit %d, want %d\n%s", code, exitUsage, errs)
 	}
 }

@@ -17,11 +17,14 @@ func TestOlderCheckpointsAreUsedOnlyWhenAskedFor(t *testing.T) {
 	flip(t, newest)
 	exported := w.path("exported")
 	for _, args := range [][]string{
-		{"generate", run, "--max-tokens", "1"}, {"eval", run, "--data", w.path("data")}, {"export", run, exported}, {"ckpt", "hash", run},
+		{"generate", run, "--max-tokens", "1"}, {"eval", run, "--data", w.path("data")}, {"export", run, exported},
+		{"ckpt", "hash", run},
 	} {
 		code, out, errs := anneal(args...)
-		if code != exitCheckpoint || !strings.Contains(errs, "step-00000020: model.safetensors") || !strings.Contains(errs, "step 15") {
-			t.Errorf("anneal %s: exit %d, want %d with the damage and the step that can be used\n%s%s", args, code, exitCheckpoint, out, errs)
+		if code != exitCheckpoint || !strings.Contains(errs, "step-00000020: model.safetensors") ||
+			!strings.Contains(errs, "step 15") {
+			t.Errorf("anneal %s: exit %d, want %d with the damage and the step that can be used\n%s%s",
+				args, code, exitCheckpoint, out, errs)
 		}
 		if _, err := os.Stat(exported); err == nil {
 			t.Fatal("an export that was refused left a directory")
@@ -33,11 +36,13 @@ func TestOlderCheckpointsAreUsedOnlyWhenAskedFor(t *testing.T) {
 		os.RemoveAll(exported)
 		v := w.object(exitOK, append(args, "--allow-older")...)
 		if damaged, _ := v["damaged"].([]any); v["step"] != 15.0 || len(damaged) != 1 {
-			t.Errorf("anneal %s --allow-older: step %v, damaged %v; want step 15 and one", args, v["step"], v["damaged"])
+			t.Errorf("anneal %s --allow-older: step %v, damaged %v; want step 15 and one",
+				args, v["step"], v["damaged"])
 		}
 		os.RemoveAll(exported)
 	}
-	if code, _, errs := anneal("train", w.path("run.yaml"), "--init-from", run, "--out", w.path("next")); code != exitCheckpoint {
+	if code, _, errs := anneal("train", w.path("run.yaml"), "--init-from", run, "--out", w.path("next")); code !=
+		exitCheckpoint {
 		t.Errorf("train --init-from: exit %d, want %d\n%s", code, exitCheckpoint, errs)
 	}
 }

@@ -58,7 +58,8 @@ func (s *session) prepareFiles(flags []*kong.Flag) error {
 		}
 		if fileio.IsStdout(string(path)) {
 			if s.json {
-				return &usageError{fmt.Sprintf("--json and --%s %s both write to standard output", f.Name, string(path)), "try --" + f.Name + " with a file"}
+				return &usageError{fmt.Sprintf("--json and --%s %s both write to standard output",
+					f.Name, string(path)), "try --" + f.Name + " with a file"}
 			}
 			s.piped = true
 		}

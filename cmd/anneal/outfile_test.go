@@ -40,14 +40,18 @@ func TestFlagsOfFilesToWriteAreOutFiles(t *testing.T) {
 func TestOneFileGoesWhereItIsSent(t *testing.T) {
 	w := newWorkshop(t)
 	full, null := outputDevice(t, "full", 7), outputDevice(t, "null", 3)
-	examples := []string{"--label", "code=" + w.path("text"), "--label", "more=" + w.path("run.yaml"), "--holdout", "0", "--dim", "2", "--epoch", "1", "--minn", "2", "--maxn", "3", "--bucket", "1000"}
+	examples := []string{
+		"--label", "code=" + w.path("text"), "--label", "more=" + w.path("run.yaml"), "--holdout", "0", "--dim", "2",
+		"--epoch", "1", "--minn", "2", "--maxn", "3", "--bucket", "1000",
+	}
 	w.object(exitOK, append([]string{"data", "classifier", "train", "--out", w.path("q.bin")}, examples...)...)
 	for name, c := range map[string]struct {
 		flag string
 		args []string
 	}{
-		"tokenizer train":     {"--out", []string{"tokenizer", "train", "--vocab", "280", w.path("text")}},
-		"tokenizer sweep":     {"--svg", []string{"tokenizer", "sweep", "--vocab", "270,280", "--val", w.path("text"), w.path("text")}},
+		"tokenizer train": {"--out", []string{"tokenizer", "train", "--vocab", "280", w.path("text")}},
+		"tokenizer sweep": {"--svg",
+			[]string{"tokenizer", "sweep", "--vocab", "270,280", "--val", w.path("text"), w.path("text")}},
 		"classifier train":    {"--out", append([]string{"data", "classifier", "train"}, examples...)},
 		"classifier quantize": {"--out", []string{"data", "classifier", "quantize", w.path("q.bin")}},
 		"attention show":      {"--svg", []string{"attention", "show", "window:16", "--len", "64"}},
@@ -121,10 +125,12 @@ func TestOneFileGoesWhereItIsSent(t *testing.T) {
 					t.Fatalf("%s became %v", path, info.Mode())
 				}
 			}
-			if code, _, errs := to(dir); code != exitUsage || !strings.Contains(errs, c.flag+" "+dir+" is a directory\n  try "+c.flag) {
+			if code, _, errs := to(dir); code != exitUsage ||
+				!strings.Contains(errs, c.flag+" "+dir+" is a directory\n  try "+c.flag) {
 				t.Errorf("a directory: exit %d: %s", code, errs)
 			}
-			if code, out, _ := withStdout(t, append(c.args, c.flag, "-", "--json")...); code != exitUsage || !bytes.Contains(out, []byte("both write to standard output")) {
+			if code, out, _ := withStdout(t, append(c.args, c.flag, "-", "--json")...); code != exitUsage ||
+				!bytes.Contains(out, []byte("both write to standard output")) {
 				t.Errorf("with --json: exit %d: %s", code, out)
 			}
 		})
@@ -146,7 +152,8 @@ func TestFilesInDirectoriesAreWrittenThroughLinks(t *testing.T) {
 		"tokenizer convert": {"tokenizer.json", func(dir string) []string {
 			return []string{"tokenizer", "convert", w.path("tok.json"), "--to", "hf", "--out", dir}
 		}},
-		"data score": {"scores/length.f32", func(dir string) []string { return []string{"data", "score", dir, "--by", "length"} }},
+		"data score": {"scores/length.f32",
+			func(dir string) []string { return []string{"data", "score", dir, "--by", "length"} }},
 		"data curate": {"report.json", func(dir string) []string {
 			return []string{"data", "curate", w.path("p.yaml"), w.path("text"), "--out", dir}
 		}},

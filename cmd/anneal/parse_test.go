@@ -35,7 +35,8 @@ func TestFlagsTakeQuantities(t *testing.T) {
 		{"attention show window:64 --len 1Ki", exitOK, "keys 0 … 1023"},
 		{"attention show window:64 --len 1.5K", exitOK, "keys 0 … 1499"},
 		{"attention show window:64 --len 1.5", exitUsage, `"1.5" is not a whole number, such as 2000, 2K or 64Ki`},
-		{"demo --minutes 5days", exitUsage, `"5days" is not a duration, such as 90s, 30m or 1h30m, or a number of minutes`},
+		{"demo --minutes 5days", exitUsage,
+			`"5days" is not a duration, such as 90s, 30m or 1h30m, or a number of minutes`},
 		{"bench step --seconds x", exitUsage, "or a number of seconds"},
 		{"data curate p.yaml --memory 5x", exitUsage, "not an amount of memory, such as 512MiB"},
 		{"data curate p.yaml --wait soon", exitUsage, "not a duration"},
@@ -64,15 +65,17 @@ func TestExplainFindsKeysByTheirEnd(t *testing.T) {
 		key, says string
 		keys      int
 	}{
-		{"lr", "optimizer.lr: Peak learning rate", 1}, {"warmup", "schedule.warmup: ", 1}, {"name", "", 2}, {"lr_ratio", "", 5}, {"model.dim", "model.dim: ", 1},
-		{"groups", "", 10}, {"schedule", "", 6},
+		{"lr", "optimizer.lr: Peak learning rate", 1}, {"warmup", "schedule.warmup: ", 1}, {"name", "", 2},
+		{"lr_ratio", "", 5}, {"model.dim", "model.dim: ", 1}, {"groups", "", 10}, {"schedule", "", 6},
 	} {
 		code, out, errs := anneal("explain", c.key)
-		if lines := strings.Count(out, "\n"); code != exitOK || !strings.Contains(out, c.says) || c.keys > 1 && lines != c.keys {
+		if lines := strings.Count(out, "\n"); code != exitOK || !strings.Contains(out, c.says) ||
+			c.keys > 1 && lines != c.keys {
 			t.Errorf("explain %s: exit %d, want %q or %d keys\n%s%s", c.key, code, c.says, c.keys, out, errs)
 		}
 	}
-	if code, _, errs := anneal("explain", "learning_rate"); code != exitUsage || !strings.Contains(errs, "try optimizer.lr") {
+	if code, _, errs := anneal("explain", "learning_rate"); code != exitUsage ||
+		!strings.Contains(errs, "try optimizer.lr") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }

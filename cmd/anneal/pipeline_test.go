@@ -90,7 +90,8 @@ checkpoint: {every: 5}
 	}
 	v := w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--out", w.path("tok.json"), w.path("text"))
 	w.keys(v, "vocab_size", "hash", "corpus")
-	v = w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("data"), "--val", "0.1", w.path("text"))
+	v = w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("data"), "--val", "0.1",
+		w.path("text"))
 	w.keys(v, "train", "val", "corpus")
 	return w
 }
@@ -123,8 +124,10 @@ func TestPipeline(t *testing.T) {
 		t.Errorf("groups by ext: %v, want .go alone with parity 1", by)
 	}
 	w.object(exitUsage, "tokenizer", "eval", w.path("tok.json"), w.path("text"), "--by", "mood")
-	learned := w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--memory", "64MiB", "--out", w.path("again.json"), w.path("text"))["hash"]
-	w.object(exitUsage, "tokenizer", "train", "--vocab", "300", "--memory", "1MiB", "--out", w.path("again.json"), w.path("text"))
+	learned := w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--memory", "64MiB", "--out",
+		w.path("again.json"), w.path("text"))["hash"]
+	w.object(exitUsage, "tokenizer", "train", "--vocab", "300", "--memory", "1MiB", "--out", w.path("again.json"),
+		w.path("text"))
 	for _, to := range []string{"hf", "gpt2", "tiktoken"} {
 		v := w.object(exitOK, "tokenizer", "convert", w.path("tok.json"), "--to", to, "--out", w.path("as-"+to))
 		file := filepath.Dir(v["files"].([]any)[0].(string))
@@ -141,8 +144,10 @@ func TestPipeline(t *testing.T) {
 			t.Errorf("by way of %s the hash is %v, with --memory it was %v", to, v["hash"], learned)
 		}
 	}
-	sweep := w.object(exitOK, "tokenizer", "sweep", w.path("text"), "--vocab", "270,280", "--val", w.path("text"), "--svg", w.path("vocabulary.svg"))
-	if points := sweep["points"].([]any); len(points) != 2 || points[1].(map[string]any)["embedding_params"] != 280.0*768 {
+	sweep := w.object(exitOK, "tokenizer", "sweep", w.path("text"), "--vocab", "270,280", "--val", w.path("text"),
+		"--svg", w.path("vocabulary.svg"))
+	if points := sweep["points"].([]any); len(points) != 2 ||
+		points[1].(map[string]any)["embedding_params"] != 280.0*768 {
 		t.Errorf("a sweep over two sizes gives %v", points)
 	}
 	w.keys(w.object(exitOK, "data", "verify", w.path("data")), "ok", "fingerprint")
@@ -151,7 +156,8 @@ func TestPipeline(t *testing.T) {
 	w.keys(w.object(exitOK, "train", w.path("run.yaml"), "--dry-run"), "parameters", "memory", "fits")
 	ordered := []string{"train", w.path("run.yaml"), "data.order=first compression over 30%, last length over 20%"}
 	w.object(exitData, append(ordered, "--dry-run")...)
-	w.keys(w.object(exitOK, "data", "score", w.path("data"), "--by", "compression"), "name", "path", "quantiles", "bins", "lowest", "highest", "mb_per_second")
+	w.keys(w.object(exitOK, "data", "score", w.path("data"), "--by", "compression"), "name",
+		"path", "quantiles", "bins", "lowest", "highest", "mb_per_second")
 	w.object(exitOK, "data", "score", w.path("data"), "--by", "length")
 	w.keys(w.object(exitOK, append(ordered, "--dry-run")...), "order")
 	w.keys(w.object(exitOK, append(ordered, "--out", w.path("ordered"))...), "weights_hash")
@@ -168,9 +174,11 @@ func TestPipeline(t *testing.T) {
 		t.Errorf("train said %v, ckpt hash %v", v, hash)
 	}
 	if again := w.object(exitOK, "resume", run); again["weights_hash"] != v["weights_hash"] {
-		t.Errorf("resuming a run that is done changed its weights from %v to %v", v["weights_hash"], again["weights_hash"])
+		t.Errorf("resuming a run that is done changed its weights from %v to %v",
+			v["weights_hash"], again["weights_hash"])
 	}
-	if _, out, errs := anneal("resume", run); strings.Contains(out+errs, "NaN") || strings.Contains(out+errs, "tok/s") || !strings.Contains(out, "no step this time") {
+	if _, out, errs := anneal("resume", run); strings.Contains(out+errs, "NaN") ||
+		strings.Contains(out+errs, "tok/s") || !strings.Contains(out, "no step this time") {
 		t.Errorf("resuming a run that is done says\n%s%s", out, errs)
 	}
 	w.keys(w.object(exitOK, "ckpt", "verify", run), "ok")
@@ -183,10 +191,12 @@ func TestPipeline(t *testing.T) {
 	said := w.object(exitOK, "generate", run, "--prompt", "func", "--max-tokens", "8", "--temperature", "0")
 	w.keys(w.object(exitOK, "export", run, "--to", "hf", exported), "max_logit_difference")
 	w.object(exitOK, "import", exported, "--out", imported)
-	if made, cache := said["tokens"].(float64), said["cache_bytes"].(float64); made > 1 && said["tokens_per_second"].(float64) <= 0 || cache <= 0 || cache > said["memory_bytes"].(float64) {
+	if made, cache := said["tokens"].(float64), said["cache_bytes"].(float64); made > 1 &&
+		said["tokens_per_second"].(float64) <= 0 || cache <= 0 || cache > said["memory_bytes"].(float64) {
 		t.Errorf("generating reports %v", said)
 	}
-	if back := w.object(exitOK, "generate", imported, "--prompt", "func", "--max-tokens", "8", "--temperature", "0"); back["text"] != said["text"] {
+	if back := w.object(exitOK, "generate", imported, "--prompt", "func", "--max-tokens", "8", "--temperature",
+		"0"); back["text"] != said["text"] {
 		t.Errorf("the model says %q, and %q after export and import", said["text"], back["text"])
 	}
 
@@ -199,7 +209,8 @@ func TestPipeline(t *testing.T) {
 	w.object(exitUsage, "train", w.path("run.yaml"), "--out", w.path("other")) // a data set
 	w.object(exitData, "train", w.path("run.yaml"), "data.path="+w.path("text"), "--out", w.path("fresh"))
 	w.object(exitData, "tokenizer", "encode", w.path("text/00.go"))
-	w.object(exitResources, "train", w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.ffn=262144", "model.layers=64", "--out", w.path("fresh"))
+	w.object(exitResources, "train", w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.ffn=262144",
+		"model.layers=64", "--out", w.path("fresh"))
 	w.object(exitOK, "tokenizer", "train", "--vocab", "290", "--out", w.path("data/tokenizer.json"), w.path("text"))
 	w.object(exitData, "data", "verify", w.path("data")) // its tokens are those of another tokenizer
 	shard, err := filepath.Glob(filepath.Join(run, "checkpoints", "*20", "model.safetensors"))
@@ -232,13 +243,18 @@ func TestDemo(t *testing.T) {
 func TestBenchmarksReportWhatScriptsReadFromThem(t *testing.T) {
 	w := newWorkshop(t)
 	v := w.object(exitOK, "bench", "step", "--shape", "demo", "--seconds", "0.01", "--batch", "1")
-	w.keys(v, "tokens_per_second", "step_ms_median", "peak_rss_bytes", "gflops", "peak_gflops", "fraction_of_peak", "tier", "threads")
-	v = w.object(exitOK, "bench", "memory", "--shape", "demo", "--seconds", "0.01", "--batch", "1", "--context", "32", "--strategy", "every_layer")
+	w.keys(v, "tokens_per_second", "step_ms_median", "peak_rss_bytes", "gflops", "peak_gflops", "fraction_of_peak",
+		"tier", "threads")
+	v = w.object(exitOK, "bench", "memory", "--shape", "demo", "--seconds", "0.01", "--batch", "1", "--context", "32",
+		"--strategy", "every_layer")
 	w.keys(v, "shape", "precision", "rounds", "cases")
-	w.keys(v["cases"].([]any)[1].(map[string]any), "strategy", "activation_bytes", "planned_bytes", "step_ms", "extra_time")
-	v = w.object(exitOK, "bench", "attention", "full", "window:16", "--lengths", "32,64", "--heads", "1", "--head-dim", "8", "--seconds", "0.001", "--svg", w.path("a.svg"))
+	w.keys(v["cases"].([]any)[1].(map[string]any), "strategy",
+		"activation_bytes", "planned_bytes", "step_ms", "extra_time")
+	v = w.object(exitOK, "bench", "attention", "full", "window:16", "--lengths", "32,64", "--heads", "1", "--head-dim",
+		"8", "--seconds", "0.001", "--svg", w.path("a.svg"))
 	w.keys(v, "tier", "threads", "dtype", "head_dim", "peak_gflops", "cases", "growth")
-	w.keys(v["cases"].([]any)[3].(map[string]any), "pattern", "length", "heads", "seconds", "peak_bytes", "scratch_bytes", "density", "gflops", "fraction_of_peak", "over_dense")
+	w.keys(v["cases"].([]any)[3].(map[string]any), "pattern", "length", "heads", "seconds", "peak_bytes",
+		"scratch_bytes", "density", "gflops", "fraction_of_peak", "over_dense")
 	v = w.object(exitOK, "bench", "tokenizer", "--vocab", "300", w.path("text"))
 	w.keys(v, "train_mb_per_second", "encode_cold_mb_per_second", "encode_warm_mb_per_second", "bytes_per_token")
 }
@@ -274,7 +290,8 @@ func TestSignalSavesAndResumeEndsWithTheSameBits(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitStopped || !strings.Contains(errs.String(), "to continue: `anneal resume "+run+"`") {
+	if code := cmd.ProcessState.ExitCode(); code != exitStopped ||
+		!strings.Contains(errs.String(), "to continue: `anneal resume "+run+"`") {
 		t.Fatalf("exit %d, want %d\n%s", code, exitStopped, errs.String())
 	}
 	rest := w.object(exitOK, "resume", run)
@@ -287,10 +304,13 @@ func TestSignalSavesAndResumeEndsWithTheSameBits(t *testing.T) {
 // mixes trains on two data sets of the workshop.
 func (w workshop) mixes(run string) {
 	w.t.Helper()
-	w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("other"), "--val", "0.2", w.path("text"))
-	v := w.object(exitOK, "data", "mix", "--method", "unimax", "--epochs", "2", "--tokens", "1K", "--context", "32", "a="+w.path("data"), "b="+w.path("other"))
+	w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("other"), "--val", "0.2",
+		w.path("text"))
+	v := w.object(exitOK, "data", "mix", "--method", "unimax", "--epochs", "2", "--tokens", "1K", "--context", "32",
+		"a="+w.path("data"), "b="+w.path("other"))
 	w.keys(v, "sources", "weights", "config")
-	mix := []string{"data.mix=a=" + w.path("data") + ",b=" + w.path("other"), "data.weights=unimax:2,b=1 from 50% to 75%"}
+	mix := []string{"data.mix=a=" + w.path("data") + ",b=" + w.path("other"),
+		"data.weights=unimax:2,b=1 from 50% to 75%"}
 	dry := w.object(exitOK, append([]string{"train", w.path("run.yaml"), "--dry-run"}, mix...)...)
 	plan := dry["mix"].(map[string]any)["sources"].([]any)
 	v = w.object(exitOK, append([]string{"train", w.path("run.yaml"), "--out", w.path("mixed")}, mix...)...)
@@ -302,7 +322,8 @@ func (w workshop) mixes(run string) {
 			w.t.Errorf("%v of %v tokens read, %v were planned", read, p["name"], p["drawn_tokens"])
 		}
 	}
-	w.keys(w.object(exitOK, "eval", run, "--data", "a="+w.path("data"), "--data", "b="+w.path("other")), "sources", "bits_per_byte")
+	w.keys(w.object(exitOK, "eval", run, "--data", "a="+w.path("data"), "--data", "b="+w.path("other")), "sources",
+		"bits_per_byte")
 	w.object(exitUsage, "data", "mix", "--method", "unimax", "a="+w.path("data"))
 	w.object(exitUsage, "data", "mix", "--epochs", "3", "a="+w.path("data"))
 	w.object(exitUsage, "data", "mix", "--weights", "c=1", "a="+w.path("data"))

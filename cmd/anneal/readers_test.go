@@ -78,13 +78,15 @@ func tempFile(t *testing.T) *os.File {
 // A reader of standard error that stalls, or is gone, does not hold a run up, and the results arrive whole.
 func TestReadersOfProgressDoNotHoldTraining(t *testing.T) {
 	w := newWorkshop(t)
-	for _, c := range []struct{ name, notes string }{{"stalls", ""}, {"is gone", "standard error cannot be written: write |1: broken pipe"}} {
+	for _, c := range []struct{ name, notes string }{{"stalls", ""},
+		{"is gone", "standard error cannot be written: write |1: broken pipe"}} {
 		reader, stderr := stalled(t)
 		if c.notes != "" {
 			reader.Close()
 		}
 		stdout, run := tempFile(t), w.path(c.name)
-		code := ends(t, launch(t, stdout, stderr, "train", w.path("run.yaml"), "train.steps=40", "train.log_every=1", "--json", "--out", run))
+		code := ends(t, launch(t, stdout, stderr, "train", w.path("run.yaml"), "train.steps=40", "train.log_every=1",
+			"--json", "--out", run))
 		text, err := os.ReadFile(stdout.Name())
 		if err != nil {
 			t.Fatal(err)
@@ -106,7 +108,8 @@ func TestSignalsReachARunWhoseReaderStalls(t *testing.T) {
 	w := newWorkshop(t)
 	_, stderr := stalled(t)
 	run := w.path("run")
-	cmd := launch(t, nil, stderr, "train", w.path("run.yaml"), "train.steps=1000000", "checkpoint.every=0", "--out", run)
+	cmd := launch(t, nil, stderr, "train", w.path("run.yaml"), "train.steps=1000000",
+		"checkpoint.every=0", "--out", run)
 	underWay(t, cmd, run)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -173,7 +176,8 @@ func TestCommandsThatOnlyPrintEndWithTheirReader(t *testing.T) {
 		reader.Close()
 		stderr := tempFile(t)
 		code := ends(t, launch(t, stdout, stderr, strings.Fields(command)...))
-		if text, err := os.ReadFile(stderr.Name()); err != nil || code != exitPipe || strings.Contains(string(text), "error") {
+		if text, err := os.ReadFile(stderr.Name()); err != nil || code != exitPipe ||
+			strings.Contains(string(text), "error") {
 			t.Errorf("anneal %s: exit %d, %v\n%s", command, code, err, text)
 		}
 	}

@@ -93,7 +93,8 @@ func dryRunRecipe(s *session, name string, cfg *config.Config) error {
 // printSettings prints the keys that do not come from the defaults, section by section, without those that the
 // optimizer does not have.
 func printSettings(s *session, recipe string, settings []config.Setting) {
-	settings = slices.DeleteFunc(slices.Clone(settings), func(x config.Setting) bool { return strings.HasSuffix(x.Source, " has none") })
+	settings = slices.DeleteFunc(slices.Clone(settings),
+		func(x config.Setting) bool { return strings.HasSuffix(x.Source, " has none") })
 	keys, values := 0, 0
 	for _, x := range settings {
 		keys, values = max(keys, len(x.Key)), max(values, len(x.Value)+1+len(x.Unit))
@@ -105,6 +106,7 @@ func printSettings(s *session, recipe string, settings []config.Setting) {
 			section = now
 		}
 		value := strings.TrimSpace(x.Value + " " + x.Unit)
-		s.prosef(strings.Repeat(" ", keys+values+4), "%-*s  %-*s  %s\n", keys, x.Key, values, value, strings.TrimPrefix(x.Source, "recipe "+recipe+": "))
+		s.prosef(strings.Repeat(" ", keys+values+4), "%-*s  %-*s  %s\n",
+			keys, x.Key, values, value, strings.TrimPrefix(x.Source, "recipe "+recipe+": "))
 	}
 }

@@ -16,8 +16,10 @@ func TestDryRunOfARecipeIsATable(t *testing.T) {
 		t.Fatalf("exit %d, %s", code, errs)
 	}
 	for _, want := range []string{
-		"arXiv 2307.09288", "Not disclosed", "model.layers  80 blocks", "optimizer.lr  0.00015  Table 1", "schedule.warmup  2000 steps  §2.2",
-		"train.batch_tokens  4194304 tokens  Table 1: 4M tokens", "train.clip  1", "optimizer.weight_decay  0.1", "68,976,648,192 parameters",
+		"arXiv 2307.09288", "Not disclosed", "model.layers  80 blocks", "optimizer.lr  0.00015  Table 1",
+		"schedule.warmup  2000 steps  §2.2",
+		"train.batch_tokens  4194304 tokens  Table 1: 4M tokens", "train.clip  1", "optimizer.weight_decay  0.1",
+		"68,976,648,192 parameters",
 		"1,999,999,336,448 tokens", "FLOPs in all", "optimizer state",
 	} {
 		if !strings.Contains(squeezed(out), squeezed(want)) {
@@ -33,7 +35,9 @@ func TestDryRunOfARecipeIsATable(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
 		t.Fatalf("exit %d, %v: %s", code, err, out)
 	}
-	if got.Recipe != "llama2-70b" || got.Settings[1] != (config.Setting{Key: "model.layers", Value: "2", Unit: "blocks", Source: "command line"}) || got.Parameters >= 3e9 {
+	if got.Recipe != "llama2-70b" ||
+		got.Settings[1] != (config.Setting{Key: "model.layers", Value: "2", Unit: "blocks", Source: "command line"}) ||
+		got.Parameters >= 3e9 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -53,10 +57,12 @@ func TestRecipesAreListedAndShown(t *testing.T) {
 			t.Errorf("%v: exit %d, %s", c, code, errs)
 		}
 	}
-	if code, _, errs := anneal("train", "--dry-run"); code != exitUsage || !strings.Contains(errs, "anneal recipe list") {
+	if code, _, errs := anneal("train", "--dry-run"); code != exitUsage ||
+		!strings.Contains(errs, "anneal recipe list") {
 		t.Errorf("no config: exit %d, %s", code, errs)
 	}
-	if code, _, errs := anneal("train", "--recipe", "llama2-7b", "--out", t.TempDir()); code != exitUsage || !strings.Contains(errs, "data.path is not set") {
+	if code, _, errs := anneal("train", "--recipe", "llama2-7b", "--out", t.TempDir()); code != exitUsage ||
+		!strings.Contains(errs, "data.path is not set") {
 		t.Errorf("no data: exit %d, %s", code, errs)
 	}
 }

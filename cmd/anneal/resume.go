@@ -15,7 +15,8 @@ type resumeCmd struct {
 }
 
 func (resumeCmd) Help() string {
-	return example("anneal resume runs/go") + "\n\nThe result is the same, bit for bit, as if the run had never stopped."
+	return example("anneal resume runs/go") +
+		"\n\nThe result is the same, bit for bit, as if the run had never stopped."
 }
 
 func (c resumeCmd) Run(s *session) error {

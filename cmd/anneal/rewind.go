@@ -17,10 +17,11 @@ type rewindCmd struct {
 }
 
 func (rewindCmd) Help() string {
-	return example("anneal rewind runs/go --to 1100 --skip 1180:1220", "anneal rewind runs/go --to 1100 --skip-batches 300", "anneal resume runs/go") +
-		"\n\nAfter a loss spike, go back some hundred steps and skip the batches before and during the spike. The run's config.yaml" +
-		" lists them (data.skip), and every resume follows it. Later checkpoints are moved to checkpoints/aside;" +
-		" their lines in metrics.jsonl stay and are marked."
+	return example("anneal rewind runs/go --to 1100 --skip 1180:1220", "anneal rewind runs/go --to 1100 "+
+		"--skip-batches 300", "anneal resume runs/go") +
+		"\n\nAfter a loss spike, go back some hundred steps and skip the batches before and during the spike. " +
+		"The run's config.yaml lists them (data.skip), and every resume follows it. Later checkpoints are moved to " +
+		"checkpoints/aside; their lines in metrics.jsonl stay and are marked."
 }
 
 // batchRange is the value FROM:TO, or the number of one batch.
@@ -61,6 +62,7 @@ func (c rewindCmd) Run(s *session) error {
 	if r.Samples > 0 {
 		s.printf("skipped    %s samples; data.skip = %s in all\n", thousands(int64(r.Samples)), r.Skip)
 	}
-	s.closing(fmt.Sprintf("back from step %s to %s", thousands(int64(r.From)), to), c.Dir, time.Since(start), command("anneal", "resume", c.Dir))
+	s.closing(fmt.Sprintf("back from step %s to %s", thousands(int64(r.From)), to), c.Dir, time.Since(start),
+		command("anneal", "resume", c.Dir))
 	return s.emit(r)
 }

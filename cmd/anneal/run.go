@@ -30,7 +30,8 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 		active = fmt.Sprintf(" (%.1fM active)", float64(plan.Active)/1e6)
 	}
 	s.notef("anneal %s  %s %.1fM params%s · %s (%s) · %s tokens/step · plan: %s", buildinfo.Version, cfg.Model.Family,
-		float64(plan.Parameters)/1e6, active, strings.ToUpper(cfg.Precision), plan.Device, stepTokens(cfg), memorySize(plan.Bytes))
+		float64(plan.Parameters)/1e6, active, strings.ToUpper(cfg.Precision), plan.Device, stepTokens(cfg),
+		memorySize(plan.Bytes))
 	if plan.Mix != nil {
 		for _, line := range mixTable(plan.Mix) {
 			s.notef("  %s", line)
@@ -52,7 +53,9 @@ func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
 func (s *session) trainOptions(dir string, cfg *config.Config) run.Options {
 	s.run.Store(dir)
 	s.saves = make(chan struct{}, 1)
-	return run.Options{Dir: dir, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes, Saves: s.saves}
+	return run.Options{
+		Dir: dir, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes, Saves: s.saves,
+	}
 }
 
 // initialWeights says which weights a run starts from, or has started from; "" if they are random.

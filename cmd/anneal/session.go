@@ -75,7 +75,8 @@ func message(err error) string {
 	text := strings.TrimRight(err.Error(), "\n")
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		text, _, _ = strings.Cut(text, "\n")
-		text += "\n  the limit of open files is too low: raise it, as with `ulimit -n 65536`, and give the command again"
+		text += "\n  the limit of open files is too low: raise it, as with `ulimit -n 65536`, and give the " +
+			"command again"
 	}
 	return text
 }

@@ -29,7 +29,8 @@ func stepsSaved(t *testing.T, run string, n int) {
 func TestSIGUSR1SavesAndGoesOn(t *testing.T) {
 	w := newWorkshop(t)
 	run, stderr := w.path("run"), tempFile(t)
-	cmd := launch(t, nil, stderr, "train", w.path("run.yaml"), "train.steps=1000000", "checkpoint.every=0", "--out", run)
+	cmd := launch(t, nil, stderr, "train", w.path("run.yaml"), "train.steps=1000000",
+		"checkpoint.every=0", "--out", run)
 	underWay(t, cmd, run)
 	for n := range 2 {
 		if err := cmd.Process.Signal(syscall.SIGUSR1); err != nil {
@@ -41,7 +42,8 @@ func TestSIGUSR1SavesAndGoesOn(t *testing.T) {
 	if code := ends(t, cmd); code != exitStopped {
 		t.Errorf("exit %d, want %d", code, exitStopped)
 	}
-	if text, err := os.ReadFile(stderr.Name()); err != nil || strings.Count(string(text), "a checkpoint is saved after this step") != 2 {
+	if text, err := os.ReadFile(stderr.Name()); err != nil ||
+		strings.Count(string(text), "a checkpoint is saved after this step") != 2 {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
@@ -51,7 +53,8 @@ func TestSIGHUPIsIgnoredUnderNohup(t *testing.T) {
 	w := newWorkshop(t)
 	run := w.path("run")
 	cmd := child(t, "train", w.path("run.yaml"), "train.steps=1000000", "checkpoint.every=0", "--out", run)
-	cmd.Args, cmd.Path = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...), "/bin/sh"
+	cmd.Args, cmd.Path = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...),
+		"/bin/sh"
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +96,8 @@ func TestCrashesHaveCodesOfTheirOwn(t *testing.T) {
 	s := &session{}
 	s.run.Store(w.path("run"))
 	err := s.guarded(func() error { var list []int; return os.NewSyscallError("x", syscall.Errno(list[2])) })
-	if code := exitCode(err); code != exitInternal || !strings.Contains(err.Error(), "a defect in anneal: runtime error: index out of range") {
+	if code := exitCode(err); code != exitInternal ||
+		!strings.Contains(err.Error(), "a defect in anneal: runtime error: index out of range") {
 		t.Errorf("a panic: exit %d, %v", code, err)
 	}
 	files, _ := filepath.Glob(filepath.Join(w.path("run"), "crash", "panic-*.txt"))
@@ -107,7 +111,8 @@ func TestCrashesHaveCodesOfTheirOwn(t *testing.T) {
 	cmd := child(t)
 	cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=crash")
 	out, _ := cmd.CombinedOutput()
-	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGABRT || !strings.Contains(string(out), "panic: outside of the command") {
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGABRT ||
+		!strings.Contains(string(out), "panic: outside of the command") {
 		t.Errorf("%v\n%s", cmd.ProcessState, out)
 	}
 }

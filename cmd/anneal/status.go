@@ -103,7 +103,8 @@ func (s *status) tokensProgress(what string) func(done, total int64) {
 }
 
 // progress returns a function that shows how much is done of a total, with rate and time left.
-func (s *status) progress(what string, amount func(int64) string, speed func(perSecond float64) string) func(done, total int64) {
+func (s *status) progress(what string, amount func(int64) string,
+	speed func(perSecond float64) string) func(done, total int64) {
 	start := s.now()
 	return func(done, total int64) {
 		s.update(func(int) string {

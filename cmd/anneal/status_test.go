@@ -78,7 +78,8 @@ func TestStepLineFitsNarrowTerminals(t *testing.T) {
 		Evaluation: train.Evaluation{ValBitsPerByte: 1.31}, ETA: 123 * time.Second,
 	}
 	for width, want := range map[int]string{
-		0:  "step  840/2400   35%  loss 1.947  val 1.310 bits/byte  lr 9.1e-04  |g| 0.62  7,940 tok/s  71% of peak  ETA 2m03s",
+		0: "step  840/2400   35%  loss 1.947  val 1.310 bits/byte  lr 9.1e-04  |g| 0.62  7,940 tok/s  71% of " +
+			"peak  ETA 2m03s",
 		80: "step  840/2400   35%  loss 1.947  val 1.310 bits/byte  7,940 tok/s  ETA 2m03s",
 		40: "step  840/2400   35%  loss 1.947  ETA 2m03s",
 	} {

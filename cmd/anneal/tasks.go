@@ -28,7 +28,8 @@ type launcher struct {
 var (
 	copies = []launcher{
 		{slurmArray, "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "--task-index and --task-count"},
-		{"Kubernetes job", "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", "env: JOB_COMPLETIONS in the manifest, as many as spec.completions, or --task-count"},
+		{"Kubernetes job", "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS",
+			"env: JOB_COMPLETIONS in the manifest, as many as spec.completions, or --task-count"},
 	}
 	processes = []launcher{
 		{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "mpirun, or --task-index and --task-count"},
@@ -64,13 +65,15 @@ func (f taskFlags) tasks(env func(string) string) (share, error) {
 	all := share{outer.index*inner.count + inner.index, outer.count * inner.count, outer.from + inner.from}
 	switch {
 	case f.TaskIndex != nil && all.from == "":
-		return share{}, &usageError{fmt.Sprintf("--task-index %d needs the number of tasks", *f.TaskIndex), "try --task-count 16"}
+		return share{}, &usageError{fmt.Sprintf("--task-index %d needs the number of tasks", *f.TaskIndex),
+			"try --task-count 16"}
 	case f.TaskIndex != nil:
 		return flagged(*f.TaskIndex, all.count, "; the count is from the environment"+all.from)
 	case f.TaskCount != nil && *f.TaskCount == 1:
 		return share{count: 1}, nil
 	case f.TaskCount != nil && all.from == "":
-		return share{}, &usageError{fmt.Sprintf("--task-count %d needs the index of this task", *f.TaskCount), "try --task-index 0, and 1 and so on in the other tasks"}
+		return share{}, &usageError{fmt.Sprintf("--task-count %d needs the index of this task", *f.TaskCount),
+			"try --task-index 0, and 1 and so on in the other tasks"}
 	case f.TaskCount != nil:
 		return flagged(all.index, *f.TaskCount, "; the index is from the environment"+all.from)
 	}
@@ -79,7 +82,8 @@ func (f taskFlags) tasks(env func(string) string) (share, error) {
 
 func flagged(index, count int, from string) (share, error) {
 	if count < 1 || index < 0 || index >= count {
-		return share{}, &usageError{fmt.Sprintf("--task-index %d is not one of %d tasks, counted from 0%s", index, count, from), "try --task-index 0"}
+		return share{}, &usageError{fmt.Sprintf("--task-index %d is not one of %d tasks, counted from 0%s",
+			index, count, from), "try --task-index 0"}
 	}
 	return share{index: index, count: count}, nil
 }
@@ -110,7 +114,8 @@ func first(launchers []launcher, env func(string) string) (share, error) {
 func (l launcher) read(env func(string) string) (share, error) {
 	for _, name := range []string{l.index, l.count} {
 		if env(name) == "" {
-			return share{}, &usageError{fmt.Sprintf("%s: %s is set and %s is not", l.name, other(name, l), name), "try " + l.try}
+			return share{}, &usageError{fmt.Sprintf("%s: %s is set and %s is not", l.name, other(name, l), name),
+				"try " + l.try}
 		}
 	}
 	var values [5]int
@@ -124,14 +129,16 @@ func (l launcher) read(env func(string) string) (share, error) {
 		}
 		n, err := strconv.Atoi(env(name))
 		if err != nil || n < 0 || n > math.MaxInt32 {
-			return share{}, &usageError{fmt.Sprintf("%s: %s is %q, not a number of tasks", l.name, name, env(name)), "try --task-index and --task-count"}
+			return share{}, &usageError{fmt.Sprintf("%s: %s is %q, not a number of tasks", l.name, name, env(name)),
+				"try --task-index and --task-count"}
 		}
 		values[i] = n
 	}
 	index, count, least, most, step := values[0], values[1], values[2], values[3], max(values[4], 1)
 	gaps := env("SLURM_ARRAY_TASK_MAX") != "" && l.name == slurmArray && (most-least)/step+1 != count
 	if index -= least; gaps || index%step != 0 || index/step >= count || index < 0 || count < 1 {
-		return share{}, &usageError{fmt.Sprintf("%s: %s is %s of %s = %s tasks", l.name, l.index, env(l.index), l.count, env(l.count)),
+		return share{}, &usageError{fmt.Sprintf("%s: %s is %s of %s = %s tasks",
+			l.name, l.index, env(l.index), l.count, env(l.count)),
 			"try an array without gaps, such as --array=0-15, or --task-index and --task-count"}
 	}
 	return share{index / step, count, fmt.Sprintf(", %s=%s %s=%s", l.index, env(l.index), l.count, env(l.count))}, nil

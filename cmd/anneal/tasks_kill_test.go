@@ -29,7 +29,8 @@ stages:
 func sharedInput(t *testing.T) (w workshop) {
 	w = workshop{t, t.TempDir()}
 	r := rand.New(rand.NewPCG(5, 6))
-	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning quiet water table")
+	words := strings.Fields("the be to of and that have with a in river stone letter garden window paper morning " +
+		"quiet water table")
 	var all []string
 	if err := os.Mkdir(w.path("crawl"), 0o777); err != nil {
 		t.Fatal(err)
@@ -86,7 +87,8 @@ func TestKilledTasksStartedAgainWriteTheSameBytes(t *testing.T) {
 	const tasks, kills = 4, 8
 	var errs [tasks]strings.Builder
 	begin := func(i int) *exec.Cmd {
-		cmd := exec.Command(exe, append(command, "--out", w.path("four"), "--threads", "1", "--task-index", fmt.Sprint(i), "--task-count", fmt.Sprint(tasks))...)
+		cmd := exec.Command(exe, append(command, "--out",
+			w.path("four"), "--threads", "1", "--task-index", fmt.Sprint(i), "--task-count", fmt.Sprint(tasks))...)
 		cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1")
 		cmd.Stderr = &errs[i]
 		if err := cmd.Start(); err != nil {
@@ -116,7 +118,8 @@ func TestKilledTasksStartedAgainWriteTheSameBytes(t *testing.T) {
 	if killed == 0 {
 		t.Errorf("seed %d: every task was done before it was killed", seed)
 	}
-	filetest.Same(t, fmt.Sprintf("seed %d, %d kills", seed, killed), outputs(t, w.path("four")), outputs(t, w.path("one")))
+	filetest.Same(t, fmt.Sprintf("seed %d, %d kills", seed, killed), outputs(t, w.path("four")),
+		outputs(t, w.path("one")))
 }
 
 // The example for a shell runs, starts again a task that is killed, and writes what one process writes; a mistake ends
@@ -144,7 +147,8 @@ exec "`+exe+`" "$@"
 		t.Fatal(err)
 	}
 	script := func(pipeline string) (string, error) {
-		cmd := exec.Command("sh", "../../deploy/shell/curate.sh", w.path(pipeline), w.path("three"), "3", w.path("crawl"))
+		cmd := exec.Command("sh", "../../deploy/shell/curate.sh",
+			w.path(pipeline), w.path("three"), "3", w.path("crawl"))
 		cmd.Env = append(os.Environ(), "ANNEAL_TEST_COMMAND=1", "ANNEAL="+w.path("anneal"))
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -187,8 +191,12 @@ func TestExamplesOfLaunchersRun(t *testing.T) {
 
 	if bash, err := exec.LookPath("bash"); err == nil {
 		together("slurm", 3, func(i int) *exec.Cmd {
-			cmd := exec.Command(bash, "../../deploy/slurm/curate.sbatch", w.path("p.yaml"), w.path("slurm"), w.path("crawl"))
-			cmd.Env = []string{fmt.Sprint("SLURM_ARRAY_TASK_ID=", i+1), "SLURM_ARRAY_TASK_COUNT=3", "SLURM_ARRAY_TASK_MIN=1", "SLURM_ARRAY_TASK_MAX=3", "SLURM_CPUS_PER_TASK=1"}
+			cmd := exec.Command(bash, "../../deploy/slurm/curate.sbatch",
+				w.path("p.yaml"), w.path("slurm"), w.path("crawl"))
+			cmd.Env = []string{
+				fmt.Sprint("SLURM_ARRAY_TASK_ID=", i+1), "SLURM_ARRAY_TASK_COUNT=3", "SLURM_ARRAY_TASK_MIN=1",
+				"SLURM_ARRAY_TASK_MAX=3", "SLURM_CPUS_PER_TASK=1",
+			}
 			return cmd
 		})
 		write(t, w.path("mpirun"), `[ "$1" = -n ] || exit 9
@@ -201,7 +209,8 @@ for i in $(seq "$n"); do wait -n || exit 1; done
 			t.Fatal(err)
 		}
 		together("mpi", 1, func(int) *exec.Cmd {
-			cmd := exec.Command(bash, "../../deploy/mpi/curate.sh", "3", w.path("p.yaml"), w.path("mpi"), w.path("crawl"))
+			cmd := exec.Command(bash, "../../deploy/mpi/curate.sh",
+				"3", w.path("p.yaml"), w.path("mpi"), w.path("crawl"))
 			cmd.Env = []string{"MPIRUN=" + w.path("start")}
 			return cmd
 		})
@@ -228,7 +237,8 @@ for i in $(seq "$n"); do wait -n || exit 1; done
 		t.Fatal(err)
 	}
 	c := job.Spec.Template.Spec.Containers[0]
-	if job.Spec.Completions != job.Spec.Parallelism || len(c.Env) != 1 || c.Env[0].Value != fmt.Sprint(job.Spec.Completions) {
+	if job.Spec.Completions != job.Spec.Parallelism || len(c.Env) != 1 ||
+		c.Env[0].Value != fmt.Sprint(job.Spec.Completions) {
 		t.Errorf("completions %d, parallelism %d, env %v", job.Spec.Completions, job.Spec.Parallelism, c.Env)
 	}
 	write(t, w.path("web.yaml"), sharedPipeline)

@@ -80,7 +80,8 @@ func (a tokenizerArg) load() (*tokenizer.Tokenizer, error) { return a.loadWith(n
 func (a tokenizerArg) loadWith(specials map[string]uint32) (*tokenizer.Tokenizer, error) {
 	tok, err := tokenizer.Open(a.Tokenizer, a.Pattern, specials)
 	if errors.Is(err, tokenizer.ErrOwnPattern) {
-		return nil, &usageError{err.Error(), "try it without --pattern and --special, which are for .tiktoken and vocab.json"}
+		return nil, &usageError{err.Error(),
+			"try it without --pattern and --special, which are for .tiktoken and vocab.json"}
 	}
 	return tok, teachTokenizer(err)
 }

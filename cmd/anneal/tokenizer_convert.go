@@ -66,7 +66,10 @@ func (c tokenizerConvertCmd) Run(s *session) error {
 	}
 	elapsed := time.Since(start)
 	s.closing(what, c.Out, elapsed, next)
-	return s.emit(map[string]any{"out": c.Out, "seconds": elapsed.Seconds(), "files": files, "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash()})
+	return s.emit(map[string]any{
+		"out": c.Out, "seconds": elapsed.Seconds(), "files": files, "vocab_size": tok.VocabSize(),
+		"pattern": tok.Pattern(), "hash": tok.Hash(),
+	})
 }
 
 // notIn lists the properties of a tokenizer that a format cannot express.

@@ -13,7 +13,8 @@ type tokenizerDecodeCmd struct {
 }
 
 func (tokenizerDecodeCmd) Help() string {
-	return example("anneal tokenizer decode tok.json ids.txt", "anneal tokenizer encode tok.json main.go | anneal tokenizer decode tok.json")
+	return example("anneal tokenizer decode tok.json ids.txt",
+		"anneal tokenizer encode tok.json main.go | anneal tokenizer decode tok.json")
 }
 
 func (c tokenizerDecodeCmd) Run(s *session) error {
@@ -38,7 +39,8 @@ func (c tokenizerDecodeCmd) Run(s *session) error {
 	}
 	elapsed := time.Since(start)
 	s.piped = true // the text stands alone
-	s.closing(fmt.Sprintf("%s bytes from %s tokens", thousands(int64(len(decoded))), thousands(int64(len(ids)))), "", elapsed, "anneal tokenizer encode "+command(c.Tokenizer)+" FILE")
+	s.closing(fmt.Sprintf("%s bytes from %s tokens", thousands(int64(len(decoded))), thousands(int64(len(ids)))), "",
+		elapsed, "anneal tokenizer encode "+command(c.Tokenizer)+" FILE")
 	return s.emit(map[string]any{"text": string(decoded), "tokens": len(ids), "seconds": elapsed.Seconds()})
 }
 

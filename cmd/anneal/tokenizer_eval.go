@@ -19,8 +19,10 @@ type tokenizerEvalCmd struct {
 func (tokenizerEvalCmd) Help() string {
 	return example("anneal tokenizer eval tok.json --ext .go src/", "anneal tokenizer eval tok.json --by script crawl/",
 		"anneal tokenizer eval tok.json --by model:lid.176.ftz crawl/") +
-		"\n\nparity: tokens per byte, divided by that of the best group. Languages need different numbers of bytes for the same content,\n" +
-		"so only parallel text shows what the content costs in tokens. Words are separated by white space, which some scripts lack."
+		"\n\nparity: tokens per byte, divided by that of the best group. Languages need different numbers of bytes " +
+		"for the same content,\n" +
+		"so only parallel text shows what the content costs in tokens. Words are separated by white space, " +
+		"which some scripts lack."
 }
 
 func (c tokenizerEvalCmd) Run(s *session) error {
@@ -46,8 +48,10 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 		all := e.Total()
 		elapsed := time.Since(start)
 		rate := float64(all.Bytes) / 1e6 / elapsed.Seconds()
-		s.printf("%s tokens: %.3f bytes/token, %.3f tokens/word, %.1f%% of words in several tokens, %.1f%% of tokens are single bytes, %.1f%% of the vocabulary in use, %.1f MB/s\n",
-			thousands(all.Tokens), all.BytesPerToken, all.Fertility, 100*all.ContinuedWords, 100*all.SingleByteTokens, 100*all.Coverage, rate)
+		s.printf("%s tokens: %.3f bytes/token, %.3f tokens/word, %.1f%% of words in several tokens, %.1f%% of tokens "+
+			"are single bytes, %.1f%% of the vocabulary in use, %.1f MB/s\n",
+			thousands(all.Tokens), all.BytesPerToken, all.Fertility, 100*all.ContinuedWords, 100*all.SingleByteTokens,
+			100*all.Coverage, rate)
 		out := struct {
 			tokenizer.Stats
 			Groups      []tokenizer.Group `json:"groups,omitempty"`
@@ -59,7 +63,8 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 			out.Groups = e.Groups()
 			printGroups(s, c.By, out.Groups)
 		}
-		s.closing(megabytes(all.Bytes)+" encoded", "", elapsed, command(append([]string{"anneal", "tokenizer", "sweep"}, c.words()...)...))
+		s.closing(megabytes(all.Bytes)+" encoded", "",
+			elapsed, command(append([]string{"anneal", "tokenizer", "sweep"}, c.words()...)...))
 		return s.emit(out)
 	})
 }
@@ -68,13 +73,15 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 const mostGroups = 40
 
 func printGroups(s *session, by string, groups []tokenizer.Group) {
-	s.printf("\n%-20s %9s %10s %11s %11s %11s %12s %10s %7s\n", "by "+by, "documents", "MB", "bytes/token", "chars/token", "tokens/word", "single bytes", "vocabulary", "parity")
+	s.printf("\n%-20s %9s %10s %11s %11s %11s %12s %10s %7s\n", "by "+by,
+		"documents", "MB", "bytes/token", "chars/token", "tokens/word", "single bytes", "vocabulary", "parity")
 	for i, g := range groups {
 		if i == mostGroups {
 			s.printf("and %d more: --json has them all\n", len(groups)-i)
 			break
 		}
-		s.printf("%-20s %9s %10.3f %11.3f %11.3f %11.3f %11.1f%% %9.1f%% %7.2f\n", g.Name, thousands(g.Documents), float64(g.Bytes)/1e6,
+		s.printf("%-20s %9s %10.3f %11.3f %11.3f %11.3f %11.1f%% %9.1f%% %7.2f\n",
+			g.Name, thousands(g.Documents), float64(g.Bytes)/1e6,
 			g.BytesPerToken, g.CharactersPerToken, g.Fertility, 100*g.SingleByteTokens, 100*g.Coverage, g.Parity)
 	}
 }

@@ -22,7 +22,8 @@ func (tokenizerSweepCmd) Help() string {
 	return example(
 		"anneal tokenizer sweep --vocab 4096,16384,65536 --svg vocabulary.svg --ext .go src/",
 		"anneal tokenizer sweep --val news.jsonl --width 1024 --memory 4GiB crawl/",
-	) + "\n\nThe text is read once and the merges are learned once: a smaller vocabulary has the first merges of a larger one."
+	) + "\n\nThe text is read once and the merges are learned once: a smaller vocabulary has the first merges of " +
+		"a larger one."
 }
 
 func (c tokenizerSweepCmd) Run(s *session) error {
@@ -45,9 +46,11 @@ func (c tokenizerSweepCmd) Run(s *session) error {
 		}
 		s.reportText(sweep.Text)
 		s.reportDropped(sweep.Learned)
-		s.printf("%10s  %11s  %11s  %10s  %9s  %16s  %11s\n", "vocabulary", "bytes/token", "tokens/word", "tokens", "unused", "embedding params", "encode MB/s")
+		s.printf("%10s  %11s  %11s  %10s  %9s  %16s  %11s\n", "vocabulary",
+			"bytes/token", "tokens/word", "tokens", "unused", "embedding params", "encode MB/s")
 		for _, p := range sweep.Points {
-			s.printf("%10s  %11.3f  %11.3f  %10s  %8.1f%%  %16s  %11.0f\n", thousands(int64(p.Vocab)), p.BytesPerToken, p.Fertility,
+			s.printf("%10s  %11.3f  %11.3f  %10s  %8.1f%%  %16s  %11.0f\n",
+				thousands(int64(p.Vocab)), p.BytesPerToken, p.Fertility,
 				thousands(p.Tokens), 100*(1-p.Coverage), thousands(p.EmbeddingParams), p.EncodeMBPerSecond)
 		}
 		if err := s.draw(sweep.Chart(), c.SVG); err != nil {

@@ -42,9 +42,11 @@ type learnFlags struct {
 const leastLearnMemory = 64 << 20
 
 // options returns the options of the tokenizer package and the bytes that the heap may hold. Training fills learned.
-func (c learnFlags) options(s *session, learned *tokenizer.TrainReport) (o tokenizer.TrainOptions, heap int64, err error) {
+func (c learnFlags) options(s *session,
+	learned *tokenizer.TrainReport) (o tokenizer.TrainOptions, heap int64, err error) {
 	o = tokenizer.TrainOptions{
-		Pattern: c.Pattern, Special: c.Special, Threads: int(c.Threads), TempDir: c.TempDir, KeepAll: c.KeepAll, Report: learned,
+		Pattern: c.Pattern, Special: c.Special, Threads: int(c.Threads), TempDir: c.TempDir, KeepAll: c.KeepAll,
+		Report: learned,
 		Progress: func(p tokenizer.Progress) {
 			switch p.Phase {
 			case "sort":
@@ -57,10 +59,13 @@ func (c learnFlags) options(s *session, learned *tokenizer.TrainReport) (o token
 		},
 	}
 	if c.Memory > 0 && c.Memory < leastLearnMemory {
-		return o, 0, &usageError{fmt.Sprintf("--memory of %d bytes is too little", c.Memory), "try --memory 256MiB, or at least 64MiB"}
+		return o, 0, &usageError{fmt.Sprintf("--memory of %d bytes is too little", c.Memory),
+			"try --memory 256MiB, or at least 64MiB"}
 	}
 	available := availableMemory()
-	if err := machine.Room(available, machine.Part{What: "learning", Bytes: cmp.Or(int64(c.Memory), leastLearnMemory), Flag: "--memory"}); err != nil {
+	if err := machine.Room(available, machine.Part{
+		What: "learning", Bytes: cmp.Or(int64(c.Memory), leastLearnMemory), Flag: "--memory",
+	}); err != nil {
 		return o, 0, err
 	}
 	all := int64(c.Memory)
@@ -83,19 +88,25 @@ func (c learnFlags) teachMemory(err error) error {
 		return asData(err)
 	}
 	if need := e.Need*4/3 + programMemory; c.Memory == 0 {
-		return &machine.RoomError{Available: availableMemory(), Parts: []machine.Part{{What: fmt.Sprintf("learning from %s distinct words", thousands(e.Words)), Bytes: need}}, Try: "--memory SIZE, which drops the rarest words"}
+		return &machine.RoomError{
+			Available: availableMemory(), Parts: []machine.Part{{What: fmt.Sprintf("learning from %s distinct words",
+				thousands(e.Words)), Bytes: need}}, Try: "--memory SIZE, which drops the rarest words",
+		}
 	}
 	enough := fmt.Sprintf("--memory %dMiB", (e.Need*4/3+programMemory)>>20+1)
 	if c.KeepAll && e.Below > 0 {
-		enough += fmt.Sprintf(", or leave out --keep-all: then words that occur fewer than %d times are dropped", e.Below)
+		enough += fmt.Sprintf(", or leave out --keep-all: then words that occur fewer than %d times are dropped",
+			e.Below)
 	}
-	return &usageError{fmt.Sprintf("%s distinct words are too many to learn from with --memory %dMiB", thousands(e.Words), int64(c.Memory)>>20), "try " + enough}
+	return &usageError{fmt.Sprintf("%s distinct words are too many to learn from with --memory %dMiB",
+		thousands(e.Words), int64(c.Memory)>>20), "try " + enough}
 }
 
 // reportDropped reports the words that were dropped for lack of memory.
 func (s *session) reportDropped(learned tokenizer.TrainReport) {
 	if d := learned.Dropped; d.Below > 0 {
-		s.notef("too little memory for all words: dropped %s of %s distinct words, which occur fewer than %d times (%.2f%% of the text)",
+		s.notef("too little memory for all words: dropped %s of %s distinct words, which occur fewer than %d times "+
+			"(%.2f%% of the text)",
 			thousands(d.Words), thousands(learned.Words), d.Below, 100*float64(d.Bytes)/float64(learned.Bytes))
 	}
 }
@@ -120,15 +131,20 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 		s.reportText(report)
 		s.reportDropped(learned)
 		if n := tok.VocabSize(); n < c.Vocab {
-			s.notef("this text yields %s tokens, not the %s of --vocab: its words have no pairs left to merge", thousands(int64(n)), thousands(int64(c.Vocab)))
+			s.notef("this text yields %s tokens, not the %s of --vocab: its words have no pairs left to merge",
+				thousands(int64(n)), thousands(int64(c.Vocab)))
 		}
 		elapsed := time.Since(start)
 		rate := float64(report.Bytes) / 1e6 / elapsed.Seconds()
-		s.printf("%s distinct words in %s, %.1f MB/s; pattern %s, hash %.16s…\n", thousands(learned.Words), megabytes(report.Bytes), rate, tok.Pattern(), tok.Hash())
-		next := c.Out.next("anneal data build --tokenizer", command(append([]string{"--out", "data/" + nameOf(c.Paths[0])}, c.words()...)...))
-		s.closing("a tokenizer of "+thousands(int64(tok.VocabSize()))+" tokens", c.Out.String(), elapsed, c.next(report, next))
+		s.printf("%s distinct words in %s, %.1f MB/s; pattern %s, hash %.16s…\n",
+			thousands(learned.Words), megabytes(report.Bytes), rate, tok.Pattern(), tok.Hash())
+		next := c.Out.next("anneal data build --tokenizer",
+			command(append([]string{"--out", "data/" + nameOf(c.Paths[0])}, c.words()...)...))
+		s.closing("a tokenizer of "+thousands(int64(tok.VocabSize()))+" tokens",
+			c.Out.String(), elapsed, c.next(report, next))
 		return s.finish(c.lossFlags, report, "", "give the same command again", map[string]any{
-			"out": c.Out, "seconds": elapsed.Seconds(), "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(), "hash": tok.Hash(), "corpus": report, "mb_per_second": rate,
+			"out": c.Out, "seconds": elapsed.Seconds(), "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(),
+			"hash": tok.Hash(), "corpus": report, "mb_per_second": rate,
 			"learned": learned,
 		})
 	})

@@ -81,7 +81,8 @@ func newJobs(t *testing.T) *jobs {
 		{"data curate", func(out string) []string {
 			return []string{"data", "curate", w.path("p.yaml"), w.path("crawl"), "--split", "20kB", "--out", out}
 		}, false},
-		{"data dedup", func(out string) []string { return []string{"data", "dedup", w.path("crawl"), "--out", out} }, false},
+		{"data dedup", func(out string) []string { return []string{"data", "dedup", w.path("crawl"), "--out", out} },
+			false},
 		{"data build", func(out string) []string {
 			return []string{"data", "build", "--tokenizer", made.path("tok.json"), w.path("crawl"), "--out", out}
 		}, false},
@@ -89,11 +90,13 @@ func newJobs(t *testing.T) *jobs {
 			return []string{"data", "export", made.path("data"), out, "--to", "megatron"}
 		}, false},
 		{"tokenizer train", func(out string) []string {
-			return []string{"tokenizer", "train", "--vocab", "400", w.path("crawl"), "--out", filepath.Join(out, "tok.json")}
+			return []string{"tokenizer", "train", "--vocab", "400", w.path("crawl"), "--out",
+				filepath.Join(out, "tok.json")}
 		}, false},
 		{"export", func(out string) []string { return []string{"export", run, out} }, false},
 		{"import", func(out string) []string { return []string{"import", exported, "--out", out} }, true},
-		{"ckpt average", func(out string) []string { return []string{"ckpt", "average", run, "--last", "2", "--out", out} }, true},
+		{"ckpt average",
+			func(out string) []string { return []string{"ckpt", "average", run, "--last", "2", "--out", out} }, true},
 		{"train", func(out string) []string {
 			return []string{"train", made.path("run.yaml"), "train.steps=60", "--out", out}
 		}, true},
@@ -187,7 +190,8 @@ func TestTortureKilledCommands(t *testing.T) {
 		fault, outcome = "kill -9 of `anneal "+j.name+"`", "it ended before it was killed"
 		for kills := 1 + r.IntN(3); kills > 0; kills-- {
 			args := j.args(out)
-			if _, err := os.Stat(filepath.Join(out, "config.yaml")); err == nil && (j.name == "train" || j.name == "branch") {
+			if _, err := os.Stat(filepath.Join(out, "config.yaml")); err == nil &&
+				(j.name == "train" || j.name == "branch") {
 				args = []string{"resume", out}
 			}
 			if !torture.Kill(t, r, child(t, args...), want.cpu) {
@@ -213,7 +217,8 @@ func TestTortureFullDisks(t *testing.T) {
 		out := js.out(j)
 		blocks := r.IntN(want.bytes/1024 + 1) // of 512 or 1,024 bytes, as the shell has it
 		cmd := child(t, j.args(out)...)
-		cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, blocks), cmd.Path}, cmd.Args[1:]...)
+		cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, blocks), cmd.Path},
+			cmd.Args[1:]...)
 		cmd.Path, _ = exec.LookPath("sh")
 		text, _ := cmd.CombinedOutput()
 		fault = "no room on the disk for `anneal " + j.name + "`"
@@ -274,7 +279,8 @@ func TestTortureKilledRewinds(t *testing.T) {
 		case rewound:
 			outcome = "completed, with the same bits at the end"
 		default:
-			t.Fatalf("rewind to step %d killed, then resumed: weights %.12s; never begun %.12s, completed %.12s", to, got, unchanged, rewound)
+			t.Fatalf("rewind to step %d killed, then resumed: weights %.12s; never begun %.12s, completed %.12s",
+				to, got, unchanged, rewound)
 		}
 		os.RemoveAll(filepath.Dir(whole))
 		os.RemoveAll(filepath.Dir(killed))
@@ -433,7 +439,8 @@ func TestTortureDamagedFiles(t *testing.T) {
 			outcome = fmt.Sprintf("refused, exit code %d", code)
 		case code != exitOK:
 			t.Fatalf("%s: exit %d\n%s", where, code, errs)
-		case strings.HasSuffix(reader.name, "verify") && (strings.HasPrefix(name, "checkpoints/step-") || strings.HasSuffix(name, ".tokens")):
+		case strings.HasSuffix(reader.name, "verify") &&
+			(strings.HasPrefix(name, "checkpoints/step-") || strings.HasSuffix(name, ".tokens")):
 			t.Fatalf("%s: not noticed\n%s", where, errs)
 		case got == want:
 			outcome = "the same answer"

@@ -37,11 +37,12 @@ func (trainCmd) Help() string {
 		"anneal train --recipe llama2-70b --dry-run",
 		"anneal train --recipe llama2-70b --scale 10000 data.path=data/go --out runs/llama2-7m",
 		"anneal train examples/continue.yaml data.path=data/go --init-from models/qwen3 --out runs/tuned") +
-		"\n\n--init-from takes the model's shape and weights from DIR, and everything else from CONFIG; the run begins at step 0." +
-		" The state of the optimizer is not taken: it belongs to the schedule that made it. `anneal branch` continues with both." +
-		" Build the data with the tokenizer of the weights: anneal data build --tokenizer DIR/tokenizer.json." +
-		"\n\nCtrl-C saves the run and prints how to continue; a second Ctrl-C stops at once." +
-		" `anneal explain` lists the keys."
+		"\n\n--init-from takes the model's shape and weights from DIR, and everything else from CONFIG; " +
+		"the run begins at step 0. The state of the optimizer is not taken: it belongs to the schedule that made it. " +
+		"`anneal branch` continues with both. Build the data with the tokenizer of the weights: anneal data build " +
+		"--tokenizer DIR/tokenizer.json.\n\n" +
+		"Ctrl-C saves the run and prints how to continue; a second Ctrl-C stops at once. `anneal explain` " +
+		"lists the keys."
 }
 
 func (c trainCmd) Run(s *session) error {
@@ -65,7 +66,8 @@ func (c trainCmd) Run(s *session) error {
 	case c.DryRun:
 		return dryRun(s, cfg)
 	case c.Out == "":
-		return &usageError{"train needs a directory for the run", "try --out runs/" + cmp.Or(c.Recipe, runName(from.File))}
+		return &usageError{"train needs a directory for the run",
+			"try --out runs/" + cmp.Or(c.Recipe, runName(from.File))}
 	}
 	plan, err := s.header(cfg)
 	if err != nil {
@@ -102,7 +104,8 @@ func (c trainCmd) sources() (config.Sources, error) {
 		from.Overrides = append(from.Overrides, fmt.Sprintf("init.step=%d", c.InitStep))
 	}
 	if from.File == "" && from.Recipe == "" {
-		return from, &usageError{"train needs a config: a YAML file, or --recipe with a name of `anneal recipe list`", "try `anneal train --help`"}
+		return from, &usageError{"train needs a config: a YAML file, or --recipe with a name of `anneal recipe list`",
+			"try `anneal train --help`"}
 	}
 	return from, nil
 }
@@ -115,10 +118,12 @@ func runName(path string) string {
 func printRamps(s *session, cfg *config.Config) {
 	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Stages != nil {
 		until := ramp.Steps(ramp.Stages[len(ramp.Stages)-1].Until)
-		s.prosef("#   ", "# %s tokens a step, the full batch from step %s on; the schedule counts tokens\n", stepTokens(cfg), thousands(int64(until+1)))
+		s.prosef("#   ", "# %s tokens a step, the full batch from step %s on; the schedule counts tokens\n",
+			stepTokens(cfg), thousands(int64(until+1)))
 	}
 	if ramp, err := cfg.LengthRamp(); err == nil && ramp.Steps > 0 {
-		s.prosef("#   ", "# sequences of %d to %d tokens, the full context from step %s on\n", ramp.Length(1), ramp.Full, thousands(int64(ramp.Steps+1)))
+		s.prosef("#   ", "# sequences of %d to %d tokens, the full context from step %s on\n",
+			ramp.Length(1), ramp.Full, thousands(int64(ramp.Steps+1)))
 	}
 }
 

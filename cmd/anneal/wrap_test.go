@@ -11,8 +11,10 @@ import (
 )
 
 func TestWrap(t *testing.T) {
-	const text = "error: a value = 3 is too small for this\n  try another\nname      a note of some length\nanunbreakableword/that/goes/on and on\n"
-	const want = "error: a value = 3 is\n    too small for this\n  try another\nname      a note of\n    some length\nanunbreakableword/that/goes/on\n    and on\n"
+	const text = "error: a value = 3 is too small for this\n  try another\nname      a note of some length\n" +
+		"anunbreakableword/that/goes/on and on\n"
+	const want = "error: a value = 3 is\n    too small for this\n  try another\nname      a note of\n" +
+		"    some length\nanunbreakableword/that/goes/on\n    and on\n"
 	if got := wrap(text, 22, "    "); got != want {
 		t.Errorf("in 22 columns:\n%s", got)
 	}
@@ -25,7 +27,8 @@ func TestWrap(t *testing.T) {
 		t.Errorf("%q, want %q: a letter is one column", got, want)
 	}
 	const command = "    anneal x --with \"a=1 b=2\" --out runs/x key=value\n"
-	if got, want := wrapCommand(command, 34), "    anneal x --with \"a=1 b=2\" \\\n        --out runs/x key=value\n"; got != want {
+	if got, want := wrapCommand(command, 34), "    anneal x --with \"a=1 b=2\" \\\n"+
+		"        --out runs/x key=value\n"; got != want {
 		t.Errorf("command:\n%swant\n%s", got, want)
 	}
 }
@@ -63,7 +66,8 @@ func TestMessagesFitTheTerminal(t *testing.T) {
 	for _, k := range config.Keys() {
 		commands = append(commands, "explain "+k.Name)
 	}
-	for _, c := range append(commands, "train --recipe llama2-70b --dry-run", "train x.yaml --stpes 3", "train --recipe foo") {
+	for _, c := range append(commands, "train --recipe llama2-70b --dry-run",
+		"train x.yaml --stpes 3", "train --recipe foo") {
 		_, out, errs := anneal(strings.Fields(c)...)
 		for line := range strings.Lines(out + errs) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
