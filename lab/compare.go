@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"anneal/plan"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func (o CompareOptions) giveSteps(configs []*config.Config, i int) error {
 	}
 	var step [2]float64 // operations per step
 	for n, cfg := range []*config.Config{configs[0], configs[i]} {
-		f, err := Foresee(cfg.Clone())
+		f, err := plan.Foresee(cfg.Clone())
 		if err != nil {
 			return err
 		}

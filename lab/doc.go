@@ -1,6 +1,6 @@
 // Package lab holds studies made of runs:
 //
-//   - the demo, from source text to samples (demo.go), and the forecast of what a run will need (foresee.go)
+//   - the demo, from source text to samples (demo.go)
 //   - many short runs: comparisons (compare.go), the search for a learning rate (lrfind.go), and the width transfer of
 //     muP (coordinates.go, transfer.go)
 //   - searches for the weights of a mixture with small models (mixture.go, doremi.go, regmix.go)

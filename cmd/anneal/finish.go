@@ -1,6 +1,7 @@
 package main
 
 import (
+	"anneal/plan"
 	"cmp"
 	"fmt"
 	"maps"
@@ -12,16 +13,15 @@ import (
 	"time"
 
 	"anneal/config"
-	"anneal/lab"
 	"anneal/run"
 )
 
 // finished holds what a command knows about a run that it trained, in addition to its result.
 type finished struct {
-	dir     string         // of the run
-	plan    *lab.Foresight // that was printed before it; may be nil
-	elapsed time.Duration  // of the command
-	next    string         // the command to type next
+	dir     string          // of the run
+	plan    *plan.Foresight // that was printed before it; may be nil
+	elapsed time.Duration   // of the command
+	next    string          // the command to type next
 }
 
 // finishRun prints how a run ended, one fact a line, beside its plan. If a signal ended it, the error says how to

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"anneal/plan"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"anneal/config"
-	"anneal/lab"
 )
 
 type recipeCmd struct {
@@ -65,7 +65,7 @@ func dryRunRecipe(s *session, name string, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	p, err := lab.Foresee(cfg)
+	p, err := plan.Foresee(cfg)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func dryRunRecipe(s *session, name string, cfg *config.Config) error {
 		Recipe   string           `json:"recipe"`
 		Notes    []string         `json:"notes"`
 		Settings []config.Setting `json:"settings"`
-		*lab.Foresight
+		*plan.Foresight
 	}{name, notes, settings, p})
 }
 

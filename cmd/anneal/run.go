@@ -1,6 +1,7 @@
 package main
 
 import (
+	"anneal/plan"
 	"fmt"
 	"math"
 	"slices"
@@ -11,14 +12,13 @@ import (
 	"anneal/config"
 	"anneal/internal/buildinfo"
 	"anneal/internal/units"
-	"anneal/lab"
 	"anneal/run"
 	"anneal/train"
 )
 
 // header prints what is about to run and its plan, and returns the plan for comparison.
-func (s *session) header(cfg *config.Config) (*lab.Foresight, error) {
-	plan, err := lab.Foresee(cfg)
+func (s *session) header(cfg *config.Config) (*plan.Foresight, error) {
+	plan, err := plan.Foresee(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"anneal/plan"
 	"cmp"
 	"context"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"anneal/config"
-	"anneal/lab"
 	"anneal/run"
 	"anneal/train"
 )
@@ -129,7 +129,7 @@ func printRamps(s *session, cfg *config.Config) {
 
 // dryRun prints what would run: the resolved config, then parameters and memory.
 func dryRun(s *session, cfg *config.Config) error {
-	p, err := lab.Foresee(cfg)
+	p, err := plan.Foresee(cfg)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func dryRun(s *session, cfg *config.Config) error {
 }
 
 // printNeeds prints parameters, operations and memory.
-func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
+func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 	epochs := ""
 	if p.Epochs > 0 {
 		epochs = fmt.Sprintf(" (%.2f times the data)", p.Epochs)
@@ -175,7 +175,7 @@ func printNeeds(s *session, cfg *config.Config, p *lab.Foresight) {
 }
 
 // verdict says in a sentence whether the run fits.
-func verdict(p *lab.Foresight) string {
+func verdict(p *plan.Foresight) string {
 	need := memorySize(p.Bytes)
 	if p.Bytes >= 1e6<<20 {
 		need += fmt.Sprintf(" (%s GB)", thousands(p.Bytes/1e9))
@@ -189,7 +189,7 @@ func verdict(p *lab.Foresight) string {
 	return fmt.Sprintf("does not fit: needs %s, %s are available", need, memorySize(p.Available))
 }
 
-func fits(p *lab.Foresight) error {
+func fits(p *plan.Foresight) error {
 	if p.Fits {
 		return nil
 	}

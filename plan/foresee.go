@@ -1,4 +1,4 @@
-package lab
+package plan
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/units"
-	"anneal/plan"
 	"anneal/precision"
 	"anneal/prepare"
 	"anneal/train"
@@ -16,17 +15,17 @@ import (
 
 // Foresight is the forecast of what a run will need.
 type Foresight struct {
-	Parameters    int64         `json:"parameters"`
-	Active        int64         `json:"active_parameters"` // that one token uses: fewer with experts
-	FLOPsPerToken float64       `json:"flops_per_token"`
-	Tokens        int64         `json:"tokens"`         // of the whole run
-	Trained       int64         `json:"trained_tokens"` // tokens whose targets count: neither padding nor prompts
-	Epochs        float64       `json:"epochs"`         // passes over the data; 0 without data
-	Memory        plan.Estimate `json:"memory"`
-	Bytes         int64         `json:"memory_bytes"`
-	Device        string        `json:"device"`          // the device of the run
-	Available     int64         `json:"available_bytes"` // 0 if the system does not tell
-	Fits          bool          `json:"fits"`
+	Parameters    int64    `json:"parameters"`
+	Active        int64    `json:"active_parameters"` // that one token uses: fewer with experts
+	FLOPsPerToken float64  `json:"flops_per_token"`
+	Tokens        int64    `json:"tokens"`         // of the whole run
+	Trained       int64    `json:"trained_tokens"` // tokens whose targets count: neither padding nor prompts
+	Epochs        float64  `json:"epochs"`         // passes over the data; 0 without data
+	Memory        Estimate `json:"memory"`
+	Bytes         int64    `json:"memory_bytes"`
+	Device        string   `json:"device"`          // the device of the run
+	Available     int64    `json:"available_bytes"` // 0 if the system does not tell
+	Fits          bool     `json:"fits"`
 	// what the CPU does instead of the precision's arithmetic
 	Emulated  string           `json:"emulated,omitempty"`
 	Recompute string           `json:"recompute,omitempty"` // what memory.recompute keeps and what it recomputes
@@ -99,14 +98,14 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 }
 
 // planHere plans a run on the device of its configuration. If that is unavailable, absent says why.
-func planHere(cfg *config.Config) (p *plan.Plan, absent, err error) {
+func planHere(cfg *config.Config) (p *Plan, absent, err error) {
 	dev, absent := train.OpenDevice(cfg, "", 0)
 	if absent != nil {
-		p, err = plan.For(cfg, train.AbsentDevice(cfg.Device))
+		p, err = For(cfg, train.AbsentDevice(cfg.Device))
 		return p, absent, err
 	}
 	defer dev.Close()
-	p, err = plan.For(cfg, dev)
+	p, err = For(cfg, dev)
 	return p, nil, err
 }
 
