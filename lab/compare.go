@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"anneal/plan"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"anneal/chart"
 	"anneal/config"
+	"anneal/plan"
 	"anneal/run"
 	"anneal/train"
 	"anneal/use"

@@ -1,7 +1,7 @@
 // Package plan predicts what a run needs before it starts: its memory, part by part, and its operations (plan.go), and
 // what it will read (foresee.go).
 //
-// Start with Foresee, which commands print, and For. The figures come from the step's own code (train.MeasureRun) and from what the device says about
-// itself (device.Properties), so dry runs, forecasts and the refusal of a run that does not fit agree. The package
-// imports prepare, train and what stands below them, but no kernels.
+// Start with Foresee, which commands print, and For. The figures come from the step's own code (train.MeasureRun) and
+// from what the device says about itself (device.Properties), so dry runs, forecasts and the refusal of a run that does
+// not fit agree. The package imports prepare, train and what stands below them, but no kernels.
 package plan

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"anneal/plan"
 	"cmp"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"anneal/config"
+	"anneal/plan"
 	"anneal/run"
 )
 

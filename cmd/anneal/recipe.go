@@ -1,12 +1,12 @@
 package main
 
 import (
-	"anneal/plan"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"anneal/config"
+	"anneal/plan"
 )
 
 type recipeCmd struct {

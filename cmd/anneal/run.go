@@ -1,7 +1,6 @@
 package main
 
 import (
-	"anneal/plan"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"anneal/config"
 	"anneal/internal/buildinfo"
 	"anneal/internal/units"
+	"anneal/plan"
 	"anneal/run"
 	"anneal/train"
 )

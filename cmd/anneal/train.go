@@ -1,7 +1,6 @@
 package main
 
 import (
-	"anneal/plan"
 	"cmp"
 	"context"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"anneal/config"
+	"anneal/plan"
 	"anneal/run"
 	"anneal/train"
 )
