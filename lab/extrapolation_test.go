@@ -9,6 +9,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/internal/torture"
 	"anneal/prepare"
 	"anneal/run"
 	"anneal/tokenizer"
@@ -62,9 +63,7 @@ func phraseData(t *testing.T) string {
 // Beyond the 64 tokens of its training a model with rotary positions predicts much worse than within them. YaRN,
 // without any training on longer rows, mends most of that; with ALiBi it does not come up.
 func TestALiBiAndYaRNExtrapolateWhereRoPEDoesNot(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains two models")
-	}
+	torture.Long(t)
 	data, dir := phraseData(t), t.TempDir()
 	for _, positions := range []string{"rope", "alibi"} {
 		cfg, err := config.Load("", []string{

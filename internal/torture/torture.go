@@ -20,7 +20,16 @@ var (
 	seed   = flag.Uint64("torture.seed", 0, "seed of the first try of each Torture test; 0 draws one")
 	report = flag.String("torture.report", "",
 		"append the results of the Torture tests to this `file`, a path from the module's root")
+	long = flag.Bool("long", false, "also run the tests that take longest")
 )
+
+// Long skips a test that takes longest, unless it was asked for by -long, as .ci/run does.
+func Long(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("it takes long: go test -long")
+	}
+}
 
 var begun = time.Now()
 
