@@ -73,6 +73,9 @@ func TestARunOnADeviceApartIsTheRunOnTheCPU(t *testing.T) {
 		{"gpt2, dropout", []string{"model.family=gpt2", "model.activation=gelu", "model.dropout=0.1",
 			"model.stochastic_depth=0.2", "optimizer.name=lion"}},
 		{"anneal", []string{"model.family=anneal", "optimizer.name=ademamix"}},
+		{"gemma3", []string{"model.family=gemma3", "model.attention=window:8,full", "model.logit_softcap=20"}},
+		{"experts, muon", []string{"model.family=qwen3_moe", "model.shared_expert_ffn=16", "model.router_z_loss=1e-3",
+			"optimizer.name=muon"}},
 		{"linear, packed", []string{"model.attention=linear:gated,full", "model.positions=none,alibi",
 			"data.packing=best_fit", "data.document_mask=true", "optimizer.name=sgd", "optimizer.momentum=0.9"}},
 	} {
