@@ -48,13 +48,15 @@ func TestOriginalContextIsDerived(t *testing.T) {
 		return c
 	}
 	c := load(minimal, "model.context=1024", "model.rope_scaling=yarn:4")
-	if want := (nn.RoPEScaling{Kind: "yarn", Factor: 4, Original: 256, Fast: 32, Slow: 1}); c.Model.Scaling() != want {
-		t.Errorf("yarn:4 at 1024 tokens is %+v, want %+v", c.Model.Scaling(), want)
+	if want := (nn.RoPEScaling{Kind: "yarn", Factor: 4, Fast: 32, Slow: 1}); c.Model.RopeScaling != want ||
+		c.Model.RopeOriginalContext != 256 {
+		t.Errorf("yarn:4 at 1024 tokens is %+v from %d on, want %+v from 256 on",
+			c.Model.RopeScaling, c.Model.RopeOriginalContext, want)
 	}
 	if got := load(string(c.YAML()), "model.rope_scaling=yarn:8").Model.RopeOriginalContext; got != 128 {
 		t.Errorf("with another factor the original context is %d, want 128", got)
 	}
-	if got := load(minimal, "model.rope_scaling=llama3:8", "model.rope_original_context=8192").Model.Scaling().Original; got != 8192 {
+	if got := load(minimal, "model.rope_scaling=llama3:8", "model.rope_original_context=8192").Model.RopeOriginalContext; got != 8192 {
 		t.Errorf("a given original context is %d", got)
 	}
 	if got := load(minimal, "model.rope_scaling=linear:4").Model.RopeOriginalContext; got != 0 {

@@ -325,8 +325,8 @@ func TestExportFoldsNTKIntoTheBase(t *testing.T) {
 	if err != nil || s.Type != "" {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	folded := nn.RoPEScaling{}.Frequencies(c.HeadDim, theta)
-	for i, want := range c.RopeScaling.Frequencies(c.HeadDim, c.RopeTheta) {
+	folded := nn.RoPEScaling{}.Frequencies(c.HeadDim, theta, 0)
+	for i, want := range c.RopeScaling.Frequencies(c.HeadDim, c.RopeTheta, 0) {
 		if math.Abs(folded[i]-want) > 1e-12*want {
 			t.Errorf("pair %d turns by %v, want %v", i, folded[i], want)
 		}

@@ -30,8 +30,8 @@ type Config struct {
 	RopeTheta float64         `yaml:"rope_theta"` // base of the rotary frequencies
 	// the same in layers with a window; 0 for RopeTheta
 	RopeThetaLocal float64        `yaml:"rope_theta_local"`
-	RopeScaling    nn.RoPEScaling `yaml:"rope_scaling"` // without its Original; see Scaling
-	// context of the first training, for RopeScaling
+	RopeScaling    nn.RoPEScaling `yaml:"rope_scaling"`
+	// context of the first training, which RopeScaling starts from
 	RopeOriginalContext int    `yaml:"rope_original_context"`
 	RopeLayout          string `yaml:"rope_layout" zero:"half"` // half or interleaved; see Interleaved
 
@@ -90,13 +90,6 @@ func (c Config) heads() device.Heads {
 
 // Interleaved reports whether rotary pairs are neighbours instead of the two halves of a head.
 func (c Config) Interleaved() bool { return c.RopeLayout == "interleaved" }
-
-// Scaling returns the scaling of the rotary positions, with the context that it starts from.
-func (c Config) Scaling() nn.RoPEScaling {
-	s := c.RopeScaling
-	s.Original = c.RopeOriginalContext
-	return s
-}
 
 // biased reports whether norms and linear layers have biases.
 func (c Config) biased() bool { return c.Family == "gpt2" }

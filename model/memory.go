@@ -38,7 +38,7 @@ func (m *Decoder) Allocate(mem Memory) {
 	m.memory = mem.Device
 	c := m.Config
 	for _, r := range m.ropes {
-		r.RoPE = nn.NewRoPE(mem.Device, mem.Params, mem.DType, c.Context, c.HeadDim, r.theta, r.scaling)
+		r.RoPE = nn.NewRoPE(mem.Device, mem.Params, mem.DType, c.Context, c.HeadDim, r.theta, r.scaling, r.original)
 	}
 	for _, p := range m.params {
 		p.Allocate(mem.Params, mem.weight(p.Role), mem.Grads, mem.DType)

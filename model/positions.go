@@ -102,30 +102,36 @@ func (b *builder) setPositions(a *attention) {
 	}
 }
 
-// rotation returns the base and the scaling of a layer's rotary positions. Windows never grow longer than they were
-// trained, so a base of their own is not scaled.
-func (c Config) rotation(layer int) (theta float64, s nn.RoPEScaling) {
+// rotation says how a layer's rotary positions turn. Windows never grow longer than they were trained, so a base of
+// their own is not scaled.
+func (c Config) rotation(layer int) rotation {
 	if _, window := c.Attention.Of(layer).(sparse.Window); window && c.RopeThetaLocal != 0 {
-		return c.RopeThetaLocal, s
+		return rotation{theta: c.RopeThetaLocal}
 	}
-	return c.RopeTheta, c.Scaling()
+	return rotation{c.RopeTheta, c.RopeScaling, c.RopeOriginalContext}
+}
+
+// rotation is how rotary positions turn: their base, and their scaling with the context that it starts from.
+type rotation struct {
+	theta    float64
+	scaling  nn.RoPEScaling
+	original int
 }
 
 // rope is a rotary table with its settings.
 type rope struct {
 	nn.RoPE
-	theta   float64
-	scaling nn.RoPEScaling
+	rotation
 }
 
 // rotary returns the rotary table with these settings. Layers with equal ones share it.
-func (b *builder) rotary(theta float64, scaling nn.RoPEScaling) *rope {
+func (b *builder) rotary(settings rotation) *rope {
 	for _, r := range b.ropes {
-		if r.theta == theta && r.scaling == scaling {
+		if r.rotation == settings {
 			return r
 		}
 	}
-	r := &rope{theta: theta, scaling: scaling}
+	r := &rope{rotation: settings}
 	b.ropes = append(b.ropes, r)
 	return r
 }

@@ -25,7 +25,7 @@ func (c *Config) UnmarshalJSON(text []byte) error {
 		c.RopeLayout = "interleaved"
 	}
 	if saved.RopeScaling.early {
-		c.RopeOriginalContext, c.RopeScaling.Original = c.RopeScaling.Original, 0
+		c.RopeOriginalContext = saved.RopeScaling.original
 	}
 	if m := saved.MuP; m.on && m.early {
 		c.MuPBaseDim, c.MuPBaseHeadDim, c.MuPBaseFFN, c.MuPBaseLayers = m.Dim, m.HeadDim, m.FFN, m.Layers
@@ -36,8 +36,9 @@ func (c *Config) UnmarshalJSON(text []byte) error {
 
 // earlyScaling is a scaling as text, or as an early version saved it: an object of its fields.
 type earlyScaling struct {
-	scaling nn.RoPEScaling
-	early   bool
+	scaling  nn.RoPEScaling
+	original int // context, of the early form
+	early    bool
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -46,7 +47,11 @@ func (s *earlyScaling) UnmarshalJSON(text []byte) error {
 		return json.Unmarshal(text, &s.scaling)
 	}
 	type fields nn.RoPEScaling // which has no text form
-	return json.Unmarshal(text, (*fields)(&s.scaling))
+	saved := struct {
+		*fields
+		Original *int
+	}{(*fields)(&s.scaling), &s.original}
+	return json.Unmarshal(text, &saved)
 }
 
 // earlyMuP is whether muP is on, or, as an early version saved it, its base model, whose width is 0 if it is off.

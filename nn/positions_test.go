@@ -38,20 +38,19 @@ func readGolden(t *testing.T) (g golden) {
 	return g
 }
 
-func parsed(t *testing.T, text string, original int) RoPEScaling {
+func parsed(t *testing.T, text string) RoPEScaling {
 	t.Helper()
 	s, err := ParseRoPEScaling(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Original = original
 	return s
 }
 
 func TestRoPEFrequenciesAreThoseOfTransformers(t *testing.T) {
 	for _, c := range readGolden(t).RoPE {
-		s := parsed(t, c.Scaling, c.Original)
-		got := s.Frequencies(c.Head, c.Theta)
+		s := parsed(t, c.Scaling)
+		got := s.Frequencies(c.Head, c.Theta, c.Original)
 		if len(got) != len(c.Frequencies) {
 			t.Fatalf("%s, E = %d: %d frequencies, want %d", c.Scaling, c.Head, len(got), len(c.Frequencies))
 		}
@@ -83,14 +82,14 @@ func TestRoPEFrequenciesGolden(t *testing.T) {
 			63: math.Pow(82684.6226, -126.0/128)}},
 		{"none", 0, 1e4, map[int]float64{0: 1, 32: .01}},
 	} {
-		got := parsed(t, c.scaling, c.original).Frequencies(128, c.theta)
+		got := parsed(t, c.scaling).Frequencies(128, c.theta, c.original)
 		for i, want := range c.want {
 			if math.Abs(got[i]-want) > 2e-7*want {
 				t.Errorf("%s: pair %d turns by %.12g, want %.12g", c.scaling, i, got[i], want)
 			}
 		}
 	}
-	if got, want := parsed(t, "yarn:16", 4096).AttentionFactor(), 1.2772588722; math.Abs(got-want) > 1e-10 {
+	if got, want := parsed(t, "yarn:16").AttentionFactor(), 1.2772588722; math.Abs(got-want) > 1e-10 {
 		t.Errorf("yarn:16 multiplies cos and sin by %v, want %v", got, want)
 	}
 }
@@ -100,9 +99,10 @@ func TestRoPEFrequenciesGolden(t *testing.T) {
 func TestRoPEScalingSlowsByAtMostItsFactor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := ropeScalings[rapid.SampledFrom([]string{"linear", "ntk", "yarn", "llama3"}).Draw(t, "kind")]
-		s.Factor, s.Original = rapid.Float64Range(1, 64).Draw(t, "factor"), rapid.IntRange(2, 1<<17).Draw(t, "original")
+		s.Factor = rapid.Float64Range(1, 64).Draw(t, "factor")
+		original := rapid.IntRange(2, 1<<17).Draw(t, "original")
 		e, theta := 2*rapid.IntRange(1, 128).Draw(t, "E/2"), rapid.Float64Range(100, 1e6).Draw(t, "theta")
-		plain, got := RoPEScaling{}.Frequencies(e, theta), s.Frequencies(e, theta)
+		plain, got := RoPEScaling{}.Frequencies(e, theta, original), s.Frequencies(e, theta, original)
 		for i, f := range got {
 			if f > plain[i]*(1+1e-12) || f < plain[i]/s.Factor*(1-1e-12) {
 				t.Fatalf("pair %d turns by %v, outside of [%v, %v]", i, f, plain[i]/s.Factor, plain[i])
@@ -112,7 +112,7 @@ func TestRoPEScalingSlowsByAtMostItsFactor(t *testing.T) {
 			}
 		}
 		s.Factor = 1
-		for i, f := range s.Frequencies(e, theta) {
+		for i, f := range s.Frequencies(e, theta, original) {
 			if math.Abs(f-plain[i]) > 1e-12*f {
 				t.Fatalf("with a factor of 1 pair %d turns by %v, not %v", i, f, plain[i])
 			}
@@ -130,9 +130,9 @@ func TestYaRNTablesHoldTheAttentionFactor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	s := parsed(t, "yarn:4", 64)
+	s := parsed(t, "yarn:4")
 	want := 0.1*math.Log(4) + 1
-	r := NewRoPE(device.Host{}, a, tensor.F64, 100, 32, 1e4, s)
+	r := NewRoPE(device.Host{}, a, tensor.F64, 100, 32, 1e4, s, 64)
 	for i := range r.Cos.Len() {
 		if cos, sin := r.Cos.Float64(i), r.Sin.Float64(i); math.Abs(math.Hypot(cos, sin)-want) > 1e-12 {
 			t.Fatalf("entry %d has the length %v, want %v", i, math.Hypot(cos, sin), want)
@@ -147,12 +147,12 @@ func TestRoPEScalingReadsBack(t *testing.T) {
 	for _, text := range []string{
 		"none", "linear:2", "ntk:8", "yarn:4", "yarn:2.5:fast=16:slow=2:attention=1.3", "llama3:8", "llama3:32:low=2",
 	} {
-		if got := parsed(t, text, 0).String(); got != text {
+		if got := parsed(t, text).String(); got != text {
 			t.Errorf("%s is written %s", text, got)
 		}
 	}
 	for text, again := range map[string]string{"": "none", "yarn:4:fast=32": "yarn:4", "linear:4.0": "linear:4"} {
-		if got := parsed(t, text, 0).String(); got != again {
+		if got := parsed(t, text).String(); got != again {
 			t.Errorf("%q is written %s, want %s", text, got, again)
 		}
 	}

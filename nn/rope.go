@@ -17,16 +17,16 @@ type RoPE struct {
 	Cos, Sin tensor.Tensor // [T, E/2], multiplied by the scaling's attention factor
 }
 
-// NewRoPE computes the tables for positions [0, positions) and heads of headSize elements. It allocates them in a, an
-// arena of m.
+// NewRoPE computes the tables for positions [0, positions) and heads of headSize elements; see Frequencies for the
+// rest. It allocates them in a, an arena of m.
 func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, headSize int, theta float64,
-	s RoPEScaling) RoPE {
+	s RoPEScaling, original int) RoPE {
 	half := headSize / 2
 	r := RoPE{Cos: a.New(dtype, positions, half), Sin: a.New(dtype, positions, half)}
 	if !a.Backed() {
 		return r
 	}
-	factor, frequencies := s.AttentionFactor(), s.Frequencies(headSize, theta)
+	factor, frequencies := s.AttentionFactor(), s.Frequencies(headSize, theta, original)
 	device.Fill(m, &r.Cos, func(cosines *tensor.Tensor) {
 		device.Fill(m, &r.Sin, func(sines *tensor.Tensor) {
 			for p := range positions {

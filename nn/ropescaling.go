@@ -12,17 +12,14 @@ import (
 // training or, better, after some training on long rows. The zero value does not scale. Its text form is Kind:Factor,
 // such as yarn:4, followed by the options that differ from the defaults, such as yarn:4:fast=16.
 type RoPEScaling struct {
-	Kind     string  // linear, ntk, yarn or llama3; "" is none
-	Factor   float64 // how many times the original context the model shall read
-	Original int     // context of the first training; used by yarn and llama3
+	Kind   string  // linear, ntk, yarn or llama3; "" is none
+	Factor float64 // how many times the original context, that of the first training, the model shall read
 
-	// of yarn: pairs that turn more than Fast times within Original are unchanged, those below Slow are slowed by
-	// Factor
-	Fast, Slow float64
+	// Pairs that turn more than Fast (yarn) or High (llama3) times within the original context are unchanged, those
+	// below Slow or Low are slowed by Factor.
+	Fast, Slow float64 // of yarn
+	Low, High  float64 // of llama3
 	Attention  float64 // of yarn: multiplies cos and sin; 0 means 0.1·ln(Factor) + 1
-	// of llama3: pairs that turn more than High times within Original are unchanged, those below Low are slowed by
-	// Factor
-	Low, High float64
 }
 
 // ropeScalings are the kinds with the default values of their options.
@@ -50,7 +47,7 @@ func (s *RoPEScaling) options() []scalingOption {
 	return nil
 }
 
-// ParseRoPEScaling reads the format that String writes. The original context is not part of the text.
+// ParseRoPEScaling reads the format that String writes.
 func ParseRoPEScaling(text string) (RoPEScaling, error) {
 	if text == "" || text == "none" {
 		return RoPEScaling{}, nil
@@ -125,8 +122,9 @@ func (s *RoPEScaling) UnmarshalText(text []byte) error {
 func (s RoPEScaling) NeedsOriginal() bool { return s.Kind == "yarn" || s.Kind == "llama3" }
 
 // Frequencies returns, for each of the E/2 pairs of a head of headSize elements, the angle between neighbouring
-// positions: θ^(−2i/E) without scaling.
-func (s RoPEScaling) Frequencies(headSize int, theta float64) []float64 {
+// positions: θ^(−2i/E) without scaling. original is the context of the
+// first training, in tokens; it matters only where NeedsOriginal is true.
+func (s RoPEScaling) Frequencies(headSize int, theta float64, original int) []float64 {
 	f := make([]float64, headSize/2)
 	for i := range f {
 		f[i] = math.Pow(theta, -2*float64(i)/float64(headSize))
@@ -137,9 +135,9 @@ func (s RoPEScaling) Frequencies(headSize int, theta float64) []float64 {
 	case "ntk":
 		s.ntk(f, headSize)
 	case "yarn":
-		s.yarn(f, headSize, theta)
+		s.yarn(f, headSize, theta, original)
 	case "llama3":
-		s.llama3(f)
+		s.llama3(f, original)
 	}
 	return f
 }

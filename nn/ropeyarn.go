@@ -11,9 +11,9 @@ import "math"
 // The pair that turns r times within L0 positions is i = E·ln(L0/(2πr)) / (2·ln θ); the interpolation starts at
 // ⌊i(Fast)⌋ and ends at ⌈i(Slow)⌉. Fast = 32 and Slow = 1. Of the scalings it needs the least training, and works
 // without any. It is useless for a model that never reads beyond its context.
-func (s RoPEScaling) yarn(f []float64, headSize int, theta float64) {
+func (s RoPEScaling) yarn(f []float64, headSize int, theta float64, original int) {
 	turning := func(r float64) float64 {
-		return float64(headSize) * math.Log(float64(s.Original)/(2*math.Pi*r)) / (2 * math.Log(theta))
+		return float64(headSize) * math.Log(float64(original)/(2*math.Pi*r)) / (2 * math.Log(theta))
 	}
 	from := max(math.Floor(turning(s.Fast)), 0)
 	to := min(math.Ceil(turning(s.Slow)), float64(headSize-1))

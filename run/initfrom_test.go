@@ -81,8 +81,10 @@ func TestARunStartsFromTheWeightsOfAnother(t *testing.T) {
 			t.Errorf("%s: starts with the weights %.12s of step %d, noted as %.12s; want %.12s of step 4",
 				name, got, cfg.Init.Step, cfg.Init.Weights, r.WeightsHash)
 		}
-		if cfg.Model.Scaling() != was.Model.Scaling() {
-			t.Errorf("%s: positions are %+v, want %+v", name, cfg.Model.Scaling(), was.Model.Scaling())
+		if m, want := cfg.Model, was.Model; m.RopeScaling != want.RopeScaling ||
+			m.RopeOriginalContext != want.RopeOriginalContext {
+			t.Errorf("%s: positions are %+v from %d on, want %+v from %d on",
+				name, m.RopeScaling, m.RopeOriginalContext, want.RopeScaling, want.RopeOriginalContext)
 		}
 		if tr.Position() != (train.Position{}) {
 			t.Errorf("%s: begins at %+v", name, tr.Position())

@@ -85,9 +85,10 @@ func TestScalingForEvaluation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if got, want := r.Model.Config.Scaling(),
-		(nn.RoPEScaling{Kind: "yarn", Factor: 2, Original: reached / 2, Fast: 8, Slow: 1}); got != want {
-		t.Errorf("the model is scaled by %+v, want %+v", got, want)
+	c, want := r.Model.Config, nn.RoPEScaling{Kind: "yarn", Factor: 2, Fast: 8, Slow: 1}
+	if c.RopeScaling != want || c.RopeOriginalContext != reached/2 {
+		t.Errorf("the model is scaled by %+v from %d on, want %+v from %d on",
+			c.RopeScaling, c.RopeOriginalContext, want, reached/2)
 	}
 }
 
