@@ -27,9 +27,20 @@ func (x *bench) forward() float64 {
 func noise(step int) autograd.Noise { return autograd.Noise{Seed: 7, Step: step, Row: 48} }
 
 // With the masks held fixed the loss is a function like any other: central differences in float64 through the whole
-// model, for coordinates of every parameter.
+// model, for coordinates of every parameter. The routers' losses are no part of it.
 func TestGradientsThroughMasksMatchFiniteDifferences(t *testing.T) {
-	x := newBench(t, dropping, "fp64", 2, 8)
+	for _, c := range []Config{dropping, gemma, routed} {
+		t.Run(c.Family, func(t *testing.T) {
+			c.Layers, c.Dropout, c.StochasticDepth = dropping.Layers, dropping.Dropout, dropping.StochasticDepth
+			c.RouterAuxLoss, c.RouterZLoss = 0, 0
+			checkMaskedGradients(t, newBench(t, c, "fp64", 2, 8))
+			c.Recompute = Layout{Whole: 3, Segment: 2, Attention: 1}
+			checkMaskedGradients(t, newBench(t, c, "fp64", 2, 8))
+		})
+	}
+}
+
+func checkMaskedGradients(t *testing.T, x *bench) {
 	for step := 1; step <= 2; step++ {
 		x.b.Seq.Noise = noise(step)
 		x.gradients()
