@@ -72,6 +72,37 @@ func checkMaskedGradients(t *testing.T, x *bench) {
 	}
 }
 
+// Every precision has the gradients of float64, up to its rounding, also through norms after a branch and through
+// experts, with dropout. FP8 is left out: its rounding is too coarse for so small a model.
+func TestGradientsOfEveryPrecisionAreNearThoseOfFP64(t *testing.T) {
+	for _, c := range []Config{dropping, gemma, routed} {
+		c.Layers, c.Dropout, c.StochasticDepth = 3, 0.2, 0.3
+		c.Experts, c.ExpertsPerToken = min(c.Experts, 2), min(c.Experts, 2) // rounding cannot change a choice
+		exact := newBench(t, c, "fp64", 2, 8)
+		exact.b.Seq.Noise = noise(1)
+		exact.gradients()
+		for _, policy := range precision.Names() {
+			if policy == "fp8" {
+				continue
+			}
+			x := newBench(t, c, policy, 2, 8)
+			x.b.Seq.Noise = noise(1)
+			x.gradients()
+			for i, p := range x.m.Params() {
+				dot, a, b := 0.0, 0.0, 0.0
+				for j, want := range exact.m.Params()[i].Grad.F64() {
+					got := p.Grad.Float64(j)
+					dot, a, b = dot+got*want, a+got*got, b+want*want
+				}
+				if p.HasGrad() && b > 0 && !(math.Abs(dot/b-1) < 0.1 && dot > 0.95*math.Sqrt(a*b)) {
+					t.Errorf("%s %s: %s: cosine %v, length %v of that in fp64", c.Family, policy, p.Name,
+						dot/math.Sqrt(a*b), math.Sqrt(a/b))
+				}
+			}
+		}
+	}
+}
+
 // What is dropped depends on seed, step and place alone: recomputation finds the same, in every precision.
 func TestRecomputationFindsTheSameMasks(t *testing.T) {
 	for _, policy := range precision.Names() {
