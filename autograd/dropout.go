@@ -75,10 +75,3 @@ func dropoutBack(t *Tape, n *node) {
 	t.Device.Dropout(dy, dy, n.drop)
 	n.x.grad = n.out.grad // the gradient of the result is not read again, so its buffer is reused
 }
-
-// AddBranch is AddLinear for a branch that ends at d: stream + mask∘(a·wᵀ), with the factors of d. The caller must
-// have checked Dropped before it computed a.
-func (t *Tape) AddBranch(stream, a *Var, w *Param, d Drop, seq *Sequence) *Var {
-	o, _ := t.mask(d, seq)
-	return t.addLinear(stream, a, w, o)
-}

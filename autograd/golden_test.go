@@ -159,7 +159,7 @@ func checkLinear(r *rig, c golden) {
 	r.Reset(true)
 	in, weight = r.leaf(x.Data, x.Shape...), param(w.Data, w.Shape...)
 	stream := r.leaf(make([]float64, len(c.Tensors["y"].Data)), c.Tensors["y"].Shape...)
-	y = r.AddLinear(stream, in, weight)
+	y = r.AddBranch(stream, in, weight, Drop{}, nil)
 	r.equal("sum", y.Value.F64(), c.Tensors["y"].Data)
 	r.backward(y, c.Tensors["dy"].Data)
 	r.equal("dstream", stream.grad.F64(), c.Tensors["dy"].Data)

@@ -35,7 +35,7 @@ func checkLinearBias(r *rig, c golden) {
 	in, weight = r.leaf(x.Data, x.Shape...), param(w.Data, w.Shape...)
 	weight.Bias = param(b.Data, b.Shape...)
 	stream := r.leaf(make([]float64, len(c.Tensors["y"].Data)), c.Tensors["y"].Shape...)
-	y = r.AddLinear(stream, in, weight)
+	y = r.AddBranch(stream, in, weight, Drop{}, nil)
 	r.equal("sum", y.Value.F64(), c.Tensors["y"].Data)
 	r.backward(y, c.Tensors["dy"].Data)
 	r.equal("dx of the sum", in.grad.F64(), c.Tensors["dx"].Data)

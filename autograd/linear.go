@@ -22,19 +22,16 @@ func linearBack(t *Tape, n *node) {
 	t.linearGrads(n.x, n.w, dy)
 }
 
-// AddLinear returns stream + a·wᵀ, plus w's bias if it has one: stream [N, D], a [N, I], w [D, I]. It adds in place
-// and consumes stream; the product is added directly from the accumulators.
-func (t *Tape) AddLinear(stream, a *Var, w *Param) *Var {
-	return t.addLinear(stream, a, w, device.Dropout{})
-}
-
-// addLinear is AddLinear with the dropout factors of o. When a segment is rerun, the sum stays pending until it is
-// read.
-func (t *Tape) addLinear(stream, a *Var, w *Param, o device.Dropout) *Var {
+// AddBranch returns stream + mask∘(a·wᵀ), with the factors of d and plus w's bias if it has one: stream [N, D], a [N,
+// I], w [D, I]. It adds in place and consumes stream; without dropout the product is added directly from the
+// accumulators. When a segment is rerun, the sum stays pending until it is read. The caller must have checked Dropped
+// before it computed a.
+func (t *Tape) AddBranch(stream, a *Var, w *Param, d Drop, seq *Sequence) *Var {
+	o, _ := t.mask(d, seq)
 	out := t.consumeStream(stream)
 	if t.grad {
 		n := t.node()
-		n.backward, n.x, n.y, n.w, n.out, n.drop = addLinearBack, stream, a, w, out, o
+		n.backward, n.x, n.y, n.w, n.out, n.drop = addBranchBack, stream, a, w, out, o
 		if t.rerunning {
 			t.pending = n
 			return out
@@ -59,9 +56,9 @@ func (t *Tape) sum(out, a *Var, w *Param, o device.Dropout) {
 	t.temp.Release(mark)
 }
 
-// addLinearBack passes the gradient of the sum, with the branch's mask, to the branch. The gradient of the stream
+// addBranchBack passes the gradient of the sum, with the branch's mask, to the branch. The gradient of the stream
 // does not change. Both products of the branch would round dy, so it is rounded once before them.
-func addLinearBack(t *Tape, n *node) {
+func addBranchBack(t *Tape, n *node) {
 	dy := t.streamGrad(n.out)
 	if n.drop.Scale != 0 {
 		g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, D]

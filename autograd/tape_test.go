@@ -40,9 +40,9 @@ func TestMisuseOfValuesPanics(t *testing.T) {
 	t.Run("consumed by a sum", func(t *testing.T) {
 		r := newRig(t)
 		x, a := r.leaf(normals(1, 16), 2, 8), r.leaf(normals(2, 16), 2, 8)
-		r.AddLinear(x, a, w)
+		r.AddBranch(x, a, w, Drop{}, nil)
 		mustPanic(t, consumed, func() { r.Linear(x, w) })
-		mustPanic(t, consumed, func() { r.AddLinear(x, a, w) })
+		mustPanic(t, consumed, func() { r.AddBranch(x, a, w, Drop{}, nil) })
 	})
 	t.Run("consumed by a rotation", func(t *testing.T) {
 		r := newRig(t)
@@ -56,7 +56,7 @@ func TestMisuseOfValuesPanics(t *testing.T) {
 	t.Run("temporary changed in place", func(t *testing.T) {
 		r := newRig(t)
 		h := r.RMSNorm(r.leaf(normals(1, 16), 2, 8), param(normals(2, 8), 8), 1e-5)
-		mustPanic(t, "cannot be modified in place", func() { r.AddLinear(h, h, w) })
+		mustPanic(t, "cannot be modified in place", func() { r.AddBranch(h, h, w, Drop{}, nil) })
 	})
 	t.Run("temporary out of a block", func(t *testing.T) {
 		r := newRig(t)
@@ -185,7 +185,7 @@ func TestTemporariesComeBackBitForBit(t *testing.T) {
 			}
 			r.Block(segment(func(x *Var) *Var {
 				h := note(r.RMSNorm(x, gain, 1e-5))
-				return r.AddLinear(x, note(r.SwiGLU(r.Linear(h, up))), down)
+				return r.AddBranch(x, note(r.SwiGLU(r.Linear(h, up))), down, Drop{}, nil)
 			}), r.leaf(normals(1, n*d), n, d), nil)
 			for i, v := range temporaries {
 				if !v.dropped {
