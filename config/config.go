@@ -61,19 +61,19 @@ type Data struct {
 
 // Train is how long and in which portions.
 type Train struct {
-	Steps           int     `yaml:"steps"`
-	Minutes         float64 `yaml:"minutes"`
-	BatchTokens     int     `yaml:"batch_tokens"`
-	BatchRamp       string  `yaml:"batch_ramp"`
-	BatchRampLR     string  `yaml:"batch_ramp_lr"`
-	LengthWarmup    string  `yaml:"length_warmup"`
-	MicroBatch      int     `yaml:"micro_batch"`
-	Clip            float64 `yaml:"clip"`
-	ZLoss           float64 `yaml:"z_loss"`
-	EvalEvery       int     `yaml:"eval_every"`
-	EvalTokens      int     `yaml:"eval_tokens"`
-	LogEvery        int     `yaml:"log_every"`
-	NoiseScaleEvery int     `yaml:"noise_scale_every"`
+	Steps           int          `yaml:"steps"`
+	Minutes         float64      `yaml:"minutes"`
+	BatchTokens     int          `yaml:"batch_tokens"`
+	BatchRamp       BatchRamp    `yaml:"batch_ramp"`
+	BatchRampLR     string       `yaml:"batch_ramp_lr"`
+	LengthWarmup    LengthWarmup `yaml:"length_warmup"`
+	MicroBatch      int          `yaml:"micro_batch"`
+	Clip            float64      `yaml:"clip"`
+	ZLoss           float64      `yaml:"z_loss"`
+	EvalEvery       int          `yaml:"eval_every"`
+	EvalTokens      int          `yaml:"eval_tokens"`
+	LogEvery        int          `yaml:"log_every"`
+	NoiseScaleEvery int          `yaml:"noise_scale_every"`
 }
 
 // Schedule is the learning rate over the steps, as a fraction of Optimizer.LR.

@@ -25,7 +25,7 @@ func (k *checker) ignored() {
 		{!decays, "with schedule.name = " + s.Name, "schedule.name = wsd", []string{"schedule.decay_fraction", "schedule.decay_shape"}},
 		{s.Name != "wsds" && !k.reported("schedule.name"), "with schedule.name = " + s.Name, "schedule.name = wsds", []string{"schedule.branches"}},
 		{s.Name == "constant", "with schedule.name = constant", "another schedule.name", []string{"schedule.final_ratio"}},
-		{c.Train.BatchRamp == "", "without train.batch_ramp", "train.batch_ramp", []string{"train.batch_ramp_lr"}},
+		{!c.Train.BatchRamp.Given(), "without train.batch_ramp", "train.batch_ramp", []string{"train.batch_ramp_lr"}},
 		{c.Init.From == "", "without init.from", "init.from", []string{"init.step", "init.weights", "init.tokenizer"}},
 		{c.Data.Mix == "", "without data.mix", "data.mix", []string{"data.weights"}},
 		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"anneal/dataset"
-	"anneal/model"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -146,7 +145,7 @@ func TestOldConfigurationsHaveDefaults(t *testing.T) {
 		if err := json.Unmarshal(text, &old); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(*c, old, cmpopts.IgnoreUnexported(Config{}), cmp.AllowUnexported(model.Recompute{}, Branches{}, amount{})); d != "" {
+		if d := cmp.Diff(*c, old, values); d != "" {
 			t.Errorf("%v:\n%s", o, d)
 		}
 	}

@@ -11,40 +11,69 @@ import (
 // maxRampSteps bounds the steps of a ramp, which are gone through one by one.
 const maxRampSteps = 1 << 22
 
-// BatchRamp returns the batch of every step. Without a ramp it has no stages.
-func (c *Config) BatchRamp() (schedule.BatchRamp, error) {
-	t := c.Train
-	r := schedule.BatchRamp{Full: t.BatchTokens, Unit: max(t.MicroBatch*c.Model.Context, 1)}
-	if t.BatchRamp == "" || t.BatchTokens < 1 {
-		return r, nil
+// A BatchRamp grows the batch over the first tokens of a run. Its text form is FROM over TOKENS, for a linear growth to
+// train.batch_tokens, or a list of SIZE until TOKENS.
+type BatchRamp struct {
+	written
+	stages []schedule.Stage // with To = 0 for train.batch_tokens
+	err    error
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (b *BatchRamp) UnmarshalText(text []byte) error {
+	*b = BatchRamp{written: written(text)}
+	if b.Given() {
+		b.stages, b.err = parseStages(string(text))
 	}
+	return nil
+}
+
+func parseStages(text string) (list []schedule.Stage, err error) {
 	until := 0
-	stages := strings.Split(t.BatchRamp, ",")
-	for _, text := range stages {
-		size, rest, linear := strings.Cut(text, " over ")
+	stages := strings.Split(text, ",")
+	for _, stage := range stages {
+		size, rest, linear := strings.Cut(stage, " over ")
 		if !linear {
-			size, rest, _ = strings.Cut(text, " until ")
+			size, rest, _ = strings.Cut(stage, " until ")
 		}
 		from, ok := quantity(size, true)
 		tokens, also := quantity(strings.TrimSuffix(strings.TrimSpace(rest), "tokens"), true)
 		switch {
 		case !ok || !also || linear && len(stages) > 1:
-			return r, fmt.Errorf("%q is neither FROM over TOKENS, such as 4096 over 2M tokens, nor a list of SIZE until TOKENS, such as 4096 until 1M tokens, 8192 until 3M tokens", t.BatchRamp)
+			return list, fmt.Errorf("%q is neither FROM over TOKENS, such as 4096 over 2M tokens, "+
+				"nor a list of SIZE until TOKENS, such as 4096 until 1M tokens, 8192 until 3M tokens", text)
 		case from != float64(int(from)) || from < 1:
-			return r, fmt.Errorf("a step cannot have %v tokens", from)
+			return list, fmt.Errorf("a step cannot have %v tokens", from)
 		case int(tokens) <= until:
-			return r, fmt.Errorf("the stage until %d tokens ends before it begins, at %d tokens", int(tokens), until)
+			return list, fmt.Errorf("the stage until %d tokens ends before it begins, at %d tokens", int(tokens), until)
 		case tokens-float64(until) > from*maxRampSteps:
-			return r, fmt.Errorf("a stage of %.3g tokens in steps of %v is longer than %d steps", tokens, from, maxRampSteps)
+			return list, fmt.Errorf("a stage of %.3g tokens in steps of %v is longer than %d steps",
+				tokens, from, maxRampSteps)
 		}
 		s := schedule.Stage{From: int(from), To: int(from), Until: int(tokens)}
 		if linear {
-			s.To = t.BatchTokens
+			s.To = 0
 		}
-		r.Stages = append(r.Stages, s)
+		list = append(list, s)
 		until = s.Until
 	}
-	return r, nil
+	return list, nil
+}
+
+// BatchRamp returns the batch of every step. Without a ramp it has no stages.
+func (c *Config) BatchRamp() (schedule.BatchRamp, error) {
+	t := c.Train
+	r := schedule.BatchRamp{Full: t.BatchTokens, Unit: max(t.MicroBatch*c.Model.Context, 1)}
+	if t.BatchTokens < 1 {
+		return r, nil
+	}
+	r.Stages = slices.Clone(t.BatchRamp.stages)
+	for i := range r.Stages {
+		if r.Stages[i].To == 0 {
+			r.Stages[i].To = t.BatchTokens
+		}
+	}
+	return r, t.BatchRamp.err
 }
 
 // Tokens returns how many tokens a valid run reads.
@@ -76,21 +105,39 @@ func gcd(a, b int) int {
 	return a
 }
 
+// A LengthWarmup lengthens sequences at the beginning of a run. Its text form is FROM over LENGTH.
+type LengthWarmup struct {
+	written
+	from int // tokens
+	over amount
+	err  error
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *LengthWarmup) UnmarshalText(text []byte) error {
+	*l = LengthWarmup{written: written(text)}
+	if !l.Given() {
+		return nil
+	}
+	first, rest, ok := strings.Cut(string(text), " over ")
+	from, also := quantity(first, true)
+	over, err := parseAmount(rest)
+	if !ok || !also || err != nil || from != float64(int(from)) {
+		l.err = fmt.Errorf(
+			"%q is not FROM over LENGTH, such as 64 over 10%%, 64 over 500 steps or 64 over 2M tokens", text)
+		return nil
+	}
+	l.from, l.over = int(from), over
+	return nil
+}
+
 // LengthRamp returns the length of every step's sequences. Without a warmup it is the context from the first step on.
 func (c *Config) LengthRamp() (schedule.LengthRamp, error) {
 	r := schedule.LengthRamp{From: c.Model.Context, Full: c.Model.Context}
-	text := c.Train.LengthWarmup
-	if text == "" {
-		return r, nil
+	if l := c.Train.LengthWarmup; l.Given() && l.err == nil {
+		r.From, r.Steps = l.from, c.steps(l.over)
 	}
-	first, rest, ok := strings.Cut(text, " over ")
-	from, also := quantity(first, true)
-	a, err := parseAmount(rest)
-	if !ok || !also || err != nil || from != float64(int(from)) {
-		return r, fmt.Errorf("%q is not FROM over LENGTH, such as 64 over 10%%, 64 over 500 steps or 64 over 2M tokens", text)
-	}
-	r.From, r.Steps = int(from), c.steps(a)
-	return r, nil
+	return r, c.Train.LengthWarmup.err
 }
 
 // ramps checks the sizes of batches and the lengths of sequences over the run.
@@ -144,7 +191,7 @@ func (k *checker) lengthWarmup() {
 	switch {
 	case err != nil:
 		k.fault(key, key+" = 64 over 10%", "%s: %v", key, err)
-	case k.c.Train.LengthWarmup == "":
+	case !k.c.Train.LengthWarmup.Given():
 	case context%8 != 0:
 		k.fault(key, fmt.Sprintf("model.context = %d", (context+7)/8*8), "%s cuts sequences into pieces of a multiple of 8 tokens, but model.context = %d", key, context)
 	case r.From < 8 || r.From%8 != 0 || r.From >= context:

@@ -69,7 +69,7 @@ func TestFilesAndOverridesReplaceARecipe(t *testing.T) {
 		}
 	}
 	again, err := parse(c.YAML(), "config.yaml", []string{"data.path=data"})
-	if err != nil || again.Model.Differences(c.Model) != nil || again.Train != c.Train || fmt.Sprint(again.Schedule) != fmt.Sprint(c.Schedule) {
+	if err != nil || again.Model.Differences(c.Model) != nil || fmt.Sprint(again.Train) != fmt.Sprint(c.Train) || fmt.Sprint(again.Schedule) != fmt.Sprint(c.Schedule) {
 		t.Errorf("read back: %v\n%+v\n%+v", err, again, c)
 	}
 }

@@ -9,17 +9,14 @@ import (
 // Branches are the ends of the decays of a wsds schedule, but for the last, which is the end of the run. The text form is
 // a comma-separated list of amounts.
 type Branches struct {
-	text string // as it was given
+	written
 	ends []amount
 }
 
-// MarshalText implements encoding.TextMarshaler.
-func (b Branches) MarshalText() ([]byte, error) { return []byte(b.text), nil }
-
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (b *Branches) UnmarshalText(text []byte) error {
-	read := Branches{text: string(text)}
-	for part := range strings.SplitSeq(read.text, ",") {
+	read := Branches{written: written(text)}
+	for part := range strings.SplitSeq(string(text), ",") {
 		if strings.TrimSpace(part) == "" {
 			continue
 		}
@@ -63,7 +60,7 @@ func (c *Config) resolveSchedule() {
 		ratio = 0.1
 	}
 	c.deriveNumber("schedule.final_ratio", ratio, finalRatioRule)
-	if c.Schedule.Name == "wsds" && c.Schedule.Branches.text == "" {
+	if c.Schedule.Name == "wsds" && !c.Schedule.Branches.Given() {
 		c.set(allKeys[keyIndex["schedule.branches"]], "25%, 50%", Origin{Rule: branchesRule}) // it is never wrong
 	}
 }

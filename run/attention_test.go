@@ -20,8 +20,8 @@ func TestEachPatternTrainsBitForBit(t *testing.T) {
 	} {
 		options := func() Options {
 			cfg := tinyConfig(data)
-			cfg.Model.Attention, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.LengthWarmup = seen(pattern), 4, 1,
-				"16 over 1 steps"
+			cfg.Model.Attention, cfg.Train.Steps, cfg.Schedule.Warmup = seen(pattern), 4, 1
+			override(cfg, "train.length_warmup=16 over 1 steps")
 			cfg.Train.EvalEvery, cfg.Train.EvalTokens = 0, 256
 			cfg.Resolve()
 			return Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Threads: 1}

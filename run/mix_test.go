@@ -27,9 +27,9 @@ func TestMixedRunsResumeBitForBit(t *testing.T) {
 	a, b := testData(t), buildData(t, 0.2)
 	for _, packing := range []string{"concat", "best_fit"} {
 		cfg := mixConfig(a, b)
-		cfg.Data.Packing, cfg.Data.Skip, cfg.Train.Steps, cfg.Train.LengthWarmup, cfg.Schedule.Warmup = packing,
-			dataset.SkipList{{From: 20, To: 31}}, 24, "16 over 4 steps", 1
-		cfg.Train.MicroBatch, cfg.Train.BatchRamp = 4, "128 over 2K tokens"
+		cfg.Data.Packing, cfg.Data.Skip, cfg.Train.Steps = packing, dataset.SkipList{{From: 20, To: 31}}, 24
+		cfg.Train.MicroBatch, cfg.Schedule.Warmup = 4, 1
+		override(cfg, "train.length_warmup=16 over 4 steps", "train.batch_ramp=128 over 2K tokens")
 		cfg.Data.Weights = "a=3 b=1, b=1 from 30%, a=1 from 50% to 80%"
 		if err := cfg.Validate(); err != nil {
 			t.Fatal(err)

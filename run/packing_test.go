@@ -13,8 +13,8 @@ func TestPackedRunsResumeBitForBit(t *testing.T) {
 	hashes := map[string]string{}
 	for _, packing := range []string{"concat", "best_fit", "pad"} {
 		cfg := tinyConfig(data)
-		cfg.Data.Packing, cfg.Train.Steps, cfg.Train.LengthWarmup, cfg.Schedule.Warmup = packing, 12,
-			"16 over 4 steps", 1
+		cfg.Data.Packing, cfg.Train.Steps, cfg.Schedule.Warmup = packing, 12, 1
+		override(cfg, "train.length_warmup=16 over 4 steps")
 		want := mustRun(t, Options{Config: cfg.Clone(), Dir: filepath.Join(t.TempDir(), "whole")})
 		if other, has := hashes[want.WeightsHash]; has {
 			t.Errorf("%s and %s end with the same weights", packing, other)

@@ -150,7 +150,8 @@ func TestRewindCountsTheSamplesOfARamp(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
 	ramped := func() *config.Config {
 		cfg := rewindConfig(data)
-		cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Train.BatchRamp = 12, 2, "64 until 384, 128 until 1024"
+		cfg.Train.Steps, cfg.Train.MicroBatch = 12, 2
+		override(cfg, "train.batch_ramp=64 until 384, 128 until 1024")
 		return cfg
 	}
 	mustRun(t, Options{Config: ramped(), Dir: dir})

@@ -61,6 +61,15 @@ func killConfig(data string) *config.Config {
 	return cfg
 }
 
+// override sets keys of a configuration as section.key=value.
+func override(cfg *config.Config, overrides ...string) {
+	for _, o := range overrides {
+		if err := cfg.Override(o); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // tinyConfig is a small model on a data set.
 func tinyConfig(data string) *config.Config {
 	cfg := config.Default()

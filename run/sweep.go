@@ -26,8 +26,8 @@ type SweepOptions struct {
 func Sweep(ctx context.Context, o SweepOptions) error {
 	cfg := o.Config.Clone()
 	plain := config.Default()
-	cfg.Train.BatchRamp, cfg.Train.BatchRampLR, cfg.Train.LengthWarmup, cfg.Train.NoiseScaleEvery = "",
-		plain.Train.BatchRampLR, "", 0
+	cfg.Train.BatchRamp, cfg.Train.BatchRampLR = plain.Train.BatchRamp, plain.Train.BatchRampLR
+	cfg.Train.LengthWarmup, cfg.Train.NoiseScaleEvery = plain.Train.LengthWarmup, 0
 	cfg.Guard.SpikeZ, cfg.Guard.Window = 0, plain.Guard.Window
 	if cfg.Optimizer.Name == "adafactor" {
 		cfg.Optimizer.RelativeStep = false // it would cap the rates

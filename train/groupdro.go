@@ -38,7 +38,7 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 		is                bool
 		key, message, try string
 	}{
-		{cfg.Train.BatchRamp != "", "train.batch_ramp",
+		{cfg.Train.BatchRamp.Given(), "train.batch_ramp",
 			"group DRO needs a constant batch size, to share it evenly between the domains", "removing it"},
 		{cfg.Data.Order != "", "data.order", "group DRO needs rows in random order: with ordered rows, " +
 			"the weights reflect the scores of the rows instead of what is left to learn",
