@@ -27,12 +27,13 @@ func positionsToHF(c model.Config, at string) (theta float64, s hf.RopeScaling, 
 		s = hf.RopeScaling{Type: "linear", Factor: r.Factor}
 	case "yarn":
 		s = hf.RopeScaling{
-			Type: "yarn", Factor: r.Factor, OriginalPositions: c.RopeOriginalContext, AttentionFactor: r.AttentionFactor(),
-			BetaFast: r.Fast, BetaSlow: r.Slow,
+			Type: "yarn", Factor: r.Factor, OriginalPositions: c.RopeOriginalContext,
+			AttentionFactor: r.AttentionFactor(), BetaFast: r.Fast, BetaSlow: r.Slow,
 		}
 	case "llama3":
 		s = hf.RopeScaling{
-			Type: "llama3", Factor: r.Factor, OriginalPositions: c.RopeOriginalContext, LowFreq: r.Low, HighFreq: r.High,
+			Type: "llama3", Factor: r.Factor, OriginalPositions: c.RopeOriginalContext, LowFreq: r.Low,
+			HighFreq: r.High,
 		}
 	}
 	return c.RopeTheta, s, nil
