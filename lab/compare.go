@@ -29,7 +29,7 @@ type CompareOptions struct {
 	// SameCompute gives each variant without its own train.steps as many steps as use the operations of the first
 	// run, by Foresight.FLOPsPerToken.
 	SameCompute bool
-	// Context, if not "", is a second row length for the evaluation, in the syntax of train.Reach: 4x.
+	// Context, if not "", is a second row length for the evaluation, in the syntax of use.Reach: 4x.
 	Context string
 
 	OnRun      func(name string, i, n int) // called when a run begins

@@ -14,7 +14,7 @@ import (
 	"anneal/internal/fileio"
 )
 
-// A run that the guard stopped says so in diverged.json until it goes on, so that nobody uses its weights unawares.
+// A run that the guard stopped keeps diverged.json until training continues, so that nobody uses its weights unawares.
 
 // divergedMark is diverged.json.
 type divergedMark struct {
@@ -35,10 +35,10 @@ func (d runDir) markDiverged(away *DivergedError) error {
 	return writeDurably(d.diverged(), append(text, '\n'))
 }
 
-// unmarkDiverged is for a run that goes on.
+// unmarkDiverged removes diverged.json when training continues.
 func (d runDir) unmarkDiverged() error {
 	if err := os.Remove(d.diverged()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the run cannot go on: %w", err)
+		return fmt.Errorf("cannot continue the run: %w", err)
 	}
 	return nil
 }

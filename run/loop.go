@@ -50,7 +50,7 @@ func start(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	// Without its state such a run has no weights, or does not say that it is no ordinary run.
+	// Such a run needs its state: the weights it starts from, or the mark that it weighs domains.
 	if err := s.create(trained || s.DRO != nil); err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (s *session) close() {
 func (s *session) restore() error {
 	info, err := s.store.LoadLatest(s.tensors, &s.last)
 	if from := s.cfg.Init.From; from != "" && errors.Is(err, checkpoint.ErrNone) {
-		return fmt.Errorf("%w: its initial weights, those of %s, were there\n"+
+		return fmt.Errorf("%w: it held the initial weights, those of %s\n"+
 			"  start it again with `anneal train %s --out RUN`", err, from, s.dir.config())
 	}
 	if errors.Is(err, checkpoint.ErrNone) {
@@ -248,7 +248,7 @@ func (s *session) restore() error {
 	return nil
 }
 
-// adopt goes on from the state just loaded, if it is of this model and this data; info is what loading it said.
+// adopt continues from the loaded state if it belongs to this model and this data; info comes from loading it.
 func (s *session) adopt(info checkpoint.Info) error {
 	t := s.trainer
 	if err := t.RestoreDomains(s.last.Domains, s.Dir); err != nil {
@@ -261,8 +261,8 @@ func (s *session) adopt(info checkpoint.Info) error {
 		return err
 	}
 	if here := s.dev.Kernels(); here != s.last.Tier {
-		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and goes on with %s: equally good, "+
-			"but not bit for bit what %s would give", s.last.Tier, here, s.last.Tier))
+		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and continues with %s: the result is equally good, "+
+			"but not bit for bit that of %s", s.last.Tier, here, s.last.Tier))
 	}
 	t.Restore(train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
 	if s.cfg.Average.EMA > 0 && !info.Averaged {

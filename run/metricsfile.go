@@ -72,7 +72,7 @@ func (m *metricsFile) close() {
 
 func (m *metricsFile) failed(err error) {
 	m.warn(fmt.Sprintf("metrics cannot be recorded at present: %v\n"+
-		"  training goes on; the newest %d lines are kept until they can be", err, metricsLines))
+		"  training continues; the newest %d lines are kept until they can be written", err, metricsLines))
 }
 
 func (m *metricsFile) lose(line []byte) {

@@ -113,7 +113,7 @@ func TestBranchesCanChangeTheMix(t *testing.T) {
 	}
 }
 
-// A checkpoint from before packing, orders and mixes goes on without a word and with the bits that it would have had.
+// A checkpoint from before packing, orders and mixes resumes without a warning and gives the same bits.
 func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	cfg.Train.Steps = 20

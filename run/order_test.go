@@ -111,7 +111,7 @@ func TestAnnealingBranchesOffARunInRandomOrder(t *testing.T) {
 	}
 }
 
-// A run is not gone on with in another order, whether the config, the scores or the length of the run changed.
+// A run does not resume in another order, whether the config, the scores or the length of the run changed.
 func TestAnotherOrderIsRefused(t *testing.T) {
 	data := scoredData(t)
 	dir := filepath.Join(t.TempDir(), "run")

@@ -30,7 +30,7 @@ func edit(t *testing.T, dir string, overrides ...string) {
 	}
 }
 
-// Every value that was changed in the file is named when the run goes on with it.
+// Every value that was changed in the file is named when the run resumes with it.
 func TestResumeNamesWhatWasChanged(t *testing.T) {
 	cfg := tinyConfig(testData(t))
 	cfg.Train.Steps, cfg.Schedule.Warmup = 4, 1
@@ -164,7 +164,7 @@ func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
 	}
 }
 
-// Kernels of another tier round differently: the run goes on, but not without saying so.
+// Kernels of another tier round differently: the run resumes with a warning.
 func TestResumeOnOtherKernelsWarns(t *testing.T) {
 	tiers := isa.Tiers()
 	if len(tiers) < 2 {

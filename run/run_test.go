@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// childRun starts the run in dir, from weights unless from is empty, or goes on with it.
+// childRun starts the run in dir, from weights unless from is empty, or resumes it.
 func childRun(dir, data, from string) int {
 	o := Options{Dir: dir}
 	var err error

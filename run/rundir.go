@@ -20,13 +20,14 @@ import (
 // A run directory holds everything about a run, as files:
 //
 //	config.yaml      the resolved configuration, with where each value came from
-//	tokenizer.json   the tokenizer the data was built with, as it was there
+//	tokenizer.json   the tokenizer with which the data was built, byte for byte
 //	tokenizer_config.json   which of its tokens ends a text
-//	metrics.jsonl    one line a step
+//	metrics.jsonl    one line per step
 //	journal.jsonl    what happened beside the steps: starts, warnings, rewinds
 //	checkpoints/     see package checkpoint
+//	crash/           only after a crash or a stall: stacks and state
 //	rewind.json      only while a rewind is under way
-//	diverged.json    only while the run stands where it diverged
+//	diverged.json    only after divergence, until training continues
 type runDir string
 
 func (d runDir) config() string    { return filepath.Join(string(d), "config.yaml") }

@@ -59,7 +59,7 @@ func (s *session) tolerate(err error) error {
 	if s.saving.failures >= most || !saved || errors.As(err, &device) || errors.As(err, &locked) {
 		return err
 	}
-	s.Warn(fmt.Sprintf("%v\n  training goes on and saves again at step %d; "+
+	s.Warn(fmt.Sprintf("%v\n  training continues and saves again at step %d; "+
 		"after %d failures in a row it stops (checkpoint.max_failures; so far %d)",
 		firstLineOf(err), s.nextSave(), most, s.saving.failures))
 	return nil

@@ -65,7 +65,7 @@ func TestFailedCheckpointsAreSurvived(t *testing.T) {
 			t.Fatalf("%s: %+v, %v\n%s", file, r, err, warned)
 		}
 		// of latest, the second may come late enough to succeed
-		n := strings.Count(warned, "training goes on and saves again at step ")
+		n := strings.Count(warned, "training continues and saves again at step ")
 		if n != 2 && (file != "latest" || n != 1) || !strings.Contains(warned, "cannot save step 12: ") {
 			t.Errorf("%s: %d failures were told:\n%s", file, n, warned)
 		}

@@ -17,7 +17,7 @@ import (
 // batches that are left out follow from the configuration and the data alone, and the rewind is planned before it
 // is begun: neither a stop nor a kill at any time changes a bit of the result.
 
-// survive goes on with a run after begin, as long as it diverges and may be rewound.
+// survive starts a run with begin and, each time it diverges, rewinds and resumes it as often as guard.rewinds allows.
 func survive(ctx context.Context, o Options, begin func(context.Context, Options) (*Result, error)) (*Result, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}

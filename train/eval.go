@@ -85,7 +85,7 @@ type Evaluator struct {
 	Exact     bool          // a limit is a number of targets, else it is rounded up to whole samples
 	arenas    []*tensor.Arena
 
-	OnProgress func(done, total int64) // tokens scored by evaluate; may be nil
+	OnProgress func(done, total int64) // tokens scored by Evaluate; may be nil
 }
 
 // NewEvaluator allocates the memory for evaluating m.

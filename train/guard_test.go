@@ -125,7 +125,7 @@ func TestGuardFindsInjectedSpikes(t *testing.T) {
 	})
 }
 
-// A run that goes on with another window keeps what fits of the old one.
+// A run that resumes with another window keeps what fits of the old one.
 func TestGuardChangesItsWindow(t *testing.T) {
 	long := newGuard(config.Guard{SpikeZ: 6, Window: 64})
 	for i := range 64 {

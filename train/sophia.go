@@ -35,7 +35,7 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 	return nil
 }
 
-// winRate returns the share of weights that the last update did not clip, 0 for optimizers without clipping.
+// winRate returns the share of weights that the last update did not clip, NaN for optimizers without clipping.
 func (t *Trainer) winRate() float64 {
 	if o, is := t.opt.(*optim.Sophia); is {
 		return o.TakeWinRate()
