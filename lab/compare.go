@@ -27,7 +27,7 @@ type CompareOptions struct {
 	Threads   int
 
 	// SameCompute gives each variant without its own train.steps as many steps as use the operations of the first
-	// run, by Foresight.FLOPsPerToken.
+	// run, by plan.Foresight.FLOPsPerToken.
 	SameCompute bool
 	// Context, if not "", is a second row length for the evaluation, in the syntax of use.Reach: 4x.
 	Context string

@@ -13,7 +13,7 @@ import (
 	"anneal/train"
 )
 
-// What a kill or a full disk leaves behind is cut off before a run goes on at its checkpoint's step.
+// A resume removes lines that a kill or a full disk left after the checkpoint's step.
 func TestMetricsAreTrimmedToTheCheckpoint(t *testing.T) {
 	const one, two, three = `{"step":1,"loss":2}` + "\n", `{"step":2,"loss":null}` + "\n", `{"step":3,"loss":1}` + "\n"
 	for _, c := range []struct {

@@ -44,7 +44,7 @@ func TestOverflowsAtTheFloorEndTheRun(t *testing.T) {
 	}
 }
 
-// Every precision: a run that goes on from a checkpoint ends with the bits of one that was never stopped.
+// Every precision: a run that resumes from a checkpoint ends with the bits of one that was never stopped.
 func TestEveryPrecisionResumesBitForBit(t *testing.T) {
 	data := testData(t)
 	for policy, set := range recipes() {

@@ -10,8 +10,8 @@ import (
 	"anneal/train"
 )
 
-// saving is how the checkpoints of a run go. In the middle of a run one that fails is no reason to stop, as long as
-// an earlier one exists: the next is tried after the usual number of steps.
+// saving counts the checkpoints of a run and their failures. A checkpoint that fails in the middle of a run does not
+// stop it if an earlier one exists: the run tries again after the usual number of steps.
 type saving struct {
 	step     int  // of the last checkpoint that was started and has not failed; −1 if none
 	underway bool // its outcome is not known yet
@@ -146,8 +146,8 @@ func (d runDir) lastCheckpoint() (step int64, ok bool) {
 }
 
 // lostCheckpoints returns none, the error that there is no checkpoint, with advice if the metrics show that there was
-// one: its directory may be on a disk that is not there now, and a run that started over would remove the metrics. A
-// run that may go back by itself skips checkpoints at times, and proves nothing.
+// one: its directory may be on a disk that is not mounted, and starting over would remove the metrics. A run that may
+// rewind by itself skips checkpoints at times, so its metrics prove nothing.
 func (s *session) lostCheckpoints(none error) error {
 	every := s.cfg.Checkpoint.Every
 	logged, err := lastLogged(s.dir.metrics())
@@ -155,6 +155,6 @@ func (s *session) lostCheckpoints(none error) error {
 		return nil // what is wrong with the metrics is told when they are opened
 	}
 	return fmt.Errorf("%w, but the run was at step %d and saves every %d steps\n"+
-		"  bring %s back, or start over with `anneal rewind %s --to 0`",
+		"  restore %s, or start over with `anneal rewind %s --to 0`",
 		none, logged, every, s.dir.checkpoints(), s.Dir)
 }

@@ -56,7 +56,7 @@ func repair(t *testing.T, path string) {
 	}
 }
 
-// Two checkpoints in a row that fail are told, and the run goes on to the same weights and saves again.
+// After two failed checkpoints in a row, the run warns, continues to the same weights and saves again.
 func TestFailedCheckpointsAreSurvived(t *testing.T) {
 	want := mustRun(t, Options{Config: rewindConfig(testData(t)), Dir: filepath.Join(t.TempDir(), "run")})
 	for file, steps := range map[string]int{".lock": 4, "latest": 6} {

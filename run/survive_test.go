@@ -78,7 +78,7 @@ func TestADivergedRunGoesBackByItself(t *testing.T) {
 	}
 }
 
-// A run that may not go back again stops as it would without; with more rewinds allowed it goes on to the same bits.
+// A run without rewinds left stops as without the option. With more rewinds allowed it resumes to the same bits.
 func TestRewindsOfADivergedRunAreLimited(t *testing.T) {
 	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
 	want := mustRun(t, Options{Config: spikyConfig(data), Dir: filepath.Join(t.TempDir(), "whole")})

@@ -23,7 +23,7 @@ import (
 type VerifyReport struct {
 	Checkpoints []checkpoint.Info // from newest to oldest
 	Aside       []checkpoint.Info // taken out of the run by rewinds
-	// what is no damage: changed values, files that are not the run's, data that is elsewhere
+	// findings that are no damage: changed values, files of others, data that has moved
 	Remarks []string
 }
 

@@ -47,7 +47,7 @@ func steps(t *testing.T, tr *Trainer, src parityTokens, n int) float64 {
 	return loss
 }
 
-// A trainer that takes over what a checkpoint holds goes on with the bits of the one that wrote it, after any step.
+// A trainer restored from a checkpoint continues with the bits of the one that wrote it, after any step.
 func TestEveryOptimizerResumesBitForBit(t *testing.T) {
 	const total = 12
 	for _, name := range optimizers(t) {
