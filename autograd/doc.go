@@ -12,13 +12,17 @@
 //   - Block wraps a part of the model, so that it can be recomputed, gathered, skipped or placed elsewhere without
 //     changing the model.
 //
-// Terms:
+// Terms, as the fields of Tape, Var and node name them:
 //
-//   - consumed: an operation wrote its result over the value, so the value must not be used again.
-//   - dropped: the memory of a temporary value was released; its producer can recompute it.
 //   - stream: the residual stream, [N, D], which every block reads and adds to.
-//   - pending: while a segment is rerun, its last addition to the stream, done only if something reads the sum.
-//   - fused: a backward function that recomputes its result in the same pass over memory as the gradient.
+//   - kept, temporary: in the keep arena until backward of the block, or in the temp arena until the end of the block.
+//   - dropped: the memory of a temporary value was released; its producer recomputes it in backward.
+//   - consumed: an operation wrote its result over the value, so the value must not be used again.
+//   - fused: the backward of an operation that also recomputes its result, in one pass over memory.
+//   - inGrad: such a result was written over its own gradient, which was complete.
+//   - inBlock: a value in the format of the stream that ends with its block; so does its gradient.
+//   - rerunning: backward runs the forward pass of a segment again, recording it.
+//   - pending: the last addition to the stream in such a rerun, which is done only if something reads the sum.
 //
 // Random numbers are functions of (seed, step, place), see dropout.go, so that recomputation (recompute.go) draws the
 // same ones.

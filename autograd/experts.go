@@ -11,9 +11,9 @@ import (
 //	p = softmax(router)         chosen: the K largest, among equals the lower number first
 //	y = Σ_j w_j·down_j(swiglu(gate_up_j(h)))        w: their p, divided by their sum with Normalise
 //
-// No token is dropped, however many choose an expert: rows are sorted by expert and multiplied expert by expert, so
-// time and memory are those of N·K rows whatever is chosen. The results of a token are added in the order of its
-// choices, the most probable first: bits depend on no number of threads.
+// No token is dropped, however many choose an expert. Rows are sorted by expert and multiplied expert by expert, so
+// time and memory are those of N·K rows for any choice. The results of a token are added in the order of its choices,
+// the most probable first, so the bits do not depend on the number of threads.
 //
 // Two losses keep routers healthy. They enter gradients only; Tape.Routing has their values.
 //
@@ -54,8 +54,8 @@ type routed struct {
 }
 
 // Experts returns the weighted sum of each token's experts: h [N, D], router [N, E] in Types.Stat, gateUp [E·2F, D]
-// holds gate then up of each expert, down [E·D, F], result [N, D]. The result is in Types.Stream, ends with the block
-// and is not recomputed (see Project).
+// holds gate then up of each expert, down [E·D, F], result [N, D]. The result is in Types.Stream. It lives until the
+// end of the block and is not recomputed, because no backward reads it.
 func (t *Tape) Experts(h, router *Var, gateUp, down *Param, o Router) *Var {
 	in, logits := t.value(h), t.value(router)
 	out := t.wrap(t.temp.New(t.Types.Stream, in.Rows(), in.Cols()))
@@ -121,8 +121,8 @@ func (t *Tape) newRouted(e int) *routed {
 	return r
 }
 
-// checkRows gives all n rows to the first expert if the counts are not those of n rows, because the device does not
-// compute, or has failed. The memory is the same for any counts.
+// checkRows gives all n rows to the first expert if the counts do not sum to n: the device does not compute, or it
+// has failed. The memory is the same for any counts.
 func (r *routed) checkRows(n int) {
 	rows, sum := r.rows.I32(), 0
 	for _, count := range rows {

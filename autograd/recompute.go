@@ -12,7 +12,7 @@ package autograd
 // model decides which segments to wrap. Not worth its time where activations fit.
 
 // position records the lengths of the tape's lists.
-type position struct{ node, vars, tensors, keep int }
+type position struct{ node, vars, tensors, routes, keep int }
 
 // Recompute runs s, one or more blocks on the residual stream x [N, D], and keeps only a copy of x; backward reruns
 // s.
@@ -79,7 +79,7 @@ func (t *Tape) unrecorded(s Segment, x *Var, seq *Sequence) *Var {
 
 // rerun records n's segment at the end of the tape.
 func (t *Tape) rerun(n *node, x *Var) *Var {
-	n.begin = position{t.nodeN, t.varN, t.tensorN, t.keep.Mark()}
+	n.begin = position{t.nodeN, t.varN, t.tensorN, t.routedN, t.keep.Mark()}
 	outer := t.rerunning
 	t.rerunning = true
 	out := n.segment.Forward(t, x, n.seq)
@@ -104,6 +104,6 @@ func (t *Tape) addPending(v *Var) {
 // finish runs backward through the operations that rerun recorded, and removes them.
 func (t *Tape) finish(n *node) {
 	t.backTo(n.begin.node)
-	t.nodeN, t.varN, t.tensorN = n.begin.node, n.begin.vars, n.begin.tensors
+	t.nodeN, t.varN, t.tensorN, t.routedN = n.begin.node, n.begin.vars, n.begin.tensors, n.begin.routes
 	t.keep.Release(n.begin.keep)
 }

@@ -2,11 +2,11 @@ package autograd
 
 import "anneal/tensor"
 
-// A branch whose result is normalised before it is added to the residual stream cannot be added from the accumulators
-// of its projection (AddBranch). It is projected into the stream's format, normalised, and added by itself.
+// AddBranch projects a branch and adds it to the residual stream in one product. A branch with a norm after the
+// projection needs three operations: Project, the norm, and AddStream.
 
-// Project is Linear with its result in Types.Stream, for a norm: x [N, I], w [O, I], result [N, O]. The result ends
-// with the block and is not recomputed, because backward of a norm does not read it.
+// Project is Linear with its result in Types.Stream, for a norm: x [N, I], w [O, I], result [N, O]. The result lives
+// until the end of the block. It is not recomputed, because the backward of a norm does not read it.
 func (t *Tape) Project(x *Var, w *Param) *Var {
 	in := t.value(x)
 	out := t.wrap(t.temp.New(t.Types.Stream, in.Rows(), w.Value.Dim(0)))

@@ -36,8 +36,8 @@ type Tape struct {
 	temp      *tensor.Arena // released at the end of a block
 	grad      bool          // whether to record
 	train     bool          // whether this is a training step
-	rerunning bool          // a segment is being rerun; statistics count only its first run
-	pending   *node         // the last addition to the stream of the segment being rerun, until it is read
+	rerunning bool          // backward reruns a segment; statistics count only its first run
+	pending   *node         // the last addition to the stream in a rerun, not done until the sum is read
 
 	nodes   []*node
 	nodeN   int
@@ -60,8 +60,8 @@ type Var struct {
 	producer *node         // recomputes Value in backward, if it is temporary; else nil
 	dropped  bool          // temporary, and its memory was released
 	consumed bool          // an operation took over its memory
-	inGrad   bool          // Value was recomputed over its gradient, which was complete
-	inBlock  bool          // on the stream's format, but not on the stream: its gradient ends with the block
+	inGrad   bool          // Value was recomputed in the memory of its gradient, which was complete
+	inBlock  bool          // in the format of the stream but not on it: its gradient ends with the block
 }
 
 // A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first one overwrites it.
@@ -129,9 +129,8 @@ func (t *Tape) Backward() { t.BackTo(0) }
 // Mark returns the present end of the tape, for BackTo.
 func (t *Tape) Mark() int { return t.nodeN }
 
-// BackTo runs the operations recorded after mark in reverse, like Backward, and removes them. What is to happen
-// between the backward passes of two parts of a model, such as freeing the weights of one of them, can stand between
-// two calls.
+// BackTo runs the operations recorded after mark in reverse, like Backward, and removes them. Between two calls the
+// caller can do what belongs between the backward passes of two parts of a model, such as freeing weights.
 func (t *Tape) BackTo(mark int) {
 	if !t.grad {
 		panic("autograd: Backward on a tape that was Reset without gradients")
