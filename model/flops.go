@@ -26,8 +26,7 @@ func (m *Decoder) FLOPsPerToken(n int) float64 {
 func (m *Decoder) BatchFLOPs(b *Batch) float64 {
 	start := b.Host.Start
 	forward := 2 * float64(m.head.Value.Len()) * float64(len(start))
-	for i, block := range m.blocks {
-		l := block
+	for i, l := range m.blocks {
 		forward += l.matrixFLOPs()*float64(len(start)) + m.attentionFLOPs(i, start, b.T)
 	}
 	return 3 * forward
@@ -59,8 +58,7 @@ func (m *Decoder) RecomputedFLOPsPerToken(n int) float64 {
 
 func (m *Decoder) recomputedFLOPs(l Layout, n int) float64 {
 	sum := 0.0
-	for i, b := range m.blocks[:l.Whole+l.Attention] {
-		layer := b
+	for i, layer := range m.blocks[:l.Whole+l.Attention] {
 		switch {
 		case i >= l.Whole:
 			sum += layer.attention.recomputeFLOPs(n)
