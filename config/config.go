@@ -55,7 +55,7 @@ type Data struct {
 	Weights      string           `yaml:"weights"`
 	Packing      string           `yaml:"packing"`
 	DocumentMask bool             `yaml:"document_mask"`
-	Order        string           `yaml:"order"`
+	Order        Order            `yaml:"order"`
 	Skip         dataset.SkipList `yaml:"skip"`
 }
 

@@ -11,18 +11,38 @@ import (
 // orderForm shows the forms of data.order.
 const orderForm = "first SCORES over LENGTH, last SCORES over LENGTH, or one of the two, such as first compression over 15%, last quality over 10%"
 
+// An Order says by which scores the samples of a run are ordered; without text they are in random order.
+type Order struct {
+	written
+	phases []orderPhase
+	err    error
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *Order) UnmarshalText(text []byte) error {
+	*o = Order{written: written(text)}
+	if !o.Given() {
+		return nil
+	}
+	for part := range strings.SplitSeq(string(text), ",") {
+		p, err := parsePhase(part)
+		if err != nil {
+			o.err = err
+			return nil
+		}
+		o.phases = append(o.phases, p)
+	}
+	return nil
+}
+
 // Order returns how the samples of a run are ordered by scores; the zero Order is plain random order.
 func (c *Config) Order() (dataset.Order, error) {
 	var o dataset.Order
-	if c.Data.Order == "" {
+	if !c.Data.Order.Given() {
 		return o, nil
 	}
 	o.Run = c.samples(c.Train.Steps)
-	for text := range strings.SplitSeq(c.Data.Order, ",") {
-		p, err := parsePhase(text)
-		if err != nil {
-			return o, err
-		}
+	for _, p := range c.Data.Order.phases {
 		steps := c.steps(p.over)
 		switch {
 		case steps < 1 || steps > c.Train.Steps:
@@ -38,6 +58,9 @@ func (c *Config) Order() (dataset.Order, error) {
 			}
 			o.Last = dataset.Last{Scores: p.scores, High: p.high, Samples: o.Run - c.samples(c.Train.Steps-steps), Best: p.share, Since: c.samples(since)}
 		}
+	}
+	if err := c.Data.Order.err; err != nil {
+		return o, err
 	}
 	if o.First.Samples+o.Last.Samples > o.Run {
 		return o, fmt.Errorf("first and last together take %d samples, the run has %d", o.First.Samples+o.Last.Samples, o.Run)

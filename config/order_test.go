@@ -37,7 +37,7 @@ func TestOrderInWords(t *testing.T) {
 			t.Errorf("%q: %v\n%s", text, err, diff)
 		}
 		again, err := Default().read(c.YAML(), Sources{File: "config.yaml"})
-		if err != nil || again.Data.Order != text {
+		if err != nil || again.Data.Order.String() != text {
 			t.Errorf("%q came back from the file as %q, %v", text, again.Data.Order, err)
 		}
 	}
@@ -83,21 +83,24 @@ func TestAcceptedOrdersAreOrders(t *testing.T) {
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := Default()
-		c.Data.Order = strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 14).Draw(t, "words"), " ")
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 14).Draw(t, "words"), " ")
 		if rapid.Bool().Draw(t, "phase") {
-			c.Data.Order = "first mtld over 15%" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{
+			text = "first mtld over 15%" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{
 				" from 7%", " by step", " by root", " from 100%", ", last low quality over 50 steps", " of 90%", " since 3K tokens", " since 50",
 			}), 0, 2).Draw(t, "clauses"), "")
 		}
+		if err := c.Override("data.order=" + text); err != nil {
+			t.Fatal(err)
+		}
 		o, err := c.Order()
-		if err != nil || c.Data.Order == "" {
+		if err != nil || text == "" {
 			return
 		}
 		accepted++
 		first, last := o.First, o.Last
 		if first.Samples+last.Samples > o.Run || last.Since > o.Run-last.Samples || first.Scores == "" && last.Scores == "" ||
 			first.Scores != "" && !(first.Start > 0 && first.Start <= 1 && first.Samples > 0) || last.Scores != "" && !(last.Best > 0 && last.Best <= 1 && last.Samples > 0) {
-			t.Fatalf("%q is %+v", c.Data.Order, o)
+			t.Fatalf("%q is %+v", text, o)
 		}
 	})
 	if accepted == 0 {

@@ -40,7 +40,7 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 	}{
 		{cfg.Train.BatchRamp.Given(), "train.batch_ramp",
 			"group DRO needs a constant batch size, to share it evenly between the domains", "removing it"},
-		{cfg.Data.Order != "", "data.order", "group DRO needs rows in random order: with ordered rows, " +
+		{cfg.Data.Order.Given(), "data.order", "group DRO needs rows in random order: with ordered rows, " +
 			"the weights reflect the scores of the rows instead of what is left to learn",
 			"removing it here; the final run can use it"},
 		{cfg.Data.Skip != nil, "data.skip", "group DRO cannot skip samples", "removing it"},

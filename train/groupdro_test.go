@@ -191,7 +191,7 @@ func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
 		}
 	}
 	for key, set := range map[string]func(*config.Config){
-		"data.order":       func(c *config.Config) { c.Data.Order = "first length over 10%" },
+		"data.order":       func(c *config.Config) { override(c, "data.order=first length over 10%") },
 		"data.skip":        func(c *config.Config) { c.Data.Skip = dataset.SkipList{{From: 3, To: 5}} },
 		"train.batch_ramp": func(c *config.Config) { override(c, "train.batch_ramp=128 over 1K tokens") },
 	} {
