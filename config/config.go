@@ -51,7 +51,7 @@ type Init struct {
 // Data configures the data that the model reads.
 type Data struct {
 	Path         string           `yaml:"path"`
-	Mix          string           `yaml:"mix"`
+	Mix          Mix              `yaml:"mix"`
 	Weights      string           `yaml:"weights"`
 	Packing      string           `yaml:"packing"`
 	DocumentMask bool             `yaml:"document_mask"`

@@ -27,7 +27,7 @@ func (k *checker) ignored() {
 		{s.Name == "constant", "with schedule.name = constant", "another schedule.name", []string{"schedule.final_ratio"}},
 		{!c.Train.BatchRamp.Given(), "without train.batch_ramp", "train.batch_ramp", []string{"train.batch_ramp_lr"}},
 		{c.Init.From == "", "without init.from", "init.from", []string{"init.step", "init.weights", "init.tokenizer"}},
-		{c.Data.Mix == "", "without data.mix", "data.mix", []string{"data.weights"}},
+		{!c.Data.Mix.Given(), "without data.mix", "data.mix", []string{"data.weights"}},
 		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},
 		{!c.Watchdog.Enabled, "with watchdog.enabled = false", "watchdog.enabled = true", []string{"watchdog.exit"}},
 		{c.Guard.OnDivergence != Rewind && !k.reported("guard.on_divergence"), "with guard.on_divergence = " + c.Guard.OnDivergence, "guard.on_divergence = rewind", []string{"guard.rewinds"}},

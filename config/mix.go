@@ -37,12 +37,38 @@ func ParseSource(text string) (Source, error) {
 	return s, nil
 }
 
+// A Mix is several data sets that a run reads. Its text form is a list of NAME=DIR.
+type Mix struct {
+	written
+	sources []Source
+	err     error
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (m *Mix) UnmarshalText(text []byte) error {
+	*m = Mix{written: written(text)}
+	if m.Given() {
+		m.sources, m.err = ParseSources(string(text))
+	}
+	return nil
+}
+
+// mixOf is the mix that a file with these sources gives: a path that the text cannot hold is a mistake here, too.
+func mixOf(list []Source) (m Mix) {
+	parts := make([]string, len(list))
+	for i, s := range list {
+		parts[i] = s.Name + "=" + s.Path
+	}
+	m.UnmarshalText([]byte(strings.Join(parts, ", "))) // keeps its error
+	return m
+}
+
 // Sources returns the data sets of the run: those of data.mix, or the one of data.path.
 func (c *Config) Sources() ([]Source, error) {
-	if c.Data.Mix == "" {
+	if !c.Data.Mix.Given() {
 		return []Source{{filepath.Base(c.Data.Path), c.Data.Path}}, nil
 	}
-	return ParseSources(c.Data.Mix)
+	return slices.Clone(c.Data.Mix.sources), c.Data.Mix.err
 }
 
 // ParseSources reads a list of NAME=DIR with commas between them.
@@ -65,24 +91,15 @@ func ParseSources(text string) (list []Source, err error) {
 
 // SetSources makes sources the data of the run.
 func (c *Config) SetSources(list []Source) {
-	if c.Data.Path, c.Data.Mix = "", ""; len(list) == 1 {
+	if c.Data.Path, c.Data.Mix = "", (Mix{}); len(list) == 1 {
 		c.Data.Path = list[0].Path
 		return
 	}
-	c.Data.Mix = mixText(list)
+	c.Data.Mix = mixOf(list)
 }
 
 // HasData reports whether the configuration names data.
-func (c *Config) HasData() bool { return c.Data.Path != "" || c.Data.Mix != "" }
-
-// mixText writes sources as data.mix does.
-func mixText(list []Source) string {
-	parts := make([]string, len(list))
-	for i, s := range list {
-		parts[i] = s.Name + "=" + s.Path
-	}
-	return strings.Join(parts, ", ")
-}
+func (c *Config) HasData() bool { return c.Data.Path != "" || c.Data.Mix.Given() }
 
 // Weighting is how the weights of sources are found: from their sizes by a method, or as they are given.
 type Weighting struct {
@@ -251,10 +268,10 @@ func (c *Config) UniMaxEpochs() float64 {
 func (k *checker) mix() {
 	c := k.c
 	switch {
-	case c.Data.Path != "" && c.Data.Mix != "":
+	case c.Data.Path != "" && c.Data.Mix.Given():
 		k.fault("data.mix", "removing one of them", "data.path and data.mix are both set")
 		return
-	case c.Data.Mix == "":
+	case !c.Data.Mix.Given():
 		if c.Data.Path == "" && !(c.planning && c.Model.Vocab > 0) {
 			try := "data.path=DIR with a directory made by `anneal data build`, or data.mix for several"
 			if c.planning {

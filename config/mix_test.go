@@ -69,7 +69,7 @@ func TestSourcesHaveNamesAndAbsolutePaths(t *testing.T) {
 
 // On the command line the later of data.path and data.mix takes the place of what the file has.
 func TestPathAndMixTakeEachOthersPlace(t *testing.T) {
-	if c, err := parse([]byte(mixed+"optimizer: {lr: 1e-3}\n"), "run.yaml", []string{"data.path=/d/web"}); err != nil || c.Data.Mix != "" || c.Data.Path != "/d/web" {
+	if c, err := parse([]byte(mixed+"optimizer: {lr: 1e-3}\n"), "run.yaml", []string{"data.path=/d/web"}); err != nil || c.Data.Mix.Given() || c.Data.Path != "/d/web" {
 		t.Errorf("%v", err)
 	}
 	if c, err := parse([]byte(minimal), "run.yaml", []string{"data.mix=/d/web,/d/code", "data.weights=unimax:2"}); err != nil || c.Data.Path != "" {

@@ -14,7 +14,7 @@ func (c *Config) MapPaths(f func(key, path string) string) {
 	if c.Init.From != "" {
 		c.Init.From = f("init.from", c.Init.From)
 	}
-	if c.Data.Mix == "" {
+	if !c.Data.Mix.Given() {
 		return
 	}
 	list, err := c.Sources()
@@ -24,7 +24,7 @@ func (c *Config) MapPaths(f func(key, path string) string) {
 	for i, s := range list {
 		list[i].Path = f("data.mix", s.Path)
 	}
-	c.Data.Mix = mixText(list)
+	c.Data.Mix = mixOf(list)
 }
 
 // absolute returns the absolute form of a path, so that a run does not depend on the working directory. A relative

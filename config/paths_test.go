@@ -47,7 +47,7 @@ func TestRelativePaths(t *testing.T) {
 		if !strings.Contains(want, "=") {
 			want = root + "/" + want
 		}
-		if got := cfg.Data.Path + cfg.Data.Mix; got != filepath.FromSlash(want) {
+		if got := cfg.Data.Path + cfg.Data.Mix.String(); got != filepath.FromSlash(want) {
 			t.Errorf("%s, %q: %s, want %s", c.text, c.override, got, want)
 		}
 		if said := strings.Join(cfg.Remarks(), "\n"); c.remark == "" && said != "" || !strings.Contains(said, c.remark) {

@@ -113,7 +113,7 @@ func heldOutLoss(ctx context.Context, cfg *config.Config) (float64, error) {
 		return 0, err
 	case r.Tokens == 0:
 		return 0, &dataset.Error{Err: fmt.Errorf("%s: %w, which is needed to compare learning rates\n  build one with "+
-			"`anneal data build --val 0.01`", cmp.Or(cfg.Data.Path, cfg.Data.Mix), dataset.ErrNoValidation)}
+			"`anneal data build --val 0.01`", cmp.Or(cfg.Data.Path, cfg.Data.Mix.String()), dataset.ErrNoValidation)}
 	case math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0):
 		return math.NaN(), nil
 	}

@@ -142,7 +142,7 @@ func readData(cfg *config.Config) (u dataset.Utilisation, mix *prepare.MixPlan, 
 	if err := cfg.SetVocabulary(vocab, sources[0].Path); err != nil {
 		return u, nil, err
 	}
-	if cfg.Data.Mix == "" {
+	if !cfg.Data.Mix.Given() {
 		return sources[0].Use, nil, nil
 	}
 	m, err := cfg.Mix(prepare.RowsOf(sources))

@@ -101,7 +101,7 @@ func (c *Corpus) openRows(cfg *config.Config) (rows interface {
 	Skip(dataset.SkipList)
 }, err error) {
 	packing := dataset.Packing(cfg.Data.Packing)
-	if cfg.Data.Mix == "" {
+	if !cfg.Data.Mix.Given() {
 		return c.First.PackedLoader(packing, cfg.Model.Context, cfg.Seed)
 	}
 	c.Mixed, err = dataset.NewMixed(c.sets(), packing, cfg.Model.Context, cfg.Seed, cfg.Mix)

@@ -17,7 +17,7 @@ import (
 // mixConfig is a run over two data sets whose weights jump, and move along a line.
 func mixConfig(a, b string) *config.Config {
 	cfg := tinyConfig("")
-	cfg.Data.Path, cfg.Data.Mix, cfg.Data.Weights = "", "a="+a+", b="+b, "a=3 b=1, b=1 from 30%, a=1 from 50% to 80%"
+	override(cfg, "data.mix=a="+a+", b="+b, "data.weights=a=3 b=1, b=1 from 30%, a=1 from 50% to 80%")
 	return cfg
 }
 
@@ -30,7 +30,7 @@ func TestMixedRunsResumeBitForBit(t *testing.T) {
 		cfg.Data.Packing, cfg.Data.Skip, cfg.Train.Steps = packing, dataset.SkipList{{From: 20, To: 31}}, 24
 		cfg.Train.MicroBatch, cfg.Schedule.Warmup = 4, 1
 		override(cfg, "train.length_warmup=16 over 4 steps", "train.batch_ramp=128 over 2K tokens")
-		cfg.Data.Weights = "a=3 b=1, b=1 from 30%, a=1 from 50% to 80%"
+		override(cfg, "data.weights=a=3 b=1, b=1 from 30%, a=1 from 50% to 80%")
 		if err := cfg.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,8 @@ func TestMixOfOneSourceIsARunOnIt(t *testing.T) {
 	alone := tinyConfig(a)
 	alone.Train.Steps, alone.Schedule.Warmup = 10, 1
 	mixed := alone.Clone()
-	mixed.Data.Path, mixed.Data.Mix, mixed.Data.Weights = "", "a="+a+", b="+b, "a=1"
+	mixed.Data.Path = ""
+	override(mixed, "data.mix=a="+a+", b="+b, "data.weights=a=1")
 	want := mustRun(t, Options{Config: alone, Dir: filepath.Join(t.TempDir(), "alone")})
 	got := mustRun(t, Options{Config: mixed, Dir: filepath.Join(t.TempDir(), "mixed")})
 	if got.WeightsHash != want.WeightsHash || got.SourceTokens["b"] != 0 || got.SourceTokens["a"] != 10*256 {
@@ -89,7 +90,8 @@ func TestBranchesCanChangeTheMix(t *testing.T) {
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	later := func(weights string) *config.Config {
 		c := cfg.Clone()
-		c.Data.Path, c.Data.Mix, c.Data.Weights = "", "a="+a+", b="+b, weights
+		c.Data.Path = ""
+		override(c, "data.mix=a="+a+", b="+b, "data.weights="+weights)
 		return c
 	}
 	whole := mustRun(t, Options{Config: later("a=1, b=1 from 32"), Dir: filepath.Join(t.TempDir(), "whole")})

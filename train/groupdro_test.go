@@ -141,7 +141,7 @@ func drawn(n int, line func(*rand.Rand) string) iter.Seq2[[]byte, error] {
 // domainConfig takes 12 rows of 32 tokens a step, in micro-batches of 4.
 func domainConfig(mix string, steps int) *config.Config {
 	cfg := tinyConfig("")
-	cfg.Data.Mix = mix
+	override(cfg, "data.mix="+mix)
 	cfg.Train.BatchTokens, cfg.Train.MicroBatch = 12*32, 4
 	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every = steps, 0, 10
 	cfg.Schedule.Warmup = 2

@@ -13,7 +13,7 @@ import (
 // mixConfig is a run over two data sets whose weights jump, and move along a line.
 func mixConfig(a, b string) *config.Config {
 	cfg := tinyConfig("")
-	cfg.Data.Path, cfg.Data.Mix, cfg.Data.Weights = "", "a="+a+", b="+b, "a=3 b=1, b=1 from 30%, a=1 from 50% to 80%"
+	override(cfg, "data.mix=a="+a+", b="+b, "data.weights=a=3 b=1, b=1 from 30%, a=1 from 50% to 80%")
 	return cfg
 }
 
@@ -21,7 +21,7 @@ func mixConfig(a, b string) *config.Config {
 func TestMeasuresOfSourcesAddUp(t *testing.T) {
 	cfg := mixConfig(testData(t), buildData(t, 0.2))
 	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Schedule.Warmup = 8, 4, 1
-	cfg.Data.Weights = "a=1 b=1"
+	override(cfg, "data.weights=a=1 b=1")
 	dir := filepath.Join(t.TempDir(), "run")
 	r := mustRun(t, run.Options{Config: cfg, Dir: dir})
 	var nats, tokens, bytes float64

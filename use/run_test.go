@@ -23,6 +23,15 @@ import (
 	"anneal/tokenizer"
 )
 
+// override sets keys of a configuration as section.key=value.
+func override(cfg *config.Config, overrides ...string) {
+	for _, o := range overrides {
+		if err := cfg.Override(o); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // tinyConfig is a small model on a data set.
 func tinyConfig(data string) *config.Config {
 	cfg := config.Default()
