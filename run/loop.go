@@ -261,8 +261,8 @@ func (s *session) adopt(info checkpoint.Info) error {
 		return err
 	}
 	if here := s.dev.Kernels(); here != s.last.Tier {
-		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and continues with %s: the result is equally good, "+
-			"but not bit for bit that of %s", s.last.Tier, here, s.last.Tier))
+		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and continues with %s: "+
+			"the result is equally good, but not bit for bit that of %s", s.last.Tier, here, s.last.Tier))
 	}
 	t.Restore(train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
 	if s.cfg.Average.EMA > 0 && !info.Averaged {
