@@ -14,9 +14,6 @@ type DRO struct {
 // weighDomains opens the reference of group DRO and makes the trainer weigh the sources.
 func (s *session) weighDomains() (err error) {
 	o := *s.DRO
-	if err := o.Check(s.cfg); err != nil {
-		return err
-	}
 	if s.reference, err = OpenWeights(o.Reference, WeightOptions{}); err != nil {
 		return err
 	}
