@@ -238,15 +238,16 @@ func TestPartsThatDoNotCoverEverythingOnceAreAFailedSave(t *testing.T) {
 	for want, parts := range map[string][][]Tensor{
 		`tensor "layer.w": pieces model.r00000.safetensors@0-128 and model.r00001.safetensors@127-256 overlap`: {
 			halves(whole)[0], {partOf(whole, Region{From: 127, To: 256})}},
-		`tensor "layer.w": its pieces hold 508 of 512 bytes: element [4, 0] is in none of 2`: {
+		`tensor "layer.w": element [4, 0] is in none of its 2 pieces, which hold 508 of 512 bytes`: {
 			halves(whole)[0], {partOf(whole, Region{From: 130, To: 256})}},
 		`pieces model.r00000.safetensors@0,0+8,20@10-30 and model.r00001.safetensors@0,16+8,16 overlap`: {
 			{box([]int{0, 0}, []int{8, 20}, 10, 30)}, {box([]int{0, 16}, []int{8, 16}, 0, 0)}},
-		`element [2, 7] is in none of 2, of which the first is model.r00000.safetensors@0,0+8,16@0-39`: {
+		`element [2, 7] is in none of its 2 pieces, which hold 334 of 512 bytes; the first piece is ` +
+			`model.r00000.safetensors@0,0+8,16@0-39`: {
 			{box([]int{0, 0}, []int{8, 16}, 0, 39)}, {box([]int{0, 16}, []int{8, 16}, 0, 0)}},
 		`tensor "layer.w": it is BF16 [8 32] in model.r00000.safetensors@0-128, but BF16 [4 64] in`: {
 			halves(whole)[0], {func() Tensor { t := halves(whole)[1][0]; t.Shape = []int{4, 64}; return t }()}},
-		`pieces model.r00000.safetensors@0-128 and optim.r00001.safetensors@128-256: the files are not of one kind`: {
+		`pieces model.r00000.safetensors@0-128 and optim.r00001.safetensors@128-256 are in files of different kinds`: {
 			halves(whole)[0], {func() Tensor { t := halves(whole)[1][0]; t.Optim = true; return t }()}},
 		`model.r00000.safetensors and model.r00001.safetensors overlap`: {{whole}, {whole}},
 	} {

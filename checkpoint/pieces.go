@@ -41,7 +41,7 @@ func (t *tensorEntry) whole() error {
 		return nil
 	}
 	if t.Pieces != nil {
-		return errors.New("it has a place and pieces")
+		return errors.New("it has a place of its own and pieces; it must have one of them")
 	}
 	t.Pieces, t.place = []piece{{place: t.place}}, place{}
 	return nil
@@ -71,7 +71,7 @@ func (t *tensorEntry) check(files map[string]int64) error {
 		case !ok || path.Ext(p.File) != ".safetensors":
 			return fmt.Errorf("piece %v: the file is not listed", p)
 		case kindOf(p.File) != t.kind():
-			return fmt.Errorf("pieces %v and %v: the files are not of one kind", &t.Pieces[0], p)
+			return fmt.Errorf("pieces %v and %v are in files of different kinds", &t.Pieces[0], p)
 		case p.Size != s.size() || p.Offset < 0 || p.Offset > size || p.Size > size-p.Offset:
 			return fmt.Errorf("piece %v does not match its place in the file: %d bytes at %d", p, p.Size, p.Offset)
 		}
@@ -114,8 +114,8 @@ func cover(t *tensorEntry, spans []placedSpan) error {
 		}
 		return n <= int64(place)
 	})
-	return fmt.Errorf("its pieces hold %d of %d bytes: element [%s] is in none of %d, of which the first is %v",
-		sum, whole.size(), units.List("%d", whole.index(int64(gap))), len(t.Pieces), &t.Pieces[0])
+	return fmt.Errorf("element [%s] is in none of its %d pieces, which hold %d of %d bytes; the first piece is %v",
+		units.List("%d", whole.index(int64(gap))), len(t.Pieces), sum, whole.size(), &t.Pieces[0])
 }
 
 // String returns the piece for messages.

@@ -143,7 +143,7 @@ func TestAPlaceBesidePiecesIsRefused(t *testing.T) {
 		m["tensors"].(map[string]any)["layer.norm"].(map[string]any)["pieces"] = []any{}
 	})
 	if err := verifyStep(root, 1); err == nil ||
-		!strings.Contains(err.Error(), `tensor "layer.norm": it has a place and pieces`) {
+		!strings.Contains(err.Error(), `tensor "layer.norm": it has a place of its own and pieces`) {
 		t.Errorf("error = %v", err)
 	}
 	if _, err := LoadStep(root, 1, blank(small), nil); errors.Is(err, ErrNone) || err == nil {

@@ -98,7 +98,7 @@ func (c benchAttentionCmd) options() (bench.AttentionOptions, error) {
 	}
 	switch {
 	case len(c.Lengths) == 0:
-		return o, &usageError{"--lengths names none", "try --lengths 1024,4096"}
+		return o, &usageError{"--lengths is empty", "try --lengths 1024,4096"}
 	case c.Heads < 1 || c.Heads > 1<<10:
 		return o, &usageError{fmt.Sprintf("--heads %d is not a number from 1 to 1024", c.Heads), "try --heads 8"}
 	case c.HeadDim < 1 || c.HeadDim > 1<<10:

@@ -29,7 +29,7 @@ func (c benchGemmCmd) Run(s *session) error {
 	}
 	for _, n := range c.Threads {
 		if n < 1 {
-			return &usageError{fmt.Sprintf("--threads %d is not a number from 1 up", n), "try --threads 1,2"}
+			return &usageError{fmt.Sprintf("--threads %d is not at least 1", n), "try --threads 1,2"}
 		}
 	}
 	if c.Threads == nil {

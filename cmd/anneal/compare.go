@@ -38,7 +38,7 @@ func (c compareCmd) Run(s *session) error {
 	}
 	for _, w := range c.With {
 		if strings.TrimSpace(w) == "" {
-			return &usageError{"an empty --with is the configured run, which is always trained",
+			return &usageError{"--with is empty: the configured run is always trained, without it",
 				`try --with "optimizer.name=lion"`}
 		}
 		o.Variants = append(o.Variants, overridesIn(w))

@@ -194,7 +194,7 @@ type predicted struct {
 
 func (c classifierPredictCmd) Run(s *session) error {
 	if c.Top < 1 {
-		return &usageError{"--top 0 asks for no label", "try --top 1"}
+		return &usageError{"--top 0 is too small", "try --top 1"}
 	}
 	m, err := fasttext.Load(c.Model)
 	if err != nil {

@@ -74,7 +74,7 @@ type count int
 // Validate is called by the parser, which names the flag.
 func (n count) Validate() error {
 	if n < 0 {
-		return fmt.Errorf("%d is not a number from 0 up", n)
+		return fmt.Errorf("%d is negative", n)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ type amount float64
 // Validate is called by the parser, which names the flag.
 func (a amount) Validate() error {
 	if !(a >= 0) || math.IsInf(float64(a), 0) {
-		return fmt.Errorf("%v is not a number from 0 up", float64(a))
+		return fmt.Errorf("%v is not a finite number of at least 0", float64(a))
 	}
 	return nil
 }

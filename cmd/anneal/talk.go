@@ -141,7 +141,7 @@ func (t *talk) set(name, value string) {
 	case "max-tokens":
 		o.MaxTokens, err = strconv.Atoi(value)
 		if err == nil && o.MaxTokens < 1 {
-			err = errors.New("an answer needs a token")
+			err = errors.New("it must be at least 1")
 		}
 	default:
 		t.note("there is no command /%s; /help lists them\n  a blank before it makes it text", name)
