@@ -52,7 +52,7 @@ type Init struct {
 type Data struct {
 	Path         string           `yaml:"path"`
 	Mix          Mix              `yaml:"mix"`
-	Weights      string           `yaml:"weights"`
+	Weights      Weights          `yaml:"weights"`
 	Packing      string           `yaml:"packing"`
 	DocumentMask bool             `yaml:"document_mask"`
 	Order        Order            `yaml:"order"`
@@ -151,7 +151,7 @@ func Default() *Config {
 			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},
 		Init: Init{Tokenizer: "related"},
-		Data: Data{Weights: "natural", Packing: "concat", DocumentMask: true},
+		Data: Data{Weights: readWeights("natural"), Packing: "concat", DocumentMask: true},
 		Train: Train{
 			Steps: 1000, BatchTokens: 16384, BatchRampLR: "sqrt", Clip: 1, EvalEvery: 200, EvalTokens: 65536, LogEvery: 10,
 		},

@@ -289,7 +289,7 @@ func TestByteOrderMarkIsNoPartOfAKey(t *testing.T) {
 // values compares configurations by the values of their keys.
 var values = cmp.Options{
 	cmpopts.IgnoreUnexported(Config{}),
-	cmp.AllowUnexported(model.Recompute{}, Branches{}, amount{}, BatchRamp{}, LengthWarmup{}, Order{}, orderPhase{}, Mix{}),
+	cmp.AllowUnexported(model.Recompute{}, Branches{}, amount{}, BatchRamp{}, LengthWarmup{}, Order{}, orderPhase{}, Mix{}, Weights{}, weightsEntry{}, Weighting{}),
 }
 
 // Whatever was loaded, its YAML loads to the same values.

@@ -106,7 +106,8 @@ type Weighting struct {
 	Method string  // natural, temperature, unimax or weights
 	Number float64 // the temperature; the epochs that unimax permits
 
-	given []float64 // of each source, with the method weights
+	names []string  // of sources with weights of their own, with the method weights
+	given []float64 // the weight of each of names
 }
 
 // Weights returns the share of each source in a run of so many rows, or tokens, given how many each source has.
@@ -127,6 +128,36 @@ const weightsForm = "natural, temperature:T, unimax:EPOCHS or NAME=WEIGHT NAME=W
 
 // ParseWeighting reads what stands for weights of the named sources.
 func ParseWeighting(text string, names []string) (Weighting, error) {
+	w, err := parseWeighting(text)
+	if err != nil {
+		return w, err
+	}
+	return w.of(names)
+}
+
+// of is the weighting of the named sources, in their order.
+func (w Weighting) of(names []string) (Weighting, error) {
+	if w.Method != "weights" {
+		return w, nil
+	}
+	all := make([]float64, len(names))
+	for k, name := range w.names {
+		i := slices.Index(names, name)
+		if i < 0 {
+			hint := ""
+			if near := nearest.To(name, names); near != "" {
+				hint = ": is it " + near + "?"
+			}
+			return w, fmt.Errorf("%q is not the name of a source; there are %s%s", name, strings.Join(names, ", "), hint)
+		}
+		all[i] = w.given[k]
+	}
+	w.names, w.given = names, all
+	return w, nil
+}
+
+// parseWeighting reads a weighting whose names are not known to be those of sources.
+func parseWeighting(text string) (Weighting, error) {
 	words := strings.Fields(text)
 	if len(words) == 1 && !strings.Contains(text, "=") {
 		method, number, has := strings.Cut(words[0], ":")
@@ -145,26 +176,17 @@ func ParseWeighting(text string, names []string) (Weighting, error) {
 		}
 		return w, fmt.Errorf("%q is not %s", words[0], weightsForm)
 	}
-	w, sum := Weighting{Method: "weights", given: make([]float64, len(names))}, 0.0
-	seen := map[string]bool{}
+	w, sum := Weighting{Method: "weights"}, 0.0
 	for _, word := range words {
 		name, number, _ := strings.Cut(word, "=")
-		i := slices.Index(names, name)
 		weight, err := strconv.ParseFloat(number, 64)
 		switch {
 		case err != nil || !(weight >= 0 && weight <= 1e9):
 			return w, fmt.Errorf("%q is not %s", word, weightsForm)
-		case i < 0:
-			hint := ""
-			if near := nearest.To(name, names); near != "" {
-				hint = ": is it " + near + "?"
-			}
-			return w, fmt.Errorf("%q is not the name of a source; there are %s%s", name, strings.Join(names, ", "), hint)
-		case seen[name]:
+		case slices.Contains(w.names, name):
 			return w, fmt.Errorf("%s has two weights", name)
 		}
-		seen[name] = true
-		w.given[i] = weight
+		w.names, w.given = append(w.names, name), append(w.given, weight)
 		sum += weight
 	}
 	if sum == 0 {
@@ -173,13 +195,69 @@ func ParseWeighting(text string, names []string) (Weighting, error) {
 	return w, nil
 }
 
-// weightsStage is one part of data.weights.
+// Weights are the shares of the sources of a mix over a run. The text form is WEIGHTS, then WEIGHTS from STEP [to STEP]
+// for changes.
+type Weights struct {
+	written
+	entries []weightsEntry
+	err     error
+}
+
+// weightsEntry is one part of data.weights.
+type weightsEntry struct {
+	Weighting
+	changes, moves bool   // it has a start; it has an end, too
+	begin, end     amount // of the change
+	when           string // begin and end as they were given
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (w *Weights) UnmarshalText(text []byte) error {
+	*w = readWeights(string(text))
+	return nil
+}
+
+func readWeights(text string) Weights {
+	w := Weights{written: written(text)}
+	for part := range strings.SplitSeq(text, ",") {
+		e, err := parseEntry(part, len(w.entries) == 0)
+		if err != nil {
+			w.err = err
+			break
+		}
+		w.entries = append(w.entries, e)
+	}
+	return w
+}
+
+func parseEntry(text string, first bool) (e weightsEntry, err error) {
+	weights, when, changes := strings.Cut(" "+strings.Join(strings.Fields(text), " "), " from ")
+	if e.Weighting, err = parseWeighting(weights); err != nil {
+		return e, err
+	}
+	if changes == first {
+		return e, fmt.Errorf("%q: the first weights take no start; each later entry needs one, such as from 80%%",
+			strings.TrimSpace(text))
+	}
+	e.changes, e.when = changes, when
+	if !changes {
+		return e, nil
+	}
+	begin, end, moves := strings.Cut(when, " to ")
+	e.moves = moves
+	if e.begin, err = parseAmount(begin); err == nil && moves {
+		e.end, err = parseAmount(end)
+	}
+	return e, err
+}
+
+// weightsStage is an entry of data.weights in a run.
 type weightsStage struct {
 	Weighting
 	from, to int // steps: between them weights move from those of the stage before; equal if they jump
 }
 
-// weightsStages reads data.weights: WEIGHTS, then WEIGHTS from STEP [to STEP] for changes.
+// weightsStages returns the weights of the run's sources.
 func (c *Config) weightsStages() ([]weightsStage, error) {
 	sources, err := c.Sources()
 	if err != nil {
@@ -190,26 +268,17 @@ func (c *Config) weightsStages() ([]weightsStage, error) {
 		names[i] = s.Name
 	}
 	var list []weightsStage
-	for text := range strings.SplitSeq(c.Data.Weights, ",") {
-		weights, when, changes := strings.Cut(" "+strings.Join(strings.Fields(text), " "), " from ")
+	for _, e := range c.Data.Weights.entries {
 		var s weightsStage
-		if s.Weighting, err = ParseWeighting(weights, names); err != nil {
+		if s.Weighting, err = e.of(names); err != nil {
 			return nil, err
 		}
-		if changes != (len(list) > 0) {
-			return nil, fmt.Errorf("%q: the first weights take no start; each later entry needs one, such as from 80%%", strings.TrimSpace(text))
-		}
-		if changes {
-			before := list[len(list)-1].to
-			begin, end, moves := strings.Cut(when, " to ")
-			if s.from, err = c.stepOf(begin); err != nil {
-				return nil, err
-			}
+		if e.changes {
+			before, when, moves := list[len(list)-1].to, e.when, e.moves
+			s.from = c.steps(e.begin)
 			s.to = s.from
 			if moves {
-				if s.to, err = c.stepOf(end); err != nil {
-					return nil, err
-				}
+				s.to = c.steps(e.end)
 			}
 			switch {
 			case s.from >= c.Train.Steps || s.to > c.Train.Steps:
@@ -222,12 +291,7 @@ func (c *Config) weightsStages() ([]weightsStage, error) {
 		}
 		list = append(list, s)
 	}
-	return list, nil
-}
-
-func (c *Config) stepOf(text string) (int, error) {
-	a, err := parseAmount(text)
-	return c.steps(a), err
+	return list, c.Data.Weights.err
 }
 
 // Mix returns the weights of the sources over the samples of the run, given how many rows each has in an epoch. The
