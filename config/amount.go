@@ -17,7 +17,8 @@ type amount struct {
 
 // parseAmount reads 200, "2K steps", "2%" and "1.5M tokens".
 func parseAmount(text string) (amount, error) {
-	wrong := fmt.Errorf("%q is not a number of steps, such as 200, a part of the run, such as 2%%, or an amount of tokens, such as 1M tokens", text)
+	wrong := fmt.Errorf("%q is not a number of steps, such as 200, a part of the run, such as 2%%, or an amount of "+
+		"tokens, such as 1M tokens", text)
 	number, unit, bare := strings.TrimSpace(text), "steps", false
 	switch {
 	case strings.HasSuffix(number, "%"):

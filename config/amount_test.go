@@ -20,32 +20,42 @@ func TestWarmupInStepsPercentAndTokens(t *testing.T) {
 		if c.Schedule.Warmup != want {
 			t.Errorf("%s of 400 steps of 16,384 tokens is %d steps, want %d", text, c.Schedule.Warmup, want)
 		}
-		if from := c.Origin("schedule.warmup").String(); strings.ContainsAny(text, "%t") && !strings.Contains(text, "steps") && from != "derived: "+text {
+		if from := c.Origin("schedule.warmup").String(); strings.ContainsAny(text, "%t") &&
+			!strings.Contains(text, "steps") && from != "derived: "+text {
 			t.Errorf("%s: the origin is %q", text, from)
 		}
 		if err := c.Validate(); err != nil || c.Schedule.Warmup != want {
 			t.Errorf("%s: checked again it is %d steps, %v", text, c.Schedule.Warmup, err)
 		}
 	}
-	for _, text := range []string{"", "-1", "2.5", "x%", "1KM tokens", "1M", "-5 tokens", "NaN%", "1e300 tokens", "tokens", "5 hours"} {
+	for _, text := range []string{
+		"", "-1", "2.5", "x%", "1KM tokens", "1M", "-5 tokens", "NaN%", "1e300 tokens", "tokens", "5 hours",
+	} {
 		if c, err := Load("", append(base, "schedule.warmup="+text)); err == nil {
 			t.Errorf("%q is taken for %d steps", text, c.Schedule.Warmup)
 		}
 	}
 	// A later value replaces an earlier one, whatever its unit.
-	if c, err := Load("", append(base, "schedule.warmup=50%", "schedule.warmup=3")); err != nil || c.Schedule.Warmup != 3 {
+	if c, err := Load("", append(base, "schedule.warmup=50%", "schedule.warmup=3")); err != nil ||
+		c.Schedule.Warmup != 3 {
 		t.Errorf("50%% and then 3 steps: %v, %v", c, err)
 	}
 	// Under a ramp tokens are those of its steps: 16 of 4,096 and then one of the full size.
-	if c, err := Load("", append(base, "train.micro_batch=1", "train.batch_ramp=4096 until 65536", "schedule.warmup=70K tokens")); err != nil || c.Schedule.Warmup != 17 {
+	if c, err := Load("", append(base, "train.micro_batch=1",
+		"train.batch_ramp=4096 until 65536", "schedule.warmup=70K tokens")); err != nil || c.Schedule.Warmup != 17 {
 		t.Errorf("70K tokens under a ramp: %v", err)
 	}
 }
 
 // The derived micro-batch divides every step of a ramp.
 func TestMicroBatchDividesEveryStepOfARamp(t *testing.T) {
-	for ramp, want := range map[string]int{"": 16, "4096 over 1M": 16, "2048 over 1M": 8, "1280 until 100K, 2560 until 200K": 1, "1536 until 100K, 3072 until 200K": 2} {
-		c, err := Load("", []string{"data.path=d", "train.steps=400", "train.batch_tokens=16384", "train.batch_ramp=" + ramp})
+	for ramp, want := range map[string]int{
+		"": 16, "4096 over 1M": 16, "2048 over 1M": 8, "1280 until 100K, 2560 until 200K": 1,
+		"1536 until 100K, 3072 until 200K": 2,
+	} {
+		c, err := Load("", []string{
+			"data.path=d", "train.steps=400", "train.batch_tokens=16384", "train.batch_ramp=" + ramp,
+		})
 		if err != nil || c.Train.MicroBatch != want {
 			t.Errorf("%q: micro-batches of %d sequences, %v; want %d", ramp, c.Train.MicroBatch, err, want)
 		}
@@ -55,14 +65,16 @@ func TestMicroBatchDividesEveryStepOfARamp(t *testing.T) {
 // Whole numbers may have a multiple behind them; what could be steps or tokens is asked for.
 func TestNumbersWithMultiples(t *testing.T) {
 	c, err := Load("", []string{
-		"data.path=d", "train.steps=2K", "train.batch_tokens=64Ki", "model.context=1Ki", "train.eval_tokens=1.5M", "checkpoint.every=1e2", "train.batch_ramp=16Ki over 1Mi tokens",
-		"schedule.warmup=0.1K steps", "train.length_warmup=0.25Ki over 1K steps",
+		"data.path=d", "train.steps=2K", "train.batch_tokens=64Ki", "model.context=1Ki", "train.eval_tokens=1.5M",
+		"checkpoint.every=1e2", "train.batch_ramp=16Ki over 1Mi tokens", "schedule.warmup=0.1K steps",
+		"train.length_warmup=0.25Ki over 1K steps",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	length, err := c.LengthRamp()
-	if c.Train.Steps != 2000 || c.Train.BatchTokens != 65536 || c.Model.Context != 1024 || c.Train.EvalTokens != 1_500_000 || c.Checkpoint.Every != 100 ||
+	if c.Train.Steps != 2000 || c.Train.BatchTokens != 65536 || c.Model.Context != 1024 ||
+		c.Train.EvalTokens != 1_500_000 || c.Checkpoint.Every != 100 ||
 		c.Schedule.Warmup != 100 || err != nil || length.From != 256 || length.Steps != 1000 {
 		t.Errorf("%+v, %+v, warmup %d, length %+v", c.Train, c.Model, c.Schedule.Warmup, length)
 	}
@@ -70,7 +82,8 @@ func TestNumbersWithMultiples(t *testing.T) {
 		t.Errorf("batch ramp %+v, %v", ramp, err)
 	}
 	for override, want := range map[string]string{
-		"schedule.warmup=1M": "write 1M steps or 1M tokens", "train.steps=2X": "such as 2000, 2K or 64Ki", "train.steps=1.0001K": "not an integer", "model.dim=0x10": "not an integer",
+		"schedule.warmup=1M": "write 1M steps or 1M tokens", "train.steps=2X": "such as 2000, 2K or 64Ki",
+		"train.steps=1.0001K": "not an integer", "model.dim=0x10": "not an integer",
 	} {
 		if _, err := Load("", []string{"data.path=d", override}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", override, err, want)

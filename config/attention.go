@@ -6,8 +6,9 @@ import (
 	"anneal/attention"
 )
 
-const attentionDoc = "Which earlier tokens a token attends to: a pattern, or a list that layers take in turn, such as [window:256, window:256, full]. Options " +
-	"can be left out, or given by name as in bigbird:random=5. All but full take time in proportion to the tokens attended to. Linear layers have no rotary positions. " +
+const attentionDoc = "Which earlier tokens a token attends to: a pattern, or a list that layers take in turn, " +
+	"such as [window:256, window:256, full]. Options can be left out, or given by name as in bigbird:random=5. " +
+	"All but full take time in proportion to the tokens attended to. Linear layers have no rotary positions. " +
 	"`anneal attention show PATTERN` draws a pattern."
 
 // resolveAttention completes patterns whose options follow from the context and the seed, so that the run's file holds
@@ -24,7 +25,8 @@ func (k *checker) attention() {
 	m := &k.c.Model
 	patterns := m.Attention
 	if len(patterns) > m.Layers && m.Layers > 0 {
-		k.fault(key, "at most one pattern per layer; layers take the patterns of a shorter list in turn", "%s lists %d patterns for model.layers = %d", key, len(patterns), m.Layers)
+		k.fault(key, "at most one pattern per layer; layers take the patterns of a shorter list in turn",
+			"%s lists %d patterns for model.layers = %d", key, len(patterns), m.Layers)
 	}
 	if m.Context < 1 || m.Heads < 1 || m.Layers < 1 {
 		return // said elsewhere

@@ -56,7 +56,8 @@ func TestDefaultsWorkTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Model.FFN != 1024 || c.Model.KVHeads != 6 || c.Model.HeadDim != 64 || c.Train.MicroBatch != 16 || c.Schedule.Warmup != 10 {
+	if c.Model.FFN != 1024 || c.Model.KVHeads != 6 || c.Model.HeadDim != 64 || c.Train.MicroBatch != 16 ||
+		c.Schedule.Warmup != 10 {
 		t.Errorf("derived ffn %d, kv_heads %d, head_dim %d, micro_batch %d, warmup %d; want 1024, 6, 64, 16, 10",
 			c.Model.FFN, c.Model.KVHeads, c.Model.HeadDim, c.Train.MicroBatch, c.Schedule.Warmup)
 	}
@@ -87,13 +88,15 @@ func TestUnknownKeysNameTheNearestAndThePosition(t *testing.T) {
 		t.Errorf("override: %+v", p)
 	}
 	p = problemsOf(t, minimal, "model=4")
-	if len(p) != 1 || !strings.Contains(p[0].Message, "model is a section") || !strings.HasPrefix(p[0].Try, "model.key=value") {
+	if len(p) != 1 || !strings.Contains(p[0].Message, "model is a section") ||
+		!strings.HasPrefix(p[0].Try, "model.key=value") {
 		t.Errorf("a section with a value: %+v", p)
 	}
 }
 
 func TestAllProblemsAreReportedAtOnce(t *testing.T) {
-	p := problemsOf(t, "model:\n  dim: 256\n  heads: 6\n  nope: 1\noptimizer:\n  lr: fast\n  name: adm\n", "train.steps=0", "x")
+	p := problemsOf(t, "model:\n  dim: 256\n  heads: 6\n  nope: 1\noptimizer:\n  lr: fast\n  name: adm\n",
+		"train.steps=0", "x")
 	var got []string
 	for _, q := range p {
 		got = append(got, q.Key)
@@ -113,18 +116,21 @@ func TestReportsStayShort(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&b, "k%d: 1\n", i)
 	}
-	if p := problemsOf(t, b.String(), "data.path=/d"); len(p) != maxProblems+1 || p[maxProblems].Message != "and 980 more mistakes" {
+	if p := problemsOf(t, b.String(), "data.path=/d"); len(p) != maxProblems+1 ||
+		p[maxProblems].Message != "and 980 more mistakes" {
 		t.Errorf("1000 unknown keys gave %d problems, the last %+v", len(p), p[len(p)-1])
 	}
 }
 
 func TestHeadsThatDoNotDivideTeach(t *testing.T) {
 	p := problemsOf(t, minimal+"model:\n  dim: 256\n  heads: 6\n")
-	want := "model.heads = 6 does not divide model.dim = 256\n  at run.yaml:5:3\n  try model.heads = 4 or 8, or model.dim = 264"
+	want := "model.heads = 6 does not divide model.dim = 256\n  at run.yaml:5:3\n" +
+		"  try model.heads = 4 or 8, or model.dim = 264"
 	if got := p[0].Error(); len(p) != 1 || got != want {
 		t.Errorf("got %d problems, the first\n%s\nwant\n%s", len(p), got, want)
 	}
-	if _, err := parse([]byte(minimal+"model:\n  dim: 256\n  heads: 6\n  head_dim: 32\n"), "run.yaml", nil); err != nil {
+	if _, err := parse([]byte(minimal+"model:\n  dim: 256\n  heads: 6\n  head_dim: 32\n"), "run.yaml",
+		nil); err != nil {
 		t.Errorf("a head size that is given frees heads from dim: %v", err)
 	}
 }
@@ -215,9 +221,12 @@ func TestFilesThatAreNotConfigsAreRefused(t *testing.T) {
 func TestHostileConfigsAreRefusedAtOnce(t *testing.T) {
 	files := filetest.NotFiles(t, "run.yaml")
 	for what, text := range map[string]string{
-		"brackets": strings.Repeat("[", 60000), "a bomb": "a: &a [x,x]\nb: &b [*a,*a]\n" + strings.Repeat("c: [*b,*b]\n", 2000), "1 MiB": strings.Repeat("a: 1\n", 1<<20/5),
-		"a deep value": "seed: " + strings.Repeat("[", 60) + strings.Repeat("1,", 3900) + strings.Repeat("]", 60), "unknown keys": unknownKeys(2700),
-		"long keys": strings.Repeat("model.dimension"+strings.Repeat("s", 40)+": 1\n", 1000), "items": strings.Repeat("- 1\n", 4000),
+		"brackets": strings.Repeat("[", 60000), "a bomb": "a: &a [x,x]\n" +
+			"b: &b [*a,*a]\n" + strings.Repeat("c: [*b,*b]\n", 2000), "1 MiB": strings.Repeat("a: 1\n", 1<<20/5),
+		"a deep value": "seed: " + strings.Repeat("[", 60) + strings.Repeat("1,", 3900) + strings.Repeat("]", 60),
+		"unknown keys": unknownKeys(2700),
+		"long keys":    strings.Repeat("model.dimension"+strings.Repeat("s", 40)+": 1\n", 1000),
+		"items":        strings.Repeat("- 1\n", 4000),
 	} {
 		files[what] = filepath.Join(t.TempDir(), "run.yaml")
 		if err := os.WriteFile(files[what], []byte(text), 0o666); err != nil {
@@ -226,7 +235,8 @@ func TestHostileConfigsAreRefusedAtOnce(t *testing.T) {
 	}
 	for what, path := range files {
 		err := filetest.Refused(t, what, func() error { _, err := Load(path, []string{"data.path=/d"}); return err })
-		if e := (*Error)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), path) || len(err.Error()) > 4000+len(path)*maxProblems {
+		if e := (*Error)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), path) ||
+			len(err.Error()) > 4000+len(path)*maxProblems {
 			t.Errorf("%s: %.1000v", what, err)
 		}
 	}
@@ -270,7 +280,9 @@ func TestMistakesNameWhatIsRight(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", c.override, p, c.want)
 		}
 	}
-	if _, err := parse([]byte(minimal), "run.yaml", []string{"schedule.name=wsd", "schedule.decay_fraction=1", "schedule.final_ratio=1", "optimizer.beta1=0"}); err != nil {
+	if _, err := parse([]byte(minimal), "run.yaml", []string{
+		"schedule.name=wsd", "schedule.decay_fraction=1", "schedule.final_ratio=1", "optimizer.beta1=0",
+	}); err != nil {
 		t.Errorf("values on closed bounds: %v", err)
 	}
 	c := Default()
@@ -289,7 +301,8 @@ func TestByteOrderMarkIsNoPartOfAKey(t *testing.T) {
 // values compares configurations by the values of their keys.
 var values = cmp.Options{
 	cmpopts.IgnoreUnexported(Config{}),
-	cmp.AllowUnexported(model.Recompute{}, Branches{}, amount{}, BatchRamp{}, LengthWarmup{}, Order{}, orderPhase{}, Mix{}, Weights{}, weightsEntry{}, Weighting{}),
+	cmp.AllowUnexported(model.Recompute{}, Branches{}, amount{}, BatchRamp{}, LengthWarmup{}, Order{}, orderPhase{},
+		Mix{}, Weights{}, weightsEntry{}, Weighting{}),
 }
 
 // Whatever was loaded, its YAML loads to the same values.
@@ -320,8 +333,12 @@ func TestYAMLRoundTrips(t *testing.T) {
 // Any bytes give a config or an *Error whose problems all say something, within 32 MiB of allocations for 4 KiB of
 // text; a config that loads is written and read back.
 func FuzzLoad(f *testing.F) {
-	files := [][]byte{[]byte(minimal), []byte("model: {dim: 256, heads: 4}\ndata: {path: x}\n"), []byte("a: &x [*x]\n"), Default().YAML()}
-	for i, override := range []string{"model.dim=512", "", "seed=1", "data.path=\a\xe8"} { // a byte that is no text came back as è
+	files := [][]byte{
+		[]byte(minimal), []byte("model: {dim: 256, heads: 4}\ndata: {path: x}\n"), []byte("a: &x [*x]\n"),
+		Default().YAML(),
+	}
+	// a byte that is no text came back as è
+	for i, override := range []string{"model.dim=512", "", "seed=1", "data.path=\a\xe8"} {
 		f.Add(uint8(i), []byte{}, override)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, edits []byte, override string) {

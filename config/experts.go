@@ -7,8 +7,8 @@ import (
 
 // expertKeys are those that only a family with experts reads.
 var expertKeys = []string{
-	"model.experts", "model.experts_per_token", "model.expert_ffn", "model.shared_expert_ffn", "model.normalise_experts",
-	"model.router_aux_loss", "model.router_z_loss",
+	"model.experts", "model.experts_per_token", "model.expert_ffn", "model.shared_expert_ffn",
+	"model.normalise_experts", "model.router_aux_loss", "model.router_z_loss",
 }
 
 // hasExperts reports whether a family has routed experts.
@@ -29,7 +29,8 @@ func (k *checker) experts() {
 		for _, name := range expertKeys {
 			v := reflect.ValueOf(k.c).Elem().FieldByIndex(allKeys[keyIndex[name]].index)
 			if !v.IsZero() && familyOf(m.Family).name != "" {
-				k.fault(name, fmt.Sprintf("model.family = qwen3_moe, or remove %s", name), "%s = %v does not work with model.family = %s", name, v, m.Family)
+				k.fault(name, fmt.Sprintf("model.family = qwen3_moe, or remove %s", name),
+					"%s = %v does not work with model.family = %s", name, v, m.Family)
 			}
 		}
 		return

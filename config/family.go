@@ -22,15 +22,17 @@ var families = []family{
 		"model.activation": "gelu", "model.positions": "learned",
 	}},
 	{name: "anneal", activations: []string{"relu2", "swiglu"}, values: map[string]string{
-		"model.activation": "relu2", "model.qk_norm": "true", "model.init": "xavier", "model.zero_init": "residual", "model.logit_softcap": "30",
-		"model.value_embeddings": "alternate", "model.x0_skip": "true",
+		"model.activation": "relu2", "model.qk_norm": "true", "model.init": "xavier", "model.zero_init": "residual",
+		"model.logit_softcap": "30", "model.value_embeddings": "alternate", "model.x0_skip": "true",
 	}},
 	{name: "gemma3", standard: true, activations: []string{"geglu"}, values: map[string]string{
-		"model.activation": "geglu", "model.qk_norm": "true", "model.norm_eps": "1e-06", "model.rope_theta": "1e+06", "model.rope_theta_local": "10000",
+		"model.activation": "geglu", "model.qk_norm": "true", "model.norm_eps": "1e-06", "model.rope_theta": "1e+06",
+		"model.rope_theta_local": "10000",
 	}},
 	{name: "qwen3_moe", standard: true, activations: []string{"swiglu"}, values: map[string]string{
 		"model.qk_norm": "true", "model.norm_eps": "1e-06", "model.rope_theta": "1e+06",
-		"model.experts": "8", "model.experts_per_token": "2", "model.normalise_experts": "true", "model.router_aux_loss": "0.001",
+		"model.experts": "8", "model.experts_per_token": "2", "model.normalise_experts": "true",
+		"model.router_aux_loss": "0.001",
 	}},
 }
 
@@ -129,5 +131,6 @@ func (k *checker) family() {
 }
 
 func (k *checker) notOf(family, key, value, of, without string) {
-	k.fault(key, "model.family = "+of+", or "+key+" = "+without, "%s = %s does not work with model.family = %s", key, value, family)
+	k.fault(key, "model.family = "+of+", or "+key+" = "+without,
+		"%s = %s does not work with model.family = %s", key, value, family)
 }

@@ -13,7 +13,8 @@ import (
 // another family.
 func TestAFamilyIsOneLine(t *testing.T) {
 	get := func(c *Config, name string) string { return c.value(allKeys[keyIndex[name]]) }
-	c, err := parse([]byte(minimal+"model: {family: anneal, x0_skip: false}\n"), "run.yaml", []string{"model.logit_softcap=0"})
+	c, err := parse([]byte(minimal+"model: {family: anneal, x0_skip: false}\n"), "run.yaml",
+		[]string{"model.logit_softcap=0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,8 @@ func TestGemma3IsOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := c.Model
-	if m.Attention.String() != "window:128,window:128,window:128,window:128,window:128,full" || m.RopeTheta != 1e6 || m.RopeThetaLocal != 1e4 ||
+	if m.Attention.String() != "window:128,window:128,window:128,window:128,window:128,full" || m.RopeTheta != 1e6 ||
+		m.RopeThetaLocal != 1e4 ||
 		m.NormEps != 1e-6 || !m.QKNorm || m.FFN != ffnOfLlama(m.Dim) {
 		t.Errorf("gemma3 is %+v", m)
 	}
@@ -68,9 +70,11 @@ func TestGemma3IsOneLine(t *testing.T) {
 		"model.mup=true":            "no rule for model.family = gemma3",
 		"model.rope_theta_local=-1": "lies outside",
 		"model.score_dim=-1":        "too small",
-		"model.family=llama model.rope_theta_local=5e3 model.attention=full": "no effect without a layer of model.attention = window",
+		"model.family=llama model.rope_theta_local=5e3 model.attention=full": "no effect without a layer of " +
+			"model.attention = window",
 	} {
-		if _, err := parse([]byte(minimal+"model: {family: gemma3, context: 512}\n"), "run.yaml", strings.Fields(set)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := parse([]byte(minimal+"model: {family: gemma3, context: 512}\n"), "run.yaml",
+			strings.Fields(set)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want an error that says %q", set, err, says)
 		}
 	}
@@ -84,7 +88,8 @@ func TestQwen3MoEIsOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := c.Model
-	if m.Experts != 8 || m.ExpertsPerToken != 2 || m.ExpertFFN != 512 || m.FFN != 1024 || !m.NormaliseExperts || m.RouterAuxLoss != 0.001 || !m.QKNorm {
+	if m.Experts != 8 || m.ExpertsPerToken != 2 || m.ExpertFFN != 512 || m.FFN != 1024 || !m.NormaliseExperts ||
+		m.RouterAuxLoss != 0.001 || !m.QKNorm {
 		t.Errorf("qwen3_moe is %+v", m)
 	}
 	again, err := parse(c.YAML(), "again.yaml", nil)
@@ -103,7 +108,8 @@ func TestQwen3MoEIsOneLine(t *testing.T) {
 		"model.family=llama model.experts=4":             "does not work with model.family = llama",
 		"model.family=gpt2 model.normalise_experts=true": "does not work with model.family = gpt2",
 	} {
-		if _, err := parse([]byte(text), "run.yaml", strings.Fields(set)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := parse([]byte(text), "run.yaml", strings.Fields(set)); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want an error that says %q", set, err, says)
 		}
 	}
@@ -115,7 +121,8 @@ func TestGPT2IsOneLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := c.Model; m.FFN != 1280 || m.Positions.String() != "learned" || m.Activation != "gelu" || !m.TieEmbeddings || m.NormEps != 1e-5 || m.KVHeads != 5 {
+	if m := c.Model; m.FFN != 1280 || m.Positions.String() != "learned" || m.Activation != "gelu" || !m.TieEmbeddings ||
+		m.NormEps != 1e-5 || m.KVHeads != 5 {
 		t.Errorf("gpt2 is %+v", m)
 	}
 	if rule := c.Origin("model.positions").Rule; rule != "positions of gpt2" {
@@ -144,15 +151,21 @@ func TestGPT2IsOneLine(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", set, p, says)
 		}
 	}
-	for _, fine := range []string{"model.kv_heads=1", "model.positions=rope", "optimizer.groups.bias.weight_decay=0.1", "model.qk_norm=true", "model.mup=true"} {
-		if _, err := parse([]byte(minimal+"model: {family: gpt2, dim: 320, heads: 5}\n"), "run.yaml", []string{fine}); err != nil {
+	for _, fine := range []string{
+		"model.kv_heads=1", "model.positions=rope", "optimizer.groups.bias.weight_decay=0.1", "model.qk_norm=true",
+		"model.mup=true",
+	} {
+		if _, err := parse([]byte(minimal+"model: {family: gpt2, dim: 320, heads: 5}\n"), "run.yaml",
+			[]string{fine}); err != nil {
 			t.Errorf("%s: %v", fine, err)
 		}
 	}
-	if p := problemsOf(t, minimal, "model.activation=gelu"); len(p) != 1 || !strings.Contains(p[0].Try, "model.family = gpt2") {
+	if p := problemsOf(t, minimal, "model.activation=gelu"); len(p) != 1 ||
+		!strings.Contains(p[0].Try, "model.family = gpt2") {
 		t.Errorf("a llama with GELU: %+v", p)
 	}
-	if p := problemsOf(t, minimal, "optimizer.groups.bias.weight_decay=0.1"); len(p) != 1 || !strings.Contains(p[0].Message, "llama, which has no biases") {
+	if p := problemsOf(t, minimal, "optimizer.groups.bias.weight_decay=0.1"); len(p) != 1 ||
+		!strings.Contains(p[0].Message, "llama, which has no biases") {
 		t.Errorf("a llama whose biases decay: %+v", p)
 	}
 }
@@ -163,14 +176,16 @@ func TestWhatOnlyAnnealHasIsRefusedElsewhere(t *testing.T) {
 	for _, set := range []string{"model.activation=relu2", "model.value_embeddings=all", "model.x0_skip=true"} {
 		key, _, _ := strings.Cut(set, "=")
 		p := problemsOf(t, minimal, set)
-		if len(p) != 1 || p[0].Key != key || !strings.Contains(p[0].Message, "not work with model.family = llama") || !strings.Contains(p[0].Try, "model.family = anneal") {
+		if len(p) != 1 || p[0].Key != key || !strings.Contains(p[0].Message, "not work with model.family = llama") ||
+			!strings.Contains(p[0].Try, "model.family = anneal") {
 			t.Errorf("%s: %+v", set, p)
 		}
 		if _, err := parse([]byte(minimal), "run.yaml", []string{"model.family=anneal", set}); err != nil {
 			t.Errorf("%s with the family: %v", set, err)
 		}
 	}
-	if p := problemsOf(t, minimal, "model.family=aneal"); len(p) != 1 || p[0].Key != "model.family" || !strings.Contains(p[0].Try, "anneal") {
+	if p := problemsOf(t, minimal, "model.family=aneal"); len(p) != 1 || p[0].Key != "model.family" ||
+		!strings.Contains(p[0].Try, "anneal") {
 		t.Errorf("a family that is none: %+v", p)
 	}
 }
@@ -181,9 +196,13 @@ func TestAnnealCyclesItsWindows(t *testing.T) {
 		context, layers int
 		want            string
 	}{
-		{1024, 6, "window:256,window:256,window:256,full"}, {200, 4, "window:64,window:64,window:64,full"}, {1024, 3, "full"}, {64, 8, "full"},
+		{1024, 6, "window:256,window:256,window:256,full"}, {200, 4, "window:64,window:64,window:64,full"},
+		{1024, 3, "full"}, {64, 8, "full"},
 	} {
-		cfg, err := parse([]byte(minimal), "run.yaml", []string{"model.family=anneal", "train.batch_tokens=102400", "train.micro_batch=1", fmt.Sprint("model.context=", c.context), fmt.Sprint("model.layers=", c.layers)})
+		cfg, err := parse([]byte(minimal), "run.yaml", []string{
+			"model.family=anneal", "train.batch_tokens=102400", "train.micro_batch=1",
+			fmt.Sprint("model.context=", c.context), fmt.Sprint("model.layers=", c.layers),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

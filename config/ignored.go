@@ -22,42 +22,61 @@ func (k *checker) ignored() {
 		with, try string
 		keys      []string
 	}{
-		{!decays, "with schedule.name = " + s.Name, "schedule.name = wsd", []string{"schedule.decay_fraction", "schedule.decay_shape"}},
-		{s.Name != "wsds" && !k.reported("schedule.name"), "with schedule.name = " + s.Name, "schedule.name = wsds", []string{"schedule.branches"}},
-		{s.Name == "constant", "with schedule.name = constant", "another schedule.name", []string{"schedule.final_ratio"}},
+		{!decays, "with schedule.name = " + s.Name, "schedule.name = wsd",
+			[]string{"schedule.decay_fraction", "schedule.decay_shape"}},
+		{s.Name != "wsds" && !k.reported("schedule.name"), "with schedule.name = " + s.Name, "schedule.name = wsds",
+			[]string{"schedule.branches"}},
+		{s.Name == "constant", "with schedule.name = constant", "another schedule.name",
+			[]string{"schedule.final_ratio"}},
 		{!c.Train.BatchRamp.Given(), "without train.batch_ramp", "train.batch_ramp", []string{"train.batch_ramp_lr"}},
 		{c.Init.From == "", "without init.from", "init.from", []string{"init.step", "init.weights", "init.tokenizer"}},
 		{!c.Data.Mix.Given(), "without data.mix", "data.mix", []string{"data.weights"}},
 		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},
 		{!c.Watchdog.Enabled, "with watchdog.enabled = false", "watchdog.enabled = true", []string{"watchdog.exit"}},
-		{c.Guard.OnDivergence != Rewind && !k.reported("guard.on_divergence"), "with guard.on_divergence = " + c.Guard.OnDivergence, "guard.on_divergence = rewind", []string{"guard.rewinds"}},
+		{c.Guard.OnDivergence != Rewind && !k.reported("guard.on_divergence"), "with guard.on_divergence = " +
+			c.Guard.OnDivergence, "guard.on_divergence = rewind", []string{"guard.rewinds"}},
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
-			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers", "model.mup_input_scale", "model.mup_output_scale",
+			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers",
+			"model.mup_input_scale", "model.mup_output_scale",
 		}},
-		{!m.HasPositions("rope"), "with " + c.TurnsNothing(), "a layer with model.positions = rope and model.attention other than linear", []string{
-			"model.rope_theta", "model.rope_theta_local", "model.rope_scaling", "model.rope_original_context", "model.rope_layout",
-		}},
-		{m.HasPositions("rope") && !windowed(m), "without a layer of model.attention = window", "model.attention = window:256,full", []string{"model.rope_theta_local"}},
-		{!m.RopeScaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling.String(), "model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},
-		{m.Init == "small", "with model.init = small, which follows the width", "model.init = gpt2", []string{"model.init_std"}},
+		{!m.HasPositions("rope"), "with " + c.TurnsNothing(),
+			"a layer with model.positions = rope and model.attention other than linear", []string{
+				"model.rope_theta", "model.rope_theta_local", "model.rope_scaling", "model.rope_original_context",
+				"model.rope_layout",
+			}},
+		{m.HasPositions("rope") && !windowed(m), "without a layer of model.attention = window",
+			"model.attention = window:256,full", []string{"model.rope_theta_local"}},
+		{!m.RopeScaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling.String(),
+			"model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},
+		{m.Init == "small", "with model.init = small, which follows the width", "model.init = gpt2",
+			[]string{"model.init_std"}},
 		{err == nil && !scaled, "with precision = " + c.Precision + ": only fp16 uses it", "precision = fp16", []string{
 			"loss_scale.dynamic", "loss_scale.init", "loss_scale.interval", "loss_scale.floor",
 		}},
-		{err == nil && !fp8, "with precision = " + c.Precision + ": only fp8 uses it", "precision = fp8", []string{"fp8.scaling", "fp8.history", "fp8.margin"}},
-		{scaled && !c.LossScale.Dynamic, "with loss_scale.dynamic = false", "loss_scale.dynamic = true", []string{"loss_scale.interval", "loss_scale.floor"}},
-		{fp8 && c.FP8.Scaling == "current", "with fp8.scaling = current", "fp8.scaling = delayed", []string{"fp8.history", "fp8.margin"}},
-		{o.Name == "sgd" && o.Momentum == 0, "without optimizer.momentum", "optimizer.momentum = 0.9", []string{"optimizer.dampening"}},
-		{m.TieEmbeddings, "with model.tie_embeddings, where the head is the embedding table", "optimizer.groups.embedding, or model.tie_embeddings = false", []string{
-			"optimizer.groups.head.lr_ratio", "optimizer.groups.head.weight_decay",
-		}},
-		{!m.HasBiases(), "with model.family = " + m.Family + ", which has no biases", "optimizer.groups.norm or optimizer.groups.matrix", []string{
-			"optimizer.groups.bias.lr_ratio", "optimizer.groups.bias.weight_decay",
-		}},
-		{!k.decaysAny(), "where no weight decays", "optimizer.weight_decay = 0.1", []string{"optimizer.cautious_decay"}},
+		{err == nil && !fp8, "with precision = " + c.Precision + ": only fp8 uses it", "precision = fp8",
+			[]string{"fp8.scaling", "fp8.history", "fp8.margin"}},
+		{scaled && !c.LossScale.Dynamic, "with loss_scale.dynamic = false", "loss_scale.dynamic = true",
+			[]string{"loss_scale.interval", "loss_scale.floor"}},
+		{fp8 && c.FP8.Scaling == "current", "with fp8.scaling = current", "fp8.scaling = delayed",
+			[]string{"fp8.history", "fp8.margin"}},
+		{o.Name == "sgd" && o.Momentum == 0, "without optimizer.momentum", "optimizer.momentum = 0.9",
+			[]string{"optimizer.dampening"}},
+		{m.TieEmbeddings, "with model.tie_embeddings, where the head is the embedding table",
+			"optimizer.groups.embedding, or model.tie_embeddings = false", []string{
+				"optimizer.groups.head.lr_ratio", "optimizer.groups.head.weight_decay",
+			}},
+		{!m.HasBiases(), "with model.family = " + m.Family + ", which has no biases",
+			"optimizer.groups.norm or optimizer.groups.matrix", []string{
+				"optimizer.groups.bias.lr_ratio", "optimizer.groups.bias.weight_decay",
+			}},
+		{!k.decaysAny(), "where no weight decays", "optimizer.weight_decay = 0.1",
+			[]string{"optimizer.cautious_decay"}},
 	} {
 		for _, name := range rule.keys {
-			if at := allKeys[keyIndex[name]]; rule.ignored && k.c.origins[name].Rule == "" && !k.reported(name) && k.c.value(at) != k.leftOut(at) {
-				k.fault(name, fmt.Sprintf("%s, or remove %s", rule.try, name), "%s = %s has no effect %s", name, k.c.value(at), rule.with)
+			if at := allKeys[keyIndex[name]]; rule.ignored && k.c.origins[name].Rule == "" && !k.reported(name) &&
+				k.c.value(at) != k.leftOut(at) {
+				k.fault(name, fmt.Sprintf("%s, or remove %s", rule.try, name), "%s = %s has no effect %s", name,
+					k.c.value(at), rule.with)
 			}
 		}
 	}

@@ -24,7 +24,8 @@ func TestValuesThatNothingReadsAreRefused(t *testing.T) {
 			off = append(off, "optimizer.weight_decay=0")
 		}
 		p := problemsOf(t, minimal, off...)
-		if len(p) != 1 || p[0].Key != c.key || !strings.Contains(p[0].Message, "has no effect") || p[0].Try == "" || p[0].At == "" {
+		if len(p) != 1 || p[0].Key != c.key || !strings.Contains(p[0].Message, "has no effect") || p[0].Try == "" ||
+			p[0].At == "" {
 			t.Errorf("%v: %+v", off, p)
 		}
 		if _, err := parse([]byte(minimal), "run.yaml", append(off, c.on)); err != nil {
@@ -42,7 +43,8 @@ func TestValuesThatNothingReadsAreRefused(t *testing.T) {
 		"init.step=3",
 		"init.tokenizer=any",
 	} {
-		if p := problemsOf(t, minimal, strings.Fields(o)...); len(p) != 1 || !strings.Contains(p[0].Message, "has no effect") {
+		if p := problemsOf(t, minimal, strings.Fields(o)...); len(p) != 1 ||
+			!strings.Contains(p[0].Message, "has no effect") {
 			t.Errorf("%s: %+v", o, p)
 		}
 	}
@@ -51,7 +53,10 @@ func TestValuesThatNothingReadsAreRefused(t *testing.T) {
 // What a run writes down of itself is taken again, though it names every key.
 func TestResolvedConfigHasNothingIgnored(t *testing.T) {
 	for _, name := range optimizerNames() {
-		for _, more := range []string{"", "schedule.name=constant", "schedule.name=wsds", "model.tie_embeddings=false", "precision=fp16", "schedule.warmup=0%"} {
+		for _, more := range []string{
+			"", "schedule.name=constant", "schedule.name=wsds", "model.tie_embeddings=false", "precision=fp16",
+			"schedule.warmup=0%",
+		} {
 			o := append([]string{"optimizer.name=" + name}, strings.Fields(more)...)
 			c, err := parse([]byte(minimal), "run.yaml", o)
 			if err != nil {
@@ -65,8 +70,12 @@ func TestResolvedConfigHasNothingIgnored(t *testing.T) {
 }
 
 func TestRunThatTrainsNothingIsRefused(t *testing.T) {
-	frozen := []string{"optimizer.groups.matrix.lr_ratio=0", "optimizer.groups.embedding.lr_ratio=0", "optimizer.groups.norm.lr_ratio=0"}
-	if p := problemsOf(t, minimal, append(frozen, "optimizer.cautious_decay=false")...); len(p) != 1 || !strings.Contains(p[0].Message, "nothing would be trained") {
+	frozen := []string{
+		"optimizer.groups.matrix.lr_ratio=0", "optimizer.groups.embedding.lr_ratio=0",
+		"optimizer.groups.norm.lr_ratio=0",
+	}
+	if p := problemsOf(t, minimal, append(frozen, "optimizer.cautious_decay=false")...); len(p) != 1 ||
+		!strings.Contains(p[0].Message, "nothing would be trained") {
 		t.Errorf("%+v", p)
 	}
 	if _, err := parse([]byte(minimal), "run.yaml", append(frozen, "model.tie_embeddings=false")); err != nil {
@@ -95,7 +104,8 @@ func TestWarmupOfZeroIsNone(t *testing.T) {
 // A key without a value is told the rule that would fill it, not the word for it.
 func TestKeyWithoutAValueIsToldItsRule(t *testing.T) {
 	for _, text := range []string{"null", "", ".inf", "[1]"} {
-		if p := problemsOf(t, minimal+"optimizer:\n  lr: "+text+"\n"); len(p) != 1 || !strings.HasPrefix(p[0].Try, "removing the key: lr = 0.001 for adamw") {
+		if p := problemsOf(t, minimal+"optimizer:\n  lr: "+text+"\n"); len(p) != 1 ||
+			!strings.HasPrefix(p[0].Try, "removing the key: lr = 0.001 for adamw") {
 			t.Errorf("lr: %s: %+v", text, p)
 		}
 	}
@@ -121,7 +131,8 @@ func TestWrongValuesSayWhatToTry(t *testing.T) {
 // What a run's config.yaml derived follows an override, as it does for a config that leaves it out; what it was given,
 // and the lengths of the run, stay.
 func TestDerivedValuesOfARunFollowAnOverride(t *testing.T) {
-	was, err := parse([]byte(minimal), "run.yaml", []string{"optimizer.groups.norm.weight_decay=0.3", "train.steps=2000"})
+	was, err := parse([]byte(minimal), "run.yaml",
+		[]string{"optimizer.groups.norm.weight_decay=0.3", "train.steps=2000"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ func TestInitCombinationsThatCannotWork(t *testing.T) {
 			t.Errorf("%s: %+v, want %s try … %s …", c.overrides, p, c.key, c.try)
 		}
 	}
-	for _, fine := range []string{"model.init=small", "model.init=he model.init_std=0.05", "model.zero_init=head model.tie_embeddings=false"} {
+	for _, fine := range []string{
+		"model.init=small", "model.init=he model.init_std=0.05", "model.zero_init=head model.tie_embeddings=false",
+	} {
 		if _, err := parse([]byte(minimal), "run.yaml", strings.Fields(fine)); err != nil {
 			t.Errorf("%s: %v", fine, err)
 		}

@@ -19,8 +19,10 @@ func (k *checker) linear() {
 	m := &k.c.Model
 	for i := range max(1, min(m.Layers, len(m.Positions)*len(m.Attention))) { // then both lists begin again
 		if p, linear := m.Attention.Of(i).(attention.Linear); linear && m.Positions.Of(i) == "alibi" {
-			k.fault("model.positions", "model.positions = none, or a list in which no layer of linear attention has alibi",
-				"layer %d combines model.attention = %v with model.positions = alibi, but linear attention has no scores that ALiBi could lower", i, p)
+			k.fault("model.positions",
+				"model.positions = none, or a list in which no layer of linear attention has alibi",
+				"layer %d combines model.attention = %v with model.positions = alibi, but linear attention has no "+
+					"scores that ALiBi could lower", i, p)
 			return
 		}
 	}

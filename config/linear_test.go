@@ -8,7 +8,8 @@ import (
 // Linear layers are one line, in turn with others if wanted; what they cannot have is refused, with the layer.
 func TestLinearAttentionInAConfig(t *testing.T) {
 	for text, want := range map[string]string{
-		"linear": "linear", "linear:gated": "linear:gated", "[linear:gated, linear:gated, full]": "linear:gated,linear:gated,full",
+		"linear": "linear", "linear:gated": "linear:gated",
+		"[linear:gated, linear:gated, full]": "linear:gated,linear:gated,full",
 	} {
 		c, err := parse([]byte(minimal+"model:\n  attention: "+text+"\n"), "run.yaml", nil)
 		if err != nil || c.Model.Attention.String() != want {
@@ -18,12 +19,15 @@ func TestLinearAttentionInAConfig(t *testing.T) {
 	for _, c := range []struct{ model, key, want string }{
 		{"attention: linear:3", "model.attention", "its one option is gated"},
 		{"attention: linear:gated:gated", "model.attention", "its one option is gated"},
-		{"attention: linear\n  positions: alibi", "model.positions", "layer 0 combines model.attention = linear with model.positions = alibi"},
-		{"attention: [full, linear:gated]\n  positions: [alibi, none, alibi, alibi]", "model.positions", "layer 3 combines model.attention = linear:gated"},
+		{"attention: linear\n  positions: alibi", "model.positions",
+			"layer 0 combines model.attention = linear with model.positions = alibi"},
+		{"attention: [full, linear:gated]\n  positions: [alibi, none, alibi, alibi]", "model.positions",
+			"layer 3 combines model.attention = linear:gated"},
 		{"attention: linear\n  rope_theta: 500", "model.rope_theta", "has no effect"},
 	} {
 		p := problemsOf(t, minimal+"model:\n  "+c.model+"\n")
-		if len(p) != 1 || p[0].Key != c.key || !strings.Contains(p[0].Message, c.want) || p[0].Try == "" || !strings.HasPrefix(p[0].At, "run.yaml:") {
+		if len(p) != 1 || p[0].Key != c.key || !strings.Contains(p[0].Message, c.want) || p[0].Try == "" ||
+			!strings.HasPrefix(p[0].At, "run.yaml:") {
 			t.Errorf("%s: %+v; want %q", c.model, p, c.want)
 		}
 	}
@@ -43,7 +47,9 @@ func TestLinearAttentionInAConfig(t *testing.T) {
 
 // The biases of gates are weights as others: where they alone decay, what is said of decay has an effect.
 func TestBiasesOfGatesDecay(t *testing.T) {
-	decay := []string{"optimizer.weight_decay=0", "optimizer.groups.bias.weight_decay=0.1", "optimizer.cautious_decay=true"}
+	decay := []string{
+		"optimizer.weight_decay=0", "optimizer.groups.bias.weight_decay=0.1", "optimizer.cautious_decay=true",
+	}
 	if _, err := parse([]byte(minimal), "run.yaml", append(decay, "model.attention=linear:gated")); err != nil {
 		t.Errorf("with gates: %v", err)
 	}

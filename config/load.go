@@ -156,7 +156,8 @@ func (c *Config) override(o string) []Problem {
 	from := Origin{CommandLine: o}
 	name, text, ok := strings.Cut(o, "=")
 	if !ok {
-		return []Problem{{Message: fmt.Sprintf("%q is not an override", o), At: from.Place(), Try: "section.key=value, such as model.dim=512"}}
+		return []Problem{{Message: fmt.Sprintf("%q is not an override", o), At: from.Place(),
+			Try: "section.key=value, such as model.dim=512"}}
 	}
 	i, ok := keyIndex[name]
 	if !ok && isSection(name) {
@@ -182,7 +183,8 @@ func (c *Config) override(o string) []Problem {
 func (c *Config) readYAML(text []byte, path string) (problems []Problem, readable bool) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with this mark
 	if !utf8.Valid(text) {
-		return []Problem{{Message: "the config is not UTF-8 text", At: path, Try: "a YAML file, such as examples/tiny.yaml"}}, false
+		return []Problem{{Message: "the config is not UTF-8 text", At: path,
+			Try: "a YAML file, such as examples/tiny.yaml"}}, false
 	}
 	if cutOff(text) {
 		return []Problem{{Message: "the file is truncated: its last line is missing, and values with it", At: path,
@@ -193,7 +195,8 @@ func (c *Config) readYAML(text []byte, path string) (problems []Problem, readabl
 		return []Problem{*problem}, false
 	}
 	if len(file.Docs) > 1 {
-		return []Problem{{Message: "the file holds more than one YAML document", At: path, Try: "one document per file"}}, false
+		return []Problem{{Message: "the file holds more than one YAML document", At: path,
+			Try: "one document per file"}}, false
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil, true
@@ -237,7 +240,9 @@ func (r *reader) at(n ast.Node) Origin {
 }
 
 func (r *reader) fault(n ast.Node, key, try, format string, args ...any) {
-	r.problems = append(r.problems, Problem{Key: key, Message: fmt.Sprintf(format, args...), At: r.at(n).Place(), Try: try})
+	r.problems = append(r.problems, Problem{
+		Key: key, Message: fmt.Sprintf(format, args...), At: r.at(n).Place(), Try: try,
+	})
 }
 
 // mapping reads the keys of one section; prefix is "" for the whole file, else "section.".
@@ -251,7 +256,8 @@ func (r *reader) mapping(n ast.Node, prefix string) {
 	case *ast.NullNode, *ast.CommentGroupNode:
 		return // a section with all its keys commented out
 	default:
-		r.fault(n, "", "key: value, one a line", "%s holds no keys", cmp.Or(strings.TrimSuffix(prefix, "."), "the config"))
+		r.fault(n, "", "key: value, one a line", "%s holds no keys",
+			cmp.Or(strings.TrimSuffix(prefix, "."), "the config"))
 		return
 	}
 	for _, v := range values {
@@ -280,7 +286,8 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 	}
 	if strings.Contains(v.Key.GetToken().Value, ".") {
 		last := strings.LastIndexByte(name, '.')
-		r.fault(v.Key, name, fmt.Sprintf("%s: under %s:", name[last+1:], strings.ReplaceAll(name[:last], ".", ": ")), "dotted keys such as %s work only on the command line", name)
+		r.fault(v.Key, name, fmt.Sprintf("%s: under %s:", name[last+1:], strings.ReplaceAll(name[:last], ".", ": ")),
+			"dotted keys such as %s work only on the command line", name)
 		return
 	}
 	var text string

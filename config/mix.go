@@ -32,7 +32,8 @@ func ParseSource(text string) (Source, error) {
 		s = Source{filepath.Base(text), text}
 	}
 	if !sourceName.MatchString(s.Name) || s.Path == "" {
-		return s, fmt.Errorf("%q is not NAME=DIR; a name has letters, digits, points and dashes, and DIR is the directory of a data set", text)
+		return s, fmt.Errorf("%q is not NAME=DIR; a name has letters, digits, points and dashes, and DIR is the "+
+			"directory of a data set", text)
 	}
 	return s, nil
 }
@@ -148,7 +149,8 @@ func (w Weighting) of(names []string) (Weighting, error) {
 			if near := nearest.To(name, names); near != "" {
 				hint = ": is it " + near + "?"
 			}
-			return w, fmt.Errorf("%q is not the name of a source; there are %s%s", name, strings.Join(names, ", "), hint)
+			return w, fmt.Errorf("%q is not the name of a source; there are %s%s",
+				name, strings.Join(names, ", "), hint)
 		}
 		all[i] = w.given[k]
 	}
@@ -190,7 +192,8 @@ func parseWeighting(text string) (Weighting, error) {
 		sum += weight
 	}
 	if sum == 0 {
-		return w, fmt.Errorf("%q gives no source a weight above 0; weights are %s", strings.TrimSpace(text), weightsForm)
+		return w, fmt.Errorf("%q gives no source a weight above 0; weights are %s",
+			strings.TrimSpace(text), weightsForm)
 	}
 	return w, nil
 }
@@ -282,11 +285,14 @@ func (c *Config) weightsStages() ([]weightsStage, error) {
 			}
 			switch {
 			case s.from >= c.Train.Steps || s.to > c.Train.Steps:
-				return nil, fmt.Errorf("%q lies beyond the end of the run, train.steps = %d", "from "+when, c.Train.Steps)
+				return nil, fmt.Errorf("%q lies beyond the end of the run, train.steps = %d", "from "+when,
+					c.Train.Steps)
 			case moves && s.to <= s.from:
-				return nil, fmt.Errorf("%q: the change ends at step %d before it begins at %d", "from "+when, s.to, s.from)
+				return nil, fmt.Errorf("%q: the change ends at step %d before it begins at %d",
+					"from "+when, s.to, s.from)
 			case s.from < before || len(list) > 1 && s.from == list[len(list)-1].from:
-				return nil, fmt.Errorf("%q begins at step %d, before the change before it is complete", "from "+when, s.from)
+				return nil, fmt.Errorf("%q begins at step %d, before the change before it is complete",
+					"from "+when, s.from)
 			}
 		}
 		list = append(list, s)
@@ -355,6 +361,7 @@ func (k *checker) mix() {
 		if len(list) > 1 {
 			example = fmt.Sprintf("%s=0.7 %s=0.3", list[0].Name, list[1].Name)
 		}
-		k.fault("data.weights", fmt.Sprintf("data.weights = natural, unimax:4 or %s; further entries are later changes, such as natural from 80%% to 90%%", example), "data.weights: %v", err)
+		k.fault("data.weights", fmt.Sprintf("data.weights = natural, unimax:4 or %s; further entries are later "+
+			"changes, such as natural from 80%% to 90%%", example), "data.weights: %v", err)
 	}
 }

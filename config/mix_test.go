@@ -27,11 +27,13 @@ func TestWeightsBecomeAMix(t *testing.T) {
 		{"natural", dataset.Mix{{Weights: []float64{1. / 111, 10. / 111, 100. / 111}}}},
 		{"temperature:1e9", dataset.Mix{{Weights: third}}},
 		{"unimax:4", dataset.Mix{{Weights: []float64{4. / 64, 30. / 64, 30. / 64}}}},
-		{"unimax:4, web=1 from 10%", dataset.Mix{{Weights: []float64{4. / 6.4, 1.2 / 6.4, 1.2 / 6.4}}, {From: 6400, Weights: []float64{1, 0, 0}}}},
+		{"unimax:4, web=1 from 10%", dataset.Mix{{Weights: []float64{4. / 6.4, 1.2 / 6.4, 1.2 / 6.4}},
+			{From: 6400, Weights: []float64{1, 0, 0}}}},
 		{"web=2 best=6", dataset.Mix{{Weights: []float64{.25, 0, .75}}}},
 		{"web=1,code=1 from 500,  best=1 from 80% to 90%, web=1 from 15.2M tokens", dataset.Mix{
 			{Weights: []float64{1, 0, 0}}, {From: 32_000, Weights: []float64{0, 1, 0}},
-			{From: 51_200, Weights: []float64{0, 1, 0}, To: []float64{0, 0, 1}}, {From: 57_600, Weights: []float64{0, 0, 1}},
+			{From: 51_200, Weights: []float64{0, 1, 0}, To: []float64{0, 0, 1}},
+			{From: 57_600, Weights: []float64{0, 0, 1}},
 			{From: 64 * 928, Weights: []float64{1, 0, 0}},
 		}},
 	} {
@@ -54,12 +56,14 @@ func TestWeightsBecomeAMix(t *testing.T) {
 }
 
 func TestSourcesHaveNamesAndAbsolutePaths(t *testing.T) {
-	c, err := parse([]byte("data:\n  mix: [web=w, data/code]\n  weights: [web=1 code=2, code=1 from 50%]\n"), "run.yaml", nil)
+	c, err := parse([]byte("data:\n  mix: [web=w, data/code]\n  weights: [web=1 code=2, code=1 from 50%]\n"),
+		"run.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	list, err := c.Sources()
-	if err != nil || len(list) != 2 || list[0].Name != "web" || list[1].Name != "code" || !filepath.IsAbs(list[0].Path) || !strings.HasSuffix(list[1].Path, filepath.Join("data", "code")) {
+	if err != nil || len(list) != 2 || list[0].Name != "web" || list[1].Name != "code" ||
+		!filepath.IsAbs(list[0].Path) || !strings.HasSuffix(list[1].Path, filepath.Join("data", "code")) {
 		t.Errorf("%v, %v", list, err)
 	}
 	if list, err := ParseSources("a=b=c"); err != nil || list[0] != (Source{"a", "b=c"}) {
@@ -69,10 +73,12 @@ func TestSourcesHaveNamesAndAbsolutePaths(t *testing.T) {
 
 // On the command line the later of data.path and data.mix takes the place of what the file has.
 func TestPathAndMixTakeEachOthersPlace(t *testing.T) {
-	if c, err := parse([]byte(mixed+"optimizer: {lr: 1e-3}\n"), "run.yaml", []string{"data.path=/d/web"}); err != nil || c.Data.Mix.Given() || c.Data.Path != "/d/web" {
+	if c, err := parse([]byte(mixed+"optimizer: {lr: 1e-3}\n"), "run.yaml", []string{"data.path=/d/web"}); err != nil ||
+		c.Data.Mix.Given() || c.Data.Path != "/d/web" {
 		t.Errorf("%v", err)
 	}
-	if c, err := parse([]byte(minimal), "run.yaml", []string{"data.mix=/d/web,/d/code", "data.weights=unimax:2"}); err != nil || c.Data.Path != "" {
+	if c, err := parse([]byte(minimal), "run.yaml",
+		[]string{"data.mix=/d/web,/d/code", "data.weights=unimax:2"}); err != nil || c.Data.Path != "" {
 		t.Errorf("%v", err)
 	}
 }
@@ -119,8 +125,11 @@ func TestMixProblems(t *testing.T) {
 // family says.
 func TestOldConfigurationsHaveDefaults(t *testing.T) {
 	for _, o := range [][]string{
-		nil, {"optimizer.name=muon"}, {"optimizer.name=sophia"}, {"optimizer.name=adafactor"}, {"schedule.name=wsds"}, {"precision=fp16"},
-		{"model.family=gpt2"}, {"model.family=anneal"}, {"model.family=anneal", "model.activation=swiglu", "model.x0_skip=false", "model.attention=full"}, {"model.mup=true"},
+		nil, {"optimizer.name=muon"}, {"optimizer.name=sophia"}, {"optimizer.name=adafactor"}, {"schedule.name=wsds"},
+		{"precision=fp16"},
+		{"model.family=gpt2"}, {"model.family=anneal"},
+		{"model.family=anneal", "model.activation=swiglu", "model.x0_skip=false", "model.attention=full"},
+		{"model.mup=true"},
 	} {
 		c, err := parse([]byte(minimal), "run.yaml", o)
 		if err != nil {
@@ -134,7 +143,8 @@ func TestOldConfigurationsHaveDefaults(t *testing.T) {
 		delete(saved, "Memory")
 		delete(saved, "Average")
 		for section, keys := range map[string][]string{
-			"Data": {"Packing", "Order", "Mix", "Weights", "Skip"}, "Model": {"RopeLayout", "Init", "MuPInputScale"}, "Train": {"BatchRampLR"}, "Optimizer": {"NewtonSchulz", "Groups"},
+			"Data": {"Packing", "Order", "Mix", "Weights", "Skip"}, "Model": {"RopeLayout", "Init", "MuPInputScale"},
+			"Train": {"BatchRampLR"}, "Optimizer": {"NewtonSchulz", "Groups"},
 		} {
 			for _, k := range keys {
 				delete(saved[section].(map[string]any), k)

@@ -5,8 +5,9 @@ import "math"
 // muonValues are the values that muon starts from, which go by what its learning rate means (muon_scale).
 func muonValues(lr, decay float64) map[string]float64 {
 	return map[string]float64{
-		"lr": lr, "weight_decay": decay, "momentum": 0.95, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "adamw_lr": math.NaN(),
-		"muon_scale": math.NaN(), "newton_schulz": math.NaN(), "normuon": math.NaN(), "cautious_decay": math.NaN(),
+		"lr": lr, "weight_decay": decay, "momentum": 0.95, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8,
+		"adamw_lr": math.NaN(), "muon_scale": math.NaN(), "newton_schulz": math.NaN(), "normuon": math.NaN(),
+		"cautious_decay": math.NaN(),
 	}
 }
 

@@ -22,7 +22,8 @@ func TestMuonStartsByItsScale(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := cfg.Optimizer
-		if o.LR != c.lr || o.AdamWLR != c.adamw || o.WeightDecay != c.decay || o.Momentum != c.momentum || o.Beta2 != c.squares {
+		if o.LR != c.lr || o.AdamWLR != c.adamw || o.WeightDecay != c.decay || o.Momentum != c.momentum ||
+			o.Beta2 != c.squares {
 			t.Errorf("%v: %+v, want %+v", c.set, o, c)
 		}
 	}
@@ -34,8 +35,10 @@ func TestMuonAndSophiaRefuseWhatCannotWork(t *testing.T) {
 		set       []string
 	}{
 		{"optimizer.muon_scale", "spectral_mup", []string{"optimizer.name=muon", "model.mup=true"}},
-		{"optimizer.muon_scale", "match_rms, jordan, spectral_mup", []string{"optimizer.name=muon", "optimizer.muon_scale=spectral"}},
-		{"optimizer.newton_schulz", "polar_express, jordan", []string{"optimizer.name=muon", "optimizer.newton_schulz=cubic"}},
+		{"optimizer.muon_scale", "match_rms, jordan, spectral_mup",
+			[]string{"optimizer.name=muon", "optimizer.muon_scale=spectral"}},
+		{"optimizer.newton_schulz", "polar_express, jordan",
+			[]string{"optimizer.name=muon", "optimizer.newton_schulz=cubic"}},
 		{"optimizer.momentum", "[0, 1)", []string{"optimizer.name=muon", "optimizer.momentum=1"}},
 		{"optimizer.adamw_lr", "(0,", []string{"optimizer.name=muon", "optimizer.adamw_lr=0"}},
 		{"optimizer.normuon", "adamw", []string{"optimizer.normuon=true"}},

@@ -28,10 +28,12 @@ func (k *checker) mup() {
 		return
 	}
 	if familyOf(m.Family).standard {
-		k.fault("model.mup", "model.mup = false, or model.family = llama", "model.mup has no rule for model.family = %s", m.Family)
+		k.fault("model.mup", "model.mup = false, or model.family = llama",
+			"model.mup has no rule for model.family = %s", m.Family)
 	}
 	if m.ScoreDim != 0 {
-		k.fault("model.score_dim", "model.mup_base_head_dim, or model.mup = false", "model.score_dim = %d does not work with model.mup, which scales the scores itself", m.ScoreDim)
+		k.fault("model.score_dim", "model.mup_base_head_dim, or model.mup = false",
+			"model.score_dim = %d does not work with model.mup, which scales the scores itself", m.ScoreDim)
 	}
 	if k.between("model.mup_base_dim", m.MuPBaseDim, 1, 1<<18) { // else what is derived from it would be reported, too
 		k.between("model.mup_base_ffn", m.MuPBaseFFN, 1, 1<<20)

@@ -20,7 +20,8 @@ func TestMuPDerivesTheBaseModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m := cfg.Model; m.MuPBaseHeadDim != c.head || m.MuPBaseFFN != c.ffn {
-			t.Errorf("%s: base head %d, ffn %d; want %d, %d", c.overrides, m.MuPBaseHeadDim, m.MuPBaseFFN, c.head, c.ffn)
+			t.Errorf("%s: base head %d, ffn %d; want %d, %d",
+				c.overrides, m.MuPBaseHeadDim, m.MuPBaseFFN, c.head, c.ffn)
 		}
 		again, err := parse(cfg.YAML(), "config.yaml", nil)
 		if err != nil || again.Model.Differences(cfg.Model) != nil {

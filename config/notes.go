@@ -23,8 +23,8 @@ var notes = map[string]Key{
 		"gpt2: LayerNorm, learned positions, GELU, biases.\n" +
 		"anneal: for small models. Llama with squared ReLU, QK-norm, zero-initialised outputs, value embeddings, a " +
 		"skip connection from the embedding, capped logits and sliding windows.\n" +
-		"gemma3: Llama with a norm before and after each branch, a scaled embedding, GeGLU, QK-norm, five layers with " +
-		"windows to one without, and two bases of rotary positions.\n" +
+		"gemma3: Llama with a norm before and after each branch, a scaled embedding, GeGLU, QK-norm, " +
+		"five layers with windows to one without, and two bases of rotary positions.\n" +
 		"qwen3_moe: Llama with QK-norm and routed experts in place of the feed-forward layer."},
 	"model.layers": {Unit: "blocks", Doc: "Number of transformer blocks."},
 	"model.dim":    {Doc: "Width of the residual stream."},
@@ -80,8 +80,8 @@ var notes = map[string]Key{
 	"model.normalise_experts": {Doc: "Divide the weights of a token's experts by their sum. Hugging Face calls it " +
 		"norm_topk_prob."},
 	"model.router_aux_loss": {Doc: "Coefficient of the load-balancing loss: experts · Σ (choices of an expert per " +
-		"token) · (its mean probability), the mean over the layers. It is experts_per_token if all experts are chosen " +
-		"equally often. 0 turns it off."},
+		"token) · (its mean probability), the mean over the layers. It is experts_per_token if all experts " +
+		"are chosen equally often. 0 turns it off."},
 	"model.router_z_loss": {Doc: "Coefficient of the routers' z-loss: the mean of log²Z of their logits over tokens " +
 		"and layers. It keeps the logits small. 0 turns it off; ST-MoE uses 1e-3."},
 	"model.dropout": {Doc: "Dropout probability of the embedding and of each branch's output. 0 turns it off. Try " +
@@ -103,10 +103,11 @@ var notes = map[string]Key{
 		"rotary scaling leaves alone. 0 uses model.rope_theta."},
 	"model.score_dim": {Doc: "Attention scores are divided by the square root of this number. 0 uses " +
 		"model.head_dim. Gemma calls it query_pre_attn_scalar."},
-	"model.rope_scaling": {try: "model.rope_scaling = yarn:4, or none", Doc: "Rotary scaling as KIND:FACTOR, to read rows FACTOR times as long as the model was " +
-		"first trained on: yarn:4, linear:4, ntk:4, or llama3:8 (Llama 3.1). " +
-		"yarn needs the least further training. Options follow the factor: yarn:4:fast=32:slow=1:attention=1.14, " +
-		"llama3:8:low=1:high=4. none turns it off."},
+	"model.rope_scaling": {try: "model.rope_scaling = yarn:4, or none",
+		Doc: "Rotary scaling as KIND:FACTOR, to read rows FACTOR times as long as the model was " +
+			"first trained on: yarn:4, linear:4, ntk:4, or llama3:8 (Llama 3.1). " +
+			"yarn needs the least further training. Options follow the factor: yarn:4:fast=32:slow=1:attention=1.14, " +
+			"llama3:8:low=1:high=4. none turns it off."},
 	"model.rope_original_context": {Unit: "tokens", Doc: "Context length before rotary scaling. Read by yarn and " +
 		"llama3.", Rule: "rope_original_context = context / the factor of rope_scaling"},
 	"model.rope_layout": {Values: []string{"half", "interleaved"}, Doc: "Which elements of a head rotary positions " +
@@ -175,9 +176,10 @@ var notes = map[string]Key{
 		"low or high before SCORES names the end of the scale that is meant. By default first takes low scores and " +
 		"last high ones; for flesch it is the other way round.\n" +
 		"Every epoch still contains every row once."},
-	"data.skip": {Unit: "samples", try: "data.skip = 1024:2048 to leave out 1,024 samples", Doc: "Samples to leave out: ranges FROM:TO in training order, such as " +
-		"1024:2048, separated by commas. Counted from 0; TO is not included. `anneal rewind` sets it. Only samples " +
-		"still to come can be skipped."},
+	"data.skip": {Unit: "samples", try: "data.skip = 1024:2048 to leave out 1,024 samples",
+		Doc: "Samples to leave out: ranges FROM:TO in training order, such as " +
+			"1024:2048, separated by commas. Counted from 0; TO is not included. `anneal rewind` sets it. " +
+			"Only samples still to come can be skipped."},
 
 	"train.steps": {Unit: "steps", Doc: "Optimizer steps of the whole run. The learning-rate schedule spans them."},
 	"train.minutes": {Unit: "minutes", Doc: "Time limit of one process, such as 90s, 30m or 1h30m; a plain number " +
@@ -283,13 +285,14 @@ var notes = map[string]Key{
 		"optimizer.lr. 0 freezes them."},
 	"optimizer.groups.bias.weight_decay": {Doc: "Weight decay of biases.", Rule: "weight_decay = 0"},
 
-	"schedule.name": {Values: []string{"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "constant"}, Doc: "Learning rate after the warmup.\n" +
-		"cosine: falls over the whole run along a cosine.\n" +
-		"wsd: warmup, stable, decay. Constant, then falls at the end.\n" +
-		"wsds: wsd with several decays, each followed by a return to the peak (schedule.branches).\n" +
-		"linear: falls over the whole run along a line.\n" +
-		"inverse_sqrt: falls as √(warmup / t).\n" +
-		"constant: stays at the peak."},
+	"schedule.name": {Values: []string{"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "constant"},
+		Doc: "Learning rate after the warmup.\n" +
+			"cosine: falls over the whole run along a cosine.\n" +
+			"wsd: warmup, stable, decay. Constant, then falls at the end.\n" +
+			"wsds: wsd with several decays, each followed by a return to the peak (schedule.branches).\n" +
+			"linear: falls over the whole run along a line.\n" +
+			"inverse_sqrt: falls as √(warmup / t).\n" +
+			"constant: stays at the peak."},
 	"schedule.warmup": {Unit: "steps", amount: true, Doc: "Steps over which the learning rate rises linearly from " +
 		"0 to its peak. A percentage of train.steps (2%) or an amount of tokens (1M tokens) is rounded up to whole " +
 		"steps. 0 and 1 mean no warmup.",
@@ -304,9 +307,10 @@ var notes = map[string]Key{
 		"sqrt: 1 − √x.\n" +
 		"cosine: ½(1 + cos πx).\n" +
 		"exponential: 2·½ˣ − 1."},
-	"schedule.branches": {try: "schedule.branches = 25%, 50%", Doc: "Ends of the decays of wsds, after each of which the learning rate returns to the " +
-		"peak: steps, percentages of the run or tokens, such as 25%, 50%. The end of the run is always the " +
-		"last.", Rule: branchesRule},
+	"schedule.branches": {try: "schedule.branches = 25%, 50%",
+		Doc: "Ends of the decays of wsds, after each of which the learning rate returns to the " +
+			"peak: steps, percentages of the run or tokens, such as 25%, 50%. The end of the run is always the " +
+			"last.", Rule: branchesRule},
 
 	"loss_scale.dynamic": {Doc: "fp16 only: dynamic loss scaling. An overflow halves the scale and skips the " +
 		"update; loss_scale.interval updates without overflow double it. false keeps loss_scale.init."},
@@ -327,9 +331,10 @@ var notes = map[string]Key{
 		"run is stopped."},
 	"checkpoint.keep": {Unit: "checkpoints", Doc: "Number of newest checkpoints to keep. At least 2, so that a " +
 		"damaged one can be replaced."},
-	"checkpoint.max_failures": {Unit: "checkpoints", Doc: "Stop the run after this many checkpoints in a row could not " +
-		"be written. After fewer, it warns, goes on and saves again after checkpoint.every steps. A run without any " +
-		"checkpoint stops at the first."},
+	"checkpoint.max_failures": {Unit: "checkpoints",
+		Doc: "Stop the run after this many checkpoints in a row could not " +
+			"be written. After fewer, it warns, goes on and saves again after checkpoint.every steps. " +
+			"A run without any checkpoint stops at the first."},
 
 	"guard.max_skips": {Unit: "steps", Doc: "Stop the run after this many skipped updates in a row. An update is " +
 		"skipped if the loss or gradient is not finite, or is a spike."},
@@ -337,22 +342,25 @@ var notes = map[string]Key{
 		"above the mean of the last accepted steps. OLMo uses 6. 0 turns the check off."},
 	"guard.window": {Unit: "steps", Doc: "Accepted steps that guard.spike_z compares with. Checking begins after " +
 		"half as many."},
-	"guard.on_divergence": {Values: []string{"stop", Rewind}, Doc: "What a run does after guard.max_skips skipped updates " +
-		"in a row.\n" +
-		"stop: end with exit code 4.\n" +
-		"rewind: go back to the last multiple of checkpoint.every before the first of these updates, and leave out " +
-		"all batches from there up to the last of them, as `anneal rewind` does. The weights are then those of a run " +
-		"that never saw these batches. While updates are skipped, no checkpoint is saved."},
+	"guard.on_divergence": {Values: []string{"stop", Rewind},
+		Doc: "What a run does after guard.max_skips skipped updates " +
+			"in a row.\n" +
+			"stop: end with exit code 4.\n" +
+			"rewind: go back to the last multiple of checkpoint.every before the first of these updates, " +
+			"and leave out all batches from there up to the last of them, as `anneal rewind` does. The weights are " +
+			"then those of a run that never saw these batches. While updates are skipped, no checkpoint is saved."},
 	"guard.rewinds": {Unit: "rewinds", Doc: "Most times that a run rewinds by itself; after that it stops."},
-	"guard.rewound": {Unit: "rewinds", Doc: "Times that the run has rewound by itself so far. The run writes it; leave " +
-		"it out of other configs."},
-	"guard.replay_every": {Unit: "steps", Doc: "Run the first micro-batch of a step twice this often, and compare the bits of " +
-		"the losses and gradients. A difference is silent data corruption, by a faulty processor or memory: the run " +
-		"stops with exit code 9. It costs the time of one micro-batch each time. 0 turns it off."},
+	"guard.rewound": {Unit: "rewinds",
+		Doc: "Times that the run has rewound by itself so far. The run writes it; leave " +
+			"it out of other configs."},
+	"guard.replay_every": {Unit: "steps",
+		Doc: "Run the first micro-batch of a step twice this often, and compare the bits of " +
+			"the losses and gradients. A difference is silent data corruption, by a faulty processor or " +
+			"memory: the run stops with exit code 9. It costs the time of one micro-batch each time. 0 turns it off."},
 
-	"watchdog.enabled": {Doc: "Notice when reading data, a forward and backward pass, an update, an evaluation or a checkpoint " +
-		"takes ten times as long as the slowest so far, and at least a minute; the first of each may take an hour. The " +
-		"run then warns, and writes the stacks of all goroutines and its state into its directory crash."},
+	"watchdog.enabled": {Doc: "Notice when reading data, a forward and backward pass, an update, an evaluation or a " +
+		"checkpoint takes ten times as long as the slowest so far, and at least a minute; the first of each may take " +
+		"an hour. The run then warns, and writes the stacks of all goroutines and its state into its directory crash."},
 	"watchdog.exit": {Doc: "End the process with exit code 8 once the watchdog has written its report, so that a " +
 		"supervisor can resume the run from its last checkpoint. Without it the run goes on as soon as it can."},
 
@@ -360,12 +368,13 @@ var notes = map[string]Key{
 		"thousand updates. The average is evaluated beside the weights; `--weights ema` uses it. It takes 4 bytes " +
 		"a parameter. 0 turns it off."},
 
-	"memory.recompute": {try: "none, every_layer, every:N, sqrt, selective, budget:SIZE", Doc: "Activations that the backward pass computes again instead of keeping (activation " +
-		"checkpointing). The gradients have the same bits.\n" +
-		"none: keep all.\n" +
-		"selective: compute only attention again.\n" +
-		"every_layer: keep only the input of each layer.\n" +
-		"every:N: keep only the input of every N-th layer.\n" +
-		"sqrt: every:N with N = √layers.\n" +
-		"budget:SIZE: compute as little again as makes the activations fit, such as budget:1.5GiB."},
+	"memory.recompute": {try: "none, every_layer, every:N, sqrt, selective, budget:SIZE",
+		Doc: "Activations that the backward pass computes again instead of keeping (activation " +
+			"checkpointing). The gradients have the same bits.\n" +
+			"none: keep all.\n" +
+			"selective: compute only attention again.\n" +
+			"every_layer: keep only the input of each layer.\n" +
+			"every:N: keep only the input of every N-th layer.\n" +
+			"sqrt: every:N with N = √layers.\n" +
+			"budget:SIZE: compute as little again as makes the activations fit, such as budget:1.5GiB."},
 }

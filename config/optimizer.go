@@ -61,25 +61,32 @@ var optimizers = []struct {
 	name   string
 	values map[string]float64
 }{
-	{"adamw", map[string]float64{"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "cautious_decay": derived}},
-	{"adam8bit", map[string]float64{"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "cautious_decay": derived}},
+	{"adamw", map[string]float64{"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8,
+		"cautious_decay": derived}},
+	{"adam8bit", map[string]float64{"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8,
+		"cautious_decay": derived}},
 	{"adam", map[string]float64{"lr": 1e-3, "weight_decay": 0, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8}},
 	{"sgd", map[string]float64{"lr": 0.1, "weight_decay": 0, "momentum": 0, "dampening": 0, "nesterov": derived}},
-	{"lion", map[string]float64{"lr": 2e-4, "weight_decay": 0.5, "beta1": 0.95, "beta2": 0.98, "cautious_decay": derived}},
+	{"lion", map[string]float64{"lr": 2e-4, "weight_decay": 0.5, "beta1": 0.95, "beta2": 0.98,
+		"cautious_decay": derived}},
 	{"ademamix", map[string]float64{
-		"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.999, "beta3": 0.9999, "alpha": 5, "ramp": derived, "eps": 1e-8, "cautious_decay": derived,
+		"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.999, "beta3": 0.9999, "alpha": 5, "ramp": derived,
+		"eps": 1e-8, "cautious_decay": derived,
 	}},
 	{"adafactor", map[string]float64{
-		"lr": 1e-2, "weight_decay": 0, "beta1": 0, "variant": derived, "relative_step": derived, "scale_parameter": derived, "cautious_decay": derived,
+		"lr": 1e-2, "weight_decay": 0, "beta1": 0, "variant": derived, "relative_step": derived,
+		"scale_parameter": derived, "cautious_decay": derived,
 	}},
 	{"adafactor palm", map[string]float64{
-		"lr": 1e-2, "weight_decay": 1, "beta1": 0.9, "variant": derived, "relative_step": derived, "scale_parameter": derived, "cautious_decay": derived,
+		"lr": 1e-2, "weight_decay": 1, "beta1": 0.9, "variant": derived, "relative_step": derived,
+		"scale_parameter": derived, "cautious_decay": derived,
 	}},
 	{"muon", muonValues(1e-3, 0.1)},
 	{"muon jordan", muonValues(0.02, 0.005)},
 	{"muon spectral_mup", muonValues(0.02, 0.005)},
 	{"sophia", map[string]float64{
-		"lr": 6e-4, "weight_decay": 0.2, "beta1": 0.965, "beta2": 0.99, "rho": 0.04, "hessian_every": derived, "cautious_decay": derived,
+		"lr": 6e-4, "weight_decay": 0.2, "beta1": 0.965, "beta2": 0.99, "rho": 0.04, "hessian_every": derived,
+		"cautious_decay": derived,
 	}},
 }
 
@@ -199,7 +206,8 @@ func (k *checker) optimizer() {
 		name := "optimizer." + key
 		at := allKeys[keyIndex[name]]
 		if _, reads := values[key]; !reads && k.c.value(at) != fresh.value(at) {
-			k.fault(name, "removing "+name, "%s = %s has no effect with optimizer.name = %s", name, k.c.value(at), o.Name)
+			k.fault(name, "removing "+name, "%s = %s has no effect with optimizer.name = %s", name,
+				k.c.value(at), o.Name)
 		}
 	}
 	k.number("optimizer.lr", o.LR, 0, 1e6, "()")
@@ -235,12 +243,16 @@ func (k *checker) optimizer() {
 		k.fault("optimizer.nesterov", "optimizer.momentum = 0.9", "optimizer.nesterov needs a momentum")
 	}
 	if o.Nesterov && o.Dampening > 0 {
-		k.fault("optimizer.dampening", "optimizer.dampening = 0", "optimizer.dampening = %s cannot be combined with optimizer.nesterov", number(o.Dampening))
+		k.fault("optimizer.dampening", "optimizer.dampening = 0",
+			"optimizer.dampening = %s cannot be combined with optimizer.nesterov", number(o.Dampening))
 	}
 	for _, g := range []struct {
 		role string
 		Group
-	}{{"matrix", o.Groups.Matrix}, {"embedding", o.Groups.Embedding}, {"head", o.Groups.Head}, {"norm", o.Groups.Norm}, {"bias", o.Groups.Bias}} {
+	}{
+		{"matrix", o.Groups.Matrix}, {"embedding", o.Groups.Embedding}, {"head", o.Groups.Head},
+		{"norm", o.Groups.Norm}, {"bias", o.Groups.Bias},
+	} {
 		name := "optimizer.groups." + g.role
 		k.number(name+".lr_ratio", g.LRRatio, 0, 1e6, "[)")
 		if k.c.origins[name+".weight_decay"].Rule == "" { // else it is optimizer.weight_decay, or 0

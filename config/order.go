@@ -9,7 +9,8 @@ import (
 )
 
 // orderForm shows the forms of data.order.
-const orderForm = "first SCORES over LENGTH, last SCORES over LENGTH, or one of the two, such as first compression over 15%, last quality over 10%"
+const orderForm = "first SCORES over LENGTH, last SCORES over LENGTH, or one of the two, such as first compression " +
+	"over 15%, last quality over 10%"
 
 // An Order says by which scores the samples of a run are ordered; without text they are in random order.
 type Order struct {
@@ -50,20 +51,27 @@ func (c *Config) Order() (dataset.Order, error) {
 		case p.which == "first" && o.First.Scores != "" || p.which == "last" && o.Last.Scores != "":
 			return o, fmt.Errorf("%s is given twice", p.which)
 		case p.which == "first":
-			o.First = dataset.First{Scores: p.scores, High: p.high, Samples: c.samples(steps), Start: p.share, Pacing: p.pacing}
+			o.First = dataset.First{
+				Scores: p.scores, High: p.high, Samples: c.samples(steps), Start: p.share, Pacing: p.pacing,
+			}
 		default:
 			since := c.steps(p.since)
 			if since > c.Train.Steps-steps {
-				return o, fmt.Errorf("last %s begins at step %d, but rows are kept back only since step %d", p.scores, c.Train.Steps-steps, since)
+				return o, fmt.Errorf("last %s begins at step %d, but rows are kept back only since step %d",
+					p.scores, c.Train.Steps-steps, since)
 			}
-			o.Last = dataset.Last{Scores: p.scores, High: p.high, Samples: o.Run - c.samples(c.Train.Steps-steps), Best: p.share, Since: c.samples(since)}
+			o.Last = dataset.Last{
+				Scores: p.scores, High: p.high, Samples: o.Run - c.samples(c.Train.Steps-steps), Best: p.share,
+				Since: c.samples(since),
+			}
 		}
 	}
 	if err := c.Data.Order.err; err != nil {
 		return o, err
 	}
 	if o.First.Samples+o.Last.Samples > o.Run {
-		return o, fmt.Errorf("first and last together take %d samples, the run has %d", o.First.Samples+o.Last.Samples, o.Run)
+		return o, fmt.Errorf("first and last together take %d samples, the run has %d",
+			o.First.Samples+o.Last.Samples, o.Run)
 	}
 	return o, nil
 }
@@ -145,8 +153,10 @@ func parsePhase(text string) (p orderPhase, err error) {
 		return p, fmt.Errorf("%q is not a share of the rows, such as 10%%", share)
 	}
 	p.share, p.pacing = percent/100, dataset.Pacing(clauses["by"])
-	if known := []dataset.Pacing{dataset.Linear, dataset.Root, dataset.Step}; first && !slices.Contains(known, p.pacing) {
-		return p, fmt.Errorf("%q is not a pacing; there are %s, %s and %s", clauses["by"], dataset.Linear, dataset.Root, dataset.Step)
+	if known := []dataset.Pacing{dataset.Linear, dataset.Root, dataset.Step}; first &&
+		!slices.Contains(known, p.pacing) {
+		return p, fmt.Errorf("%q is not a pacing; there are %s, %s and %s",
+			clauses["by"], dataset.Linear, dataset.Root, dataset.Step)
 	}
 	return p, nil
 }

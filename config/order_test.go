@@ -14,18 +14,23 @@ import (
 func TestOrderInWords(t *testing.T) {
 	base := []string{"data.path=d", "train.steps=100", "model.context=128", "train.batch_tokens=1024"}
 	for text, want := range map[string]dataset.Order{
-		"":                           {},
-		"first compression over 15%": {Run: 800, First: dataset.First{Scores: "compression", Samples: 120, Start: 0.1, Pacing: dataset.Linear}},
-		"last quality over 10%":      {Run: 800, Last: dataset.Last{Scores: "quality", High: true, Samples: 80, Best: 0.2}},
+		"": {},
+		"first compression over 15%": {Run: 800,
+			First: dataset.First{Scores: "compression", Samples: 120, Start: 0.1, Pacing: dataset.Linear}},
+		"last quality over 10%": {Run: 800, Last: dataset.Last{Scores: "quality", High: true, Samples: 80, Best: 0.2}},
 		"first flesch over 15 steps, last flesch over 2048 tokens": {
-			Run: 800, First: dataset.First{Scores: "flesch", High: true, Samples: 120, Start: 0.1, Pacing: dataset.Linear},
+			Run: 800, First: dataset.First{Scores: "flesch", High: true, Samples: 120, Start: 0.1,
+				Pacing: dataset.Linear},
 			Last: dataset.Last{Scores: "flesch", Samples: 16, Best: 0.2},
 		},
 		" last  low loss since 50% of 5% over 30 , first high mtld by root from 25% over 1": {
 			Run: 800, First: dataset.First{Scores: "mtld", High: true, Samples: 8, Start: 0.25, Pacing: dataset.Root},
 			Last: dataset.Last{Scores: "loss", Samples: 240, Best: 0.05, Since: 400},
 		},
-		"first a over 60%, last b over 40%": {Run: 800, First: dataset.First{Scores: "a", Samples: 480, Start: 0.1, Pacing: dataset.Linear}, Last: dataset.Last{Scores: "b", High: true, Samples: 320, Best: 0.2}},
+		"first a over 60%, last b over 40%": {Run: 800,
+			First: dataset.First{Scores: "a", Samples: 480, Start: 0.1, Pacing: dataset.Linear}, Last: dataset.Last{
+				Scores: "b", High: true, Samples: 320, Best: 0.2,
+			}},
 	} {
 		c, err := Load("", append(base, "data.order="+text))
 		if err != nil {
@@ -68,7 +73,8 @@ func TestOrderInWords(t *testing.T) {
 		}
 	}
 	// Under a ramp, steps are counted in the samples they read: the first 10 steps read two each, the rest eight.
-	c, err := Load("", append(base, "train.micro_batch=2", "train.batch_ramp=256 until 2560", "data.order=first a over 11, last b over 1"))
+	c, err := Load("", append(base, "train.micro_batch=2",
+		"train.batch_ramp=256 until 2560", "data.order=first a over 11, last b over 1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,14 +85,16 @@ func TestOrderInWords(t *testing.T) {
 
 // Whatever words are put together, what is accepted is an order of the run.
 func TestAcceptedOrdersAreOrders(t *testing.T) {
-	words := strings.Fields("first last , over from by of since low high mtld quality 0 1 7 50 90 % 15% 100% 0% 1e9% steps tokens 3K root linear cube")
+	words := strings.Fields("first last , over from by of since low high mtld quality 0 1 7 50 90 % 15% 100% 0% 1e9% " +
+		"steps tokens 3K root linear cube")
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := Default()
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 14).Draw(t, "words"), " ")
 		if rapid.Bool().Draw(t, "phase") {
 			text = "first mtld over 15%" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{
-				" from 7%", " by step", " by root", " from 100%", ", last low quality over 50 steps", " of 90%", " since 3K tokens", " since 50",
+				" from 7%", " by step", " by root", " from 100%", ", last low quality over 50 steps", " of 90%",
+				" since 3K tokens", " since 50",
 			}), 0, 2).Draw(t, "clauses"), "")
 		}
 		if err := c.Override("data.order=" + text); err != nil {
@@ -98,8 +106,10 @@ func TestAcceptedOrdersAreOrders(t *testing.T) {
 		}
 		accepted++
 		first, last := o.First, o.Last
-		if first.Samples+last.Samples > o.Run || last.Since > o.Run-last.Samples || first.Scores == "" && last.Scores == "" ||
-			first.Scores != "" && !(first.Start > 0 && first.Start <= 1 && first.Samples > 0) || last.Scores != "" && !(last.Best > 0 && last.Best <= 1 && last.Samples > 0) {
+		if first.Samples+last.Samples > o.Run || last.Since > o.Run-last.Samples ||
+			first.Scores == "" && last.Scores == "" ||
+			first.Scores != "" && !(first.Start > 0 && first.Start <= 1 && first.Samples > 0) ||
+			last.Scores != "" && !(last.Best > 0 && last.Best <= 1 && last.Samples > 0) {
 			t.Fatalf("%q is %+v", text, o)
 		}
 	})

@@ -50,7 +50,8 @@ func TestRelativePaths(t *testing.T) {
 		if got := cfg.Data.Path + cfg.Data.Mix.String(); got != filepath.FromSlash(want) {
 			t.Errorf("%s, %q: %s, want %s", c.text, c.override, got, want)
 		}
-		if said := strings.Join(cfg.Remarks(), "\n"); c.remark == "" && said != "" || !strings.Contains(said, c.remark) {
+		if said := strings.Join(cfg.Remarks(), "\n"); c.remark == "" && said != "" ||
+			!strings.Contains(said, c.remark) {
 			t.Errorf("%s, %q: said %q, want %q", c.text, c.override, said, c.remark)
 		}
 		t.Chdir(t.TempDir())

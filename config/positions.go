@@ -24,7 +24,8 @@ func (k *checker) positions() {
 		k.between("model.rope_original_context", m.RopeOriginalContext, 1, 1<<24)
 	}
 	if n := len(m.Positions); n > m.Layers && m.Layers > 0 {
-		k.fault("model.positions", fmt.Sprintf("model.layers = %d", n), "model.positions lists %d schemes for %d layers", n, m.Layers)
+		k.fault("model.positions", fmt.Sprintf("model.layers = %d", n),
+			"model.positions lists %d schemes for %d layers", n, m.Layers)
 	}
 }
 
@@ -43,5 +44,6 @@ func (k *checker) headDim() {
 	if given {
 		key = "model.head_dim"
 	}
-	k.fault(key, fmt.Sprintf("model.head_dim = %d, or model.positions = alibi", m.HeadDim+1), "a head of %d elements is odd, but rotary positions need pairs", m.HeadDim)
+	k.fault(key, fmt.Sprintf("model.head_dim = %d, or model.positions = alibi", m.HeadDim+1),
+		"a head of %d elements is odd, but rotary positions need pairs", m.HeadDim)
 }

@@ -56,7 +56,8 @@ func TestOriginalContextIsDerived(t *testing.T) {
 	if got := load(string(c.YAML()), "model.rope_scaling=yarn:8").Model.RopeOriginalContext; got != 128 {
 		t.Errorf("with another factor the original context is %d, want 128", got)
 	}
-	if got := load(minimal, "model.rope_scaling=llama3:8", "model.rope_original_context=8192").Model.RopeOriginalContext; got != 8192 {
+	if got := load(minimal, "model.rope_scaling=llama3:8",
+		"model.rope_original_context=8192").Model.RopeOriginalContext; got != 8192 {
 		t.Errorf("a given original context is %d", got)
 	}
 	if got := load(minimal, "model.rope_scaling=linear:4").Model.RopeOriginalContext; got != 0 {
@@ -69,7 +70,8 @@ func TestPositionsThatCannotWork(t *testing.T) {
 		{"model.positions=sinusoidal", "model.positions", "rope, alibi, learned, none"},
 		{"model.positions=", "model.positions", "names no scheme"},
 		{"model.rope_scaling=yarn:4:fast=3:fast=4", "model.rope_scaling", "fast of yarn is given twice"},
-		{"model.attention=linear model.rope_scaling=yarn:4", "model.rope_scaling", "layers of linear attention have no rotary positions"},
+		{"model.attention=linear model.rope_scaling=yarn:4", "model.rope_scaling",
+			"layers of linear attention have no rotary positions"},
 		{"model.positions=learned,none", "model.positions", "do not mix"},
 		{"model.positions=rope,none,rope model.layers=2", "model.positions", "3 schemes for 2 layers"},
 		{"model.dim=60 model.heads=4", "model.heads", "odd"},
@@ -90,7 +92,9 @@ func TestPositionsThatCannotWork(t *testing.T) {
 			t.Errorf("%s: %+v, want one problem of %s with %q", c.overrides, p, c.key, c.says)
 		}
 	}
-	if _, err := parse([]byte(minimal), "run.yaml", []string{"model.positions=none", "model.dim=60", "model.heads=4"}); err != nil {
+	if _, err := parse([]byte(minimal), "run.yaml", []string{
+		"model.positions=none", "model.dim=60", "model.heads=4",
+	}); err != nil {
 		t.Errorf("an odd head without rotary positions: %v", err)
 	}
 }

@@ -21,7 +21,8 @@ func (k *checker) precision() {
 		k.between("fp8.margin", k.c.FP8.Margin, 0, 16)
 		if k.c.FP8.Scaling == "delayed" && k.c.Average.EMA > 0 {
 			k.fault("fp8.scaling", "fp8.scaling = current, or average.ema = 0",
-				"fp8.scaling = delayed cannot be combined with average.ema: its scales are measured on the weights, not on their average")
+				"fp8.scaling = delayed cannot be combined with average.ema: its scales are measured on the weights, "+
+					"not on their average")
 		}
 	}
 }
@@ -29,13 +30,15 @@ func (k *checker) precision() {
 func (k *checker) lossScale() {
 	s := &k.c.LossScale
 	if s.Init == 0 {
-		k.fault("loss_scale.init", "loss_scale.init = 65536", "loss_scale.init = 0 makes every gradient 0: nothing would be learned")
+		k.fault("loss_scale.init", "loss_scale.init = 65536",
+			"loss_scale.init = 0 makes every gradient 0: nothing would be learned")
 	} else {
 		k.number("loss_scale.init", s.Init, 0, math.MaxFloat32, "(]")
 	}
 	k.between("loss_scale.interval", s.Interval, 1, 1<<40)
 	k.number("loss_scale.floor", s.Floor, 0, math.MaxFloat32, "(]")
 	if s.Floor > s.Init && s.Init > 0 {
-		k.fault("loss_scale.floor", fmt.Sprintf("loss_scale.floor = %g or less", s.Init), "loss_scale.floor = %g is above loss_scale.init = %g", s.Floor, s.Init)
+		k.fault("loss_scale.floor", fmt.Sprintf("loss_scale.floor = %g or less", s.Init),
+			"loss_scale.floor = %g is above loss_scale.init = %g", s.Floor, s.Init)
 	}
 }

@@ -148,8 +148,10 @@ func (k *checker) ramps() {
 	k.between("train.noise_scale_every", t.NoiseScaleEvery, 0, 1<<40)
 	ramp, err := k.c.BatchRamp()
 	if t.NoiseScaleEvery > 0 && err == nil && context > 0 && ramp.Batch(0) <= ramp.Unit {
-		k.fault("train.noise_scale_every", fmt.Sprintf("train.micro_batch = %d or less", max(ramp.Batch(0)/context/2, 1)),
-			"train.noise_scale_every compares a micro-batch with the whole step, which is one micro-batch of %d sequences", t.MicroBatch)
+		k.fault("train.noise_scale_every",
+			fmt.Sprintf("train.micro_batch = %d or less", max(ramp.Batch(0)/context/2, 1)),
+			"train.noise_scale_every compares a micro-batch with the whole step, which is one micro-batch of "+
+				"%d sequences", t.MicroBatch)
 	}
 }
 
@@ -158,7 +160,8 @@ func (k *checker) batchRamp() {
 	t, context := &k.c.Train, max(k.c.Model.Context, 1)
 	r, err := k.c.BatchRamp()
 	if err != nil {
-		k.fault(key, fmt.Sprintf("%s = %d over %d tokens", key, context*max(t.MicroBatch, 1), max(t.BatchTokens, 1)*10), "%s: %v", key, err)
+		k.fault(key, fmt.Sprintf("%s = %d over %d tokens", key, context*max(t.MicroBatch, 1), max(t.BatchTokens, 1)*10),
+			"%s: %v", key, err)
 		return
 	}
 	if r.Stages == nil || t.MicroBatch < 1 || t.BatchTokens%r.Unit != 0 {
@@ -168,15 +171,18 @@ func (k *checker) batchRamp() {
 		switch {
 		case s.From%r.Unit != 0:
 			k.fault(key, fmt.Sprintf("%d, or a smaller train.micro_batch", max(s.From/r.Unit, 1)*r.Unit),
-				"%s: a step of %d tokens is not a whole number of micro-batches of %d sequences of %d tokens", key, s.From, t.MicroBatch, context)
+				"%s: a step of %d tokens is not a whole number of micro-batches of %d sequences of %d tokens", key,
+				s.From, t.MicroBatch, context)
 			return
 		case s.From > t.BatchTokens:
-			k.fault(key, fmt.Sprintf("at most %d", t.BatchTokens), "%s: a step of %d tokens is larger than the full train.batch_tokens = %d", key, s.From, t.BatchTokens)
+			k.fault(key, fmt.Sprintf("at most %d", t.BatchTokens),
+				"%s: a step of %d tokens is larger than the full train.batch_tokens = %d", key, s.From, t.BatchTokens)
 			return
 		}
 	}
 	if !slices.ContainsFunc(r.Stages, func(s schedule.Stage) bool { return s.From < t.BatchTokens }) {
-		k.fault(key, fmt.Sprintf("%s = %d over %d tokens", key, r.Unit, t.BatchTokens*10), "%s begins with the full train.batch_tokens = %d: nothing grows", key, t.BatchTokens)
+		k.fault(key, fmt.Sprintf("%s = %d over %d tokens", key, r.Unit, t.BatchTokens*10),
+			"%s begins with the full train.batch_tokens = %d: nothing grows", key, t.BatchTokens)
 	}
 	if until := r.Stages[len(r.Stages)-1].Until; r.Tokens(t.Steps) < until {
 		k.fault(key, fmt.Sprintf("train.steps = %d or more, or a shorter ramp", r.Steps(until)),
@@ -193,10 +199,13 @@ func (k *checker) lengthWarmup() {
 		k.fault(key, key+" = 64 over 10%", "%s: %v", key, err)
 	case !k.c.Train.LengthWarmup.Given():
 	case context%8 != 0:
-		k.fault(key, fmt.Sprintf("model.context = %d", (context+7)/8*8), "%s cuts sequences into pieces of a multiple of 8 tokens, but model.context = %d", key, context)
+		k.fault(key, fmt.Sprintf("model.context = %d", (context+7)/8*8),
+			"%s cuts sequences into pieces of a multiple of 8 tokens, but model.context = %d", key, context)
 	case r.From < 8 || r.From%8 != 0 || r.From >= context:
-		k.fault(key, fmt.Sprintf("a multiple of 8 below model.context = %d", context), "%s cannot begin with sequences of %d tokens", key, r.From)
+		k.fault(key, fmt.Sprintf("a multiple of 8 below model.context = %d", context),
+			"%s cannot begin with sequences of %d tokens", key, r.From)
 	case r.Steps < 1 || r.Steps > k.c.Train.Steps:
-		k.fault(key, key+fmt.Sprintf(" = %d over 10%%", r.From), "%s takes %d steps, the run has %d", key, r.Steps, k.c.Train.Steps)
+		k.fault(key, key+fmt.Sprintf(" = %d over 10%%", r.From), "%s takes %d steps, the run has %d", key, r.Steps,
+			k.c.Train.Steps)
 	}
 }

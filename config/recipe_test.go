@@ -26,7 +26,8 @@ func TestRecipesSayWhereTheirNumbersAreFrom(t *testing.T) {
 	for _, name := range Recipes() {
 		c := load(t, Sources{Recipe: name})
 		notes, err := RecipeNotes(name)
-		if err != nil || len(notes) < 3 || !strings.Contains(notes[0], ":") || !strings.Contains(strings.Join(notes, " "), "ot disclosed") {
+		if err != nil || len(notes) < 3 || !strings.Contains(notes[0], ":") ||
+			!strings.Contains(strings.Join(notes, " "), "ot disclosed") {
 			t.Errorf("%s: notes %q, %v", name, notes, err)
 		}
 		n := 0
@@ -42,8 +43,9 @@ func TestRecipesSayWhereTheirNumbersAreFrom(t *testing.T) {
 			t.Errorf("%s: %d values", name, n)
 		}
 		for _, key := range []string{
-			"model.layers", "model.dim", "model.heads", "model.kv_heads", "model.ffn", "model.context", "model.vocab", "train.steps",
-			"train.batch_tokens", "train.clip", "optimizer.lr", "optimizer.weight_decay", "schedule.name", "schedule.warmup", "schedule.final_ratio",
+			"model.layers", "model.dim", "model.heads", "model.kv_heads", "model.ffn", "model.context", "model.vocab",
+			"train.steps", "train.batch_tokens", "train.clip", "optimizer.lr", "optimizer.weight_decay",
+			"schedule.name", "schedule.warmup", "schedule.final_ratio",
 		} {
 			if c.origins[key].Recipe != name {
 				t.Errorf("%s says nothing of %s", name, key)
@@ -59,35 +61,41 @@ func TestFilesAndOverridesReplaceARecipe(t *testing.T) {
 	}
 	c := load(t, Sources{Recipe: "llama2-70b", File: file, Overrides: []string{"model.context=512"}})
 	if m := c.Model; m.Layers != 7 || m.Context != 512 || m.Dim != 8192 {
-		t.Errorf("layers %d, context %d, dim %d; want 7 of the file, 512 of the override, 8192 of the recipe", m.Layers, m.Context, m.Dim)
+		t.Errorf("layers %d, context %d, dim %d; want 7 of the file, 512 of the override, 8192 of the recipe",
+			m.Layers, m.Context, m.Dim)
 	}
 	for key, want := range map[string]string{
-		"model.layers": file + ":2", "model.context": "command line", "model.dim": "recipe llama2-70b: params.json", "seed": "default",
+		"model.layers": file + ":2", "model.context": "command line", "model.dim": "recipe llama2-70b: params.json",
+		"seed": "default",
 	} {
 		if got := c.Origin(key).String(); got != want {
 			t.Errorf("%s comes from %q, want %q", key, got, want)
 		}
 	}
 	again, err := parse(c.YAML(), "config.yaml", []string{"data.path=data"})
-	if err != nil || again.Model.Differences(c.Model) != nil || fmt.Sprint(again.Train) != fmt.Sprint(c.Train) || fmt.Sprint(again.Schedule) != fmt.Sprint(c.Schedule) {
+	if err != nil || again.Model.Differences(c.Model) != nil || fmt.Sprint(again.Train) != fmt.Sprint(c.Train) ||
+		fmt.Sprint(again.Schedule) != fmt.Sprint(c.Schedule) {
 		t.Errorf("read back: %v\n%+v\n%+v", err, again, c)
 	}
 }
 
 func TestSourcesThatCannotWork(t *testing.T) {
 	for want, s := range map[string]Sources{
-		"try llama2-70b; there are ":        {Recipe: "llama-70b"},
-		"--scale 10 needs a recipe":         {Scale: 10},
-		"--scale 0.5 is not a number":       {Recipe: "llama2-7b", Scale: 0.5},
-		"data.path is not set":              {Recipe: "llama2-7b"},
-		"does not divide model.heads":       {Recipe: "llama2-70b", Overrides: []string{"model.kv_heads=7"}, Planning: true},
-		"train.batch_tokens = 100000 is no": {Recipe: "llama2-70b", Overrides: []string{"train.batch_tokens=100000"}, Planning: true},
+		"try llama2-70b; there are ":  {Recipe: "llama-70b"},
+		"--scale 10 needs a recipe":   {Scale: 10},
+		"--scale 0.5 is not a number": {Recipe: "llama2-7b", Scale: 0.5},
+		"data.path is not set":        {Recipe: "llama2-7b"},
+		"does not divide model.heads": {Recipe: "llama2-70b", Overrides: []string{"model.kv_heads=7"},
+			Planning: true},
+		"train.batch_tokens = 100000 is no": {Recipe: "llama2-70b", Overrides: []string{"train.batch_tokens=100000"},
+			Planning: true},
 	} {
 		if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want one that says %q", s, err, want)
 		}
 	}
-	if _, err := (Sources{Overrides: []string{"model.layers=2"}, Planning: true}).Load(); err == nil || !strings.Contains(err.Error(), "data.path is not set") {
+	if _, err := (Sources{Overrides: []string{"model.layers=2"}, Planning: true}).Load(); err == nil ||
+		!strings.Contains(err.Error(), "data.path is not set") {
 		t.Errorf("planning without a vocabulary: %v", err)
 	}
 }
@@ -114,10 +122,12 @@ func TestScaledRecipesKeepTheirRatios(t *testing.T) {
 				t.Errorf("%s ÷ %g: %.4g parameters in blocks, want about %.4g", name, scale, blocks(b), blocks(a)/scale)
 			}
 			if a.Heads*b.KVHeads != b.Heads*a.KVHeads {
-				t.Errorf("%s ÷ %g: %d heads with %d of keys, the recipe has %d with %d", name, scale, b.Heads, b.KVHeads, a.Heads, a.KVHeads)
+				t.Errorf("%s ÷ %g: %d heads with %d of keys, the recipe has %d with %d",
+					name, scale, b.Heads, b.KVHeads, a.Heads, a.KVHeads)
 			}
 			if !near(float64(b.FFN)/float64(b.Dim), float64(a.FFN)/float64(a.Dim), 1.1) {
-				t.Errorf("%s ÷ %g: ffn %d at width %d, the recipe has %d at %d", name, scale, b.FFN, b.Dim, a.FFN, a.Dim)
+				t.Errorf("%s ÷ %g: ffn %d at width %d, the recipe has %d at %d",
+					name, scale, b.FFN, b.Dim, a.FFN, a.Dim)
 			}
 			if !near(float64(is.Tokens())*scale, float64(was.Tokens()), 1.2) {
 				t.Errorf("%s ÷ %g: %d tokens, want about %.4g", name, scale, is.Tokens(), float64(was.Tokens())/scale)
@@ -125,8 +135,10 @@ func TestScaledRecipesKeepTheirRatios(t *testing.T) {
 			if lr := is.Optimizer.LR; lr < was.Optimizer.LR || lr > maxSmallLR {
 				t.Errorf("%s ÷ %g: rate %v, the recipe has %v", name, scale, lr, was.Optimizer.LR)
 			}
-			if is.Optimizer.WeightDecay != was.Optimizer.WeightDecay || is.Schedule.Warmup < 1 || is.Schedule.Warmup*3 > is.Train.Steps {
-				t.Errorf("%s ÷ %g: decay %v, warmup %d of %d steps", name, scale, is.Optimizer.WeightDecay, is.Schedule.Warmup, is.Train.Steps)
+			if is.Optimizer.WeightDecay != was.Optimizer.WeightDecay || is.Schedule.Warmup < 1 ||
+				is.Schedule.Warmup*3 > is.Train.Steps {
+				t.Errorf("%s ÷ %g: decay %v, warmup %d of %d steps",
+					name, scale, is.Optimizer.WeightDecay, is.Schedule.Warmup, is.Train.Steps)
 			}
 			if from := is.Origin("model.dim"); from.Recipe != name || !strings.HasPrefix(from.Source, "scaled down, ") {
 				t.Errorf("%s ÷ %g: width from %q", name, scale, from)

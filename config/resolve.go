@@ -36,8 +36,8 @@ func (c *Config) Resolve() {
 	c.resolveSchedule()
 }
 
-// derivedFFN is the hidden width of the feed-forward layer for a width: 4·dim with two matrices; with three what has about as
-// many parameters.
+// derivedFFN is the hidden width of the feed-forward layer for a width: 4·dim with two matrices; with three what has
+// about as many parameters.
 func derivedFFN(m *model.Config, dim int) int {
 	if m.Activation == "swiglu" || m.Activation == "geglu" {
 		return (dim*8/3 + 63) / 64 * 64

@@ -19,7 +19,10 @@ const maxSmallLR = 3e-3
 func (c *Config) prepare(s Sources) error {
 	if s.Recipe == "" {
 		if s.Scale != 0 && s.Scale != 1 {
-			return Problem{Message: fmt.Sprintf("--scale %v needs a recipe, whose model it makes smaller", s.Scale), Try: "--recipe " + Recipes()[0]}
+			return Problem{
+				Message: fmt.Sprintf("--scale %v needs a recipe, whose model it makes smaller", s.Scale),
+				Try:     "--recipe " + Recipes()[0],
+			}
 		}
 		return nil
 	}
@@ -30,7 +33,10 @@ func (c *Config) prepare(s Sources) error {
 	case s.Scale == 0 || s.Scale == 1:
 		return nil
 	case !(s.Scale > 1 && s.Scale <= 1e9):
-		return Problem{Message: fmt.Sprintf("--scale %v is not a number from 1 to 1e9", s.Scale), Try: "--scale 1000 for a thousandth of the parameters"}
+		return Problem{
+			Message: fmt.Sprintf("--scale %v is not a number from 1 to 1e9", s.Scale),
+			Try:     "--scale 1000 for a thousandth of the parameters",
+		}
 	}
 	c.scaleDown(s.Scale)
 	return nil
@@ -59,11 +65,14 @@ func (c *Config) scaleDown(scale float64) {
 	unit := context * max(min(microBatchTokens, int(batch))/context, 1) // a whole micro-batch
 	c.rescale("train.batch_tokens", max(roundTo(batch, unit), unit), fmt.Sprintf("÷ √%g", scale))
 	c.scaleLengths(scale, context)
-	c.rescale("optimizer.lr", min(recipe.Optimizer.LR*narrower, maxSmallLR), fmt.Sprintf("× %.3g, how much narrower the model is; at most %g", narrower, maxSmallLR))
+	c.rescale("optimizer.lr", min(recipe.Optimizer.LR*narrower, maxSmallLR),
+		fmt.Sprintf("× %.3g, how much narrower the model is; at most %g", narrower, maxSmallLR))
 	ramp, _ := c.BatchRamp() // of a recipe: it is valid
-	c.rescale("train.steps", max(ramp.Steps(int(tokens/scale)), 1), fmt.Sprintf("%.3g tokens ÷ %g, as many for each parameter", tokens, scale))
+	c.rescale("train.steps", max(ramp.Steps(int(tokens/scale)), 1),
+		fmt.Sprintf("%.3g tokens ÷ %g, as many for each parameter", tokens, scale))
 	if warmup := recipe.Schedule.Warmup; c.amounts["schedule.warmup"] == (amount{}) {
-		c.rescale("schedule.warmup", min(max(int(float64(warmup)/math.Sqrt(scale)), 1), c.Train.Steps), fmt.Sprintf("%d ÷ √%g", warmup, scale))
+		c.rescale("schedule.warmup", min(max(int(float64(warmup)/math.Sqrt(scale)), 1), c.Train.Steps),
+			fmt.Sprintf("%d ÷ √%g", warmup, scale))
 	}
 }
 
@@ -81,7 +90,8 @@ func (c *Config) scaleShape(was *model.Config, scale float64) float64 {
 	c.rescale("model.heads", heads, fmt.Sprintf("%d of about %d elements", was.Heads, was.HeadDim))
 	c.rescale("model.kv_heads", heads/group, fmt.Sprintf("one for %d queries", group))
 	c.rescale("model.head_dim", size, fmt.Sprintf("width / heads, at most %d", was.HeadDim))
-	c.rescale("model.ffn", max(roundTo(float64(was.FFN)/narrower, 16), 16), fmt.Sprintf("%.3g of the width", float64(was.FFN)/float64(was.Dim)))
+	c.rescale("model.ffn", max(roundTo(float64(was.FFN)/narrower, 16), 16),
+		fmt.Sprintf("%.3g of the width", float64(was.FFN)/float64(was.Dim)))
 	return narrower
 }
 

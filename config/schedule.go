@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Branches are the ends of the decays of a wsds schedule, but for the last, which is the end of the run. The text form is
-// a comma-separated list of amounts.
+// Branches are the ends of the decays of a wsds schedule, but for the last, which is the end of the run. The text form
+// is a comma-separated list of amounts.
 type Branches struct {
 	written
 	ends []amount
@@ -77,7 +77,8 @@ func (c *Config) Position() func(steps int) int {
 func (k *checker) schedule() {
 	s, steps := &k.c.Schedule, k.c.Train.Steps
 	if k.between("schedule.warmup", s.Warmup, 1, 1<<40) && s.Warmup > steps && steps > 0 {
-		k.fault("schedule.warmup", fmt.Sprintf("schedule.warmup = %d", max(steps/100, 1)), "schedule.warmup = %d is longer than the run, train.steps = %d", s.Warmup, steps)
+		k.fault("schedule.warmup", fmt.Sprintf("schedule.warmup = %d", max(steps/100, 1)),
+			"schedule.warmup = %d is longer than the run, train.steps = %d", s.Warmup, steps)
 	}
 	k.number("schedule.final_ratio", s.FinalRatio, 0, 1, "[]")
 	k.number("schedule.decay_fraction", s.DecayFraction, 0, 1, "(]")
@@ -97,11 +98,13 @@ func (k *checker) branches() {
 		at := position(end)
 		switch begin := at - int(math.Round(s.DecayFraction*float64(at))); {
 		case end > k.c.Train.Steps:
-			k.fault(key, "branches that end within the run", "%s: the branch that ends at step %d lies beyond train.steps = %d", key, end, k.c.Train.Steps)
+			k.fault(key, "branches that end within the run",
+				"%s: the branch that ends at step %d lies beyond train.steps = %d", key, end, k.c.Train.Steps)
 			return
 		case begin < before:
 			k.fault(key, "branches further apart, or a smaller schedule.decay_fraction",
-				"%s: the branch that ends at step %d begins to decay before the warmup or the branch before it ends", key, end)
+				"%s: the branch that ends at step %d begins to decay before the warmup or the branch before it ends",
+				key, end)
 			return
 		}
 		before = at

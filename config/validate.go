@@ -81,7 +81,8 @@ func (k *checker) number(key string, f, low, high float64, brackets string) {
 	above := f > low || f == low && brackets[0] == '['
 	below := f < high || f == high && brackets[1] == ']'
 	if !above || !below {
-		k.fault(key, key+" = "+k.leftOut(allKeys[keyIndex[key]]), "%s = %g lies outside %c%g, %.6g%c", key, f, brackets[0], low, high, brackets[1])
+		k.fault(key, key+" = "+k.leftOut(allKeys[keyIndex[key]]),
+			"%s = %g lies outside %c%g, %.6g%c", key, f, brackets[0], low, high, brackets[1])
 	}
 }
 
@@ -108,7 +109,8 @@ func (k *checker) model() {
 	}
 	k.headDim()
 	if k.between("model.kv_heads", m.KVHeads, 1, m.Heads) && m.Heads%m.KVHeads != 0 {
-		k.fault("model.kv_heads", "model.kv_heads = "+divisors(m.Heads, m.KVHeads), "model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
+		k.fault("model.kv_heads", "model.kv_heads = "+divisors(m.Heads, m.KVHeads),
+			"model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
 	}
 }
 

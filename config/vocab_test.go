@@ -13,8 +13,10 @@ func TestVocabularyGoesWithTheTokenizer(t *testing.T) {
 		vocab, tokens int
 		says          string
 	}{
-		{0, 2048, ""}, {2048, 2048, ""}, {50304, 50257, "pads the 50257"}, {151936, 151669, "pads"}, {3008, 2048, "pads"},
-		{2047, 2048, "2047 is smaller than the 2048 tokens"}, {2050, 2048, "2050, but the tokenizer of d has 2048"}, {3072, 2048, "never be trained"}, {32000, 2048, "such as 2112"},
+		{0, 2048, ""}, {2048, 2048, ""}, {50304, 50257, "pads the 50257"}, {151936, 151669, "pads"},
+		{3008, 2048, "pads"},
+		{2047, 2048, "2047 is smaller than the 2048 tokens"}, {2050, 2048, "2050, but the tokenizer of d has 2048"},
+		{3072, 2048, "never be trained"}, {32000, 2048, "such as 2112"},
 	} {
 		cfg, err := Sources{Overrides: []string{"data.path=d", fmt.Sprintf("model.vocab=%d", c.vocab)}}.Load()
 		if err != nil {
@@ -31,7 +33,8 @@ func TestVocabularyGoesWithTheTokenizer(t *testing.T) {
 		if err == nil && cfg.Model.Vocab != max(c.vocab, c.tokens) {
 			t.Errorf("%d for a tokenizer of %d became %d", c.vocab, c.tokens, cfg.Model.Vocab)
 		}
-		started, err := Sources{Overrides: []string{"data.path=d", fmt.Sprintf("model.vocab=%d", c.vocab)}, Started: true}.Load()
+		started, err := Sources{Overrides: []string{"data.path=d", fmt.Sprintf("model.vocab=%d", c.vocab)},
+			Started: true}.Load()
 		if err != nil {
 			t.Fatal(err)
 		}

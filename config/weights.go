@@ -60,8 +60,9 @@ func (c *Config) CheckModel(was *Config, source string) error {
 	if now, then := c.Model.Context, was.Model.Context; was.Model.Positions.Learned() && now > then {
 		problems = append(problems, Problem{
 			Key: "model.context", At: c.origins["model.context"].Place(),
-			Message: fmt.Sprintf("model.context = %d, but %s have learned %d positions and know no later ones", now, source, then),
-			Try:     fmt.Sprintf("model.context = %d or less, or weights with model.positions = rope or alibi", then),
+			Message: fmt.Sprintf("model.context = %d, but %s have learned %d positions and know no later ones",
+				now, source, then),
+			Try: fmt.Sprintf("model.context = %d or less, or weights with model.positions = rope or alibi", then),
 		})
 	}
 	return asError(problems)

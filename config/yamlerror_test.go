@@ -11,7 +11,8 @@ func TestFilesThatAreNoYAML(t *testing.T) {
 		{"model:\n\tlayers: 2\n", "line 2 is indented with a tab", "run.yaml:2:1", "two spaces"},
 		{"model:\n  layers: 2\n  \tdim: 3\n", "line 3 is indented with a tab", "run.yaml:3:3", "two spaces"},
 		{"model:\n  layers: 2\n  layers: 3\n", "layers appears twice, first on line 2", "run.yaml:3:3", "removing one"},
-		{"model:\n  dim: 64\ntrain: {steps: 3}\nmodel:\n  layers: 2\n", "model appears twice, first on line 1", "run.yaml:4:1", "a section appears once"},
+		{"model:\n  dim: 64\ntrain: {steps: 3}\nmodel:\n  layers: 2\n", "model appears twice, first on line 1",
+			"run.yaml:4:1", "a section appears once"},
 		{"model:\n  layers: 2\n dim: 3\n", "not YAML", "run.yaml:3:2", "the same indentation"},
 		{"model\n  layers: 2\n", "not YAML", "run.yaml:1:1", "colon"},
 		{"model: {layers: 2\n", "not YAML", "run.yaml:1:8", "}"},
@@ -30,8 +31,9 @@ func TestFilesThatAreNoYAML(t *testing.T) {
 // A name without its section, of another section or by another word leads to the key.
 func TestUnknownKeysLeadToTheirNearest(t *testing.T) {
 	for name, want := range map[string]string{
-		"lr": "optimizer.lr", "train.lr": "optimizer.lr", "name": "optimizer.name or schedule.name", "optimizer.learning_rate": "optimizer.lr", "warmpu": "schedule.warmup",
-		"decay": "optimizer.weight_decay", "modle.dim": "model.dim", "modle": "model", "zzz": "anneal explain",
+		"lr": "optimizer.lr", "train.lr": "optimizer.lr", "name": "optimizer.name or schedule.name",
+		"optimizer.learning_rate": "optimizer.lr", "warmpu": "schedule.warmup", "decay": "optimizer.weight_decay",
+		"modle.dim": "model.dim", "modle": "model", "zzz": "anneal explain",
 	} {
 		if p := unknownKey(name, ""); !strings.Contains(p.Try, want) {
 			t.Errorf("%s: try %s, want %s", name, p.Try, want)

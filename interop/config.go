@@ -19,6 +19,9 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 		return toGemma3(c, tokens, at)
 	case "qwen3_moe":
 		return toQwen3MoE(c, tokens, at)
+	case "", "llama", "anneal":
+	default:
+		return nil, inexpressible("family", c.Family, "llama", at)
 	}
 	if err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"},
 		own{"score_dim", "0"}); err != nil {

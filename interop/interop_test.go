@@ -179,6 +179,7 @@ var smallGPT2 = model.Config{
 // What no format of Hugging Face says is refused by name.
 func TestExportRefusesWhatTheFormatsCannotSay(t *testing.T) {
 	for key, change := range map[string]func(*model.Config){
+		"model.family = another":   func(c *model.Config) { c.Family = "another" },
 		"model.logit_softcap = 30": func(c *model.Config) { c.LogitSoftcap = 30 },
 		"model.positions = rope,alibi": func(c *model.Config) {
 			c.Positions = schemes("rope,alibi")

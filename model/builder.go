@@ -43,8 +43,10 @@ func (b *builder) block(i int) *block {
 		x = newQwen3MoEBlock(b)
 	case "gemma3":
 		x = newGemma3Block(b)
-	default:
+	case "", "llama":
 		x = newLlamaBlock(b)
+	default:
+		panic("model: unknown family " + b.config.Family)
 	}
 	b.at = ""
 	x.params = b.params[first:len(b.params):len(b.params)]

@@ -11,6 +11,8 @@ package model
 // sequences together. Here gradients accumulate over several micro-batches and so average several draws. Evaluation
 // and generation use every branch.
 //
+// The losses of routers (autograd.Router) are not divided: they count where their branch survives.
+//
 // Memory: none, as for dropout. If every micro-batch of a step drops a branch, the gradients of its parameters are
 // zero. The draw is a function of (seed, step, branch, index of the micro-batch's first token): the same after a
 // resume and when a branch is recomputed, but different for other micro-batch sizes. The default is 0, which changes

@@ -94,7 +94,7 @@ func MeasureRun(cfg *config.Config, dev device.Properties) (*Footprint, error) {
 func (f *Footprint) measureArenas(cfg *config.Config) {
 	c, rows := f.Model, cfg.Train.MicroBatch
 	train, eval := model.Measure(c, f.Policy, rows, c.Context, true), model.Measure(c, f.Policy, rows, c.Context, false)
-	f.Tables = int64(train.Params) - model.Outline(c, f.Policy).Bytes()
+	f.Tables = max(int64(train.Params)-model.Outline(c, f.Policy).Bytes(), 0) // measures stop at absurd sizes
 	f.Arenas = []Part{
 		{Parameters, int64(train.Params)},
 		{Gradients, int64(train.Grads)},

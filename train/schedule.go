@@ -28,7 +28,8 @@ func NewSchedule(cfg *config.Config) schedule.Schedule {
 			w.Ends, w.Decays = append(w.Ends, at(n)), append(w.Decays, decay(at(n)))
 		}
 		return w
-	default:
+	case "cosine":
 		return schedule.Cosine{Warmup: warmup, Steps: end, Final: s.FinalRatio}
 	}
+	panic("train: unknown schedule " + s.Name)
 }

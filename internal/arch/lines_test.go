@@ -14,7 +14,7 @@ import (
 const columns = 120
 
 // long lists the directories with lines that are still to be broken; fasttext stays as it is.
-var long = []string{"config", "schedule", "fasttext"}
+var long = []string{"fasttext"}
 
 // A line of code has at most 120 columns, of which a tab takes four.
 func TestLinesEndBeforeColumn120(t *testing.T) {
