@@ -129,7 +129,9 @@ func routeGrad(s *scope) call {
 			d.RouteGrad(dlogits, dweights, r.weights, r.chosen, r.logZ, r.count, r.logits, o)
 		},
 		out:    []*tensor.Tensor{dlogits},
-		factor: 4, terms: float64(r.k)*largest(dweights) + o.Balance*float64(3*r.n),
+		factor: 4,
+		// p = exp(x − log Z) has as many units of error as the logits are large
+		terms: (1 + largest(r.logits)) * (float64(r.k)*largest(dweights) + o.Balance*float64(3*r.n)),
 	}
 	c.formulas(routeGradOf[float64](r, dweights, o), routeGradOf[float32](r, dweights, o))
 	return c
