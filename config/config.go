@@ -30,6 +30,7 @@ type Config struct {
 	Watchdog   Watchdog     `yaml:"watchdog"`
 	Average    Average      `yaml:"average"`
 	Memory     Memory       `yaml:"memory"`
+	Parallel   Parallel     `yaml:"parallel"`
 
 	origins  map[string]Origin // by dotted key; a missing key is at its default
 	amounts  map[string]amount // of keys in steps that were given in other units
@@ -140,6 +141,13 @@ type Memory struct {
 	Recompute model.Recompute `yaml:"recompute"`
 }
 
+// Parallel is how the ranks of a run share its work.
+type Parallel struct {
+	Ranks   int     `yaml:"ranks"`
+	Zero    int     `yaml:"zero"`
+	Timeout float64 `yaml:"timeout"` // minutes
+}
+
 // Default returns the config of a run that says nothing but where its data is. Derived values are still zero.
 func Default() *Config {
 	return &Config{
@@ -172,6 +180,7 @@ func Default() *Config {
 		Checkpoint: Checkpoint{Every: 200, Keep: 3, MaxFailures: 3},
 		Guard:      Guard{MaxSkips: 10, Window: 128, OnDivergence: "stop", Rewinds: 2},
 		Watchdog:   Watchdog{Enabled: true},
+		Parallel:   Parallel{Ranks: 1, Timeout: 10},
 		origins:    map[string]Origin{},
 	}
 }

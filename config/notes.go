@@ -377,4 +377,15 @@ var notes = map[string]Key{
 			"every:N: keep only the input of every N-th layer.\n" +
 			"sqrt: every:N with N = √layers.\n" +
 			"budget:SIZE: compute as little again as makes the activations fit, such as budget:1.5GiB."},
+
+	"parallel.ranks": {Doc: "Ranks that train the model together, each on its own micro-batches. They end with the " +
+		"bits of one rank, whatever their number. Without a launcher they are goroutines of one process, which share " +
+		"its threads. Under mpirun or srun, every process is a rank, and their number is that of the launcher."},
+	"parallel.zero": {try: "0, 1, 2 or 3", Doc: "What a rank does not keep of what other ranks have (ZeRO, " +
+		"Rajbhandari et al. 2020, arXiv 1910.02054). It changes memory and traffic, but no bit.\n" +
+		"0: every rank keeps all.\n" +
+		"1: a rank keeps its share of the optimizer state and of the FP32 weights.\n" +
+		"2: also only its share of the gradients.\n" +
+		"3: also only its share of the weights; those of a layer arrive just before they are needed (FSDP)."},
+	"parallel.timeout": {Doc: "Minutes to wait for another rank before the run ends with exit code 8."},
 }

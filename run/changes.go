@@ -15,7 +15,7 @@ var harmless = map[string]bool{
 	"train.noise_scale_every": true, "train.eval_every": true, "train.eval_tokens": true, "checkpoint.every": true,
 	"checkpoint.keep": true, "checkpoint.max_failures": true, "guard.rewinds": true, "guard.replay_every": true,
 	"watchdog.enabled": true, "watchdog.exit": true, "guard.rewound": true,
-	"memory.recompute": true,
+	"memory.recompute": true, "parallel.ranks": true, "parallel.zero": true, "parallel.timeout": true,
 }
 
 // Changes lists the keys with different values that affect the result of a run, as "key: was → now", in the order of
