@@ -1,0 +1,146 @@
+package local
+
+import (
+	"fmt"
+	"time"
+
+	"anneal/comm"
+	"anneal/tensor"
+)
+
+// link is a transfer as all ranks share it. Its lists go by rank.
+type link struct {
+	name     string
+	out      [][][]tensor.Tensor // what a rank sends, by receiver; nil before its NewExchange
+	room     [][][]tensor.Tensor // by sender, if given: only its shapes are of interest
+	started  []int               // calls of Start
+	released []int               // the last Start whose tensors it has released
+	reading  []bool              // between Wait and Release
+}
+
+// sends reports whether rank r sends something to another. One that has not prepared the transfer may.
+func (l *link) sends(r, to int) bool { return l.out[r] == nil || len(l.out[r][to]) > 0 }
+
+// transfer is a link as one rank sees it.
+type transfer struct {
+	*link
+	rank    *rank
+	senders int // of the last Start
+	sent    int // the last Start in which this rank sent, from 1
+}
+
+// NewExchange implements comm.Comm.
+func (c *rank) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.check(call{kind: preparing, name: name})
+	if c.exchanges == len(c.links) {
+		n := c.size
+		c.links = append(c.links, &link{
+			name: name, out: make([][][]tensor.Tensor, n), room: make([][][]tensor.Tensor, n), started: make([]int, n),
+			released: make([]int, n), reading: make([]bool, n),
+		})
+	}
+	l := c.links[c.exchanges]
+	c.exchanges++
+	l.out[c.me], l.room[c.me] = out, room
+	for r := range c.size {
+		if r != c.me && l.out[r] != nil {
+			c.compare(l, r, c.me, r)
+			c.compare(l, c.me, r, r)
+		}
+	}
+	c.changed.Broadcast() // those who wait for this rank may see that it sends them nothing
+	return &transfer{link: l, rank: c}
+}
+
+// compare checks that a receiver has room for what a sender sends; one of the two is this rank, other is the other.
+func (c *rank) compare(l *link, sender, receiver, other int) {
+	if l.room[receiver] == nil {
+		return
+	}
+	out, room := l.out[sender][receiver], l.room[receiver][sender]
+	same := len(out) == len(room)
+	for k := 0; same && k < len(out); k++ {
+		same = out[k].DType() == room[k].DType() && out[k].Len() == room[k].Len()
+	}
+	if same {
+		return
+	}
+	mine := fmt.Sprintf("sends %s in %s", describe(out), l.name)
+	theirs := fmt.Sprintf("has room for %s", describe(room))
+	if sender == other {
+		mine, theirs = fmt.Sprintf("has room for %s in %s", describe(room), l.name), "sends "+describe(out)
+	}
+	c.mismatch(other, mine, theirs)
+}
+
+// describe lists the sizes of tensors.
+func describe(list []tensor.Tensor) string {
+	if len(list) == 0 {
+		return "no tensors"
+	}
+	text := ""
+	for i := range list {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d of %v", list[i].Len(), list[i].DType())
+	}
+	return text
+}
+
+// Start implements comm.Transfer.
+func (t *transfer) Start(senders int) {
+	c := t.rank
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.check(call{kind: starting, name: t.name, link: t.link, senders: senders})
+	if t.started[c.me] > t.released[c.me] {
+		c.fail(c.me, fmt.Errorf("rank %d starts %s before it has released what came before", c.me, t.name))
+	}
+	t.started[c.me]++
+	if t.senders = senders; c.me < senders {
+		t.sent = t.started[c.me]
+	}
+	c.changed.Broadcast()
+}
+
+// Wait implements comm.Transfer.
+func (t *transfer) Wait() error {
+	c := t.rank
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	round := t.started[c.me]
+	err := c.await(wait{kind: receiving, link: t.link, round: round, senders: t.senders})
+	t.reading[c.me] = err == nil
+	return err
+}
+
+// From implements comm.Transfer: it returns the sender's own tensors.
+func (t *transfer) From(r int) []tensor.Tensor { return t.out[r][t.rank.me] }
+
+// Release implements comm.Transfer.
+func (t *transfer) Release() {
+	c := t.rank
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.released[c.me] = t.started[c.me]
+	t.reading[c.me] = false
+	c.changed.Broadcast()
+}
+
+// grace is how long Sent waits for readers after the group has ended.
+const grace = time.Second
+
+// Sent implements comm.Transfer. If the group has ended, it returns its error when nobody reads any more.
+func (t *transfer) Sent() error {
+	c := t.rank
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.await(wait{kind: sending, link: t.link, round: t.sent})
+	if err != nil {
+		c.block(wait{kind: leaving, link: t.link}, grace)
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package local
+
+import (
+	"fmt"
+
+	"anneal/comm"
+)
+
+// order is the calls of Share, NewExchange and Start that some ranks have made and others have not. All ranks must make
+// the same ones in the same order.
+type order struct {
+	calls []call
+	first int // number of calls[0] since the group began
+}
+
+type call struct {
+	kind    kind
+	name    string
+	link    *link // that is started
+	senders int
+	by      int // the first rank that made it
+	made    int // ranks that have made it
+}
+
+func (k call) String() string {
+	switch k.kind {
+	case sharing:
+		return "shares a message"
+	case preparing:
+		return fmt.Sprintf("prepares %s", k.name)
+	}
+	return fmt.Sprintf("starts %s with %d senders", k.name, k.senders)
+}
+
+// check compares a call with what the other ranks did in its place.
+func (c *rank) check(mine call) {
+	o := &c.order
+	place := c.calls - o.first
+	c.calls++
+	if place == len(o.calls) {
+		mine.by = c.me
+		o.calls = append(o.calls, mine)
+	}
+	theirs := &o.calls[place]
+	if theirs.kind != mine.kind || theirs.name != mine.name || theirs.link != mine.link ||
+		theirs.senders != mine.senders {
+		c.mismatch(theirs.by, mine.String(), theirs.String())
+		return
+	}
+	theirs.made++
+	for len(o.calls) > 0 && o.calls[0].made == c.size {
+		o.calls = o.calls[:copy(o.calls, o.calls[1:])]
+		o.first++
+	}
+}
+
+// mismatch ends the group because this rank does something else than another.
+func (c *rank) mismatch(other int, mine, theirs string) {
+	c.fail(c.me, &comm.MismatchError{Rank: c.me, Other: other, Mine: mine, Theirs: theirs})
+}
