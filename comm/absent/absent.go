@@ -1,0 +1,57 @@
+// Package absent has groups of ranks of which only one is there. A plan lays out what that rank would have.
+package absent
+
+import (
+	"anneal/comm"
+	"anneal/tensor"
+)
+
+// New returns the group of size ranks as the given one would see it. inPlace says whether its transport would need no
+// memory for what arrives.
+func New(rank, size int, inPlace bool) comm.Comm { return group{rank, size, inPlace} }
+
+// As returns the group that the ranks of c would see if the others were absent.
+func As(c comm.Comm) comm.Comm { return group{c.Rank(), c.Size(), c.InPlace()} }
+
+type group struct {
+	rank, size int
+	inPlace    bool
+}
+
+func (g group) Rank() int     { return g.rank }
+func (g group) Size() int     { return g.size }
+func (g group) InPlace() bool { return g.inPlace }
+func (g group) Abort(error)   {}
+func (g group) Close() error  { return nil }
+
+// Share gives every rank the same message.
+func (g group) Share(mine []byte) ([][]byte, error) {
+	all := make([][]byte, g.size)
+	for r := range all {
+		all[r] = mine
+	}
+	return all, nil
+}
+
+// NewExchange returns a transfer in which nothing arrives.
+func (g group) NewExchange(_ string, out, room [][]tensor.Tensor) comm.Transfer {
+	return transfer{g.rank, out, room}
+}
+
+type transfer struct {
+	rank      int
+	out, room [][]tensor.Tensor
+}
+
+func (transfer) Start(int)   {}
+func (transfer) Wait() error { return nil }
+func (transfer) Release()    {}
+func (transfer) Sent() error { return nil }
+
+// From returns the room for what would come.
+func (t transfer) From(r int) []tensor.Tensor {
+	if r == t.rank || t.room == nil {
+		return t.out[t.rank]
+	}
+	return t.room[r]
+}
