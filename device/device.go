@@ -196,6 +196,10 @@ type Device interface {
 	Copy(dst, src *tensor.Tensor)
 	// Add adds src to dst, elementwise; dtypes may differ.
 	Add(dst, src *tensor.Tensor)
+	// Fold writes the sum of the terms to dst, or adds them to it: dst = [dst +] terms[0] + terms[1] + …, from left to
+	// right, each addition rounded once to the dtype of dst, F32 or F64. There is at least one term. All have one
+	// dtype, that of dst or BF16. dst may be one of the terms.
+	Fold(dst *tensor.Tensor, terms []*tensor.Tensor, add bool)
 	// Scale multiplies t by factor, in place.
 	Scale(t *tensor.Tensor, factor float64)
 	// Zero sets t to zero.

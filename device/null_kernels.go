@@ -59,6 +59,7 @@ func (Null) SumRows(dst, x *tensor.Tensor)                                      
 func (Null) Sum(t *tensor.Tensor) float64                                              { return 0 }
 func (Null) Copy(dst, src *tensor.Tensor)                                              {}
 func (Null) Add(dst, src *tensor.Tensor)                                               {}
+func (Null) Fold(dst *tensor.Tensor, terms []*tensor.Tensor, add bool)                 {}
 func (Null) Scale(t *tensor.Tensor, factor float64)                                    {}
 func (Null) Zero(t *tensor.Tensor)                                                     {}
 func (Null) Combine(dst, x, y *tensor.Tensor, c Combination)                           {}

@@ -25,6 +25,8 @@ var special = []struct {
 	{"WideRows", wideRows},
 	{"LongSums", longSums},
 	{"CopyRoundsLikeTheFormat", copyRounds},
+	{"FoldAddsFromLeftToRight", folds},
+	{"NegativeZeroIsNegative", negativeZeros},
 	{"NaNStaysInItsRow", nanStays},
 	{"NaNStaysInItsBatchRow", nanStaysInAttention},
 	{"SumsAreNotFiniteIfAnElementIsNot", sumsNotFinite},

@@ -34,6 +34,11 @@ func BenchmarkKernels(b *testing.B) {
 		{"CopyToBF16", p.Bytes() + narrow.Bytes(), func(d *Device) { d.Copy(narrow, p) }},
 		{"Add", 3 * p.Bytes(), func(d *Device) { d.Add(p, g) }},
 		{"AddBF16", 2*p.Bytes() + narrow.Bytes(), func(d *Device) { d.Add(p, narrow) }},
+		{"Fold2", 3 * p.Bytes(), func(d *Device) { d.Fold(p, []*tensor.Tensor{g, m}, false) }},
+		{"Fold4", 5 * p.Bytes(), func(d *Device) { d.Fold(p, []*tensor.Tensor{g, m, v, p}, false) }},
+		{"FoldBF16", 3*narrow.Bytes() + 2*p.Bytes(), func(d *Device) {
+			d.Fold(p, []*tensor.Tensor{narrow, narrow, narrow}, true)
+		}},
 		{"SumSquares", p.Bytes(), func(d *Device) { new(device.Squares).Sum(d, p) }},
 		{"MaxAbs", p.Bytes(), func(d *Device) { d.MaxAbs(p) }},
 		{"Quantize", p.Bytes() + narrow.Bytes(), func(d *Device) { d.Quantize(narrow, p, tensor.F8E4M3, 3) }},

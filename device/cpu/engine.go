@@ -66,6 +66,7 @@ type engine[T vec.Float] struct {
 	sumRows        sumRows[T]
 	convert        convert[T]
 	add            add[T]
+	fold           fold[T]
 	dropout        dropout[T]
 	combine        combine[T]
 	scale          scale[T]

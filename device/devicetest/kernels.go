@@ -319,6 +319,16 @@ func (d *Device) Add(dst, src *tensor.Tensor) {
 	d.later(func() { d.cpu.Add(dst, src) })
 }
 
+// Fold implements device.Device.
+func (d *Device) Fold(dst *tensor.Tensor, terms []*tensor.Tensor, add bool) {
+	d.take(&dst)
+	terms = slices.Clone(terms)
+	for i := range terms {
+		d.take(&terms[i])
+	}
+	d.later(func() { d.cpu.Fold(dst, terms, add) })
+}
+
 // Scale implements device.Device.
 func (d *Device) Scale(t *tensor.Tensor, factor float64) {
 	d.take(&t)

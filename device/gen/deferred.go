@@ -30,7 +30,7 @@ func (k kernel) takes() string {
 		switch p.kind {
 		case "*tensor.Tensor":
 			single = append(single, "&"+p.name)
-		case "...*tensor.Tensor":
+		case "...*tensor.Tensor", "[]*tensor.Tensor":
 			text += fmt.Sprintf("%[1]s = slices.Clone(%[1]s)\nfor i := range %[1]s {\nd.take(&%[1]s[i])\n}\n", p.name)
 		case "*Cache":
 			text += fmt.Sprintf("%[1]s = d.cache(%[1]s)\n", p.name)
