@@ -185,6 +185,15 @@ type Device interface {
 	// of word w of rng.Block(first + 16·g + l); first is a multiple of 2048.
 	RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first uint64)
 
+	// EncodeInt8 rounds src, F32 (F64 in the reference mode), to int8 up or down at random, in blocks of Block
+	// elements: scales [blocks] become max|src|/127 of each block, codes (U8, two's complement) about src/scale, so
+	// that the expectation of codes·scale is src to 2⁻¹⁷ of a scale. Elements take random numbers as in
+	// RoundStochastic. The scale is −0 if all numbers of a block are below 2⁻¹⁰³, NaN if one is not finite; the codes
+	// are then 0.
+	EncodeInt8(codes, scales, src *tensor.Tensor, rng tensor.RNG, first uint64)
+	// DecodeInt8 writes dst = codes·scale: −0 in a block whose scale is −0, NaN where it is NaN.
+	DecodeInt8(dst, codes, scales *tensor.Tensor)
+
 	// SquareSums writes the sum of the squares of each stretch of the tensors (Stretch elements, the last of a tensor
 	// fewer), in order, accumulated in float64. A sum is not finite if an element is not. See Squares.
 	SquareSums(sums []float64, list ...*tensor.Tensor)

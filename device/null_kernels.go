@@ -40,36 +40,38 @@ func (Null) GELUGrad(dx, act, dact, x *tensor.Tensor)                           
 func (Null) Route(weights, experts, logZ, sums, logits *tensor.Tensor, normalise bool)           {}
 func (Null) RouteGrad(dlogits, dweights, weights, experts, logZ, counts, logits *tensor.Tensor, o RouteOptions) {
 }
-func (Null) Dispatch(order, place, counts, experts *tensor.Tensor)                     {}
-func (Null) TakeRows(dst, src, order *tensor.Tensor)                                   {}
-func (Null) MixRows(dst, src, weights, place *tensor.Tensor, add bool)                 {}
-func (Null) WeighRows(dweights, dx, x, weights, order *tensor.Tensor)                  {}
-func (Null) GateRows(dst, src, gates *tensor.Tensor)                                   {}
-func (Null) GateRowsGrad(dsrc, dgates, dy, src, gates *tensor.Tensor)                  {}
-func (Null) Embedding(x, table, ids *tensor.Tensor)                                    {}
-func (Null) EmbeddingGrad(dtable, dx, ids *tensor.Tensor)                              {}
-func (Null) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o LossOptions) {}
-func (Null) Softcap(x *tensor.Tensor, limit float64)                                   {}
-func (Null) MaxAbs(t *tensor.Tensor) float64                                           { return 0 }
-func (Null) Quantize(dst, src *tensor.Tensor, format tensor.DType, scale float64)      {}
-func (Null) Dropout(dst, src *tensor.Tensor, o Dropout)                                {}
-func (Null) RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first uint64)     {}
-func (Null) SquareSums(sums []float64, list ...*tensor.Tensor)                         {}
-func (Null) SumRows(dst, x *tensor.Tensor)                                             {}
-func (Null) Sum(t *tensor.Tensor) float64                                              { return 0 }
-func (Null) Copy(dst, src *tensor.Tensor)                                              {}
-func (Null) Add(dst, src *tensor.Tensor)                                               {}
-func (Null) Fold(dst *tensor.Tensor, terms []*tensor.Tensor, add bool)                 {}
-func (Null) Scale(t *tensor.Tensor, factor float64)                                    {}
-func (Null) Zero(t *tensor.Tensor)                                                     {}
-func (Null) Combine(dst, x, y *tensor.Tensor, c Combination)                           {}
-func (Null) AdamW(p, g, m, v *tensor.Tensor, o AdamW)                                  {}
-func (Null) AdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o AdamW)                     {}
-func (Null) Momentum(p, g, m *tensor.Tensor, o Momentum)                               {}
-func (Null) Lion(p, g, m *tensor.Tensor, o Lion)                                       {}
-func (Null) AdEMAMix(p, g, m1, m2, v *tensor.Tensor, o AdEMAMix)                       {}
-func (Null) Adafactor(p, g, m, v, c *tensor.Tensor, o Adafactor)                       {}
-func (Null) Sophia(p, g, m, h *tensor.Tensor, o Sophia) int                            { return 0 }
-func (Null) MeanSquare(h, g *tensor.Tensor, beta, weight float64)                      {}
-func (Null) EqualiseRows(u, v *tensor.Tensor, beta float64)                            {}
-func (Null) Descend(p, u *tensor.Tensor, o Descend)                                    {}
+func (Null) Dispatch(order, place, counts, experts *tensor.Tensor)                      {}
+func (Null) TakeRows(dst, src, order *tensor.Tensor)                                    {}
+func (Null) MixRows(dst, src, weights, place *tensor.Tensor, add bool)                  {}
+func (Null) WeighRows(dweights, dx, x, weights, order *tensor.Tensor)                   {}
+func (Null) GateRows(dst, src, gates *tensor.Tensor)                                    {}
+func (Null) GateRowsGrad(dsrc, dgates, dy, src, gates *tensor.Tensor)                   {}
+func (Null) Embedding(x, table, ids *tensor.Tensor)                                     {}
+func (Null) EmbeddingGrad(dtable, dx, ids *tensor.Tensor)                               {}
+func (Null) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o LossOptions)  {}
+func (Null) Softcap(x *tensor.Tensor, limit float64)                                    {}
+func (Null) MaxAbs(t *tensor.Tensor) float64                                            { return 0 }
+func (Null) Quantize(dst, src *tensor.Tensor, format tensor.DType, scale float64)       {}
+func (Null) Dropout(dst, src *tensor.Tensor, o Dropout)                                 {}
+func (Null) RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first uint64)      {}
+func (Null) EncodeInt8(codes, scales, src *tensor.Tensor, rng tensor.RNG, first uint64) {}
+func (Null) DecodeInt8(dst, codes, scales *tensor.Tensor)                               {}
+func (Null) SquareSums(sums []float64, list ...*tensor.Tensor)                          {}
+func (Null) SumRows(dst, x *tensor.Tensor)                                              {}
+func (Null) Sum(t *tensor.Tensor) float64                                               { return 0 }
+func (Null) Copy(dst, src *tensor.Tensor)                                               {}
+func (Null) Add(dst, src *tensor.Tensor)                                                {}
+func (Null) Fold(dst *tensor.Tensor, terms []*tensor.Tensor, add bool)                  {}
+func (Null) Scale(t *tensor.Tensor, factor float64)                                     {}
+func (Null) Zero(t *tensor.Tensor)                                                      {}
+func (Null) Combine(dst, x, y *tensor.Tensor, c Combination)                            {}
+func (Null) AdamW(p, g, m, v *tensor.Tensor, o AdamW)                                   {}
+func (Null) AdamW8(p, g, m, mTop, v, vTop *tensor.Tensor, o AdamW)                      {}
+func (Null) Momentum(p, g, m *tensor.Tensor, o Momentum)                                {}
+func (Null) Lion(p, g, m *tensor.Tensor, o Lion)                                        {}
+func (Null) AdEMAMix(p, g, m1, m2, v *tensor.Tensor, o AdEMAMix)                        {}
+func (Null) Adafactor(p, g, m, v, c *tensor.Tensor, o Adafactor)                        {}
+func (Null) Sophia(p, g, m, h *tensor.Tensor, o Sophia) int                             { return 0 }
+func (Null) MeanSquare(h, g *tensor.Tensor, beta, weight float64)                       {}
+func (Null) EqualiseRows(u, v *tensor.Tensor, beta float64)                             {}
+func (Null) Descend(p, u *tensor.Tensor, o Descend)                                     {}

@@ -27,6 +27,8 @@ var special = []struct {
 	{"CopyRoundsLikeTheFormat", copyRounds},
 	{"FoldAddsFromLeftToRight", folds},
 	{"NegativeZeroIsNegative", negativeZeros},
+	{"Int8IsItsDefinition", int8Blocks},
+	{"Int8IsUnbiased", int8IsUnbiased},
 	{"NaNStaysInItsRow", nanStays},
 	{"NaNStaysInItsBatchRow", nanStaysInAttention},
 	{"SumsAreNotFiniteIfAnElementIsNot", sumsNotFinite},

@@ -24,6 +24,7 @@ func BenchmarkKernels(b *testing.B) {
 	table, ids := zeros(f32, vocabulary, cols), ints(8, rows, vocabulary)
 	logits, targets, loss := zeros(f32, 256, vocabulary), ints(9, 256, vocabulary), empty(f32, 256)
 	p, g, m, v, narrow := zeros(f32, shard), zeros(f32, shard), zeros(f32, shard), zeros(f32, shard), zeros(bf16, shard)
+	codes, scales := empty(tensor.U8, shard), empty(f32, shard/device.Block)
 	for _, c := range []struct {
 		name  string
 		bytes int
@@ -45,6 +46,10 @@ func BenchmarkKernels(b *testing.B) {
 		{"RoundStochastic", p.Bytes() + narrow.Bytes(), func(d *Device) {
 			d.RoundStochastic(narrow, p, tensor.NewRNG(1, tensor.PurposeRound, 1), 0)
 		}},
+		{"EncodeInt8", p.Bytes() + codes.Bytes(), func(d *Device) {
+			d.EncodeInt8(codes, scales, g, tensor.NewRNG(1, tensor.PurposeWire, 1), 0)
+		}},
+		{"DecodeInt8", p.Bytes() + codes.Bytes(), func(d *Device) { d.DecodeInt8(p, codes, scales) }},
 		{"AdamW", 7 * p.Bytes(), func(d *Device) {
 			d.AdamW(p, g, m, v, device.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Scale: 0.5,
 				Correct1: 10, Correct2: 20})

@@ -26,6 +26,7 @@ type Device struct {
 	raw    raw
 
 	stochastic stochastic
+	randoms    []randomRow // of each worker
 }
 
 var _ device.Device = (*Device)(nil)

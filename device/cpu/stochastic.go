@@ -12,11 +12,16 @@ func (d *Device) RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first 
 	dtype(op, "dst", dst, tensor.BF16)
 	dtype(op, "src", src, tensor.F32)
 	j := &d.stochastic
-	if j.workers == nil {
-		j.workers = make([]randomRow, d.Threads())
-	}
-	*j = stochastic{vec: &d.f32.vec, dst: dst.BF16(), src: src.F32(), rng: rng, first: first, workers: j.workers}
+	*j = stochastic{vec: &d.f32.vec, dst: dst.BF16(), src: src.F32(), rng: rng, first: first, workers: d.randomRows()}
 	d.pool.Run(ceilDiv(len(j.dst), chunk), j)
+}
+
+// randomRows returns memory for random numbers for each worker.
+func (d *Device) randomRows() []randomRow {
+	if d.randoms == nil {
+		d.randoms = make([]randomRow, d.Threads())
+	}
+	return d.randoms
 }
 
 type stochastic struct {
@@ -40,9 +45,14 @@ func (j *stochastic) Do(worker, task int) {
 	w := &j.workers[worker]
 	for i := from; i < to; i += tile {
 		n := min(tile, to-i)
-		random := w.random[:(n+127)/128*128]
-		w.mask.Counter, w.mask.Key = j.rng.Counter(j.first + uint64(i/8))
-		j.vec.Halves(random, &w.mask)
-		j.vec.PackStochastic(j.dst[i:i+n], j.src[i:i+n], random)
+		j.vec.PackStochastic(j.dst[i:i+n], j.src[i:i+n], w.draw(j.vec, n, j.rng, j.first+uint64(i/8)))
 	}
+}
+
+// draw returns the numbers of n elements, at most a tile, from block first of the stream on.
+func (w *randomRow) draw(v *vec.Table[float32], n int, rng tensor.RNG, first uint64) []uint32 {
+	random := w.random[:(n+127)/128*128]
+	w.mask.Counter, w.mask.Key = rng.Counter(first)
+	v.Halves(random, &w.mask)
+	return random
 }

@@ -286,6 +286,18 @@ func (d *Device) RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first 
 	d.later(func() { d.cpu.RoundStochastic(dst, src, rng, first) })
 }
 
+// EncodeInt8 implements device.Device.
+func (d *Device) EncodeInt8(codes, scales, src *tensor.Tensor, rng tensor.RNG, first uint64) {
+	d.take(&codes, &scales, &src)
+	d.later(func() { d.cpu.EncodeInt8(codes, scales, src, rng, first) })
+}
+
+// DecodeInt8 implements device.Device.
+func (d *Device) DecodeInt8(dst, codes, scales *tensor.Tensor) {
+	d.take(&dst, &codes, &scales)
+	d.later(func() { d.cpu.DecodeInt8(dst, codes, scales) })
+}
+
 // SquareSums implements device.Device.
 func (d *Device) SquareSums(sums []float64, list ...*tensor.Tensor) {
 	list = slices.Clone(list)

@@ -192,6 +192,16 @@ func unpackAVX512(dst []float32, src []bfloat16)
 //go:noescape
 func packStochasticAVX512(dst []bfloat16, src []float32, random []uint32)
 
+// packInt8AVX512 rounds scale·src/65536 to int8 with 16-bit random numbers. Elements past whole vectors are skipped.
+//
+//go:noescape
+func packInt8AVX512(codes []byte, src []float32, random []uint32, scale float32)
+
+// unpackInt8AVX512 is dst = scale·codes. Elements past whole vectors are skipped.
+//
+//go:noescape
+func unpackInt8AVX512(dst []float32, codes []byte, scale float32)
+
 // narrowSwiGLUAVX512 is dst = silu(gate)·up.
 //
 //go:noescape

@@ -3610,6 +3610,105 @@ done3:
 	VZEROUPPER
 	RET
 
+// func packInt8AVX512(codes []byte, src []float32, random []uint32, scale float32)
+TEXT ·packInt8AVX512(SB), NOSPLIT, $0-76
+	MOVQ codes_base+0(FP), DI
+	MOVQ src_base+24(FP), SI
+	MOVQ random_base+48(FP), DX
+	MOVQ codes_len+8(FP), CX
+	XORQ AX, AX
+	VBROADCASTSS scale+72(FP), Z8
+	VBROADCASTSS ·lanes+1024(SB), Z9
+	MOVL $0x7f, R10
+	VMOVD R10, X10
+	VPBROADCASTD X10, Z10
+	VPXORD Z11, Z11, Z11
+loop4:
+	CMPQ CX, $32
+	JLT single1
+	VMOVUPS 0(SI)(AX*4), Z0
+	VMOVUPS 0(DX)(AX*4), Z2
+	VANDPS Z9, Z0, Z1
+	VMULPS Z8, Z1, Z1
+	VCVTPS2DQ Z1, Z1
+	VPADDD Z2, Z1, Z1
+	VPSRLD $16, Z1, Z1
+	VPMINSD Z10, Z1, Z1
+	VPMOVD2M Z0, K4
+	VPSUBD Z1, Z11, K4, Z1
+	VPMOVDB Z1, 0(DI)(AX*1)
+	VMOVUPS 64(SI)(AX*4), Z3
+	VMOVUPS 64(DX)(AX*4), Z5
+	VANDPS Z9, Z3, Z4
+	VMULPS Z8, Z4, Z4
+	VCVTPS2DQ Z4, Z4
+	VPADDD Z5, Z4, Z4
+	VPSRLD $16, Z4, Z4
+	VPMINSD Z10, Z4, Z4
+	VPMOVD2M Z3, K4
+	VPSUBD Z4, Z11, K4, Z4
+	VPMOVDB Z4, 16(DI)(AX*1)
+	ADDQ $32, AX
+	SUBQ $32, CX
+	JMP loop4
+single1:
+loop5:
+	CMPQ CX, $16
+	JLT rest2
+	VMOVUPS 0(SI)(AX*4), Z0
+	VMOVUPS 0(DX)(AX*4), Z2
+	VANDPS Z9, Z0, Z1
+	VMULPS Z8, Z1, Z1
+	VCVTPS2DQ Z1, Z1
+	VPADDD Z2, Z1, Z1
+	VPSRLD $16, Z1, Z1
+	VPMINSD Z10, Z1, Z1
+	VPMOVD2M Z0, K4
+	VPSUBD Z1, Z11, K4, Z1
+	VPMOVDB Z1, 0(DI)(AX*1)
+	ADDQ $16, AX
+	SUBQ $16, CX
+	JMP loop5
+rest2:
+	VZEROUPPER
+	RET
+
+// func unpackInt8AVX512(dst []float32, codes []byte, scale float32)
+TEXT ·unpackInt8AVX512(SB), NOSPLIT, $0-52
+	MOVQ dst_base+0(FP), DI
+	MOVQ codes_base+24(FP), SI
+	MOVQ dst_len+8(FP), CX
+	XORQ AX, AX
+	VBROADCASTSS scale+48(FP), Z8
+loop4:
+	CMPQ CX, $32
+	JLT single1
+	VPMOVSXBD 0(SI)(AX*1), Z0
+	VCVTDQ2PS Z0, Z0
+	VMULPS Z8, Z0, Z0
+	VMOVUPS Z0, 0(DI)(AX*4)
+	VPMOVSXBD 16(SI)(AX*1), Z1
+	VCVTDQ2PS Z1, Z1
+	VMULPS Z8, Z1, Z1
+	VMOVUPS Z1, 64(DI)(AX*4)
+	ADDQ $32, AX
+	SUBQ $32, CX
+	JMP loop4
+single1:
+loop5:
+	CMPQ CX, $16
+	JLT rest2
+	VPMOVSXBD 0(SI)(AX*1), Z0
+	VCVTDQ2PS Z0, Z0
+	VMULPS Z8, Z0, Z0
+	VMOVUPS Z0, 0(DI)(AX*4)
+	ADDQ $16, AX
+	SUBQ $16, CX
+	JMP loop5
+rest2:
+	VZEROUPPER
+	RET
+
 // func narrowSwiGLUAVX512(dst []bfloat16, gate []bfloat16, up []bfloat16)
 TEXT ·narrowSwiGLUAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_base+0(FP), DI

@@ -40,6 +40,8 @@ func generic[T Float](f functions[T]) Table[T] {
 		Halves:          halves[T],
 		PackStochastic:  packStochastic[T],
 		UnpackF16:       unpackF16[T],
+		PackInt8:        packInt8[T],
+		UnpackInt8:      unpackInt8[T],
 		MaxAbs:          maxAbs[T],
 		Quantize:        quantize[T],
 	}

@@ -89,6 +89,9 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				v.UnpackF16(a, f16)
 				v.MaxAbs(a)
 				v.PackStochastic(row(0), a, unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), n))
+				raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(row(0)))), n)
+				v.PackInt8(raw, a, unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), n), 1)
+				v.UnpackInt8(a, raw, 1)
 				v.Quantize(row(0), a, &Grid[float32]{Scale: 1, Top: 448, Least: 0x1p-6, Magic: 0x1.8p20})
 				if v.Narrow == nil || n%v.Narrow.Multiple != 0 {
 					continue

@@ -62,6 +62,11 @@ type Table[T Float] struct {
 	// PackStochastic rounds to bfloat16: up where the lower half of a number plus the 16-bit random number carries.
 	PackStochastic func(dst []tensor.BFloat16, src []T, random []uint32)
 
+	// PackInt8 rounds scale·src to multiples of 65536 by 16-bit random numbers, and stores the factors; UnpackInt8 is
+	// dst = scale·codes. See int8.go.
+	PackInt8   func(codes []byte, src []T, random []uint32, scale T)
+	UnpackInt8 func(dst []T, codes []byte, scale T)
+
 	// PackF16 rounds to float16, ties to even, NaN to quiet NaN. UnpackF16 widens.
 	PackF16   func(dst []tensor.Float16, src []T)
 	UnpackF16 func(dst []T, src []tensor.Float16)

@@ -27,6 +27,7 @@ func float32Table(tier isa.Tier) Table[float32] {
 			Pack: packAVX512, Unpack: unpackAVX512, PackF16: packF16AVX512, UnpackF16: unpackF16AVX512,
 			MaxAbs: maxAbsAVX512, Quantize: quantizeAVX512,
 			Mask: maskAVX512, Halves: halvesAVX512, PackStochastic: packStochasticAVX512,
+			PackInt8: wholePackInt8(16, packInt8AVX512), UnpackInt8: wholeUnpackInt8(16, unpackInt8AVX512),
 			Narrow: &Narrow[float32]{
 				Multiple: 1, SwiGLU: narrowSwiGLUAVX512, SwiGLUGrad: narrowSwiGLUGradAVX512,
 				GeGLU: narrowGeGLUAVX512, GeGLUGrad: narrowGeGLUGradAVX512,
@@ -55,8 +56,9 @@ func float32Table(tier isa.Tier) Table[float32] {
 				Descend: descendAVX2, Whiten: whitenAVX2, Sophia: sophiaAVX2, MeanSquare: meanSquareAVX2,
 				Decode: wholeDecode(8, decodeAVX2), Encode: wholeEncode(8, encodeAVX2, encodeSignedAVX2),
 			},
-			Mask:   maskAVX2,
-			Halves: halvesAVX2,
+			Mask:     maskAVX2,
+			Halves:   halvesAVX2,
+			PackInt8: wholePackInt8(8, packInt8AVX2), UnpackInt8: wholeUnpackInt8(8, unpackInt8AVX2),
 			PackStochastic: func(dst []tensor.BFloat16, src []float32, random []uint32) {
 				packStochasticAVX2(dst, src, random)
 				packStochastic(dst[len(dst)&^7:], src[len(dst)&^7:], random[len(dst)&^7:])
@@ -133,5 +135,22 @@ func wholeEncode(n int, unsigned, signed func([]byte, []float32, *Code[float32],
 		}
 		f(codes[:whole], src, c, scale)
 		encode(codes[whole:], src[whole:], c, scale)
+	}
+}
+
+// wholePackInt8 and wholeUnpackInt8 extend code for whole vectors of n elements to any length.
+func wholePackInt8(n int, f func([]byte, []float32, []uint32, float32)) func([]byte, []float32, []uint32, float32) {
+	return func(codes []byte, src []float32, random []uint32, scale float32) {
+		whole := len(codes) &^ (n - 1)
+		f(codes[:whole], src, random, scale)
+		packInt8(codes[whole:], src[whole:], random[whole:], scale)
+	}
+}
+
+func wholeUnpackInt8(n int, f func([]float32, []byte, float32)) func([]float32, []byte, float32) {
+	return func(dst []float32, codes []byte, scale float32) {
+		whole := len(dst) &^ (n - 1)
+		f(dst[:whole], codes, scale)
+		unpackInt8(dst[whole:], codes[whole:], scale)
 	}
 }

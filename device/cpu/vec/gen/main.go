@@ -29,6 +29,7 @@ func main() {
 		set.adamW8(f)
 		set.conversions(f)
 		set.stochastic(f)
+		set.int8(f)
 		set.narrow(f)
 		set.gelu(f, "narrowGELU", ":bf16")
 		set.geluGrad(f, "narrowGELUGrad", ":bf16")
