@@ -33,7 +33,7 @@ func (s *Store) Before(step int64, state any) (Info, error) {
 		}
 		info, err := best.verify(s.root)
 		if err == nil {
-			_, err = best.fill(s.root, nil, state)
+			_, err = best.fill(s.root, nil, state, false)
 		}
 		if fault := (*Fault)(nil); errors.As(err, &fault) {
 			bad[best.Name], faults = true, append(faults, err)

@@ -43,6 +43,16 @@ var ErrOtherModel = errors.New("belongs to another model")
 
 var stepDir = regexp.MustCompile(`^step-(\d{8,18})(-\d{1,9})?$`)
 
+// stepOf returns the step in the name of a checkpoint's directory.
+func stepOf(name string) (step int64, ok bool) {
+	match := stepDir.FindStringSubmatch(name)
+	if match == nil {
+		return 0, false
+	}
+	step, err := strconv.ParseInt(match[1], 10, 64)
+	return step, err == nil
+}
+
 // List reads the manifests under root: usable checkpoints from newest to oldest, then unusable ones. It does not read
 // tensors and needs no lock. A missing root has none. If the checkpoints are not all of one run, it returns them with
 // ErrOtherRun.
@@ -53,13 +63,9 @@ func List(root string) ([]Entry, error) {
 	}
 	var entries []Entry
 	for _, d := range dirs {
-		match := stepDir.FindStringSubmatch(d.Name())
-		if match == nil || !d.IsDir() {
+		step, ok := stepOf(d.Name())
+		if !ok || !d.IsDir() {
 			continue
-		}
-		step, err := strconv.ParseInt(match[1], 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("checkpoint: %w", err) // cannot fail: 18 digits fit
 		}
 		entries = append(entries, readEntry(root, d.Name(), step))
 	}

@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,9 +19,13 @@ import (
 // has no checkpoint the error is ErrNone. After an error the contents of the tensors are undefined.
 //
 // It needs no lock: another process may train and save at the same time.
-func LoadLatest(root string, tensors []Tensor, state any) (info Info, err error) {
+func LoadLatest(root string, tensors []Tensor, state any) (Info, error) {
+	return loadLatest(root, tensors, state, false)
+}
+
+func loadLatest(root string, tensors []Tensor, state any, every bool) (info Info, err error) {
 	skipped, err := newest(root, func(e *Entry) error {
-		info, err = e.load(root, tensors, state)
+		info, err = e.load(root, tensors, state, every)
 		return err
 	})
 	info.Skipped = skipped
@@ -29,7 +35,7 @@ func LoadLatest(root string, tensors []Tensor, state any) (info Info, err error)
 // LoadState is LoadLatest for the state alone: it reads no tensor.
 func LoadState(root string, state any) (info Info, err error) {
 	skipped, err := newest(root, func(e *Entry) error {
-		info, err = e.fill(root, nil, state)
+		info, err = e.fill(root, nil, state, false)
 		return err
 	})
 	info.Skipped = skipped
@@ -74,6 +80,10 @@ func newest(root string, use func(*Entry) error) (skipped []error, err error) {
 
 // LoadStep is LoadLatest for the newest checkpoint of one step, without falling back to another.
 func LoadStep(root string, step int64, tensors []Tensor, state any) (Info, error) {
+	return loadStep(root, step, tensors, state, false)
+}
+
+func loadStep(root string, step int64, tensors []Tensor, state any, every bool) (Info, error) {
 	e, err := find(root, step)
 	if err != nil {
 		return Info{}, err
@@ -81,7 +91,31 @@ func LoadStep(root string, step int64, tensors []Tensor, state any) (Info, error
 	if e.Err != nil {
 		return Info{}, e.Err
 	}
-	return e.load(root, tensors, state)
+	return e.load(root, tensors, state, every)
+}
+
+// Load is LoadLatest for the checkpoint of a name, without falling back to another. Of processes that train together,
+// the one with the Store takes a checkpoint with LoadLatest, tells the others Info.Name, and each of these loads what
+// it holds. It needs no lock.
+func Load(root, name string, tensors []Tensor, state any) (Info, error) {
+	e, err := named(root, name)
+	if err != nil {
+		return Info{}, err
+	}
+	return e.load(root, tensors, state, false)
+}
+
+// named returns the usable checkpoint of a name.
+func named(root, name string) (*Entry, error) {
+	step, ok := stepOf(name)
+	if !ok {
+		return nil, fmt.Errorf("checkpoint: %.80q is no name of a checkpoint; names are like step-00001200", name)
+	}
+	if _, err := os.Lstat(filepath.Join(root, name)); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w\n  every process of the run must see the directory %s", err, root)
+	}
+	e := readEntry(root, name, step)
+	return &e, e.Err
 }
 
 // LoadStepState is LoadStep for the state alone: it reads no tensor.
@@ -93,7 +127,7 @@ func LoadStepState(root string, step int64, state any) (Info, error) {
 	if e.Err != nil {
 		return Info{}, e.Err
 	}
-	return e.fill(root, nil, state)
+	return e.fill(root, nil, state, false)
 }
 
 // find returns the newest checkpoint of a step; a usable one, if there is any.
@@ -116,16 +150,17 @@ func find(root string, step int64) (*Entry, error) {
 		root, ErrNone, step, strings.Join(steps, ", "))
 }
 
-// load fills tensors and state from one checkpoint. Damage is a *Fault.
-func (e *Entry) load(root string, tensors []Tensor, state any) (Info, error) {
-	if err := checkTensors(tensors); err != nil {
+// load fills tensors and state from one checkpoint. It checks the chunks that it needs, or every one. Damage is a
+// *Fault.
+func (e *Entry) load(root string, tensors []Tensor, state any, every bool) (Info, error) {
+	if err := checkSome(tensors); err != nil {
 		return Info{}, err
 	}
 	wants, err := e.manifest.match(tensors)
 	if err != nil {
 		return Info{}, fmt.Errorf("checkpoint: %s %w: %w", e.Name, ErrOtherModel, err)
 	}
-	info, err := e.fill(root, wants, state)
+	info, err := e.fill(root, wants, state, every)
 	if err != nil {
 		return info, err
 	}
@@ -141,8 +176,9 @@ func (e *Entry) load(root string, tensors []Tensor, state any) (Info, error) {
 }
 
 // fill reads the state and what is wanted of the tensors.
-func (e *Entry) fill(root string, wants []want, state any) (Info, error) {
+func (e *Entry) fill(root string, wants []want, state any, every bool) (Info, error) {
 	r := e.reader(root)
+	r.every = every
 	var stateText []byte
 	for _, f := range e.manifest.Files {
 		if f.Name != stateName {
@@ -217,12 +253,13 @@ func (m *manifest) match(tensors []Tensor) ([]want, error) {
 }
 
 // LoadLatest is the function LoadLatest for the store's directory. It also warns of skipped checkpoints, remembers
-// them, and repairs the pointer to the latest checkpoint.
+// them, and repairs the pointer to the latest checkpoint. If parts of tensors are loaded, other processes will load the
+// rest by [Load]: it then reads and checks every byte of the checkpoint.
 func (s *Store) LoadLatest(tensors []Tensor, state any) (Info, error) {
 	if err := s.Wait(); err != nil {
 		return Info{}, err
 	}
-	info, err := LoadLatest(s.root, tensors, state)
+	info, err := loadLatest(s.root, tensors, state, inParts(tensors))
 	if err != nil {
 		return info, err
 	}
@@ -235,13 +272,18 @@ func (s *Store) LoadLatest(tensors []Tensor, state any) (Info, error) {
 	return info, s.goOn(info)
 }
 
-// LoadStep is the function LoadStep for the store's directory. The next save continues from there: it counts as newer
-// than existing checkpoints of later steps.
+// inParts reports whether some of the tensors are only parts of a tensor.
+func inParts(tensors []Tensor) bool {
+	return slices.ContainsFunc(tensors, func(t Tensor) bool { return !t.Region.isZero() })
+}
+
+// LoadStep is the function LoadStep for the store's directory, and checks as LoadLatest does. The next save continues
+// from there: it counts as newer than existing checkpoints of later steps.
 func (s *Store) LoadStep(step int64, tensors []Tensor, state any) (Info, error) {
 	if err := s.Wait(); err != nil {
 		return Info{}, err
 	}
-	info, err := LoadStep(s.root, step, tensors, state)
+	info, err := loadStep(s.root, step, tensors, state, inParts(tensors))
 	if err != nil {
 		return info, err
 	}

@@ -17,10 +17,12 @@ type reader struct {
 	dir, name string
 	m         *manifest
 	chunk     []byte
+	every     bool // check also the chunks that are not needed
 }
 
 func (e *Entry) reader(root string) *reader {
-	return &reader{filepath.Join(root, e.Name), e.Name, e.manifest, make([]byte, min(chunkBytes, e.Bytes))}
+	return &reader{dir: filepath.Join(root, e.Name), name: e.Name, m: e.manifest,
+		chunk: make([]byte, min(chunkBytes, e.Bytes))}
 }
 
 func (r *reader) fault(file, tensor string, offset int64, err error) *Fault {
@@ -41,7 +43,8 @@ type source struct {
 	want *want
 }
 
-// fetch reads what is wanted, from whatever pieces it is in. It reads and checks only the chunks that hold some of it.
+// fetch reads what is wanted, from whatever pieces it is in. It reads and checks the chunks that hold some of it, or
+// every one.
 // After an error the contents of the memory are undefined.
 func (r *reader) fetch(wants []want) error {
 	byName := map[string][]*want{}
@@ -62,10 +65,13 @@ func (r *reader) fetch(wants []want) error {
 				}
 			}
 		}
-		if len(sources) == 0 {
+		if len(sources) == 0 && !r.every {
 			continue
 		}
 		needed := func(begin, end int64) bool {
+			if r.every {
+				return true
+			}
 			for i := range sources {
 				if m := sources[i].within(begin, end); m.size() > 0 {
 					return true

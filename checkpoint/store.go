@@ -97,7 +97,7 @@ func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
 	if err != nil {
 		return err
 	}
-	if err := checkTensors(tensors); err != nil {
+	if err := checkSome(tensors); err != nil {
 		return err
 	}
 	p, err := plan(tensors, "")

@@ -59,12 +59,17 @@ func (t *Tensor) kind() string {
 	return modelKind
 }
 
-// checkTensors returns an error unless all names differ, but for those of parts, and all data have the size of their
-// dtype and shape.
-func checkTensors(tensors []Tensor) error {
+// checkSome is checkTensors of a process that must have some.
+func checkSome(tensors []Tensor) error {
 	if len(tensors) == 0 {
 		return errors.New("checkpoint: no tensors")
 	}
+	return checkTensors(tensors)
+}
+
+// checkTensors returns an error unless all names differ, but for those of parts, and all data have the size of their
+// dtype and shape.
+func checkTensors(tensors []Tensor) error {
 	seen := make(map[string]bool, len(tensors))
 	for _, t := range tensors {
 		s, err := t.Region.span(t.DType, t.Shape)

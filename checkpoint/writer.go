@@ -20,9 +20,9 @@ type Writer struct {
 }
 
 // Write takes a snapshot of the tensors, or parts, that this process has to write, and returns; a goroutine writes
-// them to dir, which is what Begin returned. No other process may write an element that this one writes. Write waits
-// for the previous one, and returns its error without writing anything if it failed. The part is complete when Wait
-// returns nil.
+// them to dir, which is what Begin returned. No other process may write an element that this one writes; one that has
+// none writes an empty part. Write waits for the previous one, and returns its error without writing anything if it
+// failed. The part is complete when Wait returns nil.
 func (w *Writer) Write(dir string, tensors []Tensor) error {
 	if err := w.Wait(); err != nil {
 		return err
