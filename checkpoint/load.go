@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"anneal/internal/fileio"
 	"anneal/internal/units"
 )
 
@@ -20,12 +19,12 @@ import (
 //
 // It needs no lock: another process may train and save at the same time.
 func LoadLatest(root string, tensors []Tensor, state any) (Info, error) {
-	return loadLatest(root, tensors, state, false)
+	return loadLatest(root, tensors, state, alone)
 }
 
-func loadLatest(root string, tensors []Tensor, state any, every bool) (info Info, err error) {
+func loadLatest(root string, tensors []Tensor, state any, as role) (info Info, err error) {
 	skipped, err := newest(root, func(e *Entry) error {
-		info, err = e.load(root, tensors, state, every)
+		info, err = e.load(root, tensors, state, as)
 		return err
 	})
 	info.Skipped = skipped
@@ -80,10 +79,10 @@ func newest(root string, use func(*Entry) error) (skipped []error, err error) {
 
 // LoadStep is LoadLatest for the newest checkpoint of one step, without falling back to another.
 func LoadStep(root string, step int64, tensors []Tensor, state any) (Info, error) {
-	return loadStep(root, step, tensors, state, false)
+	return loadStep(root, step, tensors, state, alone)
 }
 
-func loadStep(root string, step int64, tensors []Tensor, state any, every bool) (Info, error) {
+func loadStep(root string, step int64, tensors []Tensor, state any, as role) (Info, error) {
 	e, err := find(root, step)
 	if err != nil {
 		return Info{}, err
@@ -91,18 +90,18 @@ func loadStep(root string, step int64, tensors []Tensor, state any, every bool) 
 	if e.Err != nil {
 		return Info{}, e.Err
 	}
-	return e.load(root, tensors, state, every)
+	return e.load(root, tensors, state, as)
 }
 
-// Load is LoadLatest for the checkpoint of a name, without falling back to another. Of processes that train together,
-// the one with the Store takes a checkpoint with LoadLatest, tells the others Info.Name, and each of these loads what
-// it holds. It needs no lock.
+// Load is LoadLatest for the checkpoint of a name, without falling back to another, and for tensors that need not be
+// all. Of processes that train together, the one with the Store, which has the option Together, takes a checkpoint and
+// tells the others Info.Name; each of these loads what it holds. It needs no lock.
 func Load(root, name string, tensors []Tensor, state any) (Info, error) {
 	e, err := named(root, name)
 	if err != nil {
 		return Info{}, err
 	}
-	return e.load(root, tensors, state, false)
+	return e.load(root, tensors, state, follower)
 }
 
 // named returns the usable checkpoint of a name.
@@ -150,17 +149,25 @@ func find(root string, step int64) (*Entry, error) {
 		root, ErrNone, step, strings.Join(steps, ", "))
 }
 
-// load fills tensors and state from one checkpoint. It checks the chunks that it needs, or every one. Damage is a
-// *Fault.
-func (e *Entry) load(root string, tensors []Tensor, state any, every bool) (Info, error) {
+// A role is that of a process in a load.
+type role int
+
+const (
+	alone    role = iota // has all tensors
+	leader               // has some, and checks every chunk: the others rely on it
+	follower             // has some
+)
+
+// load fills tensors and state from one checkpoint. Damage is a *Fault.
+func (e *Entry) load(root string, tensors []Tensor, state any, as role) (Info, error) {
 	if err := checkSome(tensors); err != nil {
 		return Info{}, err
 	}
-	wants, err := e.manifest.match(tensors)
+	wants, err := e.manifest.match(tensors, as == alone)
 	if err != nil {
 		return Info{}, fmt.Errorf("checkpoint: %s %w: %w", e.Name, ErrOtherModel, err)
 	}
-	info, err := e.fill(root, wants, state, every)
+	info, err := e.fill(root, wants, state, as == leader)
 	if err != nil {
 		return info, err
 	}
@@ -175,7 +182,7 @@ func (e *Entry) load(root string, tensors []Tensor, state any, every bool) (Info
 	return info, nil
 }
 
-// fill reads the state and what is wanted of the tensors.
+// fill reads the state and what is wanted of the tensors. It checks the chunks that it needs, or every one.
 func (e *Entry) fill(root string, wants []want, state any, every bool) (Info, error) {
 	r := e.reader(root)
 	r.every = every
@@ -199,15 +206,15 @@ func (e *Entry) fill(root string, wants []want, state any, every bool) (Info, er
 	return e.info(root)
 }
 
-// match pairs the tensors of a run with those of the checkpoint and reports every difference. It allocates memory for
-// remote tensors. Of tensors that are not to be loaded, nothing is wanted.
-func (m *manifest) match(tensors []Tensor) ([]want, error) {
+// match pairs the tensors of a run, or some of them, with those of the checkpoint and reports every difference. It
+// allocates memory for remote tensors. Of tensors that are not to be loaded, nothing is wanted.
+func (m *manifest) match(tensors []Tensor, all bool) ([]want, error) {
 	var problems []string
 	wanted := map[string]bool{} // kinds
 	for _, t := range tensors {
 		wanted[t.kind()] = true
 	}
-	if wanted[modelKind] && !m.has(averageKind) {
+	if (wanted[modelKind] || !all) && !m.has(averageKind) {
 		wanted[averageKind] = false
 	}
 	if wanted[optimKind] && !m.has(optimKind) && m.has(modelKind) {
@@ -237,7 +244,7 @@ func (m *manifest) match(tensors []Tensor) ([]want, error) {
 		}
 	}
 	for name, t := range m.Tensors {
-		if !here[name] && wanted[t.kind()] {
+		if all && !here[name] && wanted[t.kind()] {
 			problems = append(problems, fmt.Sprintf("tensor %q does not exist in this run", name))
 		}
 	}
@@ -250,58 +257,4 @@ func (m *manifest) match(tensors []Tensor) ([]want, error) {
 		problems = append(problems[:8], fmt.Sprintf("and %d more", n-8))
 	}
 	return nil, errors.New(strings.Join(problems, "; "))
-}
-
-// LoadLatest is the function LoadLatest for the store's directory. It also warns of skipped checkpoints, remembers
-// them, and repairs the pointer to the latest checkpoint. If parts of tensors are loaded, other processes will load the
-// rest by [Load]: it then reads and checks every byte of the checkpoint.
-func (s *Store) LoadLatest(tensors []Tensor, state any) (Info, error) {
-	if err := s.Wait(); err != nil {
-		return Info{}, err
-	}
-	info, err := loadLatest(s.root, tensors, state, inParts(tensors))
-	if err != nil {
-		return info, err
-	}
-	for _, err := range info.Skipped {
-		s.opt.Log.Warn("checkpoint skipped", "fault", err, "using", info.Name)
-		if fault := (*Fault)(nil); errors.As(err, &fault) {
-			s.bad[fault.Checkpoint] = true
-		}
-	}
-	return info, s.goOn(info)
-}
-
-// inParts reports whether some of the tensors are only parts of a tensor.
-func inParts(tensors []Tensor) bool {
-	return slices.ContainsFunc(tensors, func(t Tensor) bool { return !t.Region.isZero() })
-}
-
-// LoadStep is the function LoadStep for the store's directory, and checks as LoadLatest does. The next save continues
-// from there: it counts as newer than existing checkpoints of later steps.
-func (s *Store) LoadStep(step int64, tensors []Tensor, state any) (Info, error) {
-	if err := s.Wait(); err != nil {
-		return Info{}, err
-	}
-	info, err := loadStep(s.root, step, tensors, state, inParts(tensors))
-	if err != nil {
-		return info, err
-	}
-	return info, s.goOn(info)
-}
-
-// goOn makes a loaded checkpoint the parent of the next one, and points latest at it.
-func (s *Store) goOn(info Info) error {
-	s.parent = info.Name
-	for _, name := range info.Ignored {
-		s.opt.Log.Warn("ignored an unknown file in a checkpoint", "checkpoint", info.Name, "file", name)
-	}
-	text, err := fileio.ReadSmall(s.path("latest"), 4096)
-	if err == nil && strings.TrimSpace(string(text)) == info.Name {
-		return nil
-	}
-	if err := s.publish(info.Name); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
-	}
-	return nil
 }

@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Keep        int          // checkpoints to keep; at least 2, 0 means 3
 	Synchronous bool         // write from live memory within Save: no copy of the state, but training waits
+	Together    bool         // this process holds some of the tensors, or parts of them, and others the rest
 	Origin      Origin       // recorded in every checkpoint, and returned in Info
 	Log         *slog.Logger // notices and warnings; nil means slog.Default
 }

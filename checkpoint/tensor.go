@@ -8,7 +8,7 @@ import (
 )
 
 // Tensor is one tensor of a run, or a part of one, with its bytes in live memory, which Save reads and Load fills. A
-// process that has several parts of a tensor lists each; one that has none lists a region without elements.
+// process that has several parts of a tensor lists each.
 type Tensor struct {
 	Name    string
 	DType   string // a safetensors dtype: "F32", "BF16", …
