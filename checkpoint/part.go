@@ -39,6 +39,7 @@ func plan(tensors []Tensor, suffix string) (*part, error) {
 			if whole, err := (Region{}).span(t.DType, t.Shape); err == nil && t.Bytes() == 0 && whole.size() > 0 {
 				continue
 			}
+			t.Region = t.Region.plain(t.Shape)
 			name, shape := t.Region.header(t.Name, t.Shape)
 			infos = append(infos, safetensors.Info{Name: name, DType: safetensors.DType(t.DType), Shape: shape})
 			byName[name] = t
@@ -133,6 +134,26 @@ func (m *manifest) add(name string, t tensorEntry) error {
 	}
 	t.Pieces = append(have.Pieces, t.Pieces...)
 	m.Tensors[name] = t
+	return nil
+}
+
+// readBack returns an error unless the files of all writers have arrived in this process's view of the directory: their
+// sizes, headers, and first and last chunks. On a network file system that shows whether all mean the same directory.
+func (m *manifest) readBack(dir string) error {
+	if err := m.place(); err != nil {
+		return err
+	}
+	r := &reader{dir: dir, name: filepath.Base(dir), m: m, chunk: make([]byte, min(chunkBytes, m.bytes()))}
+	for _, f := range m.Files {
+		ends := func(begin, end int64) bool { return begin == 0 || end == f.Size }
+		err := r.read(f, ends, func(int64, []byte) {})
+		if err == nil {
+			err = r.checkHeader(f)
+		}
+		if fault := (*Fault)(nil); errors.As(err, &fault) {
+			return fmt.Errorf("%s is not here as it was written: %w", f.Name, fault.Err)
+		}
+	}
 	return nil
 }
 

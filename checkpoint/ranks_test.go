@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,5 +84,67 @@ func TestAProcessMayOwnNothing(t *testing.T) {
 	wantLatest(t, s.root, 1, small)
 	if err := errors.Join(s.Save(2, 20, nil, state), s.Wait()); err == nil {
 		t.Error("a checkpoint without tensors was saved")
+	}
+}
+
+// What a writer says it wrote is not here, or not as it was written: the save has failed, the one before stays.
+func TestCommitReadsThePartsBack(t *testing.T) {
+	const big = 3 * chunkBytes
+	for name, harm := range map[string]func(path string) error{
+		"gone":    os.Remove,
+		"shorter": func(path string) error { return os.Truncate(path, 100) },
+		"zeros at its end": func(path string) error {
+			st, err := os.Stat(path)
+			return errors.Join(err, os.Truncate(path, st.Size()-8), os.Truncate(path, st.Size()))
+		},
+	} {
+		s := mustOpen(t, t.TempDir(), Options{Log: quiet, Together: true})
+		mustSave(t, s, big, 1)
+		tensors, state := stateAt(2, big)
+		dir, err := s.Begin(2, 20, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			w := Writer{Root: s.root, Number: i}
+			if err := errors.Join(w.Write(dir, share(tensors, i, 2)), w.Wait()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const file = "optim.r00001.safetensors"
+		if err := harm(filepath.Join(s.root, dir, file)); err != nil {
+			t.Fatal(err)
+		}
+		err = errors.Join(s.Commit(2), s.Wait())
+		if want := "step 2 not saved: " + file + " is not here as it was written"; err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: Commit = %v, want: %s", name, err, want)
+		}
+		wantLatest(t, s.root, 1, big)
+		if got := names(t, s.root); len(got) != 2 {
+			t.Errorf("%s: %v is left", name, got)
+		}
+	}
+}
+
+// A run of all elements is the whole tensor: files have the names and bytes of one who writes alone.
+func TestARunOfAllElementsIsTheWholeTensor(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), Options{Log: quiet})
+	tensors, state := stateAt(1, small)
+	mustSave(t, s, small, 1)
+	for i := range tensors {
+		x := &tensors[i]
+		x.Region.To = volume(x.Shape)
+		if len(x.Shape) == 2 {
+			x.Region.Box = Box{[]int{0, 0}, x.Shape}
+		}
+	}
+	if err := save(s, 1, 2, tensors, state); err != nil {
+		t.Fatal(err)
+	}
+	a, err := os.ReadFile(at(s.root, 1, modelFile))
+	b, err2 := os.ReadFile(at(s.root, 2, modelFile))
+	if err := errors.Join(err, err2); err != nil || !bytes.Equal(a, b) {
+		t.Errorf("the files differ; %v", err)
 	}
 }

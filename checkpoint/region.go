@@ -27,6 +27,21 @@ func (b Box) isZero() bool { return b.Offset == nil && b.Shape == nil }
 
 func (r Region) isZero() bool { return r.Box.isZero() && r.From == 0 && r.To == 0 }
 
+// plain returns the zero Region for one that is the whole of a tensor of this shape.
+func (r Region) plain(shape []int) Region {
+	n := int64(1)
+	for d, dim := range shape {
+		n *= int64(dim)
+		if !r.Box.isZero() && (r.Box.Offset[d] != 0 || r.Box.Shape[d] != dim) {
+			return r
+		}
+	}
+	if r.From == 0 && (r.To == 0 || r.To == n) {
+		return Region{}
+	}
+	return r
+}
+
 // String returns the region for a name: "" for the whole tensor, "@0,16+8,4" for a box of shape [8, 4] at [0, 16], and
 // "@0,16+8,4@10-20" for elements 10 to 19 of it.
 func (r Region) String() string {

@@ -30,7 +30,8 @@ func (s *Store) Begin(step, tokens int64, state any) (dir string, err error) {
 }
 
 // Commit makes the parts of the writers from 0 up a checkpoint, in the background like Save. A part that is missing
-// or damaged, or parts that do not hold every element of every tensor exactly once, are a failed save.
+// or damaged, a file that does not have its size, its header and its first and last chunk here too, or parts that do
+// not hold every element of every tensor exactly once, are a failed save.
 func (s *Store) Commit(writers int) error {
 	j := s.pending
 	if j == nil {
@@ -38,7 +39,13 @@ func (s *Store) Commit(writers int) error {
 	}
 	s.pending = nil
 	return s.begin(s.opt.Synchronous, func() error {
-		return s.write(j, func() (*manifest, error) { return collect(s.fs, j.tmp, writers) })
+		return s.write(j, func() (*manifest, error) {
+			m, err := collect(s.fs, j.tmp, writers)
+			if err == nil {
+				err = m.readBack(j.tmp)
+			}
+			return m, err
+		})
 	})
 }
 
