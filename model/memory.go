@@ -22,8 +22,8 @@ func MemoryOf(m device.Memory, p precision.Policy, params, grads *tensor.Arena) 
 	return Memory{Device: m, Params: params, Grads: grads, DType: p.Master, Weight: p.Weight, FP8: p.FP8}
 }
 
-// weight returns the dtype of weights with a role: gains, biases and scalars are few, and never narrow.
-func (m Memory) weight(r nn.Role) tensor.DType {
+// WeightOf returns the dtype of weights with a role: gains, biases and scalars are few, and never narrow.
+func (m Memory) WeightOf(r nn.Role) tensor.DType {
 	if m.Weight == tensor.Invalid || r == nn.Norm || r == nn.Bias || r == nn.Scalar {
 		return m.DType
 	}
@@ -32,6 +32,15 @@ func (m Memory) weight(r nn.Role) tensor.DType {
 
 // Allocate takes the memory of what of the model is here: parameters, gradients, rotary tables and FP8 scales.
 func (m *Decoder) Allocate(mem Memory) {
+	m.AllocateTables(mem)
+	for _, p := range m.params {
+		p.Allocate(mem.Params, mem.WeightOf(p.Role), mem.Grads, mem.DType)
+	}
+}
+
+// AllocateTables takes the memory of what is not trained: rotary tables and FP8 scales. Somebody else gives parameters
+// and gradients their memory.
+func (m *Decoder) AllocateTables(mem Memory) {
 	if mem.Device == nil {
 		mem.Device = device.Host{}
 	}
@@ -41,7 +50,6 @@ func (m *Decoder) Allocate(mem Memory) {
 		r.RoPE = nn.NewRoPE(mem.Device, mem.Params, mem.DType, c.Context, c.HeadDim, r.theta, r.scaling, r.original)
 	}
 	for _, p := range m.params {
-		p.Allocate(mem.Params, mem.weight(p.Role), mem.Grads, mem.DType)
 		if p.FP8Products && mem.FP8 != nil {
 			p.FP8 = mem.FP8.New(mem.Params)
 		}

@@ -1,6 +1,9 @@
 package model
 
-import "anneal/autograd"
+import (
+	"anneal/autograd"
+	"anneal/nn"
+)
 
 // A unit is a run of blocks that stands between two points at which something else may happen to the model: gathering
 // its weights, freeing them, reducing their gradients, sending the stream. Forward runs units in order, backward in
@@ -60,4 +63,34 @@ func (m *Decoder) Unit(t *autograd.Tape, i int, x *autograd.Var, seq *autograd.S
 		return t.Recompute(u, x, seq)
 	}
 	return u.Forward(t, x, seq)
+}
+
+// UnitParams returns the parameters of Embed, of every unit, and of Finish with HeadLoss, in the order of Params. A
+// tied head is among those of Embed, whose backward pass completes its gradient.
+func (m *Decoder) UnitParams() [][]*nn.Param {
+	list, from := make([][]*nn.Param, 0, len(m.units)+2), 0
+	take := func(n int) {
+		list = append(list, m.params[from:from+n:from+n])
+		from += n
+	}
+	count := func(u unit) (n int) {
+		for _, b := range u.blocks {
+			n += len(b.params)
+		}
+		return n
+	}
+	blocks := 0
+	for _, u := range m.units {
+		blocks += count(u)
+	}
+	first := 1 // the embedding
+	if m.positions != nil {
+		first++
+	}
+	take(first)
+	for _, u := range m.units {
+		take(count(u))
+	}
+	take(len(m.params) - first - blocks)
+	return list
 }

@@ -42,8 +42,8 @@ func (o *Adafactor) Layout(a *tensor.Arena, p *nn.Param) State {
 			if part.Name != "" {
 				dot = "."
 			}
-			s = append(s, Entry{"r" + dot + part.Name, a.New(wide(p), part.Rows)},
-				Entry{"c" + dot + part.Name, a.New(wide(p), p.Value.Cols())})
+			s = append(s, Entry{"r" + dot + part.Name, a.New(wide(p), part.Rows), 0},
+				Entry{"c" + dot + part.Name, a.New(wide(p), p.Value.Cols()), 0})
 		}
 	}
 	if o.Beta1 > 0 {

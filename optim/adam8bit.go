@@ -27,8 +27,8 @@ func (o Adam8bit) Layout(a *tensor.Arena, p *nn.Param) State {
 	}
 	blocks := (p.Value.Len() + device.Block - 1) / device.Block
 	return State{
-		{"m", a.New(tensor.U8, p.Value.Shape()...)}, {"m.scale", a.New(wide(p), blocks)},
-		{"v", a.New(tensor.U8, p.Value.Shape()...)}, {"v.scale", a.New(wide(p), blocks)},
+		{"m", a.New(tensor.U8, p.Value.Shape()...), 1}, {"m.scale", a.New(wide(p), blocks), device.Block},
+		{"v", a.New(tensor.U8, p.Value.Shape()...), 1}, {"v.scale", a.New(wide(p), blocks), device.Block},
 	}
 }
 

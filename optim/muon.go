@@ -53,7 +53,7 @@ func JordanScale(rows, cols int) float64 { return math.Sqrt(max(1, float64(rows)
 func SpectralScale(rows, cols int) float64 { return math.Sqrt(float64(rows) / float64(cols)) }
 
 // Orthogonalises reports whether Muon itself updates p; AdamW updates the other parameters.
-func (o *Muon) Orthogonalises(p *nn.Param) bool { return p.Role == nn.Matrix && p.Value.Rank() == 2 }
+func (o *Muon) Orthogonalises(p *nn.Param) bool { return p.Role == nn.Matrix && len(p.Shape) == 2 }
 
 // Layout implements Optimizer: the momentum, plus the mean square of each row with NorMuon; AdamW's moments for other
 // parameters.
@@ -63,7 +63,7 @@ func (o *Muon) Layout(a *tensor.Arena, p *nn.Param) State {
 	}
 	s := State{like(a, "m", p)}
 	if o.RowBeta > 0 {
-		s = append(s, Entry{"v", a.New(wide(p), p.Value.Rows())})
+		s = append(s, Entry{"v", a.New(wide(p), p.Value.Rows()), p.Value.Cols()})
 	}
 	return s
 }

@@ -35,6 +35,9 @@ type State []Entry
 type Entry struct {
 	Name string
 	tensor.Tensor
+	// Every is the number of the parameter's elements that an element of the tensor is about, in order; 0 if it is
+	// about a part of the parameter as a whole.
+	Every int
 }
 
 // Bytes returns the size of the state.
@@ -67,5 +70,5 @@ func wide(p *nn.Param) tensor.DType {
 
 // like returns an entry of the parameter's shape.
 func like(a *tensor.Arena, name string, p *nn.Param) Entry {
-	return Entry{name, a.New(wide(p), p.Value.Shape()...)}
+	return Entry{name, a.New(wide(p), p.Value.Shape()...), 1}
 }

@@ -26,7 +26,7 @@ type Sophia struct {
 	Beta1, Beta2, Rho float64
 	Every             int // k
 
-	inside, moved int // since TakeWinRate
+	inside, moved int // since TakeWins
 }
 
 // Layout implements Optimizer: the momentum and the curvature.
@@ -51,9 +51,9 @@ func (o *Sophia) Observe(d device.Device, p *nn.Param, state State, weight float
 	d.MeanSquare(&state[1].Tensor, &p.Grad, o.Beta2, (1-o.Beta2)*weight)
 }
 
-// TakeWinRate returns the share of elements that were not clipped, over the updates since its last call.
-func (o *Sophia) TakeWinRate() float64 {
-	rate := float64(o.inside) / float64(max(o.moved, 1))
+// TakeWins returns how many elements were not clipped, of how many, over the updates since its last call.
+func (o *Sophia) TakeWins() (inside, moved int) {
+	inside, moved = o.inside, o.moved
 	o.inside, o.moved = 0, 0
-	return rate
+	return inside, moved
 }

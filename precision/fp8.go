@@ -78,12 +78,20 @@ func (s *Delayed) Scale(d device.Device, x *tensor.Tensor, record bool) float64 
 		return 1
 	}
 	if record {
-		if a := float32(d.MaxAbs(x)); a != a || a > s.state[1] {
-			s.state[1] = a
-		}
+		s.Observe(float32(d.MaxAbs(x)))
 	}
 	return float64(s.state[0])
 }
+
+// Observe counts a magnitude, which may be NaN, as one of this step.
+func (s *Delayed) Observe(amax float32) {
+	if amax != amax || amax > s.state[1] {
+		s.state[1] = amax
+	}
+}
+
+// Amax returns the largest magnitude of this step so far.
+func (s *Delayed) Amax() float32 { return s.state[1] }
 
 // EndStep sets the scale of the next step. It drops a non-finite amax, whose step was skipped.
 func (s *Delayed) EndStep() {

@@ -88,5 +88,11 @@ func (p Policy) Types() autograd.Types {
 	}
 }
 
+// Products reports whether weights that only products read can have the format of their operands: products then round
+// nothing. FP8 needs the weights themselves for its scales, and TF32 is no format of storage.
+func (p Policy) Products() bool {
+	return p.FP8 == nil && (p.Operand == tensor.BF16 || p.Operand == tensor.F16)
+}
+
 // Scaled reports whether gradients need a loss scale, because the exponent range of FP16 is too small for them.
 func (p Policy) Scaled() bool { return p.Activation == tensor.F16 }

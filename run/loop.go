@@ -264,7 +264,10 @@ func (s *session) adopt(info checkpoint.Info) error {
 		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and continues with %s: "+
 			"the result is equally good, but not bit for bit that of %s", s.last.Tier, here, s.last.Tier))
 	}
-	t.Restore(train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
+	err := t.Restore(train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
+	if err != nil {
+		return err
+	}
 	if s.cfg.Average.EMA > 0 && !info.Averaged {
 		s.Warn(fmt.Sprintf("the run had no average.ema so far: it begins with the weights of step %d",
 			t.Position().Step))

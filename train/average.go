@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"anneal/dataset"
@@ -25,16 +26,16 @@ import (
 // close to their average.
 type average struct {
 	decay  float64
-	values []tensor.Tensor // one per parameter; empty without an average
+	values []tensor.Tensor // one for each parameter, or piece of one, that is updated here; empty without an average
 }
 
-// startAverage lays out the average and sets it to the current weights.
-func (t *Trainer) startAverage(arena *tensor.Arena) {
-	t.average.decay = t.cfg.Average.EMA
-	for _, p := range t.model.Params() {
-		t.average.values = append(t.average.values, arena.New(p.Grad.DType(), p.Value.Shape()...))
+// layoutAverage allocates the average of weights.
+func layoutAverage(decay float64, arena *tensor.Arena, params []*nn.Param) average {
+	a := average{decay: decay}
+	for _, p := range params {
+		a.values = append(a.values, arena.New(p.Grad.DType(), p.Value.Shape()...))
 	}
-	t.average.start(t.model.Params(), t.dev)
+	return a
 }
 
 // start sets the average to the weights.
@@ -65,7 +66,14 @@ func (t *Trainer) EvaluateAverage(ctx context.Context, text dataset.HeldOut, lim
 	if t.average.values == nil {
 		return Unevaluated, nil
 	}
-	t.average.swap(t.model.Params())
-	defer t.average.swap(t.model.Params())
-	return t.Evaluate(ctx, text, limit)
+	if t.whole() {
+		t.average.swap(t.model.Params())
+		defer t.average.swap(t.model.Params())
+		return t.Evaluate(ctx, text, limit)
+	}
+	if err := t.shard.Show(t.average.values); err != nil {
+		return Unevaluated, err
+	}
+	r, err := t.Evaluate(ctx, text, limit)
+	return r, errors.Join(err, t.shard.Show(nil))
 }

@@ -72,7 +72,8 @@ func withAverage(tr *Trainer, decay float64) error {
 		return err
 	}
 	tr.arenas = append(tr.arenas, arenas...)
-	tr.startAverage(arenas[0])
+	tr.average = layoutAverage(decay, arenas[0], tr.params)
+	tr.StartAverage()
 	return nil
 }
 

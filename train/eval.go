@@ -2,12 +2,14 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"anneal/autograd"
+	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
@@ -84,6 +86,9 @@ type Evaluator struct {
 	documents bool          // whether attention stops at document boundaries
 	Exact     bool          // a limit is a number of targets, else it is rounded up to whole samples
 	arenas    []*tensor.Arena
+	world     comm.Comm // ranks that share the batches of an evaluation
+	between   between
+	marks     []int // by unit: where on the tape it begins
 
 	OnProgress func(done, total int64) // tokens scored by Evaluate; may be nil
 }
@@ -92,7 +97,10 @@ type Evaluator struct {
 func NewEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *model.Decoder) (*Evaluator, error) {
 	rows := cfg.Train.MicroBatch
 	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
-	e := &Evaluator{dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask}
+	e := &Evaluator{
+		dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask,
+		world: comm.Alone{}, between: alone{},
+	}
 	arenas, err := newArenas(dev, []Part{
 		{Activations, int64(f.Keep)}, {Scratch, int64(f.Temp)}, {Batch, int64(f.Batch)},
 	})
@@ -197,27 +205,76 @@ type heldOut struct {
 	targets int64
 }
 
-// score adds the losses of a split to r; all is how many tokens are to be scored in all splits.
+// score adds the losses of a split to r; all is how many tokens are to be scored in all splits. Several ranks score a
+// batch each at the same time; all add the results in the order of the batches. If ctx ends for one of them, all stop.
 func (e *Evaluator) score(ctx context.Context, bytes []int32, val heldOut, all int64, r *EvalResult) error {
 	samples, end := val.samples, r.Tokens+min(val.targets, math.MaxInt64-r.Tokens)
-	for first := uint64(0); first < samples && r.Tokens < end; first += uint64(e.rows) {
-		if err := ctx.Err(); err != nil {
+	rank, ranks := uint64(e.world.Rank()), uint64(e.world.Size())
+	for first := uint64(0); first < samples && r.Tokens < end; first += uint64(e.rows) * ranks {
+		if err := ctx.Err(); err != nil && ranks == 1 {
 			return err
 		}
 		if e.OnProgress != nil {
 			e.OnProgress(r.Tokens, all)
 		}
-		if err := e.load(val, first); err != nil {
+		mine := batchScore{}
+		if at := first + rank*uint64(e.rows); at >= samples {
+			if err := e.loss(false); err != nil {
+				return err
+			}
+		} else if err := e.scoreBatch(&mine, bytes, val, at, end-r.Tokens); err != nil {
 			return err
 		}
-		e.ignoreFrom(samples - first)
-		e.ignoreAfter(end - r.Tokens)
-		e.tape.Reset(false)
-		e.model.Loss(e.tape, e.batch)
-		r.Loss += e.dev.Sum(&e.batch.Losses)
-		r.Tokens += int64(e.data.Valid())
-		r.Bytes += int64(e.data.TextBytes(bytes))
+		if err := e.addScores(ctx, mine, r); err != nil {
+			return err
+		}
 		r.ByPosition = e.byPosition(r.ByPosition, bytes)
+	}
+	return nil
+}
+
+// batchScore is what a batch adds to a result.
+type batchScore struct {
+	nats   float64
+	tokens int
+	bytes  int
+}
+
+// scoreBatch scores the batch at sample at, of which at most limit targets count.
+func (e *Evaluator) scoreBatch(s *batchScore, bytes []int32, val heldOut, at uint64, limit int64) error {
+	if err := e.load(val, at); err != nil {
+		return err
+	}
+	e.ignoreFrom(val.samples - at)
+	e.ignoreAfter(limit)
+	if err := e.loss(true); err != nil {
+		return err
+	}
+	*s = batchScore{e.dev.Sum(&e.batch.Losses), e.data.Valid(), int(e.data.TextBytes(bytes))}
+	return nil
+}
+
+// addScores adds the scores of all ranks to r in their order.
+func (e *Evaluator) addScores(ctx context.Context, s batchScore, r *EvalResult) error {
+	scores := [][]float64{{s.nats, float64(s.tokens), float64(s.bytes), 0}}
+	if e.world.Size() > 1 {
+		if ctx.Err() != nil {
+			scores[0][3] = 1
+		}
+		var err error
+		if scores, err = e.shareFloats(scores[0]...); err != nil {
+			return err
+		}
+	}
+	stopped := 0.0
+	for _, x := range scores {
+		r.Loss += x[0]
+		r.Tokens += int64(x[1])
+		r.Bytes += int64(x[2])
+		stopped += x[3]
+	}
+	if stopped > 0 {
+		return errors.Join(ctx.Err(), context.Canceled)
 	}
 	return nil
 }

@@ -1,11 +1,8 @@
 package train
 
 import (
-	"anneal/config"
 	"anneal/device"
-	"anneal/model"
 	"anneal/nn"
-	"anneal/precision"
 	"anneal/tensor"
 )
 
@@ -42,16 +39,6 @@ func layoutFold(a *tensor.Arena, params []*nn.Param) (f fold) {
 	return f
 }
 
-// foldBytes returns the bytes of the room of a run with model c, 0 if it needs none.
-func foldBytes(cfg *config.Config, c model.Config, p precision.Policy) int {
-	if cfg.Train.BatchTokens <= cfg.Train.MicroBatch*c.Context {
-		return 0 // a step has one micro-batch
-	}
-	a := tensor.NewMeasure("")
-	layoutFold(a, model.Outline(c, p).Params())
-	return a.Peak()
-}
-
 // begin makes room for the gradients of a micro-batch.
 func (f *fold) begin() {
 	for i := range f.parts {
@@ -75,22 +62,4 @@ func (f *fold) end(dev device.Device) {
 		p.Redirect(p.sum, true)
 		p.apart = false
 	}
-}
-
-// propagate runs the micro-batch in hand forward and backward, unit by unit.
-func (t *Trainer) propagate() {
-	m, tape, b := t.model, t.tape, t.batch
-	tape.Reset(true)
-	x := m.Embed(tape, &b.Tokens, &b.Seq) // [N, D]
-	t.marks = t.marks[:0]
-	for i := range m.Units() {
-		t.marks = append(t.marks, tape.Mark())
-		x = m.Unit(tape, i, x, &b.Seq) // [N, D]
-	}
-	t.marks = append(t.marks, tape.Mark())
-	m.HeadLoss(tape, m.Finish(tape, x), b)
-	for i := len(t.marks) - 1; i >= 0; i-- {
-		tape.BackTo(t.marks[i])
-	}
-	tape.Backward() // of the embedding
 }

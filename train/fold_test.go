@@ -23,7 +23,7 @@ func (w crew) step(t *testing.T, src dataset.Source) {
 	var sums batchSums
 	for i := range part.Micro {
 		x := w[i%len(w)]
-		s := x.micro(t, src, from, part, i)
+		s := x.makeMicro(t, src, from, part, i)
 		for _, p := range x.model.Params() {
 			var g *tensor.Tensor
 			if p.HasGrad() {
@@ -40,6 +40,7 @@ func (w crew) step(t *testing.T, src dataset.Source) {
 		for k, p := range x.model.Params() {
 			foldInGo(x, &p.Param, gradients, k)
 		}
+		sums.squares = x.squaredNorm()
 		if _, err := x.conclude(src, from, part, sums); err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +67,8 @@ func foldInGo(x *Trainer, p *autograd.Param, gradients [][]*tensor.Tensor, k int
 	}
 }
 
-// micro makes the gradient of micro-batch i of the step from zero.
-func (t *Trainer) micro(tb testing.TB, src dataset.Source, from uint64, part Portion, i int) (sums batchSums) {
+// makeMicro makes the gradient of micro-batch i of the step from zero.
+func (t *Trainer) makeMicro(tb testing.TB, src dataset.Source, from uint64, part Portion, i int) (sums batchSums) {
 	for _, p := range t.Model().Params() {
 		p.ResetGrad()
 	}
@@ -77,7 +78,9 @@ func (t *Trainer) micro(tb testing.TB, src dataset.Source, from uint64, part Por
 		tb.Fatal(err)
 	}
 	t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
-	t.propagate()
+	if err := t.propagate(true, true, nil); err != nil {
+		tb.Fatal(err)
+	}
 	sums.loss, sums.targets = t.dev.Sum(&t.batch.Losses), t.data.Valid()
 	if t.batch.ZLoss != 0 {
 		sums.squaredLogZ = t.squares.Sum(t.dev, &t.batch.LogZ)
@@ -140,7 +143,7 @@ func TestGoingBackByUnitsChangesNoBit(t *testing.T) {
 		src := dataset.NewRandom(300, cfg.Model.Context, 5)
 		x := trainerOf(t, cfg, 2)
 		part := x.ramps.Next(x.progress)
-		x.micro(t, src, 0, part, 0)
+		x.makeMicro(t, src, 0, part, 0)
 		var want [][]byte
 		for _, p := range x.model.Params() {
 			want = append(want, bytes.Clone(p.Grad.Raw()))

@@ -5,12 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/comm"
+	"anneal/comm/absent"
 	"anneal/config"
 	"anneal/device"
 	"anneal/internal/units"
 	"anneal/model"
 	"anneal/optim"
+	"anneal/parallel"
 	"anneal/precision"
+	"anneal/tensor"
 )
 
 // A Footprint is the memory of a run on a device, part by part, and what it follows from. There is one for all: plans
@@ -34,18 +38,26 @@ type Part struct {
 
 // The names of the parts. All but the last three are arenas.
 const (
-	Parameters     = "parameters"
-	Gradients      = "gradients"
+	Parameters     = parallel.Parameters
+	Gradients      = parallel.Gradients
 	OptimizerState = "optimizer state"
 	Activations    = "activations"
 	Scratch        = "scratch"
 	Batch          = "batch"
-	GradientFold   = "gradient fold" // one micro-batch's gradients of tables and vectors, if a step has several
+	GradientFold   = parallel.Fold // alone: one micro-batch's gradients of tables and vectors, if a step has several
 	WeightAverage  = "weight average"
 	Attention      = "attention" // the kernels' scratch memory, and layouts of patterns
 	Products       = "products"  // the scratch memory of matrix products
 	Process        = "process"
 )
+
+// arenas are the names of the arenas in the order in which they are shown. Every run has the first ones.
+var arenas = []string{
+	Parameters, Gradients, OptimizerState, Activations, Scratch, Batch, parallel.MasterWeights, GradientFold,
+	parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage,
+}
+
+const always = 6
 
 // OptimizerCost is what an optimizer takes.
 type OptimizerCost struct {
@@ -64,6 +76,11 @@ const maxMicroTokens = 1 << 24
 // MeasureRun returns the footprint of a valid, resolved configuration on a device, whose vocabulary must be known. It
 // runs the model's and the optimizer's own code without allocating memory, so the arenas are exact.
 func MeasureRun(cfg *config.Config, dev device.Properties) (*Footprint, error) {
+	return MeasureRank(cfg, dev, comm.Alone{})
+}
+
+// MeasureRank is MeasureRun for one rank of a group, such as a comm/absent one.
+func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*Footprint, error) {
 	policy, err := PolicyOf(cfg)
 	if err != nil {
 		return nil, err
@@ -82,33 +99,47 @@ func MeasureRun(cfg *config.Config, dev device.Properties) (*Footprint, error) {
 		return nil, err
 	}
 	f := &Footprint{Model: c, Policy: policy, Apart: dev.Apart()}
-	if f.Optimizer, err = measureOptimizer(cfg, c, policy); err != nil {
+	if err := f.measureArenas(cfg, world); err != nil {
 		return nil, err
 	}
-	f.measureArenas(cfg)
 	f.measureBeside(rows, dev)
 	return f, nil
 }
 
-// measureArenas lists the trainer's arenas.
-func (f *Footprint) measureArenas(cfg *config.Config) {
+// measureArenas lists the trainer's arenas. The first is of the parameters, whose optimizer it measures, too.
+func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 	c, rows := f.Model, cfg.Train.MicroBatch
+	measures := map[string]*tensor.Arena{}
+	arena := func(name string) *tensor.Arena {
+		if measures[name] == nil {
+			measures[name] = tensor.NewMeasure(name)
+		}
+		return measures[name]
+	}
+	opt := NewOptimizer(cfg.Optimizer)
+	m, h := lay(cfg, c, f.Policy, opt, absent.New(world.Rank(), world.Size(), world.InPlace()), device.Null{}, arena)
+	f.Optimizer = OptimizerCost{
+		Name: cfg.Optimizer.Name, State: int64(arena(OptimizerState).Peak()),
+		Scratch: int64(measureUpdates(opt, h.updated)),
+	}
+	if muon, is := opt.(*optim.Muon); is {
+		f.Optimizer.FLOPs = muon.FLOPs(m.Params())
+		if err := checkMuon(cfg, muon, m.Params()); err != nil {
+			return err
+		}
+	}
+	whole := model.Outline(c, f.Policy)
 	train, eval := model.Measure(c, f.Policy, rows, c.Context, true), model.Measure(c, f.Policy, rows, c.Context, false)
-	f.Tables = max(int64(train.Params)-model.Outline(c, f.Policy).Bytes(), 0) // measures stop at absurd sizes
-	f.Arenas = []Part{
-		{Parameters, int64(train.Params)},
-		{Gradients, int64(train.Grads)},
-		{OptimizerState, f.Optimizer.State},
-		{Activations, int64(max(train.Keep, eval.Keep))},
-		{Scratch, max(int64(train.Temp), int64(eval.Temp), f.Optimizer.Scratch)},
-		{Batch, int64(train.Batch)},
+	f.Tables = max(int64(train.Params)-whole.Bytes(), 0) // measures stop at absurd sizes
+	arena(Activations).New(tensor.U8, max(train.Keep, eval.Keep))
+	arena(Scratch).New(tensor.U8, max(train.Temp, eval.Temp, int(f.Optimizer.Scratch)))
+	arena(Batch).New(tensor.U8, train.Batch)
+	for _, name := range arenas {
+		if a := measures[name]; a != nil && (a.Peak() > 0 || len(f.Arenas) < always) {
+			f.Arenas = append(f.Arenas, Part{name, int64(a.Peak())})
+		}
 	}
-	if room := foldBytes(cfg, c, f.Policy); room > 0 {
-		f.Arenas = append(f.Arenas, Part{GradientFold, int64(room)})
-	}
-	if cfg.Average.EMA > 0 { // the same shapes and format as the gradients
-		f.Arenas = append(f.Arenas, Part{WeightAverage, int64(train.Grads)})
-	}
+	return nil
 }
 
 // measureBeside lists what a device holds beside the arenas.
@@ -173,17 +204,4 @@ func (f *Footprint) Refuse(available int64) error {
 		parts = append(parts, p.Name+" "+units.FormatBytes(p.Bytes))
 	}
 	return &MemoryError{Need: f.Total(), Available: available, Detail: strings.Join(parts, ", ")}
-}
-
-// measureOptimizer returns what the optimizer of a configuration takes for a model. It returns an error for an
-// optimizer that has nothing to train.
-func measureOptimizer(cfg *config.Config, c model.Config, policy precision.Policy) (OptimizerCost, error) {
-	params, opt := model.Outline(c, policy).Params(), NewOptimizer(cfg.Optimizer)
-	state, scratch := measureRounded(opt, params)
-	cost := OptimizerCost{Name: cfg.Optimizer.Name, State: int64(state), Scratch: int64(scratch)}
-	if muon, is := opt.(*optim.Muon); is {
-		cost.FLOPs = muon.FLOPs(params)
-		return cost, checkMuon(cfg, muon, params)
-	}
-	return cost, nil
 }

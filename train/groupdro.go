@@ -148,22 +148,22 @@ func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from
 	clear(r.next.Excess)
 	clear(r.targets)
 	k := len(r.targets)
-	for i := range t.accum {
-		if err := ctx.Err(); err != nil {
+	for first := 0; first < t.accum; first += t.world.Size() {
+		if err := ctx.Err(); err != nil && t.shard == nil {
 			return err
 		}
-		if err := t.load(src, from+uint64(i*t.rows)); err != nil {
+		excess, targets, err := r.measure(t, src, from, first+t.world.Rank())
+		if err != nil {
 			return err
 		}
-		losses := t.forward(t.model)
-		for j := range r.losses {
-			r.losses[j] = losses.Float64(j)
-		}
-		r.next.Excess[i%k] += excess(r.losses, t.forward(r.reference))
-		if err := Wait(t.dev); err != nil {
+		all, err := t.shareFloats(excess, float64(targets))
+		if err != nil {
 			return err
 		}
-		r.targets[i%k] += t.data.Valid()
+		for d := range min(t.accum-first, len(all)) {
+			r.next.Excess[(first+d)%k] += all[d][0]
+			r.targets[(first+d)%k] += int(all[d][1])
+		}
 	}
 	all := 0
 	for i, n := range r.targets {
@@ -181,6 +181,28 @@ func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from
 	return nil
 }
 
+// measure returns the excess of micro-batch i of the step whose samples start at from, and the number of its targets.
+// If there is none for this rank, it only takes part in what the others need.
+func (r *robust) measure(t *Trainer, src dataset.Source, from uint64, i int) (sum float64, targets int, err error) {
+	if i >= t.accum {
+		return 0, 0, t.loss(false)
+	}
+	if err := t.load(src, from+uint64(i*t.rows)); err != nil {
+		return 0, 0, err
+	}
+	if err := t.loss(true); err != nil {
+		return 0, 0, err
+	}
+	losses := t.batch.HostLosses(t.dev)
+	for j := range r.losses {
+		r.losses[j] = losses.Float64(j)
+	}
+	t.tape.Reset(false)
+	r.reference.Loss(t.tape, t.batch)
+	sum = excess(r.losses, t.batch.HostLosses(t.dev))
+	return sum, t.data.Valid(), Wait(t.dev)
+}
+
 // excess sums the excess of the proxy's loss over the reference's per token; both are 0 where the target is ignored.
 func excess(proxy []float64, reference *tensor.Tensor) float64 {
 	sum := 0.0
@@ -188,13 +210,6 @@ func excess(proxy []float64, reference *tensor.Tensor) float64 {
 		sum += max(loss-reference.Float64(j), 0)
 	}
 	return sum
-}
-
-// forward runs m over the batch and computes only the losses.
-func (t *Trainer) forward(m *model.Decoder) *tensor.Tensor {
-	t.tape.Reset(false)
-	m.Loss(t.tape, t.batch)
-	return t.batch.HostLosses(t.dev)
 }
 
 // MeanDomainWeights returns the mean of the weights over the updates; nil for trainers without.

@@ -33,7 +33,8 @@ func TestEveryParameterIsInItsDecayGroup(t *testing.T) {
 			cfg.Resolve()
 			state := tensor.NewMeasure("optimizer state")
 			m := model.New(cfg.Model, model.Memory{Params: tensor.NewMeasure("parameters"), DType: tensor.F32})
-			for _, p := range layoutOptimizer(cfg.Optimizer, NewOptimizer(cfg.Optimizer), state, m.Params()) {
+			for i, q := range m.Params() {
+				p := layoutUpdated(cfg.Optimizer, NewOptimizer(cfg.Optimizer), state, q, i)
 				decays, known := want[p.Name]
 				if !known {
 					t.Errorf("%s is not in the list, or twice in the model", p.Name)
@@ -72,8 +73,8 @@ func TestGroupsGoByRole(t *testing.T) {
 			p.Value = *tensor.Of([]float32{1})
 			params = append(params, p)
 		}
-		for j, p := range layoutOptimizer(cfg.Optimizer, NewOptimizer(cfg.Optimizer),
-			tensor.NewMeasure("state"), params) {
+		for j, q := range params {
+			p := layoutUpdated(cfg.Optimizer, NewOptimizer(cfg.Optimizer), tensor.NewMeasure("state"), q, j)
 			lr, decay := 3.0, map[nn.Role]float64{nn.Matrix: 1, nn.Embedding: 1, nn.Head: 1}[p.Role]
 			if i == j {
 				lr, decay = 0.75, 1.5

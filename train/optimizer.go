@@ -49,24 +49,21 @@ func updateRule(o config.Optimizer) model.UpdateRule {
 	return model.PerElement
 }
 
-// updated is a trained parameter with its optimizer state and the settings of its group.
+// updated is a trained parameter, or a piece of one, with its optimizer state and the settings of its group.
 type updated struct {
 	*nn.Param
+	index     int // of the parameter in the model
 	state     optim.State
 	master    *nn.Param // the parameter as its optimizer sees it: with a weight in the format of its gradient
 	lr, decay float64   // factor of the learning rate; weight decay
 }
 
-// layoutOptimizer allocates the optimizer state of every parameter and sets rates and decays.
-func layoutOptimizer(o config.Optimizer, opt optim.Optimizer, state *tensor.Arena, params []*nn.Param) []updated {
-	list := make([]updated, len(params))
-	for i, p := range params {
-		g, master := group(o, p.Role), masterOf(p)
-		list[i] = updated{
-			p, opt.Layout(state, master), master, g.LRRatio * scale(p.LRScale), g.WeightDecay * scale(p.DecayScale),
-		}
+// layoutUpdated allocates the optimizer state of p, number index of the model, and sets its rate and decay.
+func layoutUpdated(o config.Optimizer, opt optim.Optimizer, state *tensor.Arena, p *nn.Param, index int) updated {
+	g, master := group(o, p.Role), masterOf(p)
+	return updated{
+		p, index, opt.Layout(state, master), master, g.LRRatio * scale(p.LRScale), g.WeightDecay * scale(p.DecayScale),
 	}
-	return list
 }
 
 // scale returns a factor of a parameter, where 0 means 1.
@@ -97,16 +94,32 @@ func group(o config.Optimizer, r nn.Role) config.Group {
 	return g
 }
 
-// update updates every parameter at the rate lr from scale times its gradient.
-func (t *Trainer) update(lr, scale float64) {
+// update updates what this rank has, at the rate lr from scale times its gradient, and publishes it unit by unit.
+func (t *Trainer) update(lr, scale float64) error {
+	if err := t.between.Total(); err != nil {
+		return err
+	}
 	t.tape.Reset(false) // the update may use the memory of temporaries
 	s := optim.Step{T: t.progress.Updates, Scale: scale, Cautious: t.cfg.Optimizer.CautiousDecay}
-	for i, p := range t.updated {
-		s.LR, s.Decay = lr*p.lr, p.decay
-		if p.Param != p.master {
-			t.updateRounded(i, s)
-			continue
+	next := 0
+	for u, end := range t.ends {
+		for ; next < len(t.updated) && t.updated[next].index < end; next++ {
+			t.updateOne(next, lr, s)
 		}
-		t.opt.Update(t.dev, p.Param, p.state, s, t.scratch)
+		if err := t.between.Publish(u); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// updateOne updates number i of what this rank updates.
+func (t *Trainer) updateOne(i int, lr float64, s optim.Step) {
+	p := &t.updated[i]
+	s.LR, s.Decay = lr*p.lr, p.decay
+	if p.Param != p.master {
+		t.updateRounded(i, s)
+		return
+	}
+	t.opt.Update(t.dev, p.Param, p.state, s, t.scratch)
 }

@@ -25,13 +25,23 @@ type fingerprint struct {
 	buffer []byte // for tensors in a device's own memory
 }
 
-// take hashes the losses and gradients of the first micro-batch of a step.
-func (f *fingerprint) take(t *Trainer) error {
-	f.names, f.hashes = f.names[:0], f.hashes[:0]
-	if err := f.add(t, replayedLoss, &t.batch.Losses); err != nil {
-		return err
+// take adds the hashes of what the backward pass of unit u has made, which began with the losses. On nil it does
+// nothing.
+func (f *fingerprint) take(t *Trainer, u int) error {
+	if f == nil {
+		return nil
 	}
-	for _, p := range t.model.Params() {
+	from := 0
+	if u > 0 {
+		from = t.ends[u-1]
+	}
+	if u == len(t.ends)-1 {
+		f.names, f.hashes = f.names[:0], f.hashes[:0]
+		if err := f.add(t, replayedLoss, &t.batch.Losses); err != nil {
+			return err
+		}
+	}
+	for _, p := range t.model.Params()[from:t.ends[u]] {
 		if !p.HasGrad() {
 			continue
 		}
@@ -66,19 +76,21 @@ func (t *Trainer) replays() bool {
 	return every > 0 && (t.progress.Step+1)%every == 0
 }
 
-// replay runs the micro-batch in hand, the first of the step, a second time. It returns a *CorruptionError if any bit
-// differs.
-func (t *Trainer) replay() error {
-	if err := t.first.take(t); err != nil {
-		return err
+// rehearse runs micro-batch i of the step once beforehand, if it is to be run twice, and returns what is to take the
+// hashes of the second time; else nil. On several ranks each runs its first micro-batch twice, at the same time.
+func (t *Trainer) rehearse(present bool, i int) (*fingerprint, error) {
+	if !t.replays() || i >= t.world.Size() {
+		return nil, nil
 	}
+	err := t.propagate(present, false, &t.first)
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
 	}
-	t.propagate()
-	if err := t.second.take(t); err != nil {
-		return err
-	}
+	return &t.second, err
+}
+
+// compare returns a *CorruptionError if any bit differs between the two times.
+func (t *Trainer) compare() error {
 	for i, name := range t.first.names {
 		if i >= len(t.second.names) || t.second.names[i] != name || t.second.hashes[i] != t.first.hashes[i] {
 			return &CorruptionError{Step: t.progress.Step + 1, Tensor: name}

@@ -21,14 +21,16 @@ func (t *Trainer) State() State {
 	return State{t.progress, t.guard, t.lossScale, t.robust.saved()}
 }
 
-// Restore continues from the position and the counters of a state. RestoreDomains restores the domain weights.
-func (t *Trainer) Restore(s State) {
+// Restore continues from the position and the counters of a state; the tensors are loaded before. RestoreDomains
+// restores the domain weights.
+func (t *Trainer) Restore(s State) error {
 	t.progress = s.Position
 	if t.progress.Applied == 0 { // saved before these were counted
 		t.progress.Applied = t.progress.Tokens
 	}
 	t.guard.restore(s.Guard)
 	t.restoreLossScale(s.LossScale)
+	return t.show()
 }
 
 // Position returns how far training is.
@@ -44,13 +46,36 @@ func (t *Trainer) Footprint() *Footprint { return t.footprint }
 func (t *Trainer) SetSchedule(s schedule.Schedule) { t.sched = s }
 
 // StartAverage sets the average of the weights, if the run has one, to the weights.
-func (t *Trainer) StartAverage() { t.average.start(t.model.Params(), t.dev) }
+func (t *Trainer) StartAverage() { t.average.start(t.params, t.dev) }
 
-// SetWeights fills the weights of every parameter i by a function on host memory. The average starts from them, too.
+// SetWeights fills the weights of every parameter i by a function on host memory, which gets memory for all of it. The
+// average starts from them, too.
 func (t *Trainer) SetWeights(fill func(i int, p *nn.Param, host *tensor.Tensor)) error {
-	for i, p := range t.model.Params() {
-		device.Fill(t.dev, &p.Value, func(host *tensor.Tensor) { fill(i, p, host) })
+	for i := range t.updated {
+		u := &t.updated[i]
+		p := t.model.Params()[u.index]
+		device.Fill(t.dev, &u.Value, func(host *tensor.Tensor) {
+			if host.Len() == p.Len() {
+				fill(u.index, p, host)
+				return
+			}
+			whole := tensor.View(host.DType(), make([]byte, p.Len()*host.DType().Size()), p.Shape...)
+			fill(u.index, p, &whole)
+			size := host.DType().Size()
+			copy(host.Raw(), whole.Raw()[u.First*size:])
+		})
+	}
+	if err := t.show(); err != nil {
+		return err
 	}
 	t.StartAverage()
 	return Wait(t.dev)
+}
+
+// show makes the weights that this rank has known to all, after something other than a step has changed them.
+func (t *Trainer) show() error {
+	if t.shard == nil {
+		return nil
+	}
+	return t.shard.Show(nil)
 }

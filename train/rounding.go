@@ -1,6 +1,7 @@
 package train
 
 import (
+	"anneal/device"
 	"anneal/nn"
 	"anneal/optim"
 	"anneal/tensor"
@@ -38,19 +39,19 @@ func (t *Trainer) updateRounded(i int, s optim.Step) {
 	t.dev.Copy(&p.master.Value, &p.Value)
 	t.opt.Update(t.dev, p.master, p.state, s, t.scratch)
 	rng := tensor.NewRNG(t.cfg.Seed, tensor.PurposeRound, uint32(s.T))
-	t.dev.RoundStochastic(&p.Value, &p.master.Value, rng, uint64(i)<<40+uint64(p.First/8))
+	t.dev.RoundStochastic(&p.Value, &p.master.Value, rng, uint64(p.index)<<40+uint64(p.First/8))
 	t.scratch.Release(mark)
 }
 
-// measureRounded is optim.Measure plus the copy of the largest parameter that is updated in another format.
-func measureRounded(o optim.Optimizer, params []*nn.Param) (state, scratch int) {
-	masters, widened := make([]*nn.Param, len(params)), 0
-	for i, p := range params {
-		masters[i] = masterOf(p)
-		if masters[i] != p {
+// measureUpdates returns the bytes of scratch memory of an update: the optimizer's, plus the copy of the largest
+// parameter that is updated in another format. It runs the optimizer's own code without memory.
+func measureUpdates(o optim.Optimizer, list []updated) int {
+	scratch, widened := tensor.NewMeasure(""), 0
+	for _, p := range list {
+		if p.master != p.Param {
 			widened = max(widened, p.Grad.Bytes()+tensor.Align)
 		}
+		o.Update(device.Null{}, p.master, p.state, optim.Step{T: 1, LR: 1, Scale: 1}, scratch)
 	}
-	state, scratch = optim.Measure(o, masters)
-	return state, scratch + widened
+	return scratch.Peak() + widened
 }

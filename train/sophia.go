@@ -25,7 +25,7 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 	if err != nil {
 		return err
 	}
-	if !finite(t.squaredNorm()) {
+	if !finite(sums.squares) {
 		return nil
 	}
 	weight := 1 / (float64(sums.targets) * t.tape.LossScale * t.tape.LossScale)
@@ -36,9 +36,21 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 }
 
 // winRate returns the share of weights that the last update did not clip, NaN for optimizers without clipping.
-func (t *Trainer) winRate() float64 {
-	if o, is := t.opt.(*optim.Sophia); is {
-		return o.TakeWinRate()
+func (t *Trainer) winRate() (float64, error) {
+	o, is := t.opt.(*optim.Sophia)
+	if !is {
+		return math.NaN(), nil
 	}
-	return math.NaN()
+	inside, moved := o.TakeWins()
+	if !t.whole() {
+		counts, err := t.shareFloats(float64(inside), float64(moved))
+		if err != nil {
+			return 0, err
+		}
+		inside, moved = 0, 0
+		for _, c := range counts {
+			inside, moved = inside+int(c[0]), moved+int(c[1])
+		}
+	}
+	return float64(inside) / float64(max(moved, 1)), nil
 }

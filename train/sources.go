@@ -26,22 +26,30 @@ type ManySources interface {
 	Loaders() []*dataset.Loader
 }
 
-// addSources adds the losses of the micro-batch with the given first sample to those of the sources of its rows.
-func (t *Trainer) addSources(mixed ManySources, first uint64) {
+// rowLosses returns the losses of the rows of the micro-batch in hand.
+func (t *Trainer) rowLosses() []sourceLoss {
+	rows, losses := make([]sourceLoss, t.rows), t.batch.HostLosses(t.dev)
+	for r := range rows {
+		for i, n := r*t.data.Context, (r+1)*t.data.Context; i < n; i++ {
+			if t.data.Targets[i] != dataset.Ignore {
+				rows[r].nats += losses.Float64(i)
+				rows[r].targets++
+			}
+		}
+	}
+	return rows
+}
+
+// addSources adds the losses of the rows of a micro-batch, the first of which is sample first, to those of their
+// sources.
+func (t *Trainer) addSources(mixed ManySources, first uint64, rows []sourceLoss) {
 	for len(t.sources) < len(mixed.Loaders()) {
 		t.sources = append(t.sources, sourceLoss{})
 	}
-	losses := t.batch.HostLosses(t.dev)
-	for r := range t.rows {
+	for r, row := range rows {
 		source, _ := mixed.At(first + uint64(r))
-		nats, sum := 0.0, &t.sources[source]
-		for i, n := r*t.data.Context, (r+1)*t.data.Context; i < n; i++ {
-			if t.data.Targets[i] != dataset.Ignore {
-				nats += losses.Float64(i)
-				sum.targets++
-			}
-		}
-		sum.nats += nats // row by row, whoever computes which of them
+		t.sources[source].nats += row.nats
+		t.sources[source].targets += row.targets
 	}
 }
 

@@ -6,12 +6,23 @@ import (
 	"anneal/tensor"
 )
 
-// A Tensor is a live tensor of a model in training, under the name by which checkpoints know it.
+// A Tensor is a live tensor of a model in training, or a piece of one, under the name by which checkpoints know it.
 type Tensor struct {
 	Name   string
 	Value  *tensor.Tensor
 	Memory device.Memory // holds the value
 	Kind   Kind
+
+	Shape    []int // of the whole tensor
+	From, To int   // the elements of it that are here
+
+	param int // number of its parameter; −1 for none
+	every int // elements of the parameter that one element is about; 0 if it is about a part as a whole
+}
+
+// wholeTensor returns a tensor of which all is here.
+func wholeTensor(name string, x *tensor.Tensor, m device.Memory, kind Kind) Tensor {
+	return Tensor{Name: name, Value: x, Memory: m, Kind: kind, Shape: x.Shape(), To: x.Len(), param: -1}
 }
 
 // Kind says what a tensor is of.
@@ -23,16 +34,76 @@ const (
 	OfAverage // of the weights
 )
 
-// Tensors lists the trainer's tensors in a fixed order: the model's, the optimizer's, then the average of the weights.
-func (t *Trainer) Tensors() []Tensor {
-	list := ModelTensors(t.dev, t.model)
-	for _, p := range t.updated {
-		for i := range p.state {
-			list = append(list, Tensor{p.Name + "." + p.state[i].Name, &p.state[i].Tensor, t.dev, OfOptimizer})
+// Tensors lists the tensors that the trainer holds, in a fixed order: the model's, the optimizer's, then the average of
+// the weights. On a rank with a shard they are pieces.
+func (t *Trainer) Tensors() (list []Tensor) {
+	for i := range t.updated {
+		list = append(list, t.piece(i, "", &t.updated[i].Value, 1, OfModel))
+	}
+	list = append(list, scaleTensors(t.model)...)
+	for i := range t.updated {
+		for k := range t.updated[i].state {
+			e := &t.updated[i].state[k]
+			list = append(list, t.piece(i, "."+e.Name, &e.Tensor, e.Every, OfOptimizer))
 		}
 	}
-	for i, p := range t.model.Params()[:len(t.average.values)] {
-		list = append(list, averageTensor(t.dev, p.Name, &t.average.values[i]))
+	for i := range t.average.values {
+		list = append(list, t.piece(i, ".ema", &t.average.values[i], 1, OfAverage))
+	}
+	return list
+}
+
+// piece returns a tensor of updated parameter i, of which an element is about every elements of the parameter.
+func (t *Trainer) piece(i int, suffix string, x *tensor.Tensor, every int, kind Kind) Tensor {
+	p := &t.updated[i]
+	whole := wholeTensor(p.Name+suffix, x, t.dev, kind)
+	whole.param, whole.every = p.index, every
+	if every == 0 {
+		return whole
+	}
+	if every == 1 {
+		whole.Shape = p.Shape
+	} else {
+		whole.Shape = []int{(p.Len() + every - 1) / every}
+	}
+	whole.From = p.First / every
+	whole.To = whole.From + x.Len()
+	return whole
+}
+
+// Owned lists the tensors, or the pieces of tensors, that this rank writes to checkpoints. Of all ranks together they
+// are every element once.
+func (t *Trainer) Owned() (list []Tensor) {
+	if t.shard == nil {
+		return t.Tensors()
+	}
+	for _, x := range t.Tensors() {
+		switch {
+		case x.param < 0 || x.every == 0 && t.whole(): // small, and the same on all ranks
+			if t.world.Rank() == 0 {
+				list = append(list, x)
+			}
+		case t.whole():
+			list = append(list, t.ownedOf(x)...)
+		default:
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// ownedOf returns the pieces of a whole tensor that belong to this rank.
+func (t *Trainer) ownedOf(x Tensor) (list []Tensor) {
+	flat := x.Value.Reshape(x.Value.Len())
+	for _, o := range t.shard.Mine {
+		if o.Piece.Param != x.param {
+			continue
+		}
+		y := x
+		y.From, y.To = o.Piece.From/x.every, (o.Piece.To+x.every-1)/x.every
+		part := flat.Slice(y.From, y.To)
+		y.Value = &part
+		list = append(list, y)
 	}
 	return list
 }
@@ -41,7 +112,7 @@ func (t *Trainer) Tensors() []Tensor {
 func ModelTensors(dev device.Memory, m *model.Decoder) []Tensor {
 	var list []Tensor
 	for _, p := range m.Params() {
-		list = append(list, Tensor{p.Name, &p.Value, dev, OfModel})
+		list = append(list, wholeTensor(p.Name, &p.Value, dev, OfModel))
 	}
 	return append(list, scaleTensors(m)...)
 }
@@ -50,11 +121,7 @@ func ModelTensors(dev device.Memory, m *model.Decoder) []Tensor {
 func AverageTensors(dev device.Memory, m *model.Decoder) []Tensor {
 	var list []Tensor
 	for _, p := range m.Params() {
-		list = append(list, averageTensor(dev, p.Name, &p.Value))
+		list = append(list, wholeTensor(p.Name+".ema", &p.Value, dev, OfAverage))
 	}
 	return list
-}
-
-func averageTensor(dev device.Memory, name string, x *tensor.Tensor) Tensor {
-	return Tensor{name + ".ema", x, dev, OfAverage}
 }

@@ -2,9 +2,11 @@ package train
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"anneal/autograd"
+	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
@@ -19,6 +21,7 @@ import (
 // laid out when the trainer is created.
 type Trainer struct {
 	Evaluator // the forward pass, and the memory shared with evaluation
+	holding   // what this rank has of the model
 
 	cfg       *config.Config
 	footprint *Footprint
@@ -26,17 +29,19 @@ type Trainer struct {
 	opt       optim.Optimizer
 	sched     schedule.Schedule
 	ramps     Ramps
-	accum     int // micro-batches per step
-	fold      fold
-	marks     []int // where on the tape the units begin
+	accum     int   // micro-batches per step
+	ends      []int // by unit: the number of the first parameter after it
 
-	updated []updated // one per parameter
+	scale        float64     // of the gradients of the step in hand: the loss scale of fp16
+	micros       []microSums // of the step in hand
+	firstSquares float64     // of its first micro-batch's gradient
+
 	squares device.Squares
-	normed  []*tensor.Tensor // tensors of the gradient norm, kept so that no call allocates the list
-	scratch *tensor.Arena    // of the optimizer: the tape's temporary memory, which is free during the update
+	parts   [][]tensor.Tensor // by parameter: the gradients of its parts, for optimizers that work part by part
+	normed  []*tensor.Tensor  // tensors of the gradient norm, kept so that no call allocates the list
+	scratch *tensor.Arena     // of the optimizer: the tape's temporary memory, which is free during the update
 
 	sources   []sourceLoss // of the step's batch, if its samples come from a mix
-	average   average
 	progress  Position
 	guard     Guard
 	lossScale precision.LossScale
@@ -45,6 +50,14 @@ type Trainer struct {
 	first, second fingerprint // of a micro-batch that is replayed
 
 	OnPhase func(Phase) // called where a part of a step begins; may be nil
+
+	// On several ranks: Ask is asked once in every step what this rank wants, as bits whose meaning is the caller's;
+	// Heard are the bits of all ranks in the last step. All ranks hear the same, so they can act alike.
+	Ask   func() uint64
+	Heard uint64
+
+	told      []byte    // this rank's message to the others
+	firstSums []float64 // squares of its pieces of the first micro-batch's gradient
 }
 
 // Position is the position of a run; checkpoints store it.
@@ -64,7 +77,12 @@ func (p Position) ClipRate() float64 { return float64(p.Clipped) / float64(p.Upd
 
 // New allocates the memory of a run and initialises the model. The configuration must be resolved and valid.
 func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
-	f, err := MeasureRun(cfg, dev)
+	return NewRank(cfg, dev, comm.Alone{})
+}
+
+// NewRank is New for a rank of a group. All ranks make the same calls of the trainer's methods.
+func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, error) {
+	f, err := MeasureRank(cfg, dev, world)
 	if err != nil {
 		return nil, err
 	}
@@ -77,29 +95,37 @@ func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	}
 	arena := func(name string) *tensor.Arena { return arenaOf(arenas, name) }
 	c, policy, rows := f.Model, f.Policy, cfg.Train.MicroBatch
+	opt := NewOptimizer(cfg.Optimizer)
+	m, holding := lay(cfg, c, policy, opt, world, dev, arena)
 	t := &Trainer{
-		Evaluator: Evaluator{
-			dev:   dev,
-			model: model.New(c, model.MemoryOf(dev, policy, arena(Parameters), arena(Gradients))),
-			tape:  autograd.NewTape(dev, policy.Types(), arena(Activations), arena(Scratch)),
-			batch: model.NewBatch(arena(Batch), policy, rows, c.Context),
-			rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
-		},
-		cfg: cfg, footprint: f, policy: policy, sched: NewSchedule(cfg), guard: newGuard(cfg.Guard),
-		opt: NewOptimizer(cfg.Optimizer), scratch: arena(Scratch),
-		ramps: NewRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
+		holding: holding, cfg: cfg, footprint: f, policy: policy, sched: NewSchedule(cfg), guard: newGuard(cfg.Guard),
+		opt: opt, scratch: arena(Scratch), ramps: NewRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
+	}
+	t.Evaluator = Evaluator{
+		dev: dev, model: m, world: world, between: alone{},
+		tape:  autograd.NewTape(dev, policy.Types(), arena(Activations), arena(Scratch)),
+		batch: model.NewBatch(arena(Batch), policy, rows, c.Context),
+		rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 	}
 	t.batch.ZLoss = cfg.Train.ZLoss
-	t.model.Init(cfg.Seed)
-	t.model.ScaleRates(updateRule(cfg.Optimizer))
-	t.updated = layoutOptimizer(cfg.Optimizer, t.opt, arena(OptimizerState), t.model.Params())
-	t.normed = make([]*tensor.Tensor, 0, len(t.updated))
-	if a := arena(GradientFold); a != nil {
-		t.fold = layoutFold(a, t.model.Params())
+	end := 0
+	for _, unit := range t.model.UnitParams() {
+		end += len(unit)
+		t.ends = append(t.ends, end)
 	}
-	if a := arena(WeightAverage); a != nil {
-		t.startAverage(a)
+	for _, p := range t.model.Params() {
+		t.parts = append(t.parts, gradientParts(opt, p))
 	}
+	t.normed = make([]*tensor.Tensor, 0, 3*len(t.updated))
+	if t.shard == nil {
+		t.model.Init(cfg.Seed)
+	} else {
+		t.between, t.shard.Folding = t.shard, t.measureFirst
+		if err := t.shard.Init(cfg.Seed); err != nil {
+			return nil, errors.Join(err, Wait(dev))
+		}
+	}
+	t.StartAverage()
 	return t, nil
 }
 
@@ -141,9 +167,9 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
 }
 
 // conclude is the rest of a step, once its gradient is there: sums are those of the batch at from, part its portion.
-func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums batchSums) (Event, error) {
+func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums batchSums) (e Event, err error) {
 	t.enter(Updating)
-	norm := math.Sqrt(t.squaredNorm())
+	norm := math.Sqrt(sums.squares)
 	if err := Wait(t.dev); err != nil { // before any result of the step is used
 		return Event{}, err
 	}
@@ -151,7 +177,7 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 	t.progress.Step++
 	t.progress.Sample += uint64(t.accum * t.rows)
 	t.progress.Tokens += part.Tokens
-	e := t.stepEvent(part, sums)
+	e = t.stepEvent(part, sums)
 	targets := float64(sums.targets)
 	if targets == 0 {
 		e.Skipped = true
@@ -180,74 +206,12 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 		t.progress.Clipped++
 	}
 	e.NoiseScale = t.measureNoise(sums, e.GradNorm)
-	t.update(e.LR, clip/(targets*t.tape.LossScale)) // the gradients are of the scaled sum
-	t.average.update(t.progress.Updates, t.model.Params(), t.dev)
-	e.WinRate = t.winRate()
+	if err := t.update(e.LR, clip/(targets*t.tape.LossScale)); err != nil { // the gradients are of the scaled sum
+		return e, err
+	}
+	t.average.update(t.progress.Updates, t.params, t.dev)
+	if e.WinRate, err = t.winRate(); err != nil {
+		return e, err
+	}
 	return e, t.curvature(src, from)
-}
-
-// batchSums are sums over the targets of a step's batch.
-type batchSums struct {
-	loss        float64 // nats
-	squaredLogZ float64 // for the z-loss; 0 if there is none
-	targets     int
-	flops       float64
-	routing     autograd.Routing
-
-	first        float64 // squared norm of the first micro-batch's gradient, where the noise is measured
-	firstTargets int
-}
-
-// gradient computes the gradient of the summed loss of the batch whose samples start at from, in the parameters: the
-// fold of its micro-batches' gradients. Sums of losses fold the same way.
-func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64) (sums batchSums, err error) {
-	for _, p := range t.model.Params() {
-		p.ResetGrad()
-	}
-	clear(t.sources)
-	scale := t.lossFactor()
-	t.tape.LossScale = scale
-	noise := t.measuresNoise()
-	for i := range t.accum {
-		if err := ctx.Err(); err != nil {
-			return batchSums{}, err
-		}
-		t.enter(Reading)
-		if err := t.load(src, from+uint64(i*t.rows)); err != nil {
-			return batchSums{}, err
-		}
-		t.enter(Computing)
-		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
-		t.batch.FirstLabel = uint64(i * t.batch.Tokens.Len())
-		t.tape.LossScale = scale * t.factor(i)
-		t.fold.begin()
-		t.propagate()
-		t.fold.end(t.dev)
-		sums.routing.Add(t.tape.Routing)
-		if i == 0 && t.replays() {
-			if err := t.replay(); err != nil {
-				return batchSums{}, err
-			}
-		}
-		t.tape.LossScale = scale
-		sums.flops += t.model.BatchFLOPs(t.batch) // counted here, while an accelerator is still busy
-		sums.loss += t.dev.Sum(&t.batch.Losses)
-		sums.targets += t.data.Valid()
-		if mixed, ok := src.(ManySources); ok {
-			t.addSources(mixed, from+uint64(i*t.rows))
-		}
-		if t.batch.ZLoss != 0 {
-			t.normed = append(t.normed[:0], &t.batch.LogZ)
-			sums.squaredLogZ += t.squares.Sum(t.dev, t.normed...)
-		}
-		if noise && i == 0 {
-			sums.first, sums.firstTargets = t.squaredNorm(), sums.targets
-		}
-	}
-	for _, p := range t.model.Params() {
-		if !p.HasGrad() {
-			t.dev.Zero(&p.Grad) // no loss depends on it, so it holds an earlier step's gradient
-		}
-	}
-	return sums, nil
 }

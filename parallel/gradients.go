@@ -1,0 +1,239 @@
+package parallel
+
+import (
+	"slices"
+
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// Gradients. A rank makes the gradient of a micro-batch from zero, unit by unit from the last to the first. When a
+// unit's is made, it goes to the owners; while backward goes on with the units before, owners add what has come,
+// in the order of the micro-batches, and so of the ranks: in round j, rank d has micro-batch j·D + d.
+//
+// Stages 0 and 1 keep the gradient of the whole model, in which a micro-batch's is made. If every rank has at most one
+// micro-batch a step, owners add in place. Stages 2 and 3 have slots for a few units. At stage 0 the sums go back to
+// all, and all update everything.
+
+// layGradients allocates where this rank makes gradients, where they arrive, and their sums.
+func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
+	me, ranks := s.world.Rank(), s.world.Size()
+	lay := func(a *tensor.Arena, u *unit) {
+		for _, p := range u.params {
+			p.Grad = a.New(s.Grad, p.Shape...)
+		}
+	}
+	inPlace := s.Stage < 2 && s.Micro <= ranks
+	sums := arena(Gradients)
+	if s.Stage < 2 {
+		for i := range s.units {
+			lay(arena(Gradients), &s.units[i])
+		}
+		sums = arena(Fold)
+	} else {
+		lay(arena(Slots), &s.units[0])
+		s.ring(arena(Slots), len(s.filled), func(i int) { lay(arena(Slots), &s.units[i]) })
+	}
+	room := s.rooms(arena)
+	for i := range s.units {
+		u := &s.units[i]
+		made := u.cut(u.grads(), ranks)
+		for k, o := range u.mine {
+			if o.grad = made[me][k]; !inPlace {
+				o.grad = sums.New(s.Grad, o.grad.Len())
+			}
+		}
+		u.gradients = s.world.NewExchange(u.name("the gradients"), made, room[i])
+		if s.Stage == 0 {
+			u.sums = made
+			var mine []tensor.Tensor
+			for _, o := range u.mine {
+				mine = append(mine, o.grad)
+			}
+			u.totals = s.world.NewExchange(u.name("the summed gradients"), toAll(mine, ranks), made)
+		}
+	}
+}
+
+// rooms allocates room for what other ranks send: for every unit, by rank, of the pieces that are this rank's.
+func (s *Shard) rooms(arena func(string) *tensor.Arena) [][][]tensor.Tensor {
+	list := make([][][]tensor.Tensor, len(s.units))
+	if s.world.InPlace() {
+		return list
+	}
+	lay := func(i int) {
+		u := &s.units[i]
+		list[i] = make([][]tensor.Tensor, s.world.Size())
+		for r := range list[i] {
+			for _, o := range u.mine {
+				if r != s.world.Rank() {
+					list[i][r] = append(list[i][r], arena(Received).New(s.Grad, o.Piece.To-o.Piece.From))
+				}
+			}
+		}
+	}
+	lay(0)
+	s.ring(arena(Received), Lag+1, lay)
+	return list
+}
+
+// Begin begins a round, in which the first senders ranks have a micro-batch. The sums of the first round of a step
+// start anew.
+func (s *Shard) Begin(first bool, senders int) {
+	s.add, s.senders = !first, senders
+}
+
+// Present reports whether this rank has a micro-batch in the round.
+func (s *Shard) Present() bool { return s.world.Rank() < s.senders }
+
+// Make waits until the gradient of unit u can be made: until all have read what was in its place.
+func (s *Shard) Make(i int) error {
+	u, before := &s.units[i], i
+	for _, p := range u.params {
+		p.ResetGrad()
+	}
+	if s.Stage >= 2 && i > 0 {
+		slot := &s.filled[(i-1)%len(s.filled)]
+		before, *slot = *slot, i
+		if before == 0 {
+			return nil
+		}
+	}
+	for slices.Contains(s.under, before) { // others wait for this rank, too
+		if err := s.fold(); err != nil {
+			return err
+		}
+	}
+	if u.totals != nil {
+		if err := u.totals.Sent(); err != nil {
+			return err
+		}
+	}
+	return s.units[before].gradients.Sent()
+}
+
+// Send sends the gradient of unit u, which this rank has made if it is present, and adds what has come of the units
+// before.
+func (s *Shard) Send(i int) error {
+	u := &s.units[i]
+	if s.Present() {
+		for _, p := range u.params {
+			if !p.HasGrad() { // this micro-batch does not reach it
+				Vanish(s.dev, &p.Grad)
+			}
+		}
+	}
+	u.add, u.senders = s.add, s.senders
+	u.gradients.Start(s.senders)
+	s.under = append(s.under, i)
+	if len(s.under) <= Lag {
+		return nil
+	}
+	return s.fold()
+}
+
+// Vanish fills a gradient that nothing reaches with −0, the identity of addition: x + −0 has the bits of x, for every
+// x, so that adding it is the same as leaving it out.
+func Vanish(d device.Device, g *tensor.Tensor) {
+	d.Zero(g)
+	d.Combine(g, g, g, device.Combination{X: -1, Y: -1})
+}
+
+// Drain adds what is still under way.
+func (s *Shard) Drain() error {
+	for len(s.under) > 0 {
+		if err := s.fold(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fold adds the gradients of the oldest unit under way.
+func (s *Shard) fold() error {
+	u := &s.units[s.under[0]]
+	s.under = s.under[:copy(s.under, s.under[1:])]
+	if err := u.gradients.Wait(); err != nil {
+		return err
+	}
+	for k, o := range u.mine {
+		s.terms = s.terms[:0]
+		for r := range u.senders {
+			s.terms = append(s.terms, &u.gradients.From(r)[k])
+		}
+		if s.Folding != nil && !u.add {
+			s.Folding(o, s.terms)
+		}
+		s.dev.Fold(&o.grad, s.terms, u.add)
+	}
+	u.gradients.Release()
+	return nil
+}
+
+// Total gives all ranks the sums, at stage 0. The gradients of the parameters are then those of the whole batch.
+func (s *Shard) Total() error {
+	if s.Stage > 0 {
+		return nil
+	}
+	for i := range s.units {
+		s.units[i].totals.Start(s.world.Size())
+	}
+	for i := range s.units {
+		if err := s.total(&s.units[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Shard) total(u *unit) error {
+	if err := u.gradients.Sent(); err != nil { // others still read the terms, in whose place the sums come
+		return err
+	}
+	if err := u.totals.Wait(); err != nil {
+		return err
+	}
+	for r, sums := range u.sums {
+		from := u.totals.From(r)
+		for k := range from {
+			if from[k].Pointer() != sums[k].Pointer() {
+				s.dev.Copy(&sums[k], &from[k])
+			}
+		}
+	}
+	u.totals.Release()
+	return nil
+}
+
+// SquareSums appends the sums of squares of this rank's pieces, stretch by stretch in their order.
+func (s *Shard) SquareSums(sums []float64) []float64 {
+	s.terms = s.terms[:0]
+	n := 0
+	for _, o := range s.Mine {
+		s.terms = append(s.terms, &o.grad)
+		n += device.Stretches(&o.grad)
+	}
+	from := len(sums)
+	sums = slices.Grow(sums, n)[:from+n]
+	s.dev.SquareSums(sums[from:], s.terms...)
+	return sums
+}
+
+// SquaredNorm returns the sum of squares over all parameters, from those that SquareSums gave on each rank. It adds
+// them in the order of device.Squares: stretch by stretch for each parameter, or part of one, then those.
+func (s *Shard) SquaredNorm(byRank [][]float64) float64 {
+	total, sum := 0.0, 0.0
+	next := make([]int, len(byRank))
+	for i, p := range s.Pieces {
+		if i > 0 && (p.Part >= 0 || p.Param != s.Pieces[i-1].Param) {
+			total, sum = total+sum, 0
+		}
+		n := (p.To - p.From + device.Stretch - 1) / device.Stretch
+		at := &next[p.Owner]
+		for _, x := range byRank[p.Owner][*at : *at+n] {
+			sum += x
+		}
+		*at += n
+	}
+	return total + sum
+}

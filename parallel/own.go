@@ -1,0 +1,92 @@
+package parallel
+
+import (
+	"cmp"
+	"slices"
+
+	"anneal/device"
+	"anneal/nn"
+	"anneal/optim"
+)
+
+// A Piece is a run of a parameter's elements that one rank owns: its gradient is summed there, and its optimizer state
+// and its authoritative weights live there.
+type Piece struct {
+	Param    int // number of the parameter in the model
+	From, To int // elements
+	Part     int // the part of the parameter that it is; −1 for a run of stretches
+	Owner    int // rank
+}
+
+// Deal says which rank owns what of a model, given as units (model.Decoder.UnitParams). Pieces come in the order of
+// parameters and elements, and are the same on every rank.
+//
+// The parameters of a unit, laid end to end, are cut into as many runs as there are ranks, at multiples of
+// device.Stretch elements of a parameter: so the sums of squares and the blocks of 8-bit optimizers are those of the
+// whole. A unit of few stretches leaves ranks without. Parameters that the optimizer can only divide into parts, or not
+// at all, go part by part, largest first, to the rank that has least.
+func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Division) []Piece {
+	var pieces, parts []Piece
+	load := make([]int, ranks) // elements
+	param := 0
+	for _, unit := range units {
+		first, all := param, 0
+		for _, p := range unit {
+			if d := divide(p); d == optim.Elements {
+				all += p.Len()
+			} else {
+				parts = append(parts, partsOf(p, param, d)...)
+			}
+			param++
+		}
+		done := 0
+		for i, p := range unit {
+			if divide(p) != optim.Elements {
+				continue
+			}
+			for from := 0; from < p.Len(); from += device.Stretch {
+				to := min(from+device.Stretch, p.Len())
+				owner := (2*done + to - from) * ranks / (2 * all) // by its middle
+				done += to - from
+				load[owner] += to - from
+				pieces = extend(pieces, Piece{first + i, from, to, -1, owner})
+			}
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b Piece) int { return cmp.Compare(b.To-b.From, a.To-a.From) })
+	for _, p := range parts {
+		p.Owner = slices.Index(load, slices.Min(load))
+		load[p.Owner] += p.To - p.From
+		pieces = append(pieces, p)
+	}
+	slices.SortFunc(pieces, func(a, b Piece) int {
+		return cmp.Or(cmp.Compare(a.Param, b.Param), cmp.Compare(a.From, b.From))
+	})
+	return pieces
+}
+
+// extend appends a stretch, which belongs to the last piece if it continues it.
+func extend(pieces []Piece, p Piece) []Piece {
+	if n := len(pieces); n > 0 {
+		if last := &pieces[n-1]; last.Param == p.Param && last.Owner == p.Owner && last.To == p.From {
+			last.To = p.To
+			return pieces
+		}
+	}
+	return append(pieces, p)
+}
+
+// partsOf returns the parts of a fused weight, or all of a parameter, without owners.
+func partsOf(p *nn.Param, number int, d optim.Division) []Piece {
+	if d == optim.Indivisible || len(p.Parts) == 0 {
+		return []Piece{{number, 0, p.Len(), 0, 0}}
+	}
+	var list []Piece
+	from := 0
+	for i, part := range p.Parts {
+		to := from + part.Rows*p.Shape[1]
+		list = append(list, Piece{number, from, to, i, 0})
+		from = to
+	}
+	return list
+}

@@ -1,0 +1,183 @@
+package parallel
+
+import (
+	"fmt"
+
+	"anneal/comm"
+	"anneal/device"
+	"anneal/nn"
+	"anneal/optim"
+	"anneal/tensor"
+)
+
+// The names of the arenas of a Shard, beside those of its tables and state.
+const (
+	Parameters    = "parameters"         // what computing reads: all of it, or at stage 3 the pieces that are owned
+	Gradients     = "gradients"          // all of them, or from stage 2 on the sums of the pieces that are owned
+	MasterWeights = "master weights"     // of pieces whose copies for computing are narrower
+	Fold          = "gradient fold"      // sums of the pieces that are owned, where all gradients are kept
+	Slots         = "gradient slots"     // gradients on their way
+	Received      = "received gradients" // from other ranks
+	Gathered      = "gathered weights"   // of the units at work
+)
+
+// Lag is how many units' gradients may be under way while backward goes on.
+const Lag = 2
+
+// Options say what a rank keeps of a model.
+type Options struct {
+	Stage  int // of ZeRO, 0 to 3
+	Micro  int // the most micro-batches of a step
+	Divide func(p *nn.Param) optim.Division
+	// Formats returns the format in which a weight is updated, and that in which computing reads it.
+	Formats func(p *nn.Param) (master, compute tensor.DType)
+	Grad    tensor.DType // of gradients
+	Apart   bool         // computing may be shown other weights than the authoritative ones, which are then apart
+}
+
+// An Owned is a piece of a parameter on the rank that owns it. Value holds its authoritative weights, Grad the sum of
+// its gradients.
+type Owned struct {
+	*nn.Param
+	Piece   Piece
+	Stretch int // number of its first stretch among those of Mine
+
+	value, grad tensor.Tensor  // in one dimension
+	copy        *tensor.Tensor // where computing reads it, if that is elsewhere
+	shown       *tensor.Tensor // what computing reads: value, or another tensor of its length
+}
+
+// A Shard is what one rank has of a model in training.
+type Shard struct {
+	Options
+	Pieces []Piece  // of all ranks
+	Mine   []*Owned // in the order of Pieces
+
+	world comm.Comm
+	dev   device.Device
+	units []unit
+
+	senders int          // ranks with a micro-batch in this round
+	add     bool         // to the sums of earlier rounds
+	under   []int        // units whose gradients are under way, oldest first
+	filled  [Lag + 1]int // stage 2, 3: the unit whose gradients were last in a slot; 0 for none
+	terms   []*tensor.Tensor
+	slots   [2]int // stage 3: the unit whose weights are in a slot; 0 for none
+
+	// Folding is called before the terms of a piece are added in the first round; it may be nil.
+	Folding func(o *Owned, terms []*tensor.Tensor)
+}
+
+// unit is a run of the model between whose forward and backward passes weights arrive and gradients leave.
+type unit struct {
+	params []*nn.Param
+	first  int     // number of the first of them in the model
+	pieces []Piece // of all ranks
+	mine   []*Owned
+
+	gradients comm.Transfer     // of a micro-batch, to the owners
+	totals    comm.Transfer     // stage 0: sums, to all
+	weights   comm.Transfer     // from the owners
+	copies    [][]tensor.Tensor // weights as computing reads them, by owner
+	sums      [][]tensor.Tensor // stage 0: gradients, by owner
+	moving    bool              // weights are under way
+	senders   int               // of the gradients under way
+	add       bool              // they are added to the sums of earlier rounds
+}
+
+// New lays out what this rank of a group has of a model whose parameters are declared, given as units. arena returns
+// the memory of a name; measuring arenas and comm/absent give a plan.
+func New(o Options, world comm.Comm, dev device.Device, list [][]*nn.Param, arena func(string) *tensor.Arena) *Shard {
+	s := &Shard{Options: o, Pieces: Deal(list, world.Size(), o.Divide), world: world, dev: dev}
+	first, rest := 0, s.Pieces
+	for _, params := range list {
+		u := unit{params: params, first: first}
+		first += len(params)
+		for len(rest) > 0 && rest[0].Param < first {
+			u.pieces, rest = append(u.pieces, rest[0]), rest[1:]
+		}
+		for _, p := range u.pieces {
+			if p.Owner == world.Rank() {
+				u.mine = append(u.mine, &Owned{Piece: p})
+			}
+		}
+		s.Mine = append(s.Mine, u.mine...)
+		s.units = append(s.units, u)
+	}
+	s.layWeights(arena)
+	s.layGradients(arena)
+	stretches := 0
+	for u := range s.units {
+		for _, o := range s.units[u].mine {
+			s.units[u].own(o)
+			o.Stretch = stretches
+			stretches += device.Stretches(&o.grad)
+		}
+	}
+	return s
+}
+
+// own completes a piece, whose Value and Grad are laid out.
+func (u *unit) own(o *Owned) {
+	value, grad := o.value, o.grad
+	p := *u.params[o.Piece.Param-u.first]
+	o.Param = &p
+	if o.Piece.Part >= 0 && len(p.Shape) == 2 { // optimizers of whole parts read rows
+		shape := []int{value.Len() / p.Shape[1], p.Shape[1]}
+		value, grad = value.Reshape(shape...), grad.Reshape(shape...)
+		if p.Len() > o.value.Len() {
+			p.Parts = p.Parts[o.Piece.Part : o.Piece.Part+1]
+		}
+	}
+	p.Value, p.Grad, p.First = value, grad, o.Piece.From
+}
+
+// cut returns the pieces of the tensors of a unit's parameters, weights or gradients, by owner.
+func (u *unit) cut(tensors []*tensor.Tensor, ranks int) [][]tensor.Tensor {
+	list := make([][]tensor.Tensor, ranks)
+	for _, p := range u.pieces {
+		t := tensors[p.Param-u.first]
+		flat := t.Reshape(t.Len())
+		list[p.Owner] = append(list[p.Owner], flat.Slice(p.From, p.To))
+	}
+	return list
+}
+
+func (u *unit) values() (list []*tensor.Tensor) {
+	for _, p := range u.params {
+		list = append(list, &p.Value)
+	}
+	return list
+}
+
+func (u *unit) grads() (list []*tensor.Tensor) {
+	for _, p := range u.params {
+		list = append(list, &p.Grad)
+	}
+	return list
+}
+
+// toAll is what a rank sends that sends the same to all.
+func toAll(x []tensor.Tensor, ranks int) [][]tensor.Tensor {
+	list := make([][]tensor.Tensor, ranks)
+	for r := range list {
+		list[r] = x
+	}
+	return list
+}
+
+// ring lays units 1, 2, … of a model over slots in turn; units in the same slot have the same memory.
+func (s *Shard) ring(a *tensor.Arena, slots int, lay func(i int)) {
+	for k := range slots {
+		start := a.Mark()
+		end := start
+		for i := 1 + k; i < len(s.units); i += slots {
+			a.Release(start)
+			lay(i)
+			end = max(end, a.Mark())
+		}
+		a.Release(end)
+	}
+}
+
+func (u *unit) name(what string) string { return fmt.Sprintf("%s of %s", what, u.params[0].Name) }

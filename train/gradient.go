@@ -1,0 +1,138 @@
+package train
+
+import (
+	"context"
+
+	"anneal/autograd"
+	"anneal/dataset"
+	"anneal/parallel"
+)
+
+// microSums are sums over the targets of a micro-batch.
+type microSums struct {
+	loss        float64 // nats
+	squaredLogZ float64 // for the z-loss; 0 if there is none
+	targets     int
+	flops       float64
+	routing     autograd.Routing
+	rows        []sourceLoss // of a mix: of each row
+}
+
+// batchSums are sums over the micro-batches of a step, in their order.
+type batchSums struct {
+	loss        float64
+	squaredLogZ float64
+	targets     int
+	flops       float64
+	routing     autograd.Routing
+	squares     float64 // squared norm of the gradient, without the loss scale of fp16
+
+	first        float64 // squared norm of the first micro-batch's gradient, where the noise is measured
+	firstTargets int
+}
+
+func (s *batchSums) add(m *microSums) {
+	s.loss += m.loss
+	s.squaredLogZ += m.squaredLogZ
+	s.targets += m.targets
+	s.flops += m.flops
+	s.routing.Add(m.routing)
+}
+
+// gradient computes the gradient of the summed loss of the batch whose samples start at from: the fold of its
+// micro-batches' gradients. Of D ranks, rank d makes those of micro-batches d, d+D, d+2D, …; sums of losses fold in the
+// order of micro-batches as well. A rank alone stops between two micro-batches if ctx ends.
+func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64) (batchSums, error) {
+	for _, p := range t.model.Params() {
+		p.ResetGrad()
+	}
+	t.micros = t.micros[:0]
+	t.scale = t.lossFactor()
+	t.tape.LossScale = t.scale
+	for first := 0; first < t.accum; first += t.world.Size() {
+		if t.shard != nil {
+			t.shard.Begin(first == 0, min(t.accum-first, t.world.Size()))
+		} else if err := ctx.Err(); err != nil {
+			return batchSums{}, err
+		}
+		if err := t.micro(src, from, first+t.world.Rank()); err != nil {
+			return batchSums{}, err
+		}
+	}
+	if t.shard != nil {
+		return t.settle(src, from)
+	}
+	for _, p := range t.model.Params() {
+		if !p.HasGrad() {
+			parallel.Vanish(t.dev, &p.Grad) // no loss depends on it, so it holds an earlier step's gradient
+		}
+	}
+	return t.sum(src, from, t.squaredNorm()), nil
+}
+
+// micro makes the gradient of micro-batch i of the step, if there is one for this rank, and adds it to those before.
+func (t *Trainer) micro(src dataset.Source, from uint64, i int) error {
+	present := i < t.accum
+	if present {
+		t.enter(Reading)
+		if err := t.load(src, from+uint64(i*t.rows)); err != nil {
+			return err
+		}
+		t.enter(Computing)
+		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
+		t.batch.FirstLabel = uint64(i * t.batch.Tokens.Len())
+		t.tape.LossScale = t.scale * t.factor(i)
+	}
+	t.fold.begin()
+	record, err := t.rehearse(present, i)
+	if err == nil {
+		err = t.propagate(present, true, record)
+	}
+	if err == nil && record != nil && present {
+		err = t.compare()
+	}
+	if err != nil {
+		return err
+	}
+	t.fold.end(t.dev)
+	t.tape.LossScale = t.scale
+	if present {
+		t.micros = append(t.micros, t.measure(src, from+uint64(i*t.rows)))
+	}
+	if t.shard == nil && i == 0 && t.measuresNoise() {
+		t.firstSquares = t.squaredNorm()
+	}
+	return nil
+}
+
+// measure returns the sums of the micro-batch in hand, whose samples start at first.
+func (t *Trainer) measure(src dataset.Source, first uint64) microSums {
+	m := microSums{routing: t.tape.Routing}
+	m.flops = t.model.BatchFLOPs(t.batch) // counted here, while an accelerator is still busy
+	m.loss, m.targets = t.dev.Sum(&t.batch.Losses), t.data.Valid()
+	if _, mixed := src.(ManySources); mixed {
+		m.rows = t.rowLosses()
+	}
+	if t.batch.ZLoss != 0 {
+		t.normed = append(t.normed[:0], &t.batch.LogZ)
+		m.squaredLogZ = t.squares.Sum(t.dev, t.normed...)
+	}
+	return m
+}
+
+// sum folds the sums of the micro-batches of the batch at from.
+func (t *Trainer) sum(src dataset.Source, from uint64, squares float64) (sums batchSums) {
+	clear(t.sources)
+	for i := range t.micros {
+		m := &t.micros[i]
+		sums.add(m)
+		if mixed, ok := src.(ManySources); ok {
+			t.addSources(mixed, from+uint64(i*t.rows), m.rows)
+		}
+	}
+	sums.squares = squares
+	if t.measuresNoise() && len(t.micros) > 0 {
+		sums.first, sums.firstTargets = t.firstSquares, t.micros[0].targets
+	}
+	return sums
+}

@@ -1,0 +1,87 @@
+package train
+
+import (
+	"anneal/comm"
+	"anneal/config"
+	"anneal/device"
+	"anneal/model"
+	"anneal/nn"
+	"anneal/optim"
+	"anneal/parallel"
+	"anneal/precision"
+	"anneal/tensor"
+)
+
+// holding is what a rank trains of a model: all of it, or a shard.
+type holding struct {
+	shard   *parallel.Shard // nil on a rank alone
+	params  []*nn.Param     // the parameters, or pieces of them, that are updated here
+	updated []updated       // the same, with their state
+	fold    fold            // of a rank alone whose steps have several micro-batches
+	average average
+}
+
+// lay lays out a model, and what the rank of a group trains of it, in arenas by name. Measuring arenas, device.Null and
+// comm/absent give its size.
+func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimizer, world comm.Comm,
+	dev device.Device, arena func(string) *tensor.Arena) (m *model.Decoder, h holding) {
+	m = model.Declare(c)
+	if mem := model.MemoryOf(dev, p, arena(Parameters), arena(Gradients)); world.Size() == 1 {
+		m.Allocate(mem)
+	} else {
+		m.AllocateTables(mem)
+		h.shard = parallel.New(shardOptions(cfg, p, o), world, dev, m.UnitParams(), arena)
+	}
+	m.ScaleRates(updateRule(cfg.Optimizer))
+	h.params = m.Params()
+	if !h.whole() {
+		h.params = nil
+		for _, o := range h.shard.Mine {
+			h.params = append(h.params, o.Param)
+		}
+	}
+	for i, q := range h.params {
+		index := i
+		if !h.whole() {
+			index = h.shard.Mine[i].Piece.Param
+		}
+		h.updated = append(h.updated, layoutUpdated(cfg.Optimizer, o, arena(OptimizerState), q, index))
+	}
+	if world.Size() == 1 && stepMicros(cfg) > 1 {
+		h.fold = layoutFold(arena(GradientFold), m.Params())
+	}
+	if cfg.Average.EMA > 0 {
+		h.average = layoutAverage(cfg.Average.EMA, arena(WeightAverage), h.params)
+	}
+	return m, h
+}
+
+// whole reports whether this rank has all weights, gradients and state.
+func (h *holding) whole() bool { return h.shard == nil || h.shard.Stage == 0 }
+
+// shardOptions says what a rank of a run keeps.
+func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer) parallel.Options {
+	m := model.Memory{DType: p.Master, Weight: p.Weight}
+	return parallel.Options{
+		Stage: cfg.Parallel.Zero, Micro: stepMicros(cfg), Grad: p.Master, Apart: cfg.Average.EMA > 0,
+		Divide: func(q *nn.Param) optim.Division { return optim.Divide(o, q) },
+		Formats: func(q *nn.Param) (master, compute tensor.DType) {
+			master = m.WeightOf(q.Role)
+			switch product := q.Role == nn.Matrix || q.Role == nn.Head; {
+			case cfg.Parallel.Zero == 0:
+				return master, master
+			case product && p.Products():
+				return master, p.Operand
+			case cfg.Average.EMA > 0:
+				return master, p.Master // for evaluations of the average
+			}
+			return master, master
+		},
+	}
+}
+
+// stepMicros returns the most micro-batches of a step.
+func stepMicros(cfg *config.Config) int {
+	per := cfg.Train.MicroBatch * cfg.Model.Context
+	return (cfg.Train.BatchTokens + per - 1) / per
+}
