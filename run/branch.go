@@ -16,11 +16,13 @@ import (
 // one stable phase can have any number of decays, each with its own model. If the schedules are equal up to that
 // step, the result is the same, bit for bit, as if the new run had been trained from the start.
 func Branch(ctx context.Context, o Options, from string, step int) (*Result, error) {
-	return survive(ctx, o, func(ctx context.Context, o Options) (*Result, error) { return branch(ctx, o, from, step) })
+	return onRanks(ctx, o, o.Config, func(ctx context.Context, o Options) (*Result, error) {
+		return branch(ctx, o, from, step)
+	})
 }
 
 func branch(ctx context.Context, o Options, from string, step int) (*Result, error) {
-	if err := CheckNewRun(o.Dir); err != nil {
+	if err := (group{o.World}).lead(func() error { return CheckNewRun(o.Dir) }); err != nil {
 		return nil, err
 	}
 	s, err := newSession(o.Config, o)
@@ -28,14 +30,7 @@ func branch(ctx context.Context, o Options, from string, step int) (*Result, err
 		return nil, err
 	}
 	defer s.close()
-	info, err := checkpoint.LoadStep(runDir(from).checkpoints(), int64(step), s.tensors, &s.last)
-	if err != nil {
-		return nil, asConfigError(err, s.cfg.Model, runDir(from))
-	}
-	if err := runDir(from).checkOrigin(info); err != nil {
-		return nil, err
-	}
-	if err := s.adopt(info); err != nil {
+	if err := s.world.agree(s.adoptStep(runDir(from), step)); err != nil {
 		return nil, err
 	}
 	s.warnOfAnotherPast(from)
@@ -43,6 +38,18 @@ func branch(ctx context.Context, o Options, from string, step int) (*Result, err
 		return nil, err
 	}
 	return s.run(ctx)
+}
+
+// adoptStep continues from the state that a run had after a step.
+func (s *session) adoptStep(from runDir, step int) error {
+	info, err := checkpoint.LoadStep(from.checkpoints(), int64(step), s.tensors, &s.last)
+	if err != nil {
+		return asConfigError(err, s.cfg.Model, from)
+	}
+	if err := from.checkOrigin(info); err != nil {
+		return err
+	}
+	return s.adopt(info)
 }
 
 // BranchPoint returns the step of the newest checkpoint of the run in from up to which a run of cfg would have had

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"anneal/checkpoint"
+	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
@@ -26,17 +27,21 @@ type Options struct {
 	Warn       func(string)      // takes remarks for people; may be nil
 	Notes      func() []string   // asked after every step for remarks that belong in the run's journal; may be nil
 	Saves      <-chan struct{}   // asks for a checkpoint after the step in hand; may be nil
+	Overrides  []string          // for Resume: section.key=value, in the place of what the run's config.yaml says
 	// weighs the sources of data.mix, whose own weights then do not count; nil for other runs
 	DRO *DRO
+	// This process as one rank of the run. Without it, or if it is alone, the process is all parallel.ranks.
+	World comm.Comm
 
 	begun time.Time // when this process began the run, whose train.minutes count from then
 }
 
-// Run starts a new run in o.Dir and trains to its end, or until ctx ends.
-func Run(ctx context.Context, o Options) (*Result, error) { return survive(ctx, o, start) }
+// Run starts a new run in o.Dir and trains to its end, or until ctx ends. If ranks of one process fail, the error is
+// that of the rank that knows why.
+func Run(ctx context.Context, o Options) (*Result, error) { return onRanks(ctx, o, o.Config, start) }
 
 func start(ctx context.Context, o Options) (*Result, error) {
-	if err := CheckNewRun(o.Dir); err != nil {
+	if err := (group{o.World}).lead(func() error { return CheckNewRun(o.Dir) }); err != nil {
 		return nil, err
 	}
 	s, err := newSession(o.Config, o)
@@ -46,7 +51,7 @@ func start(ctx context.Context, o Options) (*Result, error) {
 	defer s.close()
 	trained := s.cfg.Init.From != ""
 	if trained {
-		if err := startFrom(s.trainer, s.cfg, s.corpus); err != nil {
+		if err := s.world.agree(startFrom(s.trainer, s.cfg, s.corpus)); err != nil {
 			return nil, err
 		}
 	}
@@ -60,11 +65,18 @@ func start(ctx context.Context, o Options) (*Result, error) {
 // create makes the run directory, with a checkpoint of the present state if the run must not begin without it. The
 // checkpoint comes first: a directory without a configuration is not yet a run.
 func (s *session) create(withState bool) error {
-	if err := s.dir.begin(); err != nil {
+	var files runFiles
+	err := s.world.lead(func() error {
+		if err := s.dir.begin(); err != nil {
+			return err
+		}
+		files = newRunFiles(s.dir, s.cfg, s.corpus.TokenizerJSON, s.corpus.Tokenizer)
+		return s.openStore(files.origin())
+	})
+	if err != nil {
 		return err
 	}
-	files := newRunFiles(s.dir, s.cfg, s.corpus.TokenizerJSON, s.corpus.Tokenizer)
-	if err := s.openStore(files.origin()); err != nil {
+	if err := s.openRank(); err != nil {
 		return err
 	}
 	if withState {
@@ -72,21 +84,29 @@ func (s *session) create(withState bool) error {
 			return err
 		}
 	}
-	return s.dir.finish(files)
+	return s.world.lead(func() error { return s.dir.finish(files) })
 }
 
-// Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet.
-func Resume(ctx context.Context, o Options) (*Result, error) { return survive(ctx, o, resume) }
-
-func resume(ctx context.Context, o Options) (*Result, error) {
-	if err := finishRewind(runDir(o.Dir), o.Warn); err != nil {
-		return nil, err
-	}
-	cfg, err := runDir(o.Dir).load()
+// Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet. The
+// number of ranks may be another than before.
+func Resume(ctx context.Context, o Options) (*Result, error) {
+	cfg, err := runDir(o.Dir).load(o.Overrides...)
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseWeights(runDir(o.Dir)); err != nil {
+	return onRanks(ctx, o, cfg, resume)
+}
+
+func resume(ctx context.Context, o Options) (*Result, error) {
+	world := group{o.World}
+	if err := world.lead(func() error { return finishRewind(runDir(o.Dir), o.Warn) }); err != nil {
+		return nil, err
+	}
+	cfg, err := runDir(o.Dir).load(o.Overrides...)
+	if err == nil {
+		err = refuseWeights(runDir(o.Dir))
+	}
+	if err := world.agree(err); err != nil {
 		return nil, err
 	}
 	s, err := newSession(cfg, o)
@@ -94,11 +114,17 @@ func resume(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer s.close()
-	files, err := s.dir.readFiles()
+	err = s.world.lead(func() error {
+		files, err := s.dir.readFiles()
+		if err != nil {
+			return err
+		}
+		return s.openStore(files.origin())
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.openStore(files.origin()); err != nil {
+	if err := s.openRank(); err != nil {
 		return nil, err
 	}
 	if err := s.restore(); err != nil {
@@ -107,11 +133,12 @@ func resume(ctx context.Context, o Options) (*Result, error) {
 	return s.run(ctx)
 }
 
-// session is a run in this process.
+// session is a run in this process, or on one rank of it. Only the leader has store, metrics, journal and watchdog.
 type session struct {
 	Options
 	cfg       *config.Config
 	dir       runDir
+	world     group
 	dev       device.Device
 	corpus    *prepare.Corpus
 	trainer   *train.Trainer
@@ -127,6 +154,9 @@ type session struct {
 	tokens  int64   // of the whole run
 	last    state   // what the last step and evaluation gave
 	saving  saving
+	parts   parts
+	look    *lookout // nil on a rank alone
+	fault   fault
 	done    bool // the step just made is the last, by number or by time
 	clock   clock
 	started time.Time
@@ -139,7 +169,14 @@ type session struct {
 
 func newSession(cfg *config.Config, o Options) (*session, error) {
 	s := &session{Options: o, cfg: cfg, dir: runDir(o.Dir), saving: saving{step: -1}, started: o.begun, exit: os.Exit}
-	if s.Warn == nil {
+	if s.World == nil {
+		s.World = comm.Alone{}
+	}
+	if s.World.Size() > 1 {
+		s.look = newLookout(timeoutOf(cfg))
+		s.World = watchedComm{s.World, s.look}
+	}
+	if s.world = (group{s.World}); s.Warn == nil {
 		s.Warn = func(string) {}
 	}
 	if err := s.open(); err != nil {
@@ -149,7 +186,33 @@ func newSession(cfg *config.Config, o Options) (*session, error) {
 	return s, nil
 }
 
-func (s *session) open() (err error) {
+func (s *session) open() error {
+	if err := s.world.agree(s.openInputs()); err != nil {
+		return err
+	}
+	if err := s.checkPeers(); err != nil {
+		return err
+	}
+	if err := s.world.agree(s.openTrainer()); err != nil {
+		return err
+	}
+	s.tensors = checkpointTensors(s.trainer.Tensors())
+	s.tokens = s.cfg.Tokens()
+	s.last = newState()
+	return s.world.lead(func() error { // while the other ranks are idle
+		s.peak = s.dev.Peak(s.trainer.Policy().Operand) * float64(s.world.Size())
+		return nil
+	})
+}
+
+// openInputs opens the data and the device.
+func (s *session) openInputs() (err error) {
+	if s.fault, err = readFault(); err != nil {
+		return err
+	}
+	if n := s.world.Size(); s.cfg.Parallel.Ranks != n {
+		s.cfg.Derive("parallel.ranks", n, "the launcher")
+	}
 	if s.corpus, err = prepare.OpenCorpus(s.cfg); err != nil {
 		return err
 	}
@@ -159,22 +222,14 @@ func (s *session) open() (err error) {
 	if s.dev, err = train.OpenDevice(s.cfg, s.Device, s.Threads); err != nil {
 		return err
 	}
-	if err := s.openTraining(); err != nil {
+	return s.openTraining()
+}
+
+func (s *session) openTrainer() (err error) {
+	if s.trainer, err = train.New(s.cfg, s.dev); err != nil || s.DRO == nil {
 		return err
 	}
-	if s.trainer, err = train.New(s.cfg, s.dev); err != nil {
-		return err
-	}
-	if s.DRO != nil {
-		if err := s.weighDomains(); err != nil {
-			return err
-		}
-	}
-	s.tensors = checkpointTensors(s.trainer.Tensors())
-	s.peak = s.dev.Peak(s.trainer.Policy().Operand)
-	s.tokens = s.cfg.Tokens()
-	s.last = newState()
-	return nil
+	return s.weighDomains()
 }
 
 // openTraining opens what the run reads.
@@ -203,6 +258,8 @@ func (s *session) close() {
 	}
 	s.watch.close()
 	s.journal.close()
+	s.parts.close()
+	s.look.close()
 	if s.store != nil {
 		s.store.Close()
 	}
@@ -220,32 +277,56 @@ func (s *session) close() {
 	}
 }
 
-// restore loads the newest verified checkpoint into the trainer.
+// restore loads the newest verified checkpoint into the trainer. The leader finds it, and all read it.
 func (s *session) restore() error {
+	var info checkpoint.Info
+	from, err := led(s.world, func() (from restored, err error) {
+		info, from, err = s.loadNewest()
+		return from, err
+	})
+	if err != nil || from.None {
+		return err
+	}
+	if !s.world.leads() {
+		info, err = checkpoint.LoadStep(s.dir.checkpoints(), from.Step, s.tensors, &s.last)
+	}
+	if err == nil {
+		err = s.adopt(info)
+	}
+	if err := s.world.agree(err); err != nil {
+		return err
+	}
+	if s.world.leads() {
+		s.warnOfChanges(info.Origin.Config != s.store.Origin().Config)
+	}
+	s.saving.step = s.trainer.Position().Step
+	return nil
+}
+
+// restored is the checkpoint that a run continues from.
+type restored struct {
+	None bool  `json:"none"` // there is none yet
+	Step int64 `json:"step"`
+}
+
+// loadNewest loads the newest verified checkpoint.
+func (s *session) loadNewest() (checkpoint.Info, restored, error) {
 	info, err := s.store.LoadLatest(s.tensors, &s.last)
 	if from := s.cfg.Init.From; from != "" && errors.Is(err, checkpoint.ErrNone) {
-		return fmt.Errorf("%w: it held the initial weights, those of %s\n"+
+		return info, restored{}, fmt.Errorf("%w: it held the initial weights, those of %s\n"+
 			"  start it again with `anneal train %s --out RUN`", err, from, s.dir.config())
 	}
 	if errors.Is(err, checkpoint.ErrNone) {
 		if err := s.lostCheckpoints(err); err != nil {
-			return err
+			return info, restored{}, err
 		}
 		s.Warn(s.Dir + " has no checkpoint yet: starting from step 0")
-		return nil
+		return info, restored{None: true}, nil
 	}
 	if err != nil {
-		return asConfigError(err, s.cfg.Model, s.dir)
+		return info, restored{}, asConfigError(err, s.cfg.Model, s.dir)
 	}
-	if err := s.dir.checkOrigin(info); err != nil {
-		return err
-	}
-	if err := s.adopt(info); err != nil {
-		return err
-	}
-	s.warnOfChanges(info.Origin.Config != s.store.Origin().Config)
-	s.saving.step = s.trainer.Position().Step
-	return nil
+	return info, restored{Step: info.Step}, s.dir.checkOrigin(info)
 }
 
 // adopt continues from the loaded state if it belongs to this model and this data; info comes from loading it.
@@ -278,13 +359,14 @@ func (s *session) adopt(info checkpoint.Info) error {
 
 // run trains to the end under the run's journal.
 func (s *session) run(ctx context.Context) (*Result, error) {
-	if err := s.startJournal(); err != nil {
-		return nil, err
-	}
-	if err := s.dir.unmarkDiverged(); err != nil {
+	if err := s.world.lead(s.begin); err != nil {
+		s.endJournal(nil, err)
 		return nil, err
 	}
 	r, err := s.train(ctx)
+	if !s.world.leads() {
+		return r, err
+	}
 	if away := (*DivergedError)(nil); errors.As(err, &away) {
 		if err := s.dir.markDiverged(away); err != nil {
 			s.Warn(fmt.Sprintf("%s does not say that the run diverged: %v", s.dir.diverged(), err))
@@ -294,35 +376,68 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-// train steps to the end, evaluating, logging and saving on the way.
-func (s *session) train(ctx context.Context) (_ *Result, err error) {
-	t := s.trainer
-	if s.metrics, err = openMetrics(s.dir.metrics(), t.Position().Step, s.Warn); err != nil {
-		return nil, err
+// begin opens what the leader writes while the run trains.
+func (s *session) begin() (err error) {
+	if err := s.startJournal(); err != nil {
+		return err
 	}
-	if t.Position().Step < s.cfg.Train.Steps {
+	if err := s.dir.unmarkDiverged(); err != nil {
+		return err
+	}
+	step := s.trainer.Position().Step
+	if s.metrics, err = openMetrics(s.dir.metrics(), step, s.Warn); err != nil {
+		return err
+	}
+	if step < s.cfg.Train.Steps {
 		if err := s.store.CheckSpace(s.tensors); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	s.startWatchdog()
+	return nil
+}
+
+// train steps to the end, evaluating, logging and saving on the way.
+func (s *session) train(ctx context.Context) (_ *Result, err error) {
+	t := s.trainer
+	work := ctx
+	if !s.world.alone() { // they stop together, where they agree to
+		work = context.WithoutCancel(ctx)
+	}
 	s.clock.start(t.Position().Tokens)
 	for t.Position().Step < s.cfg.Train.Steps && !s.done {
-		if err = s.step(ctx); err != nil {
+		if err = s.step(work, ctx.Done()); err != nil {
 			break
 		}
 	}
 	if err == nil && s.last.EvalStep != t.Position().Step { // an earlier process was stopped while it evaluated
-		_, err = s.evaluate(ctx)
+		_, err = s.evaluate(work)
 	}
-	interrupted := err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
+	interrupted := errors.Is(err, errAsked) || err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
 	if err != nil && !interrupted {
-		return nil, errors.Join(s.locate(err), s.store.Wait())
+		return nil, s.fail(err)
 	}
 	if err := s.saveLast(); err != nil {
-		return nil, s.locate(err)
+		return nil, s.lost(s.locate(err))
 	}
 	return s.result(interrupted)
+}
+
+// errAsked means that a rank asked for the end of the run.
+var errAsked = errors.New("the run was asked to stop")
+
+// fail ends a run with an error. If all ranks have it, the checkpoint under way is still completed.
+func (s *session) fail(err error) error {
+	err = s.lost(s.locate(err))
+	if s.world.alone() {
+		return errors.Join(err, s.store.Wait())
+	}
+	if away := (*DivergedError)(nil); errors.As(err, &away) {
+		if lost := s.finishSave(); lost != nil {
+			return lost
+		}
+	}
+	return err
 }
 
 // outOfTime reports whether train.minutes have passed in this process.
@@ -331,24 +446,31 @@ func (s *session) outOfTime() bool {
 	return limit > 0 && time.Since(s.started).Minutes() >= limit
 }
 
-// step makes one step and what is due after it.
-func (s *session) step(ctx context.Context) error {
+// step makes one step and what is due after it. Several ranks stop after it if one of them is asked to.
+func (s *session) step(ctx context.Context, stop <-chan struct{}) error {
 	t := s.trainer
+	s.look.begin(t.Position().Step + 1)
+	s.fault.strike(s.world.Rank(), t.Position().Step+1)
 	e, err := t.Step(ctx, s.corpus.Train)
 	s.watch.enter(idle)
 	if err != nil {
 		return err
 	}
-	if err := s.countTargets(e.Targets); err != nil {
+	heard, err := s.world.settle(s.asks(stop))
+	if err != nil {
 		return err
+	}
+	if err := s.countTargets(e.Targets); err != nil {
+		return s.world.same(err)
 	}
 	if !e.Skipped {
 		s.last.TrainLoss = e.Loss
 	}
 	s.clock.tick(t.Position().Tokens, e.FLOPs)
-	s.done = t.Position().Step == s.cfg.Train.Steps || s.outOfTime()
+	s.done = t.Position().Step == s.cfg.Train.Steps || heard&askTime != 0
 	due := s.done || s.cfg.Train.EvalEvery > 0 && t.Position().Step%s.cfg.Train.EvalEvery == 0
-	if due && !t.Guard().Exhausted() { // a run that diverged must not be stopped, and saved, while it is evaluated
+	// A run that diverged must not be stopped, and saved, while it is evaluated.
+	if due && !t.Guard().Exhausted() && heard&askStop == 0 {
 		e.Evaluation, err = s.evaluate(ctx)
 		s.clock.pause()
 	}
@@ -363,16 +485,48 @@ func (s *session) step(ctx context.Context) error {
 			LossScale: t.LossScale(), Dir: s.Dir, Saved: saved,
 		}
 	}
-	if every := s.cfg.Checkpoint.Every; every > 0 && t.Position().Step%every == 0 && !s.done && !s.mayRewind() {
-		return s.saveDue()
+	if heard&askStop != 0 {
+		return errAsked
+	}
+	return s.saveAsked(heard)
+}
+
+// asks returns what this rank asks the others for after a step.
+func (s *session) asks(stop <-chan struct{}) asks {
+	mine := s.parts.asks()
+	if s.outOfTime() {
+		mine |= askTime
 	}
 	select {
 	case <-s.Saves:
-		s.journal.write("note", "a checkpoint was asked for")
-		return s.saveDue()
+		mine |= askSave
 	default:
 	}
-	if s.store.Done() {
+	select {
+	case <-stop:
+		if !s.world.alone() { // else the next step, or the evaluation, is not begun
+			mine |= askStop
+		}
+	default:
+	}
+	return mine
+}
+
+// saveAsked starts a checkpoint if one is due or asked for, or else takes the one under way a stage further.
+func (s *session) saveAsked(heard asks) error {
+	at := s.trainer.Position().Step
+	if every := s.cfg.Checkpoint.Every; every > 0 && at%every == 0 && !s.done && !s.mayRewind() {
+		return s.saveDue()
+	}
+	switch {
+	case heard&askSave != 0:
+		s.journal.write("note", "a checkpoint was asked for")
+		return s.saveDue()
+	case heard&askWriting != 0:
+		return nil
+	case s.parts.underway:
+		return s.settleParts()
+	case s.world.leads() && s.store.Done():
 		return s.settleSave()
 	}
 	return nil

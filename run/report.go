@@ -70,6 +70,9 @@ func (s *session) evaluate(ctx context.Context) (train.Evaluation, error) {
 
 // report completes the event of a step, writes it to the metrics and calls OnProgress.
 func (s *session) report(e train.Event) {
+	if !s.world.leads() {
+		return
+	}
 	e.TokensPerSecond = s.clock.rate()
 	e.RSSBytes, _ = machine.Resident()
 	if s.peak > 0 {
@@ -90,7 +93,7 @@ func (s *session) report(e train.Event) {
 // result returns the Result of the run, once its state is saved.
 func (s *session) result(interrupted bool) (*Result, error) {
 	t, position := s.trainer, s.trainer.Position()
-	weights, optimizer, err := checkpoint.HashTensors(s.tensors)
+	hash, err := led(s.world, s.hash)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +101,7 @@ func (s *session) result(interrupted bool) (*Result, error) {
 		Step: position.Step, Tokens: position.Tokens, Parameters: t.Model().Count(), TokensPerSecond: s.clock.average(),
 		TrainLoss: s.last.TrainLoss, Evaluation: s.last.Evaluation, EvalStep: s.last.EvalStep,
 		ClipRate:   position.ClipRate(),
-		NoiseScale: position.Noise.Tokens(), WeightsHash: weights, OptimizerHash: optimizer, Interrupted: interrupted,
+		NoiseScale: position.Noise.Tokens(), WeightsHash: hash[0], OptimizerHash: hash[1], Interrupted: interrupted,
 		Init: s.cfg.Init,
 	}
 	r.ValSources, r.SourceTokens = s.last.ValSources, s.sourceTokens()
@@ -111,4 +114,15 @@ func (s *session) result(interrupted bool) (*Result, error) {
 		}
 	}
 	return r, nil
+}
+
+// hash returns the hashes of weights and optimizer state. Where each rank has a part, they are read from the checkpoint
+// that the ranks have just saved.
+func (s *session) hash() (h [2]string, err error) {
+	if s.world.alone() {
+		h[0], h[1], err = checkpoint.HashTensors(s.tensors)
+	} else {
+		h[0], h[1], _, err = checkpoint.Hash(s.dir.checkpoints())
+	}
+	return h, err
 }

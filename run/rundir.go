@@ -25,6 +25,7 @@ import (
 //	metrics.jsonl    one line per step
 //	journal.jsonl    what happened beside the steps: starts, warnings, rewinds
 //	checkpoints/     see package checkpoint
+//	ranks/           of a run on several ranks: where those are that wait
 //	crash/           only after a crash or a stall: stacks and state
 //	rewind.json      only while a rewind is under way
 //	diverged.json    only after divergence, until training continues
@@ -38,6 +39,7 @@ func (d runDir) tokenizerConfig() string {
 func (d runDir) metrics() string     { return filepath.Join(string(d), "metrics.jsonl") }
 func (d runDir) rewind() string      { return filepath.Join(string(d), "rewind.json") }
 func (d runDir) checkpoints() string { return filepath.Join(string(d), "checkpoints") }
+func (d runDir) ranks() string       { return filepath.Join(string(d), "ranks") }
 func (d runDir) unfinished() string  { return d.config() + unfinished }
 
 // unfinished ends the name of a file that is not yet whole.
@@ -166,8 +168,8 @@ func ResumeConfig(dir string) (*config.Config, error) {
 	return cfg, refuseWeights(runDir(dir))
 }
 
-// load reads the configuration of an existing run.
-func (d runDir) load() (*config.Config, error) {
+// load reads the configuration of an existing run, with some values replaced.
+func (d runDir) load(overrides ...string) (*config.Config, error) {
 	switch _, err := os.Stat(d.config()); {
 	case err == nil:
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
@@ -175,7 +177,7 @@ func (d runDir) load() (*config.Config, error) {
 	default:
 		return nil, fmt.Errorf("%s %w\n  start one with `anneal train CONFIG --out %s`", d, ErrNoRun, d)
 	}
-	return d.read(nil)
+	return d.read(overrides)
 }
 
 // read reads the configuration with some values replaced, and finds data that was moved with the run.

@@ -25,6 +25,9 @@ const metricsPatience = time.Second
 func (s *session) saveDue() error {
 	s.watch.enter(savingState)
 	defer s.watch.enter(idle)
+	if err := s.settleParts(); err != nil {
+		return err
+	}
 	if err := s.settleSave(); err != nil {
 		return err
 	}
@@ -34,9 +37,17 @@ func (s *session) saveDue() error {
 	return nil
 }
 
-// settleSave waits for the checkpoint under way, if any, like saveDue.
+// settleParts waits for the parts of the checkpoint under way, if any, like saveDue.
+func (s *session) settleParts() error {
+	if err := s.joinParts(); err != nil {
+		return s.tolerate(err)
+	}
+	return nil
+}
+
+// settleSave waits for the checkpoint under way, if any, like saveDue. Only the leader knows of it.
 func (s *session) settleSave() error {
-	if !s.saving.underway {
+	if !s.saving.underway || !s.world.leads() {
 		return nil
 	}
 	err := s.store.Wait()
@@ -49,8 +60,14 @@ func (s *session) settleSave() error {
 }
 
 // tolerate counts a checkpoint that failed. It returns its error if the run should stop: this is the last of
-// checkpoint.max_failures in a row, there is no other to go back to, or trying again is pointless.
+// checkpoint.max_failures in a row, there is no other to go back to, or trying again is pointless. The leader decides.
 func (s *session) tolerate(err error) error {
+	if isLost(err) {
+		return err
+	}
+	if !s.world.leads() {
+		return nil
+	}
 	s.saving.step = -1
 	s.saving.failures++
 	_, saved := s.dir.lastCheckpoint()
@@ -78,35 +95,70 @@ func (s *session) nextSave() int {
 func (s *session) saveLast() error {
 	s.watch.enter(savingState)
 	defer s.watch.enter(idle)
-	if s.saving.underway {
-		if err := s.store.Wait(); err != nil {
-			s.Warn(firstLineOf(s.saveError(s.saving.step, err)))
-			s.saving.step = -1
-		}
-		s.saving.underway = false
+	if err := s.finishSave(); err != nil {
+		return err
 	}
 	if err := s.save(); err != nil {
 		return err
 	}
-	if err := s.store.Wait(); err != nil {
-		return s.saveError(s.saving.step, err)
+	failed := s.joinParts()
+	if isLost(failed) {
+		return failed
+	}
+	return s.world.lead(func() error {
+		if failed != nil {
+			return failed
+		}
+		if err := s.store.Wait(); err != nil {
+			return s.saveError(s.saving.step, err)
+		}
+		s.saving.underway = false
+		return nil
+	})
+}
+
+// finishSave waits for the checkpoint under way, if any, and warns if it fails.
+func (s *session) finishSave() error {
+	err := s.joinParts()
+	switch {
+	case isLost(err):
+		return err
+	case !s.world.leads():
+		return nil
+	case err == nil && s.saving.underway:
+		if err = s.store.Wait(); err != nil {
+			err = s.saveError(s.saving.step, err)
+		}
+	}
+	if err != nil {
+		s.Warn(firstLineOf(err))
+		s.saving.step = -1
 	}
 	s.saving.underway = false
 	return nil
 }
 
-// save starts a checkpoint of the current step, unless it has one.
-func (s *session) save() error {
+// noteState notes what a checkpoint of the present state holds beside tensors.
+func (s *session) noteState() {
 	t := s.trainer
-	if s.saving.step == t.Position().Step {
-		return nil
-	}
 	s.metrics.flush(metricsPatience)
 	now := t.State()
 	s.last.Progress, s.last.Data, s.last.Guard = now.Position, s.corpus.Train.State(now.Position.Sample), now.Guard
 	s.last.LossScale, s.last.Domains = now.LossScale, now.Domains
 	s.last.Model, s.last.Tier = t.Model().Config, s.dev.Kernels()
 	s.last.Config, s.last.Tokenizer = s.cfg, s.corpus.Tokenizer.Hash()
+}
+
+// save starts a checkpoint of the current step, unless it has one.
+func (s *session) save() error {
+	if !s.world.alone() {
+		return s.beginParts()
+	}
+	t := s.trainer
+	if s.saving.step == t.Position().Step {
+		return nil
+	}
+	s.noteState()
 	if err := s.store.Save(int64(t.Position().Step), t.Position().Tokens, s.tensors, &s.last); err != nil {
 		if failed := train.Wait(s.dev); failed != nil {
 			return failed

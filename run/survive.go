@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"anneal/checkpoint"
 	"anneal/config"
@@ -18,23 +17,26 @@ import (
 // is begun: neither a stop nor a kill at any time changes a bit of the result.
 
 // survive starts a run with begin and, each time it diverges, rewinds and resumes it as often as guard.rewinds allows.
-func survive(ctx context.Context, o Options, begin func(context.Context, Options) (*Result, error)) (*Result, error) {
-	if o.Warn == nil {
-		o.Warn = func(string) {}
-	}
-	o.begun = time.Now()
+func survive(ctx context.Context, o Options, begin beginning) (*Result, error) {
+	world := group{o.World}
 	for {
 		r, err := begin(ctx, o)
 		away := (*DivergedError)(nil)
 		if !errors.As(err, &away) {
 			return r, err
 		}
-		again, fault := rewindDiverged(away, o)
-		if fault != nil {
-			return nil, fmt.Errorf("%w\n  guard.on_divergence = rewind did not help: %v", err, fault)
-		}
-		if !again {
+		if err := world.agree(nil); err != nil { // all have let go of the run's files
 			return nil, err
+		}
+		again, fault := led(world, func() (bool, error) { return rewindDiverged(away, o) })
+		switch {
+		case isLost(fault):
+			return nil, fault
+		case fault != nil:
+			err = fmt.Errorf("%w\n  guard.on_divergence = rewind did not help: %v", err, fault)
+			fallthrough
+		case !again:
+			return nil, world.same(err)
 		}
 		begin = resume
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"anneal/comm"
 )
 
 // Sections are late by what they took before: at least a minute, ten times the slowest, an hour the first time; each
@@ -70,7 +72,7 @@ func TestAStalledRunLeavesItsStacks(t *testing.T) {
 		cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Watchdog.Exit = 2, 1, exit
 		mustRun(t, Options{Config: cfg, Dir: dir})
 		var w said
-		s := &session{Options: Options{Dir: dir, Warn: w.warn}, cfg: cfg, dir: runDir(dir)}
+		s := &session{Options: Options{Dir: dir, Warn: w.warn}, cfg: cfg, dir: runDir(dir), world: group{comm.Alone{}}}
 		code := 0
 		s.exit = func(c int) { code = c }
 		var err error

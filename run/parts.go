@@ -1,0 +1,101 @@
+package run
+
+import (
+	"fmt"
+
+	"anneal/checkpoint"
+)
+
+// A run on several ranks saves in parts: the leader begins a checkpoint, every rank writes its part in the background
+// and says at the end of a step that it has, and when all have, the leader makes them a checkpoint.
+
+// parts is the part of this rank in the checkpoint that the ranks write together.
+type parts struct {
+	writer   *checkpoint.Writer // nil if this process writes alone
+	underway bool               // the checkpoint is neither complete nor given up
+	failed   error              // of this rank's part
+}
+
+// close waits until nothing is written any more.
+func (p *parts) close() {
+	if p.writer != nil {
+		p.writer.Wait() // a part that nobody waits for is given up
+	}
+}
+
+// asks returns what this rank has to say of its part.
+func (p *parts) asks() asks {
+	if !p.underway {
+		return 0
+	}
+	if p.failed == nil {
+		if !p.writer.Done() {
+			return askWriting
+		}
+		p.failed = p.writer.Wait()
+	}
+	if p.failed != nil {
+		return askFailed
+	}
+	return 0
+}
+
+// beginParts starts a checkpoint of the current step, unless it has one. All ranks call it after the same step.
+func (s *session) beginParts() error {
+	at := s.trainer.Position()
+	dir, err := led(s.world, func() (string, error) {
+		if s.saving.step == at.Step {
+			return "", nil
+		}
+		s.noteState()
+		dir, err := s.store.Begin(int64(at.Step), at.Tokens, &s.last)
+		if err != nil {
+			return "", s.saveError(at.Step, err)
+		}
+		return dir, nil
+	})
+	if err != nil || dir == "" {
+		return err
+	}
+	s.saving.step, s.saving.underway = at.Step, true
+	s.parts.underway, s.parts.failed = true, s.parts.writer.Write(dir, s.ownTensors())
+	return nil
+}
+
+// ownTensors are the tensors that this rank writes.
+func (s *session) ownTensors() []checkpoint.Tensor {
+	var list []checkpoint.Tensor
+	for i, t := range s.tensors {
+		if i%s.world.Size() == s.world.Rank() {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// joinParts waits for the parts of the checkpoint under way, if any; then the leader commits it in the background, or
+// gives it up. All ranks call it after the same step. It returns an error if a part has failed.
+func (s *session) joinParts() error {
+	p := &s.parts
+	if !p.underway {
+		return nil
+	}
+	if p.failed == nil {
+		p.failed = p.writer.Wait()
+	}
+	p.underway = false
+	err := s.world.agree(p.failed)
+	if !s.world.leads() || isLost(err) {
+		return err
+	}
+	if err == nil {
+		err = s.store.Commit(s.world.Size())
+	} else if left := s.store.Abandon(); left != nil {
+		s.Warn(fmt.Sprintf("what was written of step %d is left behind: %v", s.saving.step, left))
+	}
+	if err != nil {
+		s.saving.underway = false
+		return s.saveError(s.saving.step, err)
+	}
+	return nil
+}

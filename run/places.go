@@ -1,0 +1,199 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"anneal/comm"
+	"anneal/internal/fileio"
+	"anneal/tensor"
+)
+
+// ranks/NNNN in the run directory says who a rank is and, once it has waited for more than a second, for what. A rank
+// whose deadline passes reads what the others wait for: who waits for nothing, or for something before, is behind.
+
+// whereabouts is ranks/NNNN.
+type whereabouts struct {
+	Host  string    `json:"host"`
+	PID   int       `json:"pid"`
+	Step  int       `json:"step"`            // in hand
+	Waits string    `json:"waits,omitempty"` // for what, since when; "" if it does not
+	Since time.Time `json:"since,omitzero"`
+}
+
+const (
+	noteAfter = time.Second // a rank waits at most this long before it says so
+	maxPlace  = 4 << 10     // bytes
+)
+
+func (d runDir) place(rank int) string { return filepath.Join(d.ranks(), fmt.Sprintf("%04d", rank)) }
+
+// lookout notes what a rank waits for. A nil lookout notes nothing.
+type lookout struct {
+	after time.Duration // how long the rank waits before it says so
+	path  string
+	done  chan struct{}
+
+	mu    sync.Mutex
+	now   whereabouts
+	noted bool // the present wait is in the file
+}
+
+// newLookout returns a lookout for a rank with a deadline. It writes nothing until it is opened.
+func newLookout(deadline time.Duration) *lookout {
+	return &lookout{
+		after: min(noteAfter, deadline/4), done: make(chan struct{}),
+		now: whereabouts{Host: hostname(), PID: os.Getpid()},
+	}
+}
+
+// open begins to write what is noted to a file. The caller closes the lookout.
+func (l *lookout) open(path string) {
+	l.mu.Lock()
+	l.path = path
+	at := l.now
+	l.mu.Unlock()
+	l.write(at)
+	go l.run()
+}
+
+func (l *lookout) close() {
+	if l != nil {
+		close(l.done)
+	}
+}
+
+// begin notes the step in hand.
+func (l *lookout) begin(step int) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.Step = step
+}
+
+// step returns the step in hand.
+func (l *lookout) step() int {
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now.Step
+}
+
+// wait notes what the rank waits for; "" ends it.
+func (l *lookout) wait(what string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.Waits, l.now.Since, l.noted = what, time.Now(), what == ""
+}
+
+// run writes down what the rank waits for for long.
+func (l *lookout) run() {
+	ticker := time.NewTicker(max(l.after/4, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.done:
+			return
+		case now := <-ticker.C:
+			l.mu.Lock()
+			late := !l.noted && l.now.Waits != "" && now.Sub(l.now.Since) > l.after
+			l.noted = l.noted || late
+			at := l.now
+			l.mu.Unlock()
+			if late {
+				l.write(at)
+			}
+		}
+	}
+}
+
+// write writes the file; one that cannot be written is missed only when a rank is lost.
+func (l *lookout) write(at whereabouts) {
+	text, err := json.Marshal(at)
+	if err == nil {
+		os.WriteFile(l.path, append(text, '\n'), 0o666)
+	}
+}
+
+// behind says which of n ranks do not wait for the same as the rank of this lookout.
+func (l *lookout) behind(d runDir, n int) (list []string) {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	mine := l.now
+	l.mu.Unlock()
+	for rank := range n {
+		path := d.place(rank)
+		text, err := fileio.ReadSmall(path, maxPlace)
+		var at whereabouts
+		if err == nil {
+			err = json.Unmarshal(text, &at)
+		}
+		beside := err == nil && at.Step == mine.Step && at.Waits == mine.Waits
+		if path != l.path && !beside {
+			list = append(list, at.describe(rank))
+		}
+	}
+	return list
+}
+
+// describe says who and where a rank is.
+func (p *whereabouts) describe(rank int) string {
+	switch {
+	case p.PID == 0:
+		return fmt.Sprintf("rank %d", rank)
+	case p.Waits == "":
+		return fmt.Sprintf("rank %d (%s, process %d)", rank, p.Host, p.PID)
+	}
+	return fmt.Sprintf("rank %d (%s, process %d; it last waited for %s of step %d)",
+		rank, p.Host, p.PID, p.Waits, p.Step)
+}
+
+// watchedComm is a group whose waits are noted.
+type watchedComm struct {
+	comm.Comm
+	look *lookout
+}
+
+func (c watchedComm) Share(mine []byte) ([][]byte, error) {
+	c.look.wait("the agreement")
+	all, err := c.Comm.Share(mine)
+	if err == nil { // else it is still what the rank waits for
+		c.look.wait("")
+	}
+	return all, err
+}
+
+func (c watchedComm) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
+	return &watchedTransfer{c.Comm.NewExchange(name, out, room), name, c.look}
+}
+
+type watchedTransfer struct {
+	comm.Transfer
+	name string
+	look *lookout
+}
+
+func (t *watchedTransfer) Wait() error { return t.watch(t.Transfer.Wait) }
+func (t *watchedTransfer) Sent() error { return t.watch(t.Transfer.Sent) }
+
+func (t *watchedTransfer) watch(wait func() error) error {
+	t.look.wait(t.name)
+	err := wait()
+	if err == nil {
+		t.look.wait("")
+	}
+	return err
+}
