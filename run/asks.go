@@ -20,8 +20,11 @@ func (g group) settle(mine asks) (any asks, err error) {
 		return mine, nil
 	}
 	all, err := g.Share(binary.LittleEndian.AppendUint32(nil, uint32(mine)))
+	if err != nil {
+		return 0, err
+	}
 	for _, text := range all {
 		any |= asks(binary.LittleEndian.Uint32(text))
 	}
-	return any, err
+	return any, nil
 }

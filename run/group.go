@@ -31,11 +31,15 @@ func ToldElsewhere(err error) bool {
 	return errors.As(err, &agreed) && agreed.told
 }
 
-// isAgreed reports whether every rank has been told of an error.
-func isAgreed(err error) bool {
+// Agreed reports whether every rank has been told of an error.
+func Agreed(err error) bool {
 	var agreed *agreedError
 	return errors.As(err, &agreed)
 }
+
+// Agree waits for all ranks, each with what became of its own work, and returns an error unless all went well. One rank
+// has its own error; for the others ToldElsewhere holds.
+func Agree(world comm.Comm, err error) error { return group{world}.agree(err) }
 
 // outcome is what a rank says of something that it did.
 type outcome struct {

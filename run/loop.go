@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"time"
@@ -32,6 +33,7 @@ type Options struct {
 	DRO *DRO
 	// This process as one rank of the run. Without it, or if it is alone, the process is all parallel.ranks.
 	World comm.Comm
+	Begun func() // called once the run's directory is this run's alone, before the first step; may be nil
 
 	begun time.Time // when this process began the run, whose train.minutes count from then
 }
@@ -363,6 +365,9 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 		s.endJournal(nil, err)
 		return nil, err
 	}
+	if s.Begun != nil {
+		s.Begun()
+	}
 	r, err := s.train(ctx)
 	if !s.world.leads() {
 		return r, err
@@ -383,6 +388,9 @@ func (s *session) begin() (err error) {
 	}
 	if err := s.dir.unmarkDiverged(); err != nil {
 		return err
+	}
+	if err := os.Remove(s.dir.exit()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot continue the run: %w", err)
 	}
 	step := s.trainer.Position().Step
 	if s.metrics, err = openMetrics(s.dir.metrics(), step, s.Warn); err != nil {

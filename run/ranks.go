@@ -155,7 +155,7 @@ func onRank(ctx context.Context, o Options, begin beginning) (r *Result, err err
 		if p := recover(); p != nil {
 			err = &PanicError{Rank: g.Rank(), Value: p, Stack: debug.Stack()}
 		}
-		if err != nil && !isAgreed(err) {
+		if err != nil && !Agreed(err) {
 			g.Abort(err)
 		}
 	}()

@@ -25,6 +25,7 @@ import (
 //	metrics.jsonl    one line per step
 //	journal.jsonl    what happened beside the steps: starts, warnings, rewinds
 //	checkpoints/     see package checkpoint
+//	exit.json        how the last command that trained it ended
 //	ranks/           of a run on several ranks: where those are that wait
 //	crash/           only after a crash or a stall: stacks and state
 //	rewind.json      only while a rewind is under way
@@ -159,9 +160,22 @@ func BranchConfig(dir string, overrides []string) (*config.Config, error) {
 // Config reads the configuration of the run in dir.
 func Config(dir string) (*config.Config, error) { return runDir(dir).load() }
 
-// ResumeConfig is Config for a run that is to be resumed: one that holds weights only is refused.
-func ResumeConfig(dir string) (*config.Config, error) {
-	cfg, err := runDir(dir).load()
+// ResumeConfig is Config for a run that is to be resumed, with some values of parallel replaced: one that holds weights
+// only is refused.
+func ResumeConfig(dir string, overrides []string) (*config.Config, error) {
+	if _, err := runDir(dir).load(); err != nil {
+		return nil, err
+	}
+	for _, o := range overrides {
+		if key, _, _ := strings.Cut(o, "="); !strings.HasPrefix(key, "parallel.") || !harmless[key] {
+			return nil, config.Problem{
+				Key: key, At: "command line: " + o, Message: fmt.Sprintf("%s cannot change as a run is resumed", key),
+				Try: fmt.Sprintf("parallel.ranks, parallel.zero or parallel.timeout; to change other values, edit %s",
+					runDir(dir).config()),
+			}
+		}
+	}
+	cfg, err := runDir(dir).load(overrides...)
 	if err != nil {
 		return nil, err
 	}

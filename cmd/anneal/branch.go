@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"anneal/config"
+	"anneal/plan"
 	"anneal/run"
 )
 
@@ -12,6 +15,7 @@ type branchCmd struct {
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that differ from those of the run, such as train.steps=2000."`
 	At        count    `placeholder:"STEP" help:"Step of the checkpoint to start from. Default: the last one up to which both runs have the same samples and learning rates."`
 	Out       string   `placeholder:"RUN" required:"" help:"Directory of the new run. It must be new or empty."`
+	rankFlags
 	runThreadsFlag
 }
 
@@ -26,24 +30,13 @@ func (branchCmd) Help() string {
 
 func (c branchCmd) Run(s *session) error {
 	start := time.Now()
-	cfg, err := run.BranchConfig(c.Dir, c.Overrides)
-	if err != nil {
+	if err := s.join(c.rankFlags); err != nil {
 		return err
 	}
-	if err := run.CheckNewRun(c.Out); err != nil {
+	cfg, plan, step, err := c.prepare(s)
+	if err := s.together(err); err != nil {
 		return err
 	}
-	step := int(c.At)
-	if step == 0 {
-		if step, err = run.BranchPoint(c.Dir, cfg); err != nil {
-			return err
-		}
-	}
-	plan, err := s.header(cfg)
-	if err != nil {
-		return err
-	}
-	s.notef("branching off %s at step %d", c.Dir, step)
 	o := s.trainOptions(c.Out, cfg)
 	o.Config, o.Threads = cfg, int(c.Threads)
 	return s.whileTraining(func(ctx context.Context) error {
@@ -53,4 +46,29 @@ func (c branchCmd) Run(s *session) error {
 		}
 		return s.finishRun(r, finished{dir: c.Out, plan: plan, elapsed: time.Since(start), next: useOf(c.Out, cfg)})
 	})
+}
+
+// prepare reads the config of the branch, finds the step where it begins, and prints what is about to run.
+func (c branchCmd) prepare(s *session) (*config.Config, *plan.Foresight, int, error) {
+	cfg, err := run.BranchConfig(c.Dir, append(slices.Clone(c.Overrides), s.rankOverrides(c.rankFlags)...))
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if s.world.Rank() == 0 {
+		if err := run.CheckNewRun(c.Out); err != nil {
+			return nil, nil, 0, err
+		}
+	}
+	step := int(c.At)
+	if step == 0 {
+		if step, err = run.BranchPoint(c.Dir, cfg); err != nil {
+			return nil, nil, 0, err
+		}
+	}
+	plan, err := s.header(cfg)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	s.notef("branching off %s at step %d", c.Dir, step)
+	return cfg, plan, step, nil
 }

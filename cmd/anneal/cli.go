@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/comm"
 	"anneal/internal/isa"
 
 	"github.com/alecthomas/kong"
@@ -68,7 +69,10 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	parsed, err := parser.Parse(flagsLast(parser.Model, args))
 	// A command line that does not parse leaves c.JSON unset, but whoever asked for JSON still reads it.
 	asJSON := c.JSON || slices.Contains(args, "--json")
-	s := &session{stdin: stdin, stdout: out, stderr: console, json: asJSON, status: newStatus(console)}
+	s := &session{
+		stdin: stdin, stdout: out, stderr: console, json: asJSON, status: newStatus(console), world: comm.Alone{},
+	}
+	defer func() { s.world.Close() }()
 	defer s.quitOnSignal()()
 	switch {
 	case helped || out.err != nil:
@@ -91,6 +95,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return s.fail(err)
 	}
+	s.leave(nil, exitOK)
 	return exitOK
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -14,21 +15,34 @@ import (
 // defect is a panic: it can only come from a mistake in anneal.
 type defect struct {
 	panicked any
-	stacks   string // or the file that has them
+	stacks   string          // or the file that has them
+	rank     *run.PanicError // if it ended a rank of several; else nil
 }
 
 func (d *defect) Error() string {
 	return fmt.Sprintf("this is a defect in anneal: %v\n  please report it with the stacks: %s", d.panicked, d.stacks)
 }
 
-// guarded calls f and turns a panic into an error, whose stacks go into the run's directory.
+// Unwrap returns the panic of a rank.
+func (d *defect) Unwrap() error {
+	if d.rank == nil {
+		return nil
+	}
+	return d.rank
+}
+
+// guarded calls f and turns a panic, also that of a rank, into an error, whose stacks go into the run's directory.
 func (s *session) guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &defect{p, s.report("panic", fmt.Appendf(nil, "panic: %v\n\n%s", p, debug.Stack()))}
+			err = &defect{p, s.report("panic", fmt.Appendf(nil, "panic: %v\n\n%s", p, debug.Stack())), nil}
 		}
 	}()
-	return f()
+	err = f()
+	if p := (*run.PanicError)(nil); errors.As(err, &p) {
+		return &defect{p, s.report("panic", fmt.Appendf(nil, "%v\n\n%s", p, p.Stack)), p}
+	}
+	return err
 }
 
 // report writes stacks into the run's directory and returns the name of the file; without a run it returns the

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"anneal/checkpoint"
+	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/fileio"
@@ -32,7 +33,7 @@ const (
 	exitCheckpoint = 5               // no usable checkpoint
 	exitResources  = 6               // memory or disk does not suffice, or the device failed
 	exitCheck      = 7               // a check of the model failed: `anneal mup check`
-	exitStalled    = run.ExitStalled // 8, a stalled run that watchdog.exit ended
+	exitStalled    = run.ExitStalled // 8, a stalled run that watchdog.exit ended, or one that lost a rank
 	exitCorrupt    = 9               // the same computation gave different bits
 	exitLocked     = 10              // another process has the run
 	exitStopped    = 75              // stopped by a signal, state saved: run again to go on
@@ -84,6 +85,8 @@ func exitCode(err error) int {
 		large *train.MemoryError
 		room  *machine.RoomError
 		gone  *train.DeviceError
+		ranks *comm.LostError
+		panic *run.PanicError
 		data  *dataset.Error
 		lost  *incomplete
 		slope *lab.NotFlatError
@@ -99,6 +102,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped
+	case errors.As(err, &ranks), errors.As(err, &panic):
+		return exitStalled
 	case errors.As(err, &stop):
 		return stop.code()
 	case errors.As(err, &held):
@@ -125,4 +130,17 @@ func exitCode(err error) int {
 		return exitData
 	}
 	return exitInternal
+}
+
+// leave notes in the run's directory how the command that trains it ends. It reports whether this process is the first
+// of a run's ranks to do so.
+func (s *session) leave(err error, code int) (first bool) {
+	if !s.begun.Load() || err == nil && s.world.Rank() > 0 {
+		return true
+	}
+	e := run.Exit{Code: code, Rank: s.world.Rank(), Resume: code == exitStopped || code == exitStalled}
+	if err != nil {
+		e.Reason = message(err)
+	}
+	return run.WriteExit(s.run.Load().(string), e)
 }

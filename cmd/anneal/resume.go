@@ -3,35 +3,39 @@ package main
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
+	"anneal/config"
+	"anneal/plan"
 	"anneal/run"
 )
 
 type resumeCmd struct {
 	runArg
+	Overrides []string `arg:"" optional:"" name:"parallel.key=value" help:"How the run continues on ranks, such as parallel.ranks=4. It changes no bit."`
+	rankFlags
 	runDeviceFlag
 	runThreadsFlag
 }
 
 func (resumeCmd) Help() string {
-	return example("anneal resume runs/go") +
-		"\n\nThe result is the same, bit for bit, as if the run had never stopped."
+	return example("anneal resume runs/go", "anneal resume runs/go parallel.ranks=4 parallel.zero=2") +
+		"\n\nThe result is the same, bit for bit, as if the run had never stopped, on any number of ranks."
 }
 
 func (c resumeCmd) Run(s *session) error {
 	start := time.Now()
-	cfg, err := run.ResumeConfig(c.Dir)
-	if err != nil {
+	if err := s.join(c.rankFlags); err != nil {
 		return err
 	}
-	cfg.Device = cmp.Or(c.Device, cfg.Device)
-	plan, err := s.header(cfg)
-	if err != nil {
+	overrides := append(slices.Clone(c.Overrides), s.rankOverrides(c.rankFlags)...)
+	cfg, plan, err := c.prepare(s, overrides)
+	if err := s.together(err); err != nil {
 		return err
 	}
 	o := s.trainOptions(c.Dir, cfg)
-	o.Device, o.Threads = c.Device, int(c.Threads)
+	o.Device, o.Threads, o.Overrides = c.Device, int(c.Threads), overrides
 	return s.whileTraining(func(ctx context.Context) error {
 		r, err := run.Resume(ctx, o)
 		if err != nil {
@@ -39,4 +43,15 @@ func (c resumeCmd) Run(s *session) error {
 		}
 		return s.finishRun(r, finished{dir: c.Dir, plan: plan, elapsed: time.Since(start), next: useOf(c.Dir, cfg)})
 	})
+}
+
+// prepare reads the run's config and prints what is about to continue.
+func (c resumeCmd) prepare(s *session, overrides []string) (*config.Config, *plan.Foresight, error) {
+	cfg, err := run.ResumeConfig(c.Dir, overrides)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.Device = cmp.Or(c.Device, cfg.Device)
+	plan, err := s.header(cfg)
+	return cfg, plan, err
 }

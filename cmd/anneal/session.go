@@ -11,7 +11,9 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"anneal/comm"
 	"anneal/config"
+	"anneal/run"
 )
 
 // session holds what every command needs: where to print, and when to stop.
@@ -24,7 +26,11 @@ type session struct {
 	status *status
 
 	run   atomic.Value  // string: the directory of the one run that the command trains, for reports of crashes
+	begun atomic.Bool   // that run trains
 	saves chan struct{} // requests of saveSignal; nil if nobody takes them
+
+	world comm.Comm // the ranks of the run; comm.Alone but for commands that train
+	told  io.Writer // of a rank that does not speak: where its own errors go; else nil
 }
 
 // out is where results for people go: standard output, unless that is kept for JSON or a file.
@@ -83,7 +89,13 @@ func message(err error) string {
 
 // fail tells the user what went wrong, once, and returns the exit code.
 func (s *session) fail(err error) int {
-	code := exitCode(err)
+	code := s.sharedCode(err, exitCode(err))
+	if !s.leave(err, code) || run.ToldElsewhere(err) {
+		return code
+	}
+	if s.told != nil {
+		s.stderr = s.told
+	}
 	if s.piped && errors.Is(err, syscall.EPIPE) {
 		return exitPipe // as where results are text
 	}

@@ -33,7 +33,7 @@ func (s *session) untilSignal(work func(ctx context.Context) error) error {
 			case <-done:
 				return
 			case sig := <-signals:
-				if sig == saveSignal {
+				if sig == saveSignal && s.world.Size() == 1 { // launchers preempt ranks with it
 					s.requestSave()
 					continue
 				}

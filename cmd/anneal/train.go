@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,12 +28,14 @@ type trainCmd struct {
 
 	Out    string `placeholder:"RUN" help:"Directory of the run. It must be new or empty."`
 	DryRun bool   `help:"Print the resolved config and the memory that the run needs. Train nothing."`
+	rankFlags
 	runDeviceFlag
 	runThreadsFlag
 }
 
 func (trainCmd) Help() string {
 	return example("anneal train examples/tiny.yaml data.path=data/go train.steps=500 --out runs/go",
+		"anneal train examples/tiny.yaml data.path=data/go parallel.ranks=2 --out runs/go",
 		"anneal train examples/tiny.yaml data.path=data/go --dry-run",
 		"anneal train --recipe llama2-70b --dry-run",
 		"anneal train --recipe llama2-70b --scale 10000 data.path=data/go --out runs/llama2-7m",
@@ -47,30 +50,13 @@ func (trainCmd) Help() string {
 
 func (c trainCmd) Run(s *session) error {
 	start := time.Now()
-	from, err := c.sources()
-	if err != nil {
-		return err
-	}
-	cfg, err := run.LoadConfig(from)
-	if err != nil {
-		return err
-	}
-	if c.Out != "" {
-		if err := run.CheckNewRun(c.Out); err != nil {
+	if !c.DryRun {
+		if err := s.join(c.rankFlags); err != nil {
 			return err
 		}
 	}
-	switch {
-	case c.DryRun && c.Recipe != "":
-		return dryRunRecipe(s, c.Recipe, cfg)
-	case c.DryRun:
-		return dryRun(s, cfg)
-	case c.Out == "":
-		return &usageError{"train needs a directory for the run",
-			"try --out runs/" + cmp.Or(c.Recipe, runName(from.File))}
-	}
-	plan, err := s.header(cfg)
-	if err != nil {
+	cfg, plan, err := c.prepare(s)
+	if err := s.together(err); err != nil || c.DryRun {
 		return err
 	}
 	o := s.trainOptions(c.Out, cfg)
@@ -84,9 +70,37 @@ func (c trainCmd) Run(s *session) error {
 	})
 }
 
+// prepare reads the config and prints what is about to run, and, of a dry run, what would.
+func (c trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) {
+	from, err := c.sources(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := run.LoadConfig(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Out != "" && s.world.Rank() == 0 {
+		if err := run.CheckNewRun(c.Out); err != nil {
+			return nil, nil, err
+		}
+	}
+	switch {
+	case c.DryRun && c.Recipe != "":
+		return nil, nil, dryRunRecipe(s, c.Recipe, cfg)
+	case c.DryRun:
+		return nil, nil, dryRun(s, cfg)
+	case c.Out == "":
+		return nil, nil, &usageError{"train needs a directory for the run",
+			"try --out runs/" + cmp.Or(c.Recipe, runName(from.File))}
+	}
+	plan, err := s.header(cfg)
+	return cfg, plan, err
+}
+
 // sources returns the parts of the config: with a recipe, the first word may be a value already.
-func (c trainCmd) sources() (config.Sources, error) {
-	overrides := c.Overrides
+func (c trainCmd) sources(s *session) (config.Sources, error) {
+	overrides := append(slices.Clone(c.Overrides), s.rankOverrides(c.rankFlags)...)
 	if c.Device != "" {
 		overrides = append(overrides, "device="+c.Device)
 	}

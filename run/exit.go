@@ -1,0 +1,47 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// An Exit is how the last command that trained a run ended: exit.json in its directory. Launchers such as mpirun lose
+// the exit codes of their processes; scripts read this file.
+type Exit struct {
+	Code   int    `json:"code"`
+	Reason string `json:"reason,omitempty"` // "" if the run is complete
+	Resume bool   `json:"resume"`           // `anneal resume` continues without a change
+	Saved  int64  `json:"saved"`            // step of the newest checkpoint; -1 if there is none
+
+	Rank int       `json:"rank"` // who writes this
+	Host string    `json:"host"`
+	Time time.Time `json:"time"`
+}
+
+func (d runDir) exit() string { return filepath.Join(string(d), "exit.json") }
+
+// WriteExit writes exit.json into the run in dir, which has begun (Options.Begun). Of the ranks of a run that failed,
+// the first writes it; for the others it returns false.
+func WriteExit(dir string, e Exit) (first bool) {
+	d := runDir(dir)
+	e.Saved = -1
+	if step, ok := d.lastCheckpoint(); ok {
+		e.Saved = step
+	}
+	e.Host, e.Time = hostname(), time.Now().UTC().Truncate(time.Millisecond)
+	text, err := json.Marshal(e)
+	if err != nil {
+		return true
+	}
+	f, err := os.OpenFile(d.exit(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return !errors.Is(err, fs.ErrExist)
+	}
+	f.Write(append(text, '\n'))
+	f.Close()
+	return true
+}
