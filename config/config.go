@@ -141,13 +141,6 @@ type Memory struct {
 	Recompute model.Recompute `yaml:"recompute"`
 }
 
-// Parallel is how the ranks of a run share its work.
-type Parallel struct {
-	Ranks   int     `yaml:"ranks"`
-	Zero    int     `yaml:"zero"`
-	Timeout float64 `yaml:"timeout"` // minutes
-}
-
 // Default returns the config of a run that says nothing but where its data is. Derived values are still zero.
 func Default() *Config {
 	return &Config{
@@ -180,8 +173,10 @@ func Default() *Config {
 		Checkpoint: Checkpoint{Every: 200, Keep: 3, MaxFailures: 3},
 		Guard:      Guard{MaxSkips: 10, Window: 128, OnDivergence: "stop", Rewinds: 2},
 		Watchdog:   Watchdog{Enabled: true},
-		Parallel:   Parallel{Ranks: 1, Timeout: 10},
-		origins:    map[string]Origin{},
+		Parallel: Parallel{
+			Ranks: 1, Timeout: 10, Wire: "f32", SumBlock: 1, Outer: Outer{Every: 100, LR: 0.7, Momentum: 0.9},
+		},
+		origins: map[string]Origin{},
 	}
 }
 

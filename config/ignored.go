@@ -35,6 +35,9 @@ func (k *checker) ignored() {
 		{!c.Watchdog.Enabled, "with watchdog.enabled = false", "watchdog.enabled = true", []string{"watchdog.exit"}},
 		{c.Guard.OnDivergence != Rewind && !k.reported("guard.on_divergence"), "with guard.on_divergence = " +
 			c.Guard.OnDivergence, "guard.on_divergence = rewind", []string{"guard.rewinds"}},
+		{!c.Parallel.Outer.On(), "without parallel.outer.groups", "parallel.outer.groups = 2", []string{
+			"parallel.outer.every", "parallel.outer.lr", "parallel.outer.momentum",
+		}},
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers",
 			"model.mup_input_scale", "model.mup_output_scale",

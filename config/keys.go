@@ -3,6 +3,7 @@ package config
 import (
 	"encoding"
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -41,12 +42,19 @@ var (
 // Keys returns every key in the order of the file.
 func Keys() []Key { return append([]Key(nil), allKeys...) }
 
-// Find returns the keys with a name, or whose names end in it: lr finds optimizer.lr.
+// Find returns the keys with a name, or whose names end in it: lr finds optimizer.lr. If keys of several depths do, it
+// returns the least deep: not parallel.outer.lr.
 func Find(name string) (keys []string) {
+	least := math.MaxInt
 	for _, k := range allKeys {
-		if k.Name == name || name != "" && strings.HasSuffix(k.Name, "."+name) {
-			keys = append(keys, k.Name)
+		depth := strings.Count(k.Name, ".")
+		if k.Name != name && (name == "" || !strings.HasSuffix(k.Name, "."+name)) || depth > least {
+			continue
 		}
+		if depth < least {
+			keys, least = nil, depth
+		}
+		keys = append(keys, k.Name)
 	}
 	return keys
 }

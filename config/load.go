@@ -95,6 +95,7 @@ func (c *Config) read(text []byte, s Sources) (*Config, error) {
 	if err := asError(problems); err != nil {
 		return nil, err
 	}
+	c.remarkRanks()
 	return c, nil
 }
 

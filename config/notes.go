@@ -381,11 +381,35 @@ var notes = map[string]Key{
 	"parallel.ranks": {Doc: "Ranks that train the model together, each on its own micro-batches. They end with the " +
 		"bits of one rank, whatever their number. Without a launcher they are goroutines of one process, which share " +
 		"its threads. Under mpirun or srun, every process is a rank, and their number is that of the launcher."},
-	"parallel.zero": {try: "0, 1, 2 or 3", Doc: "What a rank does not keep of what other ranks have (ZeRO, " +
-		"Rajbhandari et al. 2020, arXiv 1910.02054). It changes memory and traffic, but no bit.\n" +
+	"parallel.zero": {try: "0, 1, 2 or 3", Doc: "Stage of ZeRO: what a rank does not keep of what other " +
+		"ranks have. It changes memory and traffic, but no bit. (Rajbhandari et al. 2020, arXiv 1910.02054.)\n" +
 		"0: every rank keeps all.\n" +
 		"1: a rank keeps its share of the optimizer state and of the FP32 weights.\n" +
 		"2: also only its share of the gradients.\n" +
 		"3: also only its share of the weights; those of a layer arrive just before they are needed (FSDP)."},
-	"parallel.timeout": {Doc: "Minutes to wait for another rank before the run ends with exit code 8."},
+	"parallel.timeout": {Unit: "minutes", Doc: "Time to wait for another rank before the run ends with exit code 8."},
+	"parallel.wire": {Values: wires, Doc: "Number format in which gradients travel between ranks. " +
+		"It decides bits, also of a run with one rank; with it, any number of ranks gives the same bits.\n" +
+		"f32: 4 bytes a parameter and micro-batch; nothing is rounded.\n" +
+		"bf16: 2 bytes. Each sum is rounded to BF16 before it travels.\n" +
+		"int8: 1 byte, and a scale for every 256 elements: q = round(127·g / max|g|), rounded up or down at random " +
+		"so that its mean is right.\n" +
+		"Received sums are added in FP32. No memory is kept between steps. Use bf16 or int8 only where links are too " +
+		"slow for f32; `--dry-run --ranks N` prints the bytes."},
+	"parallel.sum_block": {Unit: "micro-batches", Doc: "Consecutive micro-batches that one rank computes and sums " +
+		"before the sum travels. With N the traffic of gradients is N times less. It decides bits, also of a run with " +
+		"one rank. A step needs ranks × N micro-batches, or ranks stay idle. Leave it at 1 where links are fast."},
+	"parallel.outer.groups": {Unit: "groups", Doc: "Groups of ranks that step alone and meet every " +
+		"parallel.outer.every steps. 0 or 1 turns it off. (DiLoCo, Douillard et al. 2023, arXiv 2311.08105.) " +
+		"The micro-batches of a step are dealt to the groups in turn. Where groups meet:\n" +
+		"Δ = mean over groups of (start − w); m = momentum·m + Δ; start = start − lr·(Δ + momentum·m)\n" +
+		"Every group goes on from the new start, with its own optimizer state. Memory: 8 bytes a parameter, for " +
+		"start and m, shared by the ranks of a group. Traffic between groups falls by the factor " +
+		"parallel.outer.every. " +
+		"The number of groups decides bits. Do not use it where links are fast: the loss is higher for the same tokens."},
+	"parallel.outer.every": {Unit: "steps", Doc: "Steps that groups take alone before they meet. More steps send less " +
+		"and lose more. DiLoCo uses 500; the steps are counted from the beginning of the run."},
+	"parallel.outer.lr": {Doc: "Learning rate of the outer step. DiLoCo uses 0.7. With 1, and momentum 0, groups " +
+		"continue from the mean of their weights (local SGD, Stich 2018, arXiv 1805.09767)."},
+	"parallel.outer.momentum": {Doc: "Nesterov momentum of the outer step. DiLoCo uses 0.9."},
 }

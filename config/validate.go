@@ -30,6 +30,7 @@ func (c *Config) check() []Problem {
 	k.linear()
 	k.training()
 	k.recompute()
+	k.parallel()
 	k.precision()
 	k.ignored()
 	k.frozen()

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Parallel is how the ranks of a run share its work. Wire, SumBlock and Outer decide bits; the other keys do not.
+type Parallel struct {
+	Ranks    int     `yaml:"ranks"`
+	Zero     int     `yaml:"zero"`
+	Timeout  float64 `yaml:"timeout"`   // minutes
+	Wire     string  `yaml:"wire"`      // the format of gradients that travel
+	SumBlock int     `yaml:"sum_block"` // micro-batches that are summed before they travel
+	Outer    Outer   `yaml:"outer"`
+}
+
+// Outer is the optimizer of groups of ranks that step alone and meet now and then (DiLoCo, local SGD).
+type Outer struct {
+	Groups   int     `yaml:"groups"`
+	Every    int     `yaml:"every"` // steps
+	LR       float64 `yaml:"lr"`
+	Momentum float64 `yaml:"momentum"`
+}
+
+// On reports whether groups of ranks step alone.
+func (o Outer) On() bool { return o.Groups > 1 }
+
+// wires are the values of parallel.wire.
+var wires = []string{"f32", "bf16", "int8"}
+
+// parallel checks what can be known of ranks without a machine.
+func (k *checker) parallel() {
+	p := &k.c.Parallel
+	ranks := k.between("parallel.ranks", p.Ranks, 1, 1<<16)
+	if p.Zero < 0 || p.Zero > 3 {
+		k.fault("parallel.zero", "parallel.zero = 0, 1, 2 or 3", "parallel.zero = %d is not a stage of ZeRO", p.Zero)
+	}
+	if p.Timeout <= 0 || p.Timeout > 1e6 {
+		k.fault("parallel.timeout", "parallel.timeout = 10m", "parallel.timeout = %g minutes lies outside (0, 1e+06]",
+			p.Timeout)
+	}
+	k.between("parallel.sum_block", p.SumBlock, 1, 1<<20)
+	if ranks && p.Ranks > 1 && k.c.Device == "cuda" {
+		k.fault("parallel.ranks", "parallel.ranks = 1, or device = cpu",
+			"parallel.ranks = %d with device = cuda: ranks on GPUs are not supported yet", p.Ranks)
+	}
+	k.outer()
+}
+
+// outer checks the groups of ranks that step alone. Every group needs a micro-batch in every step.
+func (k *checker) outer() {
+	o := &k.c.Parallel.Outer
+	k.between("parallel.outer.every", o.Every, 1, 1<<40)
+	k.number("parallel.outer.lr", o.LR, 0, 10, "(]")
+	k.number("parallel.outer.momentum", o.Momentum, 0, 1, "[)")
+	if !k.between("parallel.outer.groups", o.Groups, 0, 1<<16) || !o.On() || k.c.microTokens() < 1 {
+		return
+	}
+	ramp, err := k.c.BatchRamp()
+	if err != nil {
+		return
+	}
+	if least := ramp.Batch(0) / ramp.Unit; least >= 1 && o.Groups > least {
+		k.fault("parallel.outer.groups",
+			fmt.Sprintf("parallel.outer.groups = %d, or a smaller train.micro_batch", least),
+			"parallel.outer.groups = %d, but a step has as few as %s: some groups would have nothing to train on",
+			o.Groups, counted(least, "micro-batch", "micro-batches"))
+	}
+}
+
+// microTokens is the size of a micro-batch; 0 if the configuration has none.
+func (c *Config) microTokens() int { return max(c.Train.MicroBatch, 0) * max(c.Model.Context, 0) }
+
+// busyRanks is how many ranks have a micro-batch to compute in a full step, however many there are.
+func (c *Config) busyRanks() int {
+	groups, block := max(c.Parallel.Outer.Groups, 1), max(c.Parallel.SumBlock, 1)
+	each := max(c.Train.BatchTokens/c.microTokens()/groups, 1)
+	return groups * ((each + block - 1) / block)
+}
+
+// remarkRanks says if some ranks of a valid configuration have nothing to do.
+func (c *Config) remarkRanks() {
+	p, busy := c.Parallel, c.busyRanks()
+	if p.Ranks <= busy {
+		return
+	}
+	each := counted(c.Train.BatchTokens/c.microTokens(), "micro-batch", "micro-batches")
+	if p.SumBlock > 1 {
+		each += ", in blocks of " + strconv.Itoa(p.SumBlock)
+	}
+	c.Remark(fmt.Sprintf("parallel.ranks = %d, but a step has %s: %s in every step. "+
+		"A smaller train.micro_batch or a larger train.batch_tokens gives them work",
+		p.Ranks, each, counted(p.Ranks-busy, "rank computes nothing", "ranks compute nothing")))
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRanksThatCannotWorkAreRefused(t *testing.T) {
+	for _, c := range []struct{ key, set, says string }{
+		{"parallel.ranks", "parallel.ranks=0", "too small"},
+		{"parallel.ranks", "parallel.ranks=-2", "too small"},
+		{"parallel.ranks", "parallel.ranks=2 device=cuda", "not supported yet"},
+		{"parallel.zero", "parallel.zero=4", "not a stage of ZeRO"},
+		{"parallel.zero", "parallel.zero=-1", "not a stage of ZeRO"},
+		{"parallel.timeout", "parallel.timeout=0", "outside"},
+		{"parallel.timeout", "parallel.timeout=-1m", "outside"},
+		{"parallel.wire", "parallel.wire=fp16", "not known"},
+		{"parallel.sum_block", "parallel.sum_block=0", "too small"},
+		{"parallel.outer.groups", "parallel.outer.groups=-1", "too small"},
+		{"parallel.outer.groups", "parallel.outer.groups=5", "a step has as few as 4 micro-batches"},
+		{"parallel.outer.groups", "parallel.outer.groups=2 train.batch_ramp=4096 over 65536", "1 micro-batch:"},
+		{"parallel.outer.every", "parallel.outer.groups=2 parallel.outer.every=0", "too small"},
+		{"parallel.outer.lr", "parallel.outer.groups=2 parallel.outer.lr=0", "outside"},
+		{"parallel.outer.momentum", "parallel.outer.groups=2 parallel.outer.momentum=1", "outside"},
+		{"parallel.outer.momentum", "parallel.outer.momentum=0.5", "has no effect without parallel.outer.groups"},
+	} {
+		set := splitSettings(c.set)
+		p := problemsOf(t, minimal, set...)
+		if len(p) != 1 || p[0].Key != c.key || !strings.Contains(p[0].Message, c.says) || p[0].Try == "" ||
+			!strings.Contains(p[0].At, c.key) {
+			t.Errorf("%v: want one problem of %s that says %q:\n%+v", set, c.key, c.says, p)
+		}
+	}
+}
+
+// splitSettings cuts a text where a blank is followed by key=.
+func splitSettings(text string) (list []string) {
+	for word := range strings.FieldsSeq(text) {
+		if len(list) > 0 && !strings.Contains(word, "=") {
+			list[len(list)-1] += " " + word
+			continue
+		}
+		list = append(list, word)
+	}
+	return list
+}
+
+// The stages, formats and techniques work together: only ranges are checked.
+func TestRanksWorkWithEveryTechnique(t *testing.T) {
+	for _, set := range []string{
+		"parallel.ranks=64 parallel.zero=3", "parallel.zero=2", "parallel.timeout=90s", "parallel.wire=bf16",
+		"parallel.wire=int8 parallel.sum_block=2", "parallel.outer.groups=1",
+		"parallel.outer.groups=4 parallel.outer.every=500 parallel.outer.lr=1 parallel.outer.momentum=0",
+		"parallel.ranks=2 guard.replay_every=10 train.noise_scale_every=10 average.ema=0.9 optimizer.name=muon",
+		"parallel.ranks=2 precision=fp8 optimizer.name=sophia",
+	} {
+		c, err := parse([]byte(minimal), "run.yaml", splitSettings(set))
+		if err != nil {
+			t.Errorf("%s: %v", set, err)
+			continue
+		}
+		if _, err := parse(c.YAML(), "again.yaml", nil); err != nil {
+			t.Errorf("%s: written and read again: %v", set, err)
+		}
+	}
+}
+
+// A step of 4 micro-batches gives work to 4 ranks; in blocks of 2 to 2 ranks; the others are told of.
+func TestIdleRanksAreRemarked(t *testing.T) {
+	for _, c := range []struct{ set, says string }{
+		{"parallel.ranks=4", ""},
+		{"parallel.ranks=5", "4 micro-batches: 1 rank computes nothing"},
+		{"parallel.ranks=2 parallel.sum_block=2", ""},
+		{"parallel.ranks=4 parallel.sum_block=2", "in blocks of 2: 2 ranks compute nothing"},
+		{"parallel.ranks=4 parallel.sum_block=2 parallel.outer.groups=2", "2 ranks compute nothing"},
+		{"parallel.ranks=9 parallel.outer.groups=2", "5 ranks compute nothing"},
+	} {
+		cfg, err := parse([]byte(minimal), "run.yaml", splitSettings(c.set))
+		if err != nil {
+			t.Fatal(err)
+		}
+		says := func(s string) bool { return strings.Contains(s, c.says) }
+		if none := c.says == ""; none != (len(cfg.Remarks()) == 0) || !none && !slices.ContainsFunc(cfg.Remarks(), says) {
+			t.Errorf("%s: remarks %q, want %q", c.set, cfg.Remarks(), c.says)
+		}
+	}
+}
+
+// A run that was saved before there were ranks is one of a single rank.
+func TestSavedConfigWithoutRanksHasOne(t *testing.T) {
+	var c Config
+	if err := json.Unmarshal([]byte(`{"Data":{"Path":"/d"}}`), &c); err != nil {
+		t.Fatal(err)
+	}
+	if c.Parallel != Default().Parallel {
+		t.Errorf("%+v", c.Parallel)
+	}
+}
