@@ -387,7 +387,8 @@ var notes = map[string]Key{
 		"1: a rank keeps its share of the optimizer state and of the FP32 weights.\n" +
 		"2: also only its share of the gradients.\n" +
 		"3: also only its share of the weights; those of a layer arrive just before they are needed (FSDP)."},
-	"parallel.timeout": {Unit: "minutes", Doc: "Time to wait for another rank before the run ends with exit code 8."},
+	"parallel.timeout": {Unit: "minutes", Doc: "Time to wait for another rank before the run ends with exit " +
+		"code 8."},
 	"parallel.wire": {Values: wires, Doc: "Number format in which gradients travel between ranks. " +
 		"It decides bits, also of a run with one rank; with it, any number of ranks gives the same bits.\n" +
 		"f32: 4 bytes a parameter and micro-batch; nothing is rounded.\n" +
@@ -397,18 +398,18 @@ var notes = map[string]Key{
 		"Received sums are added in FP32. No memory is kept between steps. Use bf16 or int8 only where links are too " +
 		"slow for f32; `--dry-run --ranks N` prints the bytes."},
 	"parallel.sum_block": {Unit: "micro-batches", Doc: "Consecutive micro-batches that one rank computes and sums " +
-		"before the sum travels. With N the traffic of gradients is N times less. It decides bits, also of a run with " +
-		"one rank. A step needs ranks × N micro-batches, or ranks stay idle. Leave it at 1 where links are fast."},
+		"before the sum travels. With N the traffic of gradients is N times less. It decides bits, also of a run " +
+		"with one rank. A step needs ranks × N micro-batches, or ranks stay idle. Leave it at 1 where links are fast."},
 	"parallel.outer.groups": {Unit: "groups", Doc: "Groups of ranks that step alone and meet every " +
 		"parallel.outer.every steps. 0 or 1 turns it off. (DiLoCo, Douillard et al. 2023, arXiv 2311.08105.) " +
 		"The micro-batches of a step are dealt to the groups in turn. Where groups meet:\n" +
 		"Δ = mean over groups of (start − w); m = momentum·m + Δ; start = start − lr·(Δ + momentum·m)\n" +
 		"Every group goes on from the new start, with its own optimizer state. Memory: 8 bytes a parameter, for " +
 		"start and m, shared by the ranks of a group. Traffic between groups falls by the factor " +
-		"parallel.outer.every. " +
-		"The number of groups decides bits. Do not use it where links are fast: the loss is higher for the same tokens."},
-	"parallel.outer.every": {Unit: "steps", Doc: "Steps that groups take alone before they meet. More steps send less " +
-		"and lose more. DiLoCo uses 500; the steps are counted from the beginning of the run."},
+		"parallel.outer.every. The number of groups decides bits. Do not use it where links are fast: the loss is " +
+		"higher for the same tokens."},
+	"parallel.outer.every": {Unit: "steps", Doc: "Steps that groups take alone before they meet. More " +
+		"steps send less and lose more. DiLoCo uses 500; the steps are counted from the beginning of the run."},
 	"parallel.outer.lr": {Doc: "Learning rate of the outer step. DiLoCo uses 0.7. With 1, and momentum 0, groups " +
 		"continue from the mean of their weights (local SGD, Stich 2018, arXiv 1805.09767)."},
 	"parallel.outer.momentum": {Doc: "Nesterov momentum of the outer step. DiLoCo uses 0.9."},

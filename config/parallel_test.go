@@ -82,7 +82,8 @@ func TestIdleRanksAreRemarked(t *testing.T) {
 			t.Fatal(err)
 		}
 		says := func(s string) bool { return strings.Contains(s, c.says) }
-		if none := c.says == ""; none != (len(cfg.Remarks()) == 0) || !none && !slices.ContainsFunc(cfg.Remarks(), says) {
+		none, said := c.says == "", cfg.Remarks()
+		if none != (len(said) == 0) || !none && !slices.ContainsFunc(said, says) {
 			t.Errorf("%s: remarks %q, want %q", c.set, cfg.Remarks(), c.says)
 		}
 	}

@@ -23,6 +23,7 @@ type Foresight struct {
 	Epochs        float64  `json:"epochs"`         // passes over the data; 0 without data
 	Memory        Estimate `json:"memory"`
 	Bytes         int64    `json:"memory_bytes"`
+	Ranks         *Ranks   `json:"ranks,omitempty"`
 	Device        string   `json:"device"`          // the device of the run
 	Available     int64    `json:"available_bytes"` // 0 if the system does not tell
 	Fits          bool     `json:"fits"`
@@ -84,6 +85,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Emulated:   policy.Emulated,
 		Parameters: p.Parameters, Active: p.Active, FLOPsPerToken: p.FLOPsPerToken,
 		Tokens: cfg.Tokens(),
+		Ranks:  p.Ranks,
 		Memory: p.Memory, Bytes: p.Memory.Total(), Available: p.Available, Fits: p.Fits,
 	}
 	if cfg.Memory.Recompute.String() != "none" {

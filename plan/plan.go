@@ -18,6 +18,7 @@ type Plan struct {
 	Memory        Estimate
 	Optimizer     train.OptimizerCost
 	Recompute     model.Layout
+	Ranks         *Ranks // nil for a rank alone
 
 	Device    string // "avx512, 2 threads"
 	Available int64  // bytes of the device's memory, 0 if unknown
@@ -64,6 +65,7 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 		Parameters: m.Count(), Active: m.Active(), FLOPsPerToken: m.FLOPsPerToken(f.Model.Context),
 		Optimizer: f.Optimizer, Recompute: f.Model.Recompute,
 		Device: describe(machine), Available: machine.FreeMemory(),
+		Ranks:  ranksOf(cfg, m.Params(), f.Policy, f.Optimizer.State),
 		Memory: itemise(f, m.Count(), cfg.Train.MicroBatch*f.Model.Context),
 	}
 	p.Fits = f.Refuse(p.Available) == nil

@@ -38,6 +38,7 @@ func (trainCmd) Help() string {
 		"anneal train examples/tiny.yaml data.path=data/go parallel.ranks=2 --out runs/go",
 		"anneal train examples/tiny.yaml data.path=data/go --dry-run",
 		"anneal train --recipe llama2-70b --dry-run",
+		"anneal train --recipe llama2-70b parallel.zero=3 --dry-run --ranks 64",
 		"anneal train --recipe llama2-70b --scale 10000 data.path=data/go --out runs/llama2-7m",
 		"anneal train examples/continue.yaml data.path=data/go --init-from models/qwen3 --out runs/tuned") +
 		"\n\n--init-from takes the model's shape and weights from DIR, and everything else from CONFIG; " +
@@ -179,6 +180,9 @@ func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 		s.prosef("#"+strings.Repeat(" ", 32), "#   %-15s %11s  %s\n", i.Name, memorySize(i.Bytes), i.Note)
 	}
 	s.printf("#   %-15s %11s\n", "total", memorySize(p.Memory.Total()))
+	if p.Ranks != nil {
+		printRanks(s, p)
+	}
 	if text := initialWeights(cfg); text != "" {
 		s.printf("# %s\n", text)
 	}
