@@ -5,3 +5,5 @@
 // from what the device says about itself (device.Properties), so dry runs, forecasts and the refusal of a run that does
 // not fit agree. The package imports prepare, train and what stands below them, but no kernels.
 package plan
+
+//go:generate go run ./gen

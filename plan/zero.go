@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"anneal/config"
 	"anneal/nn"
 	"anneal/precision"
@@ -44,7 +46,17 @@ func (s Stage) Sent() float64 { return s.SentGradients + s.SentWeights }
 type Ranks struct {
 	Count  int     `json:"count"`
 	Zero   int     `json:"zero"`   // of the run
+	Sums   int     `json:"sums"`   // of micro-batches that a rank sends in a step, at most
 	Stages []Stage `json:"stages"` // all, to compare
+}
+
+// Remark says what would make ranks send less, if that is much: every sum is as large as the model.
+func (r *Ranks) Remark() string {
+	if r == nil || r.Sums < 2 {
+		return ""
+	}
+	return fmt.Sprintf("a rank sends its gradient %d times a step: a larger train.micro_batch sends less, and so does "+
+		"parallel.sum_block = %d, which changes bits", r.Sums, r.Sums)
 }
 
 // ranksOf returns how the ranks of a run share a model; nil for a rank alone.
@@ -54,6 +66,7 @@ func ranksOf(cfg *config.Config, params []*nn.Param, policy precision.Policy, st
 		return nil
 	}
 	s := ShareOf(cfg, params, policy, state)
+	r.Sums = s.Blocks
 	for zero := range Stages {
 		r.Stages = append(r.Stages, s.At(zero, r.Count))
 	}

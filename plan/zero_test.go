@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"anneal/model"
@@ -107,6 +108,24 @@ func TestStagesSendTheirFormula(t *testing.T) {
 			if alone := s.At(zero, 1); alone.Sent() != 0 {
 				t.Errorf("stage %d alone sends %v bytes", zero, alone.Sent())
 			}
+		}
+	}
+}
+
+// A step of 4 micro-batches is one sum for each of 4 ranks, and two for each of 2, unless they are added before.
+func TestRanksThatSendOftenAreTold(t *testing.T) {
+	for _, c := range []struct {
+		set  []string
+		says string
+	}{
+		{[]string{"parallel.ranks=1"}, ""}, {[]string{"parallel.ranks=4"}, ""},
+		{[]string{"parallel.ranks=2"}, "2 times a step: a larger train.micro_batch sends less, and so does " +
+			"parallel.sum_block = 2"},
+		{[]string{"parallel.ranks=2", "parallel.sum_block=2"}, ""},
+	} {
+		if got := planOf(t, machine{}, c.set...).Ranks.Remark(); (got == "") != (c.says == "") ||
+			!strings.Contains(got, c.says) {
+			t.Errorf("%v: %q, want %q", c.set, got, c.says)
 		}
 	}
 }

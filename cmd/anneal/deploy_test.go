@@ -345,6 +345,7 @@ func newLaunchers(t *testing.T, codes ...int) launchers {
 	for _, name := range []string{"mpirun", "srun"} {
 		l.script(name, `case " $* " in *" train "*) mkdir -p run; [ -e unready ] || : >run/config.yaml ;; esac
 code=$(head -1 codes); sed -i 1d codes
+if [ -e exit.json ]; then cp exit.json run/exit.json; fi
 if [ "$code" = -1 ]; then trap "exit 75" USR1 TERM; while :; do sleep 0.02; done; fi
 exit "$code"`)
 	}
@@ -418,6 +419,13 @@ func TestTrainScriptOfMPI(t *testing.T) {
 	cmd := l.command("mpi/train.sh", "4", "c.yaml", "run", "parallel.zero=2")
 	if out, err := cmd.CombinedOutput(); err != nil || l.calls() != start+start {
 		t.Errorf("a start that was lost: %v\n%s%s", err, l.calls(), out)
+	}
+	for text, exit := range map[string]int{`{"code":8,"resume":true}`: 75, `{"code":4,"resume":false}`: 9} {
+		l := newLaunchers(t, 9, 75) // mpirun's code for a killed rank, with MPICH
+		write(t, l.path("exit.json"), text)
+		if out, err := l.command("mpi/train.sh", "4", "c.yaml", "run").CombinedOutput(); exitOf(err) != exit {
+			t.Errorf("%s: exit %d\n%s%s", text, exitOf(err), l.calls(), out)
+		}
 	}
 	l = newLaunchers(t, 0)
 	cmd = l.command("mpi/train.sh", "4", "c.yaml", "run")

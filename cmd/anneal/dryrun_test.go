@@ -61,7 +61,8 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 	}
 	v := w.object(exitOK, "train", bare, "model.vocab=32000", "--dry-run", "--ranks", "4", "parallel.zero=3")
 	ranks, _ := v["ranks"].(map[string]any)
-	if stages, _ := ranks["stages"].([]any); ranks["count"] != 4. || ranks["zero"] != 3. || len(stages) != 4 {
+	if stages, _ := ranks["stages"].([]any); ranks["count"] != 4. || ranks["zero"] != 3. || ranks["sums"] != 1. ||
+		len(stages) != 4 {
 		t.Errorf("ranks as JSON: %v", v["ranks"])
 	}
 }

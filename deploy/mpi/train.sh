@@ -13,6 +13,19 @@ launch() {
 	exec "${MPIRUN:-mpirun}" -n "$ranks" --bind-to none ${HOSTFILE:+--hostfile "$HOSTFILE"} "${ANNEAL:-anneal}" "$@"
 }
 
+# resumable reports whether a run that ended with a code can be resumed as it is: what the run wrote down, if it did, because launchers
+# may end with other codes than their ranks.
+resumable() {
+	if [ -e "$run/exit.json" ]; then
+		grep -q '"resume":true' "$run/exit.json"
+		return
+	fi
+	case $1 in
+	8 | 137 | 139 | 143) return 0 ;; # a rank was lost: 8 says anneal, the others are of signals
+	esac
+	return 1
+}
+
 # mpirun answers SIGTERM by killing the ranks a second later. It passes SIGUSR1 on.
 leave() {
 	leaving=yes
@@ -22,6 +35,7 @@ job='' leaving='' attempt=1
 trap leave TERM INT USR1
 
 while :; do
+	rm -f "$run/exit.json"
 	if [ -e "$run/config.yaml" ]; then
 		launch resume "$run" &
 	else
@@ -35,10 +49,8 @@ while :; do
 		code=$?
 	done
 	job=''
-	case $code in
-	8 | 137 | 139 | 143) ;; # a rank was lost: 8 says anneal, the others are of signals
-	*) exit "$code" ;;
-	esac
+	case $code in 0 | 75) exit "$code" ;; esac
+	resumable "$code" || exit "$code"
 	[ -z "$leaving" ] || exit 75
 	if [ "$attempt" -ge "${ATTEMPTS:-5}" ]; then
 		echo "train.sh: a rank was lost $attempt times, the last time with $code" >&2
