@@ -1,5 +1,5 @@
-// Package nanjson writes and reads structs whose numbers may be unknown, which is NaN in Go and null in JSON. With the
-// option omitempty an unknown number is left out; a number that is 0 is written.
+// Package nanjson writes and reads structs whose numbers may be unknown, which is NaN in Go, or infinite. JSON has
+// neither: they are null, or with the option omitempty left out. A number that is 0 is written.
 package nanjson
 
 import (
@@ -47,7 +47,7 @@ func appendFields(object []byte, v reflect.Value) (_ []byte, err error) {
 func empty(x reflect.Value) bool {
 	switch x.Kind() {
 	case reflect.Float64:
-		return math.IsNaN(x.Float())
+		return !finite(x.Float())
 	case reflect.Map, reflect.Slice, reflect.String:
 		return x.Len() == 0
 	}
@@ -59,11 +59,13 @@ func value(x reflect.Value) ([]byte, error) {
 		return json.Marshal(x.Interface())
 	}
 	f := x.Float()
-	if math.IsNaN(f) || math.IsInf(f, 0) {
+	if !finite(f) {
 		return []byte("null"), nil
 	}
 	return strconv.AppendFloat(nil, f, 'g', -1, 64), nil
 }
+
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // Forget makes every number of type float64 in a struct, and in the structs that it embeds, unknown. What encoding/json
 // then reads into it leaves those unknown that are null or not there.

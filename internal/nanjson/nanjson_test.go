@@ -31,7 +31,8 @@ func TestUnknownNumbersRoundTrip(t *testing.T) {
 			o.Loss, o.Clip, o.Val = 2.5, 0, 1e-7
 		},
 		`{"step":3,"loss":null,"skip":true,"each":{"a":1},"last":"x"}`: func(o *outer) {
-			o.Loss, o.Skip, o.Each = math.Inf(1), true, map[string]float64{"a": 1}
+			o.Loss, o.Clip, o.Val = math.Inf(1), math.Inf(1), math.Inf(-1)
+			o.Skip, o.Each = true, map[string]float64{"a": 1}
 		},
 	} {
 		var o outer
