@@ -17,8 +17,8 @@ import (
 
 	"anneal/device"
 	"anneal/device/conformance"
-	"anneal/device/cuda/dynlib"
 	"anneal/device/cuda/emulator"
+	"anneal/device/cuda/find"
 	"anneal/device/cuda/kernels"
 	"anneal/device/cuda/nvrtc"
 )
@@ -104,7 +104,7 @@ func someOfEach(modules []moduleKey) []moduleKey {
 // realCompiler returns the path of NVRTC, "" if there is only the emulator's.
 func realCompiler() string {
 	emulated := os.Getenv("ANNEAL_CUDA_PATH")
-	for _, path := range dynlib.Places("libnvrtc.so.12") {
+	for _, path := range find.Places("libnvrtc.so.12") {
 		if dir := filepath.Dir(path); dir != "." && dir != emulated {
 			return path
 		}

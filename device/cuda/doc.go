@@ -10,6 +10,6 @@
 // later calls do nothing, and Wait reports it.
 //
 // Start with device.go, launch.go and memory.go, then any kernel: rmsnorm.go launches kernels/rmsnorm.cu. The
-// packages driver, nvrtc and cublaslt are thin bindings of NVIDIA's libraries, which dynlib finds; kernels holds the
-// sources; emulator replaces a GPU in tests. The package may import tensor, device and those packages.
+// packages driver, nvrtc and cublaslt are thin bindings of NVIDIA's libraries, which package find finds; kernels
+// holds the sources; emulator replaces a GPU in tests. The package may import tensor, device and those packages.
 package cuda

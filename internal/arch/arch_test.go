@@ -37,7 +37,7 @@ var house = [][]string{
 	{"device/cpu", "device/cuda"},
 	{"device/cpu/flash", "device/cuda/nvrtc", "device/cuda/cublaslt", "device/cuda/kernels", "device/cuda/emulator"},
 	{"device/cpu/gemm", "device/cuda/driver"},
-	{"device/cpu/vec", "device/cuda/dynlib"},
+	{"device/cpu/vec", "device/cuda/find"},
 	{"device/cpu/pool"},
 	{"device/conformance"},
 	{"device"},
@@ -58,7 +58,7 @@ var house = [][]string{
 var dataWing = map[string]bool{"tensor": true, "internal": true}
 
 func TestImportsPointDown(t *testing.T) {
-	out, err := exec.Command("go", "list", "-tags", "cuda", "-json=ImportPath,Imports", module+"/...").Output()
+	out, err := exec.Command("go", "list", "-tags", "cuda,mpi", "-json=ImportPath,Imports", module+"/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"unsafe"
 
-	"anneal/device/cuda/dynlib"
+	"anneal/device/cuda/find"
+	"anneal/internal/dynlib"
 )
 
 // A Library is libcublasLt with a handle.
@@ -31,7 +32,7 @@ func Open(major int) (*Library, error) {
 	for v := major; v >= 12; v-- {
 		names = append(names, fmt.Sprintf("libcublasLt.so.%d", v))
 	}
-	lib, err := dynlib.Open("install it with `pip install nvidia-cublas-cu12`, or the CUDA toolkit", names...)
+	lib, err := find.Open("install it with `pip install nvidia-cublas-cu12`, or the CUDA toolkit", names...)
 	if err != nil {
 		return nil, fmt.Errorf("no matrix product library: %w", err)
 	}

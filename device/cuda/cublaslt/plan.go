@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"anneal/device/cuda/driver"
-	"anneal/device/cuda/dynlib"
+	"anneal/internal/dynlib"
 )
 
 // A Type is a storage format of matrices, a cudaDataType.

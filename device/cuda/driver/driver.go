@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"unsafe"
 
-	"anneal/device/cuda/dynlib"
+	"anneal/device/cuda/find"
+	"anneal/internal/dynlib"
 )
 
 // A Driver is libcuda.so.1, which is part of the NVIDIA driver. Its methods must be called from one goroutine at a
@@ -33,7 +34,7 @@ const Oldest = 12000
 
 // Open opens the driver and initialises it.
 func Open() (*Driver, error) {
-	lib, err := dynlib.Open("install NVIDIA's driver, version 525 or later", "libcuda.so.1")
+	lib, err := find.Open("install NVIDIA's driver, version 525 or later", "libcuda.so.1")
 	if err != nil {
 		return nil, fmt.Errorf("no NVIDIA driver: %w", err)
 	}

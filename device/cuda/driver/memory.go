@@ -5,7 +5,7 @@ package driver
 import (
 	"unsafe"
 
-	"anneal/device/cuda/dynlib"
+	"anneal/internal/dynlib"
 )
 
 // A Pointer is an address in a card's memory, a CUdeviceptr.

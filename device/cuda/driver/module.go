@@ -5,7 +5,7 @@ package driver
 import (
 	"unsafe"
 
-	"anneal/device/cuda/dynlib"
+	"anneal/internal/dynlib"
 )
 
 // A Module is code on a card, a CUmodule.

@@ -5,7 +5,7 @@ package driver
 import (
 	"unsafe"
 
-	"anneal/device/cuda/dynlib"
+	"anneal/internal/dynlib"
 )
 
 // A Stream is a queue of work that is executed in order, a CUstream.

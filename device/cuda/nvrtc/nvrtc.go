@@ -7,7 +7,8 @@ import (
 	"strings"
 	"unsafe"
 
-	"anneal/device/cuda/dynlib"
+	"anneal/device/cuda/find"
+	"anneal/internal/dynlib"
 )
 
 // A Compiler is libnvrtc.
@@ -24,7 +25,7 @@ func Open(major int) (*Compiler, error) {
 	for v := major; v >= 12; v-- {
 		names = append(names, fmt.Sprintf("libnvrtc.so.%d", v))
 	}
-	lib, err := dynlib.Open(fmt.Sprintf("install it with `pip install nvidia-cuda-nvrtc-cu%d`, "+
+	lib, err := find.Open(fmt.Sprintf("install it with `pip install nvidia-cuda-nvrtc-cu%d`, "+
 		"or the CUDA toolkit", min(major, 12)), names...)
 	if err != nil {
 		return nil, fmt.Errorf("no kernel compiler: %w", err)

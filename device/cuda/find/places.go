@@ -1,4 +1,4 @@
-package dynlib
+package find
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-//go:build cuda && linux
+//go:build (cuda || mpi) && linux
 
 package dynlib
 
@@ -17,25 +17,32 @@ type Library struct {
 	lib  uintptr
 }
 
-// Open opens the first of the names ("libcuda.so.1") found by Places. hint ends the error if no library is found:
-// what to install.
-func Open(hint string, names ...string) (*Library, error) {
-	var faults []string
-	for _, path := range Places(names...) {
+// Open opens the first library of the paths; a bare name is for the system's loader. If none opens it returns nil, and
+// an indented line for each file that exists but cannot be loaded.
+func Open(paths ...string) (lib *Library, faults string) {
+	for _, path := range paths {
 		lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 		if err == nil {
-			return &Library{name: path[strings.LastIndexByte(path, '/')+1:], path: path, lib: lib}, nil
+			return &Library{name: path[strings.LastIndexByte(path, '/')+1:], path: path, lib: lib}, ""
 		}
-		if strings.Contains(path, "/") { // a file that exists but cannot be loaded
-			faults = append(faults, "\n  "+err.Error())
+		if strings.Contains(path, "/") {
+			faults += "\n  " + err.Error()
 		}
 	}
-	return nil, fmt.Errorf("%s not found%s\n  %s, or set ANNEAL_CUDA_PATH to its directory",
-		strings.Join(names, " or "), strings.Join(faults, ""), hint)
+	return nil, faults
 }
 
 // Path returns where the library was found: a bare name if the system's loader found it.
 func (l *Library) Path() string { return l.path }
+
+// Variable returns the address of a variable or function, 0 if the library has none of that name.
+func (l *Library) Variable(name string) uintptr {
+	address, err := purego.Dlsym(l.lib, name)
+	if err != nil {
+		return 0
+	}
+	return address
+}
 
 // A Function is the address of a C function.
 type Function uintptr
