@@ -130,7 +130,7 @@ func (t *transfer) Release() {
 	c.changed.Broadcast()
 }
 
-// grace is how long Sent waits for readers after the group has ended.
+// grace is how long after the end of the group Sent waits for readers.
 const grace = time.Second
 
 // Sent implements comm.Transfer. If the group has ended, it returns its error when nobody reads any more.
@@ -140,7 +140,7 @@ func (t *transfer) Sent() error {
 	defer c.mu.Unlock()
 	err := c.await(wait{kind: sending, link: t.link, round: t.sent})
 	if err != nil {
-		c.block(wait{kind: leaving, link: t.link}, grace)
+		c.block(wait{kind: leaving, link: t.link}, time.Until(c.ended.Add(grace)))
 	}
 	return err
 }

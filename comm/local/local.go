@@ -45,8 +45,9 @@ type group struct {
 
 	messages [2][][]byte // of Share: its calls take turns
 
-	err  error // why the group ended, or nil
-	lost int   // who was lost then
+	err   error // why the group ended, or nil
+	lost  int   // who was lost then
+	ended time.Time
 }
 
 // rank is the group as one of its ranks sees it.
@@ -75,7 +76,7 @@ func (c *rank) Abort(err error) {
 // fail ends the group. The first reason counts.
 func (g *group) fail(lost int, err error) {
 	if g.err == nil {
-		g.lost, g.err = lost, err
+		g.lost, g.err, g.ended = lost, err, time.Now()
 		g.changed.Broadcast()
 	}
 }

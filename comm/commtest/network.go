@@ -1,0 +1,188 @@
+package commtest
+
+import (
+	"sync"
+	"time"
+
+	"anneal/comm"
+	"anneal/tensor"
+)
+
+// A Network takes time for what ranks of one process send each other. What a rank sends leaves it one after the other,
+// at a rate, and arrives after a latency. Ranks compute meanwhile.
+type Network struct {
+	Latency        time.Duration
+	BytesPerSecond float64 // that a rank sends
+}
+
+// Delay returns the ranks of a group over the network, in real time.
+func (n Network) Delay(group []comm.Comm) []comm.Comm {
+	begun := time.Now()
+	s := newStation(n, len(group))
+	list := make([]comm.Comm, len(group))
+	for r, c := range group {
+		list[r] = &delayed{Comm: c, station: s, clock: realTime{begun}}
+	}
+	return list
+}
+
+// Clocks returns the ranks of a group over the network, by clocks that do not follow real time. Two runs of a program
+// show the same times.
+func (n Network) Clocks(group []comm.Comm) []*Clock {
+	s := newStation(n, len(group))
+	list := make([]*Clock, len(group))
+	for r, c := range group {
+		v := &virtualTime{}
+		list[r] = &Clock{delayed{Comm: c, station: s, clock: v}, v}
+	}
+	return list
+}
+
+// A Clock is a rank with a clock of its own. Only Compute and waiting for others let it advance.
+type Clock struct {
+	delayed
+	time *virtualTime
+}
+
+// Compute lets time pass in which the rank computes.
+func (c *Clock) Compute(d time.Duration) { c.time.now += d }
+
+// Now returns the time of the rank, from 0.
+func (c *Clock) Now() time.Duration { return c.time.now }
+
+// clock is the time of a rank.
+type clock interface {
+	read() time.Duration
+	until(t time.Duration) // waits; at once if it has passed
+}
+
+type realTime struct{ begun time.Time }
+
+func (r realTime) read() time.Duration   { return time.Since(r.begun) }
+func (r realTime) until(t time.Duration) { time.Sleep(t - r.read()) }
+
+type virtualTime struct{ now time.Duration }
+
+func (v *virtualTime) read() time.Duration   { return v.now }
+func (v *virtualTime) until(t time.Duration) { v.now = max(v.now, t) }
+
+// station knows when what ranks sent arrives.
+type station struct {
+	Network
+	mu       sync.Mutex
+	free     []time.Duration     // by rank: when what it sent has left
+	messages [][]time.Duration   // by rank: when that of each Share arrives
+	arrivals [][][]time.Duration // by transfer and rank: when that of each Start arrives
+}
+
+func newStation(n Network, ranks int) *station {
+	return &station{Network: n, free: make([]time.Duration, ranks), messages: make([][]time.Duration, ranks)}
+}
+
+// send notes what rank r sends at a time, and returns when it has left and when it arrives.
+func (s *station) send(r int, now time.Duration, bytes int) (left, arrives time.Duration) {
+	took := time.Duration(float64(bytes) / s.BytesPerSecond * float64(time.Second))
+	s.free[r] = max(s.free[r], now) + took
+	return s.free[r], s.free[r] + s.Latency
+}
+
+// delayed is a rank over a Network.
+type delayed struct {
+	comm.Comm
+	*station
+	clock  clock
+	shares int
+	links  int
+}
+
+func (d *delayed) Share(mine []byte) ([][]byte, error) {
+	me := d.Rank()
+	d.mu.Lock()
+	_, arrives := d.send(me, d.clock.read(), len(mine)*(d.Size()-1))
+	d.messages[me] = append(d.messages[me], arrives)
+	d.mu.Unlock()
+	all, err := d.Comm.Share(mine)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	last := time.Duration(0)
+	for r := range d.Size() {
+		if r != me {
+			last = max(last, d.messages[r][d.shares])
+		}
+	}
+	d.mu.Unlock()
+	d.shares++
+	d.clock.until(last)
+	return all, nil
+}
+
+func (d *delayed) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
+	d.mu.Lock()
+	if d.links == len(d.arrivals) {
+		d.arrivals = append(d.arrivals, make([][]time.Duration, d.Size()))
+	}
+	t := &onItsWay{Transfer: d.Comm.NewExchange(name, out, room), rank: d, link: d.links}
+	d.mu.Unlock()
+	d.links++
+	for r, list := range out {
+		for k := range list {
+			if r != d.Rank() {
+				t.bytes += list[k].Bytes()
+			}
+		}
+	}
+	return t
+}
+
+// onItsWay is a transfer over a Network.
+type onItsWay struct {
+	comm.Transfer
+	rank    *delayed
+	link    int
+	bytes   int
+	round   int // of the last Start, from 1
+	senders int
+	left    time.Duration // when what this rank sent has left
+}
+
+func (t *onItsWay) Start(senders int) {
+	d := t.rank
+	me := d.Rank()
+	t.round++
+	t.senders = senders
+	d.mu.Lock()
+	arrives := time.Duration(0)
+	if me < senders {
+		t.left, arrives = d.send(me, d.clock.read(), t.bytes)
+	}
+	d.arrivals[t.link][me] = append(d.arrivals[t.link][me], arrives)
+	d.mu.Unlock()
+	t.Transfer.Start(senders)
+}
+
+func (t *onItsWay) Wait() error {
+	if err := t.Transfer.Wait(); err != nil {
+		return err
+	}
+	d := t.rank
+	last := time.Duration(0)
+	d.mu.Lock()
+	for r := range t.senders {
+		if at := d.arrivals[t.link][r]; r != d.Rank() && len(t.From(r)) > 0 {
+			last = max(last, at[t.round-1])
+		}
+	}
+	d.mu.Unlock()
+	d.clock.until(last)
+	return nil
+}
+
+func (t *onItsWay) Sent() error {
+	if err := t.Transfer.Sent(); err != nil {
+		return err
+	}
+	t.rank.clock.until(t.left)
+	return nil
+}
