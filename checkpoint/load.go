@@ -186,14 +186,9 @@ func (e *Entry) load(root string, tensors []Tensor, state any, as role) (Info, e
 func (e *Entry) fill(root string, wants []want, state any, every bool) (Info, error) {
 	r := e.reader(root)
 	r.every = every
-	var stateText []byte
-	for _, f := range e.manifest.Files {
-		if f.Name != stateName {
-			continue
-		}
-		if err := r.read(f, everything, func(_ int64, p []byte) { stateText = append(stateText, p...) }); err != nil {
-			return Info{}, err
-		}
+	stateText, err := r.state()
+	if err != nil {
+		return Info{}, err
 	}
 	if err := r.fetch(wants); err != nil {
 		return Info{}, err

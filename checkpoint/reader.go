@@ -47,24 +47,23 @@ type source struct {
 // every one.
 // After an error the contents of the memory are undefined.
 func (r *reader) fetch(wants []want) error {
-	byName := map[string][]*want{}
+	byFile := map[string][]source{}
 	for i := range wants {
-		byName[wants[i].tensor] = append(byName[wants[i].tensor], &wants[i])
-	}
-	for _, f := range r.m.Files {
-		var sources []source
-		for _, p := range r.m.pieces[f.Name] {
-			t := r.m.Tensors[p.tensor]
+		w := &wants[i]
+		t := r.m.Tensors[w.tensor]
+		for j := range t.Pieces {
+			p := &t.Pieces[j]
 			s, err := p.span(t.DType, t.Shape)
 			if err != nil {
-				return r.fault(f.Name, p.tensor, p.Offset, err)
+				return r.fault(p.File, w.tensor, p.Offset, err)
 			}
-			for _, w := range byName[p.tensor] {
-				if m := s.meet(&w.span); m.size() > 0 {
-					sources = append(sources, source{p.piece, s, w})
-				}
+			if m := s.meet(&w.span); m.size() > 0 {
+				byFile[p.File] = append(byFile[p.File], source{p, s, w})
 			}
 		}
+	}
+	for _, f := range r.m.Files {
+		sources := byFile[f.Name]
 		if len(sources) == 0 && !r.every {
 			continue
 		}
@@ -107,6 +106,16 @@ func (s *source) copy(begin int64, chunk []byte) {
 	m.rows(&s.span, &s.want.span, func(inPiece, inWant, n int64) {
 		copy(s.want.dst[inWant:inWant+n], chunk[s.Offset+inPiece-begin:])
 	})
+}
+
+// state reads the text of state.json.
+func (r *reader) state() (text []byte, err error) {
+	for _, f := range r.m.Files {
+		if f.Name == stateName {
+			err = r.read(f, everything, func(_ int64, p []byte) { text = append(text, p...) })
+		}
+	}
+	return text, err
 }
 
 // everything is what [reader.read] needs to read a whole file.

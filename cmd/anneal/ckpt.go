@@ -14,6 +14,7 @@ type ckptCmd struct {
 	Verify ckptVerifyCmd `cmd:"" help:"Check every byte of every file of a run."`
 	Hash   ckptHashCmd   `cmd:"" help:"Hash the weights and the optimizer state of the newest checkpoint."`
 
+	Merge   ckptMergeCmd   `cmd:"" help:"Write a checkpoint of several ranks as whole tensors."`
 	Average ckptAverageCmd `cmd:"" help:"Average the weights of the last checkpoints into a new run."`
 }
 
@@ -106,6 +107,41 @@ func (c ckptHashCmd) Run(s *session) error {
 	return s.emit(map[string]any{
 		"weights_hash": weights, "optimizer_hash": optimizer, "step": info.Step, "damaged": faults(info.Skipped),
 	})
+}
+
+type ckptMergeCmd struct {
+	runArg
+	Step count  `placeholder:"N" help:"Step of the checkpoint. Default: the newest."`
+	Out  string `placeholder:"DIR" help:"New directory for the merged checkpoint. Default: it replaces the original in the run."`
+}
+
+func (ckptMergeCmd) Help() string {
+	return example("anneal ckpt merge runs/go", "anneal ckpt merge runs/go --step 1200 --out merged") +
+		"\n\nEvery rank of a run writes the pieces of tensors that it owns to files of its own. The merged checkpoint " +
+		"is what one\nrank would have written: whole tensors in one file each for weights, optimizer state and average, " +
+		"with the same\nhashes. No command needs it: all read pieces too, on any number of ranks. It is for other " +
+		"programs, which read\nmodel.safetensors.\n\n" +
+		"Every byte read is verified. It needs disk space for a second checkpoint, and memory for the largest tensor. " +
+		"With --out\nthe run may be training."
+}
+
+func (c ckptMergeCmd) Run(s *session) error {
+	start := time.Now()
+	r, err := run.MergeCheckpoint(c.Dir, int64(c.Step), c.Out)
+	if err != nil {
+		return err
+	}
+	elapsed := time.Since(start)
+	if r.Unchanged {
+		s.printf("%s has whole tensors already: nothing was written\n", r.Checkpoint)
+	} else {
+		s.closing(fmt.Sprintf("step %s in whole tensors, %s", thousands(r.Step), megabytes(r.Bytes)),
+			r.Checkpoint, elapsed, "")
+	}
+	return s.emit(struct {
+		*run.MergeReport
+		Seconds float64 `json:"seconds"`
+	}{r, elapsed.Seconds()})
 }
 
 type ckptAverageCmd struct {

@@ -33,7 +33,7 @@ type cli struct {
 	Export    exportCmd    `cmd:"" help:"Write a trained model in the Hugging Face format."`
 	Import    importCmd    `cmd:"" help:"Make a run from a Hugging Face model."`
 	Ls        lsCmd        `cmd:"" name:"ls" help:"List runs with their state, steps, loss, size and age."`
-	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash and average the checkpoints of a run."`
+	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash, merge and average the checkpoints of a run."`
 	Explain   explainCmd   `cmd:"" help:"Explain a config key."`
 	Doctor    doctorCmd    `cmd:"" help:"Show what this machine can run, how fast, and what is missing."`
 	Bench     benchCmd     `cmd:"" help:"Measure speed, beside the peak of this machine."`

@@ -1,0 +1,70 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"anneal/checkpoint"
+)
+
+// MergeReport describes the result of MergeCheckpoint.
+type MergeReport struct {
+	Checkpoint string `json:"checkpoint"` // its directory
+	Step       int64  `json:"step"`
+	Bytes      int64  `json:"bytes"`
+	Unchanged  bool   `json:"unchanged"` // it was whole already and is left as it is
+}
+
+// MergeCheckpoint writes the newest checkpoint of the run in dir, or with a step above 0 that of the step, as one rank
+// writes it: whole tensors, in one file for each kind. It goes to the directory out, which must be new or empty.
+// Without out it replaces the checkpoint in the run. A damaged checkpoint is an error, and nothing changes.
+func MergeCheckpoint(dir string, step int64, out string) (*MergeReport, error) {
+	d := runDir(dir)
+	root := d.checkpoints()
+	if out == "" {
+		out = root
+	} else if err := CheckNewRun(out); err != nil {
+		return nil, err
+	}
+	e, err := d.newestOrOf(step)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.checkOrigin(e.Info); err != nil {
+		return nil, err
+	}
+	info, err := checkpoint.Merge(root, e.Name, out)
+	if fault := (*checkpoint.Fault)(nil); errors.As(err, &fault) {
+		return nil, fmt.Errorf("%w\n  nothing was written; --step N takes another: `anneal ckpt ls %s`", err, d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &MergeReport{filepath.Join(out, info.Name), info.Step, info.Bytes, out == root && info.Name == e.Name}, nil
+}
+
+// newestOrOf returns the newest checkpoint of a run, or with a step above 0 that of the step.
+func (d runDir) newestOrOf(step int64) (*checkpoint.Entry, error) {
+	entries, err := checkpoint.List(d.checkpoints())
+	if err != nil {
+		return nil, err
+	}
+	var found *checkpoint.Entry
+	for i := range entries {
+		e := &entries[i]
+		switch {
+		case step > 0 && e.Step != step:
+		case found == nil || step == 0 && e.Err != nil && e.Step > found.Step: // those that are unusable come last
+			found = e
+		}
+	}
+	switch {
+	case found == nil && step > 0:
+		return nil, fmt.Errorf("%s: %w of step %d\n  `anneal ckpt ls %[1]s` lists its checkpoints",
+			d, checkpoint.ErrNone, step)
+	case found == nil:
+		return nil, fmt.Errorf("%s: %w", d, checkpoint.ErrNone)
+	}
+	return found, found.Err
+}
