@@ -26,13 +26,13 @@ type holding struct {
 func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimizer, world comm.Comm,
 	dev device.Device, arena func(string) *tensor.Arena) (m *model.Decoder, h holding) {
 	m = model.Declare(c)
+	m.ScaleRates(updateRule(cfg.Optimizer))
 	if mem := model.MemoryOf(dev, p, arena(Parameters), arena(Gradients)); world.Size() == 1 {
 		m.Allocate(mem)
 	} else {
 		m.AllocateTables(mem)
 		h.shard = parallel.New(shardOptions(cfg, p, o), world, dev, m.UnitParams(), arena)
 	}
-	m.ScaleRates(updateRule(cfg.Optimizer))
 	h.params = m.Params()
 	if !h.whole() {
 		h.params = nil

@@ -2,48 +2,50 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"anneal/checkpoint"
+	"anneal/comm"
 	"anneal/comm/local"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device/cpu"
+	"anneal/prepare"
+	"anneal/tensor"
 )
 
-// ranksOf trains cfg on n ranks and returns the trainers after the last step, with the events of each.
-func ranksOf(t *testing.T, cfg *config.Config, src dataset.Source, n int) ([]*Trainer, [][]Event) {
+// onRanks runs f for the trainers of n ranks, each on a device of its own with one thread, and returns them. Without
+// inPlace, what they exchange is copied, as between processes.
+func onRanks(t *testing.T, cfg *config.Config, n int, inPlace bool, f func(x *Trainer) error) []*Trainer {
 	t.Helper()
-	worlds := local.New(n, local.Options{})
-	trainers, events := make([]*Trainer, n), make([][]Event, n)
-	errs := make([]error, n)
+	worlds := local.New(n, local.Options{Timeout: time.Minute})
+	trainers, errs := make([]*Trainer, n), make([]error, n)
 	var wg sync.WaitGroup
 	for r := range n {
 		wg.Go(func() {
+			world := worlds[r]
+			if !inPlace && n > 1 {
+				world = copying{world}
+			}
 			if errs[r] = func() error {
 				dev, err := cpu.New(1)
 				if err != nil {
 					return err
 				}
 				t.Cleanup(dev.Close)
-				x, err := NewRank(cfg, dev, worlds[r])
+				x, err := NewRank(cfg, dev, world)
 				if err != nil {
 					return err
 				}
 				t.Cleanup(x.Close)
 				trainers[r] = x
-				for range cfg.Train.Steps {
-					e, err := x.Step(context.Background(), src)
-					if err != nil {
-						return err
-					}
-					events[r] = append(events[r], e)
-				}
-				return nil
+				return f(x)
 			}(); errs[r] != nil {
 				worlds[r].Abort(errs[r])
 			}
@@ -55,7 +57,76 @@ func ranksOf(t *testing.T, cfg *config.Config, src dataset.Source, n int) ([]*Tr
 			t.Fatalf("rank %d of %d: %v", r, n, err)
 		}
 	}
-	return trainers, events
+	return trainers
+}
+
+// copying is a group of one process whose ranks copy what they receive.
+type copying struct{ comm.Comm }
+
+func (copying) InPlace() bool { return false }
+
+func (c copying) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
+	return &copied{c.Comm.NewExchange(name, out, nil), c.Rank(), out[c.Rank()], room, 0}
+}
+
+type copied struct {
+	comm.Transfer
+	me      int
+	mine    []tensor.Tensor
+	room    [][]tensor.Tensor
+	senders int
+}
+
+func (c *copied) Start(senders int) {
+	c.senders = senders
+	c.Transfer.Start(senders)
+}
+
+func (c *copied) Wait() error {
+	if err := c.Transfer.Wait(); err != nil {
+		return err
+	}
+	for r := range c.senders {
+		if r == c.me {
+			continue
+		}
+		for k, x := range c.Transfer.From(r) {
+			copy(c.room[r][k].Raw(), x.Raw())
+		}
+	}
+	c.Transfer.Release()
+	return nil
+}
+
+func (c *copied) From(r int) []tensor.Tensor {
+	if r == c.me {
+		return c.mine
+	}
+	return c.room[r]
+}
+
+func (c *copied) Release() {}
+
+// trained runs all steps of cfg on n ranks and returns the hashes at the end and what the ranks reported.
+func trained(t *testing.T, cfg *config.Config, src dataset.Source, n int, inPlace bool) (hashes [2]string, log string) {
+	t.Helper()
+	logs := make([]string, n)
+	ranks := onRanks(t, cfg, n, inPlace, func(x *Trainer) error {
+		for range cfg.Train.Steps {
+			e, err := x.Step(context.Background(), src)
+			if err != nil {
+				return err
+			}
+			logs[x.world.Rank()] += fmt.Sprintln(e)
+		}
+		return nil
+	})
+	for r, log := range logs {
+		if a, b := firstDifference(log, logs[0]); a != b {
+			t.Errorf("rank %d of %d, stage %d, reports\n%s\nrank 0\n%s", r, n, cfg.Parallel.Zero, a, b)
+		}
+	}
+	return assembled(t, ranks), logs[0]
 }
 
 // assembled hashes weights and state from what every rank owns, and fails unless that is every element once.
@@ -99,6 +170,35 @@ func assembled(t *testing.T, ranks []*Trainer) [2]string {
 	return [2]string{w, o}
 }
 
+// firstDifference returns the first lines in which two logs differ; "" if they are the same.
+func firstDifference(a, b string) (string, string) {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range x {
+		if i >= len(y) || x[i] != y[i] {
+			return x[i], y[min(i, len(y)-1)]
+		}
+	}
+	return "", ""
+}
+
+// sameOnRanks fails unless cfg gives the same bits and reports on one rank, and on several at every stage of ZeRO.
+func sameOnRanks(t *testing.T, cfg *config.Config, src dataset.Source) {
+	t.Helper()
+	want, log := trained(t, cfg, src, 1, true)
+	for n := 2; n <= 4; n++ {
+		for stage := range 4 {
+			cfg.Parallel.Zero = stage
+			got, told := trained(t, cfg, src, n, (n+stage)%2 == 0)
+			if got != want {
+				t.Errorf("%d ranks at stage %d end with %.8s, one with %.8s", n, stage, got, want)
+			}
+			if a, b := firstDifference(told, log); a != b {
+				t.Errorf("%d ranks at stage %d report\n%s\none reports\n%s", n, stage, a, b)
+			}
+		}
+	}
+}
+
 // A run ends with the same bits of weights and state, and reports the same numbers at every step, on any number of
 // ranks at any stage of ZeRO.
 func TestAnyRanksGiveTheSameBits(t *testing.T) {
@@ -107,33 +207,82 @@ func TestAnyRanksGiveTheSameBits(t *testing.T) {
 		{"precision=bf16"},
 		{"precision=fp32", "model.tie_embeddings=false", "optimizer.name=muon"},
 		{"precision=fp16", "model.family=gpt2", "train.z_loss=1e-3"},
+		{"precision=tf32", "optimizer.name=muon", "optimizer.normuon=true", "average.ema=0.9"},
+		{"precision=fp64", "optimizer.name=lion", "train.batch_tokens=128"},
+		{"precision=fp8", "fp8.scaling=delayed", "train.noise_scale_every=2"},
 		{"model.family=qwen3_moe", "model.experts=4", "model.experts_per_token=2", "model.expert_ffn=16"},
-		{"model.family=gemma3", "model.attention=window:8,full"},
-		{"model.family=anneal", "model.dropout=0.1", "model.stochastic_depth=0.5"},
+		{"model.family=gemma3", "model.attention=window:8,full", "optimizer.name=adafactor"},
+		{"model.family=anneal", "model.dropout=0.1", "model.stochastic_depth=0.5", "guard.replay_every=2"},
 		{"precision=bf16_sr", "memory.recompute=every:1", "optimizer.name=adam8bit", "model.layers=3"},
+		{"precision=bf16_sr", "average.ema=0.9", "optimizer.name=adafactor", "optimizer.variant=palm"},
 		{"train.batch_ramp=256 over 1100 tokens", "model.attention=linear:gated,window:8", "model.qk_norm=true"},
+		{"optimizer.name=sophia", "optimizer.hessian_every=2", "train.noise_scale_every=1", "train.z_loss=1e-3"},
+		{"optimizer.name=ademamix", "train.length_warmup=8 over 600 tokens"},
+		{"optimizer.name=sgd", "model.mup=true", "train.clip=0.1", "train.batch_tokens=384"},
 	} {
-		cfg := smallConfig(t, data, append(overrides, "train.batch_tokens=640")...)
-		cfg.Model.Vocab = 300
-		src := dataset.NewRandom(300, cfg.Model.Context, 5)
-		one, steps := ranksOf(t, cfg, src, 1)
-		want := assembled(t, one)
-		for n := 2; n <= 4; n++ {
-			for stage := range 4 {
-				cfg.Parallel.Zero = stage
-				t.Run(fmt.Sprint(overrides, n, " ranks, stage ", stage), func(t *testing.T) {
-					ranks, events := ranksOf(t, cfg, src, n)
-					if got := assembled(t, ranks); got != want {
-						t.Errorf("the hashes are %.8s, of one rank %.8s", got, want)
-					}
-					for r := range events {
-						for i, e := range events[r] {
-							if a, b := fmt.Sprint(e), fmt.Sprint(steps[0][i]); a != b {
-								t.Fatalf("rank %d, step %d:\n%s, one rank\n%s", r, i, a, b)
-							}
-						}
-					}
-				})
+		t.Run(strings.Join(overrides, " "), func(t *testing.T) {
+			cfg := smallConfig(t, data, append([]string{"train.batch_tokens=640"}, overrides...)...)
+			cfg.Model.Vocab = 300
+			sameOnRanks(t, cfg, dataset.NewRandom(300, cfg.Model.Context, 5))
+		})
+	}
+}
+
+// The ranks of a run on a mix of sources weigh its domains, count losses by source and evaluate weights and their
+// average alike.
+func TestRanksWeighAndEvaluateAlike(t *testing.T) {
+	cfg := domainConfig(domainData(t), 3)
+	cfg.Average.EMA = 0.8
+	reference, _ := testTrainer(t, cfg)
+	reports := func(n, stage int) (logs []string) {
+		cfg.Parallel.Zero = stage
+		logs = make([]string, n)
+		onRanks(t, cfg, n, n%2 == 0, func(x *Trainer) error {
+			log := &logs[x.world.Rank()]
+			cfg := cfg.Clone()
+			c, err := prepare.OpenCorpus(cfg)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if err := errors.Join(c.OpenTraining(cfg), c.TakeTurns(cfg.Train.MicroBatch)); err != nil {
+				return err
+			}
+			if err := x.WeighDomains(GroupDRO{Rate: 1, Smoothing: 1e-3}, reference.Model(), 3); err != nil {
+				return err
+			}
+			text, err := c.HeldOut(cfg.Model.Context)
+			if err != nil {
+				return err
+			}
+			for range cfg.Train.Steps {
+				e, err := x.Step(context.Background(), c.Train)
+				if err != nil {
+					return err
+				}
+				*log += fmt.Sprintln(e, x.sources)
+				now, err := x.Evaluate(context.Background(), text, 1500)
+				if err != nil {
+					return err
+				}
+				*log += fmt.Sprintln(now)
+				average, err := x.EvaluateAverage(context.Background(), text, 0)
+				if err != nil {
+					return err
+				}
+				*log += fmt.Sprintln(average)
+			}
+			return nil
+		})
+		return logs
+	}
+	want := reports(1, 0)[0]
+	for n := 2; n <= 4; n++ {
+		for stage := range 4 {
+			for r, log := range reports(n, stage) {
+				if a, b := firstDifference(log, want); a != b {
+					t.Fatalf("rank %d of %d at stage %d reports\n%s\none rank\n%s", r, n, stage, a, b)
+				}
 			}
 		}
 	}
