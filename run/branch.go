@@ -30,7 +30,11 @@ func branch(ctx context.Context, o Options, from string, step int) (*Result, err
 		return nil, err
 	}
 	defer s.close()
-	if err := s.world.agree(s.adoptStep(runDir(from), step)); err != nil {
+	info, err := s.loadStep(runDir(from), int64(step))
+	if err == nil {
+		err = runDir(from).checkOrigin(info)
+	}
+	if err := s.adopt(info, asConfigError(err, s.cfg.Model, runDir(from))); err != nil {
 		return nil, err
 	}
 	s.warnOfAnotherPast(from)
@@ -40,16 +44,19 @@ func branch(ctx context.Context, o Options, from string, step int) (*Result, err
 	return s.run(ctx)
 }
 
-// adoptStep continues from the state that a run had after a step.
-func (s *session) adoptStep(from runDir, step int) error {
-	info, err := checkpoint.LoadStep(from.checkpoints(), int64(step), s.tensors, &s.last)
+// loadStep loads the newest checkpoint of a step of another run. Of several ranks, the leader chooses it.
+func (s *session) loadStep(from runDir, step int64) (checkpoint.Info, error) {
+	if s.world.alone() {
+		return checkpoint.LoadStep(from.checkpoints(), step, s.tensors, &s.last)
+	}
+	name, err := led(s.world, func() (string, error) {
+		info, err := checkpoint.LoadStepState(from.checkpoints(), step, &s.last)
+		return info.Name, err
+	})
 	if err != nil {
-		return asConfigError(err, s.cfg.Model, from)
+		return checkpoint.Info{}, err
 	}
-	if err := from.checkOrigin(info); err != nil {
-		return err
-	}
-	return s.adopt(info)
+	return checkpoint.Load(from.checkpoints(), name, s.tensors, &s.last)
 }
 
 // BranchPoint returns the step of the newest checkpoint of the run in from up to which a run of cfg would have had

@@ -141,6 +141,7 @@ type session struct {
 	cfg       *config.Config
 	dir       runDir
 	world     group
+	beside    int // ranks on this host, with this one
 	dev       device.Device
 	corpus    *prepare.Corpus
 	trainer   *train.Trainer
@@ -189,7 +190,11 @@ func newSession(cfg *config.Config, o Options) (*session, error) {
 }
 
 func (s *session) open() error {
-	if err := s.world.agree(s.openInputs()); err != nil {
+	err := s.meetHosts()
+	if err == nil {
+		err = s.openInputs()
+	}
+	if err := s.world.agree(err); err != nil {
 		return err
 	}
 	if err := s.checkPeers(); err != nil {
@@ -244,7 +249,7 @@ func (s *session) openTraining() error {
 
 func (s *session) openStore(origin checkpoint.Origin) (err error) {
 	o := checkpoint.Options{
-		Keep: s.cfg.Checkpoint.Keep, Synchronous: !snapshotFits(s.trainer), Origin: origin,
+		Keep: s.cfg.Checkpoint.Keep, Synchronous: !s.snapshotFits(), Origin: origin, Together: !s.world.alone(),
 		Log: slog.New(warnings{func(text string) { s.Warn(text) }}),
 	}
 	if o.Synchronous {
@@ -282,20 +287,17 @@ func (s *session) close() {
 // restore loads the newest verified checkpoint into the trainer. The leader finds it, and all read it.
 func (s *session) restore() error {
 	var info checkpoint.Info
-	from, err := led(s.world, func() (from restored, err error) {
-		info, from, err = s.loadNewest()
-		return from, err
+	from, err := led(s.world, func() (name string, err error) {
+		info, err = s.loadNewest()
+		return info.Name, err
 	})
-	if err != nil || from.None {
+	if err != nil || from == "" {
 		return err
 	}
 	if !s.world.leads() {
-		info, err = checkpoint.LoadStep(s.dir.checkpoints(), from.Step, s.tensors, &s.last)
+		info, err = checkpoint.Load(s.dir.checkpoints(), from, s.tensors, &s.last)
 	}
-	if err == nil {
-		err = s.adopt(info)
-	}
-	if err := s.world.agree(err); err != nil {
+	if err := s.adopt(info, err); err != nil {
 		return err
 	}
 	if s.world.leads() {
@@ -305,44 +307,36 @@ func (s *session) restore() error {
 	return nil
 }
 
-// restored is the checkpoint that a run continues from.
-type restored struct {
-	None bool  `json:"none"` // there is none yet
-	Step int64 `json:"step"`
-}
-
-// loadNewest loads the newest verified checkpoint.
-func (s *session) loadNewest() (checkpoint.Info, restored, error) {
+// loadNewest loads the newest verified checkpoint, if there is one: else the name of what it returns is "".
+func (s *session) loadNewest() (checkpoint.Info, error) {
 	info, err := s.store.LoadLatest(s.tensors, &s.last)
 	if from := s.cfg.Init.From; from != "" && errors.Is(err, checkpoint.ErrNone) {
-		return info, restored{}, fmt.Errorf("%w: it held the initial weights, those of %s\n"+
+		return info, fmt.Errorf("%w: it held the initial weights, those of %s\n"+
 			"  start it again with `anneal train %s --out RUN`", err, from, s.dir.config())
 	}
 	if errors.Is(err, checkpoint.ErrNone) {
 		if err := s.lostCheckpoints(err); err != nil {
-			return info, restored{}, err
+			return info, err
 		}
 		s.Warn(s.Dir + " has no checkpoint yet: starting from step 0")
-		return info, restored{None: true}, nil
+		return checkpoint.Info{}, nil
 	}
 	if err != nil {
-		return info, restored{}, asConfigError(err, s.cfg.Model, s.dir)
+		return info, asConfigError(err, s.cfg.Model, s.dir)
 	}
-	return info, restored{Step: info.Step}, s.dir.checkOrigin(info)
+	return info, s.dir.checkOrigin(info)
 }
 
-// adopt continues from the loaded state if it belongs to this model and this data; info comes from loading it.
-func (s *session) adopt(info checkpoint.Info) error {
+// adopt continues from the state just loaded, on all ranks, if it belongs to this model and this data; info and err come
+// from loading it.
+func (s *session) adopt(info checkpoint.Info, err error) error {
+	if err == nil {
+		err = s.checkState()
+	}
+	if err := s.world.agree(err); err != nil {
+		return err
+	}
 	t := s.trainer
-	if err := t.RestoreDomains(s.last.Domains, s.Dir); err != nil {
-		return err
-	}
-	if err := s.corpus.Train.Check(s.last.Data); err != nil {
-		return &dataset.Error{Err: err}
-	}
-	if err := s.last.checkModel(t.Model().Config, s.dir); err != nil {
-		return err
-	}
 	if here := s.dev.Kernels(); here != s.last.Tier {
 		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and continues with %s: "+
 			"the result is equally good, but not bit for bit that of %s", s.last.Tier, here, s.last.Tier))
@@ -357,6 +351,17 @@ func (s *session) adopt(info checkpoint.Info) error {
 		t.StartAverage()
 	}
 	return nil
+}
+
+// checkState returns an error unless the state just loaded belongs to this model and this data.
+func (s *session) checkState() error {
+	if err := s.trainer.RestoreDomains(s.last.Domains, s.Dir); err != nil {
+		return err
+	}
+	if err := s.corpus.Train.Check(s.last.Data); err != nil {
+		return &dataset.Error{Err: err}
+	}
+	return s.last.checkModel(s.trainer.Model().Config, s.dir)
 }
 
 // run trains to the end under the run's journal.

@@ -11,7 +11,8 @@ import (
 // A LostError means that the ranks of a run could not go on together: one was killed, hangs, or failed.
 type LostError struct {
 	Step   int      // in hand
-	Behind []string // ranks that had not come to what this one waited for, if its deadline passed
+	Waits  string   // what this rank waited for, if its deadline passed
+	Behind []string // ranks that had not come to it
 	Err    *comm.LostError
 
 	dir runDir
@@ -20,7 +21,7 @@ type LostError struct {
 func (e *LostError) Error() string {
 	what := e.Err.Error()
 	if e.Err.For > 0 && len(e.Behind) > 0 {
-		what = fmt.Sprintf("%s did not come to %s for %v", strings.Join(e.Behind, ", "), e.Err.At, e.Err.For)
+		what = fmt.Sprintf("%s did not come to %s for %v", strings.Join(e.Behind, ", "), e.Waits, e.Err.For)
 	}
 	remedy := fmt.Sprintf("there is no checkpoint yet: `anneal resume %s` starts over", e.dir)
 	if step, ok := e.dir.lastCheckpoint(); ok {
@@ -40,7 +41,7 @@ func (s *session) lost(err error) error {
 	}
 	e := &LostError{Step: s.look.step(), Err: gone, dir: s.dir}
 	if gone.For > 0 {
-		e.Behind = s.look.behind(s.dir, s.world.Size())
+		e.Waits, e.Behind = s.look.behind(s.dir, s.world.Size())
 	}
 	return e
 }

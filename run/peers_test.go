@@ -91,3 +91,16 @@ func TestThreadsAreSharedOut(t *testing.T) {
 		}
 	}
 }
+
+// Ranks that a launcher started on one host share its cores.
+func TestRanksOfAHostShareItsCores(t *testing.T) {
+	for _, c := range [][3]int{{1, 8, 8}, {2, 8, 4}, {3, 8, 2}, {4, 4, 1}} {
+		if got, err := threadsOf(c[0], c[1]); got != c[2] || err != nil {
+			t.Errorf("%d ranks, %d cores: %d threads, %v; want %d", c[0], c[1], got, err, c[2])
+		}
+	}
+	_, err := threadsOf(4, 2)
+	if err == nil || !strings.Contains(err.Error(), "4 ranks share 2 cores") || !strings.Contains(err.Error(), "try 2") {
+		t.Error(err)
+	}
+}

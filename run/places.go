@@ -126,10 +126,10 @@ func (l *lookout) write(at whereabouts) {
 	}
 }
 
-// behind says which of n ranks do not wait for the same as the rank of this lookout.
-func (l *lookout) behind(d runDir, n int) (list []string) {
+// behind says what the rank of this lookout waits for, and which of n ranks do not.
+func (l *lookout) behind(d runDir, n int) (waits string, list []string) {
 	if l == nil {
-		return nil
+		return "", nil
 	}
 	l.mu.Lock()
 	mine := l.now
@@ -146,7 +146,7 @@ func (l *lookout) behind(d runDir, n int) (list []string) {
 			list = append(list, at.describe(rank))
 		}
 	}
-	return list
+	return mine.Waits, list
 }
 
 // describe says who and where a rank is.
@@ -168,7 +168,7 @@ type watchedComm struct {
 }
 
 func (c watchedComm) Share(mine []byte) ([][]byte, error) {
-	c.look.wait("the agreement")
+	c.look.wait("the agreement of all ranks")
 	all, err := c.Comm.Share(mine)
 	if err == nil { // else it is still what the rank waits for
 		c.look.wait("")

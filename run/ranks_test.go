@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"anneal/checkpoint"
+	"anneal/comm/local"
 	"anneal/config"
 	"anneal/train"
 )
@@ -162,6 +164,77 @@ func TestRanksRefuseWhatCannotBe(t *testing.T) {
 	}
 }
 
+// A branch on several ranks is the branch on one.
+func TestRanksBranch(t *testing.T) {
+	data := testData(t)
+	whole, _ := wholeRun(t, data)
+	var want [2]string
+	for n := 1; n <= 2; n++ {
+		cfg := ranksConfig(data, n)
+		cfg.Train.Steps = 14
+		r, err := Branch(context.Background(), Options{
+			Config: cfg, Dir: filepath.Join(t.TempDir(), "branch"), Threads: 4,
+		}, whole, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 1 {
+			want = [2]string{r.WeightsHash, r.OptimizerHash}
+		}
+		wantHash(t, r, want)
+	}
+}
+
+// A part that a rank cannot write is a failed save: the run goes on if it has an earlier checkpoint, and the leader says
+// which rank it was.
+func TestAFailedPartIsAFailedSave(t *testing.T) {
+	for _, saved := range []bool{true, false} {
+		dir, cfg := runDir(t.TempDir()), tinyConfig("data")
+		cfg.Checkpoint.Every = 0
+		store, err := checkpoint.Open(dir.checkpoints(), checkpoint.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		tensors := []checkpoint.Tensor{{Name: "w", DType: "F32", Shape: []int{2}, Data: make([]byte, 8)}}
+		if saved {
+			if err := errors.Join(store.Save(3, 30, tensors, nil), store.Wait()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		name, err := store.Begin(5, 50, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said said
+		errs := make([]error, 2)
+		var wg sync.WaitGroup
+		for rank, world := range local.New(2, local.Options{}) {
+			s := &session{Options: Options{Dir: string(dir), Warn: said.warn}, cfg: cfg, dir: dir, world: group{world}}
+			s.parts = parts{writer: &checkpoint.Writer{Root: dir.checkpoints(), Number: rank}, underway: true}
+			s.saving = saving{step: 5, underway: true}
+			if rank == 0 {
+				s.store = store
+			} else {
+				s.parts.writer.Root = filepath.Join(string(dir), "nowhere")
+			}
+			tensors[0].Name = fmt.Sprint("w", rank)
+			s.parts.failed = s.parts.writer.Write(name, tensors)
+			wg.Go(func() { errs[rank] = s.settleParts() })
+		}
+		wg.Wait()
+		text := said.all() + fmt.Sprint(errs[0])
+		if (errs[0] == nil) != saved || errs[1] != nil || !strings.Contains(text, "cannot save step 5: rank 1: ") {
+			t.Errorf("saved before %v: %v, %v\n%s", saved, errs[0], errs[1], text)
+		}
+		if list, err := os.ReadDir(dir.checkpoints()); err != nil || saved != slices.ContainsFunc(list,
+			func(e os.DirEntry) bool { return e.Name() == "step-00000003" }) || slices.ContainsFunc(list,
+			func(e os.DirEntry) bool { return e.Name() == name }) {
+			t.Errorf("%v remains, %v", list, err)
+		}
+	}
+}
+
 // A rank that panics or hangs ends the others within the deadline and two seconds. The error says which rank and where,
 // and the run goes on from its last checkpoint, on fewer ranks, to the bits of a run that nothing disturbed.
 func TestALostRankEndsAll(t *testing.T) {
@@ -170,7 +243,7 @@ func TestALostRankEndsAll(t *testing.T) {
 	for fault, says := range map[string][]string{
 		"rank:2:step:9:panic": {"rank 2: ", "panic: ANNEAL_FAULT"},
 		"rank:0:step:9:panic": {"rank 0: ", "panic: ANNEAL_FAULT"},
-		"rank:1:step:9:hang":  {"step 9: rank 1 (", "process ", "did not come to ", "for 1s", "anneal resume"},
+		"rank:1:step:9:hang":  {"step 9: rank 1 (", "process ", "did not come to the agreement of all ranks for 1s", "anneal resume"},
 	} {
 		t.Setenv(FaultVariable, fault)
 		cfg, dir := ranksConfig(data, 3), filepath.Join(t.TempDir(), "run")

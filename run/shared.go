@@ -26,7 +26,7 @@ func (s *session) openRank() error {
 	}
 	s.look.open(s.dir.place(s.world.Rank()))
 	s.parts.writer = &checkpoint.Writer{
-		Root: s.dir.checkpoints(), Number: s.world.Rank(), Synchronous: !snapshotFits(s.trainer),
+		Root: s.dir.checkpoints(), Number: s.world.Rank(), Synchronous: !s.snapshotFits(),
 	}
 	return nil
 }

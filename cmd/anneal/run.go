@@ -29,9 +29,13 @@ func (s *session) header(cfg *config.Config) (*plan.Foresight, error) {
 	if plan.Active != plan.Parameters {
 		active = fmt.Sprintf(" (%.1fM active)", float64(plan.Active)/1e6)
 	}
-	s.notef("anneal %s  %s %.1fM params%s · %s (%s) · %s tokens/step · plan: %s", buildinfo.Version, cfg.Model.Family,
-		float64(plan.Parameters)/1e6, active, strings.ToUpper(cfg.Precision), plan.Device, stepTokens(cfg),
-		memorySize(plan.Bytes))
+	ranks := ""
+	if n := cfg.Parallel.Ranks; n > 1 {
+		ranks = fmt.Sprintf(" · %d ranks", n)
+	}
+	s.notef("anneal %s  %s %.1fM params%s · %s (%s)%s · %s tokens/step · plan: %s", buildinfo.Version,
+		cfg.Model.Family, float64(plan.Parameters)/1e6, active, strings.ToUpper(cfg.Precision), plan.Device, ranks,
+		stepTokens(cfg), memorySize(plan.Bytes))
 	if plan.Mix != nil {
 		for _, line := range mixTable(plan.Mix) {
 			s.notef("  %s", line)

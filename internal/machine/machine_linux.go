@@ -116,6 +116,20 @@ func CPUName() string {
 	return ""
 }
 
+// Cores names the cores that the process may use, such as "0-3,8"; "" if unknown.
+func Cores() string {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(status)) {
+		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			return strings.TrimSpace(list)
+		}
+	}
+	return ""
+}
+
 // Resident returns the memory in use by the process, and its peak, in bytes.
 func Resident() (now, peak int64) {
 	status, err := os.ReadFile("/proc/self/status")

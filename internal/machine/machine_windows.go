@@ -14,6 +14,9 @@ var (
 	getProcessMemoryInfo = kernel32.NewProc("K32GetProcessMemoryInfo")
 )
 
+// Cores is not supported on this system.
+func Cores() string { return "" }
+
 // ReadMemory calls GlobalMemoryStatusEx.
 func ReadMemory() Memory {
 	var s struct { // MEMORYSTATUSEX

@@ -1,0 +1,54 @@
+package run
+
+import (
+	"fmt"
+	"runtime"
+
+	"anneal/config"
+	"anneal/internal/machine"
+)
+
+// site is where a rank runs: processes of one host that may use the same cores share them.
+type site struct {
+	Host  string `json:"host"`
+	Cores string `json:"cores"` // that the process may use; "" if unknown
+}
+
+// meetHosts finds out which ranks share this host, and how many threads this one may use unless somebody has said.
+func (s *session) meetHosts() error {
+	s.beside = 1
+	if s.world.alone() {
+		return nil
+	}
+	mine := site{hostname(), machine.Cores()}
+	all, err := share(s.world, mine)
+	if err != nil {
+		return err
+	}
+	s.beside = 0
+	same := 0
+	for _, other := range all {
+		if other.Host == mine.Host {
+			s.beside++
+		}
+		if other == mine {
+			same++
+		}
+	}
+	if s.Threads > 0 || s.cfg.Threads > 0 {
+		return nil
+	}
+	s.Threads, err = threadsOf(same, min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
+	return err
+}
+
+// threadsOf returns the threads of each of the ranks that share cores.
+func threadsOf(ranks, cores int) (int, error) {
+	if ranks > cores {
+		return 0, config.Problem{
+			Message: fmt.Sprintf("%d ranks share %d cores of %s, and each rank needs one", ranks, cores, hostname()),
+			Try:     fmt.Sprintf("%d ranks on a host; threads=1 makes ranks take turns on the cores", cores),
+		}
+	}
+	return cores / ranks, nil
+}
