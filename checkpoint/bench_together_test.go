@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// BenchmarkSaveTogether reports how long training waits (stall) for the slowest of several writers, in the fastest save.
-// They take turns here, as if each were on a machine of its own.
+// BenchmarkSaveTogether reports how long training waits (stall) for the slowest of several writers, in the fastest
+// save. They take turns here, as if each were on a machine of its own.
 func BenchmarkSaveTogether(b *testing.B) {
 	for _, writers := range []int{1, 2, 4} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {

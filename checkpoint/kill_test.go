@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("CHECKPOINT_TEST_CHILD") {
 	case "saver":
 		err = saveUntilKilled(root)
+	case "leader":
+		err = leadUntilKilled(root)
+	case "follower":
+		err = followUntilKilled(root)
 	case "limited":
 		err = limited(root)
 	default:
