@@ -20,7 +20,7 @@ const (
 	PurposeDropout                   // elements dropped; step is the optimizer step, index: device.Dropout
 	PurposeDepth                     // branches dropped; step is the optimizer step, index: autograd.Drop
 	PurposeGraph                     // random blocks of attention; step is the layer, index: attention.BigBird
-	PurposeWire                      // gradients rounded to int8; step is the optimizer step, index: train.wireRandom
+	PurposeWire                      // gradients rounded to int8; step is the optimizer step, index: precision.WireKey
 )
 
 // NewRNG returns the stream of (seed, purpose, step).

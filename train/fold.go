@@ -1,58 +1,128 @@
 package train
 
 import (
+	"anneal/config"
 	"anneal/device"
 	"anneal/nn"
+	"anneal/precision"
 	"anneal/tensor"
 )
 
 // fold is the order in which the gradients of a step's micro-batches are added: from left to right, in F32,
 //
-//	G = ((g₀ + g₁) + g₂) + …
+//	G = ((b₀ + b₁) + b₂) + …
 //
-// with each gᵢ made from zero. So the bits of G depend on the micro-batches only, not on who computes which of them.
-// Matrices add up in place, which gives the same bits (nn.Param.OnePass). The gradients of all other parameters are
-// sums of pieces; from the second micro-batch on they are made in room of their own and then added. A parameter that a
-// micro-batch does not reach is left alone.
+// with each bₖ made from zero. So the bits of G depend on the micro-batches only, not on who computes which of them.
+// bₖ is the gradient of micro-batch k, or with parallel.sum_block the sum of that many, in their order; it is rounded
+// to the format of parallel.wire, as if it travelled.
 //
-// Memory: 4 bytes per element of the tables and vectors, if a step has several micro-batches. Time: one pass over
-// them for each micro-batch but the first.
+// Within a sum, matrices add up in place, which gives the same bits (nn.Param.OnePass). The gradients of all other
+// parameters are sums of pieces; from the second micro-batch on they are made in room of their own and then added.
+// Blocks of several micro-batches, or rounded ones, are made in room of their own altogether, from the second block on.
+// A parameter that a micro-batch does not reach is left alone.
+//
+// Memory: 4 bytes per element of the tables and vectors, if micro-batches are added; of all parameters, if blocks are;
+// with a format other than f32 up to 2 MiB. Time: one pass over them for each micro-batch or block but the first.
 type fold struct {
-	parts []part
+	blocks, micros adding
+	params         []*nn.Param
+	size           int // micro-batches of a block
+	rounder        *precision.Rounder
 }
 
-// part is a parameter whose gradient is a sum of pieces.
-type part struct {
-	*nn.Param
-	room  tensor.Tensor // for the gradient of one micro-batch
-	sum   tensor.Tensor // of those before, while Grad is the room
-	apart bool          // Grad is the room
+// foldRecipe is what decides how gradients are folded.
+type foldRecipe struct {
+	micros int // the most micro-batches of a step
+	block  int // parallel.sum_block
+	wire   precision.Wire
+}
+
+// plain reports whether the blocks are the micro-batches as they are.
+func (r foldRecipe) plain() bool { return r.block == 1 && r.wire == precision.WireF32 }
+
+// endsBlock reports whether micro-batch i of n is the last one of a block of size.
+func endsBlock(i, n, size int) bool { return (i+1)%size == 0 || i+1 == n }
+
+// foldRecipeOf returns the recipe of a run.
+func foldRecipeOf(cfg *config.Config) foldRecipe {
+	return foldRecipe{stepMicros(cfg), cfg.Parallel.SumBlock, precision.Wire(cfg.Parallel.Wire)}
 }
 
 // layoutFold allocates the room of a fold in a.
-func layoutFold(a *tensor.Arena, params []*nn.Param) (f fold) {
+func layoutFold(a *tensor.Arena, params []*nn.Param, r foldRecipe) fold {
+	f := fold{params: params, size: r.block}
+	longest := 0
 	for _, p := range params {
-		if !p.OnePass() {
-			f.parts = append(f.parts, part{Param: p, room: a.New(p.Grad.DType(), p.Grad.Shape()...)})
-		}
+		longest = max(longest, p.Grad.Len())
+	}
+	f.rounder = r.wire.NewRounder(a, longest, params[0].Grad.DType())
+	if !r.plain() && r.micros > r.block {
+		f.blocks = layoutAdding(a, params, func(*nn.Param) bool { return true })
+	}
+	if r.micros > 1 && (r.plain() || r.block > 1) {
+		f.micros = layoutAdding(a, params, func(p *nn.Param) bool { return !p.OnePass() })
 	}
 	return f
 }
 
-// begin makes room for the gradients of a micro-batch.
-func (f *fold) begin() {
-	for i := range f.parts {
-		if p := &f.parts[i]; p.HasGrad() {
+// begin makes room for the gradients of micro-batch i.
+func (f *fold) begin(i int) {
+	if i%f.size == 0 {
+		f.blocks.begin()
+	}
+	f.micros.begin()
+}
+
+// end adds the gradients of micro-batch i of n to those before. The key is that of the step.
+func (f *fold) end(dev device.Device, i, n int, k precision.WireKey) {
+	f.micros.end(dev)
+	if !endsBlock(i, n, f.size) {
+		return
+	}
+	k.Block = i / f.size
+	for at, p := range f.params {
+		if k.Param = at; p.HasGrad() {
+			f.rounder.Round(dev, &p.Grad, k)
+		}
+	}
+	f.blocks.end(dev)
+}
+
+// adding holds the parameters whose gradients are made in room of their own, and then added to those before.
+type adding []part
+
+// part is a parameter of an adding.
+type part struct {
+	*nn.Param
+	room  tensor.Tensor // for a gradient
+	sum   tensor.Tensor // of those before, while Grad is the room
+	apart bool          // Grad is the room
+}
+
+// layoutAdding allocates the room for gradients of the parameters that are chosen.
+func layoutAdding(a *tensor.Arena, params []*nn.Param, chosen func(*nn.Param) bool) (list adding) {
+	for _, p := range params {
+		if chosen(p) {
+			list = append(list, part{Param: p, room: a.New(p.Grad.DType(), p.Grad.Shape()...)})
+		}
+	}
+	return list
+}
+
+// begin makes room for the next gradients.
+func (l adding) begin() {
+	for i := range l {
+		if p := &l[i]; p.HasGrad() {
 			p.sum, p.apart = p.Grad, true
 			p.Redirect(p.room, false)
 		}
 	}
 }
 
-// end adds the gradients of the micro-batch to those before.
-func (f *fold) end(dev device.Device) {
-	for i := range f.parts {
-		p := &f.parts[i]
+// end adds them to those before.
+func (l adding) end(dev device.Device) {
+	for i := range l {
+		p := &l[i]
 		if !p.apart {
 			continue
 		}

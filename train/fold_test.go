@@ -3,12 +3,14 @@ package train
 import (
 	"bytes"
 	"context"
+	"math"
 	"slices"
 	"testing"
 
 	"anneal/autograd"
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/precision"
 	"anneal/tensor"
 )
 
@@ -47,21 +49,75 @@ func (w crew) step(t *testing.T, src dataset.Source) {
 	}
 }
 
-// foldInGo sets the gradient of parameter k to the fold of those of all micro-batches.
+// foldInGo sets the gradient of parameter k to the fold of those of all micro-batches: blocks of them are summed,
+// rounded, and added.
 func foldInGo(x *Trainer, p *autograd.Param, gradients [][]*tensor.Tensor, k int) {
 	x.dev.Zero(&p.Grad)
 	p.Redirect(p.Grad, false)
-	sum := p.Grad.F32()
-	for _, list := range gradients {
-		g := list[k]
-		switch {
-		case g == nil:
-		case !p.HasGrad():
-			copy(sum, g.F32())
-			p.Redirect(p.Grad, true)
-		default:
-			for j, v := range g.F32() {
-				sum[j] += v
+	size := x.cfg.Parallel.SumBlock
+	var blocks [][]float32
+	for from := 0; from < len(gradients); from += size {
+		var micros [][]float32
+		for _, list := range gradients[from:min(from+size, len(gradients))] {
+			if list[k] != nil {
+				micros = append(micros, list[k].F32())
+			}
+		}
+		if block := addUp(micros); block != nil {
+			key := precision.WireKey{Seed: x.cfg.Seed, Step: x.progress.Step + 1, Param: k, Block: from / size}
+			roundInGo(block, x.cfg.Parallel.Wire, key)
+			blocks = append(blocks, block)
+		}
+	}
+	if sum := addUp(blocks); sum != nil {
+		copy(p.Grad.F32(), sum)
+		p.Redirect(p.Grad, true)
+	}
+}
+
+// addUp returns the sum of the terms, nil if there is none.
+func addUp(terms [][]float32) []float32 {
+	if len(terms) == 0 {
+		return nil
+	}
+	sum := slices.Clone(terms[0])
+	for _, term := range terms[1:] {
+		for j, v := range term {
+			sum[j] += v
+		}
+	}
+	return sum
+}
+
+// roundInGo rounds g to the format of a wire.
+func roundInGo(g []float32, wire string, k precision.WireKey) {
+	switch wire {
+	case "bf16":
+		for i, v := range g {
+			g[i] = tensor.BF16FromFloat32(v).Float32()
+		}
+	case "int8":
+		rng := tensor.NewRNG(k.Seed, tensor.PurposeWire, uint32(k.Step))
+		first := uint64(k.Param)<<48 + uint64(k.Block)<<32
+		for from := 0; from < len(g); from += 256 {
+			block, top := g[from:min(from+256, len(g))], float32(0)
+			for _, v := range block {
+				top = max(top, v, -v)
+			}
+			scale := top / 127
+			for j, v := range block {
+				if scale < 0x1p-110 {
+					block[j] = float32(math.Copysign(0, -1))
+					continue
+				}
+				i := from + j
+				word := rng.Block(first + uint64(i/128*16+i%16))[i%128/32] >> (i % 32 / 16 * 16) & 0xffff
+				code := (int(math.RoundToEven(float64(max(v, -v)*(65536/scale)))) + int(word)) >> 16
+				code = min(code, 127)
+				if v < 0 {
+					code = -code
+				}
+				block[j] = float32(code) * scale
 			}
 		}
 	}
@@ -100,6 +156,12 @@ func TestAnyWorkersFoldToTheSameBits(t *testing.T) {
 		{"model.family=gemma3", "model.attention=window:8,full"},
 		{"model.family=anneal", "model.dropout=0.1", "model.stochastic_depth=0.5"},
 		{"precision=bf16_sr", "memory.recompute=every:1", "optimizer.name=adam8bit", "model.layers=3"},
+		{"parallel.wire=bf16", "model.stochastic_depth=0.5"},
+		{"parallel.wire=int8", "optimizer.name=muon", "model.tie_embeddings=false"},
+		{"parallel.sum_block=2", "model.stochastic_depth=0.5"},
+		{"parallel.sum_block=3", "parallel.wire=int8", "precision=fp16"},
+		{"parallel.sum_block=8", "parallel.wire=bf16"},
+		{"parallel.wire=int8", "train.micro_batch=20"}, // one micro-batch
 		{"train.batch_ramp=256 over 1100 tokens", "model.attention=linear:gated,window:8", "model.qk_norm=true"},
 	} {
 		cfg := smallConfig(t, data, append(overrides, "train.batch_tokens=640")...)

@@ -44,7 +44,7 @@ const (
 	Activations    = "activations"
 	Scratch        = "scratch"
 	Batch          = "batch"
-	GradientFold   = parallel.Fold // alone: one micro-batch's gradients of tables and vectors, if a step has several
+	GradientFold   = parallel.Fold // alone: gradients of micro-batches or blocks on their way to the sum (fold.go)
 	WeightAverage  = "weight average"
 	Attention      = "attention" // the kernels' scratch memory, and layouts of patterns
 	Products       = "products"  // the scratch memory of matrix products
@@ -84,6 +84,13 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 	policy, err := PolicyOf(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if world.Size() > 1 && !foldRecipeOf(cfg).plain() {
+		return nil, config.Problem{
+			Key:     "parallel.wire",
+			Message: "parallel.wire and parallel.sum_block are only supported with one rank so far",
+			Try:     "parallel.wire = f32 and parallel.sum_block = 1",
+		}
 	}
 	c, rows := cfg.Model, cfg.Train.MicroBatch
 	if rows > maxMicroTokens/c.Context {

@@ -6,6 +6,7 @@ import (
 	"anneal/autograd"
 	"anneal/dataset"
 	"anneal/parallel"
+	"anneal/precision"
 )
 
 // microSums are sums over the targets of a micro-batch.
@@ -27,7 +28,7 @@ type batchSums struct {
 	routing     autograd.Routing
 	squares     float64 // squared norm of the gradient, without the loss scale of fp16
 
-	first        float64 // squared norm of the first micro-batch's gradient, where the noise is measured
+	first        float64 // squared norm of the first block's gradient, where the noise is measured
 	firstTargets int
 }
 
@@ -83,7 +84,9 @@ func (t *Trainer) micro(src dataset.Source, from uint64, i int) error {
 		t.batch.FirstLabel = uint64(i * t.batch.Tokens.Len())
 		t.tape.LossScale = t.scale * t.factor(i)
 	}
-	t.fold.begin()
+	if t.shard == nil {
+		t.fold.begin(i)
+	}
 	record, err := t.rehearse(present, i)
 	if err == nil {
 		err = t.propagate(present, true, record)
@@ -94,12 +97,14 @@ func (t *Trainer) micro(src dataset.Source, from uint64, i int) error {
 	if err != nil {
 		return err
 	}
-	t.fold.end(t.dev)
+	if t.shard == nil {
+		t.fold.end(t.dev, i, t.accum, precision.WireKey{Seed: t.cfg.Seed, Step: t.progress.Step + 1})
+	}
 	t.tape.LossScale = t.scale
 	if present {
 		t.micros = append(t.micros, t.measure(src, from+uint64(i*t.rows)))
 	}
-	if t.shard == nil && i == 0 && t.measuresNoise() {
+	if h := t.cfg.Parallel.SumBlock; t.shard == nil && i < h && endsBlock(i, t.accum, h) && t.measuresNoise() {
 		t.firstSquares = t.squaredNorm()
 	}
 	return nil
@@ -131,8 +136,11 @@ func (t *Trainer) sum(src dataset.Source, from uint64, squares float64) (sums ba
 		}
 	}
 	sums.squares = squares
-	if t.measuresNoise() && len(t.micros) > 0 {
-		sums.first, sums.firstTargets = t.firstSquares, t.micros[0].targets
+	if t.measuresNoise() {
+		sums.first = t.firstSquares
+		for _, m := range t.micros[:min(t.cfg.Parallel.SumBlock, len(t.micros))] {
+			sums.firstTargets += m.targets
+		}
 	}
 	return sums
 }

@@ -17,7 +17,7 @@ type holding struct {
 	shard   *parallel.Shard // nil on a rank alone
 	params  []*nn.Param     // the parameters, or pieces of them, that are updated here
 	updated []updated       // the same, with their state
-	fold    fold            // of a rank alone whose steps have several micro-batches
+	fold    fold            // of a rank alone
 	average average
 }
 
@@ -47,8 +47,8 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 		}
 		h.updated = append(h.updated, layoutUpdated(cfg.Optimizer, o, arena(OptimizerState), q, index))
 	}
-	if world.Size() == 1 && stepMicros(cfg) > 1 {
-		h.fold = layoutFold(arena(GradientFold), m.Params())
+	if world.Size() == 1 {
+		h.fold = layoutFold(arena(GradientFold), m.Params(), foldRecipeOf(cfg))
 	}
 	if cfg.Average.EMA > 0 {
 		h.average = layoutAverage(cfg.Average.EMA, arena(WeightAverage), h.params)

@@ -34,7 +34,7 @@ type Trainer struct {
 
 	scale        float64     // of the gradients of the step in hand: the loss scale of fp16
 	micros       []microSums // of the step in hand
-	firstSquares float64     // of its first micro-batch's gradient
+	firstSquares float64     // of its first block's gradient
 
 	squares device.Squares
 	parts   [][]tensor.Tensor // by parameter: the gradients of its parts, for optimizers that work part by part
