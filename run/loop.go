@@ -341,8 +341,9 @@ func (s *session) adopt(info checkpoint.Info, err error) error {
 		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and continues with %s: "+
 			"the result is equally good, but not bit for bit that of %s", s.last.Tier, here, s.last.Tier))
 	}
-	err := t.Restore(train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
-	if err != nil {
+	if err := t.Restore(train.State{
+		Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale,
+	}); err != nil {
 		return err
 	}
 	if s.cfg.Average.EMA > 0 && !info.Averaged {
