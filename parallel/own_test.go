@@ -1,0 +1,73 @@
+package parallel
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"anneal/device"
+	"anneal/nn"
+	"anneal/optim"
+)
+
+// Whatever the model, the optimizer and the number of ranks, every element has one owner, runs are cut at stretches
+// only, parts are whole, and no rank has more than its share by more than a stretch a unit and the largest part.
+func TestEveryElementHasOneOwner(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var units [][]*nn.Param
+		var all []*nn.Param
+		division := map[*nn.Param]optim.Division{}
+		largest, total := 0, 0
+		for range rapid.IntRange(1, 5).Draw(t, "units") {
+			var unit []*nn.Param
+			for range rapid.IntRange(1, 6).Draw(t, "params") {
+				rows, cols := rapid.IntRange(1, 300).Draw(t, "rows"), rapid.IntRange(1, 400).Draw(t, "cols")
+				p := nn.Declare("w", nn.Matrix, rows, cols)
+				division[p] = rapid.SampledFrom([]optim.Division{optim.Elements, optim.Parts, optim.Indivisible}).
+					Draw(t, "division")
+				if rows > 2 && rapid.Bool().Draw(t, "fused") {
+					p.Parts = []nn.Part{{Rows: 1}, {Rows: rows - 1}}
+				}
+				if division[p] != optim.Elements {
+					largest = max(largest, p.Len())
+				}
+				total += p.Len()
+				unit, all = append(unit, p), append(all, p)
+			}
+			units = append(units, unit)
+		}
+		ranks := rapid.IntRange(1, 9).Draw(t, "ranks")
+		load := make([]int, ranks)
+		param, next := 0, 0
+		for _, p := range Deal(units, ranks, func(p *nn.Param) optim.Division { return division[p] }) {
+			if p.Param != param || next == all[param].Len() {
+				if next != all[param].Len() || p.Param != param+1 {
+					t.Fatalf("%+v follows element %d of parameter %d, which has %d", p, next, param, all[param].Len())
+				}
+				param, next = p.Param, 0
+			}
+			whole := all[param]
+			switch {
+			case p.From != next || p.To <= p.From || p.Owner < 0 || p.Owner >= ranks:
+				t.Fatalf("%+v follows element %d", p, next)
+			case division[whole] == optim.Elements && (p.From%device.Stretch != 0 || p.Part >= 0):
+				t.Fatalf("%+v is cut within a stretch", p)
+			case division[whole] == optim.Indivisible && p.To-p.From != whole.Len():
+				t.Fatalf("%+v is a part of an indivisible parameter of %d", p, whole.Len())
+			case division[whole] == optim.Parts && len(whole.Parts) > 0 &&
+				p.To-p.From != whole.Parts[p.Part].Rows*whole.Shape[1]:
+				t.Fatalf("%+v is not part %d", p, p.Part)
+			}
+			next = p.To
+			load[p.Owner] += p.To - p.From
+		}
+		if param != len(all)-1 || next != all[param].Len() {
+			t.Fatalf("the last piece ends at element %d of parameter %d of %d", next, param, len(all))
+		}
+		for r, n := range load {
+			if most := total/ranks + len(units)*device.Stretch + largest; n > most {
+				t.Errorf("rank %d of %d owns %d of %d elements, more than %d", r, ranks, n, total, most)
+			}
+		}
+	})
+}
