@@ -87,7 +87,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Parameters: p.Parameters, Active: p.Active, FLOPsPerToken: p.FLOPsPerToken,
 		Tokens: cfg.Tokens(),
 		Ranks:  p.Ranks,
-		Memory: p.Memory, Bytes: p.Memory.Total(), Available: p.Available, Fits: p.Fits,
+		Memory: p.Memory, Bytes: p.Bytes(), Available: p.Available, Fits: p.Fits,
 	}
 	if cfg.Memory.Recompute.String() != "none" {
 		f.Recompute = fmt.Sprintf("recompute %s, %s of activations",

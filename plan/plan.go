@@ -7,6 +7,7 @@ import (
 	"anneal/config"
 	"anneal/device"
 	"anneal/model"
+	"anneal/parallel"
 	"anneal/train"
 )
 
@@ -54,25 +55,42 @@ func (e Estimate) Bytes(name string) int64 {
 // vocabulary must be known. Nothing is allocated.
 //
 // The memory is that of train.MeasureRun, by which a run is refused: with as much as Memory's total it starts, with a
-// byte less it does not. A copy of the state for checkpoints is added where there is room for it.
+// byte less it does not. A copy of the state for checkpoints is added where there is room for it. Of several ranks the
+// memory is that of the fullest, as a process of its own.
 func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
-	f, err := train.MeasureRun(cfg, machine)
+	f, ranks, err := measure(cfg, machine)
 	if err != nil {
 		return nil, err
 	}
 	m := model.Outline(f.Model, f.Policy)
 	p := &Plan{
 		Parameters: m.Count(), Active: m.Active(), FLOPsPerToken: m.FLOPsPerToken(f.Model.Context),
-		Optimizer: f.Optimizer, Recompute: f.Model.Recompute,
+		Optimizer: f.Optimizer, Recompute: f.Model.Recompute, Ranks: ranks,
 		Device: describe(machine), Available: machine.FreeMemory(),
-		Ranks:  ranksOf(cfg, m.Params(), f.Policy, f.Optimizer.State),
 		Memory: itemise(f, m.Count(), cfg.Train.MicroBatch*f.Model.Context),
 	}
-	p.Fits = f.Refuse(p.Available) == nil
-	if !f.Apart && f.CopyFits(p.Available) { // on other devices the copy is in host memory
+	p.Fits = p.Available == 0 || p.Bytes() <= p.Available
+	if ranks == nil && !f.Apart && f.CopyFits(p.Available) { // on other devices the copy is in host memory
 		p.Memory = append(p.Memory, Item{"checkpoint copy", f.CheckpointCopy(), "weights and state, if memory allows"})
 	}
 	return p, nil
+}
+
+// measure returns the footprint of a run, or of its fullest rank if it has several.
+func measure(cfg *config.Config, machine device.Properties) (*train.Footprint, *Ranks, error) {
+	if cfg.Parallel.Ranks > 1 {
+		return measureRanks(cfg, machine)
+	}
+	f, err := train.MeasureRun(cfg, machine)
+	return f, nil, err
+}
+
+// Bytes is what this machine must have: memory for all ranks of a process, if it has threads for them, else for one.
+func (p *Plan) Bytes() int64 {
+	if p.Ranks != nil && p.Ranks.Here {
+		return p.Ranks.Together
+	}
+	return p.Memory.Total()
 }
 
 // describe names a machine as people read it.
@@ -116,9 +134,14 @@ func itemise(f *train.Footprint, parameters int64, tokens int) Estimate {
 
 // notes describe the parts that do not grow with the parameters alone.
 var notes = map[string]string{
-	train.Scratch:       "gradients of one block, logits of one chunk, or one update",
-	train.Batch:         "tokens, targets, documents, losses",
-	train.GradientFold:  "tables and vectors, of one of several micro-batches",
+	train.Scratch:      "gradients of one block, logits of one chunk, or one update",
+	train.Batch:        "tokens, targets, documents, losses",
+	train.GradientFold: "gradients of several micro-batches, before they are one sum",
+
+	parallel.Slots:    "gradients of a few units, on their way to their owners",
+	parallel.Received: "gradients that other ranks send",
+	parallel.Gathered: "weights of two units, and of the embedding",
+
 	train.WeightAverage: "a copy of the weights (average.ema)",
 	train.Attention:     "gradients of keys and values for each worker, pattern layouts",
 	train.Products:      "packed blocks of matrix products for each worker",

@@ -2,21 +2,28 @@ package plan
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
 
+	"anneal/comm/absent"
 	"anneal/config"
+	"anneal/device"
+	"anneal/model"
 	"anneal/nn"
+	"anneal/parallel"
 	"anneal/precision"
 	"anneal/tensor"
+	"anneal/train"
 )
 
 // The stages of ZeRO (Rajbhandari et al. 2020, arXiv 1910.02054) on D ranks, in bytes a parameter. V is a weight as it
-// is updated, C as products read it, G its gradient, S its optimizer state; AdamW in bf16 has 4, 2, 4 and 8.
+// is updated, C as computing reads it, G its gradient, S its optimizer state; AdamW in bf16 has 4, 2, 4 and 8.
 //
 //	stage  weights  gradients  state  AdamW, bf16  sent by a rank in a step, times (D−1)/D
 //	0      V        G          S      16           B·W gradients, G sums of gradients
 //	1      C + V/D  G          S/D    6 + 12/D     B·W gradients, C weights
 //	2      C + V/D  G/D        S/D    2 + 16/D     B·W gradients, C weights
-//	3      V/D      G/D        S/D    16/D         B·W gradients, 2·M·C weights
+//	3      V/D      G/D        S/D    16/D         B·W gradients, about 2·M·C weights
 //
 // In a step a rank computes M micro-batches, and sends B sums of them in the format of the wire, which takes W bytes an
 // element: to every rank what that owns. Stage 3 has the weights sent for every forward and every backward pass. Where
@@ -26,28 +33,93 @@ import (
 // Stages is the number of stages of ZeRO, with stage 0, which is plain data parallelism.
 const Stages = 4
 
-// A Stage is what a rank keeps and sends at a stage of ZeRO, in bytes: the mean over ranks.
+// A Stage is what a rank keeps and sends at a stage of ZeRO, in bytes.
 type Stage struct {
-	Zero          int     `json:"zero"`
-	Weights       float64 `json:"weight_bytes"`
-	Gradients     float64 `json:"gradient_bytes"`
-	State         float64 `json:"state_bytes"`
-	SentGradients float64 `json:"sent_gradient_bytes"` // in a step
-	SentWeights   float64 `json:"sent_weight_bytes"`   // in a step
+	Zero          int   `json:"zero"`
+	Weights       int64 `json:"weight_bytes"` // of the rank that needs most
+	Gradients     int64 `json:"gradient_bytes"`
+	State         int64 `json:"state_bytes"`
+	Transit       int64 `json:"transit_bytes"`       // room for gradients and weights on their way
+	Total         int64 `json:"total_bytes"`         // with activations and all else
+	SentGradients int64 `json:"sent_gradient_bytes"` // in a step, mean over ranks
+	SentWeights   int64 `json:"sent_weight_bytes"`
 }
 
 // Kept returns the bytes of weights, gradients and optimizer state.
-func (s Stage) Kept() float64 { return s.Weights + s.Gradients + s.State }
-
-// Sent returns the bytes that a rank sends in a step.
-func (s Stage) Sent() float64 { return s.SentGradients + s.SentWeights }
+func (s Stage) Kept() int64 { return s.Weights + s.Gradients + s.State }
 
 // Ranks is how the ranks of a run share its model.
 type Ranks struct {
-	Count  int     `json:"count"`
-	Zero   int     `json:"zero"`   // of the run
-	Sums   int     `json:"sums"`   // of micro-batches that a rank sends in a step, at most
-	Stages []Stage `json:"stages"` // all, to compare
+	Count    int     `json:"count"`
+	Zero     int     `json:"zero"`            // of the run
+	Bytes    []int64 `json:"rank_bytes"`      // what each rank needs as a process of its own
+	Fullest  int     `json:"fullest_rank"`    // the first that needs most
+	Together int64   `json:"together_bytes"`  // what all need in one process
+	Here     bool    `json:"fit_one_process"` // there are threads for all in one process
+	Sums     int     `json:"sums"`            // of micro-batches that a rank sends in a step, at most
+	Stages   []Stage `json:"stages"`          // all, to compare
+}
+
+// measureRanks returns how the ranks of a run share its model, and the footprint of the fullest rank.
+func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footprint, *Ranks, error) {
+	r := &Ranks{Count: cfg.Parallel.Ranks, Zero: cfg.Parallel.Zero}
+	r.Here = r.Count <= machine.Threads()
+	all, err := footprints(cfg, machine, r.Count)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, f := range all {
+		r.Bytes = append(r.Bytes, f.Total())
+		if r.Bytes[i] > r.Bytes[r.Fullest] {
+			r.Fullest = i
+		}
+		for _, p := range f.Arenas {
+			if p.Name != parallel.Received { // in one process, gradients are read where they were made
+				r.Together += p.Bytes
+			}
+		}
+	}
+	fullest := all[r.Fullest]
+	for _, p := range fullest.Beside { // of all threads
+		r.Together += p.Bytes
+	}
+	t := trafficOf(cfg, fullest)
+	r.Sums = t.sums
+	for zero := range Stages {
+		staged := cfg.Clone()
+		staged.Parallel.Zero = zero
+		f, err := train.MeasureRank(staged, machine, absent.New(r.Fullest, r.Count, false))
+		if err != nil {
+			return nil, nil, err
+		}
+		r.Stages = append(r.Stages, t.stage(zero, r.Count, f))
+	}
+	return fullest, r, nil
+}
+
+// footprints returns the memory of every rank, as processes of their own.
+func footprints(cfg *config.Config, machine device.Properties, ranks int) ([]*train.Footprint, error) {
+	list, errs := make([]*train.Footprint, ranks), make([]error, ranks)
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range min(runtime.GOMAXPROCS(0), ranks) {
+		group.Go(func() {
+			for i := range next {
+				list[i], errs[i] = train.MeasureRank(cfg, machine, absent.New(i, ranks, false))
+			}
+		})
+	}
+	for i := range ranks {
+		next <- i
+	}
+	close(next)
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // Remark says what would make ranks send less, if that is much: every sum is as large as the model.
@@ -59,59 +131,82 @@ func (r *Ranks) Remark() string {
 		"parallel.sum_block = %d, which changes bits", r.Sums, r.Sums)
 }
 
-// ranksOf returns how the ranks of a run share a model; nil for a rank alone.
-func ranksOf(cfg *config.Config, params []*nn.Param, policy precision.Policy, state int64) *Ranks {
-	r := &Ranks{Count: cfg.Parallel.Ranks, Zero: cfg.Parallel.Zero}
-	if r.Count < 2 {
-		return nil
-	}
-	s := ShareOf(cfg, params, policy, state)
-	r.Sums = s.Blocks
-	for zero := range Stages {
-		r.Stages = append(r.Stages, s.At(zero, r.Count))
-	}
-	return r
+// traffic is what ranks would send in a step to a group of very many, in bytes.
+type traffic struct {
+	sums      int     // of micro-batches that a rank sends, at most
+	gradients float64 // of a sum, on the wire
+	totals    float64 // gradients, as they are added
+	published float64 // weights, as computing reads them, once a step
+	gathered  float64 // the same at stage 3
 }
 
-// Shared is a model whose ranks share weights, gradients and optimizer state, in bytes of the whole.
-type Shared struct {
-	Updated    float64 // weights as they are updated
-	Read       float64 // weights as products read them
-	Master     float64 // those of Updated that products do not read: matrices whose operands are narrower
-	Gradients  float64
-	State      float64
-	Travelling float64 // gradients of a micro-batch on their way
-	Blocks     int     // of micro-batches that a rank sums and sends in a step, at most
-	Micro      int     // micro-batches that a rank computes in a step, at most
-}
-
-// ShareOf returns what the ranks of a run share. state is its optimizer state, in bytes.
-func ShareOf(cfg *config.Config, params []*nn.Param, policy precision.Policy, state int64) Shared {
-	s := Shared{State: float64(state)}
-	for _, p := range params {
-		n, updated, read := float64(p.Len()), p.Value.DType(), readAs(p, policy)
-		s.Updated += n * float64(updated.Size())
-		s.Read += n * float64(read.Size())
-		if read != updated {
-			s.Master += n * float64(updated.Size())
+func trafficOf(cfg *config.Config, f *train.Footprint) (t traffic) {
+	m := model.Declare(f.Model)
+	per := cfg.Train.MicroBatch * cfg.Model.Context
+	micro, block := cfg.Train.BatchTokens/per, cfg.Parallel.SumBlock
+	t.sums = (micro + block*cfg.Parallel.Ranks - 1) / (block * cfg.Parallel.Ranks)
+	var units []float64
+	for _, unit := range m.UnitParams() {
+		read := 0.
+		for _, p := range unit {
+			n := float64(p.Len())
+			t.gradients += n * wireBytes(cfg.Parallel.Wire, f.Policy.Master)
+			t.totals += n * float64(f.Policy.Master.Size())
+			read += n * float64(readAs(p, cfg, f.Policy).Size())
 		}
-		s.Gradients += n * float64(p.Grad.DType().Size())
-		s.Travelling += n * wireBytes(cfg.Parallel.Wire, p.Grad.DType())
+		t.published += read
+		units = append(units, read)
 	}
-	micro := cfg.Train.BatchTokens / (cfg.Train.MicroBatch * cfg.Model.Context)
-	blocks := (micro + cfg.Parallel.SumBlock - 1) / cfg.Parallel.SumBlock
-	s.Blocks = (blocks + cfg.Parallel.Ranks - 1) / cfg.Parallel.Ranks
-	s.Micro = min(s.Blocks*cfg.Parallel.SumBlock, micro)
+	t.gathered = gathered(units, min(t.sums*block, micro))
+	return t
+}
+
+// gathered is what a rank reads of units of weights at stage 3 for so many micro-batches. The first unit, the
+// embedding, comes once. Two of the others are there at a time: the last two still when the backward pass begins, and
+// the first two when the next forward pass does.
+func gathered(units []float64, micro int) float64 {
+	sum := func(list []float64) (n float64) {
+		for _, u := range list {
+			n += u
+		}
+		return n
+	}
+	rest := units[1:]
+	all, kept := sum(rest), min(2, len(rest))
+	forward, backward := all-sum(rest[:kept]), all-sum(rest[len(rest)-kept:])
+	return units[0] + all + backward*float64(micro) + forward*float64(micro-1)
+}
+
+// stage is what a rank keeps and sends at a stage of ZeRO.
+func (t traffic) stage(zero, ranks int, f *train.Footprint) Stage {
+	s := Stage{
+		Zero: zero, Weights: f.Bytes(train.Parameters) - f.Tables + f.Bytes(parallel.MasterWeights),
+		Gradients: f.Bytes(train.Gradients), State: f.Bytes(train.OptimizerState), Total: f.Total(),
+	}
+	for _, name := range []string{train.GradientFold, parallel.Slots, parallel.Received, parallel.Gathered} {
+		s.Transit += f.Bytes(name)
+	}
+	others := float64(ranks-1) / float64(ranks)
+	gradients, weights := float64(t.sums)*t.gradients, t.published
+	switch zero {
+	case 0:
+		gradients, weights = gradients+t.totals, 0
+	case 3:
+		weights = t.gathered
+	}
+	s.SentGradients, s.SentWeights = int64(gradients*others+0.5), int64(weights*others+0.5)
 	return s
 }
 
-// readAs returns the format in which products read a weight, which is rounded to it anyway. The FP8 products scale
-// weights as they are updated.
-func readAs(p *nn.Param, policy precision.Policy) tensor.DType {
-	if operand := policy.Operand; p.Role == nn.Matrix && policy.FP8 == nil && operand.Size() < p.Value.DType().Size() {
-		return operand
+// readAs returns the format in which computing reads a weight of which another rank has the original.
+func readAs(p *nn.Param, cfg *config.Config, policy precision.Policy) tensor.DType {
+	if (p.Role == nn.Matrix || p.Role == nn.Head) && policy.Products() {
+		return policy.Operand
 	}
-	return p.Value.DType()
+	if cfg.Average.EMA > 0 { // evaluations of the average are read, too
+		return policy.Master
+	}
+	return model.Memory{DType: policy.Master, Weight: policy.Weight}.WeightOf(p.Role)
 }
 
 // wireBytes is the size of an element of a gradient that travels. int8 has an F32 scale for every 256 elements.
@@ -123,26 +218,4 @@ func wireBytes(wire string, gradient tensor.DType) float64 {
 		return 1 + 4./256
 	}
 	return float64(gradient.Size())
-}
-
-// At returns what a rank of a group keeps and sends at a stage of ZeRO.
-func (s Shared) At(zero, ranks int) Stage {
-	d := float64(ranks)
-	others := (d - 1) / d
-	t := Stage{Zero: zero, Weights: s.Updated, Gradients: s.Gradients, State: s.State / d}
-	t.SentGradients, t.SentWeights = float64(s.Blocks)*s.Travelling*others, s.Read*others
-	switch zero {
-	case 0:
-		t.State = s.State
-		t.SentGradients += s.Gradients * others
-		t.SentWeights = 0
-	case 1:
-		t.Weights = s.Read + s.Master/d
-	case 2:
-		t.Weights, t.Gradients = s.Read+s.Master/d, s.Gradients/d
-	case 3:
-		t.Weights, t.Gradients = s.Updated/d, s.Gradients/d
-		t.SentWeights = 2 * float64(s.Micro) * s.Read * others
-	}
-	return t
 }

@@ -1,131 +1,246 @@
 package plan
 
 import (
-	"math"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"anneal/comm/absent"
+	"anneal/config"
 	"anneal/model"
 	"anneal/nn"
-	"anneal/precision"
-	"anneal/tensor"
+	"anneal/parallel"
 	"anneal/train"
 )
 
-// matrix is a model of one matrix of a million weights, as a policy stores it.
-func matrix(policy precision.Policy) []*nn.Param {
-	p := nn.Declare("w", nn.Matrix, 1000, 1000)
-	p.Allocate(tensor.NewMeasure(""), policy.Weight, tensor.NewMeasure(""), policy.Master)
-	return []*nn.Param{p}
+// shape is a model whose tensors are multiples of 64 bytes, so that no arena has gaps.
+var shape = []string{
+	"model.layers=5", "model.dim=128", "model.heads=4", "model.ffn=384", "model.context=64", "model.vocab=512",
+	"train.batch_tokens=1024", "train.micro_batch=2",
 }
 
-// The published bytes a parameter: 16, 6 + 12/D, 2 + 16/D and 16/D for AdamW in BF16. Megatron's are these, and 2 for
-// the BF16 copy that stage 0 does not have here.
-func TestStagesKeepTheirPublishedBytes(t *testing.T) {
-	for _, c := range []struct {
-		precision string
-		state     int64 // bytes a parameter
-		want      func(d float64) [Stages]float64
-	}{
-		{"bf16", 8, func(d float64) [Stages]float64 { return [Stages]float64{16, 6 + 12/d, 2 + 16/d, 16 / d} }},
-		{"fp16", 8, func(d float64) [Stages]float64 { return [Stages]float64{16, 6 + 12/d, 2 + 16/d, 16 / d} }},
-		{"fp32", 8, func(d float64) [Stages]float64 { return [Stages]float64{16, 8 + 8/d, 4 + 12/d, 16 / d} }},
-		{"fp8", 8, func(d float64) [Stages]float64 { return [Stages]float64{16, 8 + 8/d, 4 + 12/d, 16 / d} }},
-		{"bf16_sr", 8, func(d float64) [Stages]float64 { return [Stages]float64{14, 6 + 8/d, 2 + 12/d, 14 / d} }},
-		{"bf16", 4, func(d float64) [Stages]float64 { return [Stages]float64{12, 6 + 8/d, 2 + 12/d, 12 / d} }}, // Lion
+func footprintsOf(t *testing.T, ranks, zero int, set []string) (*config.Config, []*train.Footprint) {
+	t.Helper()
+	cfg := load(t, slices.Concat(shape, set, []string{
+		fmt.Sprint("parallel.ranks=", ranks), fmt.Sprint("parallel.zero=", zero),
+	})...)
+	list, err := footprints(cfg, machine{}, ranks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, list
+}
+
+// The bytes that all ranks keep of weights, gradients and optimizer state are those of the formula, none more: D times
+// what is kept whole, and once what is divided. For AdamW in bf16 and a model of matrices these are 16, 6 + 12/D,
+// 2 + 16/D and 16/D bytes a parameter and rank.
+func TestRanksKeepWhatTheFormulaSays(t *testing.T) {
+	for _, set := range [][]string{
+		nil, {"precision=fp32"}, {"precision=fp16"}, {"precision=fp8"}, {"precision=bf16_sr"}, {"precision=fp64"},
+		{"model.tie_embeddings=false"}, {"optimizer.name=lion"}, {"optimizer.name=adam8bit"}, {"optimizer.name=muon"},
+		{"optimizer.name=adafactor"}, {"optimizer.name=sgd", "model.family=gpt2"},
 	} {
-		policy, err := precision.Lookup(c.precision)
-		if err != nil {
-			t.Fatal(err)
+		cfg, alone := footprintsOf(t, 1, 0, set)
+		state, policy := alone[0].Bytes(train.OptimizerState), alone[0].Policy
+		var updated, read, masters, gradients int64
+		for _, p := range model.Outline(alone[0].Model, policy).Params() {
+			n, v, c := int64(p.Len()), int64(p.Value.DType().Size()), int64(readAs(p, cfg, policy).Size())
+			updated, read, gradients = updated+n*v, read+n*c, gradients+n*int64(policy.Master.Size())
+			if v != c {
+				masters += n * v
+			}
 		}
-		for _, ranks := range []int{1, 2, 8, 64} {
-			cfg := load(t, "precision="+c.precision)
-			s := ShareOf(cfg, matrix(policy), policy, c.state*1e6)
-			for zero, want := range c.want(float64(ranks)) {
-				if got := s.At(zero, ranks).Kept() / 1e6; math.Abs(got-want) > 1e-9 {
-					t.Errorf("%s, %d ranks, stage %d: %v bytes a parameter, want %v",
-						c.precision, ranks, zero, got, want)
+		for _, ranks := range []int64{2, 3, 8} {
+			for zero, want := range []int64{
+				ranks * (updated + gradients + state),
+				ranks*(read+gradients) + masters + state,
+				ranks*read + masters + gradients + state,
+				updated + gradients + state,
+			} {
+				_, list := footprintsOf(t, int(ranks), zero, set)
+				got := int64(0)
+				for _, f := range list {
+					got += f.Bytes(train.Parameters) - f.Tables + f.Bytes(parallel.MasterWeights) +
+						f.Bytes(train.Gradients) + f.Bytes(train.OptimizerState)
+				}
+				if got != want {
+					t.Errorf("%v, %d ranks, stage %d: all keep %d bytes, want %d", set, ranks, zero, got, want)
 				}
 			}
 		}
 	}
 }
 
-// Tables and vectors are read as they are updated, so that a replica of them costs 4 bytes and needs no master.
-func TestTablesHaveNoNarrowReplica(t *testing.T) {
-	cfg := load(t, tiny...)
-	f, err := train.MeasureRun(cfg, machine{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	params, wide, all := model.Outline(f.Model, f.Policy).Params(), 0., 0.
-	for _, p := range params {
-		all += float64(p.Len())
-		if p.Role != nn.Matrix {
-			wide += float64(p.Len())
+// ringBytes is the memory of slots for units, of which only the first is always there.
+func ringBytes(units [][]*nn.Param, slots int, bytes func(*nn.Param) int64) int64 {
+	of := func(unit []*nn.Param) (n int64) {
+		for _, p := range unit {
+			n += bytes(p)
 		}
+		return n
 	}
-	s := ShareOf(cfg, params, f.Policy, f.Optimizer.State)
-	want := 2*all + 2*wide + (4*(all-wide)+12*all)/64
-	if got := s.At(2, 64).Kept(); math.Abs(got-want) > 1 {
-		t.Errorf("stage 2 of 64 keeps %.0f bytes, want %.0f", got, want)
+	most := make([]int64, slots)
+	for i, unit := range units[1:] {
+		most[i%slots] = max(most[i%slots], of(unit))
+	}
+	sum := of(units[0])
+	for _, n := range most {
+		sum += n
+	}
+	return sum
+}
+
+// Beside what it keeps, a rank has only named room for what is on its way: gradients of the embedding and of three
+// units from stage 2 on, weights of the embedding and of two units at stage 3, and sums that are not yet complete.
+func TestRanksHaveNamedSlotsAndNothingElse(t *testing.T) {
+	for _, ranks := range []int{2, 4, 16} {
+		for zero := range Stages {
+			cfg, list := footprintsOf(t, ranks, zero, nil)
+			units := model.Declare(list[0].Model).UnitParams()
+			var slots, gathered int64
+			if zero >= 2 {
+				slots = ringBytes(units, parallel.Lag+1, func(p *nn.Param) int64 { return 4 * int64(p.Len()) })
+			}
+			if zero == 3 {
+				gathered = ringBytes(units, 2, func(p *nn.Param) int64 {
+					return int64(p.Len() * readAs(p, cfg, list[0].Policy).Size())
+				})
+			}
+			fold := int64(0)
+			for r, f := range list {
+				var all int64
+				for _, p := range f.Arenas {
+					all += p.Bytes
+				}
+				fold += f.Bytes(parallel.Fold)
+				kept := f.Bytes(train.Parameters) + f.Bytes(parallel.MasterWeights) + f.Bytes(train.Gradients) +
+					f.Bytes(train.OptimizerState)
+				want := kept + slots + gathered + f.Bytes(parallel.Fold) + f.Bytes(parallel.Received) +
+					f.Bytes(train.Activations) + f.Bytes(train.Scratch) + f.Bytes(train.Batch)
+				if f.Bytes(parallel.Slots) != slots || f.Bytes(parallel.Gathered) != gathered || all != want {
+					t.Errorf("%d ranks, stage %d, rank %d: slots %d and %d, want %d and %d; in all %d, want %d", ranks,
+						zero, r, f.Bytes(parallel.Slots), f.Bytes(parallel.Gathered), slots, gathered, all, want)
+				}
+			}
+			count := int64(0)
+			for _, p := range model.Declare(list[0].Model).Params() {
+				count += int64(p.Len())
+			}
+			want := int64(0)
+			if zero < 2 && ranks < 8 { // of the step's 8 micro-batches, a rank has several
+				want = 4 * count
+			}
+			if fold != want {
+				t.Errorf("%d ranks, stage %d: all have %d bytes for sums, want %d", ranks, zero, fold, want)
+			}
+		}
 	}
 }
 
-// A rank alone sends nothing. Of D it sends (D−1)/D of a gradient for every micro-batch it computes, in the format of
-// the wire, and of the weights: none, the copies that are read once, or twice a micro-batch.
-func TestStagesSendTheirFormula(t *testing.T) {
-	policy, err := precision.Lookup("bf16")
-	if err != nil {
-		t.Fatal(err)
+// The plan of a run on ranks is the footprint of its fullest rank, and says what every rank needs.
+func TestThePlanIsThatOfTheFullestRank(t *testing.T) {
+	for _, name := range []string{"adamw", "muon"} {
+		cfg, list := footprintsOf(t, 3, 2, []string{"optimizer.name=" + name})
+		p, err := For(cfg, machine{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := int64(0)
+		for r, f := range list {
+			if most = max(most, f.Total()); p.Ranks.Bytes[r] != f.Total() {
+				t.Errorf("%s: rank %d needs %d bytes, the plan says %d", name, r, f.Total(), p.Ranks.Bytes[r])
+			}
+		}
+		if p.Memory.Total() != most || p.Ranks.Bytes[p.Ranks.Fullest] != most || p.Ranks.Stages[2].Total != most {
+			t.Errorf("%s: the fullest rank needs %d bytes, the plan is %d, of rank %d", name, most, p.Memory.Total(),
+				p.Ranks.Fullest)
+		}
+		alone, err := train.MeasureRank(cfg, machine{}, absent.New(0, 1, false))
+		if err != nil || p.Ranks.Stages[0].Total < alone.Total() {
+			t.Errorf("%s: stage 0 keeps %d bytes, a rank alone %d, %v",
+				name, p.Ranks.Stages[0].Total, alone.Total(), err)
+		}
 	}
+	// Where there are threads for all ranks, they are taken to be one process, which needs all of their memory.
+	cfg, list := footprintsOf(t, 2, 1, nil)
+	together := list[0].Bytes(train.Process)
+	for _, f := range list {
+		for _, part := range f.Arenas {
+			if part.Name != parallel.Received {
+				together += part.Bytes
+			}
+		}
+	}
+	for free, fits := range map[int64]bool{together: true, together - 1: false} {
+		if p, err := For(cfg, machine{free: free}); err != nil || p.Fits != fits || p.Ranks.Together != together {
+			t.Errorf("with %d bytes two ranks fit: %v, want %v; %d together, want %d, %v", free, p.Fits, fits,
+				p.Ranks.Together, together, err)
+		}
+	}
+}
+
+// A rank sends (D−1)/D of a gradient for every sum of micro-batches, in the format of the wire, and of the weights
+// none, or the copies that are read: once, or at stage 3 whenever they are not there. published are those of stage 1.
+func TestStagesSendTheirFormula(t *testing.T) {
 	for _, c := range []struct {
 		set       []string
-		ranks     string
+		ranks     int
 		gradients float64 // bytes a parameter, over (D−1)/D
-		weights   [Stages]float64
 	}{
-		{nil, "4", 4, [Stages]float64{0, 2, 2, 4}}, // 4 micro-batches: a round
-		{nil, "2", 8, [Stages]float64{0, 2, 2, 8}},
-		{nil, "3", 8, [Stages]float64{0, 2, 2, 8}}, // in the second round only one rank has one
-		{[]string{"parallel.wire=bf16"}, "4", 2, [Stages]float64{0, 2, 2, 4}},
-		{[]string{"parallel.wire=int8"}, "4", 1 + 1./64, [Stages]float64{0, 2, 2, 4}},
-		{[]string{"parallel.sum_block=2"}, "2", 4, [Stages]float64{0, 2, 2, 8}},
+		{nil, 8, 4}, {nil, 4, 8}, {nil, 3, 12}, // 8 micro-batches in 1, 2 and 3 rounds
+		{[]string{"parallel.wire=bf16"}, 8, 2},
+		{[]string{"parallel.wire=int8"}, 8, 1 + 1./64},
+		{[]string{"parallel.sum_block=2"}, 4, 4},
+		{[]string{"precision=bf16_sr"}, 8, 4},
+		{[]string{"precision=fp32"}, 8, 4},
 	} {
-		cfg := load(t, append(c.set, "parallel.ranks="+c.ranks)...)
-		s, d := ShareOf(cfg, matrix(policy), policy, 8e6), cfg.Parallel.Ranks
+		cfg, list := footprintsOf(t, c.ranks, 1, c.set)
+		f := list[0]
+		tr := trafficOf(cfg, f)
+		count := model.Outline(f.Model, f.Policy).Count()
+		if published := f.Bytes(train.Parameters) - f.Tables; int64(tr.published) != published {
+			t.Errorf("%v: %v bytes are published, at stage 1 a rank has %d to read", c.set, tr.published, published)
+		}
+		others := float64(c.ranks-1) / float64(c.ranks) * float64(count)
 		for zero := range Stages {
-			got, others := s.At(zero, d), 1e6*float64(d-1)/float64(d)
-			gradients := c.gradients
+			s, want := tr.stage(zero, c.ranks, f), int64(c.gradients*others+0.5)
 			if zero == 0 {
-				gradients += 4 // the sums, to all
+				want = int64((c.gradients+4)*others + 0.5) // the sums, to all
 			}
-			if math.Abs(got.SentGradients-gradients*others) > 1e-3 ||
-				math.Abs(got.SentWeights-c.weights[zero]*others) > 1e-3 {
-				t.Errorf("%v, %d ranks, stage %d: sends %v and %v bytes a parameter, want %v and %v", c.set, d, zero,
-					got.SentGradients/others, got.SentWeights/others, gradients, c.weights[zero])
-			}
-			if alone := s.At(zero, 1); alone.Sent() != 0 {
-				t.Errorf("stage %d alone sends %v bytes", zero, alone.Sent())
+			if s.SentGradients != want || (s.SentWeights == 0) != (zero == 0) {
+				t.Errorf("%v, %d ranks, stage %d: sends %d bytes of gradients, want %d; %d of weights", c.set, c.ranks,
+					zero, s.SentGradients, want, s.SentWeights)
 			}
 		}
 	}
 }
 
-// A step of 4 micro-batches is one sum for each of 4 ranks, and two for each of 2, unless they are added before.
+// A step of two micro-batches of a model of units 0 to 4: unit 0 comes once; forward 1 2 3 4, back 2 1, forward 3 4,
+// back 2 1.
+func TestWeightsThatAreThereAreNotSent(t *testing.T) {
+	units := []float64{10000, 1, 10, 100, 1000}
+	for micro, want := range []float64{1: 11122, 2: 12233} {
+		if got := gathered(units, micro); micro > 0 && got != want {
+			t.Errorf("%d micro-batches: %v, want %v", micro, got, want)
+		}
+	}
+	if got := gathered([]float64{5, 1, 2}, 3); got != 8 {
+		t.Errorf("two units have a slot each: %v, want 8", got)
+	}
+}
+
+// A step of 8 micro-batches is one sum for each of 8 ranks, and two for each of 4, unless they are added before.
 func TestRanksThatSendOftenAreTold(t *testing.T) {
-	for _, c := range []struct {
-		set  []string
-		says string
-	}{
-		{[]string{"parallel.ranks=1"}, ""}, {[]string{"parallel.ranks=4"}, ""},
-		{[]string{"parallel.ranks=2"}, "2 times a step: a larger train.micro_batch sends less, and so does " +
+	for _, c := range []struct{ set, says string }{
+		{"parallel.ranks=1", ""}, {"parallel.ranks=8", ""},
+		{"parallel.ranks=4", "2 times a step: a larger train.micro_batch sends less, and so does " +
 			"parallel.sum_block = 2"},
-		{[]string{"parallel.ranks=2", "parallel.sum_block=2"}, ""},
+		{"parallel.ranks=4 parallel.sum_block=2", ""},
 	} {
-		if got := planOf(t, machine{}, c.set...).Ranks.Remark(); (got == "") != (c.says == "") ||
-			!strings.Contains(got, c.says) {
-			t.Errorf("%v: %q, want %q", c.set, got, c.says)
+		got := planOf(t, machine{}, append(slices.Clone(shape), strings.Fields(c.set)...)...).Ranks.Remark()
+		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: %q, want %q", c.set, got, c.says)
 		}
 	}
 }

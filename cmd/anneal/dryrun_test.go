@@ -37,7 +37,8 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 		{[]string{w.path("run.yaml"), "--threads", "1", "--device", "cpu"}, exitOK,
 			[]string{"threads: 1 ", "device: cpu "}, ""},
 		{[]string{bare, "model.vocab=32000", "--ranks", "4", "parallel.zero=2"}, exitOK,
-			[]string{"\n# 4 ranks: what a rank keeps", " 16.00 bytes    0 % ", " < this run\n#      3 "}, ""},
+			[]string{"\n# 4 ranks. What rank ", " 16.00 bytes ", " < this run\n#      3 ",
+				"  gradients of a few units, on their way to their owners\n", "\n# fits: a"}, ""},
 		{[]string{bare, "model.vocab=32000", "--ranks", "0"}, exitUsage, nil, "parallel.ranks = 0 is too small"},
 		{[]string{bare, "model.vocab=32000", "--ranks", "2", "parallel.zero=4"}, exitUsage, nil, "0, 1, 2 or 3"},
 		{[]string{w.path("run.yaml"), "--device", "tpu"}, exitUsage, nil, `device = "tpu" is not known`},
@@ -62,7 +63,7 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 	v := w.object(exitOK, "train", bare, "model.vocab=32000", "--dry-run", "--ranks", "4", "parallel.zero=3")
 	ranks, _ := v["ranks"].(map[string]any)
 	if stages, _ := ranks["stages"].([]any); ranks["count"] != 4. || ranks["zero"] != 3. || ranks["sums"] != 1. ||
-		len(stages) != 4 {
+		len(stages) != 4 || len(ranks["rank_bytes"].([]any)) != 4 {
 		t.Errorf("ranks as JSON: %v", v["ranks"])
 	}
 }

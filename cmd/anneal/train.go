@@ -176,10 +176,18 @@ func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 			s.prosef("#     ", "#   %s\n", line)
 		}
 	}
+	names := 15
 	for _, i := range p.Memory {
-		s.prosef("#"+strings.Repeat(" ", 32), "#   %-15s %11s  %s\n", i.Name, memorySize(i.Bytes), i.Note)
+		names = max(names, len(i.Name))
 	}
-	s.printf("#   %-15s %11s\n", "total", memorySize(p.Memory.Total()))
+	for _, i := range p.Memory {
+		s.prosef("#"+strings.Repeat(" ", names+17), "#   %-*s %11s  %s\n", names, i.Name, memorySize(i.Bytes), i.Note)
+	}
+	total := "total"
+	if p.Ranks != nil {
+		total = fmt.Sprint("rank ", p.Ranks.Fullest)
+	}
+	s.printf("#   %-*s %11s\n", names, total, memorySize(p.Memory.Total()))
 	if p.Ranks != nil {
 		printRanks(s, p)
 	}
@@ -194,6 +202,9 @@ func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 
 // verdict says in a sentence whether the run fits.
 func verdict(p *plan.Foresight) string {
+	if p.Ranks != nil {
+		return rankVerdict(p)
+	}
 	need := memorySize(p.Bytes)
 	if p.Bytes >= 1e6<<20 {
 		need += fmt.Sprintf(" (%s GB)", thousands(p.Bytes/1e9))
