@@ -85,6 +85,21 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
+// A binary that loads libraries when it runs is linked to the system's loader. The default binary needs neither.
+func TestTheDefaultBinaryLoadsNoLibraries(t *testing.T) {
+	for _, tag := range []string{"", "mpi"} {
+		cmd := exec.Command("go", "list", "-tags", tag, "-deps", module+"/cmd/anneal", module+"/comm/mpi")
+		cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loads := strings.Contains(string(out), "ebitengine/purego"); loads != (tag != "") {
+			t.Errorf("with the tag %q the binary loads libraries: %v", tag, loads)
+		}
+	}
+}
+
 func TestTheRuleRefusesWhatItShould(t *testing.T) {
 	for _, c := range []struct {
 		from, to string

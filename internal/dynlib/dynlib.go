@@ -10,7 +10,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// A Library stays open until the process ends: a driver has its own threads and cannot be closed.
+// A Library usually stays open until the process ends: a driver has its own threads and cannot be closed.
 type Library struct {
 	name string
 	path string
@@ -43,6 +43,9 @@ func (l *Library) Variable(name string) uintptr {
 	}
 	return address
 }
+
+// Close unloads a library that has no threads of its own left.
+func (l *Library) Close() error { return purego.Dlclose(l.lib) }
 
 // A Function is the address of a C function.
 type Function uintptr

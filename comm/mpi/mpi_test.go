@@ -1,0 +1,408 @@
+//go:build mpi && linux
+
+package mpi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"anneal/comm"
+	"anneal/tensor"
+)
+
+// The tests start this binary again under every launcher of the machine; programVariable says which of programs it
+// then is. MPI_LAUNCHERS lists further launchers, by path.
+const (
+	programVariable = "ANNEAL_MPI_TEST"
+	resultsVariable = "ANNEAL_MPI_TEST_RESULTS" // a directory: launchers may lose what a rank prints before it ends
+)
+
+var programs = map[string]func(g Group) error{
+	"exchange": exchange, "abort": abort, "timeout": timeout, "mismatch": mismatch, "signals": signals,
+	"killed": killed,
+}
+
+func TestMain(m *testing.M) {
+	program := os.Getenv(programVariable)
+	if program == "" {
+		os.Exit(m.Run())
+	}
+	g, err := Open(Options{Timeout: time.Minute})
+	if err == nil {
+		err = programs[program](g)
+	}
+	if err == nil {
+		err = g.Close()
+	}
+	result(err)
+	if err != nil {
+		os.Exit(1)
+	}
+}
+
+const passed = "passed"
+
+// result says what became of this rank.
+func result(err error) {
+	text := passed
+	if err != nil {
+		text = err.Error()
+	}
+	path := filepath.Join(os.Getenv(resultsVariable), fmt.Sprint(os.Getpid()))
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		fmt.Println(err)
+	}
+}
+
+// launchersHere returns the launchers of this machine, by the library that they belong to.
+func launchersHere(t *testing.T) map[string]string {
+	found := map[string]string{}
+	names := append(strings.Fields(os.Getenv("MPI_LAUNCHERS")), "mpirun.openmpi", "mpirun.mpich", "mpirun", "mpiexec")
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		out, err := exec.Command(path, "--version").CombinedOutput()
+		if err != nil {
+			t.Errorf("%s --version: %v", path, err)
+			continue
+		}
+		text := strings.Join(strings.Fields(string(out)), " ")
+		for _, kind := range []string{"Open MPI", "Open-MPI", "Intel", "HYDRA"} {
+			if _, again := found[text]; strings.Contains(text, kind) && !again {
+				found[text] = path
+				break
+			}
+		}
+	}
+	if len(found) == 0 {
+		t.Skip("no MPI here: install openmpi-bin or mpich, or name mpirun in MPI_LAUNCHERS")
+	}
+	return found
+}
+
+// launch runs a program on n ranks. It returns what became of each, and the output of all and how the launcher ended.
+func launch(t *testing.T, mpirun, program string, n int, env ...string) (results []string, out string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	args := []string{"-n", fmt.Sprint(n)}
+	version, _ := exec.Command(mpirun, "--version").CombinedOutput()
+	if bytes.Contains(version, []byte("Open")) {
+		args = append(args, "--oversubscribe", "--bind-to", "none")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, mpirun, append(args, exe)...)
+	dir := t.TempDir()
+	cmd.Env = append(os.Environ(), programVariable+"="+program, resultsVariable+"="+dir,
+		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_ALLOW_RUN_AS_ROOT=1",
+		"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	cmd.Env = append(cmd.Env, env...)
+	cmd.WaitDelay = time.Second
+	text, err := cmd.CombinedOutput()
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, f := range files {
+		result, fault := os.ReadFile(f)
+		if fault != nil {
+			t.Error(fault)
+		}
+		results = append(results, string(result))
+	}
+	return results, string(text), err
+}
+
+// everywhere runs a program with every library and number of ranks, and checks that all ranks pass, and that the
+// launcher says so where they close the group.
+func everywhere(t *testing.T, program string, closes bool, sizes ...int) {
+	for version, mpirun := range launchersHere(t) {
+		for _, library := range librariesOf(mpirun) {
+			for _, n := range sizes {
+				t.Run(fmt.Sprintf("%.40s/%s/%d", version, filepath.Base(library), n), func(t *testing.T) {
+					results, out, err := launch(t, mpirun, program, n, "ANNEAL_MPI="+library)
+					want := slices.Repeat([]string{passed}, n)
+					if !slices.Equal(results, want) || closes && err != nil {
+						t.Errorf("%s: %q (%v)\n%s", mpirun, results, err, out)
+					}
+				})
+			}
+		}
+	}
+}
+
+// librariesOf returns the values of ANNEAL_MPI to try with a launcher: the default, and the library with the standard's
+// own ABI if there is one.
+func librariesOf(mpirun string) []string {
+	path, _ := filepath.EvalSymlinks(mpirun)
+	standard, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(path)), "lib", "libmpi_abi.so.1"))
+	return append([]string{""}, standard...)
+}
+
+func TestRanksExchange(t *testing.T) { everywhere(t, "exchange", true, 1, 2, 4) }
+
+// exchange sends messages of all lengths, and tensors of all sizes cut into many parts.
+func exchange(g Group) error {
+	most = 1000 // bytes; large tensors take many messages
+	for _, n := range []int{0, 1, 8, 1003, 1004, 1005, 5000, 100_000} {
+		mine := bytes.Repeat([]byte{byte(g.Rank() + 1)}, n+g.Rank())
+		all, err := g.Share(mine)
+		if err != nil {
+			return err
+		}
+		for r, theirs := range all {
+			if want := bytes.Repeat([]byte{byte(r + 1)}, n+r); !bytes.Equal(theirs, want) {
+				return fmt.Errorf("a message of %d bytes from rank %d arrived as %d bytes", len(want), r, len(theirs))
+			}
+		}
+	}
+	var transfers []comm.Transfer
+	var outs [][][]tensor.Tensor
+	for k := range 20 {
+		out, room := make([][]tensor.Tensor, g.Size()), make([][]tensor.Tensor, g.Size())
+		for r := range g.Size() {
+			out[r], room[r] = sized(g.Rank(), r, k), sized(r, g.Rank(), k)
+		}
+		outs = append(outs, out)
+		transfers = append(transfers, g.NewExchange(fmt.Sprint("transfer ", k), out, room))
+	}
+	for round := range 30 {
+		senders := g.Size() - round%2*(g.Size()/2)
+		for k, t := range transfers { // all are under way together
+			if err := t.Sent(); err != nil {
+				return err
+			}
+			for r := range outs[k] {
+				fill(outs[k][r], g.Rank()*1000+r*100+k+round)
+			}
+			t.Start(senders)
+		}
+		for k, t := range transfers {
+			if err := t.Wait(); err != nil {
+				return err
+			}
+			for r := range senders {
+				if err := check(t.From(r), r*1000+g.Rank()*100+k+round); err != nil {
+					return fmt.Errorf("transfer %d from rank %d in round %d: %w", k, r, round, err)
+				}
+			}
+			t.Release()
+		}
+	}
+	return allocations(g, transfers[3])
+}
+
+// sized returns the tensors of transfer k from one rank to another: different numbers of different sizes.
+func sized(from, to, k int) (list []tensor.Tensor) {
+	for i := range (from + 2*to + k) % 4 {
+		n := (from*37 + to*11 + k*k*17 + i*500) % 3000
+		list = append(list, *tensor.Of(make([]float32, n)))
+	}
+	return list
+}
+
+func fill(list []tensor.Tensor, value int) {
+	for i := range list {
+		for j := range list[i].F32() {
+			list[i].F32()[j] = float32(value + i + j)
+		}
+	}
+}
+
+func check(list []tensor.Tensor, value int) error {
+	for i := range list {
+		for j, got := range list[i].F32() {
+			if got != float32(value+i+j) {
+				return fmt.Errorf("tensor %d has %v at %d, not %v", i, got, j, value+i+j)
+			}
+		}
+	}
+	return nil
+}
+
+// allocations checks that a transfer allocates nothing.
+func allocations(g Group, t comm.Transfer) error {
+	var failed error
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		t.Start(g.Size())
+		failed = errors.Join(failed, t.Wait())
+		t.Release()
+		failed = errors.Join(failed, t.Sent())
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.Mallocs - before.Mallocs; n > 50 { // the runtime's own
+		return fmt.Errorf("100 transfers made %d allocations", n)
+	}
+	return failed
+}
+
+func TestAbortReachesEverybody(t *testing.T) { everywhere(t, "abort", false, 2, 4) }
+
+// abort checks that all ranks that wait learn who ended the group, and why.
+func abort(g Group) error {
+	if last := g.Size() - 1; g.Rank() == last {
+		time.Sleep(100 * time.Millisecond)
+		g.Abort(errors.New("out of luck"))
+	}
+	start := time.Now()
+	_, err := g.Share(nil)
+	var lost *comm.LostError
+	if !errors.As(err, &lost) || lost.Rank != g.Size()-1 || !strings.Contains(err.Error(), "out of luck") {
+		return fmt.Errorf("Share after an abort: %v", err)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		return fmt.Errorf("the abort was noticed after %v", took)
+	}
+	if _, again := g.Share(nil); again == nil {
+		return errors.New("a later call works")
+	}
+	return leave()
+}
+
+// leave ends a rank of a group that has ended, when the others have had the time to do the same: it does not close MPI.
+func leave() error {
+	result(nil)
+	time.Sleep(time.Second)
+	os.Exit(0)
+	return nil
+}
+
+func TestDeadlineNamesTheRank(t *testing.T) { everywhere(t, "timeout", false, 2, 4) }
+
+// timeout checks that a rank that does not come is named.
+func timeout(g Group) error {
+	g.SetTimeout(500 * time.Millisecond)
+	out := make([][]tensor.Tensor, g.Size())
+	for r := range out {
+		out[r] = []tensor.Tensor{*tensor.Of(make([]float32, 10))}
+	}
+	room := make([][]tensor.Tensor, g.Size())
+	for r := range room {
+		room[r] = []tensor.Tensor{*tensor.Of(make([]float32, 10))}
+	}
+	transfer := g.NewExchange("the last transfer", out, room)
+	if g.Rank() == 1 {
+		return leave()
+	}
+	transfer.Start(g.Size())
+	err := transfer.Wait()
+	var lost *comm.LostError
+	if !errors.As(err, &lost) || lost.Rank != 1 || lost.At != "the last transfer" || lost.Host == "" {
+		return fmt.Errorf("Wait for a rank that does not come: %v", err)
+	}
+	return leave()
+}
+
+func TestDifferentProgramsAreNoticed(t *testing.T) { everywhere(t, "mismatch", false, 2) }
+
+// mismatch checks that ranks that send what has no room are told.
+func mismatch(g Group) error {
+	list := func(n int) [][]tensor.Tensor {
+		all := make([][]tensor.Tensor, g.Size())
+		for r := range all {
+			all[r] = []tensor.Tensor{*tensor.Of(make([]float32, n))}
+		}
+		return all
+	}
+	transfer := g.NewExchange("gradients", list(10+g.Rank()), list(10))
+	transfer.Start(2)
+	err := transfer.Wait()
+	var mismatch *comm.MismatchError
+	var lost *comm.LostError
+	if !errors.As(err, &mismatch) && !errors.As(err, &lost) || !strings.Contains(err.Error(), "11 of f32") {
+		return fmt.Errorf("different shapes: %v", err)
+	}
+	return leave()
+}
+
+func TestSignalsAreThoseOfGo(t *testing.T) { everywhere(t, "signals", true, 2) }
+
+// signals checks that the library's handlers do no harm: a signal is delivered, and a nil dereference is a panic.
+func signals(g Group) error {
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGUSR1)
+	for range 3 {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
+			return err
+		}
+		select {
+		case <-heard:
+		case <-time.After(5 * time.Second):
+			return errors.New("SIGUSR1 was not delivered")
+		}
+	}
+	if err := dereference(nil); err == nil {
+		return errors.New("a nil dereference did not panic")
+	}
+	for _, name := range []string{"SIGTERM", "SIGINT"} {
+		if slices.Contains(g.Info().Signals, name) {
+			fmt.Println("the library had taken", name)
+		}
+	}
+	return nil
+}
+
+func dereference(p *int) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%v", fault)
+		}
+	}()
+	*p = 1
+	return nil
+}
+
+// The launcher ends everybody when a rank is killed.
+func TestKilledRankEndsAll(t *testing.T) {
+	for version, mpirun := range launchersHere(t) {
+		t.Run(fmt.Sprintf("%.40s", version), func(t *testing.T) {
+			start := time.Now()
+			results, out, err := launch(t, mpirun, "killed", 4)
+			if took := time.Since(start); err == nil || took > 20*time.Second || slices.Contains(results, passed) {
+				t.Errorf("%s: %q (%v) after %v\n%s", mpirun, results, err, took, out)
+			}
+		})
+	}
+}
+
+func killed(g Group) error {
+	if g.Rank() == 2 {
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	_, err := g.Share(nil)
+	return err
+}
+
+// A launcher whose library is another one would start ranks that do not see each other.
+func TestLibraryOfAnotherLauncherIsRefused(t *testing.T) {
+	for version, mpirun := range launchersHere(t) {
+		if !strings.Contains(version, "Open") {
+			continue
+		}
+		library := "libmpich.so.12"
+		found, _ := filepath.Glob("/usr/lib/*/" + library)
+		if len(found) == 0 {
+			t.Skip("needs Open MPI and MPICH on one machine")
+		}
+		results, out, err := launch(t, mpirun, "exchange", 2, "ANNEAL_MPI="+found[0])
+		if !strings.Contains(strings.Join(results, "\n"), "it belongs to another MPI") {
+			t.Errorf("%s with %s: %q (%v)\n%s", mpirun, found[0], results, err, out)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+//go:build mpi && linux
+
+package mpi
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"anneal/comm"
+	"anneal/tensor"
+)
+
+// transfer implements comm.Transfer. Messages from one rank to another with the same tag arrive in the order in which
+// they are sent, so the number of the transfer is enough of a tag.
+type transfer struct {
+	group *group
+	name  string
+	out   [][]tensor.Tensor
+	room  [][]tensor.Tensor
+	in    *batch
+	upTo  []int // the number of messages in it from ranks below each
+	sends *batch
+
+	receiving bool // between Start and Wait
+	reading   bool // between Wait and Release
+	sending   bool // between Start and Sent
+}
+
+// NewExchange implements comm.Comm. It compares what ranks send with the room for it, so it waits for all ranks.
+func (g *group) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
+	t := &transfer{group: g, name: name, out: out, room: room, upTo: make([]int, g.size+1)}
+	tag := tagFirst + g.exchanges%transferTag
+	if g.exchanges++; g.exchanges == 1 {
+		spare()
+	}
+	var in, sends []message
+	for r := range g.size {
+		if t.upTo[r] = len(in); r == g.me {
+			continue
+		}
+		in = g.appendTensors(in, message{peer: r, tag: tag}, name, room[r])
+		sends = g.appendTensors(sends, message{send: true, peer: r, tag: tag}, name, out[r])
+	}
+	t.upTo[g.size] = len(in)
+	t.in, t.sends = newBatch(in), newBatch(sends)
+	t.compare()
+	return t
+}
+
+// spare gives the thread of the library a processor of Go's beside those that compute, which were counted when the
+// device was opened. Without it, the thread would wait until one of them is free.
+func spare() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) }
+
+// appendTensors appends the messages of tensors.
+func (g *group) appendTensors(list []message, m message, name string, tensors []tensor.Tensor) []message {
+	for i := range tensors {
+		if tensors[i].Apart() {
+			g.fail(g.me, fmt.Errorf("%s: MPI sends from and to the host's memory only: use device: cpu", name))
+			return list
+		}
+		list = appendParts(list, m, tensors[i].Raw())
+	}
+	return list
+}
+
+// compare checks that every rank has room for what the others send.
+func (t *transfer) compare() {
+	g := t.group
+	all, err := g.meetAs(t.name, "prepares "+t.name, func(r int) []byte { return shapes(t.out[r]) }, false)
+	if err != nil {
+		return // and so does every later call
+	}
+	for r, sent := range all {
+		if room := shapes(t.room[r]); r != g.me && string(room) != string(sent) {
+			g.fail(g.me, &comm.MismatchError{
+				Rank: g.me, Other: r, Mine: fmt.Sprintf("has room for %s in %s", describe(room), t.name),
+				Theirs: "sends " + describe(sent),
+			})
+			return
+		}
+	}
+}
+
+const shapeSize = 9 // bytes of a tensor in a list of shapes: its length and its dtype
+
+// shapes lists the lengths and dtypes of tensors.
+func shapes(list []tensor.Tensor) (all []byte) {
+	for i := range list {
+		all = append(binary.LittleEndian.AppendUint64(all, uint64(list[i].Len())), byte(list[i].DType()))
+	}
+	return all
+}
+
+// describe puts a list of shapes in words.
+func describe(shapes []byte) string {
+	var all []string
+	for ; len(shapes) >= shapeSize; shapes = shapes[shapeSize:] {
+		length, dtype := binary.LittleEndian.Uint64(shapes), tensor.DType(shapes[shapeSize-1])
+		all = append(all, fmt.Sprintf("%d of %v", length, dtype))
+	}
+	if len(all) == 0 {
+		return "no tensors"
+	}
+	return strings.Join(all, ", ")
+}
+
+// Start implements comm.Transfer.
+func (t *transfer) Start(senders int) {
+	g := t.group
+	if g.failure(t.name) != nil {
+		return
+	}
+	if t.receiving || t.reading {
+		g.fail(g.me, fmt.Errorf("rank %d starts %s before it has released what came before", g.me, t.name))
+		return
+	}
+	g.note(t.name, senders+1)
+	t.receiving = true
+	g.send(t.in, t.upTo[min(senders, g.size)])
+	if g.me < senders && t.Sent() == nil {
+		t.sending = true
+		g.send(t.sends, len(t.sends.messages))
+	}
+}
+
+// Wait implements comm.Transfer.
+func (t *transfer) Wait() error {
+	if !t.receiving {
+		return t.group.failure(t.name)
+	}
+	t.receiving = false
+	err := t.group.await(t.in, t.name)
+	t.reading = err == nil
+	return err
+}
+
+// From implements comm.Transfer.
+func (t *transfer) From(r int) []tensor.Tensor {
+	if r == t.group.me {
+		return t.out[r]
+	}
+	return t.room[r]
+}
+
+// Release implements comm.Transfer.
+func (t *transfer) Release() { t.reading = false }
+
+// Sent implements comm.Transfer.
+func (t *transfer) Sent() error {
+	if !t.sending {
+		return t.group.failure(t.name)
+	}
+	t.sending = false
+	return t.group.await(t.sends, t.name)
+}
