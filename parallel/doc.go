@@ -7,5 +7,5 @@
 // their pieces and give the new weights to all. The stages differ in what a rank keeps, never in what is added.
 //
 // Start with Deal (own.go), which says who owns what, then Shard (shard.go), then gradients.go and weights.go. The
-// package imports comm, optim, nn, device and tensor.
+// package imports comm, optim, nn, precision, device and tensor.
 package parallel

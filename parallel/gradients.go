@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"anneal/device"
+	"anneal/precision"
 	"anneal/tensor"
 )
 
@@ -23,6 +24,14 @@ func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
 			p.Grad = a.New(s.Grad, p.Shape...)
 		}
 	}
+	slot := func(u *unit) {
+		if s.Stage >= 2 {
+			lay(arena(Slots), u)
+		}
+		if s.coded() {
+			s.layCoded(arena(Slots), u)
+		}
+	}
 	inPlace := s.Stage < 2 && s.Micro <= ranks
 	sums := arena(Gradients)
 	if s.Stage < 2 {
@@ -30,11 +39,19 @@ func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
 			lay(arena(Gradients), &s.units[i])
 		}
 		sums = arena(Fold)
-	} else {
-		lay(arena(Slots), &s.units[0])
-		s.ring(arena(Slots), len(s.filled), func(i int) { lay(arena(Slots), &s.units[i]) })
 	}
-	room := s.rooms(arena)
+	if s.slotted() {
+		slot(&s.units[0])
+		s.ring(arena(Slots), len(s.filled), func(i int) { slot(&s.units[i]) })
+	}
+	sent := make([][][]tensor.Tensor, len(s.units))
+	for i := range s.units {
+		u := &s.units[i]
+		if sent[i] = u.cut(u.grads(), ranks); s.coded() {
+			sent[i] = u.cutCoded(ranks)
+		}
+	}
+	room := s.rooms(arena, sent)
 	for i := range s.units {
 		u := &s.units[i]
 		made := u.cut(u.grads(), ranks)
@@ -43,7 +60,7 @@ func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
 				o.grad = sums.New(s.Grad, o.grad.Len())
 			}
 		}
-		u.gradients = s.world.NewExchange(u.name("the gradients"), made, room[i])
+		u.gradients = s.world.NewExchange(u.name("the gradients"), sent[i], room[i])
 		if s.Stage == 0 {
 			u.sums = made
 			var mine []tensor.Tensor
@@ -55,19 +72,19 @@ func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
 	}
 }
 
-// rooms allocates room for what other ranks send: for every unit, by rank, of the pieces that are this rank's.
-func (s *Shard) rooms(arena func(string) *tensor.Arena) [][][]tensor.Tensor {
+// rooms allocates room for what other ranks send: for every unit, by rank, of the pieces that are this rank's. Every
+// rank sends here what this one sends itself.
+func (s *Shard) rooms(arena func(string) *tensor.Arena, sent [][][]tensor.Tensor) [][][]tensor.Tensor {
 	list := make([][][]tensor.Tensor, len(s.units))
 	if s.world.InPlace() {
 		return list
 	}
 	lay := func(i int) {
-		u := &s.units[i]
 		list[i] = make([][]tensor.Tensor, s.world.Size())
 		for r := range list[i] {
-			for _, o := range u.mine {
+			for _, t := range sent[i][s.world.Rank()] {
 				if r != s.world.Rank() {
-					list[i][r] = append(list[i][r], arena(Received).New(s.Grad, o.Piece.To-o.Piece.From))
+					list[i][r] = append(list[i][r], arena(Received).New(t.DType(), t.Len()))
 				}
 			}
 		}
@@ -77,10 +94,10 @@ func (s *Shard) rooms(arena func(string) *tensor.Arena) [][][]tensor.Tensor {
 	return list
 }
 
-// Begin begins a round, in which the first senders ranks have a micro-batch. The sums of the first round of a step
-// start anew.
-func (s *Shard) Begin(first bool, senders int) {
-	s.add, s.senders = !first, senders
+// Begin begins a round of a step, in which the first senders ranks have a micro-batch. The sums of round 0 start anew.
+func (s *Shard) Begin(step, round, senders int) {
+	s.add, s.senders = round > 0, senders
+	s.key = precision.WireKey{Seed: s.Seed, Step: step, Block: round*s.world.Size() + s.world.Rank()}
 }
 
 // Present reports whether this rank has a micro-batch in the round.
@@ -92,7 +109,7 @@ func (s *Shard) Make(i int) error {
 	for _, p := range u.params {
 		p.ResetGrad()
 	}
-	if s.Stage >= 2 && i > 0 {
+	if s.slotted() && i > 0 {
 		slot := &s.filled[(i-1)%len(s.filled)]
 		before, *slot = *slot, i
 		if before == 0 {
@@ -122,6 +139,7 @@ func (s *Shard) Send(i int) error {
 				Vanish(s.dev, &p.Grad)
 			}
 		}
+		u.encode(s.dev, s.key)
 	}
 	u.add, u.senders = s.add, s.senders
 	u.gradients.Start(s.senders)
@@ -157,17 +175,26 @@ func (s *Shard) fold() error {
 		return err
 	}
 	for k, o := range u.mine {
+		if s.Wire == precision.WireInt8 {
+			s.foldDecoded(u, k, o)
+			continue
+		}
 		s.terms = s.terms[:0]
 		for r := range u.senders {
 			s.terms = append(s.terms, &u.gradients.From(r)[k])
 		}
-		if s.Folding != nil && !u.add {
-			s.Folding(o, s.terms)
-		}
-		s.dev.Fold(&o.grad, s.terms, u.add)
+		s.addTerms(o, u.add)
 	}
 	u.gradients.Release()
 	return nil
+}
+
+// addTerms adds the terms of a piece to its sum, or makes them its sum.
+func (s *Shard) addTerms(o *Owned, add bool) {
+	if s.Folding != nil && !add {
+		s.Folding(o, s.terms)
+	}
+	s.dev.Fold(&o.grad, s.terms, add)
 }
 
 // Total gives all ranks the sums, at stage 0. The gradients of the parameters are then those of the whole batch.

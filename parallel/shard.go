@@ -7,6 +7,7 @@ import (
 	"anneal/device"
 	"anneal/nn"
 	"anneal/optim"
+	"anneal/precision"
 	"anneal/tensor"
 )
 
@@ -26,8 +27,10 @@ const Lag = 2
 
 // Options say what a rank keeps of a model.
 type Options struct {
-	Stage  int // of ZeRO, 0 to 3
-	Micro  int // the most micro-batches of a step
+	Stage  int            // of ZeRO, 0 to 3
+	Micro  int            // the most micro-batches of a step
+	Wire   precision.Wire // the format in which gradients travel
+	Seed   uint64         // of its rounding
 	Divide func(p *nn.Param) optim.Division
 	// Formats returns the format in which a weight is updated, and that in which computing reads it.
 	Formats func(p *nn.Param) (master, compute tensor.DType)
@@ -57,12 +60,14 @@ type Shard struct {
 	dev   device.Device
 	units []unit
 
-	senders int          // ranks with a micro-batch in this round
-	add     bool         // to the sums of earlier rounds
+	senders int  // ranks with a micro-batch in this round
+	add     bool // to the sums of earlier rounds
+	key     precision.WireKey
 	under   []int        // units whose gradients are under way, oldest first
 	filled  [Lag + 1]int // stage 2, 3: the unit whose gradients were last in a slot; 0 for none
 	terms   []*tensor.Tensor
-	slots   [2]int // stage 3: the unit whose weights are in a slot; 0 for none
+	decoded tensor.Tensor // int8: a piece as numbers
+	slots   [2]int        // stage 3: the unit whose weights are in a slot; 0 for none
 
 	// Folding is called before the terms of a piece are added in the first round; it may be nil.
 	Folding func(o *Owned, terms []*tensor.Tensor)
@@ -75,6 +80,7 @@ type unit struct {
 	pieces []Piece // of all ranks
 	mine   []*Owned
 
+	coded     []precision.Coded // gradients as they travel, of each parameter, unless they are F32
 	gradients comm.Transfer     // of a micro-batch, to the owners
 	totals    comm.Transfer     // stage 0: sums, to all
 	weights   comm.Transfer     // from the owners
@@ -106,6 +112,9 @@ func New(o Options, world comm.Comm, dev device.Device, list [][]*nn.Param, aren
 	}
 	s.layWeights(arena)
 	s.layGradients(arena)
+	if s.Wire == precision.WireInt8 {
+		s.layDecoded(arena(Slots))
+	}
 	stretches := 0
 	for u := range s.units {
 		for _, o := range s.units[u].mine {

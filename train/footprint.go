@@ -85,11 +85,12 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 	if err != nil {
 		return nil, err
 	}
-	if world.Size() > 1 && !foldRecipeOf(cfg).plain() {
+	if world.Size() > 1 && cfg.Parallel.SumBlock > 1 {
 		return nil, config.Problem{
-			Key:     "parallel.wire",
-			Message: "parallel.wire and parallel.sum_block are only supported with one rank so far",
-			Try:     "parallel.wire = f32 and parallel.sum_block = 1",
+			Key: "parallel.sum_block",
+			Message: fmt.Sprintf("parallel.sum_block = %d is only supported with one rank so far",
+				cfg.Parallel.SumBlock),
+			Try: "parallel.sum_block = 1",
 		}
 	}
 	c, rows := cfg.Model, cfg.Train.MicroBatch

@@ -64,6 +64,7 @@ func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer) par
 	m := model.Memory{DType: p.Master, Weight: p.Weight}
 	return parallel.Options{
 		Stage: cfg.Parallel.Zero, Micro: stepMicros(cfg), Grad: p.Master, Apart: cfg.Average.EMA > 0,
+		Wire: precision.Wire(cfg.Parallel.Wire), Seed: cfg.Seed,
 		Divide: func(q *nn.Param) optim.Division { return optim.Divide(o, q) },
 		Formats: func(q *nn.Param) (master, compute tensor.DType) {
 			master = m.WeightOf(q.Role)
