@@ -17,6 +17,8 @@ type builder struct {
 	layer  int        // number of the current layer
 	seen   []*pattern // by layer
 
+	gateUp, down []nn.Part // of the experts of a layer: one list for all layers, since there may be millions
+
 	width, ffn, head, depth float64 // growth over the base model of muP; 1 without muP
 }
 

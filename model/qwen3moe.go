@@ -47,15 +47,17 @@ func (b *builder) experts() *experts {
 	c := b.config
 	e, d, f := c.Experts, c.Dim, c.ExpertFFN
 	x := &experts{router: b.columnParallel("mlp.router", 1, nn.Part{Rows: e})}
-	x.gateUp = b.columnParallel("experts.gate_up",
-		1, expertParts(e, nn.Part{Name: "gate", Rows: f}, nn.Part{Name: "up", Rows: f})...)
+	x.gateUp = b.add("experts.gate_up", nn.Matrix, nn.Growth{In: b.width, Out: 1, Depth: 1}, 2*e*f, d)
 	x.down = b.add("experts.down", nn.Matrix, nn.Growth{In: 1, Out: 1, Depth: 1}, e*d, f)
-	x.down.Parts = expertParts(e, nn.Part{Name: "down", Rows: d})
-	for i := range x.down.Parts {
-		if !c.zeroes("residual") {
-			x.down.Parts[i].Std = c.std(output, d, f, x.down.Growth)
+	if b.gateUp == nil {
+		in, out := c.std(inner, f, d, x.gateUp.Growth), c.std(output, d, f, x.down.Growth)
+		if c.zeroes("residual") {
+			out = 0
 		}
+		b.gateUp = expertParts(e, nn.Part{Name: "gate", Rows: f, Std: in}, nn.Part{Name: "up", Rows: f, Std: in})
+		b.down = expertParts(e, nn.Part{Name: "down", Rows: d, Std: out})
 	}
+	x.gateUp.Parts, x.down.Parts = b.gateUp, b.down
 	x.gateUp.Share, x.down.Share = c.expertShare(), c.expertShare()
 	for _, p := range []*nn.Param{x.router, x.gateUp, x.down} {
 		p.FP8Products = false // products by expert have no scales

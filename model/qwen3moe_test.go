@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"runtime"
 	"testing"
 
 	"anneal/nn"
@@ -109,6 +110,19 @@ func TestExpertsAreParts(t *testing.T) {
 					p.Name, part.Name, part.Rows, std, rows, want)
 			}
 		}
+	}
+}
+
+// A plan of an absurd model comes at once: what it takes follows the layers and the experts, not their product.
+func TestManyLayersOfManyExpertsAreOutlinedAtOnce(t *testing.T) {
+	c := routed
+	c.Layers, c.Experts = 1000, 4096
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	Outline(c, precision.Policy{})
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 64 {
+		t.Errorf("the outline takes %d MiB", got)
 	}
 }
 
