@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"anneal/bench"
+	"anneal/config"
 )
 
 type benchMemoryCmd struct {
@@ -36,7 +39,7 @@ func (c benchMemoryCmd) Run(s *session) error {
 			},
 		}, c.Strategy)
 		if err != nil {
-			return err
+			return asStrategy(err)
 		}
 		s.printf("%s %s, %s, %d threads, %d sequences of %d tokens: forward and backward, the fastest of %d rounds\n",
 			r.Shape, r.Precision, r.Tier, r.Threads, r.Sequences, r.Context, r.Rounds)
@@ -49,4 +52,15 @@ func (c benchMemoryCmd) Run(s *session) error {
 		}
 		return s.emit(r)
 	})
+}
+
+// asStrategy makes an error of memory.recompute, which the command sets, one of its flag.
+func asStrategy(err error) error {
+	var p config.Problem
+	if !errors.As(err, &p) || p.Key != "memory.recompute" {
+		return err
+	}
+	flag := strings.NewReplacer("memory.recompute = ", "--strategy ", "memory.recompute: ", "--strategy: ",
+		"model.layers = ", "", "train.micro_batch", "--batch")
+	return &usageError{flag.Replace(p.Message), "try " + flag.Replace(p.Try)}
 }
