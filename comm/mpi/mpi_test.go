@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"anneal/comm"
+	"anneal/comm/commtest"
 	"anneal/tensor"
 )
 
@@ -155,83 +156,25 @@ func librariesOf(mpirun string) []string {
 
 func TestRanksExchange(t *testing.T) { everywhere(t, "exchange", true, 1, 2, 4) }
 
-// exchange sends messages of all lengths, and tensors of all sizes cut into many parts.
+// exchange makes the calls of the suite that every transport passes, with tensors cut into many messages.
 func exchange(g Group) error {
-	most = 1000 // bytes; large tensors take many messages
-	for _, n := range []int{0, 1, 8, 1003, 1004, 1005, 5000, 100_000} {
-		mine := bytes.Repeat([]byte{byte(g.Rank() + 1)}, n+g.Rank())
-		all, err := g.Share(mine)
-		if err != nil {
-			return err
-		}
-		for r, theirs := range all {
-			if want := bytes.Repeat([]byte{byte(r + 1)}, n+r); !bytes.Equal(theirs, want) {
-				return fmt.Errorf("a message of %d bytes from rank %d arrived as %d bytes", len(want), r, len(theirs))
-			}
-		}
+	most = 1000 // bytes
+	if err := commtest.Program(g); err != nil {
+		return err
 	}
-	var transfers []comm.Transfer
-	var outs [][][]tensor.Tensor
-	for k := range 20 {
-		out, room := make([][]tensor.Tensor, g.Size()), make([][]tensor.Tensor, g.Size())
-		for r := range g.Size() {
-			out[r], room[r] = sized(g.Rank(), r, k), sized(r, g.Rank(), k)
-		}
-		outs = append(outs, out)
-		transfers = append(transfers, g.NewExchange(fmt.Sprint("transfer ", k), out, room))
+	if err := commtest.Program(commtest.Strict(g)); err != nil {
+		return err
 	}
-	for round := range 30 {
-		senders := g.Size() - round%2*(g.Size()/2)
-		for k, t := range transfers { // all are under way together
-			if err := t.Sent(); err != nil {
-				return err
-			}
-			for r := range outs[k] {
-				fill(outs[k][r], g.Rank()*1000+r*100+k+round)
-			}
-			t.Start(senders)
-		}
-		for k, t := range transfers {
-			if err := t.Wait(); err != nil {
-				return err
-			}
-			for r := range senders {
-				if err := check(t.From(r), r*1000+g.Rank()*100+k+round); err != nil {
-					return fmt.Errorf("transfer %d from rank %d in round %d: %w", k, r, round, err)
-				}
-			}
-			t.Release()
-		}
-	}
-	return allocations(g, transfers[3])
+	return allocations(g, g.NewExchange("the same again and again", lists(g.Size(), 1000), lists(g.Size(), 1000)))
 }
 
-// sized returns the tensors of transfer k from one rank to another: different numbers of different sizes.
-func sized(from, to, k int) (list []tensor.Tensor) {
-	for i := range (from + 2*to + k) % 4 {
-		n := (from*37 + to*11 + k*k*17 + i*500) % 3000
-		list = append(list, *tensor.Of(make([]float32, n)))
+// lists returns one tensor of n elements for every rank.
+func lists(ranks, n int) [][]tensor.Tensor {
+	all := make([][]tensor.Tensor, ranks)
+	for r := range all {
+		all[r] = []tensor.Tensor{*tensor.Of(make([]float32, n))}
 	}
-	return list
-}
-
-func fill(list []tensor.Tensor, value int) {
-	for i := range list {
-		for j := range list[i].F32() {
-			list[i].F32()[j] = float32(value + i + j)
-		}
-	}
-}
-
-func check(list []tensor.Tensor, value int) error {
-	for i := range list {
-		for j, got := range list[i].F32() {
-			if got != float32(value+i+j) {
-				return fmt.Errorf("tensor %d has %v at %d, not %v", i, got, j, value+i+j)
-			}
-		}
-	}
-	return nil
+	return all
 }
 
 // allocations checks that a transfer allocates nothing.
@@ -288,15 +231,7 @@ func TestDeadlineNamesTheRank(t *testing.T) { everywhere(t, "timeout", false, 2,
 // timeout checks that a rank that does not come is named.
 func timeout(g Group) error {
 	g.SetTimeout(500 * time.Millisecond)
-	out := make([][]tensor.Tensor, g.Size())
-	for r := range out {
-		out[r] = []tensor.Tensor{*tensor.Of(make([]float32, 10))}
-	}
-	room := make([][]tensor.Tensor, g.Size())
-	for r := range room {
-		room[r] = []tensor.Tensor{*tensor.Of(make([]float32, 10))}
-	}
-	transfer := g.NewExchange("the last transfer", out, room)
+	transfer := g.NewExchange("the last transfer", lists(g.Size(), 10), lists(g.Size(), 10))
 	if g.Rank() == 1 {
 		return leave()
 	}
@@ -313,14 +248,7 @@ func TestDifferentProgramsAreNoticed(t *testing.T) { everywhere(t, "mismatch", f
 
 // mismatch checks that ranks that send what has no room are told.
 func mismatch(g Group) error {
-	list := func(n int) [][]tensor.Tensor {
-		all := make([][]tensor.Tensor, g.Size())
-		for r := range all {
-			all[r] = []tensor.Tensor{*tensor.Of(make([]float32, n))}
-		}
-		return all
-	}
-	transfer := g.NewExchange("gradients", list(10+g.Rank()), list(10))
+	transfer := g.NewExchange("gradients", lists(2, 10+g.Rank()), lists(2, 10))
 	transfer.Start(2)
 	err := transfer.Wait()
 	var mismatch *comm.MismatchError
