@@ -94,9 +94,10 @@ func (s *Shard) rooms(arena func(string) *tensor.Arena, sent [][][]tensor.Tensor
 	return list
 }
 
-// Begin begins a round of a step, in which the first senders ranks have a micro-batch. The sums of round 0 start anew.
-func (s *Shard) Begin(step, round, senders int) {
-	s.add, s.senders = round > 0, senders
+// Begin begins a round of a step, in which the first senders ranks have a micro-batch. The sums of round 0 start anew;
+// those of the last round go back to all at stage 0.
+func (s *Shard) Begin(step, round, senders int, last bool) {
+	s.add, s.senders, s.back = round > 0, senders, last && s.Stage == 0
 	s.key = precision.WireKey{Seed: s.Seed, Step: step, Block: round*s.world.Size() + s.world.Rank()}
 }
 
@@ -141,7 +142,7 @@ func (s *Shard) Send(i int) error {
 		}
 		u.encode(s.dev, s.key)
 	}
-	u.add, u.senders = s.add, s.senders
+	u.add, u.senders, u.back = s.add, s.senders, s.back
 	u.gradients.Start(s.senders)
 	s.under = append(s.under, i)
 	if len(s.under) <= Lag {
@@ -169,7 +170,8 @@ func (s *Shard) Drain() error {
 
 // fold adds the gradients of the oldest unit under way.
 func (s *Shard) fold() error {
-	u := &s.units[s.under[0]]
+	i := s.under[0]
+	u := &s.units[i]
 	s.under = s.under[:copy(s.under, s.under[1:])]
 	if err := u.gradients.Wait(); err != nil {
 		return err
@@ -186,6 +188,24 @@ func (s *Shard) fold() error {
 		s.addTerms(o, u.add)
 	}
 	u.gradients.Release()
+	if u.back {
+		s.summed = append(s.summed, i)
+	}
+	if len(s.summed) > Lag {
+		return s.giveBack()
+	}
+	return nil
+}
+
+// giveBack begins to send the sums of the unit that was summed first to all. They come in the place of the terms, which
+// by now the others have read.
+func (s *Shard) giveBack() error {
+	u := &s.units[s.summed[0]]
+	s.summed = s.summed[:copy(s.summed, s.summed[1:])]
+	if err := u.gradients.Sent(); err != nil {
+		return err
+	}
+	u.totals.Start(s.world.Size())
 	return nil
 }
 
@@ -197,15 +217,17 @@ func (s *Shard) addTerms(o *Owned, add bool) {
 	s.dev.Fold(&o.grad, s.terms, add)
 }
 
-// Total gives all ranks the sums, at stage 0. The gradients of the parameters are then those of the whole batch.
+// Total waits until all ranks have the sums, at stage 0. The gradients of the parameters are then those of the whole batch.
 func (s *Shard) Total() error {
 	if s.Stage > 0 {
 		return nil
 	}
-	for i := range s.units {
-		s.units[i].totals.Start(s.world.Size())
+	for len(s.summed) > 0 {
+		if err := s.giveBack(); err != nil {
+			return err
+		}
 	}
-	for i := range s.units {
+	for i := len(s.units) - 1; i >= 0; i-- {
 		if err := s.total(&s.units[i]); err != nil {
 			return err
 		}
@@ -214,9 +236,6 @@ func (s *Shard) Total() error {
 }
 
 func (s *Shard) total(u *unit) error {
-	if err := u.gradients.Sent(); err != nil { // others still read the terms, in whose place the sums come
-		return err
-	}
 	if err := u.totals.Wait(); err != nil {
 		return err
 	}

@@ -62,8 +62,10 @@ type Shard struct {
 
 	senders int  // ranks with a micro-batch in this round
 	add     bool // to the sums of earlier rounds
+	back    bool // the sums go back to all
 	key     precision.WireKey
 	under   []int        // units whose gradients are under way, oldest first
+	summed  []int        // stage 0: units whose sums are still to go back, oldest first
 	filled  [Lag + 1]int // stage 2, 3: the unit whose gradients were last in a slot; 0 for none
 	terms   []*tensor.Tensor
 	decoded tensor.Tensor // int8: a piece as numbers
@@ -89,6 +91,7 @@ type unit struct {
 	moving    bool              // weights are under way
 	senders   int               // of the gradients under way
 	add       bool              // they are added to the sums of earlier rounds
+	back      bool              // the sums then go back to all
 }
 
 // New lays out what this rank of a group has of a model whose parameters are declared, given as units. arena returns

@@ -8,7 +8,6 @@ type between interface {
 	Need(u, next int) error // before the forward or backward pass of unit u, which next follows; 0 for none
 	Make(u int) error       // before the gradients of unit u are made
 	Send(u int) error       // after
-	Total() error           // before the update
 	Publish(u int) error    // after the update of unit u
 }
 
@@ -19,5 +18,4 @@ type alone struct{}
 func (alone) Need(int, int) error { return nil }
 func (alone) Make(int) error      { return nil }
 func (alone) Send(int) error      { return nil }
-func (alone) Total() error        { return nil }
 func (alone) Publish(int) error   { return nil }

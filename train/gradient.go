@@ -52,7 +52,8 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	t.tape.LossScale = t.scale
 	for first := 0; first < t.accum; first += t.world.Size() {
 		if t.shard != nil {
-			t.shard.Begin(t.progress.Step+1, first/t.world.Size(), min(t.accum-first, t.world.Size()))
+			left := t.accum - first
+			t.shard.Begin(t.progress.Step+1, first/t.world.Size(), min(left, t.world.Size()), left <= t.world.Size())
 		} else if err := ctx.Err(); err != nil {
 			return batchSums{}, err
 		}

@@ -96,9 +96,6 @@ func group(o config.Optimizer, r nn.Role) config.Group {
 
 // update updates what this rank has, at the rate lr from scale times its gradient, and publishes it unit by unit.
 func (t *Trainer) update(lr, scale float64) error {
-	if err := t.between.Total(); err != nil {
-		return err
-	}
 	t.tape.Reset(false) // the update may use the memory of temporaries
 	s := optim.Step{T: t.progress.Updates, Scale: scale, Cautious: t.cfg.Optimizer.CautiousDecay}
 	next := 0

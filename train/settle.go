@@ -51,7 +51,7 @@ func (t *Trainer) settle(src dataset.Source, from uint64) (batchSums, error) {
 			return batchSums{}, fmt.Errorf("train: %d bytes are left of a rank's message", len(r.rest))
 		}
 	}
-	return t.sum(src, from, squares), nil
+	return t.sum(src, from, squares), t.shard.Total()
 }
 
 // message is what this rank tells the others.

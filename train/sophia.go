@@ -25,9 +25,6 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := t.between.Total(); err != nil {
-		return err
-	}
 	if !finite(sums.squares) {
 		return nil
 	}
