@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"anneal/comm"
+	"anneal/comm/mpi"
 	"anneal/run"
 )
 
@@ -36,11 +37,21 @@ func (s *session) join(f rankFlags) error {
 
 // openRanks connects this process with the other ranks.
 func openRanks(at share) (comm.Comm, error) {
-	return nil, &usageError{
-		fmt.Sprintf("this process is rank %d of %d (%s), but this binary cannot reach the others: it has no MPI",
-			at.index, at.count, at.from),
-		"build it with `go build -tags mpi ./cmd/anneal`; parallel.ranks=N needs no launcher on one machine",
+	group, err := mpi.Open(mpi.Options{})
+	if err != nil {
+		return nil, &usageError{
+			fmt.Sprintf("this process is rank %d of %d (%s), but cannot reach the others: %v",
+				at.index, at.count, at.from, err), "parallel.ranks=N needs no launcher on one machine",
+		}
 	}
+	if group.Size() != at.count || group.Rank() != at.index {
+		return nil, &usageError{
+			fmt.Sprintf("this process is rank %d of %d (%s), but for MPI it is rank %d of %d",
+				at.index, at.count, at.from, group.Rank(), group.Size()),
+			"start it with mpirun or srun alone, without --rank, and `anneal doctor mpi` in the same way",
+		}
+	}
+	return group, nil
 }
 
 // hush keeps to itself what rank 0 says for all. Errors that only this rank knows of are still told.
