@@ -13,6 +13,7 @@ import (
 type Network struct {
 	Latency        time.Duration
 	BytesPerSecond float64 // that a rank sends
+	Blocking       bool    // Start returns when what it sends has arrived, so that nothing goes on meanwhile
 }
 
 // Delay returns the ranks of a group over the network, in real time.
@@ -160,6 +161,9 @@ func (t *onItsWay) Start(senders int) {
 	d.arrivals[t.link][me] = append(d.arrivals[t.link][me], arrives)
 	d.mu.Unlock()
 	t.Transfer.Start(senders)
+	if d.Blocking {
+		d.clock.until(arrives)
+	}
 }
 
 func (t *onItsWay) Wait() error {

@@ -34,12 +34,17 @@ func Run(t *testing.T, group Maker) {
 	t.Run("After", func(t *testing.T) { testAfter(t, group) })
 }
 
-// Each runs a program on every rank of a group at once and returns their errors by rank. It closes the group.
+// Each runs a program on every rank of a group at once and returns their errors by rank. The error of one,
+// unless Kill made it, ends the others. It closes the group.
 func Each(group []comm.Comm, program func(c comm.Comm) error) []error {
 	errs := make([]error, len(group))
 	var all sync.WaitGroup
 	for r, c := range group {
-		all.Go(func() { errs[r] = program(c) })
+		all.Go(func() {
+			if errs[r] = program(c); errs[r] != nil && !errors.Is(errs[r], ErrKilled) {
+				c.Abort(errs[r])
+			}
+		})
 	}
 	all.Wait()
 	for r, c := range group {
