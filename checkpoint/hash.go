@@ -49,15 +49,12 @@ func Hash(root string) (weights, optimizer string, info Info, err error) {
 	return weights, optimizer, info, err
 }
 
-// hashBytes is how much of the tensors is in memory for a hash, at most.
-const hashBytes = 64 << 20
-
 // hash reads all tensors in order of their elements, however they lie in files, and verifies what it reads.
 func (e *Entry) hash(root string) (weights, optimizer string, err error) {
 	r := e.reader(root)
 	hashes := map[string]hash.Hash{}
 	var batch []want
-	buffer := make([]byte, 0, min(hashBytes, e.Bytes))
+	buffer := make([]byte, 0, min(batchBytes, e.Bytes))
 	flush := func() error {
 		err := r.fetch(batch)
 		for _, w := range batch {
@@ -76,7 +73,7 @@ func (e *Entry) hash(root string) (weights, optimizer string, err error) {
 		for at := int64(0); at < whole.size(); {
 			n := min(whole.size()-at, int64(cap(buffer)-len(buffer)))
 			dst := buffer[len(buffer):][:n]
-			batch, buffer = append(batch, want{name, whole.cut(at, at+n), dst}), buffer[:len(buffer)+int(n)]
+			batch, buffer = append(batch, want{name, whole.cut(at, at+n), dst, nil}), buffer[:len(buffer)+int(n)]
 			if at += n; len(buffer) == cap(buffer) {
 				if err := flush(); err != nil {
 					return "", "", err

@@ -167,19 +167,7 @@ func (e *Entry) load(root string, tensors []Tensor, state any, as role) (Info, e
 	if err != nil {
 		return Info{}, fmt.Errorf("checkpoint: %s %w: %w", e.Name, ErrOtherModel, err)
 	}
-	info, err := e.fill(root, wants, state, as == leader)
-	if err != nil {
-		return info, err
-	}
-	for i, t := range tensors {
-		if t.Remote == nil || wants[i].dst == nil {
-			continue
-		}
-		if err := t.Remote.Write(wants[i].dst); err != nil {
-			return info, fmt.Errorf("checkpoint: %s: tensor %q: %w", e.Name, t.Name, err)
-		}
-	}
-	return info, nil
+	return e.fill(root, wants, state, as == leader)
 }
 
 // fill reads the state and what is wanted of the tensors. It checks the chunks that it needs, or every one.
@@ -190,7 +178,7 @@ func (e *Entry) fill(root string, wants []want, state any, every bool) (Info, er
 	if err != nil {
 		return Info{}, err
 	}
-	if err := r.fetch(wants); err != nil {
+	if err := r.deliver(wants); err != nil {
 		return Info{}, err
 	}
 	if state != nil {
@@ -201,8 +189,8 @@ func (e *Entry) fill(root string, wants []want, state any, every bool) (Info, er
 	return e.info(root)
 }
 
-// match pairs the tensors of a run, or some of them, with those of the checkpoint and reports every difference. It
-// allocates memory for remote tensors. Of tensors that are not to be loaded, nothing is wanted.
+// match pairs the tensors of a run, or some of them, with those of the checkpoint and reports every difference. Of
+// tensors that are not to be loaded, nothing is wanted.
 func (m *manifest) match(tensors []Tensor, all bool) ([]want, error) {
 	var problems []string
 	wanted := map[string]bool{} // kinds
@@ -234,9 +222,7 @@ func (m *manifest) match(tensors []Tensor, all bool) ([]want, error) {
 		if err != nil {
 			return nil, err
 		}
-		if wants[i] = (want{t.Name, s, t.Data}); t.Remote != nil {
-			wants[i].dst = make([]byte, s.size())
-		}
+		wants[i] = want{t.Name, s, t.Data, t.Remote}
 	}
 	for name, t := range m.Tensors {
 		if all && !here[name] && wanted[t.kind()] {

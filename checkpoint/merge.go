@@ -110,7 +110,7 @@ func (t stored) Read(dst []byte) error {
 	if err != nil {
 		return err
 	}
-	return t.fetch([]want{{t.name, s, dst}})
+	return t.fetch([]want{{t.name, s, dst, nil}})
 }
 
 func (stored) Write([]byte) error { return errors.ErrUnsupported }

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"anneal/internal/fileio"
 )
@@ -33,7 +35,64 @@ func (r *reader) fault(file, tensor string, offset int64, err error) *Fault {
 type want struct {
 	tensor string
 	span
-	dst []byte
+	dst    []byte
+	remote Remote // where the bytes go from dst; nil if they stay there
+}
+
+// batchBytes is how much of the tensors is in memory on the way to a device or into a hash; more if one is larger.
+const batchBytes = 64 << 20
+
+// deliver fetches what is wanted: into host memory at once, into that of a device batch by batch.
+func (r *reader) deliver(wants []want) error {
+	var here, apart []want
+	for _, w := range wants {
+		if w.remote == nil {
+			here = append(here, w)
+		} else {
+			apart = append(apart, w)
+		}
+	}
+	if err := r.fetch(here); err != nil {
+		return err
+	}
+	r.every = false // every chunk is checked by now
+	slices.SortStableFunc(apart, func(a, b want) int {
+		x, y := r.m.Tensors[a.tensor].Pieces[0], r.m.Tensors[b.tensor].Pieces[0]
+		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Offset, y.Offset))
+	})
+	var buffer []byte
+	for len(apart) > 0 {
+		n, bytes := 0, int64(0)
+		for n < len(apart) && (n == 0 || bytes+apart[n].size() <= batchBytes) {
+			bytes += apart[n].size()
+			n++
+		}
+		if int64(cap(buffer)) < bytes {
+			buffer = make([]byte, bytes)
+		}
+		if err := r.send(apart[:n], buffer); err != nil {
+			return err
+		}
+		apart = apart[n:]
+	}
+	return nil
+}
+
+// send fetches a batch into the buffer, and writes it to the device.
+func (r *reader) send(batch []want, buffer []byte) error {
+	for i := range batch {
+		n := batch[i].size()
+		batch[i].dst, buffer = buffer[:n:n], buffer[n:]
+	}
+	if err := r.fetch(batch); err != nil {
+		return err
+	}
+	for _, w := range batch {
+		if err := w.remote.Write(w.dst); err != nil {
+			return fmt.Errorf("checkpoint: %s: tensor %q: %w", r.name, w.tensor, err)
+		}
+	}
+	return nil
 }
 
 // source is a piece on disk of which something is wanted, and that.
