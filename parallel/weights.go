@@ -98,6 +98,9 @@ func (s *Shard) Init(seed uint64) error {
 // fetch begins the transfer of the weights of unit u.
 func (s *Shard) fetch(i int) error {
 	u := &s.units[i]
+	if err := s.arrive(i); err != nil { // those of before, which nobody has needed
+		return err
+	}
 	if err := u.weights.Sent(); err != nil { // the copies that others still read
 		return err
 	}
