@@ -154,6 +154,11 @@ func (s *Store) CheckSpace(tensors []Tensor) error {
 	for _, t := range tensors {
 		n += t.Bytes()
 	}
+	return s.CheckBytes(n)
+}
+
+// CheckBytes is CheckSpace for tensors of so many bytes, which several processes may hold.
+func (s *Store) CheckBytes(n int64) error {
 	if err := s.room(n); err != nil {
 		return fmt.Errorf("checkpoint: not enough disk space for one checkpoint: %w", err)
 	}

@@ -139,7 +139,8 @@ func share[T any](g group, mine T) ([]T, error) {
 // isLost reports whether the ranks can no longer speak with each other.
 func isLost(err error) bool {
 	var lost *comm.LostError
-	return errors.As(err, &lost)
+	var mismatch *comm.MismatchError
+	return errors.As(err, &lost) || errors.As(err, &mismatch)
 }
 
 func hostname() string {

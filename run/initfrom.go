@@ -108,15 +108,28 @@ func (w *initial) vocabulary(cfg *config.Config, now *tokenizer.Tokenizer, path 
 		"or carry rows over by token with init.tokenizer=any", v.carried, v.tokens, path, w.path, w.path)}
 }
 
-// startFrom fills t's model with the weights of cfg.Init and records their origin in cfg. Without data, which may be
-// nil, the tokenizer is that of the weights.
-func startFrom(t *train.Trainer, cfg *config.Config, data *prepare.Corpus) error {
-	w, err := openInitial(cfg.Init)
-	if err != nil {
+// startFrom fills t's model with the weights of cfg.Init and records their origin in cfg, on all ranks of a group.
+// Without data, which may be nil, the tokenizer is that of the weights.
+func startFrom(t *train.Trainer, cfg *config.Config, data *prepare.Corpus, world group) error {
+	src, params, rows, err := readInitial(cfg, data)
+	if params != nil {
+		defer params.Close()
+	}
+	if err := world.agree(err); err != nil {
 		return err
 	}
+	return copyWeights(t, src, rows)
+}
+
+// readInitial reads the weights of cfg.Init, and records their origin in cfg. The caller closes their arena, which may
+// be nil.
+func readInitial(cfg *config.Config, data *prepare.Corpus) (*model.Decoder, *tensor.Arena, *vocabulary, error) {
+	w, err := openInitial(cfg.Init)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	if err := cfg.CheckModel(w.config, w.source()); err != nil {
-		return err
+		return nil, nil, nil, err
 	}
 	now, path := w.tokenizer, w.path
 	if data != nil {
@@ -124,13 +137,17 @@ func startFrom(t *train.Trainer, cfg *config.Config, data *prepare.Corpus) error
 	}
 	rows, err := w.vocabulary(cfg, now, path)
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
 	src, params, err := w.load()
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
-	defer params.Close()
+	return src, params, rows, w.record(cfg, src)
+}
+
+// record notes in cfg which weights these are, and refuses others than it names.
+func (w *initial) record(cfg *config.Config, src *model.Decoder) error {
 	hash, _, err := checkpoint.HashTensors(weightTensors(src))
 	if err != nil {
 		return err
@@ -141,9 +158,6 @@ func startFrom(t *train.Trainer, cfg *config.Config, data *prepare.Corpus) error
 			Try:     "the expected weights, or removing init.weights",
 			Message: fmt.Sprintf("%s have the hash %.16s…, but init.weights = %.16s…", w.source(), hash, want),
 		}
-	}
-	if err := copyWeights(t, src, rows); err != nil {
-		return err
 	}
 	if cfg.Init.Weights == "" {
 		cfg.DeriveText("init.weights", hash, "the hash of what was read")

@@ -207,7 +207,7 @@ func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
 	cfg := initConfig(t, from, data)
 	s, err := newSession(cfg, Options{Dir: filepath.Join(t.TempDir(), "killed")})
 	if err == nil {
-		err = errors.Join(startFrom(s.trainer, cfg, s.corpus), s.create(true))
+		err = errors.Join(startFrom(s.trainer, cfg, s.corpus, s.world), s.create(true))
 		s.close()
 	}
 	if err != nil {

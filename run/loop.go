@@ -53,7 +53,7 @@ func start(ctx context.Context, o Options) (*Result, error) {
 	defer s.close()
 	trained := s.cfg.Init.From != ""
 	if trained {
-		if err := s.world.agree(startFrom(s.trainer, s.cfg, s.corpus)); err != nil {
+		if err := startFrom(s.trainer, s.cfg, s.corpus, s.world); err != nil {
 			return nil, err
 		}
 	}
@@ -147,7 +147,8 @@ type session struct {
 	trainer   *train.Trainer
 	reference *Weights // of a run that weighs domains; else nil
 	store     *checkpoint.Store
-	tensors   []checkpoint.Tensor
+	tensors   []checkpoint.Tensor // all that this rank holds
+	owned     []checkpoint.Tensor // what of it this rank writes
 	metrics   *metricsFile
 	journal   *journal
 	watch     *watchdog      // nil if nobody watches
@@ -155,6 +156,7 @@ type session struct {
 
 	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
 	tokens  int64   // of the whole run
+	bytes   int64   // of a checkpoint's tensors, of all ranks
 	last    state   // what the last step and evaluation gave
 	saving  saving
 	parts   parts
@@ -200,10 +202,18 @@ func (s *session) open() error {
 	if err := s.checkPeers(); err != nil {
 		return err
 	}
-	if err := s.world.agree(s.openTrainer()); err != nil {
+	if err := s.world.agree(s.checkMemory()); err != nil {
 		return err
 	}
-	s.tensors = checkpointTensors(s.trainer.Tensors())
+	if s.trainer, err = train.NewRank(s.cfg, s.dev, s.World); err != nil {
+		return err
+	}
+	if s.DRO != nil {
+		if err := s.world.agree(s.weighDomains()); err != nil {
+			return err
+		}
+	}
+	s.tensors, s.owned = checkpointTensors(s.trainer.Tensors()), checkpointTensors(s.trainer.Owned())
 	s.tokens = s.cfg.Tokens()
 	s.last = newState()
 	return s.world.lead(func() error { // while the other ranks are idle
@@ -230,13 +240,6 @@ func (s *session) openInputs() (err error) {
 		return err
 	}
 	return s.openTraining()
-}
-
-func (s *session) openTrainer() (err error) {
-	if s.trainer, err = train.New(s.cfg, s.dev); err != nil || s.DRO == nil {
-		return err
-	}
-	return s.weighDomains()
 }
 
 // openTraining opens what the run reads.
@@ -327,8 +330,8 @@ func (s *session) loadNewest() (checkpoint.Info, error) {
 	return info, s.dir.checkOrigin(info)
 }
 
-// adopt continues from the state just loaded, on all ranks, if it belongs to this model and this data; info and err come
-// from loading it.
+// adopt continues from the state just loaded, on all ranks, if it belongs to this model and this data; info and err
+// come from loading it.
 func (s *session) adopt(info checkpoint.Info, err error) error {
 	if err == nil {
 		err = s.checkState()
@@ -341,9 +344,8 @@ func (s *session) adopt(info checkpoint.Info, err error) error {
 		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and continues with %s: "+
 			"the result is equally good, but not bit for bit that of %s", s.last.Tier, here, s.last.Tier))
 	}
-	if err := t.Restore(train.State{
-		Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale,
-	}); err != nil {
+	err = t.Restore(train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
+	if err != nil {
 		return err
 	}
 	if s.cfg.Average.EMA > 0 && !info.Averaged {
@@ -367,7 +369,11 @@ func (s *session) checkState() error {
 
 // run trains to the end under the run's journal.
 func (s *session) run(ctx context.Context) (*Result, error) {
-	if err := s.world.lead(s.begin); err != nil {
+	err := s.weigh()
+	if err == nil {
+		err = s.world.lead(s.begin)
+	}
+	if err != nil {
 		s.endJournal(nil, err)
 		return nil, err
 	}
@@ -403,7 +409,7 @@ func (s *session) begin() (err error) {
 		return err
 	}
 	if step < s.cfg.Train.Steps {
-		if err := s.store.CheckSpace(s.tensors); err != nil {
+		if err := s.store.CheckBytes(s.bytes); err != nil {
 			return err
 		}
 	}
@@ -414,20 +420,18 @@ func (s *session) begin() (err error) {
 // train steps to the end, evaluating, logging and saving on the way.
 func (s *session) train(ctx context.Context) (_ *Result, err error) {
 	t := s.trainer
-	work := ctx
-	if !s.world.alone() { // they stop together, where they agree to
-		work = context.WithoutCancel(ctx)
-	}
+	t.Ask = func() uint64 { return uint64(s.asks(ctx.Done())) }
 	s.clock.start(t.Position().Tokens)
 	for t.Position().Step < s.cfg.Train.Steps && !s.done {
-		if err = s.step(work, ctx.Done()); err != nil {
+		if err = s.step(ctx); err != nil {
 			break
 		}
 	}
 	if err == nil && s.last.EvalStep != t.Position().Step { // an earlier process was stopped while it evaluated
-		_, err = s.evaluate(work)
+		_, err = s.evaluate(ctx)
 	}
-	interrupted := errors.Is(err, errAsked) || err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err())
+	interrupted := errors.Is(err, errAsked) || err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) ||
+		!s.world.alone() && errors.Is(err, context.Canceled) // of another rank
 	if err != nil && !interrupted {
 		return nil, s.fail(err)
 	}
@@ -461,7 +465,7 @@ func (s *session) outOfTime() bool {
 }
 
 // step makes one step and what is due after it. Several ranks stop after it if one of them is asked to.
-func (s *session) step(ctx context.Context, stop <-chan struct{}) error {
+func (s *session) step(ctx context.Context) error {
 	t := s.trainer
 	s.look.begin(t.Position().Step + 1)
 	s.fault.strike(s.world.Rank(), t.Position().Step+1)
@@ -470,9 +474,9 @@ func (s *session) step(ctx context.Context, stop <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	heard, err := s.world.settle(s.asks(stop))
-	if err != nil {
-		return err
+	heard := asks(t.Heard)
+	if s.world.alone() {
+		heard = s.asks(nil) // if ctx ends, the next step, or the evaluation, is not begun
 	}
 	if err := s.countTargets(e.Targets); err != nil {
 		return s.world.same(err)
@@ -505,7 +509,7 @@ func (s *session) step(ctx context.Context, stop <-chan struct{}) error {
 	return s.saveAsked(heard)
 }
 
-// asks returns what this rank asks the others for after a step.
+// asks returns what this rank asks the others for in a step.
 func (s *session) asks(stop <-chan struct{}) asks {
 	mine := s.parts.asks()
 	if s.outOfTime() {
@@ -518,9 +522,7 @@ func (s *session) asks(stop <-chan struct{}) asks {
 	}
 	select {
 	case <-stop:
-		if !s.world.alone() { // else the next step, or the evaluation, is not begun
-			mine |= askStop
-		}
+		mine |= askStop
 	default:
 	}
 	return mine

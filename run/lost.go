@@ -41,7 +41,7 @@ func (s *session) lost(err error) error {
 	}
 	e := &LostError{Step: s.look.step(), Err: gone, dir: s.dir}
 	if gone.For > 0 {
-		e.Waits, e.Behind = s.look.behind(s.dir, s.world.Size())
+		e.Waits, e.Behind = s.look.behind(s.dir, s.world.Size(), gone.Rank)
 	}
 	return e
 }

@@ -1,9 +1,38 @@
 package run
 
-import "anneal/internal/machine"
+import (
+	"anneal/internal/machine"
+	"anneal/train"
+)
+
+// checkMemory returns an error if the ranks of this host need more memory than it has. A rank alone finds out when it
+// makes its trainer.
+func (s *session) checkMemory() error {
+	if s.world.alone() {
+		return nil
+	}
+	f, err := train.MeasureRank(s.cfg, s.dev, s.World)
+	if err != nil {
+		return err
+	}
+	return f.Refuse(s.dev.FreeMemory() / int64(s.beside))
+}
 
 // snapshotFits reports whether memory allows the copy of weights and optimizer state with which a checkpoint is
 // written during training. The ranks of a host share its memory.
 func (s *session) snapshotFits() bool {
 	return s.trainer.Footprint().CopyFits(machine.ReadMemory().Available / int64(s.beside))
+}
+
+// weigh finds out how large a checkpoint is that all ranks write.
+func (s *session) weigh() error {
+	mine := int64(0)
+	for i := range s.owned {
+		mine += s.owned[i].Bytes()
+	}
+	all, err := share(s.world, mine)
+	for _, n := range all {
+		s.bytes += n
+	}
+	return err
 }

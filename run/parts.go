@@ -58,19 +58,8 @@ func (s *session) beginParts() error {
 		return err
 	}
 	s.saving.step, s.saving.underway = at.Step, true
-	s.parts.underway, s.parts.failed = true, s.parts.writer.Write(dir, s.ownTensors())
+	s.parts.underway, s.parts.failed = true, s.parts.writer.Write(dir, s.owned)
 	return nil
-}
-
-// ownTensors are the tensors that this rank writes.
-func (s *session) ownTensors() []checkpoint.Tensor {
-	var list []checkpoint.Tensor
-	for i, t := range s.tensors {
-		if i%s.world.Size() == s.world.Rank() {
-			list = append(list, t)
-		}
-	}
-	return list
 }
 
 // joinParts waits for the parts of the checkpoint under way, if any; then the leader commits it in the background, or

@@ -38,9 +38,8 @@ type lookout struct {
 	path  string
 	done  chan struct{}
 
-	mu    sync.Mutex
-	now   whereabouts
-	noted bool // the present wait is in the file
+	mu  sync.Mutex
+	now whereabouts
 }
 
 // newLookout returns a lookout for a rank with a deadline. It writes nothing until it is opened.
@@ -94,25 +93,30 @@ func (l *lookout) wait(what string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.now.Waits, l.now.Since, l.noted = what, time.Now(), what == ""
+	if l.now.Waits, l.now.Since = what, time.Now(); what == "" {
+		l.now.Since = time.Time{}
+	}
 }
 
-// run writes down what the rank waits for for long.
+// run writes down what the rank waits for for long, and when it no longer does.
 func (l *lookout) run() {
 	ticker := time.NewTicker(max(l.after/4, time.Millisecond))
 	defer ticker.Stop()
+	written := whereabouts{} // what the file says that it waits for
 	for {
 		select {
 		case <-l.done:
 			return
 		case now := <-ticker.C:
 			l.mu.Lock()
-			late := !l.noted && l.now.Waits != "" && now.Sub(l.now.Since) > l.after
-			l.noted = l.noted || late
 			at := l.now
 			l.mu.Unlock()
-			if late {
+			if at.Waits == "" || now.Sub(at.Since) <= l.after {
+				at.Waits, at.Since = "", time.Time{}
+			}
+			if at.Waits != written.Waits || at.Since != written.Since {
 				l.write(at)
+				written = at
 			}
 		}
 	}
@@ -126,25 +130,35 @@ func (l *lookout) write(at whereabouts) {
 	}
 }
 
-// behind says what the rank of this lookout waits for, and which of n ranks do not.
-func (l *lookout) behind(d runDir, n int) (waits string, list []string) {
+// behind says what the rank of this lookout waits for, and for which of n ranks: those that wait for nothing or are at
+// an earlier step, or else the one that the transport names, or else all that wait for something else.
+func (l *lookout) behind(d runDir, n, named int) (waits string, list []string) {
 	if l == nil {
 		return "", nil
 	}
 	l.mu.Lock()
 	mine := l.now
 	l.mu.Unlock()
+	var elsewhere []string
 	for rank := range n {
 		path := d.place(rank)
-		text, err := fileio.ReadSmall(path, maxPlace)
+		if path == l.path {
+			continue
+		}
 		var at whereabouts
+		text, err := fileio.ReadSmall(path, maxPlace)
 		if err == nil {
 			err = json.Unmarshal(text, &at)
 		}
-		beside := err == nil && at.Step == mine.Step && at.Waits == mine.Waits
-		if path != l.path && !beside {
+		switch {
+		case err != nil || at.Waits == "" || at.Step < mine.Step:
 			list = append(list, at.describe(rank))
+		case at.Waits != mine.Waits && (named < 0 || named == rank):
+			elsewhere = append(elsewhere, at.describe(rank))
 		}
+	}
+	if list == nil {
+		list = elsewhere
 	}
 	return mine.Waits, list
 }

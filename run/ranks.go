@@ -101,13 +101,10 @@ func await(ends <-chan end, n int) (*Result, error) {
 
 // knows grades an error by how much it says of what went wrong: most if it is the rank's own.
 func knows(err error) int {
-	var gone *comm.LostError
 	switch {
 	case ToldElsewhere(err):
 		return 0
-	case !errors.As(err, &gone):
-		return 3
-	case isLost(gone.Err): // of a rank that lost another
+	case isLost(err):
 		return 1
 	}
 	return 2
@@ -154,6 +151,9 @@ func onRank(ctx context.Context, o Options, begin beginning) (r *Result, err err
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Rank: g.Rank(), Value: p, Stack: debug.Stack()}
+		}
+		if lost := (*comm.LostError)(nil); errors.As(err, &lost) && lost.For == 0 && lost.Rank != g.Rank() {
+			err = &agreedError{err, true} // the rank that ended the group says why
 		}
 		if err != nil && !Agreed(err) {
 			g.Abort(err)

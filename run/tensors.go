@@ -15,8 +15,11 @@ func checkpointTensors(live []train.Tensor) []checkpoint.Tensor {
 	list := make([]checkpoint.Tensor, len(live))
 	for i, x := range live {
 		list[i] = checkpoint.Tensor{
-			Name: x.Name, DType: strings.ToUpper(x.Value.DType().String()), Shape: x.Value.Shape(),
+			Name: x.Name, DType: strings.ToUpper(x.Value.DType().String()), Shape: x.Shape,
 			Optim: x.Kind == train.OfOptimizer, Average: x.Kind == train.OfAverage,
+		}
+		if n := x.To - x.From; n < elements(x.Shape) {
+			list[i].Region = checkpoint.Region{From: int64(x.From), To: int64(x.To)}
 		}
 		if x.Value.Apart() {
 			list[i].Remote = &remote{x.Memory, *x.Value}

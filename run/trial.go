@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
@@ -54,7 +55,7 @@ func (t *Trial) open(cfg *config.Config, observe func(device.Device) device.Devi
 	if t.trainer, err = train.New(cfg, dev); err != nil || cfg.Init.From == "" {
 		return err
 	}
-	return startFrom(t.trainer, cfg, t.corpus)
+	return startFrom(t.trainer, cfg, t.corpus, group{comm.Alone{}})
 }
 
 // Close frees the trial's memory.

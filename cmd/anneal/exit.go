@@ -86,6 +86,7 @@ func exitCode(err error) int {
 		room  *machine.RoomError
 		gone  *train.DeviceError
 		ranks *comm.LostError
+		other *comm.MismatchError
 		panic *run.PanicError
 		data  *dataset.Error
 		lost  *incomplete
@@ -102,7 +103,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped
-	case errors.As(err, &ranks), errors.As(err, &panic):
+	case errors.As(err, &ranks), errors.As(err, &other), errors.As(err, &panic):
 		return exitStalled
 	case errors.As(err, &stop):
 		return stop.code()

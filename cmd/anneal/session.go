@@ -90,7 +90,7 @@ func message(err error) string {
 // fail tells the user what went wrong, once, and returns the exit code.
 func (s *session) fail(err error) int {
 	code := s.sharedCode(err, exitCode(err))
-	if !s.leave(err, code) || run.ToldElsewhere(err) {
+	if run.ToldElsewhere(err) || !s.leave(err, code) {
 		return code
 	}
 	if s.told != nil {
