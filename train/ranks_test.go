@@ -207,7 +207,7 @@ func TestAnyRanksGiveTheSameBits(t *testing.T) {
 		{"precision=bf16"},
 		{"precision=fp32", "model.tie_embeddings=false", "optimizer.name=muon"},
 		{"precision=fp16", "model.family=gpt2", "train.z_loss=1e-3", "loss_scale.init=1099511627776"},
-		{"guard.spike_z=0.01", "guard.window=2", "guard.max_skips=9", "optimizer.lr=0.1", "train.steps=8"},
+		{"guard.spike_z=0.01", "guard.window=4", "guard.max_skips=9", "optimizer.lr=0.1", "train.steps=8"},
 		{"precision=tf32", "optimizer.name=muon", "optimizer.normuon=true", "average.ema=0.9"},
 		{"precision=fp64", "optimizer.name=lion", "train.batch_tokens=128"},
 		{"precision=fp8", "fp8.scaling=delayed", "train.noise_scale_every=2"},
