@@ -399,7 +399,8 @@ var notes = map[string]Key{
 		"slow for f32; `--dry-run --ranks N` prints the bytes."},
 	"parallel.sum_block": {Unit: "micro-batches", Doc: "Consecutive micro-batches that one rank computes and sums " +
 		"before the sum travels. With N the traffic of gradients is N times less. It decides bits, also of a run " +
-		"with one rank. A step needs ranks × N micro-batches, or ranks stay idle. Leave it at 1 where links are fast."},
+		"with one rank. A step needs ranks × N micro-batches, or ranks stay idle. Above 1 a rank keeps the gradients " +
+		"of the whole model, also at stages 2 and 3 of ZeRO. Leave it at 1 where links are fast."},
 	"parallel.outer.groups": {Unit: "groups", Doc: "Groups of ranks that step alone and meet every " +
 		"parallel.outer.every steps. 0 or 1 turns it off. (DiLoCo, Douillard et al. 2023, arXiv 2311.08105.) " +
 		"The micro-batches of a step are dealt to the groups in turn. Where groups meet:\n" +

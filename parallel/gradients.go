@@ -15,6 +15,9 @@ import (
 // Stages 0 and 1 keep the gradient of the whole model, in which a micro-batch's is made. If every rank has at most one
 // micro-batch a step, owners add in place. Stages 2 and 3 have slots for a few units. At stage 0 the sums go back to
 // all, and all update everything.
+//
+// With blocks of several micro-batches (parallel.sum_block), "micro-batch" reads "block" above: a rank sums those of a
+// block before their gradient travels, at all stages in the gradient of the whole model.
 
 // layGradients allocates where this rank makes gradients, where they arrive, and their sums.
 func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
@@ -25,20 +28,25 @@ func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
 		}
 	}
 	slot := func(u *unit) {
-		if s.Stage >= 2 {
+		if !s.keepsAll() {
 			lay(arena(Slots), u)
 		}
 		if s.coded() {
 			s.layCoded(arena(Slots), u)
 		}
 	}
-	inPlace := s.Stage < 2 && s.Micro <= ranks
+	inPlace := s.keepsAll() && s.Micro <= ranks*s.Block
 	sums := arena(Gradients)
-	if s.Stage < 2 {
+	if s.keepsAll() {
 		for i := range s.units {
 			lay(arena(Gradients), &s.units[i])
 		}
 		sums = arena(Fold)
+	}
+	if s.Block > 1 {
+		for i := range s.units {
+			s.units[i].adding = NewAdding(arena(Fold), s.units[i].params, InPieces)
+		}
 	}
 	if s.slotted() {
 		slot(&s.units[0])
@@ -72,6 +80,9 @@ func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
 	}
 }
 
+// keepsAll reports whether the rank keeps the gradients of the whole model: those of a block add up there.
+func (s *Shard) keepsAll() bool { return s.Stage < 2 || s.Block > 1 }
+
 // rooms allocates room for what other ranks send: for every unit, by rank, of the pieces that are this rank's. Every
 // rank sends here what this one sends itself.
 func (s *Shard) rooms(arena func(string) *tensor.Arena, sent [][][]tensor.Tensor) [][][]tensor.Tensor {
@@ -94,22 +105,29 @@ func (s *Shard) rooms(arena func(string) *tensor.Arena, sent [][][]tensor.Tensor
 	return list
 }
 
-// Begin begins a round of a step, in which the first senders ranks have a micro-batch. The sums of round 0 start anew;
-// those of the last round go back to all at stage 0.
+// Begin begins a round of a step, in which the first senders ranks have a block of micro-batches. The sums of round 0
+// start anew; those of the last round go back to all at stage 0.
 func (s *Shard) Begin(step, round, senders int, last bool) {
 	s.add, s.senders, s.back = round > 0, senders, last && s.Stage == 0
 	s.key = precision.WireKey{Seed: s.Seed, Step: step, Block: round*s.world.Size() + s.world.Rank()}
 }
 
-// Present reports whether this rank has a micro-batch in the round.
+// Next begins the next micro-batch of a round, on all ranks: the first one of blocks, the last one, or both. A rank
+// whose block has ended before takes part.
+func (s *Shard) Next(first, last bool) { s.first, s.last = first, last }
+
+// Present reports whether this rank has a block in the round.
 func (s *Shard) Present() bool { return s.world.Rank() < s.senders }
 
 // Make waits until the gradient of unit u can be made: until all have read what was in its place.
 func (s *Shard) Make(i int) error {
 	u, before := &s.units[i], i
-	for _, p := range u.params {
-		p.ResetGrad()
+	if s.first {
+		for _, p := range u.params {
+			p.ResetGrad()
+		}
 	}
+	u.adding.Begin()
 	if s.slotted() && i > 0 {
 		slot := &s.filled[(i-1)%len(s.filled)]
 		before, *slot = *slot, i
@@ -130,10 +148,13 @@ func (s *Shard) Make(i int) error {
 	return s.units[before].gradients.Sent()
 }
 
-// Send sends the gradient of unit u, which this rank has made if it is present, and adds what has come of the units
+// Send sends the gradient of unit u, which this rank has made if it is present, where a block ends, and adds what has come of the units
 // before.
 func (s *Shard) Send(i int) error {
 	u := &s.units[i]
+	if u.adding.End(s.dev); !s.last {
+		return nil
+	}
 	if s.Present() {
 		for _, p := range u.params {
 			if !p.HasGrad() { // this micro-batch does not reach it

@@ -29,6 +29,7 @@ const Lag = 2
 type Options struct {
 	Stage  int            // of ZeRO, 0 to 3
 	Micro  int            // the most micro-batches of a step
+	Block  int            // micro-batches that a rank sums before their gradient travels
 	Wire   precision.Wire // the format in which gradients travel
 	Seed   uint64         // of its rounding
 	Divide func(p *nn.Param) optim.Division
@@ -64,6 +65,8 @@ type Shard struct {
 	add     bool // to the sums of earlier rounds
 	back    bool // the sums go back to all
 	key     precision.WireKey
+	first   bool         // the micro-batch is the first of a block
+	last    bool         // it is the last one
 	under   []int        // units whose gradients are under way, oldest first
 	summed  []int        // stage 0: units whose sums are still to go back, oldest first
 	filled  [Lag + 1]int // stage 2, 3: the unit whose gradients were last in a slot; 0 for none
@@ -82,6 +85,7 @@ type unit struct {
 	pieces []Piece // of all ranks
 	mine   []*Owned
 
+	adding    Adding            // of the micro-batches of a block
 	coded     []precision.Coded // gradients as they travel, of each parameter, unless they are F32
 	gradients comm.Transfer     // of a micro-batch, to the owners
 	totals    comm.Transfer     // stage 0: sums, to all

@@ -15,7 +15,7 @@ import (
 func (s *Shard) coded() bool { return s.Wire != precision.WireF32 }
 
 // slotted reports whether what is sent lies in slots, which later units take over.
-func (s *Shard) slotted() bool { return s.Stage >= 2 || s.coded() }
+func (s *Shard) slotted() bool { return !s.keepsAll() || s.coded() }
 
 // layCoded allocates the encoded gradients of a unit.
 func (s *Shard) layCoded(a *tensor.Arena, u *unit) {

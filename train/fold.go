@@ -4,6 +4,7 @@ import (
 	"anneal/config"
 	"anneal/device"
 	"anneal/nn"
+	"anneal/parallel"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -24,7 +25,7 @@ import (
 // Memory: 4 bytes per element of the tables and vectors, if micro-batches are added; of all parameters, if blocks are;
 // with a format other than f32 up to 2 MiB. Time: one pass over them for each micro-batch or block but the first.
 type fold struct {
-	blocks, micros adding
+	blocks, micros parallel.Adding
 	params         []*nn.Param
 	size           int // micro-batches of a block
 	rounder        *precision.Rounder
@@ -57,10 +58,10 @@ func layoutFold(a *tensor.Arena, params []*nn.Param, r foldRecipe) fold {
 	}
 	f.rounder = r.wire.NewRounder(a, longest, params[0].Grad.DType())
 	if !r.plain() && r.micros > r.block {
-		f.blocks = layoutAdding(a, params, func(*nn.Param) bool { return true })
+		f.blocks = parallel.NewAdding(a, params, func(*nn.Param) bool { return true })
 	}
 	if r.micros > 1 && (r.plain() || r.block > 1) {
-		f.micros = layoutAdding(a, params, func(p *nn.Param) bool { return !p.OnePass() })
+		f.micros = parallel.NewAdding(a, params, parallel.InPieces)
 	}
 	return f
 }
@@ -68,14 +69,14 @@ func layoutFold(a *tensor.Arena, params []*nn.Param, r foldRecipe) fold {
 // begin makes room for the gradients of micro-batch i.
 func (f *fold) begin(i int) {
 	if i%f.size == 0 {
-		f.blocks.begin()
+		f.blocks.Begin()
 	}
-	f.micros.begin()
+	f.micros.Begin()
 }
 
 // end adds the gradients of micro-batch i of n to those before. The key is that of the step.
 func (f *fold) end(dev device.Device, i, n int, k precision.WireKey) {
-	f.micros.end(dev)
+	f.micros.End(dev)
 	if !endsBlock(i, n, f.size) {
 		return
 	}
@@ -85,51 +86,5 @@ func (f *fold) end(dev device.Device, i, n int, k precision.WireKey) {
 			f.rounder.Round(dev, &p.Grad, k)
 		}
 	}
-	f.blocks.end(dev)
-}
-
-// adding holds the parameters whose gradients are made in room of their own, and then added to those before.
-type adding []part
-
-// part is a parameter of an adding.
-type part struct {
-	*nn.Param
-	room  tensor.Tensor // for a gradient
-	sum   tensor.Tensor // of those before, while Grad is the room
-	apart bool          // Grad is the room
-}
-
-// layoutAdding allocates the room for gradients of the parameters that are chosen.
-func layoutAdding(a *tensor.Arena, params []*nn.Param, chosen func(*nn.Param) bool) (list adding) {
-	for _, p := range params {
-		if chosen(p) {
-			list = append(list, part{Param: p, room: a.New(p.Grad.DType(), p.Grad.Shape()...)})
-		}
-	}
-	return list
-}
-
-// begin makes room for the next gradients.
-func (l adding) begin() {
-	for i := range l {
-		if p := &l[i]; p.HasGrad() {
-			p.sum, p.apart = p.Grad, true
-			p.Redirect(p.room, false)
-		}
-	}
-}
-
-// end adds them to those before.
-func (l adding) end(dev device.Device) {
-	for i := range l {
-		p := &l[i]
-		if !p.apart {
-			continue
-		}
-		if p.HasGrad() {
-			dev.Add(&p.sum, &p.Grad)
-		}
-		p.Redirect(p.sum, true)
-		p.apart = false
-	}
+	f.blocks.End(dev)
 }

@@ -85,14 +85,6 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 	if err != nil {
 		return nil, err
 	}
-	if world.Size() > 1 && cfg.Parallel.SumBlock > 1 {
-		return nil, config.Problem{
-			Key: "parallel.sum_block",
-			Message: fmt.Sprintf("parallel.sum_block = %d is only supported with one rank so far",
-				cfg.Parallel.SumBlock),
-			Try: "parallel.sum_block = 1",
-		}
-	}
 	c, rows := cfg.Model, cfg.Train.MicroBatch
 	if rows > maxMicroTokens/c.Context {
 		return nil, config.Problem{

@@ -50,15 +50,21 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	t.micros = t.micros[:0]
 	t.scale = t.lossFactor()
 	t.tape.LossScale = t.scale
-	for first := 0; first < t.accum; first += t.world.Size() {
+	block, ranks := t.cfg.Parallel.SumBlock, t.world.Size()
+	for first := 0; first < t.accum; first += block * ranks {
 		if t.shard != nil {
-			left := t.accum - first
-			t.shard.Begin(t.progress.Step+1, first/t.world.Size(), min(left, t.world.Size()), left <= t.world.Size())
-		} else if err := ctx.Err(); err != nil {
-			return batchSums{}, err
+			left := (t.accum - first + block - 1) / block // blocks
+			t.shard.Begin(t.progress.Step+1, first/(block*ranks), min(left, ranks), left <= ranks)
 		}
-		if err := t.micro(src, from, first+t.world.Rank()); err != nil {
-			return batchSums{}, err
+		for j, n := 0, min(block, t.accum-first); j < n; j++ {
+			if t.shard != nil {
+				t.shard.Next(j == 0, j+1 == n)
+			} else if err := ctx.Err(); err != nil {
+				return batchSums{}, err
+			}
+			if err := t.micro(src, from, first+block*t.world.Rank()+j, first+j == 0); err != nil {
+				return batchSums{}, err
+			}
 		}
 	}
 	if t.shard != nil {
@@ -72,8 +78,9 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	return t.sum(src, from, t.squaredNorm()), nil
 }
 
-// micro makes the gradient of micro-batch i of the step, if there is one for this rank, and adds it to those before.
-func (t *Trainer) micro(src dataset.Source, from uint64, i int) error {
+// micro makes the gradient of micro-batch i of the step, if there is one for this rank, and adds it to those before. It
+// may be the first one of each rank.
+func (t *Trainer) micro(src dataset.Source, from uint64, i int, first bool) error {
 	present := i < t.accum
 	if present {
 		t.enter(Reading)
@@ -88,7 +95,7 @@ func (t *Trainer) micro(src dataset.Source, from uint64, i int) error {
 	if t.shard == nil {
 		t.fold.begin(i)
 	}
-	record, err := t.rehearse(present, i)
+	record, err := t.rehearse(present, first)
 	if err == nil {
 		err = t.propagate(present, true, record)
 	}

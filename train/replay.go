@@ -76,10 +76,10 @@ func (t *Trainer) replays() bool {
 	return every > 0 && (t.progress.Step+1)%every == 0
 }
 
-// rehearse runs micro-batch i of the step once beforehand, if it is to be run twice, and returns what is to take the
+// rehearse runs the micro-batch in hand once beforehand, if it is to be run twice, and returns what is to take the
 // hashes of the second time; else nil. On several ranks each runs its first micro-batch twice, at the same time.
-func (t *Trainer) rehearse(present bool, i int) (*fingerprint, error) {
-	if !t.replays() || i >= t.world.Size() {
+func (t *Trainer) rehearse(present, first bool) (*fingerprint, error) {
+	if !t.replays() || !first {
 		return nil, nil
 	}
 	err := t.propagate(present, false, &t.first)

@@ -37,7 +37,7 @@ func (t *Trainer) settle(src dataset.Source, from uint64) (batchSums, error) {
 	}
 	t.micros = t.micros[:0]
 	for i := range t.accum {
-		t.micros = append(t.micros, readers[i%len(readers)].micro())
+		t.micros = append(t.micros, readers[i/t.cfg.Parallel.SumBlock%len(readers)].micro())
 	}
 	scale := t.tape.LossScale * t.tape.LossScale
 	squares := t.shard.SquaredNorm(floatsOf(readers)) / scale

@@ -1,0 +1,56 @@
+package parallel
+
+import (
+	"anneal/device"
+	"anneal/nn"
+	"anneal/tensor"
+)
+
+// Adding holds the parameters whose gradients are made from zero, in room of their own, and then added to those before.
+type Adding []added
+
+type added struct {
+	*nn.Param
+	room  tensor.Tensor // for a gradient
+	sum   tensor.Tensor // of those before, while Grad is the room
+	apart bool          // Grad is the room
+}
+
+// NewAdding allocates the room for gradients of the parameters that are chosen, whose gradients are allocated.
+func NewAdding(a *tensor.Arena, params []*nn.Param, chosen func(*nn.Param) bool) (list Adding) {
+	for _, p := range params {
+		if chosen(p) {
+			list = append(list, added{Param: p, room: a.New(p.Grad.DType(), p.Grad.Shape()...)})
+		}
+	}
+	return list
+}
+
+// InPieces reports whether the gradient of p is a sum of pieces, so that those of several micro-batches do not add up in
+// place to the bits of their sum.
+func InPieces(p *nn.Param) bool { return !p.OnePass() }
+
+// Begin makes room for the next gradients.
+func (l Adding) Begin() {
+	for i := range l {
+		if p := &l[i]; p.HasGrad() {
+			p.sum, p.apart = p.Grad, true
+			p.Redirect(p.room, false)
+		}
+	}
+}
+
+// End adds them to those before.
+func (l Adding) End(dev device.Device) {
+	for i := range l {
+		p := &l[i]
+		if !p.apart {
+			continue
+		}
+		if p.HasGrad() {
+			dev.Add(&p.sum, &p.Grad)
+		}
+		p.Redirect(p.sum, true)
+		p.apart = false
+	}
+}
