@@ -26,8 +26,8 @@ func NewAdding(a *tensor.Arena, params []*nn.Param, chosen func(*nn.Param) bool)
 	return list
 }
 
-// InPieces reports whether the gradient of p is a sum of pieces, so that those of several micro-batches do not add up in
-// place to the bits of their sum.
+// InPieces reports whether the gradient of p is a sum of pieces, so that those of several micro-batches do not add up
+// in place to the bits of their sum.
 func InPieces(p *nn.Param) bool { return !p.OnePass() }
 
 // Begin makes room for the next gradients.

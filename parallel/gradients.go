@@ -148,8 +148,8 @@ func (s *Shard) Make(i int) error {
 	return s.units[before].gradients.Sent()
 }
 
-// Send sends the gradient of unit u, which this rank has made if it is present, where a block ends, and adds what has come of the units
-// before.
+// Send sends the gradient of unit u, where a block ends and if this rank is present, and adds what has come of the
+// units before.
 func (s *Shard) Send(i int) error {
 	u := &s.units[i]
 	if u.adding.End(s.dev); !s.last {

@@ -85,6 +85,13 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 	if err != nil {
 		return nil, err
 	}
+	if o := cfg.Parallel.Outer; o.On() {
+		return nil, config.Problem{
+			Key:     "parallel.outer.groups",
+			Message: fmt.Sprintf("parallel.outer.groups = %d: groups that step alone are not supported yet", o.Groups),
+			Try:     "parallel.outer.groups = 0",
+		}
+	}
 	c, rows := cfg.Model, cfg.Train.MicroBatch
 	if rows > maxMicroTokens/c.Context {
 		return nil, config.Problem{

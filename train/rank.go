@@ -63,7 +63,8 @@ func (h *holding) whole() bool { return h.shard == nil || h.shard.Stage == 0 }
 func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer) parallel.Options {
 	m := model.Memory{DType: p.Master, Weight: p.Weight}
 	return parallel.Options{
-		Stage: cfg.Parallel.Zero, Micro: stepMicros(cfg), Block: cfg.Parallel.SumBlock, Grad: p.Master, Apart: cfg.Average.EMA > 0,
+		Stage: cfg.Parallel.Zero, Micro: stepMicros(cfg), Block: cfg.Parallel.SumBlock,
+		Grad: p.Master, Apart: cfg.Average.EMA > 0,
 		Wire: precision.Wire(cfg.Parallel.Wire), Seed: cfg.Seed,
 		Divide: func(q *nn.Param) optim.Division { return optim.Divide(o, q) },
 		Formats: func(q *nn.Param) (master, compute tensor.DType) {
