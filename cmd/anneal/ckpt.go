@@ -117,12 +117,12 @@ type ckptMergeCmd struct {
 
 func (ckptMergeCmd) Help() string {
 	return example("anneal ckpt merge runs/go", "anneal ckpt merge runs/go --step 1200 --out merged") +
-		"\n\nEvery rank of a run writes the pieces of tensors that it owns to files of its own. The merged checkpoint " +
-		"is what one\nrank would have written: whole tensors in one file each for weights, optimizer state and average, " +
-		"with the same\nhashes. No command needs it: all read pieces too, on any number of ranks. It is for other " +
-		"programs, which read\nmodel.safetensors.\n\n" +
-		"Every byte read is verified. It needs disk space for a second checkpoint, and memory for the largest tensor. " +
-		"With --out\nthe run may be training."
+		"\n\nEvery rank of a run writes the pieces of tensors that it owns to files of its own. The merged " +
+		"checkpoint is what one\nrank would have written: whole tensors in one file each for weights, optimizer " +
+		"state and average, with the same\nhashes. No command needs it: all read pieces too, on any number of " +
+		"ranks. It is for other programs, which read\nmodel.safetensors.\n\n" +
+		"Every byte read is verified. It needs disk space for a second checkpoint, and memory for the largest " +
+		"tensor. With --out\nthe run may be training."
 }
 
 func (c ckptMergeCmd) Run(s *session) error {

@@ -134,9 +134,9 @@ func (w workshop) owned(dir string, rank, ranks int) (list []checkpoint.Tensor) 
 			}
 			from, to := n*int64(rank)/int64(ranks), n*int64(rank+1)/int64(ranks)
 			x := checkpoint.Tensor{
-				Name: info.Name, DType: string(info.DType), Shape: info.Shape, Data: make([]byte, (to-from)*info.Size/n),
-				Region: checkpoint.Region{From: from, To: to},
-				Optim:  kind == "optim", Average: kind == "average",
+				Name: info.Name, DType: string(info.DType), Shape: info.Shape,
+				Data: make([]byte, (to-from)*info.Size/n), Region: checkpoint.Region{From: from, To: to},
+				Optim: kind == "optim", Average: kind == "average",
 			}
 			if from == to {
 				continue
