@@ -93,7 +93,8 @@ func TestExchangeOverlapsWithComputing(t *testing.T) {
 		cfg.Parallel.Zero = stage
 		compute, exchange := timedStep(t, cfg, fast, rate, false), timedStep(t, cfg, slow, math.Inf(1), false)
 		step, without := timedStep(t, cfg, slow, rate, false), timedStep(t, cfg, blocking, rate, false)
-		t.Logf("stage %d: compute %v, exchange %v: step %v, without overlap %v", stage, compute, exchange, step, without)
+		t.Logf("stage %d: compute %v, exchange %v: step %v, without overlap %v",
+			stage, compute, exchange, step, without)
 		if limit := compute + exchange*6/10; step > limit {
 			t.Errorf("stage %d: a step takes %v, more than %v of computing and 0.6 of %v of exchange",
 				stage, step, compute, exchange)

@@ -6,6 +6,7 @@ type benchCmd struct {
 	Gemm      benchGemmCmd      `cmd:"" help:"Matrix products of training, beside the measured peak."`
 	Memory    benchMemoryCmd    `cmd:"" help:"Memory and time of each way to recompute activations."`
 	Optim     benchOptimCmd     `cmd:"" help:"Optimizer steps, beside the memory bandwidth."`
+	Ranks     benchRanksCmd     `cmd:"" help:"Training steps of several ranks, beside those of one."`
 	Step      benchStepCmd      `cmd:"" help:"Whole training steps on random tokens."`
 	Tokenizer benchTokenizerCmd `cmd:"" help:"Learning a vocabulary and encoding with it."`
 }
