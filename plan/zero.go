@@ -64,7 +64,7 @@ type Ranks struct {
 func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footprint, *Ranks, error) {
 	r := &Ranks{Count: cfg.Parallel.Ranks, Zero: cfg.Parallel.Zero}
 	r.Here = r.Count <= machine.Threads()
-	all, err := footprints(cfg, machine, r.Count)
+	all, err := footprints(cfg, machine, r.Count, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,15 +73,10 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 		if r.Bytes[i] > r.Bytes[r.Fullest] {
 			r.Fullest = i
 		}
-		for _, p := range f.Arenas {
-			if p.Name != parallel.Received { // in one process, gradients are read where they were made
-				r.Together += p.Bytes
-			}
-		}
 	}
 	fullest := all[r.Fullest]
-	for _, p := range fullest.Beside { // of all threads
-		r.Together += p.Bytes
+	if r.Together, err = together(cfg, machine, r.Count); err != nil {
+		return nil, nil, err
 	}
 	t := trafficOf(cfg, fullest)
 	r.Sums = t.sums
@@ -97,15 +92,35 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 	return fullest, r, nil
 }
 
-// footprints returns the memory of every rank, as processes of their own.
-func footprints(cfg *config.Config, machine device.Properties, ranks int) ([]*train.Footprint, error) {
+// together returns what all ranks need in one process: the arenas of each, and once what else there is, which grows with
+// the threads.
+func together(cfg *config.Config, machine device.Properties, ranks int) (bytes int64, err error) {
+	all, err := footprints(cfg, machine, ranks, true)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range all {
+		for _, p := range f.Arenas {
+			bytes += p.Bytes
+		}
+	}
+	for _, p := range all[0].Beside {
+		bytes += p.Bytes
+	}
+	return bytes, nil
+}
+
+// footprints returns the memory of every rank. Within a process, ranks read gradients in place.
+func footprints(
+	cfg *config.Config, machine device.Properties, ranks int, inPlace bool,
+) ([]*train.Footprint, error) {
 	list, errs := make([]*train.Footprint, ranks), make([]error, ranks)
 	var group sync.WaitGroup
 	next := make(chan int)
 	for range min(runtime.GOMAXPROCS(0), ranks) {
 		group.Go(func() {
 			for i := range next {
-				list[i], errs[i] = train.MeasureRank(cfg, machine, absent.New(i, ranks, false))
+				list[i], errs[i] = train.MeasureRank(cfg, machine, absent.New(i, ranks, inPlace))
 			}
 		})
 	}
@@ -183,7 +198,7 @@ func (t traffic) stage(zero, ranks int, f *train.Footprint) Stage {
 		Zero: zero, Weights: f.Bytes(train.Parameters) - f.Tables + f.Bytes(parallel.MasterWeights),
 		Gradients: f.Bytes(train.Gradients), State: f.Bytes(train.OptimizerState), Total: f.Total(),
 	}
-	for _, name := range []string{train.GradientFold, parallel.Slots, parallel.Received, parallel.Gathered} {
+	for _, name := range []string{parallel.Fold, parallel.Slots, parallel.Received, parallel.Gathered} {
 		s.Transit += f.Bytes(name)
 	}
 	others := float64(ranks-1) / float64(ranks)
@@ -209,13 +224,13 @@ func readAs(p *nn.Param, cfg *config.Config, policy precision.Policy) tensor.DTy
 	return model.Memory{DType: policy.Master, Weight: policy.Weight}.WeightOf(p.Role)
 }
 
-// wireBytes is the size of an element of a gradient that travels. int8 has an F32 scale for every 256 elements.
+// wireBytes is the size of an element of a gradient that travels. int8 has a scale for every block.
 func wireBytes(wire string, gradient tensor.DType) float64 {
 	switch wire {
 	case "bf16":
 		return 2
 	case "int8":
-		return 1 + 4./256
+		return 1 + float64(gradient.Size())/device.Block
 	}
 	return float64(gradient.Size())
 }

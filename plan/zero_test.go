@@ -25,7 +25,7 @@ func footprintsOf(t *testing.T, ranks, zero int, set []string) (*config.Config, 
 	cfg := load(t, slices.Concat(shape, set, []string{
 		fmt.Sprint("parallel.ranks=", ranks), fmt.Sprint("parallel.zero=", zero),
 	})...)
-	list, err := footprints(cfg, machine{}, ranks)
+	list, err := footprints(cfg, machine{}, ranks, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,8 @@ func TestThePlanIsThatOfTheFullestRank(t *testing.T) {
 				name, p.Ranks.Stages[0].Total, alone.Total(), err)
 		}
 	}
-	// Where there are threads for all ranks, they are taken to be one process, which needs all of their memory.
+	// Where there are threads for all ranks, they are taken to be one process, which needs all of their memory, but
+	// none for what others send.
 	cfg, list := footprintsOf(t, 2, 1, nil)
 	together := list[0].Bytes(train.Process)
 	for _, f := range list {
@@ -191,7 +192,6 @@ func TestStagesSendTheirFormula(t *testing.T) {
 		{nil, 8, 4}, {nil, 4, 8}, {nil, 3, 12}, // 8 micro-batches in 1, 2 and 3 rounds
 		{[]string{"parallel.wire=bf16"}, 8, 2},
 		{[]string{"parallel.wire=int8"}, 8, 1 + 1./64},
-		{[]string{"parallel.sum_block=2"}, 4, 4},
 		{[]string{"precision=bf16_sr"}, 8, 4},
 		{[]string{"precision=fp32"}, 8, 4},
 	} {
@@ -216,6 +216,20 @@ func TestStagesSendTheirFormula(t *testing.T) {
 	}
 }
 
+// Blocks of micro-batches are summed before they travel; at stage 3 weights still come for every micro-batch.
+func TestBlocksOfMicroBatchesSendLess(t *testing.T) {
+	cfg, list := footprintsOf(t, 4, 3, nil) // 8 micro-batches
+	one := trafficOf(cfg, list[0])
+	for block, sums := range map[int]int{1: 2, 2: 1, 3: 1, 8: 1} {
+		cfg.Parallel.SumBlock = block
+		got := trafficOf(cfg, list[0])
+		if got.sums != sums || got.gradients != one.gradients || block == 2 && got.gathered != one.gathered ||
+			block == 8 && got.gathered < 3*one.gathered {
+			t.Errorf("blocks of %d: %+v, want %d sums; without blocks %+v", block, got, sums, one)
+		}
+	}
+}
+
 // A step of two micro-batches of a model of units 0 to 4: unit 0 comes once; forward 1 2 3 4, back 2 1, forward 3 4,
 // back 2 1.
 func TestWeightsThatAreThereAreNotSent(t *testing.T) {
@@ -230,13 +244,12 @@ func TestWeightsThatAreThereAreNotSent(t *testing.T) {
 	}
 }
 
-// A step of 8 micro-batches is one sum for each of 8 ranks, and two for each of 4, unless they are added before.
+// A step of 8 micro-batches is one sum for each of 8 ranks, and two for each of 4.
 func TestRanksThatSendOftenAreTold(t *testing.T) {
 	for _, c := range []struct{ set, says string }{
 		{"parallel.ranks=1", ""}, {"parallel.ranks=8", ""},
 		{"parallel.ranks=4", "2 times a step: a larger train.micro_batch sends less, and so does " +
 			"parallel.sum_block = 2"},
-		{"parallel.ranks=4 parallel.sum_block=2", ""},
 	} {
 		got := planOf(t, machine{}, append(slices.Clone(shape), strings.Fields(c.set)...)...).Ranks.Remark()
 		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
