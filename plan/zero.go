@@ -92,8 +92,8 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 	return fullest, r, nil
 }
 
-// together returns what all ranks need in one process: the arenas of each, and once what else there is, which grows with
-// the threads.
+// together returns what all ranks need in one process: the arenas of each, and once what else there is, which grows
+// with the threads.
 func together(cfg *config.Config, machine device.Properties, ranks int) (bytes int64, err error) {
 	all, err := footprints(cfg, machine, ranks, true)
 	if err != nil {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -256,4 +257,45 @@ func TestRanksThatSendOftenAreTold(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.set, got, c.says)
 		}
 	}
+}
+
+// The tables of docs/parallel.md are what a plan says: the bytes of the fullest rank.
+func TestThePageHasThePlansBytes(t *testing.T) {
+	page, err := os.ReadFile("../docs/parallel.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []config.Sources{
+		{File: "../examples/llama-98m.yaml", Overrides: []string{"parallel.ranks=8", "model.vocab=16384"}},
+		{Recipe: "llama2-7b", Overrides: []string{"parallel.ranks=64"}},
+	} {
+		s.Planning = true
+		cfg, err := s.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := For(cfg, machine{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, z := range p.Ranks.Stages {
+			row := fmt.Sprintf("| %d |", z.Zero)
+			for _, n := range []int64{
+				z.Weights, z.Gradients, z.State, z.Transit, z.Kept() + z.Transit, z.SentGradients, z.SentWeights,
+			} {
+				row += " " + commas(n) + " |"
+			}
+			if !strings.Contains(string(page), "\n"+row+"\n") {
+				t.Errorf("docs/parallel.md does not have, of %s%s:\n%s", s.File, s.Recipe, row)
+			}
+		}
+	}
+}
+
+// commas writes 65536 as 65,536.
+func commas(n int64) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", commas(n/1000), n%1000)
 }
