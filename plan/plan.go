@@ -70,10 +70,25 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 		Memory: itemise(f, m.Count(), cfg.Train.MicroBatch*f.Model.Context),
 	}
 	p.Fits = p.Available == 0 || p.Bytes() <= p.Available
-	if ranks == nil && !f.Apart && f.CopyFits(p.Available) { // on other devices the copy is in host memory
-		p.Memory = append(p.Memory, Item{"checkpoint copy", f.CheckpointCopy(), "weights and state, if memory allows"})
-	}
+	p.planCopy(f)
 	return p, nil
+}
+
+// planCopy adds the copy of the state for checkpoints, if memory allows it.
+func (p *Plan) planCopy(f *train.Footprint) {
+	copied, available := f.CheckpointCopy(), p.Available
+	if r := p.Ranks; r != nil {
+		if copied = r.copy; r.Here {
+			available /= int64(r.Count)
+		}
+	}
+	if f.Apart || !f.CopyFits(available) { // on other devices the copy is in host memory
+		return
+	}
+	p.Memory = append(p.Memory, Item{"checkpoint copy", copied, "weights and state, if memory allows"})
+	if p.Ranks != nil {
+		p.Ranks.Together += p.Ranks.copies
+	}
 }
 
 // measure returns the footprint of a run, or of its fullest rank if it has several.

@@ -58,6 +58,9 @@ type Ranks struct {
 	Here     bool    `json:"fit_one_process"` // there are threads for all in one process
 	Sums     int     `json:"sums"`            // of micro-batches that a rank sends in a step, at most
 	Stages   []Stage `json:"stages"`          // all, to compare
+
+	// the copies for checkpoints, where memory allows them: of the fullest rank, and of all
+	copy, copies int64
 }
 
 // measureRanks returns how the ranks of a run share its model, and the footprint of the fullest rank.
@@ -88,6 +91,12 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 			return nil, nil, err
 		}
 		r.Stages = append(r.Stages, t.stage(zero, r.Count, f))
+		switch zero {
+		case 0: // where a rank keeps all
+			r.copies = f.CheckpointCopy() - f.Tables
+		case 3: // where it keeps what it owns, which is what it writes at every stage
+			r.copy = f.CheckpointCopy() - f.Tables
+		}
 	}
 	return fullest, r, nil
 }

@@ -143,15 +143,21 @@ func TestRanksHaveNamedSlotsAndNothingElse(t *testing.T) {
 func TestThePlanIsThatOfTheFullestRank(t *testing.T) {
 	for _, name := range []string{"adamw", "muon"} {
 		cfg, list := footprintsOf(t, 3, 2, []string{"optimizer.name=" + name})
-		p, err := For(cfg, machine{})
-		if err != nil {
-			t.Fatal(err)
+		most, each := int64(0), []int64(nil)
+		for _, f := range list {
+			most = max(most, f.Total())
+			each = append(each, f.Total())
 		}
-		most := int64(0)
-		for r, f := range list {
-			if most = max(most, f.Total()); p.Ranks.Bytes[r] != f.Total() {
-				t.Errorf("%s: rank %d needs %d bytes, the plan says %d", name, r, f.Total(), p.Ranks.Bytes[r])
-			}
+		p, err := For(cfg, machine{free: most}) // which leaves no room for a copy of the state
+		if err != nil || !p.Fits || !slices.Equal(p.Ranks.Bytes, each) {
+			t.Fatalf("%s: ranks need %v bytes, the plan says %v, %v", name, each, p, err)
+		}
+		_, owned := footprintsOf(t, 3, 3, []string{"optimizer.name=" + name})
+		f := owned[p.Ranks.Fullest]
+		roomy, err := For(cfg, machine{})
+		if want := most + f.CheckpointCopy() - f.Tables; err != nil || roomy.Memory.Total() != want {
+			t.Errorf("%s: with a copy of what it owns, a rank needs %d bytes, the plan says %d, %v", name, want,
+				roomy.Memory.Total(), err)
 		}
 		if p.Memory.Total() != most || p.Ranks.Bytes[p.Ranks.Fullest] != most || p.Ranks.Stages[2].Total != most {
 			t.Errorf("%s: the fullest rank needs %d bytes, the plan is %d, of rank %d", name, most, p.Memory.Total(),

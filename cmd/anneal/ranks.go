@@ -7,25 +7,17 @@ import (
 	"text/tabwriter"
 
 	"anneal/plan"
-	"anneal/train"
 )
 
-// planRanks makes a plan that of this process: of one rank, or of all. Each rank sees by itself whether it fits; that
-// all fit together is checked here.
-func (s *session) planRanks(p *plan.Foresight) error {
+// planRanks makes a plan that of this process: of one rank, or of all.
+func (s *session) planRanks(p *plan.Foresight) {
 	switch {
 	case p.Ranks == nil:
-		return nil
 	case s.world.Size() > 1:
 		p.Bytes = p.Ranks.Bytes[s.world.Rank()]
-		return nil
+	default:
+		p.Bytes = p.Ranks.Together
 	}
-	p.Bytes = p.Ranks.Together
-	if p.Available == 0 || p.Bytes <= p.Available {
-		return nil
-	}
-	return &train.MemoryError{Need: p.Bytes, Available: p.Available,
-		Detail: fmt.Sprintf("%d ranks in one process; --dry-run lists the parts of one", p.Ranks.Count)}
 }
 
 // printRanks prints what the fullest rank keeps and sends at every stage of ZeRO, what a stage saves, and how evenly

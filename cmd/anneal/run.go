@@ -25,9 +25,7 @@ func (s *session) header(cfg *config.Config) (*plan.Foresight, error) {
 	if plan.Absent != nil {
 		return nil, plan.Absent
 	}
-	if err := s.planRanks(plan); err != nil {
-		return nil, err
-	}
+	s.planRanks(plan)
 	active := ""
 	if plan.Active != plan.Parameters {
 		active = fmt.Sprintf(" (%.1fM active)", float64(plan.Active)/1e6)
