@@ -14,11 +14,16 @@ import (
 	"anneal/prepare"
 )
 
-type doctorCmd struct{}
+type doctorCmd struct {
+	Machine doctorMachineCmd `cmd:"" default:"1" help:"This machine: kernels, memory, disk, GPU. It needs no name: anneal doctor."`
+	MPI     doctorMPICmd     `cmd:"" name:"mpi" help:"The MPI library, its signal handlers, and how fast ranks exchange data."`
+}
 
-func (doctorCmd) Help() string { return example("anneal doctor") }
+type doctorMachineCmd struct{}
 
-func (doctorCmd) Run(s *session) error {
+func (doctorMachineCmd) Help() string { return example("anneal doctor machine --json", "anneal doctor") }
+
+func (doctorMachineCmd) Run(s *session) error {
 	start := time.Now()
 	var faults []string
 	tier, err := isa.Choose()
