@@ -21,7 +21,7 @@ func Branch(ctx context.Context, o Options, from string, step int) (*Result, err
 	})
 }
 
-func branch(ctx context.Context, o Options, from string, step int) (*Result, error) {
+func branch(ctx context.Context, o Options, from string, step int) (_ *Result, err error) {
 	if err := (group{o.World}).lead(func() error { return CheckNewRun(o.Dir) }); err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func branch(ctx context.Context, o Options, from string, step int) (*Result, err
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.end(&err)
 	info, err := s.loadStep(runDir(from), int64(step))
 	if err == nil {
 		err = runDir(from).checkOrigin(info)

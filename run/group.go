@@ -31,6 +31,9 @@ func ToldElsewhere(err error) bool {
 	return errors.As(err, &agreed) && agreed.told
 }
 
+// Shared reports whether the ranks can still speak with each other after an error that all know.
+func Shared(err error) bool { return Agreed(err) && !isLost(err) }
+
 // Agreed reports whether every rank has been told of an error.
 func Agreed(err error) bool {
 	var agreed *agreedError

@@ -35,14 +35,15 @@ type Options struct {
 	World comm.Comm
 	Begun func() // called once the run's directory is this run's alone, before the first step; may be nil
 
-	begun time.Time // when this process began the run, whose train.minutes count from then
+	begun time.Time    // when this process began the run, whose train.minutes count from then
+	late  func(func()) // of ranks: takes what closes a session that others may still read
 }
 
 // Run starts a new run in o.Dir and trains to its end, or until ctx ends. If ranks of one process fail, the error is
 // that of the rank that knows why.
 func Run(ctx context.Context, o Options) (*Result, error) { return onRanks(ctx, o, o.Config, start) }
 
-func start(ctx context.Context, o Options) (*Result, error) {
+func start(ctx context.Context, o Options) (_ *Result, err error) {
 	if err := (group{o.World}).lead(func() error { return CheckNewRun(o.Dir) }); err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func start(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.end(&err)
 	trained := s.cfg.Init.From != ""
 	if trained {
 		if err := startFrom(s.trainer, s.cfg, s.corpus, s.world); err != nil {
@@ -99,7 +100,7 @@ func Resume(ctx context.Context, o Options) (*Result, error) {
 	return onRanks(ctx, o, cfg, resume)
 }
 
-func resume(ctx context.Context, o Options) (*Result, error) {
+func resume(ctx context.Context, o Options) (_ *Result, err error) {
 	world := group{o.World}
 	if err := world.lead(func() error { return finishRewind(runDir(o.Dir), o.Warn) }); err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func resume(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.end(&err)
 	err = s.world.lead(func() error {
 		files, err := s.dir.readFiles()
 		if err != nil {
@@ -178,14 +179,14 @@ func newSession(cfg *config.Config, o Options) (*session, error) {
 		s.World = comm.Alone{}
 	}
 	if s.World.Size() > 1 {
-		s.look = newLookout(timeoutOf(cfg))
+		s.look = newLookout(Timeout(cfg))
 		s.World = watchedComm{s.World, s.look}
 	}
 	if s.world = (group{s.World}); s.Warn == nil {
 		s.Warn = func(string) {}
 	}
 	if err := s.open(); err != nil {
-		s.close()
+		s.end(&err)
 		return nil, err
 	}
 	return s, nil
@@ -263,6 +264,12 @@ func (s *session) openStore(origin checkpoint.Origin) (err error) {
 }
 
 func (s *session) close() {
+	s.closeFiles()
+	s.free()
+}
+
+// closeFiles ends what is written.
+func (s *session) closeFiles() {
 	if s.metrics != nil {
 		s.metrics.close()
 	}
@@ -273,6 +280,10 @@ func (s *session) close() {
 	if s.store != nil {
 		s.store.Close()
 	}
+}
+
+// free frees memory, devices and data.
+func (s *session) free() {
 	if s.trainer != nil {
 		s.trainer.Close()
 	}
@@ -498,10 +509,10 @@ func (s *session) step(ctx context.Context) error {
 	}
 	if t.Guard().Exhausted() {
 		_, saved := s.dir.lastCheckpoint()
-		return &DivergedError{
+		return s.world.same(&DivergedError{
 			Step: t.Position().Step, Skips: t.Guard().Row, NonFinite: t.Guard().RowNonFinite, LR: s.cfg.Optimizer.LR,
 			LossScale: t.LossScale(), Dir: s.Dir, Saved: saved,
-		}
+		})
 	}
 	if heard&askStop != 0 {
 		return errAsked

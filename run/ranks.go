@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"anneal/comm"
@@ -28,6 +29,7 @@ func onRanks(ctx context.Context, o Options, cfg *config.Config, begin beginning
 	}
 	switch n := cfg.Parallel.Ranks; {
 	case o.World != nil && o.World.Size() > 1:
+		o.late = func(func()) {} // the process ends
 		return onRank(ctx, o, begin)
 	case n > 1:
 		return onGoroutines(ctx, o, cfg, begin)
@@ -45,9 +47,10 @@ func onGoroutines(ctx context.Context, o Options, cfg *config.Config, begin begi
 		return nil, err
 	}
 	ends := make(chan end, n)
-	for rank, world := range local.New(n, local.Options{Timeout: timeoutOf(cfg)}) {
+	var late remains
+	for rank, world := range local.New(n, local.Options{Timeout: Timeout(cfg)}) {
 		mine := o
-		mine.World, mine.Threads = world, threads[rank]
+		mine.World, mine.Threads, mine.late = world, threads[rank], late.add
 		if o.Config != nil && rank > 0 {
 			mine.Config = o.Config.Clone()
 		}
@@ -56,7 +59,31 @@ func onGoroutines(ctx context.Context, o Options, cfg *config.Config, begin begi
 			ends <- end{rank, r, err}
 		}()
 	}
-	return await(ends, n)
+	r, all, err := await(ends, n)
+	if all {
+		late.close()
+	}
+	return r, err
+}
+
+// remains is what ranks that failed have left open, because others may read it.
+type remains struct {
+	mu   sync.Mutex
+	list []func()
+}
+
+func (r *remains) add(closing func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, closing)
+}
+
+func (r *remains) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, closing := range r.list {
+		closing()
+	}
 }
 
 // end is how a rank ended.
@@ -69,34 +96,34 @@ type end struct {
 // rankPatience is how long a run that failed waits for ranks that do not answer.
 const rankPatience = 2 * time.Second
 
-// await waits for n ranks, the last of them only for a while once one has failed.
-func await(ends <-chan end, n int) (*Result, error) {
+// await waits for n ranks, the last of them only for a while once one has failed. It reports whether all have ended.
+func await(ends <-chan end, n int) (r *Result, all bool, err error) {
 	var best end
 	var late <-chan time.Time
 	for range n {
 		select {
 		case e := <-ends:
-			if e.rank == 0 && e.err == nil {
-				best.result = e.result
+			if e.rank == 0 {
+				r = e.result
 			}
 			if e.err == nil {
 				continue
 			}
 			if best.err == nil || knows(e.err) > knows(best.err) ||
 				knows(e.err) == knows(best.err) && e.rank < best.rank {
-				best.rank, best.err = e.rank, e.err
+				best = e
 			}
 			if late == nil {
 				late = time.After(rankPatience)
 			}
 		case <-late:
-			return nil, best.err
+			return nil, false, best.err
 		}
 	}
 	if best.err != nil {
-		return nil, best.err
+		return nil, true, best.err
 	}
-	return best.result, nil
+	return r, true, nil
 }
 
 // knows grades an error by how much it says of what went wrong: most if it is the rank's own.
@@ -119,7 +146,7 @@ func shareThreads(ranks, threads int) ([]int, error) {
 	if ranks > threads {
 		what := fmt.Sprintf("this process may use %d cores", threads)
 		if given {
-			what = fmt.Sprintf("the run has %d threads", threads)
+			what = fmt.Sprintf("threads = %d", threads)
 		}
 		return nil, config.Problem{
 			Key: "parallel.ranks", Message: fmt.Sprintf("parallel.ranks = %d, but %s, and each rank needs one",
@@ -137,8 +164,8 @@ func shareThreads(ranks, threads int) ([]int, error) {
 	return list, nil
 }
 
-// timeoutOf is how long a rank waits for another.
-func timeoutOf(cfg *config.Config) time.Duration {
+// Timeout is how long a rank waits for another.
+func Timeout(cfg *config.Config) time.Duration {
 	return time.Duration(cfg.Parallel.Timeout * float64(time.Minute))
 }
 
@@ -148,18 +175,38 @@ func onRank(ctx context.Context, o Options, begin beginning) (r *Result, err err
 	if !g.leads() {
 		o.Warn, o.OnProgress, o.Notes = func(string) {}, nil, nil
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = &PanicError{Rank: g.Rank(), Value: p, Stack: debug.Stack()}
-		}
-		if lost := (*comm.LostError)(nil); errors.As(err, &lost) && lost.For == 0 && lost.Rank != g.Rank() {
-			err = &agreedError{err, true} // the rank that ended the group says why
-		}
-		if err != nil && !Agreed(err) {
-			g.Abort(err)
-		}
-	}()
+	defer func() { err = g.failed(err, recover()) }()
 	return survive(ctx, o, begin)
+}
+
+// failed is how a rank ends that returns an error or panics: unless all ranks know of the error, the group ends with it.
+func (g group) failed(err error, panicked any) error {
+	if panicked != nil {
+		err = &PanicError{Rank: g.Rank(), Value: panicked, Stack: debug.Stack()}
+	}
+	if lost := (*comm.LostError)(nil); errors.As(err, &lost) && lost.For == 0 && lost.Rank != g.Rank() {
+		return &agreedError{err, true} // the rank that ended the group says why
+	}
+	if err != nil && !Agreed(err) {
+		g.Abort(err)
+	}
+	return err
+}
+
+// end closes a session that ends with err or a panic. When a rank fails, others may still read its memory, which then
+// stays until they have ended, too.
+func (s *session) end(err *error) {
+	if s.world.alone() {
+		s.close()
+		return
+	}
+	*err = s.world.failed(*err, recover())
+	s.closeFiles()
+	if *err != nil && (!Agreed(*err) || isLost(*err)) && s.late != nil {
+		s.late(s.free)
+		return
+	}
+	s.free()
 }
 
 // A PanicError is a panic of one rank: a mistake in anneal.

@@ -21,7 +21,9 @@ type doctorCmd struct {
 
 type doctorMachineCmd struct{}
 
-func (doctorMachineCmd) Help() string { return example("anneal doctor machine --json", "anneal doctor") }
+func (doctorMachineCmd) Help() string {
+	return example("anneal doctor machine --json", "anneal doctor")
+}
 
 func (doctorMachineCmd) Run(s *session) error {
 	start := time.Now()

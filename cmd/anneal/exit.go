@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"anneal/checkpoint"
 	"anneal/comm"
@@ -132,6 +133,25 @@ func exitCode(err error) int {
 	}
 	return exitInternal
 }
+
+// speaks reports whether this process tells its error, which it then also notes in the run's directory. Of the ranks of
+// a run one speaks.
+func (s *session) speaks(err error, code int) bool {
+	saved := (*stopped)(nil)
+	switch {
+	case errors.As(err, &saved) && s.world.Rank() > 0:
+		return false
+	case run.ToldElsewhere(err):
+		if !run.Shared(err) {
+			time.Sleep(tellPatience)
+		}
+		return false
+	}
+	return s.leave(err, code)
+}
+
+// tellPatience is how long a rank leaves to the one that knows what went wrong: launchers kill all when one has ended.
+const tellPatience = time.Second
 
 // leave notes in the run's directory how the command that trains it ends. It reports whether this process is the first
 // of a run's ranks to do so.

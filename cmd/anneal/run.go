@@ -56,6 +56,7 @@ func (s *session) header(cfg *config.Config) (*plan.Foresight, error) {
 
 // trainOptions is what train, resume and branch have in common. It must be called before whileTraining.
 func (s *session) trainOptions(dir string, cfg *config.Config) run.Options {
+	s.wait(cfg)
 	s.run.Store(dir)
 	s.saves = make(chan struct{}, 1)
 	return run.Options{

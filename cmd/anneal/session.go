@@ -90,7 +90,10 @@ func message(err error) string {
 // fail tells the user what went wrong, once, and returns the exit code.
 func (s *session) fail(err error) int {
 	code := s.sharedCode(err, exitCode(err))
-	if run.ToldElsewhere(err) || !s.leave(err, code) {
+	if !run.Agreed(err) {
+		s.world.Abort(err) // the other ranks may wait for this one
+	}
+	if !s.speaks(err, code) {
 		return code
 	}
 	if s.told != nil {

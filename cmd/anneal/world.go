@@ -7,6 +7,7 @@ import (
 
 	"anneal/comm"
 	"anneal/comm/mpi"
+	"anneal/config"
 	"anneal/run"
 )
 
@@ -37,21 +38,32 @@ func (s *session) join(f rankFlags) error {
 
 // openRanks connects this process with the other ranks.
 func openRanks(at share) (comm.Comm, error) {
-	group, err := mpi.Open(mpi.Options{})
-	if err != nil {
+	if !mpi.Built() {
 		return nil, &usageError{
-			fmt.Sprintf("this process is rank %d of %d (%s), but cannot reach the others: %v",
-				at.index, at.count, at.from, err), "parallel.ranks=N needs no launcher on one machine",
+			fmt.Sprintf("this process is rank %d of %d (%s), but this binary cannot reach the others: it has no MPI",
+				at.index, at.count, at.from),
+			"build it with `go build -tags mpi ./cmd/anneal`; parallel.ranks=N needs no launcher on one machine",
 		}
 	}
-	if group.Size() != at.count || group.Rank() != at.index {
+	g, err := mpi.Open(mpi.Options{})
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	if g.Rank() != at.index || g.Size() != at.count {
 		return nil, &usageError{
 			fmt.Sprintf("this process is rank %d of %d (%s), but for MPI it is rank %d of %d",
-				at.index, at.count, at.from, group.Rank(), group.Size()),
-			"start it with mpirun or srun alone, without --rank, and `anneal doctor mpi` in the same way",
+				at.index, at.count, at.from, g.Rank(), g.Size()),
+			"start it with mpirun, mpiexec or srun --mpi, without --rank, and `anneal doctor mpi` in the same way",
 		}
 	}
-	return group, nil
+	return g, nil
+}
+
+// wait has ranks wait for each other as long as a run says.
+func (s *session) wait(cfg *config.Config) {
+	if g, ok := s.world.(mpi.Group); ok {
+		g.SetTimeout(run.Timeout(cfg))
+	}
 }
 
 // hush keeps to itself what rank 0 says for all. Errors that only this rank knows of are still told.
@@ -60,7 +72,7 @@ func (s *session) hush() {
 	s.status = newStatus(io.Discard)
 }
 
-// overrides returns the values of the config that follow from the ranks.
+// rankOverrides returns the values of the config that follow from the ranks.
 func (s *session) rankOverrides(f rankFlags) []string {
 	switch {
 	case s.world.Size() > 1:
@@ -76,7 +88,7 @@ func (s *session) together(err error) error { return run.Agree(s.world, err) }
 
 // sharedCode is the exit code of an error that all ranks have: that of the rank that tells it.
 func (s *session) sharedCode(err error, code int) int {
-	if s.world.Size() == 1 || !run.Agreed(err) {
+	if s.world.Size() == 1 || !run.Shared(err) {
 		return code
 	}
 	mine := []byte{byte(code)}
