@@ -130,7 +130,7 @@ func (t *transfer) Release() {
 	c.changed.Broadcast()
 }
 
-// grace is how long after the end of the group Sent waits for readers.
+// grace is how long after the end of the group Sent and Abort wait for readers, one of which may hang.
 const grace = time.Second
 
 // Sent implements comm.Transfer. If the group has ended, it returns its error when nobody reads any more.

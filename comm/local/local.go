@@ -66,11 +66,26 @@ func (c *rank) Size() int     { return c.size }
 func (c *rank) InPlace() bool { return true }
 func (c *rank) Close() error  { return nil }
 
-// Abort implements comm.Comm.
+// Abort implements comm.Comm. When it returns, nobody reads this rank's tensors any more.
 func (c *rank) Abort(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail(c.me, err)
+	end := c.ended.Add(grace)
+	defer time.AfterFunc(grace, c.wake).Stop()
+	for c.isRead() && time.Now().Before(end) {
+		c.changed.Wait()
+	}
+}
+
+// isRead reports whether a rank reads the tensors of this one.
+func (c *rank) isRead() bool {
+	for _, l := range c.links {
+		if c.missing(wait{kind: leaving, link: l}) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // fail ends the group. The first reason counts.

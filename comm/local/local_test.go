@@ -92,34 +92,39 @@ func TestSentWaitsForReaders(t *testing.T) {
 	}
 }
 
-// A rank that fails may free its tensors once Sent has returned; nobody may be reading them then.
-func TestSentWaitsForReadersOfAGroupThatHasEnded(t *testing.T) {
-	group := New(2, Options{})
-	x := tensor.Of([]float32{1})
-	reading := make(chan bool)
-	each(group, func(c comm.Comm) error {
-		e := c.NewExchange("x", toAll(2, x), nil)
-		e.Start(1)
-		if c.Rank() == 0 {
-			<-reading
-			c.Abort(errors.New("out of memory"))
-			if e.Sent() == nil {
-				t.Error("Sent returned no error after Abort")
+// A rank that fails may free its tensors after Abort, and after Sent; nobody may be reading them then.
+func TestAFailedGroupWaitsForReaders(t *testing.T) {
+	for _, how := range []string{"Abort", "Sent"} {
+		x := tensor.Of([]float32{1})
+		reading := make(chan bool)
+		each(New(2, Options{}), func(c comm.Comm) error {
+			e := c.NewExchange("x", toAll(2, x), nil)
+			e.Start(1)
+			if c.Rank() == 0 {
+				<-reading
+				if how == "Abort" {
+					c.Abort(errors.New("out of memory"))
+				} else if e.Sent() == nil {
+					t.Error("Sent returned no error after Abort")
+				}
+				x.F32()[0] = 2
+				return nil
 			}
-			x.F32()[0] = 2
+			if err := e.Wait(); err != nil {
+				t.Error(err)
+			}
+			if how == "Sent" {
+				go c.Abort(errors.New("out of memory"))
+			}
+			reading <- true
+			time.Sleep(20 * time.Millisecond)
+			if got := e.From(0)[0].F32()[0]; got != 1 {
+				t.Errorf("rank 1 read %v: %s did not wait for it", got, how)
+			}
+			e.Release()
 			return nil
-		}
-		if err := e.Wait(); err != nil {
-			t.Error(err)
-		}
-		reading <- true
-		time.Sleep(20 * time.Millisecond)
-		if got := e.From(0)[0].F32()[0]; got != 1 {
-			t.Errorf("rank 1 read %v: Sent did not wait for it", got)
-		}
-		e.Release()
-		return nil
-	})
+		})
+	}
 }
 
 func TestStepsAllocateNothing(t *testing.T) {

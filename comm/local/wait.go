@@ -69,7 +69,7 @@ func (c *rank) waitsFor(w wait, r int) bool {
 	case sending:
 		return l.sends(c.me, r) && l.released[r] < w.round
 	case leaving:
-		return l.sends(c.me, r) && l.reading[r]
+		return l.out[c.me] != nil && l.sends(c.me, r) && l.reading[r]
 	}
 	return false
 }
