@@ -179,7 +179,8 @@ func onRank(ctx context.Context, o Options, begin beginning) (r *Result, err err
 	return survive(ctx, o, begin)
 }
 
-// failed is how a rank ends that returns an error or panics: unless all ranks know of the error, the group ends with it.
+// failed is how a rank ends that returns an error or panics: unless all ranks know of the error, the group ends with
+// it.
 func (g group) failed(err error, panicked any) error {
 	if panicked != nil {
 		err = &PanicError{Rank: g.Rank(), Value: panicked, Stack: debug.Stack()}

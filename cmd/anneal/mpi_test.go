@@ -4,11 +4,18 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"anneal/internal/torture"
 	"anneal/run"
 )
 
@@ -80,5 +87,93 @@ func ranksUnderMPI(t *testing.T, launcher string) {
 	text, err := mpirun(t, launcher, "2", args(w.path("run"))...).CombinedOutput()
 	if err == nil || strings.Count(string(text), "already holds a run") != 1 {
 		t.Errorf("a second run: %v\n%s", err, text)
+	}
+}
+
+// Ranks that are killed or stopped at random instants leave a run that others complete with the same bits.
+func TestKilledRanksUnderMPI(t *testing.T) { killUnderMPI(t, 2) }
+
+func TestManyKilledRanksUnderMPI(t *testing.T) {
+	torture.Long(t)
+	killUnderMPI(t, 100)
+}
+
+func killUnderMPI(t *testing.T, tries int) {
+	w := newWorkshop(t)
+	want := w.whole()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for kills := 0; kills < tries; {
+		launcher := []string{"mpirun.openmpi", "mpirun.mpich"}[r.IntN(2)]
+		out, err := os.MkdirTemp(w.dir, "try")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			args := w.ranked(out, "threads=1", "parallel.timeout=0.02", "checkpoint.every=3")
+			if run.Exists(out) {
+				args = []string{"resume", out, "parallel.zero=" + fmt.Sprint(r.IntN(4))}
+			}
+			n := 2 + r.IntN(2)
+			if args[0] == "train" {
+				n = 3
+			}
+			if !killRank(t, r, mpirun(t, launcher, fmt.Sprint(n), args...), out, n) {
+				break
+			}
+			kills++
+		}
+		if !run.Exists(out) {
+			continue
+		}
+		w.object(exitOK, "resume", out, "parallel.ranks=2", "--threads", "2")
+		if got := w.result(job{run: true}, out); got != want {
+			t.Fatalf("after %d kills a run ends with other bits", kills)
+		}
+		os.RemoveAll(out)
+	}
+}
+
+// runs reports whether a process is one of a run: its file may be of a rank before, whose number another process has.
+func runs(pid int, out string) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && pid > 0 && bytes.Contains(line, []byte(out))
+}
+
+// killRank starts a run on n ranks and kills or stops one of them at a random instant, which its file in ranks/ tells
+// how to find. It reports whether the run was ended by that.
+func killRank(t *testing.T, r *rand.Rand, cmd *exec.Cmd, out string, n int) bool {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	instant := time.After(time.Duration(r.Float64() * float64(800*time.Millisecond)))
+	rank, begun := r.IntN(n), time.Now()
+	for {
+		select {
+		case err := <-ended:
+			return err != nil
+		case <-instant:
+		}
+		var at struct{ PID int }
+		text, err := os.ReadFile(filepath.Join(out, "ranks", fmt.Sprintf("%04d", rank)))
+		if err == nil && json.Unmarshal(text, &at) == nil && runs(at.PID, out) {
+			signal := []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP}[r.IntN(2)]
+			syscall.Kill(at.PID, signal)
+			begun = time.Now()
+			select {
+			case err := <-ended:
+				if runs(at.PID, out) { // what is stopped may outlive its launcher
+					syscall.Kill(at.PID, syscall.SIGKILL)
+				}
+				return err != nil
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%v after %v to rank %d of %d the run has not ended", time.Since(begun), signal, rank, n)
+			}
+		}
+		instant = time.After(5 * time.Millisecond)
 	}
 }
