@@ -42,8 +42,8 @@ type Foresight struct {
 
 // Remarks returns notes for the user, one per line.
 func (f *Foresight) Remarks() []string {
-	list := append(slices.Clone(f.Read), f.Unchecked, f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute,
-		f.Ranks.Remark())
+	list := append(slices.Clone(f.Read), f.Unchecked, f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute)
+	list = append(list, f.Ranks.Remarks()...)
 	if f.Absent != nil {
 		reason, _, _ := strings.Cut(f.Absent.Error(), "\n")
 		list = append(list, f.Device+" is not available here: "+reason)

@@ -10,6 +10,7 @@ import (
 	"anneal/device"
 	"anneal/model"
 	"anneal/nn"
+	"anneal/optim"
 	"anneal/parallel"
 	"anneal/precision"
 	"anneal/tensor"
@@ -57,6 +58,7 @@ type Ranks struct {
 	Together int64   `json:"together_bytes"`  // what all need in one process
 	Here     bool    `json:"fit_one_process"` // there are threads for all in one process
 	Sums     int     `json:"sums"`            // of micro-batches that a rank sends in a step, at most
+	Idle     int     `json:"ranks_without"`   // that own nothing
 	Stages   []Stage `json:"stages"`          // all, to compare
 
 	// the copies for checkpoints, where memory allows them: of the fullest rank, and of all
@@ -82,7 +84,7 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 		return nil, nil, err
 	}
 	t := trafficOf(cfg, fullest)
-	r.Sums = t.sums
+	r.Sums, r.Idle = t.sums, idle(cfg, model.Declare(fullest.Model), r.Count)
 	for zero := range Stages {
 		staged := cfg.Clone()
 		staged.Parallel.Zero = zero
@@ -146,13 +148,33 @@ func footprints(
 	return list, nil
 }
 
-// Remark says what would make ranks send less, if that is much: every sum is as large as the model.
-func (r *Ranks) Remark() string {
-	if r == nil || r.Sums < 2 {
-		return ""
+// Remarks say what is unusual: that ranks send much, since every sum is as large as the model, and that some own
+// nothing.
+func (r *Ranks) Remarks() (list []string) {
+	if r == nil {
+		return nil
 	}
-	return fmt.Sprintf("a rank sends its gradient %d times a step: a larger train.micro_batch sends less, and so does "+
-		"parallel.sum_block = %d, which changes bits", r.Sums, r.Sums)
+	if r.Sums > 1 {
+		list = append(list, fmt.Sprintf("a rank sends its gradient %d times a step: a larger train.micro_batch sends "+
+			"less, and so does parallel.sum_block = %d, which changes bits", r.Sums, r.Sums))
+	}
+	if r.Idle > 0 {
+		list = append(list, fmt.Sprintf("the model has too few pieces for %d ranks: %d of them own none, so that more "+
+			"ranks save no memory", r.Count, r.Idle))
+	}
+	return list
+}
+
+// idle returns how many ranks own nothing of a model.
+func idle(cfg *config.Config, m *model.Decoder, ranks int) int {
+	opt := train.NewOptimizer(cfg.Optimizer)
+	owners := map[int]bool{}
+	for _, p := range parallel.Deal(m.UnitParams(), ranks, func(p *nn.Param) optim.Division {
+		return optim.Divide(opt, p)
+	}) {
+		owners[p.Owner] = true
+	}
+	return ranks - len(owners)
 }
 
 // traffic is what ranks would send in a step to a group of very many, in bytes.

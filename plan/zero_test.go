@@ -251,15 +251,17 @@ func TestWeightsThatAreThereAreNotSent(t *testing.T) {
 	}
 }
 
-// A step of 8 micro-batches is one sum for each of 8 ranks, and two for each of 4.
-func TestRanksThatSendOftenAreTold(t *testing.T) {
+// A step of 8 micro-batches is one sum for each of 8 ranks, and two for each of 4, unless they are added before. A
+// model of a few hundred thousand parameters has no pieces for 100 ranks.
+func TestRanksThatSendOftenOrOwnNothingAreTold(t *testing.T) {
 	for _, c := range []struct{ set, says string }{
-		{"parallel.ranks=1", ""}, {"parallel.ranks=8", ""},
+		{"parallel.ranks=1", ""}, {"parallel.ranks=8", ""}, {"parallel.ranks=4 parallel.sum_block=2", ""},
 		{"parallel.ranks=4", "2 times a step: a larger train.micro_batch sends less, and so does " +
 			"parallel.sum_block = 2"},
+		{"parallel.ranks=100", "too few pieces for 100 ranks: "},
 	} {
-		got := planOf(t, machine{}, append(slices.Clone(shape), strings.Fields(c.set)...)...).Ranks.Remark()
-		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+		list := planOf(t, machine{}, append(slices.Clone(shape), strings.Fields(c.set)...)...).Ranks.Remarks()
+		if got := strings.Join(list, "\n"); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
 			t.Errorf("%s: %q, want %q", c.set, got, c.says)
 		}
 	}
