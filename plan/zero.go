@@ -61,13 +61,14 @@ type Ranks struct {
 	Idle     int     `json:"ranks_without"`   // that own nothing
 	Stages   []Stage `json:"stages"`          // all, to compare
 
+	block int // parallel.sum_block
 	// the copies for checkpoints, where memory allows them: of the fullest rank, and of all
 	copy, copies int64
 }
 
 // measureRanks returns how the ranks of a run share its model, and the footprint of the fullest rank.
 func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footprint, *Ranks, error) {
-	r := &Ranks{Count: cfg.Parallel.Ranks, Zero: cfg.Parallel.Zero}
+	r := &Ranks{Count: cfg.Parallel.Ranks, Zero: cfg.Parallel.Zero, block: cfg.Parallel.SumBlock}
 	r.Here = r.Count <= machine.Threads()
 	all, err := footprints(cfg, machine, r.Count, false)
 	if err != nil {
@@ -156,7 +157,7 @@ func (r *Ranks) Remarks() (list []string) {
 	}
 	if r.Sums > 1 {
 		list = append(list, fmt.Sprintf("a rank sends its gradient %d times a step: a larger train.micro_batch sends "+
-			"less, and so does parallel.sum_block = %d, which changes bits", r.Sums, r.Sums))
+			"less, and so does parallel.sum_block = %d, which changes bits", r.Sums, r.Sums*r.block))
 	}
 	if r.Idle > 0 {
 		list = append(list, fmt.Sprintf("the model has too few pieces for %d ranks: %d of them own none, so that more "+

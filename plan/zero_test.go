@@ -258,6 +258,7 @@ func TestRanksThatSendOftenOrOwnNothingAreTold(t *testing.T) {
 		{"parallel.ranks=1", ""}, {"parallel.ranks=8", ""}, {"parallel.ranks=4 parallel.sum_block=2", ""},
 		{"parallel.ranks=4", "2 times a step: a larger train.micro_batch sends less, and so does " +
 			"parallel.sum_block = 2"},
+		{"parallel.ranks=2 parallel.sum_block=2", "parallel.sum_block = 4"},
 		{"parallel.ranks=100", "too few pieces for 100 ranks: "},
 	} {
 		list := planOf(t, machine{}, append(slices.Clone(shape), strings.Fields(c.set)...)...).Ranks.Remarks()
