@@ -158,7 +158,7 @@ func (s *Shard) Send(i int) error {
 	if s.Present() {
 		for _, p := range u.params {
 			if !p.HasGrad() { // this micro-batch does not reach it
-				Vanish(s.dev, &p.Grad)
+				device.NegativeZero(s.dev, &p.Grad)
 			}
 		}
 		u.encode(s.dev, s.key)
@@ -170,13 +170,6 @@ func (s *Shard) Send(i int) error {
 		return nil
 	}
 	return s.fold()
-}
-
-// Vanish fills a gradient that nothing reaches with −0, the identity of addition: x + −0 has the bits of x, for every
-// x, so that adding it is the same as leaving it out.
-func Vanish(d device.Device, g *tensor.Tensor) {
-	d.Zero(g)
-	d.Combine(g, g, g, device.Combination{X: -1, Y: -1})
 }
 
 // Drain adds what is still under way.
@@ -238,7 +231,8 @@ func (s *Shard) addTerms(o *Owned, add bool) {
 	s.dev.Fold(&o.grad, s.terms, add)
 }
 
-// Total waits until all ranks have the sums, at stage 0. The gradients of the parameters are then those of the whole batch.
+// Total waits until all ranks have the sums, at stage 0. The gradients of the parameters are then those of the whole
+// batch.
 func (s *Shard) Total() error {
 	if s.Stage > 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 
 	"anneal/autograd"
 	"anneal/dataset"
-	"anneal/parallel"
+	"anneal/device"
 	"anneal/precision"
 )
 
@@ -72,7 +72,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	}
 	for _, p := range t.model.Params() {
 		if !p.HasGrad() {
-			parallel.Vanish(t.dev, &p.Grad) // no loss depends on it, so it holds an earlier step's gradient
+			device.NegativeZero(t.dev, &p.Grad) // no loss depends on it, so it holds an earlier step's gradient
 		}
 	}
 	return t.sum(src, from, t.squaredNorm()), nil

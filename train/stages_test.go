@@ -43,7 +43,8 @@ func TestStageKeepsWhatItsFormulaSays(t *testing.T) {
 	}
 }
 
-// keeps is the formula of a stage, for AdamW in bf16; every tensor, and every piece of one, is on cache lines of its own.
+// keeps is the formula of a stage, for AdamW in bf16; every tensor, and every piece of one, is on cache lines of its
+// own.
 func keeps(cfg *config.Config, stage, rank, ranks int) (n int64) {
 	m := model.Declare(cfg.Model)
 	params := m.Params()
