@@ -33,6 +33,7 @@ func TestRankFromFlagsAndEnvironment(t *testing.T) {
 		{"nothing", nil, nil, "", 0, 1, ""},
 		{"ranks of one process", nil, n(4), "", 0, 1, ""},
 		{"flags", n(2), n(3), mpi + slurm, 2, 3, ""},
+		{"by itself", n(0), n(1), pods, 0, 1, ""},
 		{"Open MPI", nil, nil, torch + pods + slurm + mpi, 5, 6, ""},
 		{"MPICH", nil, nil, slurm + "PMI_RANK=0 PMI_SIZE=2", 0, 2, ""},
 		{"srun", nil, nil, torch + pods + slurm, 1, 3, ""},

@@ -42,7 +42,8 @@ func openRanks(at share) (comm.Comm, error) {
 		return nil, &usageError{
 			fmt.Sprintf("this process is rank %d of %d (%s), but this binary cannot reach the others: it has no MPI",
 				at.index, at.count, at.from),
-			"build it with `go build -tags mpi ./cmd/anneal`; parallel.ranks=N needs no launcher on one machine",
+			"build it with `go build -tags mpi ./cmd/anneal`; parallel.ranks=N needs no launcher on one machine; " +
+				"--rank 0 --ranks 1 trains by itself",
 		}
 	}
 	g, err := mpi.Open(mpi.Options{})
