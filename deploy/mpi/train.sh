@@ -21,7 +21,7 @@ resumable() {
 		return
 	fi
 	case $1 in
-	8 | 137 | 139 | 143) return 0 ;; # a rank was lost: 8 says anneal, the others are of signals
+	8 | 9 | 137 | 139 | 143) return 0 ;; # a rank was lost: 8 says anneal, the others are of signals, 9 with MPICH
 	esac
 	return 1
 }
