@@ -151,7 +151,7 @@ func killRank(t *testing.T, r *rand.Rand, cmd *exec.Cmd, out string, n int) bool
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	instant := time.After(time.Duration(r.Float64() * float64(800*time.Millisecond)))
-	rank, begun := r.IntN(n), time.Now()
+	rank := r.IntN(n)
 	for {
 		select {
 		case err := <-ended:
@@ -163,7 +163,7 @@ func killRank(t *testing.T, r *rand.Rand, cmd *exec.Cmd, out string, n int) bool
 		if err == nil && json.Unmarshal(text, &at) == nil && runs(at.PID, out) {
 			signal := []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP}[r.IntN(2)]
 			syscall.Kill(at.PID, signal)
-			begun = time.Now()
+			begun := time.Now()
 			select {
 			case err := <-ended:
 				if runs(at.PID, out) { // what is stopped may outlive its launcher

@@ -49,7 +49,7 @@ func Each(group []comm.Comm, program func(c comm.Comm) error) []error {
 	all.Wait()
 	for r, c := range group {
 		if err := c.Close(); err != nil && errs[r] == nil {
-			errs[r] = fmt.Errorf("Close: %w", err)
+			errs[r] = fmt.Errorf("closing: %w", err)
 		}
 	}
 	return errs
