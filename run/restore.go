@@ -1,0 +1,90 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"anneal/checkpoint"
+	"anneal/dataset"
+	"anneal/train"
+)
+
+// restore loads the newest verified checkpoint into the trainer. The leader finds it, and all read it.
+func (s *session) restore() error {
+	var info checkpoint.Info
+	from, err := led(s.world, func() (name string, err error) {
+		info, err = s.loadNewest()
+		return info.Name, err
+	})
+	if err != nil || from == "" {
+		return err
+	}
+	if !s.world.leads() {
+		info, err = checkpoint.Load(s.dir.checkpoints(), from, s.tensors, &s.last)
+	}
+	if err := s.adopt(info, err); err != nil {
+		return err
+	}
+	if s.world.leads() {
+		s.warnOfChanges(info.Origin.Config != s.store.Origin().Config)
+	}
+	s.saving.step = s.trainer.Position().Step
+	return nil
+}
+
+// loadNewest loads the newest verified checkpoint, if there is one: else the name of what it returns is "".
+func (s *session) loadNewest() (checkpoint.Info, error) {
+	info, err := s.store.LoadLatest(s.tensors, &s.last)
+	if from := s.cfg.Init.From; from != "" && errors.Is(err, checkpoint.ErrNone) {
+		return info, fmt.Errorf("%w: it held the initial weights, those of %s\n"+
+			"  start it again with `anneal train %s --out RUN`", err, from, s.dir.config())
+	}
+	if errors.Is(err, checkpoint.ErrNone) {
+		if err := s.lostCheckpoints(err); err != nil {
+			return info, err
+		}
+		s.Warn(s.Dir + " has no checkpoint yet: starting from step 0")
+		return checkpoint.Info{}, nil
+	}
+	if err != nil {
+		return info, asConfigError(err, s.cfg.Model, s.dir)
+	}
+	return info, s.dir.checkOrigin(info)
+}
+
+// adopt continues from the state just loaded, on all ranks, if it belongs to this model and this data; info and err
+// come from loading it.
+func (s *session) adopt(info checkpoint.Info, err error) error {
+	if err == nil {
+		err = s.checkState()
+	}
+	if err := s.world.agree(err); err != nil {
+		return err
+	}
+	t := s.trainer
+	if here := s.dev.Kernels(); here != s.last.Tier {
+		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and continues with %s: "+
+			"the result is equally good, but not bit for bit that of %s", s.last.Tier, here, s.last.Tier))
+	}
+	err = t.Restore(train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
+	if err != nil {
+		return err
+	}
+	if s.cfg.Average.EMA > 0 && !info.Averaged {
+		s.Warn(fmt.Sprintf("the run had no average.ema so far: it begins with the weights of step %d",
+			t.Position().Step))
+		t.StartAverage()
+	}
+	return nil
+}
+
+// checkState returns an error unless the state just loaded belongs to this model and this data.
+func (s *session) checkState() error {
+	if err := s.trainer.RestoreDomains(s.last.Domains, s.Dir); err != nil {
+		return err
+	}
+	if err := s.corpus.Train.Check(s.last.Data); err != nil {
+		return &dataset.Error{Err: err}
+	}
+	return s.last.checkModel(s.trainer.Model().Config, s.dir)
+}

@@ -1,0 +1,176 @@
+package run
+
+import (
+	"log/slog"
+	"os"
+	"time"
+
+	"anneal/checkpoint"
+	"anneal/comm"
+	"anneal/config"
+	"anneal/device"
+	"anneal/prepare"
+	"anneal/train"
+)
+
+// session is a run in this process, or on one rank of it. Only the leader has store, metrics, journal and watchdog.
+type session struct {
+	Options
+	cfg       *config.Config
+	dir       runDir
+	world     group
+	beside    int // ranks on this host, with this one
+	dev       device.Device
+	corpus    *prepare.Corpus
+	trainer   *train.Trainer
+	reference *Weights // of a run that weighs domains; else nil
+	store     *checkpoint.Store
+	tensors   []checkpoint.Tensor // all that this rank holds
+	owned     []checkpoint.Tensor // what of it this rank writes
+	metrics   *metricsFile
+	journal   *journal
+	watch     *watchdog      // nil if nobody watches
+	exit      func(code int) // os.Exit, except in tests
+
+	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
+	tokens  int64   // of the whole run
+	bytes   int64   // of a checkpoint's tensors, of all ranks
+	last    state   // what the last step and evaluation gave
+	saving  saving
+	parts   parts
+	look    *lookout // nil on a rank alone
+	fault   fault
+	done    bool // the step just made is the last, by number or by time
+	clock   clock
+	started time.Time
+
+	warnedTextless bool // said that no validation split has text
+	targetless     int  // steps in a row whose batch had no target
+
+	warnedTargetless bool // said that a batch had none
+}
+
+func newSession(cfg *config.Config, o Options) (*session, error) {
+	s := &session{Options: o, cfg: cfg, dir: runDir(o.Dir), saving: saving{step: -1}, started: o.begun, exit: os.Exit}
+	if s.World == nil {
+		s.World = comm.Alone{}
+	}
+	if s.World.Size() > 1 {
+		s.look = newLookout(Timeout(cfg))
+		s.World = watchedComm{s.World, s.look}
+	}
+	if s.world = (group{s.World}); s.Warn == nil {
+		s.Warn = func(string) {}
+	}
+	if err := s.open(); err != nil {
+		s.end(&err)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *session) open() error {
+	err := s.meetHosts()
+	if err == nil {
+		err = s.openInputs()
+	}
+	if err := s.world.agree(err); err != nil {
+		return err
+	}
+	if err := s.checkPeers(); err != nil {
+		return err
+	}
+	if err := s.world.agree(s.checkMemory()); err != nil {
+		return err
+	}
+	if s.trainer, err = train.NewRank(s.cfg, s.dev, s.World); err != nil {
+		return err
+	}
+	if s.DRO != nil {
+		if err := s.world.agree(s.weighDomains()); err != nil {
+			return err
+		}
+	}
+	s.tensors, s.owned = checkpointTensors(s.trainer.Tensors()), checkpointTensors(s.trainer.Owned())
+	s.tokens = s.cfg.Tokens()
+	s.last = newState()
+	return s.world.lead(func() error { // while the other ranks are idle
+		s.peak = s.dev.Peak(s.trainer.Policy().Operand) * float64(s.world.Size())
+		return nil
+	})
+}
+
+// openInputs opens the data and the device.
+func (s *session) openInputs() (err error) {
+	if s.fault, err = readFault(); err != nil {
+		return err
+	}
+	if n := s.world.Size(); s.cfg.Parallel.Ranks != n {
+		s.cfg.Derive("parallel.ranks", n, "the launcher")
+	}
+	if s.corpus, err = prepare.OpenCorpus(s.cfg); err != nil {
+		return err
+	}
+	if err := s.cfg.Validate(); err != nil {
+		return err
+	}
+	if s.dev, err = train.OpenDevice(s.cfg, s.Device, s.Threads); err != nil {
+		return err
+	}
+	return s.openTraining()
+}
+
+// openTraining opens what the run reads.
+func (s *session) openTraining() error {
+	if err := s.corpus.OpenTraining(s.cfg); err != nil || s.DRO == nil {
+		return err
+	}
+	return s.corpus.TakeTurns(s.cfg.Train.MicroBatch)
+}
+
+func (s *session) openStore(origin checkpoint.Origin) (err error) {
+	o := checkpoint.Options{
+		Keep: s.cfg.Checkpoint.Keep, Synchronous: !s.snapshotFits(), Origin: origin, Together: !s.world.alone(),
+		Log: slog.New(warnings{func(text string) { s.Warn(text) }}),
+	}
+	if o.Synchronous {
+		s.Warn("memory is short: training waits while checkpoints are written")
+	}
+	s.store, err = checkpoint.Open(s.dir.checkpoints(), o)
+	return err
+}
+
+func (s *session) close() {
+	s.closeFiles()
+	s.free()
+}
+
+// closeFiles ends what is written.
+func (s *session) closeFiles() {
+	if s.metrics != nil {
+		s.metrics.close()
+	}
+	s.watch.close()
+	s.journal.close()
+	s.parts.close()
+	s.look.close()
+	if s.store != nil {
+		s.store.Close()
+	}
+}
+
+// free frees memory, devices and data.
+func (s *session) free() {
+	if s.trainer != nil {
+		s.trainer.Close()
+	}
+	if s.reference != nil {
+		s.reference.Close()
+	}
+	if s.dev != nil {
+		s.dev.Close()
+	}
+	if s.corpus != nil {
+		s.corpus.Close()
+	}
+}
