@@ -189,6 +189,10 @@ func (e *Entry) fill(root string, wants []want, state any, every bool) (Info, er
 	return e.info(root)
 }
 
+// replica begins the names of tensors of further models that train beside one: whoever loads that one need not have
+// them.
+const replica = "replica."
+
 // match pairs the tensors of a run, or some of them, with those of the checkpoint and reports every difference. Of
 // tensors that are not to be loaded, nothing is wanted.
 func (m *manifest) match(tensors []Tensor, all bool) ([]want, error) {
@@ -225,7 +229,7 @@ func (m *manifest) match(tensors []Tensor, all bool) ([]want, error) {
 		wants[i] = want{t.Name, s, t.Data, t.Remote}
 	}
 	for name, t := range m.Tensors {
-		if all && !here[name] && wanted[t.kind()] {
+		if all && !here[name] && wanted[t.kind()] && !strings.HasPrefix(name, replica) {
 			problems = append(problems, fmt.Sprintf("tensor %q does not exist in this run", name))
 		}
 	}

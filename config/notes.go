@@ -405,12 +405,14 @@ var notes = map[string]Key{
 		"parallel.outer.every steps. 0 or 1 turns it off. (DiLoCo, Douillard et al. 2023, arXiv 2311.08105.) " +
 		"The micro-batches of a step are dealt to the groups in turn. Where groups meet:\n" +
 		"Δ = mean over groups of (start − w); m = momentum·m + Δ; start = start − lr·(Δ + momentum·m)\n" +
-		"Every group goes on from the new start, with its own optimizer state. Memory: 8 bytes a parameter, for " +
-		"start and m, shared by the ranks of a group. Traffic between groups falls by the factor " +
+		"Every group goes on from the new start, with its own optimizer state. parallel.ranks and the micro-batches " +
+		"of a step must be multiples of it. Memory: 8 bytes a parameter, for start and m, which the ranks of a group " +
+		"divide from stage 1 of ZeRO on. Traffic between groups falls by the factor " +
 		"parallel.outer.every. The number of groups decides bits. Do not use it where links are fast: the loss is " +
 		"higher for the same tokens."},
 	"parallel.outer.every": {Unit: "steps", Doc: "Steps that groups take alone before they meet. More " +
-		"steps send less and lose more. DiLoCo uses 500; the steps are counted from the beginning of the run."},
+		"steps send less and lose more. DiLoCo uses 500; the steps are counted from the beginning of the run, " +
+		"and groups also meet at its last step."},
 	"parallel.outer.lr": {Doc: "Learning rate of the outer step. DiLoCo uses 0.7. With 1, and momentum 0, groups " +
 		"continue from the mean of their weights (local SGD, Stich 2018, arXiv 1805.09767)."},
 	"parallel.outer.momentum": {Doc: "Nesterov momentum of the outer step. DiLoCo uses 0.9."},

@@ -26,6 +26,9 @@ type Outer struct {
 // On reports whether groups of ranks step alone.
 func (o Outer) On() bool { return o.Groups > 1 }
 
+// count returns the number of groups, 1 if they do not step alone.
+func (o Outer) count() int { return max(o.Groups, 1) }
+
 // wires are the values of parallel.wire.
 var wires = []string{"f32", "bf16", "int8"}
 
@@ -48,7 +51,7 @@ func (k *checker) parallel() {
 	k.outer()
 }
 
-// outer checks the groups of ranks that step alone. Every group needs a micro-batch in every step.
+// outer checks the groups of ranks that step alone. Each needs equally many micro-batches in every step.
 func (k *checker) outer() {
 	o := &k.c.Parallel.Outer
 	k.between("parallel.outer.every", o.Every, 1, 1<<40)
@@ -61,11 +64,17 @@ func (k *checker) outer() {
 	if err != nil {
 		return
 	}
-	if least := ramp.Batch(0) / ramp.Unit; least >= 1 && o.Groups > least {
-		k.fault("parallel.outer.groups",
-			fmt.Sprintf("parallel.outer.groups = %d, or a smaller train.micro_batch", least),
-			"parallel.outer.groups = %d, but a step has as few as %s: some groups would have nothing to train on",
-			o.Groups, counted(least, "micro-batch", "micro-batches"))
+	sizes := []int{k.c.Train.BatchTokens}
+	for _, s := range ramp.Stages {
+		sizes = append(sizes, s.From)
+	}
+	for _, tokens := range sizes {
+		if micro := tokens / k.c.microTokens(); micro >= 1 && micro%o.Groups != 0 {
+			k.fault("parallel.outer.groups", "a number of groups that divides it, or another train.micro_batch",
+				"parallel.outer.groups = %d, but a step has %s: the groups would not have equally many",
+				o.Groups, counted(micro, "micro-batch", "micro-batches"))
+			return
+		}
 	}
 }
 
@@ -74,7 +83,7 @@ func (c *Config) microTokens() int { return max(c.Train.MicroBatch, 0) * max(c.M
 
 // busyRanks is how many ranks have a micro-batch to compute in a full step, however many there are.
 func (c *Config) busyRanks() int {
-	groups, block := max(c.Parallel.Outer.Groups, 1), max(c.Parallel.SumBlock, 1)
+	groups, block := c.Parallel.Outer.count(), max(c.Parallel.SumBlock, 1)
 	each := max(c.Train.BatchTokens/c.microTokens()/groups, 1)
 	return groups * ((each + block - 1) / block)
 }

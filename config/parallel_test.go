@@ -19,7 +19,7 @@ func TestRanksThatCannotWorkAreRefused(t *testing.T) {
 		{"parallel.wire", "parallel.wire=fp16", "not known"},
 		{"parallel.sum_block", "parallel.sum_block=0", "too small"},
 		{"parallel.outer.groups", "parallel.outer.groups=-1", "too small"},
-		{"parallel.outer.groups", "parallel.outer.groups=5", "a step has as few as 4 micro-batches"},
+		{"parallel.outer.groups", "parallel.outer.groups=5", "a step has 4 micro-batches: the groups"},
 		{"parallel.outer.groups", "parallel.outer.groups=2 train.batch_ramp=4096 over 65536", "1 micro-batch:"},
 		{"parallel.outer.every", "parallel.outer.groups=2 parallel.outer.every=0", "too small"},
 		{"parallel.outer.lr", "parallel.outer.groups=2 parallel.outer.lr=0", "outside"},

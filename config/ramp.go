@@ -63,7 +63,7 @@ func parseStages(text string) (list []schedule.Stage, err error) {
 // BatchRamp returns the batch of every step. Without a ramp it has no stages.
 func (c *Config) BatchRamp() (schedule.BatchRamp, error) {
 	t := c.Train
-	r := schedule.BatchRamp{Full: t.BatchTokens, Unit: max(t.MicroBatch*c.Model.Context, 1)}
+	r := schedule.BatchRamp{Full: t.BatchTokens, Unit: max(t.MicroBatch*c.Model.Context, 1) * c.Parallel.Outer.count()}
 	if t.BatchTokens < 1 {
 		return r, nil
 	}
@@ -164,13 +164,14 @@ func (k *checker) batchRamp() {
 			"%s: %v", key, err)
 		return
 	}
-	if r.Stages == nil || t.MicroBatch < 1 || t.BatchTokens%r.Unit != 0 {
+	unit := r.Unit / k.c.Parallel.Outer.count() // outer checks what groups need
+	if r.Stages == nil || t.MicroBatch < 1 || t.BatchTokens%unit != 0 {
 		return // nothing to check, or said elsewhere
 	}
 	for _, s := range r.Stages {
 		switch {
-		case s.From%r.Unit != 0:
-			k.fault(key, fmt.Sprintf("%d, or a smaller train.micro_batch", max(s.From/r.Unit, 1)*r.Unit),
+		case s.From%unit != 0:
+			k.fault(key, fmt.Sprintf("%d, or a smaller train.micro_batch", max(s.From/unit, 1)*unit),
 				"%s: a step of %d tokens is not a whole number of micro-batches of %d sequences of %d tokens", key,
 				s.From, t.MicroBatch, context)
 			return

@@ -158,9 +158,13 @@ var notes = map[string]string{
 	parallel.Gathered: "weights of two units, and of the embedding",
 
 	train.WeightAverage: "a copy of the weights (average.ema)",
-	train.Attention:     "gradients of keys and values for each worker, pattern layouts",
-	train.Products:      "packed blocks of matrix products for each worker",
-	train.Process:       "binary, loader, stacks",
+	train.OuterState:    "the weights from which groups began, and their momentum (parallel.outer)",
+
+	train.ReceivedWeights: "weights of a unit that other groups send (parallel.outer)",
+
+	train.Attention: "gradients of keys and values for each worker, pattern layouts",
+	train.Products:  "packed blocks of matrix products for each worker",
+	train.Process:   "binary, loader, stacks",
 }
 
 func perParameter(bytes, parameters int64) string {

@@ -43,11 +43,16 @@ func (p *parts) asks() asks {
 // beginParts starts a checkpoint of the current step, unless it has one. All ranks call it after the same step.
 func (s *session) beginParts() error {
 	at := s.trainer.Position()
+	groups, err := s.groupStates()
+	if err != nil {
+		return err
+	}
 	dir, err := led(s.world, func() (string, error) {
 		if s.saving.step == at.Step {
 			return "", nil
 		}
 		s.noteState()
+		s.last.Groups = groups
 		dir, err := s.store.Begin(int64(at.Step), at.Tokens, &s.last)
 		if err != nil {
 			return "", s.saveError(at.Step, err)

@@ -6,7 +6,6 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/dataset"
-	"anneal/train"
 )
 
 // restore loads the newest verified checkpoint into the trainer. The leader finds it, and all read it.
@@ -47,7 +46,7 @@ func (s *session) loadNewest() (checkpoint.Info, error) {
 		return checkpoint.Info{}, nil
 	}
 	if err != nil {
-		return info, asConfigError(err, s.cfg.Model, s.dir)
+		return info, s.loadError(err, s.dir)
 	}
 	return info, s.dir.checkOrigin(info)
 }
@@ -66,8 +65,7 @@ func (s *session) adopt(info checkpoint.Info, err error) error {
 		s.Warn(fmt.Sprintf("the run was trained with %s kernels so far and continues with %s: "+
 			"the result is equally good, but not bit for bit that of %s", s.last.Tier, here, s.last.Tier))
 	}
-	err = t.Restore(train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale})
-	if err != nil {
+	if err := t.Restore(s.restored()); err != nil {
 		return err
 	}
 	if s.cfg.Average.EMA > 0 && !info.Averaged {
@@ -85,6 +83,9 @@ func (s *session) checkState() error {
 	}
 	if err := s.corpus.Train.Check(s.last.Data); err != nil {
 		return &dataset.Error{Err: err}
+	}
+	if err := s.last.checkGroups(s.cfg.Parallel.Outer, s.dir); err != nil {
+		return err
 	}
 	return s.last.checkModel(s.trainer.Model().Config, s.dir)
 }

@@ -24,6 +24,7 @@ type state struct {
 
 	LossScale precision.LossScale `json:"loss_scale"`
 	Domains   *train.DomainState  `json:"domains,omitempty"` // of a run that weighs domains
+	Groups    []train.State       `json:"groups,omitempty"`  // of groups that step alone, all but the first
 
 	Model model.Config `json:"model"` // in which the weights were trained
 	Tier  string       `json:"tier"`  // of the kernels; another tier gives other bits
@@ -80,6 +81,11 @@ func (s *state) Check(step, tokens int64) error {
 	case s.Guard.Row < 0 || s.Guard.Skipped < s.Guard.Row || s.Guard.Skipped > p.Step:
 		return fmt.Errorf("after %d steps, %d skipped steps, %d of them in a row, are impossible",
 			p.Step, s.Guard.Skipped, s.Guard.Row)
+	}
+	for k, g := range s.Groups {
+		if g.Position.Step != p.Step || g.Position.Sample != p.Sample {
+			return fmt.Errorf("it is at step %d, but its group %d at step %d", p.Step, k+1, g.Position.Step)
+		}
 	}
 	return nil
 }

@@ -46,15 +46,20 @@ const (
 	Batch          = "batch"
 	GradientFold   = parallel.Fold // alone: gradients of micro-batches or blocks on their way to the sum (fold.go)
 	WeightAverage  = "weight average"
-	Attention      = "attention" // the kernels' scratch memory, and layouts of patterns
-	Products       = "products"  // the scratch memory of matrix products
-	Process        = "process"
+
+	OuterState      = "outer state"      // of groups that step alone: the weights from which they began, and momentum
+	ReceivedWeights = "received weights" // from other groups
+
+	Attention = "attention" // the kernels' scratch memory, and layouts of patterns
+	Products  = "products"  // the scratch memory of matrix products
+	Process   = "process"
 )
 
 // arenas are the names of the arenas in the order in which they are shown. Every run has the first ones.
 var arenas = []string{
 	Parameters, Gradients, OptimizerState, Activations, Scratch, Batch, parallel.MasterWeights, GradientFold,
 	parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage,
+	OuterState, ReceivedWeights,
 }
 
 const always = 6
@@ -85,12 +90,8 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 	if err != nil {
 		return nil, err
 	}
-	if o := cfg.Parallel.Outer; o.On() {
-		return nil, config.Problem{
-			Key:     "parallel.outer.groups",
-			Message: fmt.Sprintf("parallel.outer.groups = %d: groups that step alone are not supported yet", o.Groups),
-			Try:     "parallel.outer.groups = 0",
-		}
+	if err := checkGroups(cfg, world.Size()); err != nil {
+		return nil, err
 	}
 	c, rows := cfg.Model, cfg.Train.MicroBatch
 	if rows > maxMicroTokens/c.Context {
@@ -189,7 +190,7 @@ func (f *Footprint) Total() int64 {
 // CheckpointCopy returns the bytes of the copy of weights and state that allows training to go on while a checkpoint
 // is written. The copy is in host memory.
 func (f *Footprint) CheckpointCopy() int64 {
-	return f.Bytes(Parameters) + f.Bytes(OptimizerState) + f.Bytes(WeightAverage)
+	return f.Bytes(Parameters) + f.Bytes(OptimizerState) + f.Bytes(WeightAverage) + f.Bytes(OuterState)
 }
 
 // CopyFits reports whether the host's available bytes, if these are known, suffice for the run and CheckpointCopy.

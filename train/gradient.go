@@ -42,7 +42,8 @@ func (s *batchSums) add(m *microSums) {
 
 // gradient computes the gradient of the summed loss of the batch whose samples start at from: the fold of its
 // micro-batches' gradients. Of D ranks, rank d makes those of micro-batches d, d+D, d+2D, …; sums of losses fold in the
-// order of micro-batches as well. A rank alone stops between two micro-batches if ctx ends.
+// order of micro-batches as well. A rank alone stops between two micro-batches if ctx ends. Of K groups that step alone
+// (outer.go), group k has micro-batches k, k+K, …, which its ranks deal among them.
 func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64) (batchSums, error) {
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
@@ -78,18 +79,19 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	return t.sum(src, from, t.squaredNorm()), nil
 }
 
-// micro makes the gradient of micro-batch i of the step, if there is one for this rank, and adds it to those before. It
-// may be the first one of each rank.
+// micro makes the gradient of micro-batch i of this group, if there is one for this rank, and adds it to those before.
+// It may be the first one of each rank.
 func (t *Trainer) micro(src dataset.Source, from uint64, i int, first bool) error {
 	present := i < t.accum
 	if present {
 		t.enter(Reading)
-		if err := t.load(src, from+uint64(i*t.rows)); err != nil {
+		if err := t.load(src, t.firstSample(from, i)); err != nil {
 			return err
 		}
 		t.enter(Computing)
-		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: i * t.batch.Tokens.Len()}
-		t.batch.FirstLabel = uint64(i * t.batch.Tokens.Len())
+		token := t.outer.ofStep(i) * t.batch.Tokens.Len()
+		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: token}
+		t.batch.FirstLabel = uint64(token)
 		t.tape.LossScale = t.scale * t.factor(i)
 	}
 	if t.shard == nil {
@@ -110,12 +112,17 @@ func (t *Trainer) micro(src dataset.Source, from uint64, i int, first bool) erro
 	}
 	t.tape.LossScale = t.scale
 	if present {
-		t.micros = append(t.micros, t.measure(src, from+uint64(i*t.rows)))
+		t.micros = append(t.micros, t.measure(src, t.firstSample(from, i)))
 	}
 	if h := t.cfg.Parallel.SumBlock; t.shard == nil && i < h && endsBlock(i, t.accum, h) && t.measuresNoise() {
 		t.firstSquares = t.squaredNorm()
 	}
 	return nil
+}
+
+// firstSample returns the first sample of micro-batch i of this group's, in the batch at from.
+func (t *Trainer) firstSample(from uint64, i int) uint64 {
+	return from + uint64(t.outer.ofStep(i)*t.rows)
 }
 
 // measure returns the sums of the micro-batch in hand, whose samples start at first.
@@ -140,7 +147,7 @@ func (t *Trainer) sum(src dataset.Source, from uint64, squares float64) (sums ba
 		m := &t.micros[i]
 		sums.add(m)
 		if mixed, ok := src.(ManySources); ok {
-			t.addSources(mixed, from+uint64(i*t.rows), m.rows)
+			t.addSources(mixed, t.firstSample(from, i), m.rows)
 		}
 	}
 	sums.squares = squares

@@ -46,6 +46,8 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 		{cfg.Data.Skip != nil, "data.skip", "group DRO cannot skip samples", "removing it"},
 		{cfg.Train.NoiseScaleEvery != 0, "train.noise_scale_every",
 			"with weighted domains, the gradient noise scale does not apply to other runs", "0"},
+		{cfg.Parallel.Outer.On(), "parallel.outer.groups",
+			"group DRO weighs the domains of whole steps, of which groups that step alone see parts", "0"},
 	} {
 		if bad.is {
 			return config.Problem{Key: bad.key, Message: bad.message, At: cfg.Origin(bad.key).Place(), Try: bad.try}

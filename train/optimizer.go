@@ -94,7 +94,8 @@ func group(o config.Optimizer, r nn.Role) config.Group {
 	return g
 }
 
-// update updates what this rank has, at the rate lr from scale times its gradient, and publishes it unit by unit.
+// update updates what this rank has, at the rate lr from scale times its gradient, and publishes it unit by unit;
+// weights of groups that step alone are published when the step ends.
 func (t *Trainer) update(lr, scale float64) error {
 	t.tape.Reset(false) // the update may use the memory of temporaries
 	s := optim.Step{T: t.progress.Updates, Scale: scale, Cautious: t.cfg.Optimizer.CautiousDecay}
@@ -102,6 +103,9 @@ func (t *Trainer) update(lr, scale float64) error {
 	for u, end := range t.ends {
 		for ; next < len(t.updated) && t.updated[next].index < end; next++ {
 			t.updateOne(next, lr, s)
+		}
+		if t.outer != nil {
+			continue
 		}
 		if err := t.between.Publish(u); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 type Ramps struct {
 	batch  schedule.BatchRamp
 	length schedule.LengthRamp
+	groups int    // parallel.outer.groups: steps differ by a micro-batch for each
 	rule   string // train.batch_ramp_lr: how the learning rate follows the batch
 }
 
@@ -21,7 +22,7 @@ func NewRamps(cfg *config.Config) Ramps {
 	if err != nil || also != nil {
 		panic("train: unchecked configuration")
 	}
-	return Ramps{batch, length, cfg.Train.BatchRampLR}
+	return Ramps{batch, length, max(cfg.Parallel.Outer.Groups, 1), cfg.Train.BatchRampLR}
 }
 
 // A Portion is the input of one step, and its effect on the learning rate.
@@ -38,7 +39,7 @@ type Portion struct {
 func (r Ramps) Next(p Position) Portion {
 	tokens := r.batch.Batch(int(p.Tokens))
 	n := Portion{
-		Micro: tokens / r.batch.Unit, Length: r.length.Length(p.Step + 1), Tokens: int64(tokens),
+		Micro: tokens / r.batch.Unit * r.groups, Length: r.length.Length(p.Step + 1), Tokens: int64(tokens),
 		Position: p.Updates + 1, Rate: 1,
 	}
 	if r.batch.Stages == nil {

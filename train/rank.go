@@ -18,15 +18,17 @@ type holding struct {
 	params  []*nn.Param     // the parameters, or pieces of them, that are updated here
 	updated []updated       // the same, with their state
 	fold    fold            // of a rank alone
+	outer   *outer          // nil without groups that step alone
 	average average
 }
 
-// lay lays out a model, and what the rank of a group trains of it, in arenas by name. Measuring arenas, device.Null and
+// lay lays out a model, and what a rank of the world trains of it, in arenas by name. Measuring arenas, device.Null and
 // comm/absent give its size.
 func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimizer, world comm.Comm,
 	dev device.Device, arena func(string) *tensor.Arena) (m *model.Decoder, h holding) {
 	m = model.Declare(c)
 	m.ScaleRates(updateRule(cfg.Optimizer))
+	outside, world := world, comm.Split(world, cfg.Parallel.Outer.Groups)
 	if mem := model.MemoryOf(dev, p, arena(Parameters), arena(Gradients)); world.Size() == 1 {
 		m.Allocate(mem)
 	} else {
@@ -53,6 +55,7 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 	if cfg.Average.EMA > 0 {
 		h.average = layoutAverage(cfg.Average.EMA, arena(WeightAverage), h.params)
 	}
+	h.outer = layOuter(cfg.Parallel.Outer, outside, m.UnitParams(), h.updated, arena)
 	return m, h
 }
 
@@ -82,8 +85,9 @@ func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer) par
 	}
 }
 
-// stepMicros returns the most micro-batches of a step.
+// stepMicros returns the most micro-batches of a step, of the group of a rank.
 func stepMicros(cfg *config.Config) int {
 	per := cfg.Train.MicroBatch * cfg.Model.Context
+	per *= max(cfg.Parallel.Outer.Groups, 1)
 	return (cfg.Train.BatchTokens + per - 1) / per
 }

@@ -36,8 +36,14 @@ func (t *Trainer) Restore(s State) error {
 // Position returns how far training is.
 func (t *Trainer) Position() Position { return t.progress }
 
-// Guard returns the counters of the guard.
-func (t *Trainer) Guard() Guard { return t.guard }
+// Guard returns the counters of the guard. Skips in a row are those of the group with most.
+func (t *Trainer) Guard() Guard {
+	g := t.guard
+	if t.outer != nil {
+		g.Row, g.RowNonFinite = t.outer.row, t.outer.rowNonFinite
+	}
+	return g
+}
 
 // Footprint returns the memory that the run was measured to need.
 func (t *Trainer) Footprint() *Footprint { return t.footprint }
@@ -69,6 +75,7 @@ func (t *Trainer) SetWeights(fill func(i int, p *nn.Param, host *tensor.Tensor))
 		return err
 	}
 	t.StartAverage()
+	t.outer.start(t.dev)
 	return Wait(t.dev)
 }
 

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"slices"
+
 	"anneal/device"
 	"anneal/model"
 	"anneal/tensor"
@@ -16,8 +18,9 @@ type Tensor struct {
 	Shape    []int // of the whole tensor
 	From, To int   // the elements of it that are here
 
-	param int // number of its parameter; −1 for none
-	every int // elements of the parameter that one element is about; 0 if it is about a part as a whole
+	param int  // number of its parameter; −1 for none
+	every int  // elements of the parameter that one element is about; 0 if it is about a part as a whole
+	ofAll bool // the same in all groups that step alone
 }
 
 // wholeTensor returns a tensor of which all is here.
@@ -35,7 +38,8 @@ const (
 )
 
 // Tensors lists the tensors that the trainer holds, in a fixed order: the model's, the optimizer's, then the average of
-// the weights. On a rank with a shard they are pieces.
+// the weights. On a rank with a shard they are pieces. Of groups that step alone, those of group k > 0 have names that
+// begin with "replica.k."; the state of the outer step is last, and the same in all groups.
 func (t *Trainer) Tensors() (list []Tensor) {
 	for i := range t.updated {
 		list = append(list, t.piece(i, "", &t.updated[i].Value, 1, OfModel))
@@ -50,7 +54,24 @@ func (t *Trainer) Tensors() (list []Tensor) {
 	for i := range t.average.values {
 		list = append(list, t.piece(i, ".ema", &t.average.values[i], 1, OfAverage))
 	}
+	if t.outer == nil {
+		return list
+	}
+	for i := range list {
+		list[i].Name = t.outer.prefix() + list[i].Name
+	}
+	for i := range t.updated {
+		start, momentum := &t.outer.starts[i], &t.outer.momenta[i]
+		list = append(list, t.ofAll(i, ".outer_start", start), t.ofAll(i, ".outer_momentum", momentum))
+	}
 	return list
+}
+
+// ofAll returns a tensor of updated parameter i that is the same in all groups.
+func (t *Trainer) ofAll(i int, suffix string, x *tensor.Tensor) Tensor {
+	y := t.piece(i, suffix, x, 1, OfOptimizer)
+	y.ofAll = true
+	return y
 }
 
 // piece returns a tensor of updated parameter i, of which an element is about every elements of the parameter.
@@ -74,10 +95,14 @@ func (t *Trainer) piece(i int, suffix string, x *tensor.Tensor, every int, kind 
 // Owned lists the tensors, or the pieces of tensors, that this rank writes to checkpoints. Of all ranks together they
 // are every element once.
 func (t *Trainer) Owned() (list []Tensor) {
-	if t.shard == nil {
-		return t.Tensors()
+	held := t.Tensors()
+	if t.outer != nil && t.outer.group() > 0 {
+		held = slices.DeleteFunc(held, func(x Tensor) bool { return x.ofAll })
 	}
-	for _, x := range t.Tensors() {
+	if t.shard == nil {
+		return held
+	}
+	for _, x := range held {
 		switch {
 		case x.param < 0 || x.every == 0 && t.whole(): // small, and the same on all ranks
 			if t.world.Rank() == 0 {

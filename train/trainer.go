@@ -29,7 +29,7 @@ type Trainer struct {
 	opt       optim.Optimizer
 	sched     schedule.Schedule
 	ramps     Ramps
-	accum     int   // micro-batches per step
+	accum     int   // micro-batches per step, of the group of this rank
 	ends      []int // by unit: the number of the first parameter after it
 
 	scale        float64     // of the gradients of the step in hand: the loss scale of fp16
@@ -102,7 +102,7 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 		opt: opt, scratch: arena(Scratch), ramps: NewRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
 	}
 	t.Evaluator = Evaluator{
-		dev: dev, model: m, world: world, between: alone{},
+		dev: dev, model: m, world: comm.Split(world, cfg.Parallel.Outer.Groups), between: alone{},
 		tape:  autograd.NewTape(dev, policy.Types(), arena(Activations), arena(Scratch)),
 		batch: model.NewBatch(arena(Batch), policy, rows, c.Context),
 		rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
@@ -126,6 +126,7 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 		}
 	}
 	t.StartAverage()
+	t.outer.start(dev)
 	return t, nil
 }
 
@@ -144,13 +145,17 @@ func (t *Trainer) Close() { t.Evaluator.Close() }
 //	clip, measure the gradient noise
 //	update: decay first, then the optimizer's step, then rounding of weights without masters
 //	average the weights, update the curvature
+//	meet the other groups, if there are some and it is time (outer.go)
 //
 // Gradients are sums and are divided once, by the number of targets of the whole batch, so that every token has the
 // same weight. A step whose update is rejected has read its batch, but neither the optimizer's t nor the schedule
 // counts it.
 func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
 	part := t.ramps.Next(t.progress)
-	t.accum, t.length = part.Micro, part.Length
+	t.accum, t.length = part.Micro/t.outer.groups(), part.Length
+	if t.outer != nil {
+		ctx = context.WithoutCancel(ctx) // others make this step, too
+	}
 	from := t.progress.Sample
 	if t.robust != nil {
 		if err := t.robust.weigh(ctx, t, src, from); err != nil {
@@ -162,6 +167,9 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
 		return Event{}, err
 	}
 	e, err := t.conclude(src, from, part, sums)
+	if err == nil && t.outer != nil {
+		err = t.endGroupStep(&e)
+	}
 	t.endEvent(&e)
 	return e, err
 }
@@ -175,7 +183,7 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 	}
 	t.endFP8Step()
 	t.progress.Step++
-	t.progress.Sample += uint64(t.accum * t.rows)
+	t.progress.Sample += uint64(part.Micro * t.rows)
 	t.progress.Tokens += part.Tokens
 	e = t.stepEvent(part, sums)
 	targets := float64(sums.targets)
@@ -189,7 +197,7 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 		e.ZLoss = z * sums.squaredLogZ / targets
 	}
 	if c := t.model.Config; c.Experts > 0 {
-		n := float64(part.Tokens) * float64(c.Layers)
+		n := float64(part.Tokens) / float64(t.outer.groups()) * float64(c.Layers)
 		e.RouterBalance, e.RouterZLoss = sums.routing.Balance/n, sums.routing.ZLoss/n
 	}
 	if t.overflowed(e.Loss, e.GradNorm) || !t.guard.accept(e.Loss, e.GradNorm) {

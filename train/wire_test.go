@@ -1,22 +1,10 @@
 package train
 
 import (
-	"errors"
 	"testing"
 
-	"anneal/config"
 	"anneal/device"
 )
-
-// What cannot be done yet is refused before a run takes memory.
-func TestGroupsThatStepAloneAreRefused(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "parallel.outer.groups=2")
-	cfg.Model.Vocab = 300
-	var p config.Problem
-	if _, err := MeasureRun(cfg, device.Null{}); !errors.As(err, &p) || p.Key != "parallel.outer.groups" {
-		t.Errorf("the error is %v", err)
-	}
-}
 
 // A rounded gradient takes a second arena of gradients, and up to 2 MiB for the encoded numbers, if there are blocks to
 // add; a step of one block takes only the latter.

@@ -1,0 +1,69 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"anneal/checkpoint"
+	"anneal/config"
+	"anneal/train"
+)
+
+// Of groups that step alone (parallel.outer), each has weights, an optimizer and counters of its own. A checkpoint
+// holds the tensors of group k > 0 under names that begin with "replica.k.", and their counters in state.Groups.
+
+// groupStates returns the counters of all groups but the first; nil without groups. All ranks call it.
+func (s *session) groupStates() ([]train.State, error) {
+	if !s.cfg.Parallel.Outer.On() {
+		return nil, nil
+	}
+	all, err := share(s.world, s.trainer.State())
+	if err != nil {
+		return nil, err
+	}
+	return all[1:s.cfg.Parallel.Outer.Groups], nil // rank k is the first of group k
+}
+
+// restored returns the counters of the checkpoint just loaded, of this rank's group.
+func (s *session) restored() train.State {
+	if o := s.cfg.Parallel.Outer; o.On() && s.world.Rank()%o.Groups > 0 {
+		return s.last.Groups[s.world.Rank()%o.Groups-1]
+	}
+	return train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale}
+}
+
+// checkGroups refuses to continue with another number of groups than the state is of.
+func (s *state) checkGroups(o config.Outer, dir runDir) error {
+	was, now := len(s.Groups)+1, max(o.Groups, 1)
+	if was == now {
+		return nil
+	}
+	p := config.Problem{
+		Key: "parallel.outer.groups", At: dir.config(),
+		Message: fmt.Sprintf("parallel.outer.groups = %d, but the checkpoint is of %d groups, each with weights and "+
+			"an optimizer of its own", now, was),
+		Try: fmt.Sprintf("parallel.outer.groups = %d, or `anneal train CONFIG --init-from %s --out RUN`, which starts "+
+			"a run from the weights", was, dir),
+	}
+	if was == 1 {
+		p.Message = fmt.Sprintf("parallel.outer.groups = %d, but the checkpoint is of a run without groups", now)
+		p.Try = fmt.Sprintf("parallel.outer.groups = 0, or `anneal train CONFIG --init-from %s --out RUN`, which "+
+			"starts a run from the weights", dir)
+	}
+	return p
+}
+
+// loadError says why the state of a run in dir cannot be loaded into this one: of another number of groups, or of
+// another model.
+func (s *session) loadError(err error, dir runDir) error {
+	var last state
+	if !errors.Is(err, checkpoint.ErrOtherModel) {
+		return err
+	}
+	if _, err := checkpoint.LoadState(dir.checkpoints(), &last); err == nil {
+		if err := last.checkGroups(s.cfg.Parallel.Outer, dir); err != nil {
+			return err
+		}
+	}
+	return asConfigError(err, s.cfg.Model, dir)
+}

@@ -1,0 +1,287 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"anneal/comm"
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/device"
+	"anneal/nn"
+	"anneal/tensor"
+)
+
+// Groups of ranks that step alone (parallel.outer): DiLoCo (Douillard et al. 2023, arXiv 2311.08105, algorithm 1), and
+// with lr 1 and momentum 0 local SGD (Stich 2018, arXiv 1805.09767). Of K groups, group k makes micro-batches k, k+K, …
+// of every step and updates its own weights by its own gradient. Every parallel.outer.every steps, and at the last
+// step, the groups meet. With s the weights from which all began, w_k those of group k, and m = 0 at first,
+//
+//	Δ = s − (w_0 + w_1 + …)/K,  m ← momentum·m + Δ,  s ← s − lr·(Δ + momentum·m)
+//
+// which is Nesterov momentum as in Sutskever et al. 2013, in the form of PyTorch's SGD. All groups continue from s,
+// each with its own optimizer state, guard and loss scale. The weights are added in the order of the groups, so the
+// number of groups decides bits, and the number of ranks in a group does not.
+//
+// Memory: 8 bytes for each parameter that is updated here (16 in the reference mode), and between processes room for
+// the weights of the largest unit from every other group. Time: what moving the weights takes, once in that many steps.
+// Not for fast links: the loss is higher for the same tokens. Sophia and group DRO need all micro-batches of a step, so
+// they are refused.
+type outer struct {
+	config.Outer
+	world   comm.Comm // of all groups
+	params  []*nn.Param
+	starts  []tensor.Tensor // s of each parameter, or piece of one, that is updated here
+	momenta []tensor.Tensor // m
+	units   []outerUnit
+	terms   []*tensor.Tensor
+
+	row, rowNonFinite int // skipped steps in a row, of the group with most
+}
+
+// outerUnit is a unit of the model between groups.
+type outerUnit struct {
+	weights    comm.Transfer
+	first, end int // of the parameters that are updated here
+}
+
+// layOuter allocates the state of groups of a world, for what this rank updates of a model given as units; nil without
+// groups. What a rank of one group has, a rank of every other group has, too.
+func layOuter(o config.Outer, world comm.Comm, units [][]*nn.Param, updated []updated,
+	arena func(string) *tensor.Arena) *outer {
+	if !o.On() {
+		return nil
+	}
+	x := &outer{Outer: o, world: world}
+	for _, u := range updated {
+		shape := u.Value.Shape()
+		x.params = append(x.params, u.Param)
+		x.starts = append(x.starts, arena(OuterState).New(u.Grad.DType(), shape...))
+		x.momenta = append(x.momenta, arena(OuterState).New(u.Grad.DType(), shape...))
+	}
+	next, after := 0, 0
+	for _, unit := range units {
+		u := outerUnit{first: next}
+		for after += len(unit); next < len(updated) && updated[next].index < after; {
+			next++
+		}
+		u.end = next
+		x.units = append(x.units, u)
+	}
+	x.connect(units, arena)
+	return x
+}
+
+// connect prepares the transfers. What arrives of the units is in the same memory, one after the other.
+func (o *outer) connect(units [][]*nn.Param, arena func(string) *tensor.Arena) {
+	for i := range o.units {
+		u := &o.units[i]
+		out, room := make([][]tensor.Tensor, o.world.Size()), [][]tensor.Tensor(nil)
+		for k := range o.Groups {
+			out[o.peer(k)] = o.values(u, func(p *nn.Param) tensor.Tensor { return p.Value })
+		}
+		if !o.world.InPlace() {
+			room = make([][]tensor.Tensor, o.world.Size())
+			o.layRoom(u, room, arena)
+		}
+		name := fmt.Sprintf("the weights of %s between groups", units[i][0].Name)
+		u.weights = o.world.NewExchange(name, out, room)
+	}
+}
+
+// layRoom allocates where the weights of a unit arrive.
+func (o *outer) layRoom(u *outerUnit, room [][]tensor.Tensor, arena func(string) *tensor.Arena) {
+	if u.first == u.end {
+		return
+	}
+	a := arena(ReceivedWeights)
+	begin := a.Mark()
+	for k := range o.Groups {
+		if r := o.peer(k); r != o.world.Rank() {
+			room[r] = o.values(u, func(p *nn.Param) tensor.Tensor {
+				return a.New(p.Value.DType(), p.Value.Shape()...)
+			})
+		}
+	}
+	a.Release(begin)
+}
+
+func (o *outer) values(u *outerUnit, of func(p *nn.Param) tensor.Tensor) (list []tensor.Tensor) {
+	for _, p := range o.params[u.first:u.end] {
+		list = append(list, of(p))
+	}
+	return list
+}
+
+// group returns the number of this rank's group.
+func (o *outer) group() int { return o.world.Rank() % o.Groups }
+
+// peer returns the rank of group k that has the same pieces as this one.
+func (o *outer) peer(k int) int { return o.world.Rank() - o.group() + k }
+
+// prefix returns what the names of this group's tensors begin with.
+func (o *outer) prefix() string {
+	if o.group() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("replica.%d.", o.group())
+}
+
+// groups returns the number of groups; 1 on nil.
+func (o *outer) groups() int {
+	if o == nil {
+		return 1
+	}
+	return o.Groups
+}
+
+// ofStep returns the number in the step of micro-batch i of this group's.
+func (o *outer) ofStep(i int) int {
+	if o == nil {
+		return i
+	}
+	return i*o.Groups + o.group()
+}
+
+// start begins at the present weights, without momentum. On nil it does nothing.
+func (o *outer) start(dev device.Device) {
+	if o == nil {
+		return
+	}
+	for i, p := range o.params {
+		dev.Copy(&o.starts[i], &p.Value)
+		dev.Zero(&o.momenta[i])
+	}
+}
+
+// meet takes the outer step. Nobody reads this rank's weights or gradients for anything else.
+func (o *outer) meet(dev device.Device) error {
+	for i := range o.units {
+		u := &o.units[i]
+		u.weights.Start(o.world.Size())
+		if err := u.weights.Wait(); err != nil {
+			return err
+		}
+		for j, p := range o.params[u.first:u.end] {
+			o.terms = o.terms[:0]
+			for k := range o.Groups {
+				o.terms = append(o.terms, &u.weights.From(o.peer(k))[j])
+			}
+			dev.Fold(&p.Grad, o.terms, false) // the gradient has been used
+		}
+		u.weights.Release()
+		if err := u.weights.Sent(); err != nil {
+			return err
+		}
+		for j := u.first; j < u.end; j++ {
+			o.step(j, dev)
+		}
+	}
+	return nil
+}
+
+// step takes the outer step of parameter i, whose gradient holds the sum of the weights of all groups.
+func (o *outer) step(i int, dev device.Device) {
+	p, start, momentum := o.params[i], &o.starts[i], &o.momenta[i]
+	dev.Combine(&p.Grad, start, &p.Grad, device.Combination{X: 1, Y: -1 / float64(o.Groups)}) // Δ
+	dev.Combine(momentum, momentum, &p.Grad, device.Combination{X: o.Momentum, Y: 1})
+	dev.Combine(start, start, &p.Grad, device.Combination{X: 1, Y: -o.LR})
+	dev.Combine(start, start, momentum, device.Combination{X: 1, Y: -o.LR * o.Momentum})
+	dev.Copy(&p.Value, start)
+}
+
+// endGroupStep ends a step of a group: the groups tell each other how it went and meet if it is time, and e becomes the
+// event of all.
+func (t *Trainer) endGroupStep(e *Event) error {
+	if err := t.hearGroups(e); err != nil {
+		return err
+	}
+	if at := t.progress.Step; at%t.outer.Every == 0 || at == t.cfg.Train.Steps {
+		if err := t.outer.meet(t.dev); err != nil {
+			return err
+		}
+	}
+	return t.show()
+}
+
+// hearGroups exchanges one message. The loss is the mean over the targets of all groups that took their step, or of
+// all if none did; targets and operations are sums. The other numbers remain those of this group: rank 0 reports
+// group 0's.
+func (t *Trainer) hearGroups(e *Event) error {
+	o := t.outer
+	if t.shard == nil {
+		t.Heard = 0
+		if t.Ask != nil {
+			t.Heard = t.Ask()
+		}
+	}
+	stepped := 0.0
+	if !e.Skipped {
+		stepped = 1
+	}
+	m := message(t.told[:0])
+	m.bits(t.Heard)
+	m.floats([]float64{
+		stepped, e.Loss, float64(e.Targets), e.FLOPs, float64(t.guard.Row), float64(t.guard.RowNonFinite),
+	})
+	t.told = m
+	all, err := o.world.Share(m)
+	if err != nil {
+		return err
+	}
+	o.row, o.rowNonFinite, e.Targets, e.FLOPs = 0, 0, 0, 0
+	var nats, targets [2]float64 // of groups that did not take their step, and that did
+	for r, text := range all {
+		told := reader{text}
+		t.Heard |= told.bits()
+		if r >= o.Groups { // the others of a group say the same
+			continue
+		}
+		x := told.floats()
+		if x[2] > 0 {
+			nats[int(x[0])] += x[1] * x[2]
+			targets[int(x[0])] += x[2]
+		}
+		e.Targets, e.FLOPs = e.Targets+int(x[2]), e.FLOPs+x[3]
+		if int(x[4]) > o.row {
+			o.row, o.rowNonFinite = int(x[4]), int(x[5])
+		}
+	}
+	if targets[1] > 0 {
+		e.Loss = nats[1] / targets[1]
+	} else if targets[0] > 0 {
+		e.Loss = nats[0] / targets[0]
+	}
+	return nil
+}
+
+// checkGroups returns an error unless a number of ranks can form the groups of a run that step alone.
+func checkGroups(cfg *config.Config, ranks int) error {
+	k := cfg.Parallel.Outer.Groups
+	switch {
+	case !cfg.Parallel.Outer.On():
+		return nil
+	case cfg.Optimizer.Name == "sophia":
+		return config.Problem{
+			Key: "parallel.outer.groups", Try: "parallel.outer.groups = 0, or another optimizer",
+			Message: "optimizer.name = sophia does not work with groups that step alone: its extra passes follow the " +
+				"updates, which each group may skip on its own",
+		}
+	case ranks%k != 0:
+		return config.Problem{
+			Key: "parallel.outer.groups", Try: fmt.Sprintf("parallel.ranks = %d", (ranks/k+1)*k),
+			Message: fmt.Sprintf("parallel.outer.groups = %d with parallel.ranks = %d: the groups would not have "+
+				"equally many ranks", k, ranks),
+		}
+	}
+	return nil
+}
+
+// Evaluate is Evaluator.Evaluate. Groups that step alone each measure their own weights, all to the end; rank 0 has
+// those of group 0.
+func (t *Trainer) Evaluate(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
+	if t.outer != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return t.Evaluator.Evaluate(ctx, text, limit)
+}
