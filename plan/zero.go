@@ -85,7 +85,10 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 		return nil, nil, err
 	}
 	t := trafficOf(cfg, fullest)
-	r.Sums, r.Idle = t.sums, idle(cfg, model.Declare(fullest.Model), r.Count)
+	if t.ranks > 1 {
+		r.Sums = t.sums
+	}
+	r.Idle = t.groups * idle(cfg, model.Declare(fullest.Model), t.ranks)
 	for zero := range Stages {
 		staged := cfg.Clone()
 		staged.Parallel.Zero = zero
@@ -93,7 +96,7 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 		if err != nil {
 			return nil, nil, err
 		}
-		r.Stages = append(r.Stages, t.stage(zero, r.Count, f))
+		r.Stages = append(r.Stages, t.stage(zero, f))
 		switch zero {
 		case 0: // where a rank keeps all
 			r.copies = f.CheckpointCopy() - f.Tables
@@ -180,6 +183,9 @@ func idle(cfg *config.Config, m *model.Decoder, ranks int) int {
 
 // traffic is what ranks would send in a step to a group of very many, in bytes.
 type traffic struct {
+	groups    int     // that step alone, or 1
+	ranks     int     // of a group
+	met       float64 // weights that a group sends to the others when they meet, as a mean over steps
 	sums      int     // of micro-batches that a rank sends, at most
 	gradients float64 // of a sum, on the wire
 	totals    float64 // gradients, as they are added
@@ -190,8 +196,10 @@ type traffic struct {
 func trafficOf(cfg *config.Config, f *train.Footprint) (t traffic) {
 	m := model.Declare(f.Model)
 	per := cfg.Train.MicroBatch * cfg.Model.Context
-	micro, block := cfg.Train.BatchTokens/per, cfg.Parallel.SumBlock
-	t.sums = (micro + block*cfg.Parallel.Ranks - 1) / (block * cfg.Parallel.Ranks)
+	t.groups = max(cfg.Parallel.Outer.Groups, 1)
+	t.ranks = cfg.Parallel.Ranks / t.groups
+	micro, block := cfg.Train.BatchTokens/per/t.groups, cfg.Parallel.SumBlock
+	t.sums = (micro + block*t.ranks - 1) / (block * t.ranks)
 	var units []float64
 	for _, unit := range m.UnitParams() {
 		read := 0.
@@ -200,6 +208,8 @@ func trafficOf(cfg *config.Config, f *train.Footprint) (t traffic) {
 			t.gradients += n * wireBytes(cfg.Parallel.Wire, f.Policy.Master)
 			t.totals += n * float64(f.Policy.Master.Size())
 			read += n * float64(readAs(p, cfg, f.Policy).Size())
+			master := model.Memory{DType: f.Policy.Master, Weight: f.Policy.Weight}.WeightOf(p.Role)
+			t.met += n * float64(master.Size()) * float64(t.groups-1) / float64(cfg.Parallel.Outer.Every)
 		}
 		t.published += read
 		units = append(units, read)
@@ -225,23 +235,26 @@ func gathered(units []float64, micro int) float64 {
 }
 
 // stage is what a rank keeps and sends at a stage of ZeRO.
-func (t traffic) stage(zero, ranks int, f *train.Footprint) Stage {
+func (t traffic) stage(zero int, f *train.Footprint) Stage {
 	s := Stage{
 		Zero: zero, Weights: f.Bytes(train.Parameters) - f.Tables + f.Bytes(parallel.MasterWeights),
-		Gradients: f.Bytes(train.Gradients), State: f.Bytes(train.OptimizerState), Total: f.Total(),
+		Gradients: f.Bytes(train.Gradients), Total: f.Total(),
+		State: f.Bytes(train.OptimizerState) + f.Bytes(train.OuterState),
 	}
-	for _, name := range []string{parallel.Fold, parallel.Slots, parallel.Received, parallel.Gathered} {
+	for _, name := range []string{
+		parallel.Fold, parallel.Slots, parallel.Received, parallel.Gathered, train.ReceivedWeights,
+	} {
 		s.Transit += f.Bytes(name)
 	}
-	others := float64(ranks-1) / float64(ranks)
+	others, met := float64(t.ranks-1)/float64(t.ranks), t.met/float64(t.ranks)
 	gradients, weights := float64(t.sums)*t.gradients, t.published
 	switch zero {
 	case 0:
-		gradients, weights = gradients+t.totals, 0
+		gradients, weights, met = gradients+t.totals, 0, t.met
 	case 3:
 		weights = t.gathered
 	}
-	s.SentGradients, s.SentWeights = int64(gradients*others+0.5), int64(weights*others+0.5)
+	s.SentGradients, s.SentWeights = int64(gradients*others+0.5), int64(weights*others+met+0.5)
 	return s
 }
 

@@ -211,7 +211,7 @@ func TestStagesSendTheirFormula(t *testing.T) {
 		}
 		others := float64(c.ranks-1) / float64(c.ranks) * float64(count)
 		for zero := range Stages {
-			s, want := tr.stage(zero, c.ranks, f), int64(c.gradients*others+0.5)
+			s, want := tr.stage(zero, f), int64(c.gradients*others+0.5)
 			if zero == 0 {
 				want = int64((c.gradients+4)*others + 0.5) // the sums, to all
 			}
@@ -219,6 +219,30 @@ func TestStagesSendTheirFormula(t *testing.T) {
 				t.Errorf("%v, %d ranks, stage %d: sends %d bytes of gradients, want %d; %d of weights", c.set, c.ranks,
 					zero, s.SentGradients, want, s.SentWeights)
 			}
+		}
+	}
+}
+
+// Groups that step alone exchange gradients among their own ranks only, as a run of half the batch would. Beside that a
+// rank sends the weights that it updates to the other group, here 4 bytes each once in 4 steps, and all of a group
+// together keep 8 bytes a parameter for the outer step.
+func TestGroupsSendWeightsNowAndThen(t *testing.T) {
+	for _, d := range []int64{1, 2, 4} {
+		cfg, list := footprintsOf(t, int(2*d), 1, []string{"parallel.outer.groups=2", "parallel.outer.every=4"})
+		half, of := footprintsOf(t, int(d), 1, []string{"train.batch_tokens=512"})
+		got, want := trafficOf(cfg, list[0]).stage(1, list[0]), trafficOf(half, of[0]).stage(1, of[0])
+		count := model.Outline(list[0].Model, list[0].Policy).Count()
+		want.SentWeights += count / d
+		if got.SentGradients != want.SentGradients || got.SentWeights != want.SentWeights {
+			t.Errorf("2 groups of %d: a rank sends %d and %d bytes, want %d and %d", d, got.SentGradients,
+				got.SentWeights, want.SentGradients, want.SentWeights)
+		}
+		state := int64(0)
+		for _, f := range list {
+			state += f.Bytes(train.OuterState)
+		}
+		if state != 2*8*count {
+			t.Errorf("2 groups of %d keep %d bytes of outer state, want 8 a parameter in each", d, state)
 		}
 	}
 }
