@@ -7,10 +7,15 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
+	"anneal/comm"
+	"anneal/comm/local"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
+	"anneal/device/cpu"
+	"anneal/nn"
 	"anneal/tensor"
 )
 
@@ -165,5 +170,93 @@ func TestGroupsThatCannotBeAreRefused(t *testing.T) {
 		if _, err := MeasureRun(cfg, device.Null{}); !errors.As(err, &p) || p.Key != "parallel.outer.groups" {
 			t.Errorf("%v: the error is %v", overrides, err)
 		}
+	}
+}
+
+// counting counts the bytes that a rank sends in transfers.
+type counting struct {
+	comm.Comm
+	sent *int
+}
+
+func (c counting) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
+	each := 0
+	for r, list := range out {
+		for i := range list {
+			if r != c.Rank() {
+				each += list[i].Bytes()
+			}
+		}
+	}
+	return counted{c.Comm.NewExchange(name, out, room), c, each}
+}
+
+type counted struct {
+	comm.Transfer
+	of   counting
+	each int
+}
+
+func (c counted) Start(senders int) {
+	if c.of.Rank() < senders {
+		*c.of.sent += c.each
+	}
+	c.Transfer.Start(senders)
+}
+
+// Groups of one rank send nothing but their weights, where they meet.
+func TestGroupsSendOnlyWhereTheyMeet(t *testing.T) {
+	cfg, src := groupConfig(t) // meets after steps 3, 6 and 7
+	for r, world := range local.New(2, local.Options{Timeout: time.Minute}) {
+		t.Run(fmt.Sprint("rank ", r), func(t *testing.T) {
+			t.Parallel()
+			sent := 0
+			dev, err := cpu.New(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dev.Close()
+			x, err := NewRank(cfg, dev, counting{world, &sent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Close()
+			for range cfg.Train.Steps {
+				if _, err := x.Step(context.Background(), src); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := 3 * 4 * int(x.model.Count()); sent != want {
+				t.Errorf("rank %d sends %d bytes, want %d", r, sent, want)
+			}
+		})
+	}
+}
+
+// A group whose steps are skipped does not stop the others from theirs, and they keep in step. It has diverged for all
+// when it has skipped as many as the guard allows.
+func TestAGroupThatSkipsIsHeardByAll(t *testing.T) {
+	for stage := range 4 {
+		cfg, src := groupConfig(t, "parallel.outer.every=9", "guard.max_skips=3")
+		cfg.Parallel.Zero = stage
+		onRanks(t, cfg, 4, stage%2 == 0, func(x *Trainer) error {
+			weight := [2]float64{0.02, math.NaN()}[x.outer.group()]
+			err := x.SetWeights(func(_ int, _ *nn.Param, host *tensor.Tensor) {
+				for i := range host.Len() {
+					host.SetFloat64(i, weight)
+				}
+			})
+			for step := 1; step <= 3 && err == nil; step++ {
+				var e Event
+				e, err = x.Step(context.Background(), src)
+				if math.IsNaN(e.Loss) || e.Targets != 512 || e.Skipped != (x.outer.group() == 1) {
+					t.Errorf("stage %d, group %d, step %d: %+v", stage, x.outer.group(), step, e)
+				}
+				if g := x.Guard(); g.Row != step || g.Exhausted() != (step == 3) {
+					t.Errorf("stage %d, group %d hears of %d skips after %d", stage, x.outer.group(), g.Row, step)
+				}
+			}
+			return err
+		})
 	}
 }
