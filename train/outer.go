@@ -1,12 +1,10 @@
 package train
 
 import (
-	"context"
 	"fmt"
 
 	"anneal/comm"
 	"anneal/config"
-	"anneal/dataset"
 	"anneal/device"
 	"anneal/nn"
 	"anneal/tensor"
@@ -188,100 +186,4 @@ func (o *outer) step(i int, dev device.Device) {
 	dev.Combine(start, start, &p.Grad, device.Combination{X: 1, Y: -o.LR})
 	dev.Combine(start, start, momentum, device.Combination{X: 1, Y: -o.LR * o.Momentum})
 	dev.Copy(&p.Value, start)
-}
-
-// endGroupStep ends a step of a group: the groups tell each other how it went and meet if it is time, and e becomes the
-// event of all.
-func (t *Trainer) endGroupStep(e *Event) error {
-	if err := t.hearGroups(e); err != nil {
-		return err
-	}
-	if at := t.progress.Step; at%t.outer.Every == 0 || at == t.cfg.Train.Steps {
-		if err := t.outer.meet(t.dev); err != nil {
-			return err
-		}
-	}
-	return t.show()
-}
-
-// hearGroups exchanges one message. The loss is the mean over the targets of all groups that took their step, or of
-// all if none did; targets and operations are sums. The other numbers remain those of this group: rank 0 reports
-// group 0's.
-func (t *Trainer) hearGroups(e *Event) error {
-	o := t.outer
-	if t.shard == nil {
-		t.Heard = 0
-		if t.Ask != nil {
-			t.Heard = t.Ask()
-		}
-	}
-	stepped := 0.0
-	if !e.Skipped {
-		stepped = 1
-	}
-	m := message(t.told[:0])
-	m.bits(t.Heard)
-	m.floats([]float64{
-		stepped, e.Loss, float64(e.Targets), e.FLOPs, float64(t.guard.Row), float64(t.guard.RowNonFinite),
-	})
-	t.told = m
-	all, err := o.world.Share(m)
-	if err != nil {
-		return err
-	}
-	o.row, o.rowNonFinite, e.Targets, e.FLOPs = 0, 0, 0, 0
-	var nats, targets [2]float64 // of groups that did not take their step, and that did
-	for r, text := range all {
-		told := reader{text}
-		t.Heard |= told.bits()
-		if r >= o.Groups { // the others of a group say the same
-			continue
-		}
-		x := told.floats()
-		if x[2] > 0 {
-			nats[int(x[0])] += x[1] * x[2]
-			targets[int(x[0])] += x[2]
-		}
-		e.Targets, e.FLOPs = e.Targets+int(x[2]), e.FLOPs+x[3]
-		if int(x[4]) > o.row {
-			o.row, o.rowNonFinite = int(x[4]), int(x[5])
-		}
-	}
-	if targets[1] > 0 {
-		e.Loss = nats[1] / targets[1]
-	} else if targets[0] > 0 {
-		e.Loss = nats[0] / targets[0]
-	}
-	return nil
-}
-
-// checkGroups returns an error unless a number of ranks can form the groups of a run that step alone.
-func checkGroups(cfg *config.Config, ranks int) error {
-	k := cfg.Parallel.Outer.Groups
-	switch {
-	case !cfg.Parallel.Outer.On():
-		return nil
-	case cfg.Optimizer.Name == "sophia":
-		return config.Problem{
-			Key: "parallel.outer.groups", Try: "parallel.outer.groups = 0, or another optimizer",
-			Message: "optimizer.name = sophia does not work with groups that step alone: its extra passes follow the " +
-				"updates, which each group may skip on its own",
-		}
-	case ranks%k != 0:
-		return config.Problem{
-			Key: "parallel.outer.groups", Try: fmt.Sprintf("parallel.ranks = %d", (ranks/k+1)*k),
-			Message: fmt.Sprintf("parallel.outer.groups = %d with parallel.ranks = %d: the groups would not have "+
-				"equally many ranks", k, ranks),
-		}
-	}
-	return nil
-}
-
-// Evaluate is Evaluator.Evaluate. Groups that step alone each measure their own weights, all to the end; rank 0 has
-// those of group 0.
-func (t *Trainer) Evaluate(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
-	if t.outer != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
-	return t.Evaluator.Evaluate(ctx, text, limit)
 }

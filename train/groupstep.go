@@ -1,0 +1,125 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"anneal/config"
+	"anneal/dataset"
+)
+
+// endGroupStep ends a step of a group: the groups tell each other how it went and meet if it is time, and e becomes the
+// event of all.
+func (t *Trainer) endGroupStep(e *Event) error {
+	if err := t.hearGroups(e); err != nil {
+		return err
+	}
+	if at := t.progress.Step; at%t.outer.Every == 0 || at == t.cfg.Train.Steps {
+		if err := t.outer.meet(t.dev); err != nil {
+			return err
+		}
+	}
+	return t.show()
+}
+
+// groupStep is what a group says of its step.
+type groupStep struct {
+	applied           bool    // its update was
+	loss              float64 // mean over its targets
+	targets           int
+	flops             float64
+	row, rowNonFinite int // skips in a row, and non-finite among them
+}
+
+// hearGroups exchanges one message, which also carries what the ranks ask for.
+func (t *Trainer) hearGroups(e *Event) error {
+	if t.shard == nil { // else the ranks of the group have asked each other
+		t.Heard = 0
+		if t.Ask != nil {
+			t.Heard = t.Ask()
+		}
+	}
+	m := message(t.told[:0])
+	m.bits(t.Heard)
+	m.group(groupStep{!e.Skipped, e.Loss, e.Targets, e.FLOPs, t.guard.Row, t.guard.RowNonFinite})
+	t.told = m
+	all, err := t.outer.world.Share(m)
+	if err != nil {
+		return err
+	}
+	steps := make([]groupStep, t.outer.Groups)
+	for r, text := range all {
+		told := reader{text}
+		t.Heard |= told.bits()
+		if r < len(steps) { // the first of group r: the others of a group say the same
+			steps[r] = told.group()
+		}
+	}
+	t.outer.count(steps, e)
+	return nil
+}
+
+// count makes e the event of all groups. The loss is the mean over the targets of those that took their step, or of all
+// if none did; targets and operations are sums. The other numbers remain those of this group: rank 0 reports group 0's.
+func (o *outer) count(steps []groupStep, e *Event) {
+	none := !slices.ContainsFunc(steps, func(s groupStep) bool { return s.applied })
+	nats, targets := 0.0, 0
+	o.row, o.rowNonFinite, e.Targets, e.FLOPs = 0, 0, 0, 0
+	for _, s := range steps {
+		e.Targets, e.FLOPs = e.Targets+s.targets, e.FLOPs+s.flops
+		if (s.applied || none) && s.targets > 0 {
+			nats, targets = nats+s.loss*float64(s.targets), targets+s.targets
+		}
+		if s.row > o.row {
+			o.row, o.rowNonFinite = s.row, s.rowNonFinite
+		}
+	}
+	if targets > 0 {
+		e.Loss = nats / float64(targets)
+	}
+}
+
+func (m *message) group(s groupStep) {
+	applied := 0.0
+	if s.applied {
+		applied = 1
+	}
+	m.floats([]float64{applied, s.loss, float64(s.targets), s.flops, float64(s.row), float64(s.rowNonFinite)})
+}
+
+func (r *reader) group() groupStep {
+	x := r.floats()
+	return groupStep{x[0] == 1, x[1], int(x[2]), x[3], int(x[4]), int(x[5])}
+}
+
+// checkGroups returns an error unless a number of ranks can form the groups of a run that step alone.
+func checkGroups(cfg *config.Config, ranks int) error {
+	k := cfg.Parallel.Outer.Groups
+	switch {
+	case !cfg.Parallel.Outer.On():
+		return nil
+	case cfg.Optimizer.Name == "sophia":
+		return config.Problem{
+			Key: "parallel.outer.groups", Try: "parallel.outer.groups = 0, or another optimizer",
+			Message: "optimizer.name = sophia does not work with groups that step alone: its extra passes follow the " +
+				"updates, which each group may skip on its own",
+		}
+	case ranks%k != 0:
+		return config.Problem{
+			Key: "parallel.outer.groups", Try: fmt.Sprintf("parallel.ranks = %d", (ranks/k+1)*k),
+			Message: fmt.Sprintf("parallel.outer.groups = %d with parallel.ranks = %d: the groups would not have "+
+				"equally many ranks", k, ranks),
+		}
+	}
+	return nil
+}
+
+// Evaluate is Evaluator.Evaluate. Groups that step alone each measure their own weights, all to the end; rank 0 has
+// those of group 0.
+func (t *Trainer) Evaluate(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
+	if t.outer != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return t.Evaluator.Evaluate(ctx, text, limit)
+}
