@@ -415,5 +415,7 @@ var notes = map[string]Key{
 		"and groups also meet at its last step."},
 	"parallel.outer.lr": {Doc: "Learning rate of the outer step. DiLoCo uses 0.7. With 1, and momentum 0, groups " +
 		"continue from the mean of their weights (local SGD, Stich 2018, arXiv 1805.09767)."},
-	"parallel.outer.momentum": {Doc: "Nesterov momentum of the outer step. DiLoCo uses 0.9."},
+	"parallel.outer.momentum": {Doc: "Nesterov momentum of the outer step. DiLoCo uses 0.9, where groups " +
+		"meet hundreds of times, 500 steps apart. It moves by lr / (1 − momentum) times Δ in the end: use 0 or 0.5 " +
+		"for few meetings, or frequent ones."},
 }
