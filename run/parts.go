@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 
 	"anneal/checkpoint"
@@ -81,6 +82,9 @@ func (s *session) joinParts() error {
 	err := s.world.agree(p.failed)
 	if !s.world.leads() || isLost(err) {
 		return err
+	}
+	if agreed := (*agreedError)(nil); errors.As(err, &agreed) {
+		err = agreed.err // all know that it failed, but not whether the leader then ends the run
 	}
 	if err == nil {
 		err = s.store.Commit(s.world.Size())

@@ -231,6 +231,9 @@ func TestAFailedPartIsAFailedSave(t *testing.T) {
 		if (errs[0] == nil) != saved || errs[1] != nil || !strings.Contains(text, "cannot save step 5: rank 1: ") {
 			t.Errorf("saved before %v: %v, %v\n%s", saved, errs[0], errs[1], text)
 		}
+		if Agreed(errs[0]) {
+			t.Errorf("the leader ends without the other rank, which goes on: %v", errs[0])
+		}
 		if list, err := os.ReadDir(dir.checkpoints()); err != nil || saved != slices.ContainsFunc(list,
 			func(e os.DirEntry) bool { return e.Name() == "step-00000003" }) || slices.ContainsFunc(list,
 			func(e os.DirEntry) bool { return e.Name() == name }) {
