@@ -34,11 +34,8 @@ type groupStep struct {
 
 // hearGroups exchanges one message, which also carries what the ranks ask for.
 func (t *Trainer) hearGroups(e *Event) error {
-	if t.shard == nil { // else the ranks of the group have asked each other
-		t.Heard = 0
-		if t.Ask != nil {
-			t.Heard = t.Ask()
-		}
+	if t.shard == nil && t.Ask != nil { // else the ranks of the group have asked each other
+		t.Heard = t.Ask()
 	}
 	m := message(t.told[:0])
 	m.bits(t.Heard)

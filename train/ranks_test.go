@@ -295,3 +295,29 @@ func TestRanksWeighAndEvaluateAlike(t *testing.T) {
 		}
 	}
 }
+
+// What a rank asks for once is heard by all in the step, also if the step has a second pass, and only in it.
+func TestWhatARankAsksForIsHeard(t *testing.T) {
+	cfg := smallConfig(t, testData(t), "train.batch_tokens=512", "optimizer.name=sophia", "optimizer.hessian_every=1")
+	cfg.Model.Vocab = 300
+	src := dataset.NewRandom(300, cfg.Model.Context, 5)
+	onRanks(t, cfg, 2, true, func(x *Trainer) error {
+		asked := false
+		x.Ask = func() uint64 {
+			if asked || x.world.Rank() == 0 {
+				return 0
+			}
+			asked = true
+			return 4
+		}
+		for _, want := range []uint64{4, 0} {
+			if _, err := x.Step(context.Background(), src); err != nil {
+				return err
+			}
+			if x.Heard != want {
+				t.Errorf("rank %d hears %d, want %d", x.world.Rank(), x.Heard, want)
+			}
+		}
+		return nil
+	})
+}

@@ -30,7 +30,6 @@ func (t *Trainer) settle(src dataset.Source, from uint64) (batchSums, error) {
 		return batchSums{}, err
 	}
 	readers := make([]reader, len(all))
-	t.Heard = 0
 	for r, text := range all {
 		readers[r] = reader{text}
 		t.Heard |= readers[r].bits()

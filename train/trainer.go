@@ -51,8 +51,8 @@ type Trainer struct {
 
 	OnPhase func(Phase) // called where a part of a step begins; may be nil
 
-	// On several ranks: Ask is asked once in every step what this rank wants, as bits whose meaning is the caller's;
-	// Heard are the bits of all ranks in the last step. All ranks hear the same, so they can act alike.
+	// On several ranks: Ask is asked in every pass of a step what this rank wants, as bits whose meaning is the caller's;
+	// Heard are the bits of all ranks and passes of the last step. All ranks hear the same, so they can act alike.
 	Ask   func() uint64
 	Heard uint64
 
@@ -151,6 +151,7 @@ func (t *Trainer) Close() { t.Evaluator.Close() }
 // same weight. A step whose update is rejected has read its batch, but neither the optimizer's t nor the schedule
 // counts it.
 func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
+	t.Heard = 0
 	part := t.ramps.Next(t.progress)
 	t.accum, t.length = part.Micro/t.outer.groups(), part.Length
 	if t.outer != nil {
