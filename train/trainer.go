@@ -51,8 +51,9 @@ type Trainer struct {
 
 	OnPhase func(Phase) // called where a part of a step begins; may be nil
 
-	// On several ranks: Ask is asked in every pass of a step what this rank wants, as bits whose meaning is the caller's;
-	// Heard are the bits of all ranks and passes of the last step. All ranks hear the same, so they can act alike.
+	// On several ranks: Ask is asked in every pass of a step what this rank wants, as bits whose meaning is the
+	// caller's; Heard are the bits of all ranks and passes of the last step. All ranks hear the same, so they can act
+	// alike.
 	Ask   func() uint64
 	Heard uint64
 
