@@ -12,7 +12,6 @@ import (
 	"anneal/nn"
 	"anneal/optim"
 	"anneal/parallel"
-	"anneal/precision"
 	"anneal/tensor"
 	"anneal/train"
 )
@@ -207,7 +206,7 @@ func trafficOf(cfg *config.Config, f *train.Footprint) (t traffic) {
 			n := float64(p.Len())
 			t.gradients += n * wireBytes(cfg.Parallel.Wire, f.Policy.Master)
 			t.totals += n * float64(f.Policy.Master.Size())
-			read += n * float64(readAs(p, cfg, f.Policy).Size())
+			read += n * float64(train.ReadFormat(cfg, f.Policy, p).Size())
 			master := model.Memory{DType: f.Policy.Master, Weight: f.Policy.Weight}.WeightOf(p.Role)
 			t.met += n * float64(master.Size()) * float64(t.groups-1) / float64(cfg.Parallel.Outer.Every)
 		}
@@ -256,17 +255,6 @@ func (t traffic) stage(zero int, f *train.Footprint) Stage {
 	}
 	s.SentGradients, s.SentWeights = int64(gradients*others+0.5), int64(weights*others+met+0.5)
 	return s
-}
-
-// readAs returns the format in which computing reads a weight of which another rank has the original.
-func readAs(p *nn.Param, cfg *config.Config, policy precision.Policy) tensor.DType {
-	if (p.Role == nn.Matrix || p.Role == nn.Head) && policy.Products() {
-		return policy.Operand
-	}
-	if cfg.Average.EMA > 0 { // evaluations of the average are read, too
-		return policy.Master
-	}
-	return model.Memory{DType: policy.Master, Weight: policy.Weight}.WeightOf(p.Role)
 }
 
 // wireBytes is the size of an element of a gradient that travels. int8 has a scale for every block.

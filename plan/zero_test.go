@@ -46,7 +46,7 @@ func TestRanksKeepWhatTheFormulaSays(t *testing.T) {
 		state, policy := alone[0].Bytes(train.OptimizerState), alone[0].Policy
 		var updated, read, masters, gradients int64
 		for _, p := range model.Outline(alone[0].Model, policy).Params() {
-			n, v, c := int64(p.Len()), int64(p.Value.DType().Size()), int64(readAs(p, cfg, policy).Size())
+			n, v, c := int64(p.Len()), int64(p.Value.DType().Size()), int64(train.ReadFormat(cfg, policy, p).Size())
 			updated, read, gradients = updated+n*v, read+n*c, gradients+n*int64(policy.Master.Size())
 			if v != c {
 				masters += n * v
@@ -105,7 +105,7 @@ func TestRanksHaveNamedSlotsAndNothingElse(t *testing.T) {
 			}
 			if zero == 3 {
 				gathered = ringBytes(units, 2, func(p *nn.Param) int64 {
-					return int64(p.Len() * readAs(p, cfg, list[0].Policy).Size())
+					return int64(p.Len() * train.ReadFormat(cfg, list[0].Policy, p).Size())
 				})
 			}
 			fold := int64(0)

@@ -125,7 +125,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 		return measures[name]
 	}
 	opt := NewOptimizer(cfg.Optimizer)
-	m, h := lay(cfg, c, f.Policy, opt, absent.New(world.Rank(), world.Size(), world.InPlace()), device.Null{}, arena)
+	m, h := lay(cfg, c, f.Policy, opt, absent.As(world), device.Null{}, arena)
 	f.Optimizer = OptimizerCost{
 		Name: cfg.Optimizer.Name, State: int64(arena(OptimizerState).Peak()),
 		Scratch: int64(measureUpdates(opt, h.updated)),

@@ -72,17 +72,24 @@ func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer) par
 		Divide: func(q *nn.Param) optim.Division { return optim.Divide(o, q) },
 		Formats: func(q *nn.Param) (master, compute tensor.DType) {
 			master = m.WeightOf(q.Role)
-			switch product := q.Role == nn.Matrix || q.Role == nn.Head; {
-			case cfg.Parallel.Zero == 0:
-				return master, master
-			case product && p.Products():
-				return master, p.Operand
-			case cfg.Average.EMA > 0:
-				return master, p.Master // for evaluations of the average
+			if cfg.Parallel.Zero > 0 {
+				return master, ReadFormat(cfg, p, q)
 			}
 			return master, master
 		},
 	}
+}
+
+// ReadFormat returns the format in which computing reads a weight from stage 1 of ZeRO on, where it is a copy of what
+// owners update: that of products for what only they read.
+func ReadFormat(cfg *config.Config, policy precision.Policy, p *nn.Param) tensor.DType {
+	if (p.Role == nn.Matrix || p.Role == nn.Head) && policy.Products() {
+		return policy.Operand
+	}
+	if cfg.Average.EMA > 0 { // evaluations of the average are read, too
+		return policy.Master
+	}
+	return model.Memory{DType: policy.Master, Weight: policy.Weight}.WeightOf(p.Role)
 }
 
 // stepMicros returns the most micro-batches of a step, of the group of a rank.
