@@ -31,6 +31,9 @@ type Tape struct {
 	Rounded Rounded
 	// Routing has the losses of the routers in the forward passes since Reset.
 	Routing Routing
+	// Tensor are the peers among which layers are cut (tensor parallelism), Context those among which the tokens of a
+	// sequence are; nil for none.
+	Tensor, Context Peers
 
 	keep      *tensor.Arena // released when the backward of its block is done
 	temp      *tensor.Arena // released at the end of a block
