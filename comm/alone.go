@@ -14,14 +14,25 @@ func (Alone) Close() error  { return nil }
 // Share returns the message.
 func (Alone) Share(mine []byte) ([][]byte, error) { return [][]byte{mine}, nil }
 
+// Group returns the rank itself.
+func (a Alone) Group(ranks []int) (Comm, error) {
+	_, err := Place(a, ranks)
+	return a, err
+}
+
 // NewExchange returns a transfer of nothing.
-func (Alone) NewExchange(_ string, out, _ [][]tensor.Tensor) Transfer { return nothing(out[0]) }
+func (Alone) NewExchange(_ string, out, room [][]tensor.Tensor) Transfer {
+	t := &nothing{}
+	t.Set(out, room)
+	return t
+}
 
 // nothing is the transfer of a rank alone: what it sends is what it gets.
-type nothing []tensor.Tensor
+type nothing struct{ mine []tensor.Tensor }
 
-func (nothing) Start(int)                  {}
-func (nothing) Wait() error                { return nil }
-func (n nothing) From(int) []tensor.Tensor { return n }
-func (nothing) Release()                   {}
-func (nothing) Sent() error                { return nil }
+func (*nothing) Start(int)                      {}
+func (*nothing) Wait() error                    { return nil }
+func (n *nothing) From(int) []tensor.Tensor     { return n.mine }
+func (*nothing) Release()                       {}
+func (*nothing) Sent() error                    { return nil }
+func (n *nothing) Set(out, _ [][]tensor.Tensor) { n.mine = append(n.mine[:0], out[0]...) }

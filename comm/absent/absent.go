@@ -33,9 +33,17 @@ func (g group) Share(mine []byte) ([][]byte, error) {
 	return all, nil
 }
 
+// Group implements comm.Comm.
+func (g group) Group(ranks []int) (comm.Comm, error) {
+	me, err := comm.Place(g, ranks)
+	return group{me, len(ranks), g.inPlace}, err
+}
+
 // NewExchange returns a transfer in which nothing arrives.
 func (g group) NewExchange(_ string, out, room [][]tensor.Tensor) comm.Transfer {
-	return transfer{g.rank, out, room}
+	t := &transfer{rank: g.rank}
+	t.Set(out, room)
+	return t
 }
 
 type transfer struct {
@@ -43,14 +51,19 @@ type transfer struct {
 	out, room [][]tensor.Tensor
 }
 
-func (transfer) Start(int)   {}
-func (transfer) Wait() error { return nil }
-func (transfer) Release()    {}
-func (transfer) Sent() error { return nil }
+func (*transfer) Start(int)   {}
+func (*transfer) Wait() error { return nil }
+func (*transfer) Release()    {}
+func (*transfer) Sent() error { return nil }
+
+// Set implements comm.Transfer.
+func (t *transfer) Set(out, room [][]tensor.Tensor) {
+	t.out, t.room = comm.Keep(t.out, out), comm.Keep(t.room, room)
+}
 
 // From returns the room for what would come.
-func (t transfer) From(r int) []tensor.Tensor {
-	if r == t.rank || t.room == nil {
+func (t *transfer) From(r int) []tensor.Tensor {
+	if r == t.rank || len(t.room) == 0 {
 		return t.out[t.rank]
 	}
 	return t.room[r]

@@ -1,6 +1,7 @@
 package commtest
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -19,7 +20,7 @@ type Network struct {
 // Delay returns the ranks of a group over the network, in real time.
 func (n Network) Delay(group []comm.Comm) []comm.Comm {
 	begun := time.Now()
-	s := newStation(n, len(group))
+	s := newStation(n, newWire(len(group)), numbersTo(len(group)))
 	list := make([]comm.Comm, len(group))
 	for r, c := range group {
 		list[r] = &delayed{Comm: c, station: s, clock: realTime{begun}}
@@ -30,7 +31,7 @@ func (n Network) Delay(group []comm.Comm) []comm.Comm {
 // Clocks returns the ranks of a group over the network, by clocks that do not follow real time. Two runs of a program
 // show the same times.
 func (n Network) Clocks(group []comm.Comm) []*Clock {
-	s := newStation(n, len(group))
+	s := newStation(n, newWire(len(group)), numbersTo(len(group)))
 	list := make([]*Clock, len(group))
 	for r, c := range group {
 		v := &virtualTime{}
@@ -67,24 +68,45 @@ type virtualTime struct{ now time.Duration }
 func (v *virtualTime) read() time.Duration   { return v.now }
 func (v *virtualTime) until(t time.Duration) { v.now = max(v.now, t) }
 
-// station knows when what ranks sent arrives.
+// wire is what all groups of the ranks share.
+type wire struct {
+	mu   sync.Mutex
+	free []time.Duration // by rank of the world: when what it sent has left
+}
+
+func newWire(ranks int) *wire { return &wire{free: make([]time.Duration, ranks)} }
+
+// station knows when what ranks of a group sent arrives.
 type station struct {
 	Network
-	mu       sync.Mutex
-	free     []time.Duration     // by rank: when what it sent has left
+	*wire
+	numbers  []int               // of its ranks in the world
 	messages [][]time.Duration   // by rank: when that of each Share arrives
 	arrivals [][][]time.Duration // by transfer and rank: when that of each Start arrives
+	parts    map[string]*station // by ranks, for groups of them
 }
 
-func newStation(n Network, ranks int) *station {
-	return &station{Network: n, free: make([]time.Duration, ranks), messages: make([][]time.Duration, ranks)}
+func newStation(n Network, w *wire, numbers []int) *station {
+	return &station{
+		Network: n, wire: w, numbers: numbers, messages: make([][]time.Duration, len(numbers)),
+		parts: map[string]*station{},
+	}
 }
 
-// send notes what rank r sends at a time, and returns when it has left and when it arrives.
+// numbersTo returns the numbers below n.
+func numbersTo(n int) (list []int) {
+	for i := range n {
+		list = append(list, i)
+	}
+	return list
+}
+
+// send notes what rank r of the group sends at a time, and returns when it has left and when it arrives.
 func (s *station) send(r int, now time.Duration, bytes int) (left, arrives time.Duration) {
 	took := time.Duration(float64(bytes) / s.BytesPerSecond * float64(time.Second))
-	s.free[r] = max(s.free[r], now) + took
-	return s.free[r], s.free[r] + s.Latency
+	free := &s.free[s.numbers[r]]
+	*free = max(*free, now) + took
+	return *free, *free + s.Latency
 }
 
 // delayed is a rank over a Network.
@@ -94,6 +116,30 @@ type delayed struct {
 	clock  clock
 	shares int
 	links  int
+	asked  map[string]int // calls of Group, by list
+}
+
+func (d *delayed) Group(ranks []int) (comm.Comm, error) {
+	c, err := d.Comm.Group(ranks)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.asked == nil {
+		d.asked = map[string]int{}
+	}
+	list := fmt.Sprint(ranks)
+	d.asked[list]++
+	list = fmt.Sprint(list, d.asked[list])
+	if d.parts[list] == nil {
+		numbers := make([]int, len(ranks))
+		for i, r := range ranks {
+			numbers[i] = d.numbers[r]
+		}
+		d.parts[list] = newStation(d.Network, d.wire, numbers)
+	}
+	return &delayed{Comm: c, station: d.parts[list], clock: d.clock}, nil
 }
 
 func (d *delayed) Share(mine []byte) ([][]byte, error) {
@@ -127,13 +173,7 @@ func (d *delayed) NewExchange(name string, out, room [][]tensor.Tensor) comm.Tra
 	t := &onItsWay{Transfer: d.Comm.NewExchange(name, out, room), rank: d, link: d.links}
 	d.mu.Unlock()
 	d.links++
-	for r, list := range out {
-		for k := range list {
-			if r != d.Rank() {
-				t.bytes += list[k].Bytes()
-			}
-		}
-	}
+	t.count(out)
 	return t
 }
 
@@ -146,6 +186,23 @@ type onItsWay struct {
 	round   int // of the last Start, from 1
 	senders int
 	left    time.Duration // when what this rank sent has left
+}
+
+// count counts the bytes that this rank sends.
+func (t *onItsWay) count(out [][]tensor.Tensor) {
+	t.bytes = 0
+	for r, list := range out {
+		for k := range list {
+			if r != t.rank.Rank() {
+				t.bytes += list[k].Bytes()
+			}
+		}
+	}
+}
+
+func (t *onItsWay) Set(out, room [][]tensor.Tensor) {
+	t.Transfer.Set(out, room)
+	t.count(out)
 }
 
 func (t *onItsWay) Start(senders int) {

@@ -22,6 +22,11 @@ func Program(c comm.Comm) error {
 		{"the first ranks send", firstSenders},
 		{"several transfers under way", several},
 		{"equal tensors to all", equal},
+		{"groups", groups},
+		{"groups that make different numbers of calls", uneven},
+		{"groups that cannot be", refused},
+		{"a transfer that changes", changing},
+		{"a pipeline", pipeline},
 		{"1,000 random steps", func(c comm.Comm) error { return Random(c, 1, 1000) }},
 	} {
 		if err := part.test(c); err != nil {
@@ -195,6 +200,7 @@ type exchange struct {
 	c       comm.Comm
 	name    string
 	out     [][]tensor.Tensor
+	room    [][]tensor.Tensor
 	size    func(from, to, k int) int
 	count   int
 	round   int
@@ -203,14 +209,25 @@ type exchange struct {
 
 // newExchange prepares a transfer of count tensors between any two ranks; size gives their elements, −1 for none.
 func newExchange(c comm.Comm, name string, size func(from, to, k int) int, count int) *exchange {
-	x := &exchange{c: c, name: name, size: size, count: count}
-	room := make([][]tensor.Tensor, c.Size())
-	for r := range c.Size() {
-		x.out = append(x.out, x.tensors(c.Rank(), r))
-		room[r] = x.tensors(r, c.Rank())
-	}
-	x.Transfer = c.NewExchange(name, x.out, roomFor(c, room))
+	n := c.Size()
+	x := &exchange{c: c, name: name, out: make([][]tensor.Tensor, n), room: make([][]tensor.Tensor, n)}
+	x.lay(count, size)
+	x.Transfer = c.NewExchange(name, x.out, roomFor(c, x.room))
 	return x
+}
+
+// change has it send other tensors from the next start on.
+func (x *exchange) change(count int, size func(from, to, k int) int) {
+	x.lay(count, size)
+	x.Set(x.out, roomFor(x.c, x.room))
+}
+
+// lay makes the tensors that this rank sends, and the room for those that come.
+func (x *exchange) lay(count int, size func(from, to, k int) int) {
+	x.size, x.count = size, count
+	for r := range x.c.Size() {
+		x.out[r], x.room[r] = x.tensors(x.c.Rank(), r), x.tensors(r, x.c.Rank())
+	}
 }
 
 // roomFor is the room that a transport needs.

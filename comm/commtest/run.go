@@ -29,8 +29,11 @@ func Run(t *testing.T, group Maker) {
 	t.Run("Uneven", func(t *testing.T) {
 		check(t, Each(group(3, time.Minute), func(c comm.Comm) error { return Random(wander(c), 2, 300) }))
 	})
+	t.Run("Ahead", func(t *testing.T) { check(t, Each(group(3, time.Minute), Ahead)) })
+	t.Run("Allocations", func(t *testing.T) { check(t, Each(group(2, time.Minute), Allocations)) })
 	t.Run("Abort", func(t *testing.T) { testAbort(t, group) })
 	t.Run("Loss", func(t *testing.T) { testLoss(t, group) })
+	t.Run("LossInAGroup", func(t *testing.T) { testLossInAGroup(t, group) })
 	t.Run("After", func(t *testing.T) { testAfter(t, group) })
 }
 
@@ -125,6 +128,45 @@ func testLoss(t *testing.T, group Maker) {
 	}
 }
 
+// testLossInAGroup has a rank hang in a group: all ranks end, also those of other groups, and name it by its number in
+// the world.
+func testLossInAGroup(t *testing.T, group Maker) {
+	const n, victim, deadline, slack = 5, 3, 150 * time.Millisecond, 2 * time.Second
+	begun := time.Now()
+	errs := Each(group(n, deadline), func(c comm.Comm) error {
+		me := c.Rank()
+		g, err := c.Group(backwards(pick(n, func(r int) bool { return r%2 == me%2 })))
+		if err != nil {
+			return err
+		}
+		if me == victim {
+			g = Kill(g, 40)
+		}
+		if err := Random(g, 1, 200); err != nil || me%2 == 1 {
+			return err
+		}
+		_, err = c.Share(nil) // the even ranks wait for the odd ones
+		return err
+	})
+	if took := time.Since(begun); took > deadline+slack {
+		t.Errorf("the ranks end after %v, with a deadline of %v", took, deadline)
+	}
+	named := false
+	for r, err := range errs {
+		var lost *comm.LostError
+		switch {
+		case r == victim:
+		case !errors.As(err, &lost):
+			t.Errorf("rank %d, where rank %d hangs in a group: %v", r, victim, err)
+		default:
+			named = named || lost.Rank == victim && lost.For > 0 && lost.At != ""
+		}
+	}
+	if !named {
+		t.Errorf("no error names rank %d: %v", victim, errs)
+	}
+}
+
 // testAfter makes calls after the group has ended: they fail, and none waits.
 func testAfter(t *testing.T, group Maker) {
 	Each(group(2, time.Minute), func(c comm.Comm) error {
@@ -169,6 +211,11 @@ func (w *wanderer) pause() {
 func (w *wanderer) Share(mine []byte) ([][]byte, error) {
 	w.pause()
 	return w.Comm.Share(mine)
+}
+
+func (w *wanderer) Group(ranks []int) (comm.Comm, error) {
+	c, err := w.Comm.Group(ranks)
+	return &wanderer{c, w.random}, err
 }
 
 func (w *wanderer) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {

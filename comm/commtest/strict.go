@@ -7,14 +7,14 @@ import (
 	"anneal/tensor"
 )
 
-// Strict returns a rank of a group in which Start waits until every rank has started, as a transport may that has no
-// buffers. A program that ends on it does not depend on buffers. All ranks of the group must be strict.
+// Strict returns a rank of a group in which NewExchange and Start wait until every rank has called them, as a transport
+// may that has no buffers. A program that ends on it does not depend on buffers. All ranks of the group must be strict.
 func Strict(c comm.Comm) comm.Comm { return &strict{Comm: c} }
 
 type strict struct {
 	comm.Comm
 	messages [][]byte
-	err      error // of a Start
+	err      error // of meet
 }
 
 // Share gives copies, since every Start shares, too.
@@ -30,8 +30,22 @@ func (s *strict) Share(mine []byte) ([][]byte, error) {
 	return s.messages, nil
 }
 
+func (s *strict) Group(ranks []int) (comm.Comm, error) {
+	c, err := s.Comm.Group(ranks)
+	return Strict(c), err
+}
+
 func (s *strict) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
-	return &rendezvous{s.Comm.NewExchange(name, out, room), s}
+	t := s.Comm.NewExchange(name, out, room)
+	s.meet()
+	return &rendezvous{t, s}
+}
+
+// meet waits for all ranks.
+func (s *strict) meet() {
+	if _, err := s.Comm.Share(nil); err != nil {
+		s.err = err
+	}
 }
 
 type rendezvous struct {
@@ -41,9 +55,7 @@ type rendezvous struct {
 
 func (t *rendezvous) Start(senders int) {
 	t.Transfer.Start(senders)
-	if _, err := t.rank.Comm.Share(nil); err != nil {
-		t.rank.err = err
-	}
+	t.rank.meet()
 }
 
 func (t *rendezvous) Wait() error {

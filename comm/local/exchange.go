@@ -11,22 +11,25 @@ import (
 // link is a transfer as all ranks share it. Its lists go by rank.
 type link struct {
 	name     string
-	out      [][][]tensor.Tensor // what a rank sends, by receiver; nil before its NewExchange
+	out      [][][]tensor.Tensor // what a rank sends, by receiver
 	room     [][][]tensor.Tensor // by sender, if given: only its shapes are of interest
+	sets     []int               // how often a rank has said what it sends: once by NewExchange, then by Set
 	started  []int               // calls of Start
 	released []int               // the last Start whose tensors it has released
 	reading  []bool              // between Wait and Release
 }
 
 // sends reports whether rank r sends something to another. One that has not prepared the transfer may.
-func (l *link) sends(r, to int) bool { return l.out[r] == nil || len(l.out[r][to]) > 0 }
+func (l *link) sends(r, to int) bool { return l.sets[r] == 0 || len(l.out[r][to]) > 0 }
 
 // transfer is a link as one rank sees it.
 type transfer struct {
 	*link
 	rank    *rank
-	senders int // of the last Start
-	sent    int // the last Start in which this rank sent, from 1
+	senders int               // of the last Start
+	sent    int               // the last Start in which this rank sent, from 1
+	sending bool              // between Start and Sent
+	from    [][]tensor.Tensor // what came, by sender
 }
 
 // NewExchange implements comm.Comm.
@@ -34,29 +37,63 @@ func (c *rank) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transf
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.check(call{kind: preparing, name: name})
+	n := c.Size()
 	if c.exchanges == len(c.links) {
-		n := c.size
 		c.links = append(c.links, &link{
-			name: name, out: make([][][]tensor.Tensor, n), room: make([][][]tensor.Tensor, n), started: make([]int, n),
-			released: make([]int, n), reading: make([]bool, n),
+			name: name, out: make([][][]tensor.Tensor, n), room: make([][][]tensor.Tensor, n), sets: make([]int, n),
+			started: make([]int, n), released: make([]int, n), reading: make([]bool, n),
 		})
 	}
-	l := c.links[c.exchanges]
+	t := &transfer{link: c.links[c.exchanges], rank: c, from: make([][]tensor.Tensor, n)}
 	c.exchanges++
-	l.out[c.me], l.room[c.me] = out, room
-	for r := range c.size {
-		if r != c.me && l.out[r] != nil {
+	t.set(out, room)
+	return t
+}
+
+// Set implements comm.Transfer.
+func (t *transfer) Set(out, room [][]tensor.Tensor) {
+	c := t.rank
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.check(call{kind: setting, name: t.name, link: t.link})
+	if t.isUnderWay("sets") {
+		return
+	}
+	if t.sending {
+		c.fail(c.number(), fmt.Errorf("rank %d sets %s before Sent", c.number(), t.name))
+		return
+	}
+	t.set(out, room)
+}
+
+// isUnderWay reports whether this rank has not released what came, which ends all groups.
+func (t *transfer) isUnderWay(does string) bool {
+	c := t.rank
+	if t.started[c.me] <= t.released[c.me] {
+		return false
+	}
+	c.fail(c.number(), fmt.Errorf("rank %d %s %s before it has released what came before", c.number(), does, t.name))
+	return true
+}
+
+// set copies lists, since others read what this rank sends when its caller may have gone on.
+func (t *transfer) set(out, room [][]tensor.Tensor) {
+	c, l := t.rank, t.link
+	l.out[c.me], l.room[c.me] = comm.Keep(l.out[c.me], out), comm.Keep(l.room[c.me], room)
+	l.sets[c.me]++
+	t.from[c.me] = l.out[c.me][c.me]
+	for r := range c.ranks {
+		if r != c.me && l.sets[r] == l.sets[c.me] {
 			c.compare(l, r, c.me, r)
 			c.compare(l, c.me, r, r)
 		}
 	}
 	c.changed.Broadcast() // those who wait for this rank may see that it sends them nothing
-	return &transfer{link: l, rank: c}
 }
 
 // compare checks that a receiver has room for what a sender sends; one of the two is this rank, other is the other.
 func (c *rank) compare(l *link, sender, receiver, other int) {
-	if l.room[receiver] == nil {
+	if len(l.room[receiver]) == 0 {
 		return
 	}
 	out, room := l.out[sender][receiver], l.room[receiver][sender]
@@ -96,12 +133,10 @@ func (t *transfer) Start(senders int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.check(call{kind: starting, name: t.name, link: t.link, senders: senders})
-	if t.started[c.me] > t.released[c.me] {
-		c.fail(c.me, fmt.Errorf("rank %d starts %s before it has released what came before", c.me, t.name))
-	}
+	t.isUnderWay("starts")
 	t.started[c.me]++
 	if t.senders = senders; c.me < senders {
-		t.sent = t.started[c.me]
+		t.sent, t.sending = t.started[c.me], true
 	}
 	c.changed.Broadcast()
 }
@@ -114,11 +149,19 @@ func (t *transfer) Wait() error {
 	round := t.started[c.me]
 	err := c.await(wait{kind: receiving, link: t.link, round: round, senders: t.senders})
 	t.reading[c.me] = err == nil
+	for r := range c.ranks {
+		if r != c.me {
+			t.from[r] = nil
+		}
+		if err == nil && r < t.senders && t.sets[r] == t.sets[c.me] { // else it had nothing for this rank, and went on
+			t.from[r] = t.out[r][c.me]
+		}
+	}
 	return err
 }
 
 // From implements comm.Transfer: it returns the sender's own tensors.
-func (t *transfer) From(r int) []tensor.Tensor { return t.out[r][t.rank.me] }
+func (t *transfer) From(r int) []tensor.Tensor { return t.from[r] }
 
 // Release implements comm.Transfer.
 func (t *transfer) Release() {
@@ -130,7 +173,7 @@ func (t *transfer) Release() {
 	c.changed.Broadcast()
 }
 
-// grace is how long after the end of the group Sent and Abort wait for readers, one of which may hang.
+// grace is how long after the end of all groups Sent and Abort wait for readers, one of which may hang.
 const grace = time.Second
 
 // Sent implements comm.Transfer. If the group has ended, it returns its error when nobody reads any more.
@@ -138,6 +181,7 @@ func (t *transfer) Sent() error {
 	c := t.rank
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	t.sending = false
 	err := c.await(wait{kind: sending, link: t.link, round: t.sent})
 	if err != nil {
 		c.block(wait{kind: leaving, link: t.link}, time.Until(c.ended.Add(grace)))

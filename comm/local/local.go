@@ -1,6 +1,7 @@
 package local
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -17,68 +18,119 @@ func New(n int, o Options) []comm.Comm {
 	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Minute
 	}
-	g := &group{size: n, timeout: o.Timeout, ranks: make([]*rank, n)}
-	g.changed.L = &g.mu
-	for turn := range g.messages {
-		g.messages[turn] = make([][]byte, n)
+	w := &world{timeout: o.Timeout, roles: make([][]*rank, n)}
+	numbers := make([]int, n)
+	for r := range numbers {
+		numbers[r] = r
 	}
 	list := make([]comm.Comm, n)
-	for r := range list {
-		c := &rank{group: g, me: r}
-		c.alarm = time.AfterFunc(time.Hour, g.wake)
-		c.alarm.Stop()
-		g.ranks[r], list[r] = c, c
+	for r, c := range w.newGroup(numbers).ranks {
+		list[r] = c
 	}
 	return list
 }
 
-// group is what ranks share. The lock guards it and them.
-type group struct {
-	size    int
+// world is what all groups share. The lock guards it, them and their ranks.
+type world struct {
 	timeout time.Duration
 
-	mu      sync.Mutex
-	changed sync.Cond
-	ranks   []*rank
-	links   []*link // transfers, in the order of NewExchange
-	order   order
+	mu     sync.Mutex
+	groups []*group
+	roles  [][]*rank // what a rank of the world is in its groups
 
-	messages [2][][]byte // of Share: its calls take turns
-
-	err   error // why the group ended, or nil
+	err   error // why the groups ended, or nil
 	lost  int   // who was lost then
 	ended time.Time
 }
 
-// rank is the group as one of its ranks sees it.
+// group is some ranks of the world, or all. Who waits in it hears of nothing that happens in others.
+type group struct {
+	*world
+	numbers []int // of its ranks in the world
+	changed sync.Cond
+	ranks   []*rank
+	links   []*link // transfers, in the order of NewExchange
+	order   order
+	parts   map[string][]*group // groups of its ranks, by list, in the order of the calls
+
+	messages [2][][]byte // of Share: its calls take turns
+}
+
+// rank is a group as one of its ranks sees it.
 type rank struct {
 	*group
 	me        int
 	alarm     *time.Timer // rings when the deadline of a wait has passed
 	waiting   wait
-	shares    int // calls of Share
-	exchanges int // calls of NewExchange
-	calls     int // of those whose order is checked
+	shares    int            // calls of Share
+	exchanges int            // calls of NewExchange
+	asked     map[string]int // calls of Group, by list
+	calls     int            // of those whose order is checked
+}
+
+// newGroup makes a group of ranks of the world.
+func (w *world) newGroup(numbers []int) *group {
+	n := len(numbers)
+	g := &group{world: w, numbers: numbers, ranks: make([]*rank, n), parts: map[string][]*group{}}
+	g.changed.L = &w.mu
+	for turn := range g.messages {
+		g.messages[turn] = make([][]byte, n)
+	}
+	for r, number := range numbers {
+		c := &rank{group: g, me: r, asked: map[string]int{}}
+		c.alarm = time.AfterFunc(time.Hour, g.wake)
+		c.alarm.Stop()
+		g.ranks[r] = c
+		w.roles[number] = append(w.roles[number], c)
+	}
+	w.groups = append(w.groups, g)
+	return g
 }
 
 func (c *rank) Rank() int     { return c.me }
-func (c *rank) Size() int     { return c.size }
+func (c *rank) Size() int     { return len(c.ranks) }
 func (c *rank) InPlace() bool { return true }
 func (c *rank) Close() error  { return nil }
+
+// number returns the number of this rank in the world.
+func (c *rank) number() int { return c.numbers[c.me] }
+
+// Group implements comm.Comm. The first who asks makes it, and waits for nobody.
+func (c *rank) Group(ranks []int) (comm.Comm, error) {
+	me, err := comm.Place(c, ranks)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := fmt.Sprint(ranks)
+	turn := c.asked[list]
+	c.asked[list]++
+	if turn == len(c.parts[list]) {
+		numbers := make([]int, len(ranks))
+		for i, r := range ranks {
+			numbers[i] = c.numbers[r]
+		}
+		c.parts[list] = append(c.parts[list], c.newGroup(numbers))
+	}
+	return c.parts[list][turn].ranks[me], nil
+}
 
 // Abort implements comm.Comm. When it returns, nobody reads this rank's tensors any more.
 func (c *rank) Abort(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fail(c.me, err)
+	c.fail(c.number(), err)
 	end := c.ended.Add(grace)
-	defer time.AfterFunc(grace, c.wake).Stop()
-	for c.isRead() && time.Now().Before(end) {
-		c.changed.Wait()
+	defer time.AfterFunc(grace, c.wakeAll).Stop()
+	for _, role := range c.roles[c.number()] {
+		for role.isRead() && time.Now().Before(end) {
+			role.changed.Wait()
+		}
 	}
 }
 
-// isRead reports whether a rank reads the tensors of this one.
+// isRead reports whether a rank of the group reads the tensors of this one.
 func (c *rank) isRead() bool {
 	for _, l := range c.links {
 		if c.missing(wait{kind: leaving, link: l}) >= 0 {
@@ -88,11 +140,13 @@ func (c *rank) isRead() bool {
 	return false
 }
 
-// fail ends the group. The first reason counts.
-func (g *group) fail(lost int, err error) {
-	if g.err == nil {
-		g.lost, g.err, g.ended = lost, err, time.Now()
-		g.changed.Broadcast()
+// fail ends all groups. The first reason counts.
+func (w *world) fail(lost int, err error) {
+	if w.err == nil {
+		w.lost, w.err, w.ended = lost, err, time.Now()
+		for _, g := range w.groups {
+			g.changed.Broadcast()
+		}
 	}
 }
 

@@ -214,6 +214,94 @@ func TestDeadlineNamesTheRankThatHasNotCome(t *testing.T) {
 	}
 }
 
+// Rank 0 waits for rank 1 in one group, which waits for rank 2 in another, which hangs.
+func TestDeadlineFollowsWaitsThroughGroups(t *testing.T) {
+	errs := each(New(3, Options{Timeout: 50 * time.Millisecond}), func(c comm.Comm) error {
+		me := c.Rank()
+		if me == 2 {
+			return nil
+		}
+		list := []int{1, 0}
+		if me == 1 {
+			time.Sleep(10 * time.Millisecond) // so that the deadline of rank 0 is the first to pass
+			list = []int{2, 1}
+		}
+		g, err := c.Group(list)
+		if err != nil {
+			return err
+		}
+		_, err = g.Share(nil)
+		return err
+	})
+	for r, err := range errs[:2] {
+		var lost *comm.LostError
+		if !errors.As(err, &lost) || lost.Rank != 2 {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}
+
+// A rank that has nothing for another goes on, and sends it something in the next round: what the other gets in this
+// one is nothing.
+func TestSetDoesNotChangeWhatCame(t *testing.T) {
+	set := make(chan bool)
+	for _, err := range each(New(2, Options{}), func(c comm.Comm) error {
+		none, some := make([][]tensor.Tensor, 2), toAll(2, tensor.Of([]float32{1}))
+		x := c.NewExchange("x", none, nil)
+		for round, out := range [][][]tensor.Tensor{none, some} {
+			if round == 1 {
+				x.Set(out, nil)
+				if c.Rank() == 0 {
+					set <- true
+				}
+			}
+			x.Start(2)
+			if err := x.Wait(); err != nil {
+				return err
+			}
+			if round == 0 && c.Rank() == 1 {
+				<-set
+			}
+			if got := len(x.From(1 - c.Rank())); got != round {
+				return fmt.Errorf("rank %d gets %d tensors in round %d", c.Rank(), got, round)
+			}
+			x.Release()
+			if err := x.Sent(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What is under way may not be set.
+func TestSetTooEarlyIsAnError(t *testing.T) {
+	for _, what := range []string{"before it has released", "before Sent"} {
+		errs := each(New(2, Options{}), func(c comm.Comm) error {
+			out := toAll(2, tensor.Of([]float32{1}))
+			x := c.NewExchange("the weights", out, nil)
+			x.Start(2)
+			if err := x.Wait(); err != nil {
+				return err
+			}
+			if what == "before Sent" {
+				x.Release()
+			}
+			x.Set(out, nil)
+			return x.Sent()
+		})
+		for r, err := range errs {
+			if err == nil || !strings.Contains(err.Error(), what) {
+				t.Errorf("%s, rank %d: %v", what, r, err)
+			}
+		}
+	}
+}
+
 // Rank 0 waits for rank 1, which waits for rank 2, which hangs.
 func TestDeadlineNamesTheLastOfThoseWhoWait(t *testing.T) {
 	errs := each(New(3, Options{Timeout: 50 * time.Millisecond}), func(c comm.Comm) error {
@@ -268,6 +356,20 @@ func TestRanksThatDifferAreTold(t *testing.T) {
 		"senders": {func(c comm.Comm) {
 			c.NewExchange("A", toAll(2, one), nil).Start(1 + c.Rank())
 		}, []string{"1 senders", "2 senders"}},
+		"calls of a group": {func(c comm.Comm) {
+			g, _ := c.Group([]int{1, 0})
+			x := g.NewExchange("A", toAll(2, one), nil)
+			if c.Rank() == 0 {
+				x.Set(toAll(2, two), nil)
+			} else {
+				x.Start(2)
+			}
+		}, []string{"sets A", "starts A", "rank 0", "rank 1"}},
+		"shapes that are set": {func(c comm.Comm) {
+			x := c.NewExchange("A", toAll(2, one), toAll(2, one))
+			mine := []*tensor.Tensor{one, two}[c.Rank()]
+			x.Set(toAll(2, mine), toAll(2, mine))
+		}, []string{"1 of f32", "2 of f32"}},
 		"shapes": {func(c comm.Comm) {
 			mine := []*tensor.Tensor{one, two}[c.Rank()]
 			c.NewExchange("A", toAll(2, mine), toAll(2, mine))

@@ -6,8 +6,8 @@ import (
 	"anneal/comm"
 )
 
-// order is the calls of Share, NewExchange and Start that some ranks have made and others have not. All ranks must make
-// the same ones in the same order.
+// order is the calls of Share, NewExchange, Set and Start that some ranks of a group have made and others have not. All
+// ranks must make the same ones in the same order.
 type order struct {
 	calls []call
 	first int // number of calls[0] since the group began
@@ -16,7 +16,7 @@ type order struct {
 type call struct {
 	kind    kind
 	name    string
-	link    *link // that is started
+	link    *link // that is set or started
 	senders int
 	by      int // the first rank that made it
 	made    int // ranks that have made it
@@ -28,6 +28,8 @@ func (k call) String() string {
 		return "shares a message"
 	case preparing:
 		return fmt.Sprintf("prepares %s", k.name)
+	case setting:
+		return fmt.Sprintf("sets %s", k.name)
 	}
 	return fmt.Sprintf("starts %s with %d senders", k.name, k.senders)
 }
@@ -48,13 +50,14 @@ func (c *rank) check(mine call) {
 		return
 	}
 	theirs.made++
-	for len(o.calls) > 0 && o.calls[0].made == c.size {
+	for len(o.calls) > 0 && o.calls[0].made == c.Size() {
 		o.calls = o.calls[:copy(o.calls, o.calls[1:])]
 		o.first++
 	}
 }
 
-// mismatch ends the group because this rank does something else than another.
+// mismatch ends the groups because this rank does something else than another.
 func (c *rank) mismatch(other int, mine, theirs string) {
-	c.fail(c.me, &comm.MismatchError{Rank: c.me, Other: other, Mine: mine, Theirs: theirs})
+	me := c.number()
+	c.fail(me, &comm.MismatchError{Rank: me, Other: c.numbers[other], Mine: mine, Theirs: theirs})
 }

@@ -15,6 +15,7 @@ const (
 	nothing   kind = iota
 	sharing        // messages
 	preparing      // a transfer
+	setting
 	starting
 	receiving
 	sending
@@ -45,11 +46,11 @@ func (w wait) String() string {
 // missing returns the first rank for which this one waits, or -1. It prefers one that computes to one that waits.
 func (c *rank) missing(w wait) int {
 	first := -1
-	for r, other := range c.ranks {
+	for r := range c.ranks {
 		if r == c.me || !c.waitsFor(w, r) {
 			continue
 		}
-		if other.waiting.kind == nothing {
+		if c.waiter(c.numbers[r]) == nil {
 			return r
 		}
 		if first < 0 {
@@ -59,17 +60,27 @@ func (c *rank) missing(w wait) int {
 	return first
 }
 
+// waiter returns what a rank of the world is in the group where it waits, nil if it does not wait.
+func (w *world) waiter(number int) *rank {
+	for _, role := range w.roles[number] {
+		if role.waiting.kind != nothing {
+			return role
+		}
+	}
+	return nil
+}
+
 // waitsFor reports whether what is waited for has not come from rank r.
 func (c *rank) waitsFor(w wait, r int) bool {
 	switch l := w.link; w.kind {
 	case sharing:
 		return c.ranks[r].shares < w.round
 	case receiving:
-		return r < w.senders && l.sends(r, c.me) && l.started[r] < w.round
+		return r < w.senders && l.started[r] < w.round && (l.sets[r] < l.sets[c.me] || l.sends(r, c.me))
 	case sending:
 		return l.sends(c.me, r) && l.released[r] < w.round
 	case leaving:
-		return l.out[c.me] != nil && l.sends(c.me, r) && l.reading[r]
+		return l.sets[c.me] > 0 && l.sends(c.me, r) && l.reading[r]
 	}
 	return false
 }
@@ -103,21 +114,24 @@ func (c *rank) block(w wait, limit time.Duration) {
 	c.alarm.Stop()
 }
 
-// late ends the group because the deadline of this rank has passed. Whom it waits for may itself wait for another, and
-// so on: the last of these is lost.
+// late ends the groups because the deadline of this rank has passed. Whom it waits for may itself wait for another, in
+// this group or in another one, and so on: the last of these is lost.
 func (c *rank) late(w wait) error {
-	culprit := c.missing(w)
-	for range c.size {
-		other := c.ranks[culprit]
-		next := other.missing(other.waiting)
-		if next < 0 || next == c.me {
+	culprit := c.numbers[c.missing(w)]
+	for range c.roles {
+		other := c.waiter(culprit)
+		if other == nil {
 			break
 		}
-		culprit = next
+		next := other.missing(other.waiting)
+		if next < 0 || other.numbers[next] == c.number() {
+			break
+		}
+		culprit = other.numbers[next]
 	}
 	why := errors.New("it is not in a call")
-	if at := c.ranks[culprit].waiting; at.kind != nothing {
-		why = fmt.Errorf("it waits for %v", at)
+	if other := c.waiter(culprit); other != nil {
+		why = fmt.Errorf("it waits for %v", other.waiting)
 	}
 	e := &comm.LostError{Rank: culprit, At: w.String(), For: c.timeout, Err: why}
 	c.fail(culprit, e)
@@ -126,15 +140,24 @@ func (c *rank) late(w wait) error {
 
 // failure is the error of a call after the group has ended.
 func (c *rank) failure(w wait) error {
-	if mine, ok := c.err.(*comm.MismatchError); ok && mine.Rank == c.me {
+	if mine, ok := c.err.(*comm.MismatchError); ok && mine.Rank == c.number() {
 		return mine
 	}
 	return &comm.LostError{Rank: c.lost, At: w.String(), Err: c.err}
 }
 
-// wake lets every rank look at its deadline.
+// wake lets every rank of the group look at its deadline.
 func (g *group) wake() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.changed.Broadcast()
+}
+
+// wakeAll does so in all groups.
+func (w *world) wakeAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, g := range w.groups {
+		g.changed.Broadcast()
+	}
 }

@@ -14,33 +14,85 @@ import (
 	"anneal/comm"
 )
 
-// Tags of messages. Those of transfers follow; a library has at least 32,767 tags.
+// Tags of messages between two ranks. For each group that they share there is a span of tags; the first is that of the
+// world. A library has at least 32,767 tags.
 const (
-	tagHead  = iota // the first part of a meeting's message
-	tagRest         // and the others
-	tagEnd          // the reason why a rank ends the group
-	tagFirst        // of transfers
-	tagLimit = 32767
+	tagHead     = iota // the first part of a meeting's message
+	tagRest            // and the others
+	tagEnd             // in the world: the reason why a rank ends all groups
+	tagFirst           // of transfers
+	tagSpan     = 64
+	tagLimit    = 32767
+	transferTag = tagSpan - tagFirst
 )
 
-// group implements Group.
+// world is what all groups of this rank share.
+type world struct {
+	info    Info
+	timeout time.Duration
+	thread  *thread
+	shared  []int     // by rank of the world: the groups to which both it and this rank belong
+	spare   sync.Once // of spare
+
+	mu    sync.Mutex
+	err   error         // why the groups ended, or nil
+	lost  int           // who was lost then; -1 if nobody knows
+	heard bool          // another rank ended them
+	down  chan struct{} // closed when they have ended
+	told  chan struct{} // closed when the others have been told
+}
+
+// group is some ranks of the world, or all. It implements Group.
 type group struct {
-	info     Info
+	*world
 	me, size int
-	timeout  time.Duration
-	thread   *thread
+	numbers  []int // of its ranks in the world
+	tags     []int // by rank: the first of the span for messages between it and this rank
 
 	meeting   meeting
 	calls     uint64 // a hash of all calls so far, which all ranks must make in the same order
 	last      string // the last one
 	exchanges int
+}
 
-	mu    sync.Mutex
-	err   error         // why the group ended, or nil
-	lost  int           // who was lost then; -1 if nobody knows
-	heard bool          // another rank ended it
-	down  chan struct{} // closed when it has ended
-	told  chan struct{} // closed when the others have been told
+// newGroup returns a group of ranks of the world, of which this one is number me.
+func (w *world) newGroup(me int, numbers []int) (*group, error) {
+	g := &group{world: w, me: me, size: len(numbers), numbers: numbers, tags: make([]int, len(numbers))}
+	for r, number := range numbers {
+		if g.tags[r] = w.shared[number] * tagSpan; g.tags[r]+tagSpan > tagLimit {
+			return nil, fmt.Errorf("more than %d groups to which ranks %d and %d both belong: MPI has no further tags",
+				w.shared[number], w.info.Rank, number)
+		}
+	}
+	for _, number := range numbers {
+		w.shared[number]++
+	}
+	g.meeting.init(g)
+	return g, nil
+}
+
+// part is a group of some ranks. The world is closed once, and for all.
+type part struct{ *group }
+
+func (part) Close() error { return nil }
+
+// Group implements comm.Comm. Since two ranks ask in the same order for the groups that they share, they agree on tags
+// without a message.
+func (g *group) Group(ranks []int) (comm.Comm, error) {
+	me, err := comm.Place(g, ranks)
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]int, len(ranks))
+	for i, r := range ranks {
+		numbers[i] = g.numbers[r]
+	}
+	made, err := g.newGroup(me, numbers)
+	if err != nil {
+		return nil, err
+	}
+	made.note(fmt.Sprintf("asked for the group of the ranks %v", numbers), 0)
+	return part{made}, nil
 }
 
 func (g *group) Rank() int                  { return g.me }
@@ -51,7 +103,6 @@ func (g *group) Info() Info                 { return g.info }
 
 // meet is the first call: ranks learn where the others are.
 func (g *group) meet() error {
-	g.meeting.init(g.me, g.size)
 	host, err := os.Hostname()
 	if err != nil {
 		host = "an unknown host"
@@ -67,11 +118,11 @@ func (g *group) meet() error {
 }
 
 // host returns where a rank is, "" if that is unknown.
-func (g *group) host(rank int) string {
-	if rank < 0 || rank >= len(g.info.Hosts) {
+func (w *world) host(rank int) string {
+	if rank < 0 || rank >= len(w.info.Hosts) {
 		return ""
 	}
-	return g.info.Hosts[rank]
+	return w.info.Hosts[rank]
 }
 
 // Share implements comm.Comm.
@@ -81,7 +132,7 @@ func (g *group) Share(mine []byte) ([][]byte, error) {
 
 // Abort implements comm.Comm. It returns when the others have been told, or cannot be.
 func (g *group) Abort(err error) {
-	g.fail(g.me, err)
+	g.fail(g.info.Rank, err)
 	select {
 	case <-g.told:
 	case <-time.After(2 * grace): // the library does not return
@@ -105,33 +156,33 @@ func (g *group) Close() error {
 	}
 }
 
-// fail ends the group. The first reason counts.
-func (g *group) fail(lost int, err error) { g.end(lost, err, false) }
+// fail ends all groups. The first reason counts.
+func (w *world) fail(lost int, err error) { w.end(lost, err, false) }
 
-func (g *group) end(lost int, err error, heard bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.err == nil {
-		g.lost, g.err, g.heard = lost, err, heard
-		close(g.down)
+func (w *world) end(lost int, err error, heard bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.lost, w.err, w.heard = lost, err, heard
+		close(w.down)
 	}
 }
 
-// farewell returns the messages that tell the others why this rank has ended the group; nil if it was another.
-func (g *group) farewell() *batch {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.heard {
+// farewell returns the messages that tell the others why this rank has ended the groups; nil if it was another.
+func (w *world) farewell() *batch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.heard {
 		return nil
 	}
-	text := g.err.Error()
+	text := w.err.Error()
 	text = text[:min(len(text), maxReason-reasonHead)]
-	reason := binary.LittleEndian.AppendUint32(nil, uint32(int32(g.lost)))
+	reason := binary.LittleEndian.AppendUint32(nil, uint32(int32(w.lost)))
 	reason = binary.LittleEndian.AppendUint32(reason, uint32(len(text)))
 	reason = append(reason, text...)
 	var list []message
-	for r := range g.size {
-		if r != g.me {
+	for r := range w.info.Size {
+		if r != w.info.Rank {
 			m := message{send: true, peer: r, tag: tagEnd, data: unsafe.Pointer(&reason[0]), size: len(reason)}
 			list = append(list, m)
 		}
@@ -144,62 +195,62 @@ const (
 	reasonHead = 8    // of which who was lost, and the length of the text
 )
 
-// ended is called when another rank has ended the group.
-func (g *group) ended(reason []byte) {
+// ended is called when another rank has ended all groups.
+func (w *world) ended(reason []byte) {
 	lost := int(int32(binary.LittleEndian.Uint32(reason)))
 	length := min(int(binary.LittleEndian.Uint32(reason[4:])), maxReason-reasonHead)
-	g.end(lost, errors.New(string(reason[reasonHead:reasonHead+length])), true)
+	w.end(lost, errors.New(string(reason[reasonHead:reasonHead+length])), true)
 }
 
-// failure is the error of a call after the group has ended; nil if it has not.
-func (g *group) failure(at string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.err == nil {
+// failure is the error of a call after the groups have ended; nil if it has not.
+func (w *world) failure(at string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
 		return nil
 	}
-	if mine, ok := g.err.(*comm.MismatchError); ok {
+	if mine, ok := w.err.(*comm.MismatchError); ok {
 		return mine
 	}
-	return &comm.LostError{Rank: g.lost, Host: g.host(g.lost), At: at, Err: g.err}
+	return &comm.LostError{Rank: w.lost, Host: w.host(w.lost), At: at, Err: w.err}
 }
 
 // send hands a batch to the thread.
-func (g *group) send(b *batch, n int) {
+func (w *world) send(b *batch, n int) {
 	if b.n = n; n == 0 {
 		b.done <- struct{}{}
 		return
 	}
 	select {
-	case g.thread.batches <- b:
-	case <-g.down:
+	case w.thread.batches <- b:
+	case <-w.down:
 	}
 }
 
-// await waits until a batch is complete, the group ends or the deadline has passed.
-func (g *group) await(b *batch, at string) error {
+// await waits until a batch is complete, all groups end or the deadline has passed.
+func (w *world) await(b *batch, at string) error {
 	select {
 	case <-b.done:
-		return g.failure(at)
+		return w.failure(at)
 	default:
 	}
-	b.alarm.Reset(g.timeout)
+	b.alarm.Reset(w.timeout)
 	defer b.alarm.Stop()
 	select {
 	case <-b.done:
-	case <-g.down:
+	case <-w.down:
 	case <-b.alarm.C:
-		return g.late(b, at)
+		return w.late(b, at)
 	}
-	return g.failure(at)
+	return w.failure(at)
 }
 
-// late ends the group because the deadline of this rank has passed.
-func (g *group) late(b *batch, at string) error {
+// late ends all groups because the deadline of this rank has passed.
+func (w *world) late(b *batch, at string) error {
 	who := b.missing()
 	e := &comm.LostError{
-		Rank: who, Host: g.host(who), At: at, For: g.timeout, Err: fmt.Errorf("no answer for %v", g.timeout),
+		Rank: who, Host: w.host(who), At: at, For: w.timeout, Err: fmt.Errorf("no answer for %v", w.timeout),
 	}
-	g.fail(who, e)
+	w.fail(who, e)
 	return e
 }

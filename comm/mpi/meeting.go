@@ -24,23 +24,27 @@ type meeting struct {
 }
 
 const (
-	headSize    = 20   // bytes before the words: length, hash, length of the words
-	firstPart   = 1024 // bytes that are sent without the receiver knowing how many follow
-	transferTag = tagLimit - tagFirst
+	headSize  = 20   // bytes before the words: length, hash, length of the words
+	firstPart = 1024 // bytes that are sent without the receiver knowing how many follow
 )
 
-func (m *meeting) init(me, size int) {
+func (m *meeting) init(g *group) {
+	size := g.size
 	m.each, m.theirs, m.all = make([][]byte, size), make([][]byte, size), make([][]byte, size)
 	m.out, m.rests = newBatch(nil), newBatch(nil)
 	var heads []message
 	for r := range size {
-		if m.theirs[r] = make([]byte, firstPart); r != me {
-			data := unsafe.Pointer(&m.theirs[r][0])
-			heads = append(heads, message{peer: r, tag: tagHead, data: data, size: firstPart})
+		if m.theirs[r] = make([]byte, firstPart); r != g.me {
+			head := g.message(r, tagHead)
+			head.data, head.size = unsafe.Pointer(&m.theirs[r][0]), firstPart
+			heads = append(heads, head)
 		}
 	}
 	m.heads = newBatch(heads)
 }
+
+// message returns a message between this rank and another, without memory.
+func (g *group) message(r, tag int) message { return message{peer: g.numbers[r], tag: g.tags[r] + tag} }
 
 // note adds a call to the hash of all calls.
 func (g *group) note(call string, senders int) {
@@ -102,8 +106,9 @@ func (g *group) sendParts() {
 			continue
 		}
 		first := min(len(data), firstPart)
-		list = append(list, message{send: true, peer: r, tag: tagHead, data: unsafe.Pointer(&data[0]), size: first})
-		list = appendParts(list, message{send: true, peer: r, tag: tagRest}, data[first:])
+		head, rest := g.message(r, tagHead), g.message(r, tagRest)
+		head.send, head.data, head.size, rest.send = true, unsafe.Pointer(&data[0]), first, true
+		list = appendParts(append(list, head), rest, data[first:])
 	}
 	m.out.set(list)
 	g.send(m.out, len(list))
@@ -121,10 +126,10 @@ func (g *group) receiveRests() {
 		if size > len(data) {
 			data = slices.Grow(data, size-len(data))[:size]
 			m.theirs[r] = data
-			m.heads.of(r).data = unsafe.Pointer(&data[0])
+			m.heads.of(g.numbers[r]).data = unsafe.Pointer(&data[0])
 		}
 		if size > firstPart {
-			list = appendParts(list, message{peer: r, tag: tagRest}, data[firstPart:size])
+			list = appendParts(list, g.message(r, tagRest), data[firstPart:size])
 		}
 	}
 	m.rests.set(list)
@@ -140,11 +145,13 @@ func (g *group) open(r int, call, before string) error {
 	if calls == g.calls {
 		return nil
 	}
-	e := &comm.MismatchError{Rank: g.me, Other: r, Mine: call, Theirs: string(data[headSize : headSize+words])}
+	e := &comm.MismatchError{
+		Rank: g.info.Rank, Other: g.numbers[r], Mine: call, Theirs: string(data[headSize : headSize+words]),
+	}
 	if e.Mine == e.Theirs {
 		e.Mine, e.Theirs = "has called "+before, "has made another call"
 	}
-	g.fail(g.me, e)
+	g.fail(g.info.Rank, e)
 	return e
 }
 

@@ -167,7 +167,10 @@ func exchange(g Group) error {
 	if err := commtest.Program(commtest.Strict(g)); err != nil {
 		return err
 	}
-	return allocations(g, g.NewExchange("the same again and again", lists(g.Size(), 1000), lists(g.Size(), 1000)))
+	if err := commtest.Ahead(g); err != nil {
+		return err
+	}
+	return commtest.Allocations(g)
 }
 
 // lists returns one tensor of n elements for every rank.
@@ -177,24 +180,6 @@ func lists(ranks, n int) [][]tensor.Tensor {
 		all[r] = []tensor.Tensor{*tensor.Of(make([]float32, n))}
 	}
 	return all
-}
-
-// allocations checks that a transfer allocates nothing.
-func allocations(g Group, t comm.Transfer) error {
-	var failed error
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range 100 {
-		t.Start(g.Size())
-		failed = errors.Join(failed, t.Wait())
-		t.Release()
-		failed = errors.Join(failed, t.Sent())
-	}
-	runtime.ReadMemStats(&after)
-	if n := after.Mallocs - before.Mallocs; n > 50 { // the runtime's own
-		return fmt.Errorf("100 transfers made %d allocations", n)
-	}
-	return failed
 }
 
 func TestAbortReachesEverybody(t *testing.T) { everywhere(t, "abort", false, 2, 4) }

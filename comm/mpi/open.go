@@ -44,20 +44,29 @@ func Open(o Options) (Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &group{timeout: cmp.Or(o.Timeout, 10*time.Minute), down: make(chan struct{}), told: make(chan struct{})}
-	g.info = Info{Launcher: from.name, Library: says, Path: lib.Path(), ABI: a.name}
+	w := &world{timeout: cmp.Or(o.Timeout, 10*time.Minute), down: make(chan struct{}), told: make(chan struct{})}
+	w.info = Info{Launcher: from.name, Library: says, Path: lib.Path(), ABI: a.name}
 	t := &thread{
-		library: l, group: g, batches: make(chan *batch, 16), quit: make(chan chan error),
+		library: l, world: w, batches: make(chan *batch, 16), quit: make(chan chan error),
 		reason: make([]byte, maxReason),
 	}
-	g.thread = t
+	w.thread = t
 	ready := make(chan error)
 	go t.live(ready)
 	if err := <-ready; err != nil {
 		return nil, err
 	}
-	g.info.Signals = before.restore()
-	if err := from.check(g.size, lib.Path()); err != nil {
+	w.info.Signals = before.restore()
+	if err := from.check(w.info.Size, lib.Path()); err != nil {
+		return nil, err
+	}
+	numbers := make([]int, w.info.Size)
+	for r := range numbers {
+		numbers[r] = r
+	}
+	w.shared = make([]int, w.info.Size)
+	g, err := w.newGroup(w.info.Rank, numbers)
+	if err != nil {
 		return nil, err
 	}
 	if err := g.meet(); err != nil {
@@ -71,10 +80,9 @@ func Open(o Options) (Group, error) {
 func (t *thread) live(ready chan error) {
 	runtime.LockOSThread()
 	punctual()
-	g := t.group
+	info := &t.world.info
 	var err error
-	g.info.Threads, g.me, g.size, err = t.begin()
-	g.info.Rank, g.info.Size = g.me, g.size
+	info.Threads, info.Rank, info.Size, err = t.begin()
 	if err == nil {
 		t.ending = newBatch([]message{
 			{peer: t.anySource, tag: tagEnd, data: unsafe.Pointer(&t.reason[0]), size: len(t.reason)},

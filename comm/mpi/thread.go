@@ -48,13 +48,13 @@ func (b *batch) missing() int {
 // thread makes all calls of the library. Others hand it batches.
 type thread struct {
 	*library
-	group   *group
+	world   *world
 	batches chan *batch
-	quit    chan chan error // closes the library, or leaves it as it is if the group has ended
+	quit    chan chan error // closes the library, or leaves it as it is if the groups have ended
 
 	active []*batch
 	count  int32  // result of a test
-	ending *batch // receives the reason why another rank ended the group
+	ending *batch // receives the reason why another rank ended all groups
 	reason []byte // of ending
 	idle   int    // tests in a row that found nothing
 }
@@ -66,7 +66,7 @@ func (t *thread) run() {
 			select {
 			case b := <-t.batches:
 				t.start(b)
-			case <-t.group.down:
+			case <-t.world.down:
 				t.tell()
 			case reply := <-t.quit:
 				t.close(reply)
@@ -77,7 +77,7 @@ func (t *thread) run() {
 		case b := <-t.batches:
 			t.start(b)
 			continue
-		case <-t.group.down:
+		case <-t.world.down:
 			t.tell()
 			continue
 		default:
@@ -93,7 +93,7 @@ func (t *thread) start(b *batch) {
 	for i := range b.n {
 		b.arrived[i].Store(false)
 		if err := t.post(&b.messages[i], unsafe.Add(b.requests, i*t.request)); err != nil {
-			t.group.fail(b.messages[i].peer, err)
+			t.world.fail(b.messages[i].peer, err)
 			return
 		}
 	}
@@ -111,7 +111,7 @@ func (t *thread) progress() {
 		b := t.active[i]
 		n, err := t.advance(b)
 		if err != nil {
-			t.group.fail(b.missing(), err)
+			t.world.fail(b.missing(), err)
 			return
 		}
 		if found += n; b.left == 0 {
@@ -121,7 +121,7 @@ func (t *thread) progress() {
 		}
 	}
 	if n, err := t.advance(t.ending); n > 0 && err == nil {
-		t.group.ended(t.reason)
+		t.world.ended(t.reason)
 		return
 	}
 	if t.idle++; found > 0 {
@@ -168,14 +168,14 @@ func pause(d time.Duration) {
 // punctual makes pauses of this thread as long as they should be: by default the kernel adds 50 µs.
 func punctual() { unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0) }
 
-// grace is how long a rank tries to tell the others why it ends the group.
+// grace is how long a rank tries to tell the others why it ends all groups.
 const grace = 500 * time.Millisecond
 
-// tell tells the others why this rank has ended the group, and from then on only waits to be closed: memory of
+// tell tells the others why this rank has ended all groups, and from then on only waits to be closed: memory of
 // messages under way may be gone.
 func (t *thread) tell() {
 	t.active = t.active[:0]
-	if b := t.group.farewell(); b != nil {
+	if b := t.world.farewell(); b != nil {
 		for i := range b.n {
 			if t.post(&b.messages[i], unsafe.Add(b.requests, i*t.request)) != nil {
 				break
@@ -187,7 +187,7 @@ func (t *thread) tell() {
 			}
 		}
 	}
-	close(t.group.told)
+	close(t.world.told)
 	reply := <-t.quit
 	reply <- nil
 	select {} // the thread belongs to the library
@@ -196,7 +196,7 @@ func (t *thread) tell() {
 // close ends the library. All ranks have come here. Some libraries tell the launcher only when they are unloaded that
 // this process ends as it should: Go's exit does not run what C programs run at their end.
 func (t *thread) close(reply chan error) {
-	self := newBatch([]message{{send: true, peer: t.group.me, tag: tagEnd, data: unsafe.Pointer(&t.reason[0])}})
+	self := newBatch([]message{{send: true, peer: t.world.info.Rank, tag: tagEnd, data: unsafe.Pointer(&t.reason[0])}})
 	err := t.post(&self.messages[0], self.requests) // completes the receive of a reason
 	for err == nil && self.left+t.ending.left > 0 {
 		for _, b := range []*batch{self, t.ending} {

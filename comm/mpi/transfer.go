@@ -13,10 +13,11 @@ import (
 )
 
 // transfer implements comm.Transfer. Messages from one rank to another with the same tag arrive in the order in which
-// they are sent, so the number of the transfer is enough of a tag.
+// they are sent, and all ranks start the transfers of a group in the same order, so these may take turns with tags.
 type transfer struct {
 	group *group
 	name  string
+	tag   int
 	out   [][]tensor.Tensor
 	room  [][]tensor.Tensor
 	in    *batch
@@ -30,23 +31,57 @@ type transfer struct {
 
 // NewExchange implements comm.Comm. It compares what ranks send with the room for it, so it waits for all ranks.
 func (g *group) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
-	t := &transfer{group: g, name: name, out: out, room: room, upTo: make([]int, g.size+1)}
-	tag := tagFirst + g.exchanges%transferTag
-	if g.exchanges++; g.exchanges == 1 {
-		spare()
+	t := &transfer{
+		group: g, name: name, tag: tagFirst + g.exchanges%transferTag, upTo: make([]int, g.size+1),
+		in: newBatch(nil), sends: newBatch(nil),
 	}
-	var in, sends []message
+	g.exchanges++
+	g.spare.Do(spare)
+	t.set(out, room)
+	t.compare()
+	return t
+}
+
+// Set implements comm.Transfer.
+func (t *transfer) Set(out, room [][]tensor.Tensor) {
+	g := t.group
+	if g.failure(t.name) != nil {
+		return
+	}
+	switch {
+	case t.receiving || t.reading:
+		t.early("sets", "it has released what came before")
+	case t.sending:
+		t.early("sets", "Sent")
+	default:
+		g.note(t.name, -1)
+		t.set(out, room)
+	}
+}
+
+// early ends all groups because this rank does something too early.
+func (t *transfer) early(does, before string) {
+	me := t.group.info.Rank
+	t.group.fail(me, fmt.Errorf("rank %d %s %s before %s", me, does, t.name, before))
+}
+
+// set lists the messages of what is sent and comes.
+func (t *transfer) set(out, room [][]tensor.Tensor) {
+	g := t.group
+	t.out, t.room = comm.Keep(t.out, out), comm.Keep(t.room, room)
+	in, sends := t.in.messages[:0], t.sends.messages[:0]
 	for r := range g.size {
 		if t.upTo[r] = len(in); r == g.me {
 			continue
 		}
-		in = g.appendTensors(in, message{peer: r, tag: tag}, name, room[r])
-		sends = g.appendTensors(sends, message{send: true, peer: r, tag: tag}, name, out[r])
+		m := g.message(r, t.tag)
+		in = g.appendTensors(in, m, t.name, t.room[r])
+		m.send = true
+		sends = g.appendTensors(sends, m, t.name, t.out[r])
 	}
 	t.upTo[g.size] = len(in)
-	t.in, t.sends = newBatch(in), newBatch(sends)
-	t.compare()
-	return t
+	t.in.set(in)
+	t.sends.set(sends)
 }
 
 // spare gives the thread of the library a processor of Go's beside those that compute, which were counted when the
@@ -57,7 +92,7 @@ func spare() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) }
 func (g *group) appendTensors(list []message, m message, name string, tensors []tensor.Tensor) []message {
 	for i := range tensors {
 		if tensors[i].Apart() {
-			g.fail(g.me, fmt.Errorf("%s: MPI sends from and to the host's memory only: use device: cpu", name))
+			g.fail(g.info.Rank, fmt.Errorf("%s: MPI sends from and to the host's memory only: use device: cpu", name))
 			return list
 		}
 		list = appendParts(list, m, tensors[i].Raw())
@@ -74,9 +109,9 @@ func (t *transfer) compare() {
 	}
 	for r, sent := range all {
 		if room := shapes(t.room[r]); r != g.me && string(room) != string(sent) {
-			g.fail(g.me, &comm.MismatchError{
-				Rank: g.me, Other: r, Mine: fmt.Sprintf("has room for %s in %s", describe(room), t.name),
-				Theirs: "sends " + describe(sent),
+			g.fail(g.info.Rank, &comm.MismatchError{
+				Rank: g.info.Rank, Other: g.numbers[r],
+				Mine: fmt.Sprintf("has room for %s in %s", describe(room), t.name), Theirs: "sends " + describe(sent),
 			})
 			return
 		}
@@ -113,7 +148,7 @@ func (t *transfer) Start(senders int) {
 		return
 	}
 	if t.receiving || t.reading {
-		g.fail(g.me, fmt.Errorf("rank %d starts %s before it has released what came before", g.me, t.name))
+		t.early("starts", "it has released what came before")
 		return
 	}
 	g.note(t.name, senders+1)
