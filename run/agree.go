@@ -11,7 +11,13 @@ import (
 
 // group is the ranks of a run as one of them sees them. Rank 0 leads: it alone writes the run directory, decides and
 // speaks. Before anything is written, and wherever only the leader acts, the others wait to hear how it went.
-type group struct{ comm.Comm }
+type group struct {
+	comm.Comm
+	code func(error) int // the exit code that an error deserves; nil if no process ends with it
+}
+
+// group returns the ranks of a run.
+func (o *Options) group() group { return group{o.World, o.ExitCode} }
 
 func (g group) leads() bool { return g.Rank() == 0 }
 func (g group) alone() bool { return g.Size() == 1 }
@@ -40,37 +46,72 @@ func Agreed(err error) bool {
 	return errors.As(err, &agreed)
 }
 
+// A RankError is an error that another rank has told of.
+type RankError struct {
+	Rank int
+	Code int // the exit code of its process (Options.ExitCode); 0 if it is unknown
+	Err  error
+}
+
+func (e *RankError) Error() string { return e.Err.Error() }
+func (e *RankError) Unwrap() error { return e.Err }
+
 // Agree waits for all ranks, each with what became of its own work, and returns an error unless all went well. One rank
-// has its own error; for the others ToldElsewhere holds.
-func Agree(world comm.Comm, err error) error { return group{world}.agree(err) }
+// has its own error; for the others ToldElsewhere holds. code gives the exit code of an error.
+func Agree(world comm.Comm, err error, code func(error) int) error {
+	return group{world, code}.agree(err)
+}
+
+// Abort ends what the ranks do together, because this one fails with err.
+func Abort(world comm.Comm, err error, code func(error) int) { group{world, code}.abort(err) }
 
 // outcome is what a rank says of something that it did.
 type outcome struct {
 	Error string          `json:"error,omitempty"`
+	Code  int             `json:"code,omitempty"` // exit code
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
+// outcome returns the outcome of work that failed, or did not.
+func (g group) outcome(err error) outcome {
+	if err == nil {
+		return outcome{}
+	}
+	return outcome{Error: err.Error(), Code: g.codeOf(err)}
+}
+
+func (g group) codeOf(err error) int {
+	if g.code == nil {
+		return 0
+	}
+	return g.code(err)
+}
+
+// from is the error of another rank.
+func (o *outcome) from(rank int) *RankError {
+	return &RankError{rank, o.Code, errors.New(o.Error)}
+}
+
 // agree waits for all ranks, each with what became of its own work, and returns an error unless all went well. Of
-// several errors, that of the lowest rank is told.
+// several errors, that of the lowest rank is told, which says which one that is unless it leads.
 func (g group) agree(err error) error {
 	if g.alone() || isLost(err) {
 		return err
 	}
-	var mine outcome
-	if err != nil {
-		mine.Error = err.Error()
+	if unfit := (*UnfitError)(nil); err != nil && !g.leads() && !errors.As(err, &unfit) {
+		err = fmt.Errorf("rank %d (%s): %w", g.Rank(), hostname(), err)
 	}
-	all, lost := share(g, mine)
+	all, lost := share(g, g.outcome(err))
 	if lost != nil {
 		return lost
 	}
-	for rank, other := range all {
+	for rank := range all {
 		switch {
-		case other.Error == "":
+		case all[rank].Error == "":
 		case rank == g.Rank():
 			return &agreedError{err, false}
 		default:
-			return &agreedError{fmt.Errorf("rank %d: %s", rank, other.Error), true}
+			return &agreedError{all[rank].from(rank), true}
 		}
 	}
 	return nil
@@ -97,11 +138,10 @@ func led[T any](g group, do func() (T, error)) (value T, err error) {
 	}
 	var mine outcome
 	if g.leads() {
-		if value, err = do(); err != nil {
-			if isLost(err) {
-				return value, err
-			}
-			mine.Error = err.Error()
+		if value, err = do(); isLost(err) {
+			return value, err
+		} else if err != nil {
+			mine = g.outcome(err)
 		} else if mine.Value, err = json.Marshal(value); err != nil {
 			return value, err
 		}
@@ -113,7 +153,7 @@ func led[T any](g group, do func() (T, error)) (value T, err error) {
 	case err != nil:
 		return value, &agreedError{err, false}
 	case all[0].Error != "":
-		return value, &agreedError{fmt.Errorf("rank 0: %s", all[0].Error), true}
+		return value, &agreedError{all[0].from(0), true}
 	case g.leads():
 		return value, nil
 	}
@@ -137,6 +177,29 @@ func share[T any](g group, mine T) ([]T, error) {
 		}
 	}
 	return all, nil
+}
+
+// An abortReason is why a rank ends the group. Other processes have only its text, which begins with the exit code.
+type abortReason struct {
+	err  error
+	code int
+}
+
+func (r *abortReason) Error() string { return fmt.Sprintf("exit code %d: %v", r.code, r.err) }
+func (r *abortReason) Unwrap() error { return r.err }
+
+// abort ends the group because this rank fails with err.
+func (g group) abort(err error) { g.Abort(&abortReason{err, g.codeOf(err)}) }
+
+// told is the error of a rank whose group another rank has ended.
+func told(lost *comm.LostError, err error) error {
+	e := &RankError{Rank: lost.Rank, Err: err}
+	if reason := (*abortReason)(nil); errors.As(lost.Err, &reason) {
+		e.Code = reason.code
+	} else {
+		fmt.Sscanf(fmt.Sprint(lost.Err), "exit code %d:", &e.Code) // 0 if the transport noticed the loss
+	}
+	return &agreedError{e, true}
 }
 
 // isLost reports whether the ranks can no longer speak with each other.

@@ -22,7 +22,7 @@ func Branch(ctx context.Context, o Options, from string, step int) (*Result, err
 }
 
 func branch(ctx context.Context, o Options, from string, step int) (_ *Result, err error) {
-	if err := (group{o.World}).lead(func() error { return CheckNewRun(o.Dir) }); err != nil {
+	if err := o.group().lead(func() error { return CheckNewRun(o.Dir) }); err != nil {
 		return nil, err
 	}
 	s, err := newSession(o.Config, o)

@@ -30,6 +30,8 @@ type Options struct {
 	// This process as one rank of the run. Without it, or if it is alone, the process is all parallel.ranks.
 	World comm.Comm
 	Begun func() // called once the run's directory is this run's alone, before the first step; may be nil
+	// Gives the exit code of an error, which the ranks tell each other; nil if no process ends with it.
+	ExitCode func(error) int
 
 	begun time.Time    // when this process began the run, whose train.minutes count from then
 	late  func(func()) // of ranks: takes what closes a session that others may still read
@@ -40,7 +42,7 @@ type Options struct {
 func Run(ctx context.Context, o Options) (*Result, error) { return onRanks(ctx, o, o.Config, start) }
 
 func start(ctx context.Context, o Options) (_ *Result, err error) {
-	if err := (group{o.World}).lead(func() error { return CheckNewRun(o.Dir) }); err != nil {
+	if err := o.group().lead(func() error { return CheckNewRun(o.Dir) }); err != nil {
 		return nil, err
 	}
 	s, err := newSession(o.Config, o)
@@ -97,7 +99,7 @@ func Resume(ctx context.Context, o Options) (*Result, error) {
 }
 
 func resume(ctx context.Context, o Options) (_ *Result, err error) {
-	world := group{o.World}
+	world := o.group()
 	if err := world.lead(func() error { return finishRewind(runDir(o.Dir), o.Warn) }); err != nil {
 		return nil, err
 	}

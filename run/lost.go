@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"anneal/comm"
+	"anneal/train"
 )
 
 // A LostError means that the ranks of a run could not go on together: one was killed, hangs, or failed.
@@ -23,15 +25,40 @@ func (e *LostError) Error() string {
 	if e.Err.For > 0 && len(e.Behind) > 0 {
 		what = fmt.Sprintf("%s did not come to %s for %v", strings.Join(e.Behind, ", "), e.Waits, e.Err.For)
 	}
-	remedy := fmt.Sprintf("there is no checkpoint yet: `anneal resume %s` starts over", e.dir)
-	if step, ok := e.dir.lastCheckpoint(); ok {
-		remedy = fmt.Sprintf("the run has its checkpoint of step %d: continue with `anneal resume %s`, "+
-			"on any number of ranks", step, e.dir)
-	}
-	return fmt.Sprintf("step %d: %s\n  %s", e.Step, what, remedy)
+	return fmt.Sprintf("step %d: %s\n  %s", e.Step, what, Remedy(string(e.dir)))
 }
 
 func (e *LostError) Unwrap() error { return e.Err }
+
+// Remedy says how the run in dir continues after one of its ranks has failed.
+func Remedy(dir string) string {
+	step, ok := runDir(dir).lastCheckpoint()
+	switch {
+	case !Exists(dir):
+		return "the run has not begun: give the command again"
+	case !ok:
+		return fmt.Sprintf("there is no checkpoint yet: `anneal resume %s` starts over", dir)
+	}
+	return fmt.Sprintf("the run has its checkpoint of step %d: continue with `anneal resume %s`, "+
+		"on any number of ranks", step, dir)
+}
+
+// An UnfitError means that a rank that a launcher started cannot take part in a run: it has too little memory, or
+// differs from the others.
+type UnfitError struct{ Err error }
+
+func (e *UnfitError) Error() string { return e.Err.Error() }
+func (e *UnfitError) Unwrap() error { return e.Err }
+
+// outOfMemory marks an error that this rank, a process of its own, has too little memory. Ranks of one process have its
+// memory in common, so that theirs is the error of any process that needs too much.
+func (s *session) outOfMemory(err error) error {
+	short := (*train.MemoryError)(nil)
+	if s.World.InPlace() || !errors.As(err, &short) && !errors.Is(err, syscall.ENOMEM) {
+		return err
+	}
+	return &UnfitError{fmt.Errorf("rank %d (%s) is out of memory: %w", s.world.Rank(), hostname(), err)}
+}
 
 // lost says where the run stood when a rank was lost; another error stays as it is.
 func (s *session) lost(err error) error {

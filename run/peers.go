@@ -33,7 +33,7 @@ func (s *session) checkPeers() error {
 	}
 	for rank := range all {
 		if err := all[0].check(&all[rank], rank); err != nil {
-			return s.world.same(err)
+			return s.world.same(&UnfitError{err})
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -175,10 +176,11 @@ func (p *whereabouts) describe(rank int) string {
 		rank, p.Host, p.PID, p.Waits, p.Step)
 }
 
-// watchedComm is a group whose waits are noted.
+// watchedComm is a group whose waits are noted, and in which a fault may strike.
 type watchedComm struct {
 	comm.Comm
-	look *lookout
+	look  *lookout
+	fault *fault
 }
 
 func (c watchedComm) Share(mine []byte) ([][]byte, error) {
@@ -191,13 +193,31 @@ func (c watchedComm) Share(mine []byte) ([][]byte, error) {
 }
 
 func (c watchedComm) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
-	return &watchedTransfer{c.Comm.NewExchange(name, out, room), name, c.look}
+	t := watchedTransfer{c.Comm.NewExchange(name, out, room), name, c.look}
+	if strings.HasPrefix(name, "the gradients") {
+		return &spoiledTransfer{t, out, c}
+	}
+	return &t
 }
 
 type watchedTransfer struct {
 	comm.Transfer
 	name string
 	look *lookout
+}
+
+// spoiledTransfer is a transfer of gradients.
+type spoiledTransfer struct {
+	watchedTransfer
+	out [][]tensor.Tensor
+	in  watchedComm
+}
+
+func (t *spoiledTransfer) Start(senders int) {
+	if t.in.Rank() < senders {
+		t.in.fault.spoil(t.out)
+	}
+	t.Transfer.Start(senders)
 }
 
 func (t *watchedTransfer) Wait() error { return t.watch(t.Transfer.Wait) }

@@ -171,7 +171,7 @@ func Timeout(cfg *config.Config) time.Duration {
 
 // onRank makes a run on one rank of several. If this rank fails, the others end, too.
 func onRank(ctx context.Context, o Options, begin beginning) (r *Result, err error) {
-	g := group{o.World}
+	g := o.group()
 	if !g.leads() {
 		o.Warn, o.OnProgress, o.Notes = func(string) {}, nil, nil
 	}
@@ -183,13 +183,13 @@ func onRank(ctx context.Context, o Options, begin beginning) (r *Result, err err
 // it.
 func (g group) failed(err error, panicked any) error {
 	if panicked != nil {
-		err = &PanicError{Rank: g.Rank(), Value: panicked, Stack: debug.Stack()}
+		err = &PanicError{Rank: g.Rank(), Host: hostname(), Value: panicked, Stack: debug.Stack()}
 	}
 	if lost := (*comm.LostError)(nil); errors.As(err, &lost) && lost.For == 0 && lost.Rank != g.Rank() {
-		return &agreedError{err, true} // the rank that ended the group says why
+		return told(lost, err) // the rank that ended the group says why
 	}
 	if err != nil && !Agreed(err) {
-		g.Abort(err)
+		g.abort(err)
 	}
 	return err
 }
@@ -202,6 +202,9 @@ func (s *session) end(err *error) {
 		return
 	}
 	*err = s.world.failed(*err, recover())
+	if broken := (*PanicError)(nil); errors.As(*err, &broken) && broken.Step == 0 {
+		broken.Step = s.look.step()
+	}
 	s.closeFiles()
 	if *err != nil && (!Agreed(*err) || isLost(*err)) && s.late != nil {
 		s.late(s.free)
@@ -213,8 +216,12 @@ func (s *session) end(err *error) {
 // A PanicError is a panic of one rank: a mistake in anneal.
 type PanicError struct {
 	Rank  int
+	Host  string
+	Step  int // in hand; 0 before the first
 	Value any
 	Stack []byte
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("rank %d: panic: %v", e.Rank, e.Value) }
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("rank %d (%s): panic in step %d: %v", e.Rank, e.Host, e.Step, e.Value)
+}

@@ -57,9 +57,9 @@ func newSession(cfg *config.Config, o Options) (*session, error) {
 	}
 	if s.World.Size() > 1 {
 		s.look = newLookout(Timeout(cfg))
-		s.World = watchedComm{s.World, s.look}
+		s.World = watchedComm{s.World, s.look, &s.fault}
 	}
-	if s.world = (group{s.World}); s.Warn == nil {
+	if s.world = s.group(); s.Warn == nil {
 		s.Warn = func(string) {}
 	}
 	if err := s.open(); err != nil {
@@ -80,11 +80,11 @@ func (s *session) open() error {
 	if err := s.checkPeers(); err != nil {
 		return err
 	}
-	if err := s.world.agree(s.checkMemory()); err != nil {
+	if err := s.world.agree(s.outOfMemory(s.checkMemory())); err != nil {
 		return err
 	}
 	if s.trainer, err = train.NewRank(s.cfg, s.dev, s.World); err != nil {
-		return err
+		return s.outOfMemory(err)
 	}
 	if s.DRO != nil {
 		if err := s.world.agree(s.weighDomains()); err != nil {

@@ -18,7 +18,7 @@ import (
 
 // survive starts a run with begin and, each time it diverges, rewinds and resumes it as often as guard.rewinds allows.
 func survive(ctx context.Context, o Options, begin beginning) (*Result, error) {
-	world := group{o.World}
+	world := o.group()
 	for {
 		r, err := begin(ctx, o)
 		away := (*DivergedError)(nil)

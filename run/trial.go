@@ -55,7 +55,7 @@ func (t *Trial) open(cfg *config.Config, observe func(device.Device) device.Devi
 	if t.trainer, err = train.New(cfg, dev); err != nil || cfg.Init.From == "" {
 		return err
 	}
-	return startFrom(t.trainer, cfg, t.corpus, group{comm.Alone{}})
+	return startFrom(t.trainer, cfg, t.corpus, group{Comm: comm.Alone{}})
 }
 
 // Close frees the trial's memory.

@@ -72,7 +72,8 @@ func TestAStalledRunLeavesItsStacks(t *testing.T) {
 		cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Watchdog.Exit = 2, 1, exit
 		mustRun(t, Options{Config: cfg, Dir: dir})
 		var w said
-		s := &session{Options: Options{Dir: dir, Warn: w.warn}, cfg: cfg, dir: runDir(dir), world: group{comm.Alone{}}}
+		s := &session{Options: Options{Dir: dir, Warn: w.warn}, cfg: cfg, dir: runDir(dir)}
+		s.world = group{Comm: comm.Alone{}}
 		code := 0
 		s.exit = func(c int) { code = c }
 		var err error

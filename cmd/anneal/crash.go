@@ -17,10 +17,15 @@ type defect struct {
 	panicked any
 	stacks   string          // or the file that has them
 	rank     *run.PanicError // if it ended a rank of several; else nil
+	remedy   string          // how the run of that rank continues
 }
 
 func (d *defect) Error() string {
-	return fmt.Sprintf("this is a defect in anneal: %v\n  please report it with the stacks: %s", d.panicked, d.stacks)
+	text := fmt.Sprintf("this is a defect in anneal: %v\n", d.panicked)
+	if d.rank != nil {
+		text += "  " + d.remedy + "\n"
+	}
+	return text + "  please report it with the stacks: " + d.stacks
 }
 
 // Unwrap returns the panic of a rank.
@@ -35,12 +40,13 @@ func (d *defect) Unwrap() error {
 func (s *session) guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &defect{p, s.report("panic", fmt.Appendf(nil, "panic: %v\n\n%s", p, debug.Stack())), nil}
+			err = &defect{p, s.report("panic", fmt.Appendf(nil, "panic: %v\n\n%s", p, debug.Stack())), nil, ""}
 		}
 	}()
 	err = f()
 	if p := (*run.PanicError)(nil); errors.As(err, &p) {
-		return &defect{p, s.report("panic", fmt.Appendf(nil, "%v\n\n%s", p, p.Stack)), p}
+		dir, _ := s.run.Load().(string)
+		return &defect{p, s.report("panic", fmt.Appendf(nil, "%v\n\n%s", p, p.Stack)), p, run.Remedy(dir)}
 	}
 	return err
 }

@@ -34,7 +34,7 @@ const (
 	exitCheckpoint = 5               // no usable checkpoint
 	exitResources  = 6               // memory or disk does not suffice, or the device failed
 	exitCheck      = 7               // a check of the model failed: `anneal mup check`
-	exitStalled    = run.ExitStalled // 8, a stalled run that watchdog.exit ended, or one that lost a rank
+	exitStalled    = run.ExitStalled // 8, a stalled run that watchdog.exit ended, or ranks that cannot go on together
 	exitCorrupt    = 9               // the same computation gave different bits
 	exitLocked     = 10              // another process has the run
 	exitStopped    = 75              // stopped by a signal, state saved: run again to go on
@@ -86,6 +86,8 @@ func exitCode(err error) int {
 		large *train.MemoryError
 		room  *machine.RoomError
 		gone  *train.DeviceError
+		told  *run.RankError
+		unfit *run.UnfitError
 		ranks *comm.LostError
 		other *comm.MismatchError
 		panic *run.PanicError
@@ -98,6 +100,10 @@ func exitCode(err error) int {
 		link  *os.LinkError
 	)
 	switch {
+	case errors.As(err, &told) && told.Code > 0:
+		return told.Code
+	case errors.As(err, &unfit):
+		return exitStalled
 	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &kind),
 		errors.As(err, &conf), errors.As(err, &tier), errors.Is(err, run.ErrExists), errors.Is(err, run.ErrOccupied),
 		errors.Is(err, dataset.ErrExists), errors.Is(err, run.ErrNoRun), errors.Is(err, use.ErrNoText):

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"anneal/checkpoint"
+	"anneal/comm"
 	"anneal/config"
 	"anneal/corpus"
 	"anneal/dataset"
@@ -54,6 +55,13 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{&train.MemoryError{}, exitResources},
 		{syscall.ENOMEM, exitResources},
 		{&checkpoint.LockedError{}, exitLocked},
+		{&comm.LostError{Err: fs.ErrClosed}, exitStalled},
+		{&comm.MismatchError{}, exitStalled},
+		{&run.PanicError{}, exitStalled},
+		{&run.UnfitError{Err: &train.MemoryError{}}, exitStalled},
+		{&run.UnfitError{Err: config.Problem{Message: "m"}}, exitStalled},
+		{&run.RankError{Code: exitCorrupt, Err: &comm.LostError{Err: fs.ErrClosed}}, exitCorrupt},
+		{&run.RankError{Err: &comm.LostError{Err: fs.ErrClosed}}, exitStalled},
 		{&stopped{}, exitStopped},
 		{&fs.PathError{Op: "open", Err: syscall.EROFS}, exitData},
 		{&os.LinkError{Op: "rename", Err: syscall.EPERM}, exitData},

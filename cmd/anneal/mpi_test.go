@@ -5,11 +5,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,7 +59,7 @@ func ranksUnderMPI(t *testing.T, launcher string) {
 	}
 	for fault, says := range map[string]string{
 		"":                     "",
-		"rank:1:step:12:panic": "error: this is a defect in anneal: rank 1: panic: ANNEAL_FAULT",
+		"rank:1:step:12:panic": "error: this is a defect in anneal: rank 1 (",
 		"rank:2:step:12:hang":  "error: step 12: rank 2 (",
 		"rank:1:step:12:kill":  "",
 	} {
@@ -87,6 +89,35 @@ func ranksUnderMPI(t *testing.T, launcher string) {
 	text, err := mpirun(t, launcher, "2", args(w.path("run"))...).CombinedOutput()
 	if err == nil || strings.Count(string(text), "already holds a run") != 1 {
 		t.Errorf("a second run: %v\n%s", err, text)
+	}
+}
+
+// An error that only one process has ends all with its code. One that is about the ranks, such as another configuration
+// on each, ends them with 8.
+func TestCodesUnderMPI(t *testing.T) {
+	w := newWorkshop(t)
+	for _, launcher := range []string{"mpirun.openmpi", "mpirun.mpich"} {
+		for i, c := range []struct {
+			other, says string
+			code        int
+		}{
+			{"optimizer.lr=0.5", "rank 1 (", exitStalled},
+			{"data.path=/nowhere", "error: rank 1 (", exitData},
+		} {
+			out := w.path(fmt.Sprint(launcher, i))
+			args := []string{"train", w.path("run.yaml"), "threads=1", "train.micro_batch=1", "--out", out}
+			cmd := mpirun(t, launcher, "1", args...)
+			exe, _ := os.Executable()
+			cmd.Args = slices.Concat(cmd.Args, []string{":", "-n", "1", exe}, args, []string{c.other})
+			text, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != c.code {
+				t.Errorf("%s, %s: %v, want code %d", launcher, c.other, err, c.code)
+			}
+			if strings.Count(string(text), "error: ") != 1 || !strings.Contains(string(text), c.says) || run.Exists(out) {
+				t.Errorf("%s, %s: it says\n%s", launcher, c.other, text)
+			}
+		}
 	}
 }
 

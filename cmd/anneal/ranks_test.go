@@ -101,7 +101,7 @@ func TestALostRankExitsEight(t *testing.T) {
 	w := newWorkshop(t)
 	want := w.whole()
 	for fault, says := range map[string]string{
-		"rank:1:step:12:panic": "error: this is a defect in anneal: rank 1: panic: ANNEAL_FAULT",
+		"rank:1:step:12:panic": "error: this is a defect in anneal: rank 1 (",
 		"rank:2:step:12:hang":  "error: step 12: rank 2 (",
 	} {
 		out := w.path(fault)
@@ -112,7 +112,8 @@ func TestALostRankExitsEight(t *testing.T) {
 		if !errors.As(err, &exit) || exit.ExitCode() != exitStalled {
 			t.Fatalf("%s: %v\n%s", fault, err, text)
 		}
-		if !strings.Contains(string(text), says) || strings.Count(string(text), "error: ") != 1 {
+		if !strings.Contains(string(text), says) || strings.Count(string(text), "error: ") != 1 ||
+			!strings.Contains(string(text), "continue with `anneal resume "+out) {
 			t.Errorf("%s: it says\n%s", fault, text)
 		}
 		if e := readExit(t, out); e.Code != exitStalled || !e.Resume || !strings.Contains(e.Reason, "rank ") {

@@ -61,7 +61,7 @@ func (s *session) trainOptions(dir string, cfg *config.Config) run.Options {
 	s.saves = make(chan struct{}, 1)
 	return run.Options{
 		Dir: dir, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes, Saves: s.saves,
-		World: s.world, Begun: func() { s.begun.Store(true) },
+		World: s.world, Begun: func() { s.begun.Store(true) }, ExitCode: exitCode,
 	}
 }
 

@@ -89,9 +89,9 @@ func message(err error) string {
 
 // fail tells the user what went wrong, once, and returns the exit code.
 func (s *session) fail(err error) int {
-	code := s.sharedCode(err, exitCode(err))
+	code := exitCode(err)
 	if !run.Agreed(err) {
-		s.world.Abort(err) // the other ranks may wait for this one
+		run.Abort(s.world, err, exitCode) // the other ranks may wait for this one
 	}
 	if !s.speaks(err, code) {
 		return code

@@ -85,22 +85,4 @@ func (s *session) rankOverrides(f rankFlags) []string {
 }
 
 // together waits for all ranks, each with what became of its own work, and returns an error unless all went well.
-func (s *session) together(err error) error { return run.Agree(s.world, err) }
-
-// sharedCode is the exit code of an error that all ranks have: that of the rank that tells it.
-func (s *session) sharedCode(err error, code int) int {
-	if s.world.Size() == 1 || !run.Shared(err) {
-		return code
-	}
-	mine := []byte{byte(code)}
-	if run.ToldElsewhere(err) {
-		mine = nil
-	}
-	all, lost := s.world.Share(mine)
-	for _, theirs := range all {
-		if lost == nil && len(theirs) == 1 {
-			return int(theirs[0])
-		}
-	}
-	return code
-}
+func (s *session) together(err error) error { return run.Agree(s.world, err, exitCode) }
