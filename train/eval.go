@@ -217,20 +217,45 @@ func (e *Evaluator) score(ctx context.Context, bytes []int32, val heldOut, all i
 		if e.OnProgress != nil {
 			e.OnProgress(r.Tokens, all)
 		}
-		mine := batchScore{}
-		if at := first + rank*uint64(e.rows); at >= samples {
-			if err := e.loss(false); err != nil {
-				return err
-			}
-		} else if err := e.scoreBatch(&mine, bytes, val, at, end-r.Tokens); err != nil {
+		n, err := e.take(val, first+rank*uint64(e.rows), end-r.Tokens)
+		if err != nil {
+			return err
+		}
+		mine, err := e.scoreBatch(bytes, n)
+		if err != nil {
 			return err
 		}
 		if err := e.addScores(ctx, mine, r); err != nil {
 			return err
 		}
-		r.ByPosition = e.byPosition(r.ByPosition, bytes)
+		if n > 0 {
+			r.ByPosition = e.byPosition(r.ByPosition, bytes)
+		}
 	}
 	return nil
+}
+
+// take reads the batch at sample at, if there is one, and returns how many of its targets count: of those in this batch
+// and in the batches that ranks before this one have taken, the first limit ones.
+func (e *Evaluator) take(val heldOut, at uint64, limit int64) (int64, error) {
+	targets := 0
+	if at < val.samples {
+		if err := e.load(val, at); err != nil {
+			return 0, err
+		}
+		e.ignoreFrom(val.samples - at)
+		targets = e.data.Valid()
+	}
+	if val.targets < math.MaxInt64 && e.world.Size() > 1 {
+		all, err := e.shareFloats(float64(targets))
+		if err != nil {
+			return 0, err
+		}
+		for _, before := range all[:e.world.Rank()] {
+			limit -= int64(before[0])
+		}
+	}
+	return max(min(int64(targets), limit), 0), nil
 }
 
 // batchScore is what a batch adds to a result.
@@ -240,18 +265,16 @@ type batchScore struct {
 	bytes  int
 }
 
-// scoreBatch scores the batch at sample at, of which at most limit targets count.
-func (e *Evaluator) scoreBatch(s *batchScore, bytes []int32, val heldOut, at uint64, limit int64) error {
-	if err := e.load(val, at); err != nil {
-		return err
+// scoreBatch scores the first targets of the batch just read. Without one it only takes part in what ranks do together.
+func (e *Evaluator) scoreBatch(bytes []int32, targets int64) (batchScore, error) {
+	if targets == 0 {
+		return batchScore{}, e.loss(false)
 	}
-	e.ignoreFrom(val.samples - at)
-	e.ignoreAfter(limit)
+	e.ignoreAfter(targets)
 	if err := e.loss(true); err != nil {
-		return err
+		return batchScore{}, err
 	}
-	*s = batchScore{e.dev.Sum(&e.batch.Losses), e.data.Valid(), int(e.data.TextBytes(bytes))}
-	return nil
+	return batchScore{e.dev.Sum(&e.batch.Losses), e.data.Valid(), int(e.data.TextBytes(bytes))}, nil
 }
 
 // addScores adds the scores of all ranks to r in their order.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -183,6 +184,47 @@ func TestDocumentMaskSeparatesDocuments(t *testing.T) {
 				fmt.Sprint(tr.data.Tokens[i], tr.data.Targets[i]); got != want {
 				t.Fatalf("token and target %d are %s, the source gave %s", i, got, want)
 			}
+		}
+	}
+}
+
+// Ranks that score batches side by side count the same targets as one rank, also where a limit ends within a batch.
+func TestALimitOfTargetsIsExactOnAnyRanks(t *testing.T) {
+	cfg := smallConfig(t, testData(t))
+	c, err := prepare.OpenCorpus(cfg) // which derives the vocabulary
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	for _, limit := range []int{1, cfg.Model.Context - 1, 3*cfg.Train.MicroBatch*cfg.Model.Context + 5, 1 << 20} {
+		var want EvalResult
+		for n := 1; n <= 3; n++ {
+			results := make([]EvalResult, n)
+			onRanks(t, cfg, n, true, func(x *Trainer) error {
+				c, err := prepare.OpenCorpus(cfg.Clone())
+				if err != nil {
+					return err
+				}
+				defer c.Close()
+				text, err := c.HeldOut(cfg.Model.Context)
+				if err != nil {
+					return err
+				}
+				x.Exact = true
+				results[x.world.Rank()], err = x.Evaluate(context.Background(), text, limit)
+				return err
+			})
+			if n == 1 {
+				want = results[0]
+			}
+			for r, got := range results {
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("limit %d: rank %d of %d has %+v, one rank %+v", limit, r, n, got, want)
+				}
+			}
+		}
+		if limit < 1<<20 && want.Tokens != int64(limit) {
+			t.Errorf("limit %d: %d targets are scored", limit, want.Tokens)
 		}
 	}
 }
