@@ -174,7 +174,8 @@ func Default() *Config {
 		Guard:      Guard{MaxSkips: 10, Window: 128, OnDivergence: "stop", Rewinds: 2},
 		Watchdog:   Watchdog{Enabled: true},
 		Parallel: Parallel{
-			Ranks: 1, Timeout: 10, Wire: "f32", SumBlock: 1, Outer: Outer{Every: 100, LR: 0.7, Momentum: 0.9},
+			Ranks: 1, Tensor: 1, Sequence: true, Context: 1, Attention: "ring", Pipeline: 1, Schedule: "1f1b",
+			Timeout: 10, Wire: "f32", SumBlock: 1, Outer: Outer{Every: 100, LR: 0.7, Momentum: 0.9},
 		},
 		origins: map[string]Origin{},
 	}

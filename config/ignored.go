@@ -35,6 +35,9 @@ func (k *checker) ignored() {
 		{!c.Watchdog.Enabled, "with watchdog.enabled = false", "watchdog.enabled = true", []string{"watchdog.exit"}},
 		{c.Guard.OnDivergence != Rewind && !k.reported("guard.on_divergence"), "with guard.on_divergence = " +
 			c.Guard.OnDivergence, "guard.on_divergence = rewind", []string{"guard.rewinds"}},
+		{c.Parallel.Tensor <= 1, "without parallel.tensor", "parallel.tensor = 2", []string{"parallel.sequence"}},
+		{c.Parallel.Context <= 1, "without parallel.context", "parallel.context = 2", []string{"parallel.attention"}},
+		{c.Parallel.Pipeline <= 1, "without parallel.pipeline", "parallel.pipeline = 2", []string{"parallel.schedule"}},
 		{!c.Parallel.Outer.On(), "without parallel.outer.groups", "parallel.outer.groups = 2", []string{
 			"parallel.outer.every", "parallel.outer.lr", "parallel.outer.momentum",
 		}},

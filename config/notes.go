@@ -387,6 +387,33 @@ var notes = map[string]Key{
 		"1: a rank keeps its share of the optimizer state and of the FP32 weights.\n" +
 		"2: also only its share of the gradients.\n" +
 		"3: also only its share of the weights; those of a layer arrive just before they are needed (FSDP)."},
+	"parallel.tensor": {Unit: "ranks", Doc: "Ranks that share every layer: each has some heads and some hidden units " +
+		"of the feed-forward layers, and some rows of the token tables. (Megatron, Shoeybi et al. 2019, arXiv " +
+		"1909.08053.) Sums over ranks come in another order than on one rank, so it decides bits. It divides " +
+		"model.heads and model.ffn. What they send in every layer is large: use it where links are fastest."},
+	"parallel.sequence": {Doc: "With parallel.tensor: also share the tokens between the products of a layer, so that " +
+		"norms, dropout and the residual stream take 1/tensor of the time and memory. What is sent stays the same. " +
+		"(Korthikanti et al. 2022, arXiv 2205.05198.)"},
+	"parallel.context": {Unit: "ranks", Doc: "Ranks that share the tokens of every sequence, for long ones: the memory " +
+		"of activations falls by this factor. It divides model.context into 2·context parts. Sums come in another " +
+		"order than on one rank, so it decides bits."},
+	"parallel.attention": {Values: attentions, Doc: "With parallel.context: how tokens attend to those of other ranks.\n" +
+		"ring: keys and values travel from rank to rank, each computes with those it has. (Liu et al. 2023, arXiv " +
+		"2310.01889.)\n" +
+		"ulysses: ranks exchange tokens for heads, so that each has all tokens of some heads. It works with every " +
+		"pattern, and divides the heads. (Jacobs et al. 2023, arXiv 2309.14509.)"},
+	"parallel.pipeline": {Unit: "stages", Doc: "Stages of a pipeline: each has some of the layers, and micro-batches " +
+		"pass through them. (Huang et al. 2018, arXiv 1811.06965.) With S stages and M micro-batches a rank, " +
+		"ranks are idle for about (S − 1)/M of the time. It sends least of all. It changes no bit, unless the head is " +
+		"tied to the embedding."},
+	"parallel.schedule": {Doc: "With parallel.pipeline: the order in which a stage works.\n" +
+		"gpipe: all forward passes, then all backward passes. It keeps the activations of all micro-batches.\n" +
+		"1f1b: one forward, one backward pass in turn. It keeps those of at most as many micro-batches as there are " +
+		"stages. (Narayanan et al. 2021, arXiv 2104.04473.)\n" +
+		"interleaved:V: every rank has V runs of layers, so ranks are idle for 1/V of that time. They send V times " +
+		"more, and keep a little more.\n" +
+		"zb-h1: like 1f1b, but gradients of weights are computed later, where ranks would be idle. (Qi et al. 2023, " +
+		"arXiv 2401.10241.)"},
 	"parallel.timeout": {Unit: "minutes", Doc: "Time to wait for another rank before the run ends with exit " +
 		"code 8."},
 	"parallel.wire": {Values: wires, Doc: "Number format in which gradients travel between ranks. " +

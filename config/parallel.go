@@ -5,10 +5,19 @@ import (
 	"strconv"
 )
 
-// Parallel is how the ranks of a run share its work. Wire, SumBlock and Outer decide bits; the other keys do not.
+// Parallel is how the ranks of a run share its work. Tensor, Context, Sequence, Attention, Wire, SumBlock and Outer
+// decide bits; the other keys do not.
 type Parallel struct {
-	Ranks    int     `yaml:"ranks"`
-	Zero     int     `yaml:"zero"`
+	Ranks int `yaml:"ranks"`
+	Zero  int `yaml:"zero"`
+
+	Tensor    int    `yaml:"tensor"`    // ranks that share every layer
+	Sequence  bool   `yaml:"sequence"`  // and what lies between the products of a layer
+	Context   int    `yaml:"context"`   // ranks that share the tokens of a sequence
+	Attention string `yaml:"attention"` // how they attend to each other's tokens
+	Pipeline  int    `yaml:"pipeline"`  // stages
+	Schedule  string `yaml:"schedule"`  // of the pipeline
+
 	Timeout  float64 `yaml:"timeout"`   // minutes
 	Wire     string  `yaml:"wire"`      // the format of gradients that travel
 	SumBlock int     `yaml:"sum_block"` // micro-batches that are summed before they travel
@@ -32,6 +41,27 @@ func (o Outer) count() int { return max(o.Groups, 1) }
 // wires are the values of parallel.wire.
 var wires = []string{"f32", "bf16", "int8"}
 
+// attentions are the values of parallel.attention.
+var attentions = []string{"ring", "ulysses"}
+
+// Mesh returns the sizes of the mesh of ranks.
+func (p Parallel) Mesh() (tensor, context, pipeline int) {
+	return max(p.Tensor, 1), max(p.Context, 1), max(p.Pipeline, 1)
+}
+
+// Shared returns the number of ranks that share a micro-batch.
+func (p Parallel) Shared() int {
+	t, c, s := p.Mesh()
+	return t * c * s
+}
+
+// resolveParallel gives a mesh the ranks that it needs, if nobody says how many there are.
+func (c *Config) resolveParallel() {
+	if n := c.Parallel.Shared(); c.Origin("parallel.ranks") == (Origin{}) && n > 1 && n <= 1<<16 {
+		c.Derive("parallel.ranks", n, "parallel.tensor · parallel.context · parallel.pipeline")
+	}
+}
+
 // parallel checks what can be known of ranks without a machine.
 func (k *checker) parallel() {
 	p := &k.c.Parallel
@@ -48,6 +78,7 @@ func (k *checker) parallel() {
 		k.fault("parallel.ranks", "parallel.ranks = 1, or device = cpu",
 			"parallel.ranks = %d with device = cuda: ranks on GPUs are not supported yet", p.Ranks)
 	}
+	k.mesh()
 	k.outer()
 }
 

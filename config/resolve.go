@@ -34,6 +34,7 @@ func (c *Config) Resolve() {
 	}
 	c.resolveOptimizer()
 	c.resolveSchedule()
+	c.resolveParallel()
 }
 
 // derivedFFN is the hidden width of the feed-forward layer for a width: 4·dim with two matrices; with three what has

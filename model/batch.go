@@ -36,7 +36,7 @@ func NewBatch(a *tensor.Arena, p precision.Policy, rows, t int) *Batch {
 	b.Tokens, b.Targets, b.Start = a.New(tensor.I32, n), a.New(tensor.I32, n), a.New(tensor.I32, n)
 	b.Losses, b.LogZ = a.New(p.Master, n), a.New(p.Master, n)
 	b.Seq.Pos = a.New(tensor.I32, n)
-	b.Seq.Mask = device.Mask{Len: t, Start: &b.Start}
+	b.Seq.IDs, b.Seq.Mask = &b.Tokens, device.Mask{Len: t, Start: &b.Start}
 	b.losses = &b.Losses
 	switch {
 	case a.Apart():

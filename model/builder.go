@@ -135,6 +135,7 @@ func (b *builder) rowParallel(name string, in int, growth float64) *nn.Param {
 
 func (b *builder) add(name string, role nn.Role, growth nn.Growth, shape ...int) *nn.Param {
 	p := nn.Declare(b.at+name, role, shape...)
+	p.Number = len(b.params)
 	p.Growth, p.FP8Products = growth, role == nn.Matrix
 	b.params = append(b.params, p)
 	return p

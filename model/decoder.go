@@ -23,13 +23,17 @@ type Decoder struct {
 	params    []*nn.Param
 	ropes     []*rope
 	units     []unit
+	part      Part
+	chunks    [][2]int // by chunk: its units [from, to)
 
 	dropEmbedding autograd.Drop
 }
 
 // Declare returns a model whose parameters have no memory yet: they can be placed before Allocate.
-func Declare(c Config) *Decoder {
-	m := &Decoder{Config: c}
+func Declare(c Config) *Decoder { return DeclarePart(c, Part{}) }
+
+func declare(c Config, part Part) *Decoder {
+	m := &Decoder{Config: c, part: part}
 	b := newBuilder(c)
 	m.embed = b.table("embed", nn.Embedding, c.Vocab)
 	m.positions = b.learnedPositions()
@@ -61,8 +65,8 @@ func Outline(c Config, p precision.Policy) *Decoder {
 
 // Init sets every parameter to its initial values for the seed.
 func (m *Decoder) Init(seed uint64) {
-	for i, p := range m.params {
-		p.Init(m.memory, seed, i)
+	for _, p := range m.params {
+		p.Init(m.memory, seed, p.Number)
 	}
 }
 

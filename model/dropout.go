@@ -22,7 +22,7 @@ import "anneal/autograd"
 func (m *Decoder) drop(elements, depth float64) {
 	m.dropEmbedding = autograd.Drop{Elements: elements}
 	for i, b := range m.blocks {
-		rate := depthRate(i+1, len(m.blocks), depth)
+		rate := depthRate(i+1, m.Config.Layers, depth)
 		for j, r := range b.branches {
 			r.drop = autograd.Drop{Site: 2*i + 1 + j, Elements: elements, Branch: rate}
 		}

@@ -22,18 +22,28 @@ type unit struct {
 //	unit        recomputed as a whole
 func (m *Decoder) wrap() {
 	l := m.Config.Recompute
-	for i, b := range m.blocks {
+	for _, b := range m.blocks {
 		b.branches[0].body = b.attention
-		if i >= l.Whole && i < l.Whole+l.Attention {
+		if i := b.attention.layer; i >= l.Whole && i < l.Whole+l.Attention {
 			b.branches[0].body = again{b.attention}
 		}
 	}
-	m.units = m.units[:0]
-	for from := 0; from < l.Whole; from += l.Segment {
-		m.units = append(m.units, unit{m.blocks[from:min(from+l.Segment, l.Whole)], true})
+	m.units, m.chunks = m.units[:0], m.chunks[:0]
+	blocks := m.blocks
+	for _, chunk := range m.part.chunks(m.Config.Layers) {
+		first, n := len(m.units), chunk.To-chunk.From
+		m.wrapChunk(blocks[:n], min(max(l.Whole-chunk.From, 0), n))
+		m.chunks, blocks = append(m.chunks, [2]int{first, len(m.units)}), blocks[n:]
 	}
-	for i := l.Whole; i < len(m.blocks); i++ {
-		m.units = append(m.units, unit{m.blocks[i : i+1], false})
+}
+
+// wrapChunk makes units of consecutive blocks, of which backward recomputes the first whole ones.
+func (m *Decoder) wrapChunk(blocks []*block, whole int) {
+	for from := 0; from < whole; from += m.Config.Recompute.Segment {
+		m.units = append(m.units, unit{blocks[from:min(from+m.Config.Recompute.Segment, whole)], true})
+	}
+	for i := whole; i < len(blocks); i++ {
+		m.units = append(m.units, unit{blocks[i : i+1], false})
 	}
 }
 
@@ -56,6 +66,10 @@ func (u *unit) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence
 // Units returns the number of units.
 func (m *Decoder) Units() int { return len(m.units) }
 
+// Chunks returns the number of runs of layers that are here, and Chunk the units [from, to) of one of them.
+func (m *Decoder) Chunks() int                { return len(m.chunks) }
+func (m *Decoder) Chunk(i int) (from, to int) { return m.chunks[i][0], m.chunks[i][1] }
+
 // Unit runs unit i on the stream x [N, D]: [N, D].
 func (m *Decoder) Unit(t *autograd.Tape, i int, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	u := &m.units[i]
@@ -66,7 +80,8 @@ func (m *Decoder) Unit(t *autograd.Tape, i int, x *autograd.Var, seq *autograd.S
 }
 
 // UnitParams returns the parameters of Embed, of every unit, and of Finish with HeadLoss, in the order of Params. A
-// tied head is among those of Embed, whose backward pass completes its gradient.
+// tied head is among those of Embed, whose backward pass completes its gradient. In a part of a model, lists are empty
+// where nothing is here.
 func (m *Decoder) UnitParams() [][]*nn.Param {
 	list, from := make([][]*nn.Param, 0, len(m.units)+2), 0
 	take := func(n int) {
@@ -83,8 +98,8 @@ func (m *Decoder) UnitParams() [][]*nn.Param {
 	for _, u := range m.units {
 		blocks += count(u)
 	}
-	first := 1 // the embedding
-	if m.positions != nil {
+	first := 0
+	for first < len(m.params) && (m.params[first] == m.embed || m.params[first] == m.positions) {
 		first++
 	}
 	take(first)

@@ -28,6 +28,7 @@ func (r Role) String() string {
 type Param struct {
 	autograd.Param
 	Name   string
+	Number int // in the whole model
 	Role   Role
 	Shape  []int  // of the whole parameter
 	Region Region // what of it is here

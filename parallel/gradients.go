@@ -122,6 +122,9 @@ func (s *Shard) Present() bool { return s.world.Rank() < s.senders }
 // Make waits until the gradient of unit u can be made: until all have read what was in its place.
 func (s *Shard) Make(i int) error {
 	u, before := &s.units[i], i
+	if len(u.params) == 0 {
+		return nil
+	}
 	if s.first {
 		for _, p := range u.params {
 			p.ResetGrad()
@@ -152,7 +155,7 @@ func (s *Shard) Make(i int) error {
 // units before.
 func (s *Shard) Send(i int) error {
 	u := &s.units[i]
-	if u.adding.End(s.dev); !s.last {
+	if u.adding.End(s.dev); !s.last || len(u.params) == 0 {
 		return nil
 	}
 	if s.Present() {
@@ -202,7 +205,7 @@ func (s *Shard) fold() error {
 		s.addTerms(o, u.add)
 	}
 	u.gradients.Release()
-	if u.back {
+	if u.back && (i > 0 || s.tie == nil) {
 		s.summed = append(s.summed, i)
 	}
 	if len(s.summed) > Lag {
@@ -243,8 +246,10 @@ func (s *Shard) Total() error {
 		}
 	}
 	for i := len(s.units) - 1; i >= 0; i-- {
-		if err := s.total(&s.units[i]); err != nil {
-			return err
+		if u := &s.units[i]; len(u.params) > 0 {
+			if err := s.total(u); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -266,35 +271,15 @@ func (s *Shard) total(u *unit) error {
 	return nil
 }
 
-// SquareSums appends the sums of squares of this rank's pieces, stretch by stretch in their order.
-func (s *Shard) SquareSums(sums []float64) []float64 {
+// SquareSums returns the sums of squares of this rank's pieces, stretch by stretch in their order.
+func (s *Shard) SquareSums() []float64 {
 	s.terms = s.terms[:0]
 	n := 0
 	for _, o := range s.Mine {
 		s.terms = append(s.terms, &o.grad)
 		n += device.Stretches(&o.grad)
 	}
-	from := len(sums)
-	sums = slices.Grow(sums, n)[:from+n]
-	s.dev.SquareSums(sums[from:], s.terms...)
+	sums := make([]float64, n)
+	s.dev.SquareSums(sums, s.terms...)
 	return sums
-}
-
-// SquaredNorm returns the sum of squares over all parameters, from those that SquareSums gave on each rank. It adds
-// them in the order of device.Squares: stretch by stretch for each parameter, or part of one, then those.
-func (s *Shard) SquaredNorm(byRank [][]float64) float64 {
-	total, sum := 0.0, 0.0
-	next := make([]int, len(byRank))
-	for i, p := range s.Pieces {
-		if i > 0 && (p.Part >= 0 || p.Param != s.Pieces[i-1].Param) {
-			total, sum = total+sum, 0
-		}
-		n := (p.To - p.From + device.Stretch - 1) / device.Stretch
-		at := &next[p.Owner]
-		for _, x := range byRank[p.Owner][*at : *at+n] {
-			sum += x
-		}
-		*at += n
-	}
-	return total + sum
 }

@@ -29,7 +29,7 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 	var pieces, parts []Piece
 	load := make([]int, ranks) // elements
 	param := 0
-	for _, unit := range units {
+	for _, unit := range apart(units) {
 		first, all := param, 0
 		for _, p := range unit {
 			if d := divide(p); d == optim.Elements {
@@ -63,6 +63,15 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 		return cmp.Or(cmp.Compare(a.Param, b.Param), cmp.Compare(a.From, b.From))
 	})
 	return pieces
+}
+
+// apart are units of which the tables of the first are dealt one by one, so that a tied one has the same owners in every
+// stage of a pipeline that has it.
+func apart(units [][]*nn.Param) (list [][]*nn.Param) {
+	for _, p := range units[0] {
+		list = append(list, []*nn.Param{p})
+	}
+	return append(list, units[1:]...)
 }
 
 // extend appends a stretch, which belongs to the last piece if it continues it.

@@ -36,6 +36,7 @@ type Options struct {
 	// Formats returns the format in which a weight is updated, and that in which computing reads it.
 	Formats func(p *nn.Param) (master, compute tensor.DType)
 	Grad    tensor.DType // of gradients
+	Tied    comm.Comm    // the first and the last stage of a pipeline, which both have the table of unit 0; else nil
 	Apart   bool         // computing may be shown other weights than the authoritative ones, which are then apart
 }
 
@@ -72,6 +73,7 @@ type Shard struct {
 	filled  [Lag + 1]int // stage 2, 3: the unit whose gradients were last in a slot; 0 for none
 	terms   []*tensor.Tensor
 	decoded tensor.Tensor // int8: a piece as numbers
+	tie     *tie          // of a tied table in a pipeline; else nil
 	slots   [2]int        // stage 3: the unit whose weights are in a slot; 0 for none
 
 	// Folding is called before the terms of a piece are added in the first round; it may be nil.
@@ -119,6 +121,7 @@ func New(o Options, world comm.Comm, dev device.Device, list [][]*nn.Param, aren
 	}
 	s.layWeights(arena)
 	s.layGradients(arena)
+	s.layTied(arena)
 	if s.Wire == precision.WireInt8 {
 		s.layDecoded(arena(Slots))
 	}
@@ -196,4 +199,9 @@ func (s *Shard) ring(a *tensor.Arena, slots int, lay func(i int)) {
 	}
 }
 
-func (u *unit) name(what string) string { return fmt.Sprintf("%s of %s", what, u.params[0].Name) }
+func (u *unit) name(what string) string {
+	if len(u.params) == 0 {
+		return what + " of nothing"
+	}
+	return fmt.Sprintf("%s of %s", what, u.params[0].Name)
+}

@@ -77,19 +77,17 @@ func (s *Shard) Show(weights []tensor.Tensor) error {
 
 // Init sets the weights that this rank has to the initial ones of the seed.
 func (s *Shard) Init(seed uint64) error {
-	number := 0
 	for i := range s.units {
 		u := &s.units[i]
 		for _, o := range u.mine {
 			p := *u.params[o.Piece.Param-u.first]
 			p.Value, p.First = o.value, o.Piece.From
-			p.Init(s.dev, seed, o.Piece.Param)
+			p.Init(s.dev, seed, p.Number)
 		}
 		for _, p := range u.params {
 			if s.Stage == 0 {
-				p.Init(s.dev, seed, number)
+				p.Init(s.dev, seed, p.Number)
 			}
-			number++
 		}
 	}
 	return s.Show(nil)
@@ -98,6 +96,9 @@ func (s *Shard) Init(seed uint64) error {
 // fetch begins the transfer of the weights of unit u.
 func (s *Shard) fetch(i int) error {
 	u := &s.units[i]
+	if len(u.params) == 0 {
+		return nil
+	}
 	if err := s.arrive(i); err != nil { // those of before, which nobody has needed
 		return err
 	}
@@ -160,6 +161,9 @@ func (s *Shard) gather(u int) error {
 		return nil
 	}
 	if *slot > 0 {
+		if err := s.arrive(*slot); err != nil { // which nobody has needed: others wait until it is read
+			return err
+		}
 		if err := s.units[*slot].weights.Sent(); err != nil { // others still read what it held
 			return err
 		}

@@ -42,7 +42,7 @@ func (u *unit) cutCoded(ranks int) [][]tensor.Tensor {
 // encode encodes the gradients of a unit, if they are to be. The key is that of the step and the block.
 func (u *unit) encode(dev device.Device, k precision.WireKey) {
 	for i := range u.coded {
-		k.Param = u.first + i
+		k.Param = u.params[i].Number
 		u.coded[i].Encode(dev, &u.params[i].Grad, k, 0)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/model"
+	"anneal/parallel"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -77,18 +78,18 @@ var Unevaluated = EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
 type Evaluator struct {
 	dev       device.Device
 	model     *model.Decoder
-	tape      *autograd.Tape
-	data      dataset.Batch // as the loader returns it
-	batch     *model.Batch  // as the model reads it
-	rows      int           // samples in a batch
-	length    int           // tokens in a sequence: samples are cut into sequences
-	Every     int           // positions in an interval of EvalResult.ByPosition; 0 for none
-	documents bool          // whether attention stops at document boundaries
-	Exact     bool          // a limit is a number of targets, else it is rounded up to whole samples
+	*slot          // in hand
+	rows      int  // samples in a batch
+	length    int  // tokens in a sequence: samples are cut into sequences
+	Every     int  // positions in an interval of EvalResult.ByPosition; 0 for none
+	documents bool // whether attention stops at document boundaries
+	Exact     bool // a limit is a number of targets, else it is rounded up to whole samples
 	arenas    []*tensor.Arena
-	world     comm.Comm // ranks that share the batches of an evaluation
+	world     comm.Comm // ranks that share the work
+	mesh      *parallel.Mesh
 	between   between
-	marks     []int // by unit: where on the tape it begins
+	chunks    []chunk
+	pipe      *pipeline // nil without one
 
 	OnProgress func(done, total int64) // tokens scored by Evaluate; may be nil
 }
@@ -99,8 +100,9 @@ func NewEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *
 	f := model.Measure(m.Config, p, rows, m.Config.Context, false)
 	e := &Evaluator{
 		dev: dev, model: m, rows: rows, length: m.Config.Context, documents: cfg.Data.DocumentMask,
-		world: comm.Alone{}, between: alone{},
+		world: comm.Alone{}, mesh: parallel.Alone(), between: alone{}, slot: &slot{},
 	}
+	e.layChunks()
 	arenas, err := newArenas(dev, []Part{
 		{Activations, int64(f.Keep)}, {Scratch, int64(f.Temp)}, {Batch, int64(f.Batch)},
 	})
@@ -209,7 +211,7 @@ type heldOut struct {
 // batch each at the same time; all add the results in the order of the batches. If ctx ends for one of them, all stop.
 func (e *Evaluator) score(ctx context.Context, bytes []int32, val heldOut, all int64, r *EvalResult) error {
 	samples, end := val.samples, r.Tokens+min(val.targets, math.MaxInt64-r.Tokens)
-	rank, ranks := uint64(e.world.Rank()), uint64(e.world.Size())
+	rank, ranks := uint64(e.mesh.Data), uint64(e.mesh.Replicas)
 	for first := uint64(0); first < samples && r.Tokens < end; first += uint64(e.rows) * ranks {
 		if err := ctx.Err(); err != nil && ranks == 1 {
 			return err
@@ -251,8 +253,10 @@ func (e *Evaluator) take(val heldOut, at uint64, limit int64) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, before := range all[:e.world.Rank()] {
-			limit -= int64(before[0])
+		for r, before := range all {
+			if at := e.mesh.At(r); at.Data < e.mesh.Data && at.Stage+at.Chunk+at.Cut == 0 {
+				limit -= int64(before[0])
+			}
 		}
 	}
 	return max(min(int64(targets), limit), 0), nil
@@ -274,6 +278,9 @@ func (e *Evaluator) scoreBatch(bytes []int32, targets int64) (batchScore, error)
 	if err := e.loss(true); err != nil {
 		return batchScore{}, err
 	}
+	if !e.mesh.Last() { // the losses are elsewhere
+		return batchScore{}, nil
+	}
 	return batchScore{e.dev.Sum(&e.batch.Losses), e.data.Valid(), int(e.data.TextBytes(bytes))}, nil
 }
 
@@ -290,11 +297,15 @@ func (e *Evaluator) addScores(ctx context.Context, s batchScore, r *EvalResult) 
 		}
 	}
 	stopped := 0.0
-	for _, x := range scores {
-		r.Loss += x[0]
-		r.Tokens += int64(x[1])
-		r.Bytes += int64(x[2])
-		stopped += x[3]
+	for rank, x := range scores {
+		at := e.mesh.At(rank)
+		if stopped += x[3]; at.Cut > 0 {
+			continue // tensor parallelism: all have the losses
+		}
+		if r.Loss += x[0]; at.Chunk == 0 {
+			r.Tokens += int64(x[1])
+			r.Bytes += int64(x[2])
+		}
 	}
 	if stopped > 0 {
 		return errors.Join(ctx.Err(), context.Canceled)

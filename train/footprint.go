@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/autograd"
 	"anneal/comm"
 	"anneal/comm/absent"
 	"anneal/config"
@@ -28,6 +29,7 @@ type Footprint struct {
 	Beside []Part // what else the device's memory holds
 	Tables int64  // bytes of Parameters that are not trained: rotary positions, FP8 scales
 	Apart  bool   // the parts are in a device's own memory, not in the host's
+	Slots  int    // micro-batches, or chunks of them, that are between forward and backward at a time
 }
 
 // A Part is a named part of a run's memory.
@@ -116,7 +118,7 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 
 // measureArenas lists the trainer's arenas. The first is of the parameters, whose optimizer it measures, too.
 func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
-	c, rows := f.Model, cfg.Train.MicroBatch
+	c := f.Model
 	measures := map[string]*tensor.Arena{}
 	arena := func(name string) *tensor.Arena {
 		if measures[name] == nil {
@@ -125,7 +127,17 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 		return measures[name]
 	}
 	opt := NewOptimizer(cfg.Optimizer)
-	m, h := lay(cfg, c, f.Policy, opt, absent.As(world), device.Null{}, arena)
+	mesh, err := meshOf(cfg, absent.As(world))
+	if err != nil {
+		return err
+	}
+	m, h, err := lay(cfg, c, f.Policy, opt, absent.As(world), mesh, device.Null{}, arena)
+	if err != nil {
+		return err
+	}
+	if f.Slots, err = slotsOf(cfg, mesh); err != nil {
+		return err
+	}
 	f.Optimizer = OptimizerCost{
 		Name: cfg.Optimizer.Name, State: int64(arena(OptimizerState).Peak()),
 		Scratch: int64(measureUpdates(opt, h.updated)),
@@ -136,18 +148,80 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 			return err
 		}
 	}
-	whole := model.Outline(c, f.Policy)
-	train, eval := model.Measure(c, f.Policy, rows, c.Context, true), model.Measure(c, f.Policy, rows, c.Context, false)
-	f.Tables = max(int64(train.Params)-whole.Bytes(), 0) // measures stop at absurd sizes
-	arena(Activations).New(tensor.U8, max(train.Keep, eval.Keep))
-	arena(Scratch).New(tensor.U8, max(train.Temp, eval.Temp, int(f.Optimizer.Scratch)))
-	arena(Batch).New(tensor.U8, train.Batch)
-	for _, name := range arenas {
+	tables := tensor.NewMeasure("tables")
+	model.Declare(c).AllocateTables(model.MemoryOf(device.Null{}, f.Policy, tables, nil))
+	f.Tables = int64(tables.Peak())
+	keep, temp := f.measureSlot(cfg, m, mesh)
+	for i := range f.Slots {
+		arena(slotName(i)).New(tensor.U8, keep)
+	}
+	arena(Scratch).New(tensor.U8, max(temp, int(f.Optimizer.Scratch)))
+	slots := laySlots(f, cfg, device.Null{}, arena)
+	layPipeline(mesh, cfg, streams(c, f.Policy, slots[0].batch), f.Slots, arena)
+	for _, name := range f.arenas() {
 		if a := measures[name]; a != nil && (a.Peak() > 0 || len(f.Arenas) < always) {
 			f.Arenas = append(f.Arenas, Part{name, int64(a.Peak())})
 		}
 	}
 	return nil
+}
+
+// arenas returns the names of the arenas of a run in the order in which they are shown.
+func (f *Footprint) arenas() []string {
+	list := slices.Clone(arenas)
+	for i := 1; i < f.Slots; i++ {
+		list = append(list, slotName(i))
+	}
+	return list
+}
+
+// measureSlot returns the bytes that a slot keeps between forward and backward, and those of temporary values, by
+// running the model's code on a device that does not compute.
+func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *parallel.Mesh) (keep, temp int) {
+	kept, scratch := tensor.NewMeasure(Activations), tensor.NewMeasure(Scratch)
+	e := Evaluator{dev: device.Null{}, model: m, mesh: mesh, between: alone{}, slot: &slot{
+		tape:  autograd.NewTape(device.Null{}, f.Policy.Types(), kept, scratch),
+		batch: model.NewBatch(tensor.NewMeasure(Batch), f.Policy, cfg.Train.MicroBatch, f.Model.Context),
+	}}
+	e.batch.Seq.Noise.Calm = true // a dropped branch would take no memory
+	e.layChunks()
+	for _, grad := range []bool{true, false} {
+		for i := range e.chunks {
+			e.measureChunk(&e.chunks[i], streams(f.Model, f.Policy, e.batch), grad)
+		}
+	}
+	return kept.Peak(), scratch.Peak()
+}
+
+// measureChunk runs a chunk forward, and backward with grad, on tensors without memory.
+func (e *Evaluator) measureChunk(c *chunk, from []tensor.Tensor, grad bool) {
+	e.tape.Reset(grad)
+	if !c.enters {
+		e.in = e.tape.Begin(&from[0])
+		if len(from) > 1 {
+			e.batch.Seq.First = e.tape.Begin(&from[1])
+		}
+	}
+	out, err := e.forward(c, e.in, true, grad)
+	if err != nil {
+		panic(err) // nobody is there to be lost
+	}
+	switch e.out = out; {
+	case c.leaves:
+		h, err := e.finish(c, true, grad)
+		if err != nil {
+			panic(err)
+		}
+		e.model.HeadLoss(e.tape, h, e.batch)
+	case grad:
+		e.tape.SetGradient(out, &from[0])
+		if len(from) > 1 {
+			e.tape.SetGradient(e.batch.Seq.First, &from[1])
+		}
+	}
+	if grad {
+		e.tape.BackTo(0)
+	}
 }
 
 // measureBeside lists what a device holds beside the arenas.

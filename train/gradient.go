@@ -19,6 +19,15 @@ type microSums struct {
 	rows        []sourceLoss // of a mix: of each row
 }
 
+// addTokens adds the sums over other tokens of the micro-batch. Every rank has counted all targets and operations.
+func (s *microSums) addTokens(m *microSums) {
+	s.loss += m.loss
+	s.squaredLogZ += m.squaredLogZ
+	for i := range s.rows {
+		s.rows[i].nats += m.rows[i].nats
+	}
+}
+
 // batchSums are sums over the micro-batches of a step, in their order.
 type batchSums struct {
 	loss        float64
@@ -41,7 +50,7 @@ func (s *batchSums) add(m *microSums) {
 }
 
 // gradient computes the gradient of the summed loss of the batch whose samples start at from: the fold of its
-// micro-batches' gradients. Of D ranks, rank d makes those of micro-batches d, d+D, d+2D, …; sums of losses fold in the
+// micro-batches' gradients. Of D replicas, number d makes those of micro-batches d, d+D, d+2D, …; sums of losses fold in the
 // order of micro-batches as well. A rank alone stops between two micro-batches if ctx ends. Of K groups that step alone
 // (outer.go), group k has micro-batches k, k+K, …, which its ranks deal among them.
 func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64) (batchSums, error) {
@@ -51,21 +60,21 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	t.micros = t.micros[:0]
 	t.scale = t.lossFactor()
 	t.tape.LossScale = t.scale
-	block, ranks := t.cfg.Parallel.SumBlock, t.world.Size()
-	for first := 0; first < t.accum; first += block * ranks {
-		if t.shard != nil {
-			left := (t.accum - first + block - 1) / block // blocks
-			t.shard.Begin(t.progress.Step+1, first/(block*ranks), min(left, ranks), left <= ranks)
+	n := t.rounds()
+	if t.pipe != nil {
+		if err := t.pipelined(src, from, n); err != nil {
+			return batchSums{}, err
 		}
-		for j, n := 0, min(block, t.accum-first); j < n; j++ {
-			if t.shard != nil {
-				t.shard.Next(j == 0, j+1 == n)
-			} else if err := ctx.Err(); err != nil {
-				return batchSums{}, err
-			}
-			if err := t.micro(src, from, first+block*t.world.Rank()+j, first+j == 0); err != nil {
-				return batchSums{}, err
-			}
+		n = 0
+	}
+	for k := range n {
+		if t.shard != nil {
+			t.beginRound(k)
+		} else if err := ctx.Err(); err != nil {
+			return batchSums{}, err
+		}
+		if err := t.micro(src, from, t.microOfRank(k), k == 0); err != nil {
+			return batchSums{}, err
 		}
 	}
 	if t.shard != nil {
@@ -79,20 +88,56 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	return t.sum(src, from, t.squaredNorm()), nil
 }
 
+// block returns the number of micro-batches that a rank sums before their gradient travels.
+func (t *Trainer) block() int {
+	if t.shard == nil {
+		return t.cfg.Parallel.SumBlock
+	}
+	return t.shard.Block
+}
+
+// rounds returns the number of micro-batches of the step in hand that the rank with most has.
+func (t *Trainer) rounds() int {
+	round := t.block() * t.mesh.Replicas
+	return t.accum/round*t.block() + min(t.block(), t.accum%round)
+}
+
+// microOfRank returns the number in the step of micro-batch k of this rank.
+func (t *Trainer) microOfRank(k int) int {
+	return (k/t.block()*t.mesh.Replicas+t.mesh.Data)*t.block() + k%t.block()
+}
+
+// beginRound begins micro-batch k of every rank.
+func (t *Trainer) beginRound(k int) {
+	block, ranks := t.block(), t.mesh.Replicas
+	first := k / block * block * ranks            // of the round
+	left := (t.accum - first + block - 1) / block // blocks
+	t.shard.Begin(t.progress.Step+1, k/block, min(left, ranks)*t.mesh.Context, left <= ranks)
+	t.shard.Next(k%block == 0, k%block+1 == min(block, t.accum-first))
+}
+
+// prepare reads micro-batch i of the batch at from.
+func (t *Trainer) prepare(src dataset.Source, from uint64, i int) error {
+	t.enter(Reading)
+	if err := t.load(src, t.firstSample(from, i)); err != nil {
+		return err
+	}
+	t.enter(Computing)
+	token := t.outer.ofStep(i) * t.rows * t.model.Config.Context
+	t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: token}
+	t.batch.FirstLabel = uint64(token)
+	t.tape.LossScale = t.scale * t.factor(i)
+	return nil
+}
+
 // micro makes the gradient of micro-batch i of this group, if there is one for this rank, and adds it to those before.
 // It may be the first one of each rank.
 func (t *Trainer) micro(src dataset.Source, from uint64, i int, first bool) error {
 	present := i < t.accum
 	if present {
-		t.enter(Reading)
-		if err := t.load(src, t.firstSample(from, i)); err != nil {
+		if err := t.prepare(src, from, i); err != nil {
 			return err
 		}
-		t.enter(Computing)
-		token := t.outer.ofStep(i) * t.batch.Tokens.Len()
-		t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: token}
-		t.batch.FirstLabel = uint64(token)
-		t.tape.LossScale = t.scale * t.factor(i)
 	}
 	if t.shard == nil {
 		t.fold.begin(i)
@@ -128,7 +173,7 @@ func (t *Trainer) firstSample(from uint64, i int) uint64 {
 // measure returns the sums of the micro-batch in hand, whose samples start at first.
 func (t *Trainer) measure(src dataset.Source, first uint64) microSums {
 	m := microSums{routing: t.tape.Routing}
-	m.flops = t.model.BatchFLOPs(t.batch) // counted here, while an accelerator is still busy
+	m.flops = t.outline.BatchFLOPs(t.batch) // counted here, while an accelerator is still busy
 	m.loss, m.targets = t.dev.Sum(&t.batch.Losses), t.data.Valid()
 	if _, mixed := src.(ManySources); mixed {
 		m.rows = t.rowLosses()

@@ -1,19 +1,50 @@
 package train
 
-import "anneal/autograd"
+import (
+	"anneal/autograd"
+	"anneal/parallel"
+)
 
-// forward runs the batch in hand up to the head, unit by unit: [N, D]. It marks where on the tape units begin. A rank
-// without a batch (not present) only takes part in what the others need.
-func (e *Evaluator) forward(present, grad bool) (x *autograd.Var, err error) {
-	m, tape, b, last := e.model, e.tape, e.batch, e.model.Units()+1
-	if present {
-		tape.Reset(grad)
+// chunk is a run of units that a rank computes in one go: all of them, or in a pipeline those of some layers.
+type chunk struct {
+	units          []int // numbers as in model.Decoder.UnitParams
+	enters, leaves bool  // it begins with the embedding, and ends with the head
+}
+
+// layChunks lists the chunks of a rank's part of a model.
+func (e *Evaluator) layChunks() {
+	m := e.model
+	for c := range m.Chunks() {
+		x := chunk{enters: e.mesh.First() && c == 0, leaves: e.mesh.Last() && c == m.Chunks()-1}
+		if x.enters {
+			x.units = append(x.units, 0)
+		}
+		for u, end := m.Chunk(c); u < end; u++ {
+			x.units = append(x.units, u+1)
+		}
+		if x.leaves {
+			x.units = append(x.units, m.Units()+1)
+		}
+		e.chunks = append(e.chunks, x)
 	}
+}
+
+// forward runs a chunk for the batch in hand, unit by unit, from the stream x [N, D], or from the embedding if it enters
+// there, to the stream before the final norm. It marks where on the tape units begin. A rank without a batch (not
+// present) only takes part in what the others need.
+func (e *Evaluator) forward(c *chunk, x *autograd.Var, present, grad bool) (*autograd.Var, error) {
+	m, tape, b, last := e.model, e.tape, e.batch, e.model.Units()+1
 	e.marks = e.marks[:0]
-	for u := range last + 1 {
-		next := (u + 1) % (last + 1)
-		if u == last && grad {
-			next = last - 1
+	for i, u := range c.units {
+		if u == last {
+			break // with the head, whose results are temporary (finish)
+		}
+		next := 0
+		switch {
+		case i+1 < len(c.units):
+			next = c.units[i+1]
+		case grad && i > 0:
+			next = c.units[i-1]
 		}
 		if err := e.between.Need(u, next); err != nil {
 			return nil, err
@@ -25,8 +56,6 @@ func (e *Evaluator) forward(present, grad bool) (x *autograd.Var, err error) {
 		switch u {
 		case 0:
 			x = m.Embed(tape, &b.Tokens, &b.Seq) // [N, D]
-		case last:
-			x = m.Finish(tape, x) // [N, D]
 		default:
 			x = m.Unit(tape, u-1, x, &b.Seq) // [N, D]
 		}
@@ -34,43 +63,97 @@ func (e *Evaluator) forward(present, grad bool) (x *autograd.Var, err error) {
 	return x, nil
 }
 
-// loss computes the losses of the batch in hand, if there is one.
-func (e *Evaluator) loss(present bool) error {
-	x, err := e.forward(present, false)
-	if err == nil && present {
-		e.model.HeadLoss(e.tape, x, e.batch)
+// finish begins the last unit of a chunk that leaves at the head, from the stream: it returns what the head reads.
+func (e *Evaluator) finish(c *chunk, present, grad bool) (h *autograd.Var, err error) {
+	before := 0
+	if n := len(c.units); grad && n > 1 {
+		before = c.units[n-2]
 	}
-	return err
+	if err := e.between.Need(e.model.Units()+1, before); err != nil || !present {
+		return nil, err
+	}
+	e.marks = append(e.marks, e.tape.Mark())
+	return e.model.Finish(e.tape, e.out), nil // [N, D]
+}
+
+// loss computes the losses of the batch in hand, if there is one.
+func (e *Evaluator) loss(present bool) (err error) {
+	defer parallel.Recover(&err)
+	if present && e.pipe != nil {
+		if err := e.pipe.reuse(e.slot); err != nil {
+			return err
+		}
+	}
+	if present {
+		e.tape.Reset(false)
+	}
+	for i := range e.chunks {
+		c := &e.chunks[i]
+		if present && !c.enters {
+			if err := e.pipe.receiveForward(e.slot); err != nil {
+				return err
+			}
+		}
+		if e.out, err = e.forward(c, e.in, present, false); err != nil {
+			return err
+		}
+		switch {
+		case c.leaves:
+			h, err := e.finish(c, present, false)
+			if err != nil {
+				return err
+			}
+			if present {
+				e.model.HeadLoss(e.tape, h, e.batch)
+			}
+		case present:
+			if err := e.pipe.sendForward(e.slot); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // propagate runs the micro-batch in hand, if there is one, forward and backward. With send, gradients leave unit by
 // unit. A fingerprint that is not nil takes the hashes of losses and gradients.
-func (t *Trainer) propagate(present, send bool, record *fingerprint) error {
-	last := t.model.Units() + 1
-	x, err := t.forward(present, true)
-	if err != nil {
-		return err
-	}
-	if err := t.between.Make(0); err != nil { // the head adds to a tied table first
-		return err
-	}
-	if err := t.between.Make(last); err != nil {
-		return err
-	}
+func (t *Trainer) propagate(present, send bool, record *fingerprint) (err error) {
+	defer parallel.Recover(&err)
 	if present {
-		t.model.HeadLoss(t.tape, x, t.batch)
+		t.tape.Reset(true)
 	}
-	for u := last; u >= 0; u-- {
-		if u > 0 && u < last {
-			if err := t.between.Need(u, u-1); err != nil {
+	if t.out, err = t.forward(&t.chunks[0], nil, present, true); err != nil {
+		return err
+	}
+	return t.backward(&t.chunks[0], present, send, record)
+}
+
+// backward runs a chunk backward for the batch in hand, from the loss if it ends with the head.
+func (t *Trainer) backward(c *chunk, present, send bool, record *fingerprint) error {
+	last := t.model.Units() + 1
+	if c.leaves {
+		if err := t.makeHead(c, present); err != nil {
+			return err
+		}
+	}
+	for i := len(c.units) - 1; i >= 0; i-- {
+		u := c.units[i]
+		if u < last {
+			before := 0
+			if i > 0 {
+				before = c.units[i-1]
+			}
+			if err := t.between.Need(u, before); err != nil {
 				return err
 			}
+		}
+		if u < last && (u > 0 || !c.leaves) {
 			if err := t.between.Make(u); err != nil {
 				return err
 			}
 		}
 		if present {
-			t.tape.BackTo(t.marks[u])
+			t.tape.BackTo(t.marks[i])
 			if err := record.take(t, u); err != nil {
 				return err
 			}
@@ -81,6 +164,29 @@ func (t *Trainer) propagate(present, send bool, record *fingerprint) error {
 		if err := t.between.Send(u); err != nil {
 			return err
 		}
+		if u == last && !c.enters { // a tied table, of which the head is a copy
+			if err := t.between.Send(0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// makeHead makes the gradient of the head.
+func (t *Trainer) makeHead(c *chunk, present bool) error {
+	h, err := t.finish(c, present, true)
+	if err != nil {
+		return err
+	}
+	if err := t.between.Make(0); err != nil { // the head adds to a tied table first
+		return err
+	}
+	if err := t.between.Make(t.model.Units() + 1); err != nil {
+		return err
+	}
+	if present {
+		t.model.HeadLoss(t.tape, h, t.batch)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"anneal/optim"
 	"anneal/parallel"
 	"anneal/precision"
+	"anneal/program"
 	"anneal/tensor"
 )
 
@@ -22,18 +23,63 @@ type holding struct {
 	average average
 }
 
-// lay lays out a model, and what a rank of the world trains of it, in arenas by name. Measuring arenas, device.Null and
-// comm/absent give its size.
-func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimizer, world comm.Comm,
-	dev device.Device, arena func(string) *tensor.Arena) (m *model.Decoder, h holding) {
-	m = model.Declare(c)
+// part returns what of a model of n layers a rank of a mesh has. Stages have equally many layers, and the first ones one
+// more where they do not divide.
+func part(cfg *config.Config, mesh *parallel.Mesh) (model.Part, error) {
+	x := model.Part{Tensor: mesh.Cut, Tensors: mesh.Tensor}
+	if mesh.Pipeline == 1 {
+		return x, nil
+	}
+	n, err := program.Chunks(cfg.Parallel.Schedule)
+	if err != nil {
+		return x, err
+	}
+	layers, parts := cfg.Model.Layers, mesh.Pipeline*n
+	for c := range n {
+		k := c*mesh.Pipeline + mesh.Stage
+		x.Chunks = append(x.Chunks, model.Span{From: share(layers, parts, k), To: share(layers, parts, k+1)})
+	}
+	return x, nil
+}
+
+// share returns where part k of parts begins in n things.
+func share(n, parts, k int) int { return n/parts*k + min(k, n%parts) }
+
+// meshOf returns the mesh of the ranks of a world, or of those of this rank's group.
+func meshOf(cfg *config.Config, world comm.Comm) (*parallel.Mesh, error) {
+	tensor, context, pipeline := cfg.Parallel.Mesh()
+	return parallel.NewMesh(comm.Split(world, cfg.Parallel.Outer.Groups), parallel.Sizes{
+		Tensor: tensor, Context: context, Pipeline: pipeline,
+	})
+}
+
+// lay lays out a model, and what a rank of a mesh trains of it, in arenas by name. Measuring arenas, device.Null and
+// comm/absent give its size. Outside are the ranks of all groups that step alone.
+//
+// This is the one place where parallelisms meet, in this order:
+//
+//	mesh       who is beside whom (parallel.NewMesh)
+//	pipeline   which layers are here, tensor parallelism which part of them (model.DeclarePart)
+//	shard      who owns what of that, among the ranks whose gradients are added (parallel.New)
+//	state      of what this rank updates: optimizer, average, outer step
+func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimizer, outside comm.Comm,
+	mesh *parallel.Mesh, dev device.Device, arena func(string) *tensor.Arena) (m *model.Decoder, h holding, err error) {
+	here, err := part(cfg, mesh)
+	if err != nil {
+		return nil, h, err
+	}
+	m = model.DeclarePart(c, here)
 	m.ScaleRates(updateRule(cfg.Optimizer))
-	outside, world := world, comm.Split(world, cfg.Parallel.Outer.Groups)
+	world := mesh.World
 	if mem := model.MemoryOf(dev, p, arena(Parameters), arena(Gradients)); world.Size() == 1 {
 		m.Allocate(mem)
 	} else {
 		m.AllocateTables(mem)
-		h.shard = parallel.New(shardOptions(cfg, p, o), world, dev, m.UnitParams(), arena)
+		o := shardOptions(cfg, p, o, mesh)
+		if c.TieEmbeddings {
+			o.Tied = mesh.Ends
+		}
+		h.shard = parallel.New(o, mesh.Sums, dev, m.UnitParams(), arena)
 	}
 	h.params = m.Params()
 	if !h.whole() {
@@ -56,17 +102,21 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 		h.average = layoutAverage(cfg.Average.EMA, arena(WeightAverage), h.params)
 	}
 	h.outer = layOuter(cfg.Parallel.Outer, outside, m.UnitParams(), h.updated, arena)
-	return m, h
+	return m, h, nil
 }
 
 // whole reports whether this rank has all weights, gradients and state.
 func (h *holding) whole() bool { return h.shard == nil || h.shard.Stage == 0 }
 
 // shardOptions says what a rank of a run keeps.
-func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer) parallel.Options {
+func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer, mesh *parallel.Mesh) parallel.Options {
 	m := model.Memory{DType: p.Master, Weight: p.Weight}
+	block := cfg.Parallel.SumBlock
+	if mesh.Sums.Size() == 1 && block == 1 && cfg.Parallel.Wire == "f32" && cfg.Train.NoiseScaleEvery == 0 {
+		block = stepMicros(cfg) // the sum from left to right, which one rank can make in place
+	}
 	return parallel.Options{
-		Stage: cfg.Parallel.Zero, Micro: stepMicros(cfg), Block: cfg.Parallel.SumBlock,
+		Stage: cfg.Parallel.Zero, Micro: stepMicros(cfg) * mesh.Context, Block: block,
 		Grad: p.Master, Apart: cfg.Average.EMA > 0,
 		Wire: precision.Wire(cfg.Parallel.Wire), Seed: cfg.Seed,
 		Divide: func(q *nn.Param) optim.Division { return optim.Divide(o, q) },

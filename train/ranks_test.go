@@ -65,6 +65,11 @@ type copying struct{ comm.Comm }
 
 func (copying) InPlace() bool { return false }
 
+func (c copying) Group(ranks []int) (comm.Comm, error) {
+	g, err := c.Comm.Group(ranks)
+	return copying{g}, err
+}
+
 func (c copying) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
 	return &copied{c.Comm.NewExchange(name, out, nil), c.Rank(), out[c.Rank()], room, 0}
 }
@@ -75,6 +80,11 @@ type copied struct {
 	mine    []tensor.Tensor
 	room    [][]tensor.Tensor
 	senders int
+}
+
+func (c *copied) Set(out, room [][]tensor.Tensor) {
+	c.Transfer.Set(out, nil)
+	c.mine, c.room = append(c.mine[:0], out[c.me]...), room
 }
 
 func (c *copied) Start(senders int) {

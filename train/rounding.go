@@ -39,7 +39,7 @@ func (t *Trainer) updateRounded(i int, s optim.Step) {
 	t.dev.Copy(&p.master.Value, &p.Value)
 	t.opt.Update(t.dev, p.master, p.state, s, t.scratch)
 	rng := tensor.NewRNG(t.cfg.Seed, tensor.PurposeRound, uint32(s.T))
-	t.dev.RoundStochastic(&p.Value, &p.master.Value, rng, uint64(p.index)<<40+uint64(p.First/8))
+	t.dev.RoundStochastic(&p.Value, &p.master.Value, rng, uint64(p.Number)<<40+uint64(p.First/8))
 	t.scratch.Release(mark)
 }
 

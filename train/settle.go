@@ -20,37 +20,78 @@ import (
 // magnitudes of FP8 operands, and what the run asks for (Trainer.Ask). All fold the same numbers in the same order, so
 // they clip, skip, rescale and stop alike.
 
+// told is what a rank told the others.
+type told struct {
+	parallel.Place
+	micros         []microSums
+	squares, first []parallel.Squares // of the gradient, and of that of the first block
+	amax           []float64          // by scale
+}
+
 // settle ends the gradient of the batch at from on several ranks.
 func (t *Trainer) settle(src dataset.Source, from uint64) (batchSums, error) {
 	if err := t.shard.Drain(); err != nil {
 		return batchSums{}, err
 	}
-	all, err := t.world.Share(t.message())
+	if err := t.shard.Tie(); err != nil {
+		return batchSums{}, err
+	}
+	texts, err := t.world.Share(t.message())
 	if err != nil {
 		return batchSums{}, err
 	}
-	readers := make([]reader, len(all))
-	for r, text := range all {
-		readers[r] = reader{text}
-		t.Heard |= readers[r].bits()
+	all := make([]told, len(texts))
+	for r, text := range texts {
+		in := reader{text}
+		t.Heard |= in.bits()
+		all[r] = in.told(t.mesh.At(r))
+		if len(in.rest) > 0 {
+			return batchSums{}, fmt.Errorf("train: %d bytes are left of a rank's message", len(in.rest))
+		}
 	}
 	t.micros = t.micros[:0]
 	for i := range t.accum {
-		t.micros = append(t.micros, readers[i/t.cfg.Parallel.SumBlock%len(readers)].micro())
+		t.micros = append(t.micros, t.microOf(all, i))
 	}
 	scale := t.tape.LossScale * t.tape.LossScale
-	squares := t.shard.SquaredNorm(floatsOf(readers)) / scale
-	if first := floatsOf(readers); t.measuresNoise() {
-		t.firstSquares = t.shard.SquaredNorm(first) / scale
+	var squares, first []parallel.Squares
+	for r := range all {
+		squares, first = append(squares, all[r].squares...), append(first, all[r].first...)
+		if all[r].Stage != t.mesh.Stage {
+			continue
+		}
+		k := 0
+		delayed(t.model, func(_ *nn.Param, _ string, s *precision.Delayed) {
+			s.Observe(float32(all[r].amax[k]))
+			k++
+		})
 	}
-	for i := range readers {
-		r := &readers[i]
-		delayed(t.model, func(_ *nn.Param, _ string, s *precision.Delayed) { s.Observe(float32(r.float())) })
-		if len(r.rest) > 0 {
-			return batchSums{}, fmt.Errorf("train: %d bytes are left of a rank's message", len(r.rest))
+	t.firstSquares = parallel.SquaredNorm(first) / scale
+	return t.sum(src, from, parallel.SquaredNorm(squares)/scale), t.shard.Total()
+}
+
+// microOf returns the sums of micro-batch i of the step, of which every rank that works on it has told a part: losses
+// are those of the last stage, where each rank of context parallelism has its tokens, and every stage has routers.
+func (t *Trainer) microOf(all []told, i int) (sum microSums) {
+	block := t.block()
+	round, k := i/block/t.mesh.Replicas, i%block
+	for r := range all {
+		x := &all[r]
+		if x.Data != i/block%t.mesh.Replicas || x.Cut > 0 {
+			continue
+		}
+		m := &x.micros[round*block+k]
+		switch last := x.Stage == t.mesh.Pipeline-1; {
+		case last && x.Chunk == 0:
+			m.routing.Add(sum.routing)
+			sum = *m
+		case last:
+			sum.addTokens(m)
+		case x.Chunk == 0:
+			sum.routing.Add(m.routing)
 		}
 	}
-	return t.sum(src, from, squares), t.shard.Total()
+	return sum
 }
 
 // message is what this rank tells the others.
@@ -61,13 +102,21 @@ func (t *Trainer) message() []byte {
 		asked = t.Ask()
 	}
 	m.bits(asked)
+	m.float(float64(len(t.micros)))
 	for i := range t.micros {
 		m.micro(&t.micros[i])
 	}
-	m.floats(t.shard.SquareSums(nil))
-	m.floats(t.firstSums)
-	t.firstSums = t.firstSums[:0]
-	delayed(t.model, func(_ *nn.Param, _ string, s *precision.Delayed) { m.float(float64(s.Amax())) })
+	m.squares(t.shard.Squares(t.shard.SquareSums(), t.mesh.Cut))
+	first := t.firstSums
+	if t.firstSums = t.firstSums[:0]; len(first) > 0 {
+		m.squares(t.shard.Squares(first, t.mesh.Cut))
+	} else {
+		m.squares(nil)
+	}
+	amax := t.amax[:0]
+	delayed(t.model, func(_ *nn.Param, _ string, s *precision.Delayed) { amax = append(amax, float64(s.Amax())) })
+	t.amax = amax
+	m.floats(amax)
 	t.told = m
 	return m
 }
@@ -113,6 +162,14 @@ func (m *message) floats(list []float64) {
 	}
 }
 
+func (m *message) squares(list []parallel.Squares) {
+	m.float(float64(len(list)))
+	for _, x := range list {
+		m.floats([]float64{float64(x.Param), float64(x.Cut), float64(x.From), float64(x.Part)})
+		m.floats(x.Sums)
+	}
+}
+
 func (m *message) micro(s *microSums) {
 	m.floats([]float64{
 		s.loss, s.squaredLogZ, float64(s.targets), s.flops, s.routing.Balance, s.routing.ZLoss,
@@ -134,6 +191,26 @@ func (r *reader) bits() uint64 {
 }
 
 func (r *reader) float() float64 { return math.Float64frombits(r.bits()) }
+
+// told reads what the rank at a place told.
+func (r *reader) told(at parallel.Place) told {
+	x := told{Place: at}
+	for range int(r.float()) {
+		x.micros = append(x.micros, r.micro())
+	}
+	x.squares, x.first, x.amax = r.squares(), r.squares(), r.floats()
+	return x
+}
+
+func (r *reader) squares() (list []parallel.Squares) {
+	for range int(r.float()) {
+		at := r.floats()
+		list = append(list, parallel.Squares{
+			Param: int(at[0]), Cut: int(at[1]), From: int(at[2]), Part: int(at[3]), Sums: r.floats(),
+		})
+	}
+	return list
+}
 
 func (r *reader) micro() microSums {
 	x := r.floats()

@@ -18,10 +18,9 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 	if !is || !o.Due(t.progress.Updates) {
 		return nil
 	}
-	t.batch.Labels = tensor.NewRNG(t.cfg.Seed, tensor.PurposeLabel, uint32(t.progress.Updates))
-	t.batch.Seq.Plain = true
+	t.sampleLabels(tensor.NewRNG(t.cfg.Seed, tensor.PurposeLabel, uint32(t.progress.Updates)))
 	sums, err := t.gradient(context.Background(), src, from)
-	t.batch.Labels, t.batch.Seq.Plain = tensor.RNG{}, false // evaluations share the batch
+	t.sampleLabels(tensor.RNG{}) // evaluations share the slots
 	if err != nil {
 		return err
 	}
@@ -35,6 +34,14 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 	return nil
 }
 
+// sampleLabels makes the losses those of labels that the model draws, unless rng is zero.
+func (t *Trainer) sampleLabels(rng tensor.RNG) {
+	for i := range t.slots {
+		b := t.slots[i].batch
+		b.Labels, b.Seq.Plain = rng, rng != tensor.RNG{}
+	}
+}
+
 // winRate returns the share of weights that the last update did not clip, NaN for optimizers without clipping.
 func (t *Trainer) winRate() (float64, error) {
 	o, is := t.opt.(*optim.Sophia)
@@ -42,13 +49,16 @@ func (t *Trainer) winRate() (float64, error) {
 		return math.NaN(), nil
 	}
 	inside, moved := o.TakeWins()
-	if !t.whole() {
+	if !t.whole() || t.mesh.Pipeline > 1 {
 		counts, err := t.shareFloats(float64(inside), float64(moved))
 		if err != nil {
 			return 0, err
 		}
 		inside, moved = 0, 0
-		for _, c := range counts {
+		for r, c := range counts {
+			if at := t.mesh.At(r); t.whole() && at.Data > 0 {
+				continue // all update everything
+			}
 			inside, moved = inside+int(c[0]), moved+int(c[1])
 		}
 	}

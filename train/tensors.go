@@ -102,10 +102,13 @@ func (t *Trainer) Owned() (list []Tensor) {
 	if t.shard == nil {
 		return held
 	}
+	if t.shard.Replica() {
+		held = slices.DeleteFunc(held, func(x Tensor) bool { return x.param == 0 })
+	}
 	for _, x := range held {
 		switch {
 		case x.param < 0 || x.every == 0 && t.whole(): // small, and the same on all ranks
-			if t.world.Rank() == 0 {
+			if t.mesh.Sums.Rank() == 0 {
 				list = append(list, x)
 			}
 		case t.whole():

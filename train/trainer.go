@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 
-	"anneal/autograd"
 	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
@@ -29,8 +28,10 @@ type Trainer struct {
 	opt       optim.Optimizer
 	sched     schedule.Schedule
 	ramps     Ramps
-	accum     int   // micro-batches per step, of the group of this rank
-	ends      []int // by unit: the number of the first parameter after it
+	accum     int            // micro-batches per step, of the group of this rank
+	ends      []int          // by unit: the number of the first parameter after it
+	outline   *model.Decoder // the whole model, without memory
+	slots     []slot
 
 	scale        float64     // of the gradients of the step in hand: the loss scale of fp16
 	micros       []microSums // of the step in hand
@@ -59,6 +60,7 @@ type Trainer struct {
 
 	told      []byte    // this rank's message to the others
 	firstSums []float64 // squares of its pieces of the first micro-batch's gradient
+	amax      []float64 // of its FP8 operands
 }
 
 // Position is the position of a run; checkpoints store it.
@@ -97,18 +99,26 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 	arena := func(name string) *tensor.Arena { return arenaOf(arenas, name) }
 	c, policy, rows := f.Model, f.Policy, cfg.Train.MicroBatch
 	opt := NewOptimizer(cfg.Optimizer)
-	m, holding := lay(cfg, c, policy, opt, world, dev, arena)
+	mesh, err := meshOf(cfg, world)
+	if err != nil {
+		return nil, err
+	}
+	m, holding, err := lay(cfg, c, policy, opt, world, mesh, dev, arena)
+	if err != nil {
+		return nil, err
+	}
 	t := &Trainer{
 		holding: holding, cfg: cfg, footprint: f, policy: policy, sched: NewSchedule(cfg), guard: newGuard(cfg.Guard),
 		opt: opt, scratch: arena(Scratch), ramps: NewRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
+		outline: model.Outline(c, policy),
 	}
+	t.slots = laySlots(f, cfg, dev, arena)
 	t.Evaluator = Evaluator{
-		dev: dev, model: m, world: comm.Split(world, cfg.Parallel.Outer.Groups), between: alone{},
-		tape:  autograd.NewTape(dev, policy.Types(), arena(Activations), arena(Scratch)),
-		batch: model.NewBatch(arena(Batch), policy, rows, c.Context),
-		rows:  rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
+		dev: dev, model: m, world: mesh.World, mesh: mesh, between: alone{}, slot: &t.slots[0],
+		rows: rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 	}
-	t.batch.ZLoss = cfg.Train.ZLoss
+	t.layChunks()
+	t.pipe = layPipeline(mesh, cfg, streams(c, policy, t.batch), f.Slots, arena)
 	end := 0
 	for _, unit := range t.model.UnitParams() {
 		end += len(unit)

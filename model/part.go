@@ -1,0 +1,69 @@
+package model
+
+import (
+	"slices"
+
+	"anneal/nn"
+)
+
+// A Part says what of a model a rank has. The zero value is all of it.
+type Part struct {
+	// Tensor is this rank's number among the Tensors ranks between which every layer is cut (tensor parallelism); 0 or 1
+	// of them leave layers whole.
+	Tensor, Tensors int
+
+	// Chunks are the runs of layers that this rank has (pipeline parallelism), in their order; nil for all layers. The
+	// rank that has the first layer has the embedding, and the one that has the last has the final norm and the head.
+	Chunks []Span
+}
+
+// A Span is the layers [From, To).
+type Span struct{ From, To int }
+
+// enters reports whether the part has the embedding, exits whether it has the final norm and the head.
+func (p Part) enters() bool { return p.Chunks == nil || p.Chunks[0].From == 0 }
+func (p Part) exits(layers int) bool {
+	return p.Chunks == nil || p.Chunks[len(p.Chunks)-1].To == layers
+}
+
+// chunks returns the runs of a model's layers that are here.
+func (p Part) chunks(layers int) []Span {
+	if p.Chunks == nil {
+		return []Span{{0, layers}}
+	}
+	return p.Chunks
+}
+
+// DeclarePart is Declare for a part of the model. Its parameters have the numbers, names and initial values that they
+// have in the whole model. A tied head is a second copy of the embedding where the head is not in the part that has the
+// embedding; so are its gradient and its updates, which add up with those of the first.
+func DeclarePart(c Config, part Part) *Decoder {
+	m := declare(c, part)
+	if part.Chunks == nil {
+		return m
+	}
+	here := map[int]bool{}
+	m.blocks = slices.DeleteFunc(m.blocks, func(b *block) bool {
+		return !slices.ContainsFunc(part.Chunks, func(s Span) bool {
+			return s.From <= b.attention.layer && b.attention.layer < s.To
+		})
+	})
+	for _, b := range m.blocks {
+		for _, p := range b.params {
+			here[p.Number] = true
+		}
+	}
+	if here[m.embed.Number] = part.enters() || c.TieEmbeddings && part.exits(c.Layers); m.positions != nil {
+		here[m.positions.Number] = part.enters()
+	}
+	if part.exits(c.Layers) {
+		for _, p := range m.params {
+			if p == m.norm || p == m.head || m.norm.Bias == &p.Param {
+				here[p.Number] = true
+			}
+		}
+	}
+	m.params = slices.DeleteFunc(m.params, func(p *nn.Param) bool { return !here[p.Number] })
+	m.wrap()
+	return m
+}

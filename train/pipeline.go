@@ -1,0 +1,318 @@
+package train
+
+import (
+	"anneal/comm"
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/model"
+	"anneal/parallel"
+	"anneal/precision"
+	"anneal/program"
+	"anneal/tensor"
+)
+
+// Pipeline parallelism (Huang et al. 2018, arXiv 1811.06965; Narayanan et al. 2021, arXiv 2104.04473). A rank has some
+// layers: one chunk of them, or several with an interleaved schedule. It follows the list of instructions that package
+// program makes for its stage, to the letter. Every stage reads the tokens of its micro-batches itself; the residual
+// stream travels from stage to stage as it is, and its gradient back, so the bits are those of one rank.
+//
+// Memory: a slot for each chunk of a micro-batch that is between its forward and its backward pass.
+type pipeline struct {
+	schedule string
+	stages   int
+	stage    int
+	lists    map[int][]program.Instr // of this stage, by number of micro-batches
+	links    [4]link
+
+	first bool // layers mix in the stream before the first of them: it travels, too
+}
+
+// The links of a stage: where the stream comes from and goes to, and the same for its gradient.
+const (
+	streamIn = iota
+	streamOut
+	gradientIn
+	gradientOut
+)
+
+// link is one direction between this stage and a neighbour. Its transfers take turns, so that messages can be under way
+// while others are made.
+type link struct {
+	turns     []comm.Transfer
+	next      int
+	out, room [][]tensor.Tensor // what the first of the pair sends, and the second has room for
+}
+
+// layPipeline prepares the transfers of a stage, of which turns may be under way in each direction, and room for what
+// comes; nil without a pipeline. Tensors that travel are like the streams.
+func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tensor, turns int,
+	arena func(string) *tensor.Arena) *pipeline {
+	if mesh.Pipeline == 1 {
+		return nil
+	}
+	p := &pipeline{
+		schedule: cfg.Parallel.Schedule, stages: mesh.Pipeline, stage: mesh.Stage, lists: map[int][]program.Instr{},
+		first: len(streams) > 1,
+	}
+	before, after := mesh.Neighbours()
+	for i, end := range []struct {
+		name string
+		pair comm.Comm
+		in   bool
+	}{
+		streamIn: {"the stream", before.Forward, true}, streamOut: {"the stream", after.Forward, false},
+		gradientIn:  {"the gradient of the stream", after.Backward, true},
+		gradientOut: {"the gradient of the stream", before.Backward, false},
+	} {
+		l := &p.links[i]
+		l.out = make([][]tensor.Tensor, 2)
+		if !end.pair.InPlace() {
+			l.room = make([][]tensor.Tensor, 2)
+		}
+		if end.in && !end.pair.InPlace() {
+			for _, x := range streams {
+				l.room[0] = append(l.room[0], arena(parallel.Received).New(x.DType(), x.Shape()...))
+			}
+		}
+		for range turns {
+			l.turns = append(l.turns, end.pair.NewExchange(end.name, l.out, l.room))
+		}
+	}
+	return p
+}
+
+// streams describes the tensors that travel between stages: the residual stream of a batch, and if layers mix it in, the
+// stream before the first of them.
+func streams(c model.Config, p precision.Policy, b *model.Batch) []tensor.Tensor {
+	m := tensor.NewMeasure("streams")
+	x := m.New(p.Types().Stream, b.Tokens.Len(), c.Dim)
+	if c.X0Skip {
+		return []tensor.Tensor{x, x}
+	}
+	return []tensor.Tensor{x}
+}
+
+// slotsOf returns how many slots a rank of a mesh needs: the most of all stages in the largest step.
+func slotsOf(cfg *config.Config, mesh *parallel.Mesh) (most int, err error) {
+	if mesh.Pipeline == 1 {
+		return 1, nil
+	}
+	round := mesh.Replicas * cfg.Parallel.SumBlock
+	n := (stepMicros(cfg) + round - 1) / round * cfg.Parallel.SumBlock
+	for stage := range mesh.Pipeline {
+		p := pipeline{schedule: cfg.Parallel.Schedule, stages: mesh.Pipeline, stage: stage, lists: map[int][]program.Instr{}}
+		list, err := p.program(n)
+		if err != nil {
+			return 0, err
+		}
+		busy := 0
+		for _, x := range list {
+			switch x.Op {
+			case program.Forward:
+				busy++
+				most = max(most, busy)
+			case program.Backward, program.BackwardWeights:
+				busy--
+			}
+		}
+	}
+	return most, nil
+}
+
+// send sends tensors of a slot by the next transfer of a link.
+func (p *pipeline) send(s *slot, on int, x ...tensor.Tensor) error {
+	l := &p.links[on]
+	t := l.take()
+	if err := t.Sent(); err != nil {
+		return err
+	}
+	l.out[1] = append(l.out[1][:0], x...)
+	t.Set(l.out, l.room)
+	t.Start(1)
+	if err := t.Wait(); err != nil { // nothing comes
+		return err
+	}
+	t.Release()
+	s.sent = append(s.sent, t)
+	return nil
+}
+
+// receive waits for the next message of a link, which is valid until the transfer's Release.
+func (p *pipeline) receive(on int) ([]tensor.Tensor, comm.Transfer, error) {
+	l := &p.links[on]
+	t := l.take()
+	t.Set(l.out, l.room)
+	t.Start(1)
+	if err := t.Wait(); err != nil {
+		return nil, nil, err
+	}
+	return t.From(0), t, nil
+}
+
+func (l *link) take() comm.Transfer {
+	t := l.turns[l.next]
+	l.next = (l.next + 1) % len(l.turns)
+	return t
+}
+
+// reuse waits until nobody reads the memory of a slot any more.
+func (p *pipeline) reuse(s *slot) error {
+	for _, t := range s.sent {
+		if err := t.Sent(); err != nil {
+			return err
+		}
+	}
+	s.sent = s.sent[:0]
+	return nil
+}
+
+// receiveForward begins the stream of a slot with what the stage before sends.
+func (p *pipeline) receiveForward(s *slot) error {
+	from, t, err := p.receive(streamIn)
+	if err != nil {
+		return err
+	}
+	s.in = s.tape.Begin(&from[0]) // [N, D]
+	if p.first {
+		s.batch.Seq.First = s.tape.Begin(&from[1]) // [N, D]
+	}
+	t.Release()
+	return nil
+}
+
+// sendForward sends the stream of a slot to the stage after.
+func (p *pipeline) sendForward(s *slot) error {
+	if p.first {
+		return p.send(s, streamOut, s.out.Value, s.batch.Seq.First.Value)
+	}
+	return p.send(s, streamOut, s.out.Value)
+}
+
+// receiveBackward takes the gradient of a slot's stream from the stage after.
+func (p *pipeline) receiveBackward(s *slot) error {
+	from, t, err := p.receive(gradientIn)
+	if err != nil {
+		return err
+	}
+	s.tape.SetGradient(s.out, &from[0]) // [N, D]
+	if p.first {
+		s.tape.SetGradient(s.batch.Seq.First, &from[1]) // [N, D]
+	}
+	t.Release()
+	return nil
+}
+
+// sendBackward sends the gradient of a slot's stream to the stage before.
+func (p *pipeline) sendBackward(s *slot) error {
+	g := s.tape.Gradient(s.in)
+	if p.first {
+		return p.send(s, gradientOut, *g, *s.tape.Gradient(s.batch.Seq.First))
+	}
+	return p.send(s, gradientOut, *g)
+}
+
+// program returns the instructions of this stage for a step of n micro-batches. An interleaved schedule takes a multiple
+// of the number of stages; the micro-batches beyond n do not exist.
+func (p *pipeline) program(n int) ([]program.Instr, error) {
+	if p.lists[n] == nil {
+		whole := (n + p.stages - 1) / p.stages * p.stages
+		lists, err := program.Make(p.schedule, p.stages, n)
+		if err != nil {
+			lists, err = program.Make(p.schedule, p.stages, whole)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range lists[p.stage] {
+			if x.Micro < n {
+				p.lists[n] = append(p.lists[n], x)
+			}
+		}
+	}
+	return p.lists[n], nil
+}
+
+// pipelined makes the gradients of this rank's micro-batches of the batch at from; rounds are those of all ranks.
+func (t *Trainer) pipelined(src dataset.Source, from uint64, rounds int) (err error) {
+	defer parallel.Recover(&err)
+	list, err := t.pipe.program(rounds)
+	if err != nil {
+		return err
+	}
+	t.micros = t.micros[:0]
+	for _, x := range list {
+		if err := t.follow(x, src, from); err != nil {
+			return err
+		}
+	}
+	t.slot = &t.slots[0]
+	t.tape.LossScale = t.scale
+	return nil
+}
+
+// follow does one instruction.
+func (t *Trainer) follow(x program.Instr, src dataset.Source, from uint64) error {
+	c, i := &t.chunks[x.Chunk], t.microOfRank(x.Micro)
+	present := i < t.accum
+	if err := t.occupy(x, present, src, from, i); err != nil {
+		return err
+	}
+	s := t.slot
+	switch x.Op {
+	case program.Forward:
+		out, err := t.forward(c, s.in, present, true)
+		s.out = out
+		return err
+	case program.Backward:
+		t.beginRound(x.Micro)
+		if err := t.backward(c, present, true, nil); err != nil {
+			return err
+		}
+		if present && x.Chunk == len(t.chunks)-1 {
+			t.micros = append(t.micros, t.measure(src, t.firstSample(from, i)))
+		}
+		s.busy = !c.enters
+		return nil
+	}
+	if !present {
+		s.busy = x.Op != program.SendBackward
+		return nil
+	}
+	switch x.Op {
+	case program.ReceiveForward:
+		return t.pipe.receiveForward(s)
+	case program.SendForward:
+		return t.pipe.sendForward(s)
+	case program.ReceiveBackward:
+		return t.pipe.receiveBackward(s)
+	case program.SendBackward:
+		s.busy = false
+		return t.pipe.sendBackward(s)
+	}
+	return nil
+}
+
+// occupy makes the slot of an instruction's micro-batch and chunk that in hand. One that has none yet takes a free one,
+// and reads its tokens.
+func (t *Trainer) occupy(x program.Instr, present bool, src dataset.Source, from uint64, i int) error {
+	free := -1
+	for k := range t.slots {
+		switch s := &t.slots[k]; {
+		case !s.busy:
+			free = k
+		case s.micro == x.Micro && s.chunk == x.Chunk:
+			t.slot = s
+			return nil
+		}
+	}
+	s := &t.slots[free]
+	t.slot, s.micro, s.chunk, s.busy = s, x.Micro, x.Chunk, true
+	if !present {
+		return nil
+	}
+	if err := t.pipe.reuse(s); err != nil {
+		return err
+	}
+	s.tape.Reset(true)
+	return t.prepare(src, from, i)
+}
