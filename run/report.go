@@ -98,7 +98,7 @@ func (s *session) result(interrupted bool) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{
-		Step: position.Step, Tokens: position.Tokens, Parameters: t.Model().Count(), TokensPerSecond: s.clock.average(),
+		Step: position.Step, Tokens: position.Tokens, Parameters: t.Outline().Count(), TokensPerSecond: s.clock.average(),
 		TrainLoss: s.last.TrainLoss, Evaluation: s.last.Evaluation, EvalStep: s.last.EvalStep,
 		ClipRate:   position.ClipRate(),
 		NoiseScale: position.Noise.Tokens(), WeightsHash: hash[0], OptimizerHash: hash[1], Interrupted: interrupted,

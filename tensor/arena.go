@@ -47,6 +47,12 @@ func Wrap(name string, address uintptr, size int, apart bool, free func() error)
 // real arena needs for the same calls.
 func NewMeasure(name string) *Arena { return &Arena{name: name} }
 
+// Part takes size bytes of a as an arena of its own, which ends with it.
+func (a *Arena) Part(size int) *Arena {
+	mem := a.New(U8, size)
+	return &Arena{name: a.name, base: mem.data, size: mem.Bytes(), apart: a.apart}
+}
+
 // Backed reports whether the arena has memory, unlike one from NewMeasure.
 func (a *Arena) Backed() bool { return a.base != nil }
 

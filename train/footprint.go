@@ -30,6 +30,8 @@ type Footprint struct {
 	Tables int64  // bytes of Parameters that are not trained: rotary positions, FP8 scales
 	Apart  bool   // the parts are in a device's own memory, not in the host's
 	Slots  int    // micro-batches, or chunks of them, that are between forward and backward at a time
+
+	slotBytes int // of the activations of one
 }
 
 // A Part is a named part of a run's memory.
@@ -151,28 +153,17 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 	tables := tensor.NewMeasure("tables")
 	model.Declare(c).AllocateTables(model.MemoryOf(device.Null{}, f.Policy, tables, nil))
 	f.Tables = int64(tables.Peak())
-	keep, temp := f.measureSlot(cfg, m, mesh)
-	for i := range f.Slots {
-		arena(slotName(i)).New(tensor.U8, keep)
-	}
+	var temp int
+	f.slotBytes, temp = f.measureSlot(cfg, m, mesh)
 	arena(Scratch).New(tensor.U8, max(temp, int(f.Optimizer.Scratch)))
 	slots := laySlots(f, cfg, device.Null{}, arena)
 	layPipeline(mesh, cfg, streams(c, f.Policy, slots[0].batch), f.Slots, arena)
-	for _, name := range f.arenas() {
+	for _, name := range arenas {
 		if a := measures[name]; a != nil && (a.Peak() > 0 || len(f.Arenas) < always) {
 			f.Arenas = append(f.Arenas, Part{name, int64(a.Peak())})
 		}
 	}
 	return nil
-}
-
-// arenas returns the names of the arenas of a run in the order in which they are shown.
-func (f *Footprint) arenas() []string {
-	list := slices.Clone(arenas)
-	for i := 1; i < f.Slots; i++ {
-		list = append(list, slotName(i))
-	}
-	return list
 }
 
 // measureSlot returns the bytes that a slot keeps between forward and backward, and those of temporary values, by

@@ -12,6 +12,9 @@ import (
 // Model returns the model in training.
 func (t *Trainer) Model() *model.Decoder { return t.model }
 
+// Outline returns the whole model, of which this rank may have a part, without memory.
+func (t *Trainer) Outline() *model.Decoder { return t.outline }
+
 // Policy returns the precision of the run.
 func (t *Trainer) Policy() precision.Policy { return t.policy }
 

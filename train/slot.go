@@ -1,8 +1,6 @@
 package train
 
 import (
-	"fmt"
-
 	"anneal/autograd"
 	"anneal/comm"
 	"anneal/config"
@@ -33,17 +31,9 @@ func laySlots(f *Footprint, cfg *config.Config, dev device.Device, arena func(st
 		b := model.NewBatch(arena(Batch), f.Policy, cfg.Train.MicroBatch, f.Model.Context)
 		b.ZLoss = cfg.Train.ZLoss
 		list[i] = slot{
-			tape:  autograd.NewTape(dev, f.Policy.Types(), arena(slotName(i)), arena(Scratch)),
+			tape:  autograd.NewTape(dev, f.Policy.Types(), arena(Activations).Part(f.slotBytes), arena(Scratch)),
 			batch: b,
 		}
 	}
 	return list
-}
-
-// slotName returns the name of the arena of slot i.
-func slotName(i int) string {
-	if i == 0 {
-		return Activations
-	}
-	return fmt.Sprintf("%s of slot %d", Activations, i+1)
 }
