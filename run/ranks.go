@@ -137,6 +137,16 @@ func knows(err error) int {
 	return 2
 }
 
+// CheckRanks returns an error unless this process has a thread for each rank of a run; threads are 0 unless the run has
+// others than its configuration says.
+func CheckRanks(cfg *config.Config, threads int) error {
+	if cfg.Parallel.Ranks == 1 {
+		return nil
+	}
+	_, err := shareThreads(cfg.Parallel.Ranks, cmp.Or(threads, cfg.Threads))
+	return err
+}
+
 // shareThreads shares threads out to ranks; 0 stands for all of this process.
 func shareThreads(ranks, threads int) ([]int, error) {
 	given := threads > 0

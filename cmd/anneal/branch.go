@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"anneal/config"
@@ -30,7 +29,7 @@ func (branchCmd) Help() string {
 
 func (c branchCmd) Run(s *session) error {
 	start := time.Now()
-	if err := s.join(c.rankFlags); err != nil {
+	if err := s.join(&c.rankFlags); err != nil {
 		return err
 	}
 	cfg, plan, step, err := c.prepare(s)
@@ -50,7 +49,11 @@ func (c branchCmd) Run(s *session) error {
 
 // prepare reads the config of the branch, finds the step where it begins, and prints what is about to run.
 func (c branchCmd) prepare(s *session) (*config.Config, *plan.Foresight, int, error) {
-	cfg, err := run.BranchConfig(c.Dir, append(slices.Clone(c.Overrides), s.rankOverrides(c.rankFlags)...))
+	overrides, err := s.rankOverrides(c.rankFlags, c.Overrides)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	cfg, err := run.BranchConfig(c.Dir, overrides)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -65,7 +68,7 @@ func (c branchCmd) prepare(s *session) (*config.Config, *plan.Foresight, int, er
 			return nil, nil, 0, err
 		}
 	}
-	plan, err := s.header(cfg)
+	plan, err := s.header(cfg, int(c.Threads))
 	if err != nil {
 		return nil, nil, 0, err
 	}

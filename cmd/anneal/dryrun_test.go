@@ -39,7 +39,7 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 		{[]string{bare, "model.vocab=32000", "--ranks", "4", "parallel.zero=2"}, exitOK,
 			[]string{"\n# 4 ranks. What rank ", " 16.00 bytes ", " < this run\n#      3 ",
 				"  gradients of a few units, on their way to their owners\n", "\n# fits: a"}, ""},
-		{[]string{bare, "model.vocab=32000", "--ranks", "0"}, exitUsage, nil, "parallel.ranks = 0 is too small"},
+		{[]string{bare, "model.vocab=32000", "--ranks", "0"}, exitUsage, nil, "--ranks 0: a run has at least one rank"},
 		{[]string{bare, "model.vocab=32000", "--ranks", "2", "parallel.zero=4"}, exitUsage, nil, "0, 1, 2 or 3"},
 		{[]string{w.path("run.yaml"), "--device", "tpu"}, exitUsage, nil, `device = "tpu" is not known`},
 	} {

@@ -64,7 +64,7 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	if f.plan != nil {
 		planned = fmt.Sprintf(" (planned %s)", memorySize(f.plan.Bytes))
 	}
-	fact("peak memory", "%s%s", memorySize(cmp.Or(r.DeviceMemory, r.PeakRSS)), planned)
+	fact("peak memory", "%s%s%s", memorySize(cmp.Or(r.DeviceMemory, r.PeakRSS)), planned, s.ofRanks(f.plan))
 	for _, a := range r.Arenas {
 		if a.Peak >= 1<<20 {
 			fact("  "+a.Name, "%s", memorySize(a.Peak))
@@ -79,6 +79,17 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n"+
 		"  to continue: `anneal resume %s`",
 		thousands(int64(r.Step)), seconds(f.elapsed), f.dir, f.dir)}
+}
+
+// ofRanks says whose memory the peak is, and the parts below it are, in a run on several ranks.
+func (s *session) ofRanks(p *plan.Foresight) string {
+	switch {
+	case p == nil || p.Ranks == nil:
+		return ""
+	case s.world.Size() > 1:
+		return " of rank 0"
+	}
+	return fmt.Sprintf(" for %d ranks; of rank 0:", p.Ranks.Count)
 }
 
 func finishedJSON(r *run.Result, f finished) map[string]any {

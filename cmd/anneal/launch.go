@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -100,19 +99,19 @@ func other(name string, l launcher) string {
 // that nobody started as one of several is the only one.
 func rankOf(rank, ranks *int, env func(string) string) (share, error) {
 	if rank != nil {
-		if ranks == nil || *rank < 0 || *rank >= *ranks {
-			return share{}, &usageError{fmt.Sprintf("--rank %d needs the number of ranks, which is larger", *rank),
-				"try --rank 0 --ranks 4, and --rank 1 and so on in the other processes"}
-		}
-		return share{*rank, *ranks, fmt.Sprintf("--rank %d --ranks %d", *rank, *ranks)}, nil
+		return flaggedRank(*rank, ranks)
 	}
 	for _, l := range slices.Concat(processes, []launcher{kubernetes, torchrun}) {
 		if env(l.index) == "" || env(l.count) == "" {
 			continue // RANK alone is anybody's; an indexed job of runs need not be one of ranks
 		}
 		at, err := l.read(env)
-		if usage := (*usageError)(nil); errors.As(err, &usage) {
-			return share{}, &usageError{usage.message, "try --rank and --ranks"}
+		if err != nil {
+			return share{}, &usageError{
+				fmt.Sprintf("%s=%q and %s=%q, which %s sets, do not say which of several ranks this process is",
+					l.index, env(l.index), l.count, env(l.count), l.name),
+				"unset them to train by itself, or try --rank and --ranks",
+			}
 		}
 		if ranks != nil && at.count > 1 && at.count != *ranks {
 			return share{}, &usageError{
@@ -124,4 +123,16 @@ func rankOf(rank, ranks *int, env func(string) string) (share, error) {
 		return at, nil
 	}
 	return share{count: 1}, nil
+}
+
+// flaggedRank is the rank that --rank and --ranks name.
+func flaggedRank(rank int, ranks *int) (share, error) {
+	const try = "try --rank 0 --ranks 4, and --rank 1 and so on in the other processes"
+	switch {
+	case ranks == nil:
+		return share{}, &usageError{fmt.Sprintf("--rank %d needs --ranks, the number of them", rank), try}
+	case rank < 0 || rank >= *ranks:
+		return share{}, &usageError{fmt.Sprintf("--rank %d is not one of %d ranks, counted from 0", rank, *ranks), try}
+	}
+	return share{rank, *ranks, fmt.Sprintf("--rank %d --ranks %d", rank, *ranks)}, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -44,9 +45,10 @@ func TestRankFromFlagsAndEnvironment(t *testing.T) {
 		{"batch script", nil, nil, "SLURM_PROCID=0 SLURM_NTASKS=8", 0, 1, ""},
 		{"as many as the launcher", nil, n(3), slurm, 1, 3, ""},
 		{"another number than the launcher", nil, n(4), slurm, 0, 0, "--ranks 4, but srun has started 3 processes"},
-		{"rank alone", n(1), nil, "", 0, 0, "--rank 1 needs the number of ranks"},
-		{"rank too large", n(3), n(3), "", 0, 0, "--rank 3 needs"},
-		{"no number", nil, nil, "PMI_RANK=x PMI_SIZE=4", 0, 0, `PMI_RANK is "x"`},
+		{"rank alone", n(1), nil, "", 0, 0, "--rank 1 needs --ranks"},
+		{"rank too large", n(3), n(3), "", 0, 0, "--rank 3 is not one of 3 ranks"},
+		{"no number", nil, nil, "PMI_RANK=x PMI_SIZE=4", 0, 0, `PMI_RANK="x" and PMI_SIZE="4", which MPICH sets, do`},
+		{"beyond the last", nil, nil, "PMI_RANK=4 PMI_SIZE=4", 0, 0, "which of several ranks"},
 	} {
 		env := map[string]string{}
 		for _, v := range strings.Fields(c.env) {
@@ -56,7 +58,7 @@ func TestRankFromFlagsAndEnvironment(t *testing.T) {
 		got, err := rankOf(c.rank, c.ranks, func(name string) string { return env[name] })
 		switch {
 		case c.fault != "":
-			if err == nil || !strings.Contains(err.Error(), c.fault) || !strings.Contains(err.Error(), "\n  try ") {
+			if err == nil || !strings.Contains(err.Error(), c.fault) || !strings.Contains(err.Error(), "\n  ") {
 				t.Errorf("%s: %+v, %v, want an error with %q", c.name, got, err, c.fault)
 			}
 		case err != nil || got.index != c.index || got.count != c.count:
@@ -222,5 +224,48 @@ func TestLaunchesThatCannotBe(t *testing.T) {
 	code, _, errs = anneal("resume", w.path("run"), "optimizer.lr=1")
 	if code != exitUsage || !strings.Contains(errs, "optimizer.lr cannot change as a run is resumed") {
 		t.Errorf("exit %d\n%s", code, errs)
+	}
+}
+
+// Numbers of ranks that contradict each other or this machine are one error, before anything else is said.
+func TestRanksThatCannotBe(t *testing.T) {
+	w := newWorkshop(t)
+	config := w.path("run.yaml")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--dry-run", "--ranks", "0"}, "error: --ranks 0: a run has at least one rank"},
+		{[]string{"--dry-run", "--ranks", "2", "parallel.ranks=1"}, "error: parallel.ranks=1, but --ranks 2"},
+		{[]string{"parallel.ranks=99", "threads=2"}, "error: parallel.ranks = 99, but threads = 2, and each rank needs one"},
+	} {
+		code, out, errs := anneal(append([]string{"train", config, "--out", w.path("run")}, c.args...)...)
+		if code != exitUsage || out != "" || !strings.HasPrefix(errs, c.says) || !strings.Contains(errs, "\n  try ") {
+			t.Errorf("%v: exit %d\n%s%s", c.args, code, out, errs)
+		}
+	}
+	w.object(exitOK, "train", config, "--dry-run", "--ranks", "2", "parallel.ranks=2")
+}
+
+// Under a launcher, a command that trains by itself is refused once, and a dry run plans once, for all ranks.
+func TestCommandsUnderALauncher(t *testing.T) {
+	w := newWorkshop(t)
+	t.Setenv("PMI_SIZE", "4")
+	for rank, says := range []string{"this command trains in one process, but MPICH has started 4", ""} {
+		t.Setenv("PMI_RANK", fmt.Sprint(rank))
+		for _, args := range [][]string{
+			{"compare", w.path("run.yaml"), "--with", "optimizer.name=lion", "--out", w.path("compared")},
+			{"demo", "--steps", "1", "--out", w.path("demo")},
+			{"lr-find", w.path("run.yaml")},
+		} {
+			code, out, errs := anneal(args...)
+			if code != exitUsage || (says == "") != (errs == "") || !strings.Contains(errs, says) {
+				t.Errorf("%v on rank %d: exit %d\n%s%s", args, rank, code, out, errs)
+			}
+		}
+		code, out, errs := anneal("train", w.path("run.yaml"), "--dry-run")
+		if code != exitOK || (says == "") != (out == "") || says != "" && !strings.Contains(out, "# 4 ranks.") {
+			t.Errorf("a dry run on rank %d: exit %d\n%s%s", rank, code, out, errs)
+		}
 	}
 }

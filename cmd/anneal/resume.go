@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"anneal/config"
@@ -26,11 +25,15 @@ func (resumeCmd) Help() string {
 
 func (c resumeCmd) Run(s *session) error {
 	start := time.Now()
-	if err := s.join(c.rankFlags); err != nil {
+	if err := s.join(&c.rankFlags); err != nil {
 		return err
 	}
-	overrides := append(slices.Clone(c.Overrides), s.rankOverrides(c.rankFlags)...)
-	cfg, plan, err := c.prepare(s, overrides)
+	overrides, err := s.rankOverrides(c.rankFlags, c.Overrides)
+	var cfg *config.Config
+	var plan *plan.Foresight
+	if err == nil {
+		cfg, plan, err = c.prepare(s, overrides)
+	}
 	if err := s.together(err); err != nil {
 		return err
 	}
@@ -52,6 +55,6 @@ func (c resumeCmd) prepare(s *session, overrides []string) (*config.Config, *pla
 		return nil, nil, err
 	}
 	cfg.Device = cmp.Or(c.Device, cfg.Device)
-	plan, err := s.header(cfg)
+	plan, err := s.header(cfg, int(c.Threads))
 	return cfg, plan, err
 }

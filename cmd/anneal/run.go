@@ -16,8 +16,14 @@ import (
 	"anneal/train"
 )
 
-// header prints what is about to run and its plan, and returns the plan for comparison.
-func (s *session) header(cfg *config.Config) (*plan.Foresight, error) {
+// header prints what is about to run and its plan, and returns the plan for comparison. threads are those of the
+// command, 0 for those of the config.
+func (s *session) header(cfg *config.Config, threads int) (*plan.Foresight, error) {
+	if s.world.Size() == 1 {
+		if err := run.CheckRanks(cfg, threads); err != nil {
+			return nil, err
+		}
+	}
 	plan, err := plan.Foresee(cfg)
 	if err != nil {
 		return nil, err

@@ -29,8 +29,9 @@ type session struct {
 	begun atomic.Bool   // that run trains
 	saves chan struct{} // requests of saveSignal; nil if nobody takes them
 
-	world comm.Comm // the ranks of the run; comm.Alone but for commands that train
-	told  io.Writer // of a rank that does not speak: where its own errors go; else nil
+	world  comm.Comm // the ranks of the run; comm.Alone but for commands that train
+	joined bool      // the command knows that a launcher may have started several ranks
+	told   io.Writer // of a rank that does not speak: where its own errors go; else nil
 }
 
 // out is where results for people go: standard output, unless that is kept for JSON or a file.

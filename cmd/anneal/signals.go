@@ -67,8 +67,14 @@ func (s *session) requestSave() {
 }
 
 // whileTraining is untilSignal for commands that train: their results are no longer all that they made, so that a
-// reader of standard output that stalls or is gone does not end them.
+// reader of standard output that stalls or is gone does not end them. Only a command that has joined other ranks may be
+// one of several processes.
 func (s *session) whileTraining(work func(ctx context.Context) error) error {
+	if !s.joined {
+		if err := s.refuseLauncher(); err != nil {
+			return err
+		}
+	}
 	s.stdout.outlasts = true
 	return s.untilSignal(work)
 }

@@ -51,10 +51,12 @@ func (trainCmd) Help() string {
 
 func (c trainCmd) Run(s *session) error {
 	start := time.Now()
-	if !c.DryRun {
-		if err := s.join(c.rankFlags); err != nil {
-			return err
-		}
+	join := s.join
+	if c.DryRun {
+		join = s.pretend
+	}
+	if err := join(&c.rankFlags); err != nil {
+		return err
 	}
 	cfg, plan, err := c.prepare(s)
 	if err := s.together(err); err != nil || c.DryRun {
@@ -95,13 +97,16 @@ func (c trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) {
 		return nil, nil, &usageError{"train needs a directory for the run",
 			"try --out runs/" + cmp.Or(c.Recipe, runName(from.File))}
 	}
-	plan, err := s.header(cfg)
+	plan, err := s.header(cfg, cfg.Threads)
 	return cfg, plan, err
 }
 
 // sources returns the parts of the config: with a recipe, the first word may be a value already.
 func (c trainCmd) sources(s *session) (config.Sources, error) {
-	overrides := append(slices.Clone(c.Overrides), s.rankOverrides(c.rankFlags)...)
+	overrides, err := s.rankOverrides(c.rankFlags, slices.Clone(c.Overrides))
+	if err != nil {
+		return config.Sources{}, err
+	}
 	if c.Device != "" {
 		overrides = append(overrides, "device="+c.Device)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"anneal/comm"
 	"anneal/comm/mpi"
@@ -18,7 +20,8 @@ type rankFlags struct {
 }
 
 // join opens the group of ranks that this process was started in. Only rank 0 then speaks.
-func (s *session) join(f rankFlags) error {
+func (s *session) join(f *rankFlags) error {
+	s.joined = true
 	at, err := rankOf(f.Rank, f.Ranks, os.Getenv)
 	if err != nil {
 		return err
@@ -34,6 +37,21 @@ func (s *session) join(f rankFlags) error {
 		s.world = world
 	}
 	return err
+}
+
+// pretend plans for the ranks that this process was started with, without them. Only rank 0 speaks.
+func (s *session) pretend(f *rankFlags) error {
+	at, err := rankOf(f.Rank, f.Ranks, os.Getenv)
+	if err != nil {
+		return err
+	}
+	if at.index > 0 {
+		s.hush()
+	}
+	if at.count > 1 {
+		f.Ranks = &at.count
+	}
+	return nil
 }
 
 // openRanks connects this process with the other ranks.
@@ -73,13 +91,46 @@ func (s *session) hush() {
 	s.status = newStatus(io.Discard)
 }
 
-// rankOverrides returns the values of the config that follow from the ranks.
-func (s *session) rankOverrides(f rankFlags) []string {
-	switch {
-	case s.world.Size() > 1:
-		return []string{fmt.Sprintf("parallel.ranks=%d", s.world.Size())}
-	case f.Ranks != nil:
-		return []string{fmt.Sprintf("parallel.ranks=%d", *f.Ranks)}
+// rankOverrides returns overrides with the number of ranks that flags or a launcher say, which they may not contradict.
+func (s *session) rankOverrides(f rankFlags, overrides []string) ([]string, error) {
+	n, from := s.world.Size(), "the launcher has started %d ranks"
+	if n == 1 {
+		if f.Ranks == nil {
+			return overrides, nil
+		}
+		n, from = *f.Ranks, "--ranks %d"
+	}
+	if n < 1 {
+		return nil, &usageError{fmt.Sprintf("--ranks %d: a run has at least one rank", n), "try --ranks 2"}
+	}
+	want := fmt.Sprintf("parallel.ranks=%d", n)
+	for _, o := range overrides {
+		if strings.HasPrefix(o, "parallel.ranks=") && o != want {
+			return nil, &usageError{fmt.Sprintf("%s, but "+from, o, n), "try without " + o}
+		}
+	}
+	return append(slices.Clone(overrides), want), nil
+}
+
+// refuseLauncher returns an error if a launcher has started several processes of a command that trains by itself: each
+// would do the same, in the same place.
+func (s *session) refuseLauncher() error {
+	for _, l := range processes {
+		if os.Getenv(l.index) == "" || os.Getenv(l.count) == "" {
+			continue
+		}
+		at, err := rankOf(nil, nil, os.Getenv)
+		if err != nil || at.count == 1 {
+			return err
+		}
+		if at.index > 0 {
+			s.hush()
+			s.told = nil // rank 0 says it
+		}
+		return &usageError{
+			fmt.Sprintf("this command trains in one process, but %s has started %d", l.name, at.count),
+			fmt.Sprintf("try without the launcher; parallel.ranks=%d makes ranks of one process", at.count),
+		}
 	}
 	return nil
 }
