@@ -90,7 +90,10 @@ func (s *Shard) Init(seed uint64) error {
 			}
 		}
 	}
-	return s.Show(nil)
+	if err := s.Show(nil); err != nil {
+		return err
+	}
+	return s.Settle() // a run that continues loads other weights now
 }
 
 // fetch begins the transfer of the weights of unit u.
@@ -137,6 +140,21 @@ func (s *Shard) arrive(i int) error {
 		}
 	}
 	u.weights.Release()
+	return nil
+}
+
+// Settle waits until no weights are under way: until those of all units are here, and others have what this rank sends.
+// Only then may the authoritative weights change other than by a step, which knows what is under way. All ranks call
+// it.
+func (s *Shard) Settle() error {
+	for i := range s.units {
+		if err := s.arrive(i); err != nil {
+			return err
+		}
+		if err := s.units[i].weights.Sent(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -252,7 +252,11 @@ func (s *session) step(ctx context.Context) error {
 		s.last.TrainLoss = e.Loss
 	}
 	s.clock.tick(t.Position().Tokens, e.FLOPs)
-	s.done = t.Position().Step == s.cfg.Train.Steps || heard&askTime != 0
+	if s.done = t.Position().Step == s.cfg.Train.Steps || heard&askTime != 0; s.done {
+		if err := t.Meet(); err != nil {
+			return err
+		}
+	}
 	due := s.done || s.cfg.Train.EvalEvery > 0 && t.Position().Step%s.cfg.Train.EvalEvery == 0
 	// A run that diverged must not be stopped, and saved, while it is evaluated.
 	if due && !t.Guard().Exhausted() && heard&askStop == 0 {

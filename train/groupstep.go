@@ -16,9 +16,28 @@ func (t *Trainer) endGroupStep(e *Event) error {
 		return err
 	}
 	if at := t.progress.Step; at%t.outer.Every == 0 || at == t.cfg.Train.Steps {
-		if err := t.outer.meet(t.dev); err != nil {
+		return t.meet()
+	}
+	return t.show()
+}
+
+// Meet has groups that step alone meet now, unless they just have: a run may end between two meetings. Without groups
+// it does nothing. All ranks call it after the same step.
+func (t *Trainer) Meet() error {
+	if t.outer == nil || t.progress.Step%t.outer.Every == 0 || t.progress.Step == t.cfg.Train.Steps {
+		return nil
+	}
+	return t.meet()
+}
+
+func (t *Trainer) meet() error {
+	if t.shard != nil {
+		if err := t.shard.Settle(); err != nil {
 			return err
 		}
+	}
+	if err := t.outer.meet(t.dev); err != nil {
+		return err
 	}
 	return t.show()
 }

@@ -152,7 +152,8 @@ func (o *outer) start(dev device.Device) {
 	}
 }
 
-// meet takes the outer step. Nobody reads this rank's weights or gradients for anything else.
+// meet takes the outer step. Nobody may read this rank's weights or gradients for anything else: the weights of its
+// group have settled, and all have its gradients, since they have heard of each other since.
 func (o *outer) meet(dev device.Device) error {
 	for i := range o.units {
 		u := &o.units[i]

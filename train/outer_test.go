@@ -2,14 +2,17 @@ package train
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"anneal/comm"
+	"anneal/comm/commtest"
 	"anneal/comm/local"
 	"anneal/config"
 	"anneal/dataset"
@@ -258,5 +261,157 @@ func TestAGroupThatSkipsIsHeardByAll(t *testing.T) {
 			}
 			return err
 		})
+	}
+}
+
+// kept is a rank of a group which fails if what a rank sends changes before others have it. They have what they
+// released before the last message, or before Sent.
+type kept struct {
+	comm.Comm
+	released *[][]atomic.Int64 // by transfer and rank: how often
+	mine     *[]*keptTransfer
+}
+
+// keptRanks makes the ranks of a group such.
+func keptRanks(group []comm.Comm, transfers int) []comm.Comm {
+	released := make([][]atomic.Int64, transfers)
+	for i := range released {
+		released[i] = make([]atomic.Int64, len(group))
+	}
+	for r, c := range group {
+		group[r] = kept{c, &released, new([]*keptTransfer)}
+	}
+	return group
+}
+
+func (k kept) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
+	t := &keptTransfer{
+		Transfer: k.Comm.NewExchange(name, out, room), of: k, name: name, out: out,
+		released: (*k.released)[len(*k.mine)],
+	}
+	*k.mine = append(*k.mine, t)
+	return t
+}
+
+func (k kept) Share(message []byte) ([][]byte, error) {
+	all, err := k.Comm.Share(message)
+	for _, t := range *k.mine {
+		if err == nil && t.before != "" && t.arrived() {
+			err = t.check()
+		}
+	}
+	return all, err
+}
+
+type keptTransfer struct {
+	comm.Transfer
+	of       kept
+	name     string
+	out      [][]tensor.Tensor
+	released []atomic.Int64
+	starts   int64
+	before   string // what is on its way
+}
+
+func (t *keptTransfer) Start(senders int) {
+	t.Transfer.Start(senders)
+	if t.starts++; t.of.Rank() < senders {
+		t.before = t.contents()
+	}
+}
+
+func (t *keptTransfer) Release() {
+	t.released[t.of.Rank()].Store(t.starts)
+	t.Transfer.Release()
+}
+
+func (t *keptTransfer) Sent() error { return errors.Join(t.check(), t.Transfer.Sent()) }
+
+// arrived reports whether all receivers have released what was sent last.
+func (t *keptTransfer) arrived() bool {
+	for r := range t.released {
+		if r != t.of.Rank() && len(t.out[r]) > 0 && t.released[r].Load() < t.starts {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *keptTransfer) check() error {
+	before := t.before
+	if t.before = ""; before != "" && before != t.contents() {
+		return fmt.Errorf("rank %d has changed %s on their way", t.of.Rank(), t.name)
+	}
+	return nil
+}
+
+func (t *keptTransfer) contents() string {
+	h := sha256.New()
+	for r, list := range t.out {
+		for i := range list {
+			if r != t.of.Rank() {
+				h.Write(list[i].Raw())
+			}
+		}
+	}
+	return string(h.Sum(nil))
+}
+
+// Neither a meeting nor a state that is loaded changes weights that others still copy.
+func TestWeightsOnTheirWayDoNotChange(t *testing.T) {
+	for _, precision := range []string{"fp32", "bf16"} {
+		for stage := range 4 {
+			cfg, src := groupConfig(t, "precision="+precision)
+			cfg.Parallel.Zero = stage
+			group := keptRanks(local.New(4, local.Options{Timeout: time.Minute}), 99)
+			errs := commtest.Each(group, func(c comm.Comm) error {
+				dev, err := cpu.New(1)
+				if err != nil {
+					return err
+				}
+				defer dev.Close()
+				x, err := NewRank(cfg, dev, c)
+				if err != nil {
+					return err
+				}
+				for _, saved := range x.Tensors() {
+					saved.Value.Raw()[0] ^= 1
+				}
+				if err := x.Restore(x.State()); err != nil {
+					return err
+				}
+				for range cfg.Train.Steps {
+					if _, err := x.Step(context.Background(), src); err != nil {
+						return err
+					}
+					if err := x.Meet(); err != nil {
+						return err
+					}
+				}
+				return x.shard.Settle()
+			})
+			if err := errors.Join(errs...); err != nil {
+				t.Errorf("%s, stage %d: %v", precision, stage, err)
+			}
+		}
+	}
+}
+
+// Groups meet where a run ends between two meetings: all then have the same weights.
+func TestGroupsMeetWhereARunEnds(t *testing.T) {
+	cfg, src := groupConfig(t)
+	weights := make([]string, 2)
+	onRanks(t, cfg, 2, true, func(x *Trainer) error {
+		if _, err := x.Step(context.Background(), src); err != nil {
+			return err
+		}
+		err := x.Meet()
+		for _, p := range x.model.Params() {
+			weights[x.outer.world.Rank()] += fmt.Sprint(p.Value.Raw())
+		}
+		return err
+	})
+	if weights[0] != weights[1] {
+		t.Error("the groups end with different weights")
 	}
 }
