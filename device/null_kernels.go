@@ -18,6 +18,7 @@ func (Null) QKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tensor.Te
 func (Null) RoPE(qkv, cos, sin, pos *tensor.Tensor, heads Heads, inverse bool)                     {}
 func (Null) Attention(out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)                        {}
 func (Null) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)        {}
+func (Null) MergeAttention(out, lse, part, partLSE *tensor.Tensor, heads Heads, m Merge)           {}
 func (Null) AttentionCached(out, qkv *tensor.Tensor, cache *Cache, first int, heads Heads, mask Mask) {
 }
 func (Null) LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads Heads, mask Mask) {}
@@ -60,6 +61,7 @@ func (Null) SquareSums(sums []float64, list ...*tensor.Tensor)                  
 func (Null) SumRows(dst, x *tensor.Tensor)                                              {}
 func (Null) Sum(t *tensor.Tensor) float64                                               { return 0 }
 func (Null) Copy(dst, src *tensor.Tensor)                                               {}
+func (Null) CopyRuns(dst, src *tensor.Tensor, r Runs)                                   {}
 func (Null) Add(dst, src *tensor.Tensor)                                                {}
 func (Null) Fold(dst *tensor.Tensor, terms []*tensor.Tensor, add bool)                  {}
 func (Null) Scale(t *tensor.Tensor, factor float64)                                     {}

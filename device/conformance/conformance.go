@@ -40,6 +40,8 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"Attention", attention},
 		{"AttentionGrad", attentionGrad},
 		{"AttentionCached", attentionCached},
+		{"MergeAttention", mergeAttention},
+		{"CopyRuns", copyRuns},
 		{"LinearAttention", linearAttention},
 		{"LinearAttentionGrad", linearAttentionGrad},
 		{"LinearAttentionCached", linearAttentionCached},

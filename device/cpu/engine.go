@@ -67,6 +67,8 @@ type engine[T vec.Float] struct {
 	convert        convert[T]
 	add            add[T]
 	fold           fold[T]
+	copyRuns       copyRuns[T]
+	merge          mergeAttention[T]
 	encodeInt8     encodeInt8[T]
 	decodeInt8     decodeInt8[T]
 	dropout        dropout[T]

@@ -84,6 +84,12 @@ func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads d
 	d.later(func() { d.cpu.AttentionGrad(dqkv, dout, out, lse, qkv, heads, mask) })
 }
 
+// MergeAttention implements device.Device.
+func (d *Device) MergeAttention(out, lse, part, partLSE *tensor.Tensor, heads device.Heads, m device.Merge) {
+	d.take(&out, &lse, &part, &partLSE)
+	d.later(func() { d.cpu.MergeAttention(out, lse, part, partLSE, heads, m) })
+}
+
 // AttentionCached implements device.Device.
 func (d *Device) AttentionCached(
 	out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask,
@@ -323,6 +329,12 @@ func (d *Device) Sum(t *tensor.Tensor) float64 {
 func (d *Device) Copy(dst, src *tensor.Tensor) {
 	d.take(&dst, &src)
 	d.later(func() { d.cpu.Copy(dst, src) })
+}
+
+// CopyRuns implements device.Device.
+func (d *Device) CopyRuns(dst, src *tensor.Tensor, r device.Runs) {
+	d.take(&dst, &src)
+	d.later(func() { d.cpu.CopyRuns(dst, src, r) })
 }
 
 // Add implements device.Device.
