@@ -22,10 +22,12 @@ type abi struct {
 	bytes        handle   // MPI_BYTE
 	errorsReturn handle   // MPI_ERRORS_RETURN
 	anySource    int      // MPI_ANY_SOURCE
-	ignore       uintptr  // MPI_STATUSES_IGNORE
 	request      int      // bytes of an MPI_Request
+	status       int      // and of an MPI_Status, at most maxStatus
 	levels       []int    // of thread support, as in levelNames
 }
+
+const maxStatus = 32
 
 type handle struct {
 	value    uintptr
@@ -37,19 +39,19 @@ var (
 		name: "Open MPI", says: []string{"Open MPI"}, names: []string{"libmpi.so.40"},
 		world: handle{variable: "ompi_mpi_comm_world"}, bytes: handle{variable: "ompi_mpi_byte"},
 		errorsReturn: handle{variable: "ompi_mpi_errors_return"},
-		anySource:    -1, request: 8, levels: []int{0, 1, 2, 3},
+		anySource:    -1, request: 8, status: 24, levels: []int{0, 1, 2, 3},
 	}
 	// MPICH and its relatives: Intel MPI, Cray MPICH, MVAPICH.
 	mpich = &abi{
 		name: "MPICH", says: []string{"MPICH", "Intel", "MVAPICH"}, names: []string{"libmpi.so.12", "libmpich.so.12"},
 		world: handle{value: 0x44000000}, bytes: handle{value: 0x4c00010d}, errorsReturn: handle{value: 0x54000001},
-		anySource: -2, ignore: 1, request: 4, levels: []int{0, 1, 2, 3},
+		anySource: -2, request: 4, status: 20, levels: []int{0, 1, 2, 3},
 	}
 	// The standard's own ABI, since MPI 5.0: any library may say anything of itself.
 	standard = &abi{
 		name: "MPI 5", says: []string{""}, names: []string{"libmpi_abi.so.1", "libmpi_abi.so.0"},
 		world: handle{value: 0x101}, bytes: handle{value: 0x247}, errorsReturn: handle{value: 0x143},
-		anySource: -1, request: 8, levels: []int{0, 1024, 2048, 4096},
+		anySource: -1, request: 8, status: 32, levels: []int{0, 1024, 2048, 4096},
 	}
 )
 

@@ -19,7 +19,7 @@ type library struct {
 
 	getLibraryVersion, initThread, finalize          dynlib.Function
 	commRank, commSize, commSetErrhandler, errorText dynlib.Function
-	isend, irecv, testsome                           dynlib.Function
+	isend, irecv, testsome, getCount                 dynlib.Function
 
 	args [7]uintptr // of the calls of every step
 }
@@ -37,6 +37,7 @@ func newLibrary(lib *dynlib.Library, a *abi) (*library, error) {
 		dynlib.Named{Name: "MPI_Isend", To: &l.isend},
 		dynlib.Named{Name: "MPI_Irecv", To: &l.irecv},
 		dynlib.Named{Name: "MPI_Testsome", To: &l.testsome},
+		dynlib.Named{Name: "MPI_Get_count", To: &l.getCount},
 	)
 	if err != nil {
 		return nil, err
@@ -110,6 +111,7 @@ func (l *library) begin() (level string, rank, size int, err error) {
 // A message is what one call sends or receives. Its memory stays where it is and is kept by its owner.
 type message struct {
 	send bool
+	full bool // a message that is received fills its room
 	peer int
 	tag  int
 	data unsafe.Pointer
@@ -133,11 +135,18 @@ func (l *library) post(m *message, request unsafe.Pointer) error {
 }
 
 // test returns the number of requests, out of n, that have been completed since the last test, and writes their
-// indices to done.
-func (l *library) test(requests unsafe.Pointer, n int, count *int32, done *int32) (int, error) {
+// indices to done, and what the library says of each to statuses.
+func (l *library) test(requests, statuses unsafe.Pointer, n int, count *int32, done *int32) (int, error) {
 	l.args = [7]uintptr{
-		uintptr(n), uintptr(requests), uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(done)), l.ignore,
+		uintptr(n), uintptr(requests), uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(done)), uintptr(statuses),
 	}
 	err := l.fault("MPI_Testsome", l.testsome.CallWith(l.args[:5]))
 	return max(int(*count), 0), err
+}
+
+// received returns the bytes of a message that has come.
+func (l *library) received(status unsafe.Pointer, count *int32) (int, error) {
+	l.args = [7]uintptr{uintptr(status), l.bytes, uintptr(unsafe.Pointer(count))}
+	err := l.fault("MPI_Get_count", l.getCount.CallWith(l.args[:3]))
+	return int(*count), err
 }

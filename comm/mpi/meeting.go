@@ -168,7 +168,8 @@ func appendParts(list []message, m message, data []byte) []message {
 func (b *batch) set(list []message) {
 	if b.messages = list; len(list) > len(b.arrived) {
 		grown := newBatch(list)
-		b.memory, b.requests, b.indices, b.arrived = grown.memory, grown.requests, grown.indices, grown.arrived
+		b.memory, b.requests, b.statuses = grown.memory, grown.requests, grown.statuses
+		b.indices, b.arrived = grown.indices, grown.arrived
 	}
 }
 

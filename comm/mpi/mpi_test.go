@@ -35,6 +35,8 @@ const (
 var programs = map[string]func(g Group) error{
 	"exchange": exchange, "abort": abort, "timeout": timeout, "mismatch": mismatch, "signals": signals,
 	"killed": killed,
+	"short":  func(g Group) error { return lengths(g, 11) },
+	"long":   func(g Group) error { return lengths(g, 9) },
 }
 
 func TestMain(m *testing.M) {
@@ -242,6 +244,22 @@ func mismatch(g Group) error {
 	var lost *comm.LostError
 	if !errors.As(err, &mismatch) && !errors.As(err, &lost) || !strings.Contains(err.Error(), "11 of f32") {
 		return fmt.Errorf("different shapes: %v", err)
+	}
+	return leave()
+}
+
+func TestLengthsThatDifferAreNoticed(t *testing.T) {
+	everywhere(t, "short", false, 2)
+	everywhere(t, "long", false, 2)
+}
+
+// lengths checks that messages that do not fill their room, or are longer, are noticed, also if they were set later.
+func lengths(g Group, room int) error {
+	transfer := g.NewExchange("activations", lists(2, 10), lists(2, 10))
+	transfer.Set(lists(2, 10), lists(2, room))
+	transfer.Start(2)
+	if err := transfer.Wait(); err == nil || room > 10 && !strings.Contains(err.Error(), "sends 40") {
+		return fmt.Errorf("a message of 10 elements in room for %d: %v", room, err)
 	}
 	return leave()
 }

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"anneal/comm"
 )
 
 // batch is a list of messages that are under way together. Its lists are allocated once.
@@ -17,6 +19,7 @@ type batch struct {
 	n        int            // how many of the messages, from the first, this time
 	requests unsafe.Pointer // n of the library's MPI_Request
 	memory   []uint64       // of requests
+	statuses []uint64       // n of the library's MPI_Status
 	indices  []int32        // of completed ones
 	arrived  []atomic.Bool  // messages that are complete
 	left     int            // messages that are not
@@ -27,8 +30,8 @@ type batch struct {
 func newBatch(messages []message) *batch {
 	n := len(messages)
 	b := &batch{
-		messages: messages, n: n, left: n, memory: make([]uint64, n+1), indices: make([]int32, n+1),
-		arrived: make([]atomic.Bool, n), done: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
+		messages: messages, n: n, left: n, memory: make([]uint64, n+1), statuses: make([]uint64, (n+1)*maxStatus/8),
+		indices: make([]int32, n+1), arrived: make([]atomic.Bool, n), done: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
 	}
 	b.alarm.Stop()
 	b.requests = unsafe.Pointer(&b.memory[0])
@@ -132,12 +135,28 @@ func (t *thread) progress() {
 
 // advance tests the messages of a batch.
 func (t *thread) advance(b *batch) (int, error) {
-	n, err := t.test(b.requests, b.n, &t.count, &b.indices[0])
-	for _, i := range b.indices[:n] {
+	statuses := unsafe.Pointer(&b.statuses[0])
+	n, err := t.test(b.requests, statuses, b.n, &t.count, &b.indices[0])
+	for k, i := range b.indices[:n] {
+		if m := &b.messages[i]; m.full && err == nil {
+			err = t.measure(m, unsafe.Add(statuses, k*t.status))
+		}
 		b.arrived[i].Store(true)
 	}
 	b.left -= n
 	return n, err
+}
+
+// measure checks that a message is as long as the room for it. The library itself refuses one that is longer.
+func (t *thread) measure(m *message, status unsafe.Pointer) error {
+	size, err := t.received(status, &t.count)
+	if err == nil && size != m.size {
+		err = &comm.MismatchError{
+			Rank: t.world.info.Rank, Other: m.peer, Mine: fmt.Sprintf("has room for a message of %d bytes", m.size),
+			Theirs: fmt.Sprintf("sends %d", size),
+		}
+	}
+	return err
 }
 
 // Tests in a row that find nothing follow each other at once, then with pauses: a message is found soon, and whoever

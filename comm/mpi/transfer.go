@@ -75,8 +75,9 @@ func (t *transfer) set(out, room [][]tensor.Tensor) {
 			continue
 		}
 		m := g.message(r, t.tag)
+		m.full = true
 		in = g.appendTensors(in, m, t.name, t.room[r])
-		m.send = true
+		m.full, m.send = false, true
 		sends = g.appendTensors(sends, m, t.name, t.out[r])
 	}
 	t.upTo[g.size] = len(in)
