@@ -58,7 +58,7 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 			continue
 		}
 		t.Device.CrossEntropy(loss, dz, z, y, part)
-		t.weightGrad(head, dz, x)
+		t.multiplyGrad(head, dz, x)
 		t.Device.MatMul(t.ref(dh.Slice(from, to)), dz, &head.Value, device.NN, operand)
 	}
 	t.temp.Release(mark)

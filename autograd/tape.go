@@ -34,6 +34,8 @@ type Tape struct {
 	// Tensor are the peers among which layers are cut (tensor parallelism), Context those among which the tokens of a
 	// sequence are; nil for none.
 	Tensor, Context Peers
+	// Deferred, unless nil, takes the products of backward that can wait.
+	Deferred *Deferred
 
 	keep      *tensor.Arena // released when the backward of its block is done
 	temp      *tensor.Arena // released at the end of a block
@@ -380,8 +382,17 @@ func (t *Tape) sumGrad(p *Param) *tensor.Tensor {
 	return &p.Grad
 }
 
-// weightGrad adds dyᵀ·x to p's gradient: dy [N, O], x [N, I], p [O, I].
+// weightGrad adds dyᵀ·x to p's gradient, now or later: dy [N, O], x [N, I], p [O, I].
 func (t *Tape) weightGrad(p *Param, dy, x *tensor.Tensor) {
+	if t.Deferred != nil {
+		t.Deferred.add(t.Device, p, dy, x)
+		return
+	}
+	t.multiplyGrad(p, dy, x)
+}
+
+// multiplyGrad is weightGrad now.
+func (t *Tape) multiplyGrad(p *Param, dy, x *tensor.Tensor) {
 	t.Device.MatMul(&p.Grad, dy, x, device.TN, device.MatMulOptions{Operand: t.Types.Operand, Accumulate: p.written})
 	p.written = true
 }

@@ -151,6 +151,9 @@ func (s *Shard) Make(i int) error {
 	return s.units[before].gradients.Sent()
 }
 
+// Made says that everything but products that are put off has been added to the gradient of unit u.
+func (s *Shard) Made(i int) { s.units[i].adding.End(s.dev) }
+
 // Send sends the gradient of unit u, where a block ends and if this rank is present, and adds what has come of the
 // units before.
 func (s *Shard) Send(i int) error {

@@ -7,6 +7,7 @@ import "anneal/parallel"
 type between interface {
 	Need(u, next int) error // before the forward or backward pass of unit u, which next follows; 0 for none
 	Make(u int) error       // before the gradients of unit u are made
+	Made(u int)             // after, where products are put off
 	Send(u int) error       // after
 	Publish(u int) error    // after the update of unit u
 }
@@ -17,5 +18,6 @@ type alone struct{}
 
 func (alone) Need(int, int) error { return nil }
 func (alone) Make(int) error      { return nil }
+func (alone) Made(int)            {}
 func (alone) Send(int) error      { return nil }
 func (alone) Publish(int) error   { return nil }

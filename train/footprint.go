@@ -31,7 +31,7 @@ type Footprint struct {
 	Apart  bool   // the parts are in a device's own memory, not in the host's
 	Slots  int    // micro-batches, or chunks of them, that are between forward and backward at a time
 
-	slotBytes int // of the activations of one
+	slotBytes, deferredBytes int // of the activations of one, and of its products that are put off
 }
 
 // A Part is a named part of a run's memory.
@@ -54,6 +54,8 @@ const (
 	OuterState      = "outer state"      // of groups that step alone: the weights from which they began, and momentum
 	ReceivedWeights = "received weights" // from other groups
 
+	Deferred = "deferred products" // gradients of weights that a pipeline puts off
+
 	Attention = "attention" // the kernels' scratch memory, and layouts of patterns
 	Products  = "products"  // the scratch memory of matrix products
 	Process   = "process"
@@ -62,7 +64,7 @@ const (
 // arenas are the names of the arenas in the order in which they are shown. Every run has the first ones.
 var arenas = []string{
 	Parameters, Gradients, OptimizerState, Activations, Scratch, Batch, parallel.MasterWeights, GradientFold,
-	parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage,
+	Deferred, parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage,
 	OuterState, ReceivedWeights,
 }
 
@@ -153,8 +155,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 	tables := tensor.NewMeasure("tables")
 	model.Declare(c).AllocateTables(model.MemoryOf(device.Null{}, f.Policy, tables, nil))
 	f.Tables = int64(tables.Peak())
-	var temp int
-	f.slotBytes, temp = f.measureSlot(cfg, m, mesh)
+	temp := f.measureSlot(cfg, m, mesh)
 	arena(Scratch).New(tensor.U8, max(temp, int(f.Optimizer.Scratch)))
 	slots := laySlots(f, cfg, device.Null{}, arena)
 	layPipeline(mesh, cfg, streams(c, f.Policy, slots[0].batch), f.Slots, arena)
@@ -166,14 +167,18 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 	return nil
 }
 
-// measureSlot returns the bytes that a slot keeps between forward and backward, and those of temporary values, by
+// measureSlot measures what a slot keeps between forward and backward, and returns the bytes of temporary values, by
 // running the model's code on a device that does not compute.
-func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *parallel.Mesh) (keep, temp int) {
+func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *parallel.Mesh) (temp int) {
 	kept, scratch := tensor.NewMeasure(Activations), tensor.NewMeasure(Scratch)
 	e := Evaluator{dev: device.Null{}, model: m, mesh: mesh, between: alone{}, slot: &slot{
 		tape:  autograd.NewTape(device.Null{}, f.Policy.Types(), kept, scratch),
 		batch: model.NewBatch(tensor.NewMeasure(Batch), f.Policy, cfg.Train.MicroBatch, f.Model.Context),
 	}}
+	later := tensor.NewMeasure(Deferred)
+	if defers(cfg) {
+		e.tape.Deferred = autograd.NewDeferred(later)
+	}
 	e.batch.Seq.Noise.Calm = true // a dropped branch would take no memory
 	e.layChunks()
 	for _, grad := range []bool{true, false} {
@@ -181,7 +186,8 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 			e.measureChunk(&e.chunks[i], streams(f.Model, f.Policy, e.batch), grad)
 		}
 	}
-	return kept.Peak(), scratch.Peak()
+	f.slotBytes, f.deferredBytes = kept.Peak(), later.Peak()
+	return scratch.Peak()
 }
 
 // measureChunk runs a chunk forward, and backward with grad, on tensors without memory.
@@ -212,6 +218,9 @@ func (e *Evaluator) measureChunk(c *chunk, from []tensor.Tensor, grad bool) {
 	}
 	if grad {
 		e.tape.BackTo(0)
+	}
+	if e.tape.Deferred != nil {
+		e.tape.RunDeferred()
 	}
 }
 

@@ -1,6 +1,9 @@
 package train
 
 import (
+	"fmt"
+	"slices"
+
 	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
@@ -21,7 +24,7 @@ type pipeline struct {
 	schedule string
 	stages   int
 	stage    int
-	lists    map[int][]program.Instr // of this stage, by number of micro-batches
+	lists    map[int][]step // of this stage, by number of micro-batches
 	links    [4]link
 
 	first bool // layers mix in the stream before the first of them: it travels, too
@@ -34,6 +37,12 @@ const (
 	gradientIn
 	gradientOut
 )
+
+// step is an instruction.
+type step struct {
+	program.Instr
+	last bool // of its micro-batch and chunk, which then needs its slot no more
+}
 
 // link is one direction between this stage and a neighbour. Its transfers take turns, so that messages can be under way
 // while others are made.
@@ -51,7 +60,7 @@ func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tenso
 		return nil
 	}
 	p := &pipeline{
-		schedule: cfg.Parallel.Schedule, stages: mesh.Pipeline, stage: mesh.Stage, lists: map[int][]program.Instr{},
+		schedule: cfg.Parallel.Schedule, stages: mesh.Pipeline, stage: mesh.Stage, lists: map[int][]step{},
 		first: len(streams) > 1,
 	}
 	before, after := mesh.Neighbours()
@@ -100,19 +109,17 @@ func slotsOf(cfg *config.Config, mesh *parallel.Mesh) (most int, err error) {
 	round := mesh.Replicas * cfg.Parallel.SumBlock
 	n := (stepMicros(cfg) + round - 1) / round * cfg.Parallel.SumBlock
 	for stage := range mesh.Pipeline {
-		p := pipeline{schedule: cfg.Parallel.Schedule, stages: mesh.Pipeline, stage: stage, lists: map[int][]program.Instr{}}
+		p := pipeline{schedule: cfg.Parallel.Schedule, stages: mesh.Pipeline, stage: stage, lists: map[int][]step{}}
 		list, err := p.program(n)
 		if err != nil {
 			return 0, err
 		}
-		busy := 0
+		busy := map[[2]int]bool{}
 		for _, x := range list {
-			switch x.Op {
-			case program.Forward:
-				busy++
-				most = max(most, busy)
-			case program.Backward, program.BackwardWeights:
-				busy--
+			of := [2]int{x.Micro, x.Chunk}
+			busy[of] = true
+			if most = max(most, len(busy)); x.last {
+				delete(busy, of)
 			}
 		}
 	}
@@ -213,7 +220,7 @@ func (p *pipeline) sendBackward(s *slot) error {
 
 // program returns the instructions of this stage for a step of n micro-batches. An interleaved schedule takes a multiple
 // of the number of stages; the micro-batches beyond n do not exist.
-func (p *pipeline) program(n int) ([]program.Instr, error) {
+func (p *pipeline) program(n int) ([]step, error) {
 	if p.lists[n] == nil {
 		whole := (n + p.stages - 1) / p.stages * p.stages
 		lists, err := program.Make(p.schedule, p.stages, n)
@@ -223,11 +230,16 @@ func (p *pipeline) program(n int) ([]program.Instr, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, x := range lists[p.stage] {
-			if x.Micro < n {
-				p.lists[n] = append(p.lists[n], x)
+		seen := map[[2]int]bool{}
+		list := []step{}
+		for _, x := range slices.Backward(lists[p.stage]) {
+			if of := [2]int{x.Micro, x.Chunk}; x.Micro < n {
+				list = append(list, step{x, !seen[of]})
+				seen[of] = true
 			}
 		}
+		slices.Reverse(list)
+		p.lists[n] = list
 	}
 	return p.lists[n], nil
 }
@@ -241,9 +253,10 @@ func (t *Trainer) pipelined(src dataset.Source, from uint64, rounds int) (err er
 	}
 	t.micros = t.micros[:0]
 	for _, x := range list {
-		if err := t.follow(x, src, from); err != nil {
+		if err := t.follow(x.Instr, src, from); err != nil {
 			return err
 		}
+		t.busy = !x.last
 	}
 	t.slot = &t.slots[0]
 	t.tape.LossScale = t.scale
@@ -263,19 +276,20 @@ func (t *Trainer) follow(x program.Instr, src dataset.Source, from uint64) error
 		out, err := t.forward(c, s.in, present, true)
 		s.out = out
 		return err
-	case program.Backward:
+	case program.BackwardWeights:
 		t.beginRound(x.Micro)
-		if err := t.backward(c, present, true, nil); err != nil {
+		return t.backwardWeights(c, present)
+	case program.Backward, program.BackwardInput:
+		t.beginRound(x.Micro)
+		if err := t.backward(c, present, x.Op == program.Backward, nil); err != nil {
 			return err
 		}
 		if present && x.Chunk == len(t.chunks)-1 {
 			t.micros = append(t.micros, t.measure(src, t.firstSample(from, i)))
 		}
-		s.busy = !c.enters
 		return nil
 	}
 	if !present {
-		s.busy = x.Op != program.SendBackward
 		return nil
 	}
 	switch x.Op {
@@ -286,8 +300,40 @@ func (t *Trainer) follow(x program.Instr, src dataset.Source, from uint64) error
 	case program.ReceiveBackward:
 		return t.pipe.receiveBackward(s)
 	case program.SendBackward:
-		s.busy = false
 		return t.pipe.sendBackward(s)
+	}
+	return nil
+}
+
+// backwardWeights computes what backward has put off, and sends the gradients of a chunk.
+func (t *Trainer) backwardWeights(c *chunk, present bool) error {
+	if present {
+		t.tape.RunDeferred()
+	}
+	for _, u := range slices.Backward(c.units) {
+		if err := t.send(c, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// defers reports whether a schedule puts products of backward off.
+func defers(cfg *config.Config) bool {
+	return cfg.Parallel.Pipeline > 1 && cfg.Parallel.Schedule == "zb-h1"
+}
+
+// checkDeferred refuses what does not work where products are put off: the micro-batches of a step must add up in place.
+func checkDeferred(cfg *config.Config, mesh *parallel.Mesh, s *parallel.Shard) error {
+	if !defers(cfg) {
+		return nil
+	}
+	if n := (stepMicros(cfg) + mesh.Replicas - 1) / mesh.Replicas; s.Block < n {
+		return config.Problem{
+			Key: "parallel.schedule", Try: fmt.Sprintf("parallel.sum_block = %d, or parallel.schedule = 1f1b", n),
+			Message: fmt.Sprintf("parallel.schedule = zb-h1 adds up the %d micro-batches of a rank before they travel, "+
+				"and parallel.sum_block = %d", n, cfg.Parallel.SumBlock),
+		}
 	}
 	return nil
 }

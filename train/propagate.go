@@ -159,18 +159,22 @@ func (t *Trainer) backward(c *chunk, present, send bool, record *fingerprint) er
 			}
 		}
 		if !send {
+			t.between.Made(u)
 			continue
 		}
-		if err := t.between.Send(u); err != nil {
+		if err := t.send(c, u); err != nil {
 			return err
-		}
-		if u == last && !c.enters { // a tied table, of which the head is a copy
-			if err := t.between.Send(0); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// send sends the gradient of a unit of a chunk.
+func (t *Trainer) send(c *chunk, u int) error {
+	if err := t.between.Send(u); err != nil || u <= t.model.Units() || c.enters {
+		return err
+	}
+	return t.between.Send(0) // a tied table, of which the head is a copy
 }
 
 // makeHead makes the gradient of the head.

@@ -30,12 +30,12 @@ func part(cfg *config.Config, mesh *parallel.Mesh) (model.Part, error) {
 	if mesh.Pipeline == 1 {
 		return x, nil
 	}
-	n, err := program.Chunks(cfg.Parallel.Schedule)
+	s, err := program.Parse(cfg.Parallel.Schedule)
 	if err != nil {
 		return x, err
 	}
-	layers, parts := cfg.Model.Layers, mesh.Pipeline*n
-	for c := range n {
+	layers, parts := cfg.Model.Layers, mesh.Pipeline*s.Chunks
+	for c := range s.Chunks {
 		k := c*mesh.Pipeline + mesh.Stage
 		x.Chunks = append(x.Chunks, model.Span{From: share(layers, parts, k), To: share(layers, parts, k+1)})
 	}
@@ -80,6 +80,9 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 			o.Tied = mesh.Ends
 		}
 		h.shard = parallel.New(o, mesh.Sums, dev, m.UnitParams(), arena)
+		if err := checkDeferred(cfg, mesh, h.shard); err != nil {
+			return nil, h, err
+		}
 	}
 	h.params = m.Params()
 	if !h.whole() {

@@ -34,6 +34,9 @@ func laySlots(f *Footprint, cfg *config.Config, dev device.Device, arena func(st
 			tape:  autograd.NewTape(dev, f.Policy.Types(), arena(Activations).Part(f.slotBytes), arena(Scratch)),
 			batch: b,
 		}
+		if defers(cfg) {
+			list[i].tape.Deferred = autograd.NewDeferred(arena(Deferred).Part(f.deferredBytes))
+		}
 	}
 	return list
 }

@@ -1,0 +1,14 @@
+// Package program holds what each stage of a pipeline does in one training step, as a list of instructions, and what
+// follows from such lists: whether they are sound, how long they take and how much they keep.
+//
+// A model is cut into stages·chunks parts of consecutive layers. Stage s has the parts s, stages+s, 2·stages+s …: part
+// chunk·stages+stage is the stage's chunk. With one chunk, part and stage are the same. A batch is cut into
+// micro-batches, and each goes through all parts forward and then back.
+//
+//   - instr.go: the instructions, and which two of them are the ends of one message
+//   - gpipe.go, onefoneb.go, interleaved.go, zerobubble.go: one schedule each; schedule.go: their names
+//   - connect.go: adds the messages between stages to a schedule
+//   - check.go: refuses lists that are not sound
+//
+// It imports nothing of anneal. Start reading at instr.go.
+package program

@@ -1,0 +1,64 @@
+package program
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Names are the schedules as Parse reads them.
+const Names = "gpipe, 1f1b, interleaved:V with V chunks of the model on each stage (for example interleaved:2), zb-h1"
+
+// A Schedule is the order in which stages work on micro-batches.
+type Schedule struct {
+	Name   string // gpipe, 1f1b, interleaved or zb-h1
+	Chunks int    // of the model on each stage: 1 unless interleaved
+}
+
+// Parse reads a schedule as a configuration names it.
+func Parse(text string) (Schedule, error) {
+	switch text {
+	case "gpipe", "1f1b", "zb-h1":
+		return Schedule{Name: text, Chunks: 1}, nil
+	}
+	if v, ok := strings.CutPrefix(text, "interleaved:"); ok {
+		if n, err := strconv.Atoi(v); err == nil && n >= 1 && strconv.Itoa(n) == v {
+			return Schedule{Name: "interleaved", Chunks: n}, nil
+		}
+	}
+	return Schedule{}, fmt.Errorf("there is no schedule %q: use one of %s", text, Names)
+}
+
+// String returns what Parse reads.
+func (s Schedule) String() string {
+	if s.Name == "interleaved" {
+		return fmt.Sprintf("interleaved:%d", s.Chunks)
+	}
+	return s.Name
+}
+
+// Make returns the schedule's lists by stage, with the messages between stages.
+func (s Schedule) Make(stages, micro int) ([][]Instr, error) {
+	if stages < 1 || micro < 1 {
+		return nil, fmt.Errorf("a pipeline of %d stages and %d micro-batches: both must be at least 1", stages, micro)
+	}
+	switch s.Name {
+	case "gpipe":
+		return GPipe(stages, micro), nil
+	case "1f1b":
+		return OneForwardOneBackward(stages, micro), nil
+	case "zb-h1":
+		return ZeroBubble(stages, micro), nil
+	default:
+		return Interleaved(stages, s.Chunks, micro)
+	}
+}
+
+// Make returns the lists by stage of the schedule that a configuration names.
+func Make(name string, stages, micro int) ([][]Instr, error) {
+	s, err := Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.Make(stages, micro)
+}
