@@ -36,6 +36,8 @@ type Tape struct {
 	Tensor, Context Peers
 	// Deferred, unless nil, takes the products of backward that can wait.
 	Deferred *Deferred
+	// Ring selects ring attention instead of Ulysses for Context (the model asks).
+	Ring bool
 
 	keep      *tensor.Arena // released when the backward of its block is done
 	temp      *tensor.Arena // released at the end of a block
@@ -55,6 +57,8 @@ type Tape struct {
 	routes  []*routed // of Experts
 	routedN int
 	squares device.Squares
+	parcel  []tensor.Tensor // of spread and collect
+	shares  map[*device.Layout]*device.Layout
 }
 
 // A Var is a value on the tape.

@@ -1,0 +1,176 @@
+package autograd
+
+import (
+	"fmt"
+
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// Ulysses (Jacobs et al. 2023, arXiv 2309.14509) is context parallelism by heads: for the time of attention each of C
+// ranks has all tokens of H/C query heads, instead of N/C tokens of all heads.
+//
+//	forward    qkv [N/C, (H+2K)·E] → [N, (H+2K)·E/C]; attention; out [N, H·E/C] → [N/C, H·E]
+//	backward   out and dout as qkv went, dqkv as out came back
+//	sent       (C−1)/C of (5H+4K)·E numbers for every token of its own and layer, by every rank
+//	kept       what one rank keeps of N/C tokens: the heads' tokens lie where the tokens' heads lay
+//
+// Attention sees whole rows, so every pattern works, with documents, ALiBi and linear attention, and the forward bits
+// are those of one rank. C divides H; K is a multiple of C, or divides it: then several ranks have the same key-value
+// head. With more ranks than that allows, use ring attention (ring.go).
+
+// A headShare is the heads that a rank computes, and the numbers of the first ones.
+type headShare struct {
+	device.Heads
+	q, kv int
+}
+
+// CheckUlysses returns an error if so many ranks cannot share the heads.
+func CheckUlysses(h device.Heads, ranks int) error {
+	if h.Q%ranks != 0 || h.KV%ranks != 0 && ranks%h.KV != 0 {
+		return fmt.Errorf("%d query heads and %d key-value heads cannot be dealt to %d ranks (Ulysses)",
+			h.Q, h.KV, ranks)
+	}
+	return nil
+}
+
+// shareOf returns the heads of a rank. It panics unless CheckUlysses passes.
+func shareOf(h device.Heads, rank, ranks int) headShare {
+	if err := CheckUlysses(h, ranks); err != nil {
+		panic("autograd: " + err.Error())
+	}
+	s := headShare{Heads: h, q: rank * h.Q / ranks, kv: rank * h.KV / ranks}
+	s.Q, s.KV = h.Q/ranks, max(h.KV/ranks, 1)
+	return s
+}
+
+// UlyssesAttention is Attention for this rank's tokens of rows that Context's ranks share: qkv [N/C, (H+2K)·E], which
+// it consumes, result [N/C, H·E]. mask is that of the whole rows.
+func (t *Tape) UlyssesAttention(qkv *Var, heads device.Heads, mask device.Mask) *Var {
+	n, whole := t.ulysses(qkv, heads, mask)
+	s := shareOf(heads, t.Context.Rank(), t.Context.Size())
+	mark := t.temp.Mark()
+	out := t.ref(t.temp.New(t.Types.Activation, whole.Rows(), s.Q*s.Size))
+	t.Device.Attention(out, n.saved[0], whole, s.Heads, n.mask)
+	t.collect(&n.out.Value, out, t.cut(queries, heads), t.zigzag(mask))
+	t.temp.Release(mark)
+	if n.backward = ulyssesBack; t.grad {
+		*t.node() = n
+	}
+	return n.out
+}
+
+// UlyssesLinearAttention is LinearAttention in the same way; gates [N/C, K] or nil.
+func (t *Tape) UlyssesLinearAttention(qkv, gates *Var, heads device.Heads, mask device.Mask) *Var {
+	n, whole := t.ulysses(qkv, heads, mask)
+	s := shareOf(heads, t.Context.Rank(), t.Context.Size())
+	if n.y = gates; gates != nil {
+		in := t.value(gates)
+		n.saved[2] = t.keptRef(t.Types.Stat, whole.Rows(), s.KV)
+		t.spread(n.saved[2], in, t.cut(gating, heads), t.zigzag(mask))
+	}
+	mark := t.temp.Mark()
+	out := t.ref(t.temp.New(t.Types.Activation, whole.Rows(), s.Q*s.Size))
+	t.Device.LinearAttention(out, n.saved[0], whole, n.saved[2], s.Heads, n.mask)
+	t.collect(&n.out.Value, out, t.cut(queries, heads), t.zigzag(mask))
+	t.temp.Release(mark)
+	if n.backward = ulyssesLinearBack; t.grad {
+		*t.node() = n
+	}
+	return n.out
+}
+
+// ulysses begins a node: it spreads qkv, and allocates the statistics [H/C, N] and the result [N/C, H·E].
+func (t *Tape) ulysses(qkv *Var, heads device.Heads, mask device.Mask) (n node, whole *tensor.Tensor) {
+	z, own := t.zigzag(mask), qkv.Value.Rows()
+	rows, s := own*z.Ranks, shareOf(heads, z.Rank, z.Ranks)
+	n = node{x: qkv, heads: heads, mask: t.maskOf(mask, s)}
+	n.out = t.wrap(t.kept(t.Types.Activation, own, heads.Q*heads.Size))
+	n.saved[0] = t.keptRef(t.Types.Stat, s.Q, rows)
+	all := t.ref(t.consume(qkv))
+	if fits(heads, z.Ranks) {
+		whole = t.ref(all.Reshape(rows, s.Cols()))
+	} else {
+		whole = t.keptRef(all.DType(), rows, s.Cols())
+	}
+	n.saved[1] = whole
+	t.spread(whole, all, t.cut(projection, heads), z)
+	return n, whole
+}
+
+func ulyssesBack(t *Tape, n *node) {
+	g := t.onlyGrad(n.x)
+	mark := t.temp.Mark()
+	s, dout, out, dwhole := t.ulyssesGrad(n, g)
+	t.Device.AttentionGrad(dwhole, dout, out, n.saved[0], n.saved[1], s.Heads, n.mask)
+	t.collect(g, dwhole, t.cut(projection, n.heads), t.zigzag(n.mask))
+	t.temp.Release(mark)
+}
+
+func ulyssesLinearBack(t *Tape, n *node) {
+	var dgates, dshare *tensor.Tensor
+	if n.y != nil {
+		dgates = t.onlyGrad(n.y)
+	}
+	g := t.onlyGrad(n.x)
+	mark := t.temp.Mark()
+	s, dout, out, dwhole := t.ulyssesGrad(n, g)
+	if dgates != nil {
+		dshare = t.ref(t.temp.New(dgates.DType(), out.Rows(), s.KV))
+	}
+	t.Device.LinearAttentionGrad(dwhole, dshare, dout, out, n.saved[0], n.saved[1], n.saved[2], s.Heads, n.mask)
+	t.collect(g, dwhole, t.cut(projection, n.heads), t.zigzag(n.mask))
+	if dgates != nil {
+		t.collect(dgates, dshare, t.cut(gating, n.heads), t.zigzag(n.mask))
+	}
+	t.temp.Release(mark)
+}
+
+// ulyssesGrad returns what this rank's heads need for the gradient dwhole of their qkv, which lies in g if it can. The
+// result of attention was given away, so it comes back, with its gradient.
+func (t *Tape) ulyssesGrad(n *node, g *tensor.Tensor) (s headShare, dout, out, dwhole *tensor.Tensor) {
+	z := t.zigzag(n.mask)
+	s = shareOf(n.heads, z.Rank, z.Ranks)
+	rows, c := n.saved[1].Rows(), t.cut(queries, n.heads)
+	d, _ := t.gradOf(n.out)
+	if fits(n.heads, z.Ranks) {
+		dwhole = t.ref(g.Reshape(rows, s.Cols()))
+	} else {
+		dwhole = t.ref(t.temp.New(g.DType(), rows, s.Cols()))
+	}
+	dout = t.ref(t.temp.New(d.DType(), rows, s.Q*s.Size))
+	out = t.ref(t.temp.New(n.out.Value.DType(), rows, s.Q*s.Size))
+	t.spread(dout, d, c, z)
+	t.spread(out, &n.out.Value, c, z)
+	return s, dout, out, dwhole
+}
+
+// fits reports whether a rank's heads of all tokens take the memory of all heads of its tokens. They take more where
+// several ranks have the same key-value head.
+func fits(h device.Heads, ranks int) bool { return h.KV%ranks == 0 }
+
+// zigzag returns how Context's ranks share rows of a mask.
+func (t *Tape) zigzag(m device.Mask) Zigzag { return Zigzag{t.Context.Rank(), t.Context.Size(), m.Len} }
+
+// cut returns how Context's ranks share the heads.
+func (t *Tape) cut(what matrix, h device.Heads) cut { return cut{what, h, t.Context.Size()} }
+
+// maskOf returns the mask of a rank's heads.
+func (t *Tape) maskOf(m device.Mask, s headShare) device.Mask {
+	if m.Slopes != nil {
+		m.Slopes = m.Slopes[s.q : s.q+s.Q]
+	}
+	if m.Layout == nil || m.Layout.Head == nil {
+		return m
+	}
+	l := t.shares[m.Layout]
+	if l == nil {
+		l = &device.Layout{Len: m.Layout.Len, Graphs: m.Layout.Graphs, Head: m.Layout.Head[s.q : s.q+s.Q]}
+		if t.shares == nil {
+			t.shares = map[*device.Layout]*device.Layout{}
+		}
+		t.shares[m.Layout] = l
+	}
+	m.Layout = l
+	return m
+}
