@@ -62,16 +62,16 @@ func (t *Tape) Dropout(x *Var, d Drop, seq *Sequence) *Var {
 		return x
 	}
 	out := t.consumeStream(x)
-	t.Device.Dropout(&out.Value, &out.Value, o)
+	t.dropout(&out.Value, &out.Value, o, seq)
 	if t.grad {
 		n := t.node()
-		n.backward, n.x, n.out, n.drop = dropoutBack, x, out, o
+		n.backward, n.x, n.out, n.drop, n.seq = dropoutBack, x, out, o, seq
 	}
 	return out
 }
 
 func dropoutBack(t *Tape, n *node) {
 	dy := t.streamGrad(n.out)
-	t.Device.Dropout(dy, dy, n.drop)
+	t.dropout(dy, dy, n.drop, n.seq)
 	n.x.grad = n.out.grad // the gradient of the result is not read again, so its buffer is reused
 }

@@ -2,8 +2,13 @@ package autograd
 
 import "anneal/tensor"
 
-// Embedding starts the residual stream: it returns the rows ids [N] of table [V, D] as [N, D].
+// Embedding starts the residual stream: it returns the rows ids [N] of table [V, D] as [N, D]. Of a table of which only
+// some rows are here, peers look up the others.
 func (t *Tape) Embedding(table *Param, ids *tensor.Tensor) *Var {
+	if t.cutRows(table) {
+		return t.embedCut(table, ids)
+	}
+	ids = t.ofStream(ids)
 	out := t.wrap(t.keep.New(t.Types.Stream, ids.Len(), table.Value.Dim(1)))
 	t.Device.Embedding(&out.Value, &table.Value, ids)
 	if t.grad {
@@ -20,6 +25,7 @@ func embeddingBack(t *Tape, n *node) {
 
 // AddEmbedding adds the rows ids [N] of table [V, D] to the residual stream x [N, D], in place; it consumes x.
 func (t *Tape) AddEmbedding(x *Var, table *Param, ids *tensor.Tensor) *Var {
+	ids = t.ofStream(ids)
 	out := t.consumeStream(x)
 	mark := t.temp.Mark()
 	rows := t.ref(t.temp.New(t.Types.Stream, ids.Len(), table.Value.Dim(1)))

@@ -200,6 +200,9 @@ func expertsBack(t *Tape, n *node) {
 	if scale == 0 {
 		scale = 1
 	}
+	if t.Tensor != nil && t.Tensor.Rank() > 0 {
+		scale = 0 // the losses are the same on all peers, whose gradients are summed
+	}
 	o := device.RouteOptions{Normalise: r.Normalise, ZLoss: scale * r.ZLoss}
 	o.Balance = scale * r.Balance * float64(logits.Cols()) / float64(logits.Rows())
 	t.Device.RouteGrad(dlogits, dweights, &r.weights, &r.experts, &r.logZ, &r.counts, logits, o)

@@ -50,7 +50,7 @@ func (t *Tape) product(dst *tensor.Tensor, a, b operand, bias *tensor.Tensor, fo
 // forwardFP8 writes x·wᵀ plus the bias to dst, or adds it.
 func (t *Tape) forwardFP8(dst, x *tensor.Tensor, w *Param, add bool) {
 	mark, refs := t.temp.Mark(), t.tensorN
-	t.product(dst, t.quantised(x, w.FP8.X, tensor.F8E4M3), t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), w.bias(),
+	t.product(dst, t.quantised(x, w.FP8.X, tensor.F8E4M3), t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), t.biasOf(w),
 		device.NT, add)
 	t.temp.Release(mark)
 	t.tensorN = refs

@@ -31,28 +31,32 @@ func (t *Tape) AddBranch(stream, a *Var, w *Param, d Drop, seq *Sequence) *Var {
 	out := t.consumeStream(stream)
 	if t.grad {
 		n := t.node()
-		n.backward, n.x, n.y, n.w, n.out, n.drop = addBranchBack, stream, a, w, out, o
+		n.backward, n.x, n.y, n.w, n.out, n.drop, n.seq = addBranchBack, stream, a, w, out, o, seq
 		if t.rerunning {
 			t.pending = n
 			return out
 		}
 	}
-	t.sum(out, a, w, o)
+	t.sum(out, a, w, o, seq)
 	return out
 }
 
 // sum adds a·wᵀ to out, with the factors of o.
-func (t *Tape) sum(out, a *Var, w *Param, o device.Dropout) {
+func (t *Tape) sum(out, a *Var, w *Param, o device.Dropout, seq *Sequence) {
 	in := t.value(a)
-	if o.Scale == 0 {
+	if o.Scale == 0 && !t.adds(w) {
 		t.linear(&out.Value, in, w, true)
 		return
 	}
 	mark := t.temp.Mark()
-	y := t.ref(t.temp.New(out.Value.DType(), out.Value.Shape()...)) // [N, D]
+	y := t.ref(t.temp.New(out.Value.DType(), in.Rows(), out.Value.Cols())) // [N, D]
 	t.linear(y, in, w, false)
-	o.Add = true
-	t.Device.Dropout(&out.Value, y, o)
+	if o.Scale == 0 {
+		t.sumPeers(&out.Value, y, true)
+	} else {
+		o.Add = true
+		t.dropout(&out.Value, t.summed(y, w), o, seq)
+	}
 	t.temp.Release(mark)
 }
 
@@ -62,12 +66,12 @@ func addBranchBack(t *Tape, n *node) {
 	dy := t.streamGrad(n.out)
 	if n.drop.Scale != 0 {
 		g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, D]
-		t.Device.Dropout(g, dy, n.drop)
+		t.dropout(g, dy, n.drop, n.seq)
 		dy = g
 	} else {
 		dy = t.narrowed(dy, n.w)
 	}
-	t.linearGrads(n.y, n.w, dy)
+	t.branchGrads(n.y, n.w, dy)
 	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms, so one buffer serves both
 }
 
@@ -78,27 +82,36 @@ func (t *Tape) linear(dst, x *tensor.Tensor, w *Param, add bool) {
 		return
 	}
 	t.Device.MatMul(dst, x, t.operand(w), device.NT, device.MatMulOptions{
-		Operand: t.Types.Operand, Accumulate: add, Bias: w.bias(),
+		Operand: t.Types.Operand, Accumulate: add, Bias: t.biasOf(w),
 	})
 }
 
 // linearGrads adds the gradients of x·wᵀ to those of x and w, and of w's bias.
 func (t *Tape) linearGrads(x *Var, w *Param, dy *tensor.Tensor) {
+	t.biasGrad(w, dy)
+	t.productGrads(x, w, dy)
+}
+
+// branchGrads is linearGrads for products whose sum over peers went to the stream: dy are rows of the stream.
+func (t *Tape) branchGrads(x *Var, w *Param, dy *tensor.Tensor) {
+	t.biasGrad(w, dy)
+	if t.adds(w) {
+		dy = t.gathered(dy)
+	}
+	t.productGrads(x, w, dy)
+}
+
+func (t *Tape) biasGrad(w *Param, dy *tensor.Tensor) {
 	if w.Bias != nil {
 		t.Device.SumRows(t.sumGrad(w.Bias), dy)
 	}
+}
+
+func (t *Tape) productGrads(x *Var, w *Param, dy *tensor.Tensor) {
 	if t.quantises(w) {
 		t.backwardFP8(x, t.value(x), w, dy)
 		return
 	}
 	t.inputGrad(x, dy, w)
 	t.weightGrad(w, dy, t.fusedValue(x))
-}
-
-// bias returns the value of p's bias, or nil.
-func (p *Param) bias() *tensor.Tensor {
-	if p.Bias == nil {
-		return nil
-	}
-	return &p.Bias.Value
 }

@@ -18,17 +18,27 @@ const (
 // loss while the chunk's logits exist, so backward has nothing left to do here. Divide by the number of targets, and
 // by Tape.LossScale, where the gradients of the step are scaled. HeadLoss ends a model: h must have no other use, and
 // the call must be outside of blocks. o.Softcap caps the logits; o.ZLoss adds to the gradients, not to losses; o.LogZ
-// is [N].
+// is [N]. Of a head of which only some rows are here, peers have the others (vocabulary.go); then labels cannot be
+// sampled.
 func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o device.LossOptions) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
-	chunk := headChunk(rows, vocab, t.Types.Stat.Size(), t.LogitBytes)
 	operand := device.MatMulOptions{Operand: t.Types.Operand}
 	var dh *tensor.Tensor
 	if t.grad {
 		dh = t.onlyGrad(h)
 	}
-	mark := t.temp.Mark()
+	mark, cut, widest := t.temp.Mark(), t.cutRows(head), vocab
+	var ids []int32
+	if cut {
+		local := t.ref(t.temp.New(tensor.I32, rows))
+		ids, targets = t.here(local, targets, head), local
+		widest = (head.Rows.All + t.peers() - 1) / t.peers() // of any peer
+		if o.LogZ == nil {
+			o.LogZ = t.ref(t.temp.New(t.Types.Stat, rows))
+		}
+	}
+	chunk := headChunk(rows, widest, t.Types.Stat.Size(), t.LogitBytes)
 	logits := t.ref(t.temp.New(t.Types.Stat, chunk, vocab))
 	gradient := logits // the gradient overwrites the logits, unless the products would round it
 	if t.grad && t.Types.narrow() {
@@ -53,8 +63,14 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 		if o.Softcap > 0 {
 			t.Device.Softcap(z, o.Softcap)
 		}
+		if cut {
+			t.shareLoss(loss, part.LogZ, z, y, ids[from:to], part)
+			loss, part.Given = nil, part.LogZ
+		}
 		if !t.grad {
-			t.Device.CrossEntropy(loss, nil, z, y, part)
+			if !cut {
+				t.Device.CrossEntropy(loss, nil, z, y, part)
+			}
 			continue
 		}
 		t.Device.CrossEntropy(loss, dz, z, y, part)

@@ -96,7 +96,7 @@ func (t *Tape) addPending(v *Var) {
 	}
 	t.pending = nil
 	mark, dropped := t.temp.Mark(), n.y.dropped
-	t.sum(n.out, n.y, n.w, n.drop)
+	t.sum(n.out, n.y, n.w, n.drop, n.seq)
 	n.y.dropped = dropped
 	t.temp.Release(mark)
 }

@@ -9,9 +9,10 @@ import "anneal/tensor"
 // until the end of the block. It is not recomputed, because the backward of a norm does not read it.
 func (t *Tape) Project(x *Var, w *Param) *Var {
 	in := t.value(x)
-	out := t.wrap(t.temp.New(t.Types.Stream, in.Rows(), w.Value.Dim(0)))
+	y := t.ref(t.temp.New(t.Types.Stream, in.Rows(), w.Value.Dim(0)))
+	t.linear(y, in, w, false)
+	out := t.wrap(*t.summed(y, w))
 	out.inBlock = true
-	t.linear(&out.Value, in, w, false)
 	if t.grad {
 		n := t.node()
 		n.backward, n.x, n.w, n.out = projectBack, x, w, out
@@ -19,7 +20,7 @@ func (t *Tape) Project(x *Var, w *Param) *Var {
 	return out
 }
 
-func projectBack(t *Tape, n *node) { t.linearGrads(n.x, n.w, t.narrowed(&n.out.grad, n.w)) }
+func projectBack(t *Tape, n *node) { t.branchGrads(n.x, n.w, t.narrowed(&n.out.grad, n.w)) }
 
 // AddStream returns stream + mask∘y, with the factors of d: stream and y [N, D]. It works in place and consumes
 // stream. The caller must have checked Dropped before it computed y.
@@ -27,13 +28,13 @@ func (t *Tape) AddStream(stream, y *Var, d Drop, seq *Sequence) *Var {
 	o, some := t.mask(d, seq)
 	out := t.consumeStream(stream)
 	if o.Add = true; some {
-		t.Device.Dropout(&out.Value, t.value(y), o)
+		t.dropout(&out.Value, t.value(y), o, seq)
 	} else {
 		t.Device.Add(&out.Value, t.value(y))
 	}
 	if t.grad {
 		n := t.node()
-		n.backward, n.x, n.y, n.out = addStreamBack, stream, y, out
+		n.backward, n.x, n.y, n.out, n.seq = addStreamBack, stream, y, out, seq
 		if some {
 			n.drop = o
 		}
@@ -45,7 +46,7 @@ func addStreamBack(t *Tape, n *node) {
 	dy, g := t.streamGrad(n.out), t.onlyGrad(n.y)
 	if o := n.drop; o.Scale != 0 {
 		o.Add = false
-		t.Device.Dropout(g, dy, o)
+		t.dropout(g, dy, o, n.seq)
 	} else {
 		t.Device.Copy(g, dy)
 	}

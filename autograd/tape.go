@@ -38,6 +38,8 @@ type Tape struct {
 	Deferred *Deferred
 	// Ring selects ring attention instead of Ulysses for Context (the model asks).
 	Ring bool
+	// Sequence says that each peer of Tensor has the stream of a share of the tokens: sequence parallelism.
+	Sequence bool
 
 	keep      *tensor.Arena // released when the backward of its block is done
 	temp      *tensor.Arena // released at the end of a block
@@ -59,6 +61,7 @@ type Tape struct {
 	squares device.Squares
 	parcel  []tensor.Tensor // of spread and collect
 	shares  map[*device.Layout]*device.Layout
+	meeting meeting
 }
 
 // A Var is a value on the tape.
@@ -71,6 +74,7 @@ type Var struct {
 	consumed bool          // an operation took over its memory
 	inGrad   bool          // Value was recomputed in the memory of its gradient, which was complete
 	inBlock  bool          // in the format of the stream but not on it: its gradient ends with the block
+	wide     bool          // its gradient, a sum over peers, is in the format of the stream
 }
 
 // A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first one overwrites it.
@@ -78,6 +82,8 @@ type Param struct {
 	Value, Grad tensor.Tensor
 	FP8         *FP8   // scales of a linear layer that can multiply FP8 operands; else nil
 	Bias        *Param // added to the result of a linear layer or a norm; may be nil
+	Cut         Cut    // what of a weight is here
+	Rows        Rows   // of a table whose rows are cut
 	written     bool
 }
 
@@ -173,12 +179,16 @@ type Sequence struct {
 	Cache *Cache // keys, values and states of earlier tokens; nil if there are none
 
 	Noise Noise // random numbers for dropout in training
+	Runs  []Run // which tokens of the micro-batch these are, in order; nil for all, from number 0 on
 
 	// Inputs of blocks beside the stream, for the families that need them; the model sets them.
 	IDs   *tensor.Tensor // [N] I32: the tokens
 	Plain bool           // the losses of routers stay out of the gradients
 	First *Var           // [N, D]: the stream before the first block, from Remember
 }
+
+// A Run is consecutive tokens of a micro-batch.
+type Run struct{ First, Count int }
 
 // Block runs s and drops its temporary values. In backward it again drops the temporary values and the gradients of
 // s, and releases what was kept for them. Everything that treats a block as a unit (recomputing, sharding or skipping
@@ -324,7 +334,11 @@ func (t *Tape) gradOf(v *Var) (g *tensor.Tensor, add bool) {
 		panic("autograd: a value has a second use after its gradient was passed on")
 	}
 	if v.grad.IsZero() {
-		v.grad = t.temp.New(v.Value.DType(), v.Value.Shape()...)
+		dtype := v.Value.DType()
+		if v.wide {
+			dtype = t.Types.Stream
+		}
+		v.grad = t.temp.New(dtype, v.Value.Shape()...)
 		return &v.grad, false
 	}
 	return &v.grad, true

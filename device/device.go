@@ -163,14 +163,17 @@ type Device interface {
 	// dgates = s·(1−s)·Σ dy·src with s = sigmoid(gates). dsrc may be src.
 	GateRowsGrad(dsrc, dgates, dy, src, gates *tensor.Tensor)
 
-	// Embedding writes x [N, D] (F32) = table[ids], table [V, D], ids [N] (I32, all in [0, V)).
+	// Embedding writes x [N, D] (F32) = table[ids], table [V, D], ids [N] (I32, all in [0, V), or Elsewhere for a row
+	// of zeros).
 	Embedding(x, table, ids *tensor.Tensor)
-	// EmbeddingGrad adds the rows of dx [N, D] to the rows ids of dtable [V, D], in token order.
+	// EmbeddingGrad adds the rows of dx [N, D] to the rows ids of dtable [V, D], in token order, but not those of
+	// Elsewhere.
 	EmbeddingGrad(dtable, dx, ids *tensor.Tensor)
 
-	// CrossEntropy reads logits [n, V] and targets [n] (I32; −100 is ignored) and writes loss [n] =
-	// log Σ exp(logits) − logits[target], 0 where ignored. Unless dlogits is nil it also writes the gradient of the
-	// summed loss, softmax(logits) − onehot(target), 0 where ignored, to dlogits [n, V], which may be logits itself.
+	// CrossEntropy reads logits [n, V] and targets [n] (I32: columns, Ignored or Elsewhere) and writes loss [n] =
+	// log Σ exp(logits) − logits[target], 0 where ignored, without the second term where elsewhere. Unless dlogits is
+	// nil it also writes the gradient of the summed loss, softmax(logits) − onehot(target), 0 where ignored, to
+	// dlogits [n, V], which may be logits itself.
 	CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o LossOptions)
 	// Softcap bounds x in place: x ← limit·tanh(x/limit) (Gemma 2, arXiv 2408.00118).
 	Softcap(x *tensor.Tensor, limit float64)
@@ -301,6 +304,13 @@ type Mask struct {
 	Slopes []float64
 }
 
+// Ignored is the target of a token without a loss. Elsewhere is the id or target of a token whose row of a table, or
+// column of logits, is in another part of it, which this device does not see.
+const (
+	Ignored   = -100
+	Elsewhere = -101
+)
+
 // LossOptions are additions to the cross-entropy. The zero value adds nothing.
 type LossOptions struct {
 	// Softcap above 0 means that the logits z come from Softcap with this limit. The gradient is then that of the
@@ -313,6 +323,9 @@ type LossOptions struct {
 	Scale float64
 	// LogZ [n], unless nil, receives log Z of each row, 0 where ignored.
 	LogZ *tensor.Tensor
+	// Given [n], unless nil, is log Z of rows of which logits are some columns: the gradient is that of these columns.
+	// loss and LogZ are then not written and may be nil.
+	Given *tensor.Tensor
 	// Labels, unless it is the zero RNG, replaces targets that are not ignored by labels sampled from
 	// softmax(logits): row r takes the first label whose cumulative probability exceeds number FirstLabel + r of the
 	// stream.

@@ -39,6 +39,16 @@ type KeyRange struct {
 	Near, Far int
 }
 
+// Cut returns the layout of query heads [from, to).
+func (l *Layout) Cut(from, to int) *Layout {
+	if l == nil || l.Head == nil {
+		return l
+	}
+	cut := *l
+	cut.Head = l.Head[from:to]
+	return &cut
+}
+
 // Of returns the graph of query head h.
 func (l *Layout) Of(h int) *Graph {
 	if l.Head == nil {

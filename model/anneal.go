@@ -21,11 +21,13 @@ func newAnnealBlock(b *builder) *block {
 	c, x := b.config, &block{}
 	if c.X0Skip {
 		x.mix = b.scalars("mix", 1, 0.1)
+		b.part.sumTokens(x.mix)
 	}
 	a, first := b.attentionBranch()
 	if c.hasValues(b.layer) {
 		a.values = b.values("attention.values")
 		a.valueWeight = b.scalars("attention.value_weight", 1)
+		b.part.sumAll(a.valueWeight)
 	}
 	var second *branch
 	if c.gated() {

@@ -27,20 +27,32 @@ type attention struct {
 func newAttention(b *builder) *attention {
 	c := b.config
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	a := &attention{heads: c.heads(), seen: b.seen[b.layer], eps: c.NormEps, layer: b.layer}
+	a := &attention{heads: b.part.heads(c.heads()), seen: b.seen[b.layer], eps: c.NormEps, layer: b.layer}
 	b.setPositions(a)
-	a.wqkv = b.columnParallel("attention.qkv", b.width, nn.Part{Name: "q", Rows: q}, nn.Part{Name: "k", Rows: kv},
-		nn.Part{Name: "v", Rows: kv})
-	a.wo = b.rowParallel("attention.out", q, b.width)
+	a.wqkv = b.columnParallel("attention.qkv", b.width, c.HeadDim, nn.Part{Name: "q", Rows: q},
+		nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
+	b.sumKeyValues(a)
+	a.wo = b.rowParallel("attention.out", q, b.width, c.HeadDim)
 	if c.QKNorm {
 		a.qnorm = b.gain("attention.q_norm", c.HeadDim, b.head)
 		a.knorm = b.gain("attention.k_norm", c.HeadDim, b.head)
+		b.part.sumAll(a.qnorm)
+		b.part.sumAll(a.knorm)
 	}
 	l, linear := c.linear(b.layer)
 	if a.linear = linear; l.Gated {
 		a.gate = b.gates()
 	}
 	return a
+}
+
+// sumKeyValues says that ranks with the same key-value head make the gradients of its rows together.
+func (b *builder) sumKeyValues(a *attention) {
+	sharers, first := b.part.sharers(b.config.KVHeads), a.heads.Q*a.heads.Size
+	b.part.sumRows(a.wqkv, first, sharers)
+	if a.wqkv.Bias != nil {
+		b.part.sumRows(b.params[len(b.params)-1], first, sharers)
+	}
 }
 
 // Forward returns the result of all heads for the normalised stream h [N, D]: [N, H·E].

@@ -27,9 +27,10 @@ func (b *branch) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequen
 	if b.before != nil {
 		h = norm(t, x, &b.before.Param, b.eps) // ~[N, D]  keeps the rows before the gain
 	}
-	a := b.body.Forward(t, h, seq) // [N, I]
+	h = t.Gather(h)                // ~[N, D]  of all tokens; the stream may have those of this rank only
+	a := b.body.Forward(t, h, seq) //  [N, I]
 	if b.out == nil {
-		return t.AddStream(x, a, b.drop, seq) // [N, D]  in place
+		return t.AddStream(x, t.Sum(a), b.drop, seq) // [N, D]  in place
 	}
 	if b.after == nil {
 		return t.AddBranch(x, a, &b.out.Param, b.drop, seq) // [N, D]  in place, from the accumulators
@@ -81,7 +82,7 @@ func (b *builder) plainMLP(f activation) *branch {
 
 func (b *builder) mlp(name string, f activation, parts ...nn.Part) *branch {
 	r := &branch{before: b.norm("mlp_norm"), eps: b.config.NormEps}
-	r.body = &feedForward{b.columnParallel(name, b.ffn, parts...), f}
-	r.out = b.rowParallel("mlp.down", b.config.FFN, b.ffn)
+	r.body = &feedForward{b.columnParallel(name, b.ffn, 1, parts...), f}
+	r.out = b.rowParallel("mlp.down", b.config.FFN, b.ffn, 1)
 	return r
 }

@@ -11,6 +11,7 @@ import (
 // its initialisation (init.go) and its muP scaling (mup.go) from it.
 type builder struct {
 	config Config
+	part   Part // what of the model is here
 	params []*nn.Param
 	ropes  []*rope
 	at     string     // prefix of names, of the current layer
@@ -22,12 +23,12 @@ type builder struct {
 	width, ffn, head, depth float64 // growth over the base model of muP; 1 without muP
 }
 
-func newBuilder(c Config) *builder {
-	b := &builder{config: c, width: c.widthGrowth(), ffn: 1, head: 1, depth: c.depthGrowth()}
+func newBuilder(c Config, part Part) *builder {
+	b := &builder{config: c, part: part, width: c.widthGrowth(), ffn: 1, head: 1, depth: c.depthGrowth()}
 	if c.MuP {
 		b.ffn, b.head = float64(c.FFN)/float64(c.MuPBaseFFN), float64(c.HeadDim)/float64(c.MuPBaseHeadDim)
 	}
-	b.seen = patterns(c)
+	b.seen = patterns(c, part)
 	return b
 }
 
@@ -58,22 +59,36 @@ func (b *builder) block(i int) *block {
 // norm creates the gain [D] of a norm on the residual stream, with the bias of LayerNorm if the family has biases.
 func (b *builder) norm(name string) *nn.Param {
 	p := b.gain(name, b.config.Dim, b.width)
-	b.bias(p, b.config.Dim)
+	b.part.sumTokens(p)
+	if bias := b.bias(p, b.config.Dim); bias != nil {
+		b.part.sumTokens(bias)
+	}
 	return p
 }
 
 // bias gives the newest weight a bias [n], if the family has biases. It starts at 0. It grows like the output of the
-// weight, and like the weight with the depth of the model.
-func (b *builder) bias(p *nn.Param, n int) {
-	if b.config.biased() {
-		growth := nn.Growth{In: 1, Out: p.Growth.Out, Depth: p.Growth.Depth}
-		p.Bias = &b.add(strings.TrimPrefix(p.Name, b.at)+".bias", nn.Bias, growth, n).Param
+// weight, and like the weight with the depth of the model. It returns nil without.
+func (b *builder) bias(p *nn.Param, n int) *nn.Param {
+	if !b.config.biased() {
+		return nil
 	}
+	growth := nn.Growth{In: 1, Out: p.Growth.Out, Depth: p.Growth.Depth}
+	bias := b.add(strings.TrimPrefix(p.Name, b.at)+".bias", nn.Bias, growth, n)
+	p.Bias = &bias.Param
+	return bias
 }
 
 // gain creates the gain [n] of a norm, whose length has grown by growth.
 func (b *builder) gain(name string, n int, growth float64) *nn.Param {
 	return b.add(name, nn.Norm, nn.Growth{In: 1, Out: growth, Depth: 1}, n)
+}
+
+// vocabulary creates a table with one row per token: the embedding or the head. In tensor parallelism a rank has some
+// rows.
+func (b *builder) vocabulary(name string, role nn.Role) *nn.Param {
+	p := b.table(name, role, b.config.Vocab)
+	b.part.cutTable(p)
+	return p
 }
 
 // table creates weights [rows, D] with one row per token (the embedding or the head) or per position.
@@ -102,13 +117,25 @@ func (b *builder) values(name string) *nn.Param {
 	c := b.config
 	p := b.add(name, nn.Embedding, nn.Growth{In: 1, Out: b.width, Depth: 1}, c.Vocab, c.KVHeads*c.HeadDim)
 	p.Std = c.std(table, c.Vocab, c.KVHeads*c.HeadDim, p.Growth)
+	b.part.cutCols(p, c.HeadDim)
+	b.part.sumRows(p, 0, b.part.sharers(c.KVHeads))
 	return p
 }
 
 // columnParallel creates a fused matrix [rows of all parts, D] that reads the residual stream. In tensor parallelism a
 // rank has some outputs of every part, which are columns of y = x·Wᵀ, and all inputs (Shoeybi et al. 2019, arXiv
-// 1909.08053).
-func (b *builder) columnParallel(name string, growth float64, parts ...nn.Part) *nn.Param {
+// 1909.08053). unit rows, such as those of a head, stay together.
+func (b *builder) columnParallel(name string, growth float64, unit int, parts ...nn.Part) *nn.Param {
+	p := b.reader(name, growth, parts...)
+	b.part.cutRows(p, unit, parts)
+	if bias := b.bias(p, p.Shape[0]); bias != nil {
+		b.part.cutRows(bias, unit, parts)
+	}
+	return p
+}
+
+// reader creates a fused matrix [rows of all parts, D] that reads the residual stream, whole on every rank.
+func (b *builder) reader(name string, growth float64, parts ...nn.Part) *nn.Param {
 	rows := 0
 	for _, part := range parts {
 		rows += part.Rows
@@ -118,18 +145,20 @@ func (b *builder) columnParallel(name string, growth float64, parts ...nn.Part) 
 		parts[i].Std = b.config.std(inner, part.Rows, b.config.Dim, p.Growth)
 	}
 	p.Parts = parts
-	b.bias(p, rows)
 	return p
 }
 
 // rowParallel creates a matrix [D, in] that writes to the residual stream. In tensor parallelism a rank has the inputs
-// that its columnParallel matrices make, and the results of all ranks are summed.
-func (b *builder) rowParallel(name string, in int, growth float64) *nn.Param {
+// that its columnParallel matrices make, and the results of all ranks are summed; the bias is added once.
+func (b *builder) rowParallel(name string, in int, growth float64, unit int) *nn.Param {
 	p := b.add(name, nn.Matrix, nn.Growth{In: growth, Out: b.width, Depth: b.depth}, b.config.Dim, in)
 	if !b.config.zeroes("residual") {
 		p.Std = b.config.std(output, b.config.Dim, in, p.Growth)
 	}
-	b.bias(p, b.config.Dim)
+	b.part.cutCols(p, unit)
+	if bias := b.bias(p, b.config.Dim); bias != nil {
+		b.part.sumTokens(bias)
+	}
 	return p
 }
 

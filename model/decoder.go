@@ -24,7 +24,8 @@ type Decoder struct {
 	ropes     []*rope
 	units     []unit
 	part      Part
-	chunks    [][2]int // by chunk: its units [from, to)
+	chunks    [][2]int        // by chunk: its units [from, to)
+	terms     []autograd.Term // of SumPartial
 
 	dropEmbedding autograd.Drop
 }
@@ -34,8 +35,8 @@ func Declare(c Config) *Decoder { return DeclarePart(c, Part{}) }
 
 func declare(c Config, part Part) *Decoder {
 	m := &Decoder{Config: c, part: part}
-	b := newBuilder(c)
-	m.embed = b.table("embed", nn.Embedding, c.Vocab)
+	b := newBuilder(c, part)
+	m.embed = b.vocabulary("embed", nn.Embedding)
 	m.positions = b.learnedPositions()
 	for i := range c.Layers {
 		m.blocks = append(m.blocks, b.block(i))
@@ -43,7 +44,7 @@ func declare(c Config, part Part) *Decoder {
 	m.norm = b.norm("norm")
 	m.head = m.embed
 	if !c.TieEmbeddings {
-		m.head = b.table("head", nn.Head, c.Vocab)
+		m.head = b.vocabulary("head", nn.Head)
 	}
 	m.params, m.ropes = b.params, b.ropes
 	m.drop(c.Dropout, c.StochasticDepth)
@@ -117,13 +118,13 @@ func (m *Decoder) Embed(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequ
 	return x
 }
 
-// Finish normalises the stream x [N, D] after the last unit, for the head: [N, D].
+// Finish normalises the stream x [N, D] after the last unit, for the head: [N, D], of all tokens.
 func (m *Decoder) Finish(t *autograd.Tape, x *autograd.Var) *autograd.Var {
 	gain := &m.norm.Param
 	if f := m.Config.logitScale(); f != 1 {
 		gain = t.ScaleParam(gain, f) // logits are linear in the gain
 	}
-	return norm(t, x, gain, m.Config.NormEps) // [N, D]
+	return t.Gather(norm(t, x, gain, m.Config.NormEps)) // [N, D]
 }
 
 // HeadLoss writes the cross-entropy of each token of b to b.Losses, from the results h [N, D] of Finish. If the tape

@@ -80,7 +80,7 @@ func (l *block) forwardFLOPs(n int) float64 {
 func (l *block) matrixFLOPs() (sum float64) {
 	for _, p := range l.params {
 		if p.Role == nn.Matrix {
-			sum += 2 * p.Active()
+			sum += 2 * p.Active() * float64(p.Region.Len()) / float64(p.Len())
 		}
 	}
 	return sum

@@ -36,6 +36,10 @@ func (b *builder) gates() *nn.Param {
 		bias.Start = append(bias.Start, math.Log(math.Exp2(float64(5+h%8))-1)) // sigmoid of it is 1 − 2⁻⁵⁻ʰ
 	}
 	w.Bias = &bias.Param
+	for _, p := range []*nn.Param{w, bias} {
+		b.part.cutRows(p, 1, []nn.Part{{Rows: c.KVHeads}})
+		b.part.sumRows(p, 0, b.part.sharers(c.KVHeads))
+	}
 	return w
 }
 

@@ -18,16 +18,17 @@ type pattern struct {
 }
 
 // patterns compiles Config.Attention for every layer. It panics on patterns that do not fit the context or the heads:
-// the configuration is checked before.
-func patterns(c Config) []*pattern {
+// the configuration is checked before. The patterns are those of the heads that are here.
+func patterns(c Config, part Part) []*pattern {
 	layouts, err := sparse.CompileLayers(c.Attention, c.Context, c.Heads, c.Layers)
 	if err != nil {
 		panic("model: " + err.Error())
 	}
 	layers, made := make([]*pattern, c.Layers), map[*device.Layout]*pattern{}
+	heads := part.share(c.Heads)
 	for i, l := range layouts {
 		if made[l] == nil {
-			made[l] = &pattern{layout: l, heads: c.Heads}
+			made[l] = &pattern{layout: l.Cut(heads.From, heads.To), heads: heads.Len()}
 		}
 		layers[i] = made[l]
 	}

@@ -98,7 +98,7 @@ func (b *builder) setPositions(a *attention) {
 	case "rope":
 		a.rope = b.rotary(c.rotation(b.layer))
 	case "alibi":
-		a.slopes = nn.ALiBiSlopes(c.Heads)
+		a.slopes = b.part.slopes(nn.ALiBiSlopes(c.Heads))
 	}
 }
 

@@ -17,5 +17,7 @@ func (b *builder) learnedPositions() *nn.Param {
 	if !b.config.HasPositions("learned") {
 		return nil
 	}
-	return b.table("positions", nn.Embedding, b.config.Context)
+	p := b.table("positions", nn.Embedding, b.config.Context)
+	b.part.sumTokens(p)
+	return p
 }

@@ -46,7 +46,8 @@ type shared struct {
 func (b *builder) experts() *experts {
 	c := b.config
 	e, d, f := c.Experts, c.Dim, c.ExpertFFN
-	x := &experts{router: b.columnParallel("mlp.router", 1, nn.Part{Rows: e})}
+	x := &experts{router: b.reader("mlp.router", 1, nn.Part{Rows: e})}
+	b.part.sumAll(x.router)
 	x.gateUp = b.add("experts.gate_up", nn.Matrix, nn.Growth{In: b.width, Out: 1, Depth: 1}, 2*e*f, d)
 	x.down = b.add("experts.down", nn.Matrix, nn.Growth{In: 1, Out: 1, Depth: 1}, e*d, f)
 	if b.gateUp == nil {
@@ -58,15 +59,18 @@ func (b *builder) experts() *experts {
 		b.down = expertParts(e, nn.Part{Name: "down", Rows: d, Std: out})
 	}
 	x.gateUp.Parts, x.down.Parts = b.gateUp, b.down
+	b.part.cutRows(x.gateUp, 1, b.gateUp)
+	b.part.cutCols(x.down, 1)
 	x.gateUp.Share, x.down.Share = c.expertShare(), c.expertShare()
 	for _, p := range []*nn.Param{x.router, x.gateUp, x.down} {
 		p.FP8Products = false // products by expert have no scales
 	}
 	if s := c.SharedExpertFFN; s > 0 {
 		x.shared = &shared{gateUp: b.columnParallel("shared.gate_up",
-			1, nn.Part{Name: "gate", Rows: s}, nn.Part{Name: "up", Rows: s})}
-		x.shared.down = b.rowParallel("shared.down", s, 1)
-		x.shared.gate = b.columnParallel("shared.gate", 1, nn.Part{Rows: 1})
+			1, 1, nn.Part{Name: "gate", Rows: s}, nn.Part{Name: "up", Rows: s})}
+		x.shared.down = b.rowParallel("shared.down", s, 1, 1)
+		x.shared.gate = b.reader("shared.gate", 1, nn.Part{Rows: 1})
+		b.part.sumAll(x.shared.gate)
 		x.shared.gate.FP8Products = false
 	}
 	x.o = autograd.Router{K: c.ExpertsPerToken, Normalise: c.NormaliseExperts}

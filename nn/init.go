@@ -13,11 +13,12 @@ import (
 // there.
 func (p *Param) Init(m device.Memory, seed uint64, index int) {
 	device.Fill(m, &p.Value, func(values *tensor.Tensor) {
-		if values.Len() < p.Region.Len() { // a piece of a parameter that is whole
-			p.init(values, seed, index, 0, p.First, values.Len())
-			return
-		}
-		p.Region.runs(p.Shape, func(local, global, n int) { p.init(values, seed, index, local, global, n) })
+		p.Region.Runs(p.Shape, func(local, global, n int) {
+			from, to := max(local, p.First), min(local+n, p.First+values.Len()) // of a piece
+			if from < to {
+				p.init(values, seed, index, from-p.First, global+from-local, to-from)
+			}
+		})
 	})
 }
 

@@ -32,7 +32,9 @@ type Param struct {
 	Role   Role
 	Shape  []int  // of the whole parameter
 	Region Region // what of it is here
-	First  int    // of a Piece: index of its first element in the region
+	// Partial is what of the gradient peers of tensor parallelism make together: zero for nothing.
+	Partial Partial
+	First   int // of a Piece: index of its first element in the region
 	// of the initial normal distribution; 0 means zero. Fused weights have it per part, gains start at one
 	Std   float64
 	Start []float64 // initial values of scalars, and of biases that do not start at zero
@@ -54,6 +56,9 @@ type Param struct {
 // stream. Vectors, and tables with one row per token, grow on one side only.
 type Growth struct{ In, Out, Depth float64 }
 
+// Partial says that the gradient of some rows that are here is the sum of those that several peers make.
+type Partial struct{ Rows, Peers Span }
+
 // A Part is a named range of rows of a fused weight, in the layout of other tools.
 type Part struct {
 	Name string
@@ -64,7 +69,7 @@ type Part struct {
 // Declare returns a parameter that has no memory yet. All of it is here until Place.
 func Declare(name string, role Role, shape ...int) *Param {
 	p := &Param{Name: name, Role: role, Shape: shape}
-	p.Place(Region{Offset: make([]int, len(shape)), Shape: shape})
+	p.Place(Whole(shape))
 	return p
 }
 
@@ -93,9 +98,10 @@ func (p *Param) Place(r Region) { p.Region = r }
 // Allocate takes memory for the region that is here: for its value in values with dtype weight and, unless grads is
 // nil, for its gradient in grads with dtype grad.
 func (p *Param) Allocate(values *tensor.Arena, weight tensor.DType, grads *tensor.Arena, grad tensor.DType) {
-	p.Value = values.New(weight, p.Region.Shape...)
+	shape := p.Region.Shape()
+	p.Value = values.New(weight, shape...)
 	if grads != nil {
-		p.Grad = grads.New(grad, p.Region.Shape...)
+		p.Grad = grads.New(grad, shape...)
 	}
 }
 
@@ -119,5 +125,5 @@ func run(t *tensor.Tensor, from, to int) tensor.Tensor {
 
 // OnePass reports whether a micro-batch makes the gradient of p in one pass, which adds each element once, rounded
 // once. Gradients of several micro-batches then add up in place to the same bits as if each was made from zero. All
-// others (tables, heads, gains, biases, scalars) are sums of pieces.
-func (p *Param) OnePass() bool { return p.Role == Matrix }
+// others (tables, heads, gains, biases, scalars) are sums of pieces, and so are those that peers make together.
+func (p *Param) OnePass() bool { return p.Role == Matrix && p.Partial == (Partial{}) }

@@ -1,25 +1,63 @@
 package nn
 
-// A Region is a box of a tensor: Shape elements from Offset on, by dimension.
-type Region struct{ Offset, Shape []int }
+// A Region is what of a tensor is here: the rows of some spans, one after the other, and of each row the columns of one
+// span. A fused weight that is cut has one span of rows for each of its parts.
+type Region struct {
+	Rows []Span // ascending
+	Cols Span   // of a matrix; zero for a vector, which has only rows
+}
+
+// A Span is the indices From … To−1.
+type Span struct{ From, To int }
+
+// Len returns the number of indices.
+func (s Span) Len() int { return s.To - s.From }
+
+// Whole returns the region that is all of a tensor of one or two dimensions.
+func Whole(shape []int) Region {
+	r := Region{Rows: []Span{{0, shape[0]}}}
+	if len(shape) > 1 {
+		r.Cols = Span{0, shape[1]}
+	}
+	return r
+}
+
+// Height returns the number of rows.
+func (r Region) Height() (n int) {
+	for _, s := range r.Rows {
+		n += s.Len()
+	}
+	return n
+}
+
+// Shape returns the shape of what is here.
+func (r Region) Shape() []int {
+	if r.Cols == (Span{}) {
+		return []int{r.Height()}
+	}
+	return []int{r.Height(), r.Cols.Len()}
+}
 
 // Len returns the number of elements.
-func (r Region) Len() int { return product(r.Shape) }
+func (r Region) Len() int { return product(r.Shape()) }
 
-// runs calls f for the elements of r as runs that are contiguous in the whole tensor: n elements, of which the first
-// is number local of the region and number global of the whole, whose shape is given. A tensor has one or two
-// dimensions.
-func (r Region) runs(whole []int, f func(local, global, n int)) {
-	if len(whole) == 1 {
-		f(0, r.Offset[0], r.Shape[0])
-		return
+// Runs calls f for the elements of r as runs that are contiguous in the whole tensor: n elements, of which the first
+// is number local of the region and number global of the whole, whose shape is given.
+func (r Region) Runs(whole []int, f func(local, global, n int)) {
+	width, cols := 1, Span{0, 1}
+	if len(whole) > 1 {
+		width, cols = whole[1], r.Cols
 	}
-	rows, cols, width := r.Shape[0], r.Shape[1], whole[1]
-	if cols == width {
-		f(0, r.Offset[0]*width, rows*cols)
-		return
-	}
-	for i := range rows {
-		f(i*cols, (r.Offset[0]+i)*width+r.Offset[1], cols)
+	local := 0
+	for _, s := range r.Rows {
+		if cols.Len() == width {
+			f(local, s.From*width, s.Len()*width)
+			local += s.Len() * width
+			continue
+		}
+		for row := s.From; row < s.To; row++ {
+			f(local, row*width+cols.From, cols.Len())
+			local += cols.Len()
+		}
 	}
 }

@@ -23,21 +23,40 @@ func TestEveryRegionStartsAsInTheWhole(t *testing.T) {
 			return p
 		}
 		start := func(p *Param) *tensor.Tensor {
-			p.Value = *tensor.Of(make([]float32, p.Region.Len()), p.Region.Shape...)
+			p.Value = *tensor.Of(make([]float32, p.Region.Len()), p.Region.Shape()...)
 			p.Init(device.Host{}, 7, 3)
 			return &p.Value
 		}
 		whole := start(declare())
 		p := declare()
-		top, left := rapid.IntRange(0, rows-1).Draw(t, "top"), rapid.IntRange(0, cols-1).Draw(t, "left")
-		height, width := rapid.IntRange(1, rows-top).Draw(t, "height"), rapid.IntRange(1, cols-left).Draw(t, "width")
-		p.Place(Region{Offset: []int{top, left}, Shape: []int{height, width}})
-		part := start(p)
-		for i := range height {
-			for j := range width {
-				if got, want := part.Float64(i*width+j), whole.Float64((top+i)*cols+left+j); got != want {
-					t.Fatalf("element %d, %d of the region is %v, in the whole %v", i, j, got, want)
+		span := func(n int, label string) Span {
+			from := rapid.IntRange(0, n-1).Draw(t, label)
+			return Span{from, rapid.IntRange(from+1, n).Draw(t, label+" end")}
+		}
+		r := Region{Rows: []Span{span(rows, "rows")}, Cols: span(cols, "columns")}
+		if last := r.Rows[0].To; last < rows && rapid.Bool().Draw(t, "two spans") {
+			second := span(rows-last, "second")
+			r.Rows = append(r.Rows, Span{last + second.From, last + second.To})
+		}
+		p.Place(r)
+		part := *start(p)
+		at := 0
+		for _, s := range r.Rows {
+			for i := s.From; i < s.To; i++ {
+				for j := r.Cols.From; j < r.Cols.To; j++ {
+					if got, want := part.Float64(at), whole.Float64(i*cols+j); got != want {
+						t.Fatalf("element %d of the region is %v, that of row %d, column %d is %v", at, got, i, j, want)
+					}
+					at++
 				}
+			}
+		}
+		piece := span(at, "piece")
+		p.First, p.Value = piece.From, *tensor.Of(make([]float32, piece.Len()))
+		p.Init(device.Host{}, 7, 3)
+		for i := range piece.Len() {
+			if got, want := p.Value.Float64(i), part.Float64(piece.From+i); got != want {
+				t.Fatalf("element %d of a piece is %v, of the region %v", i, got, want)
 			}
 		}
 	})
@@ -47,7 +66,7 @@ func TestEveryRegionStartsAsInTheWhole(t *testing.T) {
 func TestAPartOfAVectorStartsAsInTheWhole(t *testing.T) {
 	p := Declare("factors", Scalar, 5)
 	p.Start = []float64{1, 2, 3, 4, 5}
-	p.Place(Region{Offset: []int{2}, Shape: []int{2}})
+	p.Place(Region{Rows: []Span{{2, 4}}})
 	p.Value = *tensor.Of(make([]float64, 2))
 	p.Init(device.Host{}, 1, 0)
 	if got := p.Value.F64(); got[0] != 3 || got[1] != 4 {

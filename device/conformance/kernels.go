@@ -206,7 +206,7 @@ func swiGLUGradOf[T tensor.Number](dact, gu *tensor.Tensor) func(w uint64) [][]T
 
 func embedding(s *scope) call {
 	n, v, cols := s.size("N"), s.size("V"), s.size("D")
-	table, ids, x := s.random(s.storage("table"), v, cols), s.integers(n, v), s.empty(s.wide, n, cols)
+	table, ids, x := s.random(s.storage("table"), v, cols), s.ids(n, v), s.empty(s.wide, n, cols)
 	c := call{run: func(d device.Device) { d.Embedding(x, table, ids) }, out: []*tensor.Tensor{x}}
 	c.formulas(embeddingOf[float64](table, ids), embeddingOf[float32](table, ids))
 	return c
@@ -217,6 +217,10 @@ func embeddingOf[T tensor.Number](table, ids *tensor.Tensor) func(w uint64) [][]
 		var x []T
 		rows, cols := read[T](table, w), table.Cols()
 		for _, id := range ids.I32() {
+			if id == device.Elsewhere {
+				x = append(x, make([]T, cols)...)
+				continue
+			}
 			x = append(x, rows[int(id)*cols:][:cols]...)
 		}
 		return [][]T{x}
@@ -225,7 +229,7 @@ func embeddingOf[T tensor.Number](table, ids *tensor.Tensor) func(w uint64) [][]
 
 func embeddingGrad(s *scope) call {
 	n, v, cols := s.size("N"), s.size("V"), s.size("D")
-	dtable, ids, dx := s.random(s.wide, v, cols), s.integers(n, v), s.random(s.wide, n, cols)
+	dtable, ids, dx := s.random(s.wide, v, cols), s.ids(n, v), s.random(s.wide, n, cols)
 	c := call{run: func(d device.Device) { d.EmbeddingGrad(dtable, dx, ids) }, out: []*tensor.Tensor{dtable}, factor: 4}
 	c.formulas(embeddingGradOf[float64](dtable, dx, ids), embeddingGradOf[float32](dtable, dx, ids))
 	return c
@@ -235,7 +239,9 @@ func embeddingGradOf[T tensor.Number](dtable, dx, ids *tensor.Tensor) func(w uin
 	return func(w uint64) [][]T {
 		d, x, cols := read[T](dtable, w), read[T](dx, w), dx.Cols()
 		for n, id := range ids.I32() {
-			axpy(d[int(id)*cols:][:cols], 1, x[n*cols:])
+			if id != device.Elsewhere {
+				axpy(d[int(id)*cols:][:cols], 1, x[n*cols:])
+			}
 		}
 		return [][]T{d}
 	}
@@ -243,10 +249,10 @@ func embeddingGradOf[T tensor.Number](dtable, dx, ids *tensor.Tensor) func(w uin
 
 func crossEntropy(s *scope) call {
 	n, v := s.size("n"), s.size("V")
-	logits, targets, loss := s.random(s.storage("logits"), n, v), s.integers(n, v), s.empty(s.wide, n)
+	logits, targets, loss := s.random(s.storage("logits"), n, v), s.ids(n, v), s.empty(s.wide, n)
 	for i := range targets.I32() {
 		if i%5 == 2 {
-			targets.I32()[i] = Ignored
+			targets.I32()[i] = device.Ignored
 		}
 	}
 	o := device.LossOptions{
@@ -267,8 +273,27 @@ func crossEntropy(s *scope) call {
 		}
 		c.run = func(d device.Device) { d.CrossEntropy(loss, dlogits, logits, targets, o) }
 		c.out = append(c.out, dlogits)
+		if rapid.Bool().Draw(s.T, "log Z is given") {
+			return givenCrossEntropy(s, dlogits, logits, targets, o)
+		}
 	}
 	c.formulas(crossEntropyOf[float64](logits, targets, o), crossEntropyOf[float32](logits, targets, o))
+	return c
+}
+
+// givenCrossEntropy is for logits that are some columns of more.
+func givenCrossEntropy(s *scope, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) call {
+	o.LogZ, o.Given = nil, s.empty(s.wide, targets.Len())
+	_, own, _ := CrossEntropy(read[float64](logits, 0), targets.I32(), device.LossOptions{})
+	for i, z := range own {
+		o.Given.SetFloat64(i, z+float64(i%4))
+	}
+	c := call{
+		run: func(d device.Device) { d.CrossEntropy(nil, dlogits, logits, targets, o) },
+		out: []*tensor.Tensor{dlogits},
+	}
+	c.formulas(func(w uint64) [][]float64 { return crossEntropyOf[float64](logits, targets, o)(w)[2:] },
+		func(w uint64) [][]float32 { return crossEntropyOf[float32](logits, targets, o)(w)[2:] })
 	return c
 }
 

@@ -118,7 +118,7 @@ func CrossEntropy[T tensor.Number](logits []T, targets []int32, o device.LossOpt
 	cols := len(logits) / len(targets)
 	loss, logZ, dlogits = make([]T, len(targets)), make([]T, len(targets)), make([]T, len(logits))
 	for r, target := range targets {
-		if target == Ignored {
+		if target == device.Ignored {
 			continue
 		}
 		row, d := logits[r*cols:(r+1)*cols], dlogits[r*cols:(r+1)*cols]
@@ -132,10 +132,20 @@ func CrossEntropy[T tensor.Number](logits []T, targets []int32, o device.LossOpt
 			sum += d[c]
 		}
 		logZ[r] = T(math.Log(float64(sum))) + top
+		if o.Given != nil {
+			logZ[r], sum = T(o.Given.Float64(r)), 1
+			for c, x := range row {
+				d[c] = exp(x - logZ[r])
+			}
+		}
 		for c := range d {
 			d[c] *= (1 + 2*T(o.ZLoss)*logZ[r]) / sum
 		}
-		d[target]--
+		var right T
+		if target != device.Elsewhere {
+			right = row[target]
+			d[target]--
+		}
 		if o.Softcap > 0 {
 			for c, x := range row {
 				d[c] *= 1 - x*x/T(o.Softcap*o.Softcap)
@@ -146,10 +156,7 @@ func CrossEntropy[T tensor.Number](logits []T, targets []int32, o device.LossOpt
 				d[c] *= T(o.Scale)
 			}
 		}
-		loss[r] = T(math.Log(float64(sum))) + top - row[target]
+		loss[r] = T(math.Log(float64(sum))) + top - right
 	}
 	return loss, logZ, dlogits
 }
-
-// Ignored is the target of a token without a loss.
-const Ignored = -100

@@ -3,6 +3,7 @@ package conformance
 import (
 	"math"
 
+	"anneal/device"
 	"anneal/tensor"
 
 	"pgregory.net/rapid"
@@ -97,6 +98,17 @@ func (s *scope) positive(dt tensor.DType, shape ...int) *tensor.Tensor {
 	t := s.random(dt, shape...)
 	for i := range t.Len() {
 		t.SetFloat64(i, 0.5+math.Abs(t.Float64(i)))
+	}
+	return t
+}
+
+// ids is integers, of which some are elsewhere.
+func (s *scope) ids(n, limit int) *tensor.Tensor {
+	t := s.integers(n, limit)
+	for i := range n {
+		if i%7 == 3 {
+			t.I32()[i] = device.Elsewhere
+		}
 	}
 	return t
 }

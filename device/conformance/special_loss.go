@@ -81,15 +81,15 @@ func drawLabels(t *testing.T, d bench, act, wide tensor.DType, n, v int) {
 	const first = 77
 	x := normal(n*v, 7)
 	targets := make([]int32, n)
-	targets[5] = Ignored
+	targets[5] = device.Ignored
 	rng := tensor.NewRNG(3, tensor.PurposeLabel, 4)
 	logits, labels := d.of(act, x, n, v), d.place(tensor.Of(slices.Clone(targets)))
 	loss, dlogits := d.of(wide, make([]float64, n)), d.of(wide, make([]float64, n*v), n, v)
 	d.CrossEntropy(loss, dlogits, logits, labels, device.LossOptions{Labels: rng, FirstLabel: first})
 	d.wait(t)
 	for r, label := range labels.I32() {
-		if targets[r] == Ignored {
-			if label != Ignored {
+		if targets[r] == device.Ignored {
+			if label != device.Ignored {
 				t.Errorf("%v: an ignored token got label %d", act, label)
 			}
 			continue
@@ -128,7 +128,7 @@ func ignoredRows(t *testing.T, d bench, act, wide tensor.DType) {
 		x[v+i] = nan
 	}
 	loss, logits := d.of(wide, []float64{nan, nan, nan}), d.of(act, x, n, v)
-	d.CrossEntropy(loss, logits, logits, d.place(tensor.Of([]int32{0, Ignored, 20})), device.LossOptions{})
+	d.CrossEntropy(loss, logits, logits, d.place(tensor.Of([]int32{0, device.Ignored, 20})), device.LossOptions{})
 	d.wait(t)
 	for i := range n * v {
 		if got := logits.Float64(i); math.IsNaN(got) || i/v == 1 && got != 0 {

@@ -10,16 +10,18 @@ import (
 	"anneal/tensor"
 )
 
-// ignored is the target of a token without a loss.
-const ignored = -100
-
 // CrossEntropy implements device.Device.
 func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
 	const op = "CrossEntropy"
 	rows, cols, ref := logits.Rows(), logits.Cols(), reference(logits)
-	length(op, "loss", loss, rows)
 	length(op, "targets", targets, rows)
-	wide(op, "loss", loss, ref)
+	if o.Given == nil {
+		length(op, "loss", loss, rows)
+		wide(op, "loss", loss, ref)
+	} else {
+		length(op, "the given log Z", o.Given, rows)
+		wide(op, "the given log Z", o.Given, ref)
+	}
 	dtype(op, "targets", targets, tensor.I32)
 	storage(op, "logits", logits, ref)
 	if o.LogZ != nil {
@@ -31,7 +33,7 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 		storage(op, "dlogits", dlogits, ref)
 	}
 	for i, t := range targets.I32() {
-		if uint(t) >= uint(cols) && t != ignored {
+		if uint(t) >= uint(cols) && t != device.Ignored && t != device.Elsewhere {
 			panic(fmt.Sprintf("cpu: %s: target %d is %d, but there are %d logits", op, i, t, cols))
 		}
 	}
@@ -46,6 +48,7 @@ type crossEntropy[T vec.Float] struct {
 	e                     *engine[T]
 	loss, dlogits, logits view[T]
 	logZ                  []T // nil if not requested
+	given                 []T // log Z, if more columns are elsewhere; else nil
 	grad                  bool
 	softcap, zLoss, scale float64
 	targets               []int32
@@ -57,7 +60,7 @@ type crossEntropy[T vec.Float] struct {
 func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
 	j := &e.crossEntropy
 	*j = crossEntropy[T]{
-		e: e, loss: e.view(loss), logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32(),
+		e: e, logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32(),
 		softcap: o.Softcap, zLoss: o.ZLoss, scale: o.Scale, labels: o.Labels, firstLabel: o.FirstLabel,
 	}
 	if o.Scale == 0 {
@@ -66,9 +69,15 @@ func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tenso
 	if j.grad {
 		j.dlogits = e.view(dlogits)
 	}
-	if o.LogZ != nil {
-		logZ := e.view(o.LogZ)
-		j.logZ = logZ.native
+	if o.Given != nil {
+		given := e.view(o.Given)
+		j.given = given.native
+	} else {
+		j.loss = e.view(loss)
+		if o.LogZ != nil {
+			logZ := e.view(o.LogZ)
+			j.logZ = logZ.native
+		}
 	}
 	e.reserve(3 * logits.Cols())
 	var tasks int
@@ -87,11 +96,8 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 		if j.grad {
 			p = j.dlogits.room(p, at, cols)
 		}
-		if target == ignored {
-			j.loss.native[r] = 0
-			if j.logZ != nil {
-				j.logZ[r] = 0
-			}
+		if target == device.Ignored {
+			j.write(r, 0, 0)
 			if j.grad {
 				clear(p)
 				j.dlogits.store(p, at)
@@ -107,17 +113,35 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 		if j.grad && j.softcap > 0 {
 			j.e.vec.Mul(square, x, x)
 		}
-		m, right := j.e.vec.Max(x), x[target] // p may overwrite x
-		sum := j.e.vec.ExpSum(p, x, m)
-		log := math.Log(float64(sum))
-		j.loss.native[r] = T(log + (float64(m) - float64(right)))
-		if j.logZ != nil {
-			j.logZ[r] = T(log + float64(m))
+		var m, right, sum T // p may overwrite x
+		if target >= 0 {
+			right = x[target]
+		}
+		log := 0.0
+		if j.given != nil {
+			m, sum = j.given[r], 1
+			j.e.vec.ExpSum(p, x, m)
+		} else {
+			m = j.e.vec.Max(x)
+			sum = j.e.vec.ExpSum(p, x, m)
+			log = math.Log(float64(sum))
+			j.write(r, log+(float64(m)-float64(right)), log+float64(m))
 		}
 		if j.grad {
 			j.gradient(p, square, target, sum, log+float64(m))
 			j.dlogits.store(p, at)
 		}
+	}
+}
+
+// write stores the results of row r, unless log Z is given.
+func (j *crossEntropy[T]) write(r int, loss, logZ float64) {
+	if j.given != nil {
+		return
+	}
+	j.loss.native[r] = T(loss)
+	if j.logZ != nil {
+		j.logZ[r] = T(logZ)
 	}
 }
 
@@ -129,7 +153,9 @@ func (j *crossEntropy[T]) gradient(p, square []T, target int, sum T, logZ float6
 		scale = T(j.scale * (1 + 2*j.zLoss*logZ) / float64(sum))
 	}
 	j.e.vec.Scale(p, p, scale)
-	p[target] -= T(j.scale)
+	if target >= 0 {
+		p[target] -= T(j.scale)
+	}
 	if j.softcap > 0 {
 		j.e.vec.Mul(square, square, p)
 		j.e.vec.Axpy(p, square, T(-1/(j.softcap*j.softcap)))

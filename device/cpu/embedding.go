@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 
+	"anneal/device"
 	"anneal/device/cpu/vec"
 	"anneal/tensor"
 )
@@ -34,16 +35,30 @@ func (d *Device) EmbeddingGrad(dtable, dx, ids *tensor.Tensor) {
 func checkEmbedding(op, xName, tableName string, x, table, ids *tensor.Tensor) {
 	shape(op, xName, x, ids.Len(), table.Cols())
 	wide(op, xName, x, reference(x))
-	checkIDs(op, tableName, table.Rows(), ids)
+	checkRows(op, tableName, table.Rows(), ids)
+}
+
+// checkRows panics unless every id is below rows, or elsewhere.
+func checkRows(op, tableName string, rows int, ids *tensor.Tensor) {
+	dtype(op, "ids", ids, tensor.I32)
+	for i, id := range ids.I32() {
+		if id != device.Elsewhere {
+			checkID(op, tableName, rows, i, id)
+		}
+	}
 }
 
 // checkIDs panics unless every id is below rows.
 func checkIDs(op, tableName string, rows int, ids *tensor.Tensor) {
 	dtype(op, "ids", ids, tensor.I32)
 	for i, id := range ids.I32() {
-		if uint(id) >= uint(rows) {
-			panic(fmt.Sprintf("cpu: %s: token %d has id %d, but %s has %d rows", op, i, id, tableName, rows))
-		}
+		checkID(op, tableName, rows, i, id)
+	}
+}
+
+func checkID(op, tableName string, rows, i int, id int32) {
+	if uint(id) >= uint(rows) {
+		panic(fmt.Sprintf("cpu: %s: token %d has id %d, but %s has %d rows", op, i, id, tableName, rows))
 	}
 }
 
@@ -67,6 +82,10 @@ func (j *embed[T]) Do(_, task int) {
 	from, to := span(task, j.perTask, len(j.ids))
 	for i := from; i < to; i++ {
 		x := j.x.native[i*cols : (i+1)*cols]
+		if j.ids[i] == device.Elsewhere {
+			clear(x)
+			continue
+		}
 		row := j.table.load(x, int(j.ids[i])*cols, cols)
 		if j.table.native != nil {
 			copy(x, row)
@@ -95,6 +114,9 @@ func (j *embedGrad[T]) Do(_, task int) {
 	cols := j.dx.cols
 	from, to := span(task, embedCols, cols)
 	for i, id := range j.ids {
+		if id == device.Elsewhere {
+			continue
+		}
 		row := int(id) * cols
 		j.vec.Add(j.dtable.native[row+from:row+to], j.dx.native[i*cols+from:i*cols+to])
 	}

@@ -113,7 +113,7 @@ func TestGeGLUGradMatchesFiniteDifferences(t *testing.T) {
 func TestCrossEntropyGradMatchesFiniteDifferences(t *testing.T) {
 	const rows, cols = 4, 9
 	d := referenceDevice(t)
-	logits, targets := gaussian(1, tensor.F64, rows, cols), tensor.Of([]int32{3, ignored, 0, 8})
+	logits, targets := gaussian(1, tensor.F64, rows, cols), tensor.Of([]int32{3, device.Ignored, 0, 8})
 	loss, dlogits := empty(tensor.F64, rows), empty(tensor.F64, rows, cols)
 	d.CrossEntropy(loss, dlogits, logits, targets, device.LossOptions{})
 	total := func() float64 { d.CrossEntropy(loss, nil, logits, targets, device.LossOptions{}); return d.Sum(loss) }

@@ -124,7 +124,7 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	add("EmbeddingGrad", void(func(d *Device) { d.EmbeddingGrad(dtable, x, ids) }), dtable)
 
 	logits, targets, loss := gaussian(15, wide, rows, vocabulary), ints(16, rows, vocabulary), empty(wide, rows)
-	targets.I32()[rows/2] = ignored
+	targets.I32()[rows/2] = device.Ignored
 	dlogits := empty(act, rows, vocabulary)
 	add("CrossEntropy without gradient",
 		void(func(d *Device) { d.CrossEntropy(loss, nil, logits, targets, device.LossOptions{}) }), loss)

@@ -11,11 +11,15 @@ import (
 // read twice, in the cache.
 const crossEntropyThreads = 1024
 
-// CrossEntropy implements device.Device. The loss of a target that is neither a column nor ignored is NaN.
+// CrossEntropy implements device.Device. The loss of a target that is no column, nor ignored or elsewhere, is NaN.
 func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
 	const op = "CrossEntropy"
 	rows, cols, wide := logits.Rows(), logits.Cols(), arithmetic(logits)
-	checkWide(op, "loss", loss, rows, wide)
+	if o.Given == nil {
+		checkWide(op, "loss", loss, rows, wide)
+	} else {
+		checkWide(op, "the given log Z", o.Given, rows, wide)
+	}
 	length(op, "targets", targets, rows)
 	dtype(op, "targets", targets, tensor.I32)
 	storage(op, "logits", logits, wide)
@@ -39,6 +43,7 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 	c.tensor(loss)
 	c.tensor(dlogits)
 	c.tensor(o.LogZ)
+	c.tensor(o.Given)
 	c.tensor(logits)
 	c.tensor(targets)
 	c.int(cols)

@@ -7,7 +7,7 @@ import (
 	"anneal/tensor"
 )
 
-// Embedding implements device.Device. A token whose id is outside the table gets NaN.
+// Embedding implements device.Device. A token whose id is outside the table gets NaN, unless it is elsewhere.
 func (d *Device) Embedding(x, table, ids *tensor.Tensor) {
 	const op = "Embedding"
 	shape(op, "x", x, ids.Len(), table.Cols())

@@ -58,10 +58,13 @@ DEVICE i64 draw(const T *x, i64 cols, i64 head, A top, double rest) {
 	return label;
 }
 
+const i64 elsewhere = -101; // the target is another column than these
+
 // cross_entropy finds the largest logit and the sum of exponentials in one pass, and reads the row again, from the cache, for the
-// gradient, which may take its place. targets are replaced by drawn labels where `drawn` is not 0. A target that is no column makes
-// the loss NaN. It moves, per element, that of logits in and that of dlogits out.
-KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, const T *logits, int *targets, i64 cols,
+// gradient, which may take its place. With given, log Z of more columns than these, it only makes the gradient. targets are replaced by
+// drawn labels where `drawn` is not 0. A target that is no column makes the loss NaN, unless it is elsewhere. It moves, per element, that
+// of logits in and that of dlogits out.
+KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, const A *given, const T *logits, int *targets, i64 cols,
 	double softcap, double z_loss, double factor, i64 drawn, u64 key, u64 step, u64 purpose, u64 first) {
 	const i64 row = blockIdx.x;
 	const T *const x = logits + row * cols;
@@ -69,7 +72,7 @@ KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, cons
 	i64 target = targets[row];
 	A v[pack];
 	if (target == -100) {
-		if (threadIdx.x == 0) {
+		if (threadIdx.x == 0 && !given) {
 			loss[row] = 0;
 			if (log_z) log_z[row] = 0;
 		}
@@ -79,17 +82,23 @@ KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, cons
 		return;
 	}
 
-	A most = -largest(A(0)), sum = 0;
-	for (i64 k = threadIdx.x; k < packs; k += blockDim.x) {
-		load_pack(v, x + place(k, head), length(k, head, cols), -infinity(A(0)));
-		A m = most;
-		for (int i = 0; i < pack; i++) m = v[i] > m ? v[i] : m;
-		sum *= exp_fast(most - m);
-		most = m;
-		for (int i = 0; i < pack; i++) sum += exp_fast(v[i] - m);
+	A top, sum = 0;
+	if (given) {
+		top = given[row];
+		sum = 1;
+	} else {
+		A most = -largest(A(0));
+		for (i64 k = threadIdx.x; k < packs; k += blockDim.x) {
+			load_pack(v, x + place(k, head), length(k, head, cols), -infinity(A(0)));
+			A m = most;
+			for (int i = 0; i < pack; i++) m = v[i] > m ? v[i] : m;
+			sum *= exp_fast(most - m);
+			most = m;
+			for (int i = 0; i < pack; i++) sum += exp_fast(v[i] - m);
+		}
+		top = block_max(most);
+		sum = block_sum(sum * exp_fast(most - top));
 	}
-	const A top = block_max(most);
-	sum = block_sum(sum * exp_fast(most - top));
 
 	if (drawn) {
 		u32 r[4];
@@ -97,8 +106,9 @@ KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, cons
 		target = draw(x, cols, head, top, (double)(((u64)r[0] << 32 | r[1]) >> 11) * 0x1p-53 * sum);
 		if (threadIdx.x == 0) targets[row] = (int)target;
 	}
-	if (threadIdx.x == 0) {
-		const A right = target >= 0 && target < cols ? widen(x[target]) : infinity(A(0)) * 0, log = log_of(sum);
+	if (threadIdx.x == 0 && !given) {
+		const A outside = target == elsewhere ? A(0) : infinity(A(0)) * 0;
+		const A right = target >= 0 && target < cols ? widen(x[target]) : outside, log = log_of(sum);
 		loss[row] = log + (top - right);
 		if (log_z) log_z[row] = log + top;
 	}

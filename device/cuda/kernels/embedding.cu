@@ -1,14 +1,17 @@
 // Rows of tables by token: reading them, and adding to them. Where several tokens have one id their rows are added in token order, so
 // tokens are sorted by id first: keys are id·2³² + token, no two alike, which makes any way to sort them the same.
 
-// embedding copies row ids[b] of table [rows, cols] to row b of x in block b; an id that is no row gives NaN. T stores the table. It
-// moves, per element, that of table in and 4 bytes out.
+const i64 elsewhere = -101; // an id of another part of the table
+
+// embedding copies row ids[b] of table [rows, cols] to row b of x in block b; an id that is elsewhere gives zeros, another that is no row
+// NaN. T stores the table. It moves, per element, that of table in and 4 bytes out.
 KERNEL embedding(A *x, const T *table, const int *ids, i64 rows, i64 cols) {
 	const i64 id = ids[blockIdx.x];
 	const bool known = id >= 0 && id < rows;
+	const A other = id == elsewhere ? A(0) : infinity(A(0)) * 0;
 	A v[pack];
 	for (i64 c = threadIdx.x * pack; c < cols; c += blockDim.x * pack) {
-		load_pack(v, table + (known ? id * cols + c : 0), known ? cols - c : 0, infinity(A(0)) * 0);
+		load_pack(v, table + (known ? id * cols + c : 0), known ? cols - c : 0, other);
 		store_pack(x + blockIdx.x * cols + c, v, cols - c);
 	}
 }

@@ -1,0 +1,318 @@
+package autograd
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// Tensor parallelism (Shoeybi et al. 2019, arXiv 1909.08053): every peer has a part of each layer's weights. A branch
+// reads the stream through weights cut by their outputs (heads, hidden units) and writes to it through weights cut by
+// their inputs, so that its results are terms of a sum over the peers, and nothing is exchanged in between.
+//
+// Sequence parallelism (Korthikanti et al. 2022, arXiv 2205.05198): the stream is cut too, each peer has the rows of
+// N/t tokens. Then norms, dropout and additions are done once, not by every peer, and what they keep takes a share of
+// the memory. With t peers:
+//
+//	                forward                            backward
+//	Gather          rows of all peers come together    terms are summed, each peer keeps its rows
+//	sumPeers        terms are summed, each keeps ...   rows of all peers come together
+//
+// Without it the stream is whole on every peer: Gather does nothing forward, and sums go to all.
+//
+// Rows travel in the format in which products read them, terms in Types.Stream. Sums add the terms in the order of the
+// peers, so all peers compute the same bits. Gathered rows are not kept: backward gathers them again.
+//
+// Each exchange moves (t−1)/t·N·D numbers from each peer: for a branch two forward and three backward.
+
+// A Cut says what of a weight [O, I] is here.
+type Cut uint8
+
+// The cuts.
+const (
+	Whole   Cut = iota // all of it
+	Outputs            // some rows: products make some columns of the result
+	Inputs             // some columns: products make terms of the result
+)
+
+// meeting has the lists for exchanges, so that none allocates.
+type meeting struct {
+	out, room []tensor.Tensor
+	terms     []*tensor.Tensor
+	ids, host []byte // numbers in host memory
+}
+
+// peers returns the number of ranks among which layers are cut.
+func (t *Tape) peers() int {
+	if t.Tensor == nil {
+		return 1
+	}
+	return t.Tensor.Size()
+}
+
+// cuts reports whether rows of the stream are cut.
+func (t *Tape) cuts() bool { return t.Sequence && t.peers() > 1 }
+
+// adds reports whether products with w make terms of a sum over peers.
+func (t *Tape) adds(w *Param) bool { return w.Cut == Inputs && t.peers() > 1 }
+
+// streamRows returns how many of n tokens are rows of the stream here.
+func (t *Tape) streamRows(n int) int {
+	if !t.cuts() {
+		return n
+	}
+	if n%t.peers() != 0 {
+		panic("autograd: sequence parallelism needs a number of tokens that is a multiple of the number of peers")
+	}
+	return n / t.peers()
+}
+
+// ofPeer returns the rows of x [N, D] that peer r has with sequence parallelism.
+func (t *Tape) ofPeer(x *tensor.Tensor, r int) tensor.Tensor {
+	n := x.Dim(0) / t.peers()
+	return x.Slice(r*n, (r+1)*n)
+}
+
+// ofStream returns the rows of x, one for each of N tokens, that belong to rows of the stream here.
+func (t *Tape) ofStream(x *tensor.Tensor) *tensor.Tensor {
+	if !t.cuts() {
+		return x
+	}
+	return t.ref(t.ofPeer(x, t.Tensor.Rank()))
+}
+
+// meet empties the lists of an exchange.
+func (t *Tape) meet() *meeting {
+	m := &t.meeting
+	m.out, m.room, m.terms = m.out[:0], m.room[:0], m.terms[:0]
+	return m
+}
+
+// gatherRows writes the rows of all peers to dst [N, D]: mine [N/t, D] are those of this one, of the same dtype, which
+// may be in their place already.
+func (t *Tape) gatherRows(dst, mine *tensor.Tensor) {
+	m, me := t.meet(), t.Tensor.Rank()
+	for r := range t.peers() {
+		m.out, m.room = append(m.out, *mine), append(m.room, t.ofPeer(dst, r))
+	}
+	if own := &m.room[me]; own.Pointer() != mine.Pointer() {
+		t.Device.Copy(own, mine)
+	}
+	in := t.Tensor.Exchange(m.out, m.room)
+	for r := range in {
+		if r != me && t.Tensor.InPlace() {
+			t.Device.Copy(&m.room[r], &in[r])
+		}
+	}
+	t.Tensor.Release()
+}
+
+// sumRows writes the sum of all peers' terms to dst [N/t, D], or adds it: of term [N, D] every peer gets its rows. dst
+// may be the rows of term that are this peer's.
+func (t *Tape) sumRows(dst, term *tensor.Tensor, add bool) {
+	m, mark := t.meet(), t.temp.Mark()
+	for r := range t.peers() {
+		m.out = append(m.out, t.ofPeer(term, r))
+		var room tensor.Tensor
+		if r != t.Tensor.Rank() && !t.Tensor.InPlace() {
+			room = t.temp.New(dst.DType(), dst.Shape()...)
+		}
+		m.room = append(m.room, room)
+	}
+	t.fold(dst, t.Tensor.Exchange(m.out, m.room), add)
+	t.Tensor.Release()
+	t.temp.Release(mark)
+}
+
+// fold writes the sum of terms, one of each peer, to dst, or adds it.
+func (t *Tape) fold(dst *tensor.Tensor, terms []tensor.Tensor, add bool) {
+	m := &t.meeting
+	m.terms = m.terms[:0]
+	for r := range terms {
+		m.terms = append(m.terms, &terms[r])
+	}
+	t.Device.Fold(dst, m.terms, add)
+}
+
+// sumPeers writes the sum of all peers' terms to dst, rows of the stream, or adds it. It overwrites term [N, D], which
+// may be dst if the stream is whole.
+func (t *Tape) sumPeers(dst, term *tensor.Tensor, add bool) {
+	if t.cuts() {
+		t.sumRows(dst, term, add)
+		return
+	}
+	mine := t.ref(t.ofPeer(term, t.Tensor.Rank()))
+	t.sumRows(mine, term, false)
+	t.gatherRows(term, mine)
+	switch {
+	case add:
+		t.Device.Add(dst, term)
+	case dst != term:
+		t.Device.Copy(dst, term)
+	}
+}
+
+// summed returns the sum over peers of y [N, D], the products with w, in its memory: rows of the stream. If w is not
+// cut by its inputs, that is y.
+func (t *Tape) summed(y *tensor.Tensor, w *Param) *tensor.Tensor {
+	if !t.adds(w) {
+		return y
+	}
+	mine := t.ofStream(y)
+	t.sumPeers(mine, y, false)
+	return mine
+}
+
+// Gather returns the rows of all peers, for products with weights that are cut by their outputs: h is the normalised
+// stream, temporary, [N/t, D] or, if the stream is whole, [N, D]; result [N, D], temporary. Alone it returns h.
+func (t *Tape) Gather(h *Var) *Var {
+	switch {
+	case t.peers() == 1:
+		return h
+	case !t.Sequence:
+		if h.wide = true; t.grad {
+			n := t.node()
+			n.backward, n.out = sumWholeBack, h
+		}
+		return h
+	}
+	in := t.value(h)
+	h.wide = true
+	out := t.wrap(t.temp.New(in.DType(), in.Rows()*t.peers(), in.Cols()))
+	out.wide = true
+	t.gatherRows(&out.Value, in)
+	if t.grad {
+		n := t.node()
+		n.backward, n.recompute, n.x, n.out = gatherBack, gatherAgain, h, out
+		out.producer = n
+	}
+	return out
+}
+
+func gatherAgain(t *Tape, n *node) { t.gatherRows(&n.out.Value, t.value(n.x)) }
+
+func gatherBack(t *Tape, n *node) {
+	g, add := t.gradOf(n.x)
+	t.sumRows(g, &n.out.grad, add)
+}
+
+func sumWholeBack(t *Tape, n *node) { t.sumPeers(&n.out.grad, &n.out.grad, false) }
+
+// Sum returns the sum over peers of y [N, D], which is in the format of the stream and lives until the end of the
+// block, like the result: rows of the stream. Alone it returns y.
+func (t *Tape) Sum(y *Var) *Var {
+	if t.peers() == 1 {
+		return y
+	}
+	in := t.value(y)
+	out := t.wrap(t.temp.New(in.DType(), t.streamRows(in.Rows()), in.Cols()))
+	out.inBlock = true
+	t.sumPeers(&out.Value, in, false)
+	if t.grad {
+		n := t.node()
+		n.backward, n.x, n.out = sumBack, y, out
+	}
+	return out
+}
+
+func sumBack(t *Tape, n *node) {
+	g := t.onlyGrad(n.x)
+	if t.cuts() {
+		t.gatherRows(g, &n.out.grad)
+	} else {
+		t.Device.Copy(g, &n.out.grad)
+	}
+}
+
+// gathered returns the rows of all peers of dy, rows of the stream, in temporary memory.
+func (t *Tape) gathered(dy *tensor.Tensor) *tensor.Tensor {
+	if !t.cuts() {
+		return dy
+	}
+	all := t.ref(t.temp.New(dy.DType(), dy.Rows()*t.peers(), dy.Cols()))
+	t.gatherRows(all, dy)
+	return all
+}
+
+// biasOf returns the bias that a product with w adds: that of a sum over peers is the first peer's.
+func (t *Tape) biasOf(w *Param) *tensor.Tensor {
+	if w.Bias == nil || t.adds(w) && t.Tensor.Rank() > 0 {
+		return nil
+	}
+	return &w.Bias.Value
+}
+
+// A Term is a gradient of which several peers make terms: of peers From … To−1. Those of a peer outside stay.
+type Term struct {
+	Grad     tensor.Tensor
+	From, To int
+}
+
+// SumTerms replaces each gradient by the sum of the peers' terms, in their order. All peers call it with the same list,
+// apart from which peers they have a gradient in common with.
+func (t *Tape) SumTerms(list []Term) {
+	if t.peers() == 1 || len(list) == 0 {
+		return
+	}
+	mark, refs, dtype := t.temp.Mark(), t.tensorN, list[0].Grad.DType()
+	size := 0
+	for i := range list {
+		size += list[i].Grad.Len()
+	}
+	mine := t.ref(t.temp.New(dtype, size)) // one exchange for all
+	for at, i := 0, 0; i < len(list); i++ {
+		g := &list[i].Grad
+		t.Device.Copy(t.ref(run(mine, at, g.Len(), g)), g)
+		at += g.Len()
+	}
+	m := t.meet()
+	for r := range t.peers() {
+		var room tensor.Tensor
+		if r != t.Tensor.Rank() && !t.Tensor.InPlace() {
+			room = t.temp.New(dtype, size)
+		}
+		m.out, m.room = append(m.out, *mine), append(m.room, room)
+	}
+	in := t.Tensor.Exchange(m.out, m.room)
+	for at, i := 0, 0; i < len(list); i++ {
+		x := &list[i]
+		m.terms = m.terms[:0]
+		for r := x.From; r < x.To; r++ {
+			m.terms = append(m.terms, t.ref(run(&in[r], at, x.Grad.Len(), &x.Grad)))
+		}
+		t.Device.Fold(&x.Grad, m.terms, false)
+		at += x.Grad.Len()
+	}
+	t.Tensor.Release()
+	t.tensorN = refs
+	t.temp.Release(mark)
+}
+
+// run returns n elements of x from number at on, in the shape of another tensor.
+func run(x *tensor.Tensor, at, n int, like *tensor.Tensor) tensor.Tensor {
+	flat := x.Slice(at, at+n)
+	return flat.Reshape(like.Shape()...)
+}
+
+// dropout writes mask·src to dst, or adds it: rows of the stream, each with the random numbers of its token.
+func (t *Tape) dropout(dst, src *tensor.Tensor, o device.Dropout, seq *Sequence) {
+	rows, first := dst.Rows(), 0
+	if t.cuts() {
+		first = t.Tensor.Rank() * rows
+	}
+	if len(seq.Runs) == 0 {
+		o.Row += first
+		t.Device.Dropout(dst, src, o)
+		return
+	}
+	row, at := o.Row, 0 // at counts the batch's rows
+	for _, r := range seq.Runs {
+		from, to := max(first, at), min(first+rows, at+r.Count)
+		if from < to {
+			refs := t.tensorN
+			o.Row = row + r.First + from - at
+			t.Device.Dropout(t.ref(dst.Slice(from-first, to-first)), t.ref(src.Slice(from-first, to-first)), o)
+			t.tensorN = refs
+		}
+		at += r.Count
+	}
+}

@@ -1,0 +1,183 @@
+package model
+
+import (
+	"fmt"
+
+	"anneal/autograd"
+	"anneal/device"
+	"anneal/nn"
+)
+
+// How a part of a model has its layers cut: heads, hidden units and tokens of the vocabulary go to ranks of tensor
+// parallelism in their order (Shoeybi et al. 2019, arXiv 1909.08053); autograd/tensor_parallel.go says what they
+// exchange.
+
+// cuts reports whether layers are cut.
+func (p Part) cuts() bool { return p.Tensors > 1 }
+
+// share returns which of n units of a weight are here. Ranks share a unit, and are multiples of n, if there are fewer
+// units than ranks.
+func (p Part) share(n int) nn.Span {
+	switch {
+	case !p.cuts():
+		return nn.Span{To: n}
+	case n < p.Tensors:
+		unit := p.Tensor * n / p.Tensors
+		return nn.Span{From: unit, To: unit + 1}
+	}
+	return nn.Span{From: p.Tensor * n / p.Tensors, To: (p.Tensor + 1) * n / p.Tensors}
+}
+
+// sharers returns the ranks that have the same of n units.
+func (p Part) sharers(n int) nn.Span {
+	if n >= p.Tensors {
+		return nn.Span{From: p.Tensor, To: p.Tensor + 1}
+	}
+	group := p.Tensors / n
+	first := p.Tensor / group * group
+	return nn.Span{From: first, To: first + group}
+}
+
+// everyone returns all ranks of tensor parallelism.
+func (p Part) everyone() nn.Span { return nn.Span{To: p.Tensors} }
+
+// heads returns the heads that are here.
+func (p Part) heads(h device.Heads) device.Heads {
+	h.Q, h.KV = p.share(h.Q).Len(), p.share(h.KV).Len()
+	return h
+}
+
+// slopes returns those of the heads that are here.
+func (p Part) slopes(all []float64) []float64 {
+	s := p.share(len(all))
+	return all[s.From:s.To]
+}
+
+// cutRows leaves of a weight, or of a bias, the rows of this rank, part by part of it; unit rows stay together.
+func (p Part) cutRows(w *nn.Param, unit int, parts []nn.Part) {
+	if !p.cuts() {
+		return
+	}
+	r, from := nn.Whole(w.Shape), 0
+	r.Rows = nil
+	for _, part := range parts {
+		s := p.share(part.Rows / unit)
+		r.Rows = append(r.Rows, nn.Span{From: from + s.From*unit, To: from + s.To*unit})
+		from += part.Rows
+	}
+	w.Cut = autograd.Outputs
+	w.Place(r)
+}
+
+// cutCols leaves of a weight the columns of this rank; unit columns stay together.
+func (p Part) cutCols(w *nn.Param, unit int) {
+	if !p.cuts() {
+		return
+	}
+	r, s := nn.Whole(w.Shape), p.share(w.Shape[1]/unit)
+	r.Cols = nn.Span{From: s.From * unit, To: s.To * unit}
+	w.Cut = autograd.Inputs
+	w.Place(r)
+}
+
+// cutTable leaves of a table with a row per token those of this rank.
+func (p Part) cutTable(w *nn.Param) {
+	if !p.cuts() {
+		return
+	}
+	r := nn.Whole(w.Shape)
+	r.Rows = []nn.Span{p.share(w.Shape[0])}
+	w.Cut, w.Rows = autograd.Outputs, autograd.Rows{First: r.Rows[0].From, All: w.Shape[0]}
+	w.Place(r)
+}
+
+// sumRows says that the ranks of a span make the gradient of w's rows from number first of those here on together.
+func (p Part) sumRows(w *nn.Param, first int, ranks nn.Span) {
+	if p.cuts() && ranks.Len() > 1 {
+		w.Partial = nn.Partial{Rows: nn.Span{From: first, To: w.Region.Height()}, Peers: ranks}
+	}
+}
+
+// sumAll says that all ranks make the gradient of w together: each from its heads or hidden units.
+func (p Part) sumAll(w *nn.Param) { p.sumRows(w, 0, p.everyone()) }
+
+// sumTokens says that all ranks make the gradient of w together where each has tokens of its own.
+func (p Part) sumTokens(w *nn.Param) {
+	if p.Sequence {
+		p.sumAll(w)
+	}
+}
+
+// SumPartial makes complete the gradients of params that peers of tensor parallelism make together, after the backward
+// pass of their unit. All peers call it alike.
+func (m *Decoder) SumPartial(t *autograd.Tape, params []*nn.Param) {
+	m.terms = m.terms[:0]
+	for _, p := range params {
+		if x := p.Partial; x != (nn.Partial{}) && p.HasGrad() {
+			m.terms = append(m.terms, autograd.Term{
+				Grad: p.Grad.Slice(x.Rows.From, x.Rows.To), From: x.Peers.From, To: x.Peers.To,
+			})
+		}
+	}
+	t.SumTerms(m.terms)
+}
+
+// A CutError says that a model cannot be cut for tensor parallelism.
+type CutError struct {
+	Key  string // of the configuration that is in the way
+	Text string
+	Try  string
+}
+
+func (e *CutError) Error() string { return e.Text + "\n  try " + e.Try }
+
+// CheckTensors returns a *CutError if layers of the model cannot be cut for n ranks of tensor parallelism.
+func (c Config) CheckTensors(n int) error {
+	if n <= 1 {
+		return nil
+	}
+	divides := func(key string, size int) error {
+		if size%n == 0 {
+			return nil
+		}
+		return &CutError{key, fmt.Sprintf("%s = %d is not a multiple of parallel.tensor = %d, so it cannot be cut",
+			key, size, n), tryTensors(n, size)}
+	}
+	if err := divides("model.heads", c.Heads); err != nil {
+		return err
+	}
+	if k := c.KVHeads; k%n != 0 && n%k != 0 {
+		return &CutError{"model.kv_heads", fmt.Sprintf("model.kv_heads = %d neither is a multiple of parallel.tensor "+
+			"= %d nor divides it, so heads cannot be cut", k, n), tryTensors(n, k)}
+	}
+	ffn := []struct {
+		key  string
+		size int
+	}{{"model.ffn", c.FFN}}
+	if c.Family == "qwen3_moe" {
+		ffn[0].key, ffn[0].size = "model.expert_ffn", c.ExpertFFN
+		if c.SharedExpertFFN > 0 {
+			ffn = append(ffn, struct {
+				key  string
+				size int
+			}{"model.shared_expert_ffn", c.SharedExpertFFN})
+		}
+	}
+	for _, f := range ffn {
+		if err := divides(f.key, f.size); err != nil {
+			return err
+		}
+	}
+	if c.Vocab < n {
+		return &CutError{"model.vocab", fmt.Sprintf("a vocabulary of %d tokens has fewer than parallel.tensor = %d",
+			c.Vocab, n), tryTensors(n, c.Vocab)}
+	}
+	return nil
+}
+
+// tryTensors proposes the largest number of ranks below n that divides size.
+func tryTensors(n, size int) string {
+	for n--; size%n != 0; n-- {
+	}
+	return fmt.Sprintf("parallel.tensor = %d", n)
+}
