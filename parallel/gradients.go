@@ -24,7 +24,7 @@ func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
 	me, ranks := s.world.Rank(), s.world.Size()
 	lay := func(a *tensor.Arena, u *unit) {
 		for _, p := range u.params {
-			p.Grad = a.New(s.Grad, p.Shape...)
+			p.Grad = a.New(s.Grad, p.Region.Shape()...)
 		}
 	}
 	slot := func(u *unit) {
@@ -279,8 +279,11 @@ func (s *Shard) SquareSums() []float64 {
 	s.terms = s.terms[:0]
 	n := 0
 	for _, o := range s.Mine {
-		s.terms = append(s.terms, &o.grad)
-		n += device.Stretches(&o.grad)
+		if o.Counted > 0 {
+			x := o.grad.Slice(0, o.Counted)
+			s.terms = append(s.terms, &x)
+			n += device.Stretches(&x)
+		}
 	}
 	sums := make([]float64, n)
 	s.dev.SquareSums(sums, s.terms...)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"anneal/device"
+	"anneal/nn"
 )
 
 // Squares are the sums of the squares of a piece of a gradient, stretch by stretch.
@@ -16,18 +17,30 @@ type Squares struct {
 	Sums  []float64
 }
 
-// Squares returns what this rank contributes to the norm of the gradient, given the sums of its pieces: all pieces but
-// those that another rank counts, too. tensor is the rank's number among those that share layers.
-func (s *Shard) Squares(sums []float64, tensor int) (list []Squares) {
+// counted returns how many elements of a piece only this rank counts: all, unless ranks that share layers have the
+// parameter, or the rows of it that begin where its gradient is partial, or it is the copy of a tied table.
+func (s *Shard) counted(o *Owned) int {
+	n := o.Piece.To - o.Piece.From
+	switch p := o.Partial; {
+	case s.Replica() && o.Piece.Param == 0:
+		return 0
+	case o.Region.Len() == o.Len():
+		if s.Cut > 0 {
+			return 0
+		}
+	case p != nn.Partial{} && p.Peers.From != s.Cut:
+		width := o.Region.Len() / o.Region.Height()
+		return min(max(p.Rows.From*width-o.Piece.From, 0), n)
+	}
+	return n
+}
+
+// Squares returns what this rank contributes to the norm of the gradient, given the sums of SquareSums.
+func (s *Shard) Squares(sums []float64) (list []Squares) {
 	for _, o := range s.Mine {
-		n := device.Stretches(&o.grad)
-		whole := o.Param.Region.Len() == o.Param.Len()
-		if replica := s.Replica() && o.Piece.Param == 0; !replica && (tensor == 0 || !whole) {
-			x := Squares{Param: o.Number, From: o.Piece.From, Part: o.Piece.Part, Sums: sums[o.Stretch : o.Stretch+n]}
-			if !whole {
-				x.Cut = tensor
-			}
-			list = append(list, x)
+		if o.Counted > 0 {
+			n := (o.Counted + device.Stretch - 1) / device.Stretch
+			list = append(list, Squares{o.Number, s.Cut, o.Piece.From, o.Piece.Part, sums[o.Stretch : o.Stretch+n]})
 		}
 	}
 	return list

@@ -13,7 +13,7 @@ import (
 // and its authoritative weights live there.
 type Piece struct {
 	Param    int // number of the parameter in the model
-	From, To int // elements
+	From, To int // elements of what is here
 	Part     int // the part of the parameter that it is; −1 for a run of stretches
 	Owner    int // rank
 }
@@ -33,7 +33,7 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 		first, all := param, 0
 		for _, p := range unit {
 			if d := divide(p); d == optim.Elements {
-				all += p.Len()
+				all += p.Region.Len()
 			} else {
 				parts = append(parts, partsOf(p, param, d)...)
 			}
@@ -44,8 +44,9 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 			if divide(p) != optim.Elements {
 				continue
 			}
-			for from := 0; from < p.Len(); from += device.Stretch {
-				to := min(from+device.Stretch, p.Len())
+			n := p.Region.Len()
+			for from := 0; from < n; from += device.Stretch {
+				to := min(from+device.Stretch, n)
 				owner := (2*done + to - from) * ranks / (2 * all) // by its middle
 				done += to - from
 				load[owner] += to - from

@@ -20,8 +20,9 @@ func NewPeers(name string, group comm.Comm) autograd.Peers {
 		return nil
 	}
 	n := group.Size()
-	p := &Peers{
-		group: group, out: make([][]tensor.Tensor, n), room: make([][]tensor.Tensor, n), in: make([]tensor.Tensor, n),
+	p := &Peers{group: group, out: make([][]tensor.Tensor, n), in: make([]tensor.Tensor, n)}
+	if !group.InPlace() {
+		p.room = make([][]tensor.Tensor, n)
 	}
 	p.transfer = group.NewExchange(name, p.out, p.room)
 	return p

@@ -36,6 +36,7 @@ type Options struct {
 	// Formats returns the format in which a weight is updated, and that in which computing reads it.
 	Formats func(p *nn.Param) (master, compute tensor.DType)
 	Grad    tensor.DType // of gradients
+	Cut     int          // this rank's number among those that share layers
 	Tied    comm.Comm    // the first and the last stage of a pipeline, which both have the table of unit 0; else nil
 	Apart   bool         // computing may be shown other weights than the authoritative ones, which are then apart
 }
@@ -45,7 +46,8 @@ type Options struct {
 type Owned struct {
 	*nn.Param
 	Piece   Piece
-	Stretch int // number of its first stretch among those of Mine
+	Stretch int // number of its first stretch among those of Mine that are counted
+	Counted int // its first elements, which no other rank counts in norms and saves
 
 	value, grad tensor.Tensor  // in one dimension
 	copy        *tensor.Tensor // where computing reads it, if that is elsewhere
@@ -129,8 +131,10 @@ func New(o Options, world comm.Comm, dev device.Device, list [][]*nn.Param, aren
 	for u := range s.units {
 		for _, o := range s.units[u].mine {
 			s.units[u].own(o)
-			o.Stretch = stretches
-			stretches += device.Stretches(&o.grad)
+			o.Stretch, o.Counted = stretches, s.counted(o)
+			if counted := o.grad.Slice(0, o.Counted); o.Counted > 0 {
+				stretches += device.Stretches(&counted)
+			}
 		}
 	}
 	return s

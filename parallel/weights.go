@@ -18,7 +18,7 @@ func (s *Shard) layWeights(arena func(string) *tensor.Arena) {
 	lay := func(a *tensor.Arena, u *unit) {
 		for _, p := range u.params {
 			_, compute := s.Formats(p)
-			p.Value = a.New(compute, p.Shape...)
+			p.Value = a.New(compute, p.Region.Shape()...)
 		}
 		u.copies = u.cut(u.values(), ranks)
 	}

@@ -20,7 +20,7 @@ func (s *Shard) slotted() bool { return !s.keepsAll() || s.coded() }
 // layCoded allocates the encoded gradients of a unit.
 func (s *Shard) layCoded(a *tensor.Arena, u *unit) {
 	for _, p := range u.params {
-		u.coded = append(u.coded, s.Wire.Layout(a, p.Len(), s.Grad))
+		u.coded = append(u.coded, s.Wire.Layout(a, p.Region.Len(), s.Grad))
 	}
 }
 

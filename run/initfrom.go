@@ -171,8 +171,8 @@ func (w *initial) record(cfg *config.Config, src *model.Decoder) error {
 // copyWeights fills the model with the weights of src, which may differ in its vocabulary and the length of its rows.
 func copyWeights(t *train.Trainer, src *model.Decoder, rows *vocabulary) error {
 	from := src.Params()
-	for i, p := range t.Model().Params() {
-		if i >= len(from) || from[i].Name != p.Name {
+	for _, p := range t.Model().Params() {
+		if i := p.Number; i >= len(from) || from[i].Name != p.Name {
 			return fmt.Errorf("parameter %d of the model is %s, which the weights do not have there", i, p.Name)
 		}
 	}

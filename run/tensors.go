@@ -12,22 +12,52 @@ import (
 
 // checkpointTensors returns tensors as checkpoints take them.
 func checkpointTensors(live []train.Tensor) []checkpoint.Tensor {
-	list := make([]checkpoint.Tensor, len(live))
-	for i, x := range live {
-		list[i] = checkpoint.Tensor{
+	var list []checkpoint.Tensor
+	for _, x := range live {
+		y := checkpoint.Tensor{
 			Name: x.Name, DType: strings.ToUpper(x.Value.DType().String()), Shape: x.Shape,
 			Optim: x.Kind == train.OfOptimizer, Average: x.Kind == train.OfAverage,
 		}
-		if n := x.To - x.From; n < elements(x.Shape) {
-			list[i].Region = checkpoint.Region{From: int64(x.From), To: int64(x.To)}
+		if x.Region.Len() == elements(x.Shape) {
+			if n := x.To - x.From; n < elements(x.Shape) {
+				y.Region = checkpoint.Region{From: int64(x.From), To: int64(x.To)}
+			}
+			list = append(list, withValue(y, &x, *x.Value))
+			continue
 		}
-		if x.Value.Apart() {
-			list[i].Remote = &remote{x.Memory, *x.Value}
-		} else {
-			list[i].Data = x.Value.Raw()
-		}
+		list = append(list, boxes(y, &x)...)
 	}
 	return list
+}
+
+// boxes returns what is here of a tensor that is cut: for each span of its rows a part of a box.
+func boxes(y checkpoint.Tensor, x *train.Tensor) (list []checkpoint.Tensor) {
+	flat, first := x.Value.Reshape(x.Value.Len()), 0
+	for _, rows := range x.Region.Rows {
+		box := checkpoint.Box{Offset: []int{rows.From}, Shape: []int{rows.Len()}}
+		n := rows.Len()
+		if len(x.Shape) > 1 {
+			n *= x.Region.Cols.Len()
+			box.Offset = append(box.Offset, x.Region.Cols.From)
+			box.Shape = append(box.Shape, x.Region.Cols.Len())
+		}
+		if from, to := max(x.From, first), min(x.To, first+n); from < to {
+			y.Region = checkpoint.Region{Box: box, From: int64(from - first), To: int64(to - first)}
+			list = append(list, withValue(y, x, flat.Slice(from-x.From, to-x.From)))
+		}
+		first += n
+	}
+	return list
+}
+
+// withValue returns y with elements of a live tensor.
+func withValue(y checkpoint.Tensor, x *train.Tensor, value tensor.Tensor) checkpoint.Tensor {
+	if value.Apart() {
+		y.Remote = &remote{x.Memory, value}
+	} else {
+		y.Data = value.Raw()
+	}
+	return y
 }
 
 // weightTensors returns the weights of a model in host memory, and what else computing with them needs, as checkpoints

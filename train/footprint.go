@@ -157,8 +157,8 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 	f.Tables = int64(tables.Peak())
 	temp := f.measureSlot(cfg, m, mesh)
 	arena(Scratch).New(tensor.U8, max(temp, int(f.Optimizer.Scratch)))
-	slots := laySlots(f, cfg, device.Null{}, arena)
-	layPipeline(mesh, cfg, streams(c, f.Policy, slots[0].batch), f.Slots, arena)
+	slots := laySlots(f, cfg, mesh, device.Null{}, arena)
+	layPipeline(mesh, cfg, streams(cfg, f, slots[0].batch), f.Slots, arena)
 	for _, name := range arenas {
 		if a := measures[name]; a != nil && (a.Peak() > 0 || len(f.Arenas) < always) {
 			f.Arenas = append(f.Arenas, Part{name, int64(a.Peak())})
@@ -175,6 +175,8 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 		tape:  autograd.NewTape(device.Null{}, f.Policy.Types(), kept, scratch),
 		batch: model.NewBatch(tensor.NewMeasure(Batch), f.Policy, cfg.Train.MicroBatch, f.Model.Context),
 	}}
+	e.tape.Tensor = parallel.NewPeers("", mesh.Peers)
+	e.tape.Sequence = cfg.Parallel.Sequence
 	later := tensor.NewMeasure(Deferred)
 	if defers(cfg) {
 		e.tape.Deferred = autograd.NewDeferred(later)
@@ -183,7 +185,7 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 	e.layChunks()
 	for _, grad := range []bool{true, false} {
 		for i := range e.chunks {
-			e.measureChunk(&e.chunks[i], streams(f.Model, f.Policy, e.batch), grad)
+			e.measureChunk(&e.chunks[i], streams(cfg, f, e.batch), grad)
 		}
 	}
 	f.slotBytes, f.deferredBytes = kept.Peak(), later.Peak()
@@ -218,6 +220,7 @@ func (e *Evaluator) measureChunk(c *chunk, from []tensor.Tensor, grad bool) {
 	}
 	if grad {
 		e.tape.BackTo(0)
+		e.model.SumPartial(e.tape, e.model.Params())
 	}
 	if e.tape.Deferred != nil {
 		e.tape.RunDeferred()

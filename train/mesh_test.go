@@ -1,9 +1,12 @@
 package train
 
 import (
+	"context"
+	"math"
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
 )
 
@@ -46,6 +49,55 @@ func TestPipelineIsTheModel(t *testing.T) {
 					}
 					if a, b := firstDifference(told, log); a != b {
 						t.Errorf("%s of %d ranks at stage %d reports\n%s\none rank reports\n%s", schedule, n, stage, a, b)
+					}
+				}
+			}
+		})
+	}
+}
+
+// losses runs all steps of cfg on n ranks and returns the loss and the norm of each.
+func losses(t *testing.T, cfg *config.Config, src dataset.Source, n int) (list []float64) {
+	t.Helper()
+	onRanks(t, cfg, n, n%4 == 0, func(x *Trainer) error {
+		for range cfg.Train.Steps {
+			e, err := x.Step(context.Background(), src)
+			if err != nil {
+				return err
+			}
+			if x.world.Rank() == 0 {
+				list = append(list, e.Loss, e.GradNorm)
+			}
+		}
+		return nil
+	})
+	return list
+}
+
+// Every way to spread 8 ranks over the axes of a mesh gives the losses and the norms of one rank.
+func TestEveryFactorisationOfEight(t *testing.T) {
+	data := testData(t)
+	for _, overrides := range [][]string{
+		{"model.heads=8", "model.kv_heads=2", "model.dim=64", "model.ffn=64"},
+		{"model.family=gpt2", "model.heads=8", "model.dim=64", "model.dropout=0.1"},
+		{"model.family=anneal", "model.heads=8", "model.dim=64", "model.ffn=64", "model.stochastic_depth=0.3"},
+	} {
+		t.Run(strings.Join(overrides, " "), func(t *testing.T) {
+			cfg := smallConfig(t, data, append([]string{
+				"train.batch_tokens=256", "model.layers=8", "precision=fp64", "train.steps=10",
+			}, overrides...)...)
+			cfg.Model.Vocab = 300
+			src := dataset.NewRandom(300, cfg.Model.Context, 5)
+			want := losses(t, cfg, src, 1)
+			for tensor := 1; tensor <= 8; tensor *= 2 {
+				for pipeline := 1; tensor*pipeline <= 8; pipeline *= 2 {
+					p := &cfg.Parallel
+					p.Tensor, p.Pipeline, p.Zero = tensor, pipeline, (tensor+pipeline)%4
+					p.Sequence = cfg.Model.Family != "gpt2"
+					for i, got := range losses(t, cfg, src, 8) {
+						if math.Abs(got-want[i]) > 1e-10*math.Abs(want[i]) {
+							t.Fatalf("tensor %d, pipeline %d: number %d is %v, want %v", tensor, pipeline, i, got, want[i])
+						}
 					}
 				}
 			}

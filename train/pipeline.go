@@ -9,7 +9,6 @@ import (
 	"anneal/dataset"
 	"anneal/model"
 	"anneal/parallel"
-	"anneal/precision"
 	"anneal/program"
 	"anneal/tensor"
 )
@@ -92,10 +91,14 @@ func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tenso
 
 // streams describes the tensors that travel between stages: the residual stream of a batch, and if layers mix it in, the
 // stream before the first of them.
-func streams(c model.Config, p precision.Policy, b *model.Batch) []tensor.Tensor {
+func streams(cfg *config.Config, f *Footprint, b *model.Batch) []tensor.Tensor {
+	rows := b.Tokens.Len()
+	if n := max(cfg.Parallel.Tensor, 1); cfg.Parallel.Sequence {
+		rows /= n
+	}
 	m := tensor.NewMeasure("streams")
-	x := m.New(p.Types().Stream, b.Tokens.Len(), c.Dim)
-	if c.X0Skip {
+	x := m.New(f.Policy.Types().Stream, rows, f.Model.Dim)
+	if f.Model.X0Skip {
 		return []tensor.Tensor{x, x}
 	}
 	return []tensor.Tensor{x}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"anneal/autograd"
+	"anneal/nn"
 	"anneal/parallel"
 )
 
@@ -68,6 +69,9 @@ func (e *Evaluator) finish(c *chunk, present, grad bool) (h *autograd.Var, err e
 	before := 0
 	if n := len(c.units); grad && n > 1 {
 		before = c.units[n-2]
+	}
+	if err := e.between.Need(0, 0); err != nil { // a tied table
+		return nil, err
 	}
 	if err := e.between.Need(e.model.Units()+1, before); err != nil || !present {
 		return nil, err
@@ -154,6 +158,7 @@ func (t *Trainer) backward(c *chunk, present, send bool, record *fingerprint) er
 		}
 		if present {
 			t.tape.BackTo(t.marks[i])
+			t.model.SumPartial(t.tape, t.paramsOf(u))
 			if err := record.take(t, u); err != nil {
 				return err
 			}
@@ -167,6 +172,15 @@ func (t *Trainer) backward(c *chunk, present, send bool, record *fingerprint) er
 		}
 	}
 	return nil
+}
+
+// paramsOf returns the parameters of unit u.
+func (t *Trainer) paramsOf(u int) []*nn.Param {
+	from := 0
+	if u > 0 {
+		from = t.ends[u-1]
+	}
+	return t.model.Params()[from:t.ends[u]]
 }
 
 // send sends the gradient of a unit of a chunk.

@@ -26,7 +26,7 @@ type holding struct {
 // part returns what of a model of n layers a rank of a mesh has. Stages have equally many layers, and the first ones one
 // more where they do not divide.
 func part(cfg *config.Config, mesh *parallel.Mesh) (model.Part, error) {
-	x := model.Part{Tensor: mesh.Cut, Tensors: mesh.Tensor}
+	x := model.Part{Tensor: mesh.Cut, Tensors: mesh.Tensor, Sequence: cfg.Parallel.Sequence && mesh.Tensor > 1}
 	if mesh.Pipeline == 1 {
 		return x, nil
 	}
@@ -75,6 +75,9 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 		m.Allocate(mem)
 	} else {
 		m.AllocateTables(mem)
+		if err := checkCut(cfg, o, m); err != nil {
+			return nil, h, err
+		}
 		o := shardOptions(cfg, p, o, mesh)
 		if c.TieEmbeddings {
 			o.Tied = mesh.Ends
@@ -121,7 +124,7 @@ func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer, mes
 	return parallel.Options{
 		Stage: cfg.Parallel.Zero, Micro: stepMicros(cfg) * mesh.Context, Block: block,
 		Grad: p.Master, Apart: cfg.Average.EMA > 0,
-		Wire: precision.Wire(cfg.Parallel.Wire), Seed: cfg.Seed,
+		Wire: precision.Wire(cfg.Parallel.Wire), Seed: cfg.Seed, Cut: mesh.Cut,
 		Divide: func(q *nn.Param) optim.Division { return optim.Divide(o, q) },
 		Formats: func(q *nn.Param) (master, compute tensor.DType) {
 			master = m.WeightOf(q.Role)

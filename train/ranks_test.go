@@ -160,13 +160,15 @@ func assembled(t *testing.T, ranks []*Trainer) [2]string {
 				whole[p.Name], seen[p.Name] = w, make([]bool, n)
 				order = append(order, p.Name)
 			}
-			copy(w.Data[p.From*size:p.To*size], p.Value.Raw())
-			for i := p.From; i < p.To; i++ {
-				if seen[p.Name][i] {
-					t.Fatalf("element %d of %s has two owners", i, p.Name)
+			p.Runs(func(local, global, n int) {
+				copy(w.Data[global*size:(global+n)*size], p.Value.Raw()[local*size:])
+				for i := global; i < global+n; i++ {
+					if seen[p.Name][i] {
+						t.Fatalf("element %d of %s has two owners", i, p.Name)
+					}
+					seen[p.Name][i] = true
 				}
-				seen[p.Name][i] = true
-			}
+			})
 		}
 	}
 	var list []checkpoint.Tensor

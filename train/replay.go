@@ -31,17 +31,13 @@ func (f *fingerprint) take(t *Trainer, u int) error {
 	if f == nil {
 		return nil
 	}
-	from := 0
-	if u > 0 {
-		from = t.ends[u-1]
-	}
 	if u == len(t.ends)-1 {
 		f.names, f.hashes = f.names[:0], f.hashes[:0]
 		if err := f.add(t, replayedLoss, &t.batch.Losses); err != nil {
 			return err
 		}
 	}
-	for _, p := range t.model.Params()[from:t.ends[u]] {
+	for _, p := range t.paramsOf(u) {
 		if !p.HasGrad() {
 			continue
 		}

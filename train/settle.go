@@ -106,10 +106,10 @@ func (t *Trainer) message() []byte {
 	for i := range t.micros {
 		m.micro(&t.micros[i])
 	}
-	m.squares(t.shard.Squares(t.shard.SquareSums(), t.mesh.Cut))
+	m.squares(t.shard.Squares(t.shard.SquareSums()))
 	first := t.firstSums
 	if t.firstSums = t.firstSums[:0]; len(first) > 0 {
-		m.squares(t.shard.Squares(first, t.mesh.Cut))
+		m.squares(t.shard.Squares(first))
 	} else {
 		m.squares(nil)
 	}
@@ -123,14 +123,15 @@ func (t *Trainer) message() []byte {
 
 // measureFirst sums the squares of a piece of the first micro-batch's gradient, where the noise is measured.
 func (t *Trainer) measureFirst(o *parallel.Owned, terms []*tensor.Tensor) {
-	if !t.measuresNoise() {
+	if !t.measuresNoise() || o.Counted == 0 {
 		return
 	}
-	at, n := o.Stretch, device.Stretches(terms[0])
+	counted := terms[0].Slice(0, o.Counted)
+	at, n := o.Stretch, device.Stretches(&counted)
 	if len(t.firstSums) < at+n {
 		t.firstSums = slices.Grow(t.firstSums, at+n)[:at+n]
 	}
-	t.dev.SquareSums(t.firstSums[at:at+n], terms[0])
+	t.dev.SquareSums(t.firstSums[at:at+n], &counted)
 }
 
 // shareFloats gives every rank's numbers to all, by rank.

@@ -7,6 +7,7 @@ import (
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/model"
+	"anneal/parallel"
 	"anneal/tensor"
 )
 
@@ -25,8 +26,9 @@ type slot struct {
 }
 
 // laySlots gives the slots of a rank their memory.
-func laySlots(f *Footprint, cfg *config.Config, dev device.Device, arena func(string) *tensor.Arena) []slot {
-	list := make([]slot, f.Slots)
+func laySlots(f *Footprint, cfg *config.Config, mesh *parallel.Mesh, dev device.Device,
+	arena func(string) *tensor.Arena) []slot {
+	list, peers := make([]slot, f.Slots), parallel.NewPeers("what ranks that share layers exchange", mesh.Peers)
 	for i := range list {
 		b := model.NewBatch(arena(Batch), f.Policy, cfg.Train.MicroBatch, f.Model.Context)
 		b.ZLoss = cfg.Train.ZLoss
@@ -34,6 +36,7 @@ func laySlots(f *Footprint, cfg *config.Config, dev device.Device, arena func(st
 			tape:  autograd.NewTape(dev, f.Policy.Types(), arena(Activations).Part(f.slotBytes), arena(Scratch)),
 			batch: b,
 		}
+		list[i].tape.Tensor, list[i].tape.Sequence = peers, cfg.Parallel.Sequence
 		if defers(cfg) {
 			list[i].tape.Deferred = autograd.NewDeferred(arena(Deferred).Part(f.deferredBytes))
 		}

@@ -5,6 +5,7 @@ import (
 
 	"anneal/device"
 	"anneal/model"
+	"anneal/nn"
 	"anneal/tensor"
 )
 
@@ -15,8 +16,9 @@ type Tensor struct {
 	Memory device.Memory // holds the value
 	Kind   Kind
 
-	Shape    []int // of the whole tensor
-	From, To int   // the elements of it that are here
+	Shape    []int     // of the whole tensor
+	Region   nn.Region // what of it a rank works with, by tensor parallelism
+	From, To int       // of the elements of that, those that are here
 
 	param int  // number of its parameter; −1 for none
 	every int  // elements of the parameter that one element is about; 0 if it is about a part as a whole
@@ -25,7 +27,7 @@ type Tensor struct {
 
 // wholeTensor returns a tensor of which all is here.
 func wholeTensor(name string, x *tensor.Tensor, m device.Memory, kind Kind) Tensor {
-	return Tensor{Name: name, Value: x, Memory: m, Kind: kind, Shape: x.Shape(), To: x.Len(), param: -1}
+	return Tensor{Name: name, Value: x, Memory: m, Kind: kind, Shape: x.Shape(), Region: nn.Whole(x.Shape()), To: x.Len(), param: -1}
 }
 
 // Kind says what a tensor is of.
@@ -83,9 +85,10 @@ func (t *Trainer) piece(i int, suffix string, x *tensor.Tensor, every int, kind 
 		return whole
 	}
 	if every == 1 {
-		whole.Shape = p.Shape
+		whole.Shape, whole.Region = p.Shape, p.Region
 	} else {
 		whole.Shape = []int{(p.Len() + every - 1) / every}
+		whole.Region = nn.Whole(whole.Shape)
 	}
 	whole.From = p.First / every
 	whole.To = whole.From + x.Len()
@@ -102,38 +105,46 @@ func (t *Trainer) Owned() (list []Tensor) {
 	if t.shard == nil {
 		return held
 	}
-	if t.shard.Replica() {
-		held = slices.DeleteFunc(held, func(x Tensor) bool { return x.param == 0 })
-	}
 	for _, x := range held {
 		switch {
-		case x.param < 0 || x.every == 0 && t.whole(): // small, and the same on all ranks
-			if t.mesh.Sums.Rank() == 0 {
+		case x.param == 0 && t.shard.Replica():
+		case x.param < 0 || x.every == 0: // about all of a parameter, or of a part that only this rank has
+			if t.mesh.Cut == 0 && (x.param >= 0 && !t.whole() || t.mesh.Sums.Rank() == 0) {
 				list = append(list, x)
 			}
-		case t.whole():
-			list = append(list, t.ownedOf(x)...)
 		default:
-			list = append(list, x)
+			list = append(list, t.ownedOf(x)...)
 		}
 	}
 	return list
 }
 
-// ownedOf returns the pieces of a whole tensor that belong to this rank.
+// ownedOf returns what of a tensor only this rank saves.
 func (t *Trainer) ownedOf(x Tensor) (list []Tensor) {
 	flat := x.Value.Reshape(x.Value.Len())
 	for _, o := range t.shard.Mine {
-		if o.Piece.Param != x.param {
+		from := o.Piece.From / x.every
+		to := (o.Piece.From + o.Counted + x.every - 1) / x.every
+		if o.Piece.Param != x.param || o.Counted == 0 || from < x.From || to > x.To {
 			continue
 		}
 		y := x
-		y.From, y.To = o.Piece.From/x.every, (o.Piece.To+x.every-1)/x.every
-		part := flat.Slice(y.From, y.To)
+		y.From, y.To = from, to
+		part := flat.Slice(from-x.From, to-x.From)
 		y.Value = &part
 		list = append(list, y)
 	}
 	return list
+}
+
+// Runs calls f for the elements that are here as runs that are contiguous in the whole tensor: n elements, of which the
+// first is number local of Value and number global of the whole.
+func (x *Tensor) Runs(f func(local, global, n int)) {
+	x.Region.Runs(x.Shape, func(local, global, n int) {
+		if from, to := max(local, x.From), min(local+n, x.To); from < to {
+			f(from-x.From, global+from-local, to-from)
+		}
+	})
 }
 
 // ModelTensors lists what computing with a model needs. The weights are in the memory of dev.

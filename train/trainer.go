@@ -112,13 +112,13 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 		opt: opt, scratch: arena(Scratch), ramps: NewRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
 		outline: model.Outline(c, policy),
 	}
-	t.slots = laySlots(f, cfg, dev, arena)
+	t.slots = laySlots(f, cfg, mesh, dev, arena)
 	t.Evaluator = Evaluator{
 		dev: dev, model: m, world: mesh.World, mesh: mesh, between: alone{}, slot: &t.slots[0],
 		rows: rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 	}
 	t.layChunks()
-	t.pipe = layPipeline(mesh, cfg, streams(c, policy, t.batch), f.Slots, arena)
+	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f.Slots, arena)
 	end := 0
 	for _, unit := range t.model.UnitParams() {
 		end += len(unit)
