@@ -163,11 +163,7 @@ func TestWhatUlyssesSends(t *testing.T) {
 		z, h := r.zigzag(c.mask), c.heads
 		y := r.UlyssesAttention(r.leaf(own(z, c.qkv, h.Cols()), 16, h.Cols()), h, c.mask)
 		r.backward(y, own(z, c.dy, h.Q*h.Size))
-		sent := int64(0)
-		for _, bytes := range p.calls {
-			sent += bytes
-		}
-		if want := int64(8 * 16 * (5*h.Q + 4*h.KV) * h.Size * 3 / 4); sent != want {
+		if sent, want := total(p.calls), int64(8*16*(5*h.Q+4*h.KV)*h.Size*3/4); sent != want {
 			t.Errorf("rank %d sent %d bytes, want %d", p.me, sent, want)
 		}
 	})

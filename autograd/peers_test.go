@@ -9,8 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// A meeting is where the ranks of a test exchange tensors.
-type meeting struct {
+// A testGroup is where the ranks of a test exchange tensors.
+type testGroup struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	out     [][]tensor.Tensor
@@ -19,9 +19,9 @@ type meeting struct {
 	failed  any // what a rank panicked with
 }
 
-// A testPeer is one rank of a meeting.
+// A testPeer is one rank of a testGroup.
 type testPeer struct {
-	*meeting
+	*testGroup
 	me      int
 	inPlace bool
 	calls   []int64 // bytes sent in each exchange
@@ -58,7 +58,7 @@ func (p *testPeer) Exchange(out, room []tensor.Tensor) (in []tensor.Tensor) {
 func (p *testPeer) Release() { p.wait() }
 
 // wait returns when all ranks are here, and panics when one never will be.
-func (m *meeting) wait() {
+func (m *testGroup) wait() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	round := m.round
@@ -74,15 +74,16 @@ func (m *meeting) wait() {
 	}
 }
 
-// meet runs f on n ranks at once, each with a tape of its own.
+// meet runs f on n ranks at once, each with a tape of its own whose temporary memory is full of NaN.
 func meet(t *testing.T, n int, inPlace bool, f func(r *rig, p *testPeer)) {
 	t.Helper()
-	m := &meeting{out: make([][]tensor.Tensor, n)}
+	m := &testGroup{out: make([][]tensor.Tensor, n)}
 	m.changed.L = &m.mu
 	var all sync.WaitGroup
 	for rank := range n {
-		r, p := newRig(t), &testPeer{meeting: m, me: rank, inPlace: inPlace}
+		r, p := newRig(t), &testPeer{testGroup: m, me: rank, inPlace: inPlace}
 		r.Context = p
+		spoil(r.temp)
 		all.Go(func() {
 			defer func() {
 				if x := recover(); x != nil {
@@ -99,4 +100,13 @@ func meet(t *testing.T, n int, inPlace bool, f func(r *rig, p *testPeer)) {
 		})
 	}
 	all.Wait()
+}
+
+// spoil fills the first megabyte of memory with NaN: what is used of it must be written first.
+func spoil(a *tensor.Arena) {
+	x := a.New(tensor.U8, 1<<20)
+	for i := range x.Raw() {
+		x.Raw()[i] = 0xff
+	}
+	a.Release(0)
 }

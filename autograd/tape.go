@@ -175,6 +175,8 @@ type Segment interface {
 type Sequence struct {
 	Pos  tensor.Tensor // [N] I32: position of each token within its document, for RoPE
 	Mask device.Mask   // which keys each token sees
+	// Parts are the whole rows of which the tokens are a part (Tape.Context); nil if they are whole.
+	Parts *Parts
 
 	Cache *Cache // keys, values and states of earlier tokens; nil if there are none
 

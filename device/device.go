@@ -67,10 +67,10 @@ type Device interface {
 	Attention(out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)
 	// AttentionGrad writes dqkv [N, (H+2K)·E] from dout [N, H·E] and the arguments of Attention.
 	AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)
-	// MergeAttention combines the results of Attention for two disjoint sets of keys: out and lse become those for both,
-	// where m says which rows of part [M, H·E] and partLSE [H, M] belong to which of out [N, H·E] and lse [H, N]. With l
-	// = log(e^lse + e^partLSE), out = e^(lse−l)·out + e^(partLSE−l)·part and lse = l. A log-sum-exp of −Inf means no
-	// keys. lse and partLSE are F32 (F64 in the reference mode); out may be F32 where part is narrower.
+	// MergeAttention combines the results of Attention for two disjoint sets of keys: out and lse become those for
+	// both, where m says which rows of part [M, H·E] and partLSE [H, M] belong to which of out [N, H·E] and lse [H,
+	// N]. With l = log(e^lse + e^partLSE), out = e^(lse−l)·out + e^(partLSE−l)·part and lse = l. A log-sum-exp of −Inf
+	// means no keys. lse and partLSE are F32 (F64 in the reference mode); out may be F32 where part is narrower.
 	MergeAttention(out, lse, part, partLSE *tensor.Tensor, heads Heads, m Merge)
 	// AttentionCached is Attention for the n tokens at positions first … of a sequence, qkv [n, (H+2K)·E] and out [n,
 	// H·E]. The cache has the keys and values of the tokens before them; AttentionCached adds theirs. The result

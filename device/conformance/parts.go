@@ -67,7 +67,8 @@ func mergeAttention(s *scope) call {
 			m.Shift = append(m.Shift, -1.5*float64(h))
 		}
 	}
-	out, part := s.random(s.storage("out"), to, heads.Q*heads.Size), s.random(s.storage("part"), from, heads.Q*heads.Size)
+	cols := heads.Q * heads.Size
+	out, part := s.random(s.storage("out"), to, cols), s.random(s.storage("part"), from, cols)
 	lse, partLSE := s.random(s.wide, heads.Q, to), s.random(s.wide, heads.Q, from)
 	for _, l := range []*tensor.Tensor{lse, partLSE} {
 		for i := range l.Len() {

@@ -1,0 +1,91 @@
+package autograd
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// Parts are the whole rows of which a rank of context parallelism has two chunks each, as far as attention needs to
+// know them.
+type Parts struct {
+	// Mask has the length of whole rows, and the start of every token's document [rows·T].
+	Mask device.Mask
+	Zigzag
+
+	start tensor.Tensor // of Mask
+	host  []int32       // what it is sent from
+	hops  [][]*frame    // of ring attention: what this rank computes with the keys of each rank, from its own on
+}
+
+// NewParts allocates the parts of a micro-batch of whole rows. With ring they are for RingAttention, otherwise for
+// Ulysses. alibi says whether scores depend on distances (device.Mask.Slopes).
+func NewParts(mem *tensor.Arena, z Zigzag, rows int, ring, alibi bool) *Parts {
+	p := &Parts{Zigzag: z}
+	p.start, p.host = integersIn(mem, rows*z.Len)
+	p.Mask = device.Mask{Len: z.Len, Start: &p.start}
+	for hop := range z.Ranks {
+		if !ring {
+			break
+		}
+		list := z.frames((z.Rank-hop+z.Ranks)%z.Ranks, alibi)
+		for _, f := range list {
+			f.start, f.host = integersIn(mem, rows*f.len())
+		}
+		p.hops = append(p.hops, list)
+	}
+	return p
+}
+
+// integersIn allocates n integers, and the host's memory for them: their own if the host can access it, nil if they
+// have none.
+func integersIn(mem *tensor.Arena, n int) (t tensor.Tensor, host []int32) {
+	t = mem.New(tensor.I32, n)
+	switch {
+	case mem.Apart():
+		host = make([]int32, n)
+	case mem.Backed():
+		host = t.I32()
+	}
+	return t, host
+}
+
+// Fill takes the position in its row at which the document of each token of the micro-batch begins, [rows·T].
+func (p *Parts) Fill(start []int32) {
+	copy(p.host, start)
+	for _, list := range p.hops {
+		for _, f := range list {
+			f.fill(start, p.Len)
+		}
+	}
+}
+
+// Send copies what Fill took to the device.
+func (p *Parts) Send(m device.Memory) {
+	if !p.start.Apart() {
+		return
+	}
+	m.Write(&p.start, tensor.Of(p.host).Raw())
+	for _, list := range p.hops {
+		for _, f := range list {
+			m.Write(&f.start, tensor.Of(f.host).Raw())
+		}
+	}
+}
+
+// frames returns what this rank computes with the keys of a rank: its two chunks of queries against the chunks before
+// them. Under ALiBi the frame of a call has keys of one chunk, so that what it leaves out of the distances is the same
+// for all keys.
+func (z Zigzag) frames(from int, alibi bool) []*frame {
+	size, mine, theirs := z.Chunk(), z.Chunks(), z.of(from)
+	switch {
+	case from == z.Rank && alibi:
+		return []*frame{newFrame(size, mine[:1], mine[:]), newFrame(size, mine[1:], mine[1:])}
+	case from == z.Rank:
+		return []*frame{newFrame(size, mine[:], mine[:])}
+	case from < z.Rank:
+		return []*frame{newFrame(size, theirs[:1], mine[:])}
+	case alibi:
+		return []*frame{newFrame(size, theirs[:1], mine[1:]), newFrame(size, theirs[1:], mine[1:])}
+	}
+	return []*frame{newFrame(size, theirs[:], mine[1:])}
+}

@@ -1,0 +1,279 @@
+package autograd
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// Ring attention (Liu et al. 2023, arXiv 2310.01889): context parallelism in which the queries of a rank stay and the
+// keys and values of all ranks come by, one rank's at each of C−1 hops. What attention finds in each is merged by the
+// log-sum-exps, so that no rank ever has the keys of a whole row. Chunks are dealt in a zigzag (Zigzag): then every hop
+// costs every rank the same, two chunks of queries against one of keys or one against two, and nothing that causality
+// hides is computed.
+//
+//	hop h      keys and values of rank c−h come, straight from their owner
+//	forward    (out, lse) ← merge of (out, lse) and attention of a frame of these keys and the queries that see them
+//	backward   the same frames, with the final out and lse; dK, dV go home after each hop
+//	sent       forward 2K·E numbers for every token, to C−1 ranks, of half of its tokens to those after it;
+//	           backward twice that
+//	memory     of attention 1/C: nothing of a hop outlasts it
+//
+// Gradients of keys and values travel in the format of activations and are summed in Types.Stat. Every softmax pattern
+// works, with documents and ALiBi. Linear attention does not: it has a state instead of keys; use Ulysses (ulysses.go),
+// also where a row is short or the ranks are no more than the heads, because it sends less and computes in fewer calls.
+
+// A ring is one call of ring attention, forward or backward.
+type ring struct {
+	*Tape
+	*Parts
+	heads device.Heads
+	mask  device.Mask
+	qkv   *tensor.Tensor // [N/C, (H+2K)·E], of this rank
+	kv    *tensor.Tensor // [N/C, 2K·E]: its keys and values, first those of one chunk, then of the other
+	rows  int            // of the batch
+}
+
+func (t *Tape) ring(qkv *tensor.Tensor, heads device.Heads, mask device.Mask, p *Parts) *ring {
+	r := &ring{Tape: t, Parts: p, heads: heads, mask: mask, qkv: qkv, rows: qkv.Rows() / (2 * p.Chunk())}
+	r.kv = t.ref(t.temp.New(qkv.DType(), qkv.Rows(), 2*heads.KV*heads.Size))
+	for i := range 2 {
+		r.move(r.kv, qkv, r.packed(i), r.own(i, heads.Q*heads.Size), r.kv.Cols(), false)
+	}
+	return r
+}
+
+// RingAttention is Attention for this rank's tokens of rows that Context's ranks share: qkv [N/C, (H+2K)·E], result
+// [N/C, H·E]. mask is that of the whole rows; seq.Parts must be made for it.
+func (t *Tape) RingAttention(qkv *Var, heads device.Heads, mask device.Mask, seq *Sequence) *Var {
+	in := t.value(qkv)
+	lse := t.keptRef(t.Types.Stat, heads.Q, in.Rows())
+	out := t.wrap(t.kept(t.Types.Activation, in.Rows(), heads.Q*heads.Size))
+	mark := t.temp.Mark()
+	sum := t.wide(&out.Value)
+	r := t.ring(in, heads, mask, seq.Parts)
+	for hop := range r.Ranks {
+		r.visit(hop, func(i int, f *frame, qkv *tensor.Tensor) {
+			r.attend(f, qkv, sum, lse, hop == 0 && i == 0)
+		})
+	}
+	t.narrow(&out.Value, sum)
+	t.temp.Release(mark)
+	if t.grad {
+		n := t.node()
+		n.backward, n.x, n.out, n.heads, n.mask, n.seq = ringBack, qkv, out, heads, mask, seq
+		n.saved[0] = lse
+	}
+	return out
+}
+
+// wide returns x, or a temporary tensor like it in Types.Stat if x is narrower: memory for a sum.
+func (t *Tape) wide(x *tensor.Tensor) *tensor.Tensor {
+	if x.DType() == t.Types.Stat {
+		return x
+	}
+	return t.ref(t.temp.New(t.Types.Stat, x.Shape()...))
+}
+
+// narrow rounds a sum from wide to x.
+func (t *Tape) narrow(x, sum *tensor.Tensor) {
+	if sum != x {
+		t.Device.Copy(x, sum)
+	}
+}
+
+// visit gets the keys and values of the rank of a hop and calls attend for each frame of them in which a query sees a
+// key, with qkv of the frame [rows·F, (H+2K)·E]. The keys' owner may go on as soon as the last frame has them.
+func (r *ring) visit(hop int, attend func(i int, f *frame, qkv *tensor.Tensor)) {
+	came := r.kv
+	if hop > 0 {
+		came = r.fetch(hop)
+	}
+	frames := r.hops[hop]
+	for i, f := range frames {
+		mark := r.temp.Mark()
+		_, sees := f.layout(r.mask.Layout)
+		var qkv *tensor.Tensor
+		if sees {
+			qkv = r.build(f, came)
+		}
+		if hop > 0 && i == len(frames)-1 {
+			r.Context.Release()
+		}
+		if sees {
+			attend(i, f, qkv)
+		}
+		r.temp.Release(mark)
+	}
+}
+
+// fetch gets the keys and values of the rank of a hop, those of its first chunk or of both, and gives this rank's to
+// the rank for which they are due.
+func (r *ring) fetch(hop int) *tensor.Tensor {
+	from, to := (r.Rank-hop+r.Ranks)%r.Ranks, (r.Rank+hop)%r.Ranks
+	out, room := r.parcels(r.Ranks)
+	out[to] = r.kv.Slice(0, r.seen(r.Rank, to))
+	if !r.Context.InPlace() {
+		room[from] = r.temp.New(r.kv.DType(), r.seen(from, r.Rank), r.kv.Cols())
+	}
+	return r.ref(r.Context.Exchange(out, room)[from])
+}
+
+// seen returns how many of a rank's tokens another rank sees: those of its first chunk if the other comes after it, of
+// both if before.
+func (r *ring) seen(of, by int) int {
+	if of < by {
+		return r.rows * r.Chunk()
+	}
+	return 2 * r.rows * r.Chunk()
+}
+
+// own, packed and in are the places of chunk number i of a rank among its tokens, of chunk number i in kv, and of a
+// chunk in a frame.
+func (r *ring) own(i, col int) device.Place {
+	return device.Place{Row: i * r.Chunk(), Step: 2 * r.Chunk(), Col: col}
+}
+
+func (r *ring) packed(i int) device.Place {
+	return device.Place{Row: i * r.rows * r.Chunk(), Step: r.Chunk()}
+}
+
+func (r *ring) in(f *frame, chunk, col int) device.Place {
+	return device.Place{Row: f.at(chunk), Step: f.len(), Col: col}
+}
+
+// move copies a chunk of every row.
+func (r *ring) move(dst, src *tensor.Tensor, to, from device.Place, cols int, add bool) {
+	r.Device.CopyRuns(dst, src, device.Runs{Count: r.rows, Rows: r.Chunk(), Cols: cols, To: to, From: from, Add: add})
+}
+
+// index returns which of its rank's two chunks a chunk is.
+func (r *ring) index(chunk int) int {
+	if chunk < r.Ranks {
+		return 0
+	}
+	return 1
+}
+
+// whole reports whether a frame is this rank's tokens.
+func (r *ring) whole(f *frame) bool { return len(f.keys) == 2 && len(f.queries) == 2 }
+
+// build returns qkv of a frame, from this rank's queries and the keys and values that came. What the frame does not
+// show stays undefined.
+func (r *ring) build(f *frame, came *tensor.Tensor) *tensor.Tensor {
+	if r.whole(f) {
+		return r.qkv
+	}
+	split := r.heads.Q * r.heads.Size
+	qkv := r.ref(r.temp.New(r.qkv.DType(), r.rows*f.len(), r.qkv.Cols()))
+	for _, chunk := range f.keys {
+		r.move(qkv, came, r.in(f, chunk, split), r.packed(r.index(chunk)), came.Cols(), false)
+	}
+	for _, chunk := range f.queries {
+		r.move(qkv, r.qkv, r.in(f, chunk, 0), r.own(r.index(chunk), 0), split, false)
+	}
+	return qkv
+}
+
+// maskOf returns the mask of a frame.
+func (r *ring) maskOf(f *frame) device.Mask {
+	l, _ := f.layout(r.mask.Layout)
+	return device.Mask{Len: f.len(), Start: &f.start, Layout: l, Slopes: r.mask.Slopes}
+}
+
+// attend merges attention of a frame into out [N/C, H·E] and lse [H, N/C], which hold nothing yet if first is set.
+func (r *ring) attend(f *frame, qkv, out, lse *tensor.Tensor, first bool) {
+	rows, h := qkv.Rows(), r.heads
+	if r.whole(f) && out.DType() == r.Types.Activation {
+		r.Device.Attention(out, lse, qkv, h, r.maskOf(f))
+		return
+	}
+	part := r.ref(r.temp.New(r.Types.Activation, rows, h.Q*h.Size))
+	partLSE := r.ref(r.temp.New(r.Types.Stat, h.Q, rows))
+	r.Device.Attention(part, partLSE, qkv, h, r.maskOf(f))
+	for _, q := range f.queries {
+		r.Device.MergeAttention(out, lse, part, partLSE, h, device.Merge{
+			Count: r.rows, Rows: r.Chunk(), To: r.own(r.index(q), 0), From: r.in(f, q, 0),
+			Shift: f.shift(r.mask.Slopes, q, 1), Fresh: first,
+		})
+	}
+}
+
+func ringBack(t *Tape, n *node) {
+	dout, _ := t.gradOf(n.out)
+	g := t.onlyGrad(n.x)
+	mark := t.temp.Mark()
+	sum := t.wide(g)
+	r := t.ring(t.value(n.x), n.heads, n.mask, n.seq.Parts)
+	if !r.whole(r.hops[0][0]) {
+		t.Device.Zero(sum)
+	}
+	for hop := range r.Ranks {
+		inner := t.temp.Mark()
+		var home *tensor.Tensor
+		if hop > 0 {
+			from := (r.Rank - hop + r.Ranks) % r.Ranks
+			home = t.ref(t.temp.New(r.kv.DType(), r.seen(from, r.Rank), r.kv.Cols()))
+			t.Device.Zero(home)
+		}
+		r.visit(hop, func(_ int, f *frame, qkv *tensor.Tensor) {
+			r.attendGrad(f, qkv, dout, &n.out.Value, n.saved[0], sum, home)
+		})
+		if hop > 0 {
+			r.bring(hop, home, sum)
+		}
+		t.temp.Release(inner)
+	}
+	t.narrow(g, sum)
+	t.temp.Release(mark)
+}
+
+// attendGrad adds the gradients of a frame's queries to sum [N/C, (H+2K)·E], and those of its keys and values to home,
+// packed like kv, or to sum if they are this rank's.
+func (r *ring) attendGrad(f *frame, qkv, dout, out, lse, sum, home *tensor.Tensor) {
+	rows, h, split := qkv.Rows(), r.heads, r.heads.Q*r.heads.Size
+	if r.whole(f) {
+		d := sum
+		if sum.DType() != qkv.DType() {
+			d = r.ref(r.temp.New(qkv.DType(), qkv.Shape()...))
+		}
+		r.Device.AttentionGrad(d, dout, out, lse, qkv, h, r.maskOf(f))
+		r.narrow(sum, d)
+		return
+	}
+	part, partLSE := r.ref(r.temp.New(out.DType(), rows, split)), r.ref(r.temp.New(lse.DType(), h.Q, rows))
+	dpart, d := r.ref(r.temp.New(dout.DType(), rows, split)), r.ref(r.temp.New(qkv.DType(), rows, qkv.Cols()))
+	for _, q := range f.queries {
+		r.Device.MergeAttention(part, partLSE, out, lse, h, device.Merge{
+			Count: r.rows, Rows: r.Chunk(), To: r.in(f, q, 0), From: r.own(r.index(q), 0),
+			Shift: f.shift(r.mask.Slopes, q, -1), Fresh: true,
+		})
+		r.move(dpart, dout, r.in(f, q, 0), r.own(r.index(q), 0), split, false)
+	}
+	r.Device.AttentionGrad(d, dpart, part, partLSE, qkv, h, r.maskOf(f))
+	for _, q := range f.queries {
+		r.move(sum, d, r.own(r.index(q), 0), r.in(f, q, 0), split, true)
+	}
+	for _, k := range f.keys {
+		if home == nil {
+			r.move(sum, d, r.own(r.index(k), split), r.in(f, k, split), r.kv.Cols(), true)
+		} else {
+			r.move(home, d, r.packed(r.index(k)), r.in(f, k, split), r.kv.Cols(), false)
+		}
+	}
+}
+
+// bring gives the gradients of a hop's keys and values to their owner, and adds those of this rank's to sum.
+func (r *ring) bring(hop int, home, sum *tensor.Tensor) {
+	from, to := (r.Rank-hop+r.Ranks)%r.Ranks, (r.Rank+hop)%r.Ranks
+	out, room := r.parcels(r.Ranks)
+	out[from] = *home
+	tokens := r.seen(r.Rank, to)
+	if !r.Context.InPlace() {
+		room[to] = r.temp.New(r.kv.DType(), tokens, r.kv.Cols())
+	}
+	came := r.ref(r.Context.Exchange(out, room)[to])
+	for i := range tokens / (r.rows * r.Chunk()) {
+		r.move(sum, came, r.own(i, r.heads.Q*r.heads.Size), r.packed(i), r.kv.Cols(), true)
+	}
+	r.Context.Release()
+}
