@@ -114,7 +114,8 @@ func TestCodesUnderMPI(t *testing.T) {
 			if !errors.As(err, &exit) || exit.ExitCode() != c.code {
 				t.Errorf("%s, %s: %v, want code %d", launcher, c.other, err, c.code)
 			}
-			if strings.Count(string(text), "error: ") != 1 || !strings.Contains(string(text), c.says) || run.Exists(out) {
+			if strings.Count(string(text), "error: ") != 1 || !strings.Contains(string(text), c.says) ||
+				run.Exists(out) {
 				t.Errorf("%s, %s: it says\n%s", launcher, c.other, text)
 			}
 		}

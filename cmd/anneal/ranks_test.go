@@ -237,7 +237,7 @@ func TestRanksThatCannotBe(t *testing.T) {
 	}{
 		{[]string{"--dry-run", "--ranks", "0"}, "error: --ranks 0: a run has at least one rank"},
 		{[]string{"--dry-run", "--ranks", "2", "parallel.ranks=1"}, "error: parallel.ranks=1, but --ranks 2"},
-		{[]string{"parallel.ranks=99", "threads=2"}, "error: parallel.ranks = 99, but threads = 2, and each rank needs one"},
+		{[]string{"parallel.ranks=99", "threads=2"}, "error: parallel.ranks = 99, but threads = 2, and each"},
 	} {
 		code, out, errs := anneal(append([]string{"train", config, "--out", w.path("run")}, c.args...)...)
 		if code != exitUsage || out != "" || !strings.HasPrefix(errs, c.says) || !strings.Contains(errs, "\n  try ") {

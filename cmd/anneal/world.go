@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"anneal/comm"
 	"anneal/comm/mpi"
@@ -125,7 +126,8 @@ func (s *session) refuseLauncher() error {
 		}
 		if at.index > 0 {
 			s.hush()
-			s.told = nil // rank 0 says it
+			s.told = nil             // rank 0 says it
+			time.Sleep(tellPatience) // before the launcher ends the others, because this one has
 		}
 		return &usageError{
 			fmt.Sprintf("this command trains in one process, but %s has started %d", l.name, at.count),
