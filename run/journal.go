@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -101,7 +102,10 @@ func (j *journal) close() {
 
 // startJournal opens the run's journal. From then on it holds every warning.
 func (s *session) startJournal() error {
-	var err error
+	killed, err := s.dir.wasKilled()
+	if err != nil {
+		return err
+	}
 	if s.journal, err = openJournal(s.dir, s.trainer.Position().Step); err != nil {
 		return err
 	}
@@ -110,8 +114,36 @@ func (s *session) startJournal() error {
 		s.journal.write("warning", text)
 		warn(text)
 	}
+	if killed {
+		s.journal.write("note", "the command before was killed: it wrote nothing of its end")
+	}
 	s.journal.write("started", "")
 	return nil
+}
+
+// wasKilled reports whether the journal lacks the end of the last command that trained the run.
+func (d runDir) wasKilled() (killed bool, err error) {
+	f, err := fileio.OpenRegular(d.journal())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot read the journal: %w", err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var line journalLine
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			continue // a power cut
+		}
+		switch line.Event {
+		case "started":
+			killed = true
+		case "ended", "stopped", "failed", "diverged":
+			killed = false
+		}
+	}
+	return killed, nil
 }
 
 // endJournal notes how the run ended.

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -72,5 +74,28 @@ func TestALineCutShortIsRemovedFromTheJournal(t *testing.T) {
 	}
 	if _, err := Verify(dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// A command that was killed has left no end in the journal; the next one notes that.
+func TestTheJournalNotesAKill(t *testing.T) {
+	dir := runDir(t.TempDir())
+	for text, want := range map[string]bool{
+		"":                              false,
+		"started":                       true,
+		"started warning ended rewound": false,
+		"started stopped started note":  true,
+		"started failed":                false,
+	} {
+		var lines []byte
+		for event := range strings.FieldsSeq(text) {
+			lines = fmt.Appendf(lines, "{\"event\":%q}\n", event)
+		}
+		if err := os.WriteFile(dir.journal(), append(lines, "{\"ev"...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := dir.wasKilled(); got != want || err != nil {
+			t.Errorf("%q: killed is %v, %v", text, got, err)
+		}
 	}
 }

@@ -29,7 +29,9 @@ type Options struct {
 	DRO *DRO
 	// This process as one rank of the run. Without it, or if it is alone, the process is all parallel.ranks.
 	World comm.Comm
-	Begun func() // called once the run's directory is this run's alone, before the first step; may be nil
+	// Called once the run's directory is this run's alone, before the first step; may be nil. From then on gone returns a
+	// *LostError if the process of another rank on this host has ended. It may be called at any time.
+	Begun func(gone func() error)
 	// Gives the exit code of an error, which the ranks tell each other; nil if no process ends with it.
 	ExitCode func(error) int
 
@@ -145,7 +147,7 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	if s.Begun != nil {
-		s.Begun()
+		s.Begun(s.findGone())
 	}
 	r, err := s.train(ctx)
 	if !s.world.leads() {

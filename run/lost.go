@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 
@@ -29,6 +30,28 @@ func (e *LostError) Error() string {
 }
 
 func (e *LostError) Unwrap() error { return e.Err }
+
+// findGone returns Options.Begun's gone. Only ranks whose processes can be seen now are looked for later: hosts of
+// containers may have the same name.
+func (s *session) findGone() func() error {
+	neighbours := map[int]whereabouts{}
+	for rank := range s.world.Size() {
+		at, err := readPlace(s.dir.place(rank))
+		if err == nil && at.Host == hostname() && at.PID != os.Getpid() && runs(at.PID) {
+			neighbours[rank] = at
+		}
+	}
+	return func() error {
+		for rank, at := range neighbours {
+			if !runs(at.PID) {
+				return &LostError{Step: s.look.step(), dir: s.dir, Err: &comm.LostError{
+					Rank: rank, Host: at.Host, At: s.look.operation(), Err: fmt.Errorf("its process %d has ended", at.PID),
+				}}
+			}
+		}
+		return nil
+	}
+}
 
 // Remedy says how the run in dir continues after one of its ranks has failed.
 func Remedy(dir string) string {

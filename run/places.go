@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -87,6 +88,16 @@ func (l *lookout) step() int {
 	return l.now.Step
 }
 
+// operation returns what the rank waits for, or that it computes.
+func (l *lookout) operation() string {
+	if l == nil {
+		return ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return cmp.Or(l.now.Waits, "the computation")
+}
+
 // wait notes what the rank waits for; "" ends it.
 func (l *lookout) wait(what string) {
 	if l == nil {
@@ -146,11 +157,7 @@ func (l *lookout) behind(d runDir, n, named int) (waits string, list []string) {
 		if path == l.path {
 			continue
 		}
-		var at whereabouts
-		text, err := fileio.ReadSmall(path, maxPlace)
-		if err == nil {
-			err = json.Unmarshal(text, &at)
-		}
+		at, err := readPlace(path)
 		switch {
 		case err != nil || at.Waits == "" || at.Step < mine.Step:
 			list = append(list, at.describe(rank))
@@ -162,6 +169,15 @@ func (l *lookout) behind(d runDir, n, named int) (waits string, list []string) {
 		list = elsewhere
 	}
 	return mine.Waits, list
+}
+
+// readPlace reads what a rank says of itself.
+func readPlace(path string) (at whereabouts, err error) {
+	text, err := fileio.ReadSmall(path, maxPlace)
+	if err == nil {
+		err = json.Unmarshal(text, &at)
+	}
+	return at, err
 }
 
 // describe says who and where a rank is.
@@ -192,6 +208,14 @@ func (c watchedComm) Share(mine []byte) ([][]byte, error) {
 	return all, err
 }
 
+func (c watchedComm) Group(ranks []int) (comm.Comm, error) {
+	g, err := c.Comm.Group(ranks)
+	if err != nil {
+		return nil, err
+	}
+	return watchedComm{g, c.look, c.fault}, nil
+}
+
 func (c watchedComm) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
 	t := watchedTransfer{c.Comm.NewExchange(name, out, room), name, c.look}
 	if strings.HasPrefix(name, "the gradients") {
@@ -211,6 +235,11 @@ type spoiledTransfer struct {
 	watchedTransfer
 	out [][]tensor.Tensor
 	in  watchedComm
+}
+
+func (t *spoiledTransfer) Set(out, room [][]tensor.Tensor) {
+	t.out = out
+	t.Transfer.Set(out, room)
 }
 
 func (t *spoiledTransfer) Start(senders int) {

@@ -67,7 +67,11 @@ func (s *session) trainOptions(dir string, cfg *config.Config) run.Options {
 	s.saves = make(chan struct{}, 1)
 	return run.Options{
 		Dir: dir, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes, Saves: s.saves,
-		World: s.world, Begun: func() { s.begun.Store(true) }, ExitCode: exitCode,
+		World: s.world, ExitCode: exitCode,
+		Begun: func(gone func() error) {
+			s.gone.Store(gone)
+			s.begun.Store(true)
+		},
 	}
 }
 

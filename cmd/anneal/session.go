@@ -27,6 +27,7 @@ type session struct {
 
 	run   atomic.Value  // string: the directory of the one run that the command trains, for reports of crashes
 	begun atomic.Bool   // that run trains
+	gone  atomic.Value  // func() error: Options.Begun's gone
 	saves chan struct{} // requests of saveSignal; nil if nobody takes them
 
 	world  comm.Comm // the ranks of the run; comm.Alone but for commands that train

@@ -37,6 +37,9 @@ func (s *session) untilSignal(work func(ctx context.Context) error) error {
 					s.requestSave()
 					continue
 				}
+				if sig == syscall.SIGTERM {
+					s.endIfRankGone()
+				}
 				if sig != syscall.SIGHUP {
 					asked++
 				}
@@ -55,6 +58,27 @@ func (s *session) untilSignal(work func(ctx context.Context) error) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// endIfRankGone ends this process, one of several ranks, if another one on this host has ended: a launcher that sees a
+// rank die sends SIGTERM to the others, and SIGKILL soon after. Nothing more can be saved, but it can be said why.
+func (s *session) endIfRankGone() {
+	gone, ok := s.gone.Load().(func() error)
+	if !ok || s.world.Size() == 1 {
+		return
+	}
+	err := gone()
+	if err == nil {
+		return
+	}
+	if code := exitCode(err); s.leave(err, code) {
+		if s.told != nil {
+			s.stderr = s.told
+		}
+		s.notef("error: %s", message(err))
+		s.settle()
+	}
+	os.Exit(exitStalled)
 }
 
 // requestSave asks the run to save after the step in hand.

@@ -1,0 +1,8 @@
+//go:build unix
+
+package run
+
+import "syscall"
+
+// runs reports whether a process of this host runs, or has ended and nobody has asked how.
+func runs(pid int) bool { return pid > 0 && syscall.Kill(pid, 0) != syscall.ESRCH }
