@@ -60,7 +60,7 @@ func ExampleStore_Begin() {
 	}
 	for number, tensors := range [][]checkpoint.Tensor{half(0, 3, 1, 2, 3), half(3, 6, 4, 5, 6)} {
 		w := checkpoint.Writer{Root: root, Number: number} // in each process
-		if err := errors.Join(w.Write(dir, tensors), w.Wait()); err != nil {
+		if err := errors.Join(w.Write(dir, tensors), w.Close()); err != nil {
 			panic(err)
 		}
 	}

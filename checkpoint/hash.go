@@ -54,7 +54,7 @@ func (e *Entry) hash(root string) (weights, optimizer string, err error) {
 	r := e.reader(root)
 	hashes := map[string]hash.Hash{}
 	var batch []want
-	buffer := make([]byte, 0, min(batchBytes, e.Bytes))
+	buffer := make([]byte, 0, min(chunkBytes, e.Bytes))
 	flush := func() error {
 		err := r.fetch(batch)
 		for _, w := range batch {

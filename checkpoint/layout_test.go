@@ -167,7 +167,7 @@ func saveParts(s *Store, step int64, parts [][]Tensor, state any) error {
 	}
 	for i, tensors := range parts {
 		w := Writer{Root: s.root, Number: i, fs: s.fs}
-		if err := errors.Join(w.Write(dir, tensors), w.Wait()); err != nil {
+		if err := errors.Join(w.Write(dir, tensors), w.Close()); err != nil {
 			return errors.Join(err, s.Abandon())
 		}
 	}
@@ -337,7 +337,7 @@ func TestAMissingOrFailedPartIsAFailedSave(t *testing.T) {
 		}
 		for i := range 2 {
 			w := Writer{Root: s.root, Number: i}
-			if err := errors.Join(w.Write(dir, share(tensors, i, 2)), w.Wait()); err != nil {
+			if err := errors.Join(w.Write(dir, share(tensors, i, 2)), w.Close()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -383,7 +383,7 @@ func TestPartsWithoutAManifestAreNoCheckpoint(t *testing.T) {
 	}
 	for i := range 3 {
 		w := Writer{Root: root, Number: i}
-		if err := errors.Join(w.Write(dir, share(tensors, i, 3)), w.Wait()); err != nil {
+		if err := errors.Join(w.Write(dir, share(tensors, i, 3)), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}

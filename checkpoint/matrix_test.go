@@ -205,8 +205,11 @@ func TestASnapshotHoldsTheWritersPartOnly(t *testing.T) {
 			if err := errors.Join(w.Write(dir, share(tensors, i, writers)), w.Wait()); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := len(w.buffer), 8<<20/writers+1<<10; got > want {
+			if got, want := w.snapshot.size(), 8<<20/writers+1<<10; got > want {
 				t.Errorf("of %d writers, number %d copies %d bytes, want at most %d", writers, i, got, want)
+			}
+			if err := w.Close(); err != nil || w.snapshot.size() > 0 {
+				t.Errorf("%d bytes are left, %v", w.snapshot.size(), err)
 			}
 		}
 		if err := errors.Join(s.Commit(writers), s.Wait()); err != nil {

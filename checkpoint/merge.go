@@ -52,7 +52,7 @@ func (s *Store) merge(j *job, tensors []Tensor) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.room(p.bytes() + int64(len(j.state))); err != nil {
+	if err := s.space(p.bytes() + int64(len(j.state))); err != nil {
 		return "", err
 	}
 	if err := s.fs.Mkdir(j.tmp); err != nil {

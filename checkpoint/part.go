@@ -66,12 +66,12 @@ func (p *part) bytes() (n int64) {
 	return n
 }
 
-// snapshot copies the tensors from live memory into the buffer, which grows as needed.
-func (p *part) snapshot(buffer *[]byte) error {
-	if need := int(p.bytes()); cap(*buffer) < need {
-		*buffer = make([]byte, need)
+// snapshot copies the tensors from live memory into the room.
+func (p *part) snapshot(room *room) error {
+	rest, err := room.take(int(p.bytes()))
+	if err != nil {
+		return err
 	}
-	rest := (*buffer)[:cap(*buffer)]
 	for i := range p.tensors {
 		t := &p.tensors[i]
 		n := t.Bytes()

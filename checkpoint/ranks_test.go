@@ -107,7 +107,7 @@ func TestCommitReadsThePartsBack(t *testing.T) {
 		}
 		for i := range 2 {
 			w := Writer{Root: s.root, Number: i}
-			if err := errors.Join(w.Write(dir, share(tensors, i, 2)), w.Wait()); err != nil {
+			if err := errors.Join(w.Write(dir, share(tensors, i, 2)), w.Close()); err != nil {
 				t.Fatal(err)
 			}
 		}

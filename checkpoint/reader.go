@@ -19,7 +19,14 @@ type reader struct {
 	dir, name string
 	m         *manifest
 	chunk     []byte
-	every     bool // check also the chunks that are not needed
+	held      chunkOf // what is in chunk, verified
+	every     bool    // check also the chunks that are not needed
+}
+
+// chunkOf is a chunk of a file, by its number. The zero value is none.
+type chunkOf struct {
+	file   string
+	number int
 }
 
 func (e *Entry) reader(root string) *reader {
@@ -39,7 +46,7 @@ type want struct {
 	remote Remote // where the bytes go from dst; nil if they stay there
 }
 
-// batchBytes is how much of the tensors is in memory on the way to a device or into a hash; more if one is larger.
+// batchBytes is how much of the tensors is in memory on the way to a device; more if one is larger.
 const batchBytes = 64 << 20
 
 // deliver fetches what is wanted: into host memory at once, into that of a device batch by batch.
@@ -205,7 +212,12 @@ func (r *reader) read(file fileEntry, needed func(begin, end int64) bool, use fu
 		if !needed(begin, end) {
 			continue
 		}
-		chunk := r.chunk[:end-begin]
+		chunk, this := r.chunk[:end-begin], chunkOf{file.Name, i}
+		if r.held == this { // reading in small steps comes back to it
+			use(begin, chunk)
+			continue
+		}
+		r.held = chunkOf{}
 		if _, err := f.ReadAt(chunk, begin); err != nil {
 			return r.fault(file.Name, r.tensorAt(file.Name, begin), begin, err)
 		}
@@ -214,6 +226,7 @@ func (r *reader) read(file fileEntry, needed func(begin, end int64) bool, use fu
 				begin, end, uint32(got), uint32(want))
 			return r.blame(f, file, begin, end, err)
 		}
+		r.held = this
 		use(begin, chunk)
 	}
 	return nil

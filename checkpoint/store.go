@@ -105,7 +105,7 @@ func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
 	if err != nil {
 		return err
 	}
-	if err := s.room(p.bytes() + int64(len(j.state))); err != nil {
+	if err := s.space(p.bytes() + int64(len(j.state))); err != nil {
 		return j.failed(err)
 	}
 	s.sequence++
@@ -118,7 +118,7 @@ func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
 		})
 	}
 	if !s.opt.Synchronous {
-		if err := p.snapshot(&s.buffer); err != nil {
+		if err := p.snapshot(&s.snapshot); err != nil {
 			return j.failed(err)
 		}
 	}
@@ -159,22 +159,22 @@ func (s *Store) CheckSpace(tensors []Tensor) error {
 
 // CheckBytes is CheckSpace for tensors of so many bytes, which several processes may hold.
 func (s *Store) CheckBytes(n int64) error {
-	if err := s.room(n); err != nil {
+	if err := s.space(n); err != nil {
 		return fmt.Errorf("checkpoint: not enough disk space for one checkpoint: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) room(bytes int64) error {
-	err := room(s.free, s.root, bytes)
+func (s *Store) space(bytes int64) error {
+	err := space(s.free, s.root, bytes)
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("%w\n  free some space, or lower checkpoint.keep (now %d)", err, s.opt.Keep)
 	}
 	return err
 }
 
-// room returns an error if a directory does not have bytes free, plus some for headers, the manifest and directories.
-func room(available func(path string) (int64, error), dir string, bytes int64) error {
+// space returns an error if a directory does not have bytes free, plus some for headers, the manifest and directories.
+func space(available func(path string) (int64, error), dir string, bytes int64) error {
 	const slack = 1 << 20
 	need := bytes + slack
 	free, err := available(dir)
@@ -196,8 +196,8 @@ func (s *Store) Close() error {
 	if s.lock == nil {
 		return nil
 	}
-	err := errors.Join(s.Wait(), s.Abandon(), letGo(s.lock))
-	s.lock, s.buffer = nil, nil
+	err := errors.Join(s.Wait(), s.Abandon(), letGo(s.lock), s.snapshot.close())
+	s.lock = nil
 	return err
 }
 

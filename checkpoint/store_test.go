@@ -328,27 +328,62 @@ func TestTooLittleSpaceIsFoundBeforeWriting(t *testing.T) {
 	}
 }
 
+// The snapshot is outside the Go heap, and every save uses the same memory.
 func TestSavesReuseTheirMemory(t *testing.T) {
-	root := t.TempDir()
-	s := mustOpen(t, root, Options{Log: quiet})
+	s := mustOpen(t, t.TempDir(), Options{Log: quiet})
 	const big = 16 << 20
 	tensors, state := stateAt(1, big)
-	measure := func(step int64) uint64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if err := errors.Join(s.Save(step, 1, tensors, state), s.Wait()); err != nil {
+	var first *byte
+	for step := int64(1); step < 5; step++ {
+		took := allocated(t, func() error { return errors.Join(s.Save(step, 1, tensors, state), s.Wait()) })
+		if took > 1<<20 {
+			t.Errorf("save %d allocated %d bytes, want less than 1 MiB", step, took)
+		}
+		if n := s.snapshot.size(); n < 2*big || n > 2*big+1<<20 {
+			t.Errorf("the snapshot of save %d has %d bytes, the state %d", step, n, 2*big)
+		}
+		held, err := s.snapshot.take(1)
+		if err != nil {
 			t.Fatal(err)
 		}
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
-	}
-	if first := measure(1); first < 2*big {
-		t.Errorf("the first save allocated %d bytes, less than the state: is there a snapshot?", first)
-	}
-	for step := int64(2); step < 5; step++ {
-		if later := measure(step); later > 1<<20 {
-			t.Errorf("save %d allocated %d bytes, want less than 1 MiB", step, later)
+		if step == 1 {
+			first = &held[0]
 		}
+		if &held[0] != first {
+			t.Errorf("save %d has memory of its own", step)
+		}
+	}
+}
+
+// allocated returns how many bytes of the Go heap a function takes.
+func allocated(t *testing.T, do func() error) uint64 {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := do(); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// Hashing a checkpoint takes as much memory whatever its size.
+func TestHashingTakesLittleMemory(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), Options{Log: quiet})
+	tensors, state := stateAt(1, 32<<20)
+	want, _, err := HashTensors(tensors)
+	if err := errors.Join(err, s.Save(1, 10, tensors, state), s.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	took := allocated(t, func() error {
+		got, _, _, err := Hash(s.root)
+		if got != want {
+			t.Errorf("the hash is %s, want %s", got, want)
+		}
+		return err
+	})
+	if most := uint64(2*chunkBytes + 2<<20); took > most {
+		t.Errorf("hashing took %d bytes, want at most %d", took, most)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 // Writer writes the part of one process of checkpoints that several processes write together; see [Store.Begin]. Every
 // process has one, with a number of its own, from 0 up. Its methods must be called from one goroutine.
+// Close it at the end.
 type Writer struct {
 	Root        string // the directory of the store
 	Number      int
@@ -35,14 +36,14 @@ func (w *Writer) Write(dir string, tensors []Tensor) error {
 		return err
 	}
 	fail := func(err error) error { return fmt.Errorf("checkpoint: %s: part %d not saved: %w", dir, w.Number, err) }
-	if err := room(machine.FreeDisk, w.Root, p.bytes()); err != nil {
+	if err := space(machine.FreeDisk, w.Root, p.bytes()); err != nil {
 		return fail(err)
 	}
 	if w.fs == nil {
 		w.fs = disk{}
 	}
 	if !w.Synchronous {
-		if err := p.snapshot(&w.buffer); err != nil {
+		if err := p.snapshot(&w.snapshot); err != nil {
 			return fail(err)
 		}
 	}
@@ -63,9 +64,12 @@ func (w *Writer) write(dir string, p *part) error {
 	return errors.Join(m.write(w.fs, dir, partName(w.Number)), w.fs.SyncDir(dir))
 }
 
+// Close waits for the write in progress, frees the memory of the snapshot, and returns the error of either.
+func (w *Writer) Close() error { return errors.Join(w.Wait(), w.snapshot.close()) }
+
 // background runs one write at a time.
 type background struct {
-	buffer   []byte     // the snapshot that is written, reused
+	snapshot room       // of what is written
 	inflight chan error // nil if no write is in progress
 }
 

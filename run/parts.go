@@ -20,7 +20,7 @@ type parts struct {
 // close waits until nothing is written any more.
 func (p *parts) close() {
 	if p.writer != nil {
-		p.writer.Wait() // a part that nobody waits for is given up
+		p.writer.Close() // a part that nobody waits for is given up
 	}
 }
 

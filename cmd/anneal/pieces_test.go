@@ -109,7 +109,7 @@ func (w workshop) inPieces(run string, ranks int) {
 		}
 		for rank := range ranks {
 			part := checkpoint.Writer{Root: root, Number: rank}
-			if err := errors.Join(part.Write(dir, w.owned(from, rank, ranks)), part.Wait()); err != nil {
+			if err := errors.Join(part.Write(dir, w.owned(from, rank, ranks)), part.Close()); err != nil {
 				w.t.Fatal(err)
 			}
 		}
