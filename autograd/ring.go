@@ -19,8 +19,8 @@ import (
 //	memory     of attention 1/C: nothing of a hop outlasts it
 //
 // Gradients of keys and values travel in the format of activations and are summed in Types.Stat. Every softmax pattern
-// works, with documents and ALiBi. Linear attention does not: it has a state instead of keys; use Ulysses (ulysses.go),
-// also where a row is short or the ranks are no more than the heads, because it sends less and computes in fewer calls.
+// works, with documents and ALiBi. Linear attention has a state instead of keys and uses Ulysses (ulysses.go). So should
+// who has heads enough for the ranks: it sends less where there are many ranks, and computes in one call.
 
 // A ring is one call of ring attention, forward or backward.
 type ring struct {

@@ -28,7 +28,7 @@ type headShare struct {
 // CheckUlysses returns an error if so many ranks cannot share the heads.
 func CheckUlysses(h device.Heads, ranks int) error {
 	if h.Q%ranks != 0 || h.KV%ranks != 0 && ranks%h.KV != 0 {
-		return fmt.Errorf("%d query heads and %d key-value heads cannot be dealt to %d ranks (Ulysses)",
+		return fmt.Errorf("%d query heads and %d key-value heads cannot be dealt to %d ranks",
 			h.Q, h.KV, ranks)
 	}
 	return nil

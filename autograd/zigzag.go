@@ -1,8 +1,8 @@
 package autograd
 
 // Zigzag is how rows of tokens are cut among the ranks of context parallelism: into 2C chunks for C ranks, of which
-// rank c has c and 2C−1−c. A token attends to those before it, so late chunks cost more than early ones; the first with
-// the last, the second with the last but one, cost all ranks the same (Llama 3, Dubey et al. 2024, arXiv 2407.21783).
+// rank c has c and 2C−1−c. A token attends to those before it, so late chunks cost more than early ones; the first and
+// the last cost what the second and the last but one do (Llama 3, Dubey et al. 2024, arXiv 2407.21783).
 //
 //	C = 2   [0 | 1 | 2 | 3]   rank 0 has 0 and 3, rank 1 has 1 and 2
 //
@@ -26,6 +26,16 @@ func (z Zigzag) Token(i int) int {
 	own := z.Len / z.Ranks // of a row
 	at := i % own
 	return i/own*z.Len + z.Chunks()[at/z.Chunk()]*z.Chunk() + at%z.Chunk()
+}
+
+// Runs returns which tokens of a micro-batch of whole rows are this rank's, in its order.
+func (z Zigzag) Runs(rows int) (list []Run) {
+	for row := range rows {
+		for _, chunk := range z.Chunks() {
+			list = append(list, Run{First: row*z.Len + chunk*z.Chunk(), Count: z.Chunk()})
+		}
+	}
+	return list
 }
 
 // Cut copies this rank's elements of whole [rows·T] to own [rows·T/C].

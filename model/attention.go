@@ -75,10 +75,5 @@ func (a *attention) attend(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd
 	if a.linear {
 		return a.attendLinearly(t, h, qkv, seq)
 	}
-	mask := seq.Mask
-	mask.Slopes, mask.Layout = a.slopes, a.seen.layout
-	if seq.Cache != nil {
-		return t.AttentionCached(qkv, a.heads, mask, seq.Cache, a.layer)
-	}
-	return t.Attention(qkv, a.heads, mask) // [N, H·E]  never forms [T, T]
+	return a.attendTo(t, qkv, seq) // [N, H·E]
 }

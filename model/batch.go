@@ -60,6 +60,9 @@ func (b *Batch) Send(m device.Memory) {
 	}{{&b.Tokens, b.Host.Tokens}, {&b.Targets, b.Host.Targets}, {&b.Start, b.Host.Start}, {&b.Seq.Pos, b.Host.Pos}} {
 		m.Write(x.to, tensor.Of(x.from).Raw())
 	}
+	if b.Seq.Parts != nil {
+		b.Seq.Parts.Send(m)
+	}
 }
 
 // HostLosses returns the losses in host memory, valid until the next call.

@@ -52,6 +52,9 @@ func (a *attention) attendLinearly(t *autograd.Tape, h, qkv *autograd.Var, seq *
 	if seq.Cache != nil {
 		return t.LinearAttentionCached(qkv, gates, a.heads, seq.Cache, a.layer)
 	}
+	if seq.Parts != nil {
+		return t.UlyssesLinearAttention(qkv, gates, a.heads, seq.Parts.Mask)
+	}
 	return t.LinearAttention(qkv, gates, a.heads, seq.Mask) // [N, H·E]  its state is [E, E]
 }
 

@@ -1,0 +1,104 @@
+package model
+
+import (
+	"fmt"
+
+	"anneal/autograd"
+	"anneal/precision"
+	"anneal/tensor"
+)
+
+// Context parallelism: ranks share the tokens of every row. Only attention knows of it; a rank's batch has its tokens,
+// and says where they are in the whole rows (autograd.Parts).
+
+// CheckContext returns a *CutError if n ranks cannot share the tokens of the model's rows, each with the heads of one of
+// so many ranks of tensor parallelism.
+func (c Config) CheckContext(n, tensors int, ring bool) error {
+	if n <= 1 {
+		return nil
+	}
+	if c.Context%(2*n) != 0 {
+		return &CutError{"model.context", fmt.Sprintf("model.context = %d is not a multiple of 2·parallel.context = %d: "+
+			"every rank has two chunks of a row", c.Context, 2*n),
+			fmt.Sprintf("model.context = %d", (c.Context/(2*n)+1)*2*n)}
+	}
+	if c.Family == "qwen3_moe" && c.RouterAuxLoss > 0 {
+		return &CutError{"model.router_aux_loss", fmt.Sprintf("model.router_aux_loss = %g counts the tokens of every "+
+			"expert over whole rows, of which a rank of parallel.context has a part", c.RouterAuxLoss),
+			"model.router_aux_loss = 0, or parallel.context = 1"}
+	}
+	if !ring || c.hasLinear() {
+		heads := Part{Tensors: max(tensors, 1)}.heads(c.heads())
+		if err := autograd.CheckUlysses(heads, n); err != nil {
+			return c.noHeads(err, ring)
+		}
+	}
+	return nil
+}
+
+// noHeads says that ranks cannot share the heads.
+func (c Config) noHeads(err error, ring bool) *CutError {
+	if ring { // for the sake of a layer
+		return &CutError{"parallel.context", "linear attention exchanges heads, also under parallel.attention = ring, but " +
+			err.Error(), "fewer ranks, or another pattern than linear"}
+	}
+	return &CutError{"parallel.attention", "parallel.attention = ulysses exchanges heads, but " + err.Error(),
+		"parallel.attention = ring"}
+}
+
+// hasLinear reports whether some layer has a state instead of keys.
+func (c Config) hasLinear() bool {
+	for i := range c.Layers {
+		if _, linear := c.linear(i); linear {
+			return true
+		}
+	}
+	return false
+}
+
+// alibi reports whether some layer has ALiBi.
+func (c Config) alibi() bool {
+	for i := range c.Layers {
+		if c.positions(i) == "alibi" {
+			return true
+		}
+	}
+	return false
+}
+
+// NewBatchPart allocates a batch of this rank's tokens of so many whole rows, for a model with configuration c.
+func NewBatchPart(a *tensor.Arena, p precision.Policy, c Config, rows int, z autograd.Zigzag, ring bool) *Batch {
+	b := NewBatch(a, p, rows, z.Len/z.Ranks)
+	b.Seq.Parts = autograd.NewParts(a, z, rows, ring, c.alibi())
+	b.Seq.Runs = z.Runs(rows)
+	return b
+}
+
+// Take fills the host's elements of a batch part from those of the whole rows.
+func (b *Batch) Take(whole HostBatch) {
+	z := b.Seq.Parts.Zigzag
+	z.Cut(b.Host.Tokens, whole.Tokens)
+	z.Cut(b.Host.Targets, whole.Targets)
+	z.Cut(b.Host.Pos, whole.Pos)
+	z.CutStarts(b.Host.Start, whole.Start)
+	b.Seq.Parts.Fill(whole.Start)
+}
+
+// attendTo computes attention of rotated qkv [N, (H+2K)·E]: [N, H·E], never [T, T]. Where the tokens are parts of rows,
+// ranks exchange what they need to attend to whole rows.
+func (a *attention) attendTo(t *autograd.Tape, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	mask := seq.Mask
+	if seq.Parts != nil {
+		mask = seq.Parts.Mask
+	}
+	mask.Slopes, mask.Layout = a.slopes, a.seen.layout
+	switch {
+	case seq.Cache != nil:
+		return t.AttentionCached(qkv, a.heads, mask, seq.Cache, a.layer)
+	case seq.Parts == nil:
+		return t.Attention(qkv, a.heads, mask)
+	case t.Ring:
+		return t.RingAttention(qkv, a.heads, mask, seq)
+	}
+	return t.UlyssesAttention(qkv, a.heads, mask)
+}

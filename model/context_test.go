@@ -1,0 +1,242 @@
+package model
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"anneal/autograd"
+	"anneal/device"
+	"anneal/device/cpu"
+	"anneal/internal/isa"
+	"anneal/precision"
+	"anneal/tensor"
+)
+
+// A sharing is how ranks share the tokens of rows and the layers of a model.
+type sharing struct {
+	contexts, tensors int
+	ring              bool
+}
+
+// share returns the ranks of a model that share it and its batch of two rows, and the whole batch on the host.
+func share(t *testing.T, c Config, policy string, x sharing) (list []*bench, whole HostBatch) {
+	if err := errors.Join(c.CheckContext(x.contexts, x.tensors, x.ring), c.CheckTensors(x.tensors)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := precision.Lookup(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows = 2
+	whole = sample(rows, c.Context, c.Vocab)
+	columns, lines := make([]*meetings, x.tensors), make([]*meetings, x.contexts)
+	for i := range columns {
+		columns[i] = newMeetings(x.contexts)
+	}
+	for i := range lines {
+		lines[i] = newMeetings(x.tensors)
+	}
+	for rank := range x.contexts * x.tensors {
+		chunk, cut := rank/x.tensors, rank%x.tensors
+		dev := cpu.NewTier(isa.Generic, 1)
+		t.Cleanup(dev.Close)
+		y := &bench{dev: dev, params: arenaOf(t, 8<<20), grads: arenaOf(t, 8<<20), batch: arenaOf(t, 1<<20),
+			keep: arenaOf(t, 16<<20), temp: arenaOf(t, 16<<20)}
+		y.m = DeclarePart(c, Part{Tensor: cut, Tensors: x.tensors, Sequence: true})
+		y.m.Allocate(MemoryOf(device.Host{}, p, y.params, y.grads))
+		y.m.Init(1)
+		y.tape = autograd.NewTape(dev, p.Types(), y.keep, y.temp)
+		y.tape.Ring = x.ring
+		if x.tensors > 1 {
+			y.tape.Tensor, y.tape.Sequence = &seat{meetings: lines[chunk], rank: cut, inPlace: true}, true
+		}
+		if x.contexts > 1 {
+			y.tape.Context = &seat{meetings: columns[cut], rank: chunk, inPlace: chunk%2 == 0}
+			z := autograd.Zigzag{Rank: chunk, Ranks: x.contexts, Len: c.Context}
+			y.b = NewBatchPart(y.batch, p, c, rows, z, x.ring)
+			y.b.Take(whole)
+		} else {
+			y.b = NewBatch(y.batch, p, rows, c.Context)
+			copy(y.b.Host.Tokens, whole.Tokens)
+			copy(y.b.Host.Targets, whole.Targets)
+			copy(y.b.Host.Start, whole.Start)
+			copy(y.b.Host.Pos, whole.Pos)
+		}
+		y.b.ZLoss = 1e-2
+		y.b.Seq.Noise = autograd.Noise{Seed: 5, Step: 3, Row: 32}
+		list = append(list, y)
+	}
+	return list, whole
+}
+
+// sample returns random tokens in rows of t, with two or three documents each.
+func sample(rows, t, vocab int) (b HostBatch) {
+	rng := tensor.NewRNG(2, tensor.PurposeData, 0)
+	for i := range rows * t {
+		start := int32(0)
+		for _, at := range []int{t/2 - 3, t - 5 - i/t} {
+			if i%t >= at {
+				start = int32(at)
+			}
+		}
+		b.Tokens = append(b.Tokens, int32(rng.Uint32(uint64(2*i))%uint32(vocab)))
+		b.Targets = append(b.Targets, int32(rng.Uint32(uint64(2*i+1))%uint32(vocab)))
+		b.Start, b.Pos = append(b.Start, start), append(b.Pos, int32(i%t)-start)
+	}
+	b.Targets[1] = -100
+	return b
+}
+
+// together makes the gradients of all ranks.
+func together(list []*bench) {
+	var group sync.WaitGroup
+	for _, y := range list {
+		group.Go(func() {
+			y.gradients()
+			for _, unit := range y.m.UnitParams() {
+				y.m.SumPartial(y.tape, unit)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// sameAs holds the losses, and the sums of the gradients of the ranks that have the same weights, against one rank's.
+func sameAs(t *testing.T, list []*bench, one *bench, x sharing, limit float64) {
+	t.Helper()
+	losses := make([]float64, one.b.Losses.Len())
+	for _, y := range list {
+		for i := range y.b.Losses.Len() {
+			at := i
+			if y.b.Seq.Parts != nil {
+				at = y.b.Seq.Parts.Token(i)
+			}
+			losses[at] = y.b.Losses.Float64(i)
+		}
+	}
+	if d := differs(losses, numbers(&one.b.Losses)); !(d <= limit) {
+		t.Errorf("%+v: losses differ by %.2g", x, d)
+	}
+	for i, p := range one.m.params {
+		sum := make([]float64, p.Len())
+		for rank, y := range list {
+			q, seen := y.m.params[i], rank%x.tensors
+			q.Region.Runs(q.Shape, func(local, global, n int) {
+				for k := range n {
+					if !owned(list[:seen], i, global+k) {
+						sum[global+k] += q.Grad.Float64(local + k)
+					}
+				}
+			})
+		}
+		if d := differs(sum, numbers(&p.Grad)); !(d <= limit) {
+			t.Errorf("%+v: the gradient of %s differs by %.2g", x, p.Name, d)
+		}
+	}
+}
+
+// owned reports whether one of some ranks has an element of parameter i.
+func owned(list []*bench, i, element int) (has bool) {
+	for _, y := range list {
+		p := y.m.params[i]
+		p.Region.Runs(p.Shape, func(_, global, n int) { has = has || global <= element && element < global+n })
+	}
+	return has
+}
+
+// contextModels are small models of every family, with every pattern.
+func contextModels() map[string]Config {
+	list := cutModels()
+	for name, c := range list {
+		c.Context = 32
+		list[name] = c
+	}
+	moe := list["qwen3_moe"]
+	moe.RouterAuxLoss = 0
+	list["qwen3_moe"] = moe
+	for _, pattern := range []string{"window:5", "longformer:8:2", "bigbird:1:1:1:4:5", "strided:4", "fixed:8:2",
+		"longnet:8/1:16/2"} {
+		c := list["llama"]
+		c.Attention = seen(pattern)
+		list[pattern] = c
+	}
+	c := list["alibi"]
+	c.Attention = seen("window:9,full")
+	list["alibi in windows"] = c
+	return list
+}
+
+// Losses and gradients of ranks that share rows are those of one rank, with ring attention and with Ulysses.
+func TestContextShardsAreTheModel(t *testing.T) {
+	for name, c := range contextModels() {
+		t.Run(name, func(t *testing.T) {
+			one, _ := share(t, c, "fp64", sharing{1, 1, false})
+			together(one)
+			for _, x := range []sharing{{2, 1, true}, {4, 1, true}, {2, 1, false}, {4, 1, false}, {8, 1, true}} {
+				if c.CheckContext(x.contexts, 1, x.ring) != nil {
+					continue
+				}
+				list, _ := share(t, c, "fp64", x)
+				together(list)
+				sameAs(t, list, one[0], x, 1e-12)
+			}
+		})
+	}
+}
+
+// Layers and rows can be shared at once.
+func TestContextAndTensorShardsAreTheModel(t *testing.T) {
+	models := contextModels()
+	for _, name := range []string{"llama", "anneal", "gpt2", "alibi in windows"} {
+		c := models[name]
+		one, _ := share(t, c, "fp64", sharing{1, 1, false})
+		together(one)
+		for _, x := range []sharing{{2, 2, true}, {2, 2, false}, {4, 2, true}} {
+			list, _ := share(t, c, "fp64", x)
+			together(list)
+			sameAs(t, list, one[0], x, 1e-12)
+		}
+	}
+}
+
+// In other precisions the numbers are close.
+func TestContextShardsInEveryPrecision(t *testing.T) {
+	c := contextModels()["alibi in windows"]
+	for policy, limit := range map[string]float64{"fp32": 1e-5, "bf16": 0.05, "fp16": 5e-3} {
+		one, _ := share(t, c, policy, sharing{1, 1, false})
+		together(one)
+		for _, x := range []sharing{{4, 1, true}, {4, 1, false}} {
+			list, _ := share(t, c, policy, x)
+			together(list)
+			sameAs(t, list, one[0], x, limit)
+		}
+	}
+}
+
+// What ranks cannot share is refused with the key that is in the way.
+func TestCheckContext(t *testing.T) {
+	models := contextModels()
+	moe := models["qwen3_moe"]
+	moe.RouterAuxLoss = 0.1
+	for name, x := range map[string]struct {
+		c          Config
+		n, tensors int
+		ring       bool
+		key        string
+	}{
+		"fits":                  {models["llama"], 8, 1, true, ""},
+		"length":                {models["llama"], 3, 1, true, "model.context"},
+		"heads":                 {models["llama"], 16, 1, false, "parallel.attention"},
+		"heads of tensor ranks": {models["llama"], 4, 4, false, "parallel.attention"},
+		"linear":                {models["linear"], 4, 1, true, ""},
+		"linear without heads":  {models["linear"], 16, 1, true, "parallel.context"},
+		"experts":               {moe, 2, 1, true, "model.router_aux_loss"},
+	} {
+		var e *CutError
+		err := x.c.CheckContext(x.n, x.tensors, x.ring)
+		if errors.As(err, &e) != (x.key != "") || e != nil && e.Key != x.key {
+			t.Errorf("%s: %v, want %q", name, err, x.key)
+		}
+	}
+}
