@@ -77,10 +77,8 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 // planCopy adds the copy of the state for checkpoints, if memory allows it.
 func (p *Plan) planCopy(f *train.Footprint) {
 	copied, available := f.CheckpointCopy(), p.Available
-	if r := p.Ranks; r != nil {
-		if copied = r.copy; r.Here {
-			available /= int64(r.Count)
-		}
+	if r := p.Ranks; r != nil && r.Here {
+		available /= int64(r.Count)
 	}
 	if f.Apart || !f.CopyFits(available) { // on other devices the copy is in host memory
 		return
@@ -165,6 +163,7 @@ var notes = map[string]string{
 	train.Attention: "gradients of keys and values for each worker, pattern layouts",
 	train.Products:  "packed blocks of matrix products for each worker",
 	train.Process:   "binary, loader, stacks",
+	train.MPI:       "the library and its buffers, where ranks are processes",
 }
 
 func perParameter(bytes, parameters int64) string {

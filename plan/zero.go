@@ -60,9 +60,8 @@ type Ranks struct {
 	Idle     int     `json:"ranks_without"`   // that own nothing
 	Stages   []Stage `json:"stages"`          // all, to compare
 
-	block int // parallel.sum_block
-	// the copies for checkpoints, where memory allows them: of the fullest rank, and of all
-	copy, copies int64
+	block  int   // parallel.sum_block
+	copies int64 // for checkpoints, where memory allows them: of all ranks
 }
 
 // measureRanks returns how the ranks of a run share its model, and the footprint of the fullest rank.
@@ -74,6 +73,7 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 		return nil, nil, err
 	}
 	for i, f := range all {
+		r.copies += f.CheckpointCopy()
 		r.Bytes = append(r.Bytes, f.Total())
 		if r.Bytes[i] > r.Bytes[r.Fullest] {
 			r.Fullest = i
@@ -96,12 +96,6 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 			return nil, nil, err
 		}
 		r.Stages = append(r.Stages, t.stage(zero, f))
-		switch zero {
-		case 0: // where a rank keeps all
-			r.copies = f.CheckpointCopy() - f.Tables
-		case 3: // where it keeps what it owns, which is what it writes at every stage
-			r.copy = f.CheckpointCopy() - f.Tables
-		}
 	}
 	return fullest, r, nil
 }

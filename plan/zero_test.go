@@ -155,7 +155,7 @@ func TestThePlanIsThatOfTheFullestRank(t *testing.T) {
 		_, owned := footprintsOf(t, 3, 3, []string{"optimizer.name=" + name})
 		f := owned[p.Ranks.Fullest]
 		roomy, err := For(cfg, machine{})
-		if want := most + f.CheckpointCopy() - f.Tables; err != nil || roomy.Memory.Total() != want {
+		if want := most + f.CheckpointCopy(); err != nil || roomy.Memory.Total() != want {
 			t.Errorf("%s: with a copy of what it owns, a rank needs %d bytes, the plan says %d, %v", name, want,
 				roomy.Memory.Total(), err)
 		}

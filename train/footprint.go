@@ -32,6 +32,8 @@ type Footprint struct {
 	Slots  int    // micro-batches, or chunks of them, that are between forward and backward at a time
 
 	slotBytes, deferredBytes int // of the activations of one, and of its products that are put off
+
+	copied int64 // see CheckpointCopy
 }
 
 // A Part is a named part of a run's memory.
@@ -40,7 +42,7 @@ type Part struct {
 	Bytes int64
 }
 
-// The names of the parts. All but the last three are arenas.
+// The names of the parts. All but the last four are arenas.
 const (
 	Parameters     = parallel.Parameters
 	Gradients      = parallel.Gradients
@@ -59,6 +61,7 @@ const (
 	Attention = "attention" // the kernels' scratch memory, and layouts of patterns
 	Products  = "products"  // the scratch memory of matrix products
 	Process   = "process"
+	MPI       = "MPI" // the library's memory, where ranks are processes
 )
 
 // arenas are the names of the arenas in the order in which they are shown. Every run has the first ones.
@@ -80,6 +83,10 @@ type OptimizerCost struct {
 // processBytes estimates the host memory of a run beside its arenas and kernels: the binary, the Go heap, the loader,
 // stacks.
 const processBytes = 16 << 20
+
+// mpiBytes estimates what an MPI library takes of a process, its code and buffers for shared memory. Open MPI 4.1 takes
+// 10 to 19 MiB of each of 2 and 4 ranks on one machine.
+const mpiBytes = 20 << 20
 
 // maxMicroTokens is more tokens than any machine can hold activations for; beyond it even measuring is pointless.
 const maxMicroTokens = 1 << 24
@@ -117,6 +124,9 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 		return nil, err
 	}
 	f.measureBeside(rows, dev)
+	if world.Size() > 1 && !world.InPlace() && !f.Apart {
+		f.Beside = append(f.Beside, Part{MPI, mpiBytes})
+	}
 	return f, nil
 }
 
@@ -142,6 +152,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 	if f.Slots, err = slotsOf(cfg, mesh); err != nil {
 		return err
 	}
+	f.copied = h.written(m, mesh.Sums.Rank())
 	f.Optimizer = OptimizerCost{
 		Name: cfg.Optimizer.Name, State: int64(arena(OptimizerState).Peak()),
 		Scratch: int64(measureUpdates(opt, h.updated)),
@@ -265,9 +276,53 @@ func (f *Footprint) Total() int64 {
 }
 
 // CheckpointCopy returns the bytes of the copy of weights and state that allows training to go on while a checkpoint
-// is written. The copy is in host memory.
-func (f *Footprint) CheckpointCopy() int64 {
-	return f.Bytes(Parameters) + f.Bytes(OptimizerState) + f.Bytes(WeightAverage) + f.Bytes(OuterState)
+// is written: of several ranks, of what this one writes. The copy is in host memory.
+func (f *Footprint) CheckpointCopy() int64 { return f.copied }
+
+// written returns the bytes of what a rank of a group writes of a model to a checkpoint.
+func (h *holding) written(m *model.Decoder, rank int) int64 {
+	bytes := 0.0 // sizes may be absurd
+	for i, share := range h.shares() {
+		u := &h.updated[i]
+		n := float64(u.Value.Bytes())
+		for k := range u.state {
+			n += float64(u.state[k].Bytes())
+		}
+		if h.average.values != nil {
+			n += float64(h.average.values[i].Bytes())
+		}
+		if h.outer != nil && h.outer.group() == 0 {
+			n += float64(h.outer.starts[i].Bytes() + h.outer.momenta[i].Bytes())
+		}
+		bytes += n * share
+	}
+	if rank > 0 {
+		return int64(bytes)
+	}
+	for _, x := range scaleTensors(m) {
+		bytes += float64(x.Value.Bytes())
+	}
+	return int64(bytes)
+}
+
+// shares returns which share of each parameter that is updated here this rank writes: all, unless others update the
+// same.
+func (h *holding) shares() []float64 {
+	list := make([]float64, len(h.updated))
+	for i := range list {
+		list[i] = 1
+	}
+	if h.shard == nil {
+		return list
+	}
+	clear(list)
+	for i, o := range h.shard.Mine {
+		if h.whole() {
+			i = o.Piece.Param
+		}
+		list[i] += float64(o.Counted) / float64(h.updated[i].Grad.Len())
+	}
+	return list
 }
 
 // CopyFits reports whether the host's available bytes, if these are known, suffice for the run and CheckpointCopy.

@@ -88,3 +88,31 @@ func keeps(cfg *config.Config, stage, rank, ranks int) (n int64) {
 	}
 	return n
 }
+
+// The copy for a checkpoint is planned as what each rank writes of it, and MPI where ranks are processes.
+func TestTheCopyOfARankIsWhatItWrites(t *testing.T) {
+	for _, overrides := range [][]string{
+		{"precision=bf16"}, {"precision=fp8", "fp8.scaling=delayed"}, {"optimizer.name=adam8bit", "average.ema=0.9"},
+		{"parallel.outer.groups=2", "optimizer.name=muon"},
+	} {
+		for stage := range 4 {
+			cfg := smallConfig(t, testData(t), append([]string{"train.batch_tokens=512"}, overrides...)...)
+			cfg.Model.Vocab, cfg.Parallel.Zero = 300, stage
+			inPlace := stage%2 == 0
+			for r, x := range onRanks(t, cfg, 4, inPlace, func(*Trainer) error { return nil }) {
+				written := 0
+				for _, own := range x.Owned() {
+					written += own.Value.Bytes()
+				}
+				planned, slack := x.Footprint().CheckpointCopy(), int64(written/50+512)
+				if planned < int64(written)-slack || planned > int64(written)+slack {
+					t.Errorf("%v, stage %d: rank %d writes %d bytes, planned are %d", overrides, stage, r, written,
+						planned)
+				}
+				if mpi := x.Footprint().Bytes(MPI); mpi > 0 == inPlace {
+					t.Errorf("stage %d: of ranks in one process %v, %d bytes are MPI's", stage, inPlace, mpi)
+				}
+			}
+		}
+	}
+}
