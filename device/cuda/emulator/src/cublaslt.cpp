@@ -191,10 +191,10 @@ template <class S> static void multiply(const Product &d, const Layout &a, const
 		}
 }
 
-API int cublasLtMatmul(void *, Product *d, const void *alpha, const void *pa, Layout *a, const void *pb, Layout *b, const void *beta, const void *pc, Layout *c, void *pr, Layout *r, const Result *algorithm, void *, size_t, void *) {
+API int cublasLtMatmul(void *, Product *d, const void *alpha, const void *pa, Layout *a, const void *pb, Layout *b, const void *beta, const void *pc, Layout *c, void *pr, Layout *r, const Result *algorithm, void *, size_t, void *stream) {
 	if (!supported(*d, *a, *b, *c, *r)) return NOT_SUPPORTED;
 	if (!algorithm || algorithm->algorithm[0] != 0x656d75) return INVALID_VALUE;
-	typedef void (*Enqueue)(const char *, std::function<void()>);
+	typedef void (*Enqueue)(void *, const char *, std::function<void()>);
 	static Enqueue enqueue = [] {
 		void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 		return driver ? (Enqueue)dlsym(driver, "emulator_enqueue") : nullptr;
@@ -204,10 +204,10 @@ API int cublasLtMatmul(void *, Product *d, const void *alpha, const void *pa, La
 	Layout A = *a, B = *b, C = *c, R = *r;
 	if (D.scale == F64) {
 		double x = *(const double *)alpha, y = *(const double *)beta;
-		enqueue("matmul", [=] { multiply<double>(D, A, B, C, R, x, y, pa, pb, pc, pr); });
+		enqueue(stream, "matmul", [=] { multiply<double>(D, A, B, C, R, x, y, pa, pb, pc, pr); });
 	} else {
 		float x = *(const float *)alpha, y = *(const float *)beta;
-		enqueue("matmul", [=] { multiply<float>(D, A, B, C, R, x, y, pa, pb, pc, pr); });
+		enqueue(stream, "matmul", [=] { multiply<float>(D, A, B, C, R, x, y, pa, pb, pc, pr); });
 	}
 	return SUCCESS;
 }

@@ -1,6 +1,7 @@
-// libcuda.so.1 of the emulated card. Work is queued when it is asked for and done when somebody waits, in order: a program
-// that reads results without waiting sees old memory, as it may on a card. One thread of a block runs at a time, on a stack of
-// its own, until it must wait for others.
+// libcuda.so.1 of the emulated cards. Work is queued when it is asked for and done when somebody waits, in the order of its
+// stream: a program that reads results without waiting sees old memory, as it may on a card. Work that waits for another stream
+// has that one go on; if it waits for another card, until another thread asks for something. One thread of a block runs at a
+// time, on a stack of its own, until it must wait for others.
 //
 // Environment: ANNEAL_EMULATOR_CARDS (1), _SM (90), _DRIVER (12090), _MEMORY in bytes (2 GiB), _ORDER of the threads of a block
 // (forward, reverse or shuffle), _FAIL_LAUNCH=N: kernel number N to run fails, and everything after it.
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -25,7 +27,7 @@
 
 #define API extern "C" __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NOT_FOUND = 500, LAUNCH_FAILED = 719, CAPTURE_INVALIDATED = 901, GRAPH_UPDATE_FAILURE = 910 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NOT_FOUND = 500, NOT_READY = 600, LAUNCH_FAILED = 719, CAPTURE_INVALIDATED = 901, GRAPH_UPDATE_FAILURE = 910 };
 
 static long setting(const char *name, long otherwise) {
 	const char *s = getenv((std::string("ANNEAL_EMULATOR_") + name).c_str());
@@ -185,38 +187,87 @@ struct Launch {
 struct Span {
 	size_t size;
 	bool host;
+	int card;
 };
 
-typedef std::function<void()> Work;
+// Work of a stream. try returns false if it cannot be done yet; then the streams that it needs go on.
+struct Work {
+	std::function<bool()> attempt;
+	std::function<std::vector<void *>()> needs;
+};
+struct Stream {
+	int card;
+	std::deque<Work> work;
+};
 struct Graph {
 	std::vector<Work> work;
 	std::vector<std::string> names;
 };
 
+static const int maxCards = 16;
 static std::recursive_mutex mutex;
+static std::condition_variable_any changed; // work was asked for, or done
 static bool ready, capturing;
 static int failure;
 static long launched;
-static std::deque<Work> queue;
+static int contexts[maxCards];
+static thread_local int card; // of the current context
+static Stream common[maxCards]; // those without a name
+static std::vector<Stream *> streams;
 static Graph captured;
 static std::map<char *, Span> memory;
-static size_t used;
+static size_t used[maxCards];
 
 static void note(const char *what, const std::string &why) { fprintf(stderr, "emulated card: %s: %s\n", what, why.c_str()); }
 
-API void emulator_enqueue(const char *name, Work work) {
+static Stream *streamOf(void *s) { return s ? (Stream *)s : &common[card]; }
+
+// emulator_post queues work that may have to wait. Those who find that it can go on call emulator_changed.
+API void emulator_post(void *stream, const char *name, std::function<bool()> attempt, std::function<std::vector<void *>()> needs) {
 	std::lock_guard<std::recursive_mutex> lock(mutex);
-	if (!capturing) return queue.push_back(work);
-	captured.work.push_back(work);
+	Work w{attempt, needs};
+	if (!capturing) {
+		streamOf(stream)->work.push_back(w);
+		changed.notify_all();
+		return;
+	}
+	captured.work.push_back(w);
 	captured.names.push_back(name);
 }
+API void emulator_enqueue(void *stream, const char *name, std::function<void()> work) {
+	emulator_post(stream, name, [work] { work(); return true; }, nullptr);
+}
+API void emulator_changed() { changed.notify_all(); }
+API int emulator_card() { return card; }
 
-static int flush() {
-	while (!queue.empty()) {
-		Work w = std::move(queue.front());
-		queue.pop_front();
-		if (!failure) w();
+// advance does the next work of a stream, or of one that it waits for, and reports whether there was any to do.
+static bool advance(Stream *s, int depth) {
+	if (s->work.empty() || depth > 64) return false;
+	Work &w = s->work.front();
+	if (!failure && !w.attempt()) {
+		if (w.needs)
+			for (void *other : w.needs())
+				if (advance((Stream *)other, depth + 1)) return true;
+		return false;
 	}
+	s->work.pop_front();
+	changed.notify_all();
+	return true;
+}
+
+// finish has a stream go on until something is so, which only other threads may bring about.
+static int finish(Stream *s, std::function<bool()> done) {
+	while (!failure && !done())
+		if (!advance(s, 0)) changed.wait(mutex);
+	return failure;
+}
+static int finish(Stream *s) {
+	return finish(s, [=] { return s->work.empty(); });
+}
+static int flush() { // all of the current card
+	finish(&common[card]);
+	for (size_t i = 0; i < streams.size(); i++)
+		if (streams[i]->card == card) finish(streams[i]);
 	return failure;
 }
 
@@ -267,6 +318,7 @@ API int cuInit(unsigned) {
 	std::lock_guard<std::recursive_mutex> lock(mutex);
 	if (setting("CARDS", 1) == 0) return NO_DEVICE;
 	if (!stacks) stacks = (char *)mmap(nullptr, (size_t)stackBytes * maxThreads, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	for (int i = 0; i < maxCards; i++) common[i].card = i;
 	machine.sync = sync;
 	machine.exchange = exchange;
 	ready = true;
@@ -299,23 +351,23 @@ API int cuDeviceGetAttribute(int *v, int attribute, int) {
 	}
 	return SUCCESS;
 }
-API int cuDevicePrimaryCtxRetain(void **c, int) { ENTER; *c = &machine; return SUCCESS; }
+API int cuDevicePrimaryCtxRetain(void **c, int i) { ENTER; *c = &contexts[i]; return SUCCESS; }
 API int cuDevicePrimaryCtxRelease_v2(int) { std::lock_guard<std::recursive_mutex> lock(mutex); return failure; }
-API int cuCtxSetCurrent(void *) { ENTER; return SUCCESS; }
-API int cuCtxGetCurrent(void **c) { ENTER; *c = &machine; return SUCCESS; }
+API int cuCtxSetCurrent(void *c) { ENTER; card = (int)((int *)c - contexts); return SUCCESS; }
+API int cuCtxGetCurrent(void **c) { ENTER; *c = &contexts[card]; return SUCCESS; }
 API int cuCtxSynchronize() { ENTER; return flush(); }
 
 static int allocate(void **p, size_t n, bool host) {
 	if (n == 0) return INVALID_VALUE;
-	if (!host && used + n > (size_t)setting("MEMORY", 2l << 30)) return OUT_OF_MEMORY;
+	if (!host && used[card] + n > (size_t)setting("MEMORY", 2l << 30)) return OUT_OF_MEMORY;
 	size_t page = 4096, whole = (n + page - 1) / page * page;
 	char *m = (char *)mmap(nullptr, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m == MAP_FAILED) return OUT_OF_MEMORY;
 	mprotect(m + whole, page, PROT_NONE);
 	m += (whole - n) / 256 * 256; // the end of the span lies before a page that nobody may touch
 	memset(m, 0xff, n);
-	memory[m] = {n, host};
-	if (!host) used += n;
+	memory[m] = {n, host, card};
+	if (!host) used[card] += n;
 	*p = m;
 	return SUCCESS;
 }
@@ -325,7 +377,7 @@ static int release(char *p, bool host) {
 	if (it == memory.end() || it->second.host != host) return INVALID_VALUE;
 	size_t page = 4096, whole = (it->second.size + page - 1) / page * page;
 	munmap((char *)((size_t)p & ~(page - 1)), whole + page);
-	if (!host) used -= it->second.size;
+	if (!host) used[it->second.card] -= it->second.size;
 	memory.erase(it);
 	return SUCCESS;
 }
@@ -333,7 +385,7 @@ API int cuMemAlloc_v2(void **p, size_t n) { ENTER; return allocate(p, n, false);
 API int cuMemFree_v2(void *p) { ENTER; return release((char *)p, false); }
 API int cuMemHostAlloc(void **p, size_t n, unsigned) { ENTER; return allocate(p, n, true); }
 API int cuMemFreeHost(void *p) { ENTER; return release((char *)p, true); }
-API int cuMemGetInfo_v2(size_t *free, size_t *total) { ENTER; *total = setting("MEMORY", 2l << 30); *free = *total - used; return SUCCESS; }
+API int cuMemGetInfo_v2(size_t *free, size_t *total) { ENTER; *total = setting("MEMORY", 2l << 30); *free = *total - used[card]; return SUCCESS; }
 
 static bool inside(const void *p, size_t n, bool host) {
 	auto it = memory.upper_bound((char *)p);
@@ -342,56 +394,85 @@ static bool inside(const void *p, size_t n, bool host) {
 	return it->second.host == host && (char *)p + n <= it->first + it->second.size;
 }
 // Memory of the host that the driver did not allocate is read before the call returns, as by the real one.
-API int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t n, void *) {
+API int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t n, void *s) {
 	ENTER;
 	if (!inside(to, n, false)) return INVALID_VALUE;
 	if (inside(from, n, true)) {
-		emulator_enqueue("copy", [=] { memcpy(to, from, n); });
+		emulator_enqueue(s, "copy", [=] { memcpy(to, from, n); });
 		return SUCCESS;
 	}
 	std::vector<char> copy((const char *)from, (const char *)from + n);
-	emulator_enqueue("copy", [to, copy = std::move(copy)] { memcpy(to, copy.data(), copy.size()); });
+	emulator_enqueue(s, "copy", [to, copy = std::move(copy)] { memcpy(to, copy.data(), copy.size()); });
 	return SUCCESS;
 }
-API int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *) {
+API int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *s) {
 	ENTER;
 	if (!inside(from, n, false)) return INVALID_VALUE;
-	emulator_enqueue("copy", [=] { memcpy(to, from, n); });
-	return inside(to, n, true) ? SUCCESS : flush();
+	emulator_enqueue(s, "copy", [=] { memcpy(to, from, n); });
+	return inside(to, n, true) ? SUCCESS : finish(streamOf(s));
 }
-API int cuMemcpyAsync(void *to, const void *from, size_t n, void *) {
+API int cuMemcpyAsync(void *to, const void *from, size_t n, void *s) {
 	ENTER;
-	emulator_enqueue("copy", [=] { memmove(to, from, n); });
+	emulator_enqueue(s, "copy", [=] { memmove(to, from, n); });
 	return SUCCESS;
 }
-API int cuMemsetD8Async(void *to, unsigned char x, size_t n, void *) {
+API int cuMemsetD8Async(void *to, unsigned char x, size_t n, void *s) {
 	ENTER;
-	emulator_enqueue("set", [=] { memset(to, x, n); });
+	emulator_enqueue(s, "set", [=] { memset(to, x, n); });
 	return SUCCESS;
 }
 
-API int cuStreamCreate(void **s, unsigned) { ENTER; *s = new int; return SUCCESS; }
-API int cuStreamDestroy_v2(void *s) { ENTER; delete (int *)s; return flush(); }
-API int cuStreamSynchronize(void *) { ENTER; return capturing ? CAPTURE_INVALIDATED : flush(); }
-API int cuStreamWaitEvent(void *, void *, unsigned) { ENTER; return SUCCESS; }
+API int cuStreamCreate(Stream **s, unsigned) {
+	ENTER;
+	streams.push_back(*s = new Stream{card, {}});
+	return SUCCESS;
+}
+API int cuStreamDestroy_v2(Stream *s) {
+	ENTER;
+	finish(s);
+	streams.erase(std::find(streams.begin(), streams.end(), s));
+	delete s;
+	return failure;
+}
+API int cuStreamSynchronize(void *s) { ENTER; return capturing ? CAPTURE_INVALIDATED : finish(streamOf(s)); }
 
-struct Event { bool asked, done; double at; };
+struct Event { // asked and done count its recordings
+	long asked, done;
+	double at;
+	Stream *stream;
+};
 API int cuEventCreate(Event **e, unsigned) { ENTER; *e = new Event(); return SUCCESS; }
-API int cuEventDestroy_v2(Event *e) { ENTER; flush(); delete e; return SUCCESS; }
-API int cuEventRecord(Event *e, void *) {
+static int await(Event *e) {
+	long asked = e->asked;
+	return asked > e->done ? finish(e->stream, [=] { return e->done >= asked; }) : SUCCESS;
+}
+API int cuEventDestroy_v2(Event *e) { ENTER; await(e); delete e; return SUCCESS; }
+API int cuEventRecord(Event *e, void *s) {
 	ENTER;
-	e->asked = true;
-	emulator_enqueue("event", [e] {
+	long asked = ++e->asked;
+	e->stream = streamOf(s);
+	emulator_enqueue(s, "event", [=] {
 		struct timespec t;
 		clock_gettime(CLOCK_MONOTONIC, &t);
-		e->done = true;
+		e->done = asked;
 		e->at = t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 	});
 	return SUCCESS;
 }
-API int cuEventSynchronize(Event *) { ENTER; return flush(); }
-API int cuEventQuery(Event *) { ENTER; return flush(); }
-API int cuEventElapsedTime(float *ms, Event *from, Event *to) { ENTER; flush(); *ms = (float)(to->at - from->at); return SUCCESS; }
+API int cuStreamWaitEvent(void *s, Event *e, unsigned) {
+	ENTER;
+	long asked = e->asked;
+	emulator_post(s, "wait", [=] { return e->done >= asked; }, [=] { return std::vector<void *>{e->stream}; });
+	return SUCCESS;
+}
+API int cuEventSynchronize(Event *e) { ENTER; return await(e); }
+API int cuEventQuery(Event *e) {
+	ENTER;
+	while (!failure && e->done < e->asked)
+		if (!advance(e->stream, 0)) return NOT_READY;
+	return failure;
+}
+API int cuEventElapsedTime(float *ms, Event *from, Event *to) { ENTER; await(from); await(to); *ms = (float)(to->at - from->at); return failure; }
 
 API int cuModuleLoadData(Module **m, const void *image) {
 	ENTER;
@@ -427,7 +508,7 @@ API int cuFuncSetAttribute(Function *f, int attribute, int value) {
 	f->shared = value;
 	return SUCCESS;
 }
-API int cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *, void **p, void **extra) {
+API int cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *s, void **p, void **extra) {
 	ENTER;
 	size_t count = (size_t)bx * by * bz;
 	if (extra || count == 0 || count > maxThreads || gx == 0 || gy == 0 || gz == 0 || gx > 0x7fffffffu || gy > 65535 || gz > 65535 || shared > f->shared) {
@@ -436,7 +517,7 @@ API int cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsig
 	}
 	Launch l{f, {gx, gy, gz}, {bx, by, bz}, shared, {}};
 	for (int i = 0; i < f->kernel->count; i++) l.values.emplace_back((char *)p[i], (char *)p[i] + f->kernel->sizes[i]);
-	emulator_enqueue(f->kernel->name, [l = std::move(l)] { run(l); });
+	emulator_enqueue(s, f->kernel->name, [l = std::move(l)] { run(l); });
 	return SUCCESS;
 }
 
@@ -449,7 +530,7 @@ API int cuGraphExecUpdate_v2(Graph *e, Graph *g, void *) {
 	*e = *g;
 	return SUCCESS;
 }
-API int cuGraphLaunch(Graph *e, void *) { ENTER; for (size_t i = 0; i < e->work.size(); i++) emulator_enqueue(e->names[i].c_str(), e->work[i]); return SUCCESS; }
+API int cuGraphLaunch(Graph *e, void *s) { ENTER; for (size_t i = 0; i < e->work.size(); i++) emulator_post(s, e->names[i].c_str(), e->work[i].attempt, e->work[i].needs); return SUCCESS; }
 API int cuGraphDestroy(Graph *g) { ENTER; delete g; return SUCCESS; }
 API int cuGraphExecDestroy(Graph *g) { ENTER; delete g; return SUCCESS; }
 
@@ -463,6 +544,7 @@ static const std::map<int, std::pair<const char *, const char *>> errors = {
 	{INVALID_IMAGE, {"CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"}},
 	{INVALID_CONTEXT, {"CUDA_ERROR_INVALID_CONTEXT", "invalid device context"}},
 	{NOT_FOUND, {"CUDA_ERROR_NOT_FOUND", "named symbol not found"}},
+	{NOT_READY, {"CUDA_ERROR_NOT_READY", "device not ready"}},
 	{LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
 	{CAPTURE_INVALIDATED, {"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error during capture"}},
 	{GRAPH_UPDATE_FAILURE, {"CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "the graph update was not performed"}},
