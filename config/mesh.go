@@ -1,6 +1,11 @@
 package config
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"anneal/model"
+)
 
 // mesh checks the axes of the mesh of ranks beside data parallelism, as far as shapes decide.
 func (k *checker) mesh() {
@@ -16,17 +21,16 @@ func (k *checker) mesh() {
 			"parallel.ranks = %d is not a multiple of parallel.tensor · parallel.context · parallel.pipeline = %d",
 			p.Ranks, n)
 	}
-	if p.Tensor > 1 {
-		k.divides("parallel.tensor", p.Tensor, "model.heads", m.Heads)
-		k.divides("parallel.tensor", p.Tensor, "model.ffn", m.FFN)
-		if m.KVHeads%p.Tensor != 0 && p.Tensor%max(m.KVHeads, 1) != 0 {
-			k.fault("parallel.tensor", "a number that divides it, or that it divides",
-				"parallel.tensor = %d and model.kv_heads = %d: neither divides the other", p.Tensor, m.KVHeads)
-		}
+	if m.Vocab > 0 { // else it comes with the data
+		k.cut(m.CheckTensors(p.Tensor))
 	}
-	if p.Context > 1 {
-		k.divides("parallel.context", 2*p.Context, "model.context", m.Context)
+	k.cut(m.CheckContext(p.Context, p.Tensor, p.Attention == "ring"))
+	if n := p.Tensor * p.Context; p.Sequence && p.Tensor > 1 && k.c.microTokens()%n != 0 {
+		k.fault("parallel.sequence", "parallel.sequence = false, or another train.micro_batch",
+			"a micro-batch has %d tokens, which parallel.tensor · parallel.context = %d does not divide",
+			k.c.microTokens(), n)
 	}
+	k.unmeshed()
 	if p.Pipeline > m.Layers {
 		k.fault("parallel.pipeline", fmt.Sprintf("parallel.pipeline = %d or less", m.Layers),
 			"parallel.pipeline = %d, but the model has %d layers: each stage needs one", p.Pipeline, m.Layers)
@@ -37,9 +41,33 @@ func (k *checker) mesh() {
 	}
 }
 
-// divides checks that a size of the mesh divides one of the model.
-func (k *checker) divides(key string, n int, what string, size int) {
-	if size%n != 0 {
-		k.fault(key, "a number that divides it", "%s: %d does not divide %s = %d", key, n, what, size)
+// unmeshed refuses what does not work on a mesh.
+func (k *checker) unmeshed() {
+	c, p := k.c, &k.c.Parallel
+	for _, x := range []struct {
+		refused      bool
+		key, without string
+		why          string
+	}{
+		{p.Context > 1 && c.Train.LengthWarmup.Given(), "train.length_warmup", "parallel.context",
+			"ranks have two chunks of a whole row each"},
+		{p.Context > 1 && c.Train.NoiseScaleEvery > 0, "train.noise_scale_every", "parallel.context",
+			"no rank has the gradient of a micro-batch"},
+		{p.Shared() > p.Pipeline && c.Optimizer.Name == "sophia", "optimizer.name", "parallel.tensor and parallel.context",
+			"labels are sampled from all logits of all tokens"},
+		{p.Pipeline > 1 && c.Guard.ReplayEvery > 0, "guard.replay_every", "parallel.pipeline",
+			"stages have several micro-batches at a time"},
+	} {
+		if x.refused {
+			k.fault(x.key, "leave it out, or train without "+x.without, "%s does not work with %s: %s",
+				x.key, x.without, x.why)
+		}
+	}
+}
+
+// cut reports why ranks cannot share the model.
+func (k *checker) cut(err error) {
+	if c := (*model.CutError)(nil); errors.As(err, &c) {
+		k.fault(c.Key, c.Try, "%s", c.Text)
 	}
 }

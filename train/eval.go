@@ -112,6 +112,7 @@ func NewEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *
 	e.arenas = arenas
 	e.tape = autograd.NewTape(dev, p.Types(), arenas[0], arenas[1])
 	e.batch = model.NewBatch(arenas[2], p, rows, m.Config.Context)
+	e.full = e.batch
 	return e, nil
 }
 
@@ -122,11 +123,19 @@ func (e *Evaluator) load(src dataset.Source, first uint64) error {
 	if err := src.Batch(&e.data, first, e.rows); err != nil {
 		return &dataset.Error{Err: err}
 	}
-	fill(e.batch, &e.data)
-	e.batch.Cut(e.model.Config.Context, e.length)
-	e.batch.SetPositions(e.documents)
-	e.batch.Send(e.dev)
+	fill(e.full, &e.data)
+	e.full.Cut(e.model.Config.Context, e.length)
+	e.full.SetPositions(e.documents)
+	e.send()
 	return nil
+}
+
+// send gives the model the rows on the host, or this rank's part of them.
+func (e *Evaluator) send() {
+	if e.full != e.batch {
+		e.batch.Take(e.full.Host)
+	}
+	e.batch.Send(e.dev)
 }
 
 // Evaluate scores the first tokens of the validation split: the whole samples that hold limit tokens, or all if limit
@@ -318,12 +327,12 @@ func (e *Evaluator) ignoreFrom(row uint64) {
 	if row >= uint64(e.rows) {
 		return
 	}
-	rest := e.data.Targets[int(row)*e.batch.T:]
+	rest := e.data.Targets[int(row)*e.full.T:]
 	for i := range rest {
 		rest[i] = dataset.Ignore
 	}
-	copy(e.batch.Host.Targets, e.data.Targets)
-	e.batch.Send(e.dev)
+	copy(e.full.Host.Targets, e.data.Targets)
+	e.send()
 }
 
 // ignoreAfter leaves all but the first targets of the batch out of the loss.
@@ -339,8 +348,8 @@ func (e *Evaluator) ignoreAfter(targets int64) {
 			e.data.Targets[i] = dataset.Ignore
 		}
 	}
-	copy(e.batch.Host.Targets, e.data.Targets)
-	e.batch.Send(e.dev)
+	copy(e.full.Host.Targets, e.data.Targets)
+	e.send()
 }
 
 // byPosition adds the tokens of the batch to the intervals of their positions.

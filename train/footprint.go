@@ -183,9 +183,10 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *parallel.Mesh) (temp int) {
 	kept, scratch := tensor.NewMeasure(Activations), tensor.NewMeasure(Scratch)
 	e := Evaluator{dev: device.Null{}, model: m, mesh: mesh, between: alone{}, slot: &slot{
-		tape:  autograd.NewTape(device.Null{}, f.Policy.Types(), kept, scratch),
-		batch: model.NewBatch(tensor.NewMeasure(Batch), f.Policy, cfg.Train.MicroBatch, f.Model.Context),
+		tape: autograd.NewTape(device.Null{}, f.Policy.Types(), kept, scratch),
 	}}
+	e.batch, _ = layBatch(f, cfg, mesh, tensor.NewMeasure(Batch))
+	e.tape.Context, e.tape.Ring = parallel.NewPeers("", mesh.Sequence), cfg.Parallel.Attention == "ring"
 	e.tape.Tensor = parallel.NewPeers("", mesh.Peers)
 	e.tape.Sequence = cfg.Parallel.Sequence
 	later := tensor.NewMeasure(Deferred)

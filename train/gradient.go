@@ -25,6 +25,7 @@ func (s *microSums) addTokens(m *microSums) {
 	s.squaredLogZ += m.squaredLogZ
 	for i := range s.rows {
 		s.rows[i].nats += m.rows[i].nats
+		s.rows[i].targets += m.rows[i].targets
 	}
 }
 
@@ -173,7 +174,7 @@ func (t *Trainer) firstSample(from uint64, i int) uint64 {
 // measure returns the sums of the micro-batch in hand, whose samples start at first.
 func (t *Trainer) measure(src dataset.Source, first uint64) microSums {
 	m := microSums{routing: t.tape.Routing}
-	m.flops = t.outline.BatchFLOPs(t.batch) // counted here, while an accelerator is still busy
+	m.flops = t.outline.BatchFLOPs(t.full) // counted here, while an accelerator is still busy
 	m.loss, m.targets = t.dev.Sum(&t.batch.Losses), t.data.Valid()
 	if _, mixed := src.(ManySources); mixed {
 		m.rows = t.rowLosses()

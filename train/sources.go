@@ -29,9 +29,11 @@ type ManySources interface {
 // rowLosses returns the losses of the rows of the micro-batch in hand.
 func (t *Trainer) rowLosses() []sourceLoss {
 	rows, losses := make([]sourceLoss, t.rows), t.batch.HostLosses(t.dev)
+	targets := t.batch.Host.Targets // of this rank's tokens of each row
+	length := len(targets) / len(rows)
 	for r := range rows {
-		for i, n := r*t.data.Context, (r+1)*t.data.Context; i < n; i++ {
-			if t.data.Targets[i] != dataset.Ignore {
+		for i, n := r*length, (r+1)*length; i < n; i++ {
+			if targets[i] != dataset.Ignore {
 				rows[r].nats += losses.Float64(i)
 				rows[r].targets++
 			}

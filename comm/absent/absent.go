@@ -61,10 +61,19 @@ func (t *transfer) Set(out, room [][]tensor.Tensor) {
 	t.out, t.room = comm.Keep(t.out, out), comm.Keep(t.room, room)
 }
 
-// From returns the room for what would come.
+// From returns the room for what would come, or without room what this rank has for itself or sends,
+// which is like it.
 func (t *transfer) From(r int) []tensor.Tensor {
-	if r == t.rank || len(t.room) == 0 {
+	switch {
+	case r == t.rank || len(t.room) == 0 && len(t.out[t.rank]) > 0:
 		return t.out[t.rank]
+	case len(t.room) > 0:
+		return t.room[r]
 	}
-	return t.room[r]
+	for _, x := range t.out {
+		if len(x) > 0 {
+			return x
+		}
+	}
+	return nil
 }
