@@ -14,7 +14,7 @@ import (
 //	hop h      keys and values of rank c−h come, straight from their owner
 //	forward    (out, lse) ← merge of (out, lse) and attention of a frame of these keys and the queries that see them
 //	backward   the same frames, with the final out and lse; dK, dV go home after each hop
-//	sent       forward 2K·E numbers for every token, to C−1 ranks, of half of its tokens to those after it;
+//	sent       forward 2K·E numbers for every token: of half of its tokens to ranks after it, of all to those before;
 //	           backward twice that
 //	memory     of attention 1/C: nothing of a hop outlasts it
 //
@@ -29,17 +29,11 @@ type ring struct {
 	heads device.Heads
 	mask  device.Mask
 	qkv   *tensor.Tensor // [N/C, (H+2K)·E], of this rank
-	kv    *tensor.Tensor // [N/C, 2K·E]: its keys and values, first those of one chunk, then of the other
 	rows  int            // of the batch
 }
 
 func (t *Tape) ring(qkv *tensor.Tensor, heads device.Heads, mask device.Mask, p *Parts) *ring {
-	r := &ring{Tape: t, Parts: p, heads: heads, mask: mask, qkv: qkv, rows: qkv.Rows() / (2 * p.Chunk())}
-	r.kv = t.ref(t.temp.New(qkv.DType(), qkv.Rows(), 2*heads.KV*heads.Size))
-	for i := range 2 {
-		r.move(r.kv, qkv, r.packed(i), r.own(i, heads.Q*heads.Size), r.kv.Cols(), false)
-	}
-	return r
+	return &ring{Tape: t, Parts: p, heads: heads, mask: mask, qkv: qkv, rows: qkv.Rows() / (2 * p.Chunk())}
 }
 
 // RingAttention is Attention for this rank's tokens of rows that Context's ranks share: qkv [N/C, (H+2K)·E], result
@@ -52,8 +46,10 @@ func (t *Tape) RingAttention(qkv *Var, heads device.Heads, mask device.Mask, seq
 	sum := t.wide(&out.Value)
 	r := t.ring(in, heads, mask, seq.Parts)
 	for hop := range r.Ranks {
-		r.visit(hop, func(i int, f *frame, qkv *tensor.Tensor) {
-			r.attend(f, qkv, sum, lse, hop == 0 && i == 0)
+		first := hop == 0
+		r.visit(hop, func(f *frame, qkv *tensor.Tensor) {
+			r.attend(f, qkv, sum, lse, first)
+			first = false
 		})
 	}
 	t.narrow(&out.Value, sum)
@@ -82,96 +78,70 @@ func (t *Tape) narrow(x, sum *tensor.Tensor) {
 }
 
 // visit gets the keys and values of the rank of a hop and calls attend for each frame of them in which a query sees a
-// key, with qkv of the frame [rows·F, (H+2K)·E]. The keys' owner may go on as soon as the last frame has them.
-func (r *ring) visit(hop int, attend func(i int, f *frame, qkv *tensor.Tensor)) {
-	came := r.kv
-	if hop > 0 {
-		came = r.fetch(hop)
-	}
+// key, with qkv of the frame [rows·F, (H+2K)·E]. While attend runs nothing else of the hop takes memory, and peers may
+// go on.
+func (r *ring) visit(hop int, attend func(f *frame, qkv *tensor.Tensor)) {
 	frames := r.hops[hop]
-	for i, f := range frames {
-		mark := r.temp.Mark()
-		_, sees := f.layout(r.mask.Layout)
-		var qkv *tensor.Tensor
-		if sees {
-			qkv = r.build(f, came)
-		}
-		if hop > 0 && i == len(frames)-1 {
-			r.Context.Release()
-		}
-		if sees {
-			attend(i, f, qkv)
-		}
-		r.temp.Release(mark)
+	if r.whole(frames[0]) {
+		attend(frames[0], r.qkv)
+		return
 	}
+	mark := r.temp.Mark()
+	var built [2]*tensor.Tensor
+	for i, f := range frames {
+		if _, sees := f.layout(r.mask.Layout); sees {
+			built[i] = r.ref(r.temp.New(r.qkv.DType(), r.rows*f.len(), r.qkv.Cols()))
+		}
+	}
+	inner := r.temp.Mark()
+	came := r.fetch(hop)
+	for i, f := range frames {
+		if built[i] != nil {
+			r.build(built[i], f, came)
+		}
+	}
+	if hop > 0 {
+		r.Context.Release()
+	}
+	r.temp.Release(inner)
+	for i, f := range frames {
+		if built[i] != nil {
+			attend(f, built[i])
+		}
+	}
+	r.temp.Release(mark)
 }
 
-// fetch gets the keys and values of the rank of a hop, those of its first chunk or of both, and gives this rank's to
-// the rank for which they are due.
+// fetch gets the keys and values of the rank of a hop, those of its first chunk or of both, [tokens, 2K·E], chunk by
+// chunk, and gives this rank's to the rank for which they are due.
 func (r *ring) fetch(hop int) *tensor.Tensor {
 	from, to := (r.Rank-hop+r.Ranks)%r.Ranks, (r.Rank+hop)%r.Ranks
+	cols := r.qkv.Cols() - r.heads.Q*r.heads.Size
+	mine := r.ref(r.temp.New(r.qkv.DType(), r.seen(r.Rank, to), cols))
+	for i := range mine.Rows() / (r.rows * r.Chunk()) {
+		r.move(mine, r.qkv, r.packed(i), r.own(i, r.heads.Q*r.heads.Size), cols, false)
+	}
+	if hop == 0 {
+		return mine
+	}
 	out, room := r.parcels(r.Ranks)
-	out[to] = r.kv.Slice(0, r.seen(r.Rank, to))
+	out[to] = *mine
 	if !r.Context.InPlace() {
-		room[from] = r.temp.New(r.kv.DType(), r.seen(from, r.Rank), r.kv.Cols())
+		room[from] = r.temp.New(mine.DType(), r.seen(from, r.Rank), cols)
 	}
 	return r.ref(r.Context.Exchange(out, room)[from])
 }
 
-// seen returns how many of a rank's tokens another rank sees: those of its first chunk if the other comes after it, of
-// both if before.
-func (r *ring) seen(of, by int) int {
-	if of < by {
-		return r.rows * r.Chunk()
-	}
-	return 2 * r.rows * r.Chunk()
-}
-
-// own, packed and in are the places of chunk number i of a rank among its tokens, of chunk number i in kv, and of a
-// chunk in a frame.
-func (r *ring) own(i, col int) device.Place {
-	return device.Place{Row: i * r.Chunk(), Step: 2 * r.Chunk(), Col: col}
-}
-
-func (r *ring) packed(i int) device.Place {
-	return device.Place{Row: i * r.rows * r.Chunk(), Step: r.Chunk()}
-}
-
-func (r *ring) in(f *frame, chunk, col int) device.Place {
-	return device.Place{Row: f.at(chunk), Step: f.len(), Col: col}
-}
-
-// move copies a chunk of every row.
-func (r *ring) move(dst, src *tensor.Tensor, to, from device.Place, cols int, add bool) {
-	r.Device.CopyRuns(dst, src, device.Runs{Count: r.rows, Rows: r.Chunk(), Cols: cols, To: to, From: from, Add: add})
-}
-
-// index returns which of its rank's two chunks a chunk is.
-func (r *ring) index(chunk int) int {
-	if chunk < r.Ranks {
-		return 0
-	}
-	return 1
-}
-
-// whole reports whether a frame is this rank's tokens.
-func (r *ring) whole(f *frame) bool { return len(f.keys) == 2 && len(f.queries) == 2 }
-
-// build returns qkv of a frame, from this rank's queries and the keys and values that came. What the frame does not
-// show stays undefined.
-func (r *ring) build(f *frame, came *tensor.Tensor) *tensor.Tensor {
-	if r.whole(f) {
-		return r.qkv
-	}
+// build fills qkv of a frame from this rank's queries and the keys and values that came. What the frame does not show
+// stays undefined.
+func (r *ring) build(qkv *tensor.Tensor, f *frame, came *tensor.Tensor) {
 	split := r.heads.Q * r.heads.Size
-	qkv := r.ref(r.temp.New(r.qkv.DType(), r.rows*f.len(), r.qkv.Cols()))
 	for _, chunk := range f.keys {
 		r.move(qkv, came, r.in(f, chunk, split), r.packed(r.index(chunk)), came.Cols(), false)
 	}
 	for _, chunk := range f.queries {
 		r.move(qkv, r.qkv, r.in(f, chunk, 0), r.own(r.index(chunk), 0), split, false)
 	}
-	return qkv
 }
 
 // maskOf returns the mask of a frame.
@@ -212,10 +182,10 @@ func ringBack(t *Tape, n *node) {
 		var home *tensor.Tensor
 		if hop > 0 {
 			from := (r.Rank - hop + r.Ranks) % r.Ranks
-			home = t.ref(t.temp.New(r.kv.DType(), r.seen(from, r.Rank), r.kv.Cols()))
+			home = t.ref(t.temp.New(g.DType(), r.seen(from, r.Rank), g.Cols()-n.out.Value.Cols()))
 			t.Device.Zero(home)
 		}
-		r.visit(hop, func(_ int, f *frame, qkv *tensor.Tensor) {
+		r.visit(hop, func(f *frame, qkv *tensor.Tensor) {
 			r.attendGrad(f, qkv, dout, &n.out.Value, n.saved[0], sum, home)
 		})
 		if hop > 0 {
@@ -228,7 +198,7 @@ func ringBack(t *Tape, n *node) {
 }
 
 // attendGrad adds the gradients of a frame's queries to sum [N/C, (H+2K)·E], and those of its keys and values to home,
-// packed like kv, or to sum if they are this rank's.
+// packed like those, or to sum if they are this rank's.
 func (r *ring) attendGrad(f *frame, qkv, dout, out, lse, sum, home *tensor.Tensor) {
 	rows, h, split := qkv.Rows(), r.heads, r.heads.Q*r.heads.Size
 	if r.whole(f) {
@@ -255,9 +225,9 @@ func (r *ring) attendGrad(f *frame, qkv, dout, out, lse, sum, home *tensor.Tenso
 	}
 	for _, k := range f.keys {
 		if home == nil {
-			r.move(sum, d, r.own(r.index(k), split), r.in(f, k, split), r.kv.Cols(), true)
+			r.move(sum, d, r.own(r.index(k), split), r.in(f, k, split), qkv.Cols()-split, true)
 		} else {
-			r.move(home, d, r.packed(r.index(k)), r.in(f, k, split), r.kv.Cols(), false)
+			r.move(home, d, r.packed(r.index(k)), r.in(f, k, split), home.Cols(), false)
 		}
 	}
 }
@@ -269,11 +239,11 @@ func (r *ring) bring(hop int, home, sum *tensor.Tensor) {
 	out[from] = *home
 	tokens := r.seen(r.Rank, to)
 	if !r.Context.InPlace() {
-		room[to] = r.temp.New(r.kv.DType(), tokens, r.kv.Cols())
+		room[to] = r.temp.New(home.DType(), tokens, home.Cols())
 	}
 	came := r.ref(r.Context.Exchange(out, room)[to])
 	for i := range tokens / (r.rows * r.Chunk()) {
-		r.move(sum, came, r.own(i, r.heads.Q*r.heads.Size), r.packed(i), r.kv.Cols(), true)
+		r.move(sum, came, r.own(i, r.heads.Q*r.heads.Size), r.packed(i), home.Cols(), true)
 	}
 	r.Context.Release()
 }

@@ -11,15 +11,15 @@ import (
 // Context parallelism: ranks share the tokens of every row. Only attention knows of it; a rank's batch has its tokens,
 // and says where they are in the whole rows (autograd.Parts).
 
-// CheckContext returns a *CutError if n ranks cannot share the tokens of the model's rows, each with the heads of one of
-// so many ranks of tensor parallelism.
+// CheckContext returns a *CutError if n ranks cannot share the tokens of the model's rows, each with the heads of one
+// of so many ranks of tensor parallelism.
 func (c Config) CheckContext(n, tensors int, ring bool) error {
 	if n <= 1 {
 		return nil
 	}
 	if c.Context%(2*n) != 0 {
-		return &CutError{"model.context", fmt.Sprintf("model.context = %d is not a multiple of 2·parallel.context = %d: "+
-			"every rank has two chunks of a row", c.Context, 2*n),
+		return &CutError{"model.context", fmt.Sprintf("model.context = %d is not a multiple of 2·parallel.context = "+
+			"%d: every rank has two chunks of a row", c.Context, 2*n),
 			fmt.Sprintf("model.context = %d", (c.Context/(2*n)+1)*2*n)}
 	}
 	if c.Family == "qwen3_moe" && c.RouterAuxLoss > 0 {
@@ -39,8 +39,8 @@ func (c Config) CheckContext(n, tensors int, ring bool) error {
 // noHeads says that ranks cannot share the heads.
 func (c Config) noHeads(err error, ring bool) *CutError {
 	if ring { // for the sake of a layer
-		return &CutError{"parallel.context", "linear attention exchanges heads, also under parallel.attention = ring, but " +
-			err.Error(), "fewer ranks, or another pattern than linear"}
+		return &CutError{"parallel.context", "linear attention exchanges heads, also under parallel.attention = ring, " +
+			"but " + err.Error(), "fewer ranks, or another pattern than linear"}
 	}
 	return &CutError{"parallel.attention", "parallel.attention = ulysses exchanges heads, but " + err.Error(),
 		"parallel.attention = ring"}

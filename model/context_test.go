@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -237,6 +238,66 @@ func TestCheckContext(t *testing.T) {
 		err := x.c.CheckContext(x.n, x.tensors, x.ring)
 		if errors.As(err, &e) != (x.key != "") || e != nil && e.Key != x.key {
 			t.Errorf("%s: %v, want %q", name, err, x.key)
+		}
+	}
+}
+
+// A blank peer sends nothing and receives what it has room for: memory is measured without anybody else.
+type blank struct{ rank, size int }
+
+func (b blank) Rank() int     { return b.rank }
+func (b blank) Size() int     { return b.size }
+func (b blank) InPlace() bool { return false }
+func (b blank) Release()      {}
+func (b blank) Exchange(out, room []tensor.Tensor) []tensor.Tensor {
+	in := slices.Clone(room)
+	in[b.rank] = out[b.rank]
+	return in
+}
+
+// activations returns what a rank needs to train on one row: what it keeps for backward, and temporaries.
+func activations(t *testing.T, c Config, rank int, x sharing) (keep, temp int) {
+	p, err := precision.Lookup("bf16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arenas := [5]*tensor.Arena{}
+	for i := range arenas {
+		arenas[i] = tensor.NewMeasure("test")
+	}
+	m := New(c, MemoryOf(device.Null{}, p, arenas[0], arenas[1]))
+	b := NewBatch(arenas[2], p, 1, c.Context)
+	tape := autograd.NewTape(device.Null{}, p.Types(), arenas[3], arenas[4])
+	if x.contexts > 1 {
+		z := autograd.Zigzag{Rank: rank, Ranks: x.contexts, Len: c.Context}
+		b = NewBatchPart(arenas[2], p, c, 1, z, x.ring)
+		tape.Context, tape.Ring = blank{rank, x.contexts}, x.ring
+	}
+	tape.Reset(true)
+	m.Loss(tape, b)
+	tape.Backward()
+	return arenas[3].Peak(), arenas[4].Peak()
+}
+
+// A row of 131,072 tokens on 4 ranks keeps for backward what one rank keeps for 32,768. Temporaries of ring attention
+// are frames of one layer; those of Ulysses are copies of its projection.
+func TestMemoryOfALongRowIsShared(t *testing.T) {
+	c := Config{
+		Layers: 8, Dim: 512, Heads: 8, KVHeads: 4, HeadDim: 64, FFN: 1376, Context: 32768, Vocab: 8192,
+		TieEmbeddings: true, RopeTheta: 10000, NormEps: 1e-5, InitStd: 0.02,
+	}
+	keep, temp := activations(t, c, 0, sharing{contexts: 1})
+	c.Context *= 4
+	for _, ring := range []bool{true, false} {
+		for rank := range 4 {
+			k, more := activations(t, c, rank, sharing{4, 1, ring})
+			if limit := 1.15; float64(k+more) > limit*float64(keep+temp) {
+				t.Errorf("ring %v: rank %d needs %d bytes, one rank %d: more than %g times as much", ring, rank, k+more,
+					keep+temp, limit)
+			}
+			if k != keep {
+				t.Errorf("ring %v: rank %d keeps %d bytes, one rank %d", ring, rank, k, keep)
+			}
 		}
 	}
 }

@@ -1,0 +1,47 @@
+package autograd
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// Where the chunks of ring attention lie.
+
+// seen returns how many of a rank's tokens another rank sees: those of its first chunk if the other comes after it, of
+// both if before.
+func (r *ring) seen(of, by int) int {
+	if of < by {
+		return r.rows * r.Chunk()
+	}
+	return 2 * r.rows * r.Chunk()
+}
+
+// own, packed and in are the places of chunk number i of a rank among its tokens, of chunk number i in what travels, and
+// of a chunk in a frame.
+func (r *ring) own(i, col int) device.Place {
+	return device.Place{Row: i * r.Chunk(), Step: 2 * r.Chunk(), Col: col}
+}
+
+func (r *ring) packed(i int) device.Place {
+	return device.Place{Row: i * r.rows * r.Chunk(), Step: r.Chunk()}
+}
+
+func (r *ring) in(f *frame, chunk, col int) device.Place {
+	return device.Place{Row: f.at(chunk), Step: f.len(), Col: col}
+}
+
+// move copies a chunk of every row.
+func (r *ring) move(dst, src *tensor.Tensor, to, from device.Place, cols int, add bool) {
+	r.Device.CopyRuns(dst, src, device.Runs{Count: r.rows, Rows: r.Chunk(), Cols: cols, To: to, From: from, Add: add})
+}
+
+// index returns which of its rank's two chunks a chunk is.
+func (r *ring) index(chunk int) int {
+	if chunk < r.Ranks {
+		return 0
+	}
+	return 1
+}
+
+// whole reports whether a frame is this rank's tokens.
+func (r *ring) whole(f *frame) bool { return len(f.keys) == 2 && len(f.queries) == 2 }
