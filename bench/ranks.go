@@ -2,8 +2,10 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +50,47 @@ const stepsPerRound = 2
 // at every stage of ZeRO. The cases take turns, in at least three rounds, until o.Seconds are measured. Each has the
 // memory of the machine to itself.
 func Ranks(ctx context.Context, o Options, ranks int) (*RanksResult, error) {
+	return o.ranks(ctx, ranks, ranks, inProcess)
+}
+
+// RanksOver is Ranks for the ranks of a world, which are processes. All call it, and get the same result. The threads
+// of a machine are shared out among its ranks; while rank 0 measures one rank that has all threads, the others sleep.
+func RanksOver(ctx context.Context, o Options, world comm.Comm) (*RanksResult, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	beside := 0
+	all, err := world.Share([]byte(host))
+	for _, other := range all {
+		if string(other) == host {
+			beside++
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	asleep := time.Duration(0)
+	measure := func(ctx context.Context, cfg *config.Config, c *RanksCase) (measured, error) {
+		began := time.Now()
+		m, err := apart(ctx, cfg, c, world, asleep)
+		if c.Ranks == 1 {
+			asleep = time.Since(began) * 9 / 10
+		}
+		return m, err
+	}
+	return o.ranks(ctx, world.Size(), beside, measure)
+}
+
+// measured is what steps of a case took.
+type measured struct {
+	Tier  string    `json:"tier"`
+	Times []float64 `json:"times"` // of steps, ms
+}
+
+// ranks compares one rank with several, of which some are on this machine.
+func (o Options) ranks(ctx context.Context, ranks, beside int,
+	measure func(context.Context, *config.Config, *RanksCase) (measured, error)) (*RanksResult, error) {
 	if ranks < 2 {
 		return nil, config.Problem{
 			Key: "parallel.ranks", Message: fmt.Sprintf("ranks = %d: one rank is compared with several", ranks),
@@ -58,26 +101,34 @@ func Ranks(ctx context.Context, o Options, ranks int) (*RanksResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	threads, err := threadsOfRank(cfg, ranks)
+	threads, err := threadsOfRank(cfg, beside)
 	if err != nil {
 		return nil, err
 	}
 	cfg.Train.BatchTokens *= ranks
 	r := &RanksResult{
 		Shape: o.Shape, Precision: o.Precision, TokensPerStep: cfg.Train.BatchTokens, MicroBatches: ranks,
-		Cases: []RanksCase{{Ranks: 1, Threads: ranks * threads}},
+		Cases: []RanksCase{{Ranks: 1, Threads: beside * threads}},
 	}
 	for stage := range 4 {
 		r.Cases = append(r.Cases, RanksCase{Ranks: ranks, Threads: threads, Zero: stage})
 	}
-	for measured := time.Duration(0); r.Rounds < 3 || measured.Seconds() < o.Seconds; r.Rounds++ {
+	for total := 0.0; r.Rounds < 3 || total < 1e3*o.Seconds; r.Rounds++ {
 		for i := range r.Cases {
-			took, err := r.measure(ctx, cfg.Clone(), &r.Cases[i])
+			c := &r.Cases[i]
+			mine := cfg.Clone()
+			mine.Parallel.Zero = c.Zero
+			m, err := measure(ctx, mine, c)
 			if err != nil {
 				return nil, err
 			}
-			if measured += took; o.OnStep != nil {
-				o.OnStep(r.Rounds, measured)
+			r.Tier = m.Tier
+			c.times, c.rounds = append(c.times, m.Times...), append(c.rounds, slices.Min(m.Times))
+			for _, ms := range m.Times {
+				total += ms
+			}
+			if o.OnStep != nil {
+				o.OnStep(r.Rounds, time.Duration(total*float64(time.Millisecond)))
 			}
 		}
 	}
@@ -85,7 +136,7 @@ func Ranks(ctx context.Context, o Options, ranks int) (*RanksResult, error) {
 	return r, nil
 }
 
-// threadsOfRank returns how many threads each of several ranks has.
+// threadsOfRank returns how many threads each of several ranks of this machine has.
 func threadsOfRank(cfg *config.Config, ranks int) (int, error) {
 	dev, err := train.OpenDevice(cfg, "", 0)
 	if err != nil {
@@ -102,9 +153,8 @@ func threadsOfRank(cfg *config.Config, ranks int) (int, error) {
 	return dev.Threads() / ranks, nil
 }
 
-// measure adds the steps of a round to a case, and returns how long they took.
-func (r *RanksResult) measure(ctx context.Context, cfg *config.Config, c *RanksCase) (time.Duration, error) {
-	cfg.Parallel.Zero = c.Zero
+// inProcess measures a case on goroutines.
+func inProcess(ctx context.Context, cfg *config.Config, c *RanksCase) (measured, error) {
 	group := []comm.Comm{comm.Alone{}}
 	if c.Ranks > 1 {
 		group = local.New(c.Ranks, local.Options{})
@@ -121,20 +171,39 @@ func (r *RanksResult) measure(ctx context.Context, cfg *config.Config, c *RanksC
 	}
 	all.Wait()
 	for i := range ranks { // after all have ended: ranks read each other's tensors
-		if ranks[i].dev != nil && i == 0 {
-			r.Tier = ranks[i].dev.Kernels()
-		}
 		ranks[i].close()
 	}
-	if err := firstCause(errs); err != nil {
-		return 0, err
+	return measured{ranks[0].tier, ranks[0].times}, firstCause(errs)
+}
+
+// apart measures a case on processes. All get the times of rank 0, which measures one rank by itself; the others sleep
+// that long before they wait for it.
+func apart(ctx context.Context, cfg *config.Config, c *RanksCase, world comm.Comm,
+	asleep time.Duration) (measured, error) {
+	var rank benchRank
+	defer rank.close() // when all have shared, nobody reads its tensors any more
+	var err error
+	switch {
+	case c.Ranks > 1:
+		err = rank.run(ctx, cfg, world, c.Threads)
+	case world.Rank() == 0:
+		err = rank.run(ctx, cfg, comm.Alone{}, c.Threads)
+	default:
+		time.Sleep(asleep)
 	}
-	total, least := 0.0, ranks[0].times[0]
-	for _, ms := range ranks[0].times {
-		total, least = total+ms, min(least, ms)
+	if err != nil {
+		return measured{}, err
 	}
-	c.times, c.rounds = append(c.times, ranks[0].times...), append(c.rounds, least)
-	return time.Duration(total * float64(time.Millisecond)), nil
+	text, err := json.Marshal(measured{rank.tier, rank.times})
+	if err != nil {
+		return measured{}, err
+	}
+	all, err := world.Share(text)
+	if err != nil {
+		return measured{}, err
+	}
+	var m measured
+	return m, json.Unmarshal(all[0], &m)
 }
 
 // firstCause returns the first error of a rank that is not only about the loss of another.
@@ -152,6 +221,7 @@ func firstCause(errs []error) error {
 type benchRank struct {
 	dev     device.Device
 	trainer *train.Trainer
+	tier    string
 	times   []float64 // of its steps, ms
 }
 
@@ -159,6 +229,7 @@ func (b *benchRank) run(ctx context.Context, cfg *config.Config, world comm.Comm
 	if b.dev, err = train.OpenDevice(cfg, "", threads); err != nil {
 		return err
 	}
+	b.tier = b.dev.Kernels()
 	if b.trainer, err = train.NewRank(cfg, b.dev, world); err != nil {
 		return err
 	}
@@ -175,7 +246,7 @@ func (b *benchRank) run(ctx context.Context, cfg *config.Config, world comm.Comm
 			b.times = append(b.times, time.Since(begin).Seconds()*1e3)
 		}
 	}
-	return nil
+	return b.trainer.Settle()
 }
 
 func (b *benchRank) close() {

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+
+	"anneal/comm/local"
 )
 
 func TestBenchRanksComparesEveryStage(t *testing.T) {
@@ -35,6 +39,31 @@ func TestBenchRanksComparesEveryStage(t *testing.T) {
 	}
 	if r.Cases[0].OfOneRank != 1 || r.Cases[1].OfZero0 != 1 {
 		t.Errorf("a case is %v and %v of itself", r.Cases[0].OfOneRank, r.Cases[1].OfZero0)
+	}
+}
+
+// Ranks that share nothing but a group measure the same cases, and all get the figures of rank 0.
+func TestBenchRanksOfAGroup(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("two ranks need two cores")
+	}
+	var results [2]*RanksResult
+	var errs [2]error
+	var all sync.WaitGroup
+	for i, world := range local.New(2, local.Options{}) {
+		all.Go(func() {
+			results[i], errs[i] = RanksOver(context.Background(),
+				Options{Shape: "demo", Precision: "bf16", Threads: 2, Batch: 1, Context: 32}, world)
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	r := results[0]
+	if len(r.Cases) != 5 || r.Rounds != 3 || r.Cases[0].Threads != 2 || r.Cases[4].Threads != 1 ||
+		len(r.Cases[0].times) != 3*stepsPerRound || !reflect.DeepEqual(r, results[1]) {
+		t.Errorf("%+v\n%+v", r, results[1])
 	}
 }
 

@@ -204,7 +204,11 @@ func (s *session) train(ctx context.Context) (_ *Result, err error) {
 	if err != nil && !interrupted {
 		return nil, s.fail(err)
 	}
-	if err := s.saveLast(); err != nil {
+	err = s.saveLast()
+	if err == nil {
+		err = t.Settle()
+	}
+	if err != nil {
 		return nil, s.lost(s.locate(err))
 	}
 	return s.result(interrupted)

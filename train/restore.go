@@ -82,6 +82,14 @@ func (t *Trainer) SetWeights(fill func(i int, p *nn.Param, host *tensor.Tensor))
 	return Wait(t.dev)
 }
 
+// Settle waits until no weights are under way between ranks. All ranks call it before they free their memory.
+func (t *Trainer) Settle() error {
+	if t.shard == nil {
+		return nil
+	}
+	return t.shard.Settle()
+}
+
 // show makes the weights that this rank has known to all, after something other than a step has changed them.
 func (t *Trainer) show() error {
 	if t.shard == nil {

@@ -13,7 +13,7 @@ import (
 type benchRanksCmd struct {
 	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m,gpt2-small" help:"Model: ${enum}."`
 	Precision string `default:"bf16" help:"A number format: anneal explain precision lists them."`
-	Ranks     count  `default:"2" help:"Ranks, which share out the threads."`
+	Ranks     count  `default:"2" help:"Ranks, which share out the threads. Under mpirun or srun: its processes."`
 	threadsFlag
 	Seconds inSeconds `default:"20" help:"Time for all of them together; at least three rounds."`
 	Batch   count     `help:"Sequences in a micro-batch; 0: as the shape says."`
@@ -21,12 +21,16 @@ type benchRanksCmd struct {
 }
 
 func (benchRanksCmd) Help() string {
-	return example("anneal bench ranks --shape llama-98m --json", "anneal bench ranks --ranks 4 --precision fp32")
+	return example("anneal bench ranks --shape llama-98m --json", "anneal bench ranks --ranks 4 --precision fp32",
+		"mpirun -n 2 --bind-to none anneal bench ranks")
 }
 
 func (c benchRanksCmd) Run(s *session) error {
+	if err := s.join(&rankFlags{}); err != nil {
+		return err
+	}
 	return s.untilSignal(func(ctx context.Context) error {
-		r, err := bench.Ranks(ctx, bench.Options{
+		r, err := c.measure(ctx, s, bench.Options{
 			Shape: c.Shape, Precision: c.Precision, Threads: int(c.Threads), Seconds: float64(c.Seconds),
 			Batch: int(c.Batch), Context: int(c.Context),
 			OnStep: func(rounds int, measured time.Duration) {
@@ -35,7 +39,7 @@ func (c benchRanksCmd) Run(s *session) error {
 						c.Shape, c.Precision, rounds+1, measured.Seconds(), float64(c.Seconds))
 				})
 			},
-		}, int(c.Ranks))
+		})
 		if p := (config.Problem{}); errors.As(err, &p) && p.Key == "parallel.ranks" {
 			p.Key = "--ranks"
 			return p
@@ -57,4 +61,12 @@ func (c benchRanksCmd) Run(s *session) error {
 		}
 		return s.emit(r)
 	})
+}
+
+// measure compares ranks of this process, or those that a launcher has started.
+func (c benchRanksCmd) measure(ctx context.Context, s *session, o bench.Options) (*bench.RanksResult, error) {
+	if s.world.Size() > 1 {
+		return bench.RanksOver(ctx, o, s.world)
+	}
+	return bench.Ranks(ctx, o, int(c.Ranks))
 }
