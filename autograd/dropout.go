@@ -75,3 +75,27 @@ func dropoutBack(t *Tape, n *node) {
 	t.dropout(dy, dy, n.drop, n.seq)
 	n.x.grad = n.out.grad // the gradient of the result is not read again, so its buffer is reused
 }
+
+// dropout writes mask·src to dst, or adds it: rows of the stream, each with the random numbers of its token.
+func (t *Tape) dropout(dst, src *tensor.Tensor, o device.Dropout, seq *Sequence) {
+	rows, first := dst.Rows(), 0
+	if t.cuts() {
+		first = t.Tensor.Rank() * rows
+	}
+	if len(seq.Runs) == 0 {
+		o.Row += first
+		t.Device.Dropout(dst, src, o)
+		return
+	}
+	row, at := o.Row, 0 // at counts the batch's rows
+	for _, r := range seq.Runs {
+		from, to := max(first, at), min(first+rows, at+r.Count)
+		if from < to {
+			refs := t.tensorN
+			o.Row = row + r.First + from - at
+			t.Device.Dropout(t.ref(dst.Slice(from-first, to-first)), t.ref(src.Slice(from-first, to-first)), o)
+			t.tensorN = refs
+		}
+		at += r.Count
+	}
+}

@@ -33,10 +33,38 @@ func (t *Tape) quantises(w *Param) bool { return t.Types.FP8 && w.FP8 != nil }
 
 // quantised returns x quantised, in temporary memory.
 func (t *Tape) quantised(x *tensor.Tensor, s Scaler, format tensor.DType) operand {
-	scale := s.Scale(t.Device, x, t.train && !t.rerunning)
+	scale := s.Scale(t.measuring(), x, t.train && !t.rerunning)
 	q := t.ref(t.temp.New(tensor.BF16, x.Shape()...))
 	t.Device.Quantize(q, x, format, scale)
 	return operand{q, format, 1 / scale}
+}
+
+// measuring returns the device on which Scalers find the largest magnitude of a tensor: of all peers' parts of it.
+func (t *Tape) measuring() device.Device {
+	if t.peers() == 1 {
+		return t.Device
+	}
+	if t.largest == nil {
+		t.largest = &largest{tape: t}
+	}
+	t.largest.Device = t.Device
+	return t.largest
+}
+
+// largest is a device for tensors of which every peer has a part.
+type largest struct {
+	device.Device
+	tape *Tape
+}
+
+// MaxAbs implements device.Device.
+func (l *largest) MaxAbs(x *tensor.Tensor) float64 {
+	t := l.tape
+	mine := l.Device.MaxAbs(x)
+	for _, other := range t.tellPeers(mine) {
+		mine = max(mine, other) // NaN if one is
+	}
+	return mine
 }
 
 // product multiplies two quantised operands and adds the bias unless it is nil.

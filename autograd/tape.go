@@ -62,6 +62,7 @@ type Tape struct {
 	parcel  []tensor.Tensor // of spread and collect
 	shares  map[*device.Layout]*device.Layout
 	meeting meeting
+	largest *largest // of FP8
 }
 
 // A Var is a value on the tape.

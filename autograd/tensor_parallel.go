@@ -1,9 +1,6 @@
 package autograd
 
-import (
-	"anneal/device"
-	"anneal/tensor"
-)
+import "anneal/tensor"
 
 // Tensor parallelism (Shoeybi et al. 2019, arXiv 1909.08053): every peer has a part of each layer's weights. A branch
 // reads the stream through weights cut by their outputs (heads, hidden units) and writes to it through weights cut by
@@ -39,6 +36,7 @@ type meeting struct {
 	out, room []tensor.Tensor
 	terms     []*tensor.Tensor
 	ids, host []byte // numbers in host memory
+	numbers   []float64
 }
 
 // peers returns the number of ranks among which layers are cut.
@@ -112,11 +110,7 @@ func (t *Tape) sumRows(dst, term *tensor.Tensor, add bool) {
 	m, mark := t.meet(), t.temp.Mark()
 	for r := range t.peers() {
 		m.out = append(m.out, t.ofPeer(term, r))
-		var room tensor.Tensor
-		if r != t.Tensor.Rank() && !t.Tensor.InPlace() {
-			room = t.temp.New(dst.DType(), dst.Shape()...)
-		}
-		m.room = append(m.room, room)
+		m.room = append(m.room, t.roomFrom(r, dst.DType(), dst.Shape()...))
 	}
 	t.fold(dst, t.Tensor.Exchange(m.out, m.room), add)
 	t.Tensor.Release()
@@ -241,78 +235,10 @@ func (t *Tape) biasOf(w *Param) *tensor.Tensor {
 	return &w.Bias.Value
 }
 
-// A Term is a gradient of which several peers make terms: of peers From … To−1. Those of a peer outside stay.
-type Term struct {
-	Grad     tensor.Tensor
-	From, To int
-}
-
-// SumTerms replaces each gradient by the sum of the peers' terms, in their order. All peers call it with the same list,
-// apart from which peers they have a gradient in common with.
-func (t *Tape) SumTerms(list []Term) {
-	if t.peers() == 1 || len(list) == 0 {
-		return
+// roomFrom returns temporary memory for what comes from peer r, if it needs any.
+func (t *Tape) roomFrom(r int, dtype tensor.DType, shape ...int) tensor.Tensor {
+	if r == t.Tensor.Rank() || t.Tensor.InPlace() {
+		return tensor.Tensor{}
 	}
-	mark, refs, dtype := t.temp.Mark(), t.tensorN, list[0].Grad.DType()
-	size := 0
-	for i := range list {
-		size += list[i].Grad.Len()
-	}
-	mine := t.ref(t.temp.New(dtype, size)) // one exchange for all
-	for at, i := 0, 0; i < len(list); i++ {
-		g := &list[i].Grad
-		t.Device.Copy(t.ref(run(mine, at, g.Len(), g)), g)
-		at += g.Len()
-	}
-	m := t.meet()
-	for r := range t.peers() {
-		var room tensor.Tensor
-		if r != t.Tensor.Rank() && !t.Tensor.InPlace() {
-			room = t.temp.New(dtype, size)
-		}
-		m.out, m.room = append(m.out, *mine), append(m.room, room)
-	}
-	in := t.Tensor.Exchange(m.out, m.room)
-	for at, i := 0, 0; i < len(list); i++ {
-		x := &list[i]
-		m.terms = m.terms[:0]
-		for r := x.From; r < x.To; r++ {
-			m.terms = append(m.terms, t.ref(run(&in[r], at, x.Grad.Len(), &x.Grad)))
-		}
-		t.Device.Fold(&x.Grad, m.terms, false)
-		at += x.Grad.Len()
-	}
-	t.Tensor.Release()
-	t.tensorN = refs
-	t.temp.Release(mark)
-}
-
-// run returns n elements of x from number at on, in the shape of another tensor.
-func run(x *tensor.Tensor, at, n int, like *tensor.Tensor) tensor.Tensor {
-	flat := x.Slice(at, at+n)
-	return flat.Reshape(like.Shape()...)
-}
-
-// dropout writes mask·src to dst, or adds it: rows of the stream, each with the random numbers of its token.
-func (t *Tape) dropout(dst, src *tensor.Tensor, o device.Dropout, seq *Sequence) {
-	rows, first := dst.Rows(), 0
-	if t.cuts() {
-		first = t.Tensor.Rank() * rows
-	}
-	if len(seq.Runs) == 0 {
-		o.Row += first
-		t.Device.Dropout(dst, src, o)
-		return
-	}
-	row, at := o.Row, 0 // at counts the batch's rows
-	for _, r := range seq.Runs {
-		from, to := max(first, at), min(first+rows, at+r.Count)
-		if from < to {
-			refs := t.tensorN
-			o.Row = row + r.First + from - at
-			t.Device.Dropout(t.ref(dst.Slice(from-first, to-first)), t.ref(src.Slice(from-first, to-first)), o)
-			t.tensorN = refs
-		}
-		at += r.Count
-	}
+	return t.temp.New(dtype, shape...)
 }

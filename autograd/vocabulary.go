@@ -82,11 +82,7 @@ func (t *Tape) shareLoss(loss, logZ, z, targets *tensor.Tensor, ids []int32, o d
 	t.Device.CrossEntropy(own, nil, z, targets, o)
 	m := t.meet()
 	for r := range t.peers() {
-		var room tensor.Tensor
-		if r != t.Tensor.Rank() && !t.Tensor.InPlace() {
-			room = t.temp.New(t.Types.Stat, 2, c)
-		}
-		m.out, m.room = append(m.out, *mine), append(m.room, room)
+		m.out, m.room = append(m.out, *mine), append(m.room, t.roomFrom(r, t.Types.Stat, 2, c))
 	}
 	in := t.Tensor.Exchange(m.out, m.room)
 	size := mine.Bytes()

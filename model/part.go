@@ -11,8 +11,8 @@ type Part struct {
 	// Tensor is this rank's number among the Tensors ranks between which every layer is cut (tensor parallelism); 0 or 1
 	// of them leave layers whole.
 	Tensor, Tensors int
-	// Sequence says that the rank's stream has the rows of its share of the tokens (sequence parallelism). Its tapes have
-	// as many Tensor peers, and the same Sequence.
+	// Sequence says that the rank's stream has the rows of its share of the tokens (sequence parallelism). Tapes of the
+	// part have as many Tensor peers, and the same Sequence.
 	Sequence bool
 
 	// Chunks are the runs of layers that this rank has (pipeline parallelism), in their order; nil for all layers. The
