@@ -9,8 +9,8 @@ import (
 // for. Pipelines compute them where they would otherwise wait (zero bubble, Qi et al. 2023, arXiv 2401.10241). The
 // products are the same, later, so gradients have the same bits.
 //
-// Memory: copies of both operands, N·(I+O) activations for a weight [O, I]. The head, and products with FP8 operands and
-// of experts are not put off.
+// Memory: copies of both operands, N·(I+O) activations for a weight [O, I]. The head, products with FP8 operands and of
+// experts, and gradients that are sums over peers are not put off.
 type Deferred struct {
 	arena *tensor.Arena
 	list  []product

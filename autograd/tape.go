@@ -85,6 +85,7 @@ type Param struct {
 	Bias        *Param // added to the result of a linear layer or a norm; may be nil
 	Cut         Cut    // what of a weight is here
 	Rows        Rows   // of a table whose rows are cut
+	Terms       bool   // peers make terms of its gradient, which are summed when the backward pass of its unit ends
 	written     bool
 }
 
@@ -405,7 +406,7 @@ func (t *Tape) sumGrad(p *Param) *tensor.Tensor {
 
 // weightGrad adds dyᵀ·x to p's gradient, now or later: dy [N, O], x [N, I], p [O, I].
 func (t *Tape) weightGrad(p *Param, dy, x *tensor.Tensor) {
-	if t.Deferred != nil {
+	if t.Deferred != nil && !p.Terms {
 		t.Deferred.add(t.Device, p, dy, x)
 		return
 	}

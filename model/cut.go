@@ -94,6 +94,7 @@ func (p Part) cutTable(w *nn.Param) {
 // sumRows says that the ranks of a span make the gradient of w's rows from number first of those here on together.
 func (p Part) sumRows(w *nn.Param, first int, ranks nn.Span) {
 	if p.cuts() && ranks.Len() > 1 {
+		w.Terms = true
 		w.Partial = nn.Partial{Rows: nn.Span{From: first, To: w.Region.Height()}, Peers: ranks}
 	}
 }

@@ -297,6 +297,22 @@ func TestTensorShardsAreTheModel(t *testing.T) {
 	}
 }
 
+// Gradients of weights can be put off until those that peers make together are summed.
+func TestTensorShardsPutGradientsOff(t *testing.T) {
+	c := cutModels()["shared key-value head"]
+	one := newTeam(t, c, "fp64", 1, false)
+	one.step()
+	x := newTeam(t, c, "fp64", 2, true)
+	for _, y := range x.ranks {
+		y.tape.Deferred = autograd.NewDeferred(arenaOf(t, 1<<20))
+	}
+	x.step()
+	for _, y := range x.ranks {
+		y.tape.RunDeferred()
+	}
+	x.check(one, 1e-12)
+}
+
 // Whatever peers fail to add to what rank 0 receives, somebody sees it: every exchange counts.
 func TestNoExchangeIsIdle(t *testing.T) {
 	c := cutModels()["shared key-value head"]
