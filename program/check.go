@@ -9,7 +9,8 @@ import (
 // Check returns what is wrong with the lists of a step, one list a stage, or nil:
 //   - every part computes every micro-batch forward and backward once, in this order, and what it needs from
 //     another stage has been received and what another stage needs is sent after it is made, once;
-//   - the gradients of a part's weights are added in the order of the micro-batches, so that their sum has the bits of a single rank's;
+//   - the gradients of a part's weights are added in the order of the micro-batches, so that their sum has the bits
+//     of a single rank's;
 //   - the messages between two stages are received in the order in which they are sent;
 //   - the lists run to their end even if a send waits until it is received.
 func Check(lists [][]Instr, chunks int) error {
@@ -101,7 +102,8 @@ func (c *stageCheck) backward(micro, chunk int) Instr {
 	return Instr{Backward, micro, chunk}
 }
 
-// weights returns the instruction that makes the gradients of the weights: Backward, or BackwardWeights if it has come.
+// weights returns the instruction that makes the gradients of the weights: Backward, or BackwardWeights if it has
+// come.
 func (c *stageCheck) weights(micro, chunk int) Instr {
 	if i := (Instr{BackwardWeights, micro, chunk}); c.done[i] > 0 {
 		return i
@@ -134,8 +136,9 @@ func (c *stageCheck) complete(micro, chunk int) error {
 		return fmt.Errorf("%v is missing", Instr{Forward, micro, chunk})
 	}
 	if times(Backward)+times(BackwardInput) != 1 || times(BackwardInput) != times(BackwardWeights) {
-		return fmt.Errorf("micro-batch %d, chunk %d has %d backward, %d backward of the input and %d of the weights: it needs "+
-			"the first alone or the other two", micro, chunk, times(Backward), times(BackwardInput), times(BackwardWeights))
+		return fmt.Errorf("micro-batch %d, chunk %d has %d times %v, %d times %v and %d times %v: "+
+			"it needs the first once, or each of the other two", micro, chunk, times(Backward), Backward,
+			times(BackwardInput), BackwardInput, times(BackwardWeights), BackwardWeights)
 	}
 	return nil
 }
@@ -167,7 +170,8 @@ func rendezvous(lists [][]Instr) error {
 				continue
 			}
 			if there != want {
-				return fmt.Errorf("stage %d is at %v when stage %d waits for another message of it: %v", s, i, to, there)
+				return fmt.Errorf("stage %d is at %v when stage %d waits for another message of it: %v",
+					s, i, to, there)
 			}
 			next[s]++
 			next[to]++

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// connect adds the messages to lists of what each stage computes. All events of a step, messages and computations, get one
-// order, that of a clock, and a stage's list is what concerns the stage, in that order. Therefore no stage waits
-// for another in a circle, even if a send waits until it is received: the first event that is not done can always be done.
+// connect adds the messages to lists of what each stage computes. All events of a step, messages and computations,
+// get one order, that of a clock, and a stage's list is what concerns the stage, in that order. Therefore no stage
+// waits for another in a circle, even if a send waits until it is received: the first event that is not done can
+// always be done.
 //
 // A send stands right after what made it. Its receive stands right before what needs it, or earlier if the sender
 // computes again before that.

@@ -9,6 +9,7 @@
 //   - gpipe.go, onefoneb.go, interleaved.go, zerobubble.go: one schedule each; schedule.go: their names
 //   - connect.go: adds the messages between stages to a schedule
 //   - check.go: refuses lists that are not sound
+//   - simulate.go: how a step passes: times, idle time, micro-batches in flight
 //
 // It imports nothing of anneal. Start reading at instr.go.
 package program

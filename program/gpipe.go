@@ -6,8 +6,8 @@ package program
 //	stage 1   .  F0 F1 F2 F3 .  .  B0 B1 B2 B3
 //
 // Idle share: (p−1)/(m+p−1), p stages and m micro-batches. Memory: every stage keeps the activations of all m. The
-// gradients are added in the order of the micro-batches, as a single rank adds them. Use it to compare; OneForwardOneBackward is
-// as fast and keeps less.
+// gradients are added in the order of the micro-batches, as a single rank adds them. Use it to compare;
+// OneForwardOneBackward is as fast and keeps less.
 func GPipe(stages, micro int) [][]Instr {
 	lists := make([][]Instr, stages)
 	for s := range lists {

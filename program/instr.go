@@ -34,9 +34,9 @@ func (o Op) Message() bool { return o >= SendForward && o <= ReceiveBackward }
 // Sends says whether the instruction is the sending end of a message.
 func (o Op) Sends() bool { return o == SendForward || o == SendBackward }
 
-// An Instr is one step of a stage's program: what to do, for which micro-batch, in which of the stage's chunks. An end of
-// a message names the chunk of its own stage: a send the chunk that made what it sends, a receive the chunk that needs it.
-// So the two ends of a message from the last stage to the first have different chunks.
+// An Instr is one step of a stage's program: what to do, for which micro-batch, in which of the stage's chunks. An
+// end of a message names the chunk of its own stage: a send the chunk that made what it sends, a receive the chunk
+// that needs it. So the two ends of a message from the last stage to the first have different chunks.
 type Instr struct {
 	Op    Op
 	Micro int // 0 … micro−1

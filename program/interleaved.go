@@ -3,15 +3,15 @@ package program
 import "fmt"
 
 // Interleaved is 1F1B with several chunks of the model on each stage, so that the pipeline fills in smaller steps
-// (Narayanan et al. 2021, arXiv 2104.04473 §2.2). Micro-batches go through the chunks in groups of as many as there are
-// stages: a group is in chunk 0, then in chunk 1 …
+// (Narayanan et al. 2021, arXiv 2104.04473 §2.2). Micro-batches go through the chunks in groups of as many as there
+// are stages: a group is in chunk 0, then in chunk 1 …
 //
-// Idle share: (p−1)/(v·m+p−1) with v chunks. Messages: v times those of 1F1B. Memory: 1 + (p−1)/(p·v) times that of 1F1B
-// on the first stage. It needs micro to be a multiple of stages.
+// Idle share: (p−1)/(v·m+p−1) with v chunks. Messages: v times those of 1F1B. Memory: 1 + (p−1)/(p·v) times that of
+// 1F1B on the first stage. It needs micro to be a multiple of stages.
 func Interleaved(stages, chunks, micro int) ([][]Instr, error) {
 	if micro%stages != 0 {
-		return nil, fmt.Errorf("the interleaved schedule needs a multiple of its stages as the number of micro-batches, "+
-			"and %d micro-batches are not a multiple of %d stages", micro, stages)
+		return nil, fmt.Errorf("the interleaved schedule needs a number of micro-batches that is a multiple of its "+
+			"stages; %d micro-batches are not a multiple of %d stages", micro, stages)
 	}
 	// The k-th of all that a stage does in one direction.
 	at := func(k int) (micro, chunk int) {

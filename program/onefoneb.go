@@ -1,7 +1,7 @@
 package program
 
-// OneForwardOneBackward starts the backward of a micro-batch as soon as it can, and then alternates (1F1B: Narayanan et
-// al. 2019, PipeDream; with a flush at the end of the step as in Megatron-LM, arXiv 2104.04473).
+// OneForwardOneBackward starts the backward of a micro-batch as soon as it can, and then alternates (1F1B:
+// Narayanan et al. 2019, PipeDream; with a flush at the end of the step as in Megatron-LM, arXiv 2104.04473).
 //
 //	stage 0   F0 F1 .  .  B0 F2 B1 F3 B2 .  B3
 //	stage 1   .  F0 B0 F1 B1 F2 B2 F3 B3

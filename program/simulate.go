@@ -9,8 +9,8 @@ type Costs struct {
 	Message float64 // from a send until what it sends has arrived; a send itself takes no time of its stage
 }
 
-// Even returns costs for parts of equal size: a stage's share of the model takes forward, input and weights in all, its
-// chunks equal shares of them, and messages take none.
+// Even returns costs for parts of equal size: a stage's share of the model takes forward, input and weights in all,
+// its chunks equal shares of them, and messages take none.
 func Even(stages, chunks int, forward, input, weights float64) Costs {
 	var c Costs
 	for range stages * chunks {
@@ -143,7 +143,8 @@ func (sim *simulation) step(s int) bool {
 	return true
 }
 
-// keep counts the micro-batches whose activations a stage keeps: from forward until the gradients of its weights are made.
+// keep counts the micro-batches whose activations a stage keeps: from forward until the gradients of its weights
+// are made.
 func (sim *simulation) keep(s int, op Op) {
 	switch op {
 	case Forward:
