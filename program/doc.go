@@ -10,6 +10,7 @@
 //   - connect.go: adds the messages between stages to a schedule
 //   - check.go: refuses lists that are not sound
 //   - simulate.go: how a step passes: times, idle time, micro-batches in flight
+//   - balance.go: cuts layers of uneven cost into parts
 //
-// It imports nothing of anneal. Start reading at instr.go.
+// It imports nothing of anneal. program/draw draws schedules. Start reading at instr.go.
 package program

@@ -25,6 +25,7 @@ var house = [][]string{
 	{"interop", "prepare"},
 	{"checkpoint", "config"},
 	{"parallel"},
+	{"program/draw"},
 	{"program"},
 	{"comm/commtest"},
 	{"comm/local", "comm/mpi", "comm/absent"},

@@ -1,0 +1,84 @@
+package draw
+
+import (
+	"fmt"
+	"io"
+
+	"anneal/internal/svg"
+	"anneal/program"
+)
+
+// Sizes of an SVG in pixels, and what its texts look like.
+const (
+	left, drawn, right = 64., 760., 128.
+	rowHigh, rowGap    = 20., 4.
+	panelTop, panelGap = 30., 22.
+
+	bold   = `font-size="13" fill="#111" font-weight="bold"`
+	small  = `font-size="11" fill="#333"`
+	middle = ` text-anchor="middle"`
+)
+
+// colours of what a stage computes.
+var colours = map[string]string{"F": "#88bbdd", "B": "#4477aa", "W": "#228833"}
+
+// SVG draws panels below each other, all at the same scale: bars are as long as they take, idle time is light.
+// In the second chunk of a stage and those after it, bars are paler.
+func SVG(w io.Writer, panels []Panel) error {
+	longest := 0.0
+	for _, p := range panels {
+		longest = max(longest, p.Timeline.Total)
+	}
+	var picture svg.Picture
+	y := 8.
+	for _, p := range panels {
+		p.svg(&picture, y, drawn/longest)
+		y += panelTop + float64(len(p.Lists))*(rowHigh+rowGap) + panelGap
+	}
+	legend(&picture, y)
+	return picture.WriteTo(w, left+drawn+right, y+20)
+}
+
+func (p Panel) svg(picture *svg.Picture, top, scale float64) {
+	picture.Text(12, top+16, p.Title, bold)
+	for s := range p.Lists {
+		y := top + panelTop + float64(s)*(rowHigh+rowGap)
+		picture.Text(12, y+14, fmt.Sprint("stage ", s), small)
+		picture.Rect(left, y, p.Timeline.Total*scale, rowHigh, `fill="#efeee2"`)
+		for _, b := range p.bars(s) {
+			p.bar(picture, b, y, scale)
+		}
+		picture.Text(left+p.Timeline.Total*scale+8, y+14, p.facts(s), small)
+	}
+}
+
+func (p Panel) bar(picture *svg.Picture, b bar, y, scale float64) {
+	x, wide := left+b.Start*scale, (b.End-b.Start)*scale
+	pale := 1 - 0.6*float64(b.instr.Chunk)/float64(max(p.Chunks, 1))
+	picture.Rect(x, y, wide, rowHigh, fmt.Sprintf(`fill="%s" fill-opacity="%.2f" stroke="#fff"`,
+		colours[letter(b.instr.Op)], pale))
+	ink := ` fill="#fff"`
+	if b.instr.Op == program.Forward || b.instr.Chunk > 0 {
+		ink = ` fill="#111"`
+	}
+	if text := fmt.Sprint(b.instr.Micro); svg.Width(text, 10) < wide-2 {
+		picture.Text(x+wide/2, y+14, text, `font-size="10"`+middle+ink)
+	}
+}
+
+// legend says what the colours are.
+func legend(picture *svg.Picture, y float64) {
+	x := left
+	for _, e := range [][2]string{
+		{"F", "forward"}, {"B", "backward, or that of the input"}, {"W", "gradients of weights"}, {"", "idle"},
+	} {
+		colour := colours[e[0]]
+		if colour == "" {
+			colour = "#efeee2"
+		}
+		picture.Rect(x, y-10, 12, 12, fmt.Sprintf(`fill="%s"`, colour))
+		picture.Text(x+17, y, e[1], small)
+		x += 17 + svg.Width(e[1], 11) + 18
+	}
+	picture.Text(x, y, "numbers: micro-batches; paler: later chunks of layers", small)
+}
