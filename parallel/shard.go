@@ -189,8 +189,12 @@ func toAll(x []tensor.Tensor, ranks int) [][]tensor.Tensor {
 	return list
 }
 
-// ring lays units 1, 2, … of a model over slots in turn; units in the same slot have the same memory.
+// ring lays units 1, 2, … of a model over slots in turn; units in the same slot have the same memory. The arena is nil
+// if there is nothing to lay.
 func (s *Shard) ring(a *tensor.Arena, slots int, lay func(i int)) {
+	if a == nil {
+		return
+	}
 	for k := range slots {
 		start := a.Mark()
 		end := start
