@@ -29,8 +29,8 @@ type Options struct {
 	DRO *DRO
 	// This process as one rank of the run. Without it, or if it is alone, the process is all parallel.ranks.
 	World comm.Comm
-	// Called once the run's directory is this run's alone, before the first step; may be nil. From then on gone returns a
-	// *LostError if the process of another rank on this host has ended. It may be called at any time.
+	// Called once the run's directory is this run's alone, before the first step; may be nil. From then on gone returns
+	// a *LostError if the process of another rank on this host has ended. It may be called at any time.
 	Begun func(gone func() error)
 	// Gives the exit code of an error, which the ranks tell each other; nil if no process ends with it.
 	ExitCode func(error) int

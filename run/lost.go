@@ -44,8 +44,9 @@ func (s *session) findGone() func() error {
 	return func() error {
 		for rank, at := range neighbours {
 			if !runs(at.PID) {
+				why := fmt.Errorf("its process %d has ended", at.PID)
 				return &LostError{Step: s.look.step(), dir: s.dir, Err: &comm.LostError{
-					Rank: rank, Host: at.Host, At: s.look.operation(), Err: fmt.Errorf("its process %d has ended", at.PID),
+					Rank: rank, Host: at.Host, At: s.look.operation(), Err: why,
 				}}
 			}
 		}

@@ -98,8 +98,9 @@ func (s *session) result(interrupted bool) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{
-		Step: position.Step, Tokens: position.Tokens, Parameters: t.Outline().Count(), TokensPerSecond: s.clock.average(),
-		TrainLoss: s.last.TrainLoss, Evaluation: s.last.Evaluation, EvalStep: s.last.EvalStep,
+		Step: position.Step, Tokens: position.Tokens, Parameters: t.Outline().Count(),
+		TokensPerSecond: s.clock.average(),
+		TrainLoss:       s.last.TrainLoss, Evaluation: s.last.Evaluation, EvalStep: s.last.EvalStep,
 		ClipRate:   position.ClipRate(),
 		NoiseScale: position.Noise.Tokens(), WeightsHash: hash[0], OptimizerHash: hash[1], Interrupted: interrupted,
 		Init: s.cfg.Init,
