@@ -21,6 +21,20 @@ func (m *Decoder) FLOPsPerToken(n int) float64 {
 	return 3 * forward
 }
 
+// LayerFLOPs counts forward and backward of every layer for a token of the longest sequence, with what is recomputed.
+// The last layer's include the head's: for cutting a model into stages that cost the same.
+func (m *Decoder) LayerFLOPs() []float64 {
+	list := make([]float64, len(m.blocks))
+	for i, b := range m.blocks {
+		forward := b.forwardFLOPs(m.Config.Context)
+		if list[i] = 3 * forward; i < m.Config.Recompute.Whole {
+			list[i] += forward
+		}
+	}
+	list[len(list)-1] += 6 * float64(m.head.Region.Len())
+	return list
+}
+
 // BatchFLOPs counts forward and backward of a batch in training. It differs from FLOPsPerToken in attention, of which
 // it counts the pairs of query and key that are in one document.
 func (m *Decoder) BatchFLOPs(b *Batch) float64 {

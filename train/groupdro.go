@@ -93,6 +93,13 @@ func (t *Trainer) WeighDomains(o GroupDRO, reference *model.Decoder, k int) erro
 	if err := o.Check(t.cfg); err != nil {
 		return err
 	}
+	if t.cfg.Parallel.Shared() > 1 {
+		return config.Problem{
+			Key: "parallel.ranks", Try: "parallel.tensor = parallel.context = parallel.pipeline = 1",
+			Message: "domains are weighed by the losses of whole micro-batches, of which ranks of parallel.tensor, " +
+				"context or pipeline have a part",
+		}
+	}
 	if micro := t.ramps.Next(t.progress).Micro; k < 2 || micro%k != 0 {
 		return config.Problem{
 			Key: "train.batch_tokens", Message: fmt.Sprintf("%d micro-batches per step cannot be shared evenly "+

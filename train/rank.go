@@ -23,9 +23,8 @@ type holding struct {
 	average average
 }
 
-// part returns what of a model of n layers a rank of a mesh has. Stages have equally many layers, and the first ones one
-// more where they do not divide.
-func part(cfg *config.Config, mesh *parallel.Mesh) (model.Part, error) {
+// part returns what of a model a rank of a mesh has. Stages of a pipeline have layers that cost about the same.
+func part(cfg *config.Config, c model.Config, mesh *parallel.Mesh) (model.Part, error) {
 	x := model.Part{Tensor: mesh.Cut, Tensors: mesh.Tensor, Sequence: cfg.Parallel.Sequence && mesh.Tensor > 1}
 	if mesh.Pipeline == 1 {
 		return x, nil
@@ -34,16 +33,15 @@ func part(cfg *config.Config, mesh *parallel.Mesh) (model.Part, error) {
 	if err != nil {
 		return x, err
 	}
-	layers, parts := cfg.Model.Layers, mesh.Pipeline*s.Chunks
-	for c := range s.Chunks {
-		k := c*mesh.Pipeline + mesh.Stage
-		x.Chunks = append(x.Chunks, model.Span{From: share(layers, parts, k), To: share(layers, parts, k+1)})
+	from := 0
+	for k, layers := range program.Balance(model.Declare(c).LayerFLOPs(), mesh.Pipeline*s.Chunks) {
+		if k%mesh.Pipeline == mesh.Stage {
+			x.Chunks = append(x.Chunks, model.Span{From: from, To: from + layers})
+		}
+		from += layers
 	}
 	return x, nil
 }
-
-// share returns where part k of parts begins in n things.
-func share(n, parts, k int) int { return n/parts*k + min(k, n%parts) }
 
 // meshOf returns the mesh of the ranks of a world, or of those of this rank's group.
 func meshOf(cfg *config.Config, world comm.Comm) (*parallel.Mesh, error) {
@@ -64,7 +62,7 @@ func meshOf(cfg *config.Config, world comm.Comm) (*parallel.Mesh, error) {
 //	state      of what this rank updates: optimizer, average, outer step
 func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimizer, outside comm.Comm,
 	mesh *parallel.Mesh, dev device.Device, arena func(string) *tensor.Arena) (m *model.Decoder, h holding, err error) {
-	here, err := part(cfg, mesh)
+	here, err := part(cfg, c, mesh)
 	if err != nil {
 		return nil, h, err
 	}
