@@ -164,6 +164,9 @@ func Bytes(l *device.Layout) int64 {
 		n += int64(unsafe.Sizeof(g))
 		for _, b := range g.Blocks {
 			n += int64(unsafe.Sizeof(b))
+			if len(b.Keys) == 0 {
+				continue
+			}
 			if first := &b.Keys[0]; !counted[first] {
 				counted[first] = true
 				n += int64(len(b.Keys)) * int64(unsafe.Sizeof(*first))

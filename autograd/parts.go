@@ -89,3 +89,30 @@ func (z Zigzag) frames(from int, alibi bool) []*frame {
 	}
 	return []*frame{newFrame(size, theirs[:], mine[1:])}
 }
+
+// A Call is a call of attention: on so many tokens, in rows of Mask.Len.
+type Call struct {
+	Tokens int
+	Heads  device.Heads
+	Mask   device.Mask
+}
+
+// Calls returns the calls of attention that a rank makes for the heads and the mask of whole rows: with parts for ring
+// attention those of all hops, otherwise, and for linear attention, that of Ulysses.
+func (p *Parts) Calls(h device.Heads, mask device.Mask, linear bool) (list []Call) {
+	tokens := p.start.Len()
+	mask.Len, mask.Start = p.Len, nil
+	if p.hops == nil || linear {
+		s := shareOf(h, p.Rank, p.Ranks)
+		return []Call{{tokens, s.Heads, s.mask(mask)}}
+	}
+	for _, frames := range p.hops {
+		for _, f := range frames {
+			if l, sees := f.layout(mask.Layout); sees {
+				m := device.Mask{Len: f.len(), Layout: l, Slopes: mask.Slopes}
+				list = append(list, Call{tokens / p.Len * f.len(), h, m})
+			}
+		}
+	}
+	return list
+}

@@ -155,22 +155,30 @@ func (t *Tape) zigzag(m device.Mask) Zigzag { return Zigzag{t.Context.Rank(), t.
 // cut returns how Context's ranks share the heads.
 func (t *Tape) cut(what matrix, h device.Heads) cut { return cut{what, h, t.Context.Size()} }
 
-// maskOf returns the mask of a rank's heads.
+// maskOf returns the mask of a rank's heads. The tape keeps their layouts.
 func (t *Tape) maskOf(m device.Mask, s headShare) device.Mask {
+	whole := m.Layout
+	if m = s.mask(m); m.Layout == whole {
+		return m
+	}
+	if l := t.shares[whole]; l != nil {
+		m.Layout = l
+		return m
+	}
+	if t.shares == nil {
+		t.shares = map[*device.Layout]*device.Layout{}
+	}
+	t.shares[whole] = m.Layout
+	return m
+}
+
+// mask returns the part of a mask that is for these heads.
+func (s headShare) mask(m device.Mask) device.Mask {
 	if m.Slopes != nil {
 		m.Slopes = m.Slopes[s.q : s.q+s.Q]
 	}
-	if m.Layout == nil || m.Layout.Head == nil {
-		return m
+	if l := m.Layout; l != nil && l.Head != nil {
+		m.Layout = &device.Layout{Len: l.Len, Graphs: l.Graphs, Head: l.Head[s.q : s.q+s.Q]}
 	}
-	l := t.shares[m.Layout]
-	if l == nil {
-		l = &device.Layout{Len: m.Layout.Len, Graphs: m.Layout.Graphs, Head: m.Layout.Head[s.q : s.q+s.Q]}
-		if t.shares == nil {
-			t.shares = map[*device.Layout]*device.Layout{}
-		}
-		t.shares[m.Layout] = l
-	}
-	m.Layout = l
 	return m
 }

@@ -319,3 +319,26 @@ func TestMemoryOfALongRowIsShared(t *testing.T) {
 		}
 	}
 }
+
+// The scratch memory and the layouts of parts are known before they are used: what the device has afterwards, to the
+// byte.
+func TestAttentionPartBytesAreWhatTheDeviceTakes(t *testing.T) {
+	for _, name := range []string{"llama", "alibi in windows", "bigbird:1:1:1:4:5"} {
+		for _, ring := range []bool{true, false} {
+			c := contextModels()[name]
+			c.Context = 1024
+			list, _ := share(t, c, "bf16", sharing{2, 1, ring})
+			together(list)
+			one, _ := share(t, c, "bf16", sharing{1, 1, ring})
+			together(one)
+			_, alone := one[0].m.AttentionBytes(one[0].dev, tensor.BF16, 2*c.Context)
+			rest := one[0].dev.ScratchBytes() - int(alone) // of matrix products
+			for _, y := range list {
+				_, want := y.m.AttentionPartBytes(y.dev, tensor.BF16, y.b.Seq.Parts)
+				if got := y.dev.ScratchBytes() - rest; got != int(want) {
+					t.Errorf("%s, ring %v: attention took %d bytes of scratch memory, want %d", name, ring, got, want)
+				}
+			}
+		}
+	}
+}

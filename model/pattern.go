@@ -2,6 +2,7 @@ package model
 
 import (
 	sparse "anneal/attention"
+	"anneal/autograd"
 	"anneal/device"
 	"anneal/tensor"
 )
@@ -51,21 +52,52 @@ func (p *pattern) density(n int) float64 {
 func (m *Decoder) AttentionBytes(
 	dev device.Properties, storage tensor.DType, tokens int,
 ) (layouts, kernels int64) {
+	return m.attentionBytes(dev, storage, func(a *attention) []autograd.Call {
+		mask := device.Mask{Len: m.Config.Context, Layout: a.seen.layout, Slopes: a.slopes}
+		return []autograd.Call{{Tokens: tokens, Heads: a.heads, Mask: mask}}
+	})
+}
+
+// AttentionPartBytes is AttentionBytes for a rank that has parts of so many rows, with parts from NewBatchPart.
+func (m *Decoder) AttentionPartBytes(
+	dev device.Properties, storage tensor.DType, parts *autograd.Parts,
+) (layouts, kernels int64) {
+	return m.attentionBytes(dev, storage, func(a *attention) []autograd.Call {
+		mask := device.Mask{Layout: a.seen.layout, Slopes: a.slopes}
+		return parts.Calls(a.heads, mask, a.linear)
+	})
+}
+
+// attentionBytes asks the device about the calls that each layer makes. A layer of linear attention makes the last one
+// only.
+func (m *Decoder) attentionBytes(
+	dev device.Properties, storage tensor.DType, calls func(a *attention) []autograd.Call,
+) (layouts, kernels int64) {
 	var softmax, linear int
-	counted, length := map[*pattern]bool{}, m.Config.Context
+	counted, known := map[*pattern]bool{}, map[*device.Graph]bool{} // layouts may share their graphs
+	add := func(l *device.Layout) {
+		if l != nil && !known[&l.Graphs[0]] {
+			known[&l.Graphs[0]] = true
+			layouts += sparse.Bytes(l)
+		}
+	}
 	for _, b := range m.blocks {
 		a := b.attention
-		if a.linear {
-			linear = max(linear, dev.LinearAttentionScratch(storage, tokens, length, a.heads, a.gate != nil))
+		if !a.linear && counted[a.seen] {
 			continue
 		}
-		if counted[a.seen] {
-			continue
+		for _, c := range calls(a) {
+			if a.linear {
+				linear = max(linear, dev.LinearAttentionScratch(storage, c.Tokens, c.Mask.Len, c.Heads, a.gate != nil))
+				continue
+			}
+			add(c.Mask.Layout)
+			softmax = max(softmax, dev.AttentionScratch(storage, c.Tokens, c.Heads, c.Mask))
 		}
-		counted[a.seen] = true
-		layouts += sparse.Bytes(a.seen.layout)
-		mask := device.Mask{Len: length, Layout: a.seen.layout, Slopes: a.slopes}
-		softmax = max(softmax, dev.AttentionScratch(storage, tokens, a.heads, mask))
+		if !a.linear {
+			counted[a.seen] = true
+			add(a.seen.layout)
+		}
 	}
 	return layouts, int64(softmax + linear)
 }
