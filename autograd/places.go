@@ -16,8 +16,8 @@ func (r *ring) seen(of, by int) int {
 	return 2 * r.rows * r.Chunk()
 }
 
-// own, packed and in are the places of chunk number i of a rank among its tokens, of chunk number i in what travels, and
-// of a chunk in a frame.
+// own, packed and in are the places of chunk number i of a rank among its tokens, of chunk number i in what travels,
+// and of a chunk in a frame.
 func (r *ring) own(i, col int) device.Place {
 	return device.Place{Row: i * r.Chunk(), Step: 2 * r.Chunk(), Col: col}
 }

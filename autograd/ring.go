@@ -14,13 +14,13 @@ import (
 //	hop h      keys and values of rank c−h come, straight from their owner
 //	forward    (out, lse) ← merge of (out, lse) and attention of a frame of these keys and the queries that see them
 //	backward   the same frames, with the final out and lse; dK, dV go home after each hop
-//	sent       forward 2K·E numbers for every token: of half of its tokens to ranks after it, of all to those before;
-//	           backward twice that
+//	sent       forward 2K·E numbers for every token: of half of its tokens to ranks after it, of all to those
+//	           before; backward twice as many, on average
 //	memory     of attention 1/C: nothing of a hop outlasts it
 //
 // Gradients of keys and values travel in the format of activations and are summed in Types.Stat. Every softmax pattern
-// works, with documents and ALiBi. Linear attention has a state instead of keys and uses Ulysses (ulysses.go). So should
-// who has heads enough for the ranks: it sends less where there are many ranks, and computes in one call.
+// works, with documents and ALiBi. Linear attention has a state instead of keys and uses Ulysses (ulysses.go). Ulysses
+// is also better where the ranks have heads enough: with many ranks it sends less, and it computes in one call.
 
 // A ring is one call of ring attention, forward or backward.
 type ring struct {

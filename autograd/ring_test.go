@@ -2,10 +2,13 @@ package autograd
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"anneal/attention"
 	"anneal/device"
+	"anneal/device/devicetest"
+	"anneal/tensor"
 )
 
 // Ring attention and its gradient are those of one rank to 1e-12, whatever else lies in temporary memory.
@@ -117,6 +120,42 @@ func TestWhatRingSends(t *testing.T) {
 			t.Errorf("rank %d sent %d bytes forward and backward, want %d", p.me, got, want)
 		}
 	})
+}
+
+// What a device apart has of the starts of documents is what Fill took.
+func TestPartsAreSentToADeviceApart(t *testing.T) {
+	dev, err := devicetest.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(dev.Close)
+	mem, err := dev.NewArena("batch", 1<<16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mem.Close() })
+	p := NewParts(mem, Zigzag{Rank: 1, Ranks: 2, Len: 16}, 2, true, false)
+	start := make([]int32, 32)
+	for i := range start {
+		start[i] = int32(i % 16 / 5 * 5) // documents of five tokens
+	}
+	p.Fill(start)
+	p.Send(dev)
+	// Rank 1 has chunks 1 and 2, tokens 4 to 11. Its frame with keys of rank 0 begins with chunk 0.
+	for _, x := range []struct {
+		at   *tensor.Tensor
+		want []int32
+	}{
+		{p.Mask.Start, start},
+		{&p.hops[0][0].start, []int32{0, 1, 1, 1, 1, 1, 6, 6, 0, 1, 1, 1, 1, 1, 6, 6}},
+		{&p.hops[1][0].start, []int32{0, 0, 0, 0, 0, 5, 5, 5, 5, 5, 10, 10, 0, 0, 0, 0, 0, 5, 5, 5, 5, 5, 10, 10}},
+	} {
+		got := make([]int32, x.at.Len())
+		dev.Read(tensor.Of(got).Raw(), x.at)
+		if !slices.Equal(got, x.want) {
+			t.Errorf("the device has %v, want %v", got, x.want)
+		}
+	}
 }
 
 // total adds a list of bytes.

@@ -39,8 +39,8 @@ func (c Config) CheckContext(n, tensors int, ring bool) error {
 // noHeads says that ranks cannot share the heads.
 func (c Config) noHeads(err error, ring bool) *CutError {
 	if ring { // for the sake of a layer
-		return &CutError{"parallel.context", "linear attention exchanges heads, also under parallel.attention = ring, " +
-			"but " + err.Error(), "fewer ranks, or another pattern than linear"}
+		return &CutError{"parallel.context", "linear attention exchanges heads, also under parallel.attention = " +
+			"ring, but " + err.Error(), "fewer ranks, or another pattern than linear"}
 	}
 	return &CutError{"parallel.attention", "parallel.attention = ulysses exchanges heads, but " + err.Error(),
 		"parallel.attention = ring"}
