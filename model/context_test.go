@@ -203,6 +203,28 @@ func TestContextShardsAreTheModel(t *testing.T) {
 	}
 }
 
+// Evaluation has the losses of training.
+func TestEvaluationOfContextShards(t *testing.T) {
+	for _, name := range []string{"llama", "linear", "recompute"} {
+		for _, ring := range []bool{true, false} {
+			list, _ := share(t, contextModels()[name], "fp64", sharing{2, 1, ring})
+			together(list)
+			var group sync.WaitGroup
+			for rank, y := range list {
+				want := numbers(&y.b.Losses)
+				group.Go(func() {
+					y.tape.Reset(false)
+					y.m.Loss(y.tape, y.b)
+					if got := numbers(&y.b.Losses); !slices.Equal(got, want) {
+						t.Errorf("%s, ring %v: rank %d evaluates to %v, trains at %v", name, ring, rank, got, want)
+					}
+				})
+			}
+			group.Wait()
+		}
+	}
+}
+
 // Layers and rows can be shared at once.
 func TestContextAndTensorShardsAreTheModel(t *testing.T) {
 	models := contextModels()
