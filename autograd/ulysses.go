@@ -101,48 +101,56 @@ func (t *Tape) ulysses(qkv *Var, heads device.Heads, mask device.Mask) (n node, 
 func ulyssesBack(t *Tape, n *node) {
 	g := t.onlyGrad(n.x)
 	mark := t.temp.Mark()
-	s, dout, out, dwhole := t.ulyssesGrad(n, g)
-	t.Device.AttentionGrad(dwhole, dout, out, n.saved[0], n.saved[1], s.Heads, n.mask)
-	t.collect(g, dwhole, t.cut(projection, n.heads), t.zigzag(n.mask))
+	s, whole := t.wholeGrad(n, g)
+	inner := t.temp.Mark()
+	dout, out := t.bringBack(n, s)
+	t.Device.AttentionGrad(whole, dout, out, n.saved[0], n.saved[1], s.Heads, n.mask)
+	t.temp.Release(inner)
+	t.collect(g, whole, t.cut(projection, n.heads), t.zigzag(n.mask))
 	t.temp.Release(mark)
 }
 
 func ulyssesLinearBack(t *Tape, n *node) {
-	var dgates, dshare *tensor.Tensor
+	var dgates, share *tensor.Tensor
 	if n.y != nil {
 		dgates = t.onlyGrad(n.y)
 	}
 	g := t.onlyGrad(n.x)
 	mark := t.temp.Mark()
-	s, dout, out, dwhole := t.ulyssesGrad(n, g)
+	s, whole := t.wholeGrad(n, g)
 	if dgates != nil {
-		dshare = t.ref(t.temp.New(dgates.DType(), out.Rows(), s.KV))
+		share = t.ref(t.temp.New(dgates.DType(), whole.Rows(), s.KV))
 	}
-	t.Device.LinearAttentionGrad(dwhole, dshare, dout, out, n.saved[0], n.saved[1], n.saved[2], s.Heads, n.mask)
-	t.collect(g, dwhole, t.cut(projection, n.heads), t.zigzag(n.mask))
+	inner := t.temp.Mark()
+	dout, out := t.bringBack(n, s)
+	t.Device.LinearAttentionGrad(whole, share, dout, out, n.saved[0], n.saved[1], n.saved[2], s.Heads, n.mask)
+	t.temp.Release(inner)
+	t.collect(g, whole, t.cut(projection, n.heads), t.zigzag(n.mask))
 	if dgates != nil {
-		t.collect(dgates, dshare, t.cut(gating, n.heads), t.zigzag(n.mask))
+		t.collect(dgates, share, t.cut(gating, n.heads), t.zigzag(n.mask))
 	}
 	t.temp.Release(mark)
 }
 
-// ulyssesGrad returns what this rank's heads need for the gradient dwhole of their qkv, which lies in g if it can. The
-// result of attention was given away, so it comes back, with its gradient.
-func (t *Tape) ulyssesGrad(n *node, g *tensor.Tensor) (s headShare, dout, out, dwhole *tensor.Tensor) {
-	z := t.zigzag(n.mask)
-	s = shareOf(n.heads, z.Rank, z.Ranks)
-	rows, c := n.saved[1].Rows(), t.cut(queries, n.heads)
-	d, _ := t.gradOf(n.out)
-	if fits(n.heads, z.Ranks) {
-		dwhole = t.ref(g.Reshape(rows, s.Cols()))
-	} else {
-		dwhole = t.ref(t.temp.New(g.DType(), rows, s.Cols()))
+// wholeGrad returns this rank's heads and memory for the gradient of their qkv [N, (H+2K)/C·E]: that of g if it fits.
+func (t *Tape) wholeGrad(n *node, g *tensor.Tensor) (s headShare, whole *tensor.Tensor) {
+	rows, ranks := n.saved[1].Rows(), t.Context.Size()
+	s = shareOf(n.heads, t.Context.Rank(), ranks)
+	if fits(n.heads, ranks) {
+		return s, t.ref(g.Reshape(rows, s.Cols()))
 	}
+	return s, t.ref(t.temp.New(g.DType(), rows, s.Cols()))
+}
+
+// bringBack returns the result of attention [N, H/C·E], which was given away, and its gradient.
+func (t *Tape) bringBack(n *node, s headShare) (dout, out *tensor.Tensor) {
+	z, rows, c := t.zigzag(n.mask), n.saved[1].Rows(), t.cut(queries, n.heads)
+	d, _ := t.gradOf(n.out)
 	dout = t.ref(t.temp.New(d.DType(), rows, s.Q*s.Size))
 	out = t.ref(t.temp.New(n.out.Value.DType(), rows, s.Q*s.Size))
 	t.spread(dout, d, c, z)
 	t.spread(out, &n.out.Value, c, z)
-	return s, dout, out, dwhole
+	return dout, out
 }
 
 // fits reports whether a rank's heads of all tokens take the memory of all heads of its tokens. They take more where
