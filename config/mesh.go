@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"anneal/model"
+	"anneal/program"
 )
 
 // mesh checks the axes of the mesh of ranks beside data parallelism, as far as shapes decide.
@@ -35,9 +36,25 @@ func (k *checker) mesh() {
 		k.fault("parallel.pipeline", fmt.Sprintf("parallel.pipeline = %d or less", m.Layers),
 			"parallel.pipeline = %d, but the model has %d layers: each stage needs one", p.Pipeline, m.Layers)
 	}
+	if p.Pipeline > 1 {
+		k.stages()
+	}
 	if p.Outer.On() {
 		k.fault("parallel.outer.groups", "parallel.outer.groups = 0",
 			"parallel.outer.groups = %d does not work with parallel.tensor, context or pipeline yet", p.Outer.Groups)
+	}
+}
+
+// stages checks that there is such a schedule, and a layer for each of its parts.
+func (k *checker) stages() {
+	p, m := &k.c.Parallel, &k.c.Model
+	s, err := program.Parse(p.Schedule)
+	switch {
+	case err != nil:
+		k.fault("parallel.schedule", "parallel.schedule = 1f1b", "parallel.schedule: %v", err)
+	case s.Chunks > 1 && p.Pipeline*s.Chunks > m.Layers:
+		k.fault("parallel.schedule", "fewer chunks", "parallel.schedule = %v on %d stages makes %d parts, "+
+			"but the model has %d layers: each part needs one", s, p.Pipeline, p.Pipeline*s.Chunks, m.Layers)
 	}
 }
 

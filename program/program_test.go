@@ -171,3 +171,17 @@ func TestWhatIsNotAScheduleIsRefused(t *testing.T) {
 		t.Error("a pipeline without stages is made")
 	}
 }
+
+func TestSchedulesFitAnyNumberOfMicroBatches(t *testing.T) {
+	for stages := 1; stages <= 8; stages++ {
+		for micro := 1; micro <= 17; micro++ {
+			lists, err := Schedule{"interleaved", 3}.Fit(stages, micro)
+			if err == nil {
+				err = Check(lists, 3)
+			}
+			if err != nil {
+				t.Errorf("%d micro-batches on %d stages: %v", micro, stages, err)
+			}
+		}
+	}
+}

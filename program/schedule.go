@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -61,4 +62,18 @@ func Make(name string, stages, micro int) ([][]Instr, error) {
 		return nil, err
 	}
 	return s.Make(stages, micro)
+}
+
+// Fit is Make for any number of micro-batches: an interleaved schedule is made for the next multiple of its stages,
+// and the micro-batches that do not exist are left out.
+func (s Schedule) Fit(stages, micro int) ([][]Instr, error) {
+	whole := micro
+	if s.Name == "interleaved" && stages > 0 {
+		whole = (micro + stages - 1) / stages * stages
+	}
+	lists, err := s.Make(stages, whole)
+	for stage, list := range lists {
+		lists[stage] = slices.DeleteFunc(list, func(i Instr) bool { return i.Micro >= micro })
+	}
+	return lists, err
 }

@@ -20,6 +20,7 @@ type cli struct {
 	Data      dataCmd      `cmd:"" help:"Turn text into token shards."`
 	Recipe    recipeCmd    `cmd:"" help:"List and print configs of published models."`
 	Attention attentionCmd `cmd:"" help:"Draw attention patterns."`
+	Parallel  parallelCmd  `cmd:"" help:"Show how ranks share a run."`
 	LRFind    lrFindCmd    `cmd:"" name:"lr-find" help:"Find a learning rate: try a range of them and suggest the best."`
 	Mix       mixCmd       `cmd:"" name:"mix" help:"Find the best shares of several data sets, with small models."`
 	Mup       mupCmd       `cmd:"" name:"mup" help:"Check muP, and find the learning rate that holds for every width."`

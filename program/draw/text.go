@@ -43,22 +43,22 @@ func (p Panel) Text(out io.Writer, columns int) error {
 	return w.Flush()
 }
 
-// scale returns the columns for a unit of time, such that the label of a forward of usual length has room and a
-// space after it, and the columns for the whole step.
+// scale returns the columns for a unit of time, such that the label of the shortest forward has room and a space after
+// it, unless that takes less than half the mean; and the columns for the whole step.
 func (p Panel) scale() (scale float64, length int) {
-	label, time, n := 0, 0.0, 0
+	label, sum, n, shortest := 0, 0.0, 0, math.Inf(1)
 	for s := range p.Lists {
 		for _, b := range p.bars(s) {
 			label = max(label, len(p.label(b.instr)))
 			if b.instr.Op == program.Forward {
-				time, n = time+b.End-b.Start, n+1
+				sum, n, shortest = sum+b.End-b.Start, n+1, min(shortest, b.End-b.Start)
 			}
 		}
 	}
-	if time == 0 {
+	if sum == 0 {
 		return 1, int(math.Ceil(p.Timeline.Total))
 	}
-	scale = float64(label+1) * float64(n) / time
+	scale = float64(label+1) / max(shortest, sum/float64(n)/2)
 	return scale, int(math.Round(p.Timeline.Total * scale))
 }
 

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The places of ranks, the layers of stages and the timeline of a step are shown as text, picture and JSON; a mesh that
+// cannot be is an error of usage.
+func TestParallelShow(t *testing.T) {
+	svg := filepath.Join(t.TempDir(), "p.svg")
+	tiny := []string{"parallel", "show", "../../examples/tiny.yaml", "data.path=", "model.vocab=8192"}
+	mesh := append(tiny, "parallel.ranks=8", "parallel.pipeline=2", "parallel.tensor=2", "train.batch_tokens=4096",
+		"train.micro_batch=2", "parallel.schedule=zb-h1", "parallel.sum_block=4")
+	code, out, errs := anneal(append(mesh, "--svg", svg)...)
+	for _, want := range []string{
+		"8 ranks = 2 stages × 2 data × 1 context × 2 tensor",
+		"\n   6      1     1        0       0\n", // ((1·2 + 1)·1 + 0)·2 + 0
+		"embedding, 0–2", "3–5, head", "zb-h1, 2 stages, 4 micro-batches", "stage 1  ...F0", "W3",
+	} {
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("exit %d, without %q:\n%s%s", code, want, out, errs)
+		}
+	}
+	if picture, err := os.ReadFile(svg); err != nil || !strings.HasPrefix(string(picture), "<svg") {
+		t.Errorf("the picture is %.20q, %v", picture, err)
+	}
+	w := newWorkshop(t)
+	v := w.object(exitOK, mesh...)
+	w.keys(v, "data", "micro_batches", "stages", "idle_share", "chunks", "schedule", "step_time", "ranks")
+	if n := len(v["ranks"].([]any)); n != 8 {
+		t.Errorf("the JSON has %d ranks, want 8", n)
+	}
+	w.object(exitOK, tiny...) // alone
+	for _, bad := range []string{"parallel.pipeline=7", "parallel.schedule=2f2b", "parallel.schedule=interleaved:4",
+		"parallel.pipeline=3"} {
+		w.object(exitUsage, append(mesh, bad)...)
+	}
+}
