@@ -11,7 +11,9 @@ import (
 )
 
 // pictures are the files in docs/img.
-var pictures = map[string]func() []byte{"ranks-own.svg": owners, "ranks-step.svg": step}
+var pictures = map[string]func() []byte{
+	"ranks-own.svg": owners, "ranks-step.svg": step, "pipelines.svg": pipelines,
+}
 
 func main() {
 	for name, draw := range pictures { // from the directory of the package that says go:generate

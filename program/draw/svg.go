@@ -78,7 +78,7 @@ func legend(picture *svg.Picture, y float64) {
 		}
 		picture.Rect(x, y-10, 12, 12, fmt.Sprintf(`fill="%s"`, colour))
 		picture.Text(x+17, y, e[1], small)
-		x += 17 + svg.Width(e[1], 11) + 18
+		x += 17 + svg.Width(e[1], 11) + 30
 	}
 	picture.Text(x, y, "numbers: micro-batches; paler: later chunks of layers", small)
 }
