@@ -31,7 +31,8 @@ func newBatch(messages []message) *batch {
 	n := len(messages)
 	b := &batch{
 		messages: messages, n: n, left: n, memory: make([]uint64, n+1), statuses: make([]uint64, (n+1)*maxStatus/8),
-		indices: make([]int32, n+1), arrived: make([]atomic.Bool, n), done: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
+		indices: make([]int32, n+1), arrived: make([]atomic.Bool, n), done: make(chan struct{}, 1),
+		alarm: time.NewTimer(time.Hour),
 	}
 	b.alarm.Stop()
 	b.requests = unsafe.Pointer(&b.memory[0])

@@ -28,7 +28,7 @@ var house = [][]string{
 	{"program/draw"},
 	{"program"},
 	{"comm/commtest"},
-	{"comm/local", "comm/mpi", "comm/absent"},
+	{"comm/local", "comm/mpi", "comm/nccl", "comm/absent"},
 	{"comm"},
 	{"model"},
 	{"optim", "schedule"},

@@ -108,3 +108,7 @@ func String(address uintptr) string {
 
 // CString returns s with a terminating 0, as in C.
 func CString(s string) *byte { return unsafe.SliceData(append([]byte(s), 0)) }
+
+// Into gives the variable to which it points a Go function that calls a C function whose arguments are not all
+// integers and pointers: structures by value.
+func (f Function) Into(to any) { purego.RegisterFunc(to, uintptr(f)) }

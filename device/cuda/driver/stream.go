@@ -17,6 +17,7 @@ type Event uintptr
 type streamFunctions struct {
 	create, destroy, synchronize                                     dynlib.Function
 	eventCreate, eventDestroy, eventRecord, eventWait, eventsElapsed dynlib.Function
+	streamWait, eventQuery                                           dynlib.Function
 }
 
 func (s *streamFunctions) names() []dynlib.Named {
@@ -29,6 +30,8 @@ func (s *streamFunctions) names() []dynlib.Named {
 		{Name: "cuEventRecord", To: &s.eventRecord},
 		{Name: "cuEventSynchronize", To: &s.eventWait},
 		{Name: "cuEventElapsedTime", To: &s.eventsElapsed},
+		{Name: "cuStreamWaitEvent", To: &s.streamWait},
+		{Name: "cuEventQuery", To: &s.eventQuery},
 	}
 }
 
@@ -46,7 +49,8 @@ func (d *Driver) DestroyStream(s Stream) error {
 
 // Synchronize waits for all work of a stream.
 func (d *Driver) Synchronize(s Stream) error {
-	return d.check("cuStreamSynchronize", d.stream.synchronize.Call(uintptr(s)))
+	d.args[0] = uintptr(s)
+	return d.check("cuStreamSynchronize", d.stream.synchronize.CallWith(d.args[:1]))
 }
 
 // NewEvent creates an event.
@@ -62,7 +66,8 @@ func (d *Driver) DestroyEvent(e Event) error {
 
 // Record records an event in a stream, after its current work.
 func (d *Driver) Record(e Event, s Stream) error {
-	return d.check("cuEventRecord", d.stream.eventRecord.Call(uintptr(e), uintptr(s)))
+	d.args = [11]uintptr{uintptr(e), uintptr(s)}
+	return d.check("cuEventRecord", d.stream.eventRecord.CallWith(d.args[:2]))
 }
 
 // WaitEvent waits until an event has occurred.
@@ -76,4 +81,23 @@ func (d *Driver) Elapsed(from, to Event) (float64, error) {
 	err := d.check("cuEventElapsedTime",
 		d.stream.eventsElapsed.Call(uintptr(unsafe.Pointer(&ms)), uintptr(from), uintptr(to)))
 	return float64(ms) / 1e3, err
+}
+
+// Behind has what is queued in a stream from now on wait for the last recording of an event.
+func (d *Driver) Behind(s Stream, e Event) error {
+	d.args = [11]uintptr{uintptr(s), uintptr(e)}
+	return d.check("cuStreamWaitEvent", d.stream.streamWait.CallWith(d.args[:3]))
+}
+
+// notReady is the result of cuEventQuery for an event that has not occurred.
+const notReady = 600
+
+// Occurred reports whether an event has occurred since it was last recorded.
+func (d *Driver) Occurred(e Event) (bool, error) {
+	d.args[0] = uintptr(e)
+	result := d.stream.eventQuery.CallWith(d.args[:1])
+	if result == notReady {
+		return false, nil
+	}
+	return true, d.check("cuEventQuery", result)
 }

@@ -1,11 +1,11 @@
-// Package emulator emulates a graphics card on machines without one. It builds libraries that replace CUDA's driver,
-// its compiler and its matrix library, on which a binary built with tag cuda runs unchanged. The system's C++
+// Package emulator emulates graphics cards on machines without one. It builds libraries that replace CUDA's driver,
+// its compiler, its matrix library and NCCL, on which a binary built with tag cuda runs unchanged. The system's C++
 // compiler compiles the kernels, which run thread by thread. The emulator shows that results are right and that
 // nothing is read before it was waited for, but not how fast they are. It does not detect wrong accesses within an
 // allocation, or races between blocks.
 //
 // The libraries are in src; start with machine.h. src/driver.cpp lists the environment variables that make the card
-// small, old, absent or broken.
+// small, old, absent, broken or several.
 //
 // The package imports internal packages only.
 package emulator
@@ -35,6 +35,7 @@ var libraries = map[string]string{
 	"driver.cpp":   "libcuda.so.1",
 	"nvrtc.cpp":    "libnvrtc.so.12",
 	"cublaslt.cpp": "libcublasLt.so.12",
+	"nccl.cpp":     "libnccl.so.2",
 }
 
 // Build returns a directory with the libraries. It builds them on first use and keeps them in the user's cache

@@ -3,7 +3,7 @@
 // has that one go on; if it waits for another card, until another thread asks for something. One thread of a block runs at a
 // time, on a stack of its own, until it must wait for others.
 //
-// Environment: ANNEAL_EMULATOR_CARDS (1), _SM (90), _DRIVER (12090), _MEMORY in bytes (2 GiB), _ORDER of the threads of a block
+// Environment: ANNEAL_EMULATOR_CARDS (8, at most 16), _SM (90), _DRIVER (12090), _MEMORY in bytes (2 GiB), _ORDER of the threads of a block
 // (forward, reverse or shuffle), _FAIL_LAUNCH=N: kernel number N to run fails, and everything after it.
 #include <dlfcn.h>
 #include <elf.h>
@@ -198,6 +198,7 @@ struct Work {
 struct Stream {
 	int card;
 	std::deque<Work> work;
+	unsigned seen; // by advance
 };
 struct Graph {
 	std::vector<Work> work;
@@ -237,28 +238,34 @@ API void emulator_post(void *stream, const char *name, std::function<bool()> att
 API void emulator_enqueue(void *stream, const char *name, std::function<void()> work) {
 	emulator_post(stream, name, [work] { work(); return true; }, nullptr);
 }
-API void emulator_changed() { changed.notify_all(); }
+API void emulator_changed() {
+	std::lock_guard<std::recursive_mutex> lock(mutex);
+	changed.notify_all();
+}
 API int emulator_card() { return card; }
 
 // advance does the next work of a stream, or of one that it waits for, and reports whether there was any to do.
-static bool advance(Stream *s, int depth) {
-	if (s->work.empty() || depth > 64) return false;
+static unsigned rounds;
+static bool advanceIn(unsigned round, Stream *s) {
+	if (s->work.empty() || s->seen == round) return false;
+	s->seen = round;
 	Work &w = s->work.front();
 	if (!failure && !w.attempt()) {
 		if (w.needs)
 			for (void *other : w.needs())
-				if (advance((Stream *)other, depth + 1)) return true;
+				if (advanceIn(round, (Stream *)other)) return true;
 		return false;
 	}
 	s->work.pop_front();
 	changed.notify_all();
 	return true;
 }
+static bool advance(Stream *s) { return advanceIn(++rounds, s); }
 
 // finish has a stream go on until something is so, which only other threads may bring about.
 static int finish(Stream *s, std::function<bool()> done) {
 	while (!failure && !done())
-		if (!advance(s, 0)) changed.wait(mutex);
+		if (!advance(s)) changed.wait(mutex);
 	return failure;
 }
 static int finish(Stream *s) {
@@ -316,7 +323,7 @@ static void run(const Launch &l) {
 
 API int cuInit(unsigned) {
 	std::lock_guard<std::recursive_mutex> lock(mutex);
-	if (setting("CARDS", 1) == 0) return NO_DEVICE;
+	if (setting("CARDS", 8) == 0) return NO_DEVICE;
 	if (!stacks) stacks = (char *)mmap(nullptr, (size_t)stackBytes * maxThreads, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	for (int i = 0; i < maxCards; i++) common[i].card = i;
 	machine.sync = sync;
@@ -325,8 +332,8 @@ API int cuInit(unsigned) {
 	return SUCCESS;
 }
 API int cuDriverGetVersion(int *v) { *v = (int)setting("DRIVER", 12090); return SUCCESS; }
-API int cuDeviceGetCount(int *n) { ENTER; *n = (int)setting("CARDS", 1); return SUCCESS; }
-API int cuDeviceGet(int *d, int i) { ENTER; *d = i; return i < setting("CARDS", 1) ? SUCCESS : INVALID_DEVICE; }
+API int cuDeviceGetCount(int *n) { ENTER; *n = (int)setting("CARDS", 8); return SUCCESS; }
+API int cuDeviceGet(int *d, int i) { ENTER; *d = i; return i < setting("CARDS", 8) ? SUCCESS : INVALID_DEVICE; }
 API int cuDeviceGetName(char *name, int n, int) { ENTER; snprintf(name, n, "Emulated card"); return SUCCESS; }
 API int cuDeviceTotalMem_v2(size_t *n, int) { ENTER; *n = setting("MEMORY", 2l << 30); return SUCCESS; }
 API int cuDeviceGetAttribute(int *v, int attribute, int) {
@@ -424,7 +431,7 @@ API int cuMemsetD8Async(void *to, unsigned char x, size_t n, void *s) {
 
 API int cuStreamCreate(Stream **s, unsigned) {
 	ENTER;
-	streams.push_back(*s = new Stream{card, {}});
+	streams.push_back(*s = new Stream{card, {}, 0});
 	return SUCCESS;
 }
 API int cuStreamDestroy_v2(Stream *s) {
@@ -469,7 +476,7 @@ API int cuEventSynchronize(Event *e) { ENTER; return await(e); }
 API int cuEventQuery(Event *e) {
 	ENTER;
 	while (!failure && e->done < e->asked)
-		if (!advance(e->stream, 0)) return NOT_READY;
+		if (!advance(e->stream)) return NOT_READY;
 	return failure;
 }
 API int cuEventElapsedTime(float *ms, Event *from, Event *to) { ENTER; await(from); await(to); *ms = (float)(to->at - from->at); return failure; }

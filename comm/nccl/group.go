@@ -1,0 +1,267 @@
+//go:build cuda && linux
+
+package nccl
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"anneal/comm"
+	"anneal/device"
+	"anneal/device/cuda"
+	"anneal/tensor"
+)
+
+// Join returns the ranks of a group as those of their cards: tensors then go from card to card. All ranks call it, each
+// with a card of its own. The group itself is returned if the device is not a card, or if there is one rank. A rank
+// waits for another for at most timeout, 0 for ten minutes. Closing the group also closes boot.
+func Join(boot comm.Comm, dev device.Device, timeout time.Duration) (comm.Comm, error) {
+	card, ok := dev.(*cuda.Device)
+	if !ok || boot.Size() == 1 {
+		return boot, nil
+	}
+	lib, err := openLibrary()
+	if err != nil {
+		return nil, err
+	}
+	if timeout == 0 {
+		timeout = 10 * time.Minute
+	}
+	w := &world{card: card, library: lib, timeout: timeout, me: boot.Rank()}
+	numbers := make([]int, boot.Size())
+	for r := range numbers {
+		numbers[r] = r
+	}
+	return w.newGroup(boot, numbers)
+}
+
+// world is what all groups of this rank share.
+type world struct {
+	card    *cuda.Device
+	library *library
+	timeout time.Duration
+	me      int
+
+	mu     sync.Mutex
+	groups []*group
+	err    error // why the groups ended, or nil
+}
+
+// group is a group of ranks with cards.
+type group struct {
+	*world
+	comm.Comm           // the same ranks, for messages
+	control   comm.Comm // and for the watch
+	numbers   []int     // of its ranks in the world
+
+	side   *cuda.Side
+	handle uintptr // of NCCL's communicator, 0 before the first NewExchange and after the end
+	marks  []cuda.Mark
+	first  *tensor.Arena // of the first transfer
+	watch  *watch
+}
+
+func (w *world) newGroup(boot comm.Comm, numbers []int) (*group, error) {
+	all := make([]int, boot.Size())
+	for r := range all {
+		all[r] = r
+	}
+	control, err := boot.Group(all)
+	if err != nil {
+		return nil, err
+	}
+	g := &group{world: w, Comm: boot, control: control, numbers: numbers}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.groups = append(w.groups, g)
+	return g, nil
+}
+
+// InPlace implements comm.Comm.
+func (g *group) InPlace() bool { return false }
+
+// Share implements comm.Comm.
+func (g *group) Share(mine []byte) ([][]byte, error) {
+	if err := g.failure("the exchange of messages"); err != nil {
+		return nil, err
+	}
+	return g.Comm.Share(mine)
+}
+
+// Group implements comm.Comm.
+func (g *group) Group(ranks []int) (comm.Comm, error) {
+	boot, err := g.Comm.Group(ranks)
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]int, len(ranks))
+	for i, r := range ranks {
+		numbers[i] = g.numbers[r]
+	}
+	return g.newGroup(boot, numbers)
+}
+
+// open makes NCCL's communicator, when the first transfer is prepared. It waits for all ranks.
+func (g *group) open() (err error) {
+	if g.side != nil {
+		return nil
+	}
+	if g.side, err = g.card.NewSide(); err != nil {
+		return err
+	}
+	var id uniqueID
+	if g.Rank() == 0 {
+		if id, err = g.library.newID(); err != nil {
+			return err
+		}
+	}
+	all, err := g.Comm.Share(id.Internal[:])
+	if err != nil {
+		return err
+	}
+	copy(id.Internal[:], all[0])
+	var handle uintptr
+	if err = g.side.Do(func(uintptr) (err error) {
+		handle, err = g.library.join(g.Size(), id, g.Rank())
+		return err
+	}); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	g.handle = handle
+	g.mu.Unlock()
+	if g.watch, err = newWatch(g); err != nil {
+		return err
+	}
+	return g.connect()
+}
+
+// connect sends some bytes from every rank to every other, since NCCL makes the connection of two ranks when they first
+// use it, and has the host wait for that. Later transfers find it made.
+func (g *group) connect() (err error) {
+	const some = 64
+	if g.first, err = g.card.NewArena("the connections of ranks "+g.names(), 2*some*g.Size()); err != nil {
+		return err
+	}
+	out, room := make([][]tensor.Tensor, g.Size()), make([][]tensor.Tensor, g.Size())
+	for r := range g.Size() {
+		out[r] = []tensor.Tensor{g.first.New(tensor.U8, some)}
+		room[r] = []tensor.Tensor{g.first.New(tensor.U8, some)}
+	}
+	t := g.NewExchange("the first transfer of ranks "+g.names(), out, room)
+	t.Start(g.Size())
+	if err := t.Wait(); err != nil {
+		return err
+	}
+	t.Release()
+	return t.Sent()
+}
+
+// newMark creates a mark that is freed with the group.
+func (g *group) newMark() (cuda.Mark, error) {
+	m, err := g.side.NewMark()
+	g.marks = append(g.marks, m)
+	return m, err
+}
+
+// Abort implements comm.Comm.
+func (g *group) Abort(err error) {
+	g.fail(g.mine("its own work", err))
+	g.Comm.Abort(err)
+}
+
+// mine is the error of this rank.
+func (w *world) mine(at string, err error) error {
+	if mismatch := (*comm.MismatchError)(nil); errors.As(err, &mismatch) {
+		return err
+	}
+	if lost := (*comm.LostError)(nil); errors.As(err, &lost) {
+		return err
+	}
+	return &comm.LostError{Rank: w.me, At: at, Err: err}
+}
+
+// fail ends what all groups have on this card. The first reason counts.
+func (w *world) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+	for _, g := range w.groups {
+		if g.handle != 0 {
+			w.library.abort(g.handle)
+			g.handle = 0
+		}
+	}
+}
+
+// failure is the error of a call after the groups have ended; nil if they have not.
+func (w *world) failure(at string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		return nil
+	}
+	var lost *comm.LostError
+	if !errors.As(w.err, &lost) {
+		return w.err
+	}
+	mine := *lost
+	if mine.For == 0 {
+		mine.At = at
+	}
+	return &mine
+}
+
+// lose ends all groups on all ranks.
+func (g *group) lose(err error) {
+	g.fail(err)
+	g.Comm.Abort(err)
+}
+
+// Close implements comm.Comm. The world is closed for all groups.
+func (g *group) Close() error {
+	if g != g.groups[0] {
+		return nil
+	}
+	for _, part := range g.groups {
+		if part.watch != nil {
+			part.watch.end()
+		}
+	}
+	err := g.failure("the end")
+	if err == nil {
+		err = g.finish()
+	}
+	g.fail(errClosed)
+	err = errors.Join(err, g.finish())
+	for _, part := range g.groups {
+		if part.side != nil {
+			part.side.Close(part.marks)
+		}
+		if part.first != nil {
+			err = errors.Join(err, part.first.Close())
+		}
+	}
+	return errors.Join(err, g.Comm.Close())
+}
+
+// finish waits until nothing of any group is under way on this card.
+func (w *world) finish() error {
+	for _, part := range w.groups {
+		if part.side != nil {
+			if err := part.side.Finish(); err != nil {
+				return err
+			}
+		}
+	}
+	return w.card.Wait()
+}
+
+var errClosed = errors.New("the group of ranks was closed")
+
+// names lists the ranks, for errors.
+func (g *group) names() string { return fmt.Sprint(g.numbers) }
