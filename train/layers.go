@@ -12,7 +12,7 @@ func Layers(cfg *config.Config, stage int) ([]model.Span, error) {
 	if stages == 1 {
 		return []model.Span{{From: 0, To: cfg.Model.Layers}}, nil
 	}
-	x, err := part(cfg, &parallel.Mesh{
+	x, err := part(cfg, cfg.Model, &parallel.Mesh{
 		Sizes: parallel.Sizes{Pipeline: stages}, Place: parallel.Place{Stage: stage},
 	})
 	return x.Chunks, err

@@ -18,7 +18,7 @@ func TestParallelShow(t *testing.T) {
 	for _, want := range []string{
 		"8 ranks = 2 stages × 2 data × 1 context × 2 tensor",
 		"\n   6      1     1        0       0\n", // ((1·2 + 1)·1 + 0)·2 + 0
-		"embedding, 0–2", "3–5, head", "zb-h1, 2 stages, 4 micro-batches", "stage 1  ...F0", "W3",
+		"embedding, 0–3", "4–5, head", "zb-h1, 2 stages, 4 micro-batches", "stage 1  ...F0", "W3",
 	} {
 		if code != exitOK || !strings.Contains(out, want) {
 			t.Errorf("exit %d, without %q:\n%s%s", code, want, out, errs)
