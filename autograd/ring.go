@@ -133,8 +133,9 @@ func (r *ring) fetch(hop int) *tensor.Tensor {
 }
 
 // build fills qkv of a frame from this rank's queries and the keys and values that came. What the frame does not show
-// stays undefined.
+// is zero: devices multiply whole tiles, and hide what nobody sees by a factor of zero.
 func (r *ring) build(qkv *tensor.Tensor, f *frame, came *tensor.Tensor) {
+	r.Device.Zero(qkv)
 	split := r.heads.Q * r.heads.Size
 	for _, chunk := range f.keys {
 		r.move(qkv, came, r.in(f, chunk, split), r.packed(r.index(chunk)), came.Cols(), false)
@@ -212,6 +213,9 @@ func (r *ring) attendGrad(f *frame, qkv, dout, out, lse, sum, home *tensor.Tenso
 	}
 	part, partLSE := r.ref(r.temp.New(out.DType(), rows, split)), r.ref(r.temp.New(lse.DType(), h.Q, rows))
 	dpart, d := r.ref(r.temp.New(dout.DType(), rows, split)), r.ref(r.temp.New(qkv.DType(), rows, qkv.Cols()))
+	for _, x := range []*tensor.Tensor{part, partLSE, dpart} {
+		r.Device.Zero(x) // as in build
+	}
 	for _, q := range f.queries {
 		r.Device.MergeAttention(part, partLSE, out, lse, h, device.Merge{
 			Count: r.rows, Rows: r.Chunk(), To: r.in(f, q, 0), From: r.own(r.index(q), 0),

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"math"
+	"slices"
+	"testing"
 
 	"anneal/device"
 	"anneal/tensor"
@@ -123,4 +125,71 @@ func merge[T tensor.Number](y, x []T, a, b T, fresh bool) T {
 		y[i] = (p*y[i] + q*x[i]) / (p + q)
 	}
 	return top + T(math.Log(float64(p+q)))
+}
+
+// framesIgnoreWhatNobodySees: rows of which some tokens are only keys and the others only queries, as ring attention
+// makes them, have the same results whatever finite numbers the rest of them holds.
+func framesIgnoreWhatNobodySees(t *testing.T, d bench, act, wide tensor.DType) {
+	heads := device.Heads{Q: 2, KV: 1, Size: 24}
+	cols, split := heads.Cols(), heads.Q*heads.Size
+	for _, size := range []int{40, 64, 100} { // of a chunk of keys, before two of queries
+		n := 3 * size
+		mask := device.Mask{Len: n, Start: d.place(tensor.Of(make([]int32, n))), Layout: frameLayout(size)}
+		var first [2][]float64
+		for round, rest := range []float64{0, 1000} {
+			fill := func(x *tensor.Tensor, hidden func(row, col int) bool) *tensor.Tensor {
+				for i := range x.Len() {
+					if hidden(i/x.Cols(), i%x.Cols()) {
+						x.SetFloat64(i, rest)
+					}
+				}
+				return x
+			}
+			key := func(row, _ int) bool { return row < size }
+			qkv := fill(d.of(act, normal(n*cols, 70), n, cols),
+				func(row, col int) bool { return (row < size) == (col < split) })
+			dout := fill(d.of(act, normal(n*split, 71), n, split), key)
+			out := d.of(act, make([]float64, n*split), n, split)
+			lse := d.of(wide, make([]float64, heads.Q*n), heads.Q, n)
+			dqkv := d.of(act, make([]float64, n*cols), n, cols)
+			d.Attention(out, lse, qkv, heads, mask)
+			d.wait(t)
+			fill(out, key)
+			fill(lse, func(_, col int) bool { return col < size })
+			d.AttentionGrad(dqkv, dout, out, lse, qkv, heads, mask)
+			d.wait(t)
+			results := [2][]float64{}
+			for i := range n * split {
+				if i/split >= size {
+					results[0] = append(results[0], out.Float64(i))
+				}
+			}
+			for i := range n * cols {
+				if (i/cols < size) == (i%cols >= split) {
+					results[1] = append(results[1], dqkv.Float64(i))
+				}
+			}
+			if round == 0 {
+				first = results
+			} else if !slices.Equal(results[0], first[0]) || !slices.Equal(results[1], first[1]) {
+				t.Errorf("%v, chunks of %d: what nobody sees changes the result or the gradient", act, size)
+			}
+		}
+	}
+}
+
+// frameLayout is that of a chunk of keys before two chunks of queries.
+func frameLayout(size int) *device.Layout {
+	l := &device.Layout{Len: 3 * size, Graphs: make([]device.Graph, 1)}
+	keys := []device.KeyRange{{Strip: device.Strip{Step: 1, Count: size}, Far: math.MaxInt}}
+	for chunk := range 3 {
+		for q := chunk * size; q < (chunk+1)*size; q += 64 {
+			b := device.QueryBlock{Queries: device.Strip{First: q, Step: 1, Count: min(64, (chunk+1)*size-q)}}
+			if chunk > 0 {
+				b.Keys = keys
+			}
+			l.Graphs[0].Blocks = append(l.Graphs[0].Blocks, b)
+		}
+	}
+	return l
 }

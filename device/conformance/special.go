@@ -27,6 +27,7 @@ var special = []struct {
 	{"CopyRoundsLikeTheFormat", copyRounds},
 	{"FoldAddsFromLeftToRight", folds},
 	{"NegativeZeroIsNegative", negativeZeros},
+	{"FramesIgnoreWhatNobodySees", framesIgnoreWhatNobodySees},
 	{"Int8IsItsDefinition", int8Blocks},
 	{"Int8IsUnbiased", int8IsUnbiased},
 	{"NaNStaysInItsRow", nanStays},
