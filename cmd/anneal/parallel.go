@@ -64,11 +64,10 @@ func (c parallelShowCmd) Run(s *session) error {
 
 // meshTitle says what the timeline shows.
 func meshTitle(m *plan.Mesh) string {
-	what := "no pipeline"
-	if len(m.Stages) > 1 {
-		what = m.Parallel.Schedule
+	if len(m.Stages) == 1 {
+		return fmt.Sprintf("no pipeline, %d micro-batches", m.Micro)
 	}
-	return fmt.Sprintf("%s, %d stages, %d micro-batches", what, len(m.Stages), m.Micro)
+	return fmt.Sprintf("%s, %d stages, %d micro-batches", m.Parallel.Schedule, len(m.Stages), m.Micro)
 }
 
 // showRanks prints where each rank is in the mesh.
@@ -91,7 +90,7 @@ func showRanks(s *session, m *plan.Mesh) {
 func showStages(s *session, m *plan.Mesh) {
 	s.printf("stage  %-11s  %9s  %6s  %12s  layers\n", "ranks", "kept most", "idle", "memory")
 	for i, x := range m.Stages {
-		ranks := fmt.Sprintf("%d–%d", x.First, x.Last)
+		ranks := spanText(model.Span{From: x.First, To: x.Last + 1})
 		s.row(fmt.Sprintf("%5d  %-11s  %9d  %4.1f %%  %12s ", i, ranks, x.Peak, 100*x.Idle, memorySize(x.Bytes)),
 			layersOf(m, i))
 	}
@@ -114,7 +113,7 @@ func layersOf(m *plan.Mesh, stage int) string {
 	return strings.Join(list, ", ")
 }
 
-// spanText names consecutive layers, from 0.
+// spanText names consecutive layers or ranks, from 0.
 func spanText(x model.Span) string {
 	switch x.To - x.From {
 	case 0:
