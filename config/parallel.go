@@ -65,7 +65,7 @@ func (c *Config) resolveParallel() {
 // parallel checks what can be known of ranks without a machine.
 func (k *checker) parallel() {
 	p := &k.c.Parallel
-	ranks := k.between("parallel.ranks", p.Ranks, 1, 1<<16)
+	k.between("parallel.ranks", p.Ranks, 1, 1<<16)
 	if p.Zero < 0 || p.Zero > 3 {
 		k.fault("parallel.zero", "parallel.zero = 0, 1, 2 or 3", "parallel.zero = %d is not a stage of ZeRO", p.Zero)
 	}
@@ -74,10 +74,6 @@ func (k *checker) parallel() {
 			p.Timeout)
 	}
 	k.between("parallel.sum_block", p.SumBlock, 1, 1<<20)
-	if ranks && p.Ranks > 1 && k.c.Device == "cuda" {
-		k.fault("parallel.ranks", "parallel.ranks = 1, or device = cpu",
-			"parallel.ranks = %d with device = cuda: ranks on GPUs are not supported yet", p.Ranks)
-	}
 	k.mesh()
 	k.outer()
 }

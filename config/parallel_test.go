@@ -11,7 +11,6 @@ func TestRanksThatCannotWorkAreRefused(t *testing.T) {
 	for _, c := range []struct{ key, set, says string }{
 		{"parallel.ranks", "parallel.ranks=0", "too small"},
 		{"parallel.ranks", "parallel.ranks=-2", "too small"},
-		{"parallel.ranks", "parallel.ranks=2 device=cuda", "not supported yet"},
 		{"parallel.zero", "parallel.zero=4", "not a stage of ZeRO"},
 		{"parallel.zero", "parallel.zero=-1", "not a stage of ZeRO"},
 		{"parallel.timeout", "parallel.timeout=0", "outside"},

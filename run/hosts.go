@@ -27,8 +27,11 @@ func (s *session) meetHosts() error {
 	}
 	s.beside = 0
 	same := 0
-	for _, other := range all {
+	for r, other := range all {
 		if other.Host == mine.Host {
+			if r == s.World.Rank() {
+				s.place = s.beside
+			}
 			s.beside++
 		}
 		if other == mine {

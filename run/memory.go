@@ -15,7 +15,11 @@ func (s *session) checkMemory() error {
 	if err != nil {
 		return err
 	}
-	return f.Refuse(s.dev.FreeMemory() / int64(s.beside))
+	free := s.dev.FreeMemory()
+	if !s.dev.Apart() { // else each rank has a card
+		free /= int64(s.beside)
+	}
+	return f.Refuse(free)
 }
 
 // snapshotFits reports whether memory allows the copy of weights and optimizer state with which a checkpoint is

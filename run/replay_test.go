@@ -40,8 +40,8 @@ func replayed(t *testing.T, dev func(device.Device) device.Device) (*session, er
 		1
 	cfg.Guard.ReplayEvery = 2
 	before := train.Devices["cpu"]
-	train.Devices["cpu"] = func(threads int) (device.Device, error) {
-		d, err := before(threads)
+	train.Devices["cpu"] = func(threads, place int) (device.Device, error) {
+		d, err := before(threads, place)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/comm"
+	"anneal/comm/nccl"
 	"anneal/config"
 	"anneal/device"
 	"anneal/prepare"
@@ -19,7 +20,9 @@ type session struct {
 	cfg       *config.Config
 	dir       runDir
 	world     group
-	beside    int // ranks on this host, with this one
+	beside    int       // ranks on this host, with this one
+	place     int       // the number of this one among them
+	cards     comm.Comm // joins ranks with a GPU each; nil for others
 	dev       device.Device
 	corpus    *prepare.Corpus
 	trainer   *train.Trainer
@@ -77,6 +80,9 @@ func (s *session) open() error {
 	if err := s.world.agree(err); err != nil {
 		return err
 	}
+	if err := s.world.agree(s.joinCards()); err != nil {
+		return err
+	}
 	if err := s.checkPeers(); err != nil {
 		return err
 	}
@@ -114,10 +120,28 @@ func (s *session) openInputs() (err error) {
 	if err := s.cfg.Validate(); err != nil {
 		return err
 	}
-	if s.dev, err = train.OpenDevice(s.cfg, s.Device, s.Threads); err != nil {
+	if s.dev, err = train.OpenRankDevice(s.cfg, s.Device, s.Threads, s.place); err != nil {
 		return err
 	}
 	return s.openTraining()
+}
+
+// joinCards has ranks with a GPU each send tensors from card to card.
+func (s *session) joinCards() error {
+	watched, ok := s.World.(watchedComm)
+	if !ok {
+		return nil
+	}
+	cards, err := nccl.Join(watched.Comm, s.dev, Timeout(s.cfg))
+	if err != nil {
+		return err
+	}
+	if cards != watched.Comm {
+		s.cards, watched.Comm = cards, cards
+		s.World = watched
+		s.world = s.group()
+	}
+	return nil
 }
 
 // openTraining opens what the run reads.
@@ -161,6 +185,9 @@ func (s *session) closeFiles() {
 
 // free frees memory, devices and data.
 func (s *session) free() {
+	if s.cards != nil {
+		s.cards.Close()
+	}
 	if s.trainer != nil {
 		s.trainer.Close()
 	}

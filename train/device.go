@@ -9,14 +9,15 @@ import (
 	"anneal/device/cuda"
 )
 
-// Devices maps device names of the config to functions that open them; threads are those of the CPU.
-var Devices = map[string]func(threads int) (device.Device, error){
-	"cpu":  func(threads int) (device.Device, error) { return cpu.New(threads) },
+// Devices maps device names of the config to functions that open them; threads are those of the CPU, and place is the
+// number of this rank among those of its machine.
+var Devices = map[string]func(threads, place int) (device.Device, error){
+	"cpu":  func(threads, _ int) (device.Device, error) { return cpu.New(threads) },
 	"cuda": openCUDA,
 }
 
-func openCUDA(int) (device.Device, error) {
-	dev, err := cuda.Open(0)
+func openCUDA(_, place int) (device.Device, error) {
+	dev, err := cuda.OpenAt(place)
 	if err != nil {
 		return nil, &DeviceError{Err: err}
 	}
@@ -26,6 +27,11 @@ func openCUDA(int) (device.Device, error) {
 // OpenDevice opens the named device, or the config's if name is "", with the given number of threads, or the config's
 // if threads is 0. The caller closes it.
 func OpenDevice(cfg *config.Config, name string, threads int) (device.Device, error) {
+	return OpenRankDevice(cfg, name, threads, 0)
+}
+
+// OpenRankDevice is OpenDevice for one of the ranks of a machine, counted from 0: each has a GPU of its own.
+func OpenRankDevice(cfg *config.Config, name string, threads, place int) (device.Device, error) {
 	if name == "" {
 		name = cfg.Device
 	}
@@ -38,7 +44,7 @@ func OpenDevice(cfg *config.Config, name string, threads int) (device.Device, er
 			Key: "device", Message: fmt.Sprintf("device = %q does not exist", name), Try: "cpu or cuda",
 		}
 	}
-	return open(threads)
+	return open(threads, place)
 }
 
 // AbsentDevice returns what is known of the named device where it cannot be opened.

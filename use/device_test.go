@@ -22,7 +22,7 @@ func farDevice(t *testing.T) *devicetest.Device {
 	t.Helper()
 	like := &devicetest.Device{}
 	before := train.Devices["cuda"]
-	train.Devices["cuda"] = func(int) (device.Device, error) {
+	train.Devices["cuda"] = func(int, int) (device.Device, error) {
 		d, err := devicetest.New(2)
 		if err == nil {
 			d.Free, d.FailAt = like.Free, like.FailAt

@@ -16,7 +16,7 @@ import (
 
 // Join returns the ranks of a group as those of their cards: tensors then go from card to card. All ranks call it, each
 // with a card of its own. The group itself is returned if the device is not a card, or if there is one rank. A rank
-// waits for another for at most timeout, 0 for ten minutes. Closing the group also closes boot.
+// waits for another for at most timeout, 0 for ten minutes. The group is closed before the card; boot stays open.
 func Join(boot comm.Comm, dev device.Device, timeout time.Duration) (comm.Comm, error) {
 	card, ok := dev.(*cuda.Device)
 	if !ok || boot.Size() == 1 {
@@ -246,7 +246,7 @@ func (g *group) Close() error {
 			err = errors.Join(err, part.first.Close())
 		}
 	}
-	return errors.Join(err, g.Comm.Close())
+	return err
 }
 
 // finish waits until nothing of any group is under way on this card.

@@ -42,6 +42,19 @@ var _ device.Device = (*Device)(nil)
 // Open returns card number i of this machine.
 func Open(i int) (device.Device, error) { return New(i) }
 
+// OpenAt returns the card for one of the ranks of this machine, counted from 0: that of its number, or the only one
+// that a launcher lets this process see.
+func OpenAt(place int) (device.Device, error) {
+	drv, err := driver.Open()
+	if err != nil {
+		return nil, err
+	}
+	if n, err := drv.Count(); err == nil && n == 1 {
+		place = 0
+	}
+	return Open(place)
+}
+
 // New returns card number i of this machine as its concrete type.
 func New(i int) (*Device, error) {
 	drv, err := driver.Open()

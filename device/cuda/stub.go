@@ -14,5 +14,8 @@ func Open(int) (device.Device, error) {
 		"  build it on Linux with `go build -tags cuda ./cmd/anneal`, or leave out device=cuda")
 }
 
+// OpenAt is Open.
+func OpenAt(int) (device.Device, error) { return Open(0) }
+
 // Examine returns an empty report.
 func Examine() Report { return Report{} }
