@@ -3,6 +3,11 @@
 package nccl
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,24 +20,20 @@ import (
 )
 
 // onCards returns a group of ranks with a card each, for goroutines of this process.
-func onCards(t *testing.T) commtest.Maker {
-	t.Helper()
-	t.Setenv("ANNEAL_CUDA_PATH", emulator.Dir(t))
-	return func(n int, timeout time.Duration) []comm.Comm {
-		list := local.New(n, local.Options{Timeout: timeout})
-		for r, boot := range list {
-			card, err := cuda.New(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			world, err := Join(boot, card, timeout)
-			if err != nil {
-				t.Fatal(err)
-			}
-			list[r] = &patient{world, card, r == 0 || world != boot}
+func onCards(n int, timeout time.Duration) []comm.Comm {
+	list := local.New(n, local.Options{Timeout: timeout})
+	for r, boot := range list {
+		card, err := cuda.New(r)
+		if err != nil {
+			panic(err)
 		}
-		return list
+		world, err := Join(boot, card, timeout)
+		if err != nil {
+			panic(err)
+		}
+		list[r] = &patient{world, card, true}
 	}
+	return list
 }
 
 // patient is a rank whose host reads what comes and changes what was sent, so it waits for the card. The emulated card
@@ -78,4 +79,88 @@ func (t *patientTransfer) after(wait func() error) error {
 	return t.Transfer.Wait() // the end of all groups, if that is why the card waits no more
 }
 
-func TestConformance(t *testing.T) { commtest.Run(t, onCards(t)) }
+func TestConformance(t *testing.T) {
+	t.Setenv("ANNEAL_CUDA_PATH", emulator.Dir(t))
+	commtest.Run(t, onCards)
+}
+
+// These are tests of their own processes: the libraries read their environment when a process begins.
+const sceneVariable = "ANNEAL_NCCL_SCENE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(sceneVariable) == "" {
+		os.Exit(m.Run())
+	}
+	for r, err := range commtest.Each(onCards(2, time.Minute), commtest.Program) {
+		fmt.Printf("rank %d: %v\n", r, err)
+	}
+}
+
+// What fails on a card while the host has gone on ends all ranks at once, and the error says where it was.
+func TestAFailureOfTheLibraryEndsAllRanks(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), sceneVariable+"=1", "ANNEAL_CUDA_PATH="+emulator.Dir(t),
+		"ANNEAL_EMULATOR_NCCL_FAIL=9")
+	begun := time.Now()
+	out, err := cmd.CombinedOutput()
+	text := string(out)
+	if err != nil || strings.Contains(text, "<nil>") || strings.Count(text, "remote process exited") < 2 ||
+		!strings.Contains(text, "was lost in ") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("after %v", took)
+	}
+}
+
+func TestWithoutTheLibraryItIsSaidWhatToInstall(t *testing.T) {
+	t.Setenv("ANNEAL_CUDA_PATH", emulator.Dir(t))
+	card, err := cuda.New(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer card.Close()
+	t.Setenv("ANNEAL_CUDA_PATH", t.TempDir())
+	for _, boot := range local.New(2, local.Options{}) {
+		_, err := Join(boot, card, 0)
+		if err != nil && !strings.Contains(err.Error(), "pip install nvidia-nccl-cu12") {
+			t.Error(err)
+		}
+	}
+}
+
+// Ranks that send other tensors than there is room for are told, also if they were set later.
+func TestShapesThatDifferAreNoticed(t *testing.T) {
+	t.Setenv("ANNEAL_CUDA_PATH", emulator.Dir(t))
+	list := func(n int) [][]tensor.Tensor {
+		one := []tensor.Tensor{*tensor.Of(make([]float32, n))}
+		return [][]tensor.Tensor{one, one}
+	}
+	told := false
+	for _, err := range commtest.Each(onCards(2, time.Minute), func(c comm.Comm) error {
+		x := c.NewExchange("the activations", list(4), list(4))
+		x.Set(list(4+c.Rank()), list(4))
+		x.Start(2)
+		if err := x.Wait(); err != nil {
+			return err
+		}
+		x.Release()
+		_, err := c.Share(nil)
+		for range 100 { // the host may go on before it hears of it
+			if err == nil {
+				time.Sleep(20 * time.Millisecond)
+				err = x.Sent()
+			}
+		}
+		return err
+	}) {
+		var mismatch *comm.MismatchError
+		told = told || errors.As(err, &mismatch) && strings.Contains(err.Error(), "the activations")
+		if err == nil {
+			t.Error("a rank does not end")
+		}
+	}
+	if !told {
+		t.Error("nobody is told")
+	}
+}

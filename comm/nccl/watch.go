@@ -94,7 +94,7 @@ func (w *watch) run() {
 				w.spare <- s
 			}
 		case <-idle.C:
-			err = w.told.Sent() // the end of the other group
+			err = w.ended()
 		}
 		if err != nil {
 			w.group.lose(err)

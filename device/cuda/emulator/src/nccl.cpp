@@ -132,6 +132,7 @@ static void meet(Clique &c, int from, int to) {
 // launch queues an exchange.
 static int launch(size_t handle, void *stream, std::vector<Piece> pieces) {
 	std::shared_ptr<Comm> comm;
+	bool broken = false;
 	{
 		std::lock_guard<std::mutex> lock(mutex);
 		Comm *found = find(handle);
@@ -141,7 +142,7 @@ static int launch(size_t handle, void *stream, std::vector<Piece> pieces) {
 		const char *fail = getenv("ANNEAL_EMULATOR_NCCL_FAIL");
 		if (fail && ++exchanges == atol(fail)) {
 			comm->error = REMOTE_ERROR;
-			return SUCCESS;
+			broken = true;
 		}
 	}
 	auto left = std::make_shared<size_t>(pieces.size());
@@ -150,6 +151,7 @@ static int launch(size_t handle, void *stream, std::vector<Piece> pieces) {
 		std::lock_guard<std::mutex> lock(mutex);
 		Clique &c = *comm->clique;
 		if (comm->aborted) return true;
+		if (broken) return false;
 		if (!*begun) {
 			*begun = true;
 			for (const Piece &p : pieces) {
