@@ -120,18 +120,20 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 		return nil, err
 	}
 	f := &Footprint{Model: c, Policy: policy, Apart: dev.Apart()}
-	if err := f.measureArenas(cfg, world); err != nil {
+	m, b, err := f.measureArenas(cfg, world)
+	if err != nil {
 		return nil, err
 	}
-	f.measureBeside(rows, dev)
+	f.measureBeside(rows, dev, m, b)
 	if world.Size() > 1 && !world.InPlace() && !f.Apart {
 		f.Beside = append(f.Beside, Part{MPI, mpiBytes})
 	}
 	return f, nil
 }
 
-// measureArenas lists the trainer's arenas. The first is of the parameters, whose optimizer it measures, too.
-func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
+// measureArenas lists the trainer's arenas. The first is of the parameters, whose optimizer it measures, too. It returns
+// the rank's part of the model and of a batch, without memory.
+func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.Decoder, *model.Batch, error) {
 	c := f.Model
 	measures := map[string]*tensor.Arena{}
 	arena := func(name string) *tensor.Arena {
@@ -143,14 +145,14 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 	opt := NewOptimizer(cfg.Optimizer)
 	mesh, err := meshOf(cfg, absent.As(world))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	m, h, err := lay(cfg, c, f.Policy, opt, absent.As(world), mesh, device.Null{}, arena)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if f.Slots, err = slotsOf(cfg, mesh); err != nil {
-		return err
+		return nil, nil, err
 	}
 	f.copied = h.written(m, mesh.Sums.Rank())
 	f.Optimizer = OptimizerCost{
@@ -160,7 +162,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 	if muon, is := opt.(*optim.Muon); is {
 		f.Optimizer.FLOPs = muon.FLOPs(m.Params())
 		if err := checkMuon(cfg, muon, m.Params()); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	tables := tensor.NewMeasure("tables")
@@ -175,7 +177,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) error {
 			f.Arenas = append(f.Arenas, Part{name, int64(a.Peak())})
 		}
 	}
-	return nil
+	return m, slots[0].batch, nil
 }
 
 // measureSlot measures what a slot keeps between forward and backward, and returns the bytes of temporary values, by
@@ -239,10 +241,13 @@ func (e *Evaluator) measureChunk(c *chunk, from []tensor.Tensor, grad bool) {
 	}
 }
 
-// measureBeside lists what a device holds beside the arenas.
-func (f *Footprint) measureBeside(rows int, dev device.Properties) {
-	c, storage := f.Model, f.Policy.Types().Activation
-	layouts, kernels := model.Outline(c, f.Policy).AttentionBytes(dev, storage, rows*c.Context)
+// measureBeside lists what a device holds beside the arenas, for a part of a model and a batch.
+func (f *Footprint) measureBeside(rows int, dev device.Properties, m *model.Decoder, b *model.Batch) {
+	storage := f.Policy.Types().Activation
+	layouts, kernels := m.AttentionBytes(dev, storage, rows*f.Model.Context)
+	if parts := b.Seq.Parts; parts != nil {
+		layouts, kernels = m.AttentionPartBytes(dev, storage, parts)
+	}
 	process := int64(processBytes)
 	if f.Apart {
 		process = 0
