@@ -53,42 +53,47 @@ func (p Part) slopes(all []float64) []float64 {
 	return all[s.From:s.To]
 }
 
-// cutRows leaves of a weight, or of a bias, the rows of this rank, part by part of it; unit rows stay together.
-func (p Part) cutRows(w *nn.Param, unit int, parts []nn.Part) {
+// place leaves of a weight what is here, given the region of every rank.
+func (p Part) place(w *nn.Param, cut autograd.Cut, region func(p Part) nn.Region) {
 	if !p.cuts() {
 		return
 	}
-	r, from := nn.Whole(w.Shape), 0
-	r.Rows = nil
-	for _, part := range parts {
-		s := p.share(part.Rows / unit)
-		r.Rows = append(r.Rows, nn.Span{From: from + s.From*unit, To: from + s.To*unit})
-		from += part.Rows
+	for r := range p.Tensors {
+		of := p
+		of.Tensor = r
+		w.Regions = append(w.Regions, region(of))
 	}
-	w.Cut = autograd.Outputs
-	w.Place(r)
+	w.Cut = cut
+	w.Place(w.Regions[p.Tensor])
+}
+
+// cutRows leaves of a weight, or of a bias, the rows of this rank, part by part of it; unit rows stay together.
+func (p Part) cutRows(w *nn.Param, unit int, parts []nn.Part) {
+	p.place(w, autograd.Outputs, func(p Part) nn.Region {
+		r, from := nn.Whole(w.Shape), 0
+		r.Rows = nil
+		for _, part := range parts {
+			s := p.share(part.Rows / unit)
+			r.Rows = append(r.Rows, nn.Span{From: from + s.From*unit, To: from + s.To*unit})
+			from += part.Rows
+		}
+		return r
+	})
 }
 
 // cutCols leaves of a weight the columns of this rank; unit columns stay together.
 func (p Part) cutCols(w *nn.Param, unit int) {
-	if !p.cuts() {
-		return
-	}
-	r, s := nn.Whole(w.Shape), p.share(w.Shape[1]/unit)
-	r.Cols = nn.Span{From: s.From * unit, To: s.To * unit}
-	w.Cut = autograd.Inputs
-	w.Place(r)
+	p.place(w, autograd.Inputs, func(p Part) nn.Region {
+		r, s := nn.Whole(w.Shape), p.share(w.Shape[1]/unit)
+		r.Cols = nn.Span{From: s.From * unit, To: s.To * unit}
+		return r
+	})
 }
 
 // cutTable leaves of a table with a row per token those of this rank.
 func (p Part) cutTable(w *nn.Param) {
-	if !p.cuts() {
-		return
-	}
-	r := nn.Whole(w.Shape)
-	r.Rows = []nn.Span{p.share(w.Shape[0])}
-	w.Cut, w.Rows = autograd.Outputs, autograd.Rows{First: r.Rows[0].From, All: w.Shape[0]}
-	w.Place(r)
+	p.cutRows(w, 1, []nn.Part{{Rows: w.Shape[0]}})
+	w.Rows = autograd.Rows{First: w.Region.Rows[0].From, All: w.Shape[0]}
 }
 
 // sumRows says that the ranks of a span make the gradient of w's rows from number first of those here on together.

@@ -32,6 +32,8 @@ type Param struct {
 	Role   Role
 	Shape  []int  // of the whole parameter
 	Region Region // what of it is here
+	// Regions are what peers of tensor parallelism have of it, by rank; nil if each has all.
+	Regions []Region
 	// Partial is what of the gradient peers of tensor parallelism make together: zero for nothing.
 	Partial Partial
 	First   int // of a Piece: index of its first element in the region

@@ -103,7 +103,7 @@ func (o *Muon) FLOPs(params []*nn.Param) float64 {
 	for _, p := range params {
 		if o.Orthogonalises(p) {
 			for _, part := range parts(p) {
-				sum += o.Iteration.FLOPs(part.Rows, p.Value.Cols())
+				sum += o.Iteration.FLOPs(part.Rows, p.Shape[1])
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"anneal/autograd"
 	"anneal/device"
 	"anneal/nn"
 	"anneal/optim"
@@ -24,7 +25,8 @@ type Piece struct {
 // The parameters of a unit, laid end to end, are cut into as many runs as there are ranks, at multiples of
 // device.Stretch elements of a parameter: so the sums of squares and the blocks of 8-bit optimizers are those of the
 // whole. A unit of few stretches leaves ranks without. Parameters that the optimizer can only divide into parts, or not
-// at all, go part by part, largest first, to the rank that has least.
+// at all, go part by part, largest first, to the rank that has least. The tables that tensor parallelism cuts do not
+// count for that, nor do their units, since they may differ by a row: so ranks that share layers own the same parts.
 func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Division) []Piece {
 	var pieces, parts []Piece
 	load := make([]int, ranks) // elements
@@ -39,7 +41,7 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 			}
 			param++
 		}
-		done := 0
+		done, table := 0, slices.ContainsFunc(unit, func(p *nn.Param) bool { return p.Rows.All > 0 })
 		for i, p := range unit {
 			if divide(p) != optim.Elements {
 				continue
@@ -49,7 +51,9 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 				to := min(from+device.Stretch, n)
 				owner := (2*done + to - from) * ranks / (2 * all) // by its middle
 				done += to - from
-				load[owner] += to - from
+				if !table {
+					load[owner] += to - from
+				}
 				pieces = extend(pieces, Piece{first + i, from, to, -1, owner})
 			}
 		}
@@ -89,12 +93,16 @@ func extend(pieces []Piece, p Piece) []Piece {
 // partsOf returns the parts of a fused weight, or all of a parameter, without owners.
 func partsOf(p *nn.Param, number int, d optim.Division) []Piece {
 	if d == optim.Indivisible || len(p.Parts) == 0 {
-		return []Piece{{number, 0, p.Len(), 0, 0}}
+		return []Piece{{number, 0, p.Region.Len(), 0, 0}}
 	}
 	var list []Piece
-	from := 0
+	from, width := 0, p.Region.Cols.Len()
 	for i, part := range p.Parts {
-		to := from + part.Rows*p.Shape[1]
+		rows := part.Rows
+		if p.Cut == autograd.Outputs { // its region has a span of rows for each part
+			rows = p.Region.Rows[i].Len()
+		}
+		to := from + rows*width
 		list = append(list, Piece{number, from, to, i, 0})
 		from = to
 	}

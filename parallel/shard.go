@@ -146,9 +146,9 @@ func (u *unit) own(o *Owned) {
 	p := *u.params[o.Piece.Param-u.first]
 	o.Param = &p
 	if o.Piece.Part >= 0 && len(p.Shape) == 2 { // optimizers of whole parts read rows
-		shape := []int{value.Len() / p.Shape[1], p.Shape[1]}
-		value, grad = value.Reshape(shape...), grad.Reshape(shape...)
-		if p.Len() > o.value.Len() {
+		width := p.Region.Cols.Len()
+		value, grad = value.Reshape(value.Len()/width, width), grad.Reshape(value.Len()/width, width)
+		if p.Region.Len() > o.value.Len() {
 			p.Parts = p.Parts[o.Piece.Part : o.Piece.Part+1]
 		}
 	}

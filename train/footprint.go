@@ -142,11 +142,12 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 		}
 		return measures[name]
 	}
-	opt := NewOptimizer(cfg.Optimizer)
+	rule := NewOptimizer(cfg.Optimizer)
 	mesh, err := meshOf(cfg, absent.As(world))
 	if err != nil {
 		return nil, nil, err
 	}
+	opt := overPeers(rule, mesh)
 	m, h, err := lay(cfg, c, f.Policy, opt, absent.As(world), mesh, device.Null{}, arena)
 	if err != nil {
 		return nil, nil, err
@@ -159,7 +160,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 		Name: cfg.Optimizer.Name, State: int64(arena(OptimizerState).Peak()),
 		Scratch: int64(measureUpdates(opt, h.updated)),
 	}
-	if muon, is := opt.(*optim.Muon); is {
+	if muon, is := rule.(*optim.Muon); is {
 		f.Optimizer.FLOPs = muon.FLOPs(m.Params())
 		if err := checkMuon(cfg, muon, m.Params()); err != nil {
 			return nil, nil, err

@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 
+	"anneal/autograd"
 	"anneal/nn"
 	"anneal/optim"
 	"anneal/tensor"
@@ -77,8 +78,8 @@ func (t *Trainer) squaredNorm() float64 {
 
 // gradientParts returns the gradients of the parts of p, if the optimizer works part by part.
 func gradientParts(o optim.Optimizer, p *nn.Param) (parts []tensor.Tensor) {
-	if optim.Divide(o, p) != optim.Parts || len(p.Parts) == 0 {
-		return nil
+	if optim.Divide(o, p) != optim.Parts || len(p.Parts) == 0 || p.Cut != autograd.Whole {
+		return nil // of a cut one the owners sum the parts
 	}
 	from := 0
 	for _, part := range p.Parts {

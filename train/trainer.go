@@ -98,11 +98,11 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 	}
 	arena := func(name string) *tensor.Arena { return arenaOf(arenas, name) }
 	c, policy, rows := f.Model, f.Policy, cfg.Train.MicroBatch
-	opt := NewOptimizer(cfg.Optimizer)
 	mesh, err := meshOf(cfg, world)
 	if err != nil {
 		return nil, err
 	}
+	opt := overPeers(NewOptimizer(cfg.Optimizer), mesh)
 	m, holding, err := lay(cfg, c, policy, opt, world, mesh, dev, arena)
 	if err != nil {
 		return nil, err
