@@ -394,18 +394,20 @@ var notes = map[string]Key{
 	"parallel.sequence": {Doc: "With parallel.tensor: also share the tokens between the products of a layer, so that " +
 		"norms, dropout and the residual stream take 1/tensor of the time and memory. What is sent stays the same. " +
 		"(Korthikanti et al. 2022, arXiv 2205.05198.)"},
-	"parallel.context": {Unit: "ranks", Doc: "Ranks that share the tokens of every sequence, for long ones: the memory " +
-		"of activations falls by this factor. It divides model.context into 2·context parts. Sums come in another " +
-		"order than on one rank, so it decides bits."},
-	"parallel.attention": {Values: attentions, Doc: "With parallel.context: how tokens attend to those of other ranks.\n" +
-		"ring: keys and values travel from rank to rank, each computes with those it has. (Liu et al. 2023, arXiv " +
-		"2310.01889.)\n" +
-		"ulysses: ranks exchange tokens for heads, so that each has all tokens of some heads. It works with every " +
-		"pattern, and divides the heads. (Jacobs et al. 2023, arXiv 2309.14509.)"},
+	"parallel.context": {Unit: "ranks",
+		Doc: "Ranks that share the tokens of every sequence, for long ones: the memory " +
+			"of activations falls by this factor. It divides model.context into 2·context parts. " +
+			"Sums come in another order than on one rank, so it decides bits."},
+	"parallel.attention": {Values: attentions,
+		Doc: "With parallel.context: how tokens attend to those of other ranks.\n" +
+			"ring: keys and values travel from rank to rank, each computes with those it has. (Liu et al. " +
+			"2023, arXiv 2310.01889.)\n" +
+			"ulysses: ranks exchange tokens for heads, so that each has all tokens of some heads. " +
+			"It works with every pattern, and divides the heads. (Jacobs et al. 2023, arXiv 2309.14509.)"},
 	"parallel.pipeline": {Unit: "stages", Doc: "Stages of a pipeline: each has some of the layers, and micro-batches " +
 		"pass through them. (Huang et al. 2018, arXiv 1811.06965.) With S stages and M micro-batches a rank, " +
-		"ranks are idle for about (S − 1)/M of the time. It sends least of all. It changes no bit, unless the head is " +
-		"tied to the embedding."},
+		"ranks are idle for about (S − 1)/M of the time. It sends least of all. It changes no bit, " +
+		"unless the head is tied to the embedding."},
 	"parallel.schedule": {Doc: "With parallel.pipeline: the order in which a stage works.\n" +
 		"gpipe: all forward passes, then all backward passes. It keeps the activations of all micro-batches.\n" +
 		"1f1b: one forward, one backward pass in turn. It keeps those of at most as many micro-batches as there are " +

@@ -8,8 +8,8 @@ import (
 
 // A Part says what of a model a rank has. The zero value is all of it.
 type Part struct {
-	// Tensor is this rank's number among the Tensors ranks between which every layer is cut (tensor parallelism); 0 or 1
-	// of them leave layers whole.
+	// Tensor is this rank's number among the Tensors ranks between which every layer is cut (tensor parallelism); 0 or
+	// 1 of them leave layers whole.
 	Tensor, Tensors int
 	// Sequence says that the rank's stream has the rows of its share of the tokens (sequence parallelism). Tapes of the
 	// part have as many Tensor peers, and the same Sequence.

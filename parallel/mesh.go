@@ -110,8 +110,8 @@ func Alone() *Mesh {
 	return m
 }
 
-// Pairs are the pairs of this rank and a neighbour in the pipeline: the one in which the stream goes to the stage after,
-// and the one in which its gradient comes back. The first of a pair sends.
+// Pairs are the pairs of this rank and a neighbour in the pipeline: the one in which the stream goes to the stage
+// after, and the one in which its gradient comes back. The first of a pair sends.
 type Pairs struct{ Forward, Backward comm.Comm }
 
 // Neighbours returns the pairs with the stage before and the stage after. The last stage is before the first.

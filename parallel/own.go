@@ -70,8 +70,8 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 	return pieces
 }
 
-// apart are units of which the tables of the first are dealt one by one, so that a tied one has the same owners in every
-// stage of a pipeline that has it.
+// apart are units of which the tables of the first are dealt one by one, so that a tied one has the same owners in
+// every stage of a pipeline that has it.
 func apart(units [][]*nn.Param) (list [][]*nn.Param) {
 	for _, p := range units[0] {
 		list = append(list, []*nn.Param{p})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	_ "anneal/internal/torture"
 )
 
 // each calls f with every schedule of up to 8 stages, 17 micro-batches and 4 chunks.

@@ -22,7 +22,8 @@ func BenchmarkStall(b *testing.B) {
 			var first, later, step []time.Duration
 			for b.Loop() {
 				cfg := ranksConfig(data, ranks)
-				cfg.Model.Layers, cfg.Model.Dim, cfg.Model.Heads, cfg.Model.HeadDim, cfg.Model.FFN = 7, 768, 12, 64, 2048
+				cfg.Model.Layers, cfg.Model.Dim, cfg.Model.Heads, cfg.Model.HeadDim, cfg.Model.FFN = 7,
+					768, 12, 64, 2048
 				cfg.Model.KVHeads, cfg.Parallel.Zero = 12, 1
 				cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Train.EvalEvery = 43, 20, 0
 				var at []time.Time

@@ -131,8 +131,8 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 	return f, nil
 }
 
-// measureArenas lists the trainer's arenas. The first is of the parameters, whose optimizer it measures, too. It returns
-// the rank's part of the model and of a batch, without memory.
+// measureArenas lists the trainer's arenas. The first is of the parameters, whose optimizer it measures, too. It
+// returns the rank's part of the model and of a batch, without memory.
 func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.Decoder, *model.Batch, error) {
 	c := f.Model
 	measures := map[string]*tensor.Arena{}

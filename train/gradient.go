@@ -51,9 +51,9 @@ func (s *batchSums) add(m *microSums) {
 }
 
 // gradient computes the gradient of the summed loss of the batch whose samples start at from: the fold of its
-// micro-batches' gradients. Of D replicas, number d makes those of micro-batches d, d+D, d+2D, …; sums of losses fold in the
-// order of micro-batches as well. A rank alone stops between two micro-batches if ctx ends. Of K groups that step alone
-// (outer.go), group k has micro-batches k, k+K, …, which its ranks deal among them.
+// micro-batches' gradients. Of D replicas, number d makes those of micro-batches d, d+D, d+2D, …; sums of losses fold
+// in the order of micro-batches as well. A rank alone stops between two micro-batches if ctx ends. Of K groups that
+// step alone (outer.go), group k has micro-batches k, k+K, …, which its ranks deal among them.
 func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64) (batchSums, error) {
 	for _, p := range t.model.Params() {
 		p.ResetGrad()

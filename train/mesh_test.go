@@ -45,10 +45,12 @@ func TestPipelineIsTheModel(t *testing.T) {
 					}
 					got, told := trained(t, cfg, src, n, (n+stage+i)%2 == 0)
 					if got != want {
-						t.Errorf("%s of %d ranks at stage %d ends with %.8s, one rank with %.8s", schedule, n, stage, got, want)
+						t.Errorf("%s of %d ranks at stage %d ends with %.8s, one rank with %.8s",
+							schedule, n, stage, got, want)
 					}
 					if a, b := firstDifference(told, log); a != b {
-						t.Errorf("%s of %d ranks at stage %d reports\n%s\none rank reports\n%s", schedule, n, stage, a, b)
+						t.Errorf("%s of %d ranks at stage %d reports\n%s\none rank reports\n%s",
+							schedule, n, stage, a, b)
 					}
 				}
 			}

@@ -89,8 +89,8 @@ func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tenso
 	return p
 }
 
-// streams describes the tensors that travel between stages: the residual stream of a batch, and if layers mix it in, the
-// stream before the first of them.
+// streams describes the tensors that travel between stages: the residual stream of a batch, and if layers mix it in,
+// the stream before the first of them.
 func streams(cfg *config.Config, f *Footprint, b *model.Batch) []tensor.Tensor {
 	rows := b.Tokens.Len()
 	if n := max(cfg.Parallel.Tensor, 1); cfg.Parallel.Sequence {
@@ -221,25 +221,23 @@ func (p *pipeline) sendBackward(s *slot) error {
 	return p.send(s, gradientOut, *g)
 }
 
-// program returns the instructions of this stage for a step of n micro-batches. An interleaved schedule takes a multiple
-// of the number of stages; the micro-batches beyond n do not exist.
+// program returns the instructions of this stage for a step of n micro-batches.
 func (p *pipeline) program(n int) ([]step, error) {
 	if p.lists[n] == nil {
-		whole := (n + p.stages - 1) / p.stages * p.stages
-		lists, err := program.Make(p.schedule, p.stages, n)
+		schedule, err := program.Parse(p.schedule)
 		if err != nil {
-			lists, err = program.Make(p.schedule, p.stages, whole)
+			return nil, err
 		}
+		lists, err := schedule.Fit(p.stages, n)
 		if err != nil {
 			return nil, err
 		}
 		seen := map[[2]int]bool{}
 		list := []step{}
 		for _, x := range slices.Backward(lists[p.stage]) {
-			if of := [2]int{x.Micro, x.Chunk}; x.Micro < n {
-				list = append(list, step{x, !seen[of]})
-				seen[of] = true
-			}
+			of := [2]int{x.Micro, x.Chunk}
+			list = append(list, step{x, !seen[of]})
+			seen[of] = true
 		}
 		slices.Reverse(list)
 		p.lists[n] = list
@@ -326,7 +324,8 @@ func defers(cfg *config.Config) bool {
 	return cfg.Parallel.Pipeline > 1 && cfg.Parallel.Schedule == "zb-h1"
 }
 
-// checkDeferred refuses what does not work where products are put off: the micro-batches of a step must add up in place.
+// checkDeferred refuses what does not work where products are put off: the micro-batches of a step must add up in
+// place.
 func checkDeferred(cfg *config.Config, mesh *parallel.Mesh, s *parallel.Shard) error {
 	if !defers(cfg) {
 		return nil
@@ -334,8 +333,8 @@ func checkDeferred(cfg *config.Config, mesh *parallel.Mesh, s *parallel.Shard) e
 	if n := (stepMicros(cfg) + mesh.Replicas - 1) / mesh.Replicas; s.Block < n {
 		return config.Problem{
 			Key: "parallel.schedule", Try: fmt.Sprintf("parallel.sum_block = %d, or parallel.schedule = 1f1b", n),
-			Message: fmt.Sprintf("parallel.schedule = zb-h1 adds up the %d micro-batches of a rank before they travel, "+
-				"and parallel.sum_block = %d", n, cfg.Parallel.SumBlock),
+			Message: fmt.Sprintf("parallel.schedule = zb-h1 adds up the %d micro-batches of a rank before "+
+				"they travel, and parallel.sum_block = %d", n, cfg.Parallel.SumBlock),
 		}
 	}
 	return nil

@@ -30,9 +30,9 @@ func (e *Evaluator) layChunks() {
 	}
 }
 
-// forward runs a chunk for the batch in hand, unit by unit, from the stream x [N, D], or from the embedding if it enters
-// there, to the stream before the final norm. It marks where on the tape units begin. A rank without a batch (not
-// present) only takes part in what the others need.
+// forward runs a chunk for the batch in hand, unit by unit, from the stream x [N, D], or from the embedding if it
+// enters there, to the stream before the final norm. It marks where on the tape units begin. A rank without a batch
+// (not present) only takes part in what the others need.
 func (e *Evaluator) forward(c *chunk, x *autograd.Var, present, grad bool) (*autograd.Var, error) {
 	m, tape, b, last := e.model, e.tape, e.batch, e.model.Units()+1
 	e.marks = e.marks[:0]

@@ -27,7 +27,10 @@ type Tensor struct {
 
 // wholeTensor returns a tensor of which all is here.
 func wholeTensor(name string, x *tensor.Tensor, m device.Memory, kind Kind) Tensor {
-	return Tensor{Name: name, Value: x, Memory: m, Kind: kind, Shape: x.Shape(), Region: nn.Whole(x.Shape()), To: x.Len(), param: -1}
+	return Tensor{
+		Name: name, Value: x, Memory: m, Kind: kind, Shape: x.Shape(), Region: nn.Whole(x.Shape()),
+		To: x.Len(), param: -1,
+	}
 }
 
 // Kind says what a tensor is of.

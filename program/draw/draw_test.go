@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "anneal/internal/torture"
 	"anneal/program"
 )
 
