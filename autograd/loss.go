@@ -31,6 +31,9 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 	mark, cut, widest := t.temp.Mark(), t.cutRows(head), vocab
 	var ids []int32
 	if cut {
+		if o.Labels != (tensor.RNG{}) {
+			panic("autograd: labels cannot be sampled from logits of which peers have parts")
+		}
 		local := t.ref(t.temp.New(tensor.I32, rows))
 		ids, targets = t.here(local, targets, head), local
 		widest = (head.Rows.All + t.peers() - 1) / t.peers() // of any peer

@@ -43,8 +43,7 @@ func checkCut(cfg *config.Config, o optim.Optimizer, m *model.Decoder) error {
 			"it samples labels, and a rank has the logits of a part of the vocabulary", "optimizer.name = adamw")
 	case name == "muon" && cfg.Optimizer.NorMuon:
 		return refuse("optimizer.normuon", "true",
-			"it keeps a number for every row of a matrix, whoever has its columns",
-			"optimizer.normuon = false")
+			"it keeps a number for every row of a matrix, whoever has its columns", "optimizer.normuon = false")
 	}
 	if _, whole := o.(*optim.Cut); whole {
 		return nil
