@@ -9,8 +9,8 @@ var notes = map[string]Key{
 		"bits."},
 	"device": {Values: []string{"cpu", "cuda"}, Doc: "The device that computes.\n" +
 		"cpu: this machine's processor.\n" +
-		"cuda: one NVIDIA GPU (Ampere or later), the first in CUDA_VISIBLE_DEVICES. Needs a binary built with `go " +
-		"build -tags cuda ./cmd/anneal`.\n" +
+		"cuda: an NVIDIA GPU (Ampere or later) for each rank, in the order of CUDA_VISIBLE_DEVICES. Needs a " +
+		"binary built with `go build -tags cuda ./cmd/anneal`.\n" +
 		"The two differ in the last bits of their results. A run can be resumed on the other device."},
 	"precision": {Values: precision.Names(), Doc: "Number formats of training. `anneal explain precision` " +
 		"describes each policy. bf16 reads BF16 in matrix products and sums in FP32; " +

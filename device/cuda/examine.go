@@ -7,6 +7,7 @@ import (
 
 	"anneal/device/cuda/cublaslt"
 	"anneal/device/cuda/driver"
+	"anneal/device/cuda/find"
 	"anneal/device/cuda/nvrtc"
 )
 
@@ -36,6 +37,13 @@ func Examine() Report {
 		for i := range n {
 			r.Cards = append(r.Cards, examineCard(drv, i))
 		}
+	}
+	lib, err := find.Open("for several GPUs, install it with `pip install nvidia-nccl-cu12`", "libnccl.so.2")
+	switch {
+	case err == nil:
+		r.add("nccl", "2", lib.Path(), nil)
+	case len(r.Cards) > 1:
+		r.add("nccl", "", "", err)
 	}
 	return r
 }
