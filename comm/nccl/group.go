@@ -5,6 +5,7 @@ package nccl
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -22,6 +23,9 @@ func Join(boot comm.Comm, dev device.Device, timeout time.Duration) (comm.Comm, 
 	if !ok || boot.Size() == 1 {
 		return boot, nil
 	}
+	if err := apart(boot, card); err != nil {
+		return nil, err
+	}
 	lib, err := openLibrary()
 	if err != nil {
 		return nil, err
@@ -35,6 +39,24 @@ func Join(boot comm.Comm, dev device.Device, timeout time.Duration) (comm.Comm, 
 		numbers[r] = r
 	}
 	return w.newGroup(boot, numbers)
+}
+
+// apart returns an error if two ranks of a process have the same card. Those of other processes may each see one card.
+func apart(boot comm.Comm, card *cuda.Device) error {
+	host, _ := os.Hostname()
+	all, err := boot.Share(fmt.Appendf(nil, "%s %d %d", host, os.Getpid(), card.Index()))
+	if err != nil {
+		return err
+	}
+	first := map[string]int{} // the ranks by their cards
+	for r, at := range all {
+		if other, taken := first[string(at)]; taken {
+			return fmt.Errorf("ranks %d and %d have the same GPU, number %d, but each needs its own\n"+
+				"  let this process see more of them (CUDA_VISIBLE_DEVICES), or have fewer ranks", other, r, card.Index())
+		}
+		first[string(at)] = r
+	}
+	return nil
 }
 
 // world is what all groups of this rank share.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,17 +23,21 @@ import (
 // onCards returns a group of ranks with a card each, for goroutines of this process.
 func onCards(n int, timeout time.Duration) []comm.Comm {
 	list := local.New(n, local.Options{Timeout: timeout})
+	var all sync.WaitGroup
 	for r, boot := range list {
-		card, err := cuda.New(r)
-		if err != nil {
-			panic(err)
-		}
-		world, err := Join(boot, card, timeout)
-		if err != nil {
-			panic(err)
-		}
-		list[r] = &patient{world, card, true}
+		all.Go(func() {
+			card, err := cuda.New(r)
+			if err != nil {
+				panic(err)
+			}
+			world, err := Join(boot, card, timeout)
+			if err != nil {
+				panic(err)
+			}
+			list[r] = &patient{world, card, true}
+		})
 	}
+	all.Wait()
 	return list
 }
 
@@ -113,17 +118,36 @@ func TestAFailureOfTheLibraryEndsAllRanks(t *testing.T) {
 	}
 }
 
-func TestWithoutTheLibraryItIsSaidWhatToInstall(t *testing.T) {
+// joined returns the errors of ranks that join with the cards of a list.
+func joined(t *testing.T, cards ...int) []error {
 	t.Setenv("ANNEAL_CUDA_PATH", emulator.Dir(t))
-	card, err := cuda.New(0)
-	if err != nil {
-		t.Fatal(err)
+	list := make([]*cuda.Device, len(cards))
+	for r := range cards {
+		card, err := cuda.New(cards[r])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(card.Close)
+		list[r] = card
 	}
-	defer card.Close()
-	t.Setenv("ANNEAL_CUDA_PATH", t.TempDir())
-	for _, boot := range local.New(2, local.Options{}) {
-		_, err := Join(boot, card, 0)
-		if err != nil && !strings.Contains(err.Error(), "pip install nvidia-nccl-cu12") {
+	t.Setenv("ANNEAL_CUDA_PATH", t.TempDir()) // without NCCL
+	return commtest.Each(local.New(len(cards), local.Options{Timeout: time.Minute}), func(c comm.Comm) error {
+		_, err := Join(c, list[c.Rank()], 0)
+		return err
+	})
+}
+
+func TestRanksOnOneCardAreRefused(t *testing.T) {
+	for r, err := range joined(t, 0, 1, 0) {
+		if err == nil || !strings.Contains(err.Error(), "ranks 0 and 2 have the same GPU") {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}
+
+func TestWithoutTheLibraryItIsSaidWhatToInstall(t *testing.T) {
+	for _, err := range joined(t, 0, 1) {
+		if err != nil && !strings.Contains(err.Error(), "pip install nvidia-nccl-cu12") { // the system may have it
 			t.Error(err)
 		}
 	}

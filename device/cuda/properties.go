@@ -12,6 +12,9 @@ import (
 // Name implements device.Properties.
 func (d *Device) Name() string { return "cuda " + d.card.Name }
 
+// Index returns the number of the card among those that this process sees.
+func (d *Device) Index() int { return d.card.Index }
+
 // Kernels implements device.Properties.
 func (d *Device) Kernels() string { return fmt.Sprintf("cuda sm_%d", d.card.Capability) }
 
