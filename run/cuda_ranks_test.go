@@ -41,8 +41,8 @@ func TestRanksOnGPUsTrainToTheLossesOfOne(t *testing.T) {
 func TestGroupsOfGPUsTrainAsOnTheCPU(t *testing.T) {
 	emulatedCard(t)
 	data := testData(t)
-	set := []string{"precision=fp64", "parallel.ranks=4", "parallel.outer.groups=2", "parallel.outer.every=2", "threads=4",
-		"train.steps=4", "schedule.warmup=1", "train.micro_batch=2"}
+	set := []string{"precision=fp64", "parallel.ranks=4", "parallel.outer.groups=2",
+		"parallel.outer.every=2", "threads=4", "train.steps=4", "schedule.warmup=1", "train.micro_batch=2"}
 	dir := t.TempDir()
 	want := mustRun(t, Options{Config: with(t, data, set...), Dir: filepath.Join(dir, "cpu")})
 	got := mustRun(t, Options{Config: with(t, data, append(set, "device=cuda")...), Dir: filepath.Join(dir, "gpu")})

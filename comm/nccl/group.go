@@ -52,7 +52,8 @@ func apart(boot comm.Comm, card *cuda.Device) error {
 	for r, at := range all {
 		if other, taken := first[string(at)]; taken {
 			return fmt.Errorf("ranks %d and %d have the same GPU, number %d, but each needs its own\n"+
-				"  let this process see more of them (CUDA_VISIBLE_DEVICES), or have fewer ranks", other, r, card.Index())
+				"  let this process see more of them (CUDA_VISIBLE_DEVICES), or have fewer ranks",
+				other, r, card.Index())
 		}
 		first[string(at)] = r
 	}
