@@ -31,6 +31,7 @@ type Footprint struct {
 	Apart  bool   // the parts are in a device's own memory, not in the host's
 	Slots  int    // micro-batches, or chunks of them, that are between forward and backward at a time
 
+	turns                    int // messages that may be under way in one direction of a pipeline
 	slotBytes, deferredBytes int // of the activations of one, and of its products that are put off
 
 	copied int64 // see CheckpointCopy
@@ -152,7 +153,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.Slots, err = slotsOf(cfg, mesh); err != nil {
+	if f.Slots, f.turns, err = slotsOf(cfg, mesh); err != nil {
 		return nil, nil, err
 	}
 	f.copied = h.written(m, mesh.Sums.Rank())
@@ -172,7 +173,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	temp := f.measureSlot(cfg, m, mesh)
 	arena(Scratch).New(tensor.U8, max(temp, int(f.Optimizer.Scratch)))
 	slots := laySlots(f, cfg, mesh, device.Null{}, arena)
-	layPipeline(mesh, cfg, streams(cfg, f, slots[0].batch), f.Slots, arena)
+	layPipeline(mesh, cfg, streams(cfg, f, slots[0].batch), f.turns, arena)
 	for _, name := range arenas {
 		if a := measures[name]; a != nil && (a.Peak() > 0 || len(f.Arenas) < always) {
 			f.Arenas = append(f.Arenas, Part{name, int64(a.Peak())})

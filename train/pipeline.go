@@ -63,27 +63,26 @@ func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tenso
 		first: len(streams) > 1,
 	}
 	before, after := mesh.Neighbours()
-	for i, end := range []struct {
-		name string
-		pair comm.Comm
-		in   bool
-	}{
-		streamIn: {"the stream", before.Forward, true}, streamOut: {"the stream", after.Forward, false},
-		gradientIn:  {"the gradient of the stream", after.Backward, true},
-		gradientOut: {"the gradient of the stream", before.Backward, false},
-	} {
-		l := &p.links[i]
+	connect := func(on int, name string, pair comm.Comm, in bool) {
+		l := &p.links[on]
 		l.out = make([][]tensor.Tensor, 2)
-		if !end.pair.InPlace() {
+		if !pair.InPlace() {
 			l.room = make([][]tensor.Tensor, 2)
 		}
-		if end.in && !end.pair.InPlace() {
-			for _, x := range streams {
-				l.room[0] = append(l.room[0], arena(parallel.Received).New(x.DType(), x.Shape()...))
-			}
+		for i := 0; in && !pair.InPlace() && i < len(streams); i++ {
+			l.room[0] = append(l.room[0], arena(parallel.Received).New(streams[i].DType(), streams[i].Shape()...))
 		}
 		for range turns {
-			l.turns = append(l.turns, end.pair.NewExchange(end.name, l.out, l.room))
+			l.turns = append(l.turns, pair.NewExchange(name, l.out, l.room))
+		}
+	}
+	for _, last := range []bool{mesh.First(), !mesh.First()} { // pairs may wait for each other: not in a circle
+		if last {
+			connect(streamOut, "the stream", after.Forward, false)
+			connect(gradientIn, "the gradient of the stream", after.Backward, true)
+		} else {
+			connect(streamIn, "the stream", before.Forward, true)
+			connect(gradientOut, "the gradient of the stream", before.Backward, false)
 		}
 	}
 	return p
@@ -104,10 +103,10 @@ func streams(cfg *config.Config, f *Footprint, b *model.Batch) []tensor.Tensor {
 	return []tensor.Tensor{x}
 }
 
-// slotsOf returns how many slots a rank of a mesh needs: the most of all stages in the largest step.
-func slotsOf(cfg *config.Config, mesh *parallel.Mesh) (most int, err error) {
+// slotsOf returns how many slots a rank of a mesh needs in the largest step, and the most that any stage needs.
+func slotsOf(cfg *config.Config, mesh *parallel.Mesh) (mine, most int, err error) {
 	if mesh.Pipeline == 1 {
-		return 1, nil
+		return 1, 1, nil
 	}
 	round := mesh.Replicas * cfg.Parallel.SumBlock
 	n := (stepMicros(cfg) + round - 1) / round * cfg.Parallel.SumBlock
@@ -115,18 +114,21 @@ func slotsOf(cfg *config.Config, mesh *parallel.Mesh) (most int, err error) {
 		p := pipeline{schedule: cfg.Parallel.Schedule, stages: mesh.Pipeline, stage: stage, lists: map[int][]step{}}
 		list, err := p.program(n)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		busy := map[[2]int]bool{}
+		n, busy := 0, map[[2]int]bool{}
 		for _, x := range list {
 			of := [2]int{x.Micro, x.Chunk}
 			busy[of] = true
-			if most = max(most, len(busy)); x.last {
+			if n = max(n, len(busy)); x.last {
 				delete(busy, of)
 			}
 		}
+		if most = max(most, n); stage == mesh.Stage {
+			mine = n
+		}
 	}
-	return most, nil
+	return mine, most, nil
 }
 
 // send sends tensors of a slot by the next transfer of a link.

@@ -118,7 +118,7 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 		rows: rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 	}
 	t.layChunks()
-	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f.Slots, arena)
+	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f.turns, arena)
 	end := 0
 	for _, unit := range t.model.UnitParams() {
 		end += len(unit)
