@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 
 	"anneal/autograd"
@@ -22,10 +23,15 @@ func overPeers(o optim.Optimizer, mesh *parallel.Mesh) optim.Optimizer {
 	return o
 }
 
-// checkCut refuses what does not work on parameters that ranks of tensor parallelism share.
+// checkCut refuses models that cannot be cut, and what does not work on parameters that ranks of tensor parallelism
+// share.
 func checkCut(cfg *config.Config, o optim.Optimizer, m *model.Decoder) error {
 	if cfg.Parallel.Tensor <= 1 {
 		return nil
+	}
+	var cut *model.CutError
+	if errors.As(m.Config.CheckTensors(cfg.Parallel.Tensor), &cut) {
+		return config.Problem{Key: cut.Key, At: cfg.Origin(cut.Key).Place(), Message: cut.Text, Try: cut.Try}
 	}
 	refuse := func(key, value, why, try string) error {
 		return config.Problem{
