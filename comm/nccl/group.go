@@ -41,7 +41,7 @@ func Join(boot comm.Comm, dev device.Device, timeout time.Duration) (comm.Comm, 
 	return w.newGroup(boot, numbers)
 }
 
-// apart returns an error if two ranks of a process have the same card. Those of other processes may each see one card.
+// apart returns an error if two ranks of a process have the same card. Those of other processes may see one card each.
 func apart(boot comm.Comm, card *cuda.Device) error {
 	host, _ := os.Hostname()
 	all, err := boot.Share(fmt.Appendf(nil, "%s %d %d", host, os.Getpid(), card.Index()))
