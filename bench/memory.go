@@ -120,7 +120,7 @@ func memoryCases(cfg *config.Config, dev device.Properties, strategies []string)
 
 // measure runs forward and backward once.
 func (m *MemoryCase) measure(ctx context.Context, t *train.Trainer, src dataset.Source) (time.Duration, error) {
-	t.Model().SetRecompute(m.layout)
+	t.SetRecompute(m.layout)
 	i := slices.IndexFunc(t.Arenas(), func(a *tensor.Arena) bool { return a.Name() == train.Activations })
 	keep := t.Arenas()[i]
 	keep.Release(0)

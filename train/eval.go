@@ -89,6 +89,7 @@ type Evaluator struct {
 	mesh      *parallel.Mesh
 	between   between
 	chunks    []chunk
+	ends      []int     // by unit: the number of the first parameter after it
 	pipe      *pipeline // nil without one
 
 	OnProgress func(done, total int64) // tokens scored by Evaluate; may be nil

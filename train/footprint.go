@@ -172,6 +172,9 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	f.Tables = int64(tables.Peak())
 	temp := f.measureSlot(cfg, m, mesh)
 	arena(Scratch).New(tensor.U8, max(temp, int(f.Optimizer.Scratch)))
+	if f.Slots == 1 {
+		arena(Activations).New(tensor.U8, f.slotBytes)
+	}
 	slots := laySlots(f, cfg, mesh, device.Null{}, arena)
 	layPipeline(mesh, cfg, streams(cfg, f, slots[0].batch), f.turns, arena)
 	for _, name := range arenas {

@@ -12,6 +12,12 @@ import (
 // Model returns the model in training.
 func (t *Trainer) Model() *model.Decoder { return t.model }
 
+// SetRecompute changes which layers backward recomputes, from the next step on.
+func (t *Trainer) SetRecompute(l model.Layout) {
+	t.model.SetRecompute(l)
+	t.layChunks()
+}
+
 // Outline returns the whole model, of which this rank may have a part, without memory.
 func (t *Trainer) Outline() *model.Decoder { return t.outline }
 

@@ -66,6 +66,9 @@ func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tenso
 	connect := func(on int, name string, pair comm.Comm, in bool) {
 		l := &p.links[on]
 		l.out = make([][]tensor.Tensor, 2)
+		if !in {
+			l.out[1] = slices.Clone(streams) // like what will be sent
+		}
 		if !pair.InPlace() {
 			l.room = make([][]tensor.Tensor, 2)
 		}

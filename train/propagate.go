@@ -12,9 +12,14 @@ type chunk struct {
 	enters, leaves bool  // it begins with the embedding, and ends with the head
 }
 
-// layChunks lists the chunks of a rank's part of a model.
+// layChunks lists the chunks of a rank's part of a model, and where the parameters of its units end.
 func (e *Evaluator) layChunks() {
-	m := e.model
+	m, end := e.model, 0
+	e.chunks, e.ends = nil, nil
+	for _, unit := range m.UnitParams() {
+		end += len(unit)
+		e.ends = append(e.ends, end)
+	}
 	for c := range m.Chunks() {
 		x := chunk{enters: e.mesh.First() && c == 0, leaves: e.mesh.Last() && c == m.Chunks()-1}
 		if x.enters {

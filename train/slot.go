@@ -34,7 +34,11 @@ func laySlots(f *Footprint, cfg *config.Config, mesh *parallel.Mesh, dev device.
 	rows := parallel.NewPeers("what ranks that share rows exchange", mesh.Sequence)
 	for i := range list {
 		s := &list[i]
-		s.tape = autograd.NewTape(dev, f.Policy.Types(), arena(Activations).Part(f.slotBytes), arena(Scratch))
+		keep := arena(Activations)
+		if f.Slots > 1 {
+			keep = keep.Part(f.slotBytes)
+		}
+		s.tape = autograd.NewTape(dev, f.Policy.Types(), keep, arena(Scratch))
 		s.tape.Tensor, s.tape.Sequence = layers, cfg.Parallel.Sequence
 		s.tape.Context, s.tape.Ring = rows, cfg.Parallel.Attention == "ring"
 		s.batch, s.full = layBatch(f, cfg, mesh, arena(Batch))

@@ -29,7 +29,6 @@ type Trainer struct {
 	sched     schedule.Schedule
 	ramps     Ramps
 	accum     int            // micro-batches per step, of the group of this rank
-	ends      []int          // by unit: the number of the first parameter after it
 	outline   *model.Decoder // the whole model, without memory
 	slots     []slot
 
@@ -119,11 +118,6 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 	}
 	t.layChunks()
 	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f.turns, arena)
-	end := 0
-	for _, unit := range t.model.UnitParams() {
-		end += len(unit)
-		t.ends = append(t.ends, end)
-	}
 	for _, p := range t.model.Params() {
 		t.parts = append(t.parts, gradientParts(opt, p))
 	}
