@@ -66,17 +66,14 @@ func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tenso
 	connect := func(on int, name string, pair comm.Comm, in bool) {
 		l := &p.links[on]
 		l.out = make([][]tensor.Tensor, 2)
-		if !in {
-			l.out[1] = slices.Clone(streams) // like what will be sent
+		for range turns { // what is sent comes later
+			l.turns = append(l.turns, pair.NewExchange(name, l.out, l.out))
 		}
 		if !pair.InPlace() {
 			l.room = make([][]tensor.Tensor, 2)
 		}
 		for i := 0; in && !pair.InPlace() && i < len(streams); i++ {
 			l.room[0] = append(l.room[0], arena(parallel.Received).New(streams[i].DType(), streams[i].Shape()...))
-		}
-		for range turns {
-			l.turns = append(l.turns, pair.NewExchange(name, l.out, l.room))
 		}
 	}
 	for _, last := range []bool{mesh.First(), !mesh.First()} { // pairs may wait for each other: not in a circle
