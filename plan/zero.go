@@ -12,7 +12,6 @@ import (
 	"anneal/nn"
 	"anneal/optim"
 	"anneal/parallel"
-	"anneal/tensor"
 	"anneal/train"
 )
 
@@ -172,92 +171,4 @@ func idle(cfg *config.Config, m *model.Decoder, ranks int) int {
 		owners[p.Owner] = true
 	}
 	return ranks - len(owners)
-}
-
-// traffic is what ranks would send in a step to a group of very many, in bytes.
-type traffic struct {
-	groups    int     // that step alone, or 1
-	ranks     int     // of a group
-	met       float64 // weights that a group sends to the others when they meet, as a mean over steps
-	sums      int     // of micro-batches that a rank sends, at most
-	gradients float64 // of a sum, on the wire
-	totals    float64 // gradients, as they are added
-	published float64 // weights, as computing reads them, once a step
-	gathered  float64 // the same at stage 3
-}
-
-func trafficOf(cfg *config.Config, f *train.Footprint) (t traffic) {
-	m := model.Declare(f.Model)
-	per := cfg.Train.MicroBatch * cfg.Model.Context
-	t.groups = max(cfg.Parallel.Outer.Groups, 1)
-	t.ranks = cfg.Parallel.Ranks / t.groups
-	micro, block := cfg.Train.BatchTokens/per/t.groups, cfg.Parallel.SumBlock
-	t.sums = (micro + block*t.ranks - 1) / (block * t.ranks)
-	var units []float64
-	for _, unit := range m.UnitParams() {
-		read := 0.
-		for _, p := range unit {
-			n := float64(p.Len())
-			t.gradients += n * wireBytes(cfg.Parallel.Wire, f.Policy.Master)
-			t.totals += n * float64(f.Policy.Master.Size())
-			read += n * float64(train.ReadFormat(cfg, f.Policy, p).Size())
-			master := model.Memory{DType: f.Policy.Master, Weight: f.Policy.Weight}.WeightOf(p.Role)
-			t.met += n * float64(master.Size()) * float64(t.groups-1) / float64(cfg.Parallel.Outer.Every)
-		}
-		t.published += read
-		units = append(units, read)
-	}
-	t.gathered = gathered(units, min(t.sums*block, micro))
-	return t
-}
-
-// gathered is what a rank reads of units of weights at stage 3 for so many micro-batches. The first unit, the
-// embedding, comes once. Two of the others are there at a time: the last two still when the backward pass begins, and
-// the first two when the next forward pass does.
-func gathered(units []float64, micro int) float64 {
-	sum := func(list []float64) (n float64) {
-		for _, u := range list {
-			n += u
-		}
-		return n
-	}
-	rest := units[1:]
-	all, kept := sum(rest), min(2, len(rest))
-	forward, backward := all-sum(rest[:kept]), all-sum(rest[len(rest)-kept:])
-	return units[0] + all + backward*float64(micro) + forward*float64(micro-1)
-}
-
-// stage is what a rank keeps and sends at a stage of ZeRO.
-func (t traffic) stage(zero int, f *train.Footprint) Stage {
-	s := Stage{
-		Zero: zero, Weights: f.Bytes(train.Parameters) - f.Tables + f.Bytes(parallel.MasterWeights),
-		Gradients: f.Bytes(train.Gradients), Total: f.Total(),
-		State: f.Bytes(train.OptimizerState) + f.Bytes(train.OuterState),
-	}
-	for _, name := range []string{
-		parallel.Fold, parallel.Slots, parallel.Received, parallel.Gathered, train.ReceivedWeights,
-	} {
-		s.Transit += f.Bytes(name)
-	}
-	others, met := float64(t.ranks-1)/float64(t.ranks), t.met/float64(t.ranks)
-	gradients, weights := float64(t.sums)*t.gradients, t.published
-	switch zero {
-	case 0:
-		gradients, weights, met = gradients+t.totals, 0, t.met
-	case 3:
-		weights = t.gathered
-	}
-	s.SentGradients, s.SentWeights = int64(gradients*others+0.5), int64(weights*others+met+0.5)
-	return s
-}
-
-// wireBytes is the size of an element of a gradient that travels. int8 has a scale for every block.
-func wireBytes(wire string, gradient tensor.DType) float64 {
-	switch wire {
-	case "bf16":
-		return 2
-	case "int8":
-		return 1 + float64(gradient.Size())/device.Block
-	}
-	return float64(gradient.Size())
 }

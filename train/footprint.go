@@ -22,6 +22,7 @@ import (
 // print it, a run that does not fit is refused by its sum, and the trainer allocates its arenas.
 type Footprint struct {
 	Model     model.Config // with recomputation, and with the device's budget for logits
+	Here      model.Part   // of the model, on this rank
 	Policy    precision.Policy
 	Optimizer OptimizerCost
 
@@ -30,6 +31,8 @@ type Footprint struct {
 	Tables int64  // bytes of Parameters that are not trained: rotary positions, FP8 scales
 	Apart  bool   // the parts are in a device's own memory, not in the host's
 	Slots  int    // micro-batches, or chunks of them, that are between forward and backward at a time
+	Sent   Sent   // with each micro-batch
+	Stream int64  // bytes of a message between stages of a pipeline
 
 	turns                    int // messages that may be under way in one direction of a pipeline
 	slotBytes, deferredBytes int // of the activations of one, and of its products that are put off
@@ -153,6 +156,9 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	if err != nil {
 		return nil, nil, err
 	}
+	if f.Here, err = part(cfg, c, mesh); err != nil {
+		return nil, nil, err
+	}
 	if f.Slots, f.turns, err = slotsOf(cfg, mesh); err != nil {
 		return nil, nil, err
 	}
@@ -176,7 +182,11 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 		arena(Activations).New(tensor.U8, f.slotBytes)
 	}
 	slots := laySlots(f, cfg, mesh, device.Null{}, arena)
-	layPipeline(mesh, cfg, streams(cfg, f, slots[0].batch), f.turns, arena)
+	stream := streams(cfg, f, slots[0].batch)
+	for i := range stream {
+		f.Stream += int64(stream[i].Bytes())
+	}
+	layPipeline(mesh, cfg, stream, f.turns, arena)
 	for _, name := range arenas {
 		if a := measures[name]; a != nil && (a.Peak() > 0 || len(f.Arenas) < always) {
 			f.Arenas = append(f.Arenas, Part{name, int64(a.Peak())})
@@ -193,8 +203,10 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 		tape: autograd.NewTape(device.Null{}, f.Policy.Types(), kept, scratch),
 	}}
 	e.batch, _ = layBatch(f, cfg, mesh, tensor.NewMeasure(Batch))
-	e.tape.Context, e.tape.Ring = parallel.NewPeers("", mesh.Sequence), cfg.Parallel.Attention == "ring"
-	e.tape.Tensor = parallel.NewPeers("", mesh.Peers)
+	var sent Sent
+	e.tape.Context = parallel.NewPeers("", weighed{mesh.Sequence, &sent.Context})
+	e.tape.Tensor = parallel.NewPeers("", weighed{mesh.Peers, &sent.Tensor})
+	e.tape.Ring = cfg.Parallel.Attention == "ring"
 	e.tape.Sequence = cfg.Parallel.Sequence
 	later := tensor.NewMeasure(Deferred)
 	if defers(cfg) {
@@ -205,6 +217,9 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 	for _, grad := range []bool{true, false} {
 		for i := range e.chunks {
 			e.measureChunk(&e.chunks[i], streams(cfg, f, e.batch), grad)
+		}
+		if grad {
+			f.Sent = sent
 		}
 	}
 	f.slotBytes, f.deferredBytes = kept.Peak(), later.Peak()
@@ -239,7 +254,10 @@ func (e *Evaluator) measureChunk(c *chunk, from []tensor.Tensor, grad bool) {
 	}
 	if grad {
 		e.tape.BackTo(0)
-		e.model.SumPartial(e.tape, e.model.Params())
+		units := e.model.UnitParams()
+		for _, u := range c.units {
+			e.model.SumPartial(e.tape, units[u])
+		}
 	}
 	if e.tape.Deferred != nil {
 		e.tape.RunDeferred()

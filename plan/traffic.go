@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"anneal/config"
+	"anneal/device"
+	"anneal/model"
+	"anneal/parallel"
+	"anneal/tensor"
+	"anneal/train"
+)
+
+// What a rank sends in a step, axis by axis. N are the tokens of its micro-batches, of which there are M, D the width
+// of the model, t the ranks of tensor parallelism, c those of context parallelism, and n those whose gradients are
+// added.
+//
+//	tensor    M · for each branch (t−1)/t·N·D numbers, twice forward and three times backward; once more each way for
+//	          the embedding, and forward for what the head reads (autograd/tensor_parallel.go)
+//	context   M · for each layer keys and values to c−1 ranks (autograd/ring.go), or heads (autograd/ulysses.go)
+//	pipeline  M · N·D numbers for each neighbour of a chunk of layers: the stream forward, its gradient back
+//	data      (n−1)/n of the rank's part of the model, by stage of ZeRO (zero.go); a tied table's sums beside
+//
+// The first two are counted where a micro-batch is measured (train.Footprint.Sent), so they hold for every family,
+// pattern and precision. What a step tells all ranks of losses and norms, a few KiB, does not count.
+
+// An Axes is what a rank sends in a step along each axis of the mesh, in bytes.
+type Axes struct {
+	Tensor    int64 `json:"tensor_bytes"`
+	Context   int64 `json:"context_bytes"`
+	Pipeline  int64 `json:"pipeline_bytes"`
+	Gradients int64 `json:"gradient_bytes"` // data parallelism, of all ranks of the stage the mean
+	Weights   int64 `json:"weight_bytes"`
+}
+
+// axes returns what the rank of a footprint sends, if it has as many micro-batches as any.
+func axes(cfg *config.Config, f *train.Footprint, at parallel.Place) Axes {
+	_, _, stages := cfg.Parallel.Mesh()
+	micro := int64(microBatches(cfg, cfg.Parallel.Ranks/cfg.Parallel.Shared()))
+	s := trafficOf(cfg, f).stage(cfg.Parallel.Zero, f)
+	return Axes{
+		Tensor: micro * f.Sent.Tensor, Context: micro * f.Sent.Context,
+		Pipeline:  micro * f.Stream * int64(messages(at.Stage, stages, max(len(f.Here.Chunks), 1))),
+		Gradients: s.SentGradients, Weights: s.SentWeights,
+	}
+}
+
+// messages returns how many a stage of a pipeline sends for a micro-batch: each of its chunks one forward, unless the
+// model ends there, and one back, unless it begins there.
+func messages(stage, stages, chunks int) int {
+	n := 2 * chunks
+	if stage == 0 {
+		n--
+	}
+	if stage == stages-1 {
+		n--
+	}
+	return n
+}
+
+// traffic is what ranks would send in a step to a group of very many, in bytes.
+type traffic struct {
+	groups    int     // that step alone, or 1
+	ranks     int     // of a group
+	met       float64 // weights that a group sends to the others when they meet, as a mean over steps
+	sums      int     // of micro-batches that a rank sends, at most
+	gradients float64 // of a sum, on the wire
+	totals    float64 // gradients, as they are added
+	tied      float64 // sums of a table that two stages have
+	published float64 // weights, as computing reads them, once a step
+	gathered  float64 // the same at stage 3
+}
+
+func trafficOf(cfg *config.Config, f *train.Footprint) (t traffic) {
+	m := model.DeclarePart(f.Model, f.Here)
+	per := cfg.Train.MicroBatch * cfg.Model.Context
+	t.groups = max(cfg.Parallel.Outer.Groups, 1)
+	_, context, stages := cfg.Parallel.Mesh()
+	replicas := cfg.Parallel.Ranks / t.groups / cfg.Parallel.Shared()
+	t.ranks = replicas * context
+	micro, block := cfg.Train.BatchTokens/per/t.groups, cfg.Parallel.SumBlock
+	t.sums = (micro + block*replicas - 1) / (block * replicas)
+	var units []float64
+	for u, unit := range m.UnitParams() {
+		if len(unit) == 0 {
+			continue
+		}
+		if u == 0 && stages > 1 && cfg.Model.TieEmbeddings {
+			t.tied = float64(unit[0].Region.Len() * f.Policy.Master.Size())
+		}
+		read := 0.
+		for _, p := range unit {
+			n := float64(p.Region.Len())
+			t.gradients += n * wireBytes(cfg.Parallel.Wire, f.Policy.Master)
+			t.totals += n * float64(f.Policy.Master.Size())
+			read += n * float64(train.ReadFormat(cfg, f.Policy, p).Size())
+			master := model.Memory{DType: f.Policy.Master, Weight: f.Policy.Weight}.WeightOf(p.Role)
+			t.met += n * float64(master.Size()) * float64(t.groups-1) / float64(cfg.Parallel.Outer.Every)
+		}
+		t.published += read
+		units = append(units, read)
+	}
+	t.gathered = gathered(units, min(t.sums*block, micro))
+	return t
+}
+
+// gathered is what a rank reads of units of weights at stage 3 for so many micro-batches. The first unit, the
+// embedding, comes once. Two of the others are there at a time: the last two still when the backward pass begins, and
+// the first two when the next forward pass does.
+func gathered(units []float64, micro int) float64 {
+	sum := func(list []float64) (n float64) {
+		for _, u := range list {
+			n += u
+		}
+		return n
+	}
+	rest := units[1:]
+	all, kept := sum(rest), min(2, len(rest))
+	forward, backward := all-sum(rest[:kept]), all-sum(rest[len(rest)-kept:])
+	return units[0] + all + backward*float64(micro) + forward*float64(micro-1)
+}
+
+// stage is what a rank keeps and sends at a stage of ZeRO.
+func (t traffic) stage(zero int, f *train.Footprint) Stage {
+	s := Stage{
+		Zero: zero, Weights: f.Bytes(train.Parameters) - f.Tables + f.Bytes(parallel.MasterWeights),
+		Gradients: f.Bytes(train.Gradients), Total: f.Total(),
+		State: f.Bytes(train.OptimizerState) + f.Bytes(train.OuterState),
+	}
+	for _, name := range []string{
+		parallel.Fold, parallel.Slots, parallel.Received, parallel.Gathered, train.ReceivedWeights,
+	} {
+		s.Transit += f.Bytes(name)
+	}
+	others, met := float64(t.ranks-1)/float64(t.ranks), t.met/float64(t.ranks)
+	gradients, weights := float64(t.sums)*t.gradients, t.published
+	switch zero {
+	case 0:
+		gradients, weights, met = gradients+t.totals, 0, t.met
+	case 3:
+		weights = t.gathered
+	}
+	s.SentGradients, s.SentWeights = int64(gradients*others+t.tied/float64(t.ranks)+0.5), int64(weights*others+met+0.5)
+	return s
+}
+
+// wireBytes is the size of an element of a gradient that travels. int8 has a scale for every block.
+func wireBytes(wire string, gradient tensor.DType) float64 {
+	switch wire {
+	case "bf16":
+		return 2
+	case "int8":
+		return 1 + float64(gradient.Size())/device.Block
+	}
+	return float64(gradient.Size())
+}
