@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"anneal/comm/absent"
@@ -51,13 +52,14 @@ func (s Stage) Kept() int64 { return s.Weights + s.Gradients + s.State }
 type Ranks struct {
 	Count    int     `json:"count"`
 	Zero     int     `json:"zero"`            // of the run
-	Bytes    []int64 `json:"rank_bytes"`      // what each rank needs as a process of its own
+	Bytes    []int64 `json:"rank_bytes"`      // what each rank needs as a process of its own, or at most
 	Fullest  int     `json:"fullest_rank"`    // the first that needs most
 	Together int64   `json:"together_bytes"`  // what all need in one process
 	Here     bool    `json:"fit_one_process"` // there are threads for all in one process
 	Sums     int     `json:"sums"`            // of micro-batches that a rank sends in a step, at most
 	Idle     int     `json:"ranks_without"`   // that own nothing
 	Stages   []Stage `json:"stages"`          // all, to compare
+	Mesh     []Share `json:"mesh,omitempty"`  // by stage of the pipeline; nil if there is data parallelism alone
 
 	block  int   // parallel.sum_block
 	copies int64 // for checkpoints, where memory allows them: of all ranks
@@ -67,26 +69,50 @@ type Ranks struct {
 func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footprint, *Ranks, error) {
 	r := &Ranks{Count: cfg.Parallel.Ranks, Zero: cfg.Parallel.Zero, block: cfg.Parallel.SumBlock}
 	r.Here = r.Count <= machine.Threads()
-	all, err := footprints(cfg, machine, r.Count, false)
+	sizes := sizesOf(cfg)
+	list, err := candidates(cfg, machine, r.Here)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i, f := range all {
+	all, err := footprints(cfg, machine, list, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, most := slices.Min(list), make([]int, max(sizes.Pipeline, 1)) // by stage: which of the list is fullest
+	for s := range most {
+		most[s] = -1
+	}
+	r.Bytes = make([]int64, r.Count)
+	r.Fullest = first
+	of := map[int]*train.Footprint{}
+	for i, rank := range list {
+		f, stage := all[i], sizes.At(rank, r.Count).Stage
+		of[rank] = f
 		r.copies += f.CheckpointCopy()
-		r.Bytes = append(r.Bytes, f.Total())
-		if r.Bytes[i] > r.Bytes[r.Fullest] {
-			r.Fullest = i
+		r.Bytes[rank] = f.Total()
+		if most[stage] < 0 || f.Total() > all[most[stage]].Total() {
+			most[stage] = i
+		}
+		if r.Bytes[rank] > r.Bytes[r.Fullest] {
+			r.Fullest = rank
 		}
 	}
-	fullest := all[r.Fullest]
-	if r.Together, err = together(cfg, machine, r.Count); err != nil {
-		return nil, nil, err
+	for rank := range r.Bytes { // those that were not measured need at most what the fullest of their stage does
+		if of[rank] == nil {
+			r.Bytes[rank] = all[most[sizes.At(rank, r.Count).Stage]].Total()
+		}
+	}
+	fullest := of[r.Fullest]
+	if r.Here {
+		if r.Together, err = together(cfg, machine, r.Count); err != nil {
+			return nil, nil, err
+		}
 	}
 	t := trafficOf(cfg, fullest)
 	if t.ranks > 1 {
 		r.Sums = t.sums
 	}
-	r.Idle = t.groups * idle(cfg, model.Declare(fullest.Model), t.ranks)
+	r.Idle = t.groups * idle(cfg, model.DeclarePart(fullest.Model, fullest.Here), t.ranks)
 	for zero := range Stages {
 		staged := cfg.Clone()
 		staged.Parallel.Zero = zero
@@ -96,13 +122,22 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 		}
 		r.Stages = append(r.Stages, t.stage(zero, f))
 	}
+	if cfg.Parallel.Shared() > 1 {
+		for _, i := range most {
+			share, err := shareOf(cfg, machine, all[i], list[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			r.Mesh = append(r.Mesh, share)
+		}
+	}
 	return fullest, r, nil
 }
 
 // together returns what all ranks need in one process: the arenas of each, and once what else there is, which grows
 // with the threads.
 func together(cfg *config.Config, machine device.Properties, ranks int) (bytes int64, err error) {
-	all, err := footprints(cfg, machine, ranks, true)
+	all, err := footprints(cfg, machine, upTo(ranks), true)
 	if err != nil {
 		return 0, err
 	}
@@ -117,17 +152,17 @@ func together(cfg *config.Config, machine device.Properties, ranks int) (bytes i
 	return bytes, nil
 }
 
-// footprints returns the memory of every rank. Within a process, ranks read gradients in place.
+// footprints returns the memory of the listed ranks. Within a process, ranks read gradients in place.
 func footprints(
-	cfg *config.Config, machine device.Properties, ranks int, inPlace bool,
+	cfg *config.Config, machine device.Properties, ranks []int, inPlace bool,
 ) ([]*train.Footprint, error) {
-	list, errs := make([]*train.Footprint, ranks), make([]error, ranks)
+	list, errs := make([]*train.Footprint, len(ranks)), make([]error, len(ranks))
 	var group sync.WaitGroup
 	next := make(chan int)
-	for range min(runtime.GOMAXPROCS(0), ranks) {
+	for range min(runtime.GOMAXPROCS(0), len(ranks)) {
 		group.Go(func() {
 			for i := range next {
-				list[i], errs[i] = train.MeasureRank(cfg, machine, absent.New(i, ranks, inPlace))
+				list[i], errs[i] = train.MeasureRank(cfg, machine, absent.New(ranks[i], cfg.Parallel.Ranks, inPlace))
 			}
 		})
 	}
@@ -162,13 +197,22 @@ func (r *Ranks) Remarks() (list []string) {
 }
 
 // idle returns how many ranks own nothing of a model.
-func idle(cfg *config.Config, m *model.Decoder, ranks int) int {
-	opt := train.NewOptimizer(cfg.Optimizer)
-	owners := map[int]bool{}
+func idle(cfg *config.Config, m *model.Decoder, ranks int) (n int) {
+	for _, elements := range owned(cfg, m, ranks) {
+		if elements == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// owned returns how many elements of a model each of the ranks owns whose gradients are added.
+func owned(cfg *config.Config, m *model.Decoder, ranks int) []int {
+	opt, n := train.NewOptimizer(cfg.Optimizer), make([]int, ranks)
 	for _, p := range parallel.Deal(m.UnitParams(), ranks, func(p *nn.Param) optim.Division {
 		return optim.Divide(opt, p)
 	}) {
-		owners[p.Owner] = true
+		n[p.Owner] += p.To - p.From
 	}
-	return ranks - len(owners)
+	return n
 }

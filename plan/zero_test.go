@@ -26,7 +26,7 @@ func footprintsOf(t *testing.T, ranks, zero int, set []string) (*config.Config, 
 	cfg := load(t, slices.Concat(shape, set, []string{
 		fmt.Sprint("parallel.ranks=", ranks), fmt.Sprint("parallel.zero=", zero),
 	})...)
-	list, err := footprints(cfg, machine{}, ranks, false)
+	list, err := footprints(cfg, machine{}, upTo(ranks), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"slices"
+
+	"anneal/comm/absent"
+	"anneal/config"
+	"anneal/device"
+	"anneal/model"
+	"anneal/parallel"
+	"anneal/train"
+)
+
+// A Share is what the ranks of a stage of the pipeline have of a mesh, in bytes: those of its rank that needs most.
+type Share struct {
+	First   int           `json:"first_rank"` // the ranks of a stage are consecutive
+	Last    int           `json:"last_rank"`
+	Fullest int           `json:"fullest_rank"`
+	Totals  [Stages]int64 `json:"total_bytes"` // in all, by stage of ZeRO
+
+	Activations int64 `json:"activation_bytes"`                 // kept for backward passes
+	Whole       int64 `json:"activation_bytes_whole,omitempty"` // without sequence parallelism, if there is any
+	Sent        Axes  `json:"sent"`                             // by a rank in a step
+}
+
+// shareOf returns the share of the stage of a rank, which is its fullest and has a footprint.
+func shareOf(cfg *config.Config, machine device.Properties, f *train.Footprint, rank int) (s Share, err error) {
+	ranks, at := cfg.Parallel.Ranks, sizesOf(cfg).At(rank, cfg.Parallel.Ranks)
+	_, _, stages := cfg.Parallel.Mesh()
+	s = Share{
+		First: at.Stage * ranks / stages, Last: (at.Stage+1)*ranks/stages - 1, Fullest: rank,
+		Activations: f.Bytes(train.Activations), Sent: axes(cfg, f, at),
+	}
+	other := cfg.Clone()
+	for zero := range Stages {
+		other.Parallel.Zero = zero
+		g, err := train.MeasureRank(other, machine, absent.New(rank, ranks, false))
+		if err != nil {
+			return s, err
+		}
+		s.Totals[zero] = g.Total()
+	}
+	if cfg.Parallel.Sequence && cfg.Parallel.Tensor > 1 {
+		other.Parallel.Zero, other.Parallel.Sequence = cfg.Parallel.Zero, false
+		g, err := train.MeasureRank(other, machine, absent.New(rank, ranks, false))
+		if err != nil {
+			return s, err
+		}
+		s.Whole = g.Bytes(train.Activations)
+	}
+	return s, nil
+}
+
+// mostMeasured is how many ranks are measured one by one.
+const mostMeasured = 128
+
+// candidates returns the ranks among which the fullest of each stage is: all of them, or of many, of each stage the
+// first and the one that owns most of it, among the first of those that share layers.
+func candidates(cfg *config.Config, machine device.Properties, all bool) (list []int, err error) {
+	ranks := cfg.Parallel.Ranks
+	if all || ranks <= mostMeasured || cfg.Parallel.Outer.On() {
+		return upTo(ranks), nil
+	}
+	tensor, _, stages := cfg.Parallel.Mesh()
+	for s := range stages {
+		first, n := s*ranks/stages, ranks/stages/tensor
+		f, err := train.MeasureRank(cfg, machine, absent.New(first, ranks, false))
+		if err != nil {
+			return nil, err
+		}
+		elements := owned(cfg, model.DeclarePart(f.Model, f.Here), n)
+		list = append(list, first, first+tensor*slices.Index(elements, slices.Max(elements)))
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+// sizesOf returns the axes of a run's mesh.
+func sizesOf(cfg *config.Config) parallel.Sizes {
+	t, c, p := cfg.Parallel.Mesh()
+	return parallel.Sizes{Tensor: t, Context: c, Pipeline: p}
+}
+
+// upTo returns the numbers below n.
+func upTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
