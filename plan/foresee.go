@@ -40,6 +40,15 @@ type Foresight struct {
 	Absent error    `json:"-"` // why the device cannot be used here; nil if it can
 }
 
+// Within makes the plan that for machines of so many bytes a rank, instead of this one.
+func (f *Foresight) Within(memory int64) {
+	f.Available, f.Bytes = memory, f.Memory.Total()
+	if f.Ranks != nil {
+		f.Ranks.Here = false
+	}
+	f.Fits = f.Bytes <= memory
+}
+
 // Remarks returns notes for the user, one per line.
 func (f *Foresight) Remarks() []string {
 	list := append(slices.Clone(f.Read), f.Unchecked, f.Packing, f.Order, f.Emulated, f.Remark, f.Recompute)
@@ -92,6 +101,13 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	if cfg.Memory.Recompute.String() != "none" {
 		f.Recompute = fmt.Sprintf("recompute %s, %s of activations",
 			p.Recompute.Describe(cfg.Model.Layers), units.FormatBytes(p.Memory.Bytes("activations")))
+	}
+	if cfg.Parallel.Pipeline > 1 {
+		m, err := MeshOf(cfg, f)
+		if err != nil {
+			return nil, err
+		}
+		f.Ranks.Micro, f.Ranks.Waits = m.Micro, m.Idle
 	}
 	f.Remark = p.OptimizerRemark(cfg)
 	f.planData(data)

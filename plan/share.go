@@ -51,11 +51,15 @@ func shareOf(cfg *config.Config, machine device.Properties, f *train.Footprint, 
 	return s, nil
 }
 
-// mostMeasured is how many ranks are measured one by one.
-const mostMeasured = 128
+// Of up to mostMeasured ranks all are measured; of more, in each stage the first, and ownersMeasured that own most.
+const (
+	mostMeasured   = 128
+	ownersMeasured = 16
+)
 
-// candidates returns the ranks among which the fullest of each stage is: all of them, or of many, of each stage the
-// first and the one that owns most of it, among the first of those that share layers.
+// candidates returns the ranks among which the fullest of each stage is: all of them, or of many, those that own most
+// of a stage, among the first of those that share layers. Another rank can need a few hundred bytes more than these,
+// for gaps between its pieces.
 func candidates(cfg *config.Config, machine device.Properties, all bool) (list []int, err error) {
 	ranks := cfg.Parallel.Ranks
 	if all || ranks <= mostMeasured || cfg.Parallel.Outer.On() {
@@ -68,8 +72,12 @@ func candidates(cfg *config.Config, machine device.Properties, all bool) (list [
 		if err != nil {
 			return nil, err
 		}
-		elements := owned(cfg, model.DeclarePart(f.Model, f.Here), n)
-		list = append(list, first, first+tensor*slices.Index(elements, slices.Max(elements)))
+		elements, owners := owned(cfg, model.DeclarePart(f.Model, f.Here), n), upTo(n)
+		slices.SortStableFunc(owners, func(a, b int) int { return elements[b] - elements[a] })
+		list = append(list, first)
+		for _, owner := range owners[:min(n, ownersMeasured)] {
+			list = append(list, first+tensor*owner)
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list), nil

@@ -13,8 +13,8 @@ import (
 // of the model, t the ranks of tensor parallelism, c those of context parallelism, and n those whose gradients are
 // added.
 //
-//	tensor    M · for each branch (t−1)/t·N·D numbers, twice forward and three times backward; once more each way for
-//	          the embedding, and forward for what the head reads (autograd/tensor_parallel.go)
+//	tensor    M · for each branch (t−1)/t·N·D numbers, twice forward and three times back; once each way for the
+//	          embedding and for what the head reads (autograd/tensor_parallel.go)
 //	context   M · for each layer keys and values to c−1 ranks (autograd/ring.go), or heads (autograd/ulysses.go)
 //	pipeline  M · N·D numbers for each neighbour of a chunk of layers: the stream forward, its gradient back
 //	data      (n−1)/n of the rank's part of the model, by stage of ZeRO (zero.go); a tied table's sums beside

@@ -153,3 +153,52 @@ func TestRanksSendWhatThePlanSays(t *testing.T) {
 		})
 	}
 }
+
+// Every branch of a layer sends its rows twice forward and three times back, the embedding and the head's input once
+// each way, and the loss two numbers a token; here all in FP32. Gains of norms are summed between two peers.
+func TestTensorTrafficIsTheFormula(t *testing.T) {
+	cfg := load(t, "model.layers=4", "model.dim=64", "model.heads=4", "model.ffn=128", "model.context=32",
+		"model.vocab=512", "train.batch_tokens=128", "train.micro_batch=2", "precision=fp32", "parallel.tensor=2")
+	f, err := train.MeasureRank(cfg, machine{}, absent.New(0, 2, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows = 4 * 64 * 64 / 2 // bytes of half of N·D numbers
+	const gains = 4 * 64 * (2*4 + 1)
+	want := int64(rows*(5*2*4+2+2) + 2*4*64 + gains)
+	if f.Sent.Tensor != want || f.Sent.Context != 0 {
+		t.Errorf("a rank sends %+v with a micro-batch, want %d bytes", f.Sent, want)
+	}
+}
+
+// Of many ranks not all are measured, but the fullest of each stage is among those that are.
+func TestTheFullestOfManyRanksIsFound(t *testing.T) {
+	for _, set := range [][]string{
+		{"parallel.tensor=2", "parallel.pipeline=3", "parallel.zero=2"},
+		{"parallel.pipeline=3", "parallel.zero=1", "optimizer.name=muon"},
+		{"parallel.context=2", "parallel.tensor=4", "parallel.zero=3"},
+	} {
+		cfg := load(t, append([]string{
+			"model.layers=6", "model.dim=64", "model.heads=4", "model.ffn=128", "model.context=32",
+			"model.vocab=510", "train.batch_tokens=8192", "train.micro_batch=2", "parallel.ranks=144",
+		}, set...)...)
+		p, err := For(cfg, machine{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := footprints(cfg, machine{}, upTo(144), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range p.Ranks.Mesh {
+			most := int64(0)
+			for r := s.First; r <= s.Last; r++ {
+				most = max(most, all[r].Total())
+			}
+			if got := s.Totals[cfg.Parallel.Zero]; most-got > 1024 || got > most {
+				t.Errorf("%v, stage %d: the plan says %d bytes of rank %d, the fullest needs %d", set, i, got,
+					s.Fullest, most)
+			}
+		}
+	}
+}

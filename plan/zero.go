@@ -61,6 +61,9 @@ type Ranks struct {
 	Stages   []Stage `json:"stages"`          // all, to compare
 	Mesh     []Share `json:"mesh,omitempty"`  // by stage of the pipeline; nil if there is data parallelism alone
 
+	Micro int     `json:"micro_batches,omitempty"`       // of a pipeline: those of a step that a stage has, at most
+	Waits float64 `json:"pipeline_idle_share,omitempty"` // of the time of all stages of a pipeline, simulated: 0 to 1
+
 	block  int   // parallel.sum_block
 	copies int64 // for checkpoints, where memory allows them: of all ranks
 }
@@ -188,6 +191,11 @@ func (r *Ranks) Remarks() (list []string) {
 	if r.Sums > 1 {
 		list = append(list, fmt.Sprintf("a rank sends its gradient %d times a step: a larger train.micro_batch sends "+
 			"less, and so does parallel.sum_block = %d, which changes bits", r.Sums, r.Sums*r.block))
+	}
+	if r.Waits > 0 {
+		list = append(list, fmt.Sprintf("pipeline: %d micro-batches a step on %d stages, which are idle for %.1f %% of "+
+			"it (simulated; times are guessed from parameters): more micro-batches a step help", r.Micro,
+			len(r.Mesh), 100*r.Waits))
 	}
 	if r.Idle > 0 {
 		list = append(list, fmt.Sprintf("the model has too few pieces for %d ranks: %d of them own none, so that more "+

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"anneal/config"
+	"anneal/model"
 	"anneal/plan"
 )
 
@@ -22,8 +24,12 @@ func (s *session) planRanks(p *plan.Foresight) {
 
 // printRanks prints what the fullest rank keeps and sends at every stage of ZeRO, what a stage saves, and how evenly
 // the ranks are filled.
-func printRanks(s *session, p *plan.Foresight) {
+func printRanks(s *session, cfg *config.Config, p *plan.Foresight) {
 	r := p.Ranks
+	if r.Mesh != nil {
+		printShares(s, cfg, p)
+		return
+	}
 	s.prosef("# ", "# %d ranks. What rank %d, which needs most, keeps at each stage of ZeRO, and what a rank "+
 		"sends in a step:\n", r.Count, r.Fullest)
 	var text strings.Builder
@@ -41,12 +47,99 @@ func printRanks(s *session, p *plan.Foresight) {
 			memorySize(t.Total), 100*saves, memorySize(t.SentGradients), memorySize(t.SentWeights), mark)
 	}
 	table.Flush()
-	for line := range strings.Lines(text.String()) {
-		s.printf("# %s\n", strings.TrimRight(line, " \n"))
-	}
+	printTable(s, text.String())
 	least := slices.Min(r.Bytes)
 	s.prosef("# ", "# ranks need %s to %s: %s and %s bytes\n", memorySize(least), memorySize(r.Bytes[r.Fullest]),
 		thousands(least), thousands(r.Bytes[r.Fullest]))
+}
+
+func printTable(s *session, text string) {
+	for line := range strings.Lines(text) {
+		s.printf("# %s\n", strings.TrimRight(line, " \n"))
+	}
+}
+
+// printShares prints what the fullest rank of each stage of a pipeline needs and sends on a mesh.
+func printShares(s *session, cfg *config.Config, p *plan.Foresight) {
+	r := p.Ranks
+	tensor, context, stages := cfg.Parallel.Mesh()
+	s.prosef("# ", "# %s ranks = %d stages × %d data × %d context × %d tensor. What the fullest rank of each stage "+
+		"needs, by stage of ZeRO:\n", thousands(int64(r.Count)), stages, r.Count/cfg.Parallel.Shared(), context, tensor)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(table, "stage\tranks\tfullest\t")
+	for zero := range plan.Stages {
+		name := fmt.Sprint("ZeRO ", zero)
+		if zero == r.Zero {
+			name = "this run: " + fmt.Sprint(zero)
+		}
+		fmt.Fprintf(table, "%s\t", name)
+	}
+	fmt.Fprintln(table)
+	for i, x := range r.Mesh {
+		fmt.Fprintf(table, "%d\t%s\t%d\t", i, spanText(model.Span{From: x.First, To: x.Last + 1}), x.Fullest)
+		for _, n := range x.Totals {
+			fmt.Fprintf(table, "%s\t", memorySize(n))
+		}
+		fmt.Fprintln(table)
+	}
+	table.Flush()
+	printTable(s, text.String())
+	printFit(s, p)
+	text.Reset()
+	s.prosef("# ", "# What it sends in a step along each axis, and what it keeps for backward passes (kept):\n")
+	fmt.Fprint(table, "stage\ttensor\tcontext\tpipeline\tgradients\tweights\tkept\t")
+	if r.Mesh[0].Whole > 0 {
+		fmt.Fprint(table, "kept whole\t")
+	}
+	fmt.Fprintln(table)
+	for i, x := range r.Mesh {
+		fmt.Fprintf(table, "%d\t", i)
+		for _, n := range []int64{x.Sent.Tensor, x.Sent.Context, x.Sent.Pipeline, x.Sent.Gradients, x.Sent.Weights,
+			x.Activations} {
+			fmt.Fprintf(table, "%s\t", memorySize(n))
+		}
+		if x.Whole > 0 {
+			fmt.Fprintf(table, "%s\t", memorySize(x.Whole))
+		}
+		fmt.Fprintln(table)
+	}
+	table.Flush()
+	printTable(s, text.String())
+	if r.Mesh[0].Whole > 0 {
+		s.prosef("# ", "# kept whole: with parallel.sequence = false\n")
+	}
+}
+
+// printFit says at which stages of ZeRO a stage of the pipeline does not fit a rank's memory.
+func printFit(s *session, p *plan.Foresight) {
+	if p.Available == 0 || p.Ranks.Here {
+		return
+	}
+	for zero := range plan.Stages {
+		var out []string
+		for i, x := range p.Ranks.Mesh {
+			if x.Totals[zero] > p.Available {
+				out = append(out, fmt.Sprint(i))
+			}
+		}
+		switch len(out) {
+		case 0:
+		case len(p.Ranks.Mesh):
+			s.prosef("#   ", "# ZeRO %d does not fit %s\n", zero, cardSize(p.Available))
+		default:
+			s.prosef("#   ", "# ZeRO %d does not fit %s on stage %s\n", zero, cardSize(p.Available),
+				strings.Join(out, ", "))
+		}
+	}
+}
+
+// cardSize is an amount of memory as people name it: in GB where these are whole.
+func cardSize(n int64) string {
+	if n%1e9 == 0 {
+		return fmt.Sprintf("%d GB", n/1e9)
+	}
+	return memorySize(n)
 }
 
 // rankVerdict says in a sentence whether the ranks fit: all of them, if this machine has threads for them, or else one
@@ -61,7 +154,7 @@ func rankVerdict(p *plan.Foresight) string {
 	case p.Available == 0:
 		return who + "; how much memory is available is not known"
 	case p.Fits:
-		return fmt.Sprintf("fits: %s of %s available", who, memorySize(p.Available))
+		return fmt.Sprintf("fits: %s of %s available", who, cardSize(p.Available))
 	}
-	return fmt.Sprintf("does not fit: %s, %s are available", who, memorySize(p.Available))
+	return fmt.Sprintf("does not fit: %s, %s are available", who, cardSize(p.Available))
 }

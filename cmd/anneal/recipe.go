@@ -60,12 +60,12 @@ func (c recipeShowCmd) Run(s *session) error {
 
 // dryRunRecipe prints whose model it is, every hyper-parameter with its unit and source, and what training it needs.
 // It fits or not: without data nothing could run anyway, and with data a run that does not fit is an error.
-func dryRunRecipe(s *session, name string, cfg *config.Config) error {
+func dryRunRecipe(s *session, name string, cfg *config.Config, memory int64) error {
 	notes, err := config.RecipeNotes(name)
 	if err != nil {
 		return err
 	}
-	p, err := plan.Foresee(cfg)
+	p, err := foresee(cfg, memory)
 	if err != nil {
 		return err
 	}

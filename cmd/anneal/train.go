@@ -26,8 +26,9 @@ type trainCmd struct {
 	InitStep count  `placeholder:"N" help:"Step of the checkpoint to take, if DIR is a run. Default: the newest."`
 	Only     string `default:"model" enum:"model" help:"What to take from DIR. Only model: the weights, without optimizer state and step."`
 
-	Out    string `placeholder:"RUN" help:"Directory of the run. It must be new or empty."`
-	DryRun bool   `help:"Print the resolved config and the memory that the run needs. Train nothing."`
+	Out    string   `placeholder:"RUN" help:"Directory of the run. It must be new or empty."`
+	DryRun bool     `help:"Print the resolved config and the memory that the run needs. Train nothing."`
+	Memory byteSize `placeholder:"SIZE" help:"With --dry-run: how much memory a rank has, such as 80GB. Default: this machine's."`
 	rankFlags
 	runDeviceFlag
 	runThreadsFlag
@@ -39,6 +40,7 @@ func (trainCmd) Help() string {
 		"anneal train examples/tiny.yaml data.path=data/go --dry-run",
 		"anneal train --recipe llama2-70b --dry-run",
 		"anneal train --recipe llama2-70b parallel.zero=3 --dry-run --ranks 64",
+		"anneal train --recipe gpt3-175b parallel.tensor=8 parallel.pipeline=4 --dry-run --ranks 1024 --memory 80GB",
 		"anneal train --recipe llama2-70b --scale 10000 data.path=data/go --out runs/llama2-7m",
 		"anneal train examples/continue.yaml data.path=data/go --init-from models/qwen3 --out runs/tuned") +
 		"\n\n--init-from takes the model's shape and weights from DIR, and everything else from CONFIG; " +
@@ -90,9 +92,11 @@ func (c trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) {
 	}
 	switch {
 	case c.DryRun && c.Recipe != "":
-		return nil, nil, dryRunRecipe(s, c.Recipe, cfg)
+		return nil, nil, dryRunRecipe(s, c.Recipe, cfg, int64(c.Memory))
 	case c.DryRun:
-		return nil, nil, dryRun(s, cfg)
+		return nil, nil, dryRun(s, cfg, int64(c.Memory))
+	case c.Memory > 0:
+		return nil, nil, &usageError{"--memory is for plans: training takes what it needs", "add --dry-run"}
 	case c.Out == "":
 		return nil, nil, &usageError{"train needs a directory for the run",
 			"try --out runs/" + cmp.Or(c.Recipe, runName(from.File))}
@@ -147,9 +151,18 @@ func printRamps(s *session, cfg *config.Config) {
 	}
 }
 
-// dryRun prints what would run: the resolved config, then parameters and memory.
-func dryRun(s *session, cfg *config.Config) error {
+// foresee returns the plan of a run on this machine, or for ranks with so much memory each.
+func foresee(cfg *config.Config, memory int64) (*plan.Foresight, error) {
 	p, err := plan.Foresee(cfg)
+	if err == nil && memory > 0 {
+		p.Within(memory)
+	}
+	return p, err
+}
+
+// dryRun prints what would run: the resolved config, then parameters and memory.
+func dryRun(s *session, cfg *config.Config, memory int64) error {
+	p, err := foresee(cfg, memory)
 	if err != nil {
 		return err
 	}
@@ -194,7 +207,7 @@ func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 	}
 	s.printf("#   %-*s %11s\n", names, total, memorySize(p.Memory.Total()))
 	if p.Ranks != nil {
-		printRanks(s, p)
+		printRanks(s, cfg, p)
 	}
 	if text := initialWeights(cfg); text != "" {
 		s.printf("# %s\n", text)
@@ -218,9 +231,9 @@ func verdict(p *plan.Foresight) string {
 	case p.Available == 0:
 		return "needs " + need + "; how much memory is available is not known"
 	case p.Fits:
-		return fmt.Sprintf("fits: needs %s of %s available", need, memorySize(p.Available))
+		return fmt.Sprintf("fits: needs %s of %s available", need, cardSize(p.Available))
 	}
-	return fmt.Sprintf("does not fit: needs %s, %s are available", need, memorySize(p.Available))
+	return fmt.Sprintf("does not fit: needs %s, %s are available", need, cardSize(p.Available))
 }
 
 func fits(p *plan.Foresight) error {
