@@ -127,6 +127,8 @@ func (c *Config) underive(o string) {
 		from = []string{"model.rope_original_context", "model.attention"}
 	case "model.rope_scaling":
 		from = []string{"model.rope_original_context"}
+	case "parallel.tensor", "parallel.context", "parallel.pipeline":
+		from = []string{"parallel.ranks"}
 	case "model.layers":
 		from = []string{"model.attention"}
 	case "model.family", "model.activation", "model.dim", "model.heads", "model.ffn", "model.mup", "model.mup_base_dim":

@@ -55,6 +55,18 @@ func (p Parallel) Shared() int {
 	return t * c * s
 }
 
+// String says how many ranks there are and along which axes, such as
+//
+//	8 ranks: tensor 2 · context 2 · pipeline 2 · data 1
+func (p Parallel) String() string {
+	if p.Shared() == 1 {
+		return counted(p.Ranks, "rank", "ranks")
+	}
+	t, c, s := p.Mesh()
+	return fmt.Sprintf("%s: tensor %d · context %d · pipeline %d · data %d", counted(p.Ranks, "rank", "ranks"),
+		t, c, s, p.Ranks/p.Shared())
+}
+
 // resolveParallel gives a mesh the ranks that it needs, if nobody says how many there are.
 func (c *Config) resolveParallel() {
 	if n := c.Parallel.Shared(); c.Origin("parallel.ranks") == (Origin{}) && n > 1 && n <= 1<<16 {
@@ -117,7 +129,7 @@ func (c *Config) busyRanks() int {
 
 // remarkRanks says if some ranks of a valid configuration have nothing to do.
 func (c *Config) remarkRanks() {
-	p, busy := c.Parallel, c.busyRanks()
+	p, busy := c.Parallel, c.busyRanks()*c.Parallel.Shared()
 	if p.Ranks <= busy {
 		return
 	}

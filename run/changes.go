@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"anneal/config"
@@ -16,30 +17,89 @@ var harmless = map[string]bool{
 	"checkpoint.keep": true, "checkpoint.max_failures": true, "guard.rewinds": true, "guard.replay_every": true,
 	"watchdog.enabled": true, "watchdog.exit": true, "guard.rewound": true,
 	"memory.recompute": true, "parallel.ranks": true, "parallel.zero": true, "parallel.timeout": true,
+	"parallel.schedule": true,
+}
+
+// movable are the keys that may change as a run is resumed: how ranks share it.
+var movable = []string{
+	"parallel.ranks", "parallel.zero", "parallel.tensor", "parallel.sequence", "parallel.context", "parallel.attention",
+	"parallel.pipeline", "parallel.schedule", "parallel.timeout",
+}
+
+// changesBits reports whether another value of a key changes bits of a run's result.
+func changesBits(key string, was, now *config.Config) bool {
+	a, b := &was.Parallel, &now.Parallel
+	switch key {
+	case "parallel.sequence":
+		return max(a.Tensor, b.Tensor) > 1
+	case "parallel.attention":
+		return max(a.Context, b.Context) > 1
+	case "parallel.pipeline": // the gradient of a tied table is one sum on one stage, and two on several
+		return now.Model.TieEmbeddings && (a.Pipeline > 1) != (b.Pipeline > 1)
+	}
+	return !harmless[key]
 }
 
 // Changes lists the keys with different values that affect the result of a run, as "key: was → now", in the order of
 // the file.
-func Changes(was, now *config.Config) []string { return changes(was, now, false) }
-
-// changes is Changes, or, with all, lists every key with different values.
-func changes(was, now *config.Config, all bool) (list []string) {
+func Changes(was, now *config.Config) (list []string) {
 	for _, d := range now.Differences(was) {
-		if all || !harmless[d.Key] {
+		if changesBits(d.Key, was, now) {
 			list = append(list, d.String())
 		}
 	}
 	return list
 }
 
-// warnOfChanges lists the values with which a run continues that differ from those so far. If its configuration was
-// edited, those are all that differ: the file may have been damaged.
+// allChanges is Changes for all keys with different values.
+func allChanges(was, now *config.Config) (list []string) {
+	for _, d := range now.Differences(was) {
+		list = append(list, d.String())
+	}
+	return list
+}
+
+// warnOfChanges lists the values with which a run continues that differ from those so far, but for how ranks share it,
+// of which ResumeConfig tells. If its configuration was edited, those are all that differ: the file may have been
+// damaged.
 func (s *session) warnOfChanges(edited bool) {
-	if s.last.Config == nil {
+	was := s.last.Config
+	if was == nil {
 		return
 	}
-	if list := changes(s.last.Config, s.cfg, edited); len(list) > 0 {
+	var list []string
+	for _, d := range s.cfg.Differences(was) {
+		if !slices.Contains(movable, d.Key) && (edited || changesBits(d.Key, was, s.cfg)) {
+			list = append(list, d.String())
+		}
+	}
+	if len(list) > 0 {
 		s.Warn(fmt.Sprintf("%s has changed since step %d; the run continues with\n  %s",
 			s.dir.config(), s.last.Progress.Step, strings.Join(list, "\n  ")))
+	}
+}
+
+// remarkMove says, of a run that continues on another mesh of ranks, what becomes of its bits.
+func remarkMove(was, now *config.Config) {
+	moved := false
+	var bits []string
+	for _, d := range now.Differences(was) {
+		if !slices.Contains(movable, d.Key) {
+			continue
+		}
+		moved = moved || d.Key != "parallel.timeout"
+		if changesBits(d.Key, was, now) {
+			bits = append(bits, d.Key)
+		}
+	}
+	switch {
+	case !moved:
+	case bits == nil:
+		now.Remark(fmt.Sprintf("the run was on %v and continues on %v: no bit of its result changes",
+			was.Parallel, now.Parallel))
+	default:
+		now.Remark(fmt.Sprintf("the run was on %v and continues on %v. Sums come in another order (%s): "+
+			"the result is equally good, but not bit for bit the same",
+			was.Parallel, now.Parallel, strings.Join(bits, ", ")))
 	}
 }

@@ -117,10 +117,13 @@ func resume(ctx context.Context, o Options) (_ *Result, err error) {
 		return nil, err
 	}
 	defer s.end(&err)
+	var files runFiles
 	err = s.world.lead(func() error {
-		files, err := s.dir.readFiles()
-		if err != nil {
+		if files, err = s.dir.readFiles(); err != nil {
 			return err
+		}
+		if len(o.Overrides) > 0 {
+			files.config = s.dir.configured(files.config, cfg)
 		}
 		return s.openStore(files.origin())
 	})
@@ -132,6 +135,12 @@ func resume(ctx context.Context, o Options) (_ *Result, err error) {
 	}
 	if err := s.restore(); err != nil {
 		return nil, err
+	}
+	if len(o.Overrides) > 0 { // which later resumes keep
+		err := s.world.lead(func() error { return writeDurably(s.dir.config(), files.config) })
+		if err != nil {
+			return nil, err
+		}
 	}
 	return s.run(ctx)
 }

@@ -97,13 +97,19 @@ func (d runDir) finish(f runFiles) error {
 	return nil
 }
 
-// configure replaces the values of the run's configuration. Where load has found data that was moved with the run, the
-// first line says so, too: the new paths go with the present place of the run.
+// configure replaces the values of the run's configuration.
 func (d runDir) configure(cfg *config.Config) error {
 	text, err := fileio.ReadSmall(d.config(), yaml.MaxBytes)
 	if err != nil {
 		return err
 	}
+	return writeDurably(d.config(), d.configured(text, cfg))
+}
+
+// configured returns the text of a configuration, which is text so far, with the values of cfg. Where
+// load has found data that was moved with the run, the first line says so, too: the new paths go with the present place
+// of the run.
+func (d runDir) configured(text []byte, cfg *config.Config) []byte {
 	var first []byte
 	files := runFiles{config: text}
 	if id := files.run(); id != "" {
@@ -112,7 +118,7 @@ func (d runDir) configure(cfg *config.Config) error {
 		first, _, _ = bytes.Cut(text, []byte("\n"))
 		first = append(first, '\n')
 	}
-	return writeDurably(d.config(), slices.Concat(first, cfg.YAML()))
+	return slices.Concat(first, cfg.YAML())
 }
 
 // writeDurably puts a whole file in the place of what path holds, or leaves that as it is.
@@ -160,24 +166,28 @@ func BranchConfig(dir string, overrides []string) (*config.Config, error) {
 // Config reads the configuration of the run in dir.
 func Config(dir string) (*config.Config, error) { return runDir(dir).load() }
 
-// ResumeConfig is Config for a run that is to be resumed, with some values of parallel replaced: one that holds weights
-// only is refused.
+// ResumeConfig is Config for a run that is to be resumed, with some values of parallel replaced. Its remarks say what
+// another mesh of ranks changes. A run that holds weights only is refused.
 func ResumeConfig(dir string, overrides []string) (*config.Config, error) {
 	if _, err := runDir(dir).load(); err != nil {
 		return nil, err
 	}
 	for _, o := range overrides {
-		if key, _, _ := strings.Cut(o, "="); !strings.HasPrefix(key, "parallel.") || !harmless[key] {
+		if key, _, _ := strings.Cut(o, "="); !slices.Contains(movable, key) {
 			return nil, config.Problem{
 				Key: key, At: "command line: " + o, Message: fmt.Sprintf("%s cannot change as a run is resumed", key),
-				Try: fmt.Sprintf("parallel.ranks, parallel.zero or parallel.timeout; to change other values, edit %s",
-					runDir(dir).config()),
+				Try: fmt.Sprintf("one of %s; to change other values, edit %s",
+					strings.Join(movable, ", "), runDir(dir).config()),
 			}
 		}
 	}
 	cfg, err := runDir(dir).load(overrides...)
 	if err != nil {
 		return nil, err
+	}
+	var last state
+	if _, err := checkpoint.LoadState(runDir(dir).checkpoints(), &last); err == nil && last.Config != nil {
+		remarkMove(last.Config, cfg)
 	}
 	return cfg, refuseWeights(runDir(dir))
 }

@@ -80,7 +80,7 @@ func (r *VerifyReport) compare(d runDir, cfg *config.Config) error {
 	}
 	if text, err := fileio.ReadSmall(d.config(), yaml.MaxBytes); err == nil && info.Config != "" &&
 		info.Config != sha256Of(text) {
-		list := changes(last.Config, cfg, true)
+		list := allChanges(last.Config, cfg)
 		if list == nil {
 			list = []string{"only its comments"}
 		}

@@ -38,7 +38,7 @@ func (s *session) header(cfg *config.Config, threads int) (*plan.Foresight, erro
 	}
 	ranks := ""
 	if n := cfg.Parallel.Ranks; n > 1 {
-		ranks = fmt.Sprintf(" · %d ranks", n)
+		ranks = fmt.Sprintf(" · %v", cfg.Parallel)
 	}
 	s.notef("anneal %s  %s %.1fM params%s · %s (%s)%s · %s tokens/step · plan: %s", buildinfo.Version,
 		cfg.Model.Family, float64(plan.Parameters)/1e6, active, strings.ToUpper(cfg.Precision), plan.Device, ranks,

@@ -1,0 +1,128 @@
+package run
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"anneal/config"
+	"anneal/train"
+)
+
+// meshConfig is a small run in FP64 that eight ranks can share in any way.
+func meshConfig(t *testing.T, data string, overrides ...string) *config.Config {
+	cfg := smallConfig(t, data, append([]string{
+		"precision=fp64", "model.layers=8", "model.dim=64", "model.heads=8", "model.kv_heads=2", "model.ffn=64",
+		"train.batch_tokens=512", "train.steps=8", "train.eval_every=8", "checkpoint.every=3", "checkpoint.keep=9",
+	}, overrides...)...)
+	return cfg
+}
+
+// stopped makes a run in dir that its caller stops after a step.
+func stopped(t *testing.T, cfg *config.Config, dir string, after int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := Run(ctx, Options{Config: cfg, Dir: dir, Threads: 8, OnProgress: func(e train.Event) {
+		if e.Step == after {
+			cancel()
+		}
+	}})
+	if err != nil || !r.Interrupted {
+		t.Fatalf("%+v, %v; want an interrupted run", r, err)
+	}
+}
+
+// A checkpoint of a mesh of ranks is continued on any other with the losses of a run that was never stopped.
+func TestResumeOnAnotherMesh(t *testing.T) {
+	data := testData(t)
+	for half, overrides := range [][]string{
+		{"average.ema=0.9"},
+		{"model.tie_embeddings=true", "parallel.zero=2", "optimizer.name=lion"},
+	} {
+		whole, first := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "run")
+		mustRun(t, Options{Config: meshConfig(t, data, overrides...), Dir: whole, Threads: 8})
+		want := readMetrics(t, whole)
+		stopped(t, meshConfig(t, data, append([]string{
+			"parallel.ranks=8", "parallel.tensor=2", "parallel.pipeline=2",
+		}, overrides...)...), first, 3)
+		for k, mesh := range []string{
+			"tensor=1 pipeline=1 ranks=1", "tensor=8 pipeline=1", "tensor=1 pipeline=2 zero=1", "tensor=1 pipeline=8",
+			"tensor=2 context=2 attention=ulysses", "tensor=1 pipeline=1 context=4", "ranks=4 sequence=false",
+			"tensor=1 pipeline=4 schedule=interleaved:2",
+		} {
+			if k%2 != half && testing.Short() {
+				continue
+			}
+			dir := filepath.Join(t.TempDir(), "run")
+			if err := os.CopyFS(dir, os.DirFS(first)); err != nil {
+				t.Fatal(err)
+			}
+			keys := strings.Fields("parallel." + strings.ReplaceAll(mesh, " ", " parallel."))
+			if _, err := Resume(context.Background(), Options{Dir: dir, Threads: 8, Overrides: keys}); err != nil {
+				t.Fatalf("%s: %v", mesh, err)
+			}
+			got := readMetrics(t, dir)
+			if len(got) != len(want) {
+				t.Fatalf("%s: %d steps, want %d", mesh, len(got), len(want))
+			}
+			for i := range want {
+				for _, key := range []string{"loss", "grad_norm"} {
+					a, b := got[i][key].(float64), want[i][key].(float64)
+					if math.Abs(a-b) > 1e-10*math.Abs(b) {
+						t.Errorf("%s: %s of step %d is %v, want %v", mesh, key, i+1, a, b)
+					}
+				}
+			}
+			if v, err := Verify(dir); err != nil || len(v.Remarks) > 0 {
+				t.Errorf("%s: %+v, %v", mesh, v, err)
+			}
+		}
+	}
+}
+
+// What a resume changes of the mesh stays in the run's configuration, with the ranks that follow from it; what it means
+// for the bits is said first.
+func TestAMoveIsSaidAndKept(t *testing.T) {
+	data, first := testData(t), filepath.Join(t.TempDir(), "run")
+	stopped(t, meshConfig(t, data, "parallel.pipeline=2", "model.tie_embeddings=true"), first, 2)
+	for _, c := range []struct{ keys, mesh, says string }{
+		{"parallel.schedule=gpipe", "2 ranks: tensor 1 · context 1 · pipeline 2 · data 1", "no bit"},
+		{"parallel.pipeline=4", "4 ranks: tensor 1 · context 1 · pipeline 4 · data 1", "no bit"},
+		{"parallel.ranks=4 parallel.zero=1", "4 ranks: tensor 1 · context 1 · pipeline 2 · data 2", "no bit"},
+		{"parallel.pipeline=1", "1 rank", "another order (parallel.pipeline)"},
+		{"parallel.tensor=2 parallel.pipeline=1", "2 ranks: tensor 2 · context 1 · pipeline 1 · data 1",
+			"another order (parallel.tensor, parallel.pipeline)"},
+		{"parallel.context=2", "4 ranks: tensor 1 · context 2 · pipeline 2 · data 1", "another order (parallel.context)"},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		if err := os.CopyFS(dir, os.DirFS(first)); err != nil {
+			t.Fatal(err)
+		}
+		keys := strings.Fields(c.keys)
+		cfg, err := ResumeConfig(dir, keys)
+		if err != nil {
+			t.Fatalf("%s: %v", c.keys, err)
+		}
+		if text := strings.Join(cfg.Remarks(), "\n"); cfg.Parallel.String() != c.mesh || !strings.Contains(text, c.says) {
+			t.Errorf("%s: %v, and %q; want %s, and %q", c.keys, cfg.Parallel, text, c.mesh, c.says)
+		}
+		var s said
+		if _, err := Resume(context.Background(), Options{
+			Dir: dir, Threads: 8, Overrides: keys, Warn: s.warn,
+		}); err != nil || s.all() != "" {
+			t.Fatalf("%s: %v, and warnings %q", c.keys, err, s.all())
+		}
+		if kept, err := Config(dir); err != nil || kept.Parallel.String() != c.mesh {
+			t.Errorf("%s: the run is then on %v, %v; want %s", c.keys, kept.Parallel, err, c.mesh)
+		}
+	}
+	for _, keys := range []string{"parallel.wire=bf16", "parallel.tensor=3", "parallel.pipeline=9",
+		"parallel.schedule=interleaved:9", "parallel.schedule=2f2b"} {
+		if _, err := ResumeConfig(first, []string{keys}); err == nil {
+			t.Errorf("%s was accepted", keys)
+		}
+	}
+}
