@@ -72,6 +72,8 @@ func TestIdleRanksAreRemarked(t *testing.T) {
 		{"parallel.ranks=4", ""},
 		{"parallel.ranks=5", "4 micro-batches: 1 rank computes nothing"},
 		{"parallel.ranks=2 parallel.sum_block=2", ""},
+		{"parallel.pipeline=2 parallel.ranks=8", ""},
+		{"parallel.pipeline=2 parallel.ranks=10", "2 ranks compute nothing"},
 		{"parallel.ranks=4 parallel.sum_block=2", "in blocks of 2: 2 ranks compute nothing"},
 		{"parallel.ranks=4 parallel.sum_block=2 parallel.outer.groups=2", "2 ranks compute nothing"},
 		{"parallel.ranks=9 parallel.outer.groups=2", "5 ranks compute nothing"},

@@ -1,5 +1,6 @@
 // Package plan predicts what a run needs before it starts: its memory, part by part, and its operations (plan.go), what
-// its ranks keep and send at each stage of ZeRO (zero.go), and what it will read (foresee.go).
+// its ranks keep at each stage of ZeRO (zero.go) and on each stage of a pipeline (share.go), what they send along each
+// axis of a mesh (traffic.go), and what it will read (foresee.go).
 //
 // Start with Foresee, which commands print, and For. The figures come from the step's own code (train.MeasureRun) and
 // from what the device says about itself (device.Properties), so dry runs, forecasts and the refusal of a run that does

@@ -42,6 +42,9 @@ type Foresight struct {
 
 // Within makes the plan that for machines of so many bytes a rank, instead of this one.
 func (f *Foresight) Within(memory int64) {
+	if f.Memory.Total() > memory { // then a checkpoint is written without a copy
+		f.Memory = slices.DeleteFunc(f.Memory, func(i Item) bool { return i.Name == checkpointCopy })
+	}
 	f.Available, f.Bytes = memory, f.Memory.Total()
 	if f.Ranks != nil {
 		f.Ranks.Here = false

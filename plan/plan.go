@@ -74,6 +74,9 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 	return p, nil
 }
 
+// checkpointCopy is an item that a run can do without.
+const checkpointCopy = "checkpoint copy"
+
 // planCopy adds the copy of the state for checkpoints, if memory allows it.
 func (p *Plan) planCopy(f *train.Footprint) {
 	copied, available := f.CheckpointCopy(), p.Available
@@ -83,7 +86,7 @@ func (p *Plan) planCopy(f *train.Footprint) {
 	if f.Apart || !f.CopyFits(available) { // on other devices the copy is in host memory
 		return
 	}
-	p.Memory = append(p.Memory, Item{"checkpoint copy", copied, "weights and state, if memory allows"})
+	p.Memory = append(p.Memory, Item{checkpointCopy, copied, "weights and state, if memory allows"})
 	if p.Ranks != nil {
 		p.Ranks.Together += p.Ranks.copies
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"anneal/comm/absent"
 	"anneal/config"
@@ -320,6 +321,49 @@ func TestThePageHasThePlansBytes(t *testing.T) {
 			}
 			if !strings.Contains(string(page), "\n"+row+"\n") {
 				t.Errorf("docs/parallel.md does not have, of %s%s:\n%s", s.File, s.Recipe, row)
+			}
+		}
+	}
+}
+
+// The tables of a mesh on docs/parallel.md are what a plan says.
+func TestThePageHasTheMeshOf175B(t *testing.T) {
+	page, err := os.ReadFile("../docs/parallel.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := config.Sources{Recipe: "gpt3-175b", Planning: true, Overrides: []string{
+		"parallel.tensor=8", "parallel.pipeline=4", "parallel.zero=1", "parallel.ranks=1024", "model.vocab=51200",
+	}}
+	cfg, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	p, err := For(cfg, machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("the plan of 1,024 ranks takes %v", d)
+	}
+	for i, x := range p.Ranks.Mesh {
+		needs := fmt.Sprintf("| %d | %d–%d |", i, x.First, x.Last)
+		for _, n := range x.Totals {
+			needs += fmt.Sprintf(" %s |", commas(n))
+			if fits := n <= 80e9; fits != (n != x.Totals[0]) {
+				t.Errorf("stage %d needs %d bytes: fits 80 GB: %v", i, n, fits)
+			}
+		}
+		sends := fmt.Sprintf("| %d |", i)
+		for _, n := range []int64{
+			x.Sent.Tensor, x.Sent.Pipeline, x.Sent.Gradients, x.Sent.Weights, x.Activations, x.Whole,
+		} {
+			sends += fmt.Sprintf(" %s |", commas(n))
+		}
+		for _, row := range []string{needs, sends} {
+			if !strings.Contains(string(page), "\n"+row+"\n") {
+				t.Errorf("docs/parallel.md does not have, of the mesh:\n%s", row)
 			}
 		}
 	}

@@ -39,6 +39,14 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 		{[]string{bare, "model.vocab=32000", "--ranks", "4", "parallel.zero=2"}, exitOK,
 			[]string{"\n# 4 ranks. What rank ", " 16.00 bytes ", " < this run\n#      3 ",
 				"  gradients of a few units, on their way to their owners\n", "\n# fits: a"}, ""},
+		{[]string{bare, "model.vocab=32000", "--ranks", "1024", "parallel.tensor=2", "parallel.pipeline=2",
+			"parallel.zero=1", "train.batch_tokens=262144", "--memory", "80GB"}, exitOK,
+			[]string{"\n# 1,024 ranks = 2 stages × 256 data × 1 context × 2 tensor. What the fullest rank ",
+				"  ZeRO 0  this run: 1 ", "\n#       1  512–1023 ", " kept whole\n", " of 80 GB available\n"}, ""},
+		{[]string{bare, "model.vocab=32000", "--ranks", "4", "parallel.pipeline=2", "--memory", "100MiB"},
+			exitResources, []string{"\n# ZeRO 3 does not fit 100 MiB\n", "\n# pipeline: ", "# does not fit: "},
+			"this run needs"},
+		{[]string{bare, "model.vocab=32000", "--memory", "1TB"}, exitOK, []string{" of 1000 GB available\n"}, ""},
 		{[]string{bare, "model.vocab=32000", "--ranks", "0"}, exitUsage, nil, "--ranks 0: a run has at least one rank"},
 		{[]string{bare, "model.vocab=32000", "--ranks", "2", "parallel.zero=4"}, exitUsage, nil, "0, 1, 2 or 3"},
 		{[]string{w.path("run.yaml"), "--device", "tpu"}, exitUsage, nil, `device = "tpu" is not known`},
@@ -65,6 +73,20 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 	if stages, _ := ranks["stages"].([]any); ranks["count"] != 4. || ranks["zero"] != 3. || ranks["sums"] != 1. ||
 		len(stages) != 4 || len(ranks["rank_bytes"].([]any)) != 4 {
 		t.Errorf("ranks as JSON: %v", v["ranks"])
+	}
+	v = w.object(exitOK, "train", bare, "model.vocab=32000", "--dry-run", "parallel.tensor=2", "parallel.pipeline=2")
+	ranks, _ = v["ranks"].(map[string]any)
+	shares, _ := ranks["mesh"].([]any)
+	if len(shares) != 2 || ranks["pipeline_idle_share"] == 0. {
+		t.Fatalf("a mesh as JSON: %v", v["ranks"])
+	}
+	sent, _ := shares[1].(map[string]any)["sent"].(map[string]any)
+	if of, _ := sent["tensor_bytes"].(float64); of <= 0 {
+		t.Errorf("what a stage sends, as JSON: %v", shares[1])
+	}
+	if code, _, errs := anneal("train", w.path("run.yaml"), "--memory", "1GB"); code != exitUsage ||
+		!strings.Contains(errs, "add --dry-run") {
+		t.Errorf("--memory of a run: exit %d, %s", code, errs)
 	}
 }
 
