@@ -22,9 +22,11 @@ func (k *checker) mesh() {
 			"parallel.ranks = %d is not a multiple of parallel.tensor · parallel.context · parallel.pipeline = %d",
 			p.Ranks, n)
 	}
-	if m.Vocab > 0 { // else it comes with the data
-		k.cut(m.CheckTensors(p.Tensor))
+	shape := *m
+	if shape.Vocab == 0 { // it comes with the data, and is checked then
+		shape.Vocab = p.Tensor
 	}
+	k.cut(shape.CheckTensors(p.Tensor))
 	k.cut(m.CheckContext(p.Context, p.Tensor, p.Attention == "ring"))
 	if n := p.Tensor * p.Context; p.Sequence && p.Tensor > 1 && k.c.microTokens()%n != 0 {
 		k.fault("parallel.sequence", "parallel.sequence = false, or another train.micro_batch",
