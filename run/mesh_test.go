@@ -95,7 +95,8 @@ func TestAMoveIsSaidAndKept(t *testing.T) {
 		{"parallel.pipeline=1", "1 rank", "another order (parallel.pipeline)"},
 		{"parallel.tensor=2 parallel.pipeline=1", "2 ranks: tensor 2 · context 1 · pipeline 1 · data 1",
 			"another order (parallel.tensor, parallel.pipeline)"},
-		{"parallel.context=2", "4 ranks: tensor 1 · context 2 · pipeline 2 · data 1", "another order (parallel.context)"},
+		{"parallel.context=2", "4 ranks: tensor 1 · context 2 · pipeline 2 · data 1",
+			"another order (parallel.context)"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		if err := os.CopyFS(dir, os.DirFS(first)); err != nil {
@@ -106,7 +107,8 @@ func TestAMoveIsSaidAndKept(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.keys, err)
 		}
-		if text := strings.Join(cfg.Remarks(), "\n"); cfg.Parallel.String() != c.mesh || !strings.Contains(text, c.says) {
+		text := strings.Join(cfg.Remarks(), "\n")
+		if cfg.Parallel.String() != c.mesh || !strings.Contains(text, c.says) {
 			t.Errorf("%s: %v, and %q; want %s, and %q", c.keys, cfg.Parallel, text, c.mesh, c.says)
 		}
 		var s said

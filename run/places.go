@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"anneal/comm"
+	"anneal/config"
 	"anneal/internal/fileio"
+	"anneal/parallel"
 	"anneal/tensor"
 )
 
@@ -22,6 +24,7 @@ import (
 type whereabouts struct {
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
+	Place string    `json:"place,omitempty"` // in a mesh of ranks
 	Step  int       `json:"step"`            // in hand
 	Waits string    `json:"waits,omitempty"` // for what, since when; "" if it does not
 	Since time.Time `json:"since,omitzero"`
@@ -186,10 +189,27 @@ func (p *whereabouts) describe(rank int) string {
 	case p.PID == 0:
 		return fmt.Sprintf("rank %d", rank)
 	case p.Waits == "":
-		return fmt.Sprintf("rank %d (%s, process %d)", rank, p.Host, p.PID)
+		return fmt.Sprintf("rank %d (%s, process %d%s)", rank, p.Host, p.PID, p.placed())
 	}
-	return fmt.Sprintf("rank %d (%s, process %d; it last waited for %s of step %d)",
-		rank, p.Host, p.PID, p.Waits, p.Step)
+	return fmt.Sprintf("rank %d (%s, process %d%s; it last waited for %s of step %d)",
+		rank, p.Host, p.PID, p.placed(), p.Waits, p.Step)
+}
+
+// placed is the place, if there is one, as a part of a list.
+func (p *whereabouts) placed() string {
+	if p.Place == "" {
+		return ""
+	}
+	return ", " + p.Place
+}
+
+// placeIn says where in a mesh a rank of n is; "" if it has all layers and all tokens of its micro-batches.
+func placeIn(p config.Parallel, rank, n int) string {
+	if p.Shared() == 1 {
+		return ""
+	}
+	at := parallel.Sizes{Tensor: p.Tensor, Context: p.Context, Pipeline: p.Pipeline}.At(rank, n)
+	return fmt.Sprintf("stage %d, data %d, context %d, tensor %d", at.Stage, at.Data, at.Chunk, at.Cut)
 }
 
 // watchedComm is a group whose waits are noted, and in which a fault may strike.

@@ -24,6 +24,7 @@ func (s *session) openRank() error {
 	if err := s.checkShared(); err != nil {
 		return err
 	}
+	s.look.now.Place = placeIn(s.cfg.Parallel, s.world.Rank(), s.world.Size())
 	s.look.open(s.dir.place(s.world.Rank()))
 	s.parts.writer = &checkpoint.Writer{
 		Root: s.dir.checkpoints(), Number: s.world.Rank(), Synchronous: !s.snapshotFits(),

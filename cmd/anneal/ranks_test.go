@@ -128,6 +128,36 @@ func TestALostRankExitsEight(t *testing.T) {
 	}
 }
 
+// A mesh that loses a rank says where in the mesh it was. The run goes on, on another mesh, to the bits of one rank: no
+// axis here changes them.
+func TestALostRankOfAMesh(t *testing.T) {
+	w := newWorkshop(t)
+	on := func(out string, keys ...string) []string {
+		return append(w.ranked(out, "model.layers=2", "model.tie_embeddings=false", "threads=4"), keys...)
+	}
+	one := w.path("one")
+	w.object(exitOK, on(one, "parallel.ranks=1")...)
+	want := w.result(job{run: true}, one)
+	for fault, code := range map[string]int{"hang": exitStalled, "panic": exitStalled, "kill": -1} {
+		out := w.path(fault)
+		cmd := child(t, on(out, "parallel.ranks=4", "parallel.pipeline=2", "parallel.timeout=0.02")...)
+		cmd.Env = append(cmd.Env, run.FaultVariable+"=rank:3:step:12:"+fault)
+		text, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != code {
+			t.Fatalf("%s: %v\n%s", fault, err, text)
+		}
+		const place = "stage 1, data 1, context 0, tensor 0"
+		if fault == "hang" && !strings.Contains(string(text), place) {
+			t.Errorf("it does not say that the rank is %s:\n%s", place, text)
+		}
+		w.object(exitOK, "resume", out, "parallel.ranks=2", "parallel.schedule=gpipe")
+		if got := w.result(job{run: true}, out); got != want {
+			t.Errorf("%s: it ends with other bits", fault)
+		}
+	}
+}
+
 // Ranks of a process that is killed at a random instant leave a run that any number of ranks complete.
 func TestKilledRanks(t *testing.T) { killRanks(t, 2) }
 
