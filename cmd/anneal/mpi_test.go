@@ -50,6 +50,33 @@ func TestRanksUnderMPI(t *testing.T) {
 	}
 }
 
+// Processes of a mesh end with the bits that goroutines on the same mesh end with.
+func TestMeshesUnderMPI(t *testing.T) {
+	w := newWorkshop(t)
+	for i, mesh := range [][]string{
+		{"parallel.tensor=2", "parallel.pipeline=2"},
+		{"parallel.context=2", "parallel.pipeline=2", "parallel.schedule=gpipe", "parallel.zero=3"},
+	} {
+		args := append([]string{"train", w.path("run.yaml"), "train.micro_batch=1", "train.steps=10",
+			"model.layers=2"}, mesh...)
+		here := w.path(fmt.Sprint("local", i))
+		if code, _, errs := anneal(append(args, "threads=4", "--out", here)...); code != exitOK {
+			t.Fatalf("%v: exit %d\n%s", mesh, code, errs)
+		}
+		want := w.result(job{run: true}, here)
+		for _, launcher := range []string{"mpirun.openmpi", "mpirun.mpich"} {
+			out := w.path(fmt.Sprint(launcher, i))
+			cmd := mpirun(t, launcher, "4", append(args, "threads=1", "--out", out)...)
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%s, %v: %v\n%s", launcher, mesh, err, text)
+			}
+			if got := w.result(job{run: true}, out); got != want {
+				t.Errorf("%s, %v: it ends with other bits", launcher, mesh)
+			}
+		}
+	}
+}
+
 func ranksUnderMPI(t *testing.T, launcher string) {
 	w := newWorkshop(t)
 	want := w.whole()
