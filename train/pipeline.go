@@ -287,8 +287,11 @@ func (t *Trainer) follow(x program.Instr, src dataset.Source, from uint64) error
 		if err := t.backward(c, present, x.Op == program.Backward, nil); err != nil {
 			return err
 		}
-		if present && x.Chunk == len(t.chunks)-1 {
+		switch last := x.Chunk == len(t.chunks)-1; {
+		case present && last: // the first of a micro-batch's chunks in backward
 			t.micros = append(t.micros, t.measure(src, t.firstSample(from, i)))
+		case present:
+			t.micros[x.Micro].routing.Add(t.tape.Routing)
 		}
 		return nil
 	}
