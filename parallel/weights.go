@@ -1,6 +1,7 @@
 package parallel
 
 import (
+	"anneal/comm"
 	"anneal/tensor"
 )
 
@@ -143,16 +144,22 @@ func (s *Shard) arrive(i int) error {
 	return nil
 }
 
-// Settle waits until no weights are under way: until those of all units are here, and others have what this rank sends.
-// Only then may the authoritative weights change other than by a step, which knows what is under way. All ranks call
-// it.
+// Settle waits until nothing is under way: until the weights of all units are here, and others have what this rank
+// sends. Only then may the authoritative weights change other than by a step, which knows what is under way. All ranks
+// call it.
 func (s *Shard) Settle() error {
 	for i := range s.units {
 		if err := s.arrive(i); err != nil {
 			return err
 		}
-		if err := s.units[i].weights.Sent(); err != nil {
-			return err
+		u := &s.units[i]
+		for _, t := range []comm.Transfer{u.weights, u.gradients, u.totals} {
+			if t == nil {
+				continue
+			}
+			if err := t.Sent(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

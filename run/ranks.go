@@ -220,6 +220,11 @@ func (s *session) end(err *error) {
 		s.late(s.free)
 		return
 	}
+	if s.trainer != nil { // others may still read its memory
+		if lost := s.trainer.Settle(); *err == nil {
+			*err = lost
+		}
+	}
 	s.free()
 }
 

@@ -82,7 +82,7 @@ func (t *Trainer) SetWeights(fill func(i int, p *nn.Param, host *tensor.Tensor))
 	return Wait(t.dev)
 }
 
-// Settle waits until no weights are under way between ranks. All ranks call it before they free their memory.
+// Settle waits until nothing is under way between ranks. All ranks call it before they free their memory.
 func (t *Trainer) Settle() error {
 	if t.shard == nil {
 		return nil
