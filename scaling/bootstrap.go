@@ -1,0 +1,72 @@
+package scaling
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Bootstrap fits n resamples of the points, drawn with replacement, and keeps their laws. It takes about n times as
+// long as the fit. Equal seeds give equal laws.
+//
+// It takes points for independent. Those that share a trunk of training are not quite, so that intervals are somewhat
+// too narrow, and no interval holds what the law itself gets wrong: far outside the points they are too narrow as well.
+func (f *Fit) Bootstrap(n int, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	f.Resamples = make([]Law, 0, n)
+	drawn := make([]Point, len(f.Points))
+	for range n {
+		for again := true; again; again = len(tooFew(drawn)) > 0 {
+			for i := range drawn {
+				drawn[i] = f.Points[random.IntN(len(f.Points))]
+			}
+		}
+		law, _ := newProfile(drawn).search(f.Law.Alpha, f.Law.Beta)
+		f.Resamples = append(f.Resamples, law)
+	}
+}
+
+// Interval is between two percentiles of a quantity.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Confidence is that of Interval: 95 %.
+const Confidence = 0.95
+
+// Interval returns where 95 % of the resamples have a quantity. It is nil if there are none. A quantity that a law does
+// not have is +Inf or NaN; NaN is left out.
+func (f *Fit) Interval(quantity func(Law) float64) *Interval {
+	var values []float64
+	for _, l := range f.Resamples {
+		if v := quantity(l); !math.IsNaN(v) && len(l.undetermined()) == 0 {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return &Interval{Percentile(values, (1-Confidence)/2), Percentile(values, (1+Confidence)/2)}
+}
+
+// Undetermined returns how many resamples do not show that losses fall with N and with D. Intervals leave them out.
+func (f *Fit) Undetermined() (n int) {
+	for _, l := range f.Resamples {
+		if len(l.undetermined()) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Percentile returns the value that a share of values is below, between two of them by linear interpolation.
+func Percentile(values []float64, share float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	place := share * float64(len(sorted)-1)
+	i := min(int(place), len(sorted)-1)
+	if part := place - float64(i); part > 0 && i+1 < len(sorted) {
+		return sorted[i] + part*(sorted[i+1]-sorted[i])
+	}
+	return sorted[i]
+}

@@ -1,0 +1,19 @@
+// Package scaling predicts the loss of a language model from its size and its training tokens, by laws that are fitted
+// to the losses of smaller models.
+//
+//   - law.go: the law L(N, D), the compute-optimal model of a FLOP budget, and the inverse questions
+//   - constants.go: laws from the literature
+//   - points.go: losses of trained models, and the CSV that holds them
+//   - fit.go, search.go, linear.go: the law that fits points best, by variable projection
+//   - bootstrap.go: percentile intervals of a fit
+//   - envelope.go, isoflop.go: the two older ways to find compute-optimal models, with their bias
+//   - repetition.go: data that is read more than once
+//   - inference.go: models that are trained once and used often
+//   - study.go: a fit as a file
+//
+// N is a number of parameters, D one of training tokens, C one of floating-point operations (FLOPs), a loss is in nats
+// per token. N counts the parameters of matrix multiplications with the output head and without the lookup embedding,
+// so that training takes 6·N·D FLOPs.
+//
+// It imports nothing of anneal. Start reading at law.go.
+package scaling

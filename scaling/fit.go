@@ -1,0 +1,75 @@
+package scaling
+
+import (
+	"math"
+)
+
+// Fit is the law that fits points best.
+type Fit struct {
+	Law       Law     `json:"law"`
+	Objective float64 `json:"objective"` // the sum of Huber losses of ln L, δ = 0.001
+	Points    []Point `json:"points"`
+	// laws of resampled points (bootstrap.go); none until Bootstrap
+	Resamples []Law `json:"resamples"`
+}
+
+// firstExponent is where the search for both exponents starts.
+const firstExponent = 0.5
+
+// FitPoints returns the law with the lowest sum of Huber losses of ln L − ln L(N, D), as in approach 3 of Hoffmann et
+// al. 2022. It searches the two exponents only: for each pair of them the best E, A and B follow (variable projection,
+// Golub & Pereyra 1973). That has a single minimum where a search of all five numbers has several, and needs one start
+// where that one needs hundreds.
+//
+// The error is a *PointsError: too few points, or losses that do not fall with N or with D.
+func FitPoints(points []Point) (*Fit, error) {
+	if list := tooFew(points); len(list) > 0 {
+		return nil, &PointsError{list}
+	}
+	f := &Fit{Points: points}
+	f.Law, f.Objective = newProfile(points).search(firstExponent, firstExponent)
+	if list := f.Law.undetermined(); len(list) > 0 {
+		return nil, &PointsError{list}
+	}
+	return f, nil
+}
+
+// undetermined says which terms of a fitted law the points do not show.
+func (l Law) undetermined() (list []string) {
+	for _, c := range []struct {
+		scale, exponent float64
+		column          string
+	}{{l.A, l.Alpha, "params"}, {l.B, l.Beta, "tokens"}} {
+		switch {
+		case !(c.scale > 0):
+			list = append(list, "the losses do not fall with "+c.column+": use points that differ more in "+c.column)
+		case c.exponent < lowest*1.001 || c.exponent > highest/1.001:
+			list = append(list, "the losses do not fall with a power of "+c.column+
+				": use points that differ more in "+c.column)
+		}
+	}
+	return list
+}
+
+// Residual returns ln L − ln L(N, D) of a point: 0.01 is a loss of 1 % above the law.
+func (f *Fit) Residual(p Point) float64 {
+	return math.Log(p.Loss / f.Law.Loss(p.Params, p.worth()))
+}
+
+// Error returns the median size of the residuals.
+func (f *Fit) Error() float64 {
+	sizes := make([]float64, len(f.Points))
+	for i, p := range f.Points {
+		sizes[i] = math.Abs(f.Residual(p))
+	}
+	return Percentile(sizes, 0.5)
+}
+
+// Reach returns the FLOPs of the largest training among the points.
+func (f *Fit) Reach() float64 {
+	most := 0.0
+	for _, p := range f.Points {
+		most = max(most, p.FLOPs)
+	}
+	return most
+}

@@ -1,0 +1,208 @@
+package scaling
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"testing"
+)
+
+// grid returns the points of a law for each size and each number of tokens, with log-normal noise.
+func grid(law Law, sizes, tokens []float64, noise float64, seed uint64) (points []Point) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	for _, n := range sizes {
+		for _, d := range tokens {
+			points = append(points, Point{
+				Params: n, Tokens: d, Unique: d, FLOPs: Training(n, d),
+				Loss: law.Loss(n, d) * math.Exp(noise*random.NormFloat64()),
+			})
+		}
+	}
+	return points
+}
+
+// spread returns n values from low to high with equal ratios.
+func spread(low, high float64, n int) (list []float64) {
+	for i := range n {
+		list = append(list, low*math.Pow(high/low, float64(i)/float64(n-1)))
+	}
+	return list
+}
+
+// The sets and the best of hundreds of searches from a grid of starts: testdata/make_multistart.py.
+func TestFitEqualsTheBestOfManyStarts(t *testing.T) {
+	text, err := os.ReadFile("testdata/multistart.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sets []struct {
+		Name      string
+		Points    [][3]float64
+		Objective float64
+		Law
+	}
+	if err := json.Unmarshal(text, &sets); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sets {
+		var points []Point
+		for _, p := range s.Points {
+			points = append(points, Point{
+				Params: p[0], Tokens: p[1], Loss: p[2], Unique: p[1], FLOPs: Training(p[0], p[1]),
+			})
+		}
+		f, err := FitPoints(points)
+		if err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+			continue
+		}
+		if f.Objective > s.Objective*(1+1e-7)+1e-15 {
+			t.Errorf("%s: the objective is %.12g, the best of many starts has %.12g",
+				s.Name, f.Objective, s.Objective)
+		}
+		if f.Objective > s.Objective*(1-1e-6) { // the same minimum, not a better one
+			for _, c := range []struct {
+				what      string
+				got, want float64
+			}{{"E", f.Law.E, s.E}, {"alpha", f.Law.Alpha, s.Alpha}, {"beta", f.Law.Beta, s.Beta}} {
+				close(t, s.Name+": "+c.what, c.got, c.want, 1e-4)
+			}
+		}
+	}
+}
+
+// The law of points with 0.5 % noise is found, whatever its scale.
+func TestFitRecoversTheLaw(t *testing.T) {
+	for _, law := range []Law{
+		Besiroglu, Hoffmann,
+		{E: 1.1, A: 40, B: 160, Alpha: 0.32, Beta: 0.37},
+	} {
+		f := must(FitPoints(grid(law, spread(1e6, 1e10, 30), spread(1e8, 1e12, 30), 0.005, 7)))
+		if math.Abs(f.Law.Alpha-law.Alpha) > 0.01 || math.Abs(f.Law.Beta-law.Beta) > 0.01 {
+			t.Errorf("the law of %+v with noise is found as %+v", law, f.Law)
+		}
+	}
+}
+
+// Repeated tokens count for what they are worth.
+func TestFitOfRepeatedTokens(t *testing.T) {
+	points := grid(Besiroglu, spread(1e8, 1e10, 5), spread(1e9, 1e11, 5), 0, 1)
+	for i := range points {
+		p := &points[i]
+		p.Unique = p.Tokens / float64(1+i%7)
+		p.Loss = Besiroglu.Loss(p.Params, EffectiveTokens(p.Tokens, p.Unique))
+	}
+	f := must(FitPoints(points))
+	close(t, "alpha", f.Law.Alpha, Besiroglu.Alpha, 1e-5)
+	close(t, "beta", f.Law.Beta, Besiroglu.Beta, 1e-5)
+}
+
+// 95 % intervals hold the truth in most repetitions of an experiment, and equal seeds give equal laws.
+func TestBootstrap(t *testing.T) {
+	const experiments = 40
+	held := 0
+	for i := range experiments {
+		f := must(FitPoints(grid(Besiroglu, spread(1e8, 3e9, 6), spread(2e9, 1e11, 5), 0.004, uint64(i))))
+		f.Bootstrap(60, 1)
+		a := f.Interval(func(l Law) float64 { a, _ := l.Exponents(); return a })
+		if truth, _ := Besiroglu.Exponents(); a.Low <= truth && truth <= a.High {
+			held++
+		}
+		if i > 0 {
+			continue
+		}
+		g := &Fit{Law: f.Law, Points: f.Points}
+		g.Bootstrap(60, 1)
+		if !reflect.DeepEqual(f.Resamples, g.Resamples) {
+			t.Error("equal seeds give other laws")
+		}
+		if g.Bootstrap(60, 2); reflect.DeepEqual(f.Resamples, g.Resamples) {
+			t.Error("other seeds give equal laws")
+		}
+	}
+	if held < 0.8*experiments {
+		t.Errorf("%d of %d intervals of 95 %% hold the truth", held, experiments)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	for share, want := range map[float64]float64{0: 1, 0.5: 2.5, 1: 4, 0.25: 1.75} {
+		close(t, "percentile", Percentile([]float64{4, 1, 3, 2}, share), want, 1e-12)
+	}
+}
+
+// Points that do not show the effect of size or of tokens have no law.
+func TestPointsWithoutALaw(t *testing.T) {
+	rising := grid(Besiroglu, spread(1e8, 1e10, 4), spread(1e9, 1e11, 4), 0, 1)
+	for i := range rising {
+		rising[i].Loss = 3 + 0.1*math.Log(rising[i].Params) + Besiroglu.Loss(1e9, rising[i].Tokens)
+	}
+	constant := grid(Besiroglu, spread(1e8, 1e10, 4), spread(1e9, 1e11, 4), 0, 1)
+	for i := range constant {
+		constant[i].Loss = 3
+	}
+	for _, points := range [][]Point{rising, constant} {
+		if f, err := FitPoints(points); err == nil {
+			t.Errorf("a law was found: %+v", f.Law)
+		}
+	}
+}
+
+// Noise-free curves and narrow profiles have the exponent of the closed form.
+func TestOtherApproaches(t *testing.T) {
+	for _, law := range []Law{Besiroglu, Hoffmann} {
+		want, _ := law.Exponents()
+		var profiles []Point
+		for _, flops := range spread(1e18, 1e21, 5) {
+			for _, factor := range []float64{0.7, 0.85, 1, 1.15, 1.4} {
+				n := law.Optimum(flops).Params * factor
+				d := flops / 6 / n
+				profiles = append(profiles, Point{Params: n, Tokens: d, Unique: d, FLOPs: flops, Loss: law.Loss(n, d)})
+			}
+		}
+		f, err := IsoFLOP(profiles)
+		if err != nil || math.Abs(f.Exponent-want) > 0.01 || len(f.Optima) != 5 {
+			t.Errorf("IsoFLOP: %+v, %v; want the exponent %.3f", f, err, want)
+		}
+		close(t, "N by IsoFLOP", f.Params(1e20), law.Optimum(1e20).Params, 0.02)
+		var curves []Point
+		for _, n := range spread(1e7, 1e10, 12) {
+			d := law.OptimumOfSize(n).Tokens
+			curves = append(curves, grid(law, []float64{n}, spread(d/30, d*30, 40), 0, 1)...)
+		}
+		f, err = Envelope(curves)
+		if err != nil || math.Abs(f.Exponent-want) > 0.02 {
+			t.Errorf("envelope: %+v, %v; want the exponent %.3f", f, err, want)
+		}
+		close(t, "N by the envelope", f.Params(1e20), law.Optimum(1e20).Params, 0.1)
+	}
+	few := grid(Besiroglu, spread(1e8, 1e9, 3), []float64{2e9, 3e9}, 0, 1)
+	if _, err := IsoFLOP(few); err != ErrNoIsoFLOP {
+		t.Errorf("IsoFLOP of a grid without equal FLOPs: %v", err)
+	}
+	if _, err := Envelope(few); err != ErrNoEnvelope {
+		t.Errorf("the envelope of three sizes: %v", err)
+	}
+}
+
+func TestFitAsAFile(t *testing.T) {
+	f := must(FitPoints(grid(Besiroglu, spread(1e8, 1e10, 4), spread(1e9, 1e11, 4), 0.01, 1)))
+	f.Bootstrap(5, 1)
+	var file bytes.Buffer
+	if err := f.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	if g := must(ReadFit(file.Bytes())); !reflect.DeepEqual(f, g) {
+		t.Errorf("a fit comes back from its file as %+v, was %+v", g, f)
+	}
+	for _, text := range []string{``, `{}`, `[]`, `{"law":{"E":1,"A":1,"B":1,"alpha":1}}`, `{"law":{"E":1e999}}`,
+		`{"law":{"E":1,"A":1,"B":1,"alpha":1,"beta":1},"resamples":[{"E":-1}]}`,
+		`{"law":{"E":1,"A":1,"B":1,"alpha":1,"beta":1},"points":[{"params":0}]}`} {
+		if _, err := ReadFit([]byte(text)); err == nil {
+			t.Errorf("%q is read as a fit", text)
+		}
+	}
+}

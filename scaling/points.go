@@ -1,0 +1,179 @@
+package scaling
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Point is a trained model and its loss.
+type Point struct {
+	Params float64 `json:"params"`
+	Tokens float64 `json:"tokens"`        // all that it was trained on, repeated ones too
+	Loss   float64 `json:"loss"`          // of held-out text, nats per token
+	FLOPs  float64 `json:"flops"`         // of its training
+	Unique float64 `json:"unique_tokens"` // different tokens among them; Tokens if none was repeated
+}
+
+// worth is the number of tokens read once that are worth as much as the point's.
+func (p Point) worth() float64 { return EffectiveTokens(p.Tokens, p.Unique) }
+
+// A fit of five numbers needs a point more than that, and three values of N and of D: two values have a difference but
+// no exponent.
+const leastPoints, leastValues = 6, 3
+
+// PointsError says why points cannot be used. Its text has all reasons.
+type PointsError struct{ Reasons []string }
+
+// mostReasons is how many reasons a PointsError prints.
+const mostReasons = 12
+
+func (e *PointsError) Error() string {
+	list := e.Reasons
+	if more := len(list) - mostReasons; more > 0 {
+		list = append(slices.Clone(list[:mostReasons]), fmt.Sprintf("and %d more", more))
+	}
+	return "these points cannot be fitted\n  " + strings.Join(list, "\n  ")
+}
+
+// The columns of a CSV of points; the first three are required.
+var columns = []string{"params", "tokens", "loss", "flops", "unique_tokens"}
+
+const requiredColumns = 3
+
+// ReadPoints reads a CSV whose header names the columns params, tokens, loss, and optionally flops (default: 6·N·D) and
+// unique_tokens (default: tokens). Other columns are ignored. The error is a *PointsError with every fault of the file,
+// each with its line.
+func ReadPoints(r io.Reader) ([]Point, error) {
+	in := csv.NewReader(r)
+	in.FieldsPerRecord = -1
+	in.TrimLeadingSpace = true
+	in.ReuseRecord = true
+	header, err := in.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, &PointsError{[]string{"the file is empty: its first line must name the columns params,tokens,loss"}}
+	}
+	if err != nil {
+		return nil, &PointsError{[]string{err.Error()}}
+	}
+	at, err := findColumns(header)
+	if err != nil {
+		return nil, err
+	}
+	var points []Point
+	var faults []string
+	for width := len(header); ; {
+		record, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			faults = append(faults, err.Error()) // it names the line
+			break
+		}
+		line, _ := in.FieldPos(0)
+		if len(record) != width {
+			faults = append(faults, fmt.Sprintf("line %d has %d values, the header %d", line, len(record), width))
+			continue
+		}
+		p, wrong := readPoint(record, at)
+		for _, w := range wrong {
+			faults = append(faults, fmt.Sprintf("line %d: %s", line, w))
+		}
+		points = append(points, p)
+	}
+	if faults = append(faults, tooFew(points)...); len(faults) > 0 {
+		return nil, &PointsError{faults}
+	}
+	return points, nil
+}
+
+// findColumns returns where the header has each of columns; −1 where it does not have an optional one.
+func findColumns(header []string) ([]int, error) {
+	at := make([]int, len(columns))
+	var faults []string
+	for i, name := range columns {
+		at[i] = -1
+		for j, h := range header {
+			if strings.EqualFold(strings.TrimSpace(strings.TrimPrefix(h, "\ufeff")), name) {
+				if at[i] >= 0 {
+					faults = append(faults, fmt.Sprintf("line 1 names the column %s twice", name))
+				}
+				at[i] = j
+			}
+		}
+		if at[i] < 0 && i < requiredColumns {
+			faults = append(faults, fmt.Sprintf("line 1 does not name the column %s: it has %.100q",
+				name, strings.Join(header, ",")))
+		}
+	}
+	if len(faults) > 0 {
+		return nil, &PointsError{faults}
+	}
+	return at, nil
+}
+
+// beyond is larger than any quantity of a model; no power of it leaves the range of a float64.
+const beyond = 1e50
+
+// readPoint reads a line of the file, and says what is wrong with it.
+func readPoint(record []string, at []int) (p Point, wrong []string) {
+	for i, to := range []*float64{&p.Params, &p.Tokens, &p.Loss, &p.FLOPs, &p.Unique} {
+		if at[i] < 0 || i >= requiredColumns && strings.TrimSpace(record[at[i]]) == "" {
+			continue
+		}
+		text := strings.TrimSpace(record[at[i]])
+		v, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil:
+			wrong = append(wrong, fmt.Sprintf("%s is %.40q, not a number such as 1.2e9", columns[i], text))
+		case math.IsNaN(v) || math.IsInf(v, 0):
+			wrong = append(wrong, fmt.Sprintf("%s is %v", columns[i], v))
+		case v <= 0:
+			wrong = append(wrong, fmt.Sprintf("%s is %v, not above 0", columns[i], v))
+		case v < 1/beyond || v > beyond:
+			wrong = append(wrong, fmt.Sprintf("%s is %v, which no model has", columns[i], v))
+		}
+		*to = v
+	}
+	if p.FLOPs == 0 {
+		p.FLOPs = Training(p.Params, p.Tokens)
+	}
+	if p.Unique == 0 {
+		p.Unique = p.Tokens
+	}
+	if len(wrong) == 0 && p.Unique > p.Tokens {
+		wrong = append(wrong, fmt.Sprintf("unique_tokens, %g, is above tokens, %g", p.Unique, p.Tokens))
+	}
+	return p, wrong
+}
+
+// tooFew says what a fit of points lacks.
+func tooFew(points []Point) (list []string) {
+	if n := len(points); n < leastPoints {
+		list = append(list,
+			fmt.Sprintf("%d points are too few: a fit of five numbers needs at least %d", n, leastPoints))
+	}
+	params, tokens, losses := map[float64]bool{}, map[float64]bool{}, map[float64]bool{}
+	for _, p := range points {
+		params[p.Params], tokens[p.worth()], losses[p.Loss] = true, true, true
+	}
+	if len(points) > 1 && len(losses) == 1 {
+		list = append(list, "all losses are equal")
+	}
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{len(params), "params"}, {len(tokens), "tokens"}} {
+		if c.n < leastValues {
+			list = append(list, fmt.Sprintf("the column %s has %d different values: its exponent needs at least %d",
+				c.what, c.n, leastValues))
+		}
+	}
+	return list
+}
