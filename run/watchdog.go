@@ -34,7 +34,8 @@ const (
 )
 
 var sectionOf = map[train.Phase]section{
-	train.Reading: readingData, train.Computing: computing, train.Updating: updating,
+	train.Reading: readingData, train.Forward: computing, train.Head: computing, train.Backward: computing,
+	train.Summing: computing, train.Updating: updating,
 }
 
 func (s section) String() string {

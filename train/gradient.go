@@ -78,6 +78,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 			return batchSums{}, err
 		}
 	}
+	t.enter(Summing)
 	if t.shard != nil {
 		return t.settle(src, from)
 	}
@@ -123,7 +124,7 @@ func (t *Trainer) prepare(src dataset.Source, from uint64, i int) error {
 	if err := t.load(src, t.firstSample(from, i)); err != nil {
 		return err
 	}
-	t.enter(Computing)
+	t.enter(Forward)
 	token := t.outer.ofStep(i) * t.rows * t.model.Config.Context
 	t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: token}
 	t.batch.FirstLabel = uint64(token)
@@ -153,6 +154,7 @@ func (t *Trainer) micro(src dataset.Source, from uint64, i int, first bool) erro
 	if err != nil {
 		return err
 	}
+	t.enter(Summing)
 	if t.shard == nil {
 		t.fold.end(t.dev, i, t.accum, precision.WireKey{Seed: t.cfg.Seed, Step: t.progress.Step + 1})
 	}

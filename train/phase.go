@@ -3,11 +3,22 @@ package train
 // A Phase is a part of a step.
 type Phase int
 
+// The phases of a step. Those from Reading to Backward are of each micro-batch. Waiting for other ranks belongs to the
+// phase that waits.
 const (
-	Reading   Phase = iota // a micro-batch
-	Computing              // its forward and backward pass
+	Reading  Phase = iota
+	Forward        // embedding and layers
+	Head           // final norm, head and loss, and their gradient
+	Backward       // layers and embedding
+	Summing        // gradients of micro-batches and ranks, and their norm
 	Updating
+	Phases // how many there are
 )
+
+// String returns the name of a phase in messages and files.
+func (p Phase) String() string {
+	return [...]string{"reading", "forward", "head", "backward", "summing", "update"}[p]
+}
 
 func (t *Trainer) enter(p Phase) {
 	if t.OnPhase != nil {

@@ -276,10 +276,12 @@ func (t *Trainer) follow(x program.Instr, src dataset.Source, from uint64) error
 	s := t.slot
 	switch x.Op {
 	case program.Forward:
+		t.enter(Forward)
 		out, err := t.forward(c, s.in, present, true)
 		s.out = out
 		return err
 	case program.BackwardWeights:
+		t.enter(Backward)
 		t.beginRound(x.Micro)
 		return t.backwardWeights(c, present)
 	case program.Backward, program.BackwardInput:

@@ -141,10 +141,12 @@ func (t *Trainer) propagate(present, send bool, record *fingerprint) (err error)
 func (t *Trainer) backward(c *chunk, present, send bool, record *fingerprint) error {
 	last := t.model.Units() + 1
 	if c.leaves {
+		t.enter(Head)
 		if err := t.makeHead(c, present); err != nil {
 			return err
 		}
 	}
+	t.enter(Backward)
 	for i := len(c.units) - 1; i >= 0; i-- {
 		u := c.units[i]
 		if u < last {
