@@ -25,6 +25,7 @@ func Example() {
 	if err := s.Save(100, 6400, tensors, state{Sample: 25}); err != nil {
 		panic(err)
 	}
+	s.Copied()     // until here training may only read
 	clear(weights) // training goes on while the snapshot is written
 	if err := s.Close(); err != nil {
 		panic(err)

@@ -76,6 +76,7 @@ func saveUntilKilled(root string) error {
 		}
 	}
 	for step := info.Step + 1; ; step++ {
+		s.Copied()
 		for i := range tensors {
 			fillAt(tensors[i].Data, step, i)
 		}

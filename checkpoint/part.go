@@ -66,23 +66,44 @@ func (p *part) bytes() (n int64) {
 	return n
 }
 
-// snapshot copies the tensors from live memory into the room.
-func (p *part) snapshot(room *room) error {
+// snapshot moves the tensors from live memory into the room. It copies those that are volatile or in a device's memory,
+// and returns what copies the others.
+func (p *part) snapshot(room *room) (others func(), err error) {
 	rest, err := room.take(int(p.bytes()))
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var live, copies [][]byte
 	for i := range p.tensors {
 		t := &p.tensors[i]
 		n := t.Bytes()
-		if t.Remote == nil {
-			copy(rest, t.Data)
-		} else if err := t.Remote.Read(rest[:n]); err != nil {
-			return fmt.Errorf("tensor %q: %w", t.Name, err)
+		place := rest[:n:n]
+		switch {
+		case t.Remote != nil:
+			if err := t.Remote.Read(place); err != nil {
+				return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+			}
+		case t.Volatile:
+			copy(place, t.Data)
+		default:
+			live, copies = append(live, t.Data), append(copies, place)
 		}
-		t.Data, t.Remote, rest = rest[:n:n], nil, rest[n:]
+		t.Data, t.Remote, rest = place, nil, rest[n:]
 	}
-	return nil
+	return func() {
+		for i := range live {
+			copyAll(copies[i], live[i])
+		}
+	}, nil
+}
+
+// copyAll is copy, in pieces: while a single one is copied, the goroutine cannot be stopped, and with it the collection
+// of garbage, for which all others then wait.
+func copyAll(dst, src []byte) {
+	const piece = 1 << 20
+	for n := 0; len(src) > 0; dst, src = dst[n:], src[n:] {
+		n = copy(dst, src[:min(piece, len(src))])
+	}
 }
 
 // write writes the files of the part and returns its part of the manifest.

@@ -1,13 +1,54 @@
 package checkpoint
 
-import "anneal/tensor"
+import (
+	"runtime"
+	"sync/atomic"
+
+	"anneal/tensor"
+)
 
 // room is memory for a snapshot, kept from save to save. It is outside the Go heap, which would otherwise be allowed to
 // fill with as many bytes of garbage. The zero value has none.
-type room struct{ arena *tensor.Arena }
+type room struct {
+	arena   *tensor.Arena
+	enough  atomic.Bool   // nothing more need be touched
+	touched chan struct{} // closed when nothing is touched any more; nil if nothing was
+}
+
+// reserve makes the room n bytes large and touches them in the background, so that the system gives them before they
+// are needed. If there is not so much memory, take will say so.
+func (r *room) reserve(n int) {
+	memory, err := r.take(n)
+	if err != nil || n == 0 {
+		return
+	}
+	touched := make(chan struct{})
+	r.touched = touched
+	r.enough.Store(false)
+	go func() {
+		defer close(touched)
+		const page, some = 4 << 10, 2 << 20
+		for at := 0; at < len(memory) && !r.enough.Load(); at += page {
+			memory[at] = 0
+			if at%some == 0 {
+				runtime.Gosched() // whoever computes comes first
+			}
+		}
+	}()
+}
+
+// settle returns when nothing touches the memory in the background.
+func (r *room) settle() {
+	if r.touched != nil {
+		r.enough.Store(true)
+		<-r.touched
+		r.touched = nil
+	}
+}
 
 // take returns n bytes, whose contents are undefined. Those of the call before are gone.
 func (r *room) take(n int) ([]byte, error) {
+	r.settle()
 	if n == 0 {
 		return nil, nil
 	}
@@ -36,6 +77,7 @@ func (r *room) size() int {
 
 // close frees the memory.
 func (r *room) close() error {
+	r.settle()
 	if r.arena == nil {
 		return nil
 	}

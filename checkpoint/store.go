@@ -85,10 +85,19 @@ func (s *Store) prepare() error {
 // Origin returns what the store records in every checkpoint.
 func (s *Store) Origin() Origin { return s.opt.Origin }
 
-// Save takes a snapshot of tensors and state (encoded as JSON) and returns; a goroutine writes it. Live memory may
-// change as soon as Save returns. At most one write is in progress: Save waits for the previous one, and returns its
-// error if it failed. The new save has then still been started, unless the error says otherwise. A failed save does
-// not change earlier checkpoints.
+// Reserve prepares, in the background, the memory for snapshots of n bytes. Without it the first takes longer: the
+// system has to find and clear as much memory. It must be called before the first save.
+func (s *Store) Reserve(n int64) {
+	if !s.opt.Synchronous {
+		s.snapshot.reserve(int(n))
+	}
+}
+
+// Save begins to save tensors and state (encoded as JSON) and returns; a goroutine takes a snapshot of the tensors and
+// writes it. Live memory may be read meanwhile, and may change as soon as Copied has returned, so that a step of
+// training need not wait before its update. At most one write is in progress: Save waits for the previous one, and
+// returns its error if it failed. The new save has then still been started, unless the error says otherwise. A failed
+// save does not change earlier checkpoints.
 func (s *Store) Save(step, tokens int64, tensors []Tensor, state any) error {
 	return errors.Join(s.Wait(), s.start(step, tokens, tensors, state))
 }
@@ -117,12 +126,11 @@ func (s *Store) start(step, tokens int64, tensors []Tensor, state any) error {
 			return p.write(s.fs, j.tmp)
 		})
 	}
-	if !s.opt.Synchronous {
-		if err := p.snapshot(&s.snapshot); err != nil {
-			return j.failed(err)
-		}
+	copying, err := s.copyOf(p, s.opt.Synchronous)
+	if err != nil {
+		return j.failed(err)
 	}
-	return s.begin(s.opt.Synchronous, write)
+	return s.begin(s.opt.Synchronous, copying, write)
 }
 
 // newJob makes the job of the next save.

@@ -41,12 +41,19 @@ func TestSavedStateComesBack(t *testing.T) {
 	}
 }
 
+// A checkpoint holds what memory held at the moment of Save, whatever changes it once Copied has returned, or a tensor
+// that is volatile at once.
 func TestSnapshotIsOfTheMomentOfSave(t *testing.T) {
 	root := t.TempDir()
 	s := mustOpen(t, root, Options{Log: quiet})
 	const big = 8 << 20
 	tensors, state := stateAt(1, big)
+	s.Reserve(2*big + 1<<20)
+	s.Copied() // nothing to wait for
+	tensors[2].Volatile = true
 	for step := int64(1); step <= 3; step++ {
+		fillAt(tensors[2].Data, step, 2)
+		s.Copied()
 		for i := range tensors {
 			fillAt(tensors[i].Data, step, i)
 		}
@@ -55,6 +62,8 @@ func TestSnapshotIsOfTheMomentOfSave(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	clear(tensors[2].Data)
+	s.Copied()
 	for i := range tensors {
 		clear(tensors[i].Data) // while the third is being written
 	}

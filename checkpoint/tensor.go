@@ -18,6 +18,9 @@ type Tensor struct {
 	Remote  Remote // instead of Data, if the host cannot access the bytes
 	Optim   bool   // optimizer state, kept in a separate file
 	Average bool   // of an average of the weights, kept in a separate file
+
+	// Volatile bytes may change as soon as Save or Write returns, those of other tensors once Copied has returned.
+	Volatile bool
 }
 
 // Remote accesses a tensor's bytes in the memory of a device. If Read fails, dst is undefined.

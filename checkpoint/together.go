@@ -38,7 +38,7 @@ func (s *Store) Commit(writers int) error {
 		return errors.New("checkpoint: Commit without Begin")
 	}
 	s.pending = nil
-	return s.begin(s.opt.Synchronous, func() error {
+	return s.begin(s.opt.Synchronous, nil, func() error {
 		return s.write(j, func() (*manifest, error) {
 			m, err := collect(s.fs, j.tmp, writers)
 			if err == nil {

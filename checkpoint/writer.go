@@ -20,10 +20,10 @@ type Writer struct {
 	background
 }
 
-// Write takes a snapshot of the tensors, or parts, that this process has to write, and returns; a goroutine writes
-// them to dir, which is what Begin returned. No other process may write an element that this one writes; one that has
-// none writes an empty part. Write waits for the previous one, and returns its error without writing anything if it
-// failed. The part is complete when Wait returns nil.
+// Write begins to write the tensors, or parts, that this process has to write to dir, which is what Begin returned, and
+// returns; a goroutine takes a snapshot of them, as in [Store.Save], and writes it. No other process may write an
+// element that this one writes; one that has none writes an empty part. Write waits for the previous one, and returns
+// its error without writing anything if it failed. The part is complete when Wait returns nil.
 func (w *Writer) Write(dir string, tensors []Tensor) error {
 	if err := w.Wait(); err != nil {
 		return err
@@ -42,17 +42,23 @@ func (w *Writer) Write(dir string, tensors []Tensor) error {
 	if w.fs == nil {
 		w.fs = disk{}
 	}
-	if !w.Synchronous {
-		if err := p.snapshot(&w.snapshot); err != nil {
-			return fail(err)
-		}
+	copying, err := w.copyOf(p, w.Synchronous)
+	if err != nil {
+		return fail(err)
 	}
-	return w.begin(w.Synchronous, func() error {
+	return w.begin(w.Synchronous, copying, func() error {
 		if err := w.write(filepath.Join(w.Root, dir), p); err != nil {
 			return fail(err)
 		}
 		return nil
 	})
+}
+
+// Reserve is [Store.Reserve] for what this process writes.
+func (w *Writer) Reserve(n int64) {
+	if !w.Synchronous {
+		w.snapshot.reserve(int(n))
+	}
 }
 
 // write writes the tensors, then the part file, which says that they are on the disk.
@@ -69,19 +75,43 @@ func (w *Writer) Close() error { return errors.Join(w.Wait(), w.snapshot.close()
 
 // background runs one write at a time.
 type background struct {
-	snapshot room       // of what is written
-	inflight chan error // nil if no write is in progress
+	snapshot room          // of what is written
+	copied   chan struct{} // closed when the snapshot is taken; nil if none is being taken
+	inflight chan error    // nil if no write is in progress
 }
 
-// begin calls write: in the background, unless it is to be synchronous.
-func (b *background) begin(synchronous bool, write func() error) error {
+// copyOf moves the part into the snapshot, but for what the function copies that it returns. A synchronous write needs
+// none.
+func (b *background) copyOf(p *part, synchronous bool) (copying func(), err error) {
+	if synchronous {
+		return nil, nil
+	}
+	return p.snapshot(&b.snapshot)
+}
+
+// begin calls copying, unless it is nil, and write: in the background, unless they are to be synchronous.
+func (b *background) begin(synchronous bool, copying func(), write func() error) error {
 	if synchronous {
 		return write()
 	}
-	done := make(chan error, 1)
-	b.inflight = done
-	go func() { done <- write() }()
+	copied, done := make(chan struct{}), make(chan error, 1)
+	b.copied, b.inflight = copied, done
+	go func() {
+		if copying != nil {
+			copying()
+		}
+		close(copied)
+		done <- write()
+	}()
 	return nil
+}
+
+// Copied waits until the snapshot of the write in progress, if any, is taken: then live memory may change.
+func (b *background) Copied() {
+	if b.copied != nil {
+		<-b.copied
+		b.copied = nil
+	}
 }
 
 // Wait waits for the write in progress, if any, and returns its error.

@@ -199,6 +199,8 @@ func (s *session) begin() (err error) {
 func (s *session) train(ctx context.Context) (_ *Result, err error) {
 	t := s.trainer
 	t.Ask = func() uint64 { return uint64(s.asks(ctx.Done())) }
+	t.OnPhase = s.onPhase
+	s.reserve()
 	s.clock.start(t.Position().Tokens)
 	for t.Position().Step < s.cfg.Train.Steps && !s.done {
 		if err = s.step(ctx); err != nil {

@@ -28,13 +28,17 @@ func (s *session) snapshotFits() bool {
 	return s.trainer.Footprint().CopyFits(machine.ReadMemory().Available / int64(s.beside))
 }
 
+// ownedBytes returns how many bytes this rank writes to a checkpoint.
+func (s *session) ownedBytes() (n int64) {
+	for i := range s.owned {
+		n += s.owned[i].Bytes()
+	}
+	return n
+}
+
 // weigh finds out how large a checkpoint is that all ranks write.
 func (s *session) weigh() error {
-	mine := int64(0)
-	for i := range s.owned {
-		mine += s.owned[i].Bytes()
-	}
-	all, err := share(s.world, mine)
+	all, err := share(s.world, s.ownedBytes())
 	for _, n := range all {
 		s.bytes += n
 	}

@@ -79,6 +79,9 @@ func (s *session) report(e train.Event) {
 		e.FractionOfPeak = s.clock.flops() / 1e9 / s.peak
 	}
 	e.SourceLoss = s.sourceLoss()
+	if s.saving.stood > 0 {
+		e.SaveSeconds, s.saving.stood = s.saving.stood.Seconds(), 0
+	}
 	e.ETA = time.Duration(float64(s.tokens-e.Tokens) / e.TokensPerSecond * float64(time.Second))
 	if m := s.cfg.Train.Minutes; m > 0 {
 		e.ETA = max(min(e.ETA, time.Duration(m*float64(time.Minute))-time.Since(s.started)), 0)

@@ -16,15 +16,49 @@ type saving struct {
 	step     int  // of the last checkpoint that was started and has not failed; −1 if none
 	underway bool // its outcome is not known yet
 	failures int  // checkpoints in a row that failed
+
+	stood time.Duration // that training stood still, since the last step was reported
 }
 
 // metricsPatience is how long a checkpoint waits for the lines of its steps, so that a kill after it leaves no hole.
 const metricsPatience = time.Second
 
+// reserve prepares the memory for snapshots while the first steps run, if the run saves before its end.
+func (s *session) reserve() {
+	switch {
+	case s.nextSave() >= s.cfg.Train.Steps:
+	case s.world.alone():
+		s.store.Reserve(s.ownedBytes())
+	default:
+		s.parts.writer.Reserve(s.ownedBytes())
+	}
+}
+
+// onPhase is called where a part of a step begins. The snapshot of a save is taken while the step after it computes,
+// and the update waits for it.
+func (s *session) onPhase(p train.Phase) {
+	if p == train.Updating {
+		began := time.Now()
+		if s.world.alone() {
+			s.store.Copied()
+		} else {
+			s.parts.writer.Copied()
+		}
+		if s.saving.stood > 0 { // a save preceded the step
+			s.saving.stood += time.Since(began)
+		}
+	}
+	s.watch.enter(sectionOf[p])
+}
+
 // saveDue starts a checkpoint in the middle of the run. It returns an error only if the run should stop.
 func (s *session) saveDue() error {
 	s.watch.enter(savingState)
-	defer s.watch.enter(idle)
+	began := time.Now()
+	defer func() {
+		s.saving.stood += time.Since(began)
+		s.watch.enter(idle)
+	}()
 	if err := s.settleParts(); err != nil {
 		return err
 	}

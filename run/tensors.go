@@ -16,7 +16,7 @@ func checkpointTensors(live []train.Tensor) []checkpoint.Tensor {
 	for _, x := range live {
 		y := checkpoint.Tensor{
 			Name: x.Name, DType: strings.ToUpper(x.Value.DType().String()), Shape: x.Shape,
-			Optim: x.Kind == train.OfOptimizer, Average: x.Kind == train.OfAverage,
+			Optim: x.Kind == train.OfOptimizer, Average: x.Kind == train.OfAverage, Volatile: x.Volatile,
 		}
 		if x.Region.Len() == elements(x.Shape) {
 			if n := x.To - x.From; n < elements(x.Shape) {

@@ -146,7 +146,6 @@ func (w *watchdog) look(now time.Time, stopped time.Duration) (stall, bool) {
 func (s *session) startWatchdog() {
 	if s.cfg.Watchdog.Enabled {
 		s.watch = newWatchdog(defaultLimits, s.stalled)
-		s.trainer.OnPhase = func(p train.Phase) { s.watch.enter(sectionOf[p]) }
 	}
 }
 

@@ -44,6 +44,9 @@ type Event struct {
 	// Rewound reports that the run went back before this step, which its weights no longer include.
 	Rewound bool `json:"rewound,omitempty"`
 
+	// SaveSeconds is how long training stood still for a checkpoint, before the step and before its update.
+	SaveSeconds float64 `json:"save_seconds,omitempty"`
+
 	TokensPerSecond float64 `json:"tokens_per_second"` // of wall time, over the last few seconds
 	FractionOfPeak  float64 `json:"fraction_of_peak"`  // of the measured peak of matrix products at the run's precision
 	RSSBytes        int64   `json:"rss_bytes"`

@@ -44,7 +44,9 @@ func (t *Trainer) endFP8Step() {
 func scaleTensors(m *model.Decoder) []Tensor {
 	var list []Tensor
 	delayed(m, func(p *nn.Param, operand string, s *precision.Delayed) {
-		list = append(list, wholeTensor(p.Name+".fp8."+operand, &s.State, device.Host{}, OfModel))
+		x := wholeTensor(p.Name+".fp8."+operand, &s.State, device.Host{}, OfModel)
+		x.Volatile = true
+		list = append(list, x)
 	})
 	return list
 }

@@ -68,7 +68,8 @@ func trainedGroups(t *testing.T, cfg *config.Config, src dataset.Source, n int, 
 	t.Helper()
 	logs := make([]string, n)
 	ranks := onRanks(t, cfg, n, inPlace, func(x *Trainer) error {
-		for range cfg.Train.Steps {
+		for begin := steadyUntilUpdate(t, x); x.Position().Step < cfg.Train.Steps; {
+			begin()
 			e, err := x.Step(context.Background(), src)
 			if err != nil {
 				return err

@@ -11,8 +11,8 @@ const (
 	Head           // final norm, head and loss, and their gradient
 	Backward       // layers and embedding
 	Summing        // gradients of micro-batches and ranks, and their norm
-	Updating
-	Phases // how many there are
+	Updating       // until here a step changes no tensor of Trainer.Tensors, but for those that are volatile
+	Phases         // how many there are
 )
 
 // String returns the name of a phase in messages and files.

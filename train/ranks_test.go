@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"sync"
@@ -122,7 +123,8 @@ func trained(t *testing.T, cfg *config.Config, src dataset.Source, n int, inPlac
 	t.Helper()
 	logs := make([]string, n)
 	ranks := onRanks(t, cfg, n, inPlace, func(x *Trainer) error {
-		for range cfg.Train.Steps {
+		for begin := steadyUntilUpdate(t, x); x.Position().Step < cfg.Train.Steps; {
+			begin()
 			e, err := x.Step(context.Background(), src)
 			if err != nil {
 				return err
@@ -137,6 +139,27 @@ func trained(t *testing.T, cfg *config.Config, src dataset.Source, n int, inPlac
 		}
 	}
 	return assembled(t, ranks), logs[0]
+}
+
+// steadyUntilUpdate fails the test if a step changes what checkpoints hold before its update: they are copied while the
+// step computes. The function that it returns is called before each step.
+func steadyUntilUpdate(t *testing.T, x *Trainer) (begin func()) {
+	owned := x.Owned()
+	sums := func() (list []uint32) {
+		for i := range owned {
+			if !owned[i].Volatile {
+				list = append(list, crc32.ChecksumIEEE(owned[i].Value.Raw()))
+			}
+		}
+		return list
+	}
+	var before []uint32
+	x.OnPhase = func(p Phase) {
+		if p == Updating && !slices.Equal(sums(), before) {
+			t.Errorf("step %d changes weights or state before its update", x.Position().Step+1)
+		}
+	}
+	return func() { before = sums() }
 }
 
 // assembled hashes weights and state from what every rank owns, and fails unless that is every element once.

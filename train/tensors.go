@@ -16,6 +16,8 @@ type Tensor struct {
 	Memory device.Memory // holds the value
 	Kind   Kind
 
+	Volatile bool // every pass changes it; the others change in the update alone
+
 	Shape    []int     // of the whole tensor
 	Region   nn.Region // what of it a rank works with, by tensor parallelism
 	From, To int       // of the elements of that, those that are here

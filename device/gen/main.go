@@ -1,6 +1,6 @@
 // Command gen writes kernels from the interface device.Device: those of device.Null, which do nothing, those of
-// device.Recorder, which note each call, and those of devicetest, which run the CPU's later. It runs in the directory of
-// package device.
+// device.Recorder, which note each call, and those of devicetest, which run the CPU's later. It runs in the directory
+// of package device.
 package main
 
 import (
