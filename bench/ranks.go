@@ -23,39 +23,45 @@ type RanksResult struct {
 	Shape         string      `json:"shape"`
 	Precision     string      `json:"precision"`
 	Tier          string      `json:"tier"`
+	Axis          string      `json:"axis"` // along which the ranks share the work
+	Context       int         `json:"context"`
 	TokensPerStep int         `json:"tokens_per_step"`
-	MicroBatches  int         `json:"micro_batches"` // of a step, one for each rank
+	MicroBatches  int         `json:"micro_batches"` // of a step
 	Rounds        int         `json:"rounds"`
-	Cases         []RanksCase `json:"cases"` // one rank first, then ZeRO 0 to 3
+	Cases         []RanksCase `json:"cases"` // one rank first
 }
 
 // RanksCase is one of the ways to make the same steps.
 type RanksCase struct {
-	Ranks           int     `json:"ranks"`
-	Threads         int     `json:"threads"` // of each rank
-	Zero            int     `json:"zero"`    // stage
-	StepMs          float64 `json:"step_ms"` // the median of all
-	TokensPerSecond float64 `json:"tokens_per_second"`
-	OfOneRank       float64 `json:"of_one_rank"` // speed over that of one rank: the median of the rounds
-	OfZero0         float64 `json:"of_zero_0"`   // over that of the ranks at stage 0; 0 for one rank
+	Name            string   `json:"name"`
+	Settings        []string `json:"settings"` // of its configuration
+	Ranks           int      `json:"ranks"`
+	Threads         int      `json:"threads"` // of each rank
+	StepMs          float64  `json:"step_ms"` // the median of all
+	TokensPerSecond float64  `json:"tokens_per_second"`
+	OfOneRank       float64  `json:"of_one_rank"` // speed over that of one rank: the median of the rounds
+	OfFirst         float64  `json:"of_first"`    // over that of the first case of several ranks; 0 for one rank
 
-	times  []float64 // of all steps, ms
-	rounds []float64 // of each round, the least
+	Pipeline *PipelineCost `json:"pipeline,omitempty"`
+
+	times  []float64      // of all steps, ms
+	rounds []float64      // of each round, the least
+	stages [][]stageTimes // by round and rank
 }
 
 // stepsPerRound is how many steps of a case a round measures, after one to warm up.
 const stepsPerRound = 2
 
 // Ranks times training steps of one rank and of several, which are goroutines of this process and share out o.Threads,
-// at every stage of ZeRO. The cases take turns, in at least three rounds, until o.Seconds are measured. Each has the
-// memory of the machine to itself.
-func Ranks(ctx context.Context, o Options, ranks int) (*RanksResult, error) {
-	return o.ranks(ctx, ranks, ranks, inProcess)
+// in each way to share the work along an axis (Axes). The cases take turns, in at least three rounds, until o.Seconds
+// are measured. Each has the memory of the machine to itself.
+func Ranks(ctx context.Context, o Options, axis string, ranks int) (*RanksResult, error) {
+	return o.ranks(ctx, axis, ranks, ranks, inProcess)
 }
 
 // RanksOver is Ranks for the ranks of a world, which are processes. All call it, and get the same result. The threads
 // of a machine are shared out among its ranks; while rank 0 measures one rank that has all threads, the others sleep.
-func RanksOver(ctx context.Context, o Options, world comm.Comm) (*RanksResult, error) {
+func RanksOver(ctx context.Context, o Options, axis string, world comm.Comm) (*RanksResult, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -79,17 +85,18 @@ func RanksOver(ctx context.Context, o Options, world comm.Comm) (*RanksResult, e
 		}
 		return m, err
 	}
-	return o.ranks(ctx, world.Size(), beside, measure)
+	return o.ranks(ctx, axis, world.Size(), beside, measure)
 }
 
 // measured is what steps of a case took.
 type measured struct {
-	Tier  string    `json:"tier"`
-	Times []float64 `json:"times"` // of steps, ms
+	Tier   string       `json:"tier"`
+	Times  []float64    `json:"times"`  // of steps, ms
+	Stages []stageTimes `json:"stages"` // by rank
 }
 
 // ranks compares one rank with several, of which some are on this machine.
-func (o Options) ranks(ctx context.Context, ranks, beside int,
+func (o Options) ranks(ctx context.Context, axis string, ranks, beside int,
 	measure func(context.Context, *config.Config, *RanksCase) (measured, error)) (*RanksResult, error) {
 	if ranks < 2 {
 		return nil, config.Problem{
@@ -97,7 +104,7 @@ func (o Options) ranks(ctx context.Context, ranks, beside int,
 			Try: "2 or more",
 		}
 	}
-	cfg, err := o.config()
+	cfg, micro, cases, err := o.alongAxis(axis, ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -105,25 +112,30 @@ func (o Options) ranks(ctx context.Context, ranks, beside int,
 	if err != nil {
 		return nil, err
 	}
-	cfg.Train.BatchTokens *= ranks
 	r := &RanksResult{
-		Shape: o.Shape, Precision: o.Precision, TokensPerStep: cfg.Train.BatchTokens, MicroBatches: ranks,
-		Cases: []RanksCase{{Ranks: 1, Threads: beside * threads}},
+		Shape: o.Shape, Precision: o.Precision, Axis: axis, Context: cfg.Model.Context,
+		TokensPerStep: cfg.Train.BatchTokens, MicroBatches: micro,
+		Cases: []RanksCase{{Name: "one rank", Ranks: 1, Threads: beside * threads}},
 	}
-	for stage := range 4 {
-		r.Cases = append(r.Cases, RanksCase{Ranks: ranks, Threads: threads, Zero: stage})
+	configs := []*config.Config{cfg}
+	for _, c := range cases {
+		c.Ranks, c.Threads = ranks, threads
+		mine, err := c.configure(cfg)
+		if err != nil {
+			return nil, err
+		}
+		r.Cases, configs = append(r.Cases, c), append(configs, mine)
 	}
 	for total := 0.0; r.Rounds < 3 || total < 1e3*o.Seconds; r.Rounds++ {
 		for i := range r.Cases {
 			c := &r.Cases[i]
-			mine := cfg.Clone()
-			mine.Parallel.Zero = c.Zero
-			m, err := measure(ctx, mine, c)
+			m, err := measure(ctx, configs[i], c)
 			if err != nil {
 				return nil, err
 			}
 			r.Tier = m.Tier
 			c.times, c.rounds = append(c.times, m.Times...), append(c.rounds, slices.Min(m.Times))
+			c.stages = append(c.stages, m.Stages)
 			for _, ms := range m.Times {
 				total += ms
 			}
@@ -133,6 +145,9 @@ func (o Options) ranks(ctx context.Context, ranks, beside int,
 		}
 	}
 	r.compare()
+	if axis == "pipeline" {
+		return r, r.comparePipelines()
+	}
 	return r, nil
 }
 
@@ -173,7 +188,11 @@ func inProcess(ctx context.Context, cfg *config.Config, c *RanksCase) (measured,
 	for i := range ranks { // after all have ended: ranks read each other's tensors
 		ranks[i].close()
 	}
-	return measured{ranks[0].tier, ranks[0].times}, firstCause(errs)
+	m := measured{Tier: ranks[0].tier, Times: ranks[0].times}
+	for i := range ranks {
+		m.Stages = append(m.Stages, ranks[i].stage)
+	}
+	return m, firstCause(errs)
 }
 
 // apart measures a case on processes. All get the times of rank 0, which measures one rank by itself; the others sleep
@@ -194,7 +213,7 @@ func apart(ctx context.Context, cfg *config.Config, c *RanksCase, world comm.Com
 	if err != nil {
 		return measured{}, err
 	}
-	text, err := json.Marshal(measured{rank.tier, rank.times})
+	text, err := json.Marshal(measured{rank.tier, rank.times, []stageTimes{rank.stage}})
 	if err != nil {
 		return measured{}, err
 	}
@@ -203,7 +222,17 @@ func apart(ctx context.Context, cfg *config.Config, c *RanksCase, world comm.Com
 		return measured{}, err
 	}
 	var m measured
-	return m, json.Unmarshal(all[0], &m)
+	for i, text := range all {
+		var one measured
+		if err := json.Unmarshal(text, &one); err != nil {
+			return measured{}, err
+		}
+		if i == 0 {
+			m.Tier, m.Times = one.Tier, one.Times
+		}
+		m.Stages = append(m.Stages, one.Stages...)
+	}
+	return m, nil
 }
 
 // firstCause returns the first error of a rank that is not only about the loss of another.
@@ -223,6 +252,7 @@ type benchRank struct {
 	trainer *train.Trainer
 	tier    string
 	times   []float64 // of its steps, ms
+	stage   stageTimes
 }
 
 func (b *benchRank) run(ctx context.Context, cfg *config.Config, world comm.Comm, threads int) (err error) {
@@ -237,6 +267,9 @@ func (b *benchRank) run(ctx context.Context, cfg *config.Config, world comm.Comm
 	for step := range 1 + stepsPerRound {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if step > 0 {
+			b.stage.follow(b.trainer)
 		}
 		begin := time.Now()
 		if _, err := b.trainer.Step(ctx, src); err != nil {
@@ -261,14 +294,14 @@ func (b *benchRank) close() {
 // compare fills in medians and ratios. A ratio compares cases round by round, so that a machine that becomes slower
 // does not change it.
 func (r *RanksResult) compare() {
-	one, zero := r.Cases[0].rounds, r.Cases[1].rounds
+	one, first := r.Cases[0].rounds, r.Cases[1].rounds
 	for i := range r.Cases {
 		c := &r.Cases[i]
 		c.StepMs = medianOf(c.times)
 		c.TokensPerSecond = float64(r.TokensPerStep) / c.StepMs * 1e3
 		c.OfOneRank = medianRatio(one, c.rounds)
 		if i > 0 {
-			c.OfZero0 = medianRatio(zero, c.rounds)
+			c.OfFirst = medianRatio(first, c.rounds)
 		}
 	}
 }

@@ -3,14 +3,18 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"anneal/comm/local"
+	"anneal/program"
 )
 
 func TestBenchRanksComparesEveryStage(t *testing.T) {
@@ -18,7 +22,7 @@ func TestBenchRanksComparesEveryStage(t *testing.T) {
 		t.Skip("two ranks need two cores")
 	}
 	r, err := Ranks(context.Background(),
-		Options{Shape: "demo", Precision: "bf16", Threads: 2, Batch: 1, Context: 32}, 2)
+		Options{Shape: "demo", Precision: "bf16", Threads: 2, Batch: 1, Context: 32}, "zero", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,19 +30,19 @@ func TestBenchRanksComparesEveryStage(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for i, c := range r.Cases {
-		ranks, threads, stage := 2, 1, i-1
+		ranks, threads, name := 2, 1, fmt.Sprint("ZeRO ", i-1)
 		if i == 0 {
-			ranks, threads, stage = 1, 2, 0
+			ranks, threads, name = 1, 2, "one rank"
 		}
-		if c.Ranks != ranks || c.Threads != threads || c.Zero != stage || len(c.times) != 3*stepsPerRound {
+		if c.Ranks != ranks || c.Threads != threads || c.Name != name || len(c.times) != 3*stepsPerRound {
 			t.Errorf("case %d: %+v", i, c)
 		}
 		if want := 64e3 / c.StepMs; math.Abs(c.TokensPerSecond-want) > 1e-9*want || !(c.OfOneRank > 0) {
 			t.Errorf("case %d: %v tokens/s at %v ms, %v of one rank", i, c.TokensPerSecond, c.StepMs, c.OfOneRank)
 		}
 	}
-	if r.Cases[0].OfOneRank != 1 || r.Cases[1].OfZero0 != 1 {
-		t.Errorf("a case is %v and %v of itself", r.Cases[0].OfOneRank, r.Cases[1].OfZero0)
+	if r.Cases[0].OfOneRank != 1 || r.Cases[1].OfFirst != 1 {
+		t.Errorf("a case is %v and %v of itself", r.Cases[0].OfOneRank, r.Cases[1].OfFirst)
 	}
 }
 
@@ -53,7 +57,7 @@ func TestBenchRanksOfAGroup(t *testing.T) {
 	for i, world := range local.New(2, local.Options{}) {
 		all.Go(func() {
 			results[i], errs[i] = RanksOver(context.Background(),
-				Options{Shape: "demo", Precision: "bf16", Threads: 2, Batch: 1, Context: 32}, world)
+				Options{Shape: "demo", Precision: "bf16", Threads: 2, Batch: 1, Context: 32}, "zero", world)
 		})
 	}
 	all.Wait()
@@ -82,13 +86,73 @@ func TestBenchRanksRefusesWhatCannotBe(t *testing.T) {
 	for ranks, want := range map[int]string{
 		1: "ranks = 1", -2: "ranks = -2", 3: "3 ranks need a thread each, and there are 2",
 	} {
-		if _, err := Ranks(context.Background(), o, ranks); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Ranks(context.Background(), o, "zero", ranks); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d ranks: %v", ranks, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Ranks(ctx, o, 2); !errors.Is(err, context.Canceled) {
+	if _, err := Ranks(ctx, o, "zero", 2); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Each way to share the work along an axis makes the same steps, and pipelines are compared with their simulation.
+func TestBenchRanksAlongEveryAxis(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("two ranks need two cores")
+	}
+	for axis, want := range map[string][]string{
+		"tensor": {"tensor", "sequence"}, "context": {"ring", "ulysses"},
+		"pipeline": {"1f1b", "gpipe", "interleaved:2", "zb-h1"},
+	} {
+		r, err := Ranks(context.Background(),
+			Options{Shape: "demo", Precision: "bf16", Threads: 2, Batch: 1, Context: 32}, axis, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, c := range r.Cases[1:] {
+			names = append(names, c.Name)
+			if c.Ranks != 2 || !(c.OfOneRank > 0) || !(c.OfFirst > 0) || (c.Pipeline != nil) != (axis == "pipeline") {
+				t.Errorf("%s: %+v", axis, c)
+			}
+		}
+		if !slices.Equal(names, want) || r.TokensPerStep != 32*r.MicroBatches || r.Axis != axis {
+			t.Errorf("%s: %v, %+v", axis, names, r)
+		}
+		if axis != "pipeline" {
+			continue
+		}
+		for _, c := range r.Cases[1:] {
+			p := c.Pipeline
+			if p.Ideal != 1-p.SimulatedIdleShare || !(p.IdleShare > 0 && p.IdleShare < 1) || !(p.ComputeMs > 0) ||
+				(p.Parts[0].BackwardWeightsMs > 0) != (c.Name == "zb-h1") {
+				t.Errorf("%s: %+v", c.Name, p)
+			}
+		}
+	}
+}
+
+func TestPipelinesAreSimulatedWithWhatTheirPartsTook(t *testing.T) {
+	ms := int64(time.Millisecond)
+	took := func(forward, backward int64, step time.Duration) stageTimes {
+		return stageTimes{
+			Steps: []stageStep{{step * time.Millisecond, time.Duration(8 * (forward + backward) * ms)}},
+			Computed: map[program.Op][][]int64{
+				program.Forward: {{forward * ms}}, program.Backward: {{backward * ms}},
+			},
+		}
+	}
+	r := RanksResult{MicroBatches: 8, Cases: []RanksCase{{}, {
+		Name: "1f1b", Ranks: 2, OfOneRank: 0.8, stages: [][]stageTimes{{took(1, 2, 30), took(1, 2, 28)}},
+	}}}
+	if err := r.comparePipelines(); err != nil {
+		t.Fatal(err)
+	}
+	p := r.Cases[1].Pipeline
+	if math.Abs(p.Ideal-8.0/9) > 1e-12 || math.Abs(p.OfIdeal-0.9) > 1e-12 || math.Abs(p.IdleShare-0.2) > 1e-12 ||
+		p.ComputeMs != 48 || p.Parts[1] != (PartCosts{1, 2, 0}) {
+		t.Errorf("%+v", p)
 	}
 }

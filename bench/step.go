@@ -24,6 +24,7 @@ type Options struct {
 	Seconds   float64 // duration of the measurement after warm-up; at least three steps
 	Batch     int     // sequences per step; 0 means the shape's default
 	Context   int     // tokens per sequence; 0 means the shape's default
+	Layers    int     // of the model; 0 means the shape's default
 
 	OnStep func(steps int, measured time.Duration) // called after every step, including warm-up; may be nil
 }
@@ -139,6 +140,9 @@ func (o Options) config() (*config.Config, error) {
 	}
 	cfg := config.Default()
 	cfg.Precision, cfg.Device, cfg.Threads, cfg.Model = o.Precision, cmp.Or(o.Device, "cpu"), o.Threads, shape.Model
+	if o.Layers > 0 {
+		cfg.Model.Layers = o.Layers
+	}
 	if o.Context > 0 {
 		cfg.Model.Context = o.Context
 	}

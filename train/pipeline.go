@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"anneal/comm"
 	"anneal/config"
@@ -256,8 +257,12 @@ func (t *Trainer) pipelined(src dataset.Source, from uint64, rounds int) (err er
 	}
 	t.micros = t.micros[:0]
 	for _, x := range list {
+		began := time.Now()
 		if err := t.follow(x.Instr, src, from); err != nil {
 			return err
+		}
+		if t.OnInstr != nil {
+			t.OnInstr(x.Instr, began, time.Since(began))
 		}
 		t.busy = !x.last
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 
 	"anneal/comm"
 	"anneal/config"
@@ -12,6 +13,7 @@ import (
 	"anneal/model"
 	"anneal/optim"
 	"anneal/precision"
+	"anneal/program"
 	"anneal/schedule"
 	"anneal/tensor"
 )
@@ -50,6 +52,10 @@ type Trainer struct {
 	first, second fingerprint // of a micro-batch that is replayed
 
 	OnPhase func(Phase) // called where a part of a step begins; may be nil
+
+	// OnInstr is called when an instruction of a pipeline has ended, with the time it took; it may be nil. An
+	// accelerator may still be computing then.
+	OnInstr func(i program.Instr, began time.Time, took time.Duration)
 
 	// On several ranks: Ask is asked in every pass of a step what this rank wants, as bits whose meaning is the
 	// caller's; Heard are the bits of all ranks and passes of the last step. All ranks hear the same, so they can act
