@@ -9,6 +9,7 @@
 //   - envelope.go, isoflop.go: the two older ways to find compute-optimal models, with their bias
 //   - repetition.go: data that is read more than once
 //   - inference.go: models that are trained once and used often
+//   - question.go: what is asked of a law
 //   - study.go: a fit as a file
 //
 // N is a number of parameters, D one of training tokens, C one of floating-point operations (FLOPs), a loss is in nats

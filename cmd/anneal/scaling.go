@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"anneal/internal/units"
+	"anneal/scaling"
+)
+
+type scalingCmd struct {
+	Fit     scalingFitCmd     `cmd:"" help:"Fit a scaling law to the losses of trained models."`
+	Predict scalingPredictCmd `cmd:"" help:"Predict a model's loss, or the best model for a budget or a loss."`
+}
+
+// quantity is a number above 0 on the command line, such as 1e21, 7B or 2T.
+type quantity float64
+
+func (q *quantity) UnmarshalText(text []byte) error {
+	x, err := units.Number(string(text))
+	if err != nil || !(x > 0) || x > 1e50 {
+		return fmt.Errorf("%q is not a number above 0; try 1e21, 7B or 2T", text)
+	}
+	*q = quantity(x)
+	return nil
+}
+
+// short writes a large number with three digits and its multiple, such as 2.78B; beyond those, as 1.00e+21.
+func short(x float64) string {
+	const largest = 1e15
+	switch {
+	case math.IsInf(x, 1):
+		return "endless"
+	case x >= largest:
+		return fmt.Sprintf("%.2e", x)
+	case x < 1000:
+		return fmt.Sprintf("%.3g", x)
+	}
+	multiples := "KMBT"
+	i := 0
+	for x /= 1000; x >= 999.5 && i < len(multiples)-1; i++ {
+		x /= 1000
+	}
+	decimals := max(0, 2-int(math.Log10(x)))
+	return fmt.Sprintf("%.*f%c", decimals, x, multiples[i])
+}
+
+// flops writes FLOPs.
+func flops(x float64) string { return fmt.Sprintf("%.2e", x) }
+
+// within writes an interval in the form of its quantity; "" if there is none.
+func within(i *scaling.Interval, form func(float64) string) string {
+	if i == nil {
+		return ""
+	}
+	return form(i.Low) + " to " + form(i.High)
+}
+
+// format is a form of numbers for within.
+func format(f string) func(float64) string {
+	return func(x float64) string { return fmt.Sprintf(f, x) }
+}
+
+// intervalJSON is an interval for scripts; null if there is none.
+func intervalJSON(i *scaling.Interval) any {
+	if i == nil {
+		return nil
+	}
+	return map[string]number{"low": number(i.Low), "high": number(i.High)}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"anneal/scaling"
+)
+
+// pointsFile writes the losses of a law, with 0.3 % of noise that repeats.
+func pointsFile(t *testing.T, dir string) string {
+	t.Helper()
+	text := "name,params,tokens,loss\n"
+	for i := range 6 {
+		for j := range 5 {
+			n, d := 1e8*math.Pow(2, float64(i)), 2e9*math.Pow(2.5, float64(j))
+			loss := scaling.Besiroglu.Loss(n, d) * (1 + 0.003*math.Sin(float64(17*i+5*j*j)))
+			text += fmt.Sprintf("m%d-%d,%g,%g,%.5f\n", i, j, n, d, loss)
+		}
+	}
+	path := filepath.Join(dir, "points.csv")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// From points to a prediction: the fit is written into the study, and predict reads it there.
+func TestScalingFitAndPredict(t *testing.T) {
+	w := workshop{t, t.TempDir()}
+	pointsFile(t, w.dir)
+	v := w.object(exitOK, "scaling", "fit", w.dir, "--resamples", "50", "--svg", w.path("fit.svg"))
+	w.keys(v, "law", "intervals", "objective", "approaches", "optima", "out", "seconds")
+	if alpha := v["law"].(map[string]any)["alpha"].(float64); math.Abs(alpha-0.3478) > 0.05 {
+		t.Errorf("alpha is %v", alpha)
+	}
+	if text, err := os.ReadFile(w.path("fit.svg")); err != nil || !strings.Contains(string(text), "95 % interval") {
+		t.Errorf("the picture: %v, %.200s", err, text)
+	}
+	p := w.object(exitOK, "scaling", "predict", w.dir, "--flops", "1e21", "--serve", "1T")
+	w.keys(p, "params", "tokens", "flops", "loss", "tokens_per_param", "intervals", "serving")
+	loss, in := p["loss"].(float64), p["intervals"].(map[string]any)["loss"].(map[string]any)
+	if !(in["low"].(float64) < loss && loss < in["high"].(float64)) {
+		t.Errorf("the loss is %v, its interval %v", loss, in)
+	}
+	if want := scaling.Besiroglu.Optimum(1e21).Loss; math.Abs(loss-want) > 0.02*want {
+		t.Errorf("the predicted loss is %v, of the true law %v", loss, want)
+	}
+	code, out, errs := anneal("scaling", "predict", w.path("fit.json"), "--params", "7B", "--tokens", "2T")
+	if code != exitOK || !strings.Contains(out, "2.00T") || !strings.Contains(errs, "times the compute") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+}
+
+// Without a fit the published constants answer.
+func TestScalingPredictByPublishedLaws(t *testing.T) {
+	w := workshop{t, t.TempDir()}
+	for name, ratio := range map[string]float64{"besiroglu": 18.4, "hoffmann": 92.6} {
+		v := w.object(exitOK, "scaling", "predict", name, "--flops", "5.76e23")
+		if got := v["tokens_per_param"].(float64); math.Abs(got-ratio) > 0.1 {
+			t.Errorf("%s: %v tokens per parameter, want %v", name, got, ratio)
+		}
+	}
+	code, out, _ := anneal("scaling", "predict", "--flops", "1e21", "--unique-tokens", "10B")
+	if code != exitOK || !strings.Contains(out, "Besiroglu") || !strings.Contains(out, "epochs") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+}
+
+// Every mistake ends with its exit code and says what to do.
+func TestScalingMistakes(t *testing.T) {
+	w := workshop{t, t.TempDir()}
+	bad := w.path("bad.csv")
+	if err := os.WriteFile(bad, []byte("params,tokens,loss\n1e6,NaN,3\n1e6,1e7,-2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	junk := w.path("junk.json")
+	if err := os.WriteFile(junk, []byte(`{"law":{"E":1}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says []string
+	}{
+		{"fit " + bad, exitUsage, []string{"bad.csv", "line 2: tokens is NaN", "line 3: loss is -2", "at least 6"}},
+		{"fit " + w.dir, exitUsage, []string{"no points.csv"}},
+		{"fit " + w.path("none.csv"), exitData, []string{"none.csv"}},
+		{"predict", exitUsage, []string{"nothing is asked", "--flops"}},
+		{"predict " + w.dir + " --flops 1e21", exitUsage, []string{"no fit.json", "scaling fit"}},
+		{"predict " + junk + " --flops 1e21", exitData, []string{"junk.json", "not a fit"}},
+		{"predict --flops 1e21 --loss 2", exitUsage, []string{"two models"}},
+		{"predict --flops 1e21 --params 1B --tokens 2B", exitUsage, []string{"more than two"}},
+		{"predict --loss 1.5", exitUsage, []string{"out of reach", "1.817"}},
+		{"predict --flops NaN", exitUsage, []string{"NaN"}},
+		{"predict --flops -1", exitUsage, []string{"-1"}},
+		{"predict --loss 2 --unique-tokens 1B", exitUsage, []string{"different tokens"}},
+		{"predict --flops 1e21 --serve 1T --unique-tokens 1B", exitUsage, []string{"--serve"}},
+	} {
+		code, _, errs := anneal(append([]string{"scaling"}, strings.Fields(c.args)...)...)
+		if code != c.code {
+			t.Errorf("%s: exit %d, want %d: %s", c.args, code, c.code, errs)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(errs, want) {
+				t.Errorf("%s: the error lacks %q: %s", c.args, want, errs)
+			}
+		}
+	}
+}
+
+func TestShortNumbers(t *testing.T) {
+	for x, want := range map[float64]string{
+		0.5: "0.5", 999: "999", 1000: "1.00K", 2.78e9: "2.78B", 6e10: "60.0B", 9.996e8: "1.00B", 123.4e12: "123T",
+		1e21: "1.00e+21",
+	} {
+		if got := short(x); got != want {
+			t.Errorf("%v is written %s, want %s", x, got, want)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package scaling
+
+import (
+	"errors"
+	"math"
+)
+
+// A Question is what is known of a model to train; 0 is unknown. One of the four leaves the compute-optimal model, two
+// leave one model.
+type Question struct {
+	Params, Tokens, FLOPs, Loss float64
+
+	Unique float64 // different tokens at hand; 0 means as many as are read
+}
+
+// The questions that have no answer.
+var (
+	ErrNoQuestion   = errors.New("nothing is asked: give FLOPs, parameters, tokens or a loss, or two of them")
+	ErrOverdefined  = errors.New("more than two of FLOPs, parameters, tokens and loss are given: two define a model")
+	ErrTwoModels    = errors.New("FLOPs with a loss leave two models, a small one and a large one: give parameters too")
+	ErrRepeatedLoss = errors.New("different tokens go with FLOPs, or with two of FLOPs, parameters and tokens")
+)
+
+// Check returns why the question has no answer by any law; nil if it has one.
+func (q Question) Check() error {
+	given := 0
+	for _, v := range []float64{q.Params, q.Tokens, q.FLOPs, q.Loss} {
+		if v > 0 {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		return ErrNoQuestion
+	case given > 2:
+		return ErrOverdefined
+	case q.FLOPs > 0 && q.Loss > 0:
+		return ErrTwoModels
+	case q.Unique > 0 && (q.Loss > 0 || given == 1 && q.FLOPs == 0):
+		return ErrRepeatedLoss
+	}
+	return nil
+}
+
+// Epochs returns how often a model reads each different token: 1 unless they are fewer than it reads.
+func (q Question) Epochs(m Model) float64 {
+	if q.Unique == 0 {
+		return 1
+	}
+	return max(1, m.Tokens/q.Unique)
+}
+
+// Answer returns the model by a law. A question that Check refuses has no answer.
+func (l Law) Answer(q Question) (Model, error) {
+	if err := q.Check(); err != nil {
+		return Model{}, err
+	}
+	unique := q.Unique
+	if unique == 0 {
+		unique = math.Inf(1)
+	}
+	switch {
+	case q.Loss > 0 && q.Params > 0:
+		tokens, err := l.TokensFor(q.Params, q.Loss)
+		return l.Model(q.Params, tokens), err
+	case q.Loss > 0 && q.Tokens > 0:
+		params, err := l.ParamsFor(q.Tokens, q.Loss)
+		return l.Model(params, q.Tokens), err
+	case q.Loss > 0:
+		return l.OptimumOfLoss(q.Loss)
+	case q.Params > 0 && q.Tokens > 0:
+		return l.Repeated(q.Params, q.Tokens, unique), nil
+	case q.Params > 0 && q.FLOPs > 0:
+		return l.Repeated(q.Params, q.FLOPs/flopsPerToken/q.Params, unique), nil
+	case q.Tokens > 0 && q.FLOPs > 0:
+		return l.Repeated(q.FLOPs/flopsPerToken/q.Tokens, q.Tokens, unique), nil
+	case q.Params > 0:
+		return l.OptimumOfSize(q.Params), nil
+	case q.Tokens > 0:
+		return l.OptimumOfTokens(q.Tokens), nil
+	default:
+		return l.RepeatedOptimum(q.FLOPs, unique), nil
+	}
+}
