@@ -14,9 +14,11 @@ func TestMeshesOfGPUsTrainToTheLossesOfOne(t *testing.T) {
 	emulatedCard(t)
 	data := testData(t)
 	losses := func(t *testing.T, keys ...string) [2]float64 {
-		set := append([]string{"device=cuda", "model.layers=4", "model.heads=4", "model.kv_heads=2", "train.steps=2", "train.batch_tokens=128",
-			"train.micro_batch=2", "train.eval_every=2", "train.eval_tokens=64"}, keys...)
-		r := mustRun(t, Options{Config: smallConfig(t, data, set...), Dir: filepath.Join(t.TempDir(), "run"), Threads: 8})
+		set := append([]string{"device=cuda", "model.layers=4", "model.heads=4", "model.kv_heads=2", "train.steps=2",
+			"train.batch_tokens=128", "train.micro_batch=2", "train.eval_every=2", "train.eval_tokens=64"}, keys...)
+		r := mustRun(t, Options{
+			Config: smallConfig(t, data, set...), Dir: filepath.Join(t.TempDir(), "run"), Threads: 8,
+		})
 		return [2]float64{r.TrainLoss, r.ValLoss}
 	}
 	for _, c := range []struct {
