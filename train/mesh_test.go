@@ -58,6 +58,31 @@ func TestPipelineIsTheModel(t *testing.T) {
 	}
 }
 
+// A tied table has its gradient on the first stage and on the last: with the same losses and norms as on one rank, from
+// every schedule.
+func TestPipelineWithTiedEmbeddings(t *testing.T) {
+	cfg := smallConfig(t, testData(t), "train.batch_tokens=768", "model.layers=6", "precision=fp64",
+		"model.tie_embeddings=true", "train.z_loss=1e-3")
+	cfg.Model.Vocab = 300
+	src := dataset.NewRandom(300, cfg.Model.Context, 5)
+	want := losses(t, cfg, src, 1)
+	for zero, schedule := range []string{"1f1b", "gpipe", "interleaved:2", "zb-h1"} {
+		for _, n := range []int{3, 6} {
+			p := &cfg.Parallel
+			p.Pipeline, p.Schedule, p.Zero, p.SumBlock = 3, schedule, zero, 1
+			if n == 6 && schedule == "zb-h1" {
+				p.SumBlock = 3
+			}
+			for i, got := range losses(t, cfg, src, n) {
+				if math.Abs(got-want[i]) > 1e-12*math.Abs(want[i]) {
+					t.Errorf("%s of %d ranks: number %d is %v, want %v", schedule, n, i, got, want[i])
+					break
+				}
+			}
+		}
+	}
+}
+
 // losses runs all steps of cfg on n ranks and returns the loss and the norm of each.
 func losses(t *testing.T, cfg *config.Config, src dataset.Source, n int) (list []float64) {
 	t.Helper()

@@ -171,7 +171,7 @@ func (t *Trainer) backward(c *chunk, present, send bool, record *fingerprint) er
 			}
 		}
 		if !send {
-			t.between.Made(u)
+			t.made(c, u)
 			continue
 		}
 		if err := t.send(c, u); err != nil {
@@ -192,11 +192,22 @@ func (t *Trainer) paramsOf(u int) []*nn.Param {
 
 // send sends the gradient of a unit of a chunk.
 func (t *Trainer) send(c *chunk, u int) error {
-	if err := t.between.Send(u); err != nil || u <= t.model.Units() || c.enters {
+	if err := t.between.Send(u); err != nil || !t.endsWithTable(c, u) {
 		return err
 	}
-	return t.between.Send(0) // a tied table, of which the head is a copy
+	return t.between.Send(0)
 }
+
+// made says that the gradient of a unit of a chunk has all but products that are put off.
+func (t *Trainer) made(c *chunk, u int) {
+	if t.between.Made(u); t.endsWithTable(c, u) {
+		t.between.Made(0)
+	}
+}
+
+// endsWithTable reports whether unit u of a chunk is the head, and makes the gradient of a tied table, too, whose unit
+// is that of the embedding, on another stage.
+func (t *Trainer) endsWithTable(c *chunk, u int) bool { return u > t.model.Units() && !c.enters }
 
 // makeHead makes the gradient of the head.
 func (t *Trainer) makeHead(c *chunk, present bool) error {
