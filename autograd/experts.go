@@ -21,7 +21,7 @@ import (
 //	ZLoss    mean log²Z, Z = Σ exp(router)                                      (Zoph et al. 2022, arXiv 2202.08906)
 //
 // Balance is K if all experts are chosen equally often. Both are of one layer and one micro-batch and count once per
-// token, like the cross-entropy.
+// token, like the cross-entropy. Ranks that share rows (Context) tell each other how often they chose each expert.
 //
 // Memory: 2F activations for each of the N·K rows are kept, and 3·K + 2 numbers per token. Temporary are D activations
 // for each row in forward, and D + 2F in backward.
@@ -43,13 +43,15 @@ func (r *Routing) Add(o Routing) {
 	r.ZLoss += o.ZLoss
 }
 
-// routed is what Experts keeps for backward. rows is in host memory.
+// routed is what Experts keeps for backward. counts are those of all ranks that share rows.
 type routed struct {
 	Router
 	weights, logZ                 tensor.Tensor     // [N, K], [N]
 	experts, order, place, counts tensor.Tensor     // [N, K], [N·K], [N·K], [E]
 	gu                            tensor.Tensor     // [N·K, 2F]
-	rows, sums                    tensor.Tensor     // [E], [E]: counts and Σ p, in host memory
+	rows, sums                    tensor.Tensor     // [E], [E]: choices and Σ p, in host memory
+	all, theirs                   tensor.Tensor     // [E], [E]: choices of all ranks that share rows, and of one
+	tokens                        int               // of all of them
 	list                          [1]*tensor.Tensor // logZ
 }
 
@@ -95,16 +97,49 @@ func (t *Tape) route(logits *tensor.Tensor, o Router) *routed {
 	t.Device.Route(&r.weights, &r.experts, &r.logZ, sums, logits, o.Normalise)
 	t.Device.Dispatch(&r.order, &r.place, &r.counts, &r.experts)
 	t.Device.Read(r.rows.Raw(), &r.counts)
+	if t.train {
+		t.countAll(r, n)
+	}
 	if t.train && !t.rerunning {
 		t.Device.Read(r.sums.Raw(), sums)
-		for i, rows := range r.rows.I32() {
-			t.Routing.Balance += float64(rows) * r.sums.Float64(i) * float64(e) / float64(n)
+		for i, rows := range r.all.I32() {
+			t.Routing.Balance += float64(rows) * r.sums.Float64(i) * float64(e) / float64(r.tokens)
 		}
 		t.Routing.ZLoss += t.squares.Sum(t.Device, r.list[:]...)
 	}
 	t.temp.Release(mark)
 	r.checkRows(n * o.K)
 	return r
+}
+
+// countAll counts the choices of all tokens of the whole rows: a rank that shares rows has n of them. Backward reads
+// counts, and so learns what the others have chosen.
+func (t *Tape) countAll(r *routed, n int) {
+	copy(r.all.Raw(), r.rows.Raw())
+	if r.tokens = n; t.Context == nil || t.Context.Size() == 1 {
+		return
+	}
+	r.tokens *= t.Context.Size()
+	mark, me := t.temp.Mark(), t.Context.Rank()
+	out, room := t.parcels(t.Context.Size())
+	for p := range out {
+		out[p] = r.counts
+		if p != me && !t.Context.InPlace() {
+			room[p] = t.temp.New(tensor.I32, r.counts.Len())
+		}
+	}
+	for p, counts := range t.Context.Exchange(out, room) {
+		if p == me {
+			continue
+		}
+		t.Device.Read(r.theirs.Raw(), &counts)
+		for i, rows := range r.theirs.I32() {
+			r.all.I32()[i] += rows
+		}
+	}
+	t.Context.Release()
+	t.Device.Write(&r.counts, r.all.Raw())
+	t.temp.Release(mark)
 }
 
 // newRouted returns a routed for e experts that lives until Reset.
@@ -115,7 +150,7 @@ func (t *Tape) newRouted(e int) *routed {
 	r := t.routes[t.routedN]
 	t.routedN++
 	if r.rows.IsZero() || r.rows.Len() != e || r.sums.DType() != t.Types.Stat {
-		r.rows = *tensor.Of(make([]int32, e))
+		r.rows, r.all, r.theirs = *tensor.Of(make([]int32, e)), *tensor.Of(make([]int32, e)), *tensor.Of(make([]int32, e))
 		r.sums = tensor.View(t.Types.Stat, make([]byte, e*t.Types.Stat.Size()), e)
 	}
 	return r
@@ -204,7 +239,7 @@ func expertsBack(t *Tape, n *node) {
 		scale = 0 // the losses are the same on all peers, whose gradients are summed
 	}
 	o := device.RouteOptions{Normalise: r.Normalise, ZLoss: scale * r.ZLoss}
-	o.Balance = scale * r.Balance * float64(logits.Cols()) / float64(logits.Rows())
+	o.Balance = scale * r.Balance * float64(logits.Cols()) / float64(r.tokens)
 	t.Device.RouteGrad(dlogits, dweights, &r.weights, &r.experts, &r.logZ, &r.counts, logits, o)
 	t.temp.Release(mark)
 }

@@ -22,11 +22,6 @@ func (c Config) CheckContext(n, tensors int, ring bool) error {
 			"%d: every rank has two chunks of a row", c.Context, 2*n),
 			fmt.Sprintf("model.context = %d", (c.Context/(2*n)+1)*2*n)}
 	}
-	if c.Family == "qwen3_moe" && c.RouterAuxLoss > 0 {
-		return &CutError{"model.router_aux_loss", fmt.Sprintf("model.router_aux_loss = %g counts the tokens of every "+
-			"expert over whole rows, of which a rank of parallel.context has a part", c.RouterAuxLoss),
-			"model.router_aux_loss = 0, or parallel.context = 1"}
-	}
 	if !ring || c.hasLinear() {
 		heads := Part{Tensors: max(tensors, 1)}.heads(c.heads())
 		if err := autograd.CheckUlysses(heads, n); err != nil {

@@ -23,6 +23,7 @@ type microSums struct {
 func (s *microSums) addTokens(m *microSums) {
 	s.loss += m.loss
 	s.squaredLogZ += m.squaredLogZ
+	s.routing.Add(m.routing)
 	for i := range s.rows {
 		s.rows[i].nats += m.rows[i].nats
 		s.rows[i].targets += m.rows[i].targets

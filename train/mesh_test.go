@@ -83,6 +83,40 @@ func TestPipelineWithTiedEmbeddings(t *testing.T) {
 	}
 }
 
+// Ranks that share rows report the routers of all tokens, and balance them as one rank does.
+func TestRoutersOfSharedRows(t *testing.T) {
+	cfg := smallConfig(t, testData(t), "model.family=qwen3_moe", "model.heads=4", "model.layers=4", "precision=fp64",
+		"model.experts=4", "model.experts_per_token=2", "model.expert_ffn=16", "model.router_aux_loss=0.1",
+		"model.router_z_loss=0.01", "train.batch_tokens=512", "memory.recompute=every:1")
+	cfg.Model.Vocab = 300
+	src := dataset.NewRandom(300, cfg.Model.Context, 5)
+	routers := func(n int) (list []float64) {
+		onRanks(t, cfg, n, n == 8, func(x *Trainer) error {
+			for range cfg.Train.Steps {
+				e, err := x.Step(context.Background(), src)
+				if err != nil {
+					return err
+				}
+				if x.world.Rank() == 0 {
+					list = append(list, e.Loss, e.GradNorm, e.RouterBalance, e.RouterZLoss)
+				}
+			}
+			return nil
+		})
+		return list
+	}
+	want := routers(1)
+	for _, m := range [][3]int{{1, 2, 1}, {1, 4, 1}, {2, 2, 1}, {1, 2, 2}, {2, 2, 2}} {
+		p := &cfg.Parallel
+		p.Tensor, p.Context, p.Pipeline = m[0], m[1], m[2]
+		for i, got := range routers(m[0] * m[1] * m[2]) {
+			if math.Abs(got-want[i]) > 1e-12*math.Abs(want[i]) {
+				t.Errorf("tensor, context, pipeline = %v: number %d is %v, want %v", m, i, got, want[i])
+			}
+		}
+	}
+}
+
 // losses runs all steps of cfg on n ranks and returns the loss and the norm of each.
 func losses(t *testing.T, cfg *config.Config, src dataset.Source, n int) (list []float64) {
 	t.Helper()
@@ -115,7 +149,7 @@ func TestEveryFactorisationOfEight(t *testing.T) {
 		{"model.family=gpt2", "model.heads=8", "model.dim=64", "model.dropout=0.1"},
 		{"model.family=anneal", "model.heads=8", "model.dim=64", "model.ffn=64", "model.stochastic_depth=0.3"},
 		{"model.family=qwen3_moe", "model.heads=8", "model.dim=64", "model.experts=4", "model.experts_per_token=2",
-			"model.expert_ffn=16", "model.router_aux_loss=0"},
+			"model.expert_ffn=16"},
 		{"model.family=gemma3", "model.heads=8", "model.dim=64", "model.ffn=64", "model.attention=window:8,full"},
 	} {
 		t.Run(strings.Join(overrides, " "), func(t *testing.T) {

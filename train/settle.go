@@ -71,7 +71,7 @@ func (t *Trainer) settle(src dataset.Source, from uint64) (batchSums, error) {
 }
 
 // microOf returns the sums of micro-batch i of the step, of which every rank that works on it has told a part: losses
-// are those of the last stage, where each rank of context parallelism has its tokens, and every stage has routers.
+// are those of the last stage, and every stage has routers. Each rank of context parallelism has its tokens.
 func (t *Trainer) microOf(all []told, i int) (sum microSums) {
 	block := t.block()
 	round, k := i/block/t.mesh.Replicas, i%block
@@ -87,7 +87,7 @@ func (t *Trainer) microOf(all []told, i int) (sum microSums) {
 			sum = *m
 		case last:
 			sum.addTokens(m)
-		case x.Chunk == 0:
+		default:
 			sum.routing.Add(m.routing)
 		}
 	}
