@@ -23,6 +23,8 @@ func TestRanksThatCannotWorkAreRefused(t *testing.T) {
 		{"parallel.outer.every", "parallel.outer.groups=2 parallel.outer.every=0", "too small"},
 		{"parallel.outer.lr", "parallel.outer.groups=2 parallel.outer.lr=0", "outside"},
 		{"parallel.outer.momentum", "parallel.outer.groups=2 parallel.outer.momentum=1", "outside"},
+		{"train.noise_scale_every", "train.noise_scale_every=10 parallel.pipeline=2 model.tie_embeddings=true",
+			"a tied table"},
 		{"parallel.outer.momentum", "parallel.outer.momentum=0.5", "has no effect without parallel.outer.groups"},
 	} {
 		set := splitSettings(c.set)
@@ -54,6 +56,7 @@ func TestRanksWorkWithEveryTechnique(t *testing.T) {
 		"parallel.outer.groups=4 parallel.outer.every=500 parallel.outer.lr=1 parallel.outer.momentum=0",
 		"parallel.ranks=2 guard.replay_every=10 train.noise_scale_every=10 average.ema=0.9 optimizer.name=muon",
 		"parallel.ranks=2 precision=fp8 optimizer.name=sophia",
+		"parallel.pipeline=2 train.noise_scale_every=10 model.tie_embeddings=false",
 	} {
 		c, err := parse([]byte(minimal), "run.yaml", splitSettings(set))
 		if err != nil {
