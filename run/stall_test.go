@@ -65,13 +65,13 @@ func TestMetricsSayHowLongASaveHoldsUp(t *testing.T) {
 //	stop-ms   how long training stands still for a later save (save_seconds of rank 0)
 //	first-ms  the same of the first save
 //	lost-ms   how much longer the steps take, without that, while the checkpoint is copied, hashed and written beside
-//	          them. It is work for about 0.7 s of one core: a core that has nothing else to do takes it off training;
-//	          where ranks share all cores it cannot be less than this work divided by the cores
+//	          them. That is work for about 0.7 s of one core. It costs nothing where a core is free; where training
+//	          uses all cores it is done in gaps that training leaves, and the rest is lost
 //	step-ms   a step that no save disturbs
 //
 // Stops of D ranks compare with that of one rank with as many threads as each of them, if each has cores of its own.
 func BenchmarkStall(b *testing.B) {
-	const every, saves, writing = 12, 4, 6 // steps between saves, saves, steps in which one is written
+	const every, saves, quiet = 16, 4, 4 // steps between saves, saves, steps before each that no save disturbs
 	data := testData(b)
 	for _, ranks := range []struct{ n, threads int }{{1, 1}, {1, 2}, {2, 1}, {4, 1}} {
 		b.Run(fmt.Sprintf("ranks=%d/threads=%d", ranks.n, ranks.threads), func(b *testing.B) {
@@ -97,13 +97,13 @@ func BenchmarkStall(b *testing.B) {
 				stops, lost = nil, nil
 				for s := every; s < every*(saves+1)-1; s += every {
 					var plain []float64
-					for i := s + writing; i < s+every-1; i++ {
+					for i := s + every - quiet; i < s+every-1; i++ {
 						plain = append(plain, took(i))
 					}
 					slices.Sort(plain)
 					step = plain[len(plain)/2]
 					more := -stood[s]
-					for i := s; i < s+writing; i++ {
+					for i := s; i < s+every-quiet; i++ {
 						more += took(i) - step
 					}
 					stops, lost = append(stops, stood[s]), append(lost, more)
