@@ -13,7 +13,7 @@ import (
 
 // A LostError means that the ranks of a run could not go on together: one was killed, hangs, or failed.
 type LostError struct {
-	Step   int      // in hand
+	Step   int      // in hand; 0 before the first
 	Waits  string   // what this rank waited for, if its deadline passed
 	Behind []string // ranks that had not come to it
 	Err    *comm.LostError
@@ -26,7 +26,11 @@ func (e *LostError) Error() string {
 	if e.Err.For > 0 && len(e.Behind) > 0 {
 		what = fmt.Sprintf("%s did not come to %s for %v", strings.Join(e.Behind, ", "), e.Waits, e.Err.For)
 	}
-	return fmt.Sprintf("step %d: %s\n  %s", e.Step, what, Remedy(string(e.dir)))
+	when := fmt.Sprintf("step %d", e.Step)
+	if e.Step == 0 {
+		when = "before the first step"
+	}
+	return fmt.Sprintf("%s: %s\n  %s", when, what, Remedy(string(e.dir)))
 }
 
 func (e *LostError) Unwrap() error { return e.Err }

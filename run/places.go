@@ -146,14 +146,18 @@ func (l *lookout) write(at whereabouts) {
 }
 
 // behind says what the rank of this lookout waits for, and for which of n ranks: those that wait for nothing or are at
-// an earlier step, or else the one that the transport names, or else all that wait for something else.
+// an earlier step, or else the one that the transport names, or else all that wait for something else. It knows nothing
+// before the lookout is opened.
 func (l *lookout) behind(d runDir, n, named int) (waits string, list []string) {
 	if l == nil {
 		return "", nil
 	}
 	l.mu.Lock()
-	mine := l.now
+	mine, opened := l.now, l.path != ""
 	l.mu.Unlock()
+	if !opened {
+		return "", nil
+	}
 	var elsewhere []string
 	for rank := range n {
 		path := d.place(rank)
@@ -237,7 +241,9 @@ func (c watchedComm) Group(ranks []int) (comm.Comm, error) {
 }
 
 func (c watchedComm) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
+	c.look.wait("the preparation of " + name)
 	t := watchedTransfer{c.Comm.NewExchange(name, out, room), name, c.look}
+	c.look.wait("")
 	if strings.HasPrefix(name, "the gradients") {
 		return &spoiledTransfer{t, out, c}
 	}

@@ -65,7 +65,7 @@ func newSession(cfg *config.Config, o Options) (*session, error) {
 	if s.world = s.group(); s.Warn == nil {
 		s.Warn = func(string) {}
 	}
-	if err := s.open(); err != nil {
+	if err := s.lost(s.open()); err != nil {
 		s.end(&err)
 		return nil, err
 	}

@@ -7,7 +7,8 @@
 //
 // NCCL neither knows which rank is late nor has deadlines. So a goroutine (watch.go) makes every transfer once more in
 // the other group, with a few bytes that say what the ranks send. It ends all groups when a rank does not come, sends
-// something else, or the library fails; NCCL is then told to give up what is on the cards.
+// something else, or the library fails; NCCL is then told to give up what is on the cards. While the ranks meet in the
+// library for the first time (open.go), the calls that may hang are made by a goroutine that can be left behind.
 //
 // A binary includes it if it was built with the tag cuda, on Linux. Start with Join. The package imports comm, tensor,
 // device, device/cuda and internal/dynlib.

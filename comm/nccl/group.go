@@ -33,7 +33,7 @@ func Join(boot comm.Comm, dev device.Device, timeout time.Duration) (comm.Comm, 
 	if timeout == 0 {
 		timeout = 10 * time.Minute
 	}
-	w := &world{card: card, library: lib, timeout: timeout, me: boot.Rank()}
+	w := &world{card: card, library: lib, timeout: timeout, me: boot.Rank(), over: make(chan struct{})}
 	numbers := make([]int, boot.Size())
 	for r := range numbers {
 		numbers[r] = r
@@ -69,7 +69,8 @@ type world struct {
 
 	mu     sync.Mutex
 	groups []*group
-	err    error // why the groups ended, or nil
+	err    error         // why the groups ended, or nil
+	over   chan struct{} // closed when they have
 }
 
 // group is a group of ranks with cards.
@@ -83,6 +84,7 @@ type group struct {
 	handle uintptr // of NCCL's communicator, 0 before the first NewExchange and after the end
 	marks  []cuda.Mark
 	first  *tensor.Arena // of the first transfer
+	left   bool          // a goroutine may for ever wait for the first transfer
 	watch  *watch
 }
 
@@ -126,62 +128,6 @@ func (g *group) Group(ranks []int) (comm.Comm, error) {
 	return g.newGroup(boot, numbers)
 }
 
-// open makes NCCL's communicator, when the first transfer is prepared. It waits for all ranks.
-func (g *group) open() (err error) {
-	if g.side != nil {
-		return nil
-	}
-	if g.side, err = g.card.NewSide(); err != nil {
-		return err
-	}
-	var id uniqueID
-	if g.Rank() == 0 {
-		if id, err = g.library.newID(); err != nil {
-			return err
-		}
-	}
-	all, err := g.Comm.Share(id.Internal[:])
-	if err != nil {
-		return err
-	}
-	copy(id.Internal[:], all[0])
-	var handle uintptr
-	if err = g.side.Do(func(uintptr) (err error) {
-		handle, err = g.library.join(g.Size(), id, g.Rank())
-		return err
-	}); err != nil {
-		return err
-	}
-	g.mu.Lock()
-	g.handle = handle
-	g.mu.Unlock()
-	if g.watch, err = newWatch(g); err != nil {
-		return err
-	}
-	return g.connect()
-}
-
-// connect sends some bytes from every rank to every other, since NCCL makes the connection of two ranks when they first
-// use it, and has the host wait for that. Later transfers find it made.
-func (g *group) connect() (err error) {
-	const some = 64
-	if g.first, err = g.card.NewArena("the connections of ranks "+g.names(), 2*some*g.Size()); err != nil {
-		return err
-	}
-	out, room := make([][]tensor.Tensor, g.Size()), make([][]tensor.Tensor, g.Size())
-	for r := range g.Size() {
-		out[r] = []tensor.Tensor{g.first.New(tensor.U8, some)}
-		room[r] = []tensor.Tensor{g.first.New(tensor.U8, some)}
-	}
-	t := g.NewExchange("the first transfer of ranks "+g.names(), out, room)
-	t.Start(g.Size())
-	if err := t.Wait(); err != nil {
-		return err
-	}
-	t.Release()
-	return t.Sent()
-}
-
 // newMark creates a mark that is freed with the group.
 func (g *group) newMark() (cuda.Mark, error) {
 	m, err := g.side.NewMark()
@@ -212,6 +158,7 @@ func (w *world) fail(err error) {
 	defer w.mu.Unlock()
 	if w.err == nil {
 		w.err = err
+		close(w.over)
 	}
 	for _, g := range w.groups {
 		if g.handle != 0 {
@@ -233,7 +180,7 @@ func (w *world) failure(at string) error {
 		return w.err
 	}
 	mine := *lost
-	if mine.For == 0 {
+	if mine.For == 0 && mine.Rank != w.me {
 		mine.At = at
 	}
 	return &mine
@@ -262,6 +209,9 @@ func (g *group) Close() error {
 	g.fail(errClosed)
 	err = errors.Join(err, g.finish())
 	for _, part := range g.groups {
+		if part.left {
+			continue
+		}
 		if part.side != nil {
 			part.side.Close(part.marks)
 		}
@@ -275,7 +225,7 @@ func (g *group) Close() error {
 // finish waits until nothing of any group is under way on this card.
 func (w *world) finish() error {
 	for _, part := range w.groups {
-		if part.side != nil {
+		if part.side != nil && !part.left {
 			if err := part.side.Finish(); err != nil {
 				return err
 			}

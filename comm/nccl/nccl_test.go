@@ -90,31 +90,67 @@ func TestConformance(t *testing.T) {
 }
 
 // These are tests of their own processes: the libraries read their environment when a process begins.
-const sceneVariable = "ANNEAL_NCCL_SCENE"
+const sceneVariable, loseVariable = "ANNEAL_NCCL_SCENE", "ANNEAL_NCCL_LOSE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(sceneVariable) == "" {
+	timeout, err := time.ParseDuration(os.Getenv(sceneVariable))
+	if err != nil {
 		os.Exit(m.Run())
 	}
-	for r, err := range commtest.Each(onCards(2, time.Minute), commtest.Program) {
+	ranks := onCards(2, timeout)
+	if os.Getenv(loseVariable) != "" {
+		time.AfterFunc(300*time.Millisecond, func() { ranks[1].Abort(errors.New("the card is lost")) })
+	}
+	for r, err := range commtest.Each(ranks, commtest.Program) {
 		fmt.Printf("rank %d: %v\n", r, err)
 	}
 }
 
-// What fails on a card while the host has gone on ends all ranks at once, and the error says where it was.
-func TestAFailureOfTheLibraryEndsAllRanks(t *testing.T) {
+// scene returns what two ranks that wait for each other for at most timeout print in a process of their own.
+func scene(t *testing.T, timeout time.Duration, environment ...string) string {
+	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), sceneVariable+"=1", "ANNEAL_CUDA_PATH="+emulator.Dir(t),
-		"ANNEAL_EMULATOR_NCCL_FAIL=9")
+	cmd.Env = append(os.Environ(), sceneVariable+"="+timeout.String(), "ANNEAL_CUDA_PATH="+emulator.Dir(t))
+	cmd.Env = append(cmd.Env, environment...)
 	begun := time.Now()
 	out, err := cmd.CombinedOutput()
 	text := string(out)
-	if err != nil || strings.Contains(text, "<nil>") || strings.Count(text, "remote process exited") < 2 ||
-		!strings.Contains(text, "was lost in ") {
-		t.Errorf("%v\n%s", err, text)
+	if err != nil || strings.Contains(text, "<nil>") {
+		t.Fatalf("%v\n%s", err, text)
 	}
 	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("after %v", took)
+	}
+	return text
+}
+
+// What fails on a card while the host has gone on ends all ranks at once, and the error says where it was.
+func TestAFailureOfTheLibraryEndsAllRanks(t *testing.T) {
+	text := scene(t, time.Minute, "ANNEAL_EMULATOR_NCCL_FAIL=9")
+	if strings.Count(text, "remote process exited") < 2 || !strings.Contains(text, "was lost in ") {
+		t.Error(text)
+	}
+}
+
+// The library has no deadline for ranks that meet in it, but they do.
+func TestAHangWhileRanksMeetEnds(t *testing.T) {
+	host, _ := os.Hostname()
+	for _, where := range []string{"INIT", "CONNECT"} {
+		text := scene(t, time.Second, "ANNEAL_EMULATOR_NCCL_HANG_"+where+"=1")
+		const what = "the creation of NCCL's communicator of ranks [0 1]: NCCL has not connected"
+		if !strings.Contains(text, " on "+host+" was lost in "+what) || strings.Count(text, "for 1s") < 2 {
+			t.Errorf("%s: %s", where, text)
+		}
+	}
+}
+
+// A rank that is lost while another waits for it in the library ends that one at once.
+func TestALossWhileRanksMeetEndsAllRanks(t *testing.T) {
+	for _, where := range []string{"INIT", "CONNECT"} {
+		text := scene(t, time.Minute, "ANNEAL_EMULATOR_NCCL_HANG_"+where+"=1", loseVariable+"=1")
+		if strings.Count(text, "the card is lost") < 2 {
+			t.Errorf("%s: %s", where, text)
+		}
 	}
 }
 

@@ -116,34 +116,39 @@ func (g *group) launch(t *transfer, senders int) error {
 		if g.handle == 0 {
 			return nil // all groups have ended
 		}
-		if err := g.library.begin(); err != nil {
-			return err
-		}
-		for r := range g.Size() {
-			if r == g.Rank() {
-				continue
-			}
-			if g.Rank() < senders {
-				if err := g.move(true, t.out[r], r, stream); err != nil {
-					return err
-				}
-			}
-			if r < senders {
-				if err := g.move(false, t.room[r], r, stream); err != nil {
-					return err
-				}
-			}
-		}
-		return g.library.end()
+		return g.queue(g.handle, t.out, t.room, senders, stream)
 	})
 	g.side.Set(t.mark)
 	return err
 }
 
-func (g *group) move(send bool, list []tensor.Tensor, peer int, stream uintptr) error {
+// queue has the library send and receive, in one go.
+func (g *group) queue(handle uintptr, out, room [][]tensor.Tensor, senders int, stream uintptr) error {
+	if err := g.library.begin(); err != nil {
+		return err
+	}
+	for r := range g.Size() {
+		if r == g.Rank() {
+			continue
+		}
+		if g.Rank() < senders {
+			if err := g.move(true, out[r], r, handle, stream); err != nil {
+				return err
+			}
+		}
+		if r < senders {
+			if err := g.move(false, room[r], r, handle, stream); err != nil {
+				return err
+			}
+		}
+	}
+	return g.library.end()
+}
+
+func (g *group) move(send bool, list []tensor.Tensor, peer int, handle, stream uintptr) error {
 	for i := range list {
 		if size := list[i].Bytes(); size > 0 {
-			if err := g.library.move(send, list[i].Pointer(), size, peer, g.handle, stream); err != nil {
+			if err := g.library.move(send, list[i].Pointer(), size, peer, handle, stream); err != nil {
 				return err
 			}
 		}

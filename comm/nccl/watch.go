@@ -158,7 +158,7 @@ func (w *watch) ended() error {
 	g := w.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.err != nil {
+	if g.err != nil || g.handle == 0 {
 		return g.err
 	}
 	return g.library.failed(g.handle)

@@ -49,6 +49,20 @@ func (s *Side) Do(f func(stream uintptr) error) error {
 	return err
 }
 
+// Apart is Do for a call that may never return, on a goroutine of its own.
+func (s *Side) Apart(f func(stream uintptr) error) error {
+	own, err := driver.Open()
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread() // the context belongs to a thread
+	defer runtime.UnlockOSThread()
+	if err := own.SetCurrent(s.dev.context); err != nil {
+		return err
+	}
+	return f(uintptr(s.stream))
+}
+
 // NewMark creates a mark. It may be used again and again.
 func (s *Side) NewMark() (m Mark, err error) {
 	s.dev.do(func() (err error) {

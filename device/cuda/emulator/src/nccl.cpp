@@ -2,9 +2,12 @@
 // have come to it in their streams.
 //
 // Environment: ANNEAL_EMULATOR_NCCL_FAIL=N: exchange number N to be asked for fails later, on the rank that asks.
+// _HANG_INIT=R, _HANG_CONNECT=R: rank R never comes out of ncclCommInitRank, or of its first exchange, nor do those that
+// need it there.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <deque>
@@ -12,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +54,7 @@ struct Waiting { // a piece that a stream has come to
 struct Clique {
 	int ranks, came = 0;
 	std::vector<int> cards;
+	std::set<std::pair<int, int>> dialled;                       // who has had something for or from whom
 	std::vector<void *> streams;                                 // of the last exchange of each rank
 	std::map<std::pair<int, int>, std::deque<Waiting>> sent, room; // by sender and receiver
 };
@@ -92,7 +97,14 @@ API int ncclGetUniqueId(Id *id) {
 	return SUCCESS;
 }
 
+// hang never returns on the rank of a setting.
+static void hang(const char *name, int rank) {
+	const char *who = getenv((std::string("ANNEAL_EMULATOR_NCCL_HANG_") + name).c_str());
+	while (who && atoi(who) == rank) pause();
+}
+
 API int ncclCommInitRank(size_t *handle, int ranks, Id id, int rank) {
+	hang("INIT", rank);
 	std::unique_lock<std::mutex> lock(mutex);
 	if (!connect() || rank < 0 || rank >= ranks) return INVALID_ARGUMENT;
 	unsigned n;
@@ -129,6 +141,22 @@ static void meet(Clique &c, int from, int to) {
 	}
 }
 
+// dial waits until the peers of a rank's pieces have something for or from it, too.
+static bool dial(Comm &comm, const std::vector<Piece> &pieces) {
+	std::unique_lock<std::mutex> lock(mutex);
+	Clique &c = *comm.clique;
+	for (const Piece &p : pieces)
+		if (c.dialled.insert({comm.rank, p.peer}).second) {
+			lock.unlock();
+			hang("CONNECT", comm.rank);
+			lock.lock();
+		}
+	arrival.notify_all();
+	for (const Piece &p : pieces)
+		arrival.wait(lock, [&] { return comm.aborted || c.dialled.count({p.peer, comm.rank}); });
+	return !comm.aborted;
+}
+
 // launch queues an exchange.
 static int launch(size_t handle, void *stream, std::vector<Piece> pieces) {
 	std::shared_ptr<Comm> comm;
@@ -145,6 +173,7 @@ static int launch(size_t handle, void *stream, std::vector<Piece> pieces) {
 			broken = true;
 		}
 	}
+	if (!dial(*comm, pieces)) return REMOTE_ERROR;
 	auto left = std::make_shared<size_t>(pieces.size());
 	auto begun = std::make_shared<bool>(false);
 	post(stream, "exchange", [=] {
@@ -210,6 +239,7 @@ API int ncclCommAbort(size_t handle) {
 		Comm *c = find(handle);
 		if (!c || c->aborted) return INVALID_ARGUMENT;
 		c->aborted = true;
+		arrival.notify_all();
 		c->clique->streams[c->rank] = nullptr;
 		for (auto *waiting : {&c->clique->sent, &c->clique->room})
 			for (auto &one : *waiting)
