@@ -1,16 +1,15 @@
 package autograd
 
-import (
-	"anneal/device"
-	"anneal/tensor"
-)
+import "anneal/tensor"
 
 // Deferred holds products of backward that are put off: the gradients of weights, which nothing else in backward waits
 // for. Pipelines compute them where they would otherwise wait (zero bubble, Qi et al. 2023, arXiv 2401.10241). The
 // products are the same, later, so gradients have the same bits.
 //
-// Memory: copies of both operands, N·(I+O) activations for a weight [O, I]. The head, products with FP8 operands and of
-// experts, and gradients that are sums over peers are not put off.
+// Memory: nothing is copied. Until RunDeferred, the tape keeps what its forward pass has kept, and has memory of its
+// own for the temporary values of backward, of all blocks instead of one. With recomputation it also keeps what all
+// reruns keep. The head, products with FP8 operands and of experts, and gradients that are sums over peers are not put
+// off.
 type Deferred struct {
 	arena *tensor.Arena
 	list  []product
@@ -22,15 +21,16 @@ type product struct {
 	dy, x tensor.Tensor
 }
 
-// NewDeferred returns a list without products, with memory for them.
+// NewDeferred returns a list without products, with memory for the temporary values of a backward pass.
 func NewDeferred(a *tensor.Arena) *Deferred { return &Deferred{arena: a} }
 
-// add puts a product off.
-func (d *Deferred) add(dev device.Device, p *Param, dy, x *tensor.Tensor) {
-	d.list = append(d.list, product{p, d.arena.New(dy.DType(), dy.Shape()...), d.arena.New(x.DType(), x.Shape()...)})
-	last := &d.list[len(d.list)-1]
-	dev.Copy(&last.dy, dy)
-	dev.Copy(&last.x, x)
+// backHolding is backTo with temporary values that stay until RunDeferred.
+func (t *Tape) backHolding(first int) {
+	shared := t.temp
+	t.temp, t.held = t.Deferred.arena, true
+	t.backTo(first)
+	t.temp, t.held = shared, false
+	shared.Release(0) // of the head, whose backward began outside
 }
 
 // RunDeferred computes the products that the backward pass of this tape has put off, in its order.

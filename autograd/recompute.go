@@ -34,11 +34,15 @@ func (t *Tape) Recompute(s Segment, x *Var, seq *Sequence) *Var {
 // recomputeBack reruns the segment on the copy of its input, recording, and then runs backward through it. Everything
 // kept after the segment belongs to operations whose backward is done, so it is released first.
 func recomputeBack(t *Tape, n *node) {
-	t.keep.Release(n.keepMark)
+	if !t.held {
+		t.keep.Release(n.keepMark)
+	}
 	mark := t.temp.Mark()
 	t.rerun(n, n.y).grad = n.out.grad
 	t.finish(n)
-	t.temp.Release(mark)
+	if !t.held {
+		t.temp.Release(mark)
+	}
 	n.x.grad = n.y.grad
 }
 
@@ -105,5 +109,7 @@ func (t *Tape) addPending(v *Var) {
 func (t *Tape) finish(n *node) {
 	t.backTo(n.begin.node)
 	t.nodeN, t.varN, t.tensorN, t.routedN = n.begin.node, n.begin.vars, n.begin.tensors, n.begin.routes
-	t.keep.Release(n.begin.keep)
+	if !t.held {
+		t.keep.Release(n.begin.keep)
+	}
 }

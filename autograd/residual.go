@@ -53,12 +53,19 @@ func addStreamBack(t *Tape, n *node) {
 	n.x.grad = n.out.grad // the gradient of a sum is the same for both terms, so one buffer serves both
 }
 
-// narrowed returns dy [N, O], rounded once if both products of the backward of x·wᵀ would round it, else dy.
+// narrowed returns dy [N, O], rounded once if both products of the backward of x·wᵀ would round it, else dy. If one of
+// the products is put off, it is a copy, since the gradient of the stream goes on changing.
 func (t *Tape) narrowed(dy *tensor.Tensor, w *Param) *tensor.Tensor {
-	if !t.Types.narrow() || t.quantises(w) {
+	dtype := dy.DType()
+	switch {
+	case t.quantises(w):
+		return dy
+	case t.Types.narrow():
+		dtype = t.Types.Activation
+	case !t.held:
 		return dy
 	}
-	g := t.ref(t.temp.New(t.Types.Activation, dy.Shape()...)) // [N, O]
+	g := t.ref(t.temp.New(dtype, dy.Shape()...)) // [N, O]
 	t.Device.Copy(g, dy)
 	return g
 }

@@ -46,6 +46,7 @@ type Tape struct {
 	grad      bool          // whether to record
 	train     bool          // whether this is a training step
 	rerunning bool          // backward reruns a segment; statistics count only its first run
+	held      bool          // backward releases nothing: products are put off
 	pending   *node         // the last addition to the stream in a rerun, not done until the sum is read
 
 	nodes   []*node
@@ -152,7 +153,11 @@ func (t *Tape) BackTo(mark int) {
 	if !t.grad {
 		panic("autograd: Backward on a tape that was Reset without gradients")
 	}
-	t.backTo(mark)
+	if t.Deferred == nil {
+		t.backTo(mark)
+	} else {
+		t.backHolding(mark)
+	}
 	t.nodeN = mark
 }
 
@@ -220,6 +225,9 @@ func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 
 // endBlockBackward runs when the backward of a block is complete, because the block's first node comes last.
 func endBlockBackward(t *Tape, n *node) {
+	if t.held { // products that are put off read them
+		return
+	}
 	t.drop(n)
 	t.keep.Release(n.keepMark)
 }
@@ -407,7 +415,7 @@ func (t *Tape) sumGrad(p *Param) *tensor.Tensor {
 // weightGrad adds dyᵀ·x to p's gradient, now or later: dy [N, O], x [N, I], p [O, I].
 func (t *Tape) weightGrad(p *Param, dy, x *tensor.Tensor) {
 	if t.Deferred != nil && !p.Terms {
-		t.Deferred.add(t.Device, p, dy, x)
+		t.Deferred.list = append(t.Deferred.list, product{p, *dy, *x})
 		return
 	}
 	t.multiplyGrad(p, dy, x)
