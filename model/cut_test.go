@@ -304,7 +304,7 @@ func TestTensorShardsPutGradientsOff(t *testing.T) {
 	one.step()
 	x := newTeam(t, c, "fp64", 2, true)
 	for _, y := range x.ranks {
-		y.tape.Deferred = autograd.NewDeferred(arenaOf(t, 1<<20))
+		y.tape.Deferred = autograd.NewDeferred(arenaOf(t, 0), arenaOf(t, 1<<20))
 	}
 	x.step()
 	for _, y := range x.ranks {

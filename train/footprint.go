@@ -34,8 +34,11 @@ type Footprint struct {
 	Sent   Sent   // with each micro-batch
 	Stream int64  // bytes of a message between stages of a pipeline
 
-	turns                    int // messages that may be under way in one direction of a pipeline
-	slotBytes, deferredBytes int // of the activations of one, and of its products that are put off
+	turns     int // messages that may be under way in one direction of a pipeline
+	deferred  int // micro-batches that wait for the gradients of their weights
+	slotBytes int // of the activations of one
+
+	deferredKeep, deferredTemp int // bytes of what backward makes of one whose products are put off
 
 	copied int64 // see CheckpointCopy
 }
@@ -159,7 +162,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	if f.Here, err = part(cfg, c, mesh); err != nil {
 		return nil, nil, err
 	}
-	if f.Slots, f.turns, err = slotsOf(cfg, mesh); err != nil {
+	if err = f.countSlots(cfg, mesh); err != nil {
 		return nil, nil, err
 	}
 	f.copied = h.written(m, mesh.Sums.Rank())
@@ -186,7 +189,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	for i := range stream {
 		f.Stream += int64(stream[i].Bytes())
 	}
-	layPipeline(mesh, cfg, stream, f.turns, arena)
+	layPipeline(mesh, cfg, stream, f, arena)
 	for _, name := range arenas {
 		if a := measures[name]; a != nil && (a.Peak() > 0 || len(f.Arenas) < always) {
 			f.Arenas = append(f.Arenas, Part{name, int64(a.Peak())})
@@ -208,9 +211,9 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 	e.tape.Tensor = parallel.NewPeers("", weighed{mesh.Peers, &sent.Tensor})
 	e.tape.Ring = cfg.Parallel.Attention == "ring"
 	e.tape.Sequence = cfg.Parallel.Sequence
-	later := tensor.NewMeasure(Deferred)
+	laterKeep, laterTemp := tensor.NewMeasure(Deferred), tensor.NewMeasure(Deferred)
 	if defers(cfg) {
-		e.tape.Deferred = autograd.NewDeferred(later)
+		e.tape.Deferred = autograd.NewDeferred(laterKeep, laterTemp)
 	}
 	e.batch.Seq.Noise.Calm = true // a dropped branch would take no memory
 	e.layChunks()
@@ -222,7 +225,8 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 			f.Sent = sent
 		}
 	}
-	f.slotBytes, f.deferredBytes = kept.Peak(), later.Peak()
+	f.slotBytes = kept.Peak()
+	f.deferredKeep, f.deferredTemp = laterKeep.Peak(), laterTemp.Peak()
 	return scratch.Peak()
 }
 

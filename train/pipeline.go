@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"anneal/autograd"
 	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
@@ -26,6 +27,8 @@ type pipeline struct {
 	stage    int
 	lists    map[int][]step // of this stage, by number of micro-batches
 	links    [4]link
+
+	deferred []*autograd.Deferred // of micro-batches that wait for the gradients of their weights, in turn
 
 	first bool // layers mix in the stream before the first of them: it travels, too
 }
@@ -52,9 +55,9 @@ type link struct {
 	out, room [][]tensor.Tensor // what the first of the pair sends, and the second has room for
 }
 
-// layPipeline prepares the transfers of a stage, of which turns may be under way in each direction, and room for what
-// comes; nil without a pipeline. Tensors that travel are like the streams.
-func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tensor, turns int,
+// layPipeline prepares the transfers of a stage, of which f.turns may be under way in each direction, room for what
+// comes, and for what is put off; nil without a pipeline. Tensors that travel are like the streams.
+func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tensor, f *Footprint,
 	arena func(string) *tensor.Arena) *pipeline {
 	if mesh.Pipeline == 1 {
 		return nil
@@ -63,11 +66,15 @@ func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tenso
 		schedule: cfg.Parallel.Schedule, stages: mesh.Pipeline, stage: mesh.Stage, lists: map[int][]step{},
 		first: len(streams) > 1,
 	}
+	for range f.deferred {
+		a := arena(Deferred)
+		p.deferred = append(p.deferred, autograd.NewDeferred(a.Part(f.deferredKeep), a.Part(f.deferredTemp)))
+	}
 	before, after := mesh.Neighbours()
 	connect := func(on int, name string, pair comm.Comm, in bool) {
 		l := &p.links[on]
 		l.out = make([][]tensor.Tensor, 2)
-		for range turns { // what is sent comes later
+		for range f.turns { // what is sent comes later
 			l.turns = append(l.turns, pair.NewExchange(name, l.out, l.out))
 		}
 		if !pair.InPlace() {
@@ -104,10 +111,12 @@ func streams(cfg *config.Config, f *Footprint, b *model.Batch) []tensor.Tensor {
 	return []tensor.Tensor{x}
 }
 
-// slotsOf returns how many slots a rank of a mesh needs in the largest step, and the most that any stage needs.
-func slotsOf(cfg *config.Config, mesh *parallel.Mesh) (mine, most int, err error) {
+// countSlots counts the slots that a rank of a mesh needs in the largest step, the most that any stage needs, and the
+// micro-batches of this rank that wait for the gradients of their weights.
+func (f *Footprint) countSlots(cfg *config.Config, mesh *parallel.Mesh) error {
+	f.Slots, f.turns, f.deferred = 1, 1, 0
 	if mesh.Pipeline == 1 {
-		return 1, 1, nil
+		return nil
 	}
 	round := mesh.Replicas * cfg.Parallel.SumBlock
 	n := (stepMicros(cfg) + round - 1) / round * cfg.Parallel.SumBlock
@@ -115,21 +124,28 @@ func slotsOf(cfg *config.Config, mesh *parallel.Mesh) (mine, most int, err error
 		p := pipeline{schedule: cfg.Parallel.Schedule, stages: mesh.Pipeline, stage: stage, lists: map[int][]step{}}
 		list, err := p.program(n)
 		if err != nil {
-			return 0, 0, err
+			return err
 		}
-		n, busy := 0, map[[2]int]bool{}
+		n, waiting, busy := 0, 0, map[[2]int]bool{}
 		for _, x := range list {
+			switch mine := stage == mesh.Stage; {
+			case mine && x.Op == program.BackwardInput:
+				waiting++
+				f.deferred = max(f.deferred, waiting)
+			case mine && x.Op == program.BackwardWeights:
+				waiting--
+			}
 			of := [2]int{x.Micro, x.Chunk}
 			busy[of] = true
 			if n = max(n, len(busy)); x.last {
 				delete(busy, of)
 			}
 		}
-		if most = max(most, n); stage == mesh.Stage {
-			mine = n
+		if f.turns = max(f.turns, n); stage == mesh.Stage {
+			f.Slots = n
 		}
 	}
-	return mine, most, nil
+	return nil
 }
 
 // send sends tensors of a slot by the next transfer of a link.
@@ -372,6 +388,9 @@ func (t *Trainer) occupy(x program.Instr, present bool, src dataset.Source, from
 	}
 	if err := t.pipe.reuse(s); err != nil {
 		return err
+	}
+	if n := len(t.pipe.deferred); n > 0 {
+		s.tape.Deferred = t.pipe.deferred[x.Micro%n] // gradients of weights are made in the order of micro-batches
 	}
 	s.tape.Reset(true)
 	return t.prepare(src, from, i)

@@ -43,9 +43,6 @@ func laySlots(f *Footprint, cfg *config.Config, mesh *parallel.Mesh, dev device.
 		s.tape.Context, s.tape.Ring = rows, cfg.Parallel.Attention == "ring"
 		s.batch, s.full = layBatch(f, cfg, mesh, arena(Batch))
 		s.batch.ZLoss = cfg.Train.ZLoss
-		if defers(cfg) {
-			s.tape.Deferred = autograd.NewDeferred(arena(Deferred).Part(f.deferredBytes))
-		}
 	}
 	return list
 }

@@ -116,3 +116,22 @@ func TestTheCopyOfARankIsWhatItWrites(t *testing.T) {
 		}
 	}
 }
+
+// Stages have memory for the micro-batches whose gradients of weights they put off: one on the first stage, which makes
+// them at once, and one more on each stage after it.
+func TestStagesKeepWhatTheyPutOff(t *testing.T) {
+	cfg := smallConfig(t, testData(t), "train.batch_tokens=640", "model.tie_embeddings=false", "model.layers=6",
+		"parallel.pipeline=3", "parallel.ranks=3", "parallel.schedule=zb-h1")
+	cfg.Model.Vocab = 300
+	var each []int64
+	for stage := range 3 {
+		f, err := MeasureRank(cfg, device.Unknown{}, absent.New(stage, 3, true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		each = append(each, f.Bytes(Deferred))
+	}
+	if each[0] == 0 || each[1] != 2*each[0] || each[2] < 3*each[0] {
+		t.Errorf("the stages have %d bytes for what they put off", each)
+	}
+}

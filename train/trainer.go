@@ -123,7 +123,7 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 		rows: rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 	}
 	t.layChunks()
-	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f.turns, arena)
+	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f, arena)
 	for _, p := range t.model.Params() {
 		t.parts = append(t.parts, gradientParts(opt, p))
 	}
