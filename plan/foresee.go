@@ -24,8 +24,10 @@ type Foresight struct {
 	Memory        Estimate `json:"memory"`
 	Bytes         int64    `json:"memory_bytes"`
 	Ranks         *Ranks   `json:"ranks,omitempty"`
-	Device        string   `json:"device"`          // the device of the run
-	Available     int64    `json:"available_bytes"` // 0 if the system does not tell
+	Time          *Time    `json:"time,omitempty"`    // nil without a profile of the machine
+	Untimed       string   `json:"untimed,omitempty"` // why there is no Time
+	Device        string   `json:"device"`            // the device of the run
+	Available     int64    `json:"available_bytes"`   // 0 if the system does not tell
 	Fits          bool     `json:"fits"`
 	// what the CPU does instead of the precision's arithmetic
 	Emulated  string           `json:"emulated,omitempty"`
@@ -49,6 +51,7 @@ func (f *Foresight) Within(memory int64) {
 	if f.Ranks != nil {
 		f.Ranks.Here = false
 	}
+	f.Time, f.Untimed = nil, "the time is predicted for this machine alone"
 	f.Fits = f.Bytes <= memory
 }
 
@@ -99,6 +102,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Parameters: p.Parameters, Active: p.Active, FLOPsPerToken: p.FLOPsPerToken,
 		Tokens: cfg.Tokens(),
 		Ranks:  p.Ranks,
+		Time:   p.Time, Untimed: p.Untimed,
 		Memory: p.Memory, Bytes: p.Bytes(), Available: p.Available, Fits: p.Fits,
 	}
 	if cfg.Memory.Recompute.String() != "none" {
@@ -127,7 +131,9 @@ func planHere(cfg *config.Config) (p *Plan, absent, err error) {
 		return p, absent, err
 	}
 	defer dev.Close()
-	p, err = For(cfg, dev)
+	if p, err = For(cfg, dev); err == nil {
+		p.planTime(cfg, dev)
+	}
 	return p, nil, err
 }
 

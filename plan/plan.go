@@ -20,6 +20,8 @@ type Plan struct {
 	Optimizer     train.OptimizerCost
 	Recompute     model.Layout
 	Ranks         *Ranks // nil for a rank alone
+	Time          *Time  // nil if it is not known
+	Untimed       string // why not
 
 	Device    string // "avx512, 2 threads"
 	Available int64  // bytes of the device's memory, 0 if unknown

@@ -11,6 +11,7 @@ import (
 	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/plan"
 	"anneal/train"
 )
 
@@ -20,6 +21,7 @@ type Options struct {
 	Dir        string            // the run directory
 	Device     string            // overrides Config.Device unless it is ""
 	Threads    int               // overrides Config.Threads if above 0
+	Plan       *plan.Foresight   // with which the run is compared at its end; may be nil
 	OnProgress func(train.Event) // called after every step; may be nil
 	Warn       func(string)      // takes remarks for people; may be nil
 	Notes      func() []string   // asked after every step for remarks that belong in the run's journal; may be nil
@@ -258,6 +260,8 @@ func (s *session) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.phases.endStep(s.made == 0 && t.Position().Step < s.cfg.Train.Steps)
+	s.made++
 	heard := asks(t.Heard)
 	if s.world.alone() {
 		heard = s.asks(nil) // if ctx ends, the next step, or the evaluation, is not begun

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -34,6 +35,7 @@ type Result struct {
 	PeakRSS                    int64       // bytes, of the process
 	DeviceMemory               int64       // bytes, peak of the device's own memory; 0 if it uses the host's
 	Arenas                     []ArenaUse
+	Timing                     Timing
 }
 
 // evaluate measures the model and stores the result. If it is interrupted, the previous result remains.
@@ -116,6 +118,10 @@ func (s *session) result(interrupted bool) (*Result, error) {
 		if a.Apart() {
 			r.DeviceMemory += int64(a.Peak())
 		}
+	}
+	r.Timing = s.timing(cmp.Or(r.DeviceMemory, r.PeakRSS))
+	if s.world.leads() {
+		s.writeTiming(r.Timing)
 	}
 	return r, nil
 }

@@ -26,6 +26,7 @@ import (
 //	journal.jsonl    what happened beside the steps: starts, warnings, rewinds
 //	checkpoints/     see package checkpoint
 //	exit.json        how the last command that trained it ended
+//	timing.json      what was predicted of its time and memory, and what they were
 //	ranks/           of a run on several ranks: where those are that wait
 //	crash/           only after a crash or a stall: stacks and state
 //	rewind.json      only while a rewind is under way

@@ -48,7 +48,7 @@ func (s *session) onPhase(p train.Phase) {
 			s.saving.stood += time.Since(began)
 		}
 	}
-	s.watch.enter(sectionOf[p])
+	s.enter(p)
 }
 
 // saveDue starts a checkpoint in the middle of the run. It returns an error only if the run should stop.

@@ -45,6 +45,8 @@ type session struct {
 	fault   fault
 	done    bool // the step just made is the last, by number or by time
 	clock   clock
+	phases  phaseClock
+	made    int // steps of this process
 	started time.Time
 
 	warnedTextless bool // said that no validation split has text

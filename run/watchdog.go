@@ -149,6 +149,14 @@ func (s *session) startWatchdog() {
 	}
 }
 
+// enter notes that a phase of a step begins.
+func (s *session) enter(p train.Phase) {
+	if p == train.Reading || sectionOf[p] != sectionOf[s.phases.in] {
+		s.watch.enter(sectionOf[p])
+	}
+	s.phases.enter(p)
+}
+
 // stalled reports a stall, and ends the process if it should.
 func (s *session) stalled(x stall) {
 	s.Warn(fmt.Sprintf("%s of step %d has taken %v, far more than the slowest so far, %v: something does not answer\n"+

@@ -4,6 +4,7 @@ type benchCmd struct {
 	Attention benchAttentionCmd `cmd:"" help:"Attention patterns at several lengths, beside full attention."`
 	Data      benchDataCmd      `cmd:"" help:"Every stage from text to token shards."`
 	Gemm      benchGemmCmd      `cmd:"" help:"Matrix products of training, beside the measured peak."`
+	Machine   benchMachineCmd   `cmd:"" help:"The speed of this machine's kernels, from which plans predict time."`
 	Memory    benchMemoryCmd    `cmd:"" help:"Memory and time of each way to recompute activations."`
 	Optim     benchOptimCmd     `cmd:"" help:"Optimizer steps, beside the memory bandwidth."`
 	Ranks     benchRanksCmd     `cmd:"" help:"Training steps of several ranks, beside those of one."`

@@ -37,7 +37,7 @@ func (c branchCmd) Run(s *session) error {
 		return err
 	}
 	o := s.trainOptions(c.Out, cfg)
-	o.Config, o.Threads = cfg, int(c.Threads)
+	o.Config, o.Threads, o.Plan = cfg, int(c.Threads), plan
 	return s.whileTraining(func(ctx context.Context) error {
 		r, err := run.Branch(ctx, o, c.Dir, step)
 		if err != nil {

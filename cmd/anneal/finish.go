@@ -36,6 +36,9 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 		rate = thousands(int64(r.TokensPerSecond)) + " a second"
 	}
 	fact("tokens", "%s, %s", thousands(r.Tokens), rate)
+	for i, text := range timingFacts(r.Timing) {
+		fact([]string{"step", "  by phase"}[i], "%s", text)
+	}
 	fact("parameters", "%s", thousands(r.Parameters))
 	if !math.IsNaN(r.TrainLoss) {
 		fact("training loss", "%.4f nats/token", r.TrainLoss)
@@ -105,6 +108,9 @@ func finishedJSON(r *run.Result, f finished) map[string]any {
 		"noise_scale_tokens": number(r.NoiseScale), "clip_rate": number(r.ClipRate), "weights_hash": r.WeightsHash,
 		"optimizer_hash": r.OptimizerHash, "interrupted": r.Interrupted, "peak_rss_bytes": r.PeakRSS,
 		"device_memory_bytes": r.DeviceMemory, "arena_bytes": bytes, "run": f.dir, "seconds": f.elapsed.Seconds(),
+	}
+	if r.Timing.Steps > 0 {
+		result["timing"] = r.Timing
 	}
 	if !math.IsNaN(r.ValBitsPerByteEMA) {
 		result["val_loss_ema"], result["val_bits_per_byte_ema"] = r.ValLossEMA, r.ValBitsPerByteEMA

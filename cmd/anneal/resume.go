@@ -43,7 +43,7 @@ func (c resumeCmd) Run(s *session) error {
 		return err
 	}
 	o := s.trainOptions(c.Dir, cfg)
-	o.Device, o.Threads, o.Overrides = c.Device, int(c.Threads), overrides
+	o.Device, o.Threads, o.Overrides, o.Plan = c.Device, int(c.Threads), overrides, plan
 	return s.whileTraining(func(ctx context.Context) error {
 		r, err := run.Resume(ctx, o)
 		if err != nil {

@@ -36,13 +36,17 @@ func (s *session) header(cfg *config.Config, threads int) (*plan.Foresight, erro
 	if plan.Active != plan.Parameters {
 		active = fmt.Sprintf(" (%.1fM active)", float64(plan.Active)/1e6)
 	}
+	planned := ""
+	if t := plan.Time; t != nil {
+		planned = clock(asDuration(t.Seconds)) + ", "
+	}
 	ranks := ""
 	if n := cfg.Parallel.Ranks; n > 1 {
 		ranks = fmt.Sprintf(" · %v", cfg.Parallel)
 	}
-	s.notef("anneal %s  %s %.1fM params%s · %s (%s)%s · %s tokens/step · plan: %s", buildinfo.Version,
+	s.notef("anneal %s  %s %.1fM params%s · %s (%s)%s · %s tokens/step · plan: %s%s", buildinfo.Version,
 		cfg.Model.Family, float64(plan.Parameters)/1e6, active, strings.ToUpper(cfg.Precision), plan.Device, ranks,
-		stepTokens(cfg), memorySize(plan.Bytes))
+		stepTokens(cfg), planned, memorySize(plan.Bytes))
 	if plan.Mix != nil {
 		for _, line := range mixTable(plan.Mix) {
 			s.notef("  %s", line)

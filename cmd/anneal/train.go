@@ -65,7 +65,7 @@ func (c trainCmd) Run(s *session) error {
 		return err
 	}
 	o := s.trainOptions(c.Out, cfg)
-	o.Config = cfg
+	o.Config, o.Plan = cfg, plan
 	return s.whileTraining(func(ctx context.Context) error {
 		r, err := run.Run(ctx, o)
 		if err != nil {
@@ -209,6 +209,7 @@ func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 	if p.Ranks != nil {
 		printRanks(s, cfg, p)
 	}
+	printTime(s, p)
 	if text := initialWeights(cfg); text != "" {
 		s.printf("# %s\n", text)
 	}

@@ -22,7 +22,7 @@ var house = [][]string{
 	{"run"},
 	{"plan"},
 	{"train"},
-	{"interop", "prepare"},
+	{"interop", "prepare", "machine"},
 	{"checkpoint", "config"},
 	{"parallel"},
 	{"program/draw"},

@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"time"
+
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/device"
+	"anneal/machine"
+	"anneal/model"
+	"anneal/train"
+)
+
+// exercises are the training steps whose kernel calls `bench machine` times: inside of a step, operands lie in caches
+// as they do in any run. They have enough layers that a step does not fit in a cache. The sizes are spread over those
+// of models that a machine can train; calls of sizes between them are interpolated.
+var exercises = slices.Concat([]exercise{
+	{benchModel(4, 128, 4, 512, 256, 3072), 8, 2, "bf16", "adamw"},
+	{benchModel(3, 256, 4, 704, 512, 8192), 4, 2, "bf16", "adamw"},
+	{benchModel(3, 512, 8, 1408, 256, 4096), 8, 1, "bf16", "adamw"},
+	{benchModel(2, 1024, 16, 2816, 512, 4096), 2, 1, "bf16", "adamw"},
+	{benchGPT2(3, 256, 4, 256, 4096), 8, 2, "bf16", "adamw"},
+	{benchGPT2(1, 640, 10, 1024, 16384), 2, 1, "bf16", "adamw"},
+}, updates("adamw", "adam", "sgd", "lion", "adam8bit", "ademamix", "adafactor", "sophia", "muon"))
+
+// An exercise is a model, how it is trained and with what.
+type exercise struct {
+	model                model.Config
+	rows, micros         int
+	precision, optimizer string
+}
+
+// updates are exercises of few tokens, of which the update takes much.
+func updates(optimizers ...string) (list []exercise) {
+	for _, name := range optimizers {
+		list = append(list, exercise{benchModel(1, 512, 8, 1408, 64, 16384), 2, 1, "bf16", name})
+	}
+	return list
+}
+
+// Steps of an exercise: one to warm up, then some until enough is measured.
+const (
+	leastSteps      = 2
+	exerciseSeconds = 0.4
+)
+
+// Machine measures the profile of this machine's CPU, with one thread and with all. It calls each, unless that is nil,
+// before each exercise.
+func Machine(ctx context.Context, each func(done, all int)) (*machine.Profile, error) {
+	p := &machine.Profile{Measured: time.Now().UTC().Truncate(time.Second)}
+	threads := slices.Compact([]int{1, runtime.GOMAXPROCS(0)})
+	list := slices.Clone(exercises)
+	for _, e := range exercises {
+		if e.optimizer == "adamw" { // the others differ in their update, which is the same
+			e.precision = "fp32"
+			list = append(list, e)
+		}
+	}
+	for _, n := range threads {
+		calls := map[device.Call][]float64{}
+		for i, e := range list {
+			if each != nil {
+				each(len(p.Sections)*len(list)+i, len(threads)*len(list))
+			}
+			cfg, err := e.config()
+			if err != nil {
+				return nil, err
+			}
+			if err := timeCalls(ctx, cfg, n, p, calls); err != nil {
+				return nil, err
+			}
+		}
+		p.Sections = append(p.Sections, machine.Section{Threads: n, Samples: samplesOf(calls)})
+	}
+	return p, nil
+}
+
+// config returns the configuration of an exercise.
+func (e exercise) config() (*config.Config, error) {
+	cfg := config.Default()
+	cfg.Precision, cfg.Model = e.precision, e.model
+	cfg.Train.MicroBatch, cfg.Train.BatchTokens = e.rows, e.micros*e.rows*e.model.Context
+	cfg.Data.Path = "random"
+	if err := cfg.Override("optimizer.name=" + e.optimizer); err != nil {
+		return nil, err
+	}
+	cfg.Resolve()
+	return cfg, cfg.Validate()
+}
+
+// timeCalls adds the times of the calls of steps on a number of threads.
+func timeCalls(ctx context.Context, cfg *config.Config, threads int, p *machine.Profile,
+	calls map[device.Call][]float64) error {
+	dev, err := train.OpenDevice(cfg, "cpu", threads)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	p.Key = machine.KeyOf(dev)
+	rec := device.NewRecorder(dev)
+	t, err := train.New(cfg, rec)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
+	if _, err := t.Step(ctx, src); err != nil {
+		return err
+	}
+	clear(rec.Calls)
+	rec.Timed = true
+	for n, begin := 0, time.Now(); n < leastSteps || time.Since(begin).Seconds() < exerciseSeconds; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, err := t.Step(ctx, src); err != nil {
+			return err
+		}
+	}
+	for c, tally := range rec.Calls {
+		calls[c.Call] = append(calls[c.Call], tally.Seconds...)
+	}
+	return nil
+}
+
+// samplesOf returns the lower quartile of the times of each call, in a fixed order: other programs only slow it down.
+func samplesOf(calls map[device.Call][]float64) []machine.Sample {
+	var list []machine.Sample
+	for c, times := range maps.All(calls) {
+		list = append(list, machine.Sample{Call: c, Seconds: quartileOf(times)})
+	}
+	slices.SortFunc(list, func(a, b machine.Sample) int {
+		return cmp.Or(cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Types, b.Types), cmp.Compare(a.Ops, b.Ops),
+			cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
+	return list
+}
+
+func quartileOf(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)/4]
+}

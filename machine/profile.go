@@ -1,0 +1,118 @@
+package machine
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"anneal/device"
+	"anneal/internal/buildinfo"
+	"anneal/internal/fileio"
+	"anneal/internal/machine"
+)
+
+// A Profile is the measured speed of a machine.
+type Profile struct {
+	Key
+	Measured time.Time `json:"measured"`
+	Sections []Section `json:"sections"` // by number of threads, the fewest first
+}
+
+// A Key says to what a profile applies: other processors, kernels or versions of the program have others.
+type Key struct {
+	CPU     string `json:"cpu"`
+	Kernels string `json:"kernels"` // device.Properties.Kernels
+	Version string `json:"version"`
+}
+
+// KeyOf returns the key of this machine's profile for an open device.
+func KeyOf(dev device.Properties) Key {
+	return Key{CPU: cmp.Or(machine.CPUName(), runtime.GOARCH), Kernels: dev.Kernels(), Version: buildinfo.Version}
+}
+
+// A Section has what was measured with a number of threads.
+type Section struct {
+	Threads int      `json:"threads"`
+	Samples []Sample `json:"samples"`
+}
+
+// A Sample is a call and how long it took.
+type Sample struct {
+	device.Call
+	Seconds float64 `json:"seconds"`
+}
+
+// ErrNone means that a machine has no profile.
+var ErrNone = errors.New("the speed of this machine was not measured\n  measure it once with `anneal bench machine`")
+
+// name is the file of a key's profile.
+func (k Key) name() string {
+	plain := func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '-':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '_'
+	}
+	return strings.Map(plain, fmt.Sprintf("machine-%s-%s-%s.json", k.CPU, k.Kernels, k.Version))
+}
+
+// Path returns the file in which the profile of a key is kept: in the user's cache directory.
+func (k Key) Path() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "anneal", k.name()), nil
+}
+
+// Save writes a profile to the user's cache directory, and returns its path.
+func (p *Profile) Save() (string, error) {
+	path, err := p.Path()
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return "", err
+	}
+	return path, fileio.Write(path, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// Load reads the profile of a key. Without one, or if it cannot be used, the error says what to do.
+func Load(k Key) (*Profile, error) {
+	path, err := k.Path()
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	} else if err != nil {
+		return nil, err
+	}
+	var p Profile
+	if err := json.Unmarshal(text, &p); err != nil || p.Key != k || len(p.Sections) == 0 {
+		return nil, fmt.Errorf("%s is not a profile of this machine\n"+
+			"  measure it again with `anneal bench machine`", path)
+	}
+	slices.SortFunc(p.Sections, func(a, b Section) int { return a.Threads - b.Threads })
+	return &p, nil
+}

@@ -1,0 +1,194 @@
+package machine
+
+import (
+	"math"
+	"strings"
+
+	"anneal/device"
+)
+
+// rates predict how long calls take with a number of threads.
+//
+// Calls of one kernel and storage are a class. The time of a call is a sum of costs that are at least 0, fitted to the
+// samples of its class by least squares of relative errors (cost.go):
+//
+//	product    launch + a·operations + b·M·N (storing) + c·M·K + d·K·N (packing)
+//	attention  launch + a·operations + b·M·N·K (loading, tiles at the diagonal) + c·M·N
+//	others     launch + a·bytes
+//
+// times a correction: the mean of what the samples are over or under that sum, each weighted by how near its sizes are.
+// That follows caches, which no sum does.
+type rates struct {
+	classes map[string]*class
+	kernels map[string]*class // of all storages
+	rest    *class            // of all kernels that memory bounds
+}
+
+type class struct {
+	costs   []float64
+	samples []Sample
+	over    []float64 // log of each sample's time over the sum of costs
+}
+
+// Rates returns a function that predicts the seconds of a call with a number of threads, and whether anything like it
+// was measured. Between the numbers of threads that were measured, the reciprocal of the number is interpolated.
+func (p *Profile) Rates(threads int) func(device.Call) (seconds float64, known bool) {
+	var list []*rates
+	for i := range p.Sections {
+		list = append(list, newRates(p.Sections[i].Samples))
+	}
+	below, above := 0, len(list)-1
+	for i, s := range p.Sections {
+		if s.Threads <= threads {
+			below = i
+		}
+	}
+	for i := len(list) - 1; i >= 0 && p.Sections[i].Threads >= threads; i-- {
+		above = i
+	}
+	from, to := float64(p.Sections[below].Threads), float64(p.Sections[above].Threads)
+	share := 0.0
+	if from < to {
+		share = (1/from - 1/float64(threads)) / (1/from - 1/to)
+	}
+	return func(c device.Call) (float64, bool) {
+		s, known := list[below].seconds(c)
+		if share == 0 || !known {
+			return s, known
+		}
+		more, known := list[above].seconds(c)
+		return (1-share)*s + share*more, known
+	}
+}
+
+func newRates(samples []Sample) *rates {
+	r := &rates{map[string]*class{}, map[string]*class{}, &class{}}
+	add := func(to map[string]*class, key string, s Sample) {
+		if to[key] == nil {
+			to[key] = &class{}
+		}
+		to[key].samples = append(to[key].samples, s)
+	}
+	for _, s := range samples {
+		if s.Seconds <= 0 {
+			continue
+		}
+		add(r.classes, classOf(s.Call), s)
+		add(r.kernels, familyOf(s.Call), s)
+		if s.Ops == 0 {
+			r.rest.samples = append(r.rest.samples, s)
+		}
+	}
+	for _, all := range []map[string]*class{r.classes, r.kernels} {
+		for _, c := range all {
+			c.fit()
+		}
+	}
+	r.rest.fit()
+	return r
+}
+
+func classOf(c device.Call) string { return c.Kernel + " " + c.Types }
+
+// familyOf is the class of a call whatever the storage of its tensors: of products, those with equal operands.
+func familyOf(c device.Call) string {
+	if isProduct(c) {
+		return c.Kernel + c.Types[strings.LastIndexByte(c.Types, ' '):]
+	}
+	return c.Kernel
+}
+
+func isProduct(c device.Call) bool { return strings.HasPrefix(c.Kernel, "MatMul") }
+
+// fewest is how many samples a class must have, or else that of all storages counts.
+const fewest = 3
+
+// seconds predicts a call. A kernel that was not measured takes as long as others that move as many bytes, but nothing
+// is known of a product or of attention.
+func (r *rates) seconds(c device.Call) (s float64, known bool) {
+	x := r.of(c)
+	if x == nil {
+		return 0, false
+	}
+	return x.seconds(c), true
+}
+
+// of returns the class that decides for a call; nil if nothing like it was measured.
+func (r *rates) of(c device.Call) *class {
+	one, family := r.classes[classOf(c)], r.kernels[familyOf(c)]
+	switch {
+	case one != nil && (len(one.samples) >= fewest || len(one.samples) == len(family.samples)):
+		return one
+	case family != nil:
+		return family
+	case c.Ops == 0 && len(r.rest.samples) > 0:
+		return r.rest
+	}
+	return nil
+}
+
+// features are the quantities of a call that cost time.
+func features(c device.Call) []float64 {
+	m, n, k := float64(c.M), float64(c.N), float64(c.K)
+	switch {
+	case c.Ops > 0 && isProduct(c):
+		return []float64{1, c.Ops, m * n, m * k, k * n}
+	case c.Ops > 0:
+		return []float64{1, c.Ops, m * n * k, m * n}
+	}
+	return []float64{1, c.Bytes}
+}
+
+// place is where a call lies among those of its class, in logarithms of sizes.
+func place(c device.Call) []float64 {
+	if isProduct(c) {
+		return []float64{math.Log(float64(c.M)), math.Log(float64(c.N)), math.Log(float64(c.K))}
+	}
+	if c.Ops > 0 {
+		return []float64{math.Log(c.Ops / float64(c.M*c.N*c.K)), math.Log(float64(c.K))}
+	}
+	return []float64{math.Log(max(c.Bytes, 1))}
+}
+
+func (x *class) fit() {
+	if len(x.samples) == 0 {
+		return
+	}
+	var rows [][]float64
+	for _, s := range x.samples {
+		row := features(s.Call)
+		for i := range row {
+			row[i] /= s.Seconds
+		}
+		rows = append(rows, row)
+	}
+	x.costs = fitCosts(rows)
+	for _, s := range x.samples {
+		x.over = append(x.over, math.Log(s.Seconds/x.sum(s.Call)))
+	}
+}
+
+func (x *class) sum(c device.Call) float64 {
+	t := 0.0
+	for i, f := range features(c) {
+		t += x.costs[i] * f
+	}
+	return max(t, 1e-9)
+}
+
+// nearness is the distance, in logarithms, at which the weight of a sample has fallen to 60 %; prior is the weight of
+// no correction.
+const nearness, prior = 0.35, 0.5
+
+func (x *class) seconds(c device.Call) float64 {
+	at, weights, over := place(c), prior, 0.0
+	for i, s := range x.samples {
+		d := 0.0
+		for k, p := range place(s.Call) {
+			d += (p - at[k]) * (p - at[k])
+		}
+		w := math.Exp(-d / (2 * nearness * nearness))
+		weights, over = weights+w, over+w*x.over[i]
+	}
+	return x.sum(c) * math.Exp(over/weights)
+}

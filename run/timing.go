@@ -1,0 +1,98 @@
+package run
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"time"
+
+	"anneal/train"
+)
+
+// phaseClock adds up how long the phases of steps take.
+type phaseClock struct {
+	spent [train.Phases]time.Duration
+	steps int
+	in    train.Phase
+	since time.Time // zero between steps
+}
+
+// enter ends the phase in hand, if there is one, and begins another.
+func (c *phaseClock) enter(p train.Phase) {
+	now := time.Now()
+	if !c.since.IsZero() {
+		c.spent[c.in] += now.Sub(c.since)
+	}
+	c.in, c.since = p, now
+}
+
+// endStep ends a step. With warmUp its time does not count: the first step of a process touches its memory for the
+// first time.
+func (c *phaseClock) endStep(warmUp bool) {
+	c.enter(c.in)
+	c.since = time.Time{}
+	if warmUp {
+		*c = phaseClock{}
+		return
+	}
+	c.steps++
+}
+
+// Timing is what was predicted of a run's time and memory, and what they were.
+type Timing struct {
+	Steps     int                  `json:"steps"` // measured: those of this process but the first
+	Step      Compared             `json:"step_seconds"`
+	Phases    map[string]*Compared `json:"phases"` // seconds of a step
+	PeakBytes Compared             `json:"peak_bytes"`
+}
+
+// Compared is a prediction and what came of it. A number that is not known is NaN, in JSON null.
+type Compared struct {
+	Predicted train.Number `json:"predicted"`
+	Actual    train.Number `json:"actual"`
+}
+
+// Off returns by which share the prediction is above the fact; NaN if one of them is not known.
+func (c Compared) Off() float64 { return float64(c.Predicted/c.Actual) - 1 }
+
+// timing compares the run with its plan.
+func (s *session) timing(peak int64) Timing {
+	t := Timing{
+		Steps: s.phases.steps, Phases: map[string]*Compared{},
+		PeakBytes: Compared{train.Number(math.NaN()), train.Number(peak)},
+	}
+	total := 0.0
+	of := func(predicted, seconds float64) Compared {
+		return Compared{train.Number(predicted), train.Number(seconds / float64(t.Steps))}
+	}
+	predicted := func(train.Phase) float64 { return math.NaN() }
+	step := math.NaN()
+	if s.Plan != nil {
+		t.PeakBytes.Predicted = train.Number(s.Plan.Bytes)
+		if p := s.Plan.Time; p != nil {
+			step = p.Step
+			predicted = func(x train.Phase) float64 { return p.Phases[x.String()] }
+		}
+	}
+	for p := range train.Phases {
+		spent := s.phases.spent[p].Seconds()
+		total += spent
+		c := of(predicted(p), spent)
+		t.Phases[p.String()] = &c
+	}
+	t.Step = of(step, total)
+	return t
+}
+
+func (d runDir) timing() string { return filepath.Join(string(d), "timing.json") }
+
+// writeTiming keeps a comparison in the run's directory.
+func (s *session) writeTiming(t Timing) {
+	text, err := json.MarshalIndent(t, "", "  ")
+	if err == nil {
+		err = writeDurably(s.dir.timing(), append(text, '\n'))
+	}
+	if err != nil {
+		s.Warn(s.dir.timing() + " is not written: " + err.Error())
+	}
+}

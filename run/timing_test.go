@@ -1,0 +1,51 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"anneal/plan"
+	"anneal/train"
+)
+
+// A run ends with what its steps took by phase, beside what was predicted, and keeps it in its directory.
+func TestARunComparesItselfWithItsPlan(t *testing.T) {
+	cfg := smallConfig(t, testData(t), "train.steps=6")
+	dir := filepath.Join(t.TempDir(), "run")
+	p := &plan.Foresight{Bytes: 1 << 20, Time: &plan.Time{Step: 2, Phases: map[string]float64{"forward": 1}}}
+	r, err := Run(context.Background(), Options{Config: cfg, Dir: dir, Plan: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "timing.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept Timing
+	if err := json.Unmarshal(text, &kept); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []Timing{r.Timing, kept} {
+		if x.Steps != 5 || x.Step.Predicted != 2 || x.PeakBytes.Predicted != 1<<20 || x.PeakBytes.Actual <= 0 {
+			t.Errorf("%+v", x)
+		}
+		sum := 0.0
+		for p := range train.Phases {
+			c := x.Phases[p.String()]
+			if p != train.Reading && !(c.Actual > 0) {
+				t.Errorf("%v took %v s", p, c.Actual)
+			}
+			sum += float64(c.Actual)
+		}
+		if math.Abs(sum-float64(x.Step.Actual)) > 1e-9 || x.Phases["forward"].Predicted != 1 {
+			t.Errorf("phases of %v s make a step of %v: %+v", sum, x.Step.Actual, x.Phases)
+		}
+		if off := x.Step.Off(); math.Abs(off-(2/sum-1)) > 1e-6*off {
+			t.Errorf("off by %v", off)
+		}
+	}
+}
