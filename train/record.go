@@ -58,7 +58,7 @@ func outlineTrainer(cfg *config.Config, f *Footprint, dev device.Device, world c
 		rows: cfg.Train.MicroBatch, length: f.Model.Context,
 	}
 	t.layChunks()
-	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f.turns, arena)
+	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f, arena)
 	for _, p := range m.Params() {
 		t.parts = append(t.parts, gradientParts(opt, p))
 	}

@@ -7,6 +7,7 @@ type benchCmd struct {
 	Machine   benchMachineCmd   `cmd:"" help:"The speed of this machine's kernels, from which plans predict time."`
 	Memory    benchMemoryCmd    `cmd:"" help:"Memory and time of each way to recompute activations."`
 	Optim     benchOptimCmd     `cmd:"" help:"Optimizer steps, beside the memory bandwidth."`
+	Plan      benchPlanCmd      `cmd:"" help:"Predicted times of steps, beside measured ones."`
 	Ranks     benchRanksCmd     `cmd:"" help:"Training steps of several ranks, beside those of one."`
 	Step      benchStepCmd      `cmd:"" help:"Whole training steps on random tokens."`
 	Tokenizer benchTokenizerCmd `cmd:"" help:"Learning a vocabulary and encoding with it."`

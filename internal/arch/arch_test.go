@@ -26,7 +26,7 @@ var house = [][]string{
 	{"checkpoint", "config"},
 	{"parallel"},
 	{"program/draw"},
-	{"program", "scaling"},
+	{"program", "scaling", "hardware"},
 	{"comm/commtest"},
 	{"comm/local", "comm/mpi", "comm/nccl", "comm/absent"},
 	{"comm"},

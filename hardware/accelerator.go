@@ -1,0 +1,71 @@
+package hardware
+
+import "fmt"
+
+// A Precision is the format of the operands of matrix products.
+type Precision string
+
+// The precisions.
+const (
+	FP16 Precision = "fp16"
+	BF16 Precision = "bf16"
+	FP8  Precision = "fp8"
+	FP4  Precision = "fp4"
+)
+
+// Precisions are all of them.
+var Precisions = []Precision{BF16, FP16, FP8, FP4}
+
+// An Accelerator is one device. Rates are per second.
+type Accelerator struct {
+	Name      string                `yaml:"name" json:"name"`
+	Peak      map[Precision]float64 `yaml:"-" json:"peak_flops"` // dense, of matrix products
+	Product   map[Precision]float64 `yaml:"-" json:"-"`          // the fastest product measured, FLOP/s; 0: unknown
+	Memory    float64               `yaml:"-" json:"memory_bytes"`
+	Bandwidth float64               `yaml:"-" json:"memory_bytes_per_second"`
+	Cores     int                   `yaml:"-" json:"cores"`           // which take one tile of a product at a time
+	Tile      int                   `yaml:"-" json:"tile"`            // products are padded to multiples of it
+	Launch    float64               `yaml:"-" json:"launch_seconds"`  // between two kernels
+	Attention map[string]float64    `yaml:"-" json:"attention_share"` // of Peak that attention kernels reach, by kernel
+
+	Fitted Efficiency `yaml:"-" json:"efficiency"`
+	Source string     `yaml:"-" json:"source"`
+}
+
+// Efficiency is what a training step reaches of the figures above: the three constants that are fitted on published
+// runs, one of each for a kind of accelerator.
+type Efficiency struct {
+	Compute float64 `json:"compute"` // of the fastest product
+	Memory  float64 `json:"memory"`  // of the bandwidth of memory
+	Network float64 `json:"network"` // of the rates of links
+}
+
+// typicalProduct is the share of the peak that the fastest product reaches where nobody measured it: the middle of
+// those that were (A100 87 %, H100 80 %, B200 78 %, MI300X 51 %).
+const typicalProduct = 0.8
+
+// BestProduct returns the FLOP/s of the fastest product in a precision. A precision that the accelerator lacks is
+// computed in BF16 or, if that is absent too, in FP16.
+func (a *Accelerator) BestProduct(p Precision) float64 {
+	p = a.Computes(p)
+	if best := a.Product[p]; best > 0 {
+		return best
+	}
+	return typicalProduct * a.Peak[p]
+}
+
+// Computes returns the precision in which the accelerator computes products of p.
+func (a *Accelerator) Computes(p Precision) Precision {
+	for _, try := range []Precision{p, BF16, FP16} {
+		if a.Peak[try] > 0 {
+			return try
+		}
+	}
+	return p
+}
+
+// String returns the name with what matters most of it.
+func (a *Accelerator) String() string {
+	return fmt.Sprintf("%s (%.0f TFLOP/s in %s, %.0f GB at %.0f GB/s)", a.Name, a.Peak[a.Computes(BF16)]/1e12,
+		a.Computes(BF16), a.Memory/1e9, a.Bandwidth/1e9)
+}

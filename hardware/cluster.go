@@ -1,0 +1,39 @@
+package hardware
+
+import "fmt"
+
+// A Cluster is many accelerators of one kind and the network between them.
+type Cluster struct {
+	Accelerator *Accelerator `json:"accelerator"`
+	Devices     int          `json:"devices"`
+	PerNode     int          `json:"devices_per_node"`
+	Levels      []Level      `json:"levels"` // of the network, the innermost first
+	Price       float64      `json:"price_per_device_hour,omitempty"`
+}
+
+// A Level of a network joins units of Devices accelerators. What leaves a device through the level goes at Bandwidth.
+type Level struct {
+	Name      string  `yaml:"name" json:"name"`
+	Devices   int     `yaml:"devices" json:"devices"` // that it joins; 0: all
+	Bandwidth float64 `yaml:"-" json:"bytes_per_second"`
+	Latency   float64 `yaml:"-" json:"latency_seconds"` // of one message
+}
+
+// joins returns how many devices a level joins.
+func (c *Cluster) joins(level int) int {
+	if n := c.Levels[level].Devices; n > 0 && level < len(c.Levels)-1 {
+		return min(n, c.Devices)
+	}
+	return c.Devices
+}
+
+// Nodes returns the number of nodes.
+func (c *Cluster) Nodes() int { return (c.Devices + c.PerNode - 1) / c.PerNode }
+
+// String returns what Parse reads.
+func (c *Cluster) String() string {
+	if c.Devices%c.PerNode != 0 {
+		return fmt.Sprintf("%dx%s", c.Devices, c.Accelerator.Name)
+	}
+	return fmt.Sprintf("%dx%dx%s", c.Nodes(), c.PerNode, c.Accelerator.Name)
+}

@@ -1,0 +1,82 @@
+package hardware
+
+import "math"
+
+// A Collective is an exchange among the ranks of a group.
+type Collective uint8
+
+// The collectives.
+const (
+	AllGather     Collective = iota // bytes: of the whole result
+	ReduceScatter                   // bytes: of a rank's whole input
+	AllReduce                       // bytes: of a rank's input
+	AllToAll                        // bytes: of all that a rank sends, with what it keeps
+)
+
+// A Group is the ranks of one axis of a mesh: Size devices, Stride apart. All groups of the axis exchange at once.
+type Group struct{ Size, Stride int }
+
+// Time returns how long a collective takes. Each level of the network carries its part at the same time as the others
+// (rings over levels are pipelined), and the slowest decides; latencies add up:
+//
+//	AllGather, ReduceScatter  at a level that joins u units: bytes·(1 − 1/u) enter each unit, through the links of
+//	                          those ranks of the group that the unit has; u−1 messages follow each other
+//	AllReduce                 twice that; at most 2·log₂ u messages follow each other, in a tree
+//	AllToAll                  a rank sends to those outside its unit through its own link
+//
+// The network efficiency of the accelerator scales every bandwidth.
+func (c *Cluster) Time(op Collective, bytes float64, g Group) float64 {
+	if g.Size <= 1 || bytes <= 0 {
+		return 0
+	}
+	rate, latency, inside := 0.0, 0.0, 1 // inside: the group's ranks in a unit of the level
+	for i, l := range c.Levels {
+		joined := min(g.Size, max(1, c.joins(i)/max(g.Stride, 1)))
+		if i == len(c.Levels)-1 {
+			joined = g.Size
+		}
+		if joined <= inside {
+			continue
+		}
+		units := float64(joined) / float64(inside)
+		bandwidth := l.Bandwidth * c.Accelerator.Efficiency().Network
+		switch op {
+		case AllToAll:
+			outside := float64(g.Size-inside) / float64(g.Size)
+			rate = max(rate, outside/bandwidth)
+			latency += l.Latency * math.Log2(units)
+		case AllReduce:
+			rate = max(rate, 2*(1-1/units)/(bandwidth*float64(inside)))
+			latency += l.Latency * min(2*(units-1), 2*math.Ceil(math.Log2(units))+2)
+		default:
+			rate = max(rate, (1-1/units)/(bandwidth*float64(inside)))
+			latency += l.Latency * min(units-1, ringSteps+math.Log2(units))
+		}
+		inside = joined
+	}
+	return bytes*rate + latency
+}
+
+// ringSteps is about how many messages of a long ring follow each other before libraries use trees.
+const ringSteps = 64
+
+// Message returns how long one message between two devices takes that are stride apart.
+func (c *Cluster) Message(bytes float64, stride int) float64 {
+	for i, l := range c.Levels {
+		if stride < c.joins(i) || i == len(c.Levels)-1 {
+			return l.Latency + bytes/(l.Bandwidth*c.Accelerator.Efficiency().Network)
+		}
+	}
+	return 0
+}
+
+// Typical is the efficiency of an accelerator for which there are no published runs.
+var Typical = Efficiency{Compute: 0.85, Memory: 0.8, Network: 0.75}
+
+// Efficiency returns the fitted constants, or the typical ones.
+func (a *Accelerator) Efficiency() Efficiency {
+	if a.Fitted.Compute > 0 {
+		return a.Fitted
+	}
+	return Typical
+}

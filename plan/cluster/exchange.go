@@ -1,0 +1,107 @@
+package cluster
+
+import "anneal/hardware"
+
+// groups of ranks along each axis of a mesh.
+func (m Mesh) tensorGroup() hardware.Group  { return hardware.Group{Size: m.Tensor, Stride: 1} }
+func (m Mesh) contextGroup() hardware.Group { return hardware.Group{Size: m.Context, Stride: m.Tensor} }
+func (m Mesh) expertGroup() hardware.Group  { return hardware.Group{Size: m.Expert, Stride: m.Tensor} }
+
+// dataGroup is the ranks that have copies of a weight: of data and context parallelism.
+func (m Mesh) dataGroup() hardware.Group {
+	return hardware.Group{Size: m.Data * m.Context, Stride: m.Tensor}
+}
+
+// shardGroup is the ranks among which ZeRO cuts a weight.
+func (m Mesh) shardGroup() hardware.Group {
+	g := m.dataGroup()
+	if m.Shard > 0 {
+		g.Size = min(g.Size, m.Shard)
+	}
+	return g
+}
+
+// copyGroup is the ranks that have the same piece of a weight, one of each shardGroup.
+func (m Mesh) copyGroup() hardware.Group {
+	g := m.shardGroup()
+	return hardware.Group{Size: max(1, m.Data*m.Context/g.Size), Stride: g.Size * g.Stride}
+}
+
+// expertDataGroup is the ranks that have copies of an expert.
+func (m Mesh) expertDataGroup() hardware.Group {
+	e := max(m.Expert, 1)
+	return hardware.Group{Size: max(1, m.Data*m.Context*m.Tensor/e), Stride: e}
+}
+
+// exposed returns what is left of messages that run while something else computes. Both share memory and cores, which
+// costs a tenth of the shorter one.
+func exposed(messages, computing float64) float64 {
+	return max(0, messages-computing) + interference*min(messages, computing)
+}
+
+const interference = 0.1
+
+// layerMessages adds the messages of layer i.
+func (r *Run) layerMessages(c *cost, a machine, i int) {
+	s, m, net := &r.Shape, r.Mesh, r.Cluster
+	stream := 2 * float64(r.tokens()) * float64(s.Dim)
+	if m.Tensor > 1 {
+		sums := 2.0
+		if s.Side {
+			sums = 1
+		}
+		once := net.Time(hardware.AllReduce, stream, m.tensorGroup())
+		if m.Sequence {
+			once = net.Time(hardware.AllGather, stream, m.tensorGroup()) +
+				net.Time(hardware.ReduceScatter, stream, m.tensorGroup())
+		}
+		c.tensorForward = sums * once
+		if r.Stack.OverlapTensor {
+			c.tensorForward = exposed(sums*once, c.products*(1-1/float64(m.Tensor)))
+		}
+		c.tensorBackward = exposed(sums*once, c.weights) // while the gradients of weights are computed
+	}
+	if m.Context > 1 {
+		kv := 2 * 2 * float64(r.tokens()*m.Context) * float64(s.kv()*s.headDim()) / float64(m.Tensor)
+		once := net.Time(hardware.AllGather, kv, m.contextGroup())
+		c.otherForward += exposed(once, c.core)
+		c.otherBackward += exposed(2*once, 2.5*c.core)
+	}
+	if m.Expert > 1 && s.hasExperts(i) {
+		routed := stream * float64(s.TopK)
+		if m.Sequence {
+			routed /= float64(m.Tensor)
+		}
+		once := 2 * net.Time(hardware.AllToAll, routed, m.expertGroup()) // there and back
+		c.otherForward += once
+		c.otherBackward += once
+	}
+	if m.Zero == 3 {
+		r.shardedMessages(c, i)
+	}
+}
+
+// shardedMessages adds those of ZeRO-3: weights are gathered for each forward and each backward pass, and gradients are
+// reduced after it.
+func (r *Run) shardedMessages(c *cost, i int) {
+	m, net := r.Mesh, r.Cluster
+	shared, experts := r.Shape.layerParameters(i)
+	shared /= float64(m.Tensor)
+	experts /= float64(max(m.Expert, 1))
+	gather := net.Time(hardware.AllGather, 2*shared, m.shardGroup()) +
+		net.Time(hardware.AllGather, 2*experts, m.expertDataGroup())
+	wire := float64(r.Stack.GradientBytes)
+	reduce := net.Time(hardware.ReduceScatter, wire*shared, m.shardGroup()) +
+		net.Time(hardware.ReduceScatter, wire*experts, m.expertDataGroup())
+	again := 0.0
+	if m.Recompute == Full {
+		again = c.forward
+	}
+	if !r.Stack.OverlapData {
+		c.otherForward += gather
+		c.otherBackward += gather + reduce
+		return
+	}
+	c.otherForward += exposed(gather, c.forward)
+	c.otherBackward += exposed(gather+reduce, c.input+c.weights+again)
+}

@@ -1,0 +1,128 @@
+package cluster
+
+// Memory is what a rank of a stage keeps, in bytes.
+type Memory struct {
+	Weights     float64 `json:"weights"`   // in two bytes, as products read them
+	Gradients   float64 `json:"gradients"` // summed over micro-batches
+	Optimizer   float64 `json:"optimizer"` // FP32 weights and two moments
+	Activations float64 `json:"activations"`
+	Logits      float64 `json:"logits"`
+	Buffers     float64 `json:"buffers"` // gathered weights of two layers, and what a layer works with
+	Reserved    float64 `json:"reserved"`
+}
+
+// Total returns the sum of all parts.
+func (m Memory) Total() float64 {
+	return m.Weights + m.Gradients + m.Optimizer + m.Activations + m.Logits + m.Buffers + m.Reserved
+}
+
+// reserved is what drivers, libraries of kernels and communicators take of a device: 2 GiB, about what runs report.
+const reserved = 2 << 30
+
+// Usable is the share of a device's memory that a plan may fill: allocators lose some to fragments.
+const Usable = 0.95
+
+// Memory returns what each stage keeps of a simulated step, for its rank that needs most.
+func (r *Run) Memory(s *Step) []Memory {
+	list := make([]Memory, len(s.Stages))
+	for i, st := range s.Stages {
+		list[i] = r.stageMemory(st, i)
+	}
+	return list
+}
+
+func (r *Run) stageMemory(st Stage, stage int) Memory {
+	m, s := r.Mesh, &r.Shape
+	shared, experts := r.stageParameters(st, stage)
+	copies, expertCopies := float64(m.shardGroup().Size), float64(m.expertDataGroup().Size)
+	all, owned := shared+experts, shared/copies+experts/expertCopies
+	cut := func(zero int, bytes float64) float64 {
+		if m.Zero >= zero {
+			return bytes * owned
+		}
+		return bytes * all
+	}
+	layers, kept := 0, 0.0
+	for _, p := range st.Parts {
+		for i := p[0]; i < p[1]; i++ {
+			kept += r.kept(i)
+			layers++
+		}
+	}
+	chunks := float64(max(len(st.Parts), 1))
+	mem := Memory{
+		Weights: cut(3, 2), Gradients: cut(2, 4), Optimizer: cut(1, 12),
+		Activations: kept / chunks * float64(st.Peak),
+		Reserved:    reserved,
+	}
+	stream := 2 * float64(r.tokens()) * float64(s.Dim)
+	if m.Sequence {
+		stream /= float64(m.Tensor)
+	}
+	last := max(0, s.Layers-1)
+	mem.Buffers = 2 * stream
+	if m.Recompute == Full || m.Recompute == Half { // a layer is whole while its backward pass runs
+		whole := *r
+		whole.Mesh.Recompute = None
+		mem.Buffers += whole.kept(last)
+	}
+	if m.Zero == 3 && layers > 0 {
+		one, own := s.layerParameters(last)
+		mem.Buffers += 2*2*(one/float64(m.Tensor)+own/float64(max(m.Expert, 1))) + 4*one/float64(m.Tensor)
+	}
+	if stage == m.Pipeline-1 { // in two bytes, and in FP32 with their gradient
+		mem.Logits = 6 * float64(r.tokens()) * float64(s.Vocab) / float64(m.Tensor)
+	}
+	return mem
+}
+
+// kept returns the bytes that a rank keeps of layer i for one micro-batch: the inputs of everything that has a
+// gradient, in two bytes, and masks of dropout. For a dense GPT with dropout these are the 34·s·b·h/t of Korthikanti
+// et al. (arXiv 2205.05198) with sequence parallelism, and 10 + 24/t without.
+func (r *Run) kept(i int) float64 {
+	s, m := &r.Shape, r.Mesh
+	rows, d, t := float64(r.tokens()), float64(s.Dim), float64(m.Tensor)
+	stream := rows * d
+	if m.Sequence {
+		stream /= t
+	}
+	if m.Recompute == Full {
+		return 2 * stream
+	}
+	masks := 0.0
+	if s.Dropout {
+		masks = 2 * stream
+	}
+	// The inputs of both norms; what they return is the input of the products that are cut.
+	whole := 4*stream + 4*stream + masks
+	cut := 0.0
+	for _, p := range s.projections() {
+		switch {
+		case p.rows:
+			cut += 2 * rows * float64(p.in)
+		case p.cut:
+			cut += 2 * rows * float64(p.out)
+		default:
+			whole += 2 * rows * float64(p.out)
+		}
+	}
+	inner := 2.0 // before and after the activation
+	if s.Gated {
+		inner = 3
+	}
+	if s.hasExperts(i) {
+		routed := rows * float64(s.TopK)
+		cut += 2 * inner * (routed*float64(s.ExpertFFN) + rows*float64(s.SharedFFN))
+		cut += 4 * routed * d
+	} else {
+		cut += 2 * inner * rows * float64(s.FFN)
+	}
+	if r.Stack.Attention == "unfused" && m.Recompute != Attention {
+		scores := float64(m.Micro) * float64(s.Heads) * float64(s.Context) * float64(s.Context)
+		cut += 5 * scores
+	}
+	if m.Recompute == Half {
+		return (whole+cut/t)/2 + stream
+	}
+	return whole + cut/t
+}

@@ -1,0 +1,298 @@
+package cluster
+
+import (
+	"anneal/hardware"
+	"anneal/program"
+)
+
+// A Step is how a step passes. Times are in seconds.
+type Step struct {
+	Seconds float64 `json:"step_seconds"`
+	Phases  Phases  `json:"phases"`
+	Bubble  float64 `json:"bubble_fraction"` // idle share of the pipeline
+	Exposed float64 `json:"exposed_communication_seconds"`
+	Tokens  float64 `json:"tokens_per_second"`
+	MFU     float64 `json:"mfu"`
+	HFU     float64 `json:"hfu"` // counts what is computed again
+
+	Stages    []Stage           `json:"-"`
+	Lists     [][]program.Instr `json:"-"` // of the micro-batches that were simulated
+	Timeline  program.Timeline  `json:"-"`
+	Simulated int               `json:"-"` // micro-batches of the timeline
+}
+
+// Phases is where the time of a step goes, for the mean rank. They add up to it.
+type Phases struct {
+	Forward   float64 `json:"forward"`
+	Backward  float64 `json:"backward"`
+	Recompute float64 `json:"recompute"`
+	Tensor    float64 `json:"tensor_messages"` // exposed
+	Other     float64 `json:"layer_messages"`  // exposed: of context, experts and sharded weights
+	Data      float64 `json:"data_messages"`   // exposed: gradients and weights at the end of the step
+	Optimizer float64 `json:"optimizer"`
+	Idle      float64 `json:"idle"` // waiting for other stages
+}
+
+// A Stage is what a stage of the pipeline has.
+type Stage struct {
+	Parts [][2]int // layers from, to, by chunk
+	Peak  int      // micro-batches kept at one time, counted in each chunk
+}
+
+// Simulate returns how a step passes. The run must be valid.
+func (r *Run) Simulate() (*Step, error) {
+	return r.simulate(r.Micros())
+}
+
+// Shortened simulates so many micro-batches as the steady state of the pipeline needs, and continues it: every further
+// round of as many micro-batches as there are stages takes as long as the one before.
+func (r *Run) Shortened() (*Step, error) {
+	m, p := r.Micros(), r.Mesh.Pipeline
+	short := 4*p + m%p
+	if m <= short+p {
+		return r.simulate(m)
+	}
+	return r.simulate(short)
+}
+
+func (r *Run) simulate(micros int) (*Step, error) {
+	a, m := newMachine(r.Cluster), r.Mesh
+	parts := r.parts()
+	costs := r.partCosts(parts, a)
+	schedule, err := program.Parse(m.Schedule)
+	if err != nil {
+		return nil, err
+	}
+	var c program.Costs
+	for _, x := range costs {
+		c.Forward = append(c.Forward, x.forward+x.ends+x.tensorForward+x.otherForward)
+		c.BackwardInput = append(c.BackwardInput,
+			x.input+r.again(x)+x.tensorBackward+x.otherBackward)
+		c.BackwardWeights = append(c.BackwardWeights, x.weights)
+	}
+	c.Message = r.hop()
+	s := &Step{Simulated: micros}
+	if s.Lists, err = schedule.Fit(m.Pipeline, micros); err != nil {
+		return nil, err
+	}
+	if s.Timeline, err = program.Simulate(s.Lists, c); err != nil {
+		return nil, err
+	}
+	total := s.Timeline.Total
+	all := r.Micros()
+	if all > micros {
+		lists, err := schedule.Fit(m.Pipeline, micros+m.Pipeline)
+		if err != nil {
+			return nil, err
+		}
+		longer, err := program.Simulate(lists, c)
+		if err != nil {
+			return nil, err
+		}
+		total += (longer.Total - total) * float64(all-micros) / float64(m.Pipeline)
+	}
+	for stage := range m.Pipeline {
+		st := Stage{Peak: s.Timeline.Peak[stage]}
+		for v := range max(m.Chunks, 1) {
+			st.Parts = append(st.Parts, parts[v*m.Pipeline+stage])
+		}
+		s.Stages = append(s.Stages, st)
+	}
+	r.account(s, costs, total, a)
+	return s, nil
+}
+
+// again returns the time of what a backward pass computes again.
+func (r *Run) again(x cost) float64 {
+	switch r.Mesh.Recompute {
+	case Full:
+		return x.forward + x.tensorForward
+	case Half:
+		return (x.forward - x.core) / 2
+	case Attention:
+		if r.Stack.Attention == "unfused" {
+			return x.core
+		}
+		return 0
+	default:
+		return 0
+	}
+}
+
+// hop returns the time of a message between stages.
+func (r *Run) hop() float64 {
+	m := r.Mesh
+	if m.Pipeline == 1 {
+		return 0
+	}
+	bytes := 2 * float64(r.tokens()) * float64(r.Shape.Dim) / float64(m.Tensor) // each rank sends its share of rows
+	return r.Cluster.Message(bytes, m.Tensor*m.Context*m.Data)
+}
+
+// parts cuts the layers: evenly if they divide, as most software does, else so that the slowest part is fastest.
+func (r *Run) parts() [][2]int {
+	n, layers := r.Mesh.Pipeline*max(r.Mesh.Chunks, 1), r.Shape.Layers
+	counts := make([]int, n)
+	if layers%n == 0 {
+		for i := range counts {
+			counts[i] = layers / n
+		}
+	} else {
+		costs := make([]float64, layers)
+		for i := range costs {
+			costs[i] = 1
+		}
+		shared, experts := r.Shape.layerParameters(layers - 1)
+		if experts > 0 {
+			shared += experts * float64(r.Shape.TopK) / float64(r.Shape.Experts)
+		}
+		costs[layers-1] += float64(1+r.Shape.Extra) * r.Shape.table() / shared
+		counts = program.Balance(costs, n)
+	}
+	list, at := make([][2]int, n), 0
+	for i, k := range counts {
+		list[i] = [2]int{at, at + k}
+		at += k
+	}
+	return list
+}
+
+// partCosts returns the cost of each part.
+func (r *Run) partCosts(parts [][2]int, a machine) []cost {
+	enter, leave := r.ends(a)
+	dense, routed := r.layer(0, a), cost{}
+	if r.Shape.Experts > 0 {
+		routed = r.layer(r.Shape.Dense, a)
+	}
+	list := make([]cost, len(parts))
+	for i, p := range parts {
+		for k := p[0]; k < p[1]; k++ {
+			if r.Shape.hasExperts(k) {
+				list[i].add(routed)
+			} else {
+				list[i].add(dense)
+			}
+		}
+	}
+	list[0].addEnd(enter)
+	list[len(list)-1].addEnd(leave)
+	for range r.Shape.Extra {
+		last := routed
+		if r.Shape.Experts == 0 {
+			last = dense
+		}
+		list[len(list)-1].add(last)
+		list[len(list)-1].addEnd(leave)
+	}
+	return list
+}
+
+// addEnd adds what is never recomputed. Its forward pass counts as backward work of the head where it stands.
+func (c *cost) addEnd(d cost) {
+	c.ends += d.forward
+	c.input += d.input
+	c.weights += d.weights
+}
+
+// account fills in the figures of a step from the time of its pipeline.
+func (r *Run) account(s *Step, costs []cost, pipeline float64, a machine) {
+	m, micros := r.Mesh, float64(r.Micros())
+	var p Phases
+	for _, x := range costs {
+		k := micros / float64(m.Pipeline)
+		p.Forward += k * (x.forward + x.ends)
+		p.Backward += k * (x.input + x.weights)
+		p.Recompute += k * r.again(x)
+		p.Tensor += k * (x.tensorForward + x.tensorBackward)
+		p.Other += k * (x.otherForward + x.otherBackward)
+	}
+	p.Idle = pipeline - p.Forward - p.Backward - p.Recompute - p.Tensor - p.Other
+	for i := range m.Pipeline {
+		data, optimizer := r.tail(s.Stages[i], costs, i, a)
+		if data+optimizer > p.Data+p.Optimizer {
+			p.Data, p.Optimizer = data, optimizer
+		}
+	}
+	s.Phases, s.Seconds = p, pipeline+p.Data+p.Optimizer
+	s.Bubble = max(0, p.Idle/pipeline)
+	s.Exposed = p.Tensor + p.Other + p.Data
+	tokens := float64(r.Batch) * float64(r.Shape.Context)
+	s.Tokens = tokens / s.Seconds
+	peak := a.Peak[a.Computes(hardware.BF16)] * float64(m.Ranks())
+	s.MFU = s.Tokens * r.Shape.FLOPs() / peak
+	s.HFU = s.MFU * r.hardwareFLOPs() / r.Shape.FLOPs()
+}
+
+// hardwareFLOPs returns the operations of a token with what is computed again.
+func (r *Run) hardwareFLOPs() float64 {
+	f := r.Shape.FLOPs()
+	head := 6 * r.Shape.table()
+	switch r.Mesh.Recompute {
+	case Full:
+		return f + (f-head)/3
+	case Half:
+		return f + (f-head-r.Shape.attentionFLOPs())/6
+	case Attention:
+		return f + r.Shape.attentionFLOPs()/3
+	default:
+		return f
+	}
+}
+
+// tail returns what a stage does after its last micro-batch: exchange gradients and weights, as far as the last
+// backward pass and the next forward pass do not hide it, and update.
+func (r *Run) tail(st Stage, costs []cost, stage int, a machine) (data, optimizer float64) {
+	m, net := r.Mesh, r.Cluster
+	shared, experts := r.stageParameters(st, stage)
+	copies, expertCopies := m.dataGroup(), m.expertDataGroup()
+	var forward, backward float64
+	for v := range st.Parts {
+		x := costs[v*m.Pipeline+stage]
+		forward += x.forward
+		backward += x.input + x.weights + r.again(x)
+	}
+	wire := float64(r.Stack.GradientBytes)
+	var gradients, weights float64
+	switch m.Zero {
+	case 0:
+		gradients = net.Time(hardware.AllReduce, wire*shared, copies) +
+			net.Time(hardware.AllReduce, wire*experts, expertCopies)
+	case 1, 2:
+		gradients = net.Time(hardware.ReduceScatter, wire*shared, copies) +
+			net.Time(hardware.ReduceScatter, wire*experts, expertCopies)
+		weights = net.Time(hardware.AllGather, 2*shared, copies) + net.Time(hardware.AllGather, 2*experts, expertCopies)
+	}
+	if m.Zero == 3 {
+		gradients = net.Time(hardware.AllReduce, wire*shared/float64(m.shardGroup().Size), m.copyGroup())
+	}
+	if r.Stack.OverlapData {
+		gradients, weights = exposed(gradients, backward), exposed(weights, forward)
+	}
+	owned := shared
+	if m.Zero > 0 {
+		owned = shared/float64(m.shardGroup().Size) + experts/float64(expertCopies.Size)
+	} else {
+		owned += experts
+	}
+	// AdamW reads the gradient, the weight and two moments in FP32, writes the latter three, and the weight in BF16.
+	return gradients + weights, a.pass(30 * owned)
+}
+
+// stageParameters returns the parameters of a rank of a stage before data parallelism shards them.
+func (r *Run) stageParameters(st Stage, stage int) (shared, experts float64) {
+	m := r.Mesh
+	for v, p := range st.Parts {
+		for i := p[0]; i < p[1]; i++ {
+			s, e := r.Shape.layerParameters(i)
+			shared, experts = shared+s, experts+e
+		}
+		if part := v*m.Pipeline + stage; part == 0 || part == m.Pipeline*max(m.Chunks, 1)-1 {
+			if part > 0 || m.Pipeline*max(m.Chunks, 1) > 1 || r.Shape.Tied {
+				shared += r.Shape.table()
+			} else {
+				shared += 2 * r.Shape.table()
+			}
+		}
+	}
+	return shared / float64(m.Tensor), experts / float64(max(m.Expert, 1))
+}
