@@ -82,7 +82,8 @@ func (c cells) mesh(r *cluster.Run) {
 		m.Data = max(1, r.Cluster.Devices/(m.Tensor*m.Pipeline*m.Context))
 	}
 	for zero, names := range [][]string{
-		{"zero-0"}, {"zero-1", "distributed opt"}, {"zero-2", "grad_op", "sharded, param"}, {"zero-3", "full shard", "fsdp"},
+		{"zero-0"}, {"zero-1", "distributed opt"}, {"zero-2", "grad_op", "sharded, param"},
+		{"zero-3", "full shard", "fsdp"},
 	} {
 		if c.has("dp_kind", names...) && (zero < 3 || m.Zero == 0) {
 			m.Zero = zero

@@ -25,6 +25,7 @@ type cli struct {
 	Mix       mixCmd       `cmd:"" name:"mix" help:"Find the best shares of several data sets, with small models."`
 	Mup       mupCmd       `cmd:"" name:"mup" help:"Check muP, and find the learning rate that holds for every width."`
 	Scaling   scalingCmd   `cmd:"" name:"scaling" help:"Fit scaling laws, and predict losses and the best sizes by them."`
+	Plan      planCmd      `cmd:"" help:"Predict time, memory and cost of a large run, and find its best mesh."`
 	Train     trainCmd     `cmd:"" help:"Start a training run."`
 	Resume    resumeCmd    `cmd:"" help:"Continue a run that was stopped."`
 	Branch    branchCmd    `cmd:"" help:"Start a run from a checkpoint of another run, such as a decay from its stable phase."`

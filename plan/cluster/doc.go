@@ -7,6 +7,7 @@
 //   - exchange.go: what ranks send each other
 //   - step.go: the time of a step, by simulating the instruction lists of package program
 //   - memory.go: what each stage keeps
+//   - search.go: the best meshes; perfetto.go: the timeline of a step as a trace
 //
 // A time is a roofline of each kernel, an α-β model of each level of the network, and a simulated schedule. Nothing is
 // fitted to a run; three constants belong to each kind of accelerator (hardware.Efficiency). It imports hardware and
