@@ -63,7 +63,7 @@ func (a *average) swap(params []*nn.Param) {
 
 // EvaluateAverage is Evaluate for the average of the weights; without an average its result is unevaluated.
 func (t *Trainer) EvaluateAverage(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
-	if t.average.values == nil {
+	if t.average.decay == 0 { // a rank that owns nothing has no values, but takes part
 		return Unevaluated, nil
 	}
 	if t.whole() {

@@ -356,3 +356,41 @@ func TestWhatARankAsksForIsHeard(t *testing.T) {
 		return nil
 	})
 }
+
+// Ranks that own nothing of a small model take part when its average is evaluated.
+func TestAverageWithIdleOwners(t *testing.T) {
+	cfg := smallConfig(t, testData(t), "average.ema=0.5", "train.steps=1", "model.layers=1")
+	c, err := prepare.OpenCorpus(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, 5)
+	results := func(n int) []EvalResult {
+		list, idle := make([]EvalResult, n), make([]bool, n)
+		onRanks(t, cfg, n, true, func(x *Trainer) error {
+			if _, err := x.Step(context.Background(), src); err != nil {
+				return err
+			}
+			text, err := c.HeldOut(cfg.Model.Context)
+			if err != nil {
+				return err
+			}
+			idle[x.world.Rank()] = len(x.updated) == 0
+			list[x.world.Rank()], err = x.EvaluateAverage(context.Background(), text, 500)
+			return err
+		})
+		if n > 1 && !slices.Contains(idle, true) {
+			t.Errorf("all of %d ranks own a part", n)
+		}
+		return list
+	}
+	want := results(1)[0]
+	for cfg.Parallel.Zero = 1; cfg.Parallel.Zero <= 3; cfg.Parallel.Zero++ {
+		for r, got := range results(12) {
+			if got.Loss != want.Loss {
+				t.Errorf("stage %d, rank %d: %v, one rank: %v", cfg.Parallel.Zero, r, got.Loss, want.Loss)
+			}
+		}
+	}
+}
