@@ -120,8 +120,8 @@ func Step(ctx context.Context, o Options) (*StepResult, error) {
 	return r, nil
 }
 
-// config returns the configuration of the benchmark's run.
-func (o Options) config() (*config.Config, error) {
+// config returns the configuration of the benchmark's run, with the given values, as on a command line.
+func (o Options) config(set ...string) (*config.Config, error) {
 	if o.Batch < 0 || o.Context < 0 || !(o.Seconds >= 0) {
 		return nil, config.Problem{
 			Message: fmt.Sprintf("cannot measure a batch of %d with a context of %d for %v seconds",
@@ -152,6 +152,11 @@ func (o Options) config() (*config.Config, error) {
 	}
 	cfg.Train.BatchTokens = cfg.Train.MicroBatch * cfg.Model.Context
 	cfg.Data.Path = "random"
+	for _, x := range set {
+		if err := cfg.Override(x); err != nil {
+			return nil, err
+		}
+	}
 	cfg.Resolve()
 	return cfg, cfg.Validate()
 }

@@ -128,3 +128,16 @@ func TestAProfileIsKept(t *testing.T) {
 		t.Errorf("a damaged profile: %v", err)
 	}
 }
+
+// A few samples of like sizes do not make a constant cost, which smaller calls would pay.
+func TestFewSamplesScaleWithTheWork(t *testing.T) {
+	s := Section{Threads: 1}
+	for _, side := range []int{500, 510, 520} {
+		c := product(side, side, side)
+		s.Samples = append(s.Samples, Sample{c, 1e-3})
+	}
+	rate := (&Profile{Sections: []Section{s}}).Rates(1)
+	if got, _ := rate(product(50, 50, 50)); got > 1e-5 {
+		t.Errorf("a thousandth of the operations takes %v s", got)
+	}
+}

@@ -157,8 +157,11 @@ func (x *class) fit() {
 	var rows [][]float64
 	for _, s := range x.samples {
 		row := features(s.Call)
+		few := len(x.samples) < 2*len(row) // then only operations, or bytes, are told apart from the rest
 		for i := range row {
-			row[i] /= s.Seconds
+			if row[i] /= s.Seconds; few && i != 1 {
+				row[i] = 0
+			}
 		}
 		rows = append(rows, row)
 	}

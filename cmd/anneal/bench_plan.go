@@ -1,13 +1,72 @@
 package main
 
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"anneal/bench"
+)
+
 type benchPlanCmd struct {
-	Published bool   `required:"" help:"Runs that others measured and published, on clusters."`
-	Rows      string `type:"existingfile" placeholder:"FILE.csv" help:"With --published: these runs instead of the built-in ones."`
-	Fit       bool   `help:"With --published: fit the constants of each accelerator again."`
+	Shapes    []string `arg:"" optional:"" help:"Models: demo, tiny, llama-98m, gpt2-small. Default: demo and tiny."`
+	Published bool     `help:"Runs that others measured and published, on clusters, instead of this machine's."`
+	Rows      string   `type:"existingfile" placeholder:"FILE.csv" help:"With --published: these runs instead of the built-in ones."`
+	Fit       bool     `help:"With --published: fit the constants of each accelerator again."`
 }
 
 func (benchPlanCmd) Help() string {
-	return example("anneal bench plan --published", "anneal bench plan --published --json | jq .summary")
+	return example("anneal bench plan", "anneal bench plan gpt2-small --json",
+		"anneal bench plan --published", "anneal bench plan --published --json | jq .summary") +
+		"\n\nPredicts steps from the profile that `anneal bench machine` has measured, and then makes them: in BF16 and " +
+		"FP32, with one thread and all, with two ranks, and of demo and tiny with each way to recompute and each " +
+		"optimizer. Measure while nothing else runs."
 }
 
-func (c benchPlanCmd) Run(s *session) error { return s.publishedPlan(c.Rows, c.Fit) }
+func (c benchPlanCmd) Run(s *session) error {
+	switch {
+	case c.Published && len(c.Shapes) > 0:
+		return &usageError{"bench plan takes --published or models of this machine, not both", "leave one out"}
+	case c.Published:
+		return s.publishedPlan(c.Rows, c.Fit)
+	case c.Rows != "" || c.Fit:
+		return &usageError{"--rows and --fit are for published runs", "add --published"}
+	}
+	return c.measured(s)
+}
+
+// measured predicts steps on this machine and makes them.
+func (c benchPlanCmd) measured(s *session) error {
+	return s.untilSignal(func(ctx context.Context) error {
+		var done []bench.PlanCase
+		var off []float64
+		s.printf("%-11s %-5s %7s %6s  %10s %10s %7s\n", "shape", "", "threads", "ranks", "predicted", "measured", "off")
+		shapes := c.Shapes
+		if len(shapes) == 0 {
+			shapes = []string{"demo", "tiny"}
+		}
+		for _, shape := range shapes {
+			for _, x := range bench.PlanCases(shape) {
+				x, err := bench.Plan(ctx, x)
+				if err != nil {
+					return err
+				}
+				done, off = append(done, x), append(off, math.Abs(x.Off))
+				s.printf("%-11s %-5s %7d %6d  %10s %10s %+6.1f%%  %s\n", x.Shape, x.Precision, x.Threads, x.Ranks,
+					spell(x.Predicted), spell(x.Measured), 100*x.Off, cmp.Or(x.Set, ""))
+			}
+		}
+		slices.Sort(off)
+		within := 0
+		for _, x := range off {
+			if x <= 0.1 {
+				within++
+			}
+		}
+		median := off[len(off)/2]
+		s.printf("%s\n", fmt.Sprintf("%d of %d within 10 %%, median %.1f %%", within, len(off), 100*median))
+		return s.emit(map[string]any{"cases": done, "within_10_percent": within, "median_off": median})
+	})
+}

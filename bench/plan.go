@@ -1,0 +1,104 @@
+package bench
+
+import (
+	"context"
+	"runtime"
+	"slices"
+
+	"anneal/config"
+	"anneal/machine"
+	"anneal/plan"
+	"anneal/train"
+)
+
+// PlanCase compares the predicted time of a step with the measured one.
+type PlanCase struct {
+	Shape     string  `json:"shape"`
+	Precision string  `json:"precision"`
+	Threads   int     `json:"threads"` // of all ranks
+	Ranks     int     `json:"ranks"`
+	Set       string  `json:"set"`                    // what else the configuration says
+	Predicted float64 `json:"predicted_step_seconds"` // seconds
+	Measured  float64 `json:"measured_step_seconds"`  // the median
+	Off       float64 `json:"off"`                    // predicted over measured, less 1
+}
+
+// variants are values of a run that change what a step computes.
+var variants = []string{
+	"memory.recompute=selective", "memory.recompute=sqrt", "memory.recompute=every_layer", "optimizer.name=adam8bit",
+	"optimizer.name=sgd", "optimizer.name=lion", "optimizer.name=ademamix", "optimizer.name=adafactor",
+	"optimizer.name=sophia", "optimizer.name=muon",
+}
+
+// PlanCases lists the cases of a shape: both precisions with one thread and with all, two ranks, and, of the smaller
+// shapes, each way to recompute and each optimizer.
+func PlanCases(shape string) (list []PlanCase) {
+	all := runtime.GOMAXPROCS(0)
+	for _, precision := range []string{"bf16", "fp32"} {
+		for _, threads := range slices.Compact([]int{1, all}) {
+			list = append(list, PlanCase{Shape: shape, Precision: precision, Threads: threads, Ranks: 1})
+		}
+		if all > 1 {
+			list = append(list, PlanCase{Shape: shape, Precision: precision, Threads: all, Ranks: 2})
+		}
+	}
+	if shape != "demo" && shape != "tiny" {
+		return list
+	}
+	for _, v := range variants {
+		list = append(list, PlanCase{Shape: shape, Precision: "bf16", Threads: 1, Ranks: 1, Set: v})
+	}
+	return list
+}
+
+// Plan compares a case: it predicts the step from the profile of this machine and then measures a few.
+func Plan(ctx context.Context, c PlanCase) (PlanCase, error) {
+	cfg, err := c.config()
+	if err != nil {
+		return c, err
+	}
+	dev, err := train.OpenDevice(cfg, "", 0)
+	if err != nil {
+		return c, err
+	}
+	speeds, err := machine.Load(machine.KeyOf(dev))
+	var predicted *plan.Time
+	if err == nil {
+		predicted, err = plan.TimeOf(cfg, dev, speeds)
+	}
+	dev.Close()
+	if err != nil {
+		return c, err
+	}
+	var times []float64 // ms
+	for range 2 {       // in memory of their own
+		m, err := inProcess(ctx, cfg, &RanksCase{Ranks: c.Ranks, Threads: c.Threads / c.Ranks})
+		if err != nil {
+			return c, err
+		}
+		times = append(times, m.Times...)
+	}
+	c.Predicted, c.Measured = predicted.Step, medianOf(times)/1e3
+	c.Off = c.Predicted/c.Measured - 1
+	return c, nil
+}
+
+// config returns the configuration of a case, with a micro-batch for each rank.
+func (c PlanCase) config() (*config.Config, error) {
+	cfg, err := Options{Shape: c.Shape, Precision: c.Precision, Threads: c.Threads}.config(c.set()...)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Train.BatchTokens *= c.Ranks
+	if c.Ranks > 1 {
+		cfg.Parallel.Ranks = c.Ranks
+	}
+	return cfg, cfg.Validate()
+}
+
+func (c PlanCase) set() []string {
+	if c.Set == "" {
+		return nil
+	}
+	return []string{c.Set}
+}
