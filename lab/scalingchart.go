@@ -15,8 +15,9 @@ func ScalingChart(f *scaling.Fit, asked ...scaling.Model) *chart.Chart {
 	points := chart.Series{Name: "a trained model", Style: chart.Points}
 	low, high := math.Inf(1), f.Reach()*100
 	for _, p := range f.Points {
-		points.X, points.Y = append(points.X, p.FLOPs), append(points.Y, p.Loss)
-		low = min(low, p.FLOPs)
+		flops := scaling.Training(p.Params, p.Tokens)
+		points.X, points.Y = append(points.X, flops), append(points.Y, p.Loss)
+		low = min(low, flops)
 	}
 	const beyond = 30 // how far the law is drawn around what was asked for
 	for _, m := range asked {
@@ -39,7 +40,7 @@ func ScalingChart(f *scaling.Fit, asked ...scaling.Model) *chart.Chart {
 	}
 	c := &chart.Chart{
 		Title: "Loss by training compute",
-		X:     chart.Axis{Label: "training compute (FLOPs)", Log: true},
+		X:     chart.Axis{Label: "training compute, 6·N·D (FLOPs)", Log: true},
 		Y:     chart.Axis{Label: "loss (nats per token)"},
 	}
 	for _, s := range []chart.Series{best, points, edge} {

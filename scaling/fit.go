@@ -65,11 +65,11 @@ func (f *Fit) Error() float64 {
 	return Percentile(sizes, 0.5)
 }
 
-// Reach returns the FLOPs of the largest training among the points.
+// Reach returns the FLOPs, 6·N·D, of the largest training among the points.
 func (f *Fit) Reach() float64 {
 	most := 0.0
 	for _, p := range f.Points {
-		most = max(most, p.FLOPs)
+		most = max(most, Training(p.Params, p.Tokens))
 	}
 	return most
 }

@@ -27,10 +27,10 @@ func (scalingFitCmd) Help() string {
 		"anneal scaling fit runs/study",
 		"anneal scaling predict fit.json --flops 1e21") +
 		"\n\nThe law is L(N, D) = E + A/N^alpha + B/D^beta: the loss, in nats per token, of a model with N " +
-		"parameters after D tokens.\nN counts matrix parameters with the output head, without the lookup embedding, so that " +
-		"training takes 6·N·D FLOPs.\nThe fit minimises the sum of Huber losses of ln L; intervals are of a bootstrap. " +
-		"Two older ways to find the best size for\na budget, envelope and IsoFLOP, are shown beside it where the " +
-		"points allow them.\nA fit needs 6 points, with 3 sizes and 3 numbers of tokens."
+		"parameters after D tokens.\nN counts matrix parameters with the output head, without the lookup " +
+		"embedding, so that training takes 6·N·D FLOPs.\nThe fit minimises the sum of Huber losses of ln L; " +
+		"intervals are of a bootstrap. Two older ways to find the best size for\na budget, envelope and IsoFLOP, " +
+		"are shown beside it where the points allow them.\nA fit needs 6 points, with 3 sizes and 3 numbers of tokens."
 }
 
 // mostPoints is the size of a file of points in bytes: some 300,000 of them.
@@ -165,7 +165,7 @@ func (s *session) printFit(f *scaling.Fit, approaches []approach) {
 		s.printf("%-10s  %-23s  %-23s  %-17s  %s\n", flops(c),
 			of(func(m scaling.Model) float64 { return m.Params }, short),
 			of(func(m scaling.Model) float64 { return m.Tokens }, short),
-			of(scaling.Model.Ratio, format("%.3g")),
+			of(scaling.Model.Ratio, short),
 			of(func(m scaling.Model) float64 { return m.Loss }, places))
 	}
 	s.printf("\n")
