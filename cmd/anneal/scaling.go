@@ -9,6 +9,7 @@ import (
 )
 
 type scalingCmd struct {
+	Run     scalingRunCmd     `cmd:"" help:"Train a ladder of small models within a budget of time, for a fit."`
 	Fit     scalingFitCmd     `cmd:"" help:"Fit a scaling law to the losses of trained models."`
 	Predict scalingPredictCmd `cmd:"" help:"Predict a model's loss, or the best model for a budget or a loss."`
 }

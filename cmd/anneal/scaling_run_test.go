@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"anneal/scaling"
+)
+
+// A ladder of toy models: it fills its budget, its points can be read for a fit, and a study that lost runs trains only
+// those, to the same losses.
+func TestScalingRun(t *testing.T) {
+	w := newWorkshop(t)
+	study := w.path("study")
+	args := []string{"scaling", "run", "--budget", "6s", "data.path=" + w.path("data"), "model.context=32",
+		"train.batch_tokens=128", "train.eval_tokens=256", "precision=fp32", "--out", study}
+	v := w.object(exitOK, args...)
+	w.keys(v, "rungs", "losses", "out", "seconds")
+	if s := v["seconds"].(float64); s > 40 {
+		t.Errorf("a budget of 6 s took %.1f s", s)
+	}
+	before, err := os.ReadFile(filepath.Join(study, "points.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rungs := len(v["rungs"].([]any))
+	if n := strings.Count(string(before), "\n"); rungs < 3 || n != 1+4*rungs {
+		t.Errorf("%d sizes, %d lines:\n%s", rungs, n, before)
+	}
+	if points, err := scaling.ReadPoints(bytes.NewReader(before)); err != nil || len(points) != 4*rungs {
+		t.Errorf("%d points, %v", len(points), err)
+	}
+
+	// What a kill may leave: a run is there, its loss is not noted; another run is missing.
+	ladder := filepath.Join(study, "ladder.json")
+	text, err := os.ReadFile(ladder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for line := range strings.Lines(string(text)) {
+		if !strings.Contains(line, `-x1":`) && !strings.Contains(line, `-x2":`) {
+			kept = append(kept, line)
+		}
+	}
+	if err := os.WriteFile(ladder, []byte(strings.Join(kept, "")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lost, err := filepath.Glob(filepath.Join(study, "*-x2"))
+	if err != nil || len(lost) != rungs {
+		t.Fatalf("%v, %v", lost, err)
+	}
+	for _, dir := range lost {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := w.object(exitOK, args...)
+	if !reflect.DeepEqual(v["losses"], again["losses"]) {
+		t.Errorf("the losses were %v, and are %v after resuming", v["losses"], again["losses"])
+	}
+	if after, err := os.ReadFile(filepath.Join(study, "points.csv")); err != nil || string(after) != string(before) {
+		t.Errorf("the points were\n%s\nand are after resuming\n%s", before, after)
+	}
+
+	for want, mistaken := range map[string][]string{
+		"another study":   append(args, "seed=7"),
+		"is too small":    {"scaling", "run", "--budget", "10ms", args[4], "model.context=32", "--out", w.path("none")},
+		"from the budget": {"scaling", "run", "--budget", "1h", args[4], "model.dim=64", "--out", w.path("none")},
+		"data.path":       {"scaling", "run", "--budget", "1h", "--out", w.path("none")},
+	} {
+		if code, _, errs := anneal(mistaken...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("exit %d, without %q: %s", code, want, errs)
+		}
+	}
+}
