@@ -150,7 +150,8 @@ func (t *Tape) newRouted(e int) *routed {
 	r := t.routes[t.routedN]
 	t.routedN++
 	if r.rows.IsZero() || r.rows.Len() != e || r.sums.DType() != t.Types.Stat {
-		r.rows, r.all, r.theirs = *tensor.Of(make([]int32, e)), *tensor.Of(make([]int32, e)), *tensor.Of(make([]int32, e))
+		r.rows, r.all, r.theirs = *tensor.Of(make([]int32, e)), *tensor.Of(make([]int32, e)),
+			*tensor.Of(make([]int32, e))
 		r.sums = tensor.View(t.Types.Stat, make([]byte, e*t.Types.Stat.Size()), e)
 	}
 	return r

@@ -59,7 +59,8 @@ func TestTortureAnyMesh(t *testing.T) {
 func recipeConfig(t *testing.T, data string, keys []string) (*config.Config, error) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("precision: fp64\nmodel: {dim: 64, ffn: 48, context: 32}\ndata: {path: %s}\n"+
-		"train: {steps: 3, batch_tokens: 768, micro_batch: 4, eval_every: 3, eval_tokens: 256}\nschedule: {warmup: 1}\n",
+		"train: {steps: 3, batch_tokens: 768, micro_batch: 4, eval_every: 3, eval_tokens: 256}\n"+
+		"schedule: {warmup: 1}\n",
 		data)
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
@@ -104,8 +105,10 @@ func anyRecipe(r *rand.Rand) []string {
 		{one("model.tie_embeddings", "true", "false")},
 		{one("model.attention", "full", "window:8", "longformer:8:4", "linear", "window:8,full")},
 		{one("model.positions", "rope", "alibi", "learned", "none")},
-		{"model.dropout=0.1"}, {"model.stochastic_depth=0.2"}, {"model.mup=true"}, {"model.qk_norm=true"}, {"model.router_aux_loss=0"},
-		{"model.logit_softcap=15"}, {one("model.zero_init", "none", "residual", "both")}, {"train.z_loss=1e-3"}, {"average.ema=0.9"},
+		{"model.dropout=0.1"}, {"model.stochastic_depth=0.2"}, {"model.mup=true"}, {"model.qk_norm=true"},
+		{"model.router_aux_loss=0"},
+		{"model.logit_softcap=15"}, {one("model.zero_init", "none", "residual", "both")}, {"train.z_loss=1e-3"},
+		{"average.ema=0.9"},
 		{"train.noise_scale_every=1"}, {"optimizer.decay_embeddings=false"}, {"optimizer.cautious_decay=true"},
 		{"train.clip=0.1"}, {"train.clip=0"}, {"data.document_mask=false"}, {"train.length_warmup=16 over 2 steps"},
 		{"train.batch_ramp=384 until 700"}, {"model.rope_layout=interleaved"}, {"model.x0_skip=true"},

@@ -20,9 +20,9 @@ type benchPlanCmd struct {
 func (benchPlanCmd) Help() string {
 	return example("anneal bench plan", "anneal bench plan gpt2-small --json",
 		"anneal bench plan --published", "anneal bench plan --published --json | jq .summary") +
-		"\n\nPredicts steps from the profile that `anneal bench machine` has measured, and then makes them: in BF16 and " +
-		"FP32, with one thread and all, with two ranks, and of demo and tiny with each way to recompute and each " +
-		"optimizer. Measure while nothing else runs."
+		"\n\nPredicts steps from the profile that `anneal bench machine` has measured, and then makes them: " +
+		"in BF16 and FP32, with one thread and all, with two ranks, and of demo and tiny with each way to " +
+		"recompute and each optimizer. Measure while nothing else runs."
 }
 
 func (c benchPlanCmd) Run(s *session) error {

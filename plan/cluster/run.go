@@ -13,17 +13,18 @@ type Run struct {
 
 // A Mesh is how ranks share a run. Ranks are numbered with tensor fastest, then context, data, and pipeline slowest.
 type Mesh struct {
-	Data      int                `json:"dp"`
-	Tensor    int                `json:"tp"`
-	Sequence  bool               `json:"sp"` // sequence parallelism among the ranks of tensor parallelism
-	Pipeline  int                `json:"pp"`
-	Chunks    int                `json:"vpp"` // of layers on each stage
-	Context   int                `json:"cp"`
-	Expert    int                `json:"ep"`
-	Zero      int                `json:"zero"`
-	Shard     int                `json:"shard,omitempty"` // ranks that share one copy of the state; 0: all with its weights
-	Micro     int                `json:"micro_batch"`     // sequences
-	Schedule  string             `json:"schedule"`        // as package program names it
+	Data     int  `json:"dp"`
+	Tensor   int  `json:"tp"`
+	Sequence bool `json:"sp"` // sequence parallelism among the ranks of tensor parallelism
+	Pipeline int  `json:"pp"`
+	Chunks   int  `json:"vpp"` // of layers on each stage
+	Context  int  `json:"cp"`
+	Expert   int  `json:"ep"`
+	Zero     int  `json:"zero"`
+	// ranks that share one copy of the state; 0: all with its weights
+	Shard     int                `json:"shard,omitempty"`
+	Micro     int                `json:"micro_batch"` // sequences
+	Schedule  string             `json:"schedule"`    // as package program names it
 	Recompute Recompute          `json:"recompute"`
 	Precision hardware.Precision `json:"precision"`
 }
