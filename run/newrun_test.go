@@ -75,7 +75,8 @@ func TestAKilledStartIsMadeAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	want := mustRun(t, Options{Config: cfg, Dir: dir})
 	if err := errors.Join(os.Rename(filepath.Join(dir, "config.yaml"), runDir(dir).unfinished()),
-		os.Remove(filepath.Join(dir, "metrics.jsonl")), os.Remove(runDir(dir).journal())); err != nil {
+		os.Remove(filepath.Join(dir, "metrics.jsonl")), os.Remove(runDir(dir).journal()),
+		os.Remove(runDir(dir).timing())); err != nil {
 		t.Fatal(err)
 	}
 	stopped, cancel := context.WithCancel(context.Background())
