@@ -8,6 +8,7 @@
 //   - instr.go: the instructions, and which two of them are the ends of one message
 //   - gpipe.go, onefoneb.go, interleaved.go, zerobubble.go: one schedule each; schedule.go: their names
 //   - connect.go: adds the messages between stages to a schedule
+//   - late.go: receives as late as they can be, for software that asks for messages beforehand
 //   - check.go: refuses lists that are not sound
 //   - simulate.go: how a step passes: times, idle time, micro-batches in flight
 //   - balance.go: cuts layers of uneven cost into parts

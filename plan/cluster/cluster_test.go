@@ -69,12 +69,11 @@ func TestALayerKeepsWhatTheFormulaSays(t *testing.T) {
 	}
 }
 
-// Phases add up to the step; a pipeline of even stages idles as its formula says, and less with more chunks.
+// Phases add up to the step; a pipeline of even stages idles as its formula says, whatever its chunks.
 func TestAStepIsItsPhases(t *testing.T) {
 	r := run(t, "gpt3-175b", "8x8xa100-80gb", "tp=8,pp=8")
 	r.Batch, r.Shape.Vocab = 64, 1
 	r.Cluster.Levels[1].Latency, r.Cluster.Levels[1].Bandwidth = 0, 1e15
-	idle := 1.0
 	for _, chunks := range []int{1, 2, 4} {
 		r.Mesh.SetChunks(chunks)
 		s, err := r.Simulate()
@@ -86,12 +85,8 @@ func TestAStepIsItsPhases(t *testing.T) {
 		if math.Abs(sum/s.Seconds-1) > 1e-9 {
 			t.Errorf("phases are %.4f s, the step %.4f", sum, s.Seconds)
 		}
-		if s.Bubble >= idle {
-			t.Errorf("%d chunks idle for %.3f of a step, fewer for %.3f", chunks, s.Bubble, idle)
-		}
-		idle = s.Bubble
-		if want := 7. / (64 + 7); chunks == 1 && math.Abs(s.Bubble-want) > 0.02 {
-			t.Errorf("%d chunks: idle %.3f, want %.3f", chunks, s.Bubble, want)
+		if want := 7 / float64(64*chunks+7); math.Abs(s.Bubble-want) > 0.002 {
+			t.Errorf("%d chunks: idle %.4f, want %.4f", chunks, s.Bubble, want)
 		}
 	}
 }

@@ -75,6 +75,7 @@ func (r *Run) simulate(micros int) (*Step, error) {
 	if s.Lists, err = schedule.Fit(m.Pipeline, micros); err != nil {
 		return nil, err
 	}
+	s.Lists = program.Late(s.Lists)
 	if s.Timeline, err = program.Simulate(s.Lists, c); err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (r *Run) simulate(micros int) (*Step, error) {
 		if err != nil {
 			return nil, err
 		}
-		longer, err := program.Simulate(lists, c)
+		longer, err := program.Simulate(program.Late(lists), c)
 		if err != nil {
 			return nil, err
 		}
