@@ -4,12 +4,12 @@ package hardware
 // run of a source. TestTheConstantsAreThoseOfTheFit holds one of them to that.
 var fitted = map[string]Efficiency{
 	"a100-40gb":      {Compute: 0.850, Memory: 0.745, Network: 0.647},
-	"a100-80gb":      {Compute: 0.850, Memory: 0.942, Network: 0.314},
-	"b200-180gb":     {Compute: 0.714, Memory: 0.722, Network: 0.788},
+	"a100-80gb":      {Compute: 0.850, Memory: 0.941, Network: 0.313},
+	"b200-180gb":     {Compute: 0.743, Memory: 0.617, Network: 0.990},
 	"b300-288gb":     {Compute: 0.884, Memory: 0.768, Network: 0.712},
 	"gb200-186gb":    {Compute: 0.748, Memory: 0.543, Network: 0.990},
-	"gb300-288gb":    {Compute: 0.935, Memory: 0.794, Network: 0.864},
-	"h100-80gb":      {Compute: 0.833, Memory: 0.575, Network: 0.990},
+	"gb300-288gb":    {Compute: 0.935, Memory: 0.794, Network: 0.714},
+	"h100-80gb":      {Compute: 0.833, Memory: 0.574, Network: 0.990},
 	"h100-96gb-500w": {Compute: 0.633, Memory: 0.764, Network: 0.788},
 	"tpu-v4":         {Compute: 0.981, Memory: 0.769, Network: 0.735},
 	"tpu-v5e":        {Compute: 0.982, Memory: 0.912, Network: 0.716},

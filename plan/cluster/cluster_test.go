@@ -140,6 +140,42 @@ func TestTheSearchFindsAsGoodAMeshAsThePublished(t *testing.T) {
 	}
 }
 
+// With one micro-batch ZeRO-2 takes the time of ZeRO-1; with more, each sends its gradients. It keeps fewer of them.
+func TestZero2SendsGradientsOfEveryMicroBatch(t *testing.T) {
+	r := run(t, "llama2-7b", "8x8xh100-80gb", "")
+	for _, c := range []struct {
+		batch int
+		more  bool
+	}{{64, false}, {1024, true}} {
+		r.Batch, r.Mesh.Zero = c.batch, 1
+		one, err := r.Simulate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Mesh.Zero = 2
+		two, err := r.Simulate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if more := two.Phases.Data > one.Phases.Data; more != c.more || two.Seconds < one.Seconds {
+			t.Errorf("batch %d: messages of gradients take %.4f s, with ZeRO-1 %.4f", c.batch, two.Phases.Data,
+				one.Phases.Data)
+		}
+	}
+	found, err := Find(*r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Best.Mesh.Zero != 2 {
+		t.Errorf("the best mesh is %s, with ZeRO-2 more sequences fit", found.Best.Mesh)
+	}
+	one := run(t, "llama2-7b", "1xh200-141gb", "")
+	one.Batch, one.Shape.Layers = 8, 8
+	if found, err = Find(*one); err != nil || found.Best == nil || found.Best.Mesh.Zero != 0 {
+		t.Errorf("one device: %v %+v", err, found)
+	}
+}
+
 // 70B on eight devices of 80 GB is refused with the arithmetic.
 func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	found, err := Find(*run(t, "llama2-70b", "8xh100-80gb", ""))

@@ -138,10 +138,7 @@ func variants(r *Run, m Mesh) (list []Mesh) {
 			continue
 		}
 		for expert := 1; expert <= max(1, min(r.Shape.Experts, m.Data*m.Context*m.Tensor)); expert *= 4 {
-			for _, zero := range []int{1, 3} {
-				if zero == 3 && m.Pipeline > 1 || m.Data*m.Context == 1 && zero > 1 {
-					continue
-				}
+			for _, zero := range m.stages(expert) {
 				for micro := 1; micro <= 8; micro *= 2 {
 					for _, again := range []Recompute{None, Half, Full} {
 						x := m
@@ -154,6 +151,23 @@ func variants(r *Run, m Mesh) (list []Mesh) {
 		}
 	}
 	return list
+}
+
+// stages returns the stages of ZeRO to try. Without copies of a weight there is nothing to shard. 0 sends more bytes than
+// 1 in fewer messages, which is faster only for models too small for a pipeline. In a pipeline, 3 would gather the
+// weights again for each of many micro-batches, for memory that the pipeline has divided already.
+func (m Mesh) stages(expert int) []int {
+	m.Expert = expert
+	switch {
+	case m.dataGroup().Size == 1 && m.expertDataGroup().Size == 1:
+		return []int{0}
+	case m.dataGroup().Size == 1:
+		return []int{0, 1}
+	case m.Pipeline > 1:
+		return []int{1, 2}
+	default:
+		return []int{0, 1, 2, 3}
+	}
 }
 
 // consider returns a mesh that fits, ranked by a closed form, or why it is refused and what kind of reason that is.
@@ -241,12 +255,12 @@ func (f *Found) neighbours() (list []Rejected) {
 	try := func(change func(m *Mesh)) {
 		r := *f.Run
 		change(&r.Mesh)
+		if r.Mesh.Pipeline == 1 {
+			r.Mesh.SetChunks(1)
+		}
 		if r.Mesh == f.Mesh || r.Mesh.Data < 1 || r.Mesh.Micro < 1 || r.Mesh.Tensor < 1 || r.Mesh.Pipeline < 1 ||
 			r.Mesh.Chunks < 1 {
 			return
-		}
-		if r.Mesh.Pipeline == 1 {
-			r.Mesh.SetChunks(1)
 		}
 		g, _, why := r.consider()
 		if g == nil {
@@ -270,7 +284,9 @@ func (f *Found) neighbours() (list []Rejected) {
 	try(func(m *Mesh) { m.Micro /= 2 })
 	try(func(m *Mesh) { m.Recompute = None })
 	try(func(m *Mesh) { m.Recompute = Full })
-	try(func(m *Mesh) { m.Zero = 4 - m.Zero })
+	for _, zero := range f.Mesh.stages(f.Mesh.Expert) {
+		try(func(m *Mesh) { m.Zero = zero })
+	}
 	return list
 }
 

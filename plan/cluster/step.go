@@ -269,6 +269,9 @@ func (r *Run) tail(st Stage, costs []cost, stage int, a machine) (data, optimize
 	if r.Stack.OverlapData {
 		gradients, weights = exposed(gradients, backward), exposed(weights, forward)
 	}
+	if m.Zero == 2 { // a rank keeps a share of the sum alone, so that every micro-batch sends its gradients
+		gradients *= float64(r.Micros())
+	}
 	owned := shared
 	if m.Zero > 0 {
 		owned = shared/float64(m.shardGroup().Size) + experts/float64(expertCopies.Size)
