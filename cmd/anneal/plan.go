@@ -33,20 +33,23 @@ type planCmd struct {
 	Search    bool          `help:"Find the best meshes."`
 	Within    time.Duration `placeholder:"30d" help:"With --search: only meshes that finish in this time."`
 	Price     string        `placeholder:"2.50/gpu-hour" help:"What a device costs for an hour."`
+	SVG       outFile       `name:"svg" placeholder:"FILE" example:"plan.svg" help:"Draw the memory of each stage; with --search, the best meshes by time and cost."`
 	Timeline  outFile       `placeholder:"FILE" example:"step.svg" help:"Draw a step: FILE.svg, or FILE.json for Perfetto."`
 }
 
 func (planCmd) Help() string {
 	return example("anneal plan --recipe llama2-70b --on 128x8xh100-80gb --mesh dp=16,tp=8,pp=8",
 		"anneal plan --recipe llama3-405b --on 2048x8xh100-80gb --search --price 2.50/gpu-hour",
+		"anneal plan --recipe llama2-70b --on 16x8xh100-80gb --mesh tp=8,pp=4 --svg memory.svg --timeline step.svg",
 		"anneal plan examples/tiny.yaml data.path=data/go")
 }
 
 func (c planCmd) Run(s *session) error {
 	if c.Recipe == "" {
-		if c.On != "" || c.Search || c.Mesh != "" {
-			return config.Problem{Key: "--recipe", Message: "--on, --mesh and --search plan a recipe",
-				Try: "name one, such as --recipe llama2-70b"}
+		if c.On != "" || c.Search || c.Mesh != "" || c.SVG != "" || c.Timeline != "" {
+			return config.Problem{Key: "--recipe",
+				Message: "--on, --mesh, --search, --svg and --timeline plan a recipe",
+				Try:     "name one, such as --recipe llama2-70b"}
 		}
 		return trainCmd{Config: c.Config, Overrides: c.Overrides, DryRun: true, Only: "model"}.Run(s)
 	}
@@ -194,6 +197,10 @@ func (c planCmd) print(s *session, r *cluster.Run, step *cluster.Step, tokens fl
 	if err := c.draw(s, r, step); err != nil {
 		return err
 	}
+	err := s.picture(c.SVG, func(w io.Writer) error { return memorySVG(w, r, p) })
+	if err != nil {
+		return err
+	}
 	if s.json {
 		return s.emit(p)
 	}
@@ -238,23 +245,23 @@ func (s *session) describe(r *cluster.Run, p plannedRun, tokens float64) {
 
 // bars draws the memory of each stage; of many stages those at the ends.
 func (s *session) bars(p plannedRun, device float64) {
-	letters := []string{"W", "G", "O", "A", "L", "B", "R"}
 	for i, k := range p.Ranks {
 		if len(p.Ranks) > 8 && i > 2 && i < len(p.Ranks)-2 {
 			continue
 		}
 		m, line, sum := k.Memory, "", 0.0
-		for j, x := range []float64{
-			m.Weights, m.Gradients, m.Optimizer, m.Activations, m.Logits, m.Buffers, m.Reserved,
-		} {
-			sum += x
+		for _, part := range memoryParts {
+			sum += part.bytes(m)
 			if cells := int(50*min(sum/device, 1.2) + 0.5); cells > len(line) {
-				line += strings.Repeat(letters[j], cells-len(line))
+				line += strings.Repeat(part.letter, cells-len(line))
 			}
 		}
 		s.printf("  stage %-3d %6.1f GB |%-50s|\n", k.Stage, k.Bytes/1e9, line)
 	}
-	s.printf("  W weights  G gradients  O optimizer  A activations  L logits  B buffers  R reserved\n")
+	for _, part := range memoryParts {
+		s.printf("  %s %s", part.letter, part.name)
+	}
+	s.printf("\n")
 }
 
 // draw writes the timeline, if a file was asked for.
@@ -291,6 +298,9 @@ func (c planCmd) search(s *session, r *cluster.Run, tokens float64) error {
 	best.Rejected = found.Rejected
 	for _, f := range found.Front {
 		best.Front = append(best.Front, planned(f.Run, f.Step, tokens))
+	}
+	if err := s.picture(c.SVG, frontChart(r.Shape.Name, best.Front, found.Front).SVG); err != nil {
+		return err
 	}
 	if s.json {
 		return s.emit(best)

@@ -154,8 +154,8 @@ func variants(r *Run, m Mesh) (list []Mesh) {
 }
 
 // stages returns the stages of ZeRO to try. Without copies of a weight there is nothing to shard. 0 sends more bytes
-// than 1 in fewer messages, which is faster only for models too small for a pipeline. In a pipeline, 3 would gather the
-// weights again for each of many micro-batches, for memory that the pipeline has divided already.
+// than 1 in fewer messages, which is faster only for models too small for a pipeline. In a pipeline, 3 would gather
+// the weights again for each of many micro-batches, for memory that the pipeline has divided already.
 func (m Mesh) stages(expert int) []int {
 	m.Expert = expert
 	switch {

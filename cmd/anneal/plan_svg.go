@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"anneal/chart"
+	"anneal/internal/svg"
+	"anneal/plan/cluster"
+)
+
+// memoryPart is a part of a rank's memory with how it is drawn: a letter on the terminal, a colour in a picture.
+type memoryPart struct {
+	letter, name, colour string
+	bytes                func(cluster.Memory) float64
+}
+
+// Colours that people with any colour vision tell apart, light and dark in turn.
+var memoryParts = []memoryPart{
+	{"W", "weights", "#0072b2", func(m cluster.Memory) float64 { return m.Weights }},
+	{"G", "gradients", "#56b4e9", func(m cluster.Memory) float64 { return m.Gradients }},
+	{"O", "optimizer", "#009e73", func(m cluster.Memory) float64 { return m.Optimizer }},
+	{"A", "activations", "#e69f00", func(m cluster.Memory) float64 { return m.Activations }},
+	{"L", "logits", "#d55e00", func(m cluster.Memory) float64 { return m.Logits }},
+	{"B", "buffers", "#cc79a7", func(m cluster.Memory) float64 { return m.Buffers }},
+	{"R", "reserved", "#888888", func(m cluster.Memory) float64 { return m.Reserved }},
+}
+
+// Sizes of the picture of memory, in pixels.
+const (
+	memoryLeft, memoryWide, memoryRight = 70., 600., 90.
+	memoryTop, memoryRow, memoryGap     = 48., 18., 4.
+	memoryText                          = `font-size="12" fill="#333"`
+)
+
+// memorySVG draws what a rank of each stage keeps, as stacked bars, with the line that they may not pass.
+func memorySVG(w io.Writer, r *cluster.Run, p plannedRun) error {
+	var picture svg.Picture
+	device := r.Cluster.Accelerator.Memory
+	most := device
+	for _, k := range p.Ranks {
+		most = max(most, k.Bytes)
+	}
+	scale := memoryWide / most
+	bottom := memoryTop + float64(len(p.Ranks))*(memoryRow+memoryGap)
+	picture.Text(12, 20, r.Shape.Name+" on "+r.Cluster.String(), `font-size="14" fill="#111" font-weight="bold"`)
+	picture.Text(12, 38, "memory of a rank of each stage, "+r.Mesh.String(), memoryText)
+	gigabytes := memoryAxis(&picture, most, scale, bottom)
+	for i, k := range p.Ranks {
+		y, x := memoryTop+float64(i)*(memoryRow+memoryGap), memoryLeft
+		picture.Text(12, y+13, fmt.Sprint("stage ", k.Stage), memoryText)
+		for _, part := range memoryParts {
+			wide := part.bytes(k.Memory) * scale
+			picture.Rect(x, y, wide, memoryRow, fmt.Sprintf(`fill="%s"`, part.colour))
+			x += wide
+		}
+		picture.Text(memoryLeft+memoryWide+8, y+13, fmt.Sprintf("%.1f GB", k.Bytes/1e9), memoryText)
+	}
+	usable := memoryLeft + cluster.Usable*device*scale
+	var limit svg.Path
+	limit.Move(usable, memoryTop-4)
+	limit.Line(usable, bottom)
+	picture.Path(&limit, `stroke="#000" stroke-width="1.5" stroke-dasharray="5 3"`)
+	x := memoryLeft
+	for _, part := range memoryParts {
+		picture.Rect(x, gigabytes+14, 12, 12, fmt.Sprintf(`fill="%s"`, part.colour))
+		picture.Text(x+16, gigabytes+24, part.name, memoryText)
+		x += 16 + svg.Width(part.name, 12) + 16
+	}
+	picture.Text(memoryLeft, gigabytes+44, fmt.Sprintf("dashed: the %.1f GB of a device that a plan may fill",
+		cluster.Usable*device/1e9), memoryText)
+	return picture.WriteTo(w, memoryLeft+memoryWide+memoryRight, gigabytes+56)
+}
+
+// memoryAxis draws lines at round numbers of gigabytes and returns where the axis ends.
+func memoryAxis(picture *svg.Picture, most, scale, bottom float64) float64 {
+	step := math.Pow(10, math.Floor(math.Log10(most/1e9)))
+	for _, finer := range []float64{2, 5} {
+		if most/1e9/step < 4 {
+			step /= finer
+		}
+	}
+	var lines svg.Path
+	for at := 0.0; at*1e9 <= most; at += step {
+		x := memoryLeft + at*1e9*scale
+		lines.Move(x, memoryTop-4)
+		lines.Line(x, bottom+4)
+		picture.Text(x, bottom+18, chart.Number(at), memoryText+` text-anchor="middle"`)
+	}
+	picture.Path(&lines, `stroke="#ddd"`)
+	picture.Text(memoryLeft+memoryWide+8, bottom+18, "GB", memoryText)
+	return bottom + 24
+}
+
+// frontChart shows the meshes that no other beats: time beside cost, and free memory by shape.
+func frontChart(name string, front []plannedRun, found []*cluster.Found) *chart.Chart {
+	c := &chart.Chart{Title: name + ": the best meshes", X: chart.Axis{Label: "training (days)"},
+		Y: chart.Axis{Label: "device hours (thousands)"}}
+	if len(front) > 0 && front[0].Cost != nil {
+		c.Y.Label = "cost (thousands)"
+	}
+	for _, p := range front {
+		c.X.Max = max(c.X.Max, 1.05*p.Days)
+	}
+	least := 0.0
+	for _, most := range []float64{0.2, 0.4, 1} {
+		s := chart.Series{Name: fmt.Sprintf("%.0f to %.0f %% of memory free", 100*least, 100*most), Style: chart.Points}
+		for i, f := range found {
+			if f.Room < least || f.Room >= most {
+				continue
+			}
+			hours := front[i].Hours
+			if front[i].Cost != nil {
+				hours = *front[i].Cost
+			}
+			s.X, s.Y = append(s.X, front[i].Days), append(s.Y, hours/1e3)
+		}
+		if least = most; len(s.X) > 0 {
+			c.Series = append(c.Series, s)
+		}
+	}
+	return c
+}
