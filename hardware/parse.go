@@ -99,7 +99,7 @@ func (k Known) Cluster(devices, perNode int) *Cluster {
 // positive says what is wrong with a figure that must be in a range.
 func positive(name string, x, least, most float64, unit string) error {
 	if math.IsNaN(x) || x < least || x > most {
-		return fmt.Errorf("%s is %v, must be from %v to %v %s", name, x, least, most, unit)
+		return fmt.Errorf("%s is %.10g, must be from %.10g to %.10g %s", name, x, least, most, unit)
 	}
 	return nil
 }

@@ -60,9 +60,6 @@ func (c planCmd) Run(s *session) error {
 	if c.Search {
 		return c.search(s, r, tokens)
 	}
-	if err := r.Check(); err != nil {
-		return config.Problem{Message: err.Error()}
-	}
 	step, err := r.Shortened()
 	if c.Timeline != "" && err == nil {
 		step, err = r.Simulate()
@@ -91,25 +88,51 @@ func (c planCmd) run() (*cluster.Run, float64, error) {
 	mesh.Precision, err = cluster.Precise(c.Precision)
 	faults = append(faults, err)
 	price, err := readPrice(c.Price)
-	if err := errors.Join(append(faults, err)...); err != nil {
-		return nil, 0, err
+	faults = append(append(faults, err), c.faults()...)
+	if on == nil || recipe.Shape.Name == "" || mesh.Data == 0 {
+		return nil, 0, errors.Join(faults...)
 	}
 	if price > 0 {
 		on.Price = price
 	}
 	mesh.Zero, mesh.Micro, mesh.Recompute = c.Zero, c.Micro, cluster.Recompute(c.Recompute)
 	r := &cluster.Run{Shape: recipe.Shape, Mesh: mesh, Batch: recipe.Batch, Cluster: on, Stack: cluster.Modern}
-	if c.Batch != 0 {
+	if c.Batch > 0 {
 		r.Batch = c.Batch
 	}
-	if c.Context != 0 {
+	if c.Context > 0 {
 		r.Shape.Context = c.Context
 	}
 	tokens := recipe.Tokens
 	if c.Tokens > 0 {
 		tokens = float64(c.Tokens)
 	}
-	return r, tokens, nil
+	if !c.Search {
+		faults = append(faults, r.Check())
+	}
+	return r, tokens, errors.Join(faults...)
+}
+
+// faults returns what is wrong with flags by themselves.
+func (c planCmd) faults() (list []error) {
+	for _, f := range []struct {
+		name string
+		n    int64
+	}{{"--batch", int64(c.Batch)}, {"--context", int64(c.Context)}, {"--tokens", c.Tokens}} {
+		if f.n < 0 {
+			list = append(list, fmt.Errorf("%s is %d, must be at least 1", f.name, f.n))
+		}
+	}
+	if c.Within < 0 {
+		list = append(list, fmt.Errorf("--within is %v, must be more than nothing", c.Within))
+	}
+	if c.Within != 0 && !c.Search {
+		list = append(list, errors.New("--within chooses among meshes: it needs --search"))
+	}
+	if c.Search && c.Mesh != "" {
+		list = append(list, errors.New("--search finds the mesh: leave out --mesh"))
+	}
+	return list
 }
 
 func (c planCmd) cluster() (*hardware.Cluster, error) {

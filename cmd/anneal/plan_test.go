@@ -45,3 +45,29 @@ func TestPicturesOfPlansNeedARecipe(t *testing.T) {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }
+
+// Everything that is wrong is said at once, with the names that were meant.
+func TestBadPlansAreRefusedAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		says []string
+	}{
+		{"--recipe llama2-70x --on 16x8xh100-80g --mesh dpp=3,tp=x,pp=2,pp=4 --precision bf61 --price abc --batch=-4",
+			[]string{"did you mean llama2-70b?", "did you mean h100-80gb?", "did you mean dp?", `"tp=x"`, "pp twice",
+				"did you mean bf16?", "--price abc", "--batch is -4"}},
+		{"--recipe llama2-70b --on 16x8xh100-80gb --mesh dp=3,tp=5,pp=81 --zero 7 --tokens=-1 --within 3h",
+			[]string{"1215 ranks", "tp=5 does not divide 64 heads", "zero=7", "--tokens is -1", "needs --search"}},
+		{"--recipe llama2-70b --on 16x8xh100-80gb --search --mesh tp=8 --context=-1",
+			[]string{"leave out --mesh", "--context is -1"}},
+	} {
+		code, _, errs := anneal(append([]string{"plan"}, strings.Fields(c.args)...)...)
+		if code != exitUsage {
+			t.Errorf("anneal plan %s: exit %d", c.args, code)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(errs, want) {
+				t.Errorf("anneal plan %s does not say %q: %s", c.args, want, errs)
+			}
+		}
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"anneal/internal/nearest"
 )
 
 // ParseMesh reads dp=16,tp=8,pp=8 into a mesh; keys are dp, tp, pp, vpp, cp and ep. What is left out is 1, and dp
@@ -15,16 +17,26 @@ func ParseMesh(text string, devices int) (Mesh, error) {
 		"dp": &m.Data, "tp": &m.Tensor, "pp": &m.Pipeline, "vpp": &m.Chunks, "cp": &m.Context, "ep": &m.Expert,
 	}
 	var faults []error
+	given := map[string]bool{}
 	for _, part := range strings.Split(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
 		key, value, _ := strings.Cut(part, "=")
-		n, err := strconv.Atoi(value)
-		switch at := fields[strings.TrimSpace(key)]; {
+		key = strings.TrimSpace(key)
+		n, err := strconv.Atoi(strings.TrimSpace(value))
+		again := given[key]
+		given[key] = true
+		switch at := fields[key]; {
 		case at == nil:
-			faults = append(faults, fmt.Errorf("the mesh has %q: use dp, tp, pp, vpp, cp and ep, such as dp=16,tp=8",
-				part))
+			hint := ""
+			if near := nearest.To(key, []string{"dp", "tp", "pp", "vpp", "cp", "ep"}); near != "" {
+				hint = "did you mean " + near + "? "
+			}
+			faults = append(faults, fmt.Errorf("the mesh has %q: %suse dp, tp, pp, vpp, cp and ep, such as dp=16,tp=8",
+				part, hint))
+		case again:
+			faults = append(faults, fmt.Errorf("the mesh has %s twice", key))
 		case err != nil || n < 1 || n > 1<<22:
 			faults = append(faults, fmt.Errorf("the mesh has %q, must be a number from 1 to %d", part, 1<<22))
 		default:
@@ -32,7 +44,7 @@ func ParseMesh(text string, devices int) (Mesh, error) {
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
-		return m, err
+		return Mesh{}, err
 	}
 	if m.Data == 0 {
 		m.Data = max(1, devices/(m.Tensor*m.Pipeline*m.Context))

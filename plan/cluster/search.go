@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"anneal/hardware"
+	"anneal/internal/nearest"
 )
 
 // A Found mesh is one that fits, with what it takes.
@@ -315,5 +316,13 @@ func Precise(name string) (hardware.Precision, error) {
 	if p := hardware.Precision(name); slices.Contains(hardware.Precisions, p) {
 		return p, nil
 	}
-	return "", fmt.Errorf("there is no precision %q for products: use bf16, fp16, fp8 or fp4", name)
+	var names []string
+	for _, p := range hardware.Precisions {
+		names = append(names, string(p))
+	}
+	hint := ""
+	if near := nearest.To(name, names); near != "" {
+		hint = "did you mean " + near + "? "
+	}
+	return "", fmt.Errorf("there is no precision %q for products: %suse bf16, fp16, fp8 or fp4", name, hint)
 }
