@@ -92,7 +92,8 @@ func message(err error) string {
 // fail tells the user what went wrong, once, and returns the exit code.
 func (s *session) fail(err error) int {
 	code := exitCode(err)
-	if !run.Agreed(err) {
+	var saved *stopped // all ranks are: each waits at its end for the others, as a launcher kills those that are late
+	if !errors.As(err, &saved) && !run.Agreed(err) {
 		run.Abort(s.world, err, exitCode) // the other ranks may wait for this one
 	}
 	if !s.speaks(err, code) {
@@ -104,10 +105,9 @@ func (s *session) fail(err error) int {
 	if s.piped && errors.Is(err, syscall.EPIPE) {
 		return exitPipe // as where results are text
 	}
-	var saved *stopped
 	var conf *config.Error
 	switch {
-	case errors.As(err, &saved):
+	case saved != nil:
 		s.notef("%s", saved.message)
 		return code
 	case errors.As(err, &conf):
