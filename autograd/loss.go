@@ -18,8 +18,8 @@ const (
 // loss while the chunk's logits exist, so backward has nothing left to do here. Divide by the number of targets, and
 // by Tape.LossScale, where the gradients of the step are scaled. HeadLoss ends a model: h must have no other use, and
 // the call must be outside of blocks. o.Softcap caps the logits; o.ZLoss adds to the gradients, not to losses; o.LogZ
-// is [N]. Of a head of which only some rows are here, peers have the others (vocabulary.go); then labels cannot be
-// sampled.
+// and o.Behind are [N]. Of a head of which only some rows are here, peers have the others (vocabulary.go); then labels
+// cannot be sampled, nor o.Behind be known.
 func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o device.LossOptions) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
@@ -33,6 +33,9 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 	if cut {
 		if o.Labels != (tensor.RNG{}) {
 			panic("autograd: labels cannot be sampled from logits of which peers have parts")
+		}
+		if o.Behind != nil {
+			panic("autograd: the highest logit is not known where peers have parts")
 		}
 		local := t.ref(t.temp.New(tensor.I32, rows))
 		ids, targets = t.here(local, targets, head), local
@@ -61,6 +64,9 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 		part.FirstLabel += uint64(from)
 		if o.LogZ != nil {
 			part.LogZ = t.ref(o.LogZ.Slice(from, to)) // [c]
+		}
+		if o.Behind != nil {
+			part.Behind = t.ref(o.Behind.Slice(from, to)) // [c]
 		}
 		t.Device.MatMul(z, x, &head.Value, device.NT, operand)
 		if o.Softcap > 0 {

@@ -323,8 +323,11 @@ type LossOptions struct {
 	Scale float64
 	// LogZ [n], unless nil, receives log Z of each row, 0 where ignored.
 	LogZ *tensor.Tensor
+	// Behind [n], unless nil, receives how far each target's logit is below the highest of its row: 0 where the target
+	// is the most likely column, or ignored. Targets must not be elsewhere.
+	Behind *tensor.Tensor
 	// Given [n], unless nil, is log Z of rows of which logits are some columns: the gradient is that of these columns.
-	// loss and LogZ are then not written and may be nil.
+	// loss, LogZ and Behind are then not written and may be nil.
 	Given *tensor.Tensor
 	// Labels, unless it is the zero RNG, replaces targets that are not ignored by labels sampled from
 	// softmax(logits): row r takes the first label whose cumulative probability exceeds number FirstLabel + r of the

@@ -12,9 +12,14 @@ import (
 // Equal calls are counted, not listed.
 type Recorder struct {
 	Device
-	Phase string // what the calls to come are for
-	Times int    // how often each of the calls to come counts
-	Timed bool   // calls take time that is worth keeping
+	Phase  string  // what the calls to come are for
+	Action any     // and the instruction of a pipeline that they are part of; nil for none
+	Times  float64 // how often each of the calls to come counts
+	Timed  bool    // calls take time that is worth keeping
+
+	// Pairs returns how many pairs of query and key documents let see each other in a row of so many tokens, on
+	// average. Nil means that each row is one document.
+	Pairs func(length int) float64
 
 	Calls map[Noted]*Tally
 
@@ -25,7 +30,8 @@ type Recorder struct {
 
 // Noted is a call and what it is for.
 type Noted struct {
-	Phase string
+	Phase  string
+	Action any // comparable
 	Call
 }
 
@@ -45,7 +51,7 @@ type Call struct {
 
 // A Tally is what is known of equal calls.
 type Tally struct {
-	Count   int
+	Count   float64
 	Seconds []float64 // of each, if the recorder is timed
 }
 
@@ -58,7 +64,7 @@ func NewRecorder(d Device) *Recorder {
 
 // begin notes a call by the arguments of a kernel.
 func (r *Recorder) begin(kernel string, args ...any) {
-	r.noted = Noted{r.Phase, r.describe(kernel, args)}
+	r.noted = Noted{r.Phase, r.Action, r.describe(kernel, args)}
 	if r.Timed {
 		r.began = time.Now()
 	}
@@ -154,8 +160,11 @@ func (r *Recorder) attention(c *Call, m Mask) float64 {
 		return perPair * float64(c.M) * float64(c.N) * float64(c.K) * float64(c.K)
 	}
 	pairs := float64(m.Len) * float64(m.Len+1) / 2 * float64(c.N)
+	if m.Start != nil && r.Pairs != nil {
+		pairs = r.Pairs(m.Len) * float64(c.N)
+	}
 	if m.Layout != nil {
-		pairs = r.pairs(m.Layout, m.Len, c.N)
+		pairs = min(pairs, r.pairs(m.Layout, m.Len, c.N))
 	}
 	return perPair * rows * pairs * float64(c.K)
 }

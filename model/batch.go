@@ -14,7 +14,10 @@ type Batch struct {
 	Start           tensor.Tensor // [N] I32: position in the row at which the token's document begins
 	Losses          tensor.Tensor // [N]: each token's cross-entropy, written by Loss
 	LogZ            tensor.Tensor // [N]: log-sum-exp of each token's logits, 0 where ignored; written by Loss
-	ZLoss           float64       // coefficient of LogZ² in the gradients; Losses do not include it
+	// if set, Loss writes to LogZ how far each target's logit is below the highest of all, instead of what is said
+	// above
+	Behind bool
+	ZLoss  float64 // coefficient of LogZ² in the gradients; Losses do not include it
 	// if not zero, Loss replaces Targets by labels sampled from the model, and omits the z-loss
 	Labels     tensor.RNG
 	FirstLabel uint64 // position of the first token in the stream of Labels
@@ -72,6 +75,16 @@ func (b *Batch) HostLosses(m device.Memory) *tensor.Tensor {
 	} else {
 		m.Wait() // a failure is kept for the next check
 	}
+	return b.losses
+}
+
+// HostBehind returns what Loss wrote with Behind, in host memory, valid until the next call.
+func (b *Batch) HostBehind(m device.Memory) *tensor.Tensor {
+	if !b.LogZ.Apart() {
+		m.Wait()
+		return &b.LogZ
+	}
+	m.Read(b.losses.Raw(), &b.LogZ)
 	return b.losses
 }
 

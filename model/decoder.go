@@ -136,6 +136,9 @@ func (m *Decoder) HeadLoss(t *autograd.Tape, h *autograd.Var, b *Batch) {
 	if b.Labels != (tensor.RNG{}) {
 		o.ZLoss = 0
 	}
+	if b.Behind {
+		o.LogZ, o.Behind = nil, &b.LogZ
+	}
 	t.LogitBytes = m.Config.LogitBytes
 	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, o) // never forms [N, V]
 }

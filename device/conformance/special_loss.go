@@ -26,8 +26,15 @@ func extremeLogits(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 	top, low := logits.Float64(0), logits.Float64(1)
 	loss, dlogits := d.of(wide, make([]float64, 4)), d.of(wide, make([]float64, 16), 4, 4)
-	d.CrossEntropy(loss, dlogits, logits, d.place(tensor.Of([]int32{1, 2, 0, 2})), device.LossOptions{})
+	behind := d.of(wide, []float64{nan, nan, nan, nan})
+	d.CrossEntropy(loss, dlogits, logits, d.place(tensor.Of([]int32{1, 2, 0, 2})),
+		device.LossOptions{Behind: behind})
 	d.wait(t)
+	for i, want := range []float64{top - low, 0, 0, 0} {
+		if got := behind.Float64(i); got != want {
+			t.Errorf("%v: target %d is %v behind the highest logit, want %v", act, i, got, want)
+		}
+	}
 	for i, want := range []float64{top - low, math.Log(4), 0, math.Log(2)} {
 		if got := loss.Float64(i); !(math.Abs(got-want) <= 1e-6*want) {
 			t.Errorf("%v: loss %d is %v, want %v", act, i, got, want)

@@ -28,6 +28,10 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 		length(op, "log Z", o.LogZ, rows)
 		wide(op, "log Z", o.LogZ, ref)
 	}
+	if o.Behind != nil {
+		length(op, "behind", o.Behind, rows)
+		wide(op, "behind", o.Behind, ref)
+	}
 	if !dlogits.IsZero() {
 		shape(op, "dlogits", dlogits, rows, cols)
 		storage(op, "dlogits", dlogits, ref)
@@ -47,7 +51,7 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 type crossEntropy[T vec.Float] struct {
 	e                     *engine[T]
 	loss, dlogits, logits view[T]
-	logZ                  []T // nil if not requested
+	logZ, behind          []T // nil if not requested
 	given                 []T // log Z, if more columns are elsewhere; else nil
 	grad                  bool
 	softcap, zLoss, scale float64
@@ -78,6 +82,10 @@ func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tenso
 			logZ := e.view(o.LogZ)
 			j.logZ = logZ.native
 		}
+		if o.Behind != nil {
+			behind := e.view(o.Behind)
+			j.behind = behind.native
+		}
 	}
 	e.reserve(3 * logits.Cols())
 	var tasks int
@@ -97,7 +105,7 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 			p = j.dlogits.room(p, at, cols)
 		}
 		if target == device.Ignored {
-			j.write(r, 0, 0)
+			j.write(r, 0, 0, 0)
 			if j.grad {
 				clear(p)
 				j.dlogits.store(p, at)
@@ -125,7 +133,8 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 			m = j.e.vec.Max(x)
 			sum = j.e.vec.ExpSum(p, x, m)
 			log = math.Log(float64(sum))
-			j.write(r, log+(float64(m)-float64(right)), log+float64(m))
+			behind := float64(m) - float64(right)
+			j.write(r, log+behind, log+float64(m), behind)
 		}
 		if j.grad {
 			j.gradient(p, square, target, sum, log+float64(m))
@@ -135,13 +144,16 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 }
 
 // write stores the results of row r, unless log Z is given.
-func (j *crossEntropy[T]) write(r int, loss, logZ float64) {
+func (j *crossEntropy[T]) write(r int, loss, logZ, behind float64) {
 	if j.given != nil {
 		return
 	}
 	j.loss.native[r] = T(loss)
 	if j.logZ != nil {
 		j.logZ[r] = T(logZ)
+	}
+	if j.behind != nil {
+		j.behind[r] = T(behind)
 	}
 }
 

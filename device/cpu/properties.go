@@ -52,9 +52,9 @@ func (d *Device) ProductScratch(operand tensor.DType) int {
 	return gemm.Scratch(d.tier, d.Threads(), operand)
 }
 
-// AttentionScratch implements device.Properties. It does not depend on the number of tokens.
-func (d *Device) AttentionScratch(storage tensor.DType, _ int, heads device.Heads, mask device.Mask) int {
-	return flash.Scratch(d.tier, d.Threads(), storage, heads, mask, true)
+// AttentionScratch implements device.Properties.
+func (d *Device) AttentionScratch(storage tensor.DType, tokens int, heads device.Heads, mask device.Mask) int {
+	return flash.Scratch(d.tier, d.Threads(), storage, tokens, heads, mask, true)
 }
 
 // LinearAttentionScratch implements device.Properties. It depends on the heads only.

@@ -26,6 +26,9 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 	if o.LogZ != nil {
 		checkWide(op, "log Z", o.LogZ, rows, wide)
 	}
+	if o.Behind != nil {
+		checkWide(op, "behind", o.Behind, rows, wide)
+	}
 	gradient := logits // gives the storage if there is no dlogits
 	if !dlogits.IsZero() {
 		shape(op, "dlogits", dlogits, rows, cols)
@@ -43,6 +46,7 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 	c.tensor(loss)
 	c.tensor(dlogits)
 	c.tensor(o.LogZ)
+	c.tensor(o.Behind)
 	c.tensor(o.Given)
 	c.tensor(logits)
 	c.tensor(targets)

@@ -258,7 +258,7 @@ func (d *Device) EmbeddingGrad(dtable, dx, ids *tensor.Tensor) {
 
 // CrossEntropy implements device.Device.
 func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
-	d.take(&loss, &dlogits, &logits, &targets, &o.LogZ, &o.Given)
+	d.take(&loss, &dlogits, &logits, &targets, &o.LogZ, &o.Behind, &o.Given)
 	d.later(func() { d.cpu.CrossEntropy(loss, dlogits, logits, targets, o) })
 }
 

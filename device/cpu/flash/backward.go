@@ -18,13 +18,18 @@ type backwardJob[T tensor.Number] struct {
 }
 
 func (r *runner[T]) backward(p *pool.Pool, s shape, dqkv, dout, out, lse, qkv *tensor.Tensor) {
+	r.shareBlocks(&s, qkv, out, dout)
 	r.prepare(&s, p.Threads())
 	var c carver[T]
 	r.backwardScratch(&c, &s)
 	r.reserve(p.Threads(), c.used)
 	r.bwd = backwardJob[T]{r: r, shape: s, lse: wide[T](lse),
 		dqkv: matrixOf[T](dqkv), dout: matrixOf[T](dout), out: matrixOf[T](out), qkv: matrixOf[T](qkv)}
-	p.Run(r.wave.launch(s.rows*s.KV, p.Threads(), r.teams), &r.bwd)
+	if s.small() {
+		p.RunAlone(r.wave.launch(s.rows*s.KV, 1, r.teams), &r.bwd)
+	} else {
+		p.Run(r.wave.launch(s.rows*s.KV, p.Threads(), r.teams), &r.bwd)
+	}
 	r.bwd = backwardJob[T]{}
 }
 
@@ -238,6 +243,10 @@ func (j *backwardJob[T]) units(t *backwardTile[T], w *work, dk, dv []T) {
 			if p.lo < p.hi {
 				j.scores(t, u, i*r.tileN, &w.tile, p)
 			}
+		}
+		if j.whole {
+			j.products(t, u, 0, roundUp(w.units[u].Count, r.tileN), 0, w.tile.keys, dk, dv)
+			continue
 		}
 		if whole {
 			j.products(t, u, 0, j.queries, 0, w.tile.keys, dk, dv)

@@ -39,10 +39,12 @@ func engineOf(tier isa.Tier, p *pool.Pool) *Engine {
 func (e *Engine) ScratchBytes() int { return e.bf16.bytes() + e.f32.bytes() + e.f64.bytes() }
 
 // Scratch returns the ScratchBytes of an engine after it has computed attention forward, and backward if trains is
-// set, for a tier, a number of workers and a storage. They grow linearly with the length of a row.
-func Scratch(tier isa.Tier, workers int, storage tensor.DType, heads device.Heads, mask device.Mask, trains bool) int {
+// set, for a tier, a number of workers, a storage and a number of tokens. They grow linearly with the length of a row.
+func Scratch(tier isa.Tier, workers int, storage tensor.DType, tokens int, heads device.Heads, mask device.Mask,
+	trains bool) int {
 	e := engineOf(tier, nil)
 	s := scoresOf(heads, mask)
+	s.tokens, s.rows = tokens, tokens/max(1, mask.Len)
 	switch storage {
 	case tensor.BF16:
 		return e.bf16.predict(s, workers, trains)
@@ -107,7 +109,11 @@ type shape struct {
 	queries int  // in a unit
 	units   int  // in a step
 	overlap bool // some graph has overlapping blocks
+	whole   bool // short rows share blocks
 }
+
+// small reports whether one worker attends sooner than it could share the work: in a few microseconds.
+func (s *shape) small() bool { return s.tokens*s.length*s.Q*s.Size < 1<<15 }
 
 func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
 	if mask.Len <= 0 || qkv.Rows()%mask.Len != 0 {
@@ -183,6 +189,7 @@ type runner[T tensor.Number] struct {
 	fwd     forwardJob[T]
 	bwd     backwardJob[T]
 	part    [2]tensor.Tensor // of qkv and out, of a cached sequence
+	starts  []int32          // of documents, in short rows that share blocks
 }
 
 // prepare cuts the work of a call into teams and allocates the workers' memory.
@@ -229,6 +236,7 @@ func (r *runner[T]) strides(s *shape) (ld, led int) {
 
 // predict returns the bytes of scratch memory for calls of a shape on that many workers.
 func (r *runner[T]) predict(s shape, workers int, trains bool) int {
+	r.shareBlocks(&s)
 	r.prepare(&s, workers)
 	var forward, backward carver[T]
 	r.forwardScratch(&forward, &s)

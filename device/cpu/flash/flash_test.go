@@ -396,7 +396,7 @@ func TestScratchIsPredicted(t *testing.T) {
 					forward := e.ScratchBytes()
 					p.run(e)
 					for trains, got := range map[bool]int{false: forward, true: e.ScratchBytes()} {
-						if want := Scratch(tier, 2, dt, heads, p.mask, trains); got != want {
+						if want := Scratch(tier, 2, dt, length, heads, p.mask, trains); got != want {
 							t.Errorf("%v, %v, %s, trains %v: %d bytes, predicted %d", tier, dt, name, trains, got, want)
 						}
 					}

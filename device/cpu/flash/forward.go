@@ -20,6 +20,7 @@ type forwardJob[T tensor.Number] struct {
 }
 
 func (r *runner[T]) forward(p *pool.Pool, s shape, out, lse, qkv *tensor.Tensor) {
+	r.shareBlocks(&s, qkv)
 	in := matrixOf[T](qkv)
 	r.runForward(p, forwardJob[T]{
 		shape: s, out: matrixOf[T](out), qkv: in, kv: in, keyAt: s.keyCol(0), lse: wide[T](lse),
@@ -37,7 +38,12 @@ func (r *runner[T]) runForward(p *pool.Pool, j forwardJob[T]) {
 	for i := range r.teams {
 		steps = max(steps, r.teams[i].steps)
 	}
-	p.Run(steps*s.rows*len(r.teams), &r.fwd)
+	tasks := steps * s.rows * len(r.teams)
+	if s.small() {
+		p.RunAlone(tasks, &r.fwd)
+	} else {
+		p.Run(tasks, &r.fwd)
+	}
 	r.fwd = forwardJob[T]{}
 }
 
@@ -203,7 +209,7 @@ func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel)
 	}
 	r.softmax(t.s, rows, T(j.scale), t.m[at:], t.l[at:], t.alpha)
 	r.scaleRows(o, t.ld, n, t.ld, t.alpha)
-	if p.masked && len(keys.runs) == 1 {
+	if p.masked && len(keys.runs) == 1 && !p.whole {
 		n = min(stair, r.tileN)
 		for at := 0; at < p.Count; at += n {
 			if from, to := p.rows(&keys.runs[0], at, n, r.pair); from < to {

@@ -177,12 +177,13 @@ type panel struct {
 
 	lo, hi int  // rows of the tile that any query sees
 	masked bool // some of these are hidden from some query
+	whole  bool // computes whole tiles, not stairs along the edge of what it sees
 	begun  bool // its sums are not empty, on matrix units
 }
 
 // newPanel returns the panel of queries q of a row.
 func newPanel(s *shape, row int, q device.Strip) panel {
-	p := panel{Strip: q, last: last(q)}
+	p := panel{Strip: q, last: last(q), whole: s.whole}
 	if s.start == nil {
 		return p
 	}
@@ -215,6 +216,9 @@ func (p *panel) look(t *keyTile, tileM int) bool {
 			s.First+(to-1)*s.Step > p.First-s.Near) {
 			p.masked = true
 		}
+	}
+	if p.whole && p.lo < p.hi {
+		p.lo, p.hi, p.masked = 0, t.keys, true
 	}
 	return p.lo < p.hi
 }

@@ -53,6 +53,41 @@ type cut struct {
 	strideB, strideK int  // words between panels of b, and between its K blocks
 }
 
+// wanted is what a cut is chosen for.
+type wanted struct {
+	form      device.Form
+	m, n, k   int
+	symmetric bool
+	plain     bool // strips that read a in place
+}
+
+// chosen is a cut, and what it was chosen for.
+type chosen struct {
+	wanted
+	cut cut
+}
+
+// alone is the number of multiplications that one worker does sooner than it could share them.
+const alone = 1 << 19
+
+// chooseCut sets the cut of the next product. Choosing takes as long as a small product, so recent choices are kept.
+func (x *product[E]) chooseCut(w wanted) {
+	at := &x.cuts[(w.m+5*w.n+25*w.k+int(w.form))%len(x.cuts)]
+	if at.wanted != w {
+		workers := len(x.scratch)
+		if w.m*w.n*w.k < alone {
+			workers = 1
+		}
+		at.wanted = w
+		if x.tile.strip != nil {
+			at.cut = chooseStrips(w.form, w.m, w.n, w.k, &x.tile.sizes, w.plain, workers, w.symmetric)
+		} else {
+			at.cut = choose(w.form, w.m, w.n, w.k, &x.tile.sizes, workers, w.symmetric)
+		}
+	}
+	x.cut = at.cut
+}
+
 // Costs in nanoseconds per element on one core of a 3 GHz server, used to choose a cut: of a product; of packing a
 // and b by rows and by columns; the extra cost of packing if the packed blocks exceed the second-level cache (maxL2
 // words), because they are loaded again; and of mirroring.

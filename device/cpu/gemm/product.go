@@ -23,6 +23,7 @@ type product[E tensor.Number] struct {
 	dst  sink
 	bias []E // initial value of each column's sums; nil means 0
 	cut  cut
+	cuts [64]chosen // of recent products
 	deal deal
 
 	direct bool // complete tiles of sums are stored directly in the result …
@@ -158,11 +159,7 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		x.a, x.b, x.dst, x.bias = source{}, source{}, sink{}, nil
 		return
 	}
-	if x.tile.strip != nil {
-		x.cut = chooseStrips(form, m, n, k, &x.tile.sizes, x.plainStrips(32), len(x.scratch), opt.Symmetric)
-	} else {
-		x.cut = choose(form, m, n, k, &x.tile.sizes, len(x.scratch), opt.Symmetric)
-	}
+	x.chooseCut(wanted{form, m, n, k, opt.Symmetric, x.tile.strip != nil && x.plainStrips(32)})
 	x.deal.reset(x.cut.down, x.cut.across)
 	for i := range x.scratch {
 		x.scratch[i].column, x.scratch[i].packed = -1, -1

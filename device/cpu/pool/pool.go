@@ -6,25 +6,51 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Job is a kernel cut into tasks. Do is called once for every task, from worker numbers in [0, Threads), possibly at
 // the same time; tasks must not depend on each other. The worker number selects scratch memory.
 type Job interface{ Do(worker, task int) }
 
+// patience is how long a worker without work looks for some before it sleeps. The next kernel of a step usually
+// follows within microseconds, and waking a thread takes tens of them.
+const patience = 50 * time.Microsecond
+
+// awake counts the workers of all pools that do not sleep. If they are more than the CPUs, nobody is patient: a worker
+// that looks for work would keep a CPU from one that has some.
+var awake atomic.Int64
+
 // A Pool is a set of workers that sleep while there is no work. Run must be called from one goroutine at a time; the
 // caller is worker 0.
 type Pool struct {
-	wake []chan struct{} // one per extra worker
-	done sync.WaitGroup
+	cpus    int64
+	workers []worker // the extra ones
+	busy    atomic.Int64
+	waiting atomic.Bool   // the caller sleeps until busy is 0 …
+	idle    chan struct{} // … and is told here
 
 	job   Job
 	tasks int64
 	next  atomic.Int64
 	fault atomic.Pointer[fault]
 }
+
+// worker is what the caller tells an extra worker.
+type worker struct {
+	state atomic.Int32
+	wake  chan struct{}
+	_     [48]byte // a cache line each
+}
+
+// States of a worker.
+const (
+	watching = iota // for work
+	asleep          // until it is woken
+	called          // to work
+	dismissed
+)
 
 type fault struct{ text string }
 
@@ -33,45 +59,106 @@ func New(threads int) *Pool {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{wake: make([]chan struct{}, threads-1)}
-	for i := range p.wake {
-		p.wake[i] = make(chan struct{}, 1)
-		go p.worker(i+1, p.wake[i])
+	p := &Pool{
+		cpus: int64(runtime.GOMAXPROCS(0)), workers: make([]worker, threads-1), idle: make(chan struct{}, 1),
+	}
+	for i := range p.workers {
+		p.workers[i].wake = make(chan struct{}, 1)
+		go p.serve(i+1, &p.workers[i])
 	}
 	return p
 }
 
 // Threads returns the number of workers.
-func (p *Pool) Threads() int { return len(p.wake) + 1 }
+func (p *Pool) Threads() int { return len(p.workers) + 1 }
 
 // Run does all tasks of the job and returns when they are complete. It does not allocate if job is a pointer.
 func (p *Pool) Run(tasks int, job Job) {
-	if tasks <= 1 || len(p.wake) == 0 {
-		for i := range tasks {
-			job.Do(0, i)
-		}
+	if tasks <= 1 || len(p.workers) == 0 {
+		p.RunAlone(tasks, job)
 		return
 	}
+	awake.Add(1)
 	p.job, p.tasks = job, int64(tasks)
 	p.next.Store(0)
-	helpers := min(len(p.wake), tasks-1)
-	p.done.Add(helpers)
-	for _, c := range p.wake[:helpers] {
-		c <- struct{}{}
+	helpers := p.workers[:min(len(p.workers), tasks-1)]
+	p.busy.Store(int64(len(helpers)))
+	for i := range helpers {
+		helpers[i].tell(called)
 	}
 	p.work(0)
-	p.done.Wait()
+	p.await()
+	awake.Add(-1)
 	p.job = nil
 	if f := p.fault.Swap(nil); f != nil {
 		panic(f.text)
 	}
 }
 
-func (p *Pool) worker(id int, wake <-chan struct{}) {
-	for range wake {
-		p.work(id)
-		p.done.Done()
+// RunAlone does all tasks of the job on the caller, for jobs that it does sooner than it could share them.
+func (p *Pool) RunAlone(tasks int, job Job) {
+	for i := range tasks {
+		job.Do(0, i)
 	}
+}
+
+func (p *Pool) serve(id int, w *worker) {
+	awake.Add(1)
+	defer awake.Add(-1)
+	for p.listen(w) == called {
+		w.state.Store(watching)
+		p.work(id)
+		if p.busy.Add(-1) == 0 && p.waiting.CompareAndSwap(true, false) {
+			p.idle <- struct{}{}
+		}
+	}
+}
+
+// tell changes the state of a worker, and wakes it.
+func (w *worker) tell(state int32) {
+	if w.state.Swap(state) == asleep {
+		w.wake <- struct{}{}
+	}
+}
+
+// listen waits until the worker is told something, and returns it.
+func (p *Pool) listen(w *worker) int32 {
+	told := func() bool { return w.state.Load() != watching }
+	if !p.soon(told) && w.state.CompareAndSwap(watching, asleep) {
+		awake.Add(-1)
+		<-w.wake
+		awake.Add(1)
+	}
+	return w.state.Load()
+}
+
+// await returns when no extra worker is busy.
+func (p *Pool) await() {
+	if p.soon(func() bool { return p.busy.Load() == 0 }) {
+		return
+	}
+	p.waiting.Store(true)
+	if p.busy.Load() > 0 || !p.waiting.CompareAndSwap(true, false) {
+		<-p.idle
+	}
+}
+
+// soon reports whether a condition is met while a worker is patient. Between looks others may have the CPU: without
+// that, two processes on the same CPUs take half as long again.
+func (p *Pool) soon(met func() bool) bool {
+	if met() {
+		return true
+	}
+	if awake.Load() > p.cpus {
+		return false
+	}
+	for begin := time.Now(); time.Since(begin) < patience; {
+		if met() {
+			return true
+		}
+		yield()
+	}
+	return false
 }
 
 // work does tasks until none is left. It keeps a panic for the caller's goroutine to report, with the worker's stack,
@@ -93,8 +180,8 @@ func (p *Pool) work(id int) {
 
 // Close ends the workers. A closed pool still runs jobs, on the caller alone.
 func (p *Pool) Close() {
-	for _, c := range p.wake {
-		close(c)
+	for i := range p.workers {
+		p.workers[i].tell(dismissed)
 	}
-	p.wake = nil
+	p.workers = nil
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 type count struct{ hits []atomic.Int32 }
@@ -63,6 +65,74 @@ func TestClosedPoolRunsOnTheCaller(t *testing.T) {
 	for i := range c.hits {
 		if n := c.hits[i].Load(); n != 1 {
 			t.Errorf("task %d ran %d times", i, n)
+		}
+	}
+}
+
+// Between kernels workers look for work for a while and then sleep: a job may come before, while or after they fall
+// asleep.
+func TestWorkersTakeAJobWheneverItComes(t *testing.T) {
+	p := New(3)
+	defer p.Close()
+	c := &count{hits: make([]atomic.Int32, 3)}
+	for i := range 300 {
+		for begin := time.Now(); time.Since(begin) < time.Duration(i)*patience/150; {
+		}
+		p.Run(3, c)
+		for k := range c.hits {
+			if n := c.hits[k].Load(); n != int32(i+1) {
+				t.Fatalf("task %d ran %d times in %d jobs", k, n, i+1)
+			}
+		}
+	}
+}
+
+// slow takes longer than any worker is patient, in one task.
+type slow struct{ done atomic.Int32 }
+
+func (s *slow) Do(worker, task int) {
+	if task == 1 {
+		time.Sleep(4 * patience)
+	}
+	s.done.Add(1)
+}
+
+func TestTheCallerWaitsForTheLastTask(t *testing.T) {
+	p := New(2)
+	defer p.Close()
+	for range 20 {
+		s := &slow{}
+		p.Run(2, s)
+		if n := s.done.Load(); n != 2 {
+			t.Fatalf("Run returned after %d of 2 tasks", n)
+		}
+	}
+}
+
+// Pools of more workers than CPUs make progress together, and their workers end with them, asleep or not.
+func TestManyPoolsAtOnce(t *testing.T) {
+	before := runtime.NumGoroutine()
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			p := New(runtime.GOMAXPROCS(0) + 1)
+			c := &count{hits: make([]atomic.Int32, 16)}
+			for range 200 {
+				p.Run(16, c)
+			}
+			time.Sleep(time.Duration(i) * patience)
+			p.Close()
+			for k := range c.hits {
+				if n := c.hits[k].Load(); n != 200 {
+					t.Errorf("task %d ran %d times in 200 jobs", k, n)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for begin := time.Now(); runtime.NumGoroutine() > before || awake.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Since(begin) > 5*time.Second {
+			t.Fatalf("%d goroutines, %d before; %d awake", runtime.NumGoroutine(), before, awake.Load())
 		}
 	}
 }

@@ -64,7 +64,7 @@ const i64 elsewhere = -101; // the target is another column than these
 // gradient, which may take its place. With given, log Z of more columns than these, it only makes the gradient. targets are replaced by
 // drawn labels where `drawn` is not 0. A target that is no column makes the loss NaN, unless it is elsewhere. It moves, per element, that
 // of logits in and that of dlogits out.
-KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, const A *given, const T *logits, int *targets, i64 cols,
+KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, A *behind, const A *given, const T *logits, int *targets, i64 cols,
 	double softcap, double z_loss, double factor, i64 drawn, u64 key, u64 step, u64 purpose, u64 first) {
 	const i64 row = blockIdx.x;
 	const T *const x = logits + row * cols;
@@ -75,6 +75,7 @@ KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, cons
 		if (threadIdx.x == 0 && !given) {
 			loss[row] = 0;
 			if (log_z) log_z[row] = 0;
+			if (behind) behind[row] = 0;
 		}
 		for (int i = 0; i < pack; i++) v[i] = 0;
 		for (i64 k = threadIdx.x; dlogits && k < packs; k += blockDim.x)
@@ -111,6 +112,7 @@ KERNEL __launch_bounds__(1024) cross_entropy(A *loss, S *dlogits, A *log_z, cons
 		const A right = target >= 0 && target < cols ? widen(x[target]) : outside, log = log_of(sum);
 		loss[row] = log + (top - right);
 		if (log_z) log_z[row] = log + top;
+		if (behind) behind[row] = top - right;
 	}
 	if (!dlogits) return;
 	__syncthreads(); // the target's logit has been read, which the gradient may overwrite

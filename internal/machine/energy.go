@@ -1,0 +1,123 @@
+package machine
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Powercap is where Linux shows the energy counters (RAPL) of processors.
+const Powercap = "/sys/class/powercap"
+
+// energyEvery is how often counters are read: they wrap around after some minutes of full load.
+const energyEvery = 20 * time.Second
+
+// An Energy meter adds up what the processors of this machine use, with their memory where that is counted, whatever
+// runs on them. Cores and graphics are parts of their processor, and the counter of a whole platform (psys) overlaps
+// with all of them; these are not read. A nil meter knows nothing.
+type Energy struct {
+	mu     sync.Mutex
+	zones  []zone
+	joules float64
+	lost   bool // a counter could not be read later on
+	stop   chan struct{}
+}
+
+// A zone is a counter. It counts microjoules from 0 up to most, and begins again.
+type zone struct {
+	file       string
+	last, most uint64
+}
+
+// MeasureEnergy starts a meter on the counters below a directory such as Powercap; nil if none can be read, which often
+// needs rights of the administrator.
+func MeasureEnergy(dir string) *Energy {
+	list, _ := filepath.Glob(filepath.Join(dir, "intel-rapl:*")) // AMD's, too
+	e := &Energy{stop: make(chan struct{})}
+	for _, d := range list {
+		name, err := os.ReadFile(filepath.Join(d, "name"))
+		kind := strings.TrimSpace(string(name))
+		if err != nil || !strings.HasPrefix(kind, "package") && kind != "dram" {
+			continue
+		}
+		z := zone{file: filepath.Join(d, "energy_uj")}
+		most, err := readCounter(filepath.Join(d, "max_energy_range_uj"))
+		if err == nil {
+			z.last, err = readCounter(z.file)
+		}
+		if err != nil {
+			return nil // a sum without one of its parts would be wrong
+		}
+		z.most = most
+		e.zones = append(e.zones, z)
+	}
+	if len(e.zones) == 0 {
+		return nil
+	}
+	go e.watch()
+	return e
+}
+
+func (e *Energy) watch() {
+	tick := time.NewTicker(energyEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.stop:
+			return
+		case <-tick.C:
+			e.Joules()
+		}
+	}
+}
+
+// Joules returns what was used since the meter started; NaN if that is not known.
+func (e *Energy) Joules() float64 {
+	if e == nil {
+		return math.NaN()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range e.zones {
+		z := &e.zones[i]
+		now, err := readCounter(z.file)
+		if err != nil || now < z.last && z.most < z.last {
+			e.lost = true
+			break
+		}
+		used := now - z.last
+		if now < z.last {
+			used = z.most - z.last + now + 1
+		}
+		e.joules += float64(used) / 1e6
+		z.last = now
+	}
+	if e.lost {
+		return math.NaN()
+	}
+	return e.joules
+}
+
+// Stop ends the meter. It may be nil.
+func (e *Energy) Stop() {
+	if e != nil {
+		close(e.stop)
+	}
+}
+
+func readCounter(file string) (uint64, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 63)
+	if err != nil {
+		return 0, errors.New(file + " holds no counter")
+	}
+	return n, nil
+}
