@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -22,11 +21,14 @@ import (
 // of models that a machine can train; calls of sizes between them are interpolated.
 var exercises = slices.Concat([]exercise{
 	{benchModel(4, 128, 4, 512, 256, 3072), 8, 2, "bf16", "adamw"},
+	{benchModel(2, 128, 4, 384, 2048, 1024), 1, 1, "bf16", "adamw"},
 	{benchModel(3, 256, 4, 704, 512, 8192), 4, 2, "bf16", "adamw"},
 	{benchModel(3, 512, 8, 1408, 256, 4096), 8, 1, "bf16", "adamw"},
 	{benchModel(2, 1024, 16, 2816, 512, 4096), 2, 1, "bf16", "adamw"},
 	{benchGPT2(3, 256, 4, 256, 4096), 8, 2, "bf16", "adamw"},
 	{benchGPT2(1, 640, 10, 1024, 16384), 2, 1, "bf16", "adamw"},
+	{benchModel(2, 128, 4, 384, 64, 1024), 2, 1, "bf16", "muon"},
+	{benchModel(1, 256, 4, 704, 64, 1024), 2, 1, "bf16", "muon"},
 }, updates("adamw", "adam", "sgd", "lion", "adam8bit", "ademamix", "adafactor", "sophia", "muon"))
 
 // An exercise is a model, how it is trained and with what.
@@ -36,7 +38,8 @@ type exercise struct {
 	precision, optimizer string
 }
 
-// updates are exercises of few tokens, of which the update takes much.
+// updates are exercises of few tokens, of which the update takes much. Muon's products have sizes of their own, so that
+// it has exercises of several widths.
 func updates(optimizers ...string) (list []exercise) {
 	for _, name := range optimizers {
 		list = append(list, exercise{benchModel(1, 512, 8, 1408, 64, 16384), 2, 1, "bf16", name})
@@ -44,10 +47,12 @@ func updates(optimizers ...string) (list []exercise) {
 	return list
 }
 
-// Steps of an exercise: one to warm up, then some until enough is measured.
+// Steps of an exercise: one to warm up, then some until enough is measured. All exercises take turns in rounds, because
+// what disturbs a machine lasts for seconds.
 const (
-	leastSteps      = 2
-	exerciseSeconds = 0.4
+	leastSteps      = 1
+	exerciseSeconds = 0.15
+	exerciseRounds  = 2
 )
 
 // Machine measures the profile of this machine's CPU, with one thread and with all. It calls each, unless that is nil,
@@ -62,21 +67,27 @@ func Machine(ctx context.Context, each func(done, all int)) (*machine.Profile, e
 			list = append(list, e)
 		}
 	}
+	done := 0
 	for _, n := range threads {
-		calls := map[device.Call][]float64{}
-		for i, e := range list {
-			if each != nil {
-				each(len(p.Sections)*len(list)+i, len(threads)*len(list))
+		samples := map[device.Call]float64{}
+		for range exerciseRounds {
+			calls := map[device.Call][]float64{}
+			for _, e := range list {
+				if each != nil {
+					each(done, len(threads)*exerciseRounds*len(list))
+				}
+				cfg, err := e.config()
+				if err != nil {
+					return nil, err
+				}
+				if err := timeCalls(ctx, cfg, n, p, calls); err != nil {
+					return nil, err
+				}
+				done++
 			}
-			cfg, err := e.config()
-			if err != nil {
-				return nil, err
-			}
-			if err := timeCalls(ctx, cfg, n, p, calls); err != nil {
-				return nil, err
-			}
+			keepFaster(samples, calls)
 		}
-		p.Sections = append(p.Sections, machine.Section{Threads: n, Samples: samplesOf(calls)})
+		p.Sections = append(p.Sections, machine.Section{Threads: n, Samples: samplesOf(samples)})
 	}
 	return p, nil
 }
@@ -129,20 +140,38 @@ func timeCalls(ctx context.Context, cfg *config.Config, threads int, p *machine.
 	return nil
 }
 
-// samplesOf returns the lower quartile of the times of each call, in a fixed order: other programs only slow it down.
-func samplesOf(calls map[device.Call][]float64) []machine.Sample {
+// keepFaster adds the times of a round's calls to those of other rounds, of which the fastest counts.
+func keepFaster(samples map[device.Call]float64, calls map[device.Call][]float64) {
+	for c, times := range calls {
+		took := usualOf(times)
+		if before, known := samples[c]; known {
+			took = min(took, before)
+		}
+		samples[c] = took
+	}
+}
+
+// usualOf is the mean of times but the slowest tenth. A step pays for calls that are slow now and then, so that the
+// mean of its calls counts; the slowest are those that other programs have interrupted.
+func usualOf(times []float64) float64 {
+	sorted := slices.Sorted(slices.Values(times))
+	sorted = sorted[:len(sorted)-len(sorted)/10]
+	sum := 0.0
+	for _, x := range sorted {
+		sum += x
+	}
+	return sum / float64(len(sorted))
+}
+
+// samplesOf lists samples in a fixed order.
+func samplesOf(calls map[device.Call]float64) []machine.Sample {
 	var list []machine.Sample
-	for c, times := range maps.All(calls) {
-		list = append(list, machine.Sample{Call: c, Seconds: quartileOf(times)})
+	for c, took := range calls {
+		list = append(list, machine.Sample{Call: c, Seconds: took})
 	}
 	slices.SortFunc(list, func(a, b machine.Sample) int {
 		return cmp.Or(cmp.Compare(a.Kernel, b.Kernel), cmp.Compare(a.Types, b.Types), cmp.Compare(a.Ops, b.Ops),
 			cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
 	return list
-}
-
-func quartileOf(list []float64) float64 {
-	sorted := slices.Sorted(slices.Values(list))
-	return sorted[len(sorted)/4]
 }

@@ -27,3 +27,10 @@ func TestPlanCasesAreValid(t *testing.T) {
 		t.Errorf("without a profile: %v", err)
 	}
 }
+
+// What only some steps of a round do is part of the measured step, and what slows one round down is not.
+func TestMeasuredStepIsTheMeanOfARound(t *testing.T) {
+	if got := measuredStep([][]float64{{3, 5}, {30, 4}}); got != 3.5 {
+		t.Errorf("%v, want 3.5", got)
+	}
+}

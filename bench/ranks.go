@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,6 +45,7 @@ type RanksCase struct {
 
 	Pipeline *PipelineCost `json:"pipeline,omitempty"`
 
+	steps  int            // of a round; 0 for stepsPerRound
 	times  []float64      // of all steps, ms
 	rounds []float64      // of each round, the least
 	stages [][]stageTimes // by round and rank
@@ -179,7 +181,7 @@ func inProcess(ctx context.Context, cfg *config.Config, c *RanksCase) (measured,
 	var all sync.WaitGroup
 	for i := range ranks {
 		all.Go(func() {
-			if errs[i] = ranks[i].run(ctx, cfg, group[i], c.Threads); errs[i] != nil {
+			if errs[i] = ranks[i].run(ctx, cfg, group[i], c); errs[i] != nil {
 				group[i].Abort(errs[i])
 			}
 		})
@@ -204,9 +206,9 @@ func apart(ctx context.Context, cfg *config.Config, c *RanksCase, world comm.Com
 	var err error
 	switch {
 	case c.Ranks > 1:
-		err = rank.run(ctx, cfg, world, c.Threads)
+		err = rank.run(ctx, cfg, world, c)
 	case world.Rank() == 0:
-		err = rank.run(ctx, cfg, comm.Alone{}, c.Threads)
+		err = rank.run(ctx, cfg, comm.Alone{}, c)
 	default:
 		time.Sleep(asleep)
 	}
@@ -255,8 +257,8 @@ type benchRank struct {
 	stage   stageTimes
 }
 
-func (b *benchRank) run(ctx context.Context, cfg *config.Config, world comm.Comm, threads int) (err error) {
-	if b.dev, err = train.OpenDevice(cfg, "", threads); err != nil {
+func (b *benchRank) run(ctx context.Context, cfg *config.Config, world comm.Comm, c *RanksCase) (err error) {
+	if b.dev, err = train.OpenDevice(cfg, "", c.Threads); err != nil {
 		return err
 	}
 	b.tier = b.dev.Kernels()
@@ -264,7 +266,7 @@ func (b *benchRank) run(ctx context.Context, cfg *config.Config, world comm.Comm
 		return err
 	}
 	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
-	for step := range 1 + stepsPerRound {
+	for step := range 1 + cmp.Or(c.steps, stepsPerRound) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -44,19 +44,25 @@ type StepResult struct {
 	Tier             string  `json:"tier"`
 	Threads          int     `json:"threads"` // of the CPU
 	Loss             float64 `json:"loss"`    // of the last step, on random tokens: about ln V
+
+	// LayerOverheadUs is the time of a micro-batch, with its share of the update, beyond its operations at peak,
+	// divided by the layers, in µs. With the shape micro it is the overhead of calls; larger shapes add memory traffic.
+	LayerOverheadUs float64 `json:"layer_overhead_us"`
 }
 
 // Shapes are the models of `bench step`.
 var Shapes = map[string]struct {
-	Model model.Config
-	Batch int
+	Model  model.Config
+	Batch  int // sequences of a micro-batch
+	Micros int // micro-batches of a step
 }{
-	"demo":      {benchModel(4, 128, 4, 384, 256, 4096), 8},
-	"tiny":      {benchModel(6, 384, 6, 1024, 256, 4096), 16},
-	"llama-98m": {benchModel(12, 768, 12, 2048, 512, 16384), 4},
+	"micro":     {benchModel(4, 32, 2, 96, 16, 128), 1, 16}, // so little arithmetic that a step is overhead
+	"demo":      {benchModel(4, 128, 4, 384, 256, 4096), 8, 1},
+	"tiny":      {benchModel(6, 384, 6, 1024, 256, 4096), 16, 1},
+	"llama-98m": {benchModel(12, 768, 12, 2048, 512, 16384), 4, 1},
 
-	"gpt2-small": {benchGPT2(12, 768, 12, 1024, 50257), 4}, // the released GPT-2, 124M parameters
-	"llama-1.1b": {benchModel(20, 2048, 16, 5632, 2048, 32000), 4},
+	"gpt2-small": {benchGPT2(12, 768, 12, 1024, 50257), 4, 1}, // the released GPT-2, 124M parameters
+	"llama-1.1b": {benchModel(20, 2048, 16, 5632, 2048, 32000), 4, 1},
 }
 
 func benchModel(layers, dim, heads, ffn, context, vocab int) model.Config {
@@ -116,6 +122,8 @@ func Step(ctx context.Context, o Options) (*StepResult, error) {
 	_, r.PeakRSSBytes = machine.Resident()
 	if r.PeakGFLOPS = dev.Peak(t.Policy().Operand); r.PeakGFLOPS > 0 {
 		r.FractionOfPeak = r.GFLOPS / r.PeakGFLOPS
+		micros := cfg.Train.BatchTokens / (cfg.Train.MicroBatch * cfg.Model.Context)
+		r.LayerOverheadUs = 1e6 * median * (1 - r.FractionOfPeak) / float64(micros*cfg.Model.Layers)
 	}
 	return r, nil
 }
@@ -150,7 +158,7 @@ func (o Options) config(set ...string) (*config.Config, error) {
 	if o.Batch > 0 {
 		cfg.Train.MicroBatch = o.Batch
 	}
-	cfg.Train.BatchTokens = cfg.Train.MicroBatch * cfg.Model.Context
+	cfg.Train.BatchTokens = shape.Micros * cfg.Train.MicroBatch * cfg.Model.Context
 	cfg.Data.Path = "random"
 	for _, x := range set {
 		if err := cfg.Override(x); err != nil {

@@ -28,8 +28,25 @@ func TestBenchStepIsARealStep(t *testing.T) {
 		math.Abs(r.FractionOfPeak-r.GFLOPS/r.PeakGFLOPS) > 1e-9 {
 		t.Errorf("%v GFLOP/s, %v of %v; want %v", r.GFLOPS, r.FractionOfPeak, r.PeakGFLOPS, want)
 	}
+	arithmetic := 2 * 32 * float64(flops) / (r.PeakGFLOPS * 1e3) // µs
+	if got := r.LayerOverheadUs*float64(m.Layers) + arithmetic; math.Abs(got-1e3*r.StepMsMedian) > 1e-6*got {
+		t.Errorf("%v µs a layer and %v µs of arithmetic in steps of %v ms",
+			r.LayerOverheadUs, arithmetic, r.StepMsMedian)
+	}
 	if r.Steps < 3 || r.FirstStepSeconds <= 0 || r.Threads != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// The overhead of the shape micro is that of one of its micro-batches.
+func TestBenchStepMicroHasManyMicroBatches(t *testing.T) {
+	r, err := Step(context.Background(), Options{Shape: "micro", Precision: "fp32", Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 1e3 * r.StepMsMedian * (1 - r.FractionOfPeak) / float64(16*Shapes["micro"].Model.Layers)
+	if math.Abs(r.LayerOverheadUs-want) > 1e-6*want || r.Parameters < 1e4 || r.Parameters > 1e6 {
+		t.Errorf("%v µs a layer, want %v; %d parameters", r.LayerOverheadUs, want, r.Parameters)
 	}
 }
 
@@ -38,7 +55,7 @@ func TestBenchStepRefusesWhatItDoesNotKnow(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Shape: "llama-1t", Precision: "bf16"}, "demo, gpt2-small, llama-1.1b, llama-98m, tiny"},
+		{Options{Shape: "llama-1t", Precision: "bf16"}, "demo, gpt2-small, llama-1.1b, llama-98m, micro, tiny"},
 		{Options{Shape: "tiny", Precision: "fp7"}, "fp7"},
 		{Options{Shape: "tiny", Precision: "bf16", Batch: -1}, "a batch of -1"},
 		{Options{Shape: "tiny", Precision: "bf16", Context: -64}, "a context of -64"},

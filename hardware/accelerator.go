@@ -67,5 +67,5 @@ func (a *Accelerator) Computes(p Precision) Precision {
 // String returns the name with what matters most of it.
 func (a *Accelerator) String() string {
 	return fmt.Sprintf("%s (%.0f TFLOP/s in %s, %.0f GB at %.0f GB/s)", a.Name, a.Peak[a.Computes(BF16)]/1e12,
-		a.Computes(BF16), a.Memory/1e9, a.Bandwidth/1e9)
+		a.Computes(BF16), a.Memory/gibi, a.Bandwidth/1e9)
 }

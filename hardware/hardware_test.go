@@ -2,9 +2,11 @@ package hardware
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"anneal/internal/filetest"
 	_ "anneal/internal/torture"
 )
 
@@ -45,21 +47,98 @@ func TestFilesDescribeClusters(t *testing.T) {
 	if err != nil || c.Devices != 32 || c.Levels[1].Bandwidth != 25e9 || c.Accelerator.BestProduct(FP8) != 240e12 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	bad := strings.NewReplacer("64", "0", "300", "-1", "200", "nan").Replace(described8)
-	_, err = Read([]byte(strings.ReplaceAll(bad, "nan", ".nan")))
+}
+
+// A bad file is refused with everything that is wrong with it, each with its line, and the names that were meant.
+func TestFaultsOfAFileAreReportedAtOnce(t *testing.T) {
+	const bad = `name: mine
+nodes: 64
+device_per_node: 8
+peak_tflops: {bf16: fast, fp9: 600}
+memory_gb: 9600000
+memory_gb_per_second: .nan
+cores: 1.5
+racks: [1, 2]
+network:
+  - {name: node, devices: 8, gb_per_second: -200, latency_us: 4}
+  - {name: pod, devices: 4, gb_per_second: 25}
+  - 7
+  - {name: far}
+`
+	_, err := Read([]byte(bad))
 	if err == nil {
-		t.Fatal("absurd figures are accepted")
+		t.Fatal("a bad file is accepted")
 	}
-	for _, want := range []string{"memory_gb is 0", "peak_tflops.bf16 is -1", "network[0].gb_per_second is NaN"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q: %v", want, err)
+	got := strings.Split(err.Error(), "\n")
+	want := []string{
+		"devices_per_node is missing, must be from 1 to 4096 devices",
+		"line 3: there is no key device_per_node: did you mean devices_per_node?",
+		"line 4: peak_tflops.bf16 is fast, must be a number of TFLOP/s",
+		"line 4: there is no key peak_tflops.fp9: did you mean fp8?",
+		"line 5: memory_gb is 9600000, must be from 1 to 100000 GB",
+		"line 6: memory_gb_per_second is NaN, must be from 1 to 1000000 GB/s",
+		"line 7: cores is 1.5, must be a whole number of cores",
+		"line 8: there is no key racks: known are",
+		"line 10: network[0].gb_per_second is -200, must be from",
+		"line 11: network[1].devices is 4, must be more than the 8 of the level inside it",
+		"line 12: network[2] must be keys with values",
+		"network[3].gb_per_second is missing",
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d faults are reported, want %d", len(got), len(want))
+	}
+	for _, w := range want {
+		if !slices.ContainsFunc(got, func(g string) bool { return strings.HasPrefix(g, w) }) {
+			t.Errorf("no fault begins %q", w)
 		}
 	}
-	for _, text := range []string{"", "nodes: [", "- 1", "speed: 3"} {
-		if _, err := Read([]byte(text)); err == nil {
-			t.Errorf("%q is accepted", text)
+	if t.Failed() {
+		t.Log(err)
+	}
+	for text, want := range map[string]string{
+		"nodes: 1\nnodes: 2": "appears twice",
+		"":                   "the file is empty", "# nothing": "empty", "nodes: [": "not YAML",
+		"- 1":      "must be keys with values",
+		"speed: 3": "there is no key speed", "nodes: 1\n---\nnodes: 2": "2 documents",
+		strings.Replace(described8, "nodes: 4", "nodes: 4000000", 1):    "more than 4194304 devices",
+		strings.Replace(described8, "name: mine", "name: \"a\\eb\"", 1): "name must be a name of 1 to 64 letters",
+		strings.Replace(described8, "64", "\"64\"", 1):                  "memory_gb is",
+		described8 + "price_per_device_hour: -1":                        "-1",
+	} {
+		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
+}
+
+// Whatever a file holds, it is refused with faults that fit on a few lines, or gives a cluster that times can be
+// computed for; memory stays in proportion to the file.
+func FuzzRead(f *testing.F) {
+	f.Add(described8)
+	f.Add("nodes: &a 1\ndevices_per_node: *a\nnetwork: [{<<: *a}]")
+	f.Add("name: !!binary x\npeak_tflops: {bf16: 0x1p3, bf16: .inf}\n? [a]\n: b")
+	f.Add(strings.NewReplacer("300", "1e999", "8", "08", "name: node", "[1]: 2").Replace(described8))
+	f.Fuzz(func(t *testing.T, text string) {
+		var c *Cluster
+		var err error
+		if n := filetest.Allocated(func() { c, err = Read([]byte(text)) }); n > 64<<20 {
+			t.Fatalf("%d bytes allocate %d", len(text), n)
+		}
+		if err != nil {
+			if n := len(err.Error()); n > 4096+512*len(text) {
+				t.Fatalf("%d bytes of text have an error of %d", len(text), n)
+			}
+			return
+		}
+		for _, g := range []Group{{1, 1}, {c.Devices, 1}, {c.PerNode, 1}, {max(1, c.Devices/c.PerNode), c.PerNode}} {
+			if s := c.Time(AllReduce, 1e9, g); !(s >= 0) || math.IsInf(s, 0) {
+				t.Fatalf("%q: %+v takes %v s", text, g, s)
+			}
+		}
+		if c.Accelerator.BestProduct(FP8) <= 0 || c.Devices < 1 || c.Nodes() < 1 || c.Price < 0 {
+			t.Fatalf("%q: %+v", text, c)
+		}
+	})
 }
 
 // Rings move bytes·(1 − 1/n); whole nodes use all their links; a group with one rank in each node has only its own.

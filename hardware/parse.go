@@ -3,7 +3,6 @@ package hardware
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,12 +93,4 @@ func (k Known) Cluster(devices, perNode int) *Cluster {
 	}
 	outside := Level{Name: "network", Bandwidth: k.Outside, Latency: k.Latency[1]}
 	return &Cluster{Accelerator: &a, Devices: devices, PerNode: perNode, Levels: []Level{inside, outside}}
-}
-
-// positive says what is wrong with a figure that must be in a range.
-func positive(name string, x, least, most float64, unit string) error {
-	if math.IsNaN(x) || x < least || x > most {
-		return fmt.Errorf("%s is %.10g, must be from %.10g to %.10g %s", name, x, least, most, unit)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import "strings"
 const (
 	tera = 1e12
 	giga = 1e9
+	gibi = 1 << 30 // makers count memory in these, though they write GB
 )
 
 // Share of the peak that attention kernels reach for long rows of heads of 128, by the generation of the accelerator:
@@ -34,7 +35,7 @@ func gpu(name, aliases string, bf16, product16, fp8, product8, memory, bandwidth
 	attention map[string]float64, inside float64, domain int, outside float64, source string) Known {
 	k := Known{
 		Accelerator: Accelerator{
-			Name: name, Memory: memory * giga, Bandwidth: bandwidth * giga, Cores: cores, Tile: 128,
+			Name: name, Memory: memory * gibi, Bandwidth: bandwidth * giga, Cores: cores, Tile: 128,
 			Launch: 4e-6, Attention: attention, Source: source,
 			Peak:    map[Precision]float64{BF16: bf16 * tera, FP16: bf16 * tera, FP8: fp8 * tera},
 			Product: map[Precision]float64{BF16: product16 * tera, FP16: product16 * tera, FP8: product8 * tera},

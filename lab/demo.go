@@ -1,13 +1,14 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
-	"anneal/bench"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/model"
@@ -20,7 +21,7 @@ import (
 // DemoOptions says how long the demo may train and where it leaves its files. The first limit that is reached counts.
 type DemoOptions struct {
 	Minutes float64 // of training, 0 for no limit
-	Steps   int     // 0 for as many as fit in Minutes, by the measured speed
+	Steps   int     // 0 for as many as fit in Minutes
 	Out     string  // directory for the data set and the run
 	Seed    uint64
 	Threads int
@@ -41,8 +42,7 @@ type DemoResult struct {
 
 const (
 	demoSteps   = 1000 // where nothing limits
-	demoPlanned = 0.9  // of the time goes into planned steps: the rest is evaluation, and the schedule reaches its end
-	demoProbe   = 2    // seconds to measure the speed
+	demoMinutes = 3    // for which a run of fixed length is sized
 )
 
 // demoPrompts are beginnings that the standard library is full of.
@@ -86,47 +86,55 @@ func (o DemoOptions) train(ctx context.Context, dir, data string) (*run.Result, 
 		o.OnStage(fmt.Sprintf("data: %.1f million tokens to train on, %d documents held out",
 			float64(m.Train.Tokens)/1e6, m.Val.Documents))
 	}
+	begin := time.Now()
 	cfg, err := o.config(ctx, data)
 	if err != nil {
 		return nil, err
 	}
-	return run.Run(ctx, run.Options{Config: cfg, Dir: dir, OnProgress: o.OnProgress, Warn: o.OnStage})
+	options := run.Options{Config: cfg, Dir: dir, OnProgress: o.OnProgress, Warn: o.OnStage}
+	if o.timed() {
+		options.Time = o.time() - time.Since(begin)
+	}
+	return run.Run(ctx, options)
 }
 
-// config is the demo's run: a model small enough to see millions of tokens in three minutes on two cores.
+// config is the demo's run: what follows from its time, or, with a fixed number of steps, from three minutes and a
+// fixed width, so that the run does not depend on the speed of the machine.
 func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, error) {
-	shape := bench.Shapes["demo"]
-	c := config.Default()
-	c.Seed, c.Threads, c.Data.Path, c.Model = o.Seed, o.Threads, data, shape.Model
-	c.Model.Vocab = 0 // the tokenizer's
-	c.Train.MicroBatch, c.Train.BatchTokens = shape.Batch, shape.Batch*c.Model.Context
-	c.Train.Minutes, c.Train.Steps, c.Train.EvalEvery = o.Minutes, o.Steps, 200
-	c.Optimizer.LR = 3e-3
-	switch {
-	case o.Steps > 0:
-	case o.Minutes > 0:
-		steps, err := o.stepsInTime(ctx, c.Train.BatchTokens)
-		if err != nil {
-			return nil, err
-		}
-		c.Derive("train.steps", steps, "what fits in the demo's minutes at the measured speed")
-	default:
-		c.Train.Steps = demoSteps
+	set := []string{
+		"data.path=" + data, fmt.Sprintf("seed=%d", o.Seed), fmt.Sprintf("threads=%d", o.Threads),
 	}
-	c.Resolve()
-	return c, c.Validate()
+	if !o.timed() {
+		set = append(set, fmt.Sprintf("train.steps=%d", cmp.Or(o.Steps, demoSteps)), "model.dim=128",
+			fmt.Sprintf("train.minutes=%g", o.Minutes))
+	}
+	cfg, err := config.Sources{Overrides: set, Complete: func(cfg *config.Config) error {
+		dev, err := train.OpenDevice(cfg, "", 0)
+		if err != nil {
+			return err
+		}
+		defer dev.Close()
+		b, err := NewBudget(ctx, o.time(), data, dev, 0)
+		if err != nil {
+			return err
+		}
+		o.OnStage("measuring how fast models of several sizes train")
+		_, err = b.Derive(cfg)
+		return err
+	}}.Load()
+	if err == nil {
+		o.OnStage(fmt.Sprintf("model: %d layers of width %d on %d ranks, %s: %d steps at first", cfg.Model.Layers,
+			cfg.Model.Dim, cfg.Parallel.Ranks, cfg.Optimizer.Name, cfg.Train.Steps))
+	}
+	return cfg, err
 }
 
-// stepsInTime measures the speed of the demo's model, so that the learning rate reaches its end when the time does.
-func (o DemoOptions) stepsInTime(ctx context.Context, batchTokens int) (int, error) {
-	b, err := bench.Step(ctx, bench.Options{Shape: "demo", Precision: "bf16", Threads: o.Threads, Seconds: demoProbe})
-	if err != nil {
-		return 0, err
-	}
-	steps := int(demoPlanned * o.Minutes * 60 * b.TokensPerSecond / float64(batchTokens))
-	o.OnStage(fmt.Sprintf("model: %.1fM parameters at %.0f tokens/s on %d threads (%s): %d steps fit",
-		float64(b.Parameters)/1e6, b.TokensPerSecond, b.Threads, b.Tier, steps))
-	return max(steps, 1), nil
+// timed reports whether the run's length follows from its time.
+func (o DemoOptions) timed() bool { return o.Steps == 0 && o.Minutes > 0 }
+
+// time is what the run is sized for.
+func (o DemoOptions) time() time.Duration {
+	return time.Duration(cmp.Or(o.Minutes, demoMinutes) * float64(time.Minute))
 }
 
 // sample continues each of the demo's prompts with the trained model.

@@ -50,6 +50,7 @@ type Rung struct {
 	Dim             int     `json:"dim"`
 	Heads           int     `json:"heads"`
 	LR              float64 `json:"lr"`
+	Ranks           int     `json:"ranks"`  // threads that share the sequences of a step
 	Params          float64 `json:"params"` // of matrix products: with the head, without the lookup embedding
 	FLOPsPerToken   float64 `json:"flops_per_token"`
 	TokensPerSecond float64 `json:"tokens_per_second"` // measured before the study
@@ -73,6 +74,14 @@ const (
 	PointsFile = "points.csv"
 )
 
+// PlanLadder measures the speeds of models and returns the ladder that TrainLadder would train. It writes nothing.
+func PlanLadder(ctx context.Context, o LadderOptions) (*Ladder, error) {
+	if err := o.checkOverrides(); err != nil {
+		return nil, err
+	}
+	return o.plan(ctx)
+}
+
 // TrainLadder trains a ladder of small models in a budget of time, and writes their losses to o.Out/points.csv,
 // one line for each run that has ended, for scaling.FitPoints. It measures the speed of each size first.
 // If ctx ends, all is saved, and a later call with the same options continues.
@@ -83,33 +92,18 @@ func TrainLadder(ctx context.Context, o LadderOptions) (*Ladder, error) {
 	if err := o.checkOverrides(); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(o.Out, LadderFile)
-	l, err := readLadder(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if l, err = o.plan(ctx); err != nil {
-			return nil, err
-		}
-		if err := os.MkdirAll(o.Out, 0o777); err != nil {
-			return nil, err
-		}
-	case err != nil:
+	if err := os.MkdirAll(o.Out, 0o777); err != nil {
 		return nil, err
-	case !slices.Equal(l.Overrides, o.Overrides) || l.Budget != o.Budget.Seconds():
-		return nil, config.Problem{
-			Message: fmt.Sprintf("%s is another study: %s with a budget of %v", o.Out, strings.Join(l.Overrides, " "),
-				time.Duration(l.Budget*float64(time.Second))),
-			Try: "the same values to resume it, or another --out",
-		}
-	default:
-		o.OnPhase(fmt.Sprintf("%s exists and is resumed: %d of %d runs have ended",
-			o.Out, len(l.Losses), len(l.Rungs)*len(lengths)))
 	}
 	unlock, err := checkpoint.Lock(o.Out)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	l, err := o.open(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if err := l.write(o.Out); err != nil {
 		return nil, err
 	}
@@ -134,8 +128,59 @@ func TrainLadder(ctx context.Context, o LadderOptions) (*Ladder, error) {
 	return l, nil
 }
 
+// open reads the study in o.Out, or plans it if there is none.
+func (o LadderOptions) open(ctx context.Context) (*Ladder, error) {
+	l, err := readLadder(filepath.Join(o.Out, LadderFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return o.plan(ctx)
+	case err != nil:
+		return nil, err
+	case !slices.Equal(l.Overrides, o.Overrides) || l.Budget != o.Budget.Seconds():
+		return nil, config.Problem{
+			Message: fmt.Sprintf("%s is another study: %s with a budget of %v", o.Out, strings.Join(l.Overrides, " "),
+				time.Duration(l.Budget*float64(time.Second))),
+			Try: "the same values to resume it, or another --out",
+		}
+	}
+	o.OnPhase(fmt.Sprintf("%s exists and is resumed: %d of %d runs have ended, the others need %v of training if "+
+		"none has begun",
+		o.Out, len(l.Losses), len(l.Rungs)*len(lengths),
+		time.Duration(math.Ceil(l.Left()))*time.Second))
+	return l, nil
+}
+
 // name is that of a run of a rung; its directory has the same.
 func (r Rung) name(units int) string { return fmt.Sprintf("dim%d-x%d", r.Dim, units) }
+
+// Seconds predicts how long the runs of a rung take, without evaluations.
+func (r Rung) Seconds() float64 { return trunkCost * r.tokens(lengths[0]) / r.TokensPerSecond }
+
+// Left predicts the seconds of steps of the runs that have not ended, as if none of them had begun.
+func (l *Ladder) Left() (seconds float64) {
+	for _, r := range l.Rungs {
+		for _, units := range lengths {
+			if _, done := l.Losses[r.name(units)]; done {
+				continue
+			}
+			trained := r.tokens(units)
+			if units != lengths[0] {
+				trained *= decayed
+			}
+			seconds += trained / r.TokensPerSecond
+		}
+	}
+	return seconds
+}
+
+// Tokens returns how many tokens the runs of a rung train on, shortest first.
+func (r Rung) Tokens() (list []float64) {
+	for _, units := range lengths {
+		list = append(list, r.tokens(units))
+	}
+	slices.Sort(list)
+	return list
+}
 
 // tokens is how many a run of a rung trains on.
 func (r Rung) tokens(units int) float64 {
@@ -152,13 +197,8 @@ func (o LadderOptions) train(ctx context.Context, r Rung, units int) (float64, e
 	ro := run.Options{Config: cfg, Dir: dir, Threads: o.Threads, OnProgress: o.OnProgress}
 	var result *run.Result
 	switch trunk := filepath.Join(o.Out, r.name(lengths[0])); {
-	case run.Exists(dir):
-		if err := sameRun(dir, cfg); err != nil {
-			return 0, err
-		}
-		result, err = run.Resume(ctx, ro)
-	case units == lengths[0]:
-		result, err = run.Run(ctx, ro)
+	case run.Exists(dir) || units == lengths[0]:
+		result, err = Finish(ctx, ro)
 	default:
 		var step int
 		if step, err = run.BranchPoint(trunk, cfg); err == nil {

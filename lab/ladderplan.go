@@ -7,24 +7,25 @@ import (
 	"strings"
 	"time"
 
+	"anneal/bench"
 	"anneal/config"
 	"anneal/model"
 	"anneal/plan"
 	"anneal/precision"
 	"anneal/run"
+	"anneal/train"
 )
 
 // How a ladder follows from its budget: sizes are about twice the last one. Of each chain of five sizes, or of fewer at
 // its lower end, the largest is taken whose trunks can have 40 tokens per parameter; the lengths then fill the budget.
 const (
-	sizeRatio    = 1.8 // at least, from one size to the next
-	leastRungs   = 3   // as many as a fit needs
-	mostRungs    = 5   // 16 times in size
-	fullRatio    = 40  // tokens per parameter of a trunk; its branches have 5, 10 and 20
-	leastRatio   = 8   // for the smallest budget
-	spent        = 0.9 // of the budget goes into steps and evaluations; the rest is starting, saving and surprise
-	unitGrain    = 5   // steps of a unit are a multiple of it, so that decays begin at whole steps
-	probeSeconds = 0.5
+	sizeRatio  = 1.8 // at least, from one size to the next
+	leastRungs = 3   // as many as a fit needs
+	mostRungs  = 5   // 16 times in size
+	fullRatio  = 40  // tokens per parameter of a trunk; its branches have 5, 10 and 20
+	leastRatio = 8   // for the smallest budget
+	spent      = 0.9 // of the budget goes into steps and evaluations; the rest is starting, saving and surprise
+	unitGrain  = 5   // steps of a unit are a multiple of it, so that decays begin at whole steps
 )
 
 // ladderDims are the widths to choose sizes from.
@@ -53,43 +54,81 @@ func (o LadderOptions) checkOverrides() error {
 	return nil
 }
 
-// shapeOf returns the rung of a width: a layer for 32 dimensions up to 4 layers, then for 64; heads of 16 to 64. The
-// learning rate falls with the square root of the width.
+// shapeOf returns the rung of a width: a layer for 32 dimensions up to 4 layers, then for 64; heads of 16 to 64.
 func shapeOf(dim int) Rung {
-	const base, rate = 128, 3e-3
-	return Rung{
-		Dim: dim, Layers: max(2, min(dim/32, 4), dim/64), Heads: max(1, dim/min(64, max(16, dim/4))),
-		LR: rate * math.Sqrt(base/float64(dim)),
-	}
+	return Rung{Dim: dim, Layers: max(2, min(dim/32, 4), dim/64), Heads: max(1, dim/min(64, max(16, dim/4)))}
 }
 
-// config returns the configuration of a run of a rung.
+// config returns the configuration of a run of a rung: the recipe of budgets, unless the options say otherwise. A rate
+// that is not yet known is left open.
 func (o LadderOptions) config(r Rung, units int) (*config.Config, error) {
-	first := []string{
-		"train.batch_tokens=4096", "train.eval_every=0", "train.eval_tokens=131072",
-		fmt.Sprintf("optimizer.lr=%.4g", r.LR),
+	set := []string{
+		"model.family=anneal", "optimizer.name=muon", "train.batch_tokens=4096", "train.eval_every=0",
+		"train.eval_tokens=131072",
 	}
-	last := []string{
+	if r.Ranks > 1 {
+		set = append(set, fmt.Sprintf("parallel.ranks=%d", r.Ranks), "parallel.zero=1")
+	}
+	set = append(append(set, o.Overrides...),
 		fmt.Sprintf("model.layers=%d", r.Layers), fmt.Sprintf("model.dim=%d", r.Dim),
 		fmt.Sprintf("model.heads=%d", r.Heads), fmt.Sprintf("train.steps=%d", units*r.Unit), "schedule.name=wsd",
 		fmt.Sprintf("schedule.decay_fraction=%g", decayed), fmt.Sprintf("schedule.warmup=%d", r.Unit/unitGrain),
 		fmt.Sprintf("checkpoint.every=%d", r.Unit-r.Unit/unitGrain),
-		fmt.Sprintf("checkpoint.keep=%d", 2+int(float64(lengths[0])/(1-decayed))),
+		fmt.Sprintf("checkpoint.keep=%d", 2+int(float64(lengths[0])/(1-decayed))))
+	if r.LR > 0 {
+		set = append(set, fmt.Sprintf("optimizer.lr=%.4g", r.LR))
 	}
-	cfg, err := run.LoadConfig(config.Sources{Overrides: append(append(first, o.Overrides...), last...)})
+	cfg, err := run.LoadConfig(config.Sources{Overrides: set, Complete: func(cfg *config.Config) error {
+		muon := cfg.Optimizer.Name == "muon"
+		if r.LR > 0 && muon && cfg.Origin("optimizer.adamw_lr") == (config.Origin{}) {
+			cfg.DeriveText("optimizer.adamw_lr", fmt.Sprintf("%.4g", plan.TableRate*r.LR),
+				fmt.Sprintf("%g · optimizer.lr", float64(plan.TableRate)))
+		}
+		if muon && cfg.Origin("optimizer.beta2") == (config.Origin{}) {
+			cfg.DeriveText("optimizer.beta2", fmt.Sprint(plan.TableBeta2), "docs/budget.md")
+		}
+		if sequences := cfg.Train.BatchTokens / max(cfg.Model.Context, 1); r.Ranks > 1 &&
+			cfg.Origin("train.micro_batch") == (config.Origin{}) {
+			cfg.Derive("train.micro_batch", plan.MicroOf(r.Ranks, sequences, cfg.Model.Context),
+				"a micro-batch for every rank")
+		}
+		return nil
+	}})
 	if err == nil && o.Threads > 0 {
 		cfg.Threads = o.Threads
 	}
 	return cfg, err
 }
 
+// rate sets the rate of a rung whose length is known: by the rule for budgets, or, if one was given for the smallest
+// rung, as much lower than it as the rule says.
+func (o LadderOptions) rate(r, smallest *Rung) error {
+	cfg, err := o.config(*r, lengths[0])
+	if err != nil {
+		return err
+	}
+	tuned := cfg.Optimizer.Name
+	if cfg.Given("optimizer.lr") || tuned != "muon" && tuned != "adamw" {
+		this, _ := plan.Rate("muon", r.Dim, r.tokens(lengths[0]))
+		first, _ := plan.Rate("muon", smallest.Dim, smallest.tokens(lengths[0]))
+		r.LR = cfg.Optimizer.LR * this / first
+		return nil
+	}
+	r.LR, _ = plan.Rate(tuned, r.Dim, r.tokens(lengths[0]))
+	return nil
+}
+
 // plan measures sizes until they are too slow for the budget, and chooses the ladder.
 func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
+	ranks, err := o.ranks()
+	if err != nil {
+		return nil, err
+	}
 	var all, chosen []Rung
 	var ratio, least float64
 	for _, dim := range ladderDims {
 		r := shapeOf(dim)
-		r.Unit = unitGrain
+		r.Unit, r.Ranks = unitGrain, ranks
 		cfg, err := o.config(r, lengths[0])
 		if err != nil {
 			return nil, err
@@ -100,7 +139,7 @@ func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 		if n := len(all); n > 0 && r.Params < sizeRatio*all[n-1].Params {
 			continue
 		}
-		if r.TokensPerSecond, err = o.speed(ctx, cfg); err != nil {
+		if r.TokensPerSecond, err = bench.Speed(ctx, cfg); err != nil {
 			return nil, err
 		}
 		o.OnPhase(fmt.Sprintf("measured: dim %d, %d layers, %.2fM parameters: %.0f tokens/s",
@@ -134,6 +173,11 @@ func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 		r.Unit = max(int(math.Round(units/unitGrain)), 1) * unitGrain
 		l.Rungs = append(l.Rungs, r)
 	}
+	for i := range l.Rungs {
+		if err := o.rate(&l.Rungs[i], &l.Rungs[0]); err != nil {
+			return nil, err
+		}
+	}
 	o.OnPhase(fmt.Sprintf("ladder: %d sizes, each with %.3g to %.3g tokens per parameter",
 		len(l.Rungs), ratio/float64(lengths[0]), ratio))
 	return l, nil
@@ -165,22 +209,21 @@ func (r *Rung) describe(cfg *config.Config) error {
 	return nil
 }
 
-// speed trains for a moment and returns tokens per second.
-func (o LadderOptions) speed(ctx context.Context, cfg *config.Config) (float64, error) {
-	t, err := run.NewTrial(cfg, nil, nil)
+// ranks returns how many ranks the threads are in every run.
+func (o LadderOptions) ranks() (int, error) {
+	r := shapeOf(ladderDims[0])
+	r.Unit = unitGrain
+	cfg, err := o.config(r, lengths[0])
 	if err != nil {
 		return 0, err
 	}
-	defer t.Close()
-	if _, err := t.Step(ctx); err != nil {
+	if cfg.Parallel.Ranks > 1 {
+		return cfg.Parallel.Ranks, nil
+	}
+	dev, err := train.OpenDevice(cfg, "", 0)
+	if err != nil {
 		return 0, err
 	}
-	start, steps := time.Now(), 0
-	for time.Since(start).Seconds() < probeSeconds {
-		if _, err := t.Step(ctx); err != nil {
-			return 0, err
-		}
-		steps++
-	}
-	return float64(steps*cfg.Train.BatchTokens) / time.Since(start).Seconds(), nil
+	defer dev.Close()
+	return plan.RanksOf(dev.Threads(), cfg.Train.BatchTokens/cfg.Model.Context), nil
 }

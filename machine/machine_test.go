@@ -82,6 +82,35 @@ func TestThreadsAreInterpolated(t *testing.T) {
 	}
 }
 
+// Two ranks with a thread each share the bandwidth of memory, which one thread can nearly take, but not their caches or
+// their arithmetic.
+func TestRanksShareTheMemory(t *testing.T) {
+	two := invented(2, 2)
+	for i, s := range two.Samples {
+		if s.Bytes > 3e6 {
+			two.Samples[i].Seconds = s.Bytes / 12e9 // alone 10 GB/s
+		}
+	}
+	p := &Profile{Sections: []Section{invented(1, 1), two}}
+	alone, beside := p.Rates(1), p.RatesBeside(2, 1)
+	for _, c := range []struct {
+		call device.Call
+		want float64 // times as long
+	}{
+		{product(512, 512, 512), 1},
+		{device.Call{Kernel: "Add", Types: "f32 f32", Bytes: 1e5}, 1},
+		{device.Call{Kernel: "Add", Types: "f32 f32", Bytes: 1e8}, 2 * 10. / 12},
+	} {
+		one, _ := alone(c.call)
+		if got, known := beside(c.call); !known || math.Abs(got/one-c.want) > 0.1 {
+			t.Errorf("%+v takes %.2f times as long beside another, want %.2f", c.call, got/one, c.want)
+		}
+	}
+	if got, _ := p.RatesBeside(1, 1)(product(512, 512, 512)); got == 0 {
+		t.Error("one rank is not predicted")
+	}
+}
+
 // Nothing is said of a product whose operands were not measured; a pass over memory is like others.
 func TestWhatWasNotMeasuredIsSaid(t *testing.T) {
 	rate := (&Profile{Sections: []Section{invented(1, 1)}}).Rates(1)

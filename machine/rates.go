@@ -2,6 +2,7 @@ package machine
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"anneal/device"
@@ -17,7 +18,7 @@ import (
 //	others     launch + a·bytes
 //
 // times a correction: the mean of what the samples are over or under that sum, each weighted by how near its sizes are.
-// That follows caches, which no sum does.
+// That follows caches, which no sum does. Sizes beyond all samples have the correction of the nearest.
 type rates struct {
 	classes map[string]*class
 	kernels map[string]*class // of all storages
@@ -28,6 +29,9 @@ type class struct {
 	costs   []float64
 	samples []Sample
 	over    []float64 // log of each sample's time over the sum of costs
+
+	places      [][]float64 // of the samples
+	first, last []float64   // the corners of their places
 }
 
 // Rates returns a function that predicts the seconds of a call with a number of threads, and whether anything like it
@@ -58,6 +62,25 @@ func (p *Profile) Rates(threads int) func(device.Call) (seconds float64, known b
 		}
 		more, known := list[above].seconds(c)
 		return (1-share)*s + share*more, known
+	}
+}
+
+// RatesBeside is Rates for one of several ranks of this machine that make the same calls at the same time, each with so
+// many threads. They share its memory: what memory bounds takes at least as long as one call that moves the bytes of
+// all ranks with all their threads.
+func (p *Profile) RatesBeside(ranks, threads int) func(device.Call) (seconds float64, known bool) {
+	alone, together := p.Rates(threads), p.Rates(ranks*threads)
+	if ranks == 1 {
+		return alone
+	}
+	return func(c device.Call) (float64, bool) {
+		s, known := alone(c)
+		if c.Ops > 0 || !known {
+			return s, known
+		}
+		c.Bytes *= float64(ranks)
+		all, _ := together(c)
+		return max(s, all), true
 	}
 }
 
@@ -168,6 +191,13 @@ func (x *class) fit() {
 	x.costs = fitCosts(rows)
 	for _, s := range x.samples {
 		x.over = append(x.over, math.Log(s.Seconds/x.sum(s.Call)))
+		x.places = append(x.places, place(s.Call))
+	}
+	x.first, x.last = slices.Clone(x.places[0]), slices.Clone(x.places[0])
+	for _, at := range x.places {
+		for k, p := range at {
+			x.first[k], x.last[k] = min(x.first[k], p), max(x.last[k], p)
+		}
 	}
 }
 
@@ -181,13 +211,16 @@ func (x *class) sum(c device.Call) float64 {
 
 // nearness is the distance, in logarithms, at which the weight of a sample has fallen to 60 %; prior is the weight of
 // no correction.
-const nearness, prior = 0.35, 0.5
+const nearness, prior = 0.35, 0.1
 
 func (x *class) seconds(c device.Call) float64 {
 	at, weights, over := place(c), prior, 0.0
-	for i, s := range x.samples {
+	for k := range at {
+		at[k] = min(max(at[k], x.first[k]), x.last[k])
+	}
+	for i, sample := range x.places {
 		d := 0.0
-		for k, p := range place(s.Call) {
+		for k, p := range sample {
 			d += (p - at[k]) * (p - at[k])
 		}
 		w := math.Exp(-d / (2 * nearness * nearness))

@@ -29,6 +29,7 @@ type Foresight struct {
 	Device        string   `json:"device"`            // the device of the run
 	Available     int64    `json:"available_bytes"`   // 0 if the system does not tell
 	Fits          bool     `json:"fits"`
+	Least         *Least   `json:"least,omitempty"` // devices that would be enough, if it does not fit
 	// what the CPU does instead of the precision's arithmetic
 	Emulated  string           `json:"emulated,omitempty"`
 	Recompute string           `json:"recompute,omitempty"` // what memory.recompute keeps and what it recomputes
@@ -40,10 +41,12 @@ type Foresight struct {
 
 	Read   []string `json:"-"` // how the config was interpreted, where that differs from its text
 	Absent error    `json:"-"` // why the device cannot be used here; nil if it can
+
+	given bool // the memory of a device was given
 }
 
-// Within makes the plan that for machines of so many bytes a rank, instead of this one.
-func (f *Foresight) Within(memory int64) {
+// Within makes the plan of a config that for devices of so many bytes a rank, instead of this machine.
+func (f *Foresight) Within(cfg *config.Config, memory int64) {
 	if f.Memory.Total() > memory { // then a checkpoint is written without a copy
 		f.Memory = slices.DeleteFunc(f.Memory, func(i Item) bool { return i.Name == checkpointCopy })
 	}
@@ -52,7 +55,10 @@ func (f *Foresight) Within(memory int64) {
 		f.Ranks.Here = false
 	}
 	f.Time, f.Untimed = nil, "the time is predicted for this machine alone"
-	f.Fits = f.Bytes <= memory
+	f.given, f.Least = true, nil
+	if f.Fits = f.Bytes <= memory; !f.Fits {
+		f.Least = leastOf(cfg, train.AbsentDevice(cfg.Device), memory)
+	}
 }
 
 // Remarks returns notes for the user, one per line.
@@ -117,6 +123,9 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		f.Ranks.Micro, f.Ranks.Waits = m.Micro, m.Idle
 	}
 	f.Remark = p.OptimizerRemark(cfg)
+	if !f.Fits {
+		f.Least = leastCards(cfg)
+	}
 	f.planData(data)
 	f.Mix = mix
 	f.Order = prepare.DescribeOrder(cfg, data.Rows)

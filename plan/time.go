@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"anneal/comm"
 	"anneal/comm/absent"
@@ -15,50 +16,81 @@ import (
 // A Time is the forecast of how long a run takes on the machine of a profile. Waiting for data, saving, and the time
 // that ranks wait for each other are not in it.
 type Time struct {
-	Step            float64            `json:"step_seconds"`
-	Phases          map[string]float64 `json:"phases"` // seconds of a step, by train.Phase
-	TokensPerSecond float64            `json:"tokens_per_second"`
-	MFU             float64            `json:"mfu,omitempty"` // model FLOPs over the peak of the machine; 0 if unknown
-	Seconds         float64            `json:"seconds"`       // of all steps and evaluations
-	Kernels         []Kernel           `json:"-"`
+	Step float64 `json:"step_seconds"`
+	// seconds of a step, by train.Phase: the mean of stages
+	Phases map[string]float64 `json:"phases"`
+	// of the stages of a pipeline, waiting for each other
+	Idle            float64  `json:"idle_share,omitempty"`
+	TokensPerSecond float64  `json:"tokens_per_second"`
+	MFU             float64  `json:"mfu,omitempty"` // model FLOPs over the peak of the machine; 0 if unknown
+	Seconds         float64  `json:"seconds"`       // of all steps and evaluations: Course
+	Kernels         []Kernel `json:"-"`
+
+	attention float64 // seconds of a step in attention
+	documents Documents
 }
 
-// A Kernel is the calls of a step that are equal.
+// A Kernel is the calls of a step that are equal. Those of every k-th step count 1/k times.
 type Kernel struct {
 	device.Noted
-	Count   int
+	Count   float64
 	Seconds float64 // of all of them
 }
 
 // TimeOf predicts the time of a valid, resolved configuration whose vocabulary is known, on an open device. Ranks share
-// out its threads. It is an error if the profile has nothing like a kernel of the run.
-func TimeOf(cfg *config.Config, dev device.Properties, p *profile.Profile) (*Time, error) {
-	var world comm.Comm = comm.Alone{}
+// out its threads and its memory. It is an error if the profile has nothing like a kernel of the run.
+func TimeOf(cfg *config.Config, dev device.Properties, p *profile.Profile, d Documents) (*Time, error) {
 	ranks := max(cfg.Parallel.Ranks, 1)
+	rate := p.RatesBeside(ranks, max(1, dev.Threads()/ranks))
+	t := &Time{Phases: map[string]float64{}}
+	if cfg.Parallel.Pipeline > 1 {
+		if err := t.pipelineTime(cfg, dev, d, rate); err != nil {
+			return nil, err
+		}
+		return t, t.derive(cfg, dev, d)
+	}
+	var world comm.Comm = comm.Alone{}
 	if ranks > 1 {
 		world = absent.New(0, ranks, true)
 	}
-	rec, err := train.RecordStep(cfg, dev, world)
+	rec, err := train.RecordStep(cfg, dev, world, d.Pairs)
 	if err != nil {
 		return nil, err
 	}
-	t := &Time{Phases: map[string]float64{}}
-	rate := p.Rates(max(1, dev.Threads()/ranks))
+	kernels, err := kernelsOf(rec, rate)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kernels {
+		t.count(k, 1)
+		t.Step += k.Seconds
+	}
+	return t, t.derive(cfg, dev, d)
+}
+
+// kernelsOf returns the calls of a step with what they take.
+func kernelsOf(rec *device.Recorder, rate func(device.Call) (float64, bool)) (list []Kernel, err error) {
 	for c, tally := range rec.Calls {
 		seconds, known := rate(c.Call)
 		if !known {
 			return nil, fmt.Errorf("the profile of this machine has no kernel like %s (%s)", c.Kernel, c.Types)
 		}
-		k := Kernel{c, tally.Count, float64(tally.Count) * seconds}
-		t.Kernels = append(t.Kernels, k)
-		t.Phases[c.Phase] += k.Seconds
-		t.Step += k.Seconds
+		list = append(list, Kernel{c, tally.Count, tally.Count * seconds})
 	}
-	return t, t.derive(cfg, dev)
+	return list, nil
+}
+
+// count adds a share of the calls to their phase.
+func (t *Time) count(k Kernel, share float64) {
+	t.Kernels = append(t.Kernels, k)
+	t.Phases[k.Phase] += share * k.Seconds
+	if strings.HasPrefix(k.Kernel, "Attention") {
+		t.attention += share * k.Seconds
+	}
 }
 
 // derive computes what follows from the time of a step.
-func (t *Time) derive(cfg *config.Config, dev device.Properties) error {
+func (t *Time) derive(cfg *config.Config, dev device.Properties, d Documents) error {
 	policy, err := train.PolicyOf(cfg)
 	if err != nil {
 		return err
@@ -66,16 +98,17 @@ func (t *Time) derive(cfg *config.Config, dev device.Properties) error {
 	batch := float64(cfg.Train.BatchTokens)
 	t.TokensPerSecond = batch / t.Step
 	if peak := dev.Peak(policy.Operand) * 1e9; peak > 0 {
-		t.MFU = t.TokensPerSecond * model.Outline(cfg.Model, policy).FLOPsPerToken(cfg.Model.Context) / peak
+		m, length := model.Outline(cfg.Model, policy), cfg.Model.Context
+		products := m.FLOPsPerToken(0)
+		visible := d.Pairs(length) / Documents(nil).Pairs(length)
+		t.MFU = t.TokensPerSecond * (products + visible*(m.FLOPsPerToken(length)-products)) / peak
 	}
-	t.Seconds = float64(cfg.Tokens()) / t.TokensPerSecond
-	evaluations := 1
-	if every := cfg.Train.EvalEvery; every > 0 {
-		evaluations = (cfg.Train.Steps + every - 1) / every
+	t.documents = d
+	course, err := NewCourse(cfg, t)
+	if err != nil {
+		return err
 	}
-	// of the head's three products an evaluation makes one
-	forward := (t.Phases[train.Forward.String()] + t.Phases[train.Head.String()]/3) / batch
-	t.Seconds += float64(evaluations) * float64(cfg.Train.EvalTokens) * forward
+	t.Seconds = course.Left(0)
 	if m := cfg.Train.Minutes; m > 0 {
 		t.Seconds = min(t.Seconds, 60*m)
 	}
@@ -91,13 +124,14 @@ func (p *Plan) planTime(cfg *config.Config, dev device.Properties) {
 	case cfg.Device != "cpu":
 		p.Untimed = "the time is predicted for the CPU alone"
 		return
-	case cfg.Parallel.Pipeline > 1:
-		p.Untimed = "the time of a pipeline is not predicted"
-		return
 	}
 	speeds, err := profile.Load(profile.KeyOf(dev))
+	var documents Documents
 	if err == nil {
-		p.Time, err = TimeOf(cfg, dev, speeds)
+		documents, err = documentsOf(cfg)
+	}
+	if err == nil {
+		p.Time, err = TimeOf(cfg, dev, speeds, documents)
 	}
 	if err != nil {
 		p.Untimed = "the time is not predicted: " + err.Error()

@@ -13,7 +13,7 @@ type benchMachineCmd struct{}
 
 func (benchMachineCmd) Help() string {
 	return example("anneal bench machine", "anneal bench machine --json > machine.json") +
-		"\n\nTimes the kernel calls of short training steps with one thread and with all, in about a minute, and " +
+		"\n\nTimes the kernel calls of short training steps with one thread and with all, in 90 seconds, and " +
 		"keeps the result in the user's cache directory, for this processor, its kernels and this version. With it, " +
 		"`anneal train --dry-run` predicts the time of a run, and runs print what was predicted beside what they " +
 		"took. " +

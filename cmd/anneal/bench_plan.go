@@ -15,11 +15,13 @@ type benchPlanCmd struct {
 	Published bool     `help:"Runs that others measured and published, on clusters, instead of this machine's."`
 	Rows      string   `type:"existingfile" placeholder:"FILE.csv" help:"With --published: these runs instead of the built-in ones."`
 	Fit       bool     `help:"With --published: fit the constants of each accelerator again."`
+	Search    bool     `help:"With --published: find the best mesh of each run, and print it beside the published one."`
 }
 
 func (benchPlanCmd) Help() string {
 	return example("anneal bench plan", "anneal bench plan gpt2-small --json",
-		"anneal bench plan --published", "anneal bench plan --published --json | jq .summary") +
+		"anneal bench plan --published", "anneal bench plan --published --search",
+		"anneal bench plan --published --json | jq .summary") +
 		"\n\nPredicts steps from the profile that `anneal bench machine` has measured, and then makes them: " +
 		"in BF16 and FP32, with one thread and all, with two ranks, and of demo and tiny with each way to " +
 		"recompute and each optimizer. Measure while nothing else runs."
@@ -29,10 +31,14 @@ func (c benchPlanCmd) Run(s *session) error {
 	switch {
 	case c.Published && len(c.Shapes) > 0:
 		return &usageError{"bench plan takes --published or models of this machine, not both", "leave one out"}
+	case c.Search && c.Fit:
+		return &usageError{"bench plan takes --search or --fit, not both", "leave one out"}
+	case c.Published && c.Search:
+		return s.publishedSearch(c.Rows)
 	case c.Published:
 		return s.publishedPlan(c.Rows, c.Fit)
-	case c.Rows != "" || c.Fit:
-		return &usageError{"--rows and --fit are for published runs", "add --published"}
+	case c.Rows != "" || c.Fit || c.Search:
+		return &usageError{"--rows, --fit and --search are for published runs", "add --published"}
 	}
 	return c.measured(s)
 }

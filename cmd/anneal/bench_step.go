@@ -10,12 +10,12 @@ import (
 )
 
 type benchStepCmd struct {
-	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m,gpt2-small,llama-1.1b" help:"Model: ${enum}."`
+	Shape     string `default:"tiny" enum:"micro,demo,tiny,llama-98m,gpt2-small,llama-1.1b" help:"Model: ${enum}."`
 	Precision string `default:"bf16" help:"A number format: anneal explain precision lists them."`
 	deviceFlag
 	threadsFlag
 	Seconds inSeconds `default:"10" help:"How long to measure, after the first step."`
-	Batch   count     `help:"Sequences in a step; 0: as the shape says."`
+	Batch   count     `help:"Sequences in a micro-batch; 0: as the shape says."`
 	Context count     `help:"Tokens in a sequence; 0: as the shape says."`
 }
 
@@ -45,6 +45,9 @@ func (c benchStepCmd) Run(s *session) error {
 			share = fmt.Sprintf("%.0f%% of the peak of %s", 100*r.FractionOfPeak, units.Rate(r.PeakGFLOPS))
 		}
 		s.printf("%s, %s; peak memory %s\n", units.Rate(r.GFLOPS), share, memorySize(r.PeakRSSBytes))
+		if r.FractionOfPeak > 0 {
+			s.printf("%.1f µs a layer and micro-batch beyond arithmetic at peak\n", r.LayerOverheadUs)
+		}
 		return s.emit(r)
 	})
 }

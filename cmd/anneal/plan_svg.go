@@ -55,7 +55,7 @@ func memorySVG(w io.Writer, r *cluster.Run, p plannedRun) error {
 			picture.Rect(x, y, wide, memoryRow, fmt.Sprintf(`fill="%s"`, part.colour))
 			x += wide
 		}
-		picture.Text(memoryLeft+memoryWide+8, y+13, fmt.Sprintf("%.1f GB", k.Bytes/1e9), memoryText)
+		picture.Text(memoryLeft+memoryWide+8, y+13, fmt.Sprintf("%.1f GiB", k.Bytes/gibi), memoryText)
 	}
 	usable := memoryLeft + cluster.Usable*device*scale
 	var limit svg.Path
@@ -66,55 +66,60 @@ func memorySVG(w io.Writer, r *cluster.Run, p plannedRun) error {
 	for _, part := range memoryParts {
 		picture.Rect(x, gigabytes+14, 12, 12, fmt.Sprintf(`fill="%s"`, part.colour))
 		picture.Text(x+16, gigabytes+24, part.name, memoryText)
-		x += 16 + svg.Width(part.name, 12) + 16
+		x += 16 + svg.Width(part.name, 12) + 26
 	}
-	picture.Text(memoryLeft, gigabytes+44, fmt.Sprintf("dashed: the %.1f GB of a device that a plan may fill",
-		cluster.Usable*device/1e9), memoryText)
+	picture.Text(memoryLeft, gigabytes+44, fmt.Sprintf("dashed: the %.1f GiB of a device that a plan may fill",
+		cluster.Usable*device/gibi), memoryText)
 	return picture.WriteTo(w, memoryLeft+memoryWide+memoryRight, gigabytes+56)
 }
 
 // memoryAxis draws lines at round numbers of gigabytes and returns where the axis ends.
 func memoryAxis(picture *svg.Picture, most, scale, bottom float64) float64 {
-	step := math.Pow(10, math.Floor(math.Log10(most/1e9)))
+	step := math.Pow(10, math.Floor(math.Log10(most/gibi)))
 	for _, finer := range []float64{2, 5} {
-		if most/1e9/step < 4 {
+		if most/gibi/step < 4 {
 			step /= finer
 		}
 	}
 	var lines svg.Path
-	for at := 0.0; at*1e9 <= most; at += step {
-		x := memoryLeft + at*1e9*scale
+	for at := 0.0; at*gibi <= most; at += step {
+		x := memoryLeft + at*gibi*scale
 		lines.Move(x, memoryTop-4)
 		lines.Line(x, bottom+4)
 		picture.Text(x, bottom+18, chart.Number(at), memoryText+` text-anchor="middle"`)
 	}
 	picture.Path(&lines, `stroke="#ddd"`)
-	picture.Text(memoryLeft+memoryWide+8, bottom+18, "GB", memoryText)
+	picture.Text(memoryLeft+memoryWide+18, bottom+18, "GiB", memoryText)
 	return bottom + 24
 }
 
 // frontChart shows the meshes that no other beats: time beside cost, and free memory by shape.
 func frontChart(name string, front []plannedRun, found []*cluster.Found) *chart.Chart {
-	c := &chart.Chart{Title: name + ": the best meshes", X: chart.Axis{Label: "training (days)"},
-		Y: chart.Axis{Label: "device hours (thousands)"}}
+	c := &chart.Chart{Title: name + ": the best meshes", X: chart.Axis{Label: "training (days)"}}
+	y := func(p plannedRun) float64 { return p.Hours }
+	label := "device hours"
 	if len(front) > 0 && front[0].Cost != nil {
-		c.Y.Label = "cost (thousands)"
+		y, label = func(p plannedRun) float64 { return *p.Cost }, "cost"
 	}
+	most := 0.0
 	for _, p := range front {
-		c.X.Max = max(c.X.Max, 1.05*p.Days)
+		c.X.Max, most = max(c.X.Max, 1.05*p.Days), max(most, y(p))
 	}
+	unit := 1.0
+	switch {
+	case most >= 2e6:
+		unit, label = 1e6, label+" (millions)"
+	case most >= 2e3:
+		unit, label = 1e3, label+" (thousands)"
+	}
+	c.Y.Label = label
 	least := 0.0
 	for _, most := range []float64{0.2, 0.4, 1} {
 		s := chart.Series{Name: fmt.Sprintf("%.0f to %.0f %% of memory free", 100*least, 100*most), Style: chart.Points}
 		for i, f := range found {
-			if f.Room < least || f.Room >= most {
-				continue
+			if f.Room >= least && f.Room < most {
+				s.X, s.Y = append(s.X, front[i].Days), append(s.Y, y(front[i])/unit)
 			}
-			hours := front[i].Hours
-			if front[i].Cost != nil {
-				hours = *front[i].Cost
-			}
-			s.X, s.Y = append(s.X, front[i].Days), append(s.Y, hours/1e3)
 		}
 		if least = most; len(s.X) > 0 {
 			c.Series = append(c.Series, s)

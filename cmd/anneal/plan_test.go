@@ -1,10 +1,17 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"anneal/bench"
 )
 
 // The picture of a mesh has every part of every stage's memory; that of a search has a point for each of the best.
@@ -23,7 +30,7 @@ func TestPlansAreDrawn(t *testing.T) {
 		return string(text)
 	}
 	text := draw(memory, "plan --recipe llama2-70b --on 4x8xh100-80gb --mesh tp=4,pp=4,vpp=2 --batch 16")
-	for _, want := range []string{"stage 0", "stage 3", "activations", "85.2 GB", "76.0 GB of a device"} {
+	for _, want := range []string{"stage 0", "stage 3", "activations", "79.4 GiB", "76.0 GiB of a device"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the picture of memory has no %q", want)
 		}
@@ -39,9 +46,9 @@ func TestPlansAreDrawn(t *testing.T) {
 	}
 }
 
-func TestPicturesOfPlansNeedARecipe(t *testing.T) {
+func TestPicturesOfPlansNeedACluster(t *testing.T) {
 	code, _, errs := anneal("plan", "x.yaml", "--svg", filepath.Join(t.TempDir(), "x.svg"))
-	if code != exitUsage || !strings.Contains(errs, "--svg and --timeline plan a recipe") {
+	if code != exitUsage || !strings.Contains(errs, "--svg and --timeline plan a cluster") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }
@@ -55,10 +62,18 @@ func TestBadPlansAreRefusedAtOnce(t *testing.T) {
 		{"--recipe llama2-70x --on 16x8xh100-80g --mesh dpp=3,tp=x,pp=2,pp=4 --precision bf61 --price abc --batch=-4",
 			[]string{"did you mean llama2-70b?", "did you mean h100-80gb?", "did you mean dp?", `"tp=x"`, "pp twice",
 				"did you mean bf16?", "--price abc", "--batch is -4"}},
+		{"--recipe llama2-70b --on 16x8xh100-80gb --mesh tp=8,pp=4 --timeline step.png",
+			[]string{"step.png must end in .svg, for a picture, or .json"}},
 		{"--recipe llama2-70b --on 16x8xh100-80gb --mesh dp=3,tp=5,pp=81 --zero 7 --tokens=-1 --within 3h",
 			[]string{"1215 ranks", "tp=5 does not divide 64 heads", "zero=7", "--tokens is -1", "needs --search"}},
-		{"--recipe llama2-70b --on 16x8xh100-80gb --search --mesh tp=8 --context=-1",
-			[]string{"leave out --mesh", "--context is -1"}},
+		{"--recipe llama2-70b --on 16x8xh100-80gb --search --mesh tp=6,cp=7 --zero 4 --recompute ful " +
+			"--context=-1", []string{"tp=6 does not divide 64 heads", "cp=7 does not divide", "zero=4",
+			"did you mean full?", "--context is -1"}},
+		{"--recipe llama2-70b --on 8xh100-80gx --mesh tp=6,pp=96 --micro 0",
+			[]string{"tp=6 does not divide 64 heads", "pp=96 is more than the 80 layers", "micro=0", "did you mean"}},
+		{"--recipe llama2-70b --on 8xh100-80gb --mesh tp=4194304,pp=4194304,cp=4194304", []string{"8 devices"}},
+		{"--recipe llama2-70b --on 8xh100-80gb --search", []string{"145 GiB on each of 8 devices", "16 devices are"}},
+		{"--recipe llama2-7b --on 8xh100-80gb --search --within 30d", []string{"no mesh finishes within 30.0 days"}},
 	} {
 		code, _, errs := anneal(append([]string{"plan"}, strings.Fields(c.args)...)...)
 		if code != exitUsage {
@@ -69,5 +84,170 @@ func TestBadPlansAreRefusedAtOnce(t *testing.T) {
 				t.Errorf("anneal plan %s does not say %q: %s", c.args, want, errs)
 			}
 		}
+	}
+}
+
+// A bad hardware file is refused with all its faults and those of the flags, each with its place.
+func TestFaultsOfAHardwareFileAreReportedWithThoseOfFlags(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	text := "nodes: 2\ndevices_per_nod: 8\npeak_tflops: {bf16: 0}\nmemory_gb: 80\nmemory_gb_per_second: -3\n" +
+		"network:\n  - {gb_per_second: 25}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := anneal("plan", "--recipe", "llama2-70x", "--on", file, "--price", "x")
+	if code != exitUsage || strings.Count(errs, "error: ") != 6 {
+		t.Errorf("exit %d, %d errors", code, strings.Count(errs, "error: "))
+	}
+	for _, want := range []string{
+		"did you mean llama2-70b?", "--price x", "devices_per_node is missing", "did you mean devices_per_node?",
+		file + ":3\n", file + ":5\n",
+	} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("the error does not say %q:\n%s", want, errs)
+		}
+	}
+}
+
+// The keys of --json are those that docs/commands.md lists, with --search and without.
+func TestPlansHaveTheKeysThatAreDocumented(t *testing.T) {
+	const plain = "fits ranks step_seconds phases bubble_fraction exposed_communication_seconds tokens_per_second " +
+		"mfu hfu days gpu_hours cost mesh rejected"
+	for args, want := range map[string]string{
+		"--recipe llama2-70b --on 16x8xh100-80gb --mesh tp=8,pp=8":                        plain,
+		"--recipe llama2-70b --on 8xh100-80gb --price 2":                                  plain + " reason",
+		"--recipe llama2-7b --on 8x8xh100-80gb --search --mesh tp=2 --price 2.5/gpu-hour": plain + " front",
+	} {
+		code, out, errs := anneal(append([]string{"plan", "--json"}, strings.Fields(args)...)...)
+		var got map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
+			t.Fatalf("anneal plan %s: exit %d, %v, %s", args, code, err, errs)
+		}
+		keys := strings.Fields(want)
+		slices.Sort(keys)
+		if diff := cmp.Diff(keys, slices.Sorted(maps.Keys(got))); diff != "" {
+			t.Errorf("anneal plan %s --json: %s", args, diff)
+		}
+		var p plannedRun
+		if err := json.Unmarshal([]byte(out), &p); err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Ranks) != p.Mesh.Pipeline || p.Ranks[0].Memory.Weights <= 0 || p.Step.Phases.Forward <= 0 ||
+			(p.Cost != nil) != strings.Contains(args, "--price") || p.Fits == (p.Reason != "") || p.Rejected == nil {
+			t.Errorf("anneal plan %s --json: %s", args, out)
+		}
+		if strings.Contains(args, "--search") && (len(p.Front) == 0 || len(p.Rejected) < 5 || p.Mesh.Tensor != 2) {
+			t.Errorf("anneal plan %s --json: %d meshes on the front, %d rejected, %s", args, len(p.Front),
+				len(p.Rejected), p.Mesh)
+		}
+	}
+}
+
+// A search says why the others are not the best, and draws the best; a timeline is drawn for people, too.
+func TestSearchesAreExplained(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "step.svg")
+	code, out, errs := anneal("plan", "--recipe", "llama2-70b", "--on", "16x8xh100-80gb", "--search", "--zero", "1",
+		"--timeline", file)
+	if code != exitOK {
+		t.Fatalf("exit %d, %s", code, errs)
+	}
+	for _, want := range []string{
+		"meshes were considered", "fits: ", "no mesh is better", "llama2-70b: the best meshes", "training (days)",
+		"the fastest with one axis changed", "% time, mostly", "the others: how many", "stage 0  ", "F forward",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the search does not say %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "zero=2") || strings.Contains(out, "zero=3") {
+		t.Errorf("the search leaves ZeRO-1:\n%s", out)
+	}
+}
+
+// A config is planned for this machine, with the keys of a plan beside those of a dry run, and for a cluster; a recipe
+// of a config can be changed on the way.
+func TestConfigsArePlanned(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	text := "model: {vocab: 1000, layers: 4, dim: 256, heads: 4, context: 512, attention: \"window:64\"}\n" +
+		"train: {steps: 100, batch_tokens: 8192}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plan := func(args ...string) (p map[string]any) {
+		t.Helper()
+		code, out, errs := anneal(append([]string{"plan", "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(out), &p); err != nil || code != exitOK {
+			t.Fatalf("anneal plan %s: exit %d, %v\n%s", strings.Join(args, " "), code, err, errs)
+		}
+		return p
+	}
+	for _, on := range [][]string{nil, {"--on", "this"}, {"--on", "8xh100-80gb", "--mesh", "tp=2,pp=2"}} {
+		p := plan(append([]string{file}, on...)...)
+		for _, key := range strings.Fields("fits ranks step_seconds phases bubble_fraction " +
+			"exposed_communication_seconds tokens_per_second mfu hfu days gpu_hours cost mesh rejected") {
+			if _, found := p[key]; !found {
+				t.Errorf("%v: --json lacks %s", on, key)
+			}
+		}
+		ranks := p["ranks"].([]any)
+		if len(ranks[0].(map[string]any)["memory"].(map[string]any)) < 5 || p["fits"] != true {
+			t.Errorf("%v: %v", on, p)
+		}
+	}
+	whole := plan(file, "model.attention=full", "--on", "8xh100-80gb")
+	seconds := func(p map[string]any) float64 { return p["step_seconds"].(float64) }
+	if window := plan(file, "--on", "8xh100-80gb"); seconds(window) >= seconds(whole) {
+		t.Errorf("a window takes %v s, without one %v", seconds(window), seconds(whole))
+	}
+	half := plan("--recipe", "llama2-70b", "model.layers=40", "--on", "16x8xh100-80gb", "--mesh", "tp=8")
+	full := plan("--recipe", "llama2-70b", "--on", "16x8xh100-80gb", "--mesh", "tp=8")
+	if r := seconds(half) / seconds(full); r < 0.49 || r > 0.52 {
+		t.Errorf("half the layers take %.3f of the time", r)
+	}
+	for args, want := range map[string]string{
+		"--recipe llama3-405b":            "name one, such as --on",
+		"--recipe llama3-405x --on this":  "did you mean llama3-405b?",
+		file + " model.dmi=3 --on 8xa100": "unknown key model.dmi",
+		file + " --on thsi":               "thsi",
+		"--on 8xa100":                     "needs a config or --recipe",
+	} {
+		code, _, errs := anneal(append([]string{"plan"}, strings.Fields(args)...)...)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("anneal plan %s: exit %d, %s", args, code, errs)
+		}
+	}
+}
+
+// A search over published runs prints each with its best mesh, and counts those whose published mesh is faster.
+func TestPublishedRunsAreSearched(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	rows := "id,set,model,layers,hidden,heads,ffn,mlp,vocab,seq_len,accelerator,n_gpu,tp,pp,dp,dp_kind,micro_batch," +
+		"global_batch_seqs,recompute,step_time_s\n" +
+		"a,x,GPT 5B,32,4096,32,16384,gelu,51200,2048,A100-SXM-80GB,16,1,1,16,zero-3,2,64,full,3\n" +
+		"b,x,GPT 50B,48,9216,72,36864,gelu,51200,2048,A100-SXM-80GB,16,1,1,16,zero-0,2,64,none,3\n"
+	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := anneal("bench", "plan", "--published", "--search", "--rows", file, "--json")
+	var got struct {
+		Searches []bench.PublishedSearch
+		Runs     int
+		Fit      int
+		Slower   int
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
+		t.Fatalf("exit %d, %v\n%s", code, err, errs)
+	}
+	if got.Runs != 2 || got.Fit != 1 || got.Slower != 0 || got.Searches[0].ID != "a" || got.Searches[0].Gain <= 0 {
+		t.Errorf("%+v", got)
+	}
+	for _, want := range []string{"2 runs: for 1 the published mesh", "predicted not to fit", "GPT 50B"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("no %q: %s", want, errs)
+		}
+	}
+	code, _, errs = anneal("bench", "plan", "--search")
+	if code != exitUsage || !strings.Contains(errs, "--published") {
+		t.Errorf("exit %d, %s", code, errs)
 	}
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"anneal/checkpoint"
 	"anneal/scaling"
 )
 
@@ -67,7 +70,17 @@ func TestScalingRun(t *testing.T) {
 		t.Errorf("the points were\n%s\nand are after resuming\n%s", before, after)
 	}
 
+	unlock, err := checkpoint.Lock(study)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := anneal(args...); code == exitOK || !strings.Contains(errs, "is locked by") {
+		t.Errorf("beside another process: exit %d: %s", code, errs)
+	}
+	unlock()
+
 	for want, mistaken := range map[string][]string{
+		"--dry-run":       args[:len(args)-2],
 		"another study":   append(args, "seed=7"),
 		"is too small":    {"scaling", "run", "--budget", "10ms", args[4], "model.context=32", "--out", w.path("none")},
 		"from the budget": {"scaling", "run", "--budget", "1h", args[4], "model.dim=64", "--out", w.path("none")},
@@ -75,6 +88,26 @@ func TestScalingRun(t *testing.T) {
 	} {
 		if code, _, errs := anneal(mistaken...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("exit %d, without %q: %s", code, want, errs)
+		}
+	}
+}
+
+// The rates of a ladder fall from size to size, from the one that is given for the smallest if one is, and a plan
+// writes nothing.
+func TestScalingRunPlansFirst(t *testing.T) {
+	w := newWorkshop(t)
+	rates := func(more ...string) (list []float64) {
+		args := append([]string{"scaling", "run", "--budget", "2m", "data.path=" + w.path("data"), "model.context=32",
+			"train.batch_tokens=128", "train.eval_tokens=256", "precision=fp32", "--dry-run"}, more...)
+		for _, r := range w.object(exitOK, args...)["rungs"].([]any) {
+			list = append(list, r.(map[string]any)["lr"].(float64))
+		}
+		return list
+	}
+	for want, list := range map[float64][]float64{0: rates(), 0.01: rates("optimizer.lr=0.01")} {
+		if len(list) < 3 || !slices.IsSortedFunc(list, func(a, b float64) int { return cmp.Compare(b, a) }) ||
+			list[0] == list[1] || want != 0 && list[0] != want {
+			t.Errorf("rates %v", list)
 		}
 	}
 }

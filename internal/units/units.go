@@ -55,13 +55,22 @@ func Bytes(text string) (int64, error) {
 	return int64(x), nil
 }
 
-// Duration reads 90s, 30m, 1h30m, or a number of units.
+// Duration reads 90s, 30m, 1h30m, 30d, or a number of units.
 func Duration(text string, unit time.Duration) (time.Duration, error) {
 	name := map[time.Duration]string{time.Second: "seconds", time.Minute: "minutes"}[unit]
 	wrong := fmt.Errorf("not a duration, such as 90s, 30m or 1h30m, or a number of %s", name)
 	text = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
-	if d, err := time.ParseDuration(strings.ReplaceAll(text, " ", "")); err == nil && text != "0" {
+	text = strings.ReplaceAll(text, " ", "")
+	if d, err := time.ParseDuration(text); err == nil && text != "0" {
 		return d, nil
+	}
+	if days, hours, found := strings.Cut(text, "d"); found {
+		x, err := strconv.ParseFloat(days, 64)
+		rest, other := time.ParseDuration("0s" + hours)
+		if d := x*24*float64(time.Hour) + float64(rest); err == nil && other == nil && math.Abs(d) < math.MaxInt64 {
+			return time.Duration(d), nil
+		}
+		return 0, wrong
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	if d := x * float64(unit); err == nil && math.Abs(d) < math.MaxInt64 {

@@ -56,13 +56,13 @@ func TestDurations(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0": 0, "3": 3 * time.Minute, "0.5": 30 * time.Second, "90s": 90 * time.Second, "1h30m": 90 * time.Minute,
 		"30m": 30 * time.Minute, "1h 30m": 90 * time.Minute,
-		"-2": -2 * time.Minute,
+		"-2": -2 * time.Minute, "30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "0.5 d": 12 * time.Hour,
 	} {
 		if got, err := Duration(text, time.Minute); err != nil || got != want {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "m", "3 minutes", "1d", "NaN", "1e30"} {
+	for _, text := range []string{"", "m", "3 minutes", "1dd", "d", "1d-1h", "NaNd", "1e9d", "5days", "NaN", "1e30"} {
 		if got, err := Duration(text, time.Minute); err == nil {
 			t.Errorf("%q is taken for %v", text, got)
 		}

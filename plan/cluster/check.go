@@ -3,44 +3,93 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
+	"anneal/internal/nearest"
 )
 
-// Check returns everything that is wrong with a run, or nil.
+// most is more than any axis, batch or shape has.
+const most = 1 << 30
+
+// Check returns everything that is wrong with a run, or nil. A run without a cluster or without a shape is checked as
+// far as that goes.
 func (r *Run) Check() error {
-	var faults []error
-	fault := func(wrong bool, format string, args ...any) {
-		if wrong {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
 	s, m := &r.Shape, r.Mesh
+	c := checks{r.CheckAxes(nil)}
 	for _, n := range []struct {
 		name string
 		n    int
-	}{
-		{"layers", s.Layers}, {"dim", s.Dim}, {"heads", s.Heads}, {"vocab", s.Vocab}, {"context", s.Context},
-		{"dp", m.Data}, {"tp", m.Tensor}, {"pp", m.Pipeline}, {"cp", m.Context}, {"micro-batch", m.Micro},
-		{"batch", r.Batch},
-	} {
-		fault(n.n < 1 || n.n > 1<<30, "%s = %d, must be from 1 to %d", n.name, n.n, 1<<30)
+	}{{"layers", s.Layers}, {"dim", s.Dim}, {"heads", s.Heads}, {"vocab", s.Vocab}, {"context", s.Context}} {
+		c.fault(s.Name != "" && (n.n < 1 || n.n > most), "%s = %d, must be from 1 to %d", n.name, n.n, most)
 	}
-	if err := errors.Join(faults...); err != nil {
-		return err
+	c.fault(s.Name != "" && (r.Batch < 1 || r.Batch > most), "the batch has %d sequences, must be from 1 to %d",
+		r.Batch, most)
+	if r.Cluster != nil {
+		ranks := float64(m.Data) * float64(m.Tensor) * float64(m.Pipeline) * float64(m.Context)
+		c.fault(ranks != float64(r.Cluster.Devices), "dp=%d × tp=%d × pp=%d × cp=%d = %.0f ranks, but %s has %d "+
+			"devices", m.Data, m.Tensor, m.Pipeline, m.Context, ranks, r.Cluster, r.Cluster.Devices)
+		c.fault(m.Data*m.Context*m.Tensor%max(m.Expert, 1) != 0, "ep=%d does not divide dp × cp × tp = %d", m.Expert,
+			m.Data*m.Context*m.Tensor)
+		if each := m.Data * max(m.Micro, 1); r.Batch > 0 && m.Data > 0 && m.Micro > 0 {
+			c.fault(r.Batch%each != 0, "a batch of %d sequences is no multiple of dp=%d × micro=%d = %d", r.Batch,
+				m.Data, m.Micro, each)
+		}
 	}
-	fault(m.Ranks() != r.Cluster.Devices, "dp=%d × tp=%d × pp=%d × cp=%d = %d ranks, but %s has %d devices",
-		m.Data, m.Tensor, m.Pipeline, m.Context, m.Ranks(), r.Cluster, r.Cluster.Devices)
-	fault(s.Heads%m.Tensor != 0, "tp=%d does not divide %d heads", m.Tensor, s.Heads)
 	chunks := max(m.Chunks, 1)
-	fault(m.Pipeline*chunks > s.Layers, "pp=%d × vpp=%d are more parts than the %d layers", m.Pipeline, chunks,
-		s.Layers)
-	fault(m.Pipeline == 1 && chunks > 1, "vpp=%d needs more than one stage", chunks)
-	fault(s.Context%m.Context != 0, "cp=%d does not divide sequences of %d tokens", m.Context, s.Context)
-	fault(r.Batch%(m.Data*m.Micro) != 0, "a batch of %d sequences is no multiple of dp=%d × micro-batch %d", r.Batch,
-		m.Data, m.Micro)
-	fault(m.Zero < 0 || m.Zero > 3, "zero=%d, must be 0 to 3", m.Zero)
-	fault(s.Experts > 0 && s.Experts%max(m.Expert, 1) != 0, "ep=%d does not divide %d experts", m.Expert, s.Experts)
-	fault(s.Experts == 0 && m.Expert > 1, "ep=%d: the model has no experts", m.Expert)
-	fault(m.Data*m.Context*m.Tensor%max(m.Expert, 1) != 0, "ep=%d does not divide dp × cp × tp = %d", m.Expert,
-		m.Data*m.Context*m.Tensor)
-	return errors.Join(faults...)
+	c.fault(s.Layers > 0 && m.Pipeline <= s.Layers && m.Pipeline*chunks > s.Layers,
+		"pp=%d × vpp=%d = %d parts, more than the %d layers", m.Pipeline, chunks, m.Pipeline*chunks, s.Layers)
+	c.fault(m.Pipeline == 1 && chunks > 1, "vpp=%d needs more than one stage", chunks)
+	return errors.Join(c...)
+}
+
+// CheckAxes returns what is wrong with axes of the mesh by themselves: those of fixed, or all if it is nil.
+func (r *Run) CheckAxes(fixed Axes) error {
+	var c checks
+	s, m := &r.Shape, r.Mesh
+	axis := func(name string, wrong bool, format string, args ...any) {
+		c.fault(wrong && (fixed == nil || fixed[name]), format, args...)
+	}
+	for _, n := range []struct {
+		name string
+		n    int
+	}{{"dp", m.Data}, {"tp", m.Tensor}, {"pp", m.Pipeline}, {"cp", m.Context}, {"micro", m.Micro}} {
+		axis(n.name, n.n < 1 || n.n > most, "%s=%d, must be from 1 to %d", n.name, n.n, most)
+	}
+	axis("zero", m.Zero < 0 || m.Zero > 3, "zero=%d, must be 0 to 3", m.Zero)
+	if s.Name == "" {
+		return errors.Join(c...)
+	}
+	axis("tp", m.Tensor > 0 && s.Heads%max(m.Tensor, 1) != 0, "tp=%d does not divide %d heads", m.Tensor, s.Heads)
+	axis("pp", m.Pipeline > s.Layers && s.Layers > 0, "pp=%d is more than the %d layers", m.Pipeline, s.Layers)
+	axis("cp", s.Context%max(m.Context, 1) != 0, "cp=%d does not divide sequences of %d tokens", m.Context, s.Context)
+	axis("ep", s.Experts > 0 && s.Experts%max(m.Expert, 1) != 0, "ep=%d does not divide %d experts", m.Expert,
+		s.Experts)
+	axis("ep", s.Experts == 0 && m.Expert > 1, "ep=%d: the model has no experts", m.Expert)
+	return errors.Join(c...)
+}
+
+type checks []error
+
+func (c *checks) fault(wrong bool, format string, args ...any) {
+	if wrong {
+		*c = append(*c, fmt.Errorf(format, args...))
+	}
+}
+
+// ParseRecompute says which way to recompute a name is.
+func ParseRecompute(name string) (Recompute, error) {
+	ways := []Recompute{None, Attention, Half, Full}
+	if slices.Contains(ways, Recompute(name)) {
+		return Recompute(name), nil
+	}
+	var names []string
+	for _, w := range ways {
+		names = append(names, string(w))
+	}
+	hint := ""
+	if near := nearest.To(strings.ToLower(name), names); near != "" {
+		hint = "did you mean " + near + "? "
+	}
+	return None, fmt.Errorf("--recompute %s: %suse none, attention, half or full", name, hint)
 }

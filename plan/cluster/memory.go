@@ -17,7 +17,9 @@ func (m Memory) Total() float64 {
 }
 
 // reserved is what drivers, libraries of kernels and communicators take of a device: 2 GiB, about what runs report.
-const reserved = 2 << 30
+const reserved = 2 * gibi
+
+const gibi = 1 << 30
 
 // Usable is the share of a device's memory that a plan may fill: allocators lose some to fragments.
 const Usable = 0.95
@@ -44,10 +46,17 @@ func (r *Run) stageMemory(st Stage, stage int) Memory {
 	}
 	layers, kept := 0, 0.0
 	for _, p := range st.Parts {
-		for i := p[0]; i < p[1]; i++ {
-			kept += r.kept(i)
-			layers++
+		dense := max(0, min(p[1], s.Dense)-p[0])
+		if s.Experts == 0 {
+			dense = p[1] - p[0]
 		}
+		if dense > 0 {
+			kept += float64(dense) * r.kept(0)
+		}
+		if routed := p[1] - p[0] - dense; routed > 0 {
+			kept += float64(routed) * r.kept(p[1]-1)
+		}
+		layers += p[1] - p[0]
 	}
 	chunks := float64(max(len(st.Parts), 1))
 	mem := Memory{

@@ -9,15 +9,15 @@ import (
 	"anneal/internal/nearest"
 )
 
-// ParseMesh reads dp=16,tp=8,pp=8 into a mesh; keys are dp, tp, pp, vpp, cp and ep. What is left out is 1, and dp
-// what is left of the devices. It reports everything that is wrong at once.
-func ParseMesh(text string, devices int) (Mesh, error) {
+// ParseMesh reads dp=16,tp=8,pp=8 into a mesh, and the axes that the text gives; keys are dp, tp, pp, vpp, cp and ep.
+// What is left out is 1, and dp what is left of the devices. It reports everything that is wrong at once.
+func ParseMesh(text string, devices int) (Mesh, Axes, error) {
 	m := Mesh{Tensor: 1, Pipeline: 1, Chunks: 1, Context: 1, Expert: 1}
 	fields := map[string]*int{
 		"dp": &m.Data, "tp": &m.Tensor, "pp": &m.Pipeline, "vpp": &m.Chunks, "cp": &m.Context, "ep": &m.Expert,
 	}
 	var faults []error
-	given := map[string]bool{}
+	given := Axes{}
 	for _, part := range strings.Split(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
@@ -44,14 +44,14 @@ func ParseMesh(text string, devices int) (Mesh, error) {
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
-		return Mesh{}, err
+		return Mesh{}, nil, err
 	}
 	if m.Data == 0 {
-		m.Data = max(1, devices/(m.Tensor*m.Pipeline*m.Context))
+		m.Data = max(1, int(float64(devices)/(float64(m.Tensor)*float64(m.Pipeline)*float64(m.Context))))
 	}
 	m.Sequence = m.Tensor > 1
 	m.SetChunks(m.Chunks)
-	return m, nil
+	return m, given, nil
 }
 
 // SetChunks sets the chunks of layers on each stage, and the schedule that goes with them.
@@ -62,16 +62,24 @@ func (m *Mesh) SetChunks(chunks int) {
 	}
 }
 
+// An axis of a mesh with its size.
+type axis struct {
+	key string
+	n   int
+}
+
+func (m Mesh) sizes() []axis {
+	return []axis{{"dp", m.Data}, {"tp", m.Tensor}, {"pp", m.Pipeline}, {"vpp", m.Chunks}, {"cp", m.Context},
+		{"ep", m.Expert}}
+}
+
 // String returns what ParseMesh reads, with the rest of the mesh behind it.
 func (m Mesh) String() string {
-	text := fmt.Sprintf("dp=%d,tp=%d,pp=%d", m.Data, m.Tensor, m.Pipeline)
-	for _, x := range []struct {
-		key string
-		n   int
-	}{{"vpp", m.Chunks}, {"cp", m.Context}, {"ep", m.Expert}} {
-		if x.n > 1 {
-			text += fmt.Sprintf(",%s=%d", x.key, x.n)
+	var list []string
+	for i, x := range m.sizes() {
+		if i < 3 || x.n > 1 {
+			list = append(list, fmt.Sprintf("%s=%d", x.key, x.n))
 		}
 	}
-	return fmt.Sprintf("%s zero=%d micro=%d recompute=%s", text, m.Zero, m.Micro, m.Recompute)
+	return fmt.Sprintf("%s zero=%d micro=%d recompute=%s", strings.Join(list, ","), m.Zero, m.Micro, m.Recompute)
 }

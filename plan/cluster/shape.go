@@ -113,6 +113,21 @@ func (s *Shape) layerParameters(i int) (shared, experts float64) {
 	return shared, float64(s.Experts) * s.matrices() * d * float64(s.ExpertFFN)
 }
 
+// spanParameters returns those of layers from … to, as layerParameters does.
+func (s *Shape) spanParameters(from, to int) (shared, experts float64) {
+	dense := to - from
+	if s.Experts > 0 {
+		dense = max(0, min(to, s.Dense)-from)
+		one, own := s.layerParameters(s.Dense)
+		shared, experts = one*float64(to-from-dense), own*float64(to-from-dense)
+	}
+	if dense > 0 {
+		one, _ := s.layerParameters(0)
+		shared += one * float64(dense)
+	}
+	return shared, experts
+}
+
 // table returns the parameters of the embedding, and of the head.
 func (s *Shape) table() float64 { return float64(s.Vocab) * float64(s.Dim) }
 

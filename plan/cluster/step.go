@@ -41,28 +41,49 @@ type Stage struct {
 
 // Simulate returns how a step passes. The run must be valid.
 func (r *Run) Simulate() (*Step, error) {
-	return r.simulate(r.Micros())
+	return r.simulate(r.Micros(), lateLists)
+}
+
+// First returns how a step of so many micro-batches passes, which looks like that of all without its middle.
+func (r *Run) First(micros int) (*Step, error) {
+	x := *r
+	x.Batch = micros * r.Mesh.Data * r.Mesh.Micro
+	return x.Simulate()
+}
+
+// A lister returns the instructions of each stage by a schedule.
+type lister func(schedule string, stages, micros int) ([][]program.Instr, error)
+
+// lateLists returns the lists of stages that ask for messages beforehand and wait only for what they need next.
+func lateLists(schedule string, stages, micros int) ([][]program.Instr, error) {
+	s, err := program.Parse(schedule)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := s.Fit(stages, micros)
+	if err != nil {
+		return nil, err
+	}
+	return program.Late(lists), nil
 }
 
 // Shortened simulates so many micro-batches as the steady state of the pipeline needs, and continues it: every further
 // round of as many micro-batches as there are stages takes as long as the one before.
-func (r *Run) Shortened() (*Step, error) {
+func (r *Run) Shortened() (*Step, error) { return r.shortened(lateLists) }
+
+func (r *Run) shortened(lists lister) (*Step, error) {
 	m, p := r.Micros(), r.Mesh.Pipeline
 	short := 4*p + m%p
 	if m <= short+p {
-		return r.simulate(m)
+		return r.simulate(m, lists)
 	}
-	return r.simulate(short)
+	return r.simulate(short, lists)
 }
 
-func (r *Run) simulate(micros int) (*Step, error) {
+func (r *Run) simulate(micros int, lists lister) (*Step, error) {
 	a, m := newMachine(r.Cluster), r.Mesh
 	parts := r.parts()
 	costs := r.partCosts(parts, a)
-	schedule, err := program.Parse(m.Schedule)
-	if err != nil {
-		return nil, err
-	}
 	var c program.Costs
 	for _, x := range costs {
 		c.Forward = append(c.Forward, x.forward+x.ends+x.tensorForward+x.otherForward)
@@ -72,21 +93,21 @@ func (r *Run) simulate(micros int) (*Step, error) {
 	}
 	c.Message = r.hop()
 	s := &Step{Simulated: micros}
-	if s.Lists, err = schedule.Fit(m.Pipeline, micros); err != nil {
+	var err error
+	if s.Lists, err = lists(m.Schedule, m.Pipeline, micros); err != nil {
 		return nil, err
 	}
-	s.Lists = program.Late(s.Lists)
 	if s.Timeline, err = program.Simulate(s.Lists, c); err != nil {
 		return nil, err
 	}
 	total := s.Timeline.Total
 	all := r.Micros()
 	if all > micros {
-		lists, err := schedule.Fit(m.Pipeline, micros+m.Pipeline)
+		more, err := lists(m.Schedule, m.Pipeline, micros+m.Pipeline)
 		if err != nil {
 			return nil, err
 		}
-		longer, err := program.Simulate(program.Late(lists), c)
+		longer, err := program.Simulate(more, c)
 		if err != nil {
 			return nil, err
 		}
@@ -286,10 +307,8 @@ func (r *Run) tail(st Stage, costs []cost, stage int, a machine) (data, optimize
 func (r *Run) stageParameters(st Stage, stage int) (shared, experts float64) {
 	m := r.Mesh
 	for v, p := range st.Parts {
-		for i := p[0]; i < p[1]; i++ {
-			s, e := r.Shape.layerParameters(i)
-			shared, experts = shared+s, experts+e
-		}
+		s, e := r.Shape.spanParameters(p[0], p[1])
+		shared, experts = shared+s, experts+e
 		if part := v*m.Pipeline + stage; part == 0 || part == m.Pipeline*max(m.Chunks, 1)-1 {
 			if part > 0 || m.Pipeline*max(m.Chunks, 1) > 1 || r.Shape.Tied {
 				shared += r.Shape.table()

@@ -50,6 +50,35 @@ func TestTextOfAPipeline(t *testing.T) {
 	}
 }
 
+// An overview has a line for each stage, however long the step is: its letters are about as many as the stage computes.
+func TestAnOverviewOfAStep(t *testing.T) {
+	overview := func(p Panel, columns int) string {
+		var b strings.Builder
+		if err := p.Overview(&b, columns); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	const want = "" +
+		"stage 0  FF..BBFBBFBB.BB\n" +
+		"stage 1  .FBBFBBFBBFBB..\n"
+	if got := overview(panel(t, "1f1b", 2, 4), 25); got != want {
+		t.Errorf("the overview is\n%swant\n%s", got, want)
+	}
+	for _, name := range []string{"1f1b", "interleaved:2", "zb-h1"} {
+		lines := strings.Split(strings.TrimSpace(overview(panel(t, name, 4, 64), 100)), "\n")
+		if len(lines) != 4 {
+			t.Fatalf("%s: %d lines", name, len(lines))
+		}
+		for _, l := range lines {
+			if len(l) != 99 || strings.Count(l, ".") > 15 || !strings.ContainsAny(l, "Ff") ||
+				!strings.ContainsAny(l, "Bb") {
+				t.Errorf("%s: %q", name, l)
+			}
+		}
+	}
+}
+
 // However long a step is, no line is longer than was asked for, and there are not many.
 func TestTextKeepsToItsColumns(t *testing.T) {
 	for _, name := range []string{"gpipe", "interleaved:3", "zb-h1"} {

@@ -35,7 +35,7 @@ func SVG(w io.Writer, panels []Panel) error {
 		p.svg(&picture, y, drawn/longest)
 		y += panelTop + float64(len(p.Lists))*(rowHigh+rowGap) + panelGap
 	}
-	legend(&picture, y)
+	legend(&picture, y, used(panels))
 	return picture.WriteTo(w, left+drawn+right, y+20)
 }
 
@@ -55,8 +55,12 @@ func (p Panel) svg(picture *svg.Picture, top, scale float64) {
 func (p Panel) bar(picture *svg.Picture, b bar, y, scale float64) {
 	x, wide := left+b.Start*scale, (b.End-b.Start)*scale
 	pale := 1 - 0.6*float64(b.instr.Chunk)/float64(max(p.Chunks, 1))
-	picture.Rect(x, y, wide, rowHigh, fmt.Sprintf(`fill="%s" fill-opacity="%.2f" stroke="#fff"`,
-		colours[letter(b.instr.Op)], pale))
+	edge := 1.
+	if wide < 6 { // else the edges would hide the bar
+		edge = wide / 10
+	}
+	picture.Rect(x, y, wide, rowHigh, fmt.Sprintf(`fill="%s" fill-opacity="%.2f" stroke="#fff" stroke-width="%.2g"`,
+		colours[letter(b.instr.Op)], pale, edge))
 	ink := ` fill="#fff"`
 	if b.instr.Op == program.Forward || b.instr.Chunk > 0 {
 		ink = ` fill="#111"`
@@ -66,19 +70,35 @@ func (p Panel) bar(picture *svg.Picture, b bar, y, scale float64) {
 	}
 }
 
-// legend says what the colours are.
-func legend(picture *svg.Picture, y float64) {
+// used returns the letters of what is computed.
+func used(panels []Panel) map[string]bool {
+	letters := map[string]bool{"": true}
+	for _, p := range panels {
+		for s := range p.Lists {
+			for _, b := range p.bars(s) {
+				letters[letter(b.instr.Op)] = true
+			}
+		}
+	}
+	return letters
+}
+
+// legend says what the colours of letters are.
+func legend(picture *svg.Picture, y float64, letters map[string]bool) {
 	x := left
 	for _, e := range [][2]string{
 		{"F", "forward"}, {"B", "backward, or that of the input"}, {"W", "gradients of weights"}, {"", "idle"},
 	} {
+		if !letters[e[0]] {
+			continue
+		}
 		colour := colours[e[0]]
 		if colour == "" {
 			colour = "#efeee2"
 		}
 		picture.Rect(x, y-10, 12, 12, fmt.Sprintf(`fill="%s"`, colour))
 		picture.Text(x+17, y, e[1], small)
-		x += 17 + svg.Width(e[1], 11) + 30
+		x += 17 + svg.Width(e[1], 11) + 44
 	}
 	picture.Text(x, y, "numbers: micro-batches; paler: later chunks of layers", small)
 }

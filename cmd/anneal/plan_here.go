@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"anneal/config"
+	"anneal/plan"
+	"anneal/plan/cluster"
+	"anneal/run"
+)
+
+// onThis names this machine as a cluster.
+const onThis = "this"
+
+// load reads the config of a run of this program, or one of its recipes.
+func (c planCmd) load(s *session) (*config.Config, error) {
+	t := trainCmd{Config: c.Config, Overrides: c.Overrides, Recipe: c.Recipe, DryRun: true}
+	if c.Config == "" && c.Recipe == "" {
+		return nil, &usageError{"plan needs a config or --recipe", "try `anneal plan --help`"}
+	}
+	if err := s.pretend(&t.rankFlags); err != nil {
+		return nil, err
+	}
+	from, err := t.sources(s)
+	if err != nil {
+		return nil, err
+	}
+	return run.LoadConfig(from)
+}
+
+// model returns the model to plan for a cluster: a well-known one, or that of a config.
+func (c planCmd) model(s *session) (cluster.Recipe, error) {
+	if c.Recipe != "" && c.Config == "" && len(c.Overrides) == 0 {
+		r, err := cluster.LookupRecipe(c.Recipe)
+		if err == nil || !slices.Contains(config.Recipes(), c.Recipe) {
+			return r, err
+		}
+	}
+	cfg, err := c.load(s)
+	if err != nil {
+		return cluster.Recipe{}, err
+	}
+	p, err := plan.Foresee(cfg)
+	if err != nil {
+		return cluster.Recipe{}, err
+	}
+	name := c.Recipe
+	if name == "" {
+		name = strings.TrimSuffix(filepath.Base(c.Config), filepath.Ext(c.Config))
+	}
+	shape, remark := cluster.FromModel(name, cfg.Model, p.Parameters, p.FLOPsPerToken)
+	if remark != "" {
+		s.notef("%s", remark)
+	}
+	batch := cfg.Train.BatchTokens / cfg.Model.Context
+	return cluster.Recipe{Shape: shape, Batch: batch, Tokens: float64(p.Tokens)}, nil
+}
+
+// here plans a run on this machine, as `anneal train --dry-run` does.
+func (c planCmd) here(s *session) error {
+	if c.Search || c.Mesh != "" || c.SVG != "" || c.Timeline != "" || c.Zero != nil || c.Micro != nil ||
+		c.Recompute != "" || c.Batch != 0 || c.Context != 0 || c.Tokens != 0 || c.Within != 0 {
+		return config.Problem{
+			Message: "--mesh, --zero, --micro, --recompute, --batch, --context, --tokens, --search, --within, " +
+				"--svg and --timeline plan a cluster",
+			Try: "name it, such as --on 16x8xh100-80gb; on this machine, the config says all",
+		}
+	}
+	price, err := readPrice(c.Price)
+	if err != nil {
+		return c.problems(err)
+	}
+	if c.Recipe != "" && !slices.Contains(config.Recipes(), c.Recipe) {
+		if _, err := cluster.LookupRecipe(c.Recipe); err != nil {
+			return c.problems(errors.Join(err, errOn))
+		}
+		return c.problems(fmt.Errorf("%s is planned for a cluster: name one, such as --on 128x8xh100-80gb", c.Recipe))
+	}
+	cfg, err := c.load(s)
+	if err != nil {
+		return err
+	}
+	p, err := plan.Foresee(cfg)
+	if err != nil {
+		return err
+	}
+	printNeeds(s, cfg, p)
+	if c.Recipe == "" || cfg.HasData() {
+		if err := fits(p); err != nil {
+			return err
+		}
+	}
+	return s.emit(plannedOnThis(cfg, p, price))
+}
+
+var errOn = errors.New("--on is missing: name a cluster, such as --on 128x8xh100-80gb")
+
+// A plannedHere has the keys of a plan for a cluster beside those of a dry run. What is not known is null.
+type plannedHere struct {
+	*plan.Foresight
+	Ranks           []rankHere         `json:"ranks"`
+	Step            *float64           `json:"step_seconds"`
+	Phases          map[string]float64 `json:"phases"`
+	Bubble          float64            `json:"bubble_fraction"`
+	Exposed         *float64           `json:"exposed_communication_seconds"` // is not predicted here
+	TokensPerSecond *float64           `json:"tokens_per_second"`
+	MFU             *float64           `json:"mfu"`
+	HFU             *float64           `json:"hfu"` // null if layers are recomputed
+	Days            *float64           `json:"days"`
+	Hours           *float64           `json:"gpu_hours"` // of this machine
+	Cost            *float64           `json:"cost"`
+	Mesh            meshHere           `json:"mesh"`
+	Rejected        []struct{}         `json:"rejected"`
+}
+
+// A rankHere stands for the fullest rank of each stage.
+type rankHere struct {
+	Stage  int              `json:"stage"`
+	Memory map[string]int64 `json:"memory"`
+	Bytes  int64            `json:"memory_bytes"`
+}
+
+type meshHere struct {
+	Data      int    `json:"dp"`
+	Tensor    int    `json:"tp"`
+	Sequence  bool   `json:"sp"`
+	Pipeline  int    `json:"pp"`
+	Context   int    `json:"cp"`
+	Zero      int    `json:"zero"`
+	Micro     int    `json:"micro_batch"`
+	Schedule  string `json:"schedule"`
+	Recompute string `json:"recompute"`
+	Precision string `json:"precision"`
+}
+
+func plannedOnThis(cfg *config.Config, p *plan.Foresight, price float64) plannedHere {
+	x, m := cfg.Parallel, map[string]int64{}
+	for _, i := range p.Memory {
+		m[strings.ReplaceAll(i.Name, " ", "_")] = i.Bytes
+	}
+	tensor, pipeline, context := max(x.Tensor, 1), max(x.Pipeline, 1), max(x.Context, 1)
+	h := plannedHere{
+		Foresight: p, Phases: map[string]float64{}, Rejected: []struct{}{},
+		Ranks: []rankHere{{Memory: m, Bytes: p.Bytes}},
+		Mesh: meshHere{
+			Data: max(x.Ranks, 1) / (tensor * pipeline * context), Tensor: tensor, Sequence: x.Sequence,
+			Pipeline: pipeline, Context: context, Zero: x.Zero, Micro: cfg.Train.MicroBatch, Schedule: x.Schedule,
+			Recompute: fmt.Sprint(cfg.Memory.Recompute), Precision: cfg.Precision,
+		},
+	}
+	if p.Ranks != nil {
+		h.Bubble = p.Ranks.Waits
+	}
+	if t := p.Time; t != nil {
+		days, hours := t.Seconds/86400, t.Seconds/3600
+		h.Step, h.Phases, h.TokensPerSecond, h.Days, h.Hours = &t.Step, t.Phases, &t.TokensPerSecond, &days, &hours
+		if t.MFU > 0 {
+			h.MFU = &t.MFU
+			if h.Mesh.Recompute == "none" {
+				h.HFU = &t.MFU
+			}
+		}
+		if price > 0 {
+			cost := price * hours
+			h.Cost = &cost
+		}
+	}
+	return h
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"anneal/config"
+	"anneal/plan/cluster"
+)
+
+// search finds the best meshes and says why the others are not.
+func (c planCmd) search(s *session, r *cluster.Run, fixed cluster.Axes, tokens float64) error {
+	found, err := cluster.Find(*r, fixed)
+	if err != nil {
+		return err
+	}
+	if found.Best == nil {
+		return config.Problem{Message: found.Advice}
+	}
+	late := func(f *cluster.Found) bool {
+		return c.Within > 0 && tokens/f.Step.Tokens > c.Within.Seconds()
+	}
+	best := planned(found.Best.Run, found.Best.Step, tokens)
+	if late(found.Best) {
+		return config.Problem{Message: fmt.Sprintf("no mesh finishes within %s: the fastest, %s, takes %s",
+			days(c.Within.Hours()/24), found.Best.Mesh, days(best.Days))}
+	}
+	found.Front = slices.DeleteFunc(found.Front, late)
+	if err := c.drawStep(s, found.Best.Run); err != nil {
+		return err
+	}
+	best.Rejected = append(found.Refused, found.Neighbours...)
+	for _, f := range found.Front {
+		best.Front = append(best.Front, planned(f.Run, f.Step, tokens))
+	}
+	chart := frontChart(r.Shape.Name, best.Front, found.Front)
+	if s.json {
+		if err := s.picture(c.SVG, chart.SVG); err != nil {
+			return err
+		}
+		return s.emit(best)
+	}
+	s.printf("%s meshes were considered; the fastest is\n\n", thousands(int64(found.Tried)))
+	s.describe(found.Best.Run, best, tokens)
+	if err := c.printStep(s, found.Best.Run); err != nil {
+		return err
+	}
+	s.front(found.Front, best.Front)
+	if err := s.draw(chart, c.SVG); err != nil {
+		return err
+	}
+	s.neighbours(found)
+	return nil
+}
+
+// front prints the meshes that no other beats.
+func (s *session) front(found []*cluster.Found, list []plannedRun) {
+	s.printf("\nno mesh is better than one of these in time, cost and free memory\n")
+	s.printf("%11s %9s %14s %6s  %s\n", "step", "days", "device hours", "free", "devices, mesh")
+	for i, f := range found {
+		s.printf("%11s %9s %14s %5.0f%%  %7s %s\n", stepTime(f.Step.Seconds), oneDecimal(list[i].Days),
+			thousands(int64(list[i].Hours)), 100*f.Room, thousands(int64(f.Count)), f.Mesh)
+	}
+}
+
+// neighbours prints why other meshes are not the best: those that differ in one axis, and how many were refused.
+func (s *session) neighbours(found *cluster.Search) {
+	s.printf("\nthe fastest with one axis changed\n")
+	for _, x := range found.Neighbours {
+		s.printf("  %-15s %s\n", x.Change, x.Reason)
+	}
+	s.printf("\nthe others: how many, and of each kind the one that came nearest\n")
+	for _, x := range found.Refused {
+		s.printf("  %8s  %s\n            %s\n", thousands(int64(x.Count)), x.Mesh, x.Reason)
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"anneal/plan/cluster"
+	"anneal/program/draw"
+)
+
+// drawnRounds is how many micro-batches for each stage a picture of a step has; more would be too narrow to see.
+const drawnRounds = 3
+
+// drawStep writes the timeline, if a file was asked for: as JSON the whole step, as a picture its first and its last
+// micro-batches.
+func (c planCmd) drawStep(s *session, r *cluster.Run) error {
+	if c.Timeline == "" {
+		return nil
+	}
+	if strings.HasSuffix(string(c.Timeline), ".json") {
+		step, err := r.Simulate()
+		if err != nil {
+			return c.problems(err)
+		}
+		return s.picture(c.Timeline, step.Perfetto)
+	}
+	panel, err := stepPanel(r)
+	if err != nil {
+		return c.problems(err)
+	}
+	return s.picture(c.Timeline, func(w io.Writer) error { return draw.SVG(w, []draw.Panel{panel}) })
+}
+
+// printStep draws the timeline for people, if one was asked for.
+func (c planCmd) printStep(s *session, r *cluster.Run) error {
+	if c.Timeline == "" {
+		return nil
+	}
+	panel, err := stepPanel(r)
+	if err != nil {
+		return c.problems(err)
+	}
+	s.printf("a step         F forward, B backward, W gradients of weights, small for every second chunk, . idle;\n"+
+		"               %s\n", panel.Title)
+	if panel.Fits(s.columns()) {
+		return panel.Text(s.out(), s.columns())
+	}
+	return panel.Overview(s.out(), s.columns())
+}
+
+// stepPanel draws a step, of a long one with fewer micro-batches than it has.
+func stepPanel(r *cluster.Run) (draw.Panel, error) {
+	step, micros := (*cluster.Step)(nil), r.Micros()
+	title := fmt.Sprintf("%s: %d micro-batches in ", r.Mesh, micros)
+	var err error
+	if few := drawnRounds * r.Mesh.Pipeline; micros > few+r.Mesh.Pipeline {
+		few += micros % r.Mesh.Pipeline
+		step, err = r.First(few)
+		title = fmt.Sprintf("%s: as with %d of its %s micro-batches, in ", r.Mesh, few, thousands(int64(micros)))
+	} else {
+		step, err = r.Simulate()
+	}
+	if err != nil {
+		return draw.Panel{}, err
+	}
+	return draw.Panel{Title: title + stepTime(step.Timeline.Total), Lists: step.Lists, Chunks: r.Mesh.Chunks,
+		Timeline: step.Timeline}, nil
+}

@@ -1,0 +1,28 @@
+package lab
+
+import (
+	"math"
+	"testing"
+)
+
+// The time left of a study is that of all its runs at first, and falls by what each run trains: a branch only its
+// decay.
+func TestTimeLeftOfALadder(t *testing.T) {
+	r := Rung{Dim: 8, Unit: 10, BatchTokens: 100, TokensPerSecond: 50}
+	l := &Ladder{Rungs: []Rung{r}, Losses: map[string]float64{}}
+	for _, step := range []struct {
+		ended string
+		left  float64
+	}{{"", 188}, {"dim8-x8", 28}, {"dim8-x4", 12}, {"dim8-x1", 8}, {"dim8-x2", 0}} {
+		if step.ended != "" {
+			l.Losses[step.ended] = 3
+		}
+		if got := l.Left(); math.Abs(got-step.left) > 1e-9 {
+			t.Errorf("after %q: %g s left, want %g", step.ended, got, step.left)
+		}
+	}
+	l.Losses = nil
+	if got := l.Left(); math.Abs(got-r.Seconds()) > 1e-9 {
+		t.Errorf("at first: %g s left, want those of the rung: %g", got, r.Seconds())
+	}
+}

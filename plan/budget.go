@@ -1,0 +1,155 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"anneal/config"
+)
+
+// A Budget is the wall-clock time for a run, and what is known of its data and of the machine.
+type Budget struct {
+	Time    time.Duration
+	Data    Text
+	Threads int // that compute
+
+	// Speed returns how fast a valid, resolved configuration trains, and where that is known from.
+	Speed func(*config.Config) (tokensPerSecond float64, source string, err error)
+	// Plan returns the memory of such a configuration. For is one on an open device.
+	Plan func(*config.Config) (*Plan, error)
+}
+
+// Text is a data set to train on.
+type Text struct {
+	Tokens int64 // of the training split
+	Bytes  int64 // that those tokens stand for
+	Vocab  int
+}
+
+// Budgeted is what follows from a budget.
+type Budgeted struct {
+	Derived   []Derived `json:"derived"`
+	Predicted Predicted `json:"predicted"`
+}
+
+// Derives reports whether the value of a key follows from the budget. b may be nil.
+func (b *Budgeted) Derives(key string) bool {
+	return b != nil && slices.ContainsFunc(b.Derived, func(d Derived) bool { return d.Key == key })
+}
+
+// Derived is a value that follows from a budget.
+type Derived struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Rule   string `json:"rule"`
+	Source string `json:"source"` // where the rule or its numbers are from
+}
+
+// Predicted is how the run is expected to end.
+type Predicted struct {
+	BitsPerByte float64 `json:"bits_per_byte"` // of held-out text, by a provisional law
+	Seconds     float64 `json:"seconds"`       // of steps and evaluations
+	MemoryBytes int64   `json:"memory_bytes"`
+}
+
+// ErrBudget means that nothing can be trained in the budget.
+var ErrBudget = errors.New("the budget is too small")
+
+const (
+	budgetSteps = 0.9 // of the time goes into steps; the rest is evaluation and saving
+
+	headSize       = 64
+	layersPerWidth = 48 // a layer for so much width
+	leastLayers    = 4
+	mostWidth      = 4096
+
+	budgetBatch       = 4096  // tokens of a step
+	budgetMicro       = 4096  // most tokens of a micro-batch
+	budgetBatchTokens = 6.4e6 // up to so many tokens of training
+	warmupSteps       = 40
+	evaluations       = 10
+	evalShare         = 0.05 // of the time is evaluation
+	evalCost          = 3    // a trained token costs so many evaluated ones
+)
+
+// Derive sets the keys of cfg that were not given to what is best in the time: the recipe, then the size with the
+// lowest predicted loss, then what follows from the tokens that it can read. cfg is as it was read, before Resolve.
+func (b Budget) Derive(cfg *config.Config) (*Budgeted, error) {
+	recipe := b.recipe(cfg)
+	best, err := b.choose(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if best.steps < 1 {
+		return nil, fmt.Errorf("%w for one step: %s train %.0f tokens at %.0f tokens/s, a step has %d\n"+
+			"  give more time, such as --budget %s", ErrBudget, b.Time, b.stepSeconds()*best.speed, best.speed,
+			best.resolved.Train.BatchTokens, b.enough(best))
+	}
+	*cfg = *best.cfg
+	r := &Budgeted{Derived: append(recipe, best.derived...)}
+	r.Predicted = Predicted{best.loss, b.seconds(best), best.memory}
+	return r, nil
+}
+
+// stepSeconds is the time for steps.
+func (b Budget) stepSeconds() float64 { return budgetSteps * b.Time.Seconds() }
+
+// enough is a budget, in whole seconds, in which ten steps fit.
+func (b Budget) enough(c *candidate) time.Duration {
+	step := float64(c.resolved.Train.BatchTokens) / c.speed
+	return time.Duration(math.Ceil(10*step/budgetSteps)) * time.Second
+}
+
+// seconds predicts the time of steps and evaluations; train.minutes ends a run that takes longer.
+func (b Budget) seconds(c *candidate) float64 {
+	t := c.resolved.Train
+	tokens := float64(t.Steps * t.BatchTokens)
+	if every := t.EvalEvery; every > 0 {
+		tokens += float64((t.Steps+every-1)/every*t.EvalTokens) / evalCost
+	}
+	return min(tokens/c.speed, 60*t.Minutes)
+}
+
+// A sheet is a configuration that is being filled in, with what was derived.
+type sheet struct {
+	cfg     *config.Config
+	derived []Derived
+}
+
+// set derives a key, unless it was given or derived before.
+func (s *sheet) set(key, value, rule, source string) {
+	if s.cfg.Origin(key) != (config.Origin{}) {
+		return
+	}
+	s.cfg.DeriveText(key, value, rule+" ("+source+")")
+	s.derived = append(s.derived, Derived{key, value, rule, source})
+}
+
+func (s *sheet) setInt(key string, n int, rule, source string) {
+	s.set(key, strconv.Itoa(n), rule, source)
+}
+
+const labBook = "docs/budget.md"
+
+// recipe derives what does not depend on the size.
+func (b Budget) recipe(cfg *config.Config) []Derived {
+	s := &sheet{cfg: cfg}
+	s.set("model.family", "anneal", "1.481 bits/byte where llama with AdamW and cosine had 1.824 in the same time",
+		labBook)
+	s.set("optimizer.name", "muon", "goes with family anneal", labBook)
+	s.set("schedule.name", "wsd", "1.481 bits/byte where linear had 1.506", labBook)
+	limit, rule := b.Time.Minutes(), "the budget is the limit"
+	if cfg.Schedule.Name == "wsd" {
+		limit, rule = 1.1*limit, "the budget and a tenth of it: the number of steps follows the clock until the "+
+			"decay begins"
+	}
+	s.set("train.minutes", strconv.FormatFloat(limit, 'g', 6, 64), rule, "--budget")
+	s.set("schedule.decay_fraction", "0.4", "the last two fifths of the steps", labBook)
+	s.set("data.packing", "concat", "uses every token of the data once an epoch", "docs/data.md")
+	s.setInt("model.vocab", b.Data.Vocab, "the tokenizer of the data set", "its manifest")
+	return s.derived
+}

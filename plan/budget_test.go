@@ -1,0 +1,158 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"anneal/config"
+	"anneal/device"
+)
+
+// budgeted derives a run from a budget on a machine that makes so many FLOPs per second.
+func budgeted(t *testing.T, length time.Duration, memory int64, overrides ...string) (
+	*config.Config, *Budgeted, error) {
+	t.Helper()
+	plan := func(cfg *config.Config) (*Plan, error) {
+		p, err := For(cfg, device.Null{})
+		if err == nil && memory > 0 {
+			p.Available, p.Fits = memory, p.Bytes() <= memory
+		}
+		return p, err
+	}
+	b := Budget{
+		Time: length, Data: Text{Tokens: 20e6, Bytes: 60e6, Vocab: 4096}, Threads: 6, Plan: plan,
+		Speed: func(cfg *config.Config) (float64, string, error) {
+			p, err := For(cfg, device.Null{})
+			if err != nil {
+				return 0, "", err
+			}
+			return 3e11 / (p.FLOPsPerToken + 3e6), "a test", nil
+		},
+	}
+	var r *Budgeted
+	cfg, err := config.Sources{Overrides: append([]string{"data.path=none"}, overrides...), Planning: true,
+		Complete: func(c *config.Config) (err error) {
+			r, err = b.Derive(c)
+			return err
+		}}.Load()
+	return cfg, r, err
+}
+
+func TestMoreTimeNeverMakesASmallerModelOrFewerTokensOfASize(t *testing.T) {
+	dim, tokens, loss := 0, int64(0), 99.0
+	first := 0
+	for _, length := range []time.Duration{10 * time.Second, time.Minute, 3 * time.Minute, 10 * time.Minute,
+		11 * time.Minute, 30 * time.Minute, 2 * time.Hour} {
+		cfg, r, err := budgeted(t, length, 0)
+		if err != nil {
+			t.Fatal(length, err)
+		}
+		switch {
+		case cfg.Model.Dim < dim:
+			t.Errorf("%s: width %d after %d", length, cfg.Model.Dim, dim)
+		case cfg.Model.Dim == dim && cfg.Tokens() < tokens:
+			t.Errorf("%s: %d tokens after %d", length, cfg.Tokens(), tokens)
+		case r.Predicted.BitsPerByte > loss:
+			t.Errorf("%s: %.3f bits per byte after %.3f", length, r.Predicted.BitsPerByte, loss)
+		case r.Predicted.Seconds > length.Seconds():
+			t.Errorf("%s: predicted to take %.0f s", length, r.Predicted.Seconds)
+		}
+		dim, tokens, loss = cfg.Model.Dim, cfg.Tokens(), r.Predicted.BitsPerByte
+		if first == 0 {
+			first = dim
+		}
+	}
+	if dim == first {
+		t.Errorf("two hours choose width %d, as ten seconds do", dim)
+	}
+}
+
+func TestGivenKeysStayAndTheOthersFollow(t *testing.T) {
+	cfg, r, err := budgeted(t, 10*time.Minute, 0, "model.dim=384", "train.batch_tokens=8192", "optimizer.name=adamw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := cfg.Model; m.Dim != 384 || m.Layers != 8 || m.Heads != 6 || cfg.Train.BatchTokens != 8192 ||
+		cfg.Optimizer.Name != "adamw" || fmt.Sprintf("%.5f", cfg.Optimizer.LR) != "0.00269" {
+		t.Errorf("%d layers of %d with %d heads, batch %d, %s at %g", m.Layers, m.Dim, m.Heads, cfg.Train.BatchTokens,
+			cfg.Optimizer.Name, cfg.Optimizer.LR)
+	}
+	for _, d := range r.Derived {
+		if d.Key == "model.dim" || d.Key == "train.batch_tokens" || d.Key == "optimizer.name" {
+			t.Errorf("%s was given, and is derived", d.Key)
+		}
+		if rule := cfg.Origin(d.Key).Rule; d.Rule == "" || d.Source == "" || !strings.Contains(rule, d.Rule) {
+			t.Errorf("%+v, and explain says %q", d, rule)
+		}
+		if d.Key == "train.steps" && d.Value != strconv.Itoa(cfg.Train.Steps) {
+			t.Errorf("steps %s, trained %d", d.Value, cfg.Train.Steps)
+		}
+	}
+}
+
+// A long context pays where enough tokens are read.
+func TestTheContextFollowsTheTokens(t *testing.T) {
+	for _, c := range []struct {
+		length    time.Duration
+		overrides []string
+		want      int
+	}{
+		{time.Minute, nil, 256},
+		{10 * time.Minute, nil, 512},
+		{10 * time.Minute, []string{"model.context=128"}, 128},
+	} {
+		cfg, _, err := budgeted(t, c.length, 0, c.overrides...)
+		if err != nil || cfg.Model.Context != c.want ||
+			cfg.Tokens() >= 6e6 != (c.want != 256) && len(c.overrides) == 0 {
+			t.Errorf("%s, %v: context %d, want %d: %v", c.length, c.overrides, cfg.Model.Context, c.want, err)
+		}
+	}
+}
+
+func TestBudgetFitsMemory(t *testing.T) {
+	free, _, err := budgeted(t, 10*time.Hour, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const memory = 200 << 20
+	cfg, r, err := budgeted(t, 10*time.Hour, memory)
+	if err != nil || r.Predicted.MemoryBytes > memory || cfg.Model.Dim >= free.Model.Dim {
+		t.Errorf("%+v, width %d, without the limit %d, %v", r, cfg.Model.Dim, free.Model.Dim, err)
+	}
+	if _, _, err := budgeted(t, time.Hour, 1<<20); err == nil || !strings.Contains(err.Error(), "does not fit") {
+		t.Errorf("in one MiB: %v", err)
+	}
+}
+
+func TestThreadsBecomeRanksThatShareTheSequencesOfAStep(t *testing.T) {
+	for _, c := range []struct {
+		overrides    []string
+		ranks, micro int
+	}{
+		{nil, 2, 8}, // of 16 sequences and 6 threads
+		{[]string{"train.batch_tokens=6144"}, 6, 4},
+		{[]string{"train.batch_tokens=1280"}, 1, 5},
+		{[]string{"parallel.ranks=1"}, 1, 16},
+		{[]string{"train.micro_batch=2"}, 2, 2},
+	} {
+		cfg, _, err := budgeted(t, time.Minute, 0, c.overrides...)
+		if err != nil {
+			t.Fatal(c.overrides, err)
+		}
+		if cfg.Parallel.Ranks != c.ranks || cfg.Train.MicroBatch != c.micro || cfg.Parallel.Zero != min(c.ranks-1, 1) {
+			t.Errorf("%v: %d ranks with %d sequences, zero %d, want %d with %d", c.overrides, cfg.Parallel.Ranks,
+				cfg.Train.MicroBatch, cfg.Parallel.Zero, c.ranks, c.micro)
+		}
+	}
+}
+
+func TestBudgetForLessThanAStepIsRefused(t *testing.T) {
+	_, _, err := budgeted(t, time.Millisecond, 0)
+	if !errors.Is(err, ErrBudget) || !strings.Contains(err.Error(), "--budget ") {
+		t.Error(err)
+	}
+}

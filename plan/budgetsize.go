@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"anneal/config"
+	"anneal/scaling"
+)
+
+// A candidate is a size with everything that follows from it.
+type candidate struct {
+	sheet    // the configuration before Resolve
+	resolved *config.Config
+	speed    float64 // tokens per second
+	steps    int     // 0 if the budget is too small for one
+	loss     float64 // bits per byte
+	memory   int64
+}
+
+// The context of short runs, and the longer one of runs that read at least so many tokens.
+const (
+	shortContext, longContext = 256, 512
+	longTokens                = 6e6
+)
+
+// errUnfit means that a size does not fit in memory.
+var errUnfit = errors.New("does not fit")
+
+// choose tries widths in multiples of the head size, smallest first, until the predicted loss rises or memory ends.
+// Their context is the longer one as long as enough tokens are read.
+func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
+	context := longContext
+	if cfg.Origin("model.context") != (config.Origin{}) {
+		context = cfg.Model.Context
+	}
+	for width := headSize; width <= mostWidth; width += headSize {
+		c, err := b.try(cfg, context, width)
+		if context == longContext && (err != nil || b.stepSeconds()*c.speed < longTokens) {
+			context = shortContext
+			c, err = b.try(cfg, context, width)
+		}
+		pinned := cfg.Origin("model.dim") != (config.Origin{})
+		switch {
+		case errors.Is(err, errUnfit) && best != nil:
+			return best, nil
+		case err != nil:
+			return nil, err
+		case best != nil && !(c.loss < best.loss):
+			return best, nil
+		}
+		best = c
+		if pinned || c.steps < 1 {
+			return best, nil
+		}
+	}
+	return best, nil
+}
+
+// try completes a copy of cfg for a context and a width. Its threads are ranks, unless memory has no room for what each
+// rank keeps.
+func (b Budget) try(cfg *config.Config, context, width int) (*candidate, error) {
+	c, err := b.complete(cfg, context, width, b.Threads)
+	if errors.Is(err, errUnfit) && b.Threads > 1 {
+		c, err = b.complete(cfg, context, width, 1)
+	}
+	return c, err
+}
+
+// complete completes a copy of cfg for a context, a width and at most so many ranks.
+func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candidate, error) {
+	c := &candidate{sheet: sheet{cfg: cfg.Clone()}, loss: math.Inf(1)}
+	c.setInt("model.context", context, fmt.Sprintf("%d, from %.1fM tokens on %d", shortContext, longTokens/1e6,
+		longContext), labBook)
+	c.size(width)
+	c.share(ranks)
+	draft := c.cfg.Clone()
+	if draft.Origin("train.batch_tokens") == (config.Origin{}) {
+		draft.Train.BatchTokens = max(budgetBatch/max(draft.Model.Context, 1), 1) * draft.Model.Context
+	}
+	draft.Resolve()
+	if err := draft.Validate(); err != nil {
+		return nil, err
+	}
+	p, err := b.Plan(draft)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Fits {
+		return nil, fmt.Errorf("a model of width %d %w: it needs %.1f GB, %.1f GB are available\n"+
+			"  choose a smaller model, context or micro-batch", draft.Model.Dim, errUnfit,
+			float64(p.Bytes())/1e9, float64(p.Available)/1e9)
+	}
+	source := ""
+	if c.speed, source, err = b.Speed(draft); err != nil {
+		return nil, err
+	}
+	c.resolved = draft
+	if c.steps = c.length(b, source); c.steps < 1 {
+		return c, nil
+	}
+	c.rate()
+	c.setInt("schedule.warmup", max(min(warmupSteps, c.steps/10), 1), "40 steps, at most a tenth of them",
+		"as in the runs of "+labBook)
+	c.resolved = c.cfg.Clone()
+	c.resolved.Resolve()
+	if p, err = b.Plan(c.resolved); err != nil {
+		return nil, err
+	}
+	c.memory = p.Bytes()
+	tokens := scaling.EffectiveTokens(float64(c.resolved.Tokens()), max(float64(b.Data.Tokens), 1))
+	c.loss = budgetLaw.Loss(p.FLOPsPerToken/6, tokens)
+	return c, nil
+}
+
+// size derives the shape of the model.
+func (s *sheet) size(width int) {
+	s.setInt("model.dim", width, "the multiple of 64 with the lowest predicted bits per byte", budgetLawSource)
+	dim := s.cfg.Model.Dim
+	s.setInt("model.layers", max(leastLayers, (dim+layersPerWidth/2)/layersPerWidth),
+		"width / 48, at least 4", "convention, not yet measured")
+	heads := max(dim/headSize, 1)
+	for dim%heads != 0 {
+		heads--
+	}
+	s.setInt("model.heads", heads, "heads of 64", "convention")
+}
+
+// share derives how threads share a step: as ranks, each with sequences of its own, which wait for each other once a
+// step, not once an operation.
+func (s *sheet) share(threads int) {
+	batch, context := s.cfg.Train.BatchTokens, max(s.cfg.Model.Context, 1)
+	if s.cfg.Origin("train.batch_tokens") == (config.Origin{}) {
+		batch = budgetBatch
+	}
+	ranks := RanksOf(threads, batch/context)
+	if ranks == 1 || s.cfg.Origin("parallel.ranks") != (config.Origin{}) {
+		return
+	}
+	s.setInt("parallel.ranks", ranks, "threads that share the sequences of a step wait for each other once a step: "+
+		"1.2 to 1.4 times as fast as two threads in every operation", labBook)
+	s.setInt("parallel.zero", 1, "every rank updates its share of the weights", "docs/parallel.md")
+	s.setInt("train.micro_batch", MicroOf(ranks, batch/context, context),
+		"a micro-batch for every rank, of at most 4,096 tokens", "docs/parallel.md")
+}
+
+// length derives batch, steps and evaluations from the tokens that fit in the budget. It returns the steps.
+func (s *candidate) length(b Budget, source string) int {
+	tokens := b.stepSeconds() * s.speed
+	context := max(s.cfg.Model.Context, 1)
+	grown := budgetBatch * math.Pow(max(tokens/budgetBatchTokens, 1), 0.4)
+	batch := max(1<<int(math.Log2(grown)+1e-9)/context, 1) * context
+	s.setInt("train.batch_tokens", batch, "4,096 · (tokens / 6.4M)^0.4, at least 4,096, down to a power of two",
+		"Bergsma et al. 2025, arXiv 2505.13738, from 4,096 in "+labBook)
+	steps := int(tokens / float64(max(s.cfg.Train.BatchTokens, 1)))
+	if steps < 1 {
+		return 0
+	}
+	s.setInt("train.steps", steps, fmt.Sprintf("90 %% of the budget at %.0f tokens/s", s.speed), source)
+	steps = s.cfg.Train.Steps
+	s.setInt("train.eval_every", max(steps/evaluations, 1), "ten evaluations", "convention")
+	evaluated := evalShare * evalCost * tokens / evaluations
+	s.setInt("train.eval_tokens", max(min(int(evaluated), 65536)/context, 1)*context,
+		"evaluations take 5 % of the time, at most 65,536 tokens each", "a trained token costs three evaluated ones")
+	return steps
+}
+
+// rate derives the learning rates of an optimizer that has been tuned for budgets.
+func (s *sheet) rate() {
+	o := &s.cfg.Optimizer
+	tokens := float64(s.cfg.Train.Steps) * float64(s.cfg.Train.BatchTokens)
+	rate, rule := Rate(o.Name, s.cfg.Model.Dim, tokens)
+	if rate == 0 {
+		return
+	}
+	s.set("optimizer.lr", short(rate), rule, "exponent: Bjorck et al. 2024, arXiv 2409.19913; level: "+labBook)
+	if o.Name == "muon" {
+		s.set("optimizer.adamw_lr", short(TableRate*o.LR),
+			fmt.Sprintf("%g · optimizer.lr, for embeddings, head and norms",
+				float64(TableRate)), labBook)
+		s.set("optimizer.beta2", short(TableBeta2), "of AdamW for embeddings, head and norms", labBook)
+	}
+}
+
+// short writes a number with three digits.
+func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }

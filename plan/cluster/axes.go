@@ -1,0 +1,160 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Axes are the axes of a search that keep the value of the run's mesh: dp, tp, pp, vpp, cp, ep, zero, micro, recompute.
+type Axes map[string]bool
+
+// values returns what to try on an axis: the value that it keeps, or the usual ones.
+func (a Axes) values(key string, kept int, usual []int) []int {
+	if a[key] {
+		return []int{kept}
+	}
+	return usual
+}
+
+// powers returns the powers of two up to most, 1 at least.
+func powers(most int) (list []int) {
+	for n := 1; n <= max(1, most); n *= 2 {
+		list = append(list, n)
+	}
+	return list
+}
+
+// split returns the ways to cut a cluster into tensor, pipeline, context and data parallelism.
+func (a Axes) split(r *Run) (list []Mesh) {
+	s, devices, kept := &r.Shape, r.Cluster.Devices, r.Mesh
+	widest := min(16, devices, r.Cluster.Levels[0].Devices)
+	for _, tensor := range a.values("tp", kept.Tensor, powers(widest)) {
+		for _, pipeline := range a.values("pp", kept.Pipeline, pipelines(s.Layers, devices/tensor)) {
+			for _, context := range a.values("cp", kept.Context, powers(s.Context/4096)) {
+				data := devices / tensor / pipeline / context
+				if data < 1 || data*tensor*pipeline*context != devices || a["dp"] && data != kept.Data {
+					continue
+				}
+				list = append(list, Mesh{Tensor: tensor, Pipeline: pipeline, Context: context, Data: data,
+					Sequence: tensor > 1, Precision: kept.Precision})
+			}
+		}
+	}
+	return list
+}
+
+// pipelines returns numbers of stages that cut the layers about evenly.
+func pipelines(layers, devices int) (list []int) {
+	for p := 1; p <= min(layers, devices); p++ {
+		if layers%p <= p/2 || p&(p-1) == 0 {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// variants returns a split with all ways to cut layers, shard, recompute and spread experts, but for the size of
+// micro-batches.
+func (a Axes) variants(r *Run, m Mesh) (list []Mesh) {
+	layers := (r.Shape.Layers + m.Pipeline - 1) / m.Pipeline
+	for _, chunks := range a.values("vpp", r.Mesh.Chunks, divisors(layers, mostChunks)) {
+		if chunks > 1 && m.Pipeline == 1 && !a["vpp"] {
+			continue
+		}
+		for _, expert := range a.values("ep", r.Mesh.Expert, experts4(r, m)) {
+			for _, zero := range a.values("zero", r.Mesh.Zero, m.stages(expert)) {
+				for _, again := range a.recomputes(r) {
+					x := m
+					x.SetChunks(chunks)
+					x.Expert, x.Zero, x.Recompute = expert, zero, again
+					list = append(list, x)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// experts4 returns numbers of ranks that share the experts.
+func experts4(r *Run, m Mesh) (list []int) {
+	for n := 1; n <= max(1, min(r.Shape.Experts, m.Data*m.Context*m.Tensor)); n *= 4 {
+		list = append(list, n)
+	}
+	return list
+}
+
+func (a Axes) recomputes(r *Run) []Recompute {
+	switch {
+	case a["recompute"]:
+		return []Recompute{r.Mesh.Recompute}
+	case r.Stack.Attention == "unfused":
+		return []Recompute{None, Attention, Half, Full}
+	}
+	return []Recompute{None, Half, Full}
+}
+
+// mostChunks is the most chunks of layers that a stage is tried with.
+const mostChunks = 8
+
+// divisors returns those of n up to most.
+func divisors(n, most int) (list []int) {
+	for d := 1; d <= min(n, most); d++ {
+		if n%d == 0 {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// mostMicro is the largest micro-batch that is tried, in sequences.
+const mostMicro = 128
+
+// micros returns the sizes of micro-batches to try, from the smallest: those that divide what a rank has of a batch.
+func (a Axes) micros(r *Run, m Mesh) (list []int) {
+	if a["micro"] {
+		return []int{r.Mesh.Micro}
+	}
+	if r.Batch < m.Data {
+		return []int{1} // the batch is too small, which the check of the mesh says
+	}
+	return divisors(r.Batch/m.Data, mostMicro)
+}
+
+// stages returns the stages of ZeRO to try. Without copies of a weight there is nothing to shard. 0 sends more bytes
+// than 1 in fewer messages, which is faster only for models too small for a pipeline. In a pipeline, 3 would gather
+// the weights again for each of many micro-batches, for memory that the pipeline has divided already.
+func (m Mesh) stages(expert int) []int {
+	m.Expert = expert
+	switch {
+	case m.dataGroup().Size == 1 && m.expertDataGroup().Size == 1:
+		return []int{0}
+	case m.dataGroup().Size == 1:
+		return []int{0, 1}
+	case m.Pipeline > 1:
+		return []int{1, 2}
+	default:
+		return []int{0, 1, 2, 3}
+	}
+}
+
+// describe writes the axes by which devices are split as ParseMesh reads them.
+func (a Axes) describe(m Mesh) string {
+	var list []string
+	for _, x := range m.sizes() {
+		if a[x.key] {
+			list = append(list, fmt.Sprintf("%s=%d", x.key, x.n))
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+// next returns the size of micro-batches after that of a mesh, or before it; 0 if there is none.
+func (a Axes) next(r *Run, by int) int {
+	list := a.micros(r, r.Mesh)
+	i := slices.Index(list, r.Mesh.Micro) + by
+	if i < 0 || i >= len(list) {
+		return 0
+	}
+	return list[i]
+}

@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// neighbours says of each mesh that differs from the best in one way what it costs, or why it is refused.
+func (x *explorer) neighbours(f *Found) (list []Rejected) {
+	m := f.Mesh
+	for _, c := range []struct {
+		axis   string
+		value  any
+		change func(m *Mesh)
+	}{
+		{"tp", m.Tensor * 2, func(m *Mesh) { m.Tensor, m.Data, m.Sequence = m.Tensor*2, m.Data/2, true }},
+		{"tp", m.Tensor / 2, func(m *Mesh) { m.Tensor, m.Data, m.Sequence = m.Tensor/2, m.Data*2, m.Tensor > 2 }},
+		{"pp", m.Pipeline * 2, func(m *Mesh) { m.Pipeline, m.Data = m.Pipeline*2, m.Data/2 }},
+		{"pp", m.Pipeline / 2, func(m *Mesh) { m.Pipeline, m.Data = m.Pipeline/2, m.Data*2 }},
+		{"cp", m.Context * 2, func(m *Mesh) { m.Context, m.Data = m.Context*2, m.Data/2 }},
+		{"cp", m.Context / 2, func(m *Mesh) { m.Context, m.Data = m.Context/2, m.Data*2 }},
+		{"ep", m.Expert * 4, func(m *Mesh) { m.Expert *= 4 }},
+		{"ep", m.Expert / 4, func(m *Mesh) { m.Expert /= 4 }},
+		{"vpp", m.Chunks * 2, func(m *Mesh) { m.SetChunks(m.Chunks * 2) }},
+		{"vpp", m.Chunks / 2, func(m *Mesh) { m.SetChunks(m.Chunks / 2) }},
+		{"micro", x.fixed.next(f.Run, 1), func(m *Mesh) { m.Micro = x.fixed.next(f.Run, 1) }},
+		{"micro", x.fixed.next(f.Run, -1), func(m *Mesh) { m.Micro = x.fixed.next(f.Run, -1) }},
+		{"recompute", None, func(m *Mesh) { m.Recompute = None }},
+		{"recompute", Half, func(m *Mesh) { m.Recompute = Half }},
+		{"recompute", Full, func(m *Mesh) { m.Recompute = Full }},
+		{"zero", 0, func(m *Mesh) { m.Zero = 0 }},
+		{"zero", 1, func(m *Mesh) { m.Zero = 1 }},
+		{"zero", 2, func(m *Mesh) { m.Zero = 2 }},
+		{"zero", 3, func(m *Mesh) { m.Zero = 3 }},
+	} {
+		switch {
+		case x.fixed[c.axis], c.axis == "ep" && f.Run.Shape.Experts == 0,
+			c.axis == "zero" && !slices.Contains(m.stages(m.Expert), c.value.(int)):
+			continue
+		}
+		r := *f.Run
+		c.change(&r.Mesh)
+		if r.Mesh.Pipeline == 1 && c.axis == "pp" {
+			r.Mesh.SetChunks(1)
+		}
+		for c.axis == "pp" && r.Mesh.Chunks > 1 && r.Mesh.Pipeline*r.Mesh.Chunks > r.Shape.Layers {
+			r.Mesh.SetChunks(r.Mesh.Chunks / 2)
+		}
+		n := r.Mesh
+		if n == m || n.Ranks() != m.Ranks() ||
+			min(n.Data, n.Tensor, n.Pipeline, n.Chunks, n.Context, n.Micro, n.Expert) < 1 {
+			continue
+		}
+		list = append(list, Rejected{Mesh: n, Change: fmt.Sprint(c.axis, "=", c.value), Reason: x.against(f, &r)})
+	}
+	return list
+}
+
+// against says what a mesh costs beside the best, or why it is refused.
+func (x *explorer) against(f *Found, r *Run) string {
+	g, _, why := x.consider(r)
+	if g == nil {
+		return why.Reason
+	}
+	if err := x.simulate(g); err != nil {
+		return err.Error()
+	}
+	if !g.fits() {
+		return g.excess()
+	}
+	return fmt.Sprintf("%+.1f %% time, mostly %s", 100*(g.Step.Seconds/f.Step.Seconds-1),
+		difference(g.Step.Phases, f.Step.Phases))
+}
+
+// difference names the phase that changes most.
+func difference(p, q Phases) string {
+	type change struct {
+		name string
+		d    float64
+	}
+	changes := []change{
+		{"products", p.Forward + p.Backward - q.Forward - q.Backward}, {"recomputing", p.Recompute - q.Recompute},
+		{"messages of tensor parallelism", p.Tensor - q.Tensor}, {"messages of layers", p.Other - q.Other},
+		{"gradients and weights on their way", p.Data - q.Data}, {"the optimizer", p.Optimizer - q.Optimizer},
+		{"idle stages", p.Idle - q.Idle},
+	}
+	most := slices.MaxFunc(changes, func(a, b change) int { return cmp.Compare(max(a.d, -a.d), max(b.d, -b.d)) })
+	return fmt.Sprintf("%s %+.3f s", most.name, most.d)
+}

@@ -1,0 +1,48 @@
+package cluster
+
+// A candidate is a mesh with its parts and what its stages keep, before anything is timed.
+type candidate struct {
+	*Run
+	parts  [][2]int
+	stages []Stage
+}
+
+// newCandidate returns what stages have by the closed form of the schedule of a valid run.
+func (r *Run) newCandidate(parts [][2]int) candidate {
+	m, chunks := r.Mesh, max(r.Mesh.Chunks, 1)
+	c := candidate{Run: r, parts: parts, stages: make([]Stage, m.Pipeline)}
+	cuts := make([][2]int, m.Pipeline*chunks)
+	for i := range c.stages {
+		st := &c.stages[i]
+		st.Peak = min(m.Pipeline-i, r.Micros())
+		if chunks > 1 {
+			st.Peak = min(2*(m.Pipeline-i-1)+(chunks-1)*m.Pipeline+1, r.Micros()*chunks)
+		}
+		st.Parts = cuts[i*chunks : (i+1)*chunks]
+		for v := range chunks {
+			st.Parts[v] = parts[v*m.Pipeline+i]
+		}
+	}
+	return c
+}
+
+// quick returns a step by the closed form of its schedule: micro-batches of the slowest stage follow each other, and
+// the pipeline fills and drains in chunks.
+func (c candidate) quick() *Step {
+	a, m := newMachine(c.Cluster), c.Mesh
+	costs := c.partCosts(c.parts, a)
+	s := &Step{Stages: c.stages}
+	slowest, all := 0.0, 0.0
+	for i := range c.stages {
+		sum := 0.0
+		for v := range max(m.Chunks, 1) {
+			x := costs[v*m.Pipeline+i]
+			sum += x.forward + x.ends + x.input + x.weights + c.again(x) + x.tensorForward + x.tensorBackward +
+				x.otherForward + x.otherBackward
+		}
+		slowest, all = max(slowest, sum), all+sum
+	}
+	fill := (all - all/float64(m.Pipeline)) / float64(max(m.Chunks, 1))
+	c.account(s, costs, float64(c.Micros())*slowest+fill+2*float64(m.Pipeline-1)*c.hop(), a)
+	return s
+}

@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"anneal/config"
+	"anneal/model"
+	"anneal/train"
+)
+
+// A Course is what a run does from its first step to its last, in predicted seconds, and how it goes in fact. It knows
+// that steps of shorter sequences or smaller batches (train.length_warmup, train.batch_ramp) take less time, and that a
+// run evaluates and saves. What was measured corrects the rest: steps of any kind by the measured over the predicted
+// time
+// of the last ones, evaluations and checkpoints by their own mean. Without a prediction, steps are as long as they
+// have FLOPs, and only measured ones say how long that is.
+type Course struct {
+	legs       []leg
+	steps      int
+	evaluation float64 // of one, as predicted
+	evalEvery  int
+	saveEvery  int
+	predicted  bool
+
+	cost, took  float64 // of the last steps: as predicted, and as measured
+	evaluations mean
+	saves       mean
+}
+
+// A leg is steps in a row that read equally much.
+type leg struct {
+	first int     // counted from 1
+	step  float64 // seconds of one, or FLOPs
+	left  float64 // of this leg and those after it
+}
+
+type mean struct{ sum, n float64 }
+
+func (m *mean) add(x float64) { m.sum, m.n = m.sum+x, m.n+1 }
+
+func (m mean) or(otherwise float64) float64 {
+	if m.n == 0 {
+		return otherwise
+	}
+	return m.sum / m.n
+}
+
+// memory is how long measured steps count, in seconds: their weight falls to 1/e.
+const memory = 10
+
+// NewCourse returns the course of a valid, resolved configuration. t may be nil.
+func NewCourse(cfg *config.Config, t *Time) (*Course, error) {
+	policy, err := train.PolicyOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Course{
+		steps: cfg.Train.Steps, evalEvery: cfg.Train.EvalEvery, saveEvery: cfg.Checkpoint.Every,
+		predicted: t != nil && t.Step > 0,
+	}
+	m, tokens, full := model.Outline(cfg.Model, policy), float64(cfg.Train.EvalTokens), cfg.Model.Context
+	step := func(p train.Portion) float64 { return float64(p.Tokens) * m.FLOPsPerToken(p.Length) }
+	c.evaluation = tokens * m.FLOPsPerToken(full) / 3
+	if cfg.Train.EvalAnswers {
+		tokens *= 2 // also of the training split
+		c.evaluation *= 2
+	}
+	if c.predicted {
+		batch := float64(cfg.Train.BatchTokens)
+		step = func(p train.Portion) float64 { return t.portion(float64(p.Tokens)/batch, p.Length, full) }
+		// of the head's three products an evaluation makes one
+		c.evaluation = tokens / batch * (t.Phases[train.Forward.String()] + t.Phases[train.Head.String()]/3)
+	}
+	ramps, at := train.NewRamps(cfg), train.Position{}
+	var last train.Portion
+	for ; at.Step < c.steps; at.Step++ {
+		p := ramps.Next(at)
+		if at.Tokens += p.Tokens; p.Tokens != last.Tokens || p.Length != last.Length {
+			c.legs = append(c.legs, leg{first: at.Step + 1, step: step(p)})
+		}
+		last = p
+	}
+	c.SetSteps(c.steps)
+	return c, nil
+}
+
+// SetSteps changes the number of steps of the run. Those that are added are as long as the last.
+func (c *Course) SetSteps(steps int) {
+	c.steps = steps
+	c.legs = slices.DeleteFunc(c.legs, func(l leg) bool { return l.first > steps })
+	left, end := 0.0, steps
+	for i := len(c.legs) - 1; i >= 0; i-- {
+		l := &c.legs[i]
+		left += float64(end-l.first+1) * l.step
+		l.left, end = left, l.first-1
+	}
+}
+
+// portion predicts a step of a share of the batch in sequences of some length. full is that of the prediction.
+func (t *Time) portion(share float64, length, full int) float64 {
+	each := t.Phases[train.Summing.String()] + t.Phases[train.Updating.String()]
+	seen := func(n int) float64 { return t.documents.Pairs(n) / float64(n) } // keys of a query
+	return each + share*(t.Step-each-t.attention*(1-seen(length)/seen(full)))
+}
+
+// at returns the leg of a step, counted from 1.
+func (c *Course) at(step int) leg {
+	return c.legs[sort.Search(len(c.legs), func(i int) bool { return c.legs[i].first > step })-1]
+}
+
+// Stepped says how many seconds a step took, without evaluations and checkpoints.
+func (c *Course) Stepped(step int, seconds float64) {
+	keep := math.Exp(-seconds / memory)
+	c.cost, c.took = keep*c.cost+c.at(step).step, keep*c.took+seconds
+}
+
+// Evaluated says how many seconds an evaluation took.
+func (c *Course) Evaluated(seconds float64) { c.evaluations.add(seconds) }
+
+// Saved says for how many seconds a checkpoint stopped training.
+func (c *Course) Saved(seconds float64) { c.saves.add(seconds) }
+
+// Left returns the seconds from the end of a step, and of what follows it, to the end of the run; NaN if nothing was
+// predicted or measured.
+func (c *Course) Left(step int) float64 {
+	if step >= c.steps {
+		return 0
+	}
+	pace := 1.0 // measured over predicted
+	switch {
+	case c.cost > 0:
+		pace = c.took / c.cost
+	case !c.predicted:
+		return math.NaN()
+	}
+	l := c.at(step + 1)
+	steps := l.left - float64(step+1-l.first)*l.step
+	return pace*steps + c.evaluations.or(pace*c.evaluation)*float64(occasions(step, c.steps, c.evalEvery)) +
+		c.saves.or(0)*float64(occasions(step, c.steps, c.saveEvery))
+}
+
+// occasions counts what happens after every so many steps, 0 for never, and after the last.
+func occasions(from, to, every int) int {
+	if every == 0 {
+		return 1
+	}
+	return (to+every-1)/every - from/every
+}
