@@ -73,6 +73,7 @@ type Train struct {
 	ZLoss           float64      `yaml:"z_loss"`
 	EvalEvery       int          `yaml:"eval_every"`
 	EvalTokens      int          `yaml:"eval_tokens"`
+	EvalAnswers     bool         `yaml:"eval_answers"`
 	LogEvery        int          `yaml:"log_every"`
 	NoiseScaleEvery int          `yaml:"noise_scale_every"`
 }

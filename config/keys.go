@@ -237,6 +237,16 @@ func article(typ string) string {
 	return "a " + typ
 }
 
+// Value is the value of a key, by its full name, as the config file has it.
+func (c *Config) Value(key string) (string, error) {
+	i, known := keyIndex[key]
+	if !known {
+		_, err := Explain(key)
+		return "", err
+	}
+	return c.value(allKeys[i]), nil
+}
+
 // value writes the value of a key as the config file does.
 func (c *Config) value(k Key) string {
 	return format(reflect.ValueOf(c).Elem().FieldByIndex(k.index))

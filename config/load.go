@@ -30,6 +30,10 @@ type Sources struct {
 	// Weights completes a config with init.from by what the weights there say, once files and overrides are read and
 	// before anything is derived. Without it the config is taken as it is: that of a run has everything.
 	Weights func(*Config) error
+
+	// Complete derives what depends on more than the config, such as sizes from a budget of time, once all that is
+	// given has been read and before the keys' own rules apply. It may be nil.
+	Complete func(*Config) error
 }
 
 // Load reads a config file ("" for none) and applies overrides of the form section.key=value in order.
@@ -83,6 +87,11 @@ func (c *Config) read(text []byte, s Sources) (*Config, error) {
 	c.dataVocabulary()
 	if c.Init.From != "" && s.Weights != nil && len(problems) == 0 {
 		if err := s.Weights(c); err != nil {
+			return nil, err
+		}
+	}
+	if s.Complete != nil && len(problems) == 0 {
+		if err := s.Complete(c); err != nil {
 			return nil, err
 		}
 	}

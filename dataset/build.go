@@ -40,6 +40,9 @@ type BuildOptions struct {
 	// contain it.
 	PromptEnd string
 
+	// HeldOut, if not nil, yields the documents of the validation split, and ValFraction is ignored.
+	HeldOut iter.Seq2[[]byte, error]
+
 	Lost        func() *corpus.Loss     // what of the input was lost, asked when all documents were read; may be nil
 	ValFraction float64                 // share of documents held out, 0 to 1; 1 is all of them
 	ShardTokens uint64                  // a shard takes no further document above this; default 2^27
@@ -69,7 +72,16 @@ func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error])
 	if opt.Threads <= 0 {
 		opt.Threads = runtime.GOMAXPROCS(0)
 	}
-	return opt.make("build", func(b *builder) error { return encodeAll(ctx, opt, docs, b.add, b.progress) })
+	if opt.HeldOut != nil {
+		opt.ValFraction = 0
+	}
+	return opt.make("build", func(b *builder) error {
+		err := encodeAll(ctx, opt, docs, b.add, b.progress)
+		if err == nil && opt.HeldOut != nil {
+			err = encodeAll(ctx, opt, opt.HeldOut, b.val.add, b.progress)
+		}
+		return err
+	})
 }
 
 // make writes the dataset of the documents that fill adds to a builder.

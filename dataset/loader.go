@@ -135,6 +135,9 @@ func (l *Loader) Skip(list SkipList) { l.skip = list }
 // Dir is the directory of the dataset.
 func (l *Loader) Dir() string { return l.d.Dir }
 
+// EOT is the token that ends a text.
+func (l *Loader) EOT() uint32 { return l.d.Manifest.Tokenizer.EOT }
+
 // Context returns T.
 func (l *Loader) Context() int { return l.context }
 

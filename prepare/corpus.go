@@ -141,6 +141,19 @@ func (c *Corpus) HeldOut(context int) (dataset.HeldOut, error) {
 	return text, nil
 }
 
+// Trained opens the training splits in samples of context tokens, in order, to be evaluated as held-out text is.
+func (c *Corpus) Trained(context int) (dataset.HeldOut, error) {
+	text := dataset.HeldOut{TokenBytes: c.TokenBytes}
+	for _, s := range c.Sources {
+		scan, err := s.Set.ScanLoader(context)
+		if err != nil {
+			return text, &dataset.Error{Err: err}
+		}
+		text.Splits = append(text.Splits, dataset.Split{Name: s.Name, Loader: scan})
+	}
+	return text, nil
+}
+
 func (c *Corpus) Close() {
 	for _, s := range c.Sources {
 		s.Set.Close()

@@ -11,6 +11,9 @@ type clock struct {
 	since  time.Time
 	marks  []mark // of the last seconds, oldest first
 	origin mark
+
+	step   time.Duration // from one tick to the next, without a pause
+	paused time.Duration // since the last tick
 }
 
 // mark holds the tokens and operations done after some busy time.
@@ -32,7 +35,8 @@ func (c *clock) start(tokens int64) {
 // tick records the end of a step with flops operations, after which training has reached tokens.
 func (c *clock) tick(tokens int64, flops float64) {
 	now := time.Now()
-	c.busy += now.Sub(c.since)
+	c.step, c.paused = now.Sub(c.since), 0
+	c.busy += c.step
 	c.since = now
 	c.marks = append(c.marks, mark{c.busy, tokens, c.marks[len(c.marks)-1].flops + flops})
 	for len(c.marks) > 2 && c.busy-c.marks[1].at > rateWindow {
@@ -41,7 +45,11 @@ func (c *clock) tick(tokens int64, flops float64) {
 }
 
 // pause excludes the time since the last tick from the measurement.
-func (c *clock) pause() { c.since = time.Now() }
+func (c *clock) pause() {
+	now := time.Now()
+	c.paused += now.Sub(c.since)
+	c.since = now
+}
 
 // rate returns the tokens per second of the last seconds; NaN before the first tick.
 func (c *clock) rate() float64 { return c.speed(c.marks[0]) }

@@ -34,6 +34,9 @@ type Options struct {
 	// Called once the run's directory is this run's alone, before the first step; may be nil. From then on gone returns
 	// a *LostError if the process of another rank on this host has ended. It may be called at any time.
 	Begun func(gone func() error)
+	// The time of the run, from when this process began it. If it is not 0 and the schedule allows it, the number of
+	// steps follows the clock.
+	Time time.Duration
 	// Gives the exit code of an error, which the ranks tell each other; nil if no process ends with it.
 	ExitCode func(error) int
 
@@ -64,6 +67,7 @@ func start(ctx context.Context, o Options) (_ *Result, err error) {
 	if err := s.create(trained || s.DRO != nil); err != nil {
 		return nil, err
 	}
+	s.pace = s.newPace()
 	return s.run(ctx)
 }
 
@@ -206,6 +210,9 @@ func (s *session) train(ctx context.Context) (_ *Result, err error) {
 	s.clock.start(t.Position().Tokens)
 	for t.Position().Step < s.cfg.Train.Steps && !s.done {
 		if err = s.step(ctx); err != nil {
+			break
+		}
+		if err = s.keepPace(); err != nil {
 			break
 		}
 	}

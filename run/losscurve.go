@@ -28,6 +28,16 @@ func Losses(dir string, warn func(string)) (LossCurve, error) {
 	return c, err
 }
 
+// Evaluations reads the steps of the run in dir after which it was evaluated, in order. warn takes what is missing.
+func Evaluations(dir string, warn func(string)) (list []train.Event, err error) {
+	err = runMetrics(dir, warn, func(e train.Event) {
+		if e.Evaluated() {
+			list = append(list, e)
+		}
+	})
+	return list, err
+}
+
 // runMetrics calls f with every step of a run's current history. A line that is unreadable is left out; warn takes
 // their numbers and the steps that are missing.
 func runMetrics(dir string, warn func(string), f func(train.Event)) error {

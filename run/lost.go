@@ -3,7 +3,9 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -87,6 +89,27 @@ func (s *session) outOfMemory(err error) error {
 	}
 	return &UnfitError{fmt.Errorf("rank %d (%s) is out of memory: %w", s.world.Rank(), hostname(), err)}
 }
+
+// lostEarly is the error of a rank that ends before the run has begun, because another was lost. Ranks whose deadlines
+// pass together do not hear of each other, and there is no exit.json yet: the first of them to make ranks/told tells.
+func (s *session) lostEarly(err error) error {
+	var said *LostError
+	var gone *comm.LostError
+	if !errors.As(err, &gone) || errors.As(err, &said) || Agreed(err) || !s.look.opened() {
+		return err
+	}
+	err = s.lost(err)
+	f, failed := os.OpenFile(s.dir.told(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(failed, fs.ErrExist) {
+		return &agreedError{&RankError{Rank: gone.Rank, Err: err}, true}
+	}
+	if failed == nil {
+		f.Close()
+	}
+	return err
+}
+
+func (d runDir) told() string { return filepath.Join(d.ranks(), "told") }
 
 // lost says where the run stood when a rank was lost; another error stays as it is.
 func (s *session) lost(err error) error {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/internal/filetest"
 	"anneal/train"
 )
 
@@ -125,6 +127,61 @@ func TestAMoveIsSaidAndKept(t *testing.T) {
 		"parallel.schedule=interleaved:9", "parallel.schedule=2f2b"} {
 		if _, err := ResumeConfig(first, []string{keys}); err == nil {
 			t.Errorf("%s was accepted", keys)
+		}
+	}
+}
+
+// What formats and optimizers keep beside weights (scales of FP8, the loss scale, 8-bit moments, Muon's momentum,
+// averages) is saved on one mesh and continued on others. What a mesh cannot hold is refused by name, and the run stays
+// as it was.
+func TestFormatsOnAnotherMesh(t *testing.T) {
+	data := testData(t)
+	for _, c := range []struct {
+		recipe, first, others, refused string
+		within                         float64 // of the losses of one rank
+	}{
+		{"precision=fp8 fp8.scaling=delayed fp8.history=2", "tensor=2 pipeline=2", "ranks=1 tensor=1 pipeline=1", "",
+			2e-3},
+		{"precision=fp16 average.ema=0.9", "tensor=2 pipeline=2 zero=1 ranks=8", "tensor=1 context=2 ranks=4", "",
+			2e-3},
+		{"precision=fp64 optimizer.name=muon average.ema=0.9", "tensor=2 context=2", "tensor=1 pipeline=2", "", 1e-10},
+		{"precision=fp64 optimizer.name=adam8bit", "pipeline=2 ranks=4 zero=2", "context=2 ranks=4", "tensor=2", 1e-10},
+		{"precision=fp64 optimizer.name=sophia", "pipeline=2", "pipeline=4", "context=2", 1e-10},
+	} {
+		keys := func(mesh string) []string {
+			return strings.Fields("parallel." + strings.ReplaceAll(mesh, " ", " parallel."))
+		}
+		recipe := strings.Fields(c.recipe)
+		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "run")
+		mustRun(t, Options{Config: meshConfig(t, data, recipe...), Dir: whole, Threads: 8})
+		want := readMetrics(t, whole)
+		stopped(t, meshConfig(t, data, append(keys(c.first), recipe...)...), dir, 3)
+		if c.refused != "" {
+			before := filetest.Contents(t, dir, "")
+			_, err := Resume(context.Background(), Options{Dir: dir, Threads: 8, Overrides: keys(c.refused)})
+			if err == nil || !strings.Contains(err.Error(), "optimizer") {
+				t.Errorf("%s on %s: %v, want an error about the optimizer", c.recipe, c.refused, err)
+			}
+			if !maps.Equal(before, filetest.Contents(t, dir, "")) {
+				t.Errorf("%s on %s: what was refused has changed the run", c.recipe, c.refused)
+			}
+		}
+		others := Options{Dir: dir, Threads: 8, Overrides: keys(c.others)}
+		if _, err := Resume(context.Background(), others); err != nil {
+			t.Fatalf("%s on %s: %v", c.recipe, c.others, err)
+		}
+		got := readMetrics(t, dir)
+		if len(got) != len(want) {
+			t.Fatalf("%s on %s: %d steps, want %d", c.recipe, c.others, len(got), len(want))
+		}
+		for i := range want {
+			a, b := got[i]["loss"].(float64), want[i]["loss"].(float64)
+			if !(math.Abs(a-b) <= c.within*math.Abs(b)) {
+				t.Errorf("%s on %s: the loss of step %d is %v, want %v", c.recipe, c.others, i+1, a, b)
+			}
+		}
+		if v, err := Verify(dir); err != nil || len(v.Remarks) > 0 {
+			t.Errorf("%s on %s: %+v, %v", c.recipe, c.others, v, err)
 		}
 	}
 }

@@ -149,15 +149,12 @@ func (l *lookout) write(at whereabouts) {
 // an earlier step, or else the one that the transport names, or else all that wait for something else. It knows nothing
 // before the lookout is opened.
 func (l *lookout) behind(d runDir, n, named int) (waits string, list []string) {
-	if l == nil {
+	if !l.opened() {
 		return "", nil
 	}
 	l.mu.Lock()
-	mine, opened := l.now, l.path != ""
+	mine := l.now
 	l.mu.Unlock()
-	if !opened {
-		return "", nil
-	}
 	var elsewhere []string
 	for rank := range n {
 		path := d.place(rank)
@@ -176,6 +173,16 @@ func (l *lookout) behind(d runDir, n, named int) (waits string, list []string) {
 		list = elsewhere
 	}
 	return mine.Waits, list
+}
+
+// opened reports whether this rank says where it is.
+func (l *lookout) opened() bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.path != ""
 }
 
 // readPlace reads what a rank says of itself.

@@ -211,7 +211,7 @@ func (s *session) end(err *error) {
 		s.close()
 		return
 	}
-	*err = s.world.failed(*err, recover())
+	*err = s.lostEarly(s.world.failed(*err, recover()))
 	if broken := (*PanicError)(nil); errors.As(*err, &broken) && broken.Step == 0 {
 		broken.Step = s.look.step()
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"math"
 	"time"
 
 	"anneal/checkpoint"
@@ -66,8 +67,30 @@ func (s *session) evaluate(ctx context.Context) (train.Evaluation, error) {
 	if weights.Tokens > 0 {
 		s.evaluateSources(&e)
 	}
+	if err := s.evaluateAnswers(ctx, &e, weights.Answers); err != nil {
+		return none, err
+	}
 	s.last.Evaluation, s.last.ValSources, s.last.EvalStep = e, e.ValSources, s.trainer.Position().Step
 	return e, nil
+}
+
+// evaluateAnswers adds the answers of the held-out text, and those of the training split, if they are to be counted.
+func (s *session) evaluateAnswers(ctx context.Context, e *train.Evaluation, held train.Answers) error {
+	e.ValAccuracy, e.ValExact, e.TrainAccuracy, e.TrainExact = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	if !s.cfg.Train.EvalAnswers {
+		return nil
+	}
+	text, err := s.corpus.Trained(s.cfg.Model.Context)
+	if err != nil {
+		return err
+	}
+	seen, err := s.trainer.Evaluate(ctx, text, s.cfg.Train.EvalTokens)
+	if err != nil {
+		return err
+	}
+	e.ValAccuracy, e.ValExact = held.Accuracy(), held.ExactMatch()
+	e.TrainAccuracy, e.TrainExact = seen.Answers.Accuracy(), seen.Answers.ExactMatch()
+	return nil
 }
 
 // report completes the event of a step, writes it to the metrics and calls OnProgress.
@@ -84,15 +107,35 @@ func (s *session) report(e train.Event) {
 	if s.saving.stood > 0 {
 		e.SaveSeconds, s.saving.stood = s.saving.stood.Seconds(), 0
 	}
-	e.ETA = time.Duration(float64(s.tokens-e.Tokens) / e.TokensPerSecond * float64(time.Second))
-	if m := s.cfg.Train.Minutes; m > 0 {
-		e.ETA = max(min(e.ETA, time.Duration(m*float64(time.Minute))-time.Since(s.started)), 0)
-	}
+	e.ETA = s.eta(e)
 	s.metrics.write(e)
 	s.noteStep()
 	if s.OnProgress != nil {
 		s.OnProgress(e)
 	}
+}
+
+// eta tells the course of the run what a step, and what came with it, took, and returns the time left.
+func (s *session) eta(e train.Event) time.Duration {
+	took, saved := s.clock.step.Seconds(), 0.0
+	if e.SaveSeconds > 0 {
+		saved = e.SaveSeconds
+		s.course.Saved(saved)
+	}
+	if s.made > 1 || e.Step == e.Steps { // the first step of a process touches its memory for the first time
+		s.course.Stepped(e.Step, took-saved)
+	}
+	if e.Evaluated() {
+		s.course.Evaluated(s.clock.paused.Seconds())
+	}
+	left := s.course.Left(e.Step)
+	if math.IsNaN(left) {
+		left = took * float64(e.Steps-e.Step)
+	}
+	if m := s.cfg.Train.Minutes; m > 0 {
+		left = max(min(left, 60*m-time.Since(s.started).Seconds()), 0)
+	}
+	return time.Duration(min(left, math.MaxInt64/2e9) * float64(time.Second))
 }
 
 // result returns the Result of the run, once its state is saved.

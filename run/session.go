@@ -10,6 +10,7 @@ import (
 	"anneal/comm/nccl"
 	"anneal/config"
 	"anneal/device"
+	"anneal/plan"
 	"anneal/prepare"
 	"anneal/train"
 )
@@ -36,15 +37,16 @@ type session struct {
 	exit      func(code int) // os.Exit, except in tests
 
 	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
-	tokens  int64   // of the whole run
-	bytes   int64   // of a checkpoint's tensors, of all ranks
-	last    state   // what the last step and evaluation gave
+	course  *plan.Course
+	bytes   int64 // of a checkpoint's tensors, of all ranks
+	last    state // what the last step and evaluation gave
 	saving  saving
 	parts   parts
 	look    *lookout // nil on a rank alone
 	fault   fault
 	done    bool // the step just made is the last, by number or by time
 	clock   clock
+	pace    *pace // nil if the length of the run is fixed
 	phases  phaseClock
 	made    int // steps of this process
 	started time.Time
@@ -100,7 +102,9 @@ func (s *session) open() error {
 		}
 	}
 	s.tensors, s.owned = checkpointTensors(s.trainer.Tensors()), checkpointTensors(s.trainer.Owned())
-	s.tokens = s.cfg.Tokens()
+	if s.course, err = plan.NewCourse(s.cfg, s.plannedTime()); err != nil {
+		return err
+	}
 	s.last = newState()
 	return s.world.lead(func() error { // while the other ranks are idle
 		s.peak = s.dev.Peak(s.trainer.Policy().Operand) * float64(s.world.Size())

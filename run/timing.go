@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"anneal/plan"
 	"anneal/train"
 )
 
@@ -69,7 +70,7 @@ func (s *session) timing(peak int64) Timing {
 	step := math.NaN()
 	if s.Plan != nil {
 		t.PeakBytes.Predicted = train.Number(s.Plan.Bytes)
-		if p := s.Plan.Time; p != nil {
+		if p := s.plannedTime(); p != nil {
 			step = p.Step
 			predicted = func(x train.Phase) float64 { return p.Phases[x.String()] }
 		}
@@ -82,6 +83,14 @@ func (s *session) timing(peak int64) Timing {
 	}
 	t.Step = of(step, total)
 	return t
+}
+
+// plannedTime returns the predicted time of the run; nil if there is none.
+func (s *session) plannedTime() *plan.Time {
+	if s.Plan == nil {
+		return nil
+	}
+	return s.Plan.Time
 }
 
 func (d runDir) timing() string { return filepath.Join(string(d), "timing.json") }

@@ -49,3 +49,18 @@ func TestARunComparesItselfWithItsPlan(t *testing.T) {
 		}
 	}
 }
+
+// The time left is the predicted one until steps are measured, and then the measured one.
+func TestTheTimeLeftIsPredictedAndThenMeasured(t *testing.T) {
+	cfg := smallConfig(t, testData(t), "train.steps=6", "train.eval_every=0")
+	p := &plan.Foresight{Time: &plan.Time{Step: 1000, Phases: map[string]float64{"forward": 1000}}}
+	var left []float64
+	progress := func(e train.Event) { left = append(left, e.ETA.Seconds()) }
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := Run(context.Background(), Options{Config: cfg, Dir: dir, Plan: p, OnProgress: progress}); err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 6 || left[0] < 5000 || left[1] > 500 || left[5] != 0 {
+		t.Errorf("%v seconds are left after each step", left)
+	}
+}

@@ -17,7 +17,8 @@ import (
 	"anneal/train"
 )
 
-// Weights are those of a run's newest verified checkpoint, with its tokenizer and its configuration.
+// Weights are those of a run's newest verified checkpoint, or of the step that WeightOptions name, with its tokenizer
+// and its configuration.
 type Weights struct {
 	Config    *config.Config
 	Policy    precision.Policy
@@ -37,7 +38,8 @@ type Weights struct {
 
 // WeightOptions says which weights to load.
 type WeightOptions struct {
-	Average bool // the exponential moving average of the weights
+	Average bool  // the exponential moving average of the weights
+	Step    int64 // those of the checkpoint of this step; 0: the newest
 
 	// AllowOlder uses an older checkpoint if the newest is damaged, otherwise a *checkpoint.OlderError, and the last
 	// one before the run diverged, otherwise a *DivergedRunError.
@@ -101,7 +103,7 @@ func (w *Weights) Load(dev device.Device) (err error) {
 	}
 	var last state
 	tensors := checkpointTensors(live)
-	info, err := checkpoint.LoadLatest(w.dir.checkpoints(), tensors, &last)
+	info, err := w.load(tensors, &last)
 	if errors.Is(err, checkpoint.ErrNone) {
 		return fmt.Errorf("%w\n  the run has not saved yet: it saves every checkpoint.every steps, when it is stopped "+
 			"and at its end", err)
@@ -121,9 +123,17 @@ func (w *Weights) Load(dev device.Device) (err error) {
 	return nil
 }
 
+// load reads the checkpoint that is asked for.
+func (w *Weights) load(tensors []checkpoint.Tensor, last *state) (checkpoint.Info, error) {
+	if w.o.Step > 0 {
+		return checkpoint.LoadStep(w.dir.checkpoints(), w.o.Step, tensors, last)
+	}
+	return checkpoint.LoadLatest(w.dir.checkpoints(), tensors, last)
+}
+
 // check returns what speaks against using a checkpoint that was loaded.
 func (w *Weights) check(info checkpoint.Info, last *state, tensors []checkpoint.Tensor) error {
-	if err := info.Newest(w.dir.checkpoints()); err != nil && !w.o.AllowOlder {
+	if err := info.Newest(w.dir.checkpoints()); err != nil && !w.o.AllowOlder && w.o.Step == 0 {
 		return err
 	}
 	if err := w.dir.checkOrigin(info); err != nil {

@@ -28,10 +28,15 @@ func (e *DeviceError) Unwrap() error { return e.Err }
 type MemoryError struct {
 	Need, Available int64 // bytes
 	Detail          string
+	Enough          string // which devices would be enough, as a clause; "" if that is not known
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("this run needs %s of memory, but %s are available\n  %s\n"+
+	enough := ""
+	if e.Enough != "" {
+		enough = "\n  " + e.Enough
+	}
+	return fmt.Sprintf("this run needs %s of memory, but %s are available\n  %s%s\n"+
 		"  try a smaller train.micro_batch, model.context or model.dim",
-		units.FormatBytes(e.Need), units.FormatBytes(e.Available), e.Detail)
+		units.FormatBytes(e.Need), units.FormatBytes(e.Available), e.Detail, enough)
 }

@@ -36,6 +36,9 @@ type EvalResult struct {
 	// weights of the mix.
 	Sources []SourceResult
 
+	// Answers are counted if Evaluator.Answers is set.
+	Answers Answers
+
 	// Textless are the data sets with a validation split of which no target that was scored stands for text: all of it
 	// is in prompts. They count in nothing else.
 	Textless []string
@@ -84,6 +87,7 @@ type Evaluator struct {
 	Every     int  // positions in an interval of EvalResult.ByPosition; 0 for none
 	documents bool // whether attention stops at document boundaries
 	Exact     bool // a limit is a number of targets, else it is rounded up to whole samples
+	Answers   bool // whether EvalResult.Answers are counted
 	arenas    []*tensor.Arena
 	world     comm.Comm // ranks that share the work
 	mesh      *parallel.Mesh
@@ -233,7 +237,7 @@ func (e *Evaluator) score(ctx context.Context, bytes []int32, val heldOut, all i
 		if err != nil {
 			return err
 		}
-		mine, err := e.scoreBatch(bytes, n)
+		mine, err := e.scoreBatch(bytes, n, val.EOT())
 		if err != nil {
 			return err
 		}
@@ -277,26 +281,37 @@ type batchScore struct {
 	nats   float64
 	tokens int
 	bytes  int
+	Answers
 }
 
 // scoreBatch scores the first targets of the batch just read. Without one it only takes part in what ranks do together.
-func (e *Evaluator) scoreBatch(bytes []int32, targets int64) (batchScore, error) {
+// end is the token that ends a text.
+func (e *Evaluator) scoreBatch(bytes []int32, targets int64, end uint32) (batchScore, error) {
 	if targets == 0 {
 		return batchScore{}, e.loss(false)
 	}
 	e.ignoreAfter(targets)
+	e.batch.Behind = e.Answers
+	defer func() { e.batch.Behind = false }() // training shares the slot
 	if err := e.loss(true); err != nil {
 		return batchScore{}, err
 	}
 	if !e.mesh.Last() { // the losses are elsewhere
 		return batchScore{}, nil
 	}
-	return batchScore{e.dev.Sum(&e.batch.Losses), e.data.Valid(), int(e.data.TextBytes(bytes))}, nil
+	s := batchScore{nats: e.dev.Sum(&e.batch.Losses), tokens: e.data.Valid(), bytes: int(e.data.TextBytes(bytes))}
+	if e.Answers {
+		s.Answers = e.countAnswers(bytes, end)
+	}
+	return s, nil
 }
 
 // addScores adds the scores of all ranks to r in their order.
 func (e *Evaluator) addScores(ctx context.Context, s batchScore, r *EvalResult) error {
 	scores := [][]float64{{s.nats, float64(s.tokens), float64(s.bytes), 0}}
+	for _, n := range s.counts() {
+		scores[0] = append(scores[0], float64(*n))
+	}
 	if e.world.Size() > 1 {
 		if ctx.Err() != nil {
 			scores[0][3] = 1
@@ -315,6 +330,9 @@ func (e *Evaluator) addScores(ctx context.Context, s batchScore, r *EvalResult) 
 		if r.Loss += x[0]; at.Chunk == 0 {
 			r.Tokens += int64(x[1])
 			r.Bytes += int64(x[2])
+			for i, n := range r.Answers.counts() {
+				*n += int64(x[4+i])
+			}
 		}
 	}
 	if stopped > 0 {

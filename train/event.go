@@ -70,6 +70,12 @@ type Evaluation struct {
 	ValLossEMA        float64 `json:"val_loss_ema,omitempty"` // of the average of the weights
 	ValBitsPerByteEMA float64 `json:"val_bits_per_byte_ema,omitempty"`
 
+	// with train.eval_answers: shares of tokens and of whole documents that are right, see Answers
+	ValAccuracy   float64 `json:"val_accuracy,omitempty"`
+	ValExact      float64 `json:"val_exact,omitempty"`
+	TrainAccuracy float64 `json:"train_accuracy,omitempty"` // of the training split
+	TrainExact    float64 `json:"train_exact,omitempty"`
+
 	ValSources        []SourceResult    `json:"-"`                                  // per source of a mix
 	SourceTokens      map[string]int64  `json:"source_tokens,omitempty"`            // per source, trained on so far
 	SourceBitsPerByte map[string]Number `json:"source_val_bits_per_byte,omitempty"` // per source, held out

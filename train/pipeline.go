@@ -289,12 +289,32 @@ func (t *Trainer) pipelined(src dataset.Source, from uint64, rounds int) (err er
 
 // follow does one instruction.
 func (t *Trainer) follow(x program.Instr, src dataset.Source, from uint64) error {
-	c, i := &t.chunks[x.Chunk], t.microOfRank(x.Micro)
+	i := t.microOfRank(x.Micro)
 	present := i < t.accum
-	if err := t.occupy(x, present, src, from, i); err != nil {
+	if taken, err := t.occupy(x, present); err != nil {
+		return err
+	} else if taken && present {
+		if err := t.prepare(src, from, i); err != nil {
+			return err
+		}
+	}
+	if err := t.act(x, present); err != nil {
 		return err
 	}
-	s := t.slot
+	switch {
+	case !present || x.Op != program.Backward && x.Op != program.BackwardInput:
+	case x.Chunk == len(t.chunks)-1: // the first of a micro-batch's chunks in backward
+		t.micros = append(t.micros, t.measure(src, t.firstSample(from, i)))
+	default:
+		t.micros[x.Micro].routing.Add(t.tape.Routing)
+	}
+	return nil
+}
+
+// act computes what an instruction says, or sends or receives it, if this rank has the micro-batch; else it only takes
+// part in what the others need.
+func (t *Trainer) act(x program.Instr, present bool) error {
+	c, s := &t.chunks[x.Chunk], t.slot
 	switch x.Op {
 	case program.Forward:
 		t.enter(Forward)
@@ -307,16 +327,7 @@ func (t *Trainer) follow(x program.Instr, src dataset.Source, from uint64) error
 		return t.backwardWeights(c, present)
 	case program.Backward, program.BackwardInput:
 		t.beginRound(x.Micro)
-		if err := t.backward(c, present, x.Op == program.Backward, nil); err != nil {
-			return err
-		}
-		switch last := x.Chunk == len(t.chunks)-1; {
-		case present && last: // the first of a micro-batch's chunks in backward
-			t.micros = append(t.micros, t.measure(src, t.firstSample(from, i)))
-		case present:
-			t.micros[x.Micro].routing.Add(t.tape.Routing)
-		}
-		return nil
+		return t.backward(c, present, x.Op == program.Backward, nil)
 	}
 	if !present {
 		return nil
@@ -369,8 +380,8 @@ func checkDeferred(cfg *config.Config, mesh *parallel.Mesh, s *parallel.Shard) e
 }
 
 // occupy makes the slot of an instruction's micro-batch and chunk that in hand. One that has none yet takes a free one,
-// and reads its tokens.
-func (t *Trainer) occupy(x program.Instr, present bool, src dataset.Source, from uint64, i int) error {
+// whose tokens are not read yet.
+func (t *Trainer) occupy(x program.Instr, present bool) (taken bool, err error) {
 	free := -1
 	for k := range t.slots {
 		switch s := &t.slots[k]; {
@@ -378,20 +389,20 @@ func (t *Trainer) occupy(x program.Instr, present bool, src dataset.Source, from
 			free = k
 		case s.micro == x.Micro && s.chunk == x.Chunk:
 			t.slot = s
-			return nil
+			return false, nil
 		}
 	}
 	s := &t.slots[free]
 	t.slot, s.micro, s.chunk, s.busy = s, x.Micro, x.Chunk, true
 	if !present {
-		return nil
+		return true, nil
 	}
 	if err := t.pipe.reuse(s); err != nil {
-		return err
+		return true, err
 	}
 	if n := len(t.pipe.deferred); n > 0 {
 		s.tape.Deferred = t.pipe.deferred[x.Micro%n] // gradients of weights are made in the order of micro-batches
 	}
 	s.tape.Reset(true)
-	return t.prepare(src, from, i)
+	return true, nil
 }

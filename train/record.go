@@ -5,20 +5,26 @@ import (
 	"anneal/comm/absent"
 	"anneal/config"
 	"anneal/device"
+	"anneal/optim"
+	"anneal/parallel"
 	"anneal/precision"
+	"anneal/program"
 	"anneal/tensor"
 )
 
 // RecordStep returns the kernel calls of an update on a device, by phase, for one rank of a group: those of a step of
 // a valid, resolved configuration at its full batch and context, whose vocabulary must be known. It runs the trainer's
-// own code without memory and without computing. Documents count as whole rows, and what the kernels of other ranks do
-// is not there.
-func RecordStep(cfg *config.Config, dev device.Properties, world comm.Comm) (*device.Recorder, error) {
+// own code without memory and without computing. What the kernels of other ranks do is not there. Calls that are made
+// in every k-th step count 1/k times, and those of a pipeline's instructions have an Action. pairs is device.Recorder's
+// Pairs. A stage of a pipeline must have room for what arrives: world must not be in place.
+func RecordStep(cfg *config.Config, dev device.Properties, world comm.Comm,
+	pairs func(length int) float64) (*device.Recorder, error) {
 	f, err := MeasureRank(cfg, dev, world)
 	if err != nil {
 		return nil, err
 	}
 	rec := device.NewRecorder(device.Null{})
+	rec.Pairs = pairs
 	t, err := outlineTrainer(cfg, f, rec, absent.As(world))
 	if err != nil {
 		return nil, err
@@ -68,25 +74,62 @@ func outlineTrainer(cfg *config.Config, f *Footprint, dev device.Device, world c
 	return t, nil
 }
 
-// rehearseStep makes the calls of a step. Micro-batches after the second are like it.
+// rehearseStep makes the calls of a step. What only some steps do counts as the share of steps that do it.
 func (t *Trainer) rehearseStep(rec *device.Recorder) error {
+	if every := t.cfg.Guard.ReplayEvery; every > 0 {
+		t.enter(Forward)
+		rec.Times = 1 / float64(every)
+		if err := t.propagate(true, false, nil); err != nil {
+			return err
+		}
+	}
+	if err := t.rehearseGradient(rec, 1); err != nil {
+		return err
+	}
+	t.enter(Updating)
+	if err := t.update(1, 1); err != nil {
+		return err
+	}
+	t.average.update(1, t.params, t.dev)
+	o, is := t.opt.(*optim.Sophia)
+	if !is {
+		return nil
+	}
+	t.sampleLabels(tensor.NewRNG(t.cfg.Seed, tensor.PurposeLabel, 1))
+	if err := t.rehearseGradient(rec, 1/float64(o.Every)); err != nil {
+		return err
+	}
+	rec.Times = 1 / float64(o.Every)
+	t.observe(o, 1)
+	return nil
+}
+
+// rehearseGradient makes the calls of a batch's gradient; each counts so many times. Micro-batches after the second are
+// like it.
+func (t *Trainer) rehearseGradient(rec *device.Recorder, times float64) error {
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
 	}
 	n := t.rounds()
+	if t.pipe != nil {
+		if err := t.rehearsePipeline(rec, times, n); err != nil {
+			return err
+		}
+		n = 0
+	}
 	each := n
 	if t.block() == 1 && n > 2 {
 		each = 2
 	}
 	for k := range each {
-		if rec.Times = 1; k == 1 {
-			rec.Times = n - each + 1
+		if rec.Times = times; k == 1 {
+			rec.Times = times * float64(n-each+1)
 		}
 		if err := t.rehearseMicro(k); err != nil {
 			return err
 		}
 	}
-	rec.Times = 1
+	rec.Times = times
 	t.enter(Summing)
 	if t.shard != nil {
 		if err := t.rehearseSettle(); err != nil {
@@ -95,11 +138,7 @@ func (t *Trainer) rehearseStep(rec *device.Recorder) error {
 	} else {
 		t.squaredNorm()
 	}
-	t.enter(Updating)
-	if err := t.update(1, 1); err != nil {
-		return err
-	}
-	t.average.update(1, t.params, t.dev)
+	rec.Times = 1
 	return nil
 }
 
@@ -119,6 +158,35 @@ func (t *Trainer) rehearseMicro(k int) error {
 		t.fold.end(t.dev, k, t.accum, precision.WireKey{})
 	}
 	t.dev.Sum(&t.batch.Losses)
+	return nil
+}
+
+// An Action is what a stage of a pipeline computes for its micro-batches: the operation of an instruction for a chunk.
+type Action struct {
+	Op    program.Op
+	Chunk int
+}
+
+// rehearsePipeline makes the calls of this stage's instructions for n micro-batches.
+func (t *Trainer) rehearsePipeline(rec *device.Recorder, times float64, n int) (err error) {
+	defer parallel.Recover(&err)
+	list, err := t.pipe.program(n)
+	if err != nil {
+		return err
+	}
+	rec.Times = times
+	for _, x := range list {
+		if _, err := t.occupy(x.Instr, true); err != nil {
+			return err
+		}
+		rec.Action = Action{x.Op, x.Chunk}
+		if err := t.act(x.Instr, true); err != nil {
+			return err
+		}
+		t.busy = !x.last
+	}
+	rec.Action = nil
+	t.slot = &t.slots[0]
 	return nil
 }
 

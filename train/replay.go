@@ -82,6 +82,7 @@ func (t *Trainer) rehearse(present, first bool) (*fingerprint, error) {
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
 	}
+	t.enter(Forward)
 	return &t.second, err
 }
 

@@ -43,15 +43,17 @@ func (t *Trainer) updateRounded(i int, s optim.Step) {
 	t.scratch.Release(mark)
 }
 
-// measureUpdates returns the bytes of scratch memory of an update: the optimizer's, plus the copy of the largest
-// parameter that is updated in another format. It runs the optimizer's own code without memory.
+// measureUpdates returns the bytes of scratch memory of an update: what the optimizer takes for a parameter, beside the
+// copy of one that is updated in another format. It runs the optimizer's own code without memory.
 func measureUpdates(o optim.Optimizer, list []updated) int {
-	scratch, widened := tensor.NewMeasure(""), 0
+	scratch := tensor.NewMeasure("")
 	for _, p := range list {
+		mark := scratch.Mark()
 		if p.master != p.Param {
-			widened = max(widened, p.Grad.Bytes()+tensor.Align)
+			scratch.New(p.Grad.DType(), p.Value.Shape()...)
 		}
 		o.Update(device.Null{}, p.master, p.state, optim.Step{T: 1, LR: 1, Scale: 1}, scratch)
+		scratch.Release(mark)
 	}
-	return scratch.Peak() + widened
+	return scratch.Peak()
 }

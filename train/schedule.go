@@ -7,6 +7,13 @@ import (
 	"anneal/schedule"
 )
 
+// SetSteps changes the number of steps of a run under way. The steps made so far must be those of a run that had this
+// number from its beginning: with WSD, if its decay begins later than now.
+func (t *Trainer) SetSteps(steps int) {
+	t.cfg.Train.Steps = steps
+	t.sched = NewSchedule(t.cfg)
+}
+
 // NewSchedule returns the learning-rate schedule of a valid configuration: in updates, or in tokens if the batch
 // grows.
 func NewSchedule(cfg *config.Config) schedule.Schedule {

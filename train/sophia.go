@@ -27,11 +27,15 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 	if !finite(sums.squares) {
 		return nil
 	}
-	weight := 1 / (float64(sums.targets) * t.tape.LossScale * t.tape.LossScale)
+	t.observe(o, 1/(float64(sums.targets)*t.tape.LossScale*t.tape.LossScale))
+	return nil
+}
+
+// observe updates the curvature from gradients of sampled losses, whose squares count so much.
+func (t *Trainer) observe(o *optim.Sophia, weight float64) {
 	for _, p := range t.updated {
 		o.Observe(t.dev, p.Param, p.state, weight)
 	}
-	return nil
 }
 
 // sampleLabels makes the losses those of labels that the model draws, unless rng is zero.

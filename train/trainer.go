@@ -121,6 +121,7 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 	t.Evaluator = Evaluator{
 		dev: dev, model: m, world: mesh.World, mesh: mesh, between: alone{}, slot: &t.slots[0],
 		rows: rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
+		Answers: cfg.Train.EvalAnswers,
 	}
 	t.layChunks()
 	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f, arena)

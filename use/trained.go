@@ -88,17 +88,27 @@ func (r *Trained) Evaluate(ctx context.Context, dir string, limit int,
 // limit.
 func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, limit int,
 	onProgress func(done, total int64)) (train.EvalResult, error) {
+	return r.EvaluateSplit(ctx, sources, false, limit, onProgress)
+}
+
+// EvaluateSplit is EvaluateSources, or scores the training splits.
+func (r *Trained) EvaluateSplit(ctx context.Context, sources []config.Source, trained bool, limit int,
+	onProgress func(done, total int64)) (train.EvalResult, error) {
 	c, e, err := r.evaluatorOf(sources)
 	if err != nil {
 		return train.EvalResult{}, err
 	}
 	defer c.Close()
 	defer e.Close()
-	e.OnProgress, e.Exact = onProgress, true
+	e.OnProgress, e.Exact, e.Answers = onProgress, true, true
 	if r.Context() > r.Trained.Context {
 		e.Every = r.Trained.Context
 	}
-	text, err := c.HeldOut(r.Context())
+	split := c.HeldOut
+	if trained {
+		split = c.Trained
+	}
+	text, err := split(r.Context())
 	if err != nil {
 		return train.EvalResult{}, err
 	}

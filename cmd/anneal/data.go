@@ -16,6 +16,7 @@ type dataCmd struct {
 	Dedup      dataDedupCmd      `cmd:"" help:"Drop repeated documents, paragraphs and lines."`
 	Classifier dataClassifierCmd `cmd:"" help:"Train and use classifiers of language and quality."`
 	Sample     dataSampleCmd     `cmd:"" help:"Make a data set from the Go standard library's source, to try anneal with."`
+	Synth      dataSynthCmd      `cmd:"" help:"Make the texts of studies: sums, facts, additions."`
 	Build      dataBuildCmd      `cmd:"" help:"Tokenise text into shards for training."`
 	Import     dataImportCmd     `cmd:"" help:"Make a data set of the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
 	Export     dataExportCmd     `cmd:"" help:"Write a data set as the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`

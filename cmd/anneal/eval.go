@@ -12,7 +12,8 @@ type evalCmd struct {
 	runArg
 	weightsFlag
 	Data   []string `required:"" sep:"none" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer. Several, as NAME=DIR, are scored one by one and together."`
-	Tokens count    `help:"Score this many tokens of the held-out text, from its start. 0: all."`
+	Split  string   `default:"val" enum:"val,train" help:"Score the held-out text (val), or the text that was trained on (train)."`
+	Tokens count    `help:"Score this many tokens of the text, from its start. 0: all."`
 	reachFlags
 	deviceFlag
 	threadsFlag
@@ -20,6 +21,7 @@ type evalCmd struct {
 
 func (evalCmd) Help() string {
 	return example("anneal eval runs/go --data data/go",
+		"anneal eval runs/sums --data data/sums --split train",
 		"anneal eval runs/mix --data web=data/web --data code=data/code",
 		"anneal eval runs/go --data data/go --context 4x --rope-scaling yarn:4")
 }
@@ -39,19 +41,30 @@ func (c evalCmd) Run(s *session) error {
 	defer r.Close()
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		e, err := r.EvaluateSources(ctx, sources, int(c.Tokens), s.status.tokensProgress("scored"))
+		e, err := r.EvaluateSplit(ctx, sources, c.Split == "train", int(c.Tokens), s.status.tokensProgress("scored"))
 		if err != nil {
 			return err
 		}
 		s.printf("loss %.4f nats/token, %.4f bits/byte over %s tokens (%s of text) at step %d, in %s\n",
 			e.Loss, e.BitsPerByte, thousands(e.Tokens), megabytes(e.Bytes), r.Step, strings.ToUpper(r.Config.Precision))
 		if asked := int64(c.Tokens); e.Tokens < asked {
-			s.notef("the held-out text has %s targets, fewer than the %s of --tokens",
+			s.notef("the text has %s targets, fewer than the %s of --tokens",
 				thousands(e.Tokens), thousands(asked))
 		}
 		for _, x := range e.Sources {
 			s.printf("  %s: loss %.4f, %.4f bits/byte over %s tokens (%s of text)\n",
 				x.Name, x.Loss, x.BitsPerByte, thousands(x.Tokens), megabytes(x.Bytes))
+		}
+		if a := e.Answers; a.Targets > 0 {
+			s.printf("  %.1f %% of these tokens are the most likely one", 100*a.Accuracy())
+			if a.Documents > 0 {
+				s.printf("; %s of %s documents are right as a whole", thousands(a.Exact), thousands(a.Documents))
+			}
+			s.printf("\n")
+			if a.Cut > 0 {
+				s.notef("%s documents are cut by rows of %s tokens, so nothing is known of the whole of them",
+					thousands(a.Cut), thousands(int64(r.Context())))
+			}
 		}
 		for _, p := range e.ByPosition {
 			s.printf("  positions %6d to %6d: loss %.4f, %.4f bits/byte over %s tokens\n",
@@ -61,6 +74,10 @@ func (c evalCmd) Run(s *session) error {
 		report := map[string]any{
 			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes,
 			"step": r.Step, "context": r.Context(), "precision": r.Config.Precision, "damaged": faults(r.Skipped),
+		}
+		if a := e.Answers; a.Targets > 0 {
+			report["accuracy"], report["exact_match"], report["answers"] = number(a.Accuracy()),
+				number(a.ExactMatch()), a
 		}
 		if e.Sources != nil {
 			report["sources"] = e.Sources

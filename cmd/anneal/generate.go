@@ -13,6 +13,8 @@ type generateCmd struct {
 	runArg
 	weightsFlag
 	promptFlags
+	Prompts     string  `placeholder:"FILE" help:"Continue many prompts: one a line, or NAME.jsonl with objects that have a \"prompt\"."`
+	Out         outFile `placeholder:"FILE" example:"texts.jsonl" help:"With --prompts: the texts, a JSON object a line."`
 	NoStart     bool    `help:"Put nothing before the prompt."`
 	MaxTokens   count   `default:"200" help:"Tokens to add at most."`
 	Temperature float64 `default:"0.8" help:"0: always the most likely token; 1: sample as the model predicts."`
@@ -29,16 +31,24 @@ func (generateCmd) Help() string {
 		"anneal generate runs/go                       # at a terminal: write with the model in turns",
 		"anneal generate runs/go < notes.txt           # standard input is the prompt",
 		"anneal generate runs/go --prompt-file notes.txt --temperature 0 --json",
+		"anneal generate runs/go --prompts questions.txt --out texts.jsonl",
 	) +
 		"\n\nAt a terminal and without a prompt, it asks for text and continues it. There, /help lists the commands." +
 		"\n\nA key-value cache makes each token cost one pass over the weights, and changes no bit." +
-		" If the text is longer than the context, only its end is used (at least ¾ of a context)."
+		" If the text is longer than the context, only its end is used (at least ¾ of a context)." +
+		"\n\nMany prompts are continued several at a time, prompt number N with the seed SEED + N − 1."
 }
 
 func (c generateCmd) Run(s *session) error {
 	sampling := model.Sampling{Temperature: c.Temperature, TopK: int(c.TopK), TopP: c.TopP, Seed: c.Seed}
 	if err := sampling.Validate(); err != nil {
 		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags
+	}
+	if err := c.checkMany(); err != nil {
+		return err
+	}
+	if c.Prompts != "" {
+		return c.fromFile(s, sampling)
 	}
 	prompt, ask, err := c.promptFlags.read(s)
 	if err != nil {

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The command that follows a text trains on it, and the answers of its run are counted.
+func TestSynthSaysHowToTrain(t *testing.T) {
+	dir := t.TempDir()
+	data, out := filepath.Join(dir, "sums"), filepath.Join(dir, "run")
+	code, text, errs := anneal("data", "synth", "modular", "--p", "11", "--out", data)
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	_, next, _ := strings.Cut(text+errs, "next: anneal ")
+	next, _, _ = strings.Cut(next, " --out")
+	args := strings.Fields(strings.Replace(next, "examples/", "../../examples/", 1))
+	args = append(args, "train.steps=2", "schedule.warmup=1", "model.layers=1", "--out", out)
+	if code, _, errs := anneal(args...); code != exitOK {
+		t.Fatalf("anneal %s: exit %d: %s", next, code, errs)
+	}
+	code, text, errs = anneal("eval", out, "--data", data)
+	if code != exitOK || !strings.Contains(text+errs, "documents are right as a whole") {
+		t.Errorf("eval: exit %d: %s%s", code, text, errs)
+	}
+}

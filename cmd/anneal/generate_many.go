@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"anneal/internal/fileio"
+	"anneal/lab"
+	"anneal/model"
+	"anneal/use"
+)
+
+// written is a line of generate --prompts.
+type written struct {
+	Prompt string `json:"prompt"`
+	Text   string `json:"text"`
+	Tokens int    `json:"tokens"`
+	Ended  bool   `json:"ended"`
+}
+
+// checkMany returns an error if the flags for many prompts and those for one are given together.
+func (c generateCmd) checkMany() error {
+	switch {
+	case c.Prompts == "" && c.Out != "":
+		return &usageError{"--out is for many prompts", "add --prompts FILE, or leave out --out: the text is printed"}
+	case c.Prompts != "" && c.Out == "":
+		return &usageError{"--prompts needs a file for the texts",
+			"try --out texts.jsonl, or --out - for standard output"}
+	case c.Prompts != "" && (c.Prompt != nil || c.PromptFile != ""):
+		return &usageError{"--prompts has all prompts", "leave out --prompt and --prompt-file"}
+	}
+	return nil
+}
+
+// fromFile continues the prompts of a file.
+func (c generateCmd) fromFile(s *session, sampling model.Sampling) error {
+	text, err := s.input(c.Prompts)
+	if err != nil {
+		return asData(err)
+	}
+	questions, err := lab.ReadQuestions(c.Prompts, text)
+	if err != nil {
+		return err
+	}
+	r, err := c.open(s, c.Dir, c.Device, c.Threads, c.reachFlags)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	around(s, r, c.NoStart)
+	return c.many(s, r, questions, use.GenerateOptions{
+		Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Sampling: sampling,
+	})
+}
+
+// many continues each prompt, and writes what the model wrote.
+func (c generateCmd) many(s *session, r *use.Trained, questions []lab.Question, o use.GenerateOptions) error {
+	start := time.Now()
+	return s.untilSignal(func(ctx context.Context) error {
+		prompts := make([]string, len(questions))
+		for i, q := range questions {
+			prompts[i] = q.Prompt
+		}
+		list, err := r.GenerateMany(ctx, prompts, o, func(done int) {
+			s.status.update(func(int) string { return fmt.Sprintf("%d of %d prompts", done, len(prompts)) })
+		})
+		if err != nil {
+			return err
+		}
+		total, ended := 0, 0
+		err = fileio.Write(string(c.Out), func(w io.Writer) error {
+			lines := bufio.NewWriter(w)
+			e := json.NewEncoder(lines)
+			e.SetEscapeHTML(false)
+			for i, x := range list {
+				total += x.Tokens
+				if x.Ended {
+					ended++
+				}
+				if err := e.Encode(written{prompts[i], x.Text, x.Tokens, x.Ended}); err != nil {
+					return err
+				}
+			}
+			return lines.Flush()
+		})
+		if err != nil {
+			return err
+		}
+		elapsed := time.Since(start)
+		what := fmt.Sprintf("%d texts of %s tokens, %d of them ended by the model", len(list),
+			thousands(int64(total)), ended)
+		s.closing(what, c.Out.String(), elapsed, "")
+		return s.emit(map[string]any{
+			"out": string(c.Out), "prompts": len(list), "tokens": total, "ended": ended, "step": r.Step,
+			"damaged": faults(r.Skipped), "seconds": elapsed.Seconds(),
+		})
+	})
+}

@@ -1,0 +1,82 @@
+package synth
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// A Canaries text is a background of random words with secrets in it, each some number of times (Carlini et al. 2019,
+// arXiv 1802.08232): "q3Zk=83719204". A model that writes the digits after the key has memorised them: nothing else
+// tells them.
+type Canaries struct {
+	Background int   // documents of words, 12 each, drawn from 500 by Zipf's law
+	Each       int   // secrets of each number of copies
+	Copies     []int // how often a secret is there
+	References int   // secrets that are not in the text, to compare with
+	Seed       uint64
+}
+
+// SecretDigits is how many digits a secret has.
+const SecretDigits = 8
+
+// Secrets returns the secrets of each number of copies, in the order of c.Copies, and then those that are not in the
+// text.
+func (c Canaries) Secrets() (list [][]string, references []string) {
+	r := rand.New(rand.NewPCG(c.Seed, 2))
+	all := draw(len(c.Copies)*c.Each+c.References, len(symbols)*len(symbols)*len(symbols)*len(symbols), c.Seed)
+	secret := func(key int) string {
+		var name strings.Builder
+		for range 4 {
+			name.WriteByte(symbols[key%len(symbols)])
+			key /= len(symbols)
+		}
+		return fmt.Sprintf("%s=%0*d", name.String(), SecretDigits, r.IntN(1e8))
+	}
+	for i := range c.Copies {
+		var group []string
+		for n := range c.Each {
+			group = append(group, secret(all[i*c.Each+n]))
+		}
+		list = append(list, group)
+	}
+	for _, key := range all[len(c.Copies)*c.Each:] {
+		references = append(references, secret(key))
+	}
+	return list, references
+}
+
+// Text makes the text, in random order.
+func (c Canaries) Text() (Text, error) {
+	if c.Background < 1 || c.Each < 1 || len(c.Copies) == 0 || c.References < 0 {
+		return Text{}, fmt.Errorf("%d background documents with %d secrets of each of %d numbers of copies: want at "+
+			"least one of each", c.Background, c.Each, len(c.Copies))
+	}
+	t := Text{PromptEnd: "="}
+	words := rand.NewZipf(rand.New(rand.NewPCG(c.Seed, 3)), 1.1, 1, 499)
+	for range c.Background {
+		var doc strings.Builder
+		for i := range 12 {
+			if i > 0 {
+				doc.WriteByte(' ')
+			}
+			w := words.Uint64()
+			doc.WriteByte(symbols[w%26+36])
+			doc.WriteByte(symbols[w/26%26+36])
+		}
+		t.Train = append(t.Train, doc.String())
+	}
+	secrets, _ := c.Secrets()
+	for i, group := range secrets {
+		if c.Copies[i] < 1 {
+			return Text{}, fmt.Errorf("%d copies of a secret: want at least 1", c.Copies[i])
+		}
+		for _, s := range group {
+			for range c.Copies[i] {
+				t.Train = append(t.Train, s)
+			}
+		}
+	}
+	shuffle(t.Train, c.Seed)
+	return t, nil
+}

@@ -1,0 +1,97 @@
+package run
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"anneal/config"
+)
+
+// A pace follows the clock: it changes the number of steps of a run under way, so that the run ends when its time does
+// (Options.Time). That is possible while the steps made do not depend on those to come: with WSD until the decay
+// begins. The run is then, bit for bit, one that had the last number of steps from its beginning.
+type pace struct {
+	end   time.Time // when the run should end
+	looks []int     // numbers of steps after which to look at the clock; the last is where the decay would begin
+	made  int       // steps at the last look
+	at    time.Time // and when that was
+}
+
+const (
+	paceReserve = 0.03 // of the time is for the last checkpoint
+	paceSlack   = 0.01 // of the steps: smaller changes are not made
+)
+
+// newPace returns the pace of a run that begins, or nil if its length does not follow the clock.
+func (s *session) newPace() *pace {
+	c := s.cfg
+	whole := c.Data.Order.Given() || c.Train.BatchRamp.Given() || c.Train.LengthWarmup.Given() // need the whole length
+	if s.Time <= 0 || c.Schedule.Name != "wsd" || whole {
+		return nil
+	}
+	from, to := c.Schedule.Warmup, decayBegins(c, c.Train.Steps)
+	return &pace{
+		end:   s.started.Add(time.Duration((1 - paceReserve) * float64(s.Time))),
+		looks: []int{(7*from + to) / 8, (from + to) / 2, (from + 3*to) / 4, to}, at: time.Now(),
+	}
+}
+
+// decayBegins returns after how many of so many steps the rate begins to fall.
+func decayBegins(cfg *config.Config, steps int) int {
+	return max(steps-int(math.Round(cfg.Schedule.DecayFraction*float64(steps))), cfg.Schedule.Warmup)
+}
+
+// keepPace looks at the clock if it is time to, and changes the length of the run if that is due.
+func (s *session) keepPace() error {
+	p, made := s.pace, s.trainer.Position().Step
+	if p == nil || s.done || len(p.looks) == 0 || made < p.looks[0] {
+		return nil
+	}
+	now := time.Now()
+	steps, err := led(s.world, func() (int, error) {
+		return p.length(made, s.cfg.Train.Steps, s.cfg.Schedule.DecayFraction, now), nil
+	})
+	if err != nil {
+		return err
+	}
+	each := now.Sub(p.at) / time.Duration(max(made-p.made, 1))
+	p.made, p.at = made, now
+	p.looks = append(p.looks[:len(p.looks)-1], decayBegins(s.cfg, steps))
+	last := p.looks[len(p.looks)-1]
+	p.looks = slices.DeleteFunc(p.looks, func(look int) bool { return look <= made || look > last })
+	if was := s.cfg.Train.Steps; steps != was {
+		return s.lengthen(was, steps, fmt.Sprintf("a step takes %s, and %s are left", each.Round(time.Millisecond/10),
+			p.end.Sub(now).Round(time.Second)))
+	}
+	return nil
+}
+
+// length returns how many steps the run should have, at the speed since the last look. The decay does not begin before
+// now.
+func (p *pace) length(made, steps int, decay float64, now time.Time) int {
+	each := now.Sub(p.at).Seconds() / float64(max(made-p.made, 1))
+	want := made + int(max(p.end.Sub(now).Seconds(), 0)/each)
+	want = max(want, int(math.Ceil(float64(made)/(1-decay))), made+1)
+	if math.Abs(float64(want-steps)) < paceSlack*float64(steps) {
+		return steps
+	}
+	return want
+}
+
+// lengthen gives the run another number of steps on every rank, and records it where a resumed run finds it.
+func (s *session) lengthen(was, steps int, why string) error {
+	s.cfg.DeriveText("train.steps", strconv.Itoa(steps), "follows the clock; "+strconv.Itoa(was)+" before")
+	s.trainer.SetSteps(steps)
+	s.course.SetSteps(steps)
+	return s.world.lead(func() error {
+		files, err := s.dir.readFiles()
+		if err != nil {
+			return err
+		}
+		s.Warn(fmt.Sprintf("train.steps = %d instead of %d: %s", steps, was, why))
+		return writeDurably(s.dir.config(), s.dir.configured(files.config, s.cfg))
+	})
+}

@@ -1,0 +1,81 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLengthFollowsTheClock(t *testing.T) {
+	begin := time.Now()
+	for _, c := range []struct {
+		name        string
+		made, steps int
+		each        time.Duration
+		left        time.Duration
+		want        int
+	}{
+		{"as planned", 500, 1000, 10 * time.Millisecond, 5 * time.Second, 1000},
+		{"almost as planned", 500, 1000, 10 * time.Millisecond, 5050 * time.Millisecond, 1000},
+		{"faster", 500, 1000, 5 * time.Millisecond, 5 * time.Second, 1500},
+		{"slower", 500, 1000, 20 * time.Millisecond, 5 * time.Second, 750},
+		{"far too slow", 500, 1000, time.Second, 5 * time.Second, 625}, // the decay begins now: a fifth of 625 is 125
+		{"over", 800, 1000, time.Second, -time.Second, 1000},
+	} {
+		p := pace{end: begin.Add(c.left), at: begin.Add(-time.Duration(c.made) * c.each)}
+		if got := p.length(c.made, c.steps, 0.2, begin); got != c.want {
+			t.Errorf("%s: %d steps, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// A run whose length has followed the clock is the run that had this length from its beginning, on any number of ranks
+// and resumed or not.
+func TestRunThatFollowsTheClockHasTheBitsOfAPlainOne(t *testing.T) {
+	data := testData(t)
+	for _, ranks := range []int{1, 2} {
+		cfg := smallConfig(t, data, "train.steps=3000", "schedule.name=wsd", "train.eval_every=0",
+			fmt.Sprintf("parallel.ranks=%d", ranks))
+		dir := t.TempDir() + "/run"
+		var remarks []string
+		begin := time.Now()
+		timed, err := Run(context.Background(), Options{
+			Config: cfg, Dir: dir, Threads: 2, Time: time.Second, Warn: func(s string) { remarks = append(remarks, s) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := timed.Step
+		if took := time.Since(begin); steps >= 3000 || took > 20*time.Second {
+			t.Fatalf("%d ranks: %d steps in %s", ranks, steps, took)
+		}
+		text, err := os.ReadFile(dir + "/config.yaml")
+		if err != nil || !strings.Contains(string(text), fmt.Sprintf("steps: %d ", steps)) {
+			t.Errorf("%v: config.yaml has not %d steps:\n%s", err, steps, text)
+		}
+		if !strings.Contains(strings.Join(remarks, "\n"), "train.steps = ") {
+			t.Errorf("%q do not tell of the new length", remarks)
+		}
+		again, err := Resume(context.Background(), Options{Dir: dir, Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Step != steps || again.WeightsHash != timed.WeightsHash {
+			t.Errorf("%d ranks: resumed, the run of %d steps has %d", ranks, steps, again.Step)
+		}
+		plain, err := Run(context.Background(), Options{
+			Config: smallConfig(t, data, fmt.Sprintf("train.steps=%d", steps), "schedule.name=wsd",
+				"train.eval_every=0", "schedule.warmup=1"),
+			Dir: t.TempDir() + "/run", Threads: 2,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain.WeightsHash != timed.WeightsHash {
+			t.Errorf("%d ranks: the weights are not those of a plain run of %d steps", ranks, steps)
+		}
+	}
+}
