@@ -62,6 +62,7 @@ type runDeviceFlag struct {
 // weightsFlag says which weights of a run to use.
 type weightsFlag struct {
 	Weights string `default:"last" enum:"last,ema" help:"last: the weights of the newest checkpoint. ema: their moving average (average.ema)."`
+	Step    count  `help:"Use the checkpoint of this step. 0: the newest. anneal ckpt list shows them."`
 	olderFlag
 }
 
@@ -90,8 +91,10 @@ func faults(skipped []error) []string {
 func (w weightsFlag) open(s *session, dir, device string, threads count, reach reachFlags) (*use.Trained, error) {
 	r, err := use.OpenWith(dir, use.OpenOptions{
 		Device: device, Threads: int(threads),
-		WeightOptions: run.WeightOptions{Average: w.Weights == "ema", AllowOlder: w.AllowOlder},
-		Reach:         use.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
+		WeightOptions: run.WeightOptions{
+			Average: w.Weights == "ema", Step: int64(w.Step), AllowOlder: w.AllowOlder,
+		},
+		Reach: use.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
 	})
 	if err == nil {
 		s.noteOlder(r.Step, r.Skipped)

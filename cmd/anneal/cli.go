@@ -30,7 +30,8 @@ type cli struct {
 	Resume    resumeCmd    `cmd:"" help:"Continue a run that was stopped."`
 	Branch    branchCmd    `cmd:"" help:"Start a run from a checkpoint of another run, such as a decay from its stable phase."`
 	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and skip batches."`
-	Compare   compareCmd   `cmd:"" help:"Train variants of a run and compare their losses."`
+	Lab       labCmd       `cmd:"" help:"Measure what a change is worth, and repeat the studies of the literature."`
+	Improve   improveCmd   `cmd:"" help:"Let a model learn from those of its answers that a program accepts."`
 	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
 	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set."`
 	Export    exportCmd    `cmd:"" help:"Write a trained model in the Hugging Face format."`

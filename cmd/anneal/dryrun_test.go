@@ -118,3 +118,18 @@ func TestPathsOfAnOlderConfigAreSaid(t *testing.T) {
 		t.Errorf("a path on the command line is taken for one in the file\n%s%s", out, errs)
 	}
 }
+
+// A run that does not fit is refused before anything is written, with its parts and with what would be enough.
+func TestTrainRefusesWithWhatWouldBeEnough(t *testing.T) {
+	w := newWorkshop(t)
+	large := []string{"model.dim=16384", "model.heads=128", "model.layers=40"}
+	code, _, errs := anneal(append([]string{"train", w.path("run.yaml"), "--out", w.path("large")}, large...)...)
+	for _, want := range []string{"this run needs ", "optimizer state ", " × 80 GB are the least"} {
+		if code != exitResources || !strings.Contains(errs, want) {
+			t.Errorf("exit %d, no %q in\n%s", code, want, errs)
+		}
+	}
+	if _, err := os.Stat(w.path("large")); err == nil {
+		t.Error("the refused run left a directory")
+	}
+}

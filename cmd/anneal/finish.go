@@ -51,6 +51,14 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 		fact("of the average", "%.4f nats/token, %.4f bits/byte, at step %s",
 			r.ValLossEMA, r.ValBitsPerByteEMA, thousands(int64(r.EvalStep)))
 	}
+	for _, x := range []struct {
+		name            string
+		accuracy, exact float64
+	}{{"held-out answers", r.ValAccuracy, r.ValExact}, {"training answers", r.TrainAccuracy, r.TrainExact}} {
+		if !math.IsNaN(x.accuracy) {
+			fact(x.name, "%.1f %% of tokens right, %.1f %% of documents", 100*x.accuracy, 100*x.exact)
+		}
+	}
 	s.printSources(r)
 	if r.ClipRate > 0 {
 		fact("clipped", "%.1f %% of updates", 100*r.ClipRate)
@@ -73,10 +81,17 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 			fact("  "+a.Name, "%s", memorySize(a.Peak))
 		}
 	}
+	if text := s.energyFact(f.elapsed); text != "" {
+		fact("energy", "%s", text)
+	}
 	if !r.Interrupted {
 		s.closing("a run of "+plural(r.Step, "step"), f.dir, f.elapsed, f.next)
 	}
-	if err := s.emit(finishedJSON(r, f)); !r.Interrupted {
+	result := finishedJSON(r, f)
+	if joules := s.energy.Joules(); !math.IsNaN(joules) {
+		result["energy_joules"] = joules
+	}
+	if err := s.emit(result); !r.Interrupted {
 		return err
 	} // else how to continue the run matters more than an error of standard output
 	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n"+
@@ -114,6 +129,10 @@ func finishedJSON(r *run.Result, f finished) map[string]any {
 	}
 	if !math.IsNaN(r.ValBitsPerByteEMA) {
 		result["val_loss_ema"], result["val_bits_per_byte_ema"] = r.ValLossEMA, r.ValBitsPerByteEMA
+	}
+	if !math.IsNaN(r.ValAccuracy) {
+		result["val_accuracy"], result["val_exact"] = number(r.ValAccuracy), number(r.ValExact)
+		result["train_accuracy"], result["train_exact"] = number(r.TrainAccuracy), number(r.TrainExact)
 	}
 	if i := r.Init; i.From != "" {
 		result["init_from"], result["init_step"], result["init_weights_hash"] = i.From, i.Step, i.Weights

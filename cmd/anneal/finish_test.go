@@ -38,7 +38,8 @@ func TestCommandsThatTrainSayWhatTheyWroteAndWhatIsNext(t *testing.T) {
 		{run, []string{"resume", run}},
 		{w.path("hf"), []string{"export", run, w.path("hf")}},
 		{w.path("imported"), []string{"import", w.path("hf"), "--out", w.path("imported")}},
-		{w.path("which"), []string{"compare", config, "train.steps=2", "--with", "optimizer.name=lion", "--out",
+		{w.path("which"), []string{"lab", "ablate", config, "train.steps=2", "--seeds", "1", "--with",
+			"optimizer.name=lion", "--out",
 			w.path("which")}},
 		{"", []string{"lr-find", config, "--steps", "30"}},
 		{"", []string{"mup", "check", config, "model.layers=2", "--widths", "32,64,128", "--seeds", "1", "--lr",
@@ -151,7 +152,8 @@ func TestPortableKernelsAreSaidToBeSlow(t *testing.T) {
 	for i, args := range [][]string{
 		{"train", w.path("run.yaml"), "train.steps=1", "--out", w.path("slow")},
 		{"resume", w.path("slow")},
-		{"compare", w.path("run.yaml"), "train.steps=1", "--with", "optimizer.name=lion", "--out", w.path("which")},
+		{"lab", "ablate", w.path("run.yaml"), "train.steps=1", "--seeds", "1", "--with", "optimizer.name=lion", "--out",
+			w.path("which")},
 		{"doctor"},
 	} {
 		code, out, errs := anneal(args...)

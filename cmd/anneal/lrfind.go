@@ -70,7 +70,7 @@ func (c lrFindCmd) Run(s *session) error {
 
 // next compares the ends of the range and their middle in short runs.
 func (c lrFindCmd) next(r *lab.LRRange) string {
-	words := append([]string{"anneal", "compare", c.Config}, c.Overrides...)
+	words := append([]string{"anneal", "lab", "ablate", c.Config}, c.Overrides...)
 	words = append(words, fmt.Sprintf("optimizer.lr=%.2g", r.Low))
 	for _, rate := range []float64{math.Sqrt(r.Low * r.High), r.High} {
 		words = append(words, "--with", fmt.Sprintf("optimizer.lr=%.2g", rate))

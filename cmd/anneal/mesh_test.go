@@ -175,3 +175,54 @@ func TestCommandsOnARunOfAMesh(t *testing.T) {
 		t.Errorf("merged, the run has loss %v, want %v", got, want)
 	}
 }
+
+// Any mesh, sensible or not, is either accepted by a dry run, and then trains, or refused with what is wrong and what
+// to try, before anything is written.
+func TestTortureMeshesThatCannotBe(t *testing.T) {
+	w := newWorkshop(t)
+	torture.Run(t, 12, func(r *rand.Rand) (fault, outcome string) {
+		one := func(key, works, fails string) string {
+			values := strings.Split(works, " ")
+			if r.IntN(12) == 0 {
+				values = strings.Split(fails, " ")
+			}
+			return "parallel." + key + "=" + values[r.IntN(len(values))]
+		}
+		keys := []string{
+			fmt.Sprint("model.layers=", 2+r.IntN(3)), fmt.Sprint("train.micro_batch=", 1+r.IntN(2)), "train.steps=2",
+			one("tensor", "1 2", "3 0"), one("context", "1 2", "5 -1"), one("pipeline", "1 2", "3 9"),
+			one("schedule", "1f1b gpipe zb-h1", "interleaved:2 interleaved:1 interleaved: 2f2b"),
+			one("attention", "ring ulysses", "flash"), one("zero", "0 1 2 3", "4"),
+		}
+		if r.IntN(3) == 0 {
+			keys = append(keys, one("ranks", "4 8", "1 2 7 0"))
+		}
+		out := w.path(fmt.Sprint("mesh", r.Uint64()))
+		args := slices.Concat([]string{"train", w.path("run.yaml"), "threads=64", "--out", out}, keys)
+		code, _, errs := anneal(append(args, "--dry-run")...)
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("%v: a dry run has written something", keys)
+		}
+		switch code {
+		case exitOK:
+			if code, _, errs := anneal(args...); code != exitOK {
+				t.Fatalf("%v: a dry run accepts it, training ends with %d\n%s", keys, code, errs)
+			}
+			os.RemoveAll(out)
+			return "a mesh drawn at random", "trained"
+		case exitUsage:
+			if !strings.HasPrefix(errs, "error: ") || !strings.Contains(errs, "\n  try ") {
+				t.Fatalf("%v: it says\n%s", keys, errs)
+			}
+			if code, _, _ := anneal(args...); code != exitUsage {
+				t.Fatalf("%v: a dry run refuses it, training ends with %d", keys, code)
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Fatalf("%v: what was refused has written something", keys)
+			}
+			return "a mesh drawn at random", "refused, with what to try"
+		}
+		t.Fatalf("%v: exit %d\n%s", keys, code, errs)
+		return
+	})
+}

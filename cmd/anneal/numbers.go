@@ -59,6 +59,8 @@ func (m *inMinutes) UnmarshalText(text []byte) error {
 	return err
 }
 
+func (m inMinutes) duration() time.Duration { return time.Duration(float64(m) * float64(time.Minute)) }
+
 // inSeconds is a time on the command line, such as 0.5, 10s or 1m.
 type inSeconds float64
 

@@ -141,20 +141,3 @@ func cardSize(n int64) string {
 	}
 	return memorySize(n)
 }
-
-// rankVerdict says in a sentence whether the ranks fit: all of them, if this machine has threads for them, or else one
-// on a machine like this.
-func rankVerdict(p *plan.Foresight) string {
-	r, need := p.Ranks, memorySize(p.Bytes)
-	who := fmt.Sprintf("a rank on a machine like this needs at most %s", need)
-	if r.Here {
-		who = fmt.Sprintf("all %d ranks in one process need %s", r.Count, need)
-	}
-	switch {
-	case p.Available == 0:
-		return who + "; how much memory is available is not known"
-	case p.Fits:
-		return fmt.Sprintf("fits: %s of %s available", who, cardSize(p.Available))
-	}
-	return fmt.Sprintf("does not fit: %s, %s are available", who, cardSize(p.Available))
-}

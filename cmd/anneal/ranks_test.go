@@ -284,7 +284,7 @@ func TestCommandsUnderALauncher(t *testing.T) {
 	for rank, says := range []string{"this command trains in one process, but MPICH has started 4", ""} {
 		t.Setenv("PMI_RANK", fmt.Sprint(rank))
 		for _, args := range [][]string{
-			{"compare", w.path("run.yaml"), "--with", "optimizer.name=lion", "--out", w.path("compared")},
+			{"lab", "ablate", w.path("run.yaml"), "--with", "optimizer.name=lion", "--out", w.path("compared")},
 			{"demo", "--steps", "1", "--out", w.path("demo")},
 			{"lr-find", w.path("run.yaml")},
 		} {

@@ -134,6 +134,9 @@ func stepLine(p train.Event, columns int) string {
 	if !math.IsNaN(p.ValBitsPerByte) {
 		line.add(1, "val %.3f bits/byte", p.ValBitsPerByte)
 	}
+	if !math.IsNaN(p.ValAccuracy) {
+		line.add(1, "right %.1f%% (training %.1f%%)", 100*p.ValAccuracy, 100*p.TrainAccuracy)
+	}
 	if len(p.ValSources) > 0 {
 		parts := make([]string, len(p.ValSources))
 		for i, x := range p.ValSources {

@@ -13,6 +13,7 @@ import (
 
 	"anneal/comm"
 	"anneal/config"
+	"anneal/internal/machine"
 	"anneal/run"
 )
 
@@ -30,9 +31,10 @@ type session struct {
 	gone  atomic.Value  // func() error: Options.Begun's gone
 	saves chan struct{} // requests of saveSignal; nil if nobody takes them
 
-	world  comm.Comm // the ranks of the run; comm.Alone but for commands that train
-	joined bool      // the command knows that a launcher may have started several ranks
-	told   io.Writer // of a rank that does not speak: where its own errors go; else nil
+	world  comm.Comm       // the ranks of the run; comm.Alone but for commands that train
+	joined bool            // the command knows that a launcher may have started several ranks
+	energy *machine.Energy // since training began; nil if this machine does not tell
+	told   io.Writer       // of a rank that does not speak: where its own errors go; else nil
 }
 
 // out is where results for people go: standard output, unless that is kept for JSON or a file.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"anneal/internal/machine"
 )
 
 // untilSignal does work under a context that SIGINT, SIGTERM and SIGHUP cancel. Once SIGINT or SIGTERM has come a
@@ -100,6 +102,8 @@ func (s *session) whileTraining(work func(ctx context.Context) error) error {
 		}
 	}
 	s.stdout.outlasts = true
+	s.energy = machine.MeasureEnergy(powercap)
+	defer s.energy.Stop()
 	return s.untilSignal(work)
 }
 

@@ -26,18 +26,23 @@ type trainCmd struct {
 	InitStep count  `placeholder:"N" help:"Step of the checkpoint to take, if DIR is a run. Default: the newest."`
 	Only     string `default:"model" enum:"model" help:"What to take from DIR. Only model: the weights, without optimizer state and step."`
 
-	Out    string   `placeholder:"RUN" help:"Directory of the run. It must be new or empty."`
-	DryRun bool     `help:"Print the resolved config and the memory that the run needs. Train nothing."`
-	Memory byteSize `placeholder:"SIZE" help:"With --dry-run: how much memory a rank has, such as 80GB. Default: this machine's."`
+	Out    string     `placeholder:"RUN" help:"Directory of the run. It must be new or empty."`
+	Budget *inMinutes `placeholder:"TIME" help:"Choose size, batch, rate and steps for this much time, such as 30m. Needs data.path, no config."`
+	DryRun bool       `help:"Print the resolved config and the memory that the run needs. Train nothing."`
+	Memory byteSize   `placeholder:"SIZE" help:"With --dry-run: how much memory a rank has, such as 80GB. Default: this machine's."`
 	rankFlags
 	runDeviceFlag
 	runThreadsFlag
+
+	budgeted *plan.Budgeted // what follows from Budget
 }
 
 func (trainCmd) Help() string {
 	return example("anneal train examples/tiny.yaml data.path=data/go train.steps=500 --out runs/go",
 		"anneal train examples/tiny.yaml data.path=data/go parallel.ranks=2 --out runs/go",
 		"anneal train examples/tiny.yaml data.path=data/go --dry-run",
+		"anneal train --budget 30m data.path=data/go --out runs/go",
+		"anneal train --budget 30m data.path=data/go model.dim=256 --dry-run",
 		"anneal train --recipe llama2-70b --dry-run",
 		"anneal train --recipe llama2-70b parallel.zero=3 --dry-run --ranks 64",
 		"anneal train --recipe gpt3-175b parallel.tensor=8 parallel.pipeline=4 --dry-run --ranks 1024 --memory 80GB",
@@ -66,6 +71,9 @@ func (c trainCmd) Run(s *session) error {
 	}
 	o := s.trainOptions(c.Out, cfg)
 	o.Config, o.Plan = cfg, plan
+	if c.budgeted.Derives("train.steps") {
+		o.Time = c.Budget.duration() - time.Since(start) // measuring counts
+	}
 	return s.whileTraining(func(ctx context.Context) error {
 		r, err := run.Run(ctx, o)
 		if err != nil {
@@ -76,21 +84,27 @@ func (c trainCmd) Run(s *session) error {
 }
 
 // prepare reads the config and prints what is about to run, and, of a dry run, what would.
-func (c trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) {
+func (c *trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) {
 	from, err := c.sources(s)
 	if err != nil {
 		return nil, nil, err
+	}
+	if c.Budget != nil {
+		from.Complete = c.completeByBudget(s)
 	}
 	cfg, err := run.LoadConfig(from)
 	if err != nil {
 		return nil, nil, err
 	}
+	printBudget(s, c.budgeted)
 	if c.Out != "" && s.world.Rank() == 0 {
 		if err := run.CheckNewRun(c.Out); err != nil {
 			return nil, nil, err
 		}
 	}
 	switch {
+	case c.DryRun && c.budgeted != nil:
+		return nil, nil, dryRunBudget(s, cfg, int64(c.Memory), c.budgeted)
 	case c.DryRun && c.Recipe != "":
 		return nil, nil, dryRunRecipe(s, c.Recipe, cfg, int64(c.Memory))
 	case c.DryRun:
@@ -102,6 +116,9 @@ func (c trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) {
 			"try --out runs/" + cmp.Or(c.Recipe, runName(from.File))}
 	}
 	plan, err := s.header(cfg, cfg.Threads)
+	if err == nil && s.world.Size() == 1 {
+		err = refuse(plan)
+	}
 	return cfg, plan, err
 }
 
@@ -127,7 +144,7 @@ func (c trainCmd) sources(s *session) (config.Sources, error) {
 	if c.InitStep > 0 {
 		from.Overrides = append(from.Overrides, fmt.Sprintf("init.step=%d", c.InitStep))
 	}
-	if from.File == "" && from.Recipe == "" {
+	if from.File == "" && from.Recipe == "" && c.Budget == nil {
 		return from, &usageError{"train needs a config: a YAML file, or --recipe with a name of `anneal recipe list`",
 			"try `anneal train --help`"}
 	}
@@ -155,7 +172,7 @@ func printRamps(s *session, cfg *config.Config) {
 func foresee(cfg *config.Config, memory int64) (*plan.Foresight, error) {
 	p, err := plan.Foresee(cfg)
 	if err == nil && memory > 0 {
-		p.Within(memory)
+		p.Within(cfg, memory)
 	}
 	return p, err
 }
@@ -216,30 +233,24 @@ func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 	for _, remark := range p.Remarks() {
 		s.prosef("#   ", "# %s\n", remark)
 	}
-	s.prosef("#   ", "# %s\n", verdict(p))
+	s.prosef("#   ", "# %s\n", p.Verdict())
 }
 
-// verdict says in a sentence whether the run fits.
-func verdict(p *plan.Foresight) string {
-	if p.Ranks != nil {
-		return rankVerdict(p)
+// fits returns an error if a run does not fit whose parts have been printed.
+func fits(p *plan.Foresight) error { return unfit(p, "the parts are listed above") }
+
+// refuse returns an error with all parts of a run that does not fit.
+func refuse(p *plan.Foresight) error {
+	var parts []string
+	for _, i := range p.Memory {
+		parts = append(parts, i.Name+" "+memorySize(i.Bytes))
 	}
-	need := memorySize(p.Bytes)
-	if p.Bytes >= 1e6<<20 {
-		need += fmt.Sprintf(" (%s GB)", thousands(p.Bytes/1e9))
-	}
-	switch {
-	case p.Available == 0:
-		return "needs " + need + "; how much memory is available is not known"
-	case p.Fits:
-		return fmt.Sprintf("fits: needs %s of %s available", need, cardSize(p.Available))
-	}
-	return fmt.Sprintf("does not fit: needs %s, %s are available", need, cardSize(p.Available))
+	return unfit(p, strings.Join(parts, ", "))
 }
 
-func fits(p *plan.Foresight) error {
+func unfit(p *plan.Foresight, detail string) error {
 	if p.Fits {
 		return nil
 	}
-	return &train.MemoryError{Need: p.Bytes, Available: p.Available, Detail: "the parts are listed above"}
+	return &train.MemoryError{Need: p.Bytes, Available: p.Available, Detail: detail, Enough: p.Least.Enough()}
 }

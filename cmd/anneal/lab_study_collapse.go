@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"anneal/lab/study"
+)
+
+type studyCollapseCmd struct {
+	Seed   count `default:"1" placeholder:"N" help:"Of the samples."`
+	Trials count `default:"4000" placeholder:"N" help:"Histories of the Gaussian; a tenth as many of the text."`
+	studyFlags
+}
+
+func (studyCollapseCmd) Help() string {
+	return example("anneal lab study collapse --out runs/collapse") +
+		"\n\nEvery generation learns from samples of the one before (Shumailov et al. 2024, Nature 631): a " +
+		"Gaussian, and the word frequencies of a text. The samples replace those of earlier generations, " +
+		"or accumulate beside them (Gerstgrasser et al. 2024, arXiv 2404.01413), or a tenth of each generation is " +
+		"real. Beside each figure stands what theory says."
+}
+
+func (c studyCollapseCmd) Run(s *session) error {
+	if c.Trials < 20 {
+		return &usageError{fmt.Sprintf("%d trials say nothing", c.Trials), "try --trials 4000"}
+	}
+	o := study.CollapseOptions{Seed: int(c.Seed), Trials: int(c.Trials)}
+	return c.study(s, "collapse", o, func(_ context.Context, d *study.Dir) (*study.Report, error) {
+		r, x, err := study.Collapse(d, o)
+		if err != nil {
+			return nil, err
+		}
+		s.printf("generation  %18s  %8s  %18s\n", "variance, replaced", "theory", "accumulated")
+		for t, g := range x.Gaussian[study.Replace] {
+			if g.Generation == 1 || g.Generation%5 == 0 {
+				s.printf("%10d  %18s  %8.4f  %18.4f\n",
+					g.Generation, fmt.Sprintf("%.4f ± %.4f", g.Mean, g.Error), g.Theory,
+					x.Gaussian[study.Accumulate][t].Mean)
+			}
+		}
+		s.printf("\ngeneration  %14s  %15s  %11s  %9s\n", "words, replaced",
+			"a tenth is real", "accumulated", "diversity")
+		for t := range x.Frequencies[0].Support {
+			s.printf("%10d  %15.0f  %15.0f  %11.0f  %9.4f\n", t+1, x.Frequencies[0].Support[t].Mean,
+				x.Frequencies[1].Support[t].Mean, x.Frequencies[2].Support[t].Mean, x.Frequencies[0].Diversity[t].Mean)
+		}
+		s.printf("\n")
+		return r, nil
+	})
+}

@@ -1,0 +1,182 @@
+package claims
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+	"slices"
+	"time"
+
+	"anneal/config"
+	"anneal/internal/buildinfo"
+	"anneal/internal/fileio"
+	"anneal/lab/study"
+	"anneal/machine"
+	"anneal/train"
+)
+
+// ResultsFile is the file of the figures, in the directory of a measurement.
+const ResultsFile = "claims.json"
+
+// mostResults is the size of a file of figures, in bytes, that is read.
+const mostResults = 8 << 20
+
+// Options say what to measure.
+type Options struct {
+	Dir    string
+	Claims []Claim
+
+	OnClaim func(c Claim, i, n int) // called before a claim is measured
+}
+
+// Results are figures of claims, measured on one machine.
+type Results struct {
+	Machine Machine  `json:"machine"`
+	Claims  []Result `json:"results"` // by number
+}
+
+// A Machine is where figures were measured.
+type Machine struct {
+	CPU     string `json:"cpu"`
+	Tier    string `json:"tier"` // the kernels, as ANNEAL_CPU names them
+	Cores   int    `json:"cores"`
+	Version string `json:"version"` // of the program
+}
+
+// A Result is what was measured of a claim.
+type Result struct {
+	Claim   int      `json:"claim"`
+	Date    string   `json:"date"`    // YYYY-MM-DD
+	Seconds float64  `json:"seconds"` // that measuring took
+	Figures []Figure `json:"figures"`
+}
+
+// Find returns the result of a claim, or nil.
+func (r *Results) Find(number int) *Result {
+	i := slices.IndexFunc(r.Claims, func(x Result) bool { return x.Claim == number })
+	if i < 0 {
+		return nil
+	}
+	return &r.Claims[i]
+}
+
+// Read parses a file of figures.
+func Read(text []byte) (*Results, error) {
+	var r Results
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// Run measures the claims of o that have no figures in o.Dir yet, and stores each result there as soon as it is known.
+// A claim that cannot be measured does not keep the others from it: the errors of all are returned at the end,
+// together with what was measured.
+func Run(ctx context.Context, o Options) (*Results, error) {
+	here, err := thisMachine()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := study.Open(o.Dir, "claims", here)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	all, err := readResults(dir.File(ResultsFile))
+	if err != nil {
+		return nil, err
+	}
+	all.Machine = here
+	env := &Env{dir: dir}
+	var failed []error
+	for i, c := range o.Claims {
+		if all.Find(c.Number) != nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return all, context.Cause(ctx)
+		}
+		o.OnClaim(c, i, len(o.Claims))
+		begin := time.Now()
+		figures, err := c.Measure(ctx, env)
+		if err == nil {
+			err = check(figures)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return all, context.Cause(ctx)
+		case err != nil:
+			failed = append(failed, fmt.Errorf("claim %d: %w", c.Number, err))
+			continue
+		}
+		all.add(Result{c.Number, begin.UTC().Format(time.DateOnly), time.Since(begin).Seconds(), figures})
+		if err := all.write(dir.File(ResultsFile)); err != nil {
+			return all, err
+		}
+	}
+	return all, errors.Join(failed...)
+}
+
+// thisMachine returns what figures depend on beside the program.
+func thisMachine() (Machine, error) {
+	dev, err := train.OpenDevice(config.Default(), "cpu", 1)
+	if err != nil {
+		return Machine{}, err
+	}
+	defer dev.Close()
+	k := machine.KeyOf(dev)
+	return Machine{k.CPU, k.Kernels, runtime.GOMAXPROCS(0), buildinfo.Version}, nil
+}
+
+func readResults(path string) (*Results, error) {
+	text, err := fileio.ReadSmall(path, mostResults)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Results{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := Read(text)
+	if err != nil {
+		return nil, config.Problem{
+			Message: fmt.Sprintf("%s is not a file of measured claims: %v", path, err), Try: "another --out",
+		}
+	}
+	r.dropOthers()
+	return r, nil
+}
+
+// dropOthers drops figures of other versions of a claim, which its rule cannot judge: they are measured again.
+func (r *Results) dropOthers() {
+	for _, c := range All() {
+		if x := r.Find(c.Number); x != nil {
+			if _, err := c.Verdict(x.Figures); err != nil {
+				r.Claims = slices.DeleteFunc(r.Claims, func(x Result) bool { return x.Claim == c.Number })
+			}
+		}
+	}
+}
+
+func (r *Results) add(x Result) {
+	r.Claims = append(r.Claims, x)
+	slices.SortFunc(r.Claims, func(a, b Result) int { return a.Claim - b.Claim })
+}
+
+func (r *Results) write(path string) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(r); err != nil {
+		return err
+	}
+	return fileio.Write(path, func(w io.Writer) error {
+		_, err := w.Write(text.Bytes())
+		return err
+	})
+}

@@ -1,0 +1,183 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"anneal/chart"
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/lab"
+	"anneal/prepare/synth"
+	"anneal/run"
+	"anneal/use"
+)
+
+// ForgettingOptions are the options of Forget.
+type ForgettingOptions struct {
+	Seed  int `json:"seed"`
+	Steps int `json:"steps"` // of each task
+}
+
+// forgetLooks is how often a model is looked at while it learns the second task.
+const forgetLooks = 10
+
+// replays are the shares of the first task that are mixed into the second.
+var replays = []float64{0, 0.01, 0.05, 0.25}
+
+// A Forgetting is a model that learnt additions and then subtractions. All shares are of held-out examples that are
+// right as a whole.
+type Forgetting struct {
+	Replay float64   `json:"replay"`
+	Before float64   `json:"first_task_before"`
+	After  float64   `json:"first_task_after"`
+	Second float64   `json:"second_task_after"`
+	Step   []float64 `json:"step"`       // of the second task
+	First  []float64 `json:"first_task"` // after these steps
+}
+
+// Forgotten is what was lost of the first task.
+func (f Forgetting) Forgotten() float64 { return f.Before - f.After }
+
+// Forget trains a model on additions, and then on subtractions with some of the additions replayed (catastrophic
+// forgetting: McCloskey and Cohen 1989; replay: Robins 1995).
+func Forget(ctx context.Context, d *Dir, o ForgettingOptions) (*Report, []Forgetting, error) {
+	for _, name := range []string{"addition", "subtraction"} {
+		if err := forgetText(ctx, d.File(name), name == "subtraction"); err != nil {
+			return nil, nil, err
+		}
+	}
+	cfg, err := forgetConfig(d, o, "data.path="+d.File("addition"))
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := d.Train(ctx, "first", cfg); err != nil {
+		return nil, nil, err
+	}
+	before, err := exact(ctx, d.File("first"), 0, d.File("addition"))
+	if err != nil {
+		return nil, nil, err
+	}
+	list := make([]Forgetting, len(replays))
+	err = lab.Together(ctx, len(list), 0, func(ctx context.Context, i int) error {
+		list[i] = Forgetting{Replay: replays[i], Before: before}
+		return list[i].learn(ctx, d, o)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &Report{
+		Study: "forgetting", Seen: forgettingSeen(list), Figures: map[string]any{"models": list},
+		Charts: []*chart.Chart{forgettingChart(list)},
+	}
+	return r, list, d.Write(r)
+}
+
+// forgetText makes sums or differences modulo 1,000, unless they are there.
+func forgetText(ctx context.Context, dir string, subtract bool) error {
+	if dataset.Exists(dir) {
+		return nil
+	}
+	t, err := synth.Addition{Digits: 3, Modulo: true, Subtract: subtract, Train: 100_000, Val: 1000, Seed: 1}.Text()
+	if err == nil {
+		_, err = t.Build(ctx, dir, false)
+	}
+	return err
+}
+
+// forgetConfig is a model of two layers, trained on batches of 128 examples of 12 tokens.
+func forgetConfig(d *Dir, o ForgettingOptions, data ...string) (*config.Config, error) {
+	const batch, document = 128, 12
+	return run.LoadConfig(config.Sources{Overrides: append([]string{
+		"data.packing=pad", fmt.Sprintf("seed=%d", o.Seed), "precision=fp32", "model.layers=2", "model.dim=64",
+		"model.heads=4", "model.positions=learned", "model.tie_embeddings=false", "model.init_std=0.125",
+		fmt.Sprintf("model.context=%d", document), "optimizer.lr=2e-3", "optimizer.beta2=0.98",
+		"optimizer.weight_decay=0", fmt.Sprintf("train.steps=%d", o.Steps),
+		fmt.Sprintf("schedule.warmup=%d", max(o.Steps/50, 1)), fmt.Sprintf("train.batch_tokens=%d", batch*document),
+		fmt.Sprintf("train.micro_batch=%d", batch), "train.eval_every=0",
+		fmt.Sprintf("checkpoint.every=%d", max(o.Steps/forgetLooks, 1)),
+		fmt.Sprintf("checkpoint.keep=%d", 2*forgetLooks),
+	}, data...)})
+}
+
+// learn trains the second task on top of the first, and looks at what is left of the first.
+func (f *Forgetting) learn(ctx context.Context, d *Dir, o ForgettingOptions) error {
+	name := fmt.Sprintf("replay-%g", 100*f.Replay)
+	data := []string{"data.path=" + d.File("subtraction")}
+	if f.Replay > 0 {
+		data = []string{
+			fmt.Sprintf("data.mix=second=%s,first=%s", d.File("subtraction"), d.File("addition")),
+			fmt.Sprintf("data.weights=second=%g first=%g", 1-f.Replay, f.Replay),
+		}
+	}
+	cfg, err := forgetConfig(d, o, append(data, "init.from="+d.File("first"))...)
+	if err != nil {
+		return err
+	}
+	if _, err := d.Train(ctx, name, cfg); err != nil {
+		return err
+	}
+	every := max(o.Steps/forgetLooks, 1)
+	for step := every; step <= o.Steps; step += every {
+		share, err := exact(ctx, d.File(name), step, d.File("addition"))
+		if err != nil {
+			return err
+		}
+		f.Step, f.First, f.After = append(f.Step, float64(step)), append(f.First, share), share
+	}
+	f.Second, err = exact(ctx, d.File(name), 0, d.File("subtraction"))
+	return err
+}
+
+// exact is the share of the held-out examples of a data set that a run's model gets right as a whole, at a step, or
+// with its newest weights.
+func exact(ctx context.Context, dir string, step int, data string) (float64, error) {
+	r, err := use.OpenWith(dir, use.OpenOptions{Threads: 1, WeightOptions: run.WeightOptions{Step: int64(step)}})
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	e, err := r.Evaluate(ctx, data, 0, nil)
+	return e.Answers.ExactMatch(), err
+}
+
+// forgettingSeen says what became of the first task.
+func forgettingSeen(list []Forgetting) string {
+	var s strings.Builder
+	none := list[0]
+	fmt.Fprintf(&s,
+		"The model had %.1f %% of the additions right. After it had learnt subtractions (%.1f %%) alone, %.1f %% "+
+			"were left", 100*none.Before, 100*none.Second, 100*none.After)
+	if len(none.First) > 1 {
+		fmt.Fprintf(&s, ", and %.1f %% already after a tenth of the steps", 100*none.First[0])
+	}
+	s.WriteString(".")
+	for _, f := range list[1:] {
+		fmt.Fprintf(&s, " With %g %% of additions among the subtractions it kept %.1f %% (subtractions %.1f %%).",
+			100*f.Replay, 100*f.After, 100*f.Second)
+	}
+	for _, f := range list[1:] {
+		if f.Before > 0 && f.After >= 0.9*f.Before {
+			fmt.Fprintf(&s, " So %g %% of old examples are enough here to keep nine tenths.", 100*f.Replay)
+			break
+		}
+	}
+	return s.String()
+}
+
+// forgettingChart shows the first task while the second is learnt.
+func forgettingChart(list []Forgetting) *chart.Chart {
+	c := &chart.Chart{
+		Title: "Additions, while subtractions are learnt",
+		X:     chart.Axis{Label: "step of the second task"},
+		Y:     chart.Axis{Label: "share of right additions", Max: 1},
+	}
+	for _, f := range list {
+		c.Series = append(c.Series, chart.Series{
+			Name: fmt.Sprintf("%g %% replayed", 100*f.Replay), X: append([]float64{0}, f.Step...),
+			Y: append([]float64{f.Before}, f.First...), Style: chart.Both,
+		})
+	}
+	return c
+}

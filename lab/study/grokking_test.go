@@ -1,0 +1,55 @@
+package study
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Two hundred steps are enough to memorise, not to generalise. Asked again the study trains nothing, and says the same.
+func TestGrokkingMemorisesFirst(t *testing.T) {
+	d, err := Open(filepath.Join(t.TempDir(), "grok"), "grokking", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	trained := make(chan string, 9)
+	d.Note = func(text string) { trained <- text }
+	r, runs, err := Grok(t.Context(), d, GrokkingOptions{Seeds: 1, Steps: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range runs {
+		last := len(g.Val) - 1
+		if g.Memorised == 0 || g.Memorised > 180 || g.Generalised > 0 || g.Val[last] > 0.5 {
+			t.Errorf("%s memorised at step %d, generalised at %d, and has %.2f of the unseen sums", g.Name, g.Memorised,
+				g.Generalised, g.Val[last])
+		}
+	}
+	if want := "1 of 1 models memorised 99 % of their sums, and 0 of them"; !strings.Contains(r.Seen, want) {
+		t.Errorf("%q does not say %q", r.Seen, want)
+	}
+	again, _, err := Grok(t.Context(), d, GrokkingOptions{Seeds: 1, Steps: 200})
+	if err != nil || again.Seen != r.Seen || len(trained) != 2 {
+		t.Errorf("%d runs trained, want 2 in all; it says %q: %v", len(trained), again.Seen, err)
+	}
+}
+
+// A wave has all of its power in one frequency, noise the same in each.
+func TestFourierShare(t *testing.T) {
+	const p = 47
+	var wave, peak [][]float64
+	for n := range p {
+		wave = append(wave, []float64{3 + math.Cos(2*math.Pi*5*float64(n)/p),
+			math.Sin(2 * math.Pi * 5 * float64(n) / p)})
+		peak = append(peak, []float64{0})
+	}
+	peak[3][0] = 1
+	if s := fourierShare(wave, 1); math.Abs(s-1) > 1e-12 {
+		t.Errorf("a wave has %v of its power in one frequency", s)
+	}
+	if s := fourierShare(peak, 5); math.Abs(s-5./23) > 1e-12 {
+		t.Errorf("a peak has %v of its power in 5 of 23 frequencies", s)
+	}
+}

@@ -1,0 +1,87 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+)
+
+// compare fills in by how much variants differ from the first, seed by seed: of runs with the same seed much of what
+// chance does is the same.
+func compare(list []Ablated) {
+	p := make([]float64, len(list))
+	for i := range list {
+		v := &list[i]
+		var changes []float64
+		for s := range v.Runs {
+			first, r := list[0].Runs[s], &v.Runs[s]
+			if i > 0 && !r.Diverged && !first.Diverged {
+				r.Change = r.ValBitsPerByte/first.ValBitsPerByte - 1
+				changes = append(changes, r.Change)
+			}
+		}
+		v.Change, v.Interval, p[i] = paired(changes)
+	}
+	for i, x := range holm(p) {
+		list[i].P = x
+	}
+}
+
+// paired returns the mean of differences, half of its 95 % interval, and the probability of such a mean where there is
+// no difference, by Student's t. With fewer than two differences what is not known is NaN.
+func paired(differences []float64) (mean, interval, p float64) {
+	n := float64(len(differences))
+	if n == 0 {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	for _, x := range differences {
+		mean += x / n
+	}
+	if n < 2 {
+		return mean, math.NaN(), math.NaN()
+	}
+	squares := 0.0
+	for _, x := range differences {
+		squares += (x - mean) * (x - mean)
+	}
+	deviation := math.Sqrt(squares / (n - 1) / n) // of the mean
+	switch {
+	case deviation == 0 && mean == 0:
+		return 0, 0, 1
+	case deviation == 0:
+		return mean, 0, 0
+	}
+	return mean, tQuantile(alpha, n-1) * deviation, tTail(math.Abs(mean)/deviation, n-1)
+}
+
+// Verdict says in words how a variant differs from the first.
+func (a *Ablated) Verdict() string {
+	diverged := 0
+	for _, r := range a.Runs {
+		if r.Diverged {
+			diverged++
+		}
+	}
+	change, interval, direction := 100*math.Abs(a.Change), 100*a.Interval, "worse"
+	if a.Change < 0 {
+		direction = "better"
+	}
+	digits := decimals(interval)
+	switch {
+	case diverged > 0:
+		return fmt.Sprintf("%d of %d runs diverged", diverged, len(a.Runs))
+	case a.Name == baseline:
+		return ""
+	case math.IsNaN(a.Change):
+		return "nothing to compare with: the first variant diverged"
+	case math.IsNaN(a.Interval):
+		return fmt.Sprintf("%s by %.1f %%, of one seed: it may be chance", direction, change)
+	case a.P < alpha:
+		return fmt.Sprintf("%s by %.*f ± %.*f %%", direction, digits, change, digits, interval)
+	}
+	return fmt.Sprintf("no difference seen: %+.*f ± %.*f %%", digits, 100*a.Change, digits, interval)
+}
+
+// decimals is how many decimals an interval needs for a digit other than zero: 1 to 4.
+func decimals(interval float64) int {
+	return int(min(max(math.Ceil(-math.Log10(interval)), 1), 4))
+}
