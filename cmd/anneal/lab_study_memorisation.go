@@ -35,8 +35,8 @@ func (c studyMemorisationCmd) Run(s *session) error {
 		s.printf("%6s  %22s  %22s\n%6s  %10s %11s  %10s %11s\n", "",
 			"text as it is", "deduplicated", "copies", "extracted",
 			"exposure", "extracted", "exposure")
-		for i, m := range found["text"] {
-			once := found["deduplicated"][i]
+		for i, m := range found.Repeated.Secrets {
+			once := found.Deduplicated.Secrets[i]
 			s.printf("%6d  %10s %11s  %10s %11s\n", m.Copies, fmt.Sprintf("%.0f %%", 100*m.Extracted),
 				fmt.Sprintf("%.1f bits", m.Exposure), fmt.Sprintf("%.0f %%", 100*once.Extracted),
 				fmt.Sprintf("%.1f bits", once.Exposure))

@@ -11,7 +11,7 @@ type studySelfImproveCmd struct {
 	Seed     count `default:"1" placeholder:"N" help:"Of questions, weights and order."`
 	Examples count `default:"300" placeholder:"N" help:"Sums with worked steps, to begin with."`
 	Pool     count `default:"2000" placeholder:"N" help:"Questions of which only the results are known."`
-	Rounds   count `default:"4" placeholder:"N" help:"Rounds after the first model."`
+	Rounds   count `default:"3" placeholder:"N" help:"Rounds after the first model."`
 	Steps    count `default:"600" placeholder:"N" help:"Steps of each model."`
 	studyFlags
 }
@@ -34,7 +34,7 @@ func (c studySelfImproveCmd) Run(s *session) error {
 		return &usageError{
 			fmt.Sprintf("%d examples, %d questions and %d rounds of %d steps are no study", o.Examples, o.Pool,
 				o.Rounds, o.Steps),
-			"try --examples 300 --pool 2000 --rounds 4 --steps 600; at most 100,000 sums in all",
+			"try --examples 300 --pool 2000 --rounds 3 --steps 600; at most 100,000 sums in all",
 		}
 	}
 	return c.study(s, "selfimprove", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {

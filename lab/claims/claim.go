@@ -25,7 +25,7 @@ const quickSeconds = 30
 // Quick reports whether the claim is cheap to measure.
 func (c Claim) Quick() bool { return c.Seconds <= quickSeconds }
 
-// First and Last are the range of numbers. A few numbers in between have no claim yet.
+// First and Last are the range of numbers.
 const (
 	First = 1
 	Last  = 60

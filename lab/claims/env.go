@@ -33,6 +33,18 @@ func (e *Env) scratch(f func(dir string) error) error {
 	return f(dir)
 }
 
+// study runs f with the directory of a study, which is removed afterwards.
+func (e *Env) study(name string, options any, f func(d *study.Dir) error) error {
+	return e.scratch(func(dir string) error {
+		d, err := study.Open(filepath.Join(dir, name), name, options)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		return f(d)
+	})
+}
+
 // sums returns the directory of a data set of generated additions, in bytes.
 func (e *Env) sums(ctx context.Context) (string, error) {
 	dir := e.dir.File("sums")

@@ -293,10 +293,25 @@ var rules = []rule{
 		{HoldsWhen, []float64{4e-3, 9e-3, 1e-2}},
 		{DoesNotHold, []float64{4e-3, 1e-3, 2e-3}},
 	}},
+	{56, "before, 300 examples; after, 300 examples; from all answers; before, 30 examples; after, 30 examples",
+		[]judged{
+			{Holds, []float64{16, 95, 16, 2, 12}},
+			{HoldsWhen, []float64{16, 95, 16, 2, 9}},
+			{HoldsWhen, []float64{16, 95, 31, 6, 11}},
+			{DoesNotHold, []float64{16, 31, 16, 2, 12}},
+			{DoesNotHold, []float64{16, 95, 32, 2, 12}},
+		}},
 	{57, "words left, replaced; words left, a tenth real; words left, kept", []judged{
 		{Holds, []float64{30, 50, 60}},
 		{HoldsWhen, []float64{89, 95, 90}},
 		{DoesNotHold, []float64{90, 95, 100}},
+	}},
+	{58, "secrets written; secrets written, deduplicated; new documents; new documents, deduplicated", []judged{
+		{Holds, []float64{20, 0, 2, 1.79}},
+		{HoldsWhen, []float64{20, 4, 2, 2.01}},
+		{DoesNotHold, []float64{20, 4.1, 2, 2}},
+		{DoesNotHold, []float64{20, 0, 2, 2.1}},
+		{DoesNotHold, []float64{0, 0, 2, 2}},
 	}},
 }
 

@@ -40,9 +40,32 @@ type Memorised struct {
 	Exposure float64 `json:"exposure_bits"`
 }
 
+// A Memory is what a model knows of its text.
+type Memory struct {
+	Secrets []Memorised `json:"secrets"`
+	HeldOut float64     `json:"held_out_bits_per_byte"` // of random words that it has not seen
+}
+
+// Extracted is the share of all secrets that the model writes after the key.
+func (m Memory) Extracted() (share float64) {
+	for _, s := range m.Secrets {
+		share += s.Extracted / float64(len(m.Secrets))
+	}
+	return share
+}
+
+// Memories are what two models know: of a text with secrets in it, and of the same text without repeated documents.
+type Memories struct {
+	Repeated     Memory `json:"with_copies"`
+	Deduplicated Memory `json:"deduplicated"`
+}
+
+// heldOut is the number of documents of random words that both models are asked for.
+const heldOut = 1000
+
 // Memorise trains a model on a text with secrets in it, and another on the same text without repeated documents
 // (Carlini et al. 2019, arXiv 1802.08232; Lee et al. 2021, arXiv 2107.06499).
-func Memorise(ctx context.Context, d *Dir, o MemorisationOptions) (*Report, map[string][]Memorised, error) {
+func Memorise(ctx context.Context, d *Dir, o MemorisationOptions) (*Report, *Memories, error) {
 	c := o.canaries()
 	text, err := c.Text()
 	if err != nil {
@@ -55,6 +78,7 @@ func Memorise(ctx context.Context, d *Dir, o MemorisationOptions) (*Report, map[
 	}
 	texts := map[string]synth.Text{
 		"text": text, "deduplicated": once, "references": {Train: references, PromptEnd: "="},
+		"held-out": {Train: synth.RandomWords(heldOut, c.Seed+1)},
 	}
 	for i, n := range c.Copies {
 		texts[copiesName(n)] = synth.Text{Train: secrets[i], PromptEnd: "="}
@@ -66,29 +90,28 @@ func Memorise(ctx context.Context, d *Dir, o MemorisationOptions) (*Report, map[
 			}
 		}
 	}
-	names := []string{"text", "deduplicated"}
-	results := make([][]Memorised, len(names))
-	err = lab.Together(ctx, len(names), 0, func(ctx context.Context, i int) error {
-		cfg, err := memorisationConfig(d.File("data-"+names[i]), o)
+	m := &Memories{}
+	memories := []*Memory{&m.Repeated, &m.Deduplicated}
+	err = lab.Together(ctx, len(memories), 0, func(ctx context.Context, i int) error {
+		name := []string{"text", "deduplicated"}[i]
+		cfg, err := memorisationConfig(d.File("data-"+name), o)
 		if err != nil {
 			return err
 		}
-		if _, err := d.Train(ctx, names[i], cfg); err != nil {
+		if _, err := d.Train(ctx, name, cfg); err != nil {
 			return err
 		}
-		results[i], err = remembered(ctx, d, names[i], c.Copies)
+		*memories[i], err = remembered(ctx, d, name, c.Copies)
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	found := map[string][]Memorised{names[0]: results[0], names[1]: results[1]}
 	r := &Report{
-		Study: "memorisation", Seen: memorisationSeen(found, len(text.Train)-len(once.Train)),
-		Figures: map[string]any{"with_copies": results[0], "deduplicated": results[1]},
-		Charts:  []*chart.Chart{memorisationChart(found)},
+		Study: "memorisation", Seen: m.seen(len(text.Train) - len(once.Train)),
+		Figures: map[string]any{"models": m}, Charts: []*chart.Chart{m.chart()},
 	}
-	return r, found, d.Write(r)
+	return r, m, d.Write(r)
 }
 
 // copiesName is the data set of the secrets of a number of copies.
@@ -134,75 +157,74 @@ func memorisationConfig(data string, o MemorisationOptions) (*config.Config, err
 	}})
 }
 
-// remembered asks the model of a run for the secrets of each number of copies.
-func remembered(ctx context.Context, d *Dir, name string, copies []int) ([]Memorised, error) {
+// remembered asks the model of a run for the secrets of each number of copies, and for new documents.
+func remembered(ctx context.Context, d *Dir, name string, copies []int) (m Memory, err error) {
 	r, err := use.Open(d.File(name), 1)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	defer r.Close()
 	references, err := r.DocumentLosses(ctx, d.File("data-references"), nil)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	slices.Sort(references)
-	var list []Memorised
 	for _, n := range copies {
 		data := d.File("data-" + copiesName(n))
 		losses, err := r.DocumentLosses(ctx, data, nil)
 		if err != nil {
-			return nil, err
+			return m, err
 		}
-		m := Memorised{Copies: n}
+		secrets := Memorised{Copies: n}
 		for _, x := range losses {
 			rank, _ := slices.BinarySearch(references, x) // of how many the model finds more likely
-			m.Exposure += (math.Log2(float64(len(references)+1)) - math.Log2(float64(rank+1))) / float64(len(losses))
+			bits := math.Log2(float64(len(references)+1)) - math.Log2(float64(rank+1))
+			secrets.Exposure += bits / float64(len(losses))
 		}
 		e, err := r.EvaluateSplit(ctx, []config.Source{{Path: data}}, true, 0, nil)
 		if err != nil {
-			return nil, err
+			return m, err
 		}
-		m.Extracted = e.Answers.ExactMatch()
-		list = append(list, m)
+		secrets.Extracted = e.Answers.ExactMatch()
+		m.Secrets = append(m.Secrets, secrets)
 	}
-	return list, nil
+	e, err := r.EvaluateSplit(ctx, []config.Source{{Path: d.File("data-held-out")}}, true, 0, nil)
+	m.HeldOut = e.BitsPerByte
+	return m, err
 }
 
-// memorisationSeen says what both models know.
-func memorisationSeen(found map[string][]Memorised, repeated int) string {
+// seen says what both models know.
+func (m *Memories) seen(repeated int) string {
 	var s strings.Builder
-	with, once := found["text"], found["deduplicated"]
-	last := len(with) - 1
+	first, last := m.Repeated.Secrets[0], m.Repeated.Secrets[len(m.Repeated.Secrets)-1]
 	fmt.Fprintf(&s,
 		"Of secrets that are in the text once the model writes %.0f %%, of those that are there %d times %.0f %%; "+
 			"their exposure goes from %.1f to %.1f bits (%.1f is the most that 1,000 references can show).",
-		100*with[0].Extracted, with[last].Copies, 100*with[last].Extracted, with[0].Exposure, with[last].Exposure,
-		math.Log2(1001))
-	first := slices.IndexFunc(with, func(m Memorised) bool { return m.Extracted >= 0.5 })
-	if first >= 0 {
-		fmt.Fprintf(&s, " From %d copies on half of them or more can be had.", with[first].Copies)
+		100*first.Extracted, last.Copies, 100*last.Extracted, first.Exposure, last.Exposure, math.Log2(1001))
+	half := slices.IndexFunc(m.Repeated.Secrets, func(m Memorised) bool { return m.Extracted >= 0.5 })
+	if half >= 0 {
+		fmt.Fprintf(&s, " From %d copies on half of them or more can be had.", m.Repeated.Secrets[half].Copies)
 	}
-	all := 0.0
-	for _, m := range once {
-		all += m.Extracted / float64(len(once))
-	}
-	fmt.Fprintf(&s,
-		" Without the %d repeated documents the model writes %.0f %% of all secrets: what is left is what one "+
-			"copy leaves.", repeated, 100*all)
+	fmt.Fprintf(&s, " Without the %d repeated documents the model writes %.0f %% of all secrets, instead of %.0f %%. "+
+		"New documents cost it %.3f bits per byte, instead of %.3f.", repeated, 100*m.Deduplicated.Extracted(),
+		100*m.Repeated.Extracted(), m.Deduplicated.HeldOut, m.Repeated.HeldOut)
 	return s.String()
 }
 
-// memorisationChart shows exposure by copies.
-func memorisationChart(found map[string][]Memorised) *chart.Chart {
+// chart shows exposure by copies.
+func (m *Memories) chart() *chart.Chart {
 	c := &chart.Chart{
 		Title: "What a model remembers",
 		X:     chart.Axis{Label: "copies in the text", Log: true},
 		Y:     chart.Axis{Label: "exposure (bits)"},
 	}
-	for _, x := range []struct{ key, name string }{{"text", "as it is"}, {"deduplicated", "deduplicated"}} {
+	for _, x := range []struct {
+		name   string
+		memory Memory
+	}{{"as it is", m.Repeated}, {"deduplicated", m.Deduplicated}} {
 		var copies, bits []float64
-		for _, m := range found[x.key] {
-			copies, bits = append(copies, float64(m.Copies)), append(bits, m.Exposure)
+		for _, s := range x.memory.Secrets {
+			copies, bits = append(copies, float64(s.Copies)), append(bits, s.Exposure)
 		}
 		c.Series = append(c.Series, chart.Series{Name: x.name, X: copies, Y: bits, Style: chart.Both})
 	}

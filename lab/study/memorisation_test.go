@@ -19,14 +19,14 @@ func TestMemorisationAsksForAllSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, list := range found {
-		for i, m := range list {
-			if m.Copies != 1<<i || m.Extracted != 0 || m.Exposure < 0 || m.Exposure > 4 {
-				t.Errorf("%s: %+v after three steps: want next to nothing known", name, m)
+	for _, m := range []Memory{found.Repeated, found.Deduplicated} {
+		for i, s := range m.Secrets {
+			if s.Copies != 1<<i || s.Extracted != 0 || s.Exposure < 0 || s.Exposure > 4 {
+				t.Errorf("%+v after three steps: want next to nothing known", s)
 			}
 		}
-		if len(list) != 7 {
-			t.Errorf("%s: %d numbers of copies, want 7", name, len(list))
+		if len(m.Secrets) != 7 || m.HeldOut < 3 || m.HeldOut > 8 {
+			t.Errorf("%d numbers of copies, want 7; %g bits per byte of new documents", len(m.Secrets), m.HeldOut)
 		}
 	}
 }
@@ -64,12 +64,13 @@ func TestDistinctKeepsTheFirst(t *testing.T) {
 }
 
 func TestMemorisationSaysWhatItSaw(t *testing.T) {
-	text := memorisationSeen(map[string][]Memorised{
-		"text":         {{1, 0, 2}, {16, 0.6, 9}, {64, 1, 10}},
-		"deduplicated": {{1, 0, 2}, {16, 0, 2}, {64, 0, 2}},
-	}, 78)
-	if !strings.Contains(text, "From 16 copies on") ||
-		!strings.Contains(text, "78 repeated documents the model writes 0 %") {
+	m := Memories{
+		Repeated:     Memory{Secrets: []Memorised{{1, 0, 2}, {16, 0.6, 9}, {64, 0.9, 10}}, HeldOut: 2},
+		Deduplicated: Memory{Secrets: []Memorised{{1, 0, 2}, {16, 0, 2}, {64, 0, 2}}, HeldOut: 1.9},
+	}
+	if text := m.seen(78); !strings.Contains(text, "From 16 copies on") ||
+		!strings.Contains(text, "78 repeated documents the model writes 0 % of all secrets, instead of 50 %") ||
+		!strings.Contains(text, "1.900 bits per byte, instead of 2.000") {
 		t.Error(text)
 	}
 }

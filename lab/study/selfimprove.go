@@ -136,7 +136,7 @@ func (s *selfImprovement) config(data string, steps int) (*config.Config, error)
 		"data.path=" + s.d.File(data), "data.packing=pad", fmt.Sprintf("seed=%d", s.Seed), "precision=fp32",
 		"threads=1", "model.layers=2", "model.dim=64", "model.heads=4", "model.positions=learned",
 		"model.tie_embeddings=false", "model.init_std=0.125", fmt.Sprintf("model.context=%d", improveContext),
-		"optimizer.lr=2e-3", "optimizer.beta2=0.98", "optimizer.weight_decay=0", fmt.Sprintf("train.steps=%d", steps),
+		"optimizer.lr=2e-3", "optimizer.beta2=0.98", "optimizer.weight_decay=1", fmt.Sprintf("train.steps=%d", steps),
 		fmt.Sprintf("schedule.warmup=%d", max(steps/50, 1)),
 		fmt.Sprintf("train.batch_tokens=%d", improveBatch*improveContext),
 		fmt.Sprintf("train.micro_batch=%d", improveBatch), "train.eval_every=0",

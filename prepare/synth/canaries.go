@@ -10,7 +10,7 @@ import (
 // arXiv 1802.08232): "q3Zk=83719204". A model that writes the digits after the key has memorised them: nothing else
 // tells them.
 type Canaries struct {
-	Background int   // documents of words, 12 each, drawn from 500 by Zipf's law
+	Background int   // documents of RandomWords
 	Each       int   // secrets of each number of copies
 	Copies     []int // how often a secret is there
 	References int   // secrets that are not in the text, to compare with
@@ -52,20 +52,7 @@ func (c Canaries) Text() (Text, error) {
 		return Text{}, fmt.Errorf("%d background documents with %d secrets of each of %d numbers of copies: want at "+
 			"least one of each", c.Background, c.Each, len(c.Copies))
 	}
-	t := Text{PromptEnd: "="}
-	words := rand.NewZipf(rand.New(rand.NewPCG(c.Seed, 3)), 1.1, 1, 499)
-	for range c.Background {
-		var doc strings.Builder
-		for i := range 12 {
-			if i > 0 {
-				doc.WriteByte(' ')
-			}
-			w := words.Uint64()
-			doc.WriteByte(symbols[w%26+36])
-			doc.WriteByte(symbols[w/26%26+36])
-		}
-		t.Train = append(t.Train, doc.String())
-	}
+	t := Text{Train: RandomWords(c.Background, c.Seed), PromptEnd: "="}
 	secrets, _ := c.Secrets()
 	for i, group := range secrets {
 		if c.Copies[i] < 1 {
@@ -79,4 +66,22 @@ func (c Canaries) Text() (Text, error) {
 	}
 	shuffle(t.Train, c.Seed)
 	return t, nil
+}
+
+// RandomWords returns n documents of twelve words of two letters, drawn from 500 by Zipf's law.
+func RandomWords(n int, seed uint64) (documents []string) {
+	words := rand.NewZipf(rand.New(rand.NewPCG(seed, 3)), 1.1, 1, 499)
+	for range n {
+		var doc strings.Builder
+		for i := range 12 {
+			if i > 0 {
+				doc.WriteByte(' ')
+			}
+			w := words.Uint64()
+			doc.WriteByte(symbols[w%26+36])
+			doc.WriteByte(symbols[w/26%26+36])
+		}
+		documents = append(documents, doc.String())
+	}
+	return documents
 }
