@@ -14,7 +14,7 @@ func TestUnknownFlagsLeadToTheNearest(t *testing.T) {
 		{"train c.yaml --batch-tokens 3", "it is a config key: write train.batch_tokens=VALUE"},
 		{"train c.yaml --name x", "optimizer.name=VALUE or schedule.name=VALUE"},
 		{"lr-find c.yaml --modle.dim 3", "try `anneal lr-find --help`"},
-		{"compare c.yaml --stpes 3", "is it a config key? write train.steps=VALUE"},
+		{"lab ablate c.yaml --stpes 3", "is it a config key? write train.steps=VALUE"},
 		{"eval run --dta d", "did you mean --data?"},
 		{"eval run --lr 3", "try `anneal eval --help`"},
 		{"--foo", "unknown flag --foo\n  try `anneal --help`"},

@@ -73,10 +73,9 @@ func TestNumbersForPeople(t *testing.T) {
 
 // A narrow terminal loses the rate and the gradient before it loses the time left.
 func TestStepLineFitsNarrowTerminals(t *testing.T) {
-	p := train.Event{
-		Step: 840, Steps: 2400, Loss: 1.9474, LR: 9.1e-4, GradNorm: 0.62, TokensPerSecond: 7940, FractionOfPeak: 0.71,
-		Evaluation: train.Evaluation{ValBitsPerByte: 1.31}, ETA: 123 * time.Second,
-	}
+	p := train.NewEvent()
+	p.Step, p.Steps, p.Loss, p.LR, p.GradNorm, p.ETA = 840, 2400, 1.9474, 9.1e-4, 0.62, 123*time.Second
+	p.TokensPerSecond, p.FractionOfPeak, p.ValBitsPerByte = 7940, 0.71, 1.31
 	for width, want := range map[int]string{
 		0: "step  840/2400   35%  loss 1.947  val 1.310 bits/byte  lr 9.1e-04  |g| 0.62  7,940 tok/s  71% of " +
 			"peak  ETA 2m03s",
@@ -86,6 +85,10 @@ func TestStepLineFitsNarrowTerminals(t *testing.T) {
 		if got := stepLine(p, width); got != want {
 			t.Errorf("%d columns:\n got %q\nwant %q", width, got, want)
 		}
+	}
+	p.ValAccuracy, p.TrainAccuracy = 0.5, 0.75
+	if got := stepLine(p, 0); !strings.Contains(got, "right 50.0% (training 75.0%)") {
+		t.Errorf("answers that were counted: %q", got)
 	}
 	p.TokensPerSecond = math.NaN()
 	if got := stepLine(p, 0); strings.Contains(got, "tok/s") {

@@ -1,9 +1,12 @@
 package study
 
 import (
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"anneal/internal/torture"
 )
 
 // A few steps are enough to see that measures belong together, and to have all figures.
@@ -25,6 +28,37 @@ func TestEmergenceHasAllModels(t *testing.T) {
 			i > 0 && list[i-1].Task == c.Task && list[i-1].Parameters >= c.Parameters {
 			t.Errorf("%+v", c)
 		}
+	}
+}
+
+// The accept bands: facts are learnt smoothly, and the power of the digits predicts whole answers; additions are
+// learnt at once.
+func TestEmergenceAtFullSize(t *testing.T) {
+	torture.Long(t)
+	d, err := Open(filepath.Join(t.TempDir(), "emergence"), "emergence", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	_, list, err := Emerge(t.Context(), d, EmergenceOptions{Seed: 1, Steps: 2500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before Capacity
+	sharpest := 0.0
+	for _, c := range list {
+		switch {
+		case c.Task == "facts" && math.Abs(c.Exact-c.Predicted) > 0.1:
+			t.Errorf("the power of the digits does not predict the answers: %+v", c)
+		case c.Task == "facts" && before.Task == "facts" && c.Accuracy < before.Accuracy-0.05:
+			t.Errorf("a larger model knows less: %+v after %+v", c, before)
+		case c.Task == "addition" && before.Task == "addition":
+			sharpest = max(sharpest, c.Exact-before.Exact)
+		}
+		before = c
+	}
+	if sharpest < 0.5 {
+		t.Errorf("from one width to the next the share of right additions grows by %.2f at most", sharpest)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"anneal/internal/torture"
 )
 
 // Two hundred steps are enough to memorise, not to generalise. Asked again the study trains nothing, and says the same.
@@ -33,6 +35,34 @@ func TestGrokkingMemorisesFirst(t *testing.T) {
 	again, _, err := Grok(t.Context(), d, GrokkingOptions{Seeds: 1, Steps: 200})
 	if err != nil || again.Seen != r.Seen || len(trained) != 2 {
 		t.Errorf("%d runs trained, want 2 in all; it says %q: %v", len(trained), again.Seen, err)
+	}
+}
+
+// The accept bands: memorised at once, generalised long after, never without decay, and by a few frequencies.
+func TestGrokkingAtFullSize(t *testing.T) {
+	torture.Long(t)
+	d, err := Open(filepath.Join(t.TempDir(), "grok"), "grokking", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	_, runs, err := Grok(t.Context(), d, GrokkingOptions{Seeds: 1, Steps: 2000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decay, none := runs[0], runs[1]
+	last := len(none.Val) - 1
+	if decay.Memorised > 300 || decay.Generalised < 3*decay.Memorised || decay.Generalised == 0 {
+		t.Errorf("memorised at step %d, generalised at %d", decay.Memorised, decay.Generalised)
+	}
+	if none.Memorised == 0 || none.Memorised > 300 || none.Val[last] > 0.5 {
+		t.Errorf("without decay it memorised at step %d and has %.2f of the unseen sums", none.Memorised,
+			none.Val[last])
+	}
+	weights := len(decay.Fourier) - 1
+	if decay.Fourier[weights] < 0.6 || none.Fourier[weights] > 0.5 || decay.Norm[weights] > decay.Norm[0] {
+		t.Errorf("five frequencies have %.2f of the power, %.2f without decay; the norm goes from %.1f to %.1f",
+			decay.Fourier[weights], none.Fourier[weights], decay.Norm[0], decay.Norm[weights])
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/internal/torture"
 	"anneal/prepare/synth"
 )
 
@@ -28,6 +29,32 @@ func TestMemorisationAsksForAllSecrets(t *testing.T) {
 		if len(m.Secrets) != 7 || m.HeldOut < 3 || m.HeldOut > 8 {
 			t.Errorf("%d numbers of copies, want 7; %g bits per byte of new documents", len(m.Secrets), m.HeldOut)
 		}
+	}
+}
+
+// The accept bands: what is repeated more is known better, and what is not repeated is not known.
+func TestMemorisationAtFullSize(t *testing.T) {
+	torture.Long(t)
+	d, err := Open(filepath.Join(t.TempDir(), "memorisation"), "memorisation", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	_, found, err := Memorise(t.Context(), d, MemorisationOptions{Seed: 1, Steps: 1000, Documents: 20_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := found.Repeated.Secrets
+	for i, s := range secrets[1:] {
+		if s.Extracted < secrets[i].Extracted || s.Exposure < secrets[i].Exposure-1 {
+			t.Errorf("more copies, less memory: %+v after %+v", s, secrets[i])
+		}
+	}
+	if last := secrets[len(secrets)-1]; last.Extracted < 0.8 {
+		t.Errorf("of 64 copies %.2f are written", last.Extracted)
+	}
+	if once := found.Deduplicated.Extracted(); once > found.Repeated.Extracted()/5 {
+		t.Errorf("without repeated documents %.2f are written, with them %.2f", once, found.Repeated.Extracted())
 	}
 }
 

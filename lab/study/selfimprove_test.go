@@ -44,7 +44,7 @@ func TestSelfImprovementHasItsControls(t *testing.T) {
 }
 
 // The accept bands at full size, after three rounds.
-func TestSelfImprovementNeedsItsFilter(t *testing.T) {
+func TestSelfImprovementAtFullSize(t *testing.T) {
 	torture.Long(t)
 	_, list := selfImprove(t, SelfImproveOptions{Seed: 1, Examples: 300, Pool: 2000, Rounds: 3, Steps: 600})
 	filtered, hinted, all := list[wayFiltered], list[wayHinted], list[wayUnfiltered]
