@@ -61,14 +61,24 @@ func (a *Ablated) Verdict() string {
 			diverged++
 		}
 	}
+	switch text := a.difference(); {
+	case diverged == 0:
+		return text
+	case diverged == len(a.Runs) || text == "":
+		return fmt.Sprintf("%d of %d runs diverged", diverged, len(a.Runs))
+	default:
+		return fmt.Sprintf("%d of %d runs diverged; the others: %s", diverged, len(a.Runs), text)
+	}
+}
+
+// difference says in words how the runs that did not diverge differ from those of the first variant.
+func (a *Ablated) difference() string {
 	change, interval, direction := 100*math.Abs(a.Change), 100*a.Interval, "worse"
 	if a.Change < 0 {
 		direction = "better"
 	}
 	digits := decimals(interval)
 	switch {
-	case diverged > 0:
-		return fmt.Sprintf("%d of %d runs diverged", diverged, len(a.Runs))
 	case a.Name == baseline:
 		return ""
 	case math.IsNaN(a.Change):

@@ -29,7 +29,7 @@ func TestVerdictsArePaired(t *testing.T) {
 		{Name: "diverges", Runs: runsOf(1.9, math.NaN(), 1.9)},
 	}
 	compare(list)
-	for i, want := range []string{"", "better by 1.0 ± 0.1 %", "no difference seen: ", "1 of 3 runs diverged"} {
+	for i, want := range []string{"", "better by 1.0 ± 0.1 %", "no difference seen: ", "1 of 3 runs diverged; the others: no difference seen: -2.5 "} {
 		if got := list[i].Verdict(); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", list[i].Name, got, want)
 		}
