@@ -87,6 +87,9 @@ func (a *Ablated) difference() string {
 		return fmt.Sprintf("%s by %.1f %%, of one seed: it may be chance", direction, change)
 	case a.P < alpha:
 		return fmt.Sprintf("%s by %.*f ± %.*f %%", direction, digits, change, digits, interval)
+	case change > interval: // it would be seen if it were the only comparison
+		return fmt.Sprintf("perhaps %s by %.*f ± %.*f %%: of so many comparisons one may look so by chance", direction,
+			digits, change, digits, interval)
 	}
 	return fmt.Sprintf("no difference seen: %+.*f ± %.*f %%", digits, 100*a.Change, digits, interval)
 }

@@ -29,7 +29,8 @@ func TestVerdictsArePaired(t *testing.T) {
 		{Name: "diverges", Runs: runsOf(1.9, math.NaN(), 1.9)},
 	}
 	compare(list)
-	for i, want := range []string{"", "better by 1.0 ± 0.1 %", "no difference seen: ", "1 of 3 runs diverged; the others: no difference seen: -2.5 "} {
+	for i, want := range []string{"", "better by 1.0 ± 0.1 %", "no difference seen: ",
+		"1 of 3 runs diverged; the others: no difference seen: -2.5 "} {
 		if got := list[i].Verdict(); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", list[i].Name, got, want)
 		}
@@ -48,6 +49,15 @@ func TestVerdictsArePaired(t *testing.T) {
 	compare(one)
 	if got := one[1].Verdict(); got != "better by 5.0 %, of one seed: it may be chance" {
 		t.Error(got)
+	}
+	two := []Ablated{
+		{Name: baseline, Runs: runsOf(2, 2, 2)}, {Runs: runsOf(2.04, 2.06, 2.08)}, {Runs: runsOf(2, 2.01, 1.99)},
+	}
+	if compare(two[:2]); !strings.HasPrefix(two[1].Verdict(), "worse by 3.0 ± 2.5 %") {
+		t.Error(two[1].Verdict())
+	}
+	if compare(two); !strings.HasPrefix(two[1].Verdict(), "perhaps worse by 3.0 ± 2.5 %") {
+		t.Error(two[1].Verdict())
 	}
 	many := []Ablated{{Runs: runsOf(2, 2, 2)}}
 	for i := range 20 {

@@ -59,8 +59,8 @@ func selfTaught() Claim {
 		Number: 56, Seconds: 300,
 		Says:   "A model teaches itself to reason from its own answers, without reasoning that people wrote.",
 		Source: "Zelikman et al. 2022, arXiv 2203.14465 (STaR: 36.6 to 72.5 % on CommonsenseQA)",
-		How: "anneal lab study selfimprove, three rounds: held-out sums a model has right before and after it learnt " +
-			"from its right answers, with 300 worked examples and with 30, and from all its answers",
+		How: "anneal lab study selfimprove, three rounds: held-out sums a model has right before and after it " +
+			"learnt from its right answers, with 300 worked examples and with 30, and from all its answers",
 		Rule: "holds if right answers at least double the share from 30 worked examples, too, and that to a tenth or " +
 			"more; holds when the first model has some answers right if they do so from 300 alone, and all answers " +
 			"do not",
@@ -110,8 +110,8 @@ func deduplicated() Claim {
 		Number: 58, Seconds: 60,
 		Says:   "Removing repeated documents makes models dramatically better.",
 		Source: "Lee et al. 2021, arXiv 2107.06499; guides",
-		How: "anneal lab study memorisation: secrets that are there 1 to 64 times and that a model writes after their " +
-			"key, and bits per byte of new documents, with repeated documents and without",
+		How: "anneal lab study memorisation: secrets that are there 1 to 64 times and that a model writes after " +
+			"their key, and bits per byte of new documents, with repeated documents and without",
 		Rule: "holds if new documents cost at least a tenth less; holds when what models repeat is counted if they " +
 			"write at most a fifth of the secrets that they wrote, and new documents do not cost 1 % more",
 		Measure: func(ctx context.Context, e *Env) (list []Figure, err error) {
