@@ -16,7 +16,7 @@ func (k *checker) ignored() {
 	c, m, s, o := k.c, &k.c.Model, &k.c.Schedule, &k.c.Optimizer
 	p, err := precision.Lookup(c.Precision) // of a name that is not known, which has been said, nothing can be
 	scaled, fp8 := err == nil && p.Scaled(), err == nil && p.FP8 != nil
-	decays := s.Name == "wsd" || s.Name == "wsds" || k.reported("schedule.name")
+	decays := s.Name == "wsd" || s.Name == "wsds" || s.Name == "power" || k.reported("schedule.name")
 	for _, rule := range []struct {
 		ignored   bool
 		with, try string
@@ -24,8 +24,9 @@ func (k *checker) ignored() {
 	}{
 		{!decays, "with schedule.name = " + s.Name, "schedule.name = wsd",
 			[]string{"schedule.decay_fraction", "schedule.decay_shape"}},
-		{s.Name != "wsds" && !k.reported("schedule.name"), "with schedule.name = " + s.Name, "schedule.name = wsds",
-			[]string{"schedule.branches"}},
+		{usualBranches[s.Name] == "" && !k.reported("schedule.name"), "with schedule.name = " + s.Name,
+			"schedule.name = wsds", []string{"schedule.branches"}},
+		{s.Name == "cyclic", "with schedule.name = cyclic", "another schedule.name", []string{"schedule.warmup"}},
 		{s.Name == "constant", "with schedule.name = constant", "another schedule.name",
 			[]string{"schedule.final_ratio"}},
 		{!c.Train.BatchRamp.Given(), "without train.batch_ramp", "train.batch_ramp", []string{"train.batch_ramp_lr"}},

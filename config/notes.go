@@ -288,13 +288,19 @@ var notes = map[string]Key{
 		"optimizer.lr. 0 freezes them."},
 	"optimizer.groups.bias.weight_decay": {Doc: "Weight decay of biases.", Rule: "weight_decay = 0"},
 
-	"schedule.name": {Values: []string{"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "constant"},
+	"schedule.name": {Values: []string{
+		"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "power", "step", "restarts", "cyclic", "constant",
+	},
 		Doc: "Learning rate after the warmup.\n" +
 			"cosine: falls over the whole run along a cosine.\n" +
 			"wsd: warmup, stable, decay. Constant, then falls at the end.\n" +
 			"wsds: wsd with several decays, each followed by a return to the peak (schedule.branches).\n" +
 			"linear: falls over the whole run along a line.\n" +
 			"inverse_sqrt: falls as √(warmup / t).\n" +
+			"power: falls as (warmup / t)^0.51, then falls at the end as wsd does.\n" +
+			"step: constant, and falls at once by the same factor after each of schedule.branches.\n" +
+			"restarts: a cosine that begins again after each of schedule.branches (SGDR).\n" +
+			"cyclic: rises and falls along lines in each cycle; cycles end at schedule.branches.\n" +
 			"constant: stays at the peak."},
 	"schedule.warmup": {Unit: "steps", amount: true, Doc: "Steps over which the learning rate rises linearly from " +
 		"0 to its peak. A percentage of train.steps (2%) or an amount of tokens (1M tokens) is rounded up to whole " +
@@ -302,18 +308,18 @@ var notes = map[string]Key{
 		Rule: "warmup = 1 % of the steps, at least 1 and at most 2000"},
 	"schedule.final_ratio": {Doc: "Learning rate at the end, as a fraction of the peak. With inverse_sqrt it is " +
 		"the minimum.", Rule: finalRatioRule},
-	"schedule.decay_fraction": {Doc: "Fraction of the run in which wsd decays. With wsds, fraction of the run up " +
-		"to the end of each branch."},
+	"schedule.decay_fraction": {Doc: "Fraction of the run in which wsd or power decays. With wsds, fraction of the " +
+		"run up to the end of each branch."},
 	"schedule.decay_shape": {Values: []string{"linear", "sqrt", "cosine", "exponential"}, Doc: "Shape of the decay " +
-		"of wsd and wsds, for x from 0 to 1.\n" +
+		"of wsd, wsds and power, for x from 0 to 1.\n" +
 		"linear: 1 − x.\n" +
 		"sqrt: 1 − √x.\n" +
 		"cosine: ½(1 + cos πx).\n" +
 		"exponential: 2·½ˣ − 1."},
 	"schedule.branches": {try: "schedule.branches = 25%, 50%",
-		Doc: "Ends of the decays of wsds, after each of which the learning rate returns to the " +
-			"peak: steps, percentages of the run or tokens, such as 25%, 50%. The end of the run is always the " +
-			"last.", Rule: branchesRule},
+		Doc: "Ends of the decays of wsds and of the cycles of restarts and cyclic, after each of which the learning " +
+			"rate rises again; the end of the run is always the last. With step: where it falls. Steps, percentages " +
+			"of the run or tokens, such as 25%, 50%.", Rule: branchesRule},
 
 	"loss_scale.dynamic": {Doc: "fp16 only: dynamic loss scaling. An overflow halves the scale and skips the " +
 		"update; loss_scale.interval updates without overflow double it. false keeps loss_scale.init."},

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Branches are the ends of the decays of a wsds schedule, but for the last, which is the end of the run. The text form
-// is a comma-separated list of amounts.
+// Branches are the ends of the decays of a wsds schedule or of the cycles of restarts and cyclic, but for the last,
+// which is the end of the run, or where step falls. The text form is a comma-separated list of amounts.
 type Branches struct {
 	written
 	ends []amount
@@ -30,7 +30,7 @@ func (b *Branches) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Branches returns the steps at which the branches of a wsds schedule end; the last is the end of the run.
+// Branches returns the steps of schedule.branches and the end of the run.
 func (c *Config) Branches() []int {
 	var ends []int
 	for _, a := range c.Schedule.Branches.ends {
@@ -41,9 +41,14 @@ func (c *Config) Branches() []int {
 
 // The rules of what is derived.
 const (
-	finalRatioRule = "final_ratio = 0.1 in cosine and inverse_sqrt, else 0"
-	branchesRule   = "branches = 25%, 50% in wsds"
+	finalRatioRule = "final_ratio = 0.1 in cosine, inverse_sqrt, step and cyclic, else 0"
+	branchesRule   = "branches = 25%, 50% in wsds, 14%, 43% in restarts, 25%, 50%, 75% in cyclic, 80%, 90% in step"
 )
+
+// usualBranches are those of the schedules that have some.
+var usualBranches = map[string]string{
+	"wsds": "25%, 50%", "restarts": "14%, 43%", "cyclic": "25%, 50%, 75%", "step": "80%, 90%",
+}
 
 // resolveSchedule fills what was left out, and turns lengths into steps.
 func (c *Config) resolveSchedule() {
@@ -56,12 +61,13 @@ func (c *Config) resolveSchedule() {
 	}
 	c.derive(warmup, min(max(c.Train.Steps/100, 1), 2000))
 	ratio := 0.0
-	if c.Schedule.Name == "cosine" || c.Schedule.Name == "inverse_sqrt" {
+	switch c.Schedule.Name {
+	case "cosine", "inverse_sqrt", "step", "cyclic":
 		ratio = 0.1
 	}
 	c.deriveNumber("schedule.final_ratio", ratio, finalRatioRule)
-	if c.Schedule.Name == "wsds" && !c.Schedule.Branches.Given() {
-		c.set(allKeys[keyIndex["schedule.branches"]], "25%, 50%", Origin{Rule: branchesRule}) // it is never wrong
+	if usual := usualBranches[c.Schedule.Name]; usual != "" && !c.Schedule.Branches.Given() {
+		c.set(allKeys[keyIndex["schedule.branches"]], usual, Origin{Rule: branchesRule}) // it is never wrong
 	}
 }
 
@@ -83,20 +89,30 @@ func (k *checker) schedule() {
 	k.number("schedule.final_ratio", s.FinalRatio, 0, 1, "[]")
 	k.number("schedule.decay_fraction", s.DecayFraction, 0, 1, "(]")
 	k.branches()
+	if s.Name == "step" && s.FinalRatio == 0 {
+		k.fault("schedule.final_ratio", "schedule.final_ratio = 0.1",
+			"schedule.final_ratio = 0 with schedule.name = step: the first fall would end training")
+	}
 }
 
 func (k *checker) branches() {
 	const key = "schedule.branches"
 	s := &k.c.Schedule
-	if s.Name != "wsds" {
+	if usualBranches[s.Name] == "" {
 		return
 	}
 	ends := k.c.Branches()
 	position := k.c.Position()
 	before := position(s.Warmup)
-	for _, end := range ends {
+	for i, end := range ends {
 		at := position(end)
 		switch begin := at - int(math.Round(s.DecayFraction*float64(at))); {
+		case s.Name != "wsds" && at <= before:
+			k.fault(key, "steps of the run in ascending order, after the warmup",
+				"%s: step %d is not between step %d and the end of the run, train.steps = %d", key, end,
+				append([]int{s.Warmup}, ends...)[i], k.c.Train.Steps)
+			return
+		case s.Name != "wsds" && end <= k.c.Train.Steps:
 		case end > k.c.Train.Steps:
 			k.fault(key, "branches that end within the run",
 				"%s: the branch that ends at step %d lies beyond train.steps = %d", key, end, k.c.Train.Steps)

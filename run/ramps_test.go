@@ -75,6 +75,10 @@ func TestResumeInEveryPhase(t *testing.T) {
 		{"stages", []string{"train.batch_ramp=64 until 300 tokens, " +
 			"128 until 1000", "schedule.name=linear", "schedule.warmup=300 tokens"}, []int{4, 8}},
 		{"inverse_sqrt", []string{"schedule.name=inverse_sqrt", "schedule.warmup=25%"}, []int{2, 8}},
+		{"step", []string{"schedule.name=step", "schedule.branches=50%"}, []int{6, 8}},
+		{"restarts", []string{"schedule.name=restarts"}, []int{5}},
+		{"cyclic", []string{"schedule.name=cyclic", "train.batch_ramp=64 over 1000 tokens"}, []int{5}},
+		{"power", []string{"schedule.name=power", "schedule.warmup=2"}, []int{5, 12}},
 		{"wsd", []string{"schedule.name=wsd", "schedule.warmup=2", "schedule.decay_shape=exponential"},
 			[]int{1, 5, 12}},
 	} {

@@ -33,6 +33,14 @@ func TestClosedForms(t *testing.T) {
 			map[int]float64{80: 1, 81: .931872658, 85: .681792831, 90: .414213562, 95: .189207115, 100: 0}},
 		{"wsds", WSDS{Warmup: 10, Ends: []int{50, 100}, Decays: []int{10, 20}, Final: 0.1, Shape: ShapeLinear},
 			map[int]float64{5: .5, 40: 1, 45: .55, 50: .1, 51: 1, 80: 1, 90: .55, 100: .1, 120: .1}},
+		{"step", Step{Warmup: 10, At: []int{80, 90}, Final: 0.1},
+			map[int]float64{5: .5, 10: 1, 80: 1, 81: .316227766, 90: .316227766, 91: .1, 100: .1, 200: .1}},
+		{"restarts", Restarts{Warmup: 2, Ends: []int{10, 30}, Final: 0.2}, // the same waves as cosine has
+			map[int]float64{1: .5, 2: 1, 6: .6, 10: .2, 11: .995075336, 20: .6, 30: .2, 40: .2}},
+		{"cyclic", Cyclic{Ends: []int{10, 30}, Final: 0.2},
+			map[int]float64{1: .36, 5: 1, 10: .2, 15: .6, 20: 1, 30: .2, 40: .2}},
+		{"power", Power{Warmup: 10, Steps: 100, Decay: 20, Shape: ShapeLinear},
+			map[int]float64{5: .5, 10: 1, 20: .702222437, 80: .346277367, 90: .173138684, 100: 0, 120: 0}},
 		{"sweep", Sweep{Low: 1e-4, High: 10, Steps: 101}, map[int]float64{1: 1e-4, 21: 1e-3, 41: 1e-2, 101: 10}},
 	} {
 		for at, want := range c.want {

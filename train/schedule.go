@@ -20,6 +20,10 @@ func NewSchedule(cfg *config.Config) schedule.Schedule {
 	at, s := cfg.Position(), cfg.Schedule
 	warmup, end, shape := at(s.Warmup), at(cfg.Train.Steps), schedule.Shape(s.DecayShape)
 	decay := func(end int) int { return int(math.Round(s.DecayFraction * float64(end))) }
+	var ends []int
+	for _, n := range cfg.Branches() {
+		ends = append(ends, at(n))
+	}
 	switch s.Name {
 	case "constant":
 		return schedule.Constant{Warmup: warmup}
@@ -30,11 +34,19 @@ func NewSchedule(cfg *config.Config) schedule.Schedule {
 	case "wsd":
 		return schedule.WSD{Warmup: warmup, Steps: end, Decay: decay(end), Final: s.FinalRatio, Shape: shape}
 	case "wsds":
-		w := schedule.WSDS{Warmup: warmup, Final: s.FinalRatio, Shape: shape}
-		for _, n := range cfg.Branches() {
-			w.Ends, w.Decays = append(w.Ends, at(n)), append(w.Decays, decay(at(n)))
+		w := schedule.WSDS{Warmup: warmup, Ends: ends, Final: s.FinalRatio, Shape: shape}
+		for _, n := range ends {
+			w.Decays = append(w.Decays, decay(n))
 		}
 		return w
+	case "restarts":
+		return schedule.Restarts{Warmup: warmup, Ends: ends, Final: s.FinalRatio}
+	case "cyclic":
+		return schedule.Cyclic{Ends: ends, Final: s.FinalRatio}
+	case "step":
+		return schedule.Step{Warmup: warmup, At: ends[:len(ends)-1], Final: s.FinalRatio}
+	case "power":
+		return schedule.Power{Warmup: warmup, Steps: end, Decay: decay(end), Final: s.FinalRatio, Shape: shape}
 	case "cosine":
 		return schedule.Cosine{Warmup: warmup, Steps: end, Final: s.FinalRatio}
 	}
