@@ -10,7 +10,7 @@ import (
 // reads the fields at their offsets.
 type Code[T Float] struct {
 	Values [256]T
-	Mids   [256]T // Mids[i] is the midpoint of values i and i+1; the last is infinite
+	Mids   [256]T // Mids[i] is the most that has code i: the midpoint of values i and i+1; the last is infinite
 
 	// Slopes and Offsets define one line per decade: the codes of its numbers as a function of the numbers. The lines
 	// of larger decades are flatter, so the minimum over the lines at a number is the line of its own decade. Let k
@@ -27,7 +27,8 @@ type Code[T Float] struct {
 	Zero int // the code of 0
 }
 
-// NewCode returns the dynamic format, signed or not.
+// NewCode returns the dynamic format, signed or not. Without signs only 0 has the code of 0: a second moment that
+// became 0 would forget all gradients but the next.
 func NewCode[T Float](signed bool) *Code[T] {
 	c := &Code[T]{}
 	values := tensor.Dynamic8(signed)
@@ -40,6 +41,9 @@ func NewCode[T Float](signed bool) *Code[T] {
 		if x == 0 {
 			c.Zero = i
 		}
+	}
+	if !signed {
+		c.Mids[0] = 0
 	}
 	for d := range 7 {
 		// The decade from top/10 to top has intervals numbers, starting at first.
@@ -60,8 +64,7 @@ func NewCode[T Float](signed bool) *Code[T] {
 	return c
 }
 
-// nearest returns the code of a number x of at least 0, by definition: the first one that is at least as near as the
-// next.
+// nearest returns the code of a number x of at least 0, by definition: the first one whose numbers reach x.
 func (c *Code[T]) nearest(x T) byte {
 	low, high := c.Zero, 255
 	for low < high {
@@ -74,8 +77,8 @@ func (c *Code[T]) nearest(x T) byte {
 	return byte(low)
 }
 
-// encode rounds scale·src to the nearest numbers of the code, ties towards 0. A number without a counterpart of the
-// other sign uses its neighbour's.
+// encode rounds scale·src to the nearest numbers of the code, ties towards 0, and without signs only 0 to 0. A number
+// without a counterpart of the other sign uses its neighbour's.
 func encode[T Float](codes []byte, src []T, c *Code[T], scale T) {
 	src = src[:len(codes)]
 	for i, x := range src {

@@ -9,7 +9,7 @@ import (
 )
 
 // Every tier finds the nearest number, in every part of the range and around every middle, and reads back what it
-// wrote.
+// wrote. Without signs only 0 becomes 0.
 func TestCodesAreTheNearestNumbers(t *testing.T) {
 	for _, signed := range []bool{true, false} {
 		code := NewCode[float32](signed)
@@ -33,6 +33,9 @@ func TestCodesAreTheNearestNumbers(t *testing.T) {
 			for i, x := range src {
 				nearest := float64(math.Inf(1))
 				for _, y := range code.Values {
+					if y == 0 && x > 0 && !signed {
+						continue
+					}
 					nearest = min(nearest, math.Abs(float64(x)-float64(y)))
 				}
 				if far := math.Abs(float64(x) - float64(back[i])); far > nearest+2e-7*math.Abs(float64(x)) {

@@ -4,7 +4,8 @@
 const int block_size = 256;     // elements that share a scale: device.Block
 const int blocks_per_warp = 4;  // so that the tables are read once for 8,192 elements
 
-// A code is 256 numbers in rising order and the middles between them. The numbers from 0 up are zero, zero + 1, …
+// A code is 256 numbers in rising order and the middles between them. The numbers from 0 up are zero, zero + 1, … The first middle
+// of v's code is 0: a second moment above 0 that became 0 would forget all gradients but the next.
 struct code { A numbers[256], middles[256]; };
 
 // nearest returns the code of the number nearest to x in [0, 1], halves towards 0. Each decade's numbers are evenly spaced, so
@@ -82,6 +83,7 @@ DEVICE void read_code(code &c, const float *numbers) {
 	for (int i = threadIdx.x; i < 256; i += blockDim.x) {
 		c.numbers[i] = numbers[i];
 		c.middles[i] = i < 255 ? (A(numbers[i]) + A(numbers[i + 1])) / 2 : infinity(A(0));
+		if (i == 0 && numbers[i] == 0) c.middles[i] = 0;
 	}
 }
 
