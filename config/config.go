@@ -94,6 +94,8 @@ type LossScale struct {
 	Init     float64 `yaml:"init"`
 	Interval int     `yaml:"interval"`
 	Floor    float64 `yaml:"floor"`
+
+	Hysteresis int `yaml:"hysteresis"`
 }
 
 // FP8 is how the operands of precision fp8 are scaled.
@@ -169,7 +171,7 @@ func Default() *Config {
 			},
 		},
 		Schedule:   Schedule{Name: "cosine", FinalRatio: derived, DecayFraction: 0.2, DecayShape: "sqrt"},
-		LossScale:  LossScale{Dynamic: true, Init: 65536, Interval: 2000, Floor: 1},
+		LossScale:  LossScale{Dynamic: true, Init: 65536, Interval: 2000, Floor: 1, Hysteresis: 1},
 		FP8:        FP8{Scaling: "current", History: 1024},
 		Checkpoint: Checkpoint{Every: 200, Keep: 3, MaxFailures: 3},
 		Guard:      Guard{MaxSkips: 10, Window: 128, OnDivergence: "stop", Rewinds: 2},

@@ -326,6 +326,8 @@ var notes = map[string]Key{
 	"loss_scale.init": {Doc: "fp16 only: initial loss scale. A power of two adds no rounding."},
 	"loss_scale.interval": {Unit: "updates", Doc: "fp16 only: updates without overflow after which the loss scale " +
 		"is doubled."},
+	"loss_scale.hysteresis": {Unit: "updates", Doc: "fp16 only: overflows since the loss scale was last doubled " +
+		"from which on it is halved. 1 halves at the first; 2 skips the first update and keeps the scale."},
 	"loss_scale.floor": {Doc: "fp16 only: smallest loss scale. An overflow there counts as a skip " +
 		"(guard.max_skips)."},
 

@@ -36,6 +36,7 @@ func (k *checker) lossScale() {
 		k.number("loss_scale.init", s.Init, 0, math.MaxFloat32, "(]")
 	}
 	k.between("loss_scale.interval", s.Interval, 1, 1<<40)
+	k.between("loss_scale.hysteresis", s.Hysteresis, 1, 1<<40)
 	k.number("loss_scale.floor", s.Floor, 0, math.MaxFloat32, "(]")
 	if s.Floor > s.Init && s.Init > 0 {
 		k.fault("loss_scale.floor", fmt.Sprintf("loss_scale.floor = %g or less", s.Init),

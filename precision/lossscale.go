@@ -7,25 +7,30 @@ package precision
 //	overflow (a gradient is not finite):  skip the update;  Scale ← max(Scale/2, Floor);  Good ← 0
 //	otherwise:  Good ← Good + 1;  at Interval of them in a row Scale ← 2·Scale, Good ← 0
 //
-// Defaults: Scale 65536, Interval 2000, Floor 1. It costs no memory, and now and then an update. BF16, FP8 with
-// scaled tensors, and FP32 do not need it: their exponent range is large enough.
+// With a Hysteresis of n the first n−1 overflows since the scale last grew leave it as it is, as in Megatron-LM: an
+// odd batch that overflows is skipped, and the small gradients of the others keep their scale.
+//
+// Defaults: Scale 65536, Interval 2000, Floor 1, Hysteresis 1. It costs no memory, and now and then an update. BF16,
+// FP8 with scaled tensors, and FP32 do not need it: their exponent range is large enough.
 type LossScale struct {
 	Dynamic  bool    `json:"dynamic"`
 	Scale    float64 `json:"scale"`
 	Good     int     `json:"good"`      // updates without overflow since the scale last changed
 	Overflow int     `json:"overflows"` // overflows among all updates
+	Since    int     `json:"overflows_since_growth,omitempty"`
 
-	Interval int     `json:"-"`
-	Floor    float64 `json:"-"`
+	Interval   int     `json:"-"`
+	Floor      float64 `json:"-"`
+	Hysteresis int     `json:"-"` // overflows since it grew from which on the scale is lowered
 }
 
-// Update counts one update and adapts the scale. After an overflow it reports whether the scale was lowered: a scale
-// that is constant, or at its floor, will overflow again.
+// Update counts one update and adapts the scale. After an overflow it reports whether another update may go well: the
+// scale was lowered, or bears more overflows. A scale that is constant, or at its floor, will overflow again.
 func (s *LossScale) Update(overflow bool) (adapted bool) {
 	if !overflow {
 		s.Good++
 		if s.Dynamic && s.Good >= s.Interval {
-			s.Scale, s.Good = 2*s.Scale, 0
+			s.Scale, s.Good, s.Since = 2*s.Scale, 0, 0
 		}
 		return true
 	}
@@ -34,6 +39,8 @@ func (s *LossScale) Update(overflow bool) (adapted bool) {
 	if !s.Dynamic || s.Scale <= s.Floor {
 		return false
 	}
-	s.Scale = max(s.Scale/2, s.Floor)
+	if s.Since++; s.Since >= s.Hysteresis {
+		s.Scale = max(s.Scale/2, s.Floor)
+	}
 	return true
 }

@@ -37,6 +37,18 @@ func TestLossScaleFollowsItsScript(t *testing.T) {
 	}
 }
 
+// The trace of Megatron-LM's DynamicGradScaler with a hysteresis of 2: the first overflow is borne, those after it
+// halve the scale until it grows again.
+func TestLossScaleBearsOverflows(t *testing.T) {
+	s := LossScale{Dynamic: true, Scale: 1024, Interval: 3, Floor: 1, Hysteresis: 2}
+	want := []float64{1024, 1024, 512, 512, 256, 256, 256, 512, 512, 256}
+	for i, overflow := range []bool{false, true, true, false, true, false, false, false, true, true} {
+		if adapted := s.Update(overflow); !adapted || s.Scale != want[i] {
+			t.Fatalf("after update %d the scale is %v, want %v; another may go well: %v", i, s.Scale, want[i], adapted)
+		}
+	}
+}
+
 // Against the definition read off the whole history: the scale doubles at the end of every Interval of good updates
 // since it last changed and halves at an overflow, down to the floor.
 func TestLossScaleIsAFunctionOfTheHistory(t *testing.T) {

@@ -23,13 +23,16 @@ func newLossScale(p precision.Policy, c config.LossScale) precision.LossScale {
 	if !p.Scaled() {
 		return precision.LossScale{Scale: 1}
 	}
-	return precision.LossScale{Dynamic: c.Dynamic, Scale: c.Init, Interval: c.Interval, Floor: c.Floor}
+	return precision.LossScale{
+		Dynamic: c.Dynamic, Scale: c.Init, Interval: c.Interval, Floor: c.Floor,
+		Hysteresis: c.Hysteresis,
+	}
 }
 
 // restoreLossScale restores the counters of a checkpoint, and its scale unless the configuration sets a constant one.
 func (t *Trainer) restoreLossScale(saved precision.LossScale) {
 	s := &t.lossScale
-	s.Good, s.Overflow = saved.Good, saved.Overflow
+	s.Good, s.Overflow, s.Since = saved.Good, saved.Overflow, saved.Since
 	if s.Dynamic && saved.Dynamic {
 		s.Scale = max(saved.Scale, s.Floor)
 	}
