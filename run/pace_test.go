@@ -41,7 +41,6 @@ func TestRunThatFollowsTheClockHasTheBitsOfAPlainOne(t *testing.T) {
 			fmt.Sprintf("parallel.ranks=%d", ranks))
 		dir := t.TempDir() + "/run"
 		var remarks []string
-		begin := time.Now()
 		timed, err := Run(context.Background(), Options{
 			Config: cfg, Dir: dir, Threads: 2, Time: time.Second, Warn: func(s string) { remarks = append(remarks, s) },
 		})
@@ -49,8 +48,8 @@ func TestRunThatFollowsTheClockHasTheBitsOfAPlainOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		steps := timed.Step
-		if took := time.Since(begin); steps >= 3000 || took > 20*time.Second {
-			t.Fatalf("%d ranks: %d steps in %s", ranks, steps, took)
+		if steps >= 3000 {
+			t.Fatalf("%d ranks: %d steps, though there is time for a few hundred", ranks, steps)
 		}
 		text, err := os.ReadFile(dir + "/config.yaml")
 		if err != nil || !strings.Contains(string(text), fmt.Sprintf("steps: %d ", steps)) {

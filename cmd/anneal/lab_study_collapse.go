@@ -10,6 +10,7 @@ import (
 type studyCollapseCmd struct {
 	Seed   count `default:"1" placeholder:"N" help:"Of the samples."`
 	Trials count `default:"4000" placeholder:"N" help:"Histories of the Gaussian; a tenth as many of the text."`
+	Steps  count `default:"300" placeholder:"N" help:"Steps of each language model; 0 leaves them out."`
 	studyFlags
 }
 
@@ -18,16 +19,17 @@ func (studyCollapseCmd) Help() string {
 		"\n\nEvery generation learns from samples of the one before (Shumailov et al. 2024, Nature 631): a " +
 		"Gaussian, and the word frequencies of a text. The samples replace those of earlier generations, " +
 		"or accumulate beside them (Gerstgrasser et al. 2024, arXiv 2404.01413), or a tenth of each generation is " +
-		"real. Beside each figure stands what theory says."
+		"real. Beside each figure stands what theory says. Then language models do the same: each learns from 300 " +
+		"documents that the one before wrote."
 }
 
 func (c studyCollapseCmd) Run(s *session) error {
 	if c.Trials < 20 {
 		return &usageError{fmt.Sprintf("%d trials say nothing", c.Trials), "try --trials 4000"}
 	}
-	o := study.CollapseOptions{Seed: int(c.Seed), Trials: int(c.Trials)}
-	return c.study(s, "collapse", o, func(_ context.Context, d *study.Dir) (*study.Report, error) {
-		r, x, err := study.Collapse(d, o)
+	o := study.CollapseOptions{Seed: int(c.Seed), Trials: int(c.Trials), Steps: int(c.Steps)}
+	return c.study(s, "collapse", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {
+		r, x, err := study.Collapse(ctx, d, o)
 		if err != nil {
 			return nil, err
 		}
@@ -46,6 +48,33 @@ func (c studyCollapseCmd) Run(s *session) error {
 				x.Frequencies[1].Support[t].Mean, x.Frequencies[2].Support[t].Mean, x.Frequencies[0].Diversity[t].Mean)
 		}
 		s.printf("\n")
+		printLineages(s, x.Lineages)
 		return r, nil
 	})
+}
+
+// printLineages shows the language models, if there are any.
+func printLineages(s *session, list []study.Lineage) {
+	if len(list) == 0 {
+		return
+	}
+	s.printf("%-10s  %-43s  %s\n%-10s", "", "bits per byte of real text", "rarer half of the words that it writes",
+		"generation")
+	for range 2 {
+		for _, l := range list {
+			s.printf("  %13s", l.Mode)
+		}
+	}
+	s.printf("\n")
+	for n := range list[0].Models {
+		s.printf("%10d", n)
+		for _, l := range list {
+			s.printf("  %13.4f", l.Models[n].HeldOut)
+		}
+		for _, l := range list {
+			s.printf("  %11.0f %%", 100*l.Models[n].Tail)
+		}
+		s.printf("\n")
+	}
+	s.printf("\n")
 }

@@ -19,10 +19,10 @@ func collapse() Claim {
 			"of frequencies",
 		Rule: "holds if more than a tenth of the words is lost even where real data are kept; holds when real data " +
 			"are thrown away if it is lost only there",
-		Measure: func(_ context.Context, e *Env) (list []Figure, err error) {
+		Measure: func(ctx context.Context, e *Env) (list []Figure, err error) {
 			o := study.CollapseOptions{Seed: 1, Trials: 1000}
 			err = e.study("collapse", o, func(d *study.Dir) error {
-				_, c, err := study.Collapse(d, o)
+				_, c, err := study.Collapse(ctx, d, o)
 				if err != nil {
 					return err
 				}

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,8 +12,9 @@ import (
 )
 
 // Model collapse (Shumailov et al. 2024, Nature 631): every generation learns from samples of the one before. Two
-// models are simple enough that the mathematics says what must happen: a Gaussian and a table of frequencies. Data
-// either replaces that of earlier generations, or accumulates beside it (Gerstgrasser et al. 2024, arXiv 2404.01413).
+// models are simple enough that the mathematics says what must happen: a Gaussian and a table of frequencies. Language
+// models are in lineage.go. Data either replaces that of earlier generations, or accumulates beside it (Gerstgrasser et
+// al. 2024, arXiv 2404.01413).
 
 // A Mode is what a generation learns from, beside samples of the generation before.
 type Mode string
@@ -195,6 +197,7 @@ func measures(p []float64) [3]float64 {
 type CollapseOptions struct {
 	Seed   int `json:"seed"`
 	Trials int `json:"trials"`
+	Steps  int `json:"steps"` // of each language model; 0: none are trained
 }
 
 // The sizes of the study: samples of a generation, and generations.
@@ -204,14 +207,15 @@ const (
 	textGenerations                      = 10
 )
 
-// A Collapsed is what became of both models.
+// A Collapsed is what became of the models.
 type Collapsed struct {
 	Gaussian    map[Mode][]Generation `json:"gaussian_variance"`
 	Frequencies []Frequencies         `json:"frequencies"`
+	Lineages    []Lineage             `json:"language_models,omitempty"` // replaced, mixed, accumulated
 }
 
 // Collapse lets generations learn from each other.
-func Collapse(d *Dir, o CollapseOptions) (*Report, *Collapsed, error) {
+func Collapse(ctx context.Context, d *Dir, o CollapseOptions) (*Report, *Collapsed, error) {
 	c := &Collapsed{Gaussian: map[Mode][]Generation{}}
 	for _, mode := range []Mode{Replace, Accumulate} {
 		c.Gaussian[mode] = gaussians(mode, gaussianSamples, gaussianGenerations, o.Trials, uint64(o.Seed))
@@ -223,6 +227,14 @@ func Collapse(d *Dir, o CollapseOptions) (*Report, *Collapsed, error) {
 	r := &Report{
 		Study: "collapse", Seen: c.seen(), Figures: map[string]any{"models": c},
 		Charts: []*chart.Chart{c.varianceChart(), c.supportChart()},
+	}
+	if o.Steps > 0 {
+		var err error
+		if c.Lineages, err = breed(ctx, d, uint64(o.Seed), o.Steps); err != nil {
+			return nil, nil, err
+		}
+		r.Seen += " " + lineagesSeen(c.Lineages)
+		r.Charts = append(r.Charts, lineageChart(c.Lineages))
 	}
 	return r, c, d.Write(r)
 }
@@ -244,15 +256,17 @@ func (c *Collapsed) seen() string {
 	last := func(list []Generation) Generation { return list[len(list)-1] }
 	g, kept := last(c.Gaussian[Replace]), last(c.Gaussian[Accumulate])
 	r, m, a := c.Frequencies[0], c.Frequencies[1], c.Frequencies[2]
-	return fmt.Sprintf("A Gaussian that is fitted to %d samples of the one before has %.2f of its variance after %d "+
+	text := fmt.Sprintf("A Gaussian that is fitted to %d samples of the one before has %.2f of its variance after %d "+
 		"generations; theory says %.2f. If the samples of all generations are kept it has %.2f. A text of %d words "+
 		"drawn from the one before has %.0f different words at first and %.0f after %d generations, %.0f if a tenth "+
-		"of each is real, and %.0f if all are kept. Nothing is off theory by more than %.1f standard errors. "+
-		"Collapse comes from throwing the real data away: where it stays beside what models wrote, "+
-		"next to nothing is lost.",
+		"of each is real, and %.0f if all are kept. Nothing is off theory by more than %.1f standard errors.",
 		gaussianSamples, g.Mean, g.Generation, g.Theory, kept.Mean, textSamples, r.Support[0].Mean,
 		last(r.Support).Mean, last(r.Support).Generation, last(m.Support).Mean, last(a.Support).Mean,
 		off(c.Gaussian[Replace], r.Support, r.Diversity))
+	if last(a.Support).Mean >= 0.95*a.Support[0].Mean && last(r.Support).Mean < 0.95*r.Support[0].Mean {
+		text += " Collapse comes from throwing data away: where all are kept next to nothing is lost."
+	}
+	return text
 }
 
 // means are a measure over generations.

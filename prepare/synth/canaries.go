@@ -68,20 +68,21 @@ func (c Canaries) Text() (Text, error) {
 	return t, nil
 }
 
-// RandomWords returns n documents of twelve words of two letters, drawn from 500 by Zipf's law.
+// WordCount is how many words there are.
+const WordCount = 500
+
+// Word is the word of a rank, from 0: two letters. The word of rank r has a probability proportional to (r + 1)^−1.1.
+func Word(rank int) string { return string([]byte{symbols[rank%26+36], symbols[rank/26%26+36]}) }
+
+// RandomWords returns n documents of twelve words, drawn by Zipf's law.
 func RandomWords(n int, seed uint64) (documents []string) {
-	words := rand.NewZipf(rand.New(rand.NewPCG(seed, 3)), 1.1, 1, 499)
+	ranks := rand.NewZipf(rand.New(rand.NewPCG(seed, 3)), 1.1, 1, WordCount-1)
 	for range n {
-		var doc strings.Builder
-		for i := range 12 {
-			if i > 0 {
-				doc.WriteByte(' ')
-			}
-			w := words.Uint64()
-			doc.WriteByte(symbols[w%26+36])
-			doc.WriteByte(symbols[w/26%26+36])
+		words := make([]string, 12)
+		for i := range words {
+			words[i] = Word(int(ranks.Uint64()))
 		}
-		documents = append(documents, doc.String())
+		documents = append(documents, strings.Join(words, " "))
 	}
 	return documents
 }
