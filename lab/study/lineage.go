@@ -189,12 +189,12 @@ func lineagesSeen(list []Lineage) string {
 	first := list[0].Models[0]
 	fmt.Fprintf(&s, "A language model of %d real documents costs %.3f bits per byte of others, and writes %.0f %% of "+
 		"the rarer half of the words.", lineageDocuments, first.HeldOut, 100*first.Tail)
-	for i, l := range list {
-		fmt.Fprintf(&s, " After %d generations that learn from %s it is %.3f bits and %.0f %%.", len(l.Models)-1,
-			[]string{"the one before", "the one before and a tenth of real text", "all texts so far"}[i],
-			l.last().HeldOut, 100*l.last().Tail)
-	}
-	if replaced, kept := list[0].loss(), list[2].loss(); replaced > 0 && kept <= replaced/4 {
+	replaced, mixed, kept := list[0], list[1], list[2]
+	fmt.Fprintf(&s, " After %d generations it is %.3f bits and %.0f %% where each learns from the one before, %.3f "+
+		"bits and %.0f %% with a tenth of real text, and %.3f bits and %.0f %% from all texts so far.",
+		len(replaced.Models)-1, replaced.last().HeldOut, 100*replaced.last().Tail, mixed.last().HeldOut,
+		100*mixed.last().Tail, kept.last().HeldOut, 100*kept.last().Tail)
+	if replaced.loss() > 0 && kept.loss() <= replaced.loss()/4 {
 		s.WriteString(" So they collapse where texts are thrown away, and hardly where they are kept.")
 	}
 	return s.String()
