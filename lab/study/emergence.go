@@ -153,11 +153,16 @@ func emergenceSeen(list []Capacity) string {
 		}
 	}
 	fmt.Fprintf(&s,
-		"Facts: from %d to %d parameters the share of right digits goes from %.0f to %.0f %%, step by step. "+
-			"Whole answers look as if they came from nowhere: at %d parameters %.1f %% are right, though %.0f %% of "+
-			"the digits already are. They did not: the share of digits to the power of %d predicts them within %.3f.",
+		"Facts: from %d to %d parameters the share of right digits goes from %.0f to %.0f %%. At %d parameters "+
+			"%.1f %% of the whole answers are right, though %.0f %% of the digits are. The share of digits to the "+
+			"power of %d ",
 		first.Parameters, last.Parameters, 100*first.Accuracy, 100*last.Accuracy, hidden.Parameters, 100*hidden.Exact,
-		100*hidden.Accuracy, synth.FactDigits, math.Abs(worst.Exact-worst.Predicted))
+		100*hidden.Accuracy, synth.FactDigits)
+	if d := math.Abs(worst.Exact - worst.Predicted); d <= mirage {
+		fmt.Fprintf(&s, "predicts whole answers within %.3f: they seem to come from nowhere, and do not.", d)
+	} else {
+		fmt.Fprintf(&s, "does not predict whole answers: it is off by %.3f at width %d.", d, worst.Width)
+	}
 	sums := ofTask(list, "addition")
 	jump, at := 0.0, 0
 	for i := 1; i < len(sums); i++ {
@@ -172,14 +177,22 @@ func emergenceSeen(list []Capacity) string {
 				"%.0f to %.0f %%.", sums[at-1].Width, sums[at].Width, 100*sums[at-1].Exact, 100*sums[at].Exact,
 			100*sums[at-1].Accuracy, 100*sums[at].Accuracy)
 	}
-	if d := math.Abs(off.Exact - off.Predicted); d > 0.05 {
-		fmt.Fprintf(&s,
-			" Here the power of the digits is off by %.2f at width %d: errors come together, since a carry that is "+
-				"not understood spoils every digit after it. This threshold is one of the model, "+
-				"not of the measure: not all emergence is a mirage.", d, off.Width)
+	if d := off.Exact - off.Predicted; math.Abs(d) > mirage {
+		fmt.Fprintf(&s, " Here the power of the digits is off by %.2f at width %d: ", math.Abs(d), off.Width)
+		if d > 0 {
+			s.WriteString("errors come together in some answers.")
+		} else {
+			s.WriteString("some digits are much harder than others, and one of them is wrong in most answers.")
+		}
+		if jump >= 0.5 {
+			s.WriteString(" This threshold is one of the model, not of the measure: not all emergence is a mirage.")
+		}
 	}
 	return s.String()
 }
+
+// mirage is how far the power of the digits may be from the share of whole answers if it predicts them.
+const mirage = 0.1
 
 // emergenceChart shows both measures of a task over parameters.
 func emergenceChart(task string, list []Capacity) *chart.Chart {

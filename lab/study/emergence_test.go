@@ -70,7 +70,7 @@ func TestEmergenceSaysWhatItSaw(t *testing.T) {
 	sharp := append(facts[:2:2], Capacity{"addition", 8, 5000, 0.66, 0.01, 0.12},
 		Capacity{"addition", 12, 9000, 1, 1, 1})
 	if text := emergenceSeen(sharp); !strings.Contains(text, "not all emergence is a mirage") ||
-		!strings.Contains(text, "within 0.006") {
+		!strings.Contains(text, "within 0.006: they seem") || !strings.Contains(text, "some digits are much harder") {
 		t.Error(text)
 	}
 	if text := emergenceSeen(smooth); strings.Contains(text, "not all emergence") {

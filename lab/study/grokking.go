@@ -219,20 +219,23 @@ func grokSeen(runs []GrokkingRun) string {
 	if late > 0 {
 		fmt.Fprintf(&s, ", %d of them after more than ten times as many steps", late)
 	}
-	fmt.Fprintf(&s, ". Without decay the model memorised as well")
-	if control.Memorised == 0 {
-		s.Reset()
-		fmt.Fprintf(&s, "Without decay the model did not even memorise: the control says nothing")
+	s.WriteString(". Without decay the model ")
+	if control.Memorised > 0 {
+		s.WriteString("memorised as well")
+	} else {
+		s.WriteString("did not even memorise, so that this control says nothing")
 	}
 	last := len(control.Val) - 1
 	fmt.Fprintf(&s, ", and had %.0f %% of the unseen sums at the end.", 100*control.Val[last])
 	if first := runs[0]; len(first.Fourier) > 0 {
 		w, c := len(first.Fourier)-1, len(control.Fourier)-1
 		fmt.Fprintf(&s, " Five of the 23 frequencies hold %.0f %% of the power of the numbers' embeddings in the end "+
-			"(%.0f %% without decay): the model computes with a few rotations. The norm of its weights went from "+
-			"%.1f to %.1f (%.1f without decay).", 100*first.Fourier[w], 100*control.Fourier[c], first.Norm[0],
-			first.Norm[w],
-			control.Norm[c])
+			"(%.0f %% without decay)", 100*first.Fourier[w], 100*control.Fourier[c])
+		if first.Fourier[w] >= 0.6 && first.Fourier[w] >= 1.5*control.Fourier[c] {
+			s.WriteString(": the model computes with a few rotations")
+		}
+		fmt.Fprintf(&s, ". The norm of its weights went from %.1f to %.1f (%.1f without decay).", first.Norm[0],
+			first.Norm[w], control.Norm[c])
 	}
 	return s.String()
 }

@@ -83,3 +83,27 @@ func TestFourierShare(t *testing.T) {
 		t.Errorf("a peak has %v of its power in 5 of 23 frequencies", s)
 	}
 }
+
+// What is said follows from the figures, whatever they are.
+func TestGrokkingSaysWhatItSaw(t *testing.T) {
+	of := func(memorised, generalised int, fourier float64) GrokkingRun {
+		return GrokkingRun{
+			Memorised: memorised, Generalised: generalised, Val: []float64{0.2}, Fourier: []float64{fourier},
+			Norm: []float64{9},
+		}
+	}
+	for _, c := range []struct {
+		runs         []GrokkingRun
+		says, silent string
+	}{
+		{[]GrokkingRun{of(100, 1200, 0.8), of(90, 0, 0.3)}, "a few rotations", "says nothing"},
+		{[]GrokkingRun{of(100, 1200, 0.5), of(90, 0, 0.3)}, "1 of them after more than ten times", "a few rotations"},
+		{[]GrokkingRun{of(100, 500, 0.8), of(0, 0, 0.7)}, "did not even memorise", "a few rotations"},
+	} {
+		text := grokSeen(c.runs)
+		if !strings.Contains(text, c.says) || strings.Contains(text, c.silent) ||
+			!strings.Contains(text, "1 of 1 models memorised") {
+			t.Error(text)
+		}
+	}
+}
