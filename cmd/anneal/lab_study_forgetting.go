@@ -10,32 +10,44 @@ import (
 type studyForgettingCmd struct {
 	Seed  count `default:"1" placeholder:"N" help:"Of weights and order."`
 	Steps count `default:"1500" placeholder:"N" help:"Steps of each task."`
+	Text  count `default:"500" name:"text-steps" placeholder:"N" help:"Steps of each real text; 0 leaves them out."`
 	studyFlags
 }
 
 func (studyForgettingCmd) Help() string {
 	return example("anneal lab study forgetting --out runs/forgetting") +
 		"\n\nA model learns additions of three digits, then subtractions with 0, 1, 5 or 25 % of the additions " +
-		"among them. How much of the first task is left, and when does it go?"
+		"among them. How much of the first task is left, and when does it go? Then another learns the code of the Go " +
+		"standard library, and its comments after that."
 }
 
 func (c studyForgettingCmd) Run(s *session) error {
 	if c.Steps < 10 {
 		return &usageError{fmt.Sprintf("%d steps of each task say nothing", c.Steps), "try --steps 1500"}
 	}
-	o := study.ForgettingOptions{Seed: int(c.Seed), Steps: int(c.Steps)}
+	o := study.ForgettingOptions{Seed: int(c.Seed), Steps: int(c.Steps), TextSteps: int(c.Text)}
 	return c.study(s, "forgetting", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {
-		r, list, err := study.Forget(ctx, d, o)
+		r, found, err := study.Forget(ctx, d, o)
 		if err != nil {
 			return nil, err
 		}
 		s.printf("%8s  %16s  %15s  %9s  %12s\n", "replayed",
 			"additions before", "additions after", "forgotten", "subtractions")
-		for _, f := range list {
+		for _, f := range found.Tasks {
 			s.printf("%8s  %16s  %15s  %9s  %12s\n", fmt.Sprintf("%g %%", 100*f.Replay),
 				fmt.Sprintf("%.1f %%", 100*f.Before), fmt.Sprintf("%.1f %%", 100*f.After),
 				fmt.Sprintf("%.1f %%", 100*f.Forgotten()), fmt.Sprintf("%.1f %%", 100*f.Second))
 		}
+		s.printf("\n")
+		if len(found.Texts) > 0 {
+			s.printf("%8s  %16s  %15s  %16s  %15s\n", "replayed", "code before", "code after", "prose before",
+				"prose after")
+		}
+		for _, f := range found.Texts {
+			s.printf("%8s  %16.3f  %15.3f  %16.3f  %15.3f  bits per byte\n", fmt.Sprintf("%g %%", 100*f.Replay),
+				f.Before, f.After, f.Prose[0], f.Prose[1])
+		}
+		s.printf("\n")
 		return r, nil
 	})
 }

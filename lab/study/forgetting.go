@@ -18,6 +18,8 @@ import (
 type ForgettingOptions struct {
 	Seed  int `json:"seed"`
 	Steps int `json:"steps"` // of each task
+
+	TextSteps int `json:"text_steps"` // of code, and of prose; 0: no real text
 }
 
 // forgetLooks is how often a model is looked at while it learns the second task.
@@ -37,12 +39,19 @@ type Forgetting struct {
 	First  []float64 `json:"first_task"` // after these steps
 }
 
+// Forgettings are what became of the models of two tasks, and of those of two texts.
+type Forgettings struct {
+	Tasks []Forgetting `json:"tasks"`
+	Texts []Drift      `json:"texts,omitempty"`
+}
+
 // Forgotten is what was lost of the first task.
 func (f Forgetting) Forgotten() float64 { return f.Before - f.After }
 
 // Forget trains a model on additions, and then on subtractions with some of the additions replayed (catastrophic
-// forgetting: McCloskey and Cohen 1989; replay: Robins 1995).
-func Forget(ctx context.Context, d *Dir, o ForgettingOptions) (*Report, []Forgetting, error) {
+// forgetting: McCloskey and Cohen 1989; replay: Robins 1995). Then it does so with the code and the prose of the Go
+// standard library.
+func Forget(ctx context.Context, d *Dir, o ForgettingOptions) (*Report, *Forgettings, error) {
 	for _, name := range []string{"addition", "subtraction"} {
 		if err := forgetText(ctx, d.File(name), name == "subtraction"); err != nil {
 			return nil, nil, err
@@ -59,7 +68,8 @@ func Forget(ctx context.Context, d *Dir, o ForgettingOptions) (*Report, []Forget
 	if err != nil {
 		return nil, nil, err
 	}
-	list := make([]Forgetting, len(replays))
+	found := &Forgettings{Tasks: make([]Forgetting, len(replays))}
+	list := found.Tasks
 	err = lab.Together(ctx, len(list), 0, func(ctx context.Context, i int) error {
 		list[i] = Forgetting{Replay: replays[i], Before: before}
 		return list[i].learn(ctx, d, o)
@@ -68,10 +78,25 @@ func Forget(ctx context.Context, d *Dir, o ForgettingOptions) (*Report, []Forget
 		return nil, nil, err
 	}
 	r := &Report{
-		Study: "forgetting", Seen: forgettingSeen(list), Figures: map[string]any{"models": list},
+		Study: "forgetting", Seen: forgettingSeen(list), Figures: map[string]any{"models": found},
 		Charts: []*chart.Chart{forgettingChart(list)},
 	}
-	return r, list, d.Write(r)
+	if o.TextSteps > 0 {
+		if found.Texts, err = drift(ctx, d, o); err != nil {
+			return nil, nil, err
+		}
+		r.Seen += " " + driftSeen(found.Texts)
+		r.Charts = append(r.Charts, driftChart(found.Texts))
+	}
+	return r, found, d.Write(r)
+}
+
+// mixed says which data to train on, with a share of old ones among the new.
+func mixed(second, first string, replay float64) []string {
+	return []string{
+		fmt.Sprintf("data.mix=second=%s,first=%s", second, first),
+		fmt.Sprintf("data.weights=second=%g first=%g", 1-replay, replay),
+	}
 }
 
 // forgetText makes sums or differences modulo 1,000, unless they are there.
@@ -106,10 +131,7 @@ func (f *Forgetting) learn(ctx context.Context, d *Dir, o ForgettingOptions) err
 	name := fmt.Sprintf("replay-%g", 100*f.Replay)
 	data := []string{"data.path=" + d.File("subtraction")}
 	if f.Replay > 0 {
-		data = []string{
-			fmt.Sprintf("data.mix=second=%s,first=%s", d.File("subtraction"), d.File("addition")),
-			fmt.Sprintf("data.weights=second=%g first=%g", 1-f.Replay, f.Replay),
-		}
+		data = mixed(d.File("subtraction"), d.File("addition"), f.Replay)
 	}
 	cfg, err := forgetConfig(d, o, append(data, "init.from="+d.File("first"))...)
 	if err != nil {
