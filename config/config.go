@@ -47,6 +47,9 @@ type Init struct {
 	Step      int    `yaml:"step"`
 	Weights   string `yaml:"weights"`
 	Tokenizer string `yaml:"tokenizer"`
+
+	EWC     float64 `yaml:"ewc"`
+	EWCStep int     `yaml:"ewc_step"`
 }
 
 // Data configures the data that the model reads.

@@ -30,7 +30,10 @@ func (k *checker) ignored() {
 		{s.Name == "constant", "with schedule.name = constant", "another schedule.name",
 			[]string{"schedule.final_ratio"}},
 		{!c.Train.BatchRamp.Given(), "without train.batch_ramp", "train.batch_ramp", []string{"train.batch_ramp_lr"}},
-		{c.Init.From == "", "without init.from", "init.from", []string{"init.step", "init.weights", "init.tokenizer"}},
+		{c.Init.From == "", "without init.from", "init.from", []string{
+			"init.step", "init.weights", "init.tokenizer", "init.ewc",
+		}},
+		{c.Init.EWC == 0, "without init.ewc", "init.ewc = 1", []string{"init.ewc_step"}},
 		{!c.Data.Mix.Given(), "without data.mix", "data.mix", []string{"data.weights"}},
 		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},
 		{!c.Watchdog.Enabled, "with watchdog.enabled = false", "watchdog.enabled = true", []string{"watchdog.exit"}},

@@ -134,6 +134,11 @@ var notes = map[string]Key{
 		"shape comes from there; the optimizer starts fresh and the schedule at step 0. " +
 		"`anneal train --init-from DIR` sets it. A resume reads the run's own checkpoints, never this directory."},
 	"init.step": {Doc: "Checkpoint step of the run in init.from.", Rule: "step = the newest checkpoint"},
+	"init.ewc": {Doc: "Holds weights near those of init.from, each by its importance there (elastic weight " +
+		"consolidation): strength λ of the penalty λ/2 · Σ F·(w − start)². F is AdamW's mean of squared gradients in " +
+		"that run, divided by its mean over all weights, so that λ compares with a weight decay. 0: off."},
+	"init.ewc_step": {Doc: "Checkpoint step of the run in init.from whose second moments are F. 0: init.step. " +
+		"Where a task was learnt to the end they vanish, so an earlier one is better."},
 	"init.weights": {Doc: "Expected SHA-256 of the weights in init.from, as `anneal ckpt hash` prints it. Other " +
 		"weights are refused.", Rule: "weights = the hash of what was read"},
 	"init.tokenizer": {Values: []string{"related", "any"}, Doc: "Which tokenizer the data may have, compared with " +

@@ -25,6 +25,7 @@ func (c *Config) check() []Problem {
 	k.model()
 	k.family()
 	k.init()
+	k.ewc()
 	k.mup()
 	k.attention()
 	k.linear()

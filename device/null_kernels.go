@@ -75,5 +75,6 @@ func (Null) AdEMAMix(p, g, m1, m2, v *tensor.Tensor, o AdEMAMix)                
 func (Null) Adafactor(p, g, m, v, c *tensor.Tensor, o Adafactor)                        {}
 func (Null) Sophia(p, g, m, h *tensor.Tensor, o Sophia) int                             { return 0 }
 func (Null) MeanSquare(h, g *tensor.Tensor, beta, weight float64)                       {}
+func (Null) Anchor(p, start, weight *tensor.Tensor, rate float64)                       {}
 func (Null) EqualiseRows(u, v *tensor.Tensor, beta float64)                             {}
 func (Null) Descend(p, u *tensor.Tensor, o Descend)                                     {}

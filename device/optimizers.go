@@ -28,6 +28,8 @@ type Optimizers interface {
 	Sophia(p, g, m, h *tensor.Tensor, o Sophia) int
 	// MeanSquare updates a running mean of squares: h ← Beta·h + Weight·g². Both are F32.
 	MeanSquare(h, g *tensor.Tensor, beta, weight float64)
+	// Anchor moves p towards start, by weight w: p ← (p + Rate·w·start) / (1 + Rate·w). All are F32.
+	Anchor(p, start, weight *tensor.Tensor, rate float64)
 	// EqualiseRows divides each row of u [M, N] by the root of a running mean of its mean square, v [M]:
 	// v ← Beta·v + (1−Beta)·mean(u²); u ← u / (sqrt(v) + 1e-10). Both are F32.
 	EqualiseRows(u, v *tensor.Tensor, beta float64)

@@ -465,6 +465,13 @@ func (rec *Recorder) MeanSquare(h, g *tensor.Tensor, beta, weight float64) {
 	rec.end()
 }
 
+// Anchor implements Device.
+func (rec *Recorder) Anchor(p, start, weight *tensor.Tensor, rate float64) {
+	rec.begin("Anchor", p, start, weight, rate)
+	rec.Device.Anchor(p, start, weight, rate)
+	rec.end()
+}
+
 // EqualiseRows implements Device.
 func (rec *Recorder) EqualiseRows(u, v *tensor.Tensor, beta float64) {
 	rec.begin("EqualiseRows", u, v, beta)

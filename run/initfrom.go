@@ -118,7 +118,10 @@ func startFrom(t *train.Trainer, cfg *config.Config, data *prepare.Corpus, world
 	if err := world.agree(err); err != nil {
 		return err
 	}
-	return copyWeights(t, src, rows)
+	if err := copyWeights(t, src, rows); err != nil || cfg.Init.EWC == 0 {
+		return err
+	}
+	return hold(t, cfg)
 }
 
 // readInitial reads the weights of cfg.Init, and records their origin in cfg. The caller closes their arena, which may

@@ -149,7 +149,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 		}
 		return measures[name]
 	}
-	rule := NewOptimizer(cfg.Optimizer)
+	rule := ruleOf(cfg)
 	mesh, err := meshOf(cfg, absent.As(world))
 	if err != nil {
 		return nil, nil, err

@@ -38,6 +38,15 @@ func NewOptimizer(o config.Optimizer) optim.Optimizer {
 	panic(fmt.Sprintf("train: unknown optimizer %q", o.Name))
 }
 
+// ruleOf returns the update rule of a valid, resolved configuration, with what holds the weights.
+func ruleOf(cfg *config.Config) optim.Optimizer {
+	rule := NewOptimizer(cfg.Optimizer)
+	if cfg.Init.EWC > 0 {
+		return optim.EWC{Optimizer: rule, Strength: cfg.Init.EWC}
+	}
+	return rule
+}
+
 // updateRule returns how the optimizer's updates grow with a matrix, for muP.
 func updateRule(o config.Optimizer) model.UpdateRule {
 	switch o.Name {

@@ -46,7 +46,7 @@ func outlineTrainer(cfg *config.Config, f *Footprint, dev device.Device, world c
 	if err != nil {
 		return nil, err
 	}
-	opt := overPeers(NewOptimizer(cfg.Optimizer), mesh)
+	opt := overPeers(ruleOf(cfg), mesh)
 	m, holding, err := lay(cfg, f.Model, f.Policy, opt, world, mesh, dev, arena)
 	if err != nil {
 		return nil, err

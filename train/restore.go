@@ -3,6 +3,7 @@ package train
 import (
 	"anneal/device"
 	"anneal/nn"
+	"anneal/optim"
 	"anneal/precision"
 	"anneal/schedule"
 	"anneal/tensor"
@@ -79,6 +80,22 @@ func (t *Trainer) SetWeights(fill func(i int, p *nn.Param, host *tensor.Tensor))
 	}
 	t.StartAverage()
 	t.outer.start(t.dev)
+	return Wait(t.dev)
+}
+
+// Hold makes the weights those that init.ewc holds, with the importance that a function fills for a parameter.
+func (t *Trainer) Hold(fill func(p *nn.Param, host *tensor.Tensor)) error {
+	for i := range t.updated {
+		u := &t.updated[i]
+		for k := range u.state {
+			switch e := &u.state[k]; e.Name {
+			case optim.EWCStart:
+				t.dev.Copy(&e.Tensor, &u.Value)
+			case optim.EWCImportance:
+				device.Fill(t.dev, &e.Tensor, func(host *tensor.Tensor) { fill(u.Param, host) })
+			}
+		}
+	}
 	return Wait(t.dev)
 }
 

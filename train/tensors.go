@@ -161,6 +161,11 @@ func ModelTensors(dev device.Memory, m *model.Decoder) []Tensor {
 	return append(list, scaleTensors(m)...)
 }
 
+// SecondMoment is AdamW's mean of squared gradients of a parameter, as checkpoints know it.
+func SecondMoment(p *nn.Param, x *tensor.Tensor) Tensor {
+	return wholeTensor(p.Name+".v", x, nil, OfOptimizer)
+}
+
 // AverageTensors lists the weights of a model, in the memory of dev, as those of the average of a run.
 func AverageTensors(dev device.Memory, m *model.Decoder) []Tensor {
 	var list []Tensor

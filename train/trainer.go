@@ -107,7 +107,7 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 	if err != nil {
 		return nil, err
 	}
-	opt := overPeers(NewOptimizer(cfg.Optimizer), mesh)
+	opt := overPeers(ruleOf(cfg), mesh)
 	m, holding, err := lay(cfg, c, policy, opt, world, mesh, dev, arena)
 	if err != nil {
 		return nil, err

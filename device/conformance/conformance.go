@@ -89,6 +89,7 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"EqualiseRows", equaliseRows},
 		{"Sophia", sophia},
 		{"MeanSquare", meanSquare},
+		{"Anchor", anchor},
 	} {
 		t.Run(k.name, rapid.MakeCheck(func(rt *rapid.T) {
 			s := newScope(rt, b)

@@ -62,6 +62,7 @@ type engine[T vec.Float] struct {
 	equalise       equalise[T]
 	sophia         sophia[T]
 	meanSquare     meanSquare[T]
+	anchor         anchor[T]
 	reduce         reduce[T]
 	sumRows        sumRows[T]
 	convert        convert[T]

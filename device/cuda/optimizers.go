@@ -118,6 +118,11 @@ func (d *Device) Sophia(p, g, m, h *tensor.Tensor, o device.Sophia) int {
 	return 0 // after a failure
 }
 
+// Anchor implements device.Device.
+func (d *Device) Anchor(p, start, weight *tensor.Tensor, rate float64) {
+	d.change("Anchor", "anchor", p, start, weight).reals(rate).perVector(p)
+}
+
 // MeanSquare implements device.Device.
 func (d *Device) MeanSquare(h, g *tensor.Tensor, beta, weight float64) {
 	d.change("MeanSquare", "mean_square", h, g).reals(beta, weight).perVector(h)

@@ -419,6 +419,12 @@ func (d *Device) MeanSquare(h, g *tensor.Tensor, beta, weight float64) {
 	d.later(func() { d.cpu.MeanSquare(h, g, beta, weight) })
 }
 
+// Anchor implements device.Device.
+func (d *Device) Anchor(p, start, weight *tensor.Tensor, rate float64) {
+	d.take(&p, &start, &weight)
+	d.later(func() { d.cpu.Anchor(p, start, weight, rate) })
+}
+
 // EqualiseRows implements device.Device.
 func (d *Device) EqualiseRows(u, v *tensor.Tensor, beta float64) {
 	d.take(&u, &v)

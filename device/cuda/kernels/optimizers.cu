@@ -121,6 +121,14 @@ KERNEL total(double *sum, const int *counts, i64 n) {
 	if (threadIdx.x == 0) *sum = (double)count;
 }
 
+// 16 bytes an element: p ← (p + rate·w·start) / (1 + rate·w).
+KERNEL anchor(A *p, A *start, A *w, i64 n, A rate) {
+	change<1>({p, start, w}, n, [&](A (&x)[3]) {
+		const A pull = rate * x[2];
+		x[0] += pull / (1 + pull) * (x[1] - x[0]);
+	});
+}
+
 // 12 bytes an element: h ← beta·h + weight·g².
 KERNEL mean_square(A *h, A *g, i64 n, A beta, A weight) {
 	change<1>({h, g}, n, [&](A (&x)[2]) { x[0] = beta * x[0] + weight * (x[1] * x[1]); });

@@ -1,0 +1,28 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// heldRules are the optimizers that treat all elements alike and keep weights in one format, as init.ewc needs.
+var heldRules = []string{"adamw", "adam", "sgd", "lion", "ademamix"}
+
+// ewc checks what holds weights near those of init.from.
+func (k *checker) ewc() {
+	const key = "init.ewc"
+	i, p := &k.c.Init, &k.c.Parallel
+	k.number(key, i.EWC, 0, math.MaxFloat32, "[]")
+	if i.EWC == 0 {
+		return
+	}
+	k.between("init.ewc_step", i.EWCStep, 0, 1<<40)
+	if name := k.c.Optimizer.Name; !slices.Contains(heldRules, name) && !k.reported("optimizer.name") {
+		k.fault(key, "optimizer.name = adamw", "init.ewc does not work with optimizer.name = %s, only with %s", name,
+			fmt.Sprint(heldRules))
+	}
+	if p.Ranks > 1 || p.Outer.On() {
+		k.fault(key, "parallel.ranks = 1, with threads", "init.ewc does not yet work with several ranks")
+	}
+}
