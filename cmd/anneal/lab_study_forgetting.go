@@ -17,8 +17,8 @@ type studyForgettingCmd struct {
 func (studyForgettingCmd) Help() string {
 	return example("anneal lab study forgetting --out runs/forgetting") +
 		"\n\nA model learns additions of three digits, then subtractions with 0, 1, 5 or 25 % of the additions " +
-		"among them. How much of the first task is left, and when does it go? Then another learns the code of the Go " +
-		"standard library, and its comments after that."
+		"among them, or with elastic weight consolidation (init.ewc). How much of the first task is left, and when " +
+		"does it go? Then another learns the code of the Go standard library, and its comments after that."
 }
 
 func (c studyForgettingCmd) Run(s *session) error {
@@ -31,10 +31,10 @@ func (c studyForgettingCmd) Run(s *session) error {
 		if err != nil {
 			return nil, err
 		}
-		s.printf("%8s  %16s  %15s  %9s  %12s\n", "replayed",
+		s.printf("%-18s  %16s  %15s  %9s  %12s\n", "remedy",
 			"additions before", "additions after", "forgotten", "subtractions")
 		for _, f := range found.Tasks {
-			s.printf("%8s  %16s  %15s  %9s  %12s\n", fmt.Sprintf("%g %%", 100*f.Replay),
+			s.printf("%-18s  %16s  %15s  %9s  %12s\n", f.Remedy,
 				fmt.Sprintf("%.1f %%", 100*f.Before), fmt.Sprintf("%.1f %%", 100*f.After),
 				fmt.Sprintf("%.1f %%", 100*f.Forgotten()), fmt.Sprintf("%.1f %%", 100*f.Second))
 		}

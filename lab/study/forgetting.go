@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"anneal/chart"
@@ -25,18 +26,48 @@ type ForgettingOptions struct {
 // forgetLooks is how often a model is looked at while it learns the second task.
 const forgetLooks = 10
 
-// replays are the shares of the first task that are mixed into the second.
-var replays = []float64{0, 0.01, 0.05, 0.25}
+// A remedy against forgetting.
+type remedy struct {
+	replay float64 // share of the first task that is mixed into the second
+	ewc    float64 // strength of elastic weight consolidation
+	early  bool    // with the importance of weights from a tenth of the first task on, else from its end
+}
+
+// remedies begin with none. Elastic weight consolidation is tried as strong as it may be while the second task is still
+// learnt, and with the importance from the end of the first task, where gradients have vanished.
+var remedies = []remedy{
+	{}, {replay: 0.01}, {replay: 0.05}, {replay: 0.25}, {ewc: 1000, early: true}, {ewc: 1000},
+	{replay: 0.01, ewc: 1000, early: true},
+}
+
+// String names the remedy.
+func (r remedy) String() string {
+	var parts []string
+	if r.replay > 0 || r.ewc == 0 {
+		parts = append(parts, fmt.Sprintf("%g %% replayed", 100*r.replay))
+	}
+	switch {
+	case r.ewc > 0 && r.early:
+		parts = append(parts, "EWC")
+	case r.ewc > 0:
+		parts = append(parts, "EWC of the end")
+	}
+	return strings.Join(parts, ", ")
+}
 
 // A Forgetting is a model that learnt additions and then subtractions. All shares are of held-out examples that are
 // right as a whole.
 type Forgetting struct {
+	Remedy string    `json:"remedy"`
 	Replay float64   `json:"replay"`
+	EWC    float64   `json:"ewc"`
 	Before float64   `json:"first_task_before"`
 	After  float64   `json:"first_task_after"`
 	Second float64   `json:"second_task_after"`
 	Step   []float64 `json:"step"`       // of the second task
 	First  []float64 `json:"first_task"` // after these steps
+
+	by remedy
 }
 
 // Forgettings are what became of the models of two tasks, and of those of two texts.
@@ -68,10 +99,11 @@ func Forget(ctx context.Context, d *Dir, o ForgettingOptions) (*Report, *Forgett
 	if err != nil {
 		return nil, nil, err
 	}
-	found := &Forgettings{Tasks: make([]Forgetting, len(replays))}
+	found := &Forgettings{Tasks: make([]Forgetting, len(remedies))}
 	list := found.Tasks
 	err = lab.Together(ctx, len(list), 0, func(ctx context.Context, i int) error {
-		list[i] = Forgetting{Replay: replays[i], Before: before}
+		r := remedies[i]
+		list[i] = Forgetting{Remedy: r.String(), Replay: r.replay, EWC: r.ewc, Before: before, by: r}
 		return list[i].learn(ctx, d, o)
 	})
 	if err != nil {
@@ -128,19 +160,26 @@ func forgetConfig(d *Dir, o ForgettingOptions, data ...string) (*config.Config, 
 
 // learn trains the second task on top of the first, and looks at what is left of the first.
 func (f *Forgetting) learn(ctx context.Context, d *Dir, o ForgettingOptions) error {
-	name := fmt.Sprintf("replay-%g", 100*f.Replay)
+	name := strings.ReplaceAll(strings.ReplaceAll(f.Remedy, " %", ""), " ", "-")
 	data := []string{"data.path=" + d.File("subtraction")}
 	if f.Replay > 0 {
 		data = mixed(d.File("subtraction"), d.File("addition"), f.Replay)
 	}
-	cfg, err := forgetConfig(d, o, append(data, "init.from="+d.File("first"))...)
+	every := max(o.Steps/forgetLooks, 1)
+	data = append(data, "init.from="+d.File("first"))
+	if f.EWC > 0 {
+		data = append(data, fmt.Sprintf("init.ewc=%g", f.EWC))
+	}
+	if f.by.early {
+		data = append(data, fmt.Sprintf("init.ewc_step=%d", every))
+	}
+	cfg, err := forgetConfig(d, o, data...)
 	if err != nil {
 		return err
 	}
 	if _, err := d.Train(ctx, name, cfg); err != nil {
 		return err
 	}
-	every := max(o.Steps/forgetLooks, 1)
 	for step := every; step <= o.Steps; step += every {
 		share, err := exact(ctx, d.File(name), step, d.File("addition"))
 		if err != nil {
@@ -176,19 +215,24 @@ func forgettingSeen(list []Forgetting) string {
 	}
 	s.WriteString(".")
 	for _, f := range list[1:] {
-		fmt.Fprintf(&s, " With %g %% of additions among the subtractions it kept %.1f %% (subtractions %.1f %%).",
-			100*f.Replay, 100*f.After, 100*f.Second)
+		fmt.Fprintf(&s, " %s: %.1f %% (subtractions %.1f %%).", f.Remedy, 100*f.After, 100*f.Second)
 	}
-	for _, f := range list[1:] {
-		if f.Before > 0 && f.After >= 0.9*f.Before {
-			fmt.Fprintf(&s, " So %g %% of old examples are enough here to keep nine tenths.", 100*f.Replay)
-			break
-		}
+	enough := slices.IndexFunc(list, func(f Forgetting) bool {
+		return f.EWC == 0 && f.Before > 0 && f.After >= 0.9*f.Before
+	})
+	if enough > 0 {
+		fmt.Fprintf(&s, " So %g %% of old examples are enough here to keep nine tenths.", 100*list[enough].Replay)
+	}
+	held := slices.ContainsFunc(list, func(f Forgetting) bool {
+		return f.EWC > 0 && f.Replay == 0 && f.Second >= 0.9 && f.After >= 0.1
+	})
+	if alone := list[len(list)-1]; alone.EWC > 0 && !held {
+		s.WriteString(" EWC alone keeps nothing here while the second task is learnt.")
 	}
 	return s.String()
 }
 
-// forgettingChart shows the first task while the second is learnt.
+// forgettingChart shows the first task while the second is learnt, with one remedy at a time.
 func forgettingChart(list []Forgetting) *chart.Chart {
 	c := &chart.Chart{
 		Title: "Additions, while subtractions are learnt",
@@ -196,8 +240,11 @@ func forgettingChart(list []Forgetting) *chart.Chart {
 		Y:     chart.Axis{Label: "share of right additions", Max: 1},
 	}
 	for _, f := range list {
+		if f.EWC > 0 && (f.Replay > 0 || !f.by.early) {
+			continue
+		}
 		c.Series = append(c.Series, chart.Series{
-			Name: fmt.Sprintf("%g %% replayed", 100*f.Replay), X: append([]float64{0}, f.Step...),
+			Name: f.Remedy, X: append([]float64{0}, f.Step...),
 			Y: append([]float64{f.Before}, f.First...), Style: chart.Both,
 		})
 	}

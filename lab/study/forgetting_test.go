@@ -21,7 +21,7 @@ func TestForgettingStartsFromTheFirstTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, f := range list.Tasks {
-		if f.Replay != replays[i] || f.Before != list.Tasks[0].Before || len(f.First) != 10 || f.After != f.First[9] ||
+		if f.by != remedies[i] || f.Before != list.Tasks[0].Before || len(f.First) != 10 || f.After != f.First[9] ||
 			math.IsNaN(f.Second) {
 			t.Errorf("%+v", f)
 		}
@@ -51,7 +51,8 @@ func TestForgettingAtFullSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range found.Tasks {
-		if f.Before < 0.95 || f.Second < 0.95 || f.Replay == 0 && f.After > 0.1 || f.Replay >= 0.05 && f.After < 0.9 {
+		if f.Before < 0.95 || f.EWC == 0 && f.Second < 0.95 || f.Remedy == "0 % replayed" && f.After > 0.1 ||
+			f.Replay >= 0.05 && f.After < 0.9 {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -90,7 +91,15 @@ func TestForgettingSaysWhatItSaw(t *testing.T) {
 	if text := forgettingSeen(list); !strings.Contains(text, "So 5 % of old examples are enough") {
 		t.Error(text)
 	}
-	if text := forgettingSeen(list[:2]); strings.Contains(text, "enough") {
+	if text := forgettingSeen(list[:2]); strings.Contains(text, "enough") || strings.Contains(text, "EWC") {
+		t.Error(text)
+	}
+	list = append(list, Forgetting{EWC: 1, Before: 1, After: 0.05, Second: 1})
+	if text := forgettingSeen(list); !strings.Contains(text, "EWC alone keeps nothing") {
+		t.Error(text)
+	}
+	list[len(list)-1].After = 0.3
+	if text := forgettingSeen(list); strings.Contains(text, "EWC alone") {
 		t.Error(text)
 	}
 }
