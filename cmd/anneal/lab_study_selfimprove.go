@@ -8,11 +8,12 @@ import (
 )
 
 type studySelfImproveCmd struct {
-	Seed     count `default:"1" placeholder:"N" help:"Of questions, weights and order."`
-	Examples count `default:"300" placeholder:"N" help:"Sums with worked steps, to begin with."`
-	Pool     count `default:"2000" placeholder:"N" help:"Questions of which only the results are known."`
-	Rounds   count `default:"3" placeholder:"N" help:"Rounds after the first model."`
-	Steps    count `default:"600" placeholder:"N" help:"Steps of each model."`
+	Seed     count   `default:"1" placeholder:"N" help:"Of questions, weights and order."`
+	Examples count   `default:"300" placeholder:"N" help:"Sums with worked steps, to begin with."`
+	Pool     count   `default:"2000" placeholder:"N" help:"Questions of which only the results are known."`
+	Rounds   count   `default:"3" placeholder:"N" help:"Rounds after the first model."`
+	Steps    count   `default:"600" placeholder:"N" help:"Steps of each model."`
+	Decay    float64 `default:"1" placeholder:"X" help:"Weight decay of each model."`
 	studyFlags
 }
 
@@ -28,6 +29,7 @@ func (studySelfImproveCmd) Help() string {
 func (c studySelfImproveCmd) Run(s *session) error {
 	o := study.SelfImproveOptions{
 		Seed: int(c.Seed), Examples: int(c.Examples), Pool: int(c.Pool), Rounds: int(c.Rounds), Steps: int(c.Steps),
+		Decay: c.Decay,
 	}
 	const most = 100_000
 	if o.Examples < 1 || o.Pool < 1 || o.Rounds < 1 || o.Steps < 10 || o.Examples+o.Pool > most {

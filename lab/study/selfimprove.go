@@ -22,6 +22,8 @@ type SelfImproveOptions struct {
 	Pool     int `json:"pool"`     // questions with nothing but their results
 	Rounds   int `json:"rounds"`   // after the model of the seeds
 	Steps    int `json:"steps"`    // of each model
+
+	Decay float64 `json:"weight_decay"`
 }
 
 const (
@@ -136,7 +138,8 @@ func (s *selfImprovement) config(data string, steps int) (*config.Config, error)
 		"data.path=" + s.d.File(data), "data.packing=pad", fmt.Sprintf("seed=%d", s.Seed), "precision=fp32",
 		"threads=1", "model.layers=2", "model.dim=64", "model.heads=4", "model.positions=learned",
 		"model.tie_embeddings=false", "model.init_std=0.125", fmt.Sprintf("model.context=%d", improveContext),
-		"optimizer.lr=2e-3", "optimizer.beta2=0.98", "optimizer.weight_decay=1", fmt.Sprintf("train.steps=%d", steps),
+		"optimizer.lr=2e-3", "optimizer.beta2=0.98", fmt.Sprintf("optimizer.weight_decay=%g", s.Decay),
+		fmt.Sprintf("train.steps=%d", steps),
 		fmt.Sprintf("schedule.warmup=%d", max(steps/50, 1)),
 		fmt.Sprintf("train.batch_tokens=%d", improveBatch*improveContext),
 		fmt.Sprintf("train.micro_batch=%d", improveBatch), "train.eval_every=0",
@@ -243,7 +246,7 @@ func improvedSeen(o SelfImproveOptions, list []Improved) string {
 	case gain > 2*max(control, 0):
 		s.WriteString(" So it is the filter that improves the model: neither its own text nor more steps do as much.")
 	default:
-		s.WriteString(" So the filter is not what improves the model here: a control gains as much as half of it.")
+		s.WriteString(" So the filter is not what improves the model here: a control gains half as much or more.")
 	}
 	return s.String()
 }

@@ -46,7 +46,7 @@ func TestSelfImprovementHasItsControls(t *testing.T) {
 // The accept bands at full size, after three rounds.
 func TestSelfImprovementAtFullSize(t *testing.T) {
 	torture.Long(t)
-	_, list := selfImprove(t, SelfImproveOptions{Seed: 1, Examples: 300, Pool: 2000, Rounds: 3, Steps: 600})
+	_, list := selfImprove(t, SelfImproveOptions{Seed: 1, Examples: 300, Pool: 2000, Rounds: 3, Steps: 600, Decay: 1})
 	filtered, hinted, all := list[wayFiltered], list[wayHinted], list[wayUnfiltered]
 	if filtered.First() < 0.05 || filtered.First() > 0.6 || filtered.Last() < 0.85 {
 		t.Errorf("with the filter: %v", filtered.Accuracy)
