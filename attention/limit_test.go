@@ -2,6 +2,7 @@ package attention
 
 import (
 	"errors"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -93,20 +94,23 @@ func TestBytesAreThoseOfTheHeap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		l, err := Compile(p.Resolve(1<<17, 1), 1<<17, 4, 0)
-		if err != nil {
-			t.Fatal(err)
+		is, says := math.Inf(1), 0.0
+		for range 3 { // the runtime, too, allocates now and then
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			l, err := Compile(p.Resolve(1<<17, 1), 1<<17, 4, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			is, says = min(is, float64(after.HeapAlloc)-float64(before.HeapAlloc)), float64(Bytes(l))
+			runtime.KeepAlive(l)
 		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		is, says := float64(after.HeapAlloc)-float64(before.HeapAlloc), float64(Bytes(l))
 		t.Logf("%s: %.0f bytes, %.0f said", text, is, says)
 		if is > 1.1*says+16<<10 {
 			t.Errorf("%s: %.0f bytes of heap, Bytes says %.0f", text, is, says)
 		}
-		runtime.KeepAlive(l)
 	}
 }
