@@ -11,7 +11,6 @@ import (
 	"anneal/lab"
 	"anneal/prepare/synth"
 	"anneal/run"
-	"anneal/use"
 )
 
 // A Drift is a model of code that went on with prose. All figures are bits per byte of held-out text.
@@ -117,13 +116,8 @@ func (f *Drift) learn(ctx context.Context, d *Dir, o ForgettingOptions) error {
 // bitsOf is the loss of held-out text of a data set, in bits per byte, by a run's model at a step, or with its newest
 // weights.
 func bitsOf(ctx context.Context, dir string, step int, data string) (float64, error) {
-	r, err := use.OpenWith(dir, use.OpenOptions{Threads: 1, WeightOptions: run.WeightOptions{Step: int64(step)}})
-	if err != nil {
-		return 0, err
-	}
-	defer r.Close()
 	const tokens = 64 << 10
-	e, err := r.Evaluate(ctx, data, tokens, nil)
+	e, err := evaluated(ctx, dir, step, data, tokens)
 	return e.BitsPerByte, err
 }
 

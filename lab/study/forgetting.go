@@ -12,6 +12,7 @@ import (
 	"anneal/lab"
 	"anneal/prepare/synth"
 	"anneal/run"
+	"anneal/train"
 	"anneal/use"
 )
 
@@ -194,13 +195,19 @@ func (f *Forgetting) learn(ctx context.Context, d *Dir, o ForgettingOptions) err
 // exact is the share of the held-out examples of a data set that a run's model gets right as a whole, at a step, or
 // with its newest weights.
 func exact(ctx context.Context, dir string, step int, data string) (float64, error) {
+	e, err := evaluated(ctx, dir, step, data, 0)
+	return e.Answers.ExactMatch(), err
+}
+
+// evaluated is what a run's model makes of so many held-out tokens of a data set, 0 for all: at a step, or with its
+// newest weights.
+func evaluated(ctx context.Context, dir string, step int, data string, tokens int) (train.EvalResult, error) {
 	r, err := use.OpenWith(dir, use.OpenOptions{Threads: 1, WeightOptions: run.WeightOptions{Step: int64(step)}})
 	if err != nil {
-		return 0, err
+		return train.EvalResult{}, err
 	}
 	defer r.Close()
-	e, err := r.Evaluate(ctx, data, 0, nil)
-	return e.Answers.ExactMatch(), err
+	return r.Evaluate(ctx, data, tokens, nil)
 }
 
 // forgettingSeen says what became of the first task.
