@@ -8,14 +8,14 @@ import (
 )
 
 type studyCollapseCmd struct {
-	Seed   count `default:"1" placeholder:"N" help:"Of the samples."`
 	Trials count `default:"4000" placeholder:"N" help:"Histories of the Gaussian; a tenth as many of the text."`
 	Steps  count `default:"300" placeholder:"N" help:"Steps of each language model; 0 leaves them out."`
-	studyFlags
+	seedFlags
 }
 
 func (studyCollapseCmd) Help() string {
-	return example("anneal lab study collapse --out runs/collapse") +
+	return example("anneal lab study collapse --out runs/collapse",
+		"anneal lab study collapse --seeds 3 --out runs/collapse3") +
 		"\n\nEvery generation learns from samples of the one before (Shumailov et al. 2024, Nature 631): a " +
 		"Gaussian, and the word frequencies of a text. The samples replace those of earlier generations, " +
 		"or accumulate beside them (Gerstgrasser et al. 2024, arXiv 2404.01413), or a tenth of each generation is " +
@@ -27,8 +27,11 @@ func (c studyCollapseCmd) Run(s *session) error {
 	if c.Trials < 20 {
 		return &usageError{fmt.Sprintf("%d trials say nothing", c.Trials), "try --trials 4000"}
 	}
-	o := study.CollapseOptions{Seed: int(c.Seed), Trials: int(c.Trials), Steps: int(c.Steps)}
-	return c.study(s, "collapse", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {
+	of := func(seed int) study.CollapseOptions {
+		return study.CollapseOptions{Seed: seed, Trials: int(c.Trials), Steps: int(c.Steps)}
+	}
+	return studySeeds(s, c.seedFlags, "collapse", of, func(ctx context.Context, d *study.Dir,
+		o study.CollapseOptions) (*study.Report, error) {
 		r, x, err := study.Collapse(ctx, d, o)
 		if err != nil {
 			return nil, err

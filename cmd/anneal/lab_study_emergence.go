@@ -8,13 +8,13 @@ import (
 )
 
 type studyEmergenceCmd struct {
-	Seed  count `default:"1" placeholder:"N" help:"Of weights and order."`
 	Steps count `default:"2500" placeholder:"N" help:"Steps of each model on facts; additions take 1.6 times as many."`
-	studyFlags
+	seedFlags
 }
 
 func (studyEmergenceCmd) Help() string {
-	return example("anneal lab study emergence --out runs/emergence") +
+	return example("anneal lab study emergence --out runs/emergence",
+		"anneal lab study emergence --seeds 3 --out runs/emergence3") +
 		"\n\nModels of 1,000 to 30,000 parameters learn 1,024 random facts, and others additions of four " +
 		"digits. The share of right digits is a smooth measure, that of answers right as a whole a sharp " +
 		"one: is what seems to emerge only in the measure (Schaeffer et al. 2023, arXiv 2304.15004)?"
@@ -24,8 +24,11 @@ func (c studyEmergenceCmd) Run(s *session) error {
 	if c.Steps < 1 {
 		return &usageError{"no steps", "try --steps 2500"}
 	}
-	o := study.EmergenceOptions{Seed: int(c.Seed), Steps: int(c.Steps)}
-	return c.study(s, "emergence", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {
+	of := func(seed int) study.EmergenceOptions {
+		return study.EmergenceOptions{Seed: seed, Steps: int(c.Steps)}
+	}
+	return studySeeds(s, c.seedFlags, "emergence", of, func(ctx context.Context, d *study.Dir,
+		o study.EmergenceOptions) (*study.Report, error) {
 		r, list, err := study.Emerge(ctx, d, o)
 		if err != nil {
 			return nil, err

@@ -8,14 +8,14 @@ import (
 )
 
 type studyForgettingCmd struct {
-	Seed  count `default:"1" placeholder:"N" help:"Of weights and order."`
 	Steps count `default:"1500" placeholder:"N" help:"Steps of each task."`
 	Text  count `default:"500" name:"text-steps" placeholder:"N" help:"Steps of each real text; 0 leaves them out."`
-	studyFlags
+	seedFlags
 }
 
 func (studyForgettingCmd) Help() string {
-	return example("anneal lab study forgetting --out runs/forgetting") +
+	return example("anneal lab study forgetting --out runs/forgetting",
+		"anneal lab study forgetting --seeds 3 --out runs/forgetting3") +
 		"\n\nA model learns additions of three digits, then subtractions with 0, 1, 5 or 25 % of the additions " +
 		"among them, or with elastic weight consolidation (init.ewc). How much of the first task is left, and when " +
 		"does it go? Then another learns the code of the Go standard library, and its comments after that."
@@ -25,8 +25,11 @@ func (c studyForgettingCmd) Run(s *session) error {
 	if c.Steps < 10 {
 		return &usageError{fmt.Sprintf("%d steps of each task say nothing", c.Steps), "try --steps 1500"}
 	}
-	o := study.ForgettingOptions{Seed: int(c.Seed), Steps: int(c.Steps), TextSteps: int(c.Text)}
-	return c.study(s, "forgetting", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {
+	of := func(seed int) study.ForgettingOptions {
+		return study.ForgettingOptions{Seed: seed, Steps: int(c.Steps), TextSteps: int(c.Text)}
+	}
+	return studySeeds(s, c.seedFlags, "forgetting", of, func(ctx context.Context, d *study.Dir,
+		o study.ForgettingOptions) (*study.Report, error) {
 		r, found, err := study.Forget(ctx, d, o)
 		if err != nil {
 			return nil, err

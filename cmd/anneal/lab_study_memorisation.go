@@ -8,14 +8,14 @@ import (
 )
 
 type studyMemorisationCmd struct {
-	Seed      count `default:"1" placeholder:"N" help:"Of the text, the weights and the order."`
 	Steps     count `default:"1000" placeholder:"N" help:"Steps of each model."`
 	Documents count `default:"20000" placeholder:"N" help:"Documents of random words, among which the secrets are."`
-	studyFlags
+	seedFlags
 }
 
 func (studyMemorisationCmd) Help() string {
-	return example("anneal lab study memorisation --out runs/memorisation") +
+	return example("anneal lab study memorisation --out runs/memorisation",
+		"anneal lab study memorisation --seeds 3 --out runs/memorisation3") +
 		"\n\nSecrets stand 1 to 64 times in a text of random words (Carlini et al. 2019, arXiv 1802.08232). " +
 		"How many does a model write after their key, and how many if repeated documents were dropped before (Lee et " +
 		"al. 2021, arXiv 2107.06499)? Exposure is how far a secret's probability stands out from that of 1,000 " +
@@ -26,8 +26,11 @@ func (c studyMemorisationCmd) Run(s *session) error {
 	if c.Steps < 1 || c.Documents < 1 {
 		return &usageError{"no steps, or no documents", "try --steps 1000 --documents 20000"}
 	}
-	o := study.MemorisationOptions{Seed: int(c.Seed), Steps: int(c.Steps), Documents: int(c.Documents)}
-	return c.study(s, "memorisation", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {
+	of := func(seed int) study.MemorisationOptions {
+		return study.MemorisationOptions{Seed: seed, Steps: int(c.Steps), Documents: int(c.Documents)}
+	}
+	return studySeeds(s, c.seedFlags, "memorisation", of, func(ctx context.Context, d *study.Dir,
+		o study.MemorisationOptions) (*study.Report, error) {
 		r, found, err := study.Memorise(ctx, d, o)
 		if err != nil {
 			return nil, err

@@ -8,17 +8,17 @@ import (
 )
 
 type studySelfImproveCmd struct {
-	Seed     count   `default:"1" placeholder:"N" help:"Of questions, weights and order."`
 	Examples count   `default:"300" placeholder:"N" help:"Sums with worked steps, to begin with."`
 	Pool     count   `default:"2000" placeholder:"N" help:"Questions of which only the results are known."`
 	Rounds   count   `default:"3" placeholder:"N" help:"Rounds after the first model."`
 	Steps    count   `default:"600" placeholder:"N" help:"Steps of each model."`
 	Decay    float64 `default:"1" placeholder:"X" help:"Weight decay of each model."`
-	studyFlags
+	seedFlags
 }
 
 func (studySelfImproveCmd) Help() string {
 	return example("anneal lab study selfimprove --out runs/selfimprove",
+		"anneal lab study selfimprove --seeds 3 --out runs/selfimprove3",
 		"anneal lab study selfimprove --examples 150 --rounds 6 --out runs/fewer") +
 		"\n\nA model that has seen 300 additions with their steps answers 2,000 more questions. The next model " +
 		"learns from the 300 and from those of its answers that end in the right result, and so on (STaR: Zelikman " +
@@ -27,19 +27,22 @@ func (studySelfImproveCmd) Help() string {
 }
 
 func (c studySelfImproveCmd) Run(s *session) error {
-	o := study.SelfImproveOptions{
-		Seed: int(c.Seed), Examples: int(c.Examples), Pool: int(c.Pool), Rounds: int(c.Rounds), Steps: int(c.Steps),
-		Decay: c.Decay,
+	of := func(seed int) study.SelfImproveOptions {
+		return study.SelfImproveOptions{
+			Seed: seed, Examples: int(c.Examples), Pool: int(c.Pool), Rounds: int(c.Rounds), Steps: int(c.Steps),
+			Decay: c.Decay,
+		}
 	}
 	const most = 100_000
-	if o.Examples < 1 || o.Pool < 1 || o.Rounds < 1 || o.Steps < 10 || o.Examples+o.Pool > most {
+	if o := of(1); o.Examples < 1 || o.Pool < 1 || o.Rounds < 1 || o.Steps < 10 || o.Examples+o.Pool > most {
 		return &usageError{
 			fmt.Sprintf("%d examples, %d questions and %d rounds of %d steps are no study", o.Examples, o.Pool,
 				o.Rounds, o.Steps),
 			"try --examples 300 --pool 2000 --rounds 3 --steps 600; at most 100,000 sums in all",
 		}
 	}
-	return c.study(s, "selfimprove", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {
+	return studySeeds(s, c.seedFlags, "selfimprove", of, func(ctx context.Context, d *study.Dir,
+		o study.SelfImproveOptions) (*study.Report, error) {
 		r, list, err := study.SelfImprove(ctx, d, o)
 		if err != nil {
 			return nil, err

@@ -226,7 +226,8 @@ func Collapse(ctx context.Context, d *Dir, o CollapseOptions) (*Report, *Collaps
 	}
 	r := &Report{
 		Study: "collapse", Seen: c.seen(), Figures: map[string]any{"models": c},
-		Charts: []*chart.Chart{c.varianceChart(), c.supportChart()},
+		Charts:    []*chart.Chart{c.varianceChart(), c.supportChart()},
+		Headlines: []Headline{{"farthest from theory", c.offTheory(), "standard errors"}},
 	}
 	if o.Steps > 0 {
 		var err error
@@ -235,6 +236,7 @@ func Collapse(ctx context.Context, d *Dir, o CollapseOptions) (*Report, *Collaps
 		}
 		r.Seen += " " + lineagesSeen(c.Lineages)
 		r.Charts = append(r.Charts, lineageChart(c.Lineages))
+		r.Headlines = append(r.Headlines, lineageHeadlines(c.Lineages)...)
 	}
 	return r, c, d.Write(r)
 }
@@ -251,6 +253,11 @@ func off(lists ...[]Generation) (worst float64) {
 	return worst
 }
 
+// offTheory is how many standard errors any figure with a theory is off.
+func (c *Collapsed) offTheory() float64 {
+	return off(c.Gaussian[Replace], c.Frequencies[0].Support, c.Frequencies[0].Diversity)
+}
+
 // seen says what became of both models.
 func (c *Collapsed) seen() string {
 	last := func(list []Generation) Generation { return list[len(list)-1] }
@@ -262,7 +269,7 @@ func (c *Collapsed) seen() string {
 		"of each is real, and %.0f if all are kept. Nothing is off theory by more than %.1f standard errors.",
 		gaussianSamples, g.Mean, g.Generation, g.Theory, kept.Mean, textSamples, r.Support[0].Mean,
 		last(r.Support).Mean, last(r.Support).Generation, last(m.Support).Mean, last(a.Support).Mean,
-		off(c.Gaussian[Replace], r.Support, r.Diversity))
+		c.offTheory())
 	if last(a.Support).Mean >= 0.95*a.Support[0].Mean && last(r.Support).Mean < 0.95*r.Support[0].Mean {
 		text += " Collapse comes from throwing data away: where all are kept next to nothing is lost."
 	}

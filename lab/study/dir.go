@@ -101,6 +101,8 @@ type Report struct {
 	Seen    string         `json:"seen"`    // what was seen, in sentences, computed from the figures
 	Figures map[string]any `json:"figures"` // by name, with the unit in the name where there is one
 	Charts  []*chart.Chart `json:"-"`
+
+	Headlines []Headline `json:"headlines,omitempty"` // the same ones with every seed
 }
 
 // Write writes report.json, and each chart beside it as an SVG picture: chart-1.svg and so on.

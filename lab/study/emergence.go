@@ -87,7 +87,10 @@ func Emerge(ctx context.Context, d *Dir, o EmergenceOptions) (*Report, []Capacit
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &Report{Study: "emergence", Seen: emergenceSeen(list), Figures: map[string]any{"models": list}}
+	r := &Report{
+		Study: "emergence", Seen: emergenceSeen(list), Figures: map[string]any{"models": list},
+		Headlines: emergenceHeadlines(list),
+	}
 	for _, t := range capacityTasks {
 		r.Charts = append(r.Charts, emergenceChart(t.name, list))
 	}
@@ -141,6 +144,30 @@ func farthest(list []Capacity) (worst Capacity) {
 	return worst
 }
 
+// sharpest returns the largest rise of right answers from one width to the next, and the place of the second; without
+// any, 0 and 0.
+func sharpest(list []Capacity) (jump float64, at int) {
+	for i := 1; i < len(list); i++ {
+		if rise := list[i].Exact - list[i-1].Exact; rise > jump {
+			jump, at = rise, i
+		}
+	}
+	return jump, at
+}
+
+// emergenceHeadlines says how smooth facts are, and how sharp additions.
+func emergenceHeadlines(list []Capacity) []Headline {
+	facts, sums := ofTask(list, "facts"), ofTask(list, "addition")
+	jump, at := sharpest(sums)
+	return []Headline{
+		share("facts: right answers differ from the power of the digits by at most",
+			math.Abs(farthest(facts).Exact-farthest(facts).Predicted)),
+		share("additions: right answers differ from it by", math.Abs(farthest(sums).Exact-farthest(sums).Predicted)),
+		share("additions: largest rise from a width to the next", jump),
+		{"additions: width after that rise", float64(sums[at].Width), ""},
+	}
+}
+
 // emergenceSeen says what was seen of both tasks.
 func emergenceSeen(list []Capacity) string {
 	var s strings.Builder
@@ -164,12 +191,7 @@ func emergenceSeen(list []Capacity) string {
 		fmt.Fprintf(&s, "does not predict whole answers: it is off by %.3f at width %d.", d, worst.Width)
 	}
 	sums := ofTask(list, "addition")
-	jump, at := 0.0, 0
-	for i := 1; i < len(sums); i++ {
-		if rise := sums[i].Exact - sums[i-1].Exact; rise > jump {
-			jump, at = rise, i
-		}
-	}
+	jump, at := sharpest(sums)
 	off := farthest(sums)
 	if at > 0 {
 		fmt.Fprintf(&s,

@@ -114,12 +114,22 @@ func Forget(ctx context.Context, d *Dir, o ForgettingOptions) (*Report, *Forgett
 		Study: "forgetting", Seen: forgettingSeen(list), Figures: map[string]any{"models": found},
 		Charts: []*chart.Chart{forgettingChart(list)},
 	}
+	for _, f := range list {
+		r.Headlines = append(r.Headlines, share("additions left, "+f.Remedy, f.After))
+		if f.EWC > 0 {
+			r.Headlines = append(r.Headlines, share("subtractions learnt, "+f.Remedy, f.Second))
+		}
+	}
 	if o.TextSteps > 0 {
 		if found.Texts, err = drift(ctx, d, o); err != nil {
 			return nil, nil, err
 		}
 		r.Seen += " " + driftSeen(found.Texts)
 		r.Charts = append(r.Charts, driftChart(found.Texts))
+		for _, f := range found.Texts {
+			name := fmt.Sprintf("code, per byte, after comments with %g %% of it", 100*f.Replay)
+			r.Headlines = append(r.Headlines, Headline{name, f.After, "bits"})
+		}
 	}
 	return r, found, d.Write(r)
 }

@@ -183,6 +183,19 @@ func wordsOf(documents []string) (w Written) {
 	return w
 }
 
+// lineageHeadlines are the losses and rare words of the first model and of the last ones.
+func lineageHeadlines(list []Lineage) []Headline {
+	first := list[0].Models[0]
+	all := []Headline{
+		{"real text, per byte, first model", first.HeldOut, "bits"}, share("rare words, first model", first.Tail),
+	}
+	for _, l := range list {
+		all = append(all, Headline{"real text, per byte, " + string(l.Mode), l.last().HeldOut, "bits"},
+			share("rare words, "+string(l.Mode), l.last().Tail))
+	}
+	return all
+}
+
 // lineagesSeen says what became of the language models.
 func lineagesSeen(list []Lineage) string {
 	var s strings.Builder

@@ -109,9 +109,22 @@ func Memorise(ctx context.Context, d *Dir, o MemorisationOptions) (*Report, *Mem
 	}
 	r := &Report{
 		Study: "memorisation", Seen: m.seen(len(text.Train) - len(once.Train)),
-		Figures: map[string]any{"models": m}, Charts: []*chart.Chart{m.chart()},
+		Figures: map[string]any{"models": m}, Charts: []*chart.Chart{m.chart()}, Headlines: m.headlines(),
 	}
 	return r, m, d.Write(r)
+}
+
+// headlines are the exposure of secrets, and what is written of those with most copies.
+func (m *Memories) headlines() (list []Headline) {
+	for _, s := range m.Repeated.Secrets {
+		list = append(list, Headline{fmt.Sprintf("exposure, copies: %d", s.Copies), s.Exposure, "bits"})
+	}
+	most := len(m.Repeated.Secrets) - 1
+	return append(list,
+		share(fmt.Sprintf("written, copies: %d", m.Repeated.Secrets[most].Copies), m.Repeated.Secrets[most].Extracted),
+		share("written of the same, deduplicated", m.Deduplicated.Secrets[most].Extracted),
+		Headline{"new documents, per byte", m.Repeated.HeldOut, "bits"},
+		Headline{"new documents, per byte, deduplicated", m.Deduplicated.HeldOut, "bits"})
 }
 
 // copiesName is the data set of the secrets of a number of copies.

@@ -82,6 +82,10 @@ func SelfImprove(ctx context.Context, d *Dir, o SelfImproveOptions) (*Report, []
 		Study: "selfimprove", Seen: improvedSeen(o, list), Figures: map[string]any{"ways": list},
 		Charts: []*chart.Chart{improvedChart(list)},
 	}
+	r.Headlines = append(r.Headlines, share("the first model", list[wayFiltered].First()))
+	for _, m := range list {
+		r.Headlines = append(r.Headlines, share("after the last round: "+m.Name, m.Last()))
+	}
 	return r, list, d.Write(r)
 }
 
