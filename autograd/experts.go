@@ -68,7 +68,7 @@ func (t *Tape) Experts(h, router *Var, gateUp, down *Param, o Router) *Var {
 
 	mark := t.temp.Mark()
 	x := t.ref(t.temp.New(t.Types.Activation, in.Rows()*o.K, in.Cols())) // [N·K, D]
-	t.Device.TakeRows(x, in, &r.order)
+	t.Device.TakeRows(x, in, &r.order, r.K)
 	t.perExpert(r, &r.gu, x, t.operand(gateUp), device.NT) // [N·K, 2F]
 	act := t.ref(t.temp.New(t.Types.Activation, r.gu.Rows(), f))
 	t.Device.SwiGLU(act, &r.gu)                        // [N·K, F]
@@ -221,13 +221,13 @@ func expertsBack(t *Tape, n *node) {
 	dweights := t.ref(t.temp.New(t.Types.Stat, r.weights.Shape()...)) // [N, K]
 	x := t.ref(t.temp.New(t.Types.Activation, rows, d))               // [N·K, D]: dy, h, then dh, of each row
 	act, dact := t.ref(t.temp.New(t.Types.Activation, rows, f)), t.ref(t.temp.New(t.Types.Activation, rows, f))
-	t.Device.TakeRows(x, dy, &r.order)
+	t.Device.TakeRows(x, dy, &r.order, r.K)
 	t.perExpert(r, dact, x, &n.w2.Value, device.NN) // [N·K, F]  before the weights
 	t.Device.SwiGLU(act, &r.gu)                     // [N·K, F]
 	t.Device.WeighRows(dweights, dact, act, &r.weights, &r.order)
 	t.expertGrads(r, n.w2, x, act)
 	t.Device.SwiGLUGrad(&r.gu, nil, dact, &r.gu) // [N·K, 2F]  in place
-	t.Device.TakeRows(x, h, &r.order)
+	t.Device.TakeRows(x, h, &r.order, r.K)
 	t.expertGrads(r, n.w, &r.gu, x)
 	t.perExpert(r, x, &r.gu, &n.w.Value, device.NN)
 	t.Device.MixRows(dh, x, nil, &r.place, add) // [N, D]

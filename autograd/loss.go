@@ -23,7 +23,6 @@ const (
 func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o device.LossOptions) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
-	operand := device.MatMulOptions{Operand: t.Types.Operand}
 	var dh *tensor.Tensor
 	if t.grad {
 		dh = t.onlyGrad(h)
@@ -68,10 +67,7 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 		if o.Behind != nil {
 			part.Behind = t.ref(o.Behind.Slice(from, to)) // [c]
 		}
-		t.Device.MatMul(z, x, &head.Value, device.NT, operand)
-		if o.Softcap > 0 {
-			t.Device.Softcap(z, o.Softcap)
-		}
+		t.logits(z, x, head, o.Softcap)
 		if cut {
 			t.shareLoss(loss, part.LogZ, z, y, ids[from:to], part)
 			loss, part.Given = nil, part.LogZ
@@ -83,10 +79,23 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 			continue
 		}
 		t.Device.CrossEntropy(loss, dz, z, y, part)
-		t.multiplyGrad(head, dz, x)
-		t.Device.MatMul(t.ref(dh.Slice(from, to)), dz, &head.Value, device.NN, operand)
+		t.headGrad(t.ref(dh.Slice(from, to)), dz, x, head)
 	}
 	t.temp.Release(mark)
+}
+
+// logits writes z [c, V], the logits of x [c, D], capped if softcap > 0.
+func (t *Tape) logits(z, x *tensor.Tensor, head *Param, softcap float64) {
+	t.Device.MatMul(z, x, t.operand(head), device.NT, device.MatMulOptions{Operand: t.Types.Operand})
+	if softcap > 0 {
+		t.Device.Softcap(z, softcap)
+	}
+}
+
+// headGrad writes dx [c, D] from the gradient dz [c, V] of the logits of x [c, D], and adds to the head's gradient.
+func (t *Tape) headGrad(dx, dz, x *tensor.Tensor, head *Param) {
+	t.multiplyGrad(head, dz, x)
+	t.Device.MatMul(dx, dz, &head.Value, device.NN, device.MatMulOptions{Operand: t.Types.Operand})
 }
 
 // headChunk returns the number of rows of logits per chunk: as many as the larger of room and logitBytes allows, at
@@ -100,10 +109,6 @@ func headChunk(rows, vocab, size, room int) int {
 // recorded.
 func (t *Tape) Logits(h *Var, head *Param, from, to int, softcap float64) *tensor.Tensor {
 	z := t.ref(t.keep.New(t.Types.Stat, to-from, head.Value.Dim(0)))
-	t.Device.MatMul(z, t.ref(t.value(h).Slice(from, to)), t.operand(head), device.NT,
-		device.MatMulOptions{Operand: t.Types.Operand})
-	if softcap > 0 {
-		t.Device.Softcap(z, softcap)
-	}
+	t.logits(z, t.ref(t.value(h).Slice(from, to)), head, softcap)
 	return z
 }

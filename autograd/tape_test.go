@@ -132,6 +132,51 @@ func TestGradientsOfTwoUsesAddUp(t *testing.T) {
 	}
 }
 
+// Where few tokens have a target the head gives what it gives with all of them, in several chunks and in one, and says
+// so where the logits of all leave too little room.
+func TestHeadLossOfTheTokensThatHaveATarget(t *testing.T) {
+	for _, x := range []struct{ n, d, v, every int }{{1300, 4, 4096, 3}, {40, 8, 33, 4}, {3000, 2, 4096, 2}} {
+		results, temp := [2][][]float64{}, [2]int{}
+		targets := make([]int32, x.n)
+		var rows, chosen, place []int32
+		for i := range targets {
+			targets[i] = device.Ignored
+			place = append(place, device.Elsewhere)
+			if i%x.every == 1 {
+				targets[i], place[i] = int32(i*7919%x.v), int32(len(rows))
+				rows, chosen = append(rows, int32(i)), append(chosen, targets[i])
+			}
+		}
+		few := Counted{tensor.Of(rows), tensor.Of(chosen), tensor.Of(place)}
+		for way := range results {
+			r := newRig(t)
+			h, head := r.leaf(normals(1, x.n*x.d), x.n, x.d), param(normals(2, x.v*x.d), x.v, x.d)
+			losses, logZ := tensor.Of(make([]float64, x.n)), tensor.Of(make([]float64, x.n))
+			o := device.LossOptions{Softcap: 3, ZLoss: 0.1, LogZ: logZ}
+			if way == 0 {
+				r.HeadLoss(h, head, tensor.Of(targets), losses, o)
+			} else if !r.HeadLossOf(h, head, few, losses, o) {
+				t.Fatalf("%+v: no room", x)
+			}
+			r.Backward()
+			results[way] = [][]float64{losses.F64(), logZ.F64(), h.grad.F64(), head.Grad.F64()}
+			temp[way] = r.temp.Peak()
+		}
+		if temp[0] != temp[1] {
+			t.Errorf("%+v: %d bytes of temporary memory, %d for all tokens", x, temp[1], temp[0])
+		}
+		for i, name := range []string{"loss", "log Z", "dh", "dhead"} {
+			newRig(t).equal(name, results[1][i], results[0][i])
+		}
+	}
+	r := newRig(t)
+	h, head := r.leaf(normals(1, 64*512), 64, 512), param(normals(2, 9*512), 9, 512)
+	few := Counted{tensor.Of([]int32{1, 2}), tensor.Of([]int32{3, 4}), tensor.Of(make([]int32, 64))}
+	if r.HeadLossOf(h, head, few, tensor.Of(make([]float64, 64)), device.LossOptions{}) {
+		t.Error("576 logits have room for the gradients of two rows of 512")
+	}
+}
+
 // Three chunks of logits, the last one short, give what the whole [N, V] gives.
 func TestHeadLossInChunksEqualsTheWhole(t *testing.T) {
 	const n, d, v = 1300, 4, 4096

@@ -83,12 +83,15 @@ type Train struct {
 
 // Schedule is the learning rate over the steps, as a fraction of Optimizer.LR.
 type Schedule struct {
-	Name          string   `yaml:"name"`
-	Warmup        int      `yaml:"warmup"`
-	FinalRatio    float64  `yaml:"final_ratio"`
-	DecayFraction float64  `yaml:"decay_fraction"`
-	DecayShape    string   `yaml:"decay_shape"`
-	Branches      Branches `yaml:"branches"`
+	Name           string   `yaml:"name"`
+	Warmup         int      `yaml:"warmup"`
+	FinalRatio     float64  `yaml:"final_ratio"`
+	Horizon        int      `yaml:"horizon"`
+	DecayFraction  float64  `yaml:"decay_fraction"`
+	DecayShape     string   `yaml:"decay_shape"`
+	WeightDecay    string   `yaml:"weight_decay"`
+	MomentumWarmup int      `yaml:"momentum_warmup"`
+	Branches       Branches `yaml:"branches"`
 }
 
 // LossScale is the factor that keeps the gradients of precision fp16 within its range.
@@ -173,7 +176,9 @@ func Default() *Config {
 				Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived},
 			},
 		},
-		Schedule:   Schedule{Name: "cosine", FinalRatio: derived, DecayFraction: 0.2, DecayShape: "sqrt"},
+		Schedule: Schedule{
+			Name: "cosine", FinalRatio: derived, DecayFraction: 0.2, DecayShape: "sqrt", WeightDecay: "constant",
+		},
 		LossScale:  LossScale{Dynamic: true, Init: 65536, Interval: 2000, Floor: 1, Hysteresis: 1},
 		FP8:        FP8{Scaling: "current", History: 1024},
 		Checkpoint: Checkpoint{Every: 200, Keep: 3, MaxFailures: 3},

@@ -16,6 +16,7 @@ func (k *checker) ignored() {
 	c, m, s, o := k.c, &k.c.Model, &k.c.Schedule, &k.c.Optimizer
 	p, err := precision.Lookup(c.Precision) // of a name that is not known, which has been said, nothing can be
 	scaled, fp8 := err == nil && p.Scaled(), err == nil && p.FP8 != nil
+	horizons := slices.Contains([]string{"cosine", "linear", "wsd", "power", "one_cycle"}, s.Name)
 	decays := s.Name == "wsd" || s.Name == "wsds" || s.Name == "power" || k.reported("schedule.name")
 	for _, rule := range []struct {
 		ignored   bool
@@ -26,6 +27,8 @@ func (k *checker) ignored() {
 			[]string{"schedule.decay_fraction", "schedule.decay_shape"}},
 		{usualBranches[s.Name] == "" && !k.reported("schedule.name"), "with schedule.name = " + s.Name,
 			"schedule.name = wsds", []string{"schedule.branches"}},
+		{!horizons && !k.reported("schedule.name"), "with schedule.name = " + s.Name, "schedule.name = cosine",
+			[]string{"schedule.horizon"}},
 		{s.Name == "cyclic", "with schedule.name = cyclic", "another schedule.name", []string{"schedule.warmup"}},
 		{s.Name == "constant", "with schedule.name = constant", "another schedule.name",
 			[]string{"schedule.final_ratio"}},
@@ -80,10 +83,11 @@ func (k *checker) ignored() {
 				"optimizer.groups.bias.lr_ratio", "optimizer.groups.bias.weight_decay",
 			}},
 		{!k.decaysAny(), "where no weight decays", "optimizer.weight_decay = 0.1",
-			[]string{"optimizer.cautious_decay"}},
+			[]string{"optimizer.cautious_decay", "schedule.weight_decay"}},
 	} {
 		for _, name := range rule.keys {
-			if at := allKeys[keyIndex[name]]; rule.ignored && k.c.origins[name].Rule == "" && !k.reported(name) &&
+			given := k.c.origins[name].Rule == "" || k.c.amounts[name] != (amount{})
+			if at := allKeys[keyIndex[name]]; rule.ignored && given && !k.reported(name) &&
 				k.c.value(at) != k.leftOut(at) {
 				k.fault(name, fmt.Sprintf("%s, or remove %s", rule.try, name), "%s = %s has no effect %s", name,
 					k.c.value(at), rule.with)

@@ -269,6 +269,9 @@ var notes = map[string]Key{
 	"optimizer.eps":   {Doc: "Epsilon, added to the square root of the second moment."},
 	"optimizer.weight_decay": {Doc: "Weight decay of matrices and the head: w ← w·(1 − lr·decay). With adam and " +
 		"sgd it is added to the gradient instead."},
+	"optimizer.decay_timescale": {Doc: "Time over which weight decay forgets, 1/(lr·decay) steps, as a part of the " +
+		"run. It decides optimizer.weight_decay, also where the rate or the run's length changes (Wang & Aitchison " +
+		"2024). 0: weight_decay itself is given."},
 	"optimizer.cautious_decay": {Doc: "Decay a weight only where its update has the same sign, so that decay never " +
 		"works against the update."},
 	"optimizer.decay_embeddings": {Doc: "Decay the embedding table as well. A tied head counts as embedding."},
@@ -294,7 +297,8 @@ var notes = map[string]Key{
 	"optimizer.groups.bias.weight_decay": {Doc: "Weight decay of biases.", Rule: "weight_decay = 0"},
 
 	"schedule.name": {Values: []string{
-		"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "power", "step", "restarts", "cyclic", "constant",
+		"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "power", "step", "restarts", "cyclic", "one_cycle",
+		"constant",
 	},
 		Doc: "Learning rate after the warmup.\n" +
 			"cosine: falls over the whole run along a cosine.\n" +
@@ -306,21 +310,31 @@ var notes = map[string]Key{
 			"step: constant, and falls at once by the same factor after each of schedule.branches.\n" +
 			"restarts: a cosine that begins again after each of schedule.branches (SGDR).\n" +
 			"cyclic: rises and falls along lines in each cycle; cycles end at schedule.branches.\n" +
+			"one_cycle: rises from a 25th of the peak until schedule.warmup, then falls; both along a cosine.\n" +
 			"constant: stays at the peak."},
 	"schedule.warmup": {Unit: "steps", amount: true, Doc: "Steps over which the learning rate rises linearly from " +
 		"0 to its peak. A percentage of train.steps (2%) or an amount of tokens (1M tokens) is rounded up to whole " +
 		"steps. 0 and 1 mean no warmup.",
-		Rule: "warmup = 1 % of the steps, at least 1 and at most 2000"},
+		Rule: warmupRule},
 	"schedule.final_ratio": {Doc: "Learning rate at the end, as a fraction of the peak. With inverse_sqrt it is " +
-		"the minimum.", Rule: finalRatioRule},
+		"the minimum. With 0 the rate would be 0 one step after the last.", Rule: finalRatioRule},
+	"schedule.horizon": {Unit: "steps", amount: true, Doc: "Step at which cosine, linear, wsd, power or one_cycle " +
+		"reach the final ratio, where they then stay: 260B tokens of a run of 300B (GPT-3), or 87%. 0: the end of " +
+		"the run."},
 	"schedule.decay_fraction": {Doc: "Fraction of the run in which wsd or power decays. With wsds, fraction of the " +
 		"run up to the end of each branch."},
-	"schedule.decay_shape": {Values: []string{"linear", "sqrt", "cosine", "exponential"}, Doc: "Shape of the decay " +
-		"of wsd, wsds and power, for x from 0 to 1.\n" +
-		"linear: 1 − x.\n" +
-		"sqrt: 1 − √x.\n" +
-		"cosine: ½(1 + cos πx).\n" +
-		"exponential: 2·½ˣ − 1."},
+	"schedule.decay_shape": {Values: []string{"linear", "sqrt", "cosine", "exponential", "shifted_exponential"},
+		Doc: "Shape of the decay of wsd, wsds and power, for x from 0 to 1.\n" +
+			"linear: 1 − x.\n" +
+			"sqrt: 1 − √x.\n" +
+			"cosine: ½(1 + cos πx).\n" +
+			"exponential: final_ratioˣ of the peak, by the same factor at each step (MiniCPM).\n" +
+			"shifted_exponential: 2·½ˣ − 1."},
+	"schedule.weight_decay": {Values: []string{"constant", "linear"}, Doc: "Weight decay over the run.\n" +
+		"constant: the same in every step.\n" +
+		"linear: falls along a line, to 0 one step after the last."},
+	"schedule.momentum_warmup": {Unit: "steps", amount: true, Doc: "SGD and Muon only: steps over which the momentum " +
+		"rises from 0.85 to optimizer.momentum. Early gradients soon point elsewhere. 0: none."},
 	"schedule.branches": {try: "schedule.branches = 25%, 50%",
 		Doc: "Ends of the decays of wsds and of the cycles of restarts and cyclic, after each of which the learning " +
 			"rate rises again; the end of the run is always the last. With step: where it falls. Steps, percentages " +

@@ -31,6 +31,7 @@ type Optimizer struct {
 	Rho             float64 `yaml:"rho"`
 	HessianEvery    int     `yaml:"hessian_every"`
 	WeightDecay     float64 `yaml:"weight_decay"`
+	DecayTimescale  float64 `yaml:"decay_timescale"`
 	CautiousDecay   bool    `yaml:"cautious_decay"`
 	DecayEmbeddings bool    `yaml:"decay_embeddings"`
 	Groups          Groups  `yaml:"groups"`
@@ -160,6 +161,7 @@ func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 func (c *Config) resolveOptimizer() {
 	o := &c.Optimizer
 	values := o.values()
+	c.resolveTimescale()
 	for _, key := range optimizerKeys() {
 		if optimizerRule(key) == "" {
 			continue
@@ -185,6 +187,22 @@ func (c *Config) resolveOptimizer() {
 		c.deriveNumber("optimizer.groups."+rest+".weight_decay", 0, "not decayed")
 	}
 }
+
+// resolveTimescale derives the weight decay from the time over which it forgets. AdamW's weights are an exponential
+// average of their updates over 1/(lr·decay) steps (Wang & Aitchison 2024, arXiv 2405.13698), which is best as a part
+// of the run that does not depend on its length or on the model's size.
+func (c *Config) resolveTimescale() {
+	o := &c.Optimizer
+	rate := o.LR
+	if v, reads := o.values()["lr"]; reads && math.IsNaN(rate) {
+		rate = v
+	}
+	if steps := o.DecayTimescale * float64(c.Train.Steps); steps > 0 && rate > 0 {
+		c.deriveNumber("optimizer.weight_decay", 1/(rate*steps), timescaleRule)
+	}
+}
+
+const timescaleRule = "weight_decay = 1 / (lr · decay_timescale · steps)"
 
 // optimizer checks the keys of the section.
 func (k *checker) optimizer() {
@@ -212,6 +230,7 @@ func (k *checker) optimizer() {
 	}
 	k.number("optimizer.lr", o.LR, 0, 1e6, "()")
 	k.decay("optimizer", 1, o.WeightDecay)
+	k.timescale()
 	for _, n := range []struct {
 		key       string
 		value     float64
@@ -258,6 +277,25 @@ func (k *checker) optimizer() {
 		if k.c.origins[name+".weight_decay"].Rule == "" { // else it is optimizer.weight_decay, or 0
 			k.decay(name, g.LRRatio, g.WeightDecay)
 		}
+	}
+}
+
+// timescale checks what decides the weight decay, and how it changes.
+func (k *checker) timescale() {
+	const key, warm = "optimizer.decay_timescale", "schedule.momentum_warmup"
+	o, s := &k.c.Optimizer, &k.c.Schedule
+	k.number(key, o.DecayTimescale, 0, 1e6, "[)")
+	if o.DecayTimescale > 0 && k.c.origins["optimizer.weight_decay"].Rule != timescaleRule {
+		k.fault(key, "one of both", "%s and optimizer.weight_decay both decide the weight decay", key)
+	}
+	if o.DecayTimescale > 0 && (o.Name == "sgd" || o.Name == "adam") {
+		k.fault(key, "optimizer.name = adamw",
+			"%s has no meaning with optimizer.name = %s, which adds the decay to the gradient", key, o.Name)
+	}
+	if k.between(warm, s.MomentumWarmup, 0, 1<<40); s.MomentumWarmup > 0 && (o.Name != "muon" && o.Name != "sgd" ||
+		o.Momentum == 0) {
+		k.fault(warm, "removing "+warm, "%s = %d has no effect without optimizer.momentum: optimizer.name = %s", warm,
+			s.MomentumWarmup, o.Name)
 	}
 }
 

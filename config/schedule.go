@@ -41,8 +41,10 @@ func (c *Config) Branches() []int {
 
 // The rules of what is derived.
 const (
-	finalRatioRule = "final_ratio = 0.1 in cosine, inverse_sqrt, step and cyclic, else 0"
-	branchesRule   = "branches = 25%, 50% in wsds, 14%, 43% in restarts, 25%, 50%, 75% in cyclic, 80%, 90% in step"
+	finalRatioRule = "final_ratio = 0.1 in cosine, inverse_sqrt, step and cyclic, and with decay_shape = " +
+		"exponential; 4e-6 in one_cycle; else 0"
+	warmupRule   = "warmup = 1 % of the steps, at least 1 and at most 2000; 30 % in one_cycle"
+	branchesRule = "branches = 25%, 50% in wsds, 14%, 43% in restarts, 25%, 50%, 75% in cyclic, 80%, 90% in step"
 )
 
 // usualBranches are those of the schedules that have some.
@@ -59,12 +61,18 @@ func (c *Config) resolveSchedule() {
 		from.Rule = c.origins[warmup].Rule
 		c.origins[warmup] = from
 	}
-	c.derive(warmup, min(max(c.Train.Steps/100, 1), 2000))
-	ratio := 0.0
-	switch c.Schedule.Name {
+	s, ratio, warm := &c.Schedule, 0.0, min(max(c.Train.Steps/100, 1), 2000)
+	switch s.Name {
 	case "cosine", "inverse_sqrt", "step", "cyclic":
 		ratio = 0.1
+	case "one_cycle":
+		ratio, warm = 4e-6, max(c.Train.Steps*3/10, 1)
+	case "wsd", "wsds", "power":
+		if s.DecayShape == "exponential" {
+			ratio = 0.1
+		}
 	}
+	c.derive(warmup, warm)
 	c.deriveNumber("schedule.final_ratio", ratio, finalRatioRule)
 	if usual := usualBranches[c.Schedule.Name]; usual != "" && !c.Schedule.Branches.Given() {
 		c.set(allKeys[keyIndex["schedule.branches"]], usual, Origin{Rule: branchesRule}) // it is never wrong
@@ -89,9 +97,33 @@ func (k *checker) schedule() {
 	k.number("schedule.final_ratio", s.FinalRatio, 0, 1, "[]")
 	k.number("schedule.decay_fraction", s.DecayFraction, 0, 1, "(]")
 	k.branches()
+	k.horizon()
+	if decays := s.Name == "wsd" || s.Name == "wsds" || s.Name == "power"; decays && s.FinalRatio == 0 &&
+		s.DecayShape == "exponential" {
+		k.fault("schedule.final_ratio", "schedule.final_ratio = 0.1",
+			"schedule.final_ratio = 0 with schedule.decay_shape = exponential: by equal factors a rate never gets to 0")
+	}
 	if s.Name == "step" && s.FinalRatio == 0 {
 		k.fault("schedule.final_ratio", "schedule.final_ratio = 0.1",
 			"schedule.final_ratio = 0 with schedule.name = step: the first fall would end training")
+	}
+}
+
+// horizon checks where a decay ends before the run does.
+func (k *checker) horizon() {
+	const key = "schedule.horizon"
+	s, steps := &k.c.Schedule, k.c.Train.Steps
+	switch at := s.Horizon; {
+	case at == 0:
+	case at > steps && steps > 0:
+		k.fault(key, fmt.Sprintf("%s = %d", key, steps), "%s = %d lies beyond the run, train.steps = %d", key, at,
+			steps)
+	case at <= s.Warmup:
+		k.fault(key, fmt.Sprintf("a step after the warmup, which ends at %d", s.Warmup),
+			"%s = %d is not after schedule.warmup = %d", key, at, s.Warmup)
+	case s.FinalRatio == 0:
+		k.fault(key, "schedule.final_ratio = 0.1",
+			"%s = %d with schedule.final_ratio = 0: after that step nothing would be learnt", key, at)
 	}
 }
 

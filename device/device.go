@@ -147,8 +147,9 @@ type Device interface {
 	// receives the choices in this order, place [N·K] the place of each choice in it, and counts [E] the number of
 	// choices per expert. All are I32.
 	Dispatch(order, place, counts, experts *tensor.Tensor)
-	// TakeRows writes dst [N·K, D], row i = row order[i]/K of src [N, D]: the rows of tokens in the order of Dispatch.
-	TakeRows(dst, src, order *tensor.Tensor)
+	// TakeRows writes dst [M, D], row i = row order[i]/k of src [N, D], or zeros where order[i] is Elsewhere: the rows
+	// of tokens in the order of Dispatch (k = K), or any rows (k = 1). order is [M] (I32).
+	TakeRows(dst, src, order *tensor.Tensor, k int)
 	// MixRows writes dst [N, D], row n = Σ_j weights[n, j]·row place[n·K+j] of src [N·K, D], added in the order of j,
 	// or adds the sum to dst. Nil weights are 1.
 	MixRows(dst, src, weights, place *tensor.Tensor, add bool)

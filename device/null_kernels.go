@@ -42,7 +42,7 @@ func (Null) Route(weights, experts, logZ, sums, logits *tensor.Tensor, normalise
 func (Null) RouteGrad(dlogits, dweights, weights, experts, logZ, counts, logits *tensor.Tensor, o RouteOptions) {
 }
 func (Null) Dispatch(order, place, counts, experts *tensor.Tensor)                      {}
-func (Null) TakeRows(dst, src, order *tensor.Tensor)                                    {}
+func (Null) TakeRows(dst, src, order *tensor.Tensor, k int)                             {}
 func (Null) MixRows(dst, src, weights, place *tensor.Tensor, add bool)                  {}
 func (Null) WeighRows(dweights, dx, x, weights, order *tensor.Tensor)                   {}
 func (Null) GateRows(dst, src, gates *tensor.Tensor)                                    {}

@@ -235,9 +235,9 @@ func (rec *Recorder) Dispatch(order, place, counts, experts *tensor.Tensor) {
 }
 
 // TakeRows implements Device.
-func (rec *Recorder) TakeRows(dst, src, order *tensor.Tensor) {
-	rec.begin("TakeRows", dst, src, order)
-	rec.Device.TakeRows(dst, src, order)
+func (rec *Recorder) TakeRows(dst, src, order *tensor.Tensor, k int) {
+	rec.begin("TakeRows", dst, src, order, k)
+	rec.Device.TakeRows(dst, src, order, k)
 	rec.end()
 }
 

@@ -16,13 +16,14 @@ import (
 	"anneal/train"
 )
 
-// How a ladder follows from its budget: sizes are about twice the last one. Of each chain of five sizes, or of fewer at
-// its lower end, the largest is taken whose trunks can have 40 tokens per parameter; the lengths then fill the budget.
+// How a ladder follows from its budget: all sizes read the same tokens, so that small ones, which cost little, are well
+// past the beginning, in which losses follow no power law. Of each chain of five sizes, or of fewer at its lower end,
+// the largest is taken whose largest trunk can have 20 tokens per parameter; the lengths then fill the budget.
 const (
-	sizeRatio  = 1.8 // at least, from one size to the next
+	sizeRatio  = 1.5 // at least, from one size to the next
 	leastRungs = 3   // as many as a fit needs
-	mostRungs  = 5   // 16 times in size
-	fullRatio  = 40  // tokens per parameter of a trunk; its branches have 5, 10 and 20
+	mostRungs  = 5   // 9 times in size
+	fullRatio  = 20  // tokens per parameter of the largest trunk
 	leastRatio = 8   // for the smallest budget
 	spent      = 0.9 // of the budget goes into steps and evaluations; the rest is starting, saving and surprise
 	unitGrain  = 5   // steps of a unit are a multiple of it, so that decays begin at whole steps
@@ -54,9 +55,10 @@ func (o LadderOptions) checkOverrides() error {
 	return nil
 }
 
-// shapeOf returns the rung of a width: a layer for 32 dimensions up to 4 layers, then for 64; heads of 16 to 64.
+// shapeOf returns the rung of a width: a layer for 64 dimensions, at least 4; heads of 16 to 64. Models of two layers
+// do not lie on one line with deeper ones (docs/scaling.md).
 func shapeOf(dim int) Rung {
-	return Rung{Dim: dim, Layers: max(2, min(dim/32, 4), dim/64), Heads: max(1, dim/min(64, max(16, dim/4)))}
+	return Rung{Dim: dim, Layers: max(4, dim/64), Heads: max(1, dim/min(64, max(16, dim/4)))}
 }
 
 // config returns the configuration of a run of a rung: the recipe of budgets, unless the options say otherwise. A rate
@@ -168,8 +170,9 @@ func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 		}
 	}
 	l := &Ladder{Overrides: o.Overrides, Budget: o.Budget.Seconds(), Losses: map[string]float64{}}
+	tokens := ratio * chosen[len(chosen)-1].Params
 	for _, r := range chosen {
-		units := ratio * r.Params / float64(lengths[0]*r.BatchTokens)
+		units := tokens / float64(lengths[0]*r.BatchTokens)
 		r.Unit = max(int(math.Round(units/unitGrain)), 1) * unitGrain
 		l.Rungs = append(l.Rungs, r)
 	}
@@ -178,17 +181,19 @@ func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 			return nil, err
 		}
 	}
-	o.OnPhase(fmt.Sprintf("ladder: %d sizes, each with %.3g to %.3g tokens per parameter",
-		len(l.Rungs), ratio/float64(lengths[0]), ratio))
+	o.OnPhase(fmt.Sprintf("ladder: %d sizes, each with %.3gM to %.3gM tokens; the largest has %.3g per parameter",
+		len(l.Rungs), tokens/float64(lengths[0])/1e6, tokens/1e6, ratio))
 	return l, nil
 }
 
-// costs returns the seconds of a ladder's evaluations, and those of its steps for each token per parameter.
+// costs returns the seconds of a ladder's evaluations, and those of its steps for each token per parameter of the
+// largest size.
 func costs(rungs []Rung, evalTokens int) (fixed, each float64) {
 	const forward = 1.0 / 3 // of what a training token costs
+	largest := rungs[len(rungs)-1].Params
 	for _, r := range rungs {
 		fixed += float64(len(lengths)*evalTokens) * forward / r.TokensPerSecond
-		each += trunkCost * r.Params / r.TokensPerSecond
+		each += trunkCost * largest / r.TokensPerSecond
 	}
 	return fixed, each
 }

@@ -24,8 +24,9 @@ type Batch struct {
 	Seq        autograd.Sequence
 	T          int
 
-	Host   HostBatch
-	losses *tensor.Tensor // result of HostLosses
+	Host    HostBatch
+	counted counted
+	losses  *tensor.Tensor // result of HostLosses
 }
 
 // HostBatch holds the elements of a batch that the host writes, [N] each: the tensors' own elements if the host can
@@ -39,6 +40,7 @@ func NewBatch(a *tensor.Arena, p precision.Policy, rows, t int) *Batch {
 	b.Tokens, b.Targets, b.Start = a.New(tensor.I32, n), a.New(tensor.I32, n), a.New(tensor.I32, n)
 	b.Losses, b.LogZ = a.New(p.Master, n), a.New(p.Master, n)
 	b.Seq.Pos = a.New(tensor.I32, n)
+	b.counted.lay(a, n)
 	b.Seq.IDs, b.Seq.Mask = &b.Tokens, device.Mask{Len: t, Start: &b.Start}
 	b.losses = &b.Losses
 	switch {

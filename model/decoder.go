@@ -140,6 +140,9 @@ func (m *Decoder) HeadLoss(t *autograd.Tape, h *autograd.Var, b *Batch) {
 		o.LogZ, o.Behind = nil, &b.LogZ
 	}
 	t.LogitBytes = m.Config.LogitBytes
+	if c, few := b.few(t.Device); few && t.HeadLossOf(h, &m.head.Param, c, &b.Losses, o) {
+		return
+	}
 	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, o) // never forms [N, V]
 }
 

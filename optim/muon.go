@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"math"
 
 	"anneal/device"
@@ -74,7 +75,8 @@ func (o *Muon) Update(d device.Device, p *nn.Param, state State, s Step, scratch
 		o.Rest.Update(d, p, state, s, scratch)
 		return
 	}
-	fresh := device.Combination{X: o.Momentum, Y: (1 - o.Momentum) * s.Scale}
+	momentum := cmp.Or(s.Momentum, o.Momentum)
+	fresh := device.Combination{X: momentum, Y: (1 - momentum) * s.Scale}
 	d.Combine(&state[0].Tensor, &state[0].Tensor, &p.Grad, fresh)
 	from := 0
 	for _, part := range parts(p) {

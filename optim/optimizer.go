@@ -26,6 +26,8 @@ type Step struct {
 	// Cautious decays only where the update and the weight agree in sign, update·w ≥ 0 (Chen et al. 2025, arXiv
 	// 2510.12402): decay does not pull against the loss. For decoupled decay only.
 	Cautious bool
+	// Momentum, unless 0, is that of Muon and SGD in this update, instead of their own.
+	Momentum float64
 }
 
 // State lists the named tensors that an optimizer keeps of one parameter, in the order that its Update expects.

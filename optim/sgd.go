@@ -1,6 +1,8 @@
 package optim
 
 import (
+	"cmp"
+
 	"anneal/device"
 	"anneal/nn"
 	"anneal/tensor"
@@ -39,6 +41,7 @@ func (o SGD) Update(d device.Device, p *nn.Param, state State, s Step, _ *tensor
 		keep = 1
 	}
 	d.Momentum(&p.Value, &p.Grad, &state[0].Tensor, device.Momentum{
-		LR: s.LR, Beta: o.Momentum, Keep: keep, Decay: s.Decay, Scale: s.Scale, Nesterov: o.Nesterov,
+		LR: s.LR, Beta: cmp.Or(s.Momentum, o.Momentum), Keep: keep, Decay: s.Decay, Scale: s.Scale,
+		Nesterov: o.Nesterov,
 	})
 }

@@ -29,6 +29,7 @@ const (
 func (s *session) newPace() *pace {
 	c := s.cfg
 	whole := c.Data.Order.Given() || c.Train.BatchRamp.Given() || c.Train.LengthWarmup.Given() // need the whole length
+	whole = whole || c.Schedule.Horizon > 0 || c.Schedule.WeightDecay != "constant" || c.Optimizer.DecayTimescale > 0
 	if s.Time <= 0 || c.Schedule.Name != "wsd" || whole {
 		return nil
 	}

@@ -25,5 +25,5 @@ func (s Power) Factor(t int) float64 {
 		return level
 	}
 	final := min(s.Final, level)
-	return final + (level-final)*s.Shape.left(progress(t, from, s.Steps))
+	return final + (level-final)*s.Shape.left(progress(t, from, s.Steps), final/level)
 }

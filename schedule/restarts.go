@@ -9,6 +9,7 @@ type Restarts struct {
 	Warmup int
 	Ends   []int   // of the cycles, ascending
 	Final  float64 // at the end of each cycle, as a fraction of the peak
+	Beyond int     // positions after the end of a cycle at which its rate would be the final one
 }
 
 // Factor returns the fraction of the peak at position t.
@@ -17,7 +18,7 @@ func (s Restarts) Factor(t int) float64 {
 		return f
 	}
 	from, to := cycle(t, s.Ends)
-	r := progress(t, max(from, s.Warmup), to)
+	r := progress(t, max(from, s.Warmup), to+s.Beyond)
 	return s.Final + (1-s.Final)*0.5*(1+math.Cos(math.Pi*r))
 }
 

@@ -29,8 +29,15 @@ func TestClosedForms(t *testing.T) {
 			95: .133974596, 100: 0}},
 		{"wsd cosine", wsd(ShapeCosine),
 			map[int]float64{80: 1, 81: .993844170, 85: .853553391, 90: .5, 95: .146446609, 100: 0}},
-		{"wsd exponential", wsd(ShapeExponential),
+		{"wsd shifted exponential", wsd(ShapeShifted),
 			map[int]float64{80: 1, 81: .931872658, 85: .681792831, 90: .414213562, 95: .189207115, 100: 0}},
+		// ½ in each twentieth, as MiniCPM decays: 0.5^((s−S)/T)
+		{"wsd exponential", WSD{Warmup: 10, Steps: 100, Decay: 20, Final: 1.0 / 1024, Shape: ShapeExponential},
+			map[int]float64{80: 1, 82: .5, 84: .25, 90: 1.0 / 32, 100: 1.0 / 1024, 105: 1.0 / 1024}},
+		{"wsd that ends after the last", WSD{Warmup: 10, Steps: 101, Decay: 21, Shape: ShapeLinear},
+			map[int]float64{80: 1, 81: 20.0 / 21, 100: 1.0 / 21}},
+		{"one_cycle", OneCycle{Warmup: 31, Steps: 101, Final: 1e-5},
+			map[int]float64{1: .04, 16: .52, 31: 1, 66: .500005, 101: 1e-5, 120: 1e-5}},
 		{"wsds", WSDS{Warmup: 10, Ends: []int{50, 100}, Decays: []int{10, 20}, Final: 0.1, Shape: ShapeLinear},
 			map[int]float64{5: .5, 40: 1, 45: .55, 50: .1, 51: 1, 80: 1, 90: .55, 100: .1, 120: .1}},
 		{"step", Step{Warmup: 10, At: []int{80, 90}, Final: 0.1},
@@ -74,7 +81,9 @@ func TestScheduleIsContinuousAndEndsAtTheFinalRatio(t *testing.T) {
 			// infinite slope where it begins
 			{"wsd sqrt", WSD{warm, steps, decay, final, ShapeSqrt}, final, 1 / math.Sqrt(stable)},
 			{"wsd cosine", WSD{warm, steps, decay, final, ShapeCosine}, final, math.Pi / 2 / stable},
-			{"wsd exponential", WSD{warm, steps, decay, final, ShapeExponential}, final, 2 * math.Ln2 / stable},
+			{"wsd shifted exponential", WSD{warm, steps, decay, final, ShapeShifted}, final, 2 * math.Ln2 / stable},
+			{"wsd exponential", WSD{warm, steps, decay, 0.1 + 0.9*final, ShapeExponential}, 0.1 + 0.9*final,
+				math.Ln10 / stable},
 		} {
 			for _, at := range []int{steps, steps + 7} {
 				if got := c.s.Factor(at); math.Abs(got-c.end) > 1e-12 && (c.name != "inverse_sqrt" || at == steps) {

@@ -8,6 +8,7 @@ type WSDS struct {
 	Ends   []int   // ends of the branches, ascending
 	Decays []int   // length of each branch's decay; a decay may not start before the end of the previous branch
 	Final  float64 // at the end of each branch, as a fraction of the peak
+	Beyond int     // positions after the end of a branch at which its rate would be the final one
 	Shape  Shape
 }
 
@@ -15,7 +16,9 @@ type WSDS struct {
 func (s WSDS) Factor(t int) float64 {
 	for i, end := range s.Ends {
 		if t <= end || i == len(s.Ends)-1 {
-			return WSD{Warmup: s.Warmup, Steps: end, Decay: s.Decays[i], Final: s.Final, Shape: s.Shape}.Factor(t)
+			return WSD{
+				Warmup: s.Warmup, Steps: end + s.Beyond, Decay: s.Decays[i] + s.Beyond, Final: s.Final, Shape: s.Shape,
+			}.Factor(t)
 		}
 	}
 	return Constant{s.Warmup}.Factor(t)

@@ -107,7 +107,10 @@ func group(o config.Optimizer, r nn.Role) config.Group {
 // weights of groups that step alone are published when the step ends.
 func (t *Trainer) update(lr, scale float64) error {
 	t.tape.Reset(false) // the update may use the memory of temporaries
-	s := optim.Step{T: t.progress.Updates, Scale: scale, Cautious: t.cfg.Optimizer.CautiousDecay}
+	s := optim.Step{
+		T: t.progress.Updates, Scale: scale, Cautious: t.cfg.Optimizer.CautiousDecay,
+		Momentum: momentum(t.cfg, t.progress.Updates), Decay: decayLeft(t.cfg, t.progress.Updates),
+	}
 	next := 0
 	for u, end := range t.ends {
 		for ; next < len(t.updated) && t.updated[next].index < end; next++ {
@@ -126,7 +129,7 @@ func (t *Trainer) update(lr, scale float64) error {
 // updateOne updates number i of what this rank updates.
 func (t *Trainer) updateOne(i int, lr float64, s optim.Step) {
 	p := &t.updated[i]
-	s.LR, s.Decay = lr*p.lr, p.decay
+	s.LR, s.Decay = lr*p.lr, s.Decay*p.decay
 	if p.Param != p.master {
 		t.updateRounded(i, s)
 		return

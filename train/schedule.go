@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"math"
 
 	"anneal/config"
@@ -15,10 +16,15 @@ func (t *Trainer) SetSteps(steps int) {
 }
 
 // NewSchedule returns the learning-rate schedule of a valid configuration: in updates, or in tokens if the batch
-// grows.
+// grows. Where the rate ends at 0, it would be 0 at the update after the last one, since an update with 0 is none.
 func NewSchedule(cfg *config.Config) schedule.Schedule {
 	at, s := cfg.Position(), cfg.Schedule
-	warmup, end, shape := at(s.Warmup), at(cfg.Train.Steps), schedule.Shape(s.DecayShape)
+	last := cmp.Or(s.Horizon, cfg.Train.Steps)
+	end, beyond := at(last), 0
+	if s.FinalRatio == 0 {
+		beyond = at(last+1) - end
+	}
+	warmup, shape := at(s.Warmup), schedule.Shape(s.DecayShape)
 	decay := func(end int) int { return int(math.Round(s.DecayFraction * float64(end))) }
 	var ends []int
 	for _, n := range cfg.Branches() {
@@ -28,27 +34,53 @@ func NewSchedule(cfg *config.Config) schedule.Schedule {
 	case "constant":
 		return schedule.Constant{Warmup: warmup}
 	case "linear":
-		return schedule.Linear{Warmup: warmup, Steps: end, Final: s.FinalRatio}
+		return schedule.Linear{Warmup: warmup, Steps: end + beyond, Final: s.FinalRatio}
 	case "inverse_sqrt":
 		return schedule.InverseSqrt{Warmup: warmup, Floor: s.FinalRatio}
 	case "wsd":
-		return schedule.WSD{Warmup: warmup, Steps: end, Decay: decay(end), Final: s.FinalRatio, Shape: shape}
+		return schedule.WSD{
+			Warmup: warmup, Steps: end + beyond, Decay: decay(end) + beyond, Final: s.FinalRatio, Shape: shape,
+		}
 	case "wsds":
-		w := schedule.WSDS{Warmup: warmup, Ends: ends, Final: s.FinalRatio, Shape: shape}
+		w := schedule.WSDS{Warmup: warmup, Ends: ends, Final: s.FinalRatio, Beyond: beyond, Shape: shape}
 		for _, n := range ends {
 			w.Decays = append(w.Decays, decay(n))
 		}
 		return w
 	case "restarts":
-		return schedule.Restarts{Warmup: warmup, Ends: ends, Final: s.FinalRatio}
+		return schedule.Restarts{Warmup: warmup, Ends: ends, Final: s.FinalRatio, Beyond: beyond}
 	case "cyclic":
-		return schedule.Cyclic{Ends: ends, Final: s.FinalRatio}
+		return schedule.Cyclic{Ends: ends, Final: s.FinalRatio, Beyond: beyond}
 	case "step":
 		return schedule.Step{Warmup: warmup, At: ends[:len(ends)-1], Final: s.FinalRatio}
 	case "power":
-		return schedule.Power{Warmup: warmup, Steps: end, Decay: decay(end), Final: s.FinalRatio, Shape: shape}
+		return schedule.Power{
+			Warmup: warmup, Steps: end + beyond, Decay: decay(end) + beyond, Final: s.FinalRatio, Shape: shape,
+		}
+	case "one_cycle":
+		return schedule.OneCycle{Warmup: warmup, Steps: end + beyond, Final: s.FinalRatio}
 	case "cosine":
-		return schedule.Cosine{Warmup: warmup, Steps: end, Final: s.FinalRatio}
+		return schedule.Cosine{Warmup: warmup, Steps: end + beyond, Final: s.FinalRatio}
 	}
 	panic("train: unknown schedule " + s.Name)
+}
+
+// firstMomentum is where the momentum starts that warms up (Jordan et al. 2024, the Muon of modded-nanogpt).
+const firstMomentum = 0.85
+
+// momentum returns the momentum of update n (from 1) if it differs from the optimizer's own, else 0.
+func momentum(cfg *config.Config, n int) float64 {
+	last, steps := cfg.Optimizer.Momentum, cfg.Schedule.MomentumWarmup
+	if n >= steps || last <= firstMomentum {
+		return 0
+	}
+	return firstMomentum + (last-firstMomentum)*float64(n)/float64(steps)
+}
+
+// decayLeft returns the weight decay of update n (from 1) as a fraction of the first one's.
+func decayLeft(cfg *config.Config, n int) float64 {
+	if cfg.Schedule.WeightDecay != "linear" {
+		return 1
+	}
+	return max(1-float64(n-1)/float64(cfg.Train.Steps), 0)
 }

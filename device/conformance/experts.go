@@ -217,10 +217,19 @@ func (s *scope) permutation(n int) *tensor.Tensor {
 
 func takeRows(s *scope) call {
 	n, k, cols := s.size("N"), rapid.IntRange(1, 5).Draw(s.T, "K"), s.size("D")
-	src, order := s.random(s.storage("src"), n, cols), s.permutation(n*k)
-	dst := s.empty(s.storage("dst"), n*k, cols)
-	return exactly(func(d device.Device) { d.TakeRows(dst, src, order) }, dst, func(i int) float64 {
-		return src.Float64(int(order.I32()[i/cols])/k*cols + i%cols)
+	rows := s.size("M") // of them, any, and any number of times
+	src, order := s.random(s.storage("src"), n, cols), s.integers(rows, n*k)
+	for i := range order.I32() {
+		if rapid.IntRange(0, 3).Draw(s.T, "elsewhere") == 0 {
+			order.I32()[i] = device.Elsewhere
+		}
+	}
+	dst := s.empty(s.storage("dst"), rows, cols)
+	return exactly(func(d device.Device) { d.TakeRows(dst, src, order, k) }, dst, func(i int) float64 {
+		if at := order.I32()[i/cols]; at != device.Elsewhere {
+			return src.Float64(int(at)/k*cols + i%cols)
+		}
+		return 0
 	})
 }
 

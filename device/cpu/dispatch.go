@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"anneal/device"
 	"anneal/device/cpu/vec"
 	"anneal/tensor"
 )
@@ -46,16 +47,16 @@ func (d *Device) Dispatch(order, place, counts, experts *tensor.Tensor) {
 }
 
 // TakeRows implements device.Device.
-func (d *Device) TakeRows(dst, src, order *tensor.Tensor) {
+func (d *Device) TakeRows(dst, src, order *tensor.Tensor, k int) {
 	const op = "TakeRows"
 	shape(op, "dst", dst, order.Len(), src.Cols())
 	storage(op, "dst", dst, reference(src))
 	storage(op, "src", src, reference(src))
-	checkIDs(op, "order", order.Len(), order)
+	checkRows(op, "src", src.Rows()*k, order)
 	if reference(src) {
-		d.f64.runTakeRows(dst, src, order)
+		d.f64.runTakeRows(dst, src, order, k)
 	} else {
-		d.f32.runTakeRows(dst, src, order)
+		d.f32.runTakeRows(dst, src, order, k)
 	}
 }
 
@@ -67,10 +68,10 @@ type takeRows[T vec.Float] struct {
 	perTask  int
 }
 
-func (e *engine[T]) runTakeRows(dst, src, order *tensor.Tensor) {
+func (e *engine[T]) runTakeRows(dst, src, order *tensor.Tensor, k int) {
 	j := &e.takeRows
 	*j = takeRows[T]{
-		e: e, dst: e.view(dst), src: e.view(src), order: order.I32(), k: max(1, order.Len()/max(1, src.Rows())),
+		e: e, dst: e.view(dst), src: e.view(src), order: order.I32(), k: k,
 	}
 	e.reserve(src.Cols())
 	var tasks int
@@ -83,6 +84,12 @@ func (j *takeRows[T]) Do(worker, task int) {
 	cols := j.src.cols
 	from, to := span(task, j.perTask, len(j.order))
 	for i := from; i < to; i++ {
+		if j.order[i] == device.Elsewhere {
+			row := j.dst.room(j.e.scratch[worker], i*cols, cols)
+			clear(row)
+			j.dst.store(row, i*cols)
+			continue
+		}
 		at := int(j.order[i]) / j.k * cols
 		if j.dst.bf16 != nil && j.src.bf16 != nil {
 			copy(j.dst.bf16[i*cols:][:cols], j.src.bf16[at:])

@@ -109,7 +109,7 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	o := device.RouteOptions{Normalise: true, Balance: 0.1, ZLoss: 0.2}
 	add("RouteGrad", void(func(d *Device) { d.RouteGrad(dlog, dweights, weights, chosen, routeZ, counts, router, o) }),
 		dlog)
-	add("TakeRows", void(func(d *Device) { d.TakeRows(taken, dy, order) }), taken)
+	add("TakeRows", void(func(d *Device) { d.TakeRows(taken, dy, order, 2) }), taken)
 	add("MixRows", void(func(d *Device) { d.MixRows(mixed, taken, weights, place, true) }), mixed)
 	other := gaussian(46, act, rows*k, cols)
 	add("WeighRows", void(func(d *Device) { d.WeighRows(dweights, other, taken, weights, order) }),

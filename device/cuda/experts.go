@@ -96,7 +96,7 @@ func (d *Device) Dispatch(order, place, counts, experts *tensor.Tensor) {
 }
 
 // TakeRows implements device.Device.
-func (d *Device) TakeRows(dst, src, order *tensor.Tensor) {
+func (d *Device) TakeRows(dst, src, order *tensor.Tensor, k int) {
 	const op = "TakeRows"
 	shape(op, "dst", dst, order.Len(), src.Cols())
 	checkRows(op, dst, src)
@@ -106,7 +106,7 @@ func (d *Device) TakeRows(dst, src, order *tensor.Tensor) {
 	c.tensor(src)
 	c.tensor(order)
 	c.int(src.Cols())
-	c.int(max(1, order.Len()/max(1, src.Rows())))
+	c.int(k)
 	c.launch(dst.Rows(), rowThreads(src.Cols(), normThreads), 0)
 }
 

@@ -215,9 +215,9 @@ func (d *Device) Dispatch(order, place, counts, experts *tensor.Tensor) {
 }
 
 // TakeRows implements device.Device.
-func (d *Device) TakeRows(dst, src, order *tensor.Tensor) {
+func (d *Device) TakeRows(dst, src, order *tensor.Tensor, k int) {
 	d.take(&dst, &src, &order)
-	d.later(func() { d.cpu.TakeRows(dst, src, order) })
+	d.later(func() { d.cpu.TakeRows(dst, src, order, k) })
 }
 
 // MixRows implements device.Device.

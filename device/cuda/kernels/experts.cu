@@ -111,12 +111,15 @@ KERNEL count_keys(int *counts, const u64 *keys, i64 n, i64 experts) {
 	if (e < experts) counts[e] = (int)(first_of(keys, n, e + 1) - first_of(keys, n, e));
 }
 
-// take_rows copies row order[b]/k of src to row b of dst in block b.
+const int elsewhere = -101; // a row of zeros
+
+// take_rows copies row order[b]/k of src to row b of dst in block b, or zeros.
 KERNEL take_rows(T *dst, const S *src, const int *order, i64 cols, i64 k) {
-	A v[pack];
-	const i64 from = order[blockIdx.x] / k * cols, to = blockIdx.x * cols;
+	A v[pack] = {0};
+	const int row = order[blockIdx.x];
+	const i64 from = row / k * cols, to = blockIdx.x * cols;
 	for (i64 c = threadIdx.x * pack; c < cols; c += blockDim.x * pack) {
-		load_pack(v, src + from + c, cols - c);
+		if (row != elsewhere) load_pack(v, src + from + c, cols - c);
 		store_pack(dst + to + c, v, cols - c);
 	}
 }
