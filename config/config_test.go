@@ -158,7 +158,7 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 		{"schedule.branches", []string{"train.steps=10", "schedule.name=power", "schedule.branches=4"}},
 		{"schedule.final_ratio", []string{"train.steps=10", "schedule.name=step", "schedule.final_ratio=0"}},
 		{"schedule.decay_fraction", []string{"train.steps=10", "schedule.name=step", "schedule.decay_fraction=0.3"}},
-		{"schedule.decay_fraction", []string{"train.steps=10", "schedule.name=one_cycle", "schedule.decay_fraction=0.3"}},
+		{"schedule.decay_fraction", []string{"schedule.name=one_cycle", "schedule.decay_fraction=0.3"}},
 		{"schedule.final_ratio", []string{"schedule.name=wsd", "schedule.decay_shape=exponential",
 			"schedule.final_ratio=0"}},
 		{"schedule.horizon", []string{"train.steps=10", "schedule.horizon=11"}},

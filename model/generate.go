@@ -1,39 +1,12 @@
 package model
 
 import (
-	"fmt"
-	"math"
-	"slices"
-
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
 )
-
-// Sampling defines how the next token is drawn from the model's distribution.
-type Sampling struct {
-	Temperature float64 // 0 takes the most likely token
-	TopK        int     // keep the K most likely; 0 keeps all
-	// of the remaining tokens, keep the fewest most likely ones whose probabilities reach TopP; 0 or 1 keeps all
-	TopP float64
-	Seed uint64
-}
-
-// Validate returns an error that names an invalid setting and a valid one.
-func (s Sampling) Validate() error {
-	switch {
-	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0):
-		return fmt.Errorf("temperature %v is not a finite number of at least 0\n"+
-			"  try 0 for the most likely token, 1 for the model's own distribution", s.Temperature)
-	case s.TopK < 0:
-		return fmt.Errorf("top-k %d is negative\n  try 0 to keep all tokens, or 40", s.TopK)
-	case !(s.TopP >= 0 && s.TopP <= 1):
-		return fmt.Errorf("top-p %v is not a probability\n  try 1 to keep all tokens, or 0.95", s.TopP)
-	}
-	return nil
-}
 
 // A Generator continues token sequences with a model. It keeps the keys and values of the tokens that it has
 // processed (cache.go), so that each new token costs a forward pass of one token.
@@ -151,71 +124,4 @@ func (g *Generator) run(ids []int32, first int, logits bool) *tensor.Tensor {
 	g.batch.Release(0)
 	g.tape.Reset(false)
 	return g.model.extend(g.tape, NewBatch(g.batch, g.policy, 1, len(ids)-first), ids, first, g.cache, logits)
-}
-
-// Next draws the token that follows ids, as a pure function of the sequence, the sampling and its seed. The sampling
-// must be valid.
-func (g *Generator) Next(ids []int32, s Sampling) int32 {
-	logits := g.Logits(ids)
-	g.probs = g.probs[:0]
-	for i := range logits.Len() {
-		g.probs = append(g.probs, candidate{int32(i), logits.Float64(i)})
-	}
-	if s.Temperature <= 0 {
-		return slices.MaxFunc(g.probs, func(a, b candidate) int { return compare(b, a) }).id
-	}
-	u := tensor.NewRNG(s.Seed, tensor.PurposeSample, uint32(len(ids))).Float64(0)
-	return draw(nucleus(g.probs, s), u)
-}
-
-// compare orders candidates by descending probability, then by id.
-func compare(a, b candidate) int {
-	switch {
-	case a.p > b.p || a.p == b.p && a.id < b.id:
-		return -1
-	default:
-		return 1
-	}
-}
-
-// nucleus turns logits into probabilities at the temperature, in descending order, cut to the top K and then to the
-// top P.
-func nucleus(c []candidate, s Sampling) []candidate {
-	slices.SortFunc(c, compare)
-	if s.TopK > 0 && s.TopK < len(c) {
-		c = c[:s.TopK]
-	}
-	top, sum := c[0].p, 0.0
-	for i := range c {
-		c[i].p = math.Exp((c[i].p - top) / s.Temperature)
-		sum += c[i].p
-	}
-	for i := range c {
-		c[i].p /= sum
-	}
-	if s.TopP <= 0 || s.TopP >= 1 {
-		return c
-	}
-	sum = 0
-	for i := range c {
-		if sum += c[i].p; sum >= s.TopP {
-			return c[:i+1]
-		}
-	}
-	return c
-}
-
-// draw picks the candidate at u ∈ [0, 1) of the total probability.
-func draw(c []candidate, u float64) int32 {
-	sum := 0.0
-	for _, x := range c {
-		sum += x.p
-	}
-	u *= sum
-	for _, x := range c {
-		if u -= x.p; u < 0 {
-			return x.id
-		}
-	}
-	return c[len(c)-1].id
 }

@@ -116,6 +116,13 @@ func TestNucleusKeepsTheFewestMostLikely(t *testing.T) {
 			TopP:        rapid.Float64Range(0, 1).Draw(t, "top p"),
 		}
 		kept := nucleus(slices.Clone(all), s)
+		s.MinP = rapid.Float64Range(0, 1).Draw(t, "min p")
+		few := nucleus(slices.Clone(all), s)
+		for i, c := range kept {
+			if likely := c.p >= s.MinP*kept[0].p; likely != (i < len(few)) || likely && few[i] != c {
+				t.Fatalf("min-p %v keeps %d of %d: %v", s.MinP, len(few), len(kept), kept)
+			}
+		}
 
 		byRank := slices.Clone(all)
 		slices.SortFunc(byRank, func(a, b candidate) int {
@@ -154,6 +161,54 @@ func TestNucleusKeepsTheFewestMostLikely(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Penalties by their formulas. A token of the prompt counts as a repetition, but was not made.
+func TestPenaltiesLowerWhatIsThere(t *testing.T) {
+	ids := []int32{0, 1, 1, 2, 3, 3, 3}
+	for _, x := range []struct {
+		s    Sampling
+		want []float64
+	}{
+		{Sampling{}, []float64{2, -2, 4, -4, 6}},
+		{Sampling{Repetition: 1}, []float64{2, -2, 4, -4, 6}},
+		{Sampling{Repetition: 2, Prompt: 6}, []float64{1, -4, 2, -8, 6}},
+		{Sampling{Frequency: 0.5, Prompt: 2}, []float64{2, -2.5, 3.5, -5.5, 6}},
+		{Sampling{Presence: 0.25}, []float64{1.75, -2.25, 3.75, -4.25, 6}},
+		{Sampling{Repetition: 2, Frequency: 0.5, Presence: 0.25, Prompt: 4}, []float64{1, -4, 2, -9.75, 6}},
+		{Sampling{Frequency: -1, Prompt: 99}, []float64{2, -2, 4, -4, 6}},
+	} {
+		var c []candidate
+		for i, z := range []float64{2, -2, 4, -4, 6} {
+			c = append(c, candidate{int32(i), z})
+		}
+		x.s.penalise(c, ids)
+		for i := range c {
+			if c[i].p != x.want[i] {
+				t.Errorf("%+v: logits %v, want %v", x.s, c, x.want)
+				break
+			}
+		}
+	}
+}
+
+// A greedy text that repeats itself no longer does with a penalty, and settings out of range are refused.
+func TestPenaltiesEndRepetition(t *testing.T) {
+	g := newGenerator(t, "fp32")
+	plain := continued(g, []int32{1}, 40, Sampling{})
+	other := continued(g, []int32{1}, 40, Sampling{Presence: 1e6, Prompt: 1})
+	different := func(ids []int32) int { return len(slices.Compact(slices.Sorted(slices.Values(ids)))) }
+	if a, b, want := different(plain), different(other), min(len(other), small.Vocab); b != want || a >= b {
+		t.Errorf("%d different tokens without a penalty, %d with one, want %d", a, b, want)
+	}
+	for _, s := range []Sampling{
+		{MinP: -0.1}, {MinP: 1.1}, {MinP: math.NaN()}, {Repetition: -1}, {Repetition: math.Inf(1)},
+		{Repetition: math.NaN()}, {Frequency: math.NaN()}, {Presence: math.Inf(-1)},
+	} {
+		if s.Validate() == nil {
+			t.Errorf("%+v is valid", s)
+		}
+	}
 }
 
 // Drawing at a fine grid of u gives each candidate its share of the total.

@@ -9,9 +9,10 @@ import (
 
 // GenerateOptions says what to generate.
 type GenerateOptions struct {
-	Prompt    string // may be empty if something is put before it, such as the end-of-text token
-	Bare      bool   // put nothing around the prompt, where [Trained.Around] says what is put there
-	MaxTokens int    // at most so many are made
+	Prompt    string   // may be empty if something is put before it, such as the end-of-text token
+	Bare      bool     // put nothing around the prompt, where [Trained.Around] says what is put there
+	MaxTokens int      // at most so many are made
+	Stop      []string // texts at whose first occurrence what is made ends, without them
 	model.Sampling
 }
 
@@ -21,6 +22,7 @@ type Generated struct {
 	First, Rest    time.Duration // until the first token was made, and until all others were
 	Memory, Cache  int           // bytes beside the model's; of these, for keys and values
 	Ended          bool          // the model ended the text
+	Stopped        string        // the text of Stop that ended it; "" if none did
 }
 
 // Rate returns how many tokens a second followed the first, 0 if none did.

@@ -17,6 +17,8 @@ type Continuation struct {
 	Text   string
 	Tokens int
 	Ended  bool // the model ended the text, before MaxTokens
+
+	Stopped string // the text of Stop that ended it; "" if none did
 }
 
 // manyMemory is how many bytes GenerateMany takes for several generators; a single one may take more.
@@ -118,5 +120,5 @@ func (w *writer) write(ctx context.Context, prompt string, i uint64, o GenerateO
 	o.Prompt, o.Seed = prompt, o.Seed+i
 	var text strings.Builder
 	done, err := w.text.Continue(ctx, o, func(piece string) { text.WriteString(piece) })
-	return Continuation{Text: text.String(), Tokens: len(done.IDs), Ended: done.Ended}, err
+	return Continuation{Text: text.String(), Tokens: len(done.IDs), Ended: done.Ended, Stopped: done.Stopped}, err
 }

@@ -3,6 +3,7 @@ package use
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"anneal/model"
@@ -39,11 +40,14 @@ func (x *Text) Reset() { x.ids = nil }
 func (x *Text) Empty() bool { return len(x.ids) == 0 }
 
 // Continue appends the prompt to the text, and then what the model writes, which it hands out as it becomes whole
-// characters. It ends at MaxTokens, where the model ends the text, or with ctx. The texts of special tokens in a
-// prompt stand for those tokens. What is put around a prompt is put around the first one alone.
+// characters. It ends at MaxTokens, where the model ends the text, at a text of Stop, or with ctx. The texts of special
+// tokens in a prompt stand for those tokens. What is put around a prompt is put around the first one alone.
 func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text string)) (done Generated, err error) {
 	if err := o.Validate(); err != nil {
 		return done, err
+	}
+	if slices.Contains(o.Stop, "") {
+		return done, errors.New("stop: an empty text is everywhere\n  try a text of at least one character")
 	}
 	if err := x.read(o.Prompt, o.Bare); err != nil {
 		return done, err
@@ -51,15 +55,17 @@ func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text s
 	n := len(x.ids)
 	done.PromptIDs = x.ids[:n:n]
 	done.Memory, done.Cache = x.g.Bytes()
-	stream := x.r.Tokenizer.NewStreamDecoder()
+	stream, stop := x.r.Tokenizer.NewStreamDecoder(), stopper{at: o.Stop, emit: emit}
 	defer func() {
 		done.IDs = x.ids[n:len(x.ids):len(x.ids)]
-		if rest := stream.Flush(); rest != "" {
-			emit(rest)
+		if stop.write(stream.Flush()); stop.found == "" {
+			stop.flush()
 		}
+		done.Stopped = stop.found
 	}()
 	end := x.r.end()
-	for start := time.Now(); len(x.ids)-n < o.MaxTokens; {
+	o.Sampling.Prompt = n
+	for start := time.Now(); len(x.ids)-n < o.MaxTokens && stop.found == ""; {
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
@@ -76,9 +82,7 @@ func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text s
 		}
 		done.Rest = time.Since(start) - done.First
 		x.ids = append(x.ids, id)
-		if text := stream.Next(uint32(id)); text != "" {
-			emit(text)
-		}
+		stop.write(stream.Next(uint32(id)))
 	}
 	return done, nil
 }

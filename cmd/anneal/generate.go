@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
-	"anneal/model"
 	"anneal/use"
 )
 
@@ -13,14 +13,12 @@ type generateCmd struct {
 	runArg
 	weightsFlag
 	promptFlags
-	Prompts     string  `placeholder:"FILE" help:"Continue many prompts: one a line, or NAME.jsonl with objects that have a \"prompt\"."`
-	Out         outFile `placeholder:"FILE" example:"texts.jsonl" help:"With --prompts: the texts, a JSON object a line."`
-	NoStart     bool    `help:"Put nothing before the prompt."`
-	MaxTokens   count   `default:"200" help:"Tokens to add at most."`
-	Temperature float64 `default:"0.8" help:"0: always the most likely token; 1: sample as the model predicts."`
-	TopK        count   `help:"Sample among this many most likely tokens; 0: no limit."`
-	TopP        float64 `default:"0.95" help:"Sample among the most likely tokens with this total probability."`
-	Seed        uint64  `default:"1" help:"Seed. The same seed gives the same text."`
+	Prompts   string   `placeholder:"FILE" help:"Continue many prompts: one a line, or objects of NAME.jsonl."`
+	Out       outFile  `placeholder:"FILE" example:"texts.jsonl" help:"With --prompts: the texts, an object a line."`
+	NoStart   bool     `help:"Put nothing before the prompt."`
+	MaxTokens count    `default:"200" help:"Tokens to add at most."`
+	Stop      []string `sep:"none" placeholder:"TEXT" help:"End the text before TEXT. May be given several times."`
+	samplingFlags
 	reachFlags
 	deviceFlag
 	threadsFlag
@@ -32,6 +30,7 @@ func (generateCmd) Help() string {
 		"anneal generate runs/go < notes.txt           # standard input is the prompt",
 		"anneal generate runs/go --prompt-file notes.txt --temperature 0 --json",
 		"anneal generate runs/go --prompts questions.txt --out texts.jsonl",
+		`anneal generate runs/go --prompt "Q: " --stop "Q:" --min-p 0.05 --repetition-penalty 1.1`,
 	) +
 		"\n\nAt a terminal and without a prompt, it asks for text and continues it. There, /help lists the commands." +
 		"\n\nA key-value cache makes each token cost one pass over the weights, and changes no bit." +
@@ -40,9 +39,12 @@ func (generateCmd) Help() string {
 }
 
 func (c generateCmd) Run(s *session) error {
-	sampling := model.Sampling{Temperature: c.Temperature, TopK: int(c.TopK), TopP: c.TopP, Seed: c.Seed}
+	sampling := c.sampling()
 	if err := sampling.Validate(); err != nil {
 		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags
+	}
+	if slices.Contains(c.Stop, "") {
+		return &usageError{"--stop: an empty text is everywhere", "try a text of at least one character"}
 	}
 	if err := c.checkMany(); err != nil {
 		return err
@@ -63,7 +65,9 @@ func (c generateCmd) Run(s *session) error {
 	}
 	defer r.Close()
 	before, after := around(s, r, c.NoStart)
-	options := use.GenerateOptions{Prompt: prompt, Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Sampling: sampling}
+	options := use.GenerateOptions{
+		Prompt: prompt, Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Stop: c.Stop, Sampling: sampling,
+	}
 	if ask {
 		return c.talk(s, r, options)
 	}
@@ -82,7 +86,7 @@ func (c generateCmd) Run(s *session) error {
 		return s.emit(map[string]any{
 			"prompt": prompt, "text": text.String(), "step": r.Step, "tokens": len(done.IDs),
 			"prompt_tokens": len(done.PromptIDs), "start": before, "end": after, "prompt_ids": done.PromptIDs,
-			"ids": done.IDs, "ended": done.Ended, "first_token_seconds": done.First.Seconds(),
+			"ids": done.IDs, "ended": done.Ended, "stopped": done.Stopped, "first_token_seconds": done.First.Seconds(),
 			"tokens_per_second": done.Rate(), "memory_bytes": done.Memory, "cache_bytes": done.Cache,
 			"damaged": faults(r.Skipped), "precision": r.Config.Precision,
 		})

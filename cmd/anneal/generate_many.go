@@ -20,6 +20,8 @@ type written struct {
 	Text   string `json:"text"`
 	Tokens int    `json:"tokens"`
 	Ended  bool   `json:"ended"`
+
+	Stopped string `json:"stopped,omitempty"`
 }
 
 // checkMany returns an error if the flags for many prompts and those for one are given together.
@@ -53,7 +55,7 @@ func (c generateCmd) fromFile(s *session, sampling model.Sampling) error {
 	defer r.Close()
 	around(s, r, c.NoStart)
 	return c.many(s, r, questions, use.GenerateOptions{
-		Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Sampling: sampling,
+		Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Stop: c.Stop, Sampling: sampling,
 	})
 }
 
@@ -81,7 +83,7 @@ func (c generateCmd) many(s *session, r *use.Trained, questions []lab.Question, 
 				if x.Ended {
 					ended++
 				}
-				if err := e.Encode(written{prompts[i], x.Text, x.Tokens, x.Ended}); err != nil {
+				if err := e.Encode(written{prompts[i], x.Text, x.Tokens, x.Ended, x.Stopped}); err != nil {
 					return err
 				}
 			}

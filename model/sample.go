@@ -1,0 +1,161 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"anneal/tensor"
+)
+
+// Sampling defines how the next token is drawn from the model's distribution.
+type Sampling struct {
+	Temperature float64 // 0 takes the most likely token
+	TopK        int     // keep the K most likely; 0 keeps all
+	// of the remaining tokens, keep the fewest most likely ones whose probabilities reach TopP; 0 or 1 keeps all
+	TopP float64
+	// of those, keep the ones with at least MinP of the first one's probability (Nguyen et al. 2024, arXiv 2407.01082)
+	MinP float64
+	Seed uint64
+
+	// Repetition divides positive logits of tokens that are in the text, and multiplies negative ones (Keskar et al.
+	// 2019, arXiv 1909.05858); 0 and 1 change nothing.
+	Repetition float64
+	// Frequency and Presence lower the logit of a token that was made: for each time that it was, and once.
+	Frequency, Presence float64
+	Prompt              int // tokens of the text that were not made; they do not count for Frequency and Presence
+}
+
+// Validate returns an error that names an invalid setting and a valid one.
+func (s Sampling) Validate() error {
+	switch {
+	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0):
+		return fmt.Errorf("temperature %v is not a finite number of at least 0\n"+
+			"  try 0 for the most likely token, 1 for the model's own distribution", s.Temperature)
+	case s.TopK < 0:
+		return fmt.Errorf("top-k %d is negative\n  try 0 to keep all tokens, or 40", s.TopK)
+	case !(s.TopP >= 0 && s.TopP <= 1):
+		return fmt.Errorf("top-p %v is not a probability\n  try 1 to keep all tokens, or 0.95", s.TopP)
+	case !(s.MinP >= 0 && s.MinP <= 1):
+		return fmt.Errorf("min-p %v is not a share of a probability\n  try 0 to keep all tokens, or 0.05", s.MinP)
+	case !(s.Repetition >= 0) || math.IsInf(s.Repetition, 0):
+		return fmt.Errorf("repetition-penalty %v is not a finite number of at least 0\n"+
+			"  try 1 for no penalty, or 1.1", s.Repetition)
+	case !isFinite(s.Frequency):
+		return fmt.Errorf("frequency-penalty %v is not a number\n  try 0 for no penalty, or 0.5", s.Frequency)
+	case !isFinite(s.Presence):
+		return fmt.Errorf("presence-penalty %v is not a number\n  try 0 for no penalty, or 0.5", s.Presence)
+	}
+	return nil
+}
+
+func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// penalise lowers the logits c of tokens that are in ids. c has all tokens, in order.
+func (s Sampling) penalise(c []candidate, ids []int32) {
+	if s.Repetition != 0 && s.Repetition != 1 {
+		seen := make([]bool, len(c))
+		for _, id := range ids {
+			if x := &c[id]; !seen[id] && x.p > 0 {
+				x.p /= s.Repetition
+			} else if !seen[id] {
+				x.p *= s.Repetition
+			}
+			seen[id] = true
+		}
+	}
+	if s.Frequency == 0 && s.Presence == 0 {
+		return
+	}
+	made := make([]bool, len(c))
+	for _, id := range ids[min(s.Prompt, len(ids)):] {
+		c[id].p -= s.Frequency
+		if !made[id] {
+			c[id].p -= s.Presence
+		}
+		made[id] = true
+	}
+}
+
+// Next draws the token that follows ids, as a pure function of the sequence, the sampling and its seed. The sampling
+// must be valid.
+func (g *Generator) Next(ids []int32, s Sampling) int32 {
+	logits := g.Logits(ids)
+	g.probs = g.probs[:0]
+	for i := range logits.Len() {
+		g.probs = append(g.probs, candidate{int32(i), logits.Float64(i)})
+	}
+	s.penalise(g.probs, ids)
+	if s.Temperature <= 0 {
+		return slices.MaxFunc(g.probs, func(a, b candidate) int { return compare(b, a) }).id
+	}
+	u := tensor.NewRNG(s.Seed, tensor.PurposeSample, uint32(len(ids))).Float64(0)
+	return draw(nucleus(g.probs, s), u)
+}
+
+// compare orders candidates by descending probability, then by id.
+func compare(a, b candidate) int {
+	switch {
+	case a.p > b.p || a.p == b.p && a.id < b.id:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// nucleus turns logits into probabilities at the temperature, in descending order, cut to the top K, then to the top P,
+// and then to those that are likely enough beside the first.
+func nucleus(c []candidate, s Sampling) []candidate {
+	slices.SortFunc(c, compare)
+	if s.TopK > 0 && s.TopK < len(c) {
+		c = c[:s.TopK]
+	}
+	top, sum := c[0].p, 0.0
+	for i := range c {
+		c[i].p = math.Exp((c[i].p - top) / s.Temperature)
+		sum += c[i].p
+	}
+	for i := range c {
+		c[i].p /= sum
+	}
+	return likely(mass(c, s.TopP), s.MinP)
+}
+
+// mass returns the fewest candidates that have the probability topP together; 0 means all.
+func mass(c []candidate, topP float64) []candidate {
+	if topP <= 0 || topP >= 1 {
+		return c
+	}
+	sum := 0.0
+	for i := range c {
+		if sum += c[i].p; sum >= topP {
+			return c[:i+1]
+		}
+	}
+	return c
+}
+
+// likely returns the candidates whose probability is at least minP of the first one's.
+func likely(c []candidate, minP float64) []candidate {
+	for i := range c {
+		if c[i].p < minP*c[0].p {
+			return c[:i]
+		}
+	}
+	return c
+}
+
+// draw picks the candidate at u ∈ [0, 1) of the total probability.
+func draw(c []candidate, u float64) int32 {
+	sum := 0.0
+	for _, x := range c {
+		sum += x.p
+	}
+	u *= sum
+	for _, x := range c {
+		if u -= x.p; u < 0 {
+			return x.id
+		}
+	}
+	return c[len(c)-1].id
+}
