@@ -318,9 +318,9 @@ var notes = map[string]Key{
 		Rule: warmupRule},
 	"schedule.final_ratio": {Doc: "Learning rate at the end, as a fraction of the peak. With inverse_sqrt it is " +
 		"the minimum. With 0 the rate would be 0 one step after the last.", Rule: finalRatioRule},
-	"schedule.horizon": {Unit: "steps", amount: true, Doc: "Step at which cosine, linear, wsd, power or one_cycle " +
-		"reach the final ratio, where they then stay: 260B tokens of a run of 300B (GPT-3), or 87%. 0: the end of " +
-		"the run."},
+	"schedule.horizon": {Unit: "steps", amount: true, Doc: "Step at which the rate reaches its final ratio, where it " +
+		"then stays. With cosine, linear, wsd, power and one_cycle: 260B tokens of a run of 300B (GPT-3), or 87%. 0: " +
+		"the end of the run."},
 	"schedule.decay_fraction": {Doc: "Fraction of the run in which wsd or power decays. With wsds, fraction of the " +
 		"run up to the end of each branch."},
 	"schedule.decay_shape": {Values: []string{"linear", "sqrt", "cosine", "exponential", "shifted_exponential"},

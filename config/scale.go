@@ -65,7 +65,7 @@ func (c *Config) scaleDown(scale float64) {
 	unit := context * max(min(microBatchTokens, int(batch))/context, 1) // a whole micro-batch
 	c.rescale("train.batch_tokens", max(roundTo(batch, unit), unit), fmt.Sprintf("÷ √%g", scale))
 	c.scaleLengths(scale, context)
-	c.rescale("optimizer.lr", min(recipe.Optimizer.LR*narrower, maxSmallLR),
+	c.rescale("optimizer.lr", max(min(recipe.Optimizer.LR*narrower, maxSmallLR), recipe.Optimizer.LR),
 		fmt.Sprintf("× %.3g, how much narrower the model is; at most %g", narrower, maxSmallLR))
 	ramp, _ := c.BatchRamp() // of a recipe: it is valid
 	c.rescale("train.steps", max(ramp.Steps(int(tokens/scale)), 1),

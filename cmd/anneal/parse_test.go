@@ -66,7 +66,7 @@ func TestExplainFindsKeysByTheirEnd(t *testing.T) {
 		keys      int
 	}{
 		{"lr", "optimizer.lr: Peak learning rate", 1}, {"warmup", "schedule.warmup: ", 1}, {"name", "", 2},
-		{"lr_ratio", "", 5}, {"model.dim", "model.dim: ", 1}, {"groups", "", 11}, {"schedule", "", 7},
+		{"lr_ratio", "", 5}, {"model.dim", "model.dim: ", 1}, {"groups", "", 11}, {"schedule", "", 10},
 	} {
 		code, out, errs := anneal("explain", c.key)
 		if lines := strings.Count(out, "\n"); code != exitOK || !strings.Contains(out, c.says) ||
