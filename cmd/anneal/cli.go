@@ -38,7 +38,8 @@ type cli struct {
 	Import    importCmd    `cmd:"" help:"Make a run from a Hugging Face model."`
 	Ls        lsCmd        `cmd:"" name:"ls" help:"List runs with their state, steps, loss, size and age."`
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash, merge and average the checkpoints of a run."`
-	Explain   explainCmd   `cmd:"" help:"Explain a config key."`
+	Explain   explainCmd   `cmd:"" help:"Explain a config key, a number format, an optimizer's memory, ZeRO."`
+	Quiz      quizCmd      `cmd:"" help:"Ask ten questions about formats, memory and operations."`
 	Doctor    doctorCmd    `cmd:"" help:"Show what this machine can run, how fast, and what is missing."`
 	Bench     benchCmd     `cmd:"" help:"Measure speed, beside the peak of this machine."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`

@@ -7,16 +7,29 @@ import (
 	"strings"
 
 	"anneal/config"
+	"anneal/lab/primer"
 )
 
 type explainCmd struct {
-	Key string `arg:"" optional:"" help:"A key or section, such as model.dim or model. Default: list all keys."`
+	Key string `arg:"" optional:"" help:"A key, section or topic, such as model.dim, model or bf16. Default: all keys."`
 }
 
-func (explainCmd) Help() string { return example("anneal explain schedule.warmup") }
+func (explainCmd) Help() string {
+	return example("anneal explain schedule.warmup", "anneal explain bf16", "anneal explain adamw",
+		"anneal explain zero") +
+		"\n\nBeside keys of a config it explains, with tables that are computed: " +
+		strings.Join(primer.Topics(), ", ") + "."
+}
 
 func (c explainCmd) Run(s *session) error {
 	keys := keysOf(c.Key)
+	table, err := primer.Find(c.Key)
+	if err != nil {
+		return err
+	}
+	if table != nil && len(keys) != 1 {
+		return explainTable(s, table, nil)
+	}
 	if keys == nil {
 		_, err := config.Explain(c.Key)
 		return err
@@ -37,6 +50,9 @@ func (c explainCmd) Run(s *session) error {
 	}
 	if k.Name == "model.attention" {
 		return explainAttention(s, k)
+	}
+	if table != nil {
+		return explainTable(s, table, &k)
 	}
 	return s.emit(k)
 }
