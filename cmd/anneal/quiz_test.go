@@ -38,7 +38,8 @@ func TestQuizInTurns(t *testing.T) {
 		answers.WriteString(string(rune('0'+right)) + "\n")
 	}
 	var out, errs strings.Builder
-	code := execute([]string{"quiz", "--seed", "5", "--questions", "3"}, strings.NewReader(answers.String()), &out, &errs)
+	args := []string{"quiz", "--seed", "5", "--questions", "3"}
+	code := execute(args, strings.NewReader(answers.String()), &out, &errs)
 	count := func(text string) int { return strings.Count(out.String(), text) }
 	if code != exitOK || count("2 of 3.") != 1 || count(" yes. ") != 2 || count(" no: ") != 1 ||
 		count("a number from 1 to") != 2 {
