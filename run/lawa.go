@@ -41,10 +41,6 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	if err := CheckNewRun(out); err != nil {
 		return nil, err
 	}
-	tok, err := fileio.ReadSmall(src.tokenizer(), tokenizer.MaxFile)
-	if err != nil {
-		return nil, &dataset.Error{Err: err}
-	}
 	t, err := tokenizer.Load(src.tokenizer())
 	if err != nil {
 		return nil, &dataset.Error{Err: err}
@@ -74,23 +70,37 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	if err := last.checkTokenizer(t, src); err != nil {
 		return nil, err
 	}
-	cfg.DeriveText("average.ema", "0", "anneal ckpt average")
-	if err := dst.begin(); err != nil {
-		return nil, err
-	}
-	files := newRunFiles(dst, cfg, tok, t)
-	store, err := checkpoint.Open(dst.checkpoints(), checkpoint.Options{Synchronous: true, Origin: files.origin()})
+	r := &AverageReport{Run: out, Steps: steps}
+	r.WeightsHash, err = dst.derive(src, cfg, t, last, m, "anneal ckpt average")
+	return r, err
+}
+
+// derive makes d a run with the weights of m, which were made by command of those that src had in the state last: for
+// generate, eval and export. It returns the hash of the weights.
+func (d runDir) derive(src runDir, cfg *config.Config, t *tokenizer.Tokenizer, last *state, m *model.Decoder,
+	command string) (hash string, err error) {
+	tok, err := fileio.ReadSmall(src.tokenizer(), tokenizer.MaxFile)
 	if err != nil {
-		return nil, err
+		return "", &dataset.Error{Err: err}
+	}
+	cfg.DeriveText("average.ema", "0", command)
+	if err := d.begin(); err != nil {
+		return "", err
+	}
+	files := newRunFiles(d, cfg, tok, t)
+	store, err := checkpoint.Open(d.checkpoints(), checkpoint.Options{Synchronous: true, Origin: files.origin()})
+	if err != nil {
+		return "", err
 	}
 	defer store.Close()
-	r := &AverageReport{Run: out, Steps: steps}
-	r.WeightsHash, _, _ = checkpoint.HashTensors(weightTensors(m))
-	averaged := state{Model: last.Model, Tokenizer: last.Tokenizer, Progress: last.Progress, Tier: last.Tier}
-	if err := store.Save(steps[n-1], last.Progress.Tokens, weightTensors(m), &averaged); err != nil {
-		return nil, err
+	hash, _, _ = checkpoint.HashTensors(weightTensors(m))
+	made := state{
+		Model: last.Model, Tokenizer: last.Tokenizer, Progress: last.Progress, Tier: last.Tier, Imported: last.Imported,
 	}
-	return r, dst.finish(files)
+	if err := store.Save(int64(last.Progress.Step), last.Progress.Tokens, weightTensors(m), &made); err != nil {
+		return "", err
+	}
+	return hash, d.finish(files)
 }
 
 // lastSteps returns the newest n steps that have a checkpoint, in ascending order.

@@ -33,6 +33,7 @@ type Weights struct {
 	o      WeightOptions
 	dir    runDir
 	read   config.Config // as config.yaml says
+	last   state         // of the checkpoint
 	params *tensor.Arena
 }
 
@@ -114,7 +115,7 @@ func (w *Weights) Load(dev device.Device) (err error) {
 	if err := w.check(info, &last, tensors); err != nil {
 		return err
 	}
-	w.Imported, w.Step, w.Skipped = last.Imported, info.Step, info.Skipped
+	w.Imported, w.Step, w.Skipped, w.last = last.Imported, info.Step, info.Skipped, last
 	if last.Config != nil {
 		w.Changed = slices.DeleteFunc(Changes(last.Config, &w.read), func(change string) bool {
 			return !strings.HasPrefix(change, "model.") && !strings.HasPrefix(change, "precision:")
@@ -155,6 +156,16 @@ func (w *Weights) check(info checkpoint.Info, last *state, tensors []checkpoint.
 		return &dataset.Error{Err: err}
 	}
 	return nil
+}
+
+// WriteAs makes a run in out whose weights are those of w.Model now, made by a command: for generate, eval and export.
+// It has no optimizer state and cannot be resumed. The weights must be in host memory. It returns their hash.
+func (w *Weights) WriteAs(out, command string) (hash string, err error) {
+	if err := CheckNewRun(out); err != nil {
+		return "", err
+	}
+	cfg := w.read
+	return runDir(out).derive(w.dir, &cfg, w.Tokenizer, &w.last, w.Model, command)
 }
 
 // Close frees the memory of the weights.

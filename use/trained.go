@@ -66,6 +66,10 @@ func (r *Trained) open(o OpenOptions) error {
 	return nil
 }
 
+// Through puts a device before that of the model, which sees every kernel call from now on: wrap returns it. It must
+// hand on every call.
+func (r *Trained) Through(wrap func(device.Device) device.Device) { r.dev = wrap(r.dev) }
+
 // Context returns the length of the model's rows in tokens: the training context unless it was opened otherwise.
 func (r *Trained) Context() int { return r.Model.Config.Context }
 

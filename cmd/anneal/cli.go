@@ -39,6 +39,7 @@ type cli struct {
 	Ls        lsCmd        `cmd:"" name:"ls" help:"List runs with their state, steps, loss, size and age."`
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash, merge and average the checkpoints of a run."`
 	Explain   explainCmd   `cmd:"" help:"Explain a config key, a number format, an optimizer's memory, ZeRO."`
+	Compress  compressCmd  `cmd:"" help:"Round or prune the weights of a run, and say what that costs."`
 	Quiz      quizCmd      `cmd:"" help:"Ask ten questions about formats, memory and operations."`
 	Doctor    doctorCmd    `cmd:"" help:"Show what this machine can run, how fast, and what is missing."`
 	Bench     benchCmd     `cmd:"" help:"Measure speed, beside the peak of this machine."`

@@ -31,7 +31,7 @@ var house = [][]string{
 	{"comm/local", "comm/mpi", "comm/nccl", "comm/absent"},
 	{"comm"},
 	{"model"},
-	{"optim", "schedule"},
+	{"optim", "schedule", "compress"},
 	{"nn", "attention"},
 	{"precision"},
 	{"autograd"},

@@ -1,0 +1,185 @@
+package compress
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	_ "anneal/internal/torture"
+)
+
+func normals(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	list := make([]float32, n)
+	for i := range list {
+		list[i] = float32(r.NormFloat64())
+	}
+	return list
+}
+
+// Rounded weights are numbers of their group's grid, off by at most half a step, and the largest of a group stays.
+func TestNearestStaysOnItsGrid(t *testing.T) {
+	const rows, cols = 5, 37
+	for bits := 2; bits <= 8; bits++ {
+		for _, group := range []int{1, 8, 16, 64} {
+			g, w := Grid{bits, group}, normals(1, rows*cols)
+			was := slices.Clone(w)
+			g.Nearest(w, cols)
+			for r := range rows {
+				for from := 0; from < cols; from += group {
+					to := min(from+group, cols)
+					a, b := was[r*cols+from:r*cols+to], w[r*cols+from:r*cols+to]
+					scale := g.scale(widened(nil, a))
+					for i := range a {
+						n := float64(b[i]) / scale
+						if math.Abs(n-math.Round(n)) > 1e-4 || math.Abs(n) > g.levels()+1e-4 ||
+							math.Abs(float64(a[i]-b[i])) > scale*0.5001 {
+							t.Fatalf("%+v: %g became %g, steps of %g", g, a[i], b[i], scale)
+						}
+						if math.Abs(float64(a[i])) > scale*g.levels()*0.999999 && math.Abs(float64(a[i]-b[i])) > 1e-6 {
+							t.Fatalf("%+v: the largest, %g, became %g", g, a[i], b[i])
+						}
+					}
+				}
+			}
+		}
+	}
+	zeros := make([]float32, 8)
+	Grid{4, 4}.Nearest(zeros, 8)
+	if slices.Max(zeros) != 0 || (Grid{4, 32}).BitsPerWeight() != 4.5 {
+		t.Error("zeros do not stay zeros, or 4 bits in groups of 32 take no 4.5")
+	}
+}
+
+// inputs returns Σ x·xᵀ of inputs of which some depend on others, and the inputs [n, cols].
+func inputs(cols, n int) (h []float64, x []float32) {
+	base := normals(7, n*cols)
+	x = slices.Clone(base)
+	for i := range n {
+		for j := 1; j < cols; j++ {
+			x[i*cols+j] = 0.9*x[i*cols+j-1] + 0.4*base[i*cols+j]
+		}
+	}
+	h = make([]float64, cols*cols)
+	for i := range n {
+		for a := range cols {
+			for b := range cols {
+				h[a*cols+b] += float64(x[i*cols+a]) * float64(x[i*cols+b])
+			}
+		}
+	}
+	return h, x
+}
+
+// U is upper triangular, and Uᵀ·U is the inverse of the damped h.
+func TestUpperIsTheRootOfTheInverse(t *testing.T) {
+	const n = 23
+	h, _ := inputs(n, 200)
+	damped, mean := slices.Clone(h), 0.0
+	for i := range n {
+		mean += h[i*n+i] / n
+	}
+	for i := range n {
+		damped[i*n+i] += damping * mean
+	}
+	u, err := upper(slices.Clone(h), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		for j := range n {
+			sum := 0.0 // of damped·Uᵀ·U
+			for k := range n {
+				inverse := 0.0
+				for l := range n {
+					inverse += u[l*n+k] * u[l*n+j]
+				}
+				sum += damped[i*n+k] * inverse
+			}
+			want := 0.0
+			if i == j {
+				want = 1
+			}
+			if math.Abs(sum-want) > 1e-9 || j < i && u[i*n+j] != 0 {
+				t.Fatalf("element %d, %d of the product is %g, of U %g", i, j, sum, u[i*n+j])
+			}
+		}
+	}
+	for _, bad := range [][]float64{make([]float64, 4), {1, math.NaN(), math.NaN(), 1}, {math.Inf(1), 0, 0, 1}} {
+		if _, err := upper(bad, 2); err == nil {
+			t.Errorf("%v has a root", bad)
+		}
+	}
+}
+
+// The products with the inputs change less with GPTQ than with plain rounding, at every number of bits; with inputs
+// that do not depend on each other both round alike.
+func TestGPTQChangesProductsLess(t *testing.T) {
+	const rows, cols, n = 16, 64, 400
+	h, x := inputs(cols, n)
+	w := normals(3, rows*cols)
+	miss := func(q []float32) (sum float64) {
+		for i := range n {
+			for r := range rows {
+				d := 0.0
+				for c := range cols {
+					d += float64(q[r*cols+c]-w[r*cols+c]) * float64(x[i*cols+c])
+				}
+				sum += d * d
+			}
+		}
+		return sum
+	}
+	for _, bits := range []int{2, 3, 4, 8} {
+		g := Grid{bits, 32}
+		plain, careful := slices.Clone(w), slices.Clone(w)
+		g.Nearest(plain, cols)
+		if err := g.GPTQ(careful, cols, slices.Clone(h)); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := miss(plain), miss(careful); b > 0.7*a {
+			t.Errorf("%d bits: the products are off by %.4g with GPTQ, by %.4g without", bits, b, a)
+		}
+	}
+	g, apart := Grid{4, 32}, make([]float64, cols*cols)
+	for i := range cols {
+		apart[i*cols+i] = float64(1 + i)
+	}
+	plain, careful := slices.Clone(w), slices.Clone(w)
+	g.Nearest(plain, cols)
+	if err := g.GPTQ(careful, cols, apart); err != nil || !slices.Equal(plain, careful) {
+		t.Errorf("with inputs apart GPTQ differs from plain rounding: %v", err)
+	}
+}
+
+// Pruning removes exactly the smallest.
+func TestPruningRemovesTheSmallest(t *testing.T) {
+	w := normals(5, 1000)
+	was := slices.Clone(w)
+	Magnitude(w, 0.3)
+	kept, gone, zeros := float32(math.Inf(1)), float32(0), 0
+	for i, x := range w {
+		size := float32(math.Abs(float64(was[i])))
+		switch {
+		case x == 0:
+			zeros, gone = zeros+1, max(gone, size)
+		case x == was[i]:
+			kept = min(kept, size)
+		default:
+			t.Fatalf("weight %d changed from %g to %g", i, was[i], x)
+		}
+	}
+	if zeros != 300 || gone > kept {
+		t.Errorf("%d zeros; the largest of them was %g, the smallest that is left %g", zeros, gone, kept)
+	}
+	few := []float32{1, -4, 3, 2, 5, 0, -1, 6, 7, 8}
+	Of(few, 10, 2, 4)
+	if want := []float32{0, -4, 3, 0, 5, 0, 0, 6, 7, 8}; !slices.Equal(few, want) {
+		t.Errorf("2 of 4: %v, want %v", few, want)
+	}
+	Magnitude(few, 0)
+	if few[0] != 0 || few[1] != -4 {
+		t.Error("a share of 0 changes weights")
+	}
+}

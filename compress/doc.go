@@ -1,0 +1,7 @@
+// Package compress makes the weights of a trained matrix coarser or fewer: rounding to few bits, plainly
+// (quantise.go) or so that the products change little (gptq.go), and pruning (prune.go). A matrix is [rows, cols],
+// outputs by inputs, in row order. What is rounded stays in FP32: the package says what a format would cost, and does
+// not store it. The package imports nothing of anneal.
+//
+// Start with Grid (quantise.go).
+package compress

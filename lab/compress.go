@@ -1,0 +1,204 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+
+	"anneal/compress"
+	"anneal/config"
+	"anneal/device"
+	"anneal/model"
+	"anneal/nn"
+	"anneal/run"
+	"anneal/tensor"
+	"anneal/use"
+)
+
+// CompressOptions say how Compress makes the matrices of a model coarser or sparser; embeddings, head and gains stay.
+type CompressOptions struct {
+	Out   string // the run to make
+	Grid  compress.Grid
+	GPTQ  bool    // round so that products change little, with inputs of the training split
+	Prune float64 // share of the weights of each matrix that becomes 0, the smallest first
+	Of    [2]int  // keep so many of each block of so many instead: 2 of 4
+
+	Data   string // the data set: its held-out text is scored, its training text makes the inputs
+	Tokens int    // of the held-out text; 0: all
+	Inputs int    // tokens of the training text, for GPTQ
+
+	Threads    int
+	OnPhase    func(what string)
+	OnProgress func(done, total int64)
+}
+
+// Compressed says what compression costs and saves.
+type Compressed struct {
+	Run         string  `json:"run"`
+	Matrices    int     `json:"matrices"`
+	Weights     int64   `json:"weights"` // of the matrices
+	Zeros       float64 `json:"zeros"`   // share of them
+	Parameters  int64   `json:"parameters"`
+	Before      float64 `json:"bits_per_byte_before"`
+	After       float64 `json:"bits_per_byte_after"`
+	BytesBefore float64 `json:"bytes_before"` // of all parameters in BF16
+	BytesAfter  float64 `json:"bytes_after"`  // with the matrices in the grid's bits
+	WeightsHash string  `json:"weights_hash"`
+}
+
+// Compress rounds or prunes the matrices of a trained run, writes a run with the result, in FP32, and says what its
+// held-out text costs before and after.
+func Compress(ctx context.Context, dir string, o CompressOptions) (*Compressed, error) {
+	if err := run.CheckNewRun(o.Out); err != nil {
+		return nil, err
+	}
+	r, err := use.OpenWith(dir, use.OpenOptions{Threads: o.Threads})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	matrices := matricesOf(r.Model)
+	c := &Compressed{Run: o.Out, Matrices: len(matrices), Parameters: r.Model.Count()}
+	for _, p := range matrices {
+		if p.Value.DType() != tensor.F32 {
+			return nil, config.Problem{
+				Message: fmt.Sprintf("the weights of %s are in %v, and only those in f32 can be compressed", dir,
+					p.Value.DType()), Try: "a run with precision = bf16 or fp32",
+			}
+		}
+		c.Weights += int64(p.Value.Len())
+	}
+	o.OnPhase("the held-out text, as the model is")
+	before, err := r.Evaluate(ctx, o.Data, o.Tokens, o.OnProgress)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.change(ctx, r, matrices); err != nil {
+		return nil, err
+	}
+	o.OnPhase("the held-out text, compressed")
+	after, err := r.Evaluate(ctx, o.Data, o.Tokens, o.OnProgress)
+	if err != nil {
+		return nil, err
+	}
+	c.Before, c.After = before.BitsPerByte, after.BitsPerByte
+	c.count(matrices, o)
+	c.WeightsHash, err = r.WriteAs(o.Out, "anneal compress")
+	return c, err
+}
+
+// matricesOf are the hidden matrices of a model.
+func matricesOf(m *model.Decoder) (list []*nn.Param) {
+	for _, p := range m.Params() {
+		if p.Role == nn.Matrix && p.Value.Rank() == 2 {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// count says how many bytes the model takes, and how many weights are 0.
+func (c *Compressed) count(matrices []*nn.Param, o CompressOptions) {
+	zeros := 0
+	for _, p := range matrices {
+		for _, x := range p.Value.F32() {
+			if x == 0 {
+				zeros++
+			}
+		}
+	}
+	const narrow = 2 // bytes of BF16
+	c.Zeros, c.BytesBefore = float64(zeros)/float64(c.Weights), narrow*float64(c.Parameters)
+	c.BytesAfter = c.BytesBefore
+	if o.Grid.Bits > 0 {
+		c.BytesAfter += float64(c.Weights) * (o.Grid.BitsPerWeight()/8 - narrow)
+	}
+}
+
+// change prunes the matrices, and then rounds them.
+func (o *CompressOptions) change(ctx context.Context, r *use.Trained, matrices []*nn.Param) error {
+	for _, p := range matrices {
+		switch {
+		case o.Of[1] > 0:
+			compress.Of(p.Value.F32(), p.Value.Cols(), o.Of[0], o.Of[1])
+		case o.Prune > 0:
+			compress.Magnitude(p.Value.F32(), o.Prune)
+		}
+	}
+	if o.Grid.Bits == 0 {
+		return nil
+	}
+	if !o.GPTQ {
+		for _, p := range matrices {
+			o.Grid.Nearest(p.Value.F32(), p.Value.Cols())
+		}
+		return nil
+	}
+	inputs, err := o.inputs(ctx, r, matrices)
+	if err != nil {
+		return err
+	}
+	o.OnPhase(fmt.Sprintf("rounding %d matrices", len(matrices)))
+	for _, p := range matrices {
+		h := inputs.of[at(&p.Value)]
+		if h == nil {
+			return config.Problem{
+				Message: p.Name + " has no inputs of its own: gptq does not know the matrices of experts",
+				Try:     "--method nearest",
+			}
+		}
+		if err := o.Grid.GPTQ(p.Value.F32(), p.Value.Cols(), h); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// inputs passes training text through the model, and returns Σ x·xᵀ of the inputs x of each matrix.
+func (o *CompressOptions) inputs(ctx context.Context, r *use.Trained, matrices []*nn.Param) (*inputDevice, error) {
+	o.OnPhase(fmt.Sprintf("the inputs of %d matrices, from %d tokens of the training text", len(matrices), o.Inputs))
+	d := &inputDevice{of: map[unsafe.Pointer][]float64{}, wanted: map[unsafe.Pointer]int{}}
+	for _, p := range matrices {
+		d.wanted[at(&p.Value)] = p.Value.Len()
+	}
+	r.Through(func(below device.Device) device.Device { d.Device = below; return d })
+	defer r.Through(func(device.Device) device.Device { return d.Device })
+	_, err := r.EvaluateSplit(ctx, []config.Source{{Path: o.Data}}, true, o.Inputs, o.OnProgress)
+	return d, err
+}
+
+func at(x *tensor.Tensor) unsafe.Pointer { return x.Pointer() }
+
+// An inputDevice hands on every call, and sums x·xᵀ of the inputs x of the products with some matrices.
+type inputDevice struct {
+	device.Device
+	wanted map[unsafe.Pointer]int       // elements of a matrix: of those of experts, products have parts
+	of     map[unsafe.Pointer][]float64 // by the memory of the matrix: [cols, cols]
+	sum    []float32
+}
+
+// MatMul implements device.Device.
+func (d *inputDevice) MatMul(dst, a, b *tensor.Tensor, form device.Form, o device.MatMulOptions) {
+	d.Device.MatMul(dst, a, b, form, o)
+	if form != device.NT || d.wanted[b.Pointer()] != b.Len() {
+		return
+	}
+	n := b.Cols()
+	if len(d.sum) < n*n {
+		d.sum = make([]float32, n*n)
+	}
+	own := tensor.Of(d.sum[:n*n], n, n)
+	d.Device.MatMul(own, a, a, device.TN, device.MatMulOptions{Operand: tensor.F32})
+	d.Device.Wait()
+	h := d.of[b.Pointer()]
+	if h == nil {
+		h = make([]float64, n*n)
+		d.of[b.Pointer()] = h
+	}
+	for i, x := range own.F32() {
+		h[i] += float64(x)
+	}
+}
