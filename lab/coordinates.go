@@ -70,7 +70,7 @@ func (e *NotFlatError) Error() string {
 // CheckCoordinates trains the configuration at every width for a few steps. If activations are not flat, it returns
 // the full result together with a *NotFlatError.
 func CheckCoordinates(ctx context.Context, o CoordinateOptions) (*Coordinates, error) {
-	if err := o.setWidths(); err != nil {
+	if err := o.setSizes(); err != nil {
 		return nil, err
 	}
 	c := &Coordinates{Standard: o.Standard, Widths: o.Widths, Seeds: o.Seeds, LR: o.LR}

@@ -151,7 +151,7 @@ func TestMembersOfAFamily(t *testing.T) {
 		}
 	}
 	f = Family{Overrides: []string{"data.path=random", "model.dim=384", "model.heads=4"}}
-	if err := f.setWidths(); err != nil || f.Widths[0] != 96 || f.Widths[3] != 768 {
+	if err := f.setSizes(); err != nil || f.Widths[0] != 96 || f.Widths[3] != 768 {
 		t.Errorf("widths %v of heads of 96, %v", f.Widths, err)
 	}
 }

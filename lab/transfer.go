@@ -13,51 +13,55 @@ import (
 	"anneal/run"
 )
 
-// TransferOptions says which models a sweep trains: each width at each rate.
+// TransferOptions says which models a sweep trains: each size at each rate.
 type TransferOptions struct {
 	Family
 	// values of optimizer.lr, rising; nil means seven, from an eighth of the configuration's to eight times it
 	Rates []float64
 
-	OnRun func(width int, rate float64, i, n int) // called when a run begins
+	OnRun func(size string, rate float64, i, n int) // called when a run begins
 }
 
-// Transfer is the result of a sweep over learning rates at several widths. With muP the best rate does not change
-// with the width (Yang et al. 2022, arXiv 2203.03466, figure 1).
+// Transfer is the result of a sweep over learning rates at several widths or depths. With muP the best rate does not
+// change with the width (Yang et al. 2022, arXiv 2203.03466, figure 1), nor, with a base depth, with the depth (Dey et
+// al. 2025, arXiv 2505.01618).
 type Transfer struct {
 	Standard bool
-	Widths   []int
+	Axis     string // width or depth
+	Sizes    []int
 	Rates    []float64
 	Steps    int
-	Loss     [][]float64 // [width][rate], nats per token of held-out text; NaN where training failed
-	Best     []float64   // the rate with the lowest loss at each width; NaN if all failed
+	Loss     [][]float64 // [size][rate], nats per token of held-out text; NaN where training failed
+	Best     []float64   // the rate with the lowest loss at each size; NaN if all failed
 }
 
-// SweepRates trains the configuration at every width and rate, from the same seed on the same data. It keeps only the
+// SweepRates trains the configuration at every size and rate, from the same seed on the same data. It keeps only the
 // losses.
 func SweepRates(ctx context.Context, o TransferOptions) (*Transfer, error) {
-	if err := o.setWidths(); err != nil {
+	if err := o.setSizes(); err != nil {
 		return nil, err
 	}
 	if err := o.setRates(); err != nil {
 		return nil, err
 	}
-	t := &Transfer{Standard: o.Standard, Widths: o.Widths, Rates: o.Rates}
-	for i, width := range o.Widths {
+	t := &Transfer{Standard: o.Standard, Rates: o.Rates}
+	t.Axis, t.Sizes = o.axis()
+	for i, size := range t.Sizes {
+		name := fmt.Sprintf("%s %d", t.Axis, size)
 		var losses []float64
 		best, lowest := math.NaN(), math.Inf(1)
 		for j, rate := range o.Rates {
-			cfg, err := o.member(width, fmt.Sprintf("optimizer.lr=%g", rate))
+			cfg, err := o.of(size, fmt.Sprintf("optimizer.lr=%g", rate))
 			if err != nil {
 				return nil, err
 			}
 			t.Steps = cfg.Train.Steps
 			if o.OnRun != nil {
-				o.OnRun(width, rate, i*len(o.Rates)+j, len(o.Widths)*len(o.Rates))
+				o.OnRun(name, rate, i*len(o.Rates)+j, len(t.Sizes)*len(o.Rates))
 			}
 			loss, err := heldOutLoss(ctx, cfg)
 			if err != nil {
-				return nil, fmt.Errorf("width %d, rate %g: %w", width, rate, err)
+				return nil, fmt.Errorf("%s, rate %g: %w", name, rate, err)
 			}
 			if loss < lowest {
 				best, lowest = rate, loss
@@ -72,7 +76,8 @@ func SweepRates(ctx context.Context, o TransferOptions) (*Transfer, error) {
 // setRates fills in Rates if it is empty.
 func (o *TransferOptions) setRates() error {
 	if o.Rates == nil {
-		cfg, err := o.member(o.Widths[0])
+		_, sizes := o.axis()
+		cfg, err := o.of(sizes[0])
 		if err != nil {
 			return err
 		}
@@ -120,18 +125,18 @@ func heldOutLoss(ctx context.Context, cfg *config.Config) (float64, error) {
 	return r.Loss, nil
 }
 
-// Shift is the best rate of the widest model divided by that of the narrowest: 1 is perfect transfer.
+// Shift is the best rate of the largest model divided by that of the smallest: 1 is perfect transfer.
 func (t *Transfer) Shift() float64 { return t.Best[len(t.Best)-1] / t.Best[0] }
 
-// Chart shows the loss over the rate, with a line for each width.
+// Chart shows the loss over the rate, with a line for each size.
 func (t *Transfer) Chart() *chart.Chart {
 	pic := &chart.Chart{
 		Title: Parametrisation(t.Standard) + ": loss by learning rate",
 		X:     chart.Axis{Label: "learning rate", Log: true, Ticks: t.Rates},
 		Y:     chart.Axis{Label: fmt.Sprintf("validation loss after %d steps (nats per token)", t.Steps)},
 	}
-	for i, width := range t.Widths {
-		s := chart.Series{Name: fmt.Sprintf("width %d", width), X: t.Rates, Style: chart.Both}
+	for i, size := range t.Sizes {
+		s := chart.Series{Name: fmt.Sprintf("%s %d", t.Axis, size), X: t.Rates, Style: chart.Both}
 		for j, loss := range t.Loss[i] {
 			s.Y = append(s.Y, loss)
 			if t.Rates[j] == t.Best[i] {

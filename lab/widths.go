@@ -9,12 +9,40 @@ import (
 	"anneal/model"
 )
 
-// Family is a configuration at several widths.
+// Family is a configuration at several widths, or at several depths.
 type Family struct {
 	Config    string   // the YAML file; "" means the defaults
 	Overrides []string // section.key=value
 	Widths    []int    // values of model.dim, rising; nil means four, from about 64 on, each twice the one before
-	Standard  bool     // the standard parametrisation instead of muP with the smallest width as its base model
+	Depths    []int    // values of model.layers, rising, at the configuration's width; nil: several widths
+	Standard  bool     // the standard parametrisation instead of muP with the smallest model as its base
+}
+
+// axis says in what the models of a family differ, and sizes how large they are in that.
+func (f *Family) axis() (name string, sizes []int) {
+	if f.Depths != nil {
+		return "depth", f.Depths
+	}
+	return "width", f.Widths
+}
+
+// of returns the configuration of a size, with further overrides.
+func (f *Family) of(size int, more ...string) (*config.Config, error) {
+	if f.Depths == nil {
+		return f.member(size, more...)
+	}
+	overrides := append(f.overrides(), fmt.Sprintf("model.layers=%d", size))
+	if !f.Standard {
+		shape, err := f.shape()
+		if err != nil {
+			return nil, err
+		}
+		m := shape.Model
+		overrides = append(overrides, fmt.Sprintf("model.mup_base_dim=%d", m.Dim),
+			fmt.Sprintf("model.mup_base_head_dim=%d", m.HeadDim), fmt.Sprintf("model.mup_base_ffn=%d", m.FFN),
+			fmt.Sprintf("model.mup_base_layers=%d", f.Depths[0]))
+	}
+	return config.Load(f.Config, append(overrides, more...))
 }
 
 // Parametrisation returns the name of the rule by which weights, rates and outputs scale with the width.
@@ -85,17 +113,25 @@ func leavesOut(prefix string) []string {
 	return list
 }
 
-// setWidths fills in Widths if it is empty, and rejects widths that cannot show growth.
-func (f *Family) setWidths() error {
-	if f.Widths != nil {
-		for i := range f.Widths {
-			if len(f.Widths) < 2 || i > 0 && f.Widths[i] <= f.Widths[i-1] {
-				return config.Problem{
-					Key: "model.dim", Message: fmt.Sprintf("the widths %s are not at least two ascending numbers",
-						units.List("%d", f.Widths)), Try: "two or more widths, such as 64,128,256",
-				}
+// setSizes fills in Widths if there are neither widths nor depths, and rejects sizes that cannot show growth.
+func (f *Family) setSizes() error {
+	if f.Widths != nil && f.Depths != nil {
+		return config.Problem{Message: "widths and depths at the same time", Try: "one of both"}
+	}
+	axis, sizes := f.axis()
+	for i := range sizes {
+		if len(sizes) < 2 || sizes[i] < 1 || i > 0 && sizes[i] <= sizes[i-1] {
+			key, such := "model.dim", "64,128,256"
+			if f.Depths != nil {
+				key, such = "model.layers", "2,4,8"
+			}
+			return config.Problem{
+				Key: key, Message: fmt.Sprintf("the %ss %s are not at least two ascending numbers", axis,
+					units.List("%d", sizes)), Try: fmt.Sprintf("two or more %ss, such as %s", axis, such),
 			}
 		}
+	}
+	if sizes != nil {
 		return nil
 	}
 	shape, err := f.shape()

@@ -21,7 +21,8 @@ import (
 // also holds for another depth: every branch is multiplied by 1/m_L = L₀/L. Here that factor is part of the matrices
 // that write to the residual stream: they start m_L times smaller than at depth L₀ and have the rate η/(m_in·m_L) and
 // the decay λ·m_in·m_L. For Adam, whose step does not depend on the size of gradients, both are equivalent. Adam's ε
-// does not change.
+// shrinks as the gradients do: ε/(m_in·m_L) for matrices, but ε/m_in for those that write to the stream, since being
+// m_L times smaller they have gradients that are m_L times larger.
 //
 // With m = 1 it equals the standard parametrisation, bit for bit. It costs no memory except one more gain [D] on the
 // tape. Not for a single width, where it only rescales the learning rate. It does not make the
@@ -92,6 +93,9 @@ func (m *Decoder) ScaleRates(rule UpdateRule) {
 	for _, p := range m.params {
 		p.LRScale = rateScale(p, rule)
 		p.DecayScale = 1 / p.LRScale
+		if m.Config.MuP && m.Config.MuPBaseLayers > 0 && p.Role == nn.Matrix {
+			p.EpsScale = p.Growth.Depth / (p.Growth.In * m.Config.depthGrowth())
+		}
 	}
 }
 

@@ -82,6 +82,16 @@ func TestDepthScaling(t *testing.T) {
 					if p == b.blocks[3].attention.wo || p == b.blocks[3].branches[1].out {
 						std, rate = 1/depth, math.Pow(1/depth, power)
 					}
+					eps := 0.0 // as it is
+					if p.Role == nn.Matrix {
+						eps = 1 / depth / p.Growth.In
+						if std != 1 {
+							eps = 1 / p.Growth.In
+						}
+					}
+					if math.Abs(p.EpsScale-eps) > 1e-15 || q.EpsScale != 0 {
+						t.Errorf("%s: ε × %v, want × %v; at the base depth × %v", p.Name, p.EpsScale, eps, q.EpsScale)
+					}
 					if math.Abs(p.Std-std*q.Std) > 1e-15 || math.Abs(p.LRScale-rate*q.LRScale) > 1e-15 {
 						t.Errorf("%s, rule %d: %s has std %v, rate × %v; at the base depth %v and %v",
 							scheme, rule, p.Name, p.Std, p.LRScale, q.Std, q.LRScale)

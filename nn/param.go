@@ -47,9 +47,9 @@ type Param struct {
 	FP8Products bool
 	// Share is the share of the elements that one token uses, if it is not all: of experts. 0 means 1.
 	Share float64
-	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, for rules that
-	// depend on its shape, such as muP. 0 means 1.
-	LRScale, DecayScale float64
+	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, EpsScale the ε
+	// of Adam, for rules that depend on its shape, such as muP. 0 means 1.
+	LRScale, DecayScale, EpsScale float64
 	// Growth is the size around the parameter relative to muP's base model; 1 without muP.
 	Growth Growth
 }

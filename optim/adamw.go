@@ -31,7 +31,8 @@ func (o AdamW) Update(d device.Device, p *nn.Param, state State, s Step, _ *tens
 
 func (o AdamW) constants(s Step) device.AdamW {
 	return device.AdamW{
-		LR: s.LR, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, Decay: s.Decay, Cautious: s.Cautious, Scale: s.Scale,
+		LR: s.LR, Beta1: o.Beta1, Beta2: o.Beta2, Eps: s.eps(o.Eps), Decay: s.Decay, Cautious: s.Cautious,
+		Scale:    s.Scale,
 		Correct1: 1 / (1 - math.Pow(o.Beta1, float64(s.T))),
 		Correct2: 1 / (1 - math.Pow(o.Beta2, float64(s.T))),
 	}

@@ -32,7 +32,7 @@ func (AdEMAMix) Layout(a *tensor.Arena, p *nn.Param) State {
 func (o AdEMAMix) Update(d device.Device, p *nn.Param, state State, s Step, _ *tensor.Arena) {
 	alpha, beta3 := o.scheduled(s.T)
 	d.AdEMAMix(&p.Value, &p.Grad, &state[0].Tensor, &state[1].Tensor, &state[2].Tensor, device.AdEMAMix{
-		LR: s.LR, Beta1: o.Beta1, Beta2: o.Beta2, Beta3: beta3, Alpha: alpha, Eps: o.Eps,
+		LR: s.LR, Beta1: o.Beta1, Beta2: o.Beta2, Beta3: beta3, Alpha: alpha, Eps: s.eps(o.Eps),
 		Decay: s.Decay, Cautious: s.Cautious, Scale: s.Scale,
 		Correct1: 1 / (1 - math.Pow(o.Beta1, float64(s.T))),
 		Correct2: 1 / (1 - math.Pow(o.Beta2, float64(s.T))),

@@ -26,8 +26,18 @@ type Step struct {
 	// Cautious decays only where the update and the weight agree in sign, update·w ≥ 0 (Chen et al. 2025, arXiv
 	// 2510.12402): decay does not pull against the loss. For decoupled decay only.
 	Cautious bool
+	// EpsScale multiplies the ε of Adam and its relatives; 0 means 1.
+	EpsScale float64
 	// Momentum, unless 0, is that of Muon and SGD in this update, instead of their own.
 	Momentum float64
+}
+
+// eps is an optimizer's ε in this update.
+func (s Step) eps(eps float64) float64 {
+	if s.EpsScale == 0 {
+		return eps
+	}
+	return eps * s.EpsScale
 }
 
 // State lists the named tensors that an optimizer keeps of one parameter, in the order that its Update expects.

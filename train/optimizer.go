@@ -129,7 +129,7 @@ func (t *Trainer) update(lr, scale float64) error {
 // updateOne updates number i of what this rank updates.
 func (t *Trainer) updateOne(i int, lr float64, s optim.Step) {
 	p := &t.updated[i]
-	s.LR, s.Decay = lr*p.lr, s.Decay*p.decay
+	s.LR, s.Decay, s.EpsScale = lr*p.lr, s.Decay*p.decay, p.EpsScale
 	if p.Param != p.master {
 		t.updateRounded(i, s)
 		return

@@ -12,6 +12,7 @@ import (
 type mupSweepCmd struct {
 	configArgs
 	Widths   []int     `placeholder:"D,…" help:"Values of model.dim. Default: four, from about 64, each twice the last."`
+	Depths   []int     `placeholder:"L,…" help:"Values of model.layers instead, at the width of the config."`
 	Rates    []float64 `placeholder:"LR,…" help:"Values of optimizer.lr. Default: seven, from 1/8 to 8 times that of the config."`
 	Standard bool      `help:"Use the standard parametrisation instead, whose best rate moves."`
 	svgFlag
@@ -19,8 +20,8 @@ type mupSweepCmd struct {
 
 func (mupSweepCmd) Help() string {
 	return example("anneal mup sweep examples/mup.yaml --widths 32,64,128,256 --rates 0.004,0.008,0.016,0.032 --svg "+
-		"transfer.svg") +
-		"\n\nEvery width is trained at every rate for train.steps steps; the narrowest is the base model. " +
+		"transfer.svg", "anneal mup sweep examples/mup.yaml --depths 2,4,8,16") +
+		"\n\nEvery width or depth is trained at every rate for train.steps steps; the smallest is the base model. " +
 		"No run is kept."
 }
 
@@ -28,12 +29,14 @@ func (c mupSweepCmd) Run(s *session) error {
 	start := time.Now()
 	c.remark(s)
 	o := lab.TransferOptions{
-		Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard},
-		Rates:  c.Rates,
+		Family: lab.Family{
+			Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Depths: c.Depths, Standard: c.Standard,
+		},
+		Rates: c.Rates,
 	}
-	o.OnRun = func(width int, rate float64, i, n int) {
+	o.OnRun = func(size string, rate float64, i, n int) {
 		s.status.update(func(int) string {
-			return fmt.Sprintf("run %d of %d: width %d, rate %.3g", i+1, n, width, rate)
+			return fmt.Sprintf("run %d of %d: %s, rate %.3g", i+1, n, size, rate)
 		})
 	}
 	return s.whileTraining(func(ctx context.Context) error {
@@ -46,7 +49,7 @@ func (c mupSweepCmd) Run(s *session) error {
 			return err
 		}
 		elapsed := time.Since(start)
-		s.closing(fmt.Sprintf("%d models trained, nothing written", len(t.Widths)*len(t.Rates)), "", elapsed, c.next(t))
+		s.closing(fmt.Sprintf("%d models trained, nothing written", len(t.Sizes)*len(t.Rates)), "", elapsed, c.next(t))
 		result := transferJSON(t)
 		result["seconds"] = elapsed.Seconds()
 		return s.emit(result)
@@ -66,13 +69,13 @@ func (c mupSweepCmd) next(t *lab.Transfer) string {
 func printTransfer(s *session, t *lab.Transfer) {
 	s.printf("%s: validation loss after %d steps (nats per token)\n%-10s",
 		lab.Parametrisation(t.Standard), t.Steps, "rate")
-	for _, w := range t.Widths {
-		s.printf("  width %-5d", w)
+	for _, size := range t.Sizes {
+		s.printf("  %s %-5d", t.Axis, size)
 	}
 	s.printf("\n")
 	for j, rate := range t.Rates {
 		s.printf("%-10.3g", rate)
-		for i := range t.Widths {
+		for i := range t.Sizes {
 			s.printf("  %-11s", transferCell(t, i, j))
 		}
 		s.printf("\n")
@@ -81,8 +84,8 @@ func printTransfer(s *session, t *lab.Transfer) {
 	for _, best := range t.Best {
 		s.printf("  %-11.3g", best)
 	}
-	s.printf("\nfrom width %d to %d the best rate changes by a factor of %.3g\n",
-		t.Widths[0], t.Widths[len(t.Widths)-1], t.Shift())
+	s.printf("\nfrom %s %d to %d the best rate changes by a factor of %.3g\n",
+		t.Axis, t.Sizes[0], t.Sizes[len(t.Sizes)-1], t.Shift())
 }
 
 func transferCell(t *lab.Transfer, i, j int) string {
@@ -106,7 +109,8 @@ func transferJSON(t *lab.Transfer) map[string]any {
 		best[i] = number(t.Best[i])
 	}
 	return map[string]any{
-		"standard": t.Standard, "widths": t.Widths, "rates": t.Rates, "steps": t.Steps, "val_loss": loss, "best": best,
+		"standard": t.Standard, t.Axis + "s": t.Sizes, "rates": t.Rates, "steps": t.Steps, "val_loss": loss,
+		"best":  best,
 		"shift": number(t.Shift()),
 	}
 }
