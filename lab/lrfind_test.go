@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"anneal/config"
 )
 
 // curve is a range test whose loss is known: it falls fastest at 1e-3 and passes its start again at about 0.14.
@@ -94,5 +96,51 @@ func TestRangeTestIsDrawn(t *testing.T) {
 	}
 	if testing.Verbose() {
 		fmt.Print(text.String())
+	}
+}
+
+// The suggested range against a real optimum, for AdamW and for Muon: among whole runs with rates from far too low to
+// far too high the best one is not below the range and not above the rate where the loss of the test was lowest; a run
+// at the upper end of the range is within 5 % of it.
+func TestSuggestedRangeIsNearTheBestRate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains eighteen models")
+	}
+	data := sourceData(t)
+	for _, optimizer := range []string{"adamw", "muon"} {
+		overrides := []string{
+			"data.path=" + data, "model.layers=2", "model.dim=32", "model.heads=2", "model.context=64",
+			"train.steps=150", "train.batch_tokens=512", "train.eval_tokens=8192", "schedule.warmup=8",
+			"optimizer.name=" + optimizer,
+		}
+		at := func(rate float64) float64 {
+			cfg, err := config.Load("", append(overrides, fmt.Sprintf("optimizer.lr=%g", rate)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			loss, err := heldOutLoss(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return loss
+		}
+		lowest, best := math.Inf(1), 0.0
+		for rate := 0.0005; rate < 0.3; rate *= 2.5 {
+			if loss := at(rate); loss < lowest {
+				lowest, best = loss, rate
+			}
+		}
+		cfg, err := config.Load("", overrides)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := FindLR(t.Context(), LROptions{Config: cfg, Low: 1e-6, High: 10, Steps: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loss := at(r.High); best < r.Low || best > r.Lowest || loss > 1.05*lowest {
+			t.Errorf("%s: suggested %.3g to %.3g, where runs end at %.3f; the best rate is %.3g, with %.3f", optimizer,
+				r.Low, r.High, loss, best, lowest)
+		}
 	}
 }
