@@ -326,6 +326,12 @@ func (c *Config) Mix(rows []uint64) (dataset.Mix, error) {
 	return m, nil
 }
 
+// MixFollowsLength reports whether the weights of the sources depend on how long the run is.
+func (c *Config) MixFollowsLength() bool {
+	stages, err := c.weightsStages()
+	return c.Data.Mix.Given() && (err != nil || len(stages) > 1 || stages[0].Method == "unimax")
+}
+
 // UniMaxEpochs is how often a source may be read if data.weights is unimax from the first step to the last; else 0.
 func (c *Config) UniMaxEpochs() float64 {
 	if stages, err := c.weightsStages(); err == nil && len(stages) == 1 && stages[0].Method == "unimax" {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"anneal/bench"
@@ -12,21 +13,16 @@ import (
 	"anneal/plan"
 )
 
-// NewBudget returns what derives a run on the data set in dir from the time for it, with the speeds of models on dev.
-// memory is what the run may take, 0 for what the machine has.
-func NewBudget(ctx context.Context, within time.Duration, dir string, dev device.Properties, memory int64) (
+// NewBudget returns what derives a run on the data of a configuration from the time for it, with the speeds of models
+// on dev. memory is what the run may take, 0 for what the machine has.
+func NewBudget(ctx context.Context, within time.Duration, data *config.Config, dev device.Properties, memory int64) (
 	plan.Budget, error) {
-	d, err := dataset.Open(dir)
+	text, err := textOf(data)
 	if err != nil {
 		return plan.Budget{}, err
 	}
-	defer d.Close()
-	m := d.Manifest
 	return plan.Budget{
-		Time: within, Threads: dev.Threads(), Speed: speedOn(ctx, dev),
-		Data: plan.Text{
-			Tokens: int64(m.Train.Tokens), Bytes: int64(m.Train.TextBytes), Vocab: m.Tokenizer.VocabSize,
-		},
+		Time: within, Threads: dev.Threads(), Speed: speedOn(ctx, dev), Data: text,
 		Plan: func(cfg *config.Config) (*plan.Plan, error) {
 			p, err := plan.For(cfg, dev)
 			if err == nil && memory > 0 {
@@ -34,6 +30,48 @@ func NewBudget(ctx context.Context, within time.Duration, dir string, dev device
 			}
 			return p, err
 		},
+	}, nil
+}
+
+// textOf measures the text of a run. Of several sources with shares w of what is read and T tokens each, as much is new
+// as in one text of 1/Σ(w²/T) tokens: all of them together if shares go by size, and less if a small source is read
+// more often than the others.
+func textOf(cfg *config.Config) (plan.Text, error) {
+	sources, err := cfg.Sources()
+	if err != nil {
+		return plan.Text{}, err
+	}
+	var sets []*dataset.Dataset
+	defer func() {
+		for _, d := range sets {
+			d.Close()
+		}
+	}()
+	rows := make([]uint64, len(sources))
+	for i, s := range sources {
+		d, err := dataset.Open(s.Path)
+		if err != nil {
+			return plan.Text{}, err
+		}
+		sets, rows[i] = append(sets, d), d.Manifest.Train.Tokens
+	}
+	if err := dataset.SameTokenizer(sets); err != nil {
+		return plan.Text{}, err
+	}
+	mix, err := cfg.Mix(rows)
+	if err != nil {
+		return plan.Text{}, err
+	}
+	shares := dataset.Normalised(mix.Expected(uint64(cfg.Train.Steps * cfg.Train.BatchTokens / cfg.Model.Context)))
+	repeated, bytes := 0.0, 0.0 // of a token
+	for i, d := range sets {
+		m, tokens := d.Manifest.Train, float64(max(rows[i], 1))
+		repeated += shares[i] * shares[i] / tokens
+		bytes += shares[i] * float64(m.TextBytes) / tokens
+	}
+	return plan.Text{
+		Tokens: int64(math.Round(1 / repeated)), Bytes: int64(math.Round(bytes / repeated)),
+		Vocab: sets[0].Manifest.Tokenizer.VocabSize,
 	}, nil
 }
 

@@ -114,7 +114,7 @@ func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, e
 			return err
 		}
 		defer dev.Close()
-		b, err := NewBudget(ctx, o.time(), data, dev, 0)
+		b, err := NewBudget(ctx, o.time(), cfg, dev, 0)
 		if err != nil {
 			return err
 		}

@@ -28,9 +28,7 @@ const (
 // newPace returns the pace of a run that begins, or nil if its length does not follow the clock.
 func (s *session) newPace() *pace {
 	c := s.cfg
-	whole := c.Data.Order.Given() || c.Train.BatchRamp.Given() || c.Train.LengthWarmup.Given() // need the whole length
-	whole = whole || c.Schedule.Horizon > 0 || c.Schedule.WeightDecay != "constant" || c.Optimizer.DecayTimescale > 0
-	if s.Time <= 0 || c.Schedule.Name != "wsd" || whole {
+	if s.Time <= 0 || c.Schedule.Name != "wsd" || needsLength(c) {
 		return nil
 	}
 	from, to := c.Schedule.Warmup, decayBegins(c, c.Train.Steps)
@@ -38,6 +36,13 @@ func (s *session) newPace() *pace {
 		end:   s.started.Add(time.Duration((1 - paceReserve) * float64(s.Time))),
 		looks: []int{(7*from + to) / 8, (from + to) / 2, (from + 3*to) / 4, to}, at: time.Now(),
 	}
+}
+
+// needsLength reports whether what a run does before its decay depends on its length.
+func needsLength(c *config.Config) bool {
+	t, s := &c.Train, &c.Schedule
+	return c.Data.Order.Given() || c.MixFollowsLength() || t.BatchRamp.Given() || t.LengthWarmup.Given() ||
+		s.Horizon > 0 || s.WeightDecay != "constant" || c.Optimizer.DecayTimescale > 0
 }
 
 // decayBegins returns after how many of so many steps the rate begins to fall.

@@ -29,7 +29,7 @@ func (c *trainCmd) completeByBudget(s *session) func(*config.Config) error {
 		defer dev.Close()
 		s.notef("measuring how fast models of several sizes train")
 		err = s.untilSignal(func(ctx context.Context) error {
-			b, err := lab.NewBudget(ctx, c.Budget.duration(), cfg.Data.Path, dev, int64(c.Memory))
+			b, err := lab.NewBudget(ctx, c.Budget.duration(), cfg, dev, int64(c.Memory))
 			if err != nil {
 				return asData(err)
 			}
@@ -45,22 +45,22 @@ func (c *trainCmd) completeByBudget(s *session) func(*config.Config) error {
 
 // checkBudgetData refuses a config for which no run can be sized.
 func checkBudgetData(cfg *config.Config) error {
-	dir := cfg.Data.Path
 	switch {
 	case cfg.Parallel.Ranks > 1:
 		return &usageError{"--budget decides how many ranks share the threads of this process",
 			"remove parallel.ranks and --ranks, or set parallel.ranks=1"}
-	case cfg.Data.Mix.Given():
-		return &usageError{"--budget sizes a run on one data set, and data.mix has several",
-			"try data.path=DIR, or give the sizes in a config instead of --budget"}
-	case dir == "":
+	case !cfg.HasData():
 		return &usageError{"--budget needs the text to train on: data.path is missing",
 			"try data.path=DIR, a directory that `anneal data build` made"}
-	case !dataset.Exists(dir):
-		return &usageError{dir + " holds no data set",
-			"make one with `anneal data build --tokenizer TOKENIZER.json --out " + dir + " TEXT`"}
 	}
-	return nil
+	sources, err := cfg.Sources()
+	for _, x := range sources {
+		if !dataset.Exists(x.Path) {
+			return &usageError{x.Path + " holds no data set",
+				"make one with `anneal data build --tokenizer TOKENIZER.json --out " + x.Path + " TEXT`"}
+		}
+	}
+	return err
 }
 
 // checkBudget refuses what is no time for a run.

@@ -14,6 +14,11 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 	for _, d := range v["derived"].([]any) {
 		w.keys(d.(map[string]any), "key", "value", "rule", "source")
 	}
+	mix := "data.mix=a=" + w.path("data") + ",b=" + w.copyOf(w.path("data"))
+	run := w.path("mixed")
+	w.object(exitOK, "train", "--budget", "4s", mix, "data.weights=a=3 b=1", "model.layers=1", "model.dim=64",
+		"--out", run)
+	w.object(exitOK, "ckpt", "verify", run)
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -23,7 +28,8 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 		"zero":       {[]string{"--budget", "0", data, "--dry-run"}, "above 0"},
 		"no data":    {[]string{"--budget", "1m", "seed=2", "--dry-run"}, "data.path"},
 		"not built":  {[]string{"--budget", "1m", "data.path=" + w.path("text"), "--dry-run"}, "anneal data build"},
-		"a mixture":  {[]string{"--budget", "1m", "data.mix=a=" + w.path("data"), "--dry-run"}, "data.mix has several"},
+		"no mixture": {[]string{"--budget", "1m", "data.mix=a=" + w.path("data") + ",b=" + w.path("text"), "--dry-run"},
+			"anneal data build"},
 		"many ranks": {[]string{"--budget", "1m", data, "parallel.ranks=2", "--dry-run"}, "how many ranks"},
 	} {
 		code, _, errs := anneal(append([]string{"train"}, c.args...)...)
