@@ -23,11 +23,11 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 		args []string
 		want string
 	}{
-		"too small":  {[]string{"--budget", "1ms", data, "--dry-run"}, "too small for one step"},
-		"no time":    {[]string{"--budget", "soon", data, "--dry-run"}, "soon"},
-		"zero":       {[]string{"--budget", "0", data, "--dry-run"}, "above 0"},
-		"no data":    {[]string{"--budget", "1m", "seed=2", "--dry-run"}, "data.path"},
-		"not built":  {[]string{"--budget", "1m", "data.path=" + w.path("text"), "--dry-run"}, "anneal data build"},
+		"too small": {[]string{"--budget", "1ms", data, "--dry-run"}, "too small for one step"},
+		"no time":   {[]string{"--budget", "soon", data, "--dry-run"}, "soon"},
+		"zero":      {[]string{"--budget", "0", data, "--dry-run"}, "above 0"},
+		"no data":   {[]string{"--budget", "1m", "seed=2", "--dry-run"}, "data.path"},
+		"not built": {[]string{"--budget", "1m", "data.path=" + w.path("text"), "--dry-run"}, "anneal data build"},
 		"no mixture": {[]string{"--budget", "1m", "data.mix=a=" + w.path("data") + ",b=" + w.path("text"), "--dry-run"},
 			"anneal data build"},
 		"many ranks": {[]string{"--budget", "1m", data, "parallel.ranks=2", "--dry-run"}, "how many ranks"},
