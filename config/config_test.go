@@ -169,6 +169,11 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 		{"schedule.momentum_warmup", []string{"schedule.momentum_warmup=100"}},
 		{"schedule.momentum_warmup", []string{"optimizer.name=sgd", "schedule.momentum_warmup=100"}},
 		{"optimizer.decay_timescale", []string{"optimizer.decay_timescale=-1"}},
+		{"optimizer.patterns", []string{"optimizer.patterns=layers.*"}},
+		{"optimizer.patterns", []string{"optimizer.patterns=layers.[ lr_ratio=1"}},
+		{"optimizer.patterns", []string{"optimizer.patterns=embed lr_ratio=-1"}},
+		{"optimizer.patterns", []string{"optimizer.patterns=embed rate=1"}},
+		{"optimizer.patterns", []string{"optimizer.patterns=embed weight_decay=2000"}},
 		{"optimizer.decay_timescale", []string{"optimizer.decay_timescale=0.2", "optimizer.weight_decay=0.2"}},
 		{"optimizer.decay_timescale", []string{"optimizer.name=sgd", "optimizer.decay_timescale=0.2"}},
 		{"model.dropout", []string{"model.dropout=1"}},
@@ -321,7 +326,7 @@ func TestByteOrderMarkIsNoPartOfAKey(t *testing.T) {
 var values = cmp.Options{
 	cmpopts.IgnoreUnexported(Config{}),
 	cmp.AllowUnexported(model.Recompute{}, Branches{}, amount{}, BatchRamp{}, LengthWarmup{}, Order{}, orderPhase{},
-		Mix{}, Weights{}, weightsEntry{}, Weighting{}),
+		Mix{}, Weights{}, weightsEntry{}, Weighting{}, Patterns{}, namedGroup{}),
 }
 
 // Whatever was loaded, its YAML loads to the same values.

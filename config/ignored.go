@@ -127,6 +127,9 @@ func (k *checker) groups() []Group {
 }
 
 func (k *checker) decaysAny() bool {
+	if k.c.Optimizer.Patterns.Given() {
+		return true // maybe
+	}
 	for _, g := range k.groups() {
 		if g.LRRatio*g.WeightDecay > 0 {
 			return true
@@ -137,6 +140,9 @@ func (k *checker) decaysAny() bool {
 
 // frozen refuses a run that trains nothing.
 func (k *checker) frozen() {
+	if k.c.Optimizer.Patterns.Given() {
+		return // maybe not
+	}
 	for _, g := range k.groups() {
 		if g.LRRatio != 0 {
 			return

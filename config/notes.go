@@ -296,6 +296,11 @@ var notes = map[string]Key{
 		"optimizer.lr. 0 freezes them."},
 	"optimizer.groups.bias.weight_decay": {Doc: "Weight decay of biases.", Rule: "weight_decay = 0"},
 
+	"optimizer.patterns": {try: "optimizer.patterns = layers.*.mlp.* lr_ratio=0.5; embed weight_decay=0",
+		Doc: "Learning rates and weight decays of parameters by name, beside those of their groups: PATTERN " +
+			"lr_ratio=X weight_decay=Y, and further ones behind semicolons; the last that matches wins. * stands for " +
+			"any text: layers.0.* lr_ratio=0.5."},
+
 	"schedule.name": {Values: []string{
 		"cosine", "wsd", "wsds", "linear", "inverse_sqrt", "power", "step", "restarts", "cyclic", "one_cycle",
 		"constant",

@@ -10,31 +10,32 @@ import (
 
 // Optimizer is the update rule. What an optimizer does not read stays at its default.
 type Optimizer struct {
-	Name            string  `yaml:"name"`
-	LR              float64 `yaml:"lr"`
-	Momentum        float64 `yaml:"momentum"`
-	Dampening       float64 `yaml:"dampening"`
-	Nesterov        bool    `yaml:"nesterov"`
-	Beta1           float64 `yaml:"beta1"`
-	Beta2           float64 `yaml:"beta2"`
-	Beta3           float64 `yaml:"beta3"`
-	Alpha           float64 `yaml:"alpha"`
-	Ramp            int     `yaml:"ramp"`
-	Eps             float64 `yaml:"eps"`
-	Variant         string  `yaml:"variant"`
-	RelativeStep    bool    `yaml:"relative_step"`
-	ScaleParameter  bool    `yaml:"scale_parameter"`
-	MuonScale       string  `yaml:"muon_scale"`
-	NewtonSchulz    string  `yaml:"newton_schulz"`
-	NorMuon         bool    `yaml:"normuon"`
-	AdamWLR         float64 `yaml:"adamw_lr"`
-	Rho             float64 `yaml:"rho"`
-	HessianEvery    int     `yaml:"hessian_every"`
-	WeightDecay     float64 `yaml:"weight_decay"`
-	DecayTimescale  float64 `yaml:"decay_timescale"`
-	CautiousDecay   bool    `yaml:"cautious_decay"`
-	DecayEmbeddings bool    `yaml:"decay_embeddings"`
-	Groups          Groups  `yaml:"groups"`
+	Name            string   `yaml:"name"`
+	LR              float64  `yaml:"lr"`
+	Momentum        float64  `yaml:"momentum"`
+	Dampening       float64  `yaml:"dampening"`
+	Nesterov        bool     `yaml:"nesterov"`
+	Beta1           float64  `yaml:"beta1"`
+	Beta2           float64  `yaml:"beta2"`
+	Beta3           float64  `yaml:"beta3"`
+	Alpha           float64  `yaml:"alpha"`
+	Ramp            int      `yaml:"ramp"`
+	Eps             float64  `yaml:"eps"`
+	Variant         string   `yaml:"variant"`
+	RelativeStep    bool     `yaml:"relative_step"`
+	ScaleParameter  bool     `yaml:"scale_parameter"`
+	MuonScale       string   `yaml:"muon_scale"`
+	NewtonSchulz    string   `yaml:"newton_schulz"`
+	NorMuon         bool     `yaml:"normuon"`
+	AdamWLR         float64  `yaml:"adamw_lr"`
+	Rho             float64  `yaml:"rho"`
+	HessianEvery    int      `yaml:"hessian_every"`
+	WeightDecay     float64  `yaml:"weight_decay"`
+	DecayTimescale  float64  `yaml:"decay_timescale"`
+	CautiousDecay   bool     `yaml:"cautious_decay"`
+	DecayEmbeddings bool     `yaml:"decay_embeddings"`
+	Groups          Groups   `yaml:"groups"`
+	Patterns        Patterns `yaml:"patterns"`
 }
 
 // Groups are the parameters by role.
@@ -231,6 +232,7 @@ func (k *checker) optimizer() {
 	k.number("optimizer.lr", o.LR, 0, 1e6, "()")
 	k.decay("optimizer", 1, o.WeightDecay)
 	k.timescale()
+	k.patterns()
 	for _, n := range []struct {
 		key       string
 		value     float64
@@ -296,6 +298,24 @@ func (k *checker) timescale() {
 		o.Momentum == 0) {
 		k.fault(warm, "removing "+warm, "%s = %d has no effect without optimizer.momentum: optimizer.name = %s", warm,
 			s.MomentumWarmup, o.Name)
+	}
+}
+
+// patterns checks the weight decays of groups by name.
+func (k *checker) patterns() {
+	const key = "optimizer.patterns"
+	o := &k.c.Optimizer
+	for _, x := range o.Patterns.list {
+		if ratio := x.ratio; x.weightDecay > 0 && (math.IsNaN(ratio) || ratio > 0) {
+			if math.IsNaN(ratio) {
+				ratio = 1
+			}
+			if rate := o.LR * ratio; rate*x.weightDecay >= 1 {
+				k.fault(key, fmt.Sprintf("weight_decay=%s", number(0.1/rate)),
+					"%s: weight_decay=%s at the rate %s of %q removes more than the whole weight in one step", key,
+					number(x.weightDecay), number(rate), x.pattern)
+			}
+		}
 	}
 }
 

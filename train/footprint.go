@@ -154,6 +154,9 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := checkPatterns(cfg, model.Outline(c, f.Policy)); err != nil {
+		return nil, nil, err
+	}
 	opt := overPeers(rule, mesh)
 	m, h, err := lay(cfg, c, f.Policy, opt, absent.As(world), mesh, device.Null{}, arena)
 	if err != nil {

@@ -30,7 +30,7 @@ func newMuon(o config.Optimizer) *optim.Muon {
 // checkMuon returns an error for a model without matrices for Muon, all of which AdamW would train.
 func checkMuon(cfg *config.Config, m *optim.Muon, params []*nn.Param) error {
 	for _, p := range params {
-		if m.Orthogonalises(p) && group(cfg.Optimizer, p.Role).LRRatio > 0 {
+		if m.Orthogonalises(p) && group(cfg.Optimizer, p).LRRatio > 0 {
 			return nil
 		}
 	}

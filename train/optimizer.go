@@ -47,6 +47,15 @@ func ruleOf(cfg *config.Config) optim.Optimizer {
 	return rule
 }
 
+// checkPatterns returns an error if a pattern of names matches no parameter of the model.
+func checkPatterns(cfg *config.Config, m *model.Decoder) error {
+	var names []string
+	for _, p := range m.Params() {
+		names = append(names, p.Name)
+	}
+	return cfg.Optimizer.Patterns.Check(names)
+}
+
 // updateRule returns how the optimizer's updates grow with a matrix, for muP.
 func updateRule(o config.Optimizer) model.UpdateRule {
 	switch o.Name {
@@ -69,7 +78,7 @@ type updated struct {
 
 // layoutUpdated allocates the optimizer state of p, number index of the model, and sets its rate and decay.
 func layoutUpdated(o config.Optimizer, opt optim.Optimizer, state *tensor.Arena, p *nn.Param, index int) updated {
-	g, master := group(o, p.Role), masterOf(p)
+	g, master := group(o, p), masterOf(p)
 	return updated{
 		p, index, opt.Layout(state, master), master, g.LRRatio * scale(p.LRScale), g.WeightDecay * scale(p.DecayScale),
 	}
@@ -83,11 +92,11 @@ func scale(x float64) float64 {
 	return x
 }
 
-// group returns the group of a role. A tied head belongs to the embedding's group. The parameters that muon leaves to
-// AdamW have their own rate, which is part of the ratio.
-func group(o config.Optimizer, r nn.Role) config.Group {
+// group returns the group of a parameter, by its role and its name. A tied head belongs to the embedding's group. The
+// parameters that muon leaves to AdamW have their own rate, which is part of the ratio.
+func group(o config.Optimizer, p *nn.Param) config.Group {
 	g := o.Groups.Matrix
-	switch r {
+	switch p.Role {
 	case nn.Embedding:
 		g = o.Groups.Embedding
 	case nn.Head:
@@ -97,7 +106,8 @@ func group(o config.Optimizer, r nn.Role) config.Group {
 	case nn.Bias:
 		g = o.Groups.Bias
 	}
-	if o.Name == "muon" && r != nn.Matrix {
+	g = o.Patterns.Of(p.Name, g)
+	if o.Name == "muon" && p.Role != nn.Matrix {
 		g.LRRatio *= o.AdamWLR / o.LR
 	}
 	return g

@@ -205,7 +205,7 @@ func TestConfigsArePlanned(t *testing.T) {
 		t.Errorf("half the layers take %.3f of the time", r)
 	}
 	for args, want := range map[string]string{
-		"--recipe llama3-405b":            "name one, such as --on",
+		"--recipe deepseek-v3":            "name one, such as --on",
 		"--recipe llama3-405x --on this":  "did you mean llama3-405b?",
 		file + " model.dmi=3 --on 8xa100": "unknown key model.dmi",
 		file + " --on thsi":               "thsi",
