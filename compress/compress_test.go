@@ -153,6 +153,30 @@ func TestGPTQChangesProductsLess(t *testing.T) {
 	}
 }
 
+// What was pruned stays 0 where the rest is rounded with GPTQ, and makes up for it.
+func TestGPTQKeepsZeros(t *testing.T) {
+	const cols = 32
+	h, _ := inputs(cols, 200)
+	w := normals(9, 8*cols)
+	Of(w, cols, 2, 4)
+	q := slices.Clone(w)
+	if err := (Grid{4, 32}).GPTQ(q, cols, h); err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	for i := range w {
+		if w[i] == 0 && q[i] != 0 {
+			t.Fatalf("weight %d was pruned and became %g", i, q[i])
+		}
+		if w[i] != q[i] {
+			changed++
+		}
+	}
+	if changed < len(w)/4 {
+		t.Errorf("%d of %d weights changed", changed, len(w))
+	}
+}
+
 // Pruning removes exactly the smallest.
 func TestPruningRemovesTheSmallest(t *testing.T) {
 	w := normals(5, 1000)

@@ -20,7 +20,8 @@ var errSingular = errors.New("compress: the inputs of a matrix are not finite, o
 //
 //	q = round(w_i);  w_j ← w_j − (w_i − q)·U_ij / U_ii  for j > i,  with Uᵀ·U = (h + damping)⁻¹
 //
-// The scale of a group is that of its weights when its first column is reached. Rows are independent of each other.
+// The scale of a group is that of its weights when its first column is reached. Weights that are 0 stay 0, so that what
+// was pruned stays so. Rows are independent of each other.
 func (g Grid) GPTQ(w []float32, cols int, h []float64) error {
 	u, err := upper(h, cols)
 	if err != nil {
@@ -31,11 +32,14 @@ func (g Grid) GPTQ(w []float32, cols int, h []float64) error {
 	var wait sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), rows) {
 		wait.Go(func() {
-			row := make([]float64, 0, cols)
+			row, zero := make([]float64, 0, cols), make([]bool, cols)
 			for r := int(next.Add(1) - 1); r < rows; r = int(next.Add(1) - 1) {
 				own := w[r*cols : (r+1)*cols]
 				row = widened(row[:0], own)
-				g.row(row, u)
+				for i, x := range row {
+					zero[i] = x == 0
+				}
+				g.row(row, u, zero)
 				for i, x := range row {
 					own[i] = float32(x)
 				}
@@ -46,14 +50,16 @@ func (g Grid) GPTQ(w []float32, cols int, h []float64) error {
 	return nil
 }
 
-// row rounds a row by U.
-func (g Grid) row(w, u []float64) {
+// row rounds a row by U, but for the weights that are to be 0.
+func (g Grid) row(w, u []float64, zero []bool) {
 	cols, scale := len(w), 0.0
 	for i, x := range w {
 		if i%g.Group == 0 {
 			scale = g.scale(w[i:min(i+g.Group, cols)])
 		}
-		w[i] = g.round(x, scale)
+		if w[i] = g.round(x, scale); zero[i] {
+			w[i] = 0
+		}
 		line := u[i*cols : (i+1)*cols]
 		miss := (x - w[i]) / line[i]
 		for j := i + 1; j < cols; j++ {
