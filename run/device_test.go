@@ -12,6 +12,7 @@ import (
 	"anneal/checkpoint"
 	"anneal/device"
 	"anneal/device/devicetest"
+	"anneal/prepare/synth"
 	"anneal/train"
 )
 
@@ -110,6 +111,28 @@ func TestARunOnADeviceApartIsTheRunOnTheCPU(t *testing.T) {
 				t.Errorf("going on with other kernels is no warning: %q", warnings)
 			}
 		})
+	}
+}
+
+// Where prompts are not trained on, which tokens have a target goes to the device with every micro-batch.
+func TestMaskedPromptsOnADeviceApart(t *testing.T) {
+	farDevice(t)
+	data := filepath.Join(t.TempDir(), "sums")
+	text, err := synth.Addition{Digits: 3, Train: 400, Val: 60, Seed: 1}.Text()
+	if err == nil {
+		_, err = text.Build(t.Context(), data, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, precision := range []string{"fp32", "bf16", "fp64"} {
+		set := []string{"precision=" + precision, "data.packing=pad", "model.context=16", "train.steps=5",
+			"schedule.warmup=1", "train.batch_tokens=512", "train.micro_batch=8", "train.eval_every=2",
+			"train.eval_answers=true", "train.eval_tokens=256", "train.z_loss=1e-4"}
+		dir := t.TempDir()
+		want := mustRun(t, Options{Config: smallConfig(t, data, set...), Dir: filepath.Join(dir, "cpu")})
+		far := smallConfig(t, data, append(set, "device=cuda")...)
+		sameRun(t, precision, mustRun(t, Options{Config: far, Dir: filepath.Join(dir, "far")}), want)
 	}
 }
 
