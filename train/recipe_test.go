@@ -26,18 +26,24 @@ func TestRecipesHaveTheParametersOfTheirModels(t *testing.T) {
 		"standard-70b": 68_976_648_192,
 	}
 	for _, name := range config.Recipes() {
-		cfg, err := config.Sources{Recipe: name, Planning: true}.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := MeasureRun(cfg, device.Null{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := model.Outline(f.Model, f.Policy).Count(); n != want[name] {
+		if _, n := countedRecipe(t, name); n != want[name] {
 			t.Errorf("%s has %d parameters, want %d", name, n, want[name])
 		}
 	}
+}
+
+// countedRecipe loads a recipe and counts its parameters.
+func countedRecipe(t *testing.T, name string) (*config.Config, int64) {
+	t.Helper()
+	cfg, err := config.Sources{Recipe: name, Planning: true}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := MeasureRun(cfg, device.Null{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, model.Outline(f.Model, f.Policy).Count()
 }
 
 // The standard recipes follow their rules: 20 tokens for a parameter, and the rate and batch of DeepSeek's law.
@@ -47,15 +53,8 @@ func TestStandardRecipesFollowTheirRules(t *testing.T) {
 		if !strings.HasPrefix(name, "standard-") {
 			continue
 		}
-		cfg, err := config.Sources{Recipe: name, Planning: true}.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := MeasureRun(cfg, device.Null{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, tokens := float64(model.Outline(f.Model, f.Policy).Count()), float64(cfg.Tokens())
+		cfg, count := countedRecipe(t, name)
+		n, tokens := float64(count), float64(cfg.Tokens())
 		compute := 6 * n * 20 * n
 		for what, x := range map[string]struct{ is, want, factor float64 }{
 			"tokens per parameter": {tokens / n, 20, 1.001},

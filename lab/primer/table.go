@@ -14,17 +14,16 @@ type Table struct {
 	Notes   string     `json:"notes"`   // what the columns mean, and sources
 }
 
-// topics are the tables, with other names by which they are asked for: those of their rows count, too.
+// topics are the tables, with the other name that the field has for some.
 var topics = []struct {
-	name    string
-	aliases []string
-	table   func() (*Table, error)
+	name, alias string
+	table       func() (*Table, error)
 }{
-	{"formats", []string{"format", "e4m3", "e5m2", "float8"}, formatTable},
-	{"optimizers", []string{"adam-memory", "8bit"}, optimizerTable},
-	{"mixed-precision", []string{"mixed", "amp", "master-weights"}, mixedTable},
-	{"zero", []string{"fsdp", "sharding"}, zeroTable},
-	{"recompute", []string{"checkpointing", "activation-checkpointing", "activations"}, recomputeTable},
+	{"formats", "", formatTable},
+	{"optimizers", "", optimizerTable},
+	{"mixed-precision", "amp", mixedTable},
+	{"zero", "fsdp", zeroTable},
+	{"recompute", "checkpointing", recomputeTable},
 }
 
 // Topics returns the names of the tables.
@@ -39,7 +38,7 @@ func Topics() (list []string) {
 func Find(name string) (*Table, error) {
 	name = strings.ToLower(name)
 	for _, t := range topics {
-		if t.name == name || slices.Contains(t.aliases, name) {
+		if name != "" && (t.name == name || t.alias == name) {
 			return t.table()
 		}
 	}
