@@ -12,8 +12,15 @@ import (
 	"anneal/device"
 )
 
-// budgeted derives a run from a budget on a machine that makes so many FLOPs per second.
+// budgeted derives a run from a budget on a machine that makes 300 GFLOP/s.
 func budgeted(t *testing.T, length time.Duration, memory int64, overrides ...string) (
+	*config.Config, *Budgeted, error) {
+	t.Helper()
+	return budgetedAt(t, 3e11, length, memory, overrides...)
+}
+
+// budgetedAt is budgeted on a machine that makes so many FLOPs per second.
+func budgetedAt(t *testing.T, flops float64, length time.Duration, memory int64, overrides ...string) (
 	*config.Config, *Budgeted, error) {
 	t.Helper()
 	plan := func(cfg *config.Config) (*Plan, error) {
@@ -30,7 +37,7 @@ func budgeted(t *testing.T, length time.Duration, memory int64, overrides ...str
 			if err != nil {
 				return 0, "", err
 			}
-			return 3e11 / (p.FLOPsPerToken + 3e6), "a test", nil
+			return flops / (p.FLOPsPerToken + 3e6), "a test", nil
 		},
 	}
 	var r *Budgeted
@@ -90,6 +97,24 @@ func TestGivenKeysStayAndTheOthersFollow(t *testing.T) {
 		}
 		if d.Key == "train.steps" && d.Value != strconv.Itoa(cfg.Train.Steps) {
 			t.Errorf("steps %s, trained %d", d.Value, cfg.Train.Steps)
+		}
+	}
+}
+
+// A run of a given width and length is the same on any machine.
+func TestGivenStepsDoNotDependOnTheSpeed(t *testing.T) {
+	var want string
+	for _, flops := range []float64{1e10, 3e11, 3e13} {
+		cfg, r, err := budgetedAt(t, flops, 3*time.Minute, 0, "model.dim=128", "train.steps=500")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("%+v, %+v, %+v, %+v, %+v", cfg.Model, cfg.Train, cfg.Optimizer, cfg.Schedule, cfg.Parallel)
+		if want == "" {
+			want = got
+		}
+		if got != want || r.Derives("train.steps") {
+			t.Errorf("at %g FLOP/s the run is\n%s\nat 1e10 FLOP/s\n%s", flops, got, want)
 		}
 	}
 }

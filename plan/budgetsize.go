@@ -38,7 +38,7 @@ func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 	}
 	for width := headSize; width <= mostWidth; width += headSize {
 		c, err := b.try(cfg, context, width)
-		if context == longContext && (err != nil || b.stepSeconds()*c.speed < longTokens) {
+		if context == longContext && (err != nil || c.tokens(b) < longTokens) {
 			context = shortContext
 			c, err = b.try(cfg, context, width)
 		}
@@ -110,7 +110,8 @@ func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candid
 		return nil, err
 	}
 	c.memory = p.Bytes()
-	tokens := scaling.EffectiveTokens(float64(c.resolved.Tokens()), max(float64(b.Data.Tokens), 1))
+	read := min(float64(c.resolved.Tokens()), b.stepSeconds()*c.speed)
+	tokens := scaling.EffectiveTokens(read, max(float64(b.Data.Tokens), 1))
 	c.loss = budgetLaw.Loss(p.FLOPsPerToken/6, tokens)
 	return c, nil
 }
@@ -146,9 +147,22 @@ func (s *sheet) share(threads int) {
 		"a micro-batch for every rank, of at most 4,096 tokens", "docs/parallel.md")
 }
 
-// length derives batch, steps and evaluations from the tokens that fit in the budget. It returns the steps.
+// tokens is how many the run reads: those of its steps if these are given, whatever the machine's speed, and else those
+// that fit in the budget.
+func (s *candidate) tokens(b Budget) float64 {
+	if s.cfg.Origin("train.steps") == (config.Origin{}) {
+		return b.stepSeconds() * s.speed
+	}
+	batch := s.cfg.Train.BatchTokens
+	if s.cfg.Origin("train.batch_tokens") == (config.Origin{}) {
+		batch = budgetBatch
+	}
+	return float64(s.cfg.Train.Steps * batch)
+}
+
+// length derives batch, steps and evaluations from the run's tokens. It returns the steps.
 func (s *candidate) length(b Budget, source string) int {
-	tokens := b.stepSeconds() * s.speed
+	tokens := s.tokens(b)
 	context := max(s.cfg.Model.Context, 1)
 	grown := budgetBatch * math.Pow(max(tokens/budgetBatchTokens, 1), 0.4)
 	batch := max(1<<int(math.Log2(grown)+1e-9)/context, 1) * context
