@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +12,8 @@ import (
 	"anneal/config"
 )
 
-// A Tuning is a search of Values values of a key, in factors of 2 around the configured one, with the first seed.
+// A Tuning is a search of Values values of a key, in factors of 2 around the configured one, and of further ones while
+// the best is at an edge.
 type Tuning struct {
 	Key    string
 	Values int // odd
@@ -42,48 +45,112 @@ func CostOfSearch(list []Ablated) (c SearchCost) {
 	return c
 }
 
-// tune finds for every variant the best of several values, with the first seed, and takes it.
+// A valueSearch looks for the best value of a number for one variant, with the first seed.
+type valueSearch struct {
+	variant *Ablated
+	number  int        // of the variant
+	trials  []*Ablated // by value
+	further int        // values beyond the edges that may still be tried
+}
+
+// tune finds for every variant the best of several values, and takes it. While the best of a variant is the smallest
+// or the largest, it tries one beyond, at most as many again.
 func (o AblateOptions) tune(ctx context.Context, list []Ablated, together int) error {
 	if o.Tune.Key == "" {
 		return nil
 	}
-	var trials []Ablated
-	for _, v := range list {
-		configured, err := numberOf(v.Config, o.Tune.Key)
+	searches := make([]valueSearch, len(list))
+	for i := range list {
+		s := &searches[i]
+		*s = valueSearch{variant: &list[i], number: i, further: o.Tune.Values}
+		configured, err := numberOf(list[i].Config, o.Tune.Key)
+		for k := 0; k < o.Tune.Values && err == nil; k++ {
+			err = s.add(o, configured*math.Pow(2, float64(k-o.Tune.Values/2)))
+		}
 		if err != nil {
 			return err
 		}
-		for k := range o.Tune.Values {
-			t := v
-			t.Value = configured * math.Pow(2, float64(k-o.Tune.Values/2))
-			t.overrides = append(slices.Clone(v.overrides), fmt.Sprintf("%s=%.6g", o.Tune.Key, t.Value))
-			if t.Config, err = o.load(t.overrides); err != nil {
+	}
+	for {
+		if err := o.try(ctx, searches, together); err != nil {
+			return err
+		}
+		extended := false
+		for i := range searches {
+			more, err := searches[i].extend(o)
+			if err != nil {
 				return err
 			}
-			t.Runs = make([]Compared, 1)
-			trials = append(trials, t)
+			extended = extended || more
+		}
+		if !extended {
+			return nil
 		}
 	}
-	err := Together(ctx, len(trials), together, func(ctx context.Context, n int) (err error) {
-		t := &trials[n]
-		name := fmt.Sprintf("%s, %s=%.4g", t.Name, o.Tune.Key, t.Value)
-		t.Runs[0], err = o.train(ctx, name, t.Config, t.directory(n/o.Tune.Values), 0)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		list[i].take(trials[i*o.Tune.Values : (i+1)*o.Tune.Values])
-	}
-	return nil
 }
 
-// take takes the best of several values of a number. If all diverged the configured one stays.
-func (a *Ablated) take(trials []Ablated) {
+// add adds a value to try.
+func (s *valueSearch) add(o AblateOptions, value float64) (err error) {
+	t := *s.variant
+	t.Value = value
+	t.overrides = append(slices.Clone(t.overrides), fmt.Sprintf("%s=%.6g", o.Tune.Key, value))
+	t.Config, err = o.load(t.overrides)
+	t.Runs = nil
+	s.trials = append(s.trials, &t)
+	slices.SortFunc(s.trials, func(a, b *Ablated) int { return cmp.Compare(a.Value, b.Value) })
+	return err
+}
+
+// try trains what the searches have not trained yet.
+func (o AblateOptions) try(ctx context.Context, searches []valueSearch, together int) error {
+	type trial struct {
+		*Ablated
+		number int
+	}
+	var next []trial
+	for _, s := range searches {
+		for _, t := range s.trials {
+			if t.Runs == nil {
+				t.Runs = make([]Compared, 1)
+				next = append(next, trial{t, s.number})
+			}
+		}
+	}
+	return Together(ctx, len(next), together, func(ctx context.Context, n int) (err error) {
+		t := next[n]
+		name := fmt.Sprintf("%s, %s=%.4g", t.Name, o.Tune.Key, t.Value)
+		t.Runs[0], err = o.train(ctx, name, t.Config, t.directory(t.number), 0)
+		return err
+	})
+}
+
+// extend takes the best value so far. If that is at an edge, it adds one beyond; it reports whether it did.
+func (s *valueSearch) extend(o AblateOptions) (more bool, err error) {
+	s.variant.take(s.trials)
+	if !s.variant.AtEdge || s.further == 0 {
+		return false, nil
+	}
+	s.further--
+	beyond := s.variant.Value * 2
+	if s.variant.Value == s.trials[0].Value {
+		beyond = s.variant.Value / 2
+	}
+	err = s.add(o, beyond)
+	var refused *config.Error
+	if errors.As(err, &refused) { // the edge is that of what the key can be
+		s.trials = slices.DeleteFunc(s.trials, func(t *Ablated) bool { return t.Value == beyond })
+		s.further = 0
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// take takes the best of several values of a number, which are sorted. If all diverged the configured one stays.
+func (a *Ablated) take(trials []*Ablated) {
 	best := -1
+	a.Tuned = nil
 	for n, t := range trials {
-		a.Tuned = append(a.Tuned, t)
+		a.Tuned = append(a.Tuned, *t)
 		if r := t.Runs[0]; !r.Diverged && (best < 0 || r.ValBitsPerByte < trials[best].Runs[0].ValBitsPerByte) {
 			best = n
 		}

@@ -18,7 +18,7 @@ type labAblateCmd struct {
 	With  []string `required:"" sep:"none" placeholder:"\"KEY=VALUE …\"" help:"Values of one more variant. May be repeated."`
 	Seeds int      `default:"3" placeholder:"N" help:"Runs of each variant, with seeds from that of the config on. One seed gives no interval."`
 	Equal string   `default:"tokens" enum:"tokens,compute,time,memory" help:"What variants have as much of as the first: tokens, compute (operations), time (at speeds measured now), or memory (the largest micro-batch for its bytes). A variant that sets train.steps or train.micro_batch keeps it."`
-	Tune  string   `placeholder:"KEY=N" help:"Try N values of a number for every variant, in factors of 2 around its own, with the first seed, and take the best: optimizer.lr=3."`
+	Tune  string   `placeholder:"KEY=N" help:"Try N values of a number for every variant, in factors of 2 around its own, with the first seed, and further ones, at most N, while the best is at an edge; take the best: optimizer.lr=3."`
 	Out   string   `required:"" placeholder:"DIR" help:"Directory of the runs and of report.html. Runs that are already there are continued."`
 
 	Context string `placeholder:"N" help:"Also evaluate with this context, in tokens, such as 4096, or as a multiple of the training context, such as 4x."`
@@ -92,7 +92,7 @@ func (c labAblateCmd) Run(s *session) error {
 		if list == nil {
 			return &stopped{"stopped; all runs are saved\n  give the same command again to continue"}
 		}
-		c.print(s, list, o.Tune.Key)
+		c.print(s, list, o.Tune)
 		picture, err := lab.AblationChart(list, s.warn)
 		if err == nil {
 			err = s.draw(picture, c.SVG)
@@ -132,14 +132,14 @@ func (c labAblateCmd) again() string {
 }
 
 // print prints a line for each variant.
-func (c labAblateCmd) print(s *session, list []lab.Ablated, tuned string) {
+func (c labAblateCmd) print(s *session, list []lab.Ablated, t lab.Tuning) {
 	wide := len("variant")
 	for _, v := range list {
 		wide = max(wide, len(v.Name))
 	}
 	s.printf("%-*s  %6s  %13s  %8s", wide, "variant", "steps", "val bits/byte", "memory")
-	if tuned != "" {
-		s.printf("  %12s", tuned)
+	if t.Key != "" {
+		s.printf("  %12s", t.Key)
 	}
 	if c.Context != "" {
 		s.printf("  %10s", "at "+c.Context)
@@ -150,7 +150,7 @@ func (c labAblateCmd) print(s *session, list []lab.Ablated, tuned string) {
 	s.printf("  against the first\n")
 	for _, v := range list {
 		s.printf("%-*s  %6d  %13s  %8s", wide, v.Name, v.Config.Train.Steps, bitsOf(v), memorySize(arenaBytes(v)))
-		if tuned != "" {
+		if t.Key != "" {
 			edge := ""
 			if v.AtEdge {
 				edge = " (edge)"
@@ -165,11 +165,11 @@ func (c labAblateCmd) print(s *session, list []lab.Ablated, tuned string) {
 		}
 		s.printf("  %s\n", v.Verdict())
 	}
-	if tuned != "" {
+	if t.Key != "" {
 		cost := lab.CostOfSearch(list)
-		s.printf("search: %d values of %s for each variant, %d runs more than without it, %.0f %% of all tokens; "+
-			"at an edge of the values one beyond may be better\n",
-			len(list[0].Tuned), tuned, cost.Runs, 100*cost.Share)
+		s.printf("search: at least %d values of %s for each variant, %d runs more than without it, %.0f %% of all "+
+			"tokens; at an edge of the values one beyond may be better\n",
+			t.Values, t.Key, cost.Runs, 100*cost.Share)
 	}
 	if c.Equal == lab.EqualTime {
 		s.printf("steps are for equal time at the speeds of this machine: another machine has other figures\n")

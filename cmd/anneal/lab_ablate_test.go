@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -125,15 +126,11 @@ func TestAblationTunesAllAlike(t *testing.T) {
 	w := newWorkshop(t)
 	all := w.object(exitOK, "lab", "ablate", w.path("run.yaml"), "train.steps=6", "--seeds", "2", "--with",
 		"optimizer.lr=1e-6", "--tune", "lr=3", "--out", w.path("tuned"))
-	// each variant trains two values and one seed beside the best, so four of eight runs are the search
-	cost := all["search"].(map[string]any)
-	if cost["runs"] != 4.0 || cost["tokens"] != 4.0*6*128 || cost["share"] != 0.5 {
-		t.Errorf("the search cost %v", cost)
-	}
-	list := all["variants"].([]any)
+	list, searched := all["variants"].([]any), 0.0
 	for i, x := range list {
 		v := x.(map[string]any)
 		tried := v["tried"].([]any)
+		searched += float64(len(tried) - 1)
 		best := tried[0].(map[string]any)
 		for _, y := range tried {
 			if y := y.(map[string]any); y["run"].(map[string]any)["val_bits_per_byte"].(float64) <
@@ -142,14 +139,20 @@ func TestAblationTunesAllAlike(t *testing.T) {
 			}
 		}
 		first := v["runs"].([]any)[0].(map[string]any)
-		if len(tried) != 3 || best["value"] != v["value"] ||
+		if len(tried) < 3 || len(tried) < 6 && v["at_edge"] == true || best["value"] != v["value"] ||
 			first["weights_hash"] != best["run"].(map[string]any)["weights_hash"] {
 			t.Errorf("variant %d took %v; the best of %d is %v", i, v["value"], len(tried), best["value"])
 		}
 	}
-	if v := list[1].(map[string]any); v["value"].(float64) != 2e-6 || v["at_edge"] != true {
-		t.Errorf("around a rate that is far too small the largest is best, at the edge: %v, %v",
-			v["value"], v["at_edge"])
+	// each variant trains one seed beside the values, of which the best counts anyway
+	cost := all["search"].(map[string]any)
+	if cost["runs"] != searched || cost["tokens"] != searched*6*128 ||
+		math.Abs(cost["share"].(float64)-searched/(searched+4)) > 1e-9 {
+		t.Errorf("the search cost %v, not %v runs", cost, searched)
+	}
+	if v := list[1].(map[string]any); v["value"].(float64) != 1.6e-5 || v["at_edge"] != true {
+		t.Errorf("around a rate that is far too small the largest of 3 values and 3 further ones is best, at the edge: "+
+			"%v, %v", v["value"], v["at_edge"])
 	}
 }
 
