@@ -117,7 +117,7 @@ func Ablate(ctx context.Context, o AblateOptions) ([]Ablated, error) {
 	if err != nil {
 		return nil, ended(ctx, err)
 	}
-	compare(list)
+	Compare(list)
 	return list, nil
 }
 

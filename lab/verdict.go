@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// compare fills in by how much variants differ from the first, seed by seed: of runs with the same seed much of what
+// Compare fills in by how much variants differ from the first, seed by seed: of runs with the same seed much of what
 // chance does is the same.
-func compare(list []Ablated) {
+func Compare(list []Ablated) {
 	p := make([]float64, len(list))
 	for i := range list {
 		v := &list[i]

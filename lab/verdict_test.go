@@ -28,7 +28,7 @@ func TestVerdictsArePaired(t *testing.T) {
 		{Name: "sometimes better", Runs: runsOf(1.9, 2.3, 1.88)},
 		{Name: "diverges", Runs: runsOf(1.9, math.NaN(), 1.9)},
 	}
-	compare(list)
+	Compare(list)
 	for i, want := range []string{"", "better by 1.0 ± 0.1 %", "no difference seen: ",
 		"1 of 3 runs diverged; the others: no difference seen: -2.5 "} {
 		if got := list[i].Verdict(); !strings.HasPrefix(got, want) || want == "" && got != "" {
@@ -36,27 +36,27 @@ func TestVerdictsArePaired(t *testing.T) {
 		}
 	}
 	fine := []Ablated{{Name: baseline, Runs: runsOf(2, 2, 2)}, {Runs: runsOf(1.9990, 1.9991, 1.9989)}}
-	compare(fine)
+	Compare(fine)
 	if got := fine[1].Verdict(); got != "better by 0.05 ± 0.01 %" {
 		t.Error(got)
 	}
 	lost := []Ablated{{Name: baseline, Runs: runsOf(math.NaN(), math.NaN())}, {Runs: runsOf(2, 2)}}
-	compare(lost)
+	Compare(lost)
 	if got := lost[1].Verdict(); !strings.Contains(got, "the first variant diverged") {
 		t.Error(got)
 	}
 	one := []Ablated{{Runs: runsOf(2)}, {Runs: runsOf(1.9)}}
-	compare(one)
+	Compare(one)
 	if got := one[1].Verdict(); got != "better by 5.0 %, of one seed: it may be chance" {
 		t.Error(got)
 	}
 	two := []Ablated{
 		{Name: baseline, Runs: runsOf(2, 2, 2)}, {Runs: runsOf(2.04, 2.06, 2.08)}, {Runs: runsOf(2, 2.01, 1.99)},
 	}
-	if compare(two[:2]); !strings.HasPrefix(two[1].Verdict(), "worse by 3.0 ± 2.5 %") {
+	if Compare(two[:2]); !strings.HasPrefix(two[1].Verdict(), "worse by 3.0 ± 2.5 %") {
 		t.Error(two[1].Verdict())
 	}
-	if compare(two); !strings.HasPrefix(two[1].Verdict(), "perhaps worse by 3.0 ± 2.5 %") {
+	if Compare(two); !strings.HasPrefix(two[1].Verdict(), "perhaps worse by 3.0 ± 2.5 %") {
 		t.Error(two[1].Verdict())
 	}
 	many := []Ablated{{Runs: runsOf(2, 2, 2)}}
@@ -64,7 +64,7 @@ func TestVerdictsArePaired(t *testing.T) {
 		d := 0.001 * float64(i-10)
 		many = append(many, Ablated{Runs: runsOf(2+d, 2.01-d, 1.99+d/2)})
 	}
-	compare(many)
+	Compare(many)
 	for i := range many[1:] {
 		if got := many[1+i].Verdict(); !strings.HasPrefix(got, "no difference") {
 			t.Errorf("variant %d: %s", i, got)

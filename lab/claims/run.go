@@ -8,16 +8,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime"
 	"slices"
 	"time"
 
 	"anneal/config"
-	"anneal/internal/buildinfo"
 	"anneal/internal/fileio"
 	"anneal/lab/study"
-	"anneal/machine"
-	"anneal/train"
 )
 
 // ResultsFile is the file of the figures, in the directory of a measurement.
@@ -36,16 +32,8 @@ type Options struct {
 
 // Results are figures of claims, measured on one machine.
 type Results struct {
-	Machine Machine  `json:"machine"`
-	Claims  []Result `json:"results"` // by number
-}
-
-// A Machine is where figures were measured.
-type Machine struct {
-	CPU     string `json:"cpu"`
-	Tier    string `json:"tier"` // the kernels, as ANNEAL_CPU names them
-	Cores   int    `json:"cores"`
-	Version string `json:"version"` // of the program
+	Machine study.Machine `json:"machine"`
+	Claims  []Result      `json:"results"` // by number
 }
 
 // A Result is what was measured of a claim.
@@ -78,7 +66,7 @@ func Read(text []byte) (*Results, error) {
 // A claim that cannot be measured does not keep the others from it: the errors of all are returned at the end,
 // together with what was measured.
 func Run(ctx context.Context, o Options) (*Results, error) {
-	here, err := thisMachine()
+	here, err := study.ThisMachine()
 	if err != nil {
 		return nil, err
 	}
@@ -120,17 +108,6 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 		}
 	}
 	return all, errors.Join(failed...)
-}
-
-// thisMachine returns what figures depend on beside the program.
-func thisMachine() (Machine, error) {
-	dev, err := train.OpenDevice(config.Default(), "cpu", 1)
-	if err != nil {
-		return Machine{}, err
-	}
-	defer dev.Close()
-	k := machine.KeyOf(dev)
-	return Machine{k.CPU, k.Kernels, runtime.GOMAXPROCS(0), buildinfo.Version}, nil
 }
 
 func readResults(path string) (*Results, error) {

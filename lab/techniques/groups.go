@@ -1,0 +1,121 @@
+package techniques
+
+// A Group is a set of techniques of one kind, of which a run has one at a time. Its rows are compared with a run that
+// has none of them.
+type Group struct {
+	Name  string // as --only has it
+	Title string
+	Rows  []Row
+}
+
+// A Row is a technique with the overrides that turn it on.
+type Row struct {
+	Name string
+	Set  []string
+}
+
+// base is the run that techniques are compared with: Llama with half a million parameters and AdamW, on 600,000 tokens
+// of the source of the Go standard library.
+var base = []string{
+	"model.layers=4", "model.dim=64", "model.heads=2", "model.ffn=192", "model.context=256", "precision=bf16",
+	"optimizer.lr=4e-3", "schedule.name=cosine", "schedule.warmup=15",
+	"train.steps=150", "train.batch_tokens=4096", "train.eval_every=0", "train.eval_tokens=131072", "checkpoint.every=0",
+}
+
+// Groups returns what is compared, in the order of docs/measured.md. A rate in a row is where its search begins.
+func Groups() []Group {
+	return []Group{
+		{"optimizers", "Optimizers", optimizers},
+		{"schedules", "Schedules and ramps", schedules},
+		{"precision", "Precision", precisions},
+		{"stability", "Stability and regularisation", stability},
+		{"init", "Initialisation", initialisation},
+		{"attention", "Attention patterns", attentions},
+		{"positions", "Positions", positions},
+		{"families", "Families", families},
+	}
+}
+
+var optimizers = []Row{
+	{"SGD with momentum", []string{"optimizer.name=sgd", "optimizer.lr=0.5"}},
+	{"Adam, decay coupled", []string{"optimizer.name=adam"}},
+	{"Adafactor", []string{"optimizer.name=adafactor", "optimizer.lr=3e-2"}},
+	{"Adafactor as in PaLM", []string{"optimizer.name=adafactor", "optimizer.variant=palm", "optimizer.lr=0.1"}},
+	{"Lion", []string{"optimizer.name=lion", "optimizer.lr=5e-4"}},
+	{"AdEMAMix", []string{"optimizer.name=ademamix"}},
+	{"Muon", []string{"optimizer.name=muon"}},
+	{"Muon, Jordan's scale", []string{"optimizer.name=muon", "optimizer.muon_scale=jordan", "optimizer.lr=0.02"}},
+	{"NorMuon", []string{"optimizer.name=muon", "optimizer.normuon=true"}},
+	{"Sophia-G", []string{"optimizer.name=sophia", "optimizer.lr=1e-3"}},
+	{"8-bit Adam", []string{"optimizer.name=adam8bit"}},
+	{"cautious decay", []string{"optimizer.cautious_decay=true"}},
+	{"no weight decay", []string{"optimizer.weight_decay=0"}},
+	{"second moment over 20 steps", []string{"optimizer.beta2=0.95"}},
+}
+
+var schedules = []Row{
+	{"linear", []string{"schedule.name=linear"}},
+	{"warmup, stable, decay (WSD)", []string{"schedule.name=wsd"}},
+	{"WSD, decay over two fifths", []string{"schedule.name=wsd", "schedule.decay_fraction=0.4"}},
+	{"inverse square root", []string{"schedule.name=inverse_sqrt"}},
+	{"power of the position", []string{"schedule.name=power"}},
+	{"two restarts (SGDR)", []string{"schedule.name=restarts"}},
+	{"one cycle", []string{"schedule.name=one_cycle"}},
+	{"constant", []string{"schedule.name=constant"}},
+	{"horizon at 87 %", []string{"schedule.horizon=87%"}},
+	{"weight decay that falls to 0", []string{"schedule.weight_decay=linear"}},
+	{"no warmup", []string{"schedule.warmup=0"}},
+	{"sequence-length warmup", []string{"train.length_warmup=64 over 20%"}},
+}
+
+var precisions = []Row{
+	{"FP32", []string{"precision=fp32"}},
+	{"FP16, dynamic loss scale", []string{"precision=fp16"}},
+	{"FP8, current scaling", []string{"precision=fp8"}},
+	{"FP8, delayed scaling", []string{"precision=fp8", "fp8.scaling=delayed"}},
+	{"TF32", []string{"precision=tf32"}},
+	{"BF16 weights, stochastic rounding", []string{"precision=bf16_sr"}},
+}
+
+var stability = []Row{
+	{"no clipping", []string{"train.clip=0"}},
+	{"z-loss", []string{"train.z_loss=1e-4"}},
+	{"logit soft-cap", []string{"model.logit_softcap=30"}},
+	{"QK-norm", []string{"model.qk_norm=true"}},
+	{"dropout", []string{"model.dropout=0.1"}},
+	{"stochastic depth", []string{"model.stochastic_depth=0.1"}},
+}
+
+var initialisation = []Row{
+	{"He", []string{"model.init=he"}},
+	{"Xavier", []string{"model.init=xavier"}},
+	{"small", []string{"model.init=small"}},
+	{"zero-initialised outputs", []string{"model.zero_init=residual"}},
+}
+
+var attentions = []Row{
+	{"window of 64", []string{"model.attention=window:64"}},
+	{"Longformer", []string{"model.attention=longformer:64:8"}},
+	{"BigBird", []string{"model.attention=bigbird"}},
+	{"Sparse Transformer, strided", []string{"model.attention=strided:32"}},
+	{"Sparse Transformer, fixed", []string{"model.attention=fixed:32:4"}},
+	{"LongNet", []string{"model.attention=longnet:64"}},
+	{"linear attention", []string{"model.attention=linear"}},
+	{"gated linear attention", []string{"model.attention=linear:gated"}},
+}
+
+var positions = []Row{
+	{"ALiBi", []string{"model.positions=alibi"}},
+	{"learned", []string{"model.positions=learned"}},
+	{"none", []string{"model.positions=none"}},
+	{"none in every fourth layer", []string{"model.positions=[rope,rope,rope,none]"}},
+	{"RoPE, base 100,000", []string{"model.rope_theta=1e5"}},
+	{"RoPE, neighbours", []string{"model.rope_layout=interleaved"}},
+}
+
+var families = []Row{
+	{"GPT-2", []string{"model.family=gpt2"}},
+	{"Gemma 3", []string{"model.family=gemma3"}},
+	{"anneal", []string{"model.family=anneal"}},
+	{"anneal with Muon", []string{"model.family=anneal", "optimizer.name=muon"}},
+}
