@@ -151,8 +151,8 @@ func TestAblationTunesAllAlike(t *testing.T) {
 		t.Errorf("the search cost %v, not %v runs", cost, searched)
 	}
 	if v := list[1].(map[string]any); v["value"].(float64) != 1.6e-5 || v["at_edge"] != true {
-		t.Errorf("around a rate that is far too small the largest of 3 values and 3 further ones is best, at the edge: "+
-			"%v, %v", v["value"], v["at_edge"])
+		t.Errorf("around a rate that is far too small the largest of 3 values and 3 further ones is best: %v, "+
+			"at the edge: %v", v["value"], v["at_edge"])
 	}
 }
 

@@ -19,9 +19,9 @@ type labTechniquesCmd struct {
 
 func (labTechniquesCmd) Help() string {
 	return example("anneal lab techniques --only optimizers", "anneal lab techniques --seeds 3 --out runs/three") +
-		"\n\nEvery technique trains the same small model on the source of the Go standard library, with a rate that is " +
-		"searched\nfor each alike, and with several seeds. A run takes 20 s of one core; all of them take about two " +
-		"hours on two cores.\nDIR/techniques.json keeps the figures; verdicts are computed anew each time. " +
+		"\n\nEvery technique trains the same small model on the source of the Go standard library, with a rate that " +
+		"is searched\nfor each alike, and with several seeds. A run takes 15 s of one core; all of them take about " +
+		"two hours on two cores.\nDIR/techniques.json keeps the figures; verdicts are computed anew each time. " +
 		"docs/measured.md shows the figures of\none machine. `anneal lab ablate` compares techniques on your own " +
 		"model and text."
 }

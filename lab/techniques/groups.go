@@ -18,8 +18,9 @@ type Row struct {
 // of the source of the Go standard library.
 var base = []string{
 	"model.layers=4", "model.dim=64", "model.heads=2", "model.ffn=192", "model.context=256", "precision=bf16",
-	"optimizer.lr=4e-3", "schedule.name=cosine", "schedule.warmup=15",
-	"train.steps=150", "train.batch_tokens=4096", "train.eval_every=0", "train.eval_tokens=131072", "checkpoint.every=0",
+	"optimizer.lr=4e-3", "schedule.name=cosine", "schedule.warmup=80",
+	"train.steps=800", "train.batch_tokens=1024", "train.eval_every=0", "train.eval_tokens=131072",
+	"checkpoint.every=0",
 }
 
 // Groups returns what is compared, in the order of docs/measured.md. A rate in a row is where its search begins.

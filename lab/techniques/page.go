@@ -22,7 +22,7 @@ What [techniques](techniques.md) do to one small model, measured alike: the rate
 all seeds are trained with it. A verdict compares runs with the same seed, which share data, order and initial weights. Intervals are of 95 %%
 (Student's t); a difference counts as seen if its probability by chance is below 5 %%, corrected for the number of techniques in the table (Holm).
 
-The model has half a million parameters (Llama, 4 layers of width 64, vocabulary of 4,096) and reads 600,000 tokens of Go source: 150 steps, the first half minute of a training. What
+The model has half a million parameters (Llama, 4 layers of width 64, vocabulary of 4,096) and reads 820,000 tokens of Go source in 800 steps: the first minute of a training. What
 helps late, or helps large models, shows little here or costs. The tables say what a technique does in a short run and how sure that is. They do not rank techniques.
 
 ` + "```" + `
