@@ -149,6 +149,7 @@ func (k *checker) training() {
 	k.number("train.z_loss", t.ZLoss, 0, 1, "[)")
 	k.between("train.eval_every", t.EvalEvery, 0, 1<<40)
 	k.between("train.eval_tokens", t.EvalTokens, 0, 1<<50)
+	k.between("train.norms_every", t.NormsEvery, 0, 1<<40)
 	k.between("train.log_every", t.LogEvery, 1, 1<<40)
 
 	k.optimizer()

@@ -11,11 +11,20 @@ func Stretches(t *tensor.Tensor) int { return (t.Len() + Stretch - 1) / Stretch 
 
 // Squares sums squares on a device. It keeps the memory for the sums of stretches, so that no call allocates. The
 // zero value is ready.
-type Squares struct{ sums []float64 }
+type Squares struct{ sums, totals []float64 }
 
-// Sum returns Σ t² over all tensors in float64: the sums of stretches, added in order for each tensor, and then the
-// sums of the tensors, added in order. It is not finite if any element is not.
+// Sum returns Σ t² over all tensors in float64: those of the tensors (Each), added in order.
 func (s *Squares) Sum(d Device, list ...*tensor.Tensor) float64 {
+	total := 0.0
+	for _, sum := range s.Each(d, list...) {
+		total += sum
+	}
+	return total
+}
+
+// Each returns Σ t² of each tensor in float64: the sums of its stretches, added in order. One is not finite if an
+// element of its tensor is not. They are valid until the next call.
+func (s *Squares) Each(d Device, list ...*tensor.Tensor) []float64 {
 	n := 0
 	for _, t := range list {
 		n += Stretches(t)
@@ -23,14 +32,18 @@ func (s *Squares) Sum(d Device, list ...*tensor.Tensor) float64 {
 	if len(s.sums) < n {
 		s.sums = make([]float64, n)
 	}
-	d.SquareSums(s.sums[:n], list...)
-	total, from := 0.0, 0
-	for _, t := range list {
-		sum, to := 0.0, from+Stretches(t)
-		for _, x := range s.sums[from:to] {
-			sum += x
-		}
-		total, from = total+sum, to
+	if len(s.totals) < len(list) {
+		s.totals = make([]float64, len(list))
 	}
-	return total
+	d.SquareSums(s.sums[:n], list...)
+	from := 0
+	for i, t := range list {
+		to := from + Stretches(t)
+		s.totals[i] = 0
+		for _, x := range s.sums[from:to] {
+			s.totals[i] += x
+		}
+		from = to
+	}
+	return s.totals[:len(list)]
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 
 	"anneal/autograd"
@@ -73,6 +74,15 @@ func (m *Decoder) Init(seed uint64) {
 
 // Params returns the parameters in a fixed order; a tied head appears once, as the embedding.
 func (m *Decoder) Params() []*nn.Param { return m.params }
+
+// LayerOf returns the number of the layer that a parameter of a model belongs to; −1 for one outside of the layers.
+func LayerOf(p *nn.Param) int {
+	layer := 0
+	if _, err := fmt.Sscanf(p.Name, "layers.%d.", &layer); err != nil {
+		return -1
+	}
+	return layer
+}
 
 // Count returns the number of parameters.
 func (m *Decoder) Count() int64 {

@@ -46,20 +46,26 @@ func (s *Shard) Squares(sums []float64) (list []Squares) {
 	return list
 }
 
-// SquaredNorm returns the sum of squares over all parameters, from what all ranks contribute. It adds them in the order
-// of device.Squares: stretch by stretch for each parameter, or part of one, then those.
-func SquaredNorm(list []Squares) float64 {
+// SquaredNorm returns the sum of squares over all parameters, from what all ranks contribute, and adds that of each to
+// params, unless that is nil. It adds them in the order of device.Squares: stretch by stretch for each parameter, or
+// part of one, then those.
+func SquaredNorm(list []Squares, params []float64) (total float64) {
 	slices.SortFunc(list, func(a, b Squares) int {
 		return cmp.Or(cmp.Compare(a.Param, b.Param), cmp.Compare(a.Cut, b.Cut), cmp.Compare(a.From, b.From))
 	})
-	total, sum := 0.0, 0.0
+	sum := 0.0
 	for i, p := range list {
-		if i > 0 && (p.Part >= 0 || p.Param != list[i-1].Param) {
-			total, sum = total+sum, 0
-		}
 		for _, x := range p.Sums {
 			sum += x
 		}
+		if i+1 < len(list) && list[i+1].Part < 0 && list[i+1].Param == p.Param {
+			continue
+		}
+		total += sum
+		if params != nil {
+			params[p.Param] += sum
+		}
+		sum = 0
 	}
-	return total + sum
+	return total
 }

@@ -276,6 +276,7 @@ func (s *session) step(ctx context.Context) error {
 	if err := s.countTargets(e.Targets); err != nil {
 		return s.world.same(err)
 	}
+	s.tellRise(e)
 	if !e.Skipped {
 		s.last.TrainLoss = e.Loss
 	}
@@ -373,6 +374,16 @@ func (s *session) countTargets(n int) error {
 			s.trainer.Position().Step, reason))
 	}
 	return nil
+}
+
+// tellRise warns of a layer whose gradient has grown and stays large.
+func (s *session) tellRise(e train.Event) {
+	if r := e.Rise; r != nil {
+		s.Warn(fmt.Sprintf("the gradient of layer %d (of %d) has grown from %.3g to %.3g by step %d and stays there; "+
+			"divergence often follows\n  look at grad_norms in metrics.jsonl; if the loss rises, rewind to an earlier "+
+			"checkpoint with a lower optimizer.lr, a longer schedule.warmup, or model.qk_norm in a new run",
+			r.Layer, s.cfg.Model.Layers, r.From, r.To, e.Step))
+	}
 }
 
 // locate tells a failure of the machine where the run stood.

@@ -22,6 +22,8 @@ type Event struct {
 	LR       float64 `json:"lr"`
 	GradNorm float64 `json:"grad_norm"`
 
+	GradNorms GradNorms `json:"grad_norms,omitempty"` // of every train.norms_every steps
+
 	ZLoss         float64 `json:"z_loss,omitempty"`         // mean of train.z_loss · log²Z; Loss excludes it
 	RouterBalance float64 `json:"router_balance,omitempty"` // mean over layers, without model.router_aux_loss
 	// mean log²Z of the routers, without model.router_z_loss
@@ -61,6 +63,7 @@ type Event struct {
 	Clipped bool          `json:"-"` // the gradient exceeded train.clip
 	FLOPs   float64       `json:"-"` // forward and backward, counted by model.Decoder.BatchFLOPs
 	Targets int           `json:"-"` // of the batch that are not ignored
+	Rise    *Rise         `json:"-"` // a layer whose gradient has grown and stays large
 }
 
 // An Evaluation is what was measured on held-out text; NaN if nothing was. Losses are nats per token.

@@ -47,7 +47,8 @@ func smallConfig(t *testing.T, data string, overrides ...string) *config.Config 
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("model: {layers: 2, dim: 32, heads: 2, context: 32}\ndata: {path: %s}\n", data) +
-		"train: {steps: 4, batch_tokens: 256, micro_batch: 4, eval_every: 4, eval_tokens: 256}\nschedule: {warmup: 1}\n"
+		"train: {steps: 4, batch_tokens: 256, micro_batch: 4, eval_every: 4, eval_tokens: 256, norms_every: 1}\n" +
+		"schedule: {warmup: 1}\n"
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,6 @@
 package train
 
-import (
-	"math"
-
-	"anneal/autograd"
-	"anneal/nn"
-	"anneal/optim"
-	"anneal/tensor"
-)
+import "math"
 
 // NoiseScale estimates the gradient noise scale B = tr Σ / |G|², in tokens (McCandlish et al. 2018, arXiv 1812.06162,
 // appendix A.1). Σ is the covariance of one token's gradient, G the mean. Steps much smaller than B average out
@@ -56,35 +49,4 @@ func (t *Trainer) measureNoise(sums batchSums, norm float64) float64 {
 	}
 	t.progress.Noise.Add(sums.first/(first*first), norm*norm, first, all)
 	return t.progress.Noise.Tokens()
-}
-
-// squaredNorm returns the sum of squares of the current gradients, without the loss scale of fp16. Where an optimizer
-// works part by part, so does the sum: ranks that own parts then get the same bits.
-func (t *Trainer) squaredNorm() float64 {
-	t.normed = t.normed[:0]
-	for i, p := range t.model.Params() {
-		switch {
-		case !p.HasGrad():
-		case t.parts[i] == nil:
-			t.normed = append(t.normed, &p.Grad)
-		default:
-			for k := range t.parts[i] {
-				t.normed = append(t.normed, &t.parts[i][k])
-			}
-		}
-	}
-	return t.squares.Sum(t.dev, t.normed...) / (t.tape.LossScale * t.tape.LossScale)
-}
-
-// gradientParts returns the gradients of the parts of p, if the optimizer works part by part.
-func gradientParts(o optim.Optimizer, p *nn.Param) (parts []tensor.Tensor) {
-	if optim.Divide(o, p) != optim.Parts || len(p.Parts) == 0 || p.Cut != autograd.Whole {
-		return nil // of a cut one the owners sum the parts
-	}
-	from := 0
-	for _, part := range p.Parts {
-		parts = append(parts, p.Grad.Slice(from, from+part.Rows))
-		from += part.Rows
-	}
-	return parts
 }

@@ -66,8 +66,8 @@ func (t *Trainer) settle(src dataset.Source, from uint64) (batchSums, error) {
 			k++
 		})
 	}
-	t.firstSquares = parallel.SquaredNorm(first) / scale
-	return t.sum(src, from, parallel.SquaredNorm(squares)/scale), t.shard.Total()
+	t.firstSquares = parallel.SquaredNorm(first, nil) / scale
+	return t.sum(src, from, parallel.SquaredNorm(squares, t.norms.begin())/scale), t.shard.Total()
 }
 
 // microOf returns the sums of micro-batch i of the step, of which every rank that works on it has told a part: losses

@@ -39,6 +39,8 @@ type Trainer struct {
 	firstSquares float64     // of its first block's gradient
 
 	squares device.Squares
+	norms   paramNorms
+	rises   rises
 	parts   [][]tensor.Tensor // by parameter: the gradients of its parts, for optimizers that work part by part
 	normed  []*tensor.Tensor  // tensors of the gradient norm, kept so that no call allocates the list
 	scratch *tensor.Arena     // of the optimizer: the tape's temporary memory, which is free during the update
@@ -117,6 +119,7 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 		opt: opt, scratch: arena(Scratch), ramps: NewRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
 		outline: model.Outline(c, policy),
 	}
+	t.norms, t.rises = newParamNorms(t.outline), newRises(c.Layers)
 	t.slots = laySlots(f, cfg, mesh, dev, arena)
 	t.Evaluator = Evaluator{
 		dev: dev, model: m, world: mesh.World, mesh: mesh, between: alone{}, slot: &t.slots[0],
@@ -226,6 +229,7 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 	if e.Clipped = clip < 1; e.Clipped {
 		t.progress.Clipped++
 	}
+	t.observeNorms(&e, targets)
 	e.NoiseScale = t.measureNoise(sums, e.GradNorm)
 	if err := t.update(e.LR, clip/(targets*t.tape.LossScale)); err != nil { // the gradients are of the scaled sum
 		return e, err

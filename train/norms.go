@@ -1,0 +1,123 @@
+package train
+
+import (
+	"math"
+
+	"anneal/autograd"
+	"anneal/model"
+	"anneal/nn"
+	"anneal/optim"
+	"anneal/tensor"
+)
+
+// GradNorms are norms of the gradient of a step's mean loss, before clipping. They come from the sums of squares that
+// the global norm needs anyway, so they cost nothing; all ranks know those of the whole model.
+type GradNorms struct {
+	Layers []Number          `json:"layers"` // of all parameters of each layer
+	Groups map[string]Number `json:"groups"` // by role, as in optimizer.groups: matrix, embedding, head, …
+}
+
+// paramNorms are the sums of squares of the gradient of each parameter of the whole model, by number.
+type paramNorms struct {
+	squares []float64
+	layers  []int // of each parameter, −1 outside of the layers
+	roles   []nn.Role
+	deep    int // layers
+}
+
+func newParamNorms(outline *model.Decoder) paramNorms {
+	n := paramNorms{deep: outline.Config.Layers}
+	for _, p := range outline.Params() {
+		n.layers, n.roles = append(n.layers, model.LayerOf(p)), append(n.roles, p.Role)
+	}
+	n.squares = make([]float64, len(n.roles))
+	return n
+}
+
+// begin forgets the sums of the step before and returns the place of the next ones.
+func (n *paramNorms) begin() []float64 {
+	clear(n.squares)
+	return n.squares
+}
+
+// byLayer writes the norm of each layer's gradient, times scale, to out, which has room for all layers.
+func (n *paramNorms) byLayer(out []float64, scale float64) {
+	clear(out)
+	for i, sum := range n.squares {
+		if l := n.layers[i]; l >= 0 {
+			out[l] += sum
+		}
+	}
+	for l := range out {
+		out[l] = scale * math.Sqrt(out[l])
+	}
+}
+
+// observeNorms adds the norms of the gradient of an accepted step to its event, if they are due, and a layer that has
+// risen.
+func (t *Trainer) observeNorms(e *Event, targets float64) {
+	scale := 1 / (targets * t.tape.LossScale)
+	t.norms.byLayer(t.rises.norms, scale)
+	e.Rise = t.rises.observe()
+	if every := t.cfg.Train.NormsEvery; every > 0 && t.progress.Step%every == 0 {
+		e.GradNorms = t.norms.report(scale)
+	}
+}
+
+// report returns the norms of the gradient, times scale.
+func (n *paramNorms) report(scale float64) GradNorms {
+	layers, groups := make([]float64, n.deep), map[nn.Role]float64{}
+	n.byLayer(layers, scale)
+	for i, sum := range n.squares {
+		groups[n.roles[i]] += sum
+	}
+	g := GradNorms{Groups: map[string]Number{}}
+	for _, x := range layers {
+		g.Layers = append(g.Layers, Number(x))
+	}
+	for role, sum := range groups {
+		g.Groups[role.String()] = Number(scale * math.Sqrt(sum))
+	}
+	return g
+}
+
+// squaredNorm returns the sum of squares of the current gradients, without the loss scale of fp16. Where an optimizer
+// works part by part, so does the sum: ranks that own parts then get the same bits.
+func (t *Trainer) squaredNorm() float64 {
+	t.normed = t.normed[:0]
+	for i, p := range t.model.Params() {
+		switch {
+		case !p.HasGrad():
+		case t.parts[i] == nil:
+			t.normed = append(t.normed, &p.Grad)
+		default:
+			for k := range t.parts[i] {
+				t.normed = append(t.normed, &t.parts[i][k])
+			}
+		}
+	}
+	sums, squares, total := t.squares.Each(t.dev, t.normed...), t.norms.begin(), 0.0
+	for i, p := range t.model.Params() {
+		if !p.HasGrad() {
+			continue
+		}
+		for range max(len(t.parts[i]), 1) {
+			squares[p.Number] += sums[0]
+			total, sums = total+sums[0], sums[1:]
+		}
+	}
+	return total / (t.tape.LossScale * t.tape.LossScale)
+}
+
+// gradientParts returns the gradients of the parts of p, if the optimizer works part by part.
+func gradientParts(o optim.Optimizer, p *nn.Param) (parts []tensor.Tensor) {
+	if optim.Divide(o, p) != optim.Parts || len(p.Parts) == 0 || p.Cut != autograd.Whole {
+		return nil // of a cut one the owners sum the parts
+	}
+	from := 0
+	for _, part := range p.Parts {
+		parts = append(parts, p.Grad.Slice(from, from+part.Rows))
+		from += part.Rows
+	}
+	return parts
+}
