@@ -14,7 +14,8 @@ var harmless = map[string]bool{
 	"device":  true, // the state names its kernels
 	"threads": true, "data.path": true, "data.mix": true, "train.minutes": true, "train.log_every": true,
 	"train.norms_every": true, "train.noise_scale_every": true, "train.eval_every": true, "train.eval_tokens": true,
-	"checkpoint.every": true, "checkpoint.keep": true, "checkpoint.max_failures": true, "guard.rewinds": true, "guard.replay_every": true,
+	"checkpoint.every": true, "checkpoint.keep": true, "checkpoint.max_failures": true, "guard.rewinds": true,
+	"guard.replay_every": true,
 	"watchdog.enabled": true, "watchdog.exit": true, "guard.rewound": true,
 	"memory.recompute": true, "parallel.ranks": true, "parallel.zero": true, "parallel.timeout": true,
 	"parallel.schedule": true,
