@@ -20,6 +20,9 @@ func (t *Tape) Embedding(table *Param, ids *tensor.Tensor) *Var {
 }
 
 func embeddingBack(t *Tape, n *node) {
+	if n.w.Frozen {
+		return
+	}
 	t.Device.EmbeddingGrad(t.sumGrad(n.w), t.streamGrad(n.out), n.tables[0])
 }
 

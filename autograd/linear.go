@@ -84,6 +84,7 @@ func (t *Tape) linear(dst, x *tensor.Tensor, w *Param, add bool) {
 	t.Device.MatMul(dst, x, t.operand(w), device.NT, device.MatMulOptions{
 		Operand: t.Types.Operand, Accumulate: add, Bias: t.biasOf(w),
 	})
+	t.adapt(dst, x, w)
 }
 
 // linearGrads adds the gradients of x·wᵀ to those of x and w, and of w's bias.
@@ -113,5 +114,8 @@ func (t *Tape) productGrads(x *Var, w *Param, dy *tensor.Tensor) {
 		return
 	}
 	t.inputGrad(x, dy, w)
-	t.weightGrad(w, dy, t.fusedValue(x))
+	t.adapterGrads(x, w, dy)
+	if !w.Frozen {
+		t.weightGrad(w, dy, t.fusedValue(x))
+	}
 }

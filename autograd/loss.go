@@ -94,7 +94,9 @@ func (t *Tape) logits(z, x *tensor.Tensor, head *Param, softcap float64) {
 
 // headGrad writes dx [c, D] from the gradient dz [c, V] of the logits of x [c, D], and adds to the head's gradient.
 func (t *Tape) headGrad(dx, dz, x *tensor.Tensor, head *Param) {
-	t.multiplyGrad(head, dz, x)
+	if !head.Frozen {
+		t.multiplyGrad(head, dz, x)
+	}
 	t.Device.MatMul(dx, dz, &head.Value, device.NN, device.MatMulOptions{Operand: t.Types.Operand})
 }
 

@@ -82,11 +82,13 @@ type Var struct {
 // A Param is a trained tensor. Gradients of all micro-batches of a step add up in Grad; the first one overwrites it.
 type Param struct {
 	Value, Grad tensor.Tensor
-	FP8         *FP8   // scales of a linear layer that can multiply FP8 operands; else nil
-	Bias        *Param // added to the result of a linear layer or a norm; may be nil
-	Cut         Cut    // what of a weight is here
-	Rows        Rows   // of a table whose rows are cut
-	Terms       bool   // peers make terms of its gradient, which are summed when the backward pass of its unit ends
+	FP8         *FP8     // scales of a linear layer that can multiply FP8 operands; else nil
+	Bias        *Param   // added to the result of a linear layer or a norm; may be nil
+	Cut         Cut      // what of a weight is here
+	Rows        Rows     // of a table whose rows are cut
+	Frozen      bool     // it is not trained, and where Grad has no memory there is no gradient
+	Adapter     *Adapter // of a linear layer; may be nil
+	Terms       bool     // peers make terms of its gradient, which are summed when the backward pass of its unit ends
 	written     bool
 }
 

@@ -48,6 +48,8 @@ func (k *checker) ignored() {
 		{!c.Parallel.Outer.On(), "without parallel.outer.groups", "parallel.outer.groups = 2", []string{
 			"parallel.outer.every", "parallel.outer.lr", "parallel.outer.momentum",
 		}},
+		{m.LoRARank == 0, "without model.lora_rank", "model.lora_rank = 8",
+			[]string{"model.lora_alpha", "model.lora_targets"}},
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers",
 			"model.mup_input_scale", "model.mup_output_scale",

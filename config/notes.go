@@ -84,6 +84,11 @@ var notes = map[string]Key{
 		"are chosen equally often. 0 turns it off."},
 	"model.router_z_loss": {Doc: "Coefficient of the routers' z-loss: the mean of log²Z of their logits over tokens " +
 		"and layers. It keeps the logits small. 0 turns it off; ST-MoE uses 1e-3."},
+	"model.lora_rank": {Doc: "Train adapters of this rank R beside frozen weights (LoRA): W + α/R · B·A. Needs " +
+		"init.from. Evaluation and generation add them; an export merges them into the weights. 0 trains the weights."},
+	"model.lora_alpha": {Doc: "Scale α of the adapters, whose product is multiplied by α/R. 0 means 2 · R."},
+	"model.lora_targets": {Doc: "Matrices of a layer that have adapters: patterns of names, such as attention.*, " +
+		"mlp.down. All if it is empty."},
 	"model.dropout": {Doc: "Dropout probability of the embedding and of each branch's output. 0 turns it off. Try " +
 		"0.1 for several epochs over little data."},
 	"model.stochastic_depth": {Doc: "Probability that training skips a whole branch of the last layer for one " +

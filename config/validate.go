@@ -35,6 +35,7 @@ func (c *Config) check() []Problem {
 	k.precision()
 	k.ignored()
 	k.frozen()
+	k.lora()
 	k.mix()
 	k.order()
 	return k.problems

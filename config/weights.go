@@ -12,6 +12,9 @@ var ofTraining = []string{"model.init", "model.init_std", "model.zero_init", "mo
 // mayDiffer are the keys of model.* that a run can change although it starts from weights.
 var mayDiffer = []string{"model.vocab", "model.context", "model.rope_scaling", "model.rope_original_context"}
 
+// ofAdapters are the keys that may differ where the weights have no adapters yet.
+var ofAdapters = []string{"model.lora_rank", "model.lora_alpha", "model.lora_targets"}
+
 // TakeModel takes the shape of a model from was, its config; source names where that is, such as "the weights of DIR".
 // Every key of model.* that nothing was said of gets the value there, but for model.vocab, which goes by tokenizers,
 // and what only training reads. The length of rows and the scaling of rotary positions may be others. Any other
@@ -48,7 +51,8 @@ func (c *Config) originalContext(was *Config) int {
 func (c *Config) CheckModel(was *Config, source string) error {
 	var problems []Problem
 	for _, k := range allKeys {
-		if !ofShape(k.Name) || slices.Contains(mayDiffer, k.Name) || c.value(k) == was.value(k) {
+		free := slices.Contains(mayDiffer, k.Name) || was.Model.LoRARank == 0 && slices.Contains(ofAdapters, k.Name)
+		if !ofShape(k.Name) || free || c.value(k) == was.value(k) {
 			continue
 		}
 		problems = append(problems, Problem{

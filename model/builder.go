@@ -51,6 +51,7 @@ func (b *builder) block(i int) *block {
 	default:
 		panic("model: unknown family " + b.config.Family)
 	}
+	b.adapters(first)
 	b.at = ""
 	x.params = b.params[first:len(b.params):len(b.params)]
 	return x

@@ -69,6 +69,11 @@ type Config struct {
 	RouterAuxLoss    float64 `yaml:"router_aux_loss" weights:"any"` // coefficient of the load-balancing loss
 	RouterZLoss      float64 `yaml:"router_z_loss" weights:"any"`   // coefficient of the mean log²Z of the routers
 
+	// Adapters beside frozen weights; see lora.go.
+	LoRARank    int     `yaml:"lora_rank"`    // R; 0 for none
+	LoRAAlpha   float64 `yaml:"lora_alpha"`   // α
+	LoRATargets string  `yaml:"lora_targets"` // patterns of names of a layer's matrices; all if empty
+
 	// Probabilities that training drops an element of the embedding or of a branch's output, and a branch of the last
 	// layer (depth.go).
 	Dropout         float64 `yaml:"dropout" weights:"any"`

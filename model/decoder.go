@@ -48,6 +48,7 @@ func declare(c Config, part Part) *Decoder {
 		m.head = b.vocabulary("head", nn.Head)
 	}
 	m.params, m.ropes = b.params, b.ropes
+	m.freeze()
 	m.drop(c.Dropout, c.StochasticDepth)
 	m.wrap()
 	return m

@@ -124,6 +124,9 @@ func checkGradients(t *testing.T, x *bench) {
 	t.Helper()
 	const eps = 1e-5
 	for i, p := range x.m.Params() {
+		if p.Frozen {
+			continue
+		}
 		w, g := p.Value.F64(), p.Grad.F64()
 		rng := tensor.NewRNG(3, tensor.PurposeData, uint32(i))
 		for n := range uint64(6) {

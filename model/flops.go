@@ -9,16 +9,16 @@ import (
 //
 //	6 · (parameters used in matrix products) + 6 · n · H·E · Σ density
 //
-// Of the experts only those count that a token uses. Each matrix parameter costs a multiplication and an addition
-// forward and twice that backward. A tied head counts as a product; the lookup of an embedding does not. The second
-// term is attention's two products with the n keys in each layer: it counts the causal half, and of that the share that
-// the layer's pattern sees.
+// Of frozen parameters it is 4. Of the experts only those count that a token uses. Each matrix parameter costs a
+// multiplication and an addition forward and twice that backward. A tied head counts as a product; the lookup of an
+// embedding does not. The second term is attention's two products with the n keys in each layer: it counts the causal
+// half, and of that the share that the layer's pattern sees.
 func (m *Decoder) FLOPsPerToken(n int) float64 {
 	forward := 2 * float64(m.head.Value.Len())
 	for _, b := range m.blocks {
 		forward += b.forwardFLOPs(n)
 	}
-	return 3 * forward
+	return 3*forward - m.frozenFLOPs()
 }
 
 // LayerFLOPs counts forward and backward of every layer for a token of the longest sequence, with what is recomputed.
@@ -43,7 +43,7 @@ func (m *Decoder) BatchFLOPs(b *Batch) float64 {
 	for i, l := range m.blocks {
 		forward += l.matrixFLOPs()*float64(len(start)) + m.attentionFLOPs(i, start, b.T)
 	}
-	return 3 * forward
+	return 3*forward - m.frozenFLOPs()*float64(len(start))
 }
 
 // attentionFLOPs counts the products of a layer's attention in rows of t tokens. Layers that see the same count their

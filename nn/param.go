@@ -45,6 +45,8 @@ type Param struct {
 	Parts []Part
 	// FP8Products allows the products of a matrix to have FP8 operands, if the policy asks for them.
 	FP8Products bool
+	// Looked marks a table whose rows begin the residual stream: tokens or positions.
+	Looked bool
 	// Share is the share of the elements that one token uses, if it is not all: of experts. 0 means 1.
 	Share float64
 	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, EpsScale the ε
@@ -102,9 +104,21 @@ func (p *Param) Place(r Region) { p.Region = r }
 func (p *Param) Allocate(values *tensor.Arena, weight tensor.DType, grads *tensor.Arena, grad tensor.DType) {
 	shape := p.Region.Shape()
 	p.Value = values.New(weight, shape...)
-	if grads != nil {
+	if grads != nil && !p.Gradless() {
 		p.Grad = grads.New(grad, shape...)
 	}
+}
+
+// Gradless reports whether p has no gradient: it is frozen, and large. Gains, biases and tables of values have one that
+// nobody reads, so that their operations need not know.
+func (p *Param) Gradless() bool { return p.Frozen && (p.Role == Matrix || p.Role == Head || p.Looked) }
+
+// Format returns the dtype in which optimizers see p: that of its gradient, if it has one.
+func (p *Param) Format() tensor.DType {
+	if p.Grad.DType() == tensor.Invalid {
+		return p.Value.DType()
+	}
+	return p.Grad.DType()
 }
 
 // Piece returns elements [from, to) of what is here as a parameter that shares its memory, for optimizers that treat

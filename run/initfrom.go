@@ -8,6 +8,7 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/device"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/prepare"
@@ -118,7 +119,7 @@ func startFrom(t *train.Trainer, cfg *config.Config, data *prepare.Corpus, world
 	if err := world.agree(err); err != nil {
 		return err
 	}
-	if err := copyWeights(t, src, rows); err != nil || cfg.Init.EWC == 0 {
+	if err := copyWeights(t, cfg, src, rows); err != nil || cfg.Init.EWC == 0 {
 		return err
 	}
 	return hold(t, cfg)
@@ -172,18 +173,26 @@ func (w *initial) record(cfg *config.Config, src *model.Decoder) error {
 }
 
 // copyWeights fills the model with the weights of src, which may differ in its vocabulary and the length of its rows.
-func copyWeights(t *train.Trainer, src *model.Decoder, rows *vocabulary) error {
-	from := src.Params()
+func copyWeights(t *train.Trainer, cfg *config.Config, src *model.Decoder, rows *vocabulary) error {
+	from := map[string]*nn.Param{}
+	for _, p := range src.Params() {
+		from[p.Name] = p
+	}
 	for _, p := range t.Model().Params() {
-		if i := p.Number; i >= len(from) || from[i].Name != p.Name {
-			return fmt.Errorf("parameter %d of the model is %s, which the weights do not have there", i, p.Name)
+		if from[p.Name] == nil && !model.IsAdapter(p) {
+			return fmt.Errorf("the weights have no parameter %s", p.Name)
 		}
 	}
-	return t.SetWeights(func(i int, p *nn.Param, host *tensor.Tensor) {
-		if x := &from[i].Value; rows.rows != nil && ofTokens(p) {
-			rows.fill(host, x)
-		} else {
-			copyValues(host, x)
+	return t.SetWeights(func(p *nn.Param, host *tensor.Tensor) {
+		switch x := from[p.Name]; {
+		case x == nil: // an adapter starts as it would without weights
+			fresh := *p
+			fresh.Value, fresh.First, fresh.Region = *host, 0, nn.Whole(p.Shape)
+			fresh.Init(device.Host{}, cfg.Seed, p.Number)
+		case rows.rows != nil && ofTokens(p):
+			rows.fill(host, &x.Value)
+		default:
+			copyValues(host, &x.Value)
 		}
 	})
 }

@@ -33,7 +33,7 @@ type average struct {
 func layoutAverage(decay float64, arena *tensor.Arena, params []*nn.Param) average {
 	a := average{decay: decay}
 	for _, p := range params {
-		a.values = append(a.values, arena.New(p.Grad.DType(), p.Value.Shape()...))
+		a.values = append(a.values, arena.New(p.Format(), p.Value.Shape()...))
 	}
 	return a
 }

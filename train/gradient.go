@@ -84,7 +84,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		return t.settle(src, from)
 	}
 	for _, p := range t.model.Params() {
-		if !p.HasGrad() {
+		if !p.HasGrad() && !p.Frozen {
 			device.NegativeZero(t.dev, &p.Grad) // no loss depends on it, so it holds an earlier step's gradient
 		}
 	}

@@ -87,7 +87,7 @@ func (t *Trainer) squaredNorm() float64 {
 	t.normed = t.normed[:0]
 	for i, p := range t.model.Params() {
 		switch {
-		case !p.HasGrad():
+		case !p.HasGrad() || p.Frozen:
 		case t.parts[i] == nil:
 			t.normed = append(t.normed, &p.Grad)
 		default:
@@ -98,7 +98,7 @@ func (t *Trainer) squaredNorm() float64 {
 	}
 	sums, squares, total := t.squares.Each(t.dev, t.normed...), t.norms.begin(), 0.0
 	for i, p := range t.model.Params() {
-		if !p.HasGrad() {
+		if !p.HasGrad() || p.Frozen {
 			continue
 		}
 		for range max(len(t.parts[i]), 1) {
@@ -111,7 +111,7 @@ func (t *Trainer) squaredNorm() float64 {
 
 // gradientParts returns the gradients of the parts of p, if the optimizer works part by part.
 func gradientParts(o optim.Optimizer, p *nn.Param) (parts []tensor.Tensor) {
-	if optim.Divide(o, p) != optim.Parts || len(p.Parts) == 0 || p.Cut != autograd.Whole {
+	if p.Gradless() || optim.Divide(o, p) != optim.Parts || len(p.Parts) == 0 || p.Cut != autograd.Whole {
 		return nil // of a cut one the owners sum the parts
 	}
 	from := 0

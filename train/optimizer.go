@@ -79,6 +79,9 @@ type updated struct {
 // layoutUpdated allocates the optimizer state of p, number index of the model, and sets its rate and decay.
 func layoutUpdated(o config.Optimizer, opt optim.Optimizer, state *tensor.Arena, p *nn.Param, index int) updated {
 	g, master := group(o, p), masterOf(p)
+	if p.Frozen {
+		return updated{Param: p, index: index, master: master}
+	}
 	return updated{
 		p, index, opt.Layout(state, master), master, g.LRRatio * scale(p.LRScale), g.WeightDecay * scale(p.DecayScale),
 	}
@@ -139,6 +142,9 @@ func (t *Trainer) update(lr, scale float64) error {
 // updateOne updates number i of what this rank updates.
 func (t *Trainer) updateOne(i int, lr float64, s optim.Step) {
 	p := &t.updated[i]
+	if p.Frozen {
+		return
+	}
 	s.LR, s.Decay, s.EpsScale = lr*p.lr, s.Decay*p.decay, p.EpsScale
 	if p.Param != p.master {
 		t.updateRounded(i, s)

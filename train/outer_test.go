@@ -245,7 +245,7 @@ func TestAGroupThatSkipsIsHeardByAll(t *testing.T) {
 		cfg.Parallel.Zero = stage
 		onRanks(t, cfg, 4, stage%2 == 0, func(x *Trainer) error {
 			weight := [2]float64{0.02, math.NaN()}[x.outer.group()]
-			err := x.SetWeights(func(_ int, _ *nn.Param, host *tensor.Tensor) {
+			err := x.SetWeights(func(_ *nn.Param, host *tensor.Tensor) {
 				for i := range host.Len() {
 					host.SetFloat64(i, weight)
 				}

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"slices"
+
 	"anneal/comm"
 	"anneal/config"
 	"anneal/device"
@@ -100,7 +102,8 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 		h.updated = append(h.updated, layoutUpdated(cfg.Optimizer, o, arena(OptimizerState), q, index))
 	}
 	if world.Size() == 1 {
-		h.fold = layoutFold(arena(GradientFold), m.Params(), foldRecipeOf(cfg))
+		trained := slices.DeleteFunc(slices.Clone(m.Params()), func(p *nn.Param) bool { return p.Frozen })
+		h.fold = layoutFold(arena(GradientFold), trained, foldRecipeOf(cfg))
 	}
 	if cfg.Average.EMA > 0 {
 		h.average = layoutAverage(cfg.Average.EMA, arena(WeightAverage), h.params)

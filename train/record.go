@@ -5,6 +5,7 @@ import (
 	"anneal/comm/absent"
 	"anneal/config"
 	"anneal/device"
+	"anneal/model"
 	"anneal/optim"
 	"anneal/parallel"
 	"anneal/precision"
@@ -53,7 +54,7 @@ func outlineTrainer(cfg *config.Config, f *Footprint, dev device.Device, world c
 	}
 	t := &Trainer{
 		holding: holding, cfg: cfg, footprint: f, policy: f.Policy, opt: opt, scratch: arena(Scratch),
-		accum: stepMicros(cfg), progress: Position{Updates: 1},
+		accum: stepMicros(cfg), progress: Position{Updates: 1}, norms: newParamNorms(model.Outline(f.Model, f.Policy)),
 	}
 	t.slots = laySlots(f, cfg, mesh, dev, arena)
 	for i := range t.slots {

@@ -55,19 +55,19 @@ func (t *Trainer) SetSchedule(s schedule.Schedule) { t.sched = s }
 // StartAverage sets the average of the weights, if the run has one, to the weights.
 func (t *Trainer) StartAverage() { t.average.start(t.params, t.dev) }
 
-// SetWeights fills the weights of every parameter by a function of its number in the model on host memory, which gets
-// memory for all of it. The average starts from them, too.
-func (t *Trainer) SetWeights(fill func(i int, p *nn.Param, host *tensor.Tensor)) error {
+// SetWeights fills the weights of every parameter by a function on host memory, which gets memory for all of it. The
+// average starts from them, too.
+func (t *Trainer) SetWeights(fill func(p *nn.Param, host *tensor.Tensor)) error {
 	for i := range t.updated {
 		u := &t.updated[i]
 		p := t.model.Params()[u.index]
 		device.Fill(t.dev, &u.Value, func(host *tensor.Tensor) {
 			if host.Len() == p.Len() {
-				fill(p.Number, p, host)
+				fill(p, host)
 				return
 			}
 			whole := tensor.View(host.DType(), make([]byte, p.Len()*host.DType().Size()), p.Shape...)
-			fill(p.Number, p, &whole)
+			fill(p, &whole)
 			size := host.DType().Size()
 			x := Tensor{Shape: p.Shape, Region: p.Region, From: u.First, To: u.First + host.Len()}
 			x.Runs(func(local, global, n int) {

@@ -23,7 +23,7 @@ import (
 // masterOf returns the parameter that an optimizer sees: p itself, or, if p is stored in less precision than its
 // gradient, a parameter with the gradient's format, whose value updateRounded fills.
 func masterOf(p *nn.Param) *nn.Param {
-	if p.Value.DType() == p.Grad.DType() {
+	if p.Value.DType() == p.Format() {
 		return p
 	}
 	master := *p
@@ -48,6 +48,9 @@ func (t *Trainer) updateRounded(i int, s optim.Step) {
 func measureUpdates(o optim.Optimizer, list []updated) int {
 	scratch := tensor.NewMeasure("")
 	for _, p := range list {
+		if p.Frozen {
+			continue
+		}
 		mark := scratch.Mark()
 		if p.master != p.Param {
 			scratch.New(p.Grad.DType(), p.Value.Shape()...)

@@ -34,6 +34,9 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 // observe updates the curvature from gradients of sampled losses, whose squares count so much.
 func (t *Trainer) observe(o *optim.Sophia, weight float64) {
 	for _, p := range t.updated {
+		if p.Frozen {
+			continue
+		}
 		o.Observe(t.dev, p.Param, p.state, weight)
 	}
 }

@@ -36,7 +36,11 @@ func (r *ExportReport) String() string {
 // ExportHF writes the model as a directory in Hugging Face layout, with weights in F32 (exact), BF16 or F16 (half the
 // size), then reads it back and compares the logits of a probe. It fails if they differ by more than storing can
 // explain.
+// Adapters are merged into their weights.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
+	if r.Model.Config.LoRARank > 0 {
+		r.Model.Merge(r.dev)
+	}
 	c, err := interop.ToHF(r.Model.Config, interop.Tokens(r.Tokenizer), r.ConfigPath())
 	if err != nil {
 		return nil, err

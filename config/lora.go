@@ -1,0 +1,46 @@
+package config
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// resolveLoRA derives the scale of adapters: with α = 2·R they are added twice, as usual since Hu et al. 2021.
+func (c *Config) resolveLoRA() {
+	if m := &c.Model; m.LoRARank > 0 && m.LoRAAlpha == 0 {
+		c.DeriveText("model.lora_alpha", fmt.Sprint(2*m.LoRARank), "2 · model.lora_rank")
+	}
+}
+
+// lora checks adapters, and refuses what they do not work with.
+func (k *checker) lora() {
+	c, m := k.c, &k.c.Model
+	k.number("model.lora_alpha", m.LoRAAlpha, 0, 1e6, "[)")
+	if !k.between("model.lora_rank", m.LoRARank, 0, 1<<12) || m.LoRARank == 0 {
+		return
+	}
+	for target := range strings.SplitSeq(m.LoRATargets, ",") {
+		if _, err := path.Match(strings.TrimSpace(target), ""); err != nil {
+			k.fault("model.lora_targets", "attention.*, mlp.down", "model.lora_targets: %q is no pattern of names",
+				strings.TrimSpace(target))
+		}
+	}
+	for _, x := range []struct {
+		refused bool
+		try     string
+		why     string
+	}{
+		{c.Init.From == "", "init.from=DIR, a run or a model of Hugging Face",
+			"without init.from: adapters are trained beside weights that exist"},
+		{c.Init.EWC > 0, "init.ewc = 0", "with init.ewc: the weights that it holds are frozen"},
+		{m.Experts > 0, "a model without experts", "with experts"},
+		{m.MuP, "model.mup = false", "with model.mup"},
+		{c.Parallel.Ranks > 1, "parallel.ranks = 1", "on several ranks yet"},
+		{strings.HasPrefix(c.Precision, "fp8"), "precision = bf16", "with precision = fp8"},
+	} {
+		if x.refused {
+			k.fault("model.lora_rank", x.try, "model.lora_rank = %d does not work %s", m.LoRARank, x.why)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package use
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"anneal/config"
+	"anneal/run"
+)
+
+// An exported run has its adapters merged: the model that comes back has the logits of the run.
+func TestExportMergesAdapters(t *testing.T) {
+	data := testData(t)
+	from, dir := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "run")
+	mustRun(t, run.Options{Config: tinyConfig(data), Dir: from})
+	cfg, err := run.LoadConfig(config.Sources{Overrides: []string{
+		"init.from=" + from, "data.path=" + data, "precision=fp32", "model.lora_rank=2", "optimizer.lr=0.3",
+		"train.steps=20", "schedule.warmup=2", "train.batch_tokens=256", "train.eval_every=0", "train.eval_tokens=512",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, run.Options{Config: cfg, Dir: dir})
+	probe := func(r *Trained) []float64 {
+		logits, err := r.probe(r.Model, r.Policy, []int32{3, 1, 4, 1, 5, 9, 2, 6})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return logits
+	}
+	open := func(dir string) *Trained {
+		r, err := Open(dir, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
+		return r
+	}
+	tuned, out, back := open(dir), filepath.Join(t.TempDir(), "hf"), filepath.Join(t.TempDir(), "back")
+	want, base := probe(tuned), probe(open(from))
+	if _, err := tuned.ExportHF(out, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.ImportHF(out, back, ""); err != nil {
+		t.Fatal(err)
+	}
+	for i, z := range probe(open(back)) {
+		if math.Abs(z-want[i]) > 1e-4 || math.Abs(want[i]-base[i]) < 1e-4 && i%50 == 0 {
+			t.Errorf("logit %d is %v in the merged model, %v in the run, and was %v before", i, z, want[i], base[i])
+		}
+	}
+}
