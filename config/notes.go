@@ -110,11 +110,12 @@ var notes = map[string]Key{
 		"model.head_dim. Gemma calls it query_pre_attn_scalar."},
 	"model.rope_scaling": {try: "model.rope_scaling = yarn:4, or none",
 		Doc: "Rotary scaling as KIND:FACTOR, to read rows FACTOR times as long as the model was " +
-			"first trained on: yarn:4, linear:4, ntk:4, or llama3:8 (Llama 3.1). " +
+			"first trained on: yarn:4, linear:4, ntk:4, dynamic:2 (a base that follows the context), " +
+			"llama3:8 (Llama 3.1), or longrope:32 with a factor for each pair of a head (Phi-3). " +
 			"yarn needs the least further training. Options follow the factor: yarn:4:fast=32:slow=1:attention=1.14, " +
-			"llama3:8:low=1:high=4. none turns it off."},
-	"model.rope_original_context": {Unit: "tokens", Doc: "Context length before rotary scaling. Read by yarn and " +
-		"llama3.", Rule: "rope_original_context = context / the factor of rope_scaling"},
+			"llama3:8:low=1:high=4, longrope:32:short=1,1:long=1,2. none turns it off."},
+	"model.rope_original_context": {Unit: "tokens", Doc: "Context length before rotary scaling. Read by dynamic, " +
+		"yarn, llama3 and longrope.", Rule: "rope_original_context = context / the factor of rope_scaling"},
 	"model.rope_layout": {Values: []string{"half", "interleaved"}, Doc: "Which elements of a head rotary positions " +
 		"pair.\n" +
 		"half: i with i + head_dim/2, as in Hugging Face's models.\n" +

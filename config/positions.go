@@ -23,6 +23,9 @@ func (k *checker) positions() {
 	if m.RopeScaling.NeedsOriginal() {
 		k.between("model.rope_original_context", m.RopeOriginalContext, 1, 1<<24)
 	}
+	if err := m.RopeScaling.CheckPairs(m.HeadDim); err != nil {
+		k.fault("model.rope_scaling", "model.rope_scaling = yarn:4, or a list of that length", "%v", err)
+	}
 	if n := len(m.Positions); n > m.Layers && m.Layers > 0 {
 		k.fault("model.positions", fmt.Sprintf("model.layers = %d", n),
 			"model.positions lists %d schemes for %d layers", n, m.Layers)

@@ -113,8 +113,12 @@ func TestConfigRefusesWhatItCannotRepresent(t *testing.T) {
 		{"mlp_bias", true, "mlp_bias = true"},
 		{"rope_scaling", map[string]any{"type": "linear"}, "rope_scaling.factor is missing"},
 		{"rope_scaling", map[string]any{"type": "linear", "factor": -2}, "rope_scaling.factor = -2"},
+		{"rope_scaling", map[string]any{"type": "ropes", "factor": 2, "short_factor": []float64{1}},
+			"rope_scaling.rope_type = ropes"},
 		{"rope_scaling", map[string]any{"type": "longrope", "factor": 2, "short_factor": []float64{1}},
-			"rope_scaling.rope_type = longrope"},
+			"rope_scaling.long_factor is missing"},
+		{"rope_scaling", map[string]any{"type": "longrope", "factor": 2, "short_factor": []float64{1},
+			"long_factor": []float64{1}}, "rope_scaling.short_factor has 1 numbers for"},
 		{"rope_scaling", map[string]any{"type": "linear", "rope_type": "yarn", "factor": 2},
 			"rope_scaling.type = linear"},
 		{"rope_scaling", map[string]any{"type": "linear", "factor": 2, "low_freq_factor": 1},
@@ -225,12 +229,20 @@ func TestSlidingWindowsFollowTheArchitecture(t *testing.T) {
 // The numbers that transformers derives where a config leaves them out.
 func TestScaledRopeDefaults(t *testing.T) {
 	ln16 := math.Log(16)
+	ones, twos := []float64{1, 1, 1, 1}, []float64{2, 2, 2, 2}
 	for _, c := range []struct {
 		settings map[string]any
 		want     RopeScaling
 	}{
 		{map[string]any{"type": "linear", "factor": 2}, RopeScaling{Type: "linear", Factor: 2}},
-		{map[string]any{"type": "dynamic", "factor": 2}, RopeScaling{}}, // nothing up to max_position_embeddings
+		{map[string]any{"type": "dynamic", "factor": 2}, RopeScaling{
+			Type: "dynamic", Factor: 2, OriginalPositions: 4096,
+		}},
+		{map[string]any{"type": "longrope", "original_max_position_embeddings": 256, "short_factor": ones,
+			"long_factor": twos}, RopeScaling{
+			Type: "longrope", Factor: 16, OriginalPositions: 256, AttentionFactor: math.Sqrt(1.5), ShortFactor: ones,
+			LongFactor: twos,
+		}},
 		{map[string]any{"rope_type": "yarn", "factor": 16}, RopeScaling{
 			Type: "yarn", Factor: 16, OriginalPositions: 4096, AttentionFactor: 0.1*ln16 + 1, BetaFast: 32, BetaSlow: 1,
 		}},
@@ -251,11 +263,11 @@ func TestScaledRopeDefaults(t *testing.T) {
 		m := plain()
 		m["rope_scaling"], m["max_position_embeddings"] = c.settings, 4096
 		got := parseLlama(t, m)
-		if got.RopeScaling != c.want {
+		if !reflect.DeepEqual(got.RopeScaling, c.want) {
 			t.Errorf("%v: %+v, want %+v", c.settings, got.RopeScaling, c.want)
 		}
 		again, err := parseMap(t, got.settings())
-		if err != nil || again.(*LlamaConfig).RopeScaling != got.RopeScaling {
+		if err != nil || !reflect.DeepEqual(again.(*LlamaConfig).RopeScaling, got.RopeScaling) {
 			t.Errorf("%v: came back as %+v, %v", c.settings, again, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -144,7 +145,8 @@ func (f *fields) gemmaRope(c *Gemma3Config) {
 	}
 	if nested && inner.take(layerType(false), &full.raw) {
 		s, theta := full.scaling(c.MaxPositions), c.RopeTheta
-		if full.take("rope_theta", &theta); given && theta != c.RopeTheta || scaled && s != c.RopeScaling {
+		differs := scaled && !reflect.DeepEqual(s, c.RopeScaling)
+		if full.take("rope_theta", &theta); given && theta != c.RopeTheta || differs {
 			full.fail("%s is not what rope_theta and rope_scaling say", layerType(false))
 		}
 		c.RopeTheta, c.RopeScaling = theta, s

@@ -57,6 +57,10 @@ var golden = map[string]Config{
 		Type: "yarn", Factor: 4, OriginalPositions: 8, AttentionFactor: 0.1*math.Log(4) + 1, BetaFast: 2,
 		BetaSlow: 0.25,
 	}),
+	"longrope": goldenScaled(RopeScaling{
+		Type: "longrope", Factor: 4, OriginalPositions: 8, AttentionFactor: math.Sqrt(1 + math.Log(4)/math.Log(8)),
+		ShortFactor: []float64{1, 1, 1.1, 1.2}, LongFactor: []float64{1, 1.5, 2.5, 4},
+	}),
 	"llama3":  goldenScaled(RopeScaling{Type: "llama3", Factor: 8, OriginalPositions: 16, LowFreq: 1, HighFreq: 4}),
 	"mistral": goldenLlama(func(c *LlamaConfig) { c.HeadDim, c.Window = 6, 5 }),
 	"windows": goldenLlama(func(c *LlamaConfig) {

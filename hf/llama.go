@@ -70,7 +70,7 @@ func (c *LlamaConfig) Validate() error {
 	k.positive("rope_theta", c.RopeTheta)
 	k.positive("rms_norm_eps", c.NormEps)
 	k.windows(c)
-	c.RopeScaling.check(k)
+	c.RopeScaling.check(k, c.HeadDim)
 	k.std(c.InitStd)
 	k.ids(c.Tokens, c.VocabSize)
 	return k.err()

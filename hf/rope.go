@@ -2,6 +2,7 @@ package hf
 
 import (
 	"math"
+	"reflect"
 )
 
 // RopeScaling stretches RoPE to texts longer than those of pre-training. Fields that a Type does not use are zero.
@@ -10,17 +11,22 @@ import (
 //	yarn    each frequency between itself and itself / Factor, by how often it turns within OriginalPositions:
 //	        as it is from BetaFast turns on, divided up to BetaSlow turns; sines and cosines times AttentionFactor
 //	llama3  the same idea with LowFreq and HighFreq instead of turns, and no factor of attention
+//	dynamic a larger base for rows longer than max_position_embeddings, which is OriginalPositions
+//	longrope each frequency divided by a factor of its own: ShortFactor for rows of up to OriginalPositions, or
+//	        LongFactor
 type RopeScaling struct {
-	Type              string // linear, yarn, llama3; "" for none
+	Type              string // linear, yarn, llama3, dynamic, longrope; "" for none
 	Factor            float64
 	OriginalPositions int     // original_max_position_embeddings
-	AttentionFactor   float64 // yarn; usually 0.1·ln Factor + 1
+	AttentionFactor   float64 // yarn: usually 0.1·ln Factor + 1; longrope: √(1 + ln Factor/ln OriginalPositions)
 	BetaFast          float64 // yarn; usually 32
 	BetaSlow          float64 // yarn; usually 1
 	LowFreq, HighFreq float64 // llama3: low_freq_factor and high_freq_factor
+
+	ShortFactor, LongFactor []float64 // longrope: for each pair of a head
 }
 
-func (s RopeScaling) check(k *checker) {
+func (s RopeScaling) check(k *checker, headDim int) {
 	if s.Type == "" {
 		return
 	}
@@ -29,7 +35,11 @@ func (s RopeScaling) check(k *checker) {
 		k.size("rope_scaling.original_max_position_embeddings", s.OriginalPositions, math.MaxInt32)
 	}
 	switch s.Type {
-	case "linear":
+	case "linear", "dynamic":
+	case "longrope":
+		k.positive("rope_scaling.attention_factor", s.AttentionFactor)
+		k.factors("rope_scaling.short_factor", s.ShortFactor, headDim/2)
+		k.factors("rope_scaling.long_factor", s.LongFactor, headDim/2)
 	case "yarn":
 		k.positive("rope_scaling.attention_factor", s.AttentionFactor)
 		k.positive("rope_scaling.beta_fast", s.BetaFast)
@@ -44,7 +54,17 @@ func (s RopeScaling) check(k *checker) {
 			k.bad("rope_scaling.high_freq_factor = %v is not above low_freq_factor = %v", s.HighFreq, s.LowFreq)
 		}
 	default:
-		k.bad("rope_scaling.rope_type = %q is not supported, only linear, yarn and llama3", s.Type)
+		k.bad("rope_scaling.rope_type = %q is not supported, only linear, dynamic, yarn, llama3 and longrope", s.Type)
+	}
+}
+
+// factors checks that a list has a positive number for each pair.
+func (k *checker) factors(name string, list []float64, pairs int) {
+	if len(list) != pairs {
+		k.bad("%s has %d numbers for %d pairs", name, len(list), pairs)
+	}
+	for _, x := range list {
+		k.positive(name, x)
 	}
 }
 
@@ -55,7 +75,7 @@ func (s RopeScaling) settings() map[string]any {
 		return m
 	}
 	m["rope_type"], m["factor"] = s.Type, float(s.Factor)
-	if s.Type != "linear" {
+	if s.Type != "linear" && s.Type != "dynamic" {
 		m["original_max_position_embeddings"] = s.OriginalPositions
 	}
 	switch s.Type {
@@ -64,6 +84,9 @@ func (s RopeScaling) settings() map[string]any {
 			float(s.BetaSlow)
 	case "llama3":
 		m["low_freq_factor"], m["high_freq_factor"] = float(s.LowFreq), float(s.HighFreq)
+	case "longrope":
+		m["attention_factor"] = float(s.AttentionFactor)
+		m["short_factor"], m["long_factor"] = floats(s.ShortFactor), floats(s.LongFactor)
 	}
 	return m
 }
@@ -90,7 +113,7 @@ func (f *fields) rope(c *LlamaConfig) (hasTheta bool) {
 		for _, err := range inner.errs {
 			f.fail("%s.%w", name, err)
 		}
-		if given && scaling != c.RopeScaling {
+		if given && !reflect.DeepEqual(scaling, c.RopeScaling) {
 			f.fail("rope_scaling and rope_parameters do not say the same")
 		}
 		c.RopeScaling, given = scaling, true
@@ -113,9 +136,12 @@ func (f *fields) scaling(positions int) RopeScaling {
 		return RopeScaling{}
 	}
 	switch s.Type {
-	case "dynamic": // begins beyond max_position_embeddings, which is as far as a model is read here
+	case "dynamic":
 		f.must("factor", &s.Factor)
-		return RopeScaling{}
+		s.OriginalPositions = positions
+		only(f, "original_max_position_embeddings", positions)
+	case "longrope":
+		f.longRope(&s, positions)
 	case "linear":
 		f.must("factor", &s.Factor)
 	case "yarn":
@@ -127,10 +153,27 @@ func (f *fields) scaling(positions int) RopeScaling {
 		s.OriginalPositions = positions
 		f.take("original_max_position_embeddings", &s.OriginalPositions)
 	default:
-		f.fail("rope_type = %.60s is not supported, only default, linear, dynamic, yarn and llama3", s.Type)
+		f.fail("rope_type = %.60s is not supported, only default, linear, dynamic, yarn, llama3 and longrope", s.Type)
 		clear(f.raw) // whatever else it has belongs to that type
 	}
 	return s
+}
+
+func (f *fields) longRope(s *RopeScaling, positions int) {
+	f.must("short_factor", &s.ShortFactor)
+	f.must("long_factor", &s.LongFactor)
+	s.OriginalPositions = positions
+	f.take("original_max_position_embeddings", &s.OriginalPositions)
+	if !f.take("factor", &s.Factor) {
+		s.Factor = float64(positions) / float64(max(s.OriginalPositions, 1))
+	}
+	if f.take("attention_factor", &s.AttentionFactor) {
+		return
+	}
+	s.AttentionFactor = 1
+	if s.Factor > 1 {
+		s.AttentionFactor = math.Sqrt(1 + math.Log(s.Factor)/math.Log(float64(s.OriginalPositions)))
+	}
 }
 
 func (f *fields) yarn(s *RopeScaling, positions int) {
@@ -160,4 +203,13 @@ func yarnAttention(factor, scale float64) float64 {
 		return 1
 	}
 	return 0.1*scale*math.Log(factor) + 1
+}
+
+// floats are numbers as settings writes them.
+func floats(list []float64) []float {
+	written := make([]float, len(list))
+	for i, x := range list {
+		written[i] = float(x)
+	}
+	return written
 }

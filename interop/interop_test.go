@@ -27,7 +27,8 @@ var keep = flag.String("keep", "",
 
 // models are directories that transformers wrote, with what it computed from them.
 var models = []string{
-	"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "gpt2", "gpt2-untied", "gemma3", "qwen3_moe",
+	"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "longrope", "gpt2", "gpt2-untied", "gemma3",
+	"qwen3_moe",
 }
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }
@@ -257,6 +258,14 @@ func TestExportsInOtherWordsAnswerTheSame(t *testing.T) {
 			c.RopeOriginalContext = 8
 			c.RopeScaling = nn.RoPEScaling{Kind: "yarn", Factor: 4, Fast: 4, Slow: 0.5, Attention: 1.25}
 		},
+		"dynamic": func(c *model.Config) {
+			c.RopeOriginalContext = 8
+			c.RopeScaling = nn.RoPEScaling{Kind: "dynamic", Factor: 2}
+		},
+		"longrope": func(c *model.Config) {
+			c.RopeOriginalContext = 8
+			c.RopeScaling = nn.RoPEScaling{Kind: "longrope", Factor: 4, Long: "1,1.5,2.5,4"}
+		},
 		"llama3": func(c *model.Config) {
 			c.RopeOriginalContext = 8
 			c.RopeScaling = nn.RoPEScaling{Kind: "llama3", Factor: 4, Low: 0.5, High: 2}
@@ -326,8 +335,8 @@ func TestExportFoldsNTKIntoTheBase(t *testing.T) {
 	if err != nil || s.Type != "" {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	folded := nn.RoPEScaling{}.Frequencies(c.HeadDim, theta, 0)
-	for i, want := range c.RopeScaling.Frequencies(c.HeadDim, c.RopeTheta, 0) {
+	folded := nn.RoPEScaling{}.Frequencies(c.HeadDim, theta, nn.Lengths{})
+	for i, want := range c.RopeScaling.Frequencies(c.HeadDim, c.RopeTheta, nn.Lengths{}) {
 		if math.Abs(folded[i]-want) > 1e-12*want {
 			t.Errorf("pair %d turns by %v, want %v", i, folded[i], want)
 		}

@@ -20,6 +20,7 @@ type golden struct {
 		Head        int
 		Theta       float64
 		Original    int
+		Positions   int
 		Attention   float64
 		Frequencies []float64
 	}
@@ -50,7 +51,7 @@ func parsed(t *testing.T, text string) RoPEScaling {
 func TestRoPEFrequenciesAreThoseOfTransformers(t *testing.T) {
 	for _, c := range readGolden(t).RoPE {
 		s := parsed(t, c.Scaling)
-		got := s.Frequencies(c.Head, c.Theta, c.Original)
+		got := s.Frequencies(c.Head, c.Theta, Lengths{c.Original, c.Positions})
 		if len(got) != len(c.Frequencies) {
 			t.Fatalf("%s, E = %d: %d frequencies, want %d", c.Scaling, c.Head, len(got), len(c.Frequencies))
 		}
@@ -59,7 +60,7 @@ func TestRoPEFrequenciesAreThoseOfTransformers(t *testing.T) {
 				t.Errorf("%s, E = %d: pair %d turns by %v, want %v", c.Scaling, c.Head, i, got[i], want)
 			}
 		}
-		if a := s.AttentionFactor(); math.Abs(a-c.Attention) > 1e-12 {
+		if a := s.AttentionFactor(c.Original); math.Abs(a-c.Attention) > 1e-12 {
 			t.Errorf("%s: attention factor %v, want %v", c.Scaling, a, c.Attention)
 		}
 	}
@@ -82,14 +83,14 @@ func TestRoPEFrequenciesGolden(t *testing.T) {
 			63: math.Pow(82684.6226, -126.0/128)}},
 		{"none", 0, 1e4, map[int]float64{0: 1, 32: .01}},
 	} {
-		got := parsed(t, c.scaling).Frequencies(128, c.theta, c.original)
+		got := parsed(t, c.scaling).Frequencies(128, c.theta, Lengths{c.original, c.original})
 		for i, want := range c.want {
 			if math.Abs(got[i]-want) > 2e-7*want {
 				t.Errorf("%s: pair %d turns by %.12g, want %.12g", c.scaling, i, got[i], want)
 			}
 		}
 	}
-	if got, want := parsed(t, "yarn:16").AttentionFactor(), 1.2772588722; math.Abs(got-want) > 1e-10 {
+	if got, want := parsed(t, "yarn:16").AttentionFactor(0), 1.2772588722; math.Abs(got-want) > 1e-10 {
 		t.Errorf("yarn:16 multiplies cos and sin by %v, want %v", got, want)
 	}
 }
@@ -101,8 +102,9 @@ func TestRoPEScalingSlowsByAtMostItsFactor(t *testing.T) {
 		s := ropeScalings[rapid.SampledFrom([]string{"linear", "ntk", "yarn", "llama3"}).Draw(t, "kind")]
 		s.Factor = rapid.Float64Range(1, 64).Draw(t, "factor")
 		original := rapid.IntRange(2, 1<<17).Draw(t, "original")
+		lengths := Lengths{original, original}
 		e, theta := 2*rapid.IntRange(1, 128).Draw(t, "E/2"), rapid.Float64Range(100, 1e6).Draw(t, "theta")
-		plain, got := RoPEScaling{}.Frequencies(e, theta, original), s.Frequencies(e, theta, original)
+		plain, got := RoPEScaling{}.Frequencies(e, theta, lengths), s.Frequencies(e, theta, lengths)
 		for i, f := range got {
 			if f > plain[i]*(1+1e-12) || f < plain[i]/s.Factor*(1-1e-12) {
 				t.Fatalf("pair %d turns by %v, outside of [%v, %v]", i, f, plain[i]/s.Factor, plain[i])
@@ -112,15 +114,26 @@ func TestRoPEScalingSlowsByAtMostItsFactor(t *testing.T) {
 			}
 		}
 		s.Factor = 1
-		for i, f := range s.Frequencies(e, theta, original) {
+		for i, f := range s.Frequencies(e, theta, lengths) {
 			if math.Abs(f-plain[i]) > 1e-12*f {
 				t.Fatalf("with a factor of 1 pair %d turns by %v, not %v", i, f, plain[i])
 			}
 		}
-		if s.AttentionFactor() != 1 {
-			t.Fatalf("with a factor of 1 attention is multiplied by %v", s.AttentionFactor())
+		if s.AttentionFactor(original) != 1 {
+			t.Fatalf("with a factor of 1 attention is multiplied by %v", s.AttentionFactor(original))
 		}
 	})
+}
+
+// A list of factors has one for each pair of a head.
+func TestFactorsAreThoseOfPairs(t *testing.T) {
+	s := parsed(t, "longrope:4:short=1,1:long=1,2")
+	if err := s.CheckPairs(4); err != nil {
+		t.Error(err)
+	}
+	if s.CheckPairs(6) == nil {
+		t.Error("two factors are taken for three pairs")
+	}
 }
 
 // The attention factor is in the tables, and there alone: position 0 is that times the identity.
@@ -146,19 +159,23 @@ func TestYaRNTablesHoldTheAttentionFactor(t *testing.T) {
 func TestRoPEScalingReadsBack(t *testing.T) {
 	for _, text := range []string{
 		"none", "linear:2", "ntk:8", "yarn:4", "yarn:2.5:fast=16:slow=2:attention=1.3", "llama3:8", "llama3:32:low=2",
+		"dynamic:2", "longrope:4:long=1,1.5,2", "longrope:32:short=1,1:long=1.05,20:attention=1.2",
 	} {
 		if got := parsed(t, text).String(); got != text {
 			t.Errorf("%s is written %s", text, got)
 		}
 	}
-	for text, again := range map[string]string{"": "none", "yarn:4:fast=32": "yarn:4", "linear:4.0": "linear:4"} {
+	for text, again := range map[string]string{"": "none", "yarn:4:fast=32": "yarn:4", "linear:4.0": "linear:4",
+		"longrope:4:long=1.0,2": "longrope:4:long=1,2"} {
 		if got := parsed(t, text).String(); got != again {
 			t.Errorf("%q is written %s, want %s", text, got, again)
 		}
 	}
 	for _, text := range []string{
 		"yarn", "yarn:", "yarn:0.5", "yarn:-4", "yarn:NaN", "yarn:Inf", "yarn:4:", "yarn:4:fast", "yarn:4:fast=0",
-		"yarn:4:fast=0.5", "yarn:4:low=2", "yarn:4:fast=3:fast=4", "linear:4:fast=3", "dynamic:4", "YaRN:4", "none:4",
+		"yarn:4:fast=0.5", "yarn:4:low=2", "yarn:4:fast=3:fast=4", "linear:4:fast=3", "dynamic",
+		"dynamic:4:fast=3", "longrope:4", "longrope:4:long=", "longrope:4:long=1,,2",
+		"longrope:4:long=1,0", "longrope:4:short=1", "YaRN:4", "none:4",
 		"llama3:8:low=4", "llama3:8:high=NaN", "yarn:4,fast=3", "linear",
 	} {
 		if s, err := ParseRoPEScaling(text); err == nil {

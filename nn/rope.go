@@ -26,7 +26,7 @@ func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, he
 	if !a.Backed() {
 		return r
 	}
-	factor, frequencies := s.AttentionFactor(), s.Frequencies(headSize, theta, original)
+	factor, frequencies := s.AttentionFactor(original), s.Frequencies(headSize, theta, Lengths{original, positions})
 	device.Fill(m, &r.Cos, func(cosines *tensor.Tensor) {
 		device.Fill(m, &r.Sin, func(sines *tensor.Tensor) {
 			for p := range positions {

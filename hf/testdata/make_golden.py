@@ -1,7 +1,7 @@
 """Makes tiny models saved by transformers, each with a tokenizer and with logits.json, what the model answers:
 
 llama/ one file of F32 weights         llama3/ frequencies scaled as Llama 3.1's    mistral/ windows in all layers, F16
-qwen3/ BF16 shards, tied               linear/ and yarn/ the other scalings         windows/ a Qwen3 with windows in some layers
+qwen3/ BF16 shards, tied               linear/, yarn/, longrope/: others            windows/ a Qwen3 with windows in some layers
 gpt2/ tied, no n_inner                 gpt2-untied/ F16                       gemma3/ two bases, one scaled, BF16
 qwen3_moe/ experts
 
@@ -69,6 +69,8 @@ def scaled(name, **rope):
 
 scaled("linear", rope_type="linear", factor=4.0)
 scaled("yarn", rope_type="yarn", factor=4.0, original_max_position_embeddings=8, beta_fast=2.0, beta_slow=0.25)
+scaled("longrope", rope_type="longrope", factor=4.0, original_max_position_embeddings=8,
+       short_factor=[1.0, 1.0, 1.1, 1.2], long_factor=[1.0, 1.5, 2.5, 4.0])
 scaled("llama3", rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
        original_max_position_embeddings=16)
 make("mistral", MistralForCausalLM(MistralConfig(**small, head_dim=6, sliding_window=5)), torch.float16)
