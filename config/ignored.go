@@ -61,6 +61,8 @@ func (k *checker) ignored() {
 			}},
 		{m.HasPositions("rope") && !windowed(m), "without a layer of model.attention = window",
 			"model.attention = window:256,full", []string{"model.rope_theta_local"}},
+		{!m.HasSoftmax(), "with model.attention = " + m.Attention.String(),
+			"a layer with model.attention other than linear", []string{"model.attention_sinks"}},
 		{!m.RopeScaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling.String(),
 			"model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},
 		{m.Init == "small", "with model.init = small, which follows the width", "model.init = gpt2",

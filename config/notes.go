@@ -41,6 +41,9 @@ var notes = map[string]Key{
 	"model.tie_embeddings": {Doc: "Share one table between the input embedding and the output head."},
 	"model.qk_norm": {Doc: "Apply RMSNorm to each query and key head before rotary positions. It stabilises high " +
 		"learning rates."},
+	"model.attention_sinks": {Doc: "Give each head a learned logit that its softmax has beside the scores, without a " +
+		"value, so that a query may attend to nothing (gpt-oss). Costs no time. Not for layers of linear attention, " +
+		"and not with parallel.context."},
 	"model.norm_eps": {Doc: "Epsilon of RMSNorm and LayerNorm."},
 	"model.attention": {list: true, Doc: attentionDoc, Rule: "attention = full; with model.family = anneal three " +
 		"windows of context / 4, then one full layer, in turn; with gemma3 five"},

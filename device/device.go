@@ -67,6 +67,9 @@ type Device interface {
 	Attention(out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)
 	// AttentionGrad writes dqkv [N, (H+2K)·E] from dout [N, H·E] and the arguments of Attention.
 	AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)
+	// AttentionSinksGrad adds to dsinks [H] the gradient of mask.Sinks, given dout [N, H·E] and the arguments and
+	// results of Attention: dsinks[h] −= Σ exp(sinks[h] − lse)·(dout·out).
+	AttentionSinksGrad(dsinks, dout, out, lse, sinks *tensor.Tensor, heads Heads)
 	// MergeAttention combines the results of Attention for two disjoint sets of keys: out and lse become those for
 	// both, where m says which rows of part [M, H·E] and partLSE [H, M] belong to which of out [N, H·E] and lse [H,
 	// N]. With l = log(e^lse + e^partLSE), out = e^(lse−l)·out + e^(partLSE−l)·part and lse = l. A log-sum-exp of −Inf
@@ -303,6 +306,9 @@ type Mask struct {
 	// Slopes [H], unless nil, are the slopes of ALiBi (Press et al. 2022, arXiv 2108.12409): the score of query i and
 	// key j is lowered by Slopes[h]·(i−j).
 	Slopes []float64
+	// Sinks [H], F32 (F64 for F64), unless nil, are logits of a key that every query of a head sees, without a value:
+	// the softmax divides by Σ exp(score) + exp(Sinks[h]), and so does the log-sum-exp.
+	Sinks *tensor.Tensor
 }
 
 // Ignored is the target of a token without a loss. Elsewhere is the id or target of a token whose row of a table, or

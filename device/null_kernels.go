@@ -18,6 +18,7 @@ func (Null) QKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tensor.Te
 func (Null) RoPE(qkv, cos, sin, pos *tensor.Tensor, heads Heads, inverse bool)                     {}
 func (Null) Attention(out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)                        {}
 func (Null) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads Heads, mask Mask)        {}
+func (Null) AttentionSinksGrad(dsinks, dout, out, lse, sinks *tensor.Tensor, heads Heads)          {}
 func (Null) MergeAttention(out, lse, part, partLSE *tensor.Tensor, heads Heads, m Merge)           {}
 func (Null) AttentionCached(out, qkv *tensor.Tensor, cache *Cache, first int, heads Heads, mask Mask) {
 }

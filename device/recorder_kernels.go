@@ -90,6 +90,13 @@ func (rec *Recorder) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, hea
 	rec.end()
 }
 
+// AttentionSinksGrad implements Device.
+func (rec *Recorder) AttentionSinksGrad(dsinks, dout, out, lse, sinks *tensor.Tensor, heads Heads) {
+	rec.begin("AttentionSinksGrad", dsinks, dout, out, lse, sinks, heads)
+	rec.Device.AttentionSinksGrad(dsinks, dout, out, lse, sinks, heads)
+	rec.end()
+}
+
 // MergeAttention implements Device.
 func (rec *Recorder) MergeAttention(out, lse, part, partLSE *tensor.Tensor, heads Heads, m Merge) {
 	rec.begin("MergeAttention", out, lse, part, partLSE, heads, m)

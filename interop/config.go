@@ -46,9 +46,10 @@ func only(c model.Config, at string, list ...own) error {
 		"score_dim":        strconv.Itoa(c.ScoreDim), "shared_expert_ffn": strconv.Itoa(c.SharedExpertFFN),
 		"qk_norm": strconv.FormatBool(c.QKNorm), "positions": c.Positions.String(), "kv_heads": strconv.Itoa(c.KVHeads),
 		"head_dim": strconv.Itoa(c.HeadDim), "value_embeddings": c.ValueEmbeddings,
-		"x0_skip": strconv.FormatBool(c.X0Skip),
+		"x0_skip": strconv.FormatBool(c.X0Skip), "attention_sinks": strconv.FormatBool(c.AttentionSinks),
 	}
-	for _, o := range append(list, own{"value_embeddings", "none"}, own{"x0_skip", "false"}) {
+	for _, o := range append(list, own{"value_embeddings", "none"}, own{"x0_skip", "false"},
+		own{"attention_sinks", "false"}) {
 		if v := values[o.key]; v != "" && v != o.without {
 			return inexpressible(o.key, v, o.without, at)
 		}

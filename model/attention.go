@@ -13,6 +13,7 @@ type attention struct {
 	qnorm, knorm *nn.Param // [E]; nil without QK-norm
 
 	values, valueWeight *nn.Param // [V, K·E], [1]: value embeddings; nil without them
+	sinks               *nn.Param // [H]: logits in the softmax's denominator; nil without them
 	gate                *nn.Param // [K, D] with a bias: gates of linear attention; nil without them
 
 	heads  device.Heads
@@ -40,10 +41,20 @@ func newAttention(b *builder) *attention {
 		b.part.sumAll(a.knorm)
 	}
 	l, linear := c.linear(b.layer)
+	if c.AttentionSinks && !linear {
+		a.sinks = b.sinks()
+	}
 	if a.linear = linear; l.Gated {
 		a.gate = b.gates()
 	}
 	return a
+}
+
+// sinks creates the logits [H] of attention sinks, which start at 0: a key with the score 0.
+func (b *builder) sinks() *nn.Param {
+	p := b.scalars("attention.sinks", make([]float64, b.config.Heads)...)
+	b.part.cutRows(p, 1, []nn.Part{{Rows: b.config.Heads}})
+	return p
 }
 
 // sumKeyValues says that ranks with the same key-value head make the gradients of its rows together.

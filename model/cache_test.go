@@ -62,6 +62,7 @@ func drawDecoder(t *rapid.T) Config {
 			"bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear",
 			"linear:gated", "linear:gated,window:9")),
 	}
+	c.AttentionSinks = rapid.Bool().Draw(t, "sinks")
 	if rapid.Bool().Draw(t, "softcap") {
 		c.LogitSoftcap = 5
 	}

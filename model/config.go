@@ -35,8 +35,10 @@ type Config struct {
 	RopeOriginalContext int    `yaml:"rope_original_context"`
 	RopeLayout          string `yaml:"rope_layout" zero:"half"` // half or interleaved; see Interleaved
 
-	NormEps  float64 `yaml:"norm_eps"`  // added to the mean square in RMSNorm, to the variance in LayerNorm
-	ScoreDim int     `yaml:"score_dim"` // scores of attention are divided by its root; 0 for HeadDim
+	NormEps        float64 `yaml:"norm_eps"`        // added to the mean square in RMSNorm, to the variance in LayerNorm
+	AttentionSinks bool    `yaml:"attention_sinks"` // a learned logit for each head in the softmax's denominator
+
+	ScoreDim int `yaml:"score_dim"` // scores of attention are divided by its root; 0 for HeadDim
 	// logits z become c·tanh(z/c); 0 disables it (Gemma 2, arXiv 2408.00118)
 	LogitSoftcap float64 `yaml:"logit_softcap"`
 

@@ -22,6 +22,10 @@ func (c Config) CheckContext(n, tensors int, ring bool) error {
 			"%d: every rank has two chunks of a row", c.Context, 2*n),
 			fmt.Sprintf("model.context = %d", (c.Context/(2*n)+1)*2*n)}
 	}
+	if c.AttentionSinks {
+		return &CutError{"model.attention_sinks", "model.attention_sinks = true does not work with parallel.context: " +
+			"what ranks merge has one sink each", "model.attention_sinks = false, or parallel.context = 1"}
+	}
 	if !ring || c.hasLinear() {
 		heads := Part{Tensors: max(tensors, 1)}.heads(c.heads())
 		if err := autograd.CheckUlysses(heads, n); err != nil {
@@ -89,7 +93,12 @@ func (a *attention) attendTo(t *autograd.Tape, qkv *autograd.Var, seq *autograd.
 	mask.Slopes, mask.Layout = a.slopes, a.seen.layout
 	switch {
 	case seq.Cache != nil:
+		if a.sinks != nil {
+			mask.Sinks = &a.sinks.Value
+		}
 		return t.AttentionCached(qkv, a.heads, mask, seq.Cache, a.layer)
+	case a.sinks != nil:
+		return t.AttentionWithSinks(qkv, &a.sinks.Param, a.heads, mask)
 	case seq.Parts == nil:
 		return t.Attention(qkv, a.heads, mask)
 	case t.Ring:

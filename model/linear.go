@@ -19,6 +19,16 @@ func (c Config) linear(layer int) (l sparse.Linear, ok bool) {
 	return l, ok
 }
 
+// HasSoftmax reports whether some layer has attention with a softmax.
+func (c Config) HasSoftmax() bool {
+	for i := range max(c.Layers, 1) {
+		if _, linear := c.linear(i); !linear {
+			return true
+		}
+	}
+	return false
+}
+
 // gatedLinear reports whether some layer has gated linear attention.
 func (c Config) gatedLinear() bool {
 	return slices.Contains(c.Attention, sparse.Pattern(sparse.Linear{Gated: true}))

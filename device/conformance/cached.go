@@ -26,7 +26,7 @@ func attentionCached(s *scope) call {
 				}
 				in, to := qkv.Slice(piece[0], piece[1]), out.Slice(piece[0], piece[1])
 				d.AttentionCached(&to, &in, &cache, piece[0], heads,
-					device.Mask{Layout: mask.Layout, Slopes: mask.Slopes})
+					device.Mask{Layout: mask.Layout, Slopes: mask.Slopes, Sinks: mask.Sinks})
 			}
 		},
 		out: []*tensor.Tensor{out, &cache.KV},

@@ -40,6 +40,7 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"Attention", attention},
 		{"AttentionGrad", attentionGrad},
 		{"AttentionCached", attentionCached},
+		{"AttentionSinksGrad", sinksGrad},
 		{"MergeAttention", mergeAttention},
 		{"CopyRuns", copyRuns},
 		{"LinearAttention", linearAttention},

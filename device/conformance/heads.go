@@ -128,6 +128,9 @@ func (s *scope) pattern(rows, heads int) device.Mask {
 	if rapid.IntRange(0, 2).Draw(s.T, "slopes") == 0 {
 		m.Slopes = rapid.SliceOfN(rapid.Float64Range(0, 1), heads, heads).Draw(s.T, "slope of each head")
 	}
+	if rapid.IntRange(0, 2).Draw(s.T, "sinks") == 0 {
+		m.Sinks = s.random(s.wide, heads)
+	}
 	return m
 }
 
@@ -163,6 +166,35 @@ func operandOf(qkv *tensor.Tensor, w uint64) tensor.DType {
 		return tensor.F64
 	}
 	return qkv.DType()
+}
+
+// sinksGrad has log-sum-exps of which some are no larger than the sinks.
+func sinksGrad(s *scope) call {
+	heads, n := s.heads(false), s.size("N")
+	out, dout := s.random(s.act, n, heads.Q*heads.Size), s.random(s.act, n, heads.Q*heads.Size)
+	lse, sinks, dsinks := s.random(s.wide, heads.Q, n), s.random(s.wide, heads.Q), s.random(s.wide, heads.Q)
+	c := call{
+		run:    func(d device.Device) { d.AttentionSinksGrad(dsinks, dout, out, lse, sinks, heads) },
+		out:    []*tensor.Tensor{dsinks},
+		factor: 4,
+	}
+	c.formulas(sinksGradOf[float64](dsinks, dout, out, lse, sinks, heads),
+		sinksGradOf[float32](dsinks, dout, out, lse, sinks, heads))
+	return c
+}
+
+func sinksGradOf[T tensor.Number](dsinks, dout, out, lse, sinks *tensor.Tensor,
+	heads device.Heads) func(w uint64) [][]T {
+	return func(w uint64) [][]T {
+		d, do, o, l, z := read[T](dsinks, w), read[T](dout, w), read[T](out, w), read[T](lse, w), read[T](sinks, w)
+		for h := range heads.Q {
+			for n := range out.Rows() {
+				at, end := (n*heads.Q+h)*heads.Size, (n*heads.Q+h+1)*heads.Size
+				d[h] -= exp(z[h]-l[h*out.Rows()+n]) * dot(do[at:end], o[at:end])
+			}
+		}
+		return [][]T{d}
+	}
 }
 
 func attentionGrad(s *scope) call {

@@ -98,6 +98,11 @@ func probabilities[T tensor.Number](qkv []T, heads device.Heads, mask device.Mas
 		top = max(top, p[j])
 	}
 	var sum T
+	if mask.Sinks != nil {
+		sink := T(mask.Sinks.Float64(h))
+		top = max(top, sink)
+		sum = exp(sink - top)
+	}
 	for j := range p {
 		if j >= first && seen[i][j] > 0 {
 			p[j] = exp(p[j] - top)

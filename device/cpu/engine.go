@@ -70,6 +70,7 @@ type engine[T vec.Float] struct {
 	fold           fold[T]
 	copyRuns       copyRuns[T]
 	merge          mergeAttention[T]
+	sinks          sinksGrad[T]
 	encodeInt8     encodeInt8[T]
 	decodeInt8     decodeInt8[T]
 	dropout        dropout[T]

@@ -39,6 +39,7 @@ type flash struct {
 	start        *tensor.Tensor
 	plan         *plan
 	slopes       driver.Pointer
+	sinks        *tensor.Tensor
 	scale        float64
 	cores        bool // tensor cores
 }
@@ -63,13 +64,17 @@ func (d *Device) newFlash(op string, qkv *tensor.Tensor, heads device.Heads, mas
 	}
 	f := flash{
 		Heads: heads, storage: qkv.DType(), tokens: n, rows: n / (until - from), length: until, from: from,
-		start: mask.Start,
+		start: mask.Start, sinks: mask.Sinks,
 	}
 	f.scale = math.Log2E * heads.ScoreScale()
 	f.plan = d.planOf(mask.Layout)
 	f.slopes = d.slopes(mask.Slopes, f.storage == tensor.F64)
 	narrow := f.storage == tensor.BF16 || f.storage == tensor.F16
 	f.cores = narrow && heads.Size%8 == 0 && heads.Size <= 128
+	if mask.Sinks != nil {
+		dtype(op, "mask.Sinks", mask.Sinks, arithmetic(qkv))
+		length(op, "mask.Sinks", mask.Sinks, heads.Q)
+	}
 	if mask.Start != nil {
 		dtype(op, "mask.Start", mask.Start, tensor.I32)
 		length(op, "mask.Start", mask.Start, n)
@@ -256,6 +261,7 @@ func (d *Device) forward(f *flash, out, lse, qkv, kv *tensor.Tensor, keyCol int)
 	c.column(kv, keyCol+f.KV*f.Heads.Size)
 	c.optional(f.start)
 	c.pointer(f.slopes)
+	c.optional(f.sinks)
 	c.planned(f.plan)
 	c.pointer(partial)
 	c.pointer(partial + driver.Pointer(numbers*f.size()))
@@ -277,6 +283,7 @@ func (d *Device) forward(f *flash, out, lse, qkv, kv *tensor.Tensor, keyCol int)
 	c = d.begin("flash_join", "join_outputs", f.storage)
 	c.tensor(out)
 	c.optional(lse)
+	c.optional(f.sinks)
 	c.pointer(partial)
 	c.pointer(partial + driver.Pointer(numbers*f.size()))
 	c.pointer(f.plan.memory)

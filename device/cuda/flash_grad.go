@@ -28,17 +28,44 @@ func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads d
 	stats := d.scratch(f.gradScratch())
 	partial := stats + driver.Pointer(2*f.Q*f.tokens*f.size())
 
-	c := d.begin("flash_join", "flash_stats", f.storage)
+	d.flashStats(stats, dout, out, lse, heads)
+	d.gradQueries(&f, dqkv, dout, qkv, stats, partial)
+	d.gradKeys(&f, dqkv, dout, qkv, stats, partial)
+}
+
+// flashStats writes what is known of rows before their gradients, two numbers for each head of a token.
+func (d *Device) flashStats(stats driver.Pointer, dout, out, lse *tensor.Tensor, heads device.Heads) {
+	c := d.begin("flash_join", "flash_stats", out.DType())
 	c.pointer(stats)
 	c.tensor(dout)
 	c.tensor(out)
 	c.tensor(lse)
 	c.int(heads.Q)
-	c.int(f.tokens)
+	c.int(out.Rows())
 	c.int(heads.Size)
-	c.launch(ceilDiv(f.tokens*heads.Q, 16), 128, 0)
-	d.gradQueries(&f, dqkv, dout, qkv, stats, partial)
-	d.gradKeys(&f, dqkv, dout, qkv, stats, partial)
+	c.launch(ceilDiv(out.Rows()*heads.Q, 16), 128, 0)
+}
+
+// AttentionSinksGrad implements device.Device. Scratch holds 2 numbers per token and head.
+func (d *Device) AttentionSinksGrad(dsinks, dout, out, lse, sinks *tensor.Tensor, heads device.Heads) {
+	const op = "AttentionSinksGrad"
+	shape(op, "out", out, lse.Cols(), heads.Q*heads.Size)
+	shape(op, "dout", dout, lse.Cols(), heads.Q*heads.Size)
+	dtype(op, "dout", dout, out.DType())
+	dtype(op, "lse", lse, arithmetic(out))
+	for _, t := range []*tensor.Tensor{dsinks, sinks} {
+		length(op, "sinks and their gradient", t, heads.Q)
+		dtype(op, "sinks and their gradient", t, arithmetic(out))
+	}
+	f := flash{Heads: heads, storage: out.DType(), tokens: out.Rows()}
+	stats := d.scratch(f.gradScratch())
+	d.flashStats(stats, dout, out, lse, heads)
+	c := d.begin("flash_join", "sinks_grad", out.DType())
+	c.tensor(dsinks)
+	c.tensor(sinks)
+	c.pointer(stats)
+	c.int(out.Rows())
+	c.launch(heads.Q, 256, 0)
 }
 
 // gradScratch returns the bytes of scratch memory of AttentionGrad: two numbers per row and head, and the results that

@@ -74,14 +74,20 @@ func (d *Device) RoPE(qkv, cos, sin, pos *tensor.Tensor, heads device.Heads, inv
 
 // Attention implements device.Device.
 func (d *Device) Attention(out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
-	d.take(&out, &lse, &qkv, &mask.Start)
+	d.take(&out, &lse, &qkv, &mask.Start, &mask.Sinks)
 	d.later(func() { d.cpu.Attention(out, lse, qkv, heads, mask) })
 }
 
 // AttentionGrad implements device.Device.
 func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
-	d.take(&dqkv, &dout, &out, &lse, &qkv, &mask.Start)
+	d.take(&dqkv, &dout, &out, &lse, &qkv, &mask.Start, &mask.Sinks)
 	d.later(func() { d.cpu.AttentionGrad(dqkv, dout, out, lse, qkv, heads, mask) })
+}
+
+// AttentionSinksGrad implements device.Device.
+func (d *Device) AttentionSinksGrad(dsinks, dout, out, lse, sinks *tensor.Tensor, heads device.Heads) {
+	d.take(&dsinks, &dout, &out, &lse, &sinks)
+	d.later(func() { d.cpu.AttentionSinksGrad(dsinks, dout, out, lse, sinks, heads) })
 }
 
 // MergeAttention implements device.Device.
@@ -94,14 +100,14 @@ func (d *Device) MergeAttention(out, lse, part, partLSE *tensor.Tensor, heads de
 func (d *Device) AttentionCached(
 	out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads, mask device.Mask,
 ) {
-	d.take(&out, &qkv, &mask.Start)
+	d.take(&out, &qkv, &mask.Start, &mask.Sinks)
 	cache = d.cache(cache)
 	d.later(func() { d.cpu.AttentionCached(out, qkv, cache, first, heads, mask) })
 }
 
 // LinearAttention implements device.Device.
 func (d *Device) LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
-	d.take(&out, &norm, &qkv, &gates, &mask.Start)
+	d.take(&out, &norm, &qkv, &gates, &mask.Start, &mask.Sinks)
 	d.later(func() { d.cpu.LinearAttention(out, norm, qkv, gates, heads, mask) })
 }
 
@@ -109,7 +115,7 @@ func (d *Device) LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads dev
 func (d *Device) LinearAttentionGrad(
 	dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask,
 ) {
-	d.take(&dqkv, &dgates, &dout, &out, &norm, &qkv, &gates, &mask.Start)
+	d.take(&dqkv, &dgates, &dout, &out, &norm, &qkv, &gates, &mask.Start, &mask.Sinks)
 	d.later(func() { d.cpu.LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates, heads, mask) })
 }
 

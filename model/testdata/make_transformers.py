@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes gemma3.json and qwen3_moe.json: one forward and backward pass of tiny models of transformers in float64.
+"""Writes gemma2.json, gemma3.json, qwen3_moe.json and sinks.json, a Llama with the attention of gpt-oss: one forward and backward pass of tiny models of transformers in float64.
 
-    python make_transformers.py   # rewrites both beside this script (needs torch and transformers)
+    python make_transformers.py   # rewrites them beside this script (needs torch and transformers)
 
 Element i of the n-th parameter, in the order of the fixture, where fused weights are one, is
 
@@ -25,7 +25,10 @@ torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
 
 from torch.nn import functional as F  # noqa: E402
-from transformers import Gemma3ForCausalLM, Gemma3TextConfig, Qwen3MoeConfig, Qwen3MoeForCausalLM  # noqa: E402
+from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig,  # noqa: E402
+                          LlamaForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
+from transformers.models.gpt_oss import modeling_gpt_oss  # noqa: E402
+from transformers.models.llama import modeling_llama  # noqa: E402
 from transformers.models.qwen3_moe.modeling_qwen3_moe import load_balancing_loss_func  # noqa: E402
 
 V, T, D, L, H, K, HEAD, FFN = 13, 10, 12, 4, 4, 2, 4, 20
@@ -33,6 +36,23 @@ EXPERTS, CHOSEN, EXPERT = 5, 2, 6
 COMMON = dict(vocab_size=V, hidden_size=D, num_hidden_layers=L, num_attention_heads=H, num_key_value_heads=K, head_dim=HEAD,
               intermediate_size=FFN, max_position_embeddings=T, pad_token_id=None, bos_token_id=None, eos_token_id=None,
               attn_implementation="eager", rms_norm_eps=1e-5)
+
+
+def gemma2():
+    c = Gemma2Config(
+        **COMMON, query_pre_attn_scalar=6, sliding_window=4, final_logit_softcapping=3.0, attn_logit_softcapping=0.5,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+        rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    return Gemma2ForCausalLM(c)
+
+
+def sinks():
+    m = LlamaForCausalLM(LlamaConfig(**COMMON, tie_word_embeddings=True,
+                                     rope_parameters={"rope_type": "default", "rope_theta": 500.0}))
+    modeling_llama.eager_attention_forward = modeling_gpt_oss.eager_attention_forward
+    for layer in m.model.layers:
+        layer.self_attn.sinks = torch.nn.Parameter(torch.empty(H))
+    return m
 
 
 def gemma3():
@@ -60,9 +80,16 @@ def parameters(family):
         yield ours + "attention_norm", [at + "input_layernorm.weight"]
         yield ours + "attention.qkv", [at + f"self_attn.{x}_proj.weight" for x in "qkv"]
         yield ours + "attention.out", [at + "self_attn.o_proj.weight"]
-        yield ours + "attention.q_norm", [at + "self_attn.q_norm.weight"]
-        yield ours + "attention.k_norm", [at + "self_attn.k_norm.weight"]
-        if family == "gemma3":
+        if family == "sinks":
+            yield ours + "attention.sinks", [at + "self_attn.sinks"]
+            yield ours + "mlp_norm", [at + "post_attention_layernorm.weight"]
+            yield ours + "mlp.gate_up", [at + "mlp.gate_proj.weight", at + "mlp.up_proj.weight"]
+            yield ours + "mlp.down", [at + "mlp.down_proj.weight"]
+            continue
+        if family != "gemma2":
+            yield ours + "attention.q_norm", [at + "self_attn.q_norm.weight"]
+            yield ours + "attention.k_norm", [at + "self_attn.k_norm.weight"]
+        if family in ("gemma2", "gemma3"):
             yield ours + "attention_post_norm", [at + "post_attention_layernorm.weight"]
             yield ours + "mlp_norm", [at + "pre_feedforward_layernorm.weight"]
             yield ours + "mlp.gate_up", [at + "mlp.gate_proj.weight", at + "mlp.up_proj.weight"]
@@ -74,7 +101,7 @@ def parameters(family):
         yield ours + "experts.gate_up", [at + "mlp.experts.gate_up_proj"]
         yield ours + "experts.down", [at + "mlp.experts.down_proj"]
     yield "norm", ["model.norm.weight"]
-    if family != "gemma3":
+    if family == "qwen3_moe":
         yield "head", ["lm_head.weight"]
 
 
@@ -89,7 +116,7 @@ def write(family, m):
             x = [round(0.3 * math.sin(0.7 * (i + j) + 1.3 * n), 3) for j in range(p.numel())]
             i += p.numel()
             with torch.no_grad():
-                p.copy_(torch.tensor(x).reshape(p.shape) + (1.0 if gain and family != "gemma3" else 0.0))
+                p.copy_(torch.tensor(x).reshape(p.shape) + (1.0 if gain and "gemma" not in family else 0.0))
     tokens = torch.tensor([[(3 * r + 5 * t + t * t) % V for t in range(T)] for r in range(2)])
     targets = torch.tensor([[(7 * r + 2 * t + 1) % V for t in range(T)] for r in range(2)])
     routers = {"output_router_logits": True} if family == "qwen3_moe" else {}
@@ -115,5 +142,7 @@ def write(family, m):
 
 
 if __name__ == "__main__":
+    write("gemma2", gemma2())
     write("gemma3", gemma3())
     write("qwen3_moe", qwen3_moe())
+    write("sinks", sinks())

@@ -102,8 +102,9 @@ type shape struct {
 	group  int     // query heads per key-value head
 	start  []int32 // [N]; nil for plain causal attention
 	layout *device.Layout
-	slopes []float64 // [H]; nil without ALiBi
-	scale  float64   // log₂e times the scale of scores, 1/√E: in these units the exponential is a power of two
+	slopes []float64      // [H]; nil without ALiBi
+	sinks  *tensor.Tensor // [H]; nil for none
+	scale  float64        // log₂e times the scale of scores, 1/√E: in these units the exponential is a power of two
 
 	// How a runner cuts the work; see prepare.
 	queries int  // in a unit
@@ -146,13 +147,16 @@ func scoresOf(heads device.Heads, mask device.Mask) shape {
 	if heads.Scale != 0 {
 		s.scale = math.Log2E * heads.Scale
 	}
-	s.layout, s.slopes = mask.Layout, mask.Slopes
+	s.layout, s.slopes, s.sinks = mask.Layout, mask.Slopes, mask.Sinks
 	if l := mask.Layout; l != nil && (l.Len < mask.Len || l.Head != nil && len(l.Head) != heads.Q) {
 		panic(fmt.Sprintf("flash: a layout for rows of %d and %d heads, want %d and %d",
 			l.Len, len(l.Head), mask.Len, heads.Q))
 	}
 	if mask.Slopes != nil && len(mask.Slopes) != heads.Q {
 		panic(fmt.Sprintf("flash: %d slopes for %d heads", len(mask.Slopes), heads.Q))
+	}
+	if mask.Sinks != nil && mask.Sinks.Len() != heads.Q {
+		panic(fmt.Sprintf("flash: %d sinks for %d heads", mask.Sinks.Len(), heads.Q))
 	}
 	return s
 }

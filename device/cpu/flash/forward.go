@@ -234,7 +234,9 @@ func (j *forwardJob[T]) mulO(o, s []T, t *forwardTile[T], lo, hi, n int) {
 func (j *forwardJob[T]) divide(head, row int, q device.Strip, m, l []T) {
 	for i := range q.Count {
 		lse := negInf[T]()
-		if l[i] != 0 { // otherwise no key was visible
+		if j.sinks != nil {
+			lse, l[i] = sunk(m[i], l[i], j.sinks.Float64(head))
+		} else if l[i] != 0 { // otherwise no key was visible
 			lse = T(float64(m[i])*math.Ln2 + math.Log(float64(l[i])))
 			l[i] = 1 / l[i]
 		}

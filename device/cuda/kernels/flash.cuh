@@ -142,3 +142,11 @@ DEVICE float log2_of(float x) { return log2f(x); }
 DEVICE double log2_of(double x) { return log2(x); }
 DEVICE float fma_of(float x, float y, float z) { return fmaf(x, y, z); }
 DEVICE double fma_of(double x, double y, double z) { return fma(x, y, z); }
+
+// sunk adds a sink to a query whose keys have the log-sum-exp z, in base 2, and the factor of the output: it returns the log-sum-exp of both.
+DEVICE A sunk(A &factor, A z, A sink) {
+	sink *= A(1.4426950408889634);
+	const A top = z > sink ? z : sink, both = top + log2_of(exp2_of(z - top) + exp2_of(sink - top));
+	factor *= exp2_of(z - both);
+	return both;
+}

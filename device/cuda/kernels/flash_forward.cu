@@ -64,7 +64,7 @@ DEVICE void products(float (&o)[M][2 * STEPS][4], const float (&p)[M][8][4], con
 	}
 }
 
-KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, const T *q, const T *keys, const T *values, const int *start, const float *slopes, PLAN,
+KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, const T *q, const T *keys, const T *values, const int *start, const float *slopes, const float *sinks, PLAN,
 	float *partial, float *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, float scale, i64) {
 	SHARED(T, sq);
 	T *const sk = sq + ROWS * PITCH, *const sv = sk + TILE * PITCH;
@@ -220,7 +220,10 @@ KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, cons
 			l += __shfl_xor_sync(all_lanes, l, 1);
 			l += __shfl_xor_sync(all_lanes, l, 2);
 			factor[h] = l == 0 ? 0 : 1 / l;
-			const float z = l == 0 ? -infinity(0.0f) : fmaf(top[m][h], unit_of_scores, log2f(l));
+			float z = l == 0 ? -infinity(0.0f) : fmaf(top[m][h], unit_of_scores, log2f(l));
+#if !PARTIAL
+			if (sinks) z = sunk(factor[h], z, sinks[head]);
+#endif
 			if (lane() % 4 != 0) continue;
 #if PARTIAL
 			partial_lse[slot + r0 + h * 8 + lane() / 4] = z;

@@ -31,16 +31,18 @@ KERNEL flash_stats(vec<A, 2> *stats, const T *dout, const T *out, const A *lse, 
 }
 
 // join_outputs puts the outputs of a query's blocks together by their shares of the denominators.
-KERNEL join_outputs(T *out, A *lse, const A *partial, const A *partial_lse, const Graph *graphs, const int *slots, i64 plan_heads, i64 plan_units, i64 length, i64 from, i64 tokens, i64 E) {
+KERNEL join_outputs(T *out, A *lse, const A *sinks, const A *partial, const A *partial_lse, const Graph *graphs, const int *slots, i64 plan_heads, i64 plan_units, i64 length, i64 from, i64 tokens, i64 E) {
 	const int head = blockIdx.y, heads = gridDim.y, at = from + row_of_warp();
 	if (at >= length) return;
 	const Plan plan = {graphs, 0, 0, 0, 0, 0, 0, (int)plan_heads};
 	const Graph g = graphs[head % plan.heads];
 	const i64 base = tile_of(plan, head, heads, plan_units, g.units_before) * TILE, n = (i64)blockIdx.z * (length - from) + at - from;
 	const int begin = slots[g.queries + at], end = slots[g.queries + at + 1];
-	A top = -infinity(A(0)), sum = 0;
+	const A sink = sinks ? sinks[head] * LOG2E : -infinity(A(0));
+	A top = sink, sum = 0;
 	for (int i = begin; i < end; i++) top = max_of(top, partial_lse[base + slots[i]]);
 	const bool seen = top > -infinity(A(0));
+	if (seen) sum = exp2_of(sink - top);
 	for (int i = begin; seen && i < end; i++) sum += exp2_of(partial_lse[base + slots[i]] - top);
 	for (int c = lane(); c < E; c += 32) {
 		A x = 0;
@@ -48,6 +50,18 @@ KERNEL join_outputs(T *out, A *lse, const A *partial, const A *partial_lse, cons
 		narrow(out[(n * heads + head) * E + c], x);
 	}
 	if (lse && lane() == 0) lse[head * tokens + n] = seen ? (top + log2_of(sum)) * LN2 : -infinity(A(0));
+}
+
+// sinks_grad subtracts from dsinks[head], of the block, the sum over tokens of what stats say: the sink's share of the softmax times delta.
+KERNEL sinks_grad(A *dsinks, const A *sinks, const vec<A, 2> *stats, i64 tokens) {
+	const int head = blockIdx.x;
+	double sum = 0;
+	for (i64 i = threadIdx.x; i < tokens; i += blockDim.x) {
+		const vec<A, 2> stat = stats[head * tokens + i];
+		sum += exp2_of(sinks[head] * LOG2E - stat.v[0]) * stat.v[1];
+	}
+	sum = block_sum(sum);
+	if (threadIdx.x == 0) dsinks[head] -= (A)sum;
 }
 
 // join_queries adds up the gradients of a query.

@@ -86,7 +86,7 @@ DEVICE Slot lane_slot(const Plan &p, const Walk &w, int half) {
 #endif
 }
 
-KERNEL plain_forward(T *out, A *lse, const T *q, const T *keys, const T *values, const int *start, const A *slopes, PLAN,
+KERNEL plain_forward(T *out, A *lse, const T *q, const T *keys, const T *values, const int *start, const A *slopes, const A *sinks, PLAN,
 	A *partial, A *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, A scale, i64 E64) {
 	const int E = E64;
 	SHARED(A, sq);
@@ -142,7 +142,8 @@ KERNEL plain_forward(T *out, A *lse, const T *q, const T *keys, const T *values,
 	}
 	const i64 slot = LAYOUT ? tile_of(plan, head, gridDim.y, plan_units, graph.units_before + unit) * TILE + (int)blockIdx.x % PARTS * ROWS : 0;
 	for (int i = 0; i < MINE; i++) {
-		const A factor = sum[i] == 0 ? A(0) : 1 / sum[i], z = sum[i] == 0 ? -infinity(A(0)) : top[i] + log2_of(sum[i]);
+		A factor = sum[i] == 0 ? A(0) : 1 / sum[i], z = sum[i] == 0 ? -infinity(A(0)) : top[i] + log2_of(sum[i]);
+		if (sinks && !partial) z = sunk(factor, z, sinks[head]);
 		if (partial) {
 			put(partial + (slot + warp() * MINE + i) * E, o[i], factor, E);
 			if (lane() == 0) partial_lse[slot + warp() * MINE + i] = z;
