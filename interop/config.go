@@ -12,6 +12,9 @@ import (
 // ToHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key;
 // at is where the key stands.
 func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+	if c.LoRARank > 0 { // whoever exports has merged them
+		return nil, inexpressible("lora_rank", strconv.Itoa(c.LoRARank), "0", at)
+	}
 	switch c.Family {
 	case "gpt2":
 		return toGPT2(c, tokens, at)
