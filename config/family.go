@@ -119,6 +119,9 @@ func (k *checker) family() {
 	if !slices.Contains(has, m.Activation) && !k.reported("model.activation") {
 		k.notOf(m.Family, "model.activation", m.Activation, familiesWith(m.Activation), strings.Join(has, " or "))
 	}
+	if m.Family == "gpt2" && m.QKVBias {
+		k.notOf(m.Family, "model.qkv_bias", "true", "llama", "false")
+	}
 	if m.Family == "anneal" {
 		return
 	}

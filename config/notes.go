@@ -39,6 +39,8 @@ var notes = map[string]Key{
 	"model.vocab": {Unit: "tokens", Doc: "Vocabulary size. It may exceed the tokenizer's by padding to a multiple " +
 		"of 64.", Rule: "vocab = the vocabulary of the data set's tokenizer"},
 	"model.tie_embeddings": {Doc: "Share one table between the input embedding and the output head."},
+	"model.qkv_bias": {Doc: "Biases of queries, keys and values, as Qwen2 and Qwen2.5 have them. The family gpt2 has " +
+		"biases everywhere."},
 	"model.qk_norm": {Doc: "Apply RMSNorm to each query and key head before rotary positions. It stabilises high " +
 		"learning rates."},
 	"model.attention_sinks": {Doc: "Give each head a learned logit that its softmax has beside the scores, without a " +

@@ -119,7 +119,7 @@ func parseConfig(text []byte) (Config, error) {
 	var c Config
 	known := harmless
 	switch modelType {
-	case "llama", "qwen3", "mistral":
+	case "llama", "qwen2", "qwen3", "mistral":
 		c = f.parseLlama(modelType)
 	case "qwen3_moe":
 		c = f.parseQwen3MoE()
@@ -129,8 +129,8 @@ func parseConfig(text []byte) (Config, error) {
 		c, known = f.parseGPT2(), slices.Concat(harmless, gpt2Harmless)
 	default: // where other fields mean other things
 		if len(f.errs) == 0 {
-			f.fail("model_type = %.60q is not supported, only gemma3_text, gpt2, llama, mistral, qwen3 and qwen3_moe",
-				modelType)
+			f.fail("model_type = %.60q is not supported, only gemma3_text, gpt2, llama, mistral, qwen2, qwen3 and "+
+				"qwen3_moe", modelType)
 		}
 		return nil, errors.Join(f.errs...)
 	}

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// LlamaConfig describes a Llama-style model: RMSNorm, rotate-half RoPE, grouped-query attention, SwiGLU, no biases.
-// Three classes of transformers are one: LlamaForCausalLM; with QK-norm Qwen3ForCausalLM; with sliding windows in all
-// layers, or heads that do not fill the hidden size, MistralForCausalLM.
+// LlamaConfig describes a Llama-style model: RMSNorm, rotate-half RoPE, grouped-query attention, SwiGLU, no biases but
+// those of queries, keys and values. Four classes of transformers are one: LlamaForCausalLM; with QK-norm
+// Qwen3ForCausalLM; with biases Qwen2ForCausalLM; with sliding windows in all layers, or heads that do not fill the
+// hidden size, MistralForCausalLM.
 type LlamaConfig struct {
 	VocabSize    int
 	HiddenSize   int // width of the residual stream
@@ -24,13 +25,14 @@ type LlamaConfig struct {
 	NormEps      float64
 	Tied         bool    // the head is the embedding
 	QKNorm       bool    // RMSNorm of each head of q and k, before RoPE; makes it a Qwen3 for transformers
+	QKVBias      bool    // biases of q, k and v, but of nothing else; makes it a Qwen2
 	Window       int     // sliding_window: a token sees itself and the Window−1 before it; 0 where no layer has one
 	WindowLayers []bool  // the layers with that window; nil for all, or for none if Window is 0
 	InitStd      float64 // initializer_range; only told to others
 	Tokens
 }
 
-// Class is LlamaForCausalLM, Qwen3ForCausalLM or MistralForCausalLM.
+// Class is LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or MistralForCausalLM.
 func (c *LlamaConfig) Class() string {
 	class, _ := c.architecture()
 	return class
@@ -41,6 +43,8 @@ func (c *LlamaConfig) architecture() (class, modelType string) {
 	switch {
 	case c.QKNorm:
 		return "Qwen3ForCausalLM", "qwen3"
+	case c.QKVBias:
+		return "Qwen2ForCausalLM", "qwen2"
 	case c.Window != 0 || c.HiddenSize%max(c.Heads, 1) != 0:
 		return "MistralForCausalLM", "mistral"
 	}
@@ -70,6 +74,9 @@ func (c *LlamaConfig) Validate() error {
 	k.positive("rope_theta", c.RopeTheta)
 	k.positive("rms_norm_eps", c.NormEps)
 	k.windows(c)
+	if c.QKVBias && c.QKNorm {
+		k.bad("no architecture of transformers has both QK-norm and biases of q, k and v alone")
+	}
 	c.RopeScaling.check(k, c.HeadDim)
 	k.std(c.InitStd)
 	k.ids(c.Tokens, c.VocabSize)
@@ -88,9 +95,9 @@ func (k *checker) windows(c *LlamaConfig) {
 		k.bad("layer_types has %d entries, num_hidden_layers = %d", len(c.WindowLayers), c.Layers)
 	case c.Window == 0:
 		k.bad("layer_types has windows, but sliding_window is not set")
-	case !c.QKNorm:
-		k.bad("layer_types: transformers supports windows in some layers only with QK-norm (Qwen3); without it, " +
-			"in all layers (Mistral)")
+	case !c.QKNorm && !c.QKVBias:
+		k.bad("layer_types: transformers supports windows in some layers only with QK-norm (Qwen3) or biases " +
+			"(Qwen2); without them, in all layers (Mistral)")
 	}
 }
 
@@ -109,8 +116,8 @@ func (c *LlamaConfig) derived(name string) bool {
 }
 
 // Tensors lists every tensor of the model. Linear weights are [out, in], row-major. With V vocabulary, D hidden, H
-// heads, K key/value heads, E head dim, F ffn: embedding and head [V, D], q [H·E, D], k and v [K·E, D], o [D, H·E],
-// gate and up [F, D], down [D, F], norms [D], QK-norms [E]. A tied model has no lm_head.
+// heads, K key/value heads, E head dim, F ffn: embedding and head [V, D], q [H·E, D], k and v [K·E, D], their biases
+// [H·E] and [K·E], o [D, H·E], gate and up [F, D], down [D, F], norms [D], QK-norms [E]. A tied model has no lm_head.
 func (c *LlamaConfig) Tensors() []Spec {
 	d, q, kv := c.HiddenSize, c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	specs := []Spec{{c.embedding(), []int{c.VocabSize, d}}}
@@ -119,9 +126,16 @@ func (c *LlamaConfig) Tensors() []Spec {
 			specs = append(specs, Spec{fmt.Sprintf("model.layers.%d.%s.weight", i, name), shape})
 		}
 		add("input_layernorm", d)
-		add("self_attn.q_proj", q, d)
-		add("self_attn.k_proj", kv, d)
-		add("self_attn.v_proj", kv, d)
+		for _, x := range []struct {
+			name string
+			rows int
+		}{{"q", q}, {"k", kv}, {"v", kv}} {
+			add("self_attn."+x.name+"_proj", x.rows, d)
+			if c.QKVBias {
+				name := fmt.Sprintf("model.layers.%d.self_attn.%s_proj.bias", i, x.name)
+				specs = append(specs, Spec{name, []int{x.rows}})
+			}
+		}
 		add("self_attn.o_proj", d, q)
 		if c.QKNorm {
 			add("self_attn.q_norm", c.HeadDim)
@@ -162,7 +176,7 @@ func (c *LlamaConfig) settings() map[string]any {
 		window = c.Window
 	}
 	switch modelType {
-	case "qwen3":
+	case "qwen2", "qwen3":
 		types := make([]string, c.Layers)
 		for i := range types {
 			types[i] = layerType(c.windowed(i))
@@ -185,11 +199,11 @@ func layerType(windowed bool) string {
 	return "full_attention"
 }
 
-// parseLlama takes the settings of a Llama, Qwen3 or Mistral; missing ones have the defaults of transformers.
+// parseLlama takes the settings of a Llama, Qwen2, Qwen3 or Mistral; missing ones have the defaults of transformers.
 func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	c := &LlamaConfig{MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 10000, InitStd: 0.02}
-	c.QKNorm = modelType == "qwen3" || modelType == "qwen3_moe"
-	f.class(map[string]string{"llama": "LlamaForCausalLM", "qwen3": "Qwen3ForCausalLM",
+	c.QKNorm, c.QKVBias = modelType == "qwen3" || modelType == "qwen3_moe", modelType == "qwen2"
+	f.class(map[string]string{"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM",
 		"mistral": "MistralForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM"}[modelType])
 	f.must("vocab_size", &c.VocabSize)
 	f.must("hidden_size", &c.HiddenSize)
@@ -198,7 +212,7 @@ func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	f.must("num_attention_heads", &c.Heads)
 	f.llamaSizes(c, modelType)
 	defaults := Tokens{BOS: 1, Pad: -1, EOS: []int{2}}
-	if c.QKNorm {
+	if c.QKNorm || c.QKVBias {
 		defaults = Tokens{BOS: -1, Pad: -1}
 	}
 	c.Tokens = f.tokens(defaults)
@@ -210,7 +224,9 @@ func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	f.take("initializer_range", &c.InitStd)
 	f.take("tie_word_embeddings", &c.Tied)
 	only(f, "hidden_act", "silu")
-	only(f, "attention_bias", false)
+	if !c.QKVBias { // Qwen2 has them whatever its config says
+		only(f, "attention_bias", false)
+	}
 	only(f, "mlp_bias", false)
 	f.windows(c, modelType)
 	return c
@@ -222,6 +238,10 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 		f.must("max_position_embeddings", &c.MaxPositions)
 		f.must("num_key_value_heads", &c.KVHeads)
 	} else {
+		if c.QKVBias {
+			c.MaxPositions = 32768
+			f.must("num_key_value_heads", &c.KVHeads)
+		}
 		f.take("max_position_embeddings", &c.MaxPositions)
 	}
 	switch {
@@ -245,7 +265,7 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 	}
 }
 
-// windows takes the sliding windows. A Llama has none, a Mistral has them in all layers, and a Qwen3 in the layers that
+// windows takes the sliding windows. A Llama has none, a Mistral has them in all layers, and a Qwen in the layers that
 // layer_types lists, by default the last ones.
 func (f *fields) windows(c *LlamaConfig, modelType string) {
 	use, full := modelType == "mistral", 0 // so many layers have none
@@ -257,7 +277,7 @@ func (f *fields) windows(c *LlamaConfig, modelType string) {
 	switch modelType {
 	case "llama":
 		only(f, "use_sliding_window", false)
-	case "qwen3":
+	case "qwen2", "qwen3":
 		full = 28
 		f.take("use_sliding_window", &use)
 		f.take("max_window_layers", &full)
@@ -282,7 +302,7 @@ func (f *fields) windows(c *LlamaConfig, modelType string) {
 	for i := range layers {
 		layers[i] = c.Window != 0 && i >= full
 	}
-	f.layerTypes(c, layers, modelType == "qwen3")
+	f.layerTypes(c, layers, modelType == "qwen2" || modelType == "qwen3")
 	switch {
 	case !slices.Contains(layers, true):
 		c.Window = 0

@@ -30,6 +30,9 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 		own{"score_dim", "0"}); err != nil {
 		return nil, err
 	}
+	if c.QKNorm && c.QKVBias {
+		return nil, inexpressible("qkv_bias", "true", "false", at)
+	}
 	l, err := toLlama(c, tokens, at)
 	if err != nil { // a nil pointer would be a Config that is not nil
 		return nil, err
@@ -50,6 +53,7 @@ func only(c model.Config, at string, list ...own) error {
 		"qk_norm": strconv.FormatBool(c.QKNorm), "positions": c.Positions.String(), "kv_heads": strconv.Itoa(c.KVHeads),
 		"head_dim": strconv.Itoa(c.HeadDim), "value_embeddings": c.ValueEmbeddings,
 		"x0_skip": strconv.FormatBool(c.X0Skip), "attention_sinks": strconv.FormatBool(c.AttentionSinks),
+		"qkv_bias": strconv.FormatBool(c.QKVBias),
 	}
 	for _, o := range append(list, own{"value_embeddings", "none"}, own{"x0_skip", "false"},
 		own{"attention_sinks", "false"}) {
@@ -73,14 +77,14 @@ func toLlama(c model.Config, tokens hf.Tokens, at string) (*hf.LlamaConfig, erro
 	return &hf.LlamaConfig{
 		VocabSize: c.Vocab, HiddenSize: c.Dim, FFNSize: c.FFN, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,
 		HeadDim: c.HeadDim, MaxPositions: c.Context, RopeTheta: theta, RopeScaling: scaling, NormEps: c.NormEps,
-		Tied: c.TieEmbeddings, QKNorm: c.QKNorm, InitStd: c.InitStd, Window: window, WindowLayers: windowed,
-		Tokens: tokens,
+		Tied: c.TieEmbeddings, QKNorm: c.QKNorm, QKVBias: c.QKVBias, InitStd: c.InitStd, Window: window,
+		WindowLayers: windowed, Tokens: tokens,
 	}, nil
 }
 
 // toGemma3 is ToHF for a Gemma 3, which always has QK-norm, and a base for windows that is not scaled.
 func toGemma3(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
-	if err := only(c, at, own{"activation", "geglu"}, own{"qk_norm", "true"}); err != nil {
+	if err := only(c, at, own{"activation", "geglu"}, own{"qk_norm", "true"}, own{"qkv_bias", "false"}); err != nil {
 		return nil, err
 	}
 	l, err := toLlama(c, tokens, at)
@@ -104,7 +108,7 @@ func toGemma3(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 // toQwen3MoE is ToHF for a Qwen3-MoE without a shared expert and without windows.
 func toQwen3MoE(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"},
-		own{"score_dim", "0"}, own{"shared_expert_ffn", "0"}, own{"qk_norm", "true"})
+		own{"score_dim", "0"}, own{"shared_expert_ffn", "0"}, own{"qk_norm", "true"}, own{"qkv_bias", "false"})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +131,7 @@ func toGPT2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 		return nil, inexpressible("attention", c.Attention.String(), "full", at)
 	}
 	err := only(c, at, own{"activation", "gelu"}, own{"logit_softcap", "0"}, own{"score_dim", "0"},
-		own{"positions", "learned"},
+		own{"positions", "learned"}, own{"qkv_bias", "false"},
 		own{"qk_norm", "false"}, own{"kv_heads", strconv.Itoa(c.Heads)}, own{"head_dim", strconv.Itoa(c.Dim / c.Heads)})
 	if err != nil {
 		return nil, err
@@ -179,6 +183,7 @@ func FromHF(described hf.Config) (model.Config, error) {
 	c.Layers, c.Dim, c.FFN, c.Context, c.Vocab = l.Layers, l.HiddenSize, l.FFNSize, l.MaxPositions, l.VocabSize
 	c.Heads, c.KVHeads, c.HeadDim = l.Heads, l.KVHeads, l.HeadDim
 	c.TieEmbeddings, c.QKNorm, c.NormEps, c.InitStd = l.Tied, l.QKNorm, l.NormEps, l.InitStd
+	c.QKVBias = l.QKVBias
 	c.RopeTheta, c.RopeScaling, c.RopeOriginalContext = l.RopeTheta, scaling, l.RopeScaling.OriginalPositions
 	c.Attention = windowsFromHF(l)
 	return c, nil

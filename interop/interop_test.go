@@ -28,7 +28,7 @@ var keep = flag.String("keep", "",
 // models are directories that transformers wrote, with what it computed from them.
 var models = []string{
 	"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "longrope", "gpt2", "gpt2-untied", "gemma3",
-	"qwen3_moe",
+	"qwen3_moe", "qwen2",
 }
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }

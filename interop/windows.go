@@ -23,7 +23,7 @@ func windowsToHF(c model.Config, at string) (window int, windowed []bool, err er
 	switch {
 	case !slices.Contains(windowed, false), window == 0:
 		return window, nil, nil
-	case !c.QKNorm:
+	case !c.QKNorm && !c.QKVBias:
 		return 0, nil, inexpressible
 	}
 	return window, windowed, nil

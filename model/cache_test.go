@@ -63,6 +63,7 @@ func drawDecoder(t *rapid.T) Config {
 			"linear:gated", "linear:gated,window:9")),
 	}
 	c.AttentionSinks = rapid.Bool().Draw(t, "sinks")
+	c.QKVBias = c.Family != "gpt2" && rapid.Bool().Draw(t, "biases")
 	if rapid.Bool().Draw(t, "softcap") {
 		c.LogitSoftcap = 5
 	}

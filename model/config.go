@@ -23,7 +23,8 @@ type Config struct {
 	Vocab   int    `yaml:"vocab"`                 // V
 
 	TieEmbeddings bool `yaml:"tie_embeddings"`
-	QKNorm        bool `yaml:"qk_norm"` // RMSNorm on each query and key head before RoPE
+	QKNorm        bool `yaml:"qk_norm"`  // RMSNorm on each query and key head before RoPE
+	QKVBias       bool `yaml:"qkv_bias"` // biases of queries, keys and values, where the family has no others
 
 	Attention sparse.Patterns `yaml:"attention"` // the keys that the queries of each layer see
 	Positions Positions       `yaml:"positions"`
@@ -101,9 +102,9 @@ func (c Config) Interleaved() bool { return c.RopeLayout == "interleaved" }
 // biased reports whether norms and linear layers have biases.
 func (c Config) biased() bool { return c.Family == "gpt2" }
 
-// HasBiases reports whether the model has parameters of the role nn.Bias: all of gpt2, and those of the gates of linear
-// attention.
-func (c Config) HasBiases() bool { return c.biased() || c.gatedLinear() }
+// HasBiases reports whether the model has parameters of the role nn.Bias: all of gpt2, those of queries, keys and
+// values, and those of the gates of linear attention.
+func (c Config) HasBiases() bool { return c.biased() || c.QKVBias || c.gatedLinear() }
 
 // gated reports whether the feed-forward layer has a gate beside its up projection, that is, three matrices.
 func (c Config) gated() bool {

@@ -268,6 +268,7 @@ func cutModels() map[string]Config {
 			c.Family, c.Activation, c.QKNorm, c.Dropout = "gemma3", "geglu", true, 0.1
 			c.Attention = seen("window:4,full")
 		}),
+		"qwen2": change(func(c *Config) { c.QKVBias, c.KVHeads = true, 1 }),
 		"qwen3_moe": change(func(c *Config) {
 			c.Family, c.QKNorm, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", true, 4, 2, 16
 			c.SharedExpertFFN, c.RouterAuxLoss, c.RouterZLoss, c.NormaliseExperts = 24, 0.1, 0.1, true

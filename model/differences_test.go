@@ -15,7 +15,7 @@ import (
 func shape() Config {
 	return Config{
 		Family: "anneal", Layers: 4, Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, FFN: 96, Context: 32,
-		Vocab: 61, TieEmbeddings: true, QKNorm: true,
+		Vocab: 61, TieEmbeddings: true, QKNorm: true, QKVBias: true,
 		Attention: sparse.Patterns{sparse.Window{Keys: 8}, sparse.Full{}}, Positions: Positions{"rope", "none"},
 		RopeTheta: 1e4, RopeThetaLocal: 1e3, ScoreDim: 24, AttentionSinks: true,
 		RopeScaling:         nn.RoPEScaling{Kind: "yarn", Factor: 4, Fast: 32, Slow: 1},

@@ -107,7 +107,9 @@ var hfNames = map[string]map[string]string{
 		"attention_norm": "input_layernorm.weight", "mlp_norm": "post_attention_layernorm.weight",
 		"attention.qkv.q": "self_attn.q_proj.weight", "attention.qkv.k": "self_attn.k_proj.weight",
 		"attention.qkv.v": "self_attn.v_proj.weight", "attention.out": "self_attn.o_proj.weight",
-		"attention.q_norm": "self_attn.q_norm.weight", "attention.k_norm": "self_attn.k_norm.weight",
+		"attention.qkv.bias.q": "self_attn.q_proj.bias", "attention.qkv.bias.k": "self_attn.k_proj.bias",
+		"attention.qkv.bias.v": "self_attn.v_proj.bias",
+		"attention.q_norm":     "self_attn.q_norm.weight", "attention.k_norm": "self_attn.k_norm.weight",
 		"mlp.gate_up.gate": "mlp.gate_proj.weight", "mlp.gate_up.up": "mlp.up_proj.weight",
 		"mlp.down": "mlp.down_proj.weight",
 	},
@@ -175,17 +177,27 @@ func (m *Decoder) HFViews() []View {
 			m.Config.fold(&v, name)
 			views = append(views, v)
 		}
-		if family == "gpt2" || p.Parts == nil {
+		parts := p.Parts
+		if name == "attention.qkv.bias" {
+			parts = m.Config.biasParts()
+		}
+		if family == "gpt2" || parts == nil {
 			add(name, p.Value)
 			continue
 		}
 		row := 0
-		for _, part := range p.Parts {
+		for _, part := range parts {
 			add(strings.TrimSuffix(name+"."+part.Name, "."), p.Value.Slice(row, row+part.Rows))
 			row += part.Rows
 		}
 	}
 	return views
+}
+
+// biasParts are the biases of queries, keys and values, as transformers has them.
+func (c Config) biasParts() []nn.Part {
+	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	return []nn.Part{{Name: "q", Rows: q}, {Name: "k", Rows: kv}, {Name: "v", Rows: kv}}
 }
 
 // fold sets the factors that replace the multipliers of muP in a weight or its part, because transformers' formats
@@ -205,7 +217,7 @@ func (c Config) fold(v *View, name string) {
 		if c.TieEmbeddings {
 			v.scale /= c.inputScale()
 		}
-	case "attention.qkv.q", "attention.qkv", "attention.qkv.bias":
+	case "attention.qkv.q", "attention.qkv", "attention.qkv.bias", "attention.qkv.bias.q":
 		if !c.QKNorm {
 			v.queries = c.Heads * c.HeadDim
 		}
@@ -213,7 +225,8 @@ func (c Config) fold(v *View, name string) {
 		v.queries = c.HeadDim
 	}
 	switch name {
-	case "attention.qkv.q", "attention.qkv.k", "attention.q_norm", "attention.k_norm":
+	case "attention.qkv.q", "attention.qkv.k", "attention.qkv.bias.q", "attention.qkv.bias.k", "attention.q_norm",
+		"attention.k_norm":
 		if c.Interleaved() {
 			v.interleaved = c.HeadDim
 		}

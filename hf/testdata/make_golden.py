@@ -3,7 +3,7 @@
 llama/ one file of F32 weights         llama3/ frequencies scaled as Llama 3.1's    mistral/ windows in all layers, F16
 qwen3/ BF16 shards, tied               linear/, yarn/, longrope/: others            windows/ a Qwen3 with windows in some layers
 gpt2/ tied, no n_inner                 gpt2-untied/ F16                       gemma3/ two bases, one scaled, BF16
-qwen3_moe/ experts
+qwen3_moe/ experts                     qwen2/ biases, a window in the last layer, BF16
 
 Weights follow a fixed formula; logits are computed in float64 from the weights as stored. Run from this directory:
 python make_golden.py
@@ -14,7 +14,7 @@ import shutil
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
+                          MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 
 IDS = [1, 5, 9, 33, 60, 9, 2, 17, 41, 58, 3, 30]
 
@@ -86,6 +86,9 @@ make("gemma3", Gemma3ForCausalLM(Gemma3TextConfig(
     layer_types=["sliding_attention", "full_attention", "sliding_attention"],
     rope_parameters={"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 100.0},
                      "sliding_attention": {"rope_type": "default", "rope_theta": 20.0}})), torch.bfloat16)
+make("qwen2", Qwen2ForCausalLM(Qwen2Config(
+    **three, tie_word_embeddings=True, use_sliding_window=True, sliding_window=4, max_window_layers=2,
+    rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.bfloat16)
 make("qwen3_moe", Qwen3MoeForCausalLM(Qwen3MoeConfig(
     **small, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, norm_topk_prob=True, decoder_sparse_step=1,
     mlp_only_layers=[], rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.float32)

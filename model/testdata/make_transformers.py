@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes gemma2.json, gemma3.json, qwen3_moe.json and sinks.json, a Llama with the attention of gpt-oss: one forward and backward pass of tiny models of transformers in float64.
+"""Writes gemma2.json, gemma3.json, qwen2.json, qwen3_moe.json and sinks.json, a Llama with the attention of gpt-oss: one forward and backward pass of tiny models of transformers in float64.
 
     python make_transformers.py   # rewrites them beside this script (needs torch and transformers)
 
@@ -26,7 +26,7 @@ torch.set_num_threads(1)
 
 from torch.nn import functional as F  # noqa: E402
 from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig,  # noqa: E402
-                          LlamaForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
+                          LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 from transformers.models.gpt_oss import modeling_gpt_oss  # noqa: E402
 from transformers.models.llama import modeling_llama  # noqa: E402
 from transformers.models.qwen3_moe.modeling_qwen3_moe import load_balancing_loss_func  # noqa: E402
@@ -55,6 +55,11 @@ def sinks():
     return m
 
 
+def qwen2():
+    return Qwen2ForCausalLM(Qwen2Config(**COMMON, tie_word_embeddings=True, use_sliding_window=False,
+                                        rope_parameters={"rope_type": "default", "rope_theta": 500.0}))
+
+
 def gemma3():
     c = Gemma3TextConfig(
         **COMMON, query_pre_attn_scalar=6, sliding_window=4, final_logit_softcapping=3.0, tie_word_embeddings=True,
@@ -79,9 +84,12 @@ def parameters(family):
         ours, at = f"layers.{i}.", f"model.layers.{i}."
         yield ours + "attention_norm", [at + "input_layernorm.weight"]
         yield ours + "attention.qkv", [at + f"self_attn.{x}_proj.weight" for x in "qkv"]
+        if family == "qwen2":
+            yield ours + "attention.qkv.bias", [at + f"self_attn.{x}_proj.bias" for x in "qkv"]
         yield ours + "attention.out", [at + "self_attn.o_proj.weight"]
         if family == "sinks":
             yield ours + "attention.sinks", [at + "self_attn.sinks"]
+        if family in ("sinks", "qwen2"):
             yield ours + "mlp_norm", [at + "post_attention_layernorm.weight"]
             yield ours + "mlp.gate_up", [at + "mlp.gate_proj.weight", at + "mlp.up_proj.weight"]
             yield ours + "mlp.down", [at + "mlp.down_proj.weight"]
@@ -144,5 +152,6 @@ def write(family, m):
 if __name__ == "__main__":
     write("gemma2", gemma2())
     write("gemma3", gemma3())
+    write("qwen2", qwen2())
     write("qwen3_moe", qwen3_moe())
     write("sinks", sinks())
