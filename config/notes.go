@@ -43,6 +43,9 @@ var notes = map[string]Key{
 		"biases everywhere."},
 	"model.qk_norm": {Doc: "Apply RMSNorm to each query and key head before rotary positions. It stabilises high " +
 		"learning rates."},
+	"model.attention_softcap": {Doc: "Cap the scores of attention: s becomes c·tanh(s/c), where c is this value, " +
+		"before the mask. Gemma 2 uses 50. 0 turns it off. Not with ALiBi, nor for layers of " +
+		"linear attention."},
 	"model.attention_sinks": {Doc: "Give each head a learned logit that its softmax has beside the scores, without a " +
 		"value, so that a query may attend to nothing (gpt-oss). Costs no time. Not for layers of linear attention, " +
 		"and not with parallel.context."},

@@ -104,6 +104,7 @@ func (k *checker) model() {
 	if m.LogitSoftcap != 0 {
 		k.number("model.logit_softcap", m.LogitSoftcap, 1e-3, 1e6, "[]")
 	}
+	k.scoreSoftcap()
 	k.number("model.init_std", m.InitStd, 0, 10, "()")
 	k.number("model.dropout", m.Dropout, 0, 1, "[)")
 	k.number("model.stochastic_depth", m.StochasticDepth, 0, 1, "[)")
@@ -114,6 +115,20 @@ func (k *checker) model() {
 	if k.between("model.kv_heads", m.KVHeads, 1, m.Heads) && m.Heads%m.KVHeads != 0 {
 		k.fault("model.kv_heads", "model.kv_heads = "+divisors(m.Heads, m.KVHeads),
 			"model.kv_heads = %d does not divide model.heads = %d", m.KVHeads, m.Heads)
+	}
+}
+
+// scoreSoftcap checks the soft-cap of attention's scores.
+func (k *checker) scoreSoftcap() {
+	m := &k.c.Model
+	if m.AttentionSoftcap == 0 {
+		return
+	}
+	k.number("model.attention_softcap", m.AttentionSoftcap, 1e-3, 1e6, "[]")
+	if m.HasPositions("alibi") {
+		k.fault("model.attention_softcap", "model.positions = rope, or model.attention_softcap = 0",
+			"model.attention_softcap = %g does not work with ALiBi, which is part of the products that it caps",
+			m.AttentionSoftcap)
 	}
 }
 

@@ -279,6 +279,9 @@ type Heads struct {
 	Size  int // elements per head E
 	// Scale multiplies attention's scores; 0 means 1/√E.
 	Scale float64
+	// Softcap above 0 caps the scaled scores s of attention, before the mask: c·tanh(s/c) (Gemma 2, arXiv 2408.00118).
+	// It does not go with Mask.Slopes.
+	Softcap float64
 	// Interleaved selects the pairs of RoPE. The two layouts are equivalent, with the rows of the query and key
 	// weights permuted within a head.
 	Interleaved bool

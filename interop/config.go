@@ -54,9 +54,10 @@ func only(c model.Config, at string, list ...own) error {
 		"head_dim": strconv.Itoa(c.HeadDim), "value_embeddings": c.ValueEmbeddings,
 		"x0_skip": strconv.FormatBool(c.X0Skip), "attention_sinks": strconv.FormatBool(c.AttentionSinks),
 		"qkv_bias": strconv.FormatBool(c.QKVBias),
+		"attention_softcap": number(c.AttentionSoftcap),
 	}
 	for _, o := range append(list, own{"value_embeddings", "none"}, own{"x0_skip", "false"},
-		own{"attention_sinks", "false"}) {
+		own{"attention_sinks", "false"}, own{"attention_softcap", "0"}) {
 		if v := values[o.key]; v != "" && v != o.without {
 			return inexpressible(o.key, v, o.without, at)
 		}

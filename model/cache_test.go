@@ -64,6 +64,9 @@ func drawDecoder(t *rapid.T) Config {
 	}
 	c.AttentionSinks = rapid.Bool().Draw(t, "sinks")
 	c.QKVBias = c.Family != "gpt2" && rapid.Bool().Draw(t, "biases")
+	if !c.alibi() && rapid.Bool().Draw(t, "softcap of scores") {
+		c.AttentionSoftcap = 0.5
+	}
 	if rapid.Bool().Draw(t, "softcap") {
 		c.LogitSoftcap = 5
 	}

@@ -40,6 +40,8 @@ type Config struct {
 	AttentionSinks bool    `yaml:"attention_sinks"` // a learned logit for each head in the softmax's denominator
 
 	ScoreDim int `yaml:"score_dim"` // scores of attention are divided by its root; 0 for HeadDim
+	// scores s of attention become c·tanh(s/c); 0 disables it (Gemma 2)
+	AttentionSoftcap float64 `yaml:"attention_softcap"`
 	// logits z become c·tanh(z/c); 0 disables it (Gemma 2, arXiv 2408.00118)
 	LogitSoftcap float64 `yaml:"logit_softcap"`
 
@@ -89,7 +91,8 @@ type Config struct {
 
 // heads describes the columns of the fused q, k, v projection.
 func (c Config) heads() device.Heads {
-	h := device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim, Scale: c.scoreScale(), Interleaved: c.Interleaved()}
+	h := device.Heads{Q: c.Heads, KV: c.KVHeads, Size: c.HeadDim, Scale: c.scoreScale(), Interleaved: c.Interleaved(),
+		Softcap: c.AttentionSoftcap}
 	if c.ScoreDim != 0 {
 		h.Scale = 1 / math.Sqrt(float64(c.ScoreDim))
 	}

@@ -259,6 +259,7 @@ func cutModels() map[string]Config {
 		"dropout":               change(func(c *Config) { gpt2(c); c.Dropout = 0.2 }),
 		"stochastic depth":      change(func(c *Config) { c.Layers, c.StochasticDepth, c.Dropout = 4, 0.6, 0.1 }),
 		"sinks":                 change(func(c *Config) { c.AttentionSinks = true }),
+		"softcap of scores":     change(func(c *Config) { c.AttentionSoftcap = 0.5 }),
 		"softcap":               change(func(c *Config) { c.LogitSoftcap = 3 }),
 		"anneal": change(func(c *Config) {
 			c.Family, c.Activation, c.QKNorm, c.X0Skip, c.ValueEmbeddings = "anneal", "relu2", true, true, "all"

@@ -17,7 +17,7 @@ func shape() Config {
 		Family: "anneal", Layers: 4, Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, FFN: 96, Context: 32,
 		Vocab: 61, TieEmbeddings: true, QKNorm: true, QKVBias: true,
 		Attention: sparse.Patterns{sparse.Window{Keys: 8}, sparse.Full{}}, Positions: Positions{"rope", "none"},
-		RopeTheta: 1e4, RopeThetaLocal: 1e3, ScoreDim: 24, AttentionSinks: true,
+		RopeTheta: 1e4, RopeThetaLocal: 1e3, ScoreDim: 24, AttentionSinks: true, AttentionSoftcap: 50,
 		RopeScaling:         nn.RoPEScaling{Kind: "yarn", Factor: 4, Fast: 32, Slow: 1},
 		RopeOriginalContext: 8, RopeLayout: "interleaved",
 		NormEps: 1e-5, LogitSoftcap: 30, InitStd: 0.02, Init: "he", ZeroInit: "head",

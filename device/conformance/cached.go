@@ -11,7 +11,7 @@ import (
 // attention over the whole sequence, and what the cache then holds.
 func attentionCached(s *scope) call {
 	heads := s.scoredHeads()
-	mask := s.pattern(1, heads.Q)
+	mask := s.pattern(1, heads)
 	mask.Start = nil
 	n, reach := mask.Len, mask.Layout.Reach()
 	cache := device.Cache{KV: *s.empty(s.act, device.CacheRows(n, reach), 2*heads.KV*heads.Size), Reach: reach}

@@ -120,12 +120,13 @@ func starts(m device.Mask) []int32 {
 }
 
 // pattern draws a mask with or without any layout for so many heads, and slopes.
-func (s *scope) pattern(rows, heads int) device.Mask {
+func (s *scope) pattern(rows int, h device.Heads) device.Mask {
+	heads := h.Q
 	m := s.mask(rows)
 	if rapid.Bool().Draw(s.T, "layout") {
 		m.Layout = DrawLayout(s.T, m.Len, heads)
 	}
-	if rapid.IntRange(0, 2).Draw(s.T, "slopes") == 0 {
+	if h.Softcap == 0 && rapid.IntRange(0, 2).Draw(s.T, "slopes") == 0 {
 		m.Slopes = rapid.SliceOfN(rapid.Float64Range(0, 1), heads, heads).Draw(s.T, "slope of each head")
 	}
 	if rapid.IntRange(0, 2).Draw(s.T, "sinks") == 0 {
@@ -138,12 +139,13 @@ func (s *scope) pattern(rows, heads int) device.Mask {
 func (s *scope) scoredHeads() device.Heads {
 	h := s.heads(false)
 	h.Scale = rapid.SampledFrom([]float64{0, 0, 0.07, 0.5}).Draw(s.T, "scale of scores")
+	h.Softcap = rapid.SampledFrom([]float64{0, 0, 0, 0.8, 30}).Draw(s.T, "soft-cap of scores")
 	return h
 }
 
 func attention(s *scope) call {
 	heads, rows := s.scoredHeads(), rapid.IntRange(1, 2).Draw(s.T, "B")
-	mask := s.pattern(rows, heads.Q)
+	mask := s.pattern(rows, heads)
 	n := rows * mask.Len
 	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size),
 		s.empty(s.wide, heads.Q, n)
@@ -199,7 +201,7 @@ func sinksGradOf[T tensor.Number](dsinks, dout, out, lse, sinks *tensor.Tensor,
 
 func attentionGrad(s *scope) call {
 	heads, rows := s.scoredHeads(), rapid.IntRange(1, 2).Draw(s.T, "B")
-	mask := s.pattern(rows, heads.Q)
+	mask := s.pattern(rows, heads)
 	n := rows * mask.Len
 	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size),
 		s.empty(s.wide, heads.Q, n)

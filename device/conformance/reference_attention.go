@@ -67,7 +67,12 @@ func attendGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, mask de
 				}
 				m := n - n%mask.Len + j
 				times := T(seen[h][n%mask.Len][j])
-				ds := times * rounded(w*(dp[j]-mean), operand) * scale
+				ds := w * (dp[j] - mean)
+				if c := T(heads.Softcap); c > 0 {
+					u := math.Tanh(float64(dot(query(qkv, heads, n, h), key(qkv, heads, m, h)) * scale / c))
+					ds *= T(1 - u*u)
+				}
+				ds = times * rounded(ds, operand) * scale
 				axpy(value(d, heads, m, h), times*rounded(w, operand), do)
 				axpy(query(d, heads, n, h), ds, key(qkv, heads, m, h))
 				axpy(key(d, heads, m, h), ds, query(qkv, heads, n, h))
@@ -92,6 +97,9 @@ func probabilities[T tensor.Number](qkv []T, heads device.Heads, mask device.Mas
 			continue
 		}
 		p[j] = dot(query(qkv, heads, n, h), key(qkv, heads, n-i+j, h)) * T(heads.ScoreScale())
+		if c := T(heads.Softcap); c > 0 {
+			p[j] = c * T(math.Tanh(float64(p[j]/c)))
+		}
 		if mask.Slopes != nil {
 			p[j] -= T(mask.Slopes[h]) * T(i-j)
 		}

@@ -71,6 +71,9 @@ func (d *Device) newFlash(op string, qkv *tensor.Tensor, heads device.Heads, mas
 	f.slopes = d.slopes(mask.Slopes, f.storage == tensor.F64)
 	narrow := f.storage == tensor.BF16 || f.storage == tensor.F16
 	f.cores = narrow && heads.Size%8 == 0 && heads.Size <= 128
+	if heads.Softcap > 0 && mask.Slopes != nil {
+		panic(fmt.Sprintf("cuda: %s: a soft-cap of scores with slopes", op))
+	}
 	if mask.Sinks != nil {
 		dtype(op, "mask.Sinks", mask.Sinks, arithmetic(qkv))
 		length(op, "mask.Sinks", mask.Sinks, heads.Q)
@@ -106,6 +109,9 @@ func (d *Device) slopes(slopes []float64, wide bool) driver.Pointer {
 	*known = append(*known, slopeTable{slices.Clone(slopes), wide, at})
 	return at
 }
+
+// limit returns that of products q·k, where the scores have a soft-cap, or 0.
+func (f *flash) limit() float64 { return f.Softcap / f.ScoreScale() }
 
 // group returns the number of query heads per key-value head.
 func (f *flash) group() int { return f.Q / f.KV }
@@ -158,7 +164,8 @@ func (d *Device) beginFlash(f *flash, file, name string, rows int, apart bool) *
 			define{"COLUMNS", numeral(ceilDiv(f.Heads.Size, 32))})
 	}
 	return d.begin(file, name, f.storage, layout, define{"E", numeral(f.Heads.Size)}, define{"ROWS", numeral(rows)},
-		define{"SLOPES", digit(f.slopes != 0)}, define{"CACHED", digit(f.ring > 0)}, define{"PARTIAL", digit(apart)})
+		define{"SLOPES", digit(f.slopes != 0)}, define{"CAPS", digit(f.Softcap > 0)},
+		define{"CACHED", digit(f.ring > 0)}, define{"PARTIAL", digit(apart)})
 }
 
 // numerals holds numbers as text, so that calls do not allocate.
@@ -275,6 +282,7 @@ func (d *Device) forward(f *flash, out, lse, qkv, kv *tensor.Tensor, keyCol int)
 	c.int(f.group())
 	c.int(f.tokens)
 	c.real(f.scale)
+	c.real(f.limit())
 	c.int(f.Heads.Size)
 	c.grid(f.blocks(rows), f.Q, f.rows, threads, shared)
 	if !f.apartQueries() {

@@ -110,6 +110,7 @@ func (d *Device) gradQueries(f *flash, dqkv, dout, qkv *tensor.Tensor, stats, pa
 	c.int(f.tokens)
 	c.real(f.scale)
 	c.real(f.ScoreScale())
+	c.real(f.limit())
 	c.int(f.Heads.Size)
 	c.grid(f.blocks(rows), f.Q, f.rows, threads, shared)
 	if !f.apartQueries() {
@@ -158,6 +159,7 @@ func (d *Device) gradKeys(f *flash, dqkv, dout, qkv *tensor.Tensor, stats, parti
 	c.int(f.tokens)
 	c.real(f.scale)
 	c.real(f.ScoreScale())
+	c.real(f.limit())
 	c.int(f.Heads.Size)
 	c.grid(tiles*(tileKeys/rows), blocks, f.rows, threads, shared)
 	if !f.apartKeys() {

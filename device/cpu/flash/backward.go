@@ -274,6 +274,9 @@ func (j *backwardJob[T]) scores(t *backwardTile[T], u, at int, keys *keyTile, p 
 	k, q := t.k[p.lo*wordsL+lead-slope:], t.qt[first*wordsL+(lead-slope)*r.tileN:]
 	r.mul(s, j.queries, k, wordsL, 1, q, r.tileN, rows, slope+r.words(j.Size), false)
 	r.mul(dp, j.queries, t.v[p.lo*words:], words, 1, t.dot[first*words:], r.tileN, rows, r.words(j.Size), false)
+	if j.limit > 0 {
+		j.capScores(s, dp, rows, t.delta[first:])
+	}
 	if p.masked || rows > p.hi-p.lo {
 		hide(s, j.queries, rows, p.lo, keys, p, r.tileN)
 	}

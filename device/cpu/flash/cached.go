@@ -18,7 +18,7 @@ func (e *Engine) ForwardCached(out, qkv *tensor.Tensor, cache *device.Cache, fir
 	mask device.Mask) {
 	switch qkv.DType() {
 	case tensor.BF16:
-		e.bf16.forwardCached(e.pool, out, qkv, cache, first, heads, mask)
+		e.pairs(heads).forwardCached(e.pool, out, qkv, cache, first, heads, mask)
 	case tensor.F64:
 		e.f64.forwardCached(e.pool, out, qkv, cache, first, heads, mask)
 	default:

@@ -7,6 +7,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/cpu/pool"
+	"anneal/device/cpu/vec"
 	"anneal/internal/isa"
 	"anneal/tensor"
 )
@@ -14,10 +15,11 @@ import (
 // An Engine computes attention on the workers of a pool. It keeps their scratch memory, which grows to the largest
 // shape seen; then calls do not allocate. It must be used from one goroutine at a time.
 type Engine struct {
-	pool *pool.Pool
-	bf16 runner[float32] // BF16 storage
-	f32  runner[float32] // F32 or F16 storage
-	f64  runner[float64] // the reference mode
+	pool   *pool.Pool
+	bf16   runner[float32] // BF16 storage
+	capped runner[float32] // the same with a soft-cap, where bf16 has matrix units, which do not cap
+	f32    runner[float32] // F32 or F16 storage
+	f64    runner[float64] // the reference mode
 }
 
 // New returns an engine that uses the kernels of tier, which the machine must support, and the workers of p.
@@ -27,16 +29,30 @@ func New(tier isa.Tier, p *pool.Pool) *Engine {
 }
 
 func engineOf(tier isa.Tier, p *pool.Pool) *Engine {
+	of := func(k kernels[float32]) runner[float32] {
+		return runner[float32]{kernels: k, softcap: vec.Float32(tier).Softcap, blockQ: 64, blockK: 64}
+	}
 	return &Engine{
-		pool: p,
-		bf16: runner[float32]{kernels: kernelsBF16(tier), blockQ: 64, blockK: 64},
-		f32:  runner[float32]{kernels: kernels32(tier), blockQ: 64, blockK: 64},
-		f64:  runner[float64]{kernels: portable[float64](), blockQ: 64, blockK: 64},
+		pool:   p,
+		bf16:   of(kernelsBF16(tier)),
+		capped: of(kernelsBF16(min(tier, isa.AVX512BF16))),
+		f32:    of(kernels32(tier)),
+		f64:    runner[float64]{kernels: portable[float64](), softcap: vec.Float64().Softcap, blockQ: 64, blockK: 64},
 	}
 }
 
+// pairs returns the runner of BF16 storage for these heads.
+func (e *Engine) pairs(heads device.Heads) *runner[float32] {
+	if heads.Softcap > 0 && e.bf16.attend != nil {
+		return &e.capped
+	}
+	return &e.bf16
+}
+
 // ScratchBytes returns the scratch memory of the engine.
-func (e *Engine) ScratchBytes() int { return e.bf16.bytes() + e.f32.bytes() + e.f64.bytes() }
+func (e *Engine) ScratchBytes() int {
+	return e.bf16.bytes() + e.capped.bytes() + e.f32.bytes() + e.f64.bytes()
+}
 
 // Scratch returns the ScratchBytes of an engine after it has computed attention forward, and backward if trains is
 // set, for a tier, a number of workers, a storage and a number of tokens. They grow linearly with the length of a row.
@@ -47,7 +63,7 @@ func Scratch(tier isa.Tier, workers int, storage tensor.DType, tokens int, heads
 	s.tokens, s.rows = tokens, tokens/max(1, mask.Len)
 	switch storage {
 	case tensor.BF16:
-		return e.bf16.predict(s, workers, trains)
+		return e.pairs(heads).predict(s, workers, trains)
 	case tensor.F64:
 		return e.f64.predict(s, workers, trains)
 	}
@@ -57,6 +73,7 @@ func Scratch(tier isa.Tier, workers int, storage tensor.DType, tokens int, heads
 // Close frees the scratch memory.
 func (e *Engine) Close() {
 	e.bf16.free()
+	e.capped.free()
 	e.f32.free()
 	e.f64.free()
 }
@@ -68,7 +85,7 @@ func (e *Engine) Forward(out, lse, qkv *tensor.Tensor, heads device.Heads, mask 
 	s.check("out", out, s.tokens, heads.Q*heads.Size)
 	switch qkv.DType() {
 	case tensor.BF16:
-		e.bf16.forward(e.pool, s, out, lse, qkv)
+		e.pairs(heads).forward(e.pool, s, out, lse, qkv)
 	case tensor.F64:
 		e.f64.forward(e.pool, s, out, lse, qkv)
 	default:
@@ -84,7 +101,7 @@ func (e *Engine) Backward(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device
 	s.check("dqkv", dqkv, s.tokens, heads.Cols())
 	switch qkv.DType() {
 	case tensor.BF16:
-		e.bf16.backward(e.pool, s, dqkv, dout, out, lse, qkv)
+		e.pairs(heads).backward(e.pool, s, dqkv, dout, out, lse, qkv)
 	case tensor.F64:
 		e.f64.backward(e.pool, s, dqkv, dout, out, lse, qkv)
 	default:
@@ -104,6 +121,7 @@ type shape struct {
 	layout *device.Layout
 	slopes []float64      // [H]; nil without ALiBi
 	sinks  *tensor.Tensor // [H]; nil for none
+	limit  float64        // of products q·k, where the scores have a soft-cap; 0 for none
 	scale  float64        // log₂e times the scale of scores, 1/√E: in these units the exponential is a power of two
 
 	// How a runner cuts the work; see prepare.
@@ -147,6 +165,10 @@ func scoresOf(heads device.Heads, mask device.Mask) shape {
 	if heads.Scale != 0 {
 		s.scale = math.Log2E * heads.Scale
 	}
+	s.limit = heads.Softcap / heads.ScoreScale()
+	if heads.Softcap > 0 && mask.Slopes != nil {
+		panic("flash: a soft-cap of scores with slopes")
+	}
 	s.layout, s.slopes, s.sinks = mask.Layout, mask.Slopes, mask.Sinks
 	if l := mask.Layout; l != nil && (l.Len < mask.Len || l.Head != nil && len(l.Head) != heads.Q) {
 		panic(fmt.Sprintf("flash: a layout for rows of %d and %d heads, want %d and %d",
@@ -182,7 +204,8 @@ func (s *shape) valueCol(kv int) int   { return (s.Q + s.KV + kv) * s.Size }
 // runner holds the state of calls with arithmetic in T: its blocks, its scratch memory and its two jobs.
 type runner[T tensor.Number] struct {
 	kernels[T]
-	blockQ, blockK int // queries and keys per tile: multiples of the microkernel's columns
+	softcap        func(dst, x []T, c T) // dst = c·tanh(x/c)
+	blockQ, blockK int                   // queries and keys per tile: multiples of the microkernel's columns
 
 	arena   *tensor.Arena
 	scratch [][]T  // by worker

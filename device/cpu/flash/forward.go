@@ -204,6 +204,9 @@ func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel)
 	lead, slope := r.lead(&j.shape)
 	k, q, o := t.k[p.lo*words+lead-slope:], t.qt[at*words+(lead-slope)*r.tileN:], t.o[at*t.ld:]
 	r.mul(t.s, r.tileN, k, words, 1, q, r.tileN, roundUp(rows, r.tileM), slope+r.words(j.Size), false)
+	if j.limit > 0 {
+		r.softcap(t.s[:rows*r.tileN], t.s[:rows*r.tileN], T(j.limit))
+	}
 	if p.masked || rows > p.hi-p.lo {
 		hide(t.s, r.tileN, rows, p.lo, keys, p, r.tileN)
 	}

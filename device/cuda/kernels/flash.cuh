@@ -150,3 +150,10 @@ DEVICE A sunk(A &factor, A z, A sink) {
 	factor *= exp2_of(z - both);
 	return both;
 }
+
+// capped returns limit·tanh(x/limit), the soft-cap of a product of query and key, and sets slope to its derivative.
+DEVICE A capped(A x, A limit, A &slope) {
+	const A t = tanh_of(x / limit);
+	slope = 1 - t * t;
+	return limit * t;
+}

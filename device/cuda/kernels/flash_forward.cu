@@ -65,7 +65,7 @@ DEVICE void products(float (&o)[M][2 * STEPS][4], const float (&p)[M][8][4], con
 }
 
 KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, const T *q, const T *keys, const T *values, const int *start, const float *slopes, const float *sinks, PLAN,
-	float *partial, float *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, float scale, i64) {
+	float *partial, float *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, float scale, float limit, i64) {
 	SHARED(T, sq);
 	T *const sk = sq + ROWS * PITCH, *const sv = sk + TILE * PITCH;
 	__shared__ Slot slots[TILE];
@@ -141,6 +141,17 @@ KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, cons
 		const int seen = LAYOUT ? TILE : queries.first + (warp() + 1) * M * 16 - tile * TILE;
 		float s[M][8][4];
 		if (seen > 0) scores(s, held, sq, sk);
+		if (CAPS && seen > 0) {
+#pragma unroll
+			for (int m = 0; m < M; m++)
+#pragma unroll
+				for (int n = 0; n < 8; n++)
+#pragma unroll
+					for (int i = 0; i < 4; i++) {
+						float slope;
+						s[m][n][i] = capped(s[m][n][i], limit, slope);
+					}
+		}
 		if (seen > 0 && (SLOPES || masked)) {
 			int begin[M][2];
 #pragma unroll

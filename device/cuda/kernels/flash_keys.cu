@@ -16,7 +16,7 @@ const int QUERIES = E <= 64 ? 64 : 32;
 #include "flash_visit.cuh"
 
 KERNEL __launch_bounds__(THREADS, E <= 64 ? 3 : 2) flash_keys(T *dkeys, T *dvalues, const T *dout, const vec<float, 2> *stats, const T *q, const T *keys, const T *values, const int *start, const float *slopes,
-	PLAN, float *partial, i64 plan_tiles, i64 out_stride, i64 q_stride, i64 length64, i64 group, i64 heads_of_block, i64 tokens, float scale, float factor, i64) {
+	PLAN, float *partial, i64 plan_tiles, i64 out_stride, i64 q_stride, i64 length64, i64 group, i64 heads_of_block, i64 tokens, float scale, float factor, float limit, i64) {
 	SHARED(T, shared);
 	__shared__ __align__(16) vec<float, 2> stat[2][QUERIES];
 	const Plan plan = PLANNED;
@@ -137,10 +137,12 @@ KERNEL __launch_bounds__(THREADS, E <= 64 ? 3 : 2) flash_keys(T *dkeys, T *dvalu
 #pragma unroll
 					for (int h = 0; h < 2; h++) {
 						float &x = p[n][2 * h + j], &y = ds[n][2 * h + j];
+						float slope_of_cap = 1;
+						if (CAPS) x = capped(x, limit, slope_of_cap);
 						if (SLOPES) x = exp2_fast(fmaf(-slope, (float)(at - slots[h].key), x * scale) - st.v[2 * j]);
 						else x = exp2_fast(fmaf(x, scale, -st.v[2 * j]));
 						if (masked && !sees(at, slots[h], begin)) x = 0;
-						y = x * (y - st.v[2 * j + 1]);
+						y = x * (y - st.v[2 * j + 1]) * slope_of_cap;
 					}
 				}
 			}

@@ -87,7 +87,7 @@ DEVICE Slot lane_slot(const Plan &p, const Walk &w, int half) {
 }
 
 KERNEL plain_forward(T *out, A *lse, const T *q, const T *keys, const T *values, const int *start, const A *slopes, const A *sinks, PLAN,
-	A *partial, A *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, A scale, i64 E64) {
+	A *partial, A *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, A scale, A limit, i64 E64) {
 	const int E = E64;
 	SHARED(A, sq);
 	A *const sk = sq + ROWS * apart(E), *const sv = sk + 32 * apart(E);
@@ -126,7 +126,9 @@ KERNEL plain_forward(T *out, A *lse, const T *q, const T *keys, const T *values,
 			A s[MINE];
 			dots(s, sq + warp() * MINE * apart(E), sk, E);
 			for (int i = 0; i < MINE; i++) {
-				A x = s[i] * scale;
+				A x = s[i], slope_of_cap;
+				if (limit > 0) x = capped(x, limit, slope_of_cap);
+				x *= scale;
 				x = fma_of(-slope, A(at[i] - slot.key), x);
 				if (!sees(at[i], slot, begin[i])) x = -infinity(A(0));
 				const A most = max_of(top[i], warp_max(x)), less = exp2_of(top[i] - most);
@@ -155,15 +157,17 @@ KERNEL plain_forward(T *out, A *lse, const T *q, const T *keys, const T *values,
 }
 
 // gradient turns x, a product of query and key, and y, one of gradient and value, into the weight and the gradient of the scaled score.
-DEVICE void gradient(A &x, A &y, A scale, A slope, int query, const Slot &slot, int begin, const vec<A, 2> &stat) {
+DEVICE void gradient(A &x, A &y, A limit, A scale, A slope, int query, const Slot &slot, int begin, const vec<A, 2> &stat) {
+	A slope_of_cap = 1;
+	if (limit > 0) x = capped(x, limit, slope_of_cap);
 	x *= scale;
 	x = fma_of(-slope, A(query - slot.key), x);
 	x = sees(query, slot, begin) ? exp2_of(x - stat.v[0]) : A(0);
-	y = x * (y - stat.v[1]);
+	y = x * (y - stat.v[1]) * slope_of_cap;
 }
 
 KERNEL plain_queries(T *dq, const T *dout, const vec<A, 2> *stats, const T *q, const T *keys, const T *values, const int *start, const A *slopes, PLAN,
-	A *partial, i64 plan_units, i64 out_stride, i64 q_stride, i64 length64, i64 group, i64 tokens, A scale, A factor, i64 E64) {
+	A *partial, i64 plan_units, i64 out_stride, i64 q_stride, i64 length64, i64 group, i64 tokens, A scale, A factor, A limit, i64 E64) {
 	const int E = E64;
 	SHARED(A, sq);
 	A *const sdo = sq + ROWS * apart(E), *const sk = sdo + ROWS * apart(E), *const sv = sk + 32 * apart(E);
@@ -203,7 +207,7 @@ KERNEL plain_queries(T *dq, const T *dout, const vec<A, 2> *stats, const T *q, c
 			A s[MINE], ds[MINE];
 			dots(s, sq + warp() * MINE * apart(E), sk, E);
 			dots(ds, sdo + warp() * MINE * apart(E), sv, E);
-			for (int i = 0; i < MINE; i++) gradient(s[i], ds[i], scale, slope, at[i], slot, begin[i], stat[i]);
+			for (int i = 0; i < MINE; i++) gradient(s[i], ds[i], limit, scale, slope, at[i], slot, begin[i], stat[i]);
 			add(sums, ds, sk, E);
 		}
 		w.at++;
@@ -217,7 +221,7 @@ KERNEL plain_queries(T *dq, const T *dout, const vec<A, 2> *stats, const T *q, c
 }
 
 KERNEL plain_keys(T *dkeys, T *dvalues, const T *dout, const vec<A, 2> *stats, const T *q, const T *keys, const T *values, const int *start, const A *slopes, PLAN,
-	A *partial, i64 plan_tiles, i64 out_stride, i64 q_stride, i64 length64, i64 group, i64 heads_of_block, i64 tokens, A scale, A factor, i64 E64) {
+	A *partial, i64 plan_tiles, i64 out_stride, i64 q_stride, i64 length64, i64 group, i64 heads_of_block, i64 tokens, A scale, A factor, A limit, i64 E64) {
 	const int E = E64;
 	SHARED(A, sk);
 	A *const sv = sk + ROWS * apart(E), *const sq = sv + ROWS * apart(E), *const sdo = sq + 32 * apart(E);
@@ -268,7 +272,7 @@ KERNEL plain_keys(T *dkeys, T *dvalues, const T *dout, const vec<A, 2> *stats, c
 #else
 			const Slot slot = {key, key, NOWHERE};
 #endif
-			gradient(p[i], ds[i], scale, slope, at, slot, begin, stat);
+			gradient(p[i], ds[i], limit, scale, slope, at, slot, begin, stat);
 		}
 		add(dv, p, sdo, E);
 		add(dk, ds, sq, E);

@@ -15,7 +15,7 @@
 const int M = ROWS / 64; // fragments of 16 queries that a warp has
 
 KERNEL __launch_bounds__(THREADS, M * STEPS <= 4 ? 3 : 2) flash_queries(T *dq, const T *dout, const vec<float, 2> *stats, const T *q, const T *keys, const T *values, const int *start, const float *slopes,
-	PLAN, float *partial, i64 plan_units, i64 out_stride, i64 q_stride, i64 length64, i64 group, i64 tokens, float scale, float factor, i64) {
+	PLAN, float *partial, i64 plan_units, i64 out_stride, i64 q_stride, i64 length64, i64 group, i64 tokens, float scale, float factor, float limit, i64) {
 	SHARED(T, shared);
 	__shared__ Slot slots[2][TILE];
 	const Plan plan = PLANNED;
@@ -136,7 +136,9 @@ KERNEL __launch_bounds__(THREADS, M * STEPS <= 4 ? 3 : 2) flash_queries(T *dq, c
 #pragma unroll
 						for (int h = 0; h < 2; h++) {
 							float &x = s[m][n][2 * h + j];
-							const float d = dp[m][n][2 * h + j] - delta[m][h];
+							float d = dp[m][n][2 * h + j] - delta[m][h], slope_of_cap = 1;
+							if (CAPS) x = capped(x, limit, slope_of_cap);
+							d *= slope_of_cap;
 							if (SLOPES) x = exp2_fast(fmaf(-slope, (float)(at[m][h] - slot.key), x * scale) - z[m][h]);
 							else x = exp2_fast(fmaf(x, scale, -z[m][h]));
 							x = masked && !sees(at[m][h], slot, begin[m][h]) ? 0 : x * d;

@@ -1,0 +1,21 @@
+package flash
+
+// The soft-cap of Gemma 2 (arXiv 2408.00118): a score s becomes c·tanh(s/c) before the mask, so that none is beyond ±c.
+// It is one pass over a tile of scores, here of products x = q·k, whose limit is c/scale. Its derivative is 1 − (s/c)²
+// of the capped score. Cost: a tanh per pair of query and key, forward and backward. It replaces QK-norm where a
+// checkpoint has it; for a new model prefer QK-norm, which costs next to nothing.
+
+// capScores caps the products s [rows, tileN] of a panel, and changes the gradients dp of their probabilities so that
+// p·(dp − delta), which is taken next, is the gradient before the cap: (dp − delta)·(1 − (s/c)²) + delta.
+func (j *backwardJob[T]) capScores(s, dp []T, rows int, delta []T) {
+	n, limit := j.r.tileN, T(j.limit)
+	delta = delta[:n]
+	for i := range rows {
+		x, g := s[i*j.queries:][:n], dp[i*j.queries:][:n]
+		j.r.softcap(x, x, limit)
+		for c, d := range delta {
+			u := x[c] / limit
+			g[c] = (g[c]-d)*(1-u*u) + d
+		}
+	}
+}
