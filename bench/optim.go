@@ -55,6 +55,8 @@ var optimCases = []struct {
 	{"adam8bit", []string{"optimizer.name=adam8bit"}, 0},
 	{"lion", []string{"optimizer.name=lion"}, 0},
 	{"ademamix", []string{"optimizer.name=ademamix"}, 0},
+	// the average, the sequence and the weight again, twice; the gradient is written
+	{"schedulefree", []string{"optimizer.name=schedulefree"}, 6 * 4},
 	// the curvature is only read
 	{"sophia", []string{"optimizer.name=sophia"}, -4},
 	// gradient and weight for their sizes, gradient for the step

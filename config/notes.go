@@ -249,6 +249,7 @@ var notes = map[string]Key{
 		"ademamix: AdamW with a second, slow momentum.\n" +
 		"adafactor: factored second moment, with almost no state.\n" +
 		"muon: orthogonalised updates for hidden matrices, AdamW for the rest.\n" +
+		"schedulefree: AdamW that averages its steps and needs no decay of the learning rate.\n" +
 		"sophia: clipped steps scaled by estimated curvature."},
 	"optimizer.lr":        {Doc: "Peak learning rate."},
 	"optimizer.momentum":  {Doc: "SGD and Muon only: decay of the momentum. With SGD, 0 turns momentum off."},
@@ -333,7 +334,7 @@ var notes = map[string]Key{
 			"restarts: a cosine that begins again after each of schedule.branches (SGDR).\n" +
 			"cyclic: rises and falls along lines in each cycle; cycles end at schedule.branches.\n" +
 			"one_cycle: rises from a 25th of the peak until schedule.warmup, then falls; both along a cosine.\n" +
-			"constant: stays at the peak."},
+			"constant: stays at the peak. The only one of optimizer.name = schedulefree, which takes it by itself."},
 	"schedule.warmup": {Unit: "steps", amount: true, Doc: "Steps over which the learning rate rises linearly from " +
 		"0 to its peak. A percentage of train.steps (2%) or an amount of tokens (1M tokens) is rounded up to whole " +
 		"steps. 0 and 1 mean no warmup.",

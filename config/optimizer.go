@@ -86,6 +86,7 @@ var optimizers = []struct {
 	{"muon", muonValues(1e-3, 0.1)},
 	{"muon jordan", muonValues(0.02, 0.005)},
 	{"muon spectral_mup", muonValues(0.02, 0.005)},
+	{"schedulefree", map[string]float64{"lr": 2.5e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8}},
 	{"sophia", map[string]float64{
 		"lr": 6e-4, "weight_decay": 0.2, "beta1": 0.965, "beta2": 0.99, "rho": 0.04, "hessian_every": derived,
 		"cautious_decay": derived,

@@ -61,6 +61,9 @@ func (c *Config) resolveSchedule() {
 		from.Rule = c.origins[warmup].Rule
 		c.origins[warmup] = from
 	}
+	if _, given := c.origins["schedule.name"]; !given && c.Optimizer.Name == "schedulefree" {
+		c.DeriveText("schedule.name", "constant", "schedulefree has no other")
+	}
 	s, ratio, warm := &c.Schedule, 0.0, min(max(c.Train.Steps/100, 1), 2000)
 	switch s.Name {
 	case "cosine", "inverse_sqrt", "step", "cyclic":

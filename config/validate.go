@@ -33,6 +33,7 @@ func (c *Config) check() []Problem {
 	k.recompute()
 	k.parallel()
 	k.precision()
+	k.scheduleFree()
 	k.ignored()
 	k.frozen()
 	k.lora()

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"anneal/dataset"
@@ -53,27 +52,10 @@ func (a *average) update(t int, params []*nn.Param, dev device.Device) {
 	}
 }
 
-// swap exchanges the average with the weights, so that the model computes with it until the next call. It copies no
-// numbers.
-func (a *average) swap(params []*nn.Param) {
-	for i := range a.values {
-		a.values[i], params[i].Value = params[i].Value, a.values[i]
-	}
-}
-
 // EvaluateAverage is Evaluate for the average of the weights; without an average its result is unevaluated.
 func (t *Trainer) EvaluateAverage(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
 	if t.average.decay == 0 { // a rank that owns nothing has no values, but takes part
 		return Unevaluated, nil
 	}
-	if t.whole() {
-		t.average.swap(t.model.Params())
-		defer t.average.swap(t.model.Params())
-		return t.Evaluate(ctx, text, limit)
-	}
-	if err := t.shard.Show(t.average.values); err != nil {
-		return Unevaluated, err
-	}
-	r, err := t.Evaluate(ctx, text, limit)
-	return r, errors.Join(err, t.shard.Show(nil))
+	return t.evaluateAt(t.evaluation(ctx), t.average.values, text, limit)
 }

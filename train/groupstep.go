@@ -132,10 +132,18 @@ func checkGroups(cfg *config.Config, ranks int) error {
 }
 
 // Evaluate is Evaluator.Evaluate. Groups that step alone each measure their own weights, all to the end; rank 0 has
-// those of group 0.
+// those of group 0. Schedule-free AdamW is measured at its average.
 func (t *Trainer) Evaluate(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
-	if t.outer != nil {
-		ctx = context.WithoutCancel(ctx)
+	if isScheduleFree(t.cfg.Optimizer) {
+		return t.evaluateAt(ctx, t.trained, text, limit)
 	}
-	return t.Evaluator.Evaluate(ctx, text, limit)
+	return t.Evaluator.Evaluate(t.evaluation(ctx), text, limit)
+}
+
+// evaluation returns the context of an evaluation, which groups that step alone do not cancel.
+func (t *Trainer) evaluation(ctx context.Context) context.Context {
+	if t.outer != nil {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
 }

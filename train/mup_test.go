@@ -10,7 +10,7 @@ func TestMuPOfTheBaseModelChangesNoBit(t *testing.T) {
 	for _, name := range optimizers(t) {
 		var own []string
 		switch name {
-		case "adafactor", "sophia":
+		case "adafactor", "schedulefree", "sophia":
 			continue // refused
 		case "muon":
 			own = []string{"optimizer.muon_scale=spectral_mup"}

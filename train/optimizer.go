@@ -32,6 +32,8 @@ func NewOptimizer(o config.Optimizer) optim.Optimizer {
 		}
 	case "muon":
 		return newMuon(o)
+	case "schedulefree":
+		return optim.ScheduleFree{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
 	case "sophia":
 		return &optim.Sophia{Beta1: o.Beta1, Beta2: o.Beta2, Rho: o.Rho, Every: o.HessianEvery}
 	}
@@ -41,6 +43,10 @@ func NewOptimizer(o config.Optimizer) optim.Optimizer {
 // ruleOf returns the update rule of a valid, resolved configuration, with what holds the weights.
 func ruleOf(cfg *config.Config) optim.Optimizer {
 	rule := NewOptimizer(cfg.Optimizer)
+	if free, is := rule.(optim.ScheduleFree); is {
+		free.Warmup = cfg.Schedule.Warmup
+		return free
+	}
 	if cfg.Init.EWC > 0 {
 		return optim.EWC{Optimizer: rule, Strength: cfg.Init.EWC}
 	}

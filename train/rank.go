@@ -23,6 +23,7 @@ type holding struct {
 	fold    fold            // of a rank alone
 	outer   *outer          // nil without groups that step alone
 	average average
+	trained []tensor.Tensor // what an optimizer without a schedule trains, one for each of params; else empty
 }
 
 // part returns what of a model a rank of a mesh has. Stages of a pipeline have layers that cost about the same.
@@ -105,6 +106,7 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 		trained := slices.DeleteFunc(slices.Clone(m.Params()), func(p *nn.Param) bool { return p.Frozen })
 		h.fold = layoutFold(arena(GradientFold), trained, foldRecipeOf(cfg))
 	}
+	h.trained = layoutTrained(cfg.Optimizer, h.updated)
 	if cfg.Average.EMA > 0 {
 		h.average = layoutAverage(cfg.Average.EMA, arena(WeightAverage), h.params)
 	}
@@ -124,7 +126,7 @@ func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer, mes
 	}
 	return parallel.Options{
 		Stage: cfg.Parallel.Zero, Micro: stepMicros(cfg) * mesh.Context, Block: block,
-		Grad: p.Master, Apart: cfg.Average.EMA > 0,
+		Grad: p.Master, Apart: showsOthers(cfg),
 		Wire: precision.Wire(cfg.Parallel.Wire), Seed: cfg.Seed, Cut: mesh.Cut,
 		Divide: func(q *nn.Param) optim.Division { return optim.Divide(o, q) },
 		Formats: func(q *nn.Param) (master, compute tensor.DType) {
@@ -143,7 +145,7 @@ func ReadFormat(cfg *config.Config, policy precision.Policy, p *nn.Param) tensor
 	if (p.Role == nn.Matrix || p.Role == nn.Head) && policy.Products() {
 		return policy.Operand
 	}
-	if cfg.Average.EMA > 0 { // evaluations of the average are read, too
+	if showsOthers(cfg) { // they are read, too
 		return policy.Master
 	}
 	return model.Memory{DType: policy.Master, Weight: policy.Weight}.WeightOf(p.Role)

@@ -52,8 +52,11 @@ func (t *Trainer) Footprint() *Footprint { return t.footprint }
 // SetSchedule replaces the schedule of the configuration.
 func (t *Trainer) SetSchedule(s schedule.Schedule) { t.sched = s }
 
-// StartAverage sets the average of the weights, if the run has one, to the weights.
-func (t *Trainer) StartAverage() { t.average.start(t.params, t.dev) }
+// StartAverage sets the averages of the weights, if the run has some, to the weights.
+func (t *Trainer) StartAverage() {
+	t.average.start(t.params, t.dev)
+	t.startTrained(t.dev)
+}
 
 // SetWeights fills the weights of every parameter by a function on host memory, which gets memory for all of it. The
 // average starts from them, too.

@@ -49,12 +49,15 @@ const (
 // begin with "replica.k."; the state of the outer step is last, and the same in all groups.
 func (t *Trainer) Tensors() (list []Tensor) {
 	for i := range t.updated {
-		list = append(list, t.piece(i, "", &t.updated[i].Value, 1, OfModel))
+		list = append(list, t.weightTensors(i)...)
 	}
 	list = append(list, scaleTensors(t.model)...)
 	for i := range t.updated {
 		for k := range t.updated[i].state {
 			e := &t.updated[i].state[k]
+			if k == 0 && len(t.trained) > 0 {
+				continue // in the model's place
+			}
 			list = append(list, t.piece(i, "."+e.Name, &e.Tensor, e.Every, OfOptimizer))
 		}
 	}
