@@ -25,24 +25,45 @@ import (
 // Rotary positions do not apply to such a layer: φ of a rotated vector no longer depends on the distance of two
 // tokens. Causality, gates and other layers provide the order; ALiBi needs scores, which do not exist here. Not for
 // exact lookup from far away, which a state of E² numbers blurs: mix it with layers of full attention.
-type Linear struct{ Gated bool }
+//
+// The type is also that of its relatives, whose state takes up a token by another rule: delta.go.
+type Linear struct {
+	Gated bool // the state decays
+	Rule  device.LinearRule
+}
+
+// HasGates reports whether a layer has gates, by which the state decays or a value is replaced.
+func (l Linear) HasGates() bool { return l.Gated || l.Rule.HasGates() }
 
 func readLinear(text string, options []string) (Pattern, error) {
+	gated, err := readGated(text, "linear", options)
+	if err != nil {
+		return nil, err
+	}
+	return Linear{Gated: gated}, nil
+}
+
+// readGated reads the one option gated.
+func readGated(text, name string, options []string) (bool, error) {
 	switch {
 	case len(options) == 0:
-		return Linear{}, nil
+		return false, nil
 	case len(options) == 1 && strings.TrimSpace(options[0]) == "gated":
-		return Linear{Gated: true}, nil
+		return true, nil
 	}
-	return nil, &Error{text + ": its one option is gated", "linear, or linear:gated"}
+	return false, &Error{text + ": its one option is gated", name + ", or " + name + ":gated"}
 }
 
 // String implements Pattern.
 func (l Linear) String() string {
-	if l.Gated {
-		return "linear:gated"
+	name := "linear"
+	if l.IsDelta() {
+		name = "delta"
 	}
-	return "linear"
+	if l.Gated {
+		name += ":gated"
+	}
+	return name
 }
 
 // Resolve implements Pattern.

@@ -51,6 +51,7 @@ func Kinds() []Kind {
 			"512/1:1024/2:… to context"},
 		{"linear:gated", "all tokens before it, through a state of fixed size; with gates, the state decays",
 			"no gates"},
+		{"delta:gated", "the same, through a state in which a new value replaces that of its key", "no gates"},
 	}
 }
 
@@ -96,6 +97,8 @@ func parse(text string) (Pattern, error) {
 		return readLongNet(text, options)
 	case "linear":
 		return readLinear(text, options)
+	case "delta":
+		return readDelta(text, options)
 	case "":
 		return nil, &Error{"the attention pattern is empty", names()}
 	}

@@ -58,7 +58,12 @@ func anyPattern(t *rapid.T) Pattern {
 	case 0:
 		return Full{}
 	case 7:
-		return Linear{rapid.Bool().Draw(t, "gated")}
+		texts := []string{"linear", "linear:gated", "delta", "delta:gated"}
+		p, err := Parse(rapid.SampledFrom(texts).Draw(t, "linear"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
 	case 1:
 		return Window{n(1, 200, "window")}
 	case 2:
@@ -351,6 +356,7 @@ func TestBadPatternsAreRefused(t *testing.T) {
 		"windw:3":                        `unknown attention pattern "windw"`,
 		"full:3":                         "no options",
 		"linear:3":                       "one option is gated",
+		"delta:gate":                     "one option is gated",
 		"window":                         "does not say how many",
 		"window:":                        `keys = ""`,
 		"window:0":                       "leaves query 0 without a key",

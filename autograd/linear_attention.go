@@ -6,8 +6,8 @@ import (
 )
 
 // LinearAttention returns for each token and head the mean of the visible values with weights φ(q)·φ(k), decayed by
-// gates unless they are nil (device.Device.LinearAttention): qkv [N, (H+2K)·E], gates [N, K] or nil, result [N, H·E].
-// It keeps the result and one denominator per row and head.
+// gates unless they are nil, or what heads.Rule says (device.Device.LinearAttention): qkv [N, (H+2K)·E], gates [N, K]
+// or [N, 2K] or nil, result [N, H·E]. It keeps the result and one denominator per row and head.
 func (t *Tape) LinearAttention(qkv, gates *Var, heads device.Heads, mask device.Mask) *Var {
 	in := t.value(qkv)
 	rows := in.Rows()

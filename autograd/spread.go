@@ -35,7 +35,8 @@ func (c cut) of(rank int) (list [3]columns) {
 		list[1] = columns{(h.Q + s.kv) * h.Size, s.KV * h.Size}
 		list[2] = columns{(h.Q + h.KV + s.kv) * h.Size, s.KV * h.Size}
 	case gating:
-		list[0] = columns{s.kv, s.KV}
+		width := h.GateCols() / h.KV
+		list[0] = columns{s.kv * width, s.KV * width}
 	}
 	return list
 }

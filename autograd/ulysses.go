@@ -60,13 +60,13 @@ func (t *Tape) UlyssesAttention(qkv *Var, heads device.Heads, mask device.Mask) 
 	return n.out
 }
 
-// UlyssesLinearAttention is LinearAttention in the same way; gates [N/C, K] or nil.
+// UlyssesLinearAttention is LinearAttention in the same way; gates [N/C, K] or [N/C, 2K] or nil.
 func (t *Tape) UlyssesLinearAttention(qkv, gates *Var, heads device.Heads, mask device.Mask) *Var {
 	n, whole := t.ulysses(qkv, heads, mask)
 	s := shareOf(heads, t.Context.Rank(), t.Context.Size())
 	if n.y = gates; gates != nil {
 		in := t.value(gates)
-		n.saved[2] = t.keptRef(t.Types.Stat, whole.Rows(), s.KV)
+		n.saved[2] = t.keptRef(t.Types.Stat, whole.Rows(), s.GateCols())
 		t.spread(n.saved[2], in, t.cut(gating, heads), t.zigzag(mask))
 	}
 	mark := t.temp.Mark()
@@ -119,7 +119,7 @@ func ulyssesLinearBack(t *Tape, n *node) {
 	mark := t.temp.Mark()
 	s, whole := t.wholeGrad(n, g)
 	if dgates != nil {
-		share = t.ref(t.temp.New(dgates.DType(), whole.Rows(), s.KV))
+		share = t.ref(t.temp.New(dgates.DType(), whole.Rows(), s.GateCols()))
 	}
 	inner := t.temp.Mark()
 	dout, out := t.bringBack(n, s)

@@ -155,7 +155,7 @@ func measureAttention(dev device.Device, o AttentionOptions, text string, length
 		return c, err
 	}
 	if linear, ok := pattern.(attention.Linear); ok {
-		run.isLinear, run.gated = true, linear.Gated
+		run.isLinear, run.gated, run.heads.Rule = true, linear.HasGates(), linear.Rule
 	} else {
 		pattern = pattern.Resolve(length, 1)
 		for c.Pattern = pattern.String(); ; c.Heads /= 2 {
@@ -171,7 +171,7 @@ func measureAttention(dev device.Device, o AttentionOptions, text string, length
 			}
 		}
 	}
-	run.heads, run.mask.Len = device.Heads{Q: c.Heads, KV: c.Heads, Size: o.HeadDim}, length
+	run.heads.Q, run.heads.KV, run.heads.Size, run.mask.Len = c.Heads, c.Heads, o.HeadDim, length
 	arena, err := run.layOut(o.DType)
 	if err != nil {
 		return c, fmt.Errorf("%s on %d tokens: %w", c.Pattern, length, err)
@@ -210,8 +210,8 @@ func (a *attentionRun) layOut(dtype tensor.DType) (*tensor.Arena, error) {
 		a.out, a.dout = arena.New(dtype, a.mask.Len, cols), arena.New(dtype, a.mask.Len, cols)
 		a.lse = arena.New(tensor.F32, a.heads.Q, a.mask.Len)
 		if a.gated {
-			gates, dgates := arena.New(tensor.F32, a.mask.Len, a.heads.KV),
-				arena.New(tensor.F32, a.mask.Len, a.heads.KV)
+			gates, dgates := arena.New(tensor.F32, a.mask.Len, a.heads.GateCols()),
+				arena.New(tensor.F32, a.mask.Len, a.heads.GateCols())
 			a.gates, a.dgates = &gates, &dgates
 		}
 	}

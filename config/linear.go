@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"slices"
 
 	"anneal/attention"
@@ -14,9 +15,24 @@ func (c *Config) TurnsNothing() string {
 	return "model.positions = " + c.Model.Positions.String() + ", which turns nothing"
 }
 
-// linear checks that no layer of linear attention has ALiBi.
+// CheckKernels returns a *Problem if a device has no kernel for the attention of some layer.
+func (c *Config) CheckKernels(device string) error {
+	for _, p := range c.Model.Attention {
+		if l, linear := p.(attention.Linear); linear && device == "cuda" && l.IsDelta() {
+			return &Problem{Key: "model.attention", Message: "model.attention = " + l.String() + " has no kernel for " +
+				"device = cuda", At: c.origins["model.attention"].Place(), Try: "device = cpu, or linear:gated"}
+		}
+	}
+	return nil
+}
+
+// linear checks that the device has kernels for layers of linear attention, and that none of them has ALiBi.
 func (k *checker) linear() {
 	m := &k.c.Model
+	var missing *Problem
+	if errors.As(k.c.CheckKernels(k.c.Device), &missing) {
+		k.problems = append(k.problems, *missing)
+	}
 	for i := range max(1, min(m.Layers, len(m.Positions)*len(m.Attention))) { // then both lists begin again
 		if p, linear := m.Attention.Of(i).(attention.Linear); linear && m.Positions.Of(i) == "alibi" {
 			k.fault("model.positions",

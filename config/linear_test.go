@@ -9,6 +9,7 @@ import (
 func TestLinearAttentionInAConfig(t *testing.T) {
 	for text, want := range map[string]string{
 		"linear": "linear", "linear:gated": "linear:gated",
+		"delta": "delta", "delta:gated": "delta:gated",
 		"[linear:gated, linear:gated, full]": "linear:gated,linear:gated,full",
 	} {
 		c, err := parse([]byte(minimal+"model:\n  attention: "+text+"\n"), "run.yaml", nil)
@@ -19,6 +20,10 @@ func TestLinearAttentionInAConfig(t *testing.T) {
 	for _, c := range []struct{ model, key, want string }{
 		{"attention: linear:3", "model.attention", "its one option is gated"},
 		{"attention: linear:gated:gated", "model.attention", "its one option is gated"},
+		{"attention: delta:3", "model.attention", "its one option is gated"},
+		{"attention: [full, delta]\n  positions: alibi", "model.positions",
+			"layer 1 combines model.attention = delta with model.positions = alibi"},
+		{"attention: [full, delta:gated]\ndevice: cuda", "model.attention", "no kernel for device = cuda"},
 		{"attention: linear\n  positions: alibi", "model.positions",
 			"layer 0 combines model.attention = linear with model.positions = alibi"},
 		{"attention: [full, linear:gated]\n  positions: [alibi, none, alibi, alibi]", "model.positions",
@@ -39,9 +44,11 @@ func TestLinearAttentionInAConfig(t *testing.T) {
 			t.Errorf("%s: %v", model, err)
 		}
 	}
-	gated := minimal + "model:\n  attention: linear:gated\noptimizer:\n  groups:\n    bias:\n      lr_ratio: 2\n"
-	if _, err := parse([]byte(gated), "run.yaml", nil); err != nil {
-		t.Errorf("gates have biases: %v", err)
+	for _, name := range []string{"linear:gated", "delta:gated"} {
+		biases := minimal + "model:\n  attention: " + name + "\noptimizer:\n  groups:\n    bias:\n      lr_ratio: 2\n"
+		if _, err := parse([]byte(biases), "run.yaml", nil); err != nil {
+			t.Errorf("%s: gates have biases: %v", name, err)
+		}
 	}
 }
 

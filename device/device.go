@@ -88,12 +88,17 @@ type Device interface {
 	// be nil. gates [N, K], unless nil, are logits that decay the past: w_ij is multiplied by the factors
 	// sigmoid(gates_t) of the tokens j < t ≤ i. It stores the denominators n in norm [H, N], and no state. gates and
 	// norm are F32 (F64 in the reference mode).
+	//
+	// The delta rules (heads.Rule) replace instead of adding: with q̂ and k̂ of length 1 (10⁻⁶ added to the square),
+	// S_i = α_i·S_{i−1} + β_i·(v_i − α_i·S_{i−1}·k̂_i)·k̂_iᵀ and o_i = S_i·q̂_i, for which norm receives the root of
+	// mean(o²) + 10⁻⁶ that divides it. Of each key-value head gates holds the logit of β, and that of α unless α is 1:
+	// [N, K] or [N, 2K].
 	LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads Heads, mask Mask)
-	// LinearAttentionGrad writes dqkv [N, (H+2K)·E] and, unless gates is nil, dgates [N, K] (F32) from dout [N, H·E]
+	// LinearAttentionGrad writes dqkv [N, (H+2K)·E] and, unless gates is nil, dgates as gates (F32) from dout [N, H·E]
 	// and the arguments of LinearAttention.
 	LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads Heads, mask Mask)
 	// LinearAttentionCached is LinearAttention for the n tokens at positions first … of a sequence without documents,
-	// qkv [n, (H+2K)·E], gates [n, K] or nil, out [n, H·E]. The cache has the tokens before them;
+	// qkv [n, (H+2K)·E], gates as there, out [n, H·E]. The cache has the tokens before them;
 	// LinearAttentionCached adds these. The result equals that of LinearAttention for the whole sequence, bit for
 	// bit. Unless first is 0 the cache must hold position first (Cache.Holds).
 	LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *Cache, first int, heads Heads)
@@ -285,6 +290,8 @@ type Heads struct {
 	// Interleaved selects the pairs of RoPE. The two layouts are equivalent, with the rows of the query and key
 	// weights permuted within a head.
 	Interleaved bool
+	// Rule is how the state of linear attention takes up a token.
+	Rule LinearRule
 }
 
 // ScoreScale returns the factor of attention's scores.

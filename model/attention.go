@@ -14,7 +14,7 @@ type attention struct {
 
 	values, valueWeight *nn.Param // [V, K·E], [1]: value embeddings; nil without them
 	sinks               *nn.Param // [H]: logits in the softmax's denominator; nil without them
-	gate                *nn.Param // [K, D] with a bias: gates of linear attention; nil without them
+	gate                *nn.Param // [K, D] or [2K, D]: gates of linear attention; nil without them
 
 	heads  device.Heads
 	rope   *rope     // nil without rotary positions
@@ -44,8 +44,8 @@ func newAttention(b *builder) *attention {
 	if c.AttentionSinks && !linear {
 		a.sinks = b.sinks()
 	}
-	if a.linear = linear; l.Gated {
-		a.gate = b.gates()
+	if a.linear, a.heads.Rule = linear, l.Rule; l.HasGates() {
+		a.gate = b.gates(l)
 	}
 	return a
 }

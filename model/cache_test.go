@@ -60,7 +60,7 @@ func drawDecoder(t *rapid.T) Config {
 		Positions: schemes(pick("positions", "rope", "alibi", "learned", "none", "rope,none,alibi")),
 		Attention: seen(pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4",
 			"bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear",
-			"linear:gated", "linear:gated,window:9")),
+			"linear:gated", "linear:gated,window:9", "delta", "delta:gated,full")),
 	}
 	c.AttentionSinks = rapid.Bool().Draw(t, "sinks")
 	c.QKVBias = c.Family != "gpt2" && rapid.Bool().Draw(t, "biases")
@@ -189,6 +189,14 @@ func TestLinearLayersKeepTheState(t *testing.T) {
 		c.Layers, c.Context, c.Attention = 1, 1000, seen(pattern)
 		want := 2*64*2*c.KVHeads*c.HeadDim + 4*c.KVHeads*(c.HeadDim+1)*c.HeadDim + gates
 		if got := measureGeneration(c, p, true).Cache; got < want || got > want+3*tensor.Align {
+			t.Errorf("%s: the cache takes %d bytes, want %d", pattern, got, want)
+		}
+	}
+	for pattern, gates := range map[string]int{"delta": 1, "delta:gated": 2} {
+		c := small
+		c.Layers, c.Context, c.Attention = 1, 1000, seen(pattern)
+		want := 4 * c.KVHeads * ((c.HeadDim+128)*c.HeadDim + 64*gates)
+		if got := measureGeneration(c, p, true).Cache; got < want || got > want+2*tensor.Align {
 			t.Errorf("%s: the cache takes %d bytes, want %d", pattern, got, want)
 		}
 	}

@@ -277,6 +277,7 @@ func cutModels() map[string]Config {
 		"mup":                 change(func(c *Config) { setMuP(c, 12, 2, 16, 1, 1.5, 3) }),
 		"alibi":               change(func(c *Config) { c.Positions = schemes("alibi") }),
 		"linear":              change(func(c *Config) { c.Attention, c.KVHeads = seen("linear:gated"), 2 }),
+		"delta":               change(func(c *Config) { c.Attention, c.KVHeads = seen("delta:gated,delta"), 2 }),
 		"recompute":           change(func(c *Config) { c.Layers, c.Recompute = 3, Layout{Whole: 2, Segment: 2} }),
 		"recompute attention": change(func(c *Config) { c.Recompute = Layout{Attention: 2} }),
 	}

@@ -29,35 +29,65 @@ func (c Config) HasSoftmax() bool {
 	return false
 }
 
-// gatedLinear reports whether some layer has gated linear attention.
+// gatedLinear reports whether some layer has linear attention whose state decays.
 func (c Config) gatedLinear() bool {
-	return slices.Contains(c.Attention, sparse.Pattern(sparse.Linear{Gated: true}))
+	return slices.ContainsFunc(c.Attention, func(p sparse.Pattern) bool {
+		l, linear := p.(sparse.Linear)
+		return linear && l.Gated
+	})
 }
 
-// gates creates the weights [K, D] and the bias [K] of a layer's gates. They use no FP8 operands: for K columns FP8
-// would save no time.
-func (b *builder) gates() *nn.Param {
-	c := b.config
-	w := b.add("attention.gate", nn.Matrix, nn.Growth{In: b.width, Out: b.width, Depth: 1}, c.KVHeads, c.Dim)
-	w.FP8Products = false
-	w.Std = c.std(inner, c.KVHeads, c.Dim, w.Growth)
-	bias := b.add("attention.gate.bias", nn.Bias, nn.Growth{In: 1, Out: b.width, Depth: 1}, c.KVHeads)
-	for h := range c.KVHeads {
-		bias.Start = append(bias.Start, math.Log(math.Exp2(float64(5+h%8))-1)) // sigmoid of it is 1 − 2⁻⁵⁻ʰ
+// mostGates returns the pattern with the most gates, nil if none has any.
+func (c Config) mostGates() (most sparse.Pattern) {
+	top := 0
+	for _, p := range c.Attention {
+		if l, linear := p.(sparse.Linear); linear && l.HasGates() {
+			if n := (device.Heads{KV: 1, Rule: l.Rule}).GateCols(); n > top {
+				most, top = l, n
+			}
+		}
 	}
-	w.Bias = &bias.Param
-	for _, p := range []*nn.Param{w, bias} {
-		b.part.cutRows(p, 1, []nn.Part{{Rows: c.KVHeads}})
+	return most
+}
+
+// gates creates the weights [G, D] of a layer's gates, and the bias [G] of those by which a state decays: G = K, or 2K
+// for the gated delta rule. They use no FP8 operands: for so few columns FP8 would save no time.
+func (b *builder) gates(l sparse.Linear) *nn.Param {
+	c := b.config
+	heads := c.heads()
+	heads.Rule = l.Rule
+	rows := heads.GateCols()
+	w := b.add("attention.gate", nn.Matrix, nn.Growth{In: b.width, Out: b.width, Depth: 1}, rows, c.Dim)
+	w.FP8Products = false
+	w.Std = c.std(inner, rows, c.Dim, w.Growth)
+	all := []*nn.Param{w}
+	if l.Gated {
+		bias := b.add("attention.gate.bias", nn.Bias, nn.Growth{In: 1, Out: b.width, Depth: 1}, rows)
+		bias.Start = decays(rows, rows/c.KVHeads)
+		w.Bias = &bias.Param
+		all = append(all, bias)
+	}
+	for _, p := range all {
+		b.part.cutRows(p, rows/c.KVHeads, []nn.Part{{Rows: rows}})
 		b.part.sumRows(p, 0, b.part.sharers(c.KVHeads))
 	}
 	return w
+}
+
+// decays returns the first biases of gates. The last one of each head decays its state: sigmoid of it is 1 − 2⁻⁵⁻ʰ.
+func decays(rows, width int) []float64 {
+	start := make([]float64, rows)
+	for h := range rows / width {
+		start[h*width+width-1] = math.Log(math.Exp2(float64(5+h%8)) - 1)
+	}
+	return start
 }
 
 // attendLinearly completes attend for a layer of linear attention.
 func (a *attention) attendLinearly(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	var gates *autograd.Var
 	if a.gate != nil {
-		gates = t.Gates(h, &a.gate.Param) // [N, K]
+		gates = t.Gates(h, &a.gate.Param) // [N, K] or [N, 2K]
 	}
 	if seq.Cache != nil {
 		return t.LinearAttentionCached(qkv, gates, a.heads, seq.Cache, a.layer)
@@ -70,6 +100,13 @@ func (a *attention) attendLinearly(t *autograd.Tape, h, qkv *autograd.Var, seq *
 
 // linearCache allocates the cache of a layer of linear attention for a sequence.
 func (a *attention) linearCache(p precision.Policy, mem *tensor.Arena) device.Cache {
+	if a.heads.Rule != device.AddRule {
+		rows := a.heads.KV * (a.heads.Size + 2*device.LinearChunk)
+		return device.Cache{
+			State: mem.New(p.Master, rows, a.heads.Size),
+			Gates: mem.New(p.Master, device.LinearChunk, a.heads.GateCols()),
+		}
+	}
 	c := device.Cache{
 		KV:    mem.New(p.Activation, device.LinearChunk, 2*a.heads.KV*a.heads.Size),
 		State: mem.New(p.Master, a.heads.KV*(a.heads.Size+1), a.heads.Size),
@@ -84,7 +121,16 @@ func (a *attention) linearCache(p precision.Policy, mem *tensor.Arena) device.Ca
 // chunks of 64, with the causal half counted, and the state, which query heads read and key-value heads write.
 func (a *attention) linearFLOPs(n int) float64 {
 	e := float64(a.heads.Size)
-	return 2 * (float64(a.heads.Q)*e*(float64(min(n, device.LinearChunk))+e) + float64(a.heads.KV)*e*e)
+	return 2 * (float64(a.linearReaders())*e*(float64(min(n, device.LinearChunk))+e) + float64(a.heads.KV)*e*e)
+}
+
+// linearReaders returns the heads that read keys and the state: query heads, and with a delta rule also those of keys,
+// which first find what the state holds for them.
+func (a *attention) linearReaders() int {
+	if a.heads.Rule != device.AddRule {
+		return a.heads.Q + a.heads.KV
+	}
+	return a.heads.Q
 }
 
 // linearBatchFLOPs counts what linear attention multiplies for rows of t tokens: scores and values inside the chunks
@@ -104,6 +150,7 @@ func (a *attention) linearBatchFLOPs(start []int32, t int) float64 {
 		}
 	}
 	e := float64(a.heads.Size)
-	scores, state := float64(a.heads.Q*pairs), float64(a.heads.Q*reads+a.heads.KV*writes)
+	readers := a.linearReaders()
+	scores, state := float64(readers*pairs), float64(readers*reads+a.heads.KV*writes)
 	return 4*e*scores + 2*e*e*state
 }

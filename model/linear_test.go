@@ -22,6 +22,7 @@ func linearConfigs() map[string]Config {
 	gpt2.Family, gpt2.Positions, gpt2.KVHeads = "gpt2", schemes("learned"), gpt2.Heads
 	return map[string]Config{
 		"linear": of("linear"), "gated": of("linear:gated"), "mixed": of("linear:gated,full"),
+		"delta": of("delta"), "gated delta": of("delta:gated"), "all": of("delta:gated,linear,delta"),
 		"mup and qk-norm": muP, "gpt2": gpt2,
 	}
 }
@@ -61,7 +62,7 @@ func TestLinearLayersKeepWhatIsMeasured(t *testing.T) {
 					t.Errorf("%s, %s: %+v gives other bits than none", name, policy, l)
 				}
 				if got := newKeepCost(c, p, 2, 8).peak(l, c.Layers); got < x.foot.Keep ||
-					name == "gated" && got != x.foot.Keep {
+					(name == "gated" || name == "gated delta") && got != x.foot.Keep {
 					t.Errorf("%s, %s: %+v is taken to keep %d bytes, it keeps %d", name, policy, l, got, x.foot.Keep)
 				}
 			}

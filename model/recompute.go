@@ -188,8 +188,8 @@ type keepCost struct {
 // newKeepCost measures models of one and two layers. If some layers have gates, all measured ones do, because those
 // keep most.
 func newKeepCost(c Config, p precision.Policy, rows, tokens int) keepCost {
-	if c.gatedLinear() {
-		c.Attention = sparse.Patterns{sparse.Linear{Gated: true}}
+	if most := c.mostGates(); most != nil {
+		c.Attention = sparse.Patterns{most}
 	}
 	keep := func(layers int, l Layout) int {
 		c.Layers, c.Recompute = layers, l

@@ -44,6 +44,9 @@ func OpenRankDevice(cfg *config.Config, name string, threads, place int) (device
 			Key: "device", Message: fmt.Sprintf("device = %q does not exist", name), Try: "cpu or cuda",
 		}
 	}
+	if err := cfg.CheckKernels(name); err != nil {
+		return nil, err
+	}
 	return open(threads, place)
 }
 

@@ -29,6 +29,14 @@ type benchAttentionCmd struct {
 // benchPatterns has one of each kind.
 var benchPatterns = []string{"full", "window:1024", "longformer", "bigbird", "strided", "fixed", "longnet", "linear"}
 
+// lacksKernel refuses patterns that a card cannot compute.
+func lacksKernel(device, text string, p attention.Pattern) error {
+	if l, linear := p.(attention.Linear); linear && l.IsDelta() && device == "cuda" {
+		return &usageError{text + " has no kernel for cuda", "try --device cpu, or linear:gated"}
+	}
+	return nil
+}
+
 func (benchAttentionCmd) Help() string {
 	return example("anneal bench attention --lengths 1024,4096,16384 --svg attention.svg", "anneal bench attention "+
 		"full window:256 longnet:512 --heads 4 --json") +
@@ -114,6 +122,9 @@ func (c benchAttentionCmd) options() (bench.AttentionOptions, error) {
 		p, err := attention.Parse(text)
 		if err != nil {
 			return o, asUsage(err)
+		}
+		if err := lacksKernel(c.Device, text, p); err != nil {
+			return o, err
 		}
 		for _, n := range c.Lengths {
 			if err := attention.CheckLayers([]attention.Pattern{p}, n, c.Heads, 1); err != nil {

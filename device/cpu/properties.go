@@ -57,9 +57,9 @@ func (d *Device) AttentionScratch(storage tensor.DType, tokens int, heads device
 	return flash.Scratch(d.tier, d.Threads(), storage, tokens, heads, mask, true)
 }
 
-// LinearAttentionScratch implements device.Properties. It depends on the heads only.
-func (d *Device) LinearAttentionScratch(storage tensor.DType, _, _ int, heads device.Heads, _ bool) int {
-	return flash.LinearScratch(d.tier, d.Threads(), storage, heads)
+// LinearAttentionScratch implements device.Properties. It depends on the heads and, with a delta rule, on the length.
+func (d *Device) LinearAttentionScratch(storage tensor.DType, _, length int, heads device.Heads, _ bool) int {
+	return flash.LinearScratch(d.tier, d.Threads(), storage, length, heads)
 }
 
 // ScratchBytes implements device.Properties.

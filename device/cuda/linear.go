@@ -37,6 +37,9 @@ type linear struct {
 func (d *Device) newLinear(op string, qkv, gates *tensor.Tensor, heads device.Heads, length, first int,
 	start *tensor.Tensor) linear {
 	n := qkv.Rows()
+	if heads.Rule != device.AddRule {
+		panic("cuda: " + op + ": the delta rule has no kernel")
+	}
 	if length <= 0 || n%length != 0 || first < 0 {
 		panic(fmt.Sprintf("cuda: %[1]s: %[4]d tokens are not rows of %[2]d from position %[3]d on",
 			op, length, first, n))

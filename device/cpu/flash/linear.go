@@ -58,10 +58,10 @@ func NewLinear(tier isa.Tier, p *pool.Pool) *Linear {
 	}
 }
 
-// LinearScratch returns the ScratchBytes after linear attention forward and backward, for a tier, a number of workers
-// and a storage.
-func LinearScratch(tier isa.Tier, workers int, storage tensor.DType, heads device.Heads) int {
-	l, s := NewLinear(tier, nil), shape{Heads: heads}
+// LinearScratch returns the ScratchBytes after linear attention forward and backward, for a tier, a number of workers,
+// a storage and the length of a row.
+func LinearScratch(tier isa.Tier, workers int, storage tensor.DType, length int, heads device.Heads) int {
+	l, s := NewLinear(tier, nil), shape{Heads: heads, length: length}
 	if storage == tensor.F64 {
 		return l.f64.predict(&s, workers)
 	}
@@ -71,8 +71,12 @@ func LinearScratch(tier isa.Tier, workers int, storage tensor.DType, heads devic
 // predict returns the bytes of scratch memory for calls of a shape on that many workers.
 func (l *linear[T]) predict(s *shape, workers int) int {
 	var forward, backward carver[T]
-	newLinearTile(&forward, l.sizes(s))
-	newLinearBackwardTile(&backward, l.sizes(s))
+	if s.Rule == device.AddRule {
+		newLinearTile(&forward, l.sizes(s))
+		newLinearBackwardTile(&backward, l.sizes(s))
+	} else {
+		newDeltaGrad(&backward, l.sizes(s), l.slots(s.length))
+	}
 	size := int(unsafe.Sizeof(T(0)))
 	return workers * roundUp(max(forward.used, backward.used), tensor.Align/size) * size
 }
@@ -91,9 +95,14 @@ func (l *Linear) Close() {
 func (l *Linear) Forward(out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	s := newLinearShape(qkv, norm, gates, heads, mask)
 	s.check("out", out, s.tokens, heads.Q*heads.Size)
-	if qkv.DType() == tensor.F64 {
+	switch {
+	case heads.Rule != device.AddRule && qkv.DType() == tensor.F64:
+		l.f64.deltaForward(l.pool, s, out, norm, qkv, gates)
+	case heads.Rule != device.AddRule:
+		l.f32.deltaForward(l.pool, s, out, norm, qkv, gates)
+	case qkv.DType() == tensor.F64:
 		l.f64.forward(l.pool, s, out, norm, qkv, gates)
-	} else {
+	default:
 		l.f32.forward(l.pool, s, out, norm, qkv, gates)
 	}
 }
@@ -107,11 +116,16 @@ func (l *Linear) Backward(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tens
 	s.check("dout", dout, s.tokens, heads.Q*heads.Size)
 	s.check("dqkv", dqkv, s.tokens, heads.Cols())
 	if gates != nil {
-		s.check("dgates", dgates, s.tokens, heads.KV)
+		s.check("dgates", dgates, s.tokens, heads.GateCols())
 	}
-	if qkv.DType() == tensor.F64 {
+	switch {
+	case heads.Rule != device.AddRule && qkv.DType() == tensor.F64:
+		l.f64.deltaBackward(l.pool, s, dqkv, dgates, dout, out, norm, qkv, gates)
+	case heads.Rule != device.AddRule:
+		l.f32.deltaBackward(l.pool, s, dqkv, dgates, dout, out, norm, qkv, gates)
+	case qkv.DType() == tensor.F64:
 		l.f64.backward(l.pool, s, dqkv, dgates, dout, out, norm, qkv, gates)
-	} else {
+	default:
 		l.f32.backward(l.pool, s, dqkv, dgates, dout, out, norm, qkv, gates)
 	}
 }
@@ -122,7 +136,9 @@ func newLinearShape(qkv, norm, gates *tensor.Tensor, heads device.Heads, mask de
 	}
 	s := newShape(qkv, norm, heads, mask)
 	if gates != nil {
-		s.check("gates", gates, s.tokens, heads.KV)
+		s.check("gates", gates, s.tokens, heads.GateCols())
+	} else if heads.Rule != device.AddRule {
+		panic("flash: the delta rule needs gates")
 	}
 	return s
 }
@@ -136,6 +152,10 @@ type linear[T vec.Float] struct {
 	bwd   linearBackward[T]
 
 	continued linearCached[T]
+
+	deltaFwd  deltaForward[T]
+	deltaBwd  deltaBackward[T]
+	deltaNext deltaCached[T]
 }
 
 // span is a chunk: tokens from…to of a row, and whether it is at the beginning or end of its document.

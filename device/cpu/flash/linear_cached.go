@@ -25,14 +25,22 @@ func (l *Linear) Cached(out, qkv, gates *tensor.Tensor, c *device.Cache, first i
 	s := shape{Heads: heads, tokens: qkv.Rows(), length: qkv.Rows(), rows: 1, group: heads.Q / heads.KV}
 	s.check("qkv", qkv, s.tokens, heads.Cols())
 	s.check("out", out, s.tokens, heads.Q*heads.Size)
+	if first < 0 {
+		panic(fmt.Sprintf("flash: position %d", first))
+	}
+	if heads.Rule != device.AddRule {
+		if qkv.DType() == tensor.F64 {
+			l.f64.deltaCached(l.pool, s, out, qkv, gates, c, first)
+		} else {
+			l.f32.deltaCached(l.pool, s, out, qkv, gates, c, first)
+		}
+		return
+	}
 	s.check("cached keys and values", &c.KV, linearChunk, 2*heads.KV*heads.Size)
 	s.check("the state", &c.State, heads.KV*(heads.Size+1), heads.Size)
 	if gates != nil {
 		s.check("gates", gates, s.tokens, heads.KV)
 		s.check("cached gates", &c.Gates, linearChunk, heads.KV)
-	}
-	if first < 0 {
-		panic(fmt.Sprintf("flash: position %d", first))
 	}
 	if qkv.DType() == tensor.F64 {
 		l.f64.cached(l.pool, s, out, qkv, gates, c, first)

@@ -23,14 +23,19 @@ func TestLinearStateContinuesBitForBit(t *testing.T) {
 				Q: kv * rapid.IntRange(1, 2).Draw(rt, "H/K"), KV: kv,
 				Size: rapid.SampledFrom([]int{1, 8, 17, 32, 33}).Draw(rt, "E"),
 			}
-			length, gated := rapid.IntRange(1, 300).Draw(rt, "T"), rapid.Bool().Draw(rt, "gated")
+			kind := rapid.SampledFrom(linearKinds).Draw(rt, "kind")
+			length, gated := rapid.IntRange(1, 300).Draw(rt, "T"), kind.gated
+			heads.Rule = kind.rule
 			p := newLinearProblem(dt, 1, length, heads, nil, gated, rapid.Uint64().Draw(rt, "seed"))
 			l.Forward(p.out, p.norm, p.qkv, p.gates, p.heads, p.mask)
 
 			wide := p.norm.DType()
 			c := &device.Cache{
 				KV: *zeros(dt, 64, 2*kv*heads.Size), State: *zeros(wide, kv*(heads.Size+1), heads.Size),
-				Gates: *zeros(wide, 64, kv),
+				Gates: *zeros(wide, 64, heads.GateCols()),
+			}
+			if kind.rule != device.AddRule {
+				c.KV, c.State = tensor.Tensor{}, *zeros(wide, kv*(heads.Size+128), heads.Size)
 			}
 			for first := 0; first < length; {
 				n := min(rapid.SampledFrom([]int{1, 1, 2, 31, 63, 64, 65, 200}).Draw(rt, "tokens"), length-first)

@@ -51,7 +51,7 @@ func newLinearProblem(dt tensor.DType, rows, length int, heads device.Heads, sta
 	fill(p.qkv, seed)
 	fill(p.dout, seed+1)
 	if gated {
-		p.gates, p.dgates = zeros(wide, n, heads.KV), zeros(wide, n, heads.KV)
+		p.gates, p.dgates = zeros(wide, n, heads.GateCols()), zeros(wide, n, heads.GateCols())
 		fill(p.gates, seed+2)
 		for i := range p.gates.Len() {
 			p.gates.SetFloat64(i, 2+2*p.gates.Float64(i))
@@ -78,6 +78,12 @@ func (p *linearProblem) starts() []int32 {
 	}
 	return p.mask.Start.I32()
 }
+
+// linearKinds are the kinds of linear attention.
+var linearKinds = []struct {
+	rule  device.LinearRule
+	gated bool
+}{{device.AddRule, false}, {device.AddRule, true}, {device.DeltaRule, true}, {device.GatedDeltaRule, true}}
 
 // recurrent is the definition, one token after the other, in float64.
 func (p *linearProblem) recurrent() (out, norm []float64) {
@@ -208,12 +214,13 @@ func TestRecurrentChunkedAndQuadraticAgree(t *testing.T) {
 func TestLinearAttentionGradIsFiniteDifference(t *testing.T) {
 	const eps = 1e-5
 	l := newLinear(t, isa.Generic, 1)
-	for _, gated := range []bool{false, true} {
+	for _, kind := range linearKinds {
 		start := make([]int32, 2*75)
 		for i := range start {
 			start[i] = int32(i % 75 / 70 * 70)
 		}
-		p := newLinearProblem(tensor.F64, 2, 75, device.Heads{Q: 4, KV: 2, Size: 3}, start, gated, 5)
+		heads := device.Heads{Q: 4, KV: 2, Size: 3, Rule: kind.rule}
+		p := newLinearProblem(tensor.F64, 2, 75, heads, start, kind.gated, 5)
 		p.run(l)
 		dout := values(p.dout)
 		loss := func() (sum float64) {
@@ -233,12 +240,12 @@ func TestLinearAttentionGradIsFiniteDifference(t *testing.T) {
 				x.SetFloat64(i, v)
 				got, want := grad.Float64(i), (up-down)/(2*eps)
 				if math.Abs(got-want) > 1e-6*math.Abs(want)+1e-8 {
-					t.Errorf("gated %v: gradient %d of %s is %v, differences give %v", gated, i, name, got, want)
+					t.Errorf("%+v: gradient %d of %s is %v, differences give %v", kind, i, name, got, want)
 				}
 			}
 		}
 		check("qkv", p.qkv, p.dqkv)
-		if gated {
+		if kind.gated {
 			check("gates", p.gates, p.dgates)
 		}
 	}
@@ -251,7 +258,8 @@ func TestLinearDocumentsAreRows(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		l := newLinear(t, tier, 2)
 		for _, dt := range []tensor.DType{tensor.BF16, tensor.F16, tensor.F32, tensor.F64} {
-			for _, gated := range []bool{false, true} {
+			for _, kind := range linearKinds {
+				heads.Rule = kind.rule
 				var start []int32
 				for _, n := range lengths {
 					first := int32(len(start))
@@ -259,25 +267,25 @@ func TestLinearDocumentsAreRows(t *testing.T) {
 						start = append(start, first)
 					}
 				}
-				all := newLinearProblem(dt, 1, len(start), heads, start, gated, 3)
+				all := newLinearProblem(dt, 1, len(start), heads, start, kind.gated, 3)
 				all.run(l)
 				from := 0
 				for _, n := range lengths {
-					one := newLinearProblem(dt, 1, n, heads, nil, gated, 3)
+					one := newLinearProblem(dt, 1, n, heads, nil, kind.gated, 3)
 					part := func(x *tensor.Tensor) []byte {
 						size := len(x.Raw()) / len(start)
 						return x.Raw()[from*size : (from+n)*size]
 					}
 					copy(one.qkv.Raw(), part(all.qkv))
 					copy(one.dout.Raw(), part(all.dout))
-					if gated {
+					if kind.gated {
 						copy(one.gates.Raw(), part(all.gates))
 					}
 					one.run(l)
 					if !bytes.Equal(one.out.Raw(), part(all.out)) || !bytes.Equal(one.dqkv.Raw(), part(all.dqkv)) ||
-						gated && !bytes.Equal(one.dgates.Raw(), part(all.dgates)) {
-						t.Errorf("%v %v gated %v: the document of %d tokens at %d has other bits than as a row",
-							tier, dt, gated, n, from)
+						kind.gated && !bytes.Equal(one.dgates.Raw(), part(all.dgates)) {
+						t.Errorf("%v %v %+v: the document of %d tokens at %d has other bits than as a row",
+							tier, dt, kind, n, from)
 					}
 					from += n
 				}
@@ -289,16 +297,17 @@ func TestLinearDocumentsAreRows(t *testing.T) {
 func TestLinearBitsDoNotDependOnThreads(t *testing.T) {
 	heads := device.Heads{Q: 6, KV: 3, Size: 40}
 	for _, tier := range isa.Tiers() {
-		for _, gated := range []bool{false, true} {
+		for _, kind := range linearKinds {
+			heads.Rule = kind.rule
 			var want *linearProblem
 			for _, threads := range []int{1, 2, 5} {
-				p := newLinearProblem(tensor.BF16, 2, 70, heads, nil, gated, 11)
+				p := newLinearProblem(tensor.BF16, 2, 70, heads, nil, kind.gated, 11)
 				p.run(newLinear(t, tier, threads))
 				if want == nil {
 					want = p
 				}
 				if !bytes.Equal(p.out.Raw(), want.out.Raw()) || !bytes.Equal(p.dqkv.Raw(), want.dqkv.Raw()) {
-					t.Errorf("%v gated %v: %d threads give other bits than one", tier, gated, threads)
+					t.Errorf("%v %+v: %d threads give other bits than one", tier, kind, threads)
 				}
 			}
 		}
