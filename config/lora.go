@@ -35,6 +35,7 @@ func (k *checker) lora() {
 			"without init.from: adapters are trained beside weights that exist"},
 		{c.Init.EWC > 0, "init.ewc = 0", "with init.ewc: the weights that it holds are frozen"},
 		{m.Experts > 0, "a model without experts", "with experts"},
+		{c.Optimizer.Name == "schedulefree", "optimizer.name = adamw", "with optimizer.name = schedulefree"},
 		{m.MuP, "model.mup = false", "with model.mup"},
 		{c.Parallel.Ranks > 1, "parallel.ranks = 1", "on several ranks yet"},
 		{strings.HasPrefix(c.Precision, "fp8"), "precision = bf16", "with precision = fp8"},

@@ -68,7 +68,8 @@ func (b *builder) norm(name string) *nn.Param {
 }
 
 // bias gives the newest weight a bias [n], if the family has biases, or the projection of attention has one. It starts
-// at 0. It grows like the output of the weight, and like the weight with the depth of the model. It returns nil without.
+// at 0. It grows like the output of the weight, and like the weight with the depth of the model. Without, it returns
+// nil.
 func (b *builder) bias(p *nn.Param, n int) *nn.Param {
 	if !b.config.biased() && !(b.config.QKVBias && p.Name == b.at+"attention.qkv") {
 		return nil
