@@ -123,14 +123,16 @@ func parseConfig(text []byte) (Config, error) {
 		c = f.parseLlama(modelType)
 	case "qwen3_moe":
 		c = f.parseQwen3MoE()
+	case "mixtral":
+		c = f.parseMixtral()
 	case "gemma3_text":
 		c = f.parseGemma3()
 	case "gpt2":
 		c, known = f.parseGPT2(), slices.Concat(harmless, gpt2Harmless)
 	default: // where other fields mean other things
 		if len(f.errs) == 0 {
-			f.fail("model_type = %.60q is not supported, only gemma3_text, gpt2, llama, mistral, qwen2, qwen3 and "+
-				"qwen3_moe", modelType)
+			f.fail("model_type = %.60q is not supported, only gemma3_text, gpt2, llama, mistral, mixtral, qwen2, "+
+				"qwen3 and qwen3_moe", modelType)
 		}
 		return nil, errors.Join(f.errs...)
 	}

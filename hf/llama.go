@@ -203,8 +203,10 @@ func layerType(windowed bool) string {
 func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	c := &LlamaConfig{MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 10000, InitStd: 0.02}
 	c.QKNorm, c.QKVBias = modelType == "qwen3" || modelType == "qwen3_moe", modelType == "qwen2"
-	f.class(map[string]string{"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM",
-		"mistral": "MistralForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM"}[modelType])
+	f.class(map[string]string{
+		"llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "mixtral": "MixtralForCausalLM",
+		"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM",
+	}[modelType])
 	f.must("vocab_size", &c.VocabSize)
 	f.must("hidden_size", &c.HiddenSize)
 	f.must("intermediate_size", &c.FFNSize)
@@ -234,7 +236,7 @@ func (f *fields) parseLlama(modelType string) *LlamaConfig {
 
 // llamaSizes takes sizes that some architectures have a default for; the fixed numbers of others rarely fit.
 func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
-	if modelType == "mistral" {
+	if modelType == "mistral" || modelType == "mixtral" {
 		f.must("max_position_embeddings", &c.MaxPositions)
 		f.must("num_key_value_heads", &c.KVHeads)
 	} else {
@@ -268,8 +270,8 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 // windows takes the sliding windows. A Llama has none, a Mistral has them in all layers, and a Qwen in the layers that
 // layer_types lists, by default the last ones.
 func (f *fields) windows(c *LlamaConfig, modelType string) {
-	use, full := modelType == "mistral", 0 // so many layers have none
-	if modelType == "qwen3_moe" {          // which are not supported
+	use, full := modelType == "mistral" || modelType == "mixtral", 0 // so many layers have none
+	if modelType == "qwen3_moe" {                                    // which are not supported
 		delete(f.raw, "sliding_window")
 		delete(f.raw, "max_window_layers")
 		modelType = "llama"
@@ -284,6 +286,9 @@ func (f *fields) windows(c *LlamaConfig, modelType string) {
 	}
 	if modelType != "llama" {
 		window := 4096
+		if modelType == "mixtral" {
+			use = string(f.raw["sliding_window"]) != ""
+		}
 		if string(f.raw["sliding_window"]) == "null" {
 			use = false
 		}

@@ -21,6 +21,9 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	case "gemma3":
 		return toGemma3(c, tokens, at)
 	case "qwen3_moe":
+		if !c.QKNorm {
+			return toMixtral(c, tokens, at)
+		}
 		return toQwen3MoE(c, tokens, at)
 	case "", "llama", "anneal":
 	default:
@@ -53,7 +56,7 @@ func only(c model.Config, at string, list ...own) error {
 		"qk_norm": strconv.FormatBool(c.QKNorm), "positions": c.Positions.String(), "kv_heads": strconv.Itoa(c.KVHeads),
 		"head_dim": strconv.Itoa(c.HeadDim), "value_embeddings": c.ValueEmbeddings,
 		"x0_skip": strconv.FormatBool(c.X0Skip), "attention_sinks": strconv.FormatBool(c.AttentionSinks),
-		"qkv_bias": strconv.FormatBool(c.QKVBias),
+		"qkv_bias":          strconv.FormatBool(c.QKVBias),
 		"attention_softcap": number(c.AttentionSoftcap),
 	}
 	for _, o := range append(list, own{"value_embeddings", "none"}, own{"x0_skip", "false"},
@@ -126,6 +129,29 @@ func toQwen3MoE(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) 
 	}, nil
 }
 
+// toMixtral is ToHF for experts without QK-norm, a shared expert and windows, whose weights sum to 1.
+func toMixtral(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"},
+		own{"score_dim", "0"}, own{"shared_expert_ffn", "0"}, own{"qkv_bias", "false"})
+	if err != nil {
+		return nil, err
+	}
+	if !c.NormaliseExperts {
+		return nil, inexpressible("normalise_experts", "false", "true", at)
+	}
+	l, err := toLlama(c, tokens, at)
+	if err != nil {
+		return nil, err
+	}
+	if l.Window != 0 {
+		return nil, inexpressible("attention", c.Attention.String(), "full", at)
+	}
+	l.FFNSize = c.ExpertFFN
+	return &hf.MixtralConfig{
+		LlamaConfig: *l, Experts: c.Experts, ExpertsPerToken: c.ExpertsPerToken, AuxLoss: c.RouterAuxLoss,
+	}, nil
+}
+
 // toGPT2 is toHF for a GPT-2, whose format has learned positions and heads that fill the width.
 func toGPT2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	if window, _, err := windowsToHF(c, at); err != nil || window != 0 {
@@ -174,6 +200,10 @@ func FromHF(described hf.Config) (model.Config, error) {
 		l = &d.LlamaConfig
 		c.Family, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", d.Experts, d.ExpertsPerToken, d.ExpertFFN
 		c.NormaliseExperts, c.RouterAuxLoss = d.Normalise, d.AuxLoss
+	case *hf.MixtralConfig: // a softmax over the chosen experts is one over all, normalised
+		l = &d.LlamaConfig
+		c.Family, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", d.Experts, d.ExpertsPerToken, d.FFNSize
+		c.NormaliseExperts, c.RouterAuxLoss = true, d.AuxLoss
 	case *hf.LlamaConfig:
 		l = d
 	}

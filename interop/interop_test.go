@@ -28,7 +28,7 @@ var keep = flag.String("keep", "",
 // models are directories that transformers wrote, with what it computed from them.
 var models = []string{
 	"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "longrope", "gpt2", "gpt2-untied", "gemma3",
-	"qwen3_moe", "qwen2",
+	"qwen3_moe", "qwen2", "mixtral",
 }
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }
@@ -167,6 +167,8 @@ func tokensOf(c hf.Config) hf.Tokens {
 	case *hf.Gemma3Config:
 		return c.Tokens
 	case *hf.Qwen3MoEConfig:
+		return c.Tokens
+	case *hf.MixtralConfig:
 		return c.Tokens
 	}
 	return c.(*hf.GPT2Config).Tokens

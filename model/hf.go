@@ -138,6 +138,11 @@ func (c Config) hfName(name string) string {
 	if c.biased() {
 		return hfNames["gpt2"][name]
 	}
+	if c.Family == "qwen3_moe" && !c.QKNorm {
+		if own, is := mixtralName(name); is {
+			return own
+		}
+	}
 	if own, is := hfOwn[c.Family][name]; is {
 		return own
 	}
@@ -146,6 +151,21 @@ func (c Config) hfName(name string) string {
 		return "mlp.experts." + at[1] + "." + at[2] + "_proj.weight"
 	}
 	return hfNames["llama"][name]
+}
+
+// mixtralName returns the name of a router or an expert in Mixtral: experts without QK-norm.
+func mixtralName(name string) (string, bool) {
+	const at = "block_sparse_moe."
+	if name == "mlp.router" {
+		return at + "gate.weight", true
+	}
+	part, is := strings.CutPrefix(name, "experts.")
+	if !is {
+		return "", false
+	}
+	words := strings.Split(part, ".") // such as gate_up.3.gate
+	return at + "experts." + words[1] + "." + map[string]string{"gate": "w1", "down": "w2", "up": "w3"}[words[2]] +
+		".weight", true
 }
 
 var hfLayer = map[string]string{"llama": "model.layers.%d.", "gpt2": "transformer.h.%d."}

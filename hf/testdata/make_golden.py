@@ -4,6 +4,7 @@ llama/ one file of F32 weights         llama3/ frequencies scaled as Llama 3.1's
 qwen3/ BF16 shards, tied               linear/, yarn/, longrope/: others            windows/ a Qwen3 with windows in some layers
 gpt2/ tied, no n_inner                 gpt2-untied/ F16                       gemma3/ two bases, one scaled, BF16
 qwen3_moe/ experts                     qwen2/ biases, a window in the last layer, BF16
+mixtral/ experts without QK-norm
 
 Weights follow a fixed formula; logits are computed in float64 from the weights as stored. Run from this directory:
 python make_golden.py
@@ -14,7 +15,7 @@ import shutil
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
+                          MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 
 IDS = [1, 5, 9, 33, 60, 9, 2, 17, 41, 58, 3, 30]
 
@@ -43,7 +44,7 @@ def make(name, model, dtype, **save):
     with torch.no_grad():
         # Loaded anew, because .to(bfloat16) has rounded the RoPE frequencies too, which loading does not.
         # Grouped products of experts have no float64.
-        eager = {"experts_implementation": "eager"} if "moe" in name else {}
+        eager = {"experts_implementation": "eager"} if "moe" in name or name == "mixtral" else {}
         fresh = type(model).from_pretrained(name, dtype=torch.float32, **eager).double()
         logits = fresh(torch.tensor([IDS])).logits[0]
     with open(f"{name}/logits.json", "w") as f:
@@ -89,6 +90,9 @@ make("gemma3", Gemma3ForCausalLM(Gemma3TextConfig(
 make("qwen2", Qwen2ForCausalLM(Qwen2Config(
     **three, tie_word_embeddings=True, use_sliding_window=True, sliding_window=4, max_window_layers=2,
     rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.bfloat16)
+make("mixtral", MixtralForCausalLM(MixtralConfig(
+    **{**small, "intermediate_size": 12}, num_local_experts=4, num_experts_per_tok=2, sliding_window=None,
+    rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.float32)
 make("qwen3_moe", Qwen3MoeForCausalLM(Qwen3MoeConfig(
     **small, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, norm_topk_prob=True, decoder_sparse_step=1,
     mlp_only_layers=[], rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.float32)
