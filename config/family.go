@@ -25,6 +25,10 @@ var families = []family{
 		"model.activation": "relu2", "model.qk_norm": "true", "model.init": "xavier", "model.zero_init": "residual",
 		"model.logit_softcap": "30", "model.value_embeddings": "alternate", "model.x0_skip": "true",
 	}},
+	{name: "gemma2", standard: true, activations: []string{"geglu"}, values: map[string]string{
+		"model.activation": "geglu", "model.norm_eps": "1e-06", "model.attention_softcap": "50",
+		"model.logit_softcap": "30",
+	}},
 	{name: "gemma3", standard: true, activations: []string{"geglu"}, values: map[string]string{
 		"model.activation": "geglu", "model.qk_norm": "true", "model.norm_eps": "1e-06", "model.rope_theta": "1e+06",
 		"model.rope_theta_local": "10000",
@@ -76,6 +80,8 @@ func (c *Config) resolveFamily() {
 	switch c.Model.Family {
 	case "anneal":
 		c.deriveOfFamily("model.attention", windowCycle(&c.Model, 3))
+	case "gemma2":
+		c.deriveOfFamily("model.attention", windowCycle(&c.Model, 1))
 	case "gemma3":
 		c.deriveOfFamily("model.attention", windowCycle(&c.Model, 5))
 	}

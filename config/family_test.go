@@ -49,6 +49,23 @@ func TestAFamilyIsOneLine(t *testing.T) {
 	}
 }
 
+// Gemma 2 in one line.
+func TestGemma2IsOneLine(t *testing.T) {
+	c, err := parse([]byte(minimal+"model: {family: gemma2, context: 512, layers: 4}\n"), "run.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := c.Model
+	if m.Attention.String() != "window:128,full" || m.RopeTheta != 1e4 || m.QKNorm || m.AttentionSoftcap != 50 ||
+		m.LogitSoftcap != 30 || m.Activation != "geglu" || m.NormEps != 1e-6 {
+		t.Errorf("gemma2 is %+v", m)
+	}
+	again, err := parse(c.YAML(), "again.yaml", nil)
+	if err != nil || again.Model.Differences(m) != nil {
+		t.Errorf("read again: %v\n%+v, want\n%+v", err, again.Model, m)
+	}
+}
+
 // Gemma 3 in one line.
 func TestGemma3IsOneLine(t *testing.T) {
 	c, err := parse([]byte(minimal+"model: {family: gemma3, context: 512}\n"), "run.yaml", nil)

@@ -23,6 +23,8 @@ var notes = map[string]Key{
 		"gpt2: LayerNorm, learned positions, GELU, biases.\n" +
 		"anneal: for small models. Llama with squared ReLU, QK-norm, zero-initialised outputs, value embeddings, a " +
 		"skip connection from the embedding, capped logits and sliding windows.\n" +
+		"gemma2: Llama with a norm before and after each branch, a scaled embedding, GeGLU, soft-caps on scores and " +
+		"logits, and a window in every second layer.\n" +
 		"gemma3: Llama with a norm before and after each branch, a scaled embedding, GeGLU, QK-norm, " +
 		"five layers with windows to one without, and two bases of rotary positions.\n" +
 		"qwen3_moe: Llama with QK-norm and routed experts in place of the feed-forward layer."},
@@ -51,7 +53,7 @@ var notes = map[string]Key{
 		"and not with parallel.context."},
 	"model.norm_eps": {Doc: "Epsilon of RMSNorm and LayerNorm."},
 	"model.attention": {list: true, Doc: attentionDoc, Rule: "attention = full; with model.family = anneal three " +
-		"windows of context / 4, then one full layer, in turn; with gemma3 five"},
+		"windows of context / 4, then one full layer, in turn; with gemma2 one, with gemma3 five"},
 	"model.logit_softcap": {Doc: "Logit soft-capping: logits z become c·tanh(z/c), where c is this value, in " +
 		"training, evaluation and generation. " +
 		"Gemma 2 uses 30. 0 turns it off. Hugging Face's Llama format cannot store it."},
@@ -68,7 +70,7 @@ var notes = map[string]Key{
 		"head: the output head, unless it is tied."},
 	"model.activation": {Values: []string{"swiglu", "geglu", "gelu", "relu2"}, Doc: "Feed-forward layer.\n" +
 		"swiglu: silu(gate)·up, three matrices (llama, anneal).\n" +
-		"geglu: gelu(gate)·up, three matrices (gemma3).\n" +
+		"geglu: gelu(gate)·up, three matrices (gemma2, gemma3).\n" +
 		"gelu: two matrices (gpt2).\n" +
 		"relu2: max(up, 0)², two matrices (anneal)."},
 	"model.value_embeddings": {Values: []string{"none", "alternate", "all"}, Doc: "Family anneal only: layers with " +

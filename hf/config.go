@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Config describes a model as config.json does: a *LlamaConfig, *GPT2Config, *Gemma3Config,
+// Config describes a model as config.json does: a *LlamaConfig, *GPT2Config, *Gemma2Config, *Gemma3Config,
 // *MixtralConfig or *Qwen3MoEConfig.
 type Config interface {
 	// Class is what transformers loads the model as, such as LlamaForCausalLM.

@@ -64,6 +64,30 @@ func dropTokens(g *Gemma3Config) Gemma3Config {
 	return c
 }
 
+// The config.json of google/gemma-2-2b in outline: windows in every second layer, though it names none.
+func TestGemma2HasWindowsInEverySecondLayer(t *testing.T) {
+	plain := plainGemma()
+	for _, name := range []string{"rope_local_base_freq", "sliding_window_pattern"} {
+		delete(plain, name)
+	}
+	plain["model_type"], plain["architectures"] = "gemma2", []string{"Gemma2ForCausalLM"}
+	plain["rope_theta"], plain["final_logit_softcapping"] = 10000, 30.0
+	plain["hidden_act"], plain["num_hidden_layers"] = "gelu_pytorch_tanh", 3
+	c, err := parseMap(t, plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := c.(*Gemma2Config)
+	if g.Window != 8 || !slices.Equal(g.WindowLayers, []bool{true, false, true}) || g.ScoreSoftcap != 0 ||
+		g.LogitSoftcap != 30 || !g.Tied || g.QKNorm {
+		t.Errorf("config = %+v", g)
+	}
+	delete(plain, "attn_logit_softcapping")
+	if c, err = parseMap(t, plain); err != nil || c.(*Gemma2Config).ScoreSoftcap != 50 {
+		t.Errorf("without attn_logit_softcapping: %+v, %v", c, err)
+	}
+}
+
 // What these families have in transformers and not here is refused by the name of the field.
 func TestFamiliesRefuseWhatTheyCannotRepresent(t *testing.T) {
 	rope := func(layer string, settings map[string]any) map[string]any {

@@ -125,14 +125,16 @@ func parseConfig(text []byte) (Config, error) {
 		c = f.parseQwen3MoE()
 	case "mixtral":
 		c = f.parseMixtral()
+	case "gemma2":
+		c = f.parseGemma2()
 	case "gemma3_text":
 		c = f.parseGemma3()
 	case "gpt2":
 		c, known = f.parseGPT2(), slices.Concat(harmless, gpt2Harmless)
 	default: // where other fields mean other things
 		if len(f.errs) == 0 {
-			f.fail("model_type = %.60q is not supported, only gemma3_text, gpt2, llama, mistral, mixtral, qwen2, "+
-				"qwen3 and qwen3_moe", modelType)
+			f.fail("model_type = %.60q is not supported, only gemma2, gemma3_text, gpt2, llama, mistral, mixtral, "+
+				"qwen2, qwen3 and qwen3_moe", modelType)
 		}
 		return nil, errors.Join(f.errs...)
 	}

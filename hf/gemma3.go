@@ -3,7 +3,6 @@ package hf
 import (
 	"reflect"
 	"slices"
-	"strings"
 )
 
 // Gemma3Config describes the text model of a Gemma 3: norms before and after each branch, whose gains are stored
@@ -24,31 +23,25 @@ func (c *Gemma3Config) Validate() error {
 	k := &checker{}
 	k.positive("rope_local_base_freq", c.LocalTheta)
 	k.size("query_pre_attn_scalar", c.ScoreDim, maxSize)
-	if c.LogitSoftcap != 0 {
-		k.positive("final_logit_softcapping", c.LogitSoftcap)
-	}
-	if err := c.LlamaConfig.Validate(); err != nil {
-		k.errs = append(k.errs, err)
-	} else if c.HiddenSize%c.Heads != 0 {
-		k.bad("num_attention_heads = %d does not divide hidden_size = %d, which transformers requires of a Gemma 3",
-			c.Heads, c.HiddenSize)
-	}
+	k.gemma(&c.LlamaConfig, c.LogitSoftcap)
 	return k.err()
 }
 
-// Tensors lists every tensor of the model: those of a Qwen3, and two more norms [D] per layer.
-func (c *Gemma3Config) Tensors() []Spec {
-	var specs []Spec
-	for _, s := range c.LlamaConfig.Tensors() {
-		specs = append(specs, s)
-		if layer, is := strings.CutSuffix(s.Name, "post_attention_layernorm.weight"); is {
-			for _, norm := range []string{"pre", "post"} {
-				specs = append(specs, Spec{layer + norm + "_feedforward_layernorm.weight", s.Shape})
-			}
-		}
+// gemma checks what Gemmas share.
+func (k *checker) gemma(c *LlamaConfig, logitSoftcap float64) {
+	if logitSoftcap != 0 {
+		k.positive("final_logit_softcapping", logitSoftcap)
 	}
-	return specs
+	if err := c.Validate(); err != nil {
+		k.errs = append(k.errs, err)
+	} else if c.HiddenSize%c.Heads != 0 {
+		k.bad("num_attention_heads = %d does not divide hidden_size = %d, which transformers requires of a Gemma",
+			c.Heads, c.HiddenSize)
+	}
 }
+
+// Tensors lists every tensor of the model: those of a Qwen3, and two more norms [D] per layer.
+func (c *Gemma3Config) Tensors() []Spec { return sandwiched(c.LlamaConfig.Tensors()) }
 
 // settings has the bases of RoPE in the words of transformers 4 (rope_theta, rope_local_base_freq) and of 5
 // (rope_parameters), and the windows as a list and, where it says the same, as the period that 4.51 reads.
@@ -59,10 +52,7 @@ func (c *Gemma3Config) settings() map[string]any {
 	}
 	m["architectures"], m["model_type"], m["hidden_activation"] = []string{c.Class()}, "gemma3_text", geluTanh
 	m["query_pre_attn_scalar"], m["rope_local_base_freq"] = c.ScoreDim, float(c.LocalTheta)
-	m["attn_logit_softcapping"], m["final_logit_softcapping"] = nil, nil
-	if c.LogitSoftcap != 0 {
-		m["final_logit_softcapping"] = float(c.LogitSoftcap)
-	}
+	m["attn_logit_softcapping"], m["final_logit_softcapping"] = nil, orNull(c.LogitSoftcap)
 	full := c.RopeScaling.settings()
 	full["rope_theta"] = float(c.RopeTheta)
 	m["rope_parameters"] = map[string]any{
@@ -110,6 +100,17 @@ func (f *fields) parseGemma3() *Gemma3Config {
 		MaxPositions: 131072, NormEps: 1e-6, RopeTheta: 1e6, InitStd: 0.02, QKNorm: true, Tied: true,
 	}}
 	f.class("Gemma3ForCausalLM")
+	f.gemmaSizes(&c.LlamaConfig)
+	f.gemmaRope(c)
+	f.take("query_pre_attn_scalar", &c.ScoreDim)
+	f.take("final_logit_softcapping", &c.LogitSoftcap)
+	only(f, "hidden_activation", geluTanh)
+	f.gemmaWindows(&c.LlamaConfig, 6)
+	return c
+}
+
+// gemmaSizes takes what Gemmas share with a Llama.
+func (f *fields) gemmaSizes(c *LlamaConfig) {
 	f.must("vocab_size", &c.VocabSize)
 	f.must("hidden_size", &c.HiddenSize)
 	f.must("intermediate_size", &c.FFNSize)
@@ -118,16 +119,10 @@ func (f *fields) parseGemma3() *Gemma3Config {
 	f.must("num_key_value_heads", &c.KVHeads)
 	f.must("head_dim", &c.HeadDim)
 	f.take("max_position_embeddings", &c.MaxPositions)
-	c.Tokens = f.tokens(Tokens{BOS: 2, Pad: 0, EOS: []int{1}})
-	f.gemmaRope(c)
-	f.take("query_pre_attn_scalar", &c.ScoreDim)
-	f.take("final_logit_softcapping", &c.LogitSoftcap)
 	f.take("rms_norm_eps", &c.NormEps)
 	f.take("initializer_range", &c.InitStd)
 	f.take("tie_word_embeddings", &c.Tied)
-	only(f, "hidden_activation", geluTanh)
-	f.gemmaWindows(c)
-	return c
+	c.Tokens = f.tokens(Tokens{BOS: 2, Pad: 0, EOS: []int{1}})
 }
 
 // gemmaRope takes the bases and the scaling from where transformers 5 or 4 puts them. If both say something they must
@@ -169,11 +164,10 @@ func (f *fields) gemmaRope(c *Gemma3Config) {
 	}
 }
 
-// gemmaWindows takes the windows, which all layers have but every sixth if nothing else is said.
-func (f *fields) gemmaWindows(c *Gemma3Config) {
+// gemmaWindows takes the windows, which all layers have but every period-th if nothing else is said.
+func (f *fields) gemmaWindows(c *LlamaConfig, period int) {
 	c.Window = defaultWindow
 	f.take("sliding_window", &c.Window)
-	period := 6
 	for _, name := range []string{"_sliding_window_pattern", "sliding_window_pattern"} {
 		f.take(name, &period)
 	}
@@ -181,7 +175,7 @@ func (f *fields) gemmaWindows(c *Gemma3Config) {
 		return // of sizes that is said elsewhere
 	}
 	layers := everyNth(c.Layers, period)
-	f.layerTypes(&c.LlamaConfig, layers, true)
+	f.layerTypes(c, layers, true)
 	switch {
 	case !slices.Contains(layers, true):
 		c.Window = 0

@@ -66,6 +66,11 @@ var golden = map[string]Config{
 	"windows": goldenLlama(func(c *LlamaConfig) {
 		c.Layers, c.Tied, c.QKNorm, c.Window, c.WindowLayers = 3, true, true, 4, []bool{true, false, true}
 	}),
+	"gemma2": &Gemma2Config{
+		LlamaConfig: *goldenLlama(func(c *LlamaConfig) {
+			c.Layers, c.Tied, c.Window, c.WindowLayers, c.RopeTheta = 3, true, 4, []bool{true, false, true}, 100
+		}), ScoreDim: 10, ScoreSoftcap: 0.5, LogitSoftcap: 20,
+	},
 	"gemma3": &Gemma3Config{
 		LlamaConfig: *goldenLlama(func(c *LlamaConfig) {
 			c.Layers, c.Tied, c.QKNorm, c.Window, c.WindowLayers = 3, true, true, 4, []bool{true, false, true}

@@ -18,6 +18,8 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	switch c.Family {
 	case "gpt2":
 		return toGPT2(c, tokens, at)
+	case "gemma2":
+		return toGemma2(c, tokens, at)
 	case "gemma3":
 		return toGemma3(c, tokens, at)
 	case "qwen3_moe":
@@ -29,7 +31,8 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	default:
 		return nil, inexpressible("family", c.Family, "llama", at)
 	}
-	if err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"},
+	if err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, uncapped,
+		own{"rope_theta_local", "0"},
 		own{"score_dim", "0"}); err != nil {
 		return nil, err
 	}
@@ -42,6 +45,9 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	}
 	return l, nil
 }
+
+// uncapped is of the formats without a soft-cap of scores.
+var uncapped = own{"attention_softcap", "0"}
 
 // own is a key that a format says nothing of, and the value that it stands for.
 type own struct{ key, without string }
@@ -60,7 +66,7 @@ func only(c model.Config, at string, list ...own) error {
 		"attention_softcap": number(c.AttentionSoftcap),
 	}
 	for _, o := range append(list, own{"value_embeddings", "none"}, own{"x0_skip", "false"},
-		own{"attention_sinks", "false"}, own{"attention_softcap", "0"}) {
+		own{"attention_sinks", "false"}) {
 		if v := values[o.key]; v != "" && v != o.without {
 			return inexpressible(o.key, v, o.without, at)
 		}
@@ -86,9 +92,30 @@ func toLlama(c model.Config, tokens hf.Tokens, at string) (*hf.LlamaConfig, erro
 	}, nil
 }
 
+// toGemma2 is ToHF for a Gemma 2, which never has QK-norm.
+func toGemma2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+	err := only(c, at, own{"activation", "geglu"}, own{"qk_norm", "false"}, own{"qkv_bias", "false"},
+		own{"rope_theta_local", "0"})
+	if err != nil {
+		return nil, err
+	}
+	l, err := toLlama(c, tokens, at)
+	if err != nil {
+		return nil, err
+	}
+	g := &hf.Gemma2Config{
+		LlamaConfig: *l, ScoreDim: c.ScoreDim, ScoreSoftcap: c.AttentionSoftcap, LogitSoftcap: c.LogitSoftcap,
+	}
+	if g.ScoreDim == 0 {
+		g.ScoreDim = c.HeadDim
+	}
+	return g, nil
+}
+
 // toGemma3 is ToHF for a Gemma 3, which always has QK-norm, and a base for windows that is not scaled.
 func toGemma3(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
-	if err := only(c, at, own{"activation", "geglu"}, own{"qk_norm", "true"}, own{"qkv_bias", "false"}); err != nil {
+	err := only(c, at, own{"activation", "geglu"}, own{"qk_norm", "true"}, own{"qkv_bias", "false"}, uncapped)
+	if err != nil {
 		return nil, err
 	}
 	l, err := toLlama(c, tokens, at)
@@ -111,7 +138,7 @@ func toGemma3(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 
 // toQwen3MoE is ToHF for a Qwen3-MoE without a shared expert and without windows.
 func toQwen3MoE(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
-	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"},
+	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, uncapped, own{"rope_theta_local", "0"},
 		own{"score_dim", "0"}, own{"shared_expert_ffn", "0"}, own{"qk_norm", "true"}, own{"qkv_bias", "false"})
 	if err != nil {
 		return nil, err
@@ -131,7 +158,7 @@ func toQwen3MoE(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) 
 
 // toMixtral is ToHF for experts without QK-norm, a shared expert and windows, whose weights sum to 1.
 func toMixtral(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
-	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, own{"rope_theta_local", "0"},
+	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, uncapped, own{"rope_theta_local", "0"},
 		own{"score_dim", "0"}, own{"shared_expert_ffn", "0"}, own{"qkv_bias", "false"})
 	if err != nil {
 		return nil, err
@@ -157,7 +184,7 @@ func toGPT2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	if window, _, err := windowsToHF(c, at); err != nil || window != 0 {
 		return nil, inexpressible("attention", c.Attention.String(), "full", at)
 	}
-	err := only(c, at, own{"activation", "gelu"}, own{"logit_softcap", "0"}, own{"score_dim", "0"},
+	err := only(c, at, own{"activation", "gelu"}, own{"logit_softcap", "0"}, uncapped, own{"score_dim", "0"},
 		own{"positions", "learned"}, own{"qkv_bias", "false"},
 		own{"qk_norm", "false"}, own{"kv_heads", strconv.Itoa(c.Heads)}, own{"head_dim", strconv.Itoa(c.Dim / c.Heads)})
 	if err != nil {
@@ -190,6 +217,12 @@ func FromHF(described hf.Config) (model.Config, error) {
 	}
 	var l *hf.LlamaConfig
 	switch d := described.(type) {
+	case *hf.Gemma2Config:
+		l = &d.LlamaConfig
+		c.Family, c.Activation, c.AttentionSoftcap, c.LogitSoftcap = "gemma2", "geglu", d.ScoreSoftcap, d.LogitSoftcap
+		if d.ScoreDim != d.HeadDim {
+			c.ScoreDim = d.ScoreDim
+		}
 	case *hf.Gemma3Config:
 		l = &d.LlamaConfig
 		c.Family, c.Activation, c.RopeThetaLocal, c.LogitSoftcap = "gemma3", "geglu", d.LocalTheta, d.LogitSoftcap

@@ -27,8 +27,8 @@ var keep = flag.String("keep", "",
 
 // models are directories that transformers wrote, with what it computed from them.
 var models = []string{
-	"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "longrope", "gpt2", "gpt2-untied", "gemma3",
-	"qwen3_moe", "qwen2", "mixtral",
+	"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "longrope", "gpt2", "gpt2-untied", "gemma2",
+	"gemma3", "qwen3_moe", "qwen2", "mixtral",
 }
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }
@@ -163,6 +163,8 @@ func opened(t *testing.T, dir string) *hf.Model {
 func tokensOf(c hf.Config) hf.Tokens {
 	switch c := c.(type) {
 	case *hf.LlamaConfig:
+		return c.Tokens
+	case *hf.Gemma2Config:
 		return c.Tokens
 	case *hf.Gemma3Config:
 		return c.Tokens

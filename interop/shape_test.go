@@ -30,7 +30,9 @@ func TestNoKeyOfAShapeIsLostInAnExport(t *testing.T) {
 	}
 	llama := config.Default().Model
 	llama.KVHeads, llama.HeadDim, llama.FFN, llama.Vocab = 2, 64, 1024, 300
-	gemma, experts := llama, llama
+	gemma, second, experts := llama, llama, llama
+	second.Family, second.Activation, second.AttentionSoftcap, second.Attention = "gemma2", "geglu", 50,
+		seen("window:8,full")
 	gemma.Family, gemma.Activation, gemma.QKNorm, gemma.RopeThetaLocal = "gemma3", "geglu", true, 1e4
 	gemma.Attention = seen("window:8,full")
 	experts.Family, experts.QKNorm = "qwen3_moe", true
@@ -39,7 +41,7 @@ func TestNoKeyOfAShapeIsLostInAnExport(t *testing.T) {
 		described, err := ToHF(c, hf.Tokens{BOS: -1, Pad: -1}, "config.yaml")
 		return fmt.Sprintf("%+v %v", described, err)
 	}
-	for _, base := range []model.Config{llama, gemma, experts} {
+	for _, base := range []model.Config{llama, second, gemma, experts} {
 		was := say(base)
 		if again := say(base); again != was {
 			t.Fatalf("the same shape is described in two ways: %s and %s", was, again)

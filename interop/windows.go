@@ -9,7 +9,8 @@ import (
 )
 
 // windowsToHF says which keys the layers of a model see in the words of Hugging Face: one size of window, in the
-// layers that windowed names, nil for all of them. Llamas without QK-norm have it in all layers or none.
+// layers that windowed names, nil for all of them. Llamas without QK-norm, but for Gemma 2, have it in all layers or
+// none.
 func windowsToHF(c model.Config, at string) (window int, windowed []bool, err error) {
 	inexpressible := inexpressible("attention", c.Attention.String(), "full, or windows of one size", at)
 	for i := range c.Layers {
@@ -23,7 +24,7 @@ func windowsToHF(c model.Config, at string) (window int, windowed []bool, err er
 	switch {
 	case !slices.Contains(windowed, false), window == 0:
 		return window, nil, nil
-	case !c.QKNorm && !c.QKVBias:
+	case !c.QKNorm && !c.QKVBias && c.Family != "gemma2":
 		return 0, nil, inexpressible
 	}
 	return window, windowed, nil

@@ -51,7 +51,7 @@ func drawDecoder(t *rapid.T) Config {
 		group = 2
 	}
 	c := Config{
-		Family: pick("family", "llama", "anneal", "gpt2", "gemma3", "qwen3_moe"),
+		Family: pick("family", "llama", "anneal", "gpt2", "gemma2", "gemma3", "qwen3_moe"),
 		Layers: rapid.IntRange(1, 3).Draw(t, "layers"), Dim: 32, Heads: kv * group, KVHeads: kv,
 		HeadDim: rapid.SampledFrom([]int{4, 10, 16}).Draw(t, "E"), FFN: 24,
 		Context: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(100, 300)).Draw(t, "context"), Vocab: 61,

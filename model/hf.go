@@ -126,11 +126,13 @@ var hfNames = map[string]map[string]string{
 
 // hfOwn holds the names of families that differ from Llama's.
 var hfOwn = map[string]map[string]string{
-	"gemma3": {
-		"attention_post_norm": "post_attention_layernorm.weight",
-		"mlp_norm":            "pre_feedforward_layernorm.weight", "mlp_post_norm": "post_feedforward_layernorm.weight",
-	},
+	"gemma2": hfGemma, "gemma3": hfGemma,
 	"qwen3_moe": {"mlp.router": "mlp.gate.weight"},
+}
+
+var hfGemma = map[string]string{
+	"attention_post_norm": "post_attention_layernorm.weight",
+	"mlp_norm":            "pre_feedforward_layernorm.weight", "mlp_post_norm": "post_feedforward_layernorm.weight",
 }
 
 // hfName returns transformers' name of a parameter or part, without its layer.
@@ -170,8 +172,8 @@ func mixtralName(name string) (string, bool) {
 
 var hfLayer = map[string]string{"llama": "model.layers.%d.", "gpt2": "transformer.h.%d."}
 
-// HFViews returns all weights of the model as transformers has them: for gpt2, gemma3 and qwen3_moe, or for a family
-// equivalent to a Llama.
+// HFViews returns all weights of the model as transformers has them: for gpt2, gemma2, gemma3 and qwen3_moe, or for a
+// family equivalent to a Llama.
 func (m *Decoder) HFViews() []View {
 	family := "llama"
 	if m.Config.biased() {
@@ -191,7 +193,7 @@ func (m *Decoder) HFViews() []View {
 		add := func(name string, t tensor.Tensor) {
 			v := View{Name: prefix + m.Config.hfName(name), Tensor: t, memory: m.memory}
 			v.transposed = family == "gpt2" && p.Role == nn.Matrix
-			if p.Role == nn.Norm && m.Config.Family == "gemma3" {
+			if p.Role == nn.Norm && m.Config.gemma() {
 				v.shift = 1
 			}
 			m.Config.fold(&v, name)

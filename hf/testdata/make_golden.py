@@ -2,7 +2,7 @@
 
 llama/ one file of F32 weights         llama3/ frequencies scaled as Llama 3.1's    mistral/ windows in all layers, F16
 qwen3/ BF16 shards, tied               linear/, yarn/, longrope/: others            windows/ a Qwen3 with windows in some layers
-gpt2/ tied, no n_inner                 gpt2-untied/ F16                       gemma3/ two bases, one scaled, BF16
+gpt2/ tied, no n_inner                 gpt2-untied/ F16     gemma2/ soft-caps  gemma3/ two bases, one scaled, BF16
 qwen3_moe/ experts                     qwen2/ biases, a window in the last layer, BF16
 mixtral/ experts without QK-norm
 
@@ -14,8 +14,9 @@ import shutil
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
+from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig,
+                          LlamaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config,
+                          Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 
 IDS = [1, 5, 9, 33, 60, 9, 2, 17, 41, 58, 3, 30]
 
@@ -82,6 +83,10 @@ gpt2 = dict(vocab_size=64, n_embd=16, n_layer=2, n_head=2, n_positions=32, bos_t
 make("gpt2", GPT2LMHeadModel(GPT2Config(**gpt2)), torch.float32)
 make("gpt2-untied", GPT2LMHeadModel(GPT2Config(**gpt2, n_inner=40, tie_word_embeddings=False, layer_norm_epsilon=1e-3)),
      torch.float16)
+make("gemma2", Gemma2ForCausalLM(Gemma2Config(
+    **three, head_dim=8, query_pre_attn_scalar=10, sliding_window=4, attn_logit_softcapping=0.5, final_logit_softcapping=20.0,
+    layer_types=["sliding_attention", "full_attention", "sliding_attention"], attn_implementation="eager",
+    rope_parameters={"rope_type": "default", "rope_theta": 100.0})), torch.bfloat16)
 make("gemma3", Gemma3ForCausalLM(Gemma3TextConfig(
     **three, head_dim=8, query_pre_attn_scalar=10, sliding_window=4, final_logit_softcapping=20.0,
     layer_types=["sliding_attention", "full_attention", "sliding_attention"],
