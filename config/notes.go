@@ -251,6 +251,7 @@ var notes = map[string]Key{
 		"ademamix: AdamW with a second, slow momentum.\n" +
 		"adafactor: factored second moment, with almost no state.\n" +
 		"muon: orthogonalised updates for hidden matrices, AdamW for the rest.\n" +
+		"soap: Adam in the eigenbasis of Shampoo's preconditioner for hidden matrices, AdamW for the rest.\n" +
 		"schedulefree: AdamW that averages its steps and needs no decay of the learning rate.\n" +
 		"sophia: clipped steps scaled by estimated curvature."},
 	"optimizer.lr":        {Doc: "Peak learning rate."},
@@ -284,6 +285,8 @@ var notes = map[string]Key{
 		"that win_rate in metrics.jsonl is 0.1 to 0.5."},
 	"optimizer.hessian_every": {Unit: "updates", Doc: "Sophia only: updates between two estimates of the " +
 		"curvature. Each costs a forward and a backward pass."},
+	"optimizer.basis_every": {Unit: "updates", Doc: "SOAP only: updates between two steps of its bases towards the " +
+		"eigenvectors."},
 	"optimizer.beta1": {Doc: "Decay of the first moment."},
 	"optimizer.beta2": {Doc: "Decay of the second moment."},
 	"optimizer.eps":   {Doc: "Epsilon, added to the square root of the second moment."},

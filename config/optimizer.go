@@ -30,6 +30,7 @@ type Optimizer struct {
 	AdamWLR         float64  `yaml:"adamw_lr"`
 	Rho             float64  `yaml:"rho"`
 	HessianEvery    int      `yaml:"hessian_every"`
+	BasisEvery      int      `yaml:"basis_every"`
 	WeightDecay     float64  `yaml:"weight_decay"`
 	DecayTimescale  float64  `yaml:"decay_timescale"`
 	CautiousDecay   bool     `yaml:"cautious_decay"`
@@ -86,6 +87,10 @@ var optimizers = []struct {
 	{"muon", muonValues(1e-3, 0.1)},
 	{"muon jordan", muonValues(0.02, 0.005)},
 	{"muon spectral_mup", muonValues(0.02, 0.005)},
+	{"soap", map[string]float64{
+		"lr": 3e-3, "weight_decay": 0.1, "beta1": 0.95, "beta2": 0.95, "eps": 1e-8, "basis_every": derived,
+		"cautious_decay": derived,
+	}},
 	{"schedulefree", map[string]float64{"lr": 2.5e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8}},
 	{"sophia", map[string]float64{
 		"lr": 6e-4, "weight_decay": 0.2, "beta1": 0.965, "beta2": 0.99, "rho": 0.04, "hessian_every": derived,
@@ -259,6 +264,9 @@ func (k *checker) optimizer() {
 	}
 	if o.Name == "sophia" {
 		k.between("optimizer.hessian_every", o.HessianEvery, 1, 1<<40)
+	}
+	if o.Name == "soap" {
+		k.between("optimizer.basis_every", o.BasisEvery, 1, 1<<40)
 	}
 	k.muon()
 	if o.Nesterov && o.Name == "sgd" && o.Momentum == 0 {

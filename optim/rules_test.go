@@ -196,6 +196,7 @@ func TestStateIsAsSmallAsPromised(t *testing.T) {
 		{"lion", Lion{}, 4},
 		{"ademamix", AdEMAMix{}, 12},
 		{"schedulefree", ScheduleFree{}, 12},
+		{"soap", &SOAP{Every: 1}, 8 + 8.0*(256*256+1024*1024)/(256*1024)},
 		{"adafactor", &Adafactor{}, 4.0 * (256 + 1024) / (256 * 1024)}, // OPT-11
 		{"adafactor with momentum", &Adafactor{Beta1: 0.9}, 4 + 4.0*(256+1024)/(256*1024)},
 		{"adafactor, whole with momentum", &Adafactor{Whole: true, Beta1: 0.9}, 8},

@@ -45,6 +45,7 @@ func TestCheckCut(t *testing.T) {
 	for _, x := range []struct{ override, want string }{
 		{"optimizer.name=adam8bit", "optimizer.name = adam8bit"},
 		{"optimizer.name=sophia", "optimizer.name = sophia"},
+		{"optimizer.name=soap", "optimizer.name = soap"},
 		{"optimizer.name=muon optimizer.normuon=true", "optimizer.normuon = true"},
 		{"model.family=qwen3_moe model.experts=4 model.experts_per_token=2 model.expert_ffn=15",
 			"model.expert_ffn = 15"},

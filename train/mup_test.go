@@ -10,7 +10,7 @@ func TestMuPOfTheBaseModelChangesNoBit(t *testing.T) {
 	for _, name := range optimizers(t) {
 		var own []string
 		switch name {
-		case "adafactor", "schedulefree", "sophia":
+		case "adafactor", "schedulefree", "soap", "sophia":
 			continue // refused
 		case "muon":
 			own = []string{"optimizer.muon_scale=spectral_mup"}

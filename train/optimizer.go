@@ -32,6 +32,8 @@ func NewOptimizer(o config.Optimizer) optim.Optimizer {
 		}
 	case "muon":
 		return newMuon(o)
+	case "soap":
+		return &optim.SOAP{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, Every: o.BasisEvery}
 	case "schedulefree":
 		return optim.ScheduleFree{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
 	case "sophia":

@@ -54,7 +54,8 @@ func outlineTrainer(cfg *config.Config, f *Footprint, dev device.Device, world c
 	}
 	t := &Trainer{
 		holding: holding, cfg: cfg, footprint: f, policy: f.Policy, opt: opt, scratch: arena(Scratch),
-		accum: stepMicros(cfg), progress: Position{Updates: 1}, norms: newParamNorms(model.Outline(f.Model, f.Policy)),
+		accum: stepMicros(cfg), norms: newParamNorms(model.Outline(f.Model, f.Policy)),
+		progress: Position{Updates: 2}, // first updates are special
 	}
 	t.slots = laySlots(f, cfg, mesh, dev, arena)
 	for i := range t.slots {
@@ -92,6 +93,13 @@ func (t *Trainer) rehearseStep(rec *device.Recorder) error {
 		return err
 	}
 	t.average.update(1, t.params, t.dev)
+	if o, is := t.opt.(*optim.SOAP); is {
+		rec.Times = 1 / float64(o.Every)
+		for _, p := range t.updated {
+			o.Refresh(t.dev, p.master, p.state, t.scratch)
+		}
+		rec.Times = 1
+	}
 	o, is := t.opt.(*optim.Sophia)
 	if !is {
 		return nil
