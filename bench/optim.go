@@ -52,6 +52,8 @@ var optimCases = []struct {
 	{"adam", []string{"optimizer.name=adam"}, 0},
 	{"adamw", []string{"optimizer.name=adamw"}, 0},
 	{"adamw, cautious decay", []string{"optimizer.name=adamw", "optimizer.cautious_decay=true"}, 0},
+	// both moments again in 32 bits, written, changed and read
+	{"adamw, moments in BF16", []string{"optimizer.moments=bf16"}, 2 * 4 * 4},
 	{"adam8bit", []string{"optimizer.name=adam8bit"}, 0},
 	{"lion", []string{"optimizer.name=lion"}, 0},
 	{"ademamix", []string{"optimizer.name=ademamix"}, 0},

@@ -287,6 +287,8 @@ var notes = map[string]Key{
 		"curvature. Each costs a forward and a backward pass."},
 	"optimizer.basis_every": {Unit: "updates", Doc: "SOAP only: updates between two steps of its bases towards the " +
 		"eigenvectors."},
+	"optimizer.moments": {Values: []string{"f32", "bf16"}, Doc: "Adam and AdamW only: format of their moments. bf16 " +
+		"halves their memory and rounds stochastically."},
 	"optimizer.beta1": {Doc: "Decay of the first moment."},
 	"optimizer.beta2": {Doc: "Decay of the second moment."},
 	"optimizer.eps":   {Doc: "Epsilon, added to the square root of the second moment."},

@@ -18,7 +18,7 @@ func TestPiecesAreUpdatedAsInTheWhole(t *testing.T) {
 	for _, o := range []Optimizer{
 		SGD{Momentum: 0.9, Nesterov: true}, Adam{0.9, 0.99, 1e-8}, AdamW{0.9, 0.99, 1e-8}, Adam8bit{0.9, 0.99, 1e-8},
 		Lion{0.9, 0.99}, AdEMAMix{Beta1: 0.9, Beta2: 0.99, Beta3: 0.999, Alpha: 5, Eps: 1e-8, Ramp: 4},
-		ScheduleFree{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, Warmup: 2},
+		&Adam16bit{AdamW: AdamW{0.9, 0.99, 1e-8}, Seed: 1}, ScheduleFree{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, Warmup: 2},
 		&Sophia{Beta1: 0.9, Beta2: 0.99, Rho: 0.04, Every: 1},
 	} {
 		dev, err := cpu.New(2)

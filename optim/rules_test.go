@@ -193,6 +193,7 @@ func TestStateIsAsSmallAsPromised(t *testing.T) {
 		{"adam", Adam{}, 8},
 		{"adamw", AdamW{}, 8},
 		{"adam8bit", Adam8bit{}, 2 + 8.0/256}, // OPT-26
+		{"moments in bf16", &Adam16bit{}, 4},
 		{"lion", Lion{}, 4},
 		{"ademamix", AdEMAMix{}, 12},
 		{"schedulefree", ScheduleFree{}, 12},

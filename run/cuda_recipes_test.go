@@ -29,6 +29,7 @@ func TestEveryOptimizerAndFamilyOnAGPU(t *testing.T) {
 		{"adafactor", "fp64", []string{"optimizer.name=adafactor"}},
 		{"adafactor, palm", "fp64", []string{"optimizer.name=adafactor", "optimizer.variant=palm"}},
 		{"muon", "fp64", []string{"optimizer.name=muon"}},
+		{"adamw, moments", "fp32", []string{"optimizer.moments=bf16"}},
 		{"soap", "fp64", []string{"optimizer.name=soap", "optimizer.basis_every=2"}},
 		{"schedulefree", "fp64", []string{"optimizer.name=schedulefree"}},
 		{"sophia", "fp64", []string{"optimizer.name=sophia", "optimizer.hessian_every=2"}},

@@ -21,6 +21,7 @@ const (
 	PurposeDepth                     // branches dropped; step is the optimizer step, index: autograd.Drop
 	PurposeGraph                     // random blocks of attention; step is the layer, index: attention.BigBird
 	PurposeWire                      // gradients rounded to int8; step is the optimizer step, index: precision.WireKey
+	PurposeMoment                    // moments rounded to BF16; step is the update, index: optim.Adam16bit
 )
 
 // NewRNG returns the stream of (seed, purpose, step).

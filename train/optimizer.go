@@ -13,12 +13,17 @@ import (
 // NewOptimizer returns the update rule of a valid, resolved configuration.
 func NewOptimizer(o config.Optimizer) optim.Optimizer {
 	switch o.Name {
-	case "adamw":
-		return optim.AdamW{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
+	case "adamw", "adam":
+		rule := optim.AdamW{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
+		switch {
+		case o.Moments == "bf16":
+			return &optim.Adam16bit{AdamW: rule, Coupled: o.Name == "adam"}
+		case o.Name == "adam":
+			return optim.Adam(rule)
+		}
+		return rule
 	case "adam8bit":
 		return optim.Adam8bit{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
-	case "adam":
-		return optim.Adam{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
 	case "sgd":
 		return optim.SGD{Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
 	case "lion":
@@ -45,9 +50,12 @@ func NewOptimizer(o config.Optimizer) optim.Optimizer {
 // ruleOf returns the update rule of a valid, resolved configuration, with what holds the weights.
 func ruleOf(cfg *config.Config) optim.Optimizer {
 	rule := NewOptimizer(cfg.Optimizer)
-	if free, is := rule.(optim.ScheduleFree); is {
-		free.Warmup = cfg.Schedule.Warmup
-		return free
+	switch o := rule.(type) {
+	case optim.ScheduleFree:
+		o.Warmup = cfg.Schedule.Warmup
+		rule = o
+	case *optim.Adam16bit:
+		o.Seed = cfg.Seed
 	}
 	if cfg.Init.EWC > 0 {
 		return optim.EWC{Optimizer: rule, Strength: cfg.Init.EWC}

@@ -261,6 +261,8 @@ func TestAnyRanksGiveTheSameBits(t *testing.T) {
 		{"train.batch_ramp=256 over 1100 tokens", "model.attention=linear:gated,window:8", "model.qk_norm=true"},
 		{"optimizer.name=sophia", "optimizer.hessian_every=2", "train.noise_scale_every=1", "train.z_loss=1e-3"},
 		{"optimizer.name=soap", "optimizer.basis_every=2", "model.tie_embeddings=false"},
+		{"optimizer.moments=bf16", "model.tie_embeddings=false"},
+		{"optimizer.name=adam", "optimizer.moments=bf16", "precision=bf16_sr"},
 		{"optimizer.name=schedulefree", "schedule.name=constant"},
 		{"optimizer.name=ademamix", "train.length_warmup=8 over 600 tokens"},
 		{"optimizer.name=sgd", "model.mup=true", "train.clip=0.1", "train.batch_tokens=384"},
