@@ -48,10 +48,13 @@ var optimizers = []Row{
 	{"Muon, Jordan's scale", []string{"optimizer.name=muon", "optimizer.muon_scale=jordan", "optimizer.lr=0.02"}},
 	{"NorMuon", []string{"optimizer.name=muon", "optimizer.normuon=true"}},
 	{"Sophia-G", []string{"optimizer.name=sophia", "optimizer.lr=1e-3"}},
+	{"SOAP", []string{"optimizer.name=soap"}},
+	{"schedule-free AdamW", []string{"optimizer.name=schedulefree", "schedule.name=constant", "optimizer.lr=1e-2"}},
+	{"moments in BF16", []string{"optimizer.moments=bf16"}},
 	{"8-bit Adam", []string{"optimizer.name=adam8bit"}},
 	{"cautious decay", []string{"optimizer.cautious_decay=true"}},
 	{"no weight decay", []string{"optimizer.weight_decay=0"}},
-	{"second moment over 20 steps", []string{"optimizer.beta2=0.95"}},
+	{"second moment over 100 steps", []string{"optimizer.beta2=0.99"}},
 }
 
 var schedules = []Row{
@@ -103,6 +106,10 @@ var attentions = []Row{
 	{"LongNet", []string{"model.attention=longnet:64"}},
 	{"linear attention", []string{"model.attention=linear"}},
 	{"gated linear attention", []string{"model.attention=linear:gated"}},
+	{"delta rule", []string{"model.attention=delta"}},
+	{"gated delta rule", []string{"model.attention=delta:gated"}},
+	{"attention sinks", []string{"model.attention_sinks=true"}},
+	{"soft-capped scores", []string{"model.attention_softcap=50"}},
 }
 
 var positions = []Row{
@@ -116,6 +123,8 @@ var positions = []Row{
 
 var families = []Row{
 	{"GPT-2", []string{"model.family=gpt2"}},
+	{"biases of queries, keys and values (Qwen2)", []string{"model.qkv_bias=true"}},
+	{"Gemma 2", []string{"model.family=gemma2"}},
 	{"Gemma 3", []string{"model.family=gemma3"}},
 	{"anneal", []string{"model.family=anneal"}},
 	{"anneal with Muon", []string{"model.family=anneal", "optimizer.name=muon"}},
