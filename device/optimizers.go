@@ -8,7 +8,7 @@ import "anneal/tensor"
 //
 //	p ← p·(1 − LR·Decay) − u, with Cautious without the decay where u·p < 0
 type Optimizers interface {
-	// AdamW keeps the moments m and v.
+	// AdamW keeps the moments m and v. With Beta1 = 0, m may be g.
 	AdamW(p, g, m, v *tensor.Tensor, o AdamW)
 	// AdamW8 keeps the moments in 8 bits: m and v (U8) index the values of tensor.Dynamic8, signed for m, as
 	// fractions of the largest magnitude in their block of Block elements, mTop and vTop. The update uses the moments

@@ -12,7 +12,7 @@ import (
 //
 // Rows of a block lose, one after the other, what they share with the rows before them; then the rest of the matrix
 // loses what it shares with the block, by two matrix products. Rounding leaves rows that were almost parallel slightly
-// oblique, so all is done twice (Giraud et al. 2005). It needs the kernels of products and rows alone, and costs 8·n³
+// oblique, so all is done twice (Giraud et al. 2005). It needs the kernels of products and rows alone, and costs 4·n³
 // operations.
 type GramSchmidt struct {
 	rows, row, others, cross, size tensor.Tensor

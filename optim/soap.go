@@ -20,9 +20,9 @@ import (
 // biases) uses AdamW.
 //
 // State of hidden matrices: 8 + 8·(R² + C²)/(R·C) bytes per parameter, 24 for a square one; 8 for the rest. Each update
-// costs eight products like G·Q, about 8·(R+C)/B of the training operations at B tokens a step, and each refresh 10·n³
-// per side. Defaults: β = (0.95, 0.95), lr = 3e-3, k = 10. With k = 1 it learns fastest per step; at k = 100 the gain
-// over Adam is half lost. Not where memory is short, nor for wide feed-forward layers: their L alone takes 8·R² bytes.
+// costs eight products like G·Q, about 1.3·(R+C)/B of the training operations at B tokens a step, and each refresh 6·n³
+// operations per side. Defaults: β = (0.95, 0.95), lr = 3e-3, k = 10; a smaller k costs more and learns faster per
+// step. Not where memory is short, nor for wide feed-forward layers: one of R outputs takes 8·R² bytes for L and P.
 type SOAP struct {
 	Beta1, Beta2, Eps float64
 	Every             int // k

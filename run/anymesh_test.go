@@ -96,7 +96,7 @@ func anyRecipe(r *rand.Rand) []string {
 	keys := []string{
 		one("model.family", "llama", "gpt2", "anneal", "gemma3", "qwen3_moe"), "model.heads=" + heads,
 		one("model.layers", "2", "3", "4", "6"), one("optimizer.name", "adamw", "adam8bit", "adam", "sgd", "lion",
-			"ademamix", "adafactor", "muon", "sophia"),
+			"ademamix", "adafactor", "muon", "schedulefree", "sophia"),
 		one("memory.recompute", "none", "selective", "every_layer", "sqrt"),
 		one("train.micro_batch", "1", "2", "4"), one("data.packing", "concat", "best_fit", "pad"),
 	}

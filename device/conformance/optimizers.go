@@ -70,6 +70,9 @@ func adamW(s *scope) call {
 		Correct2: 1 / (1 - 0.95*0.95),
 	}
 	o.Coupled = rapid.Bool().Draw(s.T, "coupled")
+	if rapid.Bool().Draw(s.T, "g for m") {
+		o.Beta1, o.Correct1, m = 0, 1, g
+	}
 	f := step{[]*tensor.Tensor{p, g, m, v}, adamWOf[float64](o), adamWOf[float32](o)}
 	return f.call(func(d device.Device) { d.AdamW(p, g, m, v, o) })
 }
