@@ -64,6 +64,7 @@ func (k *checker) ignored() {
 		{!m.HasSoftmax(), "with model.attention = " + m.Attention.String(),
 			"a layer with model.attention other than linear",
 			[]string{"model.attention_sinks", "model.attention_softcap"}},
+		{m.KVLoraRank == 0, "without model.kv_lora_rank", "model.kv_lora_rank = 128", []string{"model.rope_head_dim"}},
 		{!m.RopeScaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling.String(),
 			"model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},
 		{m.Init == "small", "with model.init = small, which follows the width", "model.init = gpt2",

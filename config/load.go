@@ -134,6 +134,8 @@ func (c *Config) underive(o string) {
 		from = []string{"init."}
 	case "model.context":
 		from = []string{"model.rope_original_context", "model.attention"}
+	case "model.kv_lora_rank", "model.head_dim":
+		from = []string{"model.rope_head_dim"}
 	case "model.rope_scaling":
 		from = []string{"model.rope_original_context"}
 	case "parallel.tensor", "parallel.context", "parallel.pipeline":

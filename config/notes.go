@@ -33,6 +33,12 @@ var notes = map[string]Key{
 	"model.heads":  {Unit: "heads", Doc: "Number of query heads. Must divide model.dim unless model.head_dim is set."},
 	"model.kv_heads": {Unit: "heads", Doc: "Number of key and value heads. Fewer than model.heads is grouped-query " +
 		"attention. Must divide model.heads.", Rule: "kv_heads = heads"},
+	"model.kv_lora_rank": {Unit: "elements", Doc: "Multi-head latent attention (DeepSeek-V2): keys and values of all " +
+		"heads come from a latent of this size per token, and the rotated part of the keys is one for all heads. " +
+		"Saves parameters; generation still caches whole keys and values. 0 turns it off. Only with model.family = " +
+		"llama on the CPU, without parallel.tensor."},
+	"model.rope_head_dim": {Unit: "elements", Doc: "With model.kv_lora_rank: how many elements of a head are rotated.",
+		Rule: "rope_head_dim = head_dim / 3, rounded down to an even number"},
 	"model.head_dim": {Doc: "Width of one head. Must be even with rotary positions.", Rule: "head_dim = dim / heads"},
 	"model.ffn": {Doc: "Hidden width of the feed-forward layer.", Rule: "ffn = 8/3 · dim, rounded up to a multiple " +
 		"of 64; 4 · dim with gelu or relu2"},

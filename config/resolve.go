@@ -25,6 +25,7 @@ func (c *Config) Resolve() {
 	c.derive("model.ffn", derivedFFN(m, m.Dim))
 	c.resolveExperts()
 	c.resolveLoRA()
+	c.resolveLatent()
 	c.resolvePositions()
 	if m.MuP {
 		c.resolveMuP()

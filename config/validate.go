@@ -28,6 +28,7 @@ func (c *Config) check() []Problem {
 	k.ewc()
 	k.mup()
 	k.attention()
+	k.latent()
 	k.linear()
 	k.training()
 	k.recompute()

@@ -8,11 +8,12 @@ import (
 
 // attention is the body of a block's first branch, between its norm and its output projection.
 type attention struct {
-	wqkv         *nn.Param // [(H+2K)·E, D]
+	wqkv         *nn.Param // [(H+2K)·E, D], or [H·E+R+P, D] with a latent
 	wo           *nn.Param // [D, H·E]: the projection of the branch
 	qnorm, knorm *nn.Param // [E]; nil without QK-norm
 
 	values, valueWeight *nn.Param // [V, K·E], [1]: value embeddings; nil without them
+	latent              *latent   // of keys and values; nil if they are read from the stream
 	sinks               *nn.Param // [H]: logits in the softmax's denominator; nil without them
 	gate                *nn.Param // [K, D] or [2K, D]: gates of linear attention; nil without them
 
@@ -30,9 +31,13 @@ func newAttention(b *builder) *attention {
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	a := &attention{heads: b.part.heads(c.heads()), seen: b.seen[b.layer], eps: c.NormEps, layer: b.layer}
 	b.setPositions(a)
-	a.wqkv = b.columnParallel("attention.qkv", b.width, c.HeadDim, nn.Part{Name: "q", Rows: q},
-		nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
-	b.sumKeyValues(a)
+	if c.KVLoraRank > 0 {
+		newLatent(b, a)
+	} else {
+		a.wqkv = b.columnParallel("attention.qkv", b.width, c.HeadDim, nn.Part{Name: "q", Rows: q},
+			nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
+		b.sumKeyValues(a)
+	}
 	a.wo = b.rowParallel("attention.out", q, b.width, c.HeadDim)
 	if c.QKNorm {
 		a.qnorm = b.gain("attention.q_norm", c.HeadDim, b.head)
@@ -68,7 +73,11 @@ func (b *builder) sumKeyValues(a *attention) {
 
 // Forward returns the result of all heads for the normalised stream h [N, D]: [N, H·E].
 func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
-	return a.attend(t, h, t.Linear(h, &a.wqkv.Param), seq)
+	qkv := t.Linear(h, &a.wqkv.Param)
+	if a.latent != nil {
+		qkv = a.latent.heads(t, qkv, a.heads, a.eps)
+	}
+	return a.attend(t, h, qkv, seq)
 }
 
 // attend is Forward from queries, keys and values qkv [N, (H+2K)·E], wherever they come from; h [N, D] is the

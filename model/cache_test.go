@@ -70,6 +70,9 @@ func drawDecoder(t *rapid.T) Config {
 	if rapid.Bool().Draw(t, "softcap") {
 		c.LogitSoftcap = 5
 	}
+	if rope := c.Positions.String() == "rope" && !c.hasLinear(); rope && c.Family == "llama" && c.HeadDim > 4 {
+		c.KVHeads, c.KVLoraRank, c.RopeHeadDim, c.QKNorm = c.Heads, 6, 4, false
+	}
 	if c.Family == "qwen3_moe" {
 		c.Experts, c.ExpertsPerToken, c.ExpertFFN, c.NormaliseExperts = 4,
 			rapid.IntRange(1, 3).Draw(t, "experts per token"), 8, true

@@ -26,6 +26,8 @@ type Config struct {
 	QKNorm        bool `yaml:"qk_norm"`  // RMSNorm on each query and key head before RoPE
 	QKVBias       bool `yaml:"qkv_bias"` // biases of queries, keys and values, where the family has no others
 
+	KVLoraRank int `yaml:"kv_lora_rank"` // R of the latent of keys and values; 0 for none (latent.go)
+
 	Attention sparse.Patterns `yaml:"attention"` // the keys that the queries of each layer see
 	Positions Positions       `yaml:"positions"`
 	RopeTheta float64         `yaml:"rope_theta"` // base of the rotary frequencies
@@ -35,6 +37,8 @@ type Config struct {
 	// context of the first training, which RopeScaling starts from
 	RopeOriginalContext int    `yaml:"rope_original_context"`
 	RopeLayout          string `yaml:"rope_layout" zero:"half"` // half or interleaved; see Interleaved
+	// elements of a head that are rotated, the last ones, with KVLoraRank
+	RopeHeadDim int `yaml:"rope_head_dim"`
 
 	NormEps        float64 `yaml:"norm_eps"`        // added to the mean square in RMSNorm, to the variance in LayerNorm
 	AttentionSinks bool    `yaml:"attention_sinks"` // a learned logit for each head in the softmax's denominator
@@ -100,7 +104,7 @@ func (c Config) heads() device.Heads {
 }
 
 // Interleaved reports whether rotary pairs are neighbours instead of the two halves of a head.
-func (c Config) Interleaved() bool { return c.RopeLayout == "interleaved" }
+func (c Config) Interleaved() bool { return c.RopeLayout == "interleaved" || c.KVLoraRank > 0 }
 
 // biased reports whether norms and linear layers have biases.
 func (c Config) biased() bool { return c.Family == "gpt2" }

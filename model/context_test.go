@@ -176,7 +176,10 @@ func contextModels() map[string]Config {
 		c.Attention = seen(pattern)
 		list[pattern] = c
 	}
-	c := list["alibi"]
+	c := list["llama"]
+	c.KVHeads, c.HeadDim, c.KVLoraRank, c.RopeHeadDim = c.Heads, 6, 5, 2
+	list["latent"] = c
+	c = list["alibi"]
 	c.Attention = seen("window:9,full")
 	list["alibi in windows"] = c
 	return list

@@ -149,6 +149,10 @@ func (c Config) CheckTensors(n int) error {
 		return &CutError{key, fmt.Sprintf("%s = %d is not a multiple of parallel.tensor = %d, so it cannot be cut",
 			key, size, n), tryTensors(n, size)}
 	}
+	if c.KVLoraRank > 0 {
+		return &CutError{"model.kv_lora_rank", "model.kv_lora_rank does not work with parallel.tensor: all heads " +
+			"read one latent", "parallel.tensor = 1"}
+	}
 	if err := divides("model.heads", c.Heads); err != nil {
 		return err
 	}

@@ -120,6 +120,9 @@ func (a *attention) flops(n int) float64 {
 // recomputeFLOPs counts the operations of recomputing the attention, including its projections.
 func (a *attention) recomputeFLOPs(n int) float64 {
 	sum := a.flops(n) + 2*float64(a.wqkv.Value.Len())
+	if a.latent != nil {
+		sum += 2 * float64(a.latent.up.Value.Len())
+	}
 	if a.gate != nil {
 		sum += 2 * float64(a.gate.Value.Len())
 	}

@@ -47,7 +47,12 @@ func (m *Decoder) AllocateTables(mem Memory) {
 	m.memory = mem.Device
 	c := m.Config
 	for _, r := range m.ropes {
-		r.RoPE = nn.NewRoPE(mem.Device, mem.Params, mem.DType, c.Context, c.HeadDim, r.theta, r.scaling, r.original)
+		rotated := c.HeadDim
+		if c.KVLoraRank > 0 {
+			rotated = c.RopeHeadDim
+		}
+		r.RoPE = nn.NewRoPE(mem.Device, mem.Params, mem.DType, c.Context, c.HeadDim, rotated, r.theta, r.scaling,
+			r.original)
 	}
 	for _, p := range m.params {
 		if p.FP8Products && mem.FP8 != nil {

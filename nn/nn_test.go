@@ -91,7 +91,7 @@ func TestRoPETablesAreRotations(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	r := NewRoPE(device.Host{}, a, tensor.F64, positions, e, theta, RoPEScaling{}, 0)
+	r := NewRoPE(device.Host{}, a, tensor.F64, positions, e, e, theta, RoPEScaling{}, 0)
 	for i, wavelength := range []float64{1, 10, 100, 1000} { // θ^(2i/8) for θ = 10000
 		cos, sin := 1.0, 0.0
 		for p := range positions {

@@ -145,7 +145,7 @@ func TestYaRNTablesHoldTheAttentionFactor(t *testing.T) {
 	defer a.Close()
 	s := parsed(t, "yarn:4")
 	want := 0.1*math.Log(4) + 1
-	r := NewRoPE(device.Host{}, a, tensor.F64, 100, 32, 1e4, s, 64)
+	r := NewRoPE(device.Host{}, a, tensor.F64, 100, 32, 32, 1e4, s, 64)
 	for i := range r.Cos.Len() {
 		if cos, sin := r.Cos.Float64(i), r.Sin.Float64(i); math.Abs(math.Hypot(cos, sin)-want) > 1e-12 {
 			t.Fatalf("entry %d has the length %v, want %v", i, math.Hypot(cos, sin), want)

@@ -17,23 +17,29 @@ type RoPE struct {
 	Cos, Sin tensor.Tensor // [T, E/2], multiplied by the scaling's attention factor
 }
 
-// NewRoPE computes the tables for positions [0, positions) and heads of headSize elements; see Frequencies for the
-// rest. It allocates them in a, an arena of m.
-func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, headSize int, theta float64,
+// NewRoPE computes the tables for positions [0, positions) and heads of headSize elements, of which the last rotated
+// are rotated, and all before them have angles of 0; see Frequencies for the rest. It allocates them in a, an arena of
+// m.
+func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, headSize, rotated int, theta float64,
 	s RoPEScaling, original int) RoPE {
 	half := headSize / 2
 	r := RoPE{Cos: a.New(dtype, positions, half), Sin: a.New(dtype, positions, half)}
 	if !a.Backed() {
 		return r
 	}
-	factor, frequencies := s.AttentionFactor(original), s.Frequencies(headSize, theta, Lengths{original, positions})
+	factor, frequencies := s.AttentionFactor(original), s.Frequencies(rotated, theta, Lengths{original, positions})
 	device.Fill(m, &r.Cos, func(cosines *tensor.Tensor) {
 		device.Fill(m, &r.Sin, func(sines *tensor.Tensor) {
 			for p := range positions {
+				still := half - len(frequencies)
+				for i := range still {
+					cosines.SetFloat64(p*half+i, 1)
+					sines.SetFloat64(p*half+i, 0)
+				}
 				for i, f := range frequencies {
 					sin, cos := math.Sincos(float64(p) * f)
-					cosines.SetFloat64(p*half+i, factor*cos)
-					sines.SetFloat64(p*half+i, factor*sin)
+					cosines.SetFloat64(p*half+still+i, factor*cos)
+					sines.SetFloat64(p*half+still+i, factor*sin)
 				}
 			}
 		})

@@ -19,6 +19,8 @@ func TestTheFootprintIsWhatARunTakes(t *testing.T) {
 		{"model.dropout=0.1", "optimizer.name=sophia"}, {"model.family=anneal", "optimizer.name=muon"},
 		{"model.family=anneal", "model.value_embeddings=all", "memory.recompute=sqrt", "precision=fp16"},
 		{"average.ema=0.9", "precision=bf16_sr"},
+		{"model.kv_lora_rank=16", "memory.recompute=selective", "optimizer.name=muon"},
+		{"model.family=gemma2", "model.attention_sinks=true"},
 	} {
 		cfg, err := config.Load("", append([]string{
 			"data.path=x", "model.vocab=300", "model.layers=4", "model.dim=64", "model.heads=4", "model.context=64",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes gemma2.json, gemma3.json, qwen2.json, qwen3_moe.json and sinks.json, a Llama with the attention of gpt-oss: one forward and backward pass of tiny models of transformers in float64.
+"""Writes gemma2.json, gemma3.json, qwen2.json, qwen3_moe.json, sinks.json, a Llama with the attention of gpt-oss, and mla.json, a dense DeepSeek-V2: one forward and backward pass of tiny models of transformers in float64.
 
     python make_transformers.py   # rewrites them beside this script (needs torch and transformers)
 
@@ -25,14 +25,16 @@ torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
 
 from torch.nn import functional as F  # noqa: E402
-from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig,  # noqa: E402
-                          LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
+from transformers import (DeepseekV2Config, DeepseekV2ForCausalLM, Gemma2Config, Gemma2ForCausalLM,  # noqa: E402
+                          Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM,
+                          Qwen3MoeConfig, Qwen3MoeForCausalLM)
 from transformers.models.gpt_oss import modeling_gpt_oss  # noqa: E402
 from transformers.models.llama import modeling_llama  # noqa: E402
 from transformers.models.qwen3_moe.modeling_qwen3_moe import load_balancing_loss_func  # noqa: E402
 
 V, T, D, L, H, K, HEAD, FFN = 13, 10, 12, 4, 4, 2, 4, 20
 EXPERTS, CHOSEN, EXPERT = 5, 2, 6
+RANK, ROPE = 6, 2
 COMMON = dict(vocab_size=V, hidden_size=D, num_hidden_layers=L, num_attention_heads=H, num_key_value_heads=K, head_dim=HEAD,
               intermediate_size=FFN, max_position_embeddings=T, pad_token_id=None, bos_token_id=None, eos_token_id=None,
               attn_implementation="eager", rms_norm_eps=1e-5)
@@ -44,6 +46,14 @@ def gemma2():
         layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
         rope_parameters={"rope_type": "default", "rope_theta": 500.0})
     return Gemma2ForCausalLM(c)
+
+
+def mla():
+    c = DeepseekV2Config(
+        **{**COMMON, "head_dim": ROPE, "num_key_value_heads": H, "rms_norm_eps": 1e-6}, q_lora_rank=None, kv_lora_rank=RANK,
+        qk_rope_head_dim=ROPE, qk_nope_head_dim=HEAD, v_head_dim=HEAD + ROPE, first_k_dense_replace=L,
+        tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    return DeepseekV2ForCausalLM(c)
 
 
 def sinks():
@@ -83,6 +93,15 @@ def parameters(family):
     for i in range(L):
         ours, at = f"layers.{i}.", f"model.layers.{i}."
         yield ours + "attention_norm", [at + "input_layernorm.weight"]
+        if family == "mla":
+            yield ours + "attention.down", [at + f"self_attn.{x}.weight" for x in ("q_proj", "kv_a_proj_with_mqa")]
+            yield ours + "attention.latent_norm", [at + "self_attn.kv_a_layernorm.weight"]
+            yield ours + "attention.up", [at + "self_attn.kv_b_proj.weight"]
+            yield ours + "attention.out", [at + "self_attn.o_proj.weight"]
+            yield ours + "mlp_norm", [at + "post_attention_layernorm.weight"]
+            yield ours + "mlp.gate_up", [at + "mlp.gate_proj.weight", at + "mlp.up_proj.weight"]
+            yield ours + "mlp.down", [at + "mlp.down_proj.weight"]
+            continue
         yield ours + "attention.qkv", [at + f"self_attn.{x}_proj.weight" for x in "qkv"]
         if family == "qwen2":
             yield ours + "attention.qkv.bias", [at + f"self_attn.{x}_proj.bias" for x in "qkv"]
@@ -113,6 +132,21 @@ def parameters(family):
         yield "head", ["lm_head.weight"]
 
 
+def ours_first(name, x):
+    """Rows of attention.up in our order, keys of all heads before values, from those of transformers, head by head."""
+    if not name.endswith("attention.up"):
+        return x
+    x = x.reshape(H, -1, RANK)
+    return torch.cat([x[:, :HEAD].reshape(-1, RANK), x[:, HEAD:].reshape(-1, RANK)])
+
+
+def theirs_first(name, x):
+    if not name.endswith("attention.up"):
+        return x
+    k, v = x.reshape(-1, RANK).split([H * HEAD, H * (HEAD + ROPE)])
+    return torch.cat([k.reshape(H, HEAD, RANK), v.reshape(H, -1, RANK)], 1)
+
+
 def write(family, m):
     m = m.double()
     theirs = dict(m.named_parameters())
@@ -124,7 +158,7 @@ def write(family, m):
             x = [round(0.3 * math.sin(0.7 * (i + j) + 1.3 * n), 3) for j in range(p.numel())]
             i += p.numel()
             with torch.no_grad():
-                p.copy_(torch.tensor(x).reshape(p.shape) + (1.0 if gain and "gemma" not in family else 0.0))
+                p.copy_(theirs_first(name, torch.tensor(x)).reshape(p.shape) + (1.0 if gain and "gemma" not in family else 0.0))
     tokens = torch.tensor([[(3 * r + 5 * t + t * t) % V for t in range(T)] for r in range(2)])
     targets = torch.tensor([[(7 * r + 2 * t + 1) % V for t in range(T)] for r in range(2)])
     routers = {"output_router_logits": True} if family == "qwen3_moe" else {}
@@ -141,7 +175,7 @@ def write(family, m):
     fixture = {
         **fixture, "tokens": tokens.tolist(), "targets": targets.tolist(), "loss": loss.item(),
         "logits": out.logits.detach().reshape(-1).tolist(),
-        "grads": [{"name": name, "grad": torch.cat([theirs[p].grad.reshape(-1) for p in parts]).tolist()}
+        "grads": [{"name": name, "grad": torch.cat([ours_first(name, theirs[p].grad).reshape(-1) for p in parts]).tolist()}
                   for name, parts in parameters(family)],
     }
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), family + ".json"), "w") as f:
@@ -155,3 +189,4 @@ if __name__ == "__main__":
     write("qwen2", qwen2())
     write("qwen3_moe", qwen3_moe())
     write("sinks", sinks())
+    write("mla", mla())
