@@ -6,16 +6,16 @@ package flash
 // checkpoint has it; for a new model prefer QK-norm, which costs next to nothing.
 
 // capScores caps the products s [rows, tileN] of a panel, and changes the gradients dp of their probabilities so that
-// p·(dp − delta), which is taken next, is the gradient before the cap: (dp − delta)·(1 − (s/c)²) + delta.
+// p·(dp − delta), which is taken next, is the gradient before the cap: dp − (dp − delta)·(s/c)².
 func (j *backwardJob[T]) capScores(s, dp []T, rows int, delta []T) {
-	n, limit := j.r.tileN, T(j.limit)
+	n, limit, inverse := j.r.tileN, T(j.limit), T(1/j.limit)
 	delta = delta[:n]
 	for i := range rows {
 		x, g := s[i*j.queries:][:n], dp[i*j.queries:][:n]
 		j.r.softcap(x, x, limit)
 		for c, d := range delta {
-			u := x[c] / limit
-			g[c] = (g[c]-d)*(1-u*u) + d
+			u := x[c] * inverse
+			g[c] -= (g[c] - d) * u * u
 		}
 	}
 }
