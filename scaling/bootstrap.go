@@ -21,7 +21,7 @@ func (f *Fit) Bootstrap(n int, seed uint64) {
 				drawn[i] = f.Points[random.IntN(len(f.Points))]
 			}
 		}
-		law, _ := newProfile(drawn).search(f.Law.Alpha, f.Law.Beta)
+		law, _ := newProfile(drawn, f.Held).search(f.Law.Alpha, f.Law.Beta)
 		f.Resamples = append(f.Resamples, law)
 	}
 }

@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"math"
 )
 
@@ -9,6 +10,7 @@ type Fit struct {
 	Law       Law     `json:"law"`
 	Objective float64 `json:"objective"` // the sum of Huber losses of ln L, δ = 0.001
 	Points    []Point `json:"points"`
+	Held      float64 `json:"beta_held,omitempty"` // β, if it was given instead of fitted
 	// laws of resampled points (bootstrap.go); none until Bootstrap
 	Resamples []Law `json:"resamples"`
 }
@@ -21,13 +23,17 @@ const firstExponent = 0.5
 // Golub & Pereyra 1973). That has a single minimum where a search of all five numbers has several, and needs one start
 // where that one needs hundreds.
 //
+// A beta other than 0 is held: runs whose tokens differ by less than a factor of twenty or so cannot tell E from β, and
+// a law of such points finds no gain in many more tokens, or too much. Published values are 0.28 (Hoffmann et al. 2022)
+// and 0.37 (Besiroglu et al. 2024, arXiv 2404.10102).
+//
 // The error is a *PointsError: too few points, or losses that do not fall with N or with D.
-func FitPoints(points []Point) (*Fit, error) {
+func FitPoints(points []Point, beta float64) (*Fit, error) {
 	if list := tooFew(points); len(list) > 0 {
 		return nil, &PointsError{list}
 	}
-	f := &Fit{Points: points}
-	f.Law, f.Objective = newProfile(points).search(firstExponent, firstExponent)
+	f := &Fit{Points: points, Held: beta}
+	f.Law, f.Objective = newProfile(points, beta).search(firstExponent, cmp.Or(beta, firstExponent))
 	if list := f.Law.undetermined(); len(list) > 0 {
 		return nil, &PointsError{list}
 	}

@@ -79,7 +79,7 @@ func FuzzReadPoints(f *testing.F) {
 		if len(points) > 200 {
 			return
 		}
-		if fit, err := FitPoints(points); err == nil && (math.IsNaN(fit.Objective) || fit.Law.check() != nil) {
+		if fit, err := FitPoints(points, 0); err == nil && (math.IsNaN(fit.Objective) || fit.Law.check() != nil) {
 			t.Fatalf("%q has the fit %+v", text, fit)
 		}
 	})

@@ -12,10 +12,12 @@ type profile struct {
 	logN, logD   []float64
 	meanN, meanD float64 // of ln N, ln D
 	theta        vec3    // the last solution, where the next one starts
+	held         bool    // β stays as it is
 }
 
-func newProfile(points []Point) *profile {
-	p := &profile{}
+// newProfile returns the profile of points, for every β or, if that is not 0, for one.
+func newProfile(points []Point, beta float64) *profile {
+	p := &profile{held: beta != 0}
 	for _, x := range points {
 		p.logN = append(p.logN, math.Log(x.Params))
 		p.logD = append(p.logD, math.Log(x.worth()))
@@ -57,6 +59,9 @@ func (p *profile) at(u [2]float64) (f float64, slope [2]float64) {
 		r = max(min(r, huberDelta), -huberDelta) / fitted
 		slope[0] += r * p.theta[1] * x[1] * p.logN[i] * alpha
 		slope[1] += r * p.theta[2] * x[2] * p.logD[i] * beta
+	}
+	if p.held {
+		slope[1] = 0 // so no step changes it
 	}
 	return f, slope
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"anneal/internal/fileio"
@@ -19,6 +20,8 @@ type scalingFitCmd struct {
 	Out       outFile `placeholder:"FILE" example:"fit.json" help:"File of the fit, for predict. Default: fit.json in the study; none for a CSV."`
 	Resamples count   `default:"1000" help:"Resamples for the intervals; 0: no intervals."`
 	Seed      uint64  `default:"1" help:"Seed of the resamples."`
+	Beta      float64 `placeholder:"X" help:"Hold the exponent of the tokens instead of fitting it: 0.37 (Besiroglu et al. 2024). Runs whose tokens differ by less than 20 times cannot tell it from E."`
+	From      int64   `placeholder:"TOKENS" help:"Leave out points of fewer tokens: the first millions follow no power law."`
 	svgFlag
 }
 
@@ -38,6 +41,10 @@ const mostPoints = 16 << 20
 
 func (c scalingFitCmd) Run(s *session) error {
 	start := time.Now()
+	if c.Beta < 0 || c.Beta > 5 || c.From < 0 {
+		return &usageError{"--beta is an exponent from 0.01 to 5, --from a number of tokens",
+			"try --beta 0.37 --from 5000000"}
+	}
 	path, out := c.Points, c.Out
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(c.Points, "points.csv")
@@ -57,7 +64,8 @@ func (c scalingFitCmd) Run(s *session) error {
 	if err != nil {
 		return asUsage(fmt.Errorf("%s: %w", path, err))
 	}
-	f, err := scaling.FitPoints(points)
+	points = slices.DeleteFunc(points, func(p scaling.Point) bool { return p.Tokens < float64(c.From) })
+	f, err := scaling.FitPoints(points, c.Beta)
 	if err != nil {
 		return asUsage(fmt.Errorf("%s: %w", path, err))
 	}
