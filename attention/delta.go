@@ -21,9 +21,6 @@ import "anneal/device"
 //
 // Use it instead of linear where tokens have to be looked up: a new value does not blur old ones. It runs on the CPU.
 
-// IsDelta reports whether the state replaces what it holds for a key.
-func (l Linear) IsDelta() bool { return l.Rule == device.DeltaRule || l.Rule == device.GatedDeltaRule }
-
 func readDelta(text string, options []string) (Pattern, error) {
 	gated, err := readGated(text, "delta", options)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package attention describes attention patterns as data: which earlier tokens each token sees, by layer and head.
 // Each pattern has its own file: full, window, longformer, bigbird, strided, fixed, longnet, linear,
-// delta.
+// delta, gla.
 //
 // A Pattern is a few numbers, written as text such as window:256 ([Parse]). [Compile] turns it into a device.Layout:
 // lists of key ranges for blocks of queries, whose size is linear in the length of a row. One tiled kernel of the

@@ -26,7 +26,8 @@ import (
 // tokens. Causality, gates and other layers provide the order; ALiBi needs scores, which do not exist here. Not for
 // exact lookup from far away, which a state of E² numbers blurs: mix it with layers of full attention.
 //
-// The type is also that of its relatives, whose state takes up a token by another rule: delta.go.
+// The type is also that of its relatives, whose state takes up a token by another rule: delta.go and
+// gla.go.
 type Linear struct {
 	Gated bool // the state decays
 	Rule  device.LinearRule
@@ -34,6 +35,9 @@ type Linear struct {
 
 // HasGates reports whether a layer has gates, by which the state decays or a value is replaced.
 func (l Linear) HasGates() bool { return l.Gated || l.Rule.HasGates() }
+
+// OnCards reports whether device cuda has kernels for it.
+func (l Linear) OnCards() bool { return l.Rule == device.AddRule }
 
 func readLinear(text string, options []string) (Pattern, error) {
 	gated, err := readGated(text, "linear", options)
@@ -57,7 +61,10 @@ func readGated(text, name string, options []string) (bool, error) {
 // String implements Pattern.
 func (l Linear) String() string {
 	name := "linear"
-	if l.IsDelta() {
+	switch l.Rule {
+	case device.VectorGateRule:
+		return "gla"
+	case device.DeltaRule, device.GatedDeltaRule:
 		name = "delta"
 	}
 	if l.Gated {

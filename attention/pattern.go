@@ -52,6 +52,7 @@ func Kinds() []Kind {
 		{"linear:gated", "all tokens before it, through a state of fixed size; with gates, the state decays",
 			"no gates"},
 		{"delta:gated", "the same, through a state in which a new value replaces that of its key", "no gates"},
+		{"gla", "the same as linear:gated, with a gate for each dimension of the state", ""},
 	}
 }
 
@@ -97,6 +98,8 @@ func parse(text string) (Pattern, error) {
 		return readLongNet(text, options)
 	case "linear":
 		return readLinear(text, options)
+	case "gla":
+		return readGLA(text, options)
 	case "delta":
 		return readDelta(text, options)
 	case "":

@@ -58,7 +58,7 @@ func anyPattern(t *rapid.T) Pattern {
 	case 0:
 		return Full{}
 	case 7:
-		texts := []string{"linear", "linear:gated", "delta", "delta:gated"}
+		texts := []string{"linear", "linear:gated", "delta", "delta:gated", "gla"}
 		p, err := Parse(rapid.SampledFrom(texts).Draw(t, "linear"))
 		if err != nil {
 			t.Fatal(err)
@@ -356,6 +356,7 @@ func TestBadPatternsAreRefused(t *testing.T) {
 		"windw:3":                        `unknown attention pattern "windw"`,
 		"full:3":                         "no options",
 		"linear:3":                       "one option is gated",
+		"gla:gated":                      "no options",
 		"delta:gate":                     "one option is gated",
 		"window":                         "does not say how many",
 		"window:":                        `keys = ""`,

@@ -23,6 +23,11 @@ func TestDeltaRuleMatchesPyTorch(t *testing.T) {
 	})
 }
 
+// Gates per dimension, in documents.
+func TestVectorGatesMatchPyTorch(t *testing.T) {
+	matchLinear(t, "testdata/gla.json", func(string) device.LinearRule { return device.VectorGateRule })
+}
+
 func matchLinear(t *testing.T, path string, rule func(name string) device.LinearRule) {
 	data, err := os.ReadFile(path)
 	if err != nil {

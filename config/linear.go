@@ -18,7 +18,7 @@ func (c *Config) TurnsNothing() string {
 // CheckKernels returns a *Problem if a device has no kernel for the attention of some layer.
 func (c *Config) CheckKernels(device string) error {
 	for _, p := range c.Model.Attention {
-		if l, linear := p.(attention.Linear); linear && device == "cuda" && l.IsDelta() {
+		if l, linear := p.(attention.Linear); linear && device == "cuda" && !l.OnCards() {
 			return &Problem{Key: "model.attention", Message: "model.attention = " + l.String() + " has no kernel for " +
 				"device = cuda", At: c.origins["model.attention"].Place(), Try: "device = cpu, or linear:gated"}
 		}

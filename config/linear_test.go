@@ -9,7 +9,7 @@ import (
 func TestLinearAttentionInAConfig(t *testing.T) {
 	for text, want := range map[string]string{
 		"linear": "linear", "linear:gated": "linear:gated",
-		"delta": "delta", "delta:gated": "delta:gated",
+		"delta": "delta", "delta:gated": "delta:gated", "gla": "gla",
 		"[linear:gated, linear:gated, full]": "linear:gated,linear:gated,full",
 	} {
 		c, err := parse([]byte(minimal+"model:\n  attention: "+text+"\n"), "run.yaml", nil)
@@ -23,6 +23,8 @@ func TestLinearAttentionInAConfig(t *testing.T) {
 		{"attention: delta:3", "model.attention", "its one option is gated"},
 		{"attention: [full, delta]\n  positions: alibi", "model.positions",
 			"layer 1 combines model.attention = delta with model.positions = alibi"},
+		{"attention: gla\ndevice: cuda", "model.attention", "model.attention = gla has no kernel"},
+		{"attention: gla\nparallel:\n  ranks: 2\n  tensor: 2", "model.attention", "cannot be cut"},
 		{"attention: [full, delta:gated]\ndevice: cuda", "model.attention", "no kernel for device = cuda"},
 		{"attention: linear\n  positions: alibi", "model.positions",
 			"layer 0 combines model.attention = linear with model.positions = alibi"},
@@ -44,7 +46,7 @@ func TestLinearAttentionInAConfig(t *testing.T) {
 			t.Errorf("%s: %v", model, err)
 		}
 	}
-	for _, name := range []string{"linear:gated", "delta:gated"} {
+	for _, name := range []string{"linear:gated", "delta:gated", "gla"} {
 		biases := minimal + "model:\n  attention: " + name + "\noptimizer:\n  groups:\n    bias:\n      lr_ratio: 2\n"
 		if _, err := parse([]byte(biases), "run.yaml", nil); err != nil {
 			t.Errorf("%s: gates have biases: %v", name, err)

@@ -93,6 +93,9 @@ type Device interface {
 	// S_i = α_i·S_{i−1} + β_i·(v_i − α_i·S_{i−1}·k̂_i)·k̂_iᵀ and o_i = S_i·q̂_i, for which norm receives the root of
 	// mean(o²) + 10⁻⁶ that divides it. Of each key-value head gates holds the logit of β, and that of α unless α is 1:
 	// [N, K] or [N, 2K].
+	//
+	// VectorGateRule has S_i = S_{i−1}·diag(α_i) + v_i·k_iᵀ and o_i = S_i·q_i/√E, divided in the same way, with
+	// α = sigmoid(max(a, −64))^(1/16) for logits a, gates [N, K·E].
 	LinearAttention(out, norm, qkv, gates *tensor.Tensor, heads Heads, mask Mask)
 	// LinearAttentionGrad writes dqkv [N, (H+2K)·E] and, unless gates is nil, dgates as gates (F32) from dout [N, H·E]
 	// and the arguments of LinearAttention.

@@ -15,7 +15,8 @@ type attention struct {
 	values, valueWeight *nn.Param // [V, K·E], [1]: value embeddings; nil without them
 	latent              *latent   // of keys and values; nil if they are read from the stream
 	sinks               *nn.Param // [H]: logits in the softmax's denominator; nil without them
-	gate                *nn.Param // [K, D] or [2K, D]: gates of linear attention; nil without them
+	gate                *nn.Param // [G, D]: gates of linear attention; nil without them
+	gateIn              *nn.Param // [16, D], if gate is [G, 16]; nil else
 
 	heads  device.Heads
 	rope   *rope     // nil without rotary positions
@@ -50,7 +51,7 @@ func newAttention(b *builder) *attention {
 		a.sinks = b.sinks()
 	}
 	if a.linear, a.heads.Rule = linear, l.Rule; l.HasGates() {
-		a.gate = b.gates(l)
+		b.gates(a, l)
 	}
 	return a
 }

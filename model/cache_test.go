@@ -60,7 +60,8 @@ func drawDecoder(t *rapid.T) Config {
 		Positions: schemes(pick("positions", "rope", "alibi", "learned", "none", "rope,none,alibi")),
 		Attention: seen(pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4",
 			"bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear",
-			"linear:gated", "linear:gated,window:9", "delta", "delta:gated,full")),
+			"linear:gated", "linear:gated,window:9", "delta", "delta:gated,full",
+			"gla", "gla,linear")),
 	}
 	c.AttentionSinks = rapid.Bool().Draw(t, "sinks")
 	c.QKVBias = c.Family != "gpt2" && rapid.Bool().Draw(t, "biases")
@@ -194,6 +195,12 @@ func TestLinearLayersKeepTheState(t *testing.T) {
 		if got := measureGeneration(c, p, true).Cache; got < want || got > want+3*tensor.Align {
 			t.Errorf("%s: the cache takes %d bytes, want %d", pattern, got, want)
 		}
+	}
+	gla := small
+	gla.Layers, gla.Context, gla.Attention = 1, 1000, seen("gla")
+	want := gla.KVHeads * gla.HeadDim * (2*64*2 + 4*4*gla.HeadDim + 4*64)
+	if got := measureGeneration(gla, p, true).Cache; got < want || got > want+3*tensor.Align {
+		t.Errorf("gla: the cache takes %d bytes, want %d", got, want)
 	}
 	for pattern, gates := range map[string]int{"delta": 1, "delta:gated": 2} {
 		c := small

@@ -179,6 +179,9 @@ func contextModels() map[string]Config {
 	c := list["llama"]
 	c.KVHeads, c.HeadDim, c.KVLoraRank, c.RopeHeadDim = c.Heads, 6, 5, 2
 	list["latent"] = c
+	c = list["linear"]
+	c.Attention = seen("gla")
+	list["gla"] = c
 	c = list["alibi"]
 	c.Attention = seen("window:9,full")
 	list["alibi in windows"] = c

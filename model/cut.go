@@ -178,6 +178,12 @@ func (c Config) CheckTensors(n int) error {
 			return err
 		}
 	}
+	for i := range c.Layers {
+		if l, _ := c.linear(i); l.Rule == device.VectorGateRule {
+			return &CutError{"model.attention", fmt.Sprintf("model.attention = gla in layer %d cannot be cut for "+
+				"parallel.tensor = %d: all its gates come from the same 16 numbers", i, n), "parallel.tensor = 1"}
+		}
+	}
 	if c.Vocab < n {
 		return &CutError{"model.vocab", fmt.Sprintf("a vocabulary of %d tokens has fewer than parallel.tensor = %d",
 			c.Vocab, n), tryTensors(n, c.Vocab)}

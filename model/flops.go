@@ -126,5 +126,8 @@ func (a *attention) recomputeFLOPs(n int) float64 {
 	if a.gate != nil {
 		sum += 2 * float64(a.gate.Value.Len())
 	}
+	if a.gateIn != nil {
+		sum += 2 * float64(a.gateIn.Value.Len())
+	}
 	return sum
 }

@@ -42,7 +42,9 @@ func (c Config) mostGates() (most sparse.Pattern) {
 	top := 0
 	for _, p := range c.Attention {
 		if l, linear := p.(sparse.Linear); linear && l.HasGates() {
-			if n := (device.Heads{KV: 1, Rule: l.Rule}).GateCols(); n > top {
+			heads := c.heads()
+			heads.Rule = l.Rule
+			if n := heads.GateCols(); n > top {
 				most, top = l, n
 			}
 		}
@@ -50,20 +52,39 @@ func (c Config) mostGates() (most sparse.Pattern) {
 	return most
 }
 
+// gateRank is the rank of the logits of GLA's gates.
+const gateRank = 16
+
 // gates creates the weights [G, D] of a layer's gates, and the bias [G] of those by which a state decays: G = K, or 2K
-// for the gated delta rule. They use no FP8 operands: for so few columns FP8 would save no time.
-func (b *builder) gates(l sparse.Linear) *nn.Param {
+// for the gated delta rule. GLA has G = K·E with weights of two factors, [16, D] and [G, 16]. They use no FP8 operands:
+// for so few columns FP8 would save no time.
+func (b *builder) gates(a *attention, l sparse.Linear) {
 	c := b.config
 	heads := c.heads()
 	heads.Rule = l.Rule
-	rows := heads.GateCols()
-	w := b.add("attention.gate", nn.Matrix, nn.Growth{In: b.width, Out: b.width, Depth: 1}, rows, c.Dim)
+	rows, in := heads.GateCols(), nn.Growth{In: b.width, Out: b.width, Depth: 1}
+	if l.Rule == device.VectorGateRule {
+		a.gateIn = b.add("attention.gate.in", nn.Matrix, nn.Growth{In: b.width, Out: 1, Depth: 1}, gateRank, c.Dim)
+		a.gateIn.FP8Products = false
+		a.gateIn.Std = c.std(inner, gateRank, c.Dim, a.gateIn.Growth)
+		a.gate = b.gateRows(l, rows, gateRank, nn.Growth{In: 1, Out: b.width, Depth: 1})
+		return
+	}
+	a.gate = b.gateRows(l, rows, c.Dim, in)
+}
+
+// gateRows creates the weights [rows, cols] of gates, with their bias.
+func (b *builder) gateRows(l sparse.Linear, rows, cols int, g nn.Growth) *nn.Param {
+	c := b.config
+	w := b.add("attention.gate", nn.Matrix, g, rows, cols)
 	w.FP8Products = false
-	w.Std = c.std(inner, rows, c.Dim, w.Growth)
+	w.Std = c.std(inner, rows, cols, w.Growth)
 	all := []*nn.Param{w}
 	if l.Gated {
 		bias := b.add("attention.gate.bias", nn.Bias, nn.Growth{In: 1, Out: b.width, Depth: 1}, rows)
-		bias.Start = decays(rows, rows/c.KVHeads)
+		if bias.Start = make([]float64, rows); l.Rule != device.VectorGateRule {
+			bias.Start = decays(rows, rows/c.KVHeads)
+		}
 		w.Bias = &bias.Param
 		all = append(all, bias)
 	}
@@ -87,7 +108,10 @@ func decays(rows, width int) []float64 {
 func (a *attention) attendLinearly(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	var gates *autograd.Var
 	if a.gate != nil {
-		gates = t.Gates(h, &a.gate.Param) // [N, K] or [N, 2K]
+		if a.gateIn != nil {
+			h = t.Linear(h, &a.gateIn.Param) // [N, 16]
+		}
+		gates = t.Gates(h, &a.gate.Param) // [N, G]
 	}
 	if seq.Cache != nil {
 		return t.LinearAttentionCached(qkv, gates, a.heads, seq.Cache, a.layer)
@@ -100,51 +124,61 @@ func (a *attention) attendLinearly(t *autograd.Tape, h, qkv *autograd.Var, seq *
 
 // linearCache allocates the cache of a layer of linear attention for a sequence.
 func (a *attention) linearCache(p precision.Policy, mem *tensor.Arena) device.Cache {
-	if a.heads.Rule != device.AddRule {
-		rows := a.heads.KV * (a.heads.Size + 2*device.LinearChunk)
-		return device.Cache{
-			State: mem.New(p.Master, rows, a.heads.Size),
-			Gates: mem.New(p.Master, device.LinearChunk, a.heads.GateCols()),
-		}
+	var c device.Cache
+	states := a.heads.Size + 1 // rows for each head
+	switch a.heads.Rule {
+	case device.DeltaRule, device.GatedDeltaRule:
+		states = a.heads.Size + 2*device.LinearChunk
+	case device.VectorGateRule:
+		states = a.heads.Size * device.LinearChunk / device.VectorGateChunk
+		fallthrough
+	default:
+		c.KV = mem.New(p.Activation, device.LinearChunk, 2*a.heads.KV*a.heads.Size)
 	}
-	c := device.Cache{
-		KV:    mem.New(p.Activation, device.LinearChunk, 2*a.heads.KV*a.heads.Size),
-		State: mem.New(p.Master, a.heads.KV*(a.heads.Size+1), a.heads.Size),
-	}
+	c.State = mem.New(p.Master, a.heads.KV*states, a.heads.Size)
 	if a.gate != nil {
-		c.Gates = mem.New(p.Master, device.LinearChunk, a.heads.KV)
+		c.Gates = mem.New(p.Master, device.LinearChunk, a.heads.GateCols())
 	}
 	return c
 }
 
 // linearFLOPs counts the multiplications of linear attention for a token of a sequence of n: scores and values inside
-// chunks of 64, with the causal half counted, and the state, which query heads read and key-value heads write.
+// chunks, with the causal half counted, and the state, which query heads read and key-value heads write.
 func (a *attention) linearFLOPs(n int) float64 {
 	e := float64(a.heads.Size)
-	return 2 * (float64(a.linearReaders())*e*(float64(min(n, device.LinearChunk))+e) + float64(a.heads.KV)*e*e)
+	return 2 * (float64(a.linearReaders())*e*(float64(min(n, a.linearChunk()))+e) + float64(a.heads.KV)*e*e)
 }
 
 // linearReaders returns the heads that read keys and the state: query heads, and with a delta rule also those of keys,
 // which first find what the state holds for them.
 func (a *attention) linearReaders() int {
-	if a.heads.Rule != device.AddRule {
+	if r := a.heads.Rule; r == device.DeltaRule || r == device.GatedDeltaRule {
 		return a.heads.Q + a.heads.KV
 	}
 	return a.heads.Q
+}
+
+// linearChunk returns the number of tokens that join the state at a time.
+func (a *attention) linearChunk() int {
+	if a.heads.Rule == device.VectorGateRule {
+		return device.VectorGateChunk
+	}
+	return device.LinearChunk
 }
 
 // linearBatchFLOPs counts what linear attention multiplies for rows of t tokens: scores and values inside the chunks
 // of a document, the state that all chunks but the first read and all but the last add to. start [N] is where in its
 // row each token's document begins.
 func (a *attention) linearBatchFLOPs(start []int32, t int) float64 {
+	chunk := a.linearChunk()
 	var pairs, reads, writes int // of a query head and a key; of the state by a token
 	for i := range start {
 		at := i%t - int(start[i]) // position in the document
-		pairs += at%device.LinearChunk + 1
-		if at >= device.LinearChunk {
+		pairs += at%chunk + 1
+		if at >= chunk {
 			reads++
 		}
-		end := i + device.LinearChunk - at%device.LinearChunk // of the chunk, if the document is so long
+		end := i + chunk - at%chunk // of the chunk, if the document is so long
 		if i/t == end/t && start[end] == start[i] {
 			writes++
 		}

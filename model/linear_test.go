@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 
 	"anneal/precision"
@@ -23,6 +24,7 @@ func linearConfigs() map[string]Config {
 	return map[string]Config{
 		"linear": of("linear"), "gated": of("linear:gated"), "mixed": of("linear:gated,full"),
 		"delta": of("delta"), "gated delta": of("delta:gated"), "all": of("delta:gated,linear,delta"),
+		"gla":             of("gla"),
 		"mup and qk-norm": muP, "gpt2": gpt2,
 	}
 }
@@ -62,7 +64,7 @@ func TestLinearLayersKeepWhatIsMeasured(t *testing.T) {
 					t.Errorf("%s, %s: %+v gives other bits than none", name, policy, l)
 				}
 				if got := newKeepCost(c, p, 2, 8).peak(l, c.Layers); got < x.foot.Keep ||
-					(name == "gated" || name == "gated delta") && got != x.foot.Keep {
+					slices.Contains([]string{"gated", "gated delta", "gla"}, name) && got != x.foot.Keep {
 					t.Errorf("%s, %s: %+v is taken to keep %d bytes, it keeps %d", name, policy, l, got, x.foot.Keep)
 				}
 			}

@@ -31,7 +31,7 @@ var benchPatterns = []string{"full", "window:1024", "longformer", "bigbird", "st
 
 // lacksKernel refuses patterns that a card cannot compute.
 func lacksKernel(device, text string, p attention.Pattern) error {
-	if l, linear := p.(attention.Linear); linear && l.IsDelta() && device == "cuda" {
+	if l, linear := p.(attention.Linear); linear && !l.OnCards() && device == "cuda" {
 		return &usageError{text + " has no kernel for cuda", "try --device cpu, or linear:gated"}
 	}
 	return nil

@@ -38,7 +38,7 @@ func (d *Device) newLinear(op string, qkv, gates *tensor.Tensor, heads device.He
 	start *tensor.Tensor) linear {
 	n := qkv.Rows()
 	if heads.Rule != device.AddRule {
-		panic("cuda: " + op + ": the delta rule has no kernel")
+		panic("cuda: " + op + ": the rule has no kernel")
 	}
 	if length <= 0 || n%length != 0 || first < 0 {
 		panic(fmt.Sprintf("cuda: %[1]s: %[4]d tokens are not rows of %[2]d from position %[3]d on",

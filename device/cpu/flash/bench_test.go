@@ -41,11 +41,12 @@ func BenchmarkAttention(b *testing.B) {
 func BenchmarkLinearAttention(b *testing.B) {
 	heads := device.Heads{Q: 2, KV: 2, Size: 64}
 	for _, tier := range isa.Tiers() {
-		for _, gated := range []bool{false, true} {
+		for _, kind := range linearKinds {
+			heads.Rule = kind.rule
 			for _, length := range []int{1 << 10, 1 << 13, 1 << 17} {
-				b.Run(fmt.Sprintf("%v/gated=%v/T%d", tier, gated, length), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%v/%d/gated=%v/T%d", tier, kind.rule, kind.gated, length), func(b *testing.B) {
 					l := newLinear(b, tier, 1)
-					p := newLinearProblem(tensor.BF16, 1, length, heads, nil, gated, 1)
+					p := newLinearProblem(tensor.BF16, 1, length, heads, nil, kind.gated, 1)
 					p.run(l)
 					unit := float64(heads.Q*length) / 1e9
 					b.Run("forward", func(b *testing.B) {

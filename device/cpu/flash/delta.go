@@ -31,7 +31,7 @@ type deltaJob[T vec.Float] struct {
 	gates []T // [N, K] or [N, 2K]: logits of β, or of β and α for each head
 }
 
-const deltaEps = 1e-6 // of the lengths of queries, keys and outputs
+const deltaEps = 1e-6 // of the lengths of queries and keys
 
 // deltaChunk is a worker's scratch memory for a chunk; e is that of sizes.
 type deltaChunk[T vec.Float] struct {

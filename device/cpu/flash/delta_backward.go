@@ -181,12 +181,7 @@ func (j *deltaBackward[T]) outputs(t *deltaGrad[T], head, at, n int) {
 	l, e := j.l, j.e
 	l.read(t.do, e, &j.dout, at, head*j.Size, n, j.Size)
 	l.read(t.x, e, &j.out, at, head*j.Size, n, j.Size)
-	l.dot(t.f, t.do, t.x, e, n, e)
-	for i, norm := range j.norm[head*j.tokens+at:][:n] {
-		row := t.do[i*e : (i+1)*e]
-		l.vec.Axpy(row, t.x[i*e:], -t.f[i]/T(j.Size))
-		l.vec.Scale(row, row, 1/norm)
-	}
+	l.normHeadsGrad(t.do, t.x, t.f, j.norm[head*j.tokens+at:], n, e, j.Size)
 }
 
 // ofUnit turns the gradients dx of unit vectors x = r·z into those of z, and leaves the products x·dx in f.

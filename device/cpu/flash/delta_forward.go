@@ -1,8 +1,6 @@
 package flash
 
 import (
-	"math"
-
 	"anneal/device/cpu/pool"
 	"anneal/device/cpu/vec"
 	"anneal/tensor"
@@ -60,13 +58,10 @@ func (j *deltaForward[T]) outputs(t *deltaChunk[T], first bool, head, at, from, 
 		l.scaleRows(o, e, n-from, e, t.upTo[from:])
 	}
 	j.times(t.x, t.p, linearChunk, 1, t.u, from, n, n, !first)
-	l.dot(t.rq, o, o, e, n-from, e)
-	for i, square := range t.rq[:n-from] {
-		norm := math.Sqrt(float64(square)/float64(j.Size) + deltaEps)
-		if t.rq[i] = T(1 / norm); j.norm != nil {
-			j.norm[head*j.tokens+at+from+i] = T(norm)
-		}
+	var norm []T
+	if j.norm != nil {
+		norm = j.norm[head*j.tokens+at+from:]
 	}
-	l.scaleRows(o, e, n-from, e, t.rq)
+	l.normHeads(o, t.rq, norm, n-from, e, j.Size)
 	l.write(&j.out, at+from, head*j.Size, n-from, j.Size, o, e, 1)
 }

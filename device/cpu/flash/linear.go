@@ -2,7 +2,6 @@ package flash
 
 import (
 	"fmt"
-	"unsafe"
 
 	"anneal/device"
 	"anneal/device/cpu/pool"
@@ -68,19 +67,6 @@ func LinearScratch(tier isa.Tier, workers int, storage tensor.DType, length int,
 	return l.f32.predict(&s, workers)
 }
 
-// predict returns the bytes of scratch memory for calls of a shape on that many workers.
-func (l *linear[T]) predict(s *shape, workers int) int {
-	var forward, backward carver[T]
-	if s.Rule == device.AddRule {
-		newLinearTile(&forward, l.sizes(s))
-		newLinearBackwardTile(&backward, l.sizes(s))
-	} else {
-		newDeltaGrad(&backward, l.sizes(s), l.slots(s.length))
-	}
-	size := int(unsafe.Sizeof(T(0)))
-	return workers * roundUp(max(forward.used, backward.used), tensor.Align/size) * size
-}
-
 // ScratchBytes returns the scratch memory of the workers.
 func (l *Linear) ScratchBytes() int { return l.f32.bytes() + l.f64.bytes() }
 
@@ -95,15 +81,10 @@ func (l *Linear) Close() {
 func (l *Linear) Forward(out, norm, qkv, gates *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	s := newLinearShape(qkv, norm, gates, heads, mask)
 	s.check("out", out, s.tokens, heads.Q*heads.Size)
-	switch {
-	case heads.Rule != device.AddRule && qkv.DType() == tensor.F64:
-		l.f64.deltaForward(l.pool, s, out, norm, qkv, gates)
-	case heads.Rule != device.AddRule:
-		l.f32.deltaForward(l.pool, s, out, norm, qkv, gates)
-	case qkv.DType() == tensor.F64:
-		l.f64.forward(l.pool, s, out, norm, qkv, gates)
-	default:
-		l.f32.forward(l.pool, s, out, norm, qkv, gates)
+	if qkv.DType() == tensor.F64 {
+		l.f64.forwardOf(l.pool, s, out, norm, qkv, gates)
+	} else {
+		l.f32.forwardOf(l.pool, s, out, norm, qkv, gates)
 	}
 }
 
@@ -118,15 +99,10 @@ func (l *Linear) Backward(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tens
 	if gates != nil {
 		s.check("dgates", dgates, s.tokens, heads.GateCols())
 	}
-	switch {
-	case heads.Rule != device.AddRule && qkv.DType() == tensor.F64:
-		l.f64.deltaBackward(l.pool, s, dqkv, dgates, dout, out, norm, qkv, gates)
-	case heads.Rule != device.AddRule:
-		l.f32.deltaBackward(l.pool, s, dqkv, dgates, dout, out, norm, qkv, gates)
-	case qkv.DType() == tensor.F64:
-		l.f64.backward(l.pool, s, dqkv, dgates, dout, out, norm, qkv, gates)
-	default:
-		l.f32.backward(l.pool, s, dqkv, dgates, dout, out, norm, qkv, gates)
+	if qkv.DType() == tensor.F64 {
+		l.f64.backwardOf(l.pool, s, dqkv, dgates, dout, out, norm, qkv, gates)
+	} else {
+		l.f32.backwardOf(l.pool, s, dqkv, dgates, dout, out, norm, qkv, gates)
 	}
 }
 
@@ -138,7 +114,7 @@ func newLinearShape(qkv, norm, gates *tensor.Tensor, heads device.Heads, mask de
 	if gates != nil {
 		s.check("gates", gates, s.tokens, heads.GateCols())
 	} else if heads.Rule != device.AddRule {
-		panic("flash: the delta rule needs gates")
+		panic("flash: the rule needs gates")
 	}
 	return s
 }
@@ -153,9 +129,7 @@ type linear[T vec.Float] struct {
 
 	continued linearCached[T]
 
-	deltaFwd  deltaForward[T]
-	deltaBwd  deltaBackward[T]
-	deltaNext deltaCached[T]
+	ruleJobs[T]
 }
 
 // span is a chunk: tokens from…to of a row, and whether it is at the beginning or end of its document.

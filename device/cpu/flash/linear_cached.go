@@ -28,28 +28,20 @@ func (l *Linear) Cached(out, qkv, gates *tensor.Tensor, c *device.Cache, first i
 	if first < 0 {
 		panic(fmt.Sprintf("flash: position %d", first))
 	}
-	if heads.Rule != device.AddRule {
-		if qkv.DType() == tensor.F64 {
-			l.f64.deltaCached(l.pool, s, out, qkv, gates, c, first)
-		} else {
-			l.f32.deltaCached(l.pool, s, out, qkv, gates, c, first)
-		}
-		return
-	}
-	s.check("cached keys and values", &c.KV, linearChunk, 2*heads.KV*heads.Size)
-	s.check("the state", &c.State, heads.KV*(heads.Size+1), heads.Size)
-	if gates != nil {
-		s.check("gates", gates, s.tokens, heads.KV)
-		s.check("cached gates", &c.Gates, linearChunk, heads.KV)
-	}
 	if qkv.DType() == tensor.F64 {
-		l.f64.cached(l.pool, s, out, qkv, gates, c, first)
+		l.f64.cachedOf(l.pool, s, out, qkv, gates, c, first)
 	} else {
-		l.f32.cached(l.pool, s, out, qkv, gates, c, first)
+		l.f32.cachedOf(l.pool, s, out, qkv, gates, c, first)
 	}
 }
 
 func (l *linear[T]) cached(p *pool.Pool, s shape, out, qkv, gates *tensor.Tensor, c *device.Cache, first int) {
+	s.check("cached keys and values", &c.KV, linearChunk, 2*s.KV*s.Size)
+	s.check("the state", &c.State, s.KV*(s.Size+1), s.Size)
+	if gates != nil {
+		s.check("gates", gates, s.tokens, s.KV)
+		s.check("cached gates", &c.Gates, linearChunk, s.KV)
+	}
 	z := l.sizes(&s)
 	var count carver[T]
 	newLinearTile(&count, z)

@@ -34,7 +34,10 @@ func TestLinearStateContinuesBitForBit(t *testing.T) {
 				KV: *zeros(dt, 64, 2*kv*heads.Size), State: *zeros(wide, kv*(heads.Size+1), heads.Size),
 				Gates: *zeros(wide, 64, heads.GateCols()),
 			}
-			if kind.rule != device.AddRule {
+			switch kind.rule {
+			case device.VectorGateRule:
+				c.State = *zeros(wide, 4*kv*heads.Size, heads.Size)
+			case device.DeltaRule, device.GatedDeltaRule:
 				c.KV, c.State = tensor.Tensor{}, *zeros(wide, kv*(heads.Size+128), heads.Size)
 			}
 			for first := 0; first < length; {

@@ -83,7 +83,8 @@ func (p *linearProblem) starts() []int32 {
 var linearKinds = []struct {
 	rule  device.LinearRule
 	gated bool
-}{{device.AddRule, false}, {device.AddRule, true}, {device.DeltaRule, true}, {device.GatedDeltaRule, true}}
+}{{device.AddRule, false}, {device.AddRule, true}, {device.DeltaRule, true}, {device.GatedDeltaRule, true},
+	{device.VectorGateRule, true}}
 
 // recurrent is the definition, one token after the other, in float64.
 func (p *linearProblem) recurrent() (out, norm []float64) {
