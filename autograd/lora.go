@@ -42,11 +42,11 @@ func (t *Tape) adapterGrads(x *Var, w *Param, dy *tensor.Tensor) {
 	if a == nil {
 		return
 	}
-	mark := t.temp.Mark()
 	du := t.ref(t.temp.New(t.Types.Activation, dy.Rows(), a.Up.Value.Dim(1))) // [N, R]
 	t.Device.MatMul(du, dy, &a.Up.Value, device.NN, device.MatMulOptions{Operand: t.Types.Operand, Scale: a.Scale})
 	t.inputGrad(x, du, a.Down)
-	in := t.fusedValue(x)
+	in := t.fusedValue(x) // [N, I]; it may take memory that stays
+	mark := t.temp.Mark()
 	t.Device.MatMul(&a.Up.Grad, dy, t.down(in, a), device.TN, device.MatMulOptions{ // [O, R]
 		Operand: t.Types.Operand, Scale: a.Scale, Accumulate: a.Up.written,
 	})
