@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"maps"
 	"math"
 	"testing"
 
@@ -44,9 +43,10 @@ func loraModels() map[string]Config {
 	latent.KVHeads, latent.HeadDim, latent.KVLoraRank, latent.RopeHeadDim = latent.Heads, 6, 5, 2
 	biased := llama
 	biased.QKVBias, biased.AttentionSinks = true, true
-	list := map[string]Config{"gated": gated, "latent": latent, "biased": biased}
-	maps.Copy(list, map[string]Config{"llama": llama, "some matrices": some, "gpt2": gpt2, "anneal": anneal, "gemma3": gemma})
-	return list
+	return map[string]Config{
+		"llama": llama, "some matrices": some, "gpt2": gpt2, "anneal": anneal, "gemma3": gemma, "gated": gated,
+		"latent": latent, "biased": biased,
+	}
 }
 
 // The gradients of adapters are those of finite differences; frozen matrices and tables have none, nor memory for it.
