@@ -180,7 +180,7 @@ func TestExpertsHaveTheSameBitsAlways(t *testing.T) {
 					x := r.leaf(normals(8, n*d), n, d)
 					var y *Var
 					if again {
-						y = r.Recompute(&mixtureBlock{m, gain}, x, nil)
+						y = r.Recompute(&mixtureBlock{m, gain}, x, nil, x.Value.DType())
 					} else {
 						y = r.Block(&mixtureBlock{m, gain}, x, nil)
 					}

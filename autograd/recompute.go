@@ -1,29 +1,38 @@
 package autograd
 
+import "anneal/tensor"
+
 // Activation checkpointing (Chen et al. 2016, arXiv 1604.06174): backward reruns a part of the model instead of
 // keeping the results of its forward pass.
 //
-//	kept per segment       its input, one copy of the residual stream [N, D]
+//	kept per segment       its input, one copy of the residual stream [N, D], in its own format or rounded to BF16
 //	during its backward    also everything that its blocks keep, until their backward is done
 //	time                   one more forward pass of the segment, without its last product, whose result is not read
 //
 // The rerun gives the same bits, through the same kernels in the same order, and random numbers are pure functions of
 // their place: the gradients equal those without recomputation, bit for bit. The tape itself has no strategy; the
 // model decides which segments to wrap. Not worth its time where activations fit.
+//
+// Rounded inputs take half the memory. The forward pass goes on from the rounded numbers, too, so that backward reruns
+// what forward computed, and the gradient is that of this rounded model to the last bit. Without a tape nothing is
+// kept, and nothing rounded.
 
 // position records the lengths of the tape's lists.
 type position struct{ node, vars, tensors, routes, keep int }
 
-// Recompute runs s, one or more blocks on the residual stream x [N, D], and keeps only a copy of x; backward reruns
-// s.
-func (t *Tape) Recompute(s Segment, x *Var, seq *Sequence) *Var {
+// Recompute runs s, one or more blocks on the residual stream x [N, D], and keeps only a copy of x, of a format that
+// may be narrower than the stream's; backward reruns s.
+func (t *Tape) Recompute(s Segment, x *Var, seq *Sequence, format tensor.DType) *Var {
 	if !t.grad {
 		return s.Forward(t, x, seq)
 	}
 	t.reserve(x)
-	in := t.wrap(t.keep.New(x.Value.DType(), x.Value.Shape()...))
+	in := t.wrap(t.keep.New(format, x.Value.Shape()...))
 	in.gradMem = x.gradMem
 	t.Device.Copy(&in.Value, &x.Value)
+	if format != x.Value.DType() {
+		t.Device.Copy(&x.Value, &in.Value)
+	}
 	out := t.unrecorded(s, x, seq)
 	n := t.node()
 	n.backward, n.x, n.y, n.out = recomputeBack, x, in, out
@@ -37,13 +46,18 @@ func recomputeBack(t *Tape, n *node) {
 	if !t.held {
 		t.keep.Release(n.keepMark)
 	}
-	mark := t.temp.Mark()
-	t.rerun(n, n.y).grad = n.out.grad
+	mark, in := t.temp.Mark(), n.y
+	if in.Value.DType() != t.Types.Stream {
+		in = t.wrap(t.temp.New(t.Types.Stream, n.y.Value.Shape()...)) // [N, D]
+		in.gradMem = n.y.gradMem
+		t.Device.Copy(&in.Value, &n.y.Value)
+	}
+	t.rerun(n, in).grad = n.out.grad
 	t.finish(n)
 	if !t.held {
 		t.temp.Release(mark)
 	}
-	n.x.grad = n.y.grad
+	n.x.grad = in.grad
 }
 
 // RecomputePart runs s, a part of a block, on activations h. The result is temporary: the block drops it, and

@@ -80,6 +80,8 @@ func (k *checker) unmeshed() {
 			"labels are sampled from all logits of all tokens"},
 		{p.Shared() > 1 && c.Train.EvalAnswers, "train.eval_answers",
 			"parallel.tensor, parallel.context and parallel.pipeline", "no rank has all logits of whole rows"},
+		{p.Pipeline > 1 && c.Memory.RecomputeInputs == "bf16", "memory.recompute_inputs", "parallel.pipeline",
+			"segments, whose inputs are rounded, end with a stage"},
 		{p.Pipeline > 1 && c.Guard.ReplayEvery > 0, "guard.replay_every", "parallel.pipeline",
 			"stages have several micro-batches at a time"},
 	} {

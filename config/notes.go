@@ -444,6 +444,12 @@ var notes = map[string]Key{
 			"sqrt: every:N with N = √layers.\n" +
 			"budget:SIZE: compute as little again as makes the activations fit, such as budget:1.5GiB."},
 
+	"memory.recompute_inputs": {Values: []string{"full", "bf16"}, Doc: "Format in which recomputed segments keep " +
+		"their inputs.\n" +
+		"full: that of the residual stream.\n" +
+		"bf16: half of its bytes. The forward pass goes on from the rounded numbers, so the gradient is exact for " +
+		"what was computed; a run then depends on memory.recompute."},
+
 	"parallel.ranks": {Doc: "Ranks that train the model together, each on its own micro-batches. They end with the " +
 		"bits of one rank, whatever their number. Without a launcher they are goroutines of one process, which share " +
 		"its threads. Under mpirun or srun, every process is a rank, and their number is that of the launcher."},

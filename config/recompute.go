@@ -10,4 +10,9 @@ func (k *checker) recompute() {
 		k.fault(key, fmt.Sprintf("%s = every_layer, or every:N with N below model.layers = %d", key, layers),
 			"%s = %s makes one segment of all %d layers, which saves no memory", key, r, layers)
 	}
+	if k.c.Memory.RecomputeInputs == "bf16" && !r.Rerun() {
+		k.fault("memory.recompute_inputs", "memory.recompute = every_layer, every:N or sqrt",
+			"memory.recompute_inputs = bf16 does not work with memory.recompute = %s: it rounds what whole segments "+
+				"keep, and which those are must be given", r)
+	}
 }

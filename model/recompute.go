@@ -34,8 +34,12 @@ import (
 // gradients accumulate over micro-batches.
 
 // A Layout assigns a treatment to each layer: the first Whole layers are whole, in segments of Segment layers; the
-// next Attention layers drop their attention; the rest are plain.
-type Layout struct{ Whole, Segment, Attention int }
+// next Attention layers drop their attention; the rest are plain. Narrow rounds the inputs that segments keep to BF16,
+// and so what their layers compute.
+type Layout struct {
+	Whole, Segment, Attention int
+	Narrow                    bool
+}
 
 // Describe describes the layout for n layers.
 func (l Layout) Describe(n int) string {
@@ -103,6 +107,11 @@ func (r *Recompute) UnmarshalText(text []byte) error {
 		*r = strategy
 	}
 	return err
+}
+
+// Rerun reports whether the strategy reruns whole segments that it names itself.
+func (r Recompute) Rerun() bool {
+	return r.name == "every_layer" || r.name == "every" || r.name == "sqrt"
 }
 
 // Segment returns N of every:N, 0 for the other strategies.

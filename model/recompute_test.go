@@ -110,7 +110,7 @@ func TestBudgetsAreFittedWithTheLeastRecomputation(t *testing.T) {
 	for segment := 1; segment <= c.Layers; segment++ {
 		for w := 0; w < c.Layers; w += segment {
 			for a := 0; a <= c.Layers-w; a++ {
-				all = append(all, Layout{w, segment, a})
+				all = append(all, Layout{Whole: w, Segment: segment, Attention: a})
 				least = min(least, keep(all[len(all)-1]))
 			}
 		}

@@ -3,6 +3,7 @@ package model
 import (
 	"anneal/autograd"
 	"anneal/nn"
+	"anneal/tensor"
 )
 
 // A unit is a run of blocks that stands between two points at which something else may happen to the model: gathering
@@ -74,9 +75,17 @@ func (m *Decoder) Chunk(i int) (from, to int) { return m.chunks[i][0], m.chunks[
 func (m *Decoder) Unit(t *autograd.Tape, i int, x *autograd.Var, seq *autograd.Sequence) *autograd.Var {
 	u := &m.units[i]
 	if u.recomputed {
-		return t.Recompute(u, x, seq)
+		return t.Recompute(u, x, seq, m.inputFormat(x))
 	}
 	return u.Forward(t, x, seq)
+}
+
+// inputFormat is the format in which a unit that is recomputed keeps its input x.
+func (m *Decoder) inputFormat(x *autograd.Var) tensor.DType {
+	if m.Config.Recompute.Narrow {
+		return tensor.BF16
+	}
+	return x.Value.DType()
 }
 
 // UnitParams returns the parameters of Embed, of every unit, and of Finish with HeadLoss, in the order of Params. A

@@ -37,6 +37,8 @@ func changesBits(key string, was, now *config.Config) bool {
 		return max(a.Context, b.Context) > 1
 	case "parallel.pipeline": // the gradient of a tied table is one sum on one stage, and two on several
 		return now.Model.TieEmbeddings && (a.Pipeline > 1) != (b.Pipeline > 1)
+	case "memory.recompute": // it says what is rounded
+		return was.Memory.RecomputeInputs == "bf16" || now.Memory.RecomputeInputs == "bf16"
 	}
 	return !harmless[key]
 }

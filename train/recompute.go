@@ -19,7 +19,9 @@ func recomputeLayout(cfg *config.Config, c model.Config) (model.Layout, error) {
 	}
 	r := cfg.Memory.Recompute
 	if !r.NeedsFit() {
-		return r.Layout(cfg.Model.Layers), nil
+		l := r.Layout(cfg.Model.Layers)
+		l.Narrow = cfg.Memory.RecomputeInputs == "bf16"
+		return l, nil
 	}
 	policy, err := PolicyOf(cfg)
 	if err != nil {
