@@ -1,10 +1,5 @@
 package hf
 
-import (
-	"fmt"
-	"strings"
-)
-
 // Qwen3MoEConfig describes a Qwen3 whose feed-forward layers are routed experts. Sliding windows, and layers without
 // experts, are not supported.
 type Qwen3MoEConfig struct {
@@ -22,47 +17,15 @@ func (c *Qwen3MoEConfig) Class() string { return "Qwen3MoeForCausalLM" }
 // Validate reports every field that makes no sense, by its name in config.json.
 func (c *Qwen3MoEConfig) Validate() error {
 	k := &checker{}
-	k.size("num_experts", c.Experts, maxLayers)
-	k.size("num_experts_per_tok", c.ExpertsPerToken, max(c.Experts, 1))
 	k.size("moe_intermediate_size", c.ExpertFFN, maxSize)
-	if !(c.AuxLoss >= 0) {
-		k.bad("router_aux_loss_coef = %v is negative", c.AuxLoss)
-	}
-	if c.Window != 0 {
-		k.bad("sliding_window = %d: windows are not supported with experts", c.Window)
-	}
-	if err := c.LlamaConfig.Validate(); err != nil {
-		k.errs = append(k.errs, err)
-	}
-	if n := c.Layers * c.Experts; len(k.errs) == 0 && n > 1<<20 {
-		k.bad("num_experts = %d in %d layers are too many", c.Experts, c.Layers)
-	}
+	k.experts(&c.LlamaConfig, "num_experts", c.Experts, c.ExpertsPerToken, c.AuxLoss)
 	return k.err()
 }
 
-// Tensors lists every tensor of the model: those of a Qwen3 with, in place of gate, up and down, the router [E, D] and
-// the gate, up [F, D] and down [D, F] of each expert.
+// Tensors lists every tensor of the model; see expertSpecs.
 func (c *Qwen3MoEConfig) Tensors() []Spec {
-	var specs []Spec
-	for _, s := range c.LlamaConfig.Tensors() {
-		layer, kind, is := strings.Cut(s.Name, ".mlp.")
-		switch {
-		case !is:
-			specs = append(specs, s)
-			continue
-		case kind != "gate_proj.weight":
-			continue
-		}
-		at := layer + ".mlp."
-		specs = append(specs, Spec{at + "gate.weight", []int{c.Experts, c.HiddenSize}})
-		for e := range c.Experts {
-			expert := fmt.Sprintf("%sexperts.%d.", at, e)
-			specs = append(specs, Spec{expert + "gate_proj.weight", []int{c.ExpertFFN, c.HiddenSize}},
-				Spec{expert + "up_proj.weight", []int{c.ExpertFFN, c.HiddenSize}},
-				Spec{expert + "down_proj.weight", []int{c.HiddenSize, c.ExpertFFN}})
-		}
-	}
-	return specs
+	names := struct{ gate, up, down string }{"gate_proj", "up_proj", "down_proj"}
+	return expertSpecs(&c.LlamaConfig, "mlp", names, c.Experts, c.ExpertFFN)
 }
 
 func (c *Qwen3MoEConfig) settings() map[string]any {

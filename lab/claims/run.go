@@ -1,12 +1,10 @@
 package claims
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"time"
@@ -103,7 +101,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 			continue
 		}
 		all.add(Result{c.Number, begin.UTC().Format(time.DateOnly), time.Since(begin).Seconds(), figures})
-		if err := all.write(dir.File(ResultsFile)); err != nil {
+		if err := study.WriteResults(dir.File(ResultsFile), all); err != nil {
 			return all, err
 		}
 	}
@@ -142,18 +140,4 @@ func (r *Results) dropOthers() {
 func (r *Results) add(x Result) {
 	r.Claims = append(r.Claims, x)
 	slices.SortFunc(r.Claims, func(a, b Result) int { return a.Claim - b.Claim })
-}
-
-func (r *Results) write(path string) error {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	if err := e.Encode(r); err != nil {
-		return err
-	}
-	return fileio.Write(path, func(w io.Writer) error {
-		_, err := w.Write(text.Bytes())
-		return err
-	})
 }

@@ -1,12 +1,10 @@
 package techniques
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"slices"
@@ -105,7 +103,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 			return nil, err
 		}
 		all.add(Measured{g.Name, begin.UTC().Format(time.DateOnly), time.Since(begin).Seconds(), figures(g, list)})
-		if err := all.write(dir.File(ResultsFile)); err != nil {
+		if err := study.WriteResults(dir.File(ResultsFile), all); err != nil {
 			return nil, err
 		}
 	}
@@ -225,18 +223,4 @@ func (r *Results) add(m Measured) {
 		return slices.IndexFunc(Groups(), func(g Group) bool { return g.Name == m.Group })
 	}
 	slices.SortStableFunc(r.Groups, func(a, b Measured) int { return place(a) - place(b) })
-}
-
-func (r *Results) write(path string) error {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	if err := e.Encode(r); err != nil {
-		return err
-	}
-	return fileio.Write(path, func(w io.Writer) error {
-		_, err := w.Write(text.Bytes())
-		return err
-	})
 }

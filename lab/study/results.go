@@ -1,0 +1,18 @@
+package study
+
+import (
+	"encoding/json"
+	"io"
+
+	"anneal/internal/fileio"
+)
+
+// WriteResults writes a file of measured figures as indented JSON, whole or not at all.
+func WriteResults(path string, figures any) error {
+	return fileio.Write(path, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		return e.Encode(figures)
+	})
+}
