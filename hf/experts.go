@@ -40,7 +40,8 @@ func expertSpecs(c *LlamaConfig, at string, names struct{ gate, up, down string 
 		specs = append(specs, Spec{fmt.Sprintf("%s.%s.gate.weight", layer, at), []int{experts, c.HiddenSize}})
 		for e := range experts {
 			add := func(name string, out, in int) {
-				specs = append(specs, Spec{fmt.Sprintf("%s.%s.experts.%d.%s.weight", layer, at, e, name), []int{out, in}})
+				weight := fmt.Sprintf("%s.%s.experts.%d.%s.weight", layer, at, e, name)
+				specs = append(specs, Spec{weight, []int{out, in}})
 			}
 			add(names.gate, ffn, c.HiddenSize)
 			add(names.up, ffn, c.HiddenSize)
