@@ -161,7 +161,7 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 		{"schedule.decay_fraction", []string{"schedule.name=one_cycle", "schedule.decay_fraction=0.3"}},
 		{"schedule.final_ratio", []string{"schedule.name=wsd", "schedule.decay_shape=exponential",
 			"schedule.final_ratio=0"}},
-		{"schedule.horizon", []string{"train.steps=10", "schedule.horizon=11"}},
+		{"schedule.horizon", []string{"train.steps=10", "schedule.horizon=9", "schedule.final_ratio=0"}},
 		{"schedule.horizon", []string{"train.steps=10", "schedule.warmup=4", "schedule.horizon=4"}},
 		{"schedule.horizon", []string{"schedule.name=step", "schedule.horizon=90%"}},
 		{"schedule.horizon", []string{"schedule.name=wsd", "schedule.horizon=90%"}},

@@ -25,6 +25,9 @@ var families = []family{
 		"model.activation": "relu2", "model.qk_norm": "true", "model.init": "xavier", "model.zero_init": "residual",
 		"model.logit_softcap": "30", "model.value_embeddings": "alternate", "model.x0_skip": "true",
 	}},
+	{name: "olmo2", standard: true, activations: []string{"swiglu"}, values: map[string]string{
+		"model.qk_norm": "true", "model.norm_eps": "1e-06", "model.rope_theta": "500000",
+	}},
 	{name: "gemma2", standard: true, activations: []string{"geglu"}, values: map[string]string{
 		"model.activation": "geglu", "model.norm_eps": "1e-06", "model.attention_softcap": "50",
 		"model.logit_softcap": "30",
@@ -124,6 +127,13 @@ func (k *checker) family() {
 	}
 	if !slices.Contains(has, m.Activation) && !k.reported("model.activation") {
 		k.notOf(m.Family, "model.activation", m.Activation, familiesWith(m.Activation), strings.Join(has, " or "))
+	}
+	if m.Family == "olmo2" && m.KVHeads != m.Heads && m.KVHeads > 0 {
+		k.fault("model.kv_heads", fmt.Sprintf("model.kv_heads = %d", m.Heads), "model.kv_heads = %d does not work "+
+			"with model.family = olmo2, whose norms of queries and of keys have one size", m.KVHeads)
+	}
+	if m.Family == "olmo2" && m.KVLoraRank > 0 {
+		k.notOf(m.Family, "model.kv_lora_rank", fmt.Sprint(m.KVLoraRank), "llama", "0")
 	}
 	if m.Family == "gpt2" && m.QKVBias {
 		k.notOf(m.Family, "model.qkv_bias", "true", "llama", "false")

@@ -23,6 +23,7 @@ var notes = map[string]Key{
 		"gpt2: LayerNorm, learned positions, GELU, biases.\n" +
 		"anneal: for small models. Llama with squared ReLU, QK-norm, zero-initialised outputs, value embeddings, a " +
 		"skip connection from the embedding, capped logits and sliding windows.\n" +
+		"olmo2: Llama with norms after its branches instead of before them, and QK-norm over all heads together.\n" +
 		"gemma2: Llama with a norm before and after each branch, a scaled embedding, GeGLU, soft-caps on scores and " +
 		"logits, and a window in every second layer.\n" +
 		"gemma3: Llama with a norm before and after each branch, a scaled embedding, GeGLU, QK-norm, " +
@@ -355,8 +356,8 @@ var notes = map[string]Key{
 	"schedule.final_ratio": {Doc: "Learning rate at the end, as a fraction of the peak. With inverse_sqrt it is " +
 		"the minimum. With 0 the rate would be 0 one step after the last.", Rule: finalRatioRule},
 	"schedule.horizon": {Unit: "steps", amount: true, Doc: "Step at which the rate reaches its final ratio, where it " +
-		"then stays. With cosine, linear, wsd, power and one_cycle: 260B tokens of a run of 300B (GPT-3), or 87%. 0: " +
-		"the end of the run."},
+		"then stays. With cosine, linear, wsd, power and one_cycle: 260B tokens of a run of 300B (GPT-3), or 87%. It " +
+		"may lie beyond the run (OLMo 2), which then ends at a higher rate. 0: the end of the run."},
 	"schedule.decay_fraction": {Doc: "Fraction of the run in which wsd or power decays. With wsds, fraction of the " +
 		"run up to the end of each branch."},
 	"schedule.decay_shape": {Values: []string{"linear", "sqrt", "cosine", "exponential", "shifted_exponential"},

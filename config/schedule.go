@@ -112,19 +112,17 @@ func (k *checker) schedule() {
 	}
 }
 
-// horizon checks where a decay ends before the run does.
+// horizon checks where a decay ends that does not end with the run: before it, or later (OLMo 2), so that the run ends
+// at a higher rate.
 func (k *checker) horizon() {
 	const key = "schedule.horizon"
 	s, steps := &k.c.Schedule, k.c.Train.Steps
 	switch at := s.Horizon; {
 	case at == 0:
-	case at > steps && steps > 0:
-		k.fault(key, fmt.Sprintf("%s = %d", key, steps), "%s = %d lies beyond the run, train.steps = %d", key, at,
-			steps)
 	case at <= s.Warmup:
 		k.fault(key, fmt.Sprintf("a step after the warmup, which ends at %d", s.Warmup),
 			"%s = %d is not after schedule.warmup = %d", key, at, s.Warmup)
-	case s.FinalRatio == 0:
+	case s.FinalRatio == 0 && at < steps:
 		k.fault(key, "schedule.final_ratio = 0.1",
 			"%s = %d with schedule.final_ratio = 0: after that step nothing would be learnt", key, at)
 	}

@@ -125,6 +125,8 @@ func parseConfig(text []byte) (Config, error) {
 		c = f.parseQwen3MoE()
 	case "mixtral":
 		c = f.parseMixtral()
+	case "olmo2":
+		c = f.parseOlmo2()
 	case "gemma2":
 		c = f.parseGemma2()
 	case "gemma3_text":
@@ -134,7 +136,7 @@ func parseConfig(text []byte) (Config, error) {
 	default: // where other fields mean other things
 		if len(f.errs) == 0 {
 			f.fail("model_type = %.60q is not supported, only gemma2, gemma3_text, gpt2, llama, mistral, mixtral, "+
-				"qwen2, qwen3 and qwen3_moe", modelType)
+				"olmo2, qwen2, qwen3 and qwen3_moe", modelType)
 		}
 		return nil, errors.Join(f.errs...)
 	}

@@ -205,7 +205,8 @@ func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	c.QKNorm, c.QKVBias = modelType == "qwen3" || modelType == "qwen3_moe", modelType == "qwen2"
 	f.class(map[string]string{
 		"llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "mixtral": "MixtralForCausalLM",
-		"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM",
+		"olmo2": "Olmo2ForCausalLM", "qwen2": "Qwen2ForCausalLM",
+		"qwen3": "Qwen3ForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM",
 	}[modelType])
 	f.must("vocab_size", &c.VocabSize)
 	f.must("hidden_size", &c.HiddenSize)
@@ -216,6 +217,9 @@ func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	defaults := Tokens{BOS: 1, Pad: -1, EOS: []int{2}}
 	if c.QKNorm || c.QKVBias {
 		defaults = Tokens{BOS: -1, Pad: -1}
+	}
+	if modelType == "olmo2" {
+		c.NormEps, defaults = 1e-5, Tokens{BOS: -1, Pad: 1, EOS: []int{50279}}
 	}
 	c.Tokens = f.tokens(defaults)
 	hasTheta := f.rope(c)
@@ -251,7 +255,7 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 		f.must("num_key_value_heads", &c.KVHeads)
 		f.must("head_dim", &c.HeadDim)
 		return
-	case modelType == "llama" && !f.take("num_key_value_heads", &c.KVHeads):
+	case (modelType == "llama" || modelType == "olmo2") && !f.take("num_key_value_heads", &c.KVHeads):
 		c.KVHeads = c.Heads
 	}
 	if !f.take("head_dim", &c.HeadDim) && c.Heads > 0 {
@@ -274,6 +278,9 @@ func (f *fields) windows(c *LlamaConfig, modelType string) {
 	if modelType == "qwen3_moe" {                                    // which are not supported
 		delete(f.raw, "sliding_window")
 		delete(f.raw, "max_window_layers")
+		modelType = "llama"
+	}
+	if modelType == "olmo2" { // which has none
 		modelType = "llama"
 	}
 	switch modelType {

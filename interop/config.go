@@ -18,6 +18,8 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	switch c.Family {
 	case "gpt2":
 		return toGPT2(c, tokens, at)
+	case "olmo2":
+		return toOlmo2(c, tokens, at)
 	case "gemma2":
 		return toGemma2(c, tokens, at)
 	case "gemma3":
@@ -92,6 +94,24 @@ func toLlama(c model.Config, tokens hf.Tokens, at string) (*hf.LlamaConfig, erro
 		Tied: c.TieEmbeddings, QKNorm: c.QKNorm, QKVBias: c.QKVBias, InitStd: c.InitStd, Window: window,
 		WindowLayers: windowed, Tokens: tokens,
 	}, nil
+}
+
+// toOlmo2 is ToHF for an OLMo 2, which has no windows.
+func toOlmo2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, uncapped, own{"rope_theta_local", "0"},
+		own{"score_dim", "0"}, own{"qk_norm", "true"}, own{"qkv_bias", "false"})
+	if err != nil {
+		return nil, err
+	}
+	l, err := toLlama(c, tokens, at)
+	if err != nil {
+		return nil, err
+	}
+	if l.Window != 0 {
+		return nil, inexpressible("attention", c.Attention.String(), "full", at)
+	}
+	l.QKNorm = false
+	return &hf.Olmo2Config{LlamaConfig: *l}, nil
 }
 
 // toGemma2 is ToHF for a Gemma 2, which never has QK-norm.
@@ -239,6 +259,9 @@ func FromHF(described hf.Config) (model.Config, error) {
 		l = &d.LlamaConfig
 		c.Family, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", d.Experts, d.ExpertsPerToken, d.FFNSize
 		c.NormaliseExperts, c.RouterAuxLoss = true, d.AuxLoss
+	case *hf.Olmo2Config:
+		l = &d.LlamaConfig
+		c.Family = "olmo2"
 	case *hf.LlamaConfig:
 		l = d
 	}
@@ -248,8 +271,8 @@ func FromHF(described hf.Config) (model.Config, error) {
 	}
 	c.Layers, c.Dim, c.FFN, c.Context, c.Vocab = l.Layers, l.HiddenSize, l.FFNSize, l.MaxPositions, l.VocabSize
 	c.Heads, c.KVHeads, c.HeadDim = l.Heads, l.KVHeads, l.HeadDim
-	c.TieEmbeddings, c.QKNorm, c.NormEps, c.InitStd = l.Tied, l.QKNorm, l.NormEps, l.InitStd
-	c.QKVBias = l.QKVBias
+	c.TieEmbeddings, c.NormEps, c.InitStd = l.Tied, l.NormEps, l.InitStd
+	c.QKNorm, c.QKVBias = l.QKNorm || c.Family == "olmo2", l.QKVBias
 	c.RopeTheta, c.RopeScaling, c.RopeOriginalContext = l.RopeTheta, scaling, l.RopeScaling.OriginalPositions
 	c.Attention = windowsFromHF(l)
 	return c, nil

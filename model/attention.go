@@ -41,8 +41,8 @@ func newAttention(b *builder) *attention {
 	}
 	a.wo = b.rowParallel("attention.out", q, b.width, c.HeadDim)
 	if c.QKNorm {
-		a.qnorm = b.gain("attention.q_norm", c.HeadDim, b.head)
-		a.knorm = b.gain("attention.k_norm", c.HeadDim, b.head)
+		a.qnorm = b.gain("attention.q_norm", c.qkNormSize(), b.head)
+		a.knorm = b.gain("attention.k_norm", c.qkNormSize(), b.head)
 		b.part.sumAll(a.qnorm)
 		b.part.sumAll(a.knorm)
 	}
@@ -81,6 +81,15 @@ func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Seq
 	return a.attend(t, h, qkv, seq)
 }
 
+// normed are the heads that QK-norm sees: those of attention, or one as wide as all of them.
+func (a *attention) normed() device.Heads {
+	h, size := a.heads, a.qnorm.Value.Len()
+	if size == h.Size {
+		return h
+	}
+	return device.Heads{Q: 1, KV: 1, Size: size}
+}
+
 // attend is Forward from queries, keys and values qkv [N, (H+2K)·E], wherever they come from; h [N, D] is the
 // normalised stream.
 func (a *attention) attend(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
@@ -88,7 +97,7 @@ func (a *attention) attend(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd
 		qkv = t.AddValues(qkv, &a.values.Param, &a.valueWeight.Param, seq.IDs, a.heads)
 	}
 	if a.qnorm != nil {
-		qkv = t.QKNorm(qkv, &a.qnorm.Param, &a.knorm.Param, a.heads, a.eps)
+		qkv = t.QKNorm(qkv, &a.qnorm.Param, &a.knorm.Param, a.normed(), a.eps)
 	}
 	if a.rope != nil {
 		qkv = t.RoPE(qkv, &a.rope.Cos, &a.rope.Sin, a.heads, seq)

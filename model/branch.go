@@ -23,9 +23,11 @@ func (b *branch) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequen
 	if t.Dropped(b.drop, seq) {
 		return x
 	}
-	h := x
+	var h *autograd.Var
 	if b.before != nil {
 		h = norm(t, x, &b.before.Param, b.eps) // ~[N, D]  keeps the rows before the gain
+	} else {
+		h = t.ReadStream(x) //  [N, D]
 	}
 	h = t.Gather(h)                // ~[N, D]  of all tokens; the stream may have those of this rank only
 	a := b.body.Forward(t, h, seq) //  [N, I]
@@ -70,9 +72,11 @@ func (b *builder) attentionBranch() (*attention, *branch) {
 type activation func(*autograd.Tape, *autograd.Var) *autograd.Var
 
 // gatedMLP declares the second branch of a layer with a gate: three matrices.
-func (b *builder) gatedMLP(f activation) *branch {
+func (b *builder) gatedMLP(f activation) *branch { return b.mlp("mlp.gate_up", f, b.gateUpParts()...) }
+
+func (b *builder) gateUpParts() []nn.Part {
 	n := b.config.FFN
-	return b.mlp("mlp.gate_up", f, nn.Part{Name: "gate", Rows: n}, nn.Part{Name: "up", Rows: n})
+	return []nn.Part{{Name: "gate", Rows: n}, {Name: "up", Rows: n}}
 }
 
 // plainMLP declares the second branch of a layer without a gate: two matrices.
@@ -81,7 +85,15 @@ func (b *builder) plainMLP(f activation) *branch {
 }
 
 func (b *builder) mlp(name string, f activation, parts ...nn.Part) *branch {
-	r := &branch{before: b.norm("mlp_norm"), eps: b.config.NormEps}
+	before := b.norm("mlp_norm")
+	r := b.mlpBody(name, f, parts...)
+	r.before = before
+	return r
+}
+
+// mlpBody is mlp without a norm.
+func (b *builder) mlpBody(name string, f activation, parts ...nn.Part) *branch {
+	r := &branch{eps: b.config.NormEps}
 	r.body = &feedForward{b.columnParallel(name, b.ffn, 1, parts...), f}
 	r.out = b.rowParallel("mlp.down", b.config.FFN, b.ffn, 1)
 	return r

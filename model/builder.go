@@ -44,6 +44,8 @@ func (b *builder) block(i int) *block {
 		x = newAnnealBlock(b)
 	case "qwen3_moe":
 		x = newQwen3MoEBlock(b)
+	case "olmo2":
+		x = newOlmo2Block(b)
 	case "gemma2":
 		x = newGemma2Block(b)
 	case "gemma3":

@@ -51,7 +51,7 @@ func drawDecoder(t *rapid.T) Config {
 		group = 2
 	}
 	c := Config{
-		Family: pick("family", "llama", "anneal", "gpt2", "gemma2", "gemma3", "qwen3_moe"),
+		Family: pick("family", "llama", "anneal", "gpt2", "olmo2", "gemma2", "gemma3", "qwen3_moe"),
 		Layers: rapid.IntRange(1, 3).Draw(t, "layers"), Dim: 32, Heads: kv * group, KVHeads: kv,
 		HeadDim: rapid.SampledFrom([]int{4, 10, 16}).Draw(t, "E"), FFN: 24,
 		Context: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(100, 300)).Draw(t, "context"), Vocab: 61,
@@ -62,6 +62,9 @@ func drawDecoder(t *rapid.T) Config {
 			"bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear",
 			"linear:gated", "linear:gated,window:9", "delta", "delta:gated,full",
 			"gla", "gla,linear")),
+	}
+	if c.Family == "olmo2" {
+		c.KVHeads = c.Heads
 	}
 	c.AttentionSinks = rapid.Bool().Draw(t, "sinks")
 	c.QKVBias = c.Family != "gpt2" && rapid.Bool().Draw(t, "biases")

@@ -153,6 +153,10 @@ func (c Config) CheckTensors(n int) error {
 		return &CutError{"model.kv_lora_rank", "model.kv_lora_rank does not work with parallel.tensor: all heads " +
 			"read one latent", "parallel.tensor = 1"}
 	}
+	if c.normsWhole() {
+		return &CutError{"model.family", "model.family = olmo2 does not work with parallel.tensor: one norm is over " +
+			"all heads", "parallel.tensor = 1"}
+	}
 	if err := divides("model.heads", c.Heads); err != nil {
 		return err
 	}

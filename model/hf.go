@@ -126,6 +126,9 @@ var hfNames = map[string]map[string]string{
 
 // hfOwn holds the names of families that differ from Llama's.
 var hfOwn = map[string]map[string]string{
+	"olmo2": {
+		"attention_post_norm": "post_attention_layernorm.weight", "mlp_post_norm": "post_feedforward_layernorm.weight",
+	},
 	"gemma2": hfGemma, "gemma3": hfGemma,
 	"qwen3_moe": {"mlp.router": "mlp.gate.weight"},
 }
@@ -244,7 +247,7 @@ func (c Config) fold(v *View, name string) {
 			v.queries = c.Heads * c.HeadDim
 		}
 	case "attention.q_norm":
-		v.queries = c.HeadDim
+		v.queries = c.qkNormSize()
 	}
 	switch name {
 	case "attention.qkv.q", "attention.qkv.k", "attention.qkv.bias.q", "attention.qkv.bias.k", "attention.q_norm",

@@ -37,6 +37,8 @@ func loraModels() map[string]Config {
 	anneal.ValueEmbeddings, anneal.LogitSoftcap = "all", 15
 	gemma := llama
 	gemma.Family, gemma.Activation, gemma.QKNorm, gemma.RopeThetaLocal = "gemma3", "geglu", true, 1000
+	olmo := llama
+	olmo.Family, olmo.QKNorm, olmo.KVHeads = "olmo2", true, olmo.Heads
 	gated := llama
 	gated.Attention, gated.Positions = seen("linear:gated,gla"), Positions{"none"}
 	latent := llama
@@ -45,7 +47,7 @@ func loraModels() map[string]Config {
 	biased.QKVBias, biased.AttentionSinks = true, true
 	return map[string]Config{
 		"llama": llama, "some matrices": some, "gpt2": gpt2, "anneal": anneal, "gemma3": gemma, "gated": gated,
-		"latent": latent, "biased": biased,
+		"latent": latent, "biased": biased, "olmo2": olmo,
 	}
 }
 

@@ -19,6 +19,7 @@ func TestRecipesHaveTheParametersOfTheirModels(t *testing.T) {
 		"gpt3-6.7b": 6_658_404_352, "gpt3-175b": 174_604_259_328,
 		"chinchilla-70b": 64_695_189_504, "smollm-135m": 134_515_008,
 		"deepseek-7b": 6_910_365_696, "deepseek-67b": 67_425_001_472,
+		"olmo2-7b":  7_298_617_344,
 		"llama3-8b": 8_030_261_248, "llama3-70b": 70_553_706_496, "llama3-405b": 405_853_388_800,
 		"standard-7m": 6_917_376, "standard-30m": 29_893_120, "standard-130m": 134_105_856,
 		"standard-370m": 373_867_520, "standard-1.1b": 1_158_760_448, "standard-2.7b": 2_701_560_320,

@@ -51,6 +51,16 @@ func TestHorizonEndsBeforeTheRun(t *testing.T) {
 	}
 }
 
+// OLMo 2 stops after 3.9 of the 5 trillion tokens of its cosine.
+func TestHorizonLiesBeyondTheRun(t *testing.T) {
+	long := rates(t, "train.steps=125", "schedule.warmup=1")
+	for n, x := range rates(t, "schedule.horizon=125", "schedule.warmup=1") {
+		if x != long[n] {
+			t.Errorf("step %d: %g, %g in the longer run", n+1, x, long[n])
+		}
+	}
+}
+
 // Weight decay falls to where the step after the last would have none; a timescale decides its level.
 func TestWeightDecayOverARun(t *testing.T) {
 	cfg := smallConfig(t, "data", "train.steps=100", "optimizer.lr=0.01", "optimizer.decay_timescale=0.25",

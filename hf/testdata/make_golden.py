@@ -4,7 +4,7 @@ llama/ one file of F32 weights         llama3/ frequencies scaled as Llama 3.1's
 qwen3/ BF16 shards, tied               linear/, yarn/, longrope/: others            windows/ a Qwen3 with windows in some layers
 gpt2/ tied, no n_inner                 gpt2-untied/ F16     gemma2/ soft-caps  gemma3/ two bases, one scaled, BF16
 qwen3_moe/ experts                     qwen2/ biases, a window in the last layer, BF16
-mixtral/ experts without QK-norm
+mixtral/ experts without QK-norm       olmo2/ norms after the branches
 
 Weights follow a fixed formula; logits are computed in float64 from the weights as stored. Run from this directory:
 python make_golden.py
@@ -15,7 +15,7 @@ import shutil
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig,
-                          LlamaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config,
+                          LlamaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM, Qwen2Config,
                           Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 
 IDS = [1, 5, 9, 33, 60, 9, 2, 17, 41, 58, 3, 30]
@@ -95,6 +95,9 @@ make("gemma3", Gemma3ForCausalLM(Gemma3TextConfig(
 make("qwen2", Qwen2ForCausalLM(Qwen2Config(
     **three, tie_word_embeddings=True, use_sliding_window=True, sliding_window=4, max_window_layers=2,
     rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.bfloat16)
+make("olmo2", Olmo2ForCausalLM(Olmo2Config(
+    **{**small, "num_key_value_heads": 2}, tie_word_embeddings=False, rope_parameters={"rope_type": "default", "rope_theta": 500.0})),
+     torch.float32)
 make("mixtral", MixtralForCausalLM(MixtralConfig(
     **{**small, "intermediate_size": 12}, num_local_experts=4, num_experts_per_tok=2, sliding_window=None,
     rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.float32)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes gemma2.json, gemma3.json, qwen2.json, qwen3_moe.json, sinks.json, a Llama with the attention of gpt-oss, and mla.json, a dense DeepSeek-V2: one forward and backward pass of tiny models of transformers in float64.
+"""Writes gemma2.json, gemma3.json, olmo2.json, qwen2.json, qwen3_moe.json, sinks.json, a Llama with the attention of gpt-oss, and mla.json, a dense DeepSeek-V2: one forward and backward pass of tiny models of transformers in float64.
 
     python make_transformers.py   # rewrites them beside this script (needs torch and transformers)
 
@@ -26,7 +26,7 @@ torch.set_num_threads(1)
 
 from torch.nn import functional as F  # noqa: E402
 from transformers import (DeepseekV2Config, DeepseekV2ForCausalLM, Gemma2Config, Gemma2ForCausalLM,  # noqa: E402
-                          Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM,
+                          Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Olmo2Config, Olmo2ForCausalLM, Qwen2Config, Qwen2ForCausalLM,
                           Qwen3MoeConfig, Qwen3MoeForCausalLM)
 from transformers.models.gpt_oss import modeling_gpt_oss  # noqa: E402
 from transformers.models.llama import modeling_llama  # noqa: E402
@@ -65,6 +65,11 @@ def sinks():
     return m
 
 
+def olmo2():
+    return Olmo2ForCausalLM(Olmo2Config(**{**COMMON, "num_key_value_heads": H}, tie_word_embeddings=False,
+                                        rope_parameters={"rope_type": "default", "rope_theta": 500.0}))
+
+
 def qwen2():
     return Qwen2ForCausalLM(Qwen2Config(**COMMON, tie_word_embeddings=True, use_sliding_window=False,
                                         rope_parameters={"rope_type": "default", "rope_theta": 500.0}))
@@ -92,7 +97,8 @@ def parameters(family):
     yield "embed", ["model.embed_tokens.weight"]
     for i in range(L):
         ours, at = f"layers.{i}.", f"model.layers.{i}."
-        yield ours + "attention_norm", [at + "input_layernorm.weight"]
+        if family != "olmo2":
+            yield ours + "attention_norm", [at + "input_layernorm.weight"]
         if family == "mla":
             yield ours + "attention.down", [at + f"self_attn.{x}.weight" for x in ("q_proj", "kv_a_proj_with_mqa")]
             yield ours + "attention.latent_norm", [at + "self_attn.kv_a_layernorm.weight"]
@@ -116,6 +122,12 @@ def parameters(family):
         if family != "gemma2":
             yield ours + "attention.q_norm", [at + "self_attn.q_norm.weight"]
             yield ours + "attention.k_norm", [at + "self_attn.k_norm.weight"]
+        if family == "olmo2":
+            yield ours + "attention_post_norm", [at + "post_attention_layernorm.weight"]
+            yield ours + "mlp.gate_up", [at + "mlp.gate_proj.weight", at + "mlp.up_proj.weight"]
+            yield ours + "mlp.down", [at + "mlp.down_proj.weight"]
+            yield ours + "mlp_post_norm", [at + "post_feedforward_layernorm.weight"]
+            continue
         if family in ("gemma2", "gemma3"):
             yield ours + "attention_post_norm", [at + "post_attention_layernorm.weight"]
             yield ours + "mlp_norm", [at + "pre_feedforward_layernorm.weight"]
@@ -128,7 +140,7 @@ def parameters(family):
         yield ours + "experts.gate_up", [at + "mlp.experts.gate_up_proj"]
         yield ours + "experts.down", [at + "mlp.experts.down_proj"]
     yield "norm", ["model.norm.weight"]
-    if family == "qwen3_moe":
+    if family in ("qwen3_moe", "olmo2"):
         yield "head", ["lm_head.weight"]
 
 
@@ -186,6 +198,7 @@ def write(family, m):
 if __name__ == "__main__":
     write("gemma2", gemma2())
     write("gemma3", gemma3())
+    write("olmo2", olmo2())
     write("qwen2", qwen2())
     write("qwen3_moe", qwen3_moe())
     write("sinks", sinks())

@@ -1,0 +1,32 @@
+package model
+
+import "anneal/autograd"
+
+// newOlmo2Block declares a layer of OLMo 2 (OLMo Team 2024, arXiv 2501.00656): Llama with norms after its branches
+// instead of before them, and with an RMSNorm of all queries together, and of all keys, instead of one for each head:
+//
+//	x ← x + norm(branch(x))
+//
+// The stream itself stays unnormalised where branches read it, and what they add has the size of the gains: training is
+// stabler than with norms before (figure 8 there). Memory: one more copy of the stream and one of the branch's output
+// for each branch, (2e+2f)·D per token and layer. Not with kv_heads < heads, nor with tensor parallelism: the norm of
+// queries needs all heads.
+func newOlmo2Block(b *builder) *block {
+	a := newAttention(b)
+	first := &branch{body: a, out: a.wo, eps: b.config.NormEps}
+	first.after = b.norm("attention_post_norm")
+	second := b.mlpBody("mlp.gate_up", (*autograd.Tape).SwiGLU, b.gateUpParts()...)
+	second.after = b.norm("mlp_post_norm")
+	return &block{attention: a, branches: []*branch{first, second}}
+}
+
+// normsWhole reports whether QK-norm is over all heads together.
+func (c Config) normsWhole() bool { return c.Family == "olmo2" }
+
+// qkNormSize is the length of a gain of QK-norm.
+func (c Config) qkNormSize() int {
+	if c.normsWhole() {
+		return c.Heads * c.HeadDim
+	}
+	return c.HeadDim
+}
