@@ -132,6 +132,10 @@ func (k *checker) family() {
 		k.fault("model.kv_heads", fmt.Sprintf("model.kv_heads = %d", m.Heads), "model.kv_heads = %d does not work "+
 			"with model.family = olmo2, whose norms of queries and of keys have one size", m.KVHeads)
 	}
+	if m.Family == "olmo2" && k.c.Device == "cuda" {
+		k.fault("device", "device = cpu", "device = cuda does not work with model.family = olmo2 yet: the kernel of "+
+			"QK-norm has room for a head, not for all of them")
+	}
 	if m.Family == "olmo2" && m.KVLoraRank > 0 {
 		k.notOf(m.Family, "model.kv_lora_rank", fmt.Sprint(m.KVLoraRank), "llama", "0")
 	}

@@ -235,3 +235,25 @@ func TestAnnealCyclesItsWindows(t *testing.T) {
 		}
 	}
 }
+
+// What OLMo 2's norm over all heads does not work with is refused by name.
+func TestOlmo2RefusesWhatItsNormsCannot(t *testing.T) {
+	const text = minimal + "model: {family: olmo2}\n"
+	c, err := parse([]byte(text), "run.yaml", nil)
+	if err != nil || !c.Model.QKNorm || c.Model.RopeTheta != 5e5 || c.Model.NormEps != 1e-6 {
+		t.Fatalf("%v: %+v", err, c.Model)
+	}
+	for set, says := range map[string]string{
+		"model.kv_heads=2":                    "one size",
+		"device=cuda":                         "room for a head",
+		"parallel.ranks=2 parallel.tensor=2":  "one norm is over all heads",
+		"model.kv_lora_rank=8":                "does not work with model.family",
+		"model.mup=true":                      "no rule for model.family = olmo2",
+		"model.qk_norm=false model.ffn=99999": "",
+	} {
+		_, err := parse([]byte(text), "run.yaml", strings.Fields(set))
+		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+}
