@@ -59,7 +59,7 @@ func TestCostOfSearch(t *testing.T) {
 	}
 	v := Ablated{Config: cfg, Runs: make([]Compared, 3), Value: 2}
 	for _, value := range []float64{1, 2, 4} {
-		v.Tuned = append(v.Tuned, Ablated{Config: cfg, Value: value})
+		v.Tuned = append(v.Tuned, Ablated{Config: cfg, Value: value, Runs: make([]Compared, 1)})
 	}
 	if got, want := CostOfSearch([]Ablated{v, v}), (SearchCost{4, 4 * 5120, 0.4}); got != want {
 		t.Errorf("%+v, want %+v", got, want)

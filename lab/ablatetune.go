@@ -17,6 +17,7 @@ import (
 type Tuning struct {
 	Key    string
 	Values int // odd
+	Seeds  int // the best mean over so many decides; at most those of the ablation, and at least 1
 }
 
 // A SearchCost is what a search trained beyond the runs that count anyway: the best value of each variant is one of
@@ -36,8 +37,8 @@ func CostOfSearch(list []Ablated) (c SearchCost) {
 		all += int64(len(v.Runs)) * tokens(v)
 		for n := range v.Tuned {
 			if t := &v.Tuned[n]; t.Value != v.Value {
-				c.Runs++
-				c.Tokens += tokens(t)
+				c.Runs += len(t.Runs)
+				c.Tokens += int64(len(t.Runs)) * tokens(t)
 			}
 		}
 	}
@@ -45,7 +46,7 @@ func CostOfSearch(list []Ablated) (c SearchCost) {
 	return c
 }
 
-// A valueSearch looks for the best value of a number for one variant, with the first seed.
+// A valueSearch looks for the best value of a number for one variant, with the first seeds.
 type valueSearch struct {
 	variant *Ablated
 	number  int        // of the variant
@@ -105,21 +106,23 @@ func (s *valueSearch) add(o AblateOptions, value float64) (err error) {
 func (o AblateOptions) try(ctx context.Context, searches []valueSearch, together int) error {
 	type trial struct {
 		*Ablated
-		number int
+		number, seed int
 	}
 	var next []trial
 	for _, s := range searches {
 		for _, t := range s.trials {
 			if t.Runs == nil {
-				t.Runs = make([]Compared, 1)
-				next = append(next, trial{t, s.number})
+				t.Runs = make([]Compared, max(o.Tune.Seeds, 1))
+				for seed := range t.Runs {
+					next = append(next, trial{t, s.number, seed})
+				}
 			}
 		}
 	}
 	return Together(ctx, len(next), together, func(ctx context.Context, n int) (err error) {
 		t := next[n]
 		name := fmt.Sprintf("%s, %s=%.4g", t.Name, o.Tune.Key, t.Value)
-		t.Runs[0], err = o.train(ctx, name, t.Config, t.directory(t.number), 0)
+		t.Runs[t.seed], err = o.train(ctx, name, t.Config, t.directory(t.number), t.seed)
 		return err
 	})
 }
@@ -145,13 +148,15 @@ func (s *valueSearch) extend(o AblateOptions) (more bool, err error) {
 	return err == nil, err
 }
 
-// take takes the best of several values of a number, which are sorted. If all diverged the configured one stays.
+// take takes the best of several values of a number, which are sorted: that of the lowest mean of those with which no run
+// diverged. If one diverged with each of them the configured one stays.
 func (a *Ablated) take(trials []*Ablated) {
 	best := -1
 	a.Tuned = nil
 	for n, t := range trials {
 		a.Tuned = append(a.Tuned, *t)
-		if r := t.Runs[0]; !r.Diverged && (best < 0 || r.ValBitsPerByte < trials[best].Runs[0].ValBitsPerByte) {
+		diverged := slices.ContainsFunc(t.Runs, func(r Compared) bool { return r.Diverged })
+		if !diverged && (best < 0 || t.Mean() < trials[best].Mean()) {
 			best = n
 		}
 	}

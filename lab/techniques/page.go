@@ -18,7 +18,7 @@ const PageFile = "docs/measured.md"
 const pageHead = `<!-- generated from lab/techniques/results.json by go generate ./lab/techniques -->
 # Techniques, measured
 
-What [techniques](techniques.md) do to one small model, measured alike: the rate of every run is searched in factors of 2 with one seed (at least %d values, more while the best is at an edge), then
+What [techniques](techniques.md) do to one small model, measured alike: the rate of every run is searched in factors of 2 with one or two seeds (at least %d values, more while the best is at an edge), then
 all seeds are trained with it. A verdict compares runs with the same seed, which share data, order and initial weights. Intervals are of 95 %%
 (Student's t); a difference counts as seen if its probability by chance is below 5 %%, corrected for the number of techniques in the table (Holm).
 
@@ -51,8 +51,8 @@ func Page(r *Results) []byte {
 
 // table writes the table of a group.
 func (m *Measured) table(b *strings.Builder) {
-	fmt.Fprintf(b, "%d seeds each, %s, %.0f minutes.\n\n| technique | line | rate | bits/byte | against the first |\n"+
-		"|---|---|---|---|---|\n", len(m.Rows[0].Bits), m.Date, m.Seconds/60)
+	fmt.Fprintf(b, "%d seeds each, rates chosen by %d, %s, %.0f minutes.\n\n| technique | line | rate | bits/byte | against the first |\n"+
+		"|---|---|---|---|---|\n", len(m.Rows[0].Bits), m.Seeds, m.Date, m.Seconds/60)
 	for i, v := range m.Judge() {
 		line, edge := "`"+strings.Join(m.Rows[i].Set, "`, `")+"`", ""
 		if i == 0 {

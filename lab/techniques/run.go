@@ -25,6 +25,7 @@ const ResultsFile = "techniques.json"
 
 const (
 	mostResults = 8 << 20 // bytes of a file of figures that are read
+	rateSeeds   = 2       // by whose mean a rate is chosen
 	rates       = 3       // that are tried for every run, and as many beyond while the best is at an edge
 )
 
@@ -47,9 +48,10 @@ type Results struct {
 // Measured is what was measured of a group.
 type Measured struct {
 	Group   string   `json:"group"`
-	Date    string   `json:"date"`    // YYYY-MM-DD
-	Seconds float64  `json:"seconds"` // that training took
-	Rows    []Figure `json:"rows"`    // the run without any technique comes first
+	Date    string   `json:"date"`       // YYYY-MM-DD
+	Seconds float64  `json:"seconds"`    // that training took
+	Seeds   int      `json:"rate_seeds"` // by whose mean each rate was chosen
+	Rows    []Figure `json:"rows"`       // the run without any technique comes first
 }
 
 // A Figure is what was measured of a technique.
@@ -78,7 +80,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := study.Open(o.Dir, "techniques", map[string]any{"seeds": o.Seeds, "tier": here.Tier})
+	dir, err := study.Open(o.Dir, "techniques", map[string]any{"seeds": o.Seeds, "rate_seeds": o.rateSeeds(), "tier": here.Tier})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +104,10 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 		if err != nil || list == nil {
 			return nil, err
 		}
-		all.add(Measured{g.Name, begin.UTC().Format(time.DateOnly), time.Since(begin).Seconds(), figures(g, list)})
+		all.add(Measured{
+			Group: g.Name, Date: begin.UTC().Format(time.DateOnly), Seconds: time.Since(begin).Seconds(),
+			Seeds: o.rateSeeds(), Rows: figures(g, list),
+		})
 		if err := study.WriteResults(dir.File(ResultsFile), all); err != nil {
 			return nil, err
 		}
@@ -121,11 +126,14 @@ func (o Options) source(ctx context.Context, d *study.Dir) (string, error) {
 	return dir, err
 }
 
+// rateSeeds is how many seeds choose a rate.
+func (o Options) rateSeeds() int { return min(rateSeeds, o.Seeds) }
+
 // ablation is the ablation of a group.
 func (o Options) ablation(g Group, out, data string) lab.AblateOptions {
 	a := lab.AblateOptions{
 		Overrides: append([]string{"data.path=" + data}, base...), Out: out, Seeds: o.Seeds, Equal: lab.EqualTokens,
-		Tune: lab.Tuning{Key: "optimizer.lr", Values: rates}, OnRun: o.OnStage, OnProgress: func(train.Event) {},
+		Tune: lab.Tuning{Key: "optimizer.lr", Values: rates, Seeds: o.rateSeeds()}, OnRun: o.OnStage, OnProgress: func(train.Event) {},
 	}
 	for _, r := range g.Rows {
 		a.Variants = append(a.Variants, r.Set)
