@@ -51,7 +51,8 @@ func Page(r *Results) []byte {
 
 // table writes the table of a group.
 func (m *Measured) table(b *strings.Builder) {
-	fmt.Fprintf(b, "%d seeds each, rates chosen by %d, %s, %.0f minutes.\n\n| technique | line | rate | bits/byte | against the first |\n"+
+	fmt.Fprintf(b, "%d seeds each, rates chosen by %d, %s, %.0f minutes.\n\n"+
+		"| technique | line | rate | bits/byte | against the first |\n"+
 		"|---|---|---|---|---|\n", len(m.Rows[0].Bits), m.Seeds, m.Date, m.Seconds/60)
 	for i, v := range m.Judge() {
 		line, edge := "`"+strings.Join(m.Rows[i].Set, "`, `")+"`", ""

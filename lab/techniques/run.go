@@ -80,7 +80,9 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := study.Open(o.Dir, "techniques", map[string]any{"seeds": o.Seeds, "rate_seeds": o.rateSeeds(), "tier": here.Tier})
+	dir, err := study.Open(o.Dir, "techniques", map[string]any{
+		"seeds": o.Seeds, "rate_seeds": o.rateSeeds(), "tier": here.Tier,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +135,8 @@ func (o Options) rateSeeds() int { return min(rateSeeds, o.Seeds) }
 func (o Options) ablation(g Group, out, data string) lab.AblateOptions {
 	a := lab.AblateOptions{
 		Overrides: append([]string{"data.path=" + data}, base...), Out: out, Seeds: o.Seeds, Equal: lab.EqualTokens,
-		Tune: lab.Tuning{Key: "optimizer.lr", Values: rates, Seeds: o.rateSeeds()}, OnRun: o.OnStage, OnProgress: func(train.Event) {},
+		Tune:  lab.Tuning{Key: "optimizer.lr", Values: rates, Seeds: o.rateSeeds()},
+		OnRun: o.OnStage, OnProgress: func(train.Event) {},
 	}
 	for _, r := range g.Rows {
 		a.Variants = append(a.Variants, r.Set)
