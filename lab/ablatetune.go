@@ -148,8 +148,8 @@ func (s *valueSearch) extend(o AblateOptions) (more bool, err error) {
 	return err == nil, err
 }
 
-// take takes the best of several values of a number, which are sorted: that of the lowest mean of those with which no run
-// diverged. If one diverged with each of them the configured one stays.
+// take takes the best of several values of a number, which are sorted: that of the lowest mean of those with which no
+// run diverged. If one diverged with each of them the configured one stays.
 func (a *Ablated) take(trials []*Ablated) {
 	best := -1
 	a.Tuned = nil
