@@ -143,11 +143,6 @@ func (s *Shard) Make(i int) error {
 			return err
 		}
 	}
-	if u.totals != nil {
-		if err := u.totals.Sent(); err != nil {
-			return err
-		}
-	}
 	return s.units[before].gradients.Sent()
 }
 
@@ -238,7 +233,7 @@ func (s *Shard) addTerms(o *Owned, add bool) {
 }
 
 // Total waits until all ranks have the sums, at stage 0. The gradients of the parameters are then those of the whole
-// batch.
+// batch, and nobody else reads them: an update may overwrite them.
 func (s *Shard) Total() error {
 	if s.Stage > 0 {
 		return nil
@@ -251,6 +246,13 @@ func (s *Shard) Total() error {
 	for i := len(s.units) - 1; i >= 0; i-- {
 		if u := &s.units[i]; len(u.params) > 0 {
 			if err := s.total(u); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range s.units {
+		if u := &s.units[i]; len(u.params) > 0 {
+			if err := u.totals.Sent(); err != nil {
 				return err
 			}
 		}

@@ -3,11 +3,19 @@ package train
 import (
 	"bytes"
 	"context"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"anneal/comm"
+	"anneal/comm/commtest"
+	"anneal/comm/local"
+	"anneal/dataset"
+	"anneal/device/cpu"
 	"anneal/prepare"
+	"anneal/tensor"
 )
 
 // Schedule-free AdamW evaluates and saves the average x, and neither changes a bit of the training, on any ranks at any
@@ -92,4 +100,61 @@ func TestScheduleFreeEvaluatesTheAverage(t *testing.T) {
 			t.Errorf("%s is saved twice", name)
 		}
 	}
+}
+
+// An update may overwrite the gradient of one rank while others are still to read the sums that it sent them: it waits
+// for the slowest.
+func TestUpdatesWaitForReadersOfTheSums(t *testing.T) {
+	cfg := smallConfig(t, testData(t), "optimizer.name=schedulefree", "train.batch_tokens=512", "model.layers=1",
+		"train.steps=2", "parallel.zero=0", "model.vocab=64", "model.dim=64", "train.clip=0")
+	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, 5)
+	want, _ := trained(t, cfg, src, 1, true)
+	group := local.New(2, local.Options{Timeout: time.Minute})
+	group[1] = tardy{group[1]}
+	ranks := make([]*Trainer, len(group))
+	errs := commtest.Each(group, func(c comm.Comm) error {
+		dev, err := cpu.New(1)
+		if err != nil {
+			return err
+		}
+		t.Cleanup(dev.Close)
+		x, err := NewRank(cfg, dev, c)
+		if err != nil {
+			return err
+		}
+		t.Cleanup(x.Close)
+		ranks[c.Rank()] = x
+		for range cfg.Train.Steps {
+			if _, err := x.Step(context.Background(), src); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if got := assembled(t, ranks); got != want {
+		t.Errorf("with a rank that reads late: %v; on one rank: %v", got, want)
+	}
+}
+
+// tardy is a rank that reads what has arrived a little later.
+type tardy struct{ comm.Comm }
+
+func (c tardy) Group(ranks []int) (comm.Comm, error) {
+	g, err := c.Comm.Group(ranks)
+	return tardy{g}, err
+}
+
+func (c tardy) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
+	return late{c.Comm.NewExchange(name, out, room)}
+}
+
+type late struct{ comm.Transfer }
+
+func (t late) Wait() error {
+	err := t.Transfer.Wait()
+	time.Sleep(5 * time.Millisecond)
+	return err
 }
