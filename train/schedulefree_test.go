@@ -106,7 +106,7 @@ func TestScheduleFreeEvaluatesTheAverage(t *testing.T) {
 // for the slowest.
 func TestUpdatesWaitForReadersOfTheSums(t *testing.T) {
 	cfg := smallConfig(t, testData(t), "optimizer.name=schedulefree", "train.batch_tokens=512", "model.layers=1",
-		"train.steps=2", "parallel.zero=0", "model.vocab=64", "model.dim=64", "train.clip=0")
+		"optimizer.eps=0.01", "train.steps=3", "model.vocab=64", "parallel.zero=0", "parallel.sum_block=2")
 	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, 5)
 	want, _ := trained(t, cfg, src, 1, true)
 	group := local.New(2, local.Options{Timeout: time.Minute})
