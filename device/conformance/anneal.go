@@ -123,6 +123,8 @@ func addValuesGrad(s *scope) call {
 		run:    func(d device.Device) { d.AddValuesGrad(dtable, dweight, dqkv, table, weight, ids, heads) },
 		out:    []*tensor.Tensor{dtable, dweight},
 		factor: 4,
+		// The gradient of the weight sums the tokens' products, which may cancel.
+		terms: largest(dqkv) * largest(table) * float64(table.Cols()),
 	}
 	c.formulas(addValuesGradOf[float64](dtable, dweight, dqkv, table, weight, ids, heads),
 		addValuesGradOf[float32](dtable, dweight, dqkv, table, weight, ids, heads))
