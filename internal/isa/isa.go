@@ -11,19 +11,24 @@ import (
 	"strings"
 )
 
-// A Tier is a set of kernels for one level of instructions. Higher tiers include the lower ones.
+// A Tier is a set of kernels for one level of instructions. Higher tiers of an architecture include its lower ones.
 type Tier int
 
-// The tiers, from portable Go to AVX-512 with BF16 dot products and to AMX, whose tiles multiply blocks of BF16.
+// The tiers: portable Go; on amd64 AVX2 to AVX-512 with BF16 dot products and to AMX, whose tiles multiply blocks of
+// BF16; on arm64 NEON, which all its CPUs have, and NEON with products of small matrices of BF16 (Armv8.6).
 const (
 	Generic Tier = iota
 	AVX2
 	AVX512
 	AVX512BF16
 	AMX
+	NEON
+	BF16
+
+	last = BF16
 )
 
-var names = [...]string{"generic", "avx2", "avx512", "avx512bf16", "amx"}
+var names = [...]string{"generic", "avx2", "avx512", "avx512bf16", "amx", "neon", "bf16"}
 
 // String returns the tier's name as ANNEAL_CPU spells it.
 func (t Tier) String() string { return names[t] }
@@ -31,7 +36,7 @@ func (t Tier) String() string { return names[t] }
 // Tiers returns every tier that this machine supports, best first.
 func Tiers() []Tier {
 	var out []Tier
-	for t := AMX; t >= Generic; t-- {
+	for t := last; t >= Generic; t-- {
 		if runs(t) {
 			out = append(out, t)
 		}

@@ -15,7 +15,7 @@ func TestEveryMachineRunsGeneric(t *testing.T) {
 
 // A tier that was asked for is used or refused; there is no third outcome.
 func TestForcedTierIsHonouredOrAnError(t *testing.T) {
-	for tier := Generic; tier <= AMX; tier++ {
+	for tier := Generic; tier <= last; tier++ {
 		t.Setenv("ANNEAL_CPU", tier.String())
 		got, err := Choose()
 		switch runs := slices.Contains(Tiers(), tier); {
@@ -44,9 +44,9 @@ func TestUnknownTierIsAnErrorThatListsTheTiers(t *testing.T) {
 
 // What Enables allows is exactly what the machine runs, up to the tier that was asked for.
 func TestEnablesStopsAtTheForcedTier(t *testing.T) {
-	for forced := Generic; forced <= AMX; forced++ {
+	for forced := Generic; forced <= last; forced++ {
 		t.Setenv("ANNEAL_CPU", forced.String())
-		for tier := Generic; tier <= AMX; tier++ {
+		for tier := Generic; tier <= last; tier++ {
 			if got, want := Enables(tier), tier <= forced && slices.Contains(Tiers(), tier); got != want {
 				t.Errorf("ANNEAL_CPU=%v enables %v: %v, want %v", forced, tier, got, want)
 			}
@@ -57,7 +57,7 @@ func TestEnablesStopsAtTheForcedTier(t *testing.T) {
 		t.Error("an unknown tier enables kernels")
 	}
 	t.Setenv("ANNEAL_CPU", "")
-	for tier := Generic; tier <= AMX; tier++ {
+	for tier := Generic; tier <= last; tier++ {
 		if got, want := Enables(tier), slices.Contains(Tiers(), tier); got != want {
 			t.Errorf("without ANNEAL_CPU, %v is enabled: %v, want %v", tier, got, want)
 		}
@@ -66,7 +66,7 @@ func TestEnablesStopsAtTheForcedTier(t *testing.T) {
 
 // A tier is required before its first instruction: a panic, not a signal that ends the process.
 func TestRequireRefusesWhatTheMachineLacks(t *testing.T) {
-	for tier := Generic; tier <= AMX; tier++ {
+	for tier := Generic; tier <= last; tier++ {
 		refused := func() (refused bool) {
 			defer func() { refused = recover() != nil }()
 			Require(tier)

@@ -29,11 +29,8 @@ func New(tier isa.Tier, p *pool.Pool) *Engine {
 func engineOf(tier isa.Tier, p *pool.Pool) *Engine {
 	e := &Engine{pool: p, fma: newProduct(f32Tile(tier), f32Packer(tier), f32Store(tier))}
 	e.bf16 = e.fma
-	switch tier {
-	case isa.AMX:
-		e.bf16 = newProduct(tilesTile(), tilesPacker(), f32Store(tier))
-	case isa.AVX512BF16:
-		e.bf16 = newProduct(dotTile(), dotPacker(), f32Store(tier))
+	if kernels, pack, ok := bf16Tile(tier); ok {
+		e.bf16 = newProduct(kernels, pack, f32Store(tier))
 	}
 	e.f64 = newProduct(genericTile[float64](), genericPacker[float64](), put[float64])
 	return e

@@ -25,31 +25,6 @@ func f32Tile(t isa.Tier) tile[float32] {
 	}
 }
 
-// halves builds a kernel of colStep columns from one with half as many.
-func halves(k kernel[float32]) kernel[float32] {
-	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr,
-		step, stride int) {
-		k(to, ld, c, a, lda, b, n, add, next, later, step, stride)
-		k(at(to, colStep/2), ld, at(c, colStep/2), a, lda, at(b, colStep/2), n, add, next, later, step, stride)
-	}
-}
-
-// quarters builds a kernel of 12×colStep from one of 6 rows and half as many columns. Columns are the outer loop, so
-// that b is read from memory once.
-func quarters(k kernel[float32], cols bool) kernel[float32] {
-	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr,
-		step, stride int) {
-		lower := at(a, 6*lda)
-		if cols {
-			lower = at(a, 6)
-		}
-		for j := 0; j < colStep; j += colStep / 2 {
-			k(at(to, j), ld, at(c, j), a, lda, at(b, j), n, add, next, later, step, stride)
-			k(at(to, 6*ld+j), ld, at(c, 6*colStep+j), lower, lda, at(b, j), n, add, next, later, step, stride)
-		}
-	}
-}
-
 func fewAVX512(b source) *fewKernels[float32] { return fewOf(b, &fewPlain, &fewRounded, &fewNarrow) }
 func fewAVX2(b source) *fewKernels[float32] {
 	return fewOf(b, &fewPlainAVX2, &fewRoundedAVX2, &fewNarrowAVX2)
@@ -115,6 +90,17 @@ func f32Packer(t isa.Tier) packer[float32] {
 			return &plain
 		}
 	})
+}
+
+// bf16Tile returns the kernels and the packing for BF16 operands in tiers that do not widen them.
+func bf16Tile(t isa.Tier) (tile[float32], packer[float32], bool) {
+	switch t {
+	case isa.AMX:
+		return tilesTile(), tilesPacker(), true
+	case isa.AVX512BF16:
+		return dotTile(), dotPacker(), true
+	}
+	return tile[float32]{}, packer[float32]{}, false
 }
 
 // The avx512bf16 tier multiplies pairs of BF16.

@@ -1,4 +1,4 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package gemm
 
@@ -9,12 +9,11 @@ import (
 
 func f32Tile(isa.Tier) tile[float32]     { return genericTile[float32]() }
 func f32Packer(isa.Tier) packer[float32] { return genericPacker[float32]() }
+func f32Store(isa.Tier) store[float32]   { return put[float32] }
 
-func f32Store(isa.Tier) store[float32] { return put[float32] }
-func dotTile() tile[float32]           { return genericTile[float32]() }
-func dotPacker() packer[float32]       { return genericPacker[float32]() }
-func tilesTile() tile[float32]         { return genericTile[float32]() }
-func tilesPacker() packer[float32]     { return genericPacker[float32]() }
+func bf16Tile(isa.Tier) (tile[float32], packer[float32], bool) {
+	return tile[float32]{}, packer[float32]{}, false
+}
 
 func peakLoop(isa.Tier, tensor.DType) (loop func(n int), flops int) {
 	return genericPeak, genericPeakFLOPs

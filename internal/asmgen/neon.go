@@ -1,0 +1,244 @@
+package asmgen
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The Go assembler lacks most vector instructions of arm64, so all of them are written as words, with the GNU
+// assembler's text as a comment: `WORD $0x4e22d420 // fadd v0.4s, v1.4s, v2.4s`. Vector registers are numbers 0–31,
+// and unlike in Go's assembly the destination comes first, as in Arm's manuals. General registers have Go's names.
+// R18 belongs to the system on macOS and Windows, R27 to the assembler and R28 to the goroutine.
+
+// A form is the encoding of an instruction with registers 0, and its operands: the letters d, n and m stand for
+// registers.
+type form struct {
+	word     uint32
+	operands string
+}
+
+const (
+	ddd4s  = "vd.4s, vn.4s, vm.4s"
+	dd4s   = "vd.4s, vn.4s"
+	lanes8 = "vd.16b, vn.16b, vm.16b"
+)
+
+// forms holds the instructions on registers only, by mnemonic; where one mnemonic has several element sizes, a suffix
+// tells them apart and is not part of the text.
+var forms = map[string]form{
+	"fadd": {0x4e20d400, ddd4s}, "fsub": {0x4ea0d400, ddd4s}, "fmul": {0x6e20dc00, ddd4s}, "fdiv": {0x6e20fc00, ddd4s},
+	"fmax": {0x4e20f400, ddd4s}, "fmin": {0x4ea0f400, ddd4s}, "fmla": {0x4e20cc00, ddd4s}, "fmls": {0x4ea0cc00, ddd4s},
+	"fcmeq": {0x4e20e400, ddd4s}, "fcmge": {0x6e20e400, ddd4s}, "fcmgt": {0x6ea0e400, ddd4s},
+	"faddp": {0x6e20d400, ddd4s},
+	"fneg":  {0x6ea0f800, dd4s}, "fabs": {0x4ea0f800, dd4s}, "fsqrt": {0x6ea1f800, dd4s}, "frintn": {0x4e218800, dd4s},
+	"fcvtns": {0x4e21a800, dd4s}, "scvtf": {0x4e21d800, dd4s},
+
+	"fadd.2d": {0x4e60d400, "vd.2d, vn.2d, vm.2d"}, "fmla.2d": {0x4e60cc00, "vd.2d, vn.2d, vm.2d"},
+	"fcvtl.2d": {0x0e617800, "vd.2d, vn.2s"}, "fcvtl2.2d": {0x4e617800, "vd.2d, vn.4s"},
+	"fcvtl.4s": {0x0e217800, "vd.4s, vn.4h"}, "fcvtn.4h": {0x0e216800, "vd.4h, vn.4s"},
+	"faddp.s": {0x7e30d800, "sd, vn.2s"}, "faddp.d": {0x7e70d800, "dd, vn.2d"}, "fmaxv": {0x6e30f800, "sd, vn.4s"},
+
+	"add": {0x4ea08400, ddd4s}, "sub": {0x6ea08400, ddd4s}, "umax": {0x6ea06400, ddd4s}, "smin": {0x4ea06c00, ddd4s},
+	"cmgt": {0x4ea03400, ddd4s}, "umaxv": {0x6eb0a800, "sd, vn.4s"},
+	"umull": {0x2ea0c000, "vd.2d, vn.2s, vm.2s"}, "umull2": {0x6ea0c000, "vd.2d, vn.4s, vm.4s"},
+	"umaxv.16b": {0x6e30a800, "bd, vn.16b"}, "cmeq.16b": {0x6e208c00, lanes8}, "cmhi.16b": {0x6e203400, lanes8},
+	"add.16b": {0x4e208400, lanes8}, "sub.16b": {0x6e208400, lanes8}, "addp.16b": {0x4e20bc00, lanes8},
+
+	"and": {0x4e201c00, lanes8}, "bic": {0x4e601c00, lanes8}, "orr": {0x4ea01c00, lanes8}, "eor": {0x6e201c00, lanes8},
+	"bit": {0x6ea01c00, lanes8}, "bif": {0x6ee01c00, lanes8}, "bsl": {0x6e601c00, lanes8},
+
+	"zip1": {0x4e803800, ddd4s}, "zip2": {0x4e807800, ddd4s}, "uzp1": {0x4e801800, ddd4s}, "uzp2": {0x4e805800, ddd4s},
+	"zip1.2d": {0x4ec03800, "vd.2d, vn.2d, vm.2d"}, "zip2.2d": {0x4ec07800, "vd.2d, vn.2d, vm.2d"},
+	"zip1.8h": {0x4e403800, "vd.8h, vn.8h, vm.8h"}, "zip2.8h": {0x4e407800, "vd.8h, vn.8h, vm.8h"},
+	"uzp2.8h": {0x4e405800, "vd.8h, vn.8h, vm.8h"},
+	"xtn.4h":  {0x0e612800, "vd.4h, vn.4s"}, "xtn.8b": {0x0e212800, "vd.8b, vn.8h"},
+	"sxtl.4s": {0x0f10a400, "vd.4s, vn.4h"}, "sxtl.8h": {0x0f08a400, "vd.8h, vn.8b"},
+	"uxtl.4s": {0x2f10a400, "vd.4s, vn.4h"},
+	"mov.s":   {0x1e204000, "sd, sn"}, // clears the other lanes
+
+	"bfmmla": {0x6e40ec00, "vd.4s, vn.8h, vm.8h"}, "bfdot": {0x6e40fc00, "vd.4s, vn.8h, vm.8h"},
+	"bfcvtn": {0x0ea16800, "vd.4h, vn.4s"}, "bfcvtn2": {0x4ea16800, "vd.8h, vn.4s"},
+}
+
+// texts differ from the keys of forms.
+var texts = map[string]string{"mov.s": "fmov"}
+
+// V writes an instruction of forms on vector registers: the destination, then the sources.
+func (fn *Func) V(name string, regs ...int) {
+	f, ok := forms[name]
+	if !ok {
+		panic("asmgen: no instruction " + name)
+	}
+	word, text := f.word, f.operands
+	if len(regs) != strings.Count(text, ",")+1 {
+		panic(fmt.Sprintf("asmgen: %s has the operands %s, not %v", name, text, regs))
+	}
+	for i, r := range regs {
+		word |= uint32(r) << []int{0, 5, 16}[i]
+	}
+	mnemonic, _, _ := strings.Cut(name, ".")
+	if t := texts[name]; t != "" {
+		mnemonic = t
+	}
+	fn.word(word, "%s %s", mnemonic, numbered(text, regs))
+}
+
+// numbered replaces the letters of operands, each after the letter of its kind of register, by numbers.
+func numbered(operands string, regs []int) string {
+	fields := strings.Split(operands, ", ")
+	for i, f := range fields {
+		fields[i] = f[:1] + strconv.Itoa(regs[i]) + f[2:]
+	}
+	return strings.Join(fields, ", ")
+}
+
+// VCopy copies a register.
+func (fn *Func) VCopy(d, n int) {
+	fn.word(0x4ea01c00|uint32(d|n<<5|n<<16), "mov v%d.16b, v%d.16b", d, n)
+}
+
+// VClear clears a register.
+func (fn *Func) VClear(d int) { fn.word(0x4f000400|uint32(d), "movi v%d.4s, #0", d) }
+
+// VLane writes an instruction on four float32 lanes whose last operand is lane l of register m: fmla, fmls or fmul.
+// Its encoding differs from that on whole registers by fixed bits.
+func (fn *Func) VLane(name string, d, n, m, l int) {
+	word := map[string]uint32{"fmla": 0x4f801000, "fmls": 0x4f805000, "fmul": 0x4f809000}[name]
+	fn.word(word|uint32(d|n<<5|m<<16|l&1<<21|l>>1<<11), "%s v%d.4s, v%d.4s, v%d.s[%d]", name, d, n, m, l)
+}
+
+// VDot writes bfdot with the pair of lane l of register m: each float32 lane of d gains the dot product of its pair in
+// n and that pair.
+func (fn *Func) VDot(d, n, m, l int) {
+	fn.word(0x4f40f000|uint32(d|n<<5|m<<16|l&1<<21|l>>1<<11), "bfdot v%d.4s, v%d.8h, v%d.2h[%d]", d, n, m, l)
+}
+
+// VShift writes a shift by an immediate: shl, sshr, ushr, sri and usra on four lanes of 32 bits, shl.2d and ushr.2d on two of
+// 64; shrn and shrn2 narrow four lanes to the lower and upper half of d; shll widens the lower half of n, by 16 only.
+func (fn *Func) VShift(name string, d, n, bits int) {
+	type shift struct {
+		word     uint32
+		base     int // the field holds base + bits if left, base − bits if not
+		left     bool
+		operands string
+	}
+	s := map[string]shift{
+		"shl":  {0x4f005400, 32, true, dd4s},
+		"sshr": {0x4f000400, 64, false, dd4s}, "ushr": {0x6f000400, 64, false, dd4s},
+		"sri": {0x6f004400, 64, false, dd4s}, "usra": {0x6f001400, 64, false, dd4s},
+		"shl.2d": {0x4f005400, 64, true, "vd.2d, vn.2d"}, "ushr.2d": {0x6f000400, 128, false, "vd.2d, vn.2d"},
+		"shrn":  {0x0f008400, 32, false, "vd.4h, vn.4s"},
+		"shrn2": {0x4f008400, 32, false, "vd.8h, vn.4s"},
+	}[name]
+	field := s.base - bits
+	if s.left {
+		field = s.base + bits
+	}
+	mnemonic, _, _ := strings.Cut(name, ".")
+	switch name {
+	case "shll", "shll2":
+		word, half := uint32(0x2e613800), "4h"
+		if name == "shll2" {
+			word, half = 0x6e613800, "8h"
+		}
+		fn.word(word|uint32(d|n<<5), "%s v%d.4s, v%d.%s, #16", name, d, n, half)
+	default:
+		fn.word(s.word|uint32(d|n<<5|field<<16), "%s %s, #%d", mnemonic, numbered(s.operands, []int{d, n}), bits)
+	}
+}
+
+// VSplat sets all lanes of d to lane l of n; VInsert sets one lane of d to lane from of n.
+func (fn *Func) VSplat(d, n, l int) {
+	fn.word(0x4e000400|uint32(d|n<<5|(l<<3|4)<<16), "dup v%d.4s, v%d.s[%d]", d, n, l)
+}
+
+func (fn *Func) VInsert(d, lane, n, from int) {
+	fn.word(0x6e000400|uint32(d|n<<5|(lane<<3|4)<<16|from<<13), "mov v%d.s[%d], v%d.s[%d]", d, lane, n, from)
+}
+
+// VSplatOf sets all lanes of d to a general register.
+func (fn *Func) VSplatOf(d int, reg string) {
+	fn.word(0x4e040c00|uint32(d|xreg(reg)<<5), "dup v%d.4s, w%d", d, xreg(reg))
+}
+
+// VLoad and VStore move the lower bytes of a register, as many as size says, at offset from a general register; a load
+// clears the rest. VLoadAt adds a second register instead, shifted by the size if scaled.
+func (fn *Func) VLoad(v, size, offset int, base string) {
+	fn.move("ldr", 0x400000, v, size, offset, base)
+}
+
+func (fn *Func) VStore(v, size, offset int, base string) { fn.move("str", 0, v, size, offset, base) }
+
+func (fn *Func) move(name string, load uint32, v, size, offset int, base string) {
+	word, letter := sized(size)
+	at := fmt.Sprintf("[x%d, #%d]", xreg(base), offset)
+	if offset == 0 {
+		at = fmt.Sprintf("[x%d]", xreg(base))
+	}
+	if offset < 0 || offset%size != 0 { // the unscaled form
+		if offset < -256 || offset > 255 {
+			panic(fmt.Sprintf("asmgen: no encoding of %s %d(%s)", name, offset, base))
+		}
+		fn.word(word&^0x01000000|load|uint32(v|xreg(base)<<5|offset&0x1ff<<12), "%s %s%d, %s",
+			name[:2]+"u"+name[2:], letter, v, at)
+		return
+	}
+	fn.word(word|load|uint32(v|xreg(base)<<5|offset/size<<10), "%s %s%d, %s", name, letter, v, at)
+}
+
+func (fn *Func) VLoadAt(v, size int, base, index string) {
+	word, letter := sized(size)
+	fn.word(word&^0x01000000|0x400000|0x206800|uint32(v|xreg(base)<<5|xreg(index)<<16), "ldr %s%d, [x%d, x%d]", letter, v,
+		xreg(base), xreg(index))
+}
+
+// sized returns the encoding of a store, with an offset of 0, and the letter of registers, for a size in bytes.
+func sized(size int) (word uint32, letter string) {
+	switch size {
+	case 1:
+		return 0x3d000000, "b"
+	case 2:
+		return 0x7d000000, "h"
+	case 4:
+		return 0xbd000000, "s"
+	case 8:
+		return 0xfd000000, "d"
+	case 16:
+		return 0x3d800000, "q"
+	}
+	panic(fmt.Sprintf("asmgen: no register of %d bytes", size))
+}
+
+// VLoadPair and VStorePair move two registers of 16 bytes to or from 32 consecutive bytes.
+func (fn *Func) VLoadPair(v, w, offset int, base string) {
+	fn.pair("ldp", 0xad400000, v, w, offset, base)
+}
+
+func (fn *Func) VStorePair(v, w, offset int, base string) {
+	fn.pair("stp", 0xad000000, v, w, offset, base)
+}
+
+func (fn *Func) pair(name string, word uint32, v, w, offset int, base string) {
+	if offset%16 != 0 || offset < -1024 || offset > 1008 {
+		panic(fmt.Sprintf("asmgen: no encoding of %s %d(%s)", name, offset, base))
+	}
+	at := fmt.Sprintf("[x%d, #%d]", xreg(base), offset)
+	if offset == 0 {
+		at = fmt.Sprintf("[x%d]", xreg(base))
+	}
+	fn.word(word|uint32(v|w<<10|xreg(base)<<5|offset/16&0x7f<<15), "%s q%d, q%d, %s", name, v, w, at)
+}
+
+func (fn *Func) word(word uint32, format string, args ...any) {
+	fn.I("WORD $0x%08x // %s", word, fmt.Sprintf(format, args...))
+}
+
+// xreg returns the number of a general register of arm64.
+func xreg(name string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "R"))
+	if err != nil || n < 0 || n > 30 || n == 18 || n == 27 || n == 28 {
+		panic(fmt.Sprintf("asmgen: %q is no general register for kernels", name))
+	}
+	return n
+}

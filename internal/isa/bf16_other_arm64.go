@@ -1,0 +1,6 @@
+//go:build !linux && !darwin && !windows
+
+package isa
+
+// hasBF16 reports false: on other systems the CPU is not asked.
+func hasBF16() bool { return false }

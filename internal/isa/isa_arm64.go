@@ -1,0 +1,15 @@
+package isa
+
+func runs(t Tier) bool {
+	switch t {
+	case BF16:
+		return hasBF16()
+	case Generic, NEON: // Go itself needs NEON's registers
+		return true
+	default:
+		return false
+	}
+}
+
+// fastDot is asked about a tier of amd64 only.
+func fastDot() bool { return false }
