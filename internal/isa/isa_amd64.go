@@ -14,7 +14,7 @@ func runs(t Tier) bool {
 	case AVX2:
 		return x.HasAVX2 && x.HasFMA && f16c()
 	default:
-		return true
+		return t == Generic
 	}
 }
 

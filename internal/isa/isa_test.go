@@ -1,6 +1,7 @@
 package isa
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,15 @@ func TestRequireRefusesWhatTheMachineLacks(t *testing.T) {
 		}()
 		if refused == slices.Contains(Tiers(), tier) {
 			t.Errorf("%v: refused %v, but this CPU runs %v", tier, refused, Tiers())
+		}
+	}
+}
+
+// A tier of another architecture never runs.
+func TestTiersAreOfThisArchitecture(t *testing.T) {
+	for _, tier := range Tiers() {
+		if arm := tier >= NEON; tier != Generic && arm != (runtime.GOARCH == "arm64") {
+			t.Errorf("%v runs on %s", tier, runtime.GOARCH)
 		}
 	}
 }

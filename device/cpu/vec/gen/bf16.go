@@ -18,7 +18,10 @@ func (k *kernel) useBF16() {
 		if !narrow {
 			continue
 		}
-		k.use(lastBit, belowHalf, half, upperHalf)
+		k.useRounding()
+		if k.neon() {
+			return
+		}
 		if k.wide() {
 			k.I("VMOVDQU ·oddWords(SB), Y%d", oddWords)
 			k.I("VMOVDQU32 ·spreadWords(SB), Z%d", spread)
@@ -28,6 +31,25 @@ func (k *kernel) useBF16() {
 		k.whole = !k.wide()
 		return
 	}
+}
+
+// useRounding loads the constants of rounding.
+func (k *kernel) useRounding() {
+	if k.neon() {
+		k.use(belowHalf, upperHalf)
+		k.fillFar(quietBit, neonQuiet)
+		return
+	}
+	k.use(lastBit, belowHalf, half, upperHalf)
+}
+
+// shift sets a register to another one shifted: VPSLLD left, VPSRLD right.
+func (k *kernel) shift(name string, src, dst, bits int) {
+	if k.neon() {
+		k.VShift(map[string]string{"VPSLLD": "shl", "VPSRLD": "ushr"}[name], k.real(dst), k.real(src), bits)
+		return
+	}
+	k.I("%s $%d, %s, %s", name, bits, k.reg(src), k.reg(dst))
 }
 
 // loadBF16 reads words into the upper halves of the lanes.
@@ -55,6 +77,10 @@ func (k *kernel) round(x int, slice string) {
 }
 
 func (k *kernel) roundBF16(x int) {
+	if k.neon() {
+		k.neonRound(k.real(x))
+		return
+	}
 	if k.wide() {
 		k.I("VCMPPS $3, %[1]s, %[1]s, K4", k.reg(x)) // unordered
 		k.nearest(x)
@@ -72,6 +98,11 @@ func (k *kernel) roundBF16(x int) {
 // is 0, so that the addition does not change the upper half.
 func (k *kernel) roundQuiet(x int, slice string) {
 	if k.bf16[slice] {
+		if k.neon() {
+			k.neonNearest(k.real(x), roundTemp)
+			k.VCopy(k.real(x), roundTemp)
+			return
+		}
 		k.nearest(x)
 		k.I("%s %s, %s", map[bool]string{true: "VMOVDQA32", false: "VMOVDQA"}[k.wide()], k.reg(roundTemp), k.reg(x))
 	}
@@ -113,7 +144,7 @@ func (k *kernel) storeBF16(src int, at string) {
 // conversions writes pack and unpack.
 func (s *isa) conversions(f *asmgen.File) {
 	limit := ""
-	if !s.wide() {
+	if s.name == "AVX2" {
 		limit = " Elements past a multiple of 8 are skipped."
 	}
 	k := s.kernel(f, "pack", "rounds src to bfloat16."+limit, []string{"dst:bf16", "src"}, "", "")
@@ -140,18 +171,26 @@ func (s *isa) conversions(f *asmgen.File) {
 // the sums are the results. For NaN the addition could carry into the sign, so NaN is only made quiet.
 func (s *isa) stochastic(f *asmgen.File) {
 	limit := ""
-	if !s.wide() {
+	if s.name == "AVX2" {
 		limit = " Elements past a multiple of 8 are skipped."
 	}
 	k := s.kernel(f, "packStochastic", "rounds src to bfloat16 with 16-bit random numbers."+limit,
 		[]string{"dst:bf16", "src", "random:u32"}, "", "")
 	k.useBF16()
 	const quiet = 8
-	k.fromMemory(quietBit, quiet)
+	k.fillFar(quietBit, quiet)
 	k.loop(2, func(u int) {
 		x, r, t := 3*u, 3*u+1, 3*u+2
 		k.load("src", u, x)
 		k.load("random", u, r)
+		if k.neon() {
+			k.V("fcmeq", t, x, x)
+			k.V("add", r, x, r)
+			k.V("orr", x, x, quiet)
+			k.V("bif", r, x, t)
+			k.store(r, "dst", u)
+			return
+		}
 		if k.wide() {
 			k.I("VCMPPS $3, %[1]s, %[1]s, K4", k.reg(x)) // unordered
 			k.I("VPADDD %s, %s, %s", k.reg(r), k.reg(x), k.reg(r))
@@ -248,33 +287,22 @@ func (s *isa) narrow(f *asmgen.File) {
 	k = s.kernel(f, "narrowRotate", "rotates the pairs (a, b) of consecutive heads.",
 		[]string{"cos", "sin", "a:bf16", "b:bf16"}, "heads int", "")
 	k.useBF16()
-	k.Arg("heads", "R11")
-	k.I("MOVQ CX, R12")
-	k.I("SHLQ $2, R12") // bytes of a head: two halves of 2-byte elements
-	head, done := k.NewLabel("head"), k.NewLabel("done")
-	k.Label(head)
-	k.I("DECQ R11")
-	k.I("JLT %s", done)
-	k.loop(2, func(u int) {
-		a, b, cos, sin, next := 5*u, 5*u+1, 5*u+2, 5*u+3, 5*u+4
-		k.ahead(u, "a", "b")
-		k.load("a", u, a)
-		k.load("b", u, b)
-		k.load("cos", u, cos)
-		k.load("sin", u, sin)
-		k.op("VMULPS", a, cos, next)
-		k.op("VFNMADD231PS", b, sin, next)
-		k.op("VMULPS", b, cos, b)
-		k.op("VFMADD231PS", a, sin, b)
-		k.round(next, "a")
-		k.store(next, "a", u)
-		k.round(b, "b")
-		k.store(b, "b", u)
+	k.eachHead([]string{"a", "b"}, 4, func() {
+		k.loop(2, func(u int) {
+			a, b, cos, sin, next := 5*u, 5*u+1, 5*u+2, 5*u+3, 5*u+4
+			k.ahead(u, "a", "b")
+			k.load("a", u, a)
+			k.load("b", u, b)
+			k.load("cos", u, cos)
+			k.load("sin", u, sin)
+			k.op("VMULPS", a, cos, next)
+			k.op("VFNMADD231PS", b, sin, next)
+			k.op("VMULPS", b, cos, b)
+			k.op("VFMADD231PS", a, sin, b)
+			k.round(next, "a")
+			k.store(next, "a", u)
+			k.round(b, "b")
+			k.store(b, "b", u)
+		})
 	})
-	k.I("ADDQ R12, %s", k.base["a"])
-	k.I("ADDQ R12, %s", k.base["b"])
-	k.restart("cos")
-	k.I("JMP %s", head)
-	k.Label(done)
-	k.Ret()
 }

@@ -33,6 +33,11 @@ func (k *kernel) gather(base string, offset, index, dst int) {
 
 // integer sets register r to a 32-bit number.
 func (k *kernel) integer(value uint32, r int) {
+	if k.neon() {
+		k.I("MOVW $%d, R14", int32(value))
+		k.VSplatOf(r, "R14")
+		return
+	}
 	k.I("MOVL $%#x, R10", value)
 	k.I("VMOVD R10, X%d", r)
 	k.I("VPBROADCASTD X%d, %s", r, k.reg(r))

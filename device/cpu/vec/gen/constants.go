@@ -54,7 +54,10 @@ const firstConstant = 32 - constants
 // use loads constants.
 func (k *kernel) use(constants ...int) {
 	for _, c := range constants {
-		if k.wide() {
+		switch {
+		case k.neon():
+			k.neonConstant(c, firstConstant+c)
+		case k.wide():
 			k.I("VBROADCASTSS ·lanes+%d(SB), %s", 32*c, k.constant(c))
 		}
 	}
@@ -75,11 +78,20 @@ func (k *kernel) constant(c int) string {
 
 // with writes an instruction whose first operand is a constant.
 func (k *kernel) with(name string, c, a, dst int) {
+	if k.neon() {
+		k.neonOp(name, firstConstant+c, a, dst)
+		return
+	}
 	k.I("%s %s, %s, %s", name, k.constant(c), k.reg(a), k.reg(dst))
 }
 
 // withFar is with for a constant that stays in memory on both instruction sets.
 func (k *kernel) withFar(name string, c, a, dst int) {
+	if k.neon() {
+		k.neonConstant(c, neonTemp)
+		k.neonOp(name, neonTemp, a, dst)
+		return
+	}
 	if k.wide() {
 		name += ".BCST"
 	}
@@ -87,7 +99,19 @@ func (k *kernel) withFar(name string, c, a, dst int) {
 }
 
 // fillFar is fill for a constant that stays in memory on both instruction sets.
-func (k *kernel) fillFar(c, r int) { k.I("VBROADCASTSS ·lanes+%d(SB), %s", 32*c, k.reg(r)) }
+func (k *kernel) fillFar(c, r int) {
+	if k.neon() {
+		k.neonConstant(c, r)
+		return
+	}
+	k.I("VBROADCASTSS ·lanes+%d(SB), %s", 32*c, k.reg(r))
+}
 
 // fill sets register r to a constant.
-func (k *kernel) fill(c, r int) { k.I("VMOVUPS %s, %s", k.constant(c), k.reg(r)) }
+func (k *kernel) fill(c, r int) {
+	if k.neon() {
+		k.VCopy(k.real(r), firstConstant+c)
+		return
+	}
+	k.I("VMOVUPS %s, %s", k.constant(c), k.reg(r))
+}

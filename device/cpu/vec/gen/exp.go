@@ -5,6 +5,10 @@ import "anneal/internal/asmgen"
 // exp replaces register x by e^x, by the formula in exp.go of package vec; n and p are overwritten. mask is a scratch
 // mask register for AVX-512, or a scratch vector register for AVX2.
 func (k *kernel) exp(x, n, p, mask int) {
+	if k.neon() {
+		k.neonExp(x, n, p, mask)
+		return
+	}
 	// "Not less than" lets NaN pass. Lanes below the limit become 0 at the end.
 	if k.wide() {
 		k.I("VCMPPS $5, %s, %s, K%d", k.constant(expLow), k.reg(x), mask)

@@ -6,7 +6,7 @@ import "anneal/internal/asmgen"
 // and support subnormal numbers. AVX2 has no masked loads and stores of 16 bits, so it processes whole vectors only.
 func (s *isa) f16(f *asmgen.File) {
 	limit := ""
-	if !s.wide() {
+	if s.name == "AVX2" {
 		limit = " Elements past a multiple of 8 are skipped."
 	}
 	for _, c := range []struct{ name, doc, dst, src string }{
@@ -14,7 +14,7 @@ func (s *isa) f16(f *asmgen.File) {
 		{"unpackF16", "widens float16." + limit, "dst", "src:f16"},
 	} {
 		k := s.kernel(f, c.name, c.doc, []string{c.dst, c.src}, "", "")
-		k.whole = !k.wide()
+		k.whole = s.name == "AVX2"
 		k.loop(4, func(u int) {
 			k.ahead(u, "src")
 			k.load("src", u, u)

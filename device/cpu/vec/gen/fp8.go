@@ -8,7 +8,7 @@ func (s *isa) fp8(f *asmgen.File) {
 	k := s.kernel(f, "maxAbs", "returns the largest magnitude, NaN if there is one, 0 for no elements.", []string{"x"},
 		"", "float32")
 	const magnitude = 8
-	k.fromMemory(magnitudeBits, magnitude)
+	k.fillFar(magnitudeBits, magnitude)
 	k.zero(0, 4)
 	k.loop(4, func(u int) {
 		k.ahead(u, "x")
@@ -21,19 +21,24 @@ func (s *isa) fp8(f *asmgen.File) {
 	k.ret("SS", 0)
 
 	limit := ""
-	if !s.wide() {
+	if s.name == "AVX2" {
 		limit = " Elements past a multiple of 8 are skipped."
 	}
 	k = s.kernel(f, "quantize", "rounds src to an FP8 grid."+limit, []string{"dst:bf16", "src"},
 		"grid *Grid[float32]", "")
 	const scale, top, bottom, least, magic, exponent, sign = 5, 6, 7, 8, 9, 10, 11
 	k.useBF16()
-	k.Arg("grid", "R11")
+	k.Arg("grid", k.structure())
 	for i, r := range []int{scale, top, least, magic} {
+		if k.neon() {
+			k.VLoad(r, 4, 4*i, neonStruct)
+			k.VSplat(r, r, 0)
+			continue
+		}
 		k.I("VBROADCASTSS %d(R11), %s", 4*i, k.reg(r))
 	}
-	k.fromMemory(signBit, sign)
-	k.fromMemory(exponentBits, exponent)
+	k.fillFar(signBit, sign)
+	k.fillFar(exponentBits, exponent)
 	k.op("VXORPS", sign, top, bottom)
 	k.loop(2, func(u int) {
 		y, r, t := u, 2+u, 4
@@ -55,6 +60,3 @@ func (s *isa) fp8(f *asmgen.File) {
 	})
 	k.Ret()
 }
-
-// fromMemory sets register r to a constant.
-func (k *kernel) fromMemory(c, r int) { k.I("VBROADCASTSS ·lanes+%d(SB), %s", 32*c, k.reg(r)) }

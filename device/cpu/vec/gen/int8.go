@@ -8,13 +8,17 @@ import (
 
 // int8 writes packInt8 and unpackInt8, for whole vectors only.
 func (s *isa) int8(f *asmgen.File) {
+	if s.neon() {
+		s.neonInt8(f)
+		return
+	}
 	const limit = " Elements past whole vectors are skipped."
 	k := s.kernel(f, "packInt8", "rounds scale·src/65536 to int8 with 16-bit random numbers."+limit,
 		[]string{"codes:u8", "src", "random:u32"}, "scale float32", "")
 	k.whole = true
 	const scale, magnitude, top, zero = 8, 9, 10, 11
 	k.broadcast("scale", scale)
-	k.fromMemory(magnitudeBits, magnitude)
+	k.fillFar(magnitudeBits, magnitude)
 	k.integer(127, top)
 	k.op("VPXOR"+k.dwords(), zero, zero, zero)
 	k.loop(2, func(u int) {

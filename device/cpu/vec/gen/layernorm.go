@@ -67,9 +67,15 @@ func (s *isa) layerNorm(f *asmgen.File) {
 	k.fold("VADDPS", 2, 2)
 	k.across("VADD", "PS", 0)
 	k.across("VADD", "PS", 2)
-	k.Arg("sums", "R11")
-	k.I("VMOVSS X0, (R11)")
-	k.I("VMOVSS X2, 4(R11)")
+	if k.neon() {
+		k.Arg("sums", neonStruct)
+		k.VStore(0, 4, 0, neonStruct)
+		k.VStore(2, 4, 4, neonStruct)
+	} else {
+		k.Arg("sums", "R11")
+		k.I("VMOVSS X0, (R11)")
+		k.I("VMOVSS X2, 4(R11)")
+	}
 	k.Ret()
 
 	k = s.kernel(f, "narrowLayerNormGrad", "is dx += r·(gain·dy − dot·xhat − mean).",

@@ -28,11 +28,17 @@ type kernel struct {
 	base  map[string]string // slice → register with its address
 	bf16  map[string]bool   // slice → whether it is of bfloat16
 	f16   map[string]bool   // slice → whether it is of float16
+	u8    map[string]bool   // slice → whether it is of bytes
 	whole bool              // the kernel processes whole vectors only: no rest
 	tail  bool              // the body being written is the masked rest
+
+	slices  []string    // in order
+	renamed map[int]int // for NEON: which registers hold others at present
 }
 
 var pointers = []string{"DI", "SI", "DX", "BX", "R8", "R9"}
+
+var neonPointers = []string{"R0", "R1", "R2", "R3", "R4", "R5"}
 
 // tailMask is the register that holds the AVX2 mask of the rest; AVX-512 uses K1.
 const tailMask = 15
@@ -41,20 +47,29 @@ const tailMask = 15
 // of float32, of bfloat16 if their name ends in ":bf16", of float16 if it ends in ":f16", of bytes if it ends in
 // ":u8", or of 32-bit words if it ends in ":u32". With ":pairs" a slice is of bfloat16, two per lane.
 func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, result string) *kernel {
-	k := &kernel{isa: s, base: map[string]string{}, bf16: map[string]bool{}, f16: map[string]bool{}}
+	k := &kernel{isa: s, base: map[string]string{}, bf16: map[string]bool{}, f16: map[string]bool{}, u8: map[string]bool{}}
 	var params []string
+	pointers := pointers
+	if s.neon() {
+		pointers = neonPointers
+	}
 	for i, p := range slices {
 		p, format, _ := strings.Cut(p, ":")
 		slices[i], k.base[p], k.bf16[p], k.f16[p] = p, pointers[i], format == "bf16", format == "f16"
+		k.u8[p] = format == "u8"
 		params = append(params, p+map[string]string{"": " []float32", "bf16": " []bfloat16", "f16": " []float16",
 			"u8": " []byte", "u32": " []uint32", "pairs": " []bfloat16"}[format])
 	}
 	if more != "" {
 		params = append(params, more)
 	}
+	k.slices = slices
 	k.Func = f.FuncOf(name+s.name, doc, strings.Join(params, ", "), result)
 	for _, p := range slices {
 		k.Arg(p+"_base", k.base[p])
+	}
+	if k.neon() {
+		k.I("MOVD $·lanes(SB), %s", neonLanes)
 	}
 	k.restart(slices[0])
 	return k
@@ -62,6 +77,11 @@ func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, re
 
 // restart resets the loop to the beginning of rows as long as the slice.
 func (k *kernel) restart(slice string) {
+	if k.neon() {
+		k.Arg(slice+"_len", neonLeft)
+		k.I("MOVD ZR, %s", neonDone)
+		return
+	}
 	k.Arg(slice+"_len", "CX")
 	k.I("XORQ AX, AX")
 }
@@ -70,6 +90,10 @@ func (k *kernel) restart(slice string) {
 // selects its registers. It is written once per unrolled vector, once for single vectors and, unless whole, once for
 // the rest.
 func (k *kernel) loop(unroll int, body func(u int)) {
+	if k.neon() {
+		k.neonLoop(unroll, body)
+		return
+	}
 	single, rest, done := k.NewLabel("single"), k.NewLabel("rest"), k.NewLabel("done")
 	round := func(n int, next string) {
 		again := k.NewLabel("loop")
@@ -119,7 +143,10 @@ func (k *kernel) at(slice string, u int) string {
 
 // size returns the bytes of an element of a slice.
 func (k *kernel) size(slice string) int {
-	if k.bf16[slice] || k.f16[slice] {
+	switch {
+	case k.u8[slice]:
+		return 1
+	case k.bf16[slice] || k.f16[slice]:
 		return 2
 	}
 	return 4
@@ -133,6 +160,10 @@ func (k *kernel) ahead(u int, slices ...string) {
 	for _, slice := range slices {
 		size := k.size(slice)
 		if at := size * k.lanes * u; at%line == 0 && !k.tail {
+			if k.neon() {
+				k.I("PRFM %d(%s), PLDL1KEEP", at+distance, k.current(slice))
+				continue
+			}
 			k.I("PREFETCHT0 %d(%s)(AX*%d)", at+distance, k.base[slice], size)
 		}
 	}
@@ -141,6 +172,8 @@ func (k *kernel) ahead(u int, slices ...string) {
 // load reads vector u of a slice as float32; lanes past its end are 0.
 func (k *kernel) load(slice string, u, dst int) {
 	switch {
+	case k.neon():
+		k.neonLoad(slice, u, dst)
 	case k.bf16[slice]:
 		k.loadBF16(k.at(slice, u), dst)
 	case k.f16[slice]:
@@ -157,6 +190,8 @@ func (k *kernel) load(slice string, u, dst int) {
 // store writes vector u of a slice, only the lanes before its end. For a slice of bfloat16, call round first.
 func (k *kernel) store(src int, slice string, u int) {
 	switch {
+	case k.neon():
+		k.neonStore(src, slice, u)
 	case k.bf16[slice]:
 		k.storeBF16(src, k.at(slice, u))
 	case k.f16[slice]:
@@ -174,6 +209,8 @@ func (k *kernel) store(src int, slice string, u int) {
 func (k *kernel) keep(r int) {
 	switch {
 	case !k.tail:
+	case k.neon():
+		k.V("mov.s", k.real(r), k.real(r))
 	case k.wide():
 		k.I("VMOVAPS.Z %[1]s, K1, %[1]s", k.reg(r))
 	default:
@@ -183,6 +220,10 @@ func (k *kernel) keep(r int) {
 
 // op writes an instruction on full registers in the assembler's order, with the destination last.
 func (k *kernel) op(name string, regs ...int) {
+	if k.neon() {
+		k.neonOp(name, regs...)
+		return
+	}
 	line := name
 	for i, r := range regs {
 		if i > 0 {
@@ -195,6 +236,11 @@ func (k *kernel) op(name string, regs ...int) {
 
 // broadcast sets all lanes of register r to a float32 parameter.
 func (k *kernel) broadcast(param string, r int) {
+	if k.neon() {
+		k.I("FMOVS %s, F%d", k.ArgRef(param), r)
+		k.VSplat(r, r, 0)
+		return
+	}
 	k.I("VBROADCASTSS %s, %s", k.ArgRef(param), k.reg(r))
 }
 
@@ -217,6 +263,10 @@ func (k *kernel) fold(op string, from, n int) {
 // across combines the lanes of float32 (PS), float64 (PD) or integers (D) of register r, halving, and leaves the
 // result in its lowest; r+1 is overwritten. op is VADD, VMAX or VPMAXU.
 func (k *kernel) across(op, kind string, r int) {
+	if k.neon() {
+		k.neonAcross(op, kind, r)
+		return
+	}
 	if k.wide() {
 		k.I("VEXTRACTF64X4 $1, Z%d, Y%d", r, r+1)
 		k.I("%[1]s%[2]s Y%[4]d, Y%[3]d, Y%[3]d", op, kind, r, r+1)
@@ -233,6 +283,11 @@ func (k *kernel) across(op, kind string, r int) {
 
 // ret returns the lowest lane of register r as a float32 (SS) or float64 (SD).
 func (k *kernel) ret(kind string, r int) {
+	if k.neon() {
+		k.I("FMOV%s F%d, %s", kind[1:], r, k.ArgRef("ret"))
+		k.Ret()
+		return
+	}
 	k.I("VMOV%s X%d, %s", kind, r, k.ArgRef("ret"))
 	k.Ret()
 }

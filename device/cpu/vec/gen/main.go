@@ -1,9 +1,10 @@
-// Command gen writes the float32 primitives of package vec in AVX2 and AVX-512 assembly.
+// Command gen writes the float32 primitives of package vec in assembly: AVX2, AVX-512 and NEON.
 package main
 
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"anneal/internal/asmgen"
 )
@@ -12,8 +13,9 @@ func main() {
 	for _, set := range []*isa{
 		{name: "AVX2", full: "Y", half: "X", lanes: 8},
 		{name: "AVX512", full: "Z", half: "Y", lanes: 16},
+		{name: "NEON", full: "V", lanes: 4},
 	} {
-		f := &asmgen.File{Package: "vec", Generator: "gen/main.go"}
+		f := &asmgen.File{Package: "vec", Generator: "gen/main.go", Arch: set.arch()}
 		set.elementwise(f)
 		set.reductions(f)
 		set.elu(f)
@@ -25,7 +27,9 @@ func main() {
 		set.geGLU(f, "geGLU", "")
 		set.geGLUGrad(f, "geGLUGrad", "")
 		set.optimizers(f)
-		set.codes(f)
+		if !set.neon() { // it cannot gather
+			set.codes(f)
+		}
 		set.adamW8(f)
 		set.conversions(f)
 		set.stochastic(f)
@@ -40,7 +44,7 @@ func main() {
 		set.f16(f)
 		set.fp8(f)
 		set.mask(f)
-		if err := f.Write(map[string]string{"AVX2": "avx2", "AVX512": "avx512"}[set.name]); err != nil {
+		if err := f.Write(strings.ToLower(set.name)); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)
 			os.Exit(1)
 		}

@@ -12,6 +12,10 @@ func (s *isa) mask(f *asmgen.File) {
 
 // random writes mask's code, for factors or for the 16-bit numbers that determine them.
 func (s *isa) random(k *kernel, factors bool) {
+	if k.neon() {
+		k.neonRandom(factors)
+		return
+	}
 	const m0, m1, k0, k1, keep, scale = 10, 11, 12, 13, 14, 15
 	k.Arg("m", "R11")
 	k.I("MOVL (R11), R12") // the first word of the counter

@@ -15,20 +15,34 @@ type update struct {
 // update starts the step of an optimizer with n constants of type typ.
 func (s *isa) update(f *asmgen.File, name, doc, typ string, slices []string, n int, result string) *update {
 	k := &update{s.kernel(f, name, doc, slices, "o *"+typ+"[float32]", result), 16 - n - 1}
-	k.Arg("o", "R11")
+	k.Arg("o", k.structure())
 	switch {
+	case k.neon():
+		k.first = neonQuiet - n
 	case k.wide():
 		k.first = 32 - n
 	case k.first < 5:
 		k.first = 0
 	}
 	for i := range n {
-		if k.first > 0 {
+		switch {
+		case k.neon():
+			k.VLoad(k.first+i, 4, 4*i, neonStruct)
+			k.VSplat(k.first+i, k.first+i, 0)
+		case k.first > 0:
 			k.I("VBROADCASTSS %d(R11), %s", 4*i, k.reg(k.first+i))
 		}
 	}
-	k.I("LDMXCSR ·flushSubnormals(SB)")
+	k.flush(true)
 	return k
+}
+
+// structure returns the register with the address of a kernel's struct of constants.
+func (k *kernel) structure() string {
+	if k.neon() {
+		return neonStruct
+	}
+	return "R11"
 }
 
 // c returns the register of constant i: its own, or one that is loaded for the next instruction only.
@@ -42,7 +56,7 @@ func (k *update) c(i int) int {
 }
 
 func (k *update) end() {
-	k.I("LDMXCSR ·keepSubnormals(SB)")
+	k.flush(false)
 	k.Ret()
 }
 
@@ -58,7 +72,11 @@ func (k *update) mean(m, x, beta, keep int, slice string, u int) {
 func (k *update) descend(p, x, temp, decay, floor, u int) {
 	const atLeast = 0x1d // GE, false for NaN
 	k.op("VMULPS", x, p, temp)
-	if k.wide() {
+	if k.neon() {
+		k.V("fcmge", temp, temp, k.c(floor))
+		k.V("and", temp, temp, p)
+		k.V("fmla", x, temp, k.c(decay))
+	} else if k.wide() {
 		k.I("VCMPPS $%d, %s, %s, K2", atLeast, k.reg(k.c(floor)), k.reg(temp))
 		k.I("VFMADD231PS %s, %s, K2, %s", k.reg(k.c(decay)), k.reg(p), k.reg(x))
 	} else {
@@ -137,8 +155,8 @@ func (s *isa) lion(f *asmgen.File) {
 	const differs = 0x0c // NEQ, false for NaN
 	k := s.update(f, "lion", "is one step of Lion.", "Lion", []string{"p", "g", "m"}, 8, "")
 	const zero, sign = 5, 6
-	k.op("VXORPS", zero, zero, zero)
-	k.I("VBROADCASTSS ·lanes+%d(SB), %s", 32*signBit, k.reg(sign))
+	k.zero(zero, 1)
+	k.fillFar(signBit, sign)
 	k.loop(1, func(u int) {
 		const g, m, x, t, p = 0, 1, 2, 3, 4
 		k.ahead(u, "p", "g", "m")
@@ -152,7 +170,11 @@ func (s *isa) lion(f *asmgen.File) {
 		k.store(m, "m", u)
 		k.op("VANDPS", sign, x, t)
 		k.op("VORPS", k.c(rate), t, t)
-		if k.wide() {
+		if k.neon() { // where |x| > 0, which does not hold for NaN
+			k.V("fabs", g, x)
+			k.V("fcmgt", g, g, zero)
+			k.V("bit", x, t, g)
+		} else if k.wide() {
 			k.I("VCMPPS $%d, %s, %s, K2", differs, k.reg(zero), k.reg(x))
 			k.I("VMOVAPS %s, K2, %s", k.reg(t), k.reg(x))
 		} else {
@@ -251,7 +273,7 @@ func (s *isa) sophia(f *asmgen.File) {
 		k.load("p", u, p)
 		k.descend(p, m, t, decay, floor, u)
 	})
-	k.I("LDMXCSR ·keepSubnormals(SB)")
+	k.flush(false)
 	k.across("VADD", "PS", inside) // overwrites p
 	k.ret("SS", inside)
 }
@@ -274,6 +296,11 @@ func (s *isa) meanSquare(f *asmgen.File) {
 // lanesBelow sets x to one in the lanes where x is below one, and to 0 in the others; temp is overwritten.
 func (k *kernel) lanesBelow(one, x, temp int) {
 	const below = 0x11 // LT, false for NaN
+	if k.neon() {
+		k.V("fcmgt", temp, one, x)
+		k.V("and", x, temp, one)
+		return
+	}
 	if k.wide() {
 		k.I("VCMPPS $%d, %s, %s, K2", below, k.reg(one), k.reg(x))
 		k.I("VMOVAPS.Z %s, K2, %s", k.reg(one), k.reg(x))

@@ -4,6 +4,11 @@ import "anneal/internal/asmgen"
 
 // rotatePairs writes the rotations of neighbouring pairs. The results equal those of rotate, bit for bit.
 func (s *isa) rotatePairs(f *asmgen.File) {
+	if s.neon() {
+		s.neonRotatePairs(f)
+		s.narrowRotatePairs(f)
+		return
+	}
 	// x·cos + neighbour·∓sin, where both lanes of a pair hold its angle's cos and sin.
 	k := s.kernel(f, "rotatePairs", "rotates neighbouring pairs in x. Elements past whole vectors are skipped.",
 		[]string{"x", "cos", "sin"}, "", "")
@@ -27,40 +32,34 @@ func (s *isa) rotatePairs(f *asmgen.File) {
 		k.store(x, "x", u)
 	})
 	k.Ret()
+	s.narrowRotatePairs(f)
+}
 
-	// A lane holds a pair of bfloat16: its upper half is the second number; its lower half, shifted up, the first.
-	k = s.kernel(f, "narrowRotatePairs", "rotates neighbouring pairs in consecutive heads.",
+// narrowRotatePairs works on lanes that hold a pair of bfloat16: the upper half is the second number; the lower half,
+// shifted up, the first.
+func (s *isa) narrowRotatePairs(f *asmgen.File) {
+	k := s.kernel(f, "narrowRotatePairs", "rotates neighbouring pairs in consecutive heads.",
 		[]string{"cos", "sin", "x:pairs"}, "heads int", "")
-	k.use(lastBit, belowHalf, half, upperHalf)
-	k.Arg("heads", "R11")
-	k.I("MOVQ CX, R12")
-	k.I("SHLQ $2, R12") // bytes of a head: pairs of 4
-	head, done := k.NewLabel("head"), k.NewLabel("done")
-	k.Label(head)
-	k.I("DECQ R11")
-	k.I("JLT %s", done)
-	k.loop(2, func(u int) {
-		a, b, cos, sin, next := 5*u, 5*u+1, 5*u+2, 5*u+3, 5*u+4
-		k.ahead(u, "x")
-		k.load("x", u, b)
-		k.I("VPSLLD $16, %s, %s", k.reg(b), k.reg(a))
-		k.upper(b)
-		k.load("cos", u, cos)
-		k.load("sin", u, sin)
-		k.op("VMULPS", a, cos, next)
-		k.op("VFNMADD231PS", b, sin, next)
-		k.op("VMULPS", b, cos, b)
-		k.op("VFMADD231PS", a, sin, b)
-		k.roundBF16(next)
-		k.roundBF16(b)
-		k.I("VPSRLD $16, %[1]s, %[1]s", k.reg(next))
-		k.upper(b)
-		k.op("VORPS", next, b, b)
-		k.store(b, "x", u)
+	k.useRounding()
+	k.eachHead([]string{"x"}, 4, func() {
+		k.loop(2, func(u int) {
+			a, b, cos, sin, next := 5*u, 5*u+1, 5*u+2, 5*u+3, 5*u+4
+			k.ahead(u, "x")
+			k.load("x", u, b)
+			k.shift("VPSLLD", b, a, 16)
+			k.upper(b)
+			k.load("cos", u, cos)
+			k.load("sin", u, sin)
+			k.op("VMULPS", a, cos, next)
+			k.op("VFNMADD231PS", b, sin, next)
+			k.op("VMULPS", b, cos, b)
+			k.op("VFMADD231PS", a, sin, b)
+			k.roundBF16(next)
+			k.roundBF16(b)
+			k.shift("VPSRLD", next, next, 16)
+			k.upper(b)
+			k.op("VORPS", next, b, b)
+			k.store(b, "x", u)
+		})
 	})
-	k.I("ADDQ R12, %s", k.base["x"])
-	k.restart("cos")
-	k.I("JMP %s", head)
-	k.Label(done)
-	k.Ret()
 }

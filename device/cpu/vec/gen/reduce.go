@@ -18,17 +18,19 @@ func (s *isa) reductions(f *asmgen.File) {
 
 	k = s.kernel(f, "maximum", "returns the largest element, −Inf for none.", []string{"x"}, "", "float32")
 	const minusInf = 8
-	k.I("MOVL $0xff800000, R10")
-	k.I("VMOVD R10, X%d", minusInf)
-	k.I("VBROADCASTSS X%d, %s", minusInf, k.reg(minusInf))
+	k.integer(0xff800000, minusInf)
 	for r := range 4 {
-		k.I("VMOVAPS %s, %s", k.reg(minusInf), k.reg(r))
+		k.op("VMOVAPS", minusInf, r)
 	}
 	k.loop(4, func(u int) {
 		k.ahead(u, "x")
 		k.load("x", u, u+4)
 		switch {
 		case !k.tail:
+		case k.neon():
+			k.VCopy(u+5, minusInf)
+			k.VInsert(u+5, 0, u+4, 0)
+			k.VCopy(u+4, u+5)
 		case k.wide():
 			k.I("VBLENDMPS %s, %s, K1, %s", k.reg(u+4), k.reg(minusInf), k.reg(u+4))
 		default:
@@ -56,9 +58,14 @@ func (s *isa) sum64(f *asmgen.File, name, doc string, accumulate func(k *kernel,
 		lower, upper := 4+2*u, 5+2*u
 		k.ahead(u, "x")
 		k.load("x", u, lower)
-		k.I("%s $1, %s, %s", extract, k.reg(lower), k.low(upper))
-		k.I("VCVTPS2PD %s, %s", k.low(lower), k.reg(lower))
-		k.I("VCVTPS2PD %s, %s", k.low(upper), k.reg(upper))
+		if k.neon() {
+			k.V("fcvtl2.2d", upper, lower)
+			k.V("fcvtl.2d", lower, lower)
+		} else {
+			k.I("%s $1, %s, %s", extract, k.reg(lower), k.low(upper))
+			k.I("VCVTPS2PD %s, %s", k.low(lower), k.reg(lower))
+			k.I("VCVTPS2PD %s, %s", k.low(upper), k.reg(upper))
+		}
 		accumulate(k, lower, 2*u)
 		accumulate(k, upper, 2*u+1)
 	})
