@@ -37,6 +37,7 @@ var forms = map[string]form{
 	"fadd.2d": {0x4e60d400, "vd.2d, vn.2d, vm.2d"}, "fmla.2d": {0x4e60cc00, "vd.2d, vn.2d, vm.2d"},
 	"fcvtl.2d": {0x0e617800, "vd.2d, vn.2s"}, "fcvtl2.2d": {0x4e617800, "vd.2d, vn.4s"},
 	"fcvtl.4s": {0x0e217800, "vd.4s, vn.4h"}, "fcvtn.4h": {0x0e216800, "vd.4h, vn.4s"},
+	"fcvtl2.4s": {0x4e217800, "vd.4s, vn.8h"}, "fcvtn2.8h": {0x4e216800, "vd.8h, vn.4s"},
 	"faddp.s": {0x7e30d800, "sd, vn.2s"}, "faddp.d": {0x7e70d800, "dd, vn.2d"}, "fmaxv": {0x6e30f800, "sd, vn.4s"},
 
 	"add": {0x4ea08400, ddd4s}, "sub": {0x6ea08400, ddd4s}, "umax": {0x6ea06400, ddd4s}, "smin": {0x4ea06c00, ddd4s},

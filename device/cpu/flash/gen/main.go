@@ -1,4 +1,4 @@
-// Command gen writes the primitives of package flash in AVX2 and AVX-512 assembly, plus those that differ for
+// Command gen writes the primitives of package flash in AVX2, AVX-512 and NEON assembly, plus those that differ for
 // products of BF16 pairs.
 package main
 
@@ -53,9 +53,11 @@ func main() {
 	units.attend(f)
 	units.descend(f)
 	units.lower(f)
-	if err := f.Write("amx"); err != nil {
-		fmt.Fprintln(os.Stderr, "gen:", err)
-		os.Exit(1)
+	for base, f := range map[string]*asmgen.File{"amx": f, "neon": neonFile()} {
+		if err := f.Write(base); err != nil {
+			fmt.Fprintln(os.Stderr, "gen:", err)
+			os.Exit(1)
+		}
 	}
 }
 
