@@ -43,11 +43,9 @@ var forms = map[string]form{
 	"add": {0x4ea08400, ddd4s}, "sub": {0x6ea08400, ddd4s}, "umax": {0x6ea06400, ddd4s}, "smin": {0x4ea06c00, ddd4s},
 	"cmgt": {0x4ea03400, ddd4s}, "umaxv": {0x6eb0a800, "sd, vn.4s"},
 	"umull": {0x2ea0c000, "vd.2d, vn.2s, vm.2s"}, "umull2": {0x6ea0c000, "vd.2d, vn.4s, vm.4s"},
-	"umaxv.16b": {0x6e30a800, "bd, vn.16b"}, "cmeq.16b": {0x6e208c00, lanes8}, "cmhi.16b": {0x6e203400, lanes8},
-	"add.16b": {0x4e208400, lanes8}, "sub.16b": {0x6e208400, lanes8}, "addp.16b": {0x4e20bc00, lanes8},
 
 	"and": {0x4e201c00, lanes8}, "bic": {0x4e601c00, lanes8}, "orr": {0x4ea01c00, lanes8}, "eor": {0x6e201c00, lanes8},
-	"bit": {0x6ea01c00, lanes8}, "bif": {0x6ee01c00, lanes8}, "bsl": {0x6e601c00, lanes8},
+	"bit": {0x6ea01c00, lanes8}, "bif": {0x6ee01c00, lanes8},
 
 	"zip1": {0x4e803800, ddd4s}, "zip2": {0x4e807800, ddd4s}, "uzp1": {0x4e801800, ddd4s}, "uzp2": {0x4e805800, ddd4s},
 	"zip1.2d": {0x4ec03800, "vd.2d, vn.2d, vm.2d"}, "zip2.2d": {0x4ec07800, "vd.2d, vn.2d, vm.2d"},
@@ -55,10 +53,8 @@ var forms = map[string]form{
 	"uzp2.8h": {0x4e405800, "vd.8h, vn.8h, vm.8h"},
 	"xtn.4h":  {0x0e612800, "vd.4h, vn.4s"}, "xtn.8b": {0x0e212800, "vd.8b, vn.8h"},
 	"sxtl.4s": {0x0f10a400, "vd.4s, vn.4h"}, "sxtl.8h": {0x0f08a400, "vd.8h, vn.8b"},
-	"uxtl.4s": {0x2f10a400, "vd.4s, vn.4h"},
-	"mov.s":   {0x1e204000, "sd, sn"}, // clears the other lanes
+	"mov.s": {0x1e204000, "sd, sn"}, // clears the other lanes
 
-	"bfmmla": {0x6e40ec00, "vd.4s, vn.8h, vm.8h"}, "bfdot": {0x6e40fc00, "vd.4s, vn.8h, vm.8h"},
 	"bfcvtn": {0x0ea16800, "vd.4h, vn.4s"}, "bfcvtn2": {0x4ea16800, "vd.8h, vn.4s"},
 }
 
@@ -102,10 +98,9 @@ func (fn *Func) VCopy(d, n int) {
 // VClear clears a register.
 func (fn *Func) VClear(d int) { fn.word(0x4f000400|uint32(d), "movi v%d.4s, #0", d) }
 
-// VLane writes an instruction on four float32 lanes whose last operand is lane l of register m: fmla, fmls or fmul.
-// Its encoding differs from that on whole registers by fixed bits.
+// VLane writes an instruction on four float32 lanes whose last operand is lane l of register m: fmla or fmul.
 func (fn *Func) VLane(name string, d, n, m, l int) {
-	word := map[string]uint32{"fmla": 0x4f801000, "fmls": 0x4f805000, "fmul": 0x4f809000}[name]
+	word := map[string]uint32{"fmla": 0x4f801000, "fmul": 0x4f809000}[name]
 	fn.word(word|uint32(d|n<<5|m<<16|l&1<<21|l>>1<<11), "%s v%d.4s, v%d.4s, v%d.s[%d]", name, d, n, m, l)
 }
 
@@ -115,38 +110,32 @@ func (fn *Func) VDot(d, n, m, l int) {
 	fn.word(0x4f40f000|uint32(d|n<<5|m<<16|l&1<<21|l>>1<<11), "bfdot v%d.4s, v%d.8h, v%d.2h[%d]", d, n, m, l)
 }
 
-// VShift writes a shift by an immediate: shl, sshr, ushr, sri and usra on four lanes of 32 bits, shl.2d and ushr.2d on two of
-// 64; shrn and shrn2 narrow four lanes to the lower and upper half of d; shll widens the lower half of n, by 16 only.
+// VShift writes a shift by an immediate: shl, sshr, ushr and usra on four lanes of 32 bits; shrn narrows four lanes
+// to the lower half of d; shll and shll2 widen the lower and upper half of n, by 16 only.
 func (fn *Func) VShift(name string, d, n, bits int) {
-	type shift struct {
-		word     uint32
-		base     int // the field holds base + bits if left, base − bits if not
-		left     bool
-		operands string
-	}
-	s := map[string]shift{
-		"shl":  {0x4f005400, 32, true, dd4s},
-		"sshr": {0x4f000400, 64, false, dd4s}, "ushr": {0x6f000400, 64, false, dd4s},
-		"sri": {0x6f004400, 64, false, dd4s}, "usra": {0x6f001400, 64, false, dd4s},
-		"shl.2d": {0x4f005400, 64, true, "vd.2d, vn.2d"}, "ushr.2d": {0x6f000400, 128, false, "vd.2d, vn.2d"},
-		"shrn":  {0x0f008400, 32, false, "vd.4h, vn.4s"},
-		"shrn2": {0x4f008400, 32, false, "vd.8h, vn.4s"},
-	}[name]
-	field := s.base - bits
-	if s.left {
-		field = s.base + bits
-	}
-	mnemonic, _, _ := strings.Cut(name, ".")
+	word, field, operands, ok := uint32(0), 0, dd4s, 0 < bits && bits < 32
 	switch name {
-	case "shll", "shll2":
-		word, half := uint32(0x2e613800), "4h"
-		if name == "shll2" {
-			word, half = 0x6e613800, "8h"
-		}
-		fn.word(word|uint32(d|n<<5), "%s v%d.4s, v%d.%s, #16", name, d, n, half)
+	case "shl":
+		word, field = 0x4f005400, 32+bits
+	case "sshr":
+		word, field = 0x4f000400, 64-bits
+	case "ushr":
+		word, field = 0x6f000400, 64-bits
+	case "usra":
+		word, field = 0x6f001400, 64-bits
+	case "shrn":
+		word, field, operands, ok = 0x0f008400, 32-bits, "vd.4h, vn.4s", 0 < bits && bits <= 16
+	case "shll":
+		word, operands, ok = 0x2e613800, "vd.4s, vn.4h", bits == 16
+	case "shll2":
+		word, operands, ok = 0x6e613800, "vd.4s, vn.8h", bits == 16
 	default:
-		fn.word(s.word|uint32(d|n<<5|field<<16), "%s %s, #%d", mnemonic, numbered(s.operands, []int{d, n}), bits)
+		ok = false
 	}
+	if !ok {
+		panic(fmt.Sprintf("asmgen: no encoding of %s by %d", name, bits))
+	}
+	fn.word(word|uint32(d|n<<5|field<<16), "%s %s, #%d", name, numbered(operands, []int{d, n}), bits)
 }
 
 // VSplat sets all lanes of d to lane l of n; VInsert sets one lane of d to lane from of n.
@@ -164,7 +153,7 @@ func (fn *Func) VSplatOf(d int, reg string) {
 }
 
 // VLoad and VStore move the lower bytes of a register, as many as size says, at offset from a general register; a load
-// clears the rest. VLoadAt adds a second register instead, shifted by the size if scaled.
+// clears the rest. VLoadAt adds a second register instead.
 func (fn *Func) VLoad(v, size, offset int, base string) {
 	fn.move("ldr", 0x400000, v, size, offset, base)
 }
@@ -177,13 +166,8 @@ func (fn *Func) move(name string, load uint32, v, size, offset int, base string)
 	if offset == 0 {
 		at = fmt.Sprintf("[x%d]", xreg(base))
 	}
-	if offset < 0 || offset%size != 0 { // the unscaled form
-		if offset < -256 || offset > 255 {
-			panic(fmt.Sprintf("asmgen: no encoding of %s %d(%s)", name, offset, base))
-		}
-		fn.word(word&^0x01000000|load|uint32(v|xreg(base)<<5|offset&0x1ff<<12), "%s %s%d, %s",
-			name[:2]+"u"+name[2:], letter, v, at)
-		return
+	if offset < 0 || offset%size != 0 || offset/size > 4095 {
+		panic(fmt.Sprintf("asmgen: no encoding of %s %d(%s)", name, offset, base))
 	}
 	fn.word(word|load|uint32(v|xreg(base)<<5|offset/size<<10), "%s %s%d, %s", name, letter, v, at)
 }

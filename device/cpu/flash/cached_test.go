@@ -19,7 +19,9 @@ import (
 func TestCachedAttentionEqualsAttention(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		e := newEngine(t, tier, 2)
-		storage := map[isa.Tier][]tensor.DType{isa.Generic: {tensor.F64}, isa.AVX2: {tensor.F32, tensor.F16}}[tier]
+		storage := map[isa.Tier][]tensor.DType{
+			isa.Generic: {tensor.F64}, isa.AVX2: {tensor.F32, tensor.F16}, isa.NEON: {tensor.F32, tensor.F16},
+		}[tier]
 		if storage == nil {
 			storage = []tensor.DType{tensor.BF16, tensor.F32}
 		}

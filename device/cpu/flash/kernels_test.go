@@ -23,7 +23,7 @@ func numbers(n int, seed uint64) []float32 {
 // vectorTiers calls f with the assembly of each tier that this machine runs.
 func vectorTiers(t *testing.T, f func(t *testing.T, k kernels[float32])) {
 	for _, tier := range isa.Tiers() {
-		if tier == isa.AVX2 || tier == isa.AVX512 {
+		if tier == isa.AVX2 || tier == isa.AVX512 || tier == isa.NEON {
 			t.Run(tier.String(), func(t *testing.T) { f(t, kernels32(tier)) })
 		}
 	}

@@ -26,3 +26,28 @@ func kernelColsNEON4x16(to *float32, ld int, c, a *float32, lda int, b *float32,
 //
 //go:noescape
 func peakNEON(n int)
+
+// kernelRowsBFDOT6x16 is a kernel of 6 rows and 16 columns.
+//
+//go:noescape
+func kernelRowsBFDOT6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+
+// kernelColsBFDOT6x16 is a kernel of 6 rows and 16 columns.
+//
+//go:noescape
+func kernelColsBFDOT6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+
+// kernelRowsBFDOT4x16 is a kernel of 4 rows and 16 columns.
+//
+//go:noescape
+func kernelRowsBFDOT4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+
+// kernelColsBFDOT4x16 is a kernel of 4 rows and 16 columns.
+//
+//go:noescape
+func kernelColsBFDOT4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+
+// peakBFDOT multiplies and adds registers n times, 4 times each of 24 sums.
+//
+//go:noescape
+func peakBFDOT(n int)

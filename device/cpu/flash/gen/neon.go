@@ -262,8 +262,8 @@ func neonGrad(f *asmgen.File) {
 	k.Ret()
 }
 
-// eachRow writes a loop over rows, and in it one over chunks of 16 of the columns in cols. The body moves cursors, which
-// start at the rows' addresses.
+// eachRow writes a loop over rows, and in it one over chunks of 16 of the columns in cols. The body moves cursors,
+// which start at the rows' addresses.
 func (k neon) eachRow(rows, cols string, cursors map[string]string, begin, body, end func()) {
 	k.repeat(rows, func() {
 		for _, r := range []string{"R10", "R11"} {
@@ -329,8 +329,8 @@ func neonScaleRows(f *asmgen.File) {
 	k.Ret()
 }
 
-// neonTranspose transposes squares of 4 × 4, four below each other at a time: rows are interleaved by elements, and then
-// by pairs.
+// neonTranspose transposes squares of 4 × 4, four below each other at a time: rows are interleaved by elements, and
+// then by pairs.
 func neonTranspose(f *asmgen.File) {
 	k := neon{f.Func("transposeNEON", "is kernels.transpose for 16 rows; cols is a positive multiple of 4.",
 		"dst, src *float32, ld, cols int")}

@@ -67,12 +67,13 @@ func main() {
 	}
 
 	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go", Arch: "arm64"}
-	for _, rows := range []int{6, 4} {
-		neonKernel(f, rows, byRows)
-		neonKernel(f, rows, byCols)
+	for _, v := range []lanes{neonFMLA, neonBFDOT} {
+		for _, rows := range []int{6, 4} {
+			neonKernel(f, v, rows, byRows)
+			neonKernel(f, v, rows, byCols)
+		}
+		neonPeak(f, v)
 	}
-	neonPeak(f, "peakNEON", "multiplies and adds registers n times, 4 times each of 24 sums.", 24,
-		func(fn *asmgen.Func, sum int) { fn.VLane("fmla", sum, 24+sum%4, 28+sum%4, sum%4) })
 	if err := f.Write("kernel"); err != nil {
 		log.Fatal(err)
 	}

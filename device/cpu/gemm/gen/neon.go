@@ -8,6 +8,18 @@ import (
 
 const neonCols = 16 // columns of a NEON kernel: four registers
 
+// A lanes is how kernels multiply: the words of register n by the word of a lane of m, with the sums in d.
+type lanes struct {
+	name     string
+	multiply func(fn *asmgen.Func, d, n, m, lane int)
+}
+
+// BFDOT takes words of two BF16 elements at the rate of FMLA: twice the products.
+var (
+	neonFMLA  = lanes{"NEON", func(fn *asmgen.Func, d, n, m, lane int) { fn.VLane("fmla", d, n, m, lane) }}
+	neonBFDOT = lanes{"BFDOT", (*asmgen.Func).VDot}
+)
+
 // neonKernel writes a kernel of rows × 16 columns. The sums are registers 0 … 4·rows−1.
 //
 // The words of a are not broadcast, because that would take a vector pipe, but multiplied by lane. By rows, one load
@@ -15,12 +27,12 @@ const neonCols = 16 // columns of a NEON kernel: four registers
 //
 // 6 rows have 24 sums, enough for four pipes with a latency of 4 cycles (Neoverse V1 and V2, Apple M1 to M4), and a
 // step takes 24 FMLA, in 6 cycles. Beside them stand, by rows, 2 LDP and 1½ LDR for a; by columns, 2 LDP and 2 LDR.
-// Pointers, prefetches and the loop take 2 to 3 instructions more: 30 to 31 in 6 cycles of at least 8 instructions, and
-// 5½ to 6 loaded registers, of which 3 are possible in each cycle. So only FMLA limits. With 6 registers for a, two are
-// left for b: registers are renamed, so its loads need not wait.
-func neonKernel(f *asmgen.File, rows int, form string) {
+// Pointers, prefetches and the loop take 2 to 3 instructions more: 30 to 31 in 6 cycles of at least 8 instructions,
+// and 5½ to 6 loaded registers, of which 3 are possible in each cycle. So only FMLA limits. With 6 registers for a, two
+// are left for b: registers are renamed, so its loads need not wait.
+func neonKernel(f *asmgen.File, v lanes, rows int, form string) {
 	const unroll, rowBytes = 4, 4 * 32
-	fn := f.Func(fmt.Sprintf("kernel%sNEON%dx%d", form, rows, neonCols),
+	fn := f.Func(fmt.Sprintf("kernel%s%s%dx%d", form, v.name, rows, neonCols),
 		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, neonCols),
 		"to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int")
 	a0 := 4 * rows
@@ -55,7 +67,7 @@ func neonKernel(f *asmgen.File, rows int, form string) {
 			for j := range 2 {
 				for i := range rows {
 					reg, l := lane(i)
-					fn.VLane("fmla", 4*i+2*half+j, b+j, reg, l)
+					v.multiply(fn, 4*i+2*half+j, b+j, reg, l)
 				}
 			}
 		}
@@ -158,9 +170,10 @@ func neonEnd(fn *asmgen.Func, rows, temp int) {
 	fn.Ret()
 }
 
-// neonPeak writes a loop of multiplications and additions on registers only.
-func neonPeak(f *asmgen.File, name, doc string, sums int, multiply func(fn *asmgen.Func, sum int)) {
-	fn := f.Func(name, doc, "n int")
+// neonPeak writes a loop of multiplications and additions on registers only: the upper limit of a kernel.
+func neonPeak(f *asmgen.File, v lanes) {
+	const sums = 24
+	fn := f.Func("peak"+v.name, "multiplies and adds registers n times, 4 times each of 24 sums.", "n int")
 	for i := range 32 {
 		fn.VClear(i)
 	}
@@ -170,7 +183,7 @@ func neonPeak(f *asmgen.File, name, doc string, sums int, multiply func(fn *asmg
 	fn.Label(loop)
 	for range 4 {
 		for i := range sums {
-			multiply(fn, i)
+			v.multiply(fn, i, sums+i%4, sums+4+i%4, i%4)
 		}
 	}
 	fn.I("SUBS $1, R0")

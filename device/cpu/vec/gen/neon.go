@@ -11,8 +11,8 @@ import (
 // is below: op translates the instructions, and the frame has no masks, so that the rest is a loop over single
 // elements, in the lowest lanes of registers whose other lanes are 0.
 //
-// General registers: the slices are in R0 … R5, their current addresses in R6 … R11, the elements done in R12 and left
-// in R13, the address of lanes in R15, and the struct of a kernel's constants in R16. R14, R17, R19 … are scratch.
+// General registers: the slices are in R0 … R5, their current addresses in R6 … R11, the elements done in R12 and
+// left in R13, the address of lanes in R15, and the struct of a kernel's constants in R16. R14 is scratch.
 const (
 	neonDone   = "R12"
 	neonLeft   = "R13"
