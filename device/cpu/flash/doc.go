@@ -7,7 +7,7 @@
 // the edge are masked (tiles.go, hide.go).
 //
 // One memory layout avoids packing and transposing tiles of scores. Scores are stored transposed, one row per key and
-// one column per query, in panels of two vector registers:
+// one column per query, in panels of two vector registers (four on NEON):
 //
 //	S  [keys, queries]  = K · Qᵀ        softmax runs down the columns: no sums across lanes
 //	O  [queries, E]    += Sᵀ · V        the first operand of a product may have any strides, because the kernel
@@ -32,6 +32,6 @@
 //   - wave: steps of one head on several workers, each following the one before it over the keys.
 //
 // Start with forward.go, then backward.go and cached.go. kernels.go lists the primitives, in portable Go; gen writes
-// the same primitives for AVX2, AVX-512 and AMX. Imports: tensor, device, internal/isa, device/cpu/pool,
+// the same primitives for AVX2, AVX-512, AMX and NEON. Imports: tensor, device, internal/isa, device/cpu/pool,
 // device/cpu/vec.
 package flash

@@ -9,8 +9,8 @@
 //
 // BF16 operands are multiplied in one of three ways. The amx tier multiplies tiles of 16×32 and 32×16, about ten
 // times as fast as FMA. The avx512bf16 tier keeps pairs of BF16 and uses the dot product instruction, which is fast
-// on AMD. The other tiers widen BF16 to FP32 while packing, which makes every product exact, and use FMA. FP16 and
-// TF32 operands are always rounded and held in FP32, which is not faster.
+// on AMD; the bf16 tier of arm64 does the same. The other tiers widen BF16 to FP32 while packing, which makes every
+// product exact, and use FMA. FP16 and TF32 operands are always rounded and held in FP32, which is not faster.
 //
 // Reading order: engine.go (precisions), task.go (order of the computation), cut.go (block sizes), deal.go
 // (assignment of tasks), kernel.go (the inner kernel), strip.go, striprows.go and stripcut.go (the same for tiles),

@@ -27,9 +27,9 @@ var (
 //
 // 6 rows have 24 sums, enough for four pipes with a latency of 4 cycles (Neoverse V1 and V2, Apple M1 to M4), and a
 // step takes 24 FMLA, in 6 cycles. Beside them stand, by rows, 2 LDP and 1½ LDR for a; by columns, 2 LDP and 2 LDR.
-// Pointers, prefetches and the loop take 2 to 3 instructions more: 30 to 31 in 6 cycles of at least 8 instructions,
-// and 5½ to 6 loaded registers, of which 3 are possible in each cycle. So only FMLA limits. With 6 registers for a, two
-// are left for b: registers are renamed, so its loads need not wait.
+// Pointers, prefetches and the loop make it 31 instructions in 6 cycles of at least 8, and 5½ to 6 loaded registers,
+// of which 3 are possible in each cycle. So only FMLA limits. With 6 registers for a, two are left for b: registers
+// are renamed, so its loads need not wait.
 func neonKernel(f *asmgen.File, v lanes, rows int, form string) {
 	const unroll, rowBytes = 4, 4 * 32
 	fn := f.Func(fmt.Sprintf("kernel%s%s%dx%d", form, v.name, rows, neonCols),
