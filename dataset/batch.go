@@ -19,8 +19,8 @@ type Batch struct {
 	DocStart []int32
 }
 
-// resize gives the slices the size of rows × context positions.
-func (b *Batch) resize(rows, context int) {
+// Resize gives the slices the size of rows × context positions.
+func (b *Batch) Resize(rows, context int) {
 	b.Rows, b.Context = rows, context
 	n := rows * context
 	if cap(b.Tokens) < n {
@@ -93,9 +93,9 @@ func BitsPerByte(nats float64, textBytes uint64) float64 {
 	return nats / (math.Ln2 * float64(textBytes))
 }
 
-// pad fills row r from position at on with padding: EOT with target Ignore, each a document of its own, so that
+// Pad fills row r from position at on with padding: EOT with target Ignore, each a document of its own, so that
 // attention to it costs almost nothing.
-func (b *Batch) pad(r, at int, eot uint32) {
+func (b *Batch) Pad(r, at int, eot uint32) {
 	for i := at; i < b.Context; i++ {
 		b.Tokens[r*b.Context+i], b.Targets[r*b.Context+i], b.DocStart[r*b.Context+i] = eot, Ignore, int32(i)
 	}

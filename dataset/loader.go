@@ -165,7 +165,7 @@ func (l *Loader) At(sample uint64) (window uint64) {
 
 // Batch fills b with samples first…first+rows−1.
 func (l *Loader) Batch(b *Batch, first uint64, rows int) error {
-	b.resize(rows, l.context)
+	b.Resize(rows, l.context)
 	for r := range rows {
 		if err := l.row(b, r, first+uint64(r)); err != nil {
 			return err
@@ -211,7 +211,7 @@ func (l *Loader) packedRow(b *Batch, r int, row uint64) error {
 		l.stream.ignorePrompts(b.Targets[r*l.context+at:][:n], pos+1)
 		at += n
 	}
-	b.pad(r, at, eot)
+	b.Pad(r, at, eot)
 	return nil
 }
 

@@ -120,7 +120,7 @@ func (l *Mixed) Batch(b *Batch, first uint64, rows int) error {
 		return fmt.Errorf("sample %d is beyond the %d samples of a mix\n"+
 			"  try a larger model.context, or a shorter data.skip", last, uint64(mixSamples))
 	}
-	b.resize(rows, l.Context())
+	b.Resize(rows, l.Context())
 	for r := range rows {
 		source, sample := l.At(first + uint64(r))
 		if err := l.loaders[source].row(b, r, sample); err != nil {

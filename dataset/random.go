@@ -17,7 +17,7 @@ func (r *Random) Vocab() int { return r.vocab }
 
 // Batch fills b with samples first…first+rows−1.
 func (r *Random) Batch(b *Batch, first uint64, rows int) error {
-	b.resize(rows, r.context)
+	b.Resize(rows, r.context)
 	clear(b.DocStart)
 	for i := range rows {
 		key := mix(mix(r.seed) + first + uint64(i))

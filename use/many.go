@@ -30,20 +30,29 @@ const manyMemory = 1 << 30
 // are done, from several goroutines; progress may be nil.
 func (r *Trained) GenerateMany(ctx context.Context, prompts []string, o GenerateOptions,
 	progress func(done int)) ([]Continuation, error) {
-	writers, err := r.writers(len(prompts))
+	list := make([]Continuation, len(prompts))
+	err := r.eachPrompt(ctx, len(prompts), progress, func(ctx context.Context, w *writer, i int) (err error) {
+		list[i], err = w.write(ctx, prompts[i], uint64(i), o)
+		return err
+	})
+	return list, err
+}
+
+// eachPrompt has writers write n texts, several at a time where that is faster.
+func (r *Trained) eachPrompt(ctx context.Context, n int, progress func(done int),
+	write func(ctx context.Context, w *writer, i int) error) error {
+	writers, err := r.writers(n)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	list := make([]Continuation, len(prompts))
 	var wait sync.WaitGroup
 	var next, done atomic.Int64
 	for _, w := range writers {
 		wait.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(prompts) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				var err error
-				if list[i], err = w.write(ctx, prompts[i], uint64(i), o); err != nil {
+			for i := next.Add(1) - 1; int(i) < n && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := write(ctx, w, int(i)); err != nil {
 					cancel(fmt.Errorf("prompt %d: %w", i+1, err))
 					return
 				}
@@ -57,7 +66,7 @@ func (r *Trained) GenerateMany(ctx context.Context, prompts []string, o Generate
 	for _, w := range writers {
 		w.close()
 	}
-	return list, context.Cause(ctx)
+	return context.Cause(ctx)
 }
 
 // A writer continues one prompt at a time, on a device of its own or on the model's.

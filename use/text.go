@@ -52,6 +52,11 @@ func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text s
 	if err := x.read(o.Prompt, o.Bare); err != nil {
 		return done, err
 	}
+	return x.follow(ctx, o, emit)
+}
+
+// follow appends what the model writes, as Continue does after the prompt.
+func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text string)) (done Generated, err error) {
 	n := len(x.ids)
 	done.PromptIDs = x.ids[:n:n]
 	done.Memory, done.Cache = x.g.Bytes()

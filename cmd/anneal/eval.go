@@ -11,9 +11,13 @@ import (
 type evalCmd struct {
 	runArg
 	weightsFlag
-	Data   []string `required:"" sep:"none" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer. Several, as NAME=DIR, are scored one by one and together."`
+	Data   []string `sep:"none" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer. Several, as NAME=DIR, are scored one by one and together."`
 	Split  string   `default:"val" enum:"val,train" help:"Score the held-out text (val), or the text that was trained on (train)."`
 	Tokens count    `help:"Score this many tokens of the text, from its start. 0: all."`
+
+	Tasks   string  `placeholder:"PATH" help:"Ask the tasks of a YAML file of lm-evaluation-harness, or of all .yaml files in a directory. Data is local JSONL or parquet."`
+	Limit   count   `help:"With --tasks: take the first N items of each task. 0: all."`
+	Samples outFile `placeholder:"FILE.jsonl" help:"With --tasks: write each item with the model's answers to this file, one a line."`
 	reachFlags
 	deviceFlag
 	threadsFlag
@@ -23,10 +27,22 @@ func (evalCmd) Help() string {
 	return example("anneal eval runs/go --data data/go",
 		"anneal eval runs/sums --data data/sums --split train",
 		"anneal eval runs/mix --data web=data/web --data code=data/code",
-		"anneal eval runs/go --data data/go --context 4x --rope-scaling yarn:4")
+		"anneal eval runs/go --data data/go --context 4x --rope-scaling yarn:4",
+		"anneal eval runs/go --tasks examples/tasks --samples answers.jsonl")
 }
 
 func (c evalCmd) Run(s *session) error {
+	if err := c.checkTasks(); err != nil {
+		return err
+	}
+	if c.Tasks != "" {
+		return c.onTasks(s)
+	}
+	return c.onText(s)
+}
+
+// onText scores data sets.
+func (c evalCmd) onText(s *session) error {
 	sources := []config.Source{{Path: c.Data[0]}}
 	if len(c.Data) > 1 {
 		var err error

@@ -18,6 +18,7 @@ import (
 	"anneal/lab"
 	"anneal/prepare"
 	"anneal/run"
+	"anneal/tasks"
 	"anneal/tokenizer"
 	"anneal/train"
 	"anneal/use"
@@ -77,6 +78,7 @@ func exitCode(err error) int {
 		asked *tokenizer.OptionError
 		saved *stopped
 		conf  config.Problem
+		task  *tasks.Problem
 		fault *checkpoint.Fault
 		held  *checkpoint.LockedError
 		stop  *interrupted
@@ -106,7 +108,7 @@ func exitCode(err error) int {
 	case errors.As(err, &unfit):
 		return exitStalled
 	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &kind),
-		errors.As(err, &conf), errors.As(err, &tier), errors.Is(err, run.ErrExists), errors.Is(err, run.ErrOccupied),
+		errors.As(err, &conf), errors.As(err, &task), errors.As(err, &tier), errors.Is(err, run.ErrExists), errors.Is(err, run.ErrOccupied),
 		errors.Is(err, dataset.ErrExists), errors.Is(err, run.ErrNoRun), errors.Is(err, use.ErrNoText):
 		return exitUsage
 	case errors.As(err, &saved):

@@ -22,7 +22,7 @@ var house = [][]string{
 	{"run"},
 	{"plan"},
 	{"train"},
-	{"interop", "prepare", "machine"},
+	{"interop", "prepare", "machine", "tasks"},
 	{"checkpoint", "config"},
 	{"parallel"},
 	{"program/draw"},

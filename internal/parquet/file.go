@@ -47,6 +47,15 @@ type Group struct {
 // the names of all levels with dots between them. If others is true, Rows also reads the other columns, except those in
 // Left.
 func Open(r io.ReaderAt, size int64, column string, others bool) (*File, error) {
+	return open(r, size, column, others)
+}
+
+// OpenFields reads the footer of a file of size bytes of which no column is the text: Rows reads all columns, except
+// those in Left. Values must not be called.
+func OpenFields(r io.ReaderAt, size int64) (*File, error) { return open(r, size, "", true) }
+
+// open does what Open says; without a column there is no text.
+func open(r io.ReaderAt, size int64, column string, others bool) (*File, error) {
 	if size < 12 {
 		return nil, errors.New("too short for a parquet file")
 	}
@@ -76,7 +85,9 @@ func Open(r io.ReaderAt, size int64, column string, others bool) (*File, error) 
 		switch {
 		case id == 2 && kind == typeList:
 			start := t
-			leaf, f.maxDef, err = schema(&t, column)
+			if leaf, f.maxDef, err = schema(&t, column); column == "" {
+				leaf, err = -1, nil
+			}
 			if others && t.err == nil && err == nil {
 				f.fields = readTree(&start, leaf)
 			}
@@ -108,7 +119,7 @@ func Open(r io.ReaderAt, size int64, column string, others bool) (*File, error) 
 		rows -= g.Rows
 		bytes += g.Bytes
 	}
-	if err == nil && (leaf < 0 || rows != 0 || bytes > size) { // more bytes: the same ones over and over
+	if err == nil && (leaf < 0 && column != "" || rows != 0 || bytes > size) { // more bytes: the same ones over and over
 		err = errThrift
 	}
 	if err == nil && f.fields != nil {
@@ -152,8 +163,11 @@ func (f *File) group(t *thrift, leaf int, err error) (Group, error) {
 	if g.Rows == 0 { // an empty table: what its chunks say of offsets differs from writer to writer
 		return Group{chunk: chunk{codec: c.codec}, at: g.at}, err
 	}
-	if err == nil && (g.Rows < 0 || g.Rows > 1<<40 || !c.within(f.size)) {
+	if err == nil && (g.Rows < 0 || g.Rows > 1<<40 || leaf >= 0 && !c.within(f.size)) {
 		err = errThrift
+	}
+	if leaf < 0 {
+		return Group{Rows: g.Rows, at: g.at}, err
 	}
 	g.chunk, g.Bytes = c, c.bytes
 	return g, err

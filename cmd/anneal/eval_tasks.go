@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"anneal/dataset"
+	"anneal/internal/fileio"
+	"anneal/tasks"
+)
+
+// checkTasks returns an error for flags that do not go together.
+func (c evalCmd) checkTasks() error {
+	switch {
+	case c.Tasks == "" && len(c.Data) == 0:
+		return &usageError{"nothing to evaluate on", "try --data DIR for held-out text, or --tasks FILE for tasks"}
+	case c.Tasks != "" && len(c.Data) > 0:
+		return &usageError{"--data and --tasks are two evaluations", "try them one after the other"}
+	case c.Tasks == "" && (c.Limit > 0 || c.Samples != ""):
+		return &usageError{"--limit and --samples are for --tasks", "try --tokens to score a part of the text"}
+	case c.Tasks != "" && (c.Tokens > 0 || c.Split != "val"):
+		return &usageError{"--tokens and --split are for --data", "try --limit to take the first items of each task"}
+	}
+	return nil
+}
+
+// onTasks asks the model tasks, and prints their figures.
+func (c evalCmd) onTasks(s *session) error {
+	set, err := tasks.Load(c.Tasks)
+	if err != nil {
+		return err
+	}
+	r, err := c.open(s, c.Dir, c.Device, c.Threads, c.reachFlags)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return s.untilSignal(func(ctx context.Context) error {
+		start := time.Now()
+		o := tasks.Options{Limit: int(c.Limit), Progress: func(done, total int64, unit string) {
+			s.status.update(func(int) string {
+				return fmt.Sprintf("%s of %s %s", thousands(done), thousands(total), unit)
+			})
+		}}
+		var result *tasks.Result
+		err := c.writeSamples(func(sample func(tasks.Sample) error) (err error) {
+			o.Sample = sample
+			result, err = r.EvaluateTasks(ctx, set, o)
+			return err
+		})
+		if damaged := (*tasks.DataError)(nil); errors.As(err, &damaged) {
+			err = &dataset.Error{Err: err}
+		}
+		if err != nil {
+			return err
+		}
+		elapsed := time.Since(start)
+		printTasks(s, result)
+		for _, t := range result.Tasks {
+			if t.Items < t.Of {
+				s.notef("%s has %s items; --limit took the first %s", t.Task, thousands(int64(t.Of)), thousands(int64(t.Items)))
+			}
+		}
+		what := fmt.Sprintf("%d tasks at step %d in %s", len(result.Tasks), r.Step, strings.ToUpper(r.Config.Precision))
+		if result.Tokens > 0 {
+			what += ", " + thousands(result.Tokens) + " tokens read"
+		}
+		s.closing(what, c.Samples.String(), elapsed, "")
+		return s.emit(map[string]any{
+			"tasks": result.Tasks, "groups": result.Groups, "tokens": result.Tokens, "scored_tokens": result.Scored,
+			"prompts": result.Prompts, "step": r.Step, "context": r.Context(), "precision": r.Config.Precision,
+			"samples": string(c.Samples), "damaged": faults(r.Skipped),
+			"seconds": elapsed.Seconds(),
+		})
+	})
+}
+
+// writeSamples has what run gives it written to --samples, a line each; without --samples run gets nil.
+func (c evalCmd) writeSamples(run func(sample func(tasks.Sample) error) error) error {
+	if c.Samples == "" {
+		return run(nil)
+	}
+	return fileio.Write(string(c.Samples), func(w io.Writer) error {
+		lines := bufio.NewWriter(w)
+		e := json.NewEncoder(lines)
+		e.SetEscapeHTML(false)
+		if err := run(func(x tasks.Sample) error { return e.Encode(x) }); err != nil {
+			return err
+		}
+		return lines.Flush()
+	})
+}
+
+// printTasks prints a line for each figure.
+func printTasks(s *session, r *tasks.Result) {
+	width := len("task")
+	for _, t := range r.Tasks {
+		width = max(width, len(t.Alias))
+	}
+	for _, g := range r.Groups {
+		width = max(width, len(g.Alias))
+	}
+	width = min(width, 30)
+	row := func(name, shots, items string, list []tasks.MetricResult) {
+		for _, m := range list {
+			metric := m.Name
+			if m.Filter != "none" {
+				metric += "," + m.Filter
+			}
+			arrow := "↓"
+			if m.HigherIsBetter {
+				arrow = "↑"
+			}
+			s.printf("%-*.*s  %5s  %6s  %-16s %s %10s  %s\n", width, width, name, shots, items, metric, arrow,
+				figure(float64(m.Value)), plusMinus(float64(m.Stderr)))
+			name, shots, items = "", "", ""
+		}
+	}
+	s.printf("%-*s  %5s  %6s  %-16s   %10s\n", width, "task", "shots", "items", "metric", "value")
+	for _, t := range r.Tasks {
+		row(t.Alias, fmt.Sprint(t.Shots), thousands(int64(t.Items)), t.Metrics)
+	}
+	for _, g := range r.Groups {
+		row(g.Alias, "", "", g.Metrics)
+	}
+}
+
+func figure(v float64) string {
+	if a := math.Abs(v); a != 0 && (a < 1e-3 || a >= 1e5) {
+		return fmt.Sprintf("%.3e", v)
+	}
+	return fmt.Sprintf("%.4f", v)
+}
+
+func plusMinus(stderr float64) string {
+	if math.IsNaN(stderr) {
+		return ""
+	}
+	return "± " + figure(stderr)
+}

@@ -1,0 +1,114 @@
+package tasks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"anneal/tokenizer"
+)
+
+// A Sequence is tokens of which those from the given one on are scored, each after all before it.
+type Sequence struct {
+	IDs  []int32
+	From int // at least 1
+}
+
+// A Likelihood is what a model makes of a sequence.
+type Likelihood struct {
+	LogProb float64 // of the scored tokens together, in nats
+	Greedy  bool    // each of them is the most likely one
+}
+
+// coder makes tokens of texts, as the harness's models of type hf do.
+type coder struct {
+	tok        *tokenizer.Tokenizer
+	around     [2][]uint32
+	prefix     int32 // what a text without a context follows
+	prefixText string
+	context    int // of the model, in tokens
+}
+
+func newCoder(tok *tokenizer.Tokenizer, context int) (coder, error) {
+	before, after := tok.Around()
+	c := coder{tok: tok, around: [2][]uint32{before, after}, context: context}
+	if len(before) > 0 {
+		c.prefix = int32(before[0])
+	} else {
+		end, err := tok.EndOfText()
+		if err != nil {
+			return c, err
+		}
+		c.prefix = int32(end)
+	}
+	c.prefixText = string(tok.Token(uint32(c.prefix)))
+	return c, nil
+}
+
+// encode returns the tokens of a text with what stands around one, unless the text begins with that already. The texts
+// of special tokens stand for those.
+func (c coder) encode(text string) []int32 {
+	if strings.HasPrefix(text, c.prefixText) {
+		return c.bare(text)
+	}
+	return slices.Concat(signed(c.around[0]), c.bare(text), signed(c.around[1]))
+}
+
+func (c coder) bare(text string) []int32 { return signed(c.tok.EncodeSpecial([]byte(text))) }
+
+func signed(ids []uint32) []int32 {
+	list := make([]int32, len(ids))
+	for i, id := range ids {
+		list[i] = int32(id)
+	}
+	return list
+}
+
+// pair returns the tokens of a continuation after a context. White space at the end of the context goes to the
+// continuation, with which it shares tokens; the tokens of the continuation are those that the context alone does not
+// have. Without a context the continuation follows the token that begins texts. A context that is too long loses its
+// beginning.
+func (c coder) pair(context, continuation string) (Sequence, error) {
+	if context == "" {
+		ids := c.bare(continuation)
+		if len(ids) == 0 || ids[0] != c.prefix {
+			ids = append([]int32{c.prefix}, ids...)
+		}
+		return c.cut(ids, 1)
+	}
+	trimmed := strings.TrimRightFunc(context, unicode.IsSpace)
+	whole := c.encode(context + continuation)
+	return c.cut(whole, min(len(c.encode(trimmed)), len(whole)))
+}
+
+// cut keeps as much of the context as the model can read.
+func (c coder) cut(ids []int32, from int) (Sequence, error) {
+	switch n := len(ids) - from; {
+	case n == 0:
+		return Sequence{}, fmt.Errorf("the continuation has no tokens of its own")
+	case n > c.context:
+		return Sequence{}, fmt.Errorf("the continuation has %d tokens, more than the context of %d", n, c.context)
+	}
+	if drop := len(ids) - (c.context + 1); drop > 0 {
+		ids, from = ids[drop:], from-drop
+	}
+	if from == 0 { // nothing is before the first token, so that it cannot be scored
+		return Sequence{}, fmt.Errorf("nothing stands before the continuation")
+	}
+	return Sequence{ids, from}, nil
+}
+
+// rolling cuts a text into sequences that score each of its tokens once: rows of the model's context, the last of which
+// goes back as far as it can for what comes before.
+func (c coder) rolling(text string) []Sequence {
+	ids := append([]int32{c.prefix}, c.encode(text)...)
+	var list []Sequence
+	for done := 1; done < len(ids); {
+		end := min(done+c.context, len(ids))
+		begin := max(end-c.context-1, 0)
+		list = append(list, Sequence{ids[begin:end], done - begin})
+		done = end
+	}
+	return list
+}

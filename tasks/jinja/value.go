@@ -1,0 +1,209 @@
+package jinja
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Text is str(v) of Python, cut off after maxText bytes.
+func Text(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return repr(v)
+}
+
+// repr is repr(v) of Python, with the keys of a map in the order of their bytes. It is cut off after maxText bytes: a
+// list may hold another many times over.
+func repr(v any) string {
+	var b strings.Builder
+	writeRepr(&b, v)
+	return b.String()
+}
+
+func writeRepr(b *strings.Builder, v any) {
+	if b.Len() > maxText {
+		return
+	}
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("None")
+	case bool:
+		if v {
+			b.WriteString("True")
+		} else {
+			b.WriteString("False")
+		}
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
+	case float64:
+		b.WriteString(reprFloat(v))
+	case string:
+		writeQuoted(b, v)
+	case []any:
+		for i, x := range v {
+			b.WriteString([]string{"[", ", "}[min(i, 1)])
+			if writeRepr(b, x); b.Len() > maxText {
+				return
+			}
+		}
+		b.WriteString([]string{"[]", "]"}[min(len(v), 1)])
+	case map[string]any:
+		for i, k := range keys(v) {
+			b.WriteString([]string{"{", ", "}[min(i, 1)])
+			writeQuoted(b, k.(string))
+			b.WriteString(": ")
+			writeRepr(b, v[k.(string)])
+		}
+		b.WriteString([]string{"{}", "}"}[min(len(v), 1)])
+	default:
+		panic(fmt.Sprintf("jinja: a value of type %T", v))
+	}
+}
+
+func reprFloat(v float64) string {
+	switch {
+	case math.IsInf(v, 0):
+		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, 64), "+"))
+	case math.IsNaN(v):
+		return "nan"
+	}
+	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	s := strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+func writeQuoted(b *strings.Builder, s string) {
+	quote := byte('\'')
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = '"'
+	}
+	b.WriteByte(quote)
+	for _, r := range s {
+		switch {
+		case r == rune(quote) || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ' || r >= 0x7f && r <= 0xff && !unicode.IsPrint(r):
+			fmt.Fprintf(b, `\x%02x`, r)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(b, `\U%08x`, r)
+		}
+	}
+	b.WriteByte(quote)
+}
+
+// truth is bool(v) of Python.
+func truth(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case int64:
+		return v != 0
+	case float64:
+		return v != 0
+	case string:
+		return v != ""
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	return true
+}
+
+// Equal is a == b of Python. Values of more than maxWork parts are not.
+func Equal(a, b any) bool {
+	left := maxWork
+	return equal(a, b, &left)
+}
+
+func equal(a, b any, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
+	if x, ok := a.([]any); ok {
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, func(a, b any) bool { return equal(a, b, left) })
+	}
+	if x, ok := a.(map[string]any); ok {
+		y, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(x, y, func(a, b any) bool { return equal(a, b, left) })
+	}
+	order, ok := compare(a, b)
+	return ok && order == 0 || a == nil && b == nil
+}
+
+// compare orders two numbers or two texts; ok is false for other values, and for NaN.
+func compare(a, b any) (order int, ok bool) {
+	if x, text := a.(string); text {
+		y, text := b.(string)
+		return strings.Compare(x, y), text
+	}
+	if x, whole := wholeNumber(a); whole {
+		if y, whole := wholeNumber(b); whole {
+			switch {
+			case x < y:
+				return -1, true
+			case x > y:
+				return 1, true
+			}
+			return 0, true
+		}
+	}
+	x, first := float(a)
+	y, second := float(b)
+	switch {
+	case !first || !second || math.IsNaN(x) || math.IsNaN(y):
+		return 0, false
+	case x < y:
+		return -1, true
+	case x > y:
+		return 1, true
+	}
+	return 0, true
+}
+
+// wholeNumber returns an int of Python: a bool is one, too.
+func wholeNumber(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+func float(v any) (float64, bool) {
+	if f, ok := v.(float64); ok {
+		return f, true
+	}
+	n, ok := wholeNumber(v)
+	return float64(n), ok
+}

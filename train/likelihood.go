@@ -1,0 +1,153 @@
+package train
+
+import (
+	"context"
+	"errors"
+
+	"anneal/attention"
+	"anneal/dataset"
+	"anneal/tasks"
+)
+
+// LogLikelihoods scores sequences, each by itself, as documents packed into rows. Several ranks score a batch of rows
+// each at the same time, and all return the same; ranks that share layers or rows cannot (validate refuses that).
+// progress takes the number of tokens read; it may be nil. It takes no memory beyond the evaluator's.
+func (e *Evaluator) LogLikelihoods(ctx context.Context, list []tasks.Sequence,
+	progress func(tokens int64)) ([]tasks.Likelihood, error) {
+	e.length = e.model.Config.Context
+	defer func(documents bool) { e.documents, e.batch.Behind = documents, false }(e.documents)
+	e.documents = true
+	src := packed{list, tasks.Pack(list, e.length, !packs(e.model.Config.Attention)), e.length, e.model.Config.Vocab}
+	results := make([]tasks.Likelihood, len(list))
+	alone, read := e.world.Size() == 1, int64(0)
+	for first := 0; first < len(src.rows); first += e.rows * e.mesh.Replicas {
+		if err := ctx.Err(); err != nil && alone {
+			return nil, err
+		}
+		mine, err := e.likelihoods(src, first+e.mesh.Data*e.rows)
+		if err != nil {
+			return nil, err
+		}
+		all := [][]float64{mine}
+		if !alone {
+			stopped := 0.0
+			if ctx.Err() != nil {
+				stopped = 1
+			}
+			if all, err = e.shareFloats(append(mine, stopped)...); err != nil {
+				return nil, err
+			}
+		}
+		ended := false
+		for rank, x := range all {
+			if !alone {
+				ended, x = ended || x[len(x)-1] > 0, x[:len(x)-1]
+			}
+			read += src.put(results, first+e.mesh.At(rank).Data*e.rows, e.rows, x)
+		}
+		if ended {
+			return nil, errors.Join(ctx.Err(), context.Canceled)
+		}
+		if progress != nil {
+			progress(read)
+		}
+	}
+	return results, nil
+}
+
+// packs reports whether a document sees the same wherever it stands in its row.
+func packs(patterns attention.Patterns) bool {
+	for _, p := range patterns {
+		switch p.(type) {
+		case attention.Full, attention.Window, attention.Linear:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// likelihoods returns two numbers for each sequence of the batch of rows from first on, in the order of their places:
+// its log-likelihood, and how far the likeliest tokens are above its own. Without such a row it takes part in what
+// ranks do together.
+func (e *Evaluator) likelihoods(src packed, first int) ([]float64, error) {
+	if first >= len(src.rows) {
+		return nil, e.loss(false)
+	}
+	if err := e.load(src, uint64(first)); err != nil {
+		return nil, err
+	}
+	e.batch.Behind = true
+	if err := e.loss(true); err != nil {
+		return nil, err
+	}
+	var list []float64
+	losses := e.batch.HostLosses(e.dev)
+	src.each(first, e.rows, func(_, from, to int) {
+		sum := 0.0
+		for i := from; i < to; i++ {
+			sum -= losses.Float64(i)
+		}
+		list = append(list, sum, 0)
+	})
+	behind, at := e.batch.HostBehind(e.dev), 1 // in the memory of losses
+	src.each(first, e.rows, func(_, from, to int) {
+		for i := from; i < to; i++ {
+			list[at] = max(list[at], behind.Float64(i))
+		}
+		at += 2
+	})
+	return list, Wait(e.dev)
+}
+
+// packed is rows of sequences as samples of a data set.
+type packed struct {
+	list          []tasks.Sequence
+	rows          [][]tasks.Place
+	length, vocab int
+}
+
+func (p packed) Context() int { return p.length }
+func (p packed) Vocab() int   { return p.vocab }
+
+// Batch fills b. What is behind the sequences of a row is padding, as are rows behind the last.
+func (p packed) Batch(b *dataset.Batch, first uint64, rows int) error {
+	b.Resize(rows, p.length)
+	for r := range rows {
+		row, end := r*p.length, 0
+		if n := int(first) + r; n < len(p.rows) {
+			for _, place := range p.rows[n] {
+				s := p.list[place.Sequence]
+				for i, id := range s.IDs[:len(s.IDs)-1] {
+					at := row + place.At + i
+					b.Tokens[at], b.Targets[at], b.DocStart[at] = uint32(id), dataset.Ignore, int32(place.At)
+					if i+1 >= s.From {
+						b.Targets[at] = s.IDs[i+1]
+					}
+				}
+				end = place.At + len(s.IDs) - 1
+			}
+		}
+		b.Pad(r, end, 0)
+	}
+	return nil
+}
+
+// each visits the sequences of some rows with the positions [from, to) of their targets in the batch.
+func (p packed) each(first, rows int, visit func(sequence, from, to int)) {
+	for n := first; n < min(first+rows, len(p.rows)); n++ {
+		for _, place := range p.rows[n] {
+			s, at := p.list[place.Sequence], (n-first)*p.length+place.At
+			visit(place.Sequence, at+s.From-1, at+len(s.IDs)-1)
+		}
+	}
+}
+
+// put takes the numbers of a batch to their sequences, and returns how many tokens these have.
+func (p packed) put(results []tasks.Likelihood, first, rows int, x []float64) (tokens int64) {
+	p.each(first, rows, func(i, _, _ int) {
+		results[i] = tasks.Likelihood{LogProb: x[0], Greedy: x[1] == 0}
+		x, tokens = x[2:], tokens+int64(len(p.list[i].IDs)-1)
+	})
+	return tokens
+}
