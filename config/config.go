@@ -29,6 +29,7 @@ type Config struct {
 	Guard      Guard        `yaml:"guard"`
 	Watchdog   Watchdog     `yaml:"watchdog"`
 	Average    Average      `yaml:"average"`
+	Eval       Eval         `yaml:"eval"`
 	Memory     Memory       `yaml:"memory"`
 	Parallel   Parallel     `yaml:"parallel"`
 
@@ -144,6 +145,12 @@ type Watchdog struct {
 // Average configures the average of the weights over the steps.
 type Average struct {
 	EMA float64 `yaml:"ema"`
+}
+
+// Eval is what a run is asked as it trains.
+type Eval struct {
+	Tasks      string `yaml:"tasks"`
+	TasksEvery int    `yaml:"tasks_every"`
 }
 
 // Memory configures which activations are recomputed to save memory.

@@ -39,6 +39,7 @@ func (k *checker) ignored() {
 		{c.Init.EWC == 0, "without init.ewc", "init.ewc = 1", []string{"init.ewc_step"}},
 		{!c.Data.Mix.Given(), "without data.mix", "data.mix", []string{"data.weights"}},
 		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},
+		{c.Eval.Tasks == "", "without eval.tasks", "eval.tasks = DIR", []string{"eval.tasks_every"}},
 		{!c.Watchdog.Enabled, "with watchdog.enabled = false", "watchdog.enabled = true", []string{"watchdog.exit"}},
 		{c.Guard.OnDivergence != Rewind && !k.reported("guard.on_divergence"), "with guard.on_divergence = " +
 			c.Guard.OnDivergence, "guard.on_divergence = rewind", []string{"guard.rewinds"}},

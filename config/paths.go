@@ -6,13 +6,16 @@ import (
 	"path/filepath"
 )
 
-// MapPaths replaces the paths of data and of initial weights by what f makes of each; key is where a path stands.
+// MapPaths replaces the paths of data, of initial weights and of tasks by what f makes of each; key is where a path stands.
 func (c *Config) MapPaths(f func(key, path string) string) {
 	if c.Data.Path != "" {
 		c.Data.Path = f("data.path", c.Data.Path)
 	}
 	if c.Init.From != "" {
 		c.Init.From = f("init.from", c.Init.From)
+	}
+	if c.Eval.Tasks != "" {
+		c.Eval.Tasks = f("eval.tasks", c.Eval.Tasks)
 	}
 	if !c.Data.Mix.Given() {
 		return

@@ -184,6 +184,7 @@ func (k *checker) training() {
 	k.between("guard.rewound", c.Guard.Rewound, 0, 1<<20)
 	k.number("guard.spike_z", c.Guard.SpikeZ, 0, 1e6, "[)")
 	k.number("average.ema", c.Average.EMA, 0, 1, "[)")
+	k.between("eval.tasks_every", c.Eval.TasksEvery, 0, 1<<40)
 	k.between("guard.window", c.Guard.Window, 4, 1<<16)
 }
 

@@ -16,7 +16,8 @@ var harmless = map[string]bool{
 	"train.norms_every": true, "train.noise_scale_every": true, "train.eval_every": true, "train.eval_tokens": true,
 	"checkpoint.every": true, "checkpoint.keep": true, "checkpoint.max_failures": true, "guard.rewinds": true,
 	"guard.replay_every": true,
-	"watchdog.enabled":   true, "watchdog.exit": true, "guard.rewound": true,
+	"eval.tasks":         true, "eval.tasks_every": true,
+	"watchdog.enabled": true, "watchdog.exit": true, "guard.rewound": true,
 	"memory.recompute": true, "parallel.ranks": true, "parallel.zero": true, "parallel.timeout": true,
 	"parallel.schedule": true,
 }

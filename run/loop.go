@@ -292,6 +292,10 @@ func (s *session) step(ctx context.Context) error {
 		e.Evaluation, err = s.evaluate(ctx)
 		s.clock.pause()
 	}
+	if err == nil && s.asksTasks() && !t.Guard().Exhausted() && heard&askStop == 0 {
+		e.Tasks, err = s.askTasks(ctx)
+		s.clock.pause()
+	}
 	s.report(e)
 	if err != nil {
 		return err

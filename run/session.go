@@ -12,6 +12,7 @@ import (
 	"anneal/device"
 	"anneal/plan"
 	"anneal/prepare"
+	"anneal/tasks"
 	"anneal/train"
 )
 
@@ -38,8 +39,9 @@ type session struct {
 
 	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
 	course  *plan.Course
-	bytes   int64 // of a checkpoint's tensors, of all ranks
-	last    state // what the last step and evaluation gave
+	bytes   int64       // of a checkpoint's tensors, of all ranks
+	last    state       // what the last step and evaluation gave
+	exam    *tasks.Exam // nil without eval.tasks
 	saving  saving
 	parts   parts
 	look    *lookout // nil on a rank alone
@@ -124,6 +126,9 @@ func (s *session) openInputs() (err error) {
 		return err
 	}
 	if err := s.cfg.Validate(); err != nil {
+		return err
+	}
+	if err := s.openTasks(); err != nil {
 		return err
 	}
 	if s.dev, err = train.OpenRankDevice(s.cfg, s.Device, s.Threads, s.place); err != nil {

@@ -101,8 +101,10 @@ func (c coder) cut(ids []int32, from int) (Sequence, error) {
 
 // rolling cuts a text into sequences that score each of its tokens once: rows of the model's context, the last of which
 // goes back as far as it can for what comes before.
-func (c coder) rolling(text string) []Sequence {
-	ids := append([]int32{c.prefix}, c.encode(text)...)
+func (c coder) rolling(text string) []Sequence { return c.windows(c.encode(text)) }
+
+func (c coder) windows(ids []int32) []Sequence {
+	ids = append([]int32{c.prefix}, ids...)
 	var list []Sequence
 	for done := 1; done < len(ids); {
 		end := min(done+c.context, len(ids))

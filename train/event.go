@@ -79,6 +79,8 @@ type Evaluation struct {
 	TrainAccuracy float64 `json:"train_accuracy,omitempty"` // of the training split
 	TrainExact    float64 `json:"train_exact,omitempty"`
 
+	Tasks map[string]map[string]Number `json:"tasks,omitempty"` // with eval.tasks: figures by task and metric
+
 	ValSources        []SourceResult    `json:"-"`                                  // per source of a mix
 	SourceTokens      map[string]int64  `json:"source_tokens,omitempty"`            // per source, trained on so far
 	SourceBitsPerByte map[string]Number `json:"source_val_bits_per_byte,omitempty"` // per source, held out

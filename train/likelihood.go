@@ -55,6 +55,19 @@ func (e *Evaluator) LogLikelihoods(ctx context.Context, list []tasks.Sequence,
 	return results, nil
 }
 
+// LogLikelihoods is Evaluator.LogLikelihoods. Schedule-free AdamW is measured at its average.
+func (t *Trainer) LogLikelihoods(ctx context.Context, list []tasks.Sequence,
+	progress func(tokens int64)) (r []tasks.Likelihood, err error) {
+	if !isScheduleFree(t.cfg.Optimizer) {
+		return t.Evaluator.LogLikelihoods(ctx, list, progress)
+	}
+	err = t.at(t.trained, func() (err error) {
+		r, err = t.Evaluator.LogLikelihoods(ctx, list, progress)
+		return err
+	})
+	return r, err
+}
+
 // packs reports whether a document sees the same wherever it stands in its row.
 func packs(patterns attention.Patterns) bool {
 	for _, p := range patterns {

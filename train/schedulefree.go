@@ -50,19 +50,27 @@ func (t *Trainer) weightTensors(i int) []Tensor {
 	}
 }
 
-// evaluateAt is Evaluate for other weights, one tensor for each parameter, or piece of one, that is updated here.
+// evaluateAt is Evaluate for other weights; see at.
 func (t *Trainer) evaluateAt(ctx context.Context, weights []tensor.Tensor, text dataset.HeldOut,
-	limit int) (EvalResult, error) {
+	limit int) (r EvalResult, err error) {
+	err = t.at(weights, func() (err error) {
+		r, err = t.Evaluator.Evaluate(ctx, text, limit)
+		return err
+	})
+	return r, err
+}
+
+// at has measure compute with other weights, one tensor for each parameter, or piece of one, that is updated here.
+func (t *Trainer) at(weights []tensor.Tensor, measure func() error) error {
 	if t.whole() {
 		swap(weights, t.model.Params())
 		defer swap(weights, t.model.Params())
-		return t.Evaluator.Evaluate(ctx, text, limit)
+		return measure()
 	}
 	if err := t.shard.Show(weights); err != nil {
-		return Unevaluated, err
+		return err
 	}
-	r, err := t.Evaluator.Evaluate(ctx, text, limit)
-	return r, errors.Join(err, t.shard.Show(nil))
+	return errors.Join(measure(), t.shard.Show(nil))
 }
 
 // swap exchanges weights with those of the parameters, so that the model computes with them until the next call. It

@@ -8,15 +8,19 @@ import (
 	"anneal/train"
 )
 
-// EvaluateTasks asks the model the tasks of a set, in rows of the run's context. What it writes are the most likely
-// tokens.
-func (r *Trained) EvaluateTasks(ctx context.Context, s *tasks.Set, o tasks.Options) (*tasks.Result, error) {
+// Prepare makes tokens of tasks for the model; see [tasks.Prepare].
+func (r *Trained) Prepare(s *tasks.Set, limit int) (*tasks.Exam, error) {
+	return tasks.Prepare(s, r.Tokenizer, r.Context(), limit)
+}
+
+// Ask asks the model what was prepared for it, in rows of the run's context. What it writes are the most likely tokens.
+func (r *Trained) Ask(ctx context.Context, x *tasks.Exam, o tasks.Options) (*tasks.Result, error) {
 	e, err := train.NewEvaluator(r.Config, r.Policy, r.dev, r.Model)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
-	return tasks.Evaluate(ctx, s, r.Tokenizer, answering{e, r}, o)
+	return x.Ask(ctx, answering{e, r}, o)
 }
 
 // answering is a trained model that tasks are asked of.
@@ -24,8 +28,6 @@ type answering struct {
 	*train.Evaluator
 	r *Trained
 }
-
-func (a answering) Context() int { return a.r.Context() }
 
 // Generate continues as many prompts at a time as GenerateMany does.
 func (a answering) Generate(ctx context.Context, list []tasks.Prompt, progress func(done int)) ([]string, error) {

@@ -17,6 +17,7 @@ type evalCmd struct {
 
 	Tasks   string  `placeholder:"PATH" help:"Ask the tasks of a YAML file of lm-evaluation-harness, or of all .yaml files in a directory. Data is local JSONL or parquet."`
 	Limit   count   `help:"With --tasks: take the first N items of each task. 0: all."`
+	By      string  `placeholder:"FIELD" help:"With --tasks: also give the figures of the items by the value of this field of theirs, such as a domain."`
 	Samples outFile `placeholder:"FILE.jsonl" help:"With --tasks: write each item with the model's answers to this file, one a line."`
 	reachFlags
 	deviceFlag

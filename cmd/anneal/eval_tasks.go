@@ -23,8 +23,8 @@ func (c evalCmd) checkTasks() error {
 		return &usageError{"nothing to evaluate on", "try --data DIR for held-out text, or --tasks FILE for tasks"}
 	case c.Tasks != "" && len(c.Data) > 0:
 		return &usageError{"--data and --tasks are two evaluations", "try them one after the other"}
-	case c.Tasks == "" && (c.Limit > 0 || c.Samples != ""):
-		return &usageError{"--limit and --samples are for --tasks", "try --tokens to score a part of the text"}
+	case c.Tasks == "" && (c.Limit > 0 || c.Samples != "" || c.By != ""):
+		return &usageError{"--limit, --samples and --by are for --tasks", "try --tokens to score a part of the text"}
 	case c.Tasks != "" && (c.Tokens > 0 || c.Split != "val"):
 		return &usageError{"--tokens and --split are for --data", "try --limit to take the first items of each task"}
 	}
@@ -42,9 +42,16 @@ func (c evalCmd) onTasks(s *session) error {
 		return err
 	}
 	defer r.Close()
+	exam, err := r.Prepare(set, int(c.Limit))
+	if damaged := (*tasks.DataError)(nil); errors.As(err, &damaged) {
+		err = &dataset.Error{Err: err}
+	}
+	if err != nil {
+		return err
+	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		o := tasks.Options{Limit: int(c.Limit), Progress: func(done, total int64, unit string) {
+		o := tasks.Options{By: c.By, Progress: func(done, total int64, unit string) {
 			s.status.update(func(int) string {
 				return fmt.Sprintf("%s of %s %s", thousands(done), thousands(total), unit)
 			})
@@ -52,12 +59,9 @@ func (c evalCmd) onTasks(s *session) error {
 		var result *tasks.Result
 		err := c.writeSamples(func(sample func(tasks.Sample) error) (err error) {
 			o.Sample = sample
-			result, err = r.EvaluateTasks(ctx, set, o)
+			result, err = r.Ask(ctx, exam, o)
 			return err
 		})
-		if damaged := (*tasks.DataError)(nil); errors.As(err, &damaged) {
-			err = &dataset.Error{Err: err}
-		}
 		if err != nil {
 			return err
 		}
@@ -103,6 +107,9 @@ func printTasks(s *session, r *tasks.Result) {
 	width := len("task")
 	for _, t := range r.Tasks {
 		width = max(width, len(t.Alias))
+		for _, p := range t.Parts {
+			width = max(width, 2+len(p.Value))
+		}
 	}
 	for _, g := range r.Groups {
 		width = max(width, len(g.Alias))
@@ -118,14 +125,17 @@ func printTasks(s *session, r *tasks.Result) {
 			if m.HigherIsBetter {
 				arrow = "↑"
 			}
-			s.printf("%-*.*s  %5s  %6s  %-16s %s %10s  %s\n", width, width, name, shots, items, metric, arrow,
+			s.printf("%-*.*s  %5s  %6s  %-18s %s %10s  %s\n", width, width, name, shots, items, metric, arrow,
 				figure(float64(m.Value)), plusMinus(float64(m.Stderr)))
 			name, shots, items = "", "", ""
 		}
 	}
-	s.printf("%-*s  %5s  %6s  %-16s   %10s\n", width, "task", "shots", "items", "metric", "value")
+	s.printf("%-*s  %5s  %6s  %-18s   %10s\n", width, "task", "shots", "items", "metric", "value")
 	for _, t := range r.Tasks {
 		row(t.Alias, fmt.Sprint(t.Shots), thousands(int64(t.Items)), t.Metrics)
+		for _, p := range t.Parts {
+			row("  "+p.Value, "", thousands(int64(p.Items)), p.Metrics)
+		}
 	}
 	for _, g := range r.Groups {
 		row(g.Alias, "", "", g.Metrics)

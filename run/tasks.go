@@ -1,0 +1,63 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"anneal/config"
+	"anneal/tasks"
+	"anneal/train"
+)
+
+// openTasks reads the tasks that the model is asked as it trains, with all their data: what is wrong with them is known
+// before the first step, and files that change later change nothing.
+func (s *session) openTasks() error {
+	path := s.cfg.Eval.Tasks
+	if path == "" {
+		return nil
+	}
+	set, err := tasks.Load(path)
+	if err == nil && set.Generates() != "" {
+		err = config.Problem{
+			Key: "eval.tasks", Message: fmt.Sprintf("eval.tasks: the task %s has the model write, which a run does not do",
+				set.Generates()),
+			Try: "tasks of another output_type, or anneal eval --tasks after the run",
+		}
+	}
+	if err == nil {
+		s.exam, err = tasks.Prepare(set, s.corpus.Tokenizer, s.cfg.Model.Context, 0)
+	}
+	return err
+}
+
+// asksTasks reports whether the tasks are due after the step in hand.
+func (s *session) asksTasks() bool {
+	every := s.cfg.Eval.TasksEvery
+	return s.exam != nil && (s.done || every > 0 && s.trainer.Position().Step%every == 0)
+}
+
+// askTasks asks the model the tasks, and returns their figures by task and metric.
+func (s *session) askTasks(ctx context.Context) (map[string]map[string]train.Number, error) {
+	s.watch.enter(evaluating)
+	defer s.watch.enter(idle)
+	r, err := s.exam.Ask(ctx, scoring{s.trainer}, tasks.Options{})
+	if err != nil {
+		return nil, err
+	}
+	figures := map[string]map[string]train.Number{}
+	for _, t := range r.Tasks {
+		figures[t.Task] = map[string]train.Number{}
+		for _, m := range t.Metrics {
+			figures[t.Task][m.Name] = train.Number(m.Value)
+		}
+	}
+	return figures, nil
+}
+
+// scoring is a model in training that tasks are asked of.
+type scoring struct{ *train.Trainer }
+
+// Generate is not called: openTasks refuses tasks that would.
+func (scoring) Generate(context.Context, []tasks.Prompt, func(int)) ([]string, error) {
+	panic("run: a model in training does not write")
+}

@@ -1,0 +1,267 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+
+	"anneal/tasks/jinja"
+	"anneal/tokenizer"
+)
+
+// An Exam is the tasks of a set with all that is asked, in tokens, so that models can be asked again and again.
+type Exam struct {
+	set       *Set
+	list      []asked
+	sequences []Sequence
+	prompts   []Prompt
+	of        []part // whose the sequences are, and after them the prompts
+	tokens    int64  // that a model reads to score the sequences
+	scored    int64  // of them, that are scored
+}
+
+// asked is a task with its questions.
+type asked struct {
+	*Task
+	questions []question
+	all       int // items that there are
+}
+
+// part says which request of which item a sequence or a prompt is from.
+type part struct{ task, question, request int }
+
+// Prepare reads the data of a set's tasks and makes tokens of all that is asked, for models that read context tokens.
+// It takes the first limit items of each task, or all if limit is 0. An error is a *Problem, a *DataError, or one of
+// reading files.
+func Prepare(s *Set, tok *tokenizer.Tokenizer, context, limit int) (*Exam, error) {
+	c, err := newCoder(tok, context)
+	if err != nil {
+		return nil, err
+	}
+	x := &Exam{set: s}
+	for _, t := range s.Tasks {
+		questions, all, err := t.questions(limit)
+		if err != nil {
+			return nil, fmt.Errorf("task %s: %w", t.Name, err)
+		}
+		x.list = append(x.list, asked{t, questions, all})
+	}
+	if err := x.sequence(c); err != nil {
+		return nil, err
+	}
+	return x, x.prompt(c)
+}
+
+// sequence makes the sequences of all tasks together, so that those with few items waste no part of a row.
+func (x *Exam) sequence(c coder) error {
+	for i, a := range x.list {
+		if a.Output == Generate {
+			continue
+		}
+		for j, q := range a.questions {
+			for k, r := range q.requests {
+				some := []Sequence(nil)
+				if a.Output == Rolling {
+					some = c.rolling(r.continuation)
+				} else {
+					s, err := c.pair(r.context, r.continuation)
+					if err != nil {
+						return a.text.problem(q.item, "%v", err)
+					}
+					some = []Sequence{s}
+				}
+				for _, s := range some {
+					x.sequences, x.of = append(x.sequences, s), append(x.of, part{i, j, k})
+					x.tokens += int64(len(s.IDs) - 1)
+					x.scored += int64(len(s.IDs) - s.From)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// prompt makes the prompts of all tasks. One that is too long loses its beginning.
+func (x *Exam) prompt(c coder) error {
+	for i, a := range x.list {
+		if a.Output != Generate {
+			continue
+		}
+		room := c.context - a.generation.tokens
+		if room < 1 {
+			return &Problem{
+				At: a.File, Try: fmt.Sprintf("generation_kwargs: {max_gen_toks: %d}", max(c.context/2, 1)),
+				Message: fmt.Sprintf("max_gen_toks %d leaves no room for a prompt in the context of %d tokens",
+					a.generation.tokens, c.context),
+			}
+		}
+		for j, q := range a.questions {
+			ids := c.encode(q.requests[0].context)
+			if len(ids) == 0 {
+				return a.text.problem(q.item, "there is nothing to continue")
+			}
+			ids = ids[max(len(ids)-room, 0):]
+			x.prompts = append(x.prompts, Prompt{ids, a.generation.until, a.generation.tokens})
+			x.of = append(x.of, part{i, j, 0})
+		}
+	}
+	return nil
+}
+
+// A Model is asked by [Exam.Ask].
+type Model interface {
+	// LogLikelihoods scores sequences. progress takes the number of tokens read; it may be nil.
+	LogLikelihoods(ctx context.Context, list []Sequence, progress func(tokens int64)) ([]Likelihood, error)
+	// Generate writes the most likely continuation of each prompt. progress may be called from several goroutines, and
+	// may be nil.
+	Generate(ctx context.Context, list []Prompt, progress func(done int)) ([]string, error)
+}
+
+// A Prompt is tokens that a model continues, up to a text of Stop, a number of tokens, or the end of the text.
+type Prompt struct {
+	IDs    []int32
+	Stop   []string
+	Tokens int
+}
+
+// Options of Ask.
+type Options struct {
+	Progress func(done, total int64, unit string) // may be nil; the unit is tokens or prompts
+	Sample   func(Sample) error                   // takes each item with its answers, in their order; may be nil
+	By       string                               // a field of items, whose values divide the figures; may be ""
+}
+
+// Ask asks a model everything, and measures its answers.
+func (x *Exam) Ask(ctx context.Context, m Model, o Options) (*Result, error) {
+	answers, err := x.answers(ctx, m, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{
+		Tasks: []TaskResult{}, Groups: []GroupResult{}, Tokens: x.tokens, Scored: x.scored, Prompts: len(x.prompts),
+	}
+	for i := range x.list {
+		t, err := x.list[i].result(answers[i], o)
+		if err != nil {
+			return nil, fmt.Errorf("task %s: %w", x.list[i].Name, err)
+		}
+		r.Tasks = append(r.Tasks, t)
+	}
+	for _, g := range x.set.groups {
+		t, err := g.result(r.Tasks)
+		if err != nil {
+			return nil, err
+		}
+		r.Groups = append(r.Groups, t)
+	}
+	return r, nil
+}
+
+// answers returns those of a model by task, question and request.
+func (x *Exam) answers(ctx context.Context, m Model, o Options) ([][][]response, error) {
+	all := make([][][]response, len(x.list))
+	for i, a := range x.list {
+		all[i] = make([][]response, len(a.questions))
+		for j, q := range a.questions {
+			all[i][j] = make([]response, len(q.requests))
+			for k := range q.requests {
+				all[i][j][k].Greedy = true
+			}
+		}
+	}
+	tell := func(done, total int64, unit string) {
+		if o.Progress != nil {
+			o.Progress(done, total, unit)
+		}
+	}
+	if len(x.sequences) > 0 {
+		list, err := m.LogLikelihoods(ctx, x.sequences, func(n int64) { tell(n, x.tokens, "tokens") })
+		if err != nil {
+			return nil, err
+		}
+		for i, l := range list {
+			a := &all[x.of[i].task][x.of[i].question][x.of[i].request]
+			a.LogProb, a.Greedy = a.LogProb+l.LogProb, a.Greedy && l.Greedy
+		}
+	}
+	if n := len(x.prompts); n > 0 {
+		texts, err := m.Generate(ctx, x.prompts, func(done int) { tell(int64(done), int64(n), "prompts") })
+		if err != nil {
+			return nil, err
+		}
+		for i, text := range texts {
+			of := x.of[len(x.sequences)+i]
+			all[of.task][of.question][0].text = text
+		}
+	}
+	return all, nil
+}
+
+// result measures the answers of a task.
+func (a *asked) result(answers [][]response, o Options) (TaskResult, error) {
+	r := TaskResult{
+		Task: a.Name, Alias: a.Alias, Output: a.Output, Shots: a.Shots, Items: len(a.questions), Of: a.all,
+	}
+	rows := make([][][]measure, len(a.filters)) // by filter, item and metric
+	for f, p := range a.filters {
+		for j := range a.questions {
+			q := &a.questions[j]
+			list, text, err := a.measures(q, answers[j], p)
+			if err != nil {
+				return r, err
+			}
+			rows[f] = append(rows[f], list)
+			if o.Sample == nil {
+				continue
+			}
+			if err := o.Sample(a.sample(q, answers[j], p, text, list)); err != nil {
+				return r, err
+			}
+		}
+	}
+	every := func(int) bool { return true }
+	r.Metrics = a.figures(rows, every)
+	for _, v := range a.valuesOf(o.By) {
+		of := func(item int) bool { return a.valueOf(item, o.By) == v }
+		part := PartResult{By: o.By, Value: v, Metrics: a.figures(rows, of)}
+		for j := range a.questions {
+			if of(j) {
+				part.Items++
+			}
+		}
+		r.Parts = append(r.Parts, part)
+	}
+	return r, nil
+}
+
+// figures aggregates the measures of those items that are of a part.
+func (a *asked) figures(rows [][][]measure, of func(item int) bool) (list []MetricResult) {
+	for f, p := range a.filters {
+		for k, m := range a.metrics {
+			var column []measure
+			for j, row := range rows[f] {
+				if of(j) {
+					column = append(column, row[k])
+				}
+			}
+			value, stderr := aggregate(m.name, column)
+			list = append(list, MetricResult{m.name, p.name, Number(value), Number(stderr), m.higher})
+		}
+	}
+	return list
+}
+
+// valuesOf lists the values of a field, each once, as they first appear; none if the items do not have it.
+func (a *asked) valuesOf(field string) (list []string) {
+	seen := map[string]bool{}
+	for j := range a.questions {
+		if _, ok := a.questions[j].values[field]; ok && !seen[a.valueOf(j, field)] {
+			seen[a.valueOf(j, field)] = true
+			list = append(list, a.valueOf(j, field))
+		}
+	}
+	return list
+}
+
+func (a *asked) valueOf(item int, field string) string {
+	return jinja.Text(a.questions[item].values[field])
+}

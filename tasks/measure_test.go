@@ -1,0 +1,180 @@
+package tasks
+
+import (
+	"math"
+	"testing"
+
+	"github.com/dlclark/regexp2/v2"
+	"pgregory.net/rapid"
+)
+
+// The figures of metrics by hand.
+func TestChoicesAreMeasuredByTheirLogLikelihoods(t *testing.T) {
+	task := &Task{Output: MultipleChoice}
+	for _, name := range []string{"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"} {
+		task.metrics = append(task.metrics, metric{name: name})
+	}
+	ll := func(list ...float64) (r []response) {
+		for i, x := range list {
+			r = append(r, response{Likelihood: Likelihood{LogProb: x, Greedy: i == 2}})
+		}
+		return r
+	}
+	choices := []string{"a", "éé", "long answer"} // 1, 2 and 11 characters; 1, 4 and 11 bytes
+	for _, c := range []struct {
+		wanted  any
+		answers []response
+		want    []float64
+	}{
+		// most likely: the first; per character 0, −1.05, −0.3; per byte −1, −0.525, −0.3; against alone 1, 7.9, 0
+		{int64(0), ll(-1, -2.1, -3.3, -2, -10, -3.3), []float64{1, 0, 0, 0, 0}},
+		{int64(1), ll(-1, -2.1, -3.3, -2, -10, -3.3), []float64{0, 0, 0, 1, 0}},
+		{int64(2), ll(-1, -2.1, -3.3, -2, -10, -3.3), []float64{0, 1, 1, 0, 1}},
+		{"éé", ll(-3, -2.1, -44, -2, -10, -3.3), []float64{1, 1, 1, 1, 0}},
+		{[]any{int64(0), int64(2)}, ll(-1, -2.1, -3.3, -2, -10, -3.3), []float64{1, 1, 1, 0, 1}},
+		{int64(7), ll(-1, -2.1, -3.3, -2, -10, -3.3), []float64{0, 0, 0, 0, 0}},
+		{true, ll(-2, -1, -3.3, -2, -1, -3.3), []float64{1, 0, 1, 0, 0}},
+		{int64(0), ll(-1, -1, -11, -1, -1, -11), []float64{1, 0, 0, 1, 0}}, // of equal ones the first
+	} {
+		got, _, err := task.measures(&question{choices: choices, wanted: c.wanted}, c.answers, pipeline{})
+		for i, m := range got {
+			if err != nil || m.value != c.want[i] {
+				t.Errorf("%v of %v: %s is %v, want %v", c.wanted, c.answers, task.metrics[i].name, m.value, c.want[i])
+			}
+		}
+	}
+}
+
+func TestWordsAreCountedAsPythonSplits(t *testing.T) {
+	task := &Task{Output: Rolling, metrics: []metric{{name: "word_perplexity"}, {name: "bits_per_byte"}}}
+	for text, words := range map[string]float64{"": 1, "a": 1, "a b": 2, " a\n\tb\u00a0c ": 5, "é\x1cè": 2} {
+		q := &question{requests: []request{{continuation: text}}}
+		got, _, err := task.measures(q, []response{{Likelihood: Likelihood{LogProb: -3}}}, pipeline{})
+		if err != nil || got[0] != (measure{-3, words}) || got[1] != (measure{-3, float64(len(text))}) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}
+
+// A figure over items is its definition, with s/√n for a mean.
+func TestFiguresAndTheirStandardErrors(t *testing.T) {
+	items := []measure{{1, 1}, {0, 1}, {1, 1}, {1, 1}}
+	if v, s := aggregate("acc", items); v != 0.75 || math.Abs(s-0.25) > 1e-12 {
+		t.Errorf("mean %v ± %v", v, s)
+	}
+	if _, s := aggregate("acc", items[:1]); !math.IsNaN(s) {
+		t.Errorf("one item has the standard error %v", s)
+	}
+	lls := []measure{{-2, 4}, {-4, 8}, {-6, 6}}
+	for metric, want := range map[string]float64{
+		"word_perplexity": math.Exp(12.0 / 18), "bits_per_byte": 12.0 / 18 / math.Ln2,
+	} {
+		if v, s := aggregate(metric, lls); math.Abs(v-want) > 1e-12 || !(s > 0) {
+			t.Errorf("%s %v ± %v, want %v", metric, v, s, want)
+		}
+	}
+	// A bootstrap of exp(−mean) is, for small deviations, the value times s/√n·√((n−1)/n).
+	var many []measure
+	for i := range 400 {
+		many = append(many, measure{-1 + 0.1*math.Sin(float64(i)), 1})
+	}
+	mean, stderr := meanOf(many)
+	v, s := aggregate("perplexity", many)
+	if math.Abs(v-math.Exp(-mean)) > 1e-12 || math.Abs(s/(v*stderr)-1) > 0.1 {
+		t.Errorf("perplexity %v ± %v, of a mean ± %v", v, s, stderr)
+	}
+}
+
+func TestFiltersDoWhatReDoes(t *testing.T) {
+	e := &entry{key: "filter", file: "x"}
+	re := func(pattern string, group int) pipeline {
+		r, err := compile(e, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pipeline{"x", []step{{function: "regex", regex: r, group: group, fallback: "[none]"}}}
+	}
+	for _, c := range []struct {
+		p          pipeline
+		text, want string
+	}{
+		{re(`\d+`, 0), "a 12 b 34", "12"}, {re(`\d+`, -1), "a 12 b 34", "34"}, {re(`\d+`, 5), "a 12", "[none]"},
+		{re(`is (\d+)`, 0), "it is 7", "7"}, {re(`(a)|(b)`, 1), "a b", "b"}, {re(`x`, 0), "a", "[none]"},
+		{re(`(a)?(b)?$`, 0), "c", "[none]"}, {re(` \w+ `, 0), "a b c", "b"},
+		{pipeline{"x", []step{{function: "lowercase"}, {function: "remove_whitespace"}}}, " É ", "é"},
+	} {
+		if got, err := c.p.apply(c.text); err != nil || got != c.want {
+			t.Errorf("%q: %q, %v, want %q", c.text, got, err, c.want)
+		}
+	}
+	x := exact{letters: true, signs: true, numbers: true, ignore: []*regexp2.Regexp{re(`,\s*b`, 0).steps[0].regex}}
+	if got, err := x.normal("A, b: É3!"); err != nil || got != "a é" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// Each sequence stands once, whole, and beside others; few tokens are wasted.
+func TestRowsHoldEachSequenceOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		length := rapid.IntRange(1, 200).Draw(t, "length")
+		alone := rapid.Bool().Draw(t, "alone")
+		var list []Sequence
+		total := 0
+		for _, n := range rapid.SliceOf(rapid.IntRange(1, length)).Draw(t, "lengths") {
+			list = append(list, Sequence{IDs: make([]int32, n+1), From: 1})
+			total += n
+		}
+		rows := Pack(list, length, alone)
+		seen := map[int]bool{}
+		for _, row := range rows {
+			if alone && len(row) != 1 {
+				t.Fatalf("%d sequences in a row", len(row))
+			}
+			at := 0
+			for _, p := range row {
+				if p.At != at || seen[p.Sequence] {
+					t.Fatalf("row %v", row)
+				}
+				seen[p.Sequence] = true
+				at += len(list[p.Sequence].IDs) - 1
+			}
+			if at > length {
+				t.Fatalf("%d tokens in a row of %d", at, length)
+			}
+		}
+		// of two rows of best-fit decreasing at least one is more than half full, but for the last
+		if len(seen) != len(list) || !alone && len(rows) > 2*total/length+1 {
+			t.Fatalf("%d rows for %d tokens, %d of %d sequences", len(rows), total, len(seen), len(list))
+		}
+	})
+}
+
+// Every token of a text is scored once, after as much of what is before it as its row holds.
+func TestRowsOfATextScoreEachTokenOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := coder{prefix: -1, context: rapid.IntRange(1, 20).Draw(t, "context")}
+		var ids []int32
+		for i := range rapid.IntRange(0, 100).Draw(t, "tokens") {
+			ids = append(ids, int32(i))
+		}
+		next := int32(0)
+		list := c.windows(ids)
+		for i, s := range list {
+			if len(s.IDs) > c.context+1 || s.From < 1 || i > 0 && len(s.IDs) != c.context+1 {
+				t.Fatalf("row %d of %d tokens is %v", i, len(ids), s)
+			}
+			if s.IDs[0] != next-int32(s.From) {
+				t.Fatalf("row %d begins with %d, before %d", i, s.IDs[0], next)
+			}
+			for _, id := range s.IDs[s.From:] {
+				if id != next {
+					t.Fatalf("%d is scored, not %d", id, next)
+				}
+				next++
+			}
+		}
+		if int(next) != len(ids) {
+			t.Fatalf("%d of %d are scored", next, len(ids))
+		}
+	})
+}
