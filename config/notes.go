@@ -431,9 +431,9 @@ var notes = map[string]Key{
 	"watchdog.exit": {Doc: "End the process with exit code 8 once the watchdog has written its report, so that a " +
 		"supervisor can resume the run from its last checkpoint. Without it the run goes on as soon as it can."},
 
-	"eval.tasks": {Doc: "Ask the model tasks as it trains: a YAML file of lm-evaluation-harness, or a directory of them, " +
-		"such as `anneal eval --tasks` reads. Their figures are in metrics.jsonl, under tasks. Tasks that have the model " +
-		"write are not for a run. Paths are relative as in data.path."},
+	"eval.tasks": {Doc: "Ask the model tasks as it trains: a YAML file of lm-evaluation-harness, or a directory of " +
+		"them, such as `anneal eval --tasks` reads. Their figures are in metrics.jsonl, under tasks. Tasks that have " +
+		"the model write are not for a run. Paths are relative as in data.path."},
 	"eval.tasks_every": {Unit: "steps", Doc: "Ask the tasks this often, and at the end. 0: at the end only."},
 
 	"average.ema": {Doc: "Decay of an exponential moving average (EMA) of the weights. 0.999 averages about a " +

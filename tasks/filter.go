@@ -80,7 +80,8 @@ func readPipeline(e *entry) (p pipeline, err error) {
 	case p.name == "":
 		err = e.problem("name: strict-match", "a filter without a name")
 	case n == 0 || p.steps[n-1].function != "take_first":
-		err = e.problem("a last step - function: take_first", "the filter %s does not end with one answer", clip(p.name))
+		err = e.problem("a last step - function: take_first", "the filter %s does not end with one answer",
+			clip(p.name))
 	}
 	return p, err
 }

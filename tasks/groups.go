@@ -123,10 +123,12 @@ func (g *group) average(m groupMetric, filter string, tasks []TaskResult) (Metri
 	for _, name := range g.tasks {
 		at := slices.IndexFunc(tasks, func(t TaskResult) bool { return t.Task == name })
 		task := tasks[at]
-		of := slices.IndexFunc(task.Metrics, func(x MetricResult) bool { return x.Name == m.name && x.Filter == filter })
+		of := slices.IndexFunc(task.Metrics, func(x MetricResult) bool {
+			return x.Name == m.name && x.Filter == filter
+		})
 		if of < 0 {
-			return r, &Problem{Message: fmt.Sprintf("the group %s averages %s of the filter %s, which its task %s lacks",
-				g.name, m.name, filter, name)}
+			return r, &Problem{Message: fmt.Sprintf("the group %s averages %s of the filter %s, which its task %s "+
+				"lacks", g.name, m.name, filter, name)}
 		}
 		x, n := task.Metrics[of], float64(task.Items)
 		weight := 1.0

@@ -78,7 +78,9 @@ func (s *Set) check(path string) error {
 	files := map[string]string{}
 	for _, t := range s.Tasks {
 		if other := files[t.Name]; other != "" {
-			return &Problem{At: t.File, Message: "the task " + clip(t.Name) + " is in " + other + ", too", Try: "another name"}
+			return &Problem{
+				At: t.File, Message: "the task " + clip(t.Name) + " is in " + other + ", too", Try: "another name",
+			}
 		}
 		files[t.Name] = t.File
 	}
@@ -86,8 +88,8 @@ func (s *Set) check(path string) error {
 		for _, name := range g.tasks {
 			if files[name] == "" {
 				return &Problem{
-					At: path, Message: "the group " + clip(g.name) + " has the task " + clip(name) + ", which no file here holds",
-					Try: "the directory with the files of all its tasks",
+					At: path, Message: "the group " + clip(g.name) + " has the task " + clip(name) +
+						", which no file here holds", Try: "the directory with the files of all its tasks",
 				}
 			}
 		}

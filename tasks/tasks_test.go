@@ -162,7 +162,8 @@ func TestWhatIsNotSupportedIsNamedWithItsPlace(t *testing.T) {
 			t.Errorf("%q: %v", c.now, err)
 		}
 	}
-	if err := prepareTask(taskFile(t, plain+"metadata: {version: 1, any: [thing]}\ndataset_name: null\ntag: t\n")); err != nil {
+	documents := "metadata: {version: 1, any: [thing]}\ndataset_name: null\ntag: t\n"
+	if err := prepareTask(taskFile(t, plain+documents)); err != nil {
 		t.Errorf("keys that document: %v", err)
 	}
 }

@@ -18,13 +18,14 @@ import (
 // of keys and values; also where patterns cannot be packed, and where the run was not trained on documents.
 func TestSequencesAreScoredAsIfAlone(t *testing.T) {
 	for _, overrides := range [][]string{
-		{"data.document_mask=false"}, {"model.attention=window:16,longformer:8:4"}, {"model.attention=linear:gated,full"},
+		{"data.document_mask=false"},
+		{"model.attention=window:16,longformer:8:4"}, {"model.attention=linear:gated,full"},
 		{"model.family=gpt2", "model.activation=gelu", "model.positions=learned"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		mustRun(t, run.Options{
-			Config: with(t, testData(t), append(overrides, "train.steps=4", "model.context=64", "train.batch_tokens=256",
-				"train.micro_batch=2", "precision=fp32")...), Dir: dir,
+			Config: with(t, testData(t), append(overrides, "train.steps=4", "model.context=64",
+				"train.batch_tokens=256", "train.micro_batch=2", "precision=fp32")...), Dir: dir,
 		})
 		r, err := Open(dir, 1)
 		if err != nil {
@@ -76,8 +77,8 @@ func checkLikelihoods(t *testing.T, r *Trained) {
 			want, greedy = want+p, greedy && most
 		}
 		if math.Abs(got[i].LogProb-want) > 1e-4*math.Sqrt(float64(len(s.IDs))) || got[i].Greedy != greedy {
-			t.Errorf("%v: %d of %d tokens: %v, alone %v %v", r.Config.Model.Attention, len(s.IDs)-s.From, len(s.IDs), got[i],
-				want, greedy)
+			t.Errorf("%v: %d of %d tokens: %v, alone %v %v", r.Config.Model.Attention, len(s.IDs)-s.From, len(s.IDs),
+				got[i], want, greedy)
 		}
 		read -= int64(len(s.IDs) - 1)
 	}

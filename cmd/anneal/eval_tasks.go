@@ -69,10 +69,12 @@ func (c evalCmd) onTasks(s *session) error {
 		printTasks(s, result)
 		for _, t := range result.Tasks {
 			if t.Items < t.Of {
-				s.notef("%s has %s items; --limit took the first %s", t.Task, thousands(int64(t.Of)), thousands(int64(t.Items)))
+				s.notef("%s has %s items; --limit took the first %s", t.Task, thousands(int64(t.Of)),
+					thousands(int64(t.Items)))
 			}
 		}
-		what := fmt.Sprintf("%d tasks at step %d in %s", len(result.Tasks), r.Step, strings.ToUpper(r.Config.Precision))
+		what := fmt.Sprintf("%s at step %d in %s", plural(len(result.Tasks), "task"), r.Step,
+			strings.ToUpper(r.Config.Precision))
 		if result.Tokens > 0 {
 			what += ", " + thousands(result.Tokens) + " tokens read"
 		}

@@ -108,8 +108,8 @@ func exitCode(err error) int {
 	case errors.As(err, &unfit):
 		return exitStalled
 	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &kind),
-		errors.As(err, &conf), errors.As(err, &task), errors.As(err, &tier), errors.Is(err, run.ErrExists), errors.Is(err, run.ErrOccupied),
-		errors.Is(err, dataset.ErrExists), errors.Is(err, run.ErrNoRun), errors.Is(err, use.ErrNoText):
+		errors.As(err, &conf), errors.As(err, &task), errors.As(err, &tier), errors.Is(err, run.ErrExists),
+		errors.Is(err, run.ErrOccupied), errors.Is(err, dataset.ErrExists), errors.Is(err, run.ErrNoRun), errors.Is(err, use.ErrNoText):
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func (s *session) trainProgress(every int) func(train.Event) {
 	return func(p train.Event) {
 		line := func(columns int) string { return stepLine(p, columns) }
 		switch {
-		case p.Evaluated():
+		case p.Evaluated(), p.Tasks != nil:
 			s.status.keep(line(s.status.terminal()))
 		case every > 0 && p.Step%every == 0 && !s.status.rewrites():
 			s.status.keep(line(0))
@@ -144,6 +145,9 @@ func stepLine(p train.Event, columns int) string {
 		}
 		line.add(3, "(%s)", strings.Join(parts, ", "))
 	}
+	for _, task := range slices.Sorted(maps.Keys(p.Tasks)) {
+		line.add(3, "%s %s", task, firstFigure(p.Tasks[task]))
+	}
 	if p.ValBitsPerByteEMA > 0 {
 		line.add(1, "ema %.3f", p.ValBitsPerByteEMA)
 	}
@@ -168,6 +172,15 @@ func stepLine(p train.Event, columns int) string {
 		line.add(0, "ETA %s", clock(p.ETA))
 	}
 	return line.String()
+}
+
+// firstFigure is the figure of a task that says most: its accuracy, if it has one.
+func firstFigure(figures map[string]train.Number) string {
+	name := "acc"
+	if _, ok := figures[name]; !ok {
+		name = slices.Min(slices.Collect(maps.Keys(figures)))
+	}
+	return name + " " + figure(float64(figures[name]))
 }
 
 // fit is a line made of parts. If it is too long, the parts of the highest rank are dropped first.

@@ -119,7 +119,8 @@ func open(r io.ReaderAt, size int64, column string, others bool) (*File, error) 
 		rows -= g.Rows
 		bytes += g.Bytes
 	}
-	if err == nil && (leaf < 0 && column != "" || rows != 0 || bytes > size) { // more bytes: the same ones over and over
+	missing := leaf < 0 && column != ""
+	if err == nil && (missing || rows != 0 || bytes > size) { // more bytes: the same ones over and over
 		err = errThrift
 	}
 	if err == nil && f.fields != nil {

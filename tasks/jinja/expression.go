@@ -136,8 +136,8 @@ func (p *parser) signed() (expression, error) {
 			not := p.acceptWord("not")
 			t := p.take()
 			if !slices.Contains([]string{"defined", "undefined", "none", "string", "number"}, t.text) {
-				return nil, fail(p.line, "the test %q is not supported: there are defined, undefined, none, string, number",
-					t.text)
+				return nil, fail(p.line, "the test %q is not supported: there are defined, undefined, none, string, "+
+					"number", t.text)
 			}
 			x = &test{x, t.text}
 			if not {

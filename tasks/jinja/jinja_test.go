@@ -7,8 +7,9 @@ import (
 )
 
 var item = map[string]any{
-	"q": "  What is\nit? ", "a": "Yes", "n": int64(7), "f": 0.5, "ok": true, "no": nil, "list": []any{"x", "it's", int64(3)},
-	"m": map[string]any{"text": []any{"u", "v"}, "label": []any{"A", "B"}}, "Ä": "ä",
+	"q": "  What is\nit? ", "a": "Yes", "n": int64(7), "f": 0.5, "ok": true, "no": nil,
+	"list": []any{"x", "it's", int64(3)},
+	"m":    map[string]any{"text": []any{"u", "v"}, "label": []any{"A", "B"}}, "Ä": "ä",
 }
 
 // The results of the last column are those of jinja2 3.1 with lm_eval's environment: testdata/jinja.py prints them.
@@ -92,7 +93,8 @@ func TestRenderingIsBounded(t *testing.T) {
 
 func TestLiteralReadsWhatReprWrites(t *testing.T) {
 	for _, v := range []any{
-		nil, true, int64(-3), 0.5, 1e20, -1e-7, "it's", `both " and '`, "a\\n\n\t\x01é☃", []any{}, []any{"a", []any{int64(1)}},
+		nil, true, int64(-3), 0.5, 1e20, -1e-7, "it's", `both " and '`, "a\\n\n\t\x01é☃", []any{},
+		[]any{"a", []any{int64(1)}},
 	} {
 		got, err := Literal(repr(v))
 		if err != nil || !Equal(got, v) {

@@ -1,0 +1,3 @@
+package jinja
+
+import _ "anneal/internal/torture" // its flags

@@ -1,0 +1,3 @@
+package tasks
+
+import _ "anneal/internal/torture" // its flags
