@@ -182,6 +182,18 @@ func prepareTask(path string) error {
 	return nil
 }
 
+// Rows of parquet are items, as lines of JSON are.
+func TestRowsOfParquetAreItems(t *testing.T) {
+	file := "../internal/parquet/testdata/fields-v1.parquet"
+	items, err := source{"parquet", map[string][]string{"test": {file}}}.items("test")
+	if err != nil || len(items) == 0 {
+		t.Fatalf("%d items, %v", len(items), err)
+	}
+	if _, ok := items[0]["text"].(string); !ok || len(items[0]) < 3 {
+		t.Errorf("the first is %v", items[0])
+	}
+}
+
 func TestDamagedDataIsNamedWithItsLine(t *testing.T) {
 	path := taskFile(t, plain)
 	for text, says := range map[string]string{
