@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"anneal/tasks/jinja"
 	"anneal/tokenizer"
@@ -132,6 +133,9 @@ type Options struct {
 
 // Ask asks a model everything, and measures its answers.
 func (x *Exam) Ask(ctx context.Context, m Model, o Options) (*Result, error) {
+	if o.By != "" && !x.has(o.By) {
+		return nil, &Problem{Message: "no task has items with the field " + clip(o.By)}
+	}
 	answers, err := x.answers(ctx, m, o)
 	if err != nil {
 		return nil, err
@@ -218,30 +222,26 @@ func (a *asked) result(answers [][]response, o Options) (TaskResult, error) {
 			}
 		}
 	}
-	every := func(int) bool { return true }
-	r.Metrics = a.figures(rows, every)
-	for _, v := range a.valuesOf(o.By) {
-		of := func(item int) bool { return a.valueOf(item, o.By) == v }
-		part := PartResult{By: o.By, Value: v, Metrics: a.figures(rows, of)}
-		for j := range a.questions {
-			if of(j) {
-				part.Items++
-			}
-		}
-		r.Parts = append(r.Parts, part)
+	r.Metrics = a.figures(rows, nil)
+	values, items := a.by(o.By)
+	for _, v := range values {
+		r.Parts = append(r.Parts, PartResult{o.By, v, len(items[v]), a.figures(rows, items[v])})
 	}
 	return r, nil
 }
 
-// figures aggregates the measures of those items that are of a part.
-func (a *asked) figures(rows [][][]measure, of func(item int) bool) (list []MetricResult) {
+// figures aggregates the measures of some items, or of all if they are nil.
+func (a *asked) figures(rows [][][]measure, items []int) (list []MetricResult) {
+	if items == nil {
+		for j := range a.questions {
+			items = append(items, j)
+		}
+	}
 	for f, p := range a.filters {
 		for k, m := range a.metrics {
 			var column []measure
-			for j, row := range rows[f] {
-				if of(j) {
-					column = append(column, row[k])
-				}
+			for _, j := range items {
+				column = append(column, rows[f][j][k])
 			}
 			value, stderr := aggregate(m.name, column)
 			list = append(list, MetricResult{m.name, p.name, Number(value), Number(stderr), m.higher})
@@ -250,18 +250,27 @@ func (a *asked) figures(rows [][][]measure, of func(item int) bool) (list []Metr
 	return list
 }
 
-// valuesOf lists the values of a field, each once, as they first appear; none if the items do not have it.
-func (a *asked) valuesOf(field string) (list []string) {
-	seen := map[string]bool{}
+// by returns the values of a field, as they first appear, and the items that have each; none if no item has the field.
+func (a *asked) by(field string) (values []string, items map[string][]int) {
+	items = map[string][]int{}
 	for j := range a.questions {
-		if _, ok := a.questions[j].values[field]; ok && !seen[a.valueOf(j, field)] {
-			seen[a.valueOf(j, field)] = true
-			list = append(list, a.valueOf(j, field))
+		value, ok := a.questions[j].values[field]
+		if !ok {
+			continue
 		}
+		text := jinja.Text(value)
+		if items[text] == nil {
+			values = append(values, text)
+		}
+		items[text] = append(items[text], j)
 	}
-	return list
+	return values, items
 }
 
-func (a *asked) valueOf(item int, field string) string {
-	return jinja.Text(a.questions[item].values[field])
+// has reports whether items of a task have a field.
+func (x *Exam) has(field string) bool {
+	return slices.ContainsFunc(x.list, func(a asked) bool {
+		_, ok := a.questions[0].values[field]
+		return ok
+	})
 }

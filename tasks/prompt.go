@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,9 +17,7 @@ type item struct {
 
 // problem is that of a field of an item.
 func (f *field) problem(it item, format string, args ...any) *Problem {
-	p := f.entry.problem("", format, args...)
-	p.Message = f.key + " of item " + jinja.Text(int64(it.number)) + ": " + p.Message
-	return p
+	return f.entry.problem("", "%s of item %d: %s", f.key, it.number, fmt.Sprintf(format, args...))
 }
 
 // value is what the field is for an item: a field of it by that name, or else the template's text.
@@ -206,7 +205,7 @@ func (t *Task) answer(it item) (string, error) {
 
 func (t *Task) targetProblem(it item, format string, args ...any) *Problem {
 	if t.target == nil {
-		return &Problem{At: t.File, Message: "doc_to_target: " + t.Name}
+		return &Problem{At: t.File, Message: "doc_to_target: " + fmt.Sprintf(format, args...)}
 	}
 	return t.target.problem(it, format, args...)
 }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"fmt"
 	"slices"
 
 	"anneal/tasks/jinja"
@@ -29,7 +30,7 @@ func (t *Task) newExamples() (*examples, error) {
 	if err == nil && t.Shots > x.room() {
 		err = &Problem{
 			At: t.File, Try: "a smaller num_fewshot, or more data",
-			Message: "num_fewshot is more than the " + jinja.Text(int64(x.room())) + " items to draw examples from",
+			Message: fmt.Sprintf("num_fewshot %d is more than the %d items to draw examples from", t.Shots, x.room()),
 		}
 	}
 	return x, err
@@ -83,7 +84,7 @@ func (x *examples) next(it item) ([]item, error) {
 	if len(list) < n {
 		return nil, &Problem{
 			At: x.task.File, Try: "a smaller num_fewshot, or data without repeated items",
-			Message: "too few examples for item " + jinja.Text(int64(it.number)) + ": the same items are there again",
+			Message: fmt.Sprintf("too few examples for item %d: the same items are there again", it.number),
 		}
 	}
 	return list, nil

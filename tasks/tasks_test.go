@@ -122,7 +122,7 @@ func TestWhatIsNotSupportedIsNamedWithItsPlace(t *testing.T) {
 		{"metric_list: [{metric: acc, hf_evaluate: true}]", "unknown key hf_evaluate", "x.yaml:9", ""},
 		{"metric_list: [{metric: acc}, {metric: acc}]", "given twice", "x.yaml:9", ""},
 		{"num_fewshot: -1", "not a whole number of at least 0", "x.yaml:9", ""},
-		{"num_fewshot: 7", "more than the 6 items", "x.yaml", ""},
+		{"num_fewshot: 7", "num_fewshot 7 is more than the 6 items", "x.yaml", ""},
 		{"num_fewshot: 6\nfewshot_split: test", "more than the 5 items", "x.yaml", ""},
 		{"repeats: 2", "repeats 2", "x.yaml:9", ""},
 		{"fewshot_config: {sampler: balanced}", "sampler cannot be balanced", "x.yaml:9", "first_n"},

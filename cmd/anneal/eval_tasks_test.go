@@ -67,6 +67,7 @@ func TestEvalTasks(t *testing.T) {
 		{exitUsage, "unknown.yaml:9", []string{"--tasks", w.path("unknown.yaml")}},
 		{exitData, "damaged.jsonl:1", []string{"--tasks", w.path("damaged.yaml")}},
 		{exitData, "none.yaml", []string{"--tasks", w.path("none.yaml")}},
+		{exitUsage, "field colour", []string{"--tasks", w.path("next.yaml"), "--by", "colour"}},
 		{exitUsage, "two evaluations", []string{"--tasks", w.path("next.yaml"), "--data", w.path("data")}},
 		{exitUsage, "nothing to evaluate on", nil},
 		{exitUsage, "are for --tasks", []string{"--data", w.path("data"), "--limit", "3"}},
