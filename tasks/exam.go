@@ -151,11 +151,7 @@ func (x *Exam) Ask(ctx context.Context, m Model, o Options) (*Result, error) {
 		r.Tasks = append(r.Tasks, t)
 	}
 	for _, g := range x.set.groups {
-		t, err := g.result(r.Tasks)
-		if err != nil {
-			return nil, err
-		}
-		r.Groups = append(r.Groups, t)
+		r.Groups = append(r.Groups, g.result(r.Tasks))
 	}
 	return r, nil
 }

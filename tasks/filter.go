@@ -93,10 +93,7 @@ func readStep(e *entry) (s step, err error) {
 	if err != nil {
 		return s, err
 	}
-	keys := map[string]*entry{}
-	for _, x := range list {
-		keys[x.key] = x
-	}
+	keys := byKey(list)
 	err = all(
 		set(keys, "function", &s.function, (*entry).text),
 		set(keys, "regex_pattern", &pattern, (*entry).text),

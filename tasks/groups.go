@@ -26,13 +26,12 @@ func isGroup(keys []*entry) bool {
 func newGroup(file string, keys []*entry) (*group, error) {
 	g := &group{}
 	names := []string{"group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag"}
-	byName := map[string]*entry{}
 	for _, e := range keys {
 		if !slices.Contains(names, e.key) {
 			return nil, e.unknown(names)
 		}
-		byName[e.key] = e
 	}
+	byName := byKey(keys)
 	err := all(
 		set(byName, "group", &g.name, (*entry).text),
 		set(byName, "group_alias", &g.alias, (*entry).text),
@@ -71,10 +70,7 @@ func readGroupMetric(e *entry) (m groupMetric, err error) {
 	if err != nil {
 		return m, err
 	}
-	keys := map[string]*entry{}
-	for _, x := range list {
-		keys[x.key] = x
-	}
+	keys := byKey(list)
 	how := "mean"
 	err = all(
 		set(keys, "metric", &m.name, (*entry).text),
@@ -100,47 +96,61 @@ type GroupResult struct {
 	Metrics []MetricResult `json:"metrics"`
 }
 
+// check finds a metric of the group that one of its tasks lacks.
+func (g *group) check(tasks map[string]*Task) error {
+	for _, name := range g.tasks {
+		for _, m := range g.metrics {
+			for _, filter := range m.filter {
+				t := tasks[name]
+				known := slices.ContainsFunc(t.filters, func(p pipeline) bool { return p.name == filter })
+				if !known || !t.has(m.name) {
+					return &Problem{
+						At: t.File, Message: fmt.Sprintf("the group %s averages %s of the filter %s, which its task %s lacks",
+							clip(g.name), clip(m.name), clip(filter), name),
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // result averages the figures of the group's tasks.
-func (g *group) result(tasks []TaskResult) (GroupResult, error) {
+func (g *group) result(tasks []TaskResult) GroupResult {
 	r := GroupResult{Group: g.name, Alias: g.alias, Tasks: g.tasks, Metrics: []MetricResult{}}
 	for _, m := range g.metrics {
 		for _, filter := range m.filter {
-			x, err := g.average(m, filter, tasks)
-			if err != nil {
-				return r, err
-			}
-			r.Metrics = append(r.Metrics, x)
+			r.Metrics = append(r.Metrics, g.average(m, filter, tasks))
 		}
 	}
-	return r, nil
+	return r
 }
 
 // average is the mean of a metric over tasks. Its standard error is that of the tasks' pooled variance
 // (lm_eval.api.metrics.pooled_sample_stderr).
-func (g *group) average(m groupMetric, filter string, tasks []TaskResult) (MetricResult, error) {
+func (g *group) average(m groupMetric, filter string, tasks []TaskResult) MetricResult {
 	r := MetricResult{Name: m.name, Filter: filter, HigherIsBetter: higherIsBetter(m.name)}
 	weights, items, variance := 0.0, 0.0, 0.0
-	for _, name := range g.tasks {
-		at := slices.IndexFunc(tasks, func(t TaskResult) bool { return t.Task == name })
-		task := tasks[at]
-		of := slices.IndexFunc(task.Metrics, func(x MetricResult) bool {
-			return x.Name == m.name && x.Filter == filter
-		})
-		if of < 0 {
-			return r, &Problem{Message: fmt.Sprintf("the group %s averages %s of the filter %s, which its task %s "+
-				"lacks", g.name, m.name, filter, name)}
+	for _, t := range tasks {
+		if !slices.Contains(g.tasks, t.Task) {
+			continue
 		}
-		x, n := task.Metrics[of], float64(task.Items)
-		weight := 1.0
-		if m.bySize {
-			weight = n
+		for _, x := range t.Metrics {
+			if x.Name != m.name || x.Filter != filter {
+				continue
+			}
+			n := float64(t.Items)
+			weight := 1.0
+			if m.bySize {
+				weight = n
+			}
+			r.Value += Number(weight) * x.Value
+			weights += weight
+			items += n
+			variance += (n - 1) * float64(x.Stderr*x.Stderr) * n
 		}
-		r.Value += Number(weight) * x.Value
-		weights += weight
-		items += n
-		variance += (n - 1) * float64(x.Stderr*x.Stderr) * n
 	}
 	r.Value /= Number(weights)
 	r.Stderr = Number(math.Sqrt(variance / (items - float64(len(g.tasks))) / items))
-	return r, nil
+	return r
 }

@@ -75,23 +75,26 @@ func yamlFiles(dir string) (list []string, err error) {
 
 // check finds names that are not there, or there twice.
 func (s *Set) check(path string) error {
-	files := map[string]string{}
+	tasks := map[string]*Task{}
 	for _, t := range s.Tasks {
-		if other := files[t.Name]; other != "" {
+		if other := tasks[t.Name]; other != nil {
 			return &Problem{
-				At: t.File, Message: "the task " + clip(t.Name) + " is in " + other + ", too", Try: "another name",
+				At: t.File, Message: "the task " + clip(t.Name) + " is in " + other.File + ", too", Try: "another name",
 			}
 		}
-		files[t.Name] = t.File
+		tasks[t.Name] = t
 	}
 	for _, g := range s.groups {
 		for _, name := range g.tasks {
-			if files[name] == "" {
+			if tasks[name] == nil {
 				return &Problem{
 					At: path, Message: "the group " + clip(g.name) + " has the task " + clip(name) +
 						", which no file here holds", Try: "the directory with the files of all its tasks",
 				}
 			}
+		}
+		if err := g.check(tasks); err != nil {
+			return err
 		}
 	}
 	if len(s.Tasks) == 0 {

@@ -78,10 +78,7 @@ func readMetric(e *entry, o Output) (m metric, err error) {
 	if err != nil {
 		return m, err
 	}
-	keys := map[string]*entry{}
-	for _, x := range list {
-		keys[x.key] = x
-	}
+	keys := byKey(list)
 	if keys["metric"] == nil {
 		return m, e.problem("- metric: acc", "an element of metric_list without metric")
 	}
@@ -89,7 +86,8 @@ func readMetric(e *entry, o Output) (m metric, err error) {
 		return m, err
 	}
 	if known := kinds[o].metrics; !slices.Contains(known, m.name) {
-		return m, keys["metric"].problem("", "%s does not have the metric %s: %s", o, clip(m.name), sentence(known))
+		return m, keys["metric"].problem("one of "+strings.Join(known, ", "), "%s does not have the metric %s", o,
+			clip(m.name))
 	}
 	m.higher = higherIsBetter(m.name)
 	aggregated := aggregation(m.name)
@@ -123,21 +121,6 @@ func readMetric(e *entry, o Output) (m metric, err error) {
 		}
 	}
 	return m, err
-}
-
-func sentence(list []string) string {
-	s := "it has "
-	for i, x := range list {
-		switch {
-		case i == 0:
-		case i == len(list)-1:
-			s += " and "
-		default:
-			s += ", "
-		}
-		s += x
-	}
-	return s
 }
 
 func (t *Task) readGeneration(e *entry) error {

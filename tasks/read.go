@@ -79,6 +79,15 @@ func pairs(file string, n ast.Node) ([]*entry, error) {
 	return list, nil
 }
 
+// byKey returns entries by their keys.
+func byKey(list []*entry) map[string]*entry {
+	keys := map[string]*entry{}
+	for _, e := range list {
+		keys[e.key] = e
+	}
+	return keys
+}
+
 // unknown is the problem of a key that is none of names.
 func (e *entry) unknown(names []string) *Problem {
 	try := "one of " + strings.Join(names, ", ")

@@ -3,6 +3,7 @@ package tasks
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,5 +215,39 @@ func TestDamagedDataIsNamedWithItsLine(t *testing.T) {
 	}
 	if err := prepareTask(path); err == nil || !strings.Contains(err.Error(), "has no items") {
 		t.Errorf("no items: %v", err)
+	}
+}
+
+// A group averages what its tasks have: by their sizes or alike, with the pooled standard error; what a task lacks is
+// named before anything is asked.
+func TestGroupsAverageTheirTasks(t *testing.T) {
+	tasks := []TaskResult{
+		{Task: "a", Items: 10, Metrics: []MetricResult{{"acc", "none", 0.5, 0.1, true}}},
+		{Task: "b", Items: 30, Metrics: []MetricResult{{"acc", "none", 0.9, 0.05, true}}},
+		{Task: "c", Items: 50, Metrics: []MetricResult{{"acc", "none", 0, 0, true}}},
+	}
+	g := group{tasks: []string{"a", "b"}}
+	bySize := g.average(groupMetric{"acc", true, nil}, "none", tasks)
+	alike := g.average(groupMetric{"acc", false, nil}, "none", tasks)
+	pooled := math.Sqrt((9*0.01*10 + 29*0.0025*30) / 38 / 40)
+	if math.Abs(float64(bySize.Value)-0.8) > 1e-12 || math.Abs(float64(alike.Value)-0.7) > 1e-12 ||
+		math.Abs(float64(bySize.Stderr)-pooled) > 1e-12 {
+		t.Errorf("%v by size, %v alike, want 0.8 ± %v and 0.7", bySize, alike, pooled)
+	}
+	path := taskFile(t, plain)
+	for text, says := range map[string]string{
+		"group: g\ntask: [x]\naggregate_metric_list: [{metric: acc}]\n":                      "",
+		"group: g\ntask: [x]\naggregate_metric_list: [{metric: exact_match}]\n":              "which its task x lacks",
+		"group: g\ntask: [x]\naggregate_metric_list: [{metric: acc, aggregation: median}]\n": "by median",
+		"group: g\ntask: [y]\n": "the task y, which no file",
+		"group: g\ntask: []\n":  "a group without tasks",
+	} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(path), "_g.yaml"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(filepath.Dir(path))
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
