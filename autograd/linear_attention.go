@@ -53,12 +53,3 @@ func (t *Tape) Gates(x *Var, w *Param) *Var {
 	}
 	return out
 }
-
-// LinearAttentionCached is LinearAttention for a batch that continues the sequence in layer number layer of c. It is
-// not recorded.
-func (t *Tape) LinearAttentionCached(qkv, gates *Var, heads device.Heads, c *Cache, layer int) *Var {
-	in := t.value(qkv)
-	out := t.wrap(t.temp.New(t.Types.Activation, in.Rows(), heads.Q*heads.Size))
-	t.Device.LinearAttentionCached(&out.Value, in, t.optional(gates), &c.Layers[layer], c.First, heads)
-	return out
-}

@@ -187,7 +187,9 @@ type Sequence struct {
 	// Parts are the whole rows of which the tokens are a part (Tape.Context); nil if they are whole.
 	Parts *Parts
 
-	Cache *Cache // keys, values and states of earlier tokens; nil if there are none
+	// Caches have the keys, values and states of earlier tokens, one for each sequence of the batch, whose new tokens
+	// follow those of the sequence before; nil if there are none.
+	Caches []*Cache
 
 	Noise Noise // random numbers for dropout in training
 	Runs  []Run // which tokens of the micro-batch these are, in order; nil for all, from number 0 on

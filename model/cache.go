@@ -17,15 +17,15 @@ import (
 //	                    tokens, plus a state of K·E·(E+1) numbers
 //	time of a token     one read of the weights and one of the cache
 //
-// A sequence that outgrows the context is shortened in steps (inSight), because removing its first token moves all
+// A sequence that outgrows the context is shortened in steps (InSight), because removing its first token moves all
 // positions and the cache must be recomputed.
 
 // maxChunk is the largest number of tokens in one forward pass.
 const maxChunk = 256
 
-// inSight returns the end of a sequence that a model with this context sees: the whole sequence if it fits, else
+// InSight returns the end of a sequence that a model with this context sees: the whole sequence if it fits, else
 // between three quarters of the context and the full context. It depends only on the length.
-func inSight(ids []int32, context int) []int32 {
+func InSight(ids []int32, context int) []int32 {
 	over := len(ids) - context
 	if over <= 0 {
 		return ids
@@ -70,63 +70,45 @@ func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache 
 	return c
 }
 
-// extend runs the tokens of ids from first on through the model and returns the logits [1, V] of the last one if
-// logits is set. Earlier tokens must be in the cache; without a cache first is 0. b must hold the number of new
-// tokens. If only memory is measured, ids is nil.
-func (m *Decoder) extend(t *autograd.Tape, b *Batch, ids []int32, first int, c *autograd.Cache,
-	logits bool) *tensor.Tensor {
-	if ids != nil {
-		copy(b.Host.Tokens, ids[first:])
-		b.SetPositions(false)
-		for i := range b.Host.Pos {
-			b.Host.Pos[i] += int32(first)
-		}
-		b.Send(t.Device)
-	}
-	if c != nil {
-		c.First = first
-		b.Seq.Cache, b.Seq.Mask = c, device.Mask{}
-	}
-	if !logits {
-		m.Forward(t, &b.Tokens, &b.Seq)
-		return nil
-	}
-	return m.Logits(t, b, b.T-1, b.T)
+// held are the tokens of a cache.
+type held struct {
+	ids     []int32
+	written int // positions written since the cache was reset
 }
 
-// kept makes ids the tokens of the cache and returns how many of them it already holds. The last token is never among
-// these, because its logits are needed.
-func (g *Generator) kept(ids []int32) int {
+// common returns how many tokens of ids the cache c, which holds these, has. The last one is never among them, because
+// its logits are needed.
+func (h *held) common(c *autograd.Cache, ids []int32) int {
 	n := 0
-	for n < min(len(g.seen), len(ids)-1) && g.seen[n] == ids[n] {
+	for n < min(len(h.ids), len(ids)-1) && h.ids[n] == ids[n] {
 		n++
 	}
-	for i := range g.cache.Layers {
-		if !g.cache.Layers[i].Holds(g.written, n) { // a ring no longer holds them
-			n = 0
+	for i := range c.Layers {
+		if !c.Layers[i].Holds(h.written, n) { // a ring no longer holds them
+			return 0
 		}
 	}
-	if n == 0 {
-		g.written = 0
-	}
-	g.seen = append(g.seen[:n], ids[n:]...)
-	g.written = max(g.written, len(g.seen))
 	return n
 }
 
-// measureGeneration returns the exact footprint of a Generator, by running its code on a device that does not
-// compute.
-func measureGeneration(c Config, p precision.Policy, cached bool) Footprint {
-	keep, temp := tensor.NewMeasure("activations"), tensor.NewMeasure("scratch")
-	batch, kv := tensor.NewMeasure("batch"), tensor.NewMeasure("keys and values")
-	m := Outline(c, p)
-	tokens := c.Context
-	var cache *autograd.Cache
-	if cached {
-		tokens, cache = min(tokens, maxChunk), m.newCache(p, kv)
+// keep makes ids the tokens of the cache and returns how many of them it already has.
+func (h *held) keep(c *autograd.Cache, ids []int32) int {
+	n := h.common(c, ids)
+	h.cut(n)
+	h.extend(ids[n:])
+	return n
+}
+
+// cut leaves the first n tokens.
+func (h *held) cut(n int) {
+	if n == 0 {
+		h.written = 0
 	}
-	t := autograd.NewTape(device.Null{}, p.Types(), keep, temp)
-	t.Reset(false)
-	m.extend(t, NewBatch(batch, p, 1, tokens), nil, 0, cache, true)
-	return Footprint{Keep: keep.Peak(), Temp: temp.Peak(), Batch: batch.Peak(), Cache: kv.Peak()}
+	h.ids = h.ids[:n]
+}
+
+// extend adds tokens.
+func (h *held) extend(ids []int32) {
+	h.ids = append(h.ids, ids...)
+	h.written = max(h.written, len(h.ids))
 }

@@ -180,7 +180,7 @@ func TestWindowLayersKeepTheWindow(t *testing.T) {
 	row := 2 * c.KVHeads * c.HeadDim * 2
 	aligned := func(n int) int { return (n + tensor.Align - 1) &^ (tensor.Align - 1) }
 	want := aligned(113*row) + aligned(163*row) + aligned(1000*row)
-	if got := measureGeneration(c, p, true).Cache; got != want {
+	if got := measurePasses(c, p, 1, min(c.Context, maxChunk), 1).Cache; got != want {
 		t.Errorf("the cache takes %d bytes, want %d", got, want)
 	}
 }
@@ -195,21 +195,21 @@ func TestLinearLayersKeepTheState(t *testing.T) {
 		c := small
 		c.Layers, c.Context, c.Attention = 1, 1000, seen(pattern)
 		want := 2*64*2*c.KVHeads*c.HeadDim + 4*c.KVHeads*(c.HeadDim+1)*c.HeadDim + gates
-		if got := measureGeneration(c, p, true).Cache; got < want || got > want+3*tensor.Align {
+		if got := measurePasses(c, p, 1, min(c.Context, maxChunk), 1).Cache; got < want || got > want+3*tensor.Align {
 			t.Errorf("%s: the cache takes %d bytes, want %d", pattern, got, want)
 		}
 	}
 	gla := small
 	gla.Layers, gla.Context, gla.Attention = 1, 1000, seen("gla")
 	want := gla.KVHeads * gla.HeadDim * (2*64*2 + 4*4*gla.HeadDim + 4*64)
-	if got := measureGeneration(gla, p, true).Cache; got < want || got > want+3*tensor.Align {
+	if got := measurePasses(gla, p, 1, min(gla.Context, maxChunk), 1).Cache; got < want || got > want+3*tensor.Align {
 		t.Errorf("gla: the cache takes %d bytes, want %d", got, want)
 	}
 	for pattern, gates := range map[string]int{"delta": 1, "delta:gated": 2} {
 		c := small
 		c.Layers, c.Context, c.Attention = 1, 1000, seen(pattern)
 		want := 4 * c.KVHeads * ((c.HeadDim+128)*c.HeadDim + 64*gates)
-		if got := measureGeneration(c, p, true).Cache; got < want || got > want+2*tensor.Align {
+		if got := measurePasses(c, p, 1, min(c.Context, maxChunk), 1).Cache; got < want || got > want+2*tensor.Align {
 			t.Errorf("%s: the cache takes %d bytes, want %d", pattern, got, want)
 		}
 	}
@@ -222,7 +222,7 @@ func TestSightIsAFunctionOfTheLength(t *testing.T) {
 	for _, context := range []int{1, 2, 3, 8, 100, 1024} {
 		starts := map[int]bool{}
 		for n := range ids {
-			seen := inSight(ids[:n], context)
+			seen := InSight(ids[:n], context)
 			if n <= context && len(seen) != n || n > context && (len(seen) > context || 4*len(seen) < 3*context) {
 				t.Fatalf("context %d: %d of %d tokens are in sight", context, len(seen), n)
 			}

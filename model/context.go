@@ -92,11 +92,11 @@ func (a *attention) attendTo(t *autograd.Tape, qkv *autograd.Var, seq *autograd.
 	}
 	mask.Slopes, mask.Layout = a.slopes, a.seen.layout
 	switch {
-	case seq.Cache != nil:
+	case seq.Caches != nil:
 		if a.sinks != nil {
 			mask.Sinks = &a.sinks.Value
 		}
-		return t.AttentionCached(qkv, a.heads, mask, seq.Cache, a.layer)
+		return t.AttentionCached(qkv, a.heads, mask, seq.Caches, a.layer)
 	case a.sinks != nil:
 		return t.AttentionWithSinks(qkv, &a.sinks.Param, a.heads, mask)
 	case seq.Parts == nil:

@@ -88,7 +88,7 @@ func TestGenerationSlidesBeyondTheContext(t *testing.T) {
 		}
 	}
 	long := bytes.Clone(g.Logits(ids).Raw())
-	end := inSight(ids, small.Context)
+	end := InSight(ids, small.Context)
 	if window := g.Logits(end); !bytes.Equal(window.Raw(), long) {
 		t.Error("the logits after a long sequence are not those after its last tokens")
 	}

@@ -113,8 +113,8 @@ func (a *attention) attendLinearly(t *autograd.Tape, h, qkv *autograd.Var, seq *
 		}
 		gates = t.Gates(h, &a.gate.Param) // [N, G]
 	}
-	if seq.Cache != nil {
-		return t.LinearAttentionCached(qkv, gates, a.heads, seq.Cache, a.layer)
+	if seq.Caches != nil {
+		return t.LinearAttentionCached(qkv, gates, a.heads, seq.Caches, a.layer)
 	}
 	if seq.Parts != nil {
 		return t.UlyssesLinearAttention(qkv, gates, a.heads, seq.Parts.Mask)

@@ -80,17 +80,30 @@ func (s Sampling) penalise(c []candidate, ids []int32) {
 // Next draws the token that follows ids, as a pure function of the sequence, the sampling and its seed. The sampling
 // must be valid.
 func (g *Generator) Next(ids []int32, s Sampling) int32 {
-	logits := g.Logits(ids)
-	g.probs = g.probs[:0]
+	return g.sampler.Next(g.Logits(ids), ids, s)
+}
+
+// A Sampler draws tokens. It keeps memory for one call at a time.
+type Sampler struct{ probs []candidate }
+
+type candidate struct {
+	id int32
+	p  float64 // a logit, then a probability
+}
+
+// Next draws the token that follows ids from its logits [1, V], as a pure function of these, the sampling and its
+// seed. The sampling must be valid.
+func (x *Sampler) Next(logits *tensor.Tensor, ids []int32, s Sampling) int32 {
+	x.probs = x.probs[:0]
 	for i := range logits.Len() {
-		g.probs = append(g.probs, candidate{int32(i), logits.Float64(i)})
+		x.probs = append(x.probs, candidate{int32(i), logits.Float64(i)})
 	}
-	s.penalise(g.probs, ids)
+	s.penalise(x.probs, ids)
 	if s.Temperature <= 0 {
-		return slices.MaxFunc(g.probs, func(a, b candidate) int { return compare(b, a) }).id
+		return slices.MaxFunc(x.probs, func(a, b candidate) int { return compare(b, a) }).id
 	}
 	u := tensor.NewRNG(s.Seed, tensor.PurposeSample, uint32(len(ids))).Float64(0)
-	return draw(nucleus(g.probs, s), u)
+	return draw(nucleus(x.probs, s), u)
 }
 
 // compare orders candidates by descending probability, then by id.

@@ -1,0 +1,66 @@
+package model
+
+import (
+	"errors"
+
+	"anneal/device"
+	"anneal/precision"
+	"anneal/tensor"
+)
+
+// A Batcher passes new tokens of several sequences through a model at a time, which reads the weights once for all of
+// them: continuous batching (Yu et al. 2022, Orca). Linear layers are products [N, D] over the tokens of all
+// sequences; attention runs sequence by sequence, over each one's own cache, a slot.
+//
+//	memory   the caches of all slots (cache.go), and activations and logits of one pass
+//
+// The logits of a token are a function of its sequence alone: the same bits whatever else is in the pass, and however
+// the sequence is cut into passes.
+type Batcher struct {
+	*passes
+	held   []held // of each slot
+	tokens int
+}
+
+// ErrNoCache means that a model under a precision policy cannot keep keys and values.
+var ErrNoCache = errors.New("with FP8 scales of the current tensor the numbers of a token depend on the others in " +
+	"its batch, so that several sequences cannot share one")
+
+// NewBatcher allocates a Batcher for slots sequences and passes of up to tokens tokens; Close frees its memory.
+func NewBatcher(m *Decoder, p precision.Policy, dev device.Device, slots, tokens int) (*Batcher, error) {
+	if !m.remembers(p) {
+		return nil, ErrNoCache
+	}
+	x, err := newPasses(m, p, dev, slots, tokens, tokens)
+	if err != nil {
+		return nil, err
+	}
+	x.round()
+	return &Batcher{passes: x, held: make([]held, slots), tokens: tokens}, nil
+}
+
+// Slots returns the number of slots, and Tokens how many tokens a pass takes.
+func (b *Batcher) Slots() int  { return len(b.held) }
+func (b *Batcher) Tokens() int { return b.tokens }
+
+// Common returns how many tokens at the start of ids the cache of a slot has: a first stretch of the sequence may begin
+// there.
+func (b *Batcher) Common(slot int, ids []int32) int { return b.held[slot].common(b.caches[slot], ids) }
+
+// Run passes the stretches of a pass through the model, at most one of each slot, and returns the logits [R, V] that
+// they want, in their order, in host memory and valid until the next call; nil if they want none. The cache of a slot
+// must have the tokens of its stretch before First (Common), which begins the sequence anew if it is 0. No sequence
+// may be longer than the context.
+func (b *Batcher) Run(list []Stretch) *tensor.Tensor {
+	for i := range list {
+		s := &list[i]
+		h := &b.held[s.Slot]
+		h.cut(s.First)
+		h.extend(s.IDs[s.First:])
+	}
+	logits := b.run(list)
+	if logits == nil {
+		return nil
+	}
+	return device.OnHost(b.tape.Device, logits)
+}
