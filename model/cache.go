@@ -70,6 +70,13 @@ func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache 
 	return c
 }
 
+// CacheBytes returns the memory of the keys and values of one sequence.
+func CacheBytes(c Config, p precision.Policy) int {
+	mem := tensor.NewMeasure("keys and values")
+	Outline(c, p).newCache(p, mem)
+	return mem.Peak()
+}
+
 // held are the tokens of a cache.
 type held struct {
 	ids     []int32

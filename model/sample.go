@@ -172,3 +172,17 @@ func draw(c []candidate, u float64) int32 {
 	}
 	return c[len(c)-1].id
 }
+
+// LogSumExp returns the logarithm of the sum of the exponentials of logits [1, V]: the log-probability of a token is
+// its logit minus this.
+func LogSumExp(logits *tensor.Tensor) float64 {
+	top := math.Inf(-1)
+	for i := range logits.Len() {
+		top = max(top, logits.Float64(i))
+	}
+	sum := 0.0
+	for i := range logits.Len() {
+		sum += math.Exp(logits.Float64(i) - top)
+	}
+	return top + math.Log(sum)
+}

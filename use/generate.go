@@ -2,6 +2,8 @@ package use
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"anneal/model"
@@ -14,6 +16,14 @@ type GenerateOptions struct {
 	MaxTokens int      // at most so many are made
 	Stop      []string // texts at whose first occurrence what is made ends, without them
 	model.Sampling
+}
+
+// check returns an error that names an option that cannot be.
+func (o *GenerateOptions) check() error {
+	if slices.Contains(o.Stop, "") {
+		return errors.New("stop: an empty text is everywhere\n  try a text of at least one character")
+	}
+	return o.Validate()
 }
 
 // Generated says how generating went.

@@ -2,14 +2,12 @@ package use
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
-	"anneal/device"
 	"anneal/model"
-	"anneal/train"
 )
 
 // A Continuation is what a model wrote after a prompt.
@@ -21,113 +19,114 @@ type Continuation struct {
 	Stopped string // the text of Stop that ended it; "" if none did
 }
 
-// manyMemory is how many bytes GenerateMany takes for several generators; a single one may take more.
-const manyMemory = 1 << 30
+// manySequences is how many prompts GenerateMany continues at a time, unless their keys and values take more than
+// manyMemory bytes.
+const (
+	manySequences = 16
+	manyMemory    = 1 << 30
+)
 
 // GenerateMany continues each of the prompts as Generate does, prompt i with the seed o.Seed + i. o.Prompt is ignored.
-// On the CPU it continues as many prompts at a time as there are threads, each on one of them: for small models that is
-// faster than all threads on one prompt, and the texts are the same. It calls progress with the number of prompts that
-// are done, from several goroutines; progress may be nil.
+// It continues several of them in one pass over the weights, and the texts are the same. It calls progress with the
+// number of prompts that are done; progress may be nil.
 func (r *Trained) GenerateMany(ctx context.Context, prompts []string, o GenerateOptions,
 	progress func(done int)) ([]Continuation, error) {
-	list := make([]Continuation, len(prompts))
-	err := r.eachPrompt(ctx, len(prompts), progress, func(ctx context.Context, w *writer, i int) (err error) {
-		list[i], err = w.write(ctx, prompts[i], uint64(i), o)
-		return err
-	})
-	return list, err
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	list := make([]opening, len(prompts))
+	for i, prompt := range prompts {
+		ids, err := r.Encode(prompt, o.Bare)
+		if err != nil {
+			return nil, fmt.Errorf("prompt %d: %w", i+1, err)
+		}
+		list[i] = opening{ids, o}
+		list[i].o.Seed += uint64(i)
+	}
+	return r.continueAll(ctx, list, progress)
 }
 
-// eachPrompt has writers write n texts, several at a time where that is faster.
-func (r *Trained) eachPrompt(ctx context.Context, n int, progress func(done int),
-	write func(ctx context.Context, w *writer, i int) error) error {
-	writers, err := r.writers(n)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wait sync.WaitGroup
-	var next, done atomic.Int64
-	for _, w := range writers {
-		wait.Go(func() {
-			for i := next.Add(1) - 1; int(i) < n && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if err := write(ctx, w, int(i)); err != nil {
-					cancel(fmt.Errorf("prompt %d: %w", i+1, err))
-					return
-				}
-				if n := done.Add(1); progress != nil {
-					progress(int(n))
-				}
-			}
-		})
-	}
-	wait.Wait()
-	for _, w := range writers {
-		w.close()
-	}
-	return context.Cause(ctx)
+// An opening is the tokens of a prompt, and how they are continued.
+type opening struct {
+	ids []int32
+	o   GenerateOptions
 }
 
-// A writer continues one prompt at a time, on a device of its own or on the model's.
-type writer struct {
-	text *Text
-	dev  device.Device // nil: the model's
-}
-
-// writers returns as many writers as can work on n prompts at a time.
-func (r *Trained) writers(n int) ([]*writer, error) {
-	g, err := model.NewGenerator(r.Model, r.Policy, r.dev)
+// continueAll continues each of the openings, several at a time in shared passes if the model allows it.
+func (r *Trained) continueAll(ctx context.Context, list []opening, progress func(done int)) ([]Continuation, error) {
+	if progress == nil {
+		progress = func(int) {}
+	}
+	s, err := r.NewScheduler(r.together(len(list)))
+	if errors.Is(err, model.ErrNoCache) {
+		return r.oneByOne(ctx, list, progress)
+	}
 	if err != nil {
 		return nil, err
 	}
-	first := &writer{text: &Text{r: r, g: g}}
-	size, _ := g.Bytes()
-	count := min(n, r.dev.Threads(), manyMemory/max(size, 1))
-	if count < 2 || r.Model.Params()[0].Value.Apart() {
-		return []*writer{first}, nil
-	}
-	first.close()
-	var list []*writer
-	for range count {
-		w, err := r.writer()
-		if err != nil {
-			for _, w := range list {
-				w.close()
-			}
+	defer s.Close()
+	made := make([]Continuation, len(list))
+	next, done := 0, 0
+	for done < len(list) {
+		for ; next < len(list) && s.Free() > 0; next++ {
+			s.Add(r.sequence(list[next], &made[next], func() {
+				done++
+				progress(done)
+			}))
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		if _, _, err := s.Step(); err != nil {
 			return nil, err
 		}
-		list = append(list, w)
 	}
-	return list, nil
+	return made, nil
 }
 
-// writer returns a writer with one thread of the CPU.
-func (r *Trained) writer() (*writer, error) {
-	dev, err := train.OpenDevice(r.Config, "cpu", 1)
-	if err != nil {
-		return nil, err
-	}
-	g, err := model.NewGenerator(r.Model, r.Policy, dev)
-	if err != nil {
-		dev.Close()
-		return nil, err
-	}
-	return &writer{text: &Text{r: r, g: g}, dev: dev}, nil
+// together returns how many of n prompts are continued at a time.
+func (r *Trained) together(n int) int {
+	one := model.CacheBytes(r.Model.Config, r.Policy)
+	return max(min(n, manySequences, manyMemory/max(one, 1)), 1)
 }
 
-func (w *writer) close() {
-	w.text.Close()
-	if w.dev != nil {
-		w.dev.Close()
-	}
-}
-
-// write continues prompt i.
-func (w *writer) write(ctx context.Context, prompt string, i uint64, o GenerateOptions) (Continuation, error) {
-	w.text.Reset()
-	o.Prompt, o.Seed = prompt, o.Seed+i
+// sequence returns an opening for a Scheduler. Its continuation goes to c, and done is called at its end.
+func (r *Trained) sequence(x opening, c *Continuation, done func()) *Sequence {
 	var text strings.Builder
-	done, err := w.text.Continue(ctx, o, func(piece string) { text.WriteString(piece) })
-	return Continuation{Text: text.String(), Tokens: len(done.IDs), Ended: done.Ended, Stopped: done.Stopped}, err
+	stream := r.NewStream(x.o.Stop, func(piece string) { text.WriteString(piece) })
+	emit := func(t Token) bool {
+		if c.Ended = t.End; t.End {
+			return false
+		}
+		c.Tokens++
+		return stream.Next(t.ID)
+	}
+	end := func() {
+		c.Stopped, c.Text = stream.End(), text.String()
+		done()
+	}
+	return &Sequence{
+		IDs: slices.Clip(x.ids), MaxTokens: x.o.MaxTokens, Sampling: x.o.Sampling, Emit: emit, Done: end,
+	}
+}
+
+// oneByOne is continueAll for a model that several sequences cannot share a pass of.
+func (r *Trained) oneByOne(ctx context.Context, list []opening, progress func(done int)) ([]Continuation, error) {
+	text, err := r.NewText()
+	if err != nil {
+		return nil, err
+	}
+	defer text.Close()
+	made := make([]Continuation, len(list))
+	for i, x := range list {
+		text.ids = slices.Clip(x.ids)
+		var b strings.Builder
+		done, err := text.follow(ctx, x.o, func(piece string) { b.WriteString(piece) })
+		if err != nil {
+			return nil, fmt.Errorf("prompt %d: %w", i+1, err)
+		}
+		made[i] = Continuation{Text: b.String(), Tokens: len(done.IDs), Ended: done.Ended, Stopped: done.Stopped}
+		progress(i + 1)
+	}
+	return made, nil
 }

@@ -1,6 +1,35 @@
 package use
 
-import "strings"
+import (
+	"strings"
+
+	"anneal/tokenizer"
+)
+
+// A Stream makes text of tokens as it becomes whole characters, up to the first of some texts to stop at, without it.
+type Stream struct {
+	decoder *tokenizer.StreamDecoder
+	stop    stopper
+}
+
+// NewStream returns a Stream that hands text to emit.
+func (r *Trained) NewStream(stop []string, emit func(text string)) *Stream {
+	return &Stream{r.Tokenizer.NewStreamDecoder(), stopper{at: stop, emit: emit}}
+}
+
+// Next takes a token, and returns whether the text goes on: no text to stop at is complete.
+func (x *Stream) Next(id int32) (more bool) {
+	x.stop.write(x.decoder.Next(uint32(id)))
+	return x.stop.found == ""
+}
+
+// End hands on what was held back, and returns the text at which it stopped; "" if there was none.
+func (x *Stream) End() (stopped string) {
+	if x.stop.write(x.decoder.Flush()); x.stop.found == "" {
+		x.stop.flush()
+	}
+	return x.stop.found
+}
 
 // A stopper hands on a text up to the first of some texts that is complete, and holds back what may be the beginning of
 // one. In which pieces the text comes makes no difference.

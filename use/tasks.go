@@ -2,7 +2,6 @@ package use
 
 import (
 	"context"
-	"strings"
 
 	"anneal/tasks"
 	"anneal/train"
@@ -29,16 +28,16 @@ type answering struct {
 	r *Trained
 }
 
-// Generate continues as many prompts at a time as GenerateMany does.
+// Generate continues the prompts as GenerateMany does.
 func (a answering) Generate(ctx context.Context, list []tasks.Prompt, progress func(done int)) ([]string, error) {
-	texts := make([]string, len(list))
-	err := a.r.eachPrompt(ctx, len(list), progress, func(ctx context.Context, w *writer, i int) error {
-		var text strings.Builder
-		w.text.ids = append([]int32{}, list[i].IDs...)
-		o := GenerateOptions{Stop: list[i].Stop, MaxTokens: list[i].Tokens}
-		_, err := w.text.follow(ctx, o, func(piece string) { text.WriteString(piece) })
-		texts[i] = text.String()
-		return err
-	})
+	openings := make([]opening, len(list))
+	for i, p := range list {
+		openings[i] = opening{p.IDs, GenerateOptions{Stop: p.Stop, MaxTokens: p.Tokens}}
+	}
+	made, err := a.r.continueAll(ctx, openings, progress)
+	texts := make([]string, len(made))
+	for i, c := range made {
+		texts[i] = c.Text
+	}
 	return texts, err
 }

@@ -43,11 +43,8 @@ func (x *Text) Empty() bool { return len(x.ids) == 0 }
 // characters. It ends at MaxTokens, where the model ends the text, at a text of Stop, or with ctx. The texts of special
 // tokens in a prompt stand for those tokens. What is put around a prompt is put around the first one alone.
 func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text string)) (done Generated, err error) {
-	if err := o.Validate(); err != nil {
+	if err := o.check(); err != nil {
 		return done, err
-	}
-	if slices.Contains(o.Stop, "") {
-		return done, errors.New("stop: an empty text is everywhere\n  try a text of at least one character")
 	}
 	if err := x.read(o.Prompt, o.Bare); err != nil {
 		return done, err
@@ -60,17 +57,14 @@ func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text str
 	n := len(x.ids)
 	done.PromptIDs = x.ids[:n:n]
 	done.Memory, done.Cache = x.g.Bytes()
-	stream, stop := x.r.Tokenizer.NewStreamDecoder(), stopper{at: o.Stop, emit: emit}
+	stream, more := x.r.NewStream(o.Stop, emit), true
 	defer func() {
 		done.IDs = x.ids[n:len(x.ids):len(x.ids)]
-		if stop.write(stream.Flush()); stop.found == "" {
-			stop.flush()
-		}
-		done.Stopped = stop.found
+		done.Stopped = stream.End()
 	}()
 	end := x.r.end()
 	o.Sampling.Prompt = n
-	for start := time.Now(); len(x.ids)-n < o.MaxTokens && stop.found == ""; {
+	for start := time.Now(); len(x.ids)-n < o.MaxTokens && more; {
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
@@ -87,25 +81,37 @@ func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text str
 		}
 		done.Rest = time.Since(start) - done.First
 		x.ids = append(x.ids, id)
-		stop.write(stream.Next(uint32(id)))
+		more = stream.Next(id)
 	}
 	return done, nil
 }
 
 // read appends a prompt, the first one between the tokens that are put around it unless it is to be bare.
 func (x *Text) read(prompt string, bare bool) error {
-	ids := x.r.Tokenizer.EncodeSpecial([]byte(prompt))
-	if x.Empty() && !bare {
-		before, after := x.r.Tokenizer.Around()
-		ids = append(append(before, ids...), after...)
+	ids, err := x.r.Encode(prompt, bare || !x.Empty())
+	if errors.Is(err, ErrNoText) && !x.Empty() {
+		return nil
 	}
-	if x.Empty() && len(ids) == 0 {
-		return ErrNoText
+	x.ids = append(x.ids, ids...)
+	return err
+}
+
+// Encode returns the tokens of a prompt, with those that are put around it unless it is to be bare. The texts of special
+// tokens stand for those tokens. If there is no token, the error is ErrNoText.
+func (r *Trained) Encode(prompt string, bare bool) ([]int32, error) {
+	ids := r.Tokenizer.EncodeSpecial([]byte(prompt))
+	if !bare {
+		before, after := r.Tokenizer.Around()
+		ids = slices.Concat(before, ids, after)
 	}
-	for _, id := range ids {
-		x.ids = append(x.ids, int32(id))
+	if len(ids) == 0 {
+		return nil, ErrNoText
 	}
-	return nil
+	list := make([]int32, len(ids))
+	for i, id := range ids {
+		list[i] = int32(id)
+	}
+	return list, nil
 }
 
 // end is the token that ends a text, −1 if there is none.

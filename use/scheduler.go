@@ -1,0 +1,274 @@
+package use
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"anneal/model"
+	"anneal/tensor"
+	"anneal/train"
+)
+
+// A Sequence is the tokens of a text that a Scheduler continues.
+type Sequence struct {
+	IDs       []int32 // of the prompt, at least one; the Scheduler appends those that it makes
+	MaxTokens int     // at most so many are made
+	model.Sampling
+	IgnoreEnd bool // the token that ends a text does not end it
+	// Logprobs, unless nil, asks for the log-probability of each token that is made, and for those of so many most
+	// likely ones at its place; Echo asks for those of the prompt, too.
+	Logprobs *int
+	Echo     bool
+	// Emit takes each token that was made, or, with Echo and Logprobs, read: these first, without the very first
+	// token, which nothing predicts. It returns whether to go on. It must not call the Scheduler.
+	Emit func(t Token) (more bool)
+	Done func() // is called once, after the last token
+
+	prompt int
+	slot   int
+	first  int // token of IDs at which what the model sees begins
+	seen   int // tokens in the cache, from there on
+}
+
+// A Token is a token of a text with the log-probabilities that were asked for.
+type Token struct {
+	ID      int32
+	End     bool // the model ends the text with it
+	Logprob float64
+	Top     []Likely // the most likely tokens at its place, descending
+}
+
+// Likely is a token with its log-probability.
+type Likely struct {
+	ID      int32
+	Logprob float64
+}
+
+// A Scheduler continues several sequences at a time, in passes over the tokens of all of them (model.Batcher). A
+// sequence joins between two passes and leaves as soon as it is complete. What is made of it depends on it alone. Its
+// methods are for one goroutine.
+type Scheduler struct {
+	r        *Trained
+	b        *model.Batcher
+	running  []*Sequence // in the order in which they came
+	slots    []*Sequence // nil where free
+	list     []model.Stretch
+	parts    []*Sequence // of list
+	samplers []*model.Sampler
+}
+
+// Passes are limited so that sequences that are being continued wait little for the prompts of new ones.
+const (
+	passTokens = 256 // of a pass
+	readTokens = 64  // of prompts in a pass that continues sequences, too
+)
+
+// NewScheduler allocates a Scheduler for so many sequences at a time; Close frees its memory.
+func (r *Trained) NewScheduler(sequences int) (*Scheduler, error) {
+	b, err := model.NewBatcher(r.Model, r.Policy, r.dev, sequences, max(passTokens, sequences))
+	if err != nil {
+		return nil, err
+	}
+	return &Scheduler{r: r, b: b, slots: make([]*Sequence, sequences)}, nil
+}
+
+// Close frees the memory of the Scheduler, but not the model's.
+func (s *Scheduler) Close() { s.b.Close() }
+
+// Bytes returns the memory of the Scheduler, and how much of it is keys and values.
+func (s *Scheduler) Bytes() (all, cache int) { return s.b.Bytes() }
+
+// Running returns the number of sequences that are being continued, and Free how many more can be.
+func (s *Scheduler) Running() int { return len(s.running) }
+func (s *Scheduler) Free() int    { return len(s.slots) - len(s.running) }
+
+// Add begins a sequence. There must be room for it (Free).
+func (s *Scheduler) Add(q *Sequence) {
+	q.prompt, q.slot, q.first, q.seen = len(q.IDs), -1, 0, 0
+	best := -1
+	view := s.view(q)
+	for i, other := range s.slots {
+		if other != nil {
+			continue
+		}
+		if n := s.b.Common(i, view); n > best { // its cache may have the beginning
+			best, q.slot = n, i
+		}
+	}
+	if q.seen = best; q.scores() {
+		q.seen = 0
+	}
+	q.Sampling.Prompt = q.prompt
+	s.slots[q.slot] = q
+	s.running = append(s.running, q)
+}
+
+// scores reports whether the log-probabilities of the prompt are asked for.
+func (q *Sequence) scores() bool { return q.Echo && q.Logprobs != nil }
+
+// view returns what the model sees of a sequence. Where its beginning moves, the cache starts anew.
+func (s *Scheduler) view(q *Sequence) []int32 {
+	view := model.InSight(q.IDs, s.r.Context())
+	if first := len(q.IDs) - len(view); first != q.first {
+		q.first, q.seen = first, 0
+	}
+	return view
+}
+
+// Drop ends a sequence that nobody waits for any more; its Done is not called.
+func (s *Scheduler) Drop(q *Sequence) {
+	if i := slices.Index(s.running, q); i >= 0 {
+		s.running = slices.Delete(s.running, i, i+1)
+		s.slots[q.slot] = nil
+	}
+}
+
+// Step runs one pass and hands out what it made. It returns the number of tokens that were read and made.
+func (s *Scheduler) Step() (read, made int, err error) {
+	if s.plan(); len(s.list) == 0 {
+		return 0, 0, nil
+	}
+	logits := s.b.Run(s.list)
+	if err := train.Wait(s.r.dev); err != nil {
+		return 0, 0, err
+	}
+	tokens := s.pick(logits)
+	for i, q := range s.parts {
+		n := len(s.list[i].IDs) - s.list[i].First
+		q.seen += n
+		read += n
+		last := q.first+q.seen == len(q.IDs) // the next token is known now
+		var mine []Token
+		mine, tokens = tokens[:s.list[i].Logits], tokens[s.list[i].Logits:]
+		if s.hand(q, mine, last) {
+			made++
+		}
+	}
+	return read, made, nil
+}
+
+// plan makes the list of a pass: the tokens of all sequences that are being continued, and of prompts as many as there
+// is room for, those that came first before others.
+func (s *Scheduler) plan() {
+	s.list, s.parts = s.list[:0], s.parts[:0]
+	room := s.b.Tokens()
+	for _, q := range s.running {
+		if view := s.view(q); len(view)-q.seen == 1 {
+			s.add(q, view, 1)
+			room--
+		}
+	}
+	if len(s.list) > 0 {
+		room = min(room, readTokens)
+	}
+	for _, q := range s.running {
+		view := s.view(q)
+		if n := min(len(view)-q.seen, room); len(view)-q.seen > 1 && n > 0 {
+			s.add(q, view[:q.seen+n], n)
+			room -= n
+		}
+	}
+}
+
+// add adds n tokens of a sequence to the pass. Logits are wanted of the last one, if it is the last of the sequence, and
+// with log-probabilities of the prompt of all.
+func (s *Scheduler) add(q *Sequence, ids []int32, n int) {
+	logits := 0
+	switch {
+	case q.scores() && len(q.IDs) == q.prompt:
+		logits = n
+	case q.first+len(ids) == len(q.IDs):
+		logits = 1
+	}
+	s.list = append(s.list, model.Stretch{Slot: q.slot, IDs: ids, First: q.seen, Logits: logits})
+	s.parts = append(s.parts, q)
+}
+
+// pick draws or scores the token after each row of logits, on several goroutines: a row depends on nothing else.
+func (s *Scheduler) pick(logits *tensor.Tensor) []Token {
+	if logits == nil {
+		return nil
+	}
+	tokens := make([]Token, logits.Rows())
+	jobs := make(chan func(*model.Sampler), len(tokens))
+	row := 0
+	for i, q := range s.parts {
+		x := &s.list[i]
+		for k := range x.Logits {
+			at := q.first + len(x.IDs) - x.Logits + k + 1 // of the token that follows
+			z, t := logits.Slice(row, row+1), &tokens[row]
+			jobs <- func(sampler *model.Sampler) {
+				if at < len(q.IDs) {
+					t.ID = q.IDs[at]
+				} else {
+					t.ID = sampler.Next(&z, q.IDs, q.Sampling)
+				}
+				if q.Logprobs != nil {
+					score(t, &z, *q.Logprobs)
+				}
+			}
+			row++
+		}
+	}
+	close(jobs)
+	var wait sync.WaitGroup
+	for i := range min(s.r.dev.Threads(), len(tokens)) {
+		if i == len(s.samplers) {
+			s.samplers = append(s.samplers, new(model.Sampler))
+		}
+		wait.Go(func() {
+			for job := range jobs {
+				job(s.samplers[i])
+			}
+		})
+	}
+	wait.Wait()
+	return tokens
+}
+
+// score writes the log-probability of a token, and of the top most likely ones, by its logits z [1, V].
+func score(t *Token, z *tensor.Tensor, top int) {
+	logZ := model.LogSumExp(z)
+	t.Logprob = z.Float64(int(t.ID)) - logZ
+	descending := func(a, b Likely) int {
+		return cmp.Or(cmp.Compare(b.Logprob, a.Logprob), cmp.Compare(a.ID, b.ID))
+	}
+	for i := range z.Len() {
+		x := Likely{int32(i), z.Float64(i) - logZ}
+		if len(t.Top) == top && (top == 0 || x.Logprob <= t.Top[top-1].Logprob) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(t.Top, x, descending)
+		if t.Top = slices.Insert(t.Top, at, x); len(t.Top) > top {
+			t.Top = t.Top[:top]
+		}
+	}
+}
+
+// hand hands out the tokens of a sequence that a pass made; with last, the last of them follows the sequence. It
+// returns whether one was made.
+func (s *Scheduler) hand(q *Sequence, tokens []Token, last bool) (made bool) {
+	for i, t := range tokens {
+		if last && i == len(tokens)-1 {
+			if made = len(q.IDs)-q.prompt < q.MaxTokens; !made {
+				break
+			}
+			q.IDs = append(q.IDs, t.ID)
+			t.End = t.ID == s.r.end() && !q.IgnoreEnd
+		}
+		if !q.Emit(t) || t.End {
+			s.finish(q)
+			return made
+		}
+	}
+	if last && len(q.IDs)-q.prompt >= q.MaxTokens {
+		s.finish(q)
+	}
+	return made
+}
+
+func (s *Scheduler) finish(q *Sequence) {
+	s.Drop(q)
+	q.Done()
+}
