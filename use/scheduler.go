@@ -124,7 +124,8 @@ func (s *Scheduler) Drop(q *Sequence) {
 	}
 }
 
-// Step runs one pass and hands out what it made. It returns the number of tokens that were read and made.
+// Step runs one pass and hands out what it made. It returns the number of tokens of prompts that were
+// read, and of tokens that were made.
 func (s *Scheduler) Step() (read, made int, err error) {
 	if s.plan(); len(s.list) == 0 {
 		return 0, 0, nil
@@ -136,8 +137,8 @@ func (s *Scheduler) Step() (read, made int, err error) {
 	tokens := s.pick(logits)
 	for i, q := range s.parts {
 		n := len(s.list[i].IDs) - s.list[i].First
+		read += max(min(q.first+q.seen+n, q.prompt)-q.first-q.seen, 0)
 		q.seen += n
-		read += n
 		last := q.first+q.seen == len(q.IDs) // the next token is known now
 		var mine []Token
 		mine, tokens = tokens[:s.list[i].Logits], tokens[s.list[i].Logits:]

@@ -33,6 +33,7 @@ type cli struct {
 	Lab       labCmd       `cmd:"" help:"Measure what a change is worth, and repeat the studies of the literature."`
 	Improve   improveCmd   `cmd:"" help:"Let a model learn from those of its answers that a program accepts."`
 	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
+	Serve     serveCmd     `cmd:"" help:"Answer requests for completions over HTTP, as OpenAI's API does."`
 	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set or on tasks."`
 	Export    exportCmd    `cmd:"" help:"Write a trained model in the Hugging Face format."`
 	Import    importCmd    `cmd:"" help:"Make a run from a Hugging Face model."`

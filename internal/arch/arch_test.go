@@ -17,7 +17,7 @@ const module = "anneal"
 var house = [][]string{
 	{"cmd/anneal"},
 	{"lab"},
-	{"bench"},
+	{"bench", "serve"},
 	{"use"},
 	{"run"},
 	{"plan"},

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"anneal/internal/fileio"
+	"anneal/model"
+	"anneal/serve"
+	"anneal/use"
+)
+
+type serveCmd struct {
+	runArg
+	weightsFlag
+	Host      string        `default:"127.0.0.1" help:"Address to listen at. Another one than a loopback address needs a key."`
+	Port      int           `default:"8080" help:"Port to listen at; 0: any free one."`
+	KeyFile   string        `type:"path" placeholder:"FILE" help:"File with the key that requests must have. Default: ANNEAL_API_KEY."`
+	AllowHost []string      `placeholder:"NAME" help:"Name of this server in requests, beside localhost and addresses."`
+	Name      string        `placeholder:"NAME" help:"Name of the model in requests. Default: that of the directory."`
+	Sequences count         `default:"8" help:"Texts that are continued at a time; each has keys and values of its own."`
+	Requests  count         `default:"64" help:"Requests that are answered or wait at a time; more get the status 429."`
+	Timeout   time.Duration `default:"10m" help:"Longest time of a request."`
+	Drain     time.Duration `default:"30s" help:"Time for requests in hand after SIGTERM."`
+	reachFlags
+	deviceFlag
+	threadsFlag
+}
+
+func (serveCmd) Help() string {
+	return example("anneal serve runs/go",
+		`curl localhost:8080/v1/completions -d '{"prompt": "func main", "max_tokens": 50}'`,
+		"anneal serve runs/go --port 0 --sequences 16 --json",
+		"anneal serve runs/go --host 0.0.0.0 --key-file key.txt --allow-host models.example.org",
+	) +
+		"\n\nThe endpoints are those of OpenAI and vLLM: /v1/completions, /v1/models, /health, /tokenize, /detokenize," +
+		" /tokenizer_info and /metrics. docs/serving.md describes them." +
+		"\n\nTexts are continued together, and each is the same as if it were alone: the same request with the same" +
+		" seed has the same answer, bit for bit, whatever else the server does." +
+		"\n\nSIGTERM and Ctrl-C let requests in hand finish (--drain), then the command ends with exit code 0."
+}
+
+func (c serveCmd) Run(s *session) error {
+	key, err := c.key()
+	if err != nil {
+		return err
+	}
+	if c.Port < 0 || c.Port > 65535 {
+		return &usageError{fmt.Sprintf("--port %d is not a port", c.Port), "try 8080, or 0 for any free one"}
+	}
+	if key == "" && !loopback(c.Host) {
+		return &usageError{fmt.Sprintf("--host %s can be reached from other machines, and there is no key", c.Host),
+			"add --key-file FILE, or set ANNEAL_API_KEY"}
+	}
+	if err := notImported(c.Dir); err != nil {
+		return err
+	}
+	r, err := c.open(s, c.Dir, c.Device, c.Threads, c.reachFlags)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	server, err := serve.New(r, serve.Options{
+		Model: c.name(), Sequences: int(c.Sequences), Requests: int(c.Requests), Timeout: c.Timeout, Drain: c.Drain,
+		Key: key, Hosts: c.AllowHost,
+	})
+	if errors.Is(err, model.ErrNoCache) {
+		return asData(fmt.Errorf("%s cannot be served: %w\n  use `anneal generate`", c.Dir, err))
+	}
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	listener, err := net.Listen("tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)))
+	if err != nil {
+		return &usageError{fmt.Sprintf("cannot listen: %v", err), "try another --port, or 0 for any free one"}
+	}
+	return c.serve(s, r, server, listener)
+}
+
+// serve answers requests until a signal comes.
+func (c serveCmd) serve(s *session, r *use.Trained, server *serve.Server, l net.Listener) error {
+	start := time.Now()
+	all, cache := server.Bytes()
+	s.notef("%s, step %d · %s · %s beside the weights, keys and values of %d sequences %s of it", c.name(), r.Step,
+		strings.ToUpper(r.Config.Precision), memorySize(int64(all)), c.Sequences, memorySize(int64(cache)))
+	s.printf("http://%s/v1/completions\n", l.Addr())
+	err := s.untilSignal(func(ctx context.Context) error { return server.Serve(ctx, l) })
+	if err != nil {
+		return err
+	}
+	return s.emit(map[string]any{
+		"address": l.Addr().String(), "model": c.name(), "step": r.Step, "seconds": time.Since(start).Seconds(),
+		"memory_bytes": all, "cache_bytes": cache, "damaged": faults(r.Skipped),
+	})
+}
+
+// name is the model's name in requests.
+func (c serveCmd) name() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	if path, err := filepath.Abs(c.Dir); err == nil {
+		return filepath.Base(path)
+	}
+	return c.Dir
+}
+
+// key returns the key that requests must have; "" for none.
+func (c serveCmd) key() (string, error) {
+	if c.KeyFile == "" {
+		return os.Getenv("ANNEAL_API_KEY"), nil
+	}
+	text, err := fileio.ReadSmall(c.KeyFile, 4096)
+	if err != nil {
+		return "", asData(err)
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" {
+		return "", &usageError{"--key-file " + c.KeyFile + " is empty", "put a key of 16 or more random letters there"}
+	}
+	return key, nil
+}
+
+// loopback reports whether only this machine reaches an address.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// notImported returns an error for a directory in Hugging Face's form, which is no run.
+func notImported(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
+		return nil
+	}
+	return &usageError{dir + " is a model in Hugging Face's form, not a run",
+		fmt.Sprintf("make a run of it with `anneal import %s --out RUN`", dir)}
+}

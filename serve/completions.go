@@ -1,0 +1,232 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"anneal/use"
+)
+
+// A completion is a request in hand. The loop writes to its choices, and the handler reads them.
+type completion struct {
+	id      string
+	created int64
+	model   string
+	start   time.Time
+
+	mu      sync.Mutex
+	choices []*choice
+	left    int           // choices that are not complete
+	news    chan struct{} // holds a token if something was written since the handler last looked
+	first   time.Duration // until the first token was made; 0 before
+}
+
+// A choice is one of the texts of a completion.
+type choice struct {
+	index  int
+	prompt prompt
+	seq    *use.Sequence
+	stream *use.Stream
+
+	text   string   // that the handler has not taken yet
+	words  *wording // log-probabilities, if they were asked for
+	made   int
+	ended  bool   // the model ended the text, or it stopped at a text of the request
+	reason string // why it is complete; "" before
+	told   bool   // the stream has said so
+}
+
+// completions answers POST /v1/completions.
+func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.requests <- struct{}{}:
+		defer func() { <-s.requests }()
+	default:
+		fail(w, &apiError{http.StatusTooManyRequests, "rate_limit_error", "", "rate_limit_exceeded",
+			"the server has as many requests in hand as it takes; try again soon"})
+		return
+	}
+	if s.draining.Load() {
+		w.Header().Set("Connection", "close")
+		fail(w, &apiError{http.StatusServiceUnavailable, "server_error", "", "", "the server is about to end"})
+		return
+	}
+	var q completionRequest
+	if e := readJSON(w, r, &q); e != nil {
+		fail(w, e)
+		return
+	}
+	c, e := s.newCompletion(&q)
+	if e != nil {
+		fail(w, e)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.o.Timeout)
+	defer cancel()
+	sequences := make([]*use.Sequence, len(c.choices))
+	for i, x := range c.choices {
+		sequences[i] = x.seq
+	}
+	defer s.loop.drop(sequences) // complete or not
+	if err := s.loop.add(sequences); err != nil {
+		fail(w, &apiError{http.StatusInternalServerError, "server_error", "", "", err.Error()})
+		return
+	}
+	if q.Stream {
+		s.stream(ctx, w, &q, c)
+	} else {
+		s.whole(ctx, w, &q, c)
+	}
+	s.metrics.complete(c)
+}
+
+// newCompletion checks a request and makes its choices.
+func (s *Server) newCompletion(q *completionRequest) (*completion, *apiError) {
+	if e := q.check(s.o.Model); e != nil {
+		return nil, e
+	}
+	sampling, e := q.sampling()
+	if e != nil {
+		return nil, e
+	}
+	stops, e := q.stops()
+	if e != nil {
+		return nil, e
+	}
+	prompts, e := q.prompts(s.r)
+	if e != nil {
+		return nil, e
+	}
+	c := &completion{
+		id: "cmpl-" + rand.Text(), created: time.Now().Unix(), model: s.o.Model, start: time.Now(),
+		news: make(chan struct{}, 1),
+	}
+	for _, p := range prompts {
+		for range or(q.N, 1) {
+			x := &choice{index: len(c.choices), prompt: p}
+			if q.Echo {
+				x.text = p.text
+			}
+			x.stream = s.r.NewStream(stops, func(text string) { x.text += text })
+			if q.Logprobs != nil {
+				x.words = newWording(s.r, q.Echo, p.ids)
+			}
+			x.seq = &use.Sequence{
+				IDs: append([]int32(nil), p.ids...), MaxTokens: q.maxTokens(), Sampling: sampling,
+				IgnoreEnd: q.IgnoreEOS, Logprobs: q.Logprobs, Echo: q.Echo,
+				Emit: func(t use.Token) bool { return c.take(x, t) }, Done: func() { c.finish(x) },
+			}
+			sampling.Seed++ // of the next choice
+			c.choices = append(c.choices, x)
+		}
+	}
+	c.left = len(c.choices)
+	return c, nil
+}
+
+// take adds a token to a choice. The loop calls it.
+func (c *completion) take(x *choice, t use.Token) (more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.tell()
+	if x.words != nil && x.words.add(t) {
+		return true
+	}
+	x.made++
+	if c.first == 0 {
+		c.first = time.Since(c.start)
+	}
+	if t.End {
+		x.ended = true
+		return false
+	}
+	return x.stream.Next(t.ID)
+}
+
+// finish notes that a choice is complete. The loop calls it.
+func (c *completion) finish(x *choice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.tell()
+	c.left--
+	x.reason = "length"
+	if x.stream.End() != "" || x.ended {
+		x.reason = "stop"
+	}
+}
+
+func (c *completion) tell() {
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
+}
+
+// wait waits for something new, and returns whether there may be more after it. The error is that of ctx.
+func (c *completion) wait(ctx context.Context) (more bool, err error) {
+	select {
+	case <-c.news:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.left > 0, nil
+}
+
+// whole answers with all choices when they are complete.
+func (s *Server) whole(ctx context.Context, w http.ResponseWriter, q *completionRequest, c *completion) {
+	for more := true; more; {
+		var err error
+		if more, err = c.wait(ctx); err != nil {
+			fail(w, late(err))
+			return
+		}
+	}
+	answer := c.object()
+	list := make([]any, len(c.choices))
+	for i, x := range c.choices {
+		list[i] = x.object(x.text, x.words.take(), x.reason)
+	}
+	answer["choices"], answer["usage"] = list, c.usage()
+	reply(w, http.StatusOK, answer)
+}
+
+// late is the error of a request that was not answered in time. Nobody reads it where the client is gone.
+func late(err error) *apiError {
+	e := &apiError{http.StatusGatewayTimeout, "server_error", "", "timeout", "the request took longer than the server allows"}
+	if errors.Is(err, context.Canceled) {
+		e.message = "the request was given up"
+	}
+	return e
+}
+
+// object has what all answers begin with.
+func (c *completion) object() map[string]any {
+	return map[string]any{"id": c.id, "object": "text_completion", "created": c.created, "model": c.model}
+}
+
+// object is a choice in an answer.
+func (x *choice) object(text string, words any, reason string) map[string]any {
+	var finish any
+	if reason != "" {
+		finish = reason
+	}
+	return map[string]any{"index": x.index, "text": text, "logprobs": words, "finish_reason": finish}
+}
+
+// usage counts tokens: a prompt once, however many choices it has.
+func (c *completion) usage() map[string]int {
+	read, made := 0, 0
+	for i, x := range c.choices {
+		if i == 0 || &x.prompt.ids[0] != &c.choices[i-1].prompt.ids[0] {
+			read += len(x.prompt.ids)
+		}
+		made += x.made
+	}
+	return map[string]int{"prompt_tokens": read, "completion_tokens": made, "total_tokens": read + made}
+}

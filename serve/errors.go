@@ -1,0 +1,59 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// An apiError is an error in the form of OpenAI's API.
+type apiError struct {
+	status      int
+	kind        string // invalid_request_error, …
+	param, code string // "" if there is none
+	message     string
+}
+
+func (e *apiError) Error() string { return e.message }
+
+// invalid says that a parameter of a request is wrong; "" if none is to blame.
+func invalid(param, format string, args ...any) *apiError {
+	return &apiError{http.StatusBadRequest, "invalid_request_error", param, "", fmt.Sprintf(format, args...)}
+}
+
+func notFound(format string, args ...any) *apiError {
+	return &apiError{http.StatusNotFound, "invalid_request_error", "", "not_found", fmt.Sprintf(format, args...)}
+}
+
+// body is the JSON of an error.
+func (e *apiError) body() map[string]any {
+	optional := func(text string) any {
+		if text == "" {
+			return nil
+		}
+		return text
+	}
+	return map[string]any{"error": map[string]any{
+		"message": e.message, "type": e.kind, "param": optional(e.param), "code": optional(e.code),
+	}}
+}
+
+func fail(w http.ResponseWriter, e *apiError) {
+	if e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	reply(w, e.status, e.body())
+}
+
+// reply writes a JSON object. A client that does not take it is left behind.
+func reply(w http.ResponseWriter, status int, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a float that is not finite, which logprobs.go leaves out
+	}
+	w.Header().Set("Content-Type", "application/json")
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
+	w.WriteHeader(status)
+	w.Write(text)
+}

@@ -1,0 +1,97 @@
+package serve
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"anneal/use"
+)
+
+// A wording has the log-probabilities of a choice's tokens in the form of OpenAI's API. A nil *wording has none.
+type wording struct {
+	r      *use.Trained
+	prompt int // tokens of the prompt that are still to come
+	offset int // characters of the text before the next token
+	lists
+}
+
+// lists are what is said of each token.
+type lists struct {
+	Tokens   []string             `json:"tokens"`
+	Logprobs []*float64           `json:"token_logprobs"` // nil for the first token of a text, which nothing predicts
+	Top      []map[string]float64 `json:"top_logprobs"`
+	Offset   []int                `json:"text_offset"`
+}
+
+// newWording returns the wording of a choice. With echo it begins with the prompt.
+func newWording(r *use.Trained, echo bool, ids []int32) *wording {
+	x := &wording{r: r}
+	if echo {
+		x.prompt = len(ids) - 1
+		x.append(ids[0], nil, nil)
+	}
+	return x
+}
+
+// add adds a token, and returns whether it is of the prompt.
+func (x *wording) add(t use.Token) (ofPrompt bool) {
+	if ofPrompt = x.prompt > 0; ofPrompt {
+		x.prompt--
+	}
+	top := map[string]float64{}
+	for _, l := range t.Top {
+		if finite(l.Logprob) {
+			top[x.word(l.ID)] = l.Logprob
+		}
+	}
+	var p *float64
+	if finite(t.Logprob) {
+		p = &t.Logprob
+		top[x.word(t.ID)] = t.Logprob
+	}
+	x.append(t.ID, p, top)
+	return ofPrompt
+}
+
+func (x *wording) append(id int32, p *float64, top map[string]float64) {
+	x.Tokens = append(x.Tokens, x.word(id))
+	x.Logprobs, x.Top, x.Offset = append(x.Logprobs, p), append(x.Top, top), append(x.Offset, x.offset)
+	x.offset += utf8.RuneCount(x.r.Tokenizer.Token(uint32(id)))
+}
+
+// word is a token as text, or, if it is a part of a character, by its bytes.
+func (x *wording) word(id int32) string {
+	b := x.r.Tokenizer.Token(uint32(id))
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	var text strings.Builder
+	text.WriteString("bytes:")
+	for _, c := range b {
+		fmt.Fprintf(&text, "\\x%02x", c)
+	}
+	return text.String()
+}
+
+// take returns what was added since it was last called; nil if there is nothing.
+func (x *wording) take() any {
+	if x == nil || len(x.Tokens) == 0 {
+		return nil
+	}
+	l := x.lists
+	x.lists = lists{}
+	return l
+}
+
+func finite(p float64) bool { return !math.IsNaN(p) && !math.IsInf(p, 0) }
+
+// textOf is the text of tokens, with U+FFFD for what is no text.
+func textOf(r *use.Trained, ids []int32) string {
+	list := make([]uint32, len(ids))
+	for i, id := range ids {
+		list[i] = uint32(id)
+	}
+	return strings.ToValidUTF8(string(r.Tokenizer.Decode(nil, list)), string(utf8.RuneError))
+}

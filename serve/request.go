@@ -1,0 +1,241 @@
+package serve
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"anneal/internal/jsonlimit"
+	"anneal/model"
+	"anneal/use"
+)
+
+// completionRequest is the body of a request for completions. What is nil was not given.
+type completionRequest struct {
+	Model       string          `json:"model"`
+	Prompt      json.RawMessage `json:"prompt"`
+	MaxTokens   *int            `json:"max_tokens"`
+	Temperature *float64        `json:"temperature"`
+	TopP        *float64        `json:"top_p"`
+	N           *int            `json:"n"`
+	Seed        *int64          `json:"seed"`
+	Stop        json.RawMessage `json:"stop"`
+	Logprobs    *int            `json:"logprobs"`
+	Echo        bool            `json:"echo"`
+	Stream      bool            `json:"stream"`
+
+	StreamOptions *struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+
+	FrequencyPenalty *float64 `json:"frequency_penalty"`
+	PresencePenalty  *float64 `json:"presence_penalty"`
+
+	// These are not OpenAI's; vLLM has them.
+	TopK              *int     `json:"top_k"`
+	MinP              *float64 `json:"min_p"`
+	RepetitionPenalty *float64 `json:"repetition_penalty"`
+	IgnoreEOS         bool     `json:"ignore_eos"`
+	AddSpecialTokens  *bool    `json:"add_special_tokens"`
+
+	// These are refused unless they change nothing.
+	BestOf    *int            `json:"best_of"`
+	Suffix    string          `json:"suffix"`
+	LogitBias json.RawMessage `json:"logit_bias"`
+	User      string          `json:"user"`
+}
+
+// A prompt is what a completion continues.
+type prompt struct {
+	text string // as it was given, or the tokens' text
+	ids  []int32
+}
+
+// readJSON reads the body of a request into v, within the limits of time, bytes and values.
+func readJSON(w http.ResponseWriter, r *http.Request, v any) *apiError {
+	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Now().Add(bodyTime))
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if big := new(http.MaxBytesError); errors.As(err, &big) {
+		e := invalid("", "the body is larger than %d bytes", maxBody)
+		e.status = http.StatusRequestEntityTooLarge
+		return e
+	}
+	if err != nil {
+		return invalid("", "the body cannot be read: %v", err)
+	}
+	control.SetReadDeadline(time.Time{})
+	if err := (jsonlimit.Limits{Objects: 100, Values: maxBody / 2}).Check(text); err != nil {
+		return invalid("", "the body has %v", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		wrong := new(json.UnmarshalTypeError)
+		if errors.As(err, &wrong) {
+			return invalid(wrong.Field, "%s cannot be a %s", wrong.Field, wrong.Value)
+		}
+		return invalid("", "the body is not a JSON object of this request: %v", err)
+	}
+	if d.More() {
+		return invalid("", "something follows the JSON object")
+	}
+	return nil
+}
+
+// check returns an error for what is not possible, by its name.
+func (q *completionRequest) check(modelName string) *apiError {
+	n := or(q.N, 1)
+	switch {
+	case q.Model != "" && q.Model != modelName:
+		e := notFound("there is no model %q; this server has %q", q.Model, modelName)
+		e.param, e.code = "model", "model_not_found"
+		return e
+	case n < 1 || n > maxChoices:
+		return invalid("n", "n = %d is not between 1 and %d", n, maxChoices)
+	case or(q.MaxTokens, 0) < 0:
+		return invalid("max_tokens", "max_tokens = %d is negative", *q.MaxTokens)
+	case q.Logprobs != nil && (*q.Logprobs < 0 || *q.Logprobs > 20):
+		return invalid("logprobs", "logprobs = %d is not between 0 and 20", *q.Logprobs)
+	case q.BestOf != nil && *q.BestOf != n:
+		return invalid("best_of", "best_of other than n is not supported")
+	case q.Suffix != "":
+		return invalid("suffix", "suffix is not supported: the model only continues texts")
+	case !slices.Contains([]string{"", "null", "{}"}, string(q.LogitBias)):
+		return invalid("logit_bias", "logit_bias is not supported")
+	case q.StreamOptions != nil && !q.Stream:
+		return invalid("stream_options", "stream_options needs stream = true")
+	}
+	return nil
+}
+
+// sampling is how tokens are drawn.
+func (q *completionRequest) sampling() (model.Sampling, *apiError) {
+	s := model.Sampling{
+		Temperature: or(q.Temperature, 1), TopP: or(q.TopP, 1), TopK: or(q.TopK, 0), MinP: or(q.MinP, 0),
+		Repetition: or(q.RepetitionPenalty, 1), Frequency: or(q.FrequencyPenalty, 0),
+		Presence: or(q.PresencePenalty, 0),
+	}
+	if s.TopK == -1 { // as vLLM spells all
+		s.TopK = 0
+	}
+	if err := s.Validate(); err != nil {
+		return s, invalid("", "%v", err)
+	}
+	if q.Seed != nil {
+		s.Seed = uint64(*q.Seed)
+	} else {
+		var random [8]byte
+		rand.Read(random[:])
+		s.Seed = binary.LittleEndian.Uint64(random[:])
+	}
+	return s, nil
+}
+
+// stops are the texts at which a completion ends.
+func (q *completionRequest) stops() ([]string, *apiError) {
+	if len(q.Stop) == 0 || string(q.Stop) == "null" {
+		return nil, nil
+	}
+	var one string
+	var list []string
+	if json.Unmarshal(q.Stop, &one) == nil {
+		list = []string{one}
+	} else if err := json.Unmarshal(q.Stop, &list); err != nil {
+		return nil, invalid("stop", "stop is neither a text nor a list of texts")
+	}
+	if len(list) > 16 {
+		return nil, invalid("stop", "stop has %d texts, more than 16", len(list))
+	}
+	if slices.Contains(list, "") {
+		return nil, invalid("stop", "stop has an empty text, which is everywhere")
+	}
+	return list, nil
+}
+
+// prompts are a text, texts, tokens or lists of tokens. Each must have room for max tokens more.
+func (q *completionRequest) prompts(r *use.Trained) ([]prompt, *apiError) {
+	texts, lists, e := q.readPrompt()
+	if e != nil {
+		return nil, e
+	}
+	if n := (len(texts) + len(lists)) * or(q.N, 1); n < 1 || n > maxChoices {
+		return nil, invalid("prompt", "the request has %d completions, not 1 to %d", n, maxChoices)
+	}
+	var list []prompt
+	for _, text := range texts {
+		ids, err := r.Encode(text, !or(q.AddSpecialTokens, true))
+		if err != nil {
+			return nil, invalid("prompt", "the prompt has no token")
+		}
+		list = append(list, prompt{text, ids})
+	}
+	for _, ids := range lists {
+		if e := checkIDs("prompt", ids, r.Model.Config.Vocab); e != nil {
+			return nil, e
+		}
+		list = append(list, prompt{textOf(r, ids), ids})
+	}
+	for _, p := range list {
+		if len(p.ids)+q.maxTokens() > r.Context() {
+			e := invalid("prompt", "the model's context is %d tokens, but the prompt has %d and max_tokens is %d",
+				r.Context(), len(p.ids), q.maxTokens())
+			e.code = "context_length_exceeded"
+			return nil, e
+		}
+	}
+	return list, nil
+}
+
+// readPrompt returns the texts, or the lists of token ids, of a prompt.
+func (q *completionRequest) readPrompt() (texts []string, lists [][]int32, e *apiError) {
+	var one string
+	var ids []int32
+	raw := q.Prompt
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil, invalid("prompt", "there is no prompt")
+	}
+	if json.Unmarshal(raw, &one) == nil {
+		return []string{one}, nil, nil
+	}
+	if json.Unmarshal(raw, &texts) == nil {
+		return texts, nil, nil
+	}
+	switch {
+	case bytes.Contains(raw, []byte("null")): // which would be read as 0
+	case json.Unmarshal(raw, &ids) == nil:
+		return nil, [][]int32{ids}, nil
+	case json.Unmarshal(raw, &lists) == nil:
+		return nil, lists, nil
+	}
+	return nil, nil, invalid("prompt", "prompt is neither a text, texts, token ids nor lists of token ids")
+}
+
+func (q *completionRequest) maxTokens() int { return or(q.MaxTokens, 16) }
+
+// checkIDs returns an error unless there are token ids below vocab.
+func checkIDs(param string, ids []int32, vocab int) *apiError {
+	if len(ids) == 0 {
+		return invalid(param, "a list of token ids is empty")
+	}
+	for _, id := range ids {
+		if id < 0 || int(id) >= vocab {
+			return invalid(param, "token id %d is not between 0 and %d", id, vocab-1)
+		}
+	}
+	return nil
+}
+
+// or is *p, or otherwise where nothing was given.
+func or[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}

@@ -1,0 +1,138 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"anneal/use"
+)
+
+// Options says how to serve. Zero values are replaced by the defaults.
+type Options struct {
+	Model     string        // name of the model
+	Sequences int           // that are continued at a time; 8
+	Requests  int           // that are answered or wait at a time; 64
+	Timeout   time.Duration // of a request; 10 minutes
+	Drain     time.Duration // how long requests in hand may take after the end was asked for; 30 seconds
+	Key       string        // that requests must have; "" for none
+	Hosts     []string      // names of this server in the header Host, beside localhost and addresses
+}
+
+// Limits that have no option.
+const (
+	maxBody        = 1 << 20 // bytes
+	maxHeader      = 16 << 10
+	maxConnections = 512
+	maxChoices     = 128 // of a request
+	headerTime     = 10 * time.Second
+	bodyTime       = 30 * time.Second
+	idleTime       = time.Minute
+	writeTime      = 30 * time.Second // for a client to take what is ready
+)
+
+// A Server answers requests for the completions of a model.
+type Server struct {
+	r        *use.Trained
+	o        Options
+	loop     *loop
+	metrics  *metrics
+	handler  http.Handler
+	requests chan struct{} // a token for each request in hand
+	draining atomic.Bool
+	start    time.Time
+}
+
+// New returns a server of a model. Close ends it, but does not close the model.
+func New(r *use.Trained, o Options) (*Server, error) {
+	o.Sequences, o.Requests = orDefault(o.Sequences, 8), orDefault(o.Requests, 64)
+	o.Timeout, o.Drain = orDefault(o.Timeout, 10*time.Minute), orDefault(o.Drain, 30*time.Second)
+	scheduler, err := r.NewScheduler(o.Sequences)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{r: r, o: o, requests: make(chan struct{}, o.Requests), start: time.Now()}
+	s.metrics = newMetrics()
+	s.loop = newLoop(scheduler, s.metrics)
+	s.metrics.watch(s.loop)
+	s.handler = s.guard(s.routes())
+	return s, nil
+}
+
+func orDefault[T int | time.Duration](x, otherwise T) T {
+	if x <= 0 {
+		return otherwise
+	}
+	return x
+}
+
+// Close ends the work on requests that are left, and frees the memory beside the model's.
+func (s *Server) Close() { s.loop.close() }
+
+// Bytes returns the memory beside the model's, and how much of it is keys and values.
+func (s *Server) Bytes() (all, cache int) { return s.loop.scheduler.Bytes() }
+
+// Handler answers the endpoints.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/completions", s.completions)
+	mux.HandleFunc("GET /v1/models", s.models)
+	mux.HandleFunc("GET /health", s.health)
+	mux.HandleFunc("POST /tokenize", s.tokenize)
+	mux.HandleFunc("POST /detokenize", s.detokenize)
+	mux.HandleFunc("GET /tokenizer_info", s.tokenizerInfo)
+	mux.Handle("GET /metrics", s.metrics.handler())
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, notFound("there is no %s %s", r.Method, r.URL.Path))
+	})
+	return mux
+}
+
+// Serve answers requests from l until ctx ends. Then it takes no more of them and waits for those in hand.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(netutil.LimitListener(l, maxConnections)) }()
+	select {
+	case err := <-failed:
+		return err
+	case err := <-s.loop.broken:
+		server.Close()
+		return err
+	case <-ctx.Done():
+	}
+	s.draining.Store(true)
+	patience, cancel := context.WithTimeout(context.Background(), s.o.Drain)
+	defer cancel()
+	err := server.Shutdown(patience)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return server.Close() // the rest has had its time
+	}
+	return err
+}
+
+// health answers 200 while the server takes requests.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	if s.draining.Load() {
+		fail(w, &apiError{http.StatusServiceUnavailable, "server_error", "", "", "the server is about to end"})
+		return
+	}
+	reply(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// models lists the one model.
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{
+		"id": s.o.Model, "object": "model", "created": s.start.Unix(), "owned_by": "anneal",
+		"max_model_len": s.r.Context(),
+	}}})
+}

@@ -1,0 +1,64 @@
+package serve
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// tokenize answers POST /tokenize, in vLLM's form.
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Model            string  `json:"model"`
+		Prompt           *string `json:"prompt"`
+		AddSpecialTokens *bool   `json:"add_special_tokens"`
+		ReturnTokenStrs  bool    `json:"return_token_strs"`
+	}
+	if e := readJSON(w, r, &q); e != nil {
+		fail(w, e)
+		return
+	}
+	if q.Prompt == nil {
+		fail(w, invalid("prompt", "there is no prompt"))
+		return
+	}
+	ids, err := s.r.Encode(*q.Prompt, !or(q.AddSpecialTokens, true))
+	if err != nil {
+		ids = []int32{}
+	}
+	answer := map[string]any{"count": len(ids), "max_model_len": s.r.Context(), "tokens": ids, "token_strs": nil}
+	if q.ReturnTokenStrs {
+		x, words := wording{r: s.r}, make([]string, len(ids))
+		for i, id := range ids {
+			words[i] = x.word(id)
+		}
+		answer["token_strs"] = words
+	}
+	reply(w, http.StatusOK, answer)
+}
+
+// detokenize answers POST /detokenize, in vLLM's form.
+func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Model  string  `json:"model"`
+		Tokens []int32 `json:"tokens"`
+	}
+	e := readJSON(w, r, &q)
+	if e == nil && len(q.Tokens) > 0 {
+		e = checkIDs("tokens", q.Tokens, s.r.Model.Config.Vocab)
+	}
+	if e != nil {
+		fail(w, e)
+		return
+	}
+	reply(w, http.StatusOK, map[string]string{"prompt": textOf(s.r, q.Tokens)})
+}
+
+// tokenizerInfo answers GET /tokenizer_info with what tokenizer_config.json says of the tokenizer.
+func (s *Server) tokenizerInfo(w http.ResponseWriter, _ *http.Request) {
+	info := map[string]any{}
+	if err := json.Unmarshal(s.r.Tokenizer.ConfigJSON(), &info); err != nil {
+		panic(err) // it is our own
+	}
+	info["model_max_length"], info["vocab_size"] = s.r.Context(), s.r.Tokenizer.VocabSize()
+	reply(w, http.StatusOK, info)
+}
