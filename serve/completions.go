@@ -113,7 +113,7 @@ func (s *Server) newCompletion(q *completionRequest) (*completion, *apiError) {
 			}
 			x.stream = s.r.NewStream(stops, func(text string) { x.text += text })
 			if q.Logprobs != nil {
-				x.words = newWording(s.r, q.Echo, p.ids)
+				x.words = newWording(s.r, q.Echo, p)
 			}
 			x.seq = &use.Sequence{
 				IDs: append([]int32(nil), p.ids...), MaxTokens: q.maxTokens(), Sampling: sampling,

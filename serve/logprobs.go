@@ -26,11 +26,13 @@ type lists struct {
 }
 
 // newWording returns the wording of a choice. With echo it begins with the prompt.
-func newWording(r *use.Trained, echo bool, ids []int32) *wording {
+func newWording(r *use.Trained, echo bool, p prompt) *wording {
 	x := &wording{r: r}
 	if echo {
-		x.prompt = len(ids) - 1
-		x.append(ids[0], nil, nil)
+		x.prompt = len(p.ids) - 1
+		// special tokens that were put before the text are not in it
+		x.offset = utf8.RuneCountInString(p.text) - utf8.RuneCountInString(textOf(r, p.ids))
+		x.append(p.ids[0], nil, nil)
 	}
 	return x
 }
@@ -57,7 +59,7 @@ func (x *wording) add(t use.Token) (ofPrompt bool) {
 
 func (x *wording) append(id int32, p *float64, top map[string]float64) {
 	x.Tokens = append(x.Tokens, x.word(id))
-	x.Logprobs, x.Top, x.Offset = append(x.Logprobs, p), append(x.Top, top), append(x.Offset, x.offset)
+	x.Logprobs, x.Top, x.Offset = append(x.Logprobs, p), append(x.Top, top), append(x.Offset, max(x.offset, 0))
 	x.offset += utf8.RuneCount(x.r.Tokenizer.Token(uint32(id)))
 }
 

@@ -204,7 +204,11 @@ func (q *completionRequest) readPrompt() (texts []string, lists [][]int32, e *ap
 	if json.Unmarshal(raw, &one) == nil {
 		return []string{one}, nil, nil
 	}
-	if json.Unmarshal(raw, &texts) == nil {
+	var some []*string
+	if json.Unmarshal(raw, &some) == nil && !slices.Contains(some, nil) {
+		for _, text := range some {
+			texts = append(texts, *text)
+		}
 		return texts, nil, nil
 	}
 	switch {

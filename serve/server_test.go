@@ -1,0 +1,439 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"anneal/config"
+	"anneal/dataset"
+	"anneal/model"
+	"anneal/prepare"
+	"anneal/run"
+	"anneal/tokenizer"
+	"anneal/use"
+)
+
+// trained returns a small model of a run, shared by all tests.
+var trained = sync.OnceValues(func() (*use.Trained, error) {
+	dir := filepath.Join(directory, "data")
+	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 320}, documents)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "tokenizer.json")
+	o := dataset.BuildOptions{
+		Dir: dir, Tokenizer: prepare.DatasetTokenizer(tok, path), ValFraction: 0.1,
+		NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
+	}
+	if _, err := dataset.Build(context.Background(), o, documents); err != nil {
+		return nil, err
+	}
+	if err := tok.Save(path); err != nil {
+		return nil, err
+	}
+	cfg := config.Default()
+	cfg.Data.Path, cfg.Precision = dir, "fp32"
+	cfg.Model.Layers, cfg.Model.Dim, cfg.Model.Heads, cfg.Model.Context = 2, 32, 2, 64
+	cfg.Train.Steps, cfg.Train.BatchTokens, cfg.Schedule.Warmup, cfg.Optimizer.LR = 20, 256, 1, 3e-3
+	cfg.Resolve()
+	if _, err := run.Run(context.Background(), run.Options{Config: cfg, Dir: filepath.Join(directory, "run")}); err != nil {
+		return nil, err
+	}
+	return use.Open(filepath.Join(directory, "run"), 2)
+})
+
+// alone returns the same model on a device of its own, for what a server is compared with.
+var alone = sync.OnceValues(func() (*use.Trained, error) {
+	if _, err := trained(); err != nil {
+		return nil, err
+	}
+	return use.Open(filepath.Join(directory, "run"), 1)
+})
+
+var documents iter.Seq2[[]byte, error] = func(yield func([]byte, error) bool) {
+	for i := range 200 {
+		if !yield(fmt.Appendf(nil, "the sum of %d and é %d is %d\n", i, 3*i, 4*i), nil) {
+			return
+		}
+	}
+}
+
+func newServer(t testing.TB, o Options) *Server {
+	t.Helper()
+	r, err := trained()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Model = "m"
+	s, err := New(r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// send answers a request as a server on this machine does.
+func send(s *Server, method, path, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Host = "localhost:8080"
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// answer is a whole answer of /v1/completions.
+type answer struct {
+	Choices []struct {
+		Index    int
+		Text     string
+		Logprobs *lists
+		Reason   string `json:"finish_reason"`
+	}
+	Usage struct {
+		Prompt     int `json:"prompt_tokens"`
+		Completion int `json:"completion_tokens"`
+	}
+	Error struct{ Message, Type, Param, Code string }
+}
+
+func complete(t testing.TB, s *Server, body string) (a answer) {
+	t.Helper()
+	w := send(s, "POST", "/v1/completions", body)
+	if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%s: status %d, %s", body, w.Code, w.Body)
+	}
+	return a
+}
+
+// The text of a request is what `anneal generate` makes of the prompt, however many others are answered beside it.
+func TestACompletionIsThatOfGenerateWhateverIsBesideIt(t *testing.T) {
+	s := newServer(t, Options{Sequences: 3})
+	var mu sync.Mutex // alone is for one at a time
+	var wait sync.WaitGroup
+	for i := range 12 {
+		wait.Go(func() {
+			prompt := fmt.Sprintf("the sum of %d", i)
+			o := use.GenerateOptions{Prompt: prompt, MaxTokens: 5 + i, Sampling: model.Sampling{
+				Temperature: 0.9, TopP: 0.95, TopK: 50, MinP: 0.01, Repetition: 1.1, Seed: uint64(i),
+			}}
+			got := complete(t, s, fmt.Sprintf(`{"model":"m","prompt":%q,"max_tokens":%d,"temperature":0.9,"top_p":0.95,
+				"top_k":50,"min_p":0.01,"repetition_penalty":1.1,"seed":%d}`, prompt, o.MaxTokens, i))
+			mu.Lock()
+			defer mu.Unlock()
+			var want strings.Builder
+			r, err := alone()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			done, err := r.Generate(t.Context(), o, func(text string) { want.WriteString(text) })
+			if err != nil || got.Choices[0].Text != want.String() || got.Usage.Prompt != len(done.PromptIDs) {
+				t.Errorf("%q: %+v, generate says %q, %v", prompt, got, want.String(), err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// The log-probabilities of a prompt are minus the losses of its tokens, and exponentials of those at a place sum to 1.
+func TestEchoedLogprobsAreThoseOfTheModel(t *testing.T) {
+	s := newServer(t, Options{})
+	prompts := []string{"the sum of 7 and é", "is"}
+	a := complete(t, s, fmt.Sprintf(
+		`{"prompt":[%q,%q],"max_tokens":1,"temperature":0,"logprobs":2,"echo":true}`, prompts[0], prompts[1]))
+	r, err := alone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	generator, err := model.NewGenerator(r.Model, r.Policy, mustCPU(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer generator.Close()
+	for _, c := range a.Choices {
+		ids, err := r.Encode(prompts[c.Index], false)
+		if err != nil || len(ids)+1 != len(c.Logprobs.Tokens) || c.Logprobs.Logprobs[0] != nil {
+			t.Fatalf("%d tokens and %+v: %v", len(ids), c.Logprobs, err)
+		}
+		for i := 1; i < len(ids); i++ {
+			z := generator.Logits(ids[:i])
+			want, sum := z.Float64(int(ids[i])), 0.0
+			for k := range z.Len() {
+				sum += math.Exp(z.Float64(k))
+			}
+			want -= math.Log(sum)
+			got := *c.Logprobs.Logprobs[i]
+			if math.Abs(got-want) > 1e-9 || c.Logprobs.Top[i][c.Logprobs.Tokens[i]] != got {
+				t.Errorf("token %d of %q: %v (%v), want %v", i, c.Text, got, c.Logprobs.Top[i], want)
+			}
+		}
+		last := len(c.Logprobs.Tokens) - 1
+		if top := c.Logprobs.Top[last]; top[c.Logprobs.Tokens[last]] != *c.Logprobs.Logprobs[last] || len(top) != 2 {
+			t.Errorf("a greedy token is not the most likely one: %v of %v", *c.Logprobs.Logprobs[last], top)
+		}
+	}
+}
+
+// A stream has the text, the log-probabilities and the usage of the whole answer, and ends with [DONE].
+func TestAStreamIsTheWholeAnswerInPieces(t *testing.T) {
+	s := newServer(t, Options{})
+	const body = `{"prompt":"the","max_tokens":12,"seed":4,"n":3,"logprobs":1,"stop":["zzz","7"]%s}`
+	whole := complete(t, s, fmt.Sprintf(body, ""))
+	w := send(s, "POST", "/v1/completions",
+		fmt.Sprintf(body, `,"stream":true,"stream_options":{"include_usage":true}`))
+	events := strings.Split(strings.TrimSuffix(w.Body.String(), "\n\n"), "\n\n")
+	if last := events[len(events)-1]; last != "data: [DONE]" {
+		t.Fatalf("the last event is %q", last)
+	}
+	texts, tokens, reasons := make([]string, 3), make([][]string, 3), make([]string, 3)
+	var usage answer
+	for _, e := range events[:len(events)-1] {
+		var a answer
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(e, "data: ")), &a); err != nil {
+			t.Fatalf("%q: %v", e, err)
+		}
+		for _, c := range a.Choices {
+			texts[c.Index] += c.Text
+			reasons[c.Index] += c.Reason
+			if c.Logprobs != nil {
+				tokens[c.Index] = append(tokens[c.Index], c.Logprobs.Tokens...)
+			}
+		}
+		usage = a
+	}
+	for i, c := range whole.Choices {
+		if texts[i] != c.Text || reasons[i] != c.Reason || !slices.Equal(tokens[i], c.Logprobs.Tokens) {
+			t.Errorf("choice %d: streamed %q %q %q, whole %+v", i, texts[i], reasons[i], tokens[i], c)
+		}
+	}
+	if usage.Usage != whole.Usage || whole.Usage.Completion == 0 {
+		t.Errorf("usage %+v, want %+v", usage.Usage, whole.Usage)
+	}
+	if texts[0] == texts[1] && texts[1] == texts[2] {
+		t.Error("three choices are the same text")
+	}
+}
+
+// Scoring alone makes no token.
+func TestNothingIsMadeOfNoTokens(t *testing.T) {
+	a := complete(t, newServer(t, Options{}), `{"prompt":[5,6,7],"max_tokens":0,"logprobs":0,"echo":true}`)
+	if c := a.Choices[0]; len(c.Logprobs.Logprobs) != 3 || a.Usage.Completion != 0 || c.Reason != "length" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// What is not possible is refused by its name.
+func TestWhatIsNotPossibleIsRefusedByName(t *testing.T) {
+	s := newServer(t, Options{})
+	for body, want := range map[string]struct {
+		status int
+		param  string
+	}{
+		`{`:                                    {400, ""},
+		`{"prompt":"a"} {}`:                    {400, ""},
+		`{"prompt":"a","colour":1}`:            {400, ""},
+		`{"max_tokens":1}`:                     {400, "prompt"},
+		`{"prompt":{}}`:                        {400, "prompt"},
+		`{"prompt":[]}`:                        {400, "prompt"},
+		`{"prompt":[[]]}`:                      {400, "prompt"},
+		`{"prompt":[null]}`:                    {400, "prompt"},
+		`{"prompt":[1,99999]}`:                 {400, "prompt"},
+		`{"prompt":[-1]}`:                      {400, "prompt"},
+		`{"prompt":"a","max_tokens":9999}`:     {400, "prompt"},
+		`{"prompt":"a","max_tokens":-1}`:       {400, "max_tokens"},
+		`{"prompt":"a","max_tokens":"1"}`:      {400, "max_tokens"},
+		`{"prompt":"a","temperature":-1}`:      {400, ""},
+		`{"prompt":"a","n":0}`:                 {400, "n"},
+		`{"prompt":"a","n":99999}`:             {400, "n"},
+		`{"prompt":"a","stop":""}`:             {400, "stop"},
+		`{"prompt":"a","stop":3}`:              {400, "stop"},
+		`{"prompt":"a","logprobs":21}`:         {400, "logprobs"},
+		`{"prompt":"a","logit_bias":{"3":1}}`:  {400, "logit_bias"},
+		`{"prompt":"a","suffix":"b"}`:          {400, "suffix"},
+		`{"prompt":"a","best_of":3}`:           {400, "best_of"},
+		`{"prompt":"a","stream_options":{}}`:   {400, "stream_options"},
+		`{"prompt":"a","model":"gpt-4"}`:       {404, "model"},
+		`"` + strings.Repeat("a", 2<<20) + `"`: {413, ""},
+	} {
+		w := send(s, "POST", "/v1/completions", body)
+		var a answer
+		json.Unmarshal(w.Body.Bytes(), &a)
+		if w.Code != want.status || a.Error.Message == "" || a.Error.Param != want.param {
+			t.Errorf("%.60s: status %d, %s; want %d for %q", body, w.Code, w.Body, want.status, want.param)
+		}
+	}
+}
+
+// Names that lead here from elsewhere, pages of other servers and requests without the key are turned away.
+func TestStrangersAreTurnedAway(t *testing.T) {
+	s := newServer(t, Options{Key: "secret", Hosts: []string{"models.example"}})
+	for _, x := range []struct {
+		path, host, origin, key string
+		want                    int
+	}{
+		{"/v1/models", "localhost", "", "Bearer secret", 200},
+		{"/v1/models", "127.0.0.1:80", "http://localhost:3000", "Bearer secret", 200},
+		{"/v1/models", "[::1]:80", "", "Bearer secret", 200},
+		{"/v1/models", "Models.example:80", "", "Bearer secret", 200},
+		{"/v1/models", "a.localhost", "", "Bearer secret", 200},
+		{"/v1/models", "evil.example", "", "Bearer secret", 403},
+		{"/v1/models", "localhost.evil.example", "", "Bearer secret", 403},
+		{"/v1/models", "", "", "Bearer secret", 403},
+		{"/v1/models", "localhost", "https://evil.example", "Bearer secret", 403},
+		{"/v1/models", "localhost", "null", "Bearer secret", 403},
+		{"/v1/models", "localhost", "", "", 401},
+		{"/v1/models", "localhost", "", "secret", 401},
+		{"/v1/models", "localhost", "", "Bearer secre", 401},
+		{"/metrics", "localhost", "", "", 401},
+		{"/health", "localhost", "", "", 200},
+	} {
+		r := httptest.NewRequest("GET", x.path, nil)
+		r.Host = x.host
+		r.Header.Set("Origin", x.origin)
+		if x.origin == "" {
+			r.Header.Del("Origin")
+		}
+		r.Header.Set("Authorization", x.key)
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		if w.Code != x.want {
+			t.Errorf("%+v: status %d", x, w.Code)
+		}
+	}
+}
+
+// What is tokenized comes back as text, and the metrics count what was done.
+func TestTokensComeBackAsText(t *testing.T) {
+	s := newServer(t, Options{})
+	w := send(s, "POST", "/tokenize", `{"prompt":"the sum é","add_special_tokens":false,"return_token_strs":true}`)
+	var ids struct {
+		Count   int
+		Tokens  []int32
+		Strings []string `json:"token_strs"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &ids); err != nil || ids.Count == 0 || ids.Count != len(ids.Strings) {
+		t.Fatalf("%s: %v", w.Body, err)
+	}
+	body, _ := json.Marshal(map[string]any{"tokens": ids.Tokens})
+	if w := send(s, "POST", "/detokenize", string(body)); w.Body.String() != `{"prompt":"the sum é"}` {
+		t.Errorf("%s", w.Body)
+	}
+	if w := send(s, "GET", "/tokenizer_info", ""); !strings.Contains(w.Body.String(), `"eos_token":"`) {
+		t.Errorf("%s", w.Body)
+	}
+	complete(t, s, `{"prompt":[5,6,7],"max_tokens":4,"ignore_eos":true}`)
+	w = send(s, "GET", "/metrics", "")
+	for _, line := range []string{
+		`anneal_serve_requests_total{code="200",endpoint="POST /v1/completions"} 1`,
+		"anneal_serve_prompt_tokens_total 3", "anneal_serve_generated_tokens_total 4",
+	} {
+		if !strings.Contains(w.Body.String(), line+"\n") {
+			t.Errorf("no line %q in\n%s", line, w.Body)
+		}
+	}
+}
+
+// More requests than the server takes get the status 429; a client that goes away frees its place.
+func TestARequestThatIsGivenUpFreesItsPlace(t *testing.T) {
+	s := newServer(t, Options{Sequences: 1, Requests: 2})
+	ctx, leave := context.WithCancel(t.Context())
+	const long = `{"prompt":"a","max_tokens":60,"n":100,"ignore_eos":true}`
+	var wait sync.WaitGroup
+	for range 2 {
+		wait.Go(func() {
+			r := httptest.NewRequestWithContext(ctx, "POST", "/v1/completions", strings.NewReader(long))
+			r.Host = "localhost"
+			s.Handler().ServeHTTP(httptest.NewRecorder(), r)
+		})
+	}
+	for running, waiting := 0, 0; running == 0 || waiting < 150; running, waiting = s.loop.counts() {
+		time.Sleep(time.Millisecond)
+	}
+	if w := send(s, "POST", "/v1/completions", long); w.Code != http.StatusTooManyRequests {
+		t.Errorf("a third request: status %d, %s", w.Code, w.Body)
+	}
+	leave()
+	wait.Wait()
+	complete(t, s, `{"prompt":"a","max_tokens":2}`) // a place and a slot are free
+	if running, waiting := s.loop.counts(); running+waiting > 1 {
+		t.Errorf("%d sequences run and %d wait after all clients have left", running, waiting)
+	}
+}
+
+// A request ends when its time is up.
+func TestARequestEndsWhenItsTimeIsUp(t *testing.T) {
+	s := newServer(t, Options{Sequences: 1, Timeout: 20 * time.Millisecond})
+	w := send(s, "POST", "/v1/completions", `{"prompt":"a","max_tokens":60,"n":128,"ignore_eos":true}`)
+	if w.Code != http.StatusGatewayTimeout {
+		t.Errorf("status %d, %.200s", w.Code, w.Body)
+	}
+}
+
+// The end waits for requests in hand and takes no more.
+func TestTheEndWaitsForRequestsInHand(t *testing.T) {
+	s := newServer(t, Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	url := "http://" + l.Addr().String() + "/v1/completions"
+	answered, err := http.Post(url, "application/json", strings.NewReader(
+		`{"prompt":"a","max_tokens":60,"n":20,"ignore_eos":true,"stream":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answered.Body.Close()
+	end()
+	text, err := io.ReadAll(answered.Body)
+	if err != nil || !bytes.HasSuffix(text, []byte("data: [DONE]\n\n")) {
+		t.Errorf("a stream in hand ends with %.80q, %v", text[max(len(text)-80, 0):], err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if _, err := http.Post(url, "application/json", strings.NewReader(`{"prompt":"a"}`)); err == nil {
+		t.Error("a request after the end was answered")
+	}
+}
+
+// Whatever is posted, the answer is JSON, and never a failure of the server.
+func FuzzCompletions(f *testing.F) {
+	for _, seed := range []string{
+		`{"prompt":"a","max_tokens":2,"n":2,"logprobs":1,"echo":true,"stop":["x"],"stream":true}`,
+		`{"prompt":[[1,2],[3]],"max_tokens":0,"top_k":-1,"min_p":1e-9}`, `{"prompt":["",""]}`, `[`, `null`, `{"prompt":[1e99]}`,
+	} {
+		f.Add("/v1/completions", seed)
+		f.Add("/tokenize", seed)
+		f.Add("/detokenize", strings.ReplaceAll(seed, "prompt", "tokens"))
+	}
+	s := newServer(f, Options{Timeout: 5 * time.Second})
+	f.Fuzz(func(t *testing.T, path, body string) {
+		if !slices.Contains([]string{"/v1/completions", "/tokenize", "/detokenize"}, path) {
+			return
+		}
+		w := send(s, "POST", path, body)
+		text := bytes.TrimPrefix(w.Body.Bytes(), []byte("data: "))
+		text, _, _ = bytes.Cut(text, []byte("\n\n"))
+		if w.Code >= 500 && w.Code != http.StatusGatewayTimeout || !json.Valid(text) {
+			t.Fatalf("%s %q: status %d, %q", path, body, w.Code, w.Body)
+		}
+	})
+}
