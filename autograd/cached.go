@@ -50,8 +50,8 @@ func (t *Tape) LinearAttentionCached(qkv, gates *Var, heads device.Heads, caches
 // rows returns rows [from, to) of x.
 func (t *Tape) rows(x *tensor.Tensor, from, to int) *tensor.Tensor { return t.ref(x.Slice(from, to)) }
 
-// LogitsOf returns the logits [R, V] of the rows of h [N, D] whose numbers are in rows [R] (I32), capped if softcap > 0.
-// It is not recorded.
+// LogitsOf returns the logits [R, V] of the rows of h [N, D] whose numbers are in rows [R] (I32), capped if softcap >
+// 0. It is not recorded.
 func (t *Tape) LogitsOf(h *Var, head *Param, rows *tensor.Tensor, softcap float64) *tensor.Tensor {
 	in := t.value(h)
 	z := t.ref(t.keep.New(t.Types.Stat, rows.Len(), head.Value.Dim(0)))

@@ -61,7 +61,8 @@ func TestLogitsOfABatchAreThoseOfEachAlone(t *testing.T) {
 					}
 					room -= n
 					list = append(list, Stretch{
-						Slot: slot, IDs: w.ids[:w.done+n], First: w.done, Logits: rapid.IntRange(0, n).Draw(t, "logits"),
+						Slot: slot, IDs: w.ids[:w.done+n], First: w.done,
+						Logits: rapid.IntRange(0, n).Draw(t, "logits"),
 					})
 				}
 				if len(list) == 0 {

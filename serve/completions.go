@@ -198,7 +198,8 @@ func (s *Server) whole(ctx context.Context, w http.ResponseWriter, q *completion
 
 // late is the error of a request that was not answered in time. Nobody reads it where the client is gone.
 func late(err error) *apiError {
-	e := &apiError{http.StatusGatewayTimeout, "server_error", "", "timeout", "the request took longer than the server allows"}
+	e := &apiError{http.StatusGatewayTimeout, "server_error", "", "timeout",
+		"the request took longer than the server allows"}
 	if errors.Is(err, context.Canceled) {
 		e.message = "the request was given up"
 	}

@@ -6,6 +6,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/cpu"
+	_ "anneal/internal/torture" // its flags: go test gives them to every package
 )
 
 var directory string // of the tests' run

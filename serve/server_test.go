@@ -50,10 +50,11 @@ var trained = sync.OnceValues(func() (*use.Trained, error) {
 	cfg.Model.Layers, cfg.Model.Dim, cfg.Model.Heads, cfg.Model.Context = 2, 32, 2, 64
 	cfg.Train.Steps, cfg.Train.BatchTokens, cfg.Schedule.Warmup, cfg.Optimizer.LR = 20, 256, 1, 3e-3
 	cfg.Resolve()
-	if _, err := run.Run(context.Background(), run.Options{Config: cfg, Dir: filepath.Join(directory, "run")}); err != nil {
+	options := run.Options{Config: cfg, Dir: filepath.Join(directory, "run")}
+	if _, err := run.Run(context.Background(), options); err != nil {
 		return nil, err
 	}
-	return use.Open(filepath.Join(directory, "run"), 2)
+	return use.Open(options.Dir, 2)
 })
 
 // alone returns the same model on a device of its own, for what a server is compared with.

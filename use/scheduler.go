@@ -172,8 +172,8 @@ func (s *Scheduler) plan() {
 	}
 }
 
-// add adds n tokens of a sequence to the pass. Logits are wanted of the last one, if it is the last of the sequence, and
-// with log-probabilities of the prompt of all.
+// add adds n tokens of a sequence to the pass. Logits are wanted of the last one, if it is the last of the sequence,
+// and with log-probabilities of the prompt of all.
 func (s *Scheduler) add(q *Sequence, ids []int32, n int) {
 	logits := 0
 	switch {

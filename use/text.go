@@ -96,8 +96,8 @@ func (x *Text) read(prompt string, bare bool) error {
 	return err
 }
 
-// Encode returns the tokens of a prompt, with those that are put around it unless it is to be bare. The texts of special
-// tokens stand for those tokens. If there is no token, the error is ErrNoText.
+// Encode returns the tokens of a prompt, with those that are put around it unless it is to be bare. The texts of
+// special tokens stand for those tokens. If there is no token, the error is ErrNoText.
 func (r *Trained) Encode(prompt string, bare bool) ([]int32, error) {
 	ids := r.Tokenizer.EncodeSpecial([]byte(prompt))
 	if !bare {

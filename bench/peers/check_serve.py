@@ -112,7 +112,8 @@ def main():
             served = evaluate(work, "local-completions", dict(
                 model="m", base_url=url, tokenizer_backend="remote", num_concurrent=4, batch_size=8, max_length=256,
                 tokenized_requests=True))
-            exported = evaluate(work, "hf", dict(pretrained=export, dtype="float32"), device="cpu", batch_size=8)
+            exported = evaluate(work, "hf", dict(
+                pretrained=export, dtype="float32", add_bos_token=False), device="cpu", batch_size=8)
             good = compare(served, exported)
             good = stream(url.removeprefix("http://").removesuffix("/v1/completions")) and good
         finally:

@@ -40,8 +40,8 @@ func (serveCmd) Help() string {
 		"anneal serve runs/go --port 0 --sequences 16 --json",
 		"anneal serve runs/go --host 0.0.0.0 --key-file key.txt --allow-host models.example.org",
 	) +
-		"\n\nThe endpoints are those of OpenAI and vLLM: /v1/completions, /v1/models, /health, /tokenize, /detokenize," +
-		" /tokenizer_info and /metrics. docs/serving.md describes them." +
+		"\n\nThe endpoints are those of OpenAI and vLLM: /v1/completions, /v1/models, /health, /tokenize," +
+		" /detokenize, /tokenizer_info and /metrics. docs/serving.md describes them." +
 		"\n\nTexts are continued together, and each is the same as if it were alone: the same request with the same" +
 		" seed has the same answer, bit for bit, whatever else the server does." +
 		"\n\nSIGTERM and Ctrl-C let requests in hand finish (--drain), then the command ends with exit code 0."

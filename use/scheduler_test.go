@@ -1,0 +1,93 @@
+package use
+
+import (
+	"slices"
+	"testing"
+
+	"anneal/model"
+
+	"pgregory.net/rapid"
+)
+
+// Whenever sequences come and leave, each has the tokens and log-probabilities that it has alone: also those that
+// outgrow the context.
+func TestSequencesDoNotChangeEachOther(t *testing.T) {
+	r, err := openRun(t, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// result continues a sequence alone.
+	result := func(q Sequence) (tokens []Token) {
+		s, err := r.NewScheduler(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		q.Emit = func(t Token) bool { tokens = append(tokens, t); return true }
+		q.Done = func() {}
+		for s.Add(&q); s.Running() > 0; {
+			s.Step()
+		}
+		return tokens
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := r.NewScheduler(rapid.IntRange(1, 4).Draw(t, "slots"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var all []*Sequence
+		got := map[*Sequence][]Token{}
+		var want []Sequence
+		dropped := map[*Sequence]bool{}
+		left := rapid.IntRange(1, 6).Draw(t, "sequences")
+		for left > 0 || s.Running() > 0 {
+			if left > 0 && s.Free() > 0 && rapid.Bool().Draw(t, "add") {
+				q := drawRequest(t, r)
+				want, left = append(want, *q), left-1
+				q.IDs = slices.Clone(q.IDs)
+				q.Emit = func(t Token) bool { got[q] = append(got[q], t); return true }
+				q.Done = func() {}
+				all = append(all, q)
+				s.Add(q)
+			}
+			if len(all) > 0 && rapid.IntRange(0, 20).Draw(t, "drop") == 0 {
+				q := all[rapid.IntRange(0, len(all)-1).Draw(t, "which")]
+				s.Drop(q)
+				dropped[q] = true
+			}
+			if _, _, err := s.Step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, q := range all {
+			alone := result(want[i])
+			if dropped[q] {
+				alone = alone[:min(len(got[q]), len(alone))]
+			}
+			if !slices.EqualFunc(got[q], alone, sameToken) {
+				t.Fatalf("sequence %d of %d: %v, alone %v", i, len(all), got[q], alone)
+			}
+		}
+	})
+}
+
+func sameToken(a, b Token) bool {
+	return a.ID == b.ID && a.End == b.End && a.Logprob == b.Logprob && slices.Equal(a.Top, b.Top)
+}
+
+// drawRequest draws a sequence. Some begin alike, and some outgrow the context of 32 tokens.
+func drawRequest(t *rapid.T, r *Trained) *Sequence {
+	q := &Sequence{
+		MaxTokens: rapid.IntRange(0, 40).Draw(t, "max"), IgnoreEnd: rapid.Bool().Draw(t, "ignore end"),
+		Sampling: model.Sampling{Temperature: rapid.SampledFrom([]float64{0, 1}).Draw(t, "temperature"), Seed: 3},
+	}
+	for range rapid.IntRange(1, 30).Draw(t, "prompt") {
+		q.IDs = append(q.IDs, int32(rapid.IntRange(0, 3).Draw(t, "id")))
+	}
+	if rapid.Bool().Draw(t, "logprobs") {
+		q.Logprobs, q.Echo = new(int), rapid.Bool().Draw(t, "echo")
+		*q.Logprobs = rapid.IntRange(0, 3).Draw(t, "top")
+	}
+	return q
+}
