@@ -153,12 +153,17 @@ type Eval struct {
 	TasksEvery int    `yaml:"tasks_every"`
 }
 
-// Memory configures which activations are recomputed to save memory.
+// Memory configures what a run computes again, or keeps on disk, to save memory.
 type Memory struct {
 	Recompute model.Recompute `yaml:"recompute"`
 	// full or bf16: the format in which recomputed segments keep their inputs
 	RecomputeInputs string `yaml:"recompute_inputs"`
+	Offload         string `yaml:"offload"`     // none or optimizer: what is in a file instead of memory
+	OffloadDir      string `yaml:"offload_dir"` // the directory of the file
 }
+
+// Offloads reports whether the optimizer state is in a file.
+func (m *Memory) Offloads() bool { return m.Offload == "optimizer" }
 
 // Default returns the config of a run that says nothing but where its data is. Derived values are still zero.
 func Default() *Config {
@@ -194,7 +199,7 @@ func Default() *Config {
 		Checkpoint: Checkpoint{Every: 200, Keep: 3, MaxFailures: 3},
 		Guard:      Guard{MaxSkips: 10, Window: 128, OnDivergence: "stop", Rewinds: 2},
 		Watchdog:   Watchdog{Enabled: true},
-		Memory:     Memory{RecomputeInputs: "full"},
+		Memory:     Memory{RecomputeInputs: "full", Offload: "none", OffloadDir: "."},
 		Parallel: Parallel{
 			Ranks: 1, Tensor: 1, Sequence: true, Context: 1, Attention: "ring", Pipeline: 1, Schedule: "1f1b",
 			Timeout: 10, Wire: "f32", SumBlock: 1, Outer: Outer{Every: 100, LR: 0.7, Momentum: 0.9},

@@ -32,6 +32,7 @@ func (c *Config) check() []Problem {
 	k.linear()
 	k.training()
 	k.recompute()
+	k.offload()
 	k.parallel()
 	k.precision()
 	k.scheduleFree()

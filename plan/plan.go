@@ -6,6 +6,7 @@ import (
 
 	"anneal/config"
 	"anneal/device"
+	"anneal/internal/units"
 	"anneal/model"
 	"anneal/parallel"
 	"anneal/train"
@@ -18,6 +19,7 @@ type Plan struct {
 	FLOPsPerToken float64 // forward and backward, in sequences of the whole context
 	Memory        Estimate
 	Optimizer     train.OptimizerCost
+	Offloaded     int64 // bytes of optimizer state in a file, of the fullest rank
 	Recompute     model.Layout
 	Ranks         *Ranks // nil for a rank alone
 	Time          *Time  // nil if it is not known
@@ -67,7 +69,7 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 	m := model.Outline(f.Model, f.Policy)
 	p := &Plan{
 		Parameters: m.Count(), Active: m.Active(), FLOPsPerToken: m.FLOPsPerToken(f.Model.Context),
-		Optimizer: f.Optimizer, Recompute: f.Model.Recompute, Ranks: ranks,
+		Optimizer: f.Optimizer, Offloaded: f.Offloaded, Recompute: f.Model.Recompute, Ranks: ranks,
 		Device: describe(machine), Available: machine.FreeMemory(),
 		Memory: itemise(f, m.Count(), cfg.Train.MicroBatch*f.Model.Context),
 	}
@@ -134,6 +136,10 @@ func itemise(f *train.Footprint, parameters int64, tokens int) Estimate {
 			i.Note = perParameter(i.Bytes, parameters)
 		case train.OptimizerState:
 			i.Note = f.Optimizer.Name + ", " + perParameter(i.Bytes, parameters)
+			if f.Offloaded > 0 {
+				i.Note = fmt.Sprintf("two windows of %s in a file, %s (memory.offload)",
+					units.FormatBytes(f.Offloaded), perParameter(f.Offloaded, parameters))
+			}
 		case train.Activations:
 			i.Note = fmt.Sprintf("%.1f KiB per token of the micro-batch", float64(i.Bytes)/float64(tokens)/1024)
 		default:
@@ -169,6 +175,8 @@ var notes = map[string]string{
 	train.Products:  "packed blocks of matrix products for each worker",
 	train.Process:   "binary, loader, stacks",
 	train.MPI:       "the library and its buffers, where ranks are processes",
+
+	train.CheckpointBuffer: "a tensor of optimizer state, on its way from the file",
 }
 
 func perParameter(bytes, parameters int64) string {

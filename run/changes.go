@@ -18,8 +18,8 @@ var harmless = map[string]bool{
 	"guard.replay_every": true,
 	"eval.tasks":         true, "eval.tasks_every": true,
 	"watchdog.enabled": true, "watchdog.exit": true, "guard.rewound": true,
-	"memory.recompute": true, "parallel.ranks": true, "parallel.zero": true, "parallel.timeout": true,
-	"parallel.schedule": true,
+	"memory.recompute": true, "memory.offload": true, "memory.offload_dir": true,
+	"parallel.ranks": true, "parallel.zero": true, "parallel.timeout": true, "parallel.schedule": true,
 }
 
 // movable are the keys that may change as a run is resumed: how ranks share it.

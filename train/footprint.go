@@ -40,6 +40,9 @@ type Footprint struct {
 
 	deferredKeep, deferredTemp int // bytes of what backward makes of one whose products are put off
 
+	Offloaded int64 // bytes of optimizer state in a file instead of memory; 0 if it is in memory
+	largest   int64 // tensor there, which a checkpoint reads at a time
+
 	copied int64 // see CheckpointCopy
 }
 
@@ -49,11 +52,11 @@ type Part struct {
 	Bytes int64
 }
 
-// The names of the parts. All but the last four are arenas.
+// The names of the parts. Those from Attention on are not arenas.
 const (
 	Parameters     = parallel.Parameters
 	Gradients      = parallel.Gradients
-	OptimizerState = "optimizer state"
+	OptimizerState = "optimizer state" // in memory: all, or two windows of what is in a file
 	Activations    = "activations"
 	Scratch        = "scratch"
 	Batch          = "batch"
@@ -68,7 +71,9 @@ const (
 	Attention = "attention" // the kernels' scratch memory, and layouts of patterns
 	Products  = "products"  // the scratch memory of matrix products
 	Process   = "process"
-	MPI       = "MPI" // the library's memory, where ranks are processes
+
+	CheckpointBuffer = "checkpoint buffer" // for state in a file
+	MPI              = "MPI"               // the library's memory, where ranks are processes
 )
 
 // arenas are the names of the arenas in the order in which they are shown. Every run has the first ones.
@@ -135,6 +140,9 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 	if world.Size() > 1 && !world.InPlace() && !f.Apart {
 		f.Beside = append(f.Beside, Part{MPI, mpiBytes})
 	}
+	if f.Offloaded > 0 {
+		f.Beside = append(f.Beside, Part{CheckpointBuffer, f.largest})
+	}
 	return f, nil
 }
 
@@ -171,7 +179,12 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	f.copied = h.written(m, mesh.Sums.Rank())
 	f.Optimizer = OptimizerCost{
 		Name: cfg.Optimizer.Name, State: int64(arena(OptimizerState).Peak()),
-		Scratch: int64(measureUpdates(opt, h.updated)),
+		Scratch: int64(measureUpdates(opt, h.steps())),
+	}
+	if h.offload != nil {
+		f.Offloaded = int64(arena(offloadedState).Peak())
+		f.Optimizer.State = f.Offloaded
+		f.largest = largestState(h.updated)
 	}
 	if muon, is := rule.(*optim.Muon); is {
 		f.Optimizer.FLOPs = muon.FLOPs(m.Params())

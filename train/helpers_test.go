@@ -9,6 +9,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/model"
 )
@@ -34,13 +35,16 @@ func hashes(t *Trainer) [2]string {
 	var list []checkpoint.Tensor
 	for _, x := range t.Tensors() {
 		list = append(list, checkpoint.Tensor{
-			Name: x.Name, DType: strings.ToUpper(x.Value.DType().String()), Shape: x.Value.Shape(), Data: x.Value.Raw(),
+			Name: x.Name, DType: strings.ToUpper(x.Value.DType().String()), Shape: x.Value.Shape(), Data: bytesOf(&x),
 			Optim: x.Kind == OfOptimizer, Average: x.Kind == OfAverage,
 		})
 	}
 	w, o, _ := checkpoint.HashTensors(list)
 	return [2]string{w, o}
 }
+
+// bytesOf returns the bytes of a tensor, wherever it lies.
+func bytesOf(x *Tensor) []byte { return device.OnHost(x.Memory, x.Value).Raw() }
 
 // smallConfig loads a configuration of little more than the overrides, so that what they do not say follows from them.
 func smallConfig(t *testing.T, data string, overrides ...string) *config.Config {

@@ -140,10 +140,11 @@ func (t *Trainer) update(lr, scale float64) error {
 		T: t.progress.Updates, Scale: scale, Cautious: t.cfg.Optimizer.CautiousDecay,
 		Momentum: momentum(t.cfg, t.progress.Updates), Decay: decayLeft(t.cfg, t.progress.Updates),
 	}
+	t.offload.begin()
 	next := 0
 	for u, end := range t.ends {
 		for ; next < len(t.updated) && t.updated[next].index < end; next++ {
-			t.updateOne(next, lr, s)
+			t.updateParam(next, lr, s)
 		}
 		if t.outer != nil {
 			continue
@@ -152,18 +153,29 @@ func (t *Trainer) update(lr, scale float64) error {
 			return err
 		}
 	}
-	return nil
+	return t.offload.end()
 }
 
-// updateOne updates number i of what this rank updates.
-func (t *Trainer) updateOne(i int, lr float64, s optim.Step) {
-	p := &t.updated[i]
+// updateParam updates number i of what this rank updates, by pieces if its state is in a file.
+func (t *Trainer) updateParam(i int, lr float64, s optim.Step) {
+	if t.offload == nil {
+		t.updateOne(&t.updated[i], lr, s)
+		return
+	}
+	for k := t.offload.first[i]; k < t.offload.first[i+1]; k++ {
+		t.offload.await(k)
+		t.updateOne(&t.offload.pieces[k], lr, s)
+		t.offload.release(k)
+	}
+}
+
+func (t *Trainer) updateOne(p *updated, lr float64, s optim.Step) {
 	if p.Frozen {
 		return
 	}
 	s.LR, s.Decay, s.EpsScale = lr*p.lr, s.Decay*p.decay, p.EpsScale
 	if p.Param != p.master {
-		t.updateRounded(i, s)
+		t.updateRounded(p, s)
 		return
 	}
 	t.opt.Update(t.dev, p.Param, p.state, s, t.scratch)

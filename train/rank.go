@@ -20,6 +20,7 @@ type holding struct {
 	shard   *parallel.Shard // nil on a rank alone
 	params  []*nn.Param     // the parameters, or pieces of them, that are updated here
 	updated []updated       // the same, with their state
+	offload *offload        // nil unless the state is in a file
 	fold    fold            // of a rank alone
 	outer   *outer          // nil without groups that step alone
 	average average
@@ -95,12 +96,19 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 			h.params = append(h.params, o.Param)
 		}
 	}
+	home := OptimizerState
+	if cfg.Memory.Offloads() {
+		home = offloadedState
+	}
 	for i, q := range h.params {
 		index := i
 		if !h.whole() {
 			index = h.shard.Mine[i].Piece.Param
 		}
-		h.updated = append(h.updated, layoutUpdated(cfg.Optimizer, o, arena(OptimizerState), q, index))
+		h.updated = append(h.updated, layoutUpdated(cfg.Optimizer, o, arena(home), q, index))
+	}
+	if cfg.Memory.Offloads() {
+		h.offload = layoutOffload(o, arena(OptimizerState), h.updated)
 	}
 	if world.Size() == 1 {
 		trained := slices.DeleteFunc(slices.Clone(m.Params()), func(p *nn.Param) bool { return p.Frozen })

@@ -148,7 +148,7 @@ func steadyUntilUpdate(t *testing.T, x *Trainer) (begin func()) {
 	sums := func() (list []uint32) {
 		for i := range owned {
 			if !owned[i].Volatile {
-				list = append(list, crc32.ChecksumIEEE(owned[i].Value.Raw()))
+				list = append(list, crc32.ChecksumIEEE(bytesOf(&owned[i])))
 			}
 		}
 		return list
@@ -183,8 +183,9 @@ func assembled(t *testing.T, ranks []*Trainer) [2]string {
 				whole[p.Name], seen[p.Name] = w, make([]bool, n)
 				order = append(order, p.Name)
 			}
+			raw := bytesOf(&p)
 			p.Runs(func(local, global, n int) {
-				copy(w.Data[global*size:(global+n)*size], p.Value.Raw()[local*size:])
+				copy(w.Data[global*size:(global+n)*size], raw[local*size:])
 				for i := global; i < global+n; i++ {
 					if seen[p.Name][i] {
 						t.Fatalf("element %d of %s has two owners", i, p.Name)
@@ -265,6 +266,8 @@ func TestAnyRanksGiveTheSameBits(t *testing.T) {
 		{"optimizer.name=adam", "optimizer.moments=bf16", "precision=bf16_sr"},
 		{"optimizer.name=schedulefree", "schedule.name=constant"},
 		{"optimizer.name=ademamix", "train.length_warmup=8 over 600 tokens"},
+		{"memory.offload=optimizer", "model.tie_embeddings=false"},
+		{"memory.offload=optimizer", "optimizer.name=muon", "optimizer.normuon=true", "precision=bf16_sr"},
 		{"optimizer.name=sgd", "model.mup=true", "train.clip=0.1", "train.batch_tokens=384"},
 	} {
 		t.Run(strings.Join(overrides, " "), func(t *testing.T) {

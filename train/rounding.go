@@ -31,9 +31,8 @@ func masterOf(p *nn.Param) *nn.Param {
 	return &master
 }
 
-// updateRounded updates parameter i, which is stored in BF16.
-func (t *Trainer) updateRounded(i int, s optim.Step) {
-	p := &t.updated[i]
+// updateRounded updates p, which is stored in BF16.
+func (t *Trainer) updateRounded(p *updated, s optim.Step) {
 	mark := t.scratch.Mark()
 	p.master.Value = t.scratch.New(p.Grad.DType(), p.Value.Shape()...)
 	t.dev.Copy(&p.master.Value, &p.Value)

@@ -58,7 +58,11 @@ func (t *Trainer) Tensors() (list []Tensor) {
 			if k == 0 && len(t.trained) > 0 {
 				continue // in the model's place
 			}
-			list = append(list, t.piece(i, "."+e.Name, &e.Tensor, e.Every, OfOptimizer))
+			x := t.piece(i, "."+e.Name, &e.Tensor, e.Every, OfOptimizer)
+			if t.offload != nil {
+				x.Memory = t.offload.file
+			}
+			list = append(list, x)
 		}
 	}
 	for i := range t.average.values {

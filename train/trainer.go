@@ -103,7 +103,17 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 	if err != nil {
 		return nil, err
 	}
-	arena := func(name string) *tensor.Arena { return arenaOf(arenas, name) }
+	file, state, err := openOffload(cfg, dev, f)
+	if err != nil {
+		closeArenas(arenas)
+		return nil, err
+	}
+	arena := func(name string) *tensor.Arena {
+		if name == offloadedState {
+			return state
+		}
+		return arenaOf(arenas, name)
+	}
 	c, policy, rows := f.Model, f.Policy, cfg.Train.MicroBatch
 	mesh, err := meshOf(cfg, world)
 	if err != nil {
@@ -119,6 +129,7 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 		opt: opt, scratch: arena(Scratch), ramps: NewRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
 		outline: model.Outline(c, policy),
 	}
+	t.offload.start(file)
 	t.norms, t.rises = newParamNorms(t.outline), newRises(c.Layers)
 	t.slots = laySlots(f, cfg, mesh, dev, arena)
 	t.Evaluator = Evaluator{
@@ -146,7 +157,10 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 }
 
 // Close frees the run's memory, but not the device.
-func (t *Trainer) Close() { t.Evaluator.Close() }
+func (t *Trainer) Close() {
+	t.offload.close()
+	t.Evaluator.Close()
+}
 
 // Step reads the next batch, computes the gradient of its mean loss and applies one update. If ctx ends between two
 // micro-batches, the step is undone and ctx's error returned.

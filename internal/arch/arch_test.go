@@ -36,7 +36,7 @@ var house = [][]string{
 	{"precision"},
 	{"autograd"},
 	{"device/devicetest"},
-	{"device/cpu", "device/cuda"},
+	{"device/cpu", "device/cuda", "device/disk"},
 	{"device/cpu/flash", "device/cuda/nvrtc", "device/cuda/cublaslt", "device/cuda/kernels", "device/cuda/emulator"},
 	{"device/cpu/gemm", "device/cuda/driver"},
 	{"device/cpu/vec", "device/cuda/find"},

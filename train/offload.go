@@ -1,0 +1,225 @@
+package train
+
+import (
+	"anneal/config"
+	"anneal/device"
+	"anneal/device/disk"
+	"anneal/internal/units"
+	"anneal/optim"
+	"anneal/tensor"
+)
+
+// Optimizer state in a file instead of memory (memory.offload = optimizer), as in ZeRO-Infinity (Rajbhandari et al.
+// 2021, arXiv 2104.07857). An update goes by pieces, whose state is in one of two windows of memory meanwhile:
+//
+//	window 0   read 0 │ update 0 │ write 0, read 2 │ update 2 │ …
+//	window 1            read 1   │ update 1        │ write 1, read 3 │ …
+//
+// So the disk works while the processor does. Where an optimizer treats all elements alike, a piece is 2²⁰ of them, for
+// others it is what they need together: a whole parameter. Optimizers give the same results by pieces, and numbers stay
+// what they are on their way, so the run has the bits of one without a file.
+//
+// Memory: two windows of the largest piece each, 16 MiB with AdamW. Traffic: the state is read and written once in
+// every step. The system keeps as much of the file in memory as nobody else needs, and writes behind. An update cannot
+// begin before the norm of all gradients is known, so a disk slower than the update itself is waited for. Off by
+// default. Not where the state fits, nor for steps of few tokens.
+type offload struct {
+	file   *disk.Memory
+	first  []int         // by parameter: number of its first piece; at last their number
+	pieces []updated     // with state in a window
+	homes  []optim.State // of pieces, in the file
+
+	work   chan transfer
+	done   [2]chan struct{} // by window: its transfer is complete
+	served chan struct{}    // no transfer comes any more
+}
+
+// transfer empties and fills a window.
+type transfer struct {
+	window      int
+	write, read int // pieces; −1 for none
+}
+
+// offloadedState is the name of the arena in the file.
+const offloadedState = "offloaded optimizer state"
+
+// offloadPiece is the number of elements of a piece where there is a choice.
+const offloadPiece = 64 * device.Stretch
+
+// openOffload makes the file of a run that has one, with an arena for the state.
+func openOffload(cfg *config.Config, dev device.Device, f *Footprint) (*disk.Memory, *tensor.Arena, error) {
+	if !cfg.Memory.Offloads() {
+		return nil, nil, nil
+	}
+	if dev.Apart() {
+		return nil, nil, config.Problem{
+			Key: "memory.offload", Message: "memory.offload = optimizer works on CPUs only", Try: "device = cpu",
+		}
+	}
+	file, err := disk.New(cfg.Memory.OffloadDir)
+	if err != nil {
+		return nil, nil, offloadProblem(f, err)
+	}
+	arena, err := file.NewArena(OptimizerState, int(f.Offloaded))
+	if err != nil {
+		file.Close()
+		return nil, nil, offloadProblem(f, err)
+	}
+	return file, arena, nil
+}
+
+func offloadProblem(f *Footprint, err error) error {
+	return config.Problem{
+		Key: "memory.offload_dir", Message: "memory.offload: " + err.Error(),
+		Try: "memory.offload_dir = a directory on a disk with " + units.FormatBytes(f.Offloaded) + " of room",
+	}
+}
+
+// layoutOffload cuts what is updated into pieces, whose state is in list, and allocates the windows.
+func layoutOffload(opt optim.Optimizer, windows *tensor.Arena, list []updated) *offload {
+	o := &offload{first: []int{0}}
+	for i := range list {
+		o.cut(opt, &list[i])
+		o.first = append(o.first, len(o.pieces))
+	}
+	for w := range o.done {
+		o.done[w] = make(chan struct{}, 1)
+		size := o.layWindow(opt, tensor.NewMeasure("window"), w)
+		o.layWindow(opt, windows.Part(size), w)
+	}
+	return o
+}
+
+// layWindow lays the state of every second piece, from number first on, in the same memory, and returns its size.
+func (o *offload) layWindow(opt optim.Optimizer, a *tensor.Arena, first int) int {
+	for k := first; k < len(o.pieces); k += 2 {
+		a.Release(0)
+		o.pieces[k].state = opt.Layout(a, o.pieces[k].master)
+	}
+	return a.Peak()
+}
+
+// cut adds the pieces of u.
+func (o *offload) cut(opt optim.Optimizer, u *updated) {
+	if u.Frozen {
+		return
+	}
+	if optim.Divide(opt, u.Param) != optim.Elements {
+		o.pieces, o.homes = append(o.pieces, *u), append(o.homes, u.state)
+		return
+	}
+	for from, n := 0, u.Value.Len(); from < n; from += offloadPiece {
+		to := min(from+offloadPiece, n)
+		p, home := *u, make(optim.State, len(u.state))
+		p.Param = u.Piece(from, to)
+		p.master = masterOf(p.Param)
+		for i, e := range u.state {
+			flat := e.Reshape(e.Len())
+			home[i] = e
+			home[i].Tensor = flat.Slice(from/e.Every, (to+e.Every-1)/e.Every)
+		}
+		o.pieces, o.homes = append(o.pieces, p), append(o.homes, home)
+	}
+}
+
+// largestState returns the bytes of the largest tensor of state.
+func largestState(list []updated) (n int64) {
+	for i := range list {
+		for k := range list[i].state {
+			n = max(n, int64(list[i].state[k].Bytes()))
+		}
+	}
+	return n
+}
+
+// steps lists what is updated at a time.
+func (h *holding) steps() []updated {
+	if h.offload != nil {
+		return h.offload.pieces
+	}
+	return h.updated
+}
+
+// start serves transfers between the windows and a file, until close.
+func (o *offload) start(file *disk.Memory) {
+	if o == nil {
+		return
+	}
+	o.file, o.work, o.served = file, make(chan transfer, 2), make(chan struct{})
+	go func() {
+		defer close(o.served)
+		for x := range o.work {
+			o.move(x)
+			o.done[x.window] <- struct{}{}
+		}
+	}()
+}
+
+func (o *offload) move(x transfer) {
+	if x.write >= 0 {
+		state := o.pieces[x.write].state
+		for i := range state {
+			o.file.Write(&o.homes[x.write][i].Tensor, state[i].Raw())
+		}
+	}
+	if x.read >= 0 {
+		state := o.pieces[x.read].state
+		for i := range state {
+			o.file.Read(state[i].Raw(), &o.homes[x.read][i].Tensor)
+		}
+	}
+}
+
+// begin fills the windows for an update.
+func (o *offload) begin() {
+	if o.idle() {
+		return
+	}
+	for k := range min(2, len(o.pieces)) {
+		o.work <- transfer{window: k, write: -1, read: k}
+	}
+}
+
+// await returns once the state of piece k is in its window.
+func (o *offload) await(k int) {
+	if !o.idle() {
+		<-o.done[k%2]
+	}
+}
+
+// release has the state of piece k written, and the window filled again.
+func (o *offload) release(k int) {
+	if o.idle() {
+		return
+	}
+	next := k + 2
+	if next >= len(o.pieces) {
+		next = -1
+	}
+	o.work <- transfer{k % 2, k, next}
+}
+
+// end returns once all state is in the file.
+func (o *offload) end() error {
+	if o.idle() {
+		return nil
+	}
+	for k := range min(2, len(o.pieces)) {
+		<-o.done[k]
+	}
+	return Wait(o.file)
+}
+
+// idle reports whether there is no file, as where only memory is measured.
+func (o *offload) idle() bool { return o == nil || o.file == nil }
+
+// close ends the transfers and frees the file.
+func (o *offload) close() {
+	if o.idle() {
+		return
+	}
+	close(o.work)
+	<-o.served
+	o.file.Close()
+	o.file = nil
+}
