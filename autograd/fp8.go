@@ -13,7 +13,11 @@ import (
 //
 // One scale per tensor moves its values to the dense range of the format; package precision finds the scales.
 // Quantised operands are stored in BF16, which holds each FP8 number exactly, in scratch memory during the products.
-type FP8 struct{ X, W, DY Scaler }
+// With Blocks there is a scale for each block instead, and no Scaler.
+type FP8 struct {
+	X, W, DY Scaler
+	Blocks   Blocks
+}
 
 // A Scaler returns the factor that multiplies a tensor before it is quantised. The factor of a tensor is constant
 // within a step. With record, the Scaler records the tensor once, however often it is called.
@@ -77,6 +81,10 @@ func (t *Tape) product(dst *tensor.Tensor, a, b operand, bias *tensor.Tensor, fo
 
 // forwardFP8 writes x·wᵀ plus the bias to dst, or adds it.
 func (t *Tape) forwardFP8(dst, x *tensor.Tensor, w *Param, add bool) {
+	if w.FP8.Blocks.Long > 0 {
+		t.forwardBlocks(dst, x, w, add)
+		return
+	}
 	mark, refs := t.temp.Mark(), t.tensorN
 	t.product(dst, t.quantised(x, w.FP8.X, tensor.F8E4M3), t.quantised(&w.Value, w.FP8.W, tensor.F8E4M3), t.biasOf(w),
 		device.NT, add)
@@ -86,6 +94,10 @@ func (t *Tape) forwardFP8(dst, x *tensor.Tensor, w *Param, add bool) {
 
 // backwardFP8 adds the gradients of x·wᵀ to those of v, whose value is x, and of w.
 func (t *Tape) backwardFP8(v *Var, x *tensor.Tensor, w *Param, dy *tensor.Tensor) {
+	if w.FP8.Blocks.Long > 0 {
+		t.backwardBlocks(v, x, w, dy)
+		return
+	}
 	dx, add := t.gradOf(v)
 	mark, refs := t.temp.Mark(), t.tensorN
 	q := t.quantised(dy, w.FP8.DY, tensor.F8E5M2)

@@ -79,7 +79,7 @@ func (k *checker) ignored() {
 			[]string{"fp8.scaling", "fp8.history", "fp8.margin"}},
 		{scaled && !c.LossScale.Dynamic, "with loss_scale.dynamic = false", "loss_scale.dynamic = true",
 			[]string{"loss_scale.interval", "loss_scale.floor", "loss_scale.hysteresis"}},
-		{fp8 && c.FP8.Scaling == "current", "with fp8.scaling = current", "fp8.scaling = delayed",
+		{fp8 && c.FP8.Scaling != "delayed", "with fp8.scaling = " + c.FP8.Scaling, "fp8.scaling = delayed",
 			[]string{"fp8.history", "fp8.margin"}},
 		{o.Name == "sgd" && o.Momentum == 0, "without optimizer.momentum", "optimizer.momentum = 0.9",
 			[]string{"optimizer.dampening"}},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"anneal/attention"
+	"anneal/precision"
 )
 
 // TurnsNothing says why no layer of the model has rotary positions.
@@ -15,8 +16,12 @@ func (c *Config) TurnsNothing() string {
 	return "model.positions = " + c.Model.Positions.String() + ", which turns nothing"
 }
 
-// CheckKernels returns a *Problem if a device has no kernel for the attention of some layer.
+// CheckKernels returns a *Problem if a device has no kernel for the attention of some layer, or for blocks of FP8.
 func (c *Config) CheckKernels(device string) error {
+	if s := c.FP8.Scaling; device == "cuda" && c.Precision == "fp8" && precision.BlocksOf(s).Long > 0 {
+		return &Problem{Key: "fp8.scaling", Message: "fp8.scaling = " + s + " has no kernel for device = cuda",
+			At: c.origins["fp8.scaling"].Place(), Try: "device = cpu, or fp8.scaling = current"}
+	}
 	for _, p := range c.Model.Attention {
 		if l, linear := p.(attention.Linear); linear && device == "cuda" && !l.OnCards() {
 			return &Problem{Key: "model.attention", Message: "model.attention = " + l.String() + " has no kernel for " +

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"anneal/model"
+	"anneal/precision"
 	"anneal/program"
 )
 
@@ -75,6 +76,9 @@ func (k *checker) unmeshed() {
 		{p.Pipeline > 1 && c.Model.TieEmbeddings && c.Train.NoiseScaleEvery > 0, "train.noise_scale_every",
 			"parallel.pipeline or model.tie_embeddings",
 			"no stage has the gradient of a micro-batch for a tied table"},
+		{p.Shared() > p.Pipeline && c.Precision == "fp8" && precision.BlocksOf(c.FP8.Scaling).Long > 0, "fp8.scaling",
+			"parallel.tensor and parallel.context, or with fp8.scaling = current",
+			"blocks would end where the parts of ranks do"},
 		{p.Shared() > p.Pipeline && c.Optimizer.Name == "sophia", "optimizer.name",
 			"parallel.tensor and parallel.context",
 			"labels are sampled from all logits of all tokens"},

@@ -387,10 +387,13 @@ var notes = map[string]Key{
 	"loss_scale.floor": {Doc: "fp16 only: smallest loss scale. An overflow there counts as a skip " +
 		"(guard.max_skips)."},
 
-	"fp8.scaling": {Values: []string{"current", "delayed"}, Doc: "fp8 only: where the scale of an operand comes " +
-		"from.\n" +
+	"fp8.scaling": {Values: []string{"current", "delayed", "block", "mx"}, Doc: "fp8 only: where the scales of an " +
+		"operand come from.\n" +
 		"current: its own largest magnitude.\n" +
-		"delayed: the largest magnitude of the last steps."},
+		"delayed: the largest magnitude of the last steps.\n" +
+		"block: a scale for each block of 1 × 128 activations or gradients and of 128 × 128 weights (DeepSeek-V3), on " +
+		"CPUs.\n" +
+		"mx: a scale for every 32 numbers (MXFP8), on CPUs."},
 	"fp8.history": {Unit: "steps", Doc: "fp8 with delayed scaling only: steps whose largest magnitude counts."},
 	"fp8.margin":  {Doc: "fp8 with delayed scaling only: headroom of the scales, in powers of two."},
 

@@ -196,6 +196,11 @@ type Device interface {
 	// it in dst as BF16, which represents all of them exactly. Larger values saturate at the largest number;
 	// non-finite values become NaN. src is F32, BF16 or F16.
 	Quantize(dst, src *tensor.Tensor, format tensor.DType, scale float64)
+	// QuantizeBlocks rounds every block of rows × cols numbers of src, a matrix [R, C], to E4M3 times a power of two of
+	// its own, and stores that in dst as BF16. The power is the least, and at least 2⁻¹²⁶, with which the largest
+	// magnitude of the block does not exceed 448 times it; blocks at the right and lower edges are smaller. A block
+	// with a non-finite number becomes NaN. src is F32, BF16 or F16. (On CPUs only.)
+	QuantizeBlocks(dst, src *tensor.Tensor, rows, cols int)
 	// Dropout writes dst [N, D] = mask·src, elementwise, or adds it to dst; mask holds the random factors of o. dst
 	// may be src.
 	Dropout(dst, src *tensor.Tensor, o Dropout)

@@ -54,6 +54,7 @@ func (Null) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o LossOp
 func (Null) Softcap(x *tensor.Tensor, limit float64)                                    {}
 func (Null) MaxAbs(t *tensor.Tensor) float64                                            { return 0 }
 func (Null) Quantize(dst, src *tensor.Tensor, format tensor.DType, scale float64)       {}
+func (Null) QuantizeBlocks(dst, src *tensor.Tensor, rows, cols int)                     {}
 func (Null) Dropout(dst, src *tensor.Tensor, o Dropout)                                 {}
 func (Null) RoundStochastic(dst, src *tensor.Tensor, rng tensor.RNG, first uint64)      {}
 func (Null) EncodeInt8(codes, scales, src *tensor.Tensor, rng tensor.RNG, first uint64) {}

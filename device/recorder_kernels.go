@@ -318,6 +318,13 @@ func (rec *Recorder) Quantize(dst, src *tensor.Tensor, format tensor.DType, scal
 	rec.end()
 }
 
+// QuantizeBlocks implements Device.
+func (rec *Recorder) QuantizeBlocks(dst, src *tensor.Tensor, rows, cols int) {
+	rec.begin("QuantizeBlocks", dst, src, rows, cols)
+	rec.Device.QuantizeBlocks(dst, src, rows, cols)
+	rec.end()
+}
+
 // Dropout implements Device.
 func (rec *Recorder) Dropout(dst, src *tensor.Tensor, o Dropout) {
 	rec.begin("Dropout", dst, src, o)

@@ -36,7 +36,7 @@ func InSight(ids []int32, context int) []int32 {
 
 // remembers reports whether a cache gives the same logits as no cache. With FP8 scales from the current tensor, the
 // numbers of a token depend on all others in the batch, including later ones, so they cannot be kept.
-func (m *Decoder) remembers(p precision.Policy) bool { return p.FP8 == nil || p.FP8.Delayed }
+func (m *Decoder) remembers(p precision.Policy) bool { return p.FP8 == nil || !p.FP8.Current() }
 
 // roundable returns the matrices of which a generator with a cache keeps rounded copies: 2 more bytes per weight, and
 // half the bytes to read per token. FP8 layers quantise their weights each time.

@@ -20,9 +20,13 @@ import (
 // leaves the scale unchanged; the first step has scale 1. It keeps 4·(1+History) bytes for each of the three operands
 // of a layer. Current scaling keeps nothing, never clips, and is the default. On CPUs FP8 is emulated: it rounds
 // exactly, but is slower than bf16. Use it to study the effect of FP8 on a model, not to train faster.
+//
+// With Blocks every block of an operand has a scale of its own, a power of two, and all operands are E4M3
+// (fp8blocks.go).
 type FP8 struct {
 	Delayed         bool
-	History, Margin int // of delayed scaling: 1024 and 0 by default
+	History, Margin int             // of delayed scaling: 1024 and 0 by default
+	Blocks          autograd.Blocks // zero for one scale per tensor
 }
 
 // The largest numbers of the formats.
@@ -33,6 +37,9 @@ const (
 
 // New returns the scales of one layer. Their state is in a, or in host memory if the host cannot access a.
 func (r *FP8) New(a *tensor.Arena) *autograd.FP8 {
+	if r.Blocks.Long > 0 {
+		return &autograd.FP8{Blocks: r.Blocks}
+	}
 	if !r.Delayed {
 		return &autograd.FP8{X: current{maxE4M3}, W: current{maxE4M3}, DY: current{maxE5M2}}
 	}

@@ -13,7 +13,10 @@ import (
 func PolicyOf(cfg *config.Config) (precision.Policy, error) {
 	p, err := precision.Lookup(cfg.Precision)
 	if err == nil && p.FP8 != nil {
-		p.FP8 = &precision.FP8{Delayed: cfg.FP8.Scaling == "delayed", History: cfg.FP8.History, Margin: cfg.FP8.Margin}
+		p.FP8 = &precision.FP8{
+			Delayed: cfg.FP8.Scaling == "delayed", History: cfg.FP8.History, Margin: cfg.FP8.Margin,
+			Blocks: precision.BlocksOf(cfg.FP8.Scaling),
+		}
 	}
 	return p, err
 }

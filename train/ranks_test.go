@@ -266,6 +266,7 @@ func TestAnyRanksGiveTheSameBits(t *testing.T) {
 		{"optimizer.name=adam", "optimizer.moments=bf16", "precision=bf16_sr"},
 		{"optimizer.name=schedulefree", "schedule.name=constant"},
 		{"optimizer.name=ademamix", "train.length_warmup=8 over 600 tokens"},
+		{"precision=fp8", "fp8.scaling=block"},
 		{"memory.offload=optimizer", "model.tie_embeddings=false"},
 		{"memory.offload=optimizer", "optimizer.name=muon", "optimizer.normuon=true", "precision=bf16_sr"},
 		{"optimizer.name=sgd", "model.mup=true", "train.clip=0.1", "train.batch_tokens=384"},

@@ -25,8 +25,9 @@ type Device struct {
 	f64    *engine[float64] // the reference mode
 	raw    raw
 
-	stochastic stochastic
-	randoms    []randomRow // of each worker
+	stochastic     stochastic
+	quantizeBlocks quantizeBlocks
+	randoms        []randomRow // of each worker
 }
 
 var _ device.Device = (*Device)(nil)

@@ -286,6 +286,12 @@ func (d *Device) Quantize(dst, src *tensor.Tensor, format tensor.DType, scale fl
 	d.later(func() { d.cpu.Quantize(dst, src, format, scale) })
 }
 
+// QuantizeBlocks implements device.Device.
+func (d *Device) QuantizeBlocks(dst, src *tensor.Tensor, rows, cols int) {
+	d.take(&dst, &src)
+	d.later(func() { d.cpu.QuantizeBlocks(dst, src, rows, cols) })
+}
+
 // Dropout implements device.Device.
 func (d *Device) Dropout(dst, src *tensor.Tensor, o device.Dropout) {
 	d.take(&dst, &src)
