@@ -391,9 +391,9 @@ var notes = map[string]Key{
 		"operand come from.\n" +
 		"current: its own largest magnitude.\n" +
 		"delayed: the largest magnitude of the last steps.\n" +
-		"block: a scale for each block of 1 × 128 activations or gradients and of 128 × 128 weights (DeepSeek-V3), on " +
-		"CPUs.\n" +
-		"mx: a scale for every 32 numbers (MXFP8), on CPUs."},
+		"block: a scale for each block of 1 × 128 activations or gradients, and of 128 × 128 weights (DeepSeek-V3); " +
+		"on CPUs.\n" +
+		"mx: a scale for every 32 numbers (MXFP8); on CPUs."},
 	"fp8.history": {Unit: "steps", Doc: "fp8 with delayed scaling only: steps whose largest magnitude counts."},
 	"fp8.margin":  {Doc: "fp8 with delayed scaling only: headroom of the scales, in powers of two."},
 

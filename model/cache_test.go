@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"anneal/device"
@@ -21,9 +22,13 @@ func twins(t interface {
 	Cleanup(func())
 }, dev *cpu.Device, c Config, policy string) (cached, plain *Generator) {
 	t.Helper()
-	p, err := precision.Lookup(policy)
+	name, scaling, _ := strings.Cut(policy, " ")
+	p, err := precision.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if scaling != "" {
+		p.FP8 = &precision.FP8{Blocks: precision.BlocksOf(scaling)}
 	}
 	params, err := tensor.NewArena("parameters", Measure(c, p, 1, 1, false).Params)
 	if err != nil {
@@ -98,7 +103,7 @@ func TestCachedLogitsEqualUncached(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	for _, policy := range []string{"bf16", "fp32", "fp16", "fp8"} {
+	for _, policy := range []string{"bf16", "fp32", "fp16", "fp8", "fp8 mx"} {
 		t.Run(policy, rapid.MakeCheck(func(t *rapid.T) {
 			c := drawDecoder(t)
 			cached, plain := twins(t, dev, c, policy)

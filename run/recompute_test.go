@@ -45,6 +45,7 @@ func TestRecomputationChangesNoBitOfScaledPrecisions(t *testing.T) {
 	for i, change := range []func(*config.Config){
 		func(c *config.Config) { c.Precision = "fp8" },
 		func(c *config.Config) { c.Precision, c.FP8.Scaling, c.FP8.History = "fp8", "delayed", 2 },
+		func(c *config.Config) { c.Precision, c.FP8.Scaling = "fp8", "block" },
 		func(c *config.Config) { c.Precision, c.Model.Dropout, c.Model.StochasticDepth = "fp8", 0.1, 0.3 },
 		func(c *config.Config) { c.Precision = "fp16" },
 	} {

@@ -77,6 +77,8 @@ var precisions = []Row{
 	{"FP16, dynamic loss scale", []string{"precision=fp16"}},
 	{"FP8, current scaling", []string{"precision=fp8"}},
 	{"FP8, delayed scaling", []string{"precision=fp8", "fp8.scaling=delayed"}},
+	{"FP8, blocks of 128", []string{"precision=fp8", "fp8.scaling=block"}},
+	{"MXFP8", []string{"precision=fp8", "fp8.scaling=mx"}},
 	{"TF32", []string{"precision=tf32"}},
 	{"BF16 weights, stochastic rounding", []string{"precision=bf16_sr"}},
 }
