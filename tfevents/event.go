@@ -1,0 +1,55 @@
+package tfevents
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// FileName returns the name of a new event file. TensorBoard reads every file of a directory whose name
+// holds "tfevents", in the order of the names.
+func FileName(now time.Time) string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	return fmt.Sprintf("events.out.tfevents.%010d.%s.%d.%d", now.Unix(), strings.ReplaceAll(host, "/", "_"),
+		os.Getpid(), now.Nanosecond())
+}
+
+// Version returns the record with which every file begins.
+func Version(wall time.Time) []byte {
+	e := event(wall)
+	e.string(3, "brain.Event:2")
+	return record(e)
+}
+
+// Start returns the record of a session that begins before the given step. TensorBoard forgets what earlier files of
+// the directory say of that step and later ones, so that a run which went back has no step twice.
+func Start(wall time.Time, step int64) []byte {
+	const sessionStart = 1
+	var session message
+	session.int(1, sessionStart)
+	e := event(wall)
+	e.int(2, step)
+	e.bytes(7, session)
+	return record(e)
+}
+
+// Summary returns the record of what is known of a step.
+func Summary(wall time.Time, step int64, values ...Value) []byte {
+	var summary message
+	for _, v := range values {
+		summary.bytes(1, v)
+	}
+	e := event(wall)
+	e.int(2, step)
+	e.bytes(5, summary)
+	return record(e)
+}
+
+func event(wall time.Time) (e message) {
+	e.double(1, float64(wall.UnixNano())/1e9)
+	return e
+}
