@@ -32,6 +32,7 @@ type Config struct {
 	Eval       Eval         `yaml:"eval"`
 	Memory     Memory       `yaml:"memory"`
 	Parallel   Parallel     `yaml:"parallel"`
+	Log        Log          `yaml:"log"`
 
 	origins  map[string]Origin // by dotted key; a missing key is at its default
 	amounts  map[string]amount // of keys in steps that were given in other units
@@ -203,6 +204,9 @@ func Default() *Config {
 		Parallel: Parallel{
 			Ranks: 1, Tensor: 1, Sequence: true, Context: 1, Attention: "ring", Pipeline: 1, Schedule: "1f1b",
 			Timeout: 10, Wire: "f32", SumBlock: 1, Outer: Outer{Every: 100, LR: 0.7, Momentum: 0.9},
+		},
+		Log: Log{
+			Every: 1, PrometheusListen: "127.0.0.1:9464", TrackioURL: "http://127.0.0.1:7860", TrackioProject: "anneal",
 		},
 		origins: map[string]Origin{},
 	}

@@ -536,4 +536,23 @@ var notes = map[string]Key{
 	"parallel.outer.momentum": {Doc: "Nesterov momentum of the outer step. DiLoCo uses 0.9, where groups " +
 		"meet hundreds of times, 500 steps apart. It moves by lr / (1 − momentum) times Δ in the end: use 0 or 0.5 " +
 		"for few meetings, or frequent ones."},
+
+	"log.sinks": {list: true, try: "log.sinks = [tensorboard, prometheus], or none",
+		Doc: "Where metrics go besides metrics.jsonl: a list, or none. No sink holds the run up: what one does not " +
+			"take in time is dropped, counted and told.\n" +
+			"tensorboard: event files in RUN/tensorboard: `tensorboard --logdir RUN`.\n" +
+			"prometheus: metrics of the last step at http://HOST:PORT/metrics (log.prometheus_listen).\n" +
+			"trackio: metrics and alerts to a trackio server (log.trackio_url)."},
+	"log.every": {Unit: "steps", Doc: "Steps between the records of tensorboard and trackio. Evaluations and the " +
+		"last step are always recorded."},
+	"log.prometheus_listen": {Doc: "HOST:PORT at which prometheus is answered. It is read-only and asks for no " +
+		"password: with another host than this one, such as :9464 in a container, everybody on that network can " +
+		"read it. Port 0 takes a free one."},
+	"log.trackio_url": {Doc: "URL of the trackio server. The write token is its query, ?write_token=…, or " +
+		"better the environment variable TRACKIO_WRITE_TOKEN, which is not kept in config.yaml."},
+	"log.trackio_project": {Doc: "Project of the run in trackio. The run has the name of its directory."},
+	"log.webhook": {Doc: "URL to which alerts are sent as JSON by POST: a skipped update (nan, spike), a stall, any " +
+		"warning, and the end of a process (ended, stopped, failed, diverged). Slack, Mattermost and Discord show " +
+		"its text. Each is tried three times; of nan, spike and stall at most one a minute is sent. The empty text " +
+		"turns it off."},
 }

@@ -41,6 +41,7 @@ func (c *Config) check() []Problem {
 	k.lora()
 	k.mix()
 	k.order()
+	k.log()
 	return k.problems
 }
 

@@ -20,6 +20,8 @@ var harmless = map[string]bool{
 	"watchdog.enabled": true, "watchdog.exit": true, "guard.rewound": true,
 	"memory.recompute": true, "memory.offload": true, "memory.offload_dir": true,
 	"parallel.ranks": true, "parallel.zero": true, "parallel.timeout": true, "parallel.schedule": true,
+	"log.sinks": true, "log.every": true, "log.prometheus_listen": true, "log.trackio_url": true,
+	"log.trackio_project": true, "log.webhook": true,
 }
 
 // movable are the keys that may change as a run is resumed: how ranks share it.

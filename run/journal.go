@@ -148,17 +148,17 @@ func (d runDir) wasKilled() (killed bool, err error) {
 
 // endJournal notes how the run ended.
 func (s *session) endJournal(r *Result, err error) {
-	away := (*DivergedError)(nil)
+	away, event, text := (*DivergedError)(nil), "ended", ""
 	switch {
 	case errors.As(err, &away):
-		s.journal.write("diverged", err.Error())
+		event, text = "diverged", err.Error()
 	case err != nil:
-		s.journal.write("failed", err.Error())
+		event, text = "failed", err.Error()
 	case r.Interrupted:
-		s.journal.write("stopped", "")
-	default:
-		s.journal.write("ended", "")
+		event = "stopped"
 	}
+	s.journal.write(event, text)
+	s.alert(event, text)
 }
 
 // noteStep notes the step just made, and what the caller has noticed beside the run.

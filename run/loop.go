@@ -189,6 +189,9 @@ func (s *session) begin() (err error) {
 		return fmt.Errorf("cannot continue the run: %w", err)
 	}
 	step := s.trainer.Position().Step
+	if err := s.openSinks(); err != nil {
+		return err
+	}
 	if s.metrics, err = openMetrics(s.dir.metrics(), step, s.Warn); err != nil {
 		return err
 	}

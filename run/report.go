@@ -109,6 +109,7 @@ func (s *session) report(e train.Event) {
 	}
 	e.ETA = s.eta(e)
 	s.metrics.write(e)
+	s.tellSinks(e)
 	s.noteStep()
 	if s.OnProgress != nil {
 		s.OnProgress(e)

@@ -24,6 +24,7 @@ import (
 //	tokenizer_config.json   which of its tokens ends a text
 //	metrics.jsonl    one line per step
 //	journal.jsonl    what happened beside the steps: starts, warnings, rewinds
+//	tensorboard/     with log.sinks = tensorboard: an event file of each process
 //	checkpoints/     see package checkpoint
 //	exit.json        how the last command that trained it ended
 //	timing.json      what was predicted of its time and memory, and what they were

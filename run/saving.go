@@ -90,6 +90,7 @@ func (s *session) settleSave() error {
 		return s.tolerate(s.saveError(s.saving.step, err))
 	}
 	s.saving.failures = 0
+	s.sinks.Saved(nil)
 	return nil
 }
 
@@ -104,6 +105,7 @@ func (s *session) tolerate(err error) error {
 	}
 	s.saving.step = -1
 	s.saving.failures++
+	s.sinks.Saved(err)
 	_, saved := s.dir.lastCheckpoint()
 	most := s.cfg.Checkpoint.MaxFailures
 	device, locked := (*train.DeviceError)(nil), (*checkpoint.LockedError)(nil)
@@ -147,6 +149,7 @@ func (s *session) saveLast() error {
 			return s.saveError(s.saving.step, err)
 		}
 		s.saving.underway = false
+		s.sinks.Saved(nil)
 		return nil
 	})
 }

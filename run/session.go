@@ -12,6 +12,7 @@ import (
 	"anneal/device"
 	"anneal/plan"
 	"anneal/prepare"
+	"anneal/sinks"
 	"anneal/tasks"
 	"anneal/train"
 )
@@ -34,24 +35,26 @@ type session struct {
 	owned     []checkpoint.Tensor // what of it this rank writes
 	metrics   *metricsFile
 	journal   *journal
+	sinks     *sinks.Sinks   // nil before the run begins
 	watch     *watchdog      // nil if nobody watches
 	exit      func(code int) // os.Exit, except in tests
 
-	peak    float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
-	course  *plan.Course
-	bytes   int64       // of a checkpoint's tensors, of all ranks
-	last    state       // what the last step and evaluation gave
-	exam    *tasks.Exam // nil without eval.tasks
-	saving  saving
-	parts   parts
-	look    *lookout // nil on a rank alone
-	fault   fault
-	done    bool // the step just made is the last, by number or by time
-	clock   clock
-	pace    *pace // nil if the length of the run is fixed
-	phases  phaseClock
-	made    int // steps of this process
-	started time.Time
+	peak       float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
+	course     *plan.Course
+	bytes      int64       // of a checkpoint's tensors, of all ranks
+	last       state       // what the last step and evaluation gave
+	exam       *tasks.Exam // nil without eval.tasks
+	saving     saving
+	parts      parts
+	look       *lookout // nil on a rank alone
+	fault      fault
+	done       bool // the step just made is the last, by number or by time
+	clock      clock
+	pace       *pace // nil if the length of the run is fixed
+	phases     phaseClock
+	toldPhases [train.Phases]time.Duration // of phases.spent, up to the last step that sinks were told
+	made       int                         // steps of this process
+	started    time.Time
 
 	warnedTextless bool // said that no validation split has text
 	targetless     int  // steps in a row whose batch had no target
@@ -186,6 +189,7 @@ func (s *session) closeFiles() {
 		s.metrics.close()
 	}
 	s.watch.close()
+	s.sinks.Close()
 	s.journal.close()
 	s.parts.close()
 	s.look.close()

@@ -1,0 +1,201 @@
+package sinks
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"anneal/internal/buildinfo"
+	"anneal/train"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
+)
+
+// prometheusSink answers at /metrics with the last step. A scraper that is slow, or many of them, meet the limits of
+// the server, not the run.
+type prometheusSink struct {
+	server *http.Server
+
+	at, steps, loss, gradNorm, lr, rate, peak, scale, eta, resident prometheus.Gauge
+
+	tokens, flops, stall prometheus.Counter
+	saves, failures      prometheus.Counter
+	lastSave             prometheus.Gauge
+	duration             prometheus.Histogram
+	phases               *prometheus.CounterVec
+	skipped              *prometheus.CounterVec
+	val, bits            *prometheus.GaugeVec
+
+	before int64 // tokens up to the step before
+}
+
+// PrometheusMetrics are the names of the metrics that a run answers with, in order.
+func PrometheusMetrics() (names []string) {
+	r := prometheus.NewRegistry()
+	p := &prometheusSink{}
+	p.register(r, Options{Memory: map[string]int64{"": 0}})
+	p.val.WithLabelValues("all")
+	p.bits.WithLabelValues("all")
+	families, _ := r.Gather() // which fails only for inconsistent metrics
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), "anneal_") {
+			names = append(names, f.GetName())
+		}
+	}
+	return names
+}
+
+// most connections and requests at a time
+const (
+	scrapeConnections = 16
+	scrapeRequests    = 4
+)
+
+func openPrometheus(o Options) (sink, error) {
+	const key = "log.prometheus_listen"
+	listener, err := net.Listen("tcp", o.Log.PrometheusListen)
+	if err != nil {
+		return nil, keyError(key, "another port: "+key+"=127.0.0.1:0 takes a free one", err)
+	}
+	registry := prometheus.NewRegistry()
+	p := &prometheusSink{before: o.Tokens}
+	p.register(registry, o)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		MaxRequestsInFlight: scrapeRequests, Timeout: 5 * time.Second,
+	}))
+	p.server = &http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,
+	}
+	go p.server.Serve(netutil.LimitListener(listener, scrapeConnections))
+	if _, port, _ := net.SplitHostPort(o.Log.PrometheusListen); port == "0" {
+		o.Warn(fmt.Sprintf("%s: metrics are at http://%s/metrics", key, listener.Addr()))
+	}
+	return p, nil
+}
+
+func (p *prometheusSink) register(r *prometheus.Registry, o Options) {
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		r.MustRegister(g)
+		return g
+	}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		r.MustRegister(c)
+		return c
+	}
+	gauges := func(name, help, label string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label})
+		r.MustRegister(g)
+		return g
+	}
+	counters := func(name, help, label string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+		r.MustRegister(c)
+		return c
+	}
+	info := func(name, help string, labels prometheus.Labels) {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels})
+		g.Set(1)
+		r.MustRegister(g)
+	}
+	r.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	info("anneal_build_info", "The version of anneal.", prometheus.Labels{"version": buildinfo.Version})
+	info("anneal_run_info", "The run and its model.", prometheus.Labels{
+		"run": o.Name, "id": o.ID, "family": o.Family, "parameters": fmt.Sprint(o.Parameters),
+	})
+	memory := gauges("anneal_memory_bytes", "Memory that the run holds, by what it is for.", "kind")
+	for kind, bytes := range o.Memory {
+		memory.WithLabelValues(kind).Set(float64(bytes))
+	}
+	p.at = gauge("anneal_step", "Steps made.")
+	p.at.Set(float64(o.Step))
+	p.steps = gauge("anneal_steps", "Steps of the whole run.")
+	p.tokens = counter("anneal_tokens_total", "Tokens trained on by this process.")
+	p.flops = counter("anneal_flops_total", "Floating point operations of this process, forward and backward.")
+	p.loss = gauge("anneal_train_loss", "Nats per token of the last batch.")
+	p.val = gauges("anneal_val_loss", "Nats per token of held-out text, at the last evaluation.", "set")
+	p.bits = gauges("anneal_val_bits_per_byte", "Bits per byte of held-out text, at the last evaluation.", "set")
+	p.gradNorm = gauge("anneal_grad_norm", "Norm of the gradient, before clipping.")
+	p.lr = gauge("anneal_learning_rate", "Learning rate of the last step.")
+	p.rate = gauge("anneal_tokens_per_second", "Tokens per second of wall time, over the last seconds.")
+	p.peak = gauge("anneal_mfu_ratio", "Share of the measured peak of matrix products.")
+	p.scale = gauge("anneal_loss_scale", "Loss scale of precision fp16.")
+	p.eta = gauge("anneal_eta_seconds", "Predicted time to the end of the run.")
+	p.resident = gauge("anneal_resident_memory_bytes", "Resident memory of the process.")
+	p.duration = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "anneal_step_duration_seconds", Help: "Wall time of a step.",
+		Buckets: prometheus.ExponentialBuckets(0.01, 2, 18),
+	})
+	r.MustRegister(p.duration)
+	p.phases = counters("anneal_phase_seconds_total", "Where the time of steps went.", "phase")
+	for phase := range train.Phases {
+		p.phases.WithLabelValues(phase.String())
+	}
+	p.skipped = counters("anneal_skipped_steps_total", "Updates that were not applied.", "reason")
+	for _, reason := range []string{"nan", "spike", "overflow", "empty"} {
+		p.skipped.WithLabelValues(reason)
+	}
+	p.stall = counter("anneal_checkpoint_stall_seconds_total", "Time that training stood still for checkpoints.")
+	p.saves = counter("anneal_checkpoints_total", "Checkpoints saved by this process.")
+	p.failures = counter("anneal_checkpoint_failures_total", "Checkpoints that could not be saved.")
+	p.lastSave = gauge("anneal_checkpoint_last_success_timestamp_seconds", "When the last checkpoint was complete.")
+}
+
+func (p *prometheusSink) step(s Step) {
+	p.at.Set(float64(s.Step))
+	p.steps.Set(float64(s.Steps))
+	p.tokens.Add(float64(max(s.Tokens-p.before, 0)))
+	p.before = s.Tokens
+	if s.FLOPs > 0 {
+		p.flops.Add(s.FLOPs)
+	}
+	p.loss.Set(s.Loss)
+	p.gradNorm.Set(s.GradNorm)
+	p.lr.Set(s.LR)
+	p.rate.Set(s.TokensPerSecond)
+	p.peak.Set(s.FractionOfPeak)
+	if s.LossScale > 0 {
+		p.scale.Set(s.LossScale)
+	}
+	p.eta.Set(s.ETA.Seconds())
+	p.resident.Set(float64(s.RSSBytes))
+	p.duration.Observe(s.Took.Seconds())
+	for phase, spent := range s.Phases {
+		p.phases.WithLabelValues(train.Phase(phase).String()).Add(max(spent.Seconds(), 0))
+	}
+	if reason := skipKind(s.Event); reason != "" {
+		p.skipped.WithLabelValues(reason).Inc()
+	}
+	if s.SaveSeconds > 0 {
+		p.stall.Add(s.SaveSeconds)
+	}
+	if s.Evaluated() {
+		p.val.WithLabelValues("all").Set(s.ValLoss)
+		p.bits.WithLabelValues("all").Set(s.ValBitsPerByte)
+		for _, r := range s.ValSources {
+			p.val.WithLabelValues(r.Name).Set(float64(r.Loss))
+			p.bits.WithLabelValues(r.Name).Set(float64(r.BitsPerByte))
+		}
+	}
+}
+
+func (p *prometheusSink) alert(Alert) {}
+
+func (p *prometheusSink) saved(now time.Time, err error) {
+	if err != nil {
+		p.failures.Inc()
+		return
+	}
+	p.saves.Inc()
+	p.lastSave.Set(float64(now.UnixNano()) / 1e9)
+}
+
+func (p *prometheusSink) close() { p.server.Close() }

@@ -1,0 +1,194 @@
+package sinks
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"anneal/config"
+	"anneal/train"
+)
+
+// A Step is what is known of one step of a run.
+type Step struct {
+	train.Event
+	Took   time.Duration               // wall time of the step
+	Phases [train.Phases]time.Duration // where it went; zero if it was not measured
+
+	due bool // sinks that keep a history take it
+}
+
+// An Alert is something that people may want to be woken for.
+type Alert struct {
+	Kind string // nan, spike, stall, warning, ended, stopped, failed, diverged
+	Step int
+	Text string
+}
+
+// Level returns how bad an alert is: info, warn or error.
+func (a Alert) Level() string {
+	switch a.Kind {
+	case "ended", "stopped":
+		return "info"
+	case "failed", "diverged":
+		return "error"
+	}
+	return "warn"
+}
+
+// A sink takes what a run tells. Its methods are called one at a time and return at once.
+type sink interface {
+	step(s Step)
+	alert(a Alert)
+	saved(now time.Time, err error)
+	close()
+}
+
+// Options of the sinks of a run.
+type Options struct {
+	Log        config.Log
+	Dir        string            // of the run; TensorBoard's files go to its directory tensorboard
+	Name, ID   string            // of the run: the base of its directory, and its id
+	Step       int               // that the run is at; later steps that sinks may know are void
+	Tokens     int64             // trained on so far
+	Config     string            // the text of the resolved configuration
+	Values     map[string]string // its values, by key
+	Family     string
+	Parameters int64
+	Memory     map[string]int64 // bytes that the run holds, by what they are for
+	Warn       func(string)     // takes what is wrong with a sink; called from any goroutine
+}
+
+// Sinks are all sinks of a run. A nil *Sinks takes everything and does nothing.
+type Sinks struct {
+	mu    sync.Mutex
+	list  []sink
+	every int
+	last  map[string]time.Time // when an alert of a kind was last passed on
+	text  string               // of the last alert
+}
+
+// Open opens the sinks that the configuration names. The error names the key of one that cannot be.
+func Open(o Options) (*Sinks, error) {
+	s := &Sinks{every: o.Log.Every, last: map[string]time.Time{}}
+	for _, open := range []struct {
+		wanted bool
+		open   func(Options) (sink, error)
+	}{
+		{o.Log.Sinks.Has(config.TensorBoard), openTensorBoard},
+		{o.Log.Sinks.Has(config.Prometheus), openPrometheus},
+		{o.Log.Sinks.Has(config.Trackio), openTrackio},
+		{o.Log.Webhook != "", openWebhook},
+	} {
+		if !open.wanted {
+			continue
+		}
+		opened, err := open.open(o)
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		s.list = append(s.list, opened)
+	}
+	return s, nil
+}
+
+// Step takes a step. Sinks that keep a history leave it out unless its number is a multiple of log.every, it has an
+// evaluation, or it is the last.
+func (s *Sinks) Step(x Step) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.due = x.Step%s.every == 0 || x.Evaluated() || x.Step == x.Steps
+	for _, to := range s.list {
+		to.step(x)
+	}
+	if kind := skipKind(x.Event); kind == "nan" || kind == "spike" {
+		s.tell(Alert{kind, x.Step, skipText[kind]})
+	}
+}
+
+// Alert takes an alert.
+func (s *Sinks) Alert(a Alert) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell(a)
+}
+
+// quiet is how long after an alert others of its kind are left out: a run that skips every update must not flood
+// people.
+const quiet = time.Minute
+
+// tell passes an alert on. The caller holds the lock.
+func (s *Sinks) tell(a Alert) {
+	now := time.Now()
+	if last, told := s.last[a.Kind]; told && now.Sub(last) < quiet && a.Kind != "warning" {
+		return
+	}
+	if a.Kind == "warning" && a.Text == s.text { // what was told under a kind of its own
+		return
+	}
+	s.last[a.Kind], s.text = now, a.Text
+	for _, to := range s.list {
+		to.alert(a)
+	}
+}
+
+// Saved takes the outcome of a checkpoint.
+func (s *Sinks) Saved(err error) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, to := range s.list {
+		to.saved(time.Now(), err)
+	}
+}
+
+// Close passes on what is left, as far as sinks take it within a few seconds.
+func (s *Sinks) Close() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all sync.WaitGroup
+	for _, to := range s.list {
+		all.Go(to.close)
+	}
+	all.Wait()
+	s.list = nil
+}
+
+// skipKind returns why the update of a step was not applied: nan, spike, overflow (of fp16, which is usual) or empty;
+// "" if it was applied.
+func skipKind(e train.Event) string {
+	bad := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
+	switch {
+	case !e.Skipped:
+		return ""
+	case e.Targets == 0:
+		return "empty"
+	case e.LossScale > 0 && bad(e.GradNorm) && !bad(e.Loss):
+		return "overflow"
+	case bad(e.Loss) || bad(e.GradNorm):
+		return "nan"
+	}
+	return "spike"
+}
+
+var skipText = map[string]string{
+	"nan":   "an update was skipped: its loss or gradient is NaN or infinite",
+	"spike": "an update was skipped: its loss or gradient norm is far above those before (guard.spike_z)",
+}
+
+// keyError is an error of a sink, which names the key that it follows from.
+func keyError(key, try string, err error) error {
+	return config.Problem{Key: key, Message: key + ": " + err.Error(), Try: try}
+}

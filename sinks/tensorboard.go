@@ -1,0 +1,73 @@
+package sinks
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"anneal/config"
+	"anneal/tfevents"
+)
+
+// tensorBoard writes an event file into the directory tensorboard of a run: one file for each process that trains it.
+// `tensorboard --logdir` finds it in the run, and in the directory of all runs.
+type tensorBoard struct {
+	file *os.File
+	box  *outbox
+}
+
+// eventPieces is how many records wait for a disk that stalls.
+const eventPieces = 10_000
+
+func openTensorBoard(o Options) (sink, error) {
+	dir, now := filepath.Join(o.Dir, "tensorboard"), time.Now()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, keyError("log.sinks", "log.sinks without tensorboard", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, tfevents.FileName(now)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, keyError("log.sinks", "log.sinks without tensorboard", err)
+	}
+	t := &tensorBoard{file: f}
+	t.box = newOutbox(config.TensorBoard, eventPieces, time.Second, o.Warn,
+		func(_ context.Context, p []byte) (int, error) { return f.Write(p) })
+	t.box.put(tfevents.Version(now))
+	t.box.put(tfevents.Start(now, int64(o.Step)+1))
+	if o.Step == 0 {
+		t.box.put(tfevents.Summary(now, 0, tfevents.Text("config", "```yaml\n"+o.Config+"```\n")))
+	}
+	return t, nil
+}
+
+func (t *tensorBoard) step(s Step) {
+	if !s.due {
+		return
+	}
+	var list []tfevents.Value
+	for _, v := range values(s) {
+		list = append(list, tfevents.Scalar(v.tag, v.x))
+	}
+	if layers := s.GradNorms.Layers; len(layers) > 0 {
+		norms := make([]float64, len(layers))
+		for i, x := range layers {
+			norms[i] = float64(x)
+		}
+		list = append(list, tfevents.Histogram("grad_norm/layers", norms))
+	}
+	t.box.put(tfevents.Summary(time.Now(), int64(s.Step), list...))
+}
+
+func (t *tensorBoard) alert(a Alert) {
+	text := fmt.Sprintf("**%s** %s", a.Kind, a.Text)
+	t.box.put(tfevents.Summary(time.Now(), int64(a.Step), tfevents.Text("alerts", text)))
+}
+
+func (t *tensorBoard) saved(time.Time, error) {}
+
+func (t *tensorBoard) close() {
+	if t.box.close() {
+		t.file.Close()
+	}
+}
