@@ -13,8 +13,10 @@ import (
 
 // cli is the grammar of the command line.
 type cli struct {
-	JSON bool `name:"json" help:"Print one JSON object on standard output at the end; text for people goes to standard error."`
+	JSON  bool `name:"json" help:"Print one JSON object on standard output at the end; text for people goes to standard error."`
+	Quiet bool `name:"quiet" short:"q" help:"Print results, warnings and errors only: no progress, no remarks."`
 
+	Init      initCmd      `cmd:"" help:"Write a commented config for this machine and a text."`
 	Demo      demoCmd      `cmd:"" help:"Train a small model on the Go standard library's source and print samples."`
 	Tokenizer tokenizerCmd `cmd:"" help:"Train and use tokenizers."`
 	Data      dataCmd      `cmd:"" help:"Turn text into token shards."`
@@ -41,9 +43,12 @@ type cli struct {
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash, merge and average the checkpoints of a run."`
 	Explain   explainCmd   `cmd:"" help:"Explain a config key, a number format, an optimizer's memory, ZeRO."`
 	Compress  compressCmd  `cmd:"" help:"Round or prune the weights of a run, and say what that costs."`
+	Config    configCmd    `cmd:"" help:"Compare configs; print their JSON Schema."`
+	Debug     debugCmd     `cmd:"" help:"Pack what a report of a problem with a run needs, without data and weights."`
 	Quiz      quizCmd      `cmd:"" help:"Ask ten questions about formats, memory and operations."`
 	Doctor    doctorCmd    `cmd:"" help:"Show what this machine can run, how fast, and what is missing."`
 	Bench     benchCmd     `cmd:"" help:"Measure speed, beside the peak of this machine."`
+	Shells    shellsCmd    `cmd:"" name:"completion" help:"Print a completion script for a shell, or the manual page."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 
@@ -68,6 +73,11 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == completeWord:
+		if complete(out, parser.Model.Node, args[1:]) != nil {
+			return exitPipe
+		}
+		return exitOK
 	case args[0] == "help":
 		args = append(slices.Clone(args[1:]), "--help")
 	case args[0] == "--version":
@@ -87,6 +97,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case err != nil:
 		err = parseError(err, unknownFlag(parser.Model, args))
 	default:
+		s.quiet, s.status.quiet = c.Quiet, c.Quiet
 		// Here, for all commands: the kernels of the data wing follow ANNEAL_CPU, but cannot refuse it.
 		if _, err = isa.Choose(); err == nil {
 			err = s.prepareFiles(parsed.Flags())

@@ -65,7 +65,7 @@ func (doctorMachineCmd) Run(s *session) error {
 	s.printCUDA(gpu)
 	s.printf("emulated    %s: rounded exactly, computed in FP32\n", strings.Join(emulated(), ", "))
 	for _, f := range faults {
-		s.notef("warning: %s", f)
+		s.sayf("warning: %s", f)
 	}
 	s.closing("checked", "", time.Since(start), "anneal demo")
 	return s.emit(map[string]any{

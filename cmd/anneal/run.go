@@ -208,4 +208,4 @@ func (f *fit) String() string {
 	return line
 }
 
-func (s *session) warn(text string) { s.notef("warning: %s", text) }
+func (s *session) warn(text string) { s.sayf("warning: %s", text) }

@@ -23,6 +23,7 @@ type session struct {
 	stdout *results
 	stderr io.Writer // a *console, except in tests
 	json   bool
+	quiet  bool // leave out remarks
 	piped  bool // a file is written to standard output
 	status *status
 
@@ -52,8 +53,15 @@ func (s *session) printf(format string, args ...any) {
 	fmt.Fprintf(s.out(), format, args...)
 }
 
-// notef writes a remark, such as a warning or a stage, beside the results.
+// notef writes a remark, such as a stage, beside the results, unless only what matters is wanted.
 func (s *session) notef(format string, args ...any) {
+	if !s.quiet {
+		s.sayf(format, args...)
+	}
+}
+
+// sayf writes a warning or an error beside the results.
+func (s *session) sayf(format string, args ...any) {
 	s.status.clear()
 	io.WriteString(s.stderr, wrap(fmt.Sprintf(format+"\n", args...), columns(s.stderr), "    "))
 }
@@ -110,14 +118,14 @@ func (s *session) fail(err error) int {
 	var conf *config.Error
 	switch {
 	case saved != nil:
-		s.notef("%s", saved.message)
+		s.sayf("%s", saved.message)
 		return code
 	case errors.As(err, &conf):
 		for _, p := range conf.Problems {
-			s.notef("error: %s", p.Error())
+			s.sayf("error: %s", p.Error())
 		}
 	default:
-		s.notef("error: %s", message(err))
+		s.sayf("error: %s", message(err))
 	}
 	result := map[string]any{}
 	if part := new(incomplete); errors.As(err, &part) {
@@ -125,7 +133,7 @@ func (s *session) fail(err error) int {
 	}
 	result["error"], result["exit_code"] = message(err), code
 	if emitErr := s.emit(result); emitErr != nil && !errors.Is(err, emitErr) {
-		s.notef("error: %s", emitErr)
+		s.sayf("error: %s", emitErr)
 	}
 	return code
 }

@@ -77,7 +77,7 @@ func (s *session) endIfRankGone() {
 		if s.told != nil {
 			s.stderr = s.told
 		}
-		s.notef("error: %s", message(err))
+		s.sayf("error: %s", message(err))
 		s.settle()
 	}
 	os.Exit(exitStalled)

@@ -22,6 +22,7 @@ type status struct {
 	mu       sync.Mutex
 	w        io.Writer
 	shown    bool
+	quiet    bool // nothing is shown
 	last     time.Time
 	now      func() time.Time
 	terminal func() int // columns, 0 if there is none
@@ -42,6 +43,9 @@ func (s *status) rewrites() bool { return s.terminal() > 0 }
 // update shows what line returns for so many columns (0 where there is no terminal), if it is time to. line is not
 // called otherwise.
 func (s *status) update(line func(columns int) string) {
+	if s.quiet {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	width, every := s.terminal(), plainEvery
@@ -58,6 +62,9 @@ func (s *status) update(line func(columns int) string) {
 
 // keep shows a line that stays, whatever the time.
 func (s *status) keep(line string) {
+	if s.quiet {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a shell is told about the word that begins to be typed.
+func TestCompletion(t *testing.T) {
+	for _, c := range []struct {
+		words string
+		want  []string // at least
+		not   []string
+	}{
+		{"@tr", []string{"train"}, []string{"resume", filesToo}},
+		{"data @b", []string{"build"}, []string{"curate"}},
+		{"train @--dry", []string{"--dry-run"}, []string{"--json"}},
+		{"train @--js", []string{"--json"}, nil},
+		{"train c.yaml @optimizer.na", []string{"optimizer.name="}, []string{"optimizer.lr=", filesToo}},
+		{"train c.yaml @optimizer.name=ad", []string{"optimizer.name=adamw"}, []string{"optimizer.name=muon"}},
+		{"train c.yaml @model.qk_norm=", []string{"model.qk_norm=true", "model.qk_norm=false"}, nil},
+		{"train @", []string{filesToo, "seed="}, nil},
+		{"train --out @r", []string{filesToo}, []string{"seed="}},
+		{"eval runs/a --weights @", []string{"last", "ema"}, []string{filesToo}},
+		{"completion @", []string{"bash", "zsh", "fish", "powershell", "man"}, nil},
+		{"resume --nonsense @", []string{filesToo}, nil},
+		{"nonsense @", nil, nil},
+	} {
+		code, out, errs := anneal(append([]string{completeWord}, strings.Fields(c.words)...)...)
+		if code != exitOK || errs != "" {
+			t.Fatalf("%s: exit %d, %s", c.words, code, errs)
+		}
+		var got []string
+		for line := range strings.Lines(out) {
+			word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			got = append(got, word)
+		}
+		for _, w := range c.want {
+			if !slices.Contains(got, w) {
+				t.Errorf("%s: %q lacks %q", c.words, got, w)
+			}
+		}
+		for _, w := range c.not {
+			if slices.Contains(got, w) {
+				t.Errorf("%s: %q has %q", c.words, got, w)
+			}
+		}
+	}
+}
+
+// Bash takes the script, and asks anneal for the right words.
+func TestBashTakesTheScript(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash here")
+	}
+	code, script, _ := anneal("completion", "bash")
+	if code != exitOK {
+		t.Fatalf("exit %d", code)
+	}
+	const ask = `
+compopt() { :; }
+anneal() { printf '%s ' "$@" >&2; printf 'optimizer.name=muon\t\n'; }
+COMP_LINE='anneal train c.yaml optimizer.name=mu'; COMP_POINT=${#COMP_LINE}; _anneal; echo "${COMPREPLY[0]}"`
+	cmd := exec.Command(bash, "--norc", "-c", script+ask)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil || strings.TrimSpace(string(out)) != "muon" {
+		t.Errorf("%v: %q, %s", err, out, errs.String())
+	}
+}
+
+func TestManPageNamesEveryCommand(t *testing.T) {
+	code, page, _ := anneal("completion", "man")
+	for _, want := range []string{".TH ANNEAL 1", ".SS anneal train", ".SS anneal data build", `.B \-\-dry\-run`} {
+		if code != exitOK || !strings.Contains(page, want) {
+			t.Errorf("exit %d, the page lacks %q", code, want)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestConfigDiff(t *testing.T) {
+	w := newWorkshop(t)
+	code, out, errs := anneal("config", "diff", w.path("run.yaml"), "../../examples/tiny.yaml")
+	if code != exitOK || !strings.Contains(out, "model.dim") || !strings.Contains(out, "tiny.yaml:") {
+		t.Errorf("exit %d, %s\n%s", code, errs, out)
+	}
+	if code, out, _ := anneal("config", "diff", w.path("run.yaml"), w.path("run.yaml")); code != exitOK ||
+		out != "all values are the same\n" {
+		t.Errorf("the same file: exit %d, %s", code, out)
+	}
+	if code, _, errs := anneal("config", "diff", w.path("run.yaml"), w.path("none")); code != exitUsage ||
+		!strings.Contains(errs, "cannot read") {
+		t.Errorf("a file that is not there: exit %d, %s", code, errs)
+	}
+	empty := t.TempDir()
+	if code, _, errs := anneal("config", "diff", empty, empty); code != exitUsage && code != exitData ||
+		!strings.Contains(errs, "is not a run") {
+		t.Errorf("a directory that is no run: exit %d, %s", code, errs)
+	}
+}
+
+// A run's archive lists itself, and holds nothing of the text.
+func TestDebugOfARun(t *testing.T) {
+	w := newWorkshop(t)
+	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=2", "--out", w.path("run"))
+	file := filepath.Join(t.TempDir(), "d.tar.gz")
+	code, out, errs := anneal("debug", w.path("run"), "--out", file)
+	info, err := os.Stat(file)
+	if code != exitOK || err != nil || info.Size() == 0 || !strings.Contains(out, "config.yaml") ||
+		!strings.Contains(out, "machine.json") || strings.Contains(out, "tokenizer.json") {
+		t.Errorf("exit %d, %v, %s\n%s", code, err, errs, out)
+	}
+	if code, _, errs := anneal("debug", w.path("nothing")); code == exitOK || !strings.Contains(errs, "is not a run") {
+		t.Errorf("no run: exit %d, %s", code, errs)
+	}
+}
+
+// init writes a config that train takes unchanged, with data made of text; it never replaces one.
+func TestInitWritesAConfigThatTrains(t *testing.T) {
+	w := newWorkshop(t)
+	dir := w.path("new")
+	w.object(exitOK, "init", dir, "--data", w.path("text"), "--vocab", "300", "--budget", "20s")
+	text, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
+	if err != nil || !strings.Contains(string(text), "# ") || !strings.Contains(string(text), "path: data\n") {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	w.object(exitOK, "train", filepath.Join(dir, "config.yaml"), "train.steps=2", "--out", w.path("inited"))
+	if code, _, errs := anneal("init", dir); code != exitUsage || !strings.Contains(errs, "exists") {
+		t.Errorf("a second init: exit %d, %s", code, errs)
+	}
+}
+
+// --quiet leaves results, and what goes wrong.
+func TestQuiet(t *testing.T) {
+	w := newWorkshop(t)
+	code, out, errs := anneal("train", w.path("run.yaml"), "train.steps=2", "--out", w.path("quiet"), "--quiet")
+	if code != exitOK || strings.Contains(errs, "step ") || strings.Contains(errs, "anneal 0") ||
+		!strings.Contains(out, "validation loss") {
+		t.Errorf("exit %d, stderr %q\n%s", code, errs, out)
+	}
+	if code, _, errs := anneal("-q", "resume", w.path("none")); code == exitOK || !strings.Contains(errs, "error: ") {
+		t.Errorf("an error: exit %d, %s", code, errs)
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"anneal/checkpoint"
+	"anneal/internal/buildinfo"
+	"anneal/internal/fileio"
+	"anneal/internal/isa"
+	"anneal/internal/machine"
+	"anneal/run"
+)
+
+type debugCmd struct {
+	runArg
+	Out outFile `placeholder:"FILE" example:"debug.tar.gz" help:"The archive. Default: anneal-debug-NAME.tar.gz here."`
+}
+
+func (debugCmd) Help() string {
+	return example("anneal debug runs/go", "anneal debug runs/go --out /tmp/report.tar.gz") +
+		"\n\nThe archive is for a report of a problem. It holds the config, the journal, the end of the metrics, " +
+		"crash dumps, timings, a list of the run's files and checkpoints, and what this machine is. It holds no " +
+		"text, no tokenizer and no weights. Redacted everywhere: " + run.Redacted + ". Nothing is sent: look at it " +
+		"first."
+}
+
+func (c debugCmd) Run(s *session) error {
+	start := time.Now()
+	b, err := run.NewDebug(c.Dir)
+	if err != nil {
+		return err
+	}
+	b.Add("machine.json", describeMachine())
+	b.Add("checkpoints.txt", describeCheckpoints(c.checkpoints()))
+	name := "anneal-debug-" + run.Name(c.Dir)
+	out := c.Out
+	if out == "" {
+		out = outFile(name + ".tar.gz")
+	}
+	if err := fileio.Write(string(out), func(w io.Writer) error { return b.Write(w, name) }); err != nil {
+		return err
+	}
+	for _, f := range b.Files {
+		s.printf("%10d bytes  %s\n", f.Size, f.Name)
+	}
+	s.prosef("  ", "redacted: %s\n", run.Redacted)
+	s.closing("what a report of a problem needs, without text and weights", out.String(), time.Since(start),
+		out.next("tar -xzOf", filepath.ToSlash(name)+"/config.yaml   # look before you share it"))
+	return s.emit(map[string]any{"out": out, "files": b.Files, "seconds": time.Since(start).Seconds()})
+}
+
+// describeMachine says what runs anneal here, without measuring.
+func describeMachine() []byte {
+	tier, err := isa.Choose()
+	fault := ""
+	if err != nil {
+		fault = err.Error()
+	}
+	var environment []string
+	for _, e := range os.Environ() {
+		name, _, _ := strings.Cut(e, "=")
+		for _, prefix := range []string{"ANNEAL_", "GO", "OMP_", "CUDA_VISIBLE", "SLURM_JOB", "NO_COLOR"} {
+			if strings.HasPrefix(name, prefix) && !strings.Contains(name, "TOKEN") && !strings.Contains(name, "KEY") {
+				environment = append(environment, e)
+				break
+			}
+		}
+	}
+	free, _ := machine.FreeDisk(".")
+	text, _ := json.MarshalIndent(map[string]any{
+		"version": buildinfo.String(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		"cpu": machine.CPUName(), "threads": runtime.GOMAXPROCS(0), "tier": tier.String(), "tier_fault": fault,
+		"memory": machine.ReadMemory(), "disk_free_bytes": free, "environment": environment,
+	}, "", "  ")
+	return append(text, '\n')
+}
+
+// describeCheckpoints lists a run's checkpoints and what is wrong with them.
+func describeCheckpoints(dir string) []byte {
+	var b bytes.Buffer
+	list, err := checkpoint.List(dir)
+	if err != nil {
+		fmt.Fprintln(&b, err)
+	}
+	for _, e := range list {
+		fmt.Fprintf(&b, "step %d  %s", e.Step, e.Name)
+		if e.Err != nil {
+			fmt.Fprintf(&b, "  %v", e.Err)
+		}
+		fmt.Fprintln(&b)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"anneal/corpus"
+	"anneal/lab"
+	"anneal/plan"
+	"anneal/prepare"
+	"anneal/run"
+)
+
+type initCmd struct {
+	Dir       string    `arg:"" help:"Directory for config.yaml, and for the data set if it has to be made."`
+	Data      []string  `placeholder:"PATH" help:"The text: files and directories, or one data set. Default: the Go standard library."`
+	Ext       []string  `placeholder:".go" help:"Take only files with these extensions from directories."`
+	TextField string    `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet."`
+	Vocab     count     `placeholder:"N" help:"Size of a vocabulary that is learned. Default: by the size of the text."`
+	Budget    inMinutes `default:"30m" placeholder:"TIME" help:"Time for the run, such as 30m or 8h."`
+	threadsFlag
+}
+
+func (initCmd) Help() string {
+	return example("anneal init runs/mine --data docs/ --ext .md --budget 1h", "anneal init runs/mine --data data/go") +
+		"\n\nText is tokenised into DIR/data. DIR/config.yaml has a value for each thing that decides the result, " +
+		"with its rule as a comment, as `anneal train --budget` derives them. Edit it, then train with it."
+}
+
+func (c initCmd) Run(s *session) error {
+	start := time.Now()
+	if err := checkBudget(c.Budget); err != nil {
+		return err
+	}
+	return s.untilSignal(func(ctx context.Context) error {
+		r, err := lab.Init(ctx, lab.InitOptions{
+			Dir: c.Dir, Time: c.Budget.duration(), Vocab: int(c.Vocab), Threads: int(c.Threads),
+			Text: prepare.Text{
+				Paths: c.Data, Options: corpus.Options{Extensions: c.Ext, TextField: c.TextField},
+			},
+			OnStage: func(text string) { s.notef("%s", text) }, OnText: s.readProgress(),
+		})
+		switch {
+		case errors.Is(err, plan.ErrBudget), errors.Is(err, fs.ErrExist):
+			return asUsage(err)
+		case err != nil:
+			return asData(err)
+		}
+		printBudget(s, r.Budgeted)
+		elapsed := time.Since(start)
+		s.closing("a config whose comments say why", r.Config, elapsed,
+			command("anneal", "train", r.Config, "--out", filepath.Join("runs", run.Name(c.Dir))))
+		return s.emit(struct {
+			*lab.InitResult
+			Seconds float64 `json:"seconds"`
+		}{r, elapsed.Seconds()})
+	})
+}

@@ -1,0 +1,62 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Line is a key of a config that people are to read, with what they should know of its value.
+type Line struct{ Key, Value, Comment string }
+
+// Commented returns a config file of these values, in the order of Keys, each below its comment.
+func Commented(list []Line) []byte {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Line) int { return keyIndex[a.Key] - keyIndex[b.Key] })
+	var b bytes.Buffer
+	var sections []string
+	for _, l := range list {
+		path := strings.Split(l.Key, ".")
+		last := len(path) - 1
+		for depth, section := range path[:last] {
+			if depth < len(sections) && sections[depth] == section {
+				continue
+			}
+			if depth == 0 {
+				b.WriteByte('\n')
+			}
+			fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", depth), section)
+			sections = nil
+		}
+		sections = path[:last]
+		indent := strings.Repeat("  ", last)
+		for _, line := range folded(l.Comment, 98-len(indent)) {
+			fmt.Fprintf(&b, "%s# %s\n", indent, line)
+		}
+		value := l.Value
+		if k := allKeys[keyIndex[l.Key]]; k.Type == "text" || k.list {
+			value = quote(value)
+		}
+		fmt.Fprintf(&b, "%s%s: %s\n", indent, path[last], value)
+	}
+	return b.Bytes()
+}
+
+// folded breaks a text into lines of at most so many bytes, at spaces.
+func folded(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}

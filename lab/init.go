@@ -1,0 +1,180 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"anneal/config"
+	"anneal/corpus"
+	"anneal/dataset"
+	"anneal/internal/fileio"
+	"anneal/plan"
+	"anneal/prepare"
+	"anneal/run"
+	"anneal/tokenizer"
+	"anneal/train"
+)
+
+// InitOptions says for which text and time to write a config.
+type InitOptions struct {
+	Dir     string       // gets config.yaml, and data if the text is not a data set yet
+	Text    prepare.Text // files and directories of text, or one data set; none: the Go standard library
+	Vocab   int          // of a tokenizer that is learned; 0: by the size of the text
+	Time    time.Duration
+	Threads int
+
+	OnStage func(string)                         // says what begins
+	OnText  func(what string, read, total int64) // progress of reading
+}
+
+// InitResult is what was written, and what it says.
+type InitResult struct {
+	Config string `json:"config"` // path
+	Data   string `json:"data"`   // directory of the data set
+	*plan.Budgeted
+}
+
+// Init writes a config for this machine and a text, in which every value that follows from the time has its rule as a
+// comment. Text that is no data set is tokenised with a vocabulary learned from it. A data set that an earlier call
+// left in o.Dir is used as it is.
+func Init(ctx context.Context, o InitOptions) (*InitResult, error) {
+	r := &InitResult{Config: filepath.Join(o.Dir, "config.yaml")}
+	if _, err := os.Stat(r.Config); err == nil {
+		return nil, fmt.Errorf("%s %w\n  train with it, edit it, or choose another directory", r.Config, fs.ErrExist)
+	}
+	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.Data, err = o.data(ctx); err != nil {
+		return nil, err
+	}
+	cfg, err := config.Sources{
+		Overrides: []string{"data.path=" + r.Data, fmt.Sprintf("threads=%d", o.Threads)},
+		Complete:  func(cfg *config.Config) (err error) { r.Budgeted, err = o.size(ctx, cfg); return err },
+	}.Load()
+	if err != nil {
+		return nil, err
+	}
+	return r, fileio.Write(r.Config, func(w io.Writer) error {
+		_, err := w.Write(o.text(cfg, r))
+		return err
+	})
+}
+
+// size derives what the time decides.
+func (o InitOptions) size(ctx context.Context, cfg *config.Config) (*plan.Budgeted, error) {
+	dev, err := train.OpenDevice(cfg, "", 0)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	o.OnStage("measuring how fast models of several sizes train")
+	b, err := NewBudget(ctx, o.Time, cfg, dev, 0)
+	if err != nil {
+		return nil, err
+	}
+	return b.Derive(cfg)
+}
+
+// data returns the directory of the data set: that of the text, or the one that is made of it.
+func (o InitOptions) data(ctx context.Context) (string, error) {
+	if len(o.Text.Paths) == 1 && dataset.Exists(o.Text.Paths[0]) {
+		return o.Text.Paths[0], nil
+	}
+	dir := filepath.Join(o.Dir, "data")
+	if dataset.Exists(dir) {
+		o.OnStage("data: " + dir + " exists and is used as it is")
+		return dir, nil
+	}
+	if len(o.Text.Paths) == 0 {
+		_, err := prepare.SampleData(ctx, prepare.SampleOptions{
+			Dir: dir, Vocab: o.Vocab, Threads: o.Threads, OnStage: o.OnStage, OnText: o.OnText,
+		})
+		return dir, err
+	}
+	text := func(what string) prepare.Text {
+		t := o.Text
+		t.Progress = func(read, total int64) { o.OnText(what, read, total) }
+		return t
+	}
+	vocab := o.Vocab
+	if vocab == 0 {
+		reader, err := corpus.Open(o.Text.Paths, o.Text.Options)
+		if err != nil {
+			return "", err
+		}
+		vocab = vocabFor(reader.Size())
+	}
+	tok, report, err := prepare.TrainTokenizer(ctx, text("tokenizer"),
+		tokenizer.TrainOptions{VocabSize: vocab, Threads: o.Threads})
+	if err != nil {
+		return "", err
+	}
+	o.OnStage(fmt.Sprintf("tokenizer: %d tokens learnt from %.1f MB in %d files", tok.VocabSize(),
+		float64(report.Bytes)/1e6, report.Files))
+	_, _, err = prepare.BuildData(ctx, text("data"), prepare.DataOptions{
+		Dir: dir, Tokenizer: tok, TokenizerPath: filepath.Join(dir, "tokenizer.json"), ValFraction: initVal,
+		Threads: o.Threads,
+	})
+	return dir, err
+}
+
+const initVal = 0.02 // share of the documents that is held out
+
+// vocabFor is the vocabulary for so many bytes of text: small models of little text spend less of their size on a small
+// table.
+func vocabFor(bytes int64) int {
+	switch {
+	case bytes < 100e6:
+		return 4096
+	case bytes < 1e9:
+		return 8192
+	}
+	return 32768
+}
+
+// text is the config with its comments.
+func (o InitOptions) text(cfg *config.Config, r *InitResult) []byte {
+	data := r.Data
+	if whole, err := filepath.Abs(data); err == nil {
+		data = whole
+		if base, err := filepath.Abs(o.Dir); err == nil {
+			if rel, err := filepath.Rel(base, whole); err == nil && !strings.HasPrefix(rel, "..") {
+				data = rel // the directory can be moved as a whole
+			}
+		}
+	}
+	lines := []config.Line{{Key: "data.path", Value: data, Comment: "The data set: `anneal data inspect` shows it."}}
+	for _, d := range r.Derived {
+		comment := d.Rule + " (" + d.Source + ")"
+		if d.Key == "train.minutes" { // train --budget moves the end of a run, a config does not
+			comment = "limit of the time: the budget, or a little more"
+		}
+		lines = append(lines, config.Line{Key: d.Key, Value: d.Value, Comment: comment})
+	}
+	for _, key := range []string{"seed", "precision", "checkpoint.every", "log.sinks"} {
+		k, err := config.Explain(key)
+		value, also := cfg.Value(key)
+		if errors.Join(err, also) == nil && cfg.Origin(key) == (config.Origin{}) {
+			first, _, _ := strings.Cut(k.Doc, ". ")
+			first, _, _ = strings.Cut(first, "\n")
+			lines = append(lines, config.Line{Key: key, Value: value, Comment: strings.TrimSuffix(first, ".")})
+		}
+	}
+	p := r.Predicted
+	head := fmt.Sprintf("# A run of about %v on this machine. Predicted: %.2f bits per byte (provisional), %.0f MiB "+
+		"of memory.\n#\n#   anneal train %s --out %s\n#\n"+
+		"# Each value has its rule. `anneal explain KEY` says more, `anneal explain` lists all keys, and\n"+
+		"# `anneal train %s --dry-run` shows the values of those that are not here.\n\n",
+		time.Duration(p.Seconds*float64(time.Second)).Round(time.Second), p.BitsPerByte,
+		float64(p.MemoryBytes)/(1<<20), r.Config, filepath.Join("runs", run.Name(o.Dir)), r.Config)
+	return append([]byte(head), config.Commented(lines)...)
+}
