@@ -56,6 +56,10 @@ type (
 			Requests amounts `yaml:"requests"`
 			Limits   amounts `yaml:"limits"`
 		} `yaml:"resources"`
+		Ports []struct {
+			Name          string `yaml:"name"`
+			ContainerPort int    `yaml:"containerPort"`
+		} `yaml:"ports"`
 		VolumeMounts []struct {
 			Name      string `yaml:"name"`
 			MountPath string `yaml:"mountPath"`
