@@ -73,6 +73,7 @@ func Page(records []Record) []byte {
 			fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", fault, tries, strings.Join(list, "<br>"), r.Test)
 		}
 	}
+	b.WriteString(faultTable())
 	b.WriteString("\n## The runs behind these numbers\n\n| test | package | day | time | first seed | machine |\n" +
 		"|---|---|---|---:|---:|---|\n")
 	for _, r := range records {
