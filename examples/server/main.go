@@ -1,0 +1,62 @@
+// Command server answers HTTP with a model that anneal trained, as part of a server of your own.
+//
+//	go run ./examples/server RUN
+//	curl -d 'func main' http://127.0.0.1:8090/generate
+package main
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"anneal/model"
+	"anneal/use"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: server RUN")
+	}
+	trained, err := use.Open(os.Args[1], 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer trained.Close()
+	server := &http.Server{
+		Addr: "127.0.0.1:8090", Handler: handler(trained), ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
+	}
+	log.Print("listening on http://", server.Addr)
+	log.Print(server.ListenAndServe())
+}
+
+// handler continues the text of a POST to /generate, piece by piece as the model writes it. The model answers one
+// request at a time; a client that leaves ends its own.
+func handler(trained *use.Trained) http.Handler {
+	var one sync.Mutex
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /generate", func(w http.ResponseWriter, r *http.Request) {
+		prompt, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
+		if err != nil {
+			http.Error(w, "the prompt is too long", http.StatusRequestEntityTooLarge)
+			return
+		}
+		one.Lock()
+		defer one.Unlock()
+		out := http.NewResponseController(w)
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, err = trained.Generate(r.Context(), use.GenerateOptions{
+			Prompt: string(prompt), MaxTokens: 64, Sampling: model.Sampling{Temperature: 0.7, TopP: 0.95, Seed: 1},
+		}, func(text string) {
+			io.WriteString(w, text)
+			out.Flush()
+		})
+		if err != nil && !errors.Is(err, r.Context().Err()) {
+			log.Print(err)
+		}
+	})
+	return mux
+}
