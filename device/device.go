@@ -49,6 +49,15 @@ type Device interface {
 	// dx += rstd · (g − mean(g) − xhat · mean(g·xhat)), g = gain·dy; dgain += Σ_rows dy·xhat; dbias += Σ_rows dy.
 	LayerNormGrad(dx, dgain, dbias, dy, xhat, rstd, gain *tensor.Tensor)
 
+	// WeightNorm gives the rows of v [O, I] the norms gain [O], in place (Salimans & Kingma 2016, arXiv 1602.07868):
+	// v ← gain · v / ‖v‖, row by row. Rows of zeros stay. v has the storage of weights or activations, gain is F32 (F64
+	// in the reference mode).
+	WeightNorm(v, gain *tensor.Tensor)
+	// WeightNormGrad turns dv [O, I], in place, from the gradient of the result of WeightNorm into that of v, with ‖v‖
+	// taken as a constant, and adds to that of gain: dgain += Σ dv·v / ‖v‖, dv ← dv · gain / ‖v‖. v are the rows before
+	// WeightNorm. Of rows of zeros dv stays and dgain gets nothing.
+	WeightNormGrad(dv, dgain, v, gain *tensor.Tensor)
+
 	// QKNorm normalises every query and key head of qkv [N, (H+2K)·E] in place, like RMSNorm with gains gainQ [E] and
 	// gainK [E]. It stores the normalised values before the gain in xhat [N, (H+K)·E] and rstd [N, H+K].
 	QKNorm(qkv, xhat, rstd, gainQ, gainK *tensor.Tensor, heads Heads, eps float64)

@@ -13,6 +13,8 @@ func (Null) RMSNormGrad(dx, dgain, dy, xhat, rstd, gain *tensor.Tensor)         
 func (Null) LayerNorm(y, xhat, rstd, x, gain, bias *tensor.Tensor, eps float64)                    {}
 func (Null) LayerNormAgain(y, xhat, gain, bias *tensor.Tensor)                                     {}
 func (Null) LayerNormGrad(dx, dgain, dbias, dy, xhat, rstd, gain *tensor.Tensor)                   {}
+func (Null) WeightNorm(v, gain *tensor.Tensor)                                                     {}
+func (Null) WeightNormGrad(dv, dgain, v, gain *tensor.Tensor)                                      {}
 func (Null) QKNorm(qkv, xhat, rstd, gainQ, gainK *tensor.Tensor, heads Heads, eps float64)         {}
 func (Null) QKNormGrad(dqkv, dgainQ, dgainK, xhat, rstd, gainQ, gainK *tensor.Tensor, heads Heads) {}
 func (Null) RoPE(qkv, cos, sin, pos *tensor.Tensor, heads Heads, inverse bool)                     {}

@@ -55,6 +55,20 @@ func (rec *Recorder) LayerNormGrad(dx, dgain, dbias, dy, xhat, rstd, gain *tenso
 	rec.end()
 }
 
+// WeightNorm implements Device.
+func (rec *Recorder) WeightNorm(v, gain *tensor.Tensor) {
+	rec.begin("WeightNorm", v, gain)
+	rec.Device.WeightNorm(v, gain)
+	rec.end()
+}
+
+// WeightNormGrad implements Device.
+func (rec *Recorder) WeightNormGrad(dv, dgain, v, gain *tensor.Tensor) {
+	rec.begin("WeightNormGrad", dv, dgain, v, gain)
+	rec.Device.WeightNormGrad(dv, dgain, v, gain)
+	rec.end()
+}
+
 // QKNorm implements Device.
 func (rec *Recorder) QKNorm(qkv, xhat, rstd, gainQ, gainK *tensor.Tensor, heads Heads, eps float64) {
 	rec.begin("QKNorm", qkv, xhat, rstd, gainQ, gainK, heads, eps)

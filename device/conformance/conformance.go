@@ -34,6 +34,8 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"LayerNorm", layerNorm},
 		{"LayerNormAgain", layerNormAgain},
 		{"LayerNormGrad", layerNormGrad},
+		{"WeightNorm", weightNorm},
+		{"WeightNormGrad", weightNormGrad},
 		{"QKNorm", qkNorm},
 		{"QKNormGrad", qkNormGrad},
 		{"RoPE", rope},

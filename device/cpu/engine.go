@@ -48,6 +48,8 @@ type engine[T vec.Float] struct {
 	weighRows      weighRows[T]
 	gateRows       gateRows[T]
 	gateRowsGrad   gateRowsGrad[T]
+	weightNorm     weightNorm[T]
+	weightNormGrad weightNormGrad[T]
 	embed          embed[T]
 	embedGrad      embedGrad[T]
 	crossEntropy   crossEntropy[T]

@@ -72,6 +72,11 @@ func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	add("RMSNormAgain", void(func(d *Device) { d.RMSNormAgain(again, xhat, gain) }), again)
 	dx, dgain := gaussian(4, wide, rows, cols), gaussian(5, wide, cols)
 	add("RMSNormGrad", void(func(d *Device) { d.RMSNormGrad(dx, dgain, dy, xhat, rstd, gain) }), dx, dgain)
+	weight, dweight, normGain, dnormGain := gaussian(48, act, rows, cols), gaussian(49, act, rows, cols),
+		gaussian(50, wide, rows), gaussian(51, wide, rows)
+	add("WeightNormGrad", void(func(d *Device) { d.WeightNormGrad(dweight, dnormGain, weight, normGain) }),
+		dweight, dnormGain)
+	add("WeightNorm", void(func(d *Device) { d.WeightNorm(weight, normGain) }), weight)
 
 	norms := (heads.Q + heads.KV) * heads.Size
 	qkv, qhat, qrstd := gaussian(6, act, rows, heads.Cols()), empty(act, rows, norms),

@@ -54,6 +54,18 @@ func (d *Device) LayerNormGrad(dx, dgain, dbias, dy, xhat, rstd, gain *tensor.Te
 	d.later(func() { d.cpu.LayerNormGrad(dx, dgain, dbias, dy, xhat, rstd, gain) })
 }
 
+// WeightNorm implements device.Device.
+func (d *Device) WeightNorm(v, gain *tensor.Tensor) {
+	d.take(&v, &gain)
+	d.later(func() { d.cpu.WeightNorm(v, gain) })
+}
+
+// WeightNormGrad implements device.Device.
+func (d *Device) WeightNormGrad(dv, dgain, v, gain *tensor.Tensor) {
+	d.take(&dv, &dgain, &v, &gain)
+	d.later(func() { d.cpu.WeightNormGrad(dv, dgain, v, gain) })
+}
+
 // QKNorm implements device.Device.
 func (d *Device) QKNorm(qkv, xhat, rstd, gainQ, gainK *tensor.Tensor, heads device.Heads, eps float64) {
 	d.take(&qkv, &xhat, &rstd, &gainQ, &gainK)
