@@ -81,6 +81,10 @@ func (t *Tape) linear(dst, x *tensor.Tensor, w *Param, add bool) {
 		t.forwardFP8(dst, x, w, add)
 		return
 	}
+	if w.Adapter != nil && w.Adapter.Magnitude != nil {
+		t.forwardDoRA(dst, x, w, add)
+		return
+	}
 	t.Device.MatMul(dst, x, t.operand(w), device.NT, device.MatMulOptions{
 		Operand: t.Types.Operand, Accumulate: add, Bias: t.biasOf(w),
 	})
@@ -113,7 +117,11 @@ func (t *Tape) productGrads(x *Var, w *Param, dy *tensor.Tensor) {
 		t.backwardFP8(x, t.value(x), w, dy)
 		return
 	}
-	t.inputGrad(x, dy, w)
+	if w.Adapter != nil && w.Adapter.Magnitude != nil {
+		t.backwardDoRA(x, w, dy)
+		return
+	}
+	t.inputGrad(x, dy, &w.Value)
 	t.adapterGrads(x, w, dy)
 	if !w.Frozen {
 		t.weightGrad(w, dy, t.fusedValue(x))

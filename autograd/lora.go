@@ -12,8 +12,9 @@ import (
 // Memory: A and B with their gradients and optimizer state, and 2·N·R elements of temporary memory. The products with
 // A are made again in the backward pass, which costs R/O of the layer.
 type Adapter struct {
-	Down, Up *Param // A, B
-	Scale    float64
+	Down, Up  *Param // A, B
+	Scale     float64
+	Magnitude *Param // m [O]; nil without DoRA (dora.go)
 }
 
 // adapt adds what the adapter of w, if it has one, makes of x [N, I] to dst [N, O].
@@ -44,7 +45,7 @@ func (t *Tape) adapterGrads(x *Var, w *Param, dy *tensor.Tensor) {
 	}
 	du := t.ref(t.temp.New(t.Types.Activation, dy.Rows(), a.Up.Value.Dim(1))) // [N, R]
 	t.Device.MatMul(du, dy, &a.Up.Value, device.NN, device.MatMulOptions{Operand: t.Types.Operand, Scale: a.Scale})
-	t.inputGrad(x, du, a.Down)
+	t.inputGrad(x, du, &a.Down.Value)
 	in := t.fusedValue(x) // [N, I]; it may take memory that stays
 	mark := t.temp.Mark()
 	t.Device.MatMul(&a.Up.Grad, dy, t.down(in, a), device.TN, device.MatMulOptions{ // [O, R]

@@ -432,14 +432,14 @@ func (t *Tape) multiplyGrad(p *Param, dy, x *tensor.Tensor) {
 }
 
 // inputGrad adds dy·w to the gradient of x: dy [N, O], w [O, I], x [N, I].
-func (t *Tape) inputGrad(x *Var, dy *tensor.Tensor, w *Param) {
+func (t *Tape) inputGrad(x *Var, dy, w *tensor.Tensor) {
 	g, add := t.gradOf(x)
 	opt := device.MatMulOptions{Operand: t.Types.Operand}
 	if !add {
-		t.Device.MatMul(g, dy, &w.Value, device.NN, opt)
+		t.Device.MatMul(g, dy, w, device.NN, opt)
 		return
 	}
 	part := t.ref(t.temp.New(g.DType(), g.Shape()...))
-	t.Device.MatMul(part, dy, &w.Value, device.NN, opt)
+	t.Device.MatMul(part, dy, w, device.NN, opt)
 	t.Device.Add(g, part)
 }

@@ -57,7 +57,7 @@ func (k *checker) ignored() {
 		{c.Memory.Offload == "none", "without memory.offload", "memory.offload = optimizer",
 			[]string{"memory.offload_dir"}},
 		{m.LoRARank == 0, "without model.lora_rank", "model.lora_rank = 8",
-			[]string{"model.lora_alpha", "model.lora_targets"}},
+			[]string{"model.lora_alpha", "model.lora_targets", "model.lora_dora"}},
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers",
 			"model.mup_input_scale", "model.mup_output_scale",

@@ -13,7 +13,7 @@ var ofTraining = []string{"model.init", "model.init_std", "model.zero_init", "mo
 var mayDiffer = []string{"model.vocab", "model.context", "model.rope_scaling", "model.rope_original_context"}
 
 // ofAdapters are the keys that may differ where the weights have no adapters yet.
-var ofAdapters = []string{"model.lora_rank", "model.lora_alpha", "model.lora_targets"}
+var ofAdapters = []string{"model.lora_rank", "model.lora_alpha", "model.lora_targets", "model.lora_dora"}
 
 // TakeModel takes the shape of a model from was, its config; source names where that is, such as "the weights of DIR".
 // Every key of model.* that nothing was said of gets the value there, but for model.vocab, which goes by tokenizers,

@@ -18,7 +18,7 @@ func TestNoKeyOfAShapeIsLostInAnExport(t *testing.T) {
 		"mup": "folded into the weights", "mup_base_dim": "", "mup_base_head_dim": "", "mup_input_scale": "",
 		"mup_output_scale": "", "rope_layout": "rows of queries and keys are permuted",
 		"rope_original_context": "of a scaling that needs it only",
-		"lora_alpha":            "merged into the weights, with lora_rank", "lora_targets": "",
+		"lora_alpha":            "merged into the weights, with lora_rank", "lora_targets": "", "lora_dora": "",
 	}
 	ofExperts := map[string]bool{ // validation refuses them elsewhere
 		"experts": true, "experts_per_token": true, "expert_ffn": true, "shared_expert_ffn": true,

@@ -82,6 +82,7 @@ type Config struct {
 	LoRARank    int     `yaml:"lora_rank"`    // R; 0 for none
 	LoRAAlpha   float64 `yaml:"lora_alpha"`   // α
 	LoRATargets string  `yaml:"lora_targets"` // patterns of names of a layer's matrices; all if empty
+	LoRADora    bool    `yaml:"lora_dora"`    // the norms of rows are trained apart from their directions; see dora.go
 
 	// Probabilities that training drops an element of the embedding or of a branch's output, and a branch of the last
 	// layer (depth.go).

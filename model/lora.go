@@ -56,6 +56,9 @@ func (b *builder) adapters(first int) {
 		p.Adapter = &autograd.Adapter{
 			Down: &down.Param, Up: &up.Param, Scale: c.LoRAAlpha / float64(c.LoRARank),
 		}
+		if c.LoRADora {
+			p.Adapter.Magnitude = b.magnitude(name, out)
+		}
 	}
 }
 
@@ -76,7 +79,8 @@ func (m *Decoder) freeze() {
 
 // IsAdapter reports whether a parameter belongs to an adapter.
 func IsAdapter(p *nn.Param) bool {
-	return strings.HasSuffix(p.Name, loraDown) || strings.HasSuffix(p.Name, loraUp)
+	_, magnitude := Magnitude(p)
+	return strings.HasSuffix(p.Name, loraDown) || strings.HasSuffix(p.Name, loraUp) || magnitude
 }
 
 // frozenFLOPs counts the products of a token that training does not make: those for gradients of frozen weights.
@@ -86,7 +90,7 @@ func (m *Decoder) frozenFLOPs() (sum float64) {
 	}
 	sum = 2 * float64(m.head.Value.Len())
 	for _, p := range m.params {
-		if p.Frozen && p.Role == nn.Matrix {
+		if p.Frozen && p.Role == nn.Matrix && (p.Adapter == nil || p.Adapter.Magnitude == nil) {
 			sum += 2 * float64(p.Value.Len())
 		}
 	}
@@ -104,6 +108,9 @@ func (m *Decoder) Merge(d device.Device) {
 		d.MatMul(&p.Value, &a.Up.Value, &a.Down.Value, device.NN, device.MatMulOptions{ // [O, R]·[R, I]
 			Operand: p.Value.DType(), Scale: a.Scale, Accumulate: true,
 		})
+		if a.Magnitude != nil {
+			d.WeightNorm(&p.Value, &a.Magnitude.Value)
+		}
 		p.Adapter = nil
 	}
 	weights := func(list []*nn.Param) []*nn.Param { return slices.DeleteFunc(slices.Clone(list), IsAdapter) }
@@ -111,5 +118,5 @@ func (m *Decoder) Merge(d device.Device) {
 		b.params = weights(b.params)
 	}
 	m.params = weights(m.params)
-	m.Config.LoRARank, m.Config.LoRAAlpha, m.Config.LoRATargets = 0, 0, ""
+	m.Config.LoRARank, m.Config.LoRAAlpha, m.Config.LoRATargets, m.Config.LoRADora = 0, 0, "", false
 }

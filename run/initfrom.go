@@ -185,7 +185,11 @@ func copyWeights(t *train.Trainer, cfg *config.Config, src *model.Decoder, rows 
 	}
 	return t.SetWeights(func(p *nn.Param, host *tensor.Tensor) {
 		switch x := from[p.Name]; {
-		case x == nil: // an adapter starts as it would without weights
+		case x == nil: // an adapter starts as it would without weights, or from the norms of those that it adapts
+			if weight, is := model.Magnitude(p); is {
+				model.RowNorms(host, &from[weight].Value)
+				return
+			}
 			fresh := *p
 			fresh.Value, fresh.First, fresh.Region = *host, 0, nn.Whole(p.Shape)
 			fresh.Init(device.Host{}, cfg.Seed, p.Number)

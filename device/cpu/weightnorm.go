@@ -37,20 +37,20 @@ func checkWeightNorm(op string, v, gain *tensor.Tensor) {
 }
 
 // norm returns the Euclidean norm of a row, summed in float64 so that it does not depend on the width of a tier.
-func norm[T vec.Float](row []T) float64 {
+func norm[T vec.Float](row []T) T {
 	sum := 0.0
 	for _, x := range row {
 		sum += float64(x) * float64(x)
 	}
-	return math.Sqrt(sum)
+	return T(math.Sqrt(sum))
 }
 
 // rescale returns gain/norm, or 1 for a row of zeros.
-func rescale[T vec.Float](gain T, norm float64) T {
+func rescale[T vec.Float](gain, norm T) T {
 	if norm == 0 {
 		return 1
 	}
-	return T(float64(gain) / norm)
+	return gain / norm
 }
 
 type weightNorm[T vec.Float] struct {
@@ -107,7 +107,7 @@ func (j *weightNormGrad[T]) Do(worker, task int) {
 		dv, v := j.dv.load(buf.at(0), r*cols, cols), j.v.load(buf.at(1), r*cols, cols)
 		n := norm(v)
 		if n > 0 {
-			j.dgain[r] += T(float64(j.e.vec.Dot(dv, v)) / n)
+			j.dgain[r] += j.e.vec.Dot(dv, v) / n
 		}
 		j.e.vec.Scale(dv, dv, rescale(j.gain[r], n))
 		j.dv.store(dv, r*cols)
