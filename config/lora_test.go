@@ -13,16 +13,17 @@ func TestAdaptersAreChecked(t *testing.T) {
 		t.Fatalf("%v: α = %v", err, c.Model.LoRAAlpha)
 	}
 	for set, says := range map[string]string{
-		"init.from=":                           "without init.from",
-		"init.ewc=1":                           "with init.ewc",
-		"parallel.ranks=2":                     "on several ranks",
-		"precision=fp8":                        "with precision = fp8",
-		"model.mup=true":                       "with model.mup",
-		"model.family=qwen3_moe":               "with experts",
-		"optimizer.name=schedulefree":          "with optimizer.name = schedulefree",
-		"model.lora_targets=[":                 "is no pattern",
-		"model.lora_rank=-1":                   "too small",
-		"model.lora_rank=0 model.lora_alpha=3": "has no effect",
+		"init.from=":                             "without init.from",
+		"init.ewc=1":                             "with init.ewc",
+		"parallel.ranks=2":                       "on several ranks",
+		"precision=fp8":                          "with precision = fp8",
+		"model.mup=true":                         "with model.mup",
+		"model.family=qwen3_moe":                 "with experts",
+		"optimizer.name=schedulefree":            "with optimizer.name = schedulefree",
+		"model.lora_targets=[":                   "is no pattern",
+		"model.lora_rank=-1":                     "too small",
+		"model.lora_rank=0 model.lora_alpha=3":   "has no effect",
+		"model.lora_rank=0 model.lora_dora=true": "has no effect",
 	} {
 		_, err := parse([]byte(text), "run.yaml", strings.Fields(set))
 		if err == nil || !strings.Contains(err.Error(), says) {

@@ -178,45 +178,63 @@ var hfLayer = map[string]string{"llama": "model.layers.%d.", "gpt2": "transforme
 // HFViews returns all weights of the model as transformers has them: for gpt2, gemma2, gemma3 and qwen3_moe, or for a
 // family equivalent to a Llama.
 func (m *Decoder) HFViews() []View {
-	family := "llama"
-	if m.Config.biased() {
-		family = "gpt2"
-	}
 	var views []View
 	for _, p := range m.params {
-		name, prefix := p.Name, ""
-		if rest, ok := strings.CutPrefix(name, "layers."); ok {
-			number, inLayer, _ := strings.Cut(rest, ".")
-			layer, err := strconv.Atoi(number)
-			if err != nil {
-				panic("model: a parameter is called " + p.Name)
-			}
-			name, prefix = inLayer, fmt.Sprintf(hfLayer[family], layer)
-		}
-		add := func(name string, t tensor.Tensor) {
-			v := View{Name: prefix + m.Config.hfName(name), Tensor: t, memory: m.memory}
-			v.transposed = family == "gpt2" && p.Role == nn.Matrix
+		for _, part := range m.Config.hfParts(p) {
+			v := m.view(part, &p.Value)
+			v.transposed = m.Config.biased() && p.Role == nn.Matrix
 			if p.Role == nn.Norm && m.Config.gemma() {
 				v.shift = 1
 			}
-			m.Config.fold(&v, name)
 			views = append(views, v)
-		}
-		parts := p.Parts
-		if name == "attention.qkv.bias" {
-			parts = m.Config.biasParts()
-		}
-		if family == "gpt2" || parts == nil {
-			add(name, p.Value)
-			continue
-		}
-		row := 0
-		for _, part := range parts {
-			add(strings.TrimSuffix(name+"."+part.Name, "."), p.Value.Slice(row, row+part.Rows))
-			row += part.Rows
 		}
 	}
 	return views
+}
+
+// hfPart is rows of a parameter that are a weight in transformers.
+type hfPart struct {
+	name     string // here, without the layer
+	hf       string // in transformers
+	from, to int    // rows
+}
+
+// hfParts returns what transformers makes of a parameter: one weight for each part of a Llama's, else one.
+func (c Config) hfParts(p *nn.Param) (list []hfPart) {
+	family := "llama"
+	if c.biased() {
+		family = "gpt2"
+	}
+	name, prefix := p.Name, ""
+	if rest, ok := strings.CutPrefix(name, "layers."); ok {
+		number, inLayer, _ := strings.Cut(rest, ".")
+		layer, err := strconv.Atoi(number)
+		if err != nil {
+			panic("model: a parameter is called " + p.Name)
+		}
+		name, prefix = inLayer, fmt.Sprintf(hfLayer[family], layer)
+	}
+	parts := p.Parts
+	if name == "attention.qkv.bias" {
+		parts = c.biasParts()
+	}
+	if family == "gpt2" || parts == nil {
+		return []hfPart{{name, prefix + c.hfName(name), 0, p.Shape[0]}}
+	}
+	row := 0
+	for _, part := range parts {
+		own := strings.TrimSuffix(name+"."+part.Name, ".")
+		list = append(list, hfPart{own, prefix + c.hfName(own), row, row + part.Rows})
+		row += part.Rows
+	}
+	return list
+}
+
+// view returns the rows of a part of t, which has the rows of its parameter.
+func (m *Decoder) view(part hfPart, t *tensor.Tensor) View {
+	v := View{Name: part.hf, Tensor: t.Slice(part.from, part.to), memory: m.memory}
+	m.Config.fold(&v, part.name)
+	return v
 }
 
 // biasParts are the biases of queries, keys and values, as transformers has them.

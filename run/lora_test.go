@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"anneal/model"
 	"anneal/nn"
+	"anneal/tensor"
 	"anneal/train"
 )
 
@@ -18,6 +20,7 @@ func TestAdaptersTrainAlone(t *testing.T) {
 	data := testData(t)
 	for name, set := range map[string][]string{
 		"llama":  nil,
+		"dora":   nil,
 		"gpt2":   {"model.family=gpt2"},
 		"anneal": {"model.family=anneal", "model.layers=4"},
 	} {
@@ -25,6 +28,9 @@ func TestAdaptersTrainAlone(t *testing.T) {
 		source := startedFrom(t, initConfig(t, from, data))
 		dir := filepath.Join(t.TempDir(), "run")
 		with := []string{"model.lora_rank=4", "optimizer.lr=1e-2", "train.micro_batch=2"}
+		if name == "dora" {
+			with = append(with, "model.lora_dora=true")
+		}
 		want := mustRun(t, Options{Config: initConfig(t, from, data, with...), Dir: dir, Threads: 2})
 		alone := mustRun(t, Options{
 			Config: initConfig(t, from, data, with...), Dir: filepath.Join(t.TempDir(), "alone"), Threads: 1,
@@ -46,6 +52,13 @@ func TestAdaptersTrainAlone(t *testing.T) {
 				t.Errorf("%s: %s was trained", name, p.Name)
 			case model.IsAdapter(p):
 				elements += p.Len()
+				if of, is := model.Magnitude(p); is {
+					start := tensor.Of(make([]float32, p.Len()))
+					model.RowNorms(start, &weights[of].Value)
+					if slices.Equal(start.F32(), p.Value.F32()) || math.Abs(start.Float64(0)-p.Value.Float64(0)) > 1 {
+						t.Errorf("%s: %s began with %v and is %v", name, p.Name, start.F32()[:3], p.Value.F32()[:3])
+					}
+				}
 				if strings.HasSuffix(p.Name, "lora_b") && !slices.ContainsFunc(p.Value.F32(),
 					func(x float32) bool { return x != 0 }) {
 					t.Errorf("%s: %s was not trained", name, p.Name)

@@ -11,17 +11,32 @@ import (
 
 // An exported run has its adapters merged: the model that comes back has the logits of the run.
 func TestExportMergesAdapters(t *testing.T) {
+	for _, dora := range []string{"false", "true"} {
+		t.Run("dora="+dora, func(t *testing.T) { testExportMerges(t, dora) })
+	}
+}
+
+// adaptedRun trains a model, and adapters for it.
+func adaptedRun(t *testing.T, set ...string) (from, dir string) {
+	t.Helper()
 	data := testData(t)
-	from, dir := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "run")
-	mustRun(t, run.Options{Config: tinyConfig(data), Dir: from})
-	cfg, err := run.LoadConfig(config.Sources{Overrides: []string{
+	from, dir = filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "run")
+	base := tinyConfig(data)
+	base.Model.RopeLayout = "interleaved" // rows of queries and keys have another order in transformers
+	mustRun(t, run.Options{Config: base, Dir: from})
+	cfg, err := run.LoadConfig(config.Sources{Overrides: append([]string{
 		"init.from=" + from, "data.path=" + data, "precision=fp32", "model.lora_rank=2", "optimizer.lr=0.3",
 		"train.steps=20", "schedule.warmup=2", "train.batch_tokens=256", "train.eval_every=0", "train.eval_tokens=512",
-	}})
+	}, set...)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mustRun(t, run.Options{Config: cfg, Dir: dir})
+	return from, dir
+}
+
+func testExportMerges(t *testing.T, dora string) {
+	from, dir := adaptedRun(t, "model.lora_dora="+dora)
 	probe := func(r *Trained) []float64 {
 		logits, err := r.probe(r.Model, r.Policy, []int32{3, 1, 4, 1, 5, 9, 2, 6})
 		if err != nil {

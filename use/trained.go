@@ -27,6 +27,8 @@ type OpenOptions struct {
 	Threads int    // of the CPU; 0 uses the run's number
 	run.WeightOptions
 	Reach
+	// Apart leaves the adapters of DoRA apart from their weights, which takes the product of both for every token.
+	Apart bool
 }
 
 // Open loads the run in dir. The caller closes it.
@@ -61,6 +63,9 @@ func (r *Trained) open(o OpenOptions) error {
 	}
 	if err := r.placeAround(); err != nil {
 		return &dataset.Error{Err: err}
+	}
+	if r.Model.Config.LoRADora && !o.Apart {
+		r.Model.Merge(r.dev)
 	}
 	r.Config.Model.Context, r.Model.Config.Context = context, context // may be less than the table of learned positions
 	return nil

@@ -64,6 +64,7 @@ type weightsFlag struct {
 	Weights string `default:"last" enum:"last,ema" help:"last: the weights of the newest checkpoint. ema: their moving average (average.ema)."`
 	Step    count  `help:"Use the checkpoint of this step. 0: the newest. anneal ckpt list shows them."`
 	olderFlag
+	Apart bool `kong:"-"` // adapters stay apart from weights
 }
 
 // olderFlag is on commands that read the newest checkpoint of a run.
@@ -95,6 +96,7 @@ func (w weightsFlag) open(s *session, dir, device string, threads count, reach r
 			Average: w.Weights == "ema", Step: int64(w.Step), AllowOlder: w.AllowOlder,
 		},
 		Reach: use.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
+		Apart: w.Apart,
 	})
 	if err == nil {
 		s.noteOlder(r.Step, r.Skipped)

@@ -1,0 +1,24 @@
+package interop
+
+import (
+	"anneal/hf"
+	"anneal/model"
+	"anneal/safetensors"
+)
+
+// Adapter returns the adapters of a model in the form of Hugging Face's peft, for a model that ToHF can say. base is
+// where that is, or empty.
+func Adapter(m *model.Decoder, dtype safetensors.DType, base, at string) (hf.Adapter, error) {
+	c := m.Config
+	a := hf.Adapter{Rank: c.LoRARank, Alpha: c.LoRAAlpha, DoRA: c.LoRADora, Base: base, Conv1D: c.Family == "gpt2"}
+	c.LoRARank = 0 // what remains must have a form there
+	if _, err := ToHF(c, hf.Tokens{BOS: -1, Pad: -1}, at); err != nil {
+		return a, err
+	}
+	views, modules := m.AdapterViews()
+	a.Modules = modules
+	for _, v := range views {
+		a.Tensors = append(a.Tensors, safetensors.Float32(v.Name, dtype, v.Shape(), v.Values()))
+	}
+	return a, nil
+}

@@ -1,0 +1,119 @@
+package use
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"anneal/safetensors"
+)
+
+// floats returns the tensors of a file.
+func floats(t *testing.T, path string) (values map[string][]float32, shapes map[string][]int) {
+	t.Helper()
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	values, shapes = map[string][]float32{}, map[string][]int{}
+	for _, x := range f.Tensors() {
+		n := 1
+		for _, d := range x.Shape {
+			n *= d
+		}
+		list := make([]float32, n)
+		if err := safetensors.ReadFloat32(f, x.Name, list); err != nil {
+			t.Fatal(err)
+		}
+		values[x.Name], shapes[x.Name] = list, x.Shape
+	}
+	return values, shapes
+}
+
+// The weights of the model that a run started from, with the adapters that it exports for peft, by peft's formulas, are
+// those of the run's own export. Made once, peft itself loaded such a directory with logits within 1e-6 of these.
+func TestExportedAdaptersMakeTheMergedModel(t *testing.T) {
+	for _, dora := range []string{"false", "true"} {
+		from, dir := adaptedRun(t, "model.lora_dora="+dora, "model.lora_targets=attention.*")
+		out := t.TempDir()
+		open := func(dir string, apart bool) *Trained {
+			r, err := OpenWith(dir, OpenOptions{Threads: 1, Apart: apart})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(r.Close)
+			return r
+		}
+		base, merged, alone := filepath.Join(out, "base"), filepath.Join(out, "merged"), filepath.Join(out, "alone")
+		if _, err := open(from, false).ExportHF(base, "F32"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(dir, false).ExportHF(merged, "F32"); err != nil {
+			t.Fatal(err)
+		}
+		report, err := open(dir, true).ExportPEFT(alone, "F32")
+		if err != nil || report.Base != from || len(report.Modules) != 4 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		if _, err := open(from, true).ExportPEFT(filepath.Join(out, "none"), "F32"); err == nil ||
+			!strings.Contains(err.Error(), "has no adapters") {
+			t.Errorf("a run without adapters: %v", err)
+		}
+		var c struct {
+			R         int     `json:"r"`
+			LoraAlpha float64 `json:"lora_alpha"`
+			UseDora   bool    `json:"use_dora"`
+		}
+		text, err := os.ReadFile(filepath.Join(alone, "adapter_config.json"))
+		if err != nil || json.Unmarshal(text, &c) != nil || c.R != 2 || c.UseDora != (dora == "true") {
+			t.Fatalf("%+v, %v of %s", c, err, text)
+		}
+		weights, _ := floats(t, filepath.Join(base, "model.safetensors"))
+		want, _ := floats(t, filepath.Join(merged, "model.safetensors"))
+		adapters, shapes := floats(t, filepath.Join(alone, "adapter_model.safetensors"))
+		changed := 0
+		for name, w := range weights {
+			at := "base_model.model." + strings.TrimSuffix(name, ".weight")
+			a, b, m := adapters[at+".lora_A.weight"], adapters[at+".lora_B.weight"], adapters[at+".lora_magnitude_vector"]
+			if a != nil {
+				changed++
+				w = peftWeight(w, a, b, m, shapes[at+".lora_A.weight"][1], c.R, c.LoraAlpha)
+			}
+			for i := range w {
+				if math.Abs(float64(w[i]-want[name][i])) > 1e-5*(1+math.Abs(float64(w[i]))) {
+					t.Fatalf("dora %s: %s[%d] is %v, merged %v", dora, name, i, w[i], want[name][i])
+				}
+			}
+		}
+		perModule := map[string]int{"false": 2, "true": 3}[dora]
+		if changed == 0 || changed%4 != 0 || changed*perModule != len(adapters) {
+			t.Errorf("dora %s: %d weights have adapters, of %d tensors", dora, changed, len(adapters))
+		}
+	}
+}
+
+// peftWeight returns m·V/‖V‖, or V if m is nil, V = w + α/r·b·a: a [r, in], b [out, r].
+func peftWeight(w, a, b, m []float32, in, r int, alpha float64) []float32 {
+	v := make([]float32, len(w))
+	for o := range len(w) / in {
+		sum := 0.0
+		for i := range in {
+			x := float64(w[o*in+i])
+			for k := range r {
+				x += alpha / float64(r) * float64(b[o*r+k]) * float64(a[k*in+i])
+			}
+			v[o*in+i] = float32(x)
+			sum += x * x
+		}
+		for i := range in {
+			if m != nil {
+				v[o*in+i] *= m[o] / float32(math.Sqrt(sum))
+			}
+		}
+	}
+	return v
+}
