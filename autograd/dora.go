@@ -12,8 +12,8 @@ import (
 //
 // In gradients ‖V‖ is a constant, as §4.3 of the paper has it.
 //
-// Memory: W' or V and the gradient of W', [O, I] each, in temporary memory. Time: the gradient of W' is that of a weight
-// that is trained, and V is made three times for O·I·R multiplications each.
+// Memory: W' or V and the gradient of W', [O, I] each, in temporary memory. Time: the gradient of W' is that of a
+// weight that is trained, and V is made three times for O·I·R multiplications each.
 
 // combined returns W + Scale·B·A [O, I] of a weight with an adapter, in memory of the arena.
 func (t *Tape) combined(w *Param, arena *tensor.Arena) *tensor.Tensor {

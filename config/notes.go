@@ -106,8 +106,9 @@ var notes = map[string]Key{
 	"model.lora_alpha": {Doc: "Scale α of the adapters, whose product is multiplied by α/R. 0 means 2 · R."},
 	"model.lora_targets": {Doc: "Matrices of a layer that have adapters: patterns of names, such as attention.*, " +
 		"mlp.down. All if it is empty."},
-	"model.lora_dora": {Doc: "Adapters change the directions of a weight's rows, and the norms of the rows are trained " +
-		"apart (DoRA). Takes the time of full fine-tuning; the paper finds it ahead of LoRA, most of all at small ranks."},
+	"model.lora_dora": {Doc: "Adapters change the directions of a weight's rows, and the norms of the rows are " +
+		"trained apart (DoRA). Takes the time of full fine-tuning. The paper finds it ahead of LoRA, most of all at " +
+		"small ranks."},
 	"model.dropout": {Doc: "Dropout probability of the embedding and of each branch's output. 0 turns it off. Try " +
 		"0.1 for several epochs over little data."},
 	"model.stochastic_depth": {Doc: "Probability that training skips a whole branch of the last layer for one " +

@@ -22,8 +22,8 @@ type Adapter struct {
 	Conv1D  bool   // the weights are those of GPT-2, stored as [in, out]
 }
 
-// WriteAdapter writes adapter_config.json and adapter_model.safetensors. dir must be empty or absent; it appears when it
-// is complete.
+// WriteAdapter writes adapter_config.json and adapter_model.safetensors. dir must be empty or absent; it appears when
+// it is complete.
 func WriteAdapter(dir string, a Adapter) error {
 	config := map[string]any{
 		"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": nil, "inference_mode": true,

@@ -78,10 +78,10 @@ func TestExportedAdaptersMakeTheMergedModel(t *testing.T) {
 		changed := 0
 		for name, w := range weights {
 			at := "base_model.model." + strings.TrimSuffix(name, ".weight")
-			a, b, m := adapters[at+".lora_A.weight"], adapters[at+".lora_B.weight"], adapters[at+".lora_magnitude_vector"]
-			if a != nil {
+			if a := adapters[at+".lora_A.weight"]; a != nil {
 				changed++
-				w = peftWeight(w, a, b, m, shapes[at+".lora_A.weight"][1], c.R, c.LoraAlpha)
+				w = peftWeight(w, a, adapters[at+".lora_B.weight"], adapters[at+".lora_magnitude_vector"],
+					shapes[at+".lora_A.weight"][1], c.R, c.LoraAlpha)
 			}
 			for i := range w {
 				if math.Abs(float64(w[i]-want[name][i])) > 1e-5*(1+math.Abs(float64(w[i]))) {

@@ -66,8 +66,8 @@ func (c exportCmd) adapter(s *session, r *use.Trained, start time.Time) error {
 	elapsed := time.Since(start)
 	s.closing(fmt.Sprintf("%s of rank %d, %s parameters in %s, step %s", report.Kind, report.Rank,
 		thousands(report.Parameters), report.DType, thousands(report.Step)), c.Out, elapsed,
-		command("python3", "-c", fmt.Sprintf("from peft import AutoPeftModelForCausalLM as M; print(M.from_pretrained(%q))",
-			c.Out)))
+		command("python3", "-c",
+			fmt.Sprintf("from peft import AutoPeftModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out)))
 	return s.emit(struct {
 		*use.AdapterReport
 		Out     string   `json:"out"`
