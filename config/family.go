@@ -28,6 +28,7 @@ var families = []family{
 	{name: "olmo2", standard: true, activations: []string{"swiglu"}, values: map[string]string{
 		"model.qk_norm": "true", "model.norm_eps": "1e-06", "model.rope_theta": "500000",
 	}},
+	{name: "phi3", standard: true, activations: []string{"swiglu"}},
 	{name: "gemma2", standard: true, activations: []string{"geglu"}, values: map[string]string{
 		"model.activation": "geglu", "model.norm_eps": "1e-06", "model.attention_softcap": "50",
 		"model.logit_softcap": "30",

@@ -24,6 +24,7 @@ var notes = map[string]Key{
 		"anneal: for small models. Llama with squared ReLU, QK-norm, zero-initialised outputs, value embeddings, a " +
 		"skip connection from the embedding, capped logits and sliding windows.\n" +
 		"olmo2: Llama with norms after its branches instead of before them, and QK-norm over all heads together.\n" +
+		"phi3: llama, in files of Hugging Face that fuse queries with keys and values, and gate with up.\n" +
 		"gemma2: Llama with a norm before and after each branch, a scaled embedding, GeGLU, soft-caps on scores and " +
 		"logits, and a window in every second layer.\n" +
 		"gemma3: Llama with a norm before and after each branch, a scaled embedding, GeGLU, QK-norm, " +

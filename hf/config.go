@@ -7,7 +7,7 @@ import (
 )
 
 // Config describes a model as config.json does: a *LlamaConfig, *GPT2Config, *Gemma2Config, *Gemma3Config,
-// *MixtralConfig, *Olmo2Config or *Qwen3MoEConfig.
+// *MixtralConfig, *Olmo2Config, *Phi3Config or *Qwen3MoEConfig.
 type Config interface {
 	// Class is what transformers loads the model as, such as LlamaForCausalLM.
 	Class() string

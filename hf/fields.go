@@ -127,6 +127,8 @@ func parseConfig(text []byte) (Config, error) {
 		c = f.parseMixtral()
 	case "olmo2":
 		c = f.parseOlmo2()
+	case "phi3":
+		c, known = f.parsePhi3(), slices.Concat(harmless, phi3Harmless)
 	case "gemma2":
 		c = f.parseGemma2()
 	case "gemma3_text":
@@ -136,7 +138,7 @@ func parseConfig(text []byte) (Config, error) {
 	default: // where other fields mean other things
 		if len(f.errs) == 0 {
 			f.fail("model_type = %.60q is not supported, only gemma2, gemma3_text, gpt2, llama, mistral, mixtral, "+
-				"olmo2, qwen2, qwen3 and qwen3_moe", modelType)
+				"olmo2, phi3, qwen2, qwen3 and qwen3_moe", modelType)
 		}
 		return nil, errors.Join(f.errs...)
 	}

@@ -205,7 +205,7 @@ func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	c.QKNorm, c.QKVBias = modelType == "qwen3" || modelType == "qwen3_moe", modelType == "qwen2"
 	f.class(map[string]string{
 		"llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM", "mixtral": "MixtralForCausalLM",
-		"olmo2": "Olmo2ForCausalLM", "qwen2": "Qwen2ForCausalLM",
+		"olmo2": "Olmo2ForCausalLM", "phi3": "Phi3ForCausalLM", "qwen2": "Qwen2ForCausalLM",
 		"qwen3": "Qwen3ForCausalLM", "qwen3_moe": "Qwen3MoeForCausalLM",
 	}[modelType])
 	f.must("vocab_size", &c.VocabSize)
@@ -220,6 +220,9 @@ func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	}
 	if modelType == "olmo2" {
 		c.NormEps, defaults = 1e-5, Tokens{BOS: -1, Pad: 1, EOS: []int{50279}}
+	}
+	if modelType == "phi3" {
+		c.NormEps, defaults = 1e-5, Tokens{BOS: 1, Pad: 32000, EOS: []int{32000}}
 	}
 	c.Tokens = f.tokens(defaults)
 	hasTheta := f.rope(c)
@@ -248,6 +251,9 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 			c.MaxPositions = 32768
 			f.must("num_key_value_heads", &c.KVHeads)
 		}
+		if modelType == "phi3" {
+			c.MaxPositions = 4096
+		}
 		f.take("max_position_embeddings", &c.MaxPositions)
 	}
 	switch {
@@ -255,7 +261,7 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 		f.must("num_key_value_heads", &c.KVHeads)
 		f.must("head_dim", &c.HeadDim)
 		return
-	case (modelType == "llama" || modelType == "olmo2") && !f.take("num_key_value_heads", &c.KVHeads):
+	case slices.Contains([]string{"llama", "olmo2", "phi3"}, modelType) && !f.take("num_key_value_heads", &c.KVHeads):
 		c.KVHeads = c.Heads
 	}
 	if !f.take("head_dim", &c.HeadDim) && c.Heads > 0 {
@@ -274,8 +280,8 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 // windows takes the sliding windows. A Llama has none, a Mistral has them in all layers, and a Qwen in the layers that
 // layer_types lists, by default the last ones.
 func (f *fields) windows(c *LlamaConfig, modelType string) {
-	use, full := modelType == "mistral" || modelType == "mixtral", 0 // so many layers have none
-	if modelType == "qwen3_moe" {                                    // which are not supported
+	use, full := modelType == "mistral", 0 // so many layers have none
+	if modelType == "qwen3_moe" {          // which are not supported
 		delete(f.raw, "sliding_window")
 		delete(f.raw, "max_window_layers")
 		modelType = "llama"
@@ -293,7 +299,7 @@ func (f *fields) windows(c *LlamaConfig, modelType string) {
 	}
 	if modelType != "llama" {
 		window := 4096
-		if modelType == "mixtral" {
+		if modelType == "mixtral" || modelType == "phi3" {
 			use = string(f.raw["sliding_window"]) != ""
 		}
 		if string(f.raw["sliding_window"]) == "null" {

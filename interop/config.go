@@ -20,6 +20,8 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 		return toGPT2(c, tokens, at)
 	case "olmo2":
 		return toOlmo2(c, tokens, at)
+	case "phi3":
+		return toPhi3(c, tokens, at)
 	case "gemma2":
 		return toGemma2(c, tokens, at)
 	case "gemma3":
@@ -112,6 +114,26 @@ func toOlmo2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	}
 	l.QKNorm = false
 	return &hf.Olmo2Config{LlamaConfig: *l}, nil
+}
+
+// toPhi3 is ToHF for a Phi-3, whose fused weights have rotary pairs in halves.
+func toPhi3(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
+	if c.Interleaved() {
+		return nil, inexpressible("rope_layout", "interleaved", "half", at)
+	}
+	err := only(c, at, own{"activation", "swiglu"}, own{"logit_softcap", "0"}, uncapped, own{"rope_theta_local", "0"},
+		own{"score_dim", "0"}, own{"qk_norm", "false"}, own{"qkv_bias", "false"})
+	if err != nil {
+		return nil, err
+	}
+	l, err := toLlama(c, tokens, at)
+	if err != nil {
+		return nil, err
+	}
+	if t := l.RopeScaling.Type; t != "" && t != "longrope" {
+		return nil, inexpressible("rope_scaling", c.RopeScaling.String(), "longrope or none", at)
+	}
+	return &hf.Phi3Config{LlamaConfig: *l}, nil
 }
 
 // toGemma2 is ToHF for a Gemma 2, which never has QK-norm.
@@ -262,6 +284,9 @@ func FromHF(described hf.Config) (model.Config, error) {
 	case *hf.Olmo2Config:
 		l = &d.LlamaConfig
 		c.Family = "olmo2"
+	case *hf.Phi3Config:
+		l = &d.LlamaConfig
+		c.Family = "phi3"
 	case *hf.LlamaConfig:
 		l = d
 	}

@@ -28,7 +28,7 @@ var keep = flag.String("keep", "",
 // models are directories that transformers wrote, with what it computed from them.
 var models = []string{
 	"llama", "qwen3", "mistral", "windows", "linear", "yarn", "llama3", "longrope", "gpt2", "gpt2-untied", "gemma2",
-	"gemma3", "qwen3_moe", "qwen2", "mixtral", "olmo2",
+	"gemma3", "qwen3_moe", "qwen2", "mixtral", "olmo2", "phi3",
 }
 
 func golden(name string) string { return filepath.Join("..", "hf", "testdata", name) }
@@ -173,6 +173,8 @@ func tokensOf(c hf.Config) hf.Tokens {
 	case *hf.MixtralConfig:
 		return c.Tokens
 	case *hf.Olmo2Config:
+		return c.Tokens
+	case *hf.Phi3Config:
 		return c.Tokens
 	}
 	return c.(*hf.GPT2Config).Tokens

@@ -50,7 +50,7 @@ func (b *builder) block(i int) *block {
 		x = newGemma2Block(b)
 	case "gemma3":
 		x = newGemma3Block(b)
-	case "", "llama":
+	case "", "llama", "phi3":
 		x = newLlamaBlock(b)
 	default:
 		panic("model: unknown family " + b.config.Family)

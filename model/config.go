@@ -12,7 +12,7 @@ import (
 // It belongs to the weights, because another shape computes something else with them: Differences compares all keys.
 // The few that weights do not depend on have the tag weights:"any".
 type Config struct {
-	Family  string `yaml:"family" zero:"llama"`   // llama, gpt2, anneal, olmo2, gemma2, gemma3 or qwen3_moe
+	Family  string `yaml:"family" zero:"llama"`   // llama, gpt2, anneal, olmo2, phi3, gemma2, gemma3 or qwen3_moe
 	Layers  int    `yaml:"layers"`                // L
 	Dim     int    `yaml:"dim"`                   // D
 	Heads   int    `yaml:"heads"`                 // H, query heads

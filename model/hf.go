@@ -130,6 +130,7 @@ var hfOwn = map[string]map[string]string{
 		"attention_post_norm": "post_attention_layernorm.weight", "mlp_post_norm": "post_feedforward_layernorm.weight",
 	},
 	"gemma2": hfGemma, "gemma3": hfGemma,
+	"phi3":      {"attention.qkv": "self_attn.qkv_proj.weight", "mlp.gate_up": "mlp.gate_up_proj.weight"},
 	"qwen3_moe": {"mlp.router": "mlp.gate.weight"},
 }
 
@@ -175,7 +176,7 @@ func mixtralName(name string) (string, bool) {
 
 var hfLayer = map[string]string{"llama": "model.layers.%d.", "gpt2": "transformer.h.%d."}
 
-// HFViews returns all weights of the model as transformers has them: for gpt2, gemma2, gemma3 and qwen3_moe, or for a
+// HFViews returns all weights of the model as transformers has them: for gpt2, gemma2, gemma3, phi3 and qwen3_moe, or for a
 // family equivalent to a Llama.
 func (m *Decoder) HFViews() []View {
 	var views []View
@@ -199,7 +200,8 @@ type hfPart struct {
 	from, to int    // rows
 }
 
-// hfParts returns what transformers makes of a parameter: one weight for each part of a Llama's, else one.
+// hfParts returns what transformers makes of a parameter: one weight for each part of a Llama's, else one. A Phi-3 has
+// fused weights there, too.
 func (c Config) hfParts(p *nn.Param) (list []hfPart) {
 	family := "llama"
 	if c.biased() {
@@ -218,7 +220,7 @@ func (c Config) hfParts(p *nn.Param) (list []hfPart) {
 	if name == "attention.qkv.bias" {
 		parts = c.biasParts()
 	}
-	if family == "gpt2" || parts == nil {
+	if family == "gpt2" || c.Family == "phi3" || parts == nil {
 		return []hfPart{{name, prefix + c.hfName(name), 0, p.Shape[0]}}
 	}
 	row := 0

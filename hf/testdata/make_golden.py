@@ -4,7 +4,7 @@ llama/ one file of F32 weights         llama3/ frequencies scaled as Llama 3.1's
 qwen3/ BF16 shards, tied               linear/, yarn/, longrope/: others            windows/ a Qwen3 with windows in some layers
 gpt2/ tied, no n_inner                 gpt2-untied/ F16     gemma2/ soft-caps  gemma3/ two bases, one scaled, BF16
 qwen3_moe/ experts                     qwen2/ biases, a window in the last layer, BF16
-mixtral/ experts without QK-norm       olmo2/ norms after the branches
+mixtral/ experts without QK-norm       olmo2/ norms after the branches   phi3/ fused, windows and longrope, BF16
 
 Weights follow a fixed formula; logits are computed in float64 from the weights as stored. Run from this directory:
 python make_golden.py
@@ -15,7 +15,7 @@ import shutil
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig,
-                          LlamaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM, Qwen2Config,
+                          LlamaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM, Phi3Config, Phi3ForCausalLM, Qwen2Config,
                           Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 
 IDS = [1, 5, 9, 33, 60, 9, 2, 17, 41, 58, 3, 30]
@@ -98,6 +98,9 @@ make("qwen2", Qwen2ForCausalLM(Qwen2Config(
 make("olmo2", Olmo2ForCausalLM(Olmo2Config(
     **{**small, "num_key_value_heads": 2}, tie_word_embeddings=False, rope_parameters={"rope_type": "default", "rope_theta": 500.0})),
      torch.float32)
+make("phi3", Phi3ForCausalLM(Phi3Config(
+    **small, sliding_window=5, original_max_position_embeddings=8,
+    rope_scaling={"type": "longrope", "short_factor": [1.0, 1.0, 1.1, 1.2], "long_factor": [1.0, 1.5, 2.5, 4.0]})), torch.bfloat16)
 make("mixtral", MixtralForCausalLM(MixtralConfig(
     **{**small, "intermediate_size": 12}, num_local_experts=4, num_experts_per_tok=2, sliding_window=None,
     rope_parameters={"rope_type": "default", "rope_theta": 500.0})), torch.float32)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes gemma2.json, gemma3.json, olmo2.json, qwen2.json, qwen3_moe.json, sinks.json, a Llama with the attention of gpt-oss, and mla.json, a dense DeepSeek-V2: one forward and backward pass of tiny models of transformers in float64.
+"""Writes gemma2.json, gemma3.json, olmo2.json, phi3.json, qwen2.json, qwen3_moe.json, sinks.json, a Llama with the attention of gpt-oss, and mla.json, a dense DeepSeek-V2: one forward and backward pass of tiny models of transformers in float64.
 
     python make_transformers.py   # rewrites them beside this script (needs torch and transformers)
 
@@ -26,7 +26,7 @@ torch.set_num_threads(1)
 
 from torch.nn import functional as F  # noqa: E402
 from transformers import (DeepseekV2Config, DeepseekV2ForCausalLM, Gemma2Config, Gemma2ForCausalLM,  # noqa: E402
-                          Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Olmo2Config, Olmo2ForCausalLM, Qwen2Config, Qwen2ForCausalLM,
+                          Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Olmo2Config, Olmo2ForCausalLM, Phi3Config, Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM,
                           Qwen3MoeConfig, Qwen3MoeForCausalLM)
 from transformers.models.gpt_oss import modeling_gpt_oss  # noqa: E402
 from transformers.models.llama import modeling_llama  # noqa: E402
@@ -70,6 +70,12 @@ def olmo2():
                                         rope_parameters={"rope_type": "default", "rope_theta": 500.0}))
 
 
+def phi3():
+    return Phi3ForCausalLM(Phi3Config(
+        **{**COMMON, "num_attention_heads": 3, "num_key_value_heads": 1}, sliding_window=4, original_max_position_embeddings=4, tie_word_embeddings=False,
+        rope_parameters={"rope_type": "longrope", "rope_theta": 500.0, "short_factor": [1.0, 1.1], "long_factor": [1.2, 2.5]}))
+
+
 def qwen2():
     return Qwen2ForCausalLM(Qwen2Config(**COMMON, tie_word_embeddings=True, use_sliding_window=False,
                                         rope_parameters={"rope_type": "default", "rope_theta": 500.0}))
@@ -108,6 +114,13 @@ def parameters(family):
             yield ours + "mlp.gate_up", [at + "mlp.gate_proj.weight", at + "mlp.up_proj.weight"]
             yield ours + "mlp.down", [at + "mlp.down_proj.weight"]
             continue
+        if family == "phi3":
+            yield ours + "attention.qkv", [at + "self_attn.qkv_proj.weight"]
+            yield ours + "attention.out", [at + "self_attn.o_proj.weight"]
+            yield ours + "mlp_norm", [at + "post_attention_layernorm.weight"]
+            yield ours + "mlp.gate_up", [at + "mlp.gate_up_proj.weight"]
+            yield ours + "mlp.down", [at + "mlp.down_proj.weight"]
+            continue
         yield ours + "attention.qkv", [at + f"self_attn.{x}_proj.weight" for x in "qkv"]
         if family == "qwen2":
             yield ours + "attention.qkv.bias", [at + f"self_attn.{x}_proj.bias" for x in "qkv"]
@@ -140,7 +153,7 @@ def parameters(family):
         yield ours + "experts.gate_up", [at + "mlp.experts.gate_up_proj"]
         yield ours + "experts.down", [at + "mlp.experts.down_proj"]
     yield "norm", ["model.norm.weight"]
-    if family in ("qwen3_moe", "olmo2"):
+    if family in ("qwen3_moe", "olmo2", "phi3"):
         yield "head", ["lm_head.weight"]
 
 
@@ -199,6 +212,7 @@ if __name__ == "__main__":
     write("gemma2", gemma2())
     write("gemma3", gemma3())
     write("olmo2", olmo2())
+    write("phi3", phi3())
     write("qwen2", qwen2())
     write("qwen3_moe", qwen3_moe())
     write("sinks", sinks())
