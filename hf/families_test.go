@@ -134,7 +134,7 @@ func TestFamiliesRefuseWhatTheyCannotRepresent(t *testing.T) {
 func TestPhi3HasItsOriginalContextBesideTheScaling(t *testing.T) {
 	plain := func(kind string) map[string]any {
 		return map[string]any{
-			"model_type": "phi3", "architectures": []string{"Phi3ForCausalLM"}, "vocab_size": 100, "hidden_size": 32,
+			"model_type": "phi3", "architectures": []string{"Phi3ForCausalLM"}, "vocab_size": 32064, "hidden_size": 32,
 			"intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
 			"max_position_embeddings": 131072, "original_max_position_embeddings": 4096, "rms_norm_eps": 1e-5,
 			"rope_theta": 10000, "sliding_window": 262144, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "hidden_act": "silu",
