@@ -129,8 +129,8 @@ func TestFamiliesRefuseWhatTheyCannotRepresent(t *testing.T) {
 	}
 }
 
-// The config.json of microsoft/Phi-3-mini-128k-instruct in outline: the original context stands beside the scaling, which
-// had other names before.
+// The config.json of microsoft/Phi-3-mini-128k-instruct in outline: the original context stands beside the scaling,
+// which had other names before.
 func TestPhi3HasItsOriginalContextBesideTheScaling(t *testing.T) {
 	plain := func(kind string) map[string]any {
 		return map[string]any{
@@ -138,8 +138,9 @@ func TestPhi3HasItsOriginalContextBesideTheScaling(t *testing.T) {
 			"intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
 			"max_position_embeddings": 131072, "original_max_position_embeddings": 4096, "rms_norm_eps": 1e-5,
 			"rope_theta": 10000, "sliding_window": 262144, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "hidden_act": "silu",
-			"tie_word_embeddings": false, "attention_bias": false, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
-			"auto_map": map[string]any{"AutoConfig": "configuration_phi3.Phi3Config"},
+			"tie_word_embeddings": false, "attention_bias": false, "bos_token_id": 1, "eos_token_id": 2,
+			"pad_token_id": 0,
+			"auto_map":     map[string]any{"AutoConfig": "configuration_phi3.Phi3Config"},
 			"rope_scaling": map[string]any{
 				"type": kind, "short_factor": []float64{1, 1, 1, 1.1}, "long_factor": []float64{1, 2, 3, 4},
 			},
@@ -152,7 +153,8 @@ func TestPhi3HasItsOriginalContextBesideTheScaling(t *testing.T) {
 		}
 		p := c.(*Phi3Config)
 		s := p.RopeScaling
-		if s.Type != "longrope" || s.OriginalPositions != 4096 || s.Factor != 32 || p.Window != 262144 || p.HeadDim != 8 {
+		if s.Type != "longrope" || s.OriginalPositions != 4096 || s.Factor != 32 || p.Window != 262144 ||
+			p.HeadDim != 8 {
 			t.Errorf("%s: config = %+v", kind, p)
 		}
 		again, err := parseMap(t, p.settings())

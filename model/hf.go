@@ -176,8 +176,8 @@ func mixtralName(name string) (string, bool) {
 
 var hfLayer = map[string]string{"llama": "model.layers.%d.", "gpt2": "transformer.h.%d."}
 
-// HFViews returns all weights of the model as transformers has them: for gpt2, gemma2, gemma3, phi3 and qwen3_moe, or for a
-// family equivalent to a Llama.
+// HFViews returns all weights of the model as transformers has them: for gpt2, gemma2, gemma3, phi3 and qwen3_moe, or
+// for a family equivalent to a Llama.
 func (m *Decoder) HFViews() []View {
 	var views []View
 	for _, p := range m.params {
