@@ -21,7 +21,7 @@ type form struct {
 const (
 	ddd4s  = "vd.4s, vn.4s, vm.4s"
 	dd4s   = "vd.4s, vn.4s"
-	lanes8 = "vd.16b, vn.16b, vm.16b"
+	ddd16b = "vd.16b, vn.16b, vm.16b"
 )
 
 // forms holds the instructions on registers only, by mnemonic; where one mnemonic has several element sizes, a suffix
@@ -44,22 +44,16 @@ var forms = map[string]form{
 	"cmgt": {0x4ea03400, ddd4s}, "umaxv": {0x6eb0a800, "sd, vn.4s"},
 	"umull": {0x2ea0c000, "vd.2d, vn.2s, vm.2s"}, "umull2": {0x6ea0c000, "vd.2d, vn.4s, vm.4s"},
 
-	"and": {0x4e201c00, lanes8}, "bic": {0x4e601c00, lanes8}, "orr": {0x4ea01c00, lanes8}, "eor": {0x6e201c00, lanes8},
-	"bit": {0x6ea01c00, lanes8}, "bif": {0x6ee01c00, lanes8},
+	"and": {0x4e201c00, ddd16b}, "bic": {0x4e601c00, ddd16b}, "orr": {0x4ea01c00, ddd16b}, "eor": {0x6e201c00, ddd16b},
+	"bit": {0x6ea01c00, ddd16b}, "bif": {0x6ee01c00, ddd16b},
 
 	"zip1": {0x4e803800, ddd4s}, "zip2": {0x4e807800, ddd4s}, "uzp1": {0x4e801800, ddd4s}, "uzp2": {0x4e805800, ddd4s},
 	"zip1.2d": {0x4ec03800, "vd.2d, vn.2d, vm.2d"}, "zip2.2d": {0x4ec07800, "vd.2d, vn.2d, vm.2d"},
-	"zip1.8h": {0x4e403800, "vd.8h, vn.8h, vm.8h"}, "zip2.8h": {0x4e407800, "vd.8h, vn.8h, vm.8h"},
 	"uzp2.8h": {0x4e405800, "vd.8h, vn.8h, vm.8h"},
 	"xtn.4h":  {0x0e612800, "vd.4h, vn.4s"}, "xtn.8b": {0x0e212800, "vd.8b, vn.8h"},
 	"sxtl.4s": {0x0f10a400, "vd.4s, vn.4h"}, "sxtl.8h": {0x0f08a400, "vd.8h, vn.8b"},
-	"mov.s": {0x1e204000, "sd, sn"}, // clears the other lanes
-
-	"bfcvtn": {0x0ea16800, "vd.4h, vn.4s"}, "bfcvtn2": {0x4ea16800, "vd.8h, vn.4s"},
+	"fmov": {0x1e204000, "sd, sn"}, // clears the other lanes
 }
-
-// texts differ from the keys of forms.
-var texts = map[string]string{"mov.s": "fmov"}
 
 // V writes an instruction of forms on vector registers: the destination, then the sources.
 func (fn *Func) V(name string, regs ...int) {
@@ -75,9 +69,6 @@ func (fn *Func) V(name string, regs ...int) {
 		word |= uint32(r) << []int{0, 5, 16}[i]
 	}
 	mnemonic, _, _ := strings.Cut(name, ".")
-	if t := texts[name]; t != "" {
-		mnemonic = t
-	}
 	fn.word(word, "%s %s", mnemonic, numbered(text, regs))
 }
 

@@ -1,6 +1,10 @@
 package main
 
-import "anneal/internal/asmgen"
+import (
+	"fmt"
+
+	"anneal/internal/asmgen"
+)
 
 // NEON's registers hold four lanes, a row of a panel of 16 columns is four of them, and general registers are R0,
 // R1, … Kernels that use constants keep them in registers from neonConstants on, numbered as in constants.
@@ -30,7 +34,7 @@ func neonFile() *asmgen.File {
 // are converted to bytes.
 func (k neon) args(names ...string) {
 	for i, name := range names {
-		reg, size := register(i), ""
+		reg, size := fmt.Sprintf("R%d", i), ""
 		if n := len(name); n > 2 && name[n-2] == ':' {
 			name, size = name[:n-2], name[n-1:]
 		}
@@ -39,12 +43,6 @@ func (k neon) args(names ...string) {
 			k.I("LSL $%d, %s", map[string]int{"2": 1, "4": 2}[size], reg)
 		}
 	}
-}
-
-func register(i int) string {
-	return []string{
-		"R0", "R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15",
-	}[i]
 }
 
 // splat sets all lanes of a register to the lower 32 bits of a parameter, or of a number.

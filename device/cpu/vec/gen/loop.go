@@ -210,7 +210,7 @@ func (k *kernel) keep(r int) {
 	switch {
 	case !k.tail:
 	case k.neon():
-		k.V("mov.s", k.real(r), k.real(r))
+		k.V("fmov", k.real(r), k.real(r))
 	case k.wide():
 		k.I("VMOVAPS.Z %[1]s, K1, %[1]s", k.reg(r))
 	default:
