@@ -165,8 +165,8 @@ func (fn *Func) move(name string, load uint32, v, size, offset int, base string)
 
 func (fn *Func) VLoadAt(v, size int, base, index string) {
 	word, letter := sized(size)
-	fn.word(word&^0x01000000|0x400000|0x206800|uint32(v|xreg(base)<<5|xreg(index)<<16), "ldr %s%d, [x%d, x%d]", letter, v,
-		xreg(base), xreg(index))
+	b, x := xreg(base), xreg(index)
+	fn.word(word&^0x01000000|0x606800|uint32(v|b<<5|x<<16), "ldr %s%d, [x%d, x%d]", letter, v, b, x)
 }
 
 // sized returns the encoding of a store, with an offset of 0, and the letter of registers, for a size in bytes.

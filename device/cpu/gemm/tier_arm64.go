@@ -24,9 +24,9 @@ func f32Store(isa.Tier) store[float32] { return put[float32] }
 // That flushes subnormal numbers, and rounds sums to odd.
 func bf16Tile(t isa.Tier) (tile[float32], packer[float32], bool) {
 	return tile[float32]{
-		sizes: vectorSizes(12, 2), rows: quarters(kernelRowsBFDOT6x16, false), cols: quarters(kernelColsBFDOT6x16, true),
-		rows4: halves(kernelRowsBFDOT4x16), cols4: halves(kernelColsBFDOT4x16),
-		few: func(source) *fewKernels[float32] { return nil },
+		sizes: vectorSizes(12, 2), rows: quarters(kernelRowsBFDOT6x16, false),
+		cols: quarters(kernelColsBFDOT6x16, true), rows4: halves(kernelRowsBFDOT4x16),
+		cols4: halves(kernelColsBFDOT4x16), few: func(source) *fewKernels[float32] { return nil },
 	}, pairPacker(), t == isa.BF16
 }
 

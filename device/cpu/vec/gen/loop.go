@@ -47,7 +47,9 @@ const tailMask = 15
 // of float32, of bfloat16 if their name ends in ":bf16", of float16 if it ends in ":f16", of bytes if it ends in
 // ":u8", or of 32-bit words if it ends in ":u32". With ":pairs" a slice is of bfloat16, two per lane.
 func (s *isa) kernel(f *asmgen.File, name, doc string, slices []string, more, result string) *kernel {
-	k := &kernel{isa: s, base: map[string]string{}, bf16: map[string]bool{}, f16: map[string]bool{}, u8: map[string]bool{}}
+	k := &kernel{
+		isa: s, base: map[string]string{}, bf16: map[string]bool{}, f16: map[string]bool{}, u8: map[string]bool{},
+	}
 	var params []string
 	pointers := pointers
 	if s.neon() {

@@ -124,7 +124,8 @@ func (k *kernel) real(r int) int {
 var neonNames = map[string]string{
 	"VADDPS": "fadd", "VSUBPS": "fsub", "VMULPS": "fmul", "VDIVPS": "fdiv", "VMINPS": "fmin", "VMAXPS": "fmax",
 	"VSQRTPS": "fsqrt", "VFMADD231PS": "fmla", "VANDPS": "and", "VORPS": "orr", "VXORPS": "eor",
-	"VPADDD": "add", "VPSUBD": "sub", "VPMAXUD": "umax", "VPMINSD": "smin", "VADDPD": "fadd.2d", "VFMADD231PD": "fmla.2d",
+	"VPADDD": "add", "VPSUBD": "sub", "VPMAXUD": "umax", "VPMINSD": "smin", "VADDPD": "fadd.2d",
+	"VFMADD231PD": "fmla.2d",
 }
 
 // neonOp writes an instruction that is named as on amd64, destination last. If one operand of a minimum or maximum is
@@ -235,8 +236,8 @@ func (k *kernel) flush(on bool) {
 	}
 }
 
-// eachHead writes body for a number of consecutive heads, whose slices lie bytes apart for each element of the first
-// slice, which has the angles.
+// eachHead writes the loop of a kernel, and its end: body for each of consecutive heads, whose slices lie as many bytes
+// apart as the first slice, which has the angles, has elements, times bytes.
 func (k *kernel) eachHead(slices []string, bytes int, body func()) {
 	head, done := k.NewLabel("head"), k.NewLabel("done")
 	if k.neon() {
