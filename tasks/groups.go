@@ -105,8 +105,8 @@ func (g *group) check(tasks map[string]*Task) error {
 				known := slices.ContainsFunc(t.filters, func(p pipeline) bool { return p.name == filter })
 				if !known || !t.has(m.name) {
 					return &Problem{
-						At: t.File, Message: fmt.Sprintf("the group %s averages %s of the filter %s, which its task %s lacks",
-							clip(g.name), clip(m.name), clip(filter), name),
+						At: t.File, Message: fmt.Sprintf("the group %s averages %s of the filter %s, which its task "+
+							"%s lacks", clip(g.name), clip(m.name), clip(filter), name),
 					}
 				}
 			}

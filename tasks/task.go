@@ -85,8 +85,8 @@ type field struct {
 var (
 	used = []string{"task", "task_alias", "include", "dataset_path", "dataset_name", "dataset_kwargs", "training_split",
 		"validation_split", "test_split", "fewshot_split", "output_type", "doc_to_text", "doc_to_target",
-		"doc_to_choice", "description", "num_fewshot", "fewshot_config", "fewshot_delimiter", "target_delimiter", "gen_prefix",
-		"metric_list", "filter_list", "generation_kwargs", "repeats"}
+		"doc_to_choice", "description", "num_fewshot", "fewshot_config", "fewshot_delimiter", "target_delimiter",
+		"gen_prefix", "metric_list", "filter_list", "generation_kwargs", "repeats"}
 	documenting = []string{"tag", "metadata", "should_decontaminate", "doc_to_decontamination_query"}
 	unsupported = []string{"class", "custom_dataset", "process_docs", "process_results", "use_prompt", "doc_to_image",
 		"doc_to_audio", "unsafe_code", "recipe"}

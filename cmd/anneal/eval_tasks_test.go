@@ -13,7 +13,8 @@ func TestEvalTasks(t *testing.T) {
 	task := "task: next\ndataset_path: json\ndataset_kwargs: {data_files: {test: items.jsonl}}\ntest_split: test\n" +
 		"output_type: multiple_choice\ndoc_to_text: a\ndoc_to_choice: [b, c d]\ndoc_to_target: right\n"
 	write(t, w.path("next.yaml"), task)
-	write(t, w.path("items.jsonl"), strings.Repeat("{\"a\": \"func\", \"right\": 0}\n{\"a\": \"if\", \"right\": 1}\n", 3))
+	items := "{\"a\": \"func\", \"right\": 0}\n{\"a\": \"if\", \"right\": 1}\n"
+	write(t, w.path("items.jsonl"), strings.Repeat(items, 3))
 	run, samples := w.path("run"), w.path("samples.jsonl")
 	code, _, errs := anneal("train", w.path("run.yaml"), "--out", run, "train.steps=4", "precision=fp32",
 		"eval.tasks="+w.path("next.yaml"))

@@ -109,7 +109,8 @@ func exitCode(err error) int {
 		return exitStalled
 	case errors.As(err, &usage), errors.As(err, &asked), errors.As(err, &back), errors.As(err, &kind),
 		errors.As(err, &conf), errors.As(err, &task), errors.As(err, &tier), errors.Is(err, run.ErrExists),
-		errors.Is(err, run.ErrOccupied), errors.Is(err, dataset.ErrExists), errors.Is(err, run.ErrNoRun), errors.Is(err, use.ErrNoText):
+		errors.Is(err, run.ErrOccupied), errors.Is(err, dataset.ErrExists), errors.Is(err, run.ErrNoRun),
+		errors.Is(err, use.ErrNoText):
 		return exitUsage
 	case errors.As(err, &saved):
 		return exitStopped
