@@ -99,31 +99,3 @@ func TestReadsPythonFile(t *testing.T) {
 		t.Error("ReadFloat32 accepted a destination of the wrong size")
 	}
 }
-
-// Every F16 number is written as itself, and the middle between two neighbours as the even one.
-func TestF16IsRoundedToNearestEven(t *testing.T) {
-	for c := range uint16(0x7c00) {
-		for _, sign := range []uint16{0, 0x8000} {
-			v := float16(sign | c)
-			if got := toFloat16(v); got != sign|c {
-				t.Fatalf("%v, which is %#04x, is written as %#04x", v, sign|c, got)
-			}
-			next := float16(sign | c + 1)
-			if c == 0x7bff {
-				next = v * (65536.0 / 65504)
-			}
-			middle := (v + next) / 2 // exact in float32
-			if got, want := toFloat16(middle), sign|c+c&1; got != want {
-				t.Fatalf("%v, between %#04x and %#04x, is written as %#04x", middle, sign|c, sign|(c+1), got)
-			}
-		}
-	}
-	for _, c := range []struct {
-		v    float64
-		want uint16
-	}{{math.Inf(-1), 0xfc00}, {math.NaN(), 0x7e00}, {1e30, 0x7c00}} {
-		if got := toFloat16(float32(c.v)); got != c.want {
-			t.Errorf("%v is written as %#04x, want %#04x", c.v, got, c.want)
-		}
-	}
-}

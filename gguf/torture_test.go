@@ -1,0 +1,3 @@
+package gguf
+
+import _ "anneal/internal/torture" // its flags: go test gives them to every package

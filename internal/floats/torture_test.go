@@ -1,0 +1,3 @@
+package floats
+
+import _ "anneal/internal/torture" // its flags: go test gives them to every package
