@@ -243,8 +243,8 @@ func toGPT2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 func inexpressible(key, value, without, at string) error {
 	return config.Problem{
 		Key: "model." + key, At: at, Try: fmt.Sprintf("a model that is trained with model.%s = %s", key, without),
-		Message: fmt.Sprintf("model.%s = %s has no field in Hugging Face's formats: other tools would compute "+
-			"something else", key, value),
+		Message: fmt.Sprintf("model.%s = %s has no field in the formats of Hugging Face and llama.cpp: other "+
+			"tools would compute something else", key, value),
 	}
 }
 

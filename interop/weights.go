@@ -15,7 +15,7 @@ import (
 func Tensors(m *model.Decoder, dtype safetensors.DType) []safetensors.Tensor {
 	var list []safetensors.Tensor
 	for _, v := range m.HFViews() {
-		list = append(list, safetensors.Float32(v.Name, dtype, v.Shape(), v.Values()))
+		list = append(list, safetensors.Float32From(v.Name, dtype, v.Shape(), v.Tensor.Len(), v.Values()))
 	}
 	return list
 }

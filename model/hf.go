@@ -21,9 +21,29 @@ type View struct {
 	scale       float64 // of the weight in an equivalent model without muP; 1 without muP
 	queries     int     // the first rows, as many as this, make queries and are also multiplied by queryScale
 	queryScale  float64
-	interleaved int     // head size, if rotary pairs are neighbouring rows; transformers has halves
+	head        int     // head size, if the rows of heads are rotary pairs
+	interleaved bool    // pairs are neighbouring rows of the tensor, else halves of a head
+	neighbours  bool    // and of the format; transformers has halves
 	transposed  bool    // transformers has [in, out]
 	shift       float64 // transformers has the weight less this number
+}
+
+// Whole returns the view of a format that has all matrices as [out, in] and the gains of norms whole.
+func (v View) Whole() View {
+	v.transposed, v.shift = false, 0
+	return v
+}
+
+// Neighbours returns the view of a format that has rotary pairs in neighbouring rows.
+func (v View) Neighbours() View {
+	v.neighbours = true
+	return v
+}
+
+// Times returns the view of a format that has the weight multiplied by x.
+func (v View) Times(x float64) View {
+	v.scale *= x
+	return v
 }
 
 // Shape returns the shape in transformers.
@@ -34,18 +54,27 @@ func (v *View) Shape() []int {
 	return v.Tensor.Shape()
 }
 
-// Values returns the weights in transformers' layout, without muP: the model's own memory if the layouts agree, else
-// a copy.
-func (v *View) Values() []float32 {
-	host := device.OnHost(v.memory, &v.Tensor)
-	if v.plain() && v.scale == 1 && (v.queries == 0 || v.queryScale == 1) {
-		return host.F32()
+// Values returns a function that fills dst with the weights from element from on, in transformers' layout and without
+// muP. It computes them when it is called, so that no copy of the tensor exists; from a device it copies the tensor at
+// the first call, and lets go of it with the last element.
+func (v View) Values() func(dst []float32, from int) {
+	var host *tensor.Tensor
+	copies := v.plain() && v.scale == 1 && (v.queries == 0 || v.queryScale == 1)
+	return func(dst []float32, from int) {
+		if host == nil {
+			host = device.OnHost(v.memory, &v.Tensor)
+		}
+		if copies {
+			copy(dst, host.F32()[from:])
+		} else {
+			for i := range dst {
+				dst[i] = float32(v.value(host, from+i))
+			}
+		}
+		if from+len(dst) == v.Tensor.Len() {
+			host = nil
+		}
 	}
-	out := make([]float32, host.Len())
-	for i := range out {
-		out[i] = float32(v.value(host, i))
-	}
-	return out
 }
 
 // SetValues fills the tensor of a model without muP from weights in transformers' layout.
@@ -63,8 +92,11 @@ func (v *View) SetValues(values []float32) {
 
 // plain reports whether the tensor has the same memory layout as transformers' F32 weight.
 func (v *View) plain() bool {
-	return v.Tensor.DType() == tensor.F32 && v.interleaved == 0 && !v.transposed && v.shift == 0
+	return v.Tensor.DType() == tensor.F32 && !v.permuted() && !v.transposed && v.shift == 0
 }
+
+// permuted reports whether the format has the rows of heads in another order than the tensor.
+func (v *View) permuted() bool { return v.head != 0 && v.interleaved != v.neighbours }
 
 // value returns element i of transformers' weight; host is the tensor.
 func (v *View) value(host *tensor.Tensor, i int) float64 {
@@ -76,19 +108,21 @@ func (v *View) value(host *tensor.Tensor, i int) float64 {
 	return x - v.shift
 }
 
-// index maps element i of transformers' weight to the index in the tensor. Interleaved rotary pairs (j, j+E/2) of a
-// head are at (2j, 2j+1), in the rows of queries and keys and in the gains of QK-norm.
+// index maps element i of transformers' weight to the index in the tensor. What are rows (j, j+E/2) of a head in halves
+// are rows (2j, 2j+1) as neighbours, for queries and keys and for the gains of QK-norm.
 func (v *View) index(i int) int {
 	cols := v.cols()
 	if rows := v.Tensor.Len() / cols; v.transposed {
 		return i%rows*cols + i/rows
 	}
-	e := v.interleaved
-	if e == 0 {
+	if !v.permuted() {
 		return i
 	}
-	row, col := i/cols, i%cols
+	row, col, e := i/cols, i%cols, v.head
 	at := row % e
+	if v.neighbours {
+		return (row-at+at%2*(e/2)+at/2)*cols + col
+	}
 	return (row-at+2*(at%(e/2))+at/(e/2))*cols + col
 }
 
@@ -248,7 +282,7 @@ func (c Config) biasParts() []nn.Part {
 // fold sets the factors that replace the multipliers of muP in a weight or its part, because transformers' formats
 // have no fields for them: queries take the scale of the scores, the final norm the scale of the logits, and input
 // tables their own. A tied head is then multiplied together with the embedding, and the final norm compensates for
-// it. fold also marks interleaved rows.
+// it. fold also marks the rows of rotary pairs.
 func (c Config) fold(v *View, name string) {
 	v.scale, v.queryScale = 1, 1
 	if s := c.scoreScale(); s != 0 {
@@ -272,8 +306,6 @@ func (c Config) fold(v *View, name string) {
 	switch name {
 	case "attention.qkv.q", "attention.qkv.k", "attention.qkv.bias.q", "attention.qkv.bias.k", "attention.q_norm",
 		"attention.k_norm":
-		if c.Interleaved() {
-			v.interleaved = c.HeadDim
-		}
+		v.head, v.interleaved = c.HeadDim, c.Interleaved()
 	}
 }

@@ -56,3 +56,11 @@ func appendBytes(dst []byte, s []byte) ([]byte, bool) {
 	}
 	return dst, true
 }
+
+// ByteLevel returns an ordinary token in the byte-level alphabet, as files have it; "" if the id has none.
+func (t *Tokenizer) ByteLevel(id uint32) string {
+	if int64(id) >= int64(len(t.byID)) || t.byID[id] <= 0 {
+		return ""
+	}
+	return string(appendByteLevel(nil, t.Token(id)))
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -195,6 +196,20 @@ func (t *Tokenizer) Normalizer() string {
 	}
 	return ""
 }
+
+// Merges yields the ids of the two tokens that each merge joins, the first merges first.
+func (t *Tokenizer) Merges() iter.Seq2[uint32, uint32] {
+	return func(yield func(left, right uint32) bool) {
+		for _, m := range t.merges {
+			if !yield(m.left, m.right) {
+				return
+			}
+		}
+	}
+}
+
+// IgnoresMerges reports whether a pretoken that is a token is encoded as that token, whatever the merges.
+func (t *Tokenizer) IgnoresMerges() bool { return t.ignoreMerges }
 
 // Hash identifies the mapping from text to ids: SHA-256, in hex, of pattern, normalizer, tokens, merges and special
 // tokens. It does not depend on the file format, and does not change when the tokenizer is saved and loaded.

@@ -37,7 +37,7 @@ type cli struct {
 	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
 	Serve     serveCmd     `cmd:"" help:"Answer requests for completions over HTTP, as OpenAI's API does."`
 	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set or on tasks."`
-	Export    exportCmd    `cmd:"" help:"Write a trained model in the Hugging Face format."`
+	Export    exportCmd    `cmd:"" help:"Write a trained model in the Hugging Face or GGUF format, or its adapters alone."`
 	Import    importCmd    `cmd:"" help:"Make a run from a Hugging Face model."`
 	Ls        lsCmd        `cmd:"" name:"ls" help:"List runs with their state, steps, loss, size and age."`
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash, merge and average the checkpoints of a run."`
@@ -123,7 +123,9 @@ func flagsLast(app *kong.Application, args []string) []string {
 	takesValue := map[string]bool{}
 	kong.Visit(app, func(n kong.Visitable, next kong.Next) error {
 		if f, ok := n.(*kong.Flag); ok && !f.IsBool() {
-			takesValue["--"+f.Name] = true
+			for _, name := range append(f.Aliases, f.Name) {
+				takesValue["--"+name] = true
+			}
 		}
 		return next(nil)
 	})

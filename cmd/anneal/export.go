@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
+	"anneal/gguf"
+	"anneal/internal/fileio"
 	"anneal/safetensors"
 	"anneal/use"
 )
@@ -12,18 +15,23 @@ import (
 type exportCmd struct {
 	runArg
 	weightsFlag
-	Out string `arg:"" name:"out-dir" help:"Directory to write."`
-	To  string `default:"hf" enum:"hf,peft" help:"Format: hf is the layout of a Hugging Face repository; peft the adapters of a run with model.lora_rank alone."`
+	Out string `arg:"" name:"out" help:"Directory to write, or file for --to gguf."`
+	To  string `default:"hf" enum:"hf,gguf,peft" help:"Format: hf is the layout of a Hugging Face repository, gguf one file for llama.cpp, peft the adapters of a run with model.lora_rank alone."`
 
-	DType string `name:"dtype" default:"f32" enum:"f32,bf16,f16" help:"Number format of the weights: f32 is exact; bf16 and f16 take half the space."`
+	DType string `name:"dtype" aliases:"type" default:"f32" enum:"f32,bf16,f16,q8_0" help:"Number format of the weights: f32 is exact; bf16 and f16 take half the space, q8_0 (gguf only) about a quarter."`
 }
 
 func (exportCmd) Help() string {
-	return example("anneal export runs/go --to hf exports/go", "anneal export runs/lora --to peft adapters/go") +
-		"\n\nThe export is read back, and its logits are compared with the model's."
+	return example("anneal export runs/go --to hf exports/go",
+		"anneal export runs/go --to gguf exports/go.gguf --type q8_0",
+		"anneal export runs/lora --to peft adapters/go") +
+		"\n\nAn export of hf or gguf is read back: logits of hf and all values of gguf are compared with the model's."
 }
 
 func (c exportCmd) Run(s *session) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	start := time.Now()
 	c.Apart = c.To == "peft"
 	r, err := c.open(s, c.Dir, "cpu", 0, reachFlags{})
@@ -31,9 +39,30 @@ func (c exportCmd) Run(s *session) error {
 		return err
 	}
 	defer r.Close()
-	if c.To == "peft" {
+	switch c.To {
+	case "gguf":
+		return c.gguf(s, r, start)
+	case "peft":
 		return c.adapter(s, r, start)
 	}
+	return c.hf(s, r, start)
+}
+
+// check refuses what a format cannot be, before the run is opened.
+func (c exportCmd) check() error {
+	if c.To != "gguf" {
+		if c.DType == "q8_0" {
+			return &usageError{"--dtype q8_0 is a format of GGUF files only", "try --to gguf, or --dtype bf16"}
+		}
+		return nil
+	}
+	if info, err := os.Stat(c.Out); fileio.IsStdout(c.Out) || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return &usageError{c.Out + " is not a file that can be read back", "name a file, such as model.gguf"}
+	}
+	return outFile(c.Out).prepare("the export", "model.gguf")
+}
+
+func (c exportCmd) hf(s *session, r *use.Trained, start time.Time) error {
 	report, err := r.ExportHF(c.Out, safetensors.DType(strings.ToUpper(c.DType)))
 	if err != nil {
 		return err
@@ -51,6 +80,38 @@ func (c exportCmd) Run(s *session) error {
 			fmt.Sprintf("from transformers import AutoModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out)))
 	return s.emit(struct {
 		*use.ExportReport
+		Out     string   `json:"out"`
+		Seconds float64  `json:"seconds"`
+		Damaged []string `json:"damaged"`
+	}{report, c.Out, elapsed.Seconds(), faults(r.Skipped)})
+}
+
+func (c exportCmd) gguf(s *session, r *use.Trained, start time.Time) error {
+	kind := gguf.F32
+	for _, t := range gguf.Types {
+		if t.Name == c.DType {
+			kind = t.Type
+		}
+	}
+	report, err := r.ExportGGUF(c.Out, kind)
+	if err != nil {
+		return err
+	}
+	elapsed := time.Since(start)
+	for _, note := range report.Notes {
+		s.printf("note: %s\n", note)
+	}
+	if report.MaxDifference == 0 {
+		s.printf("read back: all values of %d tensors equal the model's\n", report.Tensors)
+	} else {
+		s.printf("read back: the values of %d tensors differ by at most %.2g %% of the largest in their tensor\n",
+			report.Tensors, 100*report.MaxDifference)
+	}
+	s.closing(fmt.Sprintf("architecture %s, %s parameters in %s, step %s",
+		report.Architecture, thousands(report.Parameters), report.DType, thousands(report.Step)),
+		c.Out, elapsed, command("llama-completion", "-m", c.Out, "-p", "Once", "-n", "64", "--temp", "0"))
+	return s.emit(struct {
+		*use.GGUFReport
 		Out     string   `json:"out"`
 		Seconds float64  `json:"seconds"`
 		Damaged []string `json:"damaged"`

@@ -18,7 +18,9 @@ func unknownFlag(app *kong.Application, args []string) string {
 	known := map[string]bool{}
 	kong.Visit(app, func(n kong.Visitable, next kong.Next) error {
 		if f, ok := n.(*kong.Flag); ok {
-			known["--"+f.Name] = true
+			for _, name := range append(f.Aliases, f.Name) {
+				known["--"+name] = true
+			}
 			known["--no-"+f.Name] = f.IsBool()
 		}
 		return next(nil)

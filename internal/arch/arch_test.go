@@ -52,7 +52,7 @@ var house = [][]string{
 	{"tensor"},
 	{"chart"},
 	{"hf"}, // the formats
-	{"safetensors", "tokenfile", "tfevents"},
+	{"safetensors", "gguf", "tokenfile", "tfevents"},
 	{"internal"},
 }
 

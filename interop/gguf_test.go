@@ -1,0 +1,274 @@
+package interop
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"anneal/config"
+	"anneal/device"
+	"anneal/gguf"
+	"anneal/hf"
+	"anneal/internal/floats"
+	"anneal/model"
+	"anneal/precision"
+	"anneal/tokenizer"
+)
+
+// Every tensor has llama.cpp's name, by the tables of its own package, and the weights of the Hugging Face model in
+// llama.cpp's layout. bench/peers/check_gguf.py runs the files in llama.cpp itself.
+func TestGGUFHasTheWeightsOfTheModel(t *testing.T) {
+	var want map[string]struct {
+		Architecture string            `json:"architecture"`
+		Names        map[string]string `json:"names"`
+	}
+	text, err := os.ReadFile(filepath.Join("testdata", "gguf_names.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	fp32, err := precision.Lookup("fp32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := map[string]bool{"mistral": true, "windows": true, "qwen2": true} // by their windows
+	for name, w := range want {
+		was := opened(t, golden(name))
+		m, params, err := Load(golden(name), fp32, device.Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := architectureOf(was.Config, m.Config, "")
+		if refused[name] {
+			if err == nil || !strings.Contains(err.Error(), "model.attention") {
+				t.Errorf("%s: error %v, want one of model.attention", name, err)
+			}
+			continue
+		}
+		if err != nil || a.name != w.Architecture {
+			t.Errorf("%s: architecture %v, %v; want %s", name, a, err, w.Architecture)
+			continue
+		}
+		g := &GGUF{}
+		if err := g.addTensors(m, a, gguf.F32); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "m.gguf")
+		if err := gguf.WriteFile(path, nil, g.Tensors); err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := g.Check(f); err != nil || d != 0 {
+			t.Errorf("%s: read back, values differ by %v, %v", name, d, err)
+		}
+		rest := map[string]bool{}
+		for _, info := range f.Tensors() {
+			rest[info.Name] = true
+		}
+		for _, spec := range was.Config.Tensors() {
+			theirs := w.Names[spec.Name]
+			delete(rest, theirs)
+			got, at := make([]float32, size(f, theirs)), 0
+			if err := f.ReadFloat32(theirs, got, 0); err != nil {
+				t.Errorf("%s: %s: %v", name, spec.Name, err)
+				continue
+			}
+			x := arrangedByHand(valuesOf(t, was, spec), spec, w.Architecture, m.Config)
+			if i := strings.Index(spec.Name, ".experts."); i >= 0 {
+				at = int(spec.Name[i+len(".experts.")]-'0') * len(x)
+			}
+			if !closeTo(got[at:at+len(x)], x) {
+				t.Errorf("%s: %s begins with %v, want %v of %s", name, theirs, got[at:at+2], x[:2], spec.Name)
+			}
+		}
+		delete(rest, "rope_freqs.weight")
+		if a.headCopy {
+			delete(rest, "output.weight")
+		}
+		if len(rest) > 0 {
+			t.Errorf("%s: the file has also %v", name, rest)
+		}
+		f.Close()
+		params.Close()
+	}
+}
+
+// closeTo allows the last bit of a gain, of which Hugging Face stores the rest.
+func closeTo(got, want []float32) bool {
+	for i := range want {
+		if math.Abs(float64(got[i]-want[i])) > 0x1p-22*(1+math.Abs(float64(want[i]))) {
+			return false
+		}
+	}
+	return true
+}
+
+func size(f *gguf.File, name string) int {
+	n := 1
+	info, _ := f.Lookup(name)
+	for _, d := range info.Shape {
+		n *= d
+	}
+	return n
+}
+
+// arrangedByHand lays a Hugging Face weight out for llama.cpp: pairs of rotary rows side by side in the architecture
+// llama, [out, in] in gpt2, and whole gains and the scale of scores in Gemmas.
+func arrangedByHand(x []float32, spec hf.Spec, arch string, c model.Config) []float32 {
+	out := slices.Clone(x)
+	cols := len(x) / spec.Shape[0]
+	switch {
+	case arch == "llama" && (strings.Contains(spec.Name, "q_proj") || strings.Contains(spec.Name, "k_proj")):
+		half := c.HeadDim / 2
+		for row := range spec.Shape[0] {
+			head, side, pair := row/c.HeadDim, row%c.HeadDim/half, row%half
+			copy(out[(head*c.HeadDim+2*pair+side)*cols:][:cols], x[row*cols:][:cols])
+		}
+	case arch == "gpt2" && len(spec.Shape) == 2 && strings.Contains(spec.Name, ".c_"):
+		for i := range spec.Shape[0] {
+			for j := range cols {
+				out[j*spec.Shape[0]+i] = x[i*cols+j]
+			}
+		}
+	case strings.HasPrefix(arch, "gemma"):
+		score := float32(1)
+		if c.ScoreDim != 0 {
+			score = float32(math.Sqrt(float64(c.HeadDim) / float64(c.ScoreDim)))
+		}
+		for i := range out {
+			if len(spec.Shape) == 1 {
+				out[i]++
+			}
+			if arch == "gemma2" && strings.Contains(spec.Name, "q_proj") || strings.Contains(spec.Name, "q_norm") {
+				out[i] *= score
+			}
+		}
+	}
+	return out
+}
+
+// What llama.cpp would compute otherwise is refused by the name of its key.
+func TestGGUFRefusesWhatLlamaCppLacks(t *testing.T) {
+	llama := config.Default().Model
+	llama.KVHeads, llama.HeadDim, llama.FFN, llama.Vocab = 2, 64, 1024, 300
+	gemma := llama
+	gemma.Family, gemma.Activation, gemma.AttentionSoftcap, gemma.LogitSoftcap, gemma.TieEmbeddings = "gemma2", "geglu",
+		50, 30, true
+	for key, c := range map[string]model.Config{
+		"activation":        change(llama, func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" }),
+		"attention":         change(llama, func(c *model.Config) { c.Attention = seen("window:8,full"); c.QKNorm = true }),
+		"attention_softcap": change(gemma, func(c *model.Config) { c.AttentionSoftcap = 0 }),
+		"logit_softcap":     change(gemma, func(c *model.Config) { c.LogitSoftcap = 0 }),
+		"tie_embeddings":    change(gemma, func(c *model.Config) { c.TieEmbeddings = false }),
+		"rope_scaling": change(llama, func(c *model.Config) {
+			c.QKNorm, c.RopeOriginalContext = true, 64
+			c.RopeScaling.UnmarshalText([]byte("llama3:4"))
+		}),
+		"normalise_experts": change(llama, func(c *model.Config) {
+			c.Family, c.QKNorm, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", true, 4, 2, 64
+			c.NormaliseExperts = false
+		}),
+		"head_dim": change(llama, func(c *model.Config) { c.Family, c.QKNorm, c.KVHeads, c.HeadDim = "olmo2", true, c.Heads, 32 }),
+	} {
+		described, err := ToHF(c, hf.Tokens{BOS: -1, Pad: -1}, "config.yaml:3")
+		if err == nil {
+			_, err = architectureOf(described, c, "config.yaml:3")
+		}
+		if p, is := err.(config.Problem); !is || p.Key != "model."+key || p.At != "config.yaml:3" ||
+			!strings.Contains(p.Message, "llama.cpp") {
+			t.Errorf("%s: error %v", key, err)
+		}
+	}
+}
+
+func change(c model.Config, by func(*model.Config)) model.Config {
+	by(&c)
+	return c
+}
+
+// trained is a tokenizer of a short text.
+func trained(t *testing.T, pattern string, special ...string) *tokenizer.Tokenizer {
+	t.Helper()
+	tok, err := tokenizer.Train(t.Context(), tokenizer.TrainOptions{VocabSize: 280, Pattern: pattern, Special: special},
+		func(yield func([]byte, error) bool) { yield([]byte("the theme of these 1234 themes\n"), nil) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+func TestGGUFTokenizer(t *testing.T) {
+	for pattern, want := range map[string]string{"llama3": "smaug-bpe", "gpt2": "gpt-2", "qwen2": "qwen2"} {
+		tok := trained(t, pattern, "<|endoftext|>")
+		list, notes, err := ggufTokenizer(tok, 300)
+		if err != nil || len(notes) > 0 {
+			t.Fatal(err, notes)
+		}
+		values := map[string]any{}
+		for _, kv := range list {
+			values[kv.Key] = kv.Value
+		}
+		texts, kinds := values["tokenizer.ggml.tokens"].([]string), values["tokenizer.ggml.token_type"].([]int32)
+		merges := values["tokenizer.ggml.merges"].([]string)
+		eot := values["tokenizer.ggml.eos_token_id"].(uint32)
+		switch {
+		case values["tokenizer.ggml.pre"] != want:
+			t.Errorf("%s is %v, want %s", pattern, values["tokenizer.ggml.pre"], want)
+		case texts[220] != "Ġ" || merges[0] != "h e" || texts[256] != "he" || kinds[256] != tokenNormal:
+			t.Errorf("%s: tokens %q, merges %q", pattern, texts[220:260], merges)
+		case texts[eot] != "<|endoftext|>" || kinds[eot] != tokenControl:
+			t.Errorf("%s: %q ends a text, of type %d", pattern, texts[eot], kinds[eot])
+		case texts[299] != "[PAD299]" || kinds[299] != tokenUnused:
+			t.Errorf("%s: row 299 has no token, but is %q of type %d", pattern, texts[299], kinds[299])
+		}
+		if _, _, err := ggufTokenizer(tok, 100); err == nil {
+			t.Error("a model with fewer rows than tokens is accepted")
+		}
+	}
+	for _, c := range []struct{ pattern, special, want string }{
+		{"cl100k", "<|endoftext|>", "splits text by cl100k"}, {"o200k", "<|endoftext|>", "--pattern llama3"},
+		{"nanochat", "<|endoftext|>", "nanochat"}, {`\w+|\W+`, "<|endoftext|>", "regular expression"},
+		{"llama3", "", "no token that ends a text"},
+	} {
+		special := []string{c.special}
+		if c.special == "" {
+			special = []string{}
+		}
+		if _, _, err := ggufTokenizer(trained(t, c.pattern, special...), 300); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one that says %q", c.pattern, err, c.want)
+		}
+	}
+}
+
+// A tensor that is not what was written is found.
+func TestGGUFCheckFindsADifference(t *testing.T) {
+	values := []float32{1, 2, 3, 4}
+	tensor, err := gguf.Float32("w", gguf.F16, []int{4}, 4, floats.Of([]float32{1, 2, 3, 4.01}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "m.gguf")
+	if err := gguf.WriteFile(path, nil, []gguf.Tensor{tensor}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g := &GGUF{}
+	g.add("w", gguf.F16, []int{4}, GGUFPart{4, func() floats.Values { return floats.Of(values) }})
+	if _, err := g.Check(f); err == nil || !strings.Contains(err.Error(), "differs") {
+		t.Errorf("error %v", err)
+	}
+}
