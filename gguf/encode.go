@@ -9,7 +9,8 @@ import (
 )
 
 // Float32 returns a tensor of n float32 values of the given shape, which are rounded to the type when they are
-// written, a few thousand at a time. F32 is exact, F16 and BF16 round to nearest even, Q8_0 as the reference of the format does.
+// written, a few thousand at a time. F32 is exact, F16 and BF16 round to nearest even, and Q8_0 rounds as the format's
+// reference does.
 func Float32(name string, t Type, shape []int, n int, values floats.Values) (Tensor, error) {
 	encode := map[Type]func([]byte, []float32) []byte{
 		F32: floats.AppendF32, F16: floats.AppendF16, BF16: floats.AppendBF16, Q8_0: appendQ8,

@@ -48,15 +48,16 @@ func TestReaderRejects(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"empty":              {nil, "left"},
-		"magic":              {file("GGML", uint32(3), uint64(0), uint64(0)), "start with GGUF"},
-		"version 1":          {file("GGUF", uint32(1), uint64(0), uint64(0)), "version 1"},
-		"big-endian":         {file("GGUF", uint32(3<<24), uint64(0), uint64(0)), "version"},
-		"many tensors":       {start(1<<40, 0), "limits"},
-		"negative keys":      {start(0, math.MaxUint64), "limits"},
-		"no entry":           {start(0, 1), "left"},
-		"empty key":          {file(start(0, 1), text(""), uint32(7), byte(1)), "empty key"},
-		"key twice":          {file(start(0, 2), text("a"), uint32(7), byte(1), text("a"), uint32(7), byte(1)), "twice"},
+		"empty":         {nil, "left"},
+		"magic":         {file("GGML", uint32(3), uint64(0), uint64(0)), "start with GGUF"},
+		"version 1":     {file("GGUF", uint32(1), uint64(0), uint64(0)), "version 1"},
+		"big-endian":    {file("GGUF", uint32(3<<24), uint64(0), uint64(0)), "version"},
+		"many tensors":  {start(1<<40, 0), "limits"},
+		"negative keys": {start(0, math.MaxUint64), "limits"},
+		"no entry":      {start(0, 1), "left"},
+		"empty key":     {file(start(0, 1), text(""), uint32(7), byte(1)), "empty key"},
+		"key twice": {file(start(0, 2), text("a"), uint32(7), byte(1), text("a"), uint32(7), byte(1)),
+			"twice"},
 		"long key":           {file(start(0, 1), uint64(1<<40)), "limit"},
 		"unknown kind":       {file(start(0, 1), text("a"), uint32(13), byte(1)), "unknown type 13"},
 		"array of arrays":    {file(start(0, 1), text("a"), uint32(9), uint32(9), uint64(0)), "unknown type 9"},
@@ -78,9 +79,10 @@ func TestReaderRejects(t *testing.T) {
 		"offset":             {file(start(1, 0), tensor("a", F32, 32, 1), data), "want 0"},
 		"offset of second":   {file(start(2, 0), tensor("a", F32, 0, 1), tensor("b", F32, 4, 1), data), "want 32"},
 		"huge offset":        {file(start(1, 0), tensor("a", F32, 1<<63, 1), data), "starts at"},
-		"sum of sizes":       {file(start(2, 0), tensor("a", 24, 0, 1<<62), tensor("b", 24, 1<<62, 1<<62), data), "too large"},
-		"truncated":          {file(start(1, 0), tensor("a", F32, 0, 1000), data), "truncated"},
-		"no data":            {file(start(1, 0), tensor("a", F32, 0, 1)), "truncated"},
+		"sum of sizes": {file(start(2, 0), tensor("a", 24, 0, 1<<62), tensor("b", 24, 1<<62, 1<<62), data),
+			"too large"},
+		"truncated": {file(start(1, 0), tensor("a", F32, 0, 1000), data), "truncated"},
+		"no data":   {file(start(1, 0), tensor("a", F32, 0, 1)), "truncated"},
 	} {
 		_, err := read(c.file)
 		if err == nil {

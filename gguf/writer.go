@@ -44,7 +44,8 @@ func Write(w io.Writer, metadata []KV, tensors []Tensor) error {
 			return fmt.Errorf("gguf: tensor %q: %w", t.Name, err)
 		}
 		if n != sizes[i] {
-			return fmt.Errorf("gguf: tensor %q wrote %d bytes, but %v %v needs %d", t.Name, n, t.Type, t.Shape, sizes[i])
+			return fmt.Errorf("gguf: tensor %q wrote %d bytes, but %v %v needs %d",
+				t.Name, n, t.Type, t.Shape, sizes[i])
 		}
 		if _, err := w.Write(make([]byte, padding(n))); err != nil {
 			return err

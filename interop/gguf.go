@@ -250,7 +250,8 @@ func (a *architecture) rope(c *hf.LlamaConfig, m model.Config, at string) error 
 
 func unknownToLlama(key, value, without, at string) error {
 	return config.Problem{
-		Key: "model." + key, At: at, Try: fmt.Sprintf("a model that is trained with model.%s = %s, or --to hf", key, without),
+		Key: "model." + key, At: at,
+		Try: fmt.Sprintf("a model that is trained with model.%s = %s, or --to hf", key, without),
 		Message: fmt.Sprintf("model.%s = %s is unknown to llama.cpp in this architecture: it would compute something "+
 			"else", key, value),
 	}

@@ -164,8 +164,10 @@ func TestGGUFRefusesWhatLlamaCppLacks(t *testing.T) {
 	gemma.Family, gemma.Activation, gemma.AttentionSoftcap, gemma.LogitSoftcap, gemma.TieEmbeddings = "gemma2", "geglu",
 		50, 30, true
 	for key, c := range map[string]model.Config{
-		"activation":        change(llama, func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" }),
-		"attention":         change(llama, func(c *model.Config) { c.Attention = seen("window:8,full"); c.QKNorm = true }),
+		"activation": change(llama, func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" }),
+		"attention": change(llama, func(c *model.Config) {
+			c.Attention, c.QKNorm = seen("window:8,full"), true
+		}),
 		"attention_softcap": change(gemma, func(c *model.Config) { c.AttentionSoftcap = 0 }),
 		"logit_softcap":     change(gemma, func(c *model.Config) { c.LogitSoftcap = 0 }),
 		"tie_embeddings":    change(gemma, func(c *model.Config) { c.TieEmbeddings = false }),
@@ -177,7 +179,9 @@ func TestGGUFRefusesWhatLlamaCppLacks(t *testing.T) {
 			c.Family, c.QKNorm, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", true, 4, 2, 64
 			c.NormaliseExperts = false
 		}),
-		"head_dim": change(llama, func(c *model.Config) { c.Family, c.QKNorm, c.KVHeads, c.HeadDim = "olmo2", true, c.Heads, 32 }),
+		"head_dim": change(llama, func(c *model.Config) {
+			c.Family, c.QKNorm, c.KVHeads, c.HeadDim = "olmo2", true, c.Heads, 32
+		}),
 	} {
 		described, err := ToHF(c, hf.Tokens{BOS: -1, Pad: -1}, "config.yaml:3")
 		if err == nil {

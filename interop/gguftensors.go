@@ -87,8 +87,8 @@ func (g *GGUF) addTensors(m *model.Decoder, a *architecture, t gguf.Type) error 
 			GGUFPart{len(factors), func() floats.Values { return floats.Of(factors) }})
 	}
 	if unfit > 0 {
-		g.Notes = append(g.Notes, fmt.Sprintf("%d matrices are stored as f16: their rows do not consist of blocks of %v",
-			unfit, t))
+		g.Notes = append(g.Notes, fmt.Sprintf("%d matrices are stored as f16, because their rows do not consist of "+
+			"blocks of %v", unfit, t))
 	}
 	return g.encode()
 }
@@ -176,7 +176,7 @@ func (g *GGUF) Check(f *gguf.File) (largest float64, err error) {
 }
 
 // rounding is how far a value may be off, relative to the largest one of its tensor.
-var rounding = map[gguf.Type]float64{gguf.F32: 0, gguf.F16: 0x1p-11, gguf.BF16: 0x1p-9, gguf.Q8_0: 0.5/127 + 0x1p-11}
+var rounding = map[gguf.Type]float64{gguf.F32: 0, gguf.F16: 0x1p-11, gguf.BF16: 0x1p-8, gguf.Q8_0: 0.5/127 + 0x1p-11}
 
 // compare returns the largest difference of a value, relative to the largest value. NaN is an error.
 func (s GGUFSource) compare(f *gguf.File, name string) (float64, error) {
@@ -193,7 +193,8 @@ func (s GGUFSource) compare(f *gguf.File, name string) (float64, error) {
 			}
 			for i, x := range want[:n] {
 				if x-x != 0 {
-					return 0, fmt.Errorf("element %d of tensor %s is not a finite number: the model diverged", at+i, name)
+					return 0, fmt.Errorf("element %d of tensor %s is not a finite number: the model diverged",
+						at+i, name)
 				}
 				largest = max(largest, float64(max(x, -x)))
 				d := float64(x - got[i])

@@ -33,8 +33,8 @@ func ggufTokenizer(tok *tokenizer.Tokenizer, vocab int) (list []gguf.KV, notes [
 	}
 	eot, err := tok.EndOfText()
 	if err != nil {
-		return nil, nil, fmt.Errorf("the tokenizer has no token that ends a text, and llama.cpp would take token 11 for "+
-			"it: %w\n  train the tokenizer with --special '<|endoftext|>', or use --to hf", err)
+		return nil, nil, fmt.Errorf("the tokenizer has no token that ends a text, and llama.cpp would take token 11 "+
+			"for it: %w\n  train the tokenizer with --special '<|endoftext|>', or use --to hf", err)
 	}
 	if n := tok.VocabSize(); n > vocab {
 		return nil, nil, fmt.Errorf("the tokenizer has %d tokens, but the model has rows for %d", n, vocab)
@@ -60,8 +60,8 @@ func ggufTokenizer(tok *tokenizer.Tokenizer, vocab int) (list []gguf.KV, notes [
 		bos = before[0]
 	}
 	if len(before) > 1 || len(after) > 1 || len(after) == 1 && after[0] != eot {
-		notes = append(notes, "the tokenizer puts more around a text than llama.cpp can: one token before it and the end "+
-			"of text after it")
+		notes = append(notes, "the tokenizer puts more around a text than llama.cpp can: one token before it and the "+
+			"end of text after it")
 	}
 	if n := tok.Normalizer(); n != "" {
 		notes = append(notes, "llama.cpp does not convert text to "+n+", as the tokenizer does: other text gets other "+
@@ -92,6 +92,7 @@ func splitter(tok *tokenizer.Tokenizer) (string, error) {
 	if strings.ContainsAny(pattern, ` |\`) {
 		pattern = fmt.Sprintf("the regular expression %.60q", pattern)
 	}
-	return "", fmt.Errorf("the tokenizer splits text by %s%s, which llama.cpp cannot do: it would read other tokens\n  "+
-		"train the tokenizer with --pattern llama3 (the default), gpt2 or qwen2, or use --to hf", pattern, how)
+	return "", fmt.Errorf("the tokenizer splits text by %s%s, which llama.cpp cannot do: it would read other "+
+		"tokens\n  train the tokenizer with --pattern llama3 (the default), gpt2 or qwen2, or use --to hf",
+		pattern, how)
 }

@@ -22,9 +22,9 @@ type GGUFReport struct {
 	Notes         []string `json:"notes"`
 }
 
-// ExportGGUF writes the model with its tokenizer as one file that llama.cpp loads, then reads it back and compares every
-// value. It fails if one differs by more than rounding to t explains. Memory beyond the model's is a few megabytes.
-// Adapters are merged into their weights.
+// ExportGGUF writes the model with its tokenizer as one file that llama.cpp loads, then reads it back and compares
+// every value. It fails if one differs by more than rounding to t explains. Memory beyond the model's is a few
+// megabytes. Adapters are merged into their weights.
 func (r *Trained) ExportGGUF(path string, t gguf.Type) (*GGUFReport, error) {
 	if r.Model.Config.LoRARank > 0 {
 		r.Model.Merge(r.dev)

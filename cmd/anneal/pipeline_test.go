@@ -191,6 +191,8 @@ func TestPipeline(t *testing.T) {
 	said := w.object(exitOK, "generate", run, "--prompt", "func", "--max-tokens", "8", "--temperature", "0")
 	w.keys(w.object(exitOK, "export", run, "--to", "hf", exported), "max_logit_difference")
 	w.object(exitOK, "import", exported, "--out", imported)
+	w.keys(w.object(exitOK, "export", run, "--to", "gguf", w.path("m.gguf"), "--type", "q8_0"), "max_difference")
+	w.object(exitUsage, "export", run, "--to", "hf", w.path("q8"), "--type", "q8_0")
 	if made, cache := said["tokens"].(float64), said["cache_bytes"].(float64); made > 1 &&
 		said["tokens_per_second"].(float64) <= 0 || cache <= 0 || cache > said["memory_bytes"].(float64) {
 		t.Errorf("generating reports %v", said)
