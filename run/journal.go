@@ -25,8 +25,8 @@ type journal struct {
 	step  atomic.Int64 // that the run is at: warnings also come from the goroutine that saves
 }
 
-// journalLine is one line of journal.jsonl.
-type journalLine struct {
+// JournalLine is one line of journal.jsonl.
+type JournalLine struct {
 	Time  time.Time `json:"time"`
 	Step  int       `json:"step"`
 	Event string    `json:"event"` // started, ended, stopped, failed, diverged, warning, note, rewound
@@ -88,7 +88,7 @@ func (j *journal) write(event, text string) {
 	if j == nil {
 		return
 	}
-	line, err := json.Marshal(journalLine{time.Now().UTC().Truncate(time.Millisecond), int(j.step.Load()), event, text})
+	line, err := json.Marshal(JournalLine{time.Now().UTC().Truncate(time.Millisecond), int(j.step.Load()), event, text})
 	if err == nil {
 		j.relay.Write(append(line, '\n'))
 	}
@@ -132,7 +132,7 @@ func (d runDir) wasKilled() (killed bool, err error) {
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var line journalLine
+		var line JournalLine
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			continue // a power cut
 		}

@@ -21,7 +21,7 @@ func readJournal(t testing.TB, dir string) (events []string) {
 	}
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {
-		var l journalLine
+		var l JournalLine
 		if err := json.Unmarshal(s.Bytes(), &l); err != nil || l.Time.IsZero() {
 			t.Fatalf("%v in %q", err, s.Bytes())
 		}

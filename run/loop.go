@@ -200,6 +200,7 @@ func (s *session) begin() (err error) {
 			return err
 		}
 	}
+	s.announceTiming()
 	s.startWatchdog()
 	return nil
 }

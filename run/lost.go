@@ -40,7 +40,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 // findGone returns Options.Begun's gone. Only ranks whose processes can be seen now are looked for later: hosts of
 // containers may have the same name.
 func (s *session) findGone() func() error {
-	neighbours := map[int]whereabouts{}
+	neighbours := map[int]Whereabouts{}
 	for rank := range s.world.Size() {
 		at, err := readPlace(s.dir.place(rank))
 		if err == nil && at.Host == hostname() && at.PID != os.Getpid() && runs(at.PID) {

@@ -20,8 +20,8 @@ import (
 // ranks/NNNN in the run directory says who a rank is and, once it has waited for more than a second, for what. A rank
 // whose deadline passes reads what the others wait for: who waits for nothing, or for something before, is behind.
 
-// whereabouts is ranks/NNNN.
-type whereabouts struct {
+// Whereabouts is ranks/NNNN.
+type Whereabouts struct {
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
 	Place string    `json:"place,omitempty"` // in a mesh of ranks
@@ -44,14 +44,14 @@ type lookout struct {
 	done  chan struct{}
 
 	mu  sync.Mutex
-	now whereabouts
+	now Whereabouts
 }
 
 // newLookout returns a lookout for a rank with a deadline. It writes nothing until it is opened.
 func newLookout(deadline time.Duration) *lookout {
 	return &lookout{
 		after: min(noteAfter, deadline/4), done: make(chan struct{}),
-		now: whereabouts{Host: hostname(), PID: os.Getpid()},
+		now: Whereabouts{Host: hostname(), PID: os.Getpid()},
 	}
 }
 
@@ -117,7 +117,7 @@ func (l *lookout) wait(what string) {
 func (l *lookout) run() {
 	ticker := time.NewTicker(max(l.after/4, time.Millisecond))
 	defer ticker.Stop()
-	written := whereabouts{} // what the file says that it waits for
+	written := Whereabouts{} // what the file says that it waits for
 	for {
 		select {
 		case <-l.done:
@@ -138,7 +138,7 @@ func (l *lookout) run() {
 }
 
 // write writes the file; one that cannot be written is missed only when a rank is lost.
-func (l *lookout) write(at whereabouts) {
+func (l *lookout) write(at Whereabouts) {
 	text, err := json.Marshal(at)
 	if err == nil {
 		os.WriteFile(l.path, append(text, '\n'), 0o666)
@@ -186,7 +186,7 @@ func (l *lookout) opened() bool {
 }
 
 // readPlace reads what a rank says of itself.
-func readPlace(path string) (at whereabouts, err error) {
+func readPlace(path string) (at Whereabouts, err error) {
 	text, err := fileio.ReadSmall(path, maxPlace)
 	if err == nil {
 		err = json.Unmarshal(text, &at)
@@ -195,7 +195,7 @@ func readPlace(path string) (at whereabouts, err error) {
 }
 
 // describe says who and where a rank is.
-func (p *whereabouts) describe(rank int) string {
+func (p *Whereabouts) describe(rank int) string {
 	switch {
 	case p.PID == 0:
 		return fmt.Sprintf("rank %d", rank)
@@ -207,7 +207,7 @@ func (p *whereabouts) describe(rank int) string {
 }
 
 // placed is the place, if there is one, as a part of a list.
-func (p *whereabouts) placed() string {
+func (p *Whereabouts) placed() string {
 	if p.Place == "" {
 		return ""
 	}

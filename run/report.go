@@ -103,6 +103,10 @@ func (s *session) report(e train.Event) {
 	if s.peak > 0 {
 		e.FractionOfPeak = s.clock.flops() / 1e9 / s.peak
 	}
+	e.StepSeconds = s.clock.step.Seconds()
+	if e.Step%s.cfg.Train.LogEvery == 0 {
+		e.PhaseSeconds = s.phases.lately()
+	}
 	e.SourceLoss = s.sourceLoss()
 	if s.saving.stood > 0 {
 		e.SaveSeconds, s.saving.stood = s.saving.stood.Seconds(), 0

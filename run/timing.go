@@ -12,10 +12,16 @@ import (
 
 // phaseClock adds up how long the phases of steps take.
 type phaseClock struct {
-	spent [train.Phases]time.Duration
-	steps int
+	phaseTimes
+	told  phaseTimes // when lately was last called
 	in    train.Phase
 	since time.Time // zero between steps
+}
+
+// phaseTimes are times of phases, summed over steps.
+type phaseTimes struct {
+	spent [train.Phases]time.Duration
+	steps int
 }
 
 // enter ends the phase in hand, if there is one, and begins another.
@@ -37,6 +43,20 @@ func (c *phaseClock) endStep(warmUp bool) {
 		return
 	}
 	c.steps++
+}
+
+// lately returns the mean seconds of each phase in a step since the last call; nil if no step was measured.
+func (c *phaseClock) lately() map[string]train.Number {
+	steps := c.steps - c.told.steps
+	if steps == 0 {
+		return nil
+	}
+	means := map[string]train.Number{}
+	for p := range train.Phases {
+		means[p.String()] = train.Number((c.spent[p] - c.told.spent[p]).Seconds() / float64(steps))
+	}
+	c.told = c.phaseTimes
+	return means
 }
 
 // Timing is what was predicted of a run's time and memory, and what they were.
@@ -94,6 +114,13 @@ func (s *session) plannedTime() *plan.Time {
 }
 
 func (d runDir) timing() string { return filepath.Join(string(d), "timing.json") }
+
+// announceTiming keeps the predictions in the run's directory, for those who watch the run.
+func (s *session) announceTiming() {
+	t := s.timing(0)
+	t.PeakBytes.Actual = train.Number(math.NaN())
+	s.writeTiming(t)
+}
 
 // writeTiming keeps a comparison in the run's directory.
 func (s *session) writeTiming(t Timing) {

@@ -120,7 +120,7 @@ func (d runDir) verifyMetrics() error {
 // verifyJournal returns an error for a line of the journal that cannot be read.
 func (d runDir) verifyJournal() error {
 	return verifyLines(d.journal(), "nothing depends on it: remove the line", func(line []byte) error {
-		return json.Unmarshal(line, &journalLine{})
+		return json.Unmarshal(line, &JournalLine{})
 	})
 }
 
@@ -177,7 +177,7 @@ func (d runDir) owns(name string) bool {
 	var own []string
 	for _, path := range []string{
 		d.config(), d.tokenizer(), d.tokenizerConfig(), d.metrics(), d.journal(), d.diverged(), d.rewind(),
-		d.checkpoints(), d.crash(), d.ranks(), d.exit(), d.timing(), d.unfinished(),
+		d.checkpoints(), d.crash(), d.ranks(), d.exit(), d.timing(), d.report(), d.unfinished(),
 	} {
 		own = append(own, filepath.Base(path))
 	}

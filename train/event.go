@@ -53,6 +53,12 @@ type Event struct {
 	FractionOfPeak  float64 `json:"fraction_of_peak"`  // of the measured peak of matrix products at the run's precision
 	RSSBytes        int64   `json:"rss_bytes"`
 
+	StepSeconds float64 `json:"step_seconds,omitempty"` // of wall time, without evaluations
+	FLOPs       float64 `json:"flops,omitempty"`        // forward and backward, counted by model.Decoder.BatchFLOPs
+	// PhaseSeconds are the mean seconds that the phases of a step took since it was last told, which is every
+	// train.log_every steps.
+	PhaseSeconds map[string]Number `json:"phase_seconds,omitempty"`
+
 	SourceLoss map[string]Number `json:"source_loss,omitempty"` // per source of a mix, of the step's batch
 	Evaluation                   // of the model after the step, if one was made
 
@@ -61,7 +67,6 @@ type Event struct {
 	ETA     time.Duration `json:"-"`
 	Skips   int           `json:"-"` // updates not applied so far
 	Clipped bool          `json:"-"` // the gradient exceeded train.clip
-	FLOPs   float64       `json:"-"` // forward and backward, counted by model.Decoder.BatchFLOPs
 	Targets int           `json:"-"` // of the batch that are not ignored
 	Rise    *Rise         `json:"-"` // a layer whose gradient has grown and stays large
 }

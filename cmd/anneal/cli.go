@@ -40,6 +40,8 @@ type cli struct {
 	Export    exportCmd    `cmd:"" help:"Write a trained model in the Hugging Face or GGUF format, or its adapters alone."`
 	Import    importCmd    `cmd:"" help:"Make a run from a Hugging Face model."`
 	Ls        lsCmd        `cmd:"" name:"ls" help:"List runs with their state, steps, loss, size and age."`
+	Watch     watchCmd     `cmd:"" help:"Show runs in the browser or in this terminal, while they train or afterwards."`
+	Report    reportCmd    `cmd:"" help:"Write what watch shows of runs as one HTML file."`
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash, merge and average the checkpoints of a run."`
 	Explain   explainCmd   `cmd:"" help:"Explain a config key, a number format, an optimizer's memory, ZeRO."`
 	Compress  compressCmd  `cmd:"" help:"Round or prune the weights of a run, and say what that costs."`

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"anneal/internal/shellword"
 )
 
 // closing ends what a command prints for people: what it wrote, where, in which time, and the command to type next,
@@ -39,25 +41,7 @@ func nameOf(path string) string {
 }
 
 // command writes words as a line that a shell reads as these words.
-func command(words ...string) string {
-	line := make([]string, len(words))
-	for i, w := range words {
-		line[i] = shellWord(w)
-	}
-	return strings.Join(line, " ")
-}
-
-// shellWord quotes a word if a shell would read it as something else.
-func shellWord(w string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("_-./=:,+@%^", r)
-	}
-	if w != "" && strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) < 0 {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-}
+func command(words ...string) string { return shellword.Command(words...) }
 
 // seconds writes how long something took: 0.42 s, 12.3 s, 2m03s.
 func seconds(d time.Duration) string {

@@ -19,6 +19,7 @@ var house = [][]string{
 	{"lab"},
 	{"bench", "serve"},
 	{"use"},
+	{"dash"},
 	{"run"},
 	{"plan", "sinks"},
 	{"train"},

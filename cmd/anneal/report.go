@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"anneal/dash"
+	"anneal/run"
+)
+
+type reportCmd struct {
+	runsArg
+	Out outFile `required:"" placeholder:"FILE" example:"report.html" help:"HTML file to write. - writes to standard output."`
+}
+
+func (reportCmd) Help() string {
+	return example("anneal report runs/tiny --out report.html",
+		"anneal report runs/base runs/muon --out compared.html") +
+		"\n\nWrites the page of `anneal watch` with its data as one file, which needs neither a server nor a " +
+		"network. Every command that trains a run writes RUN/report.html at its end."
+}
+
+func (c reportCmd) Run(s *session) error {
+	start := time.Now()
+	w, err := dash.New(c.Dirs)
+	if err != nil {
+		return err
+	}
+	w.Read()
+	if err := w.WriteReport(string(c.Out)); err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	s.closing("a report of "+strings.Join(c.Dirs, ", "), c.Out.String(), time.Since(start), "")
+	return s.emit(map[string]any{"out": c.Out, "runs": w.Dirs(), "seconds": time.Since(start).Seconds()})
+}
+
+// reportRun writes the report of a run that a command has just trained. One that cannot be written is no fault of the
+// run.
+func (s *session) reportRun(dir string) {
+	w, err := dash.New([]string{dir})
+	if err == nil {
+		w.Read()
+		err = w.WriteReport(run.ReportFile(dir))
+	}
+	if err != nil && !os.IsNotExist(err) {
+		s.warn(fmt.Sprintf("the report of the run is not written: %v", err))
+	}
+}

@@ -1,0 +1,96 @@
+package dash
+
+import (
+	"fmt"
+	"math"
+)
+
+// An Alert is something that a person should know of a run.
+type Alert struct {
+	Kind string `json:"kind"` // nan, spike, slow, stall, disk, lines, or an event of the journal
+	Step int    `json:"step"` // where it was seen; of several the last
+	Text string `json:"text"`
+}
+
+// A detector notices steps that stand out. It looks at each once.
+type detector struct {
+	loss smooth // of the steps without an alert
+	rate smooth
+
+	notFinite, firstNotFinite, lastNotFinite int
+	spikes                                   int
+	spike                                    Alert // the last
+	fast                                     float64
+	last                                     int
+}
+
+const (
+	spikeSigmas = 6    // standard deviations above the mean
+	spikeShare  = 0.05 // and so much above it
+	slowShare   = 0.7  // of the usual rate
+	settled     = 50   // steps before a mean says something
+)
+
+func newDetector() *detector { return &detector{loss: smooth{over: 100}, rate: smooth{over: 2000}} }
+
+// smooth is an exponential mean over about so many values, with its variance.
+type smooth struct {
+	over, mean, variance float64
+	n                    float64
+}
+
+func (s *smooth) add(x float64) {
+	s.n++
+	share := 1 / min(s.n, s.over)
+	d := x - s.mean
+	s.mean += share * d
+	s.variance += share * (d*(x-s.mean) - s.variance)
+}
+
+// step takes the next step.
+func (d *detector) step(e entry) {
+	d.last = e.step
+	switch {
+	case math.IsNaN(e.loss):
+		if d.notFinite == 0 {
+			d.firstNotFinite = e.step
+		}
+		d.notFinite++
+		d.lastNotFinite = e.step
+	case d.loss.n >= settled && e.loss > d.loss.mean*(1+spikeShare) &&
+		e.loss > d.loss.mean+spikeSigmas*math.Sqrt(d.loss.variance):
+		d.spikes++
+		d.spike = Alert{"spike", e.step, fmt.Sprintf("the loss of step %d was %.4g, where %.4g is usual",
+			e.step, e.loss, d.loss.mean)}
+		d.loss.add(d.loss.mean + spikeSigmas*math.Sqrt(d.loss.variance)) // a new level is usual after a while
+	default:
+		d.loss.add(e.loss)
+	}
+	if e.rate > 0 {
+		if d.fast == 0 {
+			d.fast = e.rate
+		}
+		d.fast += (e.rate - d.fast) / 20
+		d.rate.add(e.rate)
+	}
+}
+
+// alerts returns what was noticed.
+func (d *detector) alerts() []Alert {
+	var list []Alert
+	if d.notFinite > 0 {
+		list = append(list, Alert{"nan", d.lastNotFinite, fmt.Sprintf("the loss was not finite in %d of the steps "+
+			"from %d to %d", d.notFinite, d.firstNotFinite, d.lastNotFinite)})
+	}
+	if a := d.spike; d.spikes > 0 {
+		if d.spikes > 1 {
+			a.Text += fmt.Sprintf("; %d such steps in all", d.spikes)
+		}
+		list = append(list, a)
+	}
+	if d.rate.n >= settled && d.fast < slowShare*d.rate.mean {
+		list = append(list, Alert{"slow", d.last, fmt.Sprintf(
+			"training has slowed down: %.0f tokens/s, where %.0f are usual", d.fast, d.rate.mean)})
+	}
+	return list
+}

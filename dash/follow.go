@@ -1,0 +1,201 @@
+package dash
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"sync"
+	"time"
+
+	"anneal/internal/fileio"
+)
+
+// A follower reads metrics.jsonl as it grows. A file that was cut or replaced, as resumes and rewinds do, is read from
+// its start.
+type follower struct {
+	path string
+
+	mu         sync.Mutex // held for one piece of the file at a time
+	generation int        // counts how often reading began
+	table      *table
+	alerts     *detector
+	end        place // of the last step
+	lines      int   // that could be read
+	bad        int   // that could not
+	rewound    int   // steps that a rewind took out
+	size       int64 // of the file
+	changed    time.Time
+
+	read   int64 // bytes, of whole lines
+	tail   []byte
+	file   os.FileInfo
+	recent float64 // seconds of a step, smoothed; 0 before the first
+	scan   scanner
+	piece  []byte
+}
+
+const (
+	pieceBytes = 1 << 20 // read at a time; a longer line counts as broken
+	tailBytes  = 128     // by which a file that was replaced is known
+	// maxGap is more steps than can be missing in a file; a line beyond is broken.
+	maxGap = 1 << 24
+)
+
+func newFollower(path string) *follower {
+	f := &follower{path: path, piece: make([]byte, pieceBytes)}
+	f.reset()
+	return f
+}
+
+func (f *follower) reset() {
+	f.generation++
+	f.table, f.alerts, f.recent, f.end = newTable(), newDetector(), 0, place{}
+	f.lines, f.bad, f.rewound, f.read, f.tail, f.file = 0, 0, 0, 0, nil, nil
+}
+
+// poll reads what is new. A missing file has nothing.
+func (f *follower) poll() error {
+	file, err := fileio.OpenRegular(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	if f.replaced(file, info) {
+		f.reset()
+	}
+	f.file, f.size, f.changed = info, info.Size(), info.ModTime()
+	f.mu.Unlock()
+	for {
+		more, err := f.next(file)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// replaced reports whether the file is no longer the one that was read.
+func (f *follower) replaced(file *os.File, info os.FileInfo) bool {
+	if f.file == nil {
+		return false
+	}
+	if !os.SameFile(f.file, info) || info.Size() < f.read {
+		return true
+	}
+	tail := make([]byte, len(f.tail))
+	n, _ := file.ReadAt(tail, f.read-int64(len(tail)))
+	return !bytes.Equal(tail[:n], f.tail)
+}
+
+// next reads a piece of the file, and reports whether there may be more. A last line without its end is left for later.
+func (f *follower) next(file io.ReaderAt) (more bool, err error) {
+	n, err := file.ReadAt(f.piece, f.read)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	whole := bytes.LastIndexByte(f.piece[:n], '\n') + 1
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if whole == 0 {
+		if n < len(f.piece) {
+			return false, nil
+		}
+		whole = n // a line that long is none; its end is another broken one
+		f.bad++
+	} else {
+		f.take(f.piece[:whole])
+	}
+	f.read += int64(whole)
+	f.tail = append(f.tail[:0], f.piece[max(0, whole-tailBytes):whole]...)
+	return n == len(f.piece), nil
+}
+
+// take takes whole lines.
+func (f *follower) take(lines []byte) {
+	at := f.read
+	for line := range bytes.Lines(lines) {
+		f.line(line, at)
+		at += int64(len(line))
+	}
+}
+
+// line takes a line that begins at an offset of the file.
+func (f *follower) line(line []byte, offset int64) {
+	fields, err := f.scan.scan(line)
+	e := entryOf(fields)
+	if err != nil || e.step < 1 || f.end.step > 0 && e.step > f.end.step+maxGap {
+		f.bad++
+		return
+	}
+	f.lines++
+	if e.rewound {
+		f.rewound++
+		return
+	}
+	f.end = f.place(e, offset)
+	f.table.add(f.end, fields)
+	f.alerts.step(e)
+}
+
+// An entry is what of a line is used here, and not only shown. Numbers that are not known are NaN.
+type entry struct {
+	step                               int
+	tokens, seconds, flops, loss, rate float64
+	skipped, rewound                   bool
+}
+
+// entryOf picks what is used out of the numbers of a line.
+func entryOf(fields []field) entry {
+	e := entry{
+		tokens: math.NaN(), seconds: math.NaN(), flops: math.NaN(), loss: math.NaN(), rate: math.NaN(),
+	}
+	for _, f := range fields {
+		switch string(f.name) {
+		case "step":
+			if f.value >= 1 && f.value < 1<<53 {
+				e.step = int(f.value)
+			}
+		case "tokens":
+			e.tokens = f.value
+		case "step_seconds":
+			e.seconds = f.value
+		case "flops":
+			e.flops = f.value
+		case "loss":
+			e.loss = f.value
+		case "tokens_per_second":
+			e.rate = f.value
+		case "skipped":
+			e.skipped = f.value != 0
+		case "rewound":
+			e.rewound = f.value != 0
+		}
+	}
+	return e
+}
+
+// place returns where a step ends that follows those before. Of a run that did not record its steps' seconds they are
+// computed from its rate.
+func (f *follower) place(e entry, offset int64) place {
+	seconds := e.seconds
+	if math.IsNaN(seconds) && e.rate > 0 {
+		seconds = (e.tokens - f.end.tokens) / e.rate
+	}
+	if seconds > 0 {
+		if f.recent == 0 {
+			f.recent = seconds
+		}
+		f.recent += (seconds - f.recent) / 20
+	}
+	return place{e.step, e.tokens, f.end.seconds + seconds, f.end.flops + e.flops, offset}
+}

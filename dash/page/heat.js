@@ -1,0 +1,116 @@
+// A heat map: one row for each series of a prefix, coloured by the logarithm of its values.
+
+// cividis (Nuñez et al. 2018) is read alike with and without colour blindness.
+const heatStops = [[0, 34, 78], [54, 74, 108], [108, 110, 114], [155, 148, 118], [208, 192, 92], [254, 232, 56]];
+
+function heatColour(f) {
+  const at = Math.min(Math.max(f, 0), 1) * (heatStops.length - 1);
+  const i = Math.min(Math.floor(at), heatStops.length - 2);
+  const mix = heatStops[i].map((v, k) => Math.round(v + (at - i) * (heatStops[i + 1][k] - v)));
+  return `rgb(${mix.join(",")})`;
+}
+
+class HeatMap extends Chart {
+  names(runs) {
+    const has = new Set(runs.flatMap((i) => Object.keys(data.curves[i].series)));
+    const list = [...has].filter((n) => n.startsWith(this.def.prefix));
+    return list.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  }
+
+  toggleLog() {}
+
+  draw() {
+    this.button.hidden = true;
+    const box = this.canvas.getBoundingClientRect();
+    const runs = shown().slice(0, 1); // rows of several runs cannot be compared by eye
+    if (box.width === 0 || runs.length === 0) return;
+    const ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round(box.width * ratio);
+    this.canvas.height = Math.round(box.height * ratio);
+    const c = this.canvas.getContext("2d");
+    c.scale(ratio, ratio);
+    this.area = { x: 52, y: 6, w: box.width - 60, h: box.height - 30 };
+    const p = points(runs[0], ui.zoom);
+    this.drawn = this.names(runs).filter((n) => p.series[n]).map((name) => ({
+      x: p.x[ui.axis], s: { mean: p.series[name].mean }, name: this.label(name, 2), dash: [], colour: colours.soft,
+    }));
+    this.from = this.span(this.drawn);
+    this.to = [0, this.drawn.length];
+    this.values();
+    this.cells(c);
+    this.rows(c);
+    this.cross(c);
+    this.tell();
+  }
+
+  // values finds the range of the colours.
+  values() {
+    this.lo = Infinity;
+    this.hi = 0;
+    for (const l of this.drawn) {
+      for (const v of l.s.mean) {
+        if (!(v > 0)) continue;
+        this.lo = Math.min(this.lo, v);
+        this.hi = Math.max(this.hi, v);
+      }
+    }
+  }
+
+  cells(c) {
+    const high = this.area.h / Math.max(1, this.drawn.length);
+    const range = Math.log(this.hi / this.lo) || 1;
+    this.drawn.forEach((l, row) => {
+      let start = this.area.x;
+      for (let i = 0; i < l.s.mean.length; i++) {
+        const v = l.s.mean[i];
+        if (!(v > 0) || l.x[i] < this.from[0]) continue;
+        if (l.x[i] > this.from[1]) break;
+        const end = this.px(l.x[i]);
+        c.fillStyle = heatColour(Math.log(v / this.lo) / range);
+        c.fillRect(start, this.area.y + row * high, Math.max(end - start, 1) + 0.5, high + 0.5);
+        start = end;
+      }
+    });
+  }
+
+  rows(c) {
+    const a = this.area, high = a.h / Math.max(1, this.drawn.length);
+    c.font = "11px system-ui, sans-serif";
+    c.fillStyle = colours.soft;
+    c.textAlign = "right";
+    c.textBaseline = "middle";
+    let free = -Infinity;
+    this.drawn.forEach((l, row) => {
+      const y = a.y + (row + 0.5) * high;
+      if (y < free) return;
+      c.fillText(l.name.slice(0, 9), a.x - 6, y);
+      free = y + 13;
+    });
+    c.textBaseline = "top";
+    c.textAlign = "center";
+    for (const v of ticks(...this.from, Math.max(2, a.w / 120), ui.logx)) {
+      const x = this.px(v);
+      if (x > a.x + 12 && x < a.x + a.w - 12) c.fillText(axes[ui.axis].text(v), x, a.y + a.h + 6);
+    }
+  }
+
+  // tell names the range of the colours, and the smallest and largest row at the cursor.
+  tell() {
+    if (ui.cursor !== null && this.drawn.length <= 12) return super.tell();
+    const dark = h("span", { class: "swatch" }), light = h("span", { class: "swatch" });
+    dark.style.borderTopColor = heatColour(0);
+    light.style.borderTopColor = heatColour(1);
+    const text = this.def.text || number;
+    const run = shown().length > 1 ? [h("span", {}, data.view.runs[shown()[0]].name)] : [];
+    this.legend.replaceChildren(...run, h("span", {}, dark, text(this.lo)), h("span", {}, light, text(this.hi)), ...this.extremes());
+  }
+
+  extremes() {
+    if (ui.cursor === null) return [];
+    const at = this.drawn.map((l) => [l.name, l.s.mean[nearest(l.x, ui.cursor)]]).filter(([, v]) => !missing(v));
+    if (at.length === 0) return [];
+    at.sort((a, b) => a[1] - b[1]);
+    const say = ([name, v]) => h("span", {}, `${name} ${number(v)}`);
+    return [h("span", { class: "at" }, axes[ui.axis].text(ui.cursor)), say(at[0]), say(at[at.length - 1])];
+  }
+}

@@ -1,0 +1,162 @@
+// What is no chart: the runs at a glance, alerts, times of a step, checkpoints, ranks, configurations, the journal.
+
+const drawnPanels = new Map();
+
+// panel draws a part of the page again if what it shows has changed.
+function panel(host, key, shows, build) {
+  const text = JSON.stringify(shows);
+  const old = drawnPanels.get(key);
+  if (old && old.text === text) return;
+  const open = old ? [...old.element.querySelectorAll("details")].map((d) => d.open) : [];
+  const element = build();
+  if (element) [...element.querySelectorAll("details")].forEach((d, i) => (d.open = !!open[i]));
+  const now = element || h("div", { hidden: true });
+  if (old) old.element.replaceWith(now);
+  else host.append(now);
+  drawnPanels.set(key, { text, element: now });
+}
+
+function card(title, ...children) {
+  return h("div", { class: "card" }, h("h2", {}, title), ...children);
+}
+
+function table(head, rows) {
+  const cell = (tag) => (v, i) => h(tag, { class: head[i].text ? "text" : "" }, v);
+  return h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, head.map((c) => c.name).map(cell("th")))),
+    h("tbody", {}, rows.map((r) => h("tr", {}, r.map(cell("td")))))));
+}
+
+const left = (name) => ({ name, text: true });
+const right = (name) => ({ name });
+
+function drawPanels() {
+  const v = data.view;
+  v.runs.forEach((r, i) => panel(byId("runs"), "run" + i, [r, ui.hidden.has(i), v.time], () => runCard(r, i)));
+  const alerts = v.runs.flatMap((r) => (r.error ? [{ kind: "error", step: r.step, text: r.error }] : [])
+    .concat(r.alerts || []).map((a) => ({ ...a, run: r.name })));
+  panel(byId("alerts"), "alerts", alerts, () => h("div", {}, alerts.slice(-20).map((a) => alertLine(a, v.runs.length > 1))));
+  const host = byId("details");
+  v.runs.forEach((r, i) => {
+    const of = v.runs.length > 1 ? " · " + r.name : "";
+    const means = phaseMeans(i);
+    panel(host, "time" + i, [r.timing, means], () => timeCard(r, means, of));
+    panel(host, "ckpt" + i, r.checkpoints, () => checkpointCard(r, of));
+    panel(host, "rank" + i, r.ranks, () => rankCard(r, of));
+    panel(host, "samples" + i, r.samples, () => sampleCard(r, of));
+    panel(host, "journal" + i, r.journal, () => journalCard(r, of));
+  });
+  panel(host, "configs", v.runs.map((r) => [r.name, r.config, r.differences]), () => configCard(v.runs));
+}
+
+const byId = (id) => document.getElementById(id);
+
+function alertLine(a, several) {
+  return h("div", { class: "alert " + a.kind }, h("b", {}, a.kind === "nan" ? "NaN" : a.kind),
+    ` ${several ? a.run + ", " : ""}step ${number(a.step)}: ${a.text}`);
+}
+
+function runCard(r, i) {
+  const box = h("input", { type: "checkbox", checked: !ui.hidden.has(i) });
+  box.onchange = () => toggleRun(i);
+  const swatch = h("span", { class: "swatch" });
+  if (data.view.runs.length > 1) swatch.style.borderTopColor = colours.lines[i % colours.lines.length];
+  else swatch.hidden = true;
+  const state = h("span", { class: "state " + r.state.replace(" ", "-") }, r.state);
+  const share = r.steps ? r.step / r.steps : 0;
+  const facts = [
+    ["step", `${number(r.step)} of ${number(r.steps)} (${percent(share)})`],
+    ["training loss", number(r.loss) + " nats/token"],
+    ["validation", missing(r.val_loss) ? "–" : `${number(r.val_loss)} nats/token, ${number(r.val_bits_per_byte)} bits/byte at ${number(r.val_step)}`],
+    ["speed", number(r.tokens_per_second) + " tokens/s"],
+    ["of the peak", percent(r.fraction_of_peak)],
+    ["ETA", eta(r)],
+    ["trained for", `${duration(r.seconds)}, ${short(r.tokens)} tokens, ${flops(r.flops)}`],
+    ["memory", bytes(r.rss_bytes)],
+    ["model", `${r.model}, ${short(r.parameters)} parameters`],
+    ["on disk", bytes(r.bytes)],
+    ["directory", r.dir],
+  ];
+  if (r.exit && r.exit.code) facts.push(["ended with code", `${r.exit.code}: ${r.exit.reason || ""}`]);
+  if (r.rewound) facts.push(["rewound", number(r.rewound) + " steps"]);
+  if (r.read < 1) facts.push(["metrics read", percent(r.read)]);
+  return h("div", { class: "card run" },
+    h("h2", {}, state, h("label", {}, box, swatch, r.name)), h("progress", { max: 1, value: share, "aria-label": "progress" }),
+    h("dl", { class: "facts" }, facts.map(([k, x]) => h("div", {}, h("dt", {}, k), h("dd", {}, x)))));
+}
+
+function eta(r) {
+  if (missing(r.eta_seconds)) return "–";
+  const at = new Date(Date.parse(data.view.time) + 1000 * r.eta_seconds);
+  const day = r.eta_seconds > 20 * 3600 ? at.toLocaleDateString("en", { month: "short", day: "numeric" }) + " " : "";
+  return `${duration(r.eta_seconds)}, at ${day}${at.toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hour12: false })}`;
+}
+
+// phaseMeans returns the mean seconds of each phase over the last hundred points.
+function phaseMeans(i) {
+  const means = {};
+  for (const [name, s] of Object.entries(data.curves[i].series)) {
+    if (!name.startsWith("phase_seconds.")) continue;
+    const list = s.mean.filter((v) => !missing(v)).slice(-100);
+    means[name.slice("phase_seconds.".length)] = list.reduce((a, b) => a + b, 0) / list.length;
+  }
+  return means;
+}
+
+function timeCard(r, means, of) {
+  const t = r.timing || { phases: {}, step_seconds: {}, peak_bytes: {} };
+  const names = ["reading", "forward", "head", "backward", "summing", "update"].filter((n) => n in means || n in t.phases);
+  if (names.length === 0) return null;
+  const done = t.steps > 0; // the run has ended: its own means are of all steps
+  const actual = (n) => (done ? t.phases[n].actual : means[n]);
+  const total = done ? t.step_seconds.actual : names.reduce((a, n) => a + (means[n] || 0), 0);
+  const off = (p, a) => (missing(p) || missing(a) || a === 0 ? "–" : (p > a ? "+" : "") + percent(p / a - 1));
+  const row = (name, p, a, text, share) => [name, text(p), text(a), off(p, a), share];
+  const rows = names.map((n) => row(n === "reading" ? "reading (wait for data)" : n, (t.phases[n] || {}).predicted,
+    actual(n), duration, percent(actual(n) / total)));
+  rows.push(row("step", t.step_seconds.predicted, total, duration, ""));
+  rows.push(row("peak memory", t.peak_bytes.predicted, done ? t.peak_bytes.actual : r.rss_bytes, bytes, ""));
+  return card("Predicted and actual" + of, table([left(""), right("predicted"), right("actual"), right("off"), right("of a step")], rows));
+}
+
+function checkpointCard(r, of) {
+  if (!r.checkpoints || r.checkpoints.length === 0) return null;
+  const rows = r.checkpoints.map((c) => [number(c.step), short(c.tokens), bytes(c.bytes), c.error || h("code", {}, c.command)]);
+  return card("Checkpoints" + of, table([right("step"), right("tokens"), right("size"), left("go on from it")], rows));
+}
+
+function rankCard(r, of) {
+  if (!r.ranks || r.ranks.length === 0) return null;
+  const rows = r.ranks.map((k, i) => [String(i), k.host, String(k.pid), k.place || "", number(k.step), k.waits || ""]);
+  return card("Ranks" + of, table([right("rank"), left("host"), right("process"), left("place"), right("step"), left("waits for")], rows));
+}
+
+function sampleCard(r, of) {
+  if (!r.samples || r.samples.length === 0) return null;
+  const one = (s) => h("details", {}, h("summary", {}, `step ${number(s.step)}: ${s.texts[0].prompt}${s.texts[0].text}`.slice(0, 90)),
+    s.texts.map((t) => h("pre", {}, h("b", {}, t.prompt), t.text)));
+  return card("Samples" + of, h("div", { class: "scroll" }, r.samples.map(one)));
+}
+
+function journalCard(r, of) {
+  if (!r.journal || r.journal.length === 0) return null;
+  const rows = r.journal.slice().reverse().map((l) => [l.time.slice(0, 19).replace("T", " "), number(l.step), l.event, l.text || ""]);
+  return card("Journal" + of, table([left("time (UTC)"), right("step"), left("event"), left("")], rows));
+}
+
+function configCard(runs) {
+  const keys = [...new Set(runs.flatMap((r) => (r.differences || []).map((d) => d.key)))];
+  const value = (r, key) => {
+    const mine = (r.differences || []).find((d) => d.key === key);
+    if (mine) return mine.here;
+    return runs.flatMap((o) => o.differences || []).find((d) => d.key === key).first;
+  };
+  const parts = runs.map((r) => h("details", {}, h("summary", {}, runs.length > 1 ? r.name : "all values and their origin"), h("pre", {}, r.config)));
+  if (keys.length > 0) {
+    parts.unshift(table([left("key"), ...runs.map((r) => left(r.name))],
+      keys.map((k) => [h("code", {}, k), ...runs.map((r) => value(r, k))])));
+  }
+  const made = card(runs.length > 1 ? "What differs between the configurations" : "Configuration", ...parts);
+  if (runs.length > 1) made.classList.add("wide");
+  return made;
+}

@@ -1,0 +1,219 @@
+package dash
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"anneal/chart"
+	"anneal/internal/units"
+	"anneal/run"
+	"anneal/train"
+)
+
+// A Screen says what a terminal shows.
+type Screen struct {
+	Columns, Rows int
+	Run           int  // the run whose figures are shown
+	Log           bool // logarithmic loss
+	Axis          Axis
+}
+
+// An Axis is what the x axis of a terminal's chart counts.
+type Axis uint8
+
+// The axes.
+const (
+	BySteps Axis = iota
+	ByTokens
+	ByTime
+	axes
+)
+
+// Next returns the axis after one.
+func (a Axis) Next() Axis { return (a + 1) % axes }
+
+// at returns the label of an axis, and where a bucket is on it.
+func (a Axis) at() (string, func(place) float64) {
+	switch a {
+	case ByTokens:
+		return "tokens", func(p place) float64 { return p.tokens }
+	case ByTime:
+		return "minutes of training", func(p place) float64 { return p.seconds / 60 }
+	}
+	return "steps", func(p place) float64 { return float64(p.step) }
+}
+
+const terminalSmoothing = 0.9 // share that a smoothed loss keeps of the bucket before
+
+// Draw returns the lines of a screen, at most o.Rows of at most o.Columns characters.
+func (w *Watch) Draw(o Screen, now time.Time) []string {
+	v := w.View(now)
+	o.Run = min(max(o.Run, 0), len(v.Runs)-1)
+	r := &v.Runs[o.Run]
+	lines := headLines(r, o, len(v.Runs))
+	if len(v.Runs) > 1 {
+		lines = append(lines, otherRuns(v.Runs, o.Run)...)
+	}
+	alerts := r.Alerts
+	for _, a := range alerts[max(0, len(alerts)-2):] {
+		text, _, _ := strings.Cut(a.Text, "\n")
+		lines = append(lines, fmt.Sprintf("! %s, step %d: %s", a.Kind, a.Step, text))
+	}
+	const keys = "q quit   n next run   l log loss   x axis"
+	lines = append(lines, "")
+	if high := o.Rows - len(lines) - 1; high >= 10 {
+		var b strings.Builder
+		w.lossChart(o).Terminal(&b, o.Columns-1, high)
+		lines = append(lines, strings.Split(strings.TrimRight(b.String(), "\n"), "\n")...)
+	}
+	lines = append(lines[:min(len(lines), o.Rows-1)], keys)
+	for i := range lines {
+		if text := []rune(lines[i]); len(text) > o.Columns {
+			lines[i] = string(text[:o.Columns])
+		}
+	}
+	return lines
+}
+
+// headLines are the figures of a run.
+func headLines(r *RunView, o Screen, of int) []string {
+	share := 0.0
+	if r.Steps > 0 {
+		share = min(float64(r.Step)/float64(r.Steps), 1)
+	}
+	title := fmt.Sprintf("%s  %s", r.Dir, r.State)
+	if of > 1 {
+		title += fmt.Sprintf("  [%d of %d]", o.Run+1, of)
+	}
+	wide := max(o.Columns-48, 10)
+	full := int(share * float64(wide))
+	return []string{
+		title,
+		fmt.Sprintf("%s%s %3.0f %%  step %d of %d  ETA %s", strings.Repeat("█", full), strings.Repeat("░", wide-full),
+			100*share, r.Step, r.Steps, timeLeft(r.ETASeconds)),
+		fmt.Sprintf("loss %s nats/token   val %s bits/byte at %d   lr %s   |g| %s", digits(r.Loss, 4),
+			digits(r.ValBitsPerByte, 4), r.ValStep, digits(r.LR, 3), digits(r.GradNorm, 3)),
+		fmt.Sprintf("%s tok/s   %s of peak   memory %s%s", digits(r.Rate, 5), percent(r.PeakShare), size(r.RSS),
+			phases(r)),
+	}
+}
+
+// otherRuns are one line for each of the other runs, at most five.
+func otherRuns(runs []RunView, but int) []string {
+	var lines []string
+	for i := range runs {
+		if r := &runs[i]; i != but && len(lines) < 5 {
+			lines = append(lines, fmt.Sprintf("%c %-22.22s %-9s step %-8d loss %-8s val %-8s %s tok/s", 'a'+rune(i),
+				r.Name, r.State, r.Step, digits(r.Loss, 4), digits(r.ValBitsPerByte, 4), digits(r.Rate, 5)))
+		}
+	}
+	return lines
+}
+
+// phases names what takes most of a step.
+func phases(r *RunView) string {
+	if r.Timing == nil || r.State == run.Running || !(r.Timing.Step.Actual > 0) {
+		return ""
+	}
+	type part struct {
+		name  string
+		share float64
+	}
+	var parts []part
+	for name, c := range r.Timing.Phases {
+		parts = append(parts, part{name, float64(c.Actual / r.Timing.Step.Actual)})
+	}
+	slices.SortFunc(parts, func(a, b part) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(parts, func(a, b part) int { return int(math.Copysign(1, b.share-a.share)) })
+	text := ""
+	for _, p := range parts[:min(2, len(parts))] {
+		text += fmt.Sprintf("   %s %.0f %%", p.name, 100*p.share)
+	}
+	return text
+}
+
+// lossChart draws the losses of the runs: of one alone every bucket and the smoothed curve with the evaluations, of
+// several the smoothed curves.
+func (w *Watch) lossChart(o Screen) *chart.Chart {
+	label, at := o.Axis.at()
+	c := &chart.Chart{
+		X: chart.Axis{Label: label}, Y: chart.Axis{Label: "loss (nats per token)", Log: o.Log},
+	}
+	for i, r := range w.runs {
+		s := r.points.chartSeries("loss", at)
+		if len(w.runs) == 1 {
+			s.Style = chart.Dots
+			c.Series = append(c.Series, s)
+		}
+		s.Y, s.Style, s.Name = smoothed(s.Y), chart.Line, w.name(i)
+		if len(w.runs) == 1 {
+			s.Name = ""
+		}
+		c.Series = append(c.Series, s)
+	}
+	return c
+}
+
+// chartSeries returns the means of a number's buckets.
+func (f *follower) chartSeries(name string, at func(place) float64) (s chart.Series) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, ok := f.table.index[name]
+	if !ok {
+		return s
+	}
+	for k, c := range f.table.columns[i].cells {
+		if c.n > 0 {
+			s.X, s.Y = append(s.X, at(f.table.x[k])), append(s.Y, c.mean())
+		}
+	}
+	return s
+}
+
+// smoothed is an exponential mean, corrected for its start.
+func smoothed(values []float64) []float64 {
+	out := make([]float64, len(values))
+	sum, weight := 0.0, 0.0
+	for i, v := range values {
+		sum = terminalSmoothing*sum + (1-terminalSmoothing)*v
+		weight = terminalSmoothing*weight + 1 - terminalSmoothing
+		out[i] = sum / weight
+	}
+	return out
+}
+
+// digits writes a number with so many digits; "–" if it is not known.
+func digits(x train.Number, n int) string {
+	switch f := float64(x); {
+	case math.IsNaN(f):
+		return "–"
+	case math.Abs(f) >= 1000 && math.Abs(f) < 1e9:
+		return fmt.Sprintf("%.0f", f)
+	default:
+		return fmt.Sprintf("%.*g", n, f)
+	}
+}
+
+func percent(x train.Number) string {
+	if x != x {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", 100*x)
+}
+
+func size(x train.Number) string {
+	if x != x {
+		return "–"
+	}
+	return units.FormatBytes(int64(x))
+}
+
+func timeLeft(x train.Number) string {
+	if x != x {
+		return "–"
+	}
+	return time.Duration(float64(x) * float64(time.Second)).Round(time.Second).String()
+}

@@ -1,0 +1,162 @@
+package dash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"anneal/checkpoint"
+	"anneal/config"
+	"anneal/internal/machine"
+	"anneal/run"
+)
+
+// A Watch follows runs by their directories. It may be used from several goroutines.
+type Watch struct {
+	runs []*watched
+}
+
+// watched is a run with what is known of it.
+type watched struct {
+	dir    string
+	cfg    *config.Config
+	points *follower
+
+	mu    sync.Mutex
+	facts facts
+	fault error // why the metrics cannot be read; nil if they can
+}
+
+// facts are what small files say of a run.
+type facts struct {
+	read        time.Time
+	summary     run.Summary
+	checkpoints []checkpoint.Entry
+	journal     []run.JournalLine
+	timing      *run.Timing
+	exit        *run.Exit
+	ranks       []run.Whereabouts
+	free        int64 // bytes of the disk; -1 if not known
+	fault       error // of one of the files
+}
+
+const (
+	maxRuns      = 32
+	journalLines = 50
+	pollEvery    = 500 * time.Millisecond // what a run appends
+	factsEvery   = 2 * time.Second        // its other files
+)
+
+// New watches the runs in dirs. A directory that is no run stands for the runs in and below it.
+func New(dirs []string) (*Watch, error) {
+	w := &Watch{}
+	for _, dir := range dirs {
+		if err := w.open(dir); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.runs) > maxRuns {
+		return nil, config.Problem{
+			Message: fmt.Sprintf("these are %d runs, and at most %d can be shown beside each other",
+				len(w.runs), maxRuns),
+			Try: "naming some of them; `anneal ls` lists them",
+		}
+	}
+	return w, nil
+}
+
+// open adds a run, or the runs below a directory.
+func (w *Watch) open(dir string) error {
+	dir = filepath.Clean(dir)
+	cfg, err := run.Config(dir)
+	if err == nil {
+		if !slices.ContainsFunc(w.runs, func(r *watched) bool { return r.dir == dir }) {
+			w.runs = append(w.runs, &watched{dir: dir, cfg: cfg, points: newFollower(run.MetricsFile(dir))})
+		}
+		return nil
+	}
+	if run.Exists(dir) {
+		return err
+	}
+	below, findErr := run.FindRuns(dir, func(error) {})
+	if findErr != nil || len(below) == 0 || slices.Equal(below, []string{dir}) {
+		return err
+	}
+	for _, d := range below {
+		if err := w.open(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Dirs returns the directories of the runs.
+func (w *Watch) Dirs() []string {
+	dirs := make([]string, len(w.runs))
+	for i, r := range w.runs {
+		dirs[i] = r.dir
+	}
+	return dirs
+}
+
+// Follow reads what the runs write until ctx ends.
+func (w *Watch) Follow(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, r := range w.runs {
+		group.Go(func() {
+			for {
+				r.refresh(time.Now())
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(pollEvery):
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// Read reads once what the runs have written so far.
+func (w *Watch) Read() {
+	var group sync.WaitGroup
+	for _, r := range w.runs {
+		group.Go(func() { r.refresh(time.Now()) })
+	}
+	group.Wait()
+}
+
+// refresh reads what is new. Small files come first: they are shown while a long one is read.
+func (r *watched) refresh(now time.Time) {
+	r.mu.Lock()
+	due := now.Sub(r.facts.read) >= factsEvery
+	r.mu.Unlock()
+	if due {
+		f := readFacts(r.dir)
+		f.read = now
+		r.mu.Lock()
+		r.facts = f
+		r.mu.Unlock()
+	}
+	err := r.points.poll()
+	r.mu.Lock()
+	r.fault = err
+	r.mu.Unlock()
+}
+
+func readFacts(dir string) facts {
+	f := facts{summary: run.Summarize(dir), journal: run.Journal(dir, journalLines), ranks: run.Ranks(dir), free: -1}
+	var errs [3]error
+	f.checkpoints, errs[0] = checkpoint.List(filepath.Join(dir, "checkpoints"))
+	f.timing, errs[1] = run.LastTiming(dir)
+	f.exit, errs[2] = run.LastExit(dir)
+	f.fault = errors.Join(errs[:]...)
+	if free, err := machine.FreeDisk(dir); err == nil {
+		f.free = free
+	}
+	return f
+}
