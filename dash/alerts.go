@@ -14,8 +14,9 @@ type Alert struct {
 
 // A detector notices steps that stand out. It looks at each once.
 type detector struct {
-	loss smooth // of the steps without an alert
-	rate smooth
+	loss   smooth
+	spread smooth // of the squares of what losses differ from their mean by
+	rate   smooth
 
 	notFinite, firstNotFinite, lastNotFinite int
 	spikes                                   int
@@ -31,25 +32,23 @@ const (
 	settled     = 50   // steps before a mean says something
 )
 
-func newDetector() *detector { return &detector{loss: smooth{over: 100}, rate: smooth{over: 2000}} }
-
-// smooth is an exponential mean over about so many values, with its variance.
-type smooth struct {
-	over, mean, variance float64
-	n                    float64
+func newDetector() *detector {
+	return &detector{loss: smooth{over: 20}, spread: smooth{over: 200}, rate: smooth{over: 2000}}
 }
+
+// smooth is an exponential mean over about so many values.
+type smooth struct{ over, mean, n float64 }
 
 func (s *smooth) add(x float64) {
 	s.n++
-	share := 1 / min(s.n, s.over)
-	d := x - s.mean
-	s.mean += share * d
-	s.variance += share * (d*(x-s.mean) - s.variance)
+	s.mean += (x - s.mean) / min(s.n, s.over)
 }
 
 // step takes the next step.
 func (d *detector) step(e entry) {
 	d.last = e.step
+	above := e.loss - d.loss.mean
+	most := spikeSigmas * math.Sqrt(d.spread.mean)
 	switch {
 	case math.IsNaN(e.loss):
 		if d.notFinite == 0 {
@@ -57,13 +56,15 @@ func (d *detector) step(e entry) {
 		}
 		d.notFinite++
 		d.lastNotFinite = e.step
-	case d.loss.n >= settled && e.loss > d.loss.mean*(1+spikeShare) &&
-		e.loss > d.loss.mean+spikeSigmas*math.Sqrt(d.loss.variance):
+	case d.loss.n >= settled && above > spikeShare*d.loss.mean && above > most:
 		d.spikes++
 		d.spike = Alert{"spike", e.step, fmt.Sprintf("the loss of step %d was %.4g, where %.4g is usual",
 			e.step, e.loss, d.loss.mean)}
-		d.loss.add(d.loss.mean + spikeSigmas*math.Sqrt(d.loss.variance)) // a new level is usual after a while
+		d.loss.add(d.loss.mean + most) // a new level is usual after a while
 	default:
+		if d.loss.n > 0 {
+			d.spread.add(above * above)
+		}
 		d.loss.add(e.loss)
 	}
 	if e.rate > 0 {

@@ -176,17 +176,17 @@ func (t *table) halve() {
 	}
 }
 
-// newest returns the mean of a number in the last bucket that has it; NaN if none has.
-func (t *table) newest(name string) float64 {
+// newest returns the mean of a number in the last bucket that has it, and its step; NaN if none has.
+func (t *table) newest(name string) (mean float64, step int) {
 	c, ok := t.index[name]
 	if !ok {
-		return math.NaN()
+		return math.NaN(), 0
 	}
 	cells := t.columns[c].cells
 	for i := len(cells) - 1; i >= 0; i-- {
 		if cells[i].n > 0 {
-			return cells[i].mean()
+			return cells[i].mean(), t.x[i].step
 		}
 	}
-	return math.NaN()
+	return math.NaN(), 0
 }

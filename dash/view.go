@@ -131,7 +131,7 @@ func (r *watched) view(now time.Time) RunView {
 		}
 		v.Checkpoints = append(v.Checkpoints, saved)
 	}
-	r.points.view(&v, now)
+	r.points.view(&v, r.timeLeft(f.journal, now), now)
 	if text := f.fullDisk(); text != "" && v.State == run.Running {
 		v.Alerts = append(v.Alerts, Alert{"disk", v.Step, text})
 	}
@@ -139,8 +139,23 @@ func (r *watched) view(now time.Time) RunView {
 	return v
 }
 
-// view adds what the metrics say.
-func (f *follower) view(v *RunView, now time.Time) {
+// timeLeft returns the seconds until train.minutes have passed since the run was last started; infinite without them.
+func (r *watched) timeLeft(lines []run.JournalLine, now time.Time) float64 {
+	limit := r.cfg.Train.Minutes
+	if limit <= 0 {
+		return math.Inf(1)
+	}
+	started := now
+	for _, l := range lines {
+		if l.Event == "started" {
+			started = l.Time
+		}
+	}
+	return max(0, 60*limit-now.Sub(started).Seconds())
+}
+
+// view adds what the metrics say. The run stops after limit seconds at the latest.
+func (f *follower) view(v *RunView, limit float64, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	unknown := train.Number(math.NaN())
@@ -150,9 +165,15 @@ func (f *follower) view(v *RunView, now time.Time) {
 		v.Tokens, v.Seconds = train.Number(f.end.tokens), train.Number(f.end.seconds)
 		v.FLOPs = train.Number(f.end.flops)
 	}
-	newest := func(name string) train.Number { return train.Number(f.table.newest(name)) }
+	newest := func(name string) train.Number {
+		x, _ := f.table.newest(name)
+		return train.Number(x)
+	}
 	if x := newest("loss"); x == x {
 		v.Loss = x
+	}
+	if x, step := f.table.newest("val_loss"); step > v.ValStep {
+		v.ValLoss, v.ValBitsPerByte, v.ValStep = train.Number(x), newest("val_bits_per_byte"), step
 	}
 	v.GradNorm, v.LR, v.Rate = newest("grad_norm"), newest("lr"), newest("tokens_per_second")
 	v.PeakShare, v.RSS = newest("fraction_of_peak"), newest("rss_bytes")
@@ -161,7 +182,7 @@ func (f *follower) view(v *RunView, now time.Time) {
 		v.Read = train.Number(float64(f.read) / float64(f.size))
 	}
 	if v.State == run.Running && f.recent > 0 {
-		v.ETASeconds = train.Number(f.recent * float64(max(0, v.Steps-v.Step)))
+		v.ETASeconds = train.Number(min(limit, f.recent*float64(max(0, v.Steps-v.Step))))
 	}
 	v.Alerts = f.alerts.alerts()
 	if v.State == run.Running && f.recent > 0 {

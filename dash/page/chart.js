@@ -74,7 +74,7 @@ class Chart {
   toggleLog() {
     this.log = !this.log;
     this.button.setAttribute("aria-pressed", String(this.log));
-    this.draw();
+    redraw();
   }
 
   // lines returns what is to be drawn: one line for each run and series.
@@ -101,6 +101,7 @@ class Chart {
 
   names(runs) {
     const has = new Set(runs.flatMap((i) => Object.keys(data.curves[i].series)));
+    if (this.def.order) return this.def.order.map((n) => this.def.prefix + n).filter((n) => has.has(n));
     if (this.def.prefix) return [...has].filter((n) => n.startsWith(this.def.prefix)).slice(0, 12);
     return this.def.names.filter((n) => has.has(n));
   }
@@ -152,15 +153,25 @@ class Chart {
     return [lo - (this.def.zero ? 0 : 0.05 * (hi - lo)), hi + 0.05 * (hi - lo)];
   }
 
-  draw() {
-    const box = this.canvas.getBoundingClientRect();
-    if (box.width === 0) return;
+  // measure comes before any chart draws: asking for a size after a change lays out the whole page again.
+  measure() {
+    this.box = this.canvas.getBoundingClientRect();
+  }
+
+  // clear prepares the canvas, with a margin left for the labels of the y axis.
+  clear(margin) {
     const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(box.width * ratio);
-    this.canvas.height = Math.round(box.height * ratio);
+    this.canvas.width = Math.round(this.box.width * ratio);
+    this.canvas.height = Math.round(this.box.height * ratio);
     const c = this.canvas.getContext("2d");
     c.scale(ratio, ratio);
-    this.area = { x: 52, y: 6, w: box.width - 60, h: box.height - 30 };
+    this.area = { x: margin, y: 6, w: this.box.width - margin - 8, h: this.box.height - 30 };
+    return c;
+  }
+
+  draw() {
+    if (!this.box || this.box.width === 0) return;
+    const c = this.clear(56);
     const lines = this.def.stack && shown().length === 1 ? stack(this.lines()) : this.lines();
     this.drawn = lines;
     this.from = this.span(lines);
@@ -205,7 +216,7 @@ class Chart {
     c.textBaseline = "middle";
     const text = this.def.text || number;
     let last = Infinity;
-    for (const v of ticks(...this.to, Math.max(2, a.h / 40), this.log)) {
+    for (const v of ticks(...this.to, Math.max(2, a.h / 40), this.log, this.def.base)) {
       const y = Math.round(this.py(v)) + 0.5;
       c.beginPath();
       c.moveTo(a.x, y);
@@ -247,7 +258,7 @@ class Chart {
     c.setLineDash(l.dash);
     c.lineJoin = "round";
     if (l.stacked) return this.layer(c, l, from, to);
-    const smooth = this.def.smooth && ui.smooth > 0;
+    const smooth = this.def.smooth && ui.smooth > 0 && l.s.mean.length > 40 && !sparse(l.s.mean);
     if (l.s.min && l.s.mean.length) {
       c.globalAlpha = 0.18;
       this.band(c, l, from, to);
@@ -412,6 +423,11 @@ class Chart {
     ui.zoom = zoom;
     return span;
   }
+}
+
+// sparse reports whether most buckets lack a number, as those between evaluations do.
+function sparse(values) {
+  return values.filter(missing).length > values.length / 2;
 }
 
 function nearest(x, v) {

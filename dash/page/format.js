@@ -8,7 +8,7 @@ const missing = (x) => x === null || x === undefined || Number.isNaN(x);
 function number(x) {
   if (missing(x)) return "–";
   const a = Math.abs(x);
-  if (a !== 0 && (a < 1e-3 || a >= 1e7)) return x.toExponential(2).replace("e+", "e");
+  if (a !== 0 && (a < 1e-3 || a >= 1e7)) return Number(x.toPrecision(3)).toExponential().replace("e+", "e");
   if (a >= 1000) return Math.round(x).toLocaleString("en");
   return String(Number(x.toPrecision(4)));
 }
@@ -50,9 +50,13 @@ function h(tag, attributes, ...children) {
   return e;
 }
 
-// ticks returns round numbers between lo and hi, about so many.
-function ticks(lo, hi, many, log) {
+// ticks returns round numbers between lo and hi, about so many; with base 1024 round numbers of KiB, MiB …
+function ticks(lo, hi, many, log, base) {
   if (log) return logTicks(lo, hi, many);
+  if (base) {
+    const unit = base ** Math.max(0, Math.floor(Math.log(hi) / Math.log(base)));
+    return ticks(lo / unit, hi / unit, many).map((v) => v * unit);
+  }
   const rough = (hi - lo) / Math.max(1, many);
   const unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough) || unit;

@@ -21,15 +21,9 @@ class HeatMap extends Chart {
 
   draw() {
     this.button.hidden = true;
-    const box = this.canvas.getBoundingClientRect();
     const runs = shown().slice(0, 1); // rows of several runs cannot be compared by eye
-    if (box.width === 0 || runs.length === 0) return;
-    const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(box.width * ratio);
-    this.canvas.height = Math.round(box.height * ratio);
-    const c = this.canvas.getContext("2d");
-    c.scale(ratio, ratio);
-    this.area = { x: 52, y: 6, w: box.width - 60, h: box.height - 30 };
+    if (!this.box || this.box.width === 0 || runs.length === 0) return;
+    const c = this.clear(68);
     const p = points(runs[0], ui.zoom);
     this.drawn = this.names(runs).filter((n) => p.series[n]).map((name) => ({
       x: p.x[ui.axis], s: { mean: p.series[name].mean }, name: this.label(name, 2), dash: [], colour: colours.soft,
@@ -83,7 +77,7 @@ class HeatMap extends Chart {
     this.drawn.forEach((l, row) => {
       const y = a.y + (row + 0.5) * high;
       if (y < free) return;
-      c.fillText(l.name.slice(0, 9), a.x - 6, y);
+      c.fillText(l.name.slice(0, 10), a.x - 6, y);
       free = y + 13;
     });
     c.textBaseline = "top";
@@ -97,12 +91,11 @@ class HeatMap extends Chart {
   // tell names the range of the colours, and the smallest and largest row at the cursor.
   tell() {
     if (ui.cursor !== null && this.drawn.length <= 12) return super.tell();
-    const dark = h("span", { class: "swatch" }), light = h("span", { class: "swatch" });
-    dark.style.borderTopColor = heatColour(0);
-    light.style.borderTopColor = heatColour(1);
+    const scale = h("span", { class: "scale" });
+    scale.style.background = `linear-gradient(to right, ${[0, 0.2, 0.4, 0.6, 0.8, 1].map(heatColour).join()})`;
     const text = this.def.text || number;
     const run = shown().length > 1 ? [h("span", {}, data.view.runs[shown()[0]].name)] : [];
-    this.legend.replaceChildren(...run, h("span", {}, dark, text(this.lo)), h("span", {}, light, text(this.hi)), ...this.extremes());
+    this.legend.replaceChildren(...run, h("span", {}, text(this.lo), scale, text(this.hi)), ...this.extremes());
   }
 
   extremes() {

@@ -12,8 +12,8 @@ const definitions = [
   { title: "Learning rate", names: ["lr"], zero: true },
   { title: "Speed", unit: "tokens per second", names: ["tokens_per_second"], zero: true },
   { title: "Share of the peak", unit: "of matrix products", names: ["fraction_of_peak"], text: percent, zero: true },
-  { title: "Where the time of a step goes", unit: "reading is the wait for data", prefix: "phase_seconds.", text: duration, zero: true, stack: true },
-  { title: "Memory", unit: "of the process", names: ["rss_bytes"], text: bytes, zero: true },
+  { title: "Where the time of a step goes", prefix: "phase_seconds.", order: phaseOrder, text: duration, zero: true, stack: true },
+  { title: "Memory", unit: "of the process", names: ["rss_bytes"], text: bytes, zero: true, base: 1024 },
   { title: "Gradient norm by layer", prefix: "grad_norms.layers.", heat: true },
   { title: "Gradient norm by group", prefix: "grad_norms.groups.", heat: true },
   { title: "Loss scale", names: ["loss_scale"], log: true },
@@ -55,10 +55,10 @@ function redraw() {
 
 function drawCharts() {
   byId("reset").disabled = ui.zoom === null;
-  for (const chart of charts) {
-    chart.element.hidden = chart.empty;
-    if (!chart.element.hidden) chart.draw();
-  }
+  for (const chart of charts) chart.element.hidden = chart.empty;
+  const seen = charts.filter((chart) => !chart.element.hidden);
+  for (const chart of seen) chart.measure();
+  for (const chart of seen) chart.draw();
 }
 
 function setCursor(at) {

@@ -1,5 +1,7 @@
 // What is no chart: the runs at a glance, alerts, times of a step, checkpoints, ranks, configurations, the journal.
 
+const phaseOrder = ["reading", "forward", "head", "backward", "summing", "update"];
+
 const drawnPanels = new Map();
 
 // panel draws a part of the page again if what it shows has changed.
@@ -80,9 +82,9 @@ function runCard(r, i) {
   if (r.exit && r.exit.code) facts.push(["ended with code", `${r.exit.code}: ${r.exit.reason || ""}`]);
   if (r.rewound) facts.push(["rewound", number(r.rewound) + " steps"]);
   if (r.read < 1) facts.push(["metrics read", percent(r.read)]);
-  return h("div", { class: "card run" },
+  return h("div", { class: data.view.runs.length === 1 ? "card run wide" : "card run" },
     h("h2", {}, state, h("label", {}, box, swatch, r.name)), h("progress", { max: 1, value: share, "aria-label": "progress" }),
-    h("dl", { class: "facts" }, facts.map(([k, x]) => h("div", {}, h("dt", {}, k), h("dd", {}, x)))));
+    h("dl", { class: "facts" }, facts.map(([k, x]) => h("div", { class: x.length > 24 ? "long" : "" }, h("dt", {}, k), h("dd", {}, x)))));
 }
 
 function eta(r) {
@@ -105,7 +107,7 @@ function phaseMeans(i) {
 
 function timeCard(r, means, of) {
   const t = r.timing || { phases: {}, step_seconds: {}, peak_bytes: {} };
-  const names = ["reading", "forward", "head", "backward", "summing", "update"].filter((n) => n in means || n in t.phases);
+  const names = phaseOrder.filter((n) => n in means || n in t.phases);
   if (names.length === 0) return null;
   const done = t.steps > 0; // the run has ended: its own means are of all steps
   const actual = (n) => (done ? t.phases[n].actual : means[n]);
@@ -127,7 +129,7 @@ function checkpointCard(r, of) {
 
 function rankCard(r, of) {
   if (!r.ranks || r.ranks.length === 0) return null;
-  const rows = r.ranks.map((k, i) => [String(i), k.host, String(k.pid), k.place || "", number(k.step), k.waits || ""]);
+  const rows = r.ranks.map((k, i) => [String(i), k.host, String(k.pid), k.place || "", k.waits ? number(k.step) : "", k.waits || ""]);
   return card("Ranks" + of, table([right("rank"), left("host"), right("process"), left("place"), right("step"), left("waits for")], rows));
 }
 

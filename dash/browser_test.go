@@ -1,0 +1,327 @@
+package dash
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"anneal/run"
+
+	"golang.org/x/net/websocket"
+)
+
+// browser is a headless Chromium with one page, spoken to by the DevTools protocol.
+type browser struct {
+	t       *testing.T
+	socket  *websocket.Conn
+	last    int
+	console []string // what the page said
+}
+
+// openBrowser starts Chromium, or skips the test where there is none.
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("chromium is not installed: the page is not tested in a browser")
+	}
+	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions",
+		"--remote-allow-origins=*", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(), "about:blank")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skipf("chromium does not start: %v", err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	port := ""
+	for lines := bufio.NewScanner(said); port == "" && lines.Scan(); {
+		if m := regexp.MustCompile(`ws://127\.0\.0\.1:(\d+)/`).FindStringSubmatch(lines.Text()); m != nil {
+			port = m[1]
+		}
+	}
+	if port == "" {
+		t.Skip("chromium does not start")
+	}
+	go func() { // so that it never waits for a reader
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+		}
+	}()
+	answer, err := http.Get("http://127.0.0.1:" + port + "/json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var targets []struct{ Type, WebSocketDebuggerURL string }
+	if err := json.NewDecoder(answer.Body).Decode(&targets); err != nil {
+		t.Fatal(err)
+	}
+	b := &browser{t: t}
+	for _, target := range targets {
+		if target.Type == "page" {
+			if b.socket, err = websocket.Dial(target.WebSocketDebuggerURL, "", "http://127.0.0.1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, domain := range []string{"Runtime", "Log", "Page"} {
+		b.call(domain+".enable", nil)
+	}
+	return b
+}
+
+// call does what a method of the protocol says, and returns its result. Messages of the console on the way are kept.
+func (b *browser) call(method string, params any) json.RawMessage {
+	b.t.Helper()
+	b.last++
+	if err := websocket.JSON.Send(b.socket, map[string]any{"id": b.last, "method": method, "params": params}); err != nil {
+		b.t.Fatal(err)
+	}
+	for {
+		var m struct {
+			ID     int
+			Method string
+			Params json.RawMessage
+			Result json.RawMessage
+			Error  any
+		}
+		b.socket.SetReadDeadline(time.Now().Add(time.Minute))
+		if err := websocket.JSON.Receive(b.socket, &m); err != nil {
+			b.t.Fatal(err)
+		}
+		switch {
+		case m.ID == b.last:
+			if m.Error != nil {
+				b.t.Fatalf("%s: %v", method, m.Error)
+			}
+			return m.Result
+		case m.Method == "Runtime.consoleAPICalled", m.Method == "Runtime.exceptionThrown", m.Method == "Log.entryAdded":
+			b.console = append(b.console, string(m.Params))
+		}
+	}
+}
+
+// eval returns the value of an expression in the page.
+func (b *browser) eval(expression string) any {
+	b.t.Helper()
+	var r struct {
+		Result           struct{ Value any }
+		ExceptionDetails any
+	}
+	json.Unmarshal(b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}), &r)
+	if r.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %v", expression, r.ExceptionDetails)
+	}
+	return r.Result.Value
+}
+
+// until waits until an expression is true.
+func (b *browser) until(expression string) {
+	b.t.Helper()
+	for end := time.Now().Add(30 * time.Second); b.eval(expression) != true; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatalf("not in 30 s: %s; the console says %v", expression, b.console)
+		}
+	}
+}
+
+func (b *browser) open(address string) {
+	b.t.Helper()
+	b.call("Page.navigate", map[string]any{"url": address})
+	b.until(`document.querySelectorAll(".chart:not([hidden])").length > 5`)
+}
+
+func (b *browser) key(key string) {
+	b.t.Helper()
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key})
+	}
+}
+
+// look sets the size and the theme of the page.
+func (b *browser) look(width, height int, theme string) {
+	b.t.Helper()
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{
+		"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
+	})
+	b.call("Emulation.setEmulatedMedia", map[string]any{
+		"features": []map[string]string{{"name": "prefers-color-scheme", "value": theme}},
+	})
+}
+
+// shoot writes a picture of the whole page into the directory that ANNEAL_SHOTS names.
+func (b *browser) shoot(name string) {
+	b.t.Helper()
+	dir := os.Getenv("ANNEAL_SHOTS")
+	if dir == "" {
+		return
+	}
+	time.Sleep(500 * time.Millisecond)
+	var shot struct{ Data []byte }
+	json.Unmarshal(b.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}), &shot)
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), shot.Data, 0o666); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// quiet fails the test if the page has said anything to the console.
+func (b *browser) quiet() {
+	b.t.Helper()
+	b.eval("1") // what came before it is in
+	if b.console != nil {
+		b.t.Errorf("the console says %v", b.console)
+	}
+}
+
+// ink counts the pixels of a chart that are drawn in one of the colours of lines.
+const ink = `(title, colour) => {
+  const chart = charts.find((c) => c.def.title === title), canvas = chart.canvas;
+  const want = colours.lines[colour].match(/[\d.]+/g).map(Number);
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const p = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+  let n = 0;
+  for (let i = 0; i < p.length; i += 4) {
+    if (p[i + 3] > 200 && want.every((v, k) => Math.abs(p[i + k] - v) < 12)) n++;
+  }
+  return n;
+}`
+
+// serveRuns serves runs until the test ends.
+func serveRuns(t *testing.T, dirs ...string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- (&Server{Watch: newWatch(t, dirs...)}).Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String() + "/"
+}
+
+// In a browser a run is drawn and followed while it grows, two runs are told apart, keys do what the page says, and
+// nothing goes wrong.
+func TestThePageInABrowser(t *testing.T) {
+	b := openBrowser(t)
+	base := newRun(t, "base", lines(1, 400))
+	other := newRun(t, "lion", strings.ReplaceAll(lines(1, 300), `"loss":`, `"loss":1`), "optimizer.lr=0.01")
+	b.look(1280, 2000, "light") // all charts are in sight
+	b.open(serveRuns(t, base, other))
+	for colour := range 2 {
+		if n, _ := b.eval(fmt.Sprintf(`(%s)("Loss", %d)`, ink, colour)).(float64); n < 100 {
+			t.Errorf("run %d has %v pixels of its colour", colour, n)
+		}
+	}
+	b.until(`document.querySelector("#details").textContent.includes("optimizer.lr")`)
+	b.until(`document.querySelectorAll("#runs .run").length === 2`)
+	b.shoot("two")
+
+	// A run that grows.
+	b.until(`data.view.runs[0].step === 400`)
+	f, err := os.OpenFile(run.MetricsFile(base), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.WriteString(lines(401, 450) + "broken\n")
+	b.until(`data.curves[0].x.step.length === 450 && document.querySelector("#runs").textContent.includes("450")`)
+	b.until(`document.querySelector("#alerts").textContent.includes("cannot be read")`)
+
+	// Keys.
+	b.key("x")
+	b.until(`document.querySelector("#axis").value === "tokens"`)
+	b.key("x")
+	b.key("x")
+	b.until(`ui.axis === "flops" && charts[0].legend.textContent.includes("training")`)
+	b.key("x")
+	b.key("2")
+	b.until(`ui.hidden.has(1) && charts[0].drawn.every((l) => l.run === 0)`)
+	b.key("2")
+	b.eval(`charts[0].element.focus()`)
+	b.key("ArrowLeft")
+	b.key("ArrowLeft")
+	b.until(`charts[0].legend.textContent.startsWith("steps 449")`)
+	b.key("+")
+	b.until(`ui.zoom && ui.zoom[1] - ui.zoom[0] < 226 && !document.querySelector("#reset").disabled`)
+	b.shoot("zoomed")
+	b.key("l")
+	b.until(`charts[0].log`)
+	b.key("Escape")
+	b.key("0")
+	b.until(`ui.zoom === null && ui.cursor === null`)
+	b.key("d")
+	b.until(`document.documentElement.dataset.theme === "dark"`)
+	b.key("?")
+	b.until(`document.querySelector("#keys").open`)
+	b.eval(`document.querySelector("#keys button").click()`)
+
+	// A drag over a chart, and the values under the pointer.
+	mouse := func(kind string, x float64) {
+		y := b.eval(`(() => { const r = charts[0].canvas.getBoundingClientRect(); return r.y + r.height / 2; })()`)
+		left := b.eval(`charts[0].canvas.getBoundingClientRect().x`).(float64)
+		b.call("Input.dispatchMouseEvent", map[string]any{
+			"type": kind, "x": left + x, "y": y, "button": "left", "buttons": 1, "clickCount": 1,
+		})
+	}
+	mouse("mousePressed", 150)
+	mouse("mouseMoved", 250)
+	b.until(`ui.cursor > 0 && charts[0].legend.textContent.startsWith("steps")`)
+	mouse("mouseReleased", 250)
+	b.until(`ui.zoom !== null`)
+	b.quiet()
+}
+
+// Nothing is wider than the window on a telephone or a large screen, by day or by night.
+func TestThePageFitsEveryScreen(t *testing.T) {
+	b := openBrowser(t)
+	address := serveRuns(t, newRun(t, "base", lines(1, 400)))
+	for _, width := range []int{360, 1280, 3840} {
+		for _, theme := range []string{"light", "dark"} {
+			b.look(width, 900, theme)
+			b.open(address)
+			if wide := b.eval(`document.documentElement.scrollWidth`).(float64); wide > float64(width) {
+				t.Errorf("%v pixels wide in a window of %d", wide, width)
+			}
+			b.shoot(fmt.Sprintf("%d-%s", width, theme))
+		}
+	}
+	b.quiet()
+}
+
+// A report is opened as a file, where nothing can be asked for.
+func TestAReportInABrowser(t *testing.T) {
+	b := openBrowser(t)
+	path := filepath.Join(t.TempDir(), "report.html")
+	w := newWatch(t, newRun(t, "base", lines(1, 400)), newRun(t, "other", lines(1, 200), "optimizer.lr=0.01"))
+	if err := w.WriteReport(path); err != nil {
+		t.Fatal(err)
+	}
+	b.open("file://" + filepath.ToSlash(path))
+	if n, _ := b.eval(fmt.Sprintf(`(%s)("Loss", 0)`, ink)).(float64); n < 100 {
+		t.Errorf("%v pixels", n)
+	}
+	b.until(`document.querySelector("#details").textContent.includes("optimizer.lr")`)
+	b.shoot("report")
+	b.quiet()
+}

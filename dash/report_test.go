@@ -1,0 +1,105 @@
+package dash
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"anneal/run"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// A report holds everything: no address, no script but its own, and no text of a run that ends its element.
+func TestAReportNeedsNothing(t *testing.T) {
+	dir := newRun(t, "a", lines(1, 30)+`{"step":31,"loss":2,"</script><script>alert(1)</script>":3}`+"\n")
+	w := newWatch(t, dir)
+	path := filepath.Join(t.TempDir(), "report.html")
+	if err := w.WriteReport(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	if strings.Contains(page, "<script>alert") || strings.Contains(page, "unsafe") || strings.Count(page, "<script") != 2 {
+		t.Error("a text of the run is part of the page")
+	}
+	if m := regexp.MustCompile(`(src|href)="(?:[^d]|d[^a])`).FindString(page); m != "" || strings.Contains(page, "://") {
+		t.Errorf("the page loads something: %q", m)
+	}
+	_, data, _ := strings.Cut(page, `id="record">`)
+	data, _, _ = strings.Cut(data, "</script>")
+	var r struct {
+		View   View
+		Curves []struct{ X map[string][]float64 }
+	}
+	if err := json.Unmarshal([]byte(data), &r); err != nil || len(r.Curves) != 1 || len(r.Curves[0].X["step"]) != 31 {
+		t.Errorf("%v: %d curves", err, len(r.Curves))
+	}
+}
+
+// What a person should know is told: losses that are not finite, spikes, a slower machine, lines that are lost.
+func TestAlerts(t *testing.T) {
+	text := lines(1, 400)
+	if list := newWatch(t, newRun(t, "quiet", text)).View(now).Runs[0].Alerts; len(list) != 0 {
+		t.Errorf("of a quiet run: %+v", list)
+	}
+	text += `{"step":401,"loss":null}` + "\n" + `{"step":402,"loss":9}` + "\nbroken\n"
+	for step := 403; step < 450; step++ {
+		text += fmt.Sprintf(`{"step":%d,"loss":4.1,"tokens_per_second":10000}`+"\n", step)
+	}
+	var kinds []string
+	for _, a := range newWatch(t, newRun(t, "loud", text)).View(now).Runs[0].Alerts {
+		kinds = append(kinds, a.Kind)
+	}
+	if got := strings.Join(kinds, " "); got != "nan spike slow lines" {
+		t.Errorf("alerts: %s", got)
+	}
+}
+
+// A stalled run and a full disk are told of while a run trains.
+func TestAStallIsTold(t *testing.T) {
+	w := newWatch(t, newRun(t, "a", lines(1, 100)))
+	r := w.runs[0]
+	r.facts.summary.State = run.Running
+	v := r.view(r.points.changed.Add(59 * time.Second))
+	if len(v.Alerts) != 0 || v.ETASeconds < 80 || v.ETASeconds > 100 {
+		t.Errorf("%+v, ETA %v s", v.Alerts, v.ETASeconds)
+	}
+	if v = r.view(r.points.changed.Add(61 * time.Second)); len(v.Alerts) != 1 || v.Alerts[0].Kind != "stall" {
+		t.Errorf("%+v", v.Alerts)
+	}
+}
+
+// A terminal of 80 × 24 characters is filled and not more, whatever is shown.
+func TestATerminalIsFilled(t *testing.T) {
+	a, b := newRun(t, "first", lines(1, 3000)), newRun(t, "second", lines(1, 700), "optimizer.lr=0.01")
+	for _, dirs := range [][]string{{a}, {a, b}, {newRun(t, "empty", "")}} {
+		w := newWatch(t, dirs...)
+		for _, o := range []Screen{
+			{Columns: 80, Rows: 24}, {Columns: 80, Rows: 24, Log: true, Axis: ByTime, Run: 1},
+			{Columns: 20, Rows: 5}, {Columns: 200, Rows: 60, Axis: ByTokens},
+		} {
+			drawn := w.Draw(o, now)
+			if len(drawn) > o.Rows {
+				t.Errorf("%v: %d lines", o, len(drawn))
+			}
+			for _, l := range drawn {
+				if n := len([]rune(l)); n > o.Columns {
+					t.Errorf("%v: %d columns: %s", o, n, l)
+				}
+			}
+			if text := strings.Join(drawn, "\n"); o.Columns >= 80 && (!strings.Contains(text, "loss (nats per token)") ||
+				!strings.Contains(text, "q quit")) {
+				t.Errorf("%v:\n%s", o, text)
+			}
+		}
+	}
+}
