@@ -1,7 +1,9 @@
 package dash
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -9,7 +11,6 @@ import (
 
 	"anneal/chart"
 	"anneal/internal/units"
-	"anneal/run"
 	"anneal/train"
 )
 
@@ -96,7 +97,7 @@ func headLines(r *RunView, o Screen, of int) []string {
 			100*share, r.Step, r.Steps, timeLeft(r.ETASeconds)),
 		fmt.Sprintf("loss %s nats/token   val %s bits/byte at %d   lr %s   |g| %s", digits(r.Loss, 4),
 			digits(r.ValBitsPerByte, 4), r.ValStep, digits(r.LR, 3), digits(r.GradNorm, 3)),
-		fmt.Sprintf("%s tok/s   %s of peak   memory %s%s", digits(r.Rate, 5), percent(r.PeakShare), size(r.RSS),
+		fmt.Sprintf("%s tok/s   %s of peak   memory %s%s", digits(r.Rate, 4), percent(r.PeakShare), size(r.RSS),
 			phases(r)),
 	}
 }
@@ -107,30 +108,24 @@ func otherRuns(runs []RunView, but int) []string {
 	for i := range runs {
 		if r := &runs[i]; i != but && len(lines) < 5 {
 			lines = append(lines, fmt.Sprintf("%c %-22.22s %-9s step %-8d loss %-8s val %-8s %s tok/s", 'a'+rune(i),
-				r.Name, r.State, r.Step, digits(r.Loss, 4), digits(r.ValBitsPerByte, 4), digits(r.Rate, 5)))
+				r.Name, r.State, r.Step, digits(r.Loss, 4), digits(r.ValBitsPerByte, 4), digits(r.Rate, 4)))
 		}
 	}
 	return lines
 }
 
-// phases names what takes most of a step.
+// phases names the two phases that take most of a step.
 func phases(r *RunView) string {
-	if r.Timing == nil || r.State == run.Running || !(r.Timing.Step.Actual > 0) {
-		return ""
+	sum := train.Number(0)
+	for _, seconds := range r.Phases {
+		sum += seconds
 	}
-	type part struct {
-		name  string
-		share float64
-	}
-	var parts []part
-	for name, c := range r.Timing.Phases {
-		parts = append(parts, part{name, float64(c.Actual / r.Timing.Step.Actual)})
-	}
-	slices.SortFunc(parts, func(a, b part) int { return strings.Compare(a.name, b.name) })
-	slices.SortStableFunc(parts, func(a, b part) int { return int(math.Copysign(1, b.share-a.share)) })
+	names := slices.SortedFunc(maps.Keys(r.Phases), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Phases[b], r.Phases[a]), cmp.Compare(a, b))
+	})
 	text := ""
-	for _, p := range parts[:min(2, len(parts))] {
-		text += fmt.Sprintf("   %s %.0f %%", p.name, 100*p.share)
+	for _, name := range names[:min(2, len(names))] {
+		text += fmt.Sprintf("   %s %s", name, percent(r.Phases[name]/sum))
 	}
 	return text
 }

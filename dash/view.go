@@ -48,6 +48,8 @@ type RunView struct {
 	PeakShare      train.Number `json:"fraction_of_peak"`
 	RSS            train.Number `json:"rss_bytes"`
 
+	Phases map[string]train.Number `json:"phase_seconds"` // of a step, of late
+
 	Lines    int          `json:"lines"`     // of metrics.jsonl
 	BadLines int          `json:"bad_lines"` // that cannot be read
 	Rewound  int          `json:"rewound"`   // steps that a rewind took out of the run
@@ -176,6 +178,12 @@ func (f *follower) view(v *RunView, limit float64, now time.Time) {
 		v.ValLoss, v.ValBitsPerByte, v.ValStep = train.Number(x), newest("val_bits_per_byte"), step
 	}
 	v.GradNorm, v.LR, v.Rate = newest("grad_norm"), newest("lr"), newest("tokens_per_second")
+	v.Phases = map[string]train.Number{}
+	for p := range train.Phases {
+		if x := newest("phase_seconds." + p.String()); x == x {
+			v.Phases[p.String()] = x
+		}
+	}
 	v.PeakShare, v.RSS = newest("fraction_of_peak"), newest("rss_bytes")
 	v.Lines, v.BadLines, v.Rewound, v.Read = f.lines, f.bad, f.rewound, 1
 	if f.size > 0 {
