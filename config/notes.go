@@ -251,8 +251,8 @@ var notes = map[string]Key{
 	"train.eval_answers": {Doc: "Count at each evaluation how many tokens are the most likely one, and in how many " +
 		"documents all of them are, apart from prompts: of the held-out documents and of as many tokens of the " +
 		"training split. An evaluation then takes twice as long."},
-	"train.log_every": {Unit: "steps", Doc: "Print a line of progress this often when the output is not a terminal, and write where the " +
-		"time of a step goes this often."},
+	"train.log_every": {Unit: "steps", Doc: "Print a line of progress this often when the output is not a " +
+		"terminal, and write the time of each phase of a step to metrics.jsonl this often."},
 
 	"optimizer.name": {Values: optimizerNames(), Doc: "Update rule.\n" +
 		"adamw: Adam with decoupled weight decay.\n" +

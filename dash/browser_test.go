@@ -35,8 +35,9 @@ func openBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Skip("chromium is not installed: the page is not tested in a browser")
 	}
-	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions",
-		"--remote-allow-origins=*", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
+		"--disable-extensions", "--remote-allow-origins=*", "--remote-debugging-port=0",
+		"--user-data-dir="+t.TempDir(), "about:blank")
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +89,8 @@ func openBrowser(t *testing.T) *browser {
 func (b *browser) call(method string, params any) json.RawMessage {
 	b.t.Helper()
 	b.last++
-	if err := websocket.JSON.Send(b.socket, map[string]any{"id": b.last, "method": method, "params": params}); err != nil {
+	ask := map[string]any{"id": b.last, "method": method, "params": params}
+	if err := websocket.JSON.Send(b.socket, ask); err != nil {
 		b.t.Fatal(err)
 	}
 	for {
@@ -109,7 +111,8 @@ func (b *browser) call(method string, params any) json.RawMessage {
 				b.t.Fatalf("%s: %v", method, m.Error)
 			}
 			return m.Result
-		case m.Method == "Runtime.consoleAPICalled", m.Method == "Runtime.exceptionThrown", m.Method == "Log.entryAdded":
+		case m.Method == "Runtime.consoleAPICalled", m.Method == "Runtime.exceptionThrown",
+			m.Method == "Log.entryAdded":
 			b.console = append(b.console, string(m.Params))
 		}
 	}
@@ -292,10 +295,11 @@ func TestThePageInABrowser(t *testing.T) {
 	b.quiet()
 }
 
-// Nothing is wider than the window on a telephone or a large screen, by day or by night.
+// Nothing is wider than the window on a telephone or a large screen, by day or by night. A closer look at a long run
+// shows single steps.
 func TestThePageFitsEveryScreen(t *testing.T) {
 	b := openBrowser(t)
-	address := serveRuns(t, newRun(t, "base", lines(1, 400)))
+	address := serveRuns(t, newRun(t, "base", lines(1, 5000)))
 	for _, width := range []int{360, 1280, 3840} {
 		for _, theme := range []string{"light", "dark"} {
 			b.look(width, 900, theme)
@@ -306,6 +310,8 @@ func TestThePageFitsEveryScreen(t *testing.T) {
 			b.shoot(fmt.Sprintf("%d-%s", width, theme))
 		}
 	}
+	b.eval(`setZoom([1000, 1100])`)
+	b.until(`data.parts[0] && data.parts[0].width === 1 && charts[0].drawn[0].x === data.parts[0].x.step`)
 	b.quiet()
 }
 

@@ -28,10 +28,12 @@ func TestAReportNeedsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	if strings.Contains(page, "<script>alert") || strings.Contains(page, "unsafe") || strings.Count(page, "<script") != 2 {
+	if strings.Contains(page, "<script>alert") || strings.Contains(page, "unsafe") ||
+		strings.Count(page, "<script") != 2 {
 		t.Error("a text of the run is part of the page")
 	}
-	if m := regexp.MustCompile(`(src|href)="(?:[^d]|d[^a])`).FindString(page); m != "" || strings.Contains(page, "://") {
+	loads := regexp.MustCompile(`(src|href)="(?:[^d]|d[^a])`)
+	if m := loads.FindString(page); m != "" || strings.Contains(page, "://") {
 		t.Errorf("the page loads something: %q", m)
 	}
 	_, data, _ := strings.Cut(page, `id="record">`)
@@ -96,7 +98,8 @@ func TestATerminalIsFilled(t *testing.T) {
 					t.Errorf("%v: %d columns: %s", o, n, l)
 				}
 			}
-			if text := strings.Join(drawn, "\n"); o.Columns >= 80 && (!strings.Contains(text, "loss (nats per token)") ||
+			text := strings.Join(drawn, "\n")
+			if o.Columns >= 80 && (!strings.Contains(text, "loss (nats per token)") ||
 				!strings.Contains(text, "q quit")) {
 				t.Errorf("%v:\n%s", o, text)
 			}

@@ -21,8 +21,8 @@ func newRun(t testing.TB, name, metrics string, overrides ...string) string {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "c.yaml")
-	text := "model: {layers: 2, dim: 64, heads: 2, context: 64, vocab: 256}\ntrain: {steps: 1000, batch_tokens: 1024}\n" +
-		"optimizer: {lr: 1e-3}\ndata: {path: /data}\n"
+	text := "model: {layers: 2, dim: 64, heads: 2, context: 64, vocab: 256}\n" +
+		"train: {steps: 1000, batch_tokens: 1024}\noptimizer: {lr: 1e-3}\ndata: {path: /data}\n"
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -93,8 +93,8 @@ func headLines(r *RunView, o Screen, of int) []string {
 	full := int(share * float64(wide))
 	return []string{
 		title,
-		fmt.Sprintf("%s%s %3.0f %%  step %d of %d  ETA %s", strings.Repeat("█", full), strings.Repeat("░", wide-full),
-			100*share, r.Step, r.Steps, timeLeft(r.ETASeconds)),
+		fmt.Sprintf("%s%s %3.0f %%  step %d of %d  ETA %s", strings.Repeat("█", full),
+			strings.Repeat("░", wide-full), 100*share, r.Step, r.Steps, timeLeft(r.ETASeconds)),
 		fmt.Sprintf("loss %s nats/token   val %s bits/byte at %d   lr %s   |g| %s", digits(r.Loss, 4),
 			digits(r.ValBitsPerByte, 4), r.ValStep, digits(r.LR, 3), digits(r.GradNorm, 3)),
 		fmt.Sprintf("%s tok/s   %s of peak   memory %s%s", digits(r.Rate, 4), percent(r.PeakShare), size(r.RSS),

@@ -75,7 +75,8 @@ func (w *Watch) open(dir string) error {
 	cfg, err := run.Config(dir)
 	if err == nil {
 		if !slices.ContainsFunc(w.runs, func(r *watched) bool { return r.dir == dir }) {
-			w.runs = append(w.runs, &watched{dir: dir, cfg: cfg, points: newFollower(run.MetricsFile(dir))})
+			r := &watched{dir: dir, cfg: cfg, points: newFollower(run.MetricsFile(dir)), facts: readFacts(dir)}
+			w.runs = append(w.runs, r)
 		}
 		return nil
 	}
@@ -137,7 +138,6 @@ func (r *watched) refresh(now time.Time) {
 	r.mu.Unlock()
 	if due {
 		f := readFacts(r.dir)
-		f.read = now
 		r.mu.Lock()
 		r.facts = f
 		r.mu.Unlock()
@@ -149,7 +149,10 @@ func (r *watched) refresh(now time.Time) {
 }
 
 func readFacts(dir string) facts {
-	f := facts{summary: run.Summarize(dir), journal: run.Journal(dir, journalLines), ranks: run.Ranks(dir), free: -1}
+	f := facts{
+		read: time.Now(), summary: run.Summarize(dir), journal: run.Journal(dir, journalLines), ranks: run.Ranks(dir),
+		free: -1,
+	}
 	var errs [3]error
 	f.checkpoints, errs[0] = checkpoint.List(filepath.Join(dir, "checkpoints"))
 	f.timing, errs[1] = run.LastTiming(dir)

@@ -44,7 +44,7 @@ func TestARunComparesItselfWithItsPlan(t *testing.T) {
 		if math.Abs(sum-float64(x.Step.Actual)) > 1e-9 || x.Phases["forward"].Predicted != 1 {
 			t.Errorf("phases of %v s make a step of %v: %+v", sum, x.Step.Actual, x.Phases)
 		}
-		if off := x.Step.Off(); math.Abs(off-(2/sum-1)) > 1e-6*off {
+		if off := x.Step.Off(); math.Abs(off-(2/sum-1)) > 1e-6*math.Abs(off) {
 			t.Errorf("off by %v", off)
 		}
 	}

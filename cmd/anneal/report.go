@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -36,15 +35,18 @@ func (c reportCmd) Run(s *session) error {
 	return s.emit(map[string]any{"out": c.Out, "runs": w.Dirs(), "seconds": time.Since(start).Seconds()})
 }
 
-// reportRun writes the report of a run that a command has just trained. One that cannot be written is no fault of the
-// run.
+// reportRun writes the report of a run that a command has just trained; of several ranks the first does. A report that
+// cannot be written is no fault of the run.
 func (s *session) reportRun(dir string) {
+	if s.world.Rank() > 0 {
+		return
+	}
 	w, err := dash.New([]string{dir})
 	if err == nil {
 		w.Read()
 		err = w.WriteReport(run.ReportFile(dir))
 	}
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil {
 		s.warn(fmt.Sprintf("the report of the run is not written: %v", err))
 	}
 }

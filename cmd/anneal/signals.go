@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"anneal/internal/machine"
+	"anneal/run"
 )
 
 // untilSignal does work under a context that SIGINT, SIGTERM and SIGHUP cancel. Once SIGINT or SIGTERM has come a
@@ -104,7 +105,11 @@ func (s *session) whileTraining(work func(ctx context.Context) error) error {
 	s.stdout.outlasts = true
 	s.energy = machine.MeasureEnergy(powercap)
 	defer s.energy.Stop()
-	return s.untilSignal(work)
+	err := s.untilSignal(work)
+	if away := (*run.DivergedError)(nil); errors.As(err, &away) {
+		s.reportRun(away.Dir)
+	}
+	return err
 }
 
 // interrupted is the cause of a context that a signal cancelled.

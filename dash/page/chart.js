@@ -90,7 +90,7 @@ class Chart {
         const alone = data.view.runs.length === 1;
         const label = this.label(name, names.length);
         list.push({
-          x: p.x[ui.axis], s, run: i, dash: dashes[(alone ? 0 : k) % dashes.length],
+          x: p.x[ui.axis], s, run: i, exact: name.startsWith("val_"), dash: dashes[(alone ? 0 : k) % dashes.length],
           colour: colours.lines[(alone ? k : i) % colours.lines.length],
           name: alone ? label : data.view.runs[i].name + (names.length > 1 ? " " + label : ""),
         });
@@ -258,7 +258,7 @@ class Chart {
     c.setLineDash(l.dash);
     c.lineJoin = "round";
     if (l.stacked) return this.layer(c, l, from, to);
-    const smooth = this.def.smooth && ui.smooth > 0 && l.s.mean.length > 40 && !sparse(l.s.mean);
+    const smooth = this.def.smooth && !l.exact && ui.smooth > 0 && l.s.mean.length > 40;
     if (l.s.min && l.s.mean.length) {
       c.globalAlpha = 0.18;
       this.band(c, l, from, to);
@@ -423,11 +423,6 @@ class Chart {
     ui.zoom = zoom;
     return span;
   }
-}
-
-// sparse reports whether most buckets lack a number, as those between evaluations do.
-function sparse(values) {
-  return values.filter(missing).length > values.length / 2;
 }
 
 function nearest(x, v) {

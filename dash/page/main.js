@@ -23,6 +23,7 @@ const definitions = [
 
 const charts = [];
 let waiting = false;
+let refining = 0; // the timer of a closer look
 
 const claimed = (name) => definitions.some((d) => (d.prefix ? name.startsWith(d.prefix) : d.names.includes(name)));
 
@@ -69,7 +70,12 @@ function setCursor(at) {
 function setZoom(zoom) {
   ui.zoom = zoom;
   redraw();
-  if (!zoom) return;
+  clearTimeout(refining);
+  if (zoom) refining = setTimeout(() => refineAll(zoom), 200);
+}
+
+// refineAll reads the stretch that is shown again, of all runs.
+function refineAll(zoom) {
   for (const i of shown()) {
     const x = data.curves[i].x;
     const list = x[ui.axis];

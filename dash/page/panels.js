@@ -45,7 +45,6 @@ function drawPanels() {
     panel(host, "time" + i, [r.timing, means], () => timeCard(r, means, of));
     panel(host, "ckpt" + i, r.checkpoints, () => checkpointCard(r, of));
     panel(host, "rank" + i, r.ranks, () => rankCard(r, of));
-    panel(host, "samples" + i, r.samples, () => sampleCard(r, of));
     panel(host, "journal" + i, r.journal, () => journalCard(r, of));
   });
   panel(host, "configs", v.runs.map((r) => [r.name, r.config, r.differences]), () => configCard(v.runs));
@@ -131,13 +130,6 @@ function rankCard(r, of) {
   if (!r.ranks || r.ranks.length === 0) return null;
   const rows = r.ranks.map((k, i) => [String(i), k.host, String(k.pid), k.place || "", k.waits ? number(k.step) : "", k.waits || ""]);
   return card("Ranks" + of, table([right("rank"), left("host"), right("process"), left("place"), right("step"), left("waits for")], rows));
-}
-
-function sampleCard(r, of) {
-  if (!r.samples || r.samples.length === 0) return null;
-  const one = (s) => h("details", {}, h("summary", {}, `step ${number(s.step)}: ${s.texts[0].prompt}${s.texts[0].text}`.slice(0, 90)),
-    s.texts.map((t) => h("pre", {}, h("b", {}, t.prompt), t.text)));
-  return card("Samples" + of, h("div", { class: "scroll" }, r.samples.map(one)));
 }
 
 function journalCard(r, of) {
