@@ -18,7 +18,7 @@ func Adapter(m *model.Decoder, dtype safetensors.DType, base, at string) (hf.Ada
 	views, modules := m.AdapterViews()
 	a.Modules = modules
 	for _, v := range views {
-		a.Tensors = append(a.Tensors, safetensors.Float32(v.Name, dtype, v.Shape(), v.Values()))
+		a.Tensors = append(a.Tensors, safetensors.Float32From(v.Name, dtype, v.Shape(), v.Tensor.Len(), v.Values()))
 	}
 	return a, nil
 }
