@@ -2,17 +2,15 @@ package dash
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"anneal/internal/webguard"
 
 	"golang.org/x/net/netutil"
 )
@@ -82,37 +80,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
 			http.Error(w, "this server only answers GET and HEAD", http.StatusMethodNotAllowed)
-		case !s.knows(r.Host):
+		case !webguard.Names(r.Host, s.Hosts):
 			http.Error(w, "this server does not answer for this name", http.StatusMisdirectedRequest)
-		case strings.HasPrefix(r.URL.Path, "/api/") && !s.trusts(r.Header.Get("Authorization")):
+		case s.Token != "" && strings.HasPrefix(r.URL.Path, "/api/") && !webguard.Shows(r, s.Token):
 			http.Error(w, "open the address with the token that `anneal watch` printed", http.StatusUnauthorized)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-// knows reports whether a Host header names this machine. A page of another site that has its name resolve to this
-// address (DNS rebinding) sends its own name.
-func (s *Server) knows(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	if _, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
-		return true
-	}
-	name = strings.ToLower(strings.TrimSuffix(name, "."))
-	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(s.Hosts, name)
-}
-
-// trusts compares hashes, so that the time taken says nothing of the token.
-func (s *Server) trusts(header string) bool {
-	if s.Token == "" {
-		return true
-	}
-	shown, wanted := sha256.Sum256([]byte(header)), sha256.Sum256([]byte("Bearer "+s.Token))
-	return subtle.ConstantTimeCompare(shown[:], wanted[:]) == 1
 }
 
 func file(kind, text string) http.HandlerFunc {

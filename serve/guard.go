@@ -1,13 +1,9 @@
 package serve
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
-	"net"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
+
+	"anneal/internal/webguard"
 )
 
 // guard stands before all endpoints. The header Host must name this server, or a page from elsewhere whose name now
@@ -31,38 +27,19 @@ func (s *Server) guard(next http.Handler) http.Handler {
 
 // refusal says why a request is not let in; nil if it is.
 func (s *Server) refusal(r *http.Request) *apiError {
-	if !s.allowed(r.Host) {
+	if !webguard.Names(r.Host, s.o.Hosts) {
 		return &apiError{http.StatusForbidden, "permission_error", "", "host",
 			"the header Host does not name this server; --allow-host adds a name"}
 	}
-	if origin := r.Header.Get("Origin"); origin != "" {
-		if u, err := url.Parse(origin); err != nil || !s.allowed(u.Host) {
-			return &apiError{http.StatusForbidden, "permission_error", "", "origin",
-				"requests of web pages from other servers are not answered"}
-		}
+	if !webguard.SameOrigin(r, s.o.Hosts) {
+		return &apiError{http.StatusForbidden, "permission_error", "", "origin",
+			"requests of web pages from other servers are not answered"}
 	}
-	if s.o.Key != "" && r.URL.Path != "/health" && !s.knows(r.Header.Get("Authorization")) {
+	if s.o.Key != "" && r.URL.Path != "/health" && !webguard.Shows(r, s.o.Key) {
 		return &apiError{http.StatusUnauthorized, "authentication_error", "", "invalid_api_key",
 			"the server's key is needed, as `Authorization: Bearer KEY`"}
 	}
 	return nil
-}
-
-// allowed reports whether a host, with or without a port, is an address, localhost or one of the names of this server.
-func (s *Server) allowed(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-	return net.ParseIP(host) != nil || host == "localhost" || strings.HasSuffix(host, ".localhost") ||
-		slices.ContainsFunc(s.o.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
-}
-
-// knows reports whether a header has the key, in a time that does not depend on how much of it is right.
-func (s *Server) knows(header string) bool {
-	given, bearer := strings.CutPrefix(header, "Bearer ")
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(s.o.Key))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && bearer
 }
 
 // statusWriter notes the status of an answer.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"anneal/internal/buildinfo"
+	"anneal/internal/webguard"
 	"anneal/train"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -69,8 +70,12 @@ func openPrometheus(o Options) (sink, error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		MaxRequestsInFlight: scrapeRequests, Timeout: 5 * time.Second,
 	}))
+	var handler http.Handler = mux
+	if listener.Addr().(*net.TCPAddr).IP.IsLoopback() {
+		handler = byName(mux)
+	}
 	p.server = &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,
 	}
 	go p.server.Serve(netutil.LimitListener(listener, scrapeConnections))
@@ -78,6 +83,18 @@ func openPrometheus(o Options) (sink, error) {
 		o.Warn(fmt.Sprintf("%s: metrics are at http://%s/metrics", key, listener.Addr()))
 	}
 	return p, nil
+}
+
+// byName answers requests that name this machine: on loopback no page of another site may read metrics by a name of its
+// own that leads here. On other addresses scrapers use names that are not known here.
+func byName(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !webguard.Names(r.Host, nil) {
+			http.Error(w, "this server does not answer for this name", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (p *prometheusSink) register(r *prometheus.Registry, o Options) {

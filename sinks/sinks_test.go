@@ -228,8 +228,18 @@ func TestPrometheusScrapes(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", line, text)
 		}
 	}
-	// A second run on the same port says which key to change.
 	_, taken, _ := strings.Cut(said(), "http://")
+	r, err := http.NewRequest("GET", "http://"+strings.TrimSpace(taken), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "evil.example"
+	if answer, err := http.DefaultClient.Do(r); err != nil || answer.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("a request for another name: %v, %v", answer, err)
+	} else {
+		answer.Body.Close()
+	}
+	// A second run on the same port says which key to change.
 	o.Log.PrometheusListen = strings.TrimSuffix(strings.TrimSpace(taken), "/metrics")
 	if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "log.prometheus_listen") {
 		t.Errorf("a port in use: %v", err)

@@ -1,0 +1,46 @@
+// Package webguard tells whom an HTTP server on this machine may answer: requests that name this machine, and those that
+// show its token. It imports the standard library alone.
+package webguard
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Names reports whether a Host header, with or without a port, names this machine: by an IP address, as localhost or by
+// one of names. A page of another site whose name is made to lead here (DNS rebinding) sends its own name.
+func Names(host string, names []string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") ||
+		slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
+}
+
+// SameOrigin reports whether a request is of no web page or of one of this machine: browsers send Origin with what a
+// page posts.
+func SameOrigin(r *http.Request, names []string) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && Names(u.Host, names)
+}
+
+// Shows reports whether a request has `Authorization: Bearer TOKEN`, in a time that says nothing of the token.
+func Shows(r *http.Request, token string) bool {
+	shown, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	a, b := sha256.Sum256([]byte(shown)), sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && bearer
+}
