@@ -30,9 +30,9 @@ from tokenizers import Tokenizer
 from check_greedy import BOS, EOS, HERE, PROMPTS, TEMPLATE, anneal
 
 NEW = 64
-# llama.cpp rounds the activations of a product to the type of its weights, too.
+# llama.cpp rounds the activations of a product to the type of its weights, too, and random weights make much of it.
 # GELU of gpt2 and gemma is a table of F16 in llama.cpp, hence the limit of F32.
-LIMITS = {"f32": 2e-3, "f16": 1e-2, "bf16": 8e-2, "q8_0": 0.15}
+LIMITS = {"f32": 2e-3, "f16": 1e-2, "bf16": 8e-2, "q8_0": 0.3}
 
 
 def texts(seed=5, n=1000):
