@@ -6,7 +6,8 @@
 
 Needs llama-cpp-python, gguf, torch and transformers. For each model and each type of weights:
 
-- ids: 1,000 texts in many scripts have the ids of the tokenizers library, and 20 of them of `anneal tokenizer encode`.
+- ids: 1,000 texts in many scripts have the ids of the tokenizers library, and 20 of them those of `anneal tokenizer
+  encode`.
 - logits: after every token of a text, llama.cpp's differ from transformers' on the Hugging Face model (FP32) by at most
   what the type allows. The number is the largest difference, relative to the largest logit.
 - greedy: on 20 prompts, 64 tokens are those of `anneal generate --temperature 0`. Required in F32; in other types
