@@ -32,12 +32,12 @@ func TestAReportNeedsNothing(t *testing.T) {
 		strings.Count(page, "<script") != 2 {
 		t.Error("a text of the run is part of the page")
 	}
-	loads := regexp.MustCompile(`(src|href)="(?:[^d]|d[^a])`)
-	if m := loads.FindString(page); m != "" || strings.Contains(page, "://") {
+	before, rest, _ := strings.Cut(page, `id="record">`)
+	data, after, _ := strings.Cut(rest, "</script>")
+	loads := regexp.MustCompile(`(src|href)="(?:[^d]|d[^a])|://`)
+	if m := loads.FindString(before + after); m != "" {
 		t.Errorf("the page loads something: %q", m)
 	}
-	_, data, _ := strings.Cut(page, `id="record">`)
-	data, _, _ = strings.Cut(data, "</script>")
 	var r struct {
 		View   View
 		Curves []struct{ X map[string][]float64 }

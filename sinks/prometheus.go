@@ -85,8 +85,8 @@ func openPrometheus(o Options) (sink, error) {
 	return p, nil
 }
 
-// byName answers requests that name this machine: on loopback no page of another site may read metrics by a name of its
-// own that leads here. On other addresses scrapers use names that are not known here.
+// byName answers requests that name this machine: on loopback no page of another site may read metrics by a name of
+// its own that leads here. On other addresses scrapers use names that are not known here.
 func byName(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !webguard.Names(r.Host, nil) {

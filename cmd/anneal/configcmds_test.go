@@ -53,7 +53,8 @@ func TestInitWritesAConfigThatTrains(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "# ") || !strings.Contains(string(text), "path: data\n") {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	w.object(exitOK, "train", filepath.Join(dir, "config.yaml"), "train.steps=2", "--out", w.path("inited"))
+	short := []string{"train.steps=2", "schedule.warmup=1"}
+	w.object(exitOK, append([]string{"train", filepath.Join(dir, "config.yaml"), "--out", w.path("inited")}, short...)...)
 	if code, _, errs := anneal("init", dir); code != exitUsage || !strings.Contains(errs, "exists") {
 		t.Errorf("a second init: exit %d, %s", code, errs)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"anneal/comm"
 	"anneal/run"
 	"anneal/train"
 )
@@ -81,7 +82,7 @@ func TestCommandsThatTrainSayWhatTheyWroteAndWhatIsNext(t *testing.T) {
 // A validation loss that is older than the last step says of which step it is.
 func TestTheLossSaysOfWhichStepItIs(t *testing.T) {
 	var out, errs strings.Builder
-	s := &session{stdout: &results{w: &out}, stderr: &errs, status: newStatus(&errs)}
+	s := &session{stdout: &results{w: &out}, stderr: &errs, status: newStatus(&errs), world: comm.Alone{}}
 	r := &run.Result{
 		Step: 192, EvalStep: 100, TrainLoss: 3.4, Interrupted: true,
 		Evaluation:      train.Evaluation{ValLoss: 3.5, ValBitsPerByte: 2.25, ValBitsPerByteEMA: math.NaN()},

@@ -1,5 +1,5 @@
-// Package webguard tells whom an HTTP server on this machine may answer: requests that name this machine, and those that
-// show its token. It imports the standard library alone.
+// Package webguard tells whom an HTTP server on this machine may answer: requests that name this machine, and those
+// that show its token. It imports the standard library alone.
 package webguard
 
 import (

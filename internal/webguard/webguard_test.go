@@ -3,13 +3,16 @@ package webguard
 import (
 	"net/http"
 	"testing"
+
+	_ "anneal/internal/torture"
 )
 
 func TestNames(t *testing.T) {
 	for host, want := range map[string]bool{
-		"127.0.0.1:7070": true, "[::1]:7070": true, "[::1]": true, "10.0.0.7": true, "localhost": true, "LOCALHOST.:80": true,
-		"run.localhost:7070": true, "trainer:7070": true, "Trainer": true,
-		"": false, "evil.example": false, "localhost.evil.example:7070": false, "notlocalhost": false, "trainer.evil": false,
+		"127.0.0.1:7070": true, "[::1]:7070": true, "[::1]": true, "10.0.0.7": true, "localhost": true,
+		"LOCALHOST.:80": true, "run.localhost:7070": true, "trainer:7070": true, "Trainer": true,
+		"": false, "evil.example": false, "localhost.evil.example:7070": false, "notlocalhost": false,
+		"trainer.evil": false,
 	} {
 		if got := Names(host, []string{"trainer"}); got != want {
 			t.Errorf("Host %q: %v, want %v", host, got, want)
@@ -19,7 +22,8 @@ func TestNames(t *testing.T) {
 
 func TestSameOrigin(t *testing.T) {
 	for origin, want := range map[string]bool{
-		"": true, "http://localhost:7070": true, "http://trainer": true, "https://evil.example": false, "null": false, "://": false,
+		"": true, "http://localhost:7070": true, "http://trainer": true, "https://evil.example": false, "null": false,
+		"://": false,
 	} {
 		r := &http.Request{Header: http.Header{}}
 		if origin != "" {

@@ -1,0 +1,3 @@
+package dash
+
+import _ "anneal/internal/torture" // its flags: go test gives them to every package
