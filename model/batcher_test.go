@@ -14,11 +14,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// written is a sequence that a Batcher runs, and the logits of its tokens.
+// written is a sequence that a Batcher runs.
 type written struct {
-	ids    []int32 // all of them
-	done   int
-	logits [][]byte // of each token; nil if they were not asked for
+	ids  []int32 // all of them
+	done int
 }
 
 // Whatever else is in a pass, in however many passes a sequence is read and in whichever slot: its logits are those of
