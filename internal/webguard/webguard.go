@@ -28,17 +28,22 @@ func Names(host string, names []string) bool {
 }
 
 // SameOrigin reports whether a request is of no web page or of one of this machine: browsers send Origin with what a
-// page posts.
+// page posts. Any site may have an IP address for its name: one says who it is only if it is a loopback address or the
+// one that the request was sent to.
 func SameOrigin(r *http.Request, names []string) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && Names(u.Host, names)
+	if err != nil || !Names(u.Host, names) {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err != nil || ip.IsLoopback() || u.Host == r.Host
 }
 
-// Shows reports whether a request has `Authorization: Bearer TOKEN`, in a time that says nothing of the token.
+// Shows reports whether a request has `Authorization: Bearer TOKEN`, in constant time.
 func Shows(r *http.Request, token string) bool {
 	shown, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	a, b := sha256.Sum256([]byte(shown)), sha256.Sum256([]byte(token))

@@ -23,9 +23,11 @@ func TestNames(t *testing.T) {
 func TestSameOrigin(t *testing.T) {
 	for origin, want := range map[string]bool{
 		"": true, "http://localhost:7070": true, "http://trainer": true, "https://evil.example": false, "null": false,
-		"://": false,
+		"://": false, "http://127.0.0.1:3000": true, "http://[::1]:3000": true, "http://10.0.0.7:7070": true,
+		"http://10.0.0.7": false, "http://203.0.113.9": false, "http://203.0.113.9:7070": false,
+		"http://[2001:db8::1]": false,
 	} {
-		r := &http.Request{Header: http.Header{}}
+		r := &http.Request{Header: http.Header{}, Host: "10.0.0.7:7070"}
 		if origin != "" {
 			r.Header.Set("Origin", origin)
 		}
