@@ -30,24 +30,36 @@ type Sampling struct {
 func (s Sampling) Validate() error {
 	switch {
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0):
-		return fmt.Errorf("temperature %v is not a finite number of at least 0\n"+
-			"  try 0 for the most likely token, 1 for the model's own distribution", s.Temperature)
+		return &SamplingError{"temperature", fmt.Sprintf("%v is not a finite number of at least 0", s.Temperature),
+			"0 for the most likely token, 1 for the model's own distribution"}
 	case s.TopK < 0:
-		return fmt.Errorf("top-k %d is negative\n  try 0 to keep all tokens, or 40", s.TopK)
+		return &SamplingError{"top-k", fmt.Sprintf("%d is negative", s.TopK), "0 to keep all tokens, or 40"}
 	case !(s.TopP >= 0 && s.TopP <= 1):
-		return fmt.Errorf("top-p %v is not a probability\n  try 1 to keep all tokens, or 0.95", s.TopP)
+		return &SamplingError{"top-p", fmt.Sprintf("%v is not a probability", s.TopP), "1 to keep all tokens, or 0.95"}
 	case !(s.MinP >= 0 && s.MinP <= 1):
-		return fmt.Errorf("min-p %v is not a share of a probability\n  try 0 to keep all tokens, or 0.05", s.MinP)
+		return &SamplingError{"min-p", fmt.Sprintf("%v is not a share of a probability", s.MinP),
+			"0 to keep all tokens, or 0.05"}
 	case !(s.Repetition >= 0) || math.IsInf(s.Repetition, 0):
-		return fmt.Errorf("repetition-penalty %v is not a finite number of at least 0\n"+
-			"  try 1 for no penalty, or 1.1", s.Repetition)
+		return &SamplingError{"repetition-penalty", fmt.Sprintf("%v is not a finite number of at least 0", s.Repetition),
+			"1 for no penalty, or 1.1"}
 	case !isFinite(s.Frequency):
-		return fmt.Errorf("frequency-penalty %v is not a number\n  try 0 for no penalty, or 0.5", s.Frequency)
+		return &SamplingError{"frequency-penalty", fmt.Sprintf("%v is not a number", s.Frequency),
+			"0 for no penalty, or 0.5"}
 	case !isFinite(s.Presence):
-		return fmt.Errorf("presence-penalty %v is not a number\n  try 0 for no penalty, or 0.5", s.Presence)
+		return &SamplingError{"presence-penalty", fmt.Sprintf("%v is not a number", s.Presence),
+			"0 for no penalty, or 0.5"}
 	}
 	return nil
 }
+
+// A SamplingError is a value of Sampling that is not possible.
+type SamplingError struct {
+	Name    string // of the value, such as top-p
+	Message string
+	Try     string // what to do
+}
+
+func (e *SamplingError) Error() string { return e.Name + " " + e.Message + "\n  try " + e.Try }
 
 func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
