@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,24 +43,21 @@ type choice struct {
 
 // completions answers POST /v1/completions.
 func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.requests <- struct{}{}:
-		defer func() { <-s.requests }()
-	default:
-		fail(w, &apiError{http.StatusTooManyRequests, "rate_limit_error", "", "rate_limit_exceeded",
-			"the server has as many requests in hand as it takes; try again soon"})
+	var q completionRequest
+	if e := readJSON(w, r, &q); e != nil { // before a place is taken: a slow body holds none
+		fail(w, e)
 		return
 	}
 	if s.draining.Load() {
 		w.Header().Set("Connection", "close")
-		fail(w, &apiError{http.StatusServiceUnavailable, "server_error", "", "", "the server is about to end"})
+		fail(w, shuttingDown())
 		return
 	}
-	var q completionRequest
-	if e := readJSON(w, r, &q); e != nil {
-		fail(w, e)
+	release := take(w, s.requests)
+	if release == nil {
 		return
 	}
+	defer release()
 	c, e := s.newCompletion(&q)
 	if e != nil {
 		fail(w, e)
@@ -101,6 +99,9 @@ func (s *Server) newCompletion(q *completionRequest) (*completion, *apiError) {
 	if e != nil {
 		return nil, e
 	}
+	if e := q.checkLogprobs(prompts); e != nil {
+		return nil, e
+	}
 	c := &completion{
 		id: "cmpl-" + rand.Text(), created: time.Now().Unix(), model: s.o.Model, start: time.Now(),
 		news: make(chan struct{}, 1),
@@ -116,7 +117,7 @@ func (s *Server) newCompletion(q *completionRequest) (*completion, *apiError) {
 				x.words = newWording(s.r, q.Echo, p)
 			}
 			x.seq = &use.Sequence{
-				IDs: append([]int32(nil), p.ids...), MaxTokens: q.maxTokens(), Sampling: sampling,
+				IDs: slices.Clip(p.ids), MaxTokens: q.maxTokens(), Sampling: sampling,
 				IgnoreEnd: q.IgnoreEOS, Logprobs: q.Logprobs, Echo: q.Echo,
 				Emit: func(t use.Token) bool { return c.take(x, t) }, Done: func() { c.finish(x) },
 			}
@@ -196,12 +197,15 @@ func (s *Server) whole(ctx context.Context, w http.ResponseWriter, q *completion
 	reply(w, http.StatusOK, answer)
 }
 
+// statusGone is what other servers write into their logs for a client that went away.
+const statusGone = 499
+
 // late is the error of a request that was not answered in time. Nobody reads it where the client is gone.
 func late(err error) *apiError {
 	e := &apiError{http.StatusGatewayTimeout, "server_error", "", "timeout",
 		"the request took longer than the server allows"}
 	if errors.Is(err, context.Canceled) {
-		e.message = "the request was given up"
+		e.status, e.message = statusGone, "the request was cancelled by the client"
 	}
 	return e
 }

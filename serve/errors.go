@@ -26,6 +26,10 @@ func notFound(format string, args ...any) *apiError {
 	return &apiError{http.StatusNotFound, "invalid_request_error", "", "not_found", fmt.Sprintf(format, args...)}
 }
 
+func shuttingDown() *apiError {
+	return &apiError{http.StatusServiceUnavailable, "server_error", "", "", "the server is shutting down"}
+}
+
 // body is the JSON of an error.
 func (e *apiError) body() map[string]any {
 	optional := func(text string) any {

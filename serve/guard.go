@@ -2,6 +2,7 @@ package serve
 
 import (
 	"net/http"
+	"time"
 
 	"anneal/internal/webguard"
 )
@@ -11,6 +12,8 @@ import (
 // All but /health needs the key, if there is one.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// net/http reads what a handler leaves of a body, without a limit of time
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 		head := w.Header()
 		head.Set("X-Content-Type-Options", "nosniff")
 		head.Set("Cache-Control", "no-store")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"anneal/tokenizer"
 	"anneal/use"
 )
 
@@ -13,7 +14,9 @@ import (
 type wording struct {
 	r      *use.Trained
 	prompt int // tokens of the prompt that are still to come
-	offset int // characters of the text before the next token
+	offset int // characters of the text before the next token; less than 0 before it begins
+	end    int // characters of the text of the prompt
+	text   *tokenizer.StreamDecoder
 	lists
 }
 
@@ -27,12 +30,13 @@ type lists struct {
 
 // newWording returns the wording of a choice. With echo it begins with the prompt.
 func newWording(r *use.Trained, echo bool, p prompt) *wording {
-	x := &wording{r: r}
+	x := &wording{r: r, text: r.Tokenizer.NewStreamDecoder()}
 	if echo {
-		x.prompt = len(p.ids) - 1
+		x.prompt, x.end = len(p.ids)-1, utf8.RuneCountInString(p.text)
 		// special tokens that were put before the text are not in it
-		x.offset = utf8.RuneCountInString(p.text) - utf8.RuneCountInString(textOf(r, p.ids))
+		x.offset = x.end - utf8.RuneCountInString(textOf(r, p.ids))
 		x.append(p.ids[0], nil, nil)
+		x.begin()
 	}
 	return x
 }
@@ -50,17 +54,28 @@ func (x *wording) add(t use.Token) (ofPrompt bool) {
 	}
 	var p *float64
 	if finite(t.Logprob) {
-		p = &t.Logprob
-		top[x.word(t.ID)] = t.Logprob
+		value := t.Logprob // a pointer into t would keep all of it
+		p, top[x.word(t.ID)] = &value, value
 	}
 	x.append(t.ID, p, top)
+	if ofPrompt {
+		x.begin()
+	}
 	return ofPrompt
 }
 
 func (x *wording) append(id int32, p *float64, top map[string]float64) {
 	x.Tokens = append(x.Tokens, x.word(id))
 	x.Logprobs, x.Top, x.Offset = append(x.Logprobs, p), append(x.Top, top), append(x.Offset, max(x.offset, 0))
-	x.offset += utf8.RuneCount(x.r.Tokenizer.Token(uint32(id)))
+	x.offset += utf8.RuneCountInString(x.text.Next(uint32(id)))
+}
+
+// begin begins what is made after the prompt, if all of that was added: characters do not reach over its end.
+func (x *wording) begin() {
+	if x.prompt == 0 {
+		x.text.Flush()
+		x.offset = x.end
+	}
 }
 
 // word is a token as text, or, if it is a part of a character, by its bytes.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"anneal/internal/jsonlimit"
@@ -79,7 +80,10 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) *apiError {
 	if err := d.Decode(v); err != nil {
 		wrong := new(json.UnmarshalTypeError)
 		if errors.As(err, &wrong) {
-			return invalid(wrong.Field, "%s cannot be a %s", wrong.Field, wrong.Value)
+			if wrong.Field == "" {
+				return invalid("", "the body is of the JSON type %s, not an object", wrong.Value)
+			}
+			return invalid(wrong.Field, "%s cannot be of the JSON type %s", wrong.Field, wrong.Value)
 		}
 		return invalid("", "the body is not a JSON object of this request: %v", err)
 	}
@@ -125,8 +129,15 @@ func (q *completionRequest) sampling() (model.Sampling, *apiError) {
 	if s.TopK == -1 { // as vLLM spells all
 		s.TopK = 0
 	}
-	if err := s.Validate(); err != nil {
-		return s, invalid("", "%v", err)
+	if s.Repetition == 0 {
+		return s, invalid("repetition_penalty", "repetition_penalty = 0 is not positive; 1 is no penalty")
+	}
+	if wrong := new(model.SamplingError); errors.As(s.Validate(), &wrong) {
+		key := strings.ReplaceAll(wrong.Name, "-", "_")
+		return s, invalid(key, "%s = %s; try %s", key, wrong.Message, wrong.Try)
+	}
+	if s.TopP == 0 { // the least set of tokens is the most likely one; in a Sampling 0 is all of them
+		s.Temperature = 0
 	}
 	if q.Seed != nil {
 		s.Seed = uint64(*q.Seed)
@@ -172,7 +183,7 @@ func (q *completionRequest) prompts(r *use.Trained) ([]prompt, *apiError) {
 	for _, text := range texts {
 		ids, err := r.Encode(text, !or(q.AddSpecialTokens, true))
 		if err != nil {
-			return nil, invalid("prompt", "the prompt has no token")
+			return nil, invalid("prompt", "the prompt has no token; send at least one character")
 		}
 		list = append(list, prompt{text, ids})
 	}
@@ -183,7 +194,7 @@ func (q *completionRequest) prompts(r *use.Trained) ([]prompt, *apiError) {
 		list = append(list, prompt{textOf(r, ids), ids})
 	}
 	for _, p := range list {
-		if len(p.ids)+q.maxTokens() > r.Context() {
+		if q.maxTokens() > r.Context()-len(p.ids) { // their sum may overflow
 			e := invalid("prompt", "the model's context is %d tokens, but the prompt has %d and max_tokens is %d",
 				r.Context(), len(p.ids), q.maxTokens())
 			e.code = "context_length_exceeded"
@@ -191,6 +202,24 @@ func (q *completionRequest) prompts(r *use.Trained) ([]prompt, *apiError) {
 		}
 	}
 	return list, nil
+}
+
+// checkLogprobs limits the log-probabilities of all choices, which are kept until they are sent.
+func (q *completionRequest) checkLogprobs(prompts []prompt) *apiError {
+	if q.Logprobs == nil {
+		return nil
+	}
+	tokens := 0
+	for _, p := range prompts {
+		if tokens += q.maxTokens(); q.Echo {
+			tokens += len(p.ids)
+		}
+	}
+	if n := or(q.N, 1) * tokens * (1 + *q.Logprobs); n > maxLogprobs {
+		return invalid("logprobs", "the request asks for %d log-probabilities, more than %d; lower logprobs, max_tokens or n",
+			n, maxLogprobs)
+	}
+	return nil
 }
 
 // readPrompt returns the texts, or the lists of token ids, of a prompt.

@@ -29,7 +29,9 @@ const (
 	maxBody        = 1 << 20 // bytes
 	maxHeader      = 16 << 10
 	maxConnections = 512
-	maxChoices     = 128 // of a request
+	maxChoices     = 128     // of a request
+	maxLogprobs    = 1 << 20 // of a request
+	maxTexts       = 4       // that are tokenized at a time
 	headerTime     = 10 * time.Second
 	bodyTime       = 30 * time.Second
 	idleTime       = time.Minute
@@ -43,7 +45,8 @@ type Server struct {
 	loop     *loop
 	metrics  *metrics
 	handler  http.Handler
-	requests chan struct{} // a token for each request in hand
+	requests chan struct{} // a token for each request for completions in hand
+	texts    chan struct{} // a token for each text that is being tokenized, or made of tokens
 	draining atomic.Bool
 	start    time.Time
 }
@@ -56,7 +59,8 @@ func New(r *use.Trained, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{r: r, o: o, requests: make(chan struct{}, o.Requests), start: time.Now()}
+	s := &Server{r: r, o: o, start: time.Now()}
+	s.requests, s.texts = make(chan struct{}, o.Requests), make(chan struct{}, maxTexts)
 	s.metrics = newMetrics()
 	s.loop = newLoop(scheduler, s.metrics)
 	s.metrics.watch(s.loop)
@@ -113,17 +117,42 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.draining.Store(true)
 	patience, cancel := context.WithTimeout(context.Background(), s.o.Drain)
 	defer cancel()
-	err := server.Shutdown(patience)
+	shut := make(chan error, 1)
+	go func() { shut <- server.Shutdown(patience) }()
+	var err error
+	select {
+	case err = <-shut:
+	case err = <-s.loop.broken:
+		server.Close()
+		return err
+	}
+	select {
+	case err := <-s.loop.broken: // while the last requests were answered
+		return err
+	default:
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return server.Close() // the rest has had its time
 	}
 	return err
 }
 
+// take takes a place for a request. Where none is free it answers so, and release is nil.
+func take(w http.ResponseWriter, places chan struct{}) (release func()) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }
+	default:
+		fail(w, &apiError{http.StatusTooManyRequests, "rate_limit_error", "", "rate_limit_exceeded",
+			"the server has as many requests in hand as it takes; try again soon"})
+		return nil
+	}
+}
+
 // health answers 200 while the server takes requests.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	if s.draining.Load() {
-		fail(w, &apiError{http.StatusServiceUnavailable, "server_error", "", "", "the server is about to end"})
+		fail(w, shuttingDown())
 		return
 	}
 	reply(w, http.StatusOK, map[string]string{"status": "ok"})

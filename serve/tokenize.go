@@ -21,6 +21,11 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		fail(w, invalid("prompt", "there is no prompt"))
 		return
 	}
+	release := take(w, s.texts)
+	if release == nil {
+		return
+	}
+	defer release()
 	ids, err := s.r.Encode(*q.Prompt, !or(q.AddSpecialTokens, true))
 	if err != nil {
 		ids = []int32{}
@@ -50,6 +55,11 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 		fail(w, e)
 		return
 	}
+	release := take(w, s.texts)
+	if release == nil {
+		return
+	}
+	defer release()
 	reply(w, http.StatusOK, map[string]string{"prompt": textOf(s.r, q.Tokens)})
 }
 
