@@ -27,6 +27,22 @@ func (s *scope) charge(line, n int) error {
 // made charges for a value that was made, and returns it.
 func (s *scope) made(line int, v any) (any, error) { return v, s.charge(line, weight(v)) }
 
+// tooLong is the error of a text of n bytes, which was made in vain.
+func (s *scope) tooLong(line, n int) error {
+	if err := s.charge(line, n/16); err != nil {
+		return err
+	}
+	return fail(line, "the text becomes longer than %d MiB", maxText>>20)
+}
+
+// equal is a == b of Python, and charges for it.
+func (s *scope) equal(line int, a, b any) (bool, error) {
+	before := maxWork - s.work
+	left := before
+	same := equal(a, b, &left)
+	return same, s.charge(line, before-left)
+}
+
 // weight is the work that a value is.
 func weight(v any) int {
 	switch v := v.(type) {
@@ -107,7 +123,7 @@ func (n *forNode) render(s *scope, out *strings.Builder) error {
 	}
 	items, ok := elements(v)
 	if !ok {
-		return fail(n.line, "%s cannot be gone through", short(v))
+		return fail(n.line, "%s is not iterable", short(v))
 	}
 	outer := s.local
 	defer func() { s.local = outer }() // names set in a loop end with it
@@ -154,6 +170,9 @@ func (e *constant) eval(*scope) (any, error) { return e.value, nil }
 func (e *name) eval(s *scope) (any, error) {
 	v, ok := s.lookup(e.name)
 	if !ok {
+		if err := s.charge(e.line, weight(s.values)); err != nil {
+			return nil, err
+		}
 		return nil, fail(e.line, "%s is not a field of the item: it has %s", e.name, fields(s.values))
 	}
 	return v, s.charge(e.line, 1)
@@ -179,12 +198,21 @@ func (e *member) eval(s *scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.charge(e.line, 1); err != nil {
+		return nil, err
+	}
 	if m, ok := x.(map[string]any); ok {
 		k, text := key.(string)
 		if v, ok := m[k]; text && ok {
 			return v, nil
 		}
+		if err := s.charge(e.line, weight(m)); err != nil {
+			return nil, err
+		}
 		return nil, fail(e.line, "%s is not a field: there are %s", short(key), fields(m))
+	}
+	if err := s.charge(e.line, weight(x)); err != nil {
+		return nil, err
 	}
 	at, whole := wholeNumber(key)
 	list, ok := elements(x)
@@ -197,12 +225,15 @@ func (e *member) eval(s *scope) (any, error) {
 	if at < 0 || at >= int64(len(list)) {
 		return nil, fail(e.line, "element %s is not among the %d of %s", short(key), len(list), short(x))
 	}
-	return list[at], s.charge(e.line, weight(x))
+	return list[at], nil
 }
 
 func (e *part) eval(s *scope) (any, error) {
 	x, err := e.x.eval(s)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.charge(e.line, weight(x)); err != nil {
 		return nil, err
 	}
 	list, ok := elements(x)
@@ -229,13 +260,13 @@ func (e *part) eval(s *scope) (any, error) {
 	}
 	list = list[bounds[0]:max(bounds[0], bounds[1])]
 	if _, text := x.(string); !text {
-		return list, s.charge(e.line, 1)
+		return list, nil
 	}
 	var b strings.Builder
 	for _, r := range list {
 		b.WriteString(r.(string))
 	}
-	return b.String(), s.charge(e.line, weight(x))
+	return b.String(), nil
 }
 
 func (e *test) eval(s *scope) (any, error) {
@@ -310,11 +341,12 @@ func (e *binary) eval(s *scope) (any, error) {
 	case "or", "and":
 		return y, nil
 	case "==":
-		return Equal(x, y), nil
+		return s.equal(e.line, x, y)
 	case "!=":
-		return !Equal(x, y), nil
+		same, err := s.equal(e.line, x, y)
+		return !same, err
 	case "in":
-		return contains(e.line, y, x)
+		return s.contains(e.line, y, x)
 	case "~":
 		return e.join(s, Text(x), Text(y))
 	case "<", ">", "<=", ">=":
@@ -340,7 +372,7 @@ func (e *binary) eval(s *scope) (any, error) {
 
 func (e *binary) join(s *scope, a, b string) (any, error) {
 	if len(a)+len(b) > maxText {
-		return nil, fail(e.line, "the text becomes longer than %d MiB", maxText>>20)
+		return nil, s.tooLong(e.line, len(a)+len(b))
 	}
 	return s.made(e.line, a+b)
 }

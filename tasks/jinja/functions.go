@@ -49,7 +49,7 @@ func (e *call) eval(s *scope) (any, error) {
 		}
 		return s.made(e.line, v)
 	}
-	v, ok, err := e.apply(x, args)
+	v, ok, err := e.apply(s, x, args)
 	switch {
 	case err != nil:
 		return nil, err
@@ -57,13 +57,13 @@ func (e *call) eval(s *scope) (any, error) {
 		return nil, fail(e.line, "%s with %d arguments means nothing for %s", e.function, len(args), short(x))
 	}
 	if text, isText := v.(string); isText && len(text) > maxText {
-		return nil, fail(e.line, "the text becomes longer than %d MiB", maxText>>20)
+		return nil, s.tooLong(e.line, len(text))
 	}
 	return s.made(e.line, v)
 }
 
 // apply returns ok false where the function does not know such values.
-func (e *call) apply(x any, args []any) (v any, ok bool, err error) {
+func (e *call) apply(s *scope, x any, args []any) (v any, ok bool, err error) {
 	texts := make([]string, len(args))
 	for i, a := range args {
 		if texts[i], ok = a.(string); !ok && !slices.Contains([]string{"default", "get", "index", "join"}, e.function) {
@@ -79,14 +79,14 @@ func (e *call) apply(x any, args []any) (v any, ok bool, err error) {
 		text, isText = Text(x), true // filters make texts of what they get
 	}
 	if isText {
-		if v, ok, err := e.ofText(text, texts, args); ok || err != nil {
+		if v, ok, err := e.ofText(s, text, texts, args); ok || err != nil {
 			return v, ok, err
 		}
 	}
-	return e.ofAny(x, args, texts)
+	return e.ofAny(s, x, args, texts)
 }
 
-func (e *call) ofText(x string, texts []string, args []any) (v any, ok bool, err error) {
+func (e *call) ofText(s *scope, x string, texts []string, args []any) (v any, ok bool, err error) {
 	space := func(r rune) bool { return unicode.IsSpace(r) }
 	if len(texts) == 1 && texts[0] != "" {
 		space = func(r rune) bool { return strings.ContainsRune(texts[0], r) }
@@ -143,7 +143,7 @@ func (e *call) ofText(x string, texts []string, args []any) (v any, ok bool, err
 		}
 		return nil, false, fail(e.line, "%s is not in %s", short(args[0]), short(x))
 	case n == 1 && e.function == "join" && e.method:
-		return e.joined(args[0], x)
+		return e.joined(s, args[0], x)
 	case n == 0 && e.function == "int":
 		i, err := strconv.ParseInt(strings.TrimSpace(x), 10, 64)
 		if err != nil {
@@ -160,7 +160,7 @@ func isText(v any) bool {
 }
 
 // ofAny applies the functions of lists, and those of everything.
-func (e *call) ofAny(x any, args []any, texts []string) (any, bool, error) {
+func (e *call) ofAny(s *scope, x any, args []any, texts []string) (any, bool, error) {
 	if !e.method {
 		switch {
 		case e.function == "default":
@@ -175,7 +175,7 @@ func (e *call) ofAny(x any, args []any, texts []string) (any, bool, error) {
 			if len(args) == 1 {
 				separator = Text(args[0])
 			}
-			return e.joined(x, separator)
+			return e.joined(s, x, separator)
 		}
 	}
 	list, ok := elements(x)
@@ -194,7 +194,10 @@ func (e *call) ofAny(x any, args []any, texts []string) (any, bool, error) {
 	case e.function == "last":
 		return list[len(list)-1], true, nil
 	case e.function == "index" && len(args) == 1:
-		at := slices.IndexFunc(list, func(v any) bool { return Equal(v, args[0]) })
+		at, err := s.index(e.line, list, args[0])
+		if err != nil {
+			return nil, false, err
+		}
 		if at < 0 {
 			return nil, false, fail(e.line, "%s is not in %s", short(args[0]), short(x))
 		}
@@ -203,7 +206,7 @@ func (e *call) ofAny(x any, args []any, texts []string) (any, bool, error) {
 	return nil, false, nil
 }
 
-func (e *call) joined(v any, separator string) (any, bool, error) {
+func (e *call) joined(s *scope, v any, separator string) (any, bool, error) {
 	list, ok := elements(v)
 	if !ok {
 		return nil, false, nil
@@ -212,7 +215,7 @@ func (e *call) joined(v any, separator string) (any, bool, error) {
 	for i, x := range list {
 		parts[i] = Text(x)
 		if size += len(parts[i]) + len(separator); size > maxText {
-			return nil, false, fail(e.line, "the text becomes longer than %d MiB", maxText>>20)
+			return nil, false, s.tooLong(e.line, size)
 		}
 	}
 	return strings.Join(parts, separator), true, nil
@@ -302,7 +305,7 @@ func listOf(texts []string) []any {
 	return all
 }
 
-func contains(line int, whole, x any) (any, error) {
+func (s *scope) contains(line int, whole, x any) (any, error) {
 	if text, ok := whole.(string); ok {
 		part, ok := x.(string)
 		if !ok {
@@ -314,7 +317,18 @@ func contains(line int, whole, x any) (any, error) {
 	if !ok {
 		return nil, fail(line, "nothing is in %s", short(whole))
 	}
-	return slices.ContainsFunc(list, func(v any) bool { return Equal(v, x) }), nil
+	at, err := s.index(line, list, x)
+	return at >= 0, err
+}
+
+// index returns where an element of a list equals x; −1 if none does.
+func (s *scope) index(line int, list []any, x any) (int, error) {
+	for i, v := range list {
+		if same, err := s.equal(line, v, x); same || err != nil {
+			return i, err
+		}
+	}
+	return -1, nil
 }
 
 // title is str.title of Python: every run of letters begins with a capital.
@@ -331,7 +345,9 @@ func title(s string) string {
 
 // short is a value for an error.
 func short(v any) string {
-	s := []rune(repr(v))
+	var b strings.Builder
+	writeRepr(&b, v, 256)
+	s := []rune(b.String())
 	if len(s) > 60 {
 		return string(s[:59]) + "…"
 	}

@@ -43,7 +43,7 @@ func TestWhatIsNotSupportedIsNamedWithItsLine(t *testing.T) {
 		"{{ n n }}":                    "\"n\" is not expected here",
 		"{{ 'a }}":                     "without its end",
 		"{{ f() }}":                    "only methods and range",
-		"{% for i in n %}{% endfor %}": "cannot be gone through",
+		"{% for i in n %}{% endfor %}": "is not iterable",
 		"{{ ~ }}":                      "\"~\" is not expected here",
 		"{{ \\ }}":                     "means nothing here",
 	} {
@@ -72,6 +72,13 @@ func TestRenderingIsBounded(t *testing.T) {
 		"{{ " + strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100) + " }}",
 		"{{ " + strings.Repeat("-", 100) + "1 }}", "{{ " + strings.Repeat("not ", 100) + "1 }}",
 		strings.Repeat("a", maxTemplate+1),
+		// comparing, and errors that are caught, are work, too
+		"{% set x = 'aaaaaaaa' %}" + double[:14*len("{% set x = x ~ x %}")] + "{% set y = x ~ 'a' %}{% set z = x ~ 'b' %}" +
+			"{% for i in range(10) %}{% if z in [" + strings.Repeat("y, ", 16) + "] %}{% endif %}{% endfor %}",
+		"{% set x = range(60000) %}{% set l = [x, x, x, x, x, x, x, x] %}" +
+			"{% for i in range(200) %}{% if l == [x, x, x, x, x, x, x, x] %}{% endif %}{% endfor %}",
+		"{% set x = range(60000) %}{% set l = [x, x, x, x, x, x, x, x, x, x, x, x, x, x] %}" +
+			"{% for i in range(300) %}{{ (l ~ l)|default('') }}{% endfor %}",
 	} {
 		tmpl, err := Parse(template)
 		if err == nil {
@@ -88,6 +95,17 @@ func TestRenderingIsBounded(t *testing.T) {
 	}
 	if text, err := tmpl.Render(nil); err == nil && text != "False" {
 		t.Errorf("lists of 2^60 elements: %q", text)
+	}
+}
+
+// An error has the beginning of a value, however large that is.
+func TestErrorsShowTheBeginningOfAValue(t *testing.T) {
+	big := []any{strings.Repeat("☃", 1<<20), "b"}
+	if got, want := short(big), "['"+strings.Repeat("☃", 57)+"…"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if n := testing.AllocsPerRun(1, func() { short(big) }); n > 20 {
+		t.Errorf("%v allocations", n)
 	}
 }
 

@@ -22,12 +22,13 @@ func Text(v any) string {
 // list may hold another many times over.
 func repr(v any) string {
 	var b strings.Builder
-	writeRepr(&b, v)
+	writeRepr(&b, v, maxText)
 	return b.String()
 }
 
-func writeRepr(b *strings.Builder, v any) {
-	if b.Len() > maxText {
+// writeRepr writes repr(v), or, if it is longer than limit bytes, more than limit bytes of it.
+func writeRepr(b *strings.Builder, v any, limit int) {
+	if b.Len() > limit {
 		return
 	}
 	switch v := v.(type) {
@@ -44,11 +45,11 @@ func writeRepr(b *strings.Builder, v any) {
 	case float64:
 		b.WriteString(reprFloat(v))
 	case string:
-		writeQuoted(b, v)
+		writeQuoted(b, v, limit)
 	case []any:
 		for i, x := range v {
 			b.WriteString([]string{"[", ", "}[min(i, 1)])
-			if writeRepr(b, x); b.Len() > maxText {
+			if writeRepr(b, x, limit); b.Len() > limit {
 				return
 			}
 		}
@@ -56,9 +57,11 @@ func writeRepr(b *strings.Builder, v any) {
 	case map[string]any:
 		for i, k := range keys(v) {
 			b.WriteString([]string{"{", ", "}[min(i, 1)])
-			writeQuoted(b, k.(string))
+			writeQuoted(b, k.(string), limit)
 			b.WriteString(": ")
-			writeRepr(b, v[k.(string)])
+			if writeRepr(b, v[k.(string)], limit); b.Len() > limit {
+				return
+			}
 		}
 		b.WriteString([]string{"{}", "}"}[min(len(v), 1)])
 	default:
@@ -83,13 +86,17 @@ func reprFloat(v float64) string {
 	return s
 }
 
-func writeQuoted(b *strings.Builder, s string) {
+func writeQuoted(b *strings.Builder, s string, limit int) {
+	s = s[:min(len(s), limit+1)] // the rest is cut off
 	quote := byte('\'')
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
 		quote = '"'
 	}
 	b.WriteByte(quote)
 	for _, r := range s {
+		if b.Len() > limit {
+			return
+		}
 		switch {
 		case r == rune(quote) || r == '\\':
 			b.WriteByte('\\')
@@ -140,9 +147,18 @@ func Equal(a, b any) bool {
 	return equal(a, b, &left)
 }
 
+// equal takes the work off what is left, and is false where that is not enough.
 func equal(a, b any, left *int) bool {
 	if *left--; *left < 0 {
 		return false
+	}
+	if x, text := a.(string); text {
+		y, text := b.(string)
+		if !text || len(x) != len(y) {
+			return false
+		}
+		*left -= len(x) / 16
+		return *left >= 0 && x == y
 	}
 	if x, ok := a.([]any); ok {
 		y, ok := b.([]any)
