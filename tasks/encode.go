@@ -91,7 +91,7 @@ func (c coder) cut(ids []int32, from int) (Sequence, error) {
 		return Sequence{}, fmt.Errorf("the continuation has %d tokens, more than the context of %d", n, c.context)
 	}
 	if drop := len(ids) - (c.context + 1); drop > 0 {
-		ids, from = ids[drop:], from-drop
+		ids, from = slices.Clone(ids[drop:]), from-drop // so that what is dropped is not kept
 	}
 	if from == 0 { // nothing is before the first token, so that it cannot be scored
 		return Sequence{}, fmt.Errorf("nothing stands before the continuation")

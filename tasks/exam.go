@@ -100,7 +100,9 @@ func (x *Exam) prompt(c coder) error {
 			if len(ids) == 0 {
 				return a.text.problem(q.item, "there is nothing to continue")
 			}
-			ids = ids[max(len(ids)-room, 0):]
+			if drop := len(ids) - room; drop > 0 {
+				ids = slices.Clone(ids[drop:]) // so that what is dropped is not kept
+			}
 			x.prompts = append(x.prompts, Prompt{ids, a.generation.until, a.generation.tokens})
 			x.of = append(x.of, part{i, j, 0})
 		}

@@ -17,7 +17,11 @@ type Set struct {
 	groups []*group
 }
 
-const maxInclude = 8 // files that include each other
+// Limits on what a file includes: files that include each other, and all that are read for it.
+const (
+	maxInclude  = 8
+	maxIncluded = 256
+)
 
 // Load reads the task or group in a file, or those in all .yaml files of a directory and of those below it. Files
 // without task and group that others include are their templates. An error is a *Problem, or that of reading a file.
@@ -35,6 +39,7 @@ func Load(path string) (*Set, error) {
 		}
 	}
 	for _, p := range paths {
+		l.left = maxIncluded
 		if l.files[p], err = l.read(p, 0); err != nil {
 			return nil, err
 		}
@@ -117,6 +122,7 @@ func (s *Set) Generates() string {
 type loader struct {
 	files    map[string][]*entry
 	included map[string]bool
+	left     int // how many files the one in hand may still include
 }
 
 // read returns the keys of a file, with those of the files that it includes, which its own replace.
@@ -149,6 +155,9 @@ func (l *loader) read(path string, depth int) ([]*entry, error) {
 		}
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(path), name)
+		}
+		if l.left--; l.left < 0 {
+			return nil, include.problem("fewer of them", "more than %d files are included", maxIncluded)
 		}
 		l.included[filepath.Clean(name)] = true
 		base, err := l.read(name, depth+1)

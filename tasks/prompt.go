@@ -86,6 +86,8 @@ func (t *Task) wanted(it item) (any, error) {
 	return s, nil
 }
 
+const maxChoices = 1024 // of an item: each is asked after the whole context
+
 // options is doc_to_choice, nil without it.
 func (t *Task) options(it item) ([]string, error) {
 	if t.choice == nil {
@@ -103,6 +105,9 @@ func (t *Task) options(it item) ([]string, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
 		return nil, t.choice.problem(it, "%s is not a list of choices", clip(jinja.Text(v)))
+	}
+	if len(list) > maxChoices {
+		return nil, t.choice.problem(it, "there are %d choices, more than %d", len(list), maxChoices)
 	}
 	texts := make([]string, len(list))
 	for i, x := range list {

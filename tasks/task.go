@@ -229,7 +229,7 @@ func (t *Task) readChoices(e *entry) (err error) {
 	}
 	if _, list := e.node.(*ast.SequenceNode); list {
 		t.choices, err = e.texts()
-		return err
+		return t.limitChoices(e, err)
 	}
 	if _, ok := e.node.(ast.MapNode); !ok {
 		t.choice, err = readField(e)
@@ -242,6 +242,13 @@ func (t *Task) readChoices(e *entry) (err error) {
 			return err
 		}
 		t.choices = append(t.choices, s)
+	}
+	return t.limitChoices(e, err)
+}
+
+func (t *Task) limitChoices(e *entry, err error) error {
+	if err == nil && len(t.choices) > maxChoices {
+		err = e.problem("fewer of them", "doc_to_choice has %d choices, more than %d", len(t.choices), maxChoices)
 	}
 	return err
 }

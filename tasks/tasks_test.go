@@ -105,6 +105,9 @@ func taskFile(t testing.TB, text string) string {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "x.yaml"), []byte(text), 0o666)
 	}
+	if err == nil && strings.Contains(text, "[y.yaml") {
+		err = os.WriteFile(filepath.Join(dir, "y.yaml"), []byte("num_fewshot: 0\n"), 0o666)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +137,7 @@ func TestWhatIsNotSupportedIsNamedWithItsPlace(t *testing.T) {
 		{"dataset_name: en", "dataset_name en", "x.yaml:9", ""},
 		{"include: y.yaml", "y.yaml", "", ""},
 		{"include: x.yaml", "include each other", "x.yaml:9", ""},
+		{"include: [" + strings.Repeat("y.yaml, ", 300) + "]", "more than 256 files are included", "x.yaml:9", ""},
 		{"training_split: train\nnum_fewshot: 1", "the data has no split train", "x.yaml:1", ""},
 		{"dataset_path: squad", "already defined", "", ""},
 	} {
@@ -155,6 +159,8 @@ func TestWhatIsNotSupportedIsNamedWithItsPlace(t *testing.T) {
 		{"doc_to_target: answer\n", "", "doc_to_target is missing"},
 		{"doc_to_choice: choices", "doc_to_choice: subject", "is not a list"},
 		{"doc_to_choice: choices", "doc_to_choice: answer", "is not a list of choices"},
+		{"doc_to_choice: choices", "doc_to_choice: [" + strings.Repeat("a, ", 1025) + "]", "1025 choices"},
+		{"doc_to_choice: choices", "doc_to_choice: '{{ range(1025)|list }}'", "1025 choices"},
 		{"doc_to_text: question", "doc_to_text: '{{answer}}'", "the number of a choice"},
 		{"doc_to_text: question", "doc_to_text: choices", "is not a text"},
 	} {
