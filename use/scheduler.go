@@ -53,6 +53,8 @@ type Scheduler struct {
 	b        *model.Batcher
 	running  []*Sequence // in the order in which they came
 	slots    []*Sequence // nil where free
+	freed    []int       // when each slot was: a count of those that were; 0 if it was never used
+	ended    int         // that count
 	list     []model.Stretch
 	parts    []*Sequence // of list
 	samplers []*model.Sampler
@@ -70,7 +72,7 @@ func (r *Trained) NewScheduler(sequences int) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scheduler{r: r, b: b, slots: make([]*Sequence, sequences)}, nil
+	return &Scheduler{r: r, b: b, slots: make([]*Sequence, sequences), freed: make([]int, sequences)}, nil
 }
 
 // Close frees the memory of the Scheduler, but not the model's.
@@ -92,7 +94,8 @@ func (s *Scheduler) Add(q *Sequence) {
 		if other != nil {
 			continue
 		}
-		if n := s.b.Common(i, view); n > best { // its cache may have the beginning
+		// its cache may have the beginning; of those that have the same of it, the one freed longest ago is least missed
+		if n := s.b.Common(i, view); n > best || n == best && s.freed[i] < s.freed[q.slot] {
 			best, q.slot = n, i
 		}
 	}
@@ -121,6 +124,8 @@ func (s *Scheduler) Drop(q *Sequence) {
 	if i := slices.Index(s.running, q); i >= 0 {
 		s.running = slices.Delete(s.running, i, i+1)
 		s.slots[q.slot] = nil
+		s.ended++
+		s.freed[q.slot] = s.ended
 	}
 }
 

@@ -72,6 +72,28 @@ func TestSequencesDoNotChangeEachOther(t *testing.T) {
 	})
 }
 
+// A sequence that no cache helps takes the slot that was freed longest ago, so that the caches of the last ones stay.
+func TestASequenceTakesTheSlotFreedLongestAgo(t *testing.T) {
+	r, err := openRun(t, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.NewScheduler(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i, want := range []int{0, 1, 2, 0, 1} {
+		q := &Sequence{IDs: []int32{int32(i), 9}, Emit: func(Token) bool { return true }, Done: func() {}}
+		if s.Add(q); q.slot != want {
+			t.Errorf("sequence %d is in slot %d, want %d", i, q.slot, want)
+		}
+		if _, _, err := s.Step(); err != nil || s.Running() > 0 {
+			t.Fatalf("%d run after a pass, %v", s.Running(), err)
+		}
+	}
+}
+
 func sameToken(a, b Token) bool {
 	return a.ID == b.ID && a.End == b.End && a.Logprob == b.Logprob && slices.Equal(a.Top, b.Top)
 }
