@@ -39,6 +39,17 @@ func NewBatcher(m *Decoder, p precision.Policy, dev device.Device, slots, tokens
 	return &Batcher{passes: x, held: make([]held, slots), tokens: tokens}, nil
 }
 
+// BatcherBytes returns the memory that NewBatcher takes, and how much of it is keys and values; 0 for a model that
+// cannot keep them.
+func BatcherBytes(m *Decoder, p precision.Policy, slots, tokens int) (all, cache int64) {
+	if !m.remembers(p) {
+		return 0, 0
+	}
+	f := measurePasses(m.Config, p, 1, tokens, tokens)
+	cache = int64(f.Cache) * int64(slots)
+	return int64(f.Keep+f.Temp+f.Batch+roundedBytes(p, m.roundable(p, true))) + cache, cache
+}
+
 // Slots returns the number of slots, and Tokens how many tokens a pass takes.
 func (b *Batcher) Slots() int  { return len(b.held) }
 func (b *Batcher) Tokens() int { return b.tokens }

@@ -39,16 +39,12 @@ func (s *Stretch) tokens() int { return len(s.IDs) - s.First }
 func newPasses(m *Decoder, p precision.Policy, dev device.Device, slots, tokens, logits int) (*passes, error) {
 	f := measurePasses(m.Config, p, slots, tokens, logits)
 	x := &passes{model: m, policy: p, matrices: m.roundable(p, slots > 0)}
-	rounded := tensor.NewMeasure("")
-	for _, w := range x.matrices {
-		rounded.New(p.Operand, w.Value.Shape()...)
-	}
 	for _, need := range []struct {
 		name string
 		size int
 	}{
 		{"activations", f.Keep}, {"scratch", f.Temp}, {"batch", f.Batch}, {"keys and values", f.Cache},
-		{"rounded weights", rounded.Peak()},
+		{"rounded weights", roundedBytes(p, x.matrices)},
 	} {
 		a, err := dev.NewArena(need.name, need.size)
 		if err != nil {
@@ -63,6 +59,15 @@ func newPasses(m *Decoder, p precision.Policy, dev device.Device, slots, tokens,
 		x.caches = append(x.caches, m.newCache(p, x.arenas[3]))
 	}
 	return x, nil
+}
+
+// roundedBytes is the memory of rounded copies of matrices.
+func roundedBytes(p precision.Policy, matrices []*nn.Param) int {
+	rounded := tensor.NewMeasure("")
+	for _, w := range matrices {
+		rounded.New(p.Operand, w.Value.Shape()...)
+	}
+	return rounded.Peak()
 }
 
 // Bytes returns the memory of the passes, and how much of it is keys and values.

@@ -75,6 +75,11 @@ func (r *Trained) NewScheduler(sequences int) (*Scheduler, error) {
 	return &Scheduler{r: r, b: b, slots: make([]*Sequence, sequences), freed: make([]int, sequences)}, nil
 }
 
+// SchedulerBytes returns the memory that NewScheduler takes, and how much of it is keys and values.
+func (r *Trained) SchedulerBytes(sequences int) (all, cache int64) {
+	return model.BatcherBytes(r.Model, r.Policy, sequences, max(passTokens, sequences))
+}
+
 // Close frees the memory of the Scheduler, but not the model's.
 func (s *Scheduler) Close() { s.b.Close() }
 

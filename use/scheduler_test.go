@@ -83,6 +83,10 @@ func TestASequenceTakesTheSlotFreedLongestAgo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	all, cache := s.Bytes()
+	if planned, kv := r.SchedulerBytes(3); planned != int64(all) || kv != int64(cache) {
+		t.Errorf("%d bytes are planned, %d of them keys and values; it takes %d and %d", planned, kv, all, cache)
+	}
 	for i, want := range []int{0, 1, 2, 0, 1} {
 		q := &Sequence{IDs: []int32{int32(i), 9}, Emit: func(Token) bool { return true }, Done: func() {}}
 		if s.Add(q); q.slot != want {

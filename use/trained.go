@@ -78,6 +78,9 @@ func (r *Trained) Through(wrap func(device.Device) device.Device) { r.dev = wrap
 // Context returns the length of the model's rows in tokens: the training context unless it was opened otherwise.
 func (r *Trained) Context() int { return r.Model.Config.Context }
 
+// FreeMemory returns how many bytes may still be taken on the model's device; 0 if that is unknown.
+func (r *Trained) FreeMemory() int64 { return r.dev.FreeMemory() }
+
 // Close frees the model's memory.
 func (r *Trained) Close() {
 	r.Weights.Close()

@@ -12,10 +12,13 @@ import (
 	"time"
 
 	"anneal/internal/fileio"
+	"anneal/internal/machine"
 	"anneal/model"
 	"anneal/serve"
 	"anneal/use"
 )
+
+const maxSequences = 1 << 16
 
 type serveCmd struct {
 	runArg
@@ -59,6 +62,9 @@ func (c serveCmd) Run(s *session) error {
 		return &usageError{fmt.Sprintf("--host %s can be reached from other machines, and there is no key", c.Host),
 			"add --key-file FILE, or set ANNEAL_API_KEY"}
 	}
+	if c.Sequences < 1 || c.Sequences > maxSequences {
+		return &usageError{fmt.Sprintf("--sequences %d is not between 1 and %d", c.Sequences, maxSequences), "try 8"}
+	}
 	if err := notImported(c.Dir); err != nil {
 		return err
 	}
@@ -67,6 +73,9 @@ func (c serveCmd) Run(s *session) error {
 		return err
 	}
 	defer r.Close()
+	if err := c.room(r); err != nil {
+		return err
+	}
 	server, err := serve.New(r, serve.Options{
 		Model: c.name(), Sequences: int(c.Sequences), Requests: int(c.Requests), Timeout: c.Timeout, Drain: c.Drain,
 		Key: key, Hosts: c.AllowHost,
@@ -83,6 +92,18 @@ func (c serveCmd) Run(s *session) error {
 		return &usageError{fmt.Sprintf("cannot listen: %v", err), "try another --port, or 0 for any free one"}
 	}
 	return c.serve(s, r, server, listener)
+}
+
+// room returns an error if the memory beside the model's is not there.
+func (c serveCmd) room(r *use.Trained) error {
+	available := availableMemory()
+	if c.Device != "cpu" {
+		available = r.FreeMemory()
+	}
+	all, cache := r.SchedulerBytes(int(c.Sequences))
+	return machine.Room(available,
+		machine.Part{What: fmt.Sprintf("keys and values of %d sequences", c.Sequences), Bytes: cache, Flag: "--sequences"},
+		machine.Part{What: "passes through the model", Bytes: all - cache})
 }
 
 // serve answers requests until a signal comes.
