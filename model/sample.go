@@ -40,8 +40,8 @@ func (s Sampling) Validate() error {
 		return &SamplingError{"min-p", fmt.Sprintf("%v is not a share of a probability", s.MinP),
 			"0 to keep all tokens, or 0.05"}
 	case !(s.Repetition >= 0) || math.IsInf(s.Repetition, 0):
-		return &SamplingError{"repetition-penalty", fmt.Sprintf("%v is not a finite number of at least 0", s.Repetition),
-			"1 for no penalty, or 1.1"}
+		return &SamplingError{"repetition-penalty",
+			fmt.Sprintf("%v is not a finite number of at least 0", s.Repetition), "1 for no penalty, or 1.1"}
 	case !isFinite(s.Frequency):
 		return &SamplingError{"frequency-penalty", fmt.Sprintf("%v is not a number", s.Frequency),
 			"0 for no penalty, or 0.5"}

@@ -146,7 +146,8 @@ func TestAFailureAtTheEndIsNotLost(t *testing.T) {
 	}
 	defer c.Close()
 	// The answer to Expect says that the request is in hand; its body does not come.
-	fmt.Fprintf(c, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n")
+	fmt.Fprint(c, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"+
+		"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n")
 	if _, err := io.ReadFull(c, make([]byte, 12)); err != nil {
 		t.Fatal(err)
 	}

@@ -216,8 +216,8 @@ func (q *completionRequest) checkLogprobs(prompts []prompt) *apiError {
 		}
 	}
 	if n := or(q.N, 1) * tokens * (1 + *q.Logprobs); n > maxLogprobs {
-		return invalid("logprobs", "the request asks for %d log-probabilities, more than %d; lower logprobs, max_tokens or n",
-			n, maxLogprobs)
+		return invalid("logprobs", "the request asks for %d log-probabilities, more than %d; "+
+			"lower logprobs, max_tokens or n", n, maxLogprobs)
 	}
 	return nil
 }

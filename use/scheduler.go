@@ -99,7 +99,7 @@ func (s *Scheduler) Add(q *Sequence) {
 		if other != nil {
 			continue
 		}
-		// its cache may have the beginning; of those that have the same of it, the one freed longest ago is least missed
+		// its cache may have the beginning; of those that have as much of it, the one freed longest ago is taken
 		if n := s.b.Common(i, view); n > best || n == best && s.freed[i] < s.freed[q.slot] {
 			best, q.slot = n, i
 		}

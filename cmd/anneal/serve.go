@@ -101,8 +101,9 @@ func (c serveCmd) room(r *use.Trained) error {
 		available = r.FreeMemory()
 	}
 	all, cache := r.SchedulerBytes(int(c.Sequences))
+	what := fmt.Sprintf("keys and values of %d sequences", c.Sequences)
 	return machine.Room(available,
-		machine.Part{What: fmt.Sprintf("keys and values of %d sequences", c.Sequences), Bytes: cache, Flag: "--sequences"},
+		machine.Part{What: what, Bytes: cache, Flag: "--sequences"},
 		machine.Part{What: "passes through the model", Bytes: all - cache})
 }
 

@@ -198,7 +198,7 @@ func (e *member) eval(s *scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.charge(e.line, 1); err != nil {
+	if err := s.charge(e.line, weight(key)); err != nil {
 		return nil, err
 	}
 	if m, ok := x.(map[string]any); ok {
@@ -250,6 +250,9 @@ func (e *part) eval(s *scope) (any, error) {
 			return nil, err
 		}
 		n, whole := wholeNumber(v)
+		if err := s.charge(e.line, weight(v)); err != nil {
+			return nil, err
+		}
 		if !whole {
 			return nil, fail(e.line, "%s is not a place in a list", short(v))
 		}
@@ -317,6 +320,9 @@ func (e *unary) eval(s *scope) (any, error) {
 	}
 	if f, ok := v.(float64); ok {
 		return -f, nil
+	}
+	if err := s.charge(e.line, weight(v)); err != nil {
+		return nil, err
 	}
 	return nil, fail(e.line, "%s has no negative", short(v))
 }

@@ -38,6 +38,9 @@ func (e *call) eval(s *scope) (any, error) {
 		if args[i], err = a.eval(s); err != nil {
 			return nil, err
 		}
+		if err := s.charge(e.line, weight(args[i])); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.charge(e.line, weight(x)); err != nil {
 		return nil, err

@@ -73,7 +73,8 @@ func TestRenderingIsBounded(t *testing.T) {
 		"{{ " + strings.Repeat("-", 100) + "1 }}", "{{ " + strings.Repeat("not ", 100) + "1 }}",
 		strings.Repeat("a", maxTemplate+1),
 		// comparing, and errors that are caught, are work, too
-		"{% set x = 'aaaaaaaa' %}" + double[:14*len("{% set x = x ~ x %}")] + "{% set y = x ~ 'a' %}{% set z = x ~ 'b' %}" +
+		"{% set x = 'aaaaaaaa' %}" + double[:14*len("{% set x = x ~ x %}")] +
+			"{% set y = x ~ 'a' %}{% set z = x ~ 'b' %}" +
 			"{% for i in range(10) %}{% if z in [" + strings.Repeat("y, ", 16) + "] %}{% endif %}{% endfor %}",
 		"{% set x = range(60000) %}{% set l = [x, x, x, x, x, x, x, x] %}" +
 			"{% for i in range(200) %}{% if l == [x, x, x, x, x, x, x, x] %}{% endif %}{% endfor %}",
