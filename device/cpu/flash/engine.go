@@ -32,10 +32,14 @@ func engineOf(tier isa.Tier, p *pool.Pool) *Engine {
 	of := func(k kernels[float32]) runner[float32] {
 		return runner[float32]{kernels: k, softcap: vec.Float32(tier).Softcap, blockQ: 64, blockK: 64}
 	}
+	cappedTier := tier
+	if tier == isa.AMX {
+		cappedTier = isa.AVX512BF16
+	}
 	return &Engine{
 		pool:   p,
 		bf16:   of(kernelsBF16(tier)),
-		capped: of(kernelsBF16(min(tier, isa.AVX512BF16))),
+		capped: of(kernelsBF16(cappedTier)),
 		f32:    of(kernels32(tier)),
 		f64:    runner[float64]{kernels: portable[float64](), softcap: vec.Float64().Softcap, blockQ: 64, blockK: 64},
 	}
