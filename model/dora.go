@@ -32,7 +32,8 @@ func (b *builder) magnitude(name string, out int) *autograd.Param {
 func Magnitude(p *nn.Param) (weight string, is bool) { return strings.CutSuffix(p.Name, doraMagnitude) }
 
 // RowNorms writes the Euclidean norms of the rows of w [O, I] to norms [O], both in host memory. A weight with its own
-// norms as magnitudes has the same bits, since devices sum in float64, too.
+// norms as magnitudes keeps its bits: devices, too, sum in float64, where the order of a sum does not show in the norm,
+// which is rounded to the type of the magnitudes, but for one in some hundred million.
 func RowNorms(norms, w *tensor.Tensor) {
 	cols := w.Dim(1)
 	for r := range norms.Len() {
