@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"errors"
 	"bytes"
 	"encoding/binary"
 	"fmt"
@@ -206,6 +207,17 @@ func TestFailedWriteLeavesTheOldFile(t *testing.T) {
 	err := WriteFile(path, nil, []Tensor{{Name: "a", Type: F32, Shape: []int{1}, Data: strings.NewReader("abc")}})
 	if got, _ := os.ReadFile(path); err == nil || string(got) != "old" {
 		t.Errorf("error %v, and the file is %q", err, got)
+	}
+	bad := errors.New("bad")
+	err = WriteFile(path, nil, []Tensor{{Name: "a", Type: F32, Shape: []int{1}, Data: strings.NewReader("abcd")}},
+		func(f *File) error {
+			if _, has := f.Lookup("a"); !has {
+				t.Error("the check does not see the tensor")
+			}
+			return bad
+		})
+	if got, _ := os.ReadFile(path); err != bad || string(got) != "old" {
+		t.Errorf("after a failed check: error %v, and the file is %q", err, got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 
 	"anneal/internal/fileio"
@@ -54,14 +55,28 @@ func Write(w io.Writer, metadata []KV, tensors []Tensor) error {
 	return nil
 }
 
-// WriteFile writes a file that gets the name path only when it is complete and on disk.
-func WriteFile(path string, metadata []KV, tensors []Tensor) error {
-	return fileio.Write(path, func(f io.Writer) error {
-		w := bufio.NewWriterSize(f, 1<<20)
+// WriteFile writes a file that gets the name path only when it is complete, has passed the checks, which read it, and
+// is on disk.
+func WriteFile(path string, metadata []KV, tensors []Tensor, checks ...func(*File) error) error {
+	return fileio.Write(path, func(out io.Writer) error {
+		w := bufio.NewWriterSize(out, 1<<20)
 		if err := Write(w, metadata, tensors); err != nil {
 			return err
 		}
-		return w.Flush()
+		if err := w.Flush(); err != nil || len(checks) == 0 {
+			return err
+		}
+		written, err := Open(out.(*os.File).Name())
+		if err != nil {
+			return err
+		}
+		defer written.Close()
+		for _, check := range checks {
+			if err := check(written); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -3,8 +3,8 @@ package interop
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
+	"strings"
 
 	"anneal/config"
 	"anneal/gguf"
@@ -114,7 +114,10 @@ func architectureOf(described hf.Config, m model.Config, at string) (*architectu
 	case *hf.Gemma3Config:
 		return a, a.gemma3(c, m, at)
 	}
-	return nil, fmt.Errorf("interop: llama.cpp has no architecture for %s", described.Class())
+	return nil, config.Problem{
+		Key: "model.family", At: at, Try: "--to hf, and llama.cpp's convert_hf_to_gguf.py",
+		Message: fmt.Sprintf("model.family = %s is not exported to llama.cpp's format", m.Family),
+	}
 }
 
 // llama chooses between the architectures of Llamas: qwen3 has QK-norm, qwen2 biases, and llama pairs of neighbours.
@@ -151,7 +154,11 @@ func (a *architecture) gemma2(c *hf.Gemma2Config, m model.Config, at string) err
 		window = c.MaxPositions // of no layer
 	}
 	a.setInt("attention.sliding_window", window)
-	a.windows(&c.LlamaConfig, 2)
+	if c.Window != 0 && c.Window < c.MaxPositions {
+		if err := usualWindows(&c.LlamaConfig, m, 2, at); err != nil {
+			return err
+		}
+	}
 	a.scale(&c.LlamaConfig, c.ScoreDim, 46)
 	return a.descendant(&c.LlamaConfig, m, at)
 }
@@ -166,25 +173,26 @@ func (a *architecture) gemma3(c *hf.Gemma3Config, m model.Config, at string) err
 		if c.RopeScaling.Type == "yarn" { // llama.cpp scales the layers with windows as well
 			return unknownToLlama("rope_scaling", m.RopeScaling.String(), "none", at)
 		}
+		if err := usualWindows(&c.LlamaConfig, m, 6, at); err != nil {
+			return err
+		}
 		a.setInt("attention.sliding_window", c.Window)
 		a.setFloat("rope.freq_base_swa", c.LocalTheta)
-		a.windows(&c.LlamaConfig, 6)
 	}
 	a.scale(&c.LlamaConfig, c.ScoreDim, 62)
 	return a.descendant(&c.LlamaConfig, m, at)
 }
 
-// windows names the layers with windows, unless they are all but every usual-th, which every version of llama.cpp
-// takes for granted.
-func (a *architecture) windows(c *hf.LlamaConfig, usual int) {
-	windowed, expected := make([]bool, c.Layers), make([]bool, c.Layers)
-	for i := range windowed {
-		windowed[i] = c.Window != 0 && (c.WindowLayers == nil || c.WindowLayers[i])
-		expected[i] = i%usual != usual-1
+// usualWindows refuses a model unless all layers but every period-th have windows: llama.cpp takes that for granted in
+// the Gemmas, and reads no pattern from their files.
+func usualWindows(c *hf.LlamaConfig, m model.Config, period int, at string) error {
+	for i := range c.Layers {
+		if windowed := c.WindowLayers == nil || c.WindowLayers[i]; windowed != (i%period != period-1) {
+			usual := strings.Repeat(fmt.Sprintf("window:%d,", c.Window), period-1) + "full"
+			return unknownToLlama("attention", m.Attention.String(), usual, at)
+		}
 	}
-	if !slices.Equal(windowed, expected) {
-		a.set("attention.sliding_window_pattern", windowed)
-	}
+	return nil
 }
 
 // scale has queries make up for the scale of scores, which llama.cpp knows from the number of layers: that of the

@@ -44,6 +44,9 @@ func TestGGUFHasTheWeightsOfTheModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if c, is := was.Config.(*hf.Gemma3Config); is {
+			c.WindowLayers = nil // its windows are refused, and no weight depends on them
+		}
 		a, err := architectureOf(was.Config, m.Config, "")
 		if refused[name] {
 			if err == nil || !strings.Contains(err.Error(), "model.attention") {
@@ -163,14 +166,20 @@ func TestGGUFRefusesWhatLlamaCppLacks(t *testing.T) {
 	gemma := llama
 	gemma.Family, gemma.Activation, gemma.AttentionSoftcap, gemma.LogitSoftcap, gemma.TieEmbeddings = "gemma2", "geglu",
 		50, 30, true
+	gemma3 := change(llama, func(c *model.Config) {
+		c.Family, c.Activation, c.QKNorm, c.Attention = "gemma3", "geglu", true, seen("window:8,full")
+	})
 	for key, c := range map[string]model.Config{
 		"activation": change(llama, func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" }),
 		"attention": change(llama, func(c *model.Config) {
 			c.Attention, c.QKNorm = seen("window:8,full"), true
 		}),
-		"attention_softcap": change(gemma, func(c *model.Config) { c.AttentionSoftcap = 0 }),
-		"logit_softcap":     change(gemma, func(c *model.Config) { c.LogitSoftcap = 0 }),
-		"tie_embeddings":    change(gemma, func(c *model.Config) { c.TieEmbeddings = false }),
+		"attention of gemma2": change(gemma, func(c *model.Config) { c.Attention = seen("full,window:8") }),
+		"attention of gemma3": gemma3,
+		"family":              change(llama, func(c *model.Config) { c.Family = "phi3" }),
+		"attention_softcap":   change(gemma, func(c *model.Config) { c.AttentionSoftcap = 0 }),
+		"logit_softcap":       change(gemma, func(c *model.Config) { c.LogitSoftcap = 0 }),
+		"tie_embeddings":      change(gemma, func(c *model.Config) { c.TieEmbeddings = false }),
 		"rope_scaling": change(llama, func(c *model.Config) {
 			c.QKNorm, c.RopeOriginalContext = true, 64
 			c.RopeScaling.UnmarshalText([]byte("llama3:4"))
@@ -187,9 +196,27 @@ func TestGGUFRefusesWhatLlamaCppLacks(t *testing.T) {
 		if err == nil {
 			_, err = architectureOf(described, c, "config.yaml:3")
 		}
+		key, _, _ = strings.Cut(key, " ")
 		if p, is := err.(config.Problem); !is || p.Key != "model."+key || p.At != "config.yaml:3" ||
 			!strings.Contains(p.Message, "llama.cpp") {
 			t.Errorf("%s: error %v", key, err)
+		}
+	}
+}
+
+// Gemmas with the windows that llama.cpp takes for granted, and without any, are not refused.
+func TestGGUFTakesGemmasWithUsualWindows(t *testing.T) {
+	c := config.Default().Model
+	c.KVHeads, c.HeadDim, c.FFN, c.Vocab = 2, 64, 1024, 300
+	c.Family, c.Activation, c.AttentionSoftcap, c.LogitSoftcap, c.TieEmbeddings = "gemma2", "geglu", 50, 30, true
+	for _, pattern := range []string{"full", "window:8,full"} {
+		c.Attention = seen(pattern)
+		described, err := ToHF(c, hf.Tokens{BOS: -1, Pad: -1}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := architectureOf(described, c, ""); err != nil {
+			t.Errorf("%s: %v", pattern, err)
 		}
 	}
 }
@@ -250,6 +277,33 @@ func TestGGUFTokenizer(t *testing.T) {
 		if _, _, err := ggufTokenizer(trained(t, c.pattern, special...), 300); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one that says %q", c.pattern, err, c.want)
+		}
+	}
+}
+
+// Rounding of numbers that are denormal in F16 is rounding.
+func TestGGUFCheckTakesDenormals(t *testing.T) {
+	values := make([]float32, 32)
+	for i := range values {
+		values[i] = float32(i+1) * 0x1.3p-27
+	}
+	for _, kind := range []gguf.Type{gguf.F16, gguf.BF16, gguf.Q8_0} {
+		g := &GGUF{}
+		g.add("w", kind, []int{1, 32}, GGUFPart{32, func() floats.Values { return floats.Of(values) }})
+		if err := g.encode(); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "m.gguf")
+		if err := gguf.WriteFile(path, nil, g.Tensors); err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := g.Check(f); err != nil {
+			t.Errorf("%v: %v", kind, err)
 		}
 	}
 }

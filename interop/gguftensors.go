@@ -162,38 +162,45 @@ func (g *GGUF) Check(f *gguf.File) (largest float64, err error) {
 		return 0, fmt.Errorf("%d tensors, want %d", len(f.Tensors()), len(g.Tensors))
 	}
 	for i, t := range g.Tensors {
-		d, err := g.Sources[i].compare(f, t.Name)
+		difference, most, err := g.Sources[i].compare(f, t.Name)
 		if err != nil {
 			return 0, err
 		}
-		if limit := rounding[t.Type]; !(d <= limit) {
-			return 0, fmt.Errorf("tensor %s differs by %.3g of its largest value, more than the %.3g of rounding to %v",
-				t.Name, d, limit, t.Type)
+		if difference == 0 {
+			continue
 		}
-		largest = max(largest, d)
+		if limit := rounding[t.Type]; !(difference <= limit.relative*most+limit.absolute) {
+			return 0, fmt.Errorf("tensor %s differs by %.3g of its largest value, %.3g, more than rounding to %v explains",
+				t.Name, difference/most, most, t.Type)
+		}
+		largest = max(largest, difference/most)
 	}
 	return largest, nil
 }
 
-// rounding is how far a value may be off, relative to the largest one of its tensor.
-var rounding = map[gguf.Type]float64{gguf.F32: 0, gguf.F16: 0x1p-11, gguf.BF16: 0x1p-8, gguf.Q8_0: 0.5/127 + 0x1p-11}
+// rounding is how far a value may be off: relative to the largest one of its tensor, and, where numbers are denormal,
+// absolutely. A scale of Q8_0 is an F16, and multiplies up to 127.
+var rounding = map[gguf.Type]struct{ relative, absolute float64 }{
+	gguf.F32: {0, 0}, gguf.F16: {0x1p-11, 0x1p-25}, gguf.BF16: {0x1p-8, 0x1p-134},
+	gguf.Q8_0: {0.5/127 + 0x1p-11, 127 * 0x1p-25},
+}
 
-// compare returns the largest difference of a value, relative to the largest value. NaN is an error.
-func (s GGUFSource) compare(f *gguf.File, name string) (float64, error) {
+// compare returns the largest difference of a value, and the largest value. NaN is an error.
+func (s GGUFSource) compare(f *gguf.File, name string) (difference, largest float64, err error) {
 	const chunk = 8192
 	want, got := make([]float32, chunk), make([]float32, chunk)
-	largest, difference, at := 0.0, 0.0, 0
+	at := 0
 	for _, p := range s.Parts {
 		values := p.Values()
 		for from := 0; from < p.Len; from += chunk {
 			n := min(chunk, p.Len-from)
 			values(want[:n], from)
 			if err := f.ReadFloat32(name, got[:n], at); err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 			for i, x := range want[:n] {
 				if x-x != 0 {
-					return 0, fmt.Errorf("element %d of tensor %s is not a finite number: the model diverged",
+					return 0, 0, fmt.Errorf("element %d of tensor %s is not a finite number: the model diverged",
 						at+i, name)
 				}
 				largest = max(largest, float64(max(x, -x)))
@@ -203,8 +210,5 @@ func (s GGUFSource) compare(f *gguf.File, name string) (float64, error) {
 			at += n
 		}
 	}
-	if difference == 0 {
-		return 0, nil
-	}
-	return difference / largest, nil
+	return difference, largest, nil
 }

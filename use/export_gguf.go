@@ -22,9 +22,9 @@ type GGUFReport struct {
 	Notes         []string `json:"notes"`
 }
 
-// ExportGGUF writes the model with its tokenizer as one file that llama.cpp loads, then reads it back and compares
-// every value. It fails if one differs by more than rounding to t explains. Memory beyond the model's is a few
-// megabytes. Adapters are merged into their weights.
+// ExportGGUF writes the model with its tokenizer as one file that llama.cpp loads, reads it back and compares every
+// value. If one differs by more than rounding to t explains, it fails, and what path names stays as it was. Memory
+// beyond the model's is a few megabytes. Adapters are merged into their weights.
 func (r *Trained) ExportGGUF(path string, t gguf.Type) (*GGUFReport, error) {
 	if r.Model.Config.LoRARank > 0 {
 		r.Model.Merge(r.dev)
@@ -37,20 +37,20 @@ func (r *Trained) ExportGGUF(path string, t gguf.Type) (*GGUFReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := gguf.WriteFile(path, g.Metadata, g.Tensors); err != nil {
-		return nil, &dataset.Error{Err: err}
-	}
-	f, err := gguf.Open(path)
-	if err != nil {
-		return nil, &dataset.Error{Err: err}
-	}
-	defer f.Close()
 	report := &GGUFReport{
 		Architecture: g.Metadata[0].Value.(string), Parameters: r.Model.Count(), DType: t.String(), Step: r.Step,
 		Tensors: len(g.Tensors), Notes: append([]string{}, g.Notes...),
 	}
-	if report.MaxDifference, err = g.Check(f); err != nil {
-		return nil, fmt.Errorf("%s: the exported model is not the run's: %w", path, err)
+	var wrong error
+	err = gguf.WriteFile(path, g.Metadata, g.Tensors, func(f *gguf.File) error {
+		report.MaxDifference, wrong = g.Check(f)
+		return wrong
+	})
+	if wrong != nil {
+		return nil, fmt.Errorf("%s: the exported model would not be the run's: %w", path, wrong)
+	}
+	if err != nil {
+		return nil, &dataset.Error{Err: err}
 	}
 	return report, nil
 }

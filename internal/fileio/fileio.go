@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 )
 
-// Write writes the output of fill to path. It does not buffer: fill should, if it writes in small pieces.
+// Write writes the output of fill to path. It does not buffer: fill should, if it writes in small pieces. What fill is
+// given is an *os.File, whose name serves to read back what it wrote.
 //
 // A regular file appears, or is replaced, when it is complete and on disk, and keeps its permissions. Until then it is
 // hidden beside path; a kill may leave it there. Symbolic links stay, and their target is made or replaced. Pipes,
