@@ -1,9 +1,9 @@
 package gguf
 
 import (
-	"errors"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"

@@ -20,10 +20,17 @@ func TestExportMergesAdapters(t *testing.T) {
 func adaptedRun(t *testing.T, set ...string) (from, dir string) {
 	t.Helper()
 	data := testData(t)
-	from, dir = filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "run")
+	from = filepath.Join(t.TempDir(), "from")
 	base := tinyConfig(data)
 	base.Model.RopeLayout = "interleaved" // rows of queries and keys have another order in transformers
 	mustRun(t, run.Options{Config: base, Dir: from})
+	return from, adapt(t, from, data, set...)
+}
+
+// adapt trains adapters for a model.
+func adapt(t *testing.T, from, data string, set ...string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "run")
 	cfg, err := run.LoadConfig(config.Sources{Overrides: append([]string{
 		"init.from=" + from, "data.path=" + data, "precision=fp32", "model.lora_rank=2", "optimizer.lr=0.3",
 		"train.steps=20", "schedule.warmup=2", "train.batch_tokens=256", "train.eval_every=0", "train.eval_tokens=512",
@@ -32,7 +39,7 @@ func adaptedRun(t *testing.T, set ...string) (from, dir string) {
 		t.Fatal(err)
 	}
 	mustRun(t, run.Options{Config: cfg, Dir: dir})
-	return from, dir
+	return dir
 }
 
 func testExportMerges(t *testing.T, dora string) {

@@ -16,14 +16,15 @@ type AdapterReport struct {
 	Rank       int      `json:"rank"`
 	Alpha      float64  `json:"alpha"`
 	Modules    []string `json:"modules"`    // that have adapters, by their names in transformers
-	Base       string   `json:"base"`       // the model that they adapt
+	Base       string   `json:"base"`       // the model that they adapt; "" if peft cannot load it
 	Parameters int64    `json:"parameters"` // written, with the copies of A that fused weights share
 	DType      string   `json:"dtype"`
 	Step       int64    `json:"step"`
+	Notes      []string `json:"notes"`
 }
 
-// ExportPEFT writes the adapters of the run alone, in the form of Hugging Face's peft, for the model that the run
-// started from. The run must have been opened with OpenOptions.Apart.
+// ExportPEFT writes the adapters of the run alone, in the form of Hugging Face's peft, for the model that they adapt,
+// and reads both files back. The run must have been opened with OpenOptions.Apart.
 func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterReport, error) {
 	c := r.Model.Config
 	if c.LoRARank == 0 {
@@ -32,7 +33,11 @@ func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterRepor
 			Message: fmt.Sprintf("%s has no adapters to export: model.lora_rank = 0", r.Path()),
 		}
 	}
-	a, err := interop.Adapter(r.Model, dtype, r.Config.Init.From, r.ConfigPath())
+	base, notes, err := r.peftBase()
+	if err != nil {
+		return nil, err
+	}
+	a, err := interop.Adapter(r.Model, dtype, base, r.ConfigPath())
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +47,7 @@ func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterRepor
 	report := &AdapterReport{
 		Kind: "LoRA", Rank: c.LoRARank, Alpha: c.LoRAAlpha, Modules: a.Modules, Base: a.Base,
 		DType: string(dtype), Step: r.Step,
+		Notes: notes,
 	}
 	if c.LoRADora {
 		report.Kind = "DoRA"
@@ -53,5 +59,36 @@ func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterRepor
 		}
 		report.Parameters += n
 	}
-	return report, hf.WriteAdapter(dir, a)
+	if err := hf.WriteAdapter(dir, a); err != nil {
+		return nil, err
+	}
+	written, err := interop.Adapter(r.Model, dtype, base, r.ConfigPath())
+	if err != nil {
+		return nil, err
+	}
+	if err := hf.CheckAdapter(dir, written); err != nil {
+		return nil, fmt.Errorf("%s: the exported adapters are not the run's: %w", dir, err)
+	}
+	return report, nil
+}
+
+// peftBase returns the path of the model that the adapters adapt, "" with a note if peft cannot load it from there. With
+// another vocabulary than that model's the adapters alone are not the run's model.
+func (r *Trained) peftBase() (path string, notes []string, err error) {
+	base, err := r.Base()
+	switch {
+	case err != nil:
+		return "", []string{fmt.Sprintf("the adapters name no base model, and its vocabulary was not compared, because "+
+			"it cannot be read: %v", err)}, nil
+	case !base.HasVocabularyOf(r.Weights):
+		return "", nil, config.Problem{
+			Key: "model.vocab", At: r.ConfigPath(), Try: "--to hf, which writes all weights",
+			Message: fmt.Sprintf("%s has another vocabulary than %s, whose rows an adapter for peft leaves as they are",
+				r.Path(), base.Path),
+		}
+	case base.Run:
+		return "", []string{fmt.Sprintf("the adapters name no base model, because %s is a run: export it with --to hf, "+
+			"then load that, and the adapters by PeftModel.from_pretrained(model, directory)", base.Path)}, nil
+	}
+	return base.Path, []string{}, nil
 }

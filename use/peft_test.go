@@ -2,12 +2,15 @@ package use
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"anneal/config"
+	"anneal/run"
 	"anneal/safetensors"
 )
 
@@ -56,7 +59,7 @@ func TestExportedAdaptersMakeTheMergedModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		report, err := open(dir, true).ExportPEFT(alone, "F32")
-		if err != nil || report.Base != from || len(report.Modules) != 4 {
+		if err != nil || report.Base != "" || len(report.Modules) != 4 || !strings.Contains(report.Notes[0], from) {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		if _, err := open(from, true).ExportPEFT(filepath.Join(out, "none"), "F32"); err == nil ||
@@ -93,6 +96,47 @@ func TestExportedAdaptersMakeTheMergedModel(t *testing.T) {
 		if changed == 0 || changed%4 != 0 || changed*perModule != len(adapters) {
 			t.Errorf("dora %s: %d weights have adapters, of %d tensors", dora, changed, len(adapters))
 		}
+	}
+}
+
+// The base of adapters is the model in the Hugging Face layout that they adapt, also of a run that goes on with the
+// adapters of another, whose vocabulary must be that of the base.
+func TestAdaptersNameTheirBase(t *testing.T) {
+	data, from, base := testData(t), filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "base")
+	mustRun(t, run.Options{Config: tinyConfig(data), Dir: from})
+	export := func(dir string) (*AdapterReport, error) {
+		r, err := OpenWith(dir, OpenOptions{Threads: 1, Apart: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		return r.ExportPEFT(filepath.Join(t.TempDir(), "peft"), "BF16")
+	}
+	r, err := Open(from, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.ExportHF(base, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	first := adapt(t, base, data, "train.steps=2", "schedule.warmup=1")
+	second := adapt(t, first, data, "train.steps=2", "schedule.warmup=1")
+	for _, dir := range []string{first, second} {
+		if report, err := export(dir); err != nil || report.Base != base || len(report.Notes) > 0 {
+			t.Errorf("%s: %+v, %v; want the base %s", dir, report, err, base)
+		}
+	}
+	grown := adapt(t, base, data, "train.steps=2", "schedule.warmup=1", "model.vocab=384")
+	var p config.Problem
+	if _, err := export(grown); !errors.As(err, &p) || p.Key != "model.vocab" {
+		t.Errorf("with rows that the base has not: %v", err)
+	}
+	if err := os.RemoveAll(base); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := export(second); err != nil || report.Base != "" || len(report.Notes) != 1 {
+		t.Errorf("without the base: %+v, %v", report, err)
 	}
 }
 

@@ -25,7 +25,7 @@ func (exportCmd) Help() string {
 	return example("anneal export runs/go --to hf exports/go",
 		"anneal export runs/go --to gguf exports/go.gguf --type q8_0",
 		"anneal export runs/lora --to peft adapters/go") +
-		"\n\nAn export of hf or gguf is read back: logits of hf and all values of gguf are compared with the model's."
+		"\n\nEvery export is read back and compared with the model: hf by its logits, gguf and peft by all their values."
 }
 
 func (c exportCmd) Run(s *session) error {
@@ -125,10 +125,17 @@ func (c exportCmd) adapter(s *session, r *use.Trained, start time.Time) error {
 		return err
 	}
 	elapsed := time.Since(start)
+	for _, note := range report.Notes {
+		s.printf("note: %s\n", note)
+	}
+	s.printf("read back: all values equal the run's\n")
+	next := ""
+	if report.Base != "" {
+		next = command("python3", "-c",
+			fmt.Sprintf("from peft import AutoPeftModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out))
+	}
 	s.closing(fmt.Sprintf("%s of rank %d, %s parameters in %s, step %s", report.Kind, report.Rank,
-		thousands(report.Parameters), report.DType, thousands(report.Step)), c.Out, elapsed,
-		command("python3", "-c",
-			fmt.Sprintf("from peft import AutoPeftModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out)))
+		thousands(report.Parameters), report.DType, thousands(report.Step)), c.Out, elapsed, next)
 	return s.emit(struct {
 		*use.AdapterReport
 		Out     string   `json:"out"`
