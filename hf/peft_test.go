@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"anneal/internal/floats"
+	numbers "anneal/internal/floats"
 	"anneal/safetensors"
 )
 
@@ -15,7 +15,7 @@ func TestCheckAdapterFindsADifference(t *testing.T) {
 		return Adapter{
 			Rank: 1, Alpha: 2, Modules: []string{"self_attn.q_proj"}, Base: "base",
 			Tensors: []safetensors.Tensor{safetensors.Float32From("a", "BF16", []int{1, len(values)}, len(values),
-				floats.Of(values))},
+				numbers.Of(values))},
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "adapter")

@@ -72,8 +72,8 @@ func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterRepor
 	return report, nil
 }
 
-// peftBase returns the path of the model that the adapters adapt, "" with a note if peft cannot load it from there. With
-// another vocabulary than that model's the adapters alone are not the run's model.
+// peftBase returns the path of the model that the adapters adapt, "" with a note if peft cannot load it from there.
+// With another vocabulary than that model's the adapters alone are not the run's model.
 func (r *Trained) peftBase() (path string, notes []string, err error) {
 	base, err := r.Base()
 	switch {
@@ -87,8 +87,8 @@ func (r *Trained) peftBase() (path string, notes []string, err error) {
 				r.Path(), base.Path),
 		}
 	case base.Run:
-		return "", []string{fmt.Sprintf("the adapters name no base model, because %s is a run: export it with --to hf, "+
-			"then load that, and the adapters by PeftModel.from_pretrained(model, directory)", base.Path)}, nil
+		return "", []string{fmt.Sprintf("the adapters name no base model, because %s is a run: export it with --to "+
+			"hf, load that, and then the adapters by PeftModel.from_pretrained(model, directory)", base.Path)}, nil
 	}
 	return base.Path, []string{}, nil
 }
