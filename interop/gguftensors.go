@@ -170,8 +170,8 @@ func (g *GGUF) Check(f *gguf.File) (largest float64, err error) {
 			continue
 		}
 		if limit := rounding[t.Type]; !(difference <= limit.relative*most+limit.absolute) {
-			return 0, fmt.Errorf("tensor %s differs by %.3g of its largest value, %.3g, more than rounding to %v explains",
-				t.Name, difference/most, most, t.Type)
+			return 0, fmt.Errorf("tensor %s differs by %.3g of its largest value, %.3g, more than rounding to %v "+
+				"explains", t.Name, difference/most, most, t.Type)
 		}
 		largest = max(largest, difference/most)
 	}

@@ -78,8 +78,8 @@ func (r *Trained) peftBase() (path string, notes []string, err error) {
 	base, err := r.Base()
 	switch {
 	case err != nil:
-		return "", []string{fmt.Sprintf("the adapters name no base model, and its vocabulary was not compared, because "+
-			"it cannot be read: %v", err)}, nil
+		return "", []string{fmt.Sprintf("the adapters name no base model, and its vocabulary was not compared, "+
+			"because it cannot be read: %v", err)}, nil
 	case !base.HasVocabularyOf(r.Weights):
 		return "", nil, config.Problem{
 			Key: "model.vocab", At: r.ConfigPath(), Try: "--to hf, which writes all weights",
