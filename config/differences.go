@@ -8,11 +8,13 @@ type Difference struct{ Key, Was, Now string }
 // String returns "key: was → now".
 func (d Difference) String() string { return fmt.Sprintf("%s: %s → %s", d.Key, d.Was, d.Now) }
 
-// Differences compares all keys of c with those of was. The list is in the order of the file.
+// Differences compares all keys of c with those of was. The list is in the order of the file, with the values that
+// Shown leaves.
 func (c *Config) Differences(was *Config) (list []Difference) {
+	wasShown, shown := was.Shown(), c.Shown()
 	for _, k := range allKeys {
-		if then, now := was.value(k), c.value(k); then != now {
-			list = append(list, Difference{k.Name, then, now})
+		if was.value(k) != c.value(k) {
+			list = append(list, Difference{k.Name, wasShown.value(k), shown.value(k)})
 		}
 	}
 	return list

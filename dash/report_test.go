@@ -106,3 +106,17 @@ func TestATerminalIsFilled(t *testing.T) {
 		}
 	}
 }
+
+// A report is passed on: it has no secret of a run's config.
+func TestAReportHoldsNoSecret(t *testing.T) {
+	w := newWatch(t, newRun(t, "a", lines(1, 3)), newRun(t, "b", lines(1, 3),
+		"log.sinks=trackio", "log.webhook=https://hooks.example.com/hush",
+		"log.trackio_url=http://127.0.0.1:7860?write_token=hush"))
+	text, err := w.report(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text, "hush") || !strings.Contains(text, "log.webhook") {
+		t.Error("a secret is in the report, or that it is set is not")
+	}
+}

@@ -15,8 +15,7 @@ func (s *session) openSinks() error {
 	if err != nil {
 		return err
 	}
-	shown, values := s.cfg.Clone(), map[string]string{}
-	shown.Log.Webhook, shown.Log.TrackioURL = "", config.Default().Log.TrackioURL // which may hold secrets
+	shown, values := s.cfg.Shown(), map[string]string{}
 	for _, k := range config.Keys() {
 		values[k.Name], _ = shown.Value(k.Name)
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"anneal/checkpoint"
@@ -57,6 +56,14 @@ func (c debugCmd) Run(s *session) error {
 	return s.emit(map[string]any{"out": out, "files": b.Files, "seconds": time.Since(start).Seconds()})
 }
 
+// tellingVariables are those of the environment that decide how anneal runs. Others may hold secrets, whatever their
+// names are.
+var tellingVariables = []string{
+	"ANNEAL_CPU", "ANNEAL_CUDA_PATH", "ANNEAL_CUDA_PROFILE", "ANNEAL_MPI",
+	"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "GOTRACEBACK", "GOAMD64",
+	"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_JOB_NUM_NODES", "NO_COLOR", "COLUMNS",
+}
+
 // describeMachine says what runs anneal here, without measuring.
 func describeMachine() []byte {
 	tier, err := isa.Choose()
@@ -65,13 +72,9 @@ func describeMachine() []byte {
 		fault = err.Error()
 	}
 	var environment []string
-	for _, e := range os.Environ() {
-		name, _, _ := strings.Cut(e, "=")
-		for _, prefix := range []string{"ANNEAL_", "GO", "OMP_", "CUDA_VISIBLE", "SLURM_JOB", "NO_COLOR"} {
-			if strings.HasPrefix(name, prefix) && !strings.Contains(name, "TOKEN") && !strings.Contains(name, "KEY") {
-				environment = append(environment, e)
-				break
-			}
+	for _, name := range tellingVariables {
+		if value, ok := os.LookupEnv(name); ok {
+			environment = append(environment, name+"="+value)
 		}
 	}
 	free, _ := machine.FreeDisk(".")
