@@ -69,6 +69,16 @@ func Init(ctx context.Context, o InitOptions) (*InitResult, error) {
 	})
 }
 
+// RunFor is a directory for the run with the config in dir: not dir itself, which training takes for another's.
+func RunFor(dir string) string {
+	out := filepath.Join("runs", run.Name(dir))
+	whole, err := filepath.Abs(out)
+	if from, also := filepath.Abs(dir); errors.Join(err, also) == nil && from == whole {
+		return out + "-run"
+	}
+	return out
+}
+
 // size derives what the time decides.
 func (o InitOptions) size(ctx context.Context, cfg *config.Config) (*plan.Budgeted, error) {
 	dev, err := train.OpenDevice(cfg, "", 0)
@@ -175,6 +185,6 @@ func (o InitOptions) text(cfg *config.Config, r *InitResult) []byte {
 		"# Each value has its rule. `anneal explain KEY` says more, `anneal explain` lists all keys, and\n"+
 		"# `anneal train %s --dry-run` shows the values of those that are not here.\n\n",
 		time.Duration(p.Seconds*float64(time.Second)).Round(time.Second), p.BitsPerByte,
-		float64(p.MemoryBytes)/(1<<20), r.Config, filepath.Join("runs", run.Name(o.Dir)), r.Config)
+		float64(p.MemoryBytes)/(1<<20), r.Config, RunFor(o.Dir), r.Config)
 	return append([]byte(head), config.Commented(lines)...)
 }

@@ -15,6 +15,8 @@ import (
 func TestRedaction(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "go")
 	r := newRedactor(runDir(dir))
+	r.add(`D:\home of\carol`, "~")
+	r.add(`OFFICE\carol`, "USER")
 	const hook = "  webhook: https://hooks.slack.com/services/T0/B0/key # command line"
 	for was, want := range map[string]string{
 		hook:                        "  webhook: REDACTED # command line",
@@ -26,6 +28,12 @@ func TestRedaction(t *testing.T) {
 		`"path":"/mnt/x/web","at":1`:                        `"path":"…/web","at":1`,
 		"web=/mnt/x/web, code=../y/code":                    "web=…/web, code=…/code",
 		`C:\Users\bob\data\web is gone`:                     `…/web is gone`,
+		`{"path":"C:\\Users\\bob\\data\\web"}`:              `{"path":"…/web"}`,
+		`{"path":"D:\\home of\\carol\\x"}`:                  `{"path":"~\\x"}`,
+		"by carol":                                          "by USER",
+		"at https://bob:p@ss@example.com/x":                 "at https://example.com/REDACTED",
+		"at https://bob:p?ss@example.com/x":                 "at https://REDACTED",
+		"at https://bob:p/ss@example.com/x":                 "at https://REDACTED/REDACTED",
 		filepath.Join(dir, "checkpoints") + " is full":      "RUN/checkpoints is full",
 		"lr 1e-3 · 12/2400 steps, 3.1 bits/byte, a/b":       "lr 1e-3 · 12/2400 steps, 3.1 bits/byte, a/b",
 		`{"step":3,"loss":1.5,"source_loss":{"web":1.25}}`:  `{"step":3,"loss":1.5,"source_loss":{"web":1.25}}`,

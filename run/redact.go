@@ -6,6 +6,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // redactor takes out of texts what is nobody else's business.
@@ -18,30 +19,39 @@ type name struct{ was, now []byte }
 var (
 	webhookLine = regexp.MustCompile(`(?m)^(\s*webhook:\s*)\S.*?(\s+#.*)?$`)
 	anyURL      = regexp.MustCompile(
-		`\b([a-zA-Z][a-zA-Z0-9+.-]*://)(?:[^\s/@"']+@)?([^\s/?#"'<>]+)([^\s?#"'<>]*)([?#][^\s"'<>]*)?`)
+		`\b([a-zA-Z][a-zA-Z0-9+.-]*://)(?:[^\s/?#"']*@)?([^\s/?#"'<>]+)([^\s?#"'<>]*)([?#][^\s"'<>]*)?`)
 	// A directory and what stands in it: only the last name remains.
 	unixPath    = regexp.MustCompile(`(^|[^\w./:-])((?:~|\.\.?)?/(?:[^\s/:"'=,;()]+/)+)([^\s/:"'=,;()]*)`)
-	windowsPath = regexp.MustCompile(`\b[A-Za-z]:\\(?:[^\s\\:"'=,;()]+\\)*([^\s\\:"'=,;()]*)`)
+	windowsPath = regexp.MustCompile(`\b[A-Za-z]:\\{1,2}(?:[^\s\\:"'=,;()]+\\{1,2})*([^\s\\:"'=,;()]*)`)
 )
 
 func newRedactor(d runDir) redactor {
 	var r redactor
-	add := func(was, now string) {
-		if len(was) > 2 { // a user called "a" is in every word
-			r.names = append(r.names, name{[]byte(was), []byte(now)})
-		}
-	}
 	if whole, err := filepath.Abs(string(d)); err == nil {
-		add(whole, "RUN")
+		r.add(whole, "RUN")
 	}
 	if home, err := os.UserHomeDir(); err == nil && home != "/" {
-		add(home, "~")
+		r.add(home, "~")
 	}
-	add(hostname(), "HOST")
+	r.add(hostname(), "HOST")
 	if u, err := user.Current(); err == nil && u.Username != "root" {
-		add(u.Username, "USER")
+		r.add(u.Username, "USER")
 	}
 	return r
+}
+
+// add has a name replaced, also as JSON writes it, and the last part of one of a Windows domain.
+func (r *redactor) add(was, now string) {
+	if len(was) <= 2 { // a user called "a" is in every word
+		return
+	}
+	r.names = append(r.names, name{[]byte(was), []byte(now)})
+	if escaped := strings.ReplaceAll(was, `\`, `\\`); escaped != was {
+		r.names = append(r.names, name{[]byte(escaped), []byte(now)})
+	}
+	if domain, user, ok := strings.Cut(was, `\`); ok && now == "USER" && domain != "" {
+		r.add(user, now)
+	}
 }
 
 // redact returns the text without directories, names of user and host, and secrets of URLs. Names of data sets, the
@@ -50,7 +60,11 @@ func (r redactor) redact(text []byte) []byte {
 	text = webhookLine.ReplaceAll(text, []byte("${1}REDACTED${2}"))
 	text = anyURL.ReplaceAllFunc(text, func(u []byte) []byte {
 		m := anyURL.FindSubmatch(u)
-		out := append(bytes.Clone(m[1]), m[2]...)
+		host := m[2]
+		if bytes.ContainsRune(m[3], '@') || bytes.ContainsRune(m[4], '@') { // then this may be part of a password
+			host = []byte("REDACTED")
+		}
+		out := append(bytes.Clone(m[1]), host...)
 		if len(m[3]) > 1 {
 			out = append(out, "/REDACTED"...)
 		}

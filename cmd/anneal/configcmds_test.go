@@ -44,17 +44,21 @@ func TestDebugOfARun(t *testing.T) {
 	}
 }
 
-// init writes a config that train takes unchanged, with data made of text; it never replaces one.
+// init writes a config that train takes unchanged, by the command that it names, with data made of text; it never
+// replaces one.
 func TestInitWritesAConfigThatTrains(t *testing.T) {
 	w := newWorkshop(t)
-	dir := w.path("new")
+	t.Chdir(t.TempDir())
+	dir := filepath.Join("runs", "new")
 	w.object(exitOK, "init", dir, "--data", w.path("text"), "--vocab", "300", "--budget", "20s")
 	text, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
 	if err != nil || !strings.Contains(string(text), "# ") || !strings.Contains(string(text), "path: data\n") {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	short := []string{"train.steps=2", "schedule.warmup=1"}
-	w.object(exitOK, append([]string{"train", filepath.Join(dir, "config.yaml"), "--out", w.path("inited")}, short...)...)
+	_, named, _ := strings.Cut(string(text), "#   anneal ")
+	named, _, _ = strings.Cut(named, "\n")
+	w.object(exitOK, append(strings.Fields(named), short...)...)
 	if code, _, errs := anneal("init", dir); code != exitUsage || !strings.Contains(errs, "exists") {
 		t.Errorf("a second init: exit %d, %s", code, errs)
 	}

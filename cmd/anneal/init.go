@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"time"
 
 	"anneal/corpus"
 	"anneal/lab"
 	"anneal/plan"
 	"anneal/prepare"
-	"anneal/run"
 )
 
 type initCmd struct {
@@ -25,7 +23,8 @@ type initCmd struct {
 }
 
 func (initCmd) Help() string {
-	return example("anneal init runs/mine --data docs/ --ext .md --budget 1h", "anneal init runs/mine --data data/go") +
+	return example("anneal init configs/mine --data docs/ --ext .md --budget 1h",
+		"anneal init configs/mine --data data/go") +
 		"\n\nText is tokenised into DIR/data. DIR/config.yaml has a value for each thing that decides the result, " +
 		"with its rule as a comment, as `anneal train --budget` derives them. Edit it, then train with it."
 }
@@ -52,7 +51,7 @@ func (c initCmd) Run(s *session) error {
 		printBudget(s, r.Budgeted)
 		elapsed := time.Since(start)
 		s.closing("a config whose comments say why", r.Config, elapsed,
-			command("anneal", "train", r.Config, "--out", filepath.Join("runs", run.Name(c.Dir))))
+			command("anneal", "train", r.Config, "--out", lab.RunFor(c.Dir)))
 		return s.emit(struct {
 			*lab.InitResult
 			Seconds float64 `json:"seconds"`
