@@ -87,7 +87,7 @@ func TestATerminalIsFilled(t *testing.T) {
 		w := newWatch(t, dirs...)
 		for _, o := range []Screen{
 			{Columns: 80, Rows: 24}, {Columns: 80, Rows: 24, Log: true, Axis: ByTime, Run: 1},
-			{Columns: 20, Rows: 5}, {Columns: 200, Rows: 60, Axis: ByTokens},
+			{Columns: 20, Rows: 5}, {Columns: 20, Rows: 1}, {Columns: 200, Rows: 60, Axis: ByTokens},
 		} {
 			drawn := w.Draw(o, now)
 			if len(drawn) > o.Rows {
@@ -118,5 +118,15 @@ func TestAReportHoldsNoSecret(t *testing.T) {
 	}
 	if strings.Contains(text, "hush") || !strings.Contains(text, "log.webhook") {
 		t.Error("a secret is in the report, or that it is set is not")
+	}
+}
+
+// A terminal that says that it has no size gets a usual one, and no text of a run controls a terminal.
+func TestATerminalIsNotControlled(t *testing.T) {
+	dir := newRun(t, "a\x1b]0;b", lines(1, 30))
+	write(t, filepath.Join(dir, "journal.jsonl"), `{"event":"warning","step":3,"text":"\u001b[2Jgone\u009b"}`+"\n")
+	text := strings.Join(newWatch(t, dir).Draw(Screen{}, now), "\n")
+	if strings.ContainsAny(text, "\x1b\u009b\r") || !strings.Contains(text, "[2Jgone") {
+		t.Errorf("%q", text)
 	}
 }

@@ -24,8 +24,10 @@ type scanner struct {
 }
 
 const (
-	maxDepth  = 4    // of nested objects and arrays
-	maxFields = 4096 // of a line
+	maxDepth  = 4       // of nested objects and arrays
+	maxFields = 4096    // of a line
+	maxName   = 256     // bytes of a name
+	maxNames  = 1 << 20 // bytes of the joined names of a line
 )
 
 var errLine = errors.New("the line is not an object of numbers")
@@ -76,13 +78,21 @@ func (s *scanner) object(prefix []byte, depth int) error {
 			return errLine
 		}
 		s.space()
-		return s.value(s.join(prefix, key), depth)
+		name, err := s.join(prefix, key)
+		if err != nil {
+			return err
+		}
+		return s.value(name, depth)
 	})
 }
 
 func (s *scanner) array(prefix []byte, depth int) error {
 	return s.items('[', ']', depth, func(i int) error {
-		return s.value(s.join(prefix, strconv.AppendInt(nil, int64(i), 10)), depth)
+		name, err := s.join(prefix, strconv.AppendInt(nil, int64(i), 10))
+		if err != nil {
+			return err
+		}
+		return s.value(name, depth)
 	})
 }
 
@@ -109,14 +119,17 @@ func (s *scanner) items(open, end byte, depth int, item func(i int) error) error
 	}
 }
 
-// join returns prefix.key.
-func (s *scanner) join(prefix, key []byte) []byte {
+// join returns prefix.key, or an error where names are too long.
+func (s *scanner) join(prefix, key []byte) ([]byte, error) {
+	if len(prefix)+1+len(key) > maxName || len(s.names) > maxNames {
+		return nil, errLine
+	}
 	if len(prefix) == 0 {
-		return key
+		return key, nil
 	}
 	from := len(s.names)
 	s.names = append(append(append(s.names, prefix...), '.'), key...)
-	return s.names[from:len(s.names):len(s.names)]
+	return s.names[from:len(s.names):len(s.names)], nil
 }
 
 func (s *scanner) value(name []byte, depth int) error {

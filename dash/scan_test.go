@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -65,7 +66,8 @@ func FuzzScan(f *testing.F) {
 		wrong := json.Unmarshal(line, &object)
 		want := map[string]float64{}
 		deep := wrong == nil && !flatten("", object, 0, want)
-		if (err == nil) != (wrong == nil && object != nil && !deep) && len(want) < maxFields && len(line) < 8<<10 {
+		short := len(line) < maxName/3 // names are no longer than three times the line: a bad byte becomes three
+		if fits := wrong == nil && object != nil && !deep; err == nil && !fits || err != nil && fits && short {
 			t.Fatalf("%q: %v, and encoding/json says %v", line, err, wrong)
 		}
 		if err != nil {
@@ -101,4 +103,19 @@ func TestNumbersAreReadToTheBit(t *testing.T) {
 			t.Fatalf("%v: %v %v", x, fields, err)
 		}
 	})
+}
+
+// A line whose names would take far more memory than the line is refused, and so is a name that nobody can read.
+func TestNamesAreBounded(t *testing.T) {
+	long := strings.Repeat("k", maxName)
+	for what, line := range map[string]string{
+		"a long key":  `{"` + long + `":1}`,
+		"a long name": `{"` + long[:200] + `":{"` + long[:100] + `":1}}`,
+		"many items":  `{"` + long[:200] + `":[` + strings.Repeat(`"",`, 100_000) + `""]}`,
+	} {
+		var s scanner
+		if _, err := s.scan([]byte(line)); err == nil || cap(s.names) > 4*maxNames {
+			t.Errorf("%s: %v, %d bytes of names", what, err, cap(s.names))
+		}
+	}
 }

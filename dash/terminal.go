@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"anneal/chart"
 	"anneal/internal/units"
@@ -51,6 +52,9 @@ const terminalSmoothing = 0.9 // share that a smoothed loss keeps of the bucket 
 
 // Draw returns the lines of a screen, at most o.Rows of at most o.Columns characters.
 func (w *Watch) Draw(o Screen, now time.Time) []string {
+	if o.Columns <= 0 || o.Rows <= 0 { // as a terminal says that does not know its size
+		o.Columns, o.Rows = 80, 24
+	}
 	v := w.View(now)
 	o.Run = min(max(o.Run, 0), len(v.Runs)-1)
 	r := &v.Runs[o.Run]
@@ -72,11 +76,18 @@ func (w *Watch) Draw(o Screen, now time.Time) []string {
 	}
 	lines = append(lines[:min(len(lines), o.Rows-1)], keys)
 	for i := range lines {
-		if text := []rune(lines[i]); len(text) > o.Columns {
-			lines[i] = string(text[:o.Columns])
-		}
+		text := []rune(strings.Map(printable, lines[i]))
+		lines[i] = string(text[:min(len(text), o.Columns)])
 	}
 	return lines
+}
+
+// printable replaces what would control the terminal: lines hold texts of the runs' files.
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return '\uFFFD'
 }
 
 // headLines are the figures of a run.

@@ -126,7 +126,7 @@ func (p *prometheusSink) register(r *prometheus.Registry, o Options) {
 	r.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	info("anneal_build_info", "The version of anneal.", prometheus.Labels{"version": buildinfo.Version})
 	info("anneal_run_info", "The run and its model.", prometheus.Labels{
-		"run": o.Name, "id": o.ID, "family": o.Family, "parameters": fmt.Sprint(o.Parameters),
+		"run": label(o.Name), "id": label(o.ID), "family": o.Family, "parameters": fmt.Sprint(o.Parameters),
 	})
 	memory := gauges("anneal_memory_bytes", "Memory that the run holds, by what it is for.", "kind")
 	for kind, bytes := range o.Memory {
@@ -198,11 +198,18 @@ func (p *prometheusSink) step(s Step) {
 		p.val.WithLabelValues("all").Set(s.ValLoss)
 		p.bits.WithLabelValues("all").Set(s.ValBitsPerByte)
 		for _, r := range s.ValSources {
-			p.val.WithLabelValues(r.Name).Set(float64(r.Loss))
-			p.bits.WithLabelValues(r.Name).Set(float64(r.BitsPerByte))
+			set := label(r.Name)
+			if set == "all" { // which is the name of the whole
+				set = "all (source)"
+			}
+			p.val.WithLabelValues(set).Set(float64(r.Loss))
+			p.bits.WithLabelValues(set).Set(float64(r.BitsPerByte))
 		}
 	}
 }
+
+// label is a name as the value of a label, which must be UTF-8.
+func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
 func (p *prometheusSink) alert(Alert) {}
 
