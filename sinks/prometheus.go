@@ -2,6 +2,7 @@ package sinks
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -22,11 +23,11 @@ import (
 type prometheusSink struct {
 	server *http.Server
 
-	at, steps, loss, gradNorm, lr, rate, peak, scale, eta, resident prometheus.Gauge
+	at, steps, loss, gradNorm, lr, rate, peak, scale, eta, resident *lateGauge
 
 	tokens, flops, stall prometheus.Counter
 	saves, failures      prometheus.Counter
-	lastSave             prometheus.Gauge
+	lastSave             *lateGauge
 	duration             prometheus.Histogram
 	phases               *prometheus.CounterVec
 	skipped              *prometheus.CounterVec
@@ -40,6 +41,8 @@ func PrometheusMetrics() (names []string) {
 	r := prometheus.NewRegistry()
 	p := &prometheusSink{}
 	p.register(r, Options{Memory: map[string]int64{"": 0}})
+	p.step(Step{Event: train.Event{LossScale: 1}})
+	p.saved(time.Now(), nil)
 	p.val.WithLabelValues("all")
 	p.bits.WithLabelValues("all")
 	families, _ := r.Gather() // which fails only for inconsistent metrics
@@ -97,11 +100,28 @@ func byName(next http.Handler) http.Handler {
 	})
 }
 
+// A lateGauge appears with its first value: 0 for what is not known yet would wake people.
+type lateGauge struct {
+	gauge    prometheus.Gauge
+	registry *prometheus.Registry
+	known    bool
+}
+
+// Set has one caller at a time.
+func (g *lateGauge) Set(x float64) {
+	if math.IsNaN(x) && !g.known {
+		return
+	}
+	g.gauge.Set(x)
+	if !g.known {
+		g.registry.MustRegister(g.gauge)
+		g.known = true
+	}
+}
+
 func (p *prometheusSink) register(r *prometheus.Registry, o Options) {
-	gauge := func(name, help string) prometheus.Gauge {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-		r.MustRegister(g)
-		return g
+	gauge := func(name, help string) *lateGauge {
+		return &lateGauge{gauge: prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}), registry: r}
 	}
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})

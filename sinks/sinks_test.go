@@ -205,13 +205,20 @@ func scrape(t *testing.T, said string) string {
 
 func TestPrometheusScrapes(t *testing.T) {
 	o, said := options(t, config.Log{Sinks: config.Sinks{config.Prometheus}, PrometheusListen: "127.0.0.1:0"})
-	o.Step, o.Tokens = 2, 200
+	o.Step, o.Tokens, o.Name = 2, 200, "go\xff"
 	s := open(t, o)
 	defer s.Close()
+	before := scrape(t, said())
+	for _, name := range []string{"anneal_train_loss", "anneal_eta_seconds", "anneal_checkpoint_last_success"} {
+		if strings.Contains(before, name) || !strings.Contains(before, "anneal_step 2") {
+			t.Errorf("before the first step the page has %s, or not the step:\n%s", name, before)
+		}
+	}
 	for n := 3; n < 6; n++ {
 		x := stepOf(n)
 		x.Skipped, x.LossScale = n == 4, 0
 		x.ValLoss, x.ValBitsPerByte = 2.5, 1.25
+		x.ValSources = []train.SourceResult{{Name: "all", Loss: 9}, {Name: "\xff", Loss: 8}}
 		s.Step(x)
 	}
 	s.Saved(nil)
@@ -222,7 +229,7 @@ func TestPrometheusScrapes(t *testing.T) {
 		`anneal_memory_bytes{kind="activations"} 42`, `anneal_skipped_steps_total{reason="spike"} 1`,
 		`anneal_skipped_steps_total{reason="nan"} 0`, "anneal_step_duration_seconds_count 3",
 		`anneal_phase_seconds_total{phase="reading"} 0.003`, "anneal_checkpoints_total 1",
-		"anneal_checkpoint_failures_total 1", `run="go"`, "process_resident_memory_bytes",
+		"anneal_checkpoint_failures_total 1", "run=\"go\uFFFD\"", "process_resident_memory_bytes",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("the page lacks %q:\n%s", line, text)
