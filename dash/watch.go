@@ -142,10 +142,20 @@ func (r *watched) refresh(now time.Time) {
 		r.facts = f
 		r.mu.Unlock()
 	}
-	err := r.points.poll()
+	err := r.poll()
 	r.mu.Lock()
 	r.fault = err
 	r.mu.Unlock()
+}
+
+// poll reads new metrics. A defect of this program in doing so is told, and ends nothing else.
+func (r *watched) poll() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("metrics cannot be read: %v", p)
+		}
+	}()
+	return r.points.poll()
 }
 
 func readFacts(dir string) facts {

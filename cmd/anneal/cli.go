@@ -112,11 +112,14 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		err = out.err
 	}
+	code := exitOK
 	if err != nil {
-		return s.fail(err)
+		code = s.fail(err)
+	} else {
+		s.leave(nil, exitOK)
 	}
-	s.leave(nil, exitOK)
-	return exitOK
+	s.reportRun() // last: a process that is killed meanwhile has said how it ended
+	return code
 }
 
 // flagsLast moves flags behind the arguments, so that `train c.yaml a=1 --out RUN b=2` is read as it is meant: kong

@@ -87,7 +87,7 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	if !r.Interrupted {
 		s.closing("a run of "+plural(r.Step, "step"), f.dir, f.elapsed, f.next)
 	}
-	s.reportRun(f.dir)
+	s.trained = f.dir
 	result := finishedJSON(r, f)
 	if joules := s.energy.Joules(); !math.IsNaN(joules) {
 		result["energy_joules"] = joules

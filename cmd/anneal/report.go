@@ -35,17 +35,20 @@ func (c reportCmd) Run(s *session) error {
 	return s.emit(map[string]any{"out": c.Out, "runs": w.Dirs(), "seconds": time.Since(start).Seconds()})
 }
 
-// reportRun writes the report of a run that a command has just trained; of several ranks the first does. A report that
+// reportRun writes the report of the run that the command has trained; of several ranks the first does. A report that
 // cannot be written is no fault of the run.
-func (s *session) reportRun(dir string) {
-	if s.world.Rank() > 0 {
+func (s *session) reportRun() {
+	if s.trained == "" || s.world.Rank() > 0 {
 		return
 	}
-	w, err := dash.New([]string{dir})
-	if err == nil {
+	err := s.guarded(func() error {
+		w, err := dash.New([]string{s.trained})
+		if err != nil {
+			return err
+		}
 		w.Read()
-		err = w.WriteReport(run.ReportFile(dir))
-	}
+		return w.WriteReport(run.ReportFile(s.trained))
+	})
 	if err != nil {
 		s.warn(fmt.Sprintf("the report of the run is not written: %v", err))
 	}

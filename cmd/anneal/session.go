@@ -32,6 +32,8 @@ type session struct {
 	gone  atomic.Value  // func() error: Options.Begun's gone
 	saves chan struct{} // requests of saveSignal; nil if nobody takes them
 
+	trained string // the run that has come to its end, of which a report is written; "" for none
+
 	world  comm.Comm       // the ranks of the run; comm.Alone but for commands that train
 	joined bool            // the command knows that a launcher may have started several ranks
 	energy *machine.Energy // since training began; nil if this machine does not tell

@@ -107,7 +107,7 @@ func (s *session) whileTraining(work func(ctx context.Context) error) error {
 	defer s.energy.Stop()
 	err := s.untilSignal(work)
 	if away := (*run.DivergedError)(nil); errors.As(err, &away) {
-		s.reportRun(away.Dir)
+		s.trained = away.Dir
 	}
 	return err
 }

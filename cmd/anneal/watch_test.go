@@ -17,6 +17,9 @@ func TestWatchAndReport(t *testing.T) {
 	if err != nil || !strings.Contains(string(page), `"step":20`) {
 		t.Errorf("the report of the run: %v", err)
 	}
+	if !strings.Contains(string(page), `"exit":{"code":0`) {
+		t.Error("the report does not say how the run ended")
+	}
 	w.object(exitOK, "ckpt", "verify", dir)
 	v := w.object(exitOK, "watch", w.path("runs"))["runs"].([]any)[0].(map[string]any)
 	if v["state"] != "finished" || v["step"] != 20.0 || v["flops"].(float64) <= 0 || v["seconds"].(float64) <= 0 ||
