@@ -27,7 +27,12 @@ func newOutbox(name string, pieces int, retry time.Duration, warn func(string),
 	write func(context.Context, []byte) (int, error)) *outbox {
 	ctx, stop := context.WithCancel(context.Background())
 	o := &outbox{stop: stop, warn: warn, name: name}
-	o.relay = relay.New(writer(func(p []byte) (int, error) { return write(ctx, p) }), relay.Options{
+	o.relay = relay.New(writer(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil { // the time to close is over: the rest is dropped
+			return 0, err
+		}
+		return write(ctx, p)
+	}), relay.Options{
 		Pieces: pieces, Retry: retry,
 		Failed: func(err error) {
 			if ctx.Err() == nil {

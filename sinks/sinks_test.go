@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -288,6 +289,25 @@ func TestWritersThatFailAreToldOnce(t *testing.T) {
 	s.Close()
 	if n := strings.Count(said(), "does not take"); n != 1 {
 		t.Errorf("told %d times: %s", n, said())
+	}
+}
+
+// A writer that is slow, and cannot be stopped within a piece, holds the end of a run for one patience, not for one each
+// piece.
+func TestTheEndWaitsForAllPiecesTogether(t *testing.T) {
+	defer func(was time.Duration) { patience = was }(patience)
+	patience = 200 * time.Millisecond
+	o, said := options(t, config.Log{})
+	box := newOutbox("slow", 1000, time.Second, o.Warn, func(_ context.Context, p []byte) (int, error) {
+		time.Sleep(50 * time.Millisecond)
+		return len(p), nil
+	})
+	for range 200 {
+		box.put([]byte("x"))
+	}
+	start := time.Now()
+	if ended := box.close(); !ended || time.Since(start) > 5*time.Second || !strings.Contains(said(), "dropped") {
+		t.Errorf("ended %v after %v: %s", ended, time.Since(start), said())
 	}
 }
 
