@@ -130,3 +130,25 @@ func TestATerminalIsNotControlled(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+// A run that is resumed with another config is shown with it, and with how it was started a while ago.
+func TestWhatChangesIsReadAgain(t *testing.T) {
+	dir := newRun(t, "a", lines(1, 30))
+	journal := `{"event":"warning","step":1,"text":"old"}` + "\n" + `{"event":"started","step":1}` + "\n" +
+		strings.Repeat(`{"event":"saved","step":2}`+"\n", 100)
+	write(t, filepath.Join(dir, "journal.jsonl"), journal+`{"event":"warning","step":3,"text":"new"}`+"\n")
+	w := newWatch(t, dir)
+	path := filepath.Join(dir, "config.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), "steps: 1000", "steps: 2000", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	w.runs[0].refresh(time.Now().Add(time.Minute))
+	v := w.View(now).Runs[0]
+	if v.Steps != 2000 || len(v.Journal) != journalLines || len(v.Alerts) != 1 || v.Alerts[0].Text != "new" {
+		t.Errorf("%d steps, %d lines, %+v", v.Steps, len(v.Journal), v.Alerts)
+	}
+}

@@ -84,10 +84,11 @@ type Difference struct {
 // View returns what is known now.
 func (w *Watch) View(now time.Time) View {
 	v := View{Time: now.UTC().Truncate(time.Millisecond), Runs: make([]RunView, len(w.runs))}
+	first := w.runs[0].config()
 	for i, r := range w.runs {
 		v.Runs[i] = r.view(now)
 		v.Runs[i].Name = w.name(i)
-		for _, d := range r.cfg.Differences(w.runs[0].cfg) {
+		for _, d := range r.config().Differences(first) {
 			v.Runs[i].Differences = append(v.Runs[i].Differences, Difference{d.Key, d.Was, d.Now})
 		}
 	}
@@ -112,16 +113,16 @@ func (w *Watch) name(i int) string {
 
 func (r *watched) view(now time.Time) RunView {
 	r.mu.Lock()
-	f, fault := r.facts, r.fault
+	f, fault, cfg := r.facts, r.fault, r.cfg
 	r.mu.Unlock()
 	s := f.summary
-	m := r.cfg.Model
+	m := cfg.Model
 	v := RunView{
-		Dir: r.dir, State: s.State, Step: s.Step, Steps: r.cfg.Train.Steps, Parameters: s.Parameters, Bytes: s.Bytes,
+		Dir: r.dir, State: s.State, Step: s.Step, Steps: cfg.Train.Steps, Parameters: s.Parameters, Bytes: s.Bytes,
 		Changed: s.Changed, Loss: train.Number(s.TrainLoss), ValLoss: train.Number(s.ValLoss),
 		ValBitsPerByte: train.Number(s.ValBitsPerByte), ValStep: s.ValStep,
 		Model:   fmt.Sprintf("%s %d × %d", m.Family, m.Layers, m.Dim),
-		Journal: f.journal, Ranks: f.ranks, Timing: f.timing, Exit: f.exit, Config: string(r.cfg.Shown().YAML()),
+		Journal: f.journal[max(0, len(f.journal)-journalLines):], Ranks: f.ranks, Timing: f.timing, Exit: f.exit, Config: string(cfg.Shown().YAML()),
 	}
 	if err := errors.Join(s.Err, f.fault, fault); err != nil {
 		v.Error = err.Error()
@@ -143,7 +144,7 @@ func (r *watched) view(now time.Time) RunView {
 
 // timeLeft returns the seconds until train.minutes have passed since the run was last started; infinite without them.
 func (r *watched) timeLeft(lines []run.JournalLine, now time.Time) float64 {
-	limit := r.cfg.Train.Minutes
+	limit := r.config().Train.Minutes
 	if limit <= 0 {
 		return math.Inf(1)
 	}

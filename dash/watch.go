@@ -23,10 +23,10 @@ type Watch struct {
 // watched is a run with what is known of it.
 type watched struct {
 	dir    string
-	cfg    *config.Config
 	points *follower
 
 	mu    sync.Mutex
+	cfg   *config.Config // changes where a run is resumed with another
 	facts facts
 	fault error // why the metrics cannot be read; nil if they can
 }
@@ -46,7 +46,8 @@ type facts struct {
 
 const (
 	maxRuns      = 32
-	journalLines = 50
+	journalLines = 50                     // that are shown
+	journalRead  = 10_000                 // in which the last start of the run is looked for
 	pollEvery    = 500 * time.Millisecond // what a run appends
 	factsEvery   = 2 * time.Second        // its other files
 )
@@ -138,14 +139,25 @@ func (r *watched) refresh(now time.Time) {
 	r.mu.Unlock()
 	if due {
 		f := readFacts(r.dir)
+		cfg, err := run.Config(r.dir)
+		if err != nil {
+			cfg = r.config() // it is being edited
+		}
 		r.mu.Lock()
-		r.facts = f
+		r.facts, r.cfg = f, cfg
 		r.mu.Unlock()
 	}
 	err := r.poll()
 	r.mu.Lock()
 	r.fault = err
 	r.mu.Unlock()
+}
+
+// config returns the run's config as it was last read.
+func (r *watched) config() *config.Config {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cfg
 }
 
 // poll reads new metrics. A defect of this program in doing so is told, and ends nothing else.
@@ -160,7 +172,7 @@ func (r *watched) poll() (err error) {
 
 func readFacts(dir string) facts {
 	f := facts{
-		read: time.Now(), summary: run.Summarize(dir), journal: run.Journal(dir, journalLines), ranks: run.Ranks(dir),
+		read: time.Now(), summary: run.Summarize(dir), journal: run.Journal(dir, journalRead), ranks: run.Ranks(dir),
 		free: -1,
 	}
 	var errs [3]error
