@@ -470,7 +470,8 @@ var notes = map[string]Key{
 		"written and that of the next is read. The result has the same bits; a step reads and writes all of the " +
 		"state once. On CPUs only."},
 	"memory.offload_dir": {Doc: "Directory of the file of memory.offload: one on a fast local disk, not in memory. " +
-		"The file has no name there and ends with the run; checkpoints do not depend on it."},
+		"The file has no name there and ends with the run; on Windows a run that is killed leaves it, as " +
+		".anneal-offload-*. Checkpoints do not depend on it."},
 
 	"parallel.ranks": {Doc: "Ranks that train the model together, each on its own micro-batches. They end with the " +
 		"bits of one rank, whatever their number. Without a launcher they are goroutines of one process, which share " +

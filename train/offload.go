@@ -1,6 +1,8 @@
 package train
 
 import (
+	"fmt"
+
 	"anneal/config"
 	"anneal/device"
 	"anneal/device/disk"
@@ -9,20 +11,22 @@ import (
 	"anneal/tensor"
 )
 
-// Optimizer state in a file instead of memory (memory.offload = optimizer), as in ZeRO-Infinity (Rajbhandari et al.
-// 2021, arXiv 2104.07857). An update goes by pieces, whose state is in one of two windows of memory meanwhile:
+// offload keeps the optimizer state in a file instead of memory (memory.offload = optimizer), as ZeRO-Infinity does
+// (Rajbhandari et al. 2021, arXiv 2104.07857). The parameters are cut into pieces, which are updated one after the
+// other. Two windows in memory hold the state of two pieces, so that the disk works on one while the processor updates
+// the other:
 //
 //	window 0   read 0 │ update 0 │ write 0, read 2 │ update 2 │ …
 //	window 1            read 1   │ update 1        │ write 1, read 3 │ …
 //
-// So the disk works while the processor does. Where an optimizer treats all elements alike, a piece is 2²⁰ of them, for
-// others it is what they need together: a whole parameter. Optimizers give the same results by pieces, and numbers stay
-// what they are on their way, so the run has the bits of one without a file.
+// A piece has 2²⁰ elements if the optimizer updates each element by itself, as AdamW does. Otherwise it is a whole
+// parameter. Neither the cutting nor the file changes a number: the run has the same bits as one without a file.
 //
-// Memory: two windows of the largest piece each, 16 MiB with AdamW. Traffic: the state is read and written once in
-// every step. The system keeps as much of the file in memory as nobody else needs, and writes behind. An update cannot
-// begin before the norm of all gradients is known, so a disk slower than the update itself is waited for. Off by
-// default. Not where the state fits, nor for steps of few tokens.
+// Memory: two windows, each as large as the largest state of a piece; 16 MiB together with AdamW. Traffic: each step
+// reads the whole state once and writes it once. The operating system caches the file in memory that is free, and
+// writes later. No update can begin before the norm of all gradients is known, so a disk that is slower than the
+// updates makes steps longer. Off by default: it is of no use where the state fits in memory, and costs most in steps
+// of few tokens.
 type offload struct {
 	file   *disk.Memory
 	first  []int         // by parameter: number of its first piece; at last their number
@@ -207,7 +211,11 @@ func (o *offload) end() error {
 	for k := range min(2, len(o.pieces)) {
 		<-o.done[k]
 	}
-	return Wait(o.file)
+	if err := Wait(o.file); err != nil {
+		return fmt.Errorf("memory.offload: %w\n  set memory.offload_dir in the run's config.yaml to a directory on another "+
+			"disk, then resume", err)
+	}
+	return nil
 }
 
 // idle reports whether there is no file, as where only memory is measured.

@@ -144,3 +144,12 @@ func TestAFailingDiskEndsTheStep(t *testing.T) {
 		t.Error("a checkpoint would not learn of the failure")
 	}
 }
+
+// A disk that fails ends the run with the key to change.
+func TestADiskThatFailsNamesItsKey(t *testing.T) {
+	inFile, src := offloadTrainer(t, "adamw")
+	inFile.offload.file.Close()
+	if _, err := inFile.Step(t.Context(), src); err == nil || !strings.Contains(err.Error(), "memory.offload_dir") {
+		t.Errorf("the error is %v", err)
+	}
+}

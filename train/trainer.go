@@ -10,6 +10,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
+	"anneal/device/disk"
 	"anneal/model"
 	"anneal/optim"
 	"anneal/precision"
@@ -91,7 +92,7 @@ func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
 }
 
 // NewRank is New for a rank of a group. All ranks make the same calls of the trainer's methods.
-func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, error) {
+func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (t *Trainer, err error) {
 	f, err := MeasureRank(cfg, dev, world)
 	if err != nil {
 		return nil, err
@@ -103,9 +104,22 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 	if err != nil {
 		return nil, err
 	}
+	var file *disk.Memory
+	var moves *offload // once it has the file
+	defer func() {
+		if err == nil {
+			return
+		}
+		switch {
+		case moves != nil:
+			moves.close()
+		case file != nil:
+			file.Close()
+		}
+		closeArenas(arenas)
+	}()
 	file, state, err := openOffload(cfg, dev, f)
 	if err != nil {
-		closeArenas(arenas)
 		return nil, err
 	}
 	arena := func(name string) *tensor.Arena {
@@ -124,12 +138,13 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (*Trainer, 
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{
+	t = &Trainer{
 		holding: holding, cfg: cfg, footprint: f, policy: policy, sched: NewSchedule(cfg), guard: newGuard(cfg.Guard),
 		opt: opt, scratch: arena(Scratch), ramps: NewRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
 		outline: model.Outline(c, policy),
 	}
-	t.offload.start(file)
+	moves = t.offload
+	moves.start(file)
 	t.norms, t.rises = newParamNorms(t.outline), newRises(c.Layers)
 	t.slots = laySlots(f, cfg, mesh, dev, arena)
 	t.Evaluator = Evaluator{
