@@ -143,7 +143,8 @@ func TestWhatChangesIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(text), "steps: 1000", "steps: 2000", 1)), 0o666); err != nil {
+	longer := strings.Replace(string(text), "steps: 1000", "steps: 2000", 1)
+	if err := os.WriteFile(path, []byte(longer), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	w.runs[0].refresh(time.Now().Add(time.Minute))
