@@ -122,7 +122,8 @@ func (r *watched) view(now time.Time) RunView {
 		Changed: s.Changed, Loss: train.Number(s.TrainLoss), ValLoss: train.Number(s.ValLoss),
 		ValBitsPerByte: train.Number(s.ValBitsPerByte), ValStep: s.ValStep,
 		Model:   fmt.Sprintf("%s %d × %d", m.Family, m.Layers, m.Dim),
-		Journal: f.journal[max(0, len(f.journal)-journalLines):], Ranks: f.ranks, Timing: f.timing, Exit: f.exit, Config: string(cfg.Shown().YAML()),
+		Journal: f.journal[max(0, len(f.journal)-journalLines):], Ranks: f.ranks, Timing: f.timing, Exit: f.exit,
+		Config: string(cfg.Shown().YAML()),
 	}
 	if err := errors.Join(s.Err, f.fault, fault); err != nil {
 		v.Error = err.Error()

@@ -78,8 +78,8 @@ func openPrometheus(o Options) (sink, error) {
 		handler = byName(mux)
 	}
 	p.server = &http.Server{
-		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second,
+		WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,
 	}
 	go p.server.Serve(netutil.LimitListener(listener, scrapeConnections))
 	if _, port, _ := net.SplitHostPort(o.Log.PrometheusListen); port == "0" {

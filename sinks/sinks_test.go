@@ -292,8 +292,8 @@ func TestWritersThatFailAreToldOnce(t *testing.T) {
 	}
 }
 
-// A writer that is slow, and cannot be stopped within a piece, holds the end of a run for one patience, not for one each
-// piece.
+// A writer that is slow, and cannot be stopped within a piece, holds the end of a run for one patience, not for one
+// each piece.
 func TestTheEndWaitsForAllPiecesTogether(t *testing.T) {
 	defer func(was time.Duration) { patience = was }(patience)
 	patience = 200 * time.Millisecond

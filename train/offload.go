@@ -212,8 +212,8 @@ func (o *offload) end() error {
 		<-o.done[k]
 	}
 	if err := Wait(o.file); err != nil {
-		return fmt.Errorf("memory.offload: %w\n  set memory.offload_dir in the run's config.yaml to a directory on another "+
-			"disk, then resume", err)
+		return fmt.Errorf("memory.offload: %w\n  set memory.offload_dir in the run's config.yaml to a directory on "+
+			"another disk, then resume", err)
 	}
 	return nil
 }
