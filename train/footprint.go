@@ -94,7 +94,7 @@ type OptimizerCost struct {
 
 // processBytes estimates the host memory of a run beside its arenas and kernels: the binary, the Go heap, the loader,
 // stacks.
-const processBytes = 16 << 20
+const processBytes = 24 << 20
 
 // mpiBytes estimates what an MPI library takes of a process, its code and buffers for shared memory. Open MPI 4.1 takes
 // 10 to 19 MiB of each of 2 and 4 ranks on one machine.

@@ -84,11 +84,12 @@ func TestSystemdUnit(t *testing.T) {
 	}
 }
 
-// The image is the static binary alone.
+// The image is the static binary, and what it needs to trust servers.
 func TestContainerIsTheBinary(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/container/Dockerfile")
 	if err != nil || !strings.Contains(string(text), "CGO_ENABLED=0 go build -trimpath -o /anneal ./cmd/anneal") ||
-		!strings.Contains(string(text), "FROM scratch\nCOPY --from=build /anneal /anneal\n") {
+		!strings.Contains(string(text), "\nFROM scratch\n") ||
+		!strings.HasSuffix(string(text), "\nCOPY --from=build /anneal /anneal\nENTRYPOINT [\"/anneal\"]\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }

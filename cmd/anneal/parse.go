@@ -58,16 +58,17 @@ func parseError(err error, unknown string) error {
 		e.message = fmt.Sprintf("`anneal %s` has no flag %s", command, name)
 		for _, group := range selected.AllFlags(true) {
 			for _, f := range group {
-				flags = append(flags, "--"+f.Name)
+				flags = append(flags, f.Name)
 			}
 		}
 	}
-	exact, close := overridden(selected, strings.TrimLeft(name, "-"))
-	switch near := nearest.To(name, flags); {
+	bare := strings.TrimLeft(name, "-")
+	exact, close := overridden(selected, bare)
+	switch near := nearest.To(bare, flags); {
 	case exact != nil:
 		e.hint = fmt.Sprintf("it is a config key: write %s=VALUE, without dashes", strings.Join(exact, "=VALUE or "))
 	case near != "":
-		e.hint = fmt.Sprintf("did you mean %s? `%s` lists all flags", near, help)
+		e.hint = fmt.Sprintf("did you mean --%s? `%s` lists all flags", near, help)
 	case close != nil:
 		e.hint = fmt.Sprintf("is it a config key? write %s=VALUE, without dashes", strings.Join(close, "=VALUE or "))
 	}

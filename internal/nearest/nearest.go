@@ -12,7 +12,8 @@ func To(name string, candidates []string) string {
 	if len(x) > longest {
 		return ""
 	}
-	best, at := "", max(2, len(name)/4)+1
+	// A name that shares no letter with another is not near it, however short both are.
+	best, at := "", min(max(2, len(name)/4), len(x)-1)+1
 	var t table
 	for _, c := range candidates {
 		y := []rune(c)
