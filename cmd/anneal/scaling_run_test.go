@@ -25,7 +25,7 @@ func TestScalingRun(t *testing.T) {
 		"train.batch_tokens=128", "train.eval_tokens=256", "precision=fp32", "--out", study}
 	for ; budget < 320; budget *= 2 {
 		args[3] = fmt.Sprintf("%ds", budget)
-		if code, _, errs := anneal(append(args, "--dry-run")...); code == exitOK || !strings.Contains(errs, "too small") {
+		if _, _, errs := anneal(append(args, "--dry-run")...); !strings.Contains(errs, "too small") {
 			break
 		}
 	}
