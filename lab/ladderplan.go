@@ -113,7 +113,7 @@ func (o LadderOptions) rate(r, smallest *Rung) error {
 	if cfg.Given("optimizer.lr") || tuned != "muon" && tuned != "adamw" {
 		this, _ := plan.Rate("muon", r.Dim, r.tokens(lengths[0]))
 		first, _ := plan.Rate("muon", smallest.Dim, smallest.tokens(lengths[0]))
-		r.LR = cfg.Optimizer.LR * this / first
+		r.LR = cfg.Optimizer.LR * (this / first) // exactly the given rate for the smallest, whose ratio is 1
 		return nil
 	}
 	r.LR, _ = plan.Rate(tuned, r.Dim, r.tokens(lengths[0]))
