@@ -63,6 +63,7 @@ func (c cells) stack() cluster.Stack {
 		set == "tpu-recipes", set == "palm":
 		s := cluster.Modern
 		s.OverlapTensor = true
+		s.GathersProducts = !strings.HasPrefix(set, "nemo") && !strings.HasPrefix(set, "megatron-h100") // XLA
 		return s
 	default:
 		return cluster.Modern

@@ -3,7 +3,7 @@ package bench
 import "testing"
 
 // For published clusters the search finds a mesh that is predicted at least as fast as the published one, where that
-// one is predicted to fit. Every eighth complete run is tried; `anneal bench plan --published --search` tries them all.
+// one is predicted to fit, as nearly all do. Every eighth complete run is tried; `anneal bench plan --published --search` tries them all.
 func TestTheSearchFindsAsGoodMeshesAsThePublished(t *testing.T) {
 	list, err := PublishedRuns()
 	if err != nil {
@@ -30,7 +30,7 @@ func TestTheSearchFindsAsGoodMeshesAsThePublished(t *testing.T) {
 				s.Seconds, s.Best, s.Found)
 		}
 	}
-	if tried < 30 || fit < tried*3/4 {
+	if tried < 30 || fit < tried*19/20 {
 		t.Errorf("%d runs were tried, %d of them are predicted to fit", tried, fit)
 	}
 }

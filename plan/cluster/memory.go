@@ -2,12 +2,12 @@ package cluster
 
 // Memory is what a rank of a stage keeps, in bytes.
 type Memory struct {
-	Weights     float64 `json:"weights"`   // in two bytes, as products read them
+	Weights     float64 `json:"weights"`   // in two bytes, as products read them; none with ZeRO 3, which casts what it gathers
 	Gradients   float64 `json:"gradients"` // summed over micro-batches
 	Optimizer   float64 `json:"optimizer"` // FP32 weights and two moments
 	Activations float64 `json:"activations"`
 	Logits      float64 `json:"logits"`
-	Buffers     float64 `json:"buffers"` // gathered weights of two layers, and what a layer works with
+	Buffers     float64 `json:"buffers"` // what a layer works with beyond the room of the logits, which are gone by then
 	Reserved    float64 `json:"reserved"`
 }
 
@@ -60,29 +60,44 @@ func (r *Run) stageMemory(st Stage, stage int) Memory {
 	}
 	chunks := float64(max(len(st.Parts), 1))
 	mem := Memory{
-		Weights: cut(3, 2), Gradients: cut(2, 4), Optimizer: cut(1, 12),
+		Gradients: cut(2, 4), Optimizer: cut(1, 12),
 		Activations: kept / chunks * float64(st.Peak),
 		Reserved:    reserved,
 	}
-	stream := 2 * float64(r.tokens()) * float64(s.Dim)
-	if m.Sequence {
-		stream /= float64(m.Tensor)
-	}
-	last := max(0, s.Layers-1)
-	mem.Buffers = 2 * stream
-	if m.Recompute == Full || m.Recompute == Half { // a layer is whole while its backward pass runs
-		whole := *r
-		whole.Mesh.Recompute = None
-		mem.Buffers += whole.kept(last)
-	}
-	if m.Zero == 3 && layers > 0 {
-		one, own := s.layerParameters(last)
-		mem.Buffers += 2*2*(one/float64(m.Tensor)+own/float64(max(m.Expert, 1))) + 4*one/float64(m.Tensor)
+	if m.Zero < 3 {
+		mem.Weights = 2 * all
 	}
 	if stage == m.Pipeline-1 { // in two bytes, and in FP32 with their gradient
 		mem.Logits = 6 * float64(r.tokens()) * float64(s.Vocab) / float64(m.Tensor)
 	}
+	mem.Buffers = max(0, r.working(layers)-mem.Logits)
 	return mem
+}
+
+// working returns the bytes that a stage with so many layers needs for the one whose backward pass runs: its own
+// gradients, all that is kept of it if it is computed again, and with ZeRO 3 gathered weights and a gradient. Those are
+// of whole layers, of which the next is gathered ahead; a compiler that cuts products gathers one product after another.
+func (r *Run) working(layers int) float64 {
+	m, s := r.Mesh, &r.Shape
+	last := max(0, s.Layers-1)
+	stream := 2 * float64(r.tokens()) * float64(s.Dim)
+	if m.Sequence {
+		stream /= float64(m.Tensor)
+	}
+	bytes := 2 * stream
+	if m.Recompute == Full || m.Recompute == Half {
+		whole := *r
+		whole.Mesh.Recompute = None
+		bytes += whole.kept(last)
+	}
+	if m.Zero < 3 || layers == 0 {
+		return bytes
+	}
+	one, own := s.layerParameters(last)
+	if r.Stack.GathersProducts {
+		return bytes + (2*2+2)*s.largestProduct()/float64(m.Tensor)
+	}
+	return bytes + (2*2+4)*one/float64(m.Tensor) + 2*2*own/float64(max(m.Expert, 1))
 }
 
 // kept returns the bytes that a rank keeps of layer i for one micro-batch: the inputs of everything that has a

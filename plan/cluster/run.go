@@ -49,7 +49,9 @@ type Stack struct {
 	OverlapData   bool   `json:"overlap_data"`   // gradients and weights travel while ranks compute
 	OverlapTensor bool   `json:"overlap_tensor"` // products run while their operands arrive
 	GradientBytes int    `json:"gradient_bytes"` // of an element on the wire
-	Eager         bool   `json:"eager"`          // passes between products are not fused by a compiler or by hand
+	// with ZeRO 3 a compiler gathers the weight of each product when it is due, and sends its gradient in two bytes
+	GathersProducts bool `json:"gathers_products"`
+	Eager           bool `json:"eager"` // passes between products are not fused by a compiler or by hand
 }
 
 // Modern is the stack of today's software.

@@ -99,6 +99,15 @@ func (s *Shape) projections() []projection {
 	}
 }
 
+// largestProduct returns the elements of the largest weight of a layer, of its experts those of one.
+func (s *Shape) largestProduct() float64 {
+	n := float64(s.Dim) * float64(max(s.FFN, s.ExpertFFN, s.SharedFFN))
+	for _, p := range s.projections() {
+		n = max(n, float64(p.in)*float64(p.out))
+	}
+	return n
+}
+
 // hasExperts says whether layer i has experts.
 func (s *Shape) hasExperts(i int) bool { return s.Experts > 0 && i >= s.Dense }
 
