@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"anneal/bench"
 	"anneal/checkpoint"
 	"anneal/comm"
 	"anneal/config"
@@ -34,7 +35,7 @@ const (
 	exitDiverged   = 4               // training stopped by the guard, or a run that it stopped
 	exitCheckpoint = 5               // no usable checkpoint
 	exitResources  = 6               // memory or disk does not suffice, or the device failed
-	exitCheck      = 7               // a check of the model failed: `anneal mup check`, `anneal improve`
+	exitCheck      = 7               // a check of the model failed: `anneal mup check`, `anneal improve`, `anneal bench diff`
 	exitStalled    = run.ExitStalled // 8, a stalled run that watchdog.exit ended, or ranks that cannot go on together
 	exitCorrupt    = 9               // the same computation gave different bits
 	exitLocked     = 10              // another process has the run
@@ -97,6 +98,7 @@ func exitCode(err error) int {
 		lost  *incomplete
 		slope *lab.NotFlatError
 		none  *lab.NothingAcceptedError
+		slow  *bench.SlowerError
 		back  *run.RewindError
 		kind  *fileio.TargetError
 		path  *fs.PathError
@@ -124,7 +126,7 @@ func exitCode(err error) int {
 		return exitDiverged
 	case errors.As(err, &flip):
 		return exitCorrupt
-	case errors.As(err, &slope), errors.As(err, &none):
+	case errors.As(err, &slope), errors.As(err, &none), errors.As(err, &slow):
 		return exitCheck
 	case errors.As(err, &large), errors.As(err, &room), errors.As(err, &gone), errors.Is(err, syscall.EMFILE),
 		errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT),

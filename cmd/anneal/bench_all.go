@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"anneal/bench"
+	"anneal/internal/fileio"
+)
+
+type benchAllCmd struct {
+	Quick bool    `help:"A minute instead of a quarter of an hour: fewer cases, and less time for each."`
+	Out   outFile `placeholder:"FILE" example:"bench.json" help:"Write the figures to this file, for anneal bench diff; - is standard output."`
+}
+
+func (benchAllCmd) Help() string {
+	return example("anneal bench all --out before.json", "anneal bench all --quick --json | jq '.figures[] | select(.share < 0.5)'") +
+		"\n\nRuns every benchmark of this machine's processor in a fixed order. A share is what a figure is of the peak " +
+		"of arithmetic, of the bandwidth of memory or of a plain loop, each measured beside it. Measure while nothing else runs."
+}
+
+func (c benchAllCmd) Run(s *session) error {
+	return s.untilSignal(func(ctx context.Context) error {
+		begin := time.Now()
+		suite, err := bench.All(ctx, bench.SuiteOptions{
+			Quick: c.Quick,
+			Phase: func(name string) {
+				s.printf("\n%s\n", name)
+				s.status.update(func(int) string { return fmt.Sprintf("%s, %s", name, seconds(time.Since(begin))) })
+			},
+			Each: func(f bench.Figure) {
+				s.printf("  %-50s %12s %-18s %4.0f %%\n", f.Name, figures(f.Value), f.Unit, 100*f.Share)
+			},
+		})
+		if err != nil {
+			return err
+		}
+		s.printf("\n%s, %s, %s: %s in %s\n", suite.CPU, suite.Kernels, plural(suite.Threads, "thread"),
+			plural(len(suite.Figures), "figure"), seconds(time.Since(begin)))
+		if c.Out != "" {
+			err := fileio.Write(string(c.Out), func(w io.Writer) error {
+				e := json.NewEncoder(w)
+				e.SetIndent("", "  ")
+				return e.Encode(suite)
+			})
+			if err != nil {
+				return err
+			}
+			s.notef("wrote %s", c.Out)
+		}
+		return s.emit(suite)
+	})
+}
+
+// figures spells a speed with three or more digits.
+func figures(x float64) string {
+	if x >= 1000 {
+		return thousands(int64(x))
+	}
+	return fmt.Sprintf("%.3g", x)
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// A share that fell is named, the most slowed first, and --within makes it an exit code.
+func TestBenchDiffNamesWhatSlowed(t *testing.T) {
+	w := newWorkshop(t)
+	for name, share := range map[string]string{"before": "0.8", "after": "0.4"} {
+		text := `{"cpu":"A","kernels":"avx2","threads":2,"version":"1","figures":[
+			{"name":"step/tiny/bf16/2","value":1000,"unit":"tokens/s","share":` + share + `},
+			{"name":"gemm/nt/bf16/1","value":100,"unit":"GFLOP/s","share":0.9}]}`
+		if err := os.WriteFile(w.path(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, after := w.path("before"), w.path("after")
+	d := w.object(exitOK, "bench", "diff", before, after)
+	first := d["changes"].([]any)[0].(map[string]any)
+	if first["name"] != "step/tiny/bf16/2" || first["ratio"] != 0.5 || d["median_ratio"] != 1.0 {
+		t.Errorf("%v", d)
+	}
+	code, out, errs := anneal("bench", "diff", before, after, "--within", "40")
+	if code != exitCheck || !strings.Contains(out, "-50.0 %") || !strings.Contains(errs, "the most step/tiny/bf16/2, by 50 %") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	for _, args := range [][]string{{before, before, "--within", "5"}, {before, after, "--within", "51"}, {after, before, "--within", "5"}} {
+		if code, _, errs := anneal(append([]string{"bench", "diff"}, args...)...); code != exitOK {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+	}
+	if code, _, errs := anneal("bench", "diff", w.path("run.yaml"), after); code != exitData ||
+		!strings.Contains(errs, "is not a result of `anneal bench all`") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	if code, _, errs := anneal("bench", "diff", before, after, "--within", "100"); code != exitUsage {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
