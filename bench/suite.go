@@ -184,13 +184,17 @@ func (r *suiteRun) ranks() error {
 	if all < 2 {
 		return nil
 	}
-	x, err := Ranks(r.ctx, Options{Shape: "tiny", Precision: "bf16", Threads: all,
+	shape := "tiny"
+	if r.quick {
+		shape = "demo"
+	}
+	x, err := Ranks(r.ctx, Options{Shape: shape, Precision: "bf16", Threads: all,
 		Seconds: r.time(20 * time.Second).Seconds()}, "zero", 2)
 	if err != nil {
 		return err
 	}
 	for _, c := range x.Cases[1:] {
-		r.add(Figure{fmt.Sprintf("ranks/%s/bf16/%d", c.Name, all), c.TokensPerSecond, "tokens/s", c.OfOneRank})
+		r.add(Figure{fmt.Sprintf("ranks/%s %s/bf16/%d", shape, c.Name, all), c.TokensPerSecond, "tokens/s", c.OfOneRank})
 	}
 	return nil
 }
