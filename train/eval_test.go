@@ -229,3 +229,37 @@ func TestALimitOfTargetsIsExactOnAnyRanks(t *testing.T) {
 		}
 	}
 }
+
+// The size of activations begins with that of the embeddings of the first batch, and has one for each layer. It is not
+// measured in training.
+func TestEvaluationMeasuresTheStream(t *testing.T) {
+	cfg := smallConfig(t, traintest.Data(t), "precision=fp64")
+	c, err := prepare.OpenCorpus(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	text, err := c.HeldOut(cfg.Model.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := trainerOf(t, cfg, 2)
+	r, err := tr.Evaluate(context.Background(), text, cfg.Train.MicroBatch*cfg.Model.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, sum := tr.Model().Params()[0].Value, 0.0 // [V, D]
+	for _, id := range tr.data.Tokens {
+		for d := range table.Dim(1) {
+			x := table.Float64(int(id)*table.Dim(1) + d)
+			sum += x * x
+		}
+	}
+	want := math.Sqrt(sum / float64(len(tr.data.Tokens)*table.Dim(1)))
+	if got := r.ActivationRMS; len(got) != 3 || math.Abs(got[0]-want) > 1e-12*want || got[1] <= 0 || got[1] == got[2] {
+		t.Errorf("sizes %v, want %v of the embeddings", got, want)
+	}
+	if tr.sizes != nil {
+		t.Error("training would measure, too")
+	}
+}

@@ -65,6 +65,9 @@ func (e *Evaluator) forward(c *chunk, x *autograd.Var, present, grad bool) (*aut
 		default:
 			x = m.Unit(tape, u-1, x, &b.Seq) // [N, D]
 		}
+		if e.sizes != nil {
+			e.sizes[u] = e.rootMeanSquare(x)
+		}
 	}
 	return x, nil
 }
