@@ -17,8 +17,8 @@ func TestContinueWritesWhatAGeneratorWrites(t *testing.T) {
 	for i := range prompts[4] {
 		prompts[4][i] = int32(i)
 	}
-	for _, family := range []string{"llama", "gpt2", "anneal", "gemma3"} {
-		tr, src := optimizerTrainer(t, "adamw", "model.family="+family, "precision=fp64", "train.micro_batch=4")
+	for _, family := range []string{"llama", "gpt2", "anneal"} {
+		tr, src := optimizerTrainer(t, "adamw", "model.family="+family, "precision=fp32", "train.micro_batch=4")
 		steps(t, tr, src, 12)
 		g, err := model.NewGenerator(tr.Model(), tr.Policy(), tr.dev)
 		if err != nil {
@@ -26,8 +26,8 @@ func TestContinueWritesWhatAGeneratorWrites(t *testing.T) {
 		}
 		defer g.Close()
 		ended := 0
-		for _, s := range []model.Sampling{{}, {Temperature: 0.9, Seed: 7}, {Temperature: 2, TopK: 20, Seed: 8}} {
-			c := Continuation{Tokens: 16, End: 11, Sampling: s}
+		for _, s := range []model.Sampling{{}, {Temperature: 2, TopK: 40, Seed: 8}} {
+			c := Continuation{Tokens: 9, End: 11, Sampling: s}
 			made, err := tr.Continue(prompts, c)
 			if err != nil {
 				t.Fatal(err)
@@ -50,7 +50,7 @@ func TestContinueWritesWhatAGeneratorWrites(t *testing.T) {
 		if family == "llama" && ended == 0 {
 			t.Error("no text ended before its length")
 		}
-		other, _ := optimizerTrainer(t, "adamw", "model.family="+family, "precision=fp64", "train.micro_batch=4")
+		other, _ := optimizerTrainer(t, "adamw", "model.family="+family, "precision=fp32", "train.micro_batch=4")
 		steps(t, other, src, 12)
 		steps(t, other, src, 3)
 		steps(t, tr, src, 3)
