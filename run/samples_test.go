@@ -42,7 +42,8 @@ func TestARunKeepsWhatItsModelWrites(t *testing.T) {
 		}
 		return r
 	}
-	whole, parts, ranks := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "c")
+	whole, parts := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	ranks := filepath.Join(t.TempDir(), "c")
 	first := start(whole, 0, asked...)
 	start(parts, 3, asked...)
 	late := filepath.Join(runDir(parts).samples(), "step-00000004.json")
@@ -57,8 +58,8 @@ func TestARunKeepsWhatItsModelWrites(t *testing.T) {
 	}
 	start(ranks, 0, append(asked, "parallel.ranks=2", "parallel.zero=3")...)
 	want := ReadSamples(whole, 9)
-	if len(want) != 3 || want[2].Step != 5 || len(want[0].Texts) != 2 || want[0].Texts[0].Prompt != "the sum of 3 and" ||
-		want[0].Texts[1].Text == "" {
+	if len(want) != 3 || want[2].Step != 5 || len(want[0].Texts) != 2 ||
+		want[0].Texts[0].Prompt != "the sum of 3 and" || want[0].Texts[1].Text == "" {
 		t.Fatalf("samples %+v", want)
 	}
 	for _, dir := range []string{parts, ranks} {

@@ -10,8 +10,8 @@ import (
 	"anneal/train/traintest"
 )
 
-// Prompts of any length are continued as a generator continues them one by one, with its cache: to the end of a text, of
-// the context, or of what was asked for. Nothing else of the trainer changes.
+// Prompts of any length are continued as a generator continues them one by one, with its cache: to the end of a text,
+// of the context, or of what was asked for. Nothing else of the trainer changes.
 func TestContinueWritesWhatAGeneratorWrites(t *testing.T) {
 	prompts := [][]int32{{3}, {1, 2, 3, 4, 5, 6, 7}, {60, 9, 33}, make([]int32, 30), make([]int32, 40), {63, 62}}
 	for i := range prompts[4] {

@@ -93,8 +93,8 @@ func (e *Evaluator) loss(present bool) error {
 	return e.read(present, func(h *autograd.Var) { e.model.HeadLoss(e.tape, h, e.batch) })
 }
 
-// read passes the batch in hand, if there is one, through the model, and hands what the head reads [N, D] to head, where
-// this rank has the end of the model.
+// read passes the batch in hand, if there is one, through the model, and hands what the head reads [N, D] to head,
+// where this rank has the end of the model.
 func (e *Evaluator) read(present bool, head func(h *autograd.Var)) (err error) {
 	defer parallel.Recover(&err)
 	if present && e.pipe != nil {
