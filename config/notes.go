@@ -451,8 +451,8 @@ var notes = map[string]Key{
 		"text. Paths are relative as in data.path."},
 	"samples.tokens": {Unit: "tokens", Doc: "At most so many are written after each prompt; each costs a forward pass " +
 		"of all prompts."},
-	"samples.temperature": {Doc: "0: the most likely token each time. 1: tokens as likely as the model says. Draws depend " +
-		"on the seed and the place alone, so that equal weights write equal texts."},
+	"samples.temperature": {Doc: "0: the most likely token each time. 1: tokens as likely as the model says. Draws " +
+		"depend on the seed and the place alone, so that equal weights write equal texts."},
 
 	"average.ema": {Doc: "Decay of an exponential moving average (EMA) of the weights. 0.999 averages about a " +
 		"thousand updates. The average is evaluated beside the weights; `--weights ema` uses it. It takes 4 bytes " +

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// MapPaths replaces the paths of data, of initial weights, of tasks and of prompts by what f makes of each; key is where a path
-// stands.
+// MapPaths replaces the paths of data, of initial weights, of tasks and of prompts by what f makes of each; key is
+// where a path stands.
 func (c *Config) MapPaths(f func(key, path string) string) {
 	if c.Data.Path != "" {
 		c.Data.Path = f("data.path", c.Data.Path)

@@ -58,7 +58,9 @@ func NewBatch(a *tensor.Arena, p precision.Policy, rows, t int) *Batch {
 func (b *Batch) Rows(n int) *Batch {
 	n *= b.T
 	c := *b
-	for _, x := range []*tensor.Tensor{&c.Tokens, &c.Targets, &c.Start, &c.Losses, &c.LogZ, &c.Seq.Pos, &c.counted.place} {
+	for _, x := range []*tensor.Tensor{
+		&c.Tokens, &c.Targets, &c.Start, &c.Losses, &c.LogZ, &c.Seq.Pos, &c.counted.place,
+	} {
 		*x = x.Slice(0, n)
 	}
 	for _, x := range []*[]int32{&c.Host.Tokens, &c.Host.Targets, &c.Host.Start, &c.Host.Pos, &c.counted.host[2]} {
