@@ -449,8 +449,8 @@ var notes = map[string]Key{
 		"0: never."},
 	"samples.prompts": {Doc: "A text file with a prompt on each line. Without one the model writes the beginning of a " +
 		"text. Paths are relative as in data.path."},
-	"samples.tokens": {Unit: "tokens", Doc: "At most so many are written after each prompt; each costs a forward pass " +
-		"of all prompts."},
+	"samples.tokens": {Unit: "tokens", Doc: "At most so many are written after each prompt; each costs a forward " +
+		"pass of all prompts."},
 	"samples.temperature": {Doc: "0: the most likely token each time. 1: tokens as likely as the model says. Draws " +
 		"depend on the seed and the place alone, so that equal weights write equal texts."},
 
