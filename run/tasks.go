@@ -24,6 +24,9 @@ func (s *session) openTasks() error {
 			Try: "tasks of another output_type, or anneal eval --tasks after the run",
 		}
 	}
+	if end, none := s.corpus.Tokenizer.EndOfText(); err == nil && none == nil {
+		err = s.corpus.Tokenizer.SetAround([]uint32{end}, nil) // as documents follow one another in training
+	}
 	if err == nil {
 		s.exam, err = tasks.Prepare(set, s.corpus.Tokenizer, s.cfg.Model.Context, 0)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"anneal/prepare/synth"
 	"anneal/run"
 	"anneal/tasks"
 	"anneal/tensor"
@@ -150,5 +151,45 @@ func TestExamplesOfTasksAreAsked(t *testing.T) {
 	}
 	if got := float64(result.Groups[0].Metrics[0].Value); math.Abs(got-mean) > 1e-12 {
 		t.Errorf("the group has %v, its tasks %v", got, mean)
+	}
+}
+
+// What a run makes of its tasks at its end is what the trained model makes of them.
+func TestARunAsksItsTasksAsTheTrainedModelIsAsked(t *testing.T) {
+	questions := t.TempDir()
+	sums := synth.Text{Val: []string{"the sum of 1 and 2 is 3", "the sum of 4 and 4 is 8"}, PromptEnd: "is "}
+	if n, err := sums.WriteTasks(questions); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, run.Options{
+		Config: with(t, traintest.Data(t), "train.steps=30", "precision=fp32", "eval.tasks="+questions), Dir: dir,
+	})
+	r, err := Open(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	set, err := tasks.Load(questions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exam, err := r.Prepare(set, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.Ask(context.Background(), exam, tasks.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := readMetrics(t, dir)
+	asked, _ := lines[len(lines)-1]["tasks"].(map[string]any)["answers"].(map[string]any)
+	for _, m := range result.Tasks[0].Metrics {
+		if got, _ := asked[m.Name].(float64); math.Abs(got-float64(m.Value)) > 1e-4*float64(m.Value) {
+			t.Errorf("%s: %v in the run, %v of the trained model", m.Name, asked[m.Name], m.Value)
+		}
+	}
+	if len(result.Tasks[0].Metrics) != 2 {
+		t.Errorf("%+v", result.Tasks[0])
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"anneal/prepare/synth"
@@ -109,9 +110,17 @@ func (f synthFlags) build(s *session, t synth.Text, err error) error {
 		if err != nil {
 			return asData(err)
 		}
+		asked := filepath.Join(f.Out, "tasks")
+		items, err := t.WriteTasks(asked)
+		if err != nil {
+			return asData(err)
+		}
 		s.printf("a document: %s\n", t.Train[0])
 		s.printSplit("train", m.Train.Counts)
 		s.printSplit("val", m.Val.Counts)
+		if items > 0 {
+			s.printf("%s: %s for eval.tasks\n", asked, plural(items, "question"))
+		}
 		elapsed := time.Since(start)
 		longest := 0 // tokens of a document, with the one that ends it
 		for _, doc := range t.Train {
@@ -123,7 +132,7 @@ func (f synthFlags) build(s *session, t synth.Text, err error) error {
 				"train.eval_answers=true", "--out", "runs/"+nameOf(f.Out)))
 		return s.emit(map[string]any{
 			"out": f.Out, "train": m.Train.Counts, "val": m.Val.Counts, "document_tokens": longest,
-			"example": t.Train[0],
+			"example": t.Train[0], "tasks": items,
 			"seconds": elapsed.Seconds(),
 		})
 	})

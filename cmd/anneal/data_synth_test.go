@@ -21,6 +21,10 @@ func TestSynthSaysHowToTrain(t *testing.T) {
 	if code, _, errs := anneal(args...); code != exitOK {
 		t.Fatalf("anneal %s: exit %d: %s", next, code, errs)
 	}
+	code, text, errs = anneal("eval", out, "--tasks", filepath.Join(data, "tasks"))
+	if code != exitOK || !strings.Contains(text, "answers") || !strings.Contains(text, "perplexity") {
+		t.Errorf("eval --tasks: exit %d: %s%s", code, text, errs)
+	}
 	code, text, errs = anneal("eval", out, "--data", data)
 	if code != exitOK || !strings.Contains(text+errs, "documents are right as a whole") {
 		t.Errorf("eval: exit %d: %s%s", code, text, errs)

@@ -1,6 +1,9 @@
 package synth
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -102,5 +105,32 @@ func TestAdditionIsRight(t *testing.T) {
 		if _, err := bad.Text(); err == nil {
 			t.Errorf("%+v made a text", bad)
 		}
+	}
+}
+
+// Questions are of held-out documents where there are any, each once, and only of those with a prompt.
+func TestItemsAreWhatIsHeldOut(t *testing.T) {
+	held := Text{Train: []string{"a=1"}, Val: []string{"b=2=3", "none", "b=2=3", "c="}, PromptEnd: "="}
+	if got := held.Items(); !slices.Equal(got, []Item{{"b=", "2=3"}}) {
+		t.Errorf("%v", got)
+	}
+	all := Text{Train: []string{"a=1", "d=4"}, PromptEnd: "="}
+	if got := all.Items(); !slices.Equal(got, []Item{{"a=", "1"}, {"d=", "4"}}) {
+		t.Errorf("%v", got)
+	}
+	if n, err := (Text{Train: []string{"a=1"}}).WriteTasks(filepath.Join(t.TempDir(), "tasks")); n != 0 || err != nil {
+		t.Errorf("%d items of a text without prompts, %v", n, err)
+	}
+	facts, err := Facts{Facts: 1000, Seed: 3}.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "tasks")
+	if n, err := facts.WriteTasks(dir); n != mostItems || err != nil {
+		t.Errorf("%d items, %v", n, err)
+	}
+	lines, err := os.ReadFile(filepath.Join(dir, "answers.jsonl"))
+	if err != nil || bytes.Count(lines, []byte("\n")) != mostItems {
+		t.Errorf("%d lines, %v", bytes.Count(lines, []byte("\n")), err)
 	}
 }
