@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"anneal/config"
+	"anneal/internal/webguard/guardtest"
 	"anneal/run"
 )
 
@@ -154,4 +156,10 @@ func TestARunIsNamed(t *testing.T) {
 	if d := v.Runs[1].Differences; len(d) != 1 || d[0].Key != "optimizer.lr" || d[0].Here != "0.01" {
 		t.Errorf("%+v", d)
 	}
+}
+
+// Clients that never finish a request keep nobody else out for long.
+func TestSlowClientsAreHungUpOn(t *testing.T) {
+	address := strings.Trim(strings.TrimPrefix(serveRuns(t, newRun(t, "base", lines(1, 3))), "http://"), "/")
+	guardtest.Outlasts(t, address, "/api/view", maxConnections, 15*time.Second)
 }

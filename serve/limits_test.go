@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"anneal/internal/webguard/guardtest"
 )
 
 // deadlines notes the deadline for reading that a handler sets.
@@ -159,5 +161,21 @@ func TestAFailureAtTheEndIsNotLost(t *testing.T) {
 	s.loop.broken <- failure
 	if err := <-served; err != failure {
 		t.Errorf("%v", err)
+	}
+}
+
+// Clients that never finish a request keep nobody else out for long.
+func TestSlowClientsAreHungUpOn(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- newServer(t, Options{}).Serve(ctx, listener) }()
+	guardtest.Outlasts(t, listener.Addr().String(), "/health", maxConnections, headerTime+10*time.Second)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -59,6 +59,7 @@ var Faults = []Fault{
 	{Name: "a reader of the output, or a sink of metrics, hangs", Tests: []string{
 		"TestSignalsReachARunWhoseReaderStalls", "TestSinksThatHangCostNoStep",
 	}},
+	{Name: "clients of a server that never finish a request", Tests: []string{"TestSlowClientsAreHungUpOn"}},
 	{Name: "too little memory", Tests: []string{"TestControlGroupLimitsAreFound", "TestTrainingStaysWithinItsMemory"}},
 	{Name: "a crash in anneal", Tests: []string{"TestCrashesHaveCodesOfTheirOwn"}},
 	{Name: "NaN in a gradient", Tests: []string{
