@@ -236,8 +236,8 @@ var notes = map[string]Key{
 		"Rows are cut into equal pieces, so that a step keeps its number of tokens. Lengths are multiples of 8 " +
 		"that divide model.context."},
 	"train.norms_every": {Unit: "steps", Doc: "Write the gradient's norm of every layer, and of every group of " +
-		"parameters (matrix, embedding, …), to metrics.jsonl this often. 0 never does. It costs no time: " +
-		"the global norm is made of the same sums."},
+		"parameters (matrix, embedding, …), to metrics.jsonl this often, and how far the update moved them. " +
+		"0 never does. The global norm is made of the same sums; such an update reads the weights a few times more."},
 	"train.noise_scale_every": {Unit: "steps", Doc: "Estimate the gradient noise scale this often. It is the batch " +
 		"size in tokens beyond which a larger batch helps little. 0 never does. Needs at least two micro-batches a " +
 		"step."},

@@ -45,6 +45,12 @@ func values(s Step) (list []value) {
 	for _, group := range slices.Sorted(maps.Keys(e.GradNorms.Groups)) {
 		add("grad_norm/"+group, float64(e.GradNorms.Groups[group]))
 	}
+	for l, ratio := range e.UpdateRatios.Layers {
+		add(fmt.Sprintf("update_ratio/layer_%02d", l), float64(ratio))
+	}
+	for _, group := range slices.Sorted(maps.Keys(e.UpdateRatios.Groups)) {
+		add("update_ratio/"+group, float64(e.UpdateRatios.Groups[group]))
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.SourceLoss)) {
 		add("source_loss/"+name, float64(e.SourceLoss[name]))
 	}

@@ -22,7 +22,10 @@ type Event struct {
 	LR       float64 `json:"lr"`
 	GradNorm float64 `json:"grad_norm"`
 
-	GradNorms GradNorms `json:"grad_norms,omitempty"` // of every train.norms_every steps
+	// of every train.norms_every steps: norms of the gradient of the mean loss, before clipping, and of the update over
+	// those of the weights
+	GradNorms    LayerFigures `json:"grad_norms,omitempty"`
+	UpdateRatios LayerFigures `json:"update_ratios,omitempty"`
 
 	ZLoss         float64 `json:"z_loss,omitempty"`         // mean of train.z_loss · log²Z; Loss excludes it
 	RouterBalance float64 `json:"router_balance,omitempty"` // mean over layers, without model.router_aux_loss

@@ -10,14 +10,15 @@ import (
 	"anneal/tensor"
 )
 
-// GradNorms are norms of the gradient of a step's mean loss, before clipping. They come from the sums of squares that
-// the global norm needs anyway, so they cost nothing; all ranks know those of the whole model.
-type GradNorms struct {
+// LayerFigures are a figure of every layer and of every group of parameters.
+type LayerFigures struct {
 	Layers []Number          `json:"layers"` // of all parameters of each layer
 	Groups map[string]Number `json:"groups"` // by role, as in optimizer.groups: matrix, embedding, head, …
 }
 
-// paramNorms are the sums of squares of the gradient of each parameter of the whole model, by number.
+// paramNorms are the sums of squares of the gradient of each parameter of the whole model, by number, or of something
+// else as large as a parameter. Those of the gradient are what the global norm needs anyway, so they cost nothing; all
+// ranks know them.
 type paramNorms struct {
 	squares []float64
 	layers  []int // of each parameter, −1 outside of the layers
@@ -61,17 +62,21 @@ func (t *Trainer) observeNorms(e *Event, targets float64) {
 	e.Rise = t.rises.observe()
 	if every := t.cfg.Train.NormsEvery; every > 0 && t.progress.Step%every == 0 {
 		e.GradNorms = t.norms.report(scale)
+		if t.ratios.due = t.measuresRatios(); t.ratios.due {
+			t.ratios.moved.begin()
+			t.ratios.weight.begin()
+		}
 	}
 }
 
-// report returns the norms of the gradient, times scale.
-func (n *paramNorms) report(scale float64) GradNorms {
+// report returns the norms, times scale.
+func (n *paramNorms) report(scale float64) LayerFigures {
 	layers, groups := make([]float64, n.deep), map[nn.Role]float64{}
 	n.byLayer(layers, scale)
 	for i, sum := range n.squares {
 		groups[n.roles[i]] += sum
 	}
-	g := GradNorms{Groups: map[string]Number{}}
+	g := LayerFigures{Groups: map[string]Number{}}
 	for _, x := range layers {
 		g.Layers = append(g.Layers, Number(x))
 	}

@@ -178,5 +178,9 @@ func (t *Trainer) updateOne(p *updated, lr float64, s optim.Step) {
 		t.updateRounded(p, s)
 		return
 	}
+	if t.ratios.due {
+		t.measured(p, s)
+		return
+	}
 	t.opt.Update(t.dev, p.Param, p.state, s, t.scratch)
 }

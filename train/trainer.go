@@ -41,6 +41,7 @@ type Trainer struct {
 
 	squares device.Squares
 	norms   paramNorms
+	ratios  updateRatios
 	rises   rises
 	parts   [][]tensor.Tensor // by parameter: the gradients of its parts, for optimizers that work part by part
 	normed  []*tensor.Tensor  // tensors of the gradient norm, kept so that no call allocates the list
@@ -146,6 +147,9 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (t *Trainer
 	moves = t.offload
 	moves.start(file)
 	t.norms, t.rises = newParamNorms(t.outline), newRises(c.Layers)
+	t.ratios = updateRatios{
+		room: arena(Activations), moved: newParamNorms(t.outline), weight: newParamNorms(t.outline),
+	}
 	t.slots = laySlots(f, cfg, mesh, dev, arena)
 	t.Evaluator = Evaluator{
 		dev: dev, model: m, world: mesh.World, mesh: mesh, between: alone{}, slot: &t.slots[0],
@@ -262,6 +266,11 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 	e.NoiseScale = t.measureNoise(sums, e.GradNorm)
 	if err := t.update(e.LR, clip/(targets*t.tape.LossScale)); err != nil { // the gradients are of the scaled sum
 		return e, err
+	}
+	if t.ratios.due {
+		if e.UpdateRatios, err = t.reportRatios(); err != nil {
+			return e, err
+		}
 	}
 	t.average.update(t.progress.Updates, t.params, t.dev)
 	if e.WinRate, err = t.winRate(); err != nil {
