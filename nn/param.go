@@ -18,6 +18,9 @@ const (
 	Scalar                // learned factors, a few numbers per model
 )
 
+// Roles is how many roles there are.
+const Roles = int(Scalar) + 1
+
 // String returns the role's name.
 func (r Role) String() string {
 	return [...]string{"matrix", "embedding", "head", "norm", "bias", "scalar"}[r]

@@ -23,7 +23,8 @@ type paramNorms struct {
 	squares []float64
 	layers  []int // of each parameter, −1 outside of the layers
 	roles   []nn.Role
-	deep    int // layers
+	deep    int       // layers
+	sums    []float64 // by layer
 }
 
 func newParamNorms(outline *model.Decoder) paramNorms {
@@ -31,7 +32,7 @@ func newParamNorms(outline *model.Decoder) paramNorms {
 	for _, p := range outline.Params() {
 		n.layers, n.roles = append(n.layers, model.LayerOf(p)), append(n.roles, p.Role)
 	}
-	n.squares = make([]float64, len(n.roles))
+	n.squares, n.sums = make([]float64, len(n.roles)), make([]float64, n.deep)
 	return n
 }
 
@@ -43,14 +44,9 @@ func (n *paramNorms) begin() []float64 {
 
 // byLayer writes the norm of each layer's gradient, times scale, to out, which has room for all layers.
 func (n *paramNorms) byLayer(out []float64, scale float64) {
-	clear(out)
-	for i, sum := range n.squares {
-		if l := n.layers[i]; l >= 0 {
-			out[l] += sum
-		}
-	}
-	for l := range out {
-		out[l] = scale * math.Sqrt(out[l])
+	n.sum()
+	for l, sum := range n.sums {
+		out[l] = scale * math.Sqrt(sum)
 	}
 }
 
@@ -71,19 +67,31 @@ func (t *Trainer) observeNorms(e *Event, targets float64) {
 
 // report returns the norms, times scale.
 func (n *paramNorms) report(scale float64) LayerFigures {
-	layers, groups := make([]float64, n.deep), map[nn.Role]float64{}
-	n.byLayer(layers, scale)
+	return n.figures(func(squares, _ float64) float64 { return scale * math.Sqrt(squares) }, n)
+}
+
+// figures returns f of the sums of squares of each layer and group, and of those of other.
+func (n *paramNorms) figures(f func(squares, other float64) float64, other *paramNorms) LayerFigures {
+	groups, others := n.sum(), other.sum()
+	list := LayerFigures{Layers: make([]Number, n.deep), Groups: map[string]Number{}}
+	for l := range list.Layers {
+		list.Layers[l] = Number(f(n.sums[l], other.sums[l]))
+	}
+	for _, role := range n.roles {
+		list.Groups[role.String()] = Number(f(groups[role], others[role]))
+	}
+	return list
+}
+
+// sum adds up the sums of squares by layer, in n.sums, and by group.
+func (n *paramNorms) sum() (groups [nn.Roles]float64) {
+	clear(n.sums)
 	for i, sum := range n.squares {
-		groups[n.roles[i]] += sum
+		if groups[n.roles[i]] += sum; n.layers[i] >= 0 {
+			n.sums[n.layers[i]] += sum
+		}
 	}
-	g := LayerFigures{Groups: map[string]Number{}}
-	for _, x := range layers {
-		g.Layers = append(g.Layers, Number(x))
-	}
-	for role, sum := range groups {
-		g.Groups[role.String()] = Number(scale * math.Sqrt(sum))
-	}
-	return g
+	return groups
 }
 
 // squaredNorm returns the sum of squares of the current gradients, without the loss scale of fp16. Where an optimizer

@@ -46,7 +46,7 @@ func (t *Trainer) measured(p *updated, s optim.Step) {
 	r.room.Release(mark)
 }
 
-// report returns the ratios of the step in hand. Ranks that own parts of the weights add what they have measured.
+// reportRatios returns the ratios of the step in hand. Ranks that own parts of the weights add what they have measured.
 func (t *Trainer) reportRatios() (f LayerFigures, err error) {
 	r := &t.ratios
 	r.due = false
@@ -65,20 +65,7 @@ func (t *Trainer) reportRatios() (f LayerFigures, err error) {
 			}
 		}
 	}
-	f, weight := r.moved.report(1), r.weight.report(1)
-	for l := range f.Layers {
-		f.Layers[l] = ratio(f.Layers[l], weight.Layers[l])
-	}
-	for group := range f.Groups {
-		f.Groups[group] = ratio(f.Groups[group], weight.Groups[group])
-	}
-	return f, nil
-}
-
-// ratio rounds to what does not depend on the order in which ranks have added.
-func ratio(moved, weight Number) Number {
-	if weight == 0 {
-		return Number(math.NaN())
-	}
-	return Number(float32(moved / weight))
+	// rounded to what does not depend on the order in which ranks have added
+	return r.moved.figures(func(moved, weight float64) float64 { return float64(float32(math.Sqrt(moved / weight))) },
+		&r.weight), nil
 }

@@ -72,7 +72,8 @@ func TestUpdateRatiosOnRanks(t *testing.T) {
 					want = e.UpdateRatios
 				}
 				if len(want.Layers) != 2 || want.Layers[0] <= 0 || !reflect.DeepEqual(e.UpdateRatios, want) {
-					t.Errorf("ZeRO %d, rank %d of %d: %+v, one rank %+v", stage, x.world.Rank(), n, e.UpdateRatios, want)
+					t.Errorf("ZeRO %d, rank %d of %d: %+v, one rank %+v",
+						stage, x.world.Rank(), n, e.UpdateRatios, want)
 				}
 				return nil
 			})
