@@ -41,14 +41,14 @@ func main() {
 	}
 
 	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
-	for _, rows := range []int{1, 4} {
-		for _, l := range []loader{f32, f32Rounded, bf16} {
-			few(f, avx512, rows, l)
-			few(f, avx2, rows, l)
+	for _, l := range []loader{f32, f32Rounded, bf16} {
+		for _, rows := range []int{1, 4} {
+			few(f, avx2, rows, 2, l)
 		}
-		few(f, dot, rows, f32Pair)
-		few(f, dot, rows, bf16Pair)
+		fewWide(f, avx512, l)
 	}
+	fewWide(f, dot, f32Pair)
+	fewWide(f, dot, bf16Pair)
 	if err := f.Write("few"); err != nil {
 		log.Fatal(err)
 	}
