@@ -45,7 +45,7 @@ var (
 
 // fewWide returns the kernels of AVX-512 that process step elements of k at a time.
 func fewWide(one, four, eight few[float32], step int) fewKernels[float32] {
-	return fewKernels[float32]{[]fewKernel[float32]{{one, 1, 1, 32}, {four, 4, 4, 32}, {eight, 8, 8, 16}}, step}
+	return fewKernels[float32]{[]fewKernel[float32]{{one, 1, 1, 16}, {four, 4, 4, 16}, {eight, 8, 8, 16}}, step}
 }
 
 // fewHalves returns the kernels of AVX2.

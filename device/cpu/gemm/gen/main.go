@@ -41,14 +41,16 @@ func main() {
 	}
 
 	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
-	for _, l := range []loader{f32, f32Rounded, bf16} {
-		for _, rows := range []int{1, 4} {
-			few(f, avx2, rows, 2, l)
+	for _, rows := range []int{1, 4, 8} {
+		for _, l := range []loader{f32, f32Rounded, bf16} {
+			few(f, avx512, rows, l)
+			if rows < 8 { // AVX2 has no registers for more
+				few(f, avx2, rows, l)
+			}
 		}
-		fewWide(f, avx512, l)
+		few(f, dot, rows, f32Pair)
+		few(f, dot, rows, bf16Pair)
 	}
-	fewWide(f, dot, f32Pair)
-	fewWide(f, dot, bf16Pair)
 	if err := f.Write("few"); err != nil {
 		log.Fatal(err)
 	}
