@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"anneal/device"
+	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -48,6 +49,21 @@ func BatcherBytes(m *Decoder, p precision.Policy, slots, tokens int) (all, cache
 	f := measurePasses(m.Config, p, 1, tokens, tokens)
 	cache = int64(f.Cache) * int64(slots)
 	return int64(f.Keep+f.Temp+f.Batch+roundedBytes(p, m.roundable(p, true))) + cache, cache
+}
+
+// WeightBytes returns the bytes of weights that every pass reads, at least. Rows of an embedding that is no head, and
+// experts, are read as tokens need them.
+func (b *Batcher) WeightBytes() (n int64) {
+	m := b.model
+	for _, w := range m.params {
+		switch r := b.tape.Rounded[&w.Param]; {
+		case r != nil:
+			n += int64(r.Bytes())
+		case w.Role != nn.Embedding || w == m.head:
+			n += int64(w.Value.Bytes())
+		}
+	}
+	return n
 }
 
 // Slots returns the number of slots, and Tokens how many tokens a pass takes.

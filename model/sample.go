@@ -96,7 +96,7 @@ func (g *Generator) Next(ids []int32, s Sampling) int32 {
 }
 
 // A Sampler draws tokens. It keeps memory for one call at a time.
-type Sampler struct{ probs []candidate }
+type Sampler struct{ probs, spare []candidate }
 
 type candidate struct {
 	id int32
@@ -106,35 +106,38 @@ type candidate struct {
 // Next draws the token that follows ids from its logits [1, V], as a pure function of these, the sampling and its
 // seed. The sampling must be valid.
 func (x *Sampler) Next(logits *tensor.Tensor, ids []int32, s Sampling) int32 {
-	x.probs = x.probs[:0]
-	for i := range logits.Len() {
-		x.probs = append(x.probs, candidate{int32(i), logits.Float64(i)})
-	}
+	x.load(logits)
 	s.penalise(x.probs, ids)
 	if s.Temperature <= 0 {
-		return slices.MaxFunc(x.probs, func(a, b candidate) int { return compare(b, a) }).id
+		best := x.probs[0]
+		for _, c := range x.probs[1:] {
+			if c.p > best.p {
+				best = c
+			}
+		}
+		return best.id
 	}
 	u := tensor.NewRNG(s.Seed, tensor.PurposeSample, uint32(len(ids))).Float64(0)
-	return draw(nucleus(x.probs, s), u)
+	return draw(nucleus(x.descending(s.TopK), s), u)
 }
 
-// compare orders candidates by descending probability, then by id.
-func compare(a, b candidate) int {
-	switch {
-	case a.p > b.p || a.p == b.p && a.id < b.id:
-		return -1
-	default:
-		return 1
+// load makes a candidate of each token, in their order.
+func (x *Sampler) load(logits *tensor.Tensor) {
+	x.probs = slices.Grow(x.probs[:0], logits.Len())[:logits.Len()]
+	if logits.DType() == tensor.F32 {
+		for i, z := range logits.F32() {
+			x.probs[i] = candidate{int32(i), float64(z)}
+		}
+		return
+	}
+	for i := range x.probs {
+		x.probs[i] = candidate{int32(i), logits.Float64(i)}
 	}
 }
 
-// nucleus turns logits into probabilities at the temperature, in descending order, cut to the top K, then to the top P,
+// nucleus turns the logits of candidates in descending order into probabilities at the temperature, cut to the top P,
 // and then to those that are likely enough beside the first.
 func nucleus(c []candidate, s Sampling) []candidate {
-	slices.SortFunc(c, compare)
-	if s.TopK > 0 && s.TopK < len(c) {
-		c = c[:s.TopK]
-	}
 	top, sum := c[0].p, 0.0
 	for i := range c {
 		c[i].p = math.Exp((c[i].p - top) / s.Temperature)

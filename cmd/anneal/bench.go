@@ -5,6 +5,7 @@ type benchCmd struct {
 	Attention benchAttentionCmd `cmd:"" help:"Attention patterns at several lengths, beside full attention."`
 	Data      benchDataCmd      `cmd:"" help:"Every stage from text to token shards."`
 	Diff      benchDiffCmd      `cmd:"" help:"What changed between two files of bench all."`
+	Generate  benchGenerateCmd  `cmd:"" help:"Generation, beside the memory bandwidth."`
 	Gemm      benchGemmCmd      `cmd:"" help:"Matrix products of training, beside the measured peak."`
 	Machine   benchMachineCmd   `cmd:"" help:"The speed of this machine's kernels, from which plans predict time."`
 	Memory    benchMemoryCmd    `cmd:"" help:"Memory and time of each way to recompute activations."`

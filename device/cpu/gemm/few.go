@@ -21,13 +21,18 @@ import (
 // add it adds to c. It also prefetches as many bytes from next on as it reads of b. spare is memory for 1,024 words.
 type few[E tensor.Number] func(c, a *E, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *E)
 
-// fewKernels are the kernels for one kind of b; nil if there are none.
+// A fewKernel is a kernel with the shape that it takes.
+type fewKernel[E tensor.Number] struct {
+	run  few[E]
+	rows int // at most
+	step int // the rows it computes are a multiple of it
+	cols int // per call; divides colStep
+}
+
+// fewKernels are the kernels for one kind of b, those for fewer rows first.
 type fewKernels[E tensor.Number] struct {
-	one, more few[E] // for one row, and for up to most rows
-	most      int
-	rows      int // the number of rows must be a multiple of it, unless it is one
-	cols      int // columns per call; divides colStep
-	step      int // k must be a multiple of it
+	list []fewKernel[E]
+	step int // k must be a multiple of it
 }
 
 // fewSteps is the number of bytes of a row of b per step, fewRows the largest number of rows of a.
@@ -36,16 +41,26 @@ const (
 	fewRows  = 16
 )
 
-// A fewProduct is a product of few rows in progress. A task is a run of panels of colStep columns.
+// A fewGroup is the rows of a product that one kernel computes together.
+type fewGroup[E tensor.Number] struct {
+	kernel    *fewKernel[E]
+	from, m   int // rows of the product
+	rows, pad int // of the kernel, and how many rows of earlier groups' kernels there are
+}
+
+// A fewProduct is a product of few rows in progress. A task is a run of panels of colStep columns. A group after the
+// first reads b from the cache.
 type fewProduct[E tensor.Number] struct {
 	x       *product[E]
-	kernel  few[E]
-	cols    int
+	groups  [fewRows]fewGroup[E]
+	used    int // of groups
+	rows    int // of all groups
+	cols    int // per call of the kernels that has the most
 	m, n, k int
-	rows    int // rows of the kernel
 	depth   int // of a K block
+	words   int // of k
 	panels  int // per task
-	a       []E // [words of k, rows]
+	a       []E // for each group [words, rows]
 }
 
 // runFew computes the product that x is set up for, if it has few rows and there are kernels for it.
@@ -54,25 +69,17 @@ func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 		return false
 	}
 	kernels := x.tile.few(x.b)
-	if kernels == nil || m > kernels.most || k%kernels.step != 0 {
+	if kernels == nil || k%kernels.step != 0 {
 		return false
 	}
 	j := &x.few
-	*j = fewProduct[E]{x: x, kernel: kernels.one, cols: kernels.cols, m: m, n: n, k: k, rows: 1, depth: x.tile.depth(k)}
-	if m > 1 {
-		j.kernel, j.rows = kernels.more, roundUp(m, kernels.rows)
-	}
-	words := k / x.tile.group
-	if words*j.rows > len(x.scratch[0].c) {
+	j.x, j.m, j.n, j.k = x, m, n, k
+	j.depth, j.words = x.tile.depth(k), k/x.tile.group
+	j.group(kernels)
+	if j.words*j.rows > len(x.scratch[0].c) {
 		return false
 	}
-	j.a = x.scratch[0].c[:words*j.rows]
-	if m == 1 {
-		x.pack.copyRows(&j.a[0], words, x.a, 1, k)
-	} else {
-		clear(j.a)
-		x.pack.transpose(&j.a[0], j.rows, x.a, m, k)
-	}
+	j.packRows()
 	panels := ceil(n, colStep)
 	j.panels = ceil(panels, 4*p.Threads())
 	p.Run(ceil(panels, j.panels), j)
@@ -80,31 +87,81 @@ func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 	return true
 }
 
+// group divides the rows into groups: the largest as often as it is full, and the smallest that holds the rest.
+func (j *fewProduct[E]) group(kernels *fewKernels[E]) {
+	j.used, j.rows, j.cols = 0, 0, 0
+	for from := 0; from < j.m; {
+		i := 0
+		for i < len(kernels.list)-1 && kernels.list[i].rows < j.m-from {
+			i++
+		}
+		kernel := &kernels.list[i]
+		m := min(kernel.rows, j.m-from)
+		g := fewGroup[E]{kernel: kernel, from: from, m: m, rows: roundUp(m, kernel.step), pad: j.rows}
+		j.groups[j.used] = g
+		j.used++
+		j.rows, j.cols, from = j.rows+g.rows, max(j.cols, kernel.cols), from+m
+	}
+}
+
+// packRows packs the rows of a as the kernels read them.
+func (j *fewProduct[E]) packRows() {
+	x := j.x
+	j.a = x.scratch[0].c[:j.words*j.rows]
+	for i := range j.groups[:j.used] {
+		g := &j.groups[i]
+		a := j.a[j.words*g.pad:][:j.words*g.rows]
+		if g.rows == 1 {
+			x.pack.copyRows(&a[0], j.words, x.a.at(g.from, 0), 1, j.k)
+			continue
+		}
+		if g.m < g.rows {
+			clear(a)
+		}
+		x.pack.transpose(&a[0], g.rows, x.a.at(g.from, 0), g.m, j.k)
+	}
+}
+
 // Do computes one task's panels. The last panel of the result starts early enough to be complete; columns that
 // another panel has computed are not stored again.
 func (j *fewProduct[E]) Do(worker, task int) {
 	x := j.x
-	sums, spare := x.scratch[worker].a[:j.rows*colStep], &x.scratch[worker].a[fewRows*colStep]
-	rowBytes := x.b.ld * x.b.dtype.Size()
+	sums, spare := x.scratch[worker].a[:j.rows*colStep], &x.scratch[worker].a[2*fewRows*colStep]
 	for col := task * j.panels * colStep; col < min(j.n, (task+1)*j.panels*colStep); col += colStep {
 		from := min(col, j.n-colStep)
 		if x.bias != nil {
 			x.startSums(sums, from)
 		}
-		next := uintptr(x.b.at(from, 0).p) + uintptr(colStep*rowBytes)
+		next := uintptr(x.b.at(from, 0).p) + uintptr(colStep*x.b.ld*x.b.dtype.Size())
 		for p := 0; p < j.k; p += j.depth {
-			b := x.b.at(from, p)
-			steps := min(j.depth, j.k-p) * b.dtype.Size() / fewSteps
-			add := 0
-			if p > 0 || x.bias != nil {
-				add = addSums
-			}
 			for c := 0; c < colStep; c += j.cols {
-				j.kernel(&sums[c], &j.a[p/x.tile.group*j.rows], j.rows, unsafe.Add(b.p, c*rowBytes), b.ld, steps,
-					add, next, spare)
-				next += uintptr(j.cols * steps * fewSteps)
+				j.block(sums[c:], x.b.at(from+c, p), p, &next, spare)
 			}
 		}
-		x.store(&x.dst, x.dst.at(0, col), &sums[col-from], j.m, min(colStep, j.n-col))
+		for i := range j.groups[:j.used] {
+			g := &j.groups[i]
+			x.store(&x.dst, x.dst.at(g.from, col), &sums[g.pad*colStep+col-from], g.m, min(colStep, j.n-col))
+		}
 	}
+}
+
+// block adds to the sums of j.cols columns what the K block at p, b, has for all rows. It moves next on, from which
+// the first kernel prefetches; the others prefetch the same again, which costs next to nothing.
+func (j *fewProduct[E]) block(sums []E, b source, p int, next *uintptr, spare *E) {
+	size := b.dtype.Size()
+	steps := min(j.depth, j.k-p) * size / fewSteps
+	add := 0
+	if p > 0 || j.x.bias != nil {
+		add = addSums
+	}
+	word := p / j.x.tile.group
+	for i := range j.groups[:j.used] {
+		g := &j.groups[i]
+		a := &j.a[j.words*g.pad+word*g.rows]
+		for c := 0; c < j.cols; c += g.kernel.cols {
+			g.kernel.run(&sums[g.pad*colStep+c], a, g.rows, unsafe.Add(b.p, c*b.ld*size), b.ld, steps, add,
+				*next+uintptr(c*steps*fewSteps), spare)
+		}
+	}
+	*next += uintptr(j.cols * steps * fewSteps)
 }

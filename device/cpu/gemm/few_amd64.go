@@ -4,7 +4,7 @@ package gemm
 
 import "unsafe"
 
-// fewF32AVX512x1 is a kernel of type few for 1 rows and 32 columns.
+// fewF32AVX512x1 is a kernel of type few for 1 rows and 16 columns.
 //
 //go:noescape
 func fewF32AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
@@ -14,7 +14,7 @@ func fewF32AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add i
 //go:noescape
 func fewF32AVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32RoundedAVX512x1 is a kernel of type few for 1 rows and 32 columns.
+// fewF32RoundedAVX512x1 is a kernel of type few for 1 rows and 16 columns.
 //
 //go:noescape
 func fewF32RoundedAVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
@@ -24,7 +24,7 @@ func fewF32RoundedAVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps
 //go:noescape
 func fewF32RoundedAVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16AVX512x1 is a kernel of type few for 1 rows and 32 columns.
+// fewBF16AVX512x1 is a kernel of type few for 1 rows and 16 columns.
 //
 //go:noescape
 func fewBF16AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
@@ -34,17 +34,17 @@ func fewBF16AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add 
 //go:noescape
 func fewBF16AVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32PairDotx1 is a kernel of type few for 1 rows and 32 columns.
+// fewF32PairDotx1 is a kernel of type few for 1 rows and 16 columns.
 //
 //go:noescape
 func fewF32PairDotx1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16PairDotx1 is a kernel of type few for 1 rows and 32 columns.
+// fewBF16PairDotx1 is a kernel of type few for 1 rows and 16 columns.
 //
 //go:noescape
 func fewBF16PairDotx1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32AVX512x4 is a kernel of type few for 4 rows and 32 columns.
+// fewF32AVX512x4 is a kernel of type few for 4 rows and 16 columns.
 //
 //go:noescape
 func fewF32AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
@@ -54,7 +54,7 @@ func fewF32AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add i
 //go:noescape
 func fewF32AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32RoundedAVX512x4 is a kernel of type few for 4 rows and 32 columns.
+// fewF32RoundedAVX512x4 is a kernel of type few for 4 rows and 16 columns.
 //
 //go:noescape
 func fewF32RoundedAVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
@@ -64,7 +64,7 @@ func fewF32RoundedAVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps
 //go:noescape
 func fewF32RoundedAVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16AVX512x4 is a kernel of type few for 4 rows and 32 columns.
+// fewBF16AVX512x4 is a kernel of type few for 4 rows and 16 columns.
 //
 //go:noescape
 func fewBF16AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
@@ -74,12 +74,37 @@ func fewBF16AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add 
 //go:noescape
 func fewBF16AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32PairDotx4 is a kernel of type few for 4 rows and 32 columns.
+// fewF32PairDotx4 is a kernel of type few for 4 rows and 16 columns.
 //
 //go:noescape
 func fewF32PairDotx4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16PairDotx4 is a kernel of type few for 4 rows and 32 columns.
+// fewBF16PairDotx4 is a kernel of type few for 4 rows and 16 columns.
 //
 //go:noescape
 func fewBF16PairDotx4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32AVX512x8 is a kernel of type few for 8 rows and 16 columns.
+//
+//go:noescape
+func fewF32AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32RoundedAVX512x8 is a kernel of type few for 8 rows and 16 columns.
+//
+//go:noescape
+func fewF32RoundedAVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBF16AVX512x8 is a kernel of type few for 8 rows and 16 columns.
+//
+//go:noescape
+func fewBF16AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32PairDotx8 is a kernel of type few for 8 rows and 16 columns.
+//
+//go:noescape
+func fewF32PairDotx8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBF16PairDotx8 is a kernel of type few for 8 rows and 16 columns.
+//
+//go:noescape
+func fewBF16PairDotx8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)

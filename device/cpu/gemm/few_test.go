@@ -30,14 +30,14 @@ func TestFewRowsAreThoseOfMany(t *testing.T) {
 				Accumulate: rapid.Bool().Draw(t, "accumulate"),
 				Scale:      rapid.SampledFrom([]float64{0, 0.3}).Draw(t, "scale"),
 			}
-			const many = 13
+			const many = 33
 			all := newProblem(device.NT, many, n, k, pick("a", half...), pick("b", half...), pick("dst", half...), opt,
 				rapid.Uint64().Draw(t, "seed"))
 			if rapid.Bool().Draw(t, "bias") {
 				all.biased(1)
 			}
 			want := all.run(e)
-			m := rapid.IntRange(1, 6).Draw(t, "m")
+			m := rapid.IntRange(1, 19).Draw(t, "m")
 			from := rapid.IntRange(0, many-m).Draw(t, "from")
 			part, a, was := want.Slice(from, from+m), all.a.Slice(from, from+m), all.dst.Slice(from, from+m)
 			some := &problem{device.NT, m, n, k, &a, all.b, &was, all.opt}

@@ -31,22 +31,26 @@ func fewAVX2(b source) *fewKernels[float32] {
 }
 
 var (
-	fewPlain   = fewVectors(fewF32AVX512x1, fewF32AVX512x4, 32, 4)
-	fewRounded = fewVectors(fewF32RoundedAVX512x1, fewF32RoundedAVX512x4, 32, 4)
-	fewNarrow  = fewVectors(fewBF16AVX512x1, fewBF16AVX512x4, 32, 8)
+	fewPlain   = fewWide(fewF32AVX512x1, fewF32AVX512x4, fewF32AVX512x8, 4)
+	fewRounded = fewWide(fewF32RoundedAVX512x1, fewF32RoundedAVX512x4, fewF32RoundedAVX512x8, 4)
+	fewNarrow  = fewWide(fewBF16AVX512x1, fewBF16AVX512x4, fewBF16AVX512x8, 8)
 
-	fewPlainAVX2   = fewVectors(fewF32AVX2x1, fewF32AVX2x4, 16, 4)
-	fewRoundedAVX2 = fewVectors(fewF32RoundedAVX2x1, fewF32RoundedAVX2x4, 16, 4)
-	fewNarrowAVX2  = fewVectors(fewBF16AVX2x1, fewBF16AVX2x4, 16, 8)
+	fewPlainAVX2   = fewHalves(fewF32AVX2x1, fewF32AVX2x4, 4)
+	fewRoundedAVX2 = fewHalves(fewF32RoundedAVX2x1, fewF32RoundedAVX2x4, 4)
+	fewNarrowAVX2  = fewHalves(fewBF16AVX2x1, fewBF16AVX2x4, 8)
 
-	fewPairs       = fewVectors(fewF32PairDotx1, fewF32PairDotx4, 32, 8)
-	fewNarrowPairs = fewVectors(fewBF16PairDotx1, fewBF16PairDotx4, 32, 8)
+	fewPairs       = fewWide(fewF32PairDotx1, fewF32PairDotx4, fewF32PairDotx8, 8)
+	fewNarrowPairs = fewWide(fewBF16PairDotx1, fewBF16PairDotx4, fewBF16PairDotx8, 8)
 )
 
-// fewVectors returns kernels for one row and for four rows, with cols columns, that process step elements of k at a
-// time.
-func fewVectors(one, four few[float32], cols, step int) fewKernels[float32] {
-	return fewKernels[float32]{one: one, more: four, most: 4, rows: 4, cols: cols, step: step}
+// fewWide returns the kernels of AVX-512 that process step elements of k at a time.
+func fewWide(one, four, eight few[float32], step int) fewKernels[float32] {
+	return fewKernels[float32]{[]fewKernel[float32]{{one, 1, 1, 16}, {four, 4, 4, 16}, {eight, 8, 8, 16}}, step}
+}
+
+// fewHalves returns the kernels of AVX2.
+func fewHalves(one, four few[float32], step int) fewKernels[float32] {
+	return fewKernels[float32]{[]fewKernel[float32]{{one, 1, 1, 16}, {four, 4, 4, 16}}, step}
 }
 
 // fewOf selects the kernels for b. FP16 and TF32 have none.

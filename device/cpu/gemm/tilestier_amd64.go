@@ -111,5 +111,5 @@ func fewOnTiles(kernel func(config unsafe.Pointer, c, a *float32, row int, b uns
 			}
 		}
 	}
-	return fewKernels[float32]{one: turn, more: turn, most: fewRows, rows: 1, cols: colStep, step: 32}
+	return fewKernels[float32]{[]fewKernel[float32]{{turn, fewRows, 1, colStep}}, 32}
 }

@@ -6,101 +6,176 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// few writes a kernel for products of few rows: rows × two vectors of columns, as described at type few in few.go. A
-// step reads 16 bytes of every row of b. Four rows are loaded into each register, one per 128-bit lane, so that
-// shuffles within lanes transpose them; in vector p of the result, column c is word p of row c.
+// fewCols is the number of rows of b that a kernel reads together. With 32 it reads memory at four fifths of the speed.
+const fewCols = 16
+
+// few writes a kernel for products of few rows: rows × fewCols, as described at type few in few.go, in vectors (groups).
+// Four rows of b are loaded into each register, 16 bytes a 128-bit lane, so that shuffles within lanes transpose them;
+// in vector p of the result, column c is word p of row c.
+//
+// The main loop takes 64 bytes of every row, in four pieces of 16 bytes, from all rows of a group before it turns to the
+// next group: rows that lie a power of two apart share a few places in the first-level cache, which would lose the rest
+// of their lines between two pieces. With AVX-512 all pieces of a group are in registers at once, so that each line is
+// touched once. A second loop takes the 16 bytes that are left of k.
+//
+// Registers with AVX-512: sums 0 to 7, pieces 8 to 23, scratch 24 and 25, constants from 26 on; with AVX2 sums 0 to 7,
+// a piece 8 to 11, scratch 12 to 15.
 func few(f *asmgen.File, v vector, rows int, l loader) {
-	groups := 2
 	lanes := v.bytes / 4
-	quads := lanes / 4 // groups of four rows in a vector, each with a pointer to its first row
-	fn := f.Func(fmt.Sprintf("few%s%sx%d", l.name, v.name, rows),
-		fmt.Sprintf("is a kernel of type few for %d rows and %d columns.", rows, groups*lanes),
-		"c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32")
-	reg := func(i int) string { return fmt.Sprintf("%s%d", v.reg, i) }
-	sum := func(row, group int) int { return groups*row + group }
-	const load, turned = 8, 12 // registers of four vectors each
-
+	groups := fewCols / lanes
+	k := &fewKernel{
+		v: v, l: l, rows: rows, groups: groups, quads: lanes / 4,
+		Func: f.Func(fmt.Sprintf("few%s%sx%d", l.name, v.name, rows),
+			fmt.Sprintf("is a kernel of type few for %d rows and %d columns.", rows, fewCols),
+			"c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32"),
+	}
 	if v.reg == "Z" {
-		l.consts(fn)
+		l.consts(k.Func)
 		if l.name == f32Pair.name {
-			fn.I("VMOVDQU16 ·paired(SB), Z25")
+			k.I("VMOVDQU16 ·paired(SB), Z28")
 		}
 	}
-	fn.Arg("ldb", "DX")
-	fn.I("SHLQ $%d, DX", log2(l.size))
-	fn.I("LEAQ (DX)(DX*2), AX")
-	pointers := []string{"SI", "DI", "R8", "R9", "R10", "R11", "R12", "R13"}[:groups*quads]
-	fn.Arg("b", pointers[0])
-	for i, p := range pointers[1:] {
-		fn.I("LEAQ (%s)(DX*4), %s", pointers[i], p)
+	k.Arg("ldb", "DX")
+	k.I("SHLQ $%d, DX", log2(l.size))
+	k.I("LEAQ (DX)(DX*2), AX")
+	k.pointers = []string{"SI", "DI", "R8", "R9", "R10", "R11", "R12", "R13"}[:groups*k.quads]
+	k.Arg("b", k.pointers[0])
+	for i, p := range k.pointers[1:] {
+		k.I("LEAQ (%s)(DX*4), %s", k.pointers[i], p)
 	}
-	fn.Arg("a", "BX")
-	fn.Arg("next", "CX")
+	k.Arg("a", "BX")
+	k.Arg("next", "CX")
 	for i := range groups * rows {
-		fn.I("VXORPS %[1]s, %[1]s, %[1]s", reg(i))
+		k.I("VXORPS %[1]s, %[1]s, %[1]s", k.reg(i))
 	}
+	tail, store := k.NewLabel("tail"), k.NewLabel("store")
+	k.I("SUBQ $4, %s", k.ArgRef("steps"))
+	k.I("JLT %s", tail)
+	k.loop(4, "JGE")
+	k.Label(tail)
+	k.I("ADDQ $4, %s", k.ArgRef("steps"))
+	k.I("JEQ %s", store)
+	k.loop(1, "JNE")
+	k.Label(store)
+	k.store()
+}
 
-	loop := fn.NewLabel("loop")
-	fn.I("PCALIGN $32")
-	fn.Label(loop)
-	for line := range groups * lanes / 4 {
-		fn.I("PREFETCHT1 %d(CX)", 64*line)
+// A fewKernel is a kernel of type few that is being written.
+type fewKernel struct {
+	*asmgen.Func
+	v            vector
+	l            loader
+	rows, groups int
+	quads        int      // groups of four rows of b in a vector
+	pointers     []string // to the first row of each
+}
+
+func (k *fewKernel) reg(i int) string       { return fmt.Sprintf("%s%d", k.v.reg, i) }
+func (k *fewKernel) sum(row, group int) int { return k.groups*row + group }
+func (k *fewKernel) scratch() int {
+	if k.v.reg == "Z" {
+		return 24
 	}
-	words := 0 // words of a used by the step so far
-	for g := range groups {
-		words = 0
-		use := func(x, spare int) {
-			for i := range rows {
-				v.broadcastFMA(fn, fmt.Sprintf("%d(BX)", 4*(words*rows+i)), x, sum(i, g), spare)
-			}
-			words++
-		}
-		for j := range 4 {
-			for q := range quads {
-				at := fmt.Sprintf("(%s)%s", pointers[g*quads+q], []string{"", "(DX*1)", "(DX*2)", "(AX*1)"}[j])
-				switch {
-				case q == 0:
-					fn.I("VMOVUPS %s, X%d", at, load+j)
-				case v.reg == "Z":
-					fn.I("VINSERTF32X4 $%d, %s, Z%d, Z%[3]d", q, at, load+j)
-				default:
-					fn.I("VINSERTF128 $%d, %s, Y%d, Y%[3]d", q, at, load+j)
+	return 12
+}
+
+// loop writes a loop over so many pieces of 16 bytes at a time. It counts steps down, and goes on while the condition of
+// jump holds.
+func (k *fewKernel) loop(pieces int, jump string) {
+	const first = 8 // register of the pieces
+	loop := k.NewLabel("loop")
+	k.I("PCALIGN $32")
+	k.Label(loop)
+	ahead := 0
+	for g := range k.groups {
+		if k.v.reg == "Z" {
+			for j := range 4 {
+				for q := range k.quads {
+					for piece := range pieces {
+						k.loadRow(g, j, q, piece, first+4*piece+j)
+					}
 				}
 			}
 		}
-		for i, op := range []string{"VUNPCKLPS", "VUNPCKHPS"} {
-			fn.I("%s %s, %s, %s", op, reg(load+1), reg(load), reg(turned+i))
-			fn.I("%s %s, %s, %s", op, reg(load+3), reg(load+2), reg(turned+2+i))
+		for piece := range pieces {
+			for range k.quads {
+				k.I("PREFETCHT0 %d(CX)", 64*ahead)
+				ahead++
+			}
+			x := first
+			if k.v.reg == "Z" {
+				x += 4 * piece
+			} else {
+				for j := range 4 {
+					for q := range k.quads {
+						k.loadRow(g, j, q, piece, x+j)
+					}
+				}
+			}
+			word := piece * k.l.perPiece()
+			k.l.words(k.Func, k.v, k.transpose(x), k.scratch(), func(x, spare int) {
+				for i := range k.rows {
+					k.v.broadcastFMA(k.Func, fmt.Sprintf("%d(BX)", 4*(word*k.rows+i)), x, k.sum(i, g), spare)
+				}
+				word++
+			})
 		}
-		for i := range 4 {
-			fn.I("%s %s, %s, %s", []string{"VUNPCKLPD", "VUNPCKHPD"}[i%2], reg(turned+2+i/2),
-				reg(turned+i/2), reg(load+i))
-		}
-		l.words(fn, v, load, turned, use)
 	}
-	for _, p := range pointers {
-		fn.I("ADDQ $16, %s", p)
+	for _, p := range k.pointers {
+		k.I("ADDQ $%d, %s", 16*pieces, p)
 	}
-	fn.I("ADDQ $%d, BX", 4*words*rows)
-	fn.I("ADDQ $%d, CX", 16*groups*lanes)
-	fn.I("DECQ %s", fn.ArgRef("steps"))
-	fn.I("JNZ %s", loop)
+	k.I("ADDQ $%d, BX", 4*pieces*k.l.perPiece()*k.rows)
+	k.I("ADDQ $%d, CX", 64*ahead)
+	k.I("SUBQ $%d, %s", pieces, k.ArgRef("steps"))
+	k.I("%s %s", jump, loop)
+}
 
-	store := fn.NewLabel("store")
-	fn.Arg("c", "DI")
-	fn.I("CMPQ %s, $0", fn.ArgRef("add"))
-	fn.I("JEQ %s", store)
+// loadRow loads 16 bytes of row j of quad q of a group into lane q of register x.
+func (k *fewKernel) loadRow(group, j, q, piece, x int) {
+	at := fmt.Sprintf("%d(%s)%s", 16*piece, k.pointers[group*k.quads+q], []string{"", "(DX*1)", "(DX*2)", "(AX*1)"}[j])
+	switch {
+	case q == 0:
+		k.I("VMOVUPS %s, X%d", at, x)
+	case k.v.reg == "Z":
+		k.I("VINSERTF32X4 $%d, %s, Z%d, Z%[3]d", q, at, x)
+	default:
+		k.I("VINSERTF128 $%d, %s, Y%d, Y%[3]d", q, at, x)
+	}
+}
+
+// transpose transposes the 4×4 words of each lane of the registers from x on, and returns the registers of words 0 to
+// 3. It uses two registers of scratch.
+func (k *fewKernel) transpose(x int) (words [4]int) {
+	low, high := k.scratch(), k.scratch()+1
+	op := func(name string, a, b, to int) { k.I("%s %s, %s, %s", name, k.reg(b), k.reg(a), k.reg(to)) }
+	op("VUNPCKLPS", x, x+1, low)
+	op("VUNPCKHPS", x, x+1, high)
+	op("VUNPCKLPS", x+2, x+3, x)
+	op("VUNPCKHPS", x+2, x+3, x+1)
+	op("VUNPCKLPD", low, x, x+2)
+	op("VUNPCKHPD", low, x, x+3)
+	op("VUNPCKLPD", high, x+1, x)
+	op("VUNPCKHPD", high, x+1, x+1)
+	return [4]int{x + 2, x + 3, x, x + 1}
+}
+
+// store writes the end of the kernel.
+func (k *fewKernel) store() {
+	end := k.NewLabel("end")
+	k.Arg("c", "DI")
+	k.I("CMPQ %s, $0", k.ArgRef("add"))
+	k.I("JEQ %s", end)
 	each := func(f func(offset, x int)) {
-		for i := range rows {
-			for g := range groups {
-				f(4*32*i+v.bytes*g, sum(i, g))
+		for i := range k.rows {
+			for g := range k.groups {
+				f(4*32*i+k.v.bytes*g, k.sum(i, g))
 			}
 		}
 	}
-	each(func(offset, x int) { fn.I("VADDPS %d(DI), %[2]s, %[2]s", offset, reg(x)) })
-	fn.Label(store)
-	each(func(offset, x int) { fn.I("VMOVUPS %s, %d(DI)", reg(x), offset) })
-	fn.Ret()
+	each(func(offset, x int) { k.I("VADDPS %d(DI), %[2]s, %[2]s", offset, k.reg(x)) })
+	k.Label(end)
+	each(func(offset, x int) { k.I("VMOVUPS %s, %d(DI)", k.reg(x), offset) })
+	k.Ret()
 }
 
 // broadcastFMA adds the product of x and the word at address a to register sum. spare is scratch if the instruction
@@ -114,39 +189,50 @@ func (v vector) broadcastFMA(fn *asmgen.Func, a string, x, sum, spare int) {
 	v.fma(fn, x, spare, sum)
 }
 
-// words calls use for the words of k in the four transposed registers from x on, in order, converted like the
-// loader's loads. The four registers from free on are scratch.
-func (l loader) words(fn *asmgen.Func, v vector, x, free int, use func(x, spare int)) {
+// perPiece returns the words of a that go with 16 bytes of a row of b.
+func (l loader) perPiece() int {
+	switch l.name {
+	case bf16.name:
+		return 8
+	case f32Pair.name:
+		return 2
+	}
+	return 4
+}
+
+// words calls use for the words of k in four transposed registers x, in order, converted like the loader's loads. The
+// registers from free on are scratch: two with AVX-512, four with AVX2.
+func (l loader) words(fn *asmgen.Func, v vector, x [4]int, free int, use func(x, spare int)) {
 	switch {
 	case l.name == bf16.name: // two elements each
-		for i := range 4 {
-			fn.I("VPSLLD $16, %[1]s%[2]d, %[1]s%[3]d", v.reg, x+i, free)
+		for _, x := range x {
+			fn.I("VPSLLD $16, %[1]s%[2]d, %[1]s%[3]d", v.reg, x, free)
 			if v.reg == "Z" {
-				fn.I("VPANDD Z27, Z%d, Z%d", x+i, free+1)
+				fn.I("VPANDD Z27, Z%d, Z%d", x, free+1)
 			} else {
-				fn.I("VPAND ·rounding+64(SB), Y%d, Y%d", x+i, free+1)
+				fn.I("VPAND ·rounding+64(SB), Y%d, Y%d", x, free+1)
 			}
 			use(free, free+2)
 			use(free+1, free+2)
 		}
 	case l.name == f32Pair.name:
 		for i := 0; i < 4; i += 2 {
-			fn.VCVTNE2PS2BF16(x+i, x+i+1, free)
-			fn.I("VPERMW Z%d, Z25, Z%[1]d", free)
+			fn.VCVTNE2PS2BF16(x[i], x[i+1], free)
+			fn.I("VPERMW Z%d, Z28, Z%[1]d", free)
 			use(free, free+1)
 		}
 	default:
-		for i := range 4 {
+		for _, x := range x {
 			switch {
 			case l.name == f32Rounded.name && v.reg == "Z":
-				round(fn, x+i, free)
+				round(fn, x, free)
 				fn.I("VPANDD Z27, Z%d, Z%[1]d", free)
 				use(free, free+1)
 			case l.name == f32Rounded.name:
-				roundAVX2(fn, x+i, free, free+1)
+				roundAVX2(fn, x, free, free+1)
 				use(free, free+1)
 			default:
-				use(x+i, free)
+				use(x, free)
 			}
 		}
 	}

@@ -41,10 +41,12 @@ func main() {
 	}
 
 	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
-	for _, rows := range []int{1, 4} {
+	for _, rows := range []int{1, 4, 8} {
 		for _, l := range []loader{f32, f32Rounded, bf16} {
 			few(f, avx512, rows, l)
-			few(f, avx2, rows, l)
+			if rows < 8 { // AVX2 has no registers for more
+				few(f, avx2, rows, l)
+			}
 		}
 		few(f, dot, rows, f32Pair)
 		few(f, dot, rows, bf16Pair)
