@@ -6,7 +6,7 @@ import (
 	"anneal/tensor"
 )
 
-// shareBlocks makes rows that are much shorter than a block of queries documents of longer rows, which fill blocks: a
+// shareBlocks, where rows are not computed in columns (columns.go), makes rows that are much shorter than a block of queries documents of longer rows, which fill blocks: a
 // block costs nearly the same however few queries it has. Every token sees what it saw, and results keep their bits:
 // blocks are computed whole, so that every sum has its terms in the same order, beside zeros. Half blocks of queries
 // waste least; all keys are in one block, of which no part is left out. Rows stay apart if they are not much shorter
