@@ -2,9 +2,11 @@
 //
 //	go run ./examples/server RUN
 //	curl -d 'func main' http://127.0.0.1:8090/generate
+//	curl -d 'func main() {}' http://127.0.0.1:8090/score
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"log"
@@ -33,30 +35,44 @@ func main() {
 	log.Print(server.ListenAndServe())
 }
 
-// handler continues the text of a POST to /generate, piece by piece as the model writes it. The model answers one
-// request at a time; a client that leaves ends its own.
+// handler answers a POST to /generate with what follows its text, piece by piece as the model writes it, and one to
+// /score with how likely its text is. The model answers one request at a time; a client that leaves ends its own.
 func handler(trained *use.Trained) http.Handler {
 	var one sync.Mutex
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /generate", func(w http.ResponseWriter, r *http.Request) {
-		prompt, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
-		if err != nil {
-			http.Error(w, "the prompt is too long", http.StatusRequestEntityTooLarge)
-			return
+	answer := func(f func(w http.ResponseWriter, r *http.Request, text string) error) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
+			if err != nil {
+				http.Error(w, "the text is too long", http.StatusRequestEntityTooLarge)
+				return
+			}
+			one.Lock()
+			defer one.Unlock()
+			if err := f(w, r, string(text)); err != nil && !errors.Is(err, r.Context().Err()) {
+				log.Print(err)
+			}
 		}
-		one.Lock()
-		defer one.Unlock()
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /generate", answer(func(w http.ResponseWriter, r *http.Request, prompt string) error {
 		out := http.NewResponseController(w)
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, err = trained.Generate(r.Context(), use.GenerateOptions{
-			Prompt: string(prompt), MaxTokens: 64, Sampling: model.Sampling{Temperature: 0.7, TopP: 0.95, Seed: 1},
+		_, err := trained.Generate(r.Context(), use.GenerateOptions{
+			Prompt: prompt, MaxTokens: 64, Sampling: model.Sampling{Temperature: 0.7, TopP: 0.95, Seed: 1},
 		}, func(text string) {
 			io.WriteString(w, text)
 			out.Flush()
 		})
-		if err != nil && !errors.Is(err, r.Context().Err()) {
-			log.Print(err)
+		return err
+	}))
+	mux.Handle("POST /score", answer(func(w http.ResponseWriter, r *http.Request, text string) error {
+		scores, err := trained.Score(r.Context(), text)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return err
 		}
-	})
+		w.Header().Set("Content-Type", "application/json")
+		return json.NewEncoder(w).Encode(scores[0])
+	}))
 	return mux
 }

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "anneal/internal/torture"
+	"anneal/run"
+	"anneal/train/traintest"
+	"anneal/use"
+)
+
+// The server writes and scores with a model of a few steps, and refuses what is too long.
+func TestTheServerWritesAndScores(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	_, err := run.Run(context.Background(), run.Options{Config: traintest.Config(traintest.Data(t)), Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trained, err := use.Open(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer trained.Close()
+	server := httptest.NewServer(handler(trained))
+	defer server.Close()
+	post := func(path, text string) (int, []byte) {
+		answer, err := http.Post(server.URL+path, "text/plain", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, body
+	}
+	if code, text := post("/generate", "the sum of "); code != http.StatusOK || len(text) == 0 {
+		t.Errorf("status %d, %q", code, text)
+	}
+	var s use.Score
+	code, text := post("/score", "the sum of 3 and 4 is 7\n")
+	if err := json.Unmarshal(text, &s); err != nil || code != http.StatusOK || s.Tokens == 0 || s.BitsPerByte <= 0 {
+		t.Errorf("status %d, %q: %+v, %v", code, text, s, err)
+	}
+	if code, _ := post("/score", strings.Repeat("x", 65<<10)); code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a long text: status %d", code)
+	}
+}

@@ -1,0 +1,55 @@
+package use
+
+import (
+	"context"
+
+	"anneal/dataset"
+	"anneal/tasks"
+	"anneal/train"
+)
+
+// A Score says how well a model predicts a text.
+type Score struct {
+	LogProb     float64 `json:"log_prob"` // of all its tokens but the first of all, in nats
+	Tokens      int     `json:"tokens"`   // that were predicted
+	Bytes       int     `json:"bytes"`    // of the text
+	BitsPerByte float64 `json:"bits_per_byte"`
+}
+
+// Score scores texts, each by itself, as documents of the training data begin. A text of more tokens than the context
+// is scored in stretches of the context, each of which sees its own tokens only. An empty text without tokens around it
+// has the error ErrNoText.
+func (r *Trained) Score(ctx context.Context, texts ...string) ([]Score, error) {
+	scores := make([]Score, len(texts))
+	var list []tasks.Sequence
+	var of []int // by sequence: the text
+	for i, text := range texts {
+		ids, err := r.Encode(text, false)
+		if err != nil {
+			return nil, err
+		}
+		scores[i] = Score{Tokens: len(ids) - 1, Bytes: len(text)}
+		for from := 0; from+1 < len(ids); from += r.Context() {
+			list = append(list, tasks.Sequence{IDs: ids[from:min(from+r.Context()+1, len(ids))], From: 1})
+			of = append(of, i)
+		}
+	}
+	e, err := train.NewEvaluator(r.Config, r.Policy, r.dev, r.Model)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	found, err := e.LogLikelihoods(ctx, list, nil)
+	if err != nil {
+		return nil, err
+	}
+	for k, i := range of {
+		scores[i].LogProb += found[k].LogProb
+	}
+	for i := range scores {
+		if s := &scores[i]; s.Bytes > 0 {
+			s.BitsPerByte = dataset.BitsPerByte(-s.LogProb, uint64(s.Bytes))
+		}
+	}
+	return scores, nil
+}
