@@ -25,8 +25,22 @@ type shard struct {
 	ends, prompts []uint64
 }
 
-// scratch holds the buffers of one reading goroutine.
-type scratch struct{ raw, block []byte }
+// scratch holds the buffers of one reading goroutine. The block that was checked last stays: small data sets have only
+// one, and a system call costs more than to read a short row from it.
+type scratch struct {
+	raw, block []byte
+	of         *shard // whose block it is; nil for none
+	number     int64
+}
+
+// holds returns bytes start … end of the checksummed part of a shard, if they are in the block that was checked last.
+func (s *scratch) holds(of *shard, start, end int64) ([]byte, bool) {
+	at := s.number * blockSize
+	if s.of != of || start < at || end > at+int64(len(s.block)) {
+		return nil, false
+	}
+	return s.block[start-at : end-at], true
+}
 
 func (s *scratch) bytes(n int) []byte {
 	if cap(s.raw) < n {
@@ -109,9 +123,17 @@ func (s *shard) readTokens(dst []uint32, pos uint64, buf *scratch) error {
 	if err := s.checkOnce(start, end, buf); err != nil {
 		return err
 	}
-	raw := buf.bytes(len(dst) * width)
-	if err := s.readAt(raw, headerSize+start); err != nil {
-		return err
+	if buf.of == nil && s.blocks() == 1 { // opening a shard may have checked it elsewhere
+		if err := s.check(0, buf); err != nil {
+			return err
+		}
+	}
+	raw, ok := buf.holds(s, start, end)
+	if !ok {
+		raw = buf.bytes(len(dst) * width)
+		if err := s.readAt(raw, headerSize+start); err != nil {
+			return err
+		}
 	}
 	return s.widen(dst, raw, pos)
 }
@@ -161,6 +183,7 @@ func (s *shard) check(b int, buf *scratch) error {
 		buf.block = make([]byte, n)
 	}
 	block := buf.block[:n]
+	buf.block, buf.of = block, nil
 	if err := s.readAt(block, start); err != nil {
 		return err
 	}
@@ -168,6 +191,7 @@ func (s *shard) check(b int, buf *scratch) error {
 		return fmt.Errorf("block %d (bytes %d–%d): checksum %08x, recorded %08x: the file is damaged",
 			b, start, start+n, got, want)
 	}
+	buf.of, buf.number = s, int64(b)
 	return nil
 }
 

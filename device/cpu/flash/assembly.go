@@ -36,24 +36,27 @@ func repeat(c ...uint32) (rows [12][8]uint32) {
 type assembly struct {
 	tileM, tileN, pair int
 
-	mul       func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, m, k, add int)
-	softmax   func(s *float32, rows, scale int, m, l, alpha *float32)
-	grad      func(p, ds, s, dp *float32, ld, rows, scale int, lse, delta *float32)
-	scaleRows func(x *float32, ld, rows, cols int, f *float32)
-	transpose func(dst, src *float32, ld, cols int)
-	dot       func(d, a, b *float32, ld, rows, cols int)
-	load      func(dst *float32, ld int, src *float32, stride, rows, cols, scale int)
-	loadBF16  func(dst *float32, ld int, src *uint16, stride, rows, cols int)
-	storeBF16 func(dst *uint16, stride int, src *float32, ld, rows, cols, scale int)
-	loadF16   func(dst *float32, ld int, src *uint16, stride, rows, cols int)
-	storeF16  func(dst *uint16, stride int, src *float32, ld, rows, cols, scale int)
+	mul        func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, m, k, add int)
+	softmax    func(s *float32, rows, scale int, m, l, alpha *float32)
+	grad       func(p, ds, s, dp *float32, ld, rows, scale int, lse, delta *float32)
+	dotColumns func(s, q, k *float32, keys, size, block int) // this and the next two may be nil
+	sumColumns func(o, s, v *float32, keys, size, block int)
+	addColumns func(d, s, x *float32, keys, size, block int)
+	scaleRows  func(x *float32, ld, rows, cols int, f *float32)
+	transpose  func(dst, src *float32, ld, cols int)
+	dot        func(d, a, b *float32, ld, rows, cols int)
+	load       func(dst *float32, ld int, src *float32, stride, rows, cols, scale int)
+	loadBF16   func(dst *float32, ld int, src *uint16, stride, rows, cols int)
+	storeBF16  func(dst *uint16, stride int, src *float32, ld, rows, cols, scale int)
+	loadF16    func(dst *float32, ld int, src *uint16, stride, rows, cols int)
+	storeF16   func(dst *uint16, stride int, src *float32, ld, rows, cols, scale int)
 }
 
 // kernels wraps the assembly, which does not check its arguments, in Go's bounds checks of the last elements it
 // accesses.
 func (a assembly) kernels() kernels[float32] {
 	n := a.tileN
-	return kernels[float32]{
+	k := kernels[float32]{
 		tileM: a.tileM, tileN: n, pair: a.pair,
 		mul: func(c []float32, ldc int, x []float32, rs, cs int, b []float32, ldb, m, k int, add bool) {
 			_, _, _ = c[(m-1)*ldc+n-1], x[(m-1)*rs+(k-1)*cs], b[(k-1)*ldb+n-1]
@@ -135,6 +138,32 @@ func (a assembly) kernels() kernels[float32] {
 				storeF16Go(dst[w:], stride, src[w:], ld, rows, cols-w, scale)
 			}
 		},
+	}
+	if a.pair == 1 {
+		a.addColumnKernels(&k)
+	}
+	return k
+}
+
+// addColumnKernels adds the products of columns: in Go, where there are none in assembly.
+func (a assembly) addColumnKernels(k *kernels[float32]) {
+	n := a.tileN
+	k.dotColumns, k.sumColumns = dotColumnsGo[float32](n), sumColumnsGo[float32](n)
+	k.addColumns = addColumnsGo[float32](n)
+	if a.dotColumns == nil {
+		return
+	}
+	k.dotColumns = func(s, q, x []float32, keys, size, block int) {
+		_, _, _ = s[keys*n-1], q[size*n-1], x[(keys-1)*block+size*n-1]
+		a.dotColumns(&s[0], &q[0], &x[0], keys, size, block)
+	}
+	k.sumColumns = func(o, s, v []float32, keys, size, block int) {
+		_, _, _ = o[size*n-1], s[keys*n-1], v[(keys-1)*block+size*n-1]
+		a.sumColumns(&o[0], &s[0], &v[0], keys, size, block)
+	}
+	k.addColumns = func(d, s, x []float32, keys, size, block int) {
+		_, _, _ = d[(keys-1)*block+size*n-1], s[keys*n-1], x[size*n-1]
+		a.addColumns(&d[0], &s[0], &x[0], keys, size, block)
 	}
 }
 

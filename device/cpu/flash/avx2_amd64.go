@@ -22,6 +22,21 @@ func gradAVX2(p, ds, s, dp *float32, ld, rows, scale int, lse, delta *float32)
 //go:noescape
 func dotAVX2(d, a, b *float32, ld, rows, cols int)
 
+// dotColumnsAVX2 is kernels.dotColumns; keys and size are positive.
+//
+//go:noescape
+func dotColumnsAVX2(s, q, k *float32, keys, size, block int)
+
+// sumColumnsAVX2 is kernels.sumColumns; keys and size are positive.
+//
+//go:noescape
+func sumColumnsAVX2(o, s, v *float32, keys, size, block int)
+
+// addColumnsAVX2 is kernels.addColumns; keys and size are positive.
+//
+//go:noescape
+func addColumnsAVX2(d, s, x *float32, keys, size, block int)
+
 // scaleRowsAVX2 is kernels.scaleRows; rows and cols are positive.
 //
 //go:noescape

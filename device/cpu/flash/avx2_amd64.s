@@ -364,6 +364,102 @@ chunk2:
 	VZEROUPPER
 	RET
 
+// func dotColumnsAVX2(s, q, k *float32, keys, size, block int)
+TEXT ·dotColumnsAVX2(SB), NOSPLIT, $0-48
+	MOVQ block+40(FP), R9
+	SHLQ $2, R9
+	MOVQ s+0(FP), DI
+	MOVQ q+8(FP), DX
+	MOVQ k+16(FP), BX
+	MOVQ keys+24(FP), CX
+loop1:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ DX, SI
+	MOVQ BX, R10
+	MOVQ size+32(FP), AX
+loop2:
+	VMOVUPS 0(SI), Y2
+	VFMADD231PS 0(R10), Y2, Y0
+	VMOVUPS 32(SI), Y3
+	VFMADD231PS 32(R10), Y3, Y1
+	ADDQ $64, SI
+	ADDQ $64, R10
+	DECQ AX
+	JNZ loop2
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ $64, DI
+	ADDQ R9, BX
+	DECQ CX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
+// func sumColumnsAVX2(o, s, v *float32, keys, size, block int)
+TEXT ·sumColumnsAVX2(SB), NOSPLIT, $0-48
+	MOVQ block+40(FP), R9
+	SHLQ $2, R9
+	MOVQ o+0(FP), DI
+	MOVQ s+8(FP), DX
+	MOVQ v+16(FP), BX
+	MOVQ size+32(FP), CX
+loop1:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ DX, SI
+	MOVQ BX, R10
+	MOVQ keys+24(FP), AX
+loop2:
+	VMOVUPS 0(SI), Y2
+	VFMADD231PS 0(R10), Y2, Y0
+	VMOVUPS 32(SI), Y3
+	VFMADD231PS 32(R10), Y3, Y1
+	ADDQ $64, SI
+	ADDQ R9, R10
+	DECQ AX
+	JNZ loop2
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ $64, DI
+	ADDQ $64, BX
+	DECQ CX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
+// func addColumnsAVX2(d, s, x *float32, keys, size, block int)
+TEXT ·addColumnsAVX2(SB), NOSPLIT, $0-48
+	MOVQ block+40(FP), R9
+	SHLQ $2, R9
+	MOVQ d+0(FP), DI
+	MOVQ s+8(FP), SI
+	MOVQ x+16(FP), DX
+	MOVQ keys+24(FP), CX
+loop1:
+	VMOVUPS 0(SI), Y2
+	VMOVUPS 32(SI), Y3
+	ADDQ $64, SI
+	MOVQ DX, BX
+	MOVQ DI, R10
+	MOVQ size+32(FP), AX
+loop2:
+	VMOVUPS 0(R10), Y0
+	VFMADD231PS 0(BX), Y2, Y0
+	VMOVUPS Y0, 0(R10)
+	VMOVUPS 32(R10), Y1
+	VFMADD231PS 32(BX), Y3, Y1
+	VMOVUPS Y1, 32(R10)
+	ADDQ $64, BX
+	ADDQ $64, R10
+	DECQ AX
+	JNZ loop2
+	ADDQ R9, DI
+	DECQ CX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
 // func scaleRowsAVX2(x *float32, ld, rows, cols int, f *float32)
 TEXT ·scaleRowsAVX2(SB), NOSPLIT, $0-40
 	MOVQ x+0(FP), DI

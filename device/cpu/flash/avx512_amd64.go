@@ -22,6 +22,21 @@ func gradAVX512(p, ds, s, dp *float32, ld, rows, scale int, lse, delta *float32)
 //go:noescape
 func dotAVX512(d, a, b *float32, ld, rows, cols int)
 
+// dotColumnsAVX512 is kernels.dotColumns; keys and size are positive.
+//
+//go:noescape
+func dotColumnsAVX512(s, q, k *float32, keys, size, block int)
+
+// sumColumnsAVX512 is kernels.sumColumns; keys and size are positive.
+//
+//go:noescape
+func sumColumnsAVX512(o, s, v *float32, keys, size, block int)
+
+// addColumnsAVX512 is kernels.addColumns; keys and size are positive.
+//
+//go:noescape
+func addColumnsAVX512(d, s, x *float32, keys, size, block int)
+
 // scaleRowsAVX512 is kernels.scaleRows; rows and cols are positive.
 //
 //go:noescape

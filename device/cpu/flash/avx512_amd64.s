@@ -426,6 +426,102 @@ chunk2:
 	VZEROUPPER
 	RET
 
+// func dotColumnsAVX512(s, q, k *float32, keys, size, block int)
+TEXT ·dotColumnsAVX512(SB), NOSPLIT, $0-48
+	MOVQ block+40(FP), R9
+	SHLQ $2, R9
+	MOVQ s+0(FP), DI
+	MOVQ q+8(FP), DX
+	MOVQ k+16(FP), BX
+	MOVQ keys+24(FP), CX
+loop1:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ DX, SI
+	MOVQ BX, R10
+	MOVQ size+32(FP), AX
+loop2:
+	VMOVUPS 0(SI), Z2
+	VFMADD231PS 0(R10), Z2, Z0
+	VMOVUPS 64(SI), Z3
+	VFMADD231PS 64(R10), Z3, Z1
+	ADDQ $128, SI
+	ADDQ $128, R10
+	DECQ AX
+	JNZ loop2
+	VMOVUPS Z0, 0(DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ $128, DI
+	ADDQ R9, BX
+	DECQ CX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
+// func sumColumnsAVX512(o, s, v *float32, keys, size, block int)
+TEXT ·sumColumnsAVX512(SB), NOSPLIT, $0-48
+	MOVQ block+40(FP), R9
+	SHLQ $2, R9
+	MOVQ o+0(FP), DI
+	MOVQ s+8(FP), DX
+	MOVQ v+16(FP), BX
+	MOVQ size+32(FP), CX
+loop1:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ DX, SI
+	MOVQ BX, R10
+	MOVQ keys+24(FP), AX
+loop2:
+	VMOVUPS 0(SI), Z2
+	VFMADD231PS 0(R10), Z2, Z0
+	VMOVUPS 64(SI), Z3
+	VFMADD231PS 64(R10), Z3, Z1
+	ADDQ $128, SI
+	ADDQ R9, R10
+	DECQ AX
+	JNZ loop2
+	VMOVUPS Z0, 0(DI)
+	VMOVUPS Z1, 64(DI)
+	ADDQ $128, DI
+	ADDQ $128, BX
+	DECQ CX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
+// func addColumnsAVX512(d, s, x *float32, keys, size, block int)
+TEXT ·addColumnsAVX512(SB), NOSPLIT, $0-48
+	MOVQ block+40(FP), R9
+	SHLQ $2, R9
+	MOVQ d+0(FP), DI
+	MOVQ s+8(FP), SI
+	MOVQ x+16(FP), DX
+	MOVQ keys+24(FP), CX
+loop1:
+	VMOVUPS 0(SI), Z2
+	VMOVUPS 64(SI), Z3
+	ADDQ $128, SI
+	MOVQ DX, BX
+	MOVQ DI, R10
+	MOVQ size+32(FP), AX
+loop2:
+	VMOVUPS 0(R10), Z0
+	VFMADD231PS 0(BX), Z2, Z0
+	VMOVUPS Z0, 0(R10)
+	VMOVUPS 64(R10), Z1
+	VFMADD231PS 64(BX), Z3, Z1
+	VMOVUPS Z1, 64(R10)
+	ADDQ $128, BX
+	ADDQ $128, R10
+	DECQ AX
+	JNZ loop2
+	ADDQ R9, DI
+	DECQ CX
+	JNZ loop1
+	VZEROUPPER
+	RET
+
 // func scaleRowsAVX512(x *float32, ld, rows, cols int, f *float32)
 TEXT ·scaleRowsAVX512(SB), NOSPLIT, $0-40
 	MOVQ x+0(FP), DI

@@ -18,13 +18,22 @@ type backwardJob[T tensor.Number] struct {
 }
 
 func (r *runner[T]) backward(p *pool.Pool, s shape, dqkv, dout, out, lse, qkv *tensor.Tensor) {
-	r.shareBlocks(&s, qkv, out, dout)
-	r.prepare(&s, p.Threads())
+	columns := r.inColumns(&s)
+	if !columns {
+		r.shareBlocks(&s, qkv, out, dout)
+	}
+	r.bwd = backwardJob[T]{r: r, shape: s, lse: wide[T](lse),
+		dqkv: matrixOf[T](dqkv), dout: matrixOf[T](dout), out: matrixOf[T](out), qkv: matrixOf[T](qkv)}
+	if columns {
+		r.runColumns(p, &r.bwd.shape, true, (*backwardColumns[T])(&r.bwd))
+		r.bwd = backwardJob[T]{}
+		return
+	}
+	r.prepare(&r.bwd.shape, p.Threads())
+	s = r.bwd.shape
 	var c carver[T]
 	r.backwardScratch(&c, &s)
 	r.reserve(p.Threads(), c.used)
-	r.bwd = backwardJob[T]{r: r, shape: s, lse: wide[T](lse),
-		dqkv: matrixOf[T](dqkv), dout: matrixOf[T](dout), out: matrixOf[T](out), qkv: matrixOf[T](qkv)}
 	if s.small() {
 		p.RunAlone(r.wave.launch(s.rows*s.KV, 1, r.teams), &r.bwd)
 	} else {

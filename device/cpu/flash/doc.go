@@ -21,6 +21,9 @@
 // On the amx tier, matrix units process a tile of keys in two calls, one forward and one backward (units.go):
 // products of 32 × 32 sums, and exponentials between them in AVX-512.
 //
+// Many short rows, up to 16 tokens, are computed in columns instead, as many rows side by side as a panel is wide
+// (columns.go), with the same bits; where words are pairs, several of them share a block (short.go).
+//
 // linear.go implements linear attention with the same primitives: without a softmax, in time linear in T.
 //
 // Terms:

@@ -267,12 +267,16 @@ func (r *runner[T]) strides(s *shape) (ld, led int) {
 
 // predict returns the bytes of scratch memory for calls of a shape on that many workers.
 func (r *runner[T]) predict(s shape, workers int, trains bool) int {
-	r.shareBlocks(&s)
-	r.prepare(&s, workers)
 	var forward, backward carver[T]
-	r.forwardScratch(&forward, &s)
-	if trains {
-		r.backwardScratch(&backward, &s)
+	if r.inColumns(&s) {
+		r.columnScratch(&forward, &s, trains)
+	} else {
+		r.shareBlocks(&s)
+		r.prepare(&s, workers)
+		r.forwardScratch(&forward, &s)
+		if trains {
+			r.backwardScratch(&backward, &s)
+		}
 	}
 	size := int(unsafe.Sizeof(T(0)))
 	return workers * roundUp(max(forward.used, backward.used), tensor.Align/size) * size

@@ -20,11 +20,21 @@ type forwardJob[T tensor.Number] struct {
 }
 
 func (r *runner[T]) forward(p *pool.Pool, s shape, out, lse, qkv *tensor.Tensor) {
-	r.shareBlocks(&s, qkv)
 	in := matrixOf[T](qkv)
-	r.runForward(p, forwardJob[T]{
-		shape: s, out: matrixOf[T](out), qkv: in, kv: in, keyAt: s.keyCol(0), lse: wide[T](lse),
-	})
+	columns := r.inColumns(&s)
+	if !columns {
+		r.shareBlocks(&s, qkv)
+	}
+	j := forwardJob[T]{
+		r: r, shape: s, out: matrixOf[T](out), qkv: in, kv: in, keyAt: s.keyCol(0), lse: wide[T](lse),
+	}
+	if columns {
+		r.fwd = j
+		r.runColumns(p, &r.fwd.shape, false, (*forwardColumns[T])(&r.fwd))
+		r.fwd = forwardJob[T]{}
+		return
+	}
+	r.runForward(p, j)
 }
 
 func (r *runner[T]) runForward(p *pool.Pool, j forwardJob[T]) {

@@ -36,6 +36,12 @@ type kernels[T tensor.Number] struct {
 	// lower writes dst [tileN, size], rounded to nearest even, from src [size, tileN], with each column multiplied by
 	// a factor. It writes the columns of dst up to a multiple of 32.
 	lower func(dst []tensor.BFloat16, stride int, src, f []T, size int)
+	// dotColumns, sumColumns and addColumns compute, for every column by itself, s[j] = Σ q[e]·k[j,e], o[e] = Σ
+	// s[j]·v[j,e] and d[j,e] += s[j]·x[e], of keys j and size elements e. Vectors of keys lie block elements apart, and
+	// each vector has tileN columns. They are nil if words are not elements.
+	dotColumns func(s, q, k []T, keys, size, block int)
+	sumColumns func(o, s, v []T, keys, size, block int)
+	addColumns func(d, s, x []T, keys, size, block int)
 	// scaleRows multiplies row i of x [rows, cols] by f[i]. cols is a multiple of tileN.
 	scaleRows func(x []T, ld, rows, cols int, f []T)
 	// transpose writes words dst [cols, tileN] = src [tileN, cols]ᵀ. cols is a multiple of tileN.
@@ -61,17 +67,20 @@ type kernels[T tensor.Number] struct {
 func portable[T tensor.Number]() kernels[T] {
 	return kernels[T]{
 		tileM: 2, tileN: 4, pair: 1,
-		mul:       mulGo[T],
-		softmax:   softmaxGo[T],
-		grad:      gradGo[T],
-		scaleRows: scaleRowsGo[T],
-		transpose: transposeGo[T],
-		dot:       dotGo[T],
-		load:      loadGo[T],
-		loadBF16:  loadBF16Go[T],
-		storeBF16: storeBF16Go[T],
-		loadF16:   loadF16Go[T],
-		storeF16:  storeF16Go[T],
+		mul:        mulGo[T],
+		softmax:    softmaxGo[T],
+		grad:       gradGo[T],
+		dotColumns: dotColumnsGo[T](4),
+		sumColumns: sumColumnsGo[T](4),
+		addColumns: addColumnsGo[T](4),
+		scaleRows:  scaleRowsGo[T],
+		transpose:  transposeGo[T],
+		dot:        dotGo[T],
+		load:       loadGo[T],
+		loadBF16:   loadBF16Go[T],
+		storeBF16:  storeBF16Go[T],
+		loadF16:    loadF16Go[T],
+		storeF16:   storeF16Go[T],
 	}
 }
 
@@ -134,6 +143,50 @@ func gradGo[T tensor.Number](p, ds, s, dp []T, ld, rows int, scale T, lse, delta
 }
 
 func exp2[T tensor.Number](x T) T { return T(math.Exp2(float64(x))) }
+
+// dotColumnsGo returns kernels.dotColumns for n columns.
+func dotColumnsGo[T tensor.Number](n int) func(s, q, k []T, keys, size, block int) {
+	return func(s, q, k []T, keys, size, block int) {
+		for j := range keys {
+			sums := s[j*n : (j+1)*n]
+			clear(sums)
+			for e := range size {
+				addProductsGo(sums, q[e*n:], k[j*block+e*n:])
+			}
+		}
+	}
+}
+
+// sumColumnsGo returns kernels.sumColumns for n columns.
+func sumColumnsGo[T tensor.Number](n int) func(o, s, v []T, keys, size, block int) {
+	return func(o, s, v []T, keys, size, block int) {
+		for e := range size {
+			sums := o[e*n : (e+1)*n]
+			clear(sums)
+			for j := range keys {
+				addProductsGo(sums, s[j*n:], v[j*block+e*n:])
+			}
+		}
+	}
+}
+
+// addColumnsGo returns kernels.addColumns for n columns.
+func addColumnsGo[T tensor.Number](n int) func(d, s, x []T, keys, size, block int) {
+	return func(d, s, x []T, keys, size, block int) {
+		for j := range keys {
+			for e := range size {
+				addProductsGo(d[j*block+e*n:][:n], s[j*n:], x[e*n:])
+			}
+		}
+	}
+}
+
+func addProductsGo[T tensor.Number](sums, a, b []T) {
+	a, b = a[:len(sums)], b[:len(sums)]
+	for c := range sums {
+		sums[c] += a[c] * b[c]
+	}
+}
 
 func scaleRowsGo[T tensor.Number](x []T, ld, rows, cols int, f []T) {
 	for r := range rows {

@@ -116,6 +116,26 @@ func TestGradMatchesGo(t *testing.T) {
 	})
 }
 
+func TestColumnsMatchGo(t *testing.T) {
+	vectorTiers(t, func(t *testing.T, k kernels[float32]) {
+		n := k.tileN
+		for _, c := range [][3]int{{1, 1, n}, {3, 5, 6 * n}, {16, 64, 64 * n}} { // keys, size, block
+			keys, size, block := c[0], c[1], c[2]
+			a, b := numbers(max(keys, size)*n, 1), numbers(keys*block, 2)
+			check := func(what string, rows int, got, want func(d, x, y []float32, keys, size, block int)) {
+				d := numbers(rows*n+1, 3)
+				d2 := slices.Clone(d)
+				got(d, a, b, keys, size, block)
+				want(d2, a, b, keys, size, block)
+				near(t, fmt.Sprint(what, c), d, d2)
+			}
+			check("dot", keys, k.dotColumns, dotColumnsGo[float32](n))
+			check("sum", size, k.sumColumns, sumColumnsGo[float32](n))
+			check("add", keys*block/n, k.addColumns, addColumnsGo[float32](n))
+		}
+	})
+}
+
 func TestTransposeMatchesGo(t *testing.T) {
 	vectorTiers(t, func(t *testing.T, k kernels[float32]) {
 		n, cols := k.tileN, 2*k.tileN

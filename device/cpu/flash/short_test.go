@@ -10,10 +10,11 @@ import (
 	"anneal/tensor"
 )
 
-// Short rows in one call have the bits of rows each in a call of its own, and their scratch memory is predicted.
+// Short rows in one call, in columns or in shared blocks, have the bits of rows each in a call of its own, in tiles,
+// and their scratch memory is predicted.
 func TestShortRowsHaveTheirOwnBits(t *testing.T) {
 	for _, tier := range isa.Tiers() {
-		for _, dt := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F64} {
+		for _, dt := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64} {
 			for _, c := range []struct {
 				rows, length int
 				heads        device.Heads
@@ -24,6 +25,8 @@ func TestShortRowsHaveTheirOwnBits(t *testing.T) {
 				{30, 2, device.Heads{Q: 2, KV: 1, Size: 13}},
 				{64, 1, device.Heads{Q: 1, KV: 1, Size: 8}},
 				{13, 5, device.Heads{Q: 2, KV: 2, Size: 32}},
+				{71, 16, device.Heads{Q: 3, KV: 1, Size: 16}},
+				{33, 7, device.Heads{Q: 2, KV: 2, Size: 40}},
 			} {
 				name := fmt.Sprintf("%v/%v/%d×%d", tier, dt, c.rows, c.length)
 				start := make([]int32, c.rows*c.length) // every third row has a second document
@@ -52,6 +55,32 @@ func TestShortRowsHaveTheirOwnBits(t *testing.T) {
 				}
 				if n := testing.AllocsPerRun(2, func() { all.run(e) }); n != 0 {
 					t.Errorf("%s: %v allocations, want 0", name, n)
+				}
+			}
+		}
+	}
+}
+
+// A NaN stays in its row and head, whether rows are in columns or in blocks.
+func TestNaNOfAShortRowStaysThere(t *testing.T) {
+	for _, tier := range isa.Tiers() {
+		for _, dt := range []tensor.DType{tensor.F32, tensor.BF16} {
+			p := newProblem(dt, 40, 5, device.Heads{Q: 2, KV: 2, Size: 16}, nil, 3)
+			clean := newProblem(dt, 40, 5, p.heads, nil, 3)
+			const row, cols = 7, 6 * 16
+			p.qkv.SetFloat64((row*5+2)*cols+p.heads.Q*16+3, math.NaN()) // a key of the first head
+			e := newEngine(t, tier, 2)
+			p.run(e)
+			clean.run(e)
+			for i := range p.out.Len() {
+				got, want := p.out.Float64(i), clean.out.Float64(i)
+				if hit := i/32/5 == row && i/32%5 >= 2 && i%32 < 16; math.IsNaN(got) != hit || !hit && got != want {
+					t.Fatalf("%v/%v: output %d is %v, want %v; NaN: %v", tier, dt, i, got, want, hit)
+				}
+			}
+			for i := range p.dqkv.Len() {
+				if got, want := p.dqkv.Float64(i), clean.dqkv.Float64(i); i/cols/5 != row && got != want {
+					t.Fatalf("%v/%v: gradient %d of another row is %v, want %v", tier, dt, i, got, want)
 				}
 			}
 		}

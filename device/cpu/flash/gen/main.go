@@ -35,6 +35,7 @@ func main() {
 			s.copyBF16(f)
 			s.zip(f)
 		} else {
+			s.columns(f)
 			s.scaleRows(f)
 			s.transpose(f)
 			s.load(f)
