@@ -13,6 +13,7 @@ import (
 type microSums struct {
 	loss        float64 // nats
 	squaredLogZ float64 // for the z-loss; 0 if there is none
+	divergence  float64 // from the teacher; 0 without one
 	targets     int
 	flops       float64
 	routing     autograd.Routing
@@ -23,6 +24,7 @@ type microSums struct {
 func (s *microSums) addTokens(m *microSums) {
 	s.loss += m.loss
 	s.squaredLogZ += m.squaredLogZ
+	s.divergence += m.divergence
 	s.routing.Add(m.routing)
 	for i := range s.rows {
 		s.rows[i].nats += m.rows[i].nats
@@ -34,6 +36,7 @@ func (s *microSums) addTokens(m *microSums) {
 type batchSums struct {
 	loss        float64
 	squaredLogZ float64
+	divergence  float64
 	targets     int
 	flops       float64
 	routing     autograd.Routing
@@ -46,6 +49,7 @@ type batchSums struct {
 func (s *batchSums) add(m *microSums) {
 	s.loss += m.loss
 	s.squaredLogZ += m.squaredLogZ
+	s.divergence += m.divergence
 	s.targets += m.targets
 	s.flops += m.flops
 	s.routing.Add(m.routing)
@@ -178,6 +182,10 @@ func (t *Trainer) firstSample(from uint64, i int) uint64 {
 func (t *Trainer) measure(src dataset.Source, first uint64) microSums {
 	m := microSums{routing: t.tape.Routing}
 	m.flops = t.outline.BatchFLOPs(t.full) // counted here, while an accelerator is still busy
+	if t.teacher != nil {
+		m.divergence = t.dev.Sum(t.batch.Teacher.KL)
+		m.flops += t.teacher.BatchForwardFLOPs(t.full)
+	}
 	m.loss, m.targets = t.dev.Sum(&t.batch.Losses), t.data.Valid()
 	if _, mixed := src.(ManySources); mixed {
 		m.rows = t.rowLosses()

@@ -173,7 +173,7 @@ func (m *message) squares(list []parallel.Squares) {
 
 func (m *message) micro(s *microSums) {
 	m.floats([]float64{
-		s.loss, s.squaredLogZ, float64(s.targets), s.flops, s.routing.Balance, s.routing.ZLoss,
+		s.loss, s.squaredLogZ, float64(s.targets), s.flops, s.routing.Balance, s.routing.ZLoss, s.divergence,
 	})
 	m.float(float64(len(s.rows)))
 	for _, r := range s.rows {
@@ -217,7 +217,7 @@ func (r *reader) micro() microSums {
 	x := r.floats()
 	m := microSums{
 		loss: x[0], squaredLogZ: x[1], targets: int(x[2]), flops: x[3],
-		routing: autograd.Routing{Balance: x[4], ZLoss: x[5]},
+		routing: autograd.Routing{Balance: x[4], ZLoss: x[5]}, divergence: x[6],
 	}
 	for range int(r.float()) {
 		m.rows = append(m.rows, sourceLoss{r.float(), int(r.float())})

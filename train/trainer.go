@@ -50,7 +50,8 @@ type Trainer struct {
 	progress  Position
 	guard     Guard
 	lossScale precision.LossScale
-	robust    *robust // nil without domain weights
+	robust    *robust        // nil without domain weights
+	teacher   *model.Decoder // nil without distill.teacher
 
 	first, second fingerprint // of a micro-batch that is replayed
 
@@ -145,6 +146,9 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (t *Trainer
 	}
 	moves = t.offload
 	moves.start(file)
+	if t.teacher, err = layTeacher(cfg, f, dev, arena); err != nil {
+		return nil, err
+	}
 	t.norms, t.rises = newParamNorms(t.outline), newRises(c.Layers)
 	t.slots = laySlots(f, cfg, mesh, dev, arena)
 	t.Evaluator = Evaluator{
@@ -183,6 +187,7 @@ func (t *Trainer) Close() {
 // This is the one place where techniques combine, in this order:
 //
 //	weigh the domains, with group DRO
+//	ask the teacher about each micro-batch (distill.go)
 //	fold the micro-batches' gradients in FP32 (fold.go), replay the first if it is due, set FP8 scales
 //	global norm, divided by the loss scale of fp16
 //	reject the update: no target, an overflow of fp16, the guard
@@ -240,6 +245,9 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 	e.LR = t.cfg.Optimizer.LR * part.Rate * t.sched.Factor(part.Position)
 	if z := t.cfg.Train.ZLoss; z != 0 {
 		e.ZLoss = z * sums.squaredLogZ / targets
+	}
+	if t.teacher != nil {
+		e.TeacherKL = sums.divergence / targets
 	}
 	if c := t.model.Config; c.Experts > 0 {
 		n := float64(part.Tokens) / float64(t.outer.groups()) * float64(c.Layers)
