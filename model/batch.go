@@ -23,6 +23,7 @@ type Batch struct {
 	FirstLabel uint64          // position of the first token in the stream of Labels
 	Teacher    *device.Teacher // what another model expects of the tokens, for the gradients; nil for none
 	Seq        autograd.Sequence
+	read       autograd.Sequence // as a teacher reads it
 	T          int
 
 	Host    HostBatch

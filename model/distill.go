@@ -31,8 +31,8 @@ func NewTeacher(a *tensor.Arena, p precision.Policy, n, k int) *device.Teacher {
 func (m *Decoder) Teach(t *autograd.Tape, b *Batch) {
 	t.Reset(false)
 	t.LogitBytes = m.Config.LogitBytes
-	seq := autograd.Sequence{Pos: b.Seq.Pos, Mask: b.Seq.Mask}
-	h := m.Forward(t, &b.Tokens, &seq) // [N, D]
+	b.read = autograd.Sequence{Pos: b.Seq.Pos, Mask: b.Seq.Mask}
+	h := m.Forward(t, &b.Tokens, &b.read) // [N, D]
 	to := b.Teacher
 	t.Likeliest(h, &m.head.Param, to.IDs, to.P, to.Rest, m.Config.LogitSoftcap, to.Temperature)
 }

@@ -52,11 +52,12 @@ func TestARunLearnsFromATeacher(t *testing.T) {
 	if err := os.CopyFS(moved, os.DirFS(teacher)); err != nil {
 		t.Fatal(err)
 	}
+	ranks := filepath.Join(t.TempDir(), "run")
 	for name, got := range map[string]*Result{
 		"on one thread": mustRun(t, Options{Config: with(), Dir: filepath.Join(t.TempDir(), "run"), Threads: 1}),
 		"resumed":       resumedAt(t, dir, 4),
 		"on two ranks": mustRun(t, Options{
-			Config: with("parallel.ranks=2", "guard.replay_every=0"), Dir: filepath.Join(t.TempDir(), "run"), Threads: 2,
+			Config: with("parallel.ranks=2", "guard.replay_every=0"), Dir: ranks, Threads: 2,
 		}),
 		"of a copy": mustRun(t, Options{
 			Config: with("distill.teacher=" + moved), Dir: filepath.Join(t.TempDir(), "run"),
@@ -66,11 +67,32 @@ func TestARunLearnsFromATeacher(t *testing.T) {
 			t.Errorf("%s the weights are %.12s, want %.12s", name, got.WeightsHash, want.WeightsHash)
 		}
 	}
+	for i, line := range readMetrics(t, ranks) {
+		if line["teacher_kl"] != lines[i]["teacher_kl"] {
+			t.Errorf("step %d: the divergence is %v, on two ranks %v", i+1, lines[i]["teacher_kl"], line["teacher_kl"])
+		}
+	}
 	alone := mustRun(t, Options{
 		Config: with("distill.weight=1e-9"), Dir: filepath.Join(t.TempDir(), "run"),
 	})
 	if alone.WeightsHash == want.WeightsHash {
 		t.Error("the weight of the teacher's term changes nothing")
+	}
+}
+
+// The forward pass of a teacher far larger than the model fits into the memory that was planned.
+func TestALargeTeacherFits(t *testing.T) {
+	data := testData(t)
+	teacher, _ := trainedRun(t, data, "train.steps=1", "model.dim=384", "model.layers=1", "model.ffn=2048")
+	cfg := smallConfig(t, data, "distill.teacher="+teacher, "model.layers=1", "model.ffn=32")
+	if err := takeTeacher(cfg); err != nil {
+		t.Fatal(err)
+	}
+	r := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
+	for _, a := range r.Arenas {
+		if a.Bytes != a.Peak {
+			t.Errorf("%s: %d bytes of %d are used", a.Name, a.Peak, a.Bytes)
+		}
 	}
 }
 
