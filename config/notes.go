@@ -254,7 +254,7 @@ var notes = map[string]Key{
 		"the global norm is made of the same sums."},
 	"train.noise_scale_every": {Unit: "steps", Doc: "Estimate the gradient noise scale this often. It is the batch " +
 		"size in tokens beyond which a larger batch helps little. 0 never does. Needs at least two micro-batches a " +
-		"step."},
+		"step, and on one rank 4 bytes per parameter: the gradient of every micro-batch is measured alone."},
 	"train.clip": {Doc: "Maximum global L2 norm of the gradient. Longer gradients are scaled down to it. 0 turns " +
 		"clipping off."},
 	"train.z_loss": {Doc: "Coefficient of the z-loss, log²Z of the softmax, which keeps logits from drifting. PaLM " +

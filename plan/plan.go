@@ -161,7 +161,7 @@ func itemise(f *train.Footprint, parameters int64, tokens int) Estimate {
 var notes = map[string]string{
 	train.Scratch:      "gradients of one block, logits of one chunk, or one update",
 	train.Batch:        "tokens, targets, documents, losses",
-	train.GradientFold: "gradients of several micro-batches, before they are one sum",
+	train.GradientFold: "gradients of micro-batches, before they are one sum",
 
 	parallel.Slots:    "gradients of a few units, on their way to their owners",
 	parallel.Received: "gradients that other ranks send",

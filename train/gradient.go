@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"slices"
 
 	"anneal/autograd"
 	"anneal/dataset"
@@ -42,8 +43,8 @@ type batchSums struct {
 	routing     autograd.Routing
 	squares     float64 // squared norm of the gradient, without the loss scale of fp16
 
-	first        float64 // squared norm of the first block's gradient, where the noise is measured
-	firstTargets int
+	blocks       float64 // Σ of the squared norms of the blocks' gradients, where the noise is measured
+	blockTargets float64 // Σ of the squares of their numbers of targets
 }
 
 func (s *batchSums) add(m *microSums) {
@@ -63,6 +64,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
 	}
+	t.blocks.reset()
 	t.micros = t.micros[:0]
 	t.scale = t.lossFactor()
 	t.tape.LossScale = t.scale
@@ -91,6 +93,9 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		if !p.HasGrad() && !p.Frozen {
 			device.NegativeZero(t.dev, &p.Grad) // no loss depends on it, so it holds an earlier step's gradient
 		}
+	}
+	if t.measuresNoise() {
+		t.blockSquares = t.squaresOfBlocks() / (t.scale * t.scale)
 	}
 	return t.sum(src, from, t.squaredNorm()), nil
 }
@@ -167,9 +172,6 @@ func (t *Trainer) micro(src dataset.Source, from uint64, i int, first bool) erro
 	if present {
 		t.micros = append(t.micros, t.measure(src, t.firstSample(from, i)))
 	}
-	if h := t.cfg.Parallel.SumBlock; t.shard == nil && i < h && endsBlock(i, t.accum, h) && t.measuresNoise() {
-		t.firstSquares = t.squaredNorm()
-	}
 	return nil
 }
 
@@ -209,9 +211,13 @@ func (t *Trainer) sum(src dataset.Source, from uint64, squares float64) (sums ba
 	}
 	sums.squares = squares
 	if t.measuresNoise() {
-		sums.first = t.firstSquares
-		for _, m := range t.micros[:min(t.cfg.Parallel.SumBlock, len(t.micros))] {
-			sums.firstTargets += m.targets
+		sums.blocks = t.blockSquares
+		for block := range slices.Chunk(t.micros, t.cfg.Parallel.SumBlock) {
+			targets := 0.0
+			for i := range block {
+				targets += float64(block[i].targets)
+			}
+			sums.blockTargets += targets * targets
 		}
 	}
 	return sums

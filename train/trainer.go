@@ -37,7 +37,7 @@ type Trainer struct {
 
 	scale        float64     // of the gradients of the step in hand: the loss scale of fp16
 	micros       []microSums // of the step in hand
-	firstSquares float64     // of its first block's gradient
+	blockSquares float64     // Σ of the squared norms of its blocks' gradients
 
 	squares device.Squares
 	norms   paramNorms
@@ -67,9 +67,9 @@ type Trainer struct {
 	Ask   func() uint64
 	Heard uint64
 
-	told      []byte    // this rank's message to the others
-	firstSums []float64 // squares of its pieces of the first micro-batch's gradient
-	amax      []float64 // of its FP8 operands
+	told   []byte    // this rank's message to the others
+	blocks blockSums // where the noise is measured
+	amax   []float64 // of its FP8 operands
 }
 
 // Position is the position of a run; checkpoints store it.
@@ -163,9 +163,10 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (t *Trainer
 	}
 	t.normed = make([]*tensor.Tensor, 0, 3*len(t.updated))
 	if t.shard == nil {
+		t.fold.measure = t.measureBlock
 		t.model.Init(cfg.Seed)
 	} else {
-		t.between, t.shard.Folding = t.shard, t.measureFirst
+		t.between, t.shard.Folding = t.shard, t.measureTerms
 		if err := t.shard.Init(cfg.Seed); err != nil {
 			return nil, errors.Join(err, Wait(dev))
 		}
