@@ -80,6 +80,19 @@ func (t *Tape) HeadLossOf(h *Var, head *Param, c Counted, losses *tensor.Tensor,
 	return true
 }
 
+// CountedLogits returns the logits [M, V] of the tokens of c, of h [N, D], in host memory and in scratch memory: they
+// are valid until the tape is used again. It is not recorded. It takes no more memory than HeadLoss if M is at most
+// headRows.
+func (t *Tape) CountedLogits(h *Var, head *Param, c Counted, softcap float64) *tensor.Tensor {
+	in, mark := t.value(h), t.temp.Mark()
+	x := t.ref(t.temp.New(t.Types.Activation, c.Rows.Len(), in.Cols()))   // [M, D]
+	z := t.ref(t.temp.New(t.Types.Stat, c.Rows.Len(), head.Value.Dim(0))) // [M, V]
+	t.Device.TakeRows(x, in, t.ref(*c.Rows), 1)
+	t.logits(z, x, head, softcap)
+	t.temp.Release(mark)
+	return device.OnHost(t.Device, z)
+}
+
 // putBack writes to [N], the elements of from [M] at their places, and zeros between them.
 func (t *Tape) putBack(to, from, place *tensor.Tensor) {
 	t.Device.TakeRows(t.ref(to.Reshape(to.Len(), 1)), t.ref(from.Reshape(from.Len(), 1)), place, 1)

@@ -3,7 +3,8 @@ package bench
 import "testing"
 
 // For published clusters the search finds a mesh that is predicted at least as fast as the published one, where that
-// one is predicted to fit, as nearly all do. Every eighth complete run is tried; `anneal bench plan --published --search` tries them all.
+// one is predicted to fit, as nearly all do. Every eighth complete run is tried; `anneal bench plan --published
+// --search` tries them all.
 func TestTheSearchFindsAsGoodMeshesAsThePublished(t *testing.T) {
 	list, err := PublishedRuns()
 	if err != nil {

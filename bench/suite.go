@@ -22,8 +22,8 @@ type Figure struct {
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 
-	// Share is Value over the best that the machine could do just then: the peak of its arithmetic, the bandwidth of its
-	// memory, a plain loop, or the same work without the technique. It means the same on any machine.
+	// Share is Value over the best that the machine could do just then: the peak of its arithmetic, the bandwidth of
+	// its memory, a plain loop, or the same work without the technique. It means the same on any machine.
 	Share float64 `json:"share"`
 }
 
@@ -117,11 +117,13 @@ func (r *suiteRun) attention() error {
 			Patterns: []string{"full", "window:256", "linear"}, Lengths: lengths, Heads: 8, HeadDim: 64,
 			DType: tensor.BF16, Seconds: r.time(2 * time.Second).Seconds(),
 		}, func(c AttentionCase) {
-			f := Figure{fmt.Sprintf("attention/%s %d/bf16/%d", c.Pattern, c.Length, n), c.GFLOPS, "GFLOP/s", c.FractionOfPeak}
-			if c.GFLOPS == 0 { // no pairs to count: beside full attention, at equal peaks
-				f.Value, f.Unit, f.Share = float64(c.Heads*c.Length)/c.Seconds/1e6, "M tokens/s a head", 1/c.OfDense
+			name := fmt.Sprintf("attention/%s %d/bf16/%d", c.Pattern, c.Length, n)
+			if c.GFLOPS > 0 {
+				r.add(Figure{name, c.GFLOPS, "GFLOP/s", c.FractionOfPeak})
+				return
 			}
-			r.add(f)
+			// no pairs to count: beside full attention, at equal peaks
+			r.add(Figure{name, float64(c.Heads*c.Length) / c.Seconds / 1e6, "M tokens/s a head", 1 / c.OfDense})
 		})
 		if err != nil {
 			return err
@@ -157,7 +159,8 @@ func (r *suiteRun) steps() error {
 				if err != nil {
 					return err
 				}
-				r.add(Figure{fmt.Sprintf("step/%s/%s/%d", shape, precision, n), x.TokensPerSecond, "tokens/s", x.FractionOfPeak})
+				r.add(Figure{fmt.Sprintf("step/%s/%s/%d", shape, precision, n),
+					x.TokensPerSecond, "tokens/s", x.FractionOfPeak})
 			}
 		}
 	}
@@ -173,7 +176,8 @@ func (r *suiteRun) recomputation() error {
 		return err
 	}
 	for _, c := range m.Cases[1:] {
-		r.add(Figure{fmt.Sprintf("recompute/%s/bf16/%d", c.Strategy, all), 1e3 / c.StepMs, "passes/s", 1 / (1 + c.ExtraTime)})
+		r.add(Figure{fmt.Sprintf("recompute/%s/bf16/%d", c.Strategy, all),
+			1e3 / c.StepMs, "passes/s", 1 / (1 + c.ExtraTime)})
 	}
 	return nil
 }
@@ -194,7 +198,8 @@ func (r *suiteRun) ranks() error {
 		return err
 	}
 	for _, c := range x.Cases[1:] {
-		r.add(Figure{fmt.Sprintf("ranks/%s %s/bf16/%d", shape, c.Name, all), c.TokensPerSecond, "tokens/s", c.OfOneRank})
+		r.add(Figure{fmt.Sprintf("ranks/%s %s/bf16/%d", shape, c.Name, all),
+			c.TokensPerSecond, "tokens/s", c.OfOneRank})
 	}
 	return nil
 }

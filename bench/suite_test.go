@@ -141,7 +141,8 @@ func TestSharesOfPeakStayInBounds(t *testing.T) {
 		}
 		bounds = append(bounds, bound{"step " + dtype.String(), 0.4, func() (float64, error) {
 			precision := map[tensor.DType]string{tensor.BF16: "bf16", tensor.F32: "fp32"}[dtype]
-			r, err := Step(context.Background(), Options{Shape: "tiny", Precision: precision, Threads: 1, Batch: 2, Seconds: 0.1})
+			r, err := Step(context.Background(), Options{Shape: "tiny", Precision: precision, Threads: 1, Batch: 2,
+				Seconds: 0.1})
 			if err != nil {
 				return 0, err
 			}
@@ -150,8 +151,8 @@ func TestSharesOfPeakStayInBounds(t *testing.T) {
 	}
 	bounds = append(bounds, bound{"attention", 0.35, func() (share float64, err error) {
 		open := func() device.Device { return cpu.NewTier(tier, 1) }
-		_, err = Attention(open, AttentionOptions{Patterns: []string{"full"}, Lengths: []int{1024}, Heads: 2, HeadDim: 64,
-			DType: tensor.BF16, Seconds: 0.1}, func(c AttentionCase) { share = c.FractionOfPeak })
+		_, err = Attention(open, AttentionOptions{Patterns: []string{"full"}, Lengths: []int{1024}, Heads: 2,
+			HeadDim: 64, DType: tensor.BF16, Seconds: 0.1}, func(c AttentionCase) { share = c.FractionOfPeak })
 		return share, err
 	}})
 	for _, b := range bounds {

@@ -39,7 +39,8 @@ func ReadSuite(path string) (*Suite, error) {
 	}
 	for _, f := range s.Figures {
 		if !(f.Share > 0) || !(f.Value > 0) {
-			return nil, fmt.Errorf("%s: %s has the value %v and the share %v; both must be above 0", path, f.Name, f.Value, f.Share)
+			return nil, fmt.Errorf("%s: %s has the value %v and the share %v; both must be above 0",
+				path, f.Name, f.Value, f.Share)
 		}
 	}
 	return s, nil

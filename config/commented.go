@@ -15,22 +15,9 @@ func Commented(list []Line) []byte {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Line) int { return keyIndex[a.Key] - keyIndex[b.Key] })
 	var b bytes.Buffer
-	var sections []string
+	open := outline{b: &b}
 	for _, l := range list {
-		path := strings.Split(l.Key, ".")
-		last := len(path) - 1
-		for depth, section := range path[:last] {
-			if depth < len(sections) && sections[depth] == section {
-				continue
-			}
-			if depth == 0 {
-				b.WriteByte('\n')
-			}
-			fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", depth), section)
-			sections = nil
-		}
-		sections = path[:last]
-		indent := strings.Repeat("  ", last)
+		name, indent := open.key(l.Key)
 		for _, line := range folded(l.Comment, 98-len(indent)) {
 			fmt.Fprintf(&b, "%s# %s\n", indent, line)
 		}
@@ -38,7 +25,7 @@ func Commented(list []Line) []byte {
 		if k := allKeys[keyIndex[l.Key]]; k.Type == "text" || k.list {
 			value = quote(value)
 		}
-		fmt.Fprintf(&b, "%s%s: %s\n", indent, path[last], value)
+		fmt.Fprintf(&b, "%s%s: %s\n", indent, name, value)
 	}
 	return b.Bytes()
 }

@@ -31,6 +31,7 @@ type Config struct {
 	Watchdog   Watchdog     `yaml:"watchdog"`
 	Average    Average      `yaml:"average"`
 	Eval       Eval         `yaml:"eval"`
+	Samples    Samples      `yaml:"samples"`
 	Memory     Memory       `yaml:"memory"`
 	Parallel   Parallel     `yaml:"parallel"`
 	Log        Log          `yaml:"log"`
@@ -156,6 +157,14 @@ type Eval struct {
 	TasksEvery int    `yaml:"tasks_every"`
 }
 
+// Samples are texts that a run has the model write as it trains.
+type Samples struct {
+	Every       int     `yaml:"every"`
+	Prompts     string  `yaml:"prompts"`
+	Tokens      int     `yaml:"tokens"`
+	Temperature float64 `yaml:"temperature"`
+}
+
 // Memory configures what a run computes again, or keeps on disk, to save memory.
 type Memory struct {
 	Recompute model.Recompute `yaml:"recompute"`
@@ -203,6 +212,7 @@ func Default() *Config {
 		Checkpoint: Checkpoint{Every: 200, Keep: 3, MaxFailures: 3},
 		Guard:      Guard{MaxSkips: 10, Window: 128, OnDivergence: "stop", Rewinds: 2},
 		Watchdog:   Watchdog{Enabled: true},
+		Samples:    Samples{Tokens: 48, Temperature: 0.7},
 		Memory:     Memory{RecomputeInputs: "full", Offload: "none", OffloadDir: "."},
 		Parallel: Parallel{
 			Ranks: 1, Tensor: 1, Sequence: true, Context: 1, Attention: "ring", Pipeline: 1, Schedule: "1f1b",

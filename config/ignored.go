@@ -48,6 +48,8 @@ func (k *checker) ignored() {
 		{len(c.Log.Sinks) == 0, "without log.sinks", "log.sinks = tensorboard", []string{"log.every"}},
 		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},
 		{c.Eval.Tasks == "", "without eval.tasks", "eval.tasks = DIR", []string{"eval.tasks_every"}},
+		{c.Samples.Every == 0, "without samples.every", "samples.every = 100",
+			[]string{"samples.prompts", "samples.tokens", "samples.temperature"}},
 		{!c.Watchdog.Enabled, "with watchdog.enabled = false", "watchdog.enabled = true", []string{"watchdog.exit"}},
 		{c.Guard.OnDivergence != Rewind && !k.reported("guard.on_divergence"), "with guard.on_divergence = " +
 			c.Guard.OnDivergence, "guard.on_divergence = rewind", []string{"guard.rewinds"}},

@@ -458,6 +458,16 @@ var notes = map[string]Key{
 		"the model write are not for a run. Paths are relative as in data.path."},
 	"eval.tasks_every": {Unit: "steps", Doc: "Ask the tasks this often, and at the end. 0: at the end only."},
 
+	"samples.every": {Unit: "steps", Doc: "Have the model continue the prompts after so many steps, and after the last. " +
+		"The texts are in the directory samples, and `anneal watch` shows them. They change no bit of the training. " +
+		"0: never."},
+	"samples.prompts": {Doc: "A text file with a prompt on each line. Without one the model writes the beginning of a " +
+		"text. Paths are relative as in data.path."},
+	"samples.tokens": {Unit: "tokens", Doc: "At most so many are written after each prompt; each costs a forward pass " +
+		"of all prompts."},
+	"samples.temperature": {Doc: "0: the most likely token each time. 1: tokens as likely as the model says. Draws depend " +
+		"on the seed and the place alone, so that equal weights write equal texts."},
+
 	"average.ema": {Doc: "Decay of an exponential moving average (EMA) of the weights. 0.999 averages about a " +
 		"thousand updates. The average is evaluated beside the weights; `--weights ema` uses it. It takes 4 bytes " +
 		"a parameter. 0 turns it off."},

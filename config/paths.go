@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// MapPaths replaces the paths of data, of initial weights, of a teacher and of tasks by what f makes of each; key is
-// where a path stands.
+// MapPaths replaces the paths of data, of initial weights, of a teacher, of tasks and of prompts by what f makes of
+// each; key is where a path stands.
 func (c *Config) MapPaths(f func(key, path string) string) {
 	if c.Data.Path != "" {
 		c.Data.Path = f("data.path", c.Data.Path)
@@ -20,6 +20,9 @@ func (c *Config) MapPaths(f func(key, path string) string) {
 	}
 	if c.Eval.Tasks != "" {
 		c.Eval.Tasks = f("eval.tasks", c.Eval.Tasks)
+	}
+	if c.Samples.Prompts != "" {
+		c.Samples.Prompts = f("samples.prompts", c.Samples.Prompts)
 	}
 	if !c.Data.Mix.Given() {
 		return

@@ -188,6 +188,9 @@ func (k *checker) training() {
 	k.number("guard.spike_z", c.Guard.SpikeZ, 0, 1e6, "[)")
 	k.number("average.ema", c.Average.EMA, 0, 1, "[)")
 	k.between("eval.tasks_every", c.Eval.TasksEvery, 0, 1<<40)
+	k.between("samples.every", c.Samples.Every, 0, 1<<40)
+	k.between("samples.tokens", c.Samples.Tokens, 1, 1<<20)
+	k.number("samples.temperature", c.Samples.Temperature, 0, 100, "[]")
 	k.between("guard.window", c.Guard.Window, 4, 1<<16)
 }
 

@@ -20,22 +20,9 @@ const (
 func (c *Config) YAML() []byte {
 	var b bytes.Buffer
 	b.WriteString(firstLine + "\n")
-	var sections []string // that the last key stands in
+	open := outline{b: &b}
 	for _, k := range allKeys {
-		path := strings.Split(k.Name, ".")
-		last := len(path) - 1
-		name, indent := path[last], strings.Repeat("  ", last)
-		for depth, section := range path[:last] {
-			if depth < len(sections) && sections[depth] == section {
-				continue
-			}
-			if depth == 0 {
-				b.WriteByte('\n')
-			}
-			fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", depth), section)
-			sections = nil
-		}
-		sections = path[:last]
+		name, indent := open.key(k.Name)
 		value := c.value(k)
 		if k.Type == "text" || k.list {
 			value = quote(value)
@@ -44,6 +31,30 @@ func (c *Config) YAML() []byte {
 	}
 	b.WriteString("\n" + lastLine + "\n")
 	return b.Bytes()
+}
+
+// An outline writes keys of a config in order: each below its section, which it opens once.
+type outline struct {
+	b    *bytes.Buffer
+	open []string // the sections that the last key stands in
+}
+
+// key opens the sections of a key, and returns its last name and how far its line is indented.
+func (o *outline) key(path string) (name, indent string) {
+	names := strings.Split(path, ".")
+	last := len(names) - 1
+	for depth, section := range names[:last] {
+		if depth < len(o.open) && o.open[depth] == section {
+			continue
+		}
+		if depth == 0 {
+			o.b.WriteByte('\n')
+		}
+		fmt.Fprintf(o.b, "%s%s:\n", strings.Repeat("  ", depth), section)
+		o.open = nil
+	}
+	o.open = names[:last]
+	return names[last], strings.Repeat("  ", last)
 }
 
 // cutOff reports whether text is a config that YAML wrote, without its end.

@@ -315,6 +315,47 @@ func TestThePageFitsEveryScreen(t *testing.T) {
 	b.quiet()
 }
 
+// What the model wrote is shown, the newest first, and a slider goes back. Text of a model is text, whatever it says.
+func TestThePageShowsWhatTheModelWrites(t *testing.T) {
+	b := openBrowser(t)
+	dir := newRun(t, "base", lines(1, 40))
+	write := func(step int, text string) {
+		t.Helper()
+		file := filepath.Join(dir, "samples", fmt.Sprintf("step-%08d.json", step))
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		content, err := json.Marshal(run.Samples{Step: step, Texts: []run.Sample{
+			{Prompt: "func main", Text: text}, {Prompt: "", Text: "package x\n\nimport (\n"},
+		}})
+		if err == nil {
+			err = os.WriteFile(file, content, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(10, "<script>alert(1)</script>")
+	write(20, "() {\n\tfmt.Println()\n}")
+	b.look(1280, 900, "dark")
+	b.open(serveRuns(t, dir))
+	card := `[...document.querySelectorAll(".card")].find((c) => c.textContent.includes("What the model writes"))`
+	b.until(card + ` !== undefined`)
+	b.until(card + `.textContent.includes("Println") && ` + card + `.textContent.includes("step 20")`)
+	b.shoot("samples")
+	move := func(to int) {
+		b.eval(fmt.Sprintf(`(() => { const s = %s.querySelector("input"); s.value = "%d"; s.oninput(); })()`, card, to))
+	}
+	move(0)
+	b.until(card + `.textContent.includes("<script>alert(1)</script>")`)
+	write(30, "another")
+	b.until(card + `.querySelector("input").max === "2"`)
+	b.until(card + `.textContent.includes("step 10")`) // where the reader is
+	move(2)
+	b.until(card + `.textContent.includes("another")`)
+	b.quiet()
+}
+
 // A report is opened as a file, where nothing can be asked for.
 func TestAReportInABrowser(t *testing.T) {
 	b := openBrowser(t)

@@ -59,6 +59,7 @@ type RunView struct {
 	Journal     []run.JournalLine `json:"journal"`
 	Checkpoints []Saved           `json:"checkpoints"`
 	Ranks       []run.Whereabouts `json:"ranks"`
+	Samples     []run.Samples     `json:"samples"` // what the model wrote, oldest first
 	Timing      *run.Timing       `json:"timing"`
 	Exit        *run.Exit         `json:"exit"`
 	Config      string            `json:"config"`
@@ -122,7 +123,8 @@ func (r *watched) view(now time.Time) RunView {
 		Changed: s.Changed, Loss: train.Number(s.TrainLoss), ValLoss: train.Number(s.ValLoss),
 		ValBitsPerByte: train.Number(s.ValBitsPerByte), ValStep: s.ValStep,
 		Model:   fmt.Sprintf("%s %d × %d", m.Family, m.Layers, m.Dim),
-		Journal: f.journal[max(0, len(f.journal)-journalLines):], Ranks: f.ranks, Timing: f.timing, Exit: f.exit,
+		Journal: f.journal[max(0, len(f.journal)-journalLines):], Ranks: f.ranks, Samples: f.samples,
+		Timing: f.timing, Exit: f.exit,
 		Config: string(cfg.Shown().YAML()),
 	}
 	if err := errors.Join(s.Err, f.fault, fault); err != nil {

@@ -40,6 +40,7 @@ type facts struct {
 	timing      *run.Timing
 	exit        *run.Exit
 	ranks       []run.Whereabouts
+	samples     []run.Samples
 	free        int64 // bytes of the disk; -1 if not known
 	fault       error // of one of the files
 }
@@ -50,6 +51,7 @@ const (
 	journalRead  = 10_000                 // in which the last start of the run is looked for
 	pollEvery    = 500 * time.Millisecond // what a run appends
 	factsEvery   = 2 * time.Second        // its other files
+	maxSamples   = 20                     // steps whose texts are shown, of all that there are
 )
 
 // New watches the runs in dirs. A directory that is no run stands for the runs in and below it.
@@ -173,7 +175,7 @@ func (r *watched) poll() (err error) {
 func readFacts(dir string) facts {
 	f := facts{
 		read: time.Now(), summary: run.Summarize(dir), journal: run.Journal(dir, journalRead), ranks: run.Ranks(dir),
-		free: -1,
+		samples: run.ReadSamples(dir, maxSamples), free: -1,
 	}
 	var errs [3]error
 	f.checkpoints, errs[0] = checkpoint.List(filepath.Join(dir, "checkpoints"))

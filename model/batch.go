@@ -56,6 +56,21 @@ func NewBatch(a *tensor.Arena, p precision.Policy, rows, t int) *Batch {
 	return b
 }
 
+// Rows returns the first n rows of b as a batch in the same memory. It must not be cut among ranks.
+func (b *Batch) Rows(n int) *Batch {
+	n *= b.T
+	c := *b
+	for _, x := range []*tensor.Tensor{&c.Tokens, &c.Targets, &c.Start, &c.Losses, &c.LogZ, &c.Seq.Pos, &c.counted.place} {
+		*x = x.Slice(0, n)
+	}
+	for _, x := range []*[]int32{&c.Host.Tokens, &c.Host.Targets, &c.Host.Start, &c.Host.Pos, &c.counted.host[2]} {
+		*x = (*x)[:min(n, len(*x))]
+	}
+	losses := b.losses.Slice(0, n)
+	c.Seq.IDs, c.Seq.Mask.Start, c.losses = &c.Tokens, &c.Start, &losses
+	return &c
+}
+
 // Send copies the host's elements to the device.
 func (b *Batch) Send(m device.Memory) {
 	if !b.Tokens.Apart() {

@@ -160,6 +160,16 @@ func (m *Decoder) HeadLoss(t *autograd.Tape, h *autograd.Var, b *Batch) {
 	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, o) // never forms [N, V]
 }
 
+// NextLogits returns the logits [M, V] of the tokens that follow those of b with a target, at most half of them, from
+// the results h [N, D] of Finish, in host memory. They are valid until the tape is used again.
+func (m *Decoder) NextLogits(t *autograd.Tape, h *autograd.Var, b *Batch) *tensor.Tensor {
+	c, few := b.few(t.Device)
+	if !few {
+		panic("model: NextLogits of a batch in which no token has a target, or most have one")
+	}
+	return t.CountedLogits(h, &m.head.Param, c, m.Config.LogitSoftcap)
+}
+
 // Forward returns the final normalised hidden states [N, D] of tokens ids [N].
 func (m *Decoder) Forward(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequence) *autograd.Var {
 	x := m.Embed(t, ids, seq) // [N, D]

@@ -175,6 +175,7 @@ func (s *candidate) length(b Budget, source string) int {
 	s.setInt("train.steps", steps, fmt.Sprintf("90 %% of the budget at %.0f tokens/s", s.speed), source)
 	steps = s.cfg.Train.Steps
 	s.setInt("train.eval_every", max(steps/evaluations, 1), "ten evaluations", "convention")
+	s.setInt("samples.every", max(steps/evaluations, 1), "a text with each evaluation", "convention")
 	evaluated := evalShare * evalCost * tokens / evaluations
 	s.setInt("train.eval_tokens", max(min(int(evaluated), 65536)/context, 1)*context,
 		"evaluations take 5 % of the time, at most 65,536 tokens each", "a trained token costs three evaluated ones")

@@ -11,6 +11,7 @@ import (
 	"anneal/comm/local"
 	"anneal/tensor"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // onEach calls f on n ranks and returns their errors.
@@ -126,7 +127,7 @@ func (apartComm) InPlace() bool { return false }
 // A rank whose gradient is not finite makes all skip the step: the run ends with the same bits whichever rank it is, at
 // every stage of ZeRO and in every format that gradients travel in.
 func TestANaNOfOneRankIsSkippedByAll(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, wire := range []string{"f32", "bf16", "int8"} {
 		var want [2]string
 		for zero := range 4 {

@@ -15,11 +15,12 @@ import (
 
 	"anneal/config"
 	"anneal/internal/torture"
+	"anneal/train/traintest"
 )
 
 // Any mesh that the checks accept trains, with any recipe, to the losses and norms of one rank.
 func TestTortureAnyMesh(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	torture.Run(t, 6, func(r *rand.Rand) (fault, outcome string) {
 		recipe, mesh := anyRecipe(r), anyMesh(r)
 		alone, err := recipeConfig(t, data, recipe)

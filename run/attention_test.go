@@ -6,22 +6,23 @@ import (
 	"testing"
 
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // With each pattern a run learns something else than with full attention, and its bits depend neither on an
 // interruption, nor on threads, nor on what backward computes again; shorter sequences at the beginning use the same
 // pattern.
 func TestEachPatternTrainsBitForBit(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	hashes := map[string]string{}
 	for _, pattern := range []string{
 		"full", "window:5", "longformer:4:2", "bigbird:1:1:1:4", "strided:4", "fixed:8:2", "longnet:8/1:16/2:32/4",
 		"window:5,full", "linear", "linear:gated,full", "delta", "delta:gated,full", "gla",
 	} {
 		options := func() Options {
-			cfg := tinyConfig(data)
+			cfg := traintest.Config(data)
 			cfg.Model.Attention, cfg.Train.Steps, cfg.Schedule.Warmup = seen(pattern), 4, 1
-			override(cfg, "train.length_warmup=16 over 1 steps")
+			traintest.Override(cfg, "train.length_warmup=16 over 1 steps")
 			cfg.Train.EvalEvery, cfg.Train.EvalTokens = 0, 256
 			cfg.Resolve()
 			return Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Threads: 1}

@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"anneal/device/cpu"
+	"anneal/train/traintest"
 )
 
 // A run may begin to average at any time, and stop; neither is silent.
 func TestAverageTurnedOnAndOff(t *testing.T) {
-	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalTokens = 4, 1, 256
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	for _, c := range []struct {
@@ -36,7 +37,8 @@ func TestAverageTurnedOnAndOff(t *testing.T) {
 
 // The mean of checkpoints is that of their weights, element for element in float64, and can be used as a run.
 func TestAverageOfCheckpoints(t *testing.T) {
-	cfg, dir, out := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "mean")
+	cfg := traintest.Config(traintest.Data(t))
+	dir, out := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "mean")
 	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Checkpoint.Keep, cfg.Schedule.Warmup = 8, 2, 10, 1
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	var want []float64

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"anneal/checkpoint"
+	"anneal/train/traintest"
 )
 
 // contents hashes every file below dir.
@@ -36,7 +37,7 @@ func contents(t testing.TB, dir string) string {
 // SCH-4: a decay that branches off a stable checkpoint is the run of that length from the start, bit for bit; the run
 // it comes from is left as it is.
 func TestABranchIsTheRunFromTheStart(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, c := range []struct {
 		name          string
 		trunk, branch []string
@@ -114,7 +115,7 @@ func resumedBranch(t testing.TB, run string, at int) *Result {
 // Where the past of a branch is not what its schedule says, no step is chosen for the user, and a chosen one is warned
 // of.
 func TestABranchWithAnotherPastIsNotSilent(t *testing.T) {
-	data, trunk := testData(t), filepath.Join(t.TempDir(), "run")
+	data, trunk := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: with(t, data, "schedule.warmup=1", "checkpoint.every=5"), Dir: trunk}) // cosine
 	cfg, err := BranchConfig(trunk, []string{"train.steps=20", "optimizer.weight_decay=0.2"})
 	if err != nil {

@@ -18,6 +18,7 @@ var harmless = map[string]bool{
 	"checkpoint.every":  true, "checkpoint.keep": true, "checkpoint.max_failures": true, "guard.rewinds": true,
 	"guard.replay_every": true,
 	"eval.tasks":         true, "eval.tasks_every": true,
+	"samples.every": true, "samples.prompts": true, "samples.tokens": true, "samples.temperature": true,
 	"watchdog.enabled": true, "watchdog.exit": true, "guard.rewound": true,
 	"memory.recompute": true, "memory.offload": true, "memory.offload_dir": true,
 	"parallel.ranks": true, "parallel.zero": true, "parallel.timeout": true, "parallel.schedule": true,

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"anneal/train/traintest"
 )
 
 // Every way to share a model among ranks has, on cards, the losses of one card, and those of the CPU.
 func TestMeshesOfGPUsTrainToTheLossesOfOne(t *testing.T) {
 	emulatedCard(t)
-	data := testData(t)
+	data := traintest.Data(t)
 	losses := func(t *testing.T, keys ...string) [2]float64 {
 		set := append([]string{"device=cuda", "model.layers=4", "model.heads=4", "model.kv_heads=2", "train.steps=2",
 			"train.batch_tokens=128", "train.micro_batch=2", "train.eval_every=2", "train.eval_tokens=64"}, keys...)

@@ -6,13 +6,15 @@ import (
 	"math"
 	"path/filepath"
 	"testing"
+
+	"anneal/train/traintest"
 )
 
 // Ranks with a GPU each train to the losses of one: they are the same sums, so in the reference mode they have the same
 // bits.
 func TestRanksOnGPUsTrainToTheLossesOfOne(t *testing.T) {
 	emulatedCard(t)
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, c := range []struct {
 		name string
 		set  []string
@@ -40,7 +42,7 @@ func TestRanksOnGPUsTrainToTheLossesOfOne(t *testing.T) {
 // Groups of ranks that step alone, each with a communicator of its own, have the losses that they have on the CPU.
 func TestGroupsOfGPUsTrainAsOnTheCPU(t *testing.T) {
 	emulatedCard(t)
-	data := testData(t)
+	data := traintest.Data(t)
 	set := []string{"precision=fp64", "parallel.ranks=4", "parallel.outer.groups=2",
 		"parallel.outer.every=2", "threads=4", "train.steps=4", "schedule.warmup=1", "train.micro_batch=2"}
 	dir := t.TempDir()

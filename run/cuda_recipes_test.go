@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // Whatever the optimizer and the recipe, a run on a GPU is the run on the CPU: in the reference mode to the digits of
 // float64, and else as close as sums in another order are in the format.
 func TestEveryOptimizerAndFamilyOnAGPU(t *testing.T) {
 	emulatedCard(t)
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, c := range []struct {
 		name      string
 		precision string
@@ -70,7 +71,7 @@ func TestEveryOptimizerAndFamilyOnAGPU(t *testing.T) {
 // A recipe with all that others lack has the same bits each time, and after a stop.
 func TestARecipeOnAGPUResumesBitForBit(t *testing.T) {
 	emulatedCard(t)
-	data := testData(t)
+	data := traintest.Data(t)
 	cfg := func() *config.Config {
 		return smallConfig(t, data, "device=cuda", "precision=bf16", "model.family=anneal",
 			"model.attention=linear:gated,full", "optimizer.name=adam8bit", "checkpoint.every=2", "checkpoint.keep=9")

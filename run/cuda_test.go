@@ -10,6 +10,7 @@ import (
 
 	"anneal/device/cuda/emulator"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // emulatedCard makes device=cuda the emulated GPU, until the test ends.
@@ -22,7 +23,7 @@ func emulatedCard(t *testing.T) {
 // Stopped and resumed it has the same bits, and the CPU can go on with it.
 func TestARunOnAGPUIsCloseToTheRunOnTheCPU(t *testing.T) {
 	emulatedCard(t)
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, c := range []struct {
 		name  string
 		close float64 // relative

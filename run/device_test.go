@@ -14,6 +14,7 @@ import (
 	"anneal/device/devicetest"
 	"anneal/prepare/synth"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // farDevice makes device=cuda a device as far from the host as one can be, until the test ends. Each that is opened
@@ -55,7 +56,7 @@ func sameRun(t *testing.T, what string, got, want *Result) {
 // needed.
 func TestARunOnADeviceApartIsTheRunOnTheCPU(t *testing.T) {
 	farDevice(t)
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, c := range []struct {
 		name string
 		set  []string
@@ -159,7 +160,7 @@ func TestALostDeviceLeavesTheLastCheckpoint(t *testing.T) {
 
 func checkLostDevices(t *testing.T, set ...string) {
 	like := farDevice(t)
-	data := testData(t)
+	data := traintest.Data(t)
 	set = append(set, "device=cuda", "train.steps=4", "schedule.warmup=1", "checkpoint.every=1", "train.eval_every=2",
 		"train.eval_tokens=256", "average.ema=0.9")
 	whole := filepath.Join(t.TempDir(), "run")
@@ -208,7 +209,7 @@ func checkLostDevices(t *testing.T, set ...string) {
 func TestDeviceMemoryIsChecked(t *testing.T) {
 	like := farDevice(t)
 	like.Free = 65 << 20
-	data := testData(t)
+	data := traintest.Data(t)
 	_, err := Run(context.Background(), Options{
 		Config: with(t, data, "device=cuda", "model.dim=512", "model.heads=8"), Dir: filepath.Join(t.TempDir(), "run"),
 	})

@@ -11,12 +11,13 @@ import (
 
 	"anneal/config"
 	"anneal/tokenizer"
+	"anneal/train/traintest"
 )
 
 // A run that learns from another comes nearer to it than one that does not: the divergence falls. It has the same bits
 // on any threads and ranks, after a stop, and with another path to the same teacher. Its memory is what was planned.
 func TestARunLearnsFromATeacher(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	teacher, _ := trainedRun(t, data, "train.steps=40", "model.dim=48", "model.heads=3", "optimizer.lr=1e-2")
 	with := func(more ...string) *config.Config {
 		t.Helper()
@@ -82,7 +83,7 @@ func TestARunLearnsFromATeacher(t *testing.T) {
 
 // The forward pass of a teacher far larger than the model fits into the memory that was planned.
 func TestALargeTeacherFits(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	teacher, _ := trainedRun(t, data, "train.steps=1", "model.dim=384", "model.layers=1", "model.ffn=2048")
 	cfg := smallConfig(t, data, "distill.teacher="+teacher, "model.layers=1", "model.ffn=32")
 	if err := takeTeacher(cfg); err != nil {
@@ -98,9 +99,9 @@ func TestALargeTeacherFits(t *testing.T) {
 
 // What is no teacher is said, with the key.
 func TestWhatIsNoTeacher(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	teacher, _ := trainedRun(t, data)
-	other := buildDataWith(t, 0.1, tokenizer.TrainOptions{VocabSize: 300})
+	other := traintest.DataWith(t, 0.1, tokenizer.TrainOptions{VocabSize: 300})
 	elsewhere, _ := trainedRun(t, other)
 	for _, c := range []struct{ set, want string }{
 		{"distill.teacher=" + filepath.Join(t.TempDir(), "none"), "distill.teacher"},
@@ -130,7 +131,7 @@ func TestWhatIsNoTeacher(t *testing.T) {
 
 // Another teacher than the one with which a run began is refused when it is resumed.
 func TestARunKeepsItsTeacher(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	teacher, _ := trainedRun(t, data, "train.steps=6")
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg := smallConfig(t, data, "distill.teacher="+teacher)

@@ -16,12 +16,13 @@ import (
 	"anneal/device/cpu"
 	"anneal/prepare"
 	"anneal/tokenizer"
+	"anneal/train/traintest"
 )
 
 // Weights that are not finite are never used, not even by AllowOlder, and the tensor is named.
 func TestWeightsThatAreNotFiniteAreRefused(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(-1)} {
-		o := Options{Config: tinyConfig(testData(t)), Dir: filepath.Join(t.TempDir(), "run")}
+		o := Options{Config: traintest.Config(traintest.Data(t)), Dir: filepath.Join(t.TempDir(), "run")}
 		s, err := newSession(o.Config, o)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +83,7 @@ func TestNonFiniteElementsAreCounted(t *testing.T) {
 func TestBatchesWithoutATargetEndTheRun(t *testing.T) {
 	prompts := func() iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
-			for d, err := range documents(200) {
+			for d, err := range traintest.Documents(200) {
 				if !yield(append(bytes.ReplaceAll(d, []byte("is"), nil), "is"...), err) {
 					return
 				}
@@ -106,7 +107,7 @@ func TestBatchesWithoutATargetEndTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s said
-	cfg := tinyConfig(dir)
+	cfg := traintest.Config(dir)
 	cfg.Train.BatchTokens, cfg.Train.MicroBatch, cfg.Guard.MaxSkips = 32, 1, 3
 	_, err = Run(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Warn: s.warn})
 	if data := (*dataset.Error)(nil); !errors.As(err, &data) ||
@@ -120,7 +121,7 @@ func TestBatchesWithoutATargetEndTheRun(t *testing.T) {
 
 // A run does not start from the weights of one that diverged, unless their step is named.
 func TestNoRunStartsFromOneThatDivergedUnawares(t *testing.T) {
-	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	if err := runDir(dir).markDiverged(&DivergedError{Step: 3, Skips: 1, Dir: dir}); err != nil {

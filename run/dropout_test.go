@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 func droppingConfig(data string) *config.Config {
-	cfg := tinyConfig(data)
+	cfg := traintest.Config(data)
 	cfg.Model.Layers, cfg.Model.Dropout, cfg.Model.StochasticDepth = 3, 0.1, 0.5
 	cfg.Train.MicroBatch, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalEvery = 2, 6, 1, 0
 	return cfg
@@ -18,7 +19,7 @@ func droppingConfig(data string) *config.Config {
 // What a run drops follows from seed, step and place: a resumed run drops what an uninterrupted one does, and one that
 // computes again, or on other threads, too.
 func TestADroppingRunResumesBitForBit(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	run := func(change func(*config.Config)) *Result {
 		cfg := droppingConfig(data)
 		change(cfg)

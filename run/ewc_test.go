@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // Weights are held by their importance: the stronger, the nearer they stay to where they began. A run that is resumed
 // ends with the bits of one that was never stopped.
 func TestEWCHoldsWeights(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	from, _ := trainedRun(t, data, "checkpoint.every=2", "checkpoint.keep=10")
 	began := startedFrom(t, initConfig(t, from, data))
 	moved := func(strength string) (far float64) {
@@ -44,7 +45,7 @@ func TestEWCHoldsWeights(t *testing.T) {
 
 // What cannot be held is said, with the key.
 func TestEWCNeedsSecondMoments(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	lion, _ := trainedRun(t, data, "optimizer.name=lion")
 	adamw, _ := trainedRun(t, data)
 	for _, c := range []struct {

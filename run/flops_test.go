@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"anneal/dataset"
+	"anneal/train/traintest"
 )
 
 // What a step counts as its work for the share of peak is what its attention looks at: with document masks the pairs
 // inside documents, counted here one by one, without them the causal pairs.
 func TestStepCountsThePairsItComputes(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	flops := map[bool]float64{}
 	for _, masked := range []bool{true, false} {
 		cfg := smallConfig(t, data, "model.context=256", "train.batch_tokens=1024", "train.micro_batch=2")

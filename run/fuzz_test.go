@@ -9,6 +9,7 @@ import (
 
 	"anneal/internal/filetest"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // FuzzState reads damaged states of a checkpoint: no panic, memory in proportion to the text, and a state that is
@@ -16,7 +17,7 @@ import (
 func FuzzState(f *testing.F) {
 	text, err := json.Marshal(state{
 		Progress: train.Position{Step: 3, Tokens: 96, Updates: 2, Sample: 9}, Guard: train.Guard{Skipped: 1},
-		Config: tinyConfig("data"), EvalStep: 2,
+		Config: traintest.Config("data"), EvalStep: 2,
 	})
 	if err != nil {
 		f.Fatal(err)

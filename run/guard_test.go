@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"anneal/train/traintest"
 )
 
 func TestDivergenceNamesItsCause(t *testing.T) {
@@ -35,7 +37,7 @@ func TestDivergenceNamesItsCause(t *testing.T) {
 
 // A stop at the step at which a run diverges does not let it go on: evaluating, it would be saved there.
 func TestADivergedRunIsNotSavedWhileItIsEvaluated(t *testing.T) {
-	cfg := spikyConfig(testData(t))
+	cfg := spikyConfig(traintest.Data(t))
 	cfg.Guard.OnDivergence, cfg.Guard.Rewinds, cfg.Train.EvalEvery = "stop", 2, 1
 	const many = 1 << 20
 	whole := &countdown{context.Background(), many}

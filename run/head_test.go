@@ -4,14 +4,16 @@ import (
 	"math"
 	"path/filepath"
 	"testing"
+
+	"anneal/train/traintest"
 )
 
 // z-loss is reported apart: the loss of the first step is that of a run without it, to the bit, and the mean of log²Z
 // of weights that know nothing yet is log²V. It then keeps log Z smaller than it would be.
 func TestZLossIsReportedApartAndHolds(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	run := func(coefficient float64) ([]map[string]any, float64) {
-		cfg, dir := tinyConfig(data), filepath.Join(t.TempDir(), "run")
+		cfg, dir := traintest.Config(data), filepath.Join(t.TempDir(), "run")
 		cfg.Train.ZLoss, cfg.Train.EvalTokens = coefficient, 256
 		r := mustRun(t, Options{Config: cfg, Dir: dir})
 		return readMetrics(t, dir), r.ValLoss

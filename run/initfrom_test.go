@@ -16,6 +16,7 @@ import (
 	"anneal/config"
 	"anneal/tokenizer"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // trainedRun makes a run of a few steps on data.
@@ -57,7 +58,7 @@ func startedFrom(t *testing.T, cfg *config.Config) *train.Trainer {
 // Whatever a model is made of and stored in, a run that starts from it has its shape and its weights, bit for bit, and
 // a new optimizer.
 func TestARunStartsFromTheWeightsOfAnother(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for name, set := range map[string][]string{
 		"llama": nil,
 		"untied": {"model.tie_embeddings=false", "model.qk_norm=true", "model.kv_heads=1",
@@ -97,7 +98,7 @@ func TestARunStartsFromTheWeightsOfAnother(t *testing.T) {
 
 // The weights may be stored in a wider or narrower type than the run's; the average of the weights begins with them.
 func TestWeightsAreConvertedToThePrecisionOfTheRun(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	dir, _ := trainedRun(t, data)
 	want := openedWeights(t, dir)
 	for _, precision := range []string{"fp64", "bf16_sr"} {
@@ -124,7 +125,7 @@ func TestWeightsAreConvertedToThePrecisionOfTheRun(t *testing.T) {
 
 // A key of the model that disagrees with the weights is refused with both values; what may differ is said.
 func TestTheShapeIsThatOfTheWeights(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	rope, _ := trainedRun(t, data)
 	learned, _ := trainedRun(t, data, "model.family=gpt2")
 	scaled, _ := trainedRun(t, data, "model.rope_scaling=yarn:2") // 16 tokens at first, 32 then
@@ -185,7 +186,7 @@ func TestTheShapeIsThatOfTheWeights(t *testing.T) {
 // A run from weights has them in its checkpoint of step 0 before it is a run. It says where they are from, is resumed
 // without their directory, bit for bit, and never goes on from random ones.
 func TestARunFromWeightsIsResumedWithoutTheirDirectory(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	from, source := trainedRun(t, data)
 	whole := filepath.Join(t.TempDir(), "whole")
 	want := mustRun(t, Options{Config: initConfig(t, from, data), Dir: whole})
@@ -259,7 +260,7 @@ func killInitConfig(data, from string) *config.Config {
 // Killed with SIGKILL as soon as it is a run, and at random instants around that, a run from weights has a checkpoint
 // to go on from; it ends with the bits of one never killed.
 func TestARunFromWeightsSurvivesAKillAtItsBeginning(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	from, _ := trainedRun(t, data)
 	want := mustRun(t, Options{Config: killInitConfig(data, from), Dir: filepath.Join(t.TempDir(), "whole")})
 	seed := uint64(time.Now().UnixNano())
@@ -302,7 +303,7 @@ func TestARunFromWeightsSurvivesAKillAtItsBeginning(t *testing.T) {
 
 // A run's own config.yaml makes the run again, from the same checkpoint, and only from the same weights.
 func TestAConfigWithInitialWeightsCanBeUsedAgain(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	from, _ := trainedRun(t, data, "checkpoint.every=2")
 	first := filepath.Join(t.TempDir(), "first")
 	want := mustRun(t, Options{Config: initConfig(t, from, data, "init.step=2"), Dir: first})
@@ -329,9 +330,9 @@ func TestAConfigWithInitialWeightsCanBeUsedAgain(t *testing.T) {
 // A run on a device with memory of its own starts from the same weights.
 func TestARunFromWeightsOnADeviceApart(t *testing.T) {
 	farDevice(t)
-	data := testData(t)
+	data := traintest.Data(t)
 	from, _ := trainedRun(t, data)
-	grown := buildDataWith(t, 0.1, tokenizer.TrainOptions{VocabSize: 340})
+	grown := traintest.DataWith(t, 0.1, tokenizer.TrainOptions{VocabSize: 340})
 	for _, d := range []string{data, grown} {
 		cfg := func(set ...string) *config.Config { return initConfig(t, from, d, append(set, "average.ema=0.9")...) }
 		want := mustRun(t, Options{Config: cfg(), Dir: filepath.Join(t.TempDir(), "cpu")})

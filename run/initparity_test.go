@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // initParity is 100 steps of transformers from the weights in testdata/init; testdata/make_init.py defines them.
@@ -53,7 +54,8 @@ func TestTrainingGoesOnAsInTransformers(t *testing.T) {
 			{imported, "fp32", losses.Float32, 1e-4},
 		} {
 			cfg := p.config(t, run.from, run.precision)
-			trial, err := NewTrial(cfg, parityTokens{p.Vocab, p.Context, p.Batch}, nil)
+			src := traintest.Tokens{VocabSize: p.Vocab, Length: p.Context, BatchSize: p.Batch}
+			trial, err := NewTrial(cfg, src, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"anneal/train/traintest"
 )
 
 // readJournal returns the events of a run, each as "event" or "event: text".
@@ -35,7 +37,7 @@ func readJournal(t testing.TB, dir string) (events []string) {
 
 // The journal has the starts and ends of a run in their order, and what its caller noticed.
 func TestTheJournalTellsWhatHappened(t *testing.T) {
-	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps = 4
 	cfg.Schedule.Warmup = 1
 	asked := 0
@@ -58,7 +60,7 @@ func TestTheJournalTellsWhatHappened(t *testing.T) {
 
 // A line that a full disk cut short spoils neither the next line nor what verify says of the run.
 func TestALineCutShortIsRemovedFromTheJournal(t *testing.T) {
-	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	text, err := os.ReadFile(runDir(dir).journal())

@@ -192,6 +192,9 @@ func (s *session) begin() (err error) {
 	if err := s.openSinks(); err != nil {
 		return err
 	}
+	if err := s.dir.forgetSamples(step); err != nil {
+		return err
+	}
 	if s.metrics, err = openMetrics(s.dir.metrics(), step, s.Warn); err != nil {
 		return err
 	}
@@ -298,6 +301,10 @@ func (s *session) step(ctx context.Context) error {
 	}
 	if err == nil && s.asksTasks() && !t.Guard().Exhausted() && heard&askStop == 0 {
 		e.Tasks, err = s.askTasks(ctx)
+		s.clock.pause()
+	}
+	if err == nil && s.writesSamples() && !t.Guard().Exhausted() && heard&askStop == 0 {
+		err = s.writeSamples()
 		s.clock.pause()
 	}
 	s.report(e)

@@ -12,12 +12,13 @@ import (
 	"anneal/nn"
 	"anneal/tensor"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // A run with adapters leaves every other weight as it was, keeps state for the adapters only, and has the same bits on
 // any number of threads and after a stop.
 func TestAdaptersTrainAlone(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for name, set := range map[string][]string{
 		"llama":  nil,
 		"dora":   nil,

@@ -12,6 +12,7 @@ import (
 	"anneal/config"
 	"anneal/internal/filetest"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // meshConfig is a small run in FP64 that eight ranks can share in any way.
@@ -39,7 +40,7 @@ func stopped(t *testing.T, cfg *config.Config, dir string, after int) {
 
 // A checkpoint of a mesh of ranks is continued on any other with the losses of a run that was never stopped.
 func TestResumeOnAnotherMesh(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for half, overrides := range [][]string{
 		{"average.ema=0.9"},
 		{"model.tie_embeddings=true", "parallel.zero=2", "optimizer.name=lion"},
@@ -88,7 +89,7 @@ func TestResumeOnAnotherMesh(t *testing.T) {
 // What a resume changes of the mesh stays in the run's configuration, with the ranks that follow from it; what it means
 // for the bits is said first.
 func TestAMoveIsSaidAndKept(t *testing.T) {
-	data, first := testData(t), filepath.Join(t.TempDir(), "run")
+	data, first := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	stopped(t, meshConfig(t, data, "parallel.pipeline=2", "model.tie_embeddings=true"), first, 2)
 	for _, c := range []struct{ keys, mesh, says string }{
 		{"parallel.schedule=gpipe", "2 ranks: tensor 1 · context 1 · pipeline 2 · data 1", "no bit"},
@@ -135,7 +136,7 @@ func TestAMoveIsSaidAndKept(t *testing.T) {
 // averages) is saved on one mesh and continued on others. What a mesh cannot hold is refused by name, and the run stays
 // as it was.
 func TestFormatsOnAnotherMesh(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, c := range []struct {
 		recipe, first, others, refused string
 		within                         float64 // of the losses of one rank

@@ -19,11 +19,12 @@ import (
 	"anneal/parallel"
 	"anneal/prepare"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // Every rank of any mesh that trains takes, in each of its arenas, the very bytes that were planned for it.
 func TestTortureMeshesTakeWhatIsPlanned(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	torture.Run(t, 8, func(r *rand.Rand) (fault, outcome string) {
 		precision := []string{"bf16", "fp32", "fp16", "bf16_sr", "fp8", "fp64"}[r.IntN(6)]
 		keys := append(append(anyRecipe(r), anyMesh(r)...), "precision="+precision)

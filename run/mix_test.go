@@ -12,25 +12,27 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/tokenizer"
+	"anneal/train/traintest"
 )
 
 // mixConfig is a run over two data sets whose weights jump, and move along a line.
 func mixConfig(a, b string) *config.Config {
-	cfg := tinyConfig("")
-	override(cfg, "data.mix=a="+a+", b="+b, "data.weights=a=3 b=1, b=1 from 30%, a=1 from 50% to 80%")
+	cfg := traintest.Config("")
+	traintest.Override(cfg, "data.mix=a="+a+", b="+b, "data.weights=a=3 b=1, b=1 from 30%, a=1 from 50% to 80%")
 	return cfg
 }
 
 // A run over several sources that is stopped goes on bit for bit, with packed documents, longer and longer sequences,
 // larger and larger steps, an order of their own, and samples left out; its last lines of metrics are the same.
 func TestMixedRunsResumeBitForBit(t *testing.T) {
-	a, b := testData(t), buildData(t, 0.2)
+	a, b := traintest.Data(t), traintest.DataWith(t, 0.2, tokenizer.TrainOptions{VocabSize: 320})
 	for _, packing := range []string{"concat", "best_fit"} {
 		cfg := mixConfig(a, b)
 		cfg.Data.Packing, cfg.Data.Skip, cfg.Train.Steps = packing, dataset.SkipList{{From: 20, To: 31}}, 24
 		cfg.Train.MicroBatch, cfg.Schedule.Warmup = 4, 1
-		override(cfg, "train.length_warmup=16 over 4 steps", "train.batch_ramp=128 over 2K tokens")
-		override(cfg, "data.weights=a=3 b=1, b=1 from 30%, a=1 from 50% to 80%")
+		traintest.Override(cfg, "train.length_warmup=16 over 4 steps", "train.batch_ramp=128 over 2K tokens")
+		traintest.Override(cfg, "data.weights=a=3 b=1, b=1 from 30%, a=1 from 50% to 80%")
 		if err := cfg.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -65,12 +67,12 @@ func TestMixedRunsResumeBitForBit(t *testing.T) {
 
 // A mix of which only one source is read is a run on that source, bit for bit.
 func TestMixOfOneSourceIsARunOnIt(t *testing.T) {
-	a, b := testData(t), buildData(t, 0.2)
-	alone := tinyConfig(a)
+	a, b := traintest.Data(t), traintest.DataWith(t, 0.2, tokenizer.TrainOptions{VocabSize: 320})
+	alone := traintest.Config(a)
 	alone.Train.Steps, alone.Schedule.Warmup = 10, 1
 	mixed := alone.Clone()
 	mixed.Data.Path = ""
-	override(mixed, "data.mix=a="+a+", b="+b, "data.weights=a=1")
+	traintest.Override(mixed, "data.mix=a="+a+", b="+b, "data.weights=a=1")
 	want := mustRun(t, Options{Config: alone, Dir: filepath.Join(t.TempDir(), "alone")})
 	got := mustRun(t, Options{Config: mixed, Dir: filepath.Join(t.TempDir(), "mixed")})
 	if got.WeightsHash != want.WeightsHash || got.SourceTokens["b"] != 0 || got.SourceTokens["a"] != 10*256 {
@@ -83,15 +85,15 @@ func TestMixOfOneSourceIsARunOnIt(t *testing.T) {
 
 // What is yet to come can be mixed otherwise: a branch takes up another source. What has been cannot.
 func TestBranchesCanChangeTheMix(t *testing.T) {
-	a, b := testData(t), buildData(t, 0.2)
-	cfg := tinyConfig(a)
+	a, b := traintest.Data(t), traintest.DataWith(t, 0.2, tokenizer.TrainOptions{VocabSize: 320})
+	cfg := traintest.Config(a)
 	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Checkpoint.Keep, cfg.Schedule.Warmup = 40, 10, 9, 1
 	dir := filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	later := func(weights string) *config.Config {
 		c := cfg.Clone()
 		c.Data.Path = ""
-		override(c, "data.mix=a="+a+", b="+b, "data.weights="+weights)
+		traintest.Override(c, "data.mix=a="+a+", b="+b, "data.weights="+weights)
 		return c
 	}
 	whole := mustRun(t, Options{Config: later("a=1, b=1 from 32"), Dir: filepath.Join(t.TempDir(), "whole")})
@@ -117,7 +119,7 @@ func TestBranchesCanChangeTheMix(t *testing.T) {
 
 // A checkpoint from before packing, orders and mixes resumes without a warning and gives the same bits.
 func TestOlderCheckpointsResumeWithoutWarnings(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	cfg.Train.Steps = 20
 	whole := mustRun(t, Options{Config: cfg.Clone(), Dir: filepath.Join(t.TempDir(), "whole")})
 	dir := filepath.Join(t.TempDir(), "stopped")

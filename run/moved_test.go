@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // A run is resumed from any working directory, after it was moved, and after it was moved together with its data.
 func TestARunThatWasMovedGoesOn(t *testing.T) {
 	root := t.TempDir()
-	if err := os.CopyFS(filepath.Join(root, "data"), os.DirFS(testData(t))); err != nil {
+	if err := os.CopyFS(filepath.Join(root, "data"), os.DirFS(traintest.Data(t))); err != nil {
 		t.Fatal(err)
 	}
 	first := filepath.Join(root, "runs", "first")
@@ -76,7 +77,7 @@ func TestARunThatWasMovedGoesOn(t *testing.T) {
 // A rewind of a run that was moved with its data leaves it one that can be moved with its data again.
 func TestARewoundRunCanBeMovedAgain(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "first")
-	if err := os.CopyFS(filepath.Join(at, "data"), os.DirFS(testData(t))); err != nil {
+	if err := os.CopyFS(filepath.Join(at, "data"), os.DirFS(traintest.Data(t))); err != nil {
 		t.Fatal(err)
 	}
 	mustRun(t, Options{

@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"anneal/checkpoint"
+	"anneal/train/traintest"
 )
 
 // A directory that holds something else is no place for a run, and stays as it is; one with logs is.
 func TestARunNeedsADirectoryOfItsOwn(t *testing.T) {
-	data := testData(t)
-	cfg := tinyConfig(data)
+	data := traintest.Data(t)
+	cfg := traintest.Config(data)
 	cfg.Train.Steps, cfg.Schedule.Warmup = 1, 1
 	source := filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: cfg, Dir: source})
@@ -70,7 +71,7 @@ func TestARunNeedsADirectoryOfItsOwn(t *testing.T) {
 
 // A start that was killed before the configuration was whole is made again, without the checkpoints that it left.
 func TestAKilledStartIsMadeAgain(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
 	dir := filepath.Join(t.TempDir(), "run")
 	want := mustRun(t, Options{Config: cfg, Dir: dir})
@@ -123,7 +124,7 @@ func tree(t *testing.T, root string) string {
 
 // Where the files of a new run cannot all be written, the same command makes it later.
 func TestAStartThatFailsCanBeMadeAgain(t *testing.T) {
-	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup = 1, 1
 	o := Options{Config: cfg, Dir: dir}
 	s, err := newSession(cfg, o)

@@ -8,6 +8,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // The squared norm measured is that of a step of the first micro-batch alone, and measuring changes no bit of
@@ -34,7 +35,7 @@ func TestMeasuringNoiseChangesNothing(t *testing.T) {
 		math.Abs(got.Signal/want.Signal-1) > 1e-9 {
 		t.Errorf("measured %+v, from the norms of the first micro-batch alone and of the step %+v", got, want)
 	}
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	r := mustRun(t, Options{Config: with(t, data, "train.noise_scale_every=2", "train.steps=6"), Dir: dir})
 	lines, reported := readMetrics(t, dir), 0
 	for _, l := range lines {

@@ -9,6 +9,7 @@ import (
 	"anneal/config"
 	"anneal/device/cpu"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // groupsConfig is a small run of two groups, on n ranks, which meet after steps 4, 8, … and after the last one.
@@ -22,7 +23,7 @@ func groupsConfig(data string, n int) *config.Config {
 // A run of groups that is stopped between two meetings, and resumed on another number of ranks, ends with the bits of
 // one that was never stopped. Its weights can be used like those of any run.
 func TestGroupsResumeWithTheSameBits(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	whole := mustRun(t, Options{Config: groupsConfig(data, 2), Dir: filepath.Join(t.TempDir(), "whole"), Threads: 4})
 	dir := filepath.Join(t.TempDir(), "run")
 	o := Options{Config: groupsConfig(data, 4), Dir: dir, Threads: 4}
@@ -73,7 +74,7 @@ func TestGroupsResumeWithTheSameBits(t *testing.T) {
 
 // A checkpoint of another number of groups is refused with one error that names both.
 func TestOtherGroupsAreRefused(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	grouped, plain := filepath.Join(t.TempDir(), "grouped"), filepath.Join(t.TempDir(), "plain")
 	cfg := groupsConfig(data, 2)
 	cfg.Train.Steps = 2

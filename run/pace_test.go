@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"anneal/train/traintest"
 )
 
 func TestLengthFollowsTheClock(t *testing.T) {
@@ -35,7 +37,7 @@ func TestLengthFollowsTheClock(t *testing.T) {
 // A run whose length has followed the clock is the run that had this length from its beginning, on any number of ranks
 // and resumed or not.
 func TestRunThatFollowsTheClockHasTheBitsOfAPlainOne(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, ranks := range []int{1, 2} {
 		cfg := smallConfig(t, data, "train.steps=3000", "schedule.name=wsd", "train.eval_every=0",
 			fmt.Sprintf("parallel.ranks=%d", ranks))

@@ -4,17 +4,19 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+
+	"anneal/train/traintest"
 )
 
 // However documents are packed, a run that is stopped in the middle of an epoch resumes bit for bit, on other threads,
 // too, while sequences lengthen. Each packing trains on other rows.
 func TestPackedRunsResumeBitForBit(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	hashes := map[string]string{}
 	for _, packing := range []string{"concat", "best_fit", "pad"} {
-		cfg := tinyConfig(data)
+		cfg := traintest.Config(data)
 		cfg.Data.Packing, cfg.Train.Steps, cfg.Schedule.Warmup = packing, 12, 1
-		override(cfg, "train.length_warmup=16 over 4 steps")
+		traintest.Override(cfg, "train.length_warmup=16 over 4 steps")
 		want := mustRun(t, Options{Config: cfg.Clone(), Dir: filepath.Join(t.TempDir(), "whole")})
 		if other, has := hashes[want.WeightsHash]; has {
 			t.Errorf("%s and %s end with the same weights", packing, other)

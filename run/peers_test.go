@@ -9,12 +9,13 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/train/traintest"
 )
 
 // Ranks that would not make the same run with the same bits are named, with what to do.
 func TestPeersThatDifferAreNamed(t *testing.T) {
 	same := func() *peer {
-		return &peer{"a", 1, "v1", "avx2", tinyConfig("data"), dataset.State{Data: "0123456789abcdef"}}
+		return &peer{"a", 1, "v1", "avx2", traintest.Config("data"), dataset.State{Data: "0123456789abcdef"}}
 	}
 	for name, c := range map[string]struct {
 		change func(*peer)
@@ -23,10 +24,11 @@ func TestPeersThatDifferAreNamed(t *testing.T) {
 		"nothing": {func(*peer) {}, nil},
 		"version": {func(p *peer) { p.Version = "v2" }, []string{"v1", "v2", "the same binary"}},
 		"kernels": {func(p *peer) { p.Kernels = "avx512" }, []string{"avx2", "avx512", "ANNEAL_CPU="}},
-		"a key": {func(p *peer) { override(p.Config, "optimizer.lr=0.5") },
+		"a key": {func(p *peer) { traintest.Override(p.Config, "optimizer.lr=0.5") },
 			[]string{"optimizer.lr = 0.003", "0.5 on rank 3", "the same command"}},
-		"a key of no bits": {func(p *peer) { override(p.Config, "train.eval_every=7") }, []string{"train.eval_every"}},
-		"threads":          {func(p *peer) { override(p.Config, "threads=1") }, nil},
+		"a key of no bits": {func(p *peer) { traintest.Override(p.Config, "train.eval_every=7") },
+			[]string{"train.eval_every"}},
+		"threads":          {func(p *peer) { traintest.Override(p.Config, "threads=1") }, nil},
 		"path of the data": {func(p *peer) { p.Config.Data.Path = "elsewhere" }, nil},
 		"data": {func(p *peer) { p.Data.Data = "fedcba9876543210" },
 			[]string{"0123456789ab…", "fedcba987654…"}},

@@ -10,6 +10,7 @@ import (
 
 	"anneal/config"
 	"anneal/precision"
+	"anneal/train/traintest"
 )
 
 // recipes are every precision, and those that come in several ways.
@@ -25,9 +26,9 @@ func recipes() map[string]func(*config.Config) {
 
 // A scale that cannot be lowered is no way out of overflows: the run stops and says what would be.
 func TestOverflowsAtTheFloorEndTheRun(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, dynamic := range []bool{true, false} {
-		cfg := tinyConfig(data)
+		cfg := traintest.Config(data)
 		cfg.Precision, cfg.Guard.MaxSkips = "fp16", 3
 		cfg.LossScale.Dynamic, cfg.LossScale.Init = dynamic, 0x1p101
 		if dynamic {
@@ -46,9 +47,9 @@ func TestOverflowsAtTheFloorEndTheRun(t *testing.T) {
 
 // Every precision: a run that resumes from a checkpoint ends with the bits of one that was never stopped.
 func TestEveryPrecisionResumesBitForBit(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for policy, set := range recipes() {
-		cfg := tinyConfig(data)
+		cfg := traintest.Config(data)
 		set(cfg)
 		cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every, cfg.Schedule.Warmup = 6, 0, 3, 1
 		if policy == "fp16" {

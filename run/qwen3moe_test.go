@@ -3,12 +3,14 @@ package run
 import (
 	"path/filepath"
 	"testing"
+
+	"anneal/train/traintest"
 )
 
 // The losses of the routers are reported without their coefficients, and held down by them: experts that are chosen
 // equally often have a balance of experts_per_token.
 func TestRouterLossesAreReportedAndHold(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	last := func(aux, z float64) (line map[string]any) {
 		cfg := familyConfig("qwen3_moe", data)
 		cfg.Train.Steps, cfg.Optimizer.LR = 40, 1e-2

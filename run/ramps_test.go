@@ -10,13 +10,14 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // with returns a small configuration with some values replaced.
 func with(t testing.TB, data string, overrides ...string) *config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	cfg := tinyConfig(data)
+	cfg := traintest.Config(data)
 	cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Schedule.Warmup, cfg.Train.EvalEvery, cfg.Checkpoint.Every,
 		cfg.Checkpoint.Keep = 14, 1, 0, 0, 1, 100
 	if err := os.WriteFile(path, cfg.YAML(), 0o666); err != nil {
@@ -65,7 +66,7 @@ var everything = []string{
 
 // Wherever a run is resumed, in a warmup, a decay or a ramp, it ends in the same bits.
 func TestResumeInEveryPhase(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, c := range []struct {
 		name      string
 		overrides []string
@@ -99,7 +100,7 @@ func TestResumeInEveryPhase(t *testing.T) {
 // Up to the end of a branch, a wsds run is the wsd run of that length, bit for bit; after it the rate is the peak
 // again.
 func TestABranchOfWSDSIsAWSDRun(t *testing.T) {
-	data, whole, alone := testData(t), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	data, whole, alone := traintest.Data(t), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{
 		Config: with(t, data, "schedule.name=wsds", "train.steps=20", "schedule.branches=8", "schedule.warmup=2",
 			"schedule.decay_fraction=0.4"), Dir: whole,

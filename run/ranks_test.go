@@ -16,11 +16,12 @@ import (
 	"anneal/comm/local"
 	"anneal/config"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // ranksConfig is a small run on n ranks, each with one of the four micro-batches of a step at most.
 func ranksConfig(data string, n int) *config.Config {
-	cfg := tinyConfig(data)
+	cfg := traintest.Config(data)
 	cfg.Train.MicroBatch, cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every = 2, 12, 6, 5
 	cfg.Parallel.Ranks, cfg.Parallel.Timeout = n, 1
 	return cfg
@@ -44,7 +45,7 @@ func wholeRun(t *testing.T, data string) (dir string, hashes [2]string) {
 
 // A run on several ranks ends with the bits of one, and leaves one run directory with the same metrics.
 func TestRanksMakeTheRunOfOne(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	whole, want := wholeRun(t, data)
 	for zero, n := range []int{2, 3, 3, 2} {
 		var said said
@@ -75,7 +76,7 @@ func TestRanksMakeTheRunOfOne(t *testing.T) {
 
 // A run is stopped by its caller on all ranks after the same step, and resumed on any other number of them.
 func TestResumeOnOtherRanks(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	_, want := wholeRun(t, data)
 	dir := filepath.Join(t.TempDir(), "run")
 	o := Options{Config: ranksConfig(data, 2), Dir: dir, Threads: 4}
@@ -108,7 +109,7 @@ func TestResumeOnOtherRanks(t *testing.T) {
 
 // A checkpoint that somebody asks for is written by all ranks.
 func TestRanksSaveWhenAsked(t *testing.T) {
-	cfg, dir := ranksConfig(testData(t), 2), filepath.Join(t.TempDir(), "run")
+	cfg, dir := ranksConfig(traintest.Data(t), 2), filepath.Join(t.TempDir(), "run")
 	cfg.Checkpoint.Every = 0
 	saves := make(chan struct{}, 1)
 	mustRun(t, Options{Config: cfg, Dir: dir, Threads: 4, Saves: saves, OnProgress: func(e train.Event) {
@@ -124,7 +125,7 @@ func TestRanksSaveWhenAsked(t *testing.T) {
 
 // A run that diverges goes back on all ranks.
 func TestRanksGoBackTogether(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	var want [2]string
 	for n := 1; n <= 2; n++ {
 		cfg := spikyConfig(data)
@@ -148,7 +149,7 @@ func TestRanksGoBackTogether(t *testing.T) {
 
 // What cannot be is one error, before anything is written.
 func TestRanksRefuseWhatCannotBe(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for name, c := range map[string]struct {
 		change func(*config.Config)
 		want   string
@@ -169,7 +170,7 @@ func TestRanksRefuseWhatCannotBe(t *testing.T) {
 
 // A branch on several ranks is the branch on one.
 func TestRanksBranch(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	whole, _ := wholeRun(t, data)
 	var want [2]string
 	for n := 1; n <= 2; n++ {
@@ -192,7 +193,7 @@ func TestRanksBranch(t *testing.T) {
 // says which rank it was.
 func TestAFailedPartIsAFailedSave(t *testing.T) {
 	for _, saved := range []bool{true, false} {
-		dir, cfg := runDir(t.TempDir()), tinyConfig("data")
+		dir, cfg := runDir(t.TempDir()), traintest.Config("data")
 		cfg.Checkpoint.Every = 0
 		store, err := checkpoint.Open(dir.checkpoints(), checkpoint.Options{})
 		if err != nil {
@@ -245,7 +246,7 @@ func TestAFailedPartIsAFailedSave(t *testing.T) {
 // A rank that panics or hangs ends the others within the deadline and two seconds. The error says which rank and where,
 // and the run goes on from its last checkpoint, on fewer ranks, to the bits of a run that nothing disturbed.
 func TestALostRankEndsAll(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	_, want := wholeRun(t, data)
 	for fault, says := range map[string][]string{
 		"rank:2:step:9:panic": {"rank 2 (", "panic in step 9: ANNEAL_FAULT"},
@@ -279,7 +280,7 @@ func TestALostRankEndsAll(t *testing.T) {
 
 // A rank that is slow holds the others up and changes nothing; ranks/ says who waits for what, while it does.
 func TestASlowRankIsWaitedFor(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	_, want := wholeRun(t, data)
 	t.Setenv(FaultVariable, "rank:1:step:9:slow")
 	dir := filepath.Join(t.TempDir(), "run")

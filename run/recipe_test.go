@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // Made small enough, every recipe trains on data with another vocabulary, and its loss falls.
 func TestScaledRecipesTrain(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, name := range config.Recipes() {
 		whole, err := config.Sources{Recipe: name, Planning: true}.Load()
 		if err != nil {

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // What is kept and what is run again changes no bit of a run, and less is kept.
 func TestRecomputationChangesNoBitOfARun(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	run := func(strategy string) (*Result, int64) {
-		cfg := tinyConfig(data)
+		cfg := traintest.Config(data)
 		cfg.Model.Layers, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Memory.Recompute = 6, 3, 1, recomputing(strategy)
 		r := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
 		for _, a := range r.Arenas {
@@ -41,7 +42,7 @@ func TestRecomputationChangesNoBitOfARun(t *testing.T) {
 
 // The scales of FP8 operands go by the tensors that pass, each of which counts once however often it is computed.
 func TestRecomputationChangesNoBitOfScaledPrecisions(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for i, change := range []func(*config.Config){
 		func(c *config.Config) { c.Precision = "fp8" },
 		func(c *config.Config) { c.Precision, c.FP8.Scaling, c.FP8.History = "fp8", "delayed", 2 },
@@ -50,7 +51,7 @@ func TestRecomputationChangesNoBitOfScaledPrecisions(t *testing.T) {
 		func(c *config.Config) { c.Precision = "fp16" },
 	} {
 		hash := func(strategy string) string {
-			cfg := tinyConfig(data)
+			cfg := traintest.Config(data)
 			cfg.Model.Layers, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.MicroBatch, cfg.Memory.Recompute = 4, 4,
 				1, 4, recomputing(strategy)
 			change(cfg)
@@ -68,10 +69,10 @@ func TestRecomputationChangesNoBitOfScaledPrecisions(t *testing.T) {
 
 // A batch of any number of micro-batches is trained on in the memory of two.
 func TestAccumulationReachesAnyBatchInFixedMemory(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	var want []ArenaUse
 	for _, micro := range []int{2, 4, 16} {
-		cfg := tinyConfig(data)
+		cfg := traintest.Config(data)
 		cfg.Train.MicroBatch, cfg.Train.BatchTokens = 2, micro*2*cfg.Model.Context
 		cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalEvery = 2, 1, 0
 		r := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})

@@ -11,6 +11,7 @@ import (
 	"anneal/device"
 	"anneal/tensor"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // flips flips a bit of the gradient of the logits, or of a loss, in one of its calls.
@@ -35,7 +36,7 @@ func (d *flips) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o de
 // replayed runs four steps of two micro-batches, replaying every second step, on a device.
 func replayed(t *testing.T, dev func(device.Device) device.Device) (*session, error) {
 	t.Helper()
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Train.EvalTokens, cfg.Train.MicroBatch, cfg.Schedule.Warmup = 4, 0, 64, 4,
 		1
 	cfg.Guard.ReplayEvery = 2
@@ -63,7 +64,7 @@ func replayed(t *testing.T, dev func(device.Device) device.Device) (*session, er
 // A replay changes no bit. A bit that flips in either run of a replayed micro-batch stops the run before its step is
 // saved, and names the step and what differs.
 func TestReplaysFindFlippedBits(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Train.EvalTokens, cfg.Train.MicroBatch, cfg.Schedule.Warmup = 4, 0, 64, 4,
 		1
 	want := mustRun(t, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})

@@ -64,6 +64,9 @@ func (s *session) evaluate(ctx context.Context) (train.Evaluation, error) {
 		ValLoss: weights.Loss, ValBitsPerByte: weights.BitsPerByte,
 		ValLossEMA: average.Loss, ValBitsPerByteEMA: average.BitsPerByte, ValSources: weights.Sources,
 	}
+	for _, size := range weights.ActivationRMS {
+		e.ActivationRMS = append(e.ActivationRMS, train.Number(size))
+	}
 	if weights.Tokens > 0 {
 		s.evaluateSources(&e)
 	}

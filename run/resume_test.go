@@ -10,6 +10,7 @@ import (
 
 	"anneal/config"
 	"anneal/internal/isa"
+	"anneal/train/traintest"
 )
 
 // edit changes the configuration that a run has on disk.
@@ -32,7 +33,7 @@ func edit(t *testing.T, dir string, overrides ...string) {
 
 // Every value that was changed in the file is named when the run resumes with it.
 func TestResumeNamesWhatWasChanged(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	cfg.Train.Steps, cfg.Schedule.Warmup = 4, 1
 	dir := filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: cfg, Dir: dir})
@@ -64,7 +65,7 @@ func TestResumeNamesWhatWasChanged(t *testing.T) {
 
 // A damaged checkpoint is passed over with one warning, which names the fault and what is used instead.
 func TestADamagedCheckpointIsReportedOnce(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Checkpoint.Every = 2, 1, 1
 	dir := filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: cfg, Dir: dir})
@@ -85,7 +86,7 @@ func TestADamagedCheckpointIsReportedOnce(t *testing.T) {
 
 // A run out of minutes ends after a whole step, measured and saved; resumed, it has its minutes again.
 func TestMinutesEndARun(t *testing.T) {
-	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Minutes = 1e-9
 	r := mustRun(t, Options{Config: cfg, Dir: dir})
 	if r.Step != 1 || r.Interrupted || math.IsNaN(r.ValBitsPerByte) {
@@ -117,7 +118,7 @@ func (c *countdown) Err() error {
 
 // familyConfig is a run of six steps of a family.
 func familyConfig(family, data string) *config.Config {
-	cfg := tinyConfig(data)
+	cfg := traintest.Config(data)
 	cfg.Model.Family, cfg.Model.FFN = family, 0
 	cfg.Resolve()
 	cfg.Train.MicroBatch, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalEvery = 2, 6, 1, 0
@@ -127,9 +128,9 @@ func familyConfig(family, data string) *config.Config {
 // Wherever a run is stopped, in a step or while it evaluates, what it reports after it was resumed is what an
 // uninterrupted run reports.
 func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	make := func() *config.Config {
-		cfg := tinyConfig(data)
+		cfg := traintest.Config(data)
 		cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Train.EvalEvery, cfg.Train.EvalTokens = 2, 8, 1, 512
 		cfg.Schedule.Warmup = 1
 		return cfg
@@ -170,7 +171,7 @@ func TestResumeOnOtherKernelsWarns(t *testing.T) {
 	if len(tiers) < 2 {
 		t.Skip("this machine runs one tier of kernels")
 	}
-	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
 	t.Setenv("ANNEAL_CPU", tiers[0].String())
 	mustRun(t, Options{Config: cfg, Dir: dir})

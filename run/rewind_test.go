@@ -14,11 +14,12 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/prepare"
+	"anneal/train/traintest"
 )
 
 // rewindConfig is a run of 24 steps of 8 samples that keeps every checkpoint.
 func rewindConfig(data string) *config.Config {
-	cfg := tinyConfig(data)
+	cfg := traintest.Config(data)
 	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Checkpoint.Keep, cfg.Train.EvalEvery, cfg.Train.EvalTokens = 24,
 		4, 100, 0, 256
 	cfg.Schedule.Warmup = 4
@@ -109,7 +110,7 @@ func samples(ranges ...[2]uint64) map[uint64]bool {
 // A run that went back and left batches out ends with the bits of one whose data never had them: after one rewind,
 // after a second one across the gap of the first, and stopped and resumed on the way.
 func TestARewoundRunNeverSawTheBatches(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: rewindConfig(data), Dir: dir})
 	first := mustRewind(t, dir, RewindOptions{To: 15, Skip: []StepRange{{14, 15}, {17, 17}}})
 	if first.From != 24 || first.Step != 12 || len(first.SetAside) != 3 || first.Skip != "104:120,128:136" ||
@@ -147,11 +148,11 @@ func TestARewoundRunNeverSawTheBatches(t *testing.T) {
 
 // Where steps grow, the batches of a step are those that it read.
 func TestRewindCountsTheSamplesOfARamp(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	ramped := func() *config.Config {
 		cfg := rewindConfig(data)
 		cfg.Train.Steps, cfg.Train.MicroBatch = 12, 2
-		override(cfg, "train.batch_ramp=64 until 384, 128 until 1024")
+		traintest.Override(cfg, "train.batch_ramp=64 until 384, 128 until 1024")
 		return cfg
 	}
 	mustRun(t, Options{Config: ramped(), Dir: dir})
@@ -166,7 +167,7 @@ func TestRewindCountsTheSamplesOfARamp(t *testing.T) {
 
 // Stopped between or within any of its parts, a rewind is completed by the next resume, which ends with the same bits.
 func TestARewindStoppedHalfwayIsCompleted(t *testing.T) {
-	data, first := testData(t), filepath.Join(t.TempDir(), "run")
+	data, first := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	cfg := rewindConfig(data)
 	cfg.Train.Steps, cfg.Checkpoint.Every = 8, 2
 	mustRun(t, Options{Config: cfg, Dir: first})
@@ -229,7 +230,7 @@ func TestARewindStoppedHalfwayIsCompleted(t *testing.T) {
 
 // Setting data.skip from the start is the same as going back to the start; a list that changes the past is refused.
 func TestSkipsAreAValueOfTheConfiguration(t *testing.T) {
-	data, dir, fresh := testData(t), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "fresh")
+	data, dir, fresh := traintest.Data(t), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "fresh")
 	cfg := rewindConfig(data)
 	cfg.Train.Steps = 4
 	mustRun(t, Options{Config: cfg, Dir: dir})
@@ -251,7 +252,7 @@ func TestSkipsAreAValueOfTheConfiguration(t *testing.T) {
 }
 
 func TestRewindsThatCannotBeAreErrors(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	cfg := rewindConfig(data)
 	cfg.Checkpoint.Keep, cfg.Train.Steps = 2, 20
 	mustRun(t, Options{Config: cfg, Dir: dir})
@@ -302,7 +303,7 @@ func TestRewindsThatCannotBeAreErrors(t *testing.T) {
 
 // A damaged checkpoint is passed over with a warning; the rewind goes further back.
 func TestRewindPassesOverDamage(t *testing.T) {
-	cfg, dir := rewindConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := rewindConfig(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps = 12
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	if err := os.Truncate(filepath.Join(dir, "checkpoints", "step-00000008", "optim.safetensors"), 100); err != nil {
@@ -317,7 +318,7 @@ func TestRewindPassesOverDamage(t *testing.T) {
 
 // A diverged run says how to leave its batches out, and a rewind that does it lets the run go on.
 func TestADivergedRunCanLeaveItsBatchesOut(t *testing.T) {
-	cfg, dir := rewindConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := rewindConfig(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	// Four good steps, then a rate at which one update makes every loss after it stand out, on any kernels.
 	cfg.Train.Steps, cfg.Train.Clip, cfg.Schedule.Warmup, cfg.Guard.MaxSkips, cfg.Guard.SpikeZ, cfg.Guard.Window = 4, 0,
 		1, 3, 6, 4
@@ -347,7 +348,7 @@ func TestADivergedRunCanLeaveItsBatchesOut(t *testing.T) {
 
 // A damaged plan is the fault of the data, not of anneal.
 func TestADamagedPlanIsADataError(t *testing.T) {
-	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	if err := os.WriteFile(runDir(dir).rewind(), []byte("{"), 0o666); err != nil {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -18,10 +17,8 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
-	"anneal/dataset"
-	"anneal/prepare"
-	"anneal/tokenizer"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // TestMain lets the test binary act as a training process that a test can kill.
@@ -56,76 +53,9 @@ func childRun(dir, data, from string) int {
 
 // killConfig is a run of about a second that saves often.
 func killConfig(data string) *config.Config {
-	cfg := tinyConfig(data)
+	cfg := traintest.Config(data)
 	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Train.EvalEvery = 800, 25, 400
 	return cfg
-}
-
-// override sets keys of a configuration as section.key=value.
-func override(cfg *config.Config, overrides ...string) {
-	for _, o := range overrides {
-		if err := cfg.Override(o); err != nil {
-			panic(err)
-		}
-	}
-}
-
-// tinyConfig is a small model on a data set.
-func tinyConfig(data string) *config.Config {
-	cfg := config.Default()
-	cfg.Data.Path = data
-	cfg.Model.Layers, cfg.Model.Dim, cfg.Model.Heads, cfg.Model.Context = 2, 32, 2, 32
-	cfg.Train.Steps, cfg.Train.BatchTokens, cfg.Train.EvalTokens = 40, 256, 2048
-	cfg.Train.EvalEvery, cfg.Checkpoint.Every = 20, 10
-	cfg.Optimizer.LR = 3e-3
-	cfg.Resolve()
-	return cfg
-}
-
-// documents generates text with structure: sums that a model can learn.
-func documents(n int) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		r := rand.New(rand.NewPCG(1, 2))
-		for range n {
-			var b bytes.Buffer
-			for range 1 + r.IntN(20) {
-				x, y := r.IntN(50), r.IntN(50)
-				fmt.Fprintf(&b, "the sum of %d and %d is %d\n", x, y, x+y)
-			}
-			if !yield(b.Bytes(), nil) {
-				return
-			}
-		}
-	}
-}
-
-// testData builds a small data set with its tokenizer.
-func testData(t testing.TB) string { return buildData(t, 0.1) }
-
-func buildData(t testing.TB, val float64) string {
-	return buildDataWith(t, val, tokenizer.TrainOptions{VocabSize: 320})
-}
-
-// buildDataWith builds the small data set with a tokenizer that is learned from it.
-func buildDataWith(t testing.TB, val float64, o tokenizer.TrainOptions) string {
-	t.Helper()
-	dir := t.TempDir()
-	tok, err := tokenizer.Train(context.Background(), o, documents(200))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "tokenizer.json")
-	opt := dataset.BuildOptions{
-		Dir: dir, Tokenizer: prepare.DatasetTokenizer(tok, path), ValFraction: val,
-		NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
-	}
-	if _, err := dataset.Build(context.Background(), opt, documents(200)); err != nil {
-		t.Fatal(err)
-	}
-	if err := tok.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 func mustRun(t testing.TB, o Options) *Result {
@@ -156,8 +86,8 @@ func readMetrics(t testing.TB, dir string) []map[string]any {
 }
 
 func TestRunLearnsAndLeavesACompleteRunDirectory(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
-	cfg := tinyConfig(data)
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
+	cfg := traintest.Config(data)
 	cfg.Train.Steps = 150
 	cfg.Resolve()
 	r := mustRun(t, Options{Config: cfg, Dir: dir})
@@ -188,10 +118,11 @@ func TestRunLearnsAndLeavesACompleteRunDirectory(t *testing.T) {
 
 // The bits of a run do not depend on the number of threads, nor on being stopped and resumed.
 func TestThreadsAndInterruptionsDoNotChangeARun(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	var want *Result
 	for _, threads := range []int{1, 2} {
-		r := mustRun(t, Options{Config: tinyConfig(data), Dir: filepath.Join(t.TempDir(), "run"), Threads: threads})
+		r := mustRun(t, Options{Config: traintest.Config(data), Dir: filepath.Join(t.TempDir(), "run"),
+			Threads: threads})
 		if want == nil {
 			want = r
 		} else if r.WeightsHash != want.WeightsHash || r.OptimizerHash != want.OptimizerHash ||
@@ -206,7 +137,7 @@ func TestThreadsAndInterruptionsDoNotChangeARun(t *testing.T) {
 			cancel()
 		}
 	}
-	r, err := Run(ctx, Options{Config: tinyConfig(data), Dir: dir, OnProgress: stop})
+	r, err := Run(ctx, Options{Config: traintest.Config(data), Dir: dir, OnProgress: stop})
 	if err != nil || !r.Interrupted || r.Step != 17 {
 		t.Fatalf("interrupted run ended at step %d: %v", r.Step, err)
 	}
@@ -221,7 +152,7 @@ func TestThreadsAndInterruptionsDoNotChangeARun(t *testing.T) {
 
 // Killed with SIGKILL at 50 random instants and resumed, a run ends with the bits and the metrics of one never killed.
 func TestKilledRunsResumeBitForBit(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	whole := filepath.Join(t.TempDir(), "run")
 	want := mustRun(t, Options{Config: killConfig(data), Dir: whole})
 	losses := readMetrics(t, whole)
@@ -292,8 +223,8 @@ func runChild(t *testing.T, dir, data, from, path string, delay time.Duration) b
 }
 
 func TestGuardStopsADivergedRun(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
-	cfg := tinyConfig(data)
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
+	cfg := traintest.Config(data)
 	cfg.Optimizer.LR, cfg.Train.Clip, cfg.Schedule.Warmup, cfg.Guard.MaxSkips = 1e5, 0, 1, 3
 	cfg.Optimizer.WeightDecay = 0 // at such a rate it would be refused
 	_, err := Run(context.Background(), Options{Config: cfg, Dir: dir})

@@ -28,6 +28,7 @@ import (
 //	checkpoints/     see package checkpoint
 //	exit.json        how the last command that trained it ended
 //	timing.json      what was predicted of its time and memory, and what they were
+//	samples/         with samples.every: what the model wrote, a file for each step
 //	report.html      the charts of the run, written at the end of every command that trains it
 //	ranks/           of a run on several ranks: where those are that wait
 //	crash/           only after a crash or a stall: stacks and state

@@ -12,13 +12,14 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // faulty runs 24 steps that save every 4, while a directory in the place of a file, .lock or latest, makes checkpoints
 // fail from one step to another: the first before they are written, the second after.
 func faulty(t *testing.T, file string, failures, from, to int) (r *Result, dir, warned string, err error) {
 	t.Helper()
-	cfg := rewindConfig(testData(t))
+	cfg := rewindConfig(traintest.Data(t))
 	cfg.Checkpoint.MaxFailures = failures
 	dir = filepath.Join(t.TempDir(), "run")
 	var s said
@@ -58,7 +59,7 @@ func repair(t *testing.T, path string) {
 
 // After two failed checkpoints in a row, the run warns, continues to the same weights and saves again.
 func TestFailedCheckpointsAreSurvived(t *testing.T) {
-	want := mustRun(t, Options{Config: rewindConfig(testData(t)), Dir: filepath.Join(t.TempDir(), "run")})
+	want := mustRun(t, Options{Config: rewindConfig(traintest.Data(t)), Dir: filepath.Join(t.TempDir(), "run")})
 	for file, steps := range map[string]int{".lock": 4, "latest": 6} {
 		r, dir, warned, err := faulty(t, file, 3, 11, 19)
 		if err != nil || r.WeightsHash != want.WeightsHash {
@@ -100,7 +101,7 @@ func TestTooManyFailedCheckpointsEndTheRun(t *testing.T) {
 
 // A run that saves only when it is asked to survives a checkpoint that fails, too.
 func TestACheckpointThatWasAskedForMayFail(t *testing.T) {
-	cfg := rewindConfig(testData(t))
+	cfg := rewindConfig(traintest.Data(t))
 	cfg.Checkpoint.Every = 0
 	saves := make(chan struct{}, 1)
 	var s said
@@ -131,7 +132,7 @@ func TestACheckpointThatWasAskedForMayFail(t *testing.T) {
 // A run whose checkpoints are gone does not start over, which would remove its metrics, unless it is told to.
 func TestARunWhoseCheckpointsAreGoneDoesNotStartOver(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	mustRun(t, Options{Config: rewindConfig(testData(t)), Dir: dir})
+	mustRun(t, Options{Config: rewindConfig(traintest.Data(t)), Dir: dir})
 	away := filepath.Join(t.TempDir(), "away")
 	if err := os.Rename(filepath.Join(dir, "checkpoints"), away); err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ type session struct {
 	bytes      int64       // of a checkpoint's tensors, of all ranks
 	last       state       // what the last step and evaluation gave
 	exam       *tasks.Exam // nil without eval.tasks
+	prompts    *prompts    // nil without samples.every
 	saving     saving
 	parts      parts
 	look       *lookout // nil on a rank alone
@@ -142,6 +143,9 @@ func (s *session) openInputs() (err error) {
 		}
 	}
 	if err := s.openTasks(); err != nil {
+		return err
+	}
+	if err := s.openPrompts(); err != nil {
 		return err
 	}
 	if s.dev, err = train.OpenRankDevice(s.cfg, s.Device, s.Threads, s.place); err != nil {

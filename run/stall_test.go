@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // Of D ranks each copies and writes about a D-th of a checkpoint, at every stage of ZeRO. What a rank copies is what it
 // writes.
 func TestEachRankCopiesItsShare(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for zero, n := range []int{4, 2, 3, 4} {
 		cfg := ranksConfig(data, n)
 		cfg.Model.Dim, cfg.Model.FFN, cfg.Model.Layers, cfg.Parallel.Zero = 128, 512, 3, zero
@@ -46,7 +47,7 @@ func TestEachRankCopiesItsShare(t *testing.T) {
 // A run says what its saves cost: the line of the step after one has save_seconds, the others do not.
 func TestMetricsSayHowLongASaveHoldsUp(t *testing.T) {
 	for _, n := range []int{1, 2} {
-		cfg := ranksConfig(testData(t), n)
+		cfg := ranksConfig(traintest.Data(t), n)
 		cfg.Train.Steps, cfg.Checkpoint.Every = 12, 5
 		dir := filepath.Join(t.TempDir(), "run")
 		mustRun(t, Options{Config: cfg, Dir: dir, Threads: n})
@@ -72,7 +73,7 @@ func TestMetricsSayHowLongASaveHoldsUp(t *testing.T) {
 // Stops of D ranks compare with that of one rank with as many threads as each of them, if each has cores of its own.
 func BenchmarkStall(b *testing.B) {
 	const every, saves, quiet = 16, 4, 4 // steps between saves, saves, steps before each that no save disturbs
-	data := testData(b)
+	data := traintest.Data(b)
 	for _, ranks := range []struct{ n, threads int }{{1, 1}, {1, 2}, {2, 1}, {4, 1}} {
 		b.Run(fmt.Sprintf("ranks=%d/threads=%d", ranks.n, ranks.threads), func(b *testing.B) {
 			var stops, lost []float64 // ms

@@ -12,11 +12,12 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // A run's state and figures follow from its files, whatever became of it.
 func TestSummariesSayHowRunsFare(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	steps := cfg.Train.Steps
 	whole := filepath.Join(t.TempDir(), "whole")
 	result := mustRun(t, Options{Config: cfg, Dir: whole})
@@ -143,7 +144,7 @@ func replaceIn(t *testing.T, path, old, text string) {
 func TestSummariesTellStoppedFromFinished(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := filepath.Join(t.TempDir(), "run")
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	if _, err := Run(ctx, Options{Config: cfg, Dir: dir, OnProgress: func(p train.Event) {
 		if p.Step == 3 {
 			cancel()
@@ -155,7 +156,7 @@ func TestSummariesTellStoppedFromFinished(t *testing.T) {
 		t.Errorf("%s at step %d of %d: %v", s.State, s.Step, s.Steps, s.Err)
 	}
 	dir = filepath.Join(t.TempDir(), "timed")
-	cfg = tinyConfig(testData(t))
+	cfg = traintest.Config(traintest.Data(t))
 	cfg.Train.Minutes = 1e-9
 	mustRun(t, Options{Config: cfg, Dir: dir})
 	if s := Summarize(dir); s.State != Finished || s.Step >= cfg.Train.Steps {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // spikyConfig is a run in which any loss a little above the recent ones counts as divergence, after which it goes
@@ -33,7 +34,7 @@ func leftOut(t *testing.T, dir string) (*config.Config, map[uint64]bool) {
 // A run that diverges goes back by itself and leaves out the batches, and ends with the bits of one that never saw
 // them: also stopped and resumed anywhere, also with the rewind itself interrupted.
 func TestADivergedRunGoesBackByItself(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	var s said
 	r, err := Run(context.Background(), Options{Config: spikyConfig(data), Dir: dir, Warn: s.warn})
 	if err != nil {
@@ -80,7 +81,7 @@ func TestADivergedRunGoesBackByItself(t *testing.T) {
 
 // A run without rewinds left stops as without the option. With more rewinds allowed it resumes to the same bits.
 func TestRewindsOfADivergedRunAreLimited(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	want := mustRun(t, Options{Config: spikyConfig(data), Dir: filepath.Join(t.TempDir(), "whole")})
 	cfg := spikyConfig(data)
 	cfg.Guard.Rewinds = 1
@@ -100,7 +101,7 @@ func TestRewindsOfADivergedRunAreLimited(t *testing.T) {
 
 // A run whose checkpoints are all from after the point to which it goes back makes the steps from the start again.
 func TestARunGoesBackBeforeItsCheckpoints(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	cfg := rewindConfig(data)
 	cfg.Checkpoint.Keep = 2
 	cfg.Guard.OnDivergence, cfg.Guard.Rewinds = config.Rewind, 1

@@ -5,12 +5,14 @@ import (
 	"math"
 	"path/filepath"
 	"testing"
+
+	"anneal/train/traintest"
 )
 
 // SCH-6: a sweep leaves a run, its data and its configuration as they were, bit for bit, and the run goes on as it
 // would have.
 func TestASweepLeavesNothingBehind(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: with(t, data, "train.steps=4"), Dir: dir})
 	edit(t, dir, "train.steps=6")
 	cfg, err := Config(dir)
@@ -57,7 +59,7 @@ func TestASweepLeavesNothingBehind(t *testing.T) {
 // OnStep ends a sweep, and so does a loss that is not finite.
 func TestASweepEnds(t *testing.T) {
 	// which a sweep does without
-	cfg := with(t, testData(t), "train.clip=0", "guard.spike_z=6", "guard.window=32",
+	cfg := with(t, traintest.Data(t), "train.clip=0", "guard.spike_z=6", "guard.window=32",
 		"train.batch_ramp=64 over 1000 tokens", "train.batch_ramp_lr=linear")
 	n := 0
 	o := SweepOptions{
@@ -79,7 +81,7 @@ func TestASweepEnds(t *testing.T) {
 // The rates of a sweep are those it names: Adafactor's relative step, at most 1/√update, does not cut them.
 func TestASweepOfAdafactorIsNotCapped(t *testing.T) {
 	losses := func(relative string) (list []float64) {
-		cfg := with(t, testData(t), "optimizer.name=adafactor", "optimizer.relative_step="+relative)
+		cfg := with(t, traintest.Data(t), "optimizer.name=adafactor", "optimizer.relative_step="+relative)
 		err := Sweep(context.Background(),
 			SweepOptions{Config: cfg, Low: 1e-3, High: 10, Steps: 12, OnStep: func(_, loss float64) bool {
 				list = append(list, loss)

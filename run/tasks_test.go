@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 const taskText = `task: next
@@ -50,7 +51,7 @@ func figuresOf(t *testing.T, dir string) map[int]map[string]map[string]train.Num
 // A run that is stopped and resumed gives the same figures of tasks, at the same steps, as one that is not, on one
 // rank and on two; and they change no weight.
 func TestRunsAskTasksTheSameWhateverHappens(t *testing.T) {
-	data, tasks := testData(t), taskDir(t, "")
+	data, tasks := traintest.Data(t), taskDir(t, "")
 	start := func(dir string, stop int, overrides ...string) *Result {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -91,7 +92,7 @@ func TestRunsAskTasksTheSameWhateverHappens(t *testing.T) {
 }
 
 func TestTasksThatARunCannotAskAreRefusedBeforeItBegins(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, c := range []struct{ dir, key, says string }{
 		{taskDir(t, "unknown: 1\n"), "eval.tasks_every=1", "unknown key unknown"},
 		{taskDir(t, "filter_list: []\n"), "eval.tasks_every=1", "no use of filter_list"},

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // Sinks change no bit of a run, and a webhook hears how it ended; one that hangs costs nothing but the wait at the end.
@@ -32,7 +33,7 @@ func TestSinksChangeNoBit(t *testing.T) {
 		events = append(events, m.Event)
 	}))
 	defer hook.Close()
-	data := testData(t)
+	data := traintest.Data(t)
 	plain := mustRun(t, Options{Config: smallConfig(t, data), Dir: filepath.Join(t.TempDir(), "run"), Threads: 1})
 	told := smallConfig(t, data, "log.sinks=tensorboard, prometheus, trackio", "log.prometheus_listen=127.0.0.1:0",
 		"log.trackio_url="+hook.URL+"/gone", "log.webhook="+hook.URL)
@@ -54,7 +55,7 @@ func TestSinksChangeNoBit(t *testing.T) {
 func TestAPortInUseNamesItsKey(t *testing.T) {
 	taken := httptest.NewServer(http.NotFoundHandler())
 	defer taken.Close()
-	cfg := smallConfig(t, testData(t), "log.sinks=prometheus",
+	cfg := smallConfig(t, traintest.Data(t), "log.sinks=prometheus",
 		"log.prometheus_listen="+strings.TrimPrefix(taken.URL, "http://"))
 	_, err := Run(t.Context(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Threads: 1})
 	if problem, ok := err.(config.Problem); !ok || problem.Key != "log.prometheus_listen" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"anneal/plan"
@@ -65,6 +66,14 @@ type Timing struct {
 	Step      Compared             `json:"step_seconds"`
 	Phases    map[string]*Compared `json:"phases"` // seconds of a step
 	PeakBytes Compared             `json:"peak_bytes"`
+	Memory    []MemoryPart         `json:"memory"` // of the leader, by what it is for, in the order of the plan
+}
+
+// A MemoryPart is memory for one purpose, in bytes: as reserved, and the most that was in use at a time, which is not
+// known of what the trainer does not reserve itself.
+type MemoryPart struct {
+	Name string `json:"name"`
+	Compared
 }
 
 // Compared is a prediction and what came of it. A number that is not known is NaN, in JSON null.
@@ -102,7 +111,29 @@ func (s *session) timing(peak int64) Timing {
 		t.Phases[p.String()] = &c
 	}
 	t.Step = of(step, total)
+	t.Memory = memoryParts(s.trainer)
 	return t
+}
+
+// memoryParts returns the planned parts of a trainer's memory, and what is in use of its arenas at most. Parts of the
+// same name count as one.
+func memoryParts(t *train.Trainer) (list []MemoryPart) {
+	used := map[string]int64{}
+	for _, a := range t.Arenas() {
+		used[a.Name()] += int64(a.Peak())
+	}
+	for _, p := range t.Footprint().Parts() {
+		i := slices.IndexFunc(list, func(m MemoryPart) bool { return m.Name == p.Name })
+		if i < 0 {
+			i = len(list)
+			list = append(list, MemoryPart{p.Name, Compared{0, train.Number(math.NaN())}})
+			if peak, ok := used[p.Name]; ok {
+				list[i].Actual = train.Number(peak)
+			}
+		}
+		list[i].Predicted += train.Number(p.Bytes)
+	}
+	return list
 }
 
 // plannedTime returns the predicted time of the run; nil if there is none.

@@ -10,11 +10,12 @@ import (
 
 	"anneal/plan"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // A run ends with what its steps took by phase, beside what was predicted, and keeps it in its directory.
 func TestARunComparesItselfWithItsPlan(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "train.steps=6")
+	cfg := smallConfig(t, traintest.Data(t), "train.steps=6")
 	dir := filepath.Join(t.TempDir(), "run")
 	p := &plan.Foresight{Bytes: 1 << 20, Time: &plan.Time{Step: 2, Phases: map[string]float64{"forward": 1}}}
 	r, err := Run(context.Background(), Options{Config: cfg, Dir: dir, Plan: p})
@@ -52,7 +53,7 @@ func TestARunComparesItselfWithItsPlan(t *testing.T) {
 
 // The time left is the predicted one until steps are measured, and then the measured one.
 func TestTheTimeLeftIsPredictedAndThenMeasured(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "train.steps=6", "train.eval_every=0")
+	cfg := smallConfig(t, traintest.Data(t), "train.steps=6", "train.eval_every=0")
 	p := &plan.Foresight{Time: &plan.Time{Step: 1000, Phases: map[string]float64{"forward": 1000}}}
 	var left []float64
 	progress := func(e train.Event) { left = append(left, e.ETA.Seconds()) }

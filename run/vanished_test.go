@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // A run whose directory is taken away, as by a file system that is unmounted, says so, ends with an error instead of a
 // panic, and continues with the same bits once it is back.
 func TestARunWhoseDirectoryVanishes(t *testing.T) {
-	data, root := testData(t), t.TempDir()
+	data, root := traintest.Data(t), t.TempDir()
 	set := []string{"train.steps=12", "checkpoint.every=2", "checkpoint.max_failures=2", "train.eval_every=0"}
 	whole := mustRun(t, Options{Config: smallConfig(t, data, set...), Dir: filepath.Join(root, "whole"), Threads: 1})
 	dir, away := filepath.Join(root, "run"), filepath.Join(root, "away")

@@ -10,14 +10,15 @@ import (
 	"anneal/model"
 	"anneal/nn"
 	"anneal/tokenizer"
+	"anneal/train/traintest"
 )
 
 // Of a grown vocabulary each token that both have keeps its row, in the embedding, a head of its own and tables of
 // values; a new one has the mean of what the old tokenizer cuts it into, a special one and padding that of all tokens.
 // All else is as it was.
 func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
-	old := testData(t)
-	grown := buildDataWith(t, 0.1, tokenizer.TrainOptions{
+	old := traintest.Data(t)
+	grown := traintest.DataWith(t, 0.1, tokenizer.TrainOptions{
 		VocabSize: 340, Special: []string{"<|endoftext|>", "<|new|>"},
 	})
 	for name, set := range map[string][]string{
@@ -100,7 +101,7 @@ func checkRow(t *testing.T, name string, p, before *nn.Param, id int, was, now *
 // A vocabulary that is cut and one that is only padded keep the rows of their tokens: the model answers as before.
 // More rows than the data needs are kept where the tokenizer is the same.
 func TestACutOrPaddedVocabularyAnswersAsBefore(t *testing.T) {
-	small, large := testData(t), buildDataWith(t, 0.1, tokenizer.TrainOptions{VocabSize: 340})
+	small, large := traintest.Data(t), traintest.DataWith(t, 0.1, tokenizer.TrainOptions{VocabSize: 340})
 	dir, _ := trainedRun(t, large, "model.tie_embeddings=false")
 	padded, _ := trainedRun(t, small, "model.vocab=384")
 	for _, c := range []struct {
@@ -161,7 +162,8 @@ func TestACutOrPaddedVocabularyAnswersAsBefore(t *testing.T) {
 // Another tokenizer than that of the weights is refused, with what to do; where it is asked for, rows go by token all
 // the same.
 func TestAnotherTokenizerIsRefusedUnlessAskedFor(t *testing.T) {
-	data, other := testData(t), buildDataWith(t, 0.1, tokenizer.TrainOptions{VocabSize: 320, Pattern: "gpt2"})
+	data := traintest.Data(t)
+	other := traintest.DataWith(t, 0.1, tokenizer.TrainOptions{VocabSize: 320, Pattern: "gpt2"})
 	dir, _ := trainedRun(t, data)
 	for _, load := range []func() error{
 		func() error { _, err := loadInit(dir, other); return err },

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"anneal/comm"
+	"anneal/train/traintest"
 )
 
 // Sections are late by what they took before: at least a minute, ten times the slowest, an hour the first time; each
@@ -68,7 +69,7 @@ func TestStoppedProcessesDoNotStall(t *testing.T) {
 // nobody looks.
 func TestAStalledRunLeavesItsStacks(t *testing.T) {
 	for _, exit := range []bool{false, true} {
-		cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+		cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 		cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Watchdog.Exit = 2, 1, exit
 		mustRun(t, Options{Config: cfg, Dir: dir})
 		var w said
@@ -100,7 +101,7 @@ func TestAStalledRunLeavesItsStacks(t *testing.T) {
 
 // Every part of a run is watched.
 func TestEveryPartOfARunIsWatched(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every, cfg.Schedule.Warmup = 4, 2, 2, 1
 	s, err := newSession(cfg, Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "run")})
 	if err != nil {
@@ -140,7 +141,7 @@ func (c *stuck) Err() error {
 // childStall is a run that stalls in its sixth step.
 func childStall(dir, data string) int {
 	defaultLimits = watchLimits{factor: 10, least: time.Second, first: time.Minute, tick: 10 * time.Millisecond}
-	cfg := tinyConfig(data)
+	cfg := traintest.Config(data)
 	cfg.Train.MicroBatch, cfg.Checkpoint.Every, cfg.Watchdog.Exit = 4, 2, true
 	_, err := Run(&stuck{context.Background(), 11},
 		Options{Config: cfg, Dir: dir, Warn: func(text string) { fmt.Println(text) }})
@@ -151,7 +152,7 @@ func childStall(dir, data string) int {
 // With watchdog.exit a run that stalls ends the process with its code and leaves its stacks; the resume goes on from
 // the last checkpoint.
 func TestAStalledProcessEnds(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

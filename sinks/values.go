@@ -56,6 +56,9 @@ func values(s Step) (list []value) {
 		positive("val/bits_per_byte_ema", e.ValBitsPerByteEMA)
 		add("val/accuracy", e.ValAccuracy)
 		add("val/exact", e.ValExact)
+		for l, size := range e.ActivationRMS {
+			add(fmt.Sprintf("activation_rms/layer_%02d", l), float64(size))
+		}
 		for _, r := range e.ValSources {
 			add("val_bits_per_byte/"+r.Name, float64(r.BitsPerByte))
 		}

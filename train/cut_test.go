@@ -10,11 +10,12 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device/cpu"
+	"anneal/train/traintest"
 )
 
 // Optimizers that need whole matrices give ranks that share layers the losses of one rank, whoever owns what.
 func TestPeersUpdateMatricesAsWholes(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, overrides := range [][]string{
 		{"optimizer.name=muon", "model.kv_heads=1"},
 		{"optimizer.name=adafactor", "model.family=gpt2"},
@@ -41,7 +42,7 @@ func TestPeersUpdateMatricesAsWholes(t *testing.T) {
 
 // What does not work on parts of parameters is refused by name.
 func TestCheckCut(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, x := range []struct{ override, want string }{
 		{"optimizer.name=adam8bit", "optimizer.name = adam8bit"},
 		{"optimizer.name=sophia", "optimizer.name = sophia"},

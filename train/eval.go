@@ -36,6 +36,10 @@ type EvalResult struct {
 	// weights of the mix.
 	Sources []SourceResult
 
+	// ActivationRMS is the root mean square of the residual stream of the first batch, after the embedding and after
+	// each layer; nil where ranks share layers or rows.
+	ActivationRMS []float64
+
 	// Answers are counted if Evaluator.Answers is set.
 	Answers Answers
 
@@ -95,6 +99,8 @@ type Evaluator struct {
 	chunks    []chunk
 	ends      []int     // by unit: the number of the first parameter after it
 	pipe      *pipeline // nil without one
+	sizes     []float64 // by unit: of the stream after it; nil unless it is measured
+	squares   device.Squares
 
 	OnProgress func(done, total int64) // tokens scored by Evaluate; may be nil
 }
@@ -169,6 +175,11 @@ func (e *Evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit in
 		splits, all = append(splits, h), all+min(int64(h.samples)*int64(context), h.targets)
 	}
 	var r EvalResult // Loss is a sum until the end
+	if e.world.Size() == e.mesh.Replicas {
+		e.sizes = make([]float64, e.model.Units()+1)
+		r.ActivationRMS = e.sizes
+		defer func() { e.sizes = nil }()
+	}
 	for _, h := range splits {
 		before := r
 		if err := e.score(ctx, text.TokenBytes, h, all, &r); err != nil {
@@ -185,6 +196,9 @@ func (e *Evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit in
 			})
 		}
 	}
+	if err := e.shareSizes(&r); err != nil {
+		return Unevaluated, err
+	}
 	if err := Wait(e.dev); err != nil {
 		return Unevaluated, err
 	}
@@ -200,6 +214,23 @@ func (e *Evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit in
 	r.BitsPerByte = dataset.BitsPerByte(r.Loss, uint64(r.Bytes))
 	r.Loss /= float64(r.Tokens)
 	return r, nil
+}
+
+// shareSizes gives all ranks the sizes of the first rank, which had the first batch.
+func (e *Evaluator) shareSizes(r *EvalResult) error {
+	if r.ActivationRMS == nil || e.world.Size() == 1 {
+		return nil
+	}
+	all, err := e.shareFloats(r.ActivationRMS...)
+	if err == nil {
+		r.ActivationRMS = all[0]
+	}
+	return err
+}
+
+// rootMeanSquare returns the size of the stream x [N, D].
+func (e *Evaluator) rootMeanSquare(x *autograd.Var) float64 {
+	return math.Sqrt(e.squares.Sum(e.dev, &x.Value) / float64(x.Value.Len()))
 }
 
 // Losses reads samples from src and returns them with the losses of their targets [N], until the next call.
@@ -238,6 +269,7 @@ func (e *Evaluator) score(ctx context.Context, bytes []int32, val heldOut, all i
 			return err
 		}
 		mine, err := e.scoreBatch(bytes, n, val.EOT())
+		e.sizes = nil // of the first batch only
 		if err != nil {
 			return err
 		}

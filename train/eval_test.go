@@ -13,6 +13,7 @@ import (
 	"anneal/device/cpu"
 	"anneal/internal/isa"
 	"anneal/prepare"
+	"anneal/train/traintest"
 )
 
 // testTrainer returns a fresh trainer on a data set.
@@ -55,12 +56,12 @@ func held(t testing.TB, tr *Trainer, c *prepare.Corpus) dataset.HeldOut {
 
 // The size of a batch decides neither which tokens are scored nor what they cost.
 func TestEvaluationDoesNotDependOnTheMicroBatch(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, precision := range []string{"bf16", "fp32", "fp64"} {
 		for _, limit := range []int{0, 1, 500} {
 			var want EvalResult
 			for _, rows := range []int{1, 3, 8} {
-				cfg := tinyConfig(data)
+				cfg := traintest.Config(data)
 				cfg.Precision, cfg.Train.MicroBatch, cfg.Train.BatchTokens = precision, rows, rows*cfg.Model.Context
 				tr, c := testTrainer(t, cfg)
 				got, err := tr.Evaluate(context.Background(), held(t, tr, c), limit)
@@ -85,7 +86,7 @@ func TestEvaluationDoesNotDependOnTheMicroBatch(t *testing.T) {
 
 // A model whose logits are all 0 spends log2 V bits on every token, whatever the text.
 func TestBitsPerByteOfAUniformModel(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	tr, c := testTrainer(t, cfg)
 	for _, p := range tr.Model().Params() {
 		clear(p.Value.F32())
@@ -190,7 +191,7 @@ func TestDocumentMaskSeparatesDocuments(t *testing.T) {
 
 // Ranks that score batches side by side count the same targets as one rank, also where a limit ends within a batch.
 func TestALimitOfTargetsIsExactOnAnyRanks(t *testing.T) {
-	cfg := smallConfig(t, testData(t))
+	cfg := smallConfig(t, traintest.Data(t))
 	c, err := prepare.OpenCorpus(cfg) // which derives the vocabulary
 	if err != nil {
 		t.Fatal(err)
@@ -226,5 +227,39 @@ func TestALimitOfTargetsIsExactOnAnyRanks(t *testing.T) {
 		if limit < 1<<20 && want.Tokens != int64(limit) {
 			t.Errorf("limit %d: %d targets are scored", limit, want.Tokens)
 		}
+	}
+}
+
+// The size of activations begins with that of the embeddings of the first batch, and has one for each layer. It is not
+// measured in training.
+func TestEvaluationMeasuresTheStream(t *testing.T) {
+	cfg := smallConfig(t, traintest.Data(t), "precision=fp64")
+	c, err := prepare.OpenCorpus(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	text, err := c.HeldOut(cfg.Model.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := trainerOf(t, cfg, 2)
+	r, err := tr.Evaluate(context.Background(), text, cfg.Train.MicroBatch*cfg.Model.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, sum := tr.Model().Params()[0].Value, 0.0 // [V, D]
+	for _, id := range tr.data.Tokens {
+		for d := range table.Dim(1) {
+			x := table.Float64(int(id)*table.Dim(1) + d)
+			sum += x * x
+		}
+	}
+	want := math.Sqrt(sum / float64(len(tr.data.Tokens)*table.Dim(1)))
+	if got := r.ActivationRMS; len(got) != 3 || math.Abs(got[0]-want) > 1e-12*want || got[1] <= 0 || got[1] == got[2] {
+		t.Errorf("sizes %v, want %v of the embeddings", got, want)
+	}
+	if tr.sizes != nil {
+		t.Error("training would measure, too")
 	}
 }

@@ -87,6 +87,9 @@ type Evaluation struct {
 
 	Tasks map[string]map[string]Number `json:"tasks,omitempty"` // with eval.tasks: figures by task and metric
 
+	// root mean square of the residual stream after the embedding and after each layer, of the first held-out batch
+	ActivationRMS []Number `json:"activation_rms,omitempty"`
+
 	ValSources        []SourceResult    `json:"-"`                                  // per source of a mix
 	SourceTokens      map[string]int64  `json:"source_tokens,omitempty"`            // per source, trained on so far
 	SourceBitsPerByte map[string]Number `json:"source_val_bits_per_byte,omitempty"` // per source, held out

@@ -23,7 +23,8 @@ import (
 // A parameter that a micro-batch does not reach is left alone.
 //
 // Memory: 4 bytes per element of the tables and vectors, if micro-batches are added; of all parameters, if blocks are,
-// or measured (noise.go); with a format other than f32 up to 2 MiB. Time: one pass over them for each micro-batch or block but the first.
+// or measured (noise.go); with a format other than f32 up to 2 MiB. Time: one pass over them for each micro-batch or
+// block but the first.
 type fold struct {
 	blocks, micros parallel.Adding
 	params         []*nn.Param

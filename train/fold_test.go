@@ -12,6 +12,7 @@ import (
 	"anneal/dataset"
 	"anneal/precision"
 	"anneal/tensor"
+	"anneal/train/traintest"
 )
 
 // A crew is trainers of one run that share the micro-batches of each step: number i is made by worker i mod D. Every
@@ -147,7 +148,7 @@ func (t *Trainer) makeMicro(tb testing.TB, src dataset.Source, from uint64, part
 // The bits of a run do not depend on who makes the gradients of which micro-batches: a trainer alone, on any number of
 // threads, ends with the weights and the state of 1, 2 and 3 workers whose gradients are folded by hand.
 func TestAnyWorkersFoldToTheSameBits(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, overrides := range [][]string{
 		{"precision=bf16"},
 		{"precision=fp32", "model.tie_embeddings=false", "optimizer.name=muon"},
@@ -198,7 +199,7 @@ func foldedRun(t *testing.T, cfg *config.Config, src dataset.Source, threads int
 
 // A step that goes back from unit to unit makes the gradients of one that goes back at once.
 func TestGoingBackByUnitsChangesNoBit(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, recompute := range []string{"none", "every:2", "selective"} {
 		cfg := smallConfig(t, data, "model.layers=5", "memory.recompute="+recompute)
 		cfg.Model.Vocab = 300

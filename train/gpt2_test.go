@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // gpt2Parity is 100 steps of a tiny GPT-2 in transformers; testdata/make_parity_gpt2.py defines it.
@@ -45,7 +46,7 @@ func TestGPT2LossesMatchTransformers(t *testing.T) {
 				for e := range param.Value.Len() {
 					w := map[bool]float64{true: 1}[param.Role.String() == "norm"]
 					if param.Value.Rank() == 2 {
-						u := float64(splitmix(uint64(n)<<32|uint64(e))>>11) * 0x1p-53
+						u := float64(traintest.Splitmix(uint64(n)<<32|uint64(e))>>11) * 0x1p-53
 						w = float64(float32(0.034641016151377546 * (2*u - 1)))
 					}
 					param.Value.SetFloat64(e, w)

@@ -1,25 +1,19 @@
 package train
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"iter"
 	"math"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/prepare"
 	"anneal/tensor"
-	"anneal/tokenizer"
+	"anneal/train/traintest"
 )
 
 // α = (0.5, 0.3, 0.2) with excess losses λ = (0.1, 0.4, 0), η = 1 and c = 10⁻³, by hand.
@@ -78,81 +72,10 @@ func TestGroupDROMatchesPyTorch(t *testing.T) {
 	same("mean", len(want.Alpha), d.mean(len(want.Alpha)), want.Mean)
 }
 
-// domainData builds three data sets with one tokenizer, as data.mix has them: sums, which take long to learn, random
-// digits, which nothing learns, and one line again and again, which is learned at once.
-func domainData(t testing.TB) string {
-	t.Helper()
-	texts := []struct {
-		name string
-		docs iter.Seq2[[]byte, error]
-	}{
-		{"sums", documents(150)},
-		{"noise", drawn(40, func(r *rand.Rand) string { return fmt.Sprintf("%020d\n", r.Uint64N(1e18)) })},
-		{"simple", drawn(40, func(*rand.Rand) string { return "the sum of sums\n" })},
-	}
-	tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 280},
-		func(yield func([]byte, error) bool) {
-			for _, text := range texts {
-				for doc, err := range text.docs {
-					if !yield(doc, err) {
-						return
-					}
-				}
-			}
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mix []string
-	root := t.TempDir()
-	for _, text := range texts {
-		dir := filepath.Join(root, text.name)
-		opt := dataset.BuildOptions{
-			Dir: dir, Tokenizer: prepare.DatasetTokenizer(tok, ""), ValFraction: 0.1,
-			NewEncoder: func() func([]uint32, []byte) []uint32 { return tok.NewEncoder().Encode },
-		}
-		if _, err := dataset.Build(context.Background(), opt, text.docs); err != nil {
-			t.Fatal(err)
-		}
-		if err := tok.Save(filepath.Join(dir, "tokenizer.json")); err != nil {
-			t.Fatal(err)
-		}
-		mix = append(mix, text.name+"="+dir)
-	}
-	return strings.Join(mix, ",")
-}
-
-// drawn is n documents of 30 random lines.
-func drawn(n int, line func(*rand.Rand) string) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		r := rand.New(rand.NewPCG(3, 4))
-		for range n {
-			var b bytes.Buffer
-			for range 30 {
-				b.WriteString(line(r))
-			}
-			if !yield(b.Bytes(), nil) {
-				return
-			}
-		}
-	}
-}
-
-// domainConfig takes 12 rows of 32 tokens a step, in micro-batches of 4.
-func domainConfig(mix string, steps int) *config.Config {
-	cfg := tinyConfig("")
-	override(cfg, "data.mix="+mix)
-	cfg.Train.BatchTokens, cfg.Train.MicroBatch = 12*32, 4
-	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Checkpoint.Every = steps, 0, 10
-	cfg.Schedule.Warmup = 2
-	cfg.Resolve()
-	return cfg
-}
-
 // Micro-batches hold the rows of one source each, packed as data.packing says, in the source's own order, and what is
 // counted of each source is what was read. What would make weights say something else is refused.
 func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
-	cfg := domainConfig(domainData(t), 4)
+	cfg := traintest.DomainConfig(traintest.Domains(t), 4)
 	for _, packing := range []string{"concat", "best_fit"} {
 		cfg.Data.Packing = packing
 		c, err := prepare.OpenCorpus(cfg)
@@ -191,9 +114,9 @@ func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
 		}
 	}
 	for key, set := range map[string]func(*config.Config){
-		"data.order":       func(c *config.Config) { override(c, "data.order=first length over 10%") },
+		"data.order":       func(c *config.Config) { traintest.Override(c, "data.order=first length over 10%") },
 		"data.skip":        func(c *config.Config) { c.Data.Skip = dataset.SkipList{{From: 3, To: 5}} },
-		"train.batch_ramp": func(c *config.Config) { override(c, "train.batch_ramp=128 over 1K tokens") },
+		"train.batch_ramp": func(c *config.Config) { traintest.Override(c, "train.batch_ramp=128 over 1K tokens") },
 	} {
 		c := cfg.Clone()
 		set(c)
@@ -206,7 +129,7 @@ func TestTurnsReadEachSourceInItsOrder(t *testing.T) {
 
 // With weights α the gradient is Σ αᵢ·∇(mean loss of domain i): those of the single domains, added up.
 func TestGroupDROWeighsGradients(t *testing.T) {
-	proxy := domainConfig(domainData(t), 2)
+	proxy := traintest.DomainConfig(traintest.Domains(t), 2)
 	gradients := func(alpha []float64) (all [][]float64) {
 		cfg := proxy.Clone()
 		cfg.Precision = "fp64"

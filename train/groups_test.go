@@ -9,6 +9,7 @@ import (
 	"anneal/model"
 	"anneal/nn"
 	"anneal/tensor"
+	"anneal/train/traintest"
 )
 
 // OPT-7: every parameter of a two-layer model, by hand, in the group where decoupled decay works or in the one where
@@ -98,7 +99,7 @@ func TestAbsurdSizesAreErrors(t *testing.T) {
 		},
 		"vocabulary": func(c *config.Config) { c.Model.Vocab, c.Model.Dim = 1<<24, 1<<18 },
 	} {
-		cfg := tinyConfig("none")
+		cfg := traintest.Config("none")
 		cfg.Model.Vocab = 320
 		change(cfg)
 		if err := cfg.Validate(); err != nil {

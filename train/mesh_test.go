@@ -8,12 +8,13 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/train/traintest"
 )
 
 // Stages of a pipeline end with the bits of one rank, and report the same numbers, whatever the schedule and beside any
 // data parallelism, unless the head is tied.
 func TestPipelineIsTheModel(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, overrides := range [][]string{
 		{"precision=bf16"},
 		{"precision=fp32", "optimizer.name=muon", "memory.recompute=every:1"},
@@ -61,7 +62,7 @@ func TestPipelineIsTheModel(t *testing.T) {
 // A tied table has its gradient on the first stage and on the last: with the same losses and norms as on one rank, from
 // every schedule.
 func TestPipelineWithTiedEmbeddings(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "train.batch_tokens=768", "model.layers=6", "precision=fp64",
+	cfg := smallConfig(t, traintest.Data(t), "train.batch_tokens=768", "model.layers=6", "precision=fp64",
 		"model.tie_embeddings=true", "train.z_loss=1e-3")
 	cfg.Model.Vocab = 300
 	src := dataset.NewRandom(300, cfg.Model.Context, 5)
@@ -85,7 +86,8 @@ func TestPipelineWithTiedEmbeddings(t *testing.T) {
 
 // Ranks that share rows report the routers of all tokens, and balance them as one rank does.
 func TestRoutersOfSharedRows(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "model.family=qwen3_moe", "model.heads=4", "model.layers=4", "precision=fp64",
+	cfg := smallConfig(t, traintest.Data(t), "model.family=qwen3_moe", "model.heads=4", "model.layers=4",
+		"precision=fp64",
 		"model.experts=4", "model.experts_per_token=2", "model.expert_ffn=16", "model.router_aux_loss=0.1",
 		"model.router_z_loss=0.01", "train.batch_tokens=512", "memory.recompute=every:1")
 	cfg.Model.Vocab = 300
@@ -143,7 +145,7 @@ var meshesOfEight = [][3]int{
 
 // Every way to spread 8 ranks over the axes of a mesh gives the losses and the norms of one rank.
 func TestEveryFactorisationOfEight(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, overrides := range [][]string{
 		{"model.heads=8", "model.kv_heads=2", "model.dim=64", "model.ffn=64"},
 		{"model.family=gpt2", "model.heads=8", "model.dim=64", "model.dropout=0.1"},

@@ -10,6 +10,7 @@ import (
 	"anneal/dataset"
 	"anneal/device/cpu"
 	"anneal/internal/isa"
+	"anneal/train/traintest"
 )
 
 // GNS-1: four gradients of batches of 8, (1,2), (3,−1), (0,1) and (2,4), have mean square 9 and a mean of square 4.5.
@@ -75,7 +76,7 @@ func TestNoiseScaleOfSimulatedGradients(t *testing.T) {
 
 // What a step measures are the gradients that its blocks have alone: those of steps of one block each.
 func TestNoiseScaleIsOfTheBlocksOfAStep(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, set := range [][]string{
 		nil, {"parallel.sum_block=3"}, {"optimizer.name=muon"}, {"precision=fp16"}, {"model.tie_embeddings=false"},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/model"
+	"anneal/train/traintest"
 )
 
 // The norms of layers and of groups are those of the gradients that the optimizer reads.
@@ -17,7 +18,7 @@ func TestLayerNormsAreThoseOfTheGradients(t *testing.T) {
 		{"precision=fp16", "train.clip=0", "model.tie_embeddings=false"},
 		{"optimizer.name=muon", "train.clip=0.1"},
 	} {
-		cfg := smallConfig(t, testData(t), overrides...)
+		cfg := smallConfig(t, traintest.Data(t), overrides...)
 		cfg.Model.Vocab = 301
 		src := dataset.NewRandom(301, cfg.Model.Context, 5)
 		tr := trainerOf(t, cfg, 1)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 const (
@@ -15,7 +16,7 @@ const (
 )
 
 // offloadTrainer is a trainer whose state is in a file of a directory of the test.
-func offloadTrainer(t *testing.T, name string, more ...string) (*Trainer, parityTokens) {
+func offloadTrainer(t *testing.T, name string, more ...string) (*Trainer, traintest.Tokens) {
 	t.Helper()
 	return optimizerTrainer(t, name, append(more, offloads, "memory.offload_dir="+t.TempDir())...)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // optimizers are the names of all.
@@ -20,7 +21,7 @@ func optimizers(t *testing.T) []string {
 
 // optimizerTrainer is a small model with an optimizer at its own defaults, and data with a rule to learn. Its matrices
 // are large enough for every special treatment.
-func optimizerTrainer(t *testing.T, name string, more ...string) (*Trainer, parityTokens) {
+func optimizerTrainer(t *testing.T, name string, more ...string) (*Trainer, traintest.Tokens) {
 	t.Helper()
 	cfg, err := config.Load("", append([]string{
 		"data.path=rule", "optimizer.name=" + name, "model.layers=2", "model.dim=64", "model.heads=2",
@@ -30,11 +31,11 @@ func optimizerTrainer(t *testing.T, name string, more ...string) (*Trainer, pari
 		t.Fatal(err)
 	}
 	tr := trainerOf(t, cfg, 2)
-	return tr, parityTokens{vocab: 64, context: 32, batch: 8}
+	return tr, traintest.Tokens{VocabSize: 64, Length: 32, BatchSize: 8}
 }
 
 // steps makes n steps and returns the loss of the last.
-func steps(t *testing.T, tr *Trainer, src parityTokens, n int) float64 {
+func steps(t *testing.T, tr *Trainer, src traintest.Tokens, n int) float64 {
 	t.Helper()
 	loss := math.NaN()
 	for range n {

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"anneal/dataset"
+	"anneal/train/traintest"
 )
 
 // scoredData is testData with the scores "length" and "noise".
 func scoredData(t testing.TB) string {
 	t.Helper()
-	dir := testData(t)
+	dir := traintest.Data(t)
 	set, err := dataset.Open(dir)
 	if err != nil {
 		t.Fatal(err)

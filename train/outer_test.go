@@ -20,11 +20,12 @@ import (
 	"anneal/device/cpu"
 	"anneal/nn"
 	"anneal/tensor"
+	"anneal/train/traintest"
 )
 
 // groupConfig is a configuration of two groups, of four micro-batches a step.
 func groupConfig(t *testing.T, overrides ...string) (*config.Config, dataset.Source) {
-	cfg := smallConfig(t, testData(t), append([]string{
+	cfg := smallConfig(t, traintest.Data(t), append([]string{
 		"train.batch_tokens=512", "parallel.outer.groups=2", "parallel.outer.every=3", "train.steps=7",
 	}, overrides...)...)
 	cfg.Model.Vocab = 300

@@ -15,6 +15,7 @@ import (
 	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/tensor"
+	"anneal/train/traintest"
 )
 
 // timed is a device on which matrix products take time, and all else takes none.
@@ -82,7 +83,8 @@ func timedStep(t *testing.T, cfg *config.Config, network commtest.Network, rate 
 // At every stage, most of the exchange happens while ranks compute. With transfers that nothing overlaps, the bound
 // does not hold.
 func TestExchangeOverlapsWithComputing(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "precision=bf16", "model.layers=8", "model.dim=64", "train.batch_tokens=512")
+	cfg := smallConfig(t, traintest.Data(t), "precision=bf16", "model.layers=8", "model.dim=64",
+		"train.batch_tokens=512")
 	cfg.Model.Vocab = 300
 	fast := commtest.Network{BytesPerSecond: math.Inf(1)}
 	slow := commtest.Network{Latency: 100 * time.Microsecond, BytesPerSecond: 5e6}
@@ -106,7 +108,8 @@ func TestExchangeOverlapsWithComputing(t *testing.T) {
 
 // The same in real time, over a network of 5 ms.
 func TestExchangeOverlapsInRealTime(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "precision=bf16", "model.layers=4", "model.dim=64", "train.batch_tokens=256",
+	cfg := smallConfig(t, traintest.Data(t), "precision=bf16", "model.layers=4", "model.dim=64",
+		"train.batch_tokens=256",
 		"train.steps=3", "parallel.zero=2")
 	cfg.Model.Vocab = 300
 	fast := commtest.Network{BytesPerSecond: math.Inf(1)}

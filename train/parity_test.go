@@ -10,6 +10,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/train/traintest"
 )
 
 // parity is 100 steps of two tiny models in PyTorch; testdata/make_parity.py defines weights and tokens by integers.
@@ -37,46 +38,6 @@ type parity struct {
 type curve struct {
 	Loss     []float64
 	GradNorm []float64 `json:"grad_norm"`
-}
-
-// splitmix is the integer hash of the fixture.
-func splitmix(z uint64) uint64 {
-	z += 0x9E3779B97F4A7C15
-	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
-	z = (z ^ (z >> 27)) * 0x94D049BB133111EB
-	return z ^ (z >> 31)
-}
-
-// parityTokens is the fixture's data: sample s·4+b is sequence b of step s.
-type parityTokens struct{ vocab, context, batch int }
-
-func (p parityTokens) Context() int { return p.context }
-
-func (p parityTokens) Vocab() int { return p.vocab }
-
-func (p parityTokens) Batch(b *dataset.Batch, first uint64, rows int) error {
-	n := rows * p.context
-	b.Rows, b.Context = rows, p.context
-	b.Tokens, b.Targets, b.DocStart = make([]uint32, n), make([]int32, n), make([]int32, n)
-	for r := range rows {
-		step, seq := (first+uint64(r))/uint64(p.batch), (first+uint64(r))%uint64(p.batch)
-		tok := uint64(0)
-		for i := range p.context + 1 {
-			h := splitmix(1<<63 | step<<32 | seq<<16 | uint64(i))
-			if i == 0 || (h>>32)%8 == 0 {
-				tok = h % uint64(p.vocab)
-			} else {
-				tok = (5*tok + 7) % uint64(p.vocab)
-			}
-			if i < p.context {
-				b.Tokens[r*p.context+i] = uint32(tok)
-			}
-			if i > 0 {
-				b.Targets[r*p.context+i-1] = int32(tok)
-			}
-		}
-	}
-	return nil
 }
 
 func loadParity(t testing.TB) parity {
@@ -123,13 +84,13 @@ func parityTrainer(t testing.TB, p parity, i int, precision string, threads, mic
 		for e := range v.Tensor.Len() {
 			w := 1.0
 			if v.Tensor.Rank() == 2 {
-				u := float64(splitmix(uint64(n)<<32|uint64(e))>>11) * 0x1p-53
+				u := float64(traintest.Splitmix(uint64(n)<<32|uint64(e))>>11) * 0x1p-53
 				w = float64(float32(0.034641016151377546 * (2*u - 1)))
 			}
 			v.Tensor.SetFloat64(e, w)
 		}
 	}
-	return tr, parityTokens{m.Vocab, m.Context, p.Batch}
+	return tr, traintest.Tokens{VocabSize: m.Vocab, Length: m.Context, BatchSize: p.Batch}
 }
 
 // 100 steps from the same weights on the same batches follow PyTorch's losses.

@@ -65,6 +65,9 @@ func (e *Evaluator) forward(c *chunk, x *autograd.Var, present, grad bool) (*aut
 		default:
 			x = m.Unit(tape, u-1, x, &b.Seq) // [N, D]
 		}
+		if e.sizes != nil {
+			e.sizes[u] = e.rootMeanSquare(x)
+		}
 	}
 	return x, nil
 }
@@ -86,7 +89,13 @@ func (e *Evaluator) finish(c *chunk, present, grad bool) (h *autograd.Var, err e
 }
 
 // loss computes the losses of the batch in hand, if there is one.
-func (e *Evaluator) loss(present bool) (err error) {
+func (e *Evaluator) loss(present bool) error {
+	return e.read(present, func(h *autograd.Var) { e.model.HeadLoss(e.tape, h, e.batch) })
+}
+
+// read passes the batch in hand, if there is one, through the model, and hands what the head reads [N, D] to head,
+// where this rank has the end of the model.
+func (e *Evaluator) read(present bool, head func(h *autograd.Var)) (err error) {
 	defer parallel.Recover(&err)
 	if present && e.pipe != nil {
 		if err := e.pipe.reuse(e.slot); err != nil {
@@ -113,7 +122,7 @@ func (e *Evaluator) loss(present bool) (err error) {
 				return err
 			}
 			if present {
-				e.model.HeadLoss(e.tape, h, e.batch)
+				head(h)
 			}
 		case present:
 			if err := e.pipe.sendForward(e.slot); err != nil {

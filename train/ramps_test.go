@@ -15,13 +15,14 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/schedule"
+	"anneal/train/traintest"
 )
 
 // with returns a small configuration with some values replaced.
 func with(t testing.TB, data string, overrides ...string) *config.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	cfg := tinyConfig(data)
+	cfg := traintest.Config(data)
 	cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Schedule.Warmup, cfg.Train.EvalEvery, cfg.Checkpoint.Every,
 		cfg.Checkpoint.Keep = 14, 1, 0, 0, 1, 100
 	if err := os.WriteFile(path, cfg.YAML(), 0o666); err != nil {
@@ -141,7 +142,7 @@ func TestRampsNeedNoMemory(t *testing.T) {
 }
 
 func TestScheduleMistakesAreRefused(t *testing.T) {
-	base := tinyConfig("data")
+	base := traintest.Config("data")
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	base.Schedule.Warmup, base.Train.MicroBatch = 0, 0
 	if err := os.WriteFile(path, base.YAML(), 0o666); err != nil {

@@ -19,6 +19,7 @@ import (
 	"anneal/device/cpu"
 	"anneal/prepare"
 	"anneal/tensor"
+	"anneal/train/traintest"
 )
 
 // onRanks runs f for the trainers of n ranks, each on a device of its own with one thread, and returns them. Without
@@ -238,7 +239,7 @@ func sameOnRanks(t *testing.T, cfg *config.Config, src dataset.Source) {
 // A run ends with the same bits of weights and state, and reports the same numbers at every step, on any number of
 // ranks at any stage of ZeRO.
 func TestAnyRanksGiveTheSameBits(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, overrides := range [][]string{
 		{"precision=bf16"},
 		{"precision=fp32", "model.tie_embeddings=false", "optimizer.name=muon"},
@@ -282,7 +283,7 @@ func TestAnyRanksGiveTheSameBits(t *testing.T) {
 // The ranks of a run on a mix of sources weigh its domains, count losses by source and evaluate weights and their
 // average alike.
 func TestRanksWeighAndEvaluateAlike(t *testing.T) {
-	cfg := domainConfig(domainData(t), 3)
+	cfg := traintest.DomainConfig(traintest.Domains(t), 3)
 	cfg.Average.EMA = 0.8
 	reference, _ := testTrainer(t, cfg)
 	reports := func(n, stage int) (logs []string) {
@@ -341,7 +342,8 @@ func TestRanksWeighAndEvaluateAlike(t *testing.T) {
 
 // What a rank asks for once is heard by all in the step, also if the step has a second pass, and only in it.
 func TestWhatARankAsksForIsHeard(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "train.batch_tokens=512", "optimizer.name=sophia", "optimizer.hessian_every=1")
+	cfg := smallConfig(t, traintest.Data(t), "train.batch_tokens=512", "optimizer.name=sophia",
+		"optimizer.hessian_every=1")
 	cfg.Model.Vocab = 300
 	src := dataset.NewRandom(300, cfg.Model.Context, 5)
 	onRanks(t, cfg, 2, true, func(x *Trainer) error {
@@ -367,7 +369,7 @@ func TestWhatARankAsksForIsHeard(t *testing.T) {
 
 // Ranks that own nothing of a small model take part when its average is evaluated.
 func TestAverageWithIdleOwners(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "average.ema=0.5", "train.steps=1", "model.layers=1")
+	cfg := smallConfig(t, traintest.Data(t), "average.ema=0.5", "train.steps=1", "model.layers=1")
 	c, err := prepare.OpenCorpus(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 func TestABudgetBelowTheLeanestLayoutIsAMistakeOfTheConfig(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	cfg.Model.Vocab, cfg.Memory.Recompute = 100, recomputing("budget:1KiB")
 	_, err := recomputeLayout(cfg, cfg.Model)
 	var p config.Problem

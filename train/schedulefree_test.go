@@ -16,12 +16,13 @@ import (
 	"anneal/device/cpu"
 	"anneal/prepare"
 	"anneal/tensor"
+	"anneal/train/traintest"
 )
 
 // Schedule-free AdamW evaluates and saves the average x, and neither changes a bit of the training, on any ranks at any
 // stage of ZeRO.
 func TestScheduleFreeEvaluatesTheAverage(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "optimizer.name=schedulefree", "train.batch_tokens=512", "model.layers=1")
+	cfg := smallConfig(t, traintest.Data(t), "optimizer.name=schedulefree", "train.batch_tokens=512", "model.layers=1")
 	c, err := prepare.OpenCorpus(cfg) // which derives the vocabulary
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +106,7 @@ func TestScheduleFreeEvaluatesTheAverage(t *testing.T) {
 // An update may overwrite the gradient of one rank while others are still to read the sums that it sent them: it waits
 // for the slowest.
 func TestUpdatesWaitForReadersOfTheSums(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "optimizer.name=schedulefree", "train.batch_tokens=512", "model.layers=1",
+	cfg := smallConfig(t, traintest.Data(t), "optimizer.name=schedulefree", "train.batch_tokens=512", "model.layers=1",
 		"optimizer.eps=0.01", "train.steps=3", "model.vocab=64", "parallel.zero=0", "parallel.sum_block=2")
 	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, 5)
 	want, _ := trained(t, cfg, src, 1, true)

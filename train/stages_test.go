@@ -12,6 +12,7 @@ import (
 	"anneal/optim"
 	"anneal/parallel"
 	"anneal/tensor"
+	"anneal/train/traintest"
 )
 
 // What a rank keeps at each stage of ZeRO is, to the byte, what the formula says of its pieces: with AdamW in bf16 16
@@ -96,7 +97,7 @@ func TestTheCopyOfARankIsWhatItWrites(t *testing.T) {
 		{"parallel.outer.groups=2", "optimizer.name=muon"},
 	} {
 		for stage := range 4 {
-			cfg := smallConfig(t, testData(t), append([]string{"train.batch_tokens=512"}, overrides...)...)
+			cfg := smallConfig(t, traintest.Data(t), append([]string{"train.batch_tokens=512"}, overrides...)...)
 			cfg.Model.Vocab, cfg.Parallel.Zero = 300, stage
 			inPlace := stage%2 == 0
 			for r, x := range onRanks(t, cfg, 4, inPlace, func(*Trainer) error { return nil }) {
@@ -120,7 +121,7 @@ func TestTheCopyOfARankIsWhatItWrites(t *testing.T) {
 // Stages have memory for the micro-batches whose gradients of weights they put off: one on the first stage, which makes
 // them at once, and one more on each stage after it.
 func TestStagesKeepWhatTheyPutOff(t *testing.T) {
-	cfg := smallConfig(t, testData(t), "train.batch_tokens=640", "model.tie_embeddings=false", "model.layers=6",
+	cfg := smallConfig(t, traintest.Data(t), "train.batch_tokens=640", "model.tie_embeddings=false", "model.layers=6",
 		"parallel.pipeline=3", "parallel.ranks=3", "parallel.schedule=zb-h1")
 	cfg.Model.Vocab = 300
 	var each []int64

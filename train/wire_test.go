@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"anneal/device"
+	"anneal/train/traintest"
 )
 
 // A rounded gradient takes a second arena of gradients, and up to 2 MiB for the encoded numbers, if there are blocks to
 // add; a step of one block takes only the latter.
 func TestFoldTakesWhatItsFormulaSays(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, c := range []struct {
 		overrides []string
 		all       bool // gradients of all parameters

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // A run of the recipe resumes bit for bit, on other threads and with layers that run again, too; its model generates,
 // and its export is refused by the field that no format has.
 func TestAnnealRunsResumeGenerateAndAreNotExported(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	dir := checkResume(t, func() *config.Config { return familyConfig("anneal", data) })
 	trained, err := Open(dir, 1)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"anneal/run"
+	"anneal/train/traintest"
 
 	"anneal/checkpoint"
 	"anneal/config"
@@ -16,9 +17,9 @@ import (
 // An average changes no bit of the weights, is restored bit for bit, and its evaluation is that of a model with its
 // weights.
 func TestAverageIsBesideTheWeights(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	trained := func(ema float64, steps int) (*config.Config, string) {
-		cfg := tinyConfig(data)
+		cfg := traintest.Config(data)
 		cfg.Train.Steps, cfg.Average.EMA, cfg.Train.EvalTokens, cfg.Schedule.Warmup = steps, ema, 0, 1
 		return cfg, filepath.Join(t.TempDir(), "run")
 	}

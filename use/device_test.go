@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"anneal/run"
+	"anneal/train/traintest"
 
 	"anneal/device"
 	"anneal/device/devicetest"
@@ -37,7 +38,7 @@ func farDevice(t *testing.T) *devicetest.Device {
 // What a trained run is opened for gives the same on a device apart.
 func TestATrainedRunOnADeviceApart(t *testing.T) {
 	farDevice(t)
-	data, dir := testData(t), t.TempDir()
+	data, dir := traintest.Data(t), t.TempDir()
 	saved := filepath.Join(dir, "run")
 	mustRun(t, run.Options{Config: with(t, data, "train.steps=6", "schedule.warmup=1", "average.ema=0.9"), Dir: saved})
 	type results struct {

@@ -10,12 +10,14 @@ import (
 	"anneal/dataset"
 	"anneal/run"
 	"anneal/tensor"
+	"anneal/tokenizer"
+	"anneal/train/traintest"
 )
 
 // The loss of a document that a row holds whole is what the model gives for the document in a row of its own; together
 // they are the loss of the split, each token counted once, whatever the micro-batch.
 func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, run.Options{
 		Config: with(t, data, "train.steps=8", "model.context=128", "train.batch_tokens=512", "precision=fp32"),
 		Dir:    dir,
@@ -104,7 +106,8 @@ func TestDocumentLossesAreThoseOfTheDocuments(t *testing.T) {
 	if _, err := r.DocumentLosses(stopped, data, nil); err != context.Canceled {
 		t.Errorf("stopped: %v", err)
 	}
-	if _, err := r.DocumentLosses(context.Background(), buildData(t, 0), nil); err != nil {
+	none := traintest.DataWith(t, 0, tokenizer.TrainOptions{VocabSize: 320})
+	if _, err := r.DocumentLosses(context.Background(), none, nil); err != nil {
 		t.Errorf("data without a validation split: %v", err)
 	}
 }

@@ -14,11 +14,12 @@ import (
 	"anneal/prepare"
 	"anneal/run"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // Evaluating needs a validation split and nothing else: here the training split is shorter than one sample.
 func TestEvaluationNeedsNoTrainingData(t *testing.T) {
-	cfg, dir := tinyConfig(testData(t)), t.TempDir()+"/run"
+	cfg, dir := traintest.Config(traintest.Data(t)), t.TempDir()+"/run"
 	cfg.Train.Steps, cfg.Model.Context, cfg.Train.BatchTokens, cfg.Train.MicroBatch = 1, 1024, 1024, 1
 	mustRun(t, run.Options{Config: cfg, Dir: dir})
 	r, err := Open(dir, 1)
@@ -31,7 +32,7 @@ func TestEvaluationNeedsNoTrainingData(t *testing.T) {
 		Dir: held, Tokenizer: prepare.DatasetTokenizer(r.Tokenizer, held+"/tokenizer.json"), ValFraction: 0.5,
 		NewEncoder: func() func([]uint32, []byte) []uint32 { return r.Tokenizer.NewEncoder().Encode },
 	}
-	if _, err := dataset.Build(context.Background(), opt, documents(4)); err != nil {
+	if _, err := dataset.Build(context.Background(), opt, traintest.Documents(4)); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Tokenizer.Save(held + "/tokenizer.json"); err != nil {
@@ -56,7 +57,7 @@ func TestEvaluationNeedsNoTrainingData(t *testing.T) {
 // What is scored is exactly what was asked for, whatever the micro-batch, and as much of each source; the loss is that
 // of these targets.
 func TestEvaluationOfATrainedModelIsExact(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, run.Options{Config: with(t, data, "train.steps=2", "precision=fp32"), Dir: dir})
 	r, err := Open(dir, 1)
 	if err != nil {
@@ -131,7 +132,7 @@ func firstLosses(t *testing.T, r *Trained, data string, targets int) (nats float
 
 // Where no target stands for text there is an error, or during training a warning, and never an infinite number.
 func TestAHeldOutSplitWithoutTextIsSaid(t *testing.T) {
-	data, dir := testData(t), filepath.Join(t.TempDir(), "run")
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, run.Options{Config: with(t, data, "train.steps=1"), Dir: dir})
 	r, err := Open(dir, 1)
 	if err != nil {

@@ -7,12 +7,13 @@ import (
 	"anneal/attention"
 	"anneal/config"
 	"anneal/run"
+	"anneal/train/traintest"
 )
 
 // A run of Gemma 2 learns, resumes bit for bit, on other threads and with layers that run again, too, and its model
 // generates; exported and imported, it is the same.
 func TestGemma2RunsResumeAndGenerate(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	dir := checkResume(t, func() *config.Config {
 		cfg := familyConfig("gemma2", data)
 		cfg.Model.Attention = attention.Patterns{attention.Window{Keys: 8}, attention.Full{}}

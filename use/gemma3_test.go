@@ -7,12 +7,13 @@ import (
 	"anneal/attention"
 	"anneal/config"
 	"anneal/run"
+	"anneal/train/traintest"
 )
 
 // A run of Gemma 3 learns, resumes bit for bit, on other threads and with layers that run again, too, and its model
 // generates.
 func TestGemma3RunsResumeAndGenerate(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	dir := checkResume(t, func() *config.Config {
 		cfg := familyConfig("gemma3", data)
 		cfg.Model.Attention = attention.Patterns{attention.Window{Keys: 8}, attention.Full{}}

@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train/traintest"
 )
 
 // A run of GPT-2 resumes bit for bit, on other threads and with layers that run again, too, and its model generates.
 func TestGPT2RunsResumeAndGenerate(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	dir := checkResume(t, func() *config.Config { return familyConfig("gpt2", data) })
 	trained, err := Open(dir, 1)
 	if err != nil {

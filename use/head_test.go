@@ -9,12 +9,13 @@ import (
 
 	"anneal/model"
 	"anneal/run"
+	"anneal/train/traintest"
 )
 
 // A soft-cap is part of the model: in generation no logit lies beyond it, weights trained with one are refused without
 // it, and formats that cannot say it are refused by name.
 func TestSoftcapIsPartOfTheModel(t *testing.T) {
-	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	const limit = 0.5
 	cfg.Model.LogitSoftcap, cfg.Train.Steps, cfg.Train.EvalTokens, cfg.Schedule.Warmup = limit, 10, 256, 1
 	capped := mustRun(t, run.Options{Config: cfg, Dir: dir})

@@ -7,6 +7,7 @@ import (
 
 	"anneal/config"
 	"anneal/run"
+	"anneal/train/traintest"
 )
 
 // An exported run has its adapters merged: the model that comes back has the logits of the run.
@@ -19,9 +20,9 @@ func TestExportMergesAdapters(t *testing.T) {
 // adaptedRun trains a model, and adapters for it.
 func adaptedRun(t *testing.T, set ...string) (from, dir string) {
 	t.Helper()
-	data := testData(t)
+	data := traintest.Data(t)
 	from = filepath.Join(t.TempDir(), "from")
-	base := tinyConfig(data)
+	base := traintest.Config(data)
 	base.Model.RopeLayout = "interleaved" // rows of queries and keys have another order in transformers
 	mustRun(t, run.Options{Config: base, Dir: from})
 	return from, adapt(t, from, data, set...)

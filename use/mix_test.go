@@ -8,20 +8,22 @@ import (
 
 	"anneal/config"
 	"anneal/run"
+	"anneal/tokenizer"
+	"anneal/train/traintest"
 )
 
 // mixConfig is a run over two data sets whose weights jump, and move along a line.
 func mixConfig(a, b string) *config.Config {
-	cfg := tinyConfig("")
-	override(cfg, "data.mix=a="+a+", b="+b, "data.weights=a=3 b=1, b=1 from 30%, a=1 from 50% to 80%")
+	cfg := traintest.Config("")
+	traintest.Override(cfg, "data.mix=a="+a+", b="+b, "data.weights=a=3 b=1, b=1 from 30%, a=1 from 50% to 80%")
 	return cfg
 }
 
 // The mixed measures are those of all tokens that the sources' are of, and the loss of a step that of its rows.
 func TestMeasuresOfSourcesAddUp(t *testing.T) {
-	cfg := mixConfig(testData(t), buildData(t, 0.2))
+	cfg := mixConfig(traintest.Data(t), traintest.DataWith(t, 0.2, tokenizer.TrainOptions{VocabSize: 320}))
 	cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Schedule.Warmup = 8, 4, 1
-	override(cfg, "data.weights=a=1 b=1")
+	traintest.Override(cfg, "data.weights=a=1 b=1")
 	dir := filepath.Join(t.TempDir(), "run")
 	r := mustRun(t, run.Options{Config: cfg, Dir: dir})
 	var nats, tokens, bytes float64

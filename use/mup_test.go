@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"anneal/run"
+	"anneal/train/traintest"
 )
 
 // Every multiplier has its place in the exported weights: the self-check of the export and the way back find the same
 // model.
 func TestExportFoldsMuP(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	m := &cfg.Model
 	m.MuP, m.MuPBaseDim, m.MuPBaseHeadDim, m.MuPBaseFFN, m.MuPInputScale, m.MuPOutputScale = true, 16, 8, 64, 2, 3
 	dir, out, back := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "hf"),

@@ -12,6 +12,7 @@ import (
 	"anneal/config"
 	"anneal/run"
 	"anneal/safetensors"
+	"anneal/train/traintest"
 )
 
 // floats returns the tensors of a file.
@@ -102,8 +103,8 @@ func TestExportedAdaptersMakeTheMergedModel(t *testing.T) {
 // The base of adapters is the model in the Hugging Face layout that they adapt, also of a run that goes on with the
 // adapters of another, whose vocabulary must be that of the base.
 func TestAdaptersNameTheirBase(t *testing.T) {
-	data, from, base := testData(t), filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "base")
-	mustRun(t, run.Options{Config: tinyConfig(data), Dir: from})
+	data, from, base := traintest.Data(t), filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "base")
+	mustRun(t, run.Options{Config: traintest.Config(data), Dir: from})
 	export := func(dir string) (*AdapterReport, error) {
 		r, err := OpenWith(dir, OpenOptions{Threads: 1, Apart: true})
 		if err != nil {

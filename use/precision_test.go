@@ -9,6 +9,7 @@ import (
 	"anneal/precision"
 	"anneal/run"
 	"anneal/safetensors"
+	"anneal/train/traintest"
 )
 
 // recipes are every precision, and those that come in several ways.
@@ -24,9 +25,9 @@ func recipes() map[string]func(*config.Config) {
 
 // What a run trained at each precision says of its data afterwards is what it said at its end.
 func TestEveryPrecisionEvaluatesGeneratesAndExports(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for policy, set := range recipes() {
-		cfg := tinyConfig(data)
+		cfg := traintest.Config(data)
 		set(cfg)
 		cfg.Train.Steps, cfg.Train.EvalEvery, cfg.Schedule.Warmup = 3, 0, 1
 		if policy != "fp8 delayed" {

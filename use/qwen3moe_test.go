@@ -7,11 +7,12 @@ import (
 
 	"anneal/config"
 	"anneal/run"
+	"anneal/train/traintest"
 )
 
 // A run of experts resumes bit for bit, on other threads and with layers that run again, too, and its model generates.
 func TestQwen3MoERunsResumeAndGenerate(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	dir := checkResume(t, func() *config.Config {
 		cfg := familyConfig("qwen3_moe", data)
 		cfg.Model.SharedExpertFFN, cfg.Model.RouterZLoss = 32, 1e-3
@@ -39,7 +40,7 @@ func TestQwen3MoERunsResumeAndGenerate(t *testing.T) {
 // A model of experts is exported as transformers has it, and imported again.
 func TestQwen3MoEIsExportedAndImported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	mustRun(t, run.Options{Config: familyConfig("qwen3_moe", testData(t)), Dir: dir})
+	mustRun(t, run.Options{Config: familyConfig("qwen3_moe", traintest.Data(t)), Dir: dir})
 	trained, err := Open(dir, 1)
 	if err != nil {
 		t.Fatal(err)

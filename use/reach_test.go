@@ -12,12 +12,13 @@ import (
 	"anneal/nn"
 	"anneal/run"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // reachable trains a few steps with positions and returns a run and its data.
 func reachable(t *testing.T, positions string) (dir, data string) {
 	t.Helper()
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	dir = filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
 	cfg.Model.Positions, cfg.Data.DocumentMask, cfg.Precision = schemes(positions), false, "fp32"
@@ -111,7 +112,7 @@ func TestReachOfLearnedPositions(t *testing.T) {
 // What goes by the length of a row is made for the length that is read: a window of a model that was trained on rows
 // shorter than it, and slopes of ALiBi. A token that sees what it saw in training costs the same.
 func TestPatternsReachWithTheContext(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Data.DocumentMask, cfg.Precision = 2, 1, false, "fp32"
 	cfg.Model.Positions, cfg.Model.Attention = schemes("alibi"), seen("window:32")

@@ -11,6 +11,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/run"
+	"anneal/train/traintest"
 )
 
 // edit changes the configuration that a run has on disk.
@@ -33,8 +34,8 @@ func edit(t *testing.T, dir string, overrides ...string) {
 
 // A configuration that no longer fits the checkpoint is refused; one that only asks for more goes on.
 func TestResumeWithAChangedConfiguration(t *testing.T) {
-	data, other := testData(t), t.TempDir()
-	cfg := tinyConfig(data)
+	data, other := traintest.Data(t), t.TempDir()
+	cfg := traintest.Config(data)
 	cfg.Train.Steps, cfg.Schedule.Warmup = 10, 1
 	first := filepath.Join(t.TempDir(), "run")
 	mustRun(t, run.Options{Config: cfg, Dir: first})
@@ -91,7 +92,7 @@ func TestResumeWithAChangedConfiguration(t *testing.T) {
 
 // A tokenizer other than the run's would give text that means nothing: it is refused where it would be used.
 func TestAnotherTokenizerInARunIsRefused(t *testing.T) {
-	cfg := tinyConfig(testData(t))
+	cfg := traintest.Config(traintest.Data(t))
 	cfg.Train.Steps, cfg.Schedule.Warmup = 1, 1
 	dir := filepath.Join(t.TempDir(), "run")
 	mustRun(t, run.Options{Config: cfg, Dir: dir})
@@ -152,7 +153,7 @@ func checkResume(t *testing.T, make func() *config.Config) string {
 
 // familyConfig is a run of six steps of a family.
 func familyConfig(family, data string) *config.Config {
-	cfg := tinyConfig(data)
+	cfg := traintest.Config(data)
 	cfg.Model.Family, cfg.Model.FFN = family, 0
 	cfg.Resolve()
 	cfg.Train.MicroBatch, cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalEvery = 2, 6, 1, 0

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"anneal/run"
+	"anneal/train/traintest"
 )
 
 // Weights alone are told from runs, and runs from directories that hold something else.
 func TestRunsAreFoundBelowADirectory(t *testing.T) {
 	root := t.TempDir()
 	source, hf := filepath.Join(root, "a", "run"), filepath.Join(root, "hf")
-	cfg := with(t, testData(t), "checkpoint.every=5")
+	cfg := with(t, traintest.Data(t), "checkpoint.every=5")
 	mustRun(t, run.Options{Config: cfg, Dir: source})
 	generateText(t, source, hf)
 	if _, err := run.ImportHF(hf, filepath.Join(root, "imported"), ""); err != nil {

@@ -12,6 +12,7 @@ import (
 	"anneal/tasks"
 	"anneal/tensor"
 	"anneal/train"
+	"anneal/train/traintest"
 )
 
 // A sequence packed among others has the log-likelihood that the model gives it alone, token by token, with its cache
@@ -24,7 +25,7 @@ func TestSequencesAreScoredAsIfAlone(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		mustRun(t, run.Options{
-			Config: with(t, testData(t), append(overrides, "train.steps=4", "model.context=64",
+			Config: with(t, traintest.Data(t), append(overrides, "train.steps=4", "model.context=64",
 				"train.batch_tokens=256", "train.micro_batch=2", "precision=fp32")...), Dir: dir,
 		})
 		r, err := Open(dir, 1)
@@ -104,8 +105,9 @@ func logProb(logits *tensor.Tensor, id int) (p float64, most bool) {
 func TestExamplesOfTasksAreAsked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	mustRun(t, run.Options{
-		Config: with(t, testData(t), "train.steps=4", "model.context=256", "train.batch_tokens=512", "precision=fp32"),
-		Dir:    dir,
+		Config: with(t, traintest.Data(t), "train.steps=4", "model.context=256", "train.batch_tokens=512",
+			"precision=fp32"),
+		Dir: dir,
 	})
 	r, err := Open(dir, 1)
 	if err != nil {

@@ -12,12 +12,13 @@ import (
 	"anneal/dataset"
 	"anneal/run"
 	"anneal/tokenizer"
+	"anneal/train/traintest"
 )
 
 // openRun opens a short run whose directory change has been at.
 func openRun(t *testing.T, change func(dir string)) (*Trained, error) {
 	t.Helper()
-	cfg, dir := tinyConfig(testData(t)), filepath.Join(t.TempDir(), "run")
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup = 1, 1
 	mustRun(t, run.Options{Config: cfg, Dir: dir})
 	change(dir)
@@ -38,7 +39,8 @@ func generate(r *Trained, o GenerateOptions) (int, string, error) {
 // A tokenizer with ids that the model has no rows for would end in a panic at the first such token.
 func TestTokenizerLargerThanTheModelIsRefused(t *testing.T) {
 	_, err := openRun(t, func(dir string) {
-		tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 400}, documents(200))
+		tok, err := tokenizer.Train(context.Background(), tokenizer.TrainOptions{VocabSize: 400},
+			traintest.Documents(200))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +62,7 @@ func TestGenerationWithoutAnEndOfTextToken(t *testing.T) {
 	}
 	// Imported models may have such a tokenizer; a run of its own has not.
 	o := tokenizer.TrainOptions{VocabSize: r.Tokenizer.VocabSize(), Special: []string{}}
-	if r.Tokenizer, err = tokenizer.Train(context.Background(), o, documents(200)); err != nil {
+	if r.Tokenizer, err = tokenizer.Train(context.Background(), o, traintest.Documents(200)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Tokenizer.EndOfText(); !errors.Is(err, tokenizer.ErrNoEndOfText) {

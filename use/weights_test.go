@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"anneal/run"
+	"anneal/train/traintest"
 )
 
 // What was imported, or averaged of checkpoints, cannot be trained on: resume, branch and rewind say so, also where
 // the optimizer has no state whose lack would show, and leave the directory as it is.
 func TestWeightsAloneAreNotTrainedOn(t *testing.T) {
-	data := testData(t)
+	data := traintest.Data(t)
 	for _, optimizer := range []string{"sgd", "adamw"} {
 		source, hf := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "hf")
 		imported, averaged := filepath.Join(t.TempDir(), "imported"), filepath.Join(t.TempDir(), "averaged")

@@ -24,10 +24,13 @@ func TestBenchDiffNamesWhatSlowed(t *testing.T) {
 		t.Errorf("%v", d)
 	}
 	code, out, errs := anneal("bench", "diff", before, after, "--within", "40")
-	if code != exitCheck || !strings.Contains(out, "-50.0 %") || !strings.Contains(errs, "the most step/tiny/bf16/2, by 50 %") {
+	if code != exitCheck || !strings.Contains(out, "-50.0 %") ||
+		!strings.Contains(errs, "the most step/tiny/bf16/2, by 50 %") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
-	for _, args := range [][]string{{before, before, "--within", "5"}, {before, after, "--within", "51"}, {after, before, "--within", "5"}} {
+	for _, args := range [][]string{
+		{before, before, "--within", "5"}, {before, after, "--within", "51"}, {after, before, "--within", "5"},
+	} {
 		if code, _, errs := anneal(append([]string{"bench", "diff"}, args...)...); code != exitOK {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
 		}

@@ -35,7 +35,7 @@ const (
 	exitDiverged   = 4               // training stopped by the guard, or a run that it stopped
 	exitCheckpoint = 5               // no usable checkpoint
 	exitResources  = 6               // memory or disk does not suffice, or the device failed
-	exitCheck      = 7               // a check of the model failed: `anneal mup check`, `anneal improve`, `anneal bench diff`
+	exitCheck      = 7               // a check failed: `anneal mup check`, `anneal improve`, `anneal bench diff`
 	exitStalled    = run.ExitStalled // 8, a stalled run that watchdog.exit ended, or ranks that cannot go on together
 	exitCorrupt    = 9               // the same computation gave different bits
 	exitLocked     = 10              // another process has the run

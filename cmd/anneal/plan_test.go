@@ -132,7 +132,7 @@ func TestPlansHaveTheKeysThatAreDocumented(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &p); err != nil {
 			t.Fatal(err)
 		}
-		if len(p.Ranks) != p.Mesh.Pipeline || p.Ranks[0].Memory.Weights <= 0 || p.Step.Phases.Forward <= 0 ||
+		if len(p.Ranks) != p.Mesh.Pipeline || p.Ranks[0].Memory.Optimizer <= 0 || p.Step.Phases.Forward <= 0 ||
 			(p.Cost != nil) != strings.Contains(args, "--price") || p.Fits == (p.Reason != "") || p.Rejected == nil {
 			t.Errorf("anneal plan %s --json: %s", args, out)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -42,15 +43,10 @@ func launch(t *testing.T, stdout, stderr *os.File, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ends waits for a process and returns its exit code. One that has not ended after a minute, which disks of shared
-// machines can take to write through, is asked where it is.
+// ends waits for a process and returns its exit code.
 func ends(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
-	late := time.AfterFunc(time.Minute, func() {
-		cmd.Process.Signal(syscall.SIGQUIT)
-		time.Sleep(time.Second)
-		cmd.Process.Kill()
-	})
+	late := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
 	defer late.Stop()
 	cmd.Wait()
 	return cmd.ProcessState.ExitCode()
@@ -140,9 +136,12 @@ func TestSignalsReachARunWhoseReaderStalls(t *testing.T) {
 
 // A terminal that goes away may hang up more than once: the run is still saved.
 func TestHangingUpTwiceSavesTheRun(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("SIGHUP is ignored here, as under nohup")
+	}
 	w := newWorkshop(t)
 	run := w.path("run")
-	cmd := launch(t, nil, os.Stderr, "train", w.path("run.yaml"), "train.steps=1000000", "--quiet", "--out", run)
+	cmd := launch(t, nil, nil, "train", w.path("run.yaml"), "train.steps=1000000", "--out", run)
 	underWay(t, cmd, run)
 	for range 3 {
 		cmd.Process.Signal(syscall.SIGHUP)

@@ -7,6 +7,7 @@ const ui = {
   zoom: null, // [from, to] on the axis
   cursor: null, // a place on the axis
   hidden: new Set(), // numbers of runs
+  samples: new Map(), // by directory of a run: the step whose texts are shown, unless the newest
 };
 
 const axes = {

@@ -16,6 +16,7 @@ const definitions = [
   { title: "Memory", unit: "of the process", names: ["rss_bytes"], text: bytes, zero: true, base: 1024 },
   { title: "Gradient norm by layer", prefix: "grad_norms.layers.", heat: true },
   { title: "Gradient norm by group", prefix: "grad_norms.groups.", heat: true },
+  { title: "Activation size by layer", unit: "root mean square", prefix: "activation_rms.", heat: true },
   { title: "Loss scale", names: ["loss_scale"], log: true },
   { title: "Saving", unit: "seconds that training stood still", names: ["save_seconds"], text: duration, zero: true },
   { title: "Skipped updates", unit: "share of the steps", names: ["skipped"], text: percent, zero: true },

@@ -42,7 +42,9 @@ function drawPanels() {
   v.runs.forEach((r, i) => {
     const of = v.runs.length > 1 ? " · " + r.name : "";
     const means = phaseMeans(i);
+    panel(host, "samples" + i, r.samples, () => samplesCard(r, of));
     panel(host, "time" + i, [r.timing, means], () => timeCard(r, means, of));
+    panel(host, "memory" + i, r.timing && r.timing.memory, () => memoryCard(r, of));
     panel(host, "ckpt" + i, r.checkpoints, () => checkpointCard(r, of));
     panel(host, "rank" + i, r.ranks, () => rankCard(r, of));
     panel(host, "journal" + i, r.journal, () => journalCard(r, of));
@@ -118,6 +120,46 @@ function timeCard(r, means, of) {
   rows.push(row("step", t.step_seconds.predicted, total, duration, ""));
   rows.push(row("peak memory", t.peak_bytes.predicted, done ? t.peak_bytes.actual : r.rss_bytes, bytes, ""));
   return card("Predicted and actual" + of, table([left(""), right("predicted"), right("actual"), right("off"), right("of a step")], rows));
+}
+
+// What the model wrote after a step that a slider chooses; the newest, until it is moved.
+function samplesCard(r, of) {
+  const list = r.samples || [];
+  if (list.length === 0) return null;
+  const step = h("output", {}), texts = h("div", {});
+  const show = (at) => {
+    step.textContent = "step " + number(list[at].step);
+    texts.replaceChildren(...list[at].texts.map((t) => h("p", { class: "sample" }, h("b", {}, t.prompt), t.text || "(nothing: the text ends)")));
+  };
+  const newest = list.length - 1, before = list.findIndex((s) => s.step === ui.samples.get(r.dir));
+  const slider = h("input", { type: "range", min: "0", max: String(newest), value: String(before < 0 ? newest : before),
+    hidden: newest === 0, ariaLabel: "step" });
+  slider.oninput = () => {
+    const at = Number(slider.value);
+    ui.samples.set(r.dir, at === newest ? null : list[at].step);
+    show(at);
+  };
+  show(Number(slider.value));
+  return card("What the model writes" + of, h("div", { class: "choose" }, slider, step), texts);
+}
+
+function memoryCard(r, of) {
+  const parts = ((r.timing && r.timing.memory) || []).filter((p) => p.predicted > 0);
+  if (parts.length === 0) return null;
+  const all = parts.reduce((sum, p) => sum + p.predicted, 0);
+  const bar = h("div", { class: "bar", role: "img", ariaLabel: "shares of the memory" }, parts.map((p, i) => {
+    const part = h("span", { title: `${p.name} ${bytes(p.predicted)}` });
+    part.style.flexGrow = String(p.predicted);
+    part.style.background = colours.lines[i % colours.lines.length];
+    return part;
+  }));
+  const name = (p, i) => {
+    const swatch = h("span", { class: "swatch" });
+    swatch.style.borderTopColor = colours.lines[i % colours.lines.length];
+    return h("span", {}, swatch, p.name);
+  };
+  const rows = parts.map((p, i) => [name(p, i), bytes(p.predicted), missing(p.actual) ? "–" : bytes(p.actual), percent(p.predicted / all)]);
+  return card("Memory by kind" + of, bar, table([left(""), right("planned"), right("used"), right("share")], rows));
 }
 
 function checkpointCard(r, of) {

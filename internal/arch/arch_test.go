@@ -23,6 +23,7 @@ var house = [][]string{
 	{"run"},
 	{"plan", "sinks"},
 	{"train"},
+	{"train/traintest"},
 	{"interop", "prepare", "machine", "tasks"},
 	{"checkpoint", "config"},
 	{"parallel"},

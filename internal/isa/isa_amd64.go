@@ -19,9 +19,11 @@ func runs(t Tier) bool {
 }
 
 // fastDot reports whether VDPBF16PS is fast: true on AMD, where it does twice the work of an FMA per cycle.
-func fastDot() bool {
+func fastDot() bool { return authenticAMD() }
+
+func authenticAMD() bool {
 	_, b, c, d := cpuid(0, 0)
-	return b == 0x68747541 && d == 0x69746e65 && c == 0x444d4163 // "AuthenticAMD"
+	return b == 0x68747541 && d == 0x69746e65 && c == 0x444d4163
 }
 
 // f16c reports whether the CPU converts float16, as every known CPU with AVX2 does.

@@ -75,8 +75,8 @@ func (r *Run) stageMemory(st Stage, stage int) Memory {
 }
 
 // working returns the bytes that a stage with so many layers needs for the one whose backward pass runs: its own
-// gradients, all that is kept of it if it is computed again, and with ZeRO 3 gathered weights and a gradient. Those are
-// of whole layers, of which the next is gathered ahead; a compiler that cuts products gathers one product after another.
+// gradients, all that is kept of it if it is computed again, and with ZeRO 3 gathered weights and a gradient. Those
+// are of whole layers, of which the next is gathered ahead; a compiler that cuts products gathers one after another.
 func (r *Run) working(layers int) float64 {
 	m, s := r.Mesh, &r.Shape
 	last := max(0, s.Layers-1)

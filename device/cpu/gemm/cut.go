@@ -7,7 +7,7 @@ const (
 	maxA    = 36         // rows of packed a; they stay in the first-level cache
 	rowsTN  = 48         // the same in form TN, where they are columns: whole cache lines
 	maxB    = 1640 << 10 // packed b; if all K blocks fit, tasks below each other pack them once
-	crowded = 32 << 10   // rows a multiple of this many bytes apart map to the same cache lines
+	crowded = 32 << 10   // rows a multiple of this many bytes apart map to few lines of the second-level cache
 )
 
 // Sizes hold the block sizes that differ between kernels, and the costs for cutting tasks. A panel of b,

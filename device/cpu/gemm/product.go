@@ -5,6 +5,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/cpu/pool"
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
 
@@ -14,6 +15,7 @@ type product[E tensor.Number] struct {
 	tile  tile[E]
 	pack  packer[E]
 	store store[E]
+	first isa.Cache // of the first level
 
 	arena   *tensor.Arena
 	scratch []scratch[E] // one per worker
@@ -57,7 +59,7 @@ type sink struct {
 }
 
 func newProduct[E tensor.Number](t tile[E], p packer[E], s store[E]) *product[E] {
-	return &product[E]{tile: t, pack: p, store: s}
+	return &product[E]{tile: t, pack: p, store: s, first: isa.FirstLevel()}
 }
 
 func (x *product[E]) scratchBytes() int {

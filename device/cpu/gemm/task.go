@@ -105,10 +105,12 @@ func (x *product[E]) packB(b []E, p, j, k, cols int) {
 }
 
 // plainA reports whether kernels can read a in place: rows that need no conversion and do not map to the same few
-// lines of the second-level cache.
+// lines of a cache. A kernel reads the same columns of all its rows at a time, a word after the other: those lines
+// must stay in the first level.
 func (x *product[E]) plainA() bool {
+	stride := x.a.ld * x.a.dtype.Size()
 	return x.form != device.TN && x.a.dtype == dtypeOf(*new(E)) && x.a.round == x.a.dtype &&
-		x.a.ld*x.a.dtype.Size()%crowded != 0
+		stride%crowded != 0 && !x.first.Crowded(x.tile.mr, stride)
 }
 
 // multiply adds the product of a block of a (the rows of the task's tile from i on, lda words apart) and the packed
