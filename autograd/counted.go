@@ -19,14 +19,14 @@ const leastRows = 128
 // HeadLossOf is HeadLoss for tokens of which only those of c have a target: the head computes nothing for the others.
 // But for the order in which the head's gradient is summed, its results are those of HeadLoss. It takes the memory that
 // HeadLoss takes, and reports whether that is enough. If not, or if peers have parts of the head, or labels are sampled
-// by the number of a token, or both LogZ and Behind are asked for, it does nothing.
+// by the number of a token, or there is a teacher, or both LogZ and Behind are asked for, it does nothing.
 func (t *Tape) HeadLossOf(h *Var, head *Param, c Counted, losses *tensor.Tensor, o device.LossOptions) bool {
 	in := t.value(h) // [N, D]
 	vocab, dim, counted := head.Value.Dim(0), in.Cols(), c.Rows.Len()
 	all := headChunk(in.Rows(), vocab, t.Types.Stat.Size(), t.LogitBytes)
 	fixed := 2*aligned(counted) + aligned(counted*dim) + 2*aligned(1)
 	chunk := min((all*vocab-fixed)/(vocab+dim), counted)
-	needsAll := t.cutRows(head) || o.Labels != (tensor.RNG{}) || o.LogZ != nil && o.Behind != nil
+	needsAll := t.cutRows(head) || o.Labels != (tensor.RNG{}) || o.LogZ != nil && o.Behind != nil || o.Teacher != nil
 	if needsAll || chunk < min(counted, leastRows) {
 		return false
 	}

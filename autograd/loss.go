@@ -14,12 +14,12 @@ const (
 )
 
 // HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head
-// [V, D]. It processes the tokens in chunks. If the tape records, it computes each chunk's gradients of the *summed*
+// [V, D]. With o.Teacher, whose tensors are of all N tokens, gradients are those of distillation. It processes the tokens in chunks. If the tape records, it computes each chunk's gradients of the *summed*
 // loss while the chunk's logits exist, so backward has nothing left to do here. Divide by the number of targets, and
 // by Tape.LossScale, where the gradients of the step are scaled. HeadLoss ends a model: h must have no other use, and
 // the call must be outside of blocks. o.Softcap caps the logits; o.ZLoss adds to the gradients, not to losses; o.LogZ
 // and o.Behind are [N]. Of a head of which only some rows are here, peers have the others (vocabulary.go); then labels
-// cannot be sampled, nor o.Behind be known.
+// cannot be sampled, nor o.Behind be known, nor is there a teacher.
 func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o device.LossOptions) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
@@ -32,6 +32,9 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 	if cut {
 		if o.Labels != (tensor.RNG{}) {
 			panic("autograd: labels cannot be sampled from logits of which peers have parts")
+		}
+		if o.Teacher != nil {
+			panic("autograd: a teacher needs all logits, of which peers have parts")
 		}
 		if o.Behind != nil {
 			panic("autograd: the highest logit is not known where peers have parts")
@@ -66,6 +69,9 @@ func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o d
 		}
 		if o.Behind != nil {
 			part.Behind = t.ref(o.Behind.Slice(from, to)) // [c]
+		}
+		if o.Teacher != nil {
+			part.Teacher = t.teacherOf(o.Teacher, from, to)
 		}
 		t.logits(z, x, head, o.Softcap)
 		if cut {

@@ -63,7 +63,8 @@ type Tape struct {
 	parcel  []tensor.Tensor // of spread and collect
 	shares  map[*device.Layout]*device.Layout
 	meeting meeting
-	largest *largest // of FP8
+	largest *largest       // of FP8
+	teacher device.Teacher // of a chunk
 }
 
 // A Var is a value on the tape.
@@ -141,6 +142,9 @@ func (t *Tape) Reset(grad bool) {
 	t.keep.Release(0)
 	t.temp.Release(0)
 }
+
+// Recording reports whether the tape records a training step.
+func (t *Tape) Recording() bool { return t.grad }
 
 // Backward runs the recorded operations in reverse. It adds the gradients of parameters to Param.Grad. An operation
 // whose result does not reach a loss has no gradient and is skipped; its parameters get no gradient (Param.HasGrad).

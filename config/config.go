@@ -19,6 +19,7 @@ type Config struct {
 
 	Model      model.Config `yaml:"model"`
 	Init       Init         `yaml:"init"`
+	Distill    Distill      `yaml:"distill"`
 	Data       Data         `yaml:"data"`
 	Train      Train        `yaml:"train"`
 	Optimizer  Optimizer    `yaml:"optimizer"`
@@ -41,6 +42,7 @@ type Config struct {
 	started  bool              // it is of a run that has begun
 	recipe   string            // that the config began with
 	scaled   bool              // the recipe's model is made smaller
+	teacher  *model.Config     // of distill.teacher, once that was opened
 	remarks  []string          // on how the config was read, and what was made of the weights it starts from
 }
 
@@ -186,8 +188,9 @@ func Default() *Config {
 			Attention: attention.Patterns{attention.Full{}}, Activation: "swiglu", ValueEmbeddings: "none",
 			MuPBaseDim: 256, MuPInputScale: 1, MuPOutputScale: 1,
 		},
-		Init: Init{Tokenizer: "related"},
-		Data: Data{Weights: readWeights("natural"), Packing: "concat", DocumentMask: true},
+		Init:    Init{Tokenizer: "related"},
+		Distill: Distill{Temperature: 1, Weight: 0.5, TopK: 64},
+		Data:    Data{Weights: readWeights("natural"), Packing: "concat", DocumentMask: true},
 		Train: Train{
 			Steps: 1000, BatchTokens: 16384, BatchRampLR: "sqrt", Clip: 1, EvalEvery: 200,
 			EvalTokens: 65536, LogEvery: 10, NormsEvery: 10,

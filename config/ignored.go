@@ -37,6 +37,9 @@ func (k *checker) ignored() {
 			"init.step", "init.weights", "init.tokenizer", "init.ewc",
 		}},
 		{c.Init.EWC == 0, "without init.ewc", "init.ewc = 1", []string{"init.ewc_step"}},
+		{!c.Distill.On(), "without distill.teacher", "distill.teacher = DIR", []string{
+			"distill.step", "distill.hash", "distill.temperature", "distill.weight", "distill.top_k",
+		}},
 		{!c.Data.Mix.Given(), "without data.mix", "data.mix", []string{"data.weights"}},
 		{!c.Log.Sinks.Has(Prometheus), "without log.sinks = prometheus", "log.sinks = prometheus",
 			[]string{"log.prometheus_listen"}},

@@ -16,11 +16,16 @@ func (c *Config) TurnsNothing() string {
 	return "model.positions = " + c.Model.Positions.String() + ", which turns nothing"
 }
 
-// CheckKernels returns a *Problem if a device has no kernel for the attention of some layer, or for blocks of FP8.
+// CheckKernels returns a *Problem if a device has no kernel for the attention of some layer, for blocks of FP8, or
+// for a teacher.
 func (c *Config) CheckKernels(device string) error {
 	if s := c.FP8.Scaling; device == "cuda" && c.Precision == "fp8" && precision.BlocksOf(s).Long > 0 {
 		return &Problem{Key: "fp8.scaling", Message: "fp8.scaling = " + s + " has no kernel for device = cuda",
 			At: c.origins["fp8.scaling"].Place(), Try: "device = cpu, or fp8.scaling = current"}
+	}
+	if c.Distill.On() && device == "cuda" {
+		return &Problem{Key: "distill.teacher", Message: "distill.teacher has no kernels for device = cuda",
+			At: c.origins["distill.teacher"].Place(), Try: "device = cpu"}
 	}
 	for _, p := range c.Model.Attention {
 		if l, linear := p.(attention.Linear); linear && device == "cuda" && !l.OnCards() {

@@ -31,6 +31,9 @@ type Sources struct {
 	// before anything is derived. Without it the config is taken as it is: that of a run has everything.
 	Weights func(*Config) error
 
+	// Teacher does the same for a config with distill.teacher: it calls SetTeacher.
+	Teacher func(*Config) error
+
 	// Complete derives what depends on more than the config, such as sizes from a budget of time, once all that is
 	// given has been read and before the keys' own rules apply. It may be nil.
 	Complete func(*Config) error
@@ -90,6 +93,11 @@ func (c *Config) read(text []byte, s Sources) (*Config, error) {
 			return nil, err
 		}
 	}
+	if c.Distill.On() && s.Teacher != nil && len(problems) == 0 {
+		if err := s.Teacher(c); err != nil {
+			return nil, err
+		}
+	}
 	if s.Complete != nil && len(problems) == 0 {
 		if err := s.Complete(c); err != nil {
 			return nil, err
@@ -132,6 +140,8 @@ func (c *Config) underive(o string) {
 		from = []string{"schedule."}
 	case "init.from":
 		from = []string{"init."}
+	case "distill.teacher":
+		from = []string{"distill."}
 	case "model.context":
 		from = []string{"model.rope_original_context", "model.attention"}
 	case "model.kv_lora_rank", "model.head_dim":

@@ -157,6 +157,20 @@ var notes = map[string]Key{
 	"model.mup_input_scale":  {Doc: "muP: factor of the embedding, the same at every width."},
 	"model.mup_output_scale": {Doc: "muP: factor of the logits, on top of the width's factor mup_base_dim / dim."},
 
+	"distill.teacher": {Doc: "Learn from another model, too (knowledge distillation): the directory of a run or of " +
+		"a Hugging Face model with the same tokenizer. Its forward pass over each micro-batch runs within the step. " +
+		"The loss of a token is (1 − weight)·(cross-entropy) + weight·temperature²·KL(teacher ‖ model). What is " +
+		"reported as loss is the cross-entropy; the divergence stands beside it."},
+	"distill.step": {Doc: "Checkpoint step of the run in distill.teacher.", Rule: "step = the newest checkpoint"},
+	"distill.hash": {Doc: "Expected SHA-256 of the weights in distill.teacher, as `anneal ckpt hash` prints it. " +
+		"Other weights are refused, so that a resumed run has the same teacher.",
+		Rule: "hash = the hash of what was read"},
+	"distill.temperature": {Doc: "Divides the logits of both models in the divergence. Above 1, unlikely tokens " +
+		"count for more."},
+	"distill.weight": {Doc: "Weight of the teacher's term in the loss, above 0 and up to 1. The data's has the rest."},
+	"distill.top_k": {Unit: "tokens", Doc: "The teacher's likeliest tokens, whose probabilities are learnt one by " +
+		"one. Of all others the sum is. They take 8 bytes each for every token of the micro-batch."},
+
 	"init.from": {Doc: "Start from trained weights: the directory of a run or of a Hugging Face model. The model's " +
 		"shape comes from there; the optimizer starts fresh and the schedule at step 0. " +
 		"`anneal train --init-from DIR` sets it. A resume reads the run's own checkpoints, never this directory."},
@@ -240,7 +254,7 @@ var notes = map[string]Key{
 		"0 never does. The global norm is made of the same sums; such an update reads the weights a few times more."},
 	"train.noise_scale_every": {Unit: "steps", Doc: "Estimate the gradient noise scale this often. It is the batch " +
 		"size in tokens beyond which a larger batch helps little. 0 never does. Needs at least two micro-batches a " +
-		"step."},
+		"step, and on one rank 4 bytes per parameter: the gradient of every micro-batch is measured alone."},
 	"train.clip": {Doc: "Maximum global L2 norm of the gradient. Longer gradients are scaled down to it. 0 turns " +
 		"clipping off."},
 	"train.z_loss": {Doc: "Coefficient of the z-loss, log²Z of the softmax, which keeps logits from drifting. PaLM " +

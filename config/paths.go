@@ -6,14 +6,17 @@ import (
 	"path/filepath"
 )
 
-// MapPaths replaces the paths of data, of initial weights, of tasks and of prompts by what f makes of each; key is
-// where a path stands.
+// MapPaths replaces the paths of data, of initial weights, of a teacher, of tasks and of prompts by what f makes of
+// each; key is where a path stands.
 func (c *Config) MapPaths(f func(key, path string) string) {
 	if c.Data.Path != "" {
 		c.Data.Path = f("data.path", c.Data.Path)
 	}
 	if c.Init.From != "" {
 		c.Init.From = f("init.from", c.Init.From)
+	}
+	if c.Distill.On() {
+		c.Distill.Teacher = f("distill.teacher", c.Distill.Teacher)
 	}
 	if c.Eval.Tasks != "" {
 		c.Eval.Tasks = f("eval.tasks", c.Eval.Tasks)

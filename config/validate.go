@@ -26,6 +26,7 @@ func (c *Config) check() []Problem {
 	k.family()
 	k.init()
 	k.ewc()
+	k.distill()
 	k.mup()
 	k.attention()
 	k.latent()

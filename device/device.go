@@ -196,6 +196,10 @@ type Device interface {
 	// nil it also writes the gradient of the summed loss, softmax(logits) − onehot(target), 0 where ignored, to
 	// dlogits [n, V], which may be logits itself.
 	CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o LossOptions)
+	// Likeliest writes what rows of logits [n, V] say, for a Teacher: the k columns with the largest logits in ids [n,
+	// k] (I32), in falling order and of equal ones the first; their probabilities in p [n, k]; and that of all others
+	// in rest [n]. Probabilities are those of softmax(logits/temperature).
+	Likeliest(ids, p, rest, logits *tensor.Tensor, temperature float64)
 	// Softcap bounds x in place: x ← limit·tanh(x/limit) (Gemma 2, arXiv 2408.00118).
 	Softcap(x *tensor.Tensor, limit float64)
 
@@ -368,6 +372,26 @@ type LossOptions struct {
 	// stream.
 	Labels     tensor.RNG
 	FirstLabel uint64
+	// Teacher, unless nil, makes the differentiated loss of a row (1−α)·CE + α·τ²·KL, with another model's
+	// distribution. loss remains the cross-entropy. It needs a dlogits, and works without Given and Labels.
+	Teacher *Teacher
+}
+
+// A Teacher is what another model expects of rows of logits (Hinton et al. 2015, arXiv 1503.02531), in k+1 outcomes:
+// the k columns that it holds likeliest, and all others together, so that the probabilities of a row sum to 1. The
+// divergence of these outcomes is
+//
+//	KL = Σ_i p_i·log(p_i/q_i) + p_rest·log(p_rest/q_rest),  q = softmax(z/τ)
+//
+// for logits z. It is never above that of the whole distributions, and equals it with k = V.
+type Teacher struct {
+	IDs  *tensor.Tensor // [n, k] I32: the columns
+	P    *tensor.Tensor // [n, k] F32 (F64 for F64): their probabilities at temperature τ
+	Rest *tensor.Tensor // [n]: the probability of all others
+	KL   *tensor.Tensor // [n], written: the divergence in nats, without α and τ²; 0 where the target is ignored
+
+	Temperature float64 // τ
+	Weight      float64 // α, from 0 to 1
 }
 
 // RouteOptions describe Route's result and the losses of a router. The zero value has no losses.

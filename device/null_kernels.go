@@ -53,6 +53,7 @@ func (Null) GateRowsGrad(dsrc, dgates, dy, src, gates *tensor.Tensor)           
 func (Null) Embedding(x, table, ids *tensor.Tensor)                                     {}
 func (Null) EmbeddingGrad(dtable, dx, ids *tensor.Tensor)                               {}
 func (Null) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o LossOptions)  {}
+func (Null) Likeliest(ids, p, rest, logits *tensor.Tensor, temperature float64)         {}
 func (Null) Softcap(x *tensor.Tensor, limit float64)                                    {}
 func (Null) MaxAbs(t *tensor.Tensor) float64                                            { return 0 }
 func (Null) Quantize(dst, src *tensor.Tensor, format tensor.DType, scale float64)       {}

@@ -311,6 +311,13 @@ func (rec *Recorder) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor,
 	rec.end()
 }
 
+// Likeliest implements Device.
+func (rec *Recorder) Likeliest(ids, p, rest, logits *tensor.Tensor, temperature float64) {
+	rec.begin("Likeliest", ids, p, rest, logits, temperature)
+	rec.Device.Likeliest(ids, p, rest, logits, temperature)
+	rec.end()
+}
+
 // Softcap implements Device.
 func (rec *Recorder) Softcap(x *tensor.Tensor, limit float64) {
 	rec.begin("Softcap", x, limit)

@@ -20,8 +20,10 @@ type Batch struct {
 	ZLoss  float64 // coefficient of LogZ² in the gradients; Losses do not include it
 	// if not zero, Loss replaces Targets by labels sampled from the model, and omits the z-loss
 	Labels     tensor.RNG
-	FirstLabel uint64 // position of the first token in the stream of Labels
+	FirstLabel uint64          // position of the first token in the stream of Labels
+	Teacher    *device.Teacher // what another model expects of the tokens, for the gradients; nil for none
 	Seq        autograd.Sequence
+	read       autograd.Sequence // as a teacher reads it
 	T          int
 
 	Host    HostBatch

@@ -144,8 +144,11 @@ func (m *Decoder) HeadLoss(t *autograd.Tape, h *autograd.Var, b *Batch) {
 	o := device.LossOptions{
 		Softcap: m.Config.LogitSoftcap, ZLoss: b.ZLoss, LogZ: &b.LogZ, Labels: b.Labels, FirstLabel: b.FirstLabel,
 	}
-	if b.Labels != (tensor.RNG{}) {
+	switch {
+	case b.Labels != (tensor.RNG{}):
 		o.ZLoss = 0
+	case t.Recording():
+		o.Teacher = b.Teacher
 	}
 	if b.Behind {
 		o.LogZ, o.Behind = nil, &b.LogZ

@@ -14,11 +14,26 @@ import (
 // embedding does not. The second term is attention's two products with the n keys in each layer: it counts the causal
 // half, and of that the share that the layer's pattern sees.
 func (m *Decoder) FLOPsPerToken(n int) float64 {
+	return 3*m.ForwardFLOPs(n) - m.frozenFLOPs()
+}
+
+// ForwardFLOPs counts the operations of a forward pass alone, for a token in a sequence of n.
+func (m *Decoder) ForwardFLOPs(n int) float64 {
 	forward := 2 * float64(m.head.Value.Len())
 	for _, b := range m.blocks {
 		forward += b.forwardFLOPs(n)
 	}
-	return 3*forward - m.frozenFLOPs()
+	return forward
+}
+
+// BatchForwardFLOPs is ForwardFLOPs of a batch, with the pairs that BatchFLOPs counts.
+func (m *Decoder) BatchForwardFLOPs(b *Batch) float64 {
+	start := b.Host.Start
+	forward := 2 * float64(m.head.Value.Len()) * float64(len(start))
+	for i, l := range m.blocks {
+		forward += l.matrixFLOPs()*float64(len(start)) + m.attentionFLOPs(i, start, b.T)
+	}
+	return forward
 }
 
 // LayerFLOPs counts forward and backward of every layer for a token of the longest sequence, with what is recomputed.
@@ -38,12 +53,7 @@ func (m *Decoder) LayerFLOPs() []float64 {
 // BatchFLOPs counts forward and backward of a batch in training. It differs from FLOPsPerToken in attention, of which
 // it counts the pairs of query and key that are in one document.
 func (m *Decoder) BatchFLOPs(b *Batch) float64 {
-	start := b.Host.Start
-	forward := 2 * float64(m.head.Value.Len()) * float64(len(start))
-	for i, l := range m.blocks {
-		forward += l.matrixFLOPs()*float64(len(start)) + m.attentionFLOPs(i, start, b.T)
-	}
-	return 3*forward - m.frozenFLOPs()*float64(len(start))
+	return 3*m.BatchForwardFLOPs(b) - m.frozenFLOPs()*float64(len(b.Host.Start))
 }
 
 // attentionFLOPs counts the products of a layer's attention in rows of t tokens. Layers that see the same count their

@@ -226,7 +226,7 @@ func (s *Shard) giveBack() error {
 
 // addTerms adds the terms of a piece to its sum, or makes them its sum.
 func (s *Shard) addTerms(o *Owned, add bool) {
-	if s.Folding != nil && !add {
+	if s.Folding != nil {
 		s.Folding(o, s.terms)
 	}
 	s.dev.Fold(&o.grad, s.terms, add)

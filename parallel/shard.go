@@ -78,7 +78,7 @@ type Shard struct {
 	tie     *tie          // of a tied table in a pipeline; else nil
 	slots   [2]int        // stage 3: the unit whose weights are in a slot; 0 for none
 
-	// Folding is called before the terms of a piece are added in the first round; it may be nil.
+	// Folding is called before terms of a piece are added, in their order; it may be nil.
 	Folding func(o *Owned, terms []*tensor.Tensor)
 }
 

@@ -61,7 +61,9 @@ func NewCourse(cfg *config.Config, t *Time) (*Course, error) {
 		predicted: t != nil && t.Step > 0,
 	}
 	m, tokens, full := model.Outline(cfg.Model, policy), float64(cfg.Train.EvalTokens), cfg.Model.Context
-	step := func(p train.Portion) float64 { return float64(p.Tokens) * m.FLOPsPerToken(p.Length) }
+	step := func(p train.Portion) float64 {
+		return float64(p.Tokens) * (m.FLOPsPerToken(p.Length) + train.TeacherFLOPs(cfg, policy, p.Length))
+	}
 	c.evaluation = tokens * m.FLOPsPerToken(full) / 3
 	if cfg.Train.EvalAnswers {
 		tokens *= 2 // also of the training split

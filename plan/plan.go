@@ -68,8 +68,9 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 	}
 	m := model.Outline(f.Model, f.Policy)
 	p := &Plan{
-		Parameters: m.Count(), Active: m.Active(), FLOPsPerToken: m.FLOPsPerToken(f.Model.Context),
-		Optimizer: f.Optimizer, Offloaded: f.Offloaded, Recompute: f.Model.Recompute, Ranks: ranks,
+		Parameters: m.Count(), Active: m.Active(),
+		FLOPsPerToken: m.FLOPsPerToken(f.Model.Context) + train.TeacherFLOPs(cfg, f.Policy, f.Model.Context),
+		Optimizer:     f.Optimizer, Offloaded: f.Offloaded, Recompute: f.Model.Recompute, Ranks: ranks,
 		Device: describe(machine), Available: machine.FreeMemory(),
 		Memory: itemise(f, m.Count(), cfg.Train.MicroBatch*f.Model.Context),
 	}
@@ -160,11 +161,13 @@ func itemise(f *train.Footprint, parameters int64, tokens int) Estimate {
 var notes = map[string]string{
 	train.Scratch:      "gradients of one block, logits of one chunk, or one update",
 	train.Batch:        "tokens, targets, documents, losses",
-	train.GradientFold: "gradients of several micro-batches, before they are one sum",
+	train.GradientFold: "gradients of micro-batches, before they are one sum",
 
 	parallel.Slots:    "gradients of a few units, on their way to their owners",
 	parallel.Received: "gradients that other ranks send",
 	parallel.Gathered: "weights of two units, and of the embedding",
+
+	train.TeacherWeights: "those of distill.teacher, which are not trained",
 
 	train.WeightAverage: "a copy of the weights (average.ema)",
 	train.OuterState:    "the weights from which groups began, and their momentum (parallel.outer)",

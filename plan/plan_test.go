@@ -2,10 +2,12 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"anneal/config"
 	"anneal/device"
+	"anneal/model"
 	"anneal/tensor"
 	"anneal/train"
 )
@@ -98,6 +100,47 @@ func asMemory(err error, to **train.MemoryError) bool {
 	e, ok := err.(*train.MemoryError)
 	*to = e
 	return ok
+}
+
+// A teacher takes its weights, of a model of its own, and adds its forward pass to the operations. What it expects of a
+// token takes 8·k + 8 bytes. A run with one is refused by the figure of its dry run as well.
+func TestATeacherIsPlanned(t *testing.T) {
+	set := append(slices.Clone(tiny), "distill.teacher=x", "distill.top_k=16", "train.micro_batch=4")
+	if _, err := For(load(t, set...), machine{}); err == nil || !strings.Contains(err.Error(), "was not opened") {
+		t.Errorf("a teacher of no known shape: %v", err)
+	}
+	teacher := load(t, m98...)
+	teacher.Model.Vocab = 4096
+	cfg := load(t, set...)
+	cfg.SetTeacher(teacher.Model)
+	p, err := For(cfg, machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := planOf(t, machine{}, append(slices.Clone(tiny), "train.micro_batch=4")...)
+	policy, err := train.PolicyOf(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := teacher.Model
+	short.Context = cfg.Model.Context // its tables are for the rows that it reads
+	m := model.Outline(short, policy)
+	need := model.Measure(short, policy, 1, short.Context, false).Params
+	if got := p.Memory.Bytes(train.TeacherWeights); got != int64(need) || got < 4*m.Count() {
+		t.Errorf("%d bytes of weights, want %d for %d of them", got, need, m.Count())
+	}
+	tokens := int64(4 * cfg.Model.Context)
+	if got := p.Memory.Bytes(train.Batch) - alone.Memory.Bytes(train.Batch); got != tokens*(8*16+8) {
+		t.Errorf("what it expects takes %d bytes of %d tokens", got, tokens)
+	}
+	if got, want := p.FLOPsPerToken-alone.FLOPsPerToken, m.FLOPsPerToken(cfg.Model.Context)/3; got != want {
+		t.Errorf("%g operations a token, want %g", got, want)
+	}
+	free := machine{free: p.Memory.Total() - p.Memory.Bytes(checkpointCopy)}
+	f, err := train.MeasureRun(cfg, machine{})
+	if err != nil || f.Total() != free.free || f.Refuse(free.free) != nil || f.Refuse(free.free-1) == nil {
+		t.Errorf("%d bytes are planned, and the run needs %d: %v", free.free, f.Total(), err)
+	}
 }
 
 // The masters, gradients and moments are 16 bytes a parameter, whatever the activations are.

@@ -99,9 +99,10 @@ func (t *Time) derive(cfg *config.Config, dev device.Properties, d Documents) er
 	t.TokensPerSecond = batch / t.Step
 	if peak := dev.Peak(policy.Operand) * 1e9; peak > 0 {
 		m, length := model.Outline(cfg.Model, policy), cfg.Model.Context
-		products := m.FLOPsPerToken(0)
+		flops := func(n int) float64 { return m.FLOPsPerToken(n) + train.TeacherFLOPs(cfg, policy, n) }
+		products := flops(0)
 		visible := d.Pairs(length) / Documents(nil).Pairs(length)
-		t.MFU = t.TokensPerSecond * (products + visible*(m.FLOPsPerToken(length)-products)) / peak
+		t.MFU = t.TokensPerSecond * (products + visible*(flops(length)-products)) / peak
 	}
 	t.documents = d
 	course, err := NewCourse(cfg, t)

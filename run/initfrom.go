@@ -29,9 +29,10 @@ import (
 // The run's checkpoint of step 0 holds the weights before the run exists: a resume never reads init.from, and never
 // starts from random weights. Not for continuing a run unchanged, which resume and branch do bit for bit.
 
-// LoadConfig is from.Load for a config that may have init.from, whose weights then determine the shape of the model.
+// LoadConfig is from.Load for a config that may have init.from, whose weights then determine the shape of the model,
+// and a teacher.
 func LoadConfig(from config.Sources) (*config.Config, error) {
-	from.Weights = takeWeights
+	from.Weights, from.Teacher = takeWeights, takeTeacher
 	return from.Load()
 }
 

@@ -102,6 +102,11 @@ func (s *session) open() error {
 	if s.trainer, err = train.NewRank(s.cfg, s.dev, s.World); err != nil {
 		return s.outOfMemory(err)
 	}
+	if s.cfg.Distill.On() {
+		if err := s.world.agree(loadTeacher(s.trainer, s.cfg, s.corpus)); err != nil {
+			return err
+		}
+	}
 	if s.DRO != nil {
 		if err := s.world.agree(s.weighDomains()); err != nil {
 			return err
@@ -131,6 +136,11 @@ func (s *session) openInputs() (err error) {
 	}
 	if err := s.cfg.Validate(); err != nil {
 		return err
+	}
+	if s.cfg.Distill.On() {
+		if err := takeTeacher(s.cfg); err != nil {
+			return err
+		}
 	}
 	if err := s.openTasks(); err != nil {
 		return err

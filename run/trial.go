@@ -52,10 +52,31 @@ func (t *Trial) open(cfg *config.Config, observe func(device.Device) device.Devi
 	if observe != nil {
 		dev = observe(dev)
 	}
-	if t.trainer, err = train.New(cfg, dev); err != nil || cfg.Init.From == "" {
+	if cfg.Distill.On() {
+		if err := t.findTeacher(cfg); err != nil {
+			return err
+		}
+	}
+	if t.trainer, err = train.New(cfg, dev); err != nil {
 		return err
 	}
+	if cfg.Distill.On() {
+		if err := loadTeacher(t.trainer, cfg, t.corpus); err != nil {
+			return err
+		}
+	}
+	if cfg.Init.From == "" {
+		return nil
+	}
 	return startFrom(t.trainer, cfg, t.corpus, group{Comm: comm.Alone{}})
+}
+
+// findTeacher reads the shape of the teacher, which needs data with its tokenizer.
+func (t *Trial) findTeacher(cfg *config.Config) error {
+	if t.corpus == nil {
+		return errors.New("a trial without a data set cannot have a teacher")
+	}
+	return takeTeacher(cfg)
 }
 
 // Close frees the trial's memory.

@@ -37,6 +37,7 @@ func values(s Step) (list []value) {
 	positive("train/clip_rate", e.ClipRate)
 	positive("train/loss_scale", e.LossScale)
 	positive("train/z_loss", e.ZLoss)
+	positive("train/teacher_kl", e.TeacherKL)
 	positive("train/router_balance", e.RouterBalance)
 	positive("train/noise_scale_tokens", e.NoiseScale)
 	for l, norm := range e.GradNorms.Layers {

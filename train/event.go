@@ -28,6 +28,7 @@ type Event struct {
 	UpdateRatios LayerFigures `json:"update_ratios,omitempty"`
 
 	ZLoss         float64 `json:"z_loss,omitempty"`         // mean of train.z_loss · log²Z; Loss excludes it
+	TeacherKL     float64 `json:"teacher_kl,omitempty"`     // mean divergence from distill.teacher, in nats per target
 	RouterBalance float64 `json:"router_balance,omitempty"` // mean over layers, without model.router_aux_loss
 	// mean log²Z of the routers, without model.router_z_loss
 	RouterZLoss    float64 `json:"router_z_loss,omitempty"`
@@ -57,7 +58,7 @@ type Event struct {
 	RSSBytes        int64   `json:"rss_bytes"`
 
 	StepSeconds float64 `json:"step_seconds,omitempty"` // of wall time, without evaluations
-	FLOPs       float64 `json:"flops,omitempty"`        // forward and backward, counted by model.Decoder.BatchFLOPs
+	FLOPs       float64 `json:"flops,omitempty"`        // counted by model.Decoder.BatchFLOPs, with the teacher's forward
 	// PhaseSeconds are the mean seconds that the phases of a step took since it was last told, which is every
 	// train.log_every steps.
 	PhaseSeconds map[string]Number `json:"phase_seconds,omitempty"`

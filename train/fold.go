@@ -22,13 +22,15 @@ import (
 // Blocks of several micro-batches, or rounded ones, are made in room of their own altogether, from the second block on.
 // A parameter that a micro-batch does not reach is left alone.
 //
-// Memory: 4 bytes per element of the tables and vectors, if micro-batches are added; of all parameters, if blocks are;
-// with a format other than f32 up to 2 MiB. Time: one pass over them for each micro-batch or block but the first.
+// Memory: 4 bytes per element of the tables and vectors, if micro-batches are added; of all parameters, if blocks are,
+// or measured (noise.go); with a format other than f32 up to 2 MiB. Time: one pass over them for each micro-batch or
+// block but the first.
 type fold struct {
 	blocks, micros parallel.Adding
 	params         []*nn.Param
 	size           int // micro-batches of a block
 	rounder        *precision.Rounder
+	measure        func() // called with each block's gradients before they are added; may be nil
 }
 
 // foldRecipe is what decides how gradients are folded.
@@ -36,17 +38,20 @@ type foldRecipe struct {
 	micros int // the most micro-batches of a step
 	block  int // parallel.sum_block
 	wire   precision.Wire
+	apart  bool // each block is made in room of its own, to be measured
 }
 
-// plain reports whether the blocks are the micro-batches as they are.
-func (r foldRecipe) plain() bool { return r.block == 1 && r.wire == precision.WireF32 }
+// plain reports whether the blocks are the micro-batches as they are, and add up where they are made.
+func (r foldRecipe) plain() bool { return r.block == 1 && r.wire == precision.WireF32 && !r.apart }
 
 // endsBlock reports whether micro-batch i of n is the last one of a block of size.
 func endsBlock(i, n, size int) bool { return (i+1)%size == 0 || i+1 == n }
 
 // foldRecipeOf returns the recipe of a run.
 func foldRecipeOf(cfg *config.Config) foldRecipe {
-	return foldRecipe{stepMicros(cfg), cfg.Parallel.SumBlock, precision.Wire(cfg.Parallel.Wire)}
+	return foldRecipe{
+		stepMicros(cfg), cfg.Parallel.SumBlock, precision.Wire(cfg.Parallel.Wire), cfg.Train.NoiseScaleEvery > 0,
+	}
 }
 
 // layoutFold allocates the room of a fold in a.
@@ -85,6 +90,9 @@ func (f *fold) end(dev device.Device, i, n int, k precision.WireKey) {
 		if k.Param = at; p.HasGrad() {
 			f.rounder.Round(dev, &p.Grad, k)
 		}
+	}
+	if f.measure != nil {
+		f.measure()
 	}
 	f.blocks.End(dev)
 }

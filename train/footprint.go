@@ -44,6 +44,8 @@ type Footprint struct {
 	largest   int64 // tensor there, which a checkpoint reads at a time
 
 	copied int64 // see CheckpointCopy
+
+	teacher *model.Decoder // without memory; nil for none
 }
 
 // A Part is a named part of a run's memory.
@@ -62,6 +64,7 @@ const (
 	Batch          = "batch"
 	GradientFold   = parallel.Fold // alone: gradients of micro-batches or blocks on their way to the sum (fold.go)
 	WeightAverage  = "weight average"
+	TeacherWeights = "teacher weights" // of distill.teacher
 
 	OuterState      = "outer state"      // of groups that step alone: the weights from which they began, and momentum
 	ReceivedWeights = "received weights" // from other groups
@@ -79,7 +82,7 @@ const (
 // arenas are the names of the arenas in the order in which they are shown. Every run has the first ones.
 var arenas = []string{
 	Parameters, Gradients, OptimizerState, Activations, Scratch, Batch, parallel.MasterWeights, GradientFold,
-	Deferred, parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage,
+	Deferred, parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage, TeacherWeights,
 	OuterState, ReceivedWeights,
 }
 
@@ -162,6 +165,11 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	if err != nil {
 		return nil, nil, err
 	}
+	teacher, err := layTeacher(cfg, f, device.Null{}, arena)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.teacher = teacher
 	if err := checkPatterns(cfg, model.Outline(c, f.Policy)); err != nil {
 		return nil, nil, err
 	}
@@ -232,6 +240,9 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 		e.tape.Deferred = autograd.NewDeferred(laterKeep, laterTemp)
 	}
 	e.batch.Seq.Noise.Calm = true // a dropped branch would take no memory
+	if f.teacher != nil {
+		f.teacher.Teach(e.tape, e.batch)
+	}
 	e.layChunks()
 	for _, grad := range []bool{true, false} {
 		for i := range e.chunks {
@@ -290,6 +301,10 @@ func (f *Footprint) measureBeside(rows int, dev device.Properties, m *model.Deco
 	layouts, kernels := m.AttentionBytes(dev, storage, rows*f.Model.Context)
 	if parts := b.Seq.Parts; parts != nil {
 		layouts, kernels = m.AttentionPartBytes(dev, storage, parts)
+	}
+	if f.teacher != nil {
+		own, kernel := f.teacher.AttentionBytes(dev, storage, rows*f.Model.Context)
+		layouts, kernels = layouts+own, max(kernels, kernel)
 	}
 	process := int64(processBytes)
 	if f.Apart {

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"slices"
 
 	"anneal/autograd"
 	"anneal/dataset"
@@ -13,6 +14,7 @@ import (
 type microSums struct {
 	loss        float64 // nats
 	squaredLogZ float64 // for the z-loss; 0 if there is none
+	divergence  float64 // from the teacher; 0 without one
 	targets     int
 	flops       float64
 	routing     autograd.Routing
@@ -23,6 +25,7 @@ type microSums struct {
 func (s *microSums) addTokens(m *microSums) {
 	s.loss += m.loss
 	s.squaredLogZ += m.squaredLogZ
+	s.divergence += m.divergence
 	s.routing.Add(m.routing)
 	for i := range s.rows {
 		s.rows[i].nats += m.rows[i].nats
@@ -34,18 +37,20 @@ func (s *microSums) addTokens(m *microSums) {
 type batchSums struct {
 	loss        float64
 	squaredLogZ float64
+	divergence  float64
 	targets     int
 	flops       float64
 	routing     autograd.Routing
 	squares     float64 // squared norm of the gradient, without the loss scale of fp16
 
-	first        float64 // squared norm of the first block's gradient, where the noise is measured
-	firstTargets int
+	blocks       float64 // Σ of the squared norms of the blocks' gradients, where the noise is measured
+	blockTargets float64 // Σ of the squares of their numbers of targets
 }
 
 func (s *batchSums) add(m *microSums) {
 	s.loss += m.loss
 	s.squaredLogZ += m.squaredLogZ
+	s.divergence += m.divergence
 	s.targets += m.targets
 	s.flops += m.flops
 	s.routing.Add(m.routing)
@@ -59,6 +64,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
 	}
+	t.blocks.reset()
 	t.micros = t.micros[:0]
 	t.scale = t.lossFactor()
 	t.tape.LossScale = t.scale
@@ -87,6 +93,9 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 		if !p.HasGrad() && !p.Frozen {
 			device.NegativeZero(t.dev, &p.Grad) // no loss depends on it, so it holds an earlier step's gradient
 		}
+	}
+	if t.measuresNoise() {
+		t.blockSquares = t.squaresOfBlocks() / (t.scale * t.scale)
 	}
 	return t.sum(src, from, t.squaredNorm()), nil
 }
@@ -163,9 +172,6 @@ func (t *Trainer) micro(src dataset.Source, from uint64, i int, first bool) erro
 	if present {
 		t.micros = append(t.micros, t.measure(src, t.firstSample(from, i)))
 	}
-	if h := t.cfg.Parallel.SumBlock; t.shard == nil && i < h && endsBlock(i, t.accum, h) && t.measuresNoise() {
-		t.firstSquares = t.squaredNorm()
-	}
 	return nil
 }
 
@@ -178,6 +184,10 @@ func (t *Trainer) firstSample(from uint64, i int) uint64 {
 func (t *Trainer) measure(src dataset.Source, first uint64) microSums {
 	m := microSums{routing: t.tape.Routing}
 	m.flops = t.outline.BatchFLOPs(t.full) // counted here, while an accelerator is still busy
+	if t.teacher != nil {
+		m.divergence = t.dev.Sum(t.batch.Teacher.KL)
+		m.flops += t.teacher.BatchForwardFLOPs(t.full)
+	}
 	m.loss, m.targets = t.dev.Sum(&t.batch.Losses), t.data.Valid()
 	if _, mixed := src.(ManySources); mixed {
 		m.rows = t.rowLosses()
@@ -201,9 +211,13 @@ func (t *Trainer) sum(src dataset.Source, from uint64, squares float64) (sums ba
 	}
 	sums.squares = squares
 	if t.measuresNoise() {
-		sums.first = t.firstSquares
-		for _, m := range t.micros[:min(t.cfg.Parallel.SumBlock, len(t.micros))] {
-			sums.firstTargets += m.targets
+		sums.blocks = t.blockSquares
+		for block := range slices.Chunk(t.micros, t.cfg.Parallel.SumBlock) {
+			targets := 0.0
+			for i := range block {
+				targets += float64(block[i].targets)
+			}
+			sums.blockTargets += targets * targets
 		}
 	}
 	return sums

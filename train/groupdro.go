@@ -46,6 +46,7 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 		{cfg.Data.Skip != nil, "data.skip", "group DRO cannot skip samples", "removing it"},
 		{cfg.Train.NoiseScaleEvery != 0, "train.noise_scale_every",
 			"with weighted domains, the gradient noise scale does not apply to other runs", "0"},
+		{cfg.Distill.On(), "distill.teacher", "group DRO weighs domains by the cross-entropy alone", "removing it"},
 		{cfg.Parallel.Outer.On(), "parallel.outer.groups",
 			"group DRO weighs the domains of whole steps, of which groups that step alone see parts", "0"},
 	} {

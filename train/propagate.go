@@ -138,6 +138,7 @@ func (e *Evaluator) read(present bool, head func(h *autograd.Var)) (err error) {
 func (t *Trainer) propagate(present, send bool, record *fingerprint) (err error) {
 	defer parallel.Recover(&err)
 	if present {
+		t.teach()
 		t.tape.Reset(true)
 	}
 	if t.out, err = t.forward(&t.chunks[0], nil, present, true); err != nil {

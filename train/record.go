@@ -65,6 +65,9 @@ func outlineTrainer(cfg *config.Config, f *Footprint, dev device.Device, world c
 		dev: dev, model: m, world: mesh.World, mesh: mesh, between: alone{}, slot: &t.slots[0],
 		rows: cfg.Train.MicroBatch, length: f.Model.Context,
 	}
+	if t.teacher, err = layTeacher(cfg, f, dev, arena); err != nil {
+		return nil, err
+	}
 	t.layChunks()
 	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f, arena)
 	for _, p := range m.Params() {
@@ -167,6 +170,9 @@ func (t *Trainer) rehearseMicro(k int) error {
 		t.fold.end(t.dev, k, t.accum, precision.WireKey{})
 	}
 	t.dev.Sum(&t.batch.Losses)
+	if t.teacher != nil {
+		t.dev.Sum(t.batch.Teacher.KL)
+	}
 	return nil
 }
 

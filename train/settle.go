@@ -4,15 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 
 	"anneal/autograd"
 	"anneal/dataset"
-	"anneal/device"
 	"anneal/nn"
 	"anneal/parallel"
 	"anneal/precision"
-	"anneal/tensor"
 )
 
 // Settling. When the gradient of a step is summed, each owner with its pieces, all ranks tell each other in one message
@@ -23,9 +20,9 @@ import (
 // told is what a rank told the others.
 type told struct {
 	parallel.Place
-	micros         []microSums
-	squares, first []parallel.Squares // of the gradient, and of that of the first block
-	amax           []float64          // by scale
+	micros          []microSums
+	squares, blocks []parallel.Squares // of the gradient, and of those of blocks where the noise is measured
+	amax            []float64          // by scale
 }
 
 // settle ends the gradient of the batch at from on several ranks.
@@ -54,9 +51,9 @@ func (t *Trainer) settle(src dataset.Source, from uint64) (batchSums, error) {
 		t.micros = append(t.micros, t.microOf(all, i))
 	}
 	scale := t.tape.LossScale * t.tape.LossScale
-	var squares, first []parallel.Squares
+	var squares, blocks []parallel.Squares
 	for r := range all {
-		squares, first = append(squares, all[r].squares...), append(first, all[r].first...)
+		squares, blocks = append(squares, all[r].squares...), append(blocks, all[r].blocks...)
 		if all[r].Stage != t.mesh.Stage {
 			continue
 		}
@@ -66,7 +63,7 @@ func (t *Trainer) settle(src dataset.Source, from uint64) (batchSums, error) {
 			k++
 		})
 	}
-	t.firstSquares = parallel.SquaredNorm(first, nil) / scale
+	t.blockSquares = parallel.SquaredNorm(blocks, nil) / scale
 	return t.sum(src, from, parallel.SquaredNorm(squares, t.norms.begin())/scale), t.shard.Total()
 }
 
@@ -107,9 +104,8 @@ func (t *Trainer) message() []byte {
 		m.micro(&t.micros[i])
 	}
 	m.squares(t.shard.Squares(t.shard.SquareSums()))
-	first := t.firstSums
-	if t.firstSums = t.firstSums[:0]; len(first) > 0 {
-		m.squares(t.shard.Squares(first))
+	if len(t.blocks.sums) > 0 {
+		m.squares(t.shard.Squares(t.blocks.sums))
 	} else {
 		m.squares(nil)
 	}
@@ -119,19 +115,6 @@ func (t *Trainer) message() []byte {
 	m.floats(amax)
 	t.told = m
 	return m
-}
-
-// measureFirst sums the squares of a piece of the first micro-batch's gradient, where the noise is measured.
-func (t *Trainer) measureFirst(o *parallel.Owned, terms []*tensor.Tensor) {
-	if !t.measuresNoise() || o.Counted == 0 {
-		return
-	}
-	counted := terms[0].Slice(0, o.Counted)
-	at, n := o.Stretch, device.Stretches(&counted)
-	if len(t.firstSums) < at+n {
-		t.firstSums = slices.Grow(t.firstSums, at+n)[:at+n]
-	}
-	t.dev.SquareSums(t.firstSums[at:at+n], &counted)
 }
 
 // shareFloats gives every rank's numbers to all, by rank.
@@ -173,7 +156,7 @@ func (m *message) squares(list []parallel.Squares) {
 
 func (m *message) micro(s *microSums) {
 	m.floats([]float64{
-		s.loss, s.squaredLogZ, float64(s.targets), s.flops, s.routing.Balance, s.routing.ZLoss,
+		s.loss, s.squaredLogZ, float64(s.targets), s.flops, s.routing.Balance, s.routing.ZLoss, s.divergence,
 	})
 	m.float(float64(len(s.rows)))
 	for _, r := range s.rows {
@@ -199,7 +182,7 @@ func (r *reader) told(at parallel.Place) told {
 	for range int(r.float()) {
 		x.micros = append(x.micros, r.micro())
 	}
-	x.squares, x.first, x.amax = r.squares(), r.squares(), r.floats()
+	x.squares, x.blocks, x.amax = r.squares(), r.squares(), r.floats()
 	return x
 }
 
@@ -217,7 +200,7 @@ func (r *reader) micro() microSums {
 	x := r.floats()
 	m := microSums{
 		loss: x[0], squaredLogZ: x[1], targets: int(x[2]), flops: x[3],
-		routing: autograd.Routing{Balance: x[4], ZLoss: x[5]},
+		routing: autograd.Routing{Balance: x[4], ZLoss: x[5]}, divergence: x[6],
 	}
 	for range int(r.float()) {
 		m.rows = append(m.rows, sourceLoss{r.float(), int(r.float())})

@@ -52,6 +52,7 @@ func layBatch(f *Footprint, cfg *config.Config, mesh *parallel.Mesh, a *tensor.A
 	rows, length := cfg.Train.MicroBatch, f.Model.Context
 	if mesh.Context == 1 {
 		b = model.NewBatch(a, f.Policy, rows, length)
+		b.Teacher = layLessons(cfg, f.Policy, a, rows*length)
 		return b, b
 	}
 	z := autograd.Zigzag{Rank: mesh.Chunk, Ranks: mesh.Context, Len: length}

@@ -37,7 +37,7 @@ type Trainer struct {
 
 	scale        float64     // of the gradients of the step in hand: the loss scale of fp16
 	micros       []microSums // of the step in hand
-	firstSquares float64     // of its first block's gradient
+	blockSquares float64     // Σ of the squared norms of its blocks' gradients
 
 	squares device.Squares
 	norms   paramNorms
@@ -51,7 +51,8 @@ type Trainer struct {
 	progress  Position
 	guard     Guard
 	lossScale precision.LossScale
-	robust    *robust // nil without domain weights
+	robust    *robust        // nil without domain weights
+	teacher   *model.Decoder // nil without distill.teacher
 
 	first, second fingerprint // of a micro-batch that is replayed
 
@@ -67,9 +68,9 @@ type Trainer struct {
 	Ask   func() uint64
 	Heard uint64
 
-	told      []byte    // this rank's message to the others
-	firstSums []float64 // squares of its pieces of the first micro-batch's gradient
-	amax      []float64 // of its FP8 operands
+	told   []byte    // this rank's message to the others
+	blocks blockSums // where the noise is measured
+	amax   []float64 // of its FP8 operands
 }
 
 // Position is the position of a run; checkpoints store it.
@@ -146,6 +147,9 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (t *Trainer
 	}
 	moves = t.offload
 	moves.start(file)
+	if t.teacher, err = layTeacher(cfg, f, dev, arena); err != nil {
+		return nil, err
+	}
 	t.norms, t.rises = newParamNorms(t.outline), newRises(c.Layers)
 	t.ratios = updateRatios{
 		room: arena(Activations), moved: newParamNorms(t.outline), weight: newParamNorms(t.outline),
@@ -163,9 +167,10 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (t *Trainer
 	}
 	t.normed = make([]*tensor.Tensor, 0, 3*len(t.updated))
 	if t.shard == nil {
+		t.fold.measure = t.measureBlock
 		t.model.Init(cfg.Seed)
 	} else {
-		t.between, t.shard.Folding = t.shard, t.measureFirst
+		t.between, t.shard.Folding = t.shard, t.measureTerms
 		if err := t.shard.Init(cfg.Seed); err != nil {
 			return nil, errors.Join(err, Wait(dev))
 		}
@@ -187,6 +192,7 @@ func (t *Trainer) Close() {
 // This is the one place where techniques combine, in this order:
 //
 //	weigh the domains, with group DRO
+//	ask the teacher about each micro-batch (distill.go)
 //	fold the micro-batches' gradients in FP32 (fold.go), replay the first if it is due, set FP8 scales
 //	global norm, divided by the loss scale of fp16
 //	reject the update: no target, an overflow of fp16, the guard
@@ -244,6 +250,9 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 	e.LR = t.cfg.Optimizer.LR * part.Rate * t.sched.Factor(part.Position)
 	if z := t.cfg.Train.ZLoss; z != 0 {
 		e.ZLoss = z * sums.squaredLogZ / targets
+	}
+	if t.teacher != nil {
+		e.TeacherKL = sums.divergence / targets
 	}
 	if c := t.model.Config; c.Experts > 0 {
 		n := float64(part.Tokens) / float64(t.outer.groups()) * float64(c.Layers)

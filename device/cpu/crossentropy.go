@@ -36,6 +36,9 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 		shape(op, "dlogits", dlogits, rows, cols)
 		storage(op, "dlogits", dlogits, ref)
 	}
+	if o.Teacher != nil {
+		checkTeacher(op, o, rows, dlogits.IsZero(), ref)
+	}
 	for i, t := range targets.I32() {
 		if uint(t) >= uint(cols) && t != device.Ignored && t != device.Elsewhere {
 			panic(fmt.Sprintf("cpu: %s: target %d is %d, but there are %d logits", op, i, t, cols))
@@ -59,6 +62,7 @@ type crossEntropy[T vec.Float] struct {
 	labels                tensor.RNG
 	firstLabel            uint64
 	perTask               int
+	teacher               teacher[T]
 }
 
 func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
@@ -66,6 +70,7 @@ func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tenso
 	*j = crossEntropy[T]{
 		e: e, logits: e.view(logits), grad: !dlogits.IsZero(), targets: targets.I32(),
 		softcap: o.Softcap, zLoss: o.ZLoss, scale: o.Scale, labels: o.Labels, firstLabel: o.FirstLabel,
+		teacher: e.teacher(o.Teacher),
 	}
 	if o.Scale == 0 {
 		j.scale = 1
@@ -87,7 +92,7 @@ func (e *engine[T]) runCrossEntropy(loss, dlogits, logits, targets *tensor.Tenso
 			j.behind = behind.native
 		}
 	}
-	e.reserve(3 * logits.Cols())
+	e.reserve(4 * logits.Cols())
 	var tasks int
 	j.perTask, tasks = rowTasks(len(j.targets), logits.Cols())
 	e.pool.Run(tasks, j)
@@ -106,6 +111,9 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 		}
 		if target == device.Ignored {
 			j.write(r, 0, 0, 0)
+			if j.teacher.k > 0 {
+				j.teacher.kl.native[r] = 0
+			}
 			if j.grad {
 				clear(p)
 				j.dlogits.store(p, at)
@@ -120,6 +128,10 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 		}
 		if j.grad && j.softcap > 0 {
 			j.e.vec.Mul(square, x, x)
+		}
+		var taught []T
+		if j.teacher.k > 0 {
+			taught = j.teacher.differ(&j.e.vec, buf.at(3), x, r)
 		}
 		var m, right, sum T // p may overwrite x
 		if target >= 0 {
@@ -137,7 +149,7 @@ func (j *crossEntropy[T]) Do(worker, task int) {
 			j.write(r, log+behind, log+float64(m), behind)
 		}
 		if j.grad {
-			j.gradient(p, square, target, sum, log+float64(m))
+			j.gradient(p, square, taught, target, sum, log+float64(m))
 			j.dlogits.store(p, at)
 		}
 	}
@@ -158,15 +170,18 @@ func (j *crossEntropy[T]) write(r int, loss, logZ, behind float64) {
 }
 
 // gradient turns a row p of exponentials with the given sum into the gradient of the logits. square holds the squares
-// of the logits if they are capped; it is overwritten.
-func (j *crossEntropy[T]) gradient(p, square []T, target int, sum T, logZ float64) {
-	scale := 1 / sum
-	if j.zLoss != 0 || j.scale != 1 {
-		scale = T(j.scale * (1 + 2*j.zLoss*logZ) / float64(sum))
+// of the logits if they are capped; it is overwritten. taught is what the teacher's differ returned, nil without one.
+func (j *crossEntropy[T]) gradient(p, square, taught []T, target int, sum T, logZ float64) {
+	scale, weight := 1/sum, j.teacher.weight
+	if j.zLoss != 0 || j.scale != 1 || weight != 1 {
+		scale = T(j.scale * (weight + 2*j.zLoss*logZ) / float64(sum))
 	}
 	j.e.vec.Scale(p, p, scale)
 	if target >= 0 {
-		p[target] -= T(j.scale)
+		p[target] -= T(j.scale * weight)
+	}
+	if taught != nil {
+		j.e.vec.Axpy(p, taught, T(j.scale*j.teacher.scale))
 	}
 	if j.softcap > 0 {
 		j.e.vec.Mul(square, square, p)

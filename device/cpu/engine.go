@@ -53,6 +53,7 @@ type engine[T vec.Float] struct {
 	embed          embed[T]
 	embedGrad      embedGrad[T]
 	crossEntropy   crossEntropy[T]
+	likeliest      likeliest[T]
 	softcap        softcap[T]
 	adamW          adamW[T]
 	adamW8         adamW8[T]

@@ -35,6 +35,9 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 		storage(op, "dlogits", dlogits, wide)
 		gradient = dlogits
 	}
+	if o.Teacher != nil {
+		panic("cuda: " + op + ": a teacher has no kernel")
+	}
 	if o.Scale == 0 {
 		o.Scale = 1
 	}
@@ -58,4 +61,9 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 	c.random(o.Labels)
 	c.word(o.FirstLabel)
 	c.launch(rows, rowThreads(cols+pack, crossEntropyThreads), 0)
+}
+
+// Likeliest implements device.Device. It has no kernel yet: a run that needs it is refused (config.CheckKernels).
+func (d *Device) Likeliest(ids, p, rest, logits *tensor.Tensor, temperature float64) {
+	panic("cuda: Likeliest has no kernel")
 }

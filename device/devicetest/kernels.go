@@ -280,6 +280,12 @@ func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o d
 	d.later(func() { d.cpu.CrossEntropy(loss, dlogits, logits, targets, o) })
 }
 
+// Likeliest implements device.Device.
+func (d *Device) Likeliest(ids, p, rest, logits *tensor.Tensor, temperature float64) {
+	d.take(&ids, &p, &rest, &logits)
+	d.later(func() { d.cpu.Likeliest(ids, p, rest, logits, temperature) })
+}
+
 // Softcap implements device.Device.
 func (d *Device) Softcap(x *tensor.Tensor, limit float64) {
 	d.take(&x)
