@@ -67,7 +67,7 @@ func All(ctx context.Context, o SuiteOptions) (*Suite, error) {
 		run  func() error
 	}{
 		{"matrix products", r.products}, {"attention", r.attention}, {"optimizers", r.optimizers},
-		{"training steps", r.steps}, {"recomputation", r.recomputation}, {"ranks", r.ranks}, {"text", r.text},
+		{"training steps", r.steps}, {"generation", r.generation}, {"recomputation", r.recomputation}, {"ranks", r.ranks}, {"text", r.text},
 	} {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -162,6 +162,30 @@ func (r *suiteRun) steps() error {
 				r.add(Figure{fmt.Sprintf("step/%s/%s/%d", shape, precision, n),
 					x.TokensPerSecond, "tokens/s", x.FractionOfPeak})
 			}
+		}
+	}
+	return nil
+}
+
+// generation continues sequences: a few are limited by reading the weights, many by arithmetic.
+func (r *suiteRun) generation() error {
+	shape := "llama-98m"
+	if r.quick {
+		shape = "tiny"
+	}
+	for _, precision := range []string{"bf16", "fp32"} {
+		for _, n := range r.threads {
+			x, err := Generate(r.ctx, Options{Shape: shape, Precision: precision, Threads: n,
+				Seconds: r.time(8 * time.Second).Seconds()}, []int{1, 4, 16})
+			if err != nil {
+				return err
+			}
+			for _, c := range x.Cases {
+				r.add(Figure{fmt.Sprintf("generate/%s × %d/%s/%d", shape, c.Sequences, precision, n),
+					c.TokensPerSecond, "tokens/s", max(c.FractionOfBandwidth, c.FractionOfPeak)})
+			}
+			r.add(Figure{fmt.Sprintf("generate/%s prompts/%s/%d", shape, precision, n),
+				x.PromptTokensPerSecond, "tokens/s", x.PromptTokensPerSecond / x.ForwardTokensPerSecond})
 		}
 	}
 	return nil

@@ -71,7 +71,10 @@ func BenchmarkSample(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		s    Sampling
-	}{{"greedy", Sampling{}}, {"top-k", Sampling{Temperature: 1, TopK: 40}}, {"top-p", Sampling{Temperature: 1, TopP: 0.95}}} {
+	}{
+		{"greedy", Sampling{}}, {"top-k", Sampling{Temperature: 1, TopK: 40}},
+		{"top-p", Sampling{Temperature: 1, TopP: 0.95}},
+	} {
 		b.Run(c.name, func(b *testing.B) {
 			var x Sampler
 			for b.Loop() {

@@ -79,8 +79,8 @@ func (k *fewKernel) scratch() int {
 	return 12
 }
 
-// loop writes a loop over so many pieces of 16 bytes at a time. It counts steps down, and goes on while the condition of
-// jump holds.
+// loop writes a loop over so many pieces of 16 bytes at a time. It counts steps down, and goes on while the condition
+// of jump holds.
 func (k *fewKernel) loop(pieces int, jump string) {
 	const first = 8 // register of the pieces
 	loop := k.NewLabel("loop")
