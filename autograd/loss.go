@@ -14,8 +14,9 @@ const (
 )
 
 // HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head
-// [V, D]. With o.Teacher, whose tensors are of all N tokens, gradients are those of distillation. It processes the tokens in chunks. If the tape records, it computes each chunk's gradients of the *summed*
-// loss while the chunk's logits exist, so backward has nothing left to do here. Divide by the number of targets, and
+// [V, D]. With o.Teacher, whose tensors are of all N tokens, gradients are those of distillation. It processes the
+// tokens in chunks. If the tape records, it computes each chunk's gradients of the *summed* loss while the chunk's
+// logits exist, so backward has nothing left to do here. Divide by the number of targets, and
 // by Tape.LossScale, where the gradients of the step are scaled. HeadLoss ends a model: h must have no other use, and
 // the call must be outside of blocks. o.Softcap caps the logits; o.ZLoss adds to the gradients, not to losses; o.LogZ
 // and o.Behind are [N]. Of a head of which only some rows are here, peers have the others (vocabulary.go); then labels

@@ -20,8 +20,8 @@ type GenerateCase struct {
 	TokensPerSecond float64 `json:"tokens_per_second"` // of all sequences together
 	PassMs          float64 `json:"pass_ms"`           // one token of each, fastest
 	GBs             float64 `json:"gbs"`               // 10⁹ bytes of weights read per second
-	// GBs divided by the bandwidth. It is the limit where a pass waits for its weights, which is so up to some number of
-	// sequences; with more of them arithmetic takes longer.
+	// GBs divided by the bandwidth. It is the limit where a pass waits for its weights, which is so up to some number
+	// of sequences; with more of them arithmetic takes longer.
 	FractionOfBandwidth float64 `json:"fraction_of_bandwidth"`
 	FractionOfPeak      float64 `json:"fraction_of_peak"` // of arithmetic
 }
@@ -37,8 +37,8 @@ type GenerateReport struct {
 	BandwidthGBs float64 `json:"bandwidth_gbs"` // of reading memory, 10⁹ bytes per second
 	PeakGFLOPS   float64 `json:"peak_gflops"`
 
-	// PromptTokensPerSecond is the speed of reading prompts, and ForwardTokensPerSecond that of evaluation, which is the
-	// forward pass and the loss of training.
+	// PromptTokensPerSecond is the speed of reading prompts, and ForwardTokensPerSecond that of evaluation, which is
+	// the forward pass and the loss of training.
 	PromptTokensPerSecond  float64 `json:"prompt_tokens_per_second"`
 	ForwardTokensPerSecond float64 `json:"forward_tokens_per_second"`
 

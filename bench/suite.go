@@ -67,7 +67,8 @@ func All(ctx context.Context, o SuiteOptions) (*Suite, error) {
 		run  func() error
 	}{
 		{"matrix products", r.products}, {"attention", r.attention}, {"optimizers", r.optimizers},
-		{"training steps", r.steps}, {"generation", r.generation}, {"recomputation", r.recomputation}, {"ranks", r.ranks}, {"text", r.text},
+		{"training steps", r.steps}, {"generation", r.generation}, {"recomputation", r.recomputation},
+		{"ranks", r.ranks}, {"text", r.text},
 	} {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

@@ -32,10 +32,12 @@ func (k *checker) distill() {
 		return
 	}
 	if v := c.Model.Vocab; v > 0 && d.TopK > v {
-		k.fault("distill.top_k", "a smaller number, such as 64", "distill.top_k = %d, but there are %d tokens", d.TopK, v)
+		k.fault("distill.top_k", "a smaller number, such as 64",
+			"distill.top_k = %d, but there are %d tokens", d.TopK, v)
 	}
 	if c.Parallel.Shared() > 1 {
-		k.fault("distill.teacher", "parallel.tensor = parallel.context = parallel.pipeline = 1", "distill.teacher does "+
-			"not work with parallel.tensor, parallel.context or parallel.pipeline: no rank has all logits of whole rows")
+		k.fault("distill.teacher", "parallel.tensor = parallel.context = parallel.pipeline = 1",
+			"distill.teacher does not work with parallel.tensor, parallel.context or parallel.pipeline: "+
+				"no rank has all logits of whole rows")
 	}
 }

@@ -18,7 +18,8 @@ type benchGenerateCmd struct {
 }
 
 func (benchGenerateCmd) Help() string {
-	return example("anneal bench generate", "anneal bench generate --precision fp32 --threads 1 --sequences 1,2,4,8 --json") +
+	return example("anneal bench generate",
+		"anneal bench generate --precision fp32 --threads 1 --sequences 1,2,4,8 --json") +
 		"\n\nContinues sequences by random weights, a token of each in a pass, and reads prompts. A pass reads all" +
 		"\nweights once, so that memory limits few sequences, and arithmetic many."
 }
@@ -34,7 +35,8 @@ func (c benchGenerateCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := bench.Generate(ctx, bench.Options{
-			Shape: c.Shape, Precision: c.Precision, Device: c.Device, Threads: int(c.Threads), Seconds: float64(c.Seconds),
+			Shape: c.Shape, Precision: c.Precision, Device: c.Device, Threads: int(c.Threads),
+			Seconds: float64(c.Seconds),
 			OnStep: func(_ int, measured time.Duration) {
 				s.status.update(func(int) string {
 					return fmt.Sprintf("%s %s  measured %.1f of %.0f s",

@@ -9,12 +9,12 @@ import (
 // fewCols is the number of rows of b that a kernel reads together. With 32 it reads memory at four fifths of the speed.
 const fewCols = 16
 
-// few writes a kernel for products of few rows: rows × fewCols, as described at type few in few.go, in vectors (groups).
-// Four rows of b are loaded into each register, 16 bytes a 128-bit lane, so that shuffles within lanes transpose them;
-// in vector p of the result, column c is word p of row c.
+// few writes a kernel for products of few rows: rows × fewCols, as described at type few in few.go, in vectors
+// (groups). Four rows of b are loaded into each register, 16 bytes a 128-bit lane, so that shuffles within lanes
+// transpose them; in vector p of the result, column c is word p of row c.
 //
-// The main loop takes 64 bytes of every row, in four pieces of 16 bytes, from all rows of a group before it turns to the
-// next group: rows that lie a power of two apart share a few places in the first-level cache, which would lose the rest
+// The main loop takes 64 bytes of every row, in four pieces of 16 bytes, from all rows of a group before it turns to
+// the next group: rows that lie a power of two apart share a few places in the first-level cache, which would lose the rest
 // of their lines between two pieces. With AVX-512 all pieces of a group are in registers at once, so that each line is
 // touched once. A second loop takes the 16 bytes that are left of k.
 //
