@@ -81,7 +81,9 @@ func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 	}
 	j.packRows()
 	panels := ceil(n, colStep)
-	j.panels = ceil(panels, 4*p.Threads())
+	if j.panels = ceil(panels, 4*p.Threads()); m*n*k < alone {
+		j.panels = panels
+	}
 	p.Run(ceil(panels, j.panels), j)
 	j.a = nil
 	return true
