@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"anneal/plan"
@@ -44,6 +45,15 @@ func TestARunComparesItselfWithItsPlan(t *testing.T) {
 		}
 		if math.Abs(sum-float64(x.Step.Actual)) > 1e-9 || x.Phases["forward"].Predicted != 1 {
 			t.Errorf("phases of %v s make a step of %v: %+v", sum, x.Step.Actual, x.Phases)
+		}
+		if x.Memory[0].Name != train.Parameters || len(x.Memory) < 6 {
+			t.Errorf("memory %+v", x.Memory)
+		}
+		for i, m := range x.Memory { // what was used of arenas is what was planned, and each kind stands there once
+			if !(m.Predicted >= 0) || m.Actual > m.Predicted || m.Name == train.Parameters && m.Actual != m.Predicted ||
+				slices.ContainsFunc(x.Memory[:i], func(o MemoryPart) bool { return o.Name == m.Name }) {
+				t.Errorf("%+v in %+v", m, x.Memory)
+			}
 		}
 		if off := x.Step.Off(); math.Abs(off-(2/sum-1)) > 1e-6*math.Abs(off) {
 			t.Errorf("off by %v", off)
