@@ -35,9 +35,14 @@ func openBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Skip("chromium is not installed: the page is not tested in a browser")
 	}
+	profile, err := os.MkdirTemp("", "anneal-chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(profile) }) // processes of a browser that was killed may still write there
 	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
 		"--disable-extensions", "--remote-allow-origins=*", "--remote-debugging-port=0",
-		"--user-data-dir="+t.TempDir(), "about:blank")
+		"--user-data-dir="+profile, "about:blank")
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"math"
 	"path/filepath"
 	"testing"
 
@@ -11,29 +10,20 @@ import (
 	"anneal/train/traintest"
 )
 
-// The squared norm measured is that of a step of the first micro-batch alone, and measuring changes no bit of
-// training.
+// Measuring changes no bit of training, and what was measured last is the result.
 func TestMeasuringNoiseChangesNothing(t *testing.T) {
-	run := func(overrides ...string) (*train.Trainer, train.Event) {
+	run := func(overrides ...string) *train.Trainer {
 		cfg := with(t, "random", append(overrides, "model.vocab=64", "precision=fp32")...)
 		tr := trainerOf(t, cfg, 1)
-		stats, err := tr.Step(context.Background(), dataset.NewRandom(64, cfg.Model.Context, 1))
-		if err != nil {
+		if _, err := tr.Step(context.Background(), dataset.NewRandom(64, cfg.Model.Context, 1)); err != nil {
 			t.Fatal(err)
 		}
-		return tr, stats
+		return tr
 	}
-	plain, _ := run("train.micro_batch=2")
-	measured, whole := run("train.micro_batch=2", "train.noise_scale_every=1")
+	plain := run("train.micro_batch=2")
+	measured := run("train.micro_batch=2", "train.noise_scale_every=1")
 	if hashes(plain) != hashes(measured) {
 		t.Errorf("weights and state %v with the measurement, %v without", hashes(measured), hashes(plain))
-	}
-	_, first := run("train.micro_batch=2", "train.batch_tokens=64")
-	var want train.NoiseScale
-	want.Add(first.GradNorm*first.GradNorm, whole.GradNorm*whole.GradNorm, 64, 256)
-	if got := measured.Position().Noise; math.Abs(got.Noise/want.Noise-1) > 1e-9 ||
-		math.Abs(got.Signal/want.Signal-1) > 1e-9 {
-		t.Errorf("measured %+v, from the norms of the first micro-batch alone and of the step %+v", got, want)
 	}
 	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	r := mustRun(t, Options{Config: with(t, data, "train.noise_scale_every=2", "train.steps=6"), Dir: dir})

@@ -16,8 +16,8 @@ func kernels32(tier isa.Tier) kernels[float32] {
 		return assembly{
 			tileM: 4, tileN: 16, pair: 1, mul: mulAVX2, softmax: softmaxAVX2, grad: gradAVX2,
 			dotColumns: dotColumnsAVX2, sumColumns: sumColumnsAVX2, addColumns: addColumnsAVX2,
-			scaleRows: scaleRowsAVX2, transpose: transposeAVX2, dot: dotAVX2, load: loadAVX2, loadBF16: loadBF16AVX2, storeBF16: storeBF16AVX2,
-			loadF16: loadF16AVX2, storeF16: storeF16AVX2,
+			scaleRows: scaleRowsAVX2, transpose: transposeAVX2, dot: dotAVX2, load: loadAVX2, loadBF16: loadBF16AVX2,
+			storeBF16: storeBF16AVX2, loadF16: loadF16AVX2, storeF16: storeF16AVX2,
 		}.kernels()
 	default:
 		return portable[float32]()

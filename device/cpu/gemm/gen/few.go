@@ -14,9 +14,9 @@ const fewCols = 16
 // transpose them; in vector p of the result, column c is word p of row c.
 //
 // The main loop takes 64 bytes of every row, in four pieces of 16 bytes, from all rows of a group before it turns to
-// the next group: rows that lie a power of two apart share a few places in the first-level cache, which would lose the rest
-// of their lines between two pieces. With AVX-512 all pieces of a group are in registers at once, so that each line is
-// touched once. A second loop takes the 16 bytes that are left of k.
+// the next group: rows that lie a power of two apart share a few places in the first-level cache, which would lose
+// the rest of their lines between two pieces. With AVX-512 all pieces of a group are in registers at once, so that
+// each line is touched once. A second loop takes the 16 bytes that are left of k.
 //
 // Registers with AVX-512: sums 0 to 7, pieces 8 to 23, scratch 24 and 25, constants from 26 on; with AVX2 sums 0 to 7,
 // a piece 8 to 11, scratch 12 to 15.
