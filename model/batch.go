@@ -122,8 +122,11 @@ func (b *Batch) Cut(row, t int) {
 	}
 }
 
+// Branch makes b a batch with a branch, to measure what one takes.
+func (b *Batch) Branch() { b.Seq.Branches = []autograd.Branch{{Tokens: 1}} }
+
 // SetPositions derives each token's position within its document from Start. Without documents every row is one
-// document, and Start is cleared.
+// document, and Start is cleared. Those of a branch continue its beginning's.
 func (b *Batch) SetPositions(documents bool) {
 	pos, start := b.Host.Pos, b.Host.Start
 	if !documents {
@@ -131,5 +134,10 @@ func (b *Batch) SetPositions(documents bool) {
 	}
 	for i := range pos {
 		pos[i] = int32(i%b.T) - start[i]
+	}
+	for _, s := range b.Seq.Branches {
+		for i := range s.Tokens {
+			pos[s.At+i] = int32(s.First + i)
+		}
 	}
 }

@@ -79,7 +79,7 @@ func drawDecoder(t *rapid.T) Config {
 	if rapid.Bool().Draw(t, "softcap") {
 		c.LogitSoftcap = 5
 	}
-	if rope := c.Positions.String() == "rope" && !c.hasLinear(); rope && c.Family == "llama" && c.HeadDim > 4 {
+	if rope := c.Positions.String() == "rope" && !c.HasLinear(); rope && c.Family == "llama" && c.HeadDim > 4 {
 		c.KVHeads, c.KVLoraRank, c.RopeHeadDim, c.QKNorm = c.Heads, 6, 4, false
 	}
 	if c.Family == "qwen3_moe" {

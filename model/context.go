@@ -26,7 +26,7 @@ func (c Config) CheckContext(n, tensors int, ring bool) error {
 		return &CutError{"model.attention_sinks", "model.attention_sinks = true does not work with parallel.context: " +
 			"what ranks merge has one sink each", "model.attention_sinks = false, or parallel.context = 1"}
 	}
-	if !ring || c.hasLinear() {
+	if !ring || c.HasLinear() {
 		heads := Part{Tensors: max(tensors, 1)}.heads(c.heads())
 		if err := autograd.CheckUlysses(heads, n); err != nil {
 			return c.noHeads(err, ring)
@@ -45,8 +45,8 @@ func (c Config) noHeads(err error, ring bool) *CutError {
 		"parallel.attention = ring"}
 }
 
-// hasLinear reports whether some layer has a state instead of keys.
-func (c Config) hasLinear() bool {
+// HasLinear reports whether some layer has a state instead of keys.
+func (c Config) HasLinear() bool {
 	for i := range c.Layers {
 		if _, linear := c.linear(i); linear {
 			return true
@@ -91,11 +91,15 @@ func (a *attention) attendTo(t *autograd.Tape, qkv *autograd.Var, seq *autograd.
 		mask = seq.Parts.Mask
 	}
 	mask.Slopes, mask.Layout = a.slopes, a.seen.layout
+	if a.sinks != nil {
+		mask.Sinks = &a.sinks.Value
+	}
 	switch {
+	case len(seq.Branches) > 0:
+		out := t.Attention(qkv, a.heads, mask)
+		t.AttentionBranches(out, qkv, a.heads, mask, seq.Branches)
+		return out
 	case seq.Caches != nil:
-		if a.sinks != nil {
-			mask.Sinks = &a.sinks.Value
-		}
 		return t.AttentionCached(qkv, a.heads, mask, seq.Caches, a.layer)
 	case a.sinks != nil:
 		return t.AttentionWithSinks(qkv, &a.sinks.Param, a.heads, mask)

@@ -17,13 +17,16 @@ type Footprint struct {
 }
 
 // Measure returns the exact footprint of training on micro-batches of rows sequences of T tokens, or, without grad,
-// of the forward pass only. It runs the model's own code on a device that does not compute, so the figures are exact.
+// of the forward pass only, also of sequences that share beginnings. It runs the model's own code on a device that does not compute, so the figures are exact.
 func Measure(c Config, p precision.Policy, rows, tokens int, grad bool) Footprint {
 	params, grads := tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")
 	keep, temp, batch := tensor.NewMeasure("activations"), tensor.NewMeasure("scratch"), tensor.NewMeasure("batch")
 	m := New(c, MemoryOf(device.Null{}, p, params, grads))
 	b := NewBatch(batch, p, rows, tokens)
 	b.Seq.Noise.Calm = true // a dropped branch would take no memory
+	if !grad {
+		b.Branch()
+	}
 	t := autograd.NewTape(device.Null{}, p.Types(), keep, temp)
 	t.Reset(grad)
 	m.Loss(t, b)

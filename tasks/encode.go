@@ -13,6 +13,18 @@ import (
 type Sequence struct {
 	IDs  []int32
 	From int // at least 1
+	// Shared is how many tokens at the beginning are those of the sequence before it in a list, such as the question of
+	// several answers; less than From, so that what they are scored by stands behind it.
+	Shared int
+}
+
+// shared returns how many tokens of s a model need not read again after those of before.
+func (s Sequence) shared(before Sequence) int {
+	n := 0
+	for n < min(s.From-1, len(before.IDs)-1) && s.IDs[n] == before.IDs[n] {
+		n++
+	}
+	return n
 }
 
 // A Likelihood is what a model makes of a sequence.
@@ -96,7 +108,7 @@ func (c coder) cut(ids []int32, from int) (Sequence, error) {
 	if from == 0 { // nothing is before the first token, so that it cannot be scored
 		return Sequence{}, fmt.Errorf("nothing stands before the continuation")
 	}
-	return Sequence{ids, from}, nil
+	return Sequence{IDs: ids, From: from}, nil
 }
 
 // rolling cuts a text into sequences that score each of its tokens once: rows of the model's context, the last of which
@@ -109,7 +121,7 @@ func (c coder) windows(ids []int32) []Sequence {
 	for done := 1; done < len(ids); {
 		end := min(done+c.context, len(ids))
 		begin := max(end-c.context-1, 0)
-		list = append(list, Sequence{ids[begin:end], done - begin})
+		list = append(list, Sequence{IDs: ids[begin:end], From: done - begin})
 		done = end
 	}
 	return list

@@ -68,6 +68,9 @@ func (x *Exam) sequence(c coder) error {
 					if err != nil {
 						return a.text.problem(q.item, "%v", err)
 					}
+					if k > 0 {
+						s.Shared = s.shared(x.sequences[len(x.sequences)-1])
+					}
 					some = []Sequence{s}
 				}
 				for _, s := range some {

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/dlclark/regexp2/v2"
@@ -113,37 +114,56 @@ func TestFiltersDoWhatReDoes(t *testing.T) {
 	}
 }
 
-// Each sequence stands once, whole, and beside others; few tokens are wasted.
+// Each sequence stands once, whole, and beside others; few tokens are wasted. What one shares is at the beginning of
+// another in its row.
 func TestRowsHoldEachSequenceOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.IntRange(1, 200).Draw(t, "length")
-		alone := rapid.Bool().Draw(t, "alone")
-		var list []Sequence
-		total := 0
-		for _, n := range rapid.SliceOf(rapid.IntRange(1, length)).Draw(t, "lengths") {
-			list = append(list, Sequence{IDs: make([]int32, n+1), From: 1})
-			total += n
+		packing := Packing{
+			Length: length, Alone: rapid.Bool().Draw(t, "alone"), Share: rapid.Bool().Draw(t, "share"),
 		}
-		rows := Pack(list, length, alone)
+		var list []Sequence
+		for i, n := range rapid.SliceOf(rapid.IntRange(1, length)).Draw(t, "lengths") {
+			s := Sequence{IDs: make([]int32, n+1), From: rapid.IntRange(1, n).Draw(t, "from")}
+			for j := range s.IDs {
+				s.IDs[j] = int32(i)
+			}
+			if i > 0 && rapid.Bool().Draw(t, "choice") {
+				before := list[i-1].IDs
+				copy(s.IDs, before[:rapid.IntRange(0, len(before)).Draw(t, "shared")])
+				s.Shared = s.shared(list[i-1])
+			}
+			list = append(list, s)
+		}
+		rows, total := packing.Rows(list), 0
 		seen := map[int]bool{}
 		for _, row := range rows {
-			if alone && len(row) != 1 {
-				t.Fatalf("%d sequences in a row", len(row))
-			}
-			at := 0
+			at, bunches := 0, 0
+			first := Place{}
 			for _, p := range row {
-				if p.At != at || seen[p.Sequence] {
+				if p.At != at || seen[p.Sequence] || p.Shared > 0 && p.Shared < leastShared {
 					t.Fatalf("row %v", row)
 				}
+				if s := list[p.Sequence]; p.Shared == 0 {
+					first = p
+					bunches++
+				} else if !packing.Share || p.Shared >= s.From || p.Base != first.At ||
+					p.Shared >= len(list[first.Sequence].IDs) || !slices.Equal(list[first.Sequence].IDs[:p.Shared], s.IDs[:p.Shared]) {
+					t.Fatalf("%v after %v does not begin like it", p, first)
+				}
 				seen[p.Sequence] = true
-				at += len(list[p.Sequence].IDs) - 1
+				at += len(list[p.Sequence].IDs) - 1 - p.Shared
+			}
+			total += at
+			if packing.Alone && bunches != 1 {
+				t.Fatalf("row %v has %d beginnings", row, bunches)
 			}
 			if at > length {
 				t.Fatalf("%d tokens in a row of %d", at, length)
 			}
 		}
 		// of two rows of best-fit decreasing at least one is more than half full, but for the last
-		if len(seen) != len(list) || !alone && len(rows) > 2*total/length+1 {
+		if len(seen) != len(list) || !packing.Alone && len(rows) > 2*total/length+1 {
 			t.Fatalf("%d rows for %d tokens, %d of %d sequences", len(rows), total, len(seen), len(list))
 		}
 	})

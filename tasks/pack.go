@@ -6,32 +6,69 @@ import (
 	"slices"
 )
 
-// A Place is where a sequence stands in a row: its input tokens, all but the last, from a position on.
-type Place struct{ Sequence, At int }
+// A Place is where a sequence stands in a row: its input tokens, all but the last. The first Shared of them stand where
+// another sequence begins, at Base, and the others from At on.
+type Place struct{ Sequence, At, Base, Shared int }
 
-// Pack distributes sequences over rows of length tokens, each whole in one row, by best-fit decreasing: the longest
-// first, each into the fullest row that has room. None is longer than length+1. With alone each has a row of its own.
-func Pack(list []Sequence, length int, alone bool) [][]Place {
-	order := make([]int, len(list))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(list[b].IDs), len(list[a].IDs)) })
+// Packing says how sequences stand in rows.
+type Packing struct {
+	Length int  // tokens in a row; no sequence is longer than Length+1
+	Alone  bool // a row holds one sequence, and those that share its beginning
+	Share  bool // what sequences share stands in their row once
+}
+
+// leastShared is the shortest beginning worth sharing: below it, the calls of attention for a sequence's own tokens take
+// longer than the tokens saved.
+const leastShared = 16
+
+// Rows distributes sequences over rows, each whole in one row beside those that it shares its beginning with, by
+// best-fit decreasing: the longest first, each into the fullest row that has room.
+func (p Packing) Rows(list []Sequence) [][]Place {
+	bunches := p.bunches(list)
+	slices.SortStableFunc(bunches, func(a, b bunch) int { return cmp.Compare(b.tokens, a.tokens) })
 	var rows [][]Place
-	room := newRooms(length)
-	for _, i := range order {
-		n := len(list[i].IDs) - 1
-		row, free, found := room.take(n)
-		if !found || alone {
-			row, free = len(rows), length
+	room := newRooms(p.Length)
+	for _, b := range bunches {
+		row, free, found := room.take(b.tokens)
+		if !found || p.Alone {
+			row, free = len(rows), p.Length
 			rows = append(rows, nil)
 		}
-		rows[row] = append(rows[row], Place{i, length - free})
-		if free > n && !alone {
-			room.put(row, free-n)
+		base := p.Length - free
+		for _, place := range b.places {
+			place.At, place.Base = place.At+base, base
+			rows[row] = append(rows[row], place)
+		}
+		if free > b.tokens && !p.Alone {
+			room.put(row, free-b.tokens)
 		}
 	}
 	return rows
+}
+
+// A bunch is neighbours in a list that share the beginning of the first, as if they stood in a row by themselves.
+type bunch struct {
+	places []Place
+	tokens int
+}
+
+// bunches returns the sequences of a list in order, with neighbours together where that saves reading.
+func (p Packing) bunches(list []Sequence) (bunches []bunch) {
+	shared := 0 // tokens of the last bunch that its next sequence may share
+	for i, s := range list {
+		n := len(s.IDs) - 1
+		shared = min(shared, s.Shared)
+		if i > 0 && p.Share && shared >= leastShared {
+			if b := &bunches[len(bunches)-1]; b.tokens+n-shared <= p.Length {
+				b.places = append(b.places, Place{Sequence: i, At: b.tokens, Shared: shared})
+				b.tokens += n - shared
+				continue
+			}
+		}
+		bunches = append(bunches, bunch{[]Place{{Sequence: i}}, n})
+		shared = n
+	}
+	return bunches
 }
 
 // rooms are rows by how many tokens more they have room for.

@@ -245,6 +245,9 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 	}
 	e.layChunks()
 	for _, grad := range []bool{true, false} {
+		if !grad && cfg.Eval.Tasks != "" {
+			e.batch.Branch()
+		}
 		for i := range e.chunks {
 			e.measureChunk(&e.chunks[i], streams(cfg, f, e.batch), grad)
 		}

@@ -5,19 +5,26 @@ import (
 	"errors"
 
 	"anneal/attention"
+	"anneal/autograd"
 	"anneal/dataset"
 	"anneal/tasks"
 )
 
-// LogLikelihoods scores sequences, each by itself, as documents packed into rows. Several ranks score a batch of rows
+// LogLikelihoods scores sequences, each by itself, as documents packed into rows. Tokens that neighbours in the list
+// share at their beginning are computed once, unless a layer has linear attention. Several ranks score a batch of rows
 // each at the same time, and all return the same; ranks that share layers or rows cannot (validate refuses that).
-// progress takes the number of tokens read; it may be nil. It takes no memory beyond the evaluator's.
+// progress takes the number of tokens read, shared ones for each sequence; it may be nil. It takes no memory beyond the evaluator's.
 func (e *Evaluator) LogLikelihoods(ctx context.Context, list []tasks.Sequence,
 	progress func(tokens int64)) ([]tasks.Likelihood, error) {
 	e.length = e.model.Config.Context
-	defer func(documents bool) { e.documents, e.batch.Behind = documents, false }(e.documents)
+	defer func(documents bool) {
+		e.documents, e.batch.Behind, e.batch.Seq.Branches = documents, false, nil
+	}(e.documents)
 	e.documents = true
-	src := packed{list, tasks.Pack(list, e.length, !packs(e.model.Config.Attention)), e.length, e.model.Config.Vocab}
+	packing := tasks.Packing{
+		Length: e.length, Alone: !packs(e.model.Config.Attention), Share: !e.model.Config.HasLinear(),
+	}
+	src := packed{list, packing.Rows(list), e.length, e.model.Config.Vocab}
 	results := make([]tasks.Likelihood, len(list))
 	alone, read := e.world.Size() == 1, int64(0)
 	for first := 0; first < len(src.rows); first += e.rows * e.mesh.Replicas {
@@ -87,6 +94,7 @@ func (e *Evaluator) likelihoods(src packed, first int) ([]float64, error) {
 	if first >= len(src.rows) {
 		return nil, e.loss(false)
 	}
+	e.batch.Seq.Branches = src.branches(e.batch.Seq.Branches[:0], first, e.rows)
 	if err := e.load(src, uint64(first)); err != nil {
 		return nil, err
 	}
@@ -131,14 +139,14 @@ func (p packed) Batch(b *dataset.Batch, first uint64, rows int) error {
 		if n := int(first) + r; n < len(p.rows) {
 			for _, place := range p.rows[n] {
 				s := p.list[place.Sequence]
-				for i, id := range s.IDs[:len(s.IDs)-1] {
-					at := row + place.At + i
-					b.Tokens[at], b.Targets[at], b.DocStart[at] = uint32(id), dataset.Ignore, int32(place.At)
+				for i := place.Shared; i < len(s.IDs)-1; i++ {
+					end = place.At + i + 1 - place.Shared
+					at := row + end - 1
+					b.Tokens[at], b.Targets[at], b.DocStart[at] = uint32(s.IDs[i]), dataset.Ignore, int32(place.At)
 					if i+1 >= s.From {
 						b.Targets[at] = s.IDs[i+1]
 					}
 				}
-				end = place.At + len(s.IDs) - 1
 			}
 		}
 		b.Pad(r, end, 0)
@@ -146,11 +154,26 @@ func (p packed) Batch(b *dataset.Batch, first uint64, rows int) error {
 	return nil
 }
 
+// branches appends the sequences of some rows whose beginning is another's to list.
+func (p packed) branches(list []autograd.Branch, first, rows int) []autograd.Branch {
+	for n := first; n < min(first+rows, len(p.rows)); n++ {
+		for _, place := range p.rows[n] {
+			if row := (n - first) * p.length; place.Shared > 0 {
+				list = append(list, autograd.Branch{
+					At: row + place.At, Tokens: len(p.list[place.Sequence].IDs) - 1 - place.Shared,
+					Base: row + place.Base, First: place.Shared,
+				})
+			}
+		}
+	}
+	return list
+}
+
 // each visits the sequences of some rows with the positions [from, to) of their targets in the batch.
 func (p packed) each(first, rows int, visit func(sequence, from, to int)) {
 	for n := first; n < min(first+rows, len(p.rows)); n++ {
 		for _, place := range p.rows[n] {
-			s, at := p.list[place.Sequence], (n-first)*p.length+place.At
+			s, at := p.list[place.Sequence], (n-first)*p.length+place.At-place.Shared
 			visit(place.Sequence, at+s.From-1, at+len(s.IDs)-1)
 		}
 	}

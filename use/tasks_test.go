@@ -23,6 +23,8 @@ func TestSequencesAreScoredAsIfAlone(t *testing.T) {
 		{"data.document_mask=false"},
 		{"model.attention=window:16,longformer:8:4"}, {"model.attention=linear:gated,full"},
 		{"model.family=gpt2", "model.activation=gelu", "model.positions=learned"},
+		{"model.positions=alibi", "model.attention_sinks=true", "model.attention=window:24,full"},
+		{"model.kv_lora_rank=16"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		mustRun(t, run.Options{
@@ -48,6 +50,8 @@ func checkLikelihoods(t *testing.T, r *Trained) {
 		}
 		list = append(list, tasks.Sequence{IDs: ids, From: 1 + random.IntN(n-1)})
 	}
+	list = append(list, choices(random, r, 40, 5, 1, 4, 9)...)
+	list = append(list, choices(random, r, 20, 3, 2, 30, 10, 1, 1)...) // not all in one row
 	text, err := r.NewText()
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +90,70 @@ func checkLikelihoods(t *testing.T, r *Trained) {
 	}
 	if read != 0 || !got[3].Greedy {
 		t.Errorf("%d tokens are not counted; %v", read, got[3])
+	}
+}
+
+// choices are continuations of so many tokens each after the same context.
+func choices(random *rand.Rand, r *Trained, context int, tokens ...int) (list []tasks.Sequence) {
+	question := make([]int32, context)
+	for i := range question {
+		question[i] = random.Int32N(int32(r.Config.Model.Vocab))
+	}
+	for i, n := range tokens {
+		s := tasks.Sequence{IDs: slices.Clone(question), From: context}
+		for range n {
+			s.IDs = append(s.IDs, random.Int32N(int32(r.Config.Model.Vocab)))
+		}
+		if i > 0 {
+			s.Shared = context - 1
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// Choices of a question have the log-likelihoods of rows of their own, whether or not they share the question in a row.
+func TestChoicesShareTheirQuestion(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, run.Options{
+		Config: with(t, traintest.Data(t), "train.steps=4", "model.context=128", "train.batch_tokens=256",
+			"train.micro_batch=2", "precision=fp32"), Dir: dir,
+	})
+	r, err := Open(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	random := rand.New(rand.NewPCG(3, 4))
+	var list []tasks.Sequence
+	for range 12 {
+		list = append(list, choices(random, r, 60+random.IntN(40), 4, 1, 7, 3)...)
+	}
+	apart := slices.Clone(list)
+	for i := range apart {
+		apart[i].Shared = 0
+	}
+	rows := func(l []tasks.Sequence) int { return len(tasks.Packing{Length: r.Context(), Share: true}.Rows(l)) }
+	if one, all := rows(list), rows(apart); 3*one > all {
+		t.Errorf("%d rows with shared questions, %d without", one, all)
+	}
+	e, err := train.NewEvaluator(r.Config, r.Policy, r.dev, r.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	got, err := e.LogLikelihoods(context.Background(), list, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := e.LogLikelihoods(context.Background(), apart, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		if math.Abs(got[i].LogProb-want[i].LogProb) > 1e-5 || got[i].Greedy != want[i].Greedy {
+			t.Errorf("sequence %d: %v, in a row of its own %v", i, got[i], want[i])
+		}
 	}
 }
 
