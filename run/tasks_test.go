@@ -25,7 +25,8 @@ doc_to_target: right
 // taskDir is a directory with a task; more is added to its file.
 func taskDir(t *testing.T, more string) string {
 	dir := t.TempDir()
-	items := strings.Repeat("{\"a\": \"func\", \"right\": 0}\n{\"a\": \"if x\", \"right\": 1}\n", 15) // several batches
+	items := strings.Repeat("{\"a\": \"func\", \"right\": 0}\n{\"a\": \"if x\", \"right\": 1}\n"+
+		"{\"a\": \"QUESTION #7 (A-Z) WXYZ?\", \"right\": 1}\n", 15) // several batches; choices share the last
 	for name, text := range map[string]string{"x.yaml": taskText + more, "items.jsonl": items} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
