@@ -21,7 +21,8 @@ func TestBranchesAttendToTheirBeginnings(t *testing.T) {
 	out := r.Attention(qkv, h, device.Mask{Len: 40})
 	before := slices.Clone(out.Value.F64())
 	branches := []Branch{
-		{At: 12, Tokens: 5, Base: 2, First: 6}, {At: 17, Tokens: 1, Base: 2, First: 9}, {At: 18, Tokens: 3, Base: 2, First: 7},
+		{At: 12, Tokens: 5, Base: 2, First: 6}, {At: 17, Tokens: 1, Base: 2, First: 9},
+		{At: 18, Tokens: 3, Base: 2, First: 7},
 		{At: 32, Tokens: 4, Base: 21, First: 10}, {At: 36, Tokens: 4, Base: 21, First: 1},
 	}
 	r.AttentionBranches(out, qkv, h, device.Mask{Len: 40}, branches)

@@ -195,8 +195,8 @@ type Sequence struct {
 	// follow those of the sequence before; nil if there are none.
 	Caches []*Cache
 
-	// Branches are tokens of the batch that continue others than those before them (Tape.AttentionBranches), in scoring.
-	// For the mask each is a document of its own.
+	// Branches are tokens of the batch that continue others than those before them (Tape.AttentionBranches), in
+	// scoring. For the mask each is a document of its own.
 	Branches []Branch
 
 	Noise Noise // random numbers for dropout in training

@@ -17,7 +17,8 @@ type Footprint struct {
 }
 
 // Measure returns the exact footprint of training on micro-batches of rows sequences of T tokens, or, without grad,
-// of the forward pass only, also of sequences that share beginnings. It runs the model's own code on a device that does not compute, so the figures are exact.
+// of the forward pass only, also of sequences that share beginnings. It runs the model's own code on a device that does
+// not compute, so the figures are exact.
 func Measure(c Config, p precision.Policy, rows, tokens int, grad bool) Footprint {
 	params, grads := tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")
 	keep, temp, batch := tensor.NewMeasure("activations"), tensor.NewMeasure("scratch"), tensor.NewMeasure("batch")

@@ -148,7 +148,8 @@ func TestRowsHoldEachSequenceOnce(t *testing.T) {
 					first = p
 					bunches++
 				} else if !packing.Share || p.Shared >= s.From || p.Base != first.At ||
-					p.Shared >= len(list[first.Sequence].IDs) || !slices.Equal(list[first.Sequence].IDs[:p.Shared], s.IDs[:p.Shared]) {
+					p.Shared >= len(list[first.Sequence].IDs) ||
+					!slices.Equal(list[first.Sequence].IDs[:p.Shared], s.IDs[:p.Shared]) {
 					t.Fatalf("%v after %v does not begin like it", p, first)
 				}
 				seen[p.Sequence] = true

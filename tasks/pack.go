@@ -17,8 +17,8 @@ type Packing struct {
 	Share  bool // what sequences share stands in their row once
 }
 
-// leastShared is the shortest beginning worth sharing: below it, the calls of attention for a sequence's own tokens take
-// longer than the tokens saved.
+// leastShared is the shortest beginning that is shared: a shorter one saves less than the calls of attention cost that
+// each sequence then needs for itself.
 const leastShared = 16
 
 // Rows distributes sequences over rows, each whole in one row beside those that it shares its beginning with, by
