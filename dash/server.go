@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"anneal/internal/webguard"
-
-	"golang.org/x/net/netutil"
 )
 
 // A Server shows runs to browsers. It answers GET and HEAD only and changes nothing.
@@ -45,7 +43,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	}
 	context.AfterFunc(ctx, func() { server.Close() })
-	err := server.Serve(netutil.LimitListener(l, maxConnections))
+	err := webguard.Serve(server, l, maxConnections)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

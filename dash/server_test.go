@@ -163,3 +163,9 @@ func TestSlowClientsAreHungUpOn(t *testing.T) {
 	address := strings.Trim(strings.TrimPrefix(serveRuns(t, newRun(t, "base", lines(1, 3))), "http://"), "/")
 	guardtest.Outlasts(t, address, "/api/view", maxConnections, 15*time.Second)
 }
+
+// A flood of connections keeps nobody out, and takes no more than the connections that there may be.
+func TestFloodsAreBounded(t *testing.T) {
+	address := strings.Trim(strings.TrimPrefix(serveRuns(t, newRun(t, "base", lines(1, 3))), "http://"), "/")
+	guardtest.Survives(t, address, "/api/view", maxConnections)
+}

@@ -166,16 +166,29 @@ func TestAFailureAtTheEndIsNotLost(t *testing.T) {
 
 // Clients that never finish a request keep nobody else out for long.
 func TestSlowClientsAreHungUpOn(t *testing.T) {
+	guardtest.Outlasts(t, listening(t), "/health", maxConnections, headerTime+10*time.Second)
+}
+
+// A flood of connections keeps nobody out, and takes no more than the connections that there may be.
+func TestFloodsAreBounded(t *testing.T) {
+	guardtest.Survives(t, listening(t), "/health", maxConnections)
+}
+
+// listening is the address of a server, which serves until the test ends.
+func listening(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- newServer(t, Options{}).Serve(ctx, listener) }()
-	guardtest.Outlasts(t, listener.Addr().String(), "/health", maxConnections, headerTime+10*time.Second)
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	s := newServer(t, Options{})
+	go func() { done <- s.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String()
 }

@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/netutil"
-
+	"anneal/internal/webguard"
 	"anneal/use"
 )
 
@@ -105,7 +104,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(netutil.LimitListener(l, maxConnections)) }()
+	go func() { failed <- webguard.Serve(server, l, maxConnections) }()
 	select {
 	case err := <-failed:
 		return err

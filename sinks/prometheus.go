@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 )
 
 // prometheusSink answers at /metrics with the last step. A scraper that is slow, or many of them, meet the limits of
@@ -81,7 +80,7 @@ func openPrometheus(o Options) (sink, error) {
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second,
 		WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10,
 	}
-	go p.server.Serve(netutil.LimitListener(listener, scrapeConnections))
+	go webguard.Serve(p.server, listener, scrapeConnections)
 	if _, port, _ := net.SplitHostPort(o.Log.PrometheusListen); port == "0" {
 		o.Warn(fmt.Sprintf("%s: metrics are at http://%s/metrics", key, listener.Addr()))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"anneal/config"
 	_ "anneal/internal/torture"
+	"anneal/internal/webguard/guardtest"
 	"anneal/train"
 )
 
@@ -202,6 +203,16 @@ func scrape(t *testing.T, said string) string {
 		t.Fatalf("%s: %v", r.Status, err)
 	}
 	return string(text)
+}
+
+// A flood of connections keeps no scraper out, and takes no more than the connections that there may be.
+func TestFloodsAreBounded(t *testing.T) {
+	o, said := options(t, config.Log{Sinks: config.Sinks{config.Prometheus}, PrometheusListen: "127.0.0.1:0"})
+	s := open(t, o)
+	defer s.Close()
+	_, url, _ := strings.Cut(said(), "http://")
+	address, path, _ := strings.Cut(strings.TrimSpace(url), "/")
+	guardtest.Survives(t, address, "/"+path, scrapeConnections)
 }
 
 func TestPrometheusScrapes(t *testing.T) {

@@ -115,7 +115,7 @@ func (x *Exam) prompt(c coder) error {
 
 // A Model is asked by [Exam.Ask].
 type Model interface {
-	// LogLikelihoods scores sequences; it may use what neighbours share. progress takes the number of tokens read; it may
+	// LogLikelihoods scores sequences, whatever they share. progress takes the number of tokens read; it may
 	// be nil.
 	LogLikelihoods(ctx context.Context, list []Sequence, progress func(tokens int64)) ([]Likelihood, error)
 	// Generate writes the most likely continuation of each prompt. progress may be called from several goroutines, and

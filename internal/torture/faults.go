@@ -60,6 +60,9 @@ var Faults = []Fault{
 		"TestSignalsReachARunWhoseReaderStalls", "TestSinksThatHangCostNoStep",
 	}},
 	{Name: "clients of a server that never finish a request", Tests: []string{"TestSlowClientsAreHungUpOn"}},
+	{Name: "more connections to a server than it takes", Tests: []string{
+		"TestFloodsAreBounded", "TestConnectionsInUseKeepTheirPlace",
+	}},
 	{Name: "too little memory", Tests: []string{"TestControlGroupLimitsAreFound", "TestTrainingStaysWithinItsMemory"}},
 	{Name: "a crash in anneal", Tests: []string{"TestCrashesHaveCodesOfTheirOwn"}},
 	{Name: "NaN in a gradient", Tests: []string{

@@ -1,5 +1,5 @@
 // Package webguard tells whom an HTTP server on this machine may answer: requests that name this machine, and those
-// that show its token. It imports the standard library alone.
+// that show its token, over as many connections as it takes. It imports the standard library alone.
 package webguard
 
 import (
