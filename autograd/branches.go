@@ -9,10 +9,11 @@ type Branch struct {
 	Base, First int // the tokens before it: First tokens of the batch from Base on
 }
 
-// AttentionBranches computes the rows of out [N, H·E], a result of Attention for qkv [N, (H+2K)·E], again for the tokens
-// of branches, with the keys and values of their beginnings before their own. Each is AttentionCached with a cache that
-// is filled from qkv, so that it equals Attention for the whole sequence, bit for bit; the patterns of mask are those of
-// the sequence, whatever its place in the batch. It takes one cache of mask.Len tokens, and is not recorded.
+// AttentionBranches computes the rows of out [N, H·E], a result of Attention for qkv [N, (H+2K)·E], again for the
+// tokens of branches, with the keys and values of their beginnings before their own. Each is AttentionCached with a
+// cache that is filled from qkv, so that it equals Attention for the whole sequence, bit for bit; the patterns of mask
+// are those of the sequence, whatever its place in the batch. It takes one cache of mask.Len tokens, and is not
+// recorded.
 func (t *Tape) AttentionBranches(out, qkv *Var, heads device.Heads, mask device.Mask, branches []Branch) {
 	in := t.value(qkv)
 	mark := t.temp.Mark()
