@@ -70,6 +70,18 @@ func TestImportedModelsAnswerAsTransformers(t *testing.T) {
 			}
 		}
 		params.Close()
+		last := len(want.IDs) - 1
+		names := map[string]bool{}
+		windowed, err := Logits(golden(name), fp64, dev, want.IDs, func(name string, _ []float32) error {
+			names[name] = true
+			return nil
+		})
+		if err != nil || len(names) != len(m.HFViews()) {
+			t.Fatalf("%s: %d weights seen of %d, %v", name, len(names), len(m.HFViews()), err)
+		}
+		for i, z := range want.Logits[last] {
+			worst = max(worst, math.Abs(windowed[i]-z)) // one layer in memory at a time
+		}
 		if !(worst < 5e-6) {
 			t.Errorf("%s: a logit is %g off, want less than 5e-6", name, worst)
 		}

@@ -212,9 +212,12 @@ var hfLayer = map[string]string{"llama": "model.layers.%d.", "gpt2": "transforme
 
 // HFViews returns all weights of the model as transformers has them: for gpt2, gemma2, gemma3, phi3 and qwen3_moe, or
 // for a family equivalent to a Llama.
-func (m *Decoder) HFViews() []View {
+func (m *Decoder) HFViews() []View { return m.HFViewsOf(m.params) }
+
+// HFViewsOf is HFViews of some of the model's parameters.
+func (m *Decoder) HFViewsOf(params []*nn.Param) []View {
 	var views []View
-	for _, p := range m.params {
+	for _, p := range params {
 		for _, part := range m.Config.hfParts(p) {
 			v := m.view(part, &p.Value)
 			v.transposed = m.Config.biased() && p.Role == nn.Matrix

@@ -8,8 +8,8 @@ import (
 
 	"anneal/dataset"
 	"anneal/hf"
+	"anneal/internal/floats"
 	"anneal/interop"
-	"anneal/model"
 	"anneal/precision"
 	"anneal/safetensors"
 	"anneal/tensor"
@@ -34,9 +34,8 @@ func (r *ExportReport) String() string {
 }
 
 // ExportHF writes the model as a directory in Hugging Face layout, with weights in F32 (exact), BF16 or F16 (half the
-// size), then reads it back and compares the logits of a probe. It fails if they differ by more than storing can
-// explain.
-// Adapters are merged into their weights.
+// size), then reads it back, a layer at a time, and compares every weight, and the logits of a probe. It fails if they
+// differ by more than storing can explain. Adapters are merged into their weights.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
 	if r.Model.Config.LoRARank > 0 {
 		r.Model.Merge(r.dev)
@@ -71,31 +70,40 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	return report, nil
 }
 
-// checkExport loads the export and compares its logits with the run's on a probe: tokens from all over the vocabulary.
+// probeTokens is how many tokens the models are compared on.
+const probeTokens = 32
+
+// checkExport reads the export back, a layer at a time. Every weight must be the run's as it is stored. Its logits must
+// be the run's on a probe, tokens from all over the vocabulary: how the weights are used, the config says.
 func (r *Trained) checkExport(dir string, report *ExportReport) error {
 	fp32, err := precision.Lookup("fp32")
 	if err != nil {
 		return err
 	}
-	m, params, err := interop.Load(dir, fp32, r.dev)
-	if err != nil {
-		return err
-	}
-	defer params.Close()
-	probe := make([]int32, min(32, m.Config.Context))
+	probe := make([]int32, min(probeTokens, r.Model.Config.Context))
 	for i := range probe {
-		probe[i] = int32((i*7919 + 1) % m.Config.Vocab)
+		probe[i] = int32((i*7919 + 1) % r.Model.Config.Vocab)
 	}
 	policy := fp32
 	if r.Policy.Master == tensor.F64 {
 		policy = r.Policy // the run's own model computes in its own precision only
 	}
-	want, err := r.probe(r.Model, policy, probe)
+	want, err := r.Model.Probe(policy, r.dev, probe, nil)
 	if err != nil {
 		return err
 	}
-	got, err := r.probe(m, fp32, probe)
+	stored := map[string]floats.Values{}
+	for _, v := range r.Model.HFViews() {
+		stored[v.Name] = v.Values()
+	}
+	round := rounding[safetensors.DType(report.DType)]
+	got, err := interop.Logits(dir, fp32, r.dev, probe, func(name string, values []float32) error {
+		return sameWeights(name, values, stored[name], round)
+	})
 	if err != nil {
+		return err
+	}
+	if err := train.Wait(r.dev); err != nil {
 		return err
 	}
 	largest := 0.0
@@ -118,17 +126,27 @@ func (r *Trained) checkExport(dir string, report *ExportReport) error {
 	return nil
 }
 
-// probe returns the logits after ids.
-func (r *Trained) probe(m *model.Decoder, p precision.Policy, ids []int32) ([]float64, error) {
-	g, err := model.NewGenerator(m, p, r.dev)
-	if err != nil {
-		return nil, err
+// rounding says what storing makes of a weight.
+var rounding = map[safetensors.DType]func(x float32) float32{
+	safetensors.F32:  func(x float32) float32 { return x },
+	safetensors.BF16: func(x float32) float32 { return floats.FromBF16(floats.ToBF16(x)) },
+	safetensors.F16:  func(x float32) float32 { return floats.FromF16(floats.ToF16(x)) },
+}
+
+// sameWeights compares values with the run's, which it asks for a few at a time.
+func sameWeights(name string, values []float32, run floats.Values, round func(x float32) float32) error {
+	if run == nil {
+		return fmt.Errorf("the run has no %s", name)
 	}
-	defer g.Close()
-	z := g.Logits(ids)
-	out := make([]float64, z.Len())
-	for i := range out {
-		out[i] = z.Float64(i)
+	var some [4096]float32
+	for from := 0; from < len(values); from += len(some) {
+		want := some[:min(len(some), len(values)-from)]
+		run(want, from)
+		for i, x := range want {
+			if got := values[from+i]; got != round(x) {
+				return fmt.Errorf("element %d of %s is %v, not %v", from+i, name, got, round(x))
+			}
+		}
 	}
-	return out, train.Wait(r.dev)
+	return nil
 }

@@ -46,7 +46,7 @@ func adapt(t *testing.T, from, data string, set ...string) (dir string) {
 func testExportMerges(t *testing.T, dora string) {
 	from, dir := adaptedRun(t, "model.lora_dora="+dora)
 	probe := func(r *Trained) []float64 {
-		logits, err := r.probe(r.Model, r.Policy, []int32{3, 1, 4, 1, 5, 9, 2, 6})
+		logits, err := r.Model.Probe(r.Policy, r.dev, []int32{3, 1, 4, 1, 5, 9, 2, 6}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

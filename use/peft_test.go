@@ -15,8 +15,8 @@ import (
 	"anneal/train/traintest"
 )
 
-// floats returns the tensors of a file.
-func floats(t *testing.T, path string) (values map[string][]float32, shapes map[string][]int) {
+// floatsOf returns the tensors of a file.
+func floatsOf(t *testing.T, path string) (values map[string][]float32, shapes map[string][]int) {
 	t.Helper()
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -76,9 +76,9 @@ func TestExportedAdaptersMakeTheMergedModel(t *testing.T) {
 		if err != nil || json.Unmarshal(text, &c) != nil || c.R != 2 || c.UseDora != (dora == "true") {
 			t.Fatalf("%+v, %v of %s", c, err, text)
 		}
-		weights, _ := floats(t, filepath.Join(base, "model.safetensors"))
-		want, _ := floats(t, filepath.Join(merged, "model.safetensors"))
-		adapters, shapes := floats(t, filepath.Join(alone, "adapter_model.safetensors"))
+		weights, _ := floatsOf(t, filepath.Join(base, "model.safetensors"))
+		want, _ := floatsOf(t, filepath.Join(merged, "model.safetensors"))
+		adapters, shapes := floatsOf(t, filepath.Join(alone, "adapter_model.safetensors"))
 		changed := 0
 		for name, w := range weights {
 			at := "base_model.model." + strings.TrimSuffix(name, ".weight")
