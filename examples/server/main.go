@@ -12,7 +12,6 @@ import (
 	"log"
 	"net/http"
 	"os"
-	"sync"
 	"time"
 
 	"anneal/model"
@@ -36,9 +35,10 @@ func main() {
 }
 
 // handler answers a POST to /generate with what follows its text, piece by piece as the model writes it, and one to
-// /score with how likely its text is. The model answers one request at a time; a client that leaves ends its own.
+// /score with how likely its text is. The model answers one request at a time; a client that leaves ends its own, also
+// while it waits.
 func handler(trained *use.Trained) http.Handler {
-	var one sync.Mutex
+	one := make(chan struct{}, 1) // holds a token while the model answers; a mutex would not let a client leave
 	answer := func(f func(w http.ResponseWriter, r *http.Request, text string) error) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
@@ -46,8 +46,12 @@ func handler(trained *use.Trained) http.Handler {
 				http.Error(w, "the text is too long", http.StatusRequestEntityTooLarge)
 				return
 			}
-			one.Lock()
-			defer one.Unlock()
+			select {
+			case one <- struct{}{}:
+				defer func() { <-one }()
+			case <-r.Context().Done():
+				return
+			}
 			if err := f(w, r, string(text)); err != nil && !errors.Is(err, r.Context().Err()) {
 				log.Print(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	_ "anneal/internal/torture"
 	"anneal/run"
@@ -50,7 +51,49 @@ func TestTheServerWritesAndScores(t *testing.T) {
 	if err := json.Unmarshal(text, &s); err != nil || code != http.StatusOK || s.Tokens == 0 || s.BitsPerByte <= 0 {
 		t.Errorf("status %d, %q: %+v, %v", code, text, s, err)
 	}
+	leaving(t, server.Config.Handler)
 	if code, _ := post("/score", strings.Repeat("x", 65<<10)); code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a long text: status %d", code)
 	}
+}
+
+// leaving checks that a client that leaves while the model answers another does not wait for its turn.
+func leaving(t *testing.T, handler http.Handler) {
+	held, release := make(chan bool), make(chan bool)
+	first := make(chan bool)
+	go func() {
+		w := &holding{ResponseRecorder: httptest.NewRecorder(), held: held, release: release}
+		handler.ServeHTTP(w, httptest.NewRequest("POST", "/score", strings.NewReader("the sum")))
+		close(first)
+	}()
+	<-held // the model is answering
+	ctx, leave := context.WithCancel(context.Background())
+	left, w := make(chan bool), httptest.NewRecorder()
+	go func() {
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "POST", "/score", strings.NewReader("the sum")))
+		close(left)
+	}()
+	leave()
+	select {
+	case <-left:
+		if w.Body.Len() > 0 {
+			t.Errorf("a client that left was answered %q", w.Body)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a client that left waits for its turn")
+	}
+	close(release)
+	<-first
+}
+
+// holding is a client that takes its answer when it is told to.
+type holding struct {
+	*httptest.ResponseRecorder
+	held, release chan bool
+}
+
+func (w *holding) Write(text []byte) (int, error) {
+	w.held <- true
+	<-w.release
+	return w.ResponseRecorder.Write(text)
 }
