@@ -9,6 +9,7 @@ import (
 type Cache struct {
 	First  int            // position of its first token in the batch
 	Tokens int            // how many of the batch's tokens continue the sequence
+	Before int32          // the token before First, unless that is 0
 	Layers []device.Cache // one per layer
 }
 

@@ -65,6 +65,7 @@ type Tape struct {
 	meeting meeting
 	largest *largest       // of FP8
 	teacher device.Teacher // of a chunk
+	pairs   []byte         // of Previous: tokens and positions
 }
 
 // A Var is a value on the tape.
