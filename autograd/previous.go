@@ -9,13 +9,13 @@ import (
 // until Reset. It is device.Elsewhere for the first token of a document. The token before a batch that continues a
 // sequence is Cache.Before. The host computes it, and a device apart from it waits.
 func (t *Tape) Previous(ids *tensor.Tensor, seq *Sequence, row func(before, id int32) int32) *tensor.Tensor {
-	n, size := ids.Len(), ids.Bytes()
-	if len(t.pairs) < 2*size {
-		t.pairs = make([]byte, 2*size)
+	n, p := ids.Len(), &t.pairs
+	if p[0].IsZero() || p[0].Len() < n {
+		p[0], p[1] = *tensor.Of(make([]int32, n)), *tensor.Of(make([]int32, n))
 	}
-	t.Device.Read(t.pairs[:size], ids)
-	t.Device.Read(t.pairs[size:2*size], &seq.Pos)
-	tokens, positions := tensor.View(tensor.I32, t.pairs[:size], n), tensor.View(tensor.I32, t.pairs[size:2*size], n)
+	tokens, positions := t.ref(p[0].Slice(0, n)), t.ref(p[1].Slice(0, n))
+	t.Device.Read(tokens.Raw(), ids)
+	t.Device.Read(positions.Raw(), &seq.Pos)
 	list, pos := tokens.I32(), positions.I32()
 	if seq.Caches == nil {
 		previous(list, pos, 0, row)
@@ -25,7 +25,7 @@ func (t *Tape) Previous(ids *tensor.Tensor, seq *Sequence, row func(before, id i
 		list, pos = list[c.Tokens:], pos[c.Tokens:]
 	}
 	out := t.ref(t.keep.New(tensor.I32, n))
-	t.Device.Write(out, t.pairs[:size])
+	t.Device.Write(out, tokens.Raw())
 	return out
 }
 

@@ -63,9 +63,9 @@ type Tape struct {
 	parcel  []tensor.Tensor // of spread and collect
 	shares  map[*device.Layout]*device.Layout
 	meeting meeting
-	largest *largest       // of FP8
-	teacher device.Teacher // of a chunk
-	pairs   []byte         // of Previous: tokens and positions
+	largest *largest         // of FP8
+	teacher device.Teacher   // of a chunk
+	pairs   [2]tensor.Tensor // of Previous: tokens and positions
 }
 
 // A Var is a value on the tape.

@@ -149,12 +149,6 @@ func (k *checker) family() {
 	if m.ValueEmbeddings != "none" {
 		k.notOf(m.Family, "model.value_embeddings", m.ValueEmbeddings, "anneal", "none")
 	}
-	if m.Bigram != 0 {
-		k.notOf(m.Family, "model.bigram", fmt.Sprint(m.Bigram), "anneal", "0")
-	}
-	if m.Smear {
-		k.notOf(m.Family, "model.smear", "true", "anneal", "false")
-	}
 	if m.X0Skip {
 		k.notOf(m.Family, "model.x0_skip", "true", "anneal", "false")
 	}

@@ -91,7 +91,6 @@ var notes = map[string]Key{
 		"and the one before it hash to is added to the token's embedding. It costs no FLOPs. 0 is none."},
 	"model.smear": {Doc: "Family anneal only: add a share of the embedding of the token before to each embedding, " +
 		"with a learned gate for each token."},
-	"model.ahead": {Doc: "x"}, "model.ahead_weight": {Doc: "x"},
 	"model.experts": {Unit: "experts", Doc: "Feed-forward layers (experts) in each block, of which a router chooses " +
 		"some for every token. No token is dropped. Family qwen3_moe only."},
 	"model.experts_per_token": {Unit: "experts", Doc: "Experts that each token goes through. Time per token follows " +

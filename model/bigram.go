@@ -40,7 +40,7 @@ func bigramRow(before, id int32, rows int) int32 {
 	return int32(row)
 }
 
-// enters reports whether a parameter is read where the model begins.
-func (m *Decoder) enters(p *nn.Param) bool {
+// atEntry reports whether a parameter is read where the model begins.
+func (m *Decoder) atEntry(p *nn.Param) bool {
 	return p == m.embed || p == m.positions || p == m.smear || m.bigram != nil && p == m.bigram.table
 }

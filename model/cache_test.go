@@ -38,6 +38,7 @@ func twins(t interface {
 	t.Cleanup(func() { params.Close() })
 	m := New(c, MemoryOf(device.Host{}, p, params, nil))
 	m.Init(3)
+	stir(m)
 	make := func(cached bool) *Generator {
 		g, err := makeGenerator(m, p, dev, cached)
 		if err != nil {
@@ -91,6 +92,7 @@ func drawDecoder(t *rapid.T) Config {
 	if c.Family == "anneal" {
 		c.Activation, c.ValueEmbeddings, c.X0Skip = pick("activation", "swiglu", "relu2"),
 			pick("value embeddings", "none", "alternate", "all"), rapid.Bool().Draw(t, "x0")
+		c.Bigram, c.Smear = rapid.SampledFrom([]int{0, 50}).Draw(t, "bigrams"), rapid.Bool().Draw(t, "smear")
 	}
 	return c
 }

@@ -66,12 +66,10 @@ type Config struct {
 
 	// Of the family anneal; see anneal.go.
 	// layers with a table of values: alternate, all or none
-	ValueEmbeddings string  `yaml:"value_embeddings" zero:"none"`
-	X0Skip          bool    `yaml:"x0_skip"` // layers mix the stream with its first value
-	Bigram          int     `yaml:"bigram"`  // rows of the table of pairs of tokens; 0 for none (bigram.go)
-	Smear           bool    `yaml:"smear"`   // embeddings get a share of those before (smear.go)
-	Ahead           int     `yaml:"ahead"`
-	AheadWeight     float64 `yaml:"ahead_weight"`
+	ValueEmbeddings string `yaml:"value_embeddings" zero:"none"`
+	X0Skip          bool   `yaml:"x0_skip"` // layers mix the stream with its first value
+	Bigram          int    `yaml:"bigram"`  // rows of the table of pairs of tokens; 0 for none (bigram.go)
+	Smear           bool   `yaml:"smear"`   // embeddings get a share of those before (smear.go)
 
 	// Of the family qwen3_moe; see qwen3moe.go.
 	Experts          int     `yaml:"experts"`                       // E, per layer

@@ -20,8 +20,6 @@ type Decoder struct {
 	positions *nn.Param // nil unless they are learned
 	bigram    *bigram   // nil without
 	smear     *nn.Param // nil without
-	ahead     []*ahead
-	trunk     *autograd.Var
 	blocks    []*block
 	norm      *nn.Param
 	head      *nn.Param // the embedding itself if tied
@@ -53,7 +51,6 @@ func declare(c Config, part Part) *Decoder {
 	if !c.TieEmbeddings {
 		m.head = b.vocabulary("head", nn.Head)
 	}
-	m.declareAhead(b)
 	m.params, m.ropes = b.params, b.ropes
 	m.freeze()
 	m.drop(c.Dropout, c.StochasticDepth)
@@ -144,7 +141,6 @@ func (m *Decoder) Embed(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequ
 
 // Finish normalises the stream x [N, D] after the last unit, for the head: [N, D], of all tokens.
 func (m *Decoder) Finish(t *autograd.Tape, x *autograd.Var) *autograd.Var {
-	m.trunk = x
 	gain := &m.norm.Param
 	if f := m.Config.logitScale(); f != 1 {
 		gain = t.ScaleParam(gain, f) // logits are linear in the gain
@@ -168,7 +164,6 @@ func (m *Decoder) HeadLoss(t *autograd.Tape, h *autograd.Var, b *Batch) {
 		o.LogZ, o.Behind = nil, &b.LogZ
 	}
 	t.LogitBytes = m.Config.LogitBytes
-	defer m.aheadLoss(t, b)
 	if c, few := b.few(t.Device); few && t.HeadLossOf(h, &m.head.Param, c, &b.Losses, o) {
 		return
 	}

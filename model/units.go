@@ -108,7 +108,7 @@ func (m *Decoder) UnitParams() [][]*nn.Param {
 		blocks += count(u)
 	}
 	first := 0
-	for first < len(m.params) && m.enters(m.params[first]) {
+	for first < len(m.params) && m.atEntry(m.params[first]) {
 		first++
 	}
 	take(first)
