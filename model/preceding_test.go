@@ -52,6 +52,10 @@ func TestGradientsOfWhatPrecedesMatchFiniteDifferences(t *testing.T) {
 			x := stirred(newBench(t, c, "fp64", 2, 8))
 			x.gradients()
 			checkGradients(t, x)
+			embed := x.m.embed // it is read three times: of a token, by its gate, and by the token after it
+			for i := range embed.Value.F64() {
+				checkGradient(t, x, embed, i)
+			}
 		})
 	}
 }

@@ -113,6 +113,7 @@ func anyRecipe(r *rand.Rand) []string {
 		{"train.noise_scale_every=1"}, {"optimizer.decay_embeddings=false"}, {"optimizer.cautious_decay=true"},
 		{"train.clip=0.1"}, {"train.clip=0"}, {"data.document_mask=false"}, {"train.length_warmup=16 over 2 steps"},
 		{"train.batch_ramp=384 until 700"}, {"model.rope_layout=interleaved"}, {"model.x0_skip=true"},
+		{"model.bigram=100"}, {"model.smear=true"},
 	} {
 		if r.IntN(6) == 0 {
 			keys = append(keys, sometimes...)

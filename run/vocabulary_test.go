@@ -38,13 +38,15 @@ func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
 		for i, p := range tr.Model().Params() {
 			before := was.Model.Params()[i]
 			if p.Name == "bigram" {
-				if n := new(device.Squares).Sum(device.Null{}, &before.Value); n == 0 {
-					t.Errorf("no row of pairs was trained")
-				}
-				for e := range p.Value.Len() {
+				trained := false
+				for e := range before.Value.Len() {
+					trained = trained || before.Value.Float64(e) != 0
 					if p.Value.Float64(e) != 0 {
 						t.Fatalf("element %d of the table of pairs is %v, want 0", e, p.Value.Float64(e))
 					}
+				}
+				if !trained {
+					t.Error("no row of pairs was trained before")
 				}
 				continue
 			}
