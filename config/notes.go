@@ -319,6 +319,9 @@ var notes = map[string]Key{
 		"eigenvectors."},
 	"optimizer.moments": {Values: []string{"f32", "bf16"}, Doc: "Adam and AdamW only: format of their moments. bf16 " +
 		"halves their memory and rounds stochastically."},
+	"optimizer.masters": {Values: []string{"f32", "f64"}, Doc: "Adam and AdamW only: format of the weights that updates " +
+		"add up in. f64 keeps masters and moments in FP64, 24 bytes per parameter instead of 8, and computes with the " +
+		"masters rounded to FP32: updates too small for FP32 are not lost. CPU only, and slower."},
 	"optimizer.beta1": {Doc: "Decay of the first moment."},
 	"optimizer.beta2": {Doc: "Decay of the second moment."},
 	"optimizer.eps":   {Doc: "Epsilon, added to the square root of the second moment."},

@@ -19,7 +19,7 @@ func TestTheFootprintIsWhatARunTakes(t *testing.T) {
 		{"model.dropout=0.1", "optimizer.name=sophia"}, {"model.family=anneal", "optimizer.name=muon"},
 		{"model.family=anneal", "model.value_embeddings=all", "memory.recompute=sqrt", "precision=fp16"},
 		{"model.family=anneal", "model.bigram=100", "model.smear=true", "memory.recompute=every_layer"},
-		{"average.ema=0.9", "precision=bf16_sr"}, {"memory.offload=optimizer"},
+		{"average.ema=0.9", "precision=bf16_sr"}, {"memory.offload=optimizer"}, {"optimizer.masters=f64"},
 		{"model.kv_lora_rank=16", "memory.recompute=selective", "optimizer.name=muon"},
 		{"model.family=gemma2", "model.attention_sinks=true"},
 	} {
