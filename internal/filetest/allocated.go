@@ -14,8 +14,8 @@ func Allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// AllocsPerRun is testing.AllocsPerRun, which counts the allocations of the whole process, the least of five tries: what
-// f allocates is in each of them, and what an earlier test has left running is not.
+// AllocsPerRun is the least of five tries of testing.AllocsPerRun, which counts the allocations of the whole process:
+// what f allocates is in each of them, and what an earlier test has left running is not.
 func AllocsPerRun(runs int, f func()) float64 {
 	least := testing.AllocsPerRun(runs, f)
 	for try := 1; try < 5 && least > 0; try++ {
