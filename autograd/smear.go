@@ -27,8 +27,7 @@ func (t *Tape) Smear(x *Var, w, table *Param, before *tensor.Tensor) *Var {
 		kept = t.keptRef(t.Types.Activation, n, d) // [N, D]
 	}
 	mark := t.temp.Mark()
-	rows, gated := t.smeared(table, before, gates)
-	_ = rows
+	_, gated := t.smeared(table, before, gates) // [N, D]
 	t.Device.MixStreams(&out.Value, kept, gated, t.ref(w.Value.Slice(0, 2)))
 	t.temp.Release(mark)
 	if t.grad {

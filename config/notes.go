@@ -87,8 +87,8 @@ var notes = map[string]Key{
 		"alternate: every second layer and the last."},
 	"model.x0_skip": {Doc: "Family anneal only: mix the embedding into the residual stream before every layer, " +
 		"with two learned factors."},
-	"model.bigram": {Unit: "rows", Doc: "Family anneal only: rows of a table of pairs of tokens. The row that a token " +
-		"and the one before it hash to is added to the token's embedding. It costs no FLOPs. 0 is none."},
+	"model.bigram": {Unit: "rows", Doc: "Family anneal only: rows of a table of pairs of tokens. The row " +
+		"that a token and the one before it hash to is added to the token's embedding. It costs no FLOPs. 0 is none."},
 	"model.smear": {Doc: "Family anneal only: add a share of the embedding of the token before to each embedding, " +
 		"with a learned gate for each token."},
 	"model.experts": {Unit: "experts", Doc: "Feed-forward layers (experts) in each block, of which a router chooses " +
@@ -323,9 +323,9 @@ var notes = map[string]Key{
 		"eigenvectors."},
 	"optimizer.moments": {Values: []string{"f32", "bf16"}, Doc: "Adam and AdamW only: format of their moments. bf16 " +
 		"halves their memory and rounds stochastically."},
-	"optimizer.masters": {Values: []string{"f32", "f64"}, Doc: "Adam and AdamW only: format of the weights that updates " +
-		"add up in. f64 keeps masters and moments in FP64, 24 bytes per parameter instead of 8, and computes with the " +
-		"masters rounded to FP32: updates too small for FP32 are not lost. CPU only, and slower."},
+	"optimizer.masters": {Values: []string{"f32", "f64"}, Doc: "Adam and AdamW only: format of the weights that " +
+		"updates add up in. f64 keeps masters and moments in FP64, 24 bytes per parameter instead of 8, and computes " +
+		"with the masters rounded to FP32: updates too small for FP32 are not lost. CPU only, and slower."},
 	"optimizer.beta1": {Doc: "Decay of the first moment."},
 	"optimizer.beta2": {Doc: "Decay of the second moment."},
 	"optimizer.eps":   {Doc: "Epsilon, added to the square root of the second moment."},

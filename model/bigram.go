@@ -12,9 +12,9 @@ import (
 //	x = embed[token] + bigram[hash(token before, token) mod B]
 //
 // so that what a pair of tokens says need not be learned by layers. Pairs that share a row share what they learn. Rows
-// start at 0: the model starts as without. The first token of a document has no row. It is a table like the embedding for
-// the optimizer and muP. Memory: B·D parameters with their gradient and optimizer state; 4 bytes per token. It costs no
-// FLOPs, but the update of its rows. Default: off (model.bigram: 0).
+// start at 0: the model starts as without. The first token of a document has no row. For the
+// optimizer and muP it is a table like the embedding. Memory: B·D parameters with their gradient and optimizer state; 4
+// bytes per token. It costs no FLOPs, but the update of all rows. Default: off (model.bigram: 0).
 type bigram struct {
 	table *nn.Param // [B, D]
 	row   func(before, id int32) int32

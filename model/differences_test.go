@@ -26,7 +26,8 @@ func shape() Config {
 		MuPInputScale: 2, MuPOutputScale: 3,
 		Activation: "relu2", Experts: 8, ExpertsPerToken: 2, ExpertFFN: 24, SharedExpertFFN: 12,
 		NormaliseExperts: true, RouterAuxLoss: 0.01, RouterZLoss: 0.001,
-		ValueEmbeddings: "all", X0Skip: true, Bigram: 64, Smear: true, LoRARank: 4, LoRAAlpha: 8, LoRATargets: "mlp.*", LoRADora: true,
+		ValueEmbeddings: "all", X0Skip: true, Bigram: 64, Smear: true,
+		LoRARank: 4, LoRAAlpha: 8, LoRATargets: "mlp.*", LoRADora: true,
 		Dropout: 0.1, StochasticDepth: 0.2,
 		Recompute: Layout{Whole: 2, Segment: 1}, LogitBytes: 1 << 20,
 	}

@@ -10,7 +10,7 @@ import (
 //	x ← λ₁·x + λ₂·sigmoid(w·x[:12])·embed[token before]
 //
 // so that the first layer need not spend a head on looking one token back. λ start at 1 and 0, w at 0: the model starts
-// as without. The first token of a document gets nothing. Memory: 14 parameters; e·D + 60 bytes per token. Time: two
+// as without. The first token of a document gets nothing. Memory: 14 parameters; e·D + 56 bytes per token. Time: two
 // passes over [N, D]. Of muP nothing is scaled: the gate reads 12 numbers at every width. Default: off.
 
 // smear creates λ and w, or returns nil.
