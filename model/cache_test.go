@@ -64,7 +64,8 @@ func drawDecoder(t *rapid.T) Config {
 		NormEps: 1e-5, InitStd: 0.3,
 		Positions: schemes(pick("positions", "rope", "alibi", "learned", "none", "rope,none,alibi")),
 		Attention: seen(pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4",
-			"bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear",
+			"longformer:8:4:dilation=2/3:heads=1", "longnet:16/1:64/2:depth", "bigbird:1:2:1:8:7", "strided:16",
+			"fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear",
 			"linear:gated", "linear:gated,window:9", "delta", "delta:gated,full",
 			"gla", "gla,linear")),
 	}

@@ -17,6 +17,7 @@ func TestEachPatternTrainsBitForBit(t *testing.T) {
 	hashes := map[string]string{}
 	for _, pattern := range []string{
 		"full", "window:5", "longformer:4:2", "bigbird:1:1:1:4", "strided:4", "fixed:8:2", "longnet:8/1:16/2:32/4",
+		"longformer:4:2:dilation=1/2", "longnet:8/1:16/2:32/4:depth",
 		"window:5,full", "linear", "linear:gated,full", "delta", "delta:gated,full", "gla",
 	} {
 		options := func() Options {
