@@ -10,6 +10,9 @@ type Cache struct {
 	First  int            // position of its first token in the batch
 	Tokens int            // how many of the batch's tokens continue the sequence
 	Layers []device.Cache // one per layer
+	// Global has, for each layer, the keys and values of global tokens by projections of their own; nil if no layer
+	// has them.
+	Global []device.Cache
 }
 
 // AttentionCached is Attention for a batch that continues sequences in layer number layer of their caches. It is not

@@ -77,6 +77,8 @@ func (k *checker) ignored() {
 		{!m.HasSoftmax(), "with model.attention = " + m.Attention.String(),
 			"a layer with model.attention other than linear",
 			[]string{"model.attention_sinks", "model.attention_softcap"}},
+		{!hasLongformer(m), "without a layer of model.attention = longformer", "model.attention = longformer",
+			[]string{"model.longformer_global_projections"}},
 		{m.KVLoraRank == 0, "without model.kv_lora_rank", "model.kv_lora_rank = 128", []string{"model.rope_head_dim"}},
 		{!m.RopeScaling.NeedsOriginal(), "with model.rope_scaling = " + m.RopeScaling.String(),
 			"model.rope_scaling = yarn:4", []string{"model.rope_original_context"}},

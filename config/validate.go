@@ -30,6 +30,7 @@ func (c *Config) check() []Problem {
 	k.mup()
 	k.attention()
 	k.latent()
+	k.globalProjections()
 	k.linear()
 	k.training()
 	k.recompute()

@@ -88,9 +88,15 @@ func drawDecoder(t *rapid.T) Config {
 			rapid.IntRange(1, 3).Draw(t, "experts per token"), 8, true
 		c.SharedExpertFFN = rapid.SampledFrom([]int{0, 12}).Draw(t, "shared expert")
 	}
+	if c.LongformerGlobalProjections = rapid.Bool().Draw(t, "global projections"); c.hasGlobalTokens() {
+		c.AttentionSinks, c.KVLoraRank = false, 0
+	}
 	if c.Family == "anneal" {
 		c.Activation, c.ValueEmbeddings, c.X0Skip = pick("activation", "swiglu", "relu2"),
 			pick("value embeddings", "none", "alternate", "all"), rapid.Bool().Draw(t, "x0")
+		if c.hasGlobalTokens() {
+			c.ValueEmbeddings = "none"
+		}
 	}
 	return c
 }
