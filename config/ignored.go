@@ -77,6 +77,8 @@ func (k *checker) ignored() {
 		{!m.HasSoftmax(), "with model.attention = " + m.Attention.String(),
 			"a layer with model.attention other than linear",
 			[]string{"model.attention_sinks", "model.attention_softcap"}},
+		{!hasLinear(m), "without a layer of linear attention", "model.attention = delta:gated",
+			[]string{"model.short_conv"}},
 		{!hasLongformer(m), "without a layer of model.attention = longformer", "model.attention = longformer",
 			[]string{"model.longformer_global_projections"}},
 		{m.KVLoraRank == 0, "without model.kv_lora_rank", "model.kv_lora_rank = 128", []string{"model.rope_head_dim"}},

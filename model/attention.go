@@ -20,6 +20,7 @@ type attention struct {
 	gate                *nn.Param // [G, D]: gates of linear attention; nil without them
 	gateIn              *nn.Param // [16, D], if gate is [G, 16]; nil else
 
+	taps   *nn.Param              // [(H+2K)·E, k] of short convolutions; nil without them
 	global *autograd.GlobalTokens // with projections of their own; nil for none
 
 	heads  device.Heads
@@ -58,6 +59,7 @@ func newAttention(b *builder) *attention {
 	if c.AttentionSinks && !linear {
 		a.sinks = b.sinks()
 	}
+	b.shortConv(a)
 	if a.linear, a.heads.Rule = linear, l.Rule; l.HasGates() {
 		b.gates(a, l)
 	}
@@ -113,6 +115,7 @@ func (a *attention) normed() device.Heads {
 // attend is Forward from queries, keys and values qkv [N, (H+2K)·E], wherever they come from; h [N, D] is the
 // normalised stream.
 func (a *attention) attend(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	qkv = a.convolve(t, qkv, seq)
 	if a.values != nil {
 		qkv = t.AddValues(qkv, &a.values.Param, &a.valueWeight.Param, seq.IDs, a.heads)
 	}

@@ -72,6 +72,7 @@ func drawDecoder(t *rapid.T) Config {
 	if c.Family == "olmo2" {
 		c.KVHeads = c.Heads
 	}
+	c.ShortConv = rapid.SampledFrom([]int{0, 1, 4}).Draw(t, "short convolutions")
 	c.AttentionSinks = rapid.Bool().Draw(t, "sinks")
 	c.QKVBias = c.Family != "gpt2" && rapid.Bool().Draw(t, "biases")
 	if !c.alibi() && rapid.Bool().Draw(t, "softcap of scores") {

@@ -32,6 +32,9 @@ type Config struct {
 	// layers of longformer have projections of their own for global tokens (global.go)
 	LongformerGlobalProjections bool `yaml:"longformer_global_projections"`
 
+	// taps of the convolutions before linear attention; 0 for none (shortconv.go)
+	ShortConv int `yaml:"short_conv"`
+
 	Positions Positions `yaml:"positions"`
 	RopeTheta float64   `yaml:"rope_theta"` // base of the rotary frequencies
 	// the same in layers with a window; 0 for RopeTheta

@@ -108,6 +108,7 @@ func anyRecipe(r *rand.Rand) []string {
 		{one("model.positions", "rope", "alibi", "learned", "none")},
 		{"model.dropout=0.1"}, {"model.stochastic_depth=0.2"}, {"model.mup=true"}, {"model.qk_norm=true"},
 		{"model.attention_sinks=true"}, {"model.attention_softcap=0.5"},
+		{"model.attention=linear,full", "model.short_conv=4"},
 		{"model.attention=longformer:8:4", "model.longformer_global_projections=true"}, {"model.router_aux_loss=0"},
 		{"model.logit_softcap=15"}, {one("model.zero_init", "none", "residual", "both")}, {"train.z_loss=1e-3"},
 		{"average.ema=0.9"},
