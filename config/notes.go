@@ -215,8 +215,7 @@ var notes = map[string]Key{
 		"concat: join all documents and cut the stream into rows.\n" +
 		"best_fit: split only documents longer than a row, and pack the others whole where they fit best.\n" +
 		"pad: one document per row; tokens beyond the row are dropped.\n" +
-		"Free positions are padding, which is not trained on. Validation always uses concat, so that bits per byte " +
-		"are comparable."},
+		"Free positions are padding, which is not trained on. Validation has train.eval_packing."},
 	"data.document_mask": {Doc: "Let tokens attend only to their own document when a row holds several."},
 	"data.order": {Doc: "Order of the samples by scores that `anneal data score` made; random without it. Example: " +
 		"first compression over 15%, last quality over 10%.\n" +
@@ -269,6 +268,11 @@ var notes = map[string]Key{
 	"train.eval_every": {Unit: "steps", Doc: "Evaluate on held-out documents this often. 0 evaluates only at the " +
 		"end."},
 	"train.eval_tokens": {Unit: "tokens", Doc: "Held-out tokens of one evaluation. 0 uses all."},
+	"train.eval_packing": {Values: []string{"concat", "best_fit", "pad"}, Doc: "How held-out documents fill rows, as " +
+		"data.packing.\n" +
+		"concat: every token counts, and bits per byte are comparable whatever the training's packing.\n" +
+		"best_fit: no document that fits in a row is cut, so that eval_answers knows of each whether it is right.\n" +
+		"pad: tokens beyond a row do not count."},
 	"train.eval_answers": {Doc: "Count at each evaluation how many tokens are the most likely one, and in how many " +
 		"documents all of them are, apart from prompts: of the held-out documents and of as many tokens of the " +
 		"training split. An evaluation then takes twice as long."},

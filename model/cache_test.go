@@ -9,6 +9,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/cpu"
+	"anneal/internal/filetest"
 	"anneal/precision"
 	"anneal/tensor"
 
@@ -268,7 +269,7 @@ func TestGenerationUsesTheMemoryThatIsMeasured(t *testing.T) {
 					t.Errorf("%s: %s: %d bytes used of %d", policy, a.Name(), a.Peak(), a.Size())
 				}
 			}
-			if n := testing.AllocsPerRun(3, func() { g.Logits(ids) }); n > 1 { // the batch
+			if n := filetest.AllocsPerRun(3, func() { g.Logits(ids) }); n > 1 { // the batch
 				t.Errorf("%s: %v allocations per token", policy, n)
 			}
 		}

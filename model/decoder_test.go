@@ -9,6 +9,7 @@ import (
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/device/cpu"
+	"anneal/internal/filetest"
 	"anneal/internal/isa"
 	"anneal/precision"
 	"anneal/tensor"
@@ -243,7 +244,7 @@ func checkFootprint(t *testing.T, c Config) {
 		if got := x.peaks(); got != x.foot {
 			t.Errorf("%s: a step used %+v, measured %+v", policy, got, x.foot)
 		}
-		if n := testing.AllocsPerRun(3, x.gradients); n != 0 {
+		if n := filetest.AllocsPerRun(3, x.gradients); n != 0 {
 			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
 		}
 	}
@@ -253,7 +254,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	for _, policy := range []string{"bf16", "fp32"} {
 		x := newBench(t, small, policy, 2, 8)
 		x.gradients()
-		if n := testing.AllocsPerRun(10, x.gradients); n != 0 {
+		if n := filetest.AllocsPerRun(10, x.gradients); n != 0 {
 			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
 		}
 	}
