@@ -118,6 +118,7 @@ type node struct {
 	tables    [3]*tensor.Tensor // owned by the caller
 	heads     device.Heads
 	mask      device.Mask
+	global    *GlobalTokens
 	factor    float64
 
 	firstVar, lastVar  int // of a block

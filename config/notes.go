@@ -59,6 +59,13 @@ var notes = map[string]Key{
 	"model.attention_sinks": {Doc: "Give each head a learned logit that its softmax has beside the scores, without a " +
 		"value, so that a query may attend to nothing (gpt-oss). Costs no time. Not for layers of linear attention, " +
 		"and not with parallel.context."},
+	"model.longformer_global_projections": {Doc: "Give the global tokens of longformer, the first ones of a row, " +
+		"queries, keys and values from projections of their own, by which they see each other (Beltagy et al. 2020). " +
+		"Costs the parameters of one more fused projection in each of these layers. On the CPU, not with " +
+		"parallel.context, model.lora_rank, model.attention_sinks or train.length_warmup."},
+	"model.short_conv": {Unit: "taps", Doc: "Mix queries, keys and values of layers of linear attention with those " +
+		"of the tokens just before, by a causal convolution of this length for every column and SiLU (4 in DeltaNet " +
+		"and Gated DeltaNet; an option in GLA). 0 turns it off. On the CPU, not with parallel.context."},
 	"model.norm_eps": {Doc: "Epsilon of RMSNorm and LayerNorm."},
 	"model.attention": {list: true, Doc: attentionDoc, Rule: "attention = full; with model.family = anneal three " +
 		"windows of context / 4, then one full layer, in turn; with gemma2 one, with gemma3 five"},

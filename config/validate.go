@@ -31,6 +31,7 @@ func (c *Config) check() []Problem {
 	k.attention()
 	k.latent()
 	k.preceding()
+	k.globalProjections()
 	k.linear()
 	k.training()
 	k.recompute()

@@ -22,6 +22,8 @@ func TestTheFootprintIsWhatARunTakes(t *testing.T) {
 		{"average.ema=0.9", "precision=bf16_sr"}, {"memory.offload=optimizer"}, {"optimizer.masters=f64"},
 		{"model.kv_lora_rank=16", "memory.recompute=selective", "optimizer.name=muon"},
 		{"model.family=gemma2", "model.attention_sinks=true"},
+		{"model.attention=delta:gated,full", "model.short_conv=4", "memory.recompute=selective", "optimizer.name=muon"},
+		{"model.attention=longformer:8:4,window:8", "model.longformer_global_projections=true", "model.qk_norm=true"},
 	} {
 		cfg, err := config.Load("", append([]string{
 			"data.path=x", "model.vocab=300", "model.layers=4", "model.dim=64", "model.heads=4", "model.context=64",
