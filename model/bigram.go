@@ -7,7 +7,7 @@ import (
 )
 
 // Bigram embeddings add to each token's embedding a row for the pair of the token before it and itself (modded-nanogpt,
-// Jordan et al. 2024; hashed n-grams: Clark et al. 2022, arXiv 2103.06874 §3):
+// Jordan et al. 2024; hashed n-grams: Clark et al. 2022, arXiv 2103.06874):
 //
 //	x = embed[token] + bigram[hash(token before, token) mod B]
 //
