@@ -11,10 +11,10 @@ import (
 )
 
 // LogLikelihoods scores sequences, each by itself, as documents packed into rows. Tokens that neighbours in the list
-// share at their beginning are computed once, unless a layer has linear attention. Several ranks score a batch of rows
-// each at the same time, and all return the same; ranks that share layers or rows cannot (validate refuses that).
-// progress takes the number of tokens read, shared ones for each sequence; it may be nil. It takes no memory beyond the
-// evaluator's.
+// share at their beginning are computed once, unless a layer reads no keys (model.Config.Branches). Several ranks score
+// a batch of rows each at the same time, and all return the same; ranks that share layers or rows cannot (validate
+// refuses that). progress takes the number of tokens read, shared ones for each sequence; it may be nil. It takes no
+// memory beyond the evaluator's.
 func (e *Evaluator) LogLikelihoods(ctx context.Context, list []tasks.Sequence,
 	progress func(tokens int64)) ([]tasks.Likelihood, error) {
 	e.length = e.model.Config.Context
@@ -23,7 +23,7 @@ func (e *Evaluator) LogLikelihoods(ctx context.Context, list []tasks.Sequence,
 	}(e.documents)
 	e.documents = true
 	packing := tasks.Packing{
-		Length: e.length, Alone: !packs(e.model.Config.Attention), Share: !e.model.Config.HasLinear(),
+		Length: e.length, Alone: !packs(e.model.Config.Attention), Share: e.model.Config.Branches(),
 	}
 	src := packed{list, packing.Rows(list), e.length, e.model.Config.Vocab}
 	results := make([]tasks.Likelihood, len(list))

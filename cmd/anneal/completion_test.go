@@ -73,6 +73,19 @@ COMP_LINE='anneal train c.yaml optimizer.name=mu'; COMP_POINT=${#COMP_LINE}; _an
 	}
 }
 
+// The script for PowerShell asks anneal for words in the form that complete reads, and knows the line of file names.
+func TestPowerShellAsksForWords(t *testing.T) {
+	code, script, _ := anneal("completion", "powershell")
+	for _, want := range []string{
+		"Register-ArgumentCompleter -Native -CommandName anneal", completeWord + ` @before "@$current"`,
+		"-eq '" + filesToo + "'", "CompleteFilename($current)", "-split \"`t\"",
+	} {
+		if code != exitOK || !strings.Contains(script, want) {
+			t.Errorf("exit %d, the script lacks %q", code, want)
+		}
+	}
+}
+
 func TestManPageNamesEveryCommand(t *testing.T) {
 	code, page, _ := anneal("completion", "man")
 	for _, want := range []string{".TH ANNEAL 1", ".SS anneal train", ".SS anneal data build", `.B \-\-dry\-run`} {
