@@ -57,12 +57,13 @@ function redraw() {
   });
 }
 
-function drawCharts() {
+// drawCharts draws the charts in sight, and so many pixels above and below.
+function drawCharts(beyond = 0) {
   byId("reset").disabled = ui.zoom === null;
   for (const chart of charts) chart.element.hidden = chart.empty;
   const seen = charts.filter((chart) => !chart.element.hidden);
   for (const chart of seen) chart.measure();
-  for (const chart of seen) chart.draw();
+  for (const chart of seen) if (!chart.drawn || chart.near(beyond)) chart.draw();
 }
 
 function setCursor(at) {
@@ -155,6 +156,8 @@ function listen() {
     else return;
     e.preventDefault();
   });
+  document.addEventListener("scroll", () => drawCharts(innerHeight / 2), { passive: true });
+  window.addEventListener("beforeprint", () => drawCharts(Infinity));
   new ResizeObserver(redraw).observe(byId("charts"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     readColours();
