@@ -45,7 +45,8 @@ func longEvent(step int) train.Event {
 	}
 	e := train.NewEvent()
 	e.Step, e.Tokens, e.Loss = step, int64(step)*16384, 2+8*math.Exp(-float64(step)/3e4)+0.05*wave
-	e.LR, e.GradNorm, e.ClipRate = 6e-3*(1-float64(step)/2e6), 0.5+0.1*wave, 0.07+0.01*wave
+	e.LR, e.GradNorm = 6e-3*(1-float64(step)/2e6), 0.5+0.1*wave
+	e.ClipRate, e.ClipRateRecent = 0.07+0.01/float64(step), 0.07+0.05*wave
 	e.TokensPerSecond, e.FractionOfPeak, e.RSSBytes = 27e3+900*wave, 0.23+0.01*wave, 261169152
 	e.StepSeconds, e.FLOPs = 0.6+0.02*wave, 3.58e12
 	if step%10 == 0 {
