@@ -13,7 +13,8 @@ import "anneal/device"
 //
 // Text: delta, with α = 1, or delta:gated, the gated delta rule (Yang et al. 2024, arXiv 2412.06464), whose state also
 // decays. α = sigmoid(a) with a = W·h + b is e^(−A·softplus(−a)) of that paper with A = 1; b starts with the decays of
-// linear:gated. That paper's output gate, and short convolutions, are not part of the pattern.
+// linear:gated. That paper's output gate is not part of the pattern; its short convolutions
+// are model.short_conv.
 //
 // Time is linear in the length, 1.7 times that of linear:gated. Memory: as linear, with one or two gates, and
 // during the backward pass of a layer a state of E² numbers per 64 tokens of one row for each worker. In generation a

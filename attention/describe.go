@@ -17,16 +17,25 @@ type Description struct {
 	length, heads int
 }
 
-// Describe parses the patterns of layers and describes the distinct ones, in order, for rows of length tokens.
-func Describe(list string, length, heads int, seed uint64) ([]Description, error) {
+// Describe parses the patterns of a model's layers and describes the distinct ones, in order, for rows of length
+// tokens. If layers is 0, it is the least number in which everything in the list has its turn.
+func Describe(list string, length, heads, layers int, seed uint64) ([]Description, error) {
 	patterns, err := ParseList(list)
 	if err != nil {
 		return nil, err
 	}
+	patterns = patterns.Resolve(length, seed)
+	if layers == 0 {
+		most := 1
+		for _, p := range patterns {
+			most = max(most, len(stages(p)))
+		}
+		layers = len(patterns) * most
+	}
 	var descriptions []Description
 	at := map[string]int{}
-	for layer, p := range patterns {
-		p = p.Resolve(length, seed)
+	for layer := range layers {
+		p := stage(patterns.Of(layer), layer, layers)
 		if i, ok := at[p.String()]; ok {
 			descriptions[i].Layers++
 			continue

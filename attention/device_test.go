@@ -109,7 +109,7 @@ func TestDeviceRunsTheDefinition(t *testing.T) {
 			}
 			for h := range heads.Q {
 				kv := h * heads.KV / heads.Q
-				visible := func(i, j int) int { return sees(p, i, j, h, layer) }
+				visible := func(i, j int) int { return sees(p, i, j, h, heads.Q, layer) }
 				o, dq, dk, dv := dense(visible, part(qkv, h), part(qkv, heads.Q+kv), part(qkv, heads.Q+heads.KV+kv),
 					part(dout, h), start[row*length:], 1/math.Sqrt(float64(heads.Size)))
 				for i, got := range part(out, h) {

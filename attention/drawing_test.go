@@ -55,7 +55,7 @@ func TestRasterHoldsEveryPair(t *testing.T) {
 
 // In a short row a dot is a pair.
 func TestTerminalDrawsThePairsOfAShortRow(t *testing.T) {
-	d, err := Describe("window:3,longnet:4/1:8/4", 16, 2, 1)
+	d, err := Describe("window:3,longnet:4/1:8/4", 16, 2, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ density 33.1 %, 2.8 keys per query, at most 3    density 33.8 %, 2.9 keys per qu
 
 // Whatever the width, no line is wider than it, from 18 characters on.
 func TestTerminalKeepsToItsWidth(t *testing.T) {
-	d, err := Describe("bigbird,strided,full", 5000, 4, 1)
+	d, err := Describe("bigbird,strided,full", 5000, 4, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestTerminalKeepsToItsWidth(t *testing.T) {
 }
 
 func TestSVGIsWellFormed(t *testing.T) {
-	d, err := Describe("full,fixed:64:8,longnet", 4096, 8, 1)
+	d, err := Describe("full,fixed:64:8,longnet", 4096, 8, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // What a layout is foreseen to take is never less than what it has.
 func TestEntriesAreAnUpperBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := anyPattern(t)
+		p := stage(anyPattern(t), 0, 1)
 		length, heads := rapid.IntRange(1, 900).Draw(t, "length"), rapid.IntRange(2, 9).Draw(t, "heads")
 		l, err := Compile(p, length, heads, 0)
 		if err != nil || l == nil {

@@ -20,14 +20,26 @@ import (
 // segment holds the whole row, and longnet is longnet:512 (the paper starts with 2048). Time: Σ T·w/(2r²) pairs, at
 // most T·W. One branch must have r = 1, or some tokens would see nothing. Not for rows shorter than a few segments of
 // W.
-type LongNet struct{ Branches []Branch }
+//
+// With the option depth, such as longnet:512:depth, the dilation grows over the layers: the first layers have the first
+// branch only, and each further branch joins later; the layers are divided evenly, and the last ones have all branches.
+// This is not the paper's, whose layers are all alike: it saves most of the pairs below the top and keeps the lower
+// layers local, as Longformer does (Beltagy et al. 2020, §4.1).
+type LongNet struct {
+	Branches []Branch
+	Depth    bool // a layer has the first branches only, the more the deeper it lies
+}
 
 // Branch consists of segments of Segment tokens, of which every Dilation-th is selected.
 type Branch struct{ Segment, Dilation int }
 
 func readLongNet(text string, options []string) (Pattern, error) {
-	const usage = "longnet, longnet:512, or longnet:512/1:2048/4 with a segment and dilation for each branch"
+	const usage = "longnet, longnet:512, longnet:512/1:2048/4 with a segment and dilation for each branch, or " +
+		"one of these and :depth"
 	var l LongNet
+	if n := len(options); n > 0 && strings.TrimSpace(options[n-1]) == "depth" {
+		l.Depth, options = true, options[:n-1]
+	}
 	for _, o := range options {
 		w, r, both := strings.Cut(o, "/")
 		var b Branch
@@ -48,6 +60,11 @@ func readLongNet(text string, options []string) (Pattern, error) {
 		}
 		l.Branches = append(l.Branches, b)
 	}
+	if l.Depth && len(l.Branches) > 0 && l.Branches[0].Dilation > 1 {
+		return nil, &Error{fmt.Sprintf("%s: with depth the first layers have the first branch only, which must have "+
+			"dilation 1", text),
+			fmt.Sprintf("longnet:%d/1%s", l.Branches[0].Segment, strings.TrimPrefix(l.String(), "longnet"))}
+	}
 	return l, nil
 }
 
@@ -59,6 +76,9 @@ func (l LongNet) String() string {
 		if b.Dilation > 0 {
 			s += "/" + strconv.Itoa(b.Dilation)
 		}
+	}
+	if l.Depth {
+		s += ":depth"
 	}
 	return s
 }
@@ -78,7 +98,18 @@ func (l LongNet) Resolve(length int, _ uint64) Pattern {
 		b = Branch{2 * b.Segment, 2 * b.Dilation}
 		list = append(list, b)
 	}
-	return LongNet{list}
+	return LongNet{list, l.Depth}
+}
+
+func (l LongNet) stages() []Pattern {
+	if !l.Depth {
+		return []Pattern{l}
+	}
+	list := make([]Pattern, len(l.Branches))
+	for i := range list {
+		list[i] = LongNet{Branches: l.Branches[:i+1]}
+	}
+	return list
 }
 
 // Check implements Pattern.

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// option is a numeric option of a pattern.
+// option is an option of a pattern.
 type option struct {
 	name  string
-	to    *int
+	to    any // *int, or *[]int for a list with slashes between its numbers
 	least int
 }
 
@@ -41,11 +41,23 @@ func read(pattern string, texts []string, options ...option) error {
 			return wrong(pattern, options, "%s is given twice", name)
 		}
 		given[name] = true
-		n, err := strconv.Atoi(strings.TrimSpace(value))
-		if err != nil || n < o.least || n > largest {
-			return wrong(pattern, options, "%s = %q is not a whole number from %d to %d", name, value, o.least, largest)
+		values := []string{value}
+		list, many := o.to.(*[]int)
+		if many {
+			values = strings.Split(value, "/")
 		}
-		*o.to = n
+		for _, value := range values {
+			n, err := strconv.Atoi(strings.TrimSpace(value))
+			if err != nil || n < o.least || n > largest {
+				return wrong(pattern, options, "%s = %q is not a whole number from %d to %d",
+					name, value, o.least, largest)
+			}
+			if many {
+				*list = append(*list, n)
+			} else {
+				*o.to.(*int) = n
+			}
+		}
 	}
 	return nil
 }

@@ -43,12 +43,15 @@ func Kinds() []Kind {
 		{"full", "all tokens before it", ""},
 		{"window:W", "the W−1 tokens before it", ""},
 		{"longformer:WINDOW:GLOBAL", "a window, and the first GLOBAL tokens of the row", "512, 64"},
+		{"longformer:…:dilation=D/D/…:heads=H", "the same; windows of H heads have gaps, which grow over the layers",
+			"no gaps, 2"},
 		{"bigbird:WINDOW:RANDOM:GLOBAL:BLOCK:SEED", "the last WINDOW blocks up to its own, the first GLOBAL blocks, " +
 			"and RANDOM blocks between them", "2, 3, 1, 64, seed"},
 		{"strided:STRIDE", "heads alternate: a window of STRIDE, or every STRIDE-th token", "about √context"},
 		{"fixed:BLOCK:COLUMNS", "its own block, and COLUMNS tokens of each earlier block", "about √context, 8"},
 		{"longnet:SEGMENT/DILATION:…", "every DILATION-th token of its SEGMENT, for each branch",
 			"512/1:1024/2:… to context"},
+		{"longnet:…:depth", "the same, with one branch in the first layers and all in the last", "all in every layer"},
 		{"linear:gated", "all tokens before it, through a state of fixed size; with gates, the state decays",
 			"no gates"},
 		{"delta:gated", "the same, through a state in which a new value replaces that of its key", "no gates"},
@@ -167,12 +170,14 @@ func (l *Patterns) UnmarshalText(text []byte) error {
 }
 
 // Compile turns a pattern into the layout of one layer, for rows of up to length tokens and that number of query
-// heads. The layout is nil if every query sees all keys before it.
+// heads. The layout is nil if every query sees all keys before it. If the keys of a pattern depend on the depth of the
+// layer, they are those of the last layer.
 func Compile(p Pattern, length, heads, layer int) (*device.Layout, error) {
 	if err := CheckLayers(Patterns{p}, length, heads, 1); err != nil {
 		return nil, err
 	}
-	return p.Resolve(length, 0).layout(length, heads, layer), nil
+	all := stages(p.Resolve(length, 0))
+	return all[len(all)-1].layout(length, heads, layer), nil
 }
 
 // CompileLayers compiles the patterns of a model's layers; the list repeats over the layers. Layers that see the same
@@ -184,7 +189,7 @@ func CompileLayers(list Patterns, length, heads, layers int) ([]*device.Layout, 
 	layouts := make([]*device.Layout, layers)
 	made := map[string]*device.Layout{}
 	for i := range layouts {
-		p := list.Of(i).Resolve(length, 0)
+		p := stage(list.Of(i).Resolve(length, 0), i, layers)
 		key := p.String()
 		if _, own := p.(BigBird); own { // random blocks differ between layers
 			key = fmt.Sprint(key, " in ", i)

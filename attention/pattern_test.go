@@ -13,8 +13,9 @@ import (
 	"anneal/device"
 )
 
-// sees is a pattern's definition as its file gives it: how often query i of a head sees key j ≤ i.
-func sees(p Pattern, i, j, head, layer int) int {
+// sees is a pattern's definition as its file gives it: how often query i of a head sees key j ≤ i. Of a pattern that
+// depends on the depth it is the definition of the last layer.
+func sees(p Pattern, i, j, head, heads, layer int) int {
 	count := func(visible bool) int {
 		if visible {
 			return 1
@@ -27,7 +28,11 @@ func sees(p Pattern, i, j, head, layer int) int {
 	case Window:
 		return count(i-j < p.Keys)
 	case Longformer:
-		return count(i-j < p.Window || j < p.Global)
+		d := 1
+		if n := len(p.Dilations); n > 0 && (head >= heads-p.Heads || p.Heads == 0 && head >= heads-2) {
+			d = p.Dilations[n-1]
+		}
+		return count((i-j)%d == 0 && (i-j)/d < p.Window || j < p.Global)
 	case BigBird:
 		return count(slices.Contains(p.sees(i/p.Block, head, layer), j/p.Block)) // sees is tested by itself
 	case Strided:
@@ -67,7 +72,12 @@ func anyPattern(t *rapid.T) Pattern {
 	case 1:
 		return Window{n(1, 200, "window")}
 	case 2:
-		return Longformer{n(1, 150, "window"), n(1, 150, "global")}
+		l := Longformer{Window: n(1, 150, "window"), Global: n(1, 150, "global")}
+		for range n(0, 2, "dilations") {
+			l.Dilations = append(l.Dilations, n(1, 40, "dilation"))
+			l.Heads = n(0, 2, "dilated heads")
+		}
+		return l
 	case 3:
 		return BigBird{n(1, 4, "window"), n(0, 4, "random"), n(0, 3, "global"), n(1, 100, "block"), n(0, 1<<30, "seed")}
 	case 4:
@@ -76,7 +86,7 @@ func anyPattern(t *rapid.T) Pattern {
 		block := n(1, 100, "block")
 		return Fixed{block, n(1, block, "columns")}
 	}
-	l := LongNet{[]Branch{{n(1, 150, "segment"), 1}}}
+	l := LongNet{[]Branch{{n(1, 150, "segment"), 1}}, rapid.Bool().Draw(t, "depth")}
 	for range n(0, 3, "branches") {
 		r := n(1, 12, "dilation")
 		l.Branches = append(l.Branches, Branch{r * n(1, 30, "segment/dilation"), r})
@@ -132,7 +142,7 @@ func TestLayoutIsItsDefinition(t *testing.T) {
 				t.Fatalf("%s, length %d, head %d: query %d does not see itself", p, length, head, i)
 			}
 			for j, got := range row {
-				if want := sees(p, i, j, head, layer); got != want {
+				if want := sees(p, i, j, head, heads, layer); got != want {
 					t.Fatalf("%s, length %d, head %d, layer %d: query %d sees key %d %d times, want %d",
 						p, length, head, layer, i, j, got, want)
 				}
@@ -227,6 +237,13 @@ func TestPairsHaveClosedForms(t *testing.T) {
 		{"full", 3, 3 * int64(n) * (n + 1) / 2},
 		{"window:1000", 1, n*1000 - 1000*999/2},
 		{"longformer:512:64", 1, n*(512+64) - (512+64)*(512+63)/2},
+		// Head 0 has no gaps. The other sees every third key, 200 of them where there are so many, and the first 64.
+		{"longformer:200:64:dilation=3:heads=1", 2, n*(200+64) - (200+64)*(200+63)/2 + sum(func(i int) int {
+			if i < 64 {
+				return i + 1
+			}
+			return 64 + min((i-64)/3+1, 200)
+		})},
 		{"strided:384", 2, n*384 - 384*383/2 + sum(func(i int) int { return (i + 384) / 384 })},
 		{"fixed:256:8", 1, sum(func(i int) int { return i%256 + 1 + i/256*8 })},
 		// Random blocks are full from block 5 on: before them are the first and the two of the window.
@@ -310,7 +327,7 @@ func TestLayoutGrowsWithTheRow(t *testing.T) {
 // Linear attention computes pairs within chunks of 64 tokens only, whatever the length.
 func TestLinearCostIsThatOfItsChunks(t *testing.T) {
 	for length, want := range map[int]float64{64: 1, 128: 2. / 3, 1024: 2. / 17} {
-		d, err := Describe("linear:gated", length, 4, 0)
+		d, err := Describe("linear:gated", length, 4, 0, 0)
 		if err != nil || len(d) != 1 || d[0].Density != 1 || math.Abs(d[0].Cost-want) > 1e-12 {
 			t.Errorf("%d tokens: %+v, %v; want a cost of %v", length, d, err, want)
 		}
@@ -327,8 +344,12 @@ func TestTextRoundTrips(t *testing.T) {
 		"strided":                 "strided:128", "strided:7": "strided:7", "fixed": "fixed:block=128:columns=8",
 		"fixed:64:16": "fixed:block=64:columns=16",
 		"longnet":     "longnet:512/1:1024/2:2048/4:4096/8:8192/16:16384/32", "longnet:8192": "longnet:8192/1:16384/2",
-		"longnet:512/1:4096/4": "longnet:512/1:4096/4",
-		"linear":               "linear", "linear:gated": "linear:gated",
+		"longnet:512/1:4096/4":       "longnet:512/1:4096/4",
+		"longnet:8192:depth":         "longnet:8192/1:16384/2:depth",
+		"longnet:512/1:4096/4:depth": "longnet:512/1:4096/4:depth",
+		"longformer:8:4:dilation=2":  "longformer:window=8:global=4:dilation=2",
+		"longformer:8:4:1/1/3:1":     "longformer:window=8:global=4:dilation=1/1/3:heads=1",
+		"linear":                     "linear", "linear:gated": "linear:gated",
 	} {
 		p, err := Parse(text)
 		if err != nil {
@@ -369,7 +390,13 @@ func TestBadPatternsAreRefused(t *testing.T) {
 		"window:1073741825":              "to 1073741824",
 		"longformer:0":                   "window = \"0\"",
 		"longformer:3:-2":                "global",
-		"longformer:3:4:5":               "2 options, window, global",
+		"longformer:3:4:5:6:7":           "4 options, window, global, dilation, heads",
+		"longformer:dilation=1/0":        "dilation = \"0\"",
+		"longformer:dilation=":           "dilation = \"\"",
+		"longformer:dilation=2:heads=0":  "heads = \"0\"",
+		"longformer:heads=2":             "there is no dilation",
+		"longnet:64/2:128/1:depth":       "first branch only, which must have dilation 1",
+		"longnet:depth:64":               "segment = \"depth\"",
 		"longformer:w=3":                 `unknown option "w"`,
 		"longformer:3:window=4":          "window is given twice",
 		"bigbird:0":                      "window",
@@ -462,7 +489,7 @@ func TestPairsAreThoseOfTheDefinitionInADocument(t *testing.T) {
 		for n, from := range start {
 			for j := int(from); j <= n%shorter; j++ {
 				for head := range heads {
-					want += int64(sees(p, n%shorter, j, head, 1))
+					want += int64(sees(p, n%shorter, j, head, heads, 1))
 				}
 			}
 		}

@@ -9,7 +9,14 @@ import (
 type Cache struct {
 	First  int            // position of its first token in the batch
 	Tokens int            // how many of the batch's tokens continue the sequence
+	Before int32          // the token before First, unless that is 0
 	Layers []device.Cache // one per layer
+	// Global has, for each layer, the keys and values of global tokens by projections of their own; nil if no layer
+	// has them.
+	Global []device.Cache
+	// Inputs has, for each layer with short convolutions, their inputs of the last tokens [R, (H+2K)·E], that of
+	// position p in row p mod R; nil if no layer has any.
+	Inputs []tensor.Tensor
 }
 
 // AttentionCached is Attention for a batch that continues sequences in layer number layer of their caches. It is not

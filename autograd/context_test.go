@@ -110,6 +110,7 @@ func TestUlyssesIsAttentionOfWholeRows(t *testing.T) {
 		{name: "window:50", heads: gqa, documents: true},
 		{name: "longformer:32:8", heads: mha},
 		{name: "bigbird:1:1:1:16:5", heads: mha},
+		{name: "longformer:20:8:dilation=3:heads=1", heads: gqa, documents: true},
 		{name: "strided:16", heads: mha},
 		{name: "fixed:16:4", heads: mha, documents: true},
 		{name: "longnet:64/1:128/2", heads: gqa},

@@ -10,6 +10,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/cpu"
+	"anneal/internal/filetest"
 	"anneal/internal/isa"
 	"anneal/tensor"
 )
@@ -245,7 +246,7 @@ func TestExpertsNeedTheMemoryThatIsMeasured(t *testing.T) {
 		if r.keep.Peak() != c.keep || r.temp.Peak() != c.temp {
 			t.Errorf("a step takes %d + %d bytes, measured %d + %d", r.keep.Peak(), r.temp.Peak(), c.keep, c.temp)
 		}
-		if allocations := testing.AllocsPerRun(3, func() { step(r.Tape, c.m, data) }); allocations != 0 {
+		if allocations := filetest.AllocsPerRun(3, func() { step(r.Tape, c.m, data) }); allocations != 0 {
 			t.Errorf("a step allocates %v times", allocations)
 		}
 	}

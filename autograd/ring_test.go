@@ -24,6 +24,7 @@ func TestRingIsAttentionOfWholeRows(t *testing.T) {
 		{name: "window:50", heads: mha, alibi: true},
 		{name: "longformer:32:8", heads: mha},
 		{name: "bigbird:1:1:1:16:5", heads: mha, documents: true},
+		{name: "longformer:20:8:dilation=3:heads=1", heads: gqa, documents: true},
 		{name: "strided:16", heads: mha},
 		{name: "fixed:16:4", heads: mha, documents: true},
 		{name: "longnet:64/1:128/2", heads: gqa},

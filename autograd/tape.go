@@ -63,8 +63,9 @@ type Tape struct {
 	parcel  []tensor.Tensor // of spread and collect
 	shares  map[*device.Layout]*device.Layout
 	meeting meeting
-	largest *largest       // of FP8
-	teacher device.Teacher // of a chunk
+	largest *largest         // of FP8
+	teacher device.Teacher   // of a chunk
+	pairs   [2]tensor.Tensor // of Previous: tokens and positions
 }
 
 // A Var is a value on the tape.
@@ -117,6 +118,7 @@ type node struct {
 	tables    [3]*tensor.Tensor // owned by the caller
 	heads     device.Heads
 	mask      device.Mask
+	global    *GlobalTokens
 	factor    float64
 
 	firstVar, lastVar  int // of a block

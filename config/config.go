@@ -81,6 +81,7 @@ type Train struct {
 	ZLoss           float64      `yaml:"z_loss"`
 	EvalEvery       int          `yaml:"eval_every"`
 	EvalTokens      int          `yaml:"eval_tokens"`
+	EvalPacking     string       `yaml:"eval_packing"`
 	EvalAnswers     bool         `yaml:"eval_answers"`
 	LogEvery        int          `yaml:"log_every"`
 	NormsEvery      int          `yaml:"norms_every"`
@@ -193,13 +194,13 @@ func Default() *Config {
 		Data:    Data{Weights: readWeights("natural"), Packing: "concat", DocumentMask: true},
 		Train: Train{
 			Steps: 1000, BatchTokens: 16384, BatchRampLR: "sqrt", Clip: 1, EvalEvery: 200,
-			EvalTokens: 65536, LogEvery: 10, NormsEvery: 10,
+			EvalTokens: 65536, EvalPacking: "concat", LogEvery: 10, NormsEvery: 10,
 		},
 		Optimizer: Optimizer{
 			Name: "adamw", LR: derived, Momentum: derived, Dampening: derived, Beta1: derived, Beta2: derived,
 			Beta3: derived, Alpha: derived, Eps: derived, Variant: "t5", RelativeStep: true, ScaleParameter: true,
 			WeightDecay: derived, DecayEmbeddings: true, MuonScale: "match_rms", NewtonSchulz: "polar_express",
-			AdamWLR: derived, Rho: derived, HessianEvery: 10, BasisEvery: 10, Moments: "f32",
+			AdamWLR: derived, Rho: derived, HessianEvery: 10, BasisEvery: 10, Moments: "f32", Masters: "f32",
 			Groups: Groups{
 				Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived},
 			},

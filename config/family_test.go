@@ -190,7 +190,8 @@ func TestGPT2IsOneLine(t *testing.T) {
 func ffnOfLlama(dim int) int { return derivedFFN(&model.Config{Activation: "swiglu"}, dim) }
 
 func TestWhatOnlyAnnealHasIsRefusedElsewhere(t *testing.T) {
-	for _, set := range []string{"model.activation=relu2", "model.value_embeddings=all", "model.x0_skip=true"} {
+	for _, set := range []string{"model.activation=relu2", "model.value_embeddings=all", "model.x0_skip=true",
+		"model.bigram=64", "model.smear=true"} {
 		key, _, _ := strings.Cut(set, "=")
 		p := problemsOf(t, minimal, set)
 		if len(p) != 1 || p[0].Key != key || !strings.Contains(p[0].Message, "not work with model.family = llama") ||

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"anneal/attention"
@@ -16,8 +17,8 @@ func (c *Config) TurnsNothing() string {
 	return "model.positions = " + c.Model.Positions.String() + ", which turns nothing"
 }
 
-// CheckKernels returns a *Problem if a device has no kernel for the attention of some layer, for blocks of FP8, or
-// for a teacher.
+// CheckKernels returns a *Problem if a device has no kernel for the attention of some layer or its convolutions, for
+// blocks of FP8, or for a teacher.
 func (c *Config) CheckKernels(device string) error {
 	if s := c.FP8.Scaling; device == "cuda" && c.Precision == "fp8" && precision.BlocksOf(s).Long > 0 {
 		return &Problem{Key: "fp8.scaling", Message: "fp8.scaling = " + s + " has no kernel for device = cuda",
@@ -26,6 +27,11 @@ func (c *Config) CheckKernels(device string) error {
 	if c.Distill.On() && device == "cuda" {
 		return &Problem{Key: "distill.teacher", Message: "distill.teacher has no kernels for device = cuda",
 			At: c.origins["distill.teacher"].Place(), Try: "device = cpu"}
+	}
+	if c.Model.ShortConv > 0 && device == "cuda" {
+		return &Problem{Key: "model.short_conv", Message: fmt.Sprintf("model.short_conv = %d has no kernel for "+
+			"device = cuda", c.Model.ShortConv), At: c.origins["model.short_conv"].Place(),
+			Try: "device = cpu, or model.short_conv = 0"}
 	}
 	for _, p := range c.Model.Attention {
 		if l, linear := p.(attention.Linear); linear && device == "cuda" && !l.OnCards() {
@@ -39,6 +45,7 @@ func (c *Config) CheckKernels(device string) error {
 // linear checks that the device has kernels for layers of linear attention, and that none of them has ALiBi.
 func (k *checker) linear() {
 	m := &k.c.Model
+	k.between("model.short_conv", m.ShortConv, 0, 16)
 	var missing *Problem
 	if errors.As(k.c.CheckKernels(k.c.Device), &missing) {
 		k.problems = append(k.problems, *missing)

@@ -59,6 +59,13 @@ var notes = map[string]Key{
 	"model.attention_sinks": {Doc: "Give each head a learned logit that its softmax has beside the scores, without a " +
 		"value, so that a query may attend to nothing (gpt-oss). Costs no time. Not for layers of linear attention, " +
 		"and not with parallel.context."},
+	"model.longformer_global_projections": {Doc: "Give the global tokens of longformer, the first ones of a row, " +
+		"queries, keys and values from projections of their own, by which they see each other (Beltagy et al. 2020). " +
+		"Costs the parameters of one more fused projection in each of these layers. On the CPU, not with " +
+		"parallel.context, model.lora_rank, model.attention_sinks or train.length_warmup."},
+	"model.short_conv": {Unit: "taps", Doc: "Mix queries, keys and values of layers of linear attention with those " +
+		"of the tokens just before, by a causal convolution of this length for every column and SiLU (4 in DeltaNet " +
+		"and Gated DeltaNet; an option in GLA). 0 turns it off. On the CPU, not with parallel.context."},
 	"model.norm_eps": {Doc: "Epsilon of RMSNorm and LayerNorm."},
 	"model.attention": {list: true, Doc: attentionDoc, Rule: "attention = full; with model.family = anneal three " +
 		"windows of context / 4, then one full layer, in turn; with gemma2 one, with gemma3 five"},
@@ -87,6 +94,10 @@ var notes = map[string]Key{
 		"alternate: every second layer and the last."},
 	"model.x0_skip": {Doc: "Family anneal only: mix the embedding into the residual stream before every layer, " +
 		"with two learned factors."},
+	"model.bigram": {Unit: "rows", Doc: "Family anneal only: rows of a table of pairs of tokens. The row " +
+		"that a token and the one before it hash to is added to the token's embedding. It costs no FLOPs. 0 is none."},
+	"model.smear": {Doc: "Family anneal only: add a share of the embedding of the token before to each embedding, " +
+		"with a learned gate for each token."},
 	"model.experts": {Unit: "experts", Doc: "Feed-forward layers (experts) in each block, of which a router chooses " +
 		"some for every token. No token is dropped. Family qwen3_moe only."},
 	"model.experts_per_token": {Unit: "experts", Doc: "Experts that each token goes through. Time per token follows " +
@@ -208,8 +219,7 @@ var notes = map[string]Key{
 		"concat: join all documents and cut the stream into rows.\n" +
 		"best_fit: split only documents longer than a row, and pack the others whole where they fit best.\n" +
 		"pad: one document per row; tokens beyond the row are dropped.\n" +
-		"Free positions are padding, which is not trained on. Validation always uses concat, so that bits per byte " +
-		"are comparable."},
+		"Free positions are padding, which is not trained on. Validation has train.eval_packing."},
 	"data.document_mask": {Doc: "Let tokens attend only to their own document when a row holds several."},
 	"data.order": {Doc: "Order of the samples by scores that `anneal data score` made; random without it. Example: " +
 		"first compression over 15%, last quality over 10%.\n" +
@@ -262,6 +272,11 @@ var notes = map[string]Key{
 	"train.eval_every": {Unit: "steps", Doc: "Evaluate on held-out documents this often. 0 evaluates only at the " +
 		"end."},
 	"train.eval_tokens": {Unit: "tokens", Doc: "Held-out tokens of one evaluation. 0 uses all."},
+	"train.eval_packing": {Values: []string{"concat", "best_fit", "pad"}, Doc: "How held-out documents fill rows, as " +
+		"data.packing.\n" +
+		"concat: every token counts, and bits per byte are comparable whatever the training's packing.\n" +
+		"best_fit: no document that fits in a row is cut, so that eval_answers knows of each whether it is right.\n" +
+		"pad: tokens beyond a row do not count."},
 	"train.eval_answers": {Doc: "Count at each evaluation how many tokens are the most likely one, and in how many " +
 		"documents all of them are, apart from prompts: of the held-out documents and of as many tokens of the " +
 		"training split. An evaluation then takes twice as long."},
@@ -315,6 +330,9 @@ var notes = map[string]Key{
 		"eigenvectors."},
 	"optimizer.moments": {Values: []string{"f32", "bf16"}, Doc: "Adam and AdamW only: format of their moments. bf16 " +
 		"halves their memory and rounds stochastically."},
+	"optimizer.masters": {Values: []string{"f32", "f64"}, Doc: "Adam and AdamW only: format of the weights that " +
+		"updates add up in. f64 keeps masters and moments in FP64, 24 bytes per parameter instead of 8, and computes " +
+		"with the masters rounded to FP32: updates too small for FP32 are not lost. CPU only, and slower."},
 	"optimizer.beta1": {Doc: "Decay of the first moment."},
 	"optimizer.beta2": {Doc: "Decay of the second moment."},
 	"optimizer.eps":   {Doc: "Epsilon, added to the square root of the second moment."},

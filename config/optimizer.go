@@ -32,6 +32,7 @@ type Optimizer struct {
 	HessianEvery    int      `yaml:"hessian_every"`
 	BasisEvery      int      `yaml:"basis_every"`
 	Moments         string   `yaml:"moments"`
+	Masters         string   `yaml:"masters"`
 	WeightDecay     float64  `yaml:"weight_decay"`
 	DecayTimescale  float64  `yaml:"decay_timescale"`
 	CautiousDecay   bool     `yaml:"cautious_decay"`
@@ -66,11 +67,11 @@ var optimizers = []struct {
 	values map[string]float64
 }{
 	{"adamw", map[string]float64{"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8,
-		"cautious_decay": derived, "moments": derived}},
+		"cautious_decay": derived, "moments": derived, "masters": derived}},
 	{"adam8bit", map[string]float64{"lr": 1e-3, "weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8,
 		"cautious_decay": derived}},
 	{"adam", map[string]float64{"lr": 1e-3, "weight_decay": 0, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8,
-		"moments": derived}},
+		"moments": derived, "masters": derived}},
 	{"sgd", map[string]float64{"lr": 0.1, "weight_decay": 0, "momentum": 0, "dampening": 0, "nesterov": derived}},
 	{"lion", map[string]float64{"lr": 2e-4, "weight_decay": 0.5, "beta1": 0.95, "beta2": 0.98,
 		"cautious_decay": derived}},
@@ -268,6 +269,7 @@ func (k *checker) optimizer() {
 		k.between("optimizer.hessian_every", o.HessianEvery, 1, 1<<40)
 	}
 	k.moments()
+	k.masters()
 	if o.Name == "soap" {
 		k.between("optimizer.basis_every", o.BasisEvery, 1, 1<<40)
 	}

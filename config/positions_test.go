@@ -66,6 +66,7 @@ func TestOriginalContextIsDerived(t *testing.T) {
 }
 
 func TestPositionsThatCannotWork(t *testing.T) {
+	const global = "model.longformer_global_projections=true model.attention=longformer:8:4"
 	for _, c := range []struct{ overrides, key, says string }{
 		{"model.positions=sinusoidal", "model.positions", "rope, alibi, learned, none"},
 		{"model.positions=", "model.positions", "names no scheme"},
@@ -76,6 +77,19 @@ func TestPositionsThatCannotWork(t *testing.T) {
 		{"model.attention_softcap=-1", "model.attention_softcap", "lies outside"},
 		{"model.attention=linear model.attention_sinks=true", "model.attention_sinks", "no effect"},
 		{"parallel.context=2 model.attention_sinks=true", "model.attention_sinks", "not work with parallel.context"},
+		{"model.short_conv=4", "model.short_conv", "no effect"},
+		{"model.attention=delta model.short_conv=17", "model.short_conv", "too large"},
+		{"model.attention=delta model.short_conv=-1", "model.short_conv", "too small"},
+		{"model.attention=linear model.short_conv=4 device=cuda", "model.short_conv", "no kernel for device = cuda"},
+		{"model.attention=delta model.short_conv=4 parallel.context=2", "model.short_conv",
+			"not work with parallel.context"},
+		{"model.longformer_global_projections=true", "model.longformer_global_projections", "no effect"},
+		{global + " parallel.context=2", "model.longformer_global_projections", "not work with parallel.context"},
+		{global + " model.kv_lora_rank=32", "model.longformer_global_projections", "not work with model.kv_lora_rank"},
+		{global + " model.attention_sinks=true", "model.longformer_global_projections", "model.attention_sinks"},
+		{global + ",linear", "model.longformer_global_projections", "layers of linear attention"},
+		{global + " model.family=anneal", "model.longformer_global_projections", "model.value_embeddings"},
+		{global + " device=cuda", "model.longformer_global_projections", "device = cuda"},
 		{"model.kv_lora_rank=32 model.rope_head_dim=7", "model.rope_head_dim", "odd"},
 		{"model.kv_lora_rank=32 model.rope_head_dim=4096", "model.rope_head_dim", "too large"},
 		{"model.kv_lora_rank=32 model.qk_norm=true", "model.kv_lora_rank", "not work with model.qk_norm"},
@@ -103,6 +117,15 @@ func TestPositionsThatCannotWork(t *testing.T) {
 		p := problemsOf(t, minimal, strings.Fields(c.overrides)...)
 		if len(p) != 1 || p[0].Key != c.key || !strings.Contains(p[0].Error(), c.says) {
 			t.Errorf("%s: %+v, want one problem of %s with %q", c.overrides, p, c.key, c.says)
+		}
+	}
+	for set, says := range map[string]string{
+		"train.length_warmup=64 over 10%": "not work with train.length_warmup",
+		"model.lora_rank=4":               "not work with model.lora_rank",
+	} {
+		p := problemsOf(t, minimal, append(strings.Fields(global), set, "init.from=x")...)
+		if len(p) != 1 || p[0].Key != "model.longformer_global_projections" || !strings.Contains(p[0].Error(), says) {
+			t.Errorf("%s: %+v, want %q", set, p, says)
 		}
 	}
 	if _, err := parse([]byte(minimal), "run.yaml", []string{

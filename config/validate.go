@@ -30,6 +30,8 @@ func (c *Config) check() []Problem {
 	k.mup()
 	k.attention()
 	k.latent()
+	k.preceding()
+	k.globalProjections()
 	k.linear()
 	k.training()
 	k.recompute()

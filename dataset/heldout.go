@@ -14,9 +14,9 @@ type Split struct {
 	Loader *Loader // nil if the data set has no validation split
 }
 
-// HeldOut opens the validation split of d in samples of context tokens.
-func (d *Dataset) HeldOut(name string, context int) (Split, error) {
-	val, err := d.ValLoader(context)
+// HeldOut opens the validation split of d in samples of context tokens, packed by kind.
+func (d *Dataset) HeldOut(name string, kind Packing, context int) (Split, error) {
+	val, err := d.ValRows(kind, context)
 	if errors.Is(err, ErrNoValidation) {
 		return Split{Name: name}, nil
 	}

@@ -15,6 +15,7 @@ type Loader struct {
 	context int
 	windows uint64
 	ended   bool // an EOT follows the last token of the stream
+	once    bool // samples from windows on are padding
 
 	shuffled bool
 	seed     uint64
@@ -63,12 +64,17 @@ func (d *Dataset) PackedLoader(kind Packing, context int, seed uint64) (*Loader,
 	if err != nil {
 		return nil, err
 	}
-	l := d.loader(&d.train, context)
+	return d.packedLoader(&d.train, packed, seed), nil
+}
+
+// packedLoader returns a split in rows of a packing, in shuffled order.
+func (d *Dataset) packedLoader(stream *split, packed *packing, seed uint64) *Loader {
+	l := d.loader(stream, packed.context)
 	l.packed, l.windows = packed, packed.rows
-	l.packing = fmt.Sprintf("%s %08x", kind, packed.fingerprint())
+	l.packing = fmt.Sprintf("%s %08x", packed.kind, packed.fingerprint())
 	l.shuffled, l.seed = true, seed
 	l.perm = newPermutation(l.windows, seed, 0)
-	return l, nil
+	return l
 }
 
 // pack packs the training split.
@@ -98,6 +104,7 @@ func (d *Dataset) ValLoader(context int) (*Loader, error) {
 			"different documents", ErrNoValidation, d.Dir)
 	}
 	l := d.loader(&d.val, context)
+	l.once = true
 	l.windows = (d.val.tokens - 1 + uint64(context) - 1) / uint64(context)
 	return l, nil
 }
@@ -109,8 +116,37 @@ func (d *Dataset) ScanLoader(context int) (*Loader, error) {
 		return nil, fmt.Errorf("context is %d tokens, want at least 1", context)
 	}
 	l := d.loader(&d.train, context)
-	l.ended = true
+	l.once, l.ended = true, true
 	l.windows = (d.train.tokens + uint64(context) - 1) / uint64(context)
+	return l, nil
+}
+
+// ValRows returns the validation split once, in rows built by the packing: with Concat those of ValLoader, else in
+// random order, since the packing sorts rows by length.
+func (d *Dataset) ValRows(kind Packing, context int) (*Loader, error) {
+	l, err := d.ValLoader(context)
+	if err != nil || kind == Concat {
+		return l, err
+	}
+	return d.rowsOnce(&d.val, kind, context)
+}
+
+// ScanRows is ValRows for the training split.
+func (d *Dataset) ScanRows(kind Packing, context int) (*Loader, error) {
+	l, err := d.ScanLoader(context)
+	if err != nil || kind == Concat {
+		return l, err
+	}
+	return d.rowsOnce(&d.train, kind, context)
+}
+
+func (d *Dataset) rowsOnce(stream *split, kind Packing, context int) (*Loader, error) {
+	packed, err := docSpans(stream.documents).pack(kind, context)
+	if err != nil {
+		return nil, err
+	}
+	l := d.packedLoader(stream, packed, 0)
+	l.once = true
 	return l, nil
 }
 
@@ -176,25 +212,24 @@ func (l *Loader) Batch(b *Batch, first uint64, rows int) error {
 
 // row fills row r of b with a sample.
 func (l *Loader) row(b *Batch, r int, sample uint64) error {
+	if l.once && sample >= l.windows {
+		b.Pad(r, 0, l.d.Manifest.Tokenizer.EOT)
+		return nil
+	}
 	w := l.At(sample)
 	if l.packed != nil {
 		return l.packedRow(b, r, w)
 	}
-	window, pos := l.window[:0], uint64(0)
-	if w < l.windows {
-		pos = w * uint64(l.context)
-		window = l.window[:min(uint64(l.context)+1, l.stream.tokens-pos)]
-		if err := l.stream.read(window, pos, &l.buf); err != nil {
-			return err
-		}
-		if l.ended && len(window) <= l.context {
-			window = append(window, l.d.Manifest.Tokenizer.EOT)
-		}
+	pos := w * uint64(l.context)
+	window := l.window[:min(uint64(l.context)+1, l.stream.tokens-pos)]
+	if err := l.stream.read(window, pos, &l.buf); err != nil {
+		return err
+	}
+	if l.ended && len(window) <= l.context {
+		window = append(window, l.d.Manifest.Tokenizer.EOT)
 	}
 	b.setRow(r, window, l.d.Manifest.Tokenizer.EOT)
-	if len(window) > 0 {
-		l.stream.ignorePrompts(b.Targets[r*l.context:(r+1)*l.context], pos+1)
-	}
+	l.stream.ignorePrompts(b.Targets[r*l.context:(r+1)*l.context], pos+1)
 	return nil
 }
 

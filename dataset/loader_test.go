@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"anneal/internal/filetest"
 )
 
 func TestPermutationIsABijection(t *testing.T) {
@@ -265,7 +267,7 @@ func TestBatchAllocatesNothingAfterTheFirst(t *testing.T) {
 			}
 			k += 8
 		}
-		if n := testing.AllocsPerRun(100, step); n != 0 {
+		if n := filetest.AllocsPerRun(100, step); n != 0 {
 			t.Errorf("%s: %v allocations a batch", name, n)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"anneal/internal/filetest"
 )
 
 // drawMix draws weights that are constant or move, some of them 0.
@@ -463,7 +465,7 @@ func TestMixedBatchAllocatesNothing(t *testing.T) {
 		k += 8
 	}
 	read()
-	if n := testing.AllocsPerRun(500, read); n != 0 {
+	if n := filetest.AllocsPerRun(500, read); n != 0 {
 		t.Errorf("%v allocations a batch", n)
 	}
 }

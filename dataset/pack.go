@@ -15,7 +15,7 @@ type Packing string
 
 const (
 	// Concat cuts the stream of all documents every T tokens: no position is wasted, but documents are cut at the end
-	// of a row. No memory. The default. Validation always uses it, so that its bits per byte stay comparable.
+	// of a row. No memory. The default, for validation also, so that its bits per byte stay comparable.
 	Concat Packing = "concat"
 
 	// BestFit cuts documents longer than a row into pieces of T tokens and a rest, and packs the rests by best-fit

@@ -411,3 +411,61 @@ func BenchmarkBestFit(b *testing.B) {
 	b.ReportMetric(float64(b.N)*float64(len(lengths))/1e6/b.Elapsed().Seconds(), "Mdocs/s")
 	b.ReportMetric(float64(starts[len(lengths)])/float64(len(lengths)), "tokens/doc")
 }
+
+// Rows for evaluation hold the beginning of every document once, all of it where it fits, in batches of any size.
+func TestRowsForEvaluationHoldEveryDocumentOnce(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		docs := randomDocs(rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(2, 40).Draw(rt, "docs"), 60)
+		d := build(t, docs, BuildOptions{ValFraction: 0.5, ShardTokens: 200})
+		for _, kind := range packings[1:] {
+			context := rapid.IntRange(1, 100).Draw(rt, "context")
+			if kind == BestFit {
+				context = rapid.IntRange(80, 120).Draw(rt, "context") // no document is longer
+			}
+			for split, open := range map[*split]func(Packing, int) (*Loader, error){
+				&d.val: d.ValRows, &d.train: d.ScanRows,
+			} {
+				l, err := open(kind, context)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				got := piecesOf(rt, l, rapid.IntRange(1, 9).Draw(rt, "rows"))
+				var want []string
+				all := split.all(t)
+				split.documents(func(start, end, prompt uint64) {
+					want = append(want, fmt.Sprint(all[start:min(end, start+uint64(context))]))
+				})
+				slices.Sort(want)
+				if diff := cmp.Diff(want, got); diff != "" {
+					rt.Fatalf("%s, context %d: %s", kind, context, diff)
+				}
+			}
+		}
+	})
+}
+
+// piecesOf returns the pieces of documents in the rows of l, sorted, and checks that nothing follows its rows.
+func piecesOf(t *rapid.T, l *Loader, rows int) (pieces []string) {
+	var b Batch
+	for k := uint64(0); k < l.Windows()+9; k += uint64(rows) {
+		if err := l.Batch(&b, k, rows); err != nil {
+			t.Fatal(err)
+		}
+		for r := range rows {
+			tokens, targets := b.Tokens[r*b.Context:][:b.Context], b.Targets[r*b.Context:][:b.Context]
+			for from := 0; from < b.Context && targets[from] != Ignore; {
+				to := from + 1
+				for to < b.Context && b.DocStart[r*b.Context+to] == int32(from) {
+					to++
+				}
+				pieces = append(pieces, fmt.Sprint(tokens[from:to]))
+				from = to
+			}
+			if k+uint64(r) >= l.Windows() && targets[0] != Ignore {
+				t.Fatalf("sample %d of %d counts", k+uint64(r), l.Windows())
+			}
+		}
+	}
+	slices.Sort(pieces)
+	return pieces
+}

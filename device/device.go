@@ -115,6 +115,13 @@ type Device interface {
 	// bit. Unless first is 0 the cache must hold position first (Cache.Holds).
 	LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *Cache, first int, heads Heads)
 
+	// ShortConv writes out = silu(z), where every column of x [N, C] is filtered by its own k taps [C, k] (F32; F64 in
+	// the reference mode), a causal depthwise convolution: z_i = Σ_d taps[k−1−d]·x_(i−d), over those of the k tokens up
+	// to i that are in i's document. mask has the length of rows and the documents; k is at most 16.
+	ShortConv(out, x, taps *tensor.Tensor, mask Mask)
+	// ShortConvGrad writes dx and adds to dtaps, from dout [N, C] and the arguments of ShortConv.
+	ShortConvGrad(dx, dtaps, dout, x, taps *tensor.Tensor, mask Mask)
+
 	// SwiGLU writes act [N, F] = silu(gate) · up, where gu [N, 2F] holds gate in its first F columns and up in the
 	// rest.
 	SwiGLU(act, gu *tensor.Tensor)

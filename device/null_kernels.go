@@ -29,6 +29,8 @@ func (Null) LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tenso
 }
 func (Null) LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *Cache, first int, heads Heads) {
 }
+func (Null) ShortConv(out, x, taps *tensor.Tensor, mask Mask)                                    {}
+func (Null) ShortConvGrad(dx, dtaps, dout, x, taps *tensor.Tensor, mask Mask)                    {}
 func (Null) SwiGLU(act, gu *tensor.Tensor)                                                       {}
 func (Null) SwiGLUGrad(dgu, act, dact, gu *tensor.Tensor)                                        {}
 func (Null) GeGLU(act, gu *tensor.Tensor)                                                        {}

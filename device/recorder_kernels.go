@@ -148,6 +148,20 @@ func (rec *Recorder) LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache
 	rec.end()
 }
 
+// ShortConv implements Device.
+func (rec *Recorder) ShortConv(out, x, taps *tensor.Tensor, mask Mask) {
+	rec.begin("ShortConv", out, x, taps, mask)
+	rec.Device.ShortConv(out, x, taps, mask)
+	rec.end()
+}
+
+// ShortConvGrad implements Device.
+func (rec *Recorder) ShortConvGrad(dx, dtaps, dout, x, taps *tensor.Tensor, mask Mask) {
+	rec.begin("ShortConvGrad", dx, dtaps, dout, x, taps, mask)
+	rec.Device.ShortConvGrad(dx, dtaps, dout, x, taps, mask)
+	rec.end()
+}
+
 // SwiGLU implements Device.
 func (rec *Recorder) SwiGLU(act, gu *tensor.Tensor) {
 	rec.begin("SwiGLU", act, gu)

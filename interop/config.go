@@ -66,12 +66,17 @@ func only(c model.Config, at string, list ...own) error {
 		"qk_norm": strconv.FormatBool(c.QKNorm), "positions": c.Positions.String(), "kv_heads": strconv.Itoa(c.KVHeads),
 		"head_dim": strconv.Itoa(c.HeadDim), "value_embeddings": c.ValueEmbeddings,
 		"x0_skip": strconv.FormatBool(c.X0Skip), "attention_sinks": strconv.FormatBool(c.AttentionSinks),
+		"bigram": strconv.Itoa(c.Bigram), "smear": strconv.FormatBool(c.Smear),
 		"qkv_bias":     strconv.FormatBool(c.QKVBias),
 		"kv_lora_rank": strconv.Itoa(c.KVLoraRank), "rope_head_dim": strconv.Itoa(c.RopeHeadDim),
-		"attention_softcap": number(c.AttentionSoftcap),
+		"attention_softcap":             number(c.AttentionSoftcap),
+		"short_conv":                    strconv.Itoa(c.ShortConv),
+		"longformer_global_projections": strconv.FormatBool(c.LongformerGlobalProjections),
 	}
 	for _, o := range append(list, own{"value_embeddings", "none"}, own{"x0_skip", "false"},
-		own{"attention_sinks", "false"},
+		own{"bigram", "0"}, own{"smear", "false"},
+		own{"attention_sinks", "false"}, own{"longformer_global_projections", "false"},
+		own{"short_conv", "0"},
 		own{"kv_lora_rank", "0"}, own{"rope_head_dim", "0"}) {
 		if v := values[o.key]; v != "" && v != o.without {
 			return inexpressible(o.key, v, o.without, at)

@@ -220,7 +220,11 @@ func TestExportRefusesWhatTheFormatsCannotSay(t *testing.T) {
 		"model.score_dim = 24":            func(c *model.Config) { c.ScoreDim = 24 },
 		"model.attention_softcap = 50":    func(c *model.Config) { c.AttentionSoftcap = 50 },
 		"model.kv_lora_rank = 8":          func(c *model.Config) { c.KVLoraRank, c.RopeHeadDim = 8, 4 },
-		"model.attention_sinks = true":    func(c *model.Config) { c.AttentionSinks = true },
+		"model.short_conv = 4":            func(c *model.Config) { c.Attention, c.ShortConv = seen("delta"), 4 },
+		"model.longformer_global_projections = true": func(c *model.Config) {
+			c.Attention, c.LongformerGlobalProjections = seen("longformer:8:4"), true
+		},
+		"model.attention_sinks = true": func(c *model.Config) { c.AttentionSinks = true },
 		"model.shared_expert_ffn = 8": func(c *model.Config) {
 			c.Family, c.SharedExpertFFN, c.QKNorm = "qwen3_moe", 8, true
 		},

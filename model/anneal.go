@@ -11,12 +11,15 @@ import "anneal/autograd"
 //	                                4·D
 //	RMSNorm on queries and keys     model.qk_norm (Henry et al. 2020, arXiv 2010.04245)
 //	c·tanh(logits/c)                model.logit_softcap (Gemma 2, arXiv 2408.00118)
+//	embed[token] + bigram[pair]     model.bigram: a table of pairs of tokens (bigram.go); off unless asked for
+//	x ← λ₁·x + λ₂·gate·x_before     model.smear: a share of the embedding before (smear.go); off unless asked for
 //	out, down = 0 at the start      model.zero_init: every block starts as the identity, while its input
 //	                                matrices start large, by model.init = xavier
 //
 // Memory: a table [V, K·E] in every second layer, which costs no FLOPs; x₀ and its gradient, 2f·D per token for the
 // model; e·D per token and layer for the gradient of λ. The family also cycles windows over its layers
-// (model.attention). Not for models that are to be exported: other formats cannot represent the first three parts.
+// (model.attention). Not for models that are to be exported: other formats cannot represent the first three parts,
+// bigrams and smear.
 func newAnnealBlock(b *builder) *block {
 	c, x := b.config, &block{}
 	if c.X0Skip {

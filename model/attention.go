@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/nn"
@@ -17,6 +19,9 @@ type attention struct {
 	sinks               *nn.Param // [H]: logits in the softmax's denominator; nil without them
 	gate                *nn.Param // [G, D]: gates of linear attention; nil without them
 	gateIn              *nn.Param // [16, D], if gate is [G, 16]; nil else
+
+	taps   *nn.Param              // [(H+2K)·E, k] of short convolutions; nil without them
+	global *autograd.GlobalTokens // with projections of their own; nil for none
 
 	heads  device.Heads
 	rope   *rope     // nil without rotary positions
@@ -35,9 +40,10 @@ func newAttention(b *builder) *attention {
 	if c.KVLoraRank > 0 {
 		newLatent(b, a)
 	} else {
-		a.wqkv = b.columnParallel("attention.qkv", b.width, c.HeadDim, nn.Part{Name: "q", Rows: q},
-			nn.Part{Name: "k", Rows: kv}, nn.Part{Name: "v", Rows: kv})
-		b.sumKeyValues(a)
+		parts := []nn.Part{{Name: "q", Rows: q}, {Name: "k", Rows: kv}, {Name: "v", Rows: kv}}
+		a.wqkv = b.columnParallel("attention.qkv", b.width, c.HeadDim, parts...)
+		b.sumKeyValues(a, a.wqkv)
+		b.global(a, slices.Clone(parts)...)
 	}
 	a.wo = b.rowParallel("attention.out", q, b.width, c.HeadDim)
 	if c.QKNorm {
@@ -45,11 +51,15 @@ func newAttention(b *builder) *attention {
 		a.knorm = b.gain("attention.k_norm", c.qkNormSize(), b.head)
 		b.part.sumAll(a.qnorm)
 		b.part.sumAll(a.knorm)
+		if g := a.global; g != nil {
+			g.QNorm, g.KNorm, g.Normed = &a.qnorm.Param, &a.knorm.Param, a.normed()
+		}
 	}
 	l, linear := c.linear(b.layer)
 	if c.AttentionSinks && !linear {
 		a.sinks = b.sinks()
 	}
+	b.shortConv(a)
 	if a.linear, a.heads.Rule = linear, l.Rule; l.HasGates() {
 		b.gates(a, l)
 	}
@@ -63,27 +73,39 @@ func (b *builder) sinks() *nn.Param {
 	return p
 }
 
-// sumKeyValues says that ranks with the same key-value head make the gradients of its rows together.
-func (b *builder) sumKeyValues(a *attention) {
+// sumKeyValues says that ranks with the same key-value head make the gradients of its rows of w together, the newest
+// weight of a's queries, keys and values.
+func (b *builder) sumKeyValues(a *attention, w *nn.Param) {
 	sharers, first := b.part.sharers(b.config.KVHeads), a.heads.Q*a.heads.Size
-	b.part.sumRows(a.wqkv, first, sharers)
-	if a.wqkv.Bias != nil {
+	b.part.sumRows(w, first, sharers)
+	if w.Bias != nil {
 		b.part.sumRows(b.params[len(b.params)-1], first, sharers)
 	}
 }
 
 // Forward returns the result of all heads for the normalised stream h [N, D]: [N, H·E].
 func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	var global *autograd.Var
+	if a.global != nil && seq.Caches == nil {
+		global = t.GlobalHeads(h, a.global, seq) // [R·G, (H+2K)·E]
+	}
 	qkv := t.Linear(h, &a.wqkv.Param)
 	if a.latent != nil {
 		qkv = a.latent.heads(t, qkv, a.heads, a.eps)
 	}
-	return a.attend(t, h, qkv, seq)
+	y := a.attend(t, h, qkv, seq) // [N, H·E]
+	switch {
+	case global != nil:
+		y = t.GlobalAttention(y, global, a.global, seq)
+	case a.global != nil:
+		t.GlobalCached(y, h, a.global, seq, a.layer)
+	}
+	return y
 }
 
 // normed are the heads that QK-norm sees: those of attention, or one as wide as all of them.
 func (a *attention) normed() device.Heads {
-	h, size := a.heads, a.qnorm.Value.Len()
+	h, size := a.heads, a.qnorm.Shape[0]
 	if size == h.Size {
 		return h
 	}
@@ -93,6 +115,7 @@ func (a *attention) normed() device.Heads {
 // attend is Forward from queries, keys and values qkv [N, (H+2K)·E], wherever they come from; h [N, D] is the
 // normalised stream.
 func (a *attention) attend(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+	qkv = a.convolve(t, qkv, seq)
 	if a.values != nil {
 		qkv = t.AddValues(qkv, &a.values.Param, &a.valueWeight.Param, seq.IDs, a.heads)
 	}

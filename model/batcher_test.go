@@ -8,6 +8,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/cpu"
+	"anneal/internal/filetest"
 	"anneal/precision"
 	"anneal/tensor"
 
@@ -121,7 +122,7 @@ func TestABatcherUsesTheMemoryThatIsMeasured(t *testing.T) {
 			t.Errorf("%s: %d bytes used of %d", a.Name(), a.Peak(), a.Size())
 		}
 	}
-	if n := testing.AllocsPerRun(3, func() { b.Run(list) }); n > 2 { // the batch
+	if n := filetest.AllocsPerRun(3, func() { b.Run(list) }); n > 2 { // the batch
 		t.Errorf("%v allocations per pass", n)
 	}
 }

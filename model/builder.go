@@ -75,7 +75,8 @@ func (b *builder) norm(name string) *nn.Param {
 // at 0. It grows like the output of the weight, and like the weight with the depth of the model. Without, it returns
 // nil.
 func (b *builder) bias(p *nn.Param, n int) *nn.Param {
-	if !b.config.biased() && !(b.config.QKVBias && p.Name == b.at+"attention.qkv") {
+	qkv := p.Name == b.at+"attention.qkv" || p.Name == b.at+"attention.global_qkv"
+	if !b.config.biased() && !(b.config.QKVBias && qkv) {
 		return nil
 	}
 	growth := nn.Growth{In: 1, Out: p.Growth.Out, Depth: p.Growth.Depth}

@@ -67,6 +67,7 @@ func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache 
 			KV: a.New(p.Activation, rows, 2*x.heads.KV*x.heads.Size), Reach: reach,
 		})
 	}
+	c.Global, c.Inputs = m.globalCaches(p, a), m.inputCaches(p, a)
 	return c
 }
 

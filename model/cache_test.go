@@ -9,6 +9,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/cpu"
+	"anneal/internal/filetest"
 	"anneal/precision"
 	"anneal/tensor"
 
@@ -37,6 +38,7 @@ func twins(t interface {
 	t.Cleanup(func() { params.Close() })
 	m := New(c, MemoryOf(device.Host{}, p, params, nil))
 	m.Init(3)
+	stir(m)
 	make := func(cached bool) *Generator {
 		g, err := makeGenerator(m, p, dev, cached)
 		if err != nil {
@@ -64,13 +66,15 @@ func drawDecoder(t *rapid.T) Config {
 		NormEps: 1e-5, InitStd: 0.3,
 		Positions: schemes(pick("positions", "rope", "alibi", "learned", "none", "rope,none,alibi")),
 		Attention: seen(pick("attention", "", "window:9", "window:30,window:3,full", "longformer:8:4",
-			"bigbird:1:2:1:8:7", "strided:16", "fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear",
+			"longformer:8:4:dilation=2/3:heads=1", "longnet:16/1:64/2:depth", "bigbird:1:2:1:8:7", "strided:16",
+			"fixed:16:4", "longnet:16/1:64/2", "window:5,fixed:8:2", "linear",
 			"linear:gated", "linear:gated,window:9", "delta", "delta:gated,full",
 			"gla", "gla,linear")),
 	}
 	if c.Family == "olmo2" {
 		c.KVHeads = c.Heads
 	}
+	c.ShortConv = rapid.SampledFrom([]int{0, 1, 4}).Draw(t, "short convolutions")
 	c.AttentionSinks = rapid.Bool().Draw(t, "sinks")
 	c.QKVBias = c.Family != "gpt2" && rapid.Bool().Draw(t, "biases")
 	if !c.alibi() && rapid.Bool().Draw(t, "softcap of scores") {
@@ -87,9 +91,16 @@ func drawDecoder(t *rapid.T) Config {
 			rapid.IntRange(1, 3).Draw(t, "experts per token"), 8, true
 		c.SharedExpertFFN = rapid.SampledFrom([]int{0, 12}).Draw(t, "shared expert")
 	}
+	if c.LongformerGlobalProjections = rapid.Bool().Draw(t, "global projections"); c.hasGlobalTokens() {
+		c.AttentionSinks, c.KVLoraRank = false, 0
+	}
 	if c.Family == "anneal" {
 		c.Activation, c.ValueEmbeddings, c.X0Skip = pick("activation", "swiglu", "relu2"),
 			pick("value embeddings", "none", "alternate", "all"), rapid.Bool().Draw(t, "x0")
+		c.Bigram, c.Smear = rapid.SampledFrom([]int{0, 50}).Draw(t, "bigrams"), rapid.Bool().Draw(t, "smear")
+		if c.hasGlobalTokens() {
+			c.ValueEmbeddings = "none"
+		}
 	}
 	return c
 }
@@ -260,7 +271,7 @@ func TestGenerationUsesTheMemoryThatIsMeasured(t *testing.T) {
 					t.Errorf("%s: %s: %d bytes used of %d", policy, a.Name(), a.Peak(), a.Size())
 				}
 			}
-			if n := testing.AllocsPerRun(3, func() { g.Logits(ids) }); n > 1 { // the batch
+			if n := filetest.AllocsPerRun(3, func() { g.Logits(ids) }); n > 1 { // the batch
 				t.Errorf("%s: %v allocations per token", policy, n)
 			}
 		}

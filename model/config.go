@@ -29,8 +29,14 @@ type Config struct {
 	KVLoraRank int `yaml:"kv_lora_rank"` // R of the latent of keys and values; 0 for none (latent.go)
 
 	Attention sparse.Patterns `yaml:"attention"` // the keys that the queries of each layer see
-	Positions Positions       `yaml:"positions"`
-	RopeTheta float64         `yaml:"rope_theta"` // base of the rotary frequencies
+	// layers of longformer have projections of their own for global tokens (global.go)
+	LongformerGlobalProjections bool `yaml:"longformer_global_projections"`
+
+	// taps of the convolutions before linear attention; 0 for none (shortconv.go)
+	ShortConv int `yaml:"short_conv"`
+
+	Positions Positions `yaml:"positions"`
+	RopeTheta float64   `yaml:"rope_theta"` // base of the rotary frequencies
 	// the same in layers with a window; 0 for RopeTheta
 	RopeThetaLocal float64        `yaml:"rope_theta_local"`
 	RopeScaling    nn.RoPEScaling `yaml:"rope_scaling"`
@@ -68,6 +74,8 @@ type Config struct {
 	// layers with a table of values: alternate, all or none
 	ValueEmbeddings string `yaml:"value_embeddings" zero:"none"`
 	X0Skip          bool   `yaml:"x0_skip"` // layers mix the stream with its first value
+	Bigram          int    `yaml:"bigram"`  // rows of the table of pairs of tokens; 0 for none (bigram.go)
+	Smear           bool   `yaml:"smear"`   // embeddings get a share of those before (smear.go)
 
 	// Of the family qwen3_moe; see qwen3moe.go.
 	Experts          int     `yaml:"experts"`                       // E, per layer

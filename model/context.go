@@ -26,6 +26,16 @@ func (c Config) CheckContext(n, tensors int, ring bool) error {
 		return &CutError{"model.attention_sinks", "model.attention_sinks = true does not work with parallel.context: " +
 			"what ranks merge has one sink each", "model.attention_sinks = false, or parallel.context = 1"}
 	}
+	if c.hasGlobalTokens() {
+		return &CutError{"model.longformer_global_projections", "model.longformer_global_projections = true does not " +
+			"work with parallel.context: the first tokens of a row are on one rank",
+			"model.longformer_global_projections = false, or parallel.context = 1"}
+	}
+	if c.ShortConv > 0 && c.hasLinear() {
+		return &CutError{"model.short_conv", fmt.Sprintf("model.short_conv = %d does not work with parallel.context: "+
+			"the tokens before a chunk are on another rank", c.ShortConv),
+			"model.short_conv = 0, or parallel.context = 1"}
+	}
 	if !ring || c.hasLinear() {
 		heads := Part{Tensors: max(tensors, 1)}.heads(c.heads())
 		if err := autograd.CheckUlysses(heads, n); err != nil {

@@ -171,7 +171,7 @@ func contextModels() map[string]Config {
 		list[name] = c
 	}
 	for _, pattern := range []string{"window:5", "longformer:8:2", "bigbird:1:1:1:4:5", "strided:4", "fixed:8:2",
-		"longnet:8/1:16/2"} {
+		"longnet:8/1:16/2", "longformer:4:2:dilation=1/3:heads=1", "longnet:8:depth"} {
 		c := list["llama"]
 		c.Attention = seen(pattern)
 		list[pattern] = c

@@ -274,10 +274,17 @@ func cutModels() map[string]Config {
 			c.Family, c.QKNorm, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", true, 4, 2, 16
 			c.SharedExpertFFN, c.RouterAuxLoss, c.RouterZLoss, c.NormaliseExperts = 24, 0.1, 0.1, true
 		}),
-		"mup":                 change(func(c *Config) { setMuP(c, 12, 2, 16, 1, 1.5, 3) }),
-		"alibi":               change(func(c *Config) { c.Positions = schemes("alibi") }),
-		"linear":              change(func(c *Config) { c.Attention, c.KVHeads = seen("linear:gated"), 2 }),
-		"delta":               change(func(c *Config) { c.Attention, c.KVHeads = seen("delta:gated,delta"), 2 }),
+		"global projections": change(func(c *Config) {
+			c.Attention, c.LongformerGlobalProjections = seen("longformer:3:3,window:2"), true
+			c.KVHeads, c.QKVBias, c.QKNorm = 1, true, true
+		}),
+		"mup":    change(func(c *Config) { setMuP(c, 12, 2, 16, 1, 1.5, 3) }),
+		"alibi":  change(func(c *Config) { c.Positions = schemes("alibi") }),
+		"linear": change(func(c *Config) { c.Attention, c.KVHeads = seen("linear:gated"), 2 }),
+		"delta":  change(func(c *Config) { c.Attention, c.KVHeads = seen("delta:gated,delta"), 2 }),
+		"short convolutions": change(func(c *Config) {
+			c.Attention, c.KVHeads, c.ShortConv = seen("delta:gated,full"), 2, 4
+		}),
 		"recompute":           change(func(c *Config) { c.Layers, c.Recompute = 3, Layout{Whole: 2, Segment: 2} }),
 		"recompute attention": change(func(c *Config) { c.Recompute = Layout{Attention: 2} }),
 	}

@@ -18,6 +18,8 @@ type Decoder struct {
 	memory    device.Memory
 	embed     *nn.Param
 	positions *nn.Param // nil unless they are learned
+	bigram    *bigram   // nil without
+	smear     *nn.Param // nil without
 	blocks    []*block
 	norm      *nn.Param
 	head      *nn.Param // the embedding itself if tied
@@ -39,6 +41,8 @@ func declare(c Config, part Part) *Decoder {
 	b := newBuilder(c, part)
 	m.embed = b.vocabulary("embed", nn.Embedding)
 	m.positions = b.learnedPositions()
+	m.bigram = b.bigrams()
+	m.smear = b.smear()
 	for i := range c.Layers {
 		m.blocks = append(m.blocks, b.block(i))
 	}
@@ -117,6 +121,12 @@ func (m *Decoder) Embed(t *autograd.Tape, ids *tensor.Tensor, seq *autograd.Sequ
 	x := t.Embedding(&m.embed.Param, ids) // [N, D]
 	if m.positions != nil {
 		x = t.AddEmbedding(x, &m.positions.Param, &seq.Pos)
+	}
+	if m.smear != nil {
+		x = t.Smear(x, &m.smear.Param, &m.embed.Param, t.Previous(ids, seq, theOneBefore))
+	}
+	if m.bigram != nil {
+		x = t.AddEmbedding(x, &m.bigram.table.Param, t.Previous(ids, seq, m.bigram.row))
 	}
 	if f := m.Config.embeddingScale(); f != 1 {
 		x = t.ScaleStream(x, f)

@@ -9,7 +9,9 @@ import (
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/device/cpu"
+	"anneal/internal/filetest"
 	"anneal/internal/isa"
+	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -122,32 +124,37 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 // checkGradients compares the gradients of a step in float64 with central differences.
 func checkGradients(t *testing.T, x *bench) {
 	t.Helper()
-	const eps = 1e-5
 	for i, p := range x.m.Params() {
 		if p.Frozen {
 			continue
 		}
-		w, g := p.Value.F64(), p.Grad.F64()
 		rng := tensor.NewRNG(3, tensor.PurposeData, uint32(i))
 		for n := range uint64(6) {
-			j := int(rng.Uint32(n)) % len(w)
-			at := w[j]
-			difference := func(eps float64) float64 {
-				w[j] = at + eps
-				up := x.loss()
-				w[j] = at - eps
-				down := x.loss()
-				w[j] = at
-				return (up - down) / (2 * eps)
-			}
-			want := difference(eps)
-			if math.Abs(g[j]-want) > 1e-6*(1+math.Abs(want)) { // where the loss bends much, to the fourth order
-				want += (want - difference(2*eps)) / 3
-			}
-			if math.Abs(g[j]-want) > 1e-6*(1+math.Abs(want)) {
-				t.Errorf("%s[%d]: gradient %v, finite difference %v", p.Name, j, g[j], want)
-			}
+			checkGradient(t, x, p, int(rng.Uint32(n))%p.Value.Len())
 		}
+	}
+}
+
+// checkGradient compares element j of the gradient of p with a central difference.
+func checkGradient(t *testing.T, x *bench, p *nn.Param, j int) {
+	t.Helper()
+	const eps = 1e-5
+	w, g := p.Value.F64(), p.Grad.F64()
+	at := w[j]
+	difference := func(eps float64) float64 {
+		w[j] = at + eps
+		up := x.loss()
+		w[j] = at - eps
+		down := x.loss()
+		w[j] = at
+		return (up - down) / (2 * eps)
+	}
+	want := difference(eps)
+	if math.Abs(g[j]-want) > 1e-6*(1+math.Abs(want)) { // where the loss bends much, to the fourth order
+		want += (want - difference(2*eps)) / 3
+	}
+	if math.Abs(g[j]-want) > 1e-6*(1+math.Abs(want)) {
+		t.Errorf("%s[%d]: gradient %v, finite difference %v", p.Name, j, g[j], want)
 	}
 }
 
@@ -243,7 +250,7 @@ func checkFootprint(t *testing.T, c Config) {
 		if got := x.peaks(); got != x.foot {
 			t.Errorf("%s: a step used %+v, measured %+v", policy, got, x.foot)
 		}
-		if n := testing.AllocsPerRun(3, x.gradients); n != 0 {
+		if n := filetest.AllocsPerRun(3, x.gradients); n != 0 {
 			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
 		}
 	}
@@ -253,7 +260,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	for _, policy := range []string{"bf16", "fp32"} {
 		x := newBench(t, small, policy, 2, 8)
 		x.gradients()
-		if n := testing.AllocsPerRun(10, x.gradients); n != 0 {
+		if n := filetest.AllocsPerRun(10, x.gradients); n != 0 {
 			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
 		}
 	}

@@ -18,7 +18,7 @@ func shape() Config {
 		Vocab: 61, TieEmbeddings: true, QKNorm: true, QKVBias: true,
 		Attention: sparse.Patterns{sparse.Window{Keys: 8}, sparse.Full{}}, Positions: Positions{"rope", "none"},
 		RopeTheta: 1e4, RopeThetaLocal: 1e3, ScoreDim: 24, AttentionSinks: true,
-		KVLoraRank: 12, RopeHeadDim: 4, AttentionSoftcap: 50,
+		KVLoraRank: 12, RopeHeadDim: 4, AttentionSoftcap: 50, LongformerGlobalProjections: true, ShortConv: 4,
 		RopeScaling:         nn.RoPEScaling{Kind: "yarn", Factor: 4, Fast: 32, Slow: 1},
 		RopeOriginalContext: 8, RopeLayout: "interleaved",
 		NormEps: 1e-5, LogitSoftcap: 30, InitStd: 0.02, Init: "he", ZeroInit: "head",
@@ -26,7 +26,8 @@ func shape() Config {
 		MuPInputScale: 2, MuPOutputScale: 3,
 		Activation: "relu2", Experts: 8, ExpertsPerToken: 2, ExpertFFN: 24, SharedExpertFFN: 12,
 		NormaliseExperts: true, RouterAuxLoss: 0.01, RouterZLoss: 0.001,
-		ValueEmbeddings: "all", X0Skip: true, LoRARank: 4, LoRAAlpha: 8, LoRATargets: "mlp.*", LoRADora: true,
+		ValueEmbeddings: "all", X0Skip: true, Bigram: 64, Smear: true,
+		LoRARank: 4, LoRAAlpha: 8, LoRATargets: "mlp.*", LoRADora: true,
 		Dropout: 0.1, StochasticDepth: 0.2,
 		Recompute: Layout{Whole: 2, Segment: 1}, LogitBytes: 1 << 20,
 	}

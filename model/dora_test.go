@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"anneal/internal/filetest"
 	"anneal/nn"
 	"anneal/tensor"
 )
@@ -165,7 +166,7 @@ func TestMagnitudesTakeWhatWasMeasured(t *testing.T) {
 		if got := x.peaks(); got != x.foot {
 			t.Errorf("%s: a step used %+v, measured %+v", policy, got, x.foot)
 		}
-		if n := testing.AllocsPerRun(3, x.gradients); n != 0 {
+		if n := filetest.AllocsPerRun(3, x.gradients); n != 0 {
 			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
 		}
 		again := c

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"anneal/autograd"
+	"anneal/internal/filetest"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -253,7 +254,7 @@ func TestDroppingStepAllocatesNothingAndIsMeasured(t *testing.T) {
 		if got := x.peaks(); got != x.foot {
 			t.Errorf("%s: a step used %+v, measured %+v", policy, got, x.foot)
 		}
-		if n := testing.AllocsPerRun(10, x.gradients); n != 0 {
+		if n := filetest.AllocsPerRun(10, x.gradients); n != 0 {
 			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
 		}
 	}

@@ -70,7 +70,11 @@ func (m *Decoder) attentionFLOPs(layer int, start []int32, t int) float64 {
 	if first == layer {
 		a.seen.pairs = sparse.Pairs(a.seen.layout, start, t, a.heads.Q)
 	}
-	return 4 * float64(a.seen.pairs) * float64(a.heads.Size)
+	flops := 4 * float64(a.seen.pairs) * float64(a.heads.Size)
+	if a.global != nil {
+		flops += a.globalFLOPs(start, t)
+	}
+	return flops
 }
 
 // RecomputedFLOPsPerToken counts the recomputation in backward: the forward pass of whole layers except for the last
@@ -124,12 +128,20 @@ func (a *attention) flops(n int) float64 {
 	if a.linear {
 		return a.linearFLOPs(n)
 	}
-	return 2 * a.seen.density(n) * float64(n) * float64(a.heads.Q*a.heads.Size)
+	flops := 2 * a.seen.density(n) * float64(n) * float64(a.heads.Q*a.heads.Size)
+	if a.global != nil {
+		g := float64(min(a.global.N, n))
+		flops += 2 * (g + 1) * g / float64(n) * float64(a.heads.Q*a.heads.Size)
+	}
+	return flops
 }
 
 // recomputeFLOPs counts the operations of recomputing the attention, including its projections.
 func (a *attention) recomputeFLOPs(n int) float64 {
 	sum := a.flops(n) + 2*float64(a.wqkv.Value.Len())
+	if a.global != nil {
+		sum += 2 * float64(a.global.Weight.Value.Len()) * float64(a.global.N) / float64(n)
+	}
 	if a.latent != nil {
 		sum += 2 * float64(a.latent.up.Value.Len())
 	}

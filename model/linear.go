@@ -37,16 +37,22 @@ func (c Config) gatedLinear() bool {
 	})
 }
 
-// mostGates returns the pattern with the most gates, nil if none has any.
+// mostGates returns the pattern of linear attention with the most gates; nil if none has any, nor short convolutions.
 func (c Config) mostGates() (most sparse.Pattern) {
-	top := 0
+	top := -1
 	for _, p := range c.Attention {
-		if l, linear := p.(sparse.Linear); linear && l.HasGates() {
+		l, linear := p.(sparse.Linear)
+		if !linear || !l.HasGates() && c.ShortConv == 0 {
+			continue
+		}
+		n := 0
+		if l.HasGates() {
 			heads := c.heads()
 			heads.Rule = l.Rule
-			if n := heads.GateCols(); n > top {
-				most, top = l, n
-			}
+			n = heads.GateCols()
+		}
+		if n > top {
+			most, top = l, n
 		}
 	}
 	return most

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"anneal/internal/filetest"
 	"anneal/precision"
 )
 
@@ -50,7 +51,7 @@ func TestLinearLayersKeepWhatIsMeasured(t *testing.T) {
 			if got := plain.peaks(); got != plain.foot {
 				t.Errorf("%s, %s: a step used %+v, measured %+v", name, policy, got, plain.foot)
 			}
-			if n := testing.AllocsPerRun(2, plain.gradients); n != 0 {
+			if n := filetest.AllocsPerRun(2, plain.gradients); n != 0 {
 				t.Errorf("%s, %s: %v allocations per forward and backward pass", name, policy, n)
 			}
 			p, err := precision.Lookup(policy)

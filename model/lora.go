@@ -71,6 +71,9 @@ func (m *Decoder) freeze() {
 	if m.positions != nil {
 		m.positions.Looked = true
 	}
+	if m.bigram != nil {
+		m.bigram.table.Looked = true
+	}
 	for _, p := range m.params {
 		p.Frozen = !IsAdapter(p)
 		p.FP8Products = false

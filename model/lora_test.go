@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"anneal/internal/filetest"
 	"anneal/nn"
 	"anneal/tensor"
 )
@@ -34,7 +35,7 @@ func loraModels() map[string]Config {
 	gpt2.Family, gpt2.Activation, gpt2.Positions, gpt2.KVHeads = "gpt2", "gelu", Positions{"learned"}, gpt2.Heads
 	anneal := llama
 	anneal.Family, anneal.Activation, anneal.QKNorm, anneal.X0Skip = "anneal", "relu2", true, true
-	anneal.ValueEmbeddings, anneal.LogitSoftcap = "all", 15
+	anneal.ValueEmbeddings, anneal.LogitSoftcap, anneal.Bigram, anneal.Smear = "all", 15, 20, true
 	gemma := llama
 	gemma.Family, gemma.Activation, gemma.QKNorm, gemma.RopeThetaLocal = "gemma3", "geglu", true, 1000
 	olmo := llama
@@ -63,7 +64,8 @@ func TestGradientsOfAdapters(t *testing.T) {
 				if IsAdapter(p) {
 					adapters++
 				}
-				big := p.Role == nn.Matrix || p.Role == nn.Head || p.Name == "embed" || p.Name == "positions"
+				big := p.Role == nn.Matrix || p.Role == nn.Head || p.Name == "embed" || p.Name == "positions" ||
+					p.Name == "bigram"
 				if p.Frozen == IsAdapter(p) || p.Frozen && big != p.Grad.IsZero() {
 					t.Errorf("%s: frozen is %v, without a gradient %v", p.Name, p.Frozen, p.Grad.IsZero())
 				}
@@ -123,7 +125,7 @@ func TestAdaptersTakeWhatWasMeasured(t *testing.T) {
 		if got := x.peaks(); got != x.foot {
 			t.Errorf("%s: a step used %+v, measured %+v", policy, got, x.foot)
 		}
-		if n := testing.AllocsPerRun(3, x.gradients); n != 0 {
+		if n := filetest.AllocsPerRun(3, x.gradients); n != 0 {
 			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
 		}
 		whole := newBench(t, small, policy, 2, 8)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/internal/filetest"
 	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
@@ -170,7 +171,7 @@ func TestMultipliersAreMeasuredAndAllocateNothing(t *testing.T) {
 		if got := x.peaks(); got != x.foot {
 			t.Errorf("%s: a step used %+v, measured %+v", policy, got, x.foot)
 		}
-		if n := testing.AllocsPerRun(5, x.gradients); n != 0 && policy != "fp64" {
+		if n := filetest.AllocsPerRun(5, x.gradients); n != 0 && policy != "fp64" {
 			t.Errorf("%s: %v allocations per step", policy, n)
 		}
 	}

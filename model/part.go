@@ -56,8 +56,10 @@ func DeclarePart(c Config, part Part) *Decoder {
 			here[p.Number] = true
 		}
 	}
-	if here[m.embed.Number] = part.enters() || c.TieEmbeddings && part.exits(c.Layers); m.positions != nil {
-		here[m.positions.Number] = part.enters()
+	if here[m.embed.Number] = part.enters() || c.TieEmbeddings && part.exits(c.Layers); part.enters() {
+		for _, p := range m.params {
+			here[p.Number] = here[p.Number] || m.atEntry(p)
+		}
 	}
 	if part.exits(c.Layers) {
 		for _, p := range m.params {

@@ -111,7 +111,9 @@ func (x *passes) run(list []Stretch) *tensor.Tensor {
 		tokens, logits = tokens+s.tokens(), logits+s.Logits
 		if len(x.caches) > 0 {
 			c := x.caches[s.Slot]
-			c.First, c.Tokens = s.First, s.tokens()
+			if c.First, c.Tokens = s.First, s.tokens(); s.First > 0 {
+				c.Before = s.IDs[s.First-1]
+			}
 			x.list = append(x.list, c)
 		}
 	}

@@ -54,7 +54,7 @@ func (m *Decoder) AttentionBytes(
 ) (layouts, kernels int64) {
 	return m.attentionBytes(dev, storage, func(a *attention) []autograd.Call {
 		mask := device.Mask{Len: m.Config.Context, Layout: a.seen.layout, Slopes: a.slopes}
-		return []autograd.Call{{Tokens: tokens, Heads: a.heads, Mask: mask}}
+		return a.globalCalls([]autograd.Call{{Tokens: tokens, Heads: a.heads, Mask: mask}}, mask.Len)
 	})
 }
 

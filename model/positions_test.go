@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"anneal/internal/filetest"
 	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
@@ -37,7 +38,7 @@ func TestPositionSchemes(t *testing.T) {
 				t.Errorf("a step used %+v, measured %+v", got, x.foot)
 			}
 			checkGradients(t, x)
-			if n := testing.AllocsPerRun(3, x.gradients); n != 0 {
+			if n := filetest.AllocsPerRun(3, x.gradients); n != 0 {
 				t.Errorf("%v allocations per forward and backward pass", n)
 			}
 			checkPacking(t, c)

@@ -194,10 +194,10 @@ type keepCost struct {
 	last, rest  int // the final norm; everything else
 }
 
-// newKeepCost measures models of one and two layers. If some layers have gates, all measured ones do, because those
-// keep most.
+// newKeepCost measures models of one and two layers. If some layers have gates, short convolutions, or projections of
+// their own for global tokens, all measured ones do, because those keep most.
 func newKeepCost(c Config, p precision.Policy, rows, tokens int) keepCost {
-	if most := c.mostGates(); most != nil {
+	if most := cmp.Or(c.mostGates(), c.mostGlobal()); most != nil {
 		c.Attention = sparse.Patterns{most}
 	}
 	keep := func(layers int, l Layout) int {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"anneal/internal/filetest"
 	"anneal/nn"
 	"anneal/precision"
 )
@@ -54,7 +55,7 @@ func TestRoundedInputs(t *testing.T) {
 		if !bytes.Equal(x.bits(), got) {
 			t.Errorf("%s: a second pass differs from the first", policy)
 		}
-		if n := testing.AllocsPerRun(3, x.gradients); n != 0 {
+		if n := filetest.AllocsPerRun(3, x.gradients); n != 0 {
 			t.Errorf("%s: %v allocations per forward and backward pass", policy, n)
 		}
 		full := deep

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/internal/filetest"
 	"anneal/precision"
 
 	"pgregory.net/rapid"
@@ -163,7 +164,7 @@ func TestRecomputingStepAllocatesNothing(t *testing.T) {
 	c.Recompute = Layout{Whole: 2, Segment: 2, Attention: 2}
 	x := newBench(t, c, "bf16", 2, 8)
 	x.gradients()
-	if n := testing.AllocsPerRun(10, x.gradients); n != 0 {
+	if n := filetest.AllocsPerRun(10, x.gradients); n != 0 {
 		t.Errorf("%v allocations per forward and backward pass", n)
 	}
 }

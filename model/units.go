@@ -108,7 +108,7 @@ func (m *Decoder) UnitParams() [][]*nn.Param {
 		blocks += count(u)
 	}
 	first := 0
-	for first < len(m.params) && (m.params[first] == m.embed || m.params[first] == m.positions) {
+	for first < len(m.params) && m.atEntry(m.params[first]) {
 		first++
 	}
 	take(first)

@@ -20,6 +20,8 @@ type Corpus struct {
 	TokenizerPath string // of the tokenizer file
 	TokenizerJSON []byte
 	TokenBytes    []int32 // [V] bytes of text per token, 0 for special tokens
+
+	scored dataset.Packing // of rows that are evaluated
 }
 
 // TrainSource is the training data of a run, with its position.
@@ -37,7 +39,7 @@ type Source struct {
 
 // OpenCorpus opens the data sets of a configuration and fills in the vocabulary size.
 func OpenCorpus(cfg *config.Config) (*Corpus, error) {
-	c := &Corpus{}
+	c := &Corpus{scored: dataset.Packing(cfg.Train.EvalPacking)}
 	if err := c.open(cfg); err != nil {
 		c.Close()
 		return nil, &dataset.Error{Err: err}
@@ -128,11 +130,11 @@ func (c *Corpus) TakeTurns(rows int) error {
 	return nil
 }
 
-// HeldOut opens the validation splits in samples of context tokens.
+// HeldOut opens the validation splits in samples of context tokens, packed as train.eval_packing says.
 func (c *Corpus) HeldOut(context int) (dataset.HeldOut, error) {
 	text := dataset.HeldOut{TokenBytes: c.TokenBytes}
 	for _, s := range c.Sources {
-		split, err := s.Set.HeldOut(s.Name, context)
+		split, err := s.Set.HeldOut(s.Name, c.scored, context)
 		if err != nil {
 			return text, &dataset.Error{Err: err}
 		}
@@ -145,7 +147,7 @@ func (c *Corpus) HeldOut(context int) (dataset.HeldOut, error) {
 func (c *Corpus) Trained(context int) (dataset.HeldOut, error) {
 	text := dataset.HeldOut{TokenBytes: c.TokenBytes}
 	for _, s := range c.Sources {
-		scan, err := s.Set.ScanLoader(context)
+		scan, err := s.Set.ScanRows(c.scored, context)
 		if err != nil {
 			return text, &dataset.Error{Err: err}
 		}

@@ -107,12 +107,15 @@ func anyRecipe(r *rand.Rand) []string {
 		{one("model.attention", "full", "window:8", "longformer:8:4", "linear", "window:8,full")},
 		{one("model.positions", "rope", "alibi", "learned", "none")},
 		{"model.dropout=0.1"}, {"model.stochastic_depth=0.2"}, {"model.mup=true"}, {"model.qk_norm=true"},
-		{"model.attention_sinks=true"}, {"model.attention_softcap=0.5"}, {"model.router_aux_loss=0"},
+		{"model.attention_sinks=true"}, {"model.attention_softcap=0.5"},
+		{"model.attention=linear,full", "model.short_conv=4"},
+		{"model.attention=longformer:8:4", "model.longformer_global_projections=true"}, {"model.router_aux_loss=0"},
 		{"model.logit_softcap=15"}, {one("model.zero_init", "none", "residual", "both")}, {"train.z_loss=1e-3"},
 		{"average.ema=0.9"},
 		{"train.noise_scale_every=1"}, {"optimizer.decay_embeddings=false"}, {"optimizer.cautious_decay=true"},
 		{"train.clip=0.1"}, {"train.clip=0"}, {"data.document_mask=false"}, {"train.length_warmup=16 over 2 steps"},
 		{"train.batch_ramp=384 until 700"}, {"model.rope_layout=interleaved"}, {"model.x0_skip=true"},
+		{"model.bigram=100"}, {"model.smear=true"},
 	} {
 		if r.IntN(6) == 0 {
 			keys = append(keys, sometimes...)

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"anneal/train"
@@ -17,10 +18,16 @@ func TestEachPatternTrainsBitForBit(t *testing.T) {
 	hashes := map[string]string{}
 	for _, pattern := range []string{
 		"full", "window:5", "longformer:4:2", "bigbird:1:1:1:4", "strided:4", "fixed:8:2", "longnet:8/1:16/2:32/4",
+		"longformer:4:2:dilation=1/2", "longnet:8/1:16/2:32/4:depth",
 		"window:5,full", "linear", "linear:gated,full", "delta", "delta:gated,full", "gla",
+		"delta:gated,full model.short_conv=4",
 	} {
 		options := func() Options {
 			cfg := traintest.Config(data)
+			pattern, more, _ := strings.Cut(pattern, " ")
+			if more != "" {
+				traintest.Override(cfg, more)
+			}
 			cfg.Model.Attention, cfg.Train.Steps, cfg.Schedule.Warmup = seen(pattern), 4, 1
 			traintest.Override(cfg, "train.length_warmup=16 over 1 steps")
 			cfg.Train.EvalEvery, cfg.Train.EvalTokens = 0, 256

@@ -18,9 +18,12 @@ func TestTheFootprintIsWhatARunTakes(t *testing.T) {
 		{"memory.recompute=sqrt", "optimizer.name=muon"}, {"memory.recompute=selective", "optimizer.name=adam8bit"},
 		{"model.dropout=0.1", "optimizer.name=sophia"}, {"model.family=anneal", "optimizer.name=muon"},
 		{"model.family=anneal", "model.value_embeddings=all", "memory.recompute=sqrt", "precision=fp16"},
-		{"average.ema=0.9", "precision=bf16_sr"}, {"memory.offload=optimizer"},
+		{"model.family=anneal", "model.bigram=100", "model.smear=true", "memory.recompute=every_layer"},
+		{"average.ema=0.9", "precision=bf16_sr"}, {"memory.offload=optimizer"}, {"optimizer.masters=f64"},
 		{"model.kv_lora_rank=16", "memory.recompute=selective", "optimizer.name=muon"},
 		{"model.family=gemma2", "model.attention_sinks=true"},
+		{"model.attention=delta:gated,full", "model.short_conv=4", "memory.recompute=selective", "optimizer.name=muon"},
+		{"model.attention=longformer:8:4,window:8", "model.longformer_global_projections=true", "model.qk_norm=true"},
 	} {
 		cfg, err := config.Load("", append([]string{
 			"data.path=x", "model.vocab=300", "model.layers=4", "model.dim=64", "model.heads=4", "model.context=64",

@@ -194,6 +194,8 @@ func copyWeights(t *train.Trainer, cfg *config.Config, src *model.Decoder, rows 
 			fresh := *p
 			fresh.Value, fresh.First, fresh.Region = *host, 0, nn.Whole(p.Shape)
 			fresh.Init(device.Host{}, cfg.Seed, p.Number)
+		case rows.rows != nil && p.Name == "bigram": // a pair of other tokens has another row
+			clear(host.Raw())
 		case rows.rows != nil && ofTokens(p):
 			rows.fill(host, &x.Value)
 		default:

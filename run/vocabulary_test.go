@@ -24,6 +24,7 @@ func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
 	for name, set := range map[string][]string{
 		"tied": nil, "untied": {"model.tie_embeddings=false"}, "gpt2": {"model.family=gpt2"},
 		"values": {"model.family=anneal", "model.value_embeddings=all"}, "padded before": {"model.vocab=384"},
+		"bigrams": {"model.family=anneal", "model.value_embeddings=none", "model.bigram=64"},
 	} {
 		dir, _ := trainedRun(t, old, set...)
 		cfg := initConfig(t, dir, grown, "model.vocab=448")
@@ -36,6 +37,19 @@ func TestAGrownVocabularyCarriesRowsOverByToken(t *testing.T) {
 		tables := 0
 		for i, p := range tr.Model().Params() {
 			before := was.Model.Params()[i]
+			if p.Name == "bigram" {
+				trained := false
+				for e := range before.Value.Len() {
+					trained = trained || before.Value.Float64(e) != 0
+					if p.Value.Float64(e) != 0 {
+						t.Fatalf("element %d of the table of pairs is %v, want 0", e, p.Value.Float64(e))
+					}
+				}
+				if !trained {
+					t.Error("no row of pairs was trained before")
+				}
+				continue
+			}
 			if p.Name == "positions" || p.Role != nn.Embedding && p.Role != nn.Head {
 				for e := range p.Value.Len() {
 					if got, want := p.Value.Float64(e), before.Value.Float64(e); got != want {

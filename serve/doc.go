@@ -6,5 +6,8 @@
 // log-probabilities are put into words (logprobs.go). tokenize.go has the tokenizer's endpoints, errors.go the form of
 // errors, metrics.go what Prometheus reads.
 //
+// The model's threads hold a processor of Go's each while they compute. A program that serves gives its handlers one
+// more (runtime.GOMAXPROCS), or they wait for up to 10 ms.
+//
 // Start with server.go. The package may import use and what stands below it.
 package serve

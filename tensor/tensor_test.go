@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"anneal/internal/filetest"
 )
 
 func TestSliceAndReshapeShareMemory(t *testing.T) {
@@ -116,7 +118,7 @@ func TestArenaNewAllocatesNothingOnTheGoHeap(t *testing.T) {
 	}
 	defer a.Close()
 	var x Tensor
-	if n := testing.AllocsPerRun(100, func() { m := a.Mark(); x = a.New(F32, 4, 5); a.Release(m) }); n != 0 {
+	if n := filetest.AllocsPerRun(100, func() { m := a.Mark(); x = a.New(F32, 4, 5); a.Release(m) }); n != 0 {
 		t.Fatalf("%v allocations", n)
 	}
 	_ = x

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"anneal/dataset"
+	"anneal/internal/filetest"
 )
 
 // weightsOf copies all weights, as float64.
@@ -90,7 +91,7 @@ func TestAveragingStepAllocatesNothing(t *testing.T) {
 		}
 	}
 	step()
-	if n := testing.AllocsPerRun(10, step); n != 0 {
+	if n := filetest.AllocsPerRun(10, step); n != 0 {
 		t.Errorf("%v allocations per step, want 0", n)
 	}
 }

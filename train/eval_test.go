@@ -230,6 +230,30 @@ func TestALimitOfTargetsIsExactOnAnyRanks(t *testing.T) {
 	}
 }
 
+// Rows of whole documents tell of every document that fits whether it is right; windows of the text cut some.
+func TestWholeDocumentsAreAnswers(t *testing.T) {
+	for packing, whole := range map[string]bool{"concat": false, "best_fit": true, "pad": true} {
+		cfg := smallConfig(t, traintest.Data(t), "train.eval_packing="+packing, "train.eval_answers=true",
+			"model.context=256", "train.batch_tokens=1024")
+		c, err := prepare.OpenCorpus(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		text, err := c.HeldOut(cfg.Model.Context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := trainerOf(t, cfg, 2).Evaluate(t.Context(), text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Answers.Documents == 0 || (r.Answers.Cut == 0) != whole {
+			t.Errorf("%s: %+v", packing, r.Answers)
+		}
+	}
+}
+
 // The size of activations begins with that of the embeddings of the first batch, and has one for each layer. It is not
 // measured in training.
 func TestEvaluationMeasuresTheStream(t *testing.T) {

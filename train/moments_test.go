@@ -1,6 +1,10 @@
 package train
 
-import "testing"
+import (
+	"testing"
+
+	"anneal/internal/filetest"
+)
 
 // Moments in BF16 take half of the memory, allocate nothing, resume bit for bit and hardly change a loss.
 func TestNarrowMomentsResumeAndLearn(t *testing.T) {
@@ -28,7 +32,7 @@ func TestNarrowMomentsResumeAndLearn(t *testing.T) {
 		if a := arenaOf(narrow.Arenas(), OptimizerState); int64(a.Peak()) != half || half > whole/2+4096 {
 			t.Errorf("%s: planned %d bytes of state, the arena holds %d; wide ones %d", name, half, a.Peak(), whole)
 		}
-		if n := testing.AllocsPerRun(5, func() { narrow.update(1e-9, 1) }); n != 0 {
+		if n := filetest.AllocsPerRun(5, func() { narrow.update(1e-9, 1) }); n != 0 {
 			t.Errorf("%s: %v allocations per update, want 0", name, n)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/internal/filetest"
 	"anneal/train/traintest"
 )
 
@@ -104,7 +105,7 @@ func TestStateGoesFromMemoryToAFileAndBack(t *testing.T) {
 func TestStateInAFileAllocatesNothing(t *testing.T) {
 	tr, src := offloadTrainer(t, "adamw", wide, "model.layers=1")
 	steps(t, tr, src, 1)
-	if n := testing.AllocsPerRun(5, func() { tr.update(1e-9, 1) }); n != 0 {
+	if n := filetest.AllocsPerRun(5, func() { tr.update(1e-9, 1) }); n != 0 {
 		t.Errorf("%v allocations per update, want 0", n)
 	}
 }

@@ -57,6 +57,9 @@ func ruleOf(cfg *config.Config) optim.Optimizer {
 	case *optim.Adam16bit:
 		o.Seed = cfg.Seed
 	}
+	if cfg.Optimizer.Masters == "f64" {
+		rule = &optim.Masters64{Optimizer: rule}
+	}
 	if cfg.Init.EWC > 0 {
 		return optim.EWC{Optimizer: rule, Strength: cfg.Init.EWC}
 	}

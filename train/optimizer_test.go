@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/internal/filetest"
 	"anneal/train/traintest"
 )
 
@@ -88,7 +89,7 @@ func TestEveryOptimizerIsPlannedAndLearns(t *testing.T) {
 		if loss > 2.5 { // ln 64 = 4.2 at the start; a model that knows the rule has 0.9
 			t.Errorf("%s: after 150 steps the loss is %.3f", name, loss)
 		}
-		if n := testing.AllocsPerRun(5, func() { tr.update(1e-9, 1) }); n != 0 {
+		if n := filetest.AllocsPerRun(5, func() { tr.update(1e-9, 1) }); n != 0 {
 			t.Errorf("%s: %v allocations per update, want 0", name, n)
 		}
 		t.Logf("%s: %.2f bytes of state a parameter, loss %.3f",

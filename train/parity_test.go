@@ -10,6 +10,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/internal/filetest"
 	"anneal/train/traintest"
 )
 
@@ -194,7 +195,7 @@ func TestStepAllocatesNothingOnTheGoHeap(t *testing.T) {
 		}
 	}
 	step()
-	if n := testing.AllocsPerRun(10, step); n != 0 {
+	if n := filetest.AllocsPerRun(10, step); n != 0 {
 		t.Errorf("%v allocations per step, want 0", n)
 	}
 }

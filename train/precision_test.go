@@ -7,6 +7,7 @@ import (
 
 	"anneal/config"
 	"anneal/device"
+	"anneal/internal/filetest"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -220,7 +221,7 @@ func TestEveryOptimizerWorksInNarrowPrecisions(t *testing.T) {
 			if got := steps(t, tr, src, 40); !(math.Abs(got/want-1) <= 0.03) {
 				t.Errorf("%s: after 40 steps of %s the loss is %.4f, with bf16 %.4f", name, policy, got, want)
 			}
-			if n := testing.AllocsPerRun(3, func() { tr.update(1e-9, 1) }); n != 0 {
+			if n := filetest.AllocsPerRun(3, func() { tr.update(1e-9, 1) }); n != 0 {
 				t.Errorf("%s, %s: %v allocations per update", name, policy, n)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"anneal/internal/filetest"
 	"anneal/model"
 	"anneal/train/traintest"
 )
@@ -48,7 +49,7 @@ func TestUpdateRatiosAreThoseOfSGD(t *testing.T) {
 	if hashes(tr) != hashes(plain) {
 		t.Error("measuring changed weights or state")
 	}
-	if n := testing.AllocsPerRun(3, func() {
+	if n := filetest.AllocsPerRun(3, func() {
 		tr.ratios.due = true
 		tr.update(1e-9, 1)
 	}); n != 0 {

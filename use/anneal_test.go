@@ -12,7 +12,11 @@ import (
 // and its export is refused by the field that no format has.
 func TestAnnealRunsResumeGenerateAndAreNotExported(t *testing.T) {
 	data := traintest.Data(t)
-	dir := checkResume(t, func() *config.Config { return familyConfig("anneal", data) })
+	dir := checkResume(t, func() *config.Config {
+		c := familyConfig("anneal", data)
+		c.Model.Bigram, c.Model.Smear = 64, true
+		return c
+	})
 	trained, err := Open(dir, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +30,7 @@ func TestAnnealRunsResumeGenerateAndAreNotExported(t *testing.T) {
 		t.Errorf("generated %d tokens, %v; want 3", n, err)
 	}
 	trained.Model.Config.LogitSoftcap = 0
-	for _, field := range []string{"activation", "value_embeddings", "x0_skip"} {
+	for _, field := range []string{"activation", "value_embeddings", "x0_skip", "bigram", "smear"} {
 		_, err := trained.ExportHF(t.TempDir(), "F32")
 		if err == nil || !strings.Contains(err.Error(), "model."+field+" = ") {
 			t.Errorf("export with model.%s: %v", field, err)
@@ -36,6 +40,10 @@ func TestAnnealRunsResumeGenerateAndAreNotExported(t *testing.T) {
 			c.Activation = "swiglu"
 		case "value_embeddings":
 			c.ValueEmbeddings = "none"
+		case "x0_skip":
+			c.X0Skip = false
+		case "bigram":
+			c.Bigram = 0
 		}
 	}
 }

@@ -16,6 +16,7 @@ type attentionShowCmd struct {
 	Pattern string `arg:"" help:"A pattern, or one per layer with commas between them: window:256,full."`
 	Len     int    `default:"1024" help:"Tokens in a row."`
 	Heads   int    `default:"2" help:"Query heads."`
+	Layers  int    `help:"Layers of the model, which take the patterns in turn. Default: until each pattern had its turn."`
 	Head    *int   `help:"Head to draw, from 0. Default: the first two that differ."`
 	Seed    uint64 `default:"1" help:"Seed of random blocks, if the pattern sets none."`
 	svgFlag
@@ -25,6 +26,7 @@ func (attentionShowCmd) Help() string {
 	return example("anneal attention show window:256,full --len 1024",
 		"anneal attention show bigbird --len 4096 --head 0 --svg bigbird.svg",
 		"anneal attention show longnet:512/1:2048/4 --len 16384 --heads 8",
+		"anneal attention show longformer:64:8:dilation=1/1/1/2/3/4 --layers 12 --head 1",
 		"anneal attention show fixed:128:8 --len 8192 --heads 4 --json") +
 		"\n\n`anneal explain model.attention` lists the patterns. Relative cost counts keys in tiles of 64, " +
 		"as the kernel loads them."
@@ -39,11 +41,13 @@ func (c attentionShowCmd) Run(s *session) error {
 		return &usageError{fmt.Sprintf("--len %d is not a number of tokens from 1 to 1048576", c.Len), "try --len 1024"}
 	case c.Heads < 1 || c.Heads > 1<<12:
 		return &usageError{fmt.Sprintf("--heads %d is not a number from 1 to 4096", c.Heads), "try --heads 8"}
+	case c.Layers < 0 || c.Layers > 1<<12:
+		return &usageError{fmt.Sprintf("--layers %d is not a number from 1 to 4096", c.Layers), "try --layers 12"}
 	case c.Head != nil && (*c.Head < 0 || *c.Head >= c.Heads):
 		return &usageError{fmt.Sprintf("--head %d does not exist: there are %d heads, counted from 0",
 			*c.Head, c.Heads), "try --head 0"}
 	}
-	list, err := attention.Describe(c.Pattern, c.Len, c.Heads, c.Seed)
+	list, err := attention.Describe(c.Pattern, c.Len, c.Heads, c.Layers, c.Seed)
 	if err != nil {
 		return asUsage(err)
 	}

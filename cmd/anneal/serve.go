@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -114,6 +115,9 @@ func (c serveCmd) serve(s *session, r *use.Trained, server *serve.Server, l net.
 	s.notef("%s, step %d · %s · %s beside the weights, keys and values of %d sequences %s of it", c.name(), r.Step,
 		strings.ToUpper(r.Config.Precision), memorySize(int64(all)), c.Sequences, memorySize(int64(cache)))
 	s.printf("http://%s/v1/completions\n", l.Addr())
+	// A processor of Go's for those who read and write, beside those that compute, which were counted when the model
+	// was opened: else they wait until the scheduler takes one of these away, 10 ms for a text that takes 5.
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	err := s.untilSignal(func(ctx context.Context) error { return server.Serve(ctx, l) })
 	if err != nil {
 		return err

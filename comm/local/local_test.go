@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"anneal/comm"
+	"anneal/internal/filetest"
 	_ "anneal/internal/torture"
 	"anneal/tensor"
 )
@@ -147,7 +148,7 @@ func TestStepsAllocateNothing(t *testing.T) {
 			for range 101 {
 				step(e)
 			}
-		} else if allocs := testing.AllocsPerRun(100, func() { step(e) }); allocs > 0 {
+		} else if allocs := filetest.AllocsPerRun(100, func() { step(e) }); allocs > 0 {
 			t.Errorf("a transfer allocates %v times", allocs)
 		}
 		return nil

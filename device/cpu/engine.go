@@ -74,6 +74,7 @@ type engine[T vec.Float] struct {
 	copyRuns       copyRuns[T]
 	merge          mergeAttention[T]
 	sinks          sinksGrad[T]
+	shortConv      shortConv[T]
 	encodeInt8     encodeInt8[T]
 	decodeInt8     decodeInt8[T]
 	dropout        dropout[T]

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"anneal/device"
+	"anneal/internal/filetest"
 	"anneal/internal/isa"
 	"anneal/tensor"
 )
@@ -240,7 +241,7 @@ func TestKernelsAllocateNothing(t *testing.T) {
 	for _, act := range storages {
 		list, _ := calls(70, act)
 		for _, c := range list {
-			if n := testing.AllocsPerRun(3, func() { c.run(d) }); n != 0 {
+			if n := filetest.AllocsPerRun(3, func() { c.run(d) }); n != 0 {
 				t.Errorf("%v %s: %v allocations per call, want 0", act, c.name, n)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/cuda/emulator"
+	"anneal/internal/filetest"
 	"anneal/tensor"
 )
 
@@ -240,7 +241,7 @@ func TestCallsDoNotAllocate(t *testing.T) {
 	defer a.Close()
 	x, y := a.New(tensor.F32, 16, 16), a.New(tensor.BF16, 16, 16)
 	opt := device.MatMulOptions{Operand: tensor.BF16}
-	if n := testing.AllocsPerRun(20, func() { d.MatMul(&y, &x, &x, device.NN, opt) }); n > 0 {
+	if n := filetest.AllocsPerRun(20, func() { d.MatMul(&y, &x, &x, device.NN, opt) }); n > 0 {
 		t.Errorf("MatMul allocates %v times a call", n)
 	}
 	if err := d.Wait(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"anneal/device"
 	"anneal/device/conformance"
 	"anneal/device/cpu"
+	"anneal/internal/filetest"
 	"anneal/tensor"
 
 	"pgregory.net/rapid"
@@ -232,7 +233,7 @@ func TestCallsOfAttentionAllocateNothing(t *testing.T) {
 				d.AttentionGrad(dqkv, out, out, lse, qkv, heads, mask)
 			}
 			run()
-			if allocs := testing.AllocsPerRun(3, run); allocs > 0 {
+			if allocs := filetest.AllocsPerRun(3, run); allocs > 0 {
 				t.Errorf("heads of %d, layout %v: %v allocations", size, mask.Layout != nil, allocs)
 			}
 		}

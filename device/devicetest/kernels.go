@@ -140,6 +140,18 @@ func (d *Device) LinearAttentionCached(
 	d.later(func() { d.cpu.LinearAttentionCached(out, qkv, gates, cache, first, heads) })
 }
 
+// ShortConv implements device.Device.
+func (d *Device) ShortConv(out, x, taps *tensor.Tensor, mask device.Mask) {
+	d.take(&out, &x, &taps, &mask.Start, &mask.Sinks)
+	d.later(func() { d.cpu.ShortConv(out, x, taps, mask) })
+}
+
+// ShortConvGrad implements device.Device.
+func (d *Device) ShortConvGrad(dx, dtaps, dout, x, taps *tensor.Tensor, mask device.Mask) {
+	d.take(&dx, &dtaps, &dout, &x, &taps, &mask.Start, &mask.Sinks)
+	d.later(func() { d.cpu.ShortConvGrad(dx, dtaps, dout, x, taps, mask) })
+}
+
 // SwiGLU implements device.Device.
 func (d *Device) SwiGLU(act, gu *tensor.Tensor) {
 	d.take(&act, &gu)

@@ -62,7 +62,7 @@ func longOnCard() Claim {
 func growth(pattern func(length int) string) (float64, error) {
 	var pairs [2]float64
 	for i, length := range []int{4096, 16384} {
-		list, err := attention.Describe(pattern(length), length, 2, 1)
+		list, err := attention.Describe(pattern(length), length, 2, 0, 1)
 		if err != nil {
 			return 0, err
 		}

@@ -25,7 +25,7 @@ type GrokkingOptions struct {
 const (
 	grokModulus  = 47
 	grokExamples = 880
-	grokTokens   = 5  // of a document: the end of the one before, two numbers, =, the sum
+	grokTokens   = 4  // of a row: the end of the document before, two numbers and =, which the sum follows
 	grokEvery    = 20 // steps between evaluations
 	grokWeights  = 200
 	grokked      = 0.99 // of the answers are right
@@ -107,7 +107,7 @@ func grokConfig(data string, seed, steps int, decay float64) (*config.Config, er
 		fmt.Sprintf("train.batch_tokens=%d", grokExamples*grokTokens),
 		fmt.Sprintf("train.micro_batch=%d", grokExamples),
 		"train.clip=0", "guard.spike_z=0", fmt.Sprintf("train.eval_every=%d", grokEvery), "train.eval_tokens=0",
-		"train.eval_answers=true", fmt.Sprintf("checkpoint.every=%d", grokWeights),
+		"train.eval_packing=pad", "train.eval_answers=true", fmt.Sprintf("checkpoint.every=%d", grokWeights),
 		fmt.Sprintf("checkpoint.keep=%d", steps/grokWeights+2),
 	}})
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"anneal/internal/filetest"
 )
 
 var item = map[string]any{
@@ -105,7 +107,7 @@ func TestErrorsShowTheBeginningOfAValue(t *testing.T) {
 	if got, want := short(big), "['"+strings.Repeat("☃", 57)+"…"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if n := testing.AllocsPerRun(1, func() { short(big) }); n > 20 {
+	if n := filetest.AllocsPerRun(1, func() { short(big) }); n > 20 {
 		t.Errorf("%v allocations", n)
 	}
 }

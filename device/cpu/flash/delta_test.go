@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"anneal/device"
+	"anneal/internal/filetest"
 	"anneal/internal/isa"
 	"anneal/tensor"
 
@@ -203,7 +204,7 @@ func TestDeltaScratchIsPredicted(t *testing.T) {
 		if got, want := l.ScratchBytes(), LinearScratch(isa.Tiers()[0], 2, tensor.BF16, length, heads); got != want {
 			t.Errorf("rows of %d take %d bytes, want %d", length, got, want)
 		}
-		if n := testing.AllocsPerRun(3, func() { p.run(l) }); n != 0 {
+		if n := filetest.AllocsPerRun(3, func() { p.run(l) }); n != 0 {
 			t.Errorf("a call allocates %v times", n)
 		}
 	}

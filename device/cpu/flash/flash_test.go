@@ -9,6 +9,7 @@ import (
 	"anneal/device"
 	"anneal/device/conformance"
 	"anneal/device/cpu/pool"
+	"anneal/internal/filetest"
 	"anneal/internal/isa"
 	"anneal/tensor"
 
@@ -411,7 +412,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 		e := newEngine(t, isa.Tiers()[0], 2)
 		p := newProblem(dt, 2, 64, device.Heads{Q: 2, KV: 1, Size: 32}, make([]int32, 128), 1)
 		p.run(e)
-		if n := testing.AllocsPerRun(5, func() { p.run(e) }); n != 0 {
+		if n := filetest.AllocsPerRun(5, func() { p.run(e) }); n != 0 {
 			t.Errorf("%v: %v allocations, want 0", dt, n)
 		}
 	}

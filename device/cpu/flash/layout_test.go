@@ -7,6 +7,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/conformance"
+	"anneal/internal/filetest"
 	"anneal/internal/isa"
 	"anneal/tensor"
 
@@ -175,7 +176,7 @@ func TestLayoutsAllocateNothing(t *testing.T) {
 		p := newProblem(tensor.BF16, 1, 200, device.Heads{Q: 4, KV: 2, Size: 32}, make([]int32, 200), 1)
 		p.mask.Layout, p.mask.Slopes = l, []float64{0.5, 0.25, 0.1, 0}
 		p.run(e)
-		if n := testing.AllocsPerRun(5, func() { p.run(e) }); n != 0 {
+		if n := filetest.AllocsPerRun(5, func() { p.run(e) }); n != 0 {
 			t.Errorf("%s: %v allocations, want 0", name, n)
 		}
 	}

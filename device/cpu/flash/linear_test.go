@@ -10,6 +10,7 @@ import (
 	"anneal/device"
 	"anneal/device/conformance"
 	"anneal/device/cpu/pool"
+	"anneal/internal/filetest"
 	"anneal/internal/isa"
 	"anneal/tensor"
 
@@ -351,7 +352,7 @@ func TestLinearScratchIsConstant(t *testing.T) {
 		} else if got := l.ScratchBytes(); got != want {
 			t.Errorf("scratch is %d bytes for rows of %d, %d for rows of 64", got, length, want)
 		}
-		if n := testing.AllocsPerRun(3, func() { p.run(l) }); n != 0 {
+		if n := filetest.AllocsPerRun(3, func() { p.run(l) }); n != 0 {
 			t.Errorf("a call allocates %v times", n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"anneal/device"
+	"anneal/internal/filetest"
 	"anneal/internal/isa"
 	"anneal/tensor"
 )
@@ -53,7 +54,7 @@ func TestShortRowsHaveTheirOwnBits(t *testing.T) {
 						t.Fatalf("%s: row %d is off by %g", name, r, far)
 					}
 				}
-				if n := testing.AllocsPerRun(2, func() { all.run(e) }); n != 0 {
+				if n := filetest.AllocsPerRun(2, func() { all.run(e) }); n != 0 {
 					t.Errorf("%s: %v allocations, want 0", name, n)
 				}
 			}

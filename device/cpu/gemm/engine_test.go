@@ -10,6 +10,7 @@ import (
 
 	"anneal/device"
 	"anneal/device/cpu/pool"
+	"anneal/internal/filetest"
 	"anneal/internal/isa"
 	"anneal/tensor"
 )
@@ -304,7 +305,7 @@ func TestMatMulAllocatesNothing(t *testing.T) {
 		for _, form := range forms {
 			p := newProblem(form, 100, 64, 70, tensor.F32, tensor.BF16, tensor.BF16,
 				device.MatMulOptions{Operand: tensor.BF16}, 1)
-			if n := testing.AllocsPerRun(10, func() { e.MatMul(p.dst, p.a, p.b, p.form, p.opt) }); n != 0 {
+			if n := filetest.AllocsPerRun(10, func() { e.MatMul(p.dst, p.a, p.b, p.form, p.opt) }); n != 0 {
 				t.Errorf("%v: %v allocations, want 0", p, n)
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"anneal/internal/filetest"
 )
 
 type count struct{ hits []atomic.Int32 }
@@ -172,7 +174,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 	p := New(2)
 	defer p.Close()
 	c := &count{hits: make([]atomic.Int32, 64)}
-	if n := testing.AllocsPerRun(50, func() { p.Run(64, c) }); n != 0 {
+	if n := filetest.AllocsPerRun(50, func() { p.Run(64, c) }); n != 0 {
 		t.Errorf("%v allocations per run, want 0", n)
 	}
 }

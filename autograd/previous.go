@@ -1,0 +1,44 @@
+package autograd
+
+import (
+	"anneal/device"
+	"anneal/tensor"
+)
+
+// Previous returns, for each token of ids [N] (I32), what row says of the token before it and of itself: [N] I32, valid
+// until Reset. It is device.Elsewhere for the first token of a document. The token before a batch that continues a
+// sequence is Cache.Before. The host computes it, and a device apart from it waits.
+func (t *Tape) Previous(ids *tensor.Tensor, seq *Sequence, row func(before, id int32) int32) *tensor.Tensor {
+	n, p := ids.Len(), &t.pairs
+	if p[0].IsZero() || p[0].Len() < n {
+		p[0], p[1] = *tensor.Of(make([]int32, n)), *tensor.Of(make([]int32, n))
+	}
+	tokens, positions := t.ref(p[0].Slice(0, n)), t.ref(p[1].Slice(0, n))
+	t.Device.Read(tokens.Raw(), ids)
+	t.Device.Read(positions.Raw(), &seq.Pos)
+	list, pos := tokens.I32(), positions.I32()
+	if seq.Caches == nil {
+		previous(list, pos, 0, row)
+	}
+	for _, c := range seq.Caches {
+		previous(list[:c.Tokens], pos[:c.Tokens], c.Before, row)
+		list, pos = list[c.Tokens:], pos[c.Tokens:]
+	}
+	out := t.ref(t.keep.New(tensor.I32, n))
+	t.Device.Write(out, tokens.Raw())
+	return out
+}
+
+// previous replaces tokens by what row says of them, from the last one down, so that those before are still there.
+func previous(tokens, pos []int32, before int32, row func(before, id int32) int32) {
+	for i := len(tokens) - 1; i >= 0; i-- {
+		switch {
+		case pos[i] == 0:
+			tokens[i] = device.Elsewhere
+		case i == 0:
+			tokens[i] = row(before, tokens[i])
+		default:
+			tokens[i] = row(tokens[i-1], tokens[i])
+		}
+	}
+}
