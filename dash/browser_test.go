@@ -153,6 +153,26 @@ func (b *browser) open(address string) {
 	b.until(`document.querySelectorAll(".chart:not([hidden])").length > 5`)
 }
 
+// processor returns how long the page has used a processor.
+func (b *browser) processor() time.Duration {
+	b.t.Helper()
+	b.call("Performance.enable", map[string]any{"timeDomain": "threadTicks"})
+	var r struct {
+		Metrics []struct {
+			Name  string
+			Value float64 // seconds
+		}
+	}
+	json.Unmarshal(b.call("Performance.getMetrics", nil), &r)
+	for _, m := range r.Metrics {
+		if m.Name == "TaskDuration" {
+			return time.Duration(m.Value * float64(time.Second))
+		}
+	}
+	b.t.Fatalf("no time of the page's tasks: %+v", r)
+	return 0
+}
+
 func (b *browser) key(key string) {
 	b.t.Helper()
 	for _, kind := range []string{"keyDown", "keyUp"} {

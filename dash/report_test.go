@@ -153,3 +153,47 @@ func TestWhatChangesIsReadAgain(t *testing.T) {
 		t.Errorf("%d steps, %d lines, %+v", v.Steps, len(v.Journal), v.Alerts)
 	}
 }
+
+// A terminal says which layers are moved most and grow largest, where the memory goes, and what the model writes, on
+// one line each, beside the chart.
+func TestATerminalSaysWhatGoesOnInside(t *testing.T) {
+	text := lines(1, 3000)
+	text += `{"step":3001,"loss":2,"clip_rate_recent":0.25,"update_ratios":{"layers":[0.001,0.5,0.002]}}` + "\n"
+	text += `{"step":3003,"loss":2,"update_ratios":{"layers":[0.001,0.0042,0.002]},` +
+		`"activation_rms":[0.2,3,25.5,4]}` + "\n"
+	dir := newRun(t, "first", text)
+	write(t, filepath.Join(dir, "timing.json"), `{"steps":0,"memory":[{"name":"scratch","predicted":1048576},`+
+		`{"name":"activations","predicted":33554432},{"name":"gradients","predicted":9437184}]}`)
+	if err := os.Mkdir(filepath.Join(dir, "samples"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "samples", "step-00003000.json"),
+		`{"step":3000,"texts":[{"prompt":"func main","text":"() {\n\u001b[2Jmore"}]}`)
+	w := newWatch(t, dir)
+	drawn := w.Draw(Screen{Columns: 80, Rows: 24}, now)
+	screen := strings.Join(drawn, "\n")
+	for _, want := range []string{
+		"update/weight 0.0042 layer 1   activation 25.5 layer 1   25 % clipped\n",
+		"memory: activations 32 MiB  gradients 9.0 MiB  scratch 1.0 MiB",
+		"sample at 3000: func main() {\n", "loss (nats per token)", "q quit",
+	} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("no %q in\n%s", want, screen)
+		}
+	}
+	for _, o := range []Screen{{Columns: 80, Rows: 24}, {Columns: 40, Rows: 24}, {Columns: 12, Rows: 6}} {
+		drawn := w.Draw(o, now)
+		for _, l := range drawn {
+			if len([]rune(l)) > o.Columns || strings.ContainsRune(l, 0x1b) {
+				t.Errorf("%v: %q", o, l)
+			}
+		}
+		if len(drawn) > o.Rows {
+			t.Errorf("%v: %d lines", o, len(drawn))
+		}
+	}
+	if few := strings.Join(w.Draw(Screen{Columns: 40, Rows: 24}, now), "\n"); !strings.Contains(few,
+		"memory: activations 32 MiB \n") {
+		t.Errorf("memory in 40 columns:\n%s", few)
+	}
+}

@@ -58,7 +58,9 @@ func (w *Watch) Draw(o Screen, now time.Time) []string {
 	v := w.View(now)
 	o.Run = min(max(o.Run, 0), len(v.Runs)-1)
 	r := &v.Runs[o.Run]
-	lines := headLines(r, o, len(v.Runs))
+	lines := append(headLines(r, o, len(v.Runs)), w.runs[o.Run].points.insideLine()...)
+	lines = append(lines, memoryLine(r, o.Columns)...)
+	lines = append(lines, sampleLine(r)...)
 	if len(v.Runs) > 1 {
 		lines = append(lines, otherRuns(v.Runs, o.Run)...)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"anneal/checkpoint"
 	"anneal/config"
@@ -67,7 +68,8 @@ func (s *state) Check(step, tokens int64) error {
 	case int64(p.Step) != step || p.Tokens != tokens:
 		return fmt.Errorf("it is at step %d with %d tokens, but the manifest says %d and %d",
 			p.Step, p.Tokens, step, tokens)
-	case p.Updates < 0 || p.Updates > p.Step || p.Clipped < 0 || p.Clipped > p.Updates:
+	case p.Updates < 0 || p.Updates > p.Step || p.Clipped < 0 || p.Clipped > p.Updates ||
+		bits.Len64(p.Recent) > p.Updates || bits.OnesCount64(p.Recent) > p.Clipped:
 		return fmt.Errorf("after %d steps, %d applied and %d clipped updates are impossible",
 			p.Step, p.Updates, p.Clipped)
 	case p.Applied < 0 || p.Applied > p.Tokens:

@@ -22,6 +22,7 @@ func TestStatesThatNoRunCanHaveAreRefused(t *testing.T) {
 		"other tokens":          func(s *state) { s.Progress.Tokens++ },
 		"negative updates":      func(s *state) { s.Progress.Updates = -1 },
 		"more updates":          func(s *state) { s.Progress.Updates = 11 },
+		"clipped before":        func(s *state) { s.Progress.Recent = 1 << 63 },
 		"negative clipped":      func(s *state) { s.Progress.Clipped = -1 },
 		"tokens nobody applied": func(s *state) { s.Progress.Applied = math.MaxInt64 },
 		"samples without end":   func(s *state) { s.Progress.Sample, s.Data.Sample = math.MaxUint64, math.MaxUint64 },

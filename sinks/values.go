@@ -35,6 +35,7 @@ func values(s Step) (list []value) {
 	add("train/tokens", float64(e.Tokens))
 	positive("train/skips", float64(e.Skips))
 	positive("train/clip_rate", e.ClipRate)
+	positive("train/clip_rate_recent", e.ClipRateRecent)
 	positive("train/loss_scale", e.LossScale)
 	positive("train/z_loss", e.ZLoss)
 	positive("train/teacher_kl", e.TeacherKL)

@@ -33,6 +33,7 @@ type Event struct {
 	// mean log²Z of the routers, without model.router_z_loss
 	RouterZLoss    float64 `json:"router_z_loss,omitempty"`
 	ClipRate       float64 `json:"clip_rate,omitempty"`          // share of the updates so far, if clipping is on
+	ClipRateRecent float64 `json:"clip_rate_recent,omitempty"`   // of the last 64 updates
 	SequenceTokens int     `json:"sequence_tokens,omitempty"`    // if shorter than the context
 	NoiseScale     float64 `json:"noise_scale_tokens,omitempty"` // estimate so far, of steps that measured it
 	WinRate        float64 `json:"win_rate,omitempty"`           // share of weights not clipped by sophia
@@ -136,7 +137,7 @@ func (t *Trainer) endEvent(e *Event) {
 		e.LossScale = t.lossScale.Scale
 	}
 	if t.cfg.Train.Clip > 0 {
-		e.ClipRate = t.progress.ClipRate()
+		e.ClipRate, e.ClipRateRecent = t.progress.ClipRate(), t.progress.ClipRateRecent()
 	}
 	if t.robust != nil {
 		e.DomainWeights, e.DomainExcess = slices.Clone(t.robust.state.Alpha), slices.Clone(t.robust.state.Excess)

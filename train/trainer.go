@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/bits"
 	"time"
 
 	"anneal/comm"
@@ -81,12 +82,29 @@ type Position struct {
 	Tokens  int64  `json:"tokens"`
 	Applied int64  `json:"applied_tokens"` // tokens of those steps: the position in schedules that count tokens
 	Clipped int    `json:"clipped"`        // updates whose gradient exceeded train.clip
+	Recent  uint64 `json:"clipped_recent"` // which of the last 64 updates did, a bit each, that of the newest lowest
 
 	Noise NoiseScale `json:"noise_scale"`
 }
 
 // ClipRate returns the share of the updates so far whose gradient was clipped; NaN before the first.
 func (p Position) ClipRate() float64 { return float64(p.Clipped) / float64(p.Updates) }
+
+// ClipRateRecent is ClipRate of the last 64 updates.
+func (p Position) ClipRateRecent() float64 {
+	return float64(bits.OnesCount64(p.Recent)) / float64(min(p.Updates, 64))
+}
+
+// updated counts an update.
+func (p *Position) updated(tokens int64, clipped bool) {
+	p.Updates++
+	p.Applied += tokens
+	p.Recent <<= 1
+	if clipped {
+		p.Clipped++
+		p.Recent |= 1
+	}
+}
 
 // New allocates the memory of a run and initialises the model. The configuration must be resolved and valid.
 func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
@@ -262,14 +280,11 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 		e.Skipped = true
 		return e, nil
 	}
-	t.progress.Updates++
-	t.progress.Applied += part.Tokens
+	clip := optim.ClipScale(e.GradNorm, t.cfg.Train.Clip)
+	e.Clipped = clip < 1
+	t.progress.updated(part.Tokens, e.Clipped)
 	if t.robust != nil {
 		t.robust.commit()
-	}
-	clip := optim.ClipScale(e.GradNorm, t.cfg.Train.Clip)
-	if e.Clipped = clip < 1; e.Clipped {
-		t.progress.Clipped++
 	}
 	t.observeNorms(&e, targets)
 	e.NoiseScale = t.measureNoise(sums, e.GradNorm)

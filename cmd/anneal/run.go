@@ -156,8 +156,8 @@ func stepLine(p train.Event, columns int) string {
 	}
 	line.add(4, "lr %.1e", p.LR)
 	line.add(4, "|g| %.2f", p.GradNorm)
-	if p.ClipRate > 0 {
-		line.add(5, "%.0f%% clipped", 100*p.ClipRate)
+	if p.ClipRateRecent > 0 {
+		line.add(5, "%.0f%% clipped", 100*p.ClipRateRecent)
 	}
 	if !math.IsNaN(p.TokensPerSecond) {
 		line.add(2, "%s tok/s", thousands(int64(p.TokensPerSecond)))

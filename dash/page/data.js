@@ -4,7 +4,8 @@ const data = {
   view: { runs: [] },
   curves: [], // by run: generation, width, x by axis, series by name
   parts: [], // by run: a stretch read again more finely, with its zoom; or undefined
-  cost: 0, // milliseconds that the last update took, for tests
+  cost: 0, // milliseconds that the last update took, from its request until it was on the screen; 0 before that
+  drawn: 0, // milliseconds from the request of the page until its charts were on the screen
 };
 
 const token = (() => {
@@ -78,18 +79,27 @@ function follow(changed) {
     return;
   }
   const next = async () => {
+    const began = performance.now();
+    data.cost = 0;
     let fault = null;
     try {
       await update();
     } catch (e) {
       fault = e;
     }
-    const began = performance.now();
     changed(fault);
-    data.cost = performance.now() - began;
+    painted((now) => {
+      data.cost = now - began;
+      data.drawn ||= now;
+    });
     setTimeout(next, document.hidden ? 5000 : 1000);
   };
   next();
+}
+
+// painted calls back with the time when the next frame is on the screen.
+function painted(then) {
+  requestAnimationFrame(() => setTimeout(() => then(performance.now())));
 }
 
 // refine reads a stretch of steps again where buckets hold several, so that a closer look shows more.

@@ -10,6 +10,12 @@ function heatColour(f) {
   return `rgb(${mix.join(",")})`;
 }
 
+// heatPixels are the colours as pixels of an image.
+const heatPixels = Uint32Array.from({ length: 256 }, (_, i) => {
+  const [r, g, b] = heatColour(i / 255).match(/\d+/g).map(Number);
+  return new Uint32Array(Uint8Array.of(r, g, b, 255).buffer)[0];
+});
+
 class HeatMap extends Chart {
   names(runs) {
     const has = new Set(runs.flatMap((i) => Object.keys(data.curves[i].series)));
@@ -50,21 +56,32 @@ class HeatMap extends Chart {
     }
   }
 
+  // cells paints an image of one pixel's height for each row, which the canvas stretches. A pixel that holds several
+  // points has the largest: a spike is seen however long the run.
   cells(c) {
-    const high = this.area.h / Math.max(1, this.drawn.length);
-    const range = Math.log(this.hi / this.lo) || 1;
+    if (this.drawn.length === 0) return;
+    const wide = Math.max(1, Math.round(this.area.w * (window.devicePixelRatio || 1)));
+    const image = new ImageData(wide, this.drawn.length);
+    const pixels = new Uint32Array(image.data.buffer);
+    const range = Math.log(this.hi / this.lo) || 1, scale = wide / this.area.w;
     this.drawn.forEach((l, row) => {
-      let start = this.area.x;
-      for (let i = 0; i < l.s.mean.length; i++) {
+      const most = new Float64Array(wide);
+      let start = 0;
+      for (let i = Math.max(0, below(l.x, this.from[0])); i < l.s.mean.length && start < wide; i++) {
         const v = l.s.mean[i];
         if (!(v > 0) || l.x[i] < this.from[0]) continue;
-        if (l.x[i] > this.from[1]) break;
-        const end = this.px(l.x[i]);
-        c.fillStyle = heatColour(Math.log(v / this.lo) / range);
-        c.fillRect(start, this.area.y + row * high, Math.max(end - start, 1) + 0.5, high + 0.5);
-        start = end;
+        const end = Math.round((this.px(l.x[i]) - this.area.x) * scale);
+        for (let k = Math.min(start, wide - 1); k < Math.min(Math.max(end, start + 1), wide); k++) most[k] = Math.max(most[k], v);
+        start = Math.max(start, end);
+      }
+      for (let k = 0; k < wide; k++) {
+        if (most[k] > 0) pixels[row * wide + k] = heatPixels[Math.round(Math.log(most[k] / this.lo) / range * (heatPixels.length - 1))];
       }
     });
+    const picture = new OffscreenCanvas(wide, this.drawn.length);
+    picture.getContext("2d").putImageData(image, 0, 0);
+    c.imageSmoothingEnabled = false;
+    c.drawImage(picture, this.area.x, this.area.y, this.area.w, this.area.h);
   }
 
   rows(c) {

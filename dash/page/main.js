@@ -8,7 +8,8 @@ const definitions = [
   { title: "Validation by source", unit: "bits per byte", prefix: "source_val_bits_per_byte." },
   { title: "Loss by source", unit: "nats per token", prefix: "source_loss.", smooth: true },
   { title: "Gradient norm", unit: "before clipping", names: ["grad_norm"], log: true, smooth: true },
-  { title: "Clip rate", unit: "share of the updates so far", names: ["clip_rate"], text: percent, zero: true },
+  { title: "Clip rate", unit: "share of the updates", names: ["clip_rate_recent", "clip_rate"], text: percent, zero: true,
+    labels: { clip_rate_recent: "of the last 64", clip_rate: "so far" } },
   { title: "Learning rate", names: ["lr"], zero: true },
   { title: "Speed", unit: "tokens per second", names: ["tokens_per_second"], zero: true },
   { title: "Share of the peak", unit: "of matrix products", names: ["fraction_of_peak"], text: percent, zero: true },
@@ -57,12 +58,13 @@ function redraw() {
   });
 }
 
-function drawCharts() {
+// drawCharts draws the charts in sight, and so many pixels above and below.
+function drawCharts(beyond = 0) {
   byId("reset").disabled = ui.zoom === null;
   for (const chart of charts) chart.element.hidden = chart.empty;
   const seen = charts.filter((chart) => !chart.element.hidden);
   for (const chart of seen) chart.measure();
-  for (const chart of seen) chart.draw();
+  for (const chart of seen) if (!chart.drawn || chart.near(beyond)) chart.draw();
 }
 
 function setCursor(at) {
@@ -155,6 +157,8 @@ function listen() {
     else return;
     e.preventDefault();
   });
+  document.addEventListener("scroll", () => drawCharts(innerHeight / 2), { passive: true });
+  window.addEventListener("beforeprint", () => drawCharts(Infinity));
   new ResizeObserver(redraw).observe(byId("charts"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     readColours();

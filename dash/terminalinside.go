@@ -1,0 +1,89 @@
+package dash
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"anneal/run"
+	"anneal/train"
+)
+
+// What a terminal says of the inside of a run: a line each for layers, memory and samples, where they are known.
+
+// insideLine names the layers whose updates and activations are the largest, and how much of late was clipped.
+func (f *follower) insideLine() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var parts []string
+	if x, layer := f.table.largest("update_ratios.layers."); layer >= 0 {
+		parts = append(parts, fmt.Sprintf("update/weight %s layer %d", digits(train.Number(x), 2), layer))
+	}
+	if x, place := f.table.largest("activation_rms."); place >= 0 {
+		where := "embedding"
+		if place > 0 {
+			where = fmt.Sprint("layer ", place-1)
+		}
+		parts = append(parts, fmt.Sprintf("activation %s %s", digits(train.Number(x), 3), where))
+	}
+	if x, step := f.table.newest("clip_rate_recent"); step > 0 {
+		parts = append(parts, percent(train.Number(x))+" clipped")
+	}
+	if parts == nil {
+		return nil
+	}
+	return []string{"largest: " + strings.Join(parts, "   ")}
+}
+
+// largest returns the largest of the newest means of the numbers prefix0, prefix1 …, and which it is; -1 if there are
+// none.
+func (t *table) largest(prefix string) (most float64, which int) {
+	most, which = math.Inf(-1), -1
+	for i := 0; ; i++ {
+		name := prefix + strconv.Itoa(i)
+		if _, ok := t.index[name]; !ok {
+			return most, which
+		}
+		if x, _ := t.newest(name); x > most {
+			most, which = x, i
+		}
+	}
+}
+
+// memoryLine names the kinds of memory, the largest first, as many as there is room for.
+func memoryLine(r *RunView, columns int) []string {
+	if r.Timing == nil {
+		return nil
+	}
+	parts := slices.Clone(r.Timing.Memory)
+	slices.SortStableFunc(parts, func(a, b run.MemoryPart) int { return cmp.Compare(b.Predicted, a.Predicted) })
+	line := "memory:"
+	for _, p := range parts {
+		next := fmt.Sprintf(" %s %s ", p.Name, size(p.Predicted))
+		if !(p.Predicted > 0) || len(line)+len(next) > columns {
+			break
+		}
+		line += next
+	}
+	if line == "memory:" {
+		return nil
+	}
+	return []string{line}
+}
+
+// sampleLine begins what the model wrote last, after the first prompt.
+func sampleLine(r *RunView) []string {
+	if len(r.Samples) == 0 {
+		return nil
+	}
+	s := r.Samples[len(r.Samples)-1]
+	if len(s.Texts) == 0 {
+		return nil
+	}
+	text := strings.TrimLeft(s.Texts[0].Prompt+s.Texts[0].Text, " \n\r\t")
+	text, _, _ = strings.Cut(text, "\n")
+	return []string{fmt.Sprintf("sample at %d: %s", s.Step, strings.ReplaceAll(text, "\t", " "))}
+}
