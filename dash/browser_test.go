@@ -397,3 +397,49 @@ func TestAReportInABrowser(t *testing.T) {
 	b.shoot("report")
 	b.quiet()
 }
+
+// Each layer has a row in the maps of updates and activations, the legend says what is under the cursor, and memory is
+// told by kind.
+func TestThePageShowsTheInside(t *testing.T) {
+	b := openBrowser(t)
+	text := lines(1, 20)
+	for step := 21; step <= 40; step++ {
+		text += fmt.Sprintf(`{"step":%d,"loss":2,"clip_rate":0.1,"clip_rate_recent":0.25,"update_ratios":{"layers":`+
+			`[0.001,0.0%d,0.003],"groups":{"matrix":0.002}},"activation_rms":[0.25,4,%d]}`+"\n", step, step, step)
+	}
+	dir := newRun(t, "base", text)
+	write(t, filepath.Join(dir, "timing.json"), `{"steps":0,"phases":{},"memory":[{"name":"gradients",`+
+		`"predicted":9437184,"actual":1048576},{"name":"activations","predicted":28311552,"actual":null}]}`)
+	b.look(1280, 3000, "light")
+	b.open(serveRuns(t, dir))
+	b.until(`data.curves[0].x.step.at(-1) === 40`)
+	b.eval(`setCursor(30)`)
+	b.until(`ui.cursor === 30 && !waiting`)
+	for title, want := range map[string]string{
+		"Update over weight by layer": "0 0.001|1 0.03|2 0.003", "Update over weight by group": "matrix 0.002",
+		"Activation size by layer": "0 0.25|1 4|2 30", "Clip rate": "of the last 64 25 %|so far 10 %",
+	} {
+		got := b.eval(fmt.Sprintf(`[...charts.find((c) => c.def.title === %q).legend.children].slice(1)
+			.map((e) => e.textContent.trim()).join("|")`, title))
+		if got != want {
+			t.Errorf("%s: %q, want %q", title, got, want)
+		}
+	}
+	rows := b.eval(`(() => {
+		const chart = charts.find((c) => c.def.title === "Activation size by layer"), a = chart.area;
+		const c = chart.canvas.getContext("2d"), x = Math.round(a.x + 0.9 * a.w);
+		const p = c.getImageData(x, a.y, 1, Math.floor(a.h)).data;
+		const row = (k) => 4 * Math.floor((k + 0.5) * a.h / 3);
+		return [0, 1, 2].map((k) => [...p.slice(row(k), row(k) + 4)].join()).join(" ");
+	})()`)
+	if n := len(strings.Fields(rows.(string))); n != 3 || !strings.HasPrefix(rows.(string), "0,34,78,255 ") {
+		t.Errorf("the rows have the colours %v; the smallest is dark blue", rows)
+	}
+	card := b.eval(`[...document.querySelectorAll(".card")].find((c) => c.textContent.startsWith("Memory by kind"))
+		.querySelector("tbody").textContent`)
+	if card != "gradients9 MiB1 MiB25 %activations27 MiB–75 %" {
+		t.Errorf("memory by kind: %q", card)
+	}
+	b.shoot("inside")
+	b.quiet()
+}

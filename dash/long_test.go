@@ -212,7 +212,8 @@ func testLongRun(t *testing.T, steps int, alone bool) {
 	each := (b.processor() - before) / updates
 	t.Logf("updates on the screen after %v; %v of a processor each", took, each)
 	if each > updateWithin || alone && slices.Min(took) > updateWithin {
-		t.Errorf("updates on the screen after %v, %v of a processor each; at most %v is wanted", took, each, updateWithin)
+		t.Errorf("updates on the screen after %v, %v of a processor each; at most %v is wanted",
+			took, each, updateWithin)
 	}
 	b.eval(fmt.Sprintf(`setZoom([%d, %d])`, steps/2, steps/2+200))
 	b.until(`data.parts[0] && data.parts[0].width === 1 && charts[0].drawn[0].x === data.parts[0].x.step`)
