@@ -12,6 +12,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"runtime"
 	"time"
 
 	"anneal/model"
@@ -30,6 +31,7 @@ func main() {
 	server := &http.Server{
 		Addr: "127.0.0.1:8090", Handler: handler(trained), ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
 	}
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) // one for requests beside those that the model's threads keep busy
 	log.Print("listening on http://", server.Addr)
 	log.Print(server.ListenAndServe())
 }
