@@ -25,7 +25,7 @@ func (studyGrokkingCmd) Help() string {
 func (c studyGrokkingCmd) Run(s *session) error {
 	if c.Seeds < 1 || c.Steps < 200 {
 		return &usageError{fmt.Sprintf("%d seeds of %d steps say nothing", c.Seeds, c.Steps),
-			"try at least one seed and 200 steps; models generalise after 1,300 to 2,000"}
+			"try at least one seed and 200 steps; models generalise after 1,200 to 1,700"}
 	}
 	o := study.GrokkingOptions{Seeds: int(c.Seeds), Steps: int(c.Steps)}
 	return c.study(s, "grokking", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {
