@@ -9,8 +9,9 @@ import (
 
 // compare returns an error unless got is close to exact. In F64 the allowance is 1e-12 of the largest value. Otherwise
 // it is twice (four times for gradients, which are sums of products of rounded values) the largest error of the float32
-// formula rounded to got's storage, plus a few units of float32 for other orders of addition: FlashAttention's rule for
-// kernels in low precision. Both grow by the error of cancellation, see call.lost. Values that are not finite must be
+// formula rounded to got's storage, or half a unit of the storage at the largest value if chance has made that smaller,
+// plus a few units of float32 for other orders of addition: FlashAttention's rule for kernels in low precision. Both
+// grow by the error of cancellation, see call.lost. Values that are not finite must be
 // so in the same places.
 func (c *call) compare(got *tensor.Tensor, exact []float64, naive [][]float64) error {
 	if got.Len() != len(exact) {
@@ -66,6 +67,7 @@ func (c *call) allowance(dt tensor.DType, exact []float64, naive [][]float64) fl
 			}
 		}
 	}
+	far = math.Max(far, halfUnit(dt, top))
 	factor := c.factor
 	if factor == 0 {
 		factor = 2
@@ -77,6 +79,16 @@ func (c *call) allowance(dt tensor.DType, exact []float64, naive [][]float64) fl
 		far += top/2048 + 0x1p-25
 	}
 	return factor*far + 1e-6*top + c.lost(0x1p-22, top) + 1e-37
+}
+
+// halfUnit returns the largest error of rounding numbers of up to top to a narrow format; 0 for others.
+func halfUnit(dt tensor.DType, top float64) float64 {
+	bits := map[tensor.DType]int{tensor.F16: 11, tensor.BF16: 8}[dt]
+	if bits == 0 || top == 0 {
+		return 0
+	}
+	_, exponent := math.Frexp(top) // top is at least 2^(exponent−1)
+	return math.Ldexp(1, exponent-1-bits)
 }
 
 // lost returns what cancellation may cost results of up to top: a few units of the terms, and of a row as many digits
