@@ -11,8 +11,8 @@ import (
 // it is twice (four times for gradients, which are sums of products of rounded values) the largest error of the float32
 // formula rounded to got's storage, plus a few units of float32 for other orders of addition: FlashAttention's rule for
 // kernels in low precision. For gradients that error is at least half a unit of the storage at the largest value, since
-// their terms are rounded to as many bits, however small chance has made the formula's. Both grow by the error of cancellation, see call.lost. Values that are not finite must be
-// so in the same places.
+// their terms are rounded to as many bits, however small chance has made the formula's. Both grow by the error of
+// cancellation, see call.lost. Values that are not finite must be so in the same places.
 func (c *call) compare(got *tensor.Tensor, exact []float64, naive [][]float64) error {
 	if got.Len() != len(exact) {
 		return fmt.Errorf("%v has not the %d elements of the reference", got, len(exact))
