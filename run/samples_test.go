@@ -57,6 +57,9 @@ func TestARunKeepsWhatItsModelWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(ranks, 0, append(asked, "parallel.ranks=2", "parallel.zero=3")...)
+	if v, err := Verify(whole); err != nil || len(v.Remarks) > 0 {
+		t.Errorf("verification says %+v: %v", v, err)
+	}
 	want := ReadSamples(whole, 9)
 	if len(want) != 3 || want[2].Step != 5 || len(want[0].Texts) != 2 ||
 		want[0].Texts[0].Prompt != "the sum of 3 and" || want[0].Texts[1].Text == "" {
