@@ -19,8 +19,8 @@ func TestRunsWithFP64MastersKeepTheirBits(t *testing.T) {
 	}
 	one := mustRun(t, Options{Config: make(1, 0), Dir: filepath.Join(t.TempDir(), "run")})
 	want := [2]string{one.WeightsHash, one.OptimizerHash}
-	if plain := mustRun(t, Options{Config: ranksConfig(data, 1), Dir: filepath.Join(t.TempDir(), "run")}); plain.
-		WeightsHash == one.WeightsHash {
+	plain := mustRun(t, Options{Config: ranksConfig(data, 1), Dir: filepath.Join(t.TempDir(), "run")})
+	if plain.WeightsHash == one.WeightsHash {
 		t.Error("masters change nothing")
 	}
 	for _, x := range [][2]int{{2, 0}, {2, 1}, {3, 3}} {

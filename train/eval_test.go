@@ -230,24 +230,32 @@ func TestALimitOfTargetsIsExactOnAnyRanks(t *testing.T) {
 	}
 }
 
+// evaluated evaluates a trainer of two threads on the held-out text of cfg: limit tokens of it, or all if limit is 0.
+func evaluated(t *testing.T, cfg *config.Config, limit int) (*Trainer, EvalResult) {
+	t.Helper()
+	c, err := prepare.OpenCorpus(cfg) // which derives the vocabulary
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	text, err := c.HeldOut(cfg.Model.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := trainerOf(t, cfg, 2)
+	r, err := tr.Evaluate(t.Context(), text, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr, r
+}
+
 // Rows of whole documents tell of every document that fits whether it is right; windows of the text cut some.
 func TestWholeDocumentsAreAnswers(t *testing.T) {
 	for packing, whole := range map[string]bool{"concat": false, "best_fit": true, "pad": true} {
 		cfg := smallConfig(t, traintest.Data(t), "train.eval_packing="+packing, "train.eval_answers=true",
 			"model.context=256", "train.batch_tokens=1024")
-		c, err := prepare.OpenCorpus(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		text, err := c.HeldOut(cfg.Model.Context)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := trainerOf(t, cfg, 2).Evaluate(t.Context(), text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, r := evaluated(t, cfg, 0)
 		if r.Answers.Documents == 0 || (r.Answers.Cut == 0) != whole {
 			t.Errorf("%s: %+v", packing, r.Answers)
 		}
@@ -258,20 +266,7 @@ func TestWholeDocumentsAreAnswers(t *testing.T) {
 // measured in training.
 func TestEvaluationMeasuresTheStream(t *testing.T) {
 	cfg := smallConfig(t, traintest.Data(t), "precision=fp64")
-	c, err := prepare.OpenCorpus(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	text, err := c.HeldOut(cfg.Model.Context)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := trainerOf(t, cfg, 2)
-	r, err := tr.Evaluate(context.Background(), text, cfg.Train.MicroBatch*cfg.Model.Context)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr, r := evaluated(t, cfg, cfg.Train.MicroBatch*cfg.Model.Context)
 	table, sum := tr.Model().Params()[0].Value, 0.0 // [V, D]
 	for _, id := range tr.data.Tokens {
 		for d := range table.Dim(1) {
