@@ -3,6 +3,7 @@ package parallel
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"anneal/autograd"
 	"anneal/device"
@@ -46,16 +47,14 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 			if divide(p) != optim.Elements {
 				continue
 			}
-			n := p.Region.Len()
-			for from := 0; from < n; from += device.Stretch {
-				to := min(from+device.Stretch, n)
-				owner := (2*done + to - from) * ranks / (2 * all) // by its middle
-				done += to - from
+			for _, run := range runs(p.Region.Len(), done, all, ranks) {
+				run.Param = first + i
+				pieces = append(pieces, run)
 				if !table {
-					load[owner] += to - from
+					load[run.Owner] += run.To - run.From
 				}
-				pieces = extend(pieces, Piece{first + i, from, to, -1, owner})
 			}
+			done += p.Region.Len()
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b Piece) int { return cmp.Compare(b.To-b.From, a.To-a.From) })
@@ -79,15 +78,25 @@ func apart(units [][]*nn.Param) (list [][]*nn.Param) {
 	return append(list, units[1:]...)
 }
 
-// extend appends a stretch, which belongs to the last piece if it continues it.
-func extend(pieces []Piece, p Piece) []Piece {
-	if n := len(pieces); n > 0 {
-		if last := &pieces[n-1]; last.Param == p.Param && last.Owner == p.Owner && last.To == p.From {
-			last.To = p.To
-			return pieces
-		}
+// runs cuts the n elements of a parameter, which begin at element `at` of the `all` that ranks share, into one run for
+// each owner. A stretch is owned by the rank whose share its middle is in. Ends are searched, since a parameter can have
+// 10⁸ stretches.
+func runs(n, at, all, ranks int) (list []Piece) {
+	bounds := func(i int) (from, to int) { return i * device.Stretch, min((i+1)*device.Stretch, n) }
+	owner := func(i int) int {
+		from, to := bounds(i)
+		return (2*(at+from) + to - from) * ranks / (2 * all)
 	}
-	return append(pieces, p)
+	stretches := (n + device.Stretch - 1) / device.Stretch
+	for i := 0; i < stretches; {
+		mine := owner(i)
+		next := i + sort.Search(stretches-i, func(j int) bool { return owner(i+j) > mine })
+		from, _ := bounds(i)
+		_, to := bounds(next - 1)
+		list = append(list, Piece{From: from, To: to, Part: -1, Owner: mine})
+		i = next
+	}
+	return list
 }
 
 // partsOf returns the parts of a fused weight, or all of a parameter, without owners.

@@ -73,3 +73,17 @@ func TestEveryElementHasOneOwner(t *testing.T) {
 		}
 	})
 }
+
+// A model of 10¹⁴ parameters is dealt at once: a refusal that says how many devices hold it deals it a hundred times.
+func TestDealingDoesNotTakeLongerForLargeModels(t *testing.T) {
+	p := nn.Declare("w", nn.Matrix, 1<<24, 1<<23)
+	pieces := Deal([][]*nn.Param{{p}}, 512, func(*nn.Param) optim.Division { return optim.Elements })
+	for i, piece := range pieces {
+		if piece.Owner != i || piece.To-piece.From != 1<<38 {
+			t.Fatalf("%+v is piece %d of 512", piece, i)
+		}
+	}
+	if len(pieces) != 512 {
+		t.Errorf("%d pieces for 512 ranks", len(pieces))
+	}
+}

@@ -49,15 +49,14 @@ func (c labTechniquesCmd) Run(s *session) error {
 			list := m.Judge()
 			s.printGroup(g, list, i > 0)
 			shown = append(shown, map[string]any{
-				"group": g.Name, "date": m.Date, "seconds": m.Seconds, "rows": judgedJSON(m.Rows, list),
+				"group": g.Name, "machine": m.Machine, "date": m.Date, "seconds": m.Seconds,
+				"rows": judgedJSON(m.Rows, list),
 			})
 		}
 		elapsed := time.Since(start)
 		s.printf("\n")
 		s.closing(fmt.Sprintf("%d groups", len(groups)), c.Out, elapsed, "")
-		return s.emit(map[string]any{
-			"machine": results.Machine, "groups": shown, "out": c.Out, "seconds": elapsed.Seconds(),
-		})
+		return s.emit(map[string]any{"groups": shown, "out": c.Out, "seconds": elapsed.Seconds()})
 	})
 }
 

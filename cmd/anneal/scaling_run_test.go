@@ -20,8 +20,8 @@ import (
 func TestScalingRun(t *testing.T) {
 	w := newWorkshop(t)
 	study := w.path("study")
-	budget := 20 // seconds; more on a machine that is too slow for that
-	args := []string{"scaling", "run", "--budget", "20s", "data.path=" + w.path("data"), "model.context=32",
+	budget := 10 // seconds; more on a machine that is too slow for that
+	args := []string{"scaling", "run", "--budget", "10s", "data.path=" + w.path("data"), "model.context=32",
 		"train.batch_tokens=128", "train.eval_tokens=256", "precision=fp32", "--out", study}
 	for ; budget < 320; budget *= 2 {
 		args[3] = fmt.Sprintf("%ds", budget)
@@ -105,7 +105,7 @@ func TestScalingRun(t *testing.T) {
 func TestScalingRunPlansFirst(t *testing.T) {
 	w := newWorkshop(t)
 	rates := func(more ...string) (list []float64) {
-		args := append([]string{"scaling", "run", "--budget", "2m", "data.path=" + w.path("data"), "model.context=32",
+		args := append([]string{"scaling", "run", "--budget", "10m", "data.path=" + w.path("data"), "model.context=32",
 			"train.batch_tokens=128", "train.eval_tokens=256", "precision=fp32", "--dry-run"}, more...)
 		for _, r := range w.object(exitOK, args...)["rungs"].([]any) {
 			list = append(list, r.(map[string]any)["lr"].(float64))

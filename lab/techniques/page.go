@@ -30,14 +30,13 @@ anneal lab techniques --only optimizers      # one table; the runs of a stopped 
 anneal lab techniques                        # all of them
 ` + "```" + `
 
-Measured on %s: %d cores, kernels %s, anneal %s. Other kernels round otherwise, which moves a loss by less than another seed does.
+Kernels of another tier round otherwise, which moves a loss by less than another seed does.
 `
 
 // Page returns docs/measured.md.
 func Page(r *Results) []byte {
 	var b strings.Builder
-	m := r.Machine
-	fmt.Fprintf(&b, pageHead, rates, m.CPU, m.Cores, m.Tier, m.Version)
+	fmt.Fprintf(&b, pageHead, rates)
 	for _, g := range Groups() {
 		fmt.Fprintf(&b, "\n## %s\n\n", g.Title)
 		if m := r.Find(g.Name); m != nil {
@@ -51,9 +50,11 @@ func Page(r *Results) []byte {
 
 // table writes the table of a group.
 func (m *Measured) table(b *strings.Builder) {
-	fmt.Fprintf(b, "%d seeds each, rates chosen by %d, %s, %.0f minutes.\n\n"+
+	here := m.Machine
+	fmt.Fprintf(b, "%d seeds each, rates chosen by %d. %s, %.0f minutes on %d cores of %s, kernels %s, anneal %s.\n\n"+
 		"| technique | line | rate | bits/byte | against the first |\n"+
-		"|---|---|---|---|---|\n", len(m.Rows[0].Bits), m.Seeds, m.Date, m.Seconds/60)
+		"|---|---|---|---|---|\n", len(m.Rows[0].Bits), m.Seeds, m.Date, m.Seconds/60, here.Cores,
+		here.CPU, here.Tier, here.Version)
 	for i, v := range m.Judge() {
 		line, edge := "`"+strings.Join(m.Rows[i].Set, "`, `")+"`", ""
 		if i == 0 {

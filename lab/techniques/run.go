@@ -39,19 +39,20 @@ type Options struct {
 	OnText  func(name string, done, total int64) // called while the data set is made
 }
 
-// Results are figures of techniques, measured on one machine.
+// Results are figures of techniques. Groups may have been measured on different machines: each is compared within
+// itself.
 type Results struct {
-	Machine study.Machine `json:"machine"`
-	Groups  []Measured    `json:"groups"` // in the order of Groups
+	Groups []Measured `json:"groups"` // in the order of Groups
 }
 
 // Measured is what was measured of a group.
 type Measured struct {
-	Group   string   `json:"group"`
-	Date    string   `json:"date"`       // YYYY-MM-DD
-	Seconds float64  `json:"seconds"`    // that training took
-	Seeds   int      `json:"rate_seeds"` // by whose mean each rate was chosen
-	Rows    []Figure `json:"rows"`       // the run without any technique comes first
+	Group   string        `json:"group"`
+	Machine study.Machine `json:"machine"`
+	Date    string        `json:"date"`       // YYYY-MM-DD
+	Seconds float64       `json:"seconds"`    // that training took
+	Seeds   int           `json:"rate_seeds"` // by whose mean each rate was chosen
+	Rows    []Figure      `json:"rows"`       // the run without any technique comes first
 }
 
 // A Figure is what was measured of a technique.
@@ -91,7 +92,6 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	all.Machine = here
 	for _, g := range o.Groups {
 		if m := all.Find(g.Name); m != nil && m.measures(g) {
 			continue
@@ -107,8 +107,8 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 			return nil, err
 		}
 		all.add(Measured{
-			Group: g.Name, Date: begin.UTC().Format(time.DateOnly), Seconds: time.Since(begin).Seconds(),
-			Seeds: o.rateSeeds(), Rows: figures(g, list),
+			Group: g.Name, Machine: here, Date: begin.UTC().Format(time.DateOnly),
+			Seconds: time.Since(begin).Seconds(), Seeds: o.rateSeeds(), Rows: figures(g, list),
 		})
 		if err := study.WriteResults(dir.File(ResultsFile), all); err != nil {
 			return nil, err

@@ -58,7 +58,8 @@ func TestEveryTechniqueIsARunOfItsOwn(t *testing.T) {
 	}
 }
 
-const stored = `{"machine": {}, "groups": [{"group": "init", "date": "2026-01-02", "seconds": 60, "rate_seeds": 1, "rows": [
+const stored = `{"groups": [{"group": "init", "machine": {"cpu": "X1", "cores": 2, "tier": "avx2"},
+	"date": "2026-01-02", "seconds": 60, "rate_seeds": 1, "rows": [
 	{"name": "as configured", "rate": 0.004, "bits_per_byte": [2, 2.1, 2.2]},
 	{"name": "He", "set": ["model.init=he"], "rate": 0.008, "at_edge": true, "bits_per_byte": [1.8, 1.9, 1.979]},
 	{"name": "Xavier", "set": ["model.init=xavier"], "rate": 0.004, "bits_per_byte": [2.001, 2.1, null]}]}]}`
@@ -73,7 +74,7 @@ func TestVerdictsFollowFromFigures(t *testing.T) {
 	for _, want := range []string{
 		"| He | `model.init=he` | 0.008, at the edge | 1.8930 | better by 9.9 ± 0.7 % |",
 		"| Xavier | `model.init=xavier` | 0.004 | 2.0505 | 1 of 3 runs diverged; the others: no difference seen",
-		"3 seeds each, rates chosen by 1, 2026-01-02, 1 minutes.", "Not measured yet.",
+		"3 seeds each, rates chosen by 1. 2026-01-02, 1 minutes on 2 cores of X1, kernels avx2", "Not measured yet.",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)

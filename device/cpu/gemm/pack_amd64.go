@@ -178,3 +178,78 @@ func storeBF16(dst unsafe.Pointer, ldd int, c *float32, rows int, cols int, add 
 //
 //go:noescape
 func storeF16(dst unsafe.Pointer, ldd int, c *float32, rows int, cols int, add int, scale float32)
+
+// copyRowsF32AVX2 copies rows×cols elements, row by row; cols is a multiple of 8.
+//
+//go:noescape
+func copyRowsF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// transposeF32AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
+//
+//go:noescape
+func transposeF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// copyRowsF32RoundedAVX2 copies rows×cols elements, row by row; cols is a multiple of 8.
+//
+//go:noescape
+func copyRowsF32RoundedAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// transposeF32RoundedAVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
+//
+//go:noescape
+func transposeF32RoundedAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// copyRowsBF16AVX2 copies rows×cols elements, row by row; cols is a multiple of 8.
+//
+//go:noescape
+func copyRowsBF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// transposeBF16AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
+//
+//go:noescape
+func transposeBF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// copyRowsTF32AVX2 copies rows×cols elements, row by row; cols is a multiple of 8.
+//
+//go:noescape
+func copyRowsTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// transposeTF32AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
+//
+//go:noescape
+func transposeTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// copyRowsF16AVX2 copies rows×cols elements, row by row; cols is a multiple of 8.
+//
+//go:noescape
+func copyRowsF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// transposeF16AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
+//
+//go:noescape
+func transposeF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// copyRowsF32HalfAVX2 copies rows×cols elements, row by row; cols is a multiple of 8.
+//
+//go:noescape
+func copyRowsF32HalfAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// transposeF32HalfAVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
+//
+//go:noescape
+func transposeF32HalfAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// storeF32AVX2 stores rows of 32 scaled sums in F32, or adds them with add.
+//
+//go:noescape
+func storeF32AVX2(dst unsafe.Pointer, ldd int, c *float32, rows int, add int, scale float32)
+
+// storeBF16AVX2 stores rows of 32 scaled sums in BF16, or adds them with add.
+//
+//go:noescape
+func storeBF16AVX2(dst unsafe.Pointer, ldd int, c *float32, rows int, add int, scale float32)
+
+// storeF16AVX2 stores rows of 32 scaled sums in F16, or adds them with add.
+//
+//go:noescape
+func storeF16AVX2(dst unsafe.Pointer, ldd int, c *float32, rows int, add int, scale float32)

@@ -69,7 +69,10 @@ func fewOf(b source, plain, rounded, narrow *fewKernels[float32]) *fewKernels[fl
 func fewDot(b source) *fewKernels[float32] { return fewOf(b, nil, &fewPairs, &fewNarrowPairs) }
 
 func f32Packer(t isa.Tier) packer[float32] {
-	if t < isa.AVX512 {
+	switch {
+	case t == isa.AVX2:
+		return packerAVX2()
+	case t < isa.AVX512:
 		return genericPacker[float32]()
 	}
 	plain := copier{copyRowsF32, transposeF32, panelsF3232, panelsF3248}
@@ -157,7 +160,10 @@ func vectorPacker(pick func(source) *copier) packer[float32] {
 }
 
 func f32Store(t isa.Tier) store[float32] {
-	if t < isa.AVX512 {
+	switch {
+	case t == isa.AVX2:
+		return storeAVX2
+	case t < isa.AVX512:
 		return put[float32]
 	}
 	return func(dst *sink, to unsafe.Pointer, c *float32, rows, cols int) {
@@ -193,6 +199,17 @@ var paired = func() (order [32]uint16) {
 var rounding = func() (rows [4][8]uint32) {
 	for lane := range 8 {
 		rows[0][lane], rows[1][lane], rows[2][lane], rows[3][lane] = 1, 0x7fff, 0xffff0000, 0x7fc00000
+	}
+	return rows
+}()
+
+// roundingTF32 holds the constants for rounding to TF32 on AVX2: the rounding addend, the mask of the kept bits, and
+// the exponent of NaN and infinities.
+//
+//lint:ignore U1000 assembly reads it
+var roundingTF32 = func() (rows [3][8]uint32) {
+	for lane := range 8 {
+		rows[0][lane], rows[1][lane], rows[2][lane] = 0x1000, 0xffffe000, 0x7f800000
 	}
 	return rows
 }()

@@ -36,6 +36,11 @@ func main() {
 	storeF32(f)
 	storeBF16(f)
 	storeF16(f)
+	for _, l := range loaders8 {
+		copyRowsAVX2(f, l)
+		transposeAVX2(f, l)
+	}
+	storesAVX2(f)
 	if err := f.Write("pack"); err != nil {
 		log.Fatal(err)
 	}
