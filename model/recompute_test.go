@@ -171,7 +171,7 @@ func fitsBudgets(t *testing.T, p precision.Policy, inputs autograd.SegmentInputs
 	}
 	r := Recompute{name: "budget", budget: least - 1}
 	if _, err := r.Fit(c, p, 2, 8, elsewhere); err == nil || !strings.Contains(err.Error(), mebibytes(least)) {
-		t.Errorf("elsewhere %v: a budget one byte below the least: %v does not name %s", elsewhere, err, mebibytes(least))
+		t.Errorf("elsewhere %v, a byte below the least: %v does not name %s", elsewhere, err, mebibytes(least))
 	}
 }
 

@@ -85,8 +85,8 @@ const (
 
 // arenas are the names of the arenas in the order in which they are shown. Every run has the first ones.
 var arenas = []string{
-	Parameters, Gradients, OptimizerState, Activations, Scratch, Batch, SegmentInputs, parallel.MasterWeights, GradientFold,
-	Deferred, parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage, TeacherWeights,
+	Parameters, Gradients, OptimizerState, Activations, Scratch, Batch, SegmentInputs, parallel.MasterWeights,
+	GradientFold, Deferred, parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage, TeacherWeights,
 	OuterState, ReceivedWeights,
 }
 

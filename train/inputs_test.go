@@ -192,7 +192,8 @@ func TestStateAndInputsShareAFile(t *testing.T) {
 	if a, b := steps(t, inMemory, src, 3), steps(t, inFile, src, 3); a != b || hashes(inMemory) != hashes(inFile) {
 		t.Errorf("loss %v, with state and inputs in a file %v", a, b)
 	}
-	if f := inFile.footprint; f.Offloaded == 0 || f.OffloadedInputs == 0 || inFile.offload.file != inFile.moves.inputs.file {
+	if f := inFile.footprint; f.Offloaded == 0 || f.OffloadedInputs == 0 ||
+		inFile.offload.file != inFile.moves.inputs.file {
 		t.Errorf("the file holds %d bytes of state and %d of inputs", f.Offloaded, f.OffloadedInputs)
 	}
 	inFile.Close()
