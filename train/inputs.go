@@ -23,7 +23,7 @@ type inputs struct {
 	mover
 	windows [2]*tensor.Arena
 	values  [2]tensor.Tensor // what the windows hold
-	holds   [2]int           // numbers of those inputs, or nothing
+	holds   [2]int           // numbers of those inputs
 	moving  [2]bool          // a transfer is under way
 	homes   []tensor.Tensor  // of all inputs, in the file
 	places  [2]tensor.Tensor // by window, for its transfer: of homes
@@ -31,10 +31,8 @@ type inputs struct {
 	most    int              // of kept
 }
 
-const (
-	offloadedInputs = "offloaded segment inputs" // the name of the arena in the file
-	nothing         = -1
-)
+// offloadedInputs is the name of the arena in the file.
+const offloadedInputs = "offloaded segment inputs"
 
 // layInputs takes the memory of the windows, and has room for all inputs in a file; nil if there are none.
 func layInputs(f *Footprint, arena func(string) *tensor.Arena) *inputs {
@@ -52,14 +50,14 @@ func layInputs(f *Footprint, arena func(string) *tensor.Arena) *inputs {
 }
 
 // Reset implements autograd.SegmentInputs.
-func (x *inputs) Reset() { x.kept, x.holds = 0, [2]int{nothing, nothing} }
+func (x *inputs) Reset() { x.kept = 0 }
 
 // New implements autograd.SegmentInputs.
 func (x *inputs) New(format tensor.DType, shape []int) tensor.Tensor {
 	w := x.kept % 2
 	x.await(w)
 	x.windows[w].Release(0)
-	x.values[w], x.holds[w] = x.windows[w].New(format, shape...), nothing
+	x.values[w] = x.windows[w].New(format, shape...)
 	return x.values[w]
 }
 
@@ -67,7 +65,7 @@ func (x *inputs) New(format tensor.DType, shape []int) tensor.Tensor {
 func (x *inputs) Keep() {
 	k, w := x.kept, x.kept%2
 	x.holds[w] = k
-	x.ask(k, transfer{window: w, write: k, read: nothing})
+	x.ask(k, transfer{window: w, write: k, read: -1})
 	x.kept++
 	x.most = max(x.most, x.kept)
 }
@@ -78,7 +76,6 @@ func (x *inputs) Last() {
 	k := x.kept
 	x.fetch(k)
 	x.await(k % 2)
-	x.holds[k%2] = nothing // the rerun overwrites it
 	if k > 0 {
 		x.fetch(k - 1)
 	}
@@ -92,7 +89,7 @@ func (x *inputs) fetch(k int) {
 	}
 	x.await(w)
 	x.holds[w] = k
-	x.ask(k, transfer{window: w, write: nothing, read: k})
+	x.ask(k, transfer{window: w, write: -1, read: k})
 }
 
 // ask begins a transfer of input k.
