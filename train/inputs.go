@@ -15,10 +15,10 @@ import (
 // it overwrites.
 //
 // Memory: two inputs [N, D] instead of one for each segment. Traffic: each input is written and read once, 4 bytes
-// per number (2 with memory.recompute_inputs = bf16). A layer of width D computes about 96·N·D² operations on an input
-// of 4·N·D bytes, so that a disk keeps up if it moves 1 byte while the processor does 12·D operations. Off by default:
-// the weights and gradients of a layer take as much memory as its input where a micro-batch has 24·D tokens, so it is
-// of use for long rows; of short ones a smaller micro-batch has fewer tokens.
+// per number (2 with memory.recompute_inputs = bf16). Forward computes about 24·N·D² operations of a layer of width D,
+// whose input has 4·N·D bytes, so that a disk keeps up if it writes a byte in the time of 6·D operations. Off by
+// default: the weights and gradients of a layer take as much memory as its input where a micro-batch has 24·D tokens,
+// so it is of use for long rows; of short ones a smaller micro-batch has fewer tokens.
 type inputs struct {
 	mover
 	windows [2]*tensor.Arena
