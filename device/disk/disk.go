@@ -16,7 +16,8 @@ import (
 // program instead of changing something else.
 const base = 1 << 56
 
-// Memory is a file as device memory, which ends with the process however that ends. Read and Write may be called at the same time for tensors that do not overlap.
+// Memory is a file as device memory, which ends with the process however that ends. Read and Write may be called at
+// the same time for tensors that do not overlap.
 type Memory struct {
 	dir    string
 	file   *os.File
