@@ -13,9 +13,24 @@ import "anneal/tensor"
 // their place: the gradients equal those without recomputation, bit for bit. The tape itself has no strategy; the
 // model decides which segments to wrap. Not worth its time where activations fit.
 //
+// The inputs can be elsewhere than in memory (Tape.Inputs).
+//
 // Rounded inputs take half the memory. The forward pass goes on from the rounded numbers, too, so that backward reruns
 // what forward computed, and the gradient is that of this rounded model to the last bit. Without a tape nothing is
 // kept, and nothing rounded.
+
+// SegmentInputs keeps the inputs of recomputed segments where the tape's own memory does not (Tape.Inputs), until their
+// backward passes, which come in the reverse order. All inputs of a pass have one format and shape.
+type SegmentInputs interface {
+	// Reset forgets all inputs.
+	Reset()
+	// New returns memory for the next input. Keep keeps what was written there.
+	New(format tensor.DType, shape []int) tensor.Tensor
+	Keep()
+	// Last brings the last input that is kept back to the memory that New returned for it, and forgets it. The caller
+	// may overwrite it there until it calls Last again.
+	Last()
+}
 
 // position records the lengths of the tape's lists.
 type position struct{ node, vars, tensors, routes, keep int }
@@ -27,9 +42,12 @@ func (t *Tape) Recompute(s Segment, x *Var, seq *Sequence, format tensor.DType) 
 		return s.Forward(t, x, seq)
 	}
 	t.reserve(x)
-	in := t.wrap(t.keep.New(format, x.Value.Shape()...))
+	in := t.wrap(t.input(format, x.Value.Shape()))
 	in.gradMem = x.gradMem
 	t.Device.Copy(&in.Value, &x.Value)
+	if t.Inputs != nil {
+		t.Inputs.Keep()
+	}
 	if format != x.Value.DType() {
 		t.Device.Copy(&x.Value, &in.Value)
 	}
@@ -40,11 +58,22 @@ func (t *Tape) Recompute(s Segment, x *Var, seq *Sequence, format tensor.DType) 
 	return out
 }
 
+// input returns memory for the input of a segment.
+func (t *Tape) input(format tensor.DType, shape []int) tensor.Tensor {
+	if t.Inputs != nil {
+		return t.Inputs.New(format, shape)
+	}
+	return t.keep.New(format, shape...)
+}
+
 // recomputeBack reruns the segment on the copy of its input, recording, and then runs backward through it. Everything
 // kept after the segment belongs to operations whose backward is done, so it is released first.
 func recomputeBack(t *Tape, n *node) {
 	if !t.held {
 		t.keep.Release(n.keepMark)
+	}
+	if t.Inputs != nil {
+		t.Inputs.Last()
 	}
 	mark, in := t.temp.Mark(), n.y
 	if in.Value.DType() != t.Types.Stream {

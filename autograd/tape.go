@@ -36,6 +36,8 @@ type Tape struct {
 	Tensor, Context Peers
 	// Deferred, unless nil, takes the products of backward that can wait.
 	Deferred *Deferred
+	// Inputs, unless nil, keeps the inputs of recomputed segments instead of the tape.
+	Inputs SegmentInputs
 	// Ring selects ring attention instead of Ulysses for Context (the model asks).
 	Ring bool
 	// Sequence says that each peer of Tensor has the stream of a share of the tokens: sequence parallelism.
@@ -141,6 +143,9 @@ func (t *Tape) Reset(grad bool) {
 	t.grad, t.train = grad, grad
 	t.nodeN, t.varN, t.tensorN, t.paramN, t.routedN = 0, 0, 0, 0, 0
 	t.Routing = Routing{}
+	if t.Inputs != nil {
+		t.Inputs.Reset()
+	}
 	t.keep.Release(0)
 	t.temp.Release(0)
 }

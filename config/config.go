@@ -170,13 +170,10 @@ type Samples struct {
 type Memory struct {
 	Recompute model.Recompute `yaml:"recompute"`
 	// full or bf16: the format in which recomputed segments keep their inputs
-	RecomputeInputs string `yaml:"recompute_inputs"`
-	Offload         string `yaml:"offload"`     // none or optimizer: what is in a file instead of memory
-	OffloadDir      string `yaml:"offload_dir"` // the directory of the file
+	RecomputeInputs string  `yaml:"recompute_inputs"`
+	Offload         Offload `yaml:"offload"`
+	OffloadDir      string  `yaml:"offload_dir"` // the directory of the file
 }
-
-// Offloads reports whether the optimizer state is in a file.
-func (m *Memory) Offloads() bool { return m.Offload == "optimizer" }
 
 // Default returns the config of a run that says nothing but where its data is. Derived values are still zero.
 func Default() *Config {
@@ -214,7 +211,7 @@ func Default() *Config {
 		Guard:      Guard{MaxSkips: 10, Window: 128, OnDivergence: "stop", Rewinds: 2},
 		Watchdog:   Watchdog{Enabled: true},
 		Samples:    Samples{Tokens: 48, Temperature: 0.7},
-		Memory:     Memory{RecomputeInputs: "full", Offload: "none", OffloadDir: "."},
+		Memory:     Memory{RecomputeInputs: "full", OffloadDir: "."},
 		Parallel: Parallel{
 			Ranks: 1, Tensor: 1, Sequence: true, Context: 1, Attention: "ring", Pipeline: 1, Schedule: "1f1b",
 			Timeout: 10, Wire: "f32", SumBlock: 1, Outer: Outer{Every: 100, LR: 0.7, Momentum: 0.9},

@@ -191,6 +191,13 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 			"memory.offload=optimizer", "optimizer.name=schedulefree", "schedule.name=constant",
 		}},
 		{"memory.offload", []string{"memory.offload=optimizer", "init.from=x", "init.ewc=1"}},
+		{"memory.offload", []string{"memory.offload=optimizer,optimizer"}},
+		{"memory.offload", []string{"memory.offload=checkpoints", "memory.recompute=every_layer", "device=cuda"}},
+		{"memory.offload", []string{"memory.offload=checkpoints"}},
+		{"memory.offload", []string{"memory.offload=optimizer,checkpoints", "memory.recompute=selective"}},
+		{"memory.offload", []string{
+			"memory.offload=checkpoints", "memory.recompute=every_layer", "parallel.ranks=2", "parallel.pipeline=2",
+		}},
 		{"memory.offload_dir", []string{"memory.offload_dir=/tmp"}},
 		{"precision", []string{"precision=int4"}},
 		{"loss_scale.init", []string{"precision=fp16", "loss_scale.dynamic=false", "loss_scale.init=0"}},

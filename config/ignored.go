@@ -59,7 +59,7 @@ func (k *checker) ignored() {
 		{!c.Parallel.Outer.On(), "without parallel.outer.groups", "parallel.outer.groups = 2", []string{
 			"parallel.outer.every", "parallel.outer.lr", "parallel.outer.momentum",
 		}},
-		{c.Memory.Offload == "none", "without memory.offload", "memory.offload = optimizer",
+		{len(c.Memory.Offload) == 0, "without memory.offload", "memory.offload = optimizer",
 			[]string{"memory.offload_dir"}},
 		{m.LoRARank == 0, "without model.lora_rank", "model.lora_rank = 8",
 			[]string{"model.lora_alpha", "model.lora_targets", "model.lora_dora"}},

@@ -1,13 +1,10 @@
 package config
 
 import (
-	"fmt"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
-
-	"anneal/internal/nearest"
 )
 
 // Log is who is told of a run besides its own directory.
@@ -37,34 +34,12 @@ type Sinks []string
 func (s Sinks) Has(name string) bool { return slices.Contains(s, name) }
 
 // MarshalText implements encoding.TextMarshaler.
-func (s Sinks) MarshalText() ([]byte, error) {
-	if len(s) == 0 {
-		return []byte("none"), nil
-	}
-	return []byte(strings.Join(s, ", ")), nil
-}
+func (s Sinks) MarshalText() ([]byte, error) { return namesText(s), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Sinks) UnmarshalText(text []byte) error {
-	*s = nil
-	if all := strings.TrimSpace(string(text)); all == "none" || all == "" {
-		return nil
-	}
-	for name := range strings.SplitSeq(string(text), ",") {
-		name = strings.TrimSpace(name)
-		switch {
-		case !slices.Contains(sinkNames, name):
-			try := strings.Join(sinkNames, ", ")
-			if near := nearest.To(strings.ToLower(name), sinkNames); near != "" {
-				try = near + "; there are " + try
-			}
-			return fmt.Errorf("%q is not known\n  try %s", name, try)
-		case s.Has(name):
-			return fmt.Errorf("%s is listed twice", name)
-		}
-		*s = append(*s, name)
-	}
-	return nil
+func (s *Sinks) UnmarshalText(text []byte) (err error) {
+	*s, err = readNames(text, sinkNames)
+	return err
 }
 
 // log checks where sinks are.

@@ -15,7 +15,7 @@ func (k *checker) masters() {
 		{c.Precision == "fp64", "precision = fp64, whose weights are FP64 themselves", "precision = fp32"},
 		{c.Optimizer.Moments == "bf16", "optimizer.moments = bf16", "optimizer.moments = f32"},
 		{c.Device == "cuda", "device = cuda yet", "device = cpu"},
-		{c.Memory.Offloads(), "memory.offload = optimizer yet", "memory.offload = none"},
+		{c.Memory.Offload.Has(OptimizerState), "memory.offload = optimizer yet", "memory.offload = none"},
 		{c.Init.EWC > 0, "init.ewc, which moves the weights apart from their masters", "init.ewc = 0"},
 		{c.Parallel.Outer.On(), "parallel.outer.groups, which replaces the weights", "parallel.outer.groups = 0"},
 	} {

@@ -505,15 +505,18 @@ var notes = map[string]Key{
 		"full: that of the residual stream.\n" +
 		"bf16: half of its bytes. The forward pass goes on from the rounded numbers, so the gradient is exact for " +
 		"what was computed; a run then depends on memory.recompute."},
-	"memory.offload": {Values: []string{"none", "optimizer"}, Doc: "What is in a file instead of memory " +
-		"(ZeRO-Infinity, Rajbhandari et al. 2021, arXiv 2104.07857).\n" +
-		"none: nothing.\n" +
-		"optimizer: the optimizer state. An update goes by pieces: one is updated while the state of the last is " +
-		"written and that of the next is read. The result has the same bits; a step reads and writes all of the " +
-		"state once. On CPUs only."},
+	"memory.offload": {list: true, try: "memory.offload = [optimizer, checkpoints], or none",
+		Doc: "What is in a file instead of memory (ZeRO-Infinity, Rajbhandari et al. 2021, arXiv 2104.07857): a " +
+			"list, or none. The result has the same bits. On CPUs only.\n" +
+			"optimizer: the optimizer state. An update goes by pieces: one is updated while the state of the last is " +
+			"written and that of the next is read. A step reads and writes all of the state once.\n" +
+			"checkpoints: activation checkpoints, the inputs of the segments that memory.recompute reruns. One is " +
+			"written while its segment is computed, and read while the segment after it is rerun. Worth it where " +
+			"rows are long: what it saves grows with the tokens of a micro-batch. They do not count in " +
+			"memory.recompute = budget:SIZE."},
 	"memory.offload_dir": {Doc: "Directory of the file of memory.offload: one on a fast local disk, not in memory. " +
-		"The file has no name there and ends with the run; on Windows a run that is killed leaves it, as " +
-		".anneal-offload-*. Checkpoints do not depend on it."},
+		"The file has no name there and ends with the run, however that ends; on Windows its name is " +
+		".anneal-offload-* until then. The run's own checkpoints do not depend on it."},
 
 	"parallel.ranks": {Doc: "Ranks that train the model together, each on its own micro-batches. They end with the " +
 		"bits of one rank, whatever their number. Without a launcher they are goroutines of one process, which share " +

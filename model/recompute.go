@@ -114,6 +114,9 @@ func (r Recompute) Rerun() bool {
 	return r.name == "every_layer" || r.name == "every" || r.name == "sqrt"
 }
 
+// Segments reports whether the strategy can rerun whole segments from their inputs.
+func (r Recompute) Segments() bool { return r.Rerun() || r.NeedsFit() }
+
 // Segment returns N of every:N, 0 for the other strategies.
 func (r Recompute) Segment() int { return r.n }
 
@@ -145,9 +148,13 @@ func (m *Decoder) SetRecompute(l Layout) {
 }
 
 // Fit returns, of the layouts whose activations (Footprint.Keep of training) fit the budget, the one with the least
-// recomputation. If none fits, the error names the smallest possible size.
-func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int) (Layout, error) {
+// recomputation. The inputs of segments count unless they are elsewhere. If none fits, the error names the smallest
+// possible size.
+func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int, elsewhere bool) (Layout, error) {
 	cost, m := newKeepCost(c, p, rows, tokens), Outline(c, p)
+	if elsewhere {
+		cost.input = 0
+	}
 	var best Layout
 	least, bestCost := math.MaxInt, math.Inf(1)
 	for _, l := range layouts(c.Layers) {

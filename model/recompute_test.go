@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/autograd"
+	"anneal/device"
 	"anneal/internal/filetest"
 	"anneal/precision"
+	"anneal/tensor"
 
 	"pgregory.net/rapid"
 )
@@ -93,51 +96,82 @@ func TestKeepCostIsExact(t *testing.T) {
 	})
 }
 
-// A fitted layout fits and no cheaper one does; below the leanest there is an error that names it.
+// away keeps the inputs of segments in no memory of the tape.
+type away struct{}
+
+func (away) Reset() {}
+func (away) Keep()  {}
+func (away) Last()  {}
+func (away) New(format tensor.DType, shape []int) tensor.Tensor {
+	return tensor.NewMeasure("").New(format, shape...)
+}
+
+// keptWith measures what the tape keeps of a micro-batch, with inputs of segments elsewhere unless they are nil.
+func keptWith(c Config, p precision.Policy, rows int, inputs autograd.SegmentInputs) int {
+	keep := tensor.NewMeasure("activations")
+	t := autograd.NewTape(device.Null{}, p.Types(), keep, tensor.NewMeasure("scratch"))
+	t.Inputs = inputs
+	t.Reset(true)
+	Outline(c, p).Loss(t, NewBatch(tensor.NewMeasure("batch"), p, rows, c.Context))
+	t.Backward()
+	return keep.Peak()
+}
+
+// A fitted layout fits and no cheaper one does, with the inputs of segments in memory and elsewhere; below the leanest
+// there is an error that names it.
 func TestBudgetsAreFittedWithTheLeastRecomputation(t *testing.T) {
 	p, err := precision.Lookup("bf16")
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, inputs := range []autograd.SegmentInputs{nil, away{}} {
+		fitsBudgets(t, p, inputs)
+	}
+}
+
+func fitsBudgets(t *testing.T, p precision.Policy, inputs autograd.SegmentInputs) {
+	t.Helper()
 	c := deep
 	c.Layers = 7
-	keep := func(l Layout) int {
-		c := c
-		c.Recompute = l
-		return Measure(c, p, 2, 8, true).Keep
-	}
-	most, least := keep(Layout{}), 1<<30
-	var all []Layout
+	most, least := keptWith(c, p, 2, inputs), 1<<30
+	kept, costs := map[Layout]int{}, map[Layout]float64{}
 	for segment := 1; segment <= c.Layers; segment++ {
 		for w := 0; w < c.Layers; w += segment {
 			for a := 0; a <= c.Layers-w; a++ {
-				all = append(all, Layout{Whole: w, Segment: segment, Attention: a})
-				least = min(least, keep(all[len(all)-1]))
+				l := Layout{Whole: w, Segment: segment, Attention: a}
+				c := c
+				c.Recompute = l
+				kept[l], costs[l] = keptWith(c, p, 2, inputs), Outline(c, p).recomputedFLOPs(l, c.Context)
+				least = min(least, kept[l])
 			}
 		}
 	}
-	time := func(l Layout) float64 { return Outline(c, p).recomputedFLOPs(l, c.Context) }
+	elsewhere := inputs != nil
 	for budget := least; budget <= most+100; budget += (most - least) / 40 {
 		r, err := ParseRecompute(fmt.Sprintf("budget:%d", budget))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := r.Fit(c, p, 2, 8)
+		got, err := r.Fit(c, p, 2, 8, elsewhere)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if keep(got) > budget {
-			t.Errorf("budget %d: %+v keeps %d", budget, got, keep(got))
+		fitted := c
+		fitted.Recompute = got
+		time := Outline(c, p).recomputedFLOPs(got, c.Context)
+		if n := keptWith(fitted, p, 2, inputs); n > budget {
+			t.Errorf("elsewhere %v, budget %d: %+v keeps %d", elsewhere, budget, got, n)
 		}
-		for _, l := range all {
-			if keep(l) <= budget && time(l) < time(got) {
-				t.Errorf("budget %d: %+v costs %v, %+v fits too and costs %v", budget, got, time(got), l, time(l))
+		for l, n := range kept {
+			if n <= budget && costs[l] < time {
+				t.Errorf("elsewhere %v, budget %d: %+v costs %v, %+v fits too and costs %v",
+					elsewhere, budget, got, time, l, costs[l])
 			}
 		}
 	}
 	r := Recompute{name: "budget", budget: least - 1}
-	if _, err := r.Fit(c, p, 2, 8); err == nil || !strings.Contains(err.Error(), mebibytes(least)) {
-		t.Errorf("a budget one byte below the least: %v does not name %s", err, mebibytes(least))
+	if _, err := r.Fit(c, p, 2, 8, elsewhere); err == nil || !strings.Contains(err.Error(), mebibytes(least)) {
+		t.Errorf("elsewhere %v, a byte below the least: %v does not name %s", elsewhere, err, mebibytes(least))
 	}
 }
 

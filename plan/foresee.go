@@ -24,11 +24,12 @@ type Foresight struct {
 	Memory        Estimate `json:"memory"`
 	Bytes         int64    `json:"memory_bytes"`
 	Ranks         *Ranks   `json:"ranks,omitempty"`
-	Time          *Time    `json:"time,omitempty"`            // nil without a profile of the machine
-	Untimed       string   `json:"untimed,omitempty"`         // why there is no Time
-	Device        string   `json:"device"`                    // the device of the run
-	Available     int64    `json:"available_bytes"`           // 0 if the system does not tell
-	Offloaded     int64    `json:"offloaded_bytes,omitempty"` // of optimizer state in a file, not in memory
+	Time          *Time    `json:"time,omitempty"`                  // nil without a profile of the machine
+	Untimed       string   `json:"untimed,omitempty"`               // why there is no Time
+	Device        string   `json:"device"`                          // the device of the run
+	Available     int64    `json:"available_bytes"`                 // 0 if the system does not tell
+	Offloaded     int64    `json:"offloaded_bytes,omitempty"`       // of optimizer state in a file, not in memory
+	Inputs        int64    `json:"offloaded_input_bytes,omitempty"` // of inputs of recomputed segments, likewise
 	Fits          bool     `json:"fits"`
 	Least         *Least   `json:"least,omitempty"` // devices that would be enough, if it does not fit
 	// what the CPU does instead of the precision's arithmetic
@@ -111,6 +112,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		Ranks:  p.Ranks,
 		Time:   p.Time, Untimed: p.Untimed,
 		Memory: p.Memory, Bytes: p.Bytes(), Available: p.Available, Fits: p.Fits, Offloaded: p.Offloaded,
+		Inputs: p.Inputs,
 	}
 	if cfg.Memory.Recompute.String() != "none" {
 		f.Recompute = fmt.Sprintf("recompute %s, %s of activations",
@@ -128,6 +130,11 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 		f.Read = append(f.Read, fmt.Sprintf("every step reads and writes %s of optimizer state in a file in %s "+
 			"(memory.offload); the predicted time leaves that out",
 			units.FormatBytes(p.Offloaded), cfg.Memory.OffloadDir))
+	}
+	if p.Inputs > 0 {
+		f.Read = append(f.Read, fmt.Sprintf("every micro-batch writes and reads %s of inputs of recomputed segments "+
+			"in a file in %s (memory.offload); the predicted time leaves that out",
+			units.FormatBytes(p.Inputs), cfg.Memory.OffloadDir))
 	}
 	if !f.Fits {
 		f.Least = leastCards(cfg)

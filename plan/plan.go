@@ -20,6 +20,7 @@ type Plan struct {
 	Memory        Estimate
 	Optimizer     train.OptimizerCost
 	Offloaded     int64 // bytes of optimizer state in a file, of the fullest rank
+	Inputs        int64 // bytes of the inputs of recomputed segments in a file, of the fullest rank
 	Recompute     model.Layout
 	Ranks         *Ranks // nil for a rank alone
 	Time          *Time  // nil if it is not known
@@ -70,7 +71,8 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 	p := &Plan{
 		Parameters: m.Count(), Active: m.Active(),
 		FLOPsPerToken: m.FLOPsPerToken(f.Model.Context) + train.TeacherFLOPs(cfg, f.Policy, f.Model.Context),
-		Optimizer:     f.Optimizer, Offloaded: f.Offloaded, Recompute: f.Model.Recompute, Ranks: ranks,
+		Optimizer:     f.Optimizer, Offloaded: f.Offloaded, Inputs: f.OffloadedInputs,
+		Recompute: f.Model.Recompute, Ranks: ranks,
 		Device: describe(machine), Available: machine.FreeMemory(),
 		Memory: itemise(f, m.Count(), cfg.Train.MicroBatch*f.Model.Context),
 	}
@@ -143,6 +145,8 @@ func itemise(f *train.Footprint, parameters int64, tokens int) Estimate {
 			}
 		case train.Activations:
 			i.Note = fmt.Sprintf("%.1f KiB per token of the micro-batch", float64(i.Bytes)/float64(tokens)/1024)
+		case train.SegmentInputs:
+			i.Note = fmt.Sprintf("two windows of %s in a file (memory.offload)", units.FormatBytes(f.OffloadedInputs))
 		default:
 			i.Note = notes[p.Name]
 			if i.Note == "" {

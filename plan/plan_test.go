@@ -54,6 +54,7 @@ func TestARunIsRefusedByTheFigureOfItsDryRun(t *testing.T) {
 	for _, set := range [][]string{
 		nil, {"precision=fp32"}, {"precision=bf16_sr", "average.ema=0.99"},
 		{"optimizer.name=muon", "memory.recompute=sqrt"}, {"memory.offload=optimizer"},
+		{"memory.offload=optimizer,checkpoints", "memory.recompute=every_layer"},
 		{"model.attention=window:64", "average.ema=0.99", "train.micro_batch=4"},
 		{"precision=fp8", "optimizer.name=adam8bit"},
 	} {

@@ -20,6 +20,8 @@ func TestTheFootprintIsWhatARunTakes(t *testing.T) {
 		{"model.family=anneal", "model.value_embeddings=all", "memory.recompute=sqrt", "precision=fp16"},
 		{"model.family=anneal", "model.bigram=100", "model.smear=true", "memory.recompute=every_layer"},
 		{"average.ema=0.9", "precision=bf16_sr"}, {"memory.offload=optimizer"}, {"optimizer.masters=f64"},
+		{"memory.offload=optimizer, checkpoints", "memory.recompute=budget:600KiB"},
+		{"memory.offload=checkpoints", "memory.recompute=every_layer", "memory.recompute_inputs=bf16"},
 		{"model.kv_lora_rank=16", "memory.recompute=selective", "optimizer.name=muon"},
 		{"model.family=gemma2", "model.attention_sinks=true"},
 		{"model.attention=delta:gated,full", "model.short_conv=4", "memory.recompute=selective", "optimizer.name=muon"},

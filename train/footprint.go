@@ -43,6 +43,9 @@ type Footprint struct {
 	Offloaded int64 // bytes of optimizer state in a file instead of memory; 0 if it is in memory
 	largest   int64 // tensor there, which a checkpoint reads at a time
 
+	OffloadedInputs int64 // bytes of the inputs of recomputed segments in a file; 0 if they are in memory
+	largestInput    int64 // of a segment
+
 	copied int64 // see CheckpointCopy
 
 	teacher *model.Decoder // without memory; nil for none
@@ -60,6 +63,7 @@ const (
 	Gradients      = parallel.Gradients
 	OptimizerState = "optimizer state" // in memory: all, or two windows of what is in a file
 	Activations    = "activations"
+	SegmentInputs  = "segment inputs" // two windows of those in a file
 	Scratch        = "scratch"
 	Batch          = "batch"
 	GradientFold   = parallel.Fold // alone: gradients of micro-batches or blocks on their way to the sum (fold.go)
@@ -81,8 +85,8 @@ const (
 
 // arenas are the names of the arenas in the order in which they are shown. Every run has the first ones.
 var arenas = []string{
-	Parameters, Gradients, OptimizerState, Activations, Scratch, Batch, parallel.MasterWeights, GradientFold,
-	Deferred, parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage, TeacherWeights,
+	Parameters, Gradients, OptimizerState, Activations, Scratch, Batch, SegmentInputs, parallel.MasterWeights,
+	GradientFold, Deferred, parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage, TeacherWeights,
 	OuterState, ReceivedWeights,
 }
 
@@ -208,6 +212,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	if f.Slots == 1 {
 		arena(Activations).New(tensor.U8, f.slotBytes)
 	}
+	layInputs(f, arena)
 	slots := laySlots(f, cfg, mesh, device.Null{}, arena)
 	stream := streams(cfg, f, slots[0].batch)
 	for i := range stream {
@@ -235,6 +240,10 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 	e.tape.Tensor = parallel.NewPeers("", weighed{mesh.Peers, &sent.Tensor})
 	e.tape.Ring = cfg.Parallel.Attention == "ring"
 	e.tape.Sequence = cfg.Parallel.Sequence
+	inputs := &inputs{windows: [2]*tensor.Arena{tensor.NewMeasure(SegmentInputs), tensor.NewMeasure(SegmentInputs)}}
+	if cfg.Memory.Offload.Has(config.Checkpoints) {
+		e.tape.Inputs = inputs
+	}
 	laterKeep, laterTemp := tensor.NewMeasure(Deferred), tensor.NewMeasure(Deferred)
 	if defers(cfg) {
 		e.tape.Deferred = autograd.NewDeferred(laterKeep, laterTemp)
@@ -256,6 +265,8 @@ func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *para
 		}
 	}
 	f.slotBytes = kept.Peak()
+	f.largestInput = int64(max(inputs.windows[0].Peak(), inputs.windows[1].Peak()))
+	f.OffloadedInputs = int64(inputs.most) * f.largestInput
 	f.deferredKeep, f.deferredTemp = laterKeep.Peak(), laterTemp.Peak()
 	return scratch.Peak()
 }

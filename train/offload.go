@@ -1,12 +1,7 @@
 package train
 
 import (
-	"fmt"
-
-	"anneal/config"
 	"anneal/device"
-	"anneal/device/disk"
-	"anneal/internal/units"
 	"anneal/optim"
 	"anneal/tensor"
 )
@@ -28,20 +23,10 @@ import (
 // updates makes steps longer. Off by default: it is of no use where the state fits in memory, and costs most in steps
 // of few tokens.
 type offload struct {
-	file   *disk.Memory
+	mover
 	first  []int         // by parameter: number of its first piece; at last their number
 	pieces []updated     // with state in a window
 	homes  []optim.State // of pieces, in the file
-
-	work   chan transfer
-	done   [2]chan struct{} // by window: its transfer is complete
-	served chan struct{}    // no transfer comes any more
-}
-
-// transfer empties and fills a window.
-type transfer struct {
-	window      int
-	write, read int // pieces; −1 for none
 }
 
 // offloadedState is the name of the arena in the file.
@@ -50,35 +35,6 @@ const offloadedState = "offloaded optimizer state"
 // offloadPiece is the number of elements of a piece where there is a choice.
 const offloadPiece = 64 * device.Stretch
 
-// openOffload makes the file of a run that has one, with an arena for the state.
-func openOffload(cfg *config.Config, dev device.Device, f *Footprint) (*disk.Memory, *tensor.Arena, error) {
-	if !cfg.Memory.Offloads() {
-		return nil, nil, nil
-	}
-	if dev.Apart() {
-		return nil, nil, config.Problem{
-			Key: "memory.offload", Message: "memory.offload = optimizer works on CPUs only", Try: "device = cpu",
-		}
-	}
-	file, err := disk.New(cfg.Memory.OffloadDir)
-	if err != nil {
-		return nil, nil, offloadProblem(f, err)
-	}
-	arena, err := file.NewArena(OptimizerState, int(f.Offloaded))
-	if err != nil {
-		file.Close()
-		return nil, nil, offloadProblem(f, err)
-	}
-	return file, arena, nil
-}
-
-func offloadProblem(f *Footprint, err error) error {
-	return config.Problem{
-		Key: "memory.offload_dir", Message: "memory.offload: " + err.Error(),
-		Try: "memory.offload_dir = a directory on a disk with " + units.FormatBytes(f.Offloaded) + " of room",
-	}
-}
-
 // layoutOffload cuts what is updated into pieces, whose state is in list, and allocates the windows.
 func layoutOffload(opt optim.Optimizer, windows *tensor.Arena, list []updated) *offload {
 	o := &offload{first: []int{0}}
@@ -86,8 +42,7 @@ func layoutOffload(opt optim.Optimizer, windows *tensor.Arena, list []updated) *
 		o.cut(opt, &list[i])
 		o.first = append(o.first, len(o.pieces))
 	}
-	for w := range o.done {
-		o.done[w] = make(chan struct{}, 1)
+	for w := range 2 {
 		size := o.layWindow(opt, tensor.NewMeasure("window"), w)
 		o.layWindow(opt, windows.Part(size), w)
 	}
@@ -144,21 +99,6 @@ func (h *holding) steps() []updated {
 	return h.updated
 }
 
-// start serves transfers between the windows and a file, until close.
-func (o *offload) start(file *disk.Memory) {
-	if o == nil {
-		return
-	}
-	o.file, o.work, o.served = file, make(chan transfer, 2), make(chan struct{})
-	go func() {
-		defer close(o.served)
-		for x := range o.work {
-			o.move(x)
-			o.done[x.window] <- struct{}{}
-		}
-	}()
-}
-
 func (o *offload) move(x transfer) {
 	if x.write >= 0 {
 		state := o.pieces[x.write].state
@@ -176,7 +116,7 @@ func (o *offload) move(x transfer) {
 
 // begin fills the windows for an update.
 func (o *offload) begin() {
-	if o.idle() {
+	if o == nil || o.idle() {
 		return
 	}
 	for k := range min(2, len(o.pieces)) {
@@ -193,7 +133,7 @@ func (o *offload) await(k int) {
 
 // release has the state of piece k written, and the window filled again.
 func (o *offload) release(k int) {
-	if o.idle() {
+	if o == nil || o.idle() {
 		return
 	}
 	next := k + 2
@@ -205,29 +145,11 @@ func (o *offload) release(k int) {
 
 // end returns once all state is in the file.
 func (o *offload) end() error {
-	if o.idle() {
+	if o == nil || o.idle() {
 		return nil
 	}
 	for k := range min(2, len(o.pieces)) {
 		<-o.done[k]
 	}
-	if err := Wait(o.file); err != nil {
-		return fmt.Errorf("memory.offload: %w\n  set memory.offload_dir in the run's config.yaml to a directory on "+
-			"another disk, then resume", err)
-	}
-	return nil
-}
-
-// idle reports whether there is no file, as where only memory is measured.
-func (o *offload) idle() bool { return o == nil || o.file == nil }
-
-// close ends the transfers and frees the file.
-func (o *offload) close() {
-	if o.idle() {
-		return
-	}
-	close(o.work)
-	<-o.served
-	o.file.Close()
-	o.file = nil
+	return o.failure()
 }

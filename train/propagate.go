@@ -144,7 +144,10 @@ func (t *Trainer) propagate(present, send bool, record *fingerprint) (err error)
 	if t.out, err = t.forward(&t.chunks[0], nil, present, true); err != nil {
 		return err
 	}
-	return t.backward(&t.chunks[0], present, send, record)
+	if err := t.backward(&t.chunks[0], present, send, record); err != nil {
+		return err
+	}
+	return t.moves.inputs.failed()
 }
 
 // backward runs a chunk backward for the batch in hand, from the loss if it ends with the head.

@@ -97,7 +97,7 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 		}
 	}
 	home := OptimizerState
-	if cfg.Memory.Offloads() {
+	if cfg.Memory.Offload.Has(config.OptimizerState) {
 		home = offloadedState
 	}
 	for i, q := range h.params {
@@ -107,7 +107,7 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 		}
 		h.updated = append(h.updated, layoutUpdated(cfg.Optimizer, o, arena(home), q, index))
 	}
-	if cfg.Memory.Offloads() {
+	if cfg.Memory.Offload.Has(config.OptimizerState) {
 		h.offload = layoutOffload(o, arena(OptimizerState), h.updated)
 	}
 	if world.Size() == 1 {

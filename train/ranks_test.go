@@ -270,6 +270,7 @@ func TestAnyRanksGiveTheSameBits(t *testing.T) {
 		{"optimizer.name=ademamix", "train.length_warmup=8 over 600 tokens"},
 		{"precision=fp8", "fp8.scaling=block"},
 		{"memory.offload=optimizer", "model.tie_embeddings=false"},
+		{"memory.offload=checkpoints", "memory.recompute=every:1", "model.layers=3"},
 		{"memory.offload=optimizer", "optimizer.name=muon", "optimizer.normuon=true", "precision=bf16_sr"},
 		{"optimizer.name=sgd", "model.mup=true", "train.clip=0.1", "train.batch_tokens=384"},
 	} {

@@ -27,7 +27,7 @@ func recomputeLayout(cfg *config.Config, c model.Config) (model.Layout, error) {
 	if err != nil {
 		return model.Layout{}, err
 	}
-	l, err := r.Fit(c, policy, cfg.Train.MicroBatch, cfg.Model.Context)
+	l, err := r.Fit(c, policy, cfg.Train.MicroBatch, cfg.Model.Context, cfg.Memory.Offload.Has(config.Checkpoints))
 	if err != nil {
 		return l, fault(err)
 	}

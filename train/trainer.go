@@ -5,13 +5,13 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
-	"anneal/device/disk"
 	"anneal/model"
 	"anneal/optim"
 	"anneal/precision"
@@ -35,6 +35,7 @@ type Trainer struct {
 	accum     int            // micro-batches per step, of the group of this rank
 	outline   *model.Decoder // the whole model, without memory
 	slots     []slot
+	moves     moves
 
 	scale        float64     // of the gradients of the step in hand: the loss scale of fp16
 	micros       []microSums // of the step in hand
@@ -124,30 +125,18 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (t *Trainer
 	if err != nil {
 		return nil, err
 	}
-	var file *disk.Memory
-	var moves *offload // once it has the file
+	var moves moves
 	defer func() {
-		if err == nil {
-			return
-		}
-		switch {
-		case moves != nil:
+		if err != nil {
 			moves.close()
-		case file != nil:
-			file.Close()
+			closeArenas(arenas)
 		}
-		closeArenas(arenas)
 	}()
-	file, state, err := openOffload(cfg, dev, f)
+	inFile, err := moves.open(cfg, dev, f)
 	if err != nil {
 		return nil, err
 	}
-	arena := func(name string) *tensor.Arena {
-		if name == offloadedState {
-			return state
-		}
-		return arenaOf(arenas, name)
-	}
+	arena := func(name string) *tensor.Arena { return arenaOf(slices.Concat(arenas, inFile), name) }
 	c, policy, rows := f.Model, f.Policy, cfg.Train.MicroBatch
 	mesh, err := meshOf(cfg, world)
 	if err != nil {
@@ -163,8 +152,8 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (t *Trainer
 		opt: opt, scratch: arena(Scratch), ramps: NewRamps(cfg), lossScale: newLossScale(policy, cfg.LossScale),
 		outline: model.Outline(c, policy),
 	}
-	moves = t.offload
-	moves.start(file)
+	moves.start(t.offload, layInputs(f, arena))
+	t.moves = moves
 	if t.teacher, err = layTeacher(cfg, f, dev, arena); err != nil {
 		return nil, err
 	}
@@ -177,6 +166,9 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (t *Trainer
 		dev: dev, model: m, world: mesh.World, mesh: mesh, between: alone{}, slot: &t.slots[0],
 		rows: rows, length: c.Context, documents: cfg.Data.DocumentMask, arenas: arenas,
 		Answers: cfg.Train.EvalAnswers,
+	}
+	if t.moves.inputs != nil {
+		t.tape.Inputs = t.moves.inputs
 	}
 	t.layChunks()
 	t.pipe = layPipeline(mesh, cfg, streams(cfg, f, t.batch), f, arena)
@@ -200,7 +192,7 @@ func NewRank(cfg *config.Config, dev device.Device, world comm.Comm) (t *Trainer
 
 // Close frees the run's memory, but not the device.
 func (t *Trainer) Close() {
-	t.offload.close()
+	t.moves.close()
 	t.Evaluator.Close()
 }
 

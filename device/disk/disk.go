@@ -16,34 +16,27 @@ import (
 // program instead of changing something else.
 const base = 1 << 56
 
-// Memory is a file as device memory. Where the system allows it, the file has no name, and ends with the process
-// however that ends. Read and Write may be called at the same time for tensors that do not overlap.
+// Memory is a file as device memory, which ends with the process however that ends. Read and Write may be called at
+// the same time for tensors that do not overlap.
 type Memory struct {
 	dir    string
 	file   *os.File
 	size   int64
-	named  bool // Close removes the file
 	mutex  sync.Mutex
 	failed error
 }
 
 // New makes an empty file in a directory. The caller closes it.
 func New(dir string) (*Memory, error) {
-	f, err := os.CreateTemp(dir, ".anneal-offload-*")
+	f, err := create(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &Memory{dir: dir, file: f, named: os.Remove(f.Name()) != nil}, nil
+	return &Memory{dir: dir, file: f}, nil
 }
 
 // Close frees the file. Nothing may access its tensors afterwards.
-func (m *Memory) Close() error {
-	err := m.file.Close()
-	if m.named {
-		err = errors.Join(err, os.Remove(m.file.Name()))
-	}
-	return err
-}
+func (m *Memory) Close() error { return m.file.Close() }
 
 // NewArena implements device.Memory: size more bytes of the file, zeros. The error says if the disk has not so many.
 func (m *Memory) NewArena(name string, size int) (*tensor.Arena, error) {
