@@ -443,3 +443,17 @@ func TestThePageShowsTheInside(t *testing.T) {
 	b.shoot("inside")
 	b.quiet()
 }
+
+// A timing.json with less than this version writes is shown with what it has.
+func TestThePageShowsTimesThatLackSome(t *testing.T) {
+	b := openBrowser(t)
+	dir := newRun(t, "base", lines(1, 20))
+	write(t, filepath.Join(dir, "timing.json"), `{"steps":20,"step_seconds":{"predicted":1,"actual":0.5}}`)
+	b.open(serveRuns(t, dir))
+	card := `[...document.querySelectorAll(".card")].find((c) => c.textContent.startsWith("Predicted and actual"))`
+	b.until(card + ` !== undefined`)
+	if text := b.eval(card + `.textContent`).(string); !strings.Contains(text, "forward–100 ms–20 %step1 s500 ms+100 %") {
+		t.Errorf("the card says %q", text)
+	}
+	b.quiet()
+}

@@ -21,6 +21,8 @@ type Export struct {
 	Before, After []uint32 // what TokenizerJSON puts around a text
 	Card          Card
 	MaxShard      int64 // bytes of weights in one file; 0 means 5 GB
+
+	Check func(dir string) error // reads the complete files before they appear; nil checks nothing
 }
 
 // Card holds the contents of README.md.
@@ -30,7 +32,7 @@ type Card struct {
 	Start string      // special tokens that the tokenizer puts before a text; empty for none
 }
 
-// Write writes a model directory. dir must be empty or absent; it appears when it is complete.
+// Write writes a model directory. dir must be empty or absent; it appears when it is complete and e.Check agrees.
 func Write(dir string, c Config, e Export) error {
 	if err := c.Validate(); err != nil {
 		return fmt.Errorf("hf: the model cannot be exported:\n%w", err)
@@ -54,6 +56,9 @@ func Write(dir string, c Config, e Export) error {
 			if err := os.WriteFile(filepath.Join(tmp, name), text, 0o644); err != nil {
 				return err
 			}
+		}
+		if e.Check != nil {
+			return e.Check(tmp)
 		}
 		return nil
 	})

@@ -31,8 +31,8 @@ const (
 )
 
 // WriteAdapter writes adapter_config.json and adapter_model.safetensors. dir must be empty or absent; it appears when
-// it is complete.
-func WriteAdapter(dir string, a Adapter) error {
+// it is complete and check, which reads it before, agrees.
+func WriteAdapter(dir string, a Adapter, check func(dir string) error) error {
 	config := map[string]any{
 		"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": nil, "inference_mode": true,
 		"r": a.Rank, "lora_alpha": a.Alpha, "lora_dropout": 0.0, "use_dora": a.DoRA, "target_modules": a.Modules,
@@ -53,7 +53,10 @@ func WriteAdapter(dir string, a Adapter) error {
 		if err := safetensors.WriteFile(file, finite(a.Tensors), map[string]string{"format": "pt"}); err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(tmp, adapterConfig), text.Bytes(), 0o644)
+		if err := os.WriteFile(filepath.Join(tmp, adapterConfig), text.Bytes(), 0o644); err != nil {
+			return err
+		}
+		return check(tmp)
 	})
 	if err != nil {
 		return fmt.Errorf("hf: %w", err)

@@ -19,7 +19,7 @@ func TestCheckAdapterFindsADifference(t *testing.T) {
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "adapter")
-	if err := WriteAdapter(dir, adapter(1, 2)); err != nil {
+	if err := WriteAdapter(dir, adapter(1, 2), func(string) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := CheckAdapter(dir, adapter(1, 2)); err != nil {

@@ -34,8 +34,8 @@ func (r *ExportReport) String() string {
 }
 
 // ExportHF writes the model as a directory in Hugging Face layout, with weights in F32 (exact), BF16 or F16 (half the
-// size), then reads it back, a layer at a time, and compares every weight, and the logits of a probe. It fails if they
-// differ by more than storing can explain. Adapters are merged into their weights.
+// size), reads it back, a layer at a time, and compares every weight, and the logits of a probe. If they differ by more
+// than storing can explain, it fails, and dir does not appear. Adapters are merged into their weights.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
 	if r.Model.Config.LoRARank > 0 {
 		r.Model.Merge(r.dev)
@@ -60,12 +60,18 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	if err := train.Wait(r.dev); err != nil {
 		return nil, err
 	}
-	if err := hf.Write(dir, c, e); err != nil {
-		return nil, &dataset.Error{Err: err}
-	}
 	report := &ExportReport{Architecture: c.Class(), Parameters: r.Model.Count(), DType: string(dtype), Step: r.Step}
-	if err := r.checkExport(dir, report); err != nil {
-		return nil, fmt.Errorf("%s: the exported model is not the run's: %w", dir, err)
+	var wrong error
+	e.Check = func(written string) error {
+		wrong = r.checkExport(written, report)
+		return wrong
+	}
+	err = hf.Write(dir, c, e)
+	if wrong != nil {
+		return nil, fmt.Errorf("%s: the exported model would not be the run's: %w", dir, wrong)
+	}
+	if err != nil {
+		return nil, &dataset.Error{Err: err}
 	}
 	return report, nil
 }

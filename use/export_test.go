@@ -2,6 +2,7 @@ package use
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,26 @@ func TestExportsThatDifferAreRefused(t *testing.T) {
 	}
 }
 
+// An export that fails its check leaves nothing behind, and the next one has the place.
+func TestARefusedExportLeavesNothing(t *testing.T) {
+	r := exported(t)
+	home := t.TempDir()
+	dir := filepath.Join(home, "hf")
+	dev := r.dev
+	r.dev = unready{dev}
+	_, err := r.ExportHF(dir, safetensors.F32)
+	r.dev = dev
+	if err == nil || !strings.Contains(err.Error(), "would not be the run's") {
+		t.Fatalf("an export that is wrong is taken: %v", err)
+	}
+	if left, err := os.ReadDir(home); err != nil || len(left) > 0 {
+		t.Errorf("a refused export leaves %v, %v", left, err)
+	}
+	if _, err := r.ExportHF(dir, safetensors.F32); err != nil {
+		t.Errorf("after one that was refused: %v", err)
+	}
+}
+
 // exported is a trained run.
 func exported(t *testing.T, set ...string) *Trained {
 	t.Helper()
@@ -93,6 +114,16 @@ func exported(t *testing.T, set ...string) *Trained {
 	}
 	t.Cleanup(r.Close)
 	return r
+}
+
+// unready has no memory for the check of an export.
+type unready struct{ device.Device }
+
+func (d unready) NewArena(name string, size int) (*tensor.Arena, error) {
+	if name == "weights of a layer" {
+		return nil, errors.New("no memory")
+	}
+	return d.Device.NewArena(name, size)
 }
 
 // reserving notes what is reserved on a device.

@@ -59,15 +59,20 @@ func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterRepor
 		}
 		report.Parameters += n
 	}
-	if err := hf.WriteAdapter(dir, a); err != nil {
-		return nil, err
-	}
-	written, err := interop.Adapter(r.Model, dtype, base, r.ConfigPath())
+	check, err := interop.Adapter(r.Model, dtype, base, r.ConfigPath())
 	if err != nil {
 		return nil, err
 	}
-	if err := hf.CheckAdapter(dir, written); err != nil {
-		return nil, fmt.Errorf("%s: the exported adapters are not the run's: %w", dir, err)
+	var wrong error
+	err = hf.WriteAdapter(dir, a, func(written string) error {
+		wrong = hf.CheckAdapter(written, check)
+		return wrong
+	})
+	if wrong != nil {
+		return nil, fmt.Errorf("%s: the exported adapters would not be the run's: %w", dir, wrong)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return report, nil
 }

@@ -107,18 +107,19 @@ function phaseMeans(i) {
 }
 
 function timeCard(r, means, of) {
-  const t = r.timing || { phases: {}, step_seconds: {}, peak_bytes: {} };
-  const names = phaseOrder.filter((n) => n in means || n in t.phases);
+  const t = r.timing || {}; // of another version it may have less
+  const phases = t.phases || {}, step = t.step_seconds || {}, peak = t.peak_bytes || {};
+  const names = phaseOrder.filter((n) => n in means || n in phases);
   if (names.length === 0) return null;
   const done = t.steps > 0; // the run has ended: its own means are of all steps
-  const actual = (n) => (done ? t.phases[n].actual : means[n]);
-  const total = done ? t.step_seconds.actual : names.reduce((a, n) => a + (means[n] || 0), 0);
+  const actual = (n) => (done && phases[n] ? phases[n].actual : means[n]);
+  const total = done ? step.actual : names.reduce((a, n) => a + (means[n] || 0), 0);
   const off = (p, a) => (missing(p) || missing(a) || a === 0 ? "–" : (p > a ? "+" : "") + percent(p / a - 1));
   const row = (name, p, a, text, share) => [name, text(p), text(a), off(p, a), share];
-  const rows = names.map((n) => row(n === "reading" ? "reading (wait for data)" : n, (t.phases[n] || {}).predicted,
+  const rows = names.map((n) => row(n === "reading" ? "reading (wait for data)" : n, (phases[n] || {}).predicted,
     actual(n), duration, percent(actual(n) / total)));
-  rows.push(row("step", t.step_seconds.predicted, total, duration, ""));
-  rows.push(row("peak memory", t.peak_bytes.predicted, done ? t.peak_bytes.actual : r.rss_bytes, bytes, ""));
+  rows.push(row("step", step.predicted, total, duration, ""));
+  rows.push(row("peak memory", peak.predicted, done ? peak.actual : r.rss_bytes, bytes, ""));
   return card("Predicted and actual" + of, table([left(""), right("predicted"), right("actual"), right("off"), right("of a step")], rows));
 }
 

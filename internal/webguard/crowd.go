@@ -2,19 +2,27 @@ package webguard
 
 import (
 	"container/list"
+	"context"
+	"io"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // Serve answers on l with at most n connections at a time. The next one takes the place of the one that has been
-// longest without a request, be it between two or before its first one has arrived whole: silent and slow clients keep
-// nobody out, however many they are. While all n have a request in hand, it waits for one of them to end, and those
-// behind it wait in the queue of the system. server.ConnState must be nil.
+// longest without a request, be it between two or before its first one has arrived whole, or without a byte of a
+// request's body: silent and slow clients keep nobody out, however many they are. While all n have a whole request in
+// hand, it waits for one of them to end, and those behind it wait in the queue of the system. server.ConnState and
+// server.ConnContext must be nil.
 func Serve(server *http.Server, l net.Listener, n int) error {
 	c := &crowd{Listener: l, most: n, waiting: list.New(), of: map[net.Conn]*list.Element{}}
 	c.change.L = &c.mu
 	server.ConnState = c.note
+	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, memberKey{}, conn)
+	}
+	server.Handler = watchBodies(server.Handler)
 	return server.Serve(c)
 }
 
@@ -28,7 +36,7 @@ type crowd struct {
 	open    int
 	leaving net.Conn // what gives its place to another; nil if nothing does
 	closed  bool
-	waiting *list.List                 // connections without a request, the longest first
+	waiting *list.List                 // connections that wait for their clients, the longest first
 	of      map[net.Conn]*list.Element // theirs
 }
 
@@ -53,7 +61,7 @@ func (c *crowd) Accept() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 	c.open++
-	return conn, nil
+	return &member{Conn: conn, crowd: c}, nil
 }
 
 // Close implements net.Listener.
@@ -88,4 +96,64 @@ func (c *crowd) forget(conn net.Conn) {
 		c.waiting.Remove(e)
 		delete(c.of, conn)
 	}
+}
+
+// wait puts a connection behind those that wait for their clients.
+func (c *crowd) wait(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if conn != c.leaving {
+		c.of[conn] = c.waiting.PushBack(conn)
+		c.change.Broadcast()
+	}
+}
+
+// A member is a connection of a crowd. While a body is on its way, it waits for its client whenever it is read.
+type member struct {
+	net.Conn
+	crowd *crowd
+	body  atomic.Bool // of the request in hand: it is not complete
+}
+
+type memberKey struct{} // of a request's member in its context
+
+// Read implements net.Conn.
+func (m *member) Read(p []byte) (int, error) {
+	if !m.body.Load() {
+		return m.Conn.Read(p)
+	}
+	m.crowd.wait(m)
+	defer func() {
+		m.crowd.mu.Lock()
+		m.crowd.forget(m)
+		m.crowd.mu.Unlock()
+	}()
+	return m.Conn.Read(p)
+}
+
+// watchBodies tells the member of each request when its body begins and ends. What a handler leaves of a body, net/http
+// reads.
+func watchBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m := r.Context().Value(memberKey{}).(*member)
+		if m.body.Store(r.ContentLength != 0); r.ContentLength != 0 {
+			r.Body = &body{r.Body, m}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// A body is that of a request.
+type body struct {
+	io.ReadCloser
+	of *member
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.of.body.Store(false)
+	}
+	return n, err
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 )
@@ -16,6 +17,7 @@ func TestConnectionsInUseKeepTheirPlace(t *testing.T) {
 	}
 	in, out := make(chan bool), make(chan bool)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.ReadAll(r.Body)
 		if r.URL.Path == "/slow" {
 			in <- true
 			<-out
@@ -28,7 +30,7 @@ func TestConnectionsInUseKeepTheirPlace(t *testing.T) {
 		answered := make(chan error, 1)
 		go func() {
 			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-			r, err := client.Get("http://" + l.Addr().String() + path)
+			r, err := client.Post("http://"+l.Addr().String()+path, "text/plain", strings.NewReader("a body"))
 			if err == nil {
 				_, err = io.ReadAll(r.Body)
 				r.Body.Close()
@@ -96,4 +98,66 @@ func TestClosingEndsTheWaitForAPlace(t *testing.T) {
 		t.Error("the server still waits for a place")
 	}
 	close(out)
+}
+
+// Of bodies that are on their way the one longest without a byte gives its place to the next connection, whether a
+// handler reads it or net/http reads what a handler left; the others arrive.
+func TestSlowBodiesGiveWay(t *testing.T) {
+	for _, path := range []string{"/read", "/left"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := make(chan bool, 3)
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			in <- true
+			if r.URL.Path == "/read" {
+				if _, err := io.ReadAll(r.Body); err != nil {
+					return
+				}
+			}
+			io.WriteString(w, "answered")
+		})}
+		served := make(chan error, 1)
+		go func() { served <- Serve(server, l, 2) }()
+		var slow []net.Conn
+		send := func(c net.Conn, text string) {
+			t.Helper()
+			time.Sleep(10 * time.Millisecond)
+			if _, err := io.WriteString(c, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(5 * time.Second))
+			send(c, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\na")
+			<-in
+			slow = append(slow, c)
+		}
+		send(slow[0], "b") // now it is the second that has been longest without a byte
+		time.Sleep(20 * time.Millisecond)
+		client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+		if answer, err := client.Get("http://" + l.Addr().String() + "/"); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		} else {
+			answer.Body.Close()
+		}
+		send(slow[0], "c")
+		var head [15]byte
+		if _, err := io.ReadFull(slow[0], head[:]); err != nil || string(head[:]) != "HTTP/1.1 200 OK" {
+			t.Errorf("%s: the body that arrived is answered by %q, %v", path, head, err)
+		}
+		if text, _ := io.ReadAll(slow[1]); strings.Contains(string(text), "answered") {
+			t.Errorf("%s: the slower body kept its place", path)
+		}
+		server.Close()
+		if err := <-served; err != http.ErrServerClosed {
+			t.Error(err)
+		}
+	}
 }
