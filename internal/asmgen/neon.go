@@ -21,6 +21,7 @@ type form struct {
 const (
 	ddd4s  = "vd.4s, vn.4s, vm.4s"
 	dd4s   = "vd.4s, vn.4s"
+	ddd8h  = "vd.8h, vn.8h, vm.8h"
 	ddd16b = "vd.16b, vn.16b, vm.16b"
 )
 
@@ -49,7 +50,9 @@ var forms = map[string]form{
 
 	"zip1": {0x4e803800, ddd4s}, "zip2": {0x4e807800, ddd4s}, "uzp1": {0x4e801800, ddd4s}, "uzp2": {0x4e805800, ddd4s},
 	"zip1.2d": {0x4ec03800, "vd.2d, vn.2d, vm.2d"}, "zip2.2d": {0x4ec07800, "vd.2d, vn.2d, vm.2d"},
-	"uzp2.8h": {0x4e405800, "vd.8h, vn.8h, vm.8h"},
+	"zip1.8h": {0x4e403800, ddd8h}, "zip2.8h": {0x4e407800, ddd8h}, "uzp2.8h": {0x4e405800, ddd8h},
+	"bfmmla": {0x6e40ec00, "vd.4s, vn.8h, vm.8h"},
+	"bfcvtn": {0x0ea16800, "vd.4h, vn.4s"}, "bfcvtn2": {0x4ea16800, "vd.8h, vn.4s"},
 	"xtn.4h":  {0x0e612800, "vd.4h, vn.4s"}, "xtn.8b": {0x0e212800, "vd.8b, vn.8h"},
 	"sxtl.4s": {0x0f10a400, "vd.4s, vn.4h"}, "sxtl.8h": {0x0f08a400, "vd.8h, vn.8b"},
 	"fmov": {0x1e204000, "sd, sn"}, // clears the other lanes
