@@ -130,8 +130,8 @@ func neonTransposeQuads(f *asmgen.File, l quadLoader) {
 // neonPanelQuads writes the packing of quads that run down columns, in one panel: 20 instructions in BF16 for 32
 // elements, of which 8 take vector pipes.
 func neonPanelQuads(f *asmgen.File, l quadLoader) {
-	fn := f.Func("panel"+l.name, "copies rows×cols elements, four of a column next to each other, rows a multiple of 4 "+
-		"and cols one of 8.", neonPackParams)
+	fn := f.Func("panel"+l.name, "copies rows×cols elements, four of a column next to each other, rows a multiple of "+
+		"4 and cols one of 8.", neonPackParams)
 	neonPackStart(fn, l.size, 2)
 	each(fn, "R4", "R6", 4, func() {
 		fn.I("MOVD R0, R8")
