@@ -22,7 +22,8 @@ const (
 	constant, bit              = 28, 31
 )
 
-// classify finds what the rules ask of 64 bytes: some 310 instructions on vector pipes, 78 cycles on four of them.
+// classify finds what the rules ask of 64 bytes: 466 instructions, of which 440 take vector pipes, 110 cycles on four
+// of them.
 func classify(f *asmgen.File) {
 	fn := f.Func("classifyNEON", "does what classifyGeneric does, for NEON. It knows the order of the fields.",
 		"blocks *block, text *byte, n int")

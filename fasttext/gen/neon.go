@@ -9,8 +9,8 @@ import (
 const neonParams = "x *float32, matrix *float32, rows *int32, n int, columns int, used int"
 
 // neon writes the kernels of arm64: as on amd64, but without masks, so that the registers of a block hold four numbers
-// each. 32 columns of a row take 8 additions, 2 cycles on four pipes, 4 loads of pairs, and 9 instructions for its
-// address, its prefetches and the loop.
+// each. 32 columns of a row take 8 additions, 2 cycles on four pipes, 8 loads, and 12 instructions for its address,
+// its prefetches and the loop.
 func neon() *asmgen.File {
 	f := &asmgen.File{Package: "fasttext", Generator: "gen/main.go", Arch: "arm64"}
 	fn := f.Func("addRowsNEON", "does what addRowsGeneric does for the columns of a block.", neonParams)

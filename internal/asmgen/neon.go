@@ -106,12 +106,6 @@ func (fn *Func) VLane(name string, d, n, m, l int) {
 	fn.word(word|uint32(d|n<<5|m<<16|l&1<<21|l>>1<<11), "%s v%d.4s, v%d.4s, v%d.s[%d]", name, d, n, m, l)
 }
 
-// VDot writes bfdot with the pair of lane l of register m: each float32 lane of d gains the dot product of its pair in
-// n and that pair.
-func (fn *Func) VDot(d, n, m, l int) {
-	fn.word(0x4f40f000|uint32(d|n<<5|m<<16|l&1<<21|l>>1<<11), "bfdot v%d.4s, v%d.8h, v%d.2h[%d]", d, n, m, l)
-}
-
 // VShift writes a shift by an immediate: shl, sshr, ushr and usra on four lanes of 32 bits; shrn narrows four lanes
 // to the lower half of d; shll and shll2 widen the lower and upper half of n, by 16 only.
 func (fn *Func) VShift(name string, d, n, bits int) {

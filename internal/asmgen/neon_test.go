@@ -21,7 +21,6 @@ func every(fn *Func) {
 			fn.VLane("fmla", r[0], r[1], r[2], lane)
 			fn.VLane("fmul", r[0], r[1], r[2], lane)
 			fn.VLane("mla", r[0], r[1], r[2], lane)
-			fn.VDot(r[0], r[1], r[2], lane)
 			fn.VSplat(r[0], r[1], lane)
 			fn.VInsert(r[0], lane, r[1], 3-lane)
 		}

@@ -115,7 +115,7 @@ func (k *neonFew) store() {
 // neonFewRows writes the kernel of 4 rows and 16 columns or of 8 rows and 8 columns by FMLA. A register of sums holds
 // four rows of a column: the words of b need not be transposed, because FMLA takes any lane of them as its factor.
 //
-// For 64 bytes of b in FP32 4 rows take 16 FMLA and 8 loads, which is 4 cycles on four pipes; in BF16 32 FMLA and 8
+// For 64 bytes of b in FP32 4 rows take 16 FMLA and 5 loads, which is 4 cycles on four pipes; in BF16 32 FMLA and 8
 // widenings, 10 cycles. 8 rows take twice the FMLA.
 func neonFewRows(f *asmgen.File, l neonLoader, rows int) {
 	const sums, a, x = 16, 16, 24
@@ -192,10 +192,10 @@ func neonFewRow(f *asmgen.File, l neonLoader) {
 }
 
 // neonFewQuads writes a kernel by BFMMLA, which adds to the 2×2 sums of a register the products of two rows of a and
-// two of b over four steps along k; that is what two BFDOT would add. A single row of a is multiplied twice.
+// two of b over four steps along k. A single row of a is multiplied twice.
 //
-// For 64 bytes of b in BF16 one row takes 4 instructions that bring rows together and 4 BFMMLA, which is 2 cycles on
-// four pipes; 4 rows take 4 + 8, 3 cycles, and 8 rows 4 + 16, 5 cycles.
+// For 64 bytes of b in BF16 one row takes 5 instructions that bring rows together and 4 BFMMLA, which is 2¼ cycles
+// on four pipes; 4 rows take 4 + 8, 3 cycles, and 8 rows 4 + 16, 5 cycles.
 func neonFewQuads(f *asmgen.File, l quadLoader, rows int) {
 	const a, x, temp = 16, 24, 26
 	pairs, cols := (rows+1)/2, 16

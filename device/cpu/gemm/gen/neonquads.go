@@ -12,7 +12,7 @@ import (
 //
 // For 6 rows and 8 steps, 48 BFMMLA take 12 cycles on four pipes, where BFDOT took 24; rows of a take 6 instructions
 // more, 13½ cycles. Beside them stand 14 loads of 22 registers, prefetches, pointers and the loop: 83 instructions by
-// rows and 72 by columns, 6 in a cycle of at least 8. So vector pipes limit.
+// rows and 73 by columns, 6 in a cycle of at least 8. So vector pipes limit.
 func neonQuadKernel(f *asmgen.File, rows int, form string) {
 	const rowBytes, a, spare = 8 * 32, 24, 30
 	fn := f.Func(fmt.Sprintf("kernel%sBFMMLA%dx%d", form, rows, neonCols),
