@@ -1,50 +1,21 @@
 package dedup
 
-import (
-	"unsafe"
-
-	"anneal/internal/isa"
-)
+import "anneal/internal/isa"
 
 // The kernels in use.
 var (
-	useAVX2   = isa.Enables(isa.AVX2)
+	assembled = isa.Enables(isa.AVX2)
 	useAVX512 = isa.Enables(isa.AVX512)
 )
 
-// callMost is the most values one call into assembly takes, so that none runs longer than about 50 µs.
-const callMost = 8192
-
-func minHash(minima, a, b *[lanes]uint32, xs []uint32) {
-	if !useAVX2 {
-		minHashGeneric(minima, a, b, xs)
-		return
-	}
-	for len(xs) > 0 {
-		n := min(len(xs), callMost)
-		if useAVX512 {
-			minHashAVX512(&minima[0], &a[0], &b[0], &xs[0], n)
-		} else {
-			minHashAVX2(&minima[0], &a[0], &b[0], &xs[0], n)
-		}
-		xs = xs[n:]
+func minHashAssembled(minima, a, b, xs *uint32, n int) {
+	if useAVX512 {
+		minHashAVX512(minima, a, b, xs, n)
+	} else {
+		minHashAVX2(minima, a, b, xs, n)
 	}
 }
 
-func normalise(dst, src []byte, masks []uint64) (high bool) {
-	if !useAVX2 {
-		return normaliseGeneric(dst, src, masks)
-	}
-	for len(masks) > 0 {
-		n := min(len(masks), callMost)
-		var h uint64
-		_, _ = dst[64*n-1], src[64*n-1]
-		normaliseAVX2(&dst[0], &src[0], n, &masks[0], &h)
-		high = high || h != 0
-		dst, src, masks = dst[64*n:], src[64*n:], masks[n:]
-	}
-	return high
+func normaliseAssembled(dst, src *byte, blocks int, masks, high *uint64) {
+	normaliseAVX2(dst, src, blocks, masks, high)
 }
-
-// prefetch asks for a line of a filter, which is then there when it is looked at.
-func prefetch(l *line) { prefetchLine(unsafe.Pointer(l)) }

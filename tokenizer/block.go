@@ -32,8 +32,8 @@ func (s *handSplitter) block(ends []int) int {
 		}
 		b = &tail
 	}
-	if useAVX2 {
-		classifyAVX2(b, &m)
+	if assembled {
+		classifyAssembled(b, &m)
 	} else {
 		m = classify(b)
 	}

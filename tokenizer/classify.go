@@ -1,5 +1,7 @@
 package tokenizer
 
+//go:generate go run ./gen
+
 import "encoding/binary"
 
 const (

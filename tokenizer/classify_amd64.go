@@ -2,8 +2,10 @@ package tokenizer
 
 import "anneal/internal/isa"
 
-// useAVX2 selects classifyAVX2 instead of classify.
-var useAVX2 = isa.Enables(isa.AVX2)
+// assembled selects classifyAssembled instead of classify.
+var assembled = isa.Enables(isa.AVX2)
+
+func classifyAssembled(b *[blockSize]byte, m *masks) { classifyAVX2(b, m) }
 
 // classifyAVX2 is classify with 32 bytes at a time.
 //

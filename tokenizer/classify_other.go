@@ -1,7 +1,9 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package tokenizer
 
-const useAVX2 = false
+const assembled = false
 
-func classifyAVX2(*[blockSize]byte, *masks) { panic("tokenizer: AVX2 on another architecture") }
+func classifyAssembled(*[blockSize]byte, *masks) {
+	panic("tokenizer: no assembly for this architecture")
+}

@@ -178,9 +178,9 @@ func TestBlocksMatchSinglePretokensAtTheirEnds(t *testing.T) {
 }
 
 // Every byte at every place, among others: the assembly and the portable code agree.
-func TestClassifyAVX2MatchesClassify(t *testing.T) {
-	if !useAVX2 {
-		t.Skip("no AVX2 on this machine, or not wanted")
+func TestAssembledClassesAreThoseOfClassify(t *testing.T) {
+	if !assembled {
+		t.Skip("no assembly on this machine, or not wanted")
 	}
 	var b [blockSize]byte
 	for c := range 256 {
@@ -190,7 +190,7 @@ func TestClassifyAVX2MatchesClassify(t *testing.T) {
 			}
 			b[at] = byte(c)
 			var got masks
-			classifyAVX2(&b, &got)
+			classifyAssembled(&b, &got)
 			if want := classify(&b); got != want {
 				t.Fatalf("block %q:\n got  %x\n want %x", b, got, want)
 			}

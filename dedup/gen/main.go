@@ -16,8 +16,10 @@ func main() {
 	fn.Arg("p", "AX")
 	fn.I("PREFETCHT0 (AX)")
 	fn.I("RET")
-	if err := f.Write("kernels"); err != nil {
-		log.Fatal(err)
+	for _, f := range []*asmgen.File{f, neon()} {
+		if err := f.Write("kernels"); err != nil {
+			log.Fatal(err)
+		}
 	}
 }
 

@@ -14,8 +14,10 @@ func main() {
 		addRows(f, t)
 		addToRows(f, t)
 	}
-	if err := f.Write("kernels"); err != nil {
-		log.Fatal(err)
+	for _, f := range []*asmgen.File{f, neon()} {
+		if err := f.Write("kernels"); err != nil {
+			log.Fatal(err)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type form struct {
 const (
 	ddd4s  = "vd.4s, vn.4s, vm.4s"
 	dd4s   = "vd.4s, vn.4s"
+	ddd8h  = "vd.8h, vn.8h, vm.8h"
 	ddd16b = "vd.16b, vn.16b, vm.16b"
 )
 
@@ -42,6 +43,9 @@ var forms = map[string]form{
 
 	"add": {0x4ea08400, ddd4s}, "sub": {0x6ea08400, ddd4s}, "umax": {0x6ea06400, ddd4s}, "smin": {0x4ea06c00, ddd4s},
 	"cmgt": {0x4ea03400, ddd4s}, "umaxv": {0x6eb0a800, "sd, vn.4s"},
+	"mul": {0x4ea09c00, ddd4s}, "umin": {0x6ea06c00, ddd4s},
+	"add.16b": {0x4e208400, ddd16b}, "sub.16b": {0x6e208400, ddd16b}, "addp.16b": {0x4e20bc00, ddd16b},
+	"cmeq.16b": {0x6e208c00, ddd16b}, "cmhs.16b": {0x6e203c00, ddd16b},
 	"umull": {0x2ea0c000, "vd.2d, vn.2s, vm.2s"}, "umull2": {0x6ea0c000, "vd.2d, vn.4s, vm.4s"},
 
 	"and": {0x4e201c00, ddd16b}, "bic": {0x4e601c00, ddd16b}, "orr": {0x4ea01c00, ddd16b}, "eor": {0x6e201c00, ddd16b},
@@ -49,8 +53,10 @@ var forms = map[string]form{
 
 	"zip1": {0x4e803800, ddd4s}, "zip2": {0x4e807800, ddd4s}, "uzp1": {0x4e801800, ddd4s}, "uzp2": {0x4e805800, ddd4s},
 	"zip1.2d": {0x4ec03800, "vd.2d, vn.2d, vm.2d"}, "zip2.2d": {0x4ec07800, "vd.2d, vn.2d, vm.2d"},
-	"uzp2.8h": {0x4e405800, "vd.8h, vn.8h, vm.8h"},
-	"xtn.4h":  {0x0e612800, "vd.4h, vn.4s"}, "xtn.8b": {0x0e212800, "vd.8b, vn.8h"},
+	"zip1.8h": {0x4e403800, ddd8h}, "zip2.8h": {0x4e407800, ddd8h}, "uzp2.8h": {0x4e405800, ddd8h},
+	"bfmmla": {0x6e40ec00, "vd.4s, vn.8h, vm.8h"},
+	"bfcvtn": {0x0ea16800, "vd.4h, vn.4s"}, "bfcvtn2": {0x4ea16800, "vd.8h, vn.4s"},
+	"xtn.4h": {0x0e612800, "vd.4h, vn.4s"}, "xtn.8b": {0x0e212800, "vd.8b, vn.8h"},
 	"sxtl.4s": {0x0f10a400, "vd.4s, vn.4h"}, "sxtl.8h": {0x0f08a400, "vd.8h, vn.8b"},
 	"fmov": {0x1e204000, "sd, sn"}, // clears the other lanes
 }
@@ -89,16 +95,15 @@ func (fn *Func) VCopy(d, n int) {
 // VClear clears a register.
 func (fn *Func) VClear(d int) { fn.word(0x4f000400|uint32(d), "movi v%d.4s, #0", d) }
 
-// VLane writes an instruction on four float32 lanes whose last operand is lane l of register m: fmla or fmul.
-func (fn *Func) VLane(name string, d, n, m, l int) {
-	word := map[string]uint32{"fmla": 0x4f801000, "fmul": 0x4f809000}[name]
-	fn.word(word|uint32(d|n<<5|m<<16|l&1<<21|l>>1<<11), "%s v%d.4s, v%d.4s, v%d.s[%d]", name, d, n, m, l)
+// VBytes sets all bytes of a register.
+func (fn *Func) VBytes(d int, c byte) {
+	fn.word(0x4f00e400|uint32(d)|uint32(c>>5)<<16|uint32(c&31)<<5, "movi v%d.16b, #%#x", d, c)
 }
 
-// VDot writes bfdot with the pair of lane l of register m: each float32 lane of d gains the dot product of its pair in
-// n and that pair.
-func (fn *Func) VDot(d, n, m, l int) {
-	fn.word(0x4f40f000|uint32(d|n<<5|m<<16|l&1<<21|l>>1<<11), "bfdot v%d.4s, v%d.8h, v%d.2h[%d]", d, n, m, l)
+// VLane writes an instruction on four lanes of 32 bits whose last operand is lane l of register m: fmla, fmul or mla.
+func (fn *Func) VLane(name string, d, n, m, l int) {
+	word := map[string]uint32{"fmla": 0x4f801000, "fmul": 0x4f809000, "mla": 0x6f800000}[name]
+	fn.word(word|uint32(d|n<<5|m<<16|l&1<<21|l>>1<<11), "%s v%d.4s, v%d.4s, v%d.s[%d]", name, d, n, m, l)
 }
 
 // VShift writes a shift by an immediate: shl, sshr, ushr and usra on four lanes of 32 bits; shrn narrows four lanes

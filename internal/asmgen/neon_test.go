@@ -15,10 +15,12 @@ func every(fn *Func) {
 		}
 		fn.VCopy(r[0], r[1])
 		fn.VClear(r[0])
+		fn.VBytes(r[0], 0xa5)
+		fn.VBytes(r[1], 0x5a)
 		for lane := range 4 {
 			fn.VLane("fmla", r[0], r[1], r[2], lane)
 			fn.VLane("fmul", r[0], r[1], r[2], lane)
-			fn.VDot(r[0], r[1], r[2], lane)
+			fn.VLane("mla", r[0], r[1], r[2], lane)
 			fn.VSplat(r[0], r[1], lane)
 			fn.VInsert(r[0], lane, r[1], 3-lane)
 		}

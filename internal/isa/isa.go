@@ -15,7 +15,7 @@ import (
 type Tier int
 
 // The tiers: portable Go; on amd64 AVX2 to AVX-512 with BF16 dot products and to AMX, whose tiles multiply blocks of
-// BF16; on arm64 NEON, which all its CPUs have, and NEON with dot products of pairs of BF16 (FEAT_BF16).
+// BF16; on arm64 NEON, which all its CPUs have, and NEON with products of small matrices of BF16 (FEAT_BF16).
 const (
 	Generic Tier = iota
 	AVX2

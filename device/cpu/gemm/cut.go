@@ -16,6 +16,7 @@ const (
 type sizes struct {
 	mr    int // rows of the main kernels
 	group int // elements of k in a word: 2 where words are pairs of BF16
+	run   int // words along k that lie next to each other where packed columns run down: 2 for BFMMLA, else 1
 	maxK  int // depth of a K block, words
 	stepK int // divides the depth of a K block, words
 	maxN  int // columns of a task
@@ -29,14 +30,14 @@ func (z *sizes) strideRows() int { return z.maxK + 16 }
 
 // vectorSizes returns the sizes for kernels that broadcast words of a and multiply them by vectors of b.
 func vectorSizes(mr, group int) sizes {
-	return sizes{mr: mr, group: group, maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384, costs: costs{
+	return sizes{mr: mr, group: group, run: 1, maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384, costs: costs{
 		product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1,
 		maxL2: 192 << 10,
 	}}
 }
 
 // tileSizes are the sizes for kernels on tiles, whose cuts use other costs.
-var tileSizes = sizes{mr: 32, group: 2, maxK: 256, stepK: 16, maxN: 1024, maxC: 1 << 20}
+var tileSizes = sizes{mr: 32, group: 2, run: 1, maxK: 256, stepK: 16, maxN: 1024, maxC: 1 << 20}
 
 // A cut divides a product: the result into tasks of whole panels (mr rows, colStep columns) of nearly equal size, and
 // K into blocks. The blocks of K, which determine the order of every sum, depend only on K. The tasks may depend on

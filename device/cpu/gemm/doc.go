@@ -7,10 +7,11 @@
 // length, and workers never share a K, so the bits of a result depend on the tier and the shape, not on the number of
 // threads.
 //
-// BF16 operands are multiplied in one of three ways. The amx tier multiplies tiles of 16×32 and 32×16, about ten
+// BF16 operands are multiplied in one of four ways. The amx tier multiplies tiles of 16×32 and 32×16, about ten
 // times as fast as FMA. The avx512bf16 tier keeps pairs of BF16 and uses the dot product instruction, which is fast
-// on AMD; the bf16 tier of arm64 does the same. The other tiers widen BF16 to FP32 while packing, which makes every
-// product exact, and use FMA. FP16 and TF32 operands are always rounded and held in FP32, which is not faster.
+// on AMD. The bf16 tier of arm64 multiplies 2×4 by 4×2 elements (BFMMLA). The other tiers widen BF16 to FP32 while
+// packing, which makes every product exact, and use FMA. FP16 and TF32 operands are always rounded and held in FP32,
+// which is not faster.
 //
 // Reading order: engine.go (precisions), task.go (order of the computation), cut.go (block sizes), deal.go
 // (assignment of tasks), kernel.go (the inner kernel), strip.go, striprows.go and stripcut.go (the same for tiles),

@@ -47,3 +47,25 @@ func TestFewRowsAreThoseOfMany(t *testing.T) {
 		})
 	})
 }
+
+// The same for every number of rows that has kernels, over two blocks of K and every kind of weights.
+func TestEveryNumberOfFewRowsIsThatOfMany(t *testing.T) {
+	const many, n, k = fewRows + 17, 40, 424
+	eachTier(t, func(t *testing.T, tier isa.Tier) {
+		e := newEngine(t, tier, 2)
+		for _, operand := range []tensor.DType{tensor.F32, tensor.BF16} {
+			for _, weights := range []tensor.DType{tensor.F32, tensor.BF16} {
+				opt := device.MatMulOptions{Operand: operand}
+				all := newProblem(device.NT, many, n, k, tensor.F32, weights, tensor.F32, opt, 1)
+				want := all.run(e)
+				for m := 1; m <= fewRows+1; m++ {
+					part, a, was := want.Slice(0, m), all.a.Slice(0, m), all.dst.Slice(0, m)
+					some := &problem{device.NT, m, n, k, &a, all.b, &was, all.opt}
+					if got := some.run(e); !bytes.Equal(got.Raw(), part.Raw()) {
+						t.Errorf("%v: the first %d rows of %d are others when they are computed alone", some, m, many)
+					}
+				}
+			}
+		}
+	})
+}

@@ -7,47 +7,47 @@ package gemm
 //go:noescape
 func kernelRowsNEON6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
+// kernelRowsBFMMLA6x16 is a kernel of 6 rows and 16 columns.
+//
+//go:noescape
+func kernelRowsBFMMLA6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+
 // kernelColsNEON6x16 is a kernel of 6 rows and 16 columns.
 //
 //go:noescape
 func kernelColsNEON6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+
+// kernelColsBFMMLA6x16 is a kernel of 6 rows and 16 columns.
+//
+//go:noescape
+func kernelColsBFMMLA6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelRowsNEON4x16 is a kernel of 4 rows and 16 columns.
 //
 //go:noescape
 func kernelRowsNEON4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
+// kernelRowsBFMMLA4x16 is a kernel of 4 rows and 16 columns.
+//
+//go:noescape
+func kernelRowsBFMMLA4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+
 // kernelColsNEON4x16 is a kernel of 4 rows and 16 columns.
 //
 //go:noescape
 func kernelColsNEON4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+
+// kernelColsBFMMLA4x16 is a kernel of 4 rows and 16 columns.
+//
+//go:noescape
+func kernelColsBFMMLA4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // peakNEON multiplies and adds registers n times, 4 times each of 24 sums.
 //
 //go:noescape
 func peakNEON(n int)
 
-// kernelRowsBFDOT6x16 is a kernel of 6 rows and 16 columns.
+// peakBFMMLA multiplies and adds registers n times, 4 times each of 24 sums.
 //
 //go:noescape
-func kernelRowsBFDOT6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-
-// kernelColsBFDOT6x16 is a kernel of 6 rows and 16 columns.
-//
-//go:noescape
-func kernelColsBFDOT6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-
-// kernelRowsBFDOT4x16 is a kernel of 4 rows and 16 columns.
-//
-//go:noescape
-func kernelRowsBFDOT4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-
-// kernelColsBFDOT4x16 is a kernel of 4 rows and 16 columns.
-//
-//go:noescape
-func kernelColsBFDOT4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-
-// peakBFDOT multiplies and adds registers n times, 4 times each of 24 sums.
-//
-//go:noescape
-func peakBFDOT(n int)
+func peakBFMMLA(n int)

@@ -324,6 +324,326 @@ store6:
 	WORD $0xad015dd6 // stp q22, q23, [x14, #32]
 	RET
 
+// func kernelRowsBFMMLA6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+TEXT ·kernelRowsBFMMLA6x16(SB), NOSPLIT, $0-96
+	MOVD a+24(FP), R0
+	MOVD lda+32(FP), R13
+	LSL $2, R13, R13
+	ADD R13, R0, R1
+	ADD R13, R1, R2
+	ADD R13, R2, R3
+	ADD R13, R3, R4
+	ADD R13, R4, R5
+	MOVD b+40(FP), R6
+	MOVD k+48(FP), R7
+	MOVD c+16(FP), R8
+	MOVD next+64(FP), R9
+	MOVD later+72(FP), R10
+	MOVD step+80(FP), R11
+	MOVD stride+88(FP), R12
+	ADD $1, R7
+	LSR $1, R7
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000416 // movi v22.4s, #0
+	WORD $0x4f000417 // movi v23.4s, #0
+	SUBS $2, R7
+	BLT tail2
+	PCALIGN $32
+loop1:
+	WORD $0x3dc00018 // ldr q24, [x0]
+	ADD $16, R0
+	WORD $0x3dc00039 // ldr q25, [x1]
+	ADD $16, R1
+	WORD $0x3dc0005a // ldr q26, [x2]
+	ADD $16, R2
+	WORD $0x3dc0007b // ldr q27, [x3]
+	ADD $16, R3
+	WORD $0x3dc0009c // ldr q28, [x4]
+	ADD $16, R4
+	WORD $0x3dc000bd // ldr q29, [x5]
+	ADD $16, R5
+	WORD $0x4ed93b1e // zip1 v30.2d, v24.2d, v25.2d
+	WORD $0x4ed97b18 // zip2 v24.2d, v24.2d, v25.2d
+	WORD $0x4edb3b59 // zip1 v25.2d, v26.2d, v27.2d
+	WORD $0x4edb7b5a // zip2 v26.2d, v26.2d, v27.2d
+	WORD $0x4edd3b9b // zip1 v27.2d, v28.2d, v29.2d
+	WORD $0x4edd7b9c // zip2 v28.2d, v28.2d, v29.2d
+	WORD $0xad407cdd // ldp q29, q31, [x6]
+	WORD $0x6e5defc0 // bfmmla v0.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc1 // bfmmla v1.4s, v30.8h, v31.8h
+	WORD $0x6e5def28 // bfmmla v8.4s, v25.8h, v29.8h
+	WORD $0x6e5fef29 // bfmmla v9.4s, v25.8h, v31.8h
+	WORD $0x6e5def70 // bfmmla v16.4s, v27.8h, v29.8h
+	WORD $0x6e5fef71 // bfmmla v17.4s, v27.8h, v31.8h
+	WORD $0xad417cdd // ldp q29, q31, [x6, #32]
+	WORD $0x6e5defc2 // bfmmla v2.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc3 // bfmmla v3.4s, v30.8h, v31.8h
+	WORD $0x6e5def2a // bfmmla v10.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2b // bfmmla v11.4s, v25.8h, v31.8h
+	WORD $0x6e5def72 // bfmmla v18.4s, v27.8h, v29.8h
+	WORD $0x6e5fef73 // bfmmla v19.4s, v27.8h, v31.8h
+	WORD $0xad427cdd // ldp q29, q31, [x6, #64]
+	WORD $0x6e5defc4 // bfmmla v4.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc5 // bfmmla v5.4s, v30.8h, v31.8h
+	WORD $0x6e5def2c // bfmmla v12.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2d // bfmmla v13.4s, v25.8h, v31.8h
+	WORD $0x6e5def74 // bfmmla v20.4s, v27.8h, v29.8h
+	WORD $0x6e5fef75 // bfmmla v21.4s, v27.8h, v31.8h
+	WORD $0xad437cdd // ldp q29, q31, [x6, #96]
+	WORD $0x6e5defc6 // bfmmla v6.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc7 // bfmmla v7.4s, v30.8h, v31.8h
+	WORD $0x6e5def2e // bfmmla v14.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2f // bfmmla v15.4s, v25.8h, v31.8h
+	WORD $0x6e5def76 // bfmmla v22.4s, v27.8h, v29.8h
+	WORD $0x6e5fef77 // bfmmla v23.4s, v27.8h, v31.8h
+	WORD $0xad487cdd // ldp q29, q31, [x6, #256]
+	WORD $0x6e5def00 // bfmmla v0.4s, v24.8h, v29.8h
+	WORD $0x6e5fef01 // bfmmla v1.4s, v24.8h, v31.8h
+	WORD $0x6e5def48 // bfmmla v8.4s, v26.8h, v29.8h
+	WORD $0x6e5fef49 // bfmmla v9.4s, v26.8h, v31.8h
+	WORD $0x6e5def90 // bfmmla v16.4s, v28.8h, v29.8h
+	WORD $0x6e5fef91 // bfmmla v17.4s, v28.8h, v31.8h
+	WORD $0xad497cdd // ldp q29, q31, [x6, #288]
+	WORD $0x6e5def02 // bfmmla v2.4s, v24.8h, v29.8h
+	WORD $0x6e5fef03 // bfmmla v3.4s, v24.8h, v31.8h
+	WORD $0x6e5def4a // bfmmla v10.4s, v26.8h, v29.8h
+	WORD $0x6e5fef4b // bfmmla v11.4s, v26.8h, v31.8h
+	WORD $0x6e5def92 // bfmmla v18.4s, v28.8h, v29.8h
+	WORD $0x6e5fef93 // bfmmla v19.4s, v28.8h, v31.8h
+	WORD $0xad4a7cdd // ldp q29, q31, [x6, #320]
+	WORD $0x6e5def04 // bfmmla v4.4s, v24.8h, v29.8h
+	WORD $0x6e5fef05 // bfmmla v5.4s, v24.8h, v31.8h
+	WORD $0x6e5def4c // bfmmla v12.4s, v26.8h, v29.8h
+	WORD $0x6e5fef4d // bfmmla v13.4s, v26.8h, v31.8h
+	WORD $0x6e5def94 // bfmmla v20.4s, v28.8h, v29.8h
+	WORD $0x6e5fef95 // bfmmla v21.4s, v28.8h, v31.8h
+	WORD $0xad4b7cdd // ldp q29, q31, [x6, #352]
+	WORD $0x6e5def06 // bfmmla v6.4s, v24.8h, v29.8h
+	WORD $0x6e5fef07 // bfmmla v7.4s, v24.8h, v31.8h
+	WORD $0x6e5def4e // bfmmla v14.4s, v26.8h, v29.8h
+	WORD $0x6e5fef4f // bfmmla v15.4s, v26.8h, v31.8h
+	WORD $0x6e5def96 // bfmmla v22.4s, v28.8h, v29.8h
+	WORD $0x6e5fef97 // bfmmla v23.4s, v28.8h, v31.8h
+	PRFM (R8), PLDL1KEEP
+	ADD $32, R8
+	PRFM (R9), PLDL2KEEP
+	ADD R11, R9
+	PRFM (R10), PLDL2KEEP
+	ADD R12, R10
+	ADD $512, R6
+	SUBS $2, R7
+	BGE loop1
+tail2:
+	ADDS $2, R7
+	BEQ done3
+	WORD $0xfd400018 // ldr d24, [x0]
+	ADD $8, R0
+	WORD $0xfd400039 // ldr d25, [x1]
+	ADD $8, R1
+	WORD $0xfd40005a // ldr d26, [x2]
+	ADD $8, R2
+	WORD $0xfd40007b // ldr d27, [x3]
+	ADD $8, R3
+	WORD $0xfd40009c // ldr d28, [x4]
+	ADD $8, R4
+	WORD $0xfd4000bd // ldr d29, [x5]
+	ADD $8, R5
+	WORD $0x4ed93b1e // zip1 v30.2d, v24.2d, v25.2d
+	WORD $0x4edb3b59 // zip1 v25.2d, v26.2d, v27.2d
+	WORD $0x4edd3b9b // zip1 v27.2d, v28.2d, v29.2d
+	WORD $0xad407cdd // ldp q29, q31, [x6]
+	WORD $0x6e5defc0 // bfmmla v0.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc1 // bfmmla v1.4s, v30.8h, v31.8h
+	WORD $0x6e5def28 // bfmmla v8.4s, v25.8h, v29.8h
+	WORD $0x6e5fef29 // bfmmla v9.4s, v25.8h, v31.8h
+	WORD $0x6e5def70 // bfmmla v16.4s, v27.8h, v29.8h
+	WORD $0x6e5fef71 // bfmmla v17.4s, v27.8h, v31.8h
+	WORD $0xad417cdd // ldp q29, q31, [x6, #32]
+	WORD $0x6e5defc2 // bfmmla v2.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc3 // bfmmla v3.4s, v30.8h, v31.8h
+	WORD $0x6e5def2a // bfmmla v10.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2b // bfmmla v11.4s, v25.8h, v31.8h
+	WORD $0x6e5def72 // bfmmla v18.4s, v27.8h, v29.8h
+	WORD $0x6e5fef73 // bfmmla v19.4s, v27.8h, v31.8h
+	WORD $0xad427cdd // ldp q29, q31, [x6, #64]
+	WORD $0x6e5defc4 // bfmmla v4.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc5 // bfmmla v5.4s, v30.8h, v31.8h
+	WORD $0x6e5def2c // bfmmla v12.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2d // bfmmla v13.4s, v25.8h, v31.8h
+	WORD $0x6e5def74 // bfmmla v20.4s, v27.8h, v29.8h
+	WORD $0x6e5fef75 // bfmmla v21.4s, v27.8h, v31.8h
+	WORD $0xad437cdd // ldp q29, q31, [x6, #96]
+	WORD $0x6e5defc6 // bfmmla v6.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc7 // bfmmla v7.4s, v30.8h, v31.8h
+	WORD $0x6e5def2e // bfmmla v14.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2f // bfmmla v15.4s, v25.8h, v31.8h
+	WORD $0x6e5def76 // bfmmla v22.4s, v27.8h, v29.8h
+	WORD $0x6e5fef77 // bfmmla v23.4s, v27.8h, v31.8h
+	ADD $256, R6
+done3:
+	WORD $0x4ea01c18 // mov v24.16b, v0.16b
+	WORD $0x4ec13b00 // zip1 v0.2d, v24.2d, v1.2d
+	WORD $0x4ec17b01 // zip2 v1.2d, v24.2d, v1.2d
+	WORD $0x4ea21c58 // mov v24.16b, v2.16b
+	WORD $0x4ec33b02 // zip1 v2.2d, v24.2d, v3.2d
+	WORD $0x4ec37b03 // zip2 v3.2d, v24.2d, v3.2d
+	WORD $0x4ea41c98 // mov v24.16b, v4.16b
+	WORD $0x4ec53b04 // zip1 v4.2d, v24.2d, v5.2d
+	WORD $0x4ec57b05 // zip2 v5.2d, v24.2d, v5.2d
+	WORD $0x4ea61cd8 // mov v24.16b, v6.16b
+	WORD $0x4ec73b06 // zip1 v6.2d, v24.2d, v7.2d
+	WORD $0x4ec77b07 // zip2 v7.2d, v24.2d, v7.2d
+	WORD $0x4ea81d18 // mov v24.16b, v8.16b
+	WORD $0x4ec93b08 // zip1 v8.2d, v24.2d, v9.2d
+	WORD $0x4ec97b09 // zip2 v9.2d, v24.2d, v9.2d
+	WORD $0x4eaa1d58 // mov v24.16b, v10.16b
+	WORD $0x4ecb3b0a // zip1 v10.2d, v24.2d, v11.2d
+	WORD $0x4ecb7b0b // zip2 v11.2d, v24.2d, v11.2d
+	WORD $0x4eac1d98 // mov v24.16b, v12.16b
+	WORD $0x4ecd3b0c // zip1 v12.2d, v24.2d, v13.2d
+	WORD $0x4ecd7b0d // zip2 v13.2d, v24.2d, v13.2d
+	WORD $0x4eae1dd8 // mov v24.16b, v14.16b
+	WORD $0x4ecf3b0e // zip1 v14.2d, v24.2d, v15.2d
+	WORD $0x4ecf7b0f // zip2 v15.2d, v24.2d, v15.2d
+	WORD $0x4eb01e18 // mov v24.16b, v16.16b
+	WORD $0x4ed13b10 // zip1 v16.2d, v24.2d, v17.2d
+	WORD $0x4ed17b11 // zip2 v17.2d, v24.2d, v17.2d
+	WORD $0x4eb21e58 // mov v24.16b, v18.16b
+	WORD $0x4ed33b12 // zip1 v18.2d, v24.2d, v19.2d
+	WORD $0x4ed37b13 // zip2 v19.2d, v24.2d, v19.2d
+	WORD $0x4eb41e98 // mov v24.16b, v20.16b
+	WORD $0x4ed53b14 // zip1 v20.2d, v24.2d, v21.2d
+	WORD $0x4ed57b15 // zip2 v21.2d, v24.2d, v21.2d
+	WORD $0x4eb61ed8 // mov v24.16b, v22.16b
+	WORD $0x4ed73b16 // zip1 v22.2d, v24.2d, v23.2d
+	WORD $0x4ed77b17 // zip2 v23.2d, v24.2d, v23.2d
+	MOVD add+56(FP), R16
+	MOVD to+0(FP), R14
+	MOVD ld+8(FP), R15
+	LSL $2, R15
+	TBZ $0, R16, plain4
+	MOVD c+16(FP), R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x4e3bd4c6 // fadd v6.4s, v6.4s, v27.4s
+	WORD $0xad446518 // ldp q24, q25, [x8, #128]
+	WORD $0xad456d1a // ldp q26, q27, [x8, #160]
+	WORD $0x4e38d421 // fadd v1.4s, v1.4s, v24.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
+	WORD $0xad486518 // ldp q24, q25, [x8, #256]
+	WORD $0xad496d1a // ldp q26, q27, [x8, #288]
+	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	WORD $0x4e3bd5ce // fadd v14.4s, v14.4s, v27.4s
+	WORD $0xad4c6518 // ldp q24, q25, [x8, #384]
+	WORD $0xad4d6d1a // ldp q26, q27, [x8, #416]
+	WORD $0x4e38d529 // fadd v9.4s, v9.4s, v24.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
+	WORD $0xad506518 // ldp q24, q25, [x8, #512]
+	WORD $0xad516d1a // ldp q26, q27, [x8, #544]
+	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
+	WORD $0x4e39d652 // fadd v18.4s, v18.4s, v25.4s
+	WORD $0x4e3ad694 // fadd v20.4s, v20.4s, v26.4s
+	WORD $0x4e3bd6d6 // fadd v22.4s, v22.4s, v27.4s
+	WORD $0xad546518 // ldp q24, q25, [x8, #640]
+	WORD $0xad556d1a // ldp q26, q27, [x8, #672]
+	WORD $0x4e38d631 // fadd v17.4s, v17.4s, v24.4s
+	WORD $0x4e39d673 // fadd v19.4s, v19.4s, v25.4s
+	WORD $0x4e3ad6b5 // fadd v21.4s, v21.4s, v26.4s
+	WORD $0x4e3bd6f7 // fadd v23.4s, v23.4s, v27.4s
+plain4:
+	TBZ $1, R16, store5
+	MOVD R14, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x4e3bd4c6 // fadd v6.4s, v6.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d421 // fadd v1.4s, v1.4s, v24.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	WORD $0x4e3bd5ce // fadd v14.4s, v14.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d529 // fadd v9.4s, v9.4s, v24.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
+	WORD $0x4e39d652 // fadd v18.4s, v18.4s, v25.4s
+	WORD $0x4e3ad694 // fadd v20.4s, v20.4s, v26.4s
+	WORD $0x4e3bd6d6 // fadd v22.4s, v22.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d631 // fadd v17.4s, v17.4s, v24.4s
+	WORD $0x4e39d673 // fadd v19.4s, v19.4s, v25.4s
+	WORD $0x4e3ad6b5 // fadd v21.4s, v21.4s, v26.4s
+	WORD $0x4e3bd6f7 // fadd v23.4s, v23.4s, v27.4s
+store5:
+	WORD $0xad0009c0 // stp q0, q2, [x14]
+	WORD $0xad0119c4 // stp q4, q6, [x14, #32]
+	ADD R15, R14
+	WORD $0xad000dc1 // stp q1, q3, [x14]
+	WORD $0xad011dc5 // stp q5, q7, [x14, #32]
+	ADD R15, R14
+	WORD $0xad0029c8 // stp q8, q10, [x14]
+	WORD $0xad0139cc // stp q12, q14, [x14, #32]
+	ADD R15, R14
+	WORD $0xad002dc9 // stp q9, q11, [x14]
+	WORD $0xad013dcd // stp q13, q15, [x14, #32]
+	ADD R15, R14
+	WORD $0xad0049d0 // stp q16, q18, [x14]
+	WORD $0xad0159d4 // stp q20, q22, [x14, #32]
+	ADD R15, R14
+	WORD $0xad004dd1 // stp q17, q19, [x14]
+	WORD $0xad015dd5 // stp q21, q23, [x14, #32]
+	RET
+
 // func kernelColsNEON6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 TEXT ·kernelColsNEON6x16(SB), NOSPLIT, $0-96
 	MOVD a+24(FP), R0
@@ -632,6 +952,300 @@ store6:
 	WORD $0xad015dd6 // stp q22, q23, [x14, #32]
 	RET
 
+// func kernelColsBFMMLA6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+TEXT ·kernelColsBFMMLA6x16(SB), NOSPLIT, $0-96
+	MOVD a+24(FP), R0
+	MOVD lda+32(FP), R13
+	LSL $3, R13, R13
+	MOVD b+40(FP), R6
+	MOVD k+48(FP), R7
+	MOVD c+16(FP), R8
+	MOVD next+64(FP), R9
+	MOVD later+72(FP), R10
+	MOVD step+80(FP), R11
+	MOVD stride+88(FP), R12
+	ADD $1, R7
+	LSR $1, R7
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000416 // movi v22.4s, #0
+	WORD $0x4f000417 // movi v23.4s, #0
+	SUBS $2, R7
+	BLT tail2
+	PCALIGN $32
+loop1:
+	WORD $0x3dc00018 // ldr q24, [x0]
+	WORD $0x3dc00419 // ldr q25, [x0, #16]
+	WORD $0x3dc0081a // ldr q26, [x0, #32]
+	ADD R13, R0
+	WORD $0xad4070db // ldp q27, q28, [x6]
+	WORD $0x6e5bef00 // bfmmla v0.4s, v24.8h, v27.8h
+	WORD $0x6e5cef01 // bfmmla v1.4s, v24.8h, v28.8h
+	WORD $0x6e5bef28 // bfmmla v8.4s, v25.8h, v27.8h
+	WORD $0x6e5cef29 // bfmmla v9.4s, v25.8h, v28.8h
+	WORD $0x6e5bef50 // bfmmla v16.4s, v26.8h, v27.8h
+	WORD $0x6e5cef51 // bfmmla v17.4s, v26.8h, v28.8h
+	WORD $0xad4170db // ldp q27, q28, [x6, #32]
+	WORD $0x6e5bef02 // bfmmla v2.4s, v24.8h, v27.8h
+	WORD $0x6e5cef03 // bfmmla v3.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2a // bfmmla v10.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2b // bfmmla v11.4s, v25.8h, v28.8h
+	WORD $0x6e5bef52 // bfmmla v18.4s, v26.8h, v27.8h
+	WORD $0x6e5cef53 // bfmmla v19.4s, v26.8h, v28.8h
+	WORD $0xad4270db // ldp q27, q28, [x6, #64]
+	WORD $0x6e5bef04 // bfmmla v4.4s, v24.8h, v27.8h
+	WORD $0x6e5cef05 // bfmmla v5.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2c // bfmmla v12.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2d // bfmmla v13.4s, v25.8h, v28.8h
+	WORD $0x6e5bef54 // bfmmla v20.4s, v26.8h, v27.8h
+	WORD $0x6e5cef55 // bfmmla v21.4s, v26.8h, v28.8h
+	WORD $0xad4370db // ldp q27, q28, [x6, #96]
+	WORD $0x6e5bef06 // bfmmla v6.4s, v24.8h, v27.8h
+	WORD $0x6e5cef07 // bfmmla v7.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2e // bfmmla v14.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2f // bfmmla v15.4s, v25.8h, v28.8h
+	WORD $0x6e5bef56 // bfmmla v22.4s, v26.8h, v27.8h
+	WORD $0x6e5cef57 // bfmmla v23.4s, v26.8h, v28.8h
+	WORD $0x3dc00018 // ldr q24, [x0]
+	WORD $0x3dc00419 // ldr q25, [x0, #16]
+	WORD $0x3dc0081a // ldr q26, [x0, #32]
+	ADD R13, R0
+	WORD $0xad4878dd // ldp q29, q30, [x6, #256]
+	WORD $0x6e5def00 // bfmmla v0.4s, v24.8h, v29.8h
+	WORD $0x6e5eef01 // bfmmla v1.4s, v24.8h, v30.8h
+	WORD $0x6e5def28 // bfmmla v8.4s, v25.8h, v29.8h
+	WORD $0x6e5eef29 // bfmmla v9.4s, v25.8h, v30.8h
+	WORD $0x6e5def50 // bfmmla v16.4s, v26.8h, v29.8h
+	WORD $0x6e5eef51 // bfmmla v17.4s, v26.8h, v30.8h
+	WORD $0xad4978dd // ldp q29, q30, [x6, #288]
+	WORD $0x6e5def02 // bfmmla v2.4s, v24.8h, v29.8h
+	WORD $0x6e5eef03 // bfmmla v3.4s, v24.8h, v30.8h
+	WORD $0x6e5def2a // bfmmla v10.4s, v25.8h, v29.8h
+	WORD $0x6e5eef2b // bfmmla v11.4s, v25.8h, v30.8h
+	WORD $0x6e5def52 // bfmmla v18.4s, v26.8h, v29.8h
+	WORD $0x6e5eef53 // bfmmla v19.4s, v26.8h, v30.8h
+	WORD $0xad4a78dd // ldp q29, q30, [x6, #320]
+	WORD $0x6e5def04 // bfmmla v4.4s, v24.8h, v29.8h
+	WORD $0x6e5eef05 // bfmmla v5.4s, v24.8h, v30.8h
+	WORD $0x6e5def2c // bfmmla v12.4s, v25.8h, v29.8h
+	WORD $0x6e5eef2d // bfmmla v13.4s, v25.8h, v30.8h
+	WORD $0x6e5def54 // bfmmla v20.4s, v26.8h, v29.8h
+	WORD $0x6e5eef55 // bfmmla v21.4s, v26.8h, v30.8h
+	WORD $0xad4b78dd // ldp q29, q30, [x6, #352]
+	WORD $0x6e5def06 // bfmmla v6.4s, v24.8h, v29.8h
+	WORD $0x6e5eef07 // bfmmla v7.4s, v24.8h, v30.8h
+	WORD $0x6e5def2e // bfmmla v14.4s, v25.8h, v29.8h
+	WORD $0x6e5eef2f // bfmmla v15.4s, v25.8h, v30.8h
+	WORD $0x6e5def56 // bfmmla v22.4s, v26.8h, v29.8h
+	WORD $0x6e5eef57 // bfmmla v23.4s, v26.8h, v30.8h
+	PRFM (R8), PLDL1KEEP
+	ADD $32, R8
+	PRFM (R9), PLDL2KEEP
+	ADD R11, R9
+	PRFM (R10), PLDL2KEEP
+	ADD R12, R10
+	ADD $512, R6
+	SUBS $2, R7
+	BGE loop1
+tail2:
+	ADDS $2, R7
+	BEQ done3
+	WORD $0x3dc00018 // ldr q24, [x0]
+	WORD $0x3dc00419 // ldr q25, [x0, #16]
+	WORD $0x3dc0081a // ldr q26, [x0, #32]
+	ADD R13, R0
+	WORD $0xad4070db // ldp q27, q28, [x6]
+	WORD $0x6e5bef00 // bfmmla v0.4s, v24.8h, v27.8h
+	WORD $0x6e5cef01 // bfmmla v1.4s, v24.8h, v28.8h
+	WORD $0x6e5bef28 // bfmmla v8.4s, v25.8h, v27.8h
+	WORD $0x6e5cef29 // bfmmla v9.4s, v25.8h, v28.8h
+	WORD $0x6e5bef50 // bfmmla v16.4s, v26.8h, v27.8h
+	WORD $0x6e5cef51 // bfmmla v17.4s, v26.8h, v28.8h
+	WORD $0xad4170db // ldp q27, q28, [x6, #32]
+	WORD $0x6e5bef02 // bfmmla v2.4s, v24.8h, v27.8h
+	WORD $0x6e5cef03 // bfmmla v3.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2a // bfmmla v10.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2b // bfmmla v11.4s, v25.8h, v28.8h
+	WORD $0x6e5bef52 // bfmmla v18.4s, v26.8h, v27.8h
+	WORD $0x6e5cef53 // bfmmla v19.4s, v26.8h, v28.8h
+	WORD $0xad4270db // ldp q27, q28, [x6, #64]
+	WORD $0x6e5bef04 // bfmmla v4.4s, v24.8h, v27.8h
+	WORD $0x6e5cef05 // bfmmla v5.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2c // bfmmla v12.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2d // bfmmla v13.4s, v25.8h, v28.8h
+	WORD $0x6e5bef54 // bfmmla v20.4s, v26.8h, v27.8h
+	WORD $0x6e5cef55 // bfmmla v21.4s, v26.8h, v28.8h
+	WORD $0xad4370db // ldp q27, q28, [x6, #96]
+	WORD $0x6e5bef06 // bfmmla v6.4s, v24.8h, v27.8h
+	WORD $0x6e5cef07 // bfmmla v7.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2e // bfmmla v14.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2f // bfmmla v15.4s, v25.8h, v28.8h
+	WORD $0x6e5bef56 // bfmmla v22.4s, v26.8h, v27.8h
+	WORD $0x6e5cef57 // bfmmla v23.4s, v26.8h, v28.8h
+	ADD $256, R6
+done3:
+	WORD $0x4ea01c18 // mov v24.16b, v0.16b
+	WORD $0x4ec13b00 // zip1 v0.2d, v24.2d, v1.2d
+	WORD $0x4ec17b01 // zip2 v1.2d, v24.2d, v1.2d
+	WORD $0x4ea21c58 // mov v24.16b, v2.16b
+	WORD $0x4ec33b02 // zip1 v2.2d, v24.2d, v3.2d
+	WORD $0x4ec37b03 // zip2 v3.2d, v24.2d, v3.2d
+	WORD $0x4ea41c98 // mov v24.16b, v4.16b
+	WORD $0x4ec53b04 // zip1 v4.2d, v24.2d, v5.2d
+	WORD $0x4ec57b05 // zip2 v5.2d, v24.2d, v5.2d
+	WORD $0x4ea61cd8 // mov v24.16b, v6.16b
+	WORD $0x4ec73b06 // zip1 v6.2d, v24.2d, v7.2d
+	WORD $0x4ec77b07 // zip2 v7.2d, v24.2d, v7.2d
+	WORD $0x4ea81d18 // mov v24.16b, v8.16b
+	WORD $0x4ec93b08 // zip1 v8.2d, v24.2d, v9.2d
+	WORD $0x4ec97b09 // zip2 v9.2d, v24.2d, v9.2d
+	WORD $0x4eaa1d58 // mov v24.16b, v10.16b
+	WORD $0x4ecb3b0a // zip1 v10.2d, v24.2d, v11.2d
+	WORD $0x4ecb7b0b // zip2 v11.2d, v24.2d, v11.2d
+	WORD $0x4eac1d98 // mov v24.16b, v12.16b
+	WORD $0x4ecd3b0c // zip1 v12.2d, v24.2d, v13.2d
+	WORD $0x4ecd7b0d // zip2 v13.2d, v24.2d, v13.2d
+	WORD $0x4eae1dd8 // mov v24.16b, v14.16b
+	WORD $0x4ecf3b0e // zip1 v14.2d, v24.2d, v15.2d
+	WORD $0x4ecf7b0f // zip2 v15.2d, v24.2d, v15.2d
+	WORD $0x4eb01e18 // mov v24.16b, v16.16b
+	WORD $0x4ed13b10 // zip1 v16.2d, v24.2d, v17.2d
+	WORD $0x4ed17b11 // zip2 v17.2d, v24.2d, v17.2d
+	WORD $0x4eb21e58 // mov v24.16b, v18.16b
+	WORD $0x4ed33b12 // zip1 v18.2d, v24.2d, v19.2d
+	WORD $0x4ed37b13 // zip2 v19.2d, v24.2d, v19.2d
+	WORD $0x4eb41e98 // mov v24.16b, v20.16b
+	WORD $0x4ed53b14 // zip1 v20.2d, v24.2d, v21.2d
+	WORD $0x4ed57b15 // zip2 v21.2d, v24.2d, v21.2d
+	WORD $0x4eb61ed8 // mov v24.16b, v22.16b
+	WORD $0x4ed73b16 // zip1 v22.2d, v24.2d, v23.2d
+	WORD $0x4ed77b17 // zip2 v23.2d, v24.2d, v23.2d
+	MOVD add+56(FP), R16
+	MOVD to+0(FP), R14
+	MOVD ld+8(FP), R15
+	LSL $2, R15
+	TBZ $0, R16, plain4
+	MOVD c+16(FP), R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x4e3bd4c6 // fadd v6.4s, v6.4s, v27.4s
+	WORD $0xad446518 // ldp q24, q25, [x8, #128]
+	WORD $0xad456d1a // ldp q26, q27, [x8, #160]
+	WORD $0x4e38d421 // fadd v1.4s, v1.4s, v24.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
+	WORD $0xad486518 // ldp q24, q25, [x8, #256]
+	WORD $0xad496d1a // ldp q26, q27, [x8, #288]
+	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	WORD $0x4e3bd5ce // fadd v14.4s, v14.4s, v27.4s
+	WORD $0xad4c6518 // ldp q24, q25, [x8, #384]
+	WORD $0xad4d6d1a // ldp q26, q27, [x8, #416]
+	WORD $0x4e38d529 // fadd v9.4s, v9.4s, v24.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
+	WORD $0xad506518 // ldp q24, q25, [x8, #512]
+	WORD $0xad516d1a // ldp q26, q27, [x8, #544]
+	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
+	WORD $0x4e39d652 // fadd v18.4s, v18.4s, v25.4s
+	WORD $0x4e3ad694 // fadd v20.4s, v20.4s, v26.4s
+	WORD $0x4e3bd6d6 // fadd v22.4s, v22.4s, v27.4s
+	WORD $0xad546518 // ldp q24, q25, [x8, #640]
+	WORD $0xad556d1a // ldp q26, q27, [x8, #672]
+	WORD $0x4e38d631 // fadd v17.4s, v17.4s, v24.4s
+	WORD $0x4e39d673 // fadd v19.4s, v19.4s, v25.4s
+	WORD $0x4e3ad6b5 // fadd v21.4s, v21.4s, v26.4s
+	WORD $0x4e3bd6f7 // fadd v23.4s, v23.4s, v27.4s
+plain4:
+	TBZ $1, R16, store5
+	MOVD R14, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x4e3bd4c6 // fadd v6.4s, v6.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d421 // fadd v1.4s, v1.4s, v24.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	WORD $0x4e3bd5ce // fadd v14.4s, v14.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d529 // fadd v9.4s, v9.4s, v24.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
+	WORD $0x4e39d652 // fadd v18.4s, v18.4s, v25.4s
+	WORD $0x4e3ad694 // fadd v20.4s, v20.4s, v26.4s
+	WORD $0x4e3bd6d6 // fadd v22.4s, v22.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d631 // fadd v17.4s, v17.4s, v24.4s
+	WORD $0x4e39d673 // fadd v19.4s, v19.4s, v25.4s
+	WORD $0x4e3ad6b5 // fadd v21.4s, v21.4s, v26.4s
+	WORD $0x4e3bd6f7 // fadd v23.4s, v23.4s, v27.4s
+store5:
+	WORD $0xad0009c0 // stp q0, q2, [x14]
+	WORD $0xad0119c4 // stp q4, q6, [x14, #32]
+	ADD R15, R14
+	WORD $0xad000dc1 // stp q1, q3, [x14]
+	WORD $0xad011dc5 // stp q5, q7, [x14, #32]
+	ADD R15, R14
+	WORD $0xad0029c8 // stp q8, q10, [x14]
+	WORD $0xad0139cc // stp q12, q14, [x14, #32]
+	ADD R15, R14
+	WORD $0xad002dc9 // stp q9, q11, [x14]
+	WORD $0xad013dcd // stp q13, q15, [x14, #32]
+	ADD R15, R14
+	WORD $0xad0049d0 // stp q16, q18, [x14]
+	WORD $0xad0159d4 // stp q20, q22, [x14, #32]
+	ADD R15, R14
+	WORD $0xad004dd1 // stp q17, q19, [x14]
+	WORD $0xad015dd5 // stp q21, q23, [x14, #32]
+	RET
+
 // func kernelRowsNEON4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 TEXT ·kernelRowsNEON4x16(SB), NOSPLIT, $0-96
 	MOVD a+24(FP), R0
@@ -864,6 +1478,237 @@ store6:
 	WORD $0xad013dce // stp q14, q15, [x14, #32]
 	RET
 
+// func kernelRowsBFMMLA4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+TEXT ·kernelRowsBFMMLA4x16(SB), NOSPLIT, $0-96
+	MOVD a+24(FP), R0
+	MOVD lda+32(FP), R13
+	LSL $2, R13, R13
+	ADD R13, R0, R1
+	ADD R13, R1, R2
+	ADD R13, R2, R3
+	MOVD b+40(FP), R6
+	MOVD k+48(FP), R7
+	MOVD c+16(FP), R8
+	MOVD next+64(FP), R9
+	MOVD later+72(FP), R10
+	MOVD step+80(FP), R11
+	MOVD stride+88(FP), R12
+	ADD $1, R7
+	LSR $1, R7
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	SUBS $2, R7
+	BLT tail2
+	PCALIGN $32
+loop1:
+	WORD $0x3dc00018 // ldr q24, [x0]
+	ADD $16, R0
+	WORD $0x3dc00039 // ldr q25, [x1]
+	ADD $16, R1
+	WORD $0x3dc0005a // ldr q26, [x2]
+	ADD $16, R2
+	WORD $0x3dc0007b // ldr q27, [x3]
+	ADD $16, R3
+	WORD $0x4ed93b1e // zip1 v30.2d, v24.2d, v25.2d
+	WORD $0x4ed97b18 // zip2 v24.2d, v24.2d, v25.2d
+	WORD $0x4edb3b59 // zip1 v25.2d, v26.2d, v27.2d
+	WORD $0x4edb7b5a // zip2 v26.2d, v26.2d, v27.2d
+	WORD $0xad407cdd // ldp q29, q31, [x6]
+	WORD $0x6e5defc0 // bfmmla v0.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc1 // bfmmla v1.4s, v30.8h, v31.8h
+	WORD $0x6e5def28 // bfmmla v8.4s, v25.8h, v29.8h
+	WORD $0x6e5fef29 // bfmmla v9.4s, v25.8h, v31.8h
+	WORD $0xad417cdd // ldp q29, q31, [x6, #32]
+	WORD $0x6e5defc2 // bfmmla v2.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc3 // bfmmla v3.4s, v30.8h, v31.8h
+	WORD $0x6e5def2a // bfmmla v10.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2b // bfmmla v11.4s, v25.8h, v31.8h
+	WORD $0xad427cdd // ldp q29, q31, [x6, #64]
+	WORD $0x6e5defc4 // bfmmla v4.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc5 // bfmmla v5.4s, v30.8h, v31.8h
+	WORD $0x6e5def2c // bfmmla v12.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2d // bfmmla v13.4s, v25.8h, v31.8h
+	WORD $0xad437cdd // ldp q29, q31, [x6, #96]
+	WORD $0x6e5defc6 // bfmmla v6.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc7 // bfmmla v7.4s, v30.8h, v31.8h
+	WORD $0x6e5def2e // bfmmla v14.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2f // bfmmla v15.4s, v25.8h, v31.8h
+	WORD $0xad487cdd // ldp q29, q31, [x6, #256]
+	WORD $0x6e5def00 // bfmmla v0.4s, v24.8h, v29.8h
+	WORD $0x6e5fef01 // bfmmla v1.4s, v24.8h, v31.8h
+	WORD $0x6e5def48 // bfmmla v8.4s, v26.8h, v29.8h
+	WORD $0x6e5fef49 // bfmmla v9.4s, v26.8h, v31.8h
+	WORD $0xad497cdd // ldp q29, q31, [x6, #288]
+	WORD $0x6e5def02 // bfmmla v2.4s, v24.8h, v29.8h
+	WORD $0x6e5fef03 // bfmmla v3.4s, v24.8h, v31.8h
+	WORD $0x6e5def4a // bfmmla v10.4s, v26.8h, v29.8h
+	WORD $0x6e5fef4b // bfmmla v11.4s, v26.8h, v31.8h
+	WORD $0xad4a7cdd // ldp q29, q31, [x6, #320]
+	WORD $0x6e5def04 // bfmmla v4.4s, v24.8h, v29.8h
+	WORD $0x6e5fef05 // bfmmla v5.4s, v24.8h, v31.8h
+	WORD $0x6e5def4c // bfmmla v12.4s, v26.8h, v29.8h
+	WORD $0x6e5fef4d // bfmmla v13.4s, v26.8h, v31.8h
+	WORD $0xad4b7cdd // ldp q29, q31, [x6, #352]
+	WORD $0x6e5def06 // bfmmla v6.4s, v24.8h, v29.8h
+	WORD $0x6e5fef07 // bfmmla v7.4s, v24.8h, v31.8h
+	WORD $0x6e5def4e // bfmmla v14.4s, v26.8h, v29.8h
+	WORD $0x6e5fef4f // bfmmla v15.4s, v26.8h, v31.8h
+	PRFM (R8), PLDL1KEEP
+	ADD $32, R8
+	PRFM (R9), PLDL2KEEP
+	ADD R11, R9
+	PRFM (R10), PLDL2KEEP
+	ADD R12, R10
+	ADD $512, R6
+	SUBS $2, R7
+	BGE loop1
+tail2:
+	ADDS $2, R7
+	BEQ done3
+	WORD $0xfd400018 // ldr d24, [x0]
+	ADD $8, R0
+	WORD $0xfd400039 // ldr d25, [x1]
+	ADD $8, R1
+	WORD $0xfd40005a // ldr d26, [x2]
+	ADD $8, R2
+	WORD $0xfd40007b // ldr d27, [x3]
+	ADD $8, R3
+	WORD $0x4ed93b1e // zip1 v30.2d, v24.2d, v25.2d
+	WORD $0x4edb3b59 // zip1 v25.2d, v26.2d, v27.2d
+	WORD $0xad407cdd // ldp q29, q31, [x6]
+	WORD $0x6e5defc0 // bfmmla v0.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc1 // bfmmla v1.4s, v30.8h, v31.8h
+	WORD $0x6e5def28 // bfmmla v8.4s, v25.8h, v29.8h
+	WORD $0x6e5fef29 // bfmmla v9.4s, v25.8h, v31.8h
+	WORD $0xad417cdd // ldp q29, q31, [x6, #32]
+	WORD $0x6e5defc2 // bfmmla v2.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc3 // bfmmla v3.4s, v30.8h, v31.8h
+	WORD $0x6e5def2a // bfmmla v10.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2b // bfmmla v11.4s, v25.8h, v31.8h
+	WORD $0xad427cdd // ldp q29, q31, [x6, #64]
+	WORD $0x6e5defc4 // bfmmla v4.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc5 // bfmmla v5.4s, v30.8h, v31.8h
+	WORD $0x6e5def2c // bfmmla v12.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2d // bfmmla v13.4s, v25.8h, v31.8h
+	WORD $0xad437cdd // ldp q29, q31, [x6, #96]
+	WORD $0x6e5defc6 // bfmmla v6.4s, v30.8h, v29.8h
+	WORD $0x6e5fefc7 // bfmmla v7.4s, v30.8h, v31.8h
+	WORD $0x6e5def2e // bfmmla v14.4s, v25.8h, v29.8h
+	WORD $0x6e5fef2f // bfmmla v15.4s, v25.8h, v31.8h
+	ADD $256, R6
+done3:
+	WORD $0x4ea01c18 // mov v24.16b, v0.16b
+	WORD $0x4ec13b00 // zip1 v0.2d, v24.2d, v1.2d
+	WORD $0x4ec17b01 // zip2 v1.2d, v24.2d, v1.2d
+	WORD $0x4ea21c58 // mov v24.16b, v2.16b
+	WORD $0x4ec33b02 // zip1 v2.2d, v24.2d, v3.2d
+	WORD $0x4ec37b03 // zip2 v3.2d, v24.2d, v3.2d
+	WORD $0x4ea41c98 // mov v24.16b, v4.16b
+	WORD $0x4ec53b04 // zip1 v4.2d, v24.2d, v5.2d
+	WORD $0x4ec57b05 // zip2 v5.2d, v24.2d, v5.2d
+	WORD $0x4ea61cd8 // mov v24.16b, v6.16b
+	WORD $0x4ec73b06 // zip1 v6.2d, v24.2d, v7.2d
+	WORD $0x4ec77b07 // zip2 v7.2d, v24.2d, v7.2d
+	WORD $0x4ea81d18 // mov v24.16b, v8.16b
+	WORD $0x4ec93b08 // zip1 v8.2d, v24.2d, v9.2d
+	WORD $0x4ec97b09 // zip2 v9.2d, v24.2d, v9.2d
+	WORD $0x4eaa1d58 // mov v24.16b, v10.16b
+	WORD $0x4ecb3b0a // zip1 v10.2d, v24.2d, v11.2d
+	WORD $0x4ecb7b0b // zip2 v11.2d, v24.2d, v11.2d
+	WORD $0x4eac1d98 // mov v24.16b, v12.16b
+	WORD $0x4ecd3b0c // zip1 v12.2d, v24.2d, v13.2d
+	WORD $0x4ecd7b0d // zip2 v13.2d, v24.2d, v13.2d
+	WORD $0x4eae1dd8 // mov v24.16b, v14.16b
+	WORD $0x4ecf3b0e // zip1 v14.2d, v24.2d, v15.2d
+	WORD $0x4ecf7b0f // zip2 v15.2d, v24.2d, v15.2d
+	MOVD add+56(FP), R16
+	MOVD to+0(FP), R14
+	MOVD ld+8(FP), R15
+	LSL $2, R15
+	TBZ $0, R16, plain4
+	MOVD c+16(FP), R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x4e3bd4c6 // fadd v6.4s, v6.4s, v27.4s
+	WORD $0xad446518 // ldp q24, q25, [x8, #128]
+	WORD $0xad456d1a // ldp q26, q27, [x8, #160]
+	WORD $0x4e38d421 // fadd v1.4s, v1.4s, v24.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
+	WORD $0xad486518 // ldp q24, q25, [x8, #256]
+	WORD $0xad496d1a // ldp q26, q27, [x8, #288]
+	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	WORD $0x4e3bd5ce // fadd v14.4s, v14.4s, v27.4s
+	WORD $0xad4c6518 // ldp q24, q25, [x8, #384]
+	WORD $0xad4d6d1a // ldp q26, q27, [x8, #416]
+	WORD $0x4e38d529 // fadd v9.4s, v9.4s, v24.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
+plain4:
+	TBZ $1, R16, store5
+	MOVD R14, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x4e3bd4c6 // fadd v6.4s, v6.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d421 // fadd v1.4s, v1.4s, v24.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	WORD $0x4e3bd5ce // fadd v14.4s, v14.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d529 // fadd v9.4s, v9.4s, v24.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
+store5:
+	WORD $0xad0009c0 // stp q0, q2, [x14]
+	WORD $0xad0119c4 // stp q4, q6, [x14, #32]
+	ADD R15, R14
+	WORD $0xad000dc1 // stp q1, q3, [x14]
+	WORD $0xad011dc5 // stp q5, q7, [x14, #32]
+	ADD R15, R14
+	WORD $0xad0029c8 // stp q8, q10, [x14]
+	WORD $0xad0139cc // stp q12, q14, [x14, #32]
+	ADD R15, R14
+	WORD $0xad002dc9 // stp q9, q11, [x14]
+	WORD $0xad013dcd // stp q13, q15, [x14, #32]
+	RET
+
 // func kernelColsNEON4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 TEXT ·kernelColsNEON4x16(SB), NOSPLIT, $0-96
 	MOVD a+24(FP), R0
@@ -1087,6 +1932,221 @@ store6:
 	WORD $0xad013dce // stp q14, q15, [x14, #32]
 	RET
 
+// func kernelColsBFMMLA4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+TEXT ·kernelColsBFMMLA4x16(SB), NOSPLIT, $0-96
+	MOVD a+24(FP), R0
+	MOVD lda+32(FP), R13
+	LSL $3, R13, R13
+	MOVD b+40(FP), R6
+	MOVD k+48(FP), R7
+	MOVD c+16(FP), R8
+	MOVD next+64(FP), R9
+	MOVD later+72(FP), R10
+	MOVD step+80(FP), R11
+	MOVD stride+88(FP), R12
+	ADD $1, R7
+	LSR $1, R7
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	SUBS $2, R7
+	BLT tail2
+	PCALIGN $32
+loop1:
+	WORD $0x3dc00018 // ldr q24, [x0]
+	WORD $0x3dc00419 // ldr q25, [x0, #16]
+	ADD R13, R0
+	WORD $0xad4070db // ldp q27, q28, [x6]
+	WORD $0x6e5bef00 // bfmmla v0.4s, v24.8h, v27.8h
+	WORD $0x6e5cef01 // bfmmla v1.4s, v24.8h, v28.8h
+	WORD $0x6e5bef28 // bfmmla v8.4s, v25.8h, v27.8h
+	WORD $0x6e5cef29 // bfmmla v9.4s, v25.8h, v28.8h
+	WORD $0xad4170db // ldp q27, q28, [x6, #32]
+	WORD $0x6e5bef02 // bfmmla v2.4s, v24.8h, v27.8h
+	WORD $0x6e5cef03 // bfmmla v3.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2a // bfmmla v10.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2b // bfmmla v11.4s, v25.8h, v28.8h
+	WORD $0xad4270db // ldp q27, q28, [x6, #64]
+	WORD $0x6e5bef04 // bfmmla v4.4s, v24.8h, v27.8h
+	WORD $0x6e5cef05 // bfmmla v5.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2c // bfmmla v12.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2d // bfmmla v13.4s, v25.8h, v28.8h
+	WORD $0xad4370db // ldp q27, q28, [x6, #96]
+	WORD $0x6e5bef06 // bfmmla v6.4s, v24.8h, v27.8h
+	WORD $0x6e5cef07 // bfmmla v7.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2e // bfmmla v14.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2f // bfmmla v15.4s, v25.8h, v28.8h
+	WORD $0x3dc00018 // ldr q24, [x0]
+	WORD $0x3dc00419 // ldr q25, [x0, #16]
+	ADD R13, R0
+	WORD $0xad4878dd // ldp q29, q30, [x6, #256]
+	WORD $0x6e5def00 // bfmmla v0.4s, v24.8h, v29.8h
+	WORD $0x6e5eef01 // bfmmla v1.4s, v24.8h, v30.8h
+	WORD $0x6e5def28 // bfmmla v8.4s, v25.8h, v29.8h
+	WORD $0x6e5eef29 // bfmmla v9.4s, v25.8h, v30.8h
+	WORD $0xad4978dd // ldp q29, q30, [x6, #288]
+	WORD $0x6e5def02 // bfmmla v2.4s, v24.8h, v29.8h
+	WORD $0x6e5eef03 // bfmmla v3.4s, v24.8h, v30.8h
+	WORD $0x6e5def2a // bfmmla v10.4s, v25.8h, v29.8h
+	WORD $0x6e5eef2b // bfmmla v11.4s, v25.8h, v30.8h
+	WORD $0xad4a78dd // ldp q29, q30, [x6, #320]
+	WORD $0x6e5def04 // bfmmla v4.4s, v24.8h, v29.8h
+	WORD $0x6e5eef05 // bfmmla v5.4s, v24.8h, v30.8h
+	WORD $0x6e5def2c // bfmmla v12.4s, v25.8h, v29.8h
+	WORD $0x6e5eef2d // bfmmla v13.4s, v25.8h, v30.8h
+	WORD $0xad4b78dd // ldp q29, q30, [x6, #352]
+	WORD $0x6e5def06 // bfmmla v6.4s, v24.8h, v29.8h
+	WORD $0x6e5eef07 // bfmmla v7.4s, v24.8h, v30.8h
+	WORD $0x6e5def2e // bfmmla v14.4s, v25.8h, v29.8h
+	WORD $0x6e5eef2f // bfmmla v15.4s, v25.8h, v30.8h
+	PRFM (R8), PLDL1KEEP
+	ADD $32, R8
+	PRFM (R9), PLDL2KEEP
+	ADD R11, R9
+	PRFM (R10), PLDL2KEEP
+	ADD R12, R10
+	ADD $512, R6
+	SUBS $2, R7
+	BGE loop1
+tail2:
+	ADDS $2, R7
+	BEQ done3
+	WORD $0x3dc00018 // ldr q24, [x0]
+	WORD $0x3dc00419 // ldr q25, [x0, #16]
+	ADD R13, R0
+	WORD $0xad4070db // ldp q27, q28, [x6]
+	WORD $0x6e5bef00 // bfmmla v0.4s, v24.8h, v27.8h
+	WORD $0x6e5cef01 // bfmmla v1.4s, v24.8h, v28.8h
+	WORD $0x6e5bef28 // bfmmla v8.4s, v25.8h, v27.8h
+	WORD $0x6e5cef29 // bfmmla v9.4s, v25.8h, v28.8h
+	WORD $0xad4170db // ldp q27, q28, [x6, #32]
+	WORD $0x6e5bef02 // bfmmla v2.4s, v24.8h, v27.8h
+	WORD $0x6e5cef03 // bfmmla v3.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2a // bfmmla v10.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2b // bfmmla v11.4s, v25.8h, v28.8h
+	WORD $0xad4270db // ldp q27, q28, [x6, #64]
+	WORD $0x6e5bef04 // bfmmla v4.4s, v24.8h, v27.8h
+	WORD $0x6e5cef05 // bfmmla v5.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2c // bfmmla v12.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2d // bfmmla v13.4s, v25.8h, v28.8h
+	WORD $0xad4370db // ldp q27, q28, [x6, #96]
+	WORD $0x6e5bef06 // bfmmla v6.4s, v24.8h, v27.8h
+	WORD $0x6e5cef07 // bfmmla v7.4s, v24.8h, v28.8h
+	WORD $0x6e5bef2e // bfmmla v14.4s, v25.8h, v27.8h
+	WORD $0x6e5cef2f // bfmmla v15.4s, v25.8h, v28.8h
+	ADD $256, R6
+done3:
+	WORD $0x4ea01c18 // mov v24.16b, v0.16b
+	WORD $0x4ec13b00 // zip1 v0.2d, v24.2d, v1.2d
+	WORD $0x4ec17b01 // zip2 v1.2d, v24.2d, v1.2d
+	WORD $0x4ea21c58 // mov v24.16b, v2.16b
+	WORD $0x4ec33b02 // zip1 v2.2d, v24.2d, v3.2d
+	WORD $0x4ec37b03 // zip2 v3.2d, v24.2d, v3.2d
+	WORD $0x4ea41c98 // mov v24.16b, v4.16b
+	WORD $0x4ec53b04 // zip1 v4.2d, v24.2d, v5.2d
+	WORD $0x4ec57b05 // zip2 v5.2d, v24.2d, v5.2d
+	WORD $0x4ea61cd8 // mov v24.16b, v6.16b
+	WORD $0x4ec73b06 // zip1 v6.2d, v24.2d, v7.2d
+	WORD $0x4ec77b07 // zip2 v7.2d, v24.2d, v7.2d
+	WORD $0x4ea81d18 // mov v24.16b, v8.16b
+	WORD $0x4ec93b08 // zip1 v8.2d, v24.2d, v9.2d
+	WORD $0x4ec97b09 // zip2 v9.2d, v24.2d, v9.2d
+	WORD $0x4eaa1d58 // mov v24.16b, v10.16b
+	WORD $0x4ecb3b0a // zip1 v10.2d, v24.2d, v11.2d
+	WORD $0x4ecb7b0b // zip2 v11.2d, v24.2d, v11.2d
+	WORD $0x4eac1d98 // mov v24.16b, v12.16b
+	WORD $0x4ecd3b0c // zip1 v12.2d, v24.2d, v13.2d
+	WORD $0x4ecd7b0d // zip2 v13.2d, v24.2d, v13.2d
+	WORD $0x4eae1dd8 // mov v24.16b, v14.16b
+	WORD $0x4ecf3b0e // zip1 v14.2d, v24.2d, v15.2d
+	WORD $0x4ecf7b0f // zip2 v15.2d, v24.2d, v15.2d
+	MOVD add+56(FP), R16
+	MOVD to+0(FP), R14
+	MOVD ld+8(FP), R15
+	LSL $2, R15
+	TBZ $0, R16, plain4
+	MOVD c+16(FP), R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x4e3bd4c6 // fadd v6.4s, v6.4s, v27.4s
+	WORD $0xad446518 // ldp q24, q25, [x8, #128]
+	WORD $0xad456d1a // ldp q26, q27, [x8, #160]
+	WORD $0x4e38d421 // fadd v1.4s, v1.4s, v24.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
+	WORD $0xad486518 // ldp q24, q25, [x8, #256]
+	WORD $0xad496d1a // ldp q26, q27, [x8, #288]
+	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	WORD $0x4e3bd5ce // fadd v14.4s, v14.4s, v27.4s
+	WORD $0xad4c6518 // ldp q24, q25, [x8, #384]
+	WORD $0xad4d6d1a // ldp q26, q27, [x8, #416]
+	WORD $0x4e38d529 // fadd v9.4s, v9.4s, v24.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
+plain4:
+	TBZ $1, R16, store5
+	MOVD R14, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x4e3bd4c6 // fadd v6.4s, v6.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d421 // fadd v1.4s, v1.4s, v24.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	WORD $0x4e3bd5ce // fadd v14.4s, v14.4s, v27.4s
+	ADD R15, R8
+	WORD $0xad406518 // ldp q24, q25, [x8]
+	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
+	WORD $0x4e38d529 // fadd v9.4s, v9.4s, v24.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
+store5:
+	WORD $0xad0009c0 // stp q0, q2, [x14]
+	WORD $0xad0119c4 // stp q4, q6, [x14, #32]
+	ADD R15, R14
+	WORD $0xad000dc1 // stp q1, q3, [x14]
+	WORD $0xad011dc5 // stp q5, q7, [x14, #32]
+	ADD R15, R14
+	WORD $0xad0029c8 // stp q8, q10, [x14]
+	WORD $0xad0139cc // stp q12, q14, [x14, #32]
+	ADD R15, R14
+	WORD $0xad002dc9 // stp q9, q11, [x14]
+	WORD $0xad013dcd // stp q13, q15, [x14, #32]
+	RET
+
 // func peakNEON(n int)
 TEXT ·peakNEON(SB), NOSPLIT, $0-8
 	WORD $0x4f000400 // movi v0.4s, #0
@@ -1224,1093 +2284,8 @@ loop1:
 	BNE loop1
 	RET
 
-// func kernelRowsBFDOT6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelRowsBFDOT6x16(SB), NOSPLIT, $0-96
-	MOVD a+24(FP), R0
-	MOVD lda+32(FP), R13
-	LSL $2, R13, R13
-	ADD R13, R0, R1
-	ADD R13, R1, R2
-	ADD R13, R2, R3
-	ADD R13, R3, R4
-	ADD R13, R4, R5
-	MOVD b+40(FP), R6
-	MOVD k+48(FP), R7
-	MOVD c+16(FP), R8
-	MOVD next+64(FP), R9
-	MOVD later+72(FP), R10
-	MOVD step+80(FP), R11
-	MOVD stride+88(FP), R12
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
-	WORD $0x4f000405 // movi v5.4s, #0
-	WORD $0x4f000406 // movi v6.4s, #0
-	WORD $0x4f000407 // movi v7.4s, #0
-	WORD $0x4f000408 // movi v8.4s, #0
-	WORD $0x4f000409 // movi v9.4s, #0
-	WORD $0x4f00040a // movi v10.4s, #0
-	WORD $0x4f00040b // movi v11.4s, #0
-	WORD $0x4f00040c // movi v12.4s, #0
-	WORD $0x4f00040d // movi v13.4s, #0
-	WORD $0x4f00040e // movi v14.4s, #0
-	WORD $0x4f00040f // movi v15.4s, #0
-	WORD $0x4f000410 // movi v16.4s, #0
-	WORD $0x4f000411 // movi v17.4s, #0
-	WORD $0x4f000412 // movi v18.4s, #0
-	WORD $0x4f000413 // movi v19.4s, #0
-	WORD $0x4f000414 // movi v20.4s, #0
-	WORD $0x4f000415 // movi v21.4s, #0
-	WORD $0x4f000416 // movi v22.4s, #0
-	WORD $0x4f000417 // movi v23.4s, #0
-	SUBS $4, R7
-	BLT tail2
-	PCALIGN $32
-loop1:
-	WORD $0x3dc00018 // ldr q24, [x0]
-	ADD $16, R0
-	WORD $0x3dc00039 // ldr q25, [x1]
-	ADD $16, R1
-	WORD $0x3dc0005a // ldr q26, [x2]
-	ADD $16, R2
-	WORD $0x3dc0007b // ldr q27, [x3]
-	ADD $16, R3
-	WORD $0x3dc0009c // ldr q28, [x4]
-	ADD $16, R4
-	WORD $0x3dc000bd // ldr q29, [x5]
-	ADD $16, R5
-	WORD $0xad407cde // ldp q30, q31, [x6]
-	WORD $0x4f58f3c0 // bfdot v0.4s, v30.8h, v24.2h[0]
-	WORD $0x4f59f3c4 // bfdot v4.4s, v30.8h, v25.2h[0]
-	WORD $0x4f5af3c8 // bfdot v8.4s, v30.8h, v26.2h[0]
-	WORD $0x4f5bf3cc // bfdot v12.4s, v30.8h, v27.2h[0]
-	WORD $0x4f5cf3d0 // bfdot v16.4s, v30.8h, v28.2h[0]
-	WORD $0x4f5df3d4 // bfdot v20.4s, v30.8h, v29.2h[0]
-	WORD $0x4f58f3e1 // bfdot v1.4s, v31.8h, v24.2h[0]
-	WORD $0x4f59f3e5 // bfdot v5.4s, v31.8h, v25.2h[0]
-	WORD $0x4f5af3e9 // bfdot v9.4s, v31.8h, v26.2h[0]
-	WORD $0x4f5bf3ed // bfdot v13.4s, v31.8h, v27.2h[0]
-	WORD $0x4f5cf3f1 // bfdot v17.4s, v31.8h, v28.2h[0]
-	WORD $0x4f5df3f5 // bfdot v21.4s, v31.8h, v29.2h[0]
-	WORD $0xad417cde // ldp q30, q31, [x6, #32]
-	WORD $0x4f58f3c2 // bfdot v2.4s, v30.8h, v24.2h[0]
-	WORD $0x4f59f3c6 // bfdot v6.4s, v30.8h, v25.2h[0]
-	WORD $0x4f5af3ca // bfdot v10.4s, v30.8h, v26.2h[0]
-	WORD $0x4f5bf3ce // bfdot v14.4s, v30.8h, v27.2h[0]
-	WORD $0x4f5cf3d2 // bfdot v18.4s, v30.8h, v28.2h[0]
-	WORD $0x4f5df3d6 // bfdot v22.4s, v30.8h, v29.2h[0]
-	WORD $0x4f58f3e3 // bfdot v3.4s, v31.8h, v24.2h[0]
-	WORD $0x4f59f3e7 // bfdot v7.4s, v31.8h, v25.2h[0]
-	WORD $0x4f5af3eb // bfdot v11.4s, v31.8h, v26.2h[0]
-	WORD $0x4f5bf3ef // bfdot v15.4s, v31.8h, v27.2h[0]
-	WORD $0x4f5cf3f3 // bfdot v19.4s, v31.8h, v28.2h[0]
-	WORD $0x4f5df3f7 // bfdot v23.4s, v31.8h, v29.2h[0]
-	PRFM (R8), PLDL1KEEP
-	ADD $32, R8
-	WORD $0xad447cde // ldp q30, q31, [x6, #128]
-	WORD $0x4f78f3c0 // bfdot v0.4s, v30.8h, v24.2h[1]
-	WORD $0x4f79f3c4 // bfdot v4.4s, v30.8h, v25.2h[1]
-	WORD $0x4f7af3c8 // bfdot v8.4s, v30.8h, v26.2h[1]
-	WORD $0x4f7bf3cc // bfdot v12.4s, v30.8h, v27.2h[1]
-	WORD $0x4f7cf3d0 // bfdot v16.4s, v30.8h, v28.2h[1]
-	WORD $0x4f7df3d4 // bfdot v20.4s, v30.8h, v29.2h[1]
-	WORD $0x4f78f3e1 // bfdot v1.4s, v31.8h, v24.2h[1]
-	WORD $0x4f79f3e5 // bfdot v5.4s, v31.8h, v25.2h[1]
-	WORD $0x4f7af3e9 // bfdot v9.4s, v31.8h, v26.2h[1]
-	WORD $0x4f7bf3ed // bfdot v13.4s, v31.8h, v27.2h[1]
-	WORD $0x4f7cf3f1 // bfdot v17.4s, v31.8h, v28.2h[1]
-	WORD $0x4f7df3f5 // bfdot v21.4s, v31.8h, v29.2h[1]
-	WORD $0xad457cde // ldp q30, q31, [x6, #160]
-	WORD $0x4f78f3c2 // bfdot v2.4s, v30.8h, v24.2h[1]
-	WORD $0x4f79f3c6 // bfdot v6.4s, v30.8h, v25.2h[1]
-	WORD $0x4f7af3ca // bfdot v10.4s, v30.8h, v26.2h[1]
-	WORD $0x4f7bf3ce // bfdot v14.4s, v30.8h, v27.2h[1]
-	WORD $0x4f7cf3d2 // bfdot v18.4s, v30.8h, v28.2h[1]
-	WORD $0x4f7df3d6 // bfdot v22.4s, v30.8h, v29.2h[1]
-	WORD $0x4f78f3e3 // bfdot v3.4s, v31.8h, v24.2h[1]
-	WORD $0x4f79f3e7 // bfdot v7.4s, v31.8h, v25.2h[1]
-	WORD $0x4f7af3eb // bfdot v11.4s, v31.8h, v26.2h[1]
-	WORD $0x4f7bf3ef // bfdot v15.4s, v31.8h, v27.2h[1]
-	WORD $0x4f7cf3f3 // bfdot v19.4s, v31.8h, v28.2h[1]
-	WORD $0x4f7df3f7 // bfdot v23.4s, v31.8h, v29.2h[1]
-	PRFM (R9), PLDL2KEEP
-	ADD R11, R9
-	WORD $0xad487cde // ldp q30, q31, [x6, #256]
-	WORD $0x4f58fbc0 // bfdot v0.4s, v30.8h, v24.2h[2]
-	WORD $0x4f59fbc4 // bfdot v4.4s, v30.8h, v25.2h[2]
-	WORD $0x4f5afbc8 // bfdot v8.4s, v30.8h, v26.2h[2]
-	WORD $0x4f5bfbcc // bfdot v12.4s, v30.8h, v27.2h[2]
-	WORD $0x4f5cfbd0 // bfdot v16.4s, v30.8h, v28.2h[2]
-	WORD $0x4f5dfbd4 // bfdot v20.4s, v30.8h, v29.2h[2]
-	WORD $0x4f58fbe1 // bfdot v1.4s, v31.8h, v24.2h[2]
-	WORD $0x4f59fbe5 // bfdot v5.4s, v31.8h, v25.2h[2]
-	WORD $0x4f5afbe9 // bfdot v9.4s, v31.8h, v26.2h[2]
-	WORD $0x4f5bfbed // bfdot v13.4s, v31.8h, v27.2h[2]
-	WORD $0x4f5cfbf1 // bfdot v17.4s, v31.8h, v28.2h[2]
-	WORD $0x4f5dfbf5 // bfdot v21.4s, v31.8h, v29.2h[2]
-	WORD $0xad497cde // ldp q30, q31, [x6, #288]
-	WORD $0x4f58fbc2 // bfdot v2.4s, v30.8h, v24.2h[2]
-	WORD $0x4f59fbc6 // bfdot v6.4s, v30.8h, v25.2h[2]
-	WORD $0x4f5afbca // bfdot v10.4s, v30.8h, v26.2h[2]
-	WORD $0x4f5bfbce // bfdot v14.4s, v30.8h, v27.2h[2]
-	WORD $0x4f5cfbd2 // bfdot v18.4s, v30.8h, v28.2h[2]
-	WORD $0x4f5dfbd6 // bfdot v22.4s, v30.8h, v29.2h[2]
-	WORD $0x4f58fbe3 // bfdot v3.4s, v31.8h, v24.2h[2]
-	WORD $0x4f59fbe7 // bfdot v7.4s, v31.8h, v25.2h[2]
-	WORD $0x4f5afbeb // bfdot v11.4s, v31.8h, v26.2h[2]
-	WORD $0x4f5bfbef // bfdot v15.4s, v31.8h, v27.2h[2]
-	WORD $0x4f5cfbf3 // bfdot v19.4s, v31.8h, v28.2h[2]
-	WORD $0x4f5dfbf7 // bfdot v23.4s, v31.8h, v29.2h[2]
-	WORD $0xad4c7cde // ldp q30, q31, [x6, #384]
-	WORD $0x4f78fbc0 // bfdot v0.4s, v30.8h, v24.2h[3]
-	WORD $0x4f79fbc4 // bfdot v4.4s, v30.8h, v25.2h[3]
-	WORD $0x4f7afbc8 // bfdot v8.4s, v30.8h, v26.2h[3]
-	WORD $0x4f7bfbcc // bfdot v12.4s, v30.8h, v27.2h[3]
-	WORD $0x4f7cfbd0 // bfdot v16.4s, v30.8h, v28.2h[3]
-	WORD $0x4f7dfbd4 // bfdot v20.4s, v30.8h, v29.2h[3]
-	WORD $0x4f78fbe1 // bfdot v1.4s, v31.8h, v24.2h[3]
-	WORD $0x4f79fbe5 // bfdot v5.4s, v31.8h, v25.2h[3]
-	WORD $0x4f7afbe9 // bfdot v9.4s, v31.8h, v26.2h[3]
-	WORD $0x4f7bfbed // bfdot v13.4s, v31.8h, v27.2h[3]
-	WORD $0x4f7cfbf1 // bfdot v17.4s, v31.8h, v28.2h[3]
-	WORD $0x4f7dfbf5 // bfdot v21.4s, v31.8h, v29.2h[3]
-	WORD $0xad4d7cde // ldp q30, q31, [x6, #416]
-	WORD $0x4f78fbc2 // bfdot v2.4s, v30.8h, v24.2h[3]
-	WORD $0x4f79fbc6 // bfdot v6.4s, v30.8h, v25.2h[3]
-	WORD $0x4f7afbca // bfdot v10.4s, v30.8h, v26.2h[3]
-	WORD $0x4f7bfbce // bfdot v14.4s, v30.8h, v27.2h[3]
-	WORD $0x4f7cfbd2 // bfdot v18.4s, v30.8h, v28.2h[3]
-	WORD $0x4f7dfbd6 // bfdot v22.4s, v30.8h, v29.2h[3]
-	WORD $0x4f78fbe3 // bfdot v3.4s, v31.8h, v24.2h[3]
-	WORD $0x4f79fbe7 // bfdot v7.4s, v31.8h, v25.2h[3]
-	WORD $0x4f7afbeb // bfdot v11.4s, v31.8h, v26.2h[3]
-	WORD $0x4f7bfbef // bfdot v15.4s, v31.8h, v27.2h[3]
-	WORD $0x4f7cfbf3 // bfdot v19.4s, v31.8h, v28.2h[3]
-	WORD $0x4f7dfbf7 // bfdot v23.4s, v31.8h, v29.2h[3]
-	PRFM (R10), PLDL2KEEP
-	ADD R12, R10
-	ADD $512, R6
-	SUBS $4, R7
-	BGE loop1
-tail2:
-	ADDS $4, R7
-	BEQ done4
-single3:
-	WORD $0xbd400018 // ldr s24, [x0]
-	ADD $4, R0
-	WORD $0xbd400039 // ldr s25, [x1]
-	ADD $4, R1
-	WORD $0xbd40005a // ldr s26, [x2]
-	ADD $4, R2
-	WORD $0xbd40007b // ldr s27, [x3]
-	ADD $4, R3
-	WORD $0xbd40009c // ldr s28, [x4]
-	ADD $4, R4
-	WORD $0xbd4000bd // ldr s29, [x5]
-	ADD $4, R5
-	WORD $0xad407cde // ldp q30, q31, [x6]
-	WORD $0x4f58f3c0 // bfdot v0.4s, v30.8h, v24.2h[0]
-	WORD $0x4f59f3c4 // bfdot v4.4s, v30.8h, v25.2h[0]
-	WORD $0x4f5af3c8 // bfdot v8.4s, v30.8h, v26.2h[0]
-	WORD $0x4f5bf3cc // bfdot v12.4s, v30.8h, v27.2h[0]
-	WORD $0x4f5cf3d0 // bfdot v16.4s, v30.8h, v28.2h[0]
-	WORD $0x4f5df3d4 // bfdot v20.4s, v30.8h, v29.2h[0]
-	WORD $0x4f58f3e1 // bfdot v1.4s, v31.8h, v24.2h[0]
-	WORD $0x4f59f3e5 // bfdot v5.4s, v31.8h, v25.2h[0]
-	WORD $0x4f5af3e9 // bfdot v9.4s, v31.8h, v26.2h[0]
-	WORD $0x4f5bf3ed // bfdot v13.4s, v31.8h, v27.2h[0]
-	WORD $0x4f5cf3f1 // bfdot v17.4s, v31.8h, v28.2h[0]
-	WORD $0x4f5df3f5 // bfdot v21.4s, v31.8h, v29.2h[0]
-	WORD $0xad417cde // ldp q30, q31, [x6, #32]
-	WORD $0x4f58f3c2 // bfdot v2.4s, v30.8h, v24.2h[0]
-	WORD $0x4f59f3c6 // bfdot v6.4s, v30.8h, v25.2h[0]
-	WORD $0x4f5af3ca // bfdot v10.4s, v30.8h, v26.2h[0]
-	WORD $0x4f5bf3ce // bfdot v14.4s, v30.8h, v27.2h[0]
-	WORD $0x4f5cf3d2 // bfdot v18.4s, v30.8h, v28.2h[0]
-	WORD $0x4f5df3d6 // bfdot v22.4s, v30.8h, v29.2h[0]
-	WORD $0x4f58f3e3 // bfdot v3.4s, v31.8h, v24.2h[0]
-	WORD $0x4f59f3e7 // bfdot v7.4s, v31.8h, v25.2h[0]
-	WORD $0x4f5af3eb // bfdot v11.4s, v31.8h, v26.2h[0]
-	WORD $0x4f5bf3ef // bfdot v15.4s, v31.8h, v27.2h[0]
-	WORD $0x4f5cf3f3 // bfdot v19.4s, v31.8h, v28.2h[0]
-	WORD $0x4f5df3f7 // bfdot v23.4s, v31.8h, v29.2h[0]
-	ADD $128, R6
-	SUBS $1, R7
-	BNE single3
-done4:
-	MOVD add+56(FP), R16
-	MOVD to+0(FP), R14
-	MOVD ld+8(FP), R15
-	LSL $2, R15
-	TBZ $0, R16, plain5
-	MOVD c+16(FP), R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	WORD $0xad446518 // ldp q24, q25, [x8, #128]
-	WORD $0xad456d1a // ldp q26, q27, [x8, #160]
-	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
-	WORD $0xad486518 // ldp q24, q25, [x8, #256]
-	WORD $0xad496d1a // ldp q26, q27, [x8, #288]
-	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	WORD $0x4e3bd56b // fadd v11.4s, v11.4s, v27.4s
-	WORD $0xad4c6518 // ldp q24, q25, [x8, #384]
-	WORD $0xad4d6d1a // ldp q26, q27, [x8, #416]
-	WORD $0x4e38d58c // fadd v12.4s, v12.4s, v24.4s
-	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
-	WORD $0xad506518 // ldp q24, q25, [x8, #512]
-	WORD $0xad516d1a // ldp q26, q27, [x8, #544]
-	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
-	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
-	WORD $0x4e3ad652 // fadd v18.4s, v18.4s, v26.4s
-	WORD $0x4e3bd673 // fadd v19.4s, v19.4s, v27.4s
-	WORD $0xad546518 // ldp q24, q25, [x8, #640]
-	WORD $0xad556d1a // ldp q26, q27, [x8, #672]
-	WORD $0x4e38d694 // fadd v20.4s, v20.4s, v24.4s
-	WORD $0x4e39d6b5 // fadd v21.4s, v21.4s, v25.4s
-	WORD $0x4e3ad6d6 // fadd v22.4s, v22.4s, v26.4s
-	WORD $0x4e3bd6f7 // fadd v23.4s, v23.4s, v27.4s
-plain5:
-	TBZ $1, R16, store6
-	MOVD R14, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	ADD R15, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
-	ADD R15, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	WORD $0x4e3bd56b // fadd v11.4s, v11.4s, v27.4s
-	ADD R15, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d58c // fadd v12.4s, v12.4s, v24.4s
-	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
-	ADD R15, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
-	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
-	WORD $0x4e3ad652 // fadd v18.4s, v18.4s, v26.4s
-	WORD $0x4e3bd673 // fadd v19.4s, v19.4s, v27.4s
-	ADD R15, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d694 // fadd v20.4s, v20.4s, v24.4s
-	WORD $0x4e39d6b5 // fadd v21.4s, v21.4s, v25.4s
-	WORD $0x4e3ad6d6 // fadd v22.4s, v22.4s, v26.4s
-	WORD $0x4e3bd6f7 // fadd v23.4s, v23.4s, v27.4s
-store6:
-	WORD $0xad0005c0 // stp q0, q1, [x14]
-	WORD $0xad010dc2 // stp q2, q3, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0015c4 // stp q4, q5, [x14]
-	WORD $0xad011dc6 // stp q6, q7, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0025c8 // stp q8, q9, [x14]
-	WORD $0xad012dca // stp q10, q11, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0035cc // stp q12, q13, [x14]
-	WORD $0xad013dce // stp q14, q15, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0045d0 // stp q16, q17, [x14]
-	WORD $0xad014dd2 // stp q18, q19, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0055d4 // stp q20, q21, [x14]
-	WORD $0xad015dd6 // stp q22, q23, [x14, #32]
-	RET
-
-// func kernelColsBFDOT6x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelColsBFDOT6x16(SB), NOSPLIT, $0-96
-	MOVD a+24(FP), R0
-	MOVD lda+32(FP), R13
-	LSL $2, R13, R13
-	MOVD b+40(FP), R6
-	MOVD k+48(FP), R7
-	MOVD c+16(FP), R8
-	MOVD next+64(FP), R9
-	MOVD later+72(FP), R10
-	MOVD step+80(FP), R11
-	MOVD stride+88(FP), R12
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
-	WORD $0x4f000405 // movi v5.4s, #0
-	WORD $0x4f000406 // movi v6.4s, #0
-	WORD $0x4f000407 // movi v7.4s, #0
-	WORD $0x4f000408 // movi v8.4s, #0
-	WORD $0x4f000409 // movi v9.4s, #0
-	WORD $0x4f00040a // movi v10.4s, #0
-	WORD $0x4f00040b // movi v11.4s, #0
-	WORD $0x4f00040c // movi v12.4s, #0
-	WORD $0x4f00040d // movi v13.4s, #0
-	WORD $0x4f00040e // movi v14.4s, #0
-	WORD $0x4f00040f // movi v15.4s, #0
-	WORD $0x4f000410 // movi v16.4s, #0
-	WORD $0x4f000411 // movi v17.4s, #0
-	WORD $0x4f000412 // movi v18.4s, #0
-	WORD $0x4f000413 // movi v19.4s, #0
-	WORD $0x4f000414 // movi v20.4s, #0
-	WORD $0x4f000415 // movi v21.4s, #0
-	WORD $0x4f000416 // movi v22.4s, #0
-	WORD $0x4f000417 // movi v23.4s, #0
-	SUBS $4, R7
-	BLT tail2
-	PCALIGN $32
-loop1:
-	WORD $0x3dc00018 // ldr q24, [x0]
-	WORD $0xfd400819 // ldr d25, [x0, #16]
-	ADD R13, R0
-	WORD $0xad4074dc // ldp q28, q29, [x6]
-	WORD $0x4f58f380 // bfdot v0.4s, v28.8h, v24.2h[0]
-	WORD $0x4f78f384 // bfdot v4.4s, v28.8h, v24.2h[1]
-	WORD $0x4f58fb88 // bfdot v8.4s, v28.8h, v24.2h[2]
-	WORD $0x4f78fb8c // bfdot v12.4s, v28.8h, v24.2h[3]
-	WORD $0x4f59f390 // bfdot v16.4s, v28.8h, v25.2h[0]
-	WORD $0x4f79f394 // bfdot v20.4s, v28.8h, v25.2h[1]
-	WORD $0x4f58f3a1 // bfdot v1.4s, v29.8h, v24.2h[0]
-	WORD $0x4f78f3a5 // bfdot v5.4s, v29.8h, v24.2h[1]
-	WORD $0x4f58fba9 // bfdot v9.4s, v29.8h, v24.2h[2]
-	WORD $0x4f78fbad // bfdot v13.4s, v29.8h, v24.2h[3]
-	WORD $0x4f59f3b1 // bfdot v17.4s, v29.8h, v25.2h[0]
-	WORD $0x4f79f3b5 // bfdot v21.4s, v29.8h, v25.2h[1]
-	WORD $0xad417cde // ldp q30, q31, [x6, #32]
-	WORD $0x4f58f3c2 // bfdot v2.4s, v30.8h, v24.2h[0]
-	WORD $0x4f78f3c6 // bfdot v6.4s, v30.8h, v24.2h[1]
-	WORD $0x4f58fbca // bfdot v10.4s, v30.8h, v24.2h[2]
-	WORD $0x4f78fbce // bfdot v14.4s, v30.8h, v24.2h[3]
-	WORD $0x4f59f3d2 // bfdot v18.4s, v30.8h, v25.2h[0]
-	WORD $0x4f79f3d6 // bfdot v22.4s, v30.8h, v25.2h[1]
-	WORD $0x4f58f3e3 // bfdot v3.4s, v31.8h, v24.2h[0]
-	WORD $0x4f78f3e7 // bfdot v7.4s, v31.8h, v24.2h[1]
-	WORD $0x4f58fbeb // bfdot v11.4s, v31.8h, v24.2h[2]
-	WORD $0x4f78fbef // bfdot v15.4s, v31.8h, v24.2h[3]
-	WORD $0x4f59f3f3 // bfdot v19.4s, v31.8h, v25.2h[0]
-	WORD $0x4f79f3f7 // bfdot v23.4s, v31.8h, v25.2h[1]
-	PRFM (R8), PLDL1KEEP
-	ADD $32, R8
-	WORD $0x3dc0001a // ldr q26, [x0]
-	WORD $0xfd40081b // ldr d27, [x0, #16]
-	ADD R13, R0
-	WORD $0xad4474dc // ldp q28, q29, [x6, #128]
-	WORD $0x4f5af380 // bfdot v0.4s, v28.8h, v26.2h[0]
-	WORD $0x4f7af384 // bfdot v4.4s, v28.8h, v26.2h[1]
-	WORD $0x4f5afb88 // bfdot v8.4s, v28.8h, v26.2h[2]
-	WORD $0x4f7afb8c // bfdot v12.4s, v28.8h, v26.2h[3]
-	WORD $0x4f5bf390 // bfdot v16.4s, v28.8h, v27.2h[0]
-	WORD $0x4f7bf394 // bfdot v20.4s, v28.8h, v27.2h[1]
-	WORD $0x4f5af3a1 // bfdot v1.4s, v29.8h, v26.2h[0]
-	WORD $0x4f7af3a5 // bfdot v5.4s, v29.8h, v26.2h[1]
-	WORD $0x4f5afba9 // bfdot v9.4s, v29.8h, v26.2h[2]
-	WORD $0x4f7afbad // bfdot v13.4s, v29.8h, v26.2h[3]
-	WORD $0x4f5bf3b1 // bfdot v17.4s, v29.8h, v27.2h[0]
-	WORD $0x4f7bf3b5 // bfdot v21.4s, v29.8h, v27.2h[1]
-	WORD $0xad457cde // ldp q30, q31, [x6, #160]
-	WORD $0x4f5af3c2 // bfdot v2.4s, v30.8h, v26.2h[0]
-	WORD $0x4f7af3c6 // bfdot v6.4s, v30.8h, v26.2h[1]
-	WORD $0x4f5afbca // bfdot v10.4s, v30.8h, v26.2h[2]
-	WORD $0x4f7afbce // bfdot v14.4s, v30.8h, v26.2h[3]
-	WORD $0x4f5bf3d2 // bfdot v18.4s, v30.8h, v27.2h[0]
-	WORD $0x4f7bf3d6 // bfdot v22.4s, v30.8h, v27.2h[1]
-	WORD $0x4f5af3e3 // bfdot v3.4s, v31.8h, v26.2h[0]
-	WORD $0x4f7af3e7 // bfdot v7.4s, v31.8h, v26.2h[1]
-	WORD $0x4f5afbeb // bfdot v11.4s, v31.8h, v26.2h[2]
-	WORD $0x4f7afbef // bfdot v15.4s, v31.8h, v26.2h[3]
-	WORD $0x4f5bf3f3 // bfdot v19.4s, v31.8h, v27.2h[0]
-	WORD $0x4f7bf3f7 // bfdot v23.4s, v31.8h, v27.2h[1]
-	PRFM (R9), PLDL2KEEP
-	ADD R11, R9
-	WORD $0x3dc00018 // ldr q24, [x0]
-	WORD $0xfd400819 // ldr d25, [x0, #16]
-	ADD R13, R0
-	WORD $0xad4874dc // ldp q28, q29, [x6, #256]
-	WORD $0x4f58f380 // bfdot v0.4s, v28.8h, v24.2h[0]
-	WORD $0x4f78f384 // bfdot v4.4s, v28.8h, v24.2h[1]
-	WORD $0x4f58fb88 // bfdot v8.4s, v28.8h, v24.2h[2]
-	WORD $0x4f78fb8c // bfdot v12.4s, v28.8h, v24.2h[3]
-	WORD $0x4f59f390 // bfdot v16.4s, v28.8h, v25.2h[0]
-	WORD $0x4f79f394 // bfdot v20.4s, v28.8h, v25.2h[1]
-	WORD $0x4f58f3a1 // bfdot v1.4s, v29.8h, v24.2h[0]
-	WORD $0x4f78f3a5 // bfdot v5.4s, v29.8h, v24.2h[1]
-	WORD $0x4f58fba9 // bfdot v9.4s, v29.8h, v24.2h[2]
-	WORD $0x4f78fbad // bfdot v13.4s, v29.8h, v24.2h[3]
-	WORD $0x4f59f3b1 // bfdot v17.4s, v29.8h, v25.2h[0]
-	WORD $0x4f79f3b5 // bfdot v21.4s, v29.8h, v25.2h[1]
-	WORD $0xad497cde // ldp q30, q31, [x6, #288]
-	WORD $0x4f58f3c2 // bfdot v2.4s, v30.8h, v24.2h[0]
-	WORD $0x4f78f3c6 // bfdot v6.4s, v30.8h, v24.2h[1]
-	WORD $0x4f58fbca // bfdot v10.4s, v30.8h, v24.2h[2]
-	WORD $0x4f78fbce // bfdot v14.4s, v30.8h, v24.2h[3]
-	WORD $0x4f59f3d2 // bfdot v18.4s, v30.8h, v25.2h[0]
-	WORD $0x4f79f3d6 // bfdot v22.4s, v30.8h, v25.2h[1]
-	WORD $0x4f58f3e3 // bfdot v3.4s, v31.8h, v24.2h[0]
-	WORD $0x4f78f3e7 // bfdot v7.4s, v31.8h, v24.2h[1]
-	WORD $0x4f58fbeb // bfdot v11.4s, v31.8h, v24.2h[2]
-	WORD $0x4f78fbef // bfdot v15.4s, v31.8h, v24.2h[3]
-	WORD $0x4f59f3f3 // bfdot v19.4s, v31.8h, v25.2h[0]
-	WORD $0x4f79f3f7 // bfdot v23.4s, v31.8h, v25.2h[1]
-	WORD $0x3dc0001a // ldr q26, [x0]
-	WORD $0xfd40081b // ldr d27, [x0, #16]
-	ADD R13, R0
-	WORD $0xad4c74dc // ldp q28, q29, [x6, #384]
-	WORD $0x4f5af380 // bfdot v0.4s, v28.8h, v26.2h[0]
-	WORD $0x4f7af384 // bfdot v4.4s, v28.8h, v26.2h[1]
-	WORD $0x4f5afb88 // bfdot v8.4s, v28.8h, v26.2h[2]
-	WORD $0x4f7afb8c // bfdot v12.4s, v28.8h, v26.2h[3]
-	WORD $0x4f5bf390 // bfdot v16.4s, v28.8h, v27.2h[0]
-	WORD $0x4f7bf394 // bfdot v20.4s, v28.8h, v27.2h[1]
-	WORD $0x4f5af3a1 // bfdot v1.4s, v29.8h, v26.2h[0]
-	WORD $0x4f7af3a5 // bfdot v5.4s, v29.8h, v26.2h[1]
-	WORD $0x4f5afba9 // bfdot v9.4s, v29.8h, v26.2h[2]
-	WORD $0x4f7afbad // bfdot v13.4s, v29.8h, v26.2h[3]
-	WORD $0x4f5bf3b1 // bfdot v17.4s, v29.8h, v27.2h[0]
-	WORD $0x4f7bf3b5 // bfdot v21.4s, v29.8h, v27.2h[1]
-	WORD $0xad4d7cde // ldp q30, q31, [x6, #416]
-	WORD $0x4f5af3c2 // bfdot v2.4s, v30.8h, v26.2h[0]
-	WORD $0x4f7af3c6 // bfdot v6.4s, v30.8h, v26.2h[1]
-	WORD $0x4f5afbca // bfdot v10.4s, v30.8h, v26.2h[2]
-	WORD $0x4f7afbce // bfdot v14.4s, v30.8h, v26.2h[3]
-	WORD $0x4f5bf3d2 // bfdot v18.4s, v30.8h, v27.2h[0]
-	WORD $0x4f7bf3d6 // bfdot v22.4s, v30.8h, v27.2h[1]
-	WORD $0x4f5af3e3 // bfdot v3.4s, v31.8h, v26.2h[0]
-	WORD $0x4f7af3e7 // bfdot v7.4s, v31.8h, v26.2h[1]
-	WORD $0x4f5afbeb // bfdot v11.4s, v31.8h, v26.2h[2]
-	WORD $0x4f7afbef // bfdot v15.4s, v31.8h, v26.2h[3]
-	WORD $0x4f5bf3f3 // bfdot v19.4s, v31.8h, v27.2h[0]
-	WORD $0x4f7bf3f7 // bfdot v23.4s, v31.8h, v27.2h[1]
-	PRFM (R10), PLDL2KEEP
-	ADD R12, R10
-	ADD $512, R6
-	SUBS $4, R7
-	BGE loop1
-tail2:
-	ADDS $4, R7
-	BEQ done4
-single3:
-	WORD $0x3dc00018 // ldr q24, [x0]
-	WORD $0xfd400819 // ldr d25, [x0, #16]
-	ADD R13, R0
-	WORD $0xad4074dc // ldp q28, q29, [x6]
-	WORD $0x4f58f380 // bfdot v0.4s, v28.8h, v24.2h[0]
-	WORD $0x4f78f384 // bfdot v4.4s, v28.8h, v24.2h[1]
-	WORD $0x4f58fb88 // bfdot v8.4s, v28.8h, v24.2h[2]
-	WORD $0x4f78fb8c // bfdot v12.4s, v28.8h, v24.2h[3]
-	WORD $0x4f59f390 // bfdot v16.4s, v28.8h, v25.2h[0]
-	WORD $0x4f79f394 // bfdot v20.4s, v28.8h, v25.2h[1]
-	WORD $0x4f58f3a1 // bfdot v1.4s, v29.8h, v24.2h[0]
-	WORD $0x4f78f3a5 // bfdot v5.4s, v29.8h, v24.2h[1]
-	WORD $0x4f58fba9 // bfdot v9.4s, v29.8h, v24.2h[2]
-	WORD $0x4f78fbad // bfdot v13.4s, v29.8h, v24.2h[3]
-	WORD $0x4f59f3b1 // bfdot v17.4s, v29.8h, v25.2h[0]
-	WORD $0x4f79f3b5 // bfdot v21.4s, v29.8h, v25.2h[1]
-	WORD $0xad417cde // ldp q30, q31, [x6, #32]
-	WORD $0x4f58f3c2 // bfdot v2.4s, v30.8h, v24.2h[0]
-	WORD $0x4f78f3c6 // bfdot v6.4s, v30.8h, v24.2h[1]
-	WORD $0x4f58fbca // bfdot v10.4s, v30.8h, v24.2h[2]
-	WORD $0x4f78fbce // bfdot v14.4s, v30.8h, v24.2h[3]
-	WORD $0x4f59f3d2 // bfdot v18.4s, v30.8h, v25.2h[0]
-	WORD $0x4f79f3d6 // bfdot v22.4s, v30.8h, v25.2h[1]
-	WORD $0x4f58f3e3 // bfdot v3.4s, v31.8h, v24.2h[0]
-	WORD $0x4f78f3e7 // bfdot v7.4s, v31.8h, v24.2h[1]
-	WORD $0x4f58fbeb // bfdot v11.4s, v31.8h, v24.2h[2]
-	WORD $0x4f78fbef // bfdot v15.4s, v31.8h, v24.2h[3]
-	WORD $0x4f59f3f3 // bfdot v19.4s, v31.8h, v25.2h[0]
-	WORD $0x4f79f3f7 // bfdot v23.4s, v31.8h, v25.2h[1]
-	ADD $128, R6
-	SUBS $1, R7
-	BNE single3
-done4:
-	MOVD add+56(FP), R16
-	MOVD to+0(FP), R14
-	MOVD ld+8(FP), R15
-	LSL $2, R15
-	TBZ $0, R16, plain5
-	MOVD c+16(FP), R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	WORD $0xad446518 // ldp q24, q25, [x8, #128]
-	WORD $0xad456d1a // ldp q26, q27, [x8, #160]
-	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
-	WORD $0xad486518 // ldp q24, q25, [x8, #256]
-	WORD $0xad496d1a // ldp q26, q27, [x8, #288]
-	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	WORD $0x4e3bd56b // fadd v11.4s, v11.4s, v27.4s
-	WORD $0xad4c6518 // ldp q24, q25, [x8, #384]
-	WORD $0xad4d6d1a // ldp q26, q27, [x8, #416]
-	WORD $0x4e38d58c // fadd v12.4s, v12.4s, v24.4s
-	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
-	WORD $0xad506518 // ldp q24, q25, [x8, #512]
-	WORD $0xad516d1a // ldp q26, q27, [x8, #544]
-	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
-	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
-	WORD $0x4e3ad652 // fadd v18.4s, v18.4s, v26.4s
-	WORD $0x4e3bd673 // fadd v19.4s, v19.4s, v27.4s
-	WORD $0xad546518 // ldp q24, q25, [x8, #640]
-	WORD $0xad556d1a // ldp q26, q27, [x8, #672]
-	WORD $0x4e38d694 // fadd v20.4s, v20.4s, v24.4s
-	WORD $0x4e39d6b5 // fadd v21.4s, v21.4s, v25.4s
-	WORD $0x4e3ad6d6 // fadd v22.4s, v22.4s, v26.4s
-	WORD $0x4e3bd6f7 // fadd v23.4s, v23.4s, v27.4s
-plain5:
-	TBZ $1, R16, store6
-	MOVD R14, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d400 // fadd v0.4s, v0.4s, v24.4s
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	ADD R15, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x4e3bd4e7 // fadd v7.4s, v7.4s, v27.4s
-	ADD R15, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d508 // fadd v8.4s, v8.4s, v24.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	WORD $0x4e3bd56b // fadd v11.4s, v11.4s, v27.4s
-	ADD R15, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d58c // fadd v12.4s, v12.4s, v24.4s
-	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-	WORD $0x4e3bd5ef // fadd v15.4s, v15.4s, v27.4s
-	ADD R15, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
-	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
-	WORD $0x4e3ad652 // fadd v18.4s, v18.4s, v26.4s
-	WORD $0x4e3bd673 // fadd v19.4s, v19.4s, v27.4s
-	ADD R15, R8
-	WORD $0xad406518 // ldp q24, q25, [x8]
-	WORD $0xad416d1a // ldp q26, q27, [x8, #32]
-	WORD $0x4e38d694 // fadd v20.4s, v20.4s, v24.4s
-	WORD $0x4e39d6b5 // fadd v21.4s, v21.4s, v25.4s
-	WORD $0x4e3ad6d6 // fadd v22.4s, v22.4s, v26.4s
-	WORD $0x4e3bd6f7 // fadd v23.4s, v23.4s, v27.4s
-store6:
-	WORD $0xad0005c0 // stp q0, q1, [x14]
-	WORD $0xad010dc2 // stp q2, q3, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0015c4 // stp q4, q5, [x14]
-	WORD $0xad011dc6 // stp q6, q7, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0025c8 // stp q8, q9, [x14]
-	WORD $0xad012dca // stp q10, q11, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0035cc // stp q12, q13, [x14]
-	WORD $0xad013dce // stp q14, q15, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0045d0 // stp q16, q17, [x14]
-	WORD $0xad014dd2 // stp q18, q19, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0055d4 // stp q20, q21, [x14]
-	WORD $0xad015dd6 // stp q22, q23, [x14, #32]
-	RET
-
-// func kernelRowsBFDOT4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelRowsBFDOT4x16(SB), NOSPLIT, $0-96
-	MOVD a+24(FP), R0
-	MOVD lda+32(FP), R13
-	LSL $2, R13, R13
-	ADD R13, R0, R1
-	ADD R13, R1, R2
-	ADD R13, R2, R3
-	MOVD b+40(FP), R6
-	MOVD k+48(FP), R7
-	MOVD c+16(FP), R8
-	MOVD next+64(FP), R9
-	MOVD later+72(FP), R10
-	MOVD step+80(FP), R11
-	MOVD stride+88(FP), R12
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
-	WORD $0x4f000405 // movi v5.4s, #0
-	WORD $0x4f000406 // movi v6.4s, #0
-	WORD $0x4f000407 // movi v7.4s, #0
-	WORD $0x4f000408 // movi v8.4s, #0
-	WORD $0x4f000409 // movi v9.4s, #0
-	WORD $0x4f00040a // movi v10.4s, #0
-	WORD $0x4f00040b // movi v11.4s, #0
-	WORD $0x4f00040c // movi v12.4s, #0
-	WORD $0x4f00040d // movi v13.4s, #0
-	WORD $0x4f00040e // movi v14.4s, #0
-	WORD $0x4f00040f // movi v15.4s, #0
-	SUBS $4, R7
-	BLT tail2
-	PCALIGN $32
-loop1:
-	WORD $0x3dc00010 // ldr q16, [x0]
-	ADD $16, R0
-	WORD $0x3dc00031 // ldr q17, [x1]
-	ADD $16, R1
-	WORD $0x3dc00052 // ldr q18, [x2]
-	ADD $16, R2
-	WORD $0x3dc00073 // ldr q19, [x3]
-	ADD $16, R3
-	WORD $0xad4054d4 // ldp q20, q21, [x6]
-	WORD $0x4f50f280 // bfdot v0.4s, v20.8h, v16.2h[0]
-	WORD $0x4f51f284 // bfdot v4.4s, v20.8h, v17.2h[0]
-	WORD $0x4f52f288 // bfdot v8.4s, v20.8h, v18.2h[0]
-	WORD $0x4f53f28c // bfdot v12.4s, v20.8h, v19.2h[0]
-	WORD $0x4f50f2a1 // bfdot v1.4s, v21.8h, v16.2h[0]
-	WORD $0x4f51f2a5 // bfdot v5.4s, v21.8h, v17.2h[0]
-	WORD $0x4f52f2a9 // bfdot v9.4s, v21.8h, v18.2h[0]
-	WORD $0x4f53f2ad // bfdot v13.4s, v21.8h, v19.2h[0]
-	WORD $0xad415cd6 // ldp q22, q23, [x6, #32]
-	WORD $0x4f50f2c2 // bfdot v2.4s, v22.8h, v16.2h[0]
-	WORD $0x4f51f2c6 // bfdot v6.4s, v22.8h, v17.2h[0]
-	WORD $0x4f52f2ca // bfdot v10.4s, v22.8h, v18.2h[0]
-	WORD $0x4f53f2ce // bfdot v14.4s, v22.8h, v19.2h[0]
-	WORD $0x4f50f2e3 // bfdot v3.4s, v23.8h, v16.2h[0]
-	WORD $0x4f51f2e7 // bfdot v7.4s, v23.8h, v17.2h[0]
-	WORD $0x4f52f2eb // bfdot v11.4s, v23.8h, v18.2h[0]
-	WORD $0x4f53f2ef // bfdot v15.4s, v23.8h, v19.2h[0]
-	PRFM (R8), PLDL1KEEP
-	ADD $32, R8
-	WORD $0xad4454d4 // ldp q20, q21, [x6, #128]
-	WORD $0x4f70f280 // bfdot v0.4s, v20.8h, v16.2h[1]
-	WORD $0x4f71f284 // bfdot v4.4s, v20.8h, v17.2h[1]
-	WORD $0x4f72f288 // bfdot v8.4s, v20.8h, v18.2h[1]
-	WORD $0x4f73f28c // bfdot v12.4s, v20.8h, v19.2h[1]
-	WORD $0x4f70f2a1 // bfdot v1.4s, v21.8h, v16.2h[1]
-	WORD $0x4f71f2a5 // bfdot v5.4s, v21.8h, v17.2h[1]
-	WORD $0x4f72f2a9 // bfdot v9.4s, v21.8h, v18.2h[1]
-	WORD $0x4f73f2ad // bfdot v13.4s, v21.8h, v19.2h[1]
-	WORD $0xad455cd6 // ldp q22, q23, [x6, #160]
-	WORD $0x4f70f2c2 // bfdot v2.4s, v22.8h, v16.2h[1]
-	WORD $0x4f71f2c6 // bfdot v6.4s, v22.8h, v17.2h[1]
-	WORD $0x4f72f2ca // bfdot v10.4s, v22.8h, v18.2h[1]
-	WORD $0x4f73f2ce // bfdot v14.4s, v22.8h, v19.2h[1]
-	WORD $0x4f70f2e3 // bfdot v3.4s, v23.8h, v16.2h[1]
-	WORD $0x4f71f2e7 // bfdot v7.4s, v23.8h, v17.2h[1]
-	WORD $0x4f72f2eb // bfdot v11.4s, v23.8h, v18.2h[1]
-	WORD $0x4f73f2ef // bfdot v15.4s, v23.8h, v19.2h[1]
-	PRFM (R9), PLDL2KEEP
-	ADD R11, R9
-	WORD $0xad4854d4 // ldp q20, q21, [x6, #256]
-	WORD $0x4f50fa80 // bfdot v0.4s, v20.8h, v16.2h[2]
-	WORD $0x4f51fa84 // bfdot v4.4s, v20.8h, v17.2h[2]
-	WORD $0x4f52fa88 // bfdot v8.4s, v20.8h, v18.2h[2]
-	WORD $0x4f53fa8c // bfdot v12.4s, v20.8h, v19.2h[2]
-	WORD $0x4f50faa1 // bfdot v1.4s, v21.8h, v16.2h[2]
-	WORD $0x4f51faa5 // bfdot v5.4s, v21.8h, v17.2h[2]
-	WORD $0x4f52faa9 // bfdot v9.4s, v21.8h, v18.2h[2]
-	WORD $0x4f53faad // bfdot v13.4s, v21.8h, v19.2h[2]
-	WORD $0xad495cd6 // ldp q22, q23, [x6, #288]
-	WORD $0x4f50fac2 // bfdot v2.4s, v22.8h, v16.2h[2]
-	WORD $0x4f51fac6 // bfdot v6.4s, v22.8h, v17.2h[2]
-	WORD $0x4f52faca // bfdot v10.4s, v22.8h, v18.2h[2]
-	WORD $0x4f53face // bfdot v14.4s, v22.8h, v19.2h[2]
-	WORD $0x4f50fae3 // bfdot v3.4s, v23.8h, v16.2h[2]
-	WORD $0x4f51fae7 // bfdot v7.4s, v23.8h, v17.2h[2]
-	WORD $0x4f52faeb // bfdot v11.4s, v23.8h, v18.2h[2]
-	WORD $0x4f53faef // bfdot v15.4s, v23.8h, v19.2h[2]
-	WORD $0xad4c54d4 // ldp q20, q21, [x6, #384]
-	WORD $0x4f70fa80 // bfdot v0.4s, v20.8h, v16.2h[3]
-	WORD $0x4f71fa84 // bfdot v4.4s, v20.8h, v17.2h[3]
-	WORD $0x4f72fa88 // bfdot v8.4s, v20.8h, v18.2h[3]
-	WORD $0x4f73fa8c // bfdot v12.4s, v20.8h, v19.2h[3]
-	WORD $0x4f70faa1 // bfdot v1.4s, v21.8h, v16.2h[3]
-	WORD $0x4f71faa5 // bfdot v5.4s, v21.8h, v17.2h[3]
-	WORD $0x4f72faa9 // bfdot v9.4s, v21.8h, v18.2h[3]
-	WORD $0x4f73faad // bfdot v13.4s, v21.8h, v19.2h[3]
-	WORD $0xad4d5cd6 // ldp q22, q23, [x6, #416]
-	WORD $0x4f70fac2 // bfdot v2.4s, v22.8h, v16.2h[3]
-	WORD $0x4f71fac6 // bfdot v6.4s, v22.8h, v17.2h[3]
-	WORD $0x4f72faca // bfdot v10.4s, v22.8h, v18.2h[3]
-	WORD $0x4f73face // bfdot v14.4s, v22.8h, v19.2h[3]
-	WORD $0x4f70fae3 // bfdot v3.4s, v23.8h, v16.2h[3]
-	WORD $0x4f71fae7 // bfdot v7.4s, v23.8h, v17.2h[3]
-	WORD $0x4f72faeb // bfdot v11.4s, v23.8h, v18.2h[3]
-	WORD $0x4f73faef // bfdot v15.4s, v23.8h, v19.2h[3]
-	PRFM (R10), PLDL2KEEP
-	ADD R12, R10
-	ADD $512, R6
-	SUBS $4, R7
-	BGE loop1
-tail2:
-	ADDS $4, R7
-	BEQ done4
-single3:
-	WORD $0xbd400010 // ldr s16, [x0]
-	ADD $4, R0
-	WORD $0xbd400031 // ldr s17, [x1]
-	ADD $4, R1
-	WORD $0xbd400052 // ldr s18, [x2]
-	ADD $4, R2
-	WORD $0xbd400073 // ldr s19, [x3]
-	ADD $4, R3
-	WORD $0xad4054d4 // ldp q20, q21, [x6]
-	WORD $0x4f50f280 // bfdot v0.4s, v20.8h, v16.2h[0]
-	WORD $0x4f51f284 // bfdot v4.4s, v20.8h, v17.2h[0]
-	WORD $0x4f52f288 // bfdot v8.4s, v20.8h, v18.2h[0]
-	WORD $0x4f53f28c // bfdot v12.4s, v20.8h, v19.2h[0]
-	WORD $0x4f50f2a1 // bfdot v1.4s, v21.8h, v16.2h[0]
-	WORD $0x4f51f2a5 // bfdot v5.4s, v21.8h, v17.2h[0]
-	WORD $0x4f52f2a9 // bfdot v9.4s, v21.8h, v18.2h[0]
-	WORD $0x4f53f2ad // bfdot v13.4s, v21.8h, v19.2h[0]
-	WORD $0xad415cd6 // ldp q22, q23, [x6, #32]
-	WORD $0x4f50f2c2 // bfdot v2.4s, v22.8h, v16.2h[0]
-	WORD $0x4f51f2c6 // bfdot v6.4s, v22.8h, v17.2h[0]
-	WORD $0x4f52f2ca // bfdot v10.4s, v22.8h, v18.2h[0]
-	WORD $0x4f53f2ce // bfdot v14.4s, v22.8h, v19.2h[0]
-	WORD $0x4f50f2e3 // bfdot v3.4s, v23.8h, v16.2h[0]
-	WORD $0x4f51f2e7 // bfdot v7.4s, v23.8h, v17.2h[0]
-	WORD $0x4f52f2eb // bfdot v11.4s, v23.8h, v18.2h[0]
-	WORD $0x4f53f2ef // bfdot v15.4s, v23.8h, v19.2h[0]
-	ADD $128, R6
-	SUBS $1, R7
-	BNE single3
-done4:
-	MOVD add+56(FP), R16
-	MOVD to+0(FP), R14
-	MOVD ld+8(FP), R15
-	LSL $2, R15
-	TBZ $0, R16, plain5
-	MOVD c+16(FP), R8
-	WORD $0xad404510 // ldp q16, q17, [x8]
-	WORD $0xad414d12 // ldp q18, q19, [x8, #32]
-	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	WORD $0xad444510 // ldp q16, q17, [x8, #128]
-	WORD $0xad454d12 // ldp q18, q19, [x8, #160]
-	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
-	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
-	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	WORD $0xad484510 // ldp q16, q17, [x8, #256]
-	WORD $0xad494d12 // ldp q18, q19, [x8, #288]
-	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
-	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
-	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	WORD $0xad4c4510 // ldp q16, q17, [x8, #384]
-	WORD $0xad4d4d12 // ldp q18, q19, [x8, #416]
-	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-plain5:
-	TBZ $1, R16, store6
-	MOVD R14, R8
-	WORD $0xad404510 // ldp q16, q17, [x8]
-	WORD $0xad414d12 // ldp q18, q19, [x8, #32]
-	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	ADD R15, R8
-	WORD $0xad404510 // ldp q16, q17, [x8]
-	WORD $0xad414d12 // ldp q18, q19, [x8, #32]
-	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
-	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
-	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	ADD R15, R8
-	WORD $0xad404510 // ldp q16, q17, [x8]
-	WORD $0xad414d12 // ldp q18, q19, [x8, #32]
-	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
-	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
-	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	ADD R15, R8
-	WORD $0xad404510 // ldp q16, q17, [x8]
-	WORD $0xad414d12 // ldp q18, q19, [x8, #32]
-	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-store6:
-	WORD $0xad0005c0 // stp q0, q1, [x14]
-	WORD $0xad010dc2 // stp q2, q3, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0015c4 // stp q4, q5, [x14]
-	WORD $0xad011dc6 // stp q6, q7, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0025c8 // stp q8, q9, [x14]
-	WORD $0xad012dca // stp q10, q11, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0035cc // stp q12, q13, [x14]
-	WORD $0xad013dce // stp q14, q15, [x14, #32]
-	RET
-
-// func kernelColsBFDOT4x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelColsBFDOT4x16(SB), NOSPLIT, $0-96
-	MOVD a+24(FP), R0
-	MOVD lda+32(FP), R13
-	LSL $2, R13, R13
-	MOVD b+40(FP), R6
-	MOVD k+48(FP), R7
-	MOVD c+16(FP), R8
-	MOVD next+64(FP), R9
-	MOVD later+72(FP), R10
-	MOVD step+80(FP), R11
-	MOVD stride+88(FP), R12
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
-	WORD $0x4f000405 // movi v5.4s, #0
-	WORD $0x4f000406 // movi v6.4s, #0
-	WORD $0x4f000407 // movi v7.4s, #0
-	WORD $0x4f000408 // movi v8.4s, #0
-	WORD $0x4f000409 // movi v9.4s, #0
-	WORD $0x4f00040a // movi v10.4s, #0
-	WORD $0x4f00040b // movi v11.4s, #0
-	WORD $0x4f00040c // movi v12.4s, #0
-	WORD $0x4f00040d // movi v13.4s, #0
-	WORD $0x4f00040e // movi v14.4s, #0
-	WORD $0x4f00040f // movi v15.4s, #0
-	SUBS $4, R7
-	BLT tail2
-	PCALIGN $32
-loop1:
-	WORD $0x3dc00010 // ldr q16, [x0]
-	ADD R13, R0
-	WORD $0xad4054d4 // ldp q20, q21, [x6]
-	WORD $0x4f50f280 // bfdot v0.4s, v20.8h, v16.2h[0]
-	WORD $0x4f70f284 // bfdot v4.4s, v20.8h, v16.2h[1]
-	WORD $0x4f50fa88 // bfdot v8.4s, v20.8h, v16.2h[2]
-	WORD $0x4f70fa8c // bfdot v12.4s, v20.8h, v16.2h[3]
-	WORD $0x4f50f2a1 // bfdot v1.4s, v21.8h, v16.2h[0]
-	WORD $0x4f70f2a5 // bfdot v5.4s, v21.8h, v16.2h[1]
-	WORD $0x4f50faa9 // bfdot v9.4s, v21.8h, v16.2h[2]
-	WORD $0x4f70faad // bfdot v13.4s, v21.8h, v16.2h[3]
-	WORD $0xad415cd6 // ldp q22, q23, [x6, #32]
-	WORD $0x4f50f2c2 // bfdot v2.4s, v22.8h, v16.2h[0]
-	WORD $0x4f70f2c6 // bfdot v6.4s, v22.8h, v16.2h[1]
-	WORD $0x4f50faca // bfdot v10.4s, v22.8h, v16.2h[2]
-	WORD $0x4f70face // bfdot v14.4s, v22.8h, v16.2h[3]
-	WORD $0x4f50f2e3 // bfdot v3.4s, v23.8h, v16.2h[0]
-	WORD $0x4f70f2e7 // bfdot v7.4s, v23.8h, v16.2h[1]
-	WORD $0x4f50faeb // bfdot v11.4s, v23.8h, v16.2h[2]
-	WORD $0x4f70faef // bfdot v15.4s, v23.8h, v16.2h[3]
-	PRFM (R8), PLDL1KEEP
-	ADD $32, R8
-	WORD $0x3dc00012 // ldr q18, [x0]
-	ADD R13, R0
-	WORD $0xad4454d4 // ldp q20, q21, [x6, #128]
-	WORD $0x4f52f280 // bfdot v0.4s, v20.8h, v18.2h[0]
-	WORD $0x4f72f284 // bfdot v4.4s, v20.8h, v18.2h[1]
-	WORD $0x4f52fa88 // bfdot v8.4s, v20.8h, v18.2h[2]
-	WORD $0x4f72fa8c // bfdot v12.4s, v20.8h, v18.2h[3]
-	WORD $0x4f52f2a1 // bfdot v1.4s, v21.8h, v18.2h[0]
-	WORD $0x4f72f2a5 // bfdot v5.4s, v21.8h, v18.2h[1]
-	WORD $0x4f52faa9 // bfdot v9.4s, v21.8h, v18.2h[2]
-	WORD $0x4f72faad // bfdot v13.4s, v21.8h, v18.2h[3]
-	WORD $0xad455cd6 // ldp q22, q23, [x6, #160]
-	WORD $0x4f52f2c2 // bfdot v2.4s, v22.8h, v18.2h[0]
-	WORD $0x4f72f2c6 // bfdot v6.4s, v22.8h, v18.2h[1]
-	WORD $0x4f52faca // bfdot v10.4s, v22.8h, v18.2h[2]
-	WORD $0x4f72face // bfdot v14.4s, v22.8h, v18.2h[3]
-	WORD $0x4f52f2e3 // bfdot v3.4s, v23.8h, v18.2h[0]
-	WORD $0x4f72f2e7 // bfdot v7.4s, v23.8h, v18.2h[1]
-	WORD $0x4f52faeb // bfdot v11.4s, v23.8h, v18.2h[2]
-	WORD $0x4f72faef // bfdot v15.4s, v23.8h, v18.2h[3]
-	PRFM (R9), PLDL2KEEP
-	ADD R11, R9
-	WORD $0x3dc00010 // ldr q16, [x0]
-	ADD R13, R0
-	WORD $0xad4854d4 // ldp q20, q21, [x6, #256]
-	WORD $0x4f50f280 // bfdot v0.4s, v20.8h, v16.2h[0]
-	WORD $0x4f70f284 // bfdot v4.4s, v20.8h, v16.2h[1]
-	WORD $0x4f50fa88 // bfdot v8.4s, v20.8h, v16.2h[2]
-	WORD $0x4f70fa8c // bfdot v12.4s, v20.8h, v16.2h[3]
-	WORD $0x4f50f2a1 // bfdot v1.4s, v21.8h, v16.2h[0]
-	WORD $0x4f70f2a5 // bfdot v5.4s, v21.8h, v16.2h[1]
-	WORD $0x4f50faa9 // bfdot v9.4s, v21.8h, v16.2h[2]
-	WORD $0x4f70faad // bfdot v13.4s, v21.8h, v16.2h[3]
-	WORD $0xad495cd6 // ldp q22, q23, [x6, #288]
-	WORD $0x4f50f2c2 // bfdot v2.4s, v22.8h, v16.2h[0]
-	WORD $0x4f70f2c6 // bfdot v6.4s, v22.8h, v16.2h[1]
-	WORD $0x4f50faca // bfdot v10.4s, v22.8h, v16.2h[2]
-	WORD $0x4f70face // bfdot v14.4s, v22.8h, v16.2h[3]
-	WORD $0x4f50f2e3 // bfdot v3.4s, v23.8h, v16.2h[0]
-	WORD $0x4f70f2e7 // bfdot v7.4s, v23.8h, v16.2h[1]
-	WORD $0x4f50faeb // bfdot v11.4s, v23.8h, v16.2h[2]
-	WORD $0x4f70faef // bfdot v15.4s, v23.8h, v16.2h[3]
-	WORD $0x3dc00012 // ldr q18, [x0]
-	ADD R13, R0
-	WORD $0xad4c54d4 // ldp q20, q21, [x6, #384]
-	WORD $0x4f52f280 // bfdot v0.4s, v20.8h, v18.2h[0]
-	WORD $0x4f72f284 // bfdot v4.4s, v20.8h, v18.2h[1]
-	WORD $0x4f52fa88 // bfdot v8.4s, v20.8h, v18.2h[2]
-	WORD $0x4f72fa8c // bfdot v12.4s, v20.8h, v18.2h[3]
-	WORD $0x4f52f2a1 // bfdot v1.4s, v21.8h, v18.2h[0]
-	WORD $0x4f72f2a5 // bfdot v5.4s, v21.8h, v18.2h[1]
-	WORD $0x4f52faa9 // bfdot v9.4s, v21.8h, v18.2h[2]
-	WORD $0x4f72faad // bfdot v13.4s, v21.8h, v18.2h[3]
-	WORD $0xad4d5cd6 // ldp q22, q23, [x6, #416]
-	WORD $0x4f52f2c2 // bfdot v2.4s, v22.8h, v18.2h[0]
-	WORD $0x4f72f2c6 // bfdot v6.4s, v22.8h, v18.2h[1]
-	WORD $0x4f52faca // bfdot v10.4s, v22.8h, v18.2h[2]
-	WORD $0x4f72face // bfdot v14.4s, v22.8h, v18.2h[3]
-	WORD $0x4f52f2e3 // bfdot v3.4s, v23.8h, v18.2h[0]
-	WORD $0x4f72f2e7 // bfdot v7.4s, v23.8h, v18.2h[1]
-	WORD $0x4f52faeb // bfdot v11.4s, v23.8h, v18.2h[2]
-	WORD $0x4f72faef // bfdot v15.4s, v23.8h, v18.2h[3]
-	PRFM (R10), PLDL2KEEP
-	ADD R12, R10
-	ADD $512, R6
-	SUBS $4, R7
-	BGE loop1
-tail2:
-	ADDS $4, R7
-	BEQ done4
-single3:
-	WORD $0x3dc00010 // ldr q16, [x0]
-	ADD R13, R0
-	WORD $0xad4054d4 // ldp q20, q21, [x6]
-	WORD $0x4f50f280 // bfdot v0.4s, v20.8h, v16.2h[0]
-	WORD $0x4f70f284 // bfdot v4.4s, v20.8h, v16.2h[1]
-	WORD $0x4f50fa88 // bfdot v8.4s, v20.8h, v16.2h[2]
-	WORD $0x4f70fa8c // bfdot v12.4s, v20.8h, v16.2h[3]
-	WORD $0x4f50f2a1 // bfdot v1.4s, v21.8h, v16.2h[0]
-	WORD $0x4f70f2a5 // bfdot v5.4s, v21.8h, v16.2h[1]
-	WORD $0x4f50faa9 // bfdot v9.4s, v21.8h, v16.2h[2]
-	WORD $0x4f70faad // bfdot v13.4s, v21.8h, v16.2h[3]
-	WORD $0xad415cd6 // ldp q22, q23, [x6, #32]
-	WORD $0x4f50f2c2 // bfdot v2.4s, v22.8h, v16.2h[0]
-	WORD $0x4f70f2c6 // bfdot v6.4s, v22.8h, v16.2h[1]
-	WORD $0x4f50faca // bfdot v10.4s, v22.8h, v16.2h[2]
-	WORD $0x4f70face // bfdot v14.4s, v22.8h, v16.2h[3]
-	WORD $0x4f50f2e3 // bfdot v3.4s, v23.8h, v16.2h[0]
-	WORD $0x4f70f2e7 // bfdot v7.4s, v23.8h, v16.2h[1]
-	WORD $0x4f50faeb // bfdot v11.4s, v23.8h, v16.2h[2]
-	WORD $0x4f70faef // bfdot v15.4s, v23.8h, v16.2h[3]
-	ADD $128, R6
-	SUBS $1, R7
-	BNE single3
-done4:
-	MOVD add+56(FP), R16
-	MOVD to+0(FP), R14
-	MOVD ld+8(FP), R15
-	LSL $2, R15
-	TBZ $0, R16, plain5
-	MOVD c+16(FP), R8
-	WORD $0xad404510 // ldp q16, q17, [x8]
-	WORD $0xad414d12 // ldp q18, q19, [x8, #32]
-	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	WORD $0xad444510 // ldp q16, q17, [x8, #128]
-	WORD $0xad454d12 // ldp q18, q19, [x8, #160]
-	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
-	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
-	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	WORD $0xad484510 // ldp q16, q17, [x8, #256]
-	WORD $0xad494d12 // ldp q18, q19, [x8, #288]
-	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
-	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
-	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	WORD $0xad4c4510 // ldp q16, q17, [x8, #384]
-	WORD $0xad4d4d12 // ldp q18, q19, [x8, #416]
-	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-plain5:
-	TBZ $1, R16, store6
-	MOVD R14, R8
-	WORD $0xad404510 // ldp q16, q17, [x8]
-	WORD $0xad414d12 // ldp q18, q19, [x8, #32]
-	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	ADD R15, R8
-	WORD $0xad404510 // ldp q16, q17, [x8]
-	WORD $0xad414d12 // ldp q18, q19, [x8, #32]
-	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
-	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
-	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
-	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	ADD R15, R8
-	WORD $0xad404510 // ldp q16, q17, [x8]
-	WORD $0xad414d12 // ldp q18, q19, [x8, #32]
-	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
-	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
-	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
-	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	ADD R15, R8
-	WORD $0xad404510 // ldp q16, q17, [x8]
-	WORD $0xad414d12 // ldp q18, q19, [x8, #32]
-	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
-	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
-	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
-	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-store6:
-	WORD $0xad0005c0 // stp q0, q1, [x14]
-	WORD $0xad010dc2 // stp q2, q3, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0015c4 // stp q4, q5, [x14]
-	WORD $0xad011dc6 // stp q6, q7, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0025c8 // stp q8, q9, [x14]
-	WORD $0xad012dca // stp q10, q11, [x14, #32]
-	ADD R15, R14
-	WORD $0xad0035cc // stp q12, q13, [x14]
-	WORD $0xad013dce // stp q14, q15, [x14, #32]
-	RET
-
-// func peakBFDOT(n int)
-TEXT ·peakBFDOT(SB), NOSPLIT, $0-8
+// func peakBFMMLA(n int)
+TEXT ·peakBFMMLA(SB), NOSPLIT, $0-8
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -2346,102 +2321,102 @@ TEXT ·peakBFDOT(SB), NOSPLIT, $0-8
 	MOVD n+0(FP), R0
 	PCALIGN $32
 loop1:
-	WORD $0x4f5cf300 // bfdot v0.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df321 // bfdot v1.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb42 // bfdot v2.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb63 // bfdot v3.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf304 // bfdot v4.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df325 // bfdot v5.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb46 // bfdot v6.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb67 // bfdot v7.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf308 // bfdot v8.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df329 // bfdot v9.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb4a // bfdot v10.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb6b // bfdot v11.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf30c // bfdot v12.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df32d // bfdot v13.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb4e // bfdot v14.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb6f // bfdot v15.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf310 // bfdot v16.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df331 // bfdot v17.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb52 // bfdot v18.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb73 // bfdot v19.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf314 // bfdot v20.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df335 // bfdot v21.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb56 // bfdot v22.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb77 // bfdot v23.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf300 // bfdot v0.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df321 // bfdot v1.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb42 // bfdot v2.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb63 // bfdot v3.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf304 // bfdot v4.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df325 // bfdot v5.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb46 // bfdot v6.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb67 // bfdot v7.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf308 // bfdot v8.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df329 // bfdot v9.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb4a // bfdot v10.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb6b // bfdot v11.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf30c // bfdot v12.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df32d // bfdot v13.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb4e // bfdot v14.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb6f // bfdot v15.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf310 // bfdot v16.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df331 // bfdot v17.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb52 // bfdot v18.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb73 // bfdot v19.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf314 // bfdot v20.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df335 // bfdot v21.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb56 // bfdot v22.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb77 // bfdot v23.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf300 // bfdot v0.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df321 // bfdot v1.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb42 // bfdot v2.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb63 // bfdot v3.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf304 // bfdot v4.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df325 // bfdot v5.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb46 // bfdot v6.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb67 // bfdot v7.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf308 // bfdot v8.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df329 // bfdot v9.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb4a // bfdot v10.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb6b // bfdot v11.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf30c // bfdot v12.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df32d // bfdot v13.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb4e // bfdot v14.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb6f // bfdot v15.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf310 // bfdot v16.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df331 // bfdot v17.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb52 // bfdot v18.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb73 // bfdot v19.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf314 // bfdot v20.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df335 // bfdot v21.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb56 // bfdot v22.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb77 // bfdot v23.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf300 // bfdot v0.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df321 // bfdot v1.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb42 // bfdot v2.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb63 // bfdot v3.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf304 // bfdot v4.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df325 // bfdot v5.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb46 // bfdot v6.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb67 // bfdot v7.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf308 // bfdot v8.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df329 // bfdot v9.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb4a // bfdot v10.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb6b // bfdot v11.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf30c // bfdot v12.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df32d // bfdot v13.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb4e // bfdot v14.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb6f // bfdot v15.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf310 // bfdot v16.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df331 // bfdot v17.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb52 // bfdot v18.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb73 // bfdot v19.4s, v27.8h, v31.2h[3]
-	WORD $0x4f5cf314 // bfdot v20.4s, v24.8h, v28.2h[0]
-	WORD $0x4f7df335 // bfdot v21.4s, v25.8h, v29.2h[1]
-	WORD $0x4f5efb56 // bfdot v22.4s, v26.8h, v30.2h[2]
-	WORD $0x4f7ffb77 // bfdot v23.4s, v27.8h, v31.2h[3]
+	WORD $0x6e5cef00 // bfmmla v0.4s, v24.8h, v28.8h
+	WORD $0x6e5def21 // bfmmla v1.4s, v25.8h, v29.8h
+	WORD $0x6e5eef42 // bfmmla v2.4s, v26.8h, v30.8h
+	WORD $0x6e5fef63 // bfmmla v3.4s, v27.8h, v31.8h
+	WORD $0x6e5cef04 // bfmmla v4.4s, v24.8h, v28.8h
+	WORD $0x6e5def25 // bfmmla v5.4s, v25.8h, v29.8h
+	WORD $0x6e5eef46 // bfmmla v6.4s, v26.8h, v30.8h
+	WORD $0x6e5fef67 // bfmmla v7.4s, v27.8h, v31.8h
+	WORD $0x6e5cef08 // bfmmla v8.4s, v24.8h, v28.8h
+	WORD $0x6e5def29 // bfmmla v9.4s, v25.8h, v29.8h
+	WORD $0x6e5eef4a // bfmmla v10.4s, v26.8h, v30.8h
+	WORD $0x6e5fef6b // bfmmla v11.4s, v27.8h, v31.8h
+	WORD $0x6e5cef0c // bfmmla v12.4s, v24.8h, v28.8h
+	WORD $0x6e5def2d // bfmmla v13.4s, v25.8h, v29.8h
+	WORD $0x6e5eef4e // bfmmla v14.4s, v26.8h, v30.8h
+	WORD $0x6e5fef6f // bfmmla v15.4s, v27.8h, v31.8h
+	WORD $0x6e5cef10 // bfmmla v16.4s, v24.8h, v28.8h
+	WORD $0x6e5def31 // bfmmla v17.4s, v25.8h, v29.8h
+	WORD $0x6e5eef52 // bfmmla v18.4s, v26.8h, v30.8h
+	WORD $0x6e5fef73 // bfmmla v19.4s, v27.8h, v31.8h
+	WORD $0x6e5cef14 // bfmmla v20.4s, v24.8h, v28.8h
+	WORD $0x6e5def35 // bfmmla v21.4s, v25.8h, v29.8h
+	WORD $0x6e5eef56 // bfmmla v22.4s, v26.8h, v30.8h
+	WORD $0x6e5fef77 // bfmmla v23.4s, v27.8h, v31.8h
+	WORD $0x6e5cef00 // bfmmla v0.4s, v24.8h, v28.8h
+	WORD $0x6e5def21 // bfmmla v1.4s, v25.8h, v29.8h
+	WORD $0x6e5eef42 // bfmmla v2.4s, v26.8h, v30.8h
+	WORD $0x6e5fef63 // bfmmla v3.4s, v27.8h, v31.8h
+	WORD $0x6e5cef04 // bfmmla v4.4s, v24.8h, v28.8h
+	WORD $0x6e5def25 // bfmmla v5.4s, v25.8h, v29.8h
+	WORD $0x6e5eef46 // bfmmla v6.4s, v26.8h, v30.8h
+	WORD $0x6e5fef67 // bfmmla v7.4s, v27.8h, v31.8h
+	WORD $0x6e5cef08 // bfmmla v8.4s, v24.8h, v28.8h
+	WORD $0x6e5def29 // bfmmla v9.4s, v25.8h, v29.8h
+	WORD $0x6e5eef4a // bfmmla v10.4s, v26.8h, v30.8h
+	WORD $0x6e5fef6b // bfmmla v11.4s, v27.8h, v31.8h
+	WORD $0x6e5cef0c // bfmmla v12.4s, v24.8h, v28.8h
+	WORD $0x6e5def2d // bfmmla v13.4s, v25.8h, v29.8h
+	WORD $0x6e5eef4e // bfmmla v14.4s, v26.8h, v30.8h
+	WORD $0x6e5fef6f // bfmmla v15.4s, v27.8h, v31.8h
+	WORD $0x6e5cef10 // bfmmla v16.4s, v24.8h, v28.8h
+	WORD $0x6e5def31 // bfmmla v17.4s, v25.8h, v29.8h
+	WORD $0x6e5eef52 // bfmmla v18.4s, v26.8h, v30.8h
+	WORD $0x6e5fef73 // bfmmla v19.4s, v27.8h, v31.8h
+	WORD $0x6e5cef14 // bfmmla v20.4s, v24.8h, v28.8h
+	WORD $0x6e5def35 // bfmmla v21.4s, v25.8h, v29.8h
+	WORD $0x6e5eef56 // bfmmla v22.4s, v26.8h, v30.8h
+	WORD $0x6e5fef77 // bfmmla v23.4s, v27.8h, v31.8h
+	WORD $0x6e5cef00 // bfmmla v0.4s, v24.8h, v28.8h
+	WORD $0x6e5def21 // bfmmla v1.4s, v25.8h, v29.8h
+	WORD $0x6e5eef42 // bfmmla v2.4s, v26.8h, v30.8h
+	WORD $0x6e5fef63 // bfmmla v3.4s, v27.8h, v31.8h
+	WORD $0x6e5cef04 // bfmmla v4.4s, v24.8h, v28.8h
+	WORD $0x6e5def25 // bfmmla v5.4s, v25.8h, v29.8h
+	WORD $0x6e5eef46 // bfmmla v6.4s, v26.8h, v30.8h
+	WORD $0x6e5fef67 // bfmmla v7.4s, v27.8h, v31.8h
+	WORD $0x6e5cef08 // bfmmla v8.4s, v24.8h, v28.8h
+	WORD $0x6e5def29 // bfmmla v9.4s, v25.8h, v29.8h
+	WORD $0x6e5eef4a // bfmmla v10.4s, v26.8h, v30.8h
+	WORD $0x6e5fef6b // bfmmla v11.4s, v27.8h, v31.8h
+	WORD $0x6e5cef0c // bfmmla v12.4s, v24.8h, v28.8h
+	WORD $0x6e5def2d // bfmmla v13.4s, v25.8h, v29.8h
+	WORD $0x6e5eef4e // bfmmla v14.4s, v26.8h, v30.8h
+	WORD $0x6e5fef6f // bfmmla v15.4s, v27.8h, v31.8h
+	WORD $0x6e5cef10 // bfmmla v16.4s, v24.8h, v28.8h
+	WORD $0x6e5def31 // bfmmla v17.4s, v25.8h, v29.8h
+	WORD $0x6e5eef52 // bfmmla v18.4s, v26.8h, v30.8h
+	WORD $0x6e5fef73 // bfmmla v19.4s, v27.8h, v31.8h
+	WORD $0x6e5cef14 // bfmmla v20.4s, v24.8h, v28.8h
+	WORD $0x6e5def35 // bfmmla v21.4s, v25.8h, v29.8h
+	WORD $0x6e5eef56 // bfmmla v22.4s, v26.8h, v30.8h
+	WORD $0x6e5fef77 // bfmmla v23.4s, v27.8h, v31.8h
+	WORD $0x6e5cef00 // bfmmla v0.4s, v24.8h, v28.8h
+	WORD $0x6e5def21 // bfmmla v1.4s, v25.8h, v29.8h
+	WORD $0x6e5eef42 // bfmmla v2.4s, v26.8h, v30.8h
+	WORD $0x6e5fef63 // bfmmla v3.4s, v27.8h, v31.8h
+	WORD $0x6e5cef04 // bfmmla v4.4s, v24.8h, v28.8h
+	WORD $0x6e5def25 // bfmmla v5.4s, v25.8h, v29.8h
+	WORD $0x6e5eef46 // bfmmla v6.4s, v26.8h, v30.8h
+	WORD $0x6e5fef67 // bfmmla v7.4s, v27.8h, v31.8h
+	WORD $0x6e5cef08 // bfmmla v8.4s, v24.8h, v28.8h
+	WORD $0x6e5def29 // bfmmla v9.4s, v25.8h, v29.8h
+	WORD $0x6e5eef4a // bfmmla v10.4s, v26.8h, v30.8h
+	WORD $0x6e5fef6b // bfmmla v11.4s, v27.8h, v31.8h
+	WORD $0x6e5cef0c // bfmmla v12.4s, v24.8h, v28.8h
+	WORD $0x6e5def2d // bfmmla v13.4s, v25.8h, v29.8h
+	WORD $0x6e5eef4e // bfmmla v14.4s, v26.8h, v30.8h
+	WORD $0x6e5fef6f // bfmmla v15.4s, v27.8h, v31.8h
+	WORD $0x6e5cef10 // bfmmla v16.4s, v24.8h, v28.8h
+	WORD $0x6e5def31 // bfmmla v17.4s, v25.8h, v29.8h
+	WORD $0x6e5eef52 // bfmmla v18.4s, v26.8h, v30.8h
+	WORD $0x6e5fef73 // bfmmla v19.4s, v27.8h, v31.8h
+	WORD $0x6e5cef14 // bfmmla v20.4s, v24.8h, v28.8h
+	WORD $0x6e5def35 // bfmmla v21.4s, v25.8h, v29.8h
+	WORD $0x6e5eef56 // bfmmla v22.4s, v26.8h, v30.8h
+	WORD $0x6e5fef77 // bfmmla v23.4s, v27.8h, v31.8h
 	SUBS $1, R0
 	BNE loop1
 	RET

@@ -22,7 +22,8 @@ func (s source) at(i, j int) source {
 
 // A packer copies blocks of operands into the layouts that kernels read. A word is the unit that a kernel multiplies:
 // an element, or in the avx512bf16 tier a pair of BF16 elements adjacent along k, the lower one first. With pairs, an
-// odd k is padded with a zero.
+// odd k is padded with a zero. Where the tile's run is 2, two words along k of a column lie next to each other in what
+// runs down, in the place of its rows p&^1 and p|1, and k is padded to whole runs.
 type packer[E tensor.Number] struct {
 	// copyRows copies rows×cols elements with k along the row: word (i, p) goes to dst[i·ldd+p].
 	copyRows func(dst *E, ldd int, src source, rows, cols int)

@@ -121,7 +121,7 @@ func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, ro
 	mr := x.tile.mr
 	main, rest, row := x.tile.rows, x.tile.rows4, lda
 	if x.form == device.TN {
-		main, rest, lda, row = x.tile.cols, x.tile.cols4, rowsTN, 1
+		main, rest, lda, row = x.tile.cols, x.tile.cols4, rowsTN, x.tile.run
 	}
 	add := addSums
 	if first && x.bias == nil {

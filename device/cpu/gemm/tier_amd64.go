@@ -16,9 +16,9 @@ func f32Tile(t isa.Tier) tile[float32] {
 		}
 	case t == isa.AVX2:
 		return tile[float32]{
-			sizes: vectorSizes(12, 1), rows: quarters(kernelRowsAVX26x16, false),
-			cols: quarters(kernelColsAVX26x16, true), rows4: halves(kernelRowsAVX24x16),
-			cols4: halves(kernelColsAVX24x16), few: fewAVX2,
+			sizes: vectorSizes(12, 1), rows: quarters(kernelRowsAVX26x16, false, 1),
+			cols: quarters(kernelColsAVX26x16, true, 1), rows4: halves(kernelRowsAVX24x16, 1),
+			cols4: halves(kernelColsAVX24x16, 1), few: fewAVX2,
 		}
 	default:
 		return genericTile[float32]()

@@ -1,6 +1,8 @@
 package gemm
 
 import (
+	"unsafe"
+
 	"anneal/internal/isa"
 	"anneal/tensor"
 )
@@ -10,24 +12,76 @@ func f32Tile(t isa.Tier) tile[float32] {
 		return genericTile[float32]()
 	}
 	return tile[float32]{
-		sizes: vectorSizes(12, 1), rows: quarters(kernelRowsNEON6x16, false), cols: quarters(kernelColsNEON6x16, true),
-		rows4: halves(kernelRowsNEON4x16), cols4: halves(kernelColsNEON4x16),
-		few: func(source) *fewKernels[float32] { return nil },
+		sizes: vectorSizes(12, 1), rows: quarters(kernelRowsNEON6x16, false, 1),
+		cols: quarters(kernelColsNEON6x16, true, 1), rows4: halves(kernelRowsNEON4x16, 1),
+		cols4: halves(kernelColsNEON4x16, 1), few: fewNEON,
 	}
 }
 
-func f32Packer(isa.Tier) packer[float32] { return genericPacker[float32]() }
-
-func f32Store(isa.Tier) store[float32] { return put[float32] }
-
-// bf16Tile returns the kernels and the packing for BF16 operands of the bf16 tier, which multiplies pairs by BFDOT.
+// bf16Tile returns the kernels and the packing for BF16 operands of the bf16 tier, which multiplies quads by BFMMLA.
 // That flushes subnormal numbers, and rounds sums to odd.
 func bf16Tile(t isa.Tier) (tile[float32], packer[float32], bool) {
+	sizes := vectorSizes(12, 2)
+	sizes.run = 2
 	return tile[float32]{
-		sizes: vectorSizes(12, 2), rows: quarters(kernelRowsBFDOT6x16, false),
-		cols: quarters(kernelColsBFDOT6x16, true), rows4: halves(kernelRowsBFDOT4x16),
-		cols4: halves(kernelColsBFDOT4x16), few: func(source) *fewKernels[float32] { return nil },
-	}, pairPacker(), t == isa.BF16
+		sizes: sizes, rows: quarters(kernelRowsBFMMLA6x16, false, 2), cols: quarters(kernelColsBFMMLA6x16, true, 2),
+		rows4: halves(kernelRowsBFMMLA4x16, 2), cols4: halves(kernelColsBFMMLA4x16, 2), few: fewBFMMLA,
+	}, quadPacker(), t == isa.BF16
+}
+
+var (
+	fewPlain   = fewOfNEON(fewF32NEONx1, fewF32NEONx4, fewF32NEONx8, 4)
+	fewRounded = fewOfNEON(fewF32RoundedNEONx1, fewF32RoundedNEONx4, fewF32RoundedNEONx8, 4)
+	fewNarrow  = fewOfNEON(fewBF16NEONx1, fewBF16NEONx4, fewBF16NEONx8, 8)
+
+	fewQuads       = fewOfNEON(fewF32Quadx1, fewF32Quadx4, fewF32Quadx8, 4)
+	fewNarrowQuads = fewOfNEON(fewBF16Quadx1, fewBF16Quadx4, fewBF16Quadx8, 8)
+)
+
+// fewOfNEON returns the kernels that process step elements of k at a time.
+func fewOfNEON(one, four, eight few[float32], step int) *fewKernels[float32] {
+	return &fewKernels[float32]{[]fewKernel[float32]{{one, 1, 1, 16}, {four, 4, 4, 16}, {eight, 8, 8, 8}}, step}
+}
+
+// fewNEON selects the kernels for b. FP16 and TF32 have none.
+func fewNEON(b source) *fewKernels[float32] {
+	switch {
+	case b.dtype == tensor.BF16:
+		return fewNarrow
+	case b.dtype == tensor.F32 && b.round == tensor.F32:
+		return fewPlain
+	case b.dtype == tensor.F32 && b.round == tensor.BF16:
+		return fewRounded
+	}
+	return nil
+}
+
+func fewBFMMLA(b source) *fewKernels[float32] {
+	if b.dtype == tensor.BF16 {
+		return fewNarrowQuads
+	}
+	return fewQuads
+}
+
+// f32Store returns the store of a tier. Whole eights of columns to a BF16 result are its assembly's.
+func f32Store(t isa.Tier) store[float32] {
+	if t < isa.NEON {
+		return put[float32]
+	}
+	return func(dst *sink, to unsafe.Pointer, c *float32, rows, cols int) {
+		whole := 0
+		if dst.dtype == tensor.BF16 && cols >= 8 {
+			whole = cols &^ 7
+			add := 0
+			if dst.add {
+				add = 1
+			}
+			storeBF16(to, dst.ld, c, rows, whole, add, float32(dst.scale))
+		}
+		if whole < cols {
+			put(dst, unsafe.Add(to, whole*dst.dtype.Size()), at(c, whole), rows, cols-whole)
+		}
+	}
 }
 
 // peakLoop returns a loop that multiplies at the tier's best rate for operands of a precision, and its operations per
@@ -36,7 +90,7 @@ func peakLoop(t isa.Tier, operand tensor.DType) (loop func(n int), flops int) {
 	switch {
 	case operand == tensor.F64:
 	case t == isa.BF16 && operand == tensor.BF16:
-		return peakBFDOT, 4 * 24 * 16
+		return peakBFMMLA, 4 * 24 * 32
 	case t >= isa.NEON:
 		return peakNEON, 4 * 24 * 8
 	}

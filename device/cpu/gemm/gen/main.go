@@ -74,14 +74,45 @@ func main() {
 	}
 
 	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go", Arch: "arm64"}
-	for _, v := range []lanes{neonFMLA, neonBFDOT} {
-		for _, rows := range []int{6, 4} {
-			neonKernel(f, v, rows, byRows)
-			neonKernel(f, v, rows, byCols)
+	for _, rows := range []int{6, 4} {
+		for _, form := range []string{byRows, byCols} {
+			neonKernel(f, rows, form)
+			neonQuadKernel(f, rows, form)
 		}
-		neonPeak(f, v)
 	}
+	neonPeak(f, "NEON", func(fn *asmgen.Func, sum, x int) { fn.VLane("fmla", sum, x, x+4, sum%4) })
+	neonPeak(f, "BFMMLA", func(fn *asmgen.Func, sum, x int) { fn.V("bfmmla", sum, x, x+4) })
 	if err := f.Write("kernel"); err != nil {
+		log.Fatal(err)
+	}
+
+	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go", Arch: "arm64"}
+	for _, l := range []neonLoader{neonF32, neonRounded, neonBF16} {
+		neonFewRow(f, l)
+		neonFewRows(f, l, 4)
+		neonFewRows(f, l, 8)
+	}
+	for _, l := range []quadLoader{quadF32, quadBF16} {
+		neonFewQuads(f, l, 1)
+		neonFewQuads(f, l, 4)
+		neonFewQuads(f, l, 8)
+	}
+	if err := f.Write("few"); err != nil {
+		log.Fatal(err)
+	}
+
+	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go", Arch: "arm64"}
+	for _, l := range []neonLoader{neonF32, neonRounded, neonBF16, neonF16} {
+		neonCopyRows(f, l)
+		neonTransposeRows(f, l)
+	}
+	for _, l := range []quadLoader{quadF32, quadBF16} {
+		neonCopyQuads(f, l)
+		neonTransposeQuads(f, l)
+		neonPanelQuads(f, l)
+	}
+	neonStoreBF16(f)
+	if err := f.Write("pack"); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -8,17 +8,8 @@ import (
 
 const neonCols = 16 // columns of a NEON kernel: four registers
 
-// A lanes is how kernels multiply: the words of register n by the word of a lane of m, with the sums in d.
-type lanes struct {
-	name     string
-	multiply func(fn *asmgen.Func, d, n, m, lane int)
-}
-
-// BFDOT takes words of two BF16 elements at the rate of FMLA: twice the products.
-var (
-	neonFMLA  = lanes{"NEON", func(fn *asmgen.Func, d, n, m, lane int) { fn.VLane("fmla", d, n, m, lane) }}
-	neonBFDOT = lanes{"BFDOT", (*asmgen.Func).VDot}
-)
+const neonKernelParams = "to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, " +
+	"step, stride int"
 
 // neonKernel writes a kernel of rows × 16 columns. The sums are registers 0 … 4·rows−1.
 //
@@ -30,28 +21,12 @@ var (
 // Pointers, prefetches and the loop make it 31 instructions in 6 cycles of at least 8, and 5½ to 6 loaded registers,
 // of which 3 are possible in each cycle. So only FMLA limits. With 6 registers for a, two are left for b: registers
 // are renamed, so its loads need not wait.
-func neonKernel(f *asmgen.File, v lanes, rows int, form string) {
+func neonKernel(f *asmgen.File, rows int, form string) {
 	const unroll, rowBytes = 4, 4 * 32
-	fn := f.Func(fmt.Sprintf("kernel%s%s%dx%d", form, v.name, rows, neonCols),
-		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, neonCols),
-		"to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int")
+	fn := f.Func(fmt.Sprintf("kernel%sNEON%dx%d", form, rows, neonCols),
+		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, neonCols), neonKernelParams)
 	a0 := 4 * rows
-	pointers := []string{"R0", "R1", "R2", "R3", "R4", "R5"}[:rows]
-	fn.Arg("a", "R0")
-	fn.Arg("lda", "R13")
-	fn.I("LSL $2, R13, R13")
-	if form == byRows {
-		for i, p := range pointers[1:] {
-			fn.I("ADD R13, %s, %s", pointers[i], p)
-		}
-	}
-	fn.Arg("b", "R6")
-	fn.Arg("k", "R7")
-	fn.Arg("c", "R8")
-	fn.Arg("next", "R9")
-	fn.Arg("later", "R10")
-	fn.Arg("step", "R11")
-	fn.Arg("stride", "R12")
+	pointers := neonKernelStart(fn, rows, form, 2)
 	for i := range 4 * rows {
 		fn.VClear(i)
 	}
@@ -67,7 +42,7 @@ func neonKernel(f *asmgen.File, v lanes, rows int, form string) {
 			for j := range 2 {
 				for i := range rows {
 					reg, l := lane(i)
-					v.multiply(fn, 4*i+2*half+j, b+j, reg, l)
+					fn.VLane("fmla", 4*i+2*half+j, b+j, reg, l)
 				}
 			}
 		}
@@ -92,17 +67,8 @@ func neonKernel(f *asmgen.File, v lanes, rows int, form string) {
 				fn.I("ADD R13, R0")
 				multiply(u, a0+4, func(i int) (int, int) { return a + i/4, i % 4 })
 			}
-			switch {
-			case n == 1:
-			case u == 0:
-				fn.I("PRFM (R8), PLDL1KEEP")
-				fn.I("ADD $32, R8")
-			case u == 1:
-				fn.I("PRFM (R9), PLDL2KEEP")
-				fn.I("ADD R11, R9")
-			case u == 3:
-				fn.I("PRFM (R10), PLDL2KEEP")
-				fn.I("ADD R12, R10")
+			if n > 1 {
+				neonKernelAhead(fn, u)
 			}
 		}
 		fn.I("ADD $%d, R6", n*rowBytes)
@@ -124,36 +90,75 @@ func neonKernel(f *asmgen.File, v lanes, rows int, form string) {
 	fn.I("SUBS $1, R7")
 	fn.I("BNE %s", single)
 	fn.Label(done)
-	neonEnd(fn, rows, a0)
+	neonEnd(fn, rows, a0, func(row, quad int) int { return 4*row + quad })
 }
 
-// neonEnd adds the sums of c and the old result, if requested, in this order, and stores. Four registers from temp on
-// are scratch.
-func neonEnd(fn *asmgen.Func, rows, temp int) {
+// neonKernelStart loads the parameters of a kernel and returns the registers of the rows of a. R13 becomes the bytes
+// between rows, or, where k runs down, between steps of 1<<shift bytes for each column.
+func neonKernelStart(fn *asmgen.Func, rows int, form string, shift int) []string {
+	pointers := []string{"R0", "R1", "R2", "R3", "R4", "R5"}[:rows]
+	fn.Arg("a", "R0")
+	fn.Arg("lda", "R13")
+	if form == byRows {
+		fn.I("LSL $2, R13, R13")
+		for i, p := range pointers[1:] {
+			fn.I("ADD R13, %s, %s", pointers[i], p)
+		}
+	} else {
+		fn.I("LSL $%d, R13, R13", shift)
+	}
+	fn.Arg("b", "R6")
+	fn.Arg("k", "R7")
+	fn.Arg("c", "R8")
+	fn.Arg("next", "R9")
+	fn.Arg("later", "R10")
+	fn.Arg("step", "R11")
+	fn.Arg("stride", "R12")
+	return pointers
+}
+
+// neonKernelAhead writes what step u of four prefetches.
+func neonKernelAhead(fn *asmgen.Func, u int) {
+	switch u {
+	case 0:
+		fn.I("PRFM (R8), PLDL1KEEP")
+		fn.I("ADD $32, R8")
+	case 1:
+		fn.I("PRFM (R9), PLDL2KEEP")
+		fn.I("ADD R11, R9")
+	case 3:
+		fn.I("PRFM (R10), PLDL2KEEP")
+		fn.I("ADD R12, R10")
+	}
+}
+
+// neonEnd adds the sums of c and the old result, if requested, in this order, and stores. A register has the sums of
+// four columns of a row. Four registers from temp on are scratch.
+func neonEnd(fn *asmgen.Func, rows, temp int, sum func(row, quad int) int) {
 	const rowBytes = 4 * 32
 	plain, store := fn.NewLabel("plain"), fn.NewLabel("store")
 	fn.Arg("add", "R16")
 	fn.Arg("to", "R14")
 	fn.Arg("ld", "R15")
 	fn.I("LSL $2, R15")
-	sum := func(p string, offset, i int) {
+	add := func(p string, offset, i int) {
 		for half := range 2 {
 			fn.VLoadPair(temp+2*half, temp+2*half+1, offset+32*half, p)
 		}
 		for j := range 4 {
-			fn.V("fadd", 4*i+j, 4*i+j, temp+j)
+			fn.V("fadd", sum(i, j), sum(i, j), temp+j)
 		}
 	}
 	fn.I("TBZ $0, R16, %s", plain)
 	fn.Arg("c", "R8")
 	for i := range rows {
-		sum("R8", i*rowBytes, i)
+		add("R8", i*rowBytes, i)
 	}
 	fn.Label(plain)
 	fn.I("TBZ $1, R16, %s", store)
 	fn.I("MOVD R14, R8")
 	for i := range rows {
-		sum("R8", 0, i)
+		add("R8", 0, i)
 		if i < rows-1 {
 			fn.I("ADD R15, R8")
 		}
@@ -161,7 +166,7 @@ func neonEnd(fn *asmgen.Func, rows, temp int) {
 	fn.Label(store)
 	for i := range rows {
 		for half := range 2 {
-			fn.VStorePair(4*i+2*half, 4*i+2*half+1, 32*half, "R14")
+			fn.VStorePair(sum(i, 2*half), sum(i, 2*half+1), 32*half, "R14")
 		}
 		if i < rows-1 {
 			fn.I("ADD R15, R14")
@@ -171,9 +176,9 @@ func neonEnd(fn *asmgen.Func, rows, temp int) {
 }
 
 // neonPeak writes a loop of multiplications and additions on registers only: the upper limit of a kernel.
-func neonPeak(f *asmgen.File, v lanes) {
+func neonPeak(f *asmgen.File, name string, multiply func(fn *asmgen.Func, sum, x int)) {
 	const sums = 24
-	fn := f.Func("peak"+v.name, "multiplies and adds registers n times, 4 times each of 24 sums.", "n int")
+	fn := f.Func("peak"+name, "multiplies and adds registers n times, 4 times each of 24 sums.", "n int")
 	for i := range 32 {
 		fn.VClear(i)
 	}
@@ -183,7 +188,7 @@ func neonPeak(f *asmgen.File, v lanes) {
 	fn.Label(loop)
 	for range 4 {
 		for i := range sums {
-			v.multiply(fn, i, sums+i%4, sums+4+i%4, i%4)
+			multiply(fn, i, sums+i%4)
 		}
 	}
 	fn.I("SUBS $1, R0")
