@@ -88,6 +88,7 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"Combine", combine},
 		{"MaxAbs", maxAbs},
 		{"Quantize", quantize},
+		{"QuantizeBlocks", quantizeBlocks},
 		{"RoundStochastic", roundStochastic},
 		{"EqualiseRows", equaliseRows},
 		{"Sophia", sophia},
