@@ -117,7 +117,8 @@ type Device interface {
 
 	// ShortConv writes out = silu(z), where every column of x [N, C] is filtered by its own k taps [C, k] (F32; F64 in
 	// the reference mode), a causal depthwise convolution: z_i = Σ_d taps[k−1−d]·x_(i−d), over those of the k tokens up
-	// to i that are in i's document. mask has the length of rows and the documents; k is at most 16.
+	// to i that are in i's document. mask has the length of rows and the documents; k is at most 16, and out has the
+	// dtype of x.
 	ShortConv(out, x, taps *tensor.Tensor, mask Mask)
 	// ShortConvGrad writes dx and adds to dtaps, from dout [N, C] and the arguments of ShortConv.
 	ShortConvGrad(dx, dtaps, dout, x, taps *tensor.Tensor, mask Mask)

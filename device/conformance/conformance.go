@@ -48,6 +48,8 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 		{"LinearAttention", linearAttention},
 		{"LinearAttentionGrad", linearAttentionGrad},
 		{"LinearAttentionCached", linearAttentionCached},
+		{"ShortConv", shortConv},
+		{"ShortConvGrad", shortConvGrad},
 		{"SwiGLU", swiGLU},
 		{"SwiGLUGrad", swiGLUGrad},
 		{"GeGLU", geGLU},

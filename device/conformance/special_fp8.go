@@ -31,7 +31,7 @@ func probabilitiesAreE4M3(t *testing.T, d bench, act, _ tensor.DType) {
 		d.Attention(out, lse, d.of(act, x, n, 3*size), heads, mask)
 		d.wait(t)
 		if got := lse.Float64(n - 1); !(math.Abs(got-math.Log(sum)) <= 1e-5) {
-			t.Errorf("heads of %d: the log-sum-exp is %v, want %v, of unrounded probabilities", size, got, math.Log(sum))
+			t.Errorf("heads of %d: the log-sum-exp is %v, want %v: probabilities are rounded", size, got, math.Log(sum))
 		}
 		for j := range n {
 			rounded := float64(tensor.E4M3FromFloat32(float32(256*p[j])).Float32()) / 256
