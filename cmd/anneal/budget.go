@@ -28,10 +28,18 @@ func (c *trainCmd) completeByBudget(s *session) func(*config.Config) error {
 		}
 		s.notef("measuring how fast models of several sizes train")
 		err = s.untilSignal(func(ctx context.Context) error {
+			work := c.deriveByBudget
 			if s.world.Rank() > 0 {
-				return c.followBudget(ctx, s, cfg)
+				work = c.followBudget
 			}
-			return c.deriveByBudget(ctx, s, cfg)
+			err := work(ctx, s, cfg)
+			if err == nil || ctx.Err() == nil {
+				return err
+			}
+			if s.world.Rank() > 0 {
+				s.told = nil // rank 0 says it
+			}
+			return context.Cause(ctx) // not that another rank, which the signal reached first, is lost
 		})
 		if errors.Is(err, plan.ErrBudget) {
 			return asUsage(err)

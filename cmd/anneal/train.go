@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,7 +67,7 @@ func (c trainCmd) Run(s *session) error {
 		return err
 	}
 	cfg, plan, err := c.prepare(s)
-	if !run.Agreed(err) {
+	if stop := (*interrupted)(nil); !run.Agreed(err) && !errors.As(err, &stop) { // a signal reaches all ranks
 		err = s.together(err)
 	}
 	if err != nil || c.DryRun {
