@@ -27,8 +27,8 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 	for _, d := range v["derived"].([]any) {
 		w.keys(d.(map[string]any), "key", "value", "rule", "source")
 	}
-	shared := w.object(exitOK, "train", "--budget", "5s", data, "model.layers=1", "model.dim=64", "threads=2", "--ranks",
-		"2", "--dry-run")
+	shared := w.object(exitOK, "train", "--budget", "5s", data, "model.layers=1", "model.dim=64", "threads=2",
+		"--ranks", "2", "--dry-run")
 	w.derives(shared, 2)
 	mix := "data.mix=a=" + w.path("data") + ",b=" + w.copyOf(w.path("data"))
 	run := w.path("mixed")
@@ -46,8 +46,9 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 		"not built": {[]string{"--budget", "1m", "data.path=" + w.path("text"), "--dry-run"}, "anneal data build"},
 		"no mixture": {[]string{"--budget", "1m", "data.mix=a=" + w.path("data") + ",b=" + w.path("text"), "--dry-run"},
 			"anneal data build"},
-		"a mesh":     {[]string{"--budget", "1m", data, "parallel.tensor=2", "--dry-run"}, "remove parallel.tensor"},
-		"threadless": {[]string{"--budget", "1m", data, "--ranks", "3", "threads=2", "--dry-run"}, "need a thread each"},
+		"a mesh": {[]string{"--budget", "1m", data, "parallel.tensor=2", "--dry-run"}, "remove parallel.tensor"},
+		"threadless": {[]string{"--budget", "1m", data, "--ranks", "3", "threads=2", "--dry-run"},
+			"need a thread each"},
 	} {
 		code, _, errs := anneal(append([]string{"train"}, c.args...)...)
 		if code != exitUsage || !strings.Contains(errs, c.want) {
