@@ -100,8 +100,8 @@ func (c *trainCmd) followBudget(ctx context.Context, s *session, cfg *config.Con
 func checkBudgetData(cfg *config.Config) error {
 	switch {
 	case cfg.Parallel.Shared() > 1 || cfg.Parallel.Outer.On():
-		return &usageError{"--budget knows ranks that share the sequences of a step, not the tensors, tokens or layers " +
-			"of a model, and no outer groups",
+		return &usageError{"--budget knows ranks that share the sequences of a step, not the tensors, tokens " +
+			"or layers of a model, and no outer groups",
 			"remove parallel.tensor, parallel.context, parallel.pipeline and parallel.outer.groups"}
 	case !cfg.HasData():
 		return &usageError{"--budget needs the text to train on: data.path is missing",

@@ -13,7 +13,8 @@ func (w workshop) derives(v map[string]any, ranks int) {
 		d := d.(map[string]any)
 		values[d["key"].(string)] = d["value"].(string)
 	}
-	if _, derived := values["parallel.ranks"]; derived || values["parallel.zero"] != "1" || values["train.steps"] == "" {
+	_, derived := values["parallel.ranks"]
+	if derived || values["parallel.zero"] != "1" || values["train.steps"] == "" {
 		w.t.Errorf("%d ranks: derived are %v", ranks, values)
 	}
 }
