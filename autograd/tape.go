@@ -12,6 +12,7 @@ type Types struct {
 	Operand    tensor.DType // rounding of matrix operands
 	Stat       tensor.DType // norms, log-sum-exps, losses, gradients of parameters
 	FP8        bool         // whether layers with FP8 scales (Param.FP8) multiply FP8 operands
+	FP8Heads   bool         // whether attention does, too (QuantizeHeads)
 }
 
 // narrow reports whether products round their operands to the storage format of activations, so that storing an

@@ -64,17 +64,7 @@ func Ranks(ctx context.Context, o Options, axis string, ranks int) (*RanksResult
 // RanksOver is Ranks for the ranks of a world, which are processes. All call it, and get the same result. The threads
 // of a machine are shared out among its ranks; while rank 0 measures one rank that has all threads, the others sleep.
 func RanksOver(ctx context.Context, o Options, axis string, world comm.Comm) (*RanksResult, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, err
-	}
-	beside := 0
-	all, err := world.Share([]byte(host))
-	for _, other := range all {
-		if string(other) == host {
-			beside++
-		}
-	}
+	beside, err := ranksHere(world)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +78,21 @@ func RanksOver(ctx context.Context, o Options, axis string, world comm.Comm) (*R
 		return m, err
 	}
 	return o.ranks(ctx, axis, world.Size(), beside, measure)
+}
+
+// ranksHere returns how many ranks of a world of processes this machine has.
+func ranksHere(world comm.Comm) (n int, err error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return 0, err
+	}
+	all, err := world.Share([]byte(host))
+	for _, other := range all {
+		if string(other) == host {
+			n++
+		}
+	}
+	return n, err
 }
 
 // measured is what steps of a case took.
@@ -198,11 +203,10 @@ func inProcess(ctx context.Context, cfg *config.Config, c *RanksCase) (measured,
 }
 
 // apart measures a case on processes. All get the times of rank 0, which measures one rank by itself; the others sleep
-// that long before they wait for it.
+// that long before they wait for it. After an error the memory stays, because others may still read it.
 func apart(ctx context.Context, cfg *config.Config, c *RanksCase, world comm.Comm,
 	asleep time.Duration) (measured, error) {
 	var rank benchRank
-	defer rank.close() // when all have shared, nobody reads its tensors any more
 	var err error
 	switch {
 	case c.Ranks > 1:
@@ -223,6 +227,7 @@ func apart(ctx context.Context, cfg *config.Config, c *RanksCase, world comm.Com
 	if err != nil {
 		return measured{}, err
 	}
+	rank.close() // when all have shared, nobody reads its tensors any more
 	var m measured
 	for i, text := range all {
 		var one measured

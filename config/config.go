@@ -116,6 +116,8 @@ type FP8 struct {
 	Scaling string `yaml:"scaling"`
 	History int    `yaml:"history"`
 	Margin  int    `yaml:"margin"`
+
+	Attention bool `yaml:"attention"`
 }
 
 // Checkpoint is when the run's state is saved and how much of it is kept.

@@ -25,7 +25,6 @@ func (k *checker) globalProjections() {
 		{m.LoRARank > 0, "model.lora_rank", "model.lora_rank = 0"},
 		{k.c.Train.LengthWarmup.Given(), "train.length_warmup: shorter rows would have more global tokens",
 			"leaving out train.length_warmup"},
-		{k.c.Device == "cuda", "device = cuda", "device = cpu"},
 	} {
 		if other.wrong && !k.reported(key) {
 			k.fault(key, other.try+", or "+key+" = false", "%s = true does not work with %s", key, other.what)

@@ -90,7 +90,7 @@ func (k *checker) ignored() {
 			"loss_scale.dynamic", "loss_scale.init", "loss_scale.interval", "loss_scale.floor", "loss_scale.hysteresis",
 		}},
 		{err == nil && !fp8, "with precision = " + c.Precision + ": only fp8 uses it", "precision = fp8",
-			[]string{"fp8.scaling", "fp8.history", "fp8.margin"}},
+			[]string{"fp8.scaling", "fp8.history", "fp8.margin", "fp8.attention"}},
 		{scaled && !c.LossScale.Dynamic, "with loss_scale.dynamic = false", "loss_scale.dynamic = true",
 			[]string{"loss_scale.interval", "loss_scale.floor", "loss_scale.hysteresis"}},
 		{fp8 && c.FP8.Scaling != "delayed", "with fp8.scaling = " + c.FP8.Scaling, "fp8.scaling = delayed",

@@ -2,11 +2,9 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"anneal/attention"
-	"anneal/precision"
 )
 
 // TurnsNothing says why no layer of the model has rotary positions.
@@ -17,21 +15,11 @@ func (c *Config) TurnsNothing() string {
 	return "model.positions = " + c.Model.Positions.String() + ", which turns nothing"
 }
 
-// CheckKernels returns a *Problem if a device has no kernel for the attention of some layer or its convolutions, for
-// blocks of FP8, or for a teacher.
+// CheckKernels returns a *Problem if a device has no kernel for the attention of some layer, or for a teacher.
 func (c *Config) CheckKernels(device string) error {
-	if s := c.FP8.Scaling; device == "cuda" && c.Precision == "fp8" && precision.BlocksOf(s).Long > 0 {
-		return &Problem{Key: "fp8.scaling", Message: "fp8.scaling = " + s + " has no kernel for device = cuda",
-			At: c.origins["fp8.scaling"].Place(), Try: "device = cpu, or fp8.scaling = current"}
-	}
 	if c.Distill.On() && device == "cuda" {
 		return &Problem{Key: "distill.teacher", Message: "distill.teacher has no kernels for device = cuda",
 			At: c.origins["distill.teacher"].Place(), Try: "device = cpu"}
-	}
-	if c.Model.ShortConv > 0 && device == "cuda" {
-		return &Problem{Key: "model.short_conv", Message: fmt.Sprintf("model.short_conv = %d has no kernel for "+
-			"device = cuda", c.Model.ShortConv), At: c.origins["model.short_conv"].Place(),
-			Try: "device = cpu, or model.short_conv = 0"}
 	}
 	for _, p := range c.Model.Attention {
 		if l, linear := p.(attention.Linear); linear && device == "cuda" && !l.OnCards() {

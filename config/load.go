@@ -44,6 +44,9 @@ func Load(path string, overrides []string) (*Config, error) {
 	return Sources{File: path, Overrides: overrides}.Load()
 }
 
+// Read returns the config that a text says, which YAML wrote.
+func Read(text []byte) (*Config, error) { return Default().read(text, Sources{}) }
+
 // Load puts a config together, derives what was left out and checks the whole. On failure the error is an *Error with
 // every problem found, or a Problem.
 func (s Sources) Load() (*Config, error) {

@@ -61,11 +61,11 @@ var notes = map[string]Key{
 		"and not with parallel.context."},
 	"model.longformer_global_projections": {Doc: "Give the global tokens of longformer, the first ones of a row, " +
 		"queries, keys and values from projections of their own, by which they see each other (Beltagy et al. 2020). " +
-		"Costs the parameters of one more fused projection in each of these layers. On the CPU, not with " +
+		"Costs the parameters of one more fused projection in each of these layers. Not with " +
 		"parallel.context, model.lora_rank, model.attention_sinks or train.length_warmup."},
 	"model.short_conv": {Unit: "taps", Doc: "Mix queries, keys and values of layers of linear attention with those " +
 		"of the tokens just before, by a causal convolution of this length for every column and SiLU (4 in DeltaNet " +
-		"and Gated DeltaNet; an option in GLA). 0 turns it off. On the CPU, not with parallel.context."},
+		"and Gated DeltaNet; an option in GLA). 0 turns it off. Not with parallel.context."},
 	"model.norm_eps": {Doc: "Epsilon of RMSNorm and LayerNorm."},
 	"model.attention": {list: true, Doc: attentionDoc, Rule: "attention = full; with model.family = anneal three " +
 		"windows of context / 4, then one full layer, in turn; with gemma2 one, with gemma3 five"},
@@ -428,11 +428,12 @@ var notes = map[string]Key{
 		"operand come from.\n" +
 		"current: its own largest magnitude.\n" +
 		"delayed: the largest magnitude of the last steps.\n" +
-		"block: a scale for each block of 1 × 128 activations or gradients, and of 128 × 128 weights (DeepSeek-V3); " +
-		"on CPUs.\n" +
-		"mx: a scale for every 32 numbers (MXFP8); on CPUs."},
+		"block: a scale for each block of 1 × 128 activations or gradients, and of 128 × 128 weights (DeepSeek-V3).\n" +
+		"mx: a scale for every 32 numbers (MXFP8)."},
 	"fp8.history": {Unit: "steps", Doc: "fp8 with delayed scaling only: steps whose largest magnitude counts."},
 	"fp8.margin":  {Doc: "fp8 with delayed scaling only: headroom of the scales, in powers of two."},
+	"fp8.attention": {Doc: "fp8 only: attention has FP8 operands, too (FlashAttention-3). Queries, keys, values and " +
+		"probabilities are rounded to E4M3, with a scale for each head of a token; gradients are those of bf16."},
 
 	"checkpoint.every": {Unit: "steps", Doc: "Save a checkpoint this often. 0 saves only at the end and when the " +
 		"run is stopped."},

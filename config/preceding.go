@@ -22,7 +22,6 @@ func (k *checker) preceding() {
 			{p.Tensor > 1, "parallel.tensor", "parallel.tensor = 1"},
 			{p.Context > 1, "parallel.context: the token before is on another rank", "parallel.context = 1"},
 			{p.Pipeline > 1, "parallel.pipeline", "parallel.pipeline = 1"},
-			{k.c.Device == "cuda", "device = cuda yet: the host makes what it reads", "device = cpu"},
 		} {
 			if x.given && other.wrong && !k.reported(x.key) {
 				k.fault(x.key, other.try+", or "+x.key+" = "+x.none, "%s = %s does not work with %s", x.key, x.value,

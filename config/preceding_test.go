@@ -13,7 +13,6 @@ func TestWhatPrecedesIsRefusedWhereItDoesNotWork(t *testing.T) {
 			"parallel.ranks=2 parallel.tensor=2":   "parallel.tensor",
 			"parallel.ranks=2 parallel.context=2":  "on another rank",
 			"parallel.ranks=2 parallel.pipeline=2": "parallel.pipeline",
-			"device=cuda":                          "device = cuda",
 			"model.family=llama":                   "model.family = llama",
 		} {
 			set := append([]string{"model.family=anneal", given}, strings.Fields(with)...)

@@ -17,6 +17,11 @@ func (k *checker) precision() {
 		k.lossScale()
 	}
 	if p.FP8 != nil {
+		if k.c.FP8.Attention && k.c.Model.LongformerGlobalProjections && hasLongformer(&k.c.Model) {
+			k.fault("fp8.attention", "fp8.attention = false, or model.longformer_global_projections = false",
+				"fp8.attention = true does not work with model.longformer_global_projections: the attention of global "+
+					"tokens to each other has no FP8 operands")
+		}
 		k.between("fp8.history", k.c.FP8.History, 1, 1<<16)
 		k.between("fp8.margin", k.c.FP8.Margin, 0, 16)
 		if k.c.FP8.Scaling == "delayed" && k.c.Average.EMA > 0 {

@@ -117,7 +117,8 @@ type Device interface {
 
 	// ShortConv writes out = silu(z), where every column of x [N, C] is filtered by its own k taps [C, k] (F32; F64 in
 	// the reference mode), a causal depthwise convolution: z_i = Σ_d taps[k−1−d]·x_(i−d), over those of the k tokens up
-	// to i that are in i's document. mask has the length of rows and the documents; k is at most 16.
+	// to i that are in i's document. mask has the length of rows and the documents; k is at most 16, and out has the
+	// dtype of x.
 	ShortConv(out, x, taps *tensor.Tensor, mask Mask)
 	// ShortConvGrad writes dx and adds to dtaps, from dout [N, C] and the arguments of ShortConv.
 	ShortConvGrad(dx, dtaps, dout, x, taps *tensor.Tensor, mask Mask)
@@ -219,7 +220,7 @@ type Device interface {
 	// QuantizeBlocks rounds every block of rows × cols numbers of src, a matrix [R, C], to E4M3 times a power of two of
 	// its own, and stores that in dst as BF16. The power is the least, and at least 2⁻¹²⁶, with which the largest
 	// magnitude of the block does not exceed 448 times it; blocks at the right and lower edges are smaller. A block
-	// with a non-finite number becomes NaN. src is F32, BF16 or F16. (On CPUs only.)
+	// with a non-finite number becomes NaN. src is F32, BF16 or F16; dst may be src.
 	QuantizeBlocks(dst, src *tensor.Tensor, rows, cols int)
 	// Dropout writes dst [N, D] = mask·src, elementwise, or adds it to dst; mask holds the random factors of o. dst
 	// may be src.
@@ -315,6 +316,10 @@ type Heads struct {
 	// Softcap above 0 caps the scaled scores s of attention, before the mask: c·tanh(s/c) (Gemma 2, arXiv 2408.00118).
 	// It does not go with Mask.Slopes.
 	Softcap float64
+	// FP8 rounds the probabilities p of attention to E4M3 before their product with the values, to 2⁻⁸·E4M3(2⁸·p),
+	// where p is 1 for the largest score so far (FlashAttention-3, Shah et al. 2024, arXiv 2407.08608). The sums that
+	// divide the results are of p itself, and gradients pass the rounding as they are. It needs BF16 storage.
+	FP8 bool
 	// Interleaved selects the pairs of RoPE. The two layouts are equivalent, with the rows of the query and key
 	// weights permuted within a head.
 	Interleaved bool

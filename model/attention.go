@@ -128,5 +128,9 @@ func (a *attention) attend(t *autograd.Tape, h, qkv *autograd.Var, seq *autograd
 	if a.linear {
 		return a.attendLinearly(t, h, qkv, seq)
 	}
-	return a.attendTo(t, qkv, seq) // [N, H·E]
+	heads := a.heads
+	if t.Types.FP8Heads {
+		qkv, heads = t.QuantizeHeads(qkv, heads)
+	}
+	return a.attendTo(t, qkv, heads, seq) // [N, H·E]
 }

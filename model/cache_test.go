@@ -29,7 +29,7 @@ func twins(t interface {
 		t.Fatal(err)
 	}
 	if scaling != "" {
-		p.FP8 = &precision.FP8{Blocks: precision.BlocksOf(scaling)}
+		p.FP8 = &precision.FP8{Blocks: precision.BlocksOf(scaling), Attention: true} // caches keep FP8 keys
 	}
 	params, err := tensor.NewArena("parameters", Measure(c, p, 1, 1, false).Params)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"anneal/autograd"
+	"anneal/device"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -99,7 +100,8 @@ func (b *Batch) Take(whole HostBatch) {
 
 // attendTo computes attention of rotated qkv [N, (H+2K)·E]: [N, H·E], never [T, T]. Where the tokens are parts of rows,
 // ranks exchange what they need to attend to whole rows.
-func (a *attention) attendTo(t *autograd.Tape, qkv *autograd.Var, seq *autograd.Sequence) *autograd.Var {
+func (a *attention) attendTo(t *autograd.Tape, qkv *autograd.Var, heads device.Heads,
+	seq *autograd.Sequence) *autograd.Var {
 	mask := seq.Mask
 	if seq.Parts != nil {
 		mask = seq.Parts.Mask
@@ -110,17 +112,17 @@ func (a *attention) attendTo(t *autograd.Tape, qkv *autograd.Var, seq *autograd.
 	}
 	switch {
 	case len(seq.Branches) > 0:
-		out := t.Attention(qkv, a.heads, mask)
-		t.AttentionBranches(out, qkv, a.heads, mask, seq.Branches)
+		out := t.Attention(qkv, heads, mask)
+		t.AttentionBranches(out, qkv, heads, mask, seq.Branches)
 		return out
 	case seq.Caches != nil:
-		return t.AttentionCached(qkv, a.heads, mask, seq.Caches, a.layer)
+		return t.AttentionCached(qkv, heads, mask, seq.Caches, a.layer)
 	case a.sinks != nil:
-		return t.AttentionWithSinks(qkv, &a.sinks.Param, a.heads, mask)
+		return t.AttentionWithSinks(qkv, &a.sinks.Param, heads, mask)
 	case seq.Parts == nil:
-		return t.Attention(qkv, a.heads, mask)
+		return t.Attention(qkv, heads, mask)
 	case t.Ring:
-		return t.RingAttention(qkv, a.heads, mask, seq)
+		return t.RingAttention(qkv, heads, mask, seq)
 	}
-	return t.UlyssesAttention(qkv, a.heads, mask)
+	return t.UlyssesAttention(qkv, heads, mask)
 }

@@ -354,10 +354,11 @@ func TestAttentionPartBytesAreWhatTheDeviceTakes(t *testing.T) {
 			together(list)
 			one, _ := share(t, c, "bf16", sharing{1, 1, ring})
 			together(one)
-			_, alone := one[0].m.AttentionBytes(one[0].dev, tensor.BF16, 2*c.Context)
+			types := autograd.Types{Activation: tensor.BF16}
+			_, alone := one[0].m.AttentionBytes(one[0].dev, types, 2*c.Context)
 			rest := one[0].dev.ScratchBytes() - int(alone) // of matrix products
 			for _, y := range list {
-				_, want := y.m.AttentionPartBytes(y.dev, tensor.BF16, y.b.Seq.Parts)
+				_, want := y.m.AttentionPartBytes(y.dev, types, y.b.Seq.Parts)
 				if got := y.dev.ScratchBytes() - rest; got != int(want) {
 					t.Errorf("%s, ring %v: attention took %d bytes of scratch memory, want %d", name, ring, got, want)
 				}

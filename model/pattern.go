@@ -4,7 +4,6 @@ import (
 	sparse "anneal/attention"
 	"anneal/autograd"
 	"anneal/device"
-	"anneal/tensor"
 )
 
 // pattern is the set of keys that the queries of a layer see. Layers with equal patterns share one.
@@ -50,9 +49,9 @@ func (p *pattern) density(n int) float64 {
 // AttentionBytes returns the memory of attention outside the arenas when training on tokens in rows of the context's
 // length: the layouts of patterns, and what the device's kernels take for the layer that needs most.
 func (m *Decoder) AttentionBytes(
-	dev device.Properties, storage tensor.DType, tokens int,
+	dev device.Properties, types autograd.Types, tokens int,
 ) (layouts, kernels int64) {
-	return m.attentionBytes(dev, storage, func(a *attention) []autograd.Call {
+	return m.attentionBytes(dev, types, func(a *attention) []autograd.Call {
 		mask := device.Mask{Len: m.Config.Context, Layout: a.seen.layout, Slopes: a.slopes}
 		return a.globalCalls([]autograd.Call{{Tokens: tokens, Heads: a.heads, Mask: mask}}, mask.Len)
 	})
@@ -60,9 +59,9 @@ func (m *Decoder) AttentionBytes(
 
 // AttentionPartBytes is AttentionBytes for a rank that has parts of so many rows, with parts from NewBatchPart.
 func (m *Decoder) AttentionPartBytes(
-	dev device.Properties, storage tensor.DType, parts *autograd.Parts,
+	dev device.Properties, types autograd.Types, parts *autograd.Parts,
 ) (layouts, kernels int64) {
-	return m.attentionBytes(dev, storage, func(a *attention) []autograd.Call {
+	return m.attentionBytes(dev, types, func(a *attention) []autograd.Call {
 		mask := device.Mask{Layout: a.seen.layout, Slopes: a.slopes}
 		return parts.Calls(a.heads, mask, a.linear)
 	})
@@ -71,7 +70,7 @@ func (m *Decoder) AttentionPartBytes(
 // attentionBytes asks the device about the calls that each layer makes. A layer of linear attention makes the last one
 // only.
 func (m *Decoder) attentionBytes(
-	dev device.Properties, storage tensor.DType, calls func(a *attention) []autograd.Call,
+	dev device.Properties, types autograd.Types, calls func(a *attention) []autograd.Call,
 ) (layouts, kernels int64) {
 	var softmax, linear int
 	counted, known := map[*pattern]bool{}, map[*device.Graph]bool{} // layouts may share their graphs
@@ -88,11 +87,13 @@ func (m *Decoder) attentionBytes(
 		}
 		for _, c := range calls(a) {
 			if a.linear {
-				linear = max(linear, dev.LinearAttentionScratch(storage, c.Tokens, c.Mask.Len, c.Heads, a.gate != nil))
+				linear = max(linear, dev.LinearAttentionScratch(types.Activation, c.Tokens, c.Mask.Len, c.Heads,
+					a.gate != nil))
 				continue
 			}
 			add(c.Mask.Layout)
-			softmax = max(softmax, dev.AttentionScratch(storage, c.Tokens, c.Heads, c.Mask))
+			c.Heads.FP8 = types.FP8Heads
+			softmax = max(softmax, dev.AttentionScratch(types.Activation, c.Tokens, c.Heads, c.Mask))
 		}
 		if !a.linear {
 			counted[a.seen] = true

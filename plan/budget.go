@@ -41,6 +41,14 @@ func (b *Budgeted) Derives(key string) bool {
 	return b != nil && slices.ContainsFunc(b.Derived, func(d Derived) bool { return d.Key == key })
 }
 
+// Apply sets what was derived in another copy of the configuration, as it was read.
+func (b *Budgeted) Apply(cfg *config.Config) {
+	s := &sheet{cfg: cfg}
+	for _, d := range b.Derived {
+		s.set(d.Key, d.Value, d.Rule, d.Source)
+	}
+}
+
 // Derived is a value that follows from a budget.
 type Derived struct {
 	Key    string `json:"key"`

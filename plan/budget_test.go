@@ -175,6 +175,30 @@ func TestThreadsBecomeRanksThatShareTheSequencesOfAStep(t *testing.T) {
 	}
 }
 
+// Ranks that are given, by hand or by a launcher, stay: each has a sequence of a step at least, also where their number
+// divides nothing. Another process that applies what was derived has the same configuration.
+func TestGivenRanksShareTheSequencesOfAStep(t *testing.T) {
+	for _, ranks := range []int{2, 3, 32} {
+		given := []string{fmt.Sprint("parallel.ranks=", ranks), "model.dim=64", "data.path=none"}
+		cfg, r, err := budgeted(t, time.Minute, 0, given...)
+		if err != nil {
+			t.Fatalf("%d ranks: %v", ranks, err)
+		}
+		sequences := cfg.Train.BatchTokens / cfg.Model.Context
+		if cfg.Parallel.Ranks != ranks || cfg.Parallel.Zero != 1 || sequences/cfg.Train.MicroBatch < ranks {
+			t.Errorf("%d ranks: %d with ZeRO %d, micro-batches of %d of %d sequences",
+				ranks, cfg.Parallel.Ranks, cfg.Parallel.Zero, cfg.Train.MicroBatch, sequences)
+		}
+		other, err := config.Sources{Overrides: given, Planning: true, Complete: func(c *config.Config) error {
+			r.Apply(c)
+			return nil
+		}}.Load()
+		if err != nil || string(other.YAML()) != string(cfg.YAML()) {
+			t.Errorf("%d ranks: another process has another configuration: %v", ranks, err)
+		}
+	}
+}
+
 func TestBudgetForLessThanAStepIsRefused(t *testing.T) {
 	_, _, err := budgeted(t, time.Millisecond, 0)
 	if !errors.Is(err, ErrBudget) || !strings.Contains(err.Error(), "--budget ") {

@@ -78,7 +78,7 @@ func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candid
 	c.share(ranks)
 	draft := c.cfg.Clone()
 	if draft.Origin("train.batch_tokens") == (config.Origin{}) {
-		draft.Train.BatchTokens = max(budgetBatch/max(draft.Model.Context, 1), 1) * draft.Model.Context
+		draft.Train.BatchTokens = c.leastBatch()
 	}
 	draft.Resolve()
 	if err := draft.Validate(); err != nil {
@@ -134,10 +134,13 @@ func (s *sheet) size(width int) {
 func (s *sheet) share(threads int) {
 	batch, context := s.cfg.Train.BatchTokens, max(s.cfg.Model.Context, 1)
 	if s.cfg.Origin("train.batch_tokens") == (config.Origin{}) {
-		batch = budgetBatch
+		batch = s.leastBatch()
 	}
-	ranks := RanksOf(threads, batch/context)
-	if ranks == 1 || s.cfg.Origin("parallel.ranks") != (config.Origin{}) {
+	ranks := s.cfg.Parallel.Ranks
+	if s.cfg.Origin("parallel.ranks") == (config.Origin{}) {
+		ranks = RanksOf(threads, batch/context)
+	}
+	if ranks == 1 {
 		return
 	}
 	s.setInt("parallel.ranks", ranks, "threads that share the sequences of a step wait for each other once a step: "+
@@ -145,6 +148,12 @@ func (s *sheet) share(threads int) {
 	s.setInt("parallel.zero", 1, "every rank updates its share of the weights", "docs/parallel.md")
 	s.setInt("train.micro_batch", MicroOf(ranks, batch/context, context),
 		"a micro-batch for every rank, of at most 4,096 tokens", "docs/parallel.md")
+}
+
+// leastBatch is the fewest tokens of a step: about 4,096 in whole sequences, and a sequence for each rank.
+func (s *sheet) leastBatch() int {
+	context := max(s.cfg.Model.Context, 1)
+	return max(budgetBatch/context, s.cfg.Parallel.Ranks, 1) * context
 }
 
 // tokens is how many the run reads: those of its steps if these are given, whatever the machine's speed, and else those
@@ -155,7 +164,7 @@ func (s *candidate) tokens(b Budget) float64 {
 	}
 	batch := s.cfg.Train.BatchTokens
 	if s.cfg.Origin("train.batch_tokens") == (config.Origin{}) {
-		batch = budgetBatch
+		batch = s.leastBatch()
 	}
 	return float64(s.cfg.Train.Steps * batch)
 }
@@ -165,9 +174,9 @@ func (s *candidate) length(b Budget, source string) int {
 	tokens := s.tokens(b)
 	context := max(s.cfg.Model.Context, 1)
 	grown := budgetBatch * math.Pow(max(tokens/budgetBatchTokens, 1), 0.4)
-	batch := max(1<<int(math.Log2(grown)+1e-9)/context, 1) * context
-	s.setInt("train.batch_tokens", batch, "4,096 · (tokens / 6.4M)^0.4, at least 4,096, down to a power of two",
-		"Bergsma et al. 2025, arXiv 2505.13738, from 4,096 in "+labBook)
+	batch := max(1<<int(math.Log2(grown)+1e-9)/context*context, s.leastBatch())
+	s.setInt("train.batch_tokens", batch, "4,096 · (tokens / 6.4M)^0.4, at least 4,096, down to a power of two; at "+
+		"least a sequence for each rank", "Bergsma et al. 2025, arXiv 2505.13738, from 4,096 in "+labBook)
 	steps := int(tokens / float64(max(s.cfg.Train.BatchTokens, 1)))
 	if steps < 1 {
 		return 0

@@ -13,7 +13,12 @@ func RanksOf(threads, sequences int) int {
 	return ranks
 }
 
-// MicroOf returns the sequences of a rank's micro-batch, of at most 4,096 tokens, in steps of so many sequences.
+// MicroOf returns the sequences of a rank's micro-batch, of at most 4,096 tokens, in steps of so many sequences, which
+// it divides.
 func MicroOf(ranks, sequences, context int) int {
-	return max(min(sequences/ranks, budgetMicro/max(context, 1)), 1)
+	micro := max(min(sequences/ranks, budgetMicro/max(context, 1)), 1)
+	for sequences%micro != 0 {
+		micro--
+	}
+	return micro
 }

@@ -27,6 +27,7 @@ type FP8 struct {
 	Delayed         bool
 	History, Margin int             // of delayed scaling: 1024 and 0 by default
 	Blocks          autograd.Blocks // zero for one scale per tensor
+	Attention       bool            // whether attention has FP8 operands, too (autograd.QuantizeHeads)
 }
 
 // The largest numbers of the formats.

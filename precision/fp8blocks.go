@@ -11,7 +11,8 @@ import "anneal/autograd"
 // The scale is 2^⌈log₂(amax/448)⌉ for both, one byte (E8M0): nothing is clipped. It is the rule of Transformer Engine's
 // recipes Float8BlockScaling and MXFP8BlockScaling, and what DeepSeek uses since V3.1; V3 itself had FP32 scales. On
 // hardware, scales take 1/128 and 1/32 byte per number; here nothing is kept between products. Embeddings, head, norms
-// and attention are those of policy bf16, as with one scale per tensor. Emulated on CPUs; there is no kernel for cards.
+// and attention are those of policy bf16, as with one scale per tensor. Emulated: the products are of
+// BF16 operands, on cards as well.
 var blocks = map[string]autograd.Blocks{"block": {Long: 128, Wide: 128}, "mx": {Long: 32, Wide: 1}}
 
 // BlocksOf returns the blocks of a value of fp8.scaling: zero for those with one scale per tensor.

@@ -85,6 +85,7 @@ func Names() []string {
 func (p Policy) Types() autograd.Types {
 	return autograd.Types{
 		Stream: p.Stream, Activation: p.Activation, Operand: p.Operand, Stat: p.Master, FP8: p.FP8 != nil,
+		FP8Heads: p.FP8 != nil && p.FP8.Attention,
 	}
 }
 

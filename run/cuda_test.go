@@ -34,6 +34,7 @@ func TestARunOnAGPUIsCloseToTheRunOnTheCPU(t *testing.T) {
 		{"bf16", 2e-3, []string{"model.attention=window:8,full"}},
 		{"fp16", 5e-4, []string{"precision=fp16", "optimizer.name=lion"}},
 		{"fp8", 2e-2, []string{"precision=fp8", "optimizer.name=adam8bit"}},
+		{"fp8 blocks", 2e-2, []string{"precision=fp8", "fp8.scaling=block", "fp8.attention=true"}},
 		{"muon", 2e-3, []string{"optimizer.name=muon"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

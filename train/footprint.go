@@ -311,13 +311,13 @@ func (e *Evaluator) measureChunk(c *chunk, from []tensor.Tensor, grad bool) {
 
 // measureBeside lists what a device holds beside the arenas, for a part of a model and a batch.
 func (f *Footprint) measureBeside(rows int, dev device.Properties, m *model.Decoder, b *model.Batch) {
-	storage := f.Policy.Types().Activation
-	layouts, kernels := m.AttentionBytes(dev, storage, rows*f.Model.Context)
+	types := f.Policy.Types()
+	layouts, kernels := m.AttentionBytes(dev, types, rows*f.Model.Context)
 	if parts := b.Seq.Parts; parts != nil {
-		layouts, kernels = m.AttentionPartBytes(dev, storage, parts)
+		layouts, kernels = m.AttentionPartBytes(dev, types, parts)
 	}
 	if f.teacher != nil {
-		own, kernel := f.teacher.AttentionBytes(dev, storage, rows*f.Model.Context)
+		own, kernel := f.teacher.AttentionBytes(dev, types, rows*f.Model.Context)
 		layouts, kernels = layouts+own, max(kernels, kernel)
 	}
 	process := int64(processBytes)

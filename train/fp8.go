@@ -15,7 +15,7 @@ func PolicyOf(cfg *config.Config) (precision.Policy, error) {
 	if err == nil && p.FP8 != nil {
 		p.FP8 = &precision.FP8{
 			Delayed: cfg.FP8.Scaling == "delayed", History: cfg.FP8.History, Margin: cfg.FP8.Margin,
-			Blocks: precision.BlocksOf(cfg.FP8.Scaling),
+			Blocks: precision.BlocksOf(cfg.FP8.Scaling), Attention: cfg.FP8.Attention,
 		}
 	}
 	return p, err

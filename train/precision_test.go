@@ -18,6 +18,8 @@ func recipes() map[string]func(*config.Config) {
 		"fp8 delayed": func(c *config.Config) { c.Precision, c.FP8.Scaling, c.FP8.History = "fp8", "delayed", 16 },
 		"fp8 block":   func(c *config.Config) { c.Precision, c.FP8.Scaling = "fp8", "block" },
 		"fp8 mx":      func(c *config.Config) { c.Precision, c.FP8.Scaling = "fp8", "mx" },
+
+		"fp8 attention": func(c *config.Config) { c.Precision, c.FP8.Attention = "fp8", true },
 	}
 	for _, name := range precision.Names() {
 		all[name] = func(c *config.Config) { c.Precision = name }
@@ -45,7 +47,8 @@ func TestNarrowPrecisionsEndWithinOnePercentOfBF16(t *testing.T) {
 	p := loadParity(t)
 	for i, c := range p.Configs {
 		want := meanLoss(t, p, i, "bf16")
-		for _, policy := range []string{"bf16_sr", "fp16", "tf32", "fp8", "fp8 delayed", "fp8 block", "fp8 mx"} {
+		for _, policy := range []string{"bf16_sr", "fp16", "tf32", "fp8", "fp8 delayed", "fp8 block", "fp8 mx",
+			"fp8 attention"} {
 			got := meanLoss(t, p, i, policy)
 			t.Logf("%s: %s ends at %.5f, bf16 at %.5f: %+.2f %%", c.Name, policy, got, want, 100*(got/want-1))
 			if !(math.Abs(got/want-1) <= 0.01) {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"time"
 
+	"anneal/bench"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/lab"
@@ -13,28 +15,31 @@ import (
 	"anneal/train"
 )
 
-// completeByBudget returns what derives a config's open keys from the budget.
+// completeByBudget returns what derives a config's open keys from the budget. Of several processes rank 0 derives them,
+// from the speed of all; the others set the same.
 func (c *trainCmd) completeByBudget(s *session) func(*config.Config) error {
 	return func(cfg *config.Config) error {
-		if err := checkBudget(*c.Budget); err != nil {
+		err := checkBudget(*c.Budget)
+		if err == nil {
+			err = checkBudgetData(cfg)
+		}
+		if err = s.together(err); err != nil {
 			return err
 		}
-		if err := checkBudgetData(cfg); err != nil {
-			return err
-		}
-		dev, err := train.OpenDevice(cfg, "", 0)
-		if err != nil {
-			return err
-		}
-		defer dev.Close()
 		s.notef("measuring how fast models of several sizes train")
 		err = s.untilSignal(func(ctx context.Context) error {
-			b, err := lab.NewBudget(ctx, c.Budget.duration(), cfg, dev, int64(c.Memory))
-			if err != nil {
-				return asData(err)
+			work := c.deriveByBudget
+			if s.world.Rank() > 0 {
+				work = c.followBudget
 			}
-			c.budgeted, err = b.Derive(cfg)
-			return err
+			err := work(ctx, s, cfg)
+			if err == nil || ctx.Err() == nil {
+				return err
+			}
+			if s.world.Rank() > 0 {
+				s.told = nil // rank 0 says it
+			}
+			return context.Cause(ctx) // not that another rank, which the signal reached first, is lost
 		})
 		if errors.Is(err, plan.ErrBudget) {
 			return asUsage(err)
@@ -43,12 +48,61 @@ func (c *trainCmd) completeByBudget(s *session) func(*config.Config) error {
 	}
 }
 
+// deriveByBudget derives the open keys, and tells the other processes.
+func (c *trainCmd) deriveByBudget(ctx context.Context, s *session, cfg *config.Config) error {
+	all, broken := bench.Ensemble{World: s.world}, false
+	err := func() error {
+		dev, err := train.OpenDevice(cfg, "", 0)
+		if err != nil {
+			return err
+		}
+		defer dev.Close()
+		b, err := lab.NewBudget(ctx, c.Budget.duration(), cfg, dev, int64(c.Memory))
+		if err != nil {
+			return asData(err)
+		}
+		if s.world.Size() > 1 {
+			b.Speed = func(cfg *config.Config) (float64, string, error) {
+				speed, err := all.Speed(ctx, cfg)
+				broken = err != nil
+				return speed, "measured on all processes", err
+			}
+		}
+		c.budgeted, err = b.Derive(cfg)
+		return err
+	}()
+	if s.world.Size() == 1 || broken {
+		return err
+	}
+	return errors.Join(err, all.End(c.budgeted))
+}
+
+// errUnderived is the error of a process that follows one which has told its own.
+var errUnderived = errors.New("rank 0 has derived nothing from the budget")
+
+// followBudget measures with rank 0 and sets what it derives.
+func (c *trainCmd) followBudget(ctx context.Context, s *session, cfg *config.Config) error {
+	text, err := bench.Ensemble{World: s.world}.Follow(ctx)
+	if err == nil {
+		err = json.Unmarshal(text, &c.budgeted)
+	}
+	if err == nil && c.budgeted == nil {
+		err = errUnderived
+	}
+	if err != nil {
+		return err
+	}
+	c.budgeted.Apply(cfg)
+	return nil
+}
+
 // checkBudgetData refuses a config for which no run can be sized.
 func checkBudgetData(cfg *config.Config) error {
 	switch {
-	case cfg.Parallel.Ranks > 1:
-		return &usageError{"--budget decides how many ranks share the threads of this process",
-			"remove parallel.ranks and --ranks, or set parallel.ranks=1"}
+	case cfg.Parallel.Shared() > 1 || cfg.Parallel.Outer.On():
+		return &usageError{"--budget knows ranks that share the sequences of a step, not the tensors, tokens " +
+			"or layers of a model, and no outer groups",
+			"remove parallel.tensor, parallel.context, parallel.pipeline and parallel.outer.groups"}
 	case !cfg.HasData():
 		return &usageError{"--budget needs the text to train on: data.path is missing",
 			"try data.path=DIR, a directory that `anneal data build` made"}

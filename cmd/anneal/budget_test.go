@@ -5,6 +5,20 @@ import (
 	"testing"
 )
 
+// derives checks the one table of a budget whose ranks are given.
+func (w workshop) derives(v map[string]any, ranks int) {
+	w.t.Helper()
+	values := map[string]string{}
+	for _, d := range v["derived"].([]any) {
+		d := d.(map[string]any)
+		values[d["key"].(string)] = d["value"].(string)
+	}
+	_, derived := values["parallel.ranks"]
+	if derived || values["parallel.zero"] != "1" || values["train.steps"] == "" {
+		w.t.Errorf("%d ranks: derived are %v", ranks, values)
+	}
+}
+
 func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 	w := newWorkshop(t)
 	data := "data.path=" + w.path("data")
@@ -14,6 +28,9 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 	for _, d := range v["derived"].([]any) {
 		w.keys(d.(map[string]any), "key", "value", "rule", "source")
 	}
+	shared := w.object(exitOK, "train", "--budget", "5s", data, "model.layers=1", "model.dim=64", "threads=2",
+		"--ranks", "2", "--dry-run")
+	w.derives(shared, 2)
 	mix := "data.mix=a=" + w.path("data") + ",b=" + w.copyOf(w.path("data"))
 	run := w.path("mixed")
 	w.object(exitOK, "train", "--budget", "4s", mix, "data.weights=a=3 b=1", "model.layers=1", "model.dim=64",
@@ -30,7 +47,9 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 		"not built": {[]string{"--budget", "1m", "data.path=" + w.path("text"), "--dry-run"}, "anneal data build"},
 		"no mixture": {[]string{"--budget", "1m", "data.mix=a=" + w.path("data") + ",b=" + w.path("text"), "--dry-run"},
 			"anneal data build"},
-		"many ranks": {[]string{"--budget", "1m", data, "parallel.ranks=2", "--dry-run"}, "how many ranks"},
+		"a mesh": {[]string{"--budget", "1m", data, "parallel.tensor=2", "--dry-run"}, "remove parallel.tensor"},
+		"threadless": {[]string{"--budget", "1m", data, "--ranks", "3", "threads=2", "--dry-run"},
+			"need a thread each"},
 	} {
 		code, _, errs := anneal(append([]string{"train"}, c.args...)...)
 		if code != exitUsage || !strings.Contains(errs, c.want) {

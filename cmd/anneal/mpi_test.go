@@ -77,6 +77,37 @@ func TestMeshesUnderMPI(t *testing.T) {
 	}
 }
 
+// A budget under MPI is measured on all processes: one table follows, by which they train, and a mistake is told once.
+func TestBudgetUnderMPI(t *testing.T) {
+	w := newWorkshop(t)
+	args := []string{"train", "data.path=" + w.path("data"), "model.dim=64", "model.layers=1", "threads=1"}
+	for _, launcher := range []string{"mpirun.openmpi", "mpirun.mpich"} {
+		t.Run(launcher, func(t *testing.T) {
+			out := w.path(launcher)
+			run := mpirun(t, launcher, "2", append(args, "--budget", "3s", "--out", out, "--json")...)
+			text, err := run.Output()
+			var v map[string]any
+			if err != nil || json.Unmarshal(text, &v) != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			kept, err := os.ReadFile(filepath.Join(out, "config.yaml"))
+			if err != nil || !bytes.Contains(kept, []byte("measured on all processes")) &&
+				!bytes.Contains(kept, []byte("follows the clock")) {
+				t.Errorf("config.yaml does not say where the speed is from: %v\n%s", err, kept)
+			}
+			text, err = mpirun(t, launcher, "2", append(args, "--budget", "3s", "--dry-run", "--json")...).Output()
+			if err != nil || json.Unmarshal(text, &v) != nil {
+				t.Fatalf("%v: more or less than one table: %s", err, text)
+			}
+			w.derives(v, 2)
+			text, err = mpirun(t, launcher, "2", append(args, "--budget", "1ms", "--dry-run")...).CombinedOutput()
+			if err == nil || strings.Count(string(text), "too small for one step") != 1 {
+				t.Errorf("a budget for no step: %v\n%s", err, text)
+			}
+		})
+	}
+}
+
 func ranksUnderMPI(t *testing.T, launcher string) {
 	w := newWorkshop(t)
 	want := w.whole()

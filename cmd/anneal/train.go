@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,20 +60,24 @@ func (trainCmd) Help() string {
 func (c trainCmd) Run(s *session) error {
 	start := time.Now()
 	join := s.join
-	if c.DryRun {
+	if c.DryRun && c.Budget == nil { // with a budget all ranks are measured
 		join = s.pretend
 	}
 	if err := join(&c.rankFlags); err != nil {
 		return err
 	}
 	cfg, plan, err := c.prepare(s)
-	if err := s.together(err); err != nil || c.DryRun {
+	if stop := (*interrupted)(nil); !run.Agreed(err) && !errors.As(err, &stop) { // a signal reaches all ranks
+		err = s.together(err)
+	}
+	if err != nil || c.DryRun {
 		return err
 	}
 	o := s.trainOptions(c.Out, cfg)
 	o.Config, o.Plan = cfg, plan
 	if c.budgeted.Derives("train.steps") {
-		o.Time = c.Budget.duration() - time.Since(start) // measuring counts
+		// Measuring counts. All ranks follow the clock, of which rank 0 tells the time, or none does.
+		o.Time = max(c.Budget.duration()-time.Since(start), time.Millisecond)
 	}
 	return s.whileTraining(func(ctx context.Context) error {
 		r, err := run.Run(ctx, o)

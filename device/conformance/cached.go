@@ -29,7 +29,8 @@ func attentionCached(s *scope) call {
 					device.Mask{Layout: mask.Layout, Slopes: mask.Slopes, Sinks: mask.Sinks})
 			}
 		},
-		out: []*tensor.Tensor{out, &cache.KV},
+		out:    []*tensor.Tensor{out, &cache.KV},
+		rounds: roundsWeights(heads),
 	}
 	c.formulas(attentionCachedOf[float64](qkv, heads, mask, cache.KV.Rows()),
 		attentionCachedOf[float32](qkv, heads, mask, cache.KV.Rows()))
@@ -40,7 +41,7 @@ func attentionCachedOf[T tensor.Number](qkv *tensor.Tensor, heads device.Heads, 
 	rows int) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
 		x := read[T](qkv, w)
-		out, _ := attend(x, heads, mask, operandOf(qkv, w))
+		out, _ := attend(x, heads, mask, weightOf(qkv, heads, w))
 		width := 2 * heads.KV * heads.Size
 		kv := make([]T, rows*width)
 		for p := range mask.Len {

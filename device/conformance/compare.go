@@ -77,6 +77,8 @@ func (c *call) allowance(dt tensor.DType, exact []float64, naive [][]float64) fl
 	switch c.rounds {
 	case tensor.BF16:
 		far += top / 256
+	case tensor.F8E4M3:
+		far += top / 16
 	case tensor.F16:
 		far += top/2048 + 0x1p-25
 	}

@@ -105,6 +105,32 @@ func quantize(s *scope) call {
 	})
 }
 
+// quantizeBlocks holds QuantizeBlocks against the codes of the scalar conversion. Half of the calls are in place.
+func quantizeBlocks(s *scope) call {
+	rows, cols := s.size("rows"), s.size("cols")
+	src := s.random(rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16}).Draw(s.T, "src"), rows, cols)
+	dst := s.empty(tensor.BF16, rows, cols)
+	if src.DType() == tensor.BF16 && rapid.Bool().Draw(s.T, "in place") {
+		dst = src
+	}
+	sizes := []int{1, 5, 32, 128}
+	high, wide := rapid.SampledFrom(sizes).Draw(s.T, "high"), rapid.SampledFrom(sizes).Draw(s.T, "wide")
+	x := read[float64](src, 0)
+	amax := map[[2]int]float64{}
+	block := func(i int) [2]int { return [2]int{i / cols / high, i % cols / wide} }
+	for i, v := range x {
+		amax[block(i)] = math.Max(amax[block(i)], math.Abs(v))
+	}
+	return exactly(func(d device.Device) { d.QuantizeBlocks(dst, src, high, wide) }, dst, func(i int) float64 {
+		top := amax[block(i)]
+		if top == 0 {
+			return x[i]
+		}
+		power := math.Exp2(max(-126, math.Ceil(math.Log2(top/448))))
+		return power * float64(tensor.E4M3FromFloat32(float32(x[i]/power)).Float32())
+	})
+}
+
 func roundStochastic(s *scope) call {
 	src := s.random(tensor.F32, s.size("n")*s.size("m"))
 	dst := s.empty(tensor.BF16, src.Len())

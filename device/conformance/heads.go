@@ -140,6 +140,7 @@ func (s *scope) scoredHeads() device.Heads {
 	h := s.heads(false)
 	h.Scale = rapid.SampledFrom([]float64{0, 0, 0.07, 0.5}).Draw(s.T, "scale of scores")
 	h.Softcap = rapid.SampledFrom([]float64{0, 0, 0, 0.8, 30}).Draw(s.T, "soft-cap of scores")
+	h.FP8 = s.act == tensor.BF16 && rapid.Bool().Draw(s.T, "FP8 probabilities")
 	return h
 }
 
@@ -149,14 +150,18 @@ func attention(s *scope) call {
 	n := rows * mask.Len
 	qkv, out, lse := s.random(s.act, n, heads.Cols()), s.empty(s.act, n, heads.Q*heads.Size),
 		s.empty(s.wide, heads.Q, n)
-	c := call{run: func(d device.Device) { d.Attention(out, lse, qkv, heads, mask) }, out: []*tensor.Tensor{out, lse}}
+	c := call{
+		run:    func(d device.Device) { d.Attention(out, lse, qkv, heads, mask) },
+		out:    []*tensor.Tensor{out, lse},
+		rounds: roundsWeights(heads),
+	}
 	c.formulas(attentionOf[float64](qkv, heads, mask), attentionOf[float32](qkv, heads, mask))
 	return c
 }
 
 func attentionOf[T tensor.Number](qkv *tensor.Tensor, heads device.Heads, mask device.Mask) func(w uint64) [][]T {
 	return func(w uint64) [][]T {
-		out, lse := attend(read[T](qkv, w), heads, mask, operandOf(qkv, w))
+		out, lse := attend(read[T](qkv, w), heads, mask, weightOf(qkv, heads, w))
 		return [][]T{out, lse}
 	}
 }
@@ -168,6 +173,23 @@ func operandOf(qkv *tensor.Tensor, w uint64) tensor.DType {
 		return tensor.F64
 	}
 	return qkv.DType()
+}
+
+// weightOf is operandOf for the weights of values, which FP8 rounds further.
+func weightOf(qkv *tensor.Tensor, heads device.Heads, w uint64) tensor.DType {
+	if heads.FP8 && w != 0 {
+		return tensor.F8E4M3
+	}
+	return operandOf(qkv, w)
+}
+
+// roundsWeights returns call.rounds of attention: kernels round weights before they know the largest score, and so
+// not all as the formula does.
+func roundsWeights(heads device.Heads) tensor.DType {
+	if heads.FP8 {
+		return tensor.F8E4M3
+	}
+	return tensor.F64
 }
 
 // sinksGrad has log-sum-exps of which some are no larger than the sinks.

@@ -87,6 +87,8 @@ func rounded[T tensor.Number](x T, operand tensor.DType) T {
 		return T(tensor.F16FromFloat32(float32(x)).Float32())
 	case tensor.TF32:
 		return T(tensor.RoundTF32(float32(x)))
+	case tensor.F8E4M3: // of probabilities, of which 1 is the largest
+		return T(tensor.E4M3FromFloat32(float32(x*256)).Float32() / 256)
 	}
 	return x
 }

@@ -30,7 +30,7 @@ func attend[T tensor.Number](qkv []T, heads device.Heads, mask device.Mask, oper
 			lse[h*tokens+n] = l
 			o := out[(n*heads.Q+h)*heads.Size:][:heads.Size]
 			top := T(1)
-			if operand == tensor.BF16 {
+			if operand == tensor.BF16 || operand == tensor.F8E4M3 {
 				top = slices.Max(p)
 			}
 			for j, w := range p {

@@ -50,6 +50,8 @@ var special = []struct {
 	{"CautiousDecayGoesBySign", cautious},
 	{"AdamW8IsAdamWOnRoundedMoments", adamW8},
 	{"AttentionOfLargeScores", largeScores},
+	{"ProbabilitiesAreE4M3", probabilitiesAreE4M3},
+	{"BlocksThatAreNotFinite", notFiniteBlocks},
 }
 
 func runSpecial(t *testing.T, d bench) {

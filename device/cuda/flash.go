@@ -71,6 +71,9 @@ func (d *Device) newFlash(op string, qkv *tensor.Tensor, heads device.Heads, mas
 	f.slopes = d.slopes(mask.Slopes, f.storage == tensor.F64)
 	narrow := f.storage == tensor.BF16 || f.storage == tensor.F16
 	f.cores = narrow && heads.Size%8 == 0 && heads.Size <= 128
+	if heads.FP8 && f.storage != tensor.BF16 {
+		panic(fmt.Sprintf("cuda: %s: FP8 probabilities with qkv %v, want BF16", op, qkv))
+	}
 	if heads.Softcap > 0 && mask.Slopes != nil {
 		panic(fmt.Sprintf("cuda: %s: a soft-cap of scores with slopes", op))
 	}
@@ -284,6 +287,7 @@ func (d *Device) forward(f *flash, out, lse, qkv, kv *tensor.Tensor, keyCol int)
 	c.real(f.scale)
 	c.real(f.limit())
 	c.int(f.Heads.Size)
+	c.bool(f.FP8)
 	c.grid(f.blocks(rows), f.Q, f.rows, threads, shared)
 	if !f.apartQueries() {
 		return

@@ -13,6 +13,7 @@ import (
 // numbers per token and head, and, if a pattern lists queries or keys several times, the results of its blocks.
 func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	const op = "AttentionGrad"
+	heads.FP8 = false // gradients pass the rounding as they are
 	f := d.newFlash(op, qkv, heads, mask, mask.Len, 0)
 	for _, t := range []struct {
 		name string

@@ -79,6 +79,7 @@ var precisions = []Row{
 	{"FP8, delayed scaling", []string{"precision=fp8", "fp8.scaling=delayed"}},
 	{"FP8, blocks of 128", []string{"precision=fp8", "fp8.scaling=block"}},
 	{"MXFP8", []string{"precision=fp8", "fp8.scaling=mx"}},
+	{"FP8 attention", []string{"precision=fp8", "fp8.attention=true"}},
 	{"TF32", []string{"precision=tf32"}},
 	{"BF16 weights, stochastic rounding", []string{"precision=bf16_sr"}},
 }

@@ -16,7 +16,7 @@ import (
 // inColumns reports whether rows are computed in columns: if they fill a panel well enough, which costs as much as
 // tileN/16 rows of tiles for each token. Rows have at most as many tokens as tiles compute without stairs.
 func (r *runner[T]) inColumns(s *shape) bool {
-	return r.pair == 1 && s.layout == nil && s.slopes == nil && s.limit == 0 && s.from == 0 &&
+	return r.pair == 1 && s.layout == nil && s.slopes == nil && s.limit == 0 && !s.FP8 && s.from == 0 &&
 		s.length <= min(stair, r.tileN) && 16*s.rows >= s.length*r.tileN && s.rows > 1
 }
 

@@ -18,7 +18,7 @@ type Engine struct {
 	pool   *pool.Pool
 	bf16   runner[float32] // BF16 storage
 	capped runner[float32] // the same with a soft-cap, where bf16 has matrix units, which do not cap
-	f32    runner[float32] // F32 or F16 storage
+	f32    runner[float32] // F32 or F16 storage, and BF16 with FP8 probabilities
 	f64    runner[float64] // the reference mode
 }
 
@@ -47,7 +47,10 @@ func engineOf(tier isa.Tier, p *pool.Pool) *Engine {
 
 // pairs returns the runner of BF16 storage for these heads.
 func (e *Engine) pairs(heads device.Heads) *runner[float32] {
-	if heads.Softcap > 0 && e.bf16.attend != nil {
+	switch {
+	case heads.FP8:
+		return &e.f32
+	case heads.Softcap > 0 && e.bf16.attend != nil:
 		return &e.capped
 	}
 	return &e.bf16
@@ -155,6 +158,9 @@ func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) sha
 func rowsOf(qkv *tensor.Tensor, heads device.Heads, mask device.Mask) shape {
 	s := scoresOf(heads, mask)
 	s.tokens = qkv.Rows()
+	if heads.FP8 && qkv.DType() != tensor.BF16 {
+		panic(fmt.Sprintf("flash: FP8 probabilities with qkv %v, want BF16", qkv))
+	}
 	s.check("qkv", qkv, s.tokens, heads.Cols())
 	return s
 }

@@ -221,6 +221,9 @@ func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel)
 		hide(t.s, r.tileN, rows, p.lo, keys, p, r.tileN)
 	}
 	r.softmax(t.s, rows, T(j.scale), t.m[at:], t.l[at:], t.alpha)
+	if j.FP8 {
+		roundE4M3(t.s[:rows*r.tileN])
+	}
 	r.scaleRows(o, t.ld, n, t.ld, t.alpha)
 	if p.masked && len(keys.runs) == 1 && !p.whole {
 		n = min(stair, r.tileN)

@@ -143,6 +143,13 @@ DEVICE double log2_of(double x) { return log2(x); }
 DEVICE float fma_of(float x, float y, float z) { return fmaf(x, y, z); }
 DEVICE double fma_of(double x, double y, double z) { return fma(x, y, z); }
 
+// e4m3 rounds a probability p, from 0 to 1, to 2⁻⁸·E4M3(2⁸·p), ties to even: to three bits behind the leading one, and below 2⁻¹⁴ to
+// multiples of 2⁻¹⁷ (device.Heads.FP8).
+DEVICE float e4m3(float p) {
+	const float step = fmaxf(__uint_as_float(__float_as_uint(p) & 0x7f800000u), 0x1p-14f) * 0x1.8p20f;
+	return p + step - step;
+}
+
 // sunk adds a sink to a query whose keys have the log-sum-exp z, in base 2, and the factor of the output: it returns the log-sum-exp of both.
 DEVICE A sunk(A &factor, A z, A sink) {
 	sink *= A(1.4426950408889634);

@@ -65,7 +65,7 @@ DEVICE void products(float (&o)[M][2 * STEPS][4], const float (&p)[M][8][4], con
 }
 
 KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, const T *q, const T *keys, const T *values, const int *start, const float *slopes, const float *sinks, PLAN,
-	float *partial, float *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, float scale, float limit, i64) {
+	float *partial, float *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, float scale, float limit, i64, i64 fp8) {
 	SHARED(T, sq);
 	T *const sk = sq + ROWS * PITCH, *const sv = sk + TILE * PITCH;
 	__shared__ Slot slots[TILE];
@@ -213,6 +213,14 @@ KERNEL __launch_bounds__(THREADS, BLOCKS) flash_forward(T *out, float *lse, cons
 					o[m][n][2 * h + 1] *= less;
 				}
 			}
+		if (fp8) {
+#pragma unroll
+			for (int m = 0; m < M; m++)
+#pragma unroll
+				for (int n = 0; n < 8; n++)
+#pragma unroll
+					for (int i = 0; i < 4; i++) s[m][n][i] = e4m3(s[m][n][i]);
+		}
 		if (seen >= TILE) products(o, s, sv, TILE); // without branches between
 		else products(o, s, sv, seen);
 	}

@@ -87,7 +87,7 @@ DEVICE Slot lane_slot(const Plan &p, const Walk &w, int half) {
 }
 
 KERNEL plain_forward(T *out, A *lse, const T *q, const T *keys, const T *values, const int *start, const A *slopes, const A *sinks, PLAN,
-	A *partial, A *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, A scale, A limit, i64 E64) {
+	A *partial, A *partial_lse, i64 plan_units, i64 out_stride, i64 q_stride, i64 kv_stride, i64 length64, i64 from64, i64 ring, i64 group, i64 tokens, A scale, A limit, i64 E64, i64 fp8) {
 	const int E = E64;
 	SHARED(A, sq);
 	A *const sk = sq + ROWS * apart(E), *const sv = sk + 32 * apart(E);
@@ -135,6 +135,7 @@ KERNEL plain_forward(T *out, A *lse, const T *q, const T *keys, const T *values,
 				s[i] = exp2_of(x - most);
 				sum[i] = fma_of(sum[i], less, warp_sum(s[i]));
 				top[i] = most;
+				if (fp8) s[i] = e4m3(s[i]);
 				for (int n = 0; n < COLUMNS; n++) o[i][n] *= less;
 			}
 			add(o, s, sv, E);
