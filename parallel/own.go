@@ -79,8 +79,8 @@ func apart(units [][]*nn.Param) (list [][]*nn.Param) {
 }
 
 // runs cuts the n elements of a parameter, which begin at element `at` of the `all` that ranks share, into one run for
-// each owner. A stretch is owned by the rank whose share its middle is in. Ends are searched, since a parameter can have
-// 10⁸ stretches.
+// each owner. A stretch is owned by the rank whose share its middle is in. Ends are searched, since a parameter can
+// have 10⁸ stretches.
 func runs(n, at, all, ranks int) (list []Piece) {
 	bounds := func(i int) (from, to int) { return i * device.Stretch, min((i+1)*device.Stretch, n) }
 	owner := func(i int) int {
