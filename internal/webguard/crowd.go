@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 )
 
 // Serve answers on l with at most n connections at a time. The next one takes the place of the one that has been
@@ -98,37 +97,51 @@ func (c *crowd) forget(conn net.Conn) {
 	}
 }
 
-// wait puts a connection behind those that wait for their clients.
-func (c *crowd) wait(conn net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if conn != c.leaving {
-		c.of[conn] = c.waiting.PushBack(conn)
-		c.change.Broadcast()
-	}
-}
-
 // A member is a connection of a crowd. While a body is on its way, it waits for its client whenever it is read.
 type member struct {
 	net.Conn
 	crowd *crowd
-	body  atomic.Bool // of the request in hand: it is not complete
+	body  bool // the request in hand is not complete; guarded by crowd.mu
 }
 
 type memberKey struct{} // of a request's member in its context
 
 // Read implements net.Conn.
 func (m *member) Read(p []byte) (int, error) {
-	if !m.body.Load() {
-		return m.Conn.Read(p)
+	if m.wait() {
+		defer m.heard()
 	}
-	m.crowd.wait(m)
-	defer func() {
-		m.crowd.mu.Lock()
-		m.crowd.forget(m)
-		m.crowd.mu.Unlock()
-	}()
 	return m.Conn.Read(p)
+}
+
+// wait puts a member behind those that wait for their clients, if a body is on its way.
+func (m *member) wait() bool {
+	c := m.crowd
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !m.body || c.leaving == net.Conn(m) {
+		return false
+	}
+	c.of[m] = c.waiting.PushBack(net.Conn(m))
+	c.change.Broadcast()
+	return true
+}
+
+// heard takes a member off those that wait.
+func (m *member) heard() {
+	m.crowd.mu.Lock()
+	defer m.crowd.mu.Unlock()
+	m.crowd.forget(m)
+}
+
+// expect says whether a body is on its way. At its end net/http already listens whether the client leaves, which is not
+// to count: that read may have begun before the end is known here.
+func (m *member) expect(body bool) {
+	m.crowd.mu.Lock()
+	defer m.crowd.mu.Unlock()
+	if m.body = body; !body {
+		m.crowd.forget(m)
+	}
 }
 
 // watchBodies tells the member of each request when its body begins and ends. What a handler leaves of a body, net/http
@@ -136,7 +149,7 @@ func (m *member) Read(p []byte) (int, error) {
 func watchBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m := r.Context().Value(memberKey{}).(*member)
-		if m.body.Store(r.ContentLength != 0); r.ContentLength != 0 {
+		if m.expect(r.ContentLength != 0); r.ContentLength != 0 {
 			r.Body = &body{r.Body, m}
 		}
 		next.ServeHTTP(w, r)
@@ -153,7 +166,7 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.of.body.Store(false)
+		b.of.expect(false)
 	}
 	return n, err
 }
