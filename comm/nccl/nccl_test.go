@@ -22,19 +22,23 @@ import (
 
 // onCards returns a group of ranks with a card each, for goroutines of this process.
 func onCards(n int, timeout time.Duration) []comm.Comm {
+	cards := make([]*cuda.Device, n)
+	for r := range cards { // before the timeout counts: a busy machine takes long for them
+		card, err := cuda.New(r)
+		if err != nil {
+			panic(err)
+		}
+		cards[r] = card
+	}
 	list := local.New(n, local.Options{Timeout: timeout})
 	var all sync.WaitGroup
 	for r, boot := range list {
 		all.Go(func() {
-			card, err := cuda.New(r)
+			world, err := Join(boot, cards[r], timeout)
 			if err != nil {
 				panic(err)
 			}
-			world, err := Join(boot, card, timeout)
-			if err != nil {
-				panic(err)
-			}
-			list[r] = &patient{world, card, true}
+			list[r] = &patient{world, cards[r], true}
 		})
 	}
 	all.Wait()
