@@ -71,7 +71,7 @@ func fewDot(b source) *fewKernels[float32] { return fewOf(b, nil, &fewPairs, &fe
 func f32Packer(t isa.Tier) packer[float32] {
 	switch {
 	case t == isa.AVX2:
-		return packerAVX2()
+		return blockPacker(&copiersAVX2, 8)
 	case t < isa.AVX512:
 		return genericPacker[float32]()
 	}

@@ -63,6 +63,21 @@ func fewBFMMLA(b source) *fewKernels[float32] {
 	return fewQuads
 }
 
+// copiersNEON lack FP32 that is rounded to FP16 or TF32.
+var copiersNEON = blockCopiers{
+	plain:   &blockCopier{copyRowsF32, transposeF32},
+	rounded: &blockCopier{copyRowsF32Rounded, transposeF32Rounded},
+	narrow:  &blockCopier{copyRowsBF16, transposeBF16},
+	half:    &blockCopier{copyRowsF16, transposeF16},
+}
+
+func f32Packer(t isa.Tier) packer[float32] {
+	if t < isa.NEON {
+		return genericPacker[float32]()
+	}
+	return blockPacker(&copiersNEON, 4)
+}
+
 // f32Store returns the store of a tier. Whole eights of columns to a BF16 result are its assembly's.
 func f32Store(t isa.Tier) store[float32] {
 	if t < isa.NEON {

@@ -101,9 +101,9 @@ func packArgs(fn *asmgen.Func, l loader8) {
 	fn.I("SHLQ $%d, R9", log2(l.size))
 }
 
-// transposeAVX2 writes the transposition of 8 rows, in blocks of 8×8 words, by shuffles in registers. BF16 elements are
-// transposed as pairs and widened afterwards, which halves the shuffles: a block has 16 columns, the last one may have
-// 8, each of which is then in the lower halves of its words.
+// transposeAVX2 writes the transposition of 8 rows, in blocks of 8×8 words, by shuffles in registers. A block of BF16
+// has 16 columns, transposed as pairs and widened afterwards, which halves the shuffles. If 8 columns are left, they
+// are widened first.
 func transposeAVX2(f *asmgen.File, l loader8) {
 	fn := f.Func("transpose"+l.name+"AVX2", "copies 8 rows of cols elements transposed; cols is a multiple of 8.",
 		"dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int")
