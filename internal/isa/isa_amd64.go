@@ -1,6 +1,10 @@
 package isa
 
-import "golang.org/x/sys/cpu"
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/cpu"
+)
 
 func runs(t Tier) bool {
 	x := &cpu.X86
@@ -21,9 +25,19 @@ func runs(t Tier) bool {
 // fastDot reports whether VDPBF16PS is fast: true on AMD, where it does twice the work of an FMA per cycle.
 func fastDot() bool { return authenticAMD() }
 
-func authenticAMD() bool {
+// GenuineIntel reports whether Intel made this CPU.
+func GenuineIntel() bool { return vendor() == "GenuineIntel" }
+
+func authenticAMD() bool { return vendor() == "AuthenticAMD" }
+
+// vendor returns the 12 letters by which the maker of this CPU is known.
+func vendor() string {
 	_, b, c, d := cpuid(0, 0)
-	return b == 0x68747541 && d == 0x69746e65 && c == 0x444d4163
+	var name [12]byte
+	binary.LittleEndian.PutUint32(name[:], b)
+	binary.LittleEndian.PutUint32(name[4:], d)
+	binary.LittleEndian.PutUint32(name[8:], c)
+	return string(name[:])
 }
 
 // f16c reports whether the CPU converts float16, as every known CPU with AVX2 does.

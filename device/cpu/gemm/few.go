@@ -48,8 +48,9 @@ type fewGroup[E tensor.Number] struct {
 	rows, pad int // of the kernel, and how many rows of earlier groups' kernels there are
 }
 
-// A fewProduct is a product of few rows in progress. A task is a run of panels of colStep columns. A group after the
-// first reads b from the cache.
+// A fewProduct is a product of few rows in progress. A task is a panel of colStep columns; each worker goes down
+// panels that follow each other in memory, so that what it prefetches is what it reads next. A group after the first
+// reads b from the cache.
 type fewProduct[E tensor.Number] struct {
 	x       *product[E]
 	groups  [fewRows]fewGroup[E]
@@ -59,7 +60,7 @@ type fewProduct[E tensor.Number] struct {
 	m, n, k int
 	depth   int // of a K block
 	words   int // of k
-	panels  int // per task
+	panels  int // of the result
 	a       []E // for each group [words, rows]
 }
 
@@ -80,11 +81,14 @@ func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 		return false
 	}
 	j.packRows()
-	panels := ceil(n, colStep)
-	if j.panels = ceil(panels, 4*p.Threads()); m*n*k < alone {
-		j.panels = panels
+	j.panels = ceil(n, colStep)
+	if m*n*k < alone {
+		x.dealOut(j.panels, 1)
+		p.RunAlone(j.panels, j)
+	} else {
+		x.dealOut(ceil(j.panels, p.Threads()), p.Threads())
+		p.Run(x.deal.down*p.Threads(), j)
 	}
-	p.Run(ceil(panels, j.panels), j)
 	j.a = nil
 	return true
 }
@@ -124,26 +128,35 @@ func (j *fewProduct[E]) packRows() {
 	}
 }
 
-// Do computes one task's panels. The last panel of the result starts early enough to be complete; columns that
-// another panel has computed are not stored again.
-func (j *fewProduct[E]) Do(worker, task int) {
+// Do computes one panel of the result. The last panel starts early enough to be complete; columns that another panel
+// has computed are not stored again.
+func (j *fewProduct[E]) Do(worker, _ int) {
 	x := j.x
-	sums, spare := x.scratch[worker].a[:j.rows*colStep], &x.scratch[worker].a[2*fewRows*colStep]
-	for col := task * j.panels * colStep; col < min(j.n, (task+1)*j.panels*colStep); col += colStep {
-		from := min(col, j.n-colStep)
-		if x.bias != nil {
-			x.startSums(sums, from)
+	s := &x.scratch[worker]
+	column, row := x.deal.take(s.column)
+	s.column = column
+	panel := column*x.deal.down + row
+	if panel >= j.panels {
+		return
+	}
+	sums, spare := s.a[:j.rows*colStep], &s.a[2*fewRows*colStep]
+	col := panel * colStep
+	from := min(col, j.n-colStep)
+	if x.bias != nil {
+		x.startSums(sums, from)
+	}
+	next := uintptr(x.b.at(from, 0).p)
+	if row+1 < x.deal.down || len(x.scratch) == 1 { // else another worker reads what follows
+		next += uintptr(colStep * x.b.ld * x.b.dtype.Size())
+	}
+	for p := 0; p < j.k; p += j.depth {
+		for c := 0; c < colStep; c += j.cols {
+			j.block(sums[c:], x.b.at(from+c, p), p, &next, spare)
 		}
-		next := uintptr(x.b.at(from, 0).p) + uintptr(colStep*x.b.ld*x.b.dtype.Size())
-		for p := 0; p < j.k; p += j.depth {
-			for c := 0; c < colStep; c += j.cols {
-				j.block(sums[c:], x.b.at(from+c, p), p, &next, spare)
-			}
-		}
-		for i := range j.groups[:j.used] {
-			g := &j.groups[i]
-			x.store(&x.dst, x.dst.at(g.from, col), &sums[g.pad*colStep+col-from], g.m, min(colStep, j.n-col))
-		}
+	}
+	for i := range j.groups[:j.used] {
+		g := &j.groups[i]
+		x.store(&x.dst, x.dst.at(g.from, col), &sums[g.pad*colStep+col-from], g.m, min(colStep, j.n-col))
 	}
 }
 

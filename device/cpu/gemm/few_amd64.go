@@ -4,107 +4,182 @@ package gemm
 
 import "unsafe"
 
-// fewF32AVX512x1 is a kernel of type few for 1 rows and 16 columns.
+// fewF32AVX512x1L1 is a kernel of type few for 1 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewF32AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32AVX512x1L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32AVX2x1 is a kernel of type few for 1 rows and 16 columns.
+// fewF32AVX512x1L2 is a kernel of type few for 1 rows and 16 columns that prefetches to level 2.
 //
 //go:noescape
-func fewF32AVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32AVX512x1L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32RoundedAVX512x1 is a kernel of type few for 1 rows and 16 columns.
+// fewF32AVX2x1L1 is a kernel of type few for 1 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewF32RoundedAVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32AVX2x1L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32RoundedAVX2x1 is a kernel of type few for 1 rows and 16 columns.
+// fewF32RoundedAVX512x1L1 is a kernel of type few for 1 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewF32RoundedAVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32RoundedAVX512x1L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16AVX512x1 is a kernel of type few for 1 rows and 16 columns.
+// fewF32RoundedAVX512x1L2 is a kernel of type few for 1 rows and 16 columns that prefetches to level 2.
 //
 //go:noescape
-func fewBF16AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32RoundedAVX512x1L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16AVX2x1 is a kernel of type few for 1 rows and 16 columns.
+// fewF32RoundedAVX2x1L1 is a kernel of type few for 1 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewBF16AVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32RoundedAVX2x1L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32PairDotx1 is a kernel of type few for 1 rows and 16 columns.
+// fewBF16AVX512x1L1 is a kernel of type few for 1 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewF32PairDotx1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewBF16AVX512x1L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16PairDotx1 is a kernel of type few for 1 rows and 16 columns.
+// fewBF16AVX512x1L2 is a kernel of type few for 1 rows and 16 columns that prefetches to level 2.
 //
 //go:noescape
-func fewBF16PairDotx1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewBF16AVX512x1L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32AVX512x4 is a kernel of type few for 4 rows and 16 columns.
+// fewBF16AVX2x1L1 is a kernel of type few for 1 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewF32AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewBF16AVX2x1L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32AVX2x4 is a kernel of type few for 4 rows and 16 columns.
+// fewF32PairDotx1L1 is a kernel of type few for 1 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewF32AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32PairDotx1L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32RoundedAVX512x4 is a kernel of type few for 4 rows and 16 columns.
+// fewBF16PairDotx1L1 is a kernel of type few for 1 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewF32RoundedAVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewBF16PairDotx1L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32RoundedAVX2x4 is a kernel of type few for 4 rows and 16 columns.
+// fewF32PairDotx1L2 is a kernel of type few for 1 rows and 16 columns that prefetches to level 2.
 //
 //go:noescape
-func fewF32RoundedAVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32PairDotx1L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16AVX512x4 is a kernel of type few for 4 rows and 16 columns.
+// fewBF16PairDotx1L2 is a kernel of type few for 1 rows and 16 columns that prefetches to level 2.
 //
 //go:noescape
-func fewBF16AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewBF16PairDotx1L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16AVX2x4 is a kernel of type few for 4 rows and 16 columns.
+// fewF32AVX512x4L1 is a kernel of type few for 4 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewBF16AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32AVX512x4L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32PairDotx4 is a kernel of type few for 4 rows and 16 columns.
+// fewF32AVX512x4L2 is a kernel of type few for 4 rows and 16 columns that prefetches to level 2.
 //
 //go:noescape
-func fewF32PairDotx4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32AVX512x4L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16PairDotx4 is a kernel of type few for 4 rows and 16 columns.
+// fewF32AVX2x4L1 is a kernel of type few for 4 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewBF16PairDotx4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32AVX2x4L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32AVX512x8 is a kernel of type few for 8 rows and 16 columns.
+// fewF32RoundedAVX512x4L1 is a kernel of type few for 4 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewF32AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32RoundedAVX512x4L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32RoundedAVX512x8 is a kernel of type few for 8 rows and 16 columns.
+// fewF32RoundedAVX512x4L2 is a kernel of type few for 4 rows and 16 columns that prefetches to level 2.
 //
 //go:noescape
-func fewF32RoundedAVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32RoundedAVX512x4L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16AVX512x8 is a kernel of type few for 8 rows and 16 columns.
+// fewF32RoundedAVX2x4L1 is a kernel of type few for 4 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewBF16AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewF32RoundedAVX2x4L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewF32PairDotx8 is a kernel of type few for 8 rows and 16 columns.
+// fewBF16AVX512x4L1 is a kernel of type few for 4 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
-func fewF32PairDotx8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewBF16AVX512x4L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBF16PairDotx8 is a kernel of type few for 8 rows and 16 columns.
+// fewBF16AVX512x4L2 is a kernel of type few for 4 rows and 16 columns that prefetches to level 2.
 //
 //go:noescape
-func fewBF16PairDotx8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+func fewBF16AVX512x4L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBF16AVX2x4L1 is a kernel of type few for 4 rows and 16 columns that prefetches to level 1.
+//
+//go:noescape
+func fewBF16AVX2x4L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32PairDotx4L1 is a kernel of type few for 4 rows and 16 columns that prefetches to level 1.
+//
+//go:noescape
+func fewF32PairDotx4L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBF16PairDotx4L1 is a kernel of type few for 4 rows and 16 columns that prefetches to level 1.
+//
+//go:noescape
+func fewBF16PairDotx4L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32PairDotx4L2 is a kernel of type few for 4 rows and 16 columns that prefetches to level 2.
+//
+//go:noescape
+func fewF32PairDotx4L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBF16PairDotx4L2 is a kernel of type few for 4 rows and 16 columns that prefetches to level 2.
+//
+//go:noescape
+func fewBF16PairDotx4L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32AVX512x8L1 is a kernel of type few for 8 rows and 16 columns that prefetches to level 1.
+//
+//go:noescape
+func fewF32AVX512x8L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32AVX512x8L2 is a kernel of type few for 8 rows and 16 columns that prefetches to level 2.
+//
+//go:noescape
+func fewF32AVX512x8L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32RoundedAVX512x8L1 is a kernel of type few for 8 rows and 16 columns that prefetches to level 1.
+//
+//go:noescape
+func fewF32RoundedAVX512x8L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32RoundedAVX512x8L2 is a kernel of type few for 8 rows and 16 columns that prefetches to level 2.
+//
+//go:noescape
+func fewF32RoundedAVX512x8L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBF16AVX512x8L1 is a kernel of type few for 8 rows and 16 columns that prefetches to level 1.
+//
+//go:noescape
+func fewBF16AVX512x8L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBF16AVX512x8L2 is a kernel of type few for 8 rows and 16 columns that prefetches to level 2.
+//
+//go:noescape
+func fewBF16AVX512x8L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32PairDotx8L1 is a kernel of type few for 8 rows and 16 columns that prefetches to level 1.
+//
+//go:noescape
+func fewF32PairDotx8L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBF16PairDotx8L1 is a kernel of type few for 8 rows and 16 columns that prefetches to level 1.
+//
+//go:noescape
+func fewBF16PairDotx8L1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewF32PairDotx8L2 is a kernel of type few for 8 rows and 16 columns that prefetches to level 2.
+//
+//go:noescape
+func fewF32PairDotx8L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBF16PairDotx8L2 is a kernel of type few for 8 rows and 16 columns that prefetches to level 2.
+//
+//go:noescape
+func fewBF16PairDotx8L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)

@@ -48,8 +48,11 @@ func TestFewRowsAreThoseOfMany(t *testing.T) {
 	})
 }
 
+func TestEveryNumberOfFewRowsIsThatOfMany(t *testing.T) { everyNumberOfFewRowsIsThatOfMany(t) }
+
 // The same for every number of rows that has kernels, over two blocks of K and every kind of weights.
-func TestEveryNumberOfFewRowsIsThatOfMany(t *testing.T) {
+func everyNumberOfFewRowsIsThatOfMany(t *testing.T) {
+	t.Helper()
 	const many, n, k = fewRows + 17, 40, 424
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		e := newEngine(t, tier, 2)

@@ -134,6 +134,14 @@ func dtypeOf[E tensor.Number](zero E) tensor.DType {
 	return tensor.F32
 }
 
+// dealOut prepares for across columns of down tasks.
+func (x *product[E]) dealOut(down, across int) {
+	x.deal.reset(down, across)
+	for i := range x.scratch {
+		x.scratch[i].column, x.scratch[i].packed = -1, -1
+	}
+}
+
 // run computes one product.
 func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tensor.Tensor, a, b source,
 	opt device.MatMulOptions) {
@@ -162,10 +170,7 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		return
 	}
 	x.chooseCut(wanted{form, m, n, k, opt.Symmetric, x.tile.strip != nil && x.plainStrips(32)})
-	x.deal.reset(x.cut.down, x.cut.across)
-	for i := range x.scratch {
-		x.scratch[i].column, x.scratch[i].packed = -1, -1
-	}
+	x.dealOut(x.cut.down, x.cut.across)
 	p.Run(x.cut.down*x.cut.across, x)
 	if opt.Symmetric {
 		x.mirror = mirror{cut: &x.cut, dst: x.dst}

@@ -25,22 +25,47 @@ func f32Tile(t isa.Tier) tile[float32] {
 	}
 }
 
-func fewAVX512(b source) *fewKernels[float32] { return fewOf(b, &fewPlain, &fewRounded, &fewNarrow) }
+// fewLevel is the level of the cache to which kernels of few rows prefetch. Intel's cores can wait for 48 lines at the
+// second level and for 16 at the first, which are too few for the latency of their memory; on AMD's cores the first
+// level is faster.
+var fewLevel = map[bool]int{true: 2, false: 1}[isa.GenuineIntel()]
+
+func fewAVX512(b source) *fewKernels[float32] {
+	return fewOf(b, &fewPlain[fewLevel-1], &fewRounded[fewLevel-1], &fewNarrow[fewLevel-1])
+}
+
 func fewAVX2(b source) *fewKernels[float32] {
 	return fewOf(b, &fewPlainAVX2, &fewRoundedAVX2, &fewNarrowAVX2)
 }
 
+// Kernels of AVX-512, for each level that they may prefetch to.
 var (
-	fewPlain   = fewWide(fewF32AVX512x1, fewF32AVX512x4, fewF32AVX512x8, 4)
-	fewRounded = fewWide(fewF32RoundedAVX512x1, fewF32RoundedAVX512x4, fewF32RoundedAVX512x8, 4)
-	fewNarrow  = fewWide(fewBF16AVX512x1, fewBF16AVX512x4, fewBF16AVX512x8, 8)
+	fewPlain = [...]fewKernels[float32]{
+		fewWide(fewF32AVX512x1L1, fewF32AVX512x4L1, fewF32AVX512x8L1, 4),
+		fewWide(fewF32AVX512x1L2, fewF32AVX512x4L2, fewF32AVX512x8L2, 4),
+	}
+	fewRounded = [...]fewKernels[float32]{
+		fewWide(fewF32RoundedAVX512x1L1, fewF32RoundedAVX512x4L1, fewF32RoundedAVX512x8L1, 4),
+		fewWide(fewF32RoundedAVX512x1L2, fewF32RoundedAVX512x4L2, fewF32RoundedAVX512x8L2, 4),
+	}
+	fewNarrow = [...]fewKernels[float32]{
+		fewWide(fewBF16AVX512x1L1, fewBF16AVX512x4L1, fewBF16AVX512x8L1, 8),
+		fewWide(fewBF16AVX512x1L2, fewBF16AVX512x4L2, fewBF16AVX512x8L2, 8),
+	}
+	fewPairs = [...]fewKernels[float32]{
+		fewWide(fewF32PairDotx1L1, fewF32PairDotx4L1, fewF32PairDotx8L1, 8),
+		fewWide(fewF32PairDotx1L2, fewF32PairDotx4L2, fewF32PairDotx8L2, 8),
+	}
+	fewNarrowPairs = [...]fewKernels[float32]{
+		fewWide(fewBF16PairDotx1L1, fewBF16PairDotx4L1, fewBF16PairDotx8L1, 8),
+		fewWide(fewBF16PairDotx1L2, fewBF16PairDotx4L2, fewBF16PairDotx8L2, 8),
+	}
+)
 
-	fewPlainAVX2   = fewHalves(fewF32AVX2x1, fewF32AVX2x4, 4)
-	fewRoundedAVX2 = fewHalves(fewF32RoundedAVX2x1, fewF32RoundedAVX2x4, 4)
-	fewNarrowAVX2  = fewHalves(fewBF16AVX2x1, fewBF16AVX2x4, 8)
-
-	fewPairs       = fewWide(fewF32PairDotx1, fewF32PairDotx4, fewF32PairDotx8, 8)
-	fewNarrowPairs = fewWide(fewBF16PairDotx1, fewBF16PairDotx4, fewBF16PairDotx8, 8)
+var (
+	fewPlainAVX2   = fewHalves(fewF32AVX2x1L1, fewF32AVX2x4L1, 4)
+	fewRoundedAVX2 = fewHalves(fewF32RoundedAVX2x1L1, fewF32RoundedAVX2x4L1, 4)
+	fewNarrowAVX2  = fewHalves(fewBF16AVX2x1L1, fewBF16AVX2x4L1, 8)
 )
 
 // fewWide returns the kernels of AVX-512 that process step elements of k at a time.
@@ -66,7 +91,9 @@ func fewOf(b source, plain, rounded, narrow *fewKernels[float32]) *fewKernels[fl
 	return nil
 }
 
-func fewDot(b source) *fewKernels[float32] { return fewOf(b, nil, &fewPairs, &fewNarrowPairs) }
+func fewDot(b source) *fewKernels[float32] {
+	return fewOf(b, nil, &fewPairs[fewLevel-1], &fewNarrowPairs[fewLevel-1])
+}
 
 func f32Packer(t isa.Tier) packer[float32] {
 	switch {

@@ -10,7 +10,7 @@ import (
 const fewCols = 16
 
 // few writes a kernel for products of few rows: rows × fewCols, as described at type few in few.go, in vectors
-// (groups). Four rows of b are loaded into each register, 16 bytes a 128-bit lane, so that shuffles within lanes
+// (groups), that prefetches to a level of the cache. Four rows of b are loaded into each register, 16 bytes a 128-bit lane, so that shuffles within lanes
 // transpose them; in vector p of the result, column c is word p of row c.
 //
 // The main loop takes 64 bytes of every row, in four pieces of 16 bytes, from all rows of a group before it turns to
@@ -20,13 +20,13 @@ const fewCols = 16
 //
 // Registers with AVX-512: sums 0 to 7, pieces 8 to 23, scratch 24 and 25, constants from 26 on; with AVX2 sums 0 to 7,
 // a piece 8 to 11, scratch 12 to 15.
-func few(f *asmgen.File, v vector, rows int, l loader) {
+func few(f *asmgen.File, v vector, rows int, l loader, level int) {
 	lanes := v.bytes / 4
 	groups := fewCols / lanes
 	k := &fewKernel{
-		v: v, l: l, rows: rows, groups: groups, quads: lanes / 4,
-		Func: f.Func(fmt.Sprintf("few%s%sx%d", l.name, v.name, rows),
-			fmt.Sprintf("is a kernel of type few for %d rows and %d columns.", rows, fewCols),
+		v: v, l: l, rows: rows, groups: groups, quads: lanes / 4, level: level,
+		Func: f.Func(fmt.Sprintf("few%s%sx%dL%d", l.name, v.name, rows, level), fmt.Sprintf(
+			"is a kernel of type few for %d rows and %d columns that prefetches to level %d.", rows, fewCols, level),
 			"c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32"),
 	}
 	if v.reg == "Z" {
@@ -67,6 +67,7 @@ type fewKernel struct {
 	l            loader
 	rows, groups int
 	quads        int      // groups of four rows of b in a vector
+	level        int      // of the cache that it prefetches to
 	pointers     []string // to the first row of each
 }
 
@@ -99,7 +100,7 @@ func (k *fewKernel) loop(pieces int, jump string) {
 		}
 		for piece := range pieces {
 			for range k.quads {
-				k.I("PREFETCHT0 %d(CX)", 64*ahead)
+				k.I("PREFETCHT%d %d(CX)", k.level-1, 64*ahead)
 				ahead++
 			}
 			x := first

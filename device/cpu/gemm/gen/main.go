@@ -48,13 +48,17 @@ func main() {
 	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
 	for _, rows := range []int{1, 4, 8} {
 		for _, l := range []loader{f32, f32Rounded, bf16} {
-			few(f, avx512, rows, l)
+			for level := range 2 {
+				few(f, avx512, rows, l, level+1)
+			}
 			if rows < 8 { // AVX2 has no registers for more
-				few(f, avx2, rows, l)
+				few(f, avx2, rows, l, 1)
 			}
 		}
-		few(f, dot, rows, f32Pair)
-		few(f, dot, rows, bf16Pair)
+		for level := range 2 {
+			few(f, dot, rows, f32Pair, level+1)
+			few(f, dot, rows, bf16Pair, level+1)
+		}
 	}
 	if err := f.Write("few"); err != nil {
 		log.Fatal(err)
