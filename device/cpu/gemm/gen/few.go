@@ -10,8 +10,8 @@ import (
 const fewCols = 16
 
 // few writes a kernel for products of few rows: rows × fewCols, as described at type few in few.go, in vectors
-// (groups), that prefetches to a level of the cache. Four rows of b are loaded into each register, 16 bytes a 128-bit lane, so that shuffles within lanes
-// transpose them; in vector p of the result, column c is word p of row c.
+// (groups), that prefetches to a level of the cache. Four rows of b are loaded into each register, 16 bytes a 128-bit
+// lane, so that shuffles within lanes transpose them; in vector p of the result, column c is word p of row c.
 //
 // The main loop takes 64 bytes of every row, in four pieces of 16 bytes, from all rows of a group before it turns to
 // the next group: rows that lie a power of two apart share a few places in the first-level cache, which would lose
