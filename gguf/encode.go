@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"anneal/internal/floats"
+	"anneal/tensor"
 )
 
 // Float32 returns a tensor of n float32 values of the given shape, which are rounded to the type when they are
@@ -21,26 +22,14 @@ func Float32(name string, t Type, shape []int, n int, values floats.Values) (Ten
 	return Tensor{Name: name, Type: t, Shape: shape, Data: floats.NewStream(n, values, encode)}, nil
 }
 
-// q8 is the number of values in a block of Q8_0.
-const q8 = 32
-
-// appendQ8 appends blocks of Q8_0. Each holds d = max|x|/127, rounded to F16, and the integers nearest to x/d, with d
-// as it was before rounding; halves are rounded away from zero. These are the bytes of the format's reference.
+// appendQ8 appends blocks of Q8_0. Each holds a scale in F16 and 32 codes, the bytes of the format's reference.
 func appendQ8(b []byte, values []float32) []byte {
-	for ; len(values) >= q8; values = values[q8:] {
-		block := values[:q8]
-		top := float32(0)
-		for _, x := range block {
-			top = max(top, float32(math.Abs(float64(x)))) // NaN wins
-		}
-		d := top / 127
-		inverse := float32(0)
-		if d != 0 {
-			inverse = 1 / d
-		}
-		b = binary.LittleEndian.AppendUint16(b, floats.ToF16(d))
-		for _, x := range block {
-			b = append(b, byte(int8(math.Round(float64(x*inverse)))))
+	var codes [tensor.Q8Block]int8
+	for ; len(values) >= len(codes); values = values[len(codes):] {
+		scale := tensor.QuantizeQ8(&codes, (*[tensor.Q8Block]float32)(values))
+		b = binary.LittleEndian.AppendUint16(b, uint16(scale))
+		for _, code := range codes {
+			b = append(b, byte(code))
 		}
 	}
 	return b
@@ -95,9 +84,10 @@ func fromBF16(dst []float32, b []byte) {
 }
 
 func fromQ8(dst []float32, b []byte) {
-	for ; len(dst) > 0; dst, b = dst[q8:], b[2+q8:] {
+	const n = tensor.Q8Block
+	for ; len(dst) > 0; dst, b = dst[n:], b[2+n:] {
 		d := floats.FromF16(binary.LittleEndian.Uint16(b))
-		for i := range q8 {
+		for i := range n {
 			dst[i] = d * float32(int8(b[2+i]))
 		}
 	}

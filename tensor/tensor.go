@@ -93,7 +93,12 @@ func (t *Tensor) Len() int {
 }
 
 // Bytes returns the size of the elements in bytes.
-func (t *Tensor) Bytes() int { return t.Len() * t.dtype.Size() }
+func (t *Tensor) Bytes() int {
+	if t.dtype == Q8 {
+		return q8Bytes(t.Rows(), t.Cols())
+	}
+	return t.Len() * t.dtype.Size()
+}
 
 // IsZero reports whether t is the zero Tensor.
 func (t *Tensor) IsZero() bool { return t == nil || t.dtype == Invalid }
@@ -114,6 +119,9 @@ func (t *Tensor) Rows() int {
 func (t *Tensor) Slice(from, to int) Tensor {
 	if from < 0 || to < from || to > t.shape[0] {
 		panic(fmt.Sprintf("tensor: rows %d:%d of a tensor of %d", from, to, t.shape[0]))
+	}
+	if t.dtype == Q8 {
+		panic("tensor: the rows of Q8 lie among each other")
 	}
 	stride := 1
 	for _, d := range t.shape[1:t.rank] {

@@ -22,6 +22,8 @@ type blockCopiers struct{ plain, rounded, narrow, half, halved, ten *blockCopier
 
 func (c *blockCopiers) of(s source) *blockCopier {
 	switch {
+	case s.dtype == tensor.Q8:
+		return nil
 	case s.dtype == tensor.BF16:
 		return c.narrow
 	case s.dtype == tensor.F16:

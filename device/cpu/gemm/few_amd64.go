@@ -69,6 +69,16 @@ func fewF32PairDotx1L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, ad
 //go:noescape
 func fewBF16PairDotx1L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
+// fewQ8AVX512x1 is a kernel of type few for 1 rows and 32 columns of Q8.
+//
+//go:noescape
+func fewQ8AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewQ8AVX2x1 is a kernel of type few for 1 rows and 32 columns of Q8.
+//
+//go:noescape
+func fewQ8AVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
 // fewF32AVX512x4L1 is a kernel of type few for 4 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
@@ -134,6 +144,16 @@ func fewF32PairDotx4L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, ad
 //go:noescape
 func fewBF16PairDotx4L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
+// fewQ8AVX512x4 is a kernel of type few for 4 rows and 32 columns of Q8.
+//
+//go:noescape
+func fewQ8AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewQ8AVX2x4 is a kernel of type few for 4 rows and 32 columns of Q8.
+//
+//go:noescape
+func fewQ8AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
 // fewF32AVX512x8L1 is a kernel of type few for 8 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
@@ -183,3 +203,18 @@ func fewF32PairDotx8L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, ad
 //
 //go:noescape
 func fewBF16PairDotx8L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewQ8AVX512x8 is a kernel of type few for 8 rows and 32 columns of Q8.
+//
+//go:noescape
+func fewQ8AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// unpackQ8AVX512 widens steps steps of k of 32 columns, from step ldb of the block b on, to rows of dst, ldd numbers apart.
+//
+//go:noescape
+func unpackQ8AVX512(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// unpackQ8AVX2 widens steps steps of k of 32 columns, from step ldb of the block b on, to rows of dst, ldd numbers apart.
+//
+//go:noescape
+func unpackQ8AVX2(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)

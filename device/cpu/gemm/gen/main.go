@@ -59,7 +59,13 @@ func main() {
 			few(f, dot, rows, f32Pair, level+1)
 			few(f, dot, rows, bf16Pair, level+1)
 		}
+		fewQ8(f, avx512, rows)
+		if rows < 8 {
+			fewQ8(f, avx2, rows)
+		}
 	}
+	unpackQ8(f, avx512)
+	unpackQ8(f, avx2)
 	if err := f.Write("few"); err != nil {
 		log.Fatal(err)
 	}
