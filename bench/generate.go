@@ -70,6 +70,13 @@ func Generate(ctx context.Context, o Options, sequences []int) (*GenerateReport,
 		return nil, err
 	}
 	defer t.Close()
+	if o.Eight {
+		eight, err := t.Model().HoldEight(t.Policy(), dev)
+		if err != nil {
+			return nil, err
+		}
+		defer eight.Close()
+	}
 	slots := slices.Max(sequences)
 	b, err := model.NewBatcher(t.Model(), t.Policy(), dev, slots, max(slots, generatePrompt))
 	if err != nil {

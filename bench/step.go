@@ -25,6 +25,7 @@ type Options struct {
 	Batch     int     // sequences per step; 0 means the shape's default
 	Context   int     // tokens per sequence; 0 means the shape's default
 	Layers    int     // of the model; 0 means the shape's default
+	Eight     bool    // weights are held in 8 bits, for Generate
 
 	OnStep func(steps int, measured time.Duration) // called after every step, including warm-up; may be nil
 }

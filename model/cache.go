@@ -41,7 +41,7 @@ func (m *Decoder) remembers(p precision.Policy) bool { return p.FP8 == nil || !p
 // roundable returns the matrices of which a generator with a cache keeps rounded copies: 2 more bytes per weight, and
 // half the bytes to read per token. FP8 layers quantise their weights each time.
 func (m *Decoder) roundable(p precision.Policy, cached bool) (list []*nn.Param) {
-	if !cached || p.Operand != tensor.BF16 || p.Weight != tensor.F32 {
+	if !cached || p.Operand != tensor.BF16 || p.Weight != tensor.F32 || m.eight != nil {
 		return nil
 	}
 	for _, w := range m.params {

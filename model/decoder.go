@@ -27,8 +27,9 @@ type Decoder struct {
 	ropes     []*rope
 	units     []unit
 	part      Part
-	chunks    [][2]int        // by chunk: its units [from, to)
-	terms     []autograd.Term // of SumPartial
+	chunks    [][2]int         // by chunk: its units [from, to)
+	terms     []autograd.Term  // of SumPartial
+	eight     autograd.Rounded // copies in 8 bits; nil without
 
 	dropEmbedding autograd.Drop
 }

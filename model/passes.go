@@ -54,6 +54,7 @@ func newPasses(m *Decoder, p precision.Policy, dev device.Device, slots, tokens,
 		x.arenas = append(x.arenas, a)
 	}
 	x.tape = autograd.NewTape(dev, p.Types(), x.arenas[0], x.arenas[1])
+	x.tape.Rounded = m.eight
 	x.batch = x.arenas[2]
 	for range slots {
 		x.caches = append(x.caches, m.newCache(p, x.arenas[3]))

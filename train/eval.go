@@ -122,6 +122,7 @@ func NewEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *
 	}
 	e.arenas = arenas
 	e.tape = autograd.NewTape(dev, p.Types(), arenas[0], arenas[1])
+	e.tape.Rounded = m.Copies()
 	e.batch = model.NewBatch(arenas[2], p, rows, m.Config.Context)
 	e.full = e.batch
 	return e, nil

@@ -11,6 +11,7 @@ import (
 	"anneal/device"
 	"anneal/prepare"
 	"anneal/run"
+	"anneal/tensor"
 	"anneal/train"
 )
 
@@ -18,7 +19,8 @@ import (
 type Trained struct {
 	*run.Weights
 
-	dev device.Device
+	dev   device.Device
+	eight *tensor.Arena // weights in 8 bits; nil without them
 }
 
 // OpenOptions changes how a run is opened. The zero value opens it unchanged.
@@ -27,6 +29,8 @@ type OpenOptions struct {
 	Threads int    // of the CPU; 0 uses the run's number
 	run.WeightOptions
 	Reach
+	// Eight multiplies by weights rounded to 8 bits, with a scale for every 32 (GGUF's Q8_0). The device must be the CPU.
+	Eight bool
 	// Apart leaves the adapters of DoRA apart from their weights, which takes the product of both for every token.
 	Apart bool
 }
@@ -67,7 +71,22 @@ func (r *Trained) open(o OpenOptions) error {
 	if r.Model.Config.LoRADora && !o.Apart {
 		r.Model.Merge(r.dev)
 	}
+	if o.Eight {
+		if err := r.holdEight(); err != nil {
+			return err
+		}
+	}
 	r.Config.Model.Context, r.Model.Config.Context = context, context // may be less than the table of learned positions
+	return nil
+}
+
+func (r *Trained) holdEight() (err error) {
+	if r.dev.Apart() {
+		return config.Problem{Message: "weights in 8 bits are multiplied by the CPU only", Try: "--device cpu"}
+	}
+	if r.eight, err = r.Model.HoldEight(r.Policy, r.dev); err != nil {
+		return config.Problem{Message: err.Error(), Try: "the weights as they are"}
+	}
 	return nil
 }
 
@@ -84,6 +103,9 @@ func (r *Trained) FreeMemory() int64 { return r.dev.FreeMemory() }
 // Close frees the model's memory.
 func (r *Trained) Close() {
 	r.Weights.Close()
+	if r.eight != nil {
+		r.eight.Close()
+	}
 	if r.dev != nil {
 		r.dev.Close()
 	}

@@ -65,7 +65,16 @@ type weightsFlag struct {
 	Step    count  `help:"Use the checkpoint of this step. 0: the newest. anneal ckpt list shows them."`
 	olderFlag
 	Apart bool `kong:"-"` // adapters stay apart from weights
+	Eight bool `kong:"-"` // see dtypeFlag
 }
+
+// dtypeFlag is on commands that multiply by weights and do not write them.
+type dtypeFlag struct {
+	Dtype string `default:"run" enum:"run,q8_0" help:"Number format of the weights. run: that of the run. q8_0: 8 bits, with a scale for every 32 weights, which takes half the time of bf16 where memory limits (CPU)."`
+}
+
+// eight reports whether the weights are held in 8 bits.
+func (d dtypeFlag) eight() bool { return d.Dtype == "q8_0" }
 
 // olderFlag is on commands that read the newest checkpoint of a run.
 type olderFlag struct {
@@ -96,6 +105,7 @@ func (w weightsFlag) open(s *session, dir, device string, threads count, reach r
 			Average: w.Weights == "ema", Step: int64(w.Step), AllowOlder: w.AllowOlder,
 		},
 		Reach: use.Reach{Context: reach.Context, RopeScaling: reach.RopeScaling},
+		Eight: w.Eight,
 		Apart: w.Apart,
 	})
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 type benchGenerateCmd struct {
 	Shape     string `default:"llama-98m" enum:"micro,demo,tiny,llama-98m,gpt2-small,llama-1.1b" help:"Model: ${enum}."`
 	Precision string `default:"bf16" help:"A number format: anneal explain precision lists them."`
+	dtypeFlag
 	deviceFlag
 	threadsFlag
 	Sequences []int     `default:"1,4,16" placeholder:"N,…" help:"Sequences that are continued together."`
@@ -35,7 +36,7 @@ func (c benchGenerateCmd) Run(s *session) error {
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := bench.Generate(ctx, bench.Options{
-			Shape: c.Shape, Precision: c.Precision, Device: c.Device, Threads: int(c.Threads),
+			Shape: c.Shape, Precision: c.Precision, Device: c.Device, Threads: int(c.Threads), Eight: c.eight(),
 			Seconds: float64(c.Seconds),
 			OnStep: func(_ int, measured time.Duration) {
 				s.status.update(func(int) string {

@@ -11,6 +11,7 @@ import (
 type evalCmd struct {
 	runArg
 	weightsFlag
+	dtypeFlag
 	Data   []string `sep:"none" placeholder:"DIR" help:"Data set made by anneal data build with the run's tokenizer. Several, as NAME=DIR, are scored one by one and together."`
 	Split  string   `default:"val" enum:"val,train" help:"Score the held-out text (val), or the text that was trained on (train)."`
 	Tokens count    `help:"Score this many tokens of the text, from its start. 0: all."`
@@ -33,6 +34,7 @@ func (evalCmd) Help() string {
 }
 
 func (c evalCmd) Run(s *session) error {
+	c.Eight = c.eight()
 	if err := c.checkTasks(); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 type generateCmd struct {
 	runArg
 	weightsFlag
+	dtypeFlag
 	promptFlags
 	Prompts   string   `placeholder:"FILE" help:"Continue many prompts: one a line, or objects of NAME.jsonl."`
 	Out       outFile  `placeholder:"FILE" example:"texts.jsonl" help:"With --prompts: the texts, an object a line."`
@@ -39,6 +40,7 @@ func (generateCmd) Help() string {
 }
 
 func (c generateCmd) Run(s *session) error {
+	c.Eight = c.eight()
 	sampling := c.sampling()
 	if err := sampling.Validate(); err != nil {
 		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags

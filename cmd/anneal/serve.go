@@ -24,6 +24,7 @@ const maxSequences = 1 << 16
 type serveCmd struct {
 	runArg
 	weightsFlag
+	dtypeFlag
 	Host      string        `default:"127.0.0.1" help:"Address to listen at. Another one than a loopback address needs a key."`
 	Port      int           `default:"8080" help:"Port to listen at; 0: any free one."`
 	KeyFile   string        `type:"path" placeholder:"FILE" help:"File with the key that requests must have. Default: ANNEAL_API_KEY."`
@@ -52,6 +53,7 @@ func (serveCmd) Help() string {
 }
 
 func (c serveCmd) Run(s *session) error {
+	c.Eight = c.eight()
 	key, err := c.key()
 	if err != nil {
 		return err
