@@ -30,6 +30,7 @@ type GenerateCase struct {
 type GenerateReport struct {
 	Shape        string  `json:"shape"`
 	Precision    string  `json:"precision"`
+	Eight        bool    `json:"weights_in_8_bits"`
 	Device       string  `json:"device"`
 	Threads      int     `json:"threads"`
 	Parameters   int64   `json:"parameters"`
@@ -97,7 +98,7 @@ func Generate(ctx context.Context, o Options, sequences []int) (*GenerateReport,
 	dev.Zero(&array)
 
 	r := &GenerateReport{
-		Shape: o.Shape, Precision: o.Precision, Device: dev.Name(), Threads: dev.Threads(),
+		Shape: o.Shape, Precision: o.Precision, Eight: o.Eight, Device: dev.Name(), Threads: dev.Threads(),
 		Parameters: t.Model().Count(), WeightBytes: b.WeightBytes(), PeakGFLOPS: dev.Peak(t.Policy().Operand),
 	}
 	for _, n := range sequences {

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"anneal/internal/floats"
-	"anneal/tensor"
 )
 
 // Float32 returns a tensor of n float32 values of the given shape, which are rounded to the type when they are
@@ -24,10 +23,10 @@ func Float32(name string, t Type, shape []int, n int, values floats.Values) (Ten
 
 // appendQ8 appends blocks of Q8_0. Each holds a scale in F16 and 32 codes, the bytes of the format's reference.
 func appendQ8(b []byte, values []float32) []byte {
-	var codes [tensor.Q8Block]int8
+	var codes [floats.Q8Block]int8
 	for ; len(values) >= len(codes); values = values[len(codes):] {
-		scale := tensor.QuantizeQ8(&codes, (*[tensor.Q8Block]float32)(values))
-		b = binary.LittleEndian.AppendUint16(b, uint16(scale))
+		scale := floats.ToQ8(&codes, (*[floats.Q8Block]float32)(values))
+		b = binary.LittleEndian.AppendUint16(b, scale)
 		for _, code := range codes {
 			b = append(b, byte(code))
 		}
@@ -84,7 +83,7 @@ func fromBF16(dst []float32, b []byte) {
 }
 
 func fromQ8(dst []float32, b []byte) {
-	const n = tensor.Q8Block
+	const n = floats.Q8Block
 	for ; len(dst) > 0; dst, b = dst[n:], b[2+n:] {
 		d := floats.FromF16(binary.LittleEndian.Uint16(b))
 		for i := range n {

@@ -56,7 +56,8 @@ func (m *Decoder) eightable(p precision.Policy) (list []*nn.Param) {
 		return nil
 	}
 	for _, w := range m.params {
-		if (w.Role == nn.Matrix || w == m.head) && w.FP8 == nil && w.Value.Rank() == 2 && tensor.FitsQ8(w.Value.Cols()) {
+		matrix := (w.Role == nn.Matrix || w == m.head) && w.Value.Rank() == 2
+		if matrix && w.FP8 == nil && tensor.FitsQ8(w.Value.Cols()) {
 			list = append(list, w)
 		}
 	}

@@ -2,8 +2,9 @@ package tensor
 
 import (
 	"fmt"
-	"math"
 	"unsafe"
+
+	"anneal/internal/floats"
 )
 
 // Q8 holds a matrix of weights [O, I] in 8 bits, 1.0625 bytes a weight: every 32 weights of a row share a scale in F16,
@@ -13,7 +14,7 @@ import (
 // until it is one, with codes of 0.
 
 // Q8Block is the side of a block of Q8, and how many weights share a scale.
-const Q8Block = 32
+const Q8Block = floats.Q8Block
 
 // q8Size is the bytes of a block.
 const q8Size = 2*Q8Block + Q8Block*Q8Block
@@ -35,7 +36,7 @@ func Q8Value(block unsafe.Pointer, i, j int) float32 {
 	return scale.Float32() * float32(*(*int8)(unsafe.Add(block, 2*Q8Block+j*Q8Block+i)))
 }
 
-// RoundQ8 rounds the matrix src [O, I] (F32, BF16 or F16) to dst in Q8, as QuantizeQ8 does.
+// RoundQ8 rounds the matrix src [O, I] (F32, BF16 or F16) to dst in Q8, as floats.ToQ8 does.
 func RoundQ8(dst, src *Tensor) {
 	rows, cols := src.Rows(), src.Cols()
 	if dst.dtype != Q8 || dst.Rows() != rows || dst.Cols() != cols || !FitsQ8(cols) {
@@ -50,28 +51,10 @@ func RoundQ8(dst, src *Tensor) {
 				values[q] = float32(src.Float64(i*cols + j + q))
 			}
 			block := Q8At(dst.data, cols, i, j)
-			*(*Float16)(unsafe.Add(block, 2*(i%Q8Block))) = QuantizeQ8(&codes, &values)
+			*(*uint16)(unsafe.Add(block, 2*(i%Q8Block))) = floats.ToQ8(&codes, &values)
 			for q, code := range codes {
 				*(*int8)(unsafe.Add(block, 2*Q8Block+q*Q8Block+i%Q8Block)) = code
 			}
 		}
 	}
-}
-
-// QuantizeQ8 writes the codes of 32 values and returns their scale, max|x|/127 rounded to F16. Codes are the integers
-// nearest to x/scale, with the scale as it was before rounding; halves are rounded away from zero, as in GGUF's Q8_0.
-func QuantizeQ8(codes *[Q8Block]int8, values *[Q8Block]float32) Float16 {
-	top := float32(0)
-	for _, x := range values {
-		top = max(top, float32(math.Abs(float64(x)))) // NaN wins
-	}
-	d := top / 127
-	inverse := float32(0)
-	if d != 0 {
-		inverse = 1 / d
-	}
-	for i, x := range values {
-		codes[i] = int8(math.Round(float64(x * inverse)))
-	}
-	return F16FromFloat32(d)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"anneal/config"
 	"anneal/dataset"
@@ -29,7 +30,8 @@ type OpenOptions struct {
 	Threads int    // of the CPU; 0 uses the run's number
 	run.WeightOptions
 	Reach
-	// Eight multiplies by weights rounded to 8 bits, with a scale for every 32 (GGUF's Q8_0). The device must be the CPU.
+	// Eight multiplies by weights rounded to 8 bits, with a scale for every 32 (GGUF's Q8_0). The device must be the
+	// CPU.
 	Eight bool
 	// Apart leaves the adapters of DoRA apart from their weights, which takes the product of both for every token.
 	Apart bool
@@ -93,6 +95,15 @@ func (r *Trained) holdEight() (err error) {
 // Through puts a device before that of the model, which sees every kernel call from now on: wrap returns it. It must
 // hand on every call.
 func (r *Trained) Through(wrap func(device.Device) device.Device) { r.dev = wrap(r.dev) }
+
+// Numbers says in which formats the model computes, for people: BF16, or BF16 with weights in 8 bits.
+func (r *Trained) Numbers() string {
+	name := strings.ToUpper(r.Config.Precision)
+	if r.eight != nil {
+		name += " with weights in 8 bits"
+	}
+	return name
+}
 
 // Context returns the length of the model's rows in tokens: the training context unless it was opened otherwise.
 func (r *Trained) Context() int { return r.Model.Config.Context }

@@ -20,6 +20,7 @@ type benchGenerateCmd struct {
 
 func (benchGenerateCmd) Help() string {
 	return example("anneal bench generate",
+		"anneal bench generate --dtype q8_0",
 		"anneal bench generate --precision fp32 --threads 1 --sequences 1,2,4,8 --json") +
 		"\n\nContinues sequences by random weights, a token of each in a pass, and reads prompts. A pass reads all" +
 		"\nweights once, so that memory limits few sequences, and arithmetic many."
@@ -52,8 +53,12 @@ func (c benchGenerateCmd) Run(s *session) error {
 		for _, x := range r.Cases {
 			s.printf("%s\n", x)
 		}
-		s.printf("%s %s, %s: a pass reads %s of weights; memory is read at %.1f GB/s\n",
-			c.Shape, c.Precision, r.Device, memorySize(r.WeightBytes), r.BandwidthGBs)
+		weights := "weights"
+		if r.Eight {
+			weights = "weights in 8 bits"
+		}
+		s.printf("%s %s, %s: a pass reads %s of %s; memory is read at %.1f GB/s\n",
+			c.Shape, c.Precision, r.Device, memorySize(r.WeightBytes), weights, r.BandwidthGBs)
 		s.printf("prompts %s tokens/s, %.0f%% of evaluation\n",
 			thousands(int64(r.PromptTokensPerSecond)), 100*r.PromptTokensPerSecond/r.ForwardTokensPerSecond)
 		return s.emit(r)

@@ -65,7 +65,7 @@ func (c evalCmd) onText(s *session) error {
 			return err
 		}
 		s.printf("loss %.4f nats/token, %.4f bits/byte over %s tokens (%s of text) at step %d, in %s\n",
-			e.Loss, e.BitsPerByte, thousands(e.Tokens), megabytes(e.Bytes), r.Step, strings.ToUpper(r.Config.Precision))
+			e.Loss, e.BitsPerByte, thousands(e.Tokens), megabytes(e.Bytes), r.Step, r.Numbers())
 		if asked := int64(c.Tokens); e.Tokens < asked {
 			s.notef("the text has %s targets, fewer than the %s of --tokens",
 				thousands(e.Tokens), thousands(asked))
@@ -92,7 +92,8 @@ func (c evalCmd) onText(s *session) error {
 		s.closing(thousands(e.Tokens)+" tokens scored", "", time.Since(start), "")
 		report := map[string]any{
 			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes,
-			"step": r.Step, "context": r.Context(), "precision": r.Config.Precision, "damaged": faults(r.Skipped),
+			"step": r.Step, "context": r.Context(), "precision": r.Config.Precision,
+			"dtype": c.Dtype, "damaged": faults(r.Skipped),
 		}
 		if a := e.Answers; a.Targets > 0 {
 			report["accuracy"], report["exact_match"], report["answers"] = number(a.Accuracy()),

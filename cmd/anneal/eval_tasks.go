@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 	"time"
 
 	"anneal/dataset"
@@ -73,8 +72,7 @@ func (c evalCmd) onTasks(s *session) error {
 					thousands(int64(t.Items)))
 			}
 		}
-		what := fmt.Sprintf("%s at step %d in %s", plural(len(result.Tasks), "task"), r.Step,
-			strings.ToUpper(r.Config.Precision))
+		what := fmt.Sprintf("%s at step %d in %s", plural(len(result.Tasks), "task"), r.Step, r.Numbers())
 		if result.Tokens > 0 {
 			what += ", " + thousands(result.Tokens) + " tokens read"
 		}
@@ -82,7 +80,7 @@ func (c evalCmd) onTasks(s *session) error {
 		return s.emit(map[string]any{
 			"tasks": result.Tasks, "groups": result.Groups, "tokens": result.Tokens, "scored_tokens": result.Scored,
 			"prompts": result.Prompts, "step": r.Step, "context": r.Context(), "precision": r.Config.Precision,
-			"samples": string(c.Samples), "damaged": faults(r.Skipped),
+			"dtype": c.Dtype, "samples": string(c.Samples), "damaged": faults(r.Skipped),
 			"seconds": elapsed.Seconds(),
 		})
 	})

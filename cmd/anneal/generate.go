@@ -31,6 +31,7 @@ func (generateCmd) Help() string {
 		"anneal generate runs/go < notes.txt           # standard input is the prompt",
 		"anneal generate runs/go --prompt-file notes.txt --temperature 0 --json",
 		"anneal generate runs/go --prompts questions.txt --out texts.jsonl",
+		`anneal generate runs/go --prompt "func main" --dtype q8_0`,
 		`anneal generate runs/go --prompt "Q: " --stop "Q:" --min-p 0.05 --repetition-penalty 1.1`,
 	) +
 		"\n\nAt a terminal and without a prompt, it asks for text and continues it. There, /help lists the commands." +
@@ -84,13 +85,13 @@ func (c generateCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.notef("%s · %s", summary(&done), strings.ToUpper(r.Config.Precision))
+		s.notef("%s · %s", summary(&done), r.Numbers())
 		return s.emit(map[string]any{
 			"prompt": prompt, "text": text.String(), "step": r.Step, "tokens": len(done.IDs),
 			"prompt_tokens": len(done.PromptIDs), "start": before, "end": after, "prompt_ids": done.PromptIDs,
 			"ids": done.IDs, "ended": done.Ended, "stopped": done.Stopped, "first_token_seconds": done.First.Seconds(),
 			"tokens_per_second": done.Rate(), "memory_bytes": done.Memory, "cache_bytes": done.Cache,
-			"damaged": faults(r.Skipped), "precision": r.Config.Precision,
+			"damaged": faults(r.Skipped), "precision": r.Config.Precision, "dtype": c.Dtype,
 		})
 	})
 }

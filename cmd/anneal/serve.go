@@ -115,7 +115,7 @@ func (c serveCmd) serve(s *session, r *use.Trained, server *serve.Server, l net.
 	start := time.Now()
 	all, cache := server.Bytes()
 	s.notef("%s, step %d · %s · %s beside the weights, keys and values of %d sequences %s of it", c.name(), r.Step,
-		strings.ToUpper(r.Config.Precision), memorySize(int64(all)), c.Sequences, memorySize(int64(cache)))
+		r.Numbers(), memorySize(int64(all)), c.Sequences, memorySize(int64(cache)))
 	s.printf("http://%s/v1/completions\n", l.Addr())
 	// A processor of Go's for those who read and write, beside those that compute, which were counted when the model
 	// was opened: else they wait until the scheduler takes one of these away, 10 ms for a text that takes 5.

@@ -65,8 +65,8 @@ func (e *Engine) Close() {
 	e.f64.close()
 }
 
-// MatMul implements device.Device. a, b and dst are F32, BF16 or F16, b also Q8; with opt.Operand F64 all are F64. Matrices are
-// treated as [Rows, Cols]. MatMul panics if the shapes do not match the form.
+// MatMul implements device.Device. a, b and dst are F32, BF16 or F16, b also Q8; with opt.Operand F64 all are F64.
+// Matrices are treated as [Rows, Cols]. MatMul panics if the shapes do not match the form.
 func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {
 	m, n, k, ok := shape(dst, a, b, form)
 	if !ok {

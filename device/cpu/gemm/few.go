@@ -178,7 +178,8 @@ func (j *fewProduct[E]) block(sums []E, b source, p int, next *uintptr, spare *E
 		g := &j.groups[i]
 		a := &j.a[j.words*g.pad+word*g.rows]
 		if b.dtype == tensor.Q8 {
-			g.kernel.run(&sums[g.pad*colStep], a, g.rows, b.q8(0), b.j%tensor.Q8Block, min(j.depth, j.k-p), add, 0, spare)
+			g.kernel.run(&sums[g.pad*colStep], a, g.rows, b.q8(0), b.j%tensor.Q8Block, min(j.depth, j.k-p), add, 0,
+				spare)
 			continue
 		}
 		for c := 0; c < j.cols; c += g.kernel.cols {

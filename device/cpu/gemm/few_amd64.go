@@ -209,12 +209,12 @@ func fewBF16PairDotx8L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, a
 //go:noescape
 func fewQ8AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// unpackQ8AVX512 widens steps steps of k of 32 columns, from step ldb of the block b on, to rows of dst, ldd numbers apart.
+// unpackQ8AVX512 widens steps of k of 32 columns, from step ldb of block b on, to rows of dst, ldd numbers apart.
 //
 //go:noescape
 func unpackQ8AVX512(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
-// unpackQ8AVX2 widens steps steps of k of 32 columns, from step ldb of the block b on, to rows of dst, ldd numbers apart.
+// unpackQ8AVX2 widens steps of k of 32 columns, from step ldb of block b on, to rows of dst, ldd numbers apart.
 //
 //go:noescape
 func unpackQ8AVX2(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)

@@ -74,7 +74,8 @@ var (
 	fewNarrowAVX2  = fewHalves(fewBF16AVX2x1L1, fewBF16AVX2x4L1, 8)
 
 	fewEight = fewKernels[float32]{
-		[]fewKernel[float32]{{fewQ8AVX512x1, 1, 1, 32}, {fewQ8AVX512x4, 4, 4, 32}, {fewQ8AVX512x8, 8, 8, 32}}, tensor.Q8Block,
+		[]fewKernel[float32]{{fewQ8AVX512x1, 1, 1, 32}, {fewQ8AVX512x4, 4, 4, 32}, {fewQ8AVX512x8, 8, 8, 32}},
+		tensor.Q8Block,
 	}
 	fewEightAVX2 = fewKernels[float32]{
 		[]fewKernel[float32]{{fewQ8AVX2x1, 1, 1, 32}, {fewQ8AVX2x4, 4, 4, 32}}, tensor.Q8Block,
@@ -139,9 +140,12 @@ func f32Packer(t isa.Tier) packer[float32] {
 	}), unpackQ8AVX512)
 }
 
-// unpacking returns a packer that packs b of Q8 by a kernel. Panels begin with a block, and blocks of K are multiples of
-// the four steps that it takes at a time.
-func unpacking(p packer[float32], unpack func(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)) packer[float32] {
+// unpackQ8 is a function that packs b of Q8.
+type unpackQ8 func(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// unpacking returns a packer that packs b of Q8 by a kernel. Panels begin with a block, and blocks of K are multiples
+// of the four steps that it takes at a time.
+func unpacking(p packer[float32], unpack unpackQ8) packer[float32] {
 	other := p.transpose
 	p.transpose = func(dst *float32, ldd int, src source, rows, cols int) {
 		if src.dtype != tensor.Q8 {

@@ -82,7 +82,7 @@ func unpackQ8(f *asmgen.File, v vector) {
 	k := &q8Kernel{
 		v: v, groups: q8Block * 4 / v.bytes,
 		Func: f.Func("unpackQ8"+v.name,
-			"widens steps steps of k of 32 columns, from step ldb of the block b on, to rows of dst, ldd numbers apart.",
+			"widens steps of k of 32 columns, from step ldb of block b on, to rows of dst, ldd numbers apart.",
 			"dst *float32, ldd int, b unsafe.Pointer, ldb, steps int"),
 	}
 	k.value = k.groups
