@@ -16,7 +16,8 @@ import (
 func TestARunInEightBitsIsOneOfRoundedMatrices(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg := traintest.Config(traintest.Data(t))
-	traintest.Override(cfg, "precision=fp32", "model.tie_embeddings=false", "model.dim=64", "model.ffn=96", "train.steps=8")
+	traintest.Override(cfg, "precision=fp32", "model.tie_embeddings=false", "model.dim=64", "model.ffn=96",
+		"train.steps=8")
 	mustRun(t, run.Options{Config: cfg, Dir: dir})
 	eight, err := OpenWith(dir, OpenOptions{Threads: 2, Eight: true})
 	if err != nil {
