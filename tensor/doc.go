@@ -1,5 +1,5 @@
 // Package tensor holds the foundation of all other packages: shapes and dtypes, arenas of memory outside the Go heap,
 // the small numeric formats (bf16, fp16, fp8, tf32), and a counter-based random number generator.
 //
-// Start with Tensor (tensor.go) and Arena (arena.go). The package imports nothing from this module.
+// Start with Tensor (tensor.go) and Arena (arena.go). From this module the package imports internal/floats alone.
 package tensor
