@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,15 +10,31 @@ import (
 	"anneal/safetensors"
 )
 
+func adapter(values ...float32) Adapter {
+	return Adapter{
+		Rank: 1, Alpha: 2, Modules: []string{"self_attn.q_proj"}, Base: "base",
+		Tensors: []safetensors.Tensor{safetensors.Float32From("a", "BF16", []int{1, len(values)}, len(values),
+			numbers.Of(values))},
+	}
+}
+
+// Adapters whose check fails leave nothing behind.
+func TestAdaptersThatFailTheirCheckLeaveNothing(t *testing.T) {
+	parent := t.TempDir()
+	err := WriteAdapter(filepath.Join(parent, "adapter"), adapter(1, 2), func(written string) error {
+		return CheckAdapter(written, adapter(1, 3))
+	})
+	if err == nil || !strings.Contains(err.Error(), "other values") {
+		t.Errorf("error %v, want one of other values", err)
+	}
+	left, err := os.ReadDir(parent)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v was left behind (%v)", left, err)
+	}
+}
+
 // Adapters that are not what was written are found: by their settings, names, shapes and values.
 func TestCheckAdapterFindsADifference(t *testing.T) {
-	adapter := func(values ...float32) Adapter {
-		return Adapter{
-			Rank: 1, Alpha: 2, Modules: []string{"self_attn.q_proj"}, Base: "base",
-			Tensors: []safetensors.Tensor{safetensors.Float32From("a", "BF16", []int{1, len(values)}, len(values),
-				numbers.Of(values))},
-		}
-	}
 	dir := filepath.Join(t.TempDir(), "adapter")
 	if err := WriteAdapter(dir, adapter(1, 2), func(string) error { return nil }); err != nil {
 		t.Fatal(err)
