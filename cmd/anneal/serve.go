@@ -42,6 +42,7 @@ type serveCmd struct {
 func (serveCmd) Help() string {
 	return example("anneal serve runs/go",
 		`curl localhost:8080/v1/completions -d '{"prompt": "func main", "max_tokens": 50}'`,
+		"anneal serve runs/go --dtype q8_0",
 		"anneal serve runs/go --port 0 --sequences 16 --json",
 		"anneal serve runs/go --host 0.0.0.0 --key-file key.txt --allow-host models.example.org",
 	) +
