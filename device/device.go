@@ -27,7 +27,7 @@ type Device interface {
 	Memory
 
 	// MatMul writes the product of a and b in the given form to dst, or adds it to dst with Accumulate. On the CPU b of
-	// NT may be weights in 8 bits (tensor.Q8), which are never rounded to opt.Operand.
+	// NT may be weights of a blocked format (tensor.Q8 and others), which are never rounded to opt.Operand.
 	MatMul(dst, a, b *tensor.Tensor, form Form, opt MatMulOptions)
 
 	// RMSNorm normalises rows: xhat = x / sqrt(mean(x²) + eps), y = xhat · gain (Zhang & Sennrich 2019). x is [N, D]

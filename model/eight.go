@@ -42,7 +42,7 @@ func (m *Decoder) HoldEight(p precision.Policy, dev device.Device) (*tensor.Aren
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
-				tensor.RoundQ8(&copies[i], &list[i].Value)
+				tensor.ToBlocks(&copies[i], &list[i].Value)
 			}
 		})
 	}
@@ -57,7 +57,7 @@ func (m *Decoder) eightable(p precision.Policy) (list []*nn.Param) {
 	}
 	for _, w := range m.params {
 		matrix := (w.Role == nn.Matrix || w == m.head) && w.Value.Rank() == 2
-		if matrix && w.FP8 == nil && tensor.FitsQ8(w.Value.Cols()) {
+		if matrix && w.FP8 == nil && tensor.FitsBlocks(w.Value.Cols()) {
 			list = append(list, w)
 		}
 	}

@@ -94,8 +94,8 @@ func (t *Tensor) Len() int {
 
 // Bytes returns the size of the elements in bytes.
 func (t *Tensor) Bytes() int {
-	if t.dtype == Q8 {
-		return q8Bytes(t.Rows(), t.Cols())
+	if t.dtype.Blocked() {
+		return t.dtype.blockedBytes(t.Rows(), t.Cols())
 	}
 	return t.Len() * t.dtype.Size()
 }
@@ -120,8 +120,8 @@ func (t *Tensor) Slice(from, to int) Tensor {
 	if from < 0 || to < from || to > t.shape[0] {
 		panic(fmt.Sprintf("tensor: rows %d:%d of a tensor of %d", from, to, t.shape[0]))
 	}
-	if t.dtype == Q8 {
-		panic("tensor: the rows of Q8 lie among each other")
+	if t.dtype.Blocked() {
+		panic("tensor: rows of blocks lie among each other")
 	}
 	stride := 1
 	for _, d := range t.shape[1:t.rank] {

@@ -55,7 +55,7 @@ func TestARunInEightBitsIsOneOfRoundedMatrices(t *testing.T) {
 		v, cols := plain.Model.Params()[n].Value, q.Cols()
 		for i := range v.Rows() {
 			for j := range cols {
-				v.SetFloat64(i*cols+j, float64(tensor.Q8Value(tensor.Q8At(q.Pointer(), cols, i, j), i, j)))
+				v.SetFloat64(i*cols+j, float64(tensor.Q8.InBlock(tensor.Q8.Block(q.Pointer(), cols, i, j), i, j)))
 			}
 		}
 	}

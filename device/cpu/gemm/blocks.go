@@ -22,7 +22,7 @@ type blockCopiers struct{ plain, rounded, narrow, half, halved, ten *blockCopier
 
 func (c *blockCopiers) of(s source) *blockCopier {
 	switch {
-	case s.dtype == tensor.Q8:
+	case s.dtype.Blocked():
 		return nil
 	case s.dtype == tensor.BF16:
 		return c.narrow

@@ -65,8 +65,8 @@ func (e *Engine) Close() {
 	e.f64.close()
 }
 
-// MatMul implements device.Device. a, b and dst are F32, BF16 or F16, b also Q8; with opt.Operand F64 all are F64.
-// Matrices are treated as [Rows, Cols]. MatMul panics if the shapes do not match the form.
+// MatMul implements device.Device. a, b and dst are F32, BF16 or F16, b also of a blocked format; with opt.Operand F64
+// all are F64. Matrices are treated as [Rows, Cols]. MatMul panics if the shapes do not match the form.
 func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.MatMulOptions) {
 	m, n, k, ok := shape(dst, a, b, form)
 	if !ok {
@@ -84,12 +84,12 @@ func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.M
 			return
 		}
 	case tensor.F32, tensor.BF16, tensor.F16, tensor.TF32:
-		eight := b.DType() == tensor.Q8 && form == device.NT
-		if !narrow(dst) || !narrow(a) || !narrow(b) && !eight {
+		blocked := b.DType().Blocked() && form == device.NT
+		if !narrow(dst) || !narrow(a) || !narrow(b) && !blocked {
 			break
 		}
 		p := e.fma
-		if !eight && opt.Operand == tensor.BF16 && x.dtype != tensor.F16 && y.dtype != tensor.F16 {
+		if !blocked && opt.Operand == tensor.BF16 && x.dtype != tensor.F16 && y.dtype != tensor.F16 {
 			p = e.bf16
 		}
 		p.run(e.pool, form, m, n, k, dst, x, y, opt)

@@ -19,7 +19,7 @@ import (
 //
 // where b(j, p) is word p of row j of b, whose rows are ldb elements apart. It reads 16·steps bytes of each row. With
 // add it adds to c. It also prefetches as many bytes from next on as it reads of b. spare is memory for 1,024 words. If
-// b is Q8, b points to a block, ldb says at which of its columns to begin, and steps how many columns to read.
+// b is blocked, b points to a block, ldb says at which of its columns to begin, and steps how many columns to read.
 type few[E tensor.Number] func(c, a *E, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *E)
 
 // A fewKernel is a kernel with the shape that it takes.
@@ -143,7 +143,7 @@ func (j *fewProduct[E]) Do(worker, _ int) {
 	sums, spare := s.a[:j.rows*colStep], &s.a[2*fewRows*colStep]
 	col := panel * colStep
 	from := min(col, j.n-colStep)
-	if x.b.dtype == tensor.Q8 {
+	if x.b.dtype.Blocked() {
 		from = col // its rows are padded to whole panels
 	}
 	if x.bias != nil {
@@ -177,9 +177,9 @@ func (j *fewProduct[E]) block(sums []E, b source, p int, next *uintptr, spare *E
 	for i := range j.groups[:j.used] {
 		g := &j.groups[i]
 		a := &j.a[j.words*g.pad+word*g.rows]
-		if b.dtype == tensor.Q8 {
-			g.kernel.run(&sums[g.pad*colStep], a, g.rows, b.q8(0), b.j%tensor.Q8Block, min(j.depth, j.k-p), add, 0,
-				spare)
+		if b.dtype.Blocked() {
+			steps, from := min(j.depth, j.k-p), b.j%tensor.Side
+			g.kernel.run(&sums[g.pad*colStep], a, g.rows, b.block(0), from, steps, add, 0, spare)
 			continue
 		}
 		for c := 0; c < j.cols; c += g.kernel.cols {

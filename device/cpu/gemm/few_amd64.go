@@ -69,6 +69,26 @@ func fewF32PairDotx1L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, ad
 //go:noescape
 func fewBF16PairDotx1L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
+// fewBlockedF32AVX512x1 is a kernel of type few for 1 rows and 32 columns of BlockedF32.
+//
+//go:noescape
+func fewBlockedF32AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBlockedF32AVX2x1 is a kernel of type few for 1 rows and 32 columns of BlockedF32.
+//
+//go:noescape
+func fewBlockedF32AVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBlockedBF16AVX512x1 is a kernel of type few for 1 rows and 32 columns of BlockedBF16.
+//
+//go:noescape
+func fewBlockedBF16AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBlockedBF16AVX2x1 is a kernel of type few for 1 rows and 32 columns of BlockedBF16.
+//
+//go:noescape
+func fewBlockedBF16AVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
 // fewQ8AVX512x1 is a kernel of type few for 1 rows and 32 columns of Q8.
 //
 //go:noescape
@@ -144,6 +164,26 @@ func fewF32PairDotx4L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, ad
 //go:noescape
 func fewBF16PairDotx4L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
+// fewBlockedF32AVX512x4 is a kernel of type few for 4 rows and 32 columns of BlockedF32.
+//
+//go:noescape
+func fewBlockedF32AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBlockedF32AVX2x4 is a kernel of type few for 4 rows and 32 columns of BlockedF32.
+//
+//go:noescape
+func fewBlockedF32AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBlockedBF16AVX512x4 is a kernel of type few for 4 rows and 32 columns of BlockedBF16.
+//
+//go:noescape
+func fewBlockedBF16AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBlockedBF16AVX2x4 is a kernel of type few for 4 rows and 32 columns of BlockedBF16.
+//
+//go:noescape
+func fewBlockedBF16AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
 // fewQ8AVX512x4 is a kernel of type few for 4 rows and 32 columns of Q8.
 //
 //go:noescape
@@ -204,17 +244,47 @@ func fewF32PairDotx8L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, ad
 //go:noescape
 func fewBF16PairDotx8L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
+// fewBlockedF32AVX512x8 is a kernel of type few for 8 rows and 32 columns of BlockedF32.
+//
+//go:noescape
+func fewBlockedF32AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
+// fewBlockedBF16AVX512x8 is a kernel of type few for 8 rows and 32 columns of BlockedBF16.
+//
+//go:noescape
+func fewBlockedBF16AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
 // fewQ8AVX512x8 is a kernel of type few for 8 rows and 32 columns of Q8.
 //
 //go:noescape
 func fewQ8AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// unpackQ8AVX512 widens steps of k of 32 columns, from step ldb of block b on, to rows of dst, ldd numbers apart.
+// unblockBlockedF32AVX512 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
 //
 //go:noescape
-func unpackQ8AVX512(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+func unblockBlockedF32AVX512(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
-// unpackQ8AVX2 widens steps of k of 32 columns, from step ldb of block b on, to rows of dst, ldd numbers apart.
+// unblockBlockedF32AVX2 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
 //
 //go:noescape
-func unpackQ8AVX2(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+func unblockBlockedF32AVX2(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// unblockBlockedBF16AVX512 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
+//
+//go:noescape
+func unblockBlockedBF16AVX512(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// unblockBlockedBF16AVX2 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
+//
+//go:noescape
+func unblockBlockedBF16AVX2(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// unblockQ8AVX512 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
+//
+//go:noescape
+func unblockQ8AVX512(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// unblockQ8AVX2 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
+//
+//go:noescape
+func unblockQ8AVX2(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)

@@ -10,14 +10,14 @@ import (
 type source struct {
 	p     unsafe.Pointer
 	ld    int
-	dtype tensor.DType // F32, BF16, F16, F64 or Q8
+	dtype tensor.DType // F32, BF16, F16, F64 or a blocked format
 	round tensor.DType // format to which F32 elements are rounded: BF16, F16, TF32, or F32 for none
-	i, j  int          // of Q8: where the block begins; p is the beginning of the matrix
+	i, j  int          // of blocked formats: where it begins; p is the beginning of the matrix
 }
 
 // at returns the block of s that begins at row i and column j.
 func (s source) at(i, j int) source {
-	if s.dtype == tensor.Q8 {
+	if s.dtype.Blocked() {
 		s.i, s.j = s.i+i, s.j+j
 		return s
 	}
@@ -25,8 +25,8 @@ func (s source) at(i, j int) source {
 	return s
 }
 
-// q8 returns the block of Q8 in which the first row and column k of s lie.
-func (s source) q8(k int) unsafe.Pointer { return tensor.Q8At(s.p, s.ld, s.i, s.j+k) }
+// block returns the block in which the first row and column k of s lie.
+func (s source) block(k int) unsafe.Pointer { return s.dtype.Block(s.p, s.ld, s.i, s.j+k) }
 
 // A packer copies blocks of operands into the layouts that kernels read. A word is the unit that a kernel multiplies:
 // an element, or in the avx512bf16 tier a pair of BF16 elements adjacent along k, the lower one first. With pairs, an
@@ -82,9 +82,9 @@ func load[E tensor.Number](dst []E, step int, src source) {
 		for i, v := range unsafe.Slice((*tensor.Float16)(src.p), n) {
 			dst[i*step] = E(v.Float32())
 		}
-	case src.dtype == tensor.Q8:
+	case src.dtype.Blocked():
 		for i := range n {
-			dst[i*step] = E(tensor.Q8Value(src.q8(i), src.i, src.j+i))
+			dst[i*step] = E(src.dtype.InBlock(src.block(i), src.i, src.j+i))
 		}
 	case src.dtype == tensor.F32:
 		loadRounded(dst, step, unsafe.Slice((*float32)(src.p), n), src.round)

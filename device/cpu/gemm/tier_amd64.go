@@ -31,15 +31,15 @@ func f32Tile(t isa.Tier) tile[float32] {
 var fewLevel = map[bool]int{true: 2, false: 1}[isa.GenuineIntel()]
 
 func fewAVX512(b source) *fewKernels[float32] {
-	if b.dtype == tensor.Q8 {
-		return &fewEight
+	if b.dtype.Blocked() {
+		return fewBlocked[b.dtype]
 	}
 	return fewOf(b, &fewPlain[fewLevel-1], &fewRounded[fewLevel-1], &fewNarrow[fewLevel-1])
 }
 
 func fewAVX2(b source) *fewKernels[float32] {
-	if b.dtype == tensor.Q8 {
-		return &fewEightAVX2
+	if b.dtype.Blocked() {
+		return fewBlockedAVX2[b.dtype]
 	}
 	return fewOf(b, &fewPlainAVX2, &fewRoundedAVX2, &fewNarrowAVX2)
 }
@@ -72,14 +72,6 @@ var (
 	fewPlainAVX2   = fewHalves(fewF32AVX2x1L1, fewF32AVX2x4L1, 4)
 	fewRoundedAVX2 = fewHalves(fewF32RoundedAVX2x1L1, fewF32RoundedAVX2x4L1, 4)
 	fewNarrowAVX2  = fewHalves(fewBF16AVX2x1L1, fewBF16AVX2x4L1, 8)
-
-	fewEight = fewKernels[float32]{
-		[]fewKernel[float32]{{fewQ8AVX512x1, 1, 1, 32}, {fewQ8AVX512x4, 4, 4, 32}, {fewQ8AVX512x8, 8, 8, 32}},
-		tensor.Q8Block,
-	}
-	fewEightAVX2 = fewKernels[float32]{
-		[]fewKernel[float32]{{fewQ8AVX2x1, 1, 1, 32}, {fewQ8AVX2x4, 4, 4, 32}}, tensor.Q8Block,
-	}
 )
 
 // fewWide returns the kernels of AVX-512 that process step elements of k at a time.
@@ -112,7 +104,7 @@ func fewDot(b source) *fewKernels[float32] {
 func f32Packer(t isa.Tier) packer[float32] {
 	switch {
 	case t == isa.AVX2:
-		return unpacking(blockPacker(&copiersAVX2, 8), unpackQ8AVX2)
+		return unblocking(blockPacker(&copiersAVX2, 8), unblockAVX2)
 	case t < isa.AVX512:
 		return genericPacker[float32]()
 	}
@@ -122,7 +114,7 @@ func f32Packer(t isa.Tier) packer[float32] {
 	ten := copier{copyRowsTF32, transposeTF32, panelsTF3232, panelsTF3248}
 	half := copier{copyRowsF16, transposeF16, panelsF1632, panelsF1648}
 	halved := copier{copyRowsF32Half, transposeF32Half, panelsF32Half32, panelsF32Half48}
-	return unpacking(vectorPacker(func(s source) *copier {
+	return unblocking(vectorPacker(func(s source) *copier {
 		switch {
 		case s.dtype == tensor.BF16:
 			return &narrow
@@ -137,24 +129,7 @@ func f32Packer(t isa.Tier) packer[float32] {
 		default:
 			return &plain
 		}
-	}), unpackQ8AVX512)
-}
-
-// unpackQ8 is a function that packs b of Q8.
-type unpackQ8 func(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
-
-// unpacking returns a packer that packs b of Q8 by a kernel. Panels begin with a block, and blocks of K are multiples
-// of the four steps that it takes at a time.
-func unpacking(p packer[float32], unpack unpackQ8) packer[float32] {
-	other := p.transpose
-	p.transpose = func(dst *float32, ldd int, src source, rows, cols int) {
-		if src.dtype != tensor.Q8 {
-			other(dst, ldd, src, rows, cols)
-			return
-		}
-		unpack(dst, ldd, src.q8(0), src.j%tensor.Q8Block, cols)
-	}
-	return p
+	}), unblockAVX512)
 }
 
 // bf16Tile returns the kernels and the packing for BF16 operands in tiers that do not widen them.

@@ -59,13 +59,17 @@ func main() {
 			few(f, dot, rows, f32Pair, level+1)
 			few(f, dot, rows, bf16Pair, level+1)
 		}
-		fewQ8(f, avx512, rows)
-		if rows < 8 {
-			fewQ8(f, avx2, rows)
+		for _, b := range blockFormats {
+			fewBlocked(f, avx512, rows, b)
+			if rows < 8 {
+				fewBlocked(f, avx2, rows, b)
+			}
 		}
 	}
-	unpackQ8(f, avx512)
-	unpackQ8(f, avx2)
+	for _, b := range blockFormats {
+		unblock(f, avx512, b)
+		unblock(f, avx2, b)
+	}
 	if err := f.Write("few"); err != nil {
 		log.Fatal(err)
 	}

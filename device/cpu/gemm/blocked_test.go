@@ -12,23 +12,23 @@ import (
 	"anneal/tensor"
 )
 
-// eight returns weights in Q8, and the same numbers in FP32.
-func eight(seed uint64, rows, cols int) (q, values *tensor.Tensor) {
+// blocked returns weights of a blocked format, and the same numbers in FP32.
+func blocked(d tensor.DType, seed uint64, rows, cols int) (b, values *tensor.Tensor) {
 	values = random(rand.New(rand.NewPCG(seed, 9)), tensor.F32, rows, cols)
-	view := tensor.View(tensor.Q8, make([]byte, rows*cols*2+64*cols), rows, cols)
-	q = &view
-	tensor.RoundQ8(q, values)
+	view := tensor.View(d, make([]byte, (rows+tensor.Side)*cols*5), rows, cols)
+	b = &view
+	tensor.ToBlocks(b, values)
 	for i := range rows {
 		for j := range cols {
-			values.SetFloat64(i*cols+j, float64(tensor.Q8Value(tensor.Q8At(q.Pointer(), cols, i, j), i, j)))
+			values.SetFloat64(i*cols+j, float64(d.InBlock(d.Block(b.Pointer(), cols, i, j), i, j)))
 		}
 	}
-	return q, values
+	return b, values
 }
 
-// A product by Q8 is that by the numbers that it stands for, in FP32, bit for bit, however many rows there are. The
-// other operand is rounded as the options say.
-func TestProductsByQ8AreThoseByItsNumbers(t *testing.T) {
+// A product by a blocked format is that by the numbers that it has, in FP32, bit for bit, however many rows there are.
+// The other operand is rounded as the options say.
+func TestProductsByBlocksAreThoseByTheirNumbers(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		engines := []*Engine{newEngine(t, tier, 1), newEngine(t, tier, 2)}
 		rapid.Check(t, func(t *rapid.T) {
@@ -43,18 +43,19 @@ func TestProductsByQ8AreThoseByItsNumbers(t *testing.T) {
 			if rapid.Bool().Draw(t, "bias") {
 				p.biased(1)
 			}
-			q, values := eight(rapid.Uint64().Draw(t, "weights"), n, k)
+			d := rapid.SampledFrom([]tensor.DType{tensor.Q8, tensor.BlockedBF16, tensor.BlockedF32}).Draw(t, "format")
+			b, values := blocked(d, rapid.Uint64().Draw(t, "weights"), n, k)
 			p.b = values
 			e := rapid.SampledFrom(engines).Draw(t, "engine")
 			want := p.run(e)
-			p.b = q
+			p.b = b
 			if got := p.run(e); !bytes.Equal(got.Raw(), want.Raw()) {
-				t.Fatalf("%v: a product by Q8 is another than by its numbers", p)
+				t.Fatalf("%v: a product by blocks is another than by their numbers", p)
 			}
 			if stored == tensor.BF16 {
 				p.opt.Operand = tensor.BF16
 				if got := p.run(e); !bytes.Equal(got.Raw(), want.Raw()) {
-					t.Fatalf("%v: operands in BF16 round weights in Q8", p)
+					t.Fatalf("%v: operands in BF16 round weights in blocks", p)
 				}
 			}
 		})

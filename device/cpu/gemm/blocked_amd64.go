@@ -1,0 +1,57 @@
+package gemm
+
+import (
+	"unsafe"
+
+	"anneal/tensor"
+)
+
+// Kernels of few rows for blocked formats, of AVX-512 and AVX2.
+var (
+	fewBlocked = map[tensor.DType]*fewKernels[float32]{
+		tensor.BlockedF32:  fewOfBlocks(fewBlockedF32AVX512x1, fewBlockedF32AVX512x4, fewBlockedF32AVX512x8),
+		tensor.BlockedBF16: fewOfBlocks(fewBlockedBF16AVX512x1, fewBlockedBF16AVX512x4, fewBlockedBF16AVX512x8),
+		tensor.Q8:          fewOfBlocks(fewQ8AVX512x1, fewQ8AVX512x4, fewQ8AVX512x8),
+	}
+	fewBlockedAVX2 = map[tensor.DType]*fewKernels[float32]{
+		tensor.BlockedF32:  fewOfBlocks(fewBlockedF32AVX2x1, fewBlockedF32AVX2x4, nil),
+		tensor.BlockedBF16: fewOfBlocks(fewBlockedBF16AVX2x1, fewBlockedBF16AVX2x4, nil),
+		tensor.Q8:          fewOfBlocks(fewQ8AVX2x1, fewQ8AVX2x4, nil),
+	}
+)
+
+// fewOfBlocks returns the kernels for one, four and, unless that is nil, eight rows.
+func fewOfBlocks(one, four, eight few[float32]) *fewKernels[float32] {
+	list := []fewKernel[float32]{{one, 1, 1, tensor.Side}, {four, 4, 4, tensor.Side}}
+	if eight != nil {
+		list = append(list, fewKernel[float32]{eight, 8, 8, tensor.Side})
+	}
+	return &fewKernels[float32]{list, tensor.Side}
+}
+
+// An unblock packs steps steps of k of a panel of blocks, from step ldb of the block b on.
+type unblock func(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+var (
+	unblockAVX512 = map[tensor.DType]unblock{
+		tensor.BlockedF32: unblockBlockedF32AVX512, tensor.BlockedBF16: unblockBlockedBF16AVX512,
+		tensor.Q8: unblockQ8AVX512,
+	}
+	unblockAVX2 = map[tensor.DType]unblock{
+		tensor.BlockedF32: unblockBlockedF32AVX2, tensor.BlockedBF16: unblockBlockedBF16AVX2, tensor.Q8: unblockQ8AVX2,
+	}
+)
+
+// unblocking returns a packer that packs blocked formats by kernels. Panels begin with a block, and blocks of K are
+// multiples of the four steps that a kernel takes at a time.
+func unblocking(p packer[float32], kernels map[tensor.DType]unblock) packer[float32] {
+	other := p.transpose
+	p.transpose = func(dst *float32, ldd int, src source, rows, cols int) {
+		if !src.dtype.Blocked() {
+			other(dst, ldd, src, rows, cols)
+			return
+		}
+		kernels[src.dtype](dst, ldd, src.block(0), src.j%tensor.Side, cols)
+	}
+	return p
+}
