@@ -21,6 +21,9 @@ type Properties interface {
 	Peak(operand tensor.DType) float64
 	// LogitBytes returns the memory that it pays to spend on logits that exist at one time; 0 is autograd's default.
 	LogitBytes() int
+	// Blocked returns the blocked format in which copies of weights in F32 are best kept for products of few rows, with
+	// operands of the given format: the results are those of the weights themselves, bit for bit. Invalid means none.
+	Blocked(operand tensor.DType) tensor.DType
 	// ProductScratch returns the bytes beside the arenas that matrix products take with operands of the given
 	// format.
 	ProductScratch(operand tensor.DType) int
@@ -47,6 +50,7 @@ func (Unknown) Apart() bool                                                    {
 func (Unknown) FreeMemory() int64                                              { return 0 }
 func (Unknown) Peak(tensor.DType) float64                                      { return 0 }
 func (Unknown) LogitBytes() int                                                { return 0 }
+func (Unknown) Blocked(tensor.DType) tensor.DType                              { return tensor.Invalid }
 func (Unknown) ProductScratch(tensor.DType) int                                { return 0 }
 func (Unknown) AttentionScratch(tensor.DType, int, Heads, Mask) int            { return 0 }
 func (Unknown) LinearAttentionScratch(tensor.DType, int, int, Heads, bool) int { return 0 }

@@ -36,19 +36,19 @@ func NewBatcher(m *Decoder, p precision.Policy, dev device.Device, slots, tokens
 	if err != nil {
 		return nil, err
 	}
-	x.round()
+	x.copyWeights()
 	return &Batcher{passes: x, held: make([]held, slots), tokens: tokens}, nil
 }
 
 // BatcherBytes returns the memory that NewBatcher takes, and how much of it is keys and values; 0 for a model that
 // cannot keep them.
-func BatcherBytes(m *Decoder, p precision.Policy, slots, tokens int) (all, cache int64) {
+func BatcherBytes(m *Decoder, p precision.Policy, dev device.Properties, slots, tokens int) (all, cache int64) {
 	if !m.remembers(p) {
 		return 0, 0
 	}
 	f := measurePasses(m.Config, p, 1, tokens, tokens)
 	cache = int64(f.Cache) * int64(slots)
-	return int64(f.Keep+f.Temp+f.Batch+roundedBytes(p, m.roundable(p, true))) + cache, cache
+	return int64(f.Keep+f.Temp+f.Batch+copyBytes(m.copiedFor(p, dev))) + cache, cache
 }
 
 // WeightBytes returns the bytes of weights that every pass reads, at least. Rows of an embedding that is no head, and

@@ -3,7 +3,6 @@ package model
 import (
 	"anneal/autograd"
 	"anneal/device"
-	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -37,20 +36,6 @@ func InSight(ids []int32, context int) []int32 {
 // remembers reports whether a cache gives the same logits as no cache. With FP8 scales from the current tensor, the
 // numbers of a token depend on all others in the batch, including later ones, so they cannot be kept.
 func (m *Decoder) remembers(p precision.Policy) bool { return p.FP8 == nil || !p.FP8.Current() }
-
-// roundable returns the matrices of which a generator with a cache keeps rounded copies: 2 more bytes per weight, and
-// half the bytes to read per token. FP8 layers quantise their weights each time.
-func (m *Decoder) roundable(p precision.Policy, cached bool) (list []*nn.Param) {
-	if !cached || p.Operand != tensor.BF16 || p.Weight != tensor.F32 || m.eight != nil {
-		return nil
-	}
-	for _, w := range m.params {
-		if (w.Role == nn.Matrix || w == m.head) && w.FP8 == nil {
-			list = append(list, w)
-		}
-	}
-	return list
-}
 
 // newCache allocates an empty cache for sequences of up to the context.
 func (m *Decoder) newCache(p precision.Policy, a *tensor.Arena) *autograd.Cache {

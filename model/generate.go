@@ -52,7 +52,7 @@ func (g *Generator) logits(ids []int32) *tensor.Tensor {
 		first += maxChunk
 	}
 	if first > 0 && len(ids)-first == 1 {
-		g.round()
+		g.copyWeights()
 	}
 	return g.pass(ids, first, 1)
 }

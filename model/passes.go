@@ -3,7 +3,6 @@ package model
 import (
 	"anneal/autograd"
 	"anneal/device"
-	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -18,9 +17,9 @@ type passes struct {
 	arenas []*tensor.Arena
 	caches []*autograd.Cache // one per sequence; none without caches
 
-	matrices []*nn.Param // matrices whose rounded copies save time; see round
-	list     []*autograd.Cache
-	next     extension
+	copied []copied // matrices whose copies save time; see copyWeights
+	list   []*autograd.Cache
+	next   extension
 }
 
 // A Stretch is the new tokens of one sequence in a pass.
@@ -38,13 +37,16 @@ func (s *Stretch) tokens() int { return len(s.IDs) - s.First }
 // sequences.
 func newPasses(m *Decoder, p precision.Policy, dev device.Device, slots, tokens, logits int) (*passes, error) {
 	f := measurePasses(m.Config, p, slots, tokens, logits)
-	x := &passes{model: m, policy: p, matrices: m.roundable(p, slots > 0)}
+	x := &passes{model: m, policy: p}
+	if slots > 0 {
+		x.copied = m.copiedFor(p, dev)
+	}
 	for _, need := range []struct {
 		name string
 		size int
 	}{
 		{"activations", f.Keep}, {"scratch", f.Temp}, {"batch", f.Batch}, {"keys and values", f.Cache},
-		{"rounded weights", roundedBytes(p, x.matrices)},
+		{"copies of weights", copyBytes(x.copied)},
 	} {
 		a, err := dev.NewArena(need.name, need.size)
 		if err != nil {
@@ -60,15 +62,6 @@ func newPasses(m *Decoder, p precision.Policy, dev device.Device, slots, tokens,
 		x.caches = append(x.caches, m.newCache(p, x.arenas[3]))
 	}
 	return x, nil
-}
-
-// roundedBytes is the memory of rounded copies of matrices.
-func roundedBytes(p precision.Policy, matrices []*nn.Param) int {
-	rounded := tensor.NewMeasure("")
-	for _, w := range matrices {
-		rounded.New(p.Operand, w.Value.Shape()...)
-	}
-	return rounded.Peak()
 }
 
 // Bytes returns the memory of the passes, and how much of it is keys and values.
@@ -87,16 +80,10 @@ func (x *passes) Close() {
 	x.arenas = nil
 }
 
-// round makes rounded copies of the matrices, for passes that mostly wait for reading them.
-func (x *passes) round() {
-	if x.tape.Rounded != nil {
-		return
-	}
-	x.tape.Rounded = autograd.Rounded{}
-	for _, w := range x.matrices {
-		r := x.arenas[4].New(x.policy.Operand, w.Value.Shape()...)
-		x.tape.Device.Copy(&r, &w.Value)
-		x.tape.Rounded[&w.Param] = &r
+// copyWeights makes the copies of matrices, for passes that mostly wait for reading them.
+func (x *passes) copyWeights() {
+	if x.tape.Rounded == nil {
+		x.tape.Rounded = makeCopies(x.arenas[4], x.tape.Device, x.copied)
 	}
 }
 

@@ -77,7 +77,7 @@ func (r *Trained) NewScheduler(sequences int) (*Scheduler, error) {
 
 // SchedulerBytes returns the memory that NewScheduler takes, and how much of it is keys and values.
 func (r *Trained) SchedulerBytes(sequences int) (all, cache int64) {
-	return model.BatcherBytes(r.Model, r.Policy, sequences, max(passTokens, sequences))
+	return model.BatcherBytes(r.Model, r.Policy, r.dev, sequences, max(passTokens, sequences))
 }
 
 // Close frees the memory of the Scheduler, but not the model's.

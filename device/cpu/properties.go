@@ -36,6 +36,9 @@ func (d *Device) Apart() bool { return false }
 // FreeMemory implements device.Properties.
 func (d *Device) FreeMemory() int64 { return machine.ReadMemory().Available }
 
+// Blocked implements device.Properties.
+func (d *Device) Blocked(operand tensor.DType) tensor.DType { return gemm.Blocked(d.tier, operand) }
+
 // peakTime is the duration of a measurement of the peak.
 const peakTime = 100 * time.Millisecond
 

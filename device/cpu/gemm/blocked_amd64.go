@@ -3,8 +3,21 @@ package gemm
 import (
 	"unsafe"
 
+	"anneal/internal/isa"
 	"anneal/tensor"
 )
+
+// Blocked returns the blocked format whose products of few rows are those of F32 weights, faster. Tiers that multiply
+// pairs of BF16 sum in another order than the kernels of blocks.
+func Blocked(t isa.Tier, operand tensor.DType) tensor.DType {
+	switch {
+	case operand == tensor.F32 && t >= isa.AVX2:
+		return tensor.BlockedF32
+	case operand == tensor.BF16 && (t == isa.AVX2 || t == isa.AVX512):
+		return tensor.BlockedBF16
+	}
+	return tensor.Invalid
+}
 
 // Kernels of few rows for blocked formats, of AVX-512 and AVX2.
 var (
