@@ -70,7 +70,7 @@ type weightsFlag struct {
 
 // dtypeFlag is on commands that multiply by weights and do not write them.
 type dtypeFlag struct {
-	Dtype string `default:"run" enum:"run,q8_0" help:"Number format of the weights. run: that of the run. q8_0: 8 bits, with a scale for every 32 weights, which takes half the time of bf16 where memory limits (CPU)."`
+	Dtype string `default:"run" enum:"run,q8_0" help:"Number format of the weights. run: that of the run. q8_0: 8 bits, with a scale for every 32 weights, about half the bytes of bf16 to read for every token (CPU)."`
 }
 
 // eight reports whether the weights are held in 8 bits.

@@ -12,11 +12,12 @@
 // on AMD. The bf16 tier of arm64 multiplies 2×4 by 4×2 elements (BFMMLA). The other tiers widen BF16 to FP32 while
 // packing, which makes every product exact, and use FMA. FP16 and TF32 operands are always rounded and held in FP32,
 // which is not faster. Weights of a blocked format (tensor.Q8 and others) are multiplied in FP32, and only as the
-// second operand of NT: blocked.go.
+// second operand of NT.
 //
 // Reading order: engine.go (precisions), task.go (order of the computation), cut.go (block sizes), deal.go
 // (assignment of tasks), kernel.go (the inner kernel), strip.go, striprows.go and stripcut.go (the same for tiles),
-// pack.go, ahead.go (prefetching) and few.go (products of few rows, as in generation). gen writes the assembly.
+// pack.go, ahead.go (prefetching) and few.go (products of few rows, as in generation; of blocked weights in
+// blocked_amd64.go). gen writes the assembly.
 // Measure and Peak provide the figures of benchmarks.
 //
 // It may import device, tensor, isa and pool.
