@@ -30,6 +30,9 @@ func (d *Device) Peak(operand tensor.DType) float64 {
 	return single / 1e9
 }
 
+// Blocked implements device.Properties: cards read weights as they are.
+func (d *Device) Blocked(tensor.DType) tensor.DType { return tensor.Invalid }
+
 // FreeMemory implements device.Properties.
 func (d *Device) FreeMemory() int64 {
 	var free int
