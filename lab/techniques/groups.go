@@ -39,7 +39,7 @@ func Groups() []Group {
 
 var optimizers = []Row{
 	{"SGD with momentum", []string{"optimizer.name=sgd", "optimizer.lr=0.5"}},
-	{"Adam, decay coupled", []string{"optimizer.name=adam"}},
+	{"Adam, without decay", []string{"optimizer.name=adam"}},
 	{"Adafactor", []string{"optimizer.name=adafactor", "optimizer.lr=3e-2"}},
 	{"Adafactor as in PaLM", []string{"optimizer.name=adafactor", "optimizer.variant=palm", "optimizer.lr=0.1"}},
 	{"Lion", []string{"optimizer.name=lion", "optimizer.lr=5e-4"}},
