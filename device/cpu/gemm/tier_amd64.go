@@ -28,7 +28,12 @@ func f32Tile(t isa.Tier) tile[float32] {
 // fewLevel is the level of the cache to which kernels of few rows prefetch. Intel's cores can wait for 48 lines at the
 // second level and for 16 at the first, which are too few for the latency of their memory; on AMD's cores the first
 // level is faster.
-var fewLevel = map[bool]int{true: 2, false: 1}[isa.GenuineIntel()]
+var fewLevel = func() int {
+	if isa.GenuineIntel() {
+		return 2
+	}
+	return 1
+}()
 
 func fewAVX512(b source) *fewKernels[float32] {
 	if b.dtype.Blocked() {
