@@ -11,9 +11,10 @@ import (
 // columns, those of the same rows one after the other; in a block all rows of a column lie next to each other. I is a
 // multiple of Side; rows of zeros are added to O until it is one.
 //
-// BlockedF32 and BlockedBF16 have the numbers of F32 and BF16. Q8 has 8 bits a weight: every 32 weights of a row share
-// a scale in F16, and each is a signed byte times that scale, as in GGUF's Q8_0. A block has the scales of its rows
-// before the codes: 1.0625 bytes a weight.
+// BlockedF32 and BlockedBF16 have the numbers of F32 and BF16. BlockedPairs has those of BF16, too, for kernels that
+// multiply pairs: of every row, those of columns 2p and 2p+1 lie next to each other. Q8 has 8 bits a weight: every 32
+// weights of a row share a scale in F16, and each is a signed byte times that scale, as in GGUF's Q8_0. A block has the
+// scales of its rows before the codes: 1.0625 bytes a weight.
 
 // Side is the side of a block of a blocked format.
 const Side = floats.Q8Block
@@ -22,7 +23,9 @@ const Side = floats.Q8Block
 const q8Scales = 2 * Side
 
 // Blocked reports whether d is a blocked format.
-func (d DType) Blocked() bool { return d == Q8 || d == BlockedBF16 || d == BlockedF32 }
+func (d DType) Blocked() bool {
+	return d == Q8 || d == BlockedBF16 || d == BlockedF32 || d == BlockedPairs
+}
 
 // FitsBlocks reports whether a matrix of rows of n weights can be held in a blocked format.
 func FitsBlocks(n int) bool { return n > 0 && n%Side == 0 }
@@ -52,6 +55,8 @@ func (d DType) InBlock(block unsafe.Pointer, i, j int) float32 {
 	i, j = i%Side, j%Side
 	at := unsafe.Add(block, (j*Side+i)*d.Size())
 	switch d {
+	case BlockedPairs:
+		return (*[Side / 2][Side][2]BFloat16)(block)[j/2][i][j%2].Float32()
 	case BlockedF32:
 		return *(*float32)(at)
 	case BlockedBF16:
@@ -92,6 +97,11 @@ func (d DType) setInBlock(block unsafe.Pointer, i int, values *[Side]float32) {
 		to := (*[Side][Side]BFloat16)(block)
 		for j, v := range values {
 			to[j][i] = BF16FromFloat32(v)
+		}
+	case BlockedPairs:
+		to := (*[Side / 2][Side][2]BFloat16)(block)
+		for j, v := range values {
+			to[j/2][i][j%2] = BF16FromFloat32(v)
 		}
 	default:
 		var codes [Side]int8

@@ -13,7 +13,7 @@ func TestBlocksHoldAMatrix(t *testing.T) {
 	for i := range values {
 		values[i] = float32(i%cols-40)*float32(1+i/cols) + 0x1p-7
 	}
-	for d, bytes := range map[DType]int{BlockedF32: 4096, BlockedBF16: 2048, Q8: 1088} {
+	for d, bytes := range map[DType]int{BlockedF32: 4096, BlockedBF16: 2048, BlockedPairs: 2048, Q8: 1088} {
 		dirty := make([]byte, 2*3*bytes)
 		for i := range dirty {
 			dirty[i] = 7
@@ -28,7 +28,7 @@ func TestBlocksHoldAMatrix(t *testing.T) {
 			for j := range cols {
 				got, want, limit := at(i, j), values[i*cols+j], 0.0
 				switch d {
-				case BlockedBF16:
+				case BlockedBF16, BlockedPairs:
 					want = BF16FromFloat32(want).Float32()
 				case Q8:
 					for _, x := range values[i*cols+j/Side*Side:][:Side] {

@@ -15,12 +15,13 @@ const (
 	F16
 	I32
 	U8
-	Q8          // weights in 8 bits with scales, in blocks (blocked.go)
-	BlockedF32  // F32 in blocks
-	BlockedBF16 // BF16 in blocks
-	TF32        // F32 with a 10-bit mantissa
-	F8E4M3      // FP8 of forward operands
-	F8E5M2      // FP8 of gradients
+	Q8           // weights in 8 bits with scales, in blocks (blocked.go)
+	BlockedF32   // F32 in blocks
+	BlockedBF16  // BF16 in blocks
+	BlockedPairs // BF16 in blocks of pairs
+	TF32         // F32 with a 10-bit mantissa
+	F8E4M3       // FP8 of forward operands
+	F8E5M2       // FP8 of gradients
 )
 
 var dtypes = [...]struct {
@@ -28,7 +29,7 @@ var dtypes = [...]struct {
 	size int
 }{Invalid: {"invalid", 0}, F32: {"f32", 4}, F64: {"f64", 8}, BF16: {"bf16", 2}, F16: {"f16", 2}, I32: {"i32", 4},
 	U8: {"u8", 1}, Q8: {"q8", 1}, BlockedF32: {"blocked f32", 4}, BlockedBF16: {"blocked bf16", 2},
-	TF32: {"tf32", 4}, F8E4M3: {"e4m3", 1}, F8E5M2: {"e5m2", 1}}
+	BlockedPairs: {"blocked pairs of bf16", 2}, TF32: {"tf32", 4}, F8E4M3: {"e4m3", 1}, F8E5M2: {"e5m2", 1}}
 
 // Size returns the bytes of one element; of Q8 those of its code.
 func (d DType) Size() int { return dtypes[d].size }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,16 +21,18 @@ import (
 func TestScalingRun(t *testing.T) {
 	w := newWorkshop(t)
 	study := w.path("study")
-	budget := 10 // seconds; more on a machine that is too slow for that
 	args := []string{"scaling", "run", "--budget", "10s", "data.path=" + w.path("data"), "model.context=32",
 		"train.batch_tokens=128", "train.eval_tokens=256", "precision=fp32", "--out", study}
-	for ; budget < 320; budget *= 2 {
-		args[3] = fmt.Sprintf("%ds", budget)
-		if _, _, errs := anneal(append(args, "--dry-run")...); !strings.Contains(errs, "too small") {
-			break
-		}
+	budget := 10 // seconds; more on a machine that is too slow for that
+	code, out, errs := anneal(append(args, "--json")...)
+	for ; code == exitUsage && strings.Contains(errs, "too small") && budget < 320; budget *= 2 {
+		args[3] = fmt.Sprintf("%ds", 2*budget)
+		code, out, errs = anneal(append(args, "--json")...)
 	}
-	v := w.object(exitOK, args...)
+	var v map[string]any
+	if err := json.Unmarshal([]byte(out), &v); code != exitOK || err != nil {
+		t.Fatalf("exit %d, %v: %s", code, err, errs)
+	}
 	w.keys(v, "rungs", "losses", "out", "seconds")
 	if s := v["seconds"].(float64); s > 3*float64(budget) {
 		t.Errorf("a budget of %d s took %.1f s", budget, s)

@@ -7,19 +7,21 @@ import (
 	"anneal/tensor"
 )
 
-// Blocked returns the blocked format whose products of few rows are those of F32 weights, faster. Tiers that multiply
-// pairs of BF16 sum in another order than the kernels of blocks.
+// Blocked returns the blocked format whose products of few rows are those of F32 weights, faster. Tiles sum in another
+// order than the kernels of blocks.
 func Blocked(t isa.Tier, operand tensor.DType) tensor.DType {
 	switch {
 	case operand == tensor.F32 && t >= isa.AVX2:
 		return tensor.BlockedF32
 	case operand == tensor.BF16 && (t == isa.AVX2 || t == isa.AVX512):
 		return tensor.BlockedBF16
+	case operand == tensor.BF16 && t == isa.AVX512BF16:
+		return tensor.BlockedPairs
 	}
 	return tensor.Invalid
 }
 
-// Kernels of few rows for blocked formats, of AVX-512 and AVX2.
+// Kernels of few rows for blocked formats, of AVX-512, of AVX2, and of pairs.
 var (
 	fewBlocked = map[tensor.DType]*fewKernels[float32]{
 		tensor.BlockedF32:  fewOfBlocks(fewBlockedF32AVX512x1, fewBlockedF32AVX512x4, fewBlockedF32AVX512x8),
@@ -31,6 +33,7 @@ var (
 		tensor.BlockedBF16: fewOfBlocks(fewBlockedBF16AVX2x1, fewBlockedBF16AVX2x4, nil),
 		tensor.Q8:          fewOfBlocks(fewQ8AVX2x1, fewQ8AVX2x4, nil),
 	}
+	fewBlockedPairs = fewOfBlocks(fewBlockedPairsDotx1, fewBlockedPairsDotx4, fewBlockedPairsDotx8)
 )
 
 // fewOfBlocks returns the kernels for one, four and, unless that is nil, eight rows.
@@ -51,20 +54,25 @@ var (
 		tensor.Q8: unblockQ8AVX512,
 	}
 	unblockAVX2 = map[tensor.DType]unblock{
-		tensor.BlockedF32: unblockBlockedF32AVX2, tensor.BlockedBF16: unblockBlockedBF16AVX2, tensor.Q8: unblockQ8AVX2,
+		tensor.BlockedF32: unblockBlockedF32AVX2, tensor.BlockedBF16: unblockBlockedBF16AVX2,
+		tensor.Q8: unblockQ8AVX2,
 	}
+	unblockDot = map[tensor.DType]unblock{tensor.BlockedPairs: unblockBlockedPairsDot}
 )
 
-// unblocking returns a packer that packs blocked formats by kernels. Panels begin with a block, and blocks of K are
-// multiples of the four steps that a kernel takes at a time.
+// unblocking returns a packer that packs blocked formats by kernels, and those that have none in Go. Panels begin with
+// a block, and blocks of K are multiples of the four steps that a kernel takes at a time.
 func unblocking(p packer[float32], kernels map[tensor.DType]unblock) packer[float32] {
 	other := p.transpose
 	p.transpose = func(dst *float32, ldd int, src source, rows, cols int) {
-		if !src.dtype.Blocked() {
+		switch kernel := kernels[src.dtype]; {
+		case kernel != nil:
+			kernel(dst, ldd, src.block(0), src.j%tensor.Side, cols)
+		case src.dtype.Blocked():
+			transpose(dst, ldd, src, rows, cols)
+		default:
 			other(dst, ldd, src, rows, cols)
-			return
 		}
-		kernels[src.dtype](dst, ldd, src.block(0), src.j%tensor.Side, cols)
 	}
 	return p
 }

@@ -43,7 +43,8 @@ func TestProductsByBlocksAreThoseByTheirNumbers(t *testing.T) {
 			if rapid.Bool().Draw(t, "bias") {
 				p.biased(1)
 			}
-			d := rapid.SampledFrom([]tensor.DType{tensor.Q8, tensor.BlockedBF16, tensor.BlockedF32}).Draw(t, "format")
+			d := rapid.SampledFrom([]tensor.DType{tensor.Q8, tensor.BlockedBF16, tensor.BlockedF32,
+				tensor.BlockedPairs}).Draw(t, "format")
 			b, values := blocked(d, rapid.Uint64().Draw(t, "weights"), n, k)
 			p.b = values
 			e := rapid.SampledFrom(engines).Draw(t, "engine")
@@ -54,6 +55,11 @@ func TestProductsByBlocksAreThoseByTheirNumbers(t *testing.T) {
 			}
 			if stored == tensor.BF16 {
 				p.opt.Operand = tensor.BF16
+				if d == Blocked(tier, tensor.BF16) {
+					p.b = values
+					want = p.run(e)
+					p.b = b
+				}
 				if got := p.run(e); !bytes.Equal(got.Raw(), want.Raw()) {
 					t.Fatalf("%v: operands in BF16 round weights in blocks", p)
 				}

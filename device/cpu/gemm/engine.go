@@ -17,6 +17,8 @@ type Engine struct {
 	fma  *product[float32] // operands in FP32, or rounded to FP16 or TF32 and held in FP32
 	bf16 *product[float32] // BF16 operands; the same as fma unless the tier has dot products or tiles
 	f64  *product[float64]
+
+	blocked tensor.DType // the blocked format that bf16 multiplies by; fma does by all
 }
 
 // New returns the engine of a tier. The first product of each precision reserves 7.5 MB of scratch memory per worker
@@ -31,6 +33,7 @@ func engineOf(tier isa.Tier, p *pool.Pool) *Engine {
 	e.bf16 = e.fma
 	if kernels, pack, ok := bf16Tile(tier); ok {
 		e.bf16 = newProduct(kernels, pack, f32Store(tier))
+		e.blocked = Blocked(tier, tensor.BF16)
 	}
 	e.f64 = newProduct(genericTile[float64](), genericPacker[float64](), put[float64])
 	return e
@@ -89,13 +92,18 @@ func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.M
 			break
 		}
 		p := e.fma
-		if !blocked && opt.Operand == tensor.BF16 && x.dtype != tensor.F16 && y.dtype != tensor.F16 {
+		if opt.Operand == tensor.BF16 && x.dtype != tensor.F16 && e.multipliesBF16By(y.dtype) {
 			p = e.bf16
 		}
 		p.run(e.pool, form, m, n, k, dst, x, y, opt)
 		return
 	}
 	panic(fmt.Sprintf("gemm: no product of %v and %v to %v with %v operands", a, b, dst, opt.Operand))
+}
+
+// multipliesBF16By reports whether bf16 takes such an operand b.
+func (e *Engine) multipliesBF16By(b tensor.DType) bool {
+	return b == e.blocked || b != tensor.F16 && !b.Blocked()
 }
 
 // checkBias panics if the bias is invalid for a product of n columns.

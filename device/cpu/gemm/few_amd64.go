@@ -99,6 +99,11 @@ func fewQ8AVX512x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add in
 //go:noescape
 func fewQ8AVX2x1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
+// fewBlockedPairsDotx1 is a kernel of type few for 1 rows and 32 columns of BlockedPairs.
+//
+//go:noescape
+func fewBlockedPairsDotx1(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
 // fewF32AVX512x4L1 is a kernel of type few for 4 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
@@ -194,6 +199,11 @@ func fewQ8AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add in
 //go:noescape
 func fewQ8AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
+// fewBlockedPairsDotx4 is a kernel of type few for 4 rows and 32 columns of BlockedPairs.
+//
+//go:noescape
+func fewBlockedPairsDotx4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
 // fewF32AVX512x8L1 is a kernel of type few for 8 rows and 16 columns that prefetches to level 1.
 //
 //go:noescape
@@ -259,6 +269,11 @@ func fewBlockedBF16AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, step
 //go:noescape
 func fewQ8AVX512x8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
+// fewBlockedPairsDotx8 is a kernel of type few for 8 rows and 32 columns of BlockedPairs.
+//
+//go:noescape
+func fewBlockedPairsDotx8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
 // unblockBlockedF32AVX512 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
 //
 //go:noescape
@@ -288,3 +303,8 @@ func unblockQ8AVX512(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 //
 //go:noescape
 func unblockQ8AVX2(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// unblockBlockedPairsDot packs steps of k of 32 columns to rows of dst, ldd numbers apart.
+//
+//go:noescape
+func unblockBlockedPairsDot(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)

@@ -103,6 +103,9 @@ func fewOf(b source, plain, rounded, narrow *fewKernels[float32]) *fewKernels[fl
 }
 
 func fewDot(b source) *fewKernels[float32] {
+	if b.dtype == tensor.BlockedPairs {
+		return fewBlockedPairs
+	}
 	return fewOf(b, nil, &fewPairs[fewLevel-1], &fewNarrowPairs[fewLevel-1])
 }
 
@@ -159,12 +162,12 @@ func dotTile() tile[float32] {
 func dotPacker() packer[float32] {
 	wide := copier{copyRowsF32Pair, transposeF32Pair, panelsF32Pair32, panelsF32Pair48}
 	narrow := copier{copyRowsBF16Pair, transposeBF16Pair, panelsBF16Pair32, panelsBF16Pair48}
-	return vectorPacker(func(s source) *copier {
+	return unblocking(vectorPacker(func(s source) *copier {
 		if s.dtype == tensor.BF16 {
 			return &narrow
 		}
 		return &wide
-	})
+	}), unblockDot)
 }
 
 // A copier packs one kind of source by AVX-512.

@@ -15,37 +15,42 @@ const (
 // A blockFormat is a blocked format.
 type blockFormat struct {
 	name   string
-	size   int // bytes of a weight
+	size   int // bytes of a weight, or of a pair
 	scales int // bytes of scales before the weights of a block
+	pair   int // weights of a row that are multiplied together: columns of a step
 	// load loads weights from an address and makes them numbers in register x; scale is that of their columns' scales.
 	load func(fn *asmgen.Func, from, x, scale string)
 }
 
 var blockFormats = []blockFormat{
-	{"BlockedF32", 4, 0, func(fn *asmgen.Func, from, x, _ string) { fn.I("VMOVUPS %s, %s", from, x) }},
-	{"BlockedBF16", 2, 0, func(fn *asmgen.Func, from, x, _ string) {
+	{"BlockedF32", 4, 0, 1, func(fn *asmgen.Func, from, x, _ string) { fn.I("VMOVUPS %s, %s", from, x) }},
+	{"BlockedBF16", 2, 0, 1, func(fn *asmgen.Func, from, x, _ string) {
 		fn.I("VPMOVZXWD %s, %s", from, x)
 		fn.I("VPSLLD $16, %[1]s, %[1]s", x)
 	}},
-	{"Q8", 1, 2 * blockSide, func(fn *asmgen.Func, from, x, scale string) {
+	{"Q8", 1, 2 * blockSide, 1, func(fn *asmgen.Func, from, x, scale string) {
 		fn.I("VPMOVSXBD %s, %s", from, x)
 		fn.I("VCVTDQ2PS %[1]s, %[1]s", x)
 		fn.I("VMULPS %s, %s, %[2]s", scale, x)
 	}},
 }
 
-// bytes returns those of a block.
-func (b blockFormat) bytes() int { return b.scales + b.size*blockSide*blockSide }
+// blockPairs is the format for kernels that multiply pairs.
+var blockPairs = blockFormat{"BlockedPairs", 4, 0, 2, blockFormats[0].load}
+
+// steps returns those of a block, and bytes its bytes.
+func (b blockFormat) steps() int { return blockSide / b.pair }
+func (b blockFormat) bytes() int { return b.scales + b.size*blockSide*b.steps() }
 
 // fewBlocked writes a kernel of type few for a blocked format: ldb is at which k of the first block it begins, steps
 // how many it takes, a multiple of 4. There is nothing to transpose. Memory is read in order; without prefetching, one
 // row of weights in Q8 takes twice as long from memory.
 //
 // With AVX-512 and one row each step of Q8 takes 8 instructions on the ports 0 and 5 for 32 bytes, of BF16 6 for 64, of
-// FP32 2 for 128; the chain of sums takes 4 cycles. With AVX2 and four rows there are registers for half of the
-// columns, so that there are two passes.
+// FP32 2 for 128; the chain of sums takes 4 cycles. A step of pairs of BF16 is two columns, read like one of FP32. With
+// AVX2 and four rows there are registers for half of the columns, so that there are two passes.
 //
-// Registers: sums from 0 on, then scales, then values, then a broadcast with AVX2.
+// Registers: sums from 0 on, then scales, then values, then a broadcast with AVX2 and pairs.
 func fewBlocked(f *asmgen.File, v vector, rows int, b blockFormat) {
 	lanes := v.bytes / 4
 	passes := 1
@@ -69,13 +74,13 @@ func fewBlocked(f *asmgen.File, v vector, rows int, b blockFormat) {
 		k.loop(pass, func(step int) {
 			for i := range rows {
 				a := fmt.Sprintf("%d(BX)", 4*(step*rows+i))
-				if v.reg == "Y" {
-					k.I("VBROADCASTSS %s, %s", a, k.reg(k.value+k.groups))
+				if v.name != avx512.name {
+					k.I("VBROADCASTSS %s, %s", a, k.reg(k.broadcast()))
 				}
 				for g := range k.groups {
 					x, sum := k.valueOf(step, g), k.groups*i+g
-					if v.reg == "Y" {
-						v.fma(k.Func, x, k.value+k.groups, sum)
+					if v.name != avx512.name {
+						v.fma(k.Func, x, k.broadcast(), sum)
 					} else {
 						k.I("VFMADD231PS.BCST %s, Z%d, Z%d", a, x, sum)
 					}
@@ -140,11 +145,18 @@ func (k *blockKernel) valueOf(step, group int) int {
 	return k.value + group
 }
 
+// broadcast returns the register behind those of the values.
+func (k *blockKernel) broadcast() int { return k.valueOf(3, k.groups-1) + 1 }
+
 // start loads what loop counts: the block, the step in it, and the steps.
 func (k *blockKernel) start() {
 	k.Arg("b", "SI")
 	k.Arg("ldb", "DX")
 	k.Arg("steps", "CX")
+	if k.b.pair > 1 {
+		k.I("SHRQ $%d, DX", log2(k.b.pair))
+		k.I("SHRQ $%d, CX", log2(k.b.pair))
+	}
 }
 
 // loop calls use for each of four steps with the values of a pass in registers, in a loop over all steps.
@@ -159,7 +171,7 @@ func (k *blockKernel) loop(pass int, use func(step int), turn func()) {
 		}
 	}
 	k.Comment("R8: steps of this block")
-	k.I("MOVQ $%d, R8", blockSide)
+	k.I("MOVQ $%d, R8", k.b.steps())
 	k.I("SUBQ DX, R8")
 	k.I("CMPQ R8, CX")
 	k.I("CMOVQGT CX, R8")
@@ -168,7 +180,7 @@ func (k *blockKernel) loop(pass int, use func(step int), turn func()) {
 	k.I("LEAQ %d(SI)(DX*1), DI", k.b.scales+k.b.size*first)
 	k.I("XORL DX, DX")
 	if k.b.scales > 0 {
-		k.I("PREFETCHT0 %d(DI)", blockAhead+line*blockSide) // where turns leave out a line, the scales'
+		k.I("PREFETCHT0 %d(DI)", blockAhead+line*k.b.steps()) // where turns leave out a line, the scales'
 	}
 	k.I("PCALIGN $32")
 	k.Label(inner)

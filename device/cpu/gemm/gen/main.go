@@ -65,11 +65,13 @@ func main() {
 				fewBlocked(f, avx2, rows, b)
 			}
 		}
+		fewBlocked(f, dot, rows, blockPairs)
 	}
 	for _, b := range blockFormats {
 		unblock(f, avx512, b)
 		unblock(f, avx2, b)
 	}
+	unblock(f, dot, blockPairs)
 	if err := f.Write("few"); err != nil {
 		log.Fatal(err)
 	}
