@@ -11,16 +11,18 @@ import (
 	"anneal/config"
 	"anneal/device"
 	"anneal/device/cpu"
+	"anneal/internal/isa"
 	"anneal/model"
 )
 
 // trainerOf returns a trainer on a device of its own; both live as long as the test.
 func trainerOf(t testing.TB, cfg *config.Config, threads int) *Trainer {
 	t.Helper()
-	dev, err := cpu.New(threads)
+	tier, err := isa.Choose()
 	if err != nil {
 		t.Fatal(err)
 	}
+	dev := cpu.NewTier(tier, threads) // which may be more than the CPUs
 	t.Cleanup(dev.Close)
 	tr, err := New(cfg, dev)
 	if err != nil {

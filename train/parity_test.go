@@ -177,7 +177,7 @@ func TestThreadsDoNotChangeTheBits(t *testing.T) {
 			return fmt.Sprint(hashes(tr))
 		}
 		one := run(1)
-		for _, threads := range []int{2, 3} {
+		for _, threads := range []int{2, 3, 17} {
 			if got := run(threads); got != one {
 				t.Errorf("%s: %d threads give %s, one gives %s", precision, threads, got, one)
 			}

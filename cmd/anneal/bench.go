@@ -3,6 +3,7 @@ package main
 type benchCmd struct {
 	All       benchAllCmd       `cmd:"" help:"Every benchmark, in a fixed order, as a file."`
 	Attention benchAttentionCmd `cmd:"" help:"Attention patterns at several lengths, beside full attention."`
+	Cores     benchCoresCmd     `cmd:"" help:"A training step on more cores than there are, simulated."`
 	Data      benchDataCmd      `cmd:"" help:"Every stage from text to token shards."`
 	Diff      benchDiffCmd      `cmd:"" help:"What changed between two files of bench all."`
 	Generate  benchGenerateCmd  `cmd:"" help:"Generation, beside the memory bandwidth."`

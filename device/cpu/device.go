@@ -44,8 +44,23 @@ func New(threads int) (*Device, error) {
 }
 
 // NewTier returns a device of the given tier, which the machine must support.
-func NewTier(tier isa.Tier, threads int) *Device {
-	p := pool.New(threads)
+func NewTier(tier isa.Tier, threads int) *Device { return newDevice(tier, pool.New(threads)) }
+
+// Simulate returns a device of this machine's tier that simulates worker threads, one or more, on the caller: BeginStep
+// and EndStep say of which of its work.
+func Simulate(threads int) (*Device, error) {
+	tier, err := isa.Choose()
+	if err != nil {
+		return nil, err
+	}
+	return newDevice(tier, pool.Simulate(threads)), nil
+}
+
+// BeginStep begins a step of a simulation, and EndStep returns what such steps would take; see package pool.
+func (d *Device) BeginStep()               { d.pool.BeginStep() }
+func (d *Device) EndStep() pool.Simulation { return d.pool.EndStep() }
+
+func newDevice(tier isa.Tier, p *pool.Pool) *Device {
 	return &Device{
 		tier:   tier,
 		pool:   p,

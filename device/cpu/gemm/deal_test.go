@@ -23,7 +23,11 @@ func TestEveryTaskIsDealtOnce(t *testing.T) {
 			wg.Go(func() {
 				column := -1
 				for left.Add(-1) >= 0 {
-					at, row := d.take(column)
+					at, row, ok := d.take(column)
+					if !ok {
+						t.Errorf("%+v: no task is left, want one", c)
+						return
+					}
 					if at != column {
 						changes.Add(1)
 					}
@@ -33,6 +37,9 @@ func TestEveryTaskIsDealtOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		if _, _, ok := d.take(-1); ok {
+			t.Errorf("%+v: there is a task more", c)
+		}
 		for i := range taken {
 			if n := taken[i].Load(); n != 1 {
 				t.Errorf("%+v: task %d in column %d was dealt %d times", c, i%c.down, i/c.down, n)

@@ -49,9 +49,8 @@ type fewGroup[E tensor.Number] struct {
 	rows, pad int // of the kernel, and how many rows of earlier groups' kernels there are
 }
 
-// A fewProduct is a product of few rows in progress. A task is a panel of colStep columns; each worker goes down
-// panels that follow each other in memory, so that what it prefetches is what it reads next. A group after the first
-// reads b from the cache.
+// A fewProduct is a product of few rows in progress. Each worker goes down panels of colStep columns that follow each
+// other in memory, so that what it prefetches is what it reads next. A group after the first reads b from the cache.
 type fewProduct[E tensor.Number] struct {
 	x       *product[E]
 	groups  [fewRows]fewGroup[E]
@@ -85,10 +84,10 @@ func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 	j.panels = ceil(n, colStep)
 	if m*n*k < alone {
 		x.dealOut(j.panels, 1)
-		p.RunAlone(j.panels, j)
+		p.RunAlone(1, j)
 	} else {
 		x.dealOut(ceil(j.panels, p.Threads()), p.Threads())
-		p.Run(x.deal.down*p.Threads(), j)
+		p.Run(min(j.panels, p.Threads()), j)
 	}
 	j.a = nil
 	return true
@@ -129,17 +128,21 @@ func (j *fewProduct[E]) packRows() {
 	}
 }
 
-// Do computes one panel of the result. The last panel starts early enough to be complete; columns that another panel
-// has computed are not stored again.
+// Do computes panels of the result until none is left: to count them in the pool as well would take as long as a tenth
+// of a panel.
 func (j *fewProduct[E]) Do(worker, _ int) {
-	x := j.x
-	s := &x.scratch[worker]
-	column, row := x.deal.take(s.column)
-	s.column = column
-	panel := column*x.deal.down + row
-	if panel >= j.panels {
-		return
+	d := &j.x.deal
+	for column, row, ok := d.take(-1); ok; column, row, ok = d.take(column) {
+		if panel := column*d.down + row; panel < j.panels {
+			j.panel(&j.x.scratch[worker], panel, row+1 < d.down)
+		}
 	}
+}
+
+// panel computes one panel of the result. The last panel starts early enough to be complete; columns that another panel
+// has computed are not stored again. More says whether the worker goes on with the next panel.
+func (j *fewProduct[E]) panel(s *scratch[E], panel int, more bool) {
+	x := j.x
 	sums, spare := s.a[:j.rows*colStep], &s.a[2*fewRows*colStep]
 	col := panel * colStep
 	from := min(col, j.n-colStep)
@@ -150,7 +153,7 @@ func (j *fewProduct[E]) Do(worker, _ int) {
 		x.startSums(sums, from)
 	}
 	next := uintptr(x.b.at(from, 0).p)
-	if row+1 < x.deal.down || len(x.scratch) == 1 { // else another worker reads what follows
+	if more || len(x.scratch) == 1 { // else another worker reads what follows
 		next += uintptr(colStep * x.b.ld * x.b.dtype.Size())
 	}
 	for p := 0; p < j.k; p += j.depth {

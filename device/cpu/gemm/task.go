@@ -6,7 +6,10 @@ import "anneal/device"
 // above has left them, and multiplies blocks of a by all of them. The deal decides which task it is.
 func (x *product[E]) Do(worker, _ int) {
 	s, c := &x.scratch[worker], &x.cut
-	column, row := x.deal.take(s.column)
+	column, row, ok := x.deal.take(s.column)
+	if !ok {
+		panic("gemm: more tasks requested than exist")
+	}
 	s.column = column
 	t := c.span(column, row)
 	if c.mirrored(t) {
