@@ -159,6 +159,7 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		{[]string{"generate", dir, "--max-tokens=-1"}, exitUsage, "--max-tokens"},
 		{[]string{"eval", dir, "--data", dir, "--threads=-2"}, exitUsage, "--threads"},
 		{[]string{"bench", "gemm", "--threads=1,0"}, exitUsage, "--threads 0"},
+		{[]string{"bench", "cores", "--threads=8,0"}, exitUsage, "--threads 0"},
 		{[]string{"bench", "memory", "--strategy", "WRONG"}, exitUsage, `--strategy: unknown strategy "WRONG"`},
 		{[]string{"bench", "memory", "--strategy", "every:9"}, exitUsage, "every:N with N below 6"},
 		{[]string{"bench", "attention", "windw:3"}, exitUsage, "windw"},

@@ -247,6 +247,9 @@ func TestBenchmarksReportWhatScriptsReadFromThem(t *testing.T) {
 	v := w.object(exitOK, "bench", "step", "--shape", "demo", "--seconds", "0.01", "--batch", "1")
 	w.keys(v, "tokens_per_second", "step_ms_median", "peak_rss_bytes", "gflops", "peak_gflops", "fraction_of_peak",
 		"tier", "threads")
+	v = w.object(exitOK, "bench", "cores", "--shape", "demo", "--seconds", "0.01", "--batch", "1", "--context", "32",
+		"--threads", "4")
+	w.keys(v, "tokens_per_step", "cases")
 	v = w.object(exitOK, "bench", "memory", "--shape", "demo", "--seconds", "0.01", "--batch", "1", "--context", "32",
 		"--strategy", "every_layer")
 	w.keys(v, "shape", "precision", "rounds", "cases")
