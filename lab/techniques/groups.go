@@ -113,6 +113,7 @@ var attentions = []Row{
 	{"LongNet, more branches in deeper layers", []string{"model.attention=longnet:64:depth"}},
 	{"linear attention", []string{"model.attention=linear"}},
 	{"gated linear attention", []string{"model.attention=linear:gated"}},
+	{"GLA, a gate for each key dimension", []string{"model.attention=gla"}},
 	{"delta rule", []string{"model.attention=delta"}},
 	{"gated delta rule", []string{"model.attention=delta:gated"}},
 	{"gated delta rule, short convolutions", []string{"model.attention=delta:gated", "model.short_conv=4"}},
