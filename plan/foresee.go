@@ -31,7 +31,8 @@ type Foresight struct {
 	Offloaded     int64    `json:"offloaded_bytes,omitempty"`       // of optimizer state in a file, not in memory
 	Inputs        int64    `json:"offloaded_input_bytes,omitempty"` // of inputs of recomputed segments, likewise
 	Fits          bool     `json:"fits"`
-	Least         *Least   `json:"least,omitempty"` // devices that would be enough, if it does not fit
+	Least         *Least   `json:"least,omitempty"`            // devices that would be enough, if it does not fit
+	Offloading    int64    `json:"offloading_bytes,omitempty"` // with memory.offload=optimizer, if it fits only then
 	// what the CPU does instead of the precision's arithmetic
 	Emulated  string           `json:"emulated,omitempty"`
 	Recompute string           `json:"recompute,omitempty"` // what memory.recompute keeps and what it recomputes
@@ -137,7 +138,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 			units.FormatBytes(p.Inputs), cfg.Memory.OffloadDir))
 	}
 	if !f.Fits {
-		f.Least = leastCards(cfg)
+		f.Least, f.Offloading = leastCards(cfg), offloading(cfg)
 	}
 	f.planData(data)
 	f.Mix = mix
@@ -157,6 +158,23 @@ func planHere(cfg *config.Config) (p *Plan, absent, err error) {
 		p.planTime(cfg, dev)
 	}
 	return p, nil, err
+}
+
+// offloading returns what a run needs whose optimizer state is in a file, if it fits here then, else 0.
+func offloading(cfg *config.Config) int64 {
+	if cfg.Memory.Offload.Has(config.OptimizerState) {
+		return 0
+	}
+	try := cfg.Clone()
+	try.Memory.Offload = append(slices.Clone(cfg.Memory.Offload), config.OptimizerState)
+	if try.Validate() != nil {
+		return 0
+	}
+	p, absent, err := planHere(try)
+	if err != nil || absent != nil || !p.Fits {
+		return 0
+	}
+	return p.Bytes()
 }
 
 // withoutData says what cannot be checked if there is no data; it returns "" if there is.

@@ -29,6 +29,7 @@ type MemoryError struct {
 	Need, Available int64 // bytes
 	Detail          string
 	Enough          string // which devices would be enough, as a clause; "" if that is not known
+	Offloading      int64  // bytes that it needs with memory.offload=optimizer, if these are available; else 0
 }
 
 func (e *MemoryError) Error() string {
@@ -36,7 +37,12 @@ func (e *MemoryError) Error() string {
 	if e.Enough != "" {
 		enough = "\n  " + e.Enough
 	}
+	offload := ""
+	if e.Offloading > 0 {
+		offload = ",\n  or memory.offload=optimizer: with its state in a file the run needs " +
+			units.FormatBytes(e.Offloading)
+	}
 	return fmt.Sprintf("this run needs %s of memory, but %s are available\n  %s%s\n"+
-		"  try a smaller train.micro_batch, model.context or model.dim",
-		units.FormatBytes(e.Need), units.FormatBytes(e.Available), e.Detail, enough)
+		"  try a smaller train.micro_batch, model.context or model.dim%s",
+		units.FormatBytes(e.Need), units.FormatBytes(e.Available), e.Detail, enough, offload)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,5 +132,27 @@ func TestTrainRefusesWithWhatWouldBeEnough(t *testing.T) {
 	}
 	if _, err := os.Stat(w.path("large")); err == nil {
 		t.Error("the refused run left a directory")
+	}
+}
+
+// Where the optimizer's state alone is too much, a refusal names the key that puts it into a file, and what the run
+// needs then.
+func TestARefusalNamesOffloading(t *testing.T) {
+	w := newWorkshop(t)
+	dry := func(code int, layers float64) map[string]any {
+		return w.object(code, "train", w.path("run.yaml"), "--dry-run", "model.dim=1024", "model.heads=8",
+			"model.ffn=4096", fmt.Sprintf("model.layers=%.0f", layers))
+	}
+	one := dry(exitOK, 1)
+	of := func(key string) float64 { return dry(exitOK, 2)[key].(float64) - one[key].(float64) } // a layer
+	layers := one["available_bytes"].(float64) / (12.5 * of("parameters"))                       // 16 bytes a parameter, or 8
+	args := []string{"train", w.path("run.yaml"), "--out", w.path("large"), "model.dim=1024", "model.heads=8",
+		"model.ffn=4096", fmt.Sprintf("model.layers=%.0f", layers)}
+	code, _, errs := anneal(args...)
+	if code != exitResources || !strings.Contains(errs, "memory.offload=optimizer: with its state in a file") {
+		t.Errorf("exit %d:\n%s", code, errs)
+	}
+	if code, out, errs := anneal(append(args, "memory.offload=optimizer", "--dry-run")...); code != exitOK {
+		t.Errorf("with its state in a file: exit %d: %s%s", code, out, errs)
 	}
 }

@@ -257,5 +257,7 @@ func unfit(p *plan.Foresight, detail string) error {
 	if p.Fits {
 		return nil
 	}
-	return &train.MemoryError{Need: p.Bytes, Available: p.Available, Detail: detail, Enough: p.Least.Enough()}
+	return &train.MemoryError{
+		Need: p.Bytes, Available: p.Available, Detail: detail, Enough: p.Least.Enough(), Offloading: p.Offloading,
+	}
 }
