@@ -144,8 +144,9 @@ func TestARefusalNamesOffloading(t *testing.T) {
 			"model.ffn=4096", fmt.Sprintf("model.layers=%.0f", layers))
 	}
 	one := dry(exitOK, 1)
-	of := func(key string) float64 { return dry(exitOK, 2)[key].(float64) - one[key].(float64) } // a layer
-	layers := one["available_bytes"].(float64) / (12.5 * of("parameters"))                       // 16 bytes a parameter, or 8
+	two := dry(exitOK, 2)
+	perLayer := two["parameters"].(float64) - one["parameters"].(float64)
+	layers := one["available_bytes"].(float64) / (12.5 * perLayer) // of 16 bytes a parameter, or 8
 	args := []string{"train", w.path("run.yaml"), "--out", w.path("large"), "model.dim=1024", "model.heads=8",
 		"model.ffn=4096", fmt.Sprintf("model.layers=%.0f", layers)}
 	code, _, errs := anneal(args...)
