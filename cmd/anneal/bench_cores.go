@@ -13,7 +13,7 @@ type benchCoresCmd struct {
 	Shape     string    `default:"llama-98m" enum:"demo,tiny,llama-98m,gpt2-small" help:"Model: ${enum}."`
 	Precision string    `default:"bf16" help:"A number format: anneal explain precision lists them."`
 	Threads   []int     `default:"2,4,8,16,32,64,128" placeholder:"N,…" help:"Numbers of cores to simulate."`
-	Seconds   inSeconds `default:"4" help:"Time for each number of cores; at least three steps."`
+	Seconds   inSeconds `default:"4" help:"Time for each number of cores; at least four steps."`
 	Batch     count     `help:"Sequences in a micro-batch; 0: as the shape says."`
 	Context   count     `help:"Tokens in a sequence; 0: as the shape says."`
 }
@@ -26,8 +26,8 @@ func (benchCoresCmd) Help() string {
 
 func (c benchCoresCmd) Run(s *session) error {
 	for _, n := range c.Threads {
-		if n < 1 || n > 4096 {
-			return &usageError{fmt.Sprintf("--threads %d is not from 1 to 4096", n), "try --threads 8,64"}
+		if n < 1 || n > 512 {
+			return &usageError{fmt.Sprintf("--threads %d is not from 1 to 512", n), "try --threads 8,64"}
 		}
 	}
 	threads := append([]int{1}, c.Threads...)
