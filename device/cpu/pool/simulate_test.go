@@ -14,14 +14,18 @@ type timed struct {
 
 func (j *timed) Do(worker, task int) {
 	j.workers[task] = worker
-	for begin := time.Now(); time.Since(begin) < j.times[task]; {
+	compute(j.times[task])
+}
+
+func compute(d time.Duration) {
+	for begin := time.Now(); time.Since(begin) < d; {
 	}
 }
 
 // Tasks of 4, 3, 2, 1, 1 and 1 units are through after 4 on three workers and after 6 on two. What the caller does
 // between jobs is nobody else's. A step that is interrupted says what one that is not takes.
 func TestASimulationDealsTasksToWorkers(t *testing.T) {
-	const unit = 2 * time.Millisecond
+	const unit = 200 * time.Microsecond // short, so that some steps are not interrupted on a busy machine
 	var times []time.Duration
 	for _, n := range []time.Duration{4, 3, 2, 1, 1, 1} {
 		times = append(times, n*unit)
@@ -33,9 +37,9 @@ func TestASimulationDealsTasksToWorkers(t *testing.T) {
 		}
 		j := &timed{times: times, workers: make([]int, len(times))}
 		var s Simulation
-		for step := range 12 {
+		for step := range 40 {
 			p.BeginStep()
-			time.Sleep(time.Duration(1+step%2) * unit)
+			compute(time.Duration(1+step%2) * unit)
 			p.Run(len(times), j)
 			p.Run(1, j) // is the caller's own
 			s = p.EndStep()
