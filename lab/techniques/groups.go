@@ -106,7 +106,7 @@ var attentions = []Row{
 	{"Longformer, dilated windows", []string{"model.attention=longformer:64:8:dilation=1/1/2:heads=1"}},
 	{"Longformer, own global projections",
 		[]string{"model.attention=longformer:64:8", "model.longformer_global_projections=true"}},
-	{"BigBird", []string{"model.attention=bigbird"}},
+	{"BigBird, blocks of 16", []string{"model.attention=bigbird:block=16"}},
 	{"Sparse Transformer, strided", []string{"model.attention=strided:32"}},
 	{"Sparse Transformer, fixed", []string{"model.attention=fixed:32:4"}},
 	{"LongNet", []string{"model.attention=longnet:64"}},
