@@ -155,6 +155,9 @@ func attention(s *scope) call {
 		out:    []*tensor.Tensor{out, lse},
 		rounds: roundsWeights(heads),
 	}
+	if mask.Slopes != nil {
+		c.factor = 4 // scores of 100 have units of 8e-6, of which kernels and formula round away different ones
+	}
 	c.formulas(attentionOf[float64](qkv, heads, mask), attentionOf[float32](qkv, heads, mask))
 	return c
 }
