@@ -34,12 +34,13 @@ type CoresCase struct {
 	WorkOfOne  float64 `json:"work_of_one"` // all tasks' time over that of one core's: what sharing adds to it
 }
 
-// Cores simulates training steps on each number of cores, the first of which is one. It measures at least four steps
-// for each, and o.Seconds.
-func Cores(ctx context.Context, o Options, threads []int) (*CoresResult, error) {
+// Cores simulates training steps on each number of cores, the first of which is one, and calls begin before each. It
+// measures at least four steps for each, and o.Seconds.
+func Cores(ctx context.Context, o Options, threads []int, begin func(threads int)) (*CoresResult, error) {
 	r := &CoresResult{Shape: o.Shape, Precision: o.Precision}
 	var one CoresCase
 	for _, n := range threads {
+		begin(n)
 		c, err := r.simulate(ctx, o, n)
 		if err != nil {
 			return nil, err
@@ -81,9 +82,6 @@ func (r *CoresResult) simulate(ctx context.Context, o Options, n int) (*CoresCas
 			return nil, err
 		}
 		s = dev.EndStep()
-		if o.OnStep != nil {
-			o.OnStep(n, 0)
-		}
 	}
 	work := s.Work.Seconds() / float64(n)
 	return &CoresCase{

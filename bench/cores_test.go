@@ -3,15 +3,21 @@ package bench
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 )
 
 // The parts of a simulated step add up, and no number of cores is faster than an even share of their work.
 func TestCoresShareOutAStep(t *testing.T) {
 	o := Options{Shape: "demo", Precision: "fp32", Batch: 4, Context: 64}
-	r, err := Cores(context.Background(), o, []int{1, 2, 32})
+	var begun []int
+	threads := []int{1, 2, 32}
+	r, err := Cores(context.Background(), o, threads, func(n int) { begun = append(begun, n) })
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Equal(begun, threads) {
+		t.Errorf("began with %v, want %v", begun, threads)
 	}
 	if r.Tokens != 4*64 || r.Tier == "" || len(r.Cases) != 3 {
 		t.Fatalf("%+v", r)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"anneal/bench"
 )
@@ -36,12 +35,9 @@ func (c benchCoresCmd) Run(s *session) error {
 		r, err := bench.Cores(ctx, bench.Options{
 			Shape: c.Shape, Precision: c.Precision, Seconds: float64(c.Seconds), Batch: int(c.Batch),
 			Context: int(c.Context),
-			OnStep: func(threads int, _ time.Duration) {
-				s.status.update(func(int) string {
-					return fmt.Sprintf("%s %s  %d cores", c.Shape, c.Precision, threads)
-				})
-			},
-		}, slices.Compact(threads))
+		}, slices.Compact(threads), func(n int) {
+			s.status.update(func(int) string { return fmt.Sprintf("%s %s  %d cores", c.Shape, c.Precision, n) })
+		})
 		if err != nil {
 			return err
 		}

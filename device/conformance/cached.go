@@ -30,6 +30,7 @@ func attentionCached(s *scope) call {
 			}
 		},
 		out:    []*tensor.Tensor{out, &cache.KV},
+		factor: biasFactor(mask),
 		rounds: roundsWeights(heads),
 	}
 	c.formulas(attentionCachedOf[float64](qkv, heads, mask, cache.KV.Rows()),

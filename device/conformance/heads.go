@@ -153,10 +153,8 @@ func attention(s *scope) call {
 	c := call{
 		run:    func(d device.Device) { d.Attention(out, lse, qkv, heads, mask) },
 		out:    []*tensor.Tensor{out, lse},
+		factor: biasFactor(mask),
 		rounds: roundsWeights(heads),
-	}
-	if mask.Slopes != nil {
-		c.factor = 4 // scores of 100 have units of 8e-6, of which kernels and formula round away different ones
 	}
 	c.formulas(attentionOf[float64](qkv, heads, mask), attentionOf[float32](qkv, heads, mask))
 	return c
@@ -184,6 +182,15 @@ func weightOf(qkv *tensor.Tensor, heads device.Heads, w uint64) tensor.DType {
 		return tensor.F8E4M3
 	}
 	return operandOf(qkv, w)
+}
+
+// biasFactor returns call.factor of attention: with slopes there are scores of 100, whose units are 8e-6, and kernels
+// round them otherwise than the formula does.
+func biasFactor(mask device.Mask) float64 {
+	if mask.Slopes != nil {
+		return 4
+	}
+	return 2
 }
 
 // roundsWeights returns call.rounds of attention: kernels round weights before they know the largest score, and so
