@@ -65,6 +65,8 @@ func layerNormGrad(s *scope) call {
 		run:    func(d device.Device) { d.LayerNormGrad(dx, dgain, dbias, dy, xhat, rstd, gain) },
 		out:    []*tensor.Tensor{dx, dgain, dbias},
 		factor: 4,
+		// dy less its mean and less its part along xhat, which is nearly all of it in a short row
+		terms: largest(dy) * largest(gain) * largest(rstd) * (1 + largest(xhat)*largest(xhat)),
 	}
 	c.formulas(layerNormGradOf[float64](dx, dgain, dbias, dy, xhat, rstd, gain),
 		layerNormGradOf[float32](dx, dgain, dbias, dy, xhat, rstd, gain))

@@ -294,6 +294,9 @@ func givenCrossEntropy(s *scope, dlogits, logits, targets *tensor.Tensor, o devi
 		run: func(d device.Device) { d.CrossEntropy(nil, dlogits, logits, targets, o) },
 		out: []*tensor.Tensor{dlogits},
 	}
+	if c.terms = o.Scale; o.Scale == 0 {
+		c.terms = 1 // a gradient is a probability less 1 at the target, and may be next to nothing
+	}
 	c.formulas(func(w uint64) [][]float64 { return crossEntropyOf[float64](logits, targets, o)(w)[2:] },
 		func(w uint64) [][]float32 { return crossEntropyOf[float32](logits, targets, o)(w)[2:] })
 	return c
