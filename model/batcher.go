@@ -72,7 +72,13 @@ func (b *Batcher) Tokens() int { return b.tokens }
 
 // Common returns how many tokens at the start of ids the cache of a slot has: a first stretch of the sequence may begin
 // there.
-func (b *Batcher) Common(slot int, ids []int32) int { return b.held[slot].common(b.caches[slot], ids) }
+func (b *Batcher) Common(slot int, ids []int32) int {
+	return b.held[slot].common(b.caches[slot], ids, 1)
+}
+
+// Room returns how many tokens, at most most, the next stretch of a slot may have after the first n of its sequence so
+// that the stretch after it can begin at n: tokens that were guessed.
+func (b *Batcher) Room(slot, n, most int) int { return room(b.caches[slot], n, most) }
 
 // Run passes the stretches of a pass through the model, at most one of each slot, and returns the logits [R, V] that
 // they want, in their order, in host memory and valid until the next call; nil if they want none. The cache of a slot

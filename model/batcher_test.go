@@ -21,8 +21,8 @@ type written struct {
 	done int
 }
 
-// Whatever else is in a pass, in however many passes a sequence is read and in whichever slot: its logits are those of
-// a generator that has only this sequence, bit for bit.
+// Whatever else is in a pass, in however many passes a sequence is read and in whichever slot, and whatever was guessed to
+// follow it: its logits are those of a generator that has only this sequence, bit for bit.
 func TestLogitsOfABatchAreThoseOfEachAlone(t *testing.T) {
 	dev, err := cpu.New(2)
 	if err != nil {
@@ -59,11 +59,16 @@ func TestLogitsOfABatchAreThoseOfEachAlone(t *testing.T) {
 					if n == 0 {
 						continue
 					}
-					room -= n
+					ids := w.ids[: w.done+n : w.done+n]
+					more := b.Room(slot, len(ids), min(rapid.IntRange(0, 12).Draw(t, "guesses"), c.Context-len(ids), room-n))
+					for range more {
+						ids = append(ids, int32(rapid.IntRange(0, c.Vocab-1).Draw(t, "guess")))
+					}
+					room -= n + more
 					list = append(list, Stretch{
-						Slot: slot, IDs: w.ids[:w.done+n], First: w.done,
-						Logits: rapid.IntRange(0, n).Draw(t, "logits"),
+						Slot: slot, IDs: ids, First: w.done, Logits: rapid.IntRange(0, n+more).Draw(t, "logits"),
 					})
+					w.done += n
 				}
 				if len(list) == 0 {
 					continue
@@ -79,7 +84,6 @@ func TestLogitsOfABatchAreThoseOfEachAlone(t *testing.T) {
 						}
 						row++
 					}
-					live[s.Slot].done = len(s.IDs)
 				}
 			}
 		}))

@@ -69,24 +69,41 @@ type held struct {
 	written int // positions written since the cache was reset
 }
 
-// common returns how many tokens of ids the cache c, which holds these, has. The last one is never among them, because
-// its logits are needed.
-func (h *held) common(c *autograd.Cache, ids []int32) int {
+// common returns how many tokens of ids the cache c, which holds these, has. The last ones, whose logits are needed, are
+// never among them.
+func (h *held) common(c *autograd.Cache, ids []int32, last int) int {
 	n := 0
-	for n < min(len(h.ids), len(ids)-1) && h.ids[n] == ids[n] {
+	for n < min(len(h.ids), len(ids)-last) && h.ids[n] == ids[n] {
 		n++
 	}
-	for i := range c.Layers {
-		if !c.Layers[i].Holds(h.written, n) { // a ring no longer holds them
-			return 0
-		}
+	if !holds(c, h.written, n) { // a ring no longer holds them
+		return 0
 	}
 	return n
 }
 
-// keep makes ids the tokens of the cache and returns how many of them it already has.
-func (h *held) keep(c *autograd.Cache, ids []int32) int {
-	n := h.common(c, ids)
+// holds reports whether a cache to which written tokens have been added still has the first n as if they were all.
+func holds(c *autograd.Cache, written, n int) bool {
+	for i := range c.Layers {
+		if !c.Layers[i].Holds(written, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// room returns how many tokens, at most most, may be added to n in a cache that can go back to n.
+func room(c *autograd.Cache, n, most int) (more int) {
+	for more < most && holds(c, n+more+1, n) {
+		more++
+	}
+	return more
+}
+
+// keep makes ids the tokens of the cache and returns how many of them it already has. The last ones, whose logits are
+// needed, are never among them.
+func (h *held) keep(c *autograd.Cache, ids []int32, last int) int {
+	n := h.common(c, ids, last)
 	h.cut(n)
 	h.extend(ids[n:])
 	return n

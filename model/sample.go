@@ -89,12 +89,6 @@ func (s Sampling) penalise(c []candidate, ids []int32) {
 	}
 }
 
-// Next draws the token that follows ids, as a pure function of the sequence, the sampling and its seed. The sampling
-// must be valid.
-func (g *Generator) Next(ids []int32, s Sampling) int32 {
-	return g.sampler.Next(g.Logits(ids), ids, s)
-}
-
 // A Sampler draws tokens. It keeps memory for one call at a time.
 type Sampler struct{ probs, spare []candidate }
 

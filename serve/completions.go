@@ -118,7 +118,7 @@ func (s *Server) newCompletion(q *completionRequest) (*completion, *apiError) {
 			}
 			x.seq = &use.Sequence{
 				IDs: slices.Clip(p.ids), MaxTokens: q.maxTokens(), Sampling: sampling,
-				IgnoreEnd: q.IgnoreEOS, Logprobs: q.Logprobs, Echo: q.Echo,
+				IgnoreEnd: q.IgnoreEOS, OneByOne: s.o.OneByOne, Logprobs: q.Logprobs, Echo: q.Echo,
 				Emit: func(t use.Token) bool { return c.take(x, t) }, Done: func() { c.finish(x) },
 			}
 			sampling.Seed++ // of the next choice

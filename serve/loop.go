@@ -66,7 +66,7 @@ func (l *loop) close() {
 func (l *loop) run() {
 	defer close(l.ended)
 	for l.admit() {
-		read, made, err := l.scheduler.Step()
+		did, err := l.scheduler.Step()
 		if err != nil {
 			l.mu.Lock()
 			l.err = err
@@ -74,7 +74,7 @@ func (l *loop) run() {
 			l.broken <- err
 			return
 		}
-		l.metrics.pass(read, made)
+		l.metrics.pass(did)
 	}
 }
 

@@ -9,16 +9,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"anneal/internal/buildinfo"
+	"anneal/use"
 )
 
 // metrics are what Prometheus reads of a server.
 type metrics struct {
-	registry   *prometheus.Registry
-	requests   *prometheus.CounterVec
-	read, made prometheus.Counter
-	passes     prometheus.Counter
-	first      prometheus.Histogram
-	whole      prometheus.Histogram
+	registry       *prometheus.Registry
+	requests       *prometheus.CounterVec
+	read, made     prometheus.Counter
+	guessed, right prometheus.Counter
+	passes         prometheus.Counter
+	first          prometheus.Histogram
+	whole          prometheus.Histogram
 }
 
 func newMetrics() *metrics {
@@ -35,13 +37,16 @@ func newMetrics() *metrics {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anneal_serve_requests_total", Help: "Requests answered, by endpoint and status.",
 		}, []string{"endpoint", "code"}),
-		read:   counter("anneal_serve_prompt_tokens_total", "Tokens of prompts read."),
-		made:   counter("anneal_serve_generated_tokens_total", "Tokens generated."),
+		read:    counter("anneal_serve_prompt_tokens_total", "Tokens of prompts read."),
+		made:    counter("anneal_serve_generated_tokens_total", "Tokens generated."),
+		guessed: counter("anneal_serve_guessed_tokens_total", "Tokens guessed ahead and checked."),
+		right: counter("anneal_serve_guessed_tokens_right_total",
+			"Tokens guessed ahead that were right: generated without a pass of their own."),
 		passes: counter("anneal_serve_passes_total", "Passes through the model."),
 		first:  seconds("anneal_serve_first_token_seconds", "Time from a request to its first token."),
 		whole:  seconds("anneal_serve_completion_seconds", "Time from a request to the end of its answer."),
 	}
-	m.registry.MustRegister(m.requests, m.read, m.made, m.passes, m.first, m.whole)
+	m.registry.MustRegister(m.requests, m.read, m.made, m.guessed, m.right, m.passes, m.first, m.whole)
 	return m
 }
 
@@ -80,10 +85,12 @@ func (m *metrics) request(r *http.Request, status int) {
 }
 
 // pass counts the tokens of a pass.
-func (m *metrics) pass(read, made int) {
+func (m *metrics) pass(did use.Pass) {
 	m.passes.Inc()
-	m.read.Add(float64(read))
-	m.made.Add(float64(made))
+	m.read.Add(float64(did.Read))
+	m.made.Add(float64(did.Made))
+	m.guessed.Add(float64(did.Guessed))
+	m.right.Add(float64(did.Right))
 }
 
 // complete notes the times of a request that was answered.

@@ -21,6 +21,7 @@ type Options struct {
 	Drain     time.Duration // how long requests in hand may take after the end was asked for; 30 seconds
 	Key       string        // that requests must have; "" for none
 	Hosts     []string      // names of this server in the header Host, beside localhost and addresses
+	OneByOne  bool          // no token is guessed ahead: the same answers, mostly later
 }
 
 // Limits that have no option.

@@ -15,6 +15,7 @@ type GenerateOptions struct {
 	Bare      bool     // put nothing around the prompt, where [Trained.Around] says what is put there
 	MaxTokens int      // at most so many are made
 	Stop      []string // texts at whose first occurrence what is made ends, without them
+	OneByOne  bool     // no token is guessed ahead (model.Guesser), which only takes longer
 	model.Sampling
 }
 
@@ -30,17 +31,20 @@ func (o *GenerateOptions) check() error {
 type Generated struct {
 	PromptIDs, IDs []int32       // tokens that were read, with those put around the prompt, and made
 	First, Rest    time.Duration // until the first token was made, and until all others were
+	Passes         int           // in which they were made: fewer than tokens, where some were guessed
 	Memory, Cache  int           // bytes beside the model's; of these, for keys and values
 	Ended          bool          // the model ended the text
 	Stopped        string        // the text of Stop that ended it; "" if none did
+
+	early int // tokens that were made with the first
 }
 
 // Rate returns how many tokens a second followed the first, 0 if none did.
 func (g *Generated) Rate() float64 {
-	if len(g.IDs) < 2 || g.Rest <= 0 {
+	if len(g.IDs) <= g.early || g.Rest <= 0 {
 		return 0
 	}
-	return float64(len(g.IDs)-1) / g.Rest.Seconds()
+	return float64(len(g.IDs)-g.early) / g.Rest.Seconds()
 }
 
 // Generate continues the prompt, the way a document of the training data would go on, and hands out text as it becomes

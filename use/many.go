@@ -77,7 +77,7 @@ func (r *Trained) continueAll(ctx context.Context, list []opening, progress func
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		if _, _, err := s.Step(); err != nil {
+		if _, err := s.Step(); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +106,8 @@ func (r *Trained) sequence(x opening, c *Continuation, done func()) *Sequence {
 		done()
 	}
 	return &Sequence{
-		IDs: slices.Clip(x.ids), MaxTokens: x.o.MaxTokens, Sampling: x.o.Sampling, Emit: emit, Done: end,
+		IDs: slices.Clip(x.ids), MaxTokens: x.o.MaxTokens, Sampling: x.o.Sampling, OneByOne: x.o.OneByOne,
+		Emit: emit, Done: end,
 	}
 }
 

@@ -16,6 +16,7 @@ type Sequence struct {
 	MaxTokens int     // at most so many are made
 	model.Sampling
 	IgnoreEnd bool // the token that ends a text does not end it
+	OneByOne  bool // no token is guessed ahead (model.Guesser), which only takes longer
 	// Logprobs, unless nil, asks for the log-probability of each token that is made, and for those of so many most
 	// likely ones at its place; Echo asks for those of the prompt, too.
 	Logprobs *int
@@ -25,10 +26,11 @@ type Sequence struct {
 	Emit func(t Token) (more bool)
 	Done func() // is called once, after the last token
 
-	prompt int
-	slot   int
-	first  int // token of IDs at which what the model sees begins
-	seen   int // tokens in the cache, from there on
+	prompt  int
+	slot    int
+	first   int // token of IDs at which what the model sees begins
+	seen    int // tokens in the cache, from there on
+	guesser model.Guesser
 }
 
 // A Token is a token of a text with the log-probabilities that were asked for.
@@ -56,14 +58,29 @@ type Scheduler struct {
 	freed    []int       // when each slot was: a count of those that were; 0 if it was never used
 	ended    int         // that count
 	list     []model.Stretch
-	parts    []*Sequence // of list
+	parts    []part // of list
 	samplers []*model.Sampler
+}
+
+// A part is what a pass does for a sequence.
+type part struct {
+	q   *Sequence
+	ids []int32 // of the sequence, with those that are guessed to follow
+}
+
+// A Pass says what a pass did.
+type Pass struct {
+	Read    int // tokens of prompts that were read
+	Made    int // tokens that were made
+	Guessed int // tokens that were guessed
+	Right   int // of these, so many were made
 }
 
 // Passes are limited so that sequences that are being continued wait little for the prompts of new ones.
 const (
-	passTokens = 256 // of a pass
-	readTokens = 64  // of prompts in a pass that continues sequences, too
+	passTokens  = 256 // of a pass
+	readTokens  = 64  // of prompts in a pass that continues sequences, too
+	guessTokens = 8   // of a pass that guesses: with more, it would take longer than one that does not
 )
 
 // NewScheduler allocates a Scheduler for so many sequences at a time; Close frees its memory.
@@ -134,66 +151,87 @@ func (s *Scheduler) Drop(q *Sequence) {
 	}
 }
 
-// Step runs one pass and hands out what it made. It returns the number of tokens of prompts that were
-// read, and of tokens that were made.
-func (s *Scheduler) Step() (read, made int, err error) {
+// Step runs one pass and hands out what it made.
+func (s *Scheduler) Step() (did Pass, err error) {
 	if s.plan(); len(s.list) == 0 {
-		return 0, 0, nil
+		return did, nil
 	}
 	logits := s.b.Run(s.list)
 	if err := train.Wait(s.r.dev); err != nil {
-		return 0, 0, err
+		return did, err
 	}
 	tokens := s.pick(logits)
-	for i, q := range s.parts {
-		n := len(s.list[i].IDs) - s.list[i].First
-		read += max(min(q.first+q.seen+n, q.prompt)-q.first-q.seen, 0)
-		q.seen += n
-		last := q.first+q.seen == len(q.IDs) // the next token is known now
+	for i, x := range s.parts {
+		q, n := x.q, len(s.list[i].IDs)-s.list[i].First
+		guessed := len(x.ids) - len(q.IDs)
+		did.Read += max(min(q.first+q.seen+n, q.prompt)-q.first-q.seen, 0)
+		q.seen += n - guessed
 		var mine []Token
 		mine, tokens = tokens[:s.list[i].Logits], tokens[s.list[i].Logits:]
-		if s.hand(q, mine, last) {
-			made++
+		made := s.hand(x, mine, q.first+len(s.list[i].IDs)-len(mine)+1)
+		did.Made += made
+		if guessed > 0 {
+			right := max(made-1, 0)
+			q.guesser.Right(right)
+			q.seen += right
+			did.Guessed, did.Right = did.Guessed+guessed, did.Right+right
 		}
 	}
-	return read, made, nil
+	return did, nil
 }
 
 // plan makes the list of a pass: the tokens of all sequences that are being continued, and of prompts as many as there
 // is room for, those that came first before others.
 func (s *Scheduler) plan() {
 	s.list, s.parts = s.list[:0], s.parts[:0]
-	room := s.b.Tokens()
+	room, continued := s.b.Tokens(), 0
 	for _, q := range s.running {
-		if view := s.view(q); len(view)-q.seen == 1 {
-			s.add(q, view, 1)
-			room--
+		if len(s.view(q))-q.seen == 1 {
+			continued++
 		}
 	}
-	if len(s.list) > 0 {
+	for _, q := range s.running {
+		if view := s.view(q); len(view)-q.seen == 1 {
+			ids := s.guess(q, len(view), guessTokens/continued-1)
+			n := 1 + len(ids) - len(q.IDs)
+			s.add(part{q, ids}, ids[q.first:], n)
+			room -= n
+		}
+	}
+	if continued > 0 {
 		room = min(room, readTokens)
 	}
 	for _, q := range s.running {
 		view := s.view(q)
 		if n := min(len(view)-q.seen, room); len(view)-q.seen > 1 && n > 0 {
-			s.add(q, view[:q.seen+n], n)
+			s.add(part{q, q.IDs}, view[:q.seen+n], n)
 			room -= n
 		}
 	}
 }
 
-// add adds n tokens of a sequence to the pass. Logits are wanted of the last one, if it is the last of the sequence,
-// and with log-probabilities of the prompt of all.
-func (s *Scheduler) add(q *Sequence, ids []int32, n int) {
-	logits := 0
+// guess returns the tokens of a sequence, of which the model sees the last seen ones, and up to most tokens that may
+// follow them. What the model sees must not begin later for these.
+func (s *Scheduler) guess(q *Sequence, seen, most int) []int32 {
+	most = min(most, q.prompt+q.MaxTokens-len(q.IDs)-1, s.r.Context()-seen)
+	if q.OneByOne || most < 1 {
+		return q.IDs
+	}
+	return q.guesser.Append(q.IDs, s.b.Room(q.slot, seen, most))
+}
+
+// add adds the last n of some tokens of a sequence to the pass. Logits are wanted of the last token of the sequence and
+// of those that are guessed to follow, and with log-probabilities of the prompt of all.
+func (s *Scheduler) add(x part, ids []int32, n int) {
+	q, logits := x.q, 0
 	switch {
 	case q.scores() && len(q.IDs) == q.prompt:
 		logits = n
-	case q.first+len(ids) == len(q.IDs):
-		logits = 1
+	case q.first+len(ids) >= len(q.IDs):
+		logits = q.first + len(ids) - len(q.IDs) + 1
 	}
 	s.list = append(s.list, model.Stretch{Slot: q.slot, IDs: ids, First: q.seen, Logits: logits})
-	s.parts = append(s.parts, q)
+	s.parts = append(s.parts, x)
 }
 
 // pick draws or scores the token after each row of logits, on several goroutines: a row depends on nothing else.
@@ -204,16 +242,16 @@ func (s *Scheduler) pick(logits *tensor.Tensor) []Token {
 	tokens := make([]Token, logits.Rows())
 	jobs := make(chan func(*model.Sampler), len(tokens))
 	row := 0
-	for i, q := range s.parts {
-		x := &s.list[i]
-		for k := range x.Logits {
-			at := q.first + len(x.IDs) - x.Logits + k + 1 // of the token that follows
+	for i, x := range s.parts {
+		q, n := x.q, s.list[i].Logits
+		for k := range n {
+			at := q.first + len(s.list[i].IDs) - n + k + 1 // of the token that follows
 			z, t := logits.Slice(row, row+1), &tokens[row]
 			jobs <- func(sampler *model.Sampler) {
 				if at < len(q.IDs) {
 					t.ID = q.IDs[at]
 				} else {
-					t.ID = sampler.Next(&z, q.IDs, q.Sampling)
+					t.ID = sampler.Next(&z, x.ids[:at], q.Sampling)
 				}
 				if q.Logprobs != nil {
 					score(t, &z, *q.Logprobs)
@@ -257,20 +295,27 @@ func score(t *Token, z *tensor.Tensor, top int) {
 	}
 }
 
-// hand hands out the tokens of a sequence that a pass made; with last, the last of them follows the sequence. It
-// returns whether one was made.
-func (s *Scheduler) hand(q *Sequence, tokens []Token, last bool) (made bool) {
+// hand hands out the tokens of a sequence that a pass made or scored, the first of which is at position at. Those after
+// a wrong guess count for nothing. It returns how many were made.
+func (s *Scheduler) hand(x part, tokens []Token, at int) (made int) {
+	q := x.q
+	last := at+len(tokens) > len(q.IDs)
 	for i, t := range tokens {
-		if last && i == len(tokens)-1 {
-			if made = len(q.IDs)-q.prompt < q.MaxTokens; !made {
+		right := at+i < len(x.ids) && x.ids[at+i] == t.ID // before it is added: the two may share memory
+		if at+i == len(q.IDs) {
+			if len(q.IDs)-q.prompt >= q.MaxTokens {
 				break
 			}
 			q.IDs = append(q.IDs, t.ID)
 			t.End = t.ID == s.r.end() && !q.IgnoreEnd
+			made++
 		}
 		if !q.Emit(t) || t.End {
 			s.finish(q)
 			return made
+		}
+		if !right {
+			break
 		}
 	}
 	if last && len(q.IDs)-q.prompt >= q.MaxTokens {

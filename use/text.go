@@ -68,20 +68,29 @@ func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text str
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
-		id := x.g.Next(x.ids, o.Sampling)
+		most := n + o.MaxTokens - len(x.ids)
+		if o.OneByOne {
+			most = 1
+		}
+		ids := x.g.Draw(x.ids, o.Sampling, most)
 		if err := train.Wait(x.r.dev); err != nil {
 			return done, err
 		}
-		if id == end {
-			done.Ended = true
-			break
+		done.Passes++
+		if i := slices.Index(ids, end); i >= 0 {
+			ids, done.Ended, more = ids[:i], true, false
 		}
-		if len(x.ids) == n {
-			done.First = time.Since(start)
+		if done.Passes == 1 {
+			done.First, done.early = time.Since(start), len(ids)
 		}
 		done.Rest = time.Since(start) - done.First
-		x.ids = append(x.ids, id)
-		more = stream.Next(id)
+		for _, id := range ids {
+			x.ids = append(x.ids, id)
+			if !stream.Next(id) {
+				more, done.Ended = false, false // what was made after it is no part of the text
+				break
+			}
+		}
 	}
 	return done, nil
 }

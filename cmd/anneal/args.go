@@ -76,6 +76,11 @@ type dtypeFlag struct {
 // eight reports whether the weights are held in 8 bits.
 func (d dtypeFlag) eight() bool { return d.Dtype == "q8_0" }
 
+// guessFlag is on commands that generate text.
+type guessFlag struct {
+	OneByOne bool `help:"Guess no tokens ahead. The text is the same; it only takes longer, mostly."`
+}
+
 // olderFlag is on commands that read the newest checkpoint of a run.
 type olderFlag struct {
 	AllowOlder bool `help:"If the newest checkpoint is damaged, use an older one; if the run diverged, use its last one before that."`

@@ -20,6 +20,7 @@ type generateCmd struct {
 	MaxTokens count    `default:"200" help:"Tokens to add at most."`
 	Stop      []string `sep:"none" placeholder:"TEXT" help:"End the text before TEXT. May be given several times."`
 	samplingFlags
+	guessFlag
 	reachFlags
 	deviceFlag
 	threadsFlag
@@ -37,6 +38,8 @@ func (generateCmd) Help() string {
 		"\n\nAt a terminal and without a prompt, it asks for text and continues it. There, /help lists the commands." +
 		"\n\nA key-value cache makes each token cost one pass over the weights, and changes no bit." +
 		" If the text is longer than the context, only its end is used (at least ¾ of a context)." +
+		"\n\nTokens that followed the last few where these stood before are guessed to follow again, and one pass checks" +
+		" up to seven guesses. Text that repeats itself, such as code, is generated faster, and no token changes." +
 		"\n\nMany prompts are continued several at a time, prompt number N with the seed SEED + N − 1."
 }
 
@@ -69,7 +72,8 @@ func (c generateCmd) Run(s *session) error {
 	defer r.Close()
 	before, after := around(s, r, c.NoStart)
 	options := use.GenerateOptions{
-		Prompt: prompt, Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Stop: c.Stop, Sampling: sampling,
+		Prompt: prompt, Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Stop: c.Stop, OneByOne: c.OneByOne,
+		Sampling: sampling,
 	}
 	if ask {
 		return c.talk(s, r, options)
@@ -90,7 +94,7 @@ func (c generateCmd) Run(s *session) error {
 			"prompt": prompt, "text": text.String(), "step": r.Step, "tokens": len(done.IDs),
 			"prompt_tokens": len(done.PromptIDs), "start": before, "end": after, "prompt_ids": done.PromptIDs,
 			"ids": done.IDs, "ended": done.Ended, "stopped": done.Stopped, "first_token_seconds": done.First.Seconds(),
-			"tokens_per_second": done.Rate(), "memory_bytes": done.Memory, "cache_bytes": done.Cache,
+			"tokens_per_second": done.Rate(), "passes": done.Passes, "memory_bytes": done.Memory, "cache_bytes": done.Cache,
 			"damaged": faults(r.Skipped), "precision": r.Config.Precision, "dtype": c.Dtype,
 		})
 	})
@@ -128,6 +132,9 @@ func summary(g *use.Generated) string {
 	}
 	if rate := g.Rate(); rate > 0 {
 		text += fmt.Sprintf(", then %.4g a second", rate)
+	}
+	if g.Passes > 0 && g.Passes < len(g.IDs) {
+		text += fmt.Sprintf(" in %d passes", g.Passes)
 	}
 	return text + fmt.Sprintf(" · %s, keys and values %s of it", mib(g.Memory), mib(g.Cache))
 }

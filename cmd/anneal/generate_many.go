@@ -55,7 +55,7 @@ func (c generateCmd) fromFile(s *session, sampling model.Sampling) error {
 	defer r.Close()
 	around(s, r, c.NoStart)
 	return c.many(s, r, questions, use.GenerateOptions{
-		Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Stop: c.Stop, Sampling: sampling,
+		Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Stop: c.Stop, OneByOne: c.OneByOne, Sampling: sampling,
 	})
 }
 

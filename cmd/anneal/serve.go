@@ -34,6 +34,7 @@ type serveCmd struct {
 	Requests  count         `default:"64" help:"Requests that are answered or wait at a time; more get the status 429."`
 	Timeout   time.Duration `default:"10m" help:"Longest time of a request."`
 	Drain     time.Duration `default:"30s" help:"Time for requests in hand after SIGTERM."`
+	guessFlag
 	reachFlags
 	deviceFlag
 	threadsFlag
@@ -82,7 +83,7 @@ func (c serveCmd) Run(s *session) error {
 	}
 	server, err := serve.New(r, serve.Options{
 		Model: c.name(), Sequences: int(c.Sequences), Requests: int(c.Requests), Timeout: c.Timeout, Drain: c.Drain,
-		Key: key, Hosts: c.AllowHost,
+		Key: key, Hosts: c.AllowHost, OneByOne: c.OneByOne,
 	})
 	if errors.Is(err, model.ErrNoCache) {
 		return asData(fmt.Errorf("%s cannot be served: %w\n  use `anneal generate`", c.Dir, err))
