@@ -21,8 +21,8 @@ type written struct {
 	done int
 }
 
-// Whatever else is in a pass, in however many passes a sequence is read and in whichever slot, and whatever was guessed to
-// follow it: its logits are those of a generator that has only this sequence, bit for bit.
+// Whatever else is in a pass, in however many passes a sequence is read and in whichever slot, and whatever was guessed
+// to follow it: its logits are those of a generator that has only this sequence, bit for bit.
 func TestLogitsOfABatchAreThoseOfEachAlone(t *testing.T) {
 	dev, err := cpu.New(2)
 	if err != nil {
@@ -60,7 +60,8 @@ func TestLogitsOfABatchAreThoseOfEachAlone(t *testing.T) {
 						continue
 					}
 					ids := w.ids[: w.done+n : w.done+n]
-					more := b.Room(slot, len(ids), min(rapid.IntRange(0, 12).Draw(t, "guesses"), c.Context-len(ids), room-n))
+					most := min(rapid.IntRange(0, 12).Draw(t, "guesses"), c.Context-len(ids), room-n)
+					more := b.Room(slot, len(ids), most)
 					for range more {
 						ids = append(ids, int32(rapid.IntRange(0, c.Vocab-1).Draw(t, "guess")))
 					}

@@ -69,8 +69,8 @@ type held struct {
 	written int // positions written since the cache was reset
 }
 
-// common returns how many tokens of ids the cache c, which holds these, has. The last ones, whose logits are needed, are
-// never among them.
+// common returns how many tokens of ids the cache c, which holds these, has. The last ones, whose logits are needed,
+// are never among them.
 func (h *held) common(c *autograd.Cache, ids []int32, last int) int {
 	n := 0
 	for n < min(len(h.ids), len(ids)-last) && h.ids[n] == ids[n] {

@@ -48,8 +48,8 @@ func TestGuessesGrowWhileTheyAreRight(t *testing.T) {
 	}
 }
 
-// Drawing with guesses makes the tokens that are made one by one without a cache, in every kind of model and cache, also
-// when it begins again and where the text outgrows the context. Some of the guesses are right.
+// Drawing with guesses makes the tokens that are made one by one without a cache, in every kind of model and cache,
+// also when it begins again and where the text outgrows the context. Some of the guesses are right.
 func TestGuessesChangeNoToken(t *testing.T) {
 	dev, err := cpu.New(2)
 	if err != nil {

@@ -156,7 +156,7 @@ func TestEveryFactorisationOfEight(t *testing.T) {
 	} {
 		t.Run(strings.Join(overrides, " "), func(t *testing.T) {
 			cfg := smallConfig(t, data, append([]string{
-				"train.batch_tokens=256", "model.layers=8", "precision=fp64", "train.steps=10",
+				"train.batch_tokens=256", "model.layers=8", "precision=fp64", "train.steps=4",
 			}, overrides...)...)
 			cfg.Model.Vocab = 300
 			src := dataset.NewRandom(300, cfg.Model.Context, 5)

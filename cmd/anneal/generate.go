@@ -38,8 +38,8 @@ func (generateCmd) Help() string {
 		"\n\nAt a terminal and without a prompt, it asks for text and continues it. There, /help lists the commands." +
 		"\n\nA key-value cache makes each token cost one pass over the weights, and changes no bit." +
 		" If the text is longer than the context, only its end is used (at least ¾ of a context)." +
-		"\n\nTokens that followed the last few where these stood before are guessed to follow again, and one pass checks" +
-		" up to seven guesses. Text that repeats itself, such as code, is generated faster, and no token changes." +
+		"\n\nTokens that followed the last few where these stood before are guessed to follow again, and one pass" +
+		" checks up to seven guesses. Text that repeats itself, such as code, is made faster, and no token changes." +
 		"\n\nMany prompts are continued several at a time, prompt number N with the seed SEED + N − 1."
 }
 
@@ -94,8 +94,8 @@ func (c generateCmd) Run(s *session) error {
 			"prompt": prompt, "text": text.String(), "step": r.Step, "tokens": len(done.IDs),
 			"prompt_tokens": len(done.PromptIDs), "start": before, "end": after, "prompt_ids": done.PromptIDs,
 			"ids": done.IDs, "ended": done.Ended, "stopped": done.Stopped, "first_token_seconds": done.First.Seconds(),
-			"tokens_per_second": done.Rate(), "passes": done.Passes, "memory_bytes": done.Memory, "cache_bytes": done.Cache,
-			"damaged": faults(r.Skipped), "precision": r.Config.Precision, "dtype": c.Dtype,
+			"tokens_per_second": done.Rate(), "passes": done.Passes, "memory_bytes": done.Memory,
+			"cache_bytes": done.Cache, "damaged": faults(r.Skipped), "precision": r.Config.Precision, "dtype": c.Dtype,
 		})
 	})
 }
