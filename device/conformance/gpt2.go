@@ -65,12 +65,17 @@ func layerNormGrad(s *scope) call {
 		run:    func(d device.Device) { d.LayerNormGrad(dx, dgain, dbias, dy, xhat, rstd, gain) },
 		out:    []*tensor.Tensor{dx, dgain, dbias},
 		factor: 4,
-		// dy less its mean and less its part along xhat, which is nearly all of it in a short row
-		terms: largest(dy) * largest(gain) * largest(rstd) * (1 + largest(xhat)*largest(xhat)),
+		terms:  normTerms(dy, xhat, rstd, gain),
 	}
 	c.formulas(layerNormGradOf[float64](dx, dgain, dbias, dy, xhat, rstd, gain),
 		layerNormGradOf[float32](dx, dgain, dbias, dy, xhat, rstd, gain))
 	return c
+}
+
+// normTerms returns the magnitude of the terms of a norm's gradient: dy less its part along xhat, which is nearly all of
+// it in a short row.
+func normTerms(dy, xhat, rstd, gain *tensor.Tensor) float64 {
+	return largest(dy) * largest(gain) * largest(rstd) * (1 + largest(xhat)*largest(xhat))
 }
 
 func layerNormGradOf[T tensor.Number](dx, dgain, dbias, dy, xhat, rstd, gain *tensor.Tensor) func(w uint64) [][]T {

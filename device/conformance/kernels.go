@@ -144,6 +144,7 @@ func rmsNormGrad(s *scope) call {
 		run:    func(d device.Device) { d.RMSNormGrad(dx, dgain, dy, xhat, rstd, gain) },
 		out:    []*tensor.Tensor{dx, dgain},
 		factor: 4,
+		terms:  normTerms(dy, xhat, rstd, gain),
 	}
 	c.formulas(rmsNormGradOf[float64](dx, dgain, dy, xhat, rstd, gain),
 		rmsNormGradOf[float32](dx, dgain, dy, xhat, rstd, gain))
