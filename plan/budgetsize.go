@@ -29,14 +29,15 @@ const (
 // errUnfit means that a size does not fit in memory.
 var errUnfit = errors.New("does not fit")
 
-// choose tries widths in multiples of the head size, smallest first, until the predicted loss rises or memory ends.
-// Their context is the longer one as long as enough tokens are read.
+// choose tries widths, half a head and then whole ones, smallest first, until memory ends or the predicted loss has not
+// fallen for two of them: one may be measured while the machine is slow. Their context is the longer one as long as
+// enough tokens are read.
 func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
-	context := longContext
+	context, worse := longContext, 0
 	if cfg.Origin("model.context") != (config.Origin{}) {
 		context = cfg.Model.Context
 	}
-	for width := headSize; width <= mostWidth; width += headSize {
+	for width := headSize / 2; width <= mostWidth; width = width/headSize*headSize + headSize {
 		c, err := b.try(cfg, context, width)
 		if context == longContext && (err != nil || c.tokens(b) < longTokens) {
 			context = shortContext
@@ -49,11 +50,12 @@ func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 		case err != nil:
 			return nil, err
 		case best != nil && !(c.loss < best.loss):
-			return best, nil
+			worse++
+		default:
+			best, worse = c, 0
 		}
-		best = c
-		if pinned || c.steps < 1 {
-			return best, nil
+		if pinned || c.steps < 1 || worse == 2 {
+			break
 		}
 	}
 	return best, nil
@@ -118,7 +120,7 @@ func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candid
 
 // size derives the shape of the model.
 func (s *sheet) size(width int) {
-	s.setInt("model.dim", width, "the multiple of 64 with the lowest predicted bits per byte", budgetLawSource)
+	s.setInt("model.dim", width, "32 or the multiple of 64 with the lowest predicted bits per byte", budgetLawSource)
 	dim := s.cfg.Model.Dim
 	s.setInt("model.layers", max(leastLayers, (dim+layersPerWidth/2)/layersPerWidth),
 		"width / 48, at least 4", "convention, not yet measured")
