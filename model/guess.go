@@ -7,26 +7,23 @@ package model
 // temperature, since a logit is a function of its text alone, and a draw of logits, text and seed.
 
 const (
-	maxGuesses  = 7 // tokens that are guessed at a time; a pass of 8 rows is what kernels of few rows are made for
-	firstGuess  = 3 // at first
+	maxGuesses  = 3 // tokens that are guessed at a time: kernels of few rows take four, in little more time than one
 	longestTail = 4 // tokens that are compared
-	leastTail   = 2
+	patience    = 4 // wrong guesses, after which one token more must be the same
 )
 
-// A Guesser guesses tokens of one text: the more, the more of its last guesses were right. The zero value is ready.
-type Guesser struct{ reach int }
+// A Guesser guesses tokens of one text. The longer it has been wrong, the more tokens must be the same where they stood
+// before: one at first, four at last. The zero value is ready.
+type Guesser struct{ wrong int }
 
-// Append appends to ids up to most tokens that may follow: those after the last place at which the last two to four of
-// ids stood before, of the places with the longest match.
+// Append appends to ids up to most tokens that may follow: those after the last place at which the end of ids stood
+// before, of the places at which most of it did.
 func (g *Guesser) Append(ids []int32, most int) []int32 {
-	if g.reach == 0 {
-		g.reach = firstGuess
-	}
-	at := follow(ids)
+	at := follow(ids, min(1+g.wrong/patience, longestTail))
 	if at == 0 {
 		return ids
 	}
-	for range min(most, g.reach) { // a text that repeats itself to the end goes on repeating what is guessed
+	for range min(most, maxGuesses) { // a text that repeats itself to the end goes on repeating what is guessed
 		ids = append(ids, ids[at])
 		at++
 	}
@@ -34,11 +31,16 @@ func (g *Guesser) Append(ids []int32, most int) []int32 {
 }
 
 // Right tells the Guesser how many of its last guesses were right.
-func (g *Guesser) Right(n int) { g.reach = min(2*n+1, maxGuesses) }
+func (g *Guesser) Right(n int) {
+	if g.wrong++; n > 0 {
+		g.wrong = 0
+	}
+}
 
-// follow returns the position after the last place at which the end of ids stood before, 0 if it never did.
-func follow(ids []int32) (at int) {
-	longest := leastTail - 1
+// follow returns the position after the last place at which the end of ids, of at least so many tokens, stood before;
+// 0 if it never did.
+func follow(ids []int32, least int) (at int) {
+	longest := least - 1
 	for i := len(ids) - 1; i > longest && longest < longestTail; i-- {
 		n := 0
 		for n < min(longestTail, i) && ids[i-1-n] == ids[len(ids)-1-n] {

@@ -17,8 +17,8 @@ func TestGuessesFollowTheLongestAndLastMatch(t *testing.T) {
 		want []int32
 	}{
 		{"nothing stood before", []int32{1, 2, 3, 4}, 7, nil},
-		{"one token is no match", []int32{1, 2, 3, 1}, 7, nil},
 		{"what followed", []int32{1, 2, 3, 4, 5, 1, 2}, 7, []int32{3, 4, 5}},
+		{"one token is a match", []int32{1, 2, 3, 1}, 7, []int32{2, 3, 1}},
 		{"at most", []int32{1, 2, 3, 4, 5, 1, 2}, 2, []int32{3, 4}},
 		{"no room", []int32{1, 2, 3, 4, 5, 1, 2}, 0, nil},
 		{"the last place", []int32{1, 2, 3, 9, 1, 2, 4, 9, 1, 2}, 1, []int32{4}},
@@ -35,16 +35,27 @@ func TestGuessesFollowTheLongestAndLastMatch(t *testing.T) {
 	}
 }
 
-// Guesses grow while they are right, and end at once where they are wrong.
-func TestGuessesGrowWhileTheyAreRight(t *testing.T) {
+// After wrong guesses more tokens must be the same, and after a right one a single token is enough again.
+func TestGuessesAskForMoreWhileTheyAreWrong(t *testing.T) {
 	var g Guesser
-	ids := []int32{4, 4, 4, 4}
-	for i, right := range []int{3, 7, 7, 2, 0, 1, 3, 7} {
-		want := []int{3, 7, 7, 7, 5, 1, 3, 7}[i]
-		if got := len(g.Append(slices.Clone(ids), 100)) - len(ids); got != want {
-			t.Errorf("guess %d has %d tokens, want %d", i, got, want)
+	guesses := func(same int32) bool { // the last so many tokens stood before
+		ids := []int32{1, 2, 3, 4, 9, 0}
+		ids = append(ids, ids[4-same:4]...)
+		return len(g.Append(slices.Clone(ids), 1)) > len(ids)
+	}
+	for same := range int32(longestTail) {
+		for range patience {
+			if guesses(same) || !guesses(same+1) {
+				t.Fatalf("after %d wrong guesses: not as soon as %d tokens are the same", g.wrong, same+1)
+			}
+			g.Right(0)
 		}
-		g.Right(right)
+	}
+	if g.Right(0); guesses(3) || !guesses(4) {
+		t.Error("more than four tokens are asked for")
+	}
+	if g.Right(1); !guesses(1) {
+		t.Error("a right guess is not forgiven")
 	}
 }
 

@@ -80,7 +80,7 @@ type Pass struct {
 const (
 	passTokens  = 256 // of a pass
 	readTokens  = 64  // of prompts in a pass that continues sequences, too
-	guessTokens = 8   // of a pass that guesses: with more, it would take longer than one that does not
+	guessTokens = 4   // of a pass that guesses: kernels of few rows take four, in little more time than one
 )
 
 // NewScheduler allocates a Scheduler for so many sequences at a time; Close frees its memory.

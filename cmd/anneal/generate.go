@@ -39,7 +39,7 @@ func (generateCmd) Help() string {
 		"\n\nA key-value cache makes each token cost one pass over the weights, and changes no bit." +
 		" If the text is longer than the context, only its end is used (at least ¾ of a context)." +
 		"\n\nTokens that followed the last few where these stood before are guessed to follow again, and one pass" +
-		" checks up to seven guesses. Text that repeats itself, such as code, is made faster, and no token changes." +
+		" checks three guesses. Text that repeats itself, such as code, is made faster, and no token changes." +
 		"\n\nMany prompts are continued several at a time, prompt number N with the seed SEED + N − 1."
 }
 
