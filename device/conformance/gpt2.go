@@ -72,8 +72,8 @@ func layerNormGrad(s *scope) call {
 	return c
 }
 
-// normTerms returns the magnitude of the terms of a norm's gradient: dy less its part along xhat, which is nearly all of
-// it in a short row.
+// normTerms returns the magnitude of the terms of a norm's gradient: dy less its part along xhat, which is nearly all
+// of it in a short row.
 func normTerms(dy, xhat, rstd, gain *tensor.Tensor) float64 {
 	return largest(dy) * largest(gain) * largest(rstd) * (1 + largest(xhat)*largest(xhat))
 }
