@@ -23,6 +23,13 @@ func budgeted(t *testing.T, length time.Duration, memory int64, overrides ...str
 func budgetedAt(t *testing.T, flops float64, length time.Duration, memory int64, overrides ...string) (
 	*config.Config, *Budgeted, error) {
 	t.Helper()
+	return budgetedWith(t, func(token float64) float64 { return flops / (token + 3e6) }, length, memory, overrides...)
+}
+
+// budgetedWith is budgeted on a machine that makes so many tokens per second of so many FLOPs each.
+func budgetedWith(t *testing.T, speed func(token float64) float64, length time.Duration, memory int64,
+	overrides ...string) (*config.Config, *Budgeted, error) {
+	t.Helper()
 	plan := func(cfg *config.Config) (*Plan, error) {
 		p, err := For(cfg, device.Null{})
 		if err == nil && memory > 0 {
@@ -37,7 +44,7 @@ func budgetedAt(t *testing.T, flops float64, length time.Duration, memory int64,
 			if err != nil {
 				return 0, "", err
 			}
-			return flops / (p.FLOPsPerToken + 3e6), "a test", nil
+			return speed(p.FLOPsPerToken), "a test", nil
 		},
 	}
 	var r *Budgeted
@@ -115,6 +122,20 @@ func TestGivenStepsDoNotDependOnTheSpeed(t *testing.T) {
 		}
 		if got != want || r.Derives("train.steps") {
 			t.Errorf("at %g FLOP/s the run is\n%s\nat 1e10 FLOP/s\n%s", flops, got, want)
+		}
+	}
+}
+
+// A model of half a head is chosen where one of a whole head would read too few tokens to learn to copy, and only there.
+func TestHalfAHeadIsForRunsOfFewTokens(t *testing.T) {
+	for _, c := range []struct {
+		length time.Duration
+		want   int
+	}{{time.Minute, 32}, {3 * time.Minute, 64}} {
+		cfg, _, err := budgetedWith(t, func(token float64) float64 { return 6e10 / token }, c.length, 0)
+		if err != nil || cfg.Model.Dim != c.want || cfg.Model.Heads != 1 {
+			t.Errorf("%s: width %d with %d heads, want %d with one; %v", c.length, cfg.Model.Dim, cfg.Model.Heads,
+				c.want, err)
 		}
 	}
 }

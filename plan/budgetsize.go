@@ -30,8 +30,9 @@ const (
 var errUnfit = errors.New("does not fit")
 
 // choose tries widths, half a head and then whole ones, smallest first, until memory ends or the predicted loss has not
-// fallen for two of them: one may be measured while the machine is slow. Their context is the longer one as long as
-// enough tokens are read.
+// fallen for two of them: one may be measured while the machine is slow. Half a head is for runs in which a whole one
+// would not learn to copy; it learns that only in part. Their context is the longer one as long as enough tokens are
+// read.
 func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 	context, worse := longContext, 0
 	if cfg.Origin("model.context") != (config.Origin{}) {
@@ -49,6 +50,8 @@ func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 			return best, nil
 		case err != nil:
 			return nil, err
+		case best != nil && best.cfg.Model.Dim < headSize && c.tokens(b) >= copyTokens:
+			best, worse = c, 0
 		case best != nil && !(c.loss < best.loss):
 			worse++
 		default:
@@ -114,7 +117,7 @@ func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candid
 	c.memory = p.Bytes()
 	read := min(float64(c.resolved.Tokens()), b.stepSeconds()*c.speed)
 	tokens := scaling.EffectiveTokens(read, max(float64(b.Data.Tokens), 1))
-	c.loss = budgetLaw.Loss(p.FLOPsPerToken/6, tokens)
+	c.loss = budgetLaw(p.FLOPsPerToken/6, tokens)
 	return c, nil
 }
 
