@@ -126,7 +126,8 @@ func TestGivenStepsDoNotDependOnTheSpeed(t *testing.T) {
 	}
 }
 
-// A model of half a head is chosen where one of a whole head would read too few tokens to learn to copy, and only there.
+// A model of half a head is chosen where one of a whole head would read too few tokens to learn to copy, and only
+// there.
 func TestHalfAHeadIsForRunsOfFewTokens(t *testing.T) {
 	for _, c := range []struct {
 		length time.Duration

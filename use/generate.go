@@ -19,6 +19,13 @@ type GenerateOptions struct {
 	model.Sampling
 }
 
+// guessedFrom is the number of parameters from which on tokens are guessed ahead. The weights of a smaller model fit in
+// caches: a pass over four tokens then takes longer than one over one.
+const guessedFrom = 16_000_000
+
+// guesses reports whether tokens are guessed ahead.
+func (r *Trained) guesses() bool { return r.Model.Count() >= guessedFrom }
+
 // check returns an error that names an option that cannot be.
 func (o *GenerateOptions) check() error {
 	if slices.Contains(o.Stop, "") {

@@ -60,6 +60,7 @@ type Scheduler struct {
 	list     []model.Stretch
 	parts    []part // of list
 	samplers []*model.Sampler
+	guesses  bool // tokens are guessed ahead
 }
 
 // A part is what a pass does for a sequence.
@@ -89,7 +90,9 @@ func (r *Trained) NewScheduler(sequences int) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scheduler{r: r, b: b, slots: make([]*Sequence, sequences), freed: make([]int, sequences)}, nil
+	return &Scheduler{
+		r: r, b: b, slots: make([]*Sequence, sequences), freed: make([]int, sequences), guesses: r.guesses(),
+	}, nil
 }
 
 // SchedulerBytes returns the memory that NewScheduler takes, and how much of it is keys and values.
@@ -214,7 +217,7 @@ func (s *Scheduler) plan() {
 // follow them. What the model sees must not begin later for these.
 func (s *Scheduler) guess(q *Sequence, seen, most int) []int32 {
 	most = min(most, q.prompt+q.MaxTokens-len(q.IDs)-1, s.r.Context()-seen)
-	if q.OneByOne || most < 1 {
+	if q.OneByOne || !s.guesses || most < 1 {
 		return q.IDs
 	}
 	return q.guesser.Append(q.IDs, s.b.Room(q.slot, seen, most))

@@ -69,7 +69,7 @@ func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text str
 			return done, err
 		}
 		most := n + o.MaxTokens - len(x.ids)
-		if o.OneByOne {
+		if o.OneByOne || !x.r.guesses() {
 			most = 1
 		}
 		ids := x.g.Draw(x.ids, o.Sampling, most)

@@ -40,6 +40,7 @@ func (generateCmd) Help() string {
 		" If the text is longer than the context, only its end is used (at least ¾ of a context)." +
 		"\n\nTokens that followed the last few where these stood before are guessed to follow again, and one pass" +
 		" checks three guesses. Text that repeats itself, such as code, is made faster, and no token changes." +
+		" Models of less than 16M parameters, whose passes do not wait for weights, guess nothing." +
 		"\n\nMany prompts are continued several at a time, prompt number N with the seed SEED + N − 1."
 }
 
