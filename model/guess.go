@@ -9,7 +9,7 @@ package model
 const (
 	maxGuesses  = 3 // tokens that are guessed at a time: kernels of few rows take four, in little more time than one
 	longestTail = 4 // tokens that are compared
-	patience    = 4 // wrong guesses, after which one token more must be the same
+	patience    = 2 // wrong guesses, after which one token more must be the same
 )
 
 // A Guesser guesses tokens of one text. The longer it has been wrong, the more tokens must be the same where they stood
