@@ -7,7 +7,7 @@ package model
 // temperature, since a logit is a function of its text alone, and a draw of logits, text and seed.
 
 const (
-	maxGuesses  = 3 // tokens that are guessed at a time: kernels of few rows take four, in little more time than one
+	maxGuesses  = 3 // tokens that are guessed at a time: kernels take four rows in 1.2 to 1.5 times the time of one
 	longestTail = 4 // tokens that are compared
 	patience    = 2 // wrong guesses, after which one token more must be the same
 )
@@ -19,6 +19,9 @@ type Guesser struct{ wrong int }
 // Append appends to ids up to most tokens that may follow: those after the last place at which the end of ids stood
 // before, of the places at which most of it did.
 func (g *Guesser) Append(ids []int32, most int) []int32 {
+	if most < 1 {
+		return ids
+	}
 	at := follow(ids, min(1+g.wrong/patience, longestTail))
 	if at == 0 {
 		return ids

@@ -78,7 +78,7 @@ func (d dtypeFlag) eight() bool { return d.Dtype == "q8_0" }
 
 // guessFlag is on commands that generate text.
 type guessFlag struct {
-	OneByOne bool `help:"Guess no tokens ahead. The text is the same; it only takes longer, mostly."`
+	OneByOne bool `help:"Guess no tokens ahead. The text is the same, and mostly takes longer."`
 }
 
 // olderFlag is on commands that read the newest checkpoint of a run.

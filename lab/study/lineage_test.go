@@ -42,7 +42,7 @@ func TestLineagesBeginWithTheSameModel(t *testing.T) {
 }
 
 // With replaced texts the loss of real text rises and rare words go; with kept ones it rises by less. In the mean of
-// three seeds that is a quarter (docs/lab.md), of one seed, whose bits the tier of kernels changes, up to a half.
+// three seeds that is 28 % of it (docs/lab.md); of one seed, whose bits the tier of kernels changes, at most 70 %.
 func TestLineagesAtFullSize(t *testing.T) {
 	torture.Long(t)
 	list := bred(t, 300)
