@@ -24,7 +24,7 @@ type golden struct {
 	}
 }
 
-// rig is a tape under test: of float64 on the portable kernels unless said otherwise.
+// rig is a tape under test: of float64 unless said otherwise.
 type rig struct {
 	*Tape
 	t testing.TB
@@ -32,7 +32,11 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	return newRigOf(t, isa.Generic, Types{
+	tier, err := isa.Choose()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newRigOf(t, tier, Types{
 		Stream: tensor.F64, Activation: tensor.F64, Operand: tensor.F64, Stat: tensor.F64,
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/device/cpu"
-	"anneal/internal/isa"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -43,10 +42,6 @@ func share(t *testing.T, c Config, policy string, x sharing) (list []*bench, who
 		dev, err := cpu.New(1)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if policy == "fp64" {
-			dev.Close()
-			dev = cpu.NewTier(isa.Generic, 1)
 		}
 		t.Cleanup(dev.Close)
 		y := &bench{dev: dev, params: arenaOf(t, 8<<20), grads: arenaOf(t, 8<<20), batch: arenaOf(t, 1<<20),

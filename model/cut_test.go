@@ -11,7 +11,6 @@ import (
 	"anneal/autograd"
 	"anneal/device"
 	"anneal/device/cpu"
-	"anneal/internal/isa"
 	"anneal/precision"
 	"anneal/tensor"
 )
@@ -106,10 +105,6 @@ func newTeam(t *testing.T, c Config, policy string, n int, sequence bool) *team 
 		dev, err := cpu.New(1)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if policy == "fp64" {
-			dev.Close()
-			dev = cpu.NewTier(isa.Generic, 1)
 		}
 		t.Cleanup(dev.Close)
 		y := &bench{dev: dev, params: arenaOf(t, 8<<20), grads: arenaOf(t, 8<<20), batch: arenaOf(t, 1<<20),

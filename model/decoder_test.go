@@ -10,7 +10,6 @@ import (
 	"anneal/device"
 	"anneal/device/cpu"
 	"anneal/internal/filetest"
-	"anneal/internal/isa"
 	"anneal/nn"
 	"anneal/precision"
 	"anneal/tensor"
@@ -44,10 +43,6 @@ func newBench(t testing.TB, c Config, policy string, rows, tokens int) *bench {
 	dev, err := cpu.New(2)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if policy == "fp64" {
-		dev.Close()
-		dev = cpu.NewTier(isa.Generic, 1)
 	}
 	t.Cleanup(dev.Close)
 	p, err := precision.Lookup(policy)

@@ -11,7 +11,6 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device/cpu"
-	"anneal/internal/isa"
 	"anneal/prepare"
 	"anneal/train/traintest"
 )
@@ -30,10 +29,6 @@ func testTrainer(t testing.TB, cfg *config.Config) (*Trainer, *prepare.Corpus) {
 	dev, err := cpu.New(1)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if cfg.Precision == "fp64" {
-		dev.Close()
-		dev = cpu.NewTier(isa.Generic, 1)
 	}
 	t.Cleanup(dev.Close)
 	tr, err := New(cfg, dev)

@@ -35,7 +35,7 @@ func engineOf(tier isa.Tier, p *pool.Pool) *Engine {
 		e.bf16 = newProduct(kernels, pack, f32Store(tier))
 		e.blocked = Blocked(tier, tensor.BF16)
 	}
-	e.f64 = newProduct(genericTile[float64](), genericPacker[float64](), put[float64])
+	e.f64 = newProduct(f64Tile(tier), genericPacker[float64](), put[float64])
 	return e
 }
 

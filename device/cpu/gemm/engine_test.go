@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -222,15 +223,20 @@ func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
 }
 
 func TestF64ProductMatchesTripleLoop(t *testing.T) {
-	e := newEngine(t, isa.Generic, 2)
-	for _, form := range forms {
-		for _, add := range []bool{false, true} {
-			p := newProblem(form, 37, 41, 201, tensor.F64, tensor.F64, tensor.F64,
-				device.MatMulOptions{Operand: tensor.F64, Accumulate: add}, 3)
-			p.check(t, p.dst, p.run(e))
-			p.biased(3).check(t, p.dst, p.run(e))
+	eachTier(t, func(t *testing.T, tier isa.Tier) {
+		one, many := newEngine(t, tier, 1), newEngine(t, tier, 3)
+		for _, form := range forms {
+			for _, add := range []bool{false, true} {
+				p := newProblem(form, 37, 141, 901, tensor.F64, tensor.F64, tensor.F64,
+					device.MatMulOptions{Operand: tensor.F64, Accumulate: add}, 3)
+				p.check(t, p.dst, p.run(one))
+				p.biased(3).check(t, p.dst, p.run(many))
+				if !slices.Equal(p.run(one).F64(), p.run(many).F64()) {
+					t.Errorf("%v: the bits depend on the number of threads", p)
+				}
+			}
 		}
-	}
+	})
 }
 
 func TestBitsDoNotDependOnThreads(t *testing.T) {

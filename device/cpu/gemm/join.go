@@ -2,27 +2,34 @@
 
 package gemm
 
-// halves builds a kernel of colStep columns from one with half as many. run is that of the tile's sizes.
-func halves(k kernel[float32], run int) kernel[float32] {
-	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr,
-		step, stride int) {
-		k(to, ld, c, a, lda, b, n, add, next, later, step, stride)
-		k(at(to, colStep/2), ld, at(c, colStep/2), a, lda, at(b, run*colStep/2), n, add, next, later, step, stride)
-	}
+import "anneal/tensor"
+
+// parts are the kernels of a tier whose registers hold less than a tile: of height×width and, for the rest of the rows,
+// rowStep×width.
+type parts[E tensor.Number] struct {
+	height, width            int
+	rows, cols, rows4, cols4 kernel[E]
 }
 
-// quarters builds a kernel of 12×colStep from one of 6 rows and half as many columns. Columns are the outer loop, so
-// that b is read from memory once.
-func quarters(k kernel[float32], cols bool, run int) kernel[float32] {
-	return func(to *float32, ld int, c, a *float32, lda int, b *float32, n, add int, next, later uintptr,
-		step, stride int) {
-		lower := at(a, 6*lda)
-		if cols {
-			lower = at(a, 6*run)
+// tile joins the kernels to those of a tile.
+func (p parts[E]) tile(s sizes, few func(source) *fewKernels[E]) tile[E] {
+	join := func(k kernel[E], height, rows int, cols bool) kernel[E] {
+		return func(to *E, ld int, c, a *E, lda int, b *E, n, add int, next, later uintptr, step, stride int) {
+			down := lda
+			if cols {
+				down = s.run
+			}
+			for j := 0; j < colStep; j += p.width { // the outer loop, so that b is read from memory once
+				for i := 0; i < rows; i += height {
+					k(at(to, i*ld+j), ld, at(c, i*colStep+j), at(a, i*down), lda, at(b, s.run*j), n, add,
+						next, later, step, stride)
+				}
+			}
 		}
-		for j := 0; j < colStep; j += colStep / 2 {
-			k(at(to, j), ld, at(c, j), a, lda, at(b, run*j), n, add, next, later, step, stride)
-			k(at(to, 6*ld+j), ld, at(c, 6*colStep+j), lower, lda, at(b, run*j), n, add, next, later, step, stride)
-		}
+	}
+	return tile[E]{
+		sizes: s, few: few,
+		rows: join(p.rows, p.height, s.mr, false), rows4: join(p.rows4, rowStep, rowStep, false),
+		cols: join(p.cols, p.height, s.mr, true), cols4: join(p.cols4, rowStep, rowStep, true),
 	}
 }

@@ -22,6 +22,16 @@ func kernelRowsDot12x32(to *float32, ld int, c, a *float32, lda int, b *float32,
 //go:noescape
 func kernelColsDot12x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
+// kernelRowsF64AVX51212x16 is a kernel of 12 rows and 16 columns.
+//
+//go:noescape
+func kernelRowsF64AVX51212x16(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
+
+// kernelColsF64AVX51212x16 is a kernel of 12 rows and 16 columns.
+//
+//go:noescape
+func kernelColsF64AVX51212x16(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
+
 // kernelRowsAVX5124x32 is a kernel of 4 rows and 32 columns.
 //
 //go:noescape
@@ -42,6 +52,16 @@ func kernelRowsDot4x32(to *float32, ld int, c, a *float32, lda int, b *float32, 
 //go:noescape
 func kernelColsDot4x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
+// kernelRowsF64AVX5124x16 is a kernel of 4 rows and 16 columns.
+//
+//go:noescape
+func kernelRowsF64AVX5124x16(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
+
+// kernelColsF64AVX5124x16 is a kernel of 4 rows and 16 columns.
+//
+//go:noescape
+func kernelColsF64AVX5124x16(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
+
 // kernelRowsAVX26x16 is a kernel of 6 rows and 16 columns.
 //
 //go:noescape
@@ -52,6 +72,16 @@ func kernelRowsAVX26x16(to *float32, ld int, c, a *float32, lda int, b *float32,
 //go:noescape
 func kernelColsAVX26x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
+// kernelRowsF64AVX26x8 is a kernel of 6 rows and 8 columns.
+//
+//go:noescape
+func kernelRowsF64AVX26x8(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
+
+// kernelColsF64AVX26x8 is a kernel of 6 rows and 8 columns.
+//
+//go:noescape
+func kernelColsF64AVX26x8(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
+
 // kernelRowsAVX24x16 is a kernel of 4 rows and 16 columns.
 //
 //go:noescape
@@ -61,6 +91,16 @@ func kernelRowsAVX24x16(to *float32, ld int, c, a *float32, lda int, b *float32,
 //
 //go:noescape
 func kernelColsAVX24x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+
+// kernelRowsF64AVX24x8 is a kernel of 4 rows and 8 columns.
+//
+//go:noescape
+func kernelRowsF64AVX24x8(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
+
+// kernelColsF64AVX24x8 is a kernel of 4 rows and 8 columns.
+//
+//go:noescape
+func kernelColsF64AVX24x8(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
 
 // peakAVX2 multiplies and adds Y registers n times, 4 times each of its sums.
 //
@@ -76,3 +116,13 @@ func peakAVX512(n int)
 //
 //go:noescape
 func peakDot(n int)
+
+// peakF64AVX2 multiplies and adds Y registers n times, 4 times each of its sums.
+//
+//go:noescape
+func peakF64AVX2(n int)
+
+// peakF64AVX512 multiplies and adds Z registers n times, 4 times each of its sums.
+//
+//go:noescape
+func peakF64AVX512(n int)

@@ -15,13 +15,29 @@ func f32Tile(t isa.Tier) tile[float32] {
 			rows4: kernelRowsAVX5124x32, cols4: kernelColsAVX5124x32, few: fewAVX512,
 		}
 	case t == isa.AVX2:
-		return tile[float32]{
-			sizes: vectorSizes(12, 1), rows: quarters(kernelRowsAVX26x16, false, 1),
-			cols: quarters(kernelColsAVX26x16, true, 1), rows4: halves(kernelRowsAVX24x16, 1),
-			cols4: halves(kernelColsAVX24x16, 1), few: fewAVX2,
-		}
+		return parts[float32]{
+			6, 16, kernelRowsAVX26x16, kernelColsAVX26x16, kernelRowsAVX24x16, kernelColsAVX24x16,
+		}.tile(vectorSizes(12, 1), fewAVX2)
 	default:
 		return genericTile[float32]()
+	}
+}
+
+// f64Tile returns the kernels for operands in FP64, which portable code packs.
+func f64Tile(t isa.Tier) tile[float64] {
+	none := func(source) *fewKernels[float64] { return nil }
+	switch {
+	case t >= isa.AVX512:
+		return parts[float64]{
+			12, 16, kernelRowsF64AVX51212x16, kernelColsF64AVX51212x16,
+			kernelRowsF64AVX5124x16, kernelColsF64AVX5124x16,
+		}.tile(vectorSizes(12, 1), none)
+	case t == isa.AVX2:
+		return parts[float64]{
+			6, 8, kernelRowsF64AVX26x8, kernelColsF64AVX26x8, kernelRowsF64AVX24x8, kernelColsF64AVX24x8,
+		}.tile(vectorSizes(12, 1), none)
+	default:
+		return genericTile[float64]()
 	}
 }
 
@@ -267,6 +283,10 @@ var odd = [32]uint16{
 // iteration.
 func peakLoop(t isa.Tier, operand tensor.DType) (loop func(n int), flops int) {
 	switch {
+	case operand == tensor.F64 && t >= isa.AVX512:
+		return peakF64AVX512, 4 * 24 * 16
+	case operand == tensor.F64 && t == isa.AVX2:
+		return peakF64AVX2, 4 * 12 * 8
 	case operand == tensor.F64:
 	case t == isa.AMX && operand == tensor.BF16:
 		return func(n int) { peakTiles(unsafe.Pointer(&tileConfigs[32]), n) }, 16 * 2 * 16 * 16 * 32

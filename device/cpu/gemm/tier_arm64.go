@@ -11,22 +11,21 @@ func f32Tile(t isa.Tier) tile[float32] {
 	if t < isa.NEON {
 		return genericTile[float32]()
 	}
-	return tile[float32]{
-		sizes: vectorSizes(12, 1), rows: quarters(kernelRowsNEON6x16, false, 1),
-		cols: quarters(kernelColsNEON6x16, true, 1), rows4: halves(kernelRowsNEON4x16, 1),
-		cols4: halves(kernelColsNEON4x16, 1), few: fewNEON,
-	}
+	return parts[float32]{
+		6, 16, kernelRowsNEON6x16, kernelColsNEON6x16, kernelRowsNEON4x16, kernelColsNEON4x16,
+	}.tile(vectorSizes(12, 1), fewNEON)
 }
+
+func f64Tile(isa.Tier) tile[float64] { return genericTile[float64]() }
 
 // bf16Tile returns the kernels and the packing for BF16 operands of the bf16 tier, which multiplies quads by BFMMLA.
 // That flushes subnormal numbers, and rounds sums to odd.
 func bf16Tile(t isa.Tier) (tile[float32], packer[float32], bool) {
 	sizes := vectorSizes(12, 2)
 	sizes.run = 2
-	return tile[float32]{
-		sizes: sizes, rows: quarters(kernelRowsBFMMLA6x16, false, 2), cols: quarters(kernelColsBFMMLA6x16, true, 2),
-		rows4: halves(kernelRowsBFMMLA4x16, 2), cols4: halves(kernelColsBFMMLA4x16, 2), few: fewBFMMLA,
-	}, quadPacker(), t == isa.BF16
+	return parts[float32]{
+		6, 16, kernelRowsBFMMLA6x16, kernelColsBFMMLA6x16, kernelRowsBFMMLA4x16, kernelColsBFMMLA4x16,
+	}.tile(sizes, fewBFMMLA), quadPacker(), t == isa.BF16
 }
 
 var (

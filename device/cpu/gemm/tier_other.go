@@ -8,6 +8,7 @@ import (
 )
 
 func f32Tile(isa.Tier) tile[float32]     { return genericTile[float32]() }
+func f64Tile(isa.Tier) tile[float64]     { return genericTile[float64]() }
 func f32Packer(isa.Tier) packer[float32] { return genericPacker[float32]() }
 func f32Store(isa.Tier) store[float32]   { return put[float32] }
 

@@ -2,27 +2,42 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 
 	"anneal/internal/asmgen"
 )
 
-// A vector is an instruction set for kernels: register name and size, and how to multiply and add.
+// A vector is an instruction set for kernels: register name and size, the format of its lanes, and how to multiply and
+// add.
 type vector struct {
 	name  string
 	reg   string
 	bytes int
-	fma   func(fn *asmgen.Func, b, a, c int)
+	lane
+	fma func(fn *asmgen.Func, b, a, c int)
+}
+
+// A lane is an element of a vector: its type in Go, its size, and how instructions name it, packed and scalar.
+type lane struct {
+	elem           string
+	size           int
+	packed, scalar string
 }
 
 var (
-	avx2   = vector{"AVX2", "Y", 32, fmaOn("Y")}
-	avx512 = vector{"AVX512", "Z", 64, fmaOn("Z")}
-	dot    = vector{"Dot", "Z", 64, (*asmgen.Func).VDPBF16PS}
+	lane32 = lane{"float32", 4, "PS", "SS"}
+	lane64 = lane{"float64", 8, "PD", "SD"}
+
+	avx2      = vector{"AVX2", "Y", 32, lane32, fmaOn("PS", "Y")}
+	avx512    = vector{"AVX512", "Z", 64, lane32, fmaOn("PS", "Z")}
+	dot       = vector{"Dot", "Z", 64, lane32, (*asmgen.Func).VDPBF16PS}
+	avx2F64   = vector{"F64AVX2", "Y", 32, lane64, fmaOn("PD", "Y")}
+	avx512F64 = vector{"F64AVX512", "Z", 64, lane64, fmaOn("PD", "Z")}
 )
 
-func fmaOn(reg string) func(fn *asmgen.Func, b, a, c int) {
+func fmaOn(packed, reg string) func(fn *asmgen.Func, b, a, c int) {
 	return func(fn *asmgen.Func, b, a, c int) {
-		fn.I("VFMADD231PS %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", reg, b, a, c)
+		fn.I("VFMADD231%[1]s %[2]s%[3]d, %[2]s%[4]d, %[2]s%[5]d", packed, reg, b, a, c)
 	}
 }
 
@@ -37,11 +52,13 @@ const (
 // A step along k loads two vectors of b, and for each row broadcasts one word of a and does two FMAs with it. With 12
 // rows that is 14 loads for 24 FMAs, which two load and two FMA ports do in 12 cycles.
 func kernel(f *asmgen.File, v vector, rows int, form string) {
-	const unroll, rowBytes = 4, 4 * 32
-	cols := 2 * v.bytes / 4
+	const unroll = 4
+	rowBytes := v.size * 32
+	cols := 2 * v.bytes / v.size
 	fn := f.Func(fmt.Sprintf("kernel%s%s%dx%d", form, v.name, rows, cols),
 		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, cols),
-		"to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int")
+		fmt.Sprintf("to *%[1]s, ld int, c, a *%[1]s, lda int, b *%[1]s, k, add int, "+
+			"next, later uintptr, step, stride int", v.elem))
 	b0 := 2 * rows
 	b1, spare := b0+1, b0+2
 	spares := map[string]int{"Y": 16, "Z": 32}[v.reg] - spare
@@ -50,7 +67,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	fn.Arg("lda", "DX")
 	fn.Arg("b", "BX")
 	fn.Arg("k", "CX")
-	fn.I("SHLQ $2, DX")
+	fn.I("SHLQ $%d, DX", bits.Len(uint(v.size))-1)
 	pointers := []string{"R8"}
 	if form == byRows {
 		fn.I("LEAQ (DX)(DX*2), R12") // three rows of a
@@ -72,19 +89,19 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	// The address of word (i, p+u) of a, and of row p+u of b.
 	wordA := func(i, u int) string {
 		if form == byRows {
-			return fmt.Sprintf("%d(%s)%s", 4*u, pointers[i/3], []string{"", "(DX*1)", "(DX*2)"}[i%3])
+			return fmt.Sprintf("%d(%s)%s", v.size*u, pointers[i/3], []string{"", "(DX*1)", "(DX*2)"}[i%3])
 		}
-		return fmt.Sprintf("%d(R8)%s", 4*i, []string{"", "(DX*1)", "(DX*2)", "(R9*1)"}[u])
+		return fmt.Sprintf("%d(R8)%s", v.size*i, []string{"", "(DX*1)", "(DX*2)", "(R9*1)"}[u])
 	}
 	rowB := func(u, half int) string {
 		return fmt.Sprintf("%d(BX)", u*rowBytes+half*v.bytes)
 	}
 	step := func(u int) {
-		fn.I("VMOVUPS %s, %s%d", rowB(u, 0), v.reg, b0)
-		fn.I("VMOVUPS %s, %s%d", rowB(u, 1), v.reg, b1)
+		fn.I("VMOVU%s %s, %s%d", v.packed, rowB(u, 0), v.reg, b0)
+		fn.I("VMOVU%s %s, %s%d", v.packed, rowB(u, 1), v.reg, b1)
 		for i := range rows {
 			x := spare + i%spares
-			fn.I("VBROADCASTSS %s, %s%d", wordA(i, u), v.reg, x)
+			fn.I("VBROADCAST%s %s, %s%d", v.scalar, wordA(i, u), v.reg, x)
 			v.fma(fn, b0, x, 2*i)
 			v.fma(fn, b1, x, 2*i+1)
 		}
@@ -92,7 +109,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	advance := func(n int) {
 		if form == byRows {
 			for _, p := range pointers {
-				fn.I("ADDQ $%d, %s", 4*n, p)
+				fn.I("ADDQ $%d, %s", v.size*n, p)
 			}
 		} else {
 			fn.I("LEAQ (R8)(DX*%d), R8", n)
@@ -148,19 +165,19 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	fn.I("JEQ %s", plain)
 	fn.Arg("c", "DI")
 	each("DI", fmt.Sprintf("$%d", rowBytes), func(half, reg int) {
-		fn.I("VADDPS %d(DI), %[2]s%[3]d, %[2]s%[3]d", half*v.bytes, v.reg, reg)
+		fn.I("VADD%[1]s %[2]d(DI), %[3]s%[4]d, %[3]s%[4]d", v.packed, half*v.bytes, v.reg, reg)
 	})
 	fn.Label(plain)
 	fn.Arg("to", "DI")
 	fn.Arg("ld", "R13")
-	fn.I("SHLQ $2, R13")
+	fn.I("SHLQ $%d, R13", bits.Len(uint(v.size))-1)
 	fn.I("TESTQ $2, AX")
 	fn.I("JEQ %s", store)
 	fn.I("MOVQ DI, BX")
 	each("BX", "R13", func(half, reg int) {
-		fn.I("VADDPS %d(BX), %[2]s%[3]d, %[2]s%[3]d", half*v.bytes, v.reg, reg)
+		fn.I("VADD%[1]s %[2]d(BX), %[3]s%[4]d, %[3]s%[4]d", v.packed, half*v.bytes, v.reg, reg)
 	})
 	fn.Label(store)
-	each("DI", "R13", func(half, reg int) { fn.I("VMOVUPS %s%d, %d(DI)", v.reg, reg, half*v.bytes) })
+	each("DI", "R13", func(half, reg int) { fn.I("VMOVU%s %s%d, %d(DI)", v.packed, v.reg, reg, half*v.bytes) })
 	fn.Ret()
 }

@@ -14,14 +14,20 @@ func main() {
 		kernel(f, avx512, rows, byCols)
 		kernel(f, dot, rows, byRows)
 		kernel(f, dot, rows, byCols)
+		kernel(f, avx512F64, rows, byRows)
+		kernel(f, avx512F64, rows, byCols)
 	}
 	for _, rows := range []int{6, 4} {
 		kernel(f, avx2, rows, byRows)
 		kernel(f, avx2, rows, byCols)
+		kernel(f, avx2F64, rows, byRows)
+		kernel(f, avx2F64, rows, byCols)
 	}
 	peak(f, avx2, 12)
 	peak(f, avx512, 24)
 	peak(f, dot, 24)
+	peak(f, avx2F64, 12)
+	peak(f, avx512F64, 24)
 	if err := f.Write("kernel"); err != nil {
 		log.Fatal(err)
 	}
