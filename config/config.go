@@ -199,7 +199,8 @@ func Default() *Config {
 			Name: "adamw", LR: derived, Momentum: derived, Dampening: derived, Beta1: derived, Beta2: derived,
 			Beta3: derived, Alpha: derived, Eps: derived, Variant: "t5", RelativeStep: true, ScaleParameter: true,
 			WeightDecay: derived, DecayEmbeddings: true, MuonScale: "match_rms", NewtonSchulz: "polar_express",
-			AdamWLR: derived, Rho: derived, HessianEvery: 10, BasisEvery: 10, Moments: "f32", Masters: "f32",
+			NewtonSchulzIn: "f32", AdamWLR: derived, Rho: derived, HessianEvery: 10, BasisEvery: 10,
+			Moments: "f32", Masters: "f32",
 			Groups: Groups{
 				Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived}, Group{1, derived},
 			},

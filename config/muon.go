@@ -6,7 +6,8 @@ import "math"
 func muonValues(lr, decay float64) map[string]float64 {
 	return map[string]float64{
 		"lr": lr, "weight_decay": decay, "momentum": 0.95, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8,
-		"adamw_lr": math.NaN(), "muon_scale": math.NaN(), "newton_schulz": math.NaN(), "normuon": math.NaN(),
+		"adamw_lr": math.NaN(), "muon_scale": math.NaN(), "newton_schulz": math.NaN(),
+		"newton_schulz_operands": math.NaN(), "normuon": math.NaN(),
 		"cautious_decay": math.NaN(),
 	}
 }

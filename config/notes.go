@@ -318,6 +318,9 @@ var notes = map[string]Key{
 		"five Newton–Schulz steps.\n" +
 		"polar_express: a different polynomial at each step; closer to orthogonal at the same cost.\n" +
 		"jordan: the original coefficients."},
+	"optimizer.newton_schulz_operands": {Values: []string{"f32", "bf16"}, Doc: "Muon only: format to which the " +
+		"operands of the Newton–Schulz products are rounded. bf16 is Muon's original choice, and faster where the " +
+		"device multiplies BF16 faster."},
 	"optimizer.normuon": {Doc: "Muon only: normalise the rows of updates by a running mean of their squares " +
 		"(NorMuon), with decay beta2."},
 	"optimizer.adamw_lr": {Doc: "Muon only: peak learning rate of the parameters that AdamW updates: embeddings, " +

@@ -26,6 +26,7 @@ type Optimizer struct {
 	ScaleParameter  bool     `yaml:"scale_parameter"`
 	MuonScale       string   `yaml:"muon_scale"`
 	NewtonSchulz    string   `yaml:"newton_schulz"`
+	NewtonSchulzIn  string   `yaml:"newton_schulz_operands"`
 	NorMuon         bool     `yaml:"normuon"`
 	AdamWLR         float64  `yaml:"adamw_lr"`
 	Rho             float64  `yaml:"rho"`

@@ -76,7 +76,7 @@ func CheckCoordinates(ctx context.Context, o CoordinateOptions) (*Coordinates, e
 	c := &Coordinates{Standard: o.Standard, Widths: o.Widths, Seeds: o.Seeds, LR: o.LR}
 	size := make([][][seenKinds]float64, o.Steps+1) // by step, width and kind
 	for i, width := range o.Widths {
-		cfg, err := o.member(width)
+		cfg, err := o.of(width)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (o *CoordinateOptions) observe(ctx context.Context, cfg *config.Config, lr 
 	if o.Random && cfg.Model.Vocab == 0 {
 		more = append(more, "model.vocab=1024")
 	}
-	cfg, err := o.member(cfg.Model.Dim, more...)
+	cfg, err := o.of(cfg.Model.Dim, more...)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func TestResidualStreamIsFlatOverDepthWithABaseDepth(t *testing.T) {
 			f := family(false, append([]string{fmt.Sprintf("model.layers=%d", layers)}, more...)...)
 			f.Overrides = append(f.Overrides, "model.init=xavier", "model.zero_init=residual")
 			o := CoordinateOptions{Family: f, Random: true, Steps: 3, Seeds: 1, LR: 0.003}
-			cfg, err := o.member(32)
+			cfg, err := o.of(32)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestLogSlope(t *testing.T) {
 // A member differs from its config in its width and what follows from it.
 func TestMembersOfAFamily(t *testing.T) {
 	f := family(false, "model.kv_heads=2", "model.ffn=96")
-	cfg, err := f.member(128)
+	cfg, err := f.of(128)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,7 @@ type Transfer struct {
 	Steps    int
 	Loss     [][]float64 // [size][rate], nats per token of held-out text; NaN where training failed
 	Best     []float64   // the rate with the lowest loss at each size; NaN if all failed
+	Largest  []string    // the overrides that make the configuration that of the largest size
 }
 
 // SweepRates trains the configuration at every size and rate, from the same seed on the same data. It keeps only the
@@ -46,6 +47,10 @@ func SweepRates(ctx context.Context, o TransferOptions) (*Transfer, error) {
 	}
 	t := &Transfer{Standard: o.Standard, Rates: o.Rates}
 	t.Axis, t.Sizes = o.axis()
+	var err error
+	if t.Largest, err = o.settings(t.Sizes[len(t.Sizes)-1]); err != nil {
+		return nil, err
+	}
 	for i, size := range t.Sizes {
 		name := fmt.Sprintf("%s %d", t.Axis, size)
 		var losses []float64

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"anneal/config"
@@ -28,21 +29,50 @@ func (f *Family) axis() (name string, sizes []int) {
 
 // of returns the configuration of a size, with further overrides.
 func (f *Family) of(size int, more ...string) (*config.Config, error) {
-	if f.Depths == nil {
-		return f.member(size, more...)
+	set, err := f.settings(size)
+	if err != nil {
+		return nil, err
 	}
-	overrides := append(f.overrides(), fmt.Sprintf("model.layers=%d", size))
-	if !f.Standard {
-		shape, err := f.shape()
-		if err != nil {
-			return nil, err
+	return config.Load(f.Config, slices.Concat(f.Overrides, set, more))
+}
+
+// settings returns what the configuration of a size overrides besides f.Overrides.
+func (f *Family) settings(size int) ([]string, error) {
+	cfg, err := f.shape()
+	if err != nil {
+		return nil, err
+	}
+	m, list := cfg.Model, f.parametrisation()
+	set := func(key string, value int) { list = append(list, fmt.Sprintf("model.%s=%d", key, value)) }
+	base := m.Dim
+	if f.Depths != nil {
+		set("layers", size)
+	} else {
+		unit := headUnit(m)
+		if size <= 0 || size%unit != 0 {
+			return nil, config.Problem{
+				Key: "model.dim", Message: fmt.Sprintf("a width of %d does not hold whole heads: %d heads of size %d "+
+					"share a key-value head", size, m.Heads/m.KVHeads, m.HeadDim),
+				Try: fmt.Sprintf("multiples of %d, or another model.head_dim", unit),
+			}
 		}
-		m := shape.Model
-		overrides = append(overrides, fmt.Sprintf("model.mup_base_dim=%d", m.Dim),
-			fmt.Sprintf("model.mup_base_head_dim=%d", m.HeadDim), fmt.Sprintf("model.mup_base_ffn=%d", m.FFN),
-			fmt.Sprintf("model.mup_base_layers=%d", f.Depths[0]))
+		// The head size stays the same and the number of heads grows; the feed-forward layer keeps its ratio.
+		set("dim", size)
+		set("heads", size/m.HeadDim)
+		set("kv_heads", size/unit)
+		set("head_dim", m.HeadDim)
+		set("ffn", ffnAt(size, m))
+		base = f.Widths[0]
 	}
-	return config.Load(f.Config, append(overrides, more...))
+	if !f.Standard {
+		set("mup_base_dim", base)
+		set("mup_base_head_dim", m.HeadDim)
+		set("mup_base_ffn", ffnAt(base, m))
+		if f.Depths != nil {
+			set("mup_base_layers", f.Depths[0])
+		}
+	}
+	return list, nil
 }
 
 // Parametrisation returns the name of the rule by which weights, rates and outputs scale with the width.
@@ -53,49 +83,18 @@ func Parametrisation(standard bool) string {
 	return "muP"
 }
 
-// member returns the configuration at a width, with further overrides. The head size stays the same and the number of
-// heads grows; the feed-forward layer keeps its ratio.
-func (f *Family) member(width int, more ...string) (*config.Config, error) {
-	shape, err := f.shape()
-	if err != nil {
-		return nil, err
-	}
-	m, base := shape.Model, f.Widths[0]
-	unit := headUnit(m)
-	if width <= 0 || width%unit != 0 {
-		return nil, config.Problem{
-			Key: "model.dim", Message: fmt.Sprintf("a width of %d does not hold whole heads: %d heads of size %d "+
-				"share a key-value head", width, m.Heads/m.KVHeads, m.HeadDim),
-			Try: fmt.Sprintf("multiples of %d, or another model.head_dim", unit),
-		}
-	}
-	overrides := f.overrides()
-	set := func(key string, value any) { overrides = append(overrides, fmt.Sprintf("model.%s=%v", key, value)) }
-	set("dim", width)
-	set("heads", width/m.HeadDim)
-	set("kv_heads", width/unit)
-	set("head_dim", m.HeadDim)
-	set("ffn", ffnAt(width, m))
-	if !f.Standard {
-		set("mup_base_dim", base)
-		set("mup_base_head_dim", m.HeadDim)
-		set("mup_base_ffn", ffnAt(base, m))
-	}
-	return config.Load(f.Config, append(overrides, more...))
-}
-
-// overrides returns the overrides for every width. They switch muP on or off as a whole, whatever the configuration
-// says.
-func (f *Family) overrides() []string {
-	list := append([]string(nil), f.Overrides...)
+// parametrisation returns the overrides that switch muP on or off as a whole, whatever the configuration says.
+func (f *Family) parametrisation() []string {
 	if f.Standard {
-		return append(append(list, "model.mup=false"), leavesOut("model.mup_")...)
+		return append([]string{"model.mup=false"}, leavesOut("model.mup_")...)
 	}
-	return append(list, "model.mup=true")
+	return []string{"model.mup=true"}
 }
 
 // shape returns the configuration at its own width.
-func (f *Family) shape() (*config.Config, error) { return config.Load(f.Config, f.overrides()) }
+func (f *Family) shape() (*config.Config, error) {
+	return config.Load(f.Config, slices.Concat(f.Overrides, f.parametrisation()))
+}
 
 // leavesOut returns the overrides that undo the settings of a configuration whose keys have this prefix.
 func leavesOut(prefix string) []string {

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"math"
 
 	"anneal/device"
@@ -18,6 +19,9 @@ import (
 type NewtonSchulz struct {
 	Polynomials []Quintic // one per step
 	Margin      float64   // factor by which the norm is enlarged, so that rounding cannot push a singular value above 1
+
+	// Operand is BF16 for products whose operands are rounded to it, and 0 for products in the matrix's own format.
+	Operand tensor.DType
 }
 
 // Quintic holds the coefficients a, b, c of a·x + b·x³ + c·x⁵.
@@ -74,7 +78,7 @@ func (o *Orthogonaliser) Run(n NewtonSchulz, d device.Device, x *tensor.Tensor, 
 	o.gram, o.poly = scratch.New(dtype, m, m), scratch.New(dtype, m, m)
 	norm := max(o.norm(d, x), smallestNorm) * n.Margin
 	d.Scale(x, 1/norm)
-	y, opt := &o.other, device.MatMulOptions{Operand: dtype}
+	y, opt := &o.other, device.MatMulOptions{Operand: cmp.Or(n.Operand, dtype)}
 	symmetric := opt
 	symmetric.Symmetric = true
 	for _, p := range n.Polynomials {

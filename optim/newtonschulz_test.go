@@ -140,6 +140,62 @@ func TestOrthogonalisingIsEquivariant(t *testing.T) {
 	})
 }
 
+// With operands in BF16 the iteration is that of float64 whose operands are rounded before every product: off it by a
+// fraction of what the rounding costs.
+func TestOperandsOfNewtonSchulzAreRounded(t *testing.T) {
+	const rows, cols = 24, 40
+	x := gaussian(5, rows*cols)
+	rounded := func(x []float64) []float64 {
+		y := make([]float64, len(x))
+		for i, v := range x {
+			y[i] = float64(tensor.BF16FromFloat32(float32(v)).Float32())
+		}
+		return y
+	}
+	product := func(a, b []float64, m, n, k int) []float64 { // [m, n] of a [m, k] and b [k, n]
+		a, b = rounded(a), rounded(b)
+		c := make([]float64, m*n)
+		for i := range m {
+			for j := range n {
+				for p := range k {
+					c[i*n+j] += a[i*k+p] * b[p*n+j]
+				}
+			}
+		}
+		return c
+	}
+	norm := 0.0
+	for _, v := range x {
+		norm += v * v
+	}
+	n := PolarExpress()
+	want := make([]float64, len(x))
+	for i, v := range x {
+		want[i] = v / (math.Sqrt(norm) * n.Margin)
+	}
+	for _, p := range n.Polynomials {
+		gram := product(want, transposed(want, rows, cols), rows, rows, cols)
+		poly := product(gram, gram, rows, rows, rows)
+		for i := range poly {
+			poly[i] = p[1]*gram[i] + p[2]*poly[i]
+			if i/rows == i%rows {
+				poly[i] += p[0]
+			}
+		}
+		want = product(poly, want, rows, cols, rows)
+	}
+	for _, tier := range isa.Tiers() {
+		exact := orthogonalised(t, tier, tensor.F32, n, rows, cols, x)
+		n := n
+		n.Operand = tensor.BF16
+		got := orthogonalised(t, tier, tensor.F32, n, rows, cols, x)
+		off, cost := apart(got, want), apart(got, exact)
+		if off > cost/4 || cost > 0.1 {
+			t.Errorf("%v: %g off rounded operands, %g off exact ones", tier, off, cost)
+		}
+	}
+}
+
 // OPT-18: NS(Q·G) = Q·NS(G) for orthogonal Q, here a Householder reflection.
 func TestOrthogonalisingFollowsRotations(t *testing.T) {
 	const rows, cols = 12, 17

@@ -4,7 +4,8 @@ import "math"
 
 // Power falls with a power of the position after warmup, and at the end of the run to the final ratio (Shen et al.
 // 2024, arXiv 2408.13359). Until that last decay it does not depend on the length, as WSD, and a rate that suits short
-// runs suits long ones.
+// runs suits long ones. The level is that of the configuration at the end of the warmup; the paper's own rule for it,
+// from the batch, is of its models.
 type Power struct {
 	Warmup, Steps, Decay int
 	Final                float64 // at the end, as a fraction of the peak

@@ -4,6 +4,7 @@ import (
 	"anneal/config"
 	"anneal/nn"
 	"anneal/optim"
+	"anneal/tensor"
 )
 
 // newMuon returns Muon with the scale and iteration of the configuration.
@@ -14,6 +15,9 @@ func newMuon(o config.Optimizer) *optim.Muon {
 	}
 	if o.NewtonSchulz == "jordan" {
 		m.Iteration = optim.Jordan()
+	}
+	if o.NewtonSchulzIn == "bf16" {
+		m.Iteration.Operand = tensor.BF16
 	}
 	switch o.MuonScale {
 	case "jordan":

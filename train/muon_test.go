@@ -36,6 +36,7 @@ func TestMuonLeavesTheRestToAdamW(t *testing.T) {
 func TestEveryFormOfMuonLearns(t *testing.T) {
 	for _, form := range []string{
 		"optimizer.muon_scale=jordan", "optimizer.muon_scale=spectral_mup", "optimizer.newton_schulz=jordan",
+		"optimizer.newton_schulz_operands=bf16",
 		"optimizer.normuon=true", "optimizer.cautious_decay=true",
 	} {
 		tr, src := optimizerTrainer(t, "muon", form)

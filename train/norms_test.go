@@ -95,3 +95,19 @@ func TestRisesAreToldOfOnce(t *testing.T) {
 		}
 	}
 }
+
+// A step tells of the layer whose gradient has risen.
+func TestAStepTellsOfARise(t *testing.T) {
+	tr, src := optimizerTrainer(t, "adamw")
+	steps(t, tr, src, 1)
+	low := &tr.rises.layers[1]
+	low.slow, low.above = mean{value: low.fast.value - 3, steps: 1000}, riseSteps-1
+	low.fast.steps = 1000
+	e, err := tr.Step(context.Background(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Rise == nil || e.Rise.Layer != 1 || e.Rise.To < 2*e.Rise.From {
+		t.Errorf("the step tells of %+v", e.Rise)
+	}
+}

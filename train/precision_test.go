@@ -112,6 +112,22 @@ func TestAnOverflowSkipsExactlyOneUpdate(t *testing.T) {
 	}
 }
 
+// loss_scale.hysteresis = 2 bears the first overflow of a run.
+func TestHysteresisBearsAnOverflow(t *testing.T) {
+	tr, src := optimizerTrainer(t, "adamw", "precision=fp16", "loss_scale.hysteresis=2", "loss_scale.init=16777216")
+	for i, want := range []float64{1 << 24, 1 << 23} {
+		tr.dev = &overflows{tr.dev, true}
+		tr.tape.Device = tr.dev
+		s, err := tr.Step(context.Background(), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Skipped || tr.lossScale.Scale != want {
+			t.Errorf("overflow %d: skipped %v, scale %v; want %v", i+1, s.Skipped, tr.lossScale.Scale, want)
+		}
+	}
+}
+
 // NUM-9: gradients below half of FP16's smallest number, 2⁻²⁵, are lost, and a scale brings them back.
 func TestFP16IsFrozenWithoutALossScale(t *testing.T) {
 	p := loadParity(t)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"anneal/dataset"
+	"anneal/nn"
 )
 
 // rates are the fractions of the peak rate of all steps of a run.
@@ -110,5 +111,39 @@ func TestMomentumWarmsUp(t *testing.T) {
 	}
 	if ends[0] != ends[1] || ends[0] == ends[2] {
 		t.Errorf("weights after 4 steps without warmup, with one of a step and with one of 6: %v", ends)
+	}
+}
+
+// Two runs by the power of the position have the same rates until the shorter one decays, from warmups of their own.
+func TestPowerDoesNotDependOnTheLength(t *testing.T) {
+	short, long := rates(t, "schedule.name=power", "train.steps=1000"), rates(t, "schedule.name=power", "train.steps=5000")
+	for n := range 800 {
+		if short[n] != long[n] {
+			t.Fatalf("step %d: %g of the peak in 1,000 steps, %g in 5,000", n+1, short[n], long[n])
+		}
+	}
+}
+
+// A weight decay that falls to 0 shrinks weights less than one that stays, and the first step alike.
+func TestWeightDecayFallsInARun(t *testing.T) {
+	size := func(schedule string, n int) (sum float64) {
+		tr, src := optimizerTrainer(t, "adamw", "optimizer.weight_decay=5", "train.steps=10", "schedule.warmup=1",
+			"schedule.weight_decay="+schedule)
+		steps(t, tr, src, n)
+		for _, p := range tr.model.Params() {
+			if p.Role == nn.Matrix {
+				for i := range p.Value.Len() {
+					sum += p.Value.Float64(i) * p.Value.Float64(i)
+				}
+			}
+		}
+		return sum
+	}
+	if same, falls := size("constant", 1), size("linear", 1); same != falls {
+		t.Errorf("after a step the squares of the matrices sum to %v and %v", same, falls)
+	}
+	if same, falls := size("constant", 10), size("linear", 10); falls <= same {
+		t.Errorf("after the run the squares of the matrices sum to %v with a constant decay, %v with a falling one",
+			same, falls)
 	}
 }

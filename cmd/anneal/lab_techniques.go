@@ -12,7 +12,7 @@ import (
 )
 
 type labTechniquesCmd struct {
-	Only  []string `placeholder:"GROUP,…" help:"Groups of techniques to compare: optimizers, schedules, precision, stability, init, attention, positions, families. Default: all."`
+	Only  []string `placeholder:"GROUP,…" help:"Groups of techniques to compare: optimizers, muon, schedules, precision, memory, stability, init, attention, positions, families, anneal. Default: all."`
 	Seeds int      `default:"5" placeholder:"N" help:"Runs of each technique, with seeds 1 to N. Default: 5."`
 	Out   string   `default:"runs/techniques" placeholder:"DIR" help:"Directory of figures and runs, runs/techniques by default. Runs that are already there are continued."`
 }
@@ -20,8 +20,8 @@ type labTechniquesCmd struct {
 func (labTechniquesCmd) Help() string {
 	return example("anneal lab techniques --only optimizers", "anneal lab techniques --seeds 3 --out runs/three") +
 		"\n\nEvery technique trains the same small model on the source of the Go standard library, with a rate that " +
-		"is searched\nfor each alike, and with several seeds. A run takes 15 s of one core; all of them take about " +
-		"two hours on two cores.\nDIR/techniques.json keeps the figures; verdicts are computed anew each time. " +
+		"is searched\nfor each alike, and with several seeds. A run takes 10 to 40 s of one core, a group 10 minutes " +
+		"to 2.5 hours of two cores.\nDIR/techniques.json keeps the figures; verdicts are computed anew each time. " +
 		"docs/measured.md shows the figures of\none machine. `anneal lab ablate` compares techniques on your own " +
 		"model and text."
 }

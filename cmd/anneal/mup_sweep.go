@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"anneal/lab"
@@ -56,12 +57,12 @@ func (c mupSweepCmd) Run(s *session) error {
 	})
 }
 
-// next trains at the best rate of the base model, unless all of its runs failed.
+// next trains the largest model at the best rate of the smallest, unless all of its runs failed.
 func (c mupSweepCmd) next(t *lab.Transfer) string {
 	if math.IsNaN(t.Best[0]) {
 		return ""
 	}
-	words := append([]string{"anneal", "train", c.Config}, c.Overrides...)
+	words := slices.Concat([]string{"anneal", "train", c.Config}, c.Overrides, t.Largest)
 	return command(append(words, fmt.Sprintf("optimizer.lr=%.3g", t.Best[0]), "--out", "runs/"+runName(c.Config))...)
 }
 

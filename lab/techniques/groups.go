@@ -6,6 +6,7 @@ type Group struct {
 	Name  string // as --only has it
 	Title string
 	Rows  []Row
+	Base  Row // what all of its runs have; the zero Row in most groups
 }
 
 // A Row is a technique with the overrides that turn it on.
@@ -14,7 +15,7 @@ type Row struct {
 	Set  []string
 }
 
-// base is the run that techniques are compared with: Llama with half a million parameters and AdamW, on 600,000 tokens
+// base is the run that techniques are compared with: Llama with half a million parameters and AdamW, on 820,000 tokens
 // of the source of the Go standard library.
 var base = []string{
 	"model.layers=4", "model.dim=64", "model.heads=2", "model.ffn=192", "model.context=256", "precision=bf16",
@@ -26,14 +27,19 @@ var base = []string{
 // Groups returns what is compared, in the order of docs/measured.md. A rate in a row is where its search begins.
 func Groups() []Group {
 	return []Group{
-		{"optimizers", "Optimizers", optimizers},
-		{"schedules", "Schedules and ramps", schedules},
-		{"precision", "Precision", precisions},
-		{"stability", "Stability and regularisation", stability},
-		{"init", "Initialisation", initialisation},
-		{"attention", "Attention patterns", attentions},
-		{"positions", "Positions", positions},
-		{"families", "Families", families},
+		{Name: "optimizers", Title: "Optimizers", Rows: optimizers},
+		{Name: "muon", Title: "Options of Muon", Rows: muon, Base: Row{"Muon, cosine", []string{"optimizer.name=muon"}}},
+		{Name: "schedules", Title: "Schedules and ramps", Rows: schedules},
+		{Name: "precision", Title: "Precision", Rows: precisions},
+		{Name: "memory", Title: "Formats of what is kept", Rows: memory},
+		{Name: "stability", Title: "Stability and regularisation", Rows: stability},
+		{Name: "init", Title: "Initialisation", Rows: initialisation},
+		{Name: "attention", Title: "Attention patterns", Rows: attentions},
+		{Name: "positions", Title: "Positions", Rows: positions},
+		{Name: "families", Title: "Families", Rows: families},
+		{Name: "anneal", Title: "Options of family anneal", Rows: annealOptions, Base: Row{
+			"anneal with Muon", []string{"model.family=anneal", "optimizer.name=muon"},
+		}},
 	}
 }
 
@@ -57,17 +63,29 @@ var optimizers = []Row{
 	{"second moment over 100 steps", []string{"optimizer.beta2=0.99"}},
 }
 
+var muon = []Row{
+	{"Newton–Schulz in BF16", []string{"optimizer.newton_schulz_operands=bf16"}},
+	{"Jordan's coefficients", []string{"optimizer.newton_schulz=jordan"}},
+	{"momentum that rises over 300 steps", []string{"schedule.momentum_warmup=300"}},
+	{"cautious decay", []string{"optimizer.cautious_decay=true"}},
+}
+
 var schedules = []Row{
 	{"linear", []string{"schedule.name=linear"}},
 	{"warmup, stable, decay (WSD)", []string{"schedule.name=wsd"}},
 	{"WSD, decay over two fifths", []string{"schedule.name=wsd", "schedule.decay_fraction=0.4"}},
+	{"WSD, linear decay", []string{"schedule.name=wsd", "schedule.decay_shape=linear"}},
+	{"WSD, exponential decay", []string{"schedule.name=wsd", "schedule.decay_shape=exponential"}},
+	{"WSD-S, decays at 25 and 50 %, too", []string{"schedule.name=wsds"}},
 	{"inverse square root", []string{"schedule.name=inverse_sqrt"}},
 	{"power of the position", []string{"schedule.name=power"}},
 	{"two restarts (SGDR)", []string{"schedule.name=restarts"}},
+	{"steps at 80 and 90 %", []string{"schedule.name=step"}},
 	{"one cycle", []string{"schedule.name=one_cycle"}},
 	{"constant", []string{"schedule.name=constant"}},
 	{"horizon at 87 %", []string{"schedule.horizon=87%"}},
 	{"weight decay that falls to 0", []string{"schedule.weight_decay=linear"}},
+	{"weight decay by its time scale, a tenth of the run", []string{"optimizer.decay_timescale=0.1"}},
 	{"no warmup", []string{"schedule.warmup=0"}},
 	{"sequence-length warmup", []string{"train.length_warmup=64 over 20%"}},
 }
@@ -82,6 +100,12 @@ var precisions = []Row{
 	{"FP8 attention", []string{"precision=fp8", "fp8.attention=true"}},
 	{"TF32", []string{"precision=tf32"}},
 	{"BF16 weights, stochastic rounding", []string{"precision=bf16_sr"}},
+}
+
+var memory = []Row{
+	{"masters and moments in FP64", []string{"optimizer.masters=f64"}},
+	{"layers recomputed, their inputs in BF16",
+		[]string{"memory.recompute=every_layer", "memory.recompute_inputs=bf16"}},
 }
 
 var stability = []Row{
@@ -136,6 +160,12 @@ var families = []Row{
 	{"biases of queries, keys and values (Qwen2)", []string{"model.qkv_bias=true"}},
 	{"Gemma 2", []string{"model.family=gemma2"}},
 	{"Gemma 3", []string{"model.family=gemma3"}},
+	{"OLMo 2", []string{"model.family=olmo2"}},
 	{"anneal", []string{"model.family=anneal"}},
 	{"anneal with Muon", []string{"model.family=anneal", "optimizer.name=muon"}},
+}
+
+var annealOptions = []Row{
+	{"a table of pairs of tokens, 16,384 rows", []string{"model.bigram=16384"}},
+	{"a share of the token before (smear)", []string{"model.smear=true"}},
 }

@@ -57,7 +57,7 @@ func (m *Measured) table(b *strings.Builder) {
 		here.CPU, here.Tier, here.Version)
 	for i, v := range m.Judge() {
 		line, edge := "`"+strings.Join(m.Rows[i].Set, "`, `")+"`", ""
-		if i == 0 {
+		if len(m.Rows[i].Set) == 0 {
 			line = "AdamW, cosine"
 		}
 		if v.AtEdge {
