@@ -207,3 +207,40 @@ func TestPruningRemovesTheSmallest(t *testing.T) {
 		t.Error("a share of 0 changes weights")
 	}
 }
+
+// Units with the smallest product of norms become 0, all of them and nothing else.
+func TestUnitsArePrunedWhole(t *testing.T) {
+	const units, wide, d = 6, 2, 5
+	up, gate, out := normals(3, units*d), normals(4, units*wide*d), normals(5, d*units*wide)
+	for _, u := range []int{1, 4} { // small together, not each matrix alone
+		for i := range d {
+			up[u*d+i] *= 0.1
+			gate[u*wide*d+i] *= 0.1
+		}
+	}
+	for i := range d {
+		up[2*d+i] *= 0.001
+		for j := range wide {
+			out[i*units*wide+2*wide+j] *= 100_000
+		}
+	}
+	was := [][]float32{slices.Clone(up), slices.Clone(gate), slices.Clone(out)}
+	Units(units, 0.34, out, units*wide, up, gate)
+	pruned := func(u int) bool { return u == 1 || u == 4 }
+	for i, x := range up {
+		if want := was[0][i]; pruned(i/d) && x != 0 || !pruned(i/d) && x != want {
+			t.Errorf("up, unit %d: %v became %v", i/d, want, x)
+		}
+	}
+	for i, x := range gate {
+		if want := was[1][i]; pruned(i/d/wide) && x != 0 || !pruned(i/d/wide) && x != want {
+			t.Errorf("gate, unit %d: %v became %v", i/d/wide, want, x)
+		}
+	}
+	for i, x := range out {
+		u := i % (units * wide) / wide
+		if want := was[2][i]; pruned(u) && x != 0 || !pruned(u) && x != want {
+			t.Errorf("out, unit %d: %v became %v", u, want, x)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"unsafe"
@@ -21,6 +22,7 @@ type CompressOptions struct {
 	Grid  compress.Grid
 	GPTQ  bool    // round so that products change little, with inputs of the training split
 	Prune float64 // share of the weights of each matrix that becomes 0, the smallest first
+	Whole string  // prune that share of whole Heads or Channels instead; "" for weights
 	Of    [2]int  // keep so many of each block of so many instead: 2 of 4
 
 	Data   string // the data set: its held-out text is scored, its training text makes the inputs
@@ -31,6 +33,12 @@ type CompressOptions struct {
 	OnPhase    func(what string)
 	OnProgress func(done, total int64)
 }
+
+// What CompressOptions.Whole may name.
+const (
+	Heads    = "heads"
+	Channels = "channels"
+)
 
 // Compressed says what compression costs and saves.
 type Compressed struct {
@@ -115,10 +123,53 @@ func (c *Compressed) count(matrices []*nn.Param, o CompressOptions) {
 	}
 }
 
+// pruneWhole prunes whole heads or channels of every layer. Keys and values of heads that share them stay.
+func (o *CompressOptions) pruneWhole(m *model.Decoder, matrices []*nn.Param) error {
+	named := map[string]*nn.Param{}
+	for _, p := range matrices {
+		named[p.Name] = p
+	}
+	for i := range m.Config.Layers {
+		var in, out *nn.Param
+		units := m.Config.Heads
+		switch o.Whole {
+		case Heads:
+			in, out = named[fmt.Sprintf("layers.%d.attention.qkv", i)], named[fmt.Sprintf("layers.%d.attention.out", i)]
+		case Channels:
+			units = m.Config.FFN
+			in = cmp.Or(named[fmt.Sprintf("layers.%d.mlp.gate_up", i)], named[fmt.Sprintf("layers.%d.mlp.up", i)])
+			out = named[fmt.Sprintf("layers.%d.mlp.down", i)]
+		}
+		if in == nil || out == nil {
+			return config.Problem{
+				Message: fmt.Sprintf("layer %d has no %s that can be pruned: experts and latent attention have others",
+					i, o.Whole), Try: "--prune 25%",
+			}
+		}
+		var readers [][]float32
+		at := 0
+		for _, part := range in.Parts {
+			rows := in.Value.F32()[at*m.Config.Dim:][:part.Rows*m.Config.Dim]
+			if o.Whole == Channels || part.Name == "q" {
+				readers = append(readers, rows)
+			}
+			at += part.Rows
+		}
+		compress.Units(units, o.Prune, out.Value.F32(), out.Value.Cols(), readers...)
+	}
+	return nil
+}
+
 // change prunes the matrices, and then rounds them.
 func (o *CompressOptions) change(ctx context.Context, r *use.Trained, matrices []*nn.Param) error {
+	if o.Whole != "" {
+		if err := o.pruneWhole(r.Model, matrices); err != nil {
+			return err
+		}
+	}
 	for _, p := range matrices {
 		switch {
+		case o.Whole != "":
 		case o.Of[1] > 0:
 			compress.Of(p.Value.F32(), p.Value.Cols(), o.Of[0], o.Of[1])
 		case o.Prune > 0:

@@ -17,7 +17,7 @@ type compressCmd struct {
 	Bits   count  `placeholder:"N" help:"Round matrices to N bits, 2 to 8."`
 	Group  count  `default:"64" placeholder:"N" help:"Weights of a row that share a scale; 0: the whole row."`
 	Method string `default:"gptq" enum:"gptq,nearest" help:"gptq: later columns make up for earlier ones; or nearest."`
-	Prune  string `placeholder:"SHARE" help:"Set weights to 0: the smallest 50% of a matrix, or two of four (2:4)."`
+	Prune  string `placeholder:"SHARE" help:"Set weights to 0: the smallest 50% of a matrix, two of four (2:4), or whole units (heads:25%, channels:25%)."`
 	Data   string `placeholder:"DIR" help:"Data set to measure on, and for inputs of gptq. Default: that of the run."`
 	Tokens count  `default:"65536" help:"Score this many tokens of its held-out text. 0: all."`
 	Inputs count  `default:"16384" placeholder:"N" help:"Tokens of its training text for gptq."`
@@ -29,7 +29,8 @@ func (compressCmd) Help() string {
 	return example("anneal compress runs/go --bits 4 --out runs/go-4bit",
 		"anneal compress runs/go --bits 8 --method nearest --out runs/go-8bit",
 		"anneal compress runs/go --prune 50% --out runs/go-half",
-		"anneal compress runs/go --prune 2:4 --bits 4 --out runs/go-small") +
+		"anneal compress runs/go --prune 2:4 --bits 4 --out runs/go-small",
+		"anneal compress runs/go --prune channels:25% --out runs/go-narrow") +
 		"\n\nMatrices are rounded or pruned; embeddings, head, gains and biases stay. It prints what the held-out " +
 		"text costs before and after, and what the model would take in a format of these bits: the run itself keeps " +
 		"FP32, for generate, eval and export. gptq is Frantar et al. 2022 (arXiv 2210.17323)."
@@ -89,8 +90,12 @@ func (c compressCmd) into(o *lab.CompressOptions) error {
 	if c.Bits > 0 && c.Method == "gptq" && c.Inputs == 0 {
 		return &usageError{"--inputs 0: gptq needs inputs", "try --inputs 16384, or --method nearest"}
 	}
-	wrong := &usageError{fmt.Sprintf("--prune %s is neither a share nor a pattern", c.Prune), "try 50% or 2:4"}
-	if keep, block, pattern := strings.Cut(c.Prune, ":"); pattern {
+	wrong := &usageError{fmt.Sprintf("--prune %s is neither a share nor a pattern", c.Prune), "try 50%, 2:4 or channels:25%"}
+	text := c.Prune
+	if whole, share, named := strings.Cut(c.Prune, ":"); named && (whole == lab.Heads || whole == lab.Channels) {
+		o.Whole, text = whole, share
+	}
+	if keep, block, pattern := strings.Cut(text, ":"); pattern {
 		k, err1 := strconv.Atoi(keep)
 		n, err2 := strconv.Atoi(block)
 		if err1 != nil || err2 != nil || k < 1 || n <= k || n > 1024 {
@@ -100,8 +105,8 @@ func (c compressCmd) into(o *lab.CompressOptions) error {
 		return nil
 	}
 	if c.Prune != "" {
-		share, err := strconv.ParseFloat(strings.TrimSuffix(c.Prune, "%"), 64)
-		if strings.HasSuffix(c.Prune, "%") {
+		share, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+		if strings.HasSuffix(text, "%") {
 			share /= 100
 		}
 		if err != nil || !(share > 0 && share < 1) {

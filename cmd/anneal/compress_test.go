@@ -35,7 +35,8 @@ func TestCompress(t *testing.T) {
 	w.object(exitOK, "ckpt", "verify", three)
 	w.object(exitOK, "generate", three, "--prompt", "func", "--max-tokens", "3")
 
-	for share, zeros := range map[string][2]float64{"40%": {0.4, 0.41}, "0.25": {0.25, 0.26}, "1:4": {0.75, 0.76}} {
+	for share, zeros := range map[string][2]float64{"40%": {0.4, 0.41}, "0.25": {0.25, 0.26}, "1:4": {0.75, 0.76},
+		"channels:25%": {0.1, 0.25}, "heads:50%": {0.05, 0.5}} {
 		v := w.object(exitOK, "compress", run, "--prune", share, "--out", w.path("pruned"+share))
 		if got := number(v, "zeros"); got < zeros[0]-1e-3 || got > zeros[1] {
 			t.Errorf("--prune %s leaves %g zeros", share, got)
@@ -51,6 +52,7 @@ func TestCompress(t *testing.T) {
 		"neither a share nor a pattern": {"compress", run, "--prune", "4:2", "--out", w.path("x")},
 		"--prune 100%":                  {"compress", run, "--prune", "100%", "--out", w.path("x")},
 		"--inputs 0":                    {"compress", run, "--bits", "4", "--inputs", "0", "--out", w.path("x")},
+		"has no channels":               {"compress", experts, "--prune", "channels:50%", "--out", w.path("x")},
 		"experts":                       {"compress", experts, "--bits", "4", "--out", w.path("x")},
 	} {
 		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, says) {

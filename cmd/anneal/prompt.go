@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -9,8 +10,8 @@ import (
 
 // promptFlags say what a text begins with.
 type promptFlags struct {
-	Prompt     *string `xor:"prompt" placeholder:"TEXT" help:"What the text begins with; - reads standard input."`
-	PromptFile string  `xor:"prompt" placeholder:"FILE" help:"File with the prompt; its last line break is left out."`
+	Prompt     []string `xor:"prompt" sep:"none" placeholder:"TEXT" help:"What the text begins with; - reads standard input."`
+	PromptFile string   `xor:"prompt" placeholder:"FILE" help:"File with the prompt; its last line break is left out."`
 }
 
 // read returns the prompt. Without one, a person at a terminal is to be asked, and anything else on standard input
@@ -18,8 +19,11 @@ type promptFlags struct {
 func (f promptFlags) read(s *session) (prompt string, ask bool, err error) {
 	path := f.PromptFile
 	switch {
-	case f.Prompt != nil && *f.Prompt != "-":
-		return *f.Prompt, false, nil
+	case len(f.Prompt) > 1:
+		return "", false, &usageError{fmt.Sprintf("--prompt is given %d times, and one text is continued", len(f.Prompt)),
+			"try --prompts FILE, with a prompt a line"}
+	case len(f.Prompt) == 1 && f.Prompt[0] != "-":
+		return f.Prompt[0], false, nil
 	case f.Prompt == nil && path == "" && s.atTerminal():
 		return "", true, nil
 	}

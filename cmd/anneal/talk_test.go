@@ -141,5 +141,6 @@ func TestPromptsFromFilesAndStandardInput(t *testing.T) {
 	}
 	w.object(exitUsage, "generate", w.path("run"), "--no-start")
 	w.object(exitUsage, "generate", w.path("run"), "--prompt", "a", "--prompt-file", w.path("prompt"))
+	w.object(exitUsage, "generate", w.path("run"), "--prompt", "a", "--prompt", "b")
 	w.object(exitData, "generate", w.path("run"), "--prompt-file", w.path("missing"))
 }
