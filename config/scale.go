@@ -65,8 +65,12 @@ func (c *Config) scaleDown(scale float64) {
 	unit := context * max(min(microBatchTokens, int(batch))/context, 1) // a whole micro-batch
 	c.rescale("train.batch_tokens", max(roundTo(batch, unit), unit), fmt.Sprintf("÷ √%g", scale))
 	c.scaleLengths(scale, context)
-	c.rescale("optimizer.lr", max(min(recipe.Optimizer.LR*narrower, maxSmallLR), recipe.Optimizer.LR),
-		fmt.Sprintf("× %.3g, how much narrower the model is; at most %g", narrower, maxSmallLR))
+	rate, how := recipe.Optimizer.LR, fmt.Sprintf("the same: small models gain nothing from more than %g", maxSmallLR)
+	if rate < maxSmallLR {
+		rate = min(rate*narrower, maxSmallLR)
+		how = fmt.Sprintf("× %.3g, how much narrower the model is; at most %g", narrower, maxSmallLR)
+	}
+	c.rescale("optimizer.lr", rate, how)
 	ramp, _ := c.BatchRamp() // of a recipe: it is valid
 	c.rescale("train.steps", max(ramp.Steps(int(tokens/scale)), 1),
 		fmt.Sprintf("%.3g tokens ÷ %g, as many for each parameter", tokens, scale))

@@ -118,6 +118,9 @@ func (c *Compressed) count(matrices []*nn.Param, o CompressOptions) {
 	const narrow = 2 // bytes of BF16
 	c.Zeros, c.BytesBefore = float64(zeros)/float64(c.Weights), narrow*float64(c.Parameters)
 	c.BytesAfter = c.BytesBefore
+	if o.Whole != "" { // a smaller layer leaves them out
+		c.BytesAfter -= narrow * float64(zeros)
+	}
 	if o.Grid.Bits > 0 {
 		c.BytesAfter += float64(c.Weights) * (o.Grid.BitsPerWeight()/8 - narrow)
 	}

@@ -34,7 +34,8 @@ func TestMuPOfTheBaseModelChangesNoBit(t *testing.T) {
 	}
 }
 
-// CompleteP scales ε with the depth: where ε outweighs the second moment, a step is as many times longer as ε is smaller.
+// CompleteP scales ε with the depth: where ε outweighs the second moment, a step is as many times shorter as ε is
+// larger.
 func TestEpsilonScalesWithTheDepth(t *testing.T) {
 	first := func(scaled bool) (params []*nn.Param, moved []float64) {
 		tr, src := optimizerTrainer(t, "adamw", "model.mup=true", "model.mup_base_dim=64", "model.mup_base_layers=1",

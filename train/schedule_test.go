@@ -116,7 +116,8 @@ func TestMomentumWarmsUp(t *testing.T) {
 
 // Two runs by the power of the position have the same rates until the shorter one decays, from warmups of their own.
 func TestPowerDoesNotDependOnTheLength(t *testing.T) {
-	short, long := rates(t, "schedule.name=power", "train.steps=1000"), rates(t, "schedule.name=power", "train.steps=5000")
+	short := rates(t, "schedule.name=power", "train.steps=1000")
+	long := rates(t, "schedule.name=power", "train.steps=5000")
 	for n := range 800 {
 		if short[n] != long[n] {
 			t.Fatalf("step %d: %g of the peak in 1,000 steps, %g in 5,000", n+1, short[n], long[n])
