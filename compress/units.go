@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Units prunes in whole units, heads or feed-forward channels, which a smaller layer can leave out (Li et al. 2017, arXiv
-// 1608.08710). A unit is some rows of each matrix of in [units·h, D], and as many columns of out [D, units·w]. The share
+// Units prunes whole units, heads or feed-forward channels, which a smaller layer can leave out (Li et al. 2017,
+// arXiv 1608.08710). A unit is h rows of a matrix of in [units·h, D], and w columns of out [D, units·w]. The share
 // of them that have the smallest products of norms become 0. cols is units·w.
 func Units(units int, share float64, out []float32, cols int, in ...[]float32) {
 	size := make([]float64, units) // logarithms

@@ -90,7 +90,9 @@ func (c compressCmd) into(o *lab.CompressOptions) error {
 	if c.Bits > 0 && c.Method == "gptq" && c.Inputs == 0 {
 		return &usageError{"--inputs 0: gptq needs inputs", "try --inputs 16384, or --method nearest"}
 	}
-	wrong := &usageError{fmt.Sprintf("--prune %s is neither a share nor a pattern", c.Prune), "try 50%, 2:4 or channels:25%"}
+	wrong := &usageError{
+		fmt.Sprintf("--prune %s is neither a share nor a pattern", c.Prune), "try 50%, 2:4 or channels:25%",
+	}
 	text := c.Prune
 	if whole, share, named := strings.Cut(c.Prune, ":"); named && (whole == lab.Heads || whole == lab.Channels) {
 		o.Whole, text = whole, share

@@ -20,8 +20,10 @@ func (f promptFlags) read(s *session) (prompt string, ask bool, err error) {
 	path := f.PromptFile
 	switch {
 	case len(f.Prompt) > 1:
-		return "", false, &usageError{fmt.Sprintf("--prompt is given %d times, and one text is continued", len(f.Prompt)),
-			"try --prompts FILE, with a prompt a line"}
+		return "", false, &usageError{
+			fmt.Sprintf("--prompt is given %d times, and one text is continued", len(f.Prompt)),
+			"try --prompts FILE, with a prompt a line",
+		}
 	case len(f.Prompt) == 1 && f.Prompt[0] != "-":
 		return f.Prompt[0], false, nil
 	case f.Prompt == nil && path == "" && s.atTerminal():

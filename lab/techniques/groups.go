@@ -28,7 +28,9 @@ var base = []string{
 func Groups() []Group {
 	return []Group{
 		{Name: "optimizers", Title: "Optimizers", Rows: optimizers},
-		{Name: "muon", Title: "Options of Muon", Rows: muon, Base: Row{"Muon, cosine", []string{"optimizer.name=muon"}}},
+		{Name: "muon", Title: "Options of Muon", Rows: muon, Base: Row{
+			"Muon, cosine", []string{"optimizer.name=muon"},
+		}},
 		{Name: "schedules", Title: "Schedules and ramps", Rows: schedules},
 		{Name: "precision", Title: "Precision", Rows: precisions},
 		{Name: "memory", Title: "Formats of what is kept", Rows: memory},

@@ -135,7 +135,9 @@ func (o Options) rateSeeds() int { return min(rateSeeds, o.Seeds) }
 // ablation is the ablation of a group.
 func (o Options) ablation(g Group, out, data string) lab.AblateOptions {
 	a := lab.AblateOptions{
-		Overrides: slices.Concat([]string{"data.path=" + data}, base, g.Base.Set), Out: out, Seeds: o.Seeds, Equal: lab.EqualTokens,
+		Overrides: slices.Concat([]string{"data.path=" + data}, base, g.Base.Set),
+
+		Out: out, Seeds: o.Seeds, Equal: lab.EqualTokens,
 		Tune:  lab.Tuning{Key: "optimizer.lr", Values: rates, Seeds: o.rateSeeds()},
 		OnRun: o.OnStage, OnProgress: func(train.Event) {},
 	}
