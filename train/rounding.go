@@ -1,6 +1,8 @@
 package train
 
 import (
+	"fmt"
+
 	"anneal/device"
 	"anneal/nn"
 	"anneal/optim"
@@ -43,13 +45,16 @@ func (t *Trainer) updateRounded(p *updated, s optim.Step) {
 }
 
 // measureUpdates returns the bytes of scratch memory of an update: what the optimizer takes for a parameter, beside the
-// copy of one that is updated in another format. It runs the optimizer's own code without memory.
+// copy of one that is updated in another format. It runs the optimizer's own code without memory, once for parameters
+// that are alike: SOAP's takes a tenth of a second for a matrix of 8,192 columns.
 func measureUpdates(o optim.Optimizer, list []updated) int {
-	scratch := tensor.NewMeasure("")
+	scratch, seen := tensor.NewMeasure(""), map[string]bool{}
 	for _, p := range list {
-		if p.Frozen {
+		alike := fmt.Sprint(p.Role, p.Value.Shape(), p.Parts, p.Value.DType(), p.Grad.DType(), p.master != p.Param)
+		if p.Frozen || seen[alike] {
 			continue
 		}
+		seen[alike] = true
 		mark := scratch.Mark()
 		if p.master != p.Param {
 			scratch.New(p.Grad.DType(), p.Value.Shape()...)

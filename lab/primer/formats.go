@@ -25,8 +25,11 @@ var Formats = []Format{
 	{"fp8 e5m2", 5, 2, 8, false, "gradients, scaled"},
 }
 
-// formatOf returns the format of a name, such as bf16, fp8 or e4m3.
+// formatOf returns the format of a name, such as bf16, fp8, e4m3 or mxfp8.
 func formatOf(name string) (Format, bool) {
+	if name == "mxfp8" {
+		name = "e4m3"
+	}
 	for _, f := range Formats {
 		if f.Name == name || f.Name == "fp8 "+name || f.Name == name+" e4m3" {
 			return f, true
@@ -63,7 +66,8 @@ func formatTable() (*Table, error) {
 		},
 		Notes: "bits: in memory; TF32 takes the place of FP32, and 19 of its bits count. smallest: below the " +
 			"smallest normal number precision is lost bit by bit. 1 and the next: their distance, the relative " +
-			"precision. E4M3 has no infinity (Micikevicius et al. 2022, arXiv 2209.05433).",
+			"precision. E4M3 has no infinity (Micikevicius et al. 2022, arXiv 2209.05433). MXFP8 is E4M3 with a scale, " +
+			"a power of two in a byte, for every 32 numbers: 8.25 bits each.",
 	}
 	for _, f := range Formats {
 		t.Rows = append(t.Rows, []string{

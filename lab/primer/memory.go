@@ -21,7 +21,12 @@ func gigabytes(bytes float64) string {
 }
 
 // optimizers are the names of those in the table.
-var optimizers = []string{"sgd", "lion", "muon", "adamw", "adam8bit", "adafactor", "sophia", "ademamix"}
+var optimizers = []string{
+	"sgd", "adafactor", "adam8bit", "lion", "muon", "adam", "adamw", "sophia", "schedulefree", "ademamix", "soap",
+}
+
+// narrowMoments is AdamW with moments in BF16, as the table calls it.
+const narrowMoments = "adamw, BF16 moments"
 
 // shapes are those of LLaMA 2 (Touvron et al. 2023, arXiv 2307.09288).
 var shapes = map[string][]string{
@@ -45,7 +50,11 @@ func planOf(size string, overrides ...string) (*plan.Plan, *config.Config, error
 // StateOf returns what an optimizer keeps for each parameter of a LLaMA 2 of a size, 7B or 70B, in bytes, and the
 // number of parameters.
 func StateOf(size, optimizer string) (each, parameters float64, err error) {
-	p, _, err := planOf(size, "optimizer.name="+optimizer)
+	set := []string{"optimizer.name=" + optimizer}
+	if optimizer == narrowMoments {
+		set = []string{"optimizer.name=adamw", "optimizer.moments=bf16"}
+	}
+	p, _, err := planOf(size, set...)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -58,9 +67,10 @@ func optimizerTable() (*Table, error) {
 		Columns: []string{"optimizer", "state, bytes a parameter", "LLaMA 2 7B", "LLaMA 2 70B"},
 		Notes: "Counted by laying out the state of these models. Weights and gradients come on top, 4 bytes each " +
 			"here. Muon keeps a momentum for matrices and AdamW's two moments for the tables; Adafactor keeps sums " +
-			"of rows and columns; 8-bit Adam a byte for each moment and a scale for each block.",
+			"of rows and columns; 8-bit Adam a byte for each moment and a scale for each block; SOAP two moments and " +
+			"the bases of rows and columns. AdamW with masters in FP64 (CPU) keeps 24 bytes.",
 	}
-	for _, name := range optimizers {
+	for _, name := range append(optimizers, narrowMoments) {
 		row := []string{name}
 		for i, size := range []string{"7B", "70B"} {
 			each, n, err := StateOf(size, name)

@@ -51,7 +51,7 @@ func TestTablesHaveTheFiguresOfTheLiterature(t *testing.T) {
 			t.Errorf("ZeRO %d: %.2f GB, the paper has %g", stage, got, want)
 		}
 	}
-	for name, want := range map[string]float64{"sgd": 0, "lion": 4, "adamw": 8, "ademamix": 12} {
+	for name, want := range map[string]float64{"sgd": 0, "lion": 4, "adamw": 8, "ademamix": 12, narrowMoments: 4} {
 		if each, _, err := StateOf("7B", name); err != nil || math.Abs(each-want) > 1e-3 {
 			t.Errorf("%s keeps %g bytes a parameter, want %g: %v", name, each, want, err)
 		}
@@ -70,7 +70,7 @@ func TestTablesHaveTheFiguresOfTheLiterature(t *testing.T) {
 // Every table is found by its name, by other names and by those of its rows, and has a cell for each column.
 func TestTablesAreFound(t *testing.T) {
 	for name, want := range map[string]string{
-		"formats": "formats", "BF16": "formats", "fp8": "formats", "e5m2": "formats", "adamw": "optimizers",
+		"formats": "formats", "BF16": "formats", "fp8": "formats", "e5m2": "formats", "mxfp8": "formats", "soap": "optimizers", "adamw": "optimizers",
 		"muon": "optimizers", "zero": "zero", "fsdp": "zero", "amp": "mixed-precision", "recompute": "recompute",
 		"": "", "model": "", "float": "",
 	} {

@@ -194,9 +194,17 @@ func recomputing(r *rand.Rand) (draft, error) {
 // chinchillaRatio is Hoffmann et al.'s tokens for each parameter (2022, arXiv 2203.15556).
 const chinchillaRatio = 20
 
+// billions writes so many billions: 20B, 1.4T.
+func billions(n float64) string {
+	if n >= 1000 {
+		return fmt.Sprintf("%.3gT", n/1000)
+	}
+	return fmt.Sprintf("%.3gB", n)
+}
+
 func chinchilla(r *rand.Rand) (draft, error) {
 	n := pick(r, []float64{0.125, 0.5, 1, 3, 7, 13, 70})
-	tokens := func(ratio float64) string { return fmt.Sprintf("%.3gB", n*ratio) }
+	tokens := func(ratio float64) string { return billions(n * ratio) }
 	return draft{
 		topic: "scaling",
 		text:  fmt.Sprintf("How many tokens are compute-optimal for %gB parameters, by Chinchilla's rule?", n),
@@ -213,8 +221,8 @@ func operations(r *rand.Rand) (draft, error) {
 	flops := func(each float64) string { return power(each * n * d) }
 	return draft{
 		topic: "scaling",
-		text: fmt.Sprintf("How many operations does it take to train %.3gB parameters on %.4gB tokens?", n/1e9,
-			d/1e9),
+		text: fmt.Sprintf("How many operations does it take to train %s parameters on %s tokens?", billions(n/1e9),
+			billions(d/1e9)),
 		right: flops(6),
 		why:   "6 for each parameter and token: 2 forward and 4 backward. Attention comes on top.",
 		wrong: []string{flops(1), flops(2), flops(3), flops(12)},
