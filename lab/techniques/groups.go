@@ -32,6 +32,9 @@ func Groups() []Group {
 			"Muon, cosine", []string{"optimizer.name=muon"},
 		}},
 		{Name: "schedules", Title: "Schedules and ramps", Rows: schedules},
+		{Name: "decays", Title: "Shapes of a decay", Rows: decays, Base: Row{
+			"warmup, stable, decay (WSD)", []string{"schedule.name=wsd"},
+		}},
 		{Name: "precision", Title: "Precision", Rows: precisions},
 		{Name: "memory", Title: "Formats of what is kept", Rows: memory},
 		{Name: "stability", Title: "Stability and regularisation", Rows: stability},
@@ -76,13 +79,9 @@ var schedules = []Row{
 	{"linear", []string{"schedule.name=linear"}},
 	{"warmup, stable, decay (WSD)", []string{"schedule.name=wsd"}},
 	{"WSD, decay over two fifths", []string{"schedule.name=wsd", "schedule.decay_fraction=0.4"}},
-	{"WSD, linear decay", []string{"schedule.name=wsd", "schedule.decay_shape=linear"}},
-	{"WSD, exponential decay", []string{"schedule.name=wsd", "schedule.decay_shape=exponential"}},
-	{"WSD-S, decays at 25 and 50 %, too", []string{"schedule.name=wsds"}},
 	{"inverse square root", []string{"schedule.name=inverse_sqrt"}},
 	{"power of the position", []string{"schedule.name=power"}},
 	{"two restarts (SGDR)", []string{"schedule.name=restarts"}},
-	{"steps at 80 and 90 %", []string{"schedule.name=step"}},
 	{"one cycle", []string{"schedule.name=one_cycle"}},
 	{"constant", []string{"schedule.name=constant"}},
 	{"horizon at 87 %", []string{"schedule.horizon=87%"}},
@@ -90,6 +89,13 @@ var schedules = []Row{
 	{"weight decay by its time scale, a tenth of the run", []string{"optimizer.decay_timescale=0.1"}},
 	{"no warmup", []string{"schedule.warmup=0"}},
 	{"sequence-length warmup", []string{"train.length_warmup=64 over 20%"}},
+}
+
+var decays = []Row{
+	{"linear decay", []string{"schedule.decay_shape=linear"}},
+	{"exponential decay", []string{"schedule.decay_shape=exponential"}},
+	{"decays at 25 and 50 %, too (WSD-S)", []string{"schedule.name=wsds"}},
+	{"steps at 80 and 90 %", []string{"schedule.name=step"}},
 }
 
 var precisions = []Row{

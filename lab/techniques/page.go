@@ -3,6 +3,7 @@ package techniques
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,7 +41,7 @@ func Page(r *Results) []byte {
 	for _, g := range Groups() {
 		fmt.Fprintf(&b, "\n## %s\n\n", g.Title)
 		if m := r.Find(g.Name); m != nil {
-			m.table(&b)
+			m.table(&b, g)
 		} else {
 			b.WriteString("Not measured yet.\n")
 		}
@@ -48,8 +49,8 @@ func Page(r *Results) []byte {
 	return []byte(b.String())
 }
 
-// table writes the table of a group.
-func (m *Measured) table(b *strings.Builder) {
+// table writes the table of a group, with those of its rows that have no figures at the end.
+func (m *Measured) table(b *strings.Builder, g Group) {
 	here := m.Machine
 	fmt.Fprintf(b, "%d seeds each, rates chosen by %d. %s, %.0f minutes on %d cores of %s, kernels %s, anneal %s.\n\n"+
 		"| technique | line | rate | bits/byte | against the first |\n"+
@@ -64,5 +65,10 @@ func (m *Measured) table(b *strings.Builder) {
 			edge = ", at the edge"
 		}
 		fmt.Fprintf(b, "| %s | %s | %.3g%s | %.4f | %s |\n", v.Name, line, v.Value, edge, v.Mean(), v.Verdict())
+	}
+	for _, r := range g.Rows {
+		if !slices.ContainsFunc(m.Rows, func(f Figure) bool { return slices.Equal(f.Set, r.Set) }) {
+			fmt.Fprintf(b, "| %s | `%s` | | | not measured yet |\n", r.Name, strings.Join(r.Set, "`, `"))
+		}
 	}
 }
