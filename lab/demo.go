@@ -67,7 +67,8 @@ func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 func (o DemoOptions) train(ctx context.Context, dir, data string) (*run.Result, error) {
 	if run.Exists(dir) {
 		o.OnStage(dir + " exists and is resumed; `anneal demo --out DIR` starts another")
-		return run.Resume(ctx, run.Options{Dir: dir, Threads: o.Threads, OnProgress: o.OnProgress, Warn: o.OnStage})
+		return run.Resume(ctx, run.Options{Dir: dir, Threads: o.Threads, OnProgress: o.OnProgress,
+			Warn: o.OnStage, Note: o.OnStage})
 	}
 	if _, err := os.Stat(data); err != nil { // nothing is here that an earlier demo began
 		if err := run.CheckEmpty(o.Out); err != nil {
@@ -91,7 +92,7 @@ func (o DemoOptions) train(ctx context.Context, dir, data string) (*run.Result, 
 	if err != nil {
 		return nil, err
 	}
-	options := run.Options{Config: cfg, Dir: dir, OnProgress: o.OnProgress, Warn: o.OnStage}
+	options := run.Options{Config: cfg, Dir: dir, OnProgress: o.OnProgress, Warn: o.OnStage, Note: o.OnStage}
 	if o.timed() {
 		options.Time = o.time() - time.Since(begin)
 	}

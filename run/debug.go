@@ -41,8 +41,13 @@ const (
 // NewDebug collects the archive of the run in dir, which need not be whole: what cannot be read is noted in its place.
 func NewDebug(dir string) (*Debug, error) {
 	d := runDir(dir)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("%s %w", dir, ErrNoRun)
+	own := []string{d.config(), d.journal(), d.metrics(), d.checkpoints()}
+	exists := func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	if !slices.ContainsFunc(own, exists) {
+		return nil, fmt.Errorf("%s %w\n  `anneal ls DIR` lists the runs below a directory", dir, ErrNoRun)
 	}
 	b := &Debug{hide: newRedactor(d)}
 	b.add(d.config(), 1<<20)

@@ -61,6 +61,7 @@ func TestDebugArchive(t *testing.T) {
 	write("metrics.jsonl", strings.Repeat("{\"step\":1,\"loss\":3}\n", 100_000)+"{\"step\":2}\n")
 	write("tokenizer.json", "a secret word")
 	write("checkpoints/step-1/model.safetensors", "weights")
+	write("exit.json", `{"rank":0,"host":"vm","code":1}`) // "vm" is too short a name to be replaced wherever it is
 	write("crash/2026-stall.txt", "goroutine 1 [running]:\n\t/home/x/anneal/run/loop.go:3\n")
 	b, err := NewDebug(dir)
 	if err != nil {
@@ -95,6 +96,7 @@ func TestDebugArchive(t *testing.T) {
 	}
 	if !strings.Contains(got["files.txt"], "checkpoints/step-1/model.safetensors") ||
 		!strings.Contains(got["config.yaml.missing"], "config.yaml") || got["doctor.txt"] != "cpu" ||
+		got["exit.json"] != `{"rank":0,"host":"HOST","code":1}` ||
 		!strings.Contains(got["crash/2026-stall.txt"], "…/loop.go:3") {
 		t.Errorf("the archive holds %v", got)
 	}
@@ -103,7 +105,9 @@ func TestDebugArchive(t *testing.T) {
 			t.Errorf("%s holds %q", name, text)
 		}
 	}
-	if _, err := NewDebug(filepath.Join(dir, "nothing")); !errors.Is(err, ErrNoRun) {
-		t.Errorf("a directory that does not exist: %v", err)
+	for _, other := range []string{"nothing", "crash", "tokenizer.json"} {
+		if _, err := NewDebug(filepath.Join(dir, other)); !errors.Is(err, ErrNoRun) {
+			t.Errorf("%s is no run: %v", other, err)
+		}
 	}
 }

@@ -146,6 +146,14 @@ func (d runDir) wasKilled() (killed bool, err error) {
 	return killed, nil
 }
 
+// note tells people and the journal what is no warning.
+func (s *session) note(text string) {
+	s.journal.write("note", text)
+	if s.Note != nil {
+		s.Note(text)
+	}
+}
+
 // endJournal notes how the run ended.
 func (s *session) endJournal(r *Result, err error) {
 	away, event, text := (*DivergedError)(nil), "ended", ""

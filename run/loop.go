@@ -23,7 +23,8 @@ type Options struct {
 	Threads    int               // overrides Config.Threads if above 0
 	Plan       *plan.Foresight   // with which the run is compared at its end; may be nil
 	OnProgress func(train.Event) // called after every step; may be nil
-	Warn       func(string)      // takes remarks for people; may be nil
+	Warn       func(string)      // takes warnings for people; may be nil
+	Note       func(string)      // takes remarks that warn of nothing; may be nil
 	Notes      func() []string   // asked after every step for remarks that belong in the run's journal; may be nil
 	Saves      <-chan struct{}   // asks for a checkpoint after the step in hand; may be nil
 	Overrides  []string          // for Resume: section.key=value, in the place of what the run's config.yaml says

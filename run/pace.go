@@ -97,7 +97,7 @@ func (s *session) lengthen(was, steps int, why string) error {
 		if err != nil {
 			return err
 		}
-		s.Warn(fmt.Sprintf("train.steps = %d instead of %d: %s", steps, was, why))
+		s.note(fmt.Sprintf("train.steps = %d instead of %d: %s", steps, was, why))
 		return writeDurably(s.dir.config(), s.dir.configured(files.config, s.cfg))
 	})
 }

@@ -44,7 +44,8 @@ func TestRunThatFollowsTheClockHasTheBitsOfAPlainOne(t *testing.T) {
 		dir := t.TempDir() + "/run"
 		var remarks []string
 		timed, err := Run(context.Background(), Options{
-			Config: cfg, Dir: dir, Threads: 2, Time: time.Second, Warn: func(s string) { remarks = append(remarks, s) },
+			Config: cfg, Dir: dir, Threads: 2, Time: time.Second, Note: func(s string) { remarks = append(remarks, s) },
+			Warn: func(s string) { t.Errorf("warned: %s", s) },
 		})
 		if err != nil {
 			t.Fatal(err)

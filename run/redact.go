@@ -17,6 +17,7 @@ type redactor struct {
 type name struct{ was, now []byte }
 
 var (
+	hostField   = regexp.MustCompile(`("host"\s*:\s*)"[^"]*"`) // of any length
 	webhookLine = regexp.MustCompile(`(?m)^(\s*webhook:\s*)\S.*?(\s+#.*)?$`)
 	anyURL      = regexp.MustCompile(
 		`\b([a-zA-Z][a-zA-Z0-9+.-]*://)(?:[^\s/?#"']*@)?([^\s/?#"'<>]+)([^\s?#"'<>]*)([?#][^\s"'<>]*)?`)
@@ -57,6 +58,7 @@ func (r *redactor) add(was, now string) {
 // redact returns the text without directories, names of user and host, and secrets of URLs. Names of data sets, the
 // last part of their paths, remain.
 func (r redactor) redact(text []byte) []byte {
+	text = hostField.ReplaceAll(text, []byte(`${1}"HOST"`))
 	text = webhookLine.ReplaceAll(text, []byte("${1}REDACTED${2}"))
 	text = anyURL.ReplaceAllFunc(text, func(u []byte) []byte {
 		m := anyURL.FindSubmatch(u)

@@ -202,10 +202,18 @@ func (d runDir) load(overrides ...string) (*config.Config, error) {
 	case err == nil:
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 		return nil, fmt.Errorf("cannot read the run: %w", err)
+	case occupied(string(d)):
+		return nil, fmt.Errorf("%s %w\n  `anneal ls DIR` lists the runs below a directory", d, ErrNoRun)
 	default:
 		return nil, fmt.Errorf("%s %w\n  start one with `anneal train CONFIG --out %s`", d, ErrNoRun, d)
 	}
 	return d.read(overrides)
+}
+
+// occupied reports whether something is at a path that a run could not be made at.
+func occupied(path string) bool {
+	list, err := os.ReadDir(path)
+	return len(list) > 0 || errors.Is(err, syscall.ENOTDIR)
 }
 
 // read reads the configuration with some values replaced, and finds data that was moved with the run.

@@ -105,7 +105,7 @@ func (w *Weights) Load(dev device.Device) (err error) {
 	var last state
 	tensors := checkpointTensors(live)
 	info, err := w.load(tensors, &last)
-	if errors.Is(err, checkpoint.ErrNone) {
+	if errors.Is(err, checkpoint.ErrNone) && w.o.Step == 0 {
 		return fmt.Errorf("%w\n  the run has not saved yet: it saves every checkpoint.every steps, when it is stopped "+
 			"and at its end", err)
 	}

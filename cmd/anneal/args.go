@@ -62,7 +62,7 @@ type runDeviceFlag struct {
 // weightsFlag says which weights of a run to use.
 type weightsFlag struct {
 	Weights string `default:"last" enum:"last,ema" help:"last: the weights of the newest checkpoint. ema: their moving average (average.ema)."`
-	Step    count  `help:"Use the checkpoint of this step. 0: the newest. anneal ckpt list shows them."`
+	Step    count  `help:"Use the checkpoint of this step. 0: the newest. anneal ckpt ls shows them."`
 	olderFlag
 	Apart bool `kong:"-"` // adapters stay apart from weights
 	Eight bool `kong:"-"` // see dtypeFlag

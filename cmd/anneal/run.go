@@ -71,7 +71,8 @@ func (s *session) trainOptions(dir string, cfg *config.Config) run.Options {
 	s.run.Store(dir)
 	s.saves = make(chan struct{}, 1)
 	return run.Options{
-		Dir: dir, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn, Notes: s.notes, Saves: s.saves,
+		Dir: dir, OnProgress: s.trainProgress(cfg.Train.LogEvery), Warn: s.warn,
+		Note: func(text string) { s.notef("%s", text) }, Notes: s.notes, Saves: s.saves,
 		World: s.world, ExitCode: exitCode,
 		Begun: func(gone func() error) {
 			s.gone.Store(gone)
