@@ -223,7 +223,7 @@ func parseItem(text []byte) (map[string]any, error) {
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("not a JSON object: %w", err)
 	}
 	item, ok := numbers(v).(map[string]any)
 	if !ok {

@@ -224,6 +224,13 @@ func (a *asked) result(answers [][]response, o Options) (TaskResult, error) {
 			}
 		}
 	}
+	if a.Output == MultipleChoice {
+		for j := range a.questions {
+			if q := &a.questions[j]; len(q.gold()) == 0 {
+				r.Astray = append(r.Astray, q.number)
+			}
+		}
+	}
 	r.Metrics = a.figures(rows, nil)
 	values, items := a.by(o.By)
 	for _, v := range values {

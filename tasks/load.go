@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,6 +28,11 @@ const (
 // without task and group that others include are their templates. An error is a *Problem, or that of reading a file.
 func Load(path string) (*Set, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Problem{
+			Message: path + " is neither a task's YAML file nor a directory of such files", Try: "examples/tasks",
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package tasks
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -198,4 +200,30 @@ func TestRowsOfATextScoreEachTokenOnce(t *testing.T) {
 			t.Fatalf("%d of %d are scored", next, len(ids))
 		}
 	})
+}
+
+// Items whose target is none of their choices are counted: no answer to them is right.
+func TestItemsWithoutARightChoiceAreNamed(t *testing.T) {
+	path := taskFile(t, plain)
+	items := `{"question": "a", "choices": ["x", "y"], "answer": 1}
+{"question": "b", "choices": ["x", "y"], "answer": 2}
+{"question": "c", "choices": ["x", "y"], "answer": -1}
+`
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "items.jsonl"), []byte(items), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	set, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, all, err := set.Tasks[0].questions(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := []response{{}, {Likelihood: Likelihood{LogProb: 1}}}
+	a := asked{set.Tasks[0], list, all}
+	r, err := a.result([][]response{second, second, second}, Options{})
+	if err != nil || !slices.Equal(r.Astray, []int{1, 2}) || math.Abs(float64(r.Metrics[0].Value)-1./3) > 1e-12 {
+		t.Errorf("%+v, %v: want items 1 and 2 without a right choice, and a third of them right", r, err)
+	}
 }

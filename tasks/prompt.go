@@ -2,6 +2,8 @@ package tasks
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -99,6 +101,10 @@ func (t *Task) options(it item) ([]string, error) {
 	}
 	if s, text := v.(string); text {
 		if v, err = jinja.Literal(s); err != nil {
+			if s == t.choice.source && !strings.ContainsAny(s, " {[") { // it was meant as a name
+				return nil, t.choice.problem(it, "items have no field %s; they have %s", clip(s),
+					clip(strings.Join(slices.Sorted(maps.Keys(it.values)), ", ")))
+			}
 			return nil, t.choice.problem(it, "%s is not a list", clip(s))
 		}
 	}

@@ -35,6 +35,9 @@ type TaskResult struct {
 	Of      int            `json:"of"`    // that there are
 	Metrics []MetricResult `json:"metrics"`
 	Parts   []PartResult   `json:"parts,omitempty"` // by the values of a field
+
+	// Items of multiple choice whose target is none of their choices, so that no answer is right.
+	Astray []int `json:"astray,omitempty"`
 }
 
 // PartResult is the figures of the items that have a value in a field.

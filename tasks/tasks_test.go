@@ -158,6 +158,7 @@ func TestWhatIsNotSupportedIsNamedWithItsPlace(t *testing.T) {
 		{"doc_to_text: question\n", "", "doc_to_text is missing"}, {"doc_to_choice: choices\n", "", "doc_to_choice is"},
 		{"doc_to_target: answer\n", "", "doc_to_target is missing"},
 		{"doc_to_choice: choices", "doc_to_choice: subject", "is not a list"},
+		{"doc_to_choice: choices", "doc_to_choice: choicez", "items have no field choicez; they have answer, choices"},
 		{"doc_to_choice: choices", "doc_to_choice: answer", "is not a list of choices"},
 		{"doc_to_choice: choices", "doc_to_choice: [" + strings.Repeat("a, ", 1025) + "]", "1025 choices"},
 		{"doc_to_choice: choices", "doc_to_choice: '{{ range(1025)|list }}'", "1025 choices"},

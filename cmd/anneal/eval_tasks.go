@@ -67,6 +67,11 @@ func (c evalCmd) onTasks(s *session) error {
 		elapsed := time.Since(start)
 		printTasks(s, result)
 		for _, t := range result.Tasks {
+			if n := len(t.Astray); n > 0 {
+				s.warn(fmt.Sprintf("%s: %s of %s have a doc_to_target that is none of their choices, the first is "+
+					"item %d; no answer to them counts as right", t.Task, thousands(int64(n)),
+					plural(t.Items, "item"), t.Astray[0]))
+			}
 			if t.Items < t.Of {
 				s.notef("%s has %s items; --limit took the first %s", t.Task, thousands(int64(t.Of)),
 					thousands(int64(t.Items)))

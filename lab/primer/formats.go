@@ -66,8 +66,8 @@ func formatTable() (*Table, error) {
 		},
 		Notes: "bits: in memory; TF32 takes the place of FP32, and 19 of its bits count. smallest: below the " +
 			"smallest normal number precision is lost bit by bit. 1 and the next: their distance, the relative " +
-			"precision. E4M3 has no infinity (Micikevicius et al. 2022, arXiv 2209.05433). MXFP8 is E4M3 with a scale, " +
-			"a power of two in a byte, for every 32 numbers: 8.25 bits each.",
+			"precision. E4M3 has no infinity (Micikevicius et al. 2022, arXiv 2209.05433). MXFP8 is E4M3 with a " +
+			"scale, a power of two in a byte, for every 32 numbers: 8.25 bits each.",
 	}
 	for _, f := range Formats {
 		t.Rows = append(t.Rows, []string{

@@ -70,7 +70,8 @@ func TestTablesHaveTheFiguresOfTheLiterature(t *testing.T) {
 // Every table is found by its name, by other names and by those of its rows, and has a cell for each column.
 func TestTablesAreFound(t *testing.T) {
 	for name, want := range map[string]string{
-		"formats": "formats", "BF16": "formats", "fp8": "formats", "e5m2": "formats", "mxfp8": "formats", "soap": "optimizers", "adamw": "optimizers",
+		"formats": "formats", "BF16": "formats", "fp8": "formats", "e5m2": "formats", "mxfp8": "formats",
+		"soap": "optimizers", "adamw": "optimizers",
 		"muon": "optimizers", "zero": "zero", "fsdp": "zero", "amp": "mixed-precision", "recompute": "recompute",
 		"": "", "model": "", "float": "",
 	} {
