@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,9 +30,7 @@ const (
 func Load(path string) (*Set, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Problem{
-			Message: path + " is neither a task's YAML file nor a directory of such files", Try: "examples/tasks",
-		}
+		return nil, fmt.Errorf("%s: %w\n  try a task's YAML file, or a directory of such files", path, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
