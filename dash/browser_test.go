@@ -413,6 +413,11 @@ func TestThePageShowsTheInside(t *testing.T) {
 	b.look(1280, 3000, "light")
 	b.open(serveRuns(t, dir))
 	b.until(`data.curves[0].x.step.at(-1) === 40`)
+	at := b.eval(`[known([null, 1, null, null, 2, null], 3, 1), known([1, null, null, null], 3, 1),
+		known([1, null, null, null], 3, Infinity), known([null, null], 0, 9)].join()`)
+	if at != "4,-1,0,-1" {
+		t.Errorf("the nearest known values are %v, want those between two others, and near an end", at)
+	}
 	b.eval(`setCursor(30)`)
 	b.until(`ui.cursor === 30 && !waiting`)
 	for title, want := range map[string]string{

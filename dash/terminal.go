@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"anneal/chart"
 	"anneal/internal/units"
@@ -58,11 +59,11 @@ func (w *Watch) Draw(o Screen, now time.Time) []string {
 	v := w.View(now)
 	o.Run = min(max(o.Run, 0), len(v.Runs)-1)
 	r := &v.Runs[o.Run]
-	lines := append(headLines(r, o, len(v.Runs)), w.runs[o.Run].points.insideLine()...)
+	lines := append(headLines(r, o, len(v.Runs)), w.runs[o.Run].points.insideLine(o.Columns)...)
 	lines = append(lines, memoryLine(r, o.Columns)...)
 	lines = append(lines, sampleLine(r)...)
 	if len(v.Runs) > 1 {
-		lines = append(lines, otherRuns(v.Runs, o.Run)...)
+		lines = append(lines, otherRuns(v.Runs, o.Run, o.Columns)...)
 	}
 	alerts := r.Alerts
 	for _, a := range alerts[max(0, len(alerts)-2):] {
@@ -108,27 +109,43 @@ func headLines(r *RunView, o Screen, of int) []string {
 		title,
 		fmt.Sprintf("%s%s %3.0f %%  step %d of %d  ETA %s", strings.Repeat("█", full),
 			strings.Repeat("░", wide-full), 100*share, r.Step, r.Steps, timeLeft(r.ETASeconds)),
-		fmt.Sprintf("loss %s nats/token   val %s bits/byte at %d   lr %s   |g| %s", digits(r.Loss, 4),
-			digits(r.ValBitsPerByte, 4), r.ValStep, digits(r.LR, 3), digits(r.GradNorm, 3)),
-		fmt.Sprintf("%s tok/s   %s of peak   memory %s%s", digits(r.Rate, 4), percent(r.PeakShare), size(r.RSS),
-			phases(r)),
+		fitting(o.Columns, "loss "+digits(r.Loss, 4)+" nats/token",
+			fmt.Sprintf("val %s bits/byte at %d", digits(r.ValBitsPerByte, 4), r.ValStep), "lr "+digits(r.LR, 3),
+			"|g| "+digits(r.GradNorm, 3)),
+		fitting(o.Columns, append([]string{
+			digits(r.Rate, 4) + " tok/s", percent(r.PeakShare) + " of peak", "memory " + size(r.RSS),
+		}, phases(r)...)...),
 	}
 }
 
+// fitting joins those of the first parts that fit in a number of columns: a number that is cut off is another number.
+func fitting(columns int, parts ...string) string {
+	const apart = "   "
+	line := parts[0]
+	for _, p := range parts[1:] {
+		if utf8.RuneCountInString(line+apart+p) > columns {
+			break
+		}
+		line += apart + p
+	}
+	return line
+}
+
 // otherRuns are one line for each of the other runs, at most five.
-func otherRuns(runs []RunView, but int) []string {
+func otherRuns(runs []RunView, but, columns int) []string {
 	var lines []string
 	for i := range runs {
 		if r := &runs[i]; i != but && len(lines) < 5 {
-			lines = append(lines, fmt.Sprintf("%c %-22.22s %-9s step %-8d loss %-8s val %-8s %s tok/s", 'a'+rune(i),
-				r.Name, r.State, r.Step, digits(r.Loss, 4), digits(r.ValBitsPerByte, 4), digits(r.Rate, 4)))
+			lines = append(lines, fitting(columns, fmt.Sprintf("(%d) %-16.16s %-9s", i+1, r.Name, r.State),
+				"loss "+digits(r.Loss, 4), digits(r.Rate, 4)+" tok/s", "val "+digits(r.ValBitsPerByte, 4),
+				fmt.Sprintf("step %d", r.Step)))
 		}
 	}
 	return lines
 }
 
 // phases names the two phases that take most of a step.
-func phases(r *RunView) string {
+func phases(r *RunView) (list []string) {
 	sum := train.Number(0)
 	for _, seconds := range r.Phases {
 		sum += seconds
@@ -136,11 +153,10 @@ func phases(r *RunView) string {
 	names := slices.SortedFunc(maps.Keys(r.Phases), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Phases[b], r.Phases[a]), cmp.Compare(a, b))
 	})
-	text := ""
 	for _, name := range names[:min(2, len(names))] {
-		text += fmt.Sprintf("   %s %s", name, percent(r.Phases[name]/sum))
+		list = append(list, name+" "+percent(r.Phases[name]/sum))
 	}
-	return text
+	return list
 }
 
 // lossChart draws the losses of the runs: of one alone every bucket and the smoothed curve with the evaluations, of

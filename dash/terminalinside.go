@@ -15,7 +15,7 @@ import (
 // What a terminal says of the inside of a run: a line each for layers, memory and samples, where they are known.
 
 // insideLine names the layers whose updates and activations are the largest, and how much of late was clipped.
-func (f *follower) insideLine() []string {
+func (f *follower) insideLine(columns int) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var parts []string
@@ -35,7 +35,8 @@ func (f *follower) insideLine() []string {
 	if parts == nil {
 		return nil
 	}
-	return []string{"largest: " + strings.Join(parts, "   ")}
+	parts[0] = "largest: " + parts[0]
+	return []string{fitting(columns, parts...)}
 }
 
 // largest returns the largest of the newest means of the numbers prefix0, prefix1 …, and which it is; -1 if there are
@@ -53,6 +54,8 @@ func (t *table) largest(prefix string) (most float64, which int) {
 	}
 }
 
+const plannedMemory = "planned memory:"
+
 // memoryLine names the kinds of memory, the largest first, as many as there is room for.
 func memoryLine(r *RunView, columns int) []string {
 	if r.Timing == nil {
@@ -60,7 +63,7 @@ func memoryLine(r *RunView, columns int) []string {
 	}
 	parts := slices.Clone(r.Timing.Memory)
 	slices.SortStableFunc(parts, func(a, b run.MemoryPart) int { return cmp.Compare(b.Predicted, a.Predicted) })
-	line := "memory:"
+	line := plannedMemory
 	for _, p := range parts {
 		next := fmt.Sprintf(" %s %s ", p.Name, size(p.Predicted))
 		if !(p.Predicted > 0) || len(line)+len(next) > columns {
@@ -68,7 +71,7 @@ func memoryLine(r *RunView, columns int) []string {
 		}
 		line += next
 	}
-	if line == "memory:" {
+	if line == plannedMemory {
 		return nil
 	}
 	return []string{line}

@@ -13,6 +13,7 @@ import (
 	"anneal/config"
 	"anneal/internal/fileio"
 	"anneal/model"
+	"anneal/sinks"
 	"anneal/train"
 )
 
@@ -108,6 +109,11 @@ func (s *session) writeSamples() error {
 		out.Texts = append(out.Texts, Sample{s.prompts.texts[i], strings.ToValidUTF8(string(text), "\uFFFD")})
 	}
 	return s.world.lead(func() error {
+		var texts []sinks.Text
+		for _, x := range out.Texts {
+			texts = append(texts, sinks.Text(x))
+		}
+		s.sinks.Wrote(out.Step, texts)
 		text, err := json.MarshalIndent(out, "", "  ")
 		if err == nil {
 			err = os.MkdirAll(s.dir.samples(), 0o777)

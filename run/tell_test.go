@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,7 +36,8 @@ func TestSinksChangeNoBit(t *testing.T) {
 	defer hook.Close()
 	data := traintest.Data(t)
 	plain := mustRun(t, Options{Config: smallConfig(t, data), Dir: filepath.Join(t.TempDir(), "run"), Threads: 1})
-	told := smallConfig(t, data, "log.sinks=tensorboard, prometheus, trackio", "log.prometheus_listen=127.0.0.1:0",
+	told := smallConfig(t, data, "log.sinks=tensorboard, prometheus, trackio", "samples.every=5",
+		"samples.tokens=4", "log.prometheus_listen=127.0.0.1:0",
 		"log.trackio_url="+hook.URL+"/gone", "log.webhook="+hook.URL)
 	dir := filepath.Join(t.TempDir(), "run")
 	r := mustRun(t, Options{Config: told, Dir: dir, Threads: 1})
@@ -47,7 +49,10 @@ func TestSinksChangeNoBit(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "tensorboard", "*tfevents*"))
 	if err != nil || len(files) != 1 {
-		t.Errorf("event files %q, %v", files, err)
+		t.Fatalf("event files %q, %v", files, err)
+	}
+	if text, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(text), "samples/0") {
+		t.Errorf("the event file has no text that the model wrote: %v", err)
 	}
 }
 

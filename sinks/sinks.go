@@ -151,6 +151,26 @@ func (s *Sinks) Saved(err error) {
 	}
 }
 
+// A Text is what the model wrote after a prompt.
+type Text struct{ Prompt, Text string }
+
+// A reader is a sink that also takes texts.
+type reader interface{ wrote(step int, texts []Text) }
+
+// Wrote takes what the model wrote after a step, one text for each prompt of the run.
+func (s *Sinks) Wrote(step int, texts []Text) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, to := range s.list {
+		if r, ok := to.(reader); ok {
+			r.wrote(step, texts)
+		}
+	}
+}
+
 // Close passes on what is left, as far as sinks take it within a few seconds.
 func (s *Sinks) Close() {
 	if s == nil {

@@ -274,6 +274,7 @@ func TestTensorBoardFiles(t *testing.T) {
 		for n := range 5 {
 			s.Step(stepOf(o.Step + n + 1))
 		}
+		s.Wrote(o.Step+5, []Text{{"func", " main() {\n\t```"}})
 		s.Close()
 	}
 	files, err := filepath.Glob(filepath.Join(o.Dir, "tensorboard", "events.out.tfevents.*"))
@@ -283,7 +284,8 @@ func TestTensorBoardFiles(t *testing.T) {
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err != nil || !strings.Contains(string(text), "train/loss") ||
-			!strings.Contains(string(text), "brain.Event:2") {
+			!strings.Contains(string(text), "brain.Event:2") || !strings.Contains(string(text), "samples/0") ||
+			!strings.Contains(string(text), "    func main() {\n    \t```\n") {
 			t.Errorf("%s: %v, %d bytes", path, err, len(text))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"anneal/config"
@@ -63,6 +64,18 @@ func (t *tensorBoard) alert(a Alert) {
 	text := fmt.Sprintf("**%s** %s", a.Kind, a.Text)
 	t.box.put(tfevents.Summary(time.Now(), int64(a.Step), tfevents.Text("alerts", text)))
 }
+
+// wrote has a tag for each prompt, so that the page shows how its text changes over the steps.
+func (t *tensorBoard) wrote(step int, texts []Text) {
+	var list []tfevents.Value
+	for i, x := range texts {
+		list = append(list, tfevents.Text(fmt.Sprintf("samples/%d", i), indented(x.Prompt+x.Text)))
+	}
+	t.box.put(tfevents.Summary(time.Now(), int64(step), list...))
+}
+
+// indented writes a text as code in Markdown, in which no text can end the code.
+func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n" }
 
 func (t *tensorBoard) saved(time.Time, error) {}
 

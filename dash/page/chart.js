@@ -11,7 +11,7 @@ const ui = {
 };
 
 const axes = {
-  step: { label: "steps", text: number },
+  step: { label: "steps", text: (v) => number(Math.round(v)) },
   tokens: { label: "tokens", text: short },
   seconds: { label: "training time", text: duration },
   flops: { label: "operations", text: flops },
@@ -373,11 +373,9 @@ class Chart {
     const text = this.def.text || number;
     const at = ui.cursor;
     const children = this.drawn.map((l) => {
-      let i = at === null ? l.s.mean.length - 1 : nearest(l.x, at);
-      const wanted = i;
-      while (i >= 0 && missing(l.s.mean[i])) i--;
+      const i = at === null ? known(l.s.mean, l.s.mean.length - 1, Infinity) : known(l.s.mean, nearest(l.x, at), 2 + 0.05 * l.x.length);
       let value = "–";
-      if (i >= 0 && (at === null || wanted - i < 0.05 * l.x.length + 2)) {
+      if (i >= 0) {
         const v = l.values ? l.values[i] : l.s.mean[i];
         value = text(v);
         if (l.s.min && !l.stacked && l.s.max[i] > l.s.min[i]) value += ` (${text(l.s.min[i])} to ${text(l.s.max[i])})`;
@@ -390,6 +388,9 @@ class Chart {
     });
     if (at !== null) children.unshift(h("span", { class: "at" }, axes[ui.axis].label + " " + axes[ui.axis].text(at)));
     this.legend.replaceChildren(...children);
+    // A line more at the cursor must not move the charts below, so that the legend keeps the height it once had.
+    this.legendHigh = Math.max(this.legendHigh || 0, this.legend.offsetHeight);
+    this.legend.style.minHeight = this.legendHigh + "px";
   }
 
   listen() {
@@ -459,6 +460,17 @@ class Chart {
     ui.zoom = zoom;
     return span;
   }
+}
+
+// known returns the index of the value that is nearest to i, -1 where a series has ended by more than near before i, or
+// not begun.
+function known(values, i, near) {
+  let before = i, after = i;
+  while (before >= 0 && missing(values[before])) before--;
+  while (after < values.length && missing(values[after])) after++;
+  if (before >= 0 && after < values.length) return i - before <= after - i ? before : after;
+  if (before >= 0 && i - before < near) return before;
+  return after < values.length && after - i < near ? after : -1;
 }
 
 function nearest(x, v) {

@@ -120,7 +120,8 @@ function timeCard(r, means, of) {
     actual(n), duration, percent(actual(n) / total)));
   rows.push(row("step", step.predicted, total, duration, ""));
   rows.push(row("peak memory", peak.predicted, done ? peak.actual : r.rss_bytes, bytes, ""));
-  return card("Predicted and actual" + of, table([left(""), right("predicted"), right("actual"), right("off"), right("of a step")], rows));
+  const why = missing(step.predicted) ? h("p", { class: "note" }, "Times are predicted once ", h("code", {}, "anneal bench machine"), " has measured this machine.") : "";
+  return card("Predicted and actual" + of, table([left(""), right("predicted"), right("actual"), right("off"), right("of a step")], rows), why);
 }
 
 // What the model wrote after a step that a slider chooses; the newest, until it is moved.
@@ -159,7 +160,7 @@ function memoryCard(r, of) {
     swatch.style.borderTopColor = colours.lines[i % colours.lines.length];
     return h("span", {}, swatch, p.name);
   };
-  const rows = parts.map((p, i) => [name(p, i), bytes(p.predicted), missing(p.actual) ? "–" : bytes(p.actual), percent(p.predicted / all)]);
+  const rows = parts.map((p, i) => [name(p, i), bytes(p.predicted), p.actual > 0 ? bytes(p.actual) : "–", percent(p.predicted / all)]);
   return card("Memory by kind" + of, bar, table([left(""), right("planned"), right("used"), right("share")], rows));
 }
 
@@ -171,8 +172,13 @@ function checkpointCard(r, of) {
 
 function rankCard(r, of) {
   if (!r.ranks || r.ranks.length === 0) return null;
-  const rows = r.ranks.map((k, i) => [String(i), k.host, String(k.pid), k.place || "", k.waits ? number(k.step) : "", k.waits || ""]);
-  return card("Ranks" + of, table([right("rank"), left("host"), right("process"), left("place"), right("step"), left("waits for")], rows));
+  const heads = [right("rank"), left("host"), right("process")];
+  const columns = [(k, i) => String(i), (k) => k.host, (k) => String(k.pid)];
+  if (r.ranks.some((k) => k.place || k.waits)) { // ranks of one process write none
+    heads.push(left("place"), right("step"), left("waits for"));
+    columns.push((k) => k.place || "", (k) => (k.waits ? number(k.step) : ""), (k) => k.waits || "");
+  }
+  return card("Ranks" + of, table(heads, r.ranks.map((k, i) => columns.map((of) => of(k, i)))));
 }
 
 function journalCard(r, of) {
