@@ -30,6 +30,13 @@ func budgetedAt(t *testing.T, flops float64, length time.Duration, memory int64,
 func budgetedWith(t *testing.T, speed func(token float64) float64, length time.Duration, memory int64,
 	overrides ...string) (*config.Config, *Budgeted, error) {
 	t.Helper()
+	return budgetedOn(t, Text{Tokens: 20e6, Bytes: 60e6, Vocab: 4096}, speed, length, memory, overrides...)
+}
+
+// budgetedOn is budgetedWith for a text.
+func budgetedOn(t *testing.T, text Text, speed func(token float64) float64, length time.Duration, memory int64,
+	overrides ...string) (*config.Config, *Budgeted, error) {
+	t.Helper()
 	plan := func(cfg *config.Config) (*Plan, error) {
 		p, err := For(cfg, device.Null{})
 		if err == nil && memory > 0 {
@@ -38,7 +45,7 @@ func budgetedWith(t *testing.T, speed func(token float64) float64, length time.D
 		return p, err
 	}
 	b := Budget{
-		Time: length, Data: Text{Tokens: 20e6, Bytes: 60e6, Vocab: 4096}, Threads: 6, Plan: plan,
+		Time: length, Data: text, Threads: 6, Plan: plan,
 		Speed: func(cfg *config.Config) (float64, string, error) {
 			p, err := For(cfg, device.Null{})
 			if err != nil {
@@ -82,6 +89,20 @@ func TestMoreTimeNeverMakesASmallerModelOrFewerTokensOfASize(t *testing.T) {
 	}
 	if dim == first {
 		t.Errorf("two hours choose width %d, as ten seconds do", dim)
+	}
+}
+
+// A short text, however often it is read, needs no large model: the search for one ends.
+func TestAShortTextNeedsNoLargeModel(t *testing.T) {
+	for tokens, most := range map[int64]int{1000: 128, 100_000: 192, 2_000_000: 512} {
+		tried := 0
+		cfg, _, err := budgetedOn(t, Text{Tokens: tokens, Bytes: 3 * tokens, Vocab: 512}, func(token float64) float64 {
+			tried++
+			return 3e11 / (token + 3e6)
+		}, 8*time.Hour, 0)
+		if err != nil || cfg.Model.Dim > most || tried > 30 {
+			t.Errorf("%d tokens: width %d of at most %d, %d sizes tried: %v", tokens, cfg.Model.Dim, most, tried, err)
+		}
 	}
 }
 

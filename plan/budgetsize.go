@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"anneal/config"
-	"anneal/scaling"
 )
 
 // A candidate is a size with everything that follows from it.
@@ -26,15 +26,19 @@ const (
 	longTokens                = 6e6
 )
 
+// gainOfSize is what of the loss a larger model must leave to be chosen: less is no reason to train a larger one, and
+// where text is scarce the law falls for ever by less and less.
+const gainOfSize = 0.999
+
 // errUnfit means that a size does not fit in memory.
 var errUnfit = errors.New("does not fit")
 
-// choose tries widths, half a head and then whole ones, smallest first, until memory ends or the predicted loss has not
-// fallen for two of them: one may be measured while the machine is slow. Half a head is for runs in which a whole one
+// choose tries widths, half a head and then whole ones, smallest first, until memory ends, a tenth of the time is over, or
+// the predicted loss has not fallen for two of them: one may be measured while the machine is slow. Half a head is for runs in which a whole one
 // would not learn to copy; it learns that only in part. Their context is the longer one as long as enough tokens are
 // read.
 func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
-	context, worse := longContext, 0
+	context, worse, end := longContext, 0, time.Now().Add(b.Time/10)
 	if cfg.Origin("model.context") != (config.Origin{}) {
 		context = cfg.Model.Context
 	}
@@ -52,12 +56,12 @@ func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 			return nil, err
 		case best != nil && best.cfg.Model.Dim < headSize && c.tokens(b) >= copyTokens:
 			best, worse = c, 0
-		case best != nil && !(c.loss < best.loss):
+		case best != nil && !(c.loss < gainOfSize*best.loss):
 			worse++
 		default:
 			best, worse = c, 0
 		}
-		if pinned || c.steps < 1 || worse == 2 {
+		if pinned || c.steps < 1 || worse == 2 || time.Now().After(end) {
 			break
 		}
 	}
@@ -116,8 +120,7 @@ func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candid
 	}
 	c.memory = p.Bytes()
 	read := min(float64(c.resolved.Tokens()), b.stepSeconds()*c.speed)
-	tokens := scaling.EffectiveTokens(read, max(float64(b.Data.Tokens), 1))
-	c.loss = budgetLaw(p.FLOPsPerToken/6, tokens)
+	c.loss = budgetLaw(p.FLOPsPerToken/6, read, max(float64(b.Data.Tokens), 1))
 	return c, nil
 }
 
