@@ -180,11 +180,11 @@ func (o InitOptions) text(cfg *config.Config, r *InitResult) []byte {
 		}
 	}
 	p := r.Predicted
-	head := fmt.Sprintf("# A run of about %v on this machine. Predicted: %.2f bits per byte (provisional), %.0f MiB "+
+	head := fmt.Sprintf("# A run of about %v on this machine. Predicted: %s, %.0f MiB "+
 		"of memory.\n#\n#   anneal train %s --out %s\n#\n"+
 		"# Each value has its rule. `anneal explain KEY` says more, `anneal explain` lists all keys, and\n"+
 		"# `anneal train %s --dry-run` shows the values of those that are not here.\n\n",
-		time.Duration(p.Seconds*float64(time.Second)).Round(time.Second), p.BitsPerByte,
+		time.Duration(p.Seconds*float64(time.Second)).Round(time.Second), p.Quality(),
 		float64(p.MemoryBytes)/(1<<20), r.Config, RunFor(o.Dir), r.Config)
 	return append([]byte(head), config.Commented(lines)...)
 }

@@ -64,6 +64,14 @@ type Predicted struct {
 	MemoryBytes int64   `json:"memory_bytes"`
 }
 
+// Quality says how well the model will predict held-out text.
+func (p Predicted) Quality() string {
+	if p.BitsPerByte > 8 { // a byte has no more
+		return "no better than chance, for want of text or time"
+	}
+	return fmt.Sprintf("%.2f bits per byte (provisional)", p.BitsPerByte)
+}
+
 // ErrBudget means that nothing can be trained in the budget.
 var ErrBudget = errors.New("the budget is too small")
 

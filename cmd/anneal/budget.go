@@ -134,7 +134,7 @@ func printBudget(s *session, b *plan.Budgeted) {
 		s.prosef("#   ", "# %s = %s, why: %s (%s)\n", d.Key, d.Value, d.Rule, d.Source)
 	}
 	p := b.Predicted
-	s.prosef("#   ", "# predicted: %.2f bits per byte (provisional), %s, %s of memory\n", p.BitsPerByte,
+	s.prosef("#   ", "# predicted: %s, %s, %s of memory\n", p.Quality(),
 		time.Duration(p.Seconds*float64(time.Second)).Round(time.Second), memorySize(p.MemoryBytes))
 }
 
