@@ -71,7 +71,11 @@ func newest(root string, use func(*Entry) error) (skipped []error, err error) {
 			return faults, err
 		}
 		if entries[0].Name == first {
-			return nil, fmt.Errorf("checkpoint: no checkpoint in %s is usable:\n%w", root, errors.Join(faults...))
+			err := fmt.Errorf("checkpoint: no checkpoint in %s is usable:\n%w", root, errors.Join(faults...))
+			if errors.Is(err, ErrFuture) {
+				err = fmt.Errorf("%w\n  use the version of anneal that wrote them, or a newer one", err)
+			}
+			return nil, err
 		}
 		first = entries[0].Name
 	}

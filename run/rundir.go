@@ -219,6 +219,13 @@ func occupied(path string) bool {
 // read reads the configuration with some values replaced, and finds data that was moved with the run.
 func (d runDir) read(overrides []string) (*config.Config, error) {
 	cfg, err := config.Sources{File: d.config(), Overrides: overrides, Started: true}.Load()
+	if wrong := (*config.Error)(nil); errors.As(err, &wrong) {
+		for i, p := range wrong.Problems {
+			if strings.HasPrefix(p.Message, "unknown key ") && strings.HasPrefix(p.At, d.config()) {
+				wrong.Problems[i].Try += ", or the version of anneal that made the run if nobody has edited this file"
+			}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
