@@ -17,8 +17,8 @@ import (
 // brings a sixth of the loss at once: it is fitted by eye to runs of 0.3M to 3.4M tokens, within 3 % of each. On other
 // text the level is off, while the order of sizes should hold.
 //
-// Of the d tokens only unique differ: tokens that are read again are worth less, and so are parameters beyond those that
-// the different tokens can fill (Muennighoff et al. 2023, scaling.EffectiveTokens and EffectiveParams).
+// Of the d tokens only unique differ: tokens that are read again are worth less, and so are parameters beyond those
+// that the different tokens can fill (Muennighoff et al. 2023, scaling.EffectiveTokens and EffectiveParams).
 func budgetLaw(n, d, unique float64) float64 {
 	const gain, power = 0.2, 4
 	law := scaling.Law{E: 0.6, A: 52.5, B: 311, Alpha: 0.35, Beta: 0.42}

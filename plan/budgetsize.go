@@ -33,10 +33,10 @@ const gainOfSize = 0.999
 // errUnfit means that a size does not fit in memory.
 var errUnfit = errors.New("does not fit")
 
-// choose tries widths, half a head and then whole ones, smallest first, until memory ends, a tenth of the time is over, or
-// the predicted loss has not fallen for two of them: one may be measured while the machine is slow. Half a head is for runs in which a whole one
-// would not learn to copy; it learns that only in part. Their context is the longer one as long as enough tokens are
-// read.
+// choose tries widths, half a head and then whole ones, smallest first, until memory ends, a tenth of the time is over,
+// or the predicted loss has not fallen for two of them: one may be measured while the machine is slow. Half a head is
+// for runs in which a whole one would not learn to copy; it learns that only in part. Their context is the longer one
+// as long as enough tokens are read.
 func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 	context, worse, end := longContext, 0, time.Now().Add(b.Time/10)
 	if cfg.Origin("model.context") != (config.Origin{}) {

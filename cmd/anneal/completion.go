@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"anneal/config"
+	"anneal/lab/primer"
 
 	"github.com/alecthomas/kong"
 )
@@ -149,13 +150,24 @@ func (a *answers) arguments(list []*kong.Positional, number int, current string)
 	a.values(list[number], current)
 }
 
-// values adds the names that a value may have, or files.
+// values adds the names that a value may have, or files. A tag complete:"recipes" or complete:"topics" says which.
 func (a *answers) values(v *kong.Value, current string) {
-	if v.Enum == "" {
-		a.files = true
-		return
+	var names []string
+	switch v.Tag.Get("complete") {
+	case "recipes":
+		names = config.Recipes()
+	case "topics":
+		names = primer.Topics()
+		for _, k := range config.Keys() {
+			a.add(current, k.Name, k.Doc)
+		}
+	default:
+		if names = v.EnumSlice(); v.Enum == "" {
+			a.files = true
+			return
+		}
 	}
-	for _, name := range v.EnumSlice() {
+	for _, name := range names {
 		a.add(current, name, "")
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 type explainCmd struct {
-	Key string `arg:"" optional:"" help:"A key, section or topic, such as model.dim, model or bf16. Default: all keys."`
+	Key string `arg:"" optional:"" complete:"topics" help:"A key, section or topic, such as model.dim, model or bf16. Default: all keys."`
 }
 
 func (explainCmd) Help() string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,6 +75,19 @@ func TestDocumentationListsEveryCommand(t *testing.T) {
 			t.Errorf("docs/commands.md does not list exit code %d", code)
 		}
 	}
+}
+
+// The help of every command shows it at work, that of a group its commands.
+func TestEveryHelpHasAnExample(t *testing.T) {
+	leaves(kong.Must(&cli{}).Model.Node, nil, func(words []string) {
+		for n := range words {
+			command := words[:n+1]
+			_, out, _ := anneal(append(slices.Clone(command), "--help")...)
+			if !strings.Contains(out, "Example:\n\n    anneal "+command[0]) {
+				t.Errorf("anneal %s --help has no example", strings.Join(command, " "))
+			}
+		}
+	})
 }
 
 // What people try first in a tool they do not know.

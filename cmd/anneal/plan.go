@@ -19,7 +19,7 @@ type planCmd struct {
 	Config    string   `arg:"" optional:"" help:"A YAML config of a run of this program."`
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the config."`
 
-	Recipe    string        `placeholder:"NAME" help:"A well-known model, such as llama2-70b, instead of a config."`
+	Recipe    string        `placeholder:"NAME" complete:"recipes" help:"A well-known model, such as llama2-70b, instead of a config."`
 	On        string        `placeholder:"CLUSTER" help:"Nodes x devices x accelerator, such as 128x8xh100-80gb, a YAML file, or this for this machine, the default."`
 	Mesh      string        `placeholder:"dp=N,tp=N,…" help:"How ranks share the model: dp, tp, pp, vpp, cp, ep. Default: data parallelism."`
 	Zero      *int          `placeholder:"N" help:"Stage of ZeRO, 0 to 3. Default: 1."`

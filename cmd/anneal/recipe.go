@@ -42,7 +42,7 @@ func (recipeListCmd) Run(s *session) error {
 }
 
 type recipeShowCmd struct {
-	Name string `arg:"" help:"A name from anneal recipe list."`
+	Name string `arg:"" complete:"recipes" help:"A name from anneal recipe list."`
 }
 
 func (recipeShowCmd) Help() string {

@@ -20,7 +20,7 @@ import (
 type trainCmd struct {
 	Config    string   `arg:"" optional:"" help:"The YAML config; a run's config.yaml will do. With --recipe it may be left out."`
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the config."`
-	Recipe    string   `placeholder:"NAME" help:"Start from this recipe (see anneal recipe list). The config and the values replace parts of it."`
+	Recipe    string   `placeholder:"NAME" complete:"recipes" help:"Start from this recipe (see anneal recipe list). The config and the values replace parts of it."`
 	Scale     float64  `placeholder:"N" help:"Make the recipe's model and its run N times smaller."`
 
 	InitFrom string `placeholder:"DIR" help:"Start from the weights of a run or of a Hugging Face model."`

@@ -115,6 +115,9 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	out := ctx.Stdout
 	var text strings.Builder
 	ctx.Stdout = &text
+	if group := ctx.Selected(); group != nil && group.Detail == "" {
+		group.Detail = example(examplesOf(group)...)
+	}
 	err := kong.DefaultHelpPrinter(o, ctx)
 	ctx.Stdout = out
 	if os.Setenv("COLUMNS", was); !set {
@@ -132,6 +135,21 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 		}
 	}
 	return nil
+}
+
+// examplesOf returns the first example of a command, or of each command of a group.
+func examplesOf(node *kong.Node) (list []string) {
+	for line := range strings.Lines(node.Detail) {
+		if text, ok := strings.CutPrefix(line, "    anneal "); ok {
+			return []string{"anneal " + strings.TrimSuffix(text, "\n")}
+		}
+	}
+	for _, child := range node.Children {
+		if !child.Hidden {
+			list = append(list, examplesOf(child)...)
+		}
+	}
+	return list
 }
 
 // wrapCommand breaks a line for a shell between its words, but not between a flag and its value.
