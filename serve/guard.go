@@ -57,5 +57,12 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// note has metrics count an answer that has begun under another status than it began with.
+func note(w http.ResponseWriter, status int) {
+	if counted, ok := w.(*statusWriter); ok {
+		counted.status = status
+	}
+}
+
 // Unwrap is for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

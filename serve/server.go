@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -94,6 +95,15 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /tokenizer_info", s.tokenizerInfo)
 	mux.Handle("GET /metrics", s.metrics.handler())
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			other := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+			if _, pattern := mux.Handler(other); pattern != "/" {
+				w.Header().Set("Allow", method)
+				fail(w, &apiError{http.StatusMethodNotAllowed, "invalid_request_error", "", "method_not_allowed",
+					fmt.Sprintf("%s is asked by %s, not %s", r.URL.Path, method, r.Method)})
+				return
+			}
+		}
 		fail(w, notFound("there is no %s %s", r.Method, r.URL.Path))
 	})
 	return mux

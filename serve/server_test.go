@@ -359,9 +359,9 @@ func TestARequestThatIsGivenUpFreesItsPlace(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	const long = `{"prompt":"a","max_tokens":60,"n":100,"ignore_eos":true}`
 	var wait sync.WaitGroup
-	for range 2 {
+	for _, body := range []string{long, strings.Replace(long, "{", `{"stream":true,`, 1)} {
 		wait.Go(func() {
-			r := httptest.NewRequestWithContext(ctx, "POST", "/v1/completions", strings.NewReader(long))
+			r := httptest.NewRequestWithContext(ctx, "POST", "/v1/completions", strings.NewReader(body))
 			r.Host = "localhost"
 			s.Handler().ServeHTTP(httptest.NewRecorder(), r)
 		})
@@ -377,6 +377,24 @@ func TestARequestThatIsGivenUpFreesItsPlace(t *testing.T) {
 	complete(t, s, `{"prompt":"a","max_tokens":2}`) // a place and a slot are free
 	if running, waiting := s.loop.counts(); running+waiting > 1 {
 		t.Errorf("%d sequences run and %d wait after all clients have left", running, waiting)
+	}
+	const left = `anneal_serve_requests_total{code="499",endpoint="POST /v1/completions"} 2`
+	if w := send(s, "GET", "/metrics", ""); !strings.Contains(w.Body.String(), left) {
+		t.Errorf("the metrics lack %q", left)
+	}
+}
+
+// A path that is asked by another method says by which.
+func TestEndpointsNameTheirMethod(t *testing.T) {
+	s := newServer(t, Options{})
+	for path, method := range map[string]string{"/v1/completions": "POST", "/v1/models": "GET", "/health": "GET"} {
+		w := send(s, "DELETE", path, "")
+		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != method {
+			t.Errorf("DELETE %s: status %d, Allow %q", path, w.Code, w.Header().Get("Allow"))
+		}
+	}
+	if w := send(s, "GET", "/v1/nothing", ""); w.Code != http.StatusNotFound {
+		t.Errorf("a path that is none: status %d", w.Code)
 	}
 }
 

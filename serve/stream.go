@@ -23,7 +23,9 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, q *completio
 	for more := true; more; {
 		var err error
 		if more, err = c.wait(ctx); err != nil {
-			send(late(err).body())
+			e := late(err)
+			note(w, e.status)
+			send(e.body())
 			return
 		}
 		for _, part := range c.parts() {
