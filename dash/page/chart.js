@@ -78,9 +78,9 @@ class Chart {
     redraw();
   }
 
-  // lines returns what is to be drawn: one line for each run and series.
+  // lines returns what is to be drawn: one line for each run and series. Layers on top of each other are of one run.
   lines() {
-    const runs = shown();
+    const runs = this.def.stack ? shown().slice(0, 1) : shown();
     const names = this.names(runs);
     const list = [];
     runs.forEach((i) => {
@@ -88,7 +88,7 @@ class Chart {
       names.forEach((name, k) => {
         const s = p.series[name];
         if (!s) return;
-        const alone = data.view.runs.length === 1;
+        const alone = data.view.runs.length === 1 || this.def.stack;
         const label = this.label(name, names.length);
         list.push({
           x: p.x[ui.axis], s, run: i, exact: name.startsWith("val_"), dash: dashes[(alone ? 0 : k) % dashes.length],
@@ -109,7 +109,7 @@ class Chart {
 
   label(name, many) {
     if (this.def.prefix) return name.slice(this.def.prefix.length);
-    return (this.def.labels && this.def.labels[name]) || (many > 1 ? name : this.def.title);
+    return many > 1 ? (this.def.labels && this.def.labels[name]) || name : this.def.title;
   }
 
   get empty() {
@@ -178,7 +178,7 @@ class Chart {
   draw() {
     if (!this.box || this.box.width === 0) return;
     const c = this.clear(56);
-    const lines = this.def.stack && shown().length === 1 ? stack(this.lines()) : this.lines();
+    const lines = this.def.stack ? stack(this.lines()) : this.lines();
     this.drawn = lines;
     this.from = this.span(lines);
     this.to = this.range(lines, this.from);
@@ -386,6 +386,7 @@ class Chart {
       if (l.dash.length) swatch.style.borderTopStyle = l.dash[0] < 4 ? "dotted" : "dashed";
       return h("span", {}, swatch, l.name + " " + value);
     });
+    if (this.def.stack && shown().length > 1) children.unshift(h("span", {}, data.view.runs[shown()[0]].name));
     if (at !== null) children.unshift(h("span", { class: "at" }, axes[ui.axis].label + " " + axes[ui.axis].text(at)));
     this.legend.replaceChildren(...children);
     // A line more at the cursor must not move the charts below, so that the legend keeps the height it once had.

@@ -24,7 +24,7 @@ function card(title, ...children) {
 
 function table(head, rows) {
   const cell = (tag) => (v, i) => h(tag, { class: head[i].text ? "text" : "" }, v);
-  return h("div", { class: "scroll" }, h("table", {},
+  return h("div", { class: "scroll", tabIndex: 0 }, h("table", {},
     h("thead", {}, h("tr", {}, head.map((c) => c.name).map(cell("th")))),
     h("tbody", {}, rows.map((r) => h("tr", {}, r.map(cell("td")))))));
 }
@@ -121,7 +121,7 @@ function timeCard(r, means, of) {
   rows.push(row("step", step.predicted, total, duration, ""));
   rows.push(row("peak memory", peak.predicted, done ? peak.actual : r.rss_bytes, bytes, ""));
   const why = missing(step.predicted) ? h("p", { class: "note" }, "Times are predicted once ", h("code", {}, "anneal bench machine"), " has measured this machine.") : "";
-  return card("Predicted and actual" + of, table([left(""), right("predicted"), right("actual"), right("off"), right("of a step")], rows), why);
+  return card("Predicted and actual" + of, table([left(""), right("predicted"), right("actual"), right("off"), right("share")], rows), why);
 }
 
 // What the model wrote after a step that a slider chooses; the newest, until it is moved.
