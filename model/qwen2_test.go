@@ -13,6 +13,17 @@ func TestQwen2IsThatOfTransformers(t *testing.T) {
 	g.check(t, x)
 }
 
+// The same of LlamaForCausalLM with a tied head and grouped queries, which is SmolLM.
+func TestLlamaIsThatOfTransformers(t *testing.T) {
+	g := readGolden(t, "llama.json")
+	c := small
+	c.TieEmbeddings, c.RopeTheta = true, 500
+	c.Layers, c.Dim, c.FFN, c.Context, c.Vocab, c.Heads, c.KVHeads, c.HeadDim = 4, 12, 20, 10, 13, 4, 2, 4
+	x := g.bench(t, c, c.Context)
+	g.fill(t, x)
+	g.check(t, x)
+}
+
 func TestBiasesOfQueriesKeysAndValues(t *testing.T) {
 	c := small
 	c.QKVBias = true

@@ -21,8 +21,20 @@ var routed = func() Config {
 // Logits, loss, the losses of the routers and every gradient are those of Qwen3MoeForCausalLM for the same weights, in
 // float64. Its load-balancing loss mixes the counts of all layers; here it is the mean over the layers.
 func TestQwen3MoEIsThatOfTransformers(t *testing.T) {
-	g := readGolden(t, "qwen3_moe.json")
+	checkRouted(t, "qwen3_moe.json", routed)
+}
+
+// Mixtral is Qwen3-MoE without QK-norm, with experts of the width of its feed-forward layer.
+func TestMixtralIsThatOfTransformers(t *testing.T) {
 	c := routed
+	c.QKNorm = false
+	checkRouted(t, "mixtral.json", c)
+}
+
+// checkRouted compares a model with experts and its routers' losses with a fixture.
+func checkRouted(t *testing.T, fixture string, c Config) {
+	t.Helper()
+	g := readGolden(t, fixture)
 	c.Layers, c.Dim, c.FFN, c.Context, c.Vocab, c.TieEmbeddings, c.RopeTheta = 4, 12, 20, 10, 13, false, 500
 	c.SharedExpertFFN, c.RouterAuxLoss, c.RouterZLoss = 0, 0.3, 0.2
 	x := g.bench(t, c, c.Context)

@@ -2,12 +2,16 @@
 """Writes gla.json: linear attention with a gate per key dimension, one token after the other, by PyTorch in float64.
 
     python make_gla.py            # rewrites gla.json beside this script
+    python make_gla.py NAIVE      # also holds the recurrence to the authors' own: NAIVE is fla/ops/gla/naive.py of
+                                  # the package fla-core
 
 Layout and conventions are those of make_ops.py. Gates are sigmoid(x·wᵀ + bias)^(1/16), E of them for each token and
 key-value head. Before it writes, the script holds the recurrence to the sum over all pairs of tokens.
 """
+import importlib.util
 import json
 import os
+import sys
 
 import torch
 
@@ -40,6 +44,16 @@ def pairs(q, k, v, log_alpha, doc_start):
     return torch.einsum("bihd,bjhd,bijhd,bjhe->bihe", q * E**-0.5, k, fade, v)
 
 
+def authors(path, q, k, v, log_alpha):
+    """The recurrence of flash-linear-attention, in float64, for one document a row."""
+    spec = importlib.util.spec_from_file_location("naive", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    torch.Tensor.float, torch.float32 = torch.Tensor.double, torch.float64
+    group = q.shape[2] // k.shape[2]
+    return module.naive_recurrent_gla(q, *(x.repeat_interleave(group, 2) for x in (k, v, log_alpha)))[0]
+
+
 def cases():
     documents = torch.tensor([[0, 0, 0, 3, 3, 5, 5, 5, 5], [0] * 9])
     q, k, v = leaf(wave((2, 9, 4, 5), 1.0, 0.7, 2.0)), leaf(wave((2, 9, 2, 5), 0.5, 1.3, 2.0)), leaf(wave((2, 9, 2, 5), 0.2, 0.37))
@@ -49,6 +63,11 @@ def cases():
     far = (pairs(q, k, v, log_alpha, documents) - o).abs().max().item()
     print(f"pairs: within {far:.1e}")
     assert far < 1e-12
+    if len(sys.argv) > 1:
+        whole = torch.zeros_like(documents)
+        far = (authors(sys.argv[1], q, k, v, log_alpha) - gla(q, k, v, log_alpha, whole)).abs().max().item()
+        print(f"flash-linear-attention: within {far:.1e}")
+        assert far < 1e-12
     y = o * torch.rsqrt((o * o).mean(-1, keepdim=True) + 1e-6)
     inputs = {"q": q, "k": k, "v": v, "x": x, "w": w, "bias": bias}
     attrs = {"q_heads": 4, "kv_heads": 2, "head_dim": 5}

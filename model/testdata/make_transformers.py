@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes gemma2.json, gemma3.json, olmo2.json, phi3.json, qwen2.json, qwen3_moe.json, sinks.json, a Llama with the attention of gpt-oss, and mla.json, a dense DeepSeek-V2: one forward and backward pass of tiny models of transformers in float64.
+"""Writes gemma2.json, gemma3.json, llama.json, mixtral.json, olmo2.json, phi3.json, qwen2.json, qwen3_moe.json, sinks.json, a Llama with the attention of gpt-oss, and mla.json, a dense DeepSeek-V2: one forward and backward pass of tiny models of transformers in float64.
 
     python make_transformers.py   # rewrites them beside this script (needs torch and transformers)
 
@@ -26,7 +26,7 @@ torch.set_num_threads(1)
 
 from torch.nn import functional as F  # noqa: E402
 from transformers import (DeepseekV2Config, DeepseekV2ForCausalLM, Gemma2Config, Gemma2ForCausalLM,  # noqa: E402
-                          Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, Olmo2Config, Olmo2ForCausalLM, Phi3Config, Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM,
+                          Gemma3ForCausalLM, Gemma3TextConfig, LlamaConfig, LlamaForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM, Phi3Config, Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM,
                           Qwen3MoeConfig, Qwen3MoeForCausalLM)
 from transformers.models.gpt_oss import modeling_gpt_oss  # noqa: E402
 from transformers.models.llama import modeling_llama  # noqa: E402
@@ -54,6 +54,18 @@ def mla():
         qk_rope_head_dim=ROPE, qk_nope_head_dim=HEAD, v_head_dim=HEAD + ROPE, first_k_dense_replace=L,
         tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 500.0})
     return DeepseekV2ForCausalLM(c)
+
+
+def llama():  # tied, with grouped queries: as SmolLM
+    return LlamaForCausalLM(LlamaConfig(**COMMON, tie_word_embeddings=True,
+                                        rope_parameters={"rope_type": "default", "rope_theta": 500.0}))
+
+
+def mixtral():
+    c = MixtralConfig(**{**COMMON, "intermediate_size": EXPERT}, num_local_experts=EXPERTS, num_experts_per_tok=CHOSEN, sliding_window=None,
+                      tie_word_embeddings=False, rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    c._experts_implementation = "eager"
+    return MixtralForCausalLM(c)
 
 
 def sinks():
@@ -127,12 +139,12 @@ def parameters(family):
         yield ours + "attention.out", [at + "self_attn.o_proj.weight"]
         if family == "sinks":
             yield ours + "attention.sinks", [at + "self_attn.sinks"]
-        if family in ("sinks", "qwen2"):
+        if family in ("sinks", "qwen2", "llama"):
             yield ours + "mlp_norm", [at + "post_attention_layernorm.weight"]
             yield ours + "mlp.gate_up", [at + "mlp.gate_proj.weight", at + "mlp.up_proj.weight"]
             yield ours + "mlp.down", [at + "mlp.down_proj.weight"]
             continue
-        if family != "gemma2":
+        if family not in ("gemma2", "mixtral"):
             yield ours + "attention.q_norm", [at + "self_attn.q_norm.weight"]
             yield ours + "attention.k_norm", [at + "self_attn.k_norm.weight"]
         if family == "olmo2":
@@ -153,7 +165,7 @@ def parameters(family):
         yield ours + "experts.gate_up", [at + "mlp.experts.gate_up_proj"]
         yield ours + "experts.down", [at + "mlp.experts.down_proj"]
     yield "norm", ["model.norm.weight"]
-    if family in ("qwen3_moe", "olmo2", "phi3"):
+    if family in ("qwen3_moe", "mixtral", "olmo2", "phi3"):
         yield "head", ["lm_head.weight"]
 
 
@@ -186,7 +198,7 @@ def write(family, m):
                 p.copy_(theirs_first(name, torch.tensor(x)).reshape(p.shape) + (1.0 if gain and "gemma" not in family else 0.0))
     tokens = torch.tensor([[(3 * r + 5 * t + t * t) % V for t in range(T)] for r in range(2)])
     targets = torch.tensor([[(7 * r + 2 * t + 1) % V for t in range(T)] for r in range(2)])
-    routers = {"output_router_logits": True} if family == "qwen3_moe" else {}
+    routers = {"output_router_logits": True} if family in ("qwen3_moe", "mixtral") else {}
     out = m(input_ids=tokens, use_cache=False, **routers)
     loss = total = F.cross_entropy(out.logits.reshape(-1, V), targets.reshape(-1), reduction="sum")
     fixture = {}
@@ -211,6 +223,8 @@ def write(family, m):
 if __name__ == "__main__":
     write("gemma2", gemma2())
     write("gemma3", gemma3())
+    write("llama", llama())
+    write("mixtral", mixtral())
     write("olmo2", olmo2())
     write("phi3", phi3())
     write("qwen2", qwen2())
