@@ -6,6 +6,7 @@
 //   - points.go: losses of trained models, and the CSV that holds them
 //   - fit.go, search.go, linear.go: the law that fits points best, by variable projection
 //   - bootstrap.go: percentile intervals of a fit
+//   - heldback.go: how a law predicts points that were left out of its fit
 //   - envelope.go, isoflop.go: the two older ways to find compute-optimal models, with their bias
 //   - repetition.go: data that is read more than once
 //   - inference.go: models that are trained once and used often

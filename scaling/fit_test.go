@@ -236,3 +236,38 @@ func TestAHeldExponentPredictsBeyondAFewTokens(t *testing.T) {
 		t.Errorf("mean errors of the prediction: %.4f with β held, %.4f without", held, free)
 	}
 }
+
+// A law that holds predicts what was left out; one of points with a break says by how much it misses, and to which
+// side.
+func TestHeldBackPointsShowWhatALawMisses(t *testing.T) {
+	sizes, tokens := spread(1e6, 1e8, 5), spread(1e8, 1e10, 5)
+	f, err := FitPoints(grid(Besiroglu, sizes, tokens, 0, 1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := f.HeldBack()
+	if len(list) != 2 || list[0].Column != "tokens" || list[1].Column != "params" || list[0].Points != 5 {
+		t.Fatalf("%+v", list)
+	}
+	for _, h := range list {
+		exact := math.Abs(h.Mean) < 1e-3 && math.Abs(h.Worst) >= math.Abs(h.Mean)
+		if !exact || math.Abs(h.Factor-math.Sqrt(10)) > 1e-9 {
+			t.Errorf("of an exact law: %+v", h)
+		}
+	}
+	points := grid(Besiroglu, sizes, tokens, 0, 1)
+	for i := range points {
+		if points[i].Tokens > 9e9 {
+			points[i].Loss *= 0.95 // the longest runs do better than the law of the others says
+		}
+	}
+	if f, err = FitPoints(points, 0); err != nil {
+		t.Fatal(err)
+	}
+	if h := f.HeldBack()[0]; math.Abs(h.Mean-(1/0.95-1)) > 1e-3 {
+		t.Errorf("with a break: %+v, want a prediction 5 %% too high", h)
+	}
+	if list := (&Fit{Points: grid(Besiroglu, sizes[:3], tokens[:3], 0, 1)}).HeldBack(); len(list) != 0 {
+		t.Errorf("of points that fit only together: %+v", list)
+	}
+}

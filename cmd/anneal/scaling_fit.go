@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,6 +129,30 @@ func sizeExponent(l scaling.Law) float64 {
 // budgets are the FLOPs for which a fit shows compute-optimal models, as multiples of its largest point.
 var budgets = []float64{1, 10, 100}
 
+// printHeldBack says how far the points themselves trust their law.
+func (s *session) printHeldBack(list []scaling.HeldBack) {
+	if len(list) == 0 {
+		return
+	}
+	s.printf("\nthe law of the other points, where these are left out\n\n")
+	missed := 0.0
+	for _, h := range list {
+		which := map[string]string{"tokens": "the longest runs", "params": "the largest size"}[h.Column]
+		side := "high"
+		if h.Mean < 0 {
+			side = "low"
+		}
+		s.printf("%-22s  predicted %.2g %% too %s, at worst %.2g %% off (%s, %.3g times the next)\n", which,
+			100*math.Abs(h.Mean), side, 100*math.Abs(h.Worst), plural(h.Points, "point"), h.Factor)
+		missed = max(missed, math.Abs(h.Mean))
+	}
+	if missed > 0.01 {
+		s.prosef("", "A law that misses the end of its own points by more than 1 %% misses what lies far beyond it by "+
+			"more. Look at the chart for sizes or lengths of another kind, such as models too small or too briefly "+
+			"trained to copy, and leave them out.\n")
+	}
+}
+
 func (s *session) printFit(f *scaling.Fit, approaches []approach) {
 	if n := f.Undetermined(); n > 0 {
 		s.warn(fmt.Sprintf("%s of %s resamples do not show that losses fall with N and with D; intervals leave them "+
@@ -158,6 +183,7 @@ func (s *session) printFit(f *scaling.Fit, approaches []approach) {
 		}
 		s.row(fmt.Sprintf("%-22s  %-10s ", a.name, places(a.frontier.Exponent)), bias)
 	}
+	s.printHeldBack(f.HeldBack())
 	s.printf("\ncompute-optimal models, by the law\n\n%-10s  %-23s  %-23s  %-17s  %s\n",
 		"FLOPs", "parameters", "tokens", "tokens/param", "loss (nats/token)")
 	for _, times := range budgets {
@@ -201,7 +227,7 @@ func fitJSON(f *scaling.Fit, approaches []approach, out outFile, elapsed time.Du
 	return map[string]any{
 		"law": f.Law, "intervals": intervals, "confidence": scaling.Confidence, "objective": f.Objective,
 		"median_error": f.Error(), "points": len(f.Points), "resamples": len(f.Resamples),
-		"undetermined": f.Undetermined(), "approaches": list, "optima": optima, "out": string(out),
-		"seconds": elapsed.Seconds(),
+		"undetermined": f.Undetermined(), "held_back": f.HeldBack(), "approaches": list, "optima": optima,
+		"out": string(out), "seconds": elapsed.Seconds(),
 	}
 }
