@@ -27,8 +27,8 @@ The model has half a million parameters (Llama, 4 layers of width 64, vocabulary
 helps late, or helps large models, shows little here or costs. The tables say what a technique does in a short run and how sure that is. They do not rank techniques.
 
 ` + "```" + `
-anneal lab techniques --only optimizers      # one table; the runs of a stopped command are continued
-anneal lab techniques                        # all of them
+anneal lab techniques --only optimizers --seeds 4   # one table; the runs of a stopped command are continued
+anneal lab techniques                               # all of them, with 5 seeds
 ` + "```" + `
 
 Kernels of another tier round otherwise, which moves a loss by less than another seed does.
