@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"os"
 	"time"
 
 	"anneal/bench"
+	"anneal/comm"
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/internal/machine"
 	"anneal/lab"
 	"anneal/plan"
 	"anneal/train"
@@ -26,13 +29,20 @@ func (c *trainCmd) completeByBudget(s *session) func(*config.Config) error {
 		if err = s.together(err); err != nil {
 			return err
 		}
+		memory := int64(c.Memory)
+		if memory == 0 && s.world.Size() > 1 && cfg.Device == "cpu" {
+			if memory, err = leastMemory(s.world); err != nil {
+				return err
+			}
+		}
 		s.notef("measuring how fast models of several sizes train")
 		err = s.untilSignal(func(ctx context.Context) error {
-			work := c.deriveByBudget
+			var err error
 			if s.world.Rank() > 0 {
-				work = c.followBudget
+				err = c.followBudget(ctx, s, cfg)
+			} else {
+				err = c.deriveByBudget(ctx, s, cfg, memory)
 			}
-			err := work(ctx, s, cfg)
 			if err == nil || ctx.Err() == nil {
 				return err
 			}
@@ -48,8 +58,54 @@ func (c *trainCmd) completeByBudget(s *session) func(*config.Config) error {
 	}
 }
 
-// deriveByBudget derives the open keys, and tells the other processes.
-func (c *trainCmd) deriveByBudget(ctx context.Context, s *session, cfg *config.Config) error {
+// roomOf is what a host has for its ranks, as one of them says.
+type roomOf struct {
+	Host string
+	Free int64 // bytes; 0 if the system does not say
+}
+
+// leastMemory returns the bytes that every rank of a world may take, 0 if unknown. All ranks call it.
+func leastMemory(world comm.Comm) (int64, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return 0, err
+	}
+	mine, err := json.Marshal(roomOf{host, machine.ReadMemory().Available})
+	if err != nil {
+		return 0, err
+	}
+	all, err := world.Share(mine)
+	if err != nil {
+		return 0, err
+	}
+	rooms := make([]roomOf, len(all))
+	for i, text := range all {
+		if err := json.Unmarshal(text, &rooms[i]); err != nil {
+			return 0, err
+		}
+	}
+	return leastRoom(rooms), nil
+}
+
+// leastRoom shares what each host has among its ranks, and returns the least share.
+func leastRoom(rooms []roomOf) (least int64) {
+	ranks, free := map[string]int64{}, map[string]int64{}
+	for _, r := range rooms {
+		if ranks[r.Host]++; ranks[r.Host] == 1 || r.Free < free[r.Host] {
+			free[r.Host] = r.Free
+		}
+	}
+	for host, n := range ranks {
+		if share := free[host] / n; share > 0 && (least == 0 || share < least) {
+			least = share
+		}
+	}
+	return least
+}
+
+// deriveByBudget derives the open keys for ranks of so much memory, 0 for what the machine has, and tells the other
+// processes.
+func (c *trainCmd) deriveByBudget(ctx context.Context, s *session, cfg *config.Config, memory int64) error {
 	all, broken := bench.Ensemble{World: s.world}, false
 	err := func() error {
 		dev, err := train.OpenDevice(cfg, "", 0)
@@ -57,7 +113,7 @@ func (c *trainCmd) deriveByBudget(ctx context.Context, s *session, cfg *config.C
 			return err
 		}
 		defer dev.Close()
-		b, err := lab.NewBudget(ctx, c.Budget.duration(), cfg, dev, int64(c.Memory))
+		b, err := lab.NewBudget(ctx, c.Budget.duration(), cfg, dev, memory)
 		if err != nil {
 			return asData(err)
 		}

@@ -57,3 +57,17 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 		}
 	}
 }
+
+// Of hosts with several ranks each has a share of its memory, and the least share counts.
+func TestTheLeastMemoryOfAnyRankCounts(t *testing.T) {
+	for want, rooms := range map[int64][]roomOf{
+		0:  {{"a", 0}, {"b", 0}},
+		5:  {{"a", 10}, {"a", 12}, {"b", 7}},
+		7:  {{"a", 100}, {"b", 7}, {"c", 0}},
+		20: {{"a", 20}},
+	} {
+		if got := leastRoom(rooms); got != want {
+			t.Errorf("%v: %d, want %d", rooms, got, want)
+		}
+	}
+}
