@@ -17,7 +17,7 @@ func TestScaledRecipesTrain(t *testing.T) {
 			t.Fatal(err)
 		}
 		const tokens = 30e3
-		cfg, err := config.Sources{Recipe: name, Scale: float64(whole.Tokens()) / tokens,
+		cfg, err := config.Sources{Recipe: name, Scale: min(float64(whole.Tokens())/tokens, 1e9),
 			Overrides: []string{"data.path=" + data, "train.eval_every=0", "train.eval_tokens=256"}}.Load()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
