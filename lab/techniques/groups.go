@@ -6,7 +6,7 @@ type Group struct {
 	Name  string // as --only has it
 	Title string
 	Rows  []Row
-	Base  Row // what all of its runs have; the zero Row in most groups
+	Base  []string // what all of its runs have, besides base
 }
 
 // A Row is a technique with the overrides that turn it on.
@@ -28,13 +28,9 @@ var base = []string{
 func Groups() []Group {
 	return []Group{
 		{Name: "optimizers", Title: "Optimizers", Rows: optimizers},
-		{Name: "muon", Title: "Options of Muon", Rows: muon, Base: Row{
-			"Muon, cosine", []string{"optimizer.name=muon"},
-		}},
+		{Name: "muon", Title: "Options of Muon", Rows: muon, Base: []string{"optimizer.name=muon"}},
 		{Name: "schedules", Title: "Schedules and ramps", Rows: schedules},
-		{Name: "decays", Title: "Shapes of a decay", Rows: decays, Base: Row{
-			"warmup, stable, decay (WSD)", []string{"schedule.name=wsd"},
-		}},
+		{Name: "decays", Title: "Shapes of a decay", Rows: decays, Base: []string{"schedule.name=wsd"}},
 		{Name: "precision", Title: "Precision", Rows: precisions},
 		{Name: "memory", Title: "Formats of what is kept", Rows: memory},
 		{Name: "stability", Title: "Stability and regularisation", Rows: stability},
@@ -42,8 +38,8 @@ func Groups() []Group {
 		{Name: "attention", Title: "Attention patterns", Rows: attentions},
 		{Name: "positions", Title: "Positions", Rows: positions},
 		{Name: "families", Title: "Families", Rows: families},
-		{Name: "anneal", Title: "Options of family anneal", Rows: annealOptions, Base: Row{
-			"anneal with Muon", []string{"model.family=anneal", "optimizer.name=muon"},
+		{Name: "anneal", Title: "Options of family anneal", Rows: annealOptions, Base: []string{
+			"model.family=anneal", "optimizer.name=muon",
 		}},
 	}
 }

@@ -1,7 +1,6 @@
 package techniques
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -135,7 +134,7 @@ func (o Options) rateSeeds() int { return min(rateSeeds, o.Seeds) }
 // ablation is the ablation of a group.
 func (o Options) ablation(g Group, out, data string) lab.AblateOptions {
 	a := lab.AblateOptions{
-		Overrides: slices.Concat([]string{"data.path=" + data}, base, g.Base.Set),
+		Overrides: slices.Concat([]string{"data.path=" + data}, base, g.Base),
 
 		Out: out, Seeds: o.Seeds, Equal: lab.EqualTokens,
 		Tune:  lab.Tuning{Key: "optimizer.lr", Values: rates, Seeds: o.rateSeeds()},
@@ -150,7 +149,7 @@ func (o Options) ablation(g Group, out, data string) lab.AblateOptions {
 // figures are those of an ablation of a group.
 func figures(g Group, list []lab.Ablated) (rows []Figure) {
 	for i, v := range list {
-		f := Figure{Name: cmp.Or(g.Base.Name, v.Name), Set: g.Base.Set, Rate: v.Value, AtEdge: v.AtEdge}
+		f := Figure{Name: v.Name, Set: g.Base, Rate: v.Value, AtEdge: v.AtEdge}
 		if i > 0 {
 			f.Name, f.Set = g.Rows[i-1].Name, g.Rows[i-1].Set
 		}
@@ -168,7 +167,7 @@ func figures(g Group, list []lab.Ablated) (rows []Figure) {
 
 // measures reports whether m has figures of all techniques of a group.
 func (m *Measured) measures(g Group) bool {
-	return slices.EqualFunc(m.Rows, append([]Row{g.Base}, g.Rows...),
+	return slices.EqualFunc(m.Rows, append([]Row{{Set: g.Base}}, g.Rows...),
 		func(f Figure, r Row) bool { return slices.Equal(f.Set, r.Set) })
 }
 
