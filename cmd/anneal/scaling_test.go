@@ -56,6 +56,36 @@ func TestScalingFitAndPredict(t *testing.T) {
 	}
 }
 
+// The runs of a study differ by 8 times in tokens: β is held, and the shortest runs are left out, unless flags say
+// otherwise. Points that span enough are fitted whole.
+func TestAStudyIsFittedWithAHeldExponent(t *testing.T) {
+	w := workshop{t, t.TempDir()}
+	csv := "params,tokens,loss\n"
+	for _, n := range []float64{1e5, 2e5, 4e5, 8e5} {
+		for _, d := range []float64{2e6, 4e6, 8e6, 16e6} {
+			csv += fmt.Sprintf("%g,%g,%.6f\n", n, d, scaling.Besiroglu.Loss(n, d))
+		}
+	}
+	if err := os.WriteFile(w.path("points.csv"), []byte(csv), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		held any
+		used float64
+	}{
+		{[]string{w.dir}, 0.37, 12}, {[]string{w.dir, "--from", "0"}, 0.37, 16},
+		{[]string{w.dir, "--beta", "0"}, 0.0, 12},
+		{[]string{w.dir, "--beta", "0.5", "--from", "0"}, 0.5, 16}, {[]string{w.path("points.csv")}, 0.0, 16},
+	} {
+		v := w.object(exitOK, append([]string{"scaling", "fit", "--resamples", "0"}, c.args...)...)
+		if v["beta_held"] != c.held || v["points"] != c.used {
+			t.Errorf("%q: β held at %v with %v points, want %v and %v", c.args, v["beta_held"], v["points"], c.held,
+				c.used)
+		}
+	}
+}
+
 // Without a fit the published constants answer.
 func TestScalingPredictByPublishedLaws(t *testing.T) {
 	w := workshop{t, t.TempDir()}
