@@ -43,7 +43,7 @@ func (c *Config) Branches() []int {
 const (
 	finalRatioRule = "final_ratio = 0.1 in cosine, inverse_sqrt, step and cyclic, and with decay_shape = " +
 		"exponential; 4e-6 in one_cycle; else 0"
-	warmupRule   = "warmup = 1 % of the steps, at least 1 and at most 2000; 30 % in one_cycle; in power 100 steps, " +
+	warmupRule = "warmup = 1 % of the steps, at least 1 and at most 2000; 30 % in one_cycle; in power 100 steps, " +
 		"which do not depend on the length, but at most a tenth of the run"
 	branchesRule = "branches = 25%, 50% in wsds, 14%, 43% in restarts, 25%, 50%, 75% in cyclic, 80%, 90% in step"
 )

@@ -173,7 +173,7 @@ func (s *session) printHeldBack(list []scaling.HeldBack) {
 	if len(list) == 0 {
 		return
 	}
-	s.printf("\nthe law of the other points, where these are left out\n\n")
+	s.printf("\nhow a law of the other points alone predicts\n\n")
 	missed := 0.0
 	for _, h := range list {
 		which := map[string]string{"tokens": "the longest runs", "params": "the largest size"}[h.Column]
