@@ -102,10 +102,11 @@ func (j *journal) close() {
 
 // startJournal opens the run's journal. From then on it holds every warning.
 func (s *session) startJournal() error {
-	killed, err := s.dir.wasKilled()
+	before, err := s.dir.past()
 	if err != nil {
 		return err
 	}
+	s.restarts = before.starts
 	if s.journal, err = openJournal(s.dir, s.trainer.Position().Step); err != nil {
 		return err
 	}
@@ -114,21 +115,27 @@ func (s *session) startJournal() error {
 		s.journal.write("warning", text)
 		warn(text)
 	}
-	if killed {
+	if before.killed {
 		s.journal.write("note", "the command before was killed: it wrote nothing of its end")
 	}
 	s.journal.write("started", "")
 	return nil
 }
 
-// wasKilled reports whether the journal lacks the end of the last command that trained the run.
-func (d runDir) wasKilled() (killed bool, err error) {
+// past is what a journal says of the commands that trained the run before.
+type past struct {
+	starts int
+	killed bool // the end of the last one is missing
+}
+
+// past reads the journal.
+func (d runDir) past() (p past, err error) {
 	f, err := fileio.OpenRegular(d.journal())
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return p, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("cannot read the journal: %w", err)
+		return p, fmt.Errorf("cannot read the journal: %w", err)
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -138,12 +145,13 @@ func (d runDir) wasKilled() (killed bool, err error) {
 		}
 		switch line.Event {
 		case "started":
-			killed = true
+			p.starts++
+			p.killed = true
 		case "ended", "stopped", "failed", "diverged":
-			killed = false
+			p.killed = false
 		}
 	}
-	return killed, nil
+	return p, nil
 }
 
 // note tells people and the journal what is no warning.

@@ -82,12 +82,12 @@ func TestALineCutShortIsRemovedFromTheJournal(t *testing.T) {
 // A command that was killed has left no end in the journal; the next one notes that.
 func TestTheJournalNotesAKill(t *testing.T) {
 	dir := runDir(t.TempDir())
-	for text, want := range map[string]bool{
-		"":                              false,
-		"started":                       true,
-		"started warning ended rewound": false,
-		"started stopped started note":  true,
-		"started failed":                false,
+	for text, want := range map[string]past{
+		"":                              {},
+		"started":                       {1, true},
+		"started warning ended rewound": {1, false},
+		"started stopped started note":  {2, true},
+		"started failed":                {1, false},
 	} {
 		var lines []byte
 		for event := range strings.FieldsSeq(text) {
@@ -96,8 +96,8 @@ func TestTheJournalNotesAKill(t *testing.T) {
 		if err := os.WriteFile(dir.journal(), append(lines, "{\"ev"...), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := dir.wasKilled(); got != want || err != nil {
-			t.Errorf("%q: killed is %v, %v", text, got, err)
+		if got, err := dir.past(); got != want || err != nil {
+			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
 }

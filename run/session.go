@@ -55,6 +55,7 @@ type session struct {
 	phases     phaseClock
 	toldPhases [train.Phases]time.Duration // of phases.spent, up to the last step that sinks were told
 	made       int                         // steps of this process
+	restarts   int                         // commands that trained the run before
 	started    time.Time
 
 	warnedTextless bool // said that no validation split has text

@@ -23,11 +23,17 @@ func (s *session) openSinks() error {
 	for _, a := range s.trainer.Arenas() {
 		memory[a.Name()] += int64(a.Size())
 	}
-	warn, at := s.Warn, s.trainer.Position()
+	warn, at, reached := s.Warn, s.trainer.Position(), 0
+	if s.cfg.Log.Sinks.Has(config.Prometheus) {
+		if reached, err = lastLogged(s.dir.metrics()); err != nil {
+			return err
+		}
+	}
 	s.sinks, err = sinks.Open(sinks.Options{
 		Log: s.cfg.Log, Dir: s.Dir, Name: Name(s.Dir), ID: files.run(), Step: at.Step, Tokens: at.Tokens,
 		Config: string(shown.YAML()), Values: values, Family: s.cfg.Model.Family,
-		Parameters: s.trainer.Outline().Count(), Memory: memory, Warn: warn,
+		Parameters: s.trainer.Outline().Count(), Memory: memory, Checkpoint: s.bytes,
+		Begun: s.started, Restarts: s.restarts, Reached: reached, Warn: warn,
 	})
 	s.Warn = func(text string) {
 		warn(text)

@@ -22,7 +22,7 @@ import (
 type prometheusSink struct {
 	server *http.Server
 
-	at, steps, loss, gradNorm, lr, rate, peak, scale, eta, resident *lateGauge
+	at, steps, loss, gradNorm, lr, rate, peak, scale, eta, resident, goodput *lateGauge
 
 	tokens, flops, stall prometheus.Counter
 	saves, failures      prometheus.Counter
@@ -32,7 +32,10 @@ type prometheusSink struct {
 	skipped              *prometheus.CounterVec
 	val, bits            *prometheus.GaugeVec
 
-	before int64 // tokens up to the step before
+	before  int64 // tokens up to the step before
+	begun   time.Time
+	reached int           // steps up to here were made before
+	good    time.Duration // that steps took which the run keeps
 }
 
 // PrometheusMetrics are the names of the metrics that a run answers with, in order.
@@ -66,7 +69,7 @@ func openPrometheus(o Options) (sink, error) {
 		return nil, keyError(key, "another port: "+key+"=127.0.0.1:0 takes a free one", err)
 	}
 	registry := prometheus.NewRegistry()
-	p := &prometheusSink{before: o.Tokens}
+	p := &prometheusSink{before: o.Tokens, begun: o.Begun, reached: o.Reached}
 	p.register(registry, o)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
@@ -164,6 +167,8 @@ func (p *prometheusSink) register(r *prometheus.Registry, o Options) {
 	p.rate = gauge("anneal_tokens_per_second", "Tokens per second of wall time, over the last seconds.")
 	p.peak = gauge("anneal_mfu_ratio", "Share of the measured peak of matrix products.")
 	p.scale = gauge("anneal_loss_scale", "Loss scale of precision fp16.")
+	p.goodput = gauge("anneal_goodput_ratio", "Share of the time since this process started that went into steps "+
+		"which brought the run on: no waits for data, skipped updates, or steps made again.")
 	p.eta = gauge("anneal_eta_seconds", "Predicted time to the end of the run.")
 	p.resident = gauge("anneal_resident_memory_bytes", "Resident memory of the process.")
 	p.duration = prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -182,6 +187,10 @@ func (p *prometheusSink) register(r *prometheus.Registry, o Options) {
 	p.stall = counter("anneal_checkpoint_stall_seconds_total", "Time that training stood still for checkpoints.")
 	p.saves = counter("anneal_checkpoints_total", "Checkpoints saved by this process.")
 	p.failures = counter("anneal_checkpoint_failures_total", "Checkpoints that could not be saved.")
+	restarts := counter("anneal_restarts_total", "Processes that trained this run before.")
+	restarts.Add(float64(o.Restarts))
+	checkpoint := gauge("anneal_checkpoint_bytes", "Bytes of a checkpoint's tensors.")
+	checkpoint.Set(float64(o.Checkpoint))
 	p.lastSave = gauge("anneal_checkpoint_last_success_timestamp_seconds", "When the last checkpoint was complete.")
 }
 
@@ -201,6 +210,10 @@ func (p *prometheusSink) step(s Step) {
 	if s.LossScale > 0 {
 		p.scale.Set(s.LossScale)
 	}
+	if !s.Skipped && s.Step > p.reached {
+		p.good += s.Took - s.Phases[train.Reading]
+	}
+	p.goodput.Set(p.good.Seconds() / time.Since(p.begun).Seconds())
 	p.eta.Set(s.ETA.Seconds())
 	p.resident.Set(float64(s.RSSBytes))
 	p.duration.Observe(s.Took.Seconds())

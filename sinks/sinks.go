@@ -56,6 +56,10 @@ type Options struct {
 	Family     string
 	Parameters int64
 	Memory     map[string]int64 // bytes that the run holds, by what they are for
+	Checkpoint int64            // bytes of a checkpoint's tensors
+	Begun      time.Time        // when this process began the run
+	Restarts   int              // processes that trained the run before
+	Reached    int              // the step that they reached: those up to it are made again
 	Warn       func(string)     // takes what is wrong with a sink; called from any goroutine
 }
 

@@ -218,6 +218,7 @@ func TestFloodsAreBounded(t *testing.T) {
 func TestPrometheusScrapes(t *testing.T) {
 	o, said := options(t, config.Log{Sinks: config.Sinks{config.Prometheus}, PrometheusListen: "127.0.0.1:0"})
 	o.Step, o.Tokens, o.Name = 2, 200, "go\xff"
+	o.Restarts, o.Reached, o.Checkpoint, o.Begun = 3, 3, 4096, time.Now().Add(-time.Hour)
 	s := open(t, o)
 	defer s.Close()
 	before := scrape(t, said())
@@ -229,6 +230,7 @@ func TestPrometheusScrapes(t *testing.T) {
 	for n := 3; n < 6; n++ {
 		x := stepOf(n)
 		x.Skipped, x.LossScale = n == 4, 0
+		x.Took, x.Phases[train.Reading] = 20*time.Minute, 2*time.Minute // only those of step 5 count
 		x.ValLoss, x.ValBitsPerByte = 2.5, 1.25
 		x.ValSources = []train.SourceResult{{Name: "all", Loss: 9}, {Name: "\xff", Loss: 8}}
 		s.Step(x)
@@ -240,8 +242,9 @@ func TestPrometheusScrapes(t *testing.T) {
 		"anneal_step 5", "anneal_tokens_total 300", "anneal_train_loss 2.995", `anneal_val_loss{set="all"} 2.5`,
 		`anneal_memory_bytes{kind="activations"} 42`, `anneal_skipped_steps_total{reason="spike"} 1`,
 		`anneal_skipped_steps_total{reason="nan"} 0`, "anneal_step_duration_seconds_count 3",
-		`anneal_phase_seconds_total{phase="reading"} 0.003`, "anneal_checkpoints_total 1",
-		"anneal_checkpoint_failures_total 1", "run=\"go\uFFFD\"", "process_resident_memory_bytes",
+		`anneal_phase_seconds_total{phase="reading"} 360`, "anneal_checkpoints_total 1",
+		"anneal_checkpoint_failures_total 1", "anneal_restarts_total 3", "anneal_checkpoint_bytes 4096",
+		"anneal_goodput_ratio 0.29", "run=\"go\uFFFD\"", "process_resident_memory_bytes",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("the page lacks %q:\n%s", line, text)
