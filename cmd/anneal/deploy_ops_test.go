@@ -24,6 +24,7 @@ type jobSet struct {
 		FailurePolicy struct {
 			MaxRestarts int `yaml:"maxRestarts"`
 			Rules       []struct {
+				Name                string   `yaml:"name"`
 				Action              string   `yaml:"action"`
 				OnJobFailureReasons []string `yaml:"onJobFailureReasons"`
 			} `yaml:"rules"`

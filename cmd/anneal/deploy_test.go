@@ -107,7 +107,8 @@ type (
 					Values        []int  `yaml:"values"`
 				} `yaml:"onExitCodes"`
 				OnPodConditions []struct {
-					Type string `yaml:"type"`
+					Type   string `yaml:"type"`
+					Status string `yaml:"status"`
 				} `yaml:"onPodConditions"`
 			} `yaml:"rules"`
 		} `yaml:"podFailurePolicy"`
