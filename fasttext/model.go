@@ -13,14 +13,15 @@ const LabelPrefix = "__label__"
 type Loss int32
 
 const (
-	HierarchicalSoftmax Loss = 1 + iota
-	NegativeSampling
-	Softmax
-	OneVsAll
+	HierarchicalSoftmax Loss = 1 + iota // a walk down a Huffman tree of the labels
+	NegativeSampling                    // the label against a few others, by logistic regression
+	Softmax                             // over all labels
+	OneVsAll                            // a logistic regression for each label
 )
 
 var lossNames = []string{"", "hs", "ns", "softmax", "ova"}
 
+// String returns the name that fastText gives a loss: hs, ns, softmax, ova.
 func (l Loss) String() string {
 	if l >= HierarchicalSoftmax && l <= OneVsAll {
 		return lossNames[l]

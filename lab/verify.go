@@ -17,8 +17,8 @@ type Verdict int
 const (
 	Rejected Verdict = iota
 	Accepted
-	TimedOut
-	Crashed // ended by a signal, such as for want of memory
+	TimedOut // the verifier had not ended when its time was over
+	Crashed  // ended by a signal, such as for want of memory
 )
 
 // A Verifier judges the answer that a model gave to a prompt. Improve calls it from several goroutines. An error ends

@@ -66,8 +66,10 @@ func (b *Batcher) WeightBytes() (n int64) {
 	return n
 }
 
-// Slots returns the number of slots, and Tokens how many tokens a pass takes.
-func (b *Batcher) Slots() int  { return len(b.held) }
+// Slots returns the number of slots.
+func (b *Batcher) Slots() int { return len(b.held) }
+
+// Tokens returns how many tokens a pass takes.
 func (b *Batcher) Tokens() int { return b.tokens }
 
 // Common returns how many tokens at the start of ids the cache of a slot has: a first stretch of the sequence may begin

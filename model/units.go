@@ -67,8 +67,10 @@ func (u *unit) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence
 // Units returns the number of units.
 func (m *Decoder) Units() int { return len(m.units) }
 
-// Chunks returns the number of runs of layers that are here, and Chunk the units [from, to) of one of them.
-func (m *Decoder) Chunks() int                { return len(m.chunks) }
+// Chunks returns the number of runs of layers that are here.
+func (m *Decoder) Chunks() int { return len(m.chunks) }
+
+// Chunk returns the units [from, to) of one run of layers.
 func (m *Decoder) Chunk(i int) (from, to int) { return m.chunks[i][0], m.chunks[i][1] }
 
 // Unit runs unit i on the stream x [N, D]: [N, D].

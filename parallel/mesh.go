@@ -127,6 +127,8 @@ func (m *Mesh) rank(at Place) int {
 // At returns the place of a rank.
 func (m *Mesh) At(rank int) Place { return m.Sizes.At(rank, m.World.Size()) }
 
-// First and Last report whether this rank has the beginning and the end of the model.
+// First reports whether this rank has the beginning of the model.
 func (m *Mesh) First() bool { return m.Stage == 0 }
-func (m *Mesh) Last() bool  { return m.Stage == m.Pipeline-1 }
+
+// Last reports whether this rank has the end of the model.
+func (m *Mesh) Last() bool { return m.Stage == m.Pipeline-1 }

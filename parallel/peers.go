@@ -28,8 +28,13 @@ func NewPeers(name string, group comm.Comm) autograd.Peers {
 	return p
 }
 
-func (p *Peers) Rank() int     { return p.group.Rank() }
-func (p *Peers) Size() int     { return p.group.Size() }
+// Rank implements autograd.Peers.
+func (p *Peers) Rank() int { return p.group.Rank() }
+
+// Size implements autograd.Peers.
+func (p *Peers) Size() int { return p.group.Size() }
+
+// InPlace implements autograd.Peers.
 func (p *Peers) InPlace() bool { return p.group.InPlace() }
 
 // Exchange implements autograd.Peers.

@@ -156,6 +156,7 @@ func (c *Corpus) Trained(context int) (dataset.HeldOut, error) {
 	return text, nil
 }
 
+// Close closes the data sets.
 func (c *Corpus) Close() {
 	for _, s := range c.Sources {
 		s.Set.Close()

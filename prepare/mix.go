@@ -79,6 +79,7 @@ func MeasureSources(list []config.Source, packing string, context int,
 	return plans, sets[0].Manifest.Tokenizer.VocabSize, nil
 }
 
+// RowsOf returns how many rows the run reads of each source.
 func RowsOf(sources []SourcePlan) []uint64 {
 	rows := make([]uint64, len(sources))
 	for i, s := range sources {

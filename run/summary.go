@@ -23,9 +23,9 @@ import (
 type RunState string
 
 const (
-	Running      RunState = "running"
-	Finished     RunState = "finished"
-	Stopped      RunState = "stopped"
+	Running      RunState = "running"       // a process holds its lock
+	Finished     RunState = "finished"      // its last step is saved
+	Stopped      RunState = "stopped"       // before its last step, and can be resumed
 	Diverged     RunState = "diverged"      // the guard stopped it
 	Damaged      RunState = "damaged"       // its configuration or its newest checkpoint cannot be used
 	NoCheckpoint RunState = "no checkpoint" // it ended before it saved

@@ -85,8 +85,10 @@ func OpenWeights(dir string, o WeightOptions) (*Weights, error) {
 // Path returns the directory of the run.
 func (w *Weights) Path() string { return string(w.dir) }
 
-// ConfigPath and TokenizerPath return files of the run.
-func (w *Weights) ConfigPath() string    { return w.dir.config() }
+// ConfigPath returns the file of the run's configuration.
+func (w *Weights) ConfigPath() string { return w.dir.config() }
+
+// TokenizerPath returns the file of the run's tokenizer.
 func (w *Weights) TokenizerPath() string { return w.dir.tokenizer() }
 
 // Load reads the weights into the memory of a device, and checks that they are the run's and finite.

@@ -128,6 +128,7 @@ func NewEvaluator(cfg *config.Config, p precision.Policy, dev device.Device, m *
 	return e, nil
 }
 
+// Close frees the memory.
 func (e *Evaluator) Close() { closeArenas(e.arenas) }
 
 // load reads samples from src into the batch.

@@ -39,9 +39,9 @@ func wholeTensor(name string, x *tensor.Tensor, m device.Memory, kind Kind) Tens
 type Kind int
 
 const (
-	OfModel Kind = iota // what computing needs: weights, and the scales of FP8 with their histories
-	OfOptimizer
-	OfAverage // of the weights
+	OfModel     Kind = iota // what computing needs: weights, and the scales of FP8 with their histories
+	OfOptimizer             // moments, and masters of the weights
+	OfAverage               // of the weights
 )
 
 // Tensors lists the tensors that the trainer holds, in a fixed order: the model's, the optimizer's, then the average of

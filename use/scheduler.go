@@ -106,9 +106,11 @@ func (s *Scheduler) Close() { s.b.Close() }
 // Bytes returns the memory of the Scheduler, and how much of it is keys and values.
 func (s *Scheduler) Bytes() (all, cache int) { return s.b.Bytes() }
 
-// Running returns the number of sequences that are being continued, and Free how many more can be.
+// Running returns the number of sequences that are being continued.
 func (s *Scheduler) Running() int { return len(s.running) }
-func (s *Scheduler) Free() int    { return len(s.slots) - len(s.running) }
+
+// Free returns how many more can be.
+func (s *Scheduler) Free() int { return len(s.slots) - len(s.running) }
 
 // Add begins a sequence. There must be room for it (Free).
 func (s *Scheduler) Add(q *Sequence) {

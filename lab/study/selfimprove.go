@@ -39,9 +39,11 @@ type Improved struct {
 	Rounds   []lab.Round `json:"rounds,omitempty"`
 }
 
-// First and Last are the accuracies of the first model and of the last.
+// First is the accuracy of the first model.
 func (m Improved) First() float64 { return m.Accuracy[0] }
-func (m Improved) Last() float64  { return m.Accuracy[len(m.Accuracy)-1] }
+
+// Last is the accuracy of the last model.
+func (m Improved) Last() float64 { return m.Accuracy[len(m.Accuracy)-1] }
 
 // The ways, as they are ordered in what SelfImprove returns.
 const (
