@@ -40,7 +40,7 @@ type Kind int
 
 const (
 	OfModel     Kind = iota // what computing needs: weights, and the scales of FP8 with their histories
-	OfOptimizer             // moments, and masters of the weights
+	OfOptimizer             // moments, and what else its rule keeps
 	OfAverage               // of the weights
 )
 

@@ -31,6 +31,9 @@ func (s *session) watchTerminal(ctx context.Context, w *dash.Watch) error {
 	if !inOK || out == nil || !term.IsTerminal(int(in.Fd())) {
 		return &usageError{"--tty needs a terminal for input and output", "try `anneal watch RUN --json`"}
 	}
+	if os.Getenv("TERM") == "dumb" {
+		return &usageError{"--tty needs a terminal that can place text, and TERM is dumb", "try `anneal watch RUN --json`"}
+	}
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return err

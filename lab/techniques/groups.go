@@ -31,6 +31,7 @@ func Groups() []Group {
 		{Name: "muon", Title: "Options of Muon", Rows: muon, Base: []string{"optimizer.name=muon"}},
 		{Name: "schedules", Title: "Schedules and ramps", Rows: schedules},
 		{Name: "decays", Title: "Shapes of a decay", Rows: decays, Base: []string{"schedule.name=wsd"}},
+		{Name: "weight_decay", Title: "Weight decay", Rows: weightDecays},
 		{Name: "precision", Title: "Precision", Rows: precisions},
 		{Name: "memory", Title: "Formats of what is kept", Rows: memory},
 		{Name: "stability", Title: "Stability and regularisation", Rows: stability},
@@ -59,8 +60,6 @@ var optimizers = []Row{
 	{"schedule-free AdamW", []string{"optimizer.name=schedulefree", "schedule.name=constant", "optimizer.lr=1e-2"}},
 	{"moments in BF16", []string{"optimizer.moments=bf16"}},
 	{"8-bit Adam", []string{"optimizer.name=adam8bit"}},
-	{"cautious decay", []string{"optimizer.cautious_decay=true"}},
-	{"no weight decay", []string{"optimizer.weight_decay=0"}},
 	{"second moment over 100 steps", []string{"optimizer.beta2=0.99"}},
 }
 
@@ -81,8 +80,6 @@ var schedules = []Row{
 	{"one cycle", []string{"schedule.name=one_cycle"}},
 	{"constant", []string{"schedule.name=constant"}},
 	{"horizon at 87 %", []string{"schedule.horizon=87%"}},
-	{"weight decay that falls to 0", []string{"schedule.weight_decay=linear"}},
-	{"weight decay by its time scale, a tenth of the run", []string{"optimizer.decay_timescale=0.1"}},
 	{"no warmup", []string{"schedule.warmup=0"}},
 	{"sequence-length warmup", []string{"train.length_warmup=64 over 20%"}},
 }
@@ -92,6 +89,13 @@ var decays = []Row{
 	{"exponential decay", []string{"schedule.decay_shape=exponential"}},
 	{"decays at 25 and 50 %, too (WSD-S)", []string{"schedule.name=wsds"}},
 	{"steps at 80 and 90 %", []string{"schedule.name=step"}},
+}
+
+var weightDecays = []Row{
+	{"none", []string{"optimizer.weight_decay=0"}},
+	{"cautious", []string{"optimizer.cautious_decay=true"}},
+	{"falls to 0", []string{"schedule.weight_decay=linear"}},
+	{"by its time scale, a tenth of the run", []string{"optimizer.decay_timescale=0.1"}},
 }
 
 var precisions = []Row{
