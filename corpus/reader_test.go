@@ -107,6 +107,22 @@ func TestDirectoryIsReadInSortedOrderAndEachSkipIsCounted(t *testing.T) {
 	}
 }
 
+// A directory that curation wrote stands for the documents that it kept, not for its report and lists of duplicates.
+func TestCuratedDirectoriesAreTheirDocuments(t *testing.T) {
+	files := map[string]string{
+		"docs/00000.jsonl.zst": zst(`{"text":"kept"}`), "clusters-2/00000.jsonl.zst": zst(`{"copies":2}`),
+		"journal.jsonl": "{}", "report.json": "{}",
+	}
+	docs, rep := read(t, tree(t, files), Options{}, ".")
+	if len(docs) != 1 || string(docs[0].Text) != "kept" || rep.Files != 1 {
+		t.Errorf("%+v of %d files", docs, rep.Files)
+	}
+	delete(files, "report.json") // a directory of somebody else, or one that is not complete
+	if _, rep := read(t, tree(t, files), Options{}, "."); rep.Files != 3 {
+		t.Errorf("without a report %d files are read, want 3", rep.Files)
+	}
+}
+
 func TestExtensionsSelectInDirectoriesButNotNamedFiles(t *testing.T) {
 	dir := tree(t, map[string]string{"d/a.go": "a", "d/b.txt": "b", "d/c.go.gz": gz("c"), "e.txt": "e"})
 	docs, rep := read(t, dir, Options{Extensions: []string{"go"}}, "d", "e.txt")

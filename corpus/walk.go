@@ -32,8 +32,10 @@ func extensionSet(list []string) map[string]bool {
 	return set
 }
 
-// root adds a path that the user named. It must exist and be readable; hidden names and all extensions are accepted.
+// root adds a path that the user named. It must exist and be readable; hidden names and all extensions are accepted. A
+// directory that `anneal data curate` or `dedup` wrote stands for the documents that it kept.
 func (w *walker) root(path string) error {
+	path = keptDocuments(path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("input %s: %s", path, fileio.Cause(err))
@@ -62,6 +64,18 @@ func (w *walker) root(path string) error {
 	f.Close()
 	w.file(path, real, info)
 	return nil
+}
+
+// keptDocuments returns the directory of the documents in one that curation wrote, which beside them has a report,
+// journals and lists of duplicates; any other path as it is.
+func keptDocuments(path string) string {
+	docs := filepath.Join(path, "docs")
+	for _, own := range []string{filepath.Join(path, "report.json"), filepath.Join(docs, "00000.jsonl.zst")} {
+		if info, err := os.Stat(own); err != nil || !info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return docs
 }
 
 // dir walks a directory in sorted order. real is its path without symbolic links.
