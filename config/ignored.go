@@ -63,6 +63,15 @@ func (k *checker) ignored() {
 			[]string{"memory.offload_dir"}},
 		{m.LoRARank == 0, "without model.lora_rank", "model.lora_rank = 8",
 			[]string{"model.lora_alpha", "model.lora_targets", "model.lora_dora"}},
+		{m.LoRARank > 0, "with model.lora_rank, which trains adapters alone",
+			"optimizer.groups.matrix, or model.lora_rank = 0", []string{
+				"optimizer.groups.embedding.lr_ratio", "optimizer.groups.embedding.weight_decay",
+				"optimizer.groups.head.lr_ratio", "optimizer.groups.head.weight_decay",
+				"optimizer.groups.bias.lr_ratio", "optimizer.groups.bias.weight_decay",
+			}},
+		{m.LoRARank > 0 && !m.LoRADora, "with model.lora_rank, which trains adapters alone",
+			"optimizer.groups.matrix, or model.lora_dora = true",
+			[]string{"optimizer.groups.norm.lr_ratio", "optimizer.groups.norm.weight_decay"}},
 		{!m.MuP, "without model.mup", "model.mup = true", []string{
 			"model.mup_base_dim", "model.mup_base_head_dim", "model.mup_base_ffn", "model.mup_base_layers",
 			"model.mup_input_scale", "model.mup_output_scale",
@@ -136,9 +145,15 @@ func (k *checker) leftOut(key Key) string {
 	return c.value(key)
 }
 
-// groups are the roles that the model has parameters of.
+// groups are the roles that the model has trained parameters of.
 func (k *checker) groups() []Group {
 	g := k.c.Optimizer.Groups
+	if m := &k.c.Model; m.LoRARank > 0 { // all but adapters is frozen; DoRA's norms have the role of norms
+		if m.LoRADora {
+			return []Group{g.Matrix, g.Norm}
+		}
+		return []Group{g.Matrix}
+	}
 	list := []Group{g.Matrix, g.Embedding, g.Norm}
 	if !k.c.Model.TieEmbeddings {
 		list = append(list, g.Head)

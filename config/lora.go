@@ -6,6 +6,23 @@ import (
 	"strings"
 )
 
+// CheckTargets returns an error if a pattern of model.lora_targets matches none of the names of a layer's matrices.
+func (c *Config) CheckTargets(names []string) error {
+	if c.Model.LoRARank == 0 || c.Model.LoRATargets == "" {
+		return nil
+	}
+	for target := range strings.SplitSeq(c.Model.LoRATargets, ",") {
+		if target = strings.TrimSpace(target); !matches(target, names) {
+			const key = "model.lora_targets"
+			return Problem{
+				Key: key, Message: fmt.Sprintf("%s: no matrix of a layer has a name like %q", key, target),
+				At: c.origins[key].Place(), Try: "some of " + strings.Join(kindsOf(names), ", "),
+			}
+		}
+	}
+	return nil
+}
+
 // resolveLoRA derives the scale of adapters: with α = 2·R they are added twice, as usual since Hu et al. 2021.
 func (c *Config) resolveLoRA() {
 	if m := &c.Model; m.LoRARank > 0 && m.LoRAAlpha == 0 {

@@ -22,6 +22,9 @@ func TestAdaptersAreChecked(t *testing.T) {
 		"optimizer.name=schedulefree":            "with optimizer.name = schedulefree",
 		"model.lora_targets=[":                   "is no pattern",
 		"model.lora_rank=-1":                     "too small",
+		"optimizer.groups.matrix.lr_ratio=0":     "nothing would be trained",
+		"optimizer.groups.embedding.lr_ratio=2":  "has no effect with model.lora_rank",
+		"optimizer.groups.norm.weight_decay=0.1": "has no effect with model.lora_rank",
 		"model.lora_rank=0 model.lora_alpha=3":   "has no effect",
 		"model.lora_rank=0 model.lora_dora=true": "has no effect",
 	} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -73,23 +74,26 @@ func (p Patterns) Of(name string, g Group) Group {
 	return g
 }
 
-// Check returns an error if a pattern matches none of the names.
+// Check returns an error if a pattern matches none of the names of the trained parameters.
 func (p Patterns) Check(names []string) error {
 	for _, x := range p.list {
-		matched := false
-		for _, name := range names {
-			ok, _ := path.Match(x.pattern, name)
-			matched = matched || ok
-		}
-		if !matched {
+		if !matches(x.pattern, names) {
 			return Problem{
 				Key:     "optimizer.patterns",
-				Message: fmt.Sprintf("optimizer.patterns: no parameter has a name like %q", x.pattern),
+				Message: fmt.Sprintf("optimizer.patterns: no trained parameter has a name like %q", x.pattern),
 				Try:     "one of " + strings.Join(kindsOf(names), ", "),
 			}
 		}
 	}
 	return nil
+}
+
+// matches reports whether a pattern matches one of the names.
+func matches(pattern string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		ok, _ := path.Match(pattern, name)
+		return ok
+	})
 }
 
 // kindsOf replaces the numbers of layers in names by stars, and drops repeats.

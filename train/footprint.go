@@ -174,7 +174,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 		return nil, nil, err
 	}
 	f.teacher = teacher
-	if err := checkPatterns(cfg, model.Outline(c, f.Policy)); err != nil {
+	if err := checkTrained(cfg, model.Outline(c, f.Policy)); err != nil {
 		return nil, nil, err
 	}
 	opt := overPeers(rule, mesh)

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"strings"
 
 	"anneal/config"
 	"anneal/model"
@@ -66,13 +67,33 @@ func ruleOf(cfg *config.Config) optim.Optimizer {
 	return rule
 }
 
-// checkPatterns returns an error if a pattern of names matches no parameter of the model.
-func checkPatterns(cfg *config.Config, m *model.Decoder) error {
-	var names []string
+// checkTrained returns an error if a pattern of names matches no parameter that it could change, or if the whole model
+// is frozen.
+func checkTrained(cfg *config.Config, m *model.Decoder) error {
+	var targets, trained []string // matrices that may have adapters, by their names in a layer; trained parameters
+	moves := false
 	for _, p := range m.Params() {
-		names = append(names, p.Name)
+		if p.Role == nn.Matrix && model.LayerOf(p) >= 0 && !model.IsAdapter(p) {
+			targets = append(targets, strings.SplitN(p.Name, ".", 3)[2]) // after layers.N
+		}
+		if !p.Frozen {
+			trained = append(trained, p.Name)
+			moves = moves || group(cfg.Optimizer, p).LRRatio > 0
+		}
 	}
-	return cfg.Optimizer.Patterns.Check(names)
+	if err := cfg.CheckTargets(targets); err != nil {
+		return err
+	}
+	if err := cfg.Optimizer.Patterns.Check(trained); err != nil {
+		return err
+	}
+	if !moves { // config refuses groups of which all are frozen, but does not know names
+		return config.Problem{
+			Key: "optimizer.patterns", Try: "an lr_ratio above 0 for some parameters",
+			Message: "optimizer.patterns gives every parameter lr_ratio = 0: nothing would be trained",
+		}
+	}
+	return nil
 }
 
 // updateRule returns how the optimizer's updates grow with a matrix, for muP.

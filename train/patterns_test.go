@@ -1,13 +1,16 @@
 package train
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
+	"anneal/device"
 )
 
-// Parameters that a pattern freezes keep their weights, all others move; a pattern without a match is an error.
+// Parameters that a pattern freezes keep their weights, all others move.
 func TestPatternsFreezeByName(t *testing.T) {
 	cfg := smallConfig(t, "data", "model.vocab=64", "optimizer.patterns=layers.1.* lr_ratio=0; embed lr_ratio=0.5")
 	tr := trainerOf(t, cfg, 1)
@@ -30,8 +33,29 @@ func TestPatternsFreezeByName(t *testing.T) {
 			t.Errorf("%s: moved %v", p.Name, moved)
 		}
 	}
-	cfg = smallConfig(t, "data", "model.vocab=64", "optimizer.patterns=layers.7.* lr_ratio=0")
-	if _, err := New(cfg, tr.dev); err == nil || !strings.Contains(err.Error(), "layers.7.*") {
-		t.Errorf("a pattern that matches nothing: %v", err)
+}
+
+// A pattern of names without a match among the trained parameters is a mistake of its key, and so is freezing all.
+func TestPatternsThatChangeNothingAreRefused(t *testing.T) {
+	adapters := []string{"init.from=base", "model.lora_rank=4"}
+	for _, c := range []struct {
+		set            []string
+		key, says, try string
+	}{
+		{[]string{"optimizer.patterns=layers.7.* lr_ratio=0"}, "optimizer.patterns", `"layers.7.*"`, "one of embed"},
+		{[]string{"optimizer.patterns=* lr_ratio=0"}, "optimizer.patterns", "nothing would be trained", "lr_ratio"},
+		{append(adapters, "optimizer.patterns=embed lr_ratio=2"), "optimizer.patterns", `"embed"`,
+			"layers.*.attention.qkv.lora_a"},
+		{append(adapters, "model.lora_targets=mlp.down, attention.w*"), "model.lora_targets", `"attention.w*"`,
+			"some of attention.qkv, "},
+		{append(adapters, "model.lora_targets=embed"), "model.lora_targets", `"embed"`, "mlp.down"},
+	} {
+		cfg := smallConfig(t, "data", append([]string{"model.vocab=64"}, c.set...)...)
+		_, err := MeasureRun(cfg, device.Unknown{})
+		var p config.Problem
+		if !errors.As(err, &p) || p.Key != c.key || !strings.Contains(p.Message, c.says) ||
+			!strings.Contains(p.Try, c.try) {
+			t.Errorf("%v: %v, want one of %s that says %q and to try %q", c.set, err, c.key, c.says, c.try)
+		}
 	}
 }
