@@ -60,7 +60,7 @@ func (s *session) loadStep(from runDir, step int64) (checkpoint.Info, error) {
 }
 
 // BranchPoint returns the step of the newest checkpoint of the run in from up to which a run of cfg would have had
-// the same samples in the same batches, and the same learning rates.
+// the same samples in the same batches, and the same schedules.
 func BranchPoint(from string, cfg *config.Config) (int, error) {
 	was, err := runDir(from).load()
 	if err != nil {
@@ -121,15 +121,18 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	return best, nil
 }
 
-// agreement returns the number of first steps, at most limit, in which two runs have the same batches and learning
-// rates.
+// agreement returns the number of first steps, at most limit, in which two runs have the same batches and the same
+// values of all that is scheduled: learning rate, momentum and weight decay.
 func agreement(a, b *config.Config, limit int) int {
 	x, y := train.NewRamps(a), train.NewRamps(b)
 	p, q := train.NewSchedule(a), train.NewSchedule(b)
 	var at train.Position
 	for at.Step < limit {
 		m, n := x.Next(at), y.Next(at)
-		if m != n || a.Optimizer.LR*p.Factor(m.Position) != b.Optimizer.LR*q.Factor(n.Position) {
+		update := at.Updates + 1
+		if m != n || a.Optimizer.LR*p.Factor(m.Position) != b.Optimizer.LR*q.Factor(n.Position) ||
+			train.Momentum(a, update) != train.Momentum(b, update) ||
+			train.DecayLeft(a, update) != train.DecayLeft(b, update) {
 			break
 		}
 		at.Step, at.Updates, at.Tokens, at.Applied = at.Step+1, at.Updates+1, at.Tokens+m.Tokens, at.Applied+m.Tokens
@@ -144,8 +147,8 @@ func (s *session) warnOfAnotherPast(from string) {
 		return
 	}
 	if n := agreement(was, s.cfg, step); n < step {
-		s.Warn(fmt.Sprintf("from step %[2]d on, %[1]s used another learning rate or batch size than this schedule: "+
-			"the branch will not end like a run from the start", from, n+1))
+		s.Warn(fmt.Sprintf("from step %[2]d on, %[1]s used another learning rate, momentum, weight decay or batch "+
+			"size than this schedule: the branch will not end like a run from the start", from, n+1))
 	}
 	var list []string
 	for _, c := range Changes(was, s.cfg) {

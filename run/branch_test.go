@@ -112,6 +112,28 @@ func resumedBranch(t testing.TB, run string, at int) *Result {
 	return r
 }
 
+// Up to where two runs agree takes in all that is scheduled. A decay of weights that ends with the run depends on its
+// length from the second step on.
+func TestRunsAgreeWhileAllSchedulesDo(t *testing.T) {
+	data := traintest.Data(t)
+	for _, c := range []struct {
+		both, other []string
+		want        int
+	}{
+		{nil, nil, 12},
+		{nil, []string{"train.steps=100"}, 11},
+		{[]string{"schedule.weight_decay=linear"}, []string{"train.steps=100"}, 1},
+		{nil, []string{"schedule.weight_decay=linear"}, 1},
+		{[]string{"optimizer.name=muon"}, []string{"schedule.momentum_warmup=10"}, 0},
+		{[]string{"optimizer.name=muon", "schedule.momentum_warmup=10"}, []string{"train.steps=100"}, 11},
+	} {
+		both := append([]string{"schedule.name=wsd", "schedule.warmup=3"}, c.both...)
+		if got := agreement(with(t, data, both...), with(t, data, append(both, c.other...)...), 12); got != c.want {
+			t.Errorf("%v and with %v: %d steps, want %d", both, c.other, got, c.want)
+		}
+	}
+}
+
 // Where the past of a branch is not what its schedule says, no step is chosen for the user, and a chosen one is warned
 // of.
 func TestABranchWithAnotherPastIsNotSilent(t *testing.T) {

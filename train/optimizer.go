@@ -162,7 +162,7 @@ func (t *Trainer) update(lr, scale float64) error {
 	t.tape.Reset(false) // the update may use the memory of temporaries
 	s := optim.Step{
 		T: t.progress.Updates, Scale: scale, Cautious: t.cfg.Optimizer.CautiousDecay,
-		Momentum: momentum(t.cfg, t.progress.Updates), Decay: decayLeft(t.cfg, t.progress.Updates),
+		Momentum: Momentum(t.cfg, t.progress.Updates), Decay: DecayLeft(t.cfg, t.progress.Updates),
 	}
 	t.offload.begin()
 	next := 0

@@ -68,8 +68,8 @@ func NewSchedule(cfg *config.Config) schedule.Schedule {
 // firstMomentum is where the momentum starts that warms up (Jordan et al. 2024, the Muon of modded-nanogpt).
 const firstMomentum = 0.85
 
-// momentum returns the momentum of update n (from 1) if it differs from the optimizer's own, else 0.
-func momentum(cfg *config.Config, n int) float64 {
+// Momentum returns the momentum of update n (from 1) if it differs from the optimizer's own, else 0.
+func Momentum(cfg *config.Config, n int) float64 {
 	last, steps := cfg.Optimizer.Momentum, cfg.Schedule.MomentumWarmup
 	if n >= steps || last <= firstMomentum {
 		return 0
@@ -77,8 +77,8 @@ func momentum(cfg *config.Config, n int) float64 {
 	return firstMomentum + (last-firstMomentum)*float64(n)/float64(steps)
 }
 
-// decayLeft returns the weight decay of update n (from 1) as a fraction of the first one's.
-func decayLeft(cfg *config.Config, n int) float64 {
+// DecayLeft returns the weight decay of update n (from 1) as a fraction of the first one's.
+func DecayLeft(cfg *config.Config, n int) float64 {
 	if cfg.Schedule.WeightDecay != "linear" {
 		return 1
 	}

@@ -73,12 +73,12 @@ func TestWeightDecayOverARun(t *testing.T) {
 		t.Errorf("weight decay of matrices %g, want 4", got)
 	}
 	for n, want := range map[int]float64{1: 1, 51: 0.5, 100: 0.01, 101: 0} {
-		if got := decayLeft(cfg, n); math.Abs(got-want) > 1e-12 {
+		if got := DecayLeft(cfg, n); math.Abs(got-want) > 1e-12 {
 			t.Errorf("update %d has %g of the weight decay, want %g", n, got, want)
 		}
 	}
 	cfg.Schedule.WeightDecay = "constant"
-	if decayLeft(cfg, 90) != 1 {
+	if DecayLeft(cfg, 90) != 1 {
 		t.Error("a constant weight decay changes")
 	}
 }
@@ -88,12 +88,12 @@ func TestWeightDecayOverARun(t *testing.T) {
 func TestMomentumWarmsUp(t *testing.T) {
 	cfg := smallConfig(t, "data", "optimizer.name=muon", "schedule.momentum_warmup=10")
 	for n, want := range map[int]float64{1: 0.86, 5: 0.9, 9: 0.94, 10: 0, 11: 0} {
-		if got := momentum(cfg, n); math.Abs(got-want) > 1e-12 {
+		if got := Momentum(cfg, n); math.Abs(got-want) > 1e-12 {
 			t.Errorf("update %d has the momentum %g, want %g", n, got, want)
 		}
 	}
 	cfg.Optimizer.Momentum = 0.8
-	if got := momentum(cfg, 1); got != 0 {
+	if got := Momentum(cfg, 1); got != 0 {
 		t.Errorf("a momentum of 0.8 starts at %g", got)
 	}
 	var ends [3][2]string
