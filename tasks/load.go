@@ -71,7 +71,8 @@ func Load(path string) (*Set, error) {
 }
 
 func yamlFiles(dir string) (list []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	root := filepath.Clean(dir) + string(filepath.Separator) // what a link leads to, not the link
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

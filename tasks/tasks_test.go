@@ -190,6 +190,21 @@ func prepareTask(path string) error {
 	return nil
 }
 
+// A link to a directory stands for the directory.
+func TestALinkToTasksIsFollowed(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Dir(taskFile(t, plain)), link); err != nil {
+		t.Skip(err)
+	}
+	set, err := Load(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(link, "x.yaml"); len(set.Tasks) != 1 || set.Tasks[0].File != want {
+		t.Errorf("%+v, want the task of %s", set.Tasks, want)
+	}
+}
+
 // Rows of parquet are items, as lines of JSON are.
 func TestRowsOfParquetAreItems(t *testing.T) {
 	file := "../internal/parquet/testdata/fields-v1.parquet"

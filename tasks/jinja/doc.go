@@ -1,6 +1,6 @@
 // Package jinja renders the part of Jinja2 that prompts of evaluation tasks use, with the results of Python: {{ … }},
-// {% if %}, {% for %}, {% set %}, {# … #}, and the dashes that trim white space. An expression has names, fields
-// (a.b, a["b"], a[0], a[-1], a[1:3]), texts, numbers, lists, + - * / // % ~, comparisons, in, and, or, not, is,
+// {% if %}, {% for x in y if z %}, {% set %}, {# … #}, and the dashes that trim white space. An expression has names,
+// fields (a.b, a["b"], a[0], a[-1], a[1:3]), texts, numbers, lists, + - * / // % ~, comparisons, in, and, or, not, is,
 // `x if y else z`, filters (Filters) and methods (Methods). A name that an item lacks is an error, as under
 // StrictUndefined.
 //

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"maps"
 	"math"
 	"strings"
 )
@@ -127,20 +128,29 @@ func (n *forNode) render(s *scope, out *strings.Builder) error {
 	}
 	outer := s.local
 	defer func() { s.local = outer }() // names set in a loop end with it
-	for i, item := range items {
-		if err := s.charge(n.line, 1+len(outer)); err != nil {
-			return err
+	if n.kept != nil {
+		var kept []any
+		for _, item := range items {
+			if err := n.begin(s, outer, item); err != nil {
+				return err
+			}
+			v, err := n.kept.eval(s)
+			if err != nil {
+				return err
+			}
+			if truth(v) {
+				kept = append(kept, item)
+			}
 		}
-		s.local = map[string]any{}
-		for k, v := range outer {
-			s.local[k] = v
+		items = kept
+	}
+	for i, item := range items {
+		if err := n.begin(s, outer, item); err != nil {
+			return err
 		}
 		s.local["loop"] = map[string]any{
 			"index": int64(i + 1), "index0": int64(i), "first": i == 0, "last": i == len(items)-1,
 			"length": int64(len(items)),
-		}
-		if err := assign(s, n, item); err != nil {
-			return err
 		}
 		if err := renderAll(n.body, s, out); err != nil {
 			return err
@@ -149,8 +159,12 @@ func (n *forNode) render(s *scope, out *strings.Builder) error {
 	return nil
 }
 
-// assign gives an element of a loop its name, or its parts theirs.
-func assign(s *scope, n *forNode, item any) error {
+// begin begins the scope of an element of a loop: it has its name, or its parts theirs, beside the names around it.
+func (n *forNode) begin(s *scope, outer map[string]any, item any) error {
+	if err := s.charge(n.line, 1+len(outer)); err != nil {
+		return err
+	}
+	s.local = maps.Clone(outer)
 	if len(n.names) == 1 {
 		s.local[n.names[0]] = item
 		return nil

@@ -51,7 +51,10 @@ type (
 var levels = [][]string{{"or"}, {"and"}, nil, {"==", "!=", "<", ">", "<=", ">=", "in", "not"}, {"+", "-"}, {"~"},
 	{"*", "/", "//", "%"}}
 
-const negation = 2 // the level of not x
+const (
+	negation   = 2 // the level of not x
+	comparison = 3
+)
 
 func (p *parser) conditional() (expression, error) {
 	if p.depth++; p.depth > maxDepth {
@@ -86,6 +89,7 @@ func (p *parser) level(n int) (expression, error) {
 		return &unary{p.line, "not", x}, err
 	}
 	x, err := p.level(n + 1)
+	var chain expression // a < b < c is a < b and b < c
 	for err == nil {
 		t := p.peek()
 		if t.kind != 'o' && t.kind != 'n' || !slices.Contains(levels[n], t.text) {
@@ -97,11 +101,21 @@ func (p *parser) level(n int) (expression, error) {
 		}
 		var y expression
 		y, err = p.level(n + 1)
+		var both expression = &binary{p.line, t.text, x, y}
 		if t.text == "not" {
-			x = &unary{p.line, "not", &binary{p.line, "in", x, y}}
-		} else {
-			x = &binary{p.line, t.text, x, y}
+			both = &unary{p.line, "not", &binary{p.line, "in", x, y}}
 		}
+		switch {
+		case n != comparison:
+			x = both
+		case chain == nil:
+			x, chain = y, both
+		default:
+			x, chain = y, &binary{p.line, "and", chain, both}
+		}
+	}
+	if chain != nil {
+		x = chain
 	}
 	return x, err
 }

@@ -3,6 +3,7 @@ package jinja
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,13 +26,12 @@ func Methods() []string {
 func (e *call) eval(s *scope) (any, error) {
 	var x any
 	var err error
+	undefined := false
 	if e.x != nil {
-		if x, err = e.x.eval(s); err != nil {
-			if e.function == "default" && len(e.args) > 0 {
-				return e.args[0].eval(s)
-			}
+		if x, err = e.x.eval(s); err != nil && e.function != "default" {
 			return nil, err
 		}
+		undefined = err != nil
 	}
 	args := make([]any, len(e.args))
 	for i, a := range e.args {
@@ -52,6 +52,15 @@ func (e *call) eval(s *scope) (any, error) {
 		}
 		return s.made(e.line, v)
 	}
+	if e.function == "default" && len(args) <= 2 {
+		switch { // with true as the second argument, also in place of a value that is false
+		case !undefined && (len(args) < 2 || !truth(args[1]) || truth(x)):
+			return x, nil
+		case len(args) == 0:
+			return "", nil
+		}
+		return args[0], nil
+	}
 	v, ok, err := e.apply(s, x, args)
 	switch {
 	case err != nil:
@@ -69,7 +78,7 @@ func (e *call) eval(s *scope) (any, error) {
 func (e *call) apply(s *scope, x any, args []any) (v any, ok bool, err error) {
 	texts := make([]string, len(args))
 	for i, a := range args {
-		if texts[i], ok = a.(string); !ok && !slices.Contains([]string{"default", "get", "index", "join"}, e.function) {
+		if texts[i], ok = a.(string); !ok && !slices.Contains([]string{"get", "index", "join"}, e.function) {
 			return nil, false, nil
 		}
 	}
@@ -105,8 +114,10 @@ func (e *call) ofText(s *scope, x string, texts []string, args []any) (v any, ok
 			return x, true, nil
 		}
 		return string(unicode.ToTitle(r)) + strings.ToLower(x[size:]), true, nil
+	case n == 0 && e.function == "title" && e.method:
+		return title(x, unicode.IsLetter, unicode.ToTitle), true, nil
 	case n == 0 && e.function == "title":
-		return title(x), true, nil
+		return title(x, inPiece, unicode.ToUpper), true, nil
 	case n < 2 && (e.function == "strip" || e.function == "trim"):
 		return strings.TrimFunc(x, space), true, nil
 	case n < 2 && e.function == "lstrip":
@@ -148,13 +159,28 @@ func (e *call) ofText(s *scope, x string, texts []string, args []any) (v any, ok
 	case n == 1 && e.function == "join" && e.method:
 		return e.joined(s, args[0], x)
 	case n == 0 && e.function == "int":
-		i, err := strconv.ParseInt(strings.TrimSpace(x), 10, 64)
-		if err != nil {
-			i = 0 // as Jinja2 does
+		x = strings.TrimSpace(x)
+		if i, err := strconv.ParseInt(x, 10, 64); err == nil {
+			return i, true, nil
 		}
-		return i, true, nil
+		f, err := strconv.ParseFloat(x, 64)
+		if err != nil {
+			f = 0 // as Jinja2 does
+		}
+		return e.truncated(f)
 	}
 	return nil, false, nil
+}
+
+// truncated is the whole number that f begins with; 0 if f is not finite, as in Jinja2.
+func (e *call) truncated(f float64) (any, bool, error) {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return int64(0), true, nil
+	case math.Abs(f) >= 1<<63:
+		return nil, false, fail(e.line, "the number %s is too large", reprFloat(f))
+	}
+	return int64(f), true, nil
 }
 
 func isText(v any) bool {
@@ -166,13 +192,15 @@ func isText(v any) bool {
 func (e *call) ofAny(s *scope, x any, args []any, texts []string) (any, bool, error) {
 	if !e.method {
 		switch {
-		case e.function == "default":
-			return x, true, nil
 		case e.function == "string":
 			return Text(x), true, nil
 		case e.function == "int":
-			f, ok := float(x)
-			return int64(f), ok, nil
+			if n, whole := wholeNumber(x); whole {
+				return n, true, nil
+			}
+			if f, ok := float(x); ok {
+				return e.truncated(f)
+			}
 		case e.function == "join" && len(args) < 2:
 			separator := ""
 			if len(args) == 1 {
@@ -334,17 +362,21 @@ func (s *scope) index(line int, list []any, x any) (int, error) {
 	return -1, nil
 }
 
-// title is str.title of Python: every run of letters begins with a capital.
-func title(s string) string {
+// title gives every word a capital, and small letters after it. The words of str.title of Python are runs of letters,
+// those of the filter pieces (inPiece).
+func title(s string, inWord func(rune) bool, capital func(rune) rune) string {
 	inside := false
 	return strings.Map(func(r rune) rune {
 		was := inside
-		if inside = unicode.IsLetter(r); inside && !was {
-			return unicode.ToTitle(r)
+		if inside = inWord(r); inside && !was {
+			return capital(r)
 		}
 		return unicode.ToLower(r)
 	}, s)
 }
+
+// inPiece reports whether a letter is none of those between which the filter title of Jinja2 finds words.
+func inPiece(r rune) bool { return !unicode.IsSpace(r) && !strings.ContainsRune("-({[<", r) }
 
 // short is a value for an error.
 func short(v any) string {

@@ -48,6 +48,13 @@ func TestWhatIsNotSupportedIsNamedWithItsLine(t *testing.T) {
 		"{% for i in n %}{% endfor %}": "is not iterable",
 		"{{ ~ }}":                      "\"~\" is not expected here",
 		"{{ \\ }}":                     "means nothing here",
+		"{{ a|default(1, 2, 3) }}":     "default with 3 arguments means nothing",
+		"{{ '1e30'|int }}":             "the number 1e+30 is too large",
+
+		"{% for i in list if %}{% endfor %}":            "an expression is missing",
+		"{% for i in list if ok else m %}{% endfor %}":  "\"else\" is not expected here",
+		"{% for i in list if i.x %}{% endfor %}":        "has no element 'x'",
+		"{% for i in list if loop.last %}{% endfor %}!": "loop is not a field",
 	} {
 		tmpl, err := Parse(template)
 		if err == nil {

@@ -36,6 +36,7 @@ type forNode struct {
 	line  int
 	names []string
 	list  expression
+	kept  expression // of an item that the loop is for; nil for all
 	body  []node
 }
 
@@ -156,7 +157,13 @@ func (p *parser) forStatement(depth int) (node, error) {
 		return nil, fail(p.line, "{%% for %%} without in")
 	}
 	var err error
-	if n.list, err = p.whole(); err != nil {
+	if n.list, err = p.level(0); err == nil && p.acceptWord("if") {
+		n.kept, err = p.conditional()
+	}
+	if err == nil {
+		err = p.done()
+	}
+	if err != nil {
 		return nil, err
 	}
 	var end string

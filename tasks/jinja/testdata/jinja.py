@@ -48,6 +48,18 @@ TEMPLATES = [
     "{{ 2 * 3 ~ 4 }} {{ 2 * 3 + 4 }} {{ 10 - 2 - 3 }} {{ -2 * 3 }}", "{{ 'a' ~ 'b' in 'xaby' }}",
     "{{ no is none and ok }} {{ a|lower == 'yes' }} {{ m.text|length > 1 }}", "{{m.label[m.text.index('v')]}}",
     "{{ a.lower() if n != 7 else a.upper() }}", "{{ list[n - 6] }}", "{%- if ok -%} x {%- endif -%} y",
+    "{{ no|default('d') }} {{ no|default('d', true) }} {{ ''|default('d', true) }} {{ a|default('d', true) }} "
+    "{{ nothing|default('d', false) }} {{ nothing|default }}!",
+    "{% for x in list if x is string %}{{ loop.index }} of {{ loop.length }}: {{ x }}"
+    "{% if not loop.last %}, {% endif %}{% endfor %}",
+    "{% for k, v in [['a', 1], ['b', 2]] if v > 1 and k != 'c' %}{{ k }}{% endfor %}",
+    "{% for x in [1, 2] %}{% for y in list if loop.first %}{{ x }}{{ y }}{% endfor %}{% endfor %}",
+    "{% for x in list if no %}{{ x }}{% endfor %}",
+    "{{ \"it's o'neil's well-KNOWN (big) <tag> [x]{y} 3rd/4th\"|title }} {{ \"it's 3rd\".title() }}",
+    "{{ '3.7'|int }} {{ ' -3.7 '|int }} {{ '1e3'|int }} {{ 'inf'|int }} {{ 'nan'|int }} {{ ''|int }} {{ -3.7|int }} "
+    "{{ 9007199254740993|int }} {{ ok|int }}",
+    "{{ 1 < 2 < 2 }} {{ 1 < 2 < 3 <= 3 }} {{ 3 > 2 > 1 != 1 }} {{ 1 == 1 in [1] }} {{ 1 in [1] not in [[1]] }} "
+    "{{ (1 < 2) == True }}",
 ]
 
 
