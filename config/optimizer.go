@@ -240,7 +240,8 @@ func (k *checker) optimizer() {
 		}
 	}
 	k.number("optimizer.lr", o.LR, 0, 1e6, "()")
-	k.decay("optimizer", 1, o.WeightDecay)
+	k.number("optimizer.weight_decay", o.WeightDecay, 0, 1e6, "[)")
+	k.decay("optimizer.weight_decay", o.LR, o.WeightDecay)
 	k.timescale()
 	k.patterns()
 	for _, n := range []struct {
@@ -291,9 +292,7 @@ func (k *checker) optimizer() {
 	} {
 		name := "optimizer.groups." + g.role
 		k.number(name+".lr_ratio", g.LRRatio, 0, 1e6, "[)")
-		if k.c.origins[name+".weight_decay"].Rule == "" { // else it is optimizer.weight_decay, or 0
-			k.decay(name, g.LRRatio, g.WeightDecay)
-		}
+		k.groupDecay(name, g.Group, o.Name == "muon" && g.role != "matrix")
 	}
 }
 
@@ -308,6 +307,10 @@ func (k *checker) timescale() {
 	if o.DecayTimescale > 0 && (o.Name == "sgd" || o.Name == "adam") {
 		k.fault(key, "optimizer.name = adamw",
 			"%s has no meaning with optimizer.name = %s, which adds the decay to the gradient", key, o.Name)
+	}
+	if o.DecayTimescale > 0 && o.Name == "adafactor" && o.Variant == "palm" {
+		k.fault(key, "optimizer.variant = t5, or optimizer.weight_decay",
+			"%s does not work with optimizer.variant = palm, which decays by the square of its rate", key)
 	}
 	if k.between(warm, s.MomentumWarmup, 0, 1<<40); s.MomentumWarmup > 0 && (o.Name != "muon" && o.Name != "sgd" ||
 		o.Momentum == 0) {
@@ -334,12 +337,31 @@ func (k *checker) patterns() {
 	}
 }
 
-// decay checks a weight decay that is applied at ratio times the learning rate.
-func (k *checker) decay(section string, ratio, decay float64) {
-	key, rate := section+".weight_decay", k.c.Optimizer.LR*ratio
-	k.number(key, decay, 0, 1e6, "[)")
-	if decay > 0 && decay < 1e6 && rate < 1e6 && rate*decay >= 1 {
-		k.fault(key, fmt.Sprintf("%s below %s", key, number(1/rate)),
-			"%s = %s at the rate %s removes more than the whole weight in one step", key, number(decay), number(rate))
+// groupDecay checks the weight decay of a group; adamw says that Muon leaves it to AdamW.
+func (k *checker) groupDecay(group string, g Group, adamw bool) {
+	o, key := &k.c.Optimizer, group+".weight_decay"
+	if k.c.origins[key].Rule != "" { // it is optimizer.weight_decay, or 0: if it is too large, a rate is
+		switch key = group + ".lr_ratio"; {
+		case k.reported("optimizer.weight_decay"):
+			return
+		case adamw && g.LRRatio == 1:
+			key = "optimizer.adamw_lr"
+		}
+	} else {
+		k.number(key, g.WeightDecay, 0, 1e6, "[)")
+	}
+	rate := o.LR * g.LRRatio
+	if adamw {
+		rate = o.AdamWLR * g.LRRatio
+	}
+	k.decay(key, rate, g.WeightDecay)
+}
+
+// decay checks a weight decay that is applied at a rate; key decides one of both.
+func (k *checker) decay(key string, rate, decay float64) {
+	if rate < 1e6 && decay < 1e6 && !k.reported(key) && rate*decay >= 1 {
+		k.fault(key, fmt.Sprintf("a decay below %s, or a rate below %s", number(1/rate), number(1/decay)),
+			"%s: a weight decay of %s at the rate %s removes more than the whole weight in one step", key,
+			number(decay), number(rate))
 	}
 }
