@@ -12,7 +12,7 @@ import (
 type branchCmd struct {
 	runArg
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that differ from those of the run, such as train.steps=2000."`
-	At        count    `placeholder:"STEP" help:"Step of the checkpoint to start from. Default: the last one up to which both runs have the same samples and learning rates."`
+	At        *count   `placeholder:"STEP" help:"Step of the checkpoint to start from. Default: the last one up to which both runs have the same samples and schedules."`
 	Out       string   `placeholder:"RUN" required:"" help:"Directory of the new run. It must be new or empty."`
 	rankFlags
 	runThreadsFlag
@@ -62,11 +62,11 @@ func (c branchCmd) prepare(s *session) (*config.Config, *plan.Foresight, int, er
 			return nil, nil, 0, err
 		}
 	}
-	step := int(c.At)
-	if step == 0 {
-		if step, err = run.BranchPoint(c.Dir, cfg); err != nil {
-			return nil, nil, 0, err
-		}
+	var step int
+	if c.At != nil {
+		step = int(*c.At)
+	} else if step, err = run.BranchPoint(c.Dir, cfg); err != nil {
+		return nil, nil, 0, err
 	}
 	plan, err := s.header(cfg, int(c.Threads))
 	if err != nil {

@@ -80,7 +80,9 @@ func TestBranch(t *testing.T) {
 	w.object(exitUsage, args...)
 	w.object(exitUsage, "branch", w.path("text"), "--out", w.path("other"))
 	w.object(exitUsage, "branch", w.path("long"), "schedule.name=linear", "train.steps=10", "--out", w.path("other"))
-	w.object(exitCheckpoint, "branch", w.path("long"), "train.steps=12", "--at", "7", "--out", w.path("other"))
+	for _, step := range []string{"7", "0"} {
+		w.object(exitCheckpoint, "branch", w.path("long"), "train.steps=12", "--at", step, "--out", w.path("other"))
+	}
 	if _, err := os.Stat(w.path("other")); err == nil {
 		t.Error("a branch that was refused left a directory")
 	}
