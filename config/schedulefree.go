@@ -11,6 +11,10 @@ func (k *checker) scheduleFree() {
 		k.fault("schedule.name", "schedule.name = constant, whose warmup it uses, or optimizer.name = adamw",
 			"schedule.name = %s does not work with %s: its average takes the place of a rate that falls", s, name)
 	}
+	if c.Train.BatchRamp.Given() {
+		k.fault("train.batch_ramp", "a constant train.batch_tokens, or optimizer.name = adamw",
+			"train.batch_ramp does not work with %s, whose average counts a warmup in updates and equal batches", name)
+	}
 	if c.Average.EMA > 0 {
 		k.fault("average.ema", "average.ema = 0", "average.ema does not work with %s, which averages already", name)
 	}

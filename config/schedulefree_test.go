@@ -14,6 +14,7 @@ func TestScheduleFreeRefusesWhatCannotWork(t *testing.T) {
 	for _, x := range []struct{ key, set string }{
 		{"schedule.name", "schedule.name=cosine"},
 		{"schedule.name", "schedule.name=wsd"},
+		{"train.batch_ramp", "train.batch_ramp=4096 over 65536"},
 		{"average.ema", "average.ema=0.9"},
 		{"precision", "precision=bf16_sr"},
 		{"fp8.scaling", "precision=fp8 fp8.scaling=delayed"},
@@ -21,7 +22,7 @@ func TestScheduleFreeRefusesWhatCannotWork(t *testing.T) {
 		{"model.mup", "model.mup=true"},
 		{"optimizer.momentum", "optimizer.momentum=0.5"},
 	} {
-		p := problemsOf(t, minimal, append(strings.Fields(x.set), "optimizer.name=schedulefree")...)
+		p := problemsOf(t, minimal, append(splitSettings(x.set), "optimizer.name=schedulefree")...)
 		if len(p) != 1 || p[0].Key != x.key || !strings.Contains(p[0].Message, "schedulefree") || p[0].Try == "" {
 			t.Errorf("%s: %+v, want one of %s", x.set, p, x.key)
 		}
