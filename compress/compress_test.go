@@ -47,8 +47,20 @@ func TestNearestStaysOnItsGrid(t *testing.T) {
 	}
 	zeros := make([]float32, 8)
 	Grid{4, 4}.Nearest(zeros, 8)
-	if slices.Max(zeros) != 0 || (Grid{4, 32}).BitsPerWeight() != 4.5 {
-		t.Error("zeros do not stay zeros, or 4 bits in groups of 32 take no 4.5")
+	if slices.Max(zeros) != 0 {
+		t.Error("zeros do not stay zeros")
+	}
+}
+
+// Every group has a scale of 16 bits: also the last one of a row, however short, and a row that is one group.
+func TestScalesTakeBits(t *testing.T) {
+	for _, c := range []struct {
+		group, cols int
+		want        int64 // of 3 rows in 4 bits
+	}{{32, 64, 3 * 64 * 9 / 2}, {32, 65, 3 * (65*4 + 3*16)}, {1 << 30, 64, 3 * (64*4 + 16)}, {64, 0, 0}} {
+		if got := (Grid{4, c.group}).MatrixBits(3, c.cols); got != c.want {
+			t.Errorf("groups of %d in rows of %d: %d bits, want %d", c.group, c.cols, got, c.want)
+		}
 	}
 }
 
@@ -225,7 +237,9 @@ func TestUnitsArePrunedWhole(t *testing.T) {
 		}
 	}
 	was := [][]float32{slices.Clone(up), slices.Clone(gate), slices.Clone(out)}
-	Units(units, 0.34, out, units*wide, up, gate)
+	if n := Units(units, 0.34, out, units*wide, up, gate); n != 2 {
+		t.Errorf("%d units were pruned", n)
+	}
 	pruned := func(u int) bool { return u == 1 || u == 4 }
 	for i, x := range up {
 		if want := was[0][i]; pruned(i/d) && x != 0 || !pruned(i/d) && x != want {

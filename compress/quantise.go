@@ -3,14 +3,18 @@ package compress
 import "math"
 
 // A Grid is the numbers that weights may have: multiples of a scale, −L to L with L = 2^(Bits−1) − 1. Every Group
-// weights of a row have a scale of their own, stored in 16 bits.
+// weights of a row have a scale of their own. It is not rounded, though a format would store it in 16 bits: in FP16 that
+// moves a weight by at most 1/2048 of itself, and a step of 8 bits is 1/127 of the largest.
 type Grid struct {
 	Bits  int // 2 to 8
 	Group int // weights; the last group of a row may be shorter
 }
 
-// BitsPerWeight counts the weights and their scales.
-func (g Grid) BitsPerWeight() float64 { return float64(g.Bits) + 16/float64(g.Group) }
+// MatrixBits returns how many bits a matrix takes, with a scale of 16 bits for each group.
+func (g Grid) MatrixBits(rows, cols int) int64 {
+	groups := (cols + g.Group - 1) / g.Group
+	return int64(rows) * int64(cols*g.Bits+16*groups)
+}
 
 func (g Grid) levels() float64 { return float64(int(1)<<(g.Bits-1) - 1) }
 
@@ -34,7 +38,7 @@ func (g Grid) round(x, scale float64) float64 {
 
 // Nearest rounds every weight of w [rows, cols] to the nearest number of the grid.
 func (g Grid) Nearest(w []float32, cols int) {
-	group := make([]float64, 0, g.Group)
+	group := make([]float64, 0, min(g.Group, cols))
 	for at := 0; at < len(w); at += cols {
 		row := w[at : at+cols]
 		for from := 0; from < cols; from += g.Group {

@@ -8,8 +8,8 @@ import (
 
 // Units prunes whole units, heads or feed-forward channels, which a smaller layer can leave out (Li et al. 2017,
 // arXiv 1608.08710). A unit is h rows of a matrix of in [units·h, D], and w columns of out [D, units·w]. The share
-// of them that have the smallest products of norms become 0. cols is units·w.
-func Units(units int, share float64, out []float32, cols int, in ...[]float32) {
+// of them that have the smallest products of norms become 0. cols is units·w. Units returns how many it pruned.
+func Units(units int, share float64, out []float32, cols int, in ...[]float32) (pruned int) {
 	size := make([]float64, units) // logarithms
 	for u := range units {
 		for _, w := range in {
@@ -26,7 +26,8 @@ func Units(units int, share float64, out []float32, cols int, in ...[]float32) {
 		order[u] = u
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[a], size[b]) })
-	for _, u := range order[:int(math.Round(share*float64(units)))] {
+	pruned = int(math.Round(share * float64(units)))
+	for _, u := range order[:pruned] {
 		for _, w := range in {
 			clear(rowsOf(w, u, units))
 		}
@@ -34,6 +35,7 @@ func Units(units int, share float64, out []float32, cols int, in ...[]float32) {
 			clear(part)
 		}
 	}
+	return pruned
 }
 
 // rowsOf returns the rows of unit u.

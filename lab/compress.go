@@ -81,7 +81,11 @@ func Compress(ctx context.Context, dir string, o CompressOptions) (*Compressed, 
 	if err != nil {
 		return nil, err
 	}
-	if err := o.change(ctx, r, matrices); err != nil {
+	kept, err := o.prune(r.Model, matrices)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.round(ctx, r, matrices); err != nil {
 		return nil, err
 	}
 	o.OnPhase("the held-out text, compressed")
@@ -90,7 +94,7 @@ func Compress(ctx context.Context, dir string, o CompressOptions) (*Compressed, 
 		return nil, err
 	}
 	c.Before, c.After = before.BitsPerByte, after.BitsPerByte
-	c.count(matrices, o)
+	c.count(matrices, kept, o.Grid)
 	c.WeightsHash, err = r.WriteAs(o.Out, "anneal compress")
 	return c, err
 }
@@ -105,31 +109,52 @@ func matricesOf(m *model.Decoder) (list []*nn.Param) {
 	return list
 }
 
+// A shape is that of a matrix without the rows and columns of pruned units, which a smaller layer leaves out.
+type shape struct{ rows, cols int }
+
 // count says how many bytes the model takes, and how many weights are 0.
-func (c *Compressed) count(matrices []*nn.Param, o CompressOptions) {
-	zeros := 0
+func (c *Compressed) count(matrices []*nn.Param, kept map[*nn.Param]shape, g compress.Grid) {
+	const narrow = 16 // bits of BF16
+	zeros, bits := 0, narrow*(c.Parameters-c.Weights)
 	for _, p := range matrices {
+		if s := kept[p]; g.Bits > 0 {
+			bits += g.MatrixBits(s.rows, s.cols)
+		} else {
+			bits += narrow * int64(s.rows*s.cols)
+		}
 		for _, x := range p.Value.F32() {
 			if x == 0 {
 				zeros++
 			}
 		}
 	}
-	const narrow = 2 // bytes of BF16
-	c.Zeros, c.BytesBefore = float64(zeros)/float64(c.Weights), narrow*float64(c.Parameters)
-	c.BytesAfter = c.BytesBefore
-	if o.Whole != "" { // a smaller layer leaves them out
-		c.BytesAfter -= narrow * float64(zeros)
+	c.Zeros = float64(zeros) / float64(c.Weights)
+	c.BytesBefore, c.BytesAfter = narrow/8*float64(c.Parameters), float64(bits)/8
+}
+
+// prune prunes the matrices, and returns what shape is left of each.
+func (o *CompressOptions) prune(m *model.Decoder, matrices []*nn.Param) (map[*nn.Param]shape, error) {
+	kept := map[*nn.Param]shape{}
+	for _, p := range matrices {
+		kept[p] = shape{p.Value.Rows(), p.Value.Cols()}
+		switch {
+		case o.Whole != "":
+		case o.Of[1] > 0:
+			compress.Of(p.Value.F32(), p.Value.Cols(), o.Of[0], o.Of[1])
+		case o.Prune > 0:
+			compress.Magnitude(p.Value.F32(), o.Prune)
+		}
 	}
-	if o.Grid.Bits > 0 {
-		c.BytesAfter += float64(c.Weights) * (o.Grid.BitsPerWeight()/8 - narrow)
+	if o.Whole == "" {
+		return kept, nil
 	}
+	return kept, o.pruneWhole(m, kept)
 }
 
 // pruneWhole prunes whole heads or channels of every layer. Keys and values of heads that share them stay.
-func (o *CompressOptions) pruneWhole(m *model.Decoder, matrices []*nn.Param) error {
+func (o *CompressOptions) pruneWhole(m *model.Decoder, kept map[*nn.Param]shape) error {
 	named := map[string]*nn.Param{}
-	for _, p := range matrices {
+	for p := range kept {
 		named[p.Name] = p
 	}
 	for i := range m.Config.Layers {
@@ -150,35 +175,24 @@ func (o *CompressOptions) pruneWhole(m *model.Decoder, matrices []*nn.Param) err
 			}
 		}
 		var readers [][]float32
-		at := 0
+		at, reading := 0, 0 // rows
 		for _, part := range in.Parts {
 			rows := in.Value.F32()[at*m.Config.Dim:][:part.Rows*m.Config.Dim]
 			if o.Whole == Channels || part.Name == "q" {
-				readers = append(readers, rows)
+				readers, reading = append(readers, rows), reading+part.Rows
 			}
 			at += part.Rows
 		}
-		compress.Units(units, o.Prune, out.Value.F32(), out.Value.Cols(), readers...)
+		n := compress.Units(units, o.Prune, out.Value.F32(), out.Value.Cols(), readers...)
+		a, b := kept[in], kept[out]
+		kept[in] = shape{a.rows - n*reading/units, a.cols}
+		kept[out] = shape{b.rows, b.cols - n*b.cols/units}
 	}
 	return nil
 }
 
-// change prunes the matrices, and then rounds them.
-func (o *CompressOptions) change(ctx context.Context, r *use.Trained, matrices []*nn.Param) error {
-	if o.Whole != "" {
-		if err := o.pruneWhole(r.Model, matrices); err != nil {
-			return err
-		}
-	}
-	for _, p := range matrices {
-		switch {
-		case o.Whole != "":
-		case o.Of[1] > 0:
-			compress.Of(p.Value.F32(), p.Value.Cols(), o.Of[0], o.Of[1])
-		case o.Prune > 0:
-			compress.Magnitude(p.Value.F32(), o.Prune)
-		}
-	}
+// round rounds the matrices.
+func (o *CompressOptions) round(ctx context.Context, r *use.Trained, matrices []*nn.Param) error {
 	if o.Grid.Bits == 0 {
 		return nil
 	}

@@ -100,7 +100,7 @@ func (c compressCmd) into(o *lab.CompressOptions) error {
 	if keep, block, pattern := strings.Cut(text, ":"); pattern {
 		k, err1 := strconv.Atoi(keep)
 		n, err2 := strconv.Atoi(block)
-		if err1 != nil || err2 != nil || k < 1 || n <= k || n > 1024 {
+		if o.Whole != "" || err1 != nil || err2 != nil || k < 1 || n <= k || n > 1024 {
 			return wrong
 		}
 		o.Of = [2]int{k, n}

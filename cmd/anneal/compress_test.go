@@ -43,6 +43,19 @@ func TestCompress(t *testing.T) {
 		}
 	}
 
+	// What is left of pruned matrices is counted once: two bits a weight, and two bytes a row and what is no matrix.
+	halved := w.object(exitOK, "compress", run, "--prune", "channels:50%", "--out", w.path("halved"))
+	both := w.object(exitOK, "compress", run, "--prune", "channels:50%", "--bits", "2", "--method", "nearest",
+		"--group", "0", "--out", w.path("both"))
+	rest := 2 * (number(both, "parameters") - number(both, "weights"))
+	left := (number(halved, "bytes_after") - rest) / 2
+	if want := number(both, "weights") * (1 - number(halved, "zeros")); left != math.Round(want) {
+		t.Errorf("%g weights are left, and %g are not 0", left, want)
+	}
+	if got := number(both, "bytes_after") - rest - left/4; got < 0 || got > left/8 {
+		t.Errorf("beside %g weights and the rest, %g bytes are left for scales", left, got)
+	}
+
 	experts := w.path("experts")
 	w.object(exitOK, "train", w.path("run.yaml"), "--out", experts, "model.family=qwen3_moe", "model.experts=4",
 		"model.experts_per_token=2", "model.expert_ffn=32", "train.steps=2")
@@ -51,6 +64,7 @@ func TestCompress(t *testing.T) {
 		"--bits 9":                      {"compress", run, "--bits", "9", "--out", w.path("x")},
 		"neither a share nor a pattern": {"compress", run, "--prune", "4:2", "--out", w.path("x")},
 		"--prune 100%":                  {"compress", run, "--prune", "100%", "--out", w.path("x")},
+		"--prune heads:2:4 is neither":  {"compress", run, "--prune", "heads:2:4", "--out", w.path("x")},
 		"--inputs 0":                    {"compress", run, "--bits", "4", "--inputs", "0", "--out", w.path("x")},
 		"has no channels":               {"compress", experts, "--prune", "channels:50%", "--out", w.path("x")},
 		"experts":                       {"compress", experts, "--bits", "4", "--out", w.path("x")},
