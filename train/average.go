@@ -44,11 +44,13 @@ func (a *average) start(params []*nn.Param, dev device.Device) {
 	}
 }
 
-// update adds the weights after update t, from 1.
-func (a *average) update(t int, params []*nn.Param, dev device.Device) {
+// update adds the weights after update t, from 1. Frozen ones are their average already, which rounding would change.
+func (a *average) update(t int, weights []updated, dev device.Device) {
 	d := math.Min(a.decay, float64(1+t)/float64(10+t))
 	for i := range a.values {
-		dev.Combine(&a.values[i], &a.values[i], &params[i].Value, device.Combination{X: d, Y: 1 - d})
+		if !weights[i].still() {
+			dev.Combine(&a.values[i], &a.values[i], &weights[i].Value, device.Combination{X: d, Y: 1 - d})
+		}
 	}
 }
 

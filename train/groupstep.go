@@ -10,15 +10,22 @@ import (
 )
 
 // endGroupStep ends a step of a group: the groups tell each other how it went and meet if it is time, and e becomes the
-// event of all.
+// event of all. The weights are averaged as they are then.
 func (t *Trainer) endGroupStep(e *Event) error {
 	if err := t.hearGroups(e); err != nil {
 		return err
 	}
+	end := t.show
 	if at := t.progress.Step; at%t.outer.Every == 0 || at == t.cfg.Train.Steps {
-		return t.meet()
+		end = t.meet
 	}
-	return t.show()
+	if err := end(); err != nil {
+		return err
+	}
+	if !e.Skipped {
+		t.average.update(t.progress.Updates, t.updated, t.dev)
+	}
+	return nil
 }
 
 // Meet has groups that step alone meet now, unless they just have: a run may end between two meetings. Without groups

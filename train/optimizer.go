@@ -116,6 +116,9 @@ type updated struct {
 	lr, decay float64   // factor of the learning rate; weight decay
 }
 
+// still reports whether no update changes the parameter.
+func (u *updated) still() bool { return u.Frozen || u.lr == 0 }
+
 // layoutUpdated allocates the optimizer state of p, number index of the model, and sets its rate and decay.
 func layoutUpdated(o config.Optimizer, opt optim.Optimizer, state *tensor.Arena, p *nn.Param, index int) updated {
 	g, master := group(o, p), masterOf(p)

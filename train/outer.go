@@ -29,6 +29,7 @@ type outer struct {
 	config.Outer
 	world   comm.Comm // of all groups
 	params  []*nn.Param
+	still   []bool          // which of them no group updates
 	starts  []tensor.Tensor // s of each parameter, or piece of one, that is updated here
 	momenta []tensor.Tensor // m
 	units   []outerUnit
@@ -53,7 +54,7 @@ func layOuter(o config.Outer, world comm.Comm, units [][]*nn.Param, updated []up
 	x := &outer{Outer: o, world: world}
 	for _, u := range updated {
 		shape := u.Value.Shape()
-		x.params = append(x.params, u.Param)
+		x.params, x.still = append(x.params, u.Param), append(x.still, u.still())
 		x.starts = append(x.starts, arena(OuterState).New(u.Grad.DType(), shape...))
 		x.momenta = append(x.momenta, arena(OuterState).New(u.Grad.DType(), shape...))
 	}
@@ -179,8 +180,12 @@ func (o *outer) meet(dev device.Device) error {
 	return nil
 }
 
-// step takes the outer step of parameter i, whose gradient holds the sum of the weights of all groups.
+// step takes the outer step of parameter i, whose gradient holds the sum of the weights of all groups. Frozen weights
+// stay: their mean differs by its rounding, which momentum would add up.
 func (o *outer) step(i int, dev device.Device) {
+	if o.still[i] {
+		return
+	}
 	p, start, momentum := o.params[i], &o.starts[i], &o.momenta[i]
 	dev.Combine(&p.Grad, start, &p.Grad, device.Combination{X: 1, Y: -1 / float64(o.Groups)}) // Δ
 	dev.Combine(momentum, momentum, &p.Grad, device.Combination{X: o.Momentum, Y: 1})

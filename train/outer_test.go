@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -109,6 +110,33 @@ func TestGroupsMeetWhenItIsTime(t *testing.T) {
 			t.Errorf("after step %d the groups have the same weights: %v", step, same)
 		}
 	}
+}
+
+// Where groups meet, frozen weights keep their bits, and the average is of the weights that all continue from.
+func TestGroupsMeetAtTheirWeights(t *testing.T) {
+	cfg, src := groupConfig(t, "train.batch_tokens=768", "parallel.outer.groups=3", "parallel.outer.every=1",
+		"optimizer.groups.embedding.lr_ratio=0", "average.ema=1e-9", "precision=fp32") // it is the last weights
+	onRanks(t, cfg, 3, true, func(x *Trainer) error {
+		embed := slices.Clone(x.model.Params()[0].Value.F32())
+		for range cfg.Train.Steps {
+			if _, err := x.Step(context.Background(), src); err != nil {
+				return err
+			}
+		}
+		if !slices.Equal(x.model.Params()[0].Value.F32(), embed) {
+			t.Error("frozen embeddings changed")
+		}
+		off := 0.0
+		for i, p := range x.params {
+			for j := range p.Value.Len() {
+				off = max(off, math.Abs(p.Value.Float64(j)-x.average.values[i].Float64(j)))
+			}
+		}
+		if off > 1e-7 {
+			t.Errorf("the average is up to %v from the weights", off)
+		}
+		return nil
+	})
 }
 
 // Groups that meet after every step of plain SGD and take the mean of their weights do what data parallelism does.

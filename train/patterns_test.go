@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,9 +11,10 @@ import (
 	"anneal/device"
 )
 
-// Parameters that a pattern freezes keep their weights, all others move.
+// Parameters that a pattern freezes keep their weights, which are their average, too; all others move.
 func TestPatternsFreezeByName(t *testing.T) {
-	cfg := smallConfig(t, "data", "model.vocab=64", "optimizer.patterns=layers.1.* lr_ratio=0; embed lr_ratio=0.5")
+	cfg := smallConfig(t, "data", "model.vocab=64", "average.ema=0.9",
+		"optimizer.patterns=layers.1.* lr_ratio=0; embed lr_ratio=0.5")
 	tr := trainerOf(t, cfg, 1)
 	before := map[string][]float32{}
 	for _, p := range tr.Model().Params() {
@@ -24,13 +26,13 @@ func TestPatternsFreezeByName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range tr.Model().Params() {
-		moved := false
-		for i, x := range p.Value.F32() {
-			moved = moved || x != before[p.Name][i]
-		}
-		if frozen := strings.HasPrefix(p.Name, "layers.1."); moved == frozen {
+	for i, p := range tr.Model().Params() {
+		frozen := strings.HasPrefix(p.Name, "layers.1.")
+		if moved := !slices.Equal(p.Value.F32(), before[p.Name]); moved == frozen {
 			t.Errorf("%s: moved %v", p.Name, moved)
+		}
+		if frozen && !slices.Equal(tr.average.values[i].F32(), before[p.Name]) {
+			t.Errorf("%s: the average moved", p.Name)
 		}
 	}
 }

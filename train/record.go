@@ -95,7 +95,7 @@ func (t *Trainer) rehearseStep(rec *device.Recorder) error {
 	if err := t.update(1, 1); err != nil {
 		return err
 	}
-	t.average.update(1, t.params, t.dev)
+	t.average.update(1, t.updated, t.dev)
 	if o, is := t.opt.(*optim.SOAP); is {
 		rec.Times = 1 / float64(o.Every)
 		for _, p := range t.updated {

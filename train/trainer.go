@@ -209,7 +209,7 @@ func (t *Trainer) Close() {
 //	clip, measure the gradient noise
 //	update: decay first, then the optimizer's step, then rounding of weights without masters
 //	average the weights, update the curvature
-//	meet the other groups, if there are some and it is time (outer.go)
+//	meet the other groups, if there are some and it is time (outer.go), and average the weights then
 //
 // Gradients are sums and are divided once, by the number of targets of the whole batch, so that every token has the
 // same weight. A step whose update is rejected has read its batch, but neither the optimizer's t nor the schedule
@@ -288,7 +288,9 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 			return e, err
 		}
 	}
-	t.average.update(t.progress.Updates, t.params, t.dev)
+	if t.outer == nil { // else once the groups have met
+		t.average.update(t.progress.Updates, t.updated, t.dev)
+	}
 	if e.WinRate, err = t.winRate(); err != nil {
 		return e, err
 	}
