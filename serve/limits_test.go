@@ -86,18 +86,18 @@ func TestTopPOfZeroIsGreedy(t *testing.T) {
 // Each token's text is at its offset in the text of the answer, also after bytes that are no text.
 func TestOffsetsAreThoseOfTheText(t *testing.T) {
 	s := newServer(t, Options{})
-	var ids []int32 // é in two bytes, half of another one, and a letter
-	for _, b := range []byte("\xc3\xa9\xc3\xa9\xc3x") {
+	var ids []int32 // é in two bytes, half of another one, a letter, two thirds of a euro, and a letter
+	for _, b := range []byte("\xc3\xa9\xc3\xa9\xc3x\xe2\x82=") {
 		ids = append(ids, byteToken(t, s, b))
 	}
 	prompt, _ := json.Marshal(ids)
 	a := complete(t, s, fmt.Sprintf(`{"prompt":%s,"echo":true,"logprobs":0,"max_tokens":8}`, prompt))
 	text, l := []rune(a.Choices[0].Text), a.Choices[0].Logprobs
-	if got := fmt.Sprint(l.Offset[:7]); got != "[0 0 1 1 2 2 4]" {
+	if got := fmt.Sprint(l.Offset[:10]); got != "[0 0 1 1 2 3 4 4 6 7]" {
 		t.Errorf("offsets %s of %q", got, string(text))
 	}
 	for i, word := range l.Tokens {
-		if strings.HasPrefix(word, "bytes:") || i > 0 && strings.HasPrefix(l.Tokens[i-1], "bytes:") {
+		if strings.HasPrefix(word, "bytes:") {
 			continue
 		}
 		if end := l.Offset[i] + utf8.RuneCountInString(word); end > len(text) || string(text[l.Offset[i]:end]) != word {
@@ -130,7 +130,20 @@ func TestAClientThatLeftHasAStatusOfItsOwn(t *testing.T) {
 	if w.Code != statusGone {
 		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
+	// Its connection may fail before its context ends.
+	r = httptest.NewRequest("POST", "/v1/completions", strings.NewReader(`{"prompt":"a","stream":true}`))
+	r.Host = "localhost"
+	s.Handler().ServeHTTP(brokenPipe{httptest.NewRecorder()}, r)
+	const left = `anneal_serve_requests_total{code="499",endpoint="POST /v1/completions"} 2`
+	if w := send(s, "GET", "/metrics", ""); !strings.Contains(w.Body.String(), left) {
+		t.Errorf("the metrics lack %q:\n%s", left, w.Body)
+	}
 }
+
+// A brokenPipe takes the head of an answer, and nothing after it.
+type brokenPipe struct{ *httptest.ResponseRecorder }
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 // A device that fails while the last requests are answered is an error of the server.
 func TestAFailureAtTheEndIsNotLost(t *testing.T) {

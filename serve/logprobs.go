@@ -65,9 +65,12 @@ func (x *wording) add(t use.Token) (ofPrompt bool) {
 }
 
 func (x *wording) append(id int32, p *float64, top map[string]float64) {
-	x.Tokens = append(x.Tokens, x.word(id))
-	x.Logprobs, x.Top, x.Offset = append(x.Logprobs, p), append(x.Top, top), append(x.Offset, max(x.offset, 0))
-	x.offset += utf8.RuneCountInString(x.text.Next(uint32(id)))
+	text, alone := x.text.Next(uint32(id)), x.r.Tokenizer.NewStreamDecoder().Next(uint32(id))
+	n := utf8.RuneCountInString(text)
+	before := max(0, n-utf8.RuneCountInString(alone)) // of tokens before, which turn out to begin no character
+	x.Tokens, x.Offset = append(x.Tokens, x.word(id)), append(x.Offset, max(x.offset+before, 0))
+	x.Logprobs, x.Top = append(x.Logprobs, p), append(x.Top, top)
+	x.offset += n
 }
 
 // begin begins what is made after the prompt, if all of that was added: characters do not reach over its end.
@@ -104,11 +107,11 @@ func (x *wording) take() any {
 
 func finite(p float64) bool { return !math.IsNaN(p) && !math.IsInf(p, 0) }
 
-// textOf is the text of tokens, with U+FFFD for what is no text.
+// textOf is the text of tokens, with U+FFFD for every byte that is no text, as in a stream.
 func textOf(r *use.Trained, ids []int32) string {
 	list := make([]uint32, len(ids))
 	for i, id := range ids {
 		list[i] = uint32(id)
 	}
-	return strings.ToValidUTF8(string(r.Tokenizer.Decode(nil, list)), string(utf8.RuneError))
+	return string([]rune(string(r.Tokenizer.Decode(nil, list))))
 }

@@ -87,7 +87,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) *apiError {
 		}
 		return invalid("", "the body is not a JSON object of this request: %v", err)
 	}
-	if d.More() {
+	if _, err := d.Token(); err != io.EOF {
 		return invalid("", "something follows the JSON object")
 	}
 	return nil

@@ -247,6 +247,8 @@ func TestWhatIsNotPossibleIsRefusedByName(t *testing.T) {
 	}{
 		`{`:                                     {400, ""},
 		`{"prompt":"a"} {}`:                     {400, ""},
+		`{"prompt":"a"}]`:                       {400, ""},
+		`{"prompt":"a"}}`:                       {400, ""},
 		`{"prompt":"a","colour":1}`:             {400, ""},
 		`{"max_tokens":1}`:                      {400, "prompt"},
 		`{"prompt":{}}`:                         {400, "prompt"},

@@ -24,8 +24,8 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, q *completio
 		var err error
 		if more, err = c.wait(ctx); err != nil {
 			e := late(err)
-			note(w, e.status)
 			send(e.body())
+			note(w, e.status)
 			return
 		}
 		for _, part := range c.parts() {
@@ -54,13 +54,17 @@ func (q *completionRequest) usage() bool {
 	return q.StreamOptions != nil && q.StreamOptions.IncludeUsage
 }
 
-// event writes one event, and returns whether the client took it.
+// event writes one event, and returns whether the client took it. One that did not counts as gone.
 func event(w http.ResponseWriter, control *http.ResponseController, text []byte) bool {
 	control.SetWriteDeadline(time.Now().Add(writeTime))
-	if _, err := w.Write(append(append([]byte("data: "), text...), "\n\n"...)); err != nil {
-		return false
+	_, err := w.Write(append(append([]byte("data: "), text...), "\n\n"...))
+	if err == nil {
+		err = control.Flush()
 	}
-	return control.Flush() == nil
+	if err != nil {
+		note(w, statusGone)
+	}
+	return err == nil
 }
 
 // parts takes what is new of each choice.

@@ -67,8 +67,8 @@ func (c serveCmd) Run(s *session) error {
 		return &usageError{fmt.Sprintf("--host %s can be reached from other machines, and there is no key", c.Host),
 			"add --key-file FILE, or set ANNEAL_API_KEY"}
 	}
-	if c.Sequences < 1 || c.Sequences > maxSequences {
-		return &usageError{fmt.Sprintf("--sequences %d is not between 1 and %d", c.Sequences, maxSequences), "try 8"}
+	if err := c.limits(); err != nil {
+		return err
 	}
 	if err := notImported(c.Dir); err != nil {
 		return err
@@ -97,6 +97,21 @@ func (c serveCmd) Run(s *session) error {
 		return &usageError{fmt.Sprintf("cannot listen: %v", err), "try another --port, or 0 for any free one"}
 	}
 	return c.serve(s, r, server, listener)
+}
+
+// limits returns an error for a limit that would let nothing happen.
+func (c serveCmd) limits() error {
+	switch {
+	case c.Sequences < 1 || c.Sequences > maxSequences:
+		return &usageError{fmt.Sprintf("--sequences %d is not between 1 and %d", c.Sequences, maxSequences), "try 8"}
+	case c.Requests < 1:
+		return &usageError{"--requests 0: no request would be answered", "try 64"}
+	case c.Timeout <= 0:
+		return &usageError{fmt.Sprintf("--timeout %v is no time for a request", c.Timeout), "try 10m"}
+	case c.Drain <= 0:
+		return &usageError{fmt.Sprintf("--drain %v is no time for requests in hand", c.Drain), "try 30s, or 1ms"}
+	}
+	return nil
 }
 
 // room returns an error if the memory beside the model's is not there.

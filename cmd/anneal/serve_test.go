@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A server whose keys and values do not fit is refused before it takes any memory, and so is one without a sequence.
+// A server whose keys and values do not fit is refused before it takes any memory, and so is one that could answer
+// nothing.
 func TestServeRefusesMoreSequencesThanFit(t *testing.T) {
 	w := newWorkshop(t)
 	run := w.path("run")
@@ -16,10 +17,12 @@ func TestServeRefusesMoreSequencesThanFit(t *testing.T) {
 		!strings.Contains(errs, "try a smaller --sequences") {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
-	for _, n := range []string{"0", "65537"} {
-		if code, _, errs := anneal("serve", run, "--sequences", n); code != exitUsage ||
-			!strings.Contains(errs, "--sequences "+n+" is not between") {
-			t.Errorf("--sequences %s: exit %d\n%s", n, code, errs)
+	for _, flag := range []string{"--sequences 0", "--sequences 65537", "--requests 0", "--timeout 0s", "--timeout -1s",
+		"--drain 0s", "--drain -1s"} {
+		name, value, _ := strings.Cut(flag, " ")
+		code, _, errs := anneal("serve", run, "--port", "0", name+"="+value)
+		if code != exitUsage || !strings.Contains(errs, flag) {
+			t.Errorf("%s: exit %d\n%s", flag, code, errs)
 		}
 	}
 }
