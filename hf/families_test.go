@@ -104,6 +104,7 @@ func TestFamiliesRefuseWhatTheyCannotRepresent(t *testing.T) {
 		"activation":       {plainGemma, map[string]any{"hidden_activation": "silu"}, "hidden_activation"},
 		"no local base":    {plainGemma, map[string]any{"rope_local_base_freq": 0}, "rope_local_base_freq"},
 		"scores":           {plainGemma, map[string]any{"query_pre_attn_scalar": 0}, "query_pre_attn_scalar"},
+		"no period":        {plainGemma, map[string]any{"sliding_window_pattern": 0}, "sliding_window_pattern = 0"},
 		"layer types":      {plainGemma, map[string]any{"layer_types": []string{"full_attention"}}, "layer_types"},
 		"two global bases": {plainGemma, rope("full_attention", map[string]any{"rope_theta": 5}), "rope_theta"},
 		"scaled windows": {plainGemma, rope("sliding_attention", map[string]any{"rope_type": "linear", "factor": 2}),

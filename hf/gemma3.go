@@ -171,8 +171,12 @@ func (f *fields) gemmaWindows(c *LlamaConfig, period int) {
 	for _, name := range []string{"_sliding_window_pattern", "sliding_window_pattern"} {
 		f.take(name, &period)
 	}
-	if c.Layers < 1 || c.Layers > maxLayers || period < 1 {
-		return // of sizes that is said elsewhere
+	if period < 1 {
+		f.fail("sliding_window_pattern = %d must be at least 1", period)
+		return
+	}
+	if c.Layers < 1 || c.Layers > maxLayers {
+		return // which is said elsewhere
 	}
 	layers := everyNth(c.Layers, period)
 	f.layerTypes(c, layers, true)
