@@ -8,6 +8,7 @@ import (
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/precision"
+	"anneal/tensor"
 )
 
 // microSums are sums over the targets of a micro-batch.
@@ -201,11 +202,14 @@ func (t *Trainer) measure(src dataset.Source, first uint64) microSums {
 
 // sum folds the sums of the micro-batches of the batch at from.
 func (t *Trainer) sum(src dataset.Source, from uint64, squares float64) (sums batchSums) {
-	clear(t.sources)
+	mixed, ok := src.(ManySources)
+	if ok = ok && t.batch.Labels == (tensor.RNG{}); ok { // losses of labels that the model draws are not the data's
+		clear(t.sources)
+	}
 	for i := range t.micros {
 		m := &t.micros[i]
 		sums.add(m)
-		if mixed, ok := src.(ManySources); ok {
+		if ok {
 			t.addSources(mixed, t.firstSample(from, i), m.rows)
 		}
 	}

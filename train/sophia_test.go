@@ -5,8 +5,10 @@ import (
 	"math"
 	"testing"
 
+	"anneal/dataset"
 	"anneal/optim"
 	"anneal/tensor"
+	"anneal/train/traintest"
 )
 
 // curvatures returns the sum of each parameter's curvature.
@@ -85,10 +87,24 @@ func TestSophiaDoesNotDependOnMicroBatches(t *testing.T) {
 	}
 }
 
-// What follows an estimate, evaluation above all, sees the data's targets again.
+// oneSource is a mix of a single source.
+type oneSource struct{ traintest.Tokens }
+
+func (oneSource) At(k uint64) (source int, sample uint64) { return 0, k }
+func (oneSource) Drawn(samples uint64) []uint64           { return []uint64{samples} }
+func (oneSource) Loaders() []*dataset.Loader              { return make([]*dataset.Loader, 1) }
+
+// What follows an estimate, evaluation above all, sees the data's targets again, and the losses of sources are those of
+// the data.
 func TestSophiaLeavesNoLabelsBehind(t *testing.T) {
 	tr, src := optimizerTrainer(t, "sophia", "optimizer.hessian_every=1")
-	steps(t, tr, src, 1)
+	e, err := tr.Step(t.Context(), oneSource{src})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loss, ok := tr.SourceLoss(0); !ok || math.Abs(loss-e.Loss) > 1e-6 {
+		t.Errorf("the only source has the loss %v in a step of the loss %v", loss, e.Loss)
+	}
 	if tr.batch.Labels != (tensor.RNG{}) {
 		t.Error("after an estimate the batch still draws its labels")
 	}
