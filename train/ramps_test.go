@@ -189,6 +189,20 @@ func TestScheduleMistakesAreRefused(t *testing.T) {
 	}
 }
 
+// A run that is restored before its first update continues at the beginning of its schedule.
+func TestRestoredBeforeTheFirstUpdate(t *testing.T) {
+	cfg := with(t, "random", "model.vocab=64", "train.batch_ramp=64 over 1000 tokens", "schedule.warmup=10")
+	tr := trainerOf(t, cfg, 1)
+	tr.progress = Position{Step: 2, Sample: 4, Tokens: 128} // both steps were skipped
+	want := tr.ramps.Next(tr.progress)
+	if err := tr.Restore(tr.State()); err != nil {
+		t.Fatal(err)
+	}
+	if got := tr.ramps.Next(tr.progress); got != want {
+		t.Errorf("the next step is %+v, without a stop %+v", got, want)
+	}
+}
+
 // Steps whose update is skipped are read and counted, but neither the schedule nor the token count it goes by
 // advances.
 func TestSkippedStepsDoNotAdvanceTheSchedule(t *testing.T) {

@@ -26,7 +26,7 @@ func (t *Trainer) State() State {
 // restores the domain weights.
 func (t *Trainer) Restore(s State) error {
 	t.progress = s.Position
-	if t.progress.Applied == 0 { // saved before these were counted
+	if t.progress.Applied == 0 && t.progress.Updates > 0 { // saved before these were counted
 		t.progress.Applied = t.progress.Tokens
 	}
 	t.guard.restore(s.Guard)
