@@ -99,6 +99,15 @@ func (k *checker) outer() {
 	if !k.between("parallel.outer.groups", o.Groups, 0, 1<<16) || !o.On() || k.c.microTokens() < 1 {
 		return
 	}
+	for _, x := range []struct {
+		given bool
+		key   string
+	}{{k.c.Eval.Tasks != "", "eval.tasks"}, {k.c.Samples.Every > 0, "samples.every"}} {
+		if x.given {
+			k.fault(x.key, "leave it out, or train without parallel.outer.groups",
+				"%s does not work with parallel.outer.groups: groups have weights of their own", x.key)
+		}
+	}
 	ramp, err := k.c.BatchRamp()
 	if err != nil {
 		return

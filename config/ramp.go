@@ -147,11 +147,15 @@ func (k *checker) ramps() {
 	t, context := &k.c.Train, k.c.Model.Context
 	k.between("train.noise_scale_every", t.NoiseScaleEvery, 0, 1<<40)
 	ramp, err := k.c.BatchRamp()
-	if t.NoiseScaleEvery > 0 && err == nil && context > 0 && ramp.Batch(0) <= ramp.Unit {
+	block := max(k.c.Parallel.SumBlock, 1)
+	if t.NoiseScaleEvery > 0 && err == nil && context > 0 && ramp.Batch(0) <= ramp.Unit*block {
+		whole := fmt.Sprintf("one micro-batch of %d sequences", t.MicroBatch)
+		if block > 1 {
+			whole = fmt.Sprintf("a single block of parallel.sum_block = %d micro-batches", block)
+		}
 		k.fault("train.noise_scale_every",
-			fmt.Sprintf("train.micro_batch = %d or less", max(ramp.Batch(0)/context/2, 1)),
-			"train.noise_scale_every compares a micro-batch with the whole step, which is one micro-batch of "+
-				"%d sequences", t.MicroBatch)
+			fmt.Sprintf("train.micro_batch = %d or less", max(t.MicroBatch*ramp.Batch(0)/ramp.Unit/2/block, 1)),
+			"train.noise_scale_every compares parts of a step with the whole, which is %s", whole)
 	}
 }
 
