@@ -44,12 +44,16 @@ func (s *smooth) add(x float64) {
 	s.mean += (x - s.mean) / min(s.n, s.over)
 }
 
+// empty reports whether a step had no targets: it has no loss, and was made at no rate.
+func (e entry) empty() bool { return e.skipped && math.IsNaN(e.loss) && !(e.lr > 0) }
+
 // step takes the next step.
 func (d *detector) step(e entry) {
 	d.last = e.step
 	above := e.loss - d.loss.mean
 	most := spikeSigmas * math.Sqrt(d.spread.mean)
 	switch {
+	case e.empty():
 	case math.IsNaN(e.loss):
 		if d.notFinite == 0 {
 			d.firstNotFinite = e.step

@@ -23,6 +23,7 @@ type follower struct {
 	table      *table
 	alerts     *detector
 	end        place // of the last step
+	val        entry // the last that was evaluated; its step is 0 before
 	lines      int   // that could be read
 	bad        int   // that could not
 	rewound    int   // steps that a rewind took out
@@ -52,7 +53,7 @@ func newFollower(path string) *follower {
 
 func (f *follower) reset() {
 	f.generation++
-	f.table, f.alerts, f.recent, f.end = newTable(), newDetector(), 0, place{}
+	f.table, f.alerts, f.recent, f.end, f.val = newTable(), newDetector(), 0, place{}, entry{}
 	f.lines, f.bad, f.rewound, f.read, f.tail, f.file = 0, 0, 0, 0, nil, nil
 }
 
@@ -145,12 +146,16 @@ func (f *follower) line(line []byte, offset int64) {
 	f.end = f.place(e, offset)
 	f.table.add(f.end, fields)
 	f.alerts.step(e)
+	if !math.IsNaN(e.valLoss) {
+		f.val = e
+	}
 }
 
 // An entry is what of a line is used here, and not only shown. Numbers that are not known are NaN.
 type entry struct {
 	step                               int
 	tokens, seconds, flops, loss, rate float64
+	lr, valLoss, valBits               float64
 	skipped, rewound                   bool
 }
 
@@ -158,6 +163,7 @@ type entry struct {
 func entryOf(fields []field) entry {
 	e := entry{
 		tokens: math.NaN(), seconds: math.NaN(), flops: math.NaN(), loss: math.NaN(), rate: math.NaN(),
+		lr: math.NaN(), valLoss: math.NaN(), valBits: math.NaN(),
 	}
 	for _, f := range fields {
 		switch string(f.name) {
@@ -175,6 +181,12 @@ func entryOf(fields []field) entry {
 			e.loss = f.value
 		case "tokens_per_second":
 			e.rate = f.value
+		case "lr":
+			e.lr = f.value
+		case "val_loss":
+			e.valLoss = f.value
+		case "val_bits_per_byte":
+			e.valBits = f.value
 		case "skipped":
 			e.skipped = f.value != 0
 		case "rewound":

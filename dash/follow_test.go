@@ -52,6 +52,15 @@ func poll(t *testing.T, f *follower) {
 	}
 }
 
+// The last evaluation is told as it was, also when a bucket of the curves holds the steps after it.
+func TestTheLastEvaluationIsExact(t *testing.T) {
+	dir := newRun(t, "a", lines(2, 3001))
+	v := newWatch(t, dir).View(now).Runs[0]
+	if v.ValStep != 3000 || v.ValLoss != 2.1113 || v.ValBitsPerByte != 1.0057 {
+		t.Errorf("at step %d: %v, %v bits per byte; want those of\n%s", v.ValStep, v.ValLoss, v.ValBitsPerByte, line(3000))
+	}
+}
+
 // However a file grows, in whatever pieces, what is known is what reading it at once gives.
 func TestAFileThatGrowsIsReadOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")

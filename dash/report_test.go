@@ -53,7 +53,11 @@ func TestAlerts(t *testing.T) {
 	if list := newWatch(t, newRun(t, "quiet", text)).View(now).Runs[0].Alerts; len(list) != 0 {
 		t.Errorf("of a quiet run: %+v", list)
 	}
-	text += `{"step":401,"loss":null}` + "\n" + `{"step":402,"loss":9}` + "\nbroken\n"
+	empty := `{"step":401,"loss":null,"grad_norm":null,"lr":0,"skipped":true}` + "\n" // without targets
+	if list := newWatch(t, newRun(t, "empty", text+empty)).View(now).Runs[0].Alerts; len(list) != 0 {
+		t.Errorf("of a step without targets: %+v", list)
+	}
+	text += `{"step":401,"loss":null,"lr":0.1,"skipped":true}` + "\n" + `{"step":402,"loss":9}` + "\nbroken\n"
 	for step := 403; step < 450; step++ {
 		text += fmt.Sprintf(`{"step":%d,"loss":4.1,"tokens_per_second":10000}`+"\n", step)
 	}
@@ -103,6 +107,19 @@ func TestATerminalIsFilled(t *testing.T) {
 				!strings.Contains(text, "q quit")) {
 				t.Errorf("%v:\n%s", o, text)
 			}
+		}
+	}
+}
+
+// Letters that are two columns wide count as two.
+func TestWideLettersFitATerminal(t *testing.T) {
+	for _, c := range []struct {
+		line    string
+		columns int
+		want    string
+	}{{"abc", 2, "ab"}, {"日本語", 5, "日本"}, {"日本語", 6, "日本語"}, {"a日é", 3, "a日"}, {"Ａｱ🙂░", 3, "Ａｱ"}, {"", 3, ""}} {
+		if got := cut(c.line, c.columns); got != c.want {
+			t.Errorf("%q in %d columns: %q, want %q", c.line, c.columns, got, c.want)
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"anneal/chart"
 	"anneal/internal/units"
 	"anneal/train"
+
+	"golang.org/x/text/width"
 )
 
 // A Screen says what a terminal shows.
@@ -51,7 +53,7 @@ func (a Axis) at() (string, func(place) float64) {
 
 const terminalSmoothing = 0.9 // share that a smoothed loss keeps of the bucket before
 
-// Draw returns the lines of a screen, at most o.Rows of at most o.Columns characters.
+// Draw returns the lines of a screen, at most o.Rows of at most o.Columns columns.
 func (w *Watch) Draw(o Screen, now time.Time) []string {
 	if o.Columns <= 0 || o.Rows <= 0 { // as a terminal says that does not know its size
 		o.Columns, o.Rows = 80, 24
@@ -79,10 +81,23 @@ func (w *Watch) Draw(o Screen, now time.Time) []string {
 	}
 	lines = append(lines[:min(len(lines), o.Rows-1)], keys)
 	for i := range lines {
-		text := []rune(strings.Map(printable, lines[i]))
-		lines[i] = string(text[:min(len(text), o.Columns)])
+		lines[i] = cut(strings.Map(printable, lines[i]), o.Columns)
 	}
 	return lines
+}
+
+// cut returns as much of a line as fits in a number of columns, of which East Asian letters and emoji take two.
+func cut(line string, columns int) string {
+	for i, r := range line {
+		columns--
+		if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+			columns--
+		}
+		if columns < 0 {
+			return line[:i]
+		}
+	}
+	return line
 }
 
 // printable replaces what would control the terminal: lines hold texts of the runs' files.

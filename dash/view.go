@@ -178,8 +178,8 @@ func (f *follower) view(v *RunView, limit float64, now time.Time) {
 	if x := newest("loss"); x == x {
 		v.Loss = x
 	}
-	if x, step := f.table.newest("val_loss"); step > v.ValStep {
-		v.ValLoss, v.ValBitsPerByte, v.ValStep = train.Number(x), newest("val_bits_per_byte"), step
+	if f.val.step > v.ValStep {
+		v.ValLoss, v.ValBitsPerByte, v.ValStep = train.Number(f.val.valLoss), train.Number(f.val.valBits), f.val.step
 	}
 	v.GradNorm, v.LR, v.Rate = newest("grad_norm"), newest("lr"), newest("tokens_per_second")
 	v.Phases = map[string]train.Number{}

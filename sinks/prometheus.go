@@ -43,7 +43,7 @@ func PrometheusMetrics() (names []string) {
 	r := prometheus.NewRegistry()
 	p := &prometheusSink{}
 	p.register(r, Options{Memory: map[string]int64{"": 0}})
-	p.step(Step{Event: train.Event{LossScale: 1}})
+	p.step(Step{Event: train.Event{LossScale: 1, RSSBytes: 1}})
 	p.saved(time.Now(), nil)
 	p.val.WithLabelValues("all")
 	p.bits.WithLabelValues("all")
@@ -215,7 +215,9 @@ func (p *prometheusSink) step(s Step) {
 	}
 	p.goodput.Set(p.good.Seconds() / time.Since(p.begun).Seconds())
 	p.eta.Set(s.ETA.Seconds())
-	p.resident.Set(float64(s.RSSBytes))
+	if s.RSSBytes > 0 { // which not every system tells
+		p.resident.Set(float64(s.RSSBytes))
+	}
 	p.duration.Observe(s.Took.Seconds())
 	for phase, spent := range s.Phases {
 		p.phases.WithLabelValues(train.Phase(phase).String()).Add(max(spent.Seconds(), 0))

@@ -250,6 +250,9 @@ func TestPrometheusScrapes(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", line, text)
 		}
 	}
+	if strings.Contains(text, "anneal_resident_memory_bytes") {
+		t.Errorf("the page has a resident memory, which no step told:\n%s", text)
+	}
 	_, taken, _ := strings.Cut(said(), "http://")
 	r, err := http.NewRequest("GET", "http://"+strings.TrimSpace(taken), nil)
 	if err != nil {
