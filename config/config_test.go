@@ -168,6 +168,8 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 		{"schedule.weight_decay", []string{"optimizer.weight_decay=0", "schedule.weight_decay=linear"}},
 		{"schedule.momentum_warmup", []string{"schedule.momentum_warmup=100"}},
 		{"schedule.momentum_warmup", []string{"optimizer.name=sgd", "schedule.momentum_warmup=100"}},
+		{"schedule.momentum_warmup", []string{"optimizer.name=muon", "optimizer.momentum=0.85",
+			"schedule.momentum_warmup=100"}},
 		{"optimizer.decay_timescale", []string{"optimizer.decay_timescale=-1"}},
 		{"optimizer.patterns", []string{"optimizer.patterns=layers.*"}},
 		{"optimizer.patterns", []string{"optimizer.patterns=layers.[ lr_ratio=1"}},

@@ -296,6 +296,9 @@ func (k *checker) optimizer() {
 	}
 }
 
+// FirstMomentum is where the momentum starts that warms up (Jordan et al. 2024, the Muon of modded-nanogpt).
+const FirstMomentum = 0.85
+
 // timescale checks what decides the weight decay, and how it changes.
 func (k *checker) timescale() {
 	const key, warm = "optimizer.decay_timescale", "schedule.momentum_warmup"
@@ -312,10 +315,15 @@ func (k *checker) timescale() {
 		k.fault(key, "optimizer.variant = t5, or optimizer.weight_decay",
 			"%s does not work with optimizer.variant = palm, which decays by the square of its rate", key)
 	}
-	if k.between(warm, s.MomentumWarmup, 0, 1<<40); s.MomentumWarmup > 0 && (o.Name != "muon" && o.Name != "sgd" ||
-		o.Momentum == 0) {
+	switch k.between(warm, s.MomentumWarmup, 0, 1<<40); {
+	case s.MomentumWarmup <= 0:
+	case o.Name != "muon" && o.Name != "sgd":
 		k.fault(warm, "removing "+warm, "%s = %d has no effect without optimizer.momentum: optimizer.name = %s", warm,
 			s.MomentumWarmup, o.Name)
+	case o.Momentum <= FirstMomentum:
+		k.fault(warm, "optimizer.momentum = 0.95, or removing "+warm,
+			"%s = %d has no effect: it begins at %s, and optimizer.momentum = %s is not above", warm, s.MomentumWarmup,
+			number(FirstMomentum), number(o.Momentum))
 	}
 }
 

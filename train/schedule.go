@@ -65,16 +65,13 @@ func NewSchedule(cfg *config.Config) schedule.Schedule {
 	panic("train: unknown schedule " + s.Name)
 }
 
-// firstMomentum is where the momentum starts that warms up (Jordan et al. 2024, the Muon of modded-nanogpt).
-const firstMomentum = 0.85
-
 // Momentum returns the momentum of update n (from 1) if it differs from the optimizer's own, else 0.
 func Momentum(cfg *config.Config, n int) float64 {
-	last, steps := cfg.Optimizer.Momentum, cfg.Schedule.MomentumWarmup
-	if n >= steps || last <= firstMomentum {
+	first, last, steps := config.FirstMomentum, cfg.Optimizer.Momentum, cfg.Schedule.MomentumWarmup
+	if n >= steps || last <= first {
 		return 0
 	}
-	return firstMomentum + (last-firstMomentum)*float64(n)/float64(steps)
+	return first + (last-first)*float64(n)/float64(steps)
 }
 
 // DecayLeft returns the weight decay of update n (from 1) as a fraction of the first one's.
