@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -75,14 +76,24 @@ type bounded struct {
 	disk  *meter
 	ratio int64
 	src   io.ReadCloser // nil where nothing is compressed
+	ahead *bufio.Reader // gzip: what is read of the disk and not yet decompressed
 	n     int64         // bytes of content so far
+}
+
+// consumed is how many bytes on disk became content.
+func (b *bounded) consumed() int64 {
+	if b.ahead == nil {
+		return b.disk.n
+	}
+	return b.disk.n - int64(b.ahead.Buffered())
 }
 
 // open begins to decompress from where the disk is.
 func (b *bounded) open(k kind) error {
 	switch k.compression {
 	case ".gz":
-		z, err := gzip.NewReader(b.disk)
+		b.ahead = bufio.NewReader(b.disk)
+		z, err := gzip.NewReader(b.ahead)
 		if err != nil {
 			return truncated(err)
 		}

@@ -27,6 +27,7 @@ func FuzzObject(f *testing.F) {
 		`{"text":"a",}`, `{"n":01,"text":""}`,
 		`{"text":"a","n":-}`, `{"a":"\q"}`, ` {"a":false , "b" : { } , "c":[ ] }`, `{"text":"\u12"}`, "", `null`,
 		`{"anneal":{"a":1},"text":"a","anneal" : [2]}`, `{"text":"a","\u0061nneal":7}`, `{"text":null}`,
+		`{"text":"a","text":null}`, `{"text":null,"text":"a"}`,
 	} {
 		f.Add([]byte(s))
 	}

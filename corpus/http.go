@@ -28,11 +28,11 @@ type httpResponse struct {
 // broken. Archives often keep a decoded body with the header of the encoded one: a body that does not begin like the
 // encoding that its header names is taken as it is.
 func (d *bodyDecoder) response(message []byte, limit int) (r httpResponse, err error) {
-	head, body, ok := bytes.Cut(message, []byte("\r\n\r\n"))
+	head, body, ok := cutHead(message)
 	if !ok {
 		return r, errors.New("HTTP: the header does not end")
 	}
-	status, rest, _ := bytes.Cut(head, []byte("\r\n"))
+	status, rest, _ := bytes.Cut(head, []byte("\n"))
 	words := strings.Fields(string(status[:min(len(status), 100)]))
 	if len(words) < 2 || !strings.HasPrefix(words[0], "HTTP/") {
 		return r, fmt.Errorf("HTTP: the status line is %.40q", status)
@@ -45,7 +45,7 @@ func (d *bodyDecoder) response(message []byte, limit int) (r httpResponse, err e
 	var content, transfer []string // codings in the order in which they were applied
 	for len(rest) > 0 {
 		var line []byte
-		line, rest, _ = bytes.Cut(rest, []byte("\r\n"))
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
 		name, value, _ := bytes.Cut(line[:min(len(line), 1000)], []byte(":"))
 		text := string(bytes.TrimSpace(value))
 		switch strings.ToLower(string(name)) {
@@ -73,6 +73,17 @@ func (d *bodyDecoder) response(message []byte, limit int) (r httpResponse, err e
 	}
 	r.body = body
 	return r, nil
+}
+
+// cutHead cuts a message at its first empty line. Lines may end in a bare LF (RFC 9112, 2.2).
+func cutHead(message []byte) (head, body []byte, ok bool) {
+	for at := 0; ; {
+		line, rest, ok := bytes.Cut(message[at:], []byte("\n"))
+		if !ok || len(bytes.TrimSuffix(line, []byte("\r"))) == 0 {
+			return message[:at], rest, ok
+		}
+		at += len(line) + 1
+	}
 }
 
 // maxCodings is how many times a body may be encoded.

@@ -29,7 +29,7 @@ type object struct {
 
 // parse reads the JSON object on line, with the text under key, and the other members if fields is true. The whole
 // line must be valid JSON (RFC 8259), except that bytes which are not UTF-8 pass unchanged inside strings. If the key
-// occurs several times, the last text counts; an escaped half of a surrogate pair becomes U+FFFD. Both are as in
+// occurs several times, the last value counts; an escaped half of a surrogate pair becomes U+FFFD. Both are as in
 // encoding/json. Unlike it, parse scans a line once, at disk speed, and decodes no other field.
 func (o *object) parse(line []byte, key string, fields bool) error {
 	s := jsonScanner{b: line}

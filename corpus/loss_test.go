@@ -36,9 +36,13 @@ func TestLossesAreCounted(t *testing.T) {
 		"j.list": {"text", nil},
 		"k.parquet": {goldenParquet(t, "list"),
 			&Loss{Documents: 1, FileCount: 1, Bytes: int64(len(goldenParquet(t, "list")))}},
-		"l.jsonl.zst":  {zst(lines)[:40], &Loss{Documents: 1, FileCount: 1}},
-		"m.txt.gz":     {gz("text" + strings.Repeat("x\n", 5000))[:40], &Loss{Documents: 1, FileCount: 1}},
-		"n.parquet":    {damaged(good, 2000), &Loss{Documents: 30, FileCount: 1}},
+		"l.jsonl.zst": {zst(lines)[:40], &Loss{Documents: 1, FileCount: 1}},
+		"m.txt.gz":    {gz("text" + strings.Repeat("x\n", 5000))[:40], &Loss{Documents: 1, FileCount: 1}},
+		"n.parquet":   {damaged(good, 2000), &Loss{Documents: 30, FileCount: 1}},
+		// but for the ten bytes of a header
+		"p.warc.gz": {gz(wet("u", "text")) + strings.Repeat("no member ", 100),
+			&Loss{Documents: 1, FileCount: 1, Bytes: 990}},
+		"q.warc":       {wet("u", "text") + wet("u", "text")[:100], &Loss{Documents: 1, FileCount: 1, Bytes: 100}},
 		"o.parquet.gz": {"no gzip", &Loss{Documents: 1, FileCount: 1, Bytes: 7}},
 	} {
 		dir := tree(t, map[string]string{name: c.content, "z.txt": "fine"})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -166,7 +167,7 @@ func (r *Reader) file(c *cutter, path string, size int64) error {
 	}
 	rest := Reject{Reason: Corrupt, Detail: err.Error(), Bytes: c.onDisk}
 	if content.n > 0 { // bytes not read, and bytes read but not delivered
-		rest.Bytes = max(c.onDisk-disk.n, 0) + max(r.part.at+content.n-c.offset, 0)
+		rest.Bytes = max(c.onDisk-content.consumed(), 0) + max(r.part.at+content.n-c.offset, 0)
 	}
 	if errors.Is(err, errBomb) {
 		rest.Reason = Bomb
@@ -196,7 +197,10 @@ func (r *Reader) content(c *cutter, src *bounded, k kind) error {
 	defer src.Close()
 	c.in.Reset(src)
 	if k.format == warcFile {
-		return c.warc()
+		if k.compression != "" {
+			return c.warc(math.MaxInt64)
+		}
+		return c.warc(c.onDisk)
 	}
 	c.guessed = k.ext == ".json"
 	if head, _ := c.in.Peek(peekBytes); r.part.at > 0 && k.format == linesFile || k.jsonLines(head) {

@@ -25,10 +25,24 @@ type record struct {
 	size                       int64 // of the content; -1 if not given
 }
 
+// isHTTP reports whether the content is an HTTP response. That of other protocols, such as a look-up of DNS, is of the
+// media type that the record states.
+func (r *record) isHTTP() bool {
+	switch media := mediaType(r.media); {
+	case r.kind != "response":
+		return false
+	case media == "":
+		return strings.HasPrefix(r.url, "http://") || strings.HasPrefix(r.url, "https://")
+	default:
+		return media == "application/http"
+	}
+}
+
 // warc delivers the text of conversions, resources and HTTP responses: text/plain as it is, and the main text of HTML.
 // Records about the crawl itself are ignored. After a broken record, reading continues at the next line that begins a
-// record. A text is delivered only if its record has the length that it claims.
-func (c *cutter) warc() error {
+// record. A text is delivered only if its record has the length that it claims. size is that of the content, or
+// math.MaxInt64 if it is not known.
+func (c *cutter) warc(size int64) error {
 	seen := false
 	for number := 1; ; number++ {
 		start, err := c.blankLines()
@@ -40,13 +54,16 @@ func (c *cutter) warc() error {
 			return err
 		}
 		rec, fault, err := c.head()
+		after := c.offset
+		c.offset = start // the offset of deliveries and rejects
 		if err != nil {
 			return truncated(err)
 		}
-		after := c.offset
-		c.offset = start // the offset of deliveries and rejects
+		beyond := rec.size > size-after
 		if fault == "" && rec.size < 0 {
 			fault = "no Content-Length"
+		} else if fault == "" && beyond {
+			fault = fmt.Sprintf("Content-Length is %d, and the file ends before", rec.size)
 		}
 		if fault == "" {
 			var taken int64
@@ -62,6 +79,9 @@ func (c *cutter) warc() error {
 		err = c.nextRecord()
 		next := c.offset
 		c.offset = start
+		if _, end := c.in.Peek(1); beyond && end == io.EOF {
+			return truncated(end) // no record follows: it is the last one, cut off
+		}
 		c.lose(number, BadRecord, next-start, fault)
 		c.offset = next
 		if err != nil {
@@ -176,7 +196,7 @@ func (c *cutter) record(rec record, number int) (taken int64, fault string, err 
 		return rec.size, "", nil
 	}
 	reply := httpResponse{media: rec.media, body: c.buf}
-	if rec.kind == "response" {
+	if rec.isHTTP() {
 		if reply, err = c.bodies.response(c.buf, c.r.opt.MaxLine); err != nil {
 			return rec.size, err.Error(), nil
 		}

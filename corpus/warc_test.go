@@ -52,8 +52,8 @@ func TestRecordsOfTextAreDelivered(t *testing.T) {
 		wet("https://a.org/1", "first text\nWARC/1.0\r\nis no record here\n"),
 		warcRecord("request", "https://a.org/2", "application/http; msgtype=request", "GET / HTTP/1.1\r\n\r\n"),
 		warcRecord("response", "<https://a.org/2>",
-			r, httpReply("200 OK\r\nContent-Type: text/plain; charset=utf-8", "plain text")),
-		warcRecord("response", "https://a.org/3", r, httpReply("200 OK\r\nContent-Type: Text/Plain\r\n"+
+			r, "HTTP/1.1 200 OK\nContent-Type: text/plain; charset=utf-8\n\nplain text"), // lines end in a bare LF
+		warcRecord("response", "https://a.org/3", "", httpReply("200 OK\r\nContent-Type: Text/Plain\r\n"+
 			"Transfer-Encoding: chunked", "7\r\nchunked\r\n5\r\n text\r\n0\r\n\r\n")),
 		warcRecord("response", "https://a.org/4",
 			r, httpReply("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip", packed.String())),
@@ -61,6 +61,7 @@ func TestRecordsOfTextAreDelivered(t *testing.T) {
 		warcRecord("response", "https://a.org/6", r, httpReply("200 OK\r\nContent-Type: text/html", "<p>HTML")),
 		warcRecord("response", "https://a.org/7", r, httpReply("404 Not Found\r\nContent-Type: text/plain", "no")),
 		warcRecord("response", "https://a.org/8", r, httpReply("200 OK\r\nContent-Type: image/png", "\x89PNG")),
+		warcRecord("response", "dns:a.org", "text/dns", "20240229010203\r\na.org. 300 IN A 192.0.2.1\r\n"),
 		wet("https://a.org/9", ""),
 		wet("https://a.org/10", "nul\x00nul"),
 		wet("https://a.org/11", "last"),
@@ -85,13 +86,13 @@ func TestRecordsOfTextAreDelivered(t *testing.T) {
 			{Fields: warcFields("https://a.org/5", "text/plain", false), Text: []byte("resource")},
 			{Fields: warcFields("https://a.org/11", "text/plain", false), Text: []byte("last")},
 		}
-		for i, record := range []int{1, 3, 4, 5, 6, 12} {
+		for i, record := range []int{1, 3, 4, 5, 6, 13} {
 			want[i].Source, want[i].Index, want[i].Offset = name, i, int64(len(strings.Join(records[:record], "")))
 		}
 		if d := cmp.Diff(want, docs); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
-		if d := cmp.Diff(map[Reason]int{NoMainText: 1, NotText: 2, Empty: 1, Binary: 1}, counts(rep)); d != "" {
+		if d := cmp.Diff(map[Reason]int{NoMainText: 1, NotText: 3, Empty: 1, Binary: 1}, counts(rep)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
@@ -156,6 +157,8 @@ func TestBrokenRecordsAreRejectedAndReadingGoesOn(t *testing.T) {
 		"too short":   {warcClaim("conversion", "u", "text/plain", fmt.Sprint(len(text)-10), text), BadRecord, 0},
 		"at a line":   {warcClaim("conversion", "u", "text/plain", "45", text), BadRecord, 0},
 		"too long":    {warcClaim("conversion", "u", "text/plain", fmt.Sprint(len(text)+100), text), BadRecord, 1},
+		"the end":     {warcClaim("conversion", "u", "text/plain", "9999", text), BadRecord, 0},
+		"ignored":     {warcClaim("metadata", "u", "text/plain", "9999999", text), BadRecord, 0},
 		"none":        {warcClaim("conversion", "u", "text/plain", "", text), BadRecord, 0},
 		"negative":    {warcClaim("conversion", "u", "text/plain", "-5", text), BadRecord, 0},
 		"huge number": {warcClaim("conversion", "u", "text/plain", "99999999999999999999", text), BadRecord, 0},
