@@ -60,6 +60,37 @@ func TestIdentifiersAreFoundAndOthersLeftAlone(t *testing.T) {
 	}
 }
 
+// Words, digits and dates behind a number neither hide it nor go with it.
+func TestIdentifiersEndBeforeWhatFollows(t *testing.T) {
+	for _, c := range []struct{ before, number, after string }{
+		{"IBAN ", "DE89370400440532013000", " BIC COBADEFFXXX"},
+		{"IBAN: ", "DE89 3704 0044 0532 0130 00", " BIC: COBADEFFXXX"},
+		{"IBAN ", "GB29 NWBK 6016 1331 9268 19", " SWIFT NWBKGB2L"},
+		{"", "DE89370400440532013000", " EUR"},
+		{"card ", "4012 8888 8888 1881", " 12/25"},
+		{"", "4012888888881881", " 123"},
+		{"call ", "+1 415 555 2671", " 2024-05-01"},
+		{"call ", "+1 415 555 2671", " 10 times"},
+		{"call ", "+33 1 23 45 67 89", " 2024-05-01"},
+		{"call ", "+44 20 7946 0958", " 2nd floor"},
+		{"call ", "+49 30 901820", " 10 times"},
+		{"", "+90 212 123 45 67", " 4012 8888"},
+		{"3 14 15 92 65 35 89 79 32 38 46 26 43 38 32", "", ""},
+	} {
+		after, numbers, _ := apply(Identifiers(), c.before+c.number+c.after)
+		found, ok := strings.CutPrefix(strings.TrimSuffix(after, c.after), c.before)
+		sum := 0.0
+		for _, n := range numbers {
+			sum += n
+		}
+		if known := slices.ContainsFunc(identifiers[:], func(k identifier) bool {
+			return slices.Contains(k.from, found)
+		}); !ok || known != (c.number != "") || known != (sum == 1) {
+			t.Errorf("%q became %q (%v)", c.before+c.number+c.after, after, numbers)
+		}
+	}
+}
+
 // The same number becomes the same in every text, and a second pass changes nothing.
 func TestIdentifiersTwiceAreOnce(t *testing.T) {
 	pieces := []string{"+49 30 901820", "+44 20 7946 0958", "GB29 NWBK 6016 1331 9268 19", "4012 8888 8888 1881",

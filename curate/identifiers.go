@@ -2,6 +2,7 @@ package curate
 
 import (
 	"bytes"
+	"iter"
 	"net/netip"
 )
 
@@ -10,14 +11,18 @@ import (
 // the replacement. Replacements are numbers that their standard or owner reserves for examples; they are not replaced
 // themselves, so that a second pass changes nothing. It drops nothing.
 //
-//	phones  +, then 8 to 15 digits (E.164) in groups with single spaces, dots or hyphens between, or in brackets;
-//	        numbers without + are too often something else
+//	phones  +, then 8 to 15 digits (E.164), 11 in North America (+1), in groups with single spaces, dots or hyphens
+//	        between, or in brackets; numbers without + are too often something else
 //	ibans   ISO 13616: two letters, two check digits, 11 to 30 letters and digits, in fours or in one,
 //	        with remainder 1 modulo 97
 //	cards   13 to 19 digits in groups that begin with 3 to 6 and end in their check digit (Luhn); one long number
 //	        in ten passes for a card, so not for text of tables and logs
 //	ipv6    global unicast addresses, 2000::/3, except those reserved for documentation
 //	keys    AWS access keys (AKIA…) and GitHub tokens (ghp_…)
+//
+// A blank and more digits or capitals may follow a number, as in "4012 8888 8888 1881 12/25": only the last group of an
+// IBAN or a card may have fewer than four characters, and a telephone number ends with its first group of six digits or
+// more that completes it.
 func Identifiers() *Filter {
 	var out []byte
 	return &Filter{
@@ -66,7 +71,7 @@ func appendWithoutIdentifiers(out, text []byte, counts []float64) []byte {
 		}
 		for k, kind := range identifiers {
 			end := kind.end(text, i)
-			if end == 0 {
+			if end == 0 || holdsExample(text, i+1, end) {
 				continue
 			}
 			if found := text[i:end]; !isExample(found, kind.from) {
@@ -106,24 +111,46 @@ func compact(dst, s []byte) []byte {
 	return dst
 }
 
-// grouped reads the characters that take accepts, with at most one separator between two, and returns them and their
-// end. It returns none if there are more than most.
-func grouped(text []byte, i, most int, separators string, take func(c byte) bool) (chars []byte, end int) {
-	chars = make([]byte, 0, 40)
-	end = i
-	for j := i; j < len(text); j++ {
-		switch c := text[j]; {
-		case take(c):
-			if len(chars) == most {
-				return nil, 0
+// holdsExample reports whether a replacement begins in text[from:end]: what runs into it became a number by a pass
+// before this one.
+func holdsExample(text []byte, from, end int) bool {
+	for _, kind := range identifiers {
+		for _, e := range kind.from {
+			if i := bytes.Index(text[from:min(end+len(e)-1, len(text))], []byte(e)); i >= 0 {
+				return true
 			}
-			chars = append(chars, c)
-			end = j + 1
-		case bytes.IndexByte([]byte(separators), c) < 0 || end < j:
-			return chars, end
 		}
 	}
-	return chars, end
+	return false
+}
+
+// groups yields what may be a number that begins at i, with its end: the characters that take accepts, at most so
+// many, in groups with one separator between two, up to each end of a group. A group of fewer than four is the last.
+func groups(text []byte, i, most int, separators string, take func(c byte) bool) iter.Seq2[[]byte, int] {
+	return func(yield func([]byte, int) bool) {
+		chars, group := make([]byte, 0, 40), 0
+		for ; i < len(text) && take(text[i]) && len(chars) < most; i++ {
+			chars = append(chars, text[i])
+			group++
+			if i+1 < len(text) && take(text[i+1]) {
+				continue
+			}
+			if ends(text, i+1) && !yield(chars, i+1) || group < 4 {
+				return
+			}
+			if group = 0; i+1 < len(text) && bytes.IndexByte([]byte(separators), text[i+1]) >= 0 {
+				i++
+			}
+		}
+	}
+}
+
+// ends says whether a number can end before text[i].
+func ends(text []byte, i int) bool { return i == len(text) || !wordByte(text[i]) }
+
+// joined says whether a dot or a hyphen joins what ends before text[i] to digits behind it.
+func joined(text []byte, i int) bool {
+	return i+1 < len(text) && (text[i] == '.' || text[i] == '-') && decimal(text[i+1])
 }
 
 func decimal(c byte) bool { return '0' <= c && c <= '9' }
@@ -132,74 +159,79 @@ func phone(text []byte, i int) int {
 	if text[i] != '+' || i+1 == len(text) || text[i+1] < '1' || text[i+1] > '9' {
 		return 0
 	}
-	digits, end := 0, 0
+	most := 15
+	if text[i+1] == '1' {
+		most = 11
+	}
+	digits, group, end := 0, 0, 0
 	for j, last := i+1, byte(0); j < len(text); j++ {
 		switch c := text[j]; {
 		case decimal(c):
-			digits++
-			end = j + 1
+			if digits++; digits > most {
+				return end
+			}
+			if group++; digits >= 8 && ends(text, j+1) && !joined(text, j+1) {
+				end = j + 1
+			}
 		case c == '(' && (last == ' ' || decimal(last)), c == ')' && decimal(last):
+			group = 0
 		case (c == ' ' || c == '.' || c == '-') && (decimal(last) || last == ')'):
+			if end == j && group >= 6 {
+				return end // what follows such a group is seldom a part of the number
+			}
+			group = 0
 		default:
-			j = len(text)
-			continue
+			return end
 		}
 		last = text[j]
-		if digits > 15 {
-			return 0
-		}
-	}
-	if digits < 8 || end < len(text) && wordByte(text[end]) {
-		return 0
 	}
 	return end
 }
 
-func iban(text []byte, i int) int {
+func iban(text []byte, i int) (end int) {
 	upper := func(c byte) bool { return 'A' <= c && c <= 'Z' }
 	if i+15 > len(text) || !upper(text[i]) || !upper(text[i+1]) || !decimal(text[i+2]) || !decimal(text[i+3]) {
 		return 0
 	}
-	chars, end := grouped(text, i, 34, " ", func(c byte) bool { return upper(c) || decimal(c) })
-	if len(chars) < 15 || end < len(text) && wordByte(text[end]) {
-		return 0
-	}
-	rest := 0
-	for _, c := range append(chars[4:len(chars):len(chars)], chars[:4]...) {
-		if decimal(c) {
-			rest = (10*rest + int(c-'0')) % 97
-		} else {
-			rest = (100*rest + int(c-'A') + 10) % 97
+	for chars, at := range groups(text, i, 34, " ", func(c byte) bool { return upper(c) || decimal(c) }) {
+		rest := 0
+		for k := range chars {
+			if c := chars[(k+4)%len(chars)]; decimal(c) {
+				rest = (10*rest + int(c-'0')) % 97
+			} else {
+				rest = (100*rest + int(c-'A') + 10) % 97
+			}
 		}
-	}
-	if rest != 1 {
-		return 0
+		if len(chars) >= 15 && rest == 1 {
+			end = at
+		}
 	}
 	return end
 }
 
+// card takes the shortest number that passes: a longer one is a card with something behind it nine times of ten.
 func card(text []byte, i int) int {
 	if text[i] < '3' || text[i] > '6' || i > 0 && (text[i-1] == '.' || text[i-1] == '-' || text[i-1] == '+') {
 		return 0
 	}
-	chars, end := grouped(text, i, 19, " -", decimal)
-	if len(chars) < 13 || end < len(text) &&
-		(wordByte(text[end]) || text[end] == '.' && end+1 < len(text) && decimal(text[end+1])) {
-		return 0
-	}
-	sum, same := 0, true
-	for k, c := range chars {
-		d := int(c - '0')
-		if (len(chars)-k)%2 == 0 {
-			d = 2*d - 9*(d/5)
+	for chars, end := range groups(text, i, 19, " -", decimal) {
+		if len(chars) < 13 || joined(text, end) {
+			continue
 		}
-		sum += d
-		same = same && c == chars[0]
+		sum, same := 0, true
+		for k, c := range chars {
+			d := int(c - '0')
+			if (len(chars)-k)%2 == 0 {
+				d = 2*d - 9*(d/5)
+			}
+			sum += d
+			same = same && c == chars[0]
+		}
+		if sum%10 == 0 && !same {
+			return end
+		}
 	}
-	if sum%10 != 0 || same {
-		return 0
-	}
-	return end
+	return 0
 }
 
 func ipv6(text []byte, i int) int {
