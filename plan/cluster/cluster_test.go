@@ -188,6 +188,13 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 		!strings.Contains(found.Advice, "16 devices are the least") {
 		t.Errorf("the search says %+v %s", found.Best, found.Advice)
 	}
+	long := run(t, "llama2-7b", "8xh100-80gb", "")
+	long.Shape.Context, long.Batch = 1<<22, 8
+	found, err = Find(*long, Axes{"tp": true, "pp": true})
+	if err != nil || found.Best != nil || !strings.Contains(found.Advice, "14.1 GiB on each") ||
+		!strings.Contains(found.Advice, "shorter --context") {
+		t.Errorf("%v, %+v", err, found)
+	}
 }
 
 // A mesh that is at fault for a model whose state fits is told apart from a model that is too large.
@@ -195,6 +202,42 @@ func TestAMeshAtFaultIsToldApart(t *testing.T) {
 	if text := run(t, "llama2-70b", "16x8xh100-80gb", "").TooSmall(); !strings.Contains(text, "9.0 GiB on each") ||
 		!strings.Contains(text, "Only the mesh is at fault") {
 		t.Error(text)
+	}
+	small := run(t, "llama2-70b", "16x8xh100-80gb", "")
+	small.Cluster.Accelerator.Memory = gibi
+	if text := small.TooSmall(); !strings.Contains(text, "no room for a model") {
+		t.Error(text)
+	}
+}
+
+// Stages have all parameters together, with layers that predict further tokens; heads of keys and values are there once
+// for each rank of tensor parallelism that they are too few for.
+func TestStagesHoldAllParameters(t *testing.T) {
+	sum := func(r *Run) (n float64) {
+		for i, st := range r.newCandidate(r.parts()).stages {
+			shared, experts := r.stageParameters(st, i)
+			n += shared*float64(r.Mesh.Tensor) + experts*float64(max(r.Mesh.Expert, 1))
+		}
+		return n
+	}
+	r := run(t, "deepseek-v3", "128x8xh100-80gb", "pp=16,vpp=2,ep=64")
+	all, _ := r.Shape.Parameters()
+	if got := sum(r); math.Abs(got/all-1) > 1e-6 {
+		t.Errorf("stages have %.2fB parameters, the model %.2fB", got/1e9, all/1e9)
+	}
+	activations := func() float64 {
+		c := r.newCandidate(r.parts())
+		return r.stageMemory(c.stages[15], 15).Activations
+	}
+	with := activations()
+	if r.Shape.Extra = 0; activations() >= with {
+		t.Errorf("a layer more keeps %.1f MB, none %.1f", with/1e6, activations()/1e6)
+	}
+	r = run(t, "llama2-70b", "16x8xh100-80gb", "tp=16,pp=2")
+	all, _ = r.Shape.Parameters()
+	all += float64(r.Shape.Layers * 2 * 8 * r.Shape.HeadDim * r.Shape.Dim)
+	if got := sum(r); math.Abs(got/all-1) > 1e-6 {
+		t.Errorf("16 ranks have %.2fB parameters of 8 heads of keys and values, want %.2fB", got/1e9, all/1e9)
 	}
 }
 

@@ -43,7 +43,7 @@ const interference = 0.1
 
 // layerMessages adds the messages of layer i.
 func (r *Run) layerMessages(c *cost, a machine, i int) {
-	s, m, net := &r.Shape, r.Mesh, r.Cluster
+	s, m, net := r.repeated(), r.Mesh, r.Cluster
 	stream := 2 * float64(r.tokens()) * float64(s.Dim)
 	if m.Tensor > 1 {
 		sums := 2.0
@@ -85,7 +85,8 @@ func (r *Run) layerMessages(c *cost, a machine, i int) {
 // reduced after it.
 func (r *Run) shardedMessages(c *cost, i int) {
 	m, net := r.Mesh, r.Cluster
-	shared, experts := r.Shape.layerParameters(i)
+	s := r.repeated()
+	shared, experts := s.layerParameters(i)
 	shared /= float64(m.Tensor)
 	experts /= float64(max(m.Expert, 1))
 	gather := net.Time(hardware.AllGather, 2*shared, m.shardGroup()) +

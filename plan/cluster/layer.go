@@ -50,7 +50,7 @@ func (c *cost) moves(a machine, bytes float64) {
 // layer returns the cost of layer i.
 func (r *Run) layer(i int, a machine) cost {
 	var c cost
-	s, m, rows := &r.Shape, r.Mesh, r.tokens()
+	s, m, rows := r.repeated(), r.Mesh, r.tokens()
 	stream := 2 * float64(rows) * float64(s.Dim) // bytes of the residual stream
 	if m.Sequence {
 		stream /= float64(m.Tensor)

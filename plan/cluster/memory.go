@@ -46,6 +46,7 @@ func (r *Run) stageMemory(st Stage, stage int) Memory {
 	}
 	layers, kept := 0, 0.0
 	for _, p := range st.Parts {
+		p[1] = s.upTo(p[1])
 		dense := max(0, min(p[1], s.Dense)-p[0])
 		if s.Experts == 0 {
 			dense = p[1] - p[0]
@@ -78,7 +79,7 @@ func (r *Run) stageMemory(st Stage, stage int) Memory {
 // gradients, all that is kept of it if it is computed again, and with ZeRO 3 gathered weights and a gradient. Those
 // are of whole layers, of which the next is gathered ahead; a compiler that cuts products gathers one after another.
 func (r *Run) working(layers int) float64 {
-	m, s := r.Mesh, &r.Shape
+	m, s := r.Mesh, r.repeated()
 	last := max(0, s.Layers-1)
 	stream := 2 * float64(r.tokens()) * float64(s.Dim)
 	if m.Sequence {
@@ -104,7 +105,7 @@ func (r *Run) working(layers int) float64 {
 // gradient, in two bytes, and masks of dropout. For a dense GPT with dropout these are the 34·s·b·h/t of Korthikanti
 // et al. (arXiv 2205.05198) with sequence parallelism, and 10 + 24/t without.
 func (r *Run) kept(i int) float64 {
-	s, m := &r.Shape, r.Mesh
+	s, m := r.repeated(), r.Mesh
 	rows, d, t := float64(r.tokens()), float64(s.Dim), float64(m.Tensor)
 	stream := rows * d
 	if m.Sequence {

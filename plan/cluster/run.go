@@ -60,5 +60,13 @@ var Modern = Stack{Attention: "fused", OverlapData: true, GradientBytes: 4}
 // tokens returns the tokens of a micro-batch that a rank has.
 func (r *Run) tokens() int { return max(1, r.Mesh.Micro*r.Shape.Context/r.Mesh.Context) }
 
+// repeated returns the shape that ranks of tensor parallelism hold together: if they are more than the heads of keys
+// and values, each has one of them.
+func (r *Run) repeated() Shape {
+	s := r.Shape
+	s.KVHeads = max(s.kv(), r.Mesh.Tensor)
+	return s
+}
+
 // Micros returns the micro-batches of a step, of one rank.
 func (r *Run) Micros() int { return max(1, r.Batch/(r.Mesh.Data*r.Mesh.Micro)) }

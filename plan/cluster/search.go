@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -205,7 +206,15 @@ func (x *explorer) advice(r *Run) string {
 		return fmt.Sprintf("no mesh is possible: %s does not divide the %d devices of %s, their half, quarter or "+
 			"eighth", x.fixed.describe(r.Mesh), r.Cluster.Devices, r.Cluster)
 	}
-	return "no mesh fits: " + r.TooSmall()
+	why := r.tooLarge()
+	if why == "" {
+		why = fmt.Sprintf("%s, but activations do not fit beside it: try a shorter --context or more devices",
+			r.leastState())
+		if len(x.fixed) > 0 {
+			why += ", or leave out some of the given axes"
+		}
+	}
+	return "no mesh fits: " + why
 }
 
 func (f *Found) fullest() (bytes float64, stage int) {
@@ -257,18 +266,41 @@ func (x *explorer) simulate(f *Found) error {
 
 // TooSmall is the arithmetic by which a model does not fit, or what to do where only the mesh is at fault.
 func (r *Run) TooSmall() string {
+	return cmp.Or(r.tooLarge(), fmt.Sprintf("Only the mesh is at fault: %s. --search finds meshes whose activations "+
+		"fit, too", r.leastState()))
+}
+
+// stateBytes are those of a parameter with AdamW: 2 of the weight, 4 of its gradient, 12 of FP32 weight and moments.
+const stateBytes = 18
+
+func (r *Run) stateSize() float64 {
 	all, _ := r.Shape.Parameters()
-	const each = 18 // 2 weight, 4 gradient, 12 FP32 weight and moments
-	state, device, n := each*all, r.Cluster.Accelerator.Memory, r.Cluster.Devices
-	least := int(state/(Usable*device-reserved)) + 1
-	if least <= n {
-		return fmt.Sprintf("Only the mesh is at fault: with zero=3, the state of %s would take %.1f GiB on each of "+
-			"the %d devices. --search finds meshes whose activations fit, too", r.Shape.Name, state/gibi/float64(n), n)
+	return stateBytes * all
+}
+
+// leastState says what the state takes where it is sharded most.
+func (r *Run) leastState() string {
+	n := r.Cluster.Devices
+	return fmt.Sprintf("with zero=3, the state of %s would take %.1f GiB on each of the %d devices", r.Shape.Name,
+		r.stateSize()/gibi/float64(n), n)
+}
+
+// tooLarge is the arithmetic by which the state alone does not fit on the devices; "" if it does.
+func (r *Run) tooLarge() string {
+	state, device, n := r.stateSize(), r.Cluster.Accelerator.Memory, r.Cluster.Devices
+	room := Usable*device - reserved
+	if room <= 0 {
+		return fmt.Sprintf("a device has %.1f GiB, of which %.0f %% can be used, and drivers and libraries take %.0f "+
+			"GiB of these: there is no room for a model", device/gibi, 100*Usable, float64(reserved)/gibi)
+	}
+	least := math.Floor(state/room) + 1
+	if least <= float64(n) {
+		return ""
 	}
 	return fmt.Sprintf("%s keeps %d bytes for each of %.1fB parameters with AdamW (weight 2, gradient 4, FP32 weight "+
 		"and moments 12): %.0f GiB, which are %.0f GiB on each of %d devices even with zero=3; a device has %.0f GiB. "+
-		"%d devices are the least for the state alone; activations need more", r.Shape.Name, each, all/1e9, state/gibi,
-		state/gibi/float64(n), n, device/gibi, least)
+		"%.0f devices are the least for the state alone; activations need more", r.Shape.Name, stateBytes,
+		state/stateBytes/1e9, state/gibi, state/gibi/float64(n), n, device/gibi, least)
 }
 
 // Precise says which precision a name is.

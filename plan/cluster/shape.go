@@ -111,6 +111,15 @@ func (s *Shape) largestProduct() float64 {
 // hasExperts says whether layer i has experts.
 func (s *Shape) hasExperts(i int) bool { return s.Experts > 0 && i >= s.Dense }
 
+// upTo returns where a part ends that has the layers before to: behind the last one are those that predict further
+// tokens.
+func (s *Shape) upTo(to int) int {
+	if to == s.Layers {
+		return to + s.Extra
+	}
+	return to
+}
+
 // layerParameters returns those of layer i that every rank of data parallelism has a copy of, and those of experts.
 func (s *Shape) layerParameters(i int) (shared, experts float64) {
 	d := float64(s.Dim)

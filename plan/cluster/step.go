@@ -305,9 +305,9 @@ func (r *Run) tail(st Stage, costs []cost, stage int, a machine) (data, optimize
 
 // stageParameters returns the parameters of a rank of a stage before data parallelism shards them.
 func (r *Run) stageParameters(st Stage, stage int) (shared, experts float64) {
-	m := r.Mesh
+	m, shape := r.Mesh, r.repeated()
 	for v, p := range st.Parts {
-		s, e := r.Shape.spanParameters(p[0], p[1])
+		s, e := shape.spanParameters(p[0], shape.upTo(p[1]))
 		shared, experts = shared+s, experts+e
 		if part := v*m.Pipeline + stage; part == 0 || part == m.Pipeline*max(m.Chunks, 1)-1 {
 			if part > 0 || m.Pipeline*max(m.Chunks, 1) > 1 || r.Shape.Tied {
