@@ -50,7 +50,7 @@ func describe(s *section) *Cluster {
 	a.Memory = gibi * s.figure("memory_gb", 1, 1e5, "GB")
 	a.Bandwidth = giga * s.figure("memory_gb_per_second", 1, 1e6, "GB/s")
 	a.Cores = s.count("cores", 0, 1e6, "cores")
-	c.Levels = levels(s.list("network"))
+	c.Levels = levels(s.list("network"), nodes*c.PerNode)
 	c.Price = s.figure("price_per_device_hour", 0, 1e6, "an hour")
 	s.close()
 	if c.Devices = nodes * c.PerNode; c.Devices > mostDevices {
@@ -72,8 +72,8 @@ func peaks(s *section) map[Precision]float64 {
 	}
 }
 
-// levels reads the levels of a network, of which each joins more devices than the one inside it.
-func levels(sections []*section) (list []Level) {
+// levels reads the levels of a network of so many devices, of which each joins more than the one inside it.
+func levels(sections []*section, all int) (list []Level) {
 	inside := 0
 	for i, s := range sections {
 		l := Level{Name: s.text("name", fmt.Sprint("level ", i)), Bandwidth: giga * s.figure("gb_per_second", 0.001,
@@ -86,6 +86,9 @@ func levels(sections []*section) (list []Level) {
 		if n := l.Devices; n > 0 && n <= inside {
 			s.fault(s.values["devices"], "%sdevices is %d, must be more than the %d of the level inside it", s.name, n,
 				inside)
+		} else if least == 0 && n > 0 && n < all {
+			s.fault(s.values["devices"], "%sdevices is %d, but the outermost level must join all %d: leave devices "+
+				"out or add a level", s.name, n, all)
 		}
 		inside = max(inside, l.Devices)
 		s.close()

@@ -103,7 +103,9 @@ network:
 		strings.Replace(described8, "nodes: 4", "nodes: 4000000", 1):    "more than 4194304 devices",
 		strings.Replace(described8, "name: mine", "name: \"a\\eb\"", 1): "name must be a name of 1 to 64 letters",
 		strings.Replace(described8, "64", "\"64\"", 1):                  "memory_gb is",
-		described8 + "price_per_device_hour: -1":                        "-1",
+		strings.Replace(described8, "fabric", "fabric, devices: 16", 1): "line 10: network[1].devices is 16, but the " +
+			"outermost level must join all 32: leave devices out or add a level",
+		described8 + "price_per_device_hour: -1": "-1",
 	} {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
