@@ -65,7 +65,7 @@ func Percentile(values []float64, share float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	place := share * float64(len(sorted)-1)
 	i := min(int(place), len(sorted)-1)
-	if part := place - float64(i); part > 0 && i+1 < len(sorted) {
+	if part := place - float64(i); part > 0 && i+1 < len(sorted) && sorted[i] < sorted[i+1] { // else Inf − Inf
 		return sorted[i] + part*(sorted[i+1]-sorted[i])
 	}
 	return sorted[i]

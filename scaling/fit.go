@@ -27,8 +27,11 @@ const firstExponent = 0.5
 // a law of such points finds no gain in many more tokens, or too much. Published values are 0.28 (Hoffmann et al. 2022)
 // and 0.37 (Besiroglu et al. 2024, arXiv 2404.10102).
 //
-// The error is a *PointsError: too few points, or losses that do not fall with N or with D.
+// The error is that of CheckBeta, or a *PointsError: too few points, or losses that do not fall with N or with D.
 func FitPoints(points []Point, beta float64) (*Fit, error) {
+	if err := CheckBeta(beta); err != nil {
+		return nil, err
+	}
 	if list := tooFew(points); len(list) > 0 {
 		return nil, &PointsError{list}
 	}
@@ -49,7 +52,7 @@ func (l Law) undetermined() (list []string) {
 		switch {
 		case !(c.scale > 0):
 			list = append(list, "the losses do not fall with "+c.column+": use points that differ more in "+c.column)
-		case c.exponent < lowest*1.001 || c.exponent > highest/1.001:
+		case !inside(c.exponent):
 			list = append(list, "the losses do not fall with a power of "+c.column+
 				": use points that differ more in "+c.column)
 		}

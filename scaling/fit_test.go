@@ -3,6 +3,7 @@ package scaling
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -131,6 +132,20 @@ func TestBootstrap(t *testing.T) {
 func TestPercentile(t *testing.T) {
 	for share, want := range map[float64]float64{0: 1, 0.5: 2.5, 1: 4, 0.25: 1.75} {
 		close(t, "percentile", Percentile([]float64{4, 1, 3, 2}, share), want, 1e-12)
+	}
+	endless := math.Inf(1)
+	if p := Percentile([]float64{1, endless, endless, endless}, 0.5); p != endless {
+		t.Errorf("between two values that are endless the percentile is %v", p)
+	}
+}
+
+// What β cannot be held at is not blamed on the points.
+func TestBetaOffTheBoundsIsRefused(t *testing.T) {
+	for beta, ok := range map[float64]bool{0: true, 0.37: true, 4.9: true, 5: false, 0.005: false, -1: false} {
+		_, err := FitPoints(nil, beta)
+		if few := new(PointsError); errors.As(err, &few) != ok {
+			t.Errorf("β = %v: %v", beta, err)
+		}
 	}
 }
 

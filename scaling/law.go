@@ -113,8 +113,10 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("a loss of %.4g is out of reach: by this law %s\n  try a loss above %.4g",
-		e.Loss, e.why, e.Least)
+	const digits = 6 // as printed; rounded down, Least would be out of reach itself
+	unit := math.Pow(10, math.Floor(math.Log10(max(e.Least, 1e-6)))+1-digits)
+	return fmt.Sprintf("a loss of %.*g is out of reach: by this law %s\n  try a loss above %.*g",
+		digits, e.Loss, e.why, digits, math.Ceil(e.Least/unit)*unit)
 }
 
 func (l Law) unreachable(loss, least float64, why string) error {

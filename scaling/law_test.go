@@ -2,7 +2,9 @@ package scaling
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -85,6 +87,11 @@ func TestLossesOutOfReach(t *testing.T) {
 		if u := (*UnreachableError)(nil); !errors.As(err, &u) {
 			t.Errorf("got %v, want an UnreachableError", err)
 		}
+	}
+	_, err := Law{E: 1.81716049}.OptimumOfLoss(1.8171)
+	if text := fmt.Sprint(err); !strings.Contains(text, "loss of 1.8171 is") ||
+		!strings.HasSuffix(text, "above 1.81717") {
+		t.Errorf("the least loss is 1.81716049, the error says %s", text)
 	}
 }
 

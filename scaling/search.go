@@ -1,9 +1,24 @@
 package scaling
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // The exponents that are searched. Published ones are between 0.2 and 0.7.
 const lowest, highest = 0.01, 5
+
+// CheckBeta returns why β cannot be held at a number other than 0; nil if it can.
+func CheckBeta(beta float64) error {
+	if beta != 0 && !inside(beta) {
+		return fmt.Errorf("β cannot be held at %g, must be above %g and below %g\n  try 0.37 or 0.28, which are "+
+			"published, or 0 to fit it", beta, lowest, float64(highest))
+	}
+	return nil
+}
+
+// inside reports whether an exponent is within the bounds of the search: points do not show one at a bound.
+func inside(exponent float64) bool { return exponent >= lowest*1.001 && exponent <= highest/1.001 }
 
 // A profile is the objective as a function of the exponents alone: for each pair of them, E, A and B are the best.
 // N and D are divided by their geometric means, so that the columns of the linear fit are of one size.

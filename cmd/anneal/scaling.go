@@ -54,6 +54,9 @@ func within(i *scaling.Interval, form func(float64) string) string {
 	if i == nil {
 		return ""
 	}
+	if math.IsInf(i.High, 1) {
+		return form(i.Low) + " to endless"
+	}
 	return form(i.Low) + " to " + form(i.High)
 }
 

@@ -76,9 +76,11 @@ func (c scalingFitCmd) Run(s *session) error {
 	if c.From != nil {
 		from = *c.From
 	}
-	if !(beta >= 0 && beta <= 5) || from < 0 {
-		return &usageError{"--beta is an exponent up to 5, or 0, --from a number of tokens",
-			"try --beta 0.37 --from 5000000"}
+	if err := scaling.CheckBeta(beta); err != nil {
+		return asUsage(fmt.Errorf("--beta: %w", err))
+	}
+	if from < 0 {
+		return &usageError{fmt.Sprintf("--from is %d, must be a number of tokens", from), "try --from 5000000"}
 	}
 	text, err := fileio.ReadSmall(path, mostPoints)
 	if errors.Is(err, fs.ErrNotExist) && path != c.Points {

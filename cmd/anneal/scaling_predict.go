@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -158,14 +159,16 @@ func (s *session) printAnswer(f *scaling.Fit, q scaling.Question, m scaling.Mode
 	} {
 		in := f.Interval(func(l scaling.Law) float64 {
 			m, err := l.Answer(q)
-			if err != nil {
-				return math.Inf(1) // a loss out of reach takes endless compute
+			if err != nil { // a loss out of reach takes endless compute
+				endless := math.Inf(1)
+				m = scaling.Model{Params: cmp.Or(q.Params, endless), Tokens: cmp.Or(q.Tokens, endless), FLOPs: endless,
+					Loss: q.Loss}
 			}
 			return row.of(m)
 		})
 		intervals[row.key] = intervalJSON(in)
 		text := ""
-		if in != nil && in.High > in.Low*(1+1e-9) {
+		if in != nil && (in.High > in.Low*(1+1e-9) || math.IsInf(in.High, 1)) {
 			text = fmt.Sprintf("%.0f %% interval %s", 100*scaling.Confidence, within(in, row.form))
 		}
 		s.printf("%s\n", strings.TrimRight(fmt.Sprintf("%-20s  %-10s  %s", row.name, row.form(row.of(m)), text), " "))

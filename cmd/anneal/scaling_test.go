@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -49,6 +50,14 @@ func TestScalingFitAndPredict(t *testing.T) {
 	}
 	if want := scaling.Besiroglu.Optimum(1e21).Loss; math.Abs(loss-want) > 0.02*want {
 		t.Errorf("the predicted loss is %v, of the true law %v", loss, want)
+	}
+	_, out, _ := anneal("scaling", "predict", w.dir, "--loss", "1.85", "--params", "1T")
+	for _, want := range []string{
+		`parameters +1.00T\n`, `training tokens .* interval [^ ]+T to endless\n`, `loss \(nats/token\) +1.850\n`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("a loss that some resamples do not reach: no %s in %s", want, out)
+		}
 	}
 	code, out, errs := anneal("scaling", "predict", w.path("fit.json"), "--params", "7B", "--tokens", "2T")
 	if code != exitOK || !strings.Contains(out, "2.00T") || !strings.Contains(errs, "times the compute") {
@@ -120,6 +129,11 @@ func TestScalingMistakes(t *testing.T) {
 		{"fit " + bad, exitUsage, []string{"bad.csv", "line 2: tokens is NaN", "line 3: loss is -2", "at least 6"}},
 		{"fit " + w.dir, exitUsage, []string{"no points.csv"}},
 		{"fit " + w.path("none.csv"), exitData, []string{"none.csv"}},
+		{"fit " + bad + " --beta 5", exitUsage, []string{"--beta: β cannot be held at 5", "above 0.01 and below 5"}},
+		{"fit " + bad + " --beta 0.005", exitUsage, []string{"--beta", "0.005"}},
+		{"fit " + bad + " --beta=-1", exitUsage, []string{"--beta", "-1"}},
+		{"fit " + bad + " --from=-1", exitUsage, []string{"--from is -1"}},
+		{"predict --loss 1.8172", exitUsage, []string{"a loss of 1.8172 is", "above 1.8172"}},
 		{"predict", exitUsage, []string{"nothing is asked", "--flops"}},
 		{"predict " + w.dir + " --flops 1e21", exitUsage, []string{"no fit.json", "scaling fit"}},
 		{"predict " + junk + " --flops 1e21", exitData, []string{"junk.json", "not a fit"}},
