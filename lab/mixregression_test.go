@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -31,7 +33,10 @@ func TestRegressionFindsTheMixture(t *testing.T) {
 		t.Errorf("held-out rank correlation %.3f", rank)
 	}
 	fit := fitMix(w, y)
-	got := bestMix(fit, s, 7)
+	got, err := bestMix(t.Context(), fit, s, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
 	best, sum := math.Inf(1), 0.0
 	for i := range 2000 {
 		best = min(best, lawLoss(s.draw(8, i)))
@@ -137,5 +142,34 @@ func TestMixturesDrawn(t *testing.T) {
 		if w := rare.draw(1, i); w[1] > 15*0.02 {
 			t.Fatalf("a source of 2 %% has %.3f of mixture %d", w[1], i)
 		}
+	}
+}
+
+// Of many sources, mixtures are drawn as quickly as of few, within the bounds, and they differ.
+func TestMixturesOfManySources(t *testing.T) {
+	const n = 300
+	natural := make([]float64, n)
+	for i := range natural[1:] {
+		natural[1+i] = 1. / (n - 1) // the first has none
+	}
+	s := newMixtureSampler(natural)
+	for i := range 20 {
+		w, sum, full := s.draw(1, i), 0.0, 0
+		for j, x := range w {
+			if sum += x; x > s.most[j] {
+				t.Errorf("source %d has %.4f of mixture %d, at most %.4f", j, x, i, s.most[j])
+			}
+			if x > 0.99*s.most[j] {
+				full++
+			}
+		}
+		if math.Abs(sum-1) > 1e-12 || w[0] != 0 || full == 0 || full > n/2 {
+			t.Errorf("mixture %d sums to %v, the first source has %v, %d as much as they may", i, sum, w[0], full)
+		}
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := bestMix(done, mixRegression{}, s, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("after a cancellation: %v", err)
 	}
 }

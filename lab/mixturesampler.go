@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,17 +10,25 @@ import (
 
 // mixtureSampler draws mixtures around the initial one, which is the natural mixture by default. As in RegMix, they
 // come from Dirichlet(s·p), p ∝ √natural, with s log-uniform from 0.1, where one source has nearly all the weight, to
-// 5, where mixtures are close to p. A source has at most 15 times its natural share.
-type mixtureSampler struct{ prior, most []float64 }
+// 5, where mixtures are close to p. A source has at most 15 times its natural share: a mixture with more is drawn
+// again. Of many sources with about equal shares hardly any mixture passes; then it is clipped.
+type mixtureSampler struct {
+	prior, most []float64
+	clips       bool
+}
 
 const (
 	priorPower                 = 0.5
 	leastStrength, topStrength = 0.1, 5
 	mostShare                  = 15
+
+	trials     = 1000
+	leastKept  = trials / 20 // 60 equal sources have fewer, 40 three times as many
+	underflows = 1e-300
 )
 
 func newMixtureSampler(natural []float64) mixtureSampler {
-	s := mixtureSampler{make([]float64, len(natural)), make([]float64, len(natural))}
+	s := mixtureSampler{prior: make([]float64, len(natural)), most: make([]float64, len(natural))}
 	sum := 0.0
 	for i, n := range natural {
 		s.prior[i], s.most[i] = math.Pow(n, priorPower), min(mostShare*n, 1)
@@ -28,6 +37,13 @@ func newMixtureSampler(natural []float64) mixtureSampler {
 	for i := range s.prior {
 		s.prior[i] /= sum
 	}
+	src, w, kept := rand.New(rand.NewPCG(0, 0)), make([]float64, len(natural)), 0
+	for range trials {
+		if s.try(src, w) {
+			kept++
+		}
+	}
+	s.clips = kept < leastKept
 	return s
 }
 
@@ -35,9 +51,21 @@ func newMixtureSampler(natural []float64) mixtureSampler {
 func (s mixtureSampler) draw(seed uint64, index int) []float64 {
 	src := rand.New(rand.NewPCG(seed, uint64(index)))
 	w := make([]float64, len(s.prior))
-	for {
+	for !s.try(src, w) {
+		if s.clips {
+			s.clip(w)
+			break
+		}
+	}
+	return w
+}
+
+// try draws a mixture, with shares below least set to 0, and reports whether the bounds hold.
+func (s mixtureSampler) try(src *rand.Rand, w []float64) bool {
+	sum := 0.0
+	for sum < underflows {
 		strength := leastStrength * math.Pow(topStrength/leastStrength, src.Float64())
-		sum := 0.0
+		sum = 0
 		for i, p := range s.prior {
 			if w[i] = 0; p == 0 {
 				continue
@@ -45,17 +73,6 @@ func (s mixtureSampler) draw(seed uint64, index int) []float64 {
 			w[i] = gamma(src, p*strength)
 			sum += w[i]
 		}
-		if s.settle(w, sum) {
-			return w
-		}
-	}
-}
-
-// settle normalises w to a mixture that sums to 1, with shares below least set to 0. It reports whether the bounds
-// hold.
-func (s mixtureSampler) settle(w []float64, sum float64) bool {
-	if !(sum > 1e-300) {
-		return false // all values underflowed
 	}
 	kept := 0.0
 	for i := range w {
@@ -64,12 +81,28 @@ func (s mixtureSampler) settle(w []float64, sum float64) bool {
 		}
 		kept += w[i]
 	}
+	within := true
 	for i := range w {
-		if w[i] /= kept; w[i] > s.most[i] {
-			return false
+		w[i] /= kept
+		within = within && w[i] <= s.most[i]
+	}
+	return within
+}
+
+// clip gives what sources have above their bounds to the others, each in proportion to what it lacks to its own.
+func (s mixtureSampler) clip(w []float64) {
+	excess, room := 0.0, 0.0
+	for i, most := range s.most {
+		excess += max(w[i]-most, 0)
+		room += max(most-w[i], 0)
+	}
+	for i, most := range s.most {
+		if w[i] > most {
+			w[i] = most
+		} else {
+			w[i] += excess / room * (most - w[i])
 		}
 	}
-	return true
 }
 
 const (
@@ -80,13 +113,16 @@ const (
 
 // bestMix draws many mixtures and returns the mean of those with the lowest predicted losses. The mean is more stable
 // than the best one, whose prediction is the most likely to be too optimistic.
-func bestMix(r mixRegression, s mixtureSampler, seed uint64) []float64 {
+func bestMix(ctx context.Context, r mixRegression, s mixtureSampler, seed uint64) ([]float64, error) {
 	type candidate struct {
 		loss float64
 		w    []float64
 	}
 	all := make([]candidate, candidates)
 	for i := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		w := s.draw(seed, firstCandidate+i)
 		all[i] = candidate{r.predict(w), w}
 	}
@@ -97,7 +133,7 @@ func bestMix(r mixRegression, s mixtureSampler, seed uint64) []float64 {
 			mean[i] += x / winners
 		}
 	}
-	return mean
+	return mean, nil
 }
 
 // gamma draws from the gamma distribution with a shape above 0 and scale 1 (Marsaglia & Tsang 2000): a cubed normal

@@ -95,7 +95,10 @@ func RegMix(ctx context.Context, o RegMixOptions) (*RegMixResult, error) {
 		mixtures, r.Target = append(mixtures, p.Weights), append(r.Target, loss)
 	}
 	fit := fitMix(mixtures, r.Target)
-	weights := bestMix(fit, newMixtureSampler(s.weights), s.cfg.Seed)
+	weights, err := bestMix(ctx, fit, newMixtureSampler(s.weights), s.cfg.Seed)
+	if err != nil {
+		return nil, err
+	}
 	r.HeldOut = crossPredict(mixtures, r.Target)
 	r.Family, r.Error, r.Rank = fit.Family, fit.Error, rankCorrelation(r.HeldOut, r.Target)
 	r.Predicted, r.AtStart = fit.predict(weights), fit.predict(s.weights)
