@@ -116,6 +116,10 @@ func readMegatron(path string, _ Vocabulary, d *documents) error {
 				return err
 			}
 			next, err := x.documents.u64()
+			if err == io.EOF {
+				return fmt.Errorf("the list of documents ends at sequence %d of %d\n  restore the .idx from a copy",
+					docEnd, x.sequences)
+			}
 			if err != nil {
 				return err
 			}

@@ -209,8 +209,8 @@ func TestDocumentsThatNoEOTEndsAreCounted(t *testing.T) {
 	}
 }
 
-// A small index cannot read one .bin again and again.
-func TestSequencesOfMegatronCannotOverlap(t *testing.T) {
+// A small index cannot read one .bin again and again, and documents hold all of its sequences.
+func TestSequencesOfMegatronAreInOneDocumentEach(t *testing.T) {
 	v, dir := Vocabulary{Size: 300, EOT: 299}, t.TempDir()
 	write(t, megatron, dir, v, [][]uint32{{1, 2}, {3, 4}})
 	path := filepath.Join(dir, "train.idx")
@@ -226,6 +226,19 @@ func TestSequencesOfMegatronCannotOverlap(t *testing.T) {
 	}
 	if err := readError(megatron, []string{path}, v); err == nil || !strings.Contains(err.Error(), "overlap") {
 		t.Errorf("error %v, want one of sequences that overlap", err)
+	}
+
+	write(t, megatron, dir, v, [][]uint32{{1, 2}, {3, 4}})
+	if index, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	index[megatronHeader-8]-- // the list of documents ends before the second sequence
+	if err := os.WriteFile(path, index[:len(index)-8], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := readError(megatron, []string{path}, v); err == nil ||
+		!strings.Contains(err.Error(), "documents ends at sequence 1 of 2") {
+		t.Errorf("error %v, want one of documents that end before the sequences", err)
 	}
 }
 
