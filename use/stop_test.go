@@ -55,8 +55,8 @@ func TestGenerateStops(t *testing.T) {
 	if _, err := r.Generate(t.Context(), o, func(s string) { whole.WriteString(s) }); err != nil {
 		t.Fatal(err)
 	}
-	middle := whole.Len() / 2
-	stop := whole.String()[middle : middle+3]
+	letters := []rune(whole.String())
+	stop := string(letters[len(letters)/2:][:3])
 	o.Stop = []string{"no such text", stop}
 	var got strings.Builder
 	done, err := r.Generate(t.Context(), o, func(s string) { got.WriteString(s) })
@@ -70,8 +70,35 @@ func TestGenerateStops(t *testing.T) {
 	if err != nil || list[0].Text != got.String() || list[0].Stopped != stop {
 		t.Errorf("among many: %+v, %v", list, err)
 	}
+	x, err := r.NewText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if done, err = x.Continue(t.Context(), o, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	turn, err := x.Continue(t.Context(), GenerateOptions{Prompt: "!", MaxTokens: 1}, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read := textOf(r, turn.PromptIDs); read != textOf(r, done.PromptIDs)+got.String()+"!" {
+		t.Errorf("after %q the next turn reads %q", got.String(), read)
+	}
+	if made := textOf(r, done.IDs); !strings.Contains(made, stop) {
+		t.Errorf("the tokens that were made are %q, without %q", made, stop)
+	}
 	o.Stop = []string{""}
 	if _, err := r.Generate(t.Context(), o, func(string) {}); err == nil || !strings.Contains(err.Error(), "stop") {
 		t.Errorf("an empty text to stop at: %v", err)
 	}
+}
+
+// textOf is the text of tokens, with U+FFFD for every byte that is no text, as it is handed on.
+func textOf(r *Trained, ids []int32) string {
+	var text []byte
+	for _, id := range ids {
+		text = r.Tokenizer.Decode(text, []uint32{uint32(id)})
+	}
+	return string([]rune(string(text)))
 }

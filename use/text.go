@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"anneal/model"
@@ -57,10 +58,13 @@ func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text str
 	n := len(x.ids)
 	done.PromptIDs = x.ids[:n:n]
 	done.Memory, done.Cache = x.g.Bytes()
-	stream, more := x.r.NewStream(o.Stop, emit), true
+	var shown strings.Builder
+	stream, more := x.r.NewStream(o.Stop, func(text string) { shown.WriteString(text); emit(text) }), true
 	defer func() {
 		done.IDs = x.ids[n:len(x.ids):len(x.ids)]
-		done.Stopped = stream.End()
+		if done.Stopped = stream.End(); done.Stopped != "" {
+			x.cut(n, shown.String())
+		}
 	}()
 	end := x.r.end()
 	o.Sampling.Prompt = n
@@ -93,6 +97,25 @@ func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text str
 		}
 	}
 	return done, nil
+}
+
+// cut replaces what follows the first n tokens by the part of it that was shown: nobody saw the text that it stopped
+// at, so that the next turn must not follow it.
+func (x *Text) cut(n int, shown string) {
+	decoder := x.r.Tokenizer.NewStreamDecoder()
+	keep, kept, end := n, 0, 0
+	for i, id := range x.ids[n:] {
+		if end += len(decoder.Next(uint32(id))); end > len(shown) {
+			break
+		}
+		if end > kept { // a token without text may begin a character that was not shown
+			keep, kept = n+i+1, end
+		}
+	}
+	x.ids = x.ids[:keep:keep] // the others are those of Generated
+	for _, id := range x.r.Tokenizer.NewEncoder().Encode(nil, []byte(shown[kept:])) {
+		x.ids = append(x.ids, int32(id))
+	}
 }
 
 // read appends a prompt, the first one between the tokens that are put around it unless it is to be bare.
