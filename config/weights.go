@@ -10,7 +10,10 @@ import (
 var ofTraining = []string{"model.init", "model.init_std", "model.zero_init", "model.dropout", "model.stochastic_depth"}
 
 // mayDiffer are the keys of model.* that a run can change although it starts from weights.
-var mayDiffer = []string{"model.vocab", "model.context", "model.rope_scaling", "model.rope_original_context"}
+var mayDiffer = []string{
+	"model.vocab", "model.context", "model.rope_scaling", "model.rope_original_context", "model.router_aux_loss",
+	"model.router_z_loss",
+}
 
 // ofAdapters are the keys that may differ where the weights have no adapters yet.
 var ofAdapters = []string{"model.lora_rank", "model.lora_alpha", "model.lora_targets", "model.lora_dora"}

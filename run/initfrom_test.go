@@ -129,6 +129,7 @@ func TestTheShapeIsThatOfTheWeights(t *testing.T) {
 	rope, _ := trainedRun(t, data)
 	learned, _ := trainedRun(t, data, "model.family=gpt2")
 	scaled, _ := trainedRun(t, data, "model.rope_scaling=yarn:2") // 16 tokens at first, 32 then
+	experts, _ := trainedRun(t, data, "model.family=qwen3_moe", "model.experts=4", "model.experts_per_token=2")
 	for _, c := range []struct {
 		from    string
 		set     []string
@@ -148,6 +149,7 @@ func TestTheShapeIsThatOfTheWeights(t *testing.T) {
 		{learned, []string{"model.dropout=0.1"}, "", ""},
 		{scaled, []string{"model.context=64"}, "", "later positions are new"},
 		{scaled, []string{"model.context=64", "model.rope_scaling=yarn:4"}, "", "have yarn:2"},
+		{experts, []string{"model.router_aux_loss=0.02", "model.router_z_loss=0.01"}, "", ""},
 		{rope, []string{"init.step=4"}, "", ""},
 		{rope, []string{"init.step=7"}, "no checkpoint of step 7", ""},
 		{filepath.Join("..", "hf", "testdata", "llama"), []string{"init.step=7"}, "is not a run", ""},
