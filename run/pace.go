@@ -53,12 +53,12 @@ func decayBegins(cfg *config.Config, steps int) int {
 // keepPace looks at the clock if it is time to, and changes the length of the run if that is due.
 func (s *session) keepPace() error {
 	p, made := s.pace, s.trainer.Position().Step
-	if p == nil || s.done || len(p.looks) == 0 || made < p.looks[0] {
+	if p == nil || s.done || len(p.looks) == 0 || made < p.looks[0] || made > p.looks[len(p.looks)-1] {
 		return nil
 	}
 	now := time.Now()
 	steps, err := led(s.world, func() (int, error) {
-		return p.length(made, s.cfg.Train.Steps, s.cfg.Schedule.DecayFraction, now), nil
+		return p.length(s.cfg, made, now), nil
 	})
 	if err != nil {
 		return err
@@ -76,11 +76,14 @@ func (s *session) keepPace() error {
 }
 
 // length returns how many steps the run should have, at the speed since the last look. The decay does not begin before
-// now.
-func (p *pace) length(made, steps int, decay float64, now time.Time) int {
+// now; before the warmup has ended it never does.
+func (p *pace) length(cfg *config.Config, made int, now time.Time) int {
+	steps := cfg.Train.Steps
 	each := now.Sub(p.at).Seconds() / float64(max(made-p.made, 1))
-	want := made + int(max(p.end.Sub(now).Seconds(), 0)/each)
-	want = max(want, int(math.Ceil(float64(made)/(1-decay))), made+1)
+	want := max(made+int(max(p.end.Sub(now).Seconds(), 0)/each), made+1)
+	if made > cfg.Schedule.Warmup {
+		want = max(want, int(math.Ceil(float64(made)/(1-cfg.Schedule.DecayFraction))))
+	}
 	if math.Abs(float64(want-steps)) < paceSlack*float64(steps) {
 		return steps
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"anneal/config"
 	"anneal/train/traintest"
 )
 
@@ -16,19 +17,25 @@ func TestLengthFollowsTheClock(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		made, steps int
+		decay       float64
 		each        time.Duration
 		left        time.Duration
 		want        int
 	}{
-		{"as planned", 500, 1000, 10 * time.Millisecond, 5 * time.Second, 1000},
-		{"almost as planned", 500, 1000, 10 * time.Millisecond, 5050 * time.Millisecond, 1000},
-		{"faster", 500, 1000, 5 * time.Millisecond, 5 * time.Second, 1500},
-		{"slower", 500, 1000, 20 * time.Millisecond, 5 * time.Second, 750},
-		{"far too slow", 500, 1000, time.Second, 5 * time.Second, 625}, // the decay begins now: a fifth of 625 is 125
-		{"over", 800, 1000, time.Second, -time.Second, 1000},
+		{"as planned", 500, 1000, 0.2, 10 * time.Millisecond, 5 * time.Second, 1000},
+		{"almost as planned", 500, 1000, 0.2, 10 * time.Millisecond, 5050 * time.Millisecond, 1000},
+		{"faster", 500, 1000, 0.2, 5 * time.Millisecond, 5 * time.Second, 1500},
+		{"slower", 500, 1000, 0.2, 20 * time.Millisecond, 5 * time.Second, 750},
+		{"far too slow", 500, 1000, 0.2, time.Second, 5 * time.Second, 625}, // the decay begins now: a fifth of 625 is 125
+		{"before any decay", 100, 1000, 1, 10 * time.Millisecond, 5 * time.Second, 600},
+		{"over", 800, 1000, 0.2, time.Second, -time.Second, 1000},
 	} {
 		p := pace{end: begin.Add(c.left), at: begin.Add(-time.Duration(c.made) * c.each)}
-		if got := p.length(c.made, c.steps, 0.2, begin); got != c.want {
+		cfg := &config.Config{
+			Train:    config.Train{Steps: c.steps},
+			Schedule: config.Schedule{Warmup: 100, DecayFraction: c.decay},
+		}
+		if got := p.length(cfg, c.made, begin); got != c.want {
 			t.Errorf("%s: %d steps, want %d", c.name, got, c.want)
 		}
 	}
