@@ -57,7 +57,7 @@ func TestTheLastEvaluationIsExact(t *testing.T) {
 	dir := newRun(t, "a", lines(2, 3001))
 	v := newWatch(t, dir).View(now).Runs[0]
 	if v.ValStep != 3000 || v.ValLoss != 2.1113 || v.ValBitsPerByte != 1.0057 {
-		t.Errorf("at step %d: %v, %v bits per byte; want those of\n%s", v.ValStep, v.ValLoss, v.ValBitsPerByte, line(3000))
+		t.Errorf("at step %d: %v, %v bits per byte, want\n%s", v.ValStep, v.ValLoss, v.ValBitsPerByte, line(3000))
 	}
 }
 
