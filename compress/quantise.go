@@ -3,8 +3,8 @@ package compress
 import "math"
 
 // A Grid is the numbers that weights may have: multiples of a scale, −L to L with L = 2^(Bits−1) − 1. Every Group
-// weights of a row have a scale of their own. It is not rounded, though a format would store it in 16 bits: in FP16 that
-// moves a weight by at most 1/2048 of itself, and a step of 8 bits is 1/127 of the largest.
+// weights of a row have a scale of their own. It is not rounded, though a format would store it in 16 bits: in FP16
+// that moves a weight by at most 1/2048 of itself, and a step of 8 bits is 1/127 of the largest.
 type Grid struct {
 	Bits  int // 2 to 8
 	Group int // weights; the last group of a row may be shorter
