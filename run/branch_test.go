@@ -43,7 +43,8 @@ func TestABranchIsTheRunFromTheStart(t *testing.T) {
 		trunk, branch []string
 		want          int // the step it begins at
 	}{
-		{"wsd", []string{"schedule.name=wsd", "schedule.warmup=3"}, []string{"train.steps=10"}, 8},
+		{"wsd", []string{"schedule.name=wsd", "schedule.warmup=3"},
+			[]string{"train.steps=10", "train.eval_answers=true"}, 8},
 		{"constant", []string{"schedule.name=constant", "schedule.warmup=3"},
 			[]string{"schedule.name=wsd", "train.steps=12", "schedule.decay_fraction=0.5"}, 6},
 		{"ramps", []string{"schedule.name=wsd", "schedule.warmup=3", "train.batch_ramp=64 over 600 tokens",

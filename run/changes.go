@@ -14,7 +14,7 @@ var harmless = map[string]bool{
 	"device":  true, // the state names its kernels
 	"threads": true, "data.path": true, "data.mix": true, "distill.teacher": true, "train.minutes": true,
 	"train.log_every": true, "train.norms_every": true, "train.noise_scale_every": true, "train.eval_every": true,
-	"train.eval_packing": true, "train.eval_tokens": true,
+	"train.eval_packing": true, "train.eval_tokens": true, "train.eval_answers": true,
 	"checkpoint.every": true, "checkpoint.keep": true, "checkpoint.max_failures": true, "guard.rewinds": true,
 	"guard.replay_every": true,
 	"eval.tasks":         true, "eval.tasks_every": true,
