@@ -7,7 +7,8 @@ import (
 
 // Previous returns, for each token of ids [N] (I32), what row says of the token before it and of itself: [N] I32, valid
 // until Reset. It is device.Elsewhere for the first token of a document. The token before a batch that continues a
-// sequence is Cache.Before. The host computes it, and a device apart from it waits.
+// sequence is Cache.Before, and the one before a branch the last of its beginning. The host computes it, and a device
+// apart from it waits.
 func (t *Tape) Previous(ids *tensor.Tensor, seq *Sequence, row func(before, id int32) int32) *tensor.Tensor {
 	n, p := ids.Len(), &t.pairs
 	if p[0].IsZero() || p[0].Len() < n {
@@ -18,10 +19,10 @@ func (t *Tape) Previous(ids *tensor.Tensor, seq *Sequence, row func(before, id i
 	t.Device.Read(positions.Raw(), &seq.Pos)
 	list, pos := tokens.I32(), positions.I32()
 	if seq.Caches == nil {
-		previous(list, pos, 0, row)
+		previous(list, pos, 0, seq.Branches, row)
 	}
 	for _, c := range seq.Caches {
-		previous(list[:c.Tokens], pos[:c.Tokens], c.Before, row)
+		previous(list[:c.Tokens], pos[:c.Tokens], c.Before, nil, row)
 		list, pos = list[c.Tokens:], pos[c.Tokens:]
 	}
 	out := t.ref(t.keep.New(tensor.I32, n))
@@ -30,11 +31,16 @@ func (t *Tape) Previous(ids *tensor.Tensor, seq *Sequence, row func(before, id i
 }
 
 // previous replaces tokens by what row says of them, from the last one down, so that those before are still there.
-func previous(tokens, pos []int32, before int32, row func(before, id int32) int32) {
+// Branches are in order of their places.
+func previous(tokens, pos []int32, before int32, branches []Branch, row func(before, id int32) int32) {
+	last := len(branches) - 1
 	for i := len(tokens) - 1; i >= 0; i-- {
 		switch {
 		case pos[i] == 0:
 			tokens[i] = device.Elsewhere
+		case last >= 0 && i == branches[last].At:
+			tokens[i] = row(tokens[branches[last].Base+branches[last].First-1], tokens[i])
+			last--
 		case i == 0:
 			tokens[i] = row(before, tokens[i])
 		default:

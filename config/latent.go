@@ -34,6 +34,7 @@ func (k *checker) latent() {
 			"removing model.kv_heads"},
 		{m.Positions.String() != "rope" || hasLinear(m), "layers without rotary positions",
 			"model.positions = rope and model.attention = full"},
+		{m.QKVBias, "model.qkv_bias", "model.qkv_bias = false"},
 		{m.QKNorm, "model.qk_norm", "model.qk_norm = false"},
 		{m.MuP, "model.mup", "model.mup = false"},
 		{k.c.Device == "cuda", "device = cuda", "device = cpu"},

@@ -23,7 +23,11 @@ func (k *checker) positions() {
 	if m.RopeScaling.NeedsOriginal() {
 		k.between("model.rope_original_context", m.RopeOriginalContext, 1, 1<<24)
 	}
-	if err := m.RopeScaling.CheckPairs(m.HeadDim); err != nil {
+	rotated := m.HeadDim
+	if m.KVLoraRank > 0 {
+		rotated = m.RopeHeadDim
+	}
+	if err := m.RopeScaling.CheckPairs(rotated); err != nil {
 		k.fault("model.rope_scaling", "model.rope_scaling = yarn:4, or a list of that length", "%v", err)
 	}
 	if n := len(m.Positions); n > m.Layers && m.Layers > 0 {

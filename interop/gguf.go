@@ -188,7 +188,10 @@ func (a *architecture) gemma3(c *hf.Gemma3Config, m model.Config, at string) err
 func usualWindows(c *hf.LlamaConfig, m model.Config, period int, at string) error {
 	for i := range c.Layers {
 		if windowed := c.WindowLayers == nil || c.WindowLayers[i]; windowed != (i%period != period-1) {
-			usual := strings.Repeat(fmt.Sprintf("window:%d,", c.Window), period-1) + "full"
+			usual := fmt.Sprintf("window:%d", c.Window)
+			if c.Layers >= period {
+				usual = strings.Repeat(usual+",", period-1) + "full"
+			}
 			return unknownToLlama("attention", m.Attention.String(), usual, at)
 		}
 	}

@@ -168,6 +168,7 @@ func TestGGUFRefusesWhatLlamaCppLacks(t *testing.T) {
 		50, 30, true
 	gemma3 := change(llama, func(c *model.Config) {
 		c.Family, c.Activation, c.QKNorm, c.Attention = "gemma3", "geglu", true, seen("window:8,full")
+		c.Layers = 2
 	})
 	for key, c := range map[string]model.Config{
 		"activation": change(llama, func(c *model.Config) { c.Family, c.Activation = "anneal", "relu2" }),
@@ -200,6 +201,8 @@ func TestGGUFRefusesWhatLlamaCppLacks(t *testing.T) {
 		if p, is := err.(config.Problem); !is || p.Key != "model."+key || p.At != "config.yaml:3" ||
 			!strings.Contains(p.Message, "llama.cpp") {
 			t.Errorf("%s: error %v", key, err)
+		} else if strings.Count(p.Try, ",") >= c.Layers {
+			t.Errorf("%s: %q is for more than %d layers", key, p.Try, c.Layers)
 		}
 	}
 }

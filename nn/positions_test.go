@@ -145,14 +145,16 @@ func TestYaRNTablesHoldTheAttentionFactor(t *testing.T) {
 	defer a.Close()
 	s := parsed(t, "yarn:4")
 	want := 0.1*math.Log(4) + 1
-	r := NewRoPE(device.Host{}, a, tensor.F64, 100, 32, 32, 1e4, s, 64)
-	for i := range r.Cos.Len() {
-		if cos, sin := r.Cos.Float64(i), r.Sin.Float64(i); math.Abs(math.Hypot(cos, sin)-want) > 1e-12 {
-			t.Fatalf("entry %d has the length %v, want %v", i, math.Hypot(cos, sin), want)
+	for _, rotated := range []int{32, 12} { // elements that are not rotated are scaled, too
+		r := NewRoPE(device.Host{}, a, tensor.F64, 100, 32, rotated, 1e4, s, 64)
+		for i := range r.Cos.Len() {
+			if cos, sin := r.Cos.Float64(i), r.Sin.Float64(i); math.Abs(math.Hypot(cos, sin)-want) > 1e-12 {
+				t.Fatalf("%d rotated: entry %d has the length %v, want %v", rotated, i, math.Hypot(cos, sin), want)
+			}
 		}
-	}
-	if got := r.Cos.Float64(0); got != want {
-		t.Errorf("position 0 multiplies by %v, want %v", got, want)
+		if got := r.Cos.Float64(0); got != want {
+			t.Errorf("%d rotated: position 0 multiplies by %v, want %v", rotated, got, want)
+		}
 	}
 }
 

@@ -18,7 +18,8 @@ type RoPE struct {
 }
 
 // NewRoPE computes the tables for positions [0, positions) and heads of headSize elements, of which the last rotated
-// are rotated, and all before them have angles of 0; see Frequencies for the rest. It allocates them in a, an arena of
+// are rotated, and all before them have angles of 0; see Frequencies for the rest. The attention factor is for both,
+// since scores are of whole heads. It allocates them in a, an arena of
 // m.
 func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, headSize, rotated int, theta float64,
 	s RoPEScaling, original int) RoPE {
@@ -33,7 +34,7 @@ func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, he
 			for p := range positions {
 				still := half - len(frequencies)
 				for i := range still {
-					cosines.SetFloat64(p*half+i, 1)
+					cosines.SetFloat64(p*half+i, factor)
 					sines.SetFloat64(p*half+i, 0)
 				}
 				for i, f := range frequencies {

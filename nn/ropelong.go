@@ -81,12 +81,12 @@ func parseAbove0(word string) (float64, error) {
 	return x, nil
 }
 
-// CheckPairs reports lists of factors that do not have one for each pair of a head of headSize elements.
-func (s RoPEScaling) CheckPairs(headSize int) error {
+// CheckPairs reports lists of factors that do not have one for each pair of the rotated elements of a head.
+func (s RoPEScaling) CheckPairs(rotated int) error {
 	for name, list := range map[string]Factors{"short": s.Short, "long": s.Long} {
-		if n := len(list.Values()); list != "" && n != headSize/2 {
-			return fmt.Errorf("%s of %s has %d factors, but a head of %d elements has %d pairs", name, s.Kind, n,
-				headSize, headSize/2)
+		if n := len(list.Values()); list != "" && n != rotated/2 {
+			return fmt.Errorf("%s of %s has %d factors, but %d rotated elements of a head are %d pairs", name, s.Kind,
+				n, rotated, rotated/2)
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ func TestSequencesAreScoredAsIfAlone(t *testing.T) {
 		{"model.attention=window:16,longformer:8:4"}, {"model.attention=linear:gated,full"},
 		{"model.family=gpt2", "model.activation=gelu", "model.positions=learned"},
 		{"model.positions=alibi", "model.attention_sinks=true", "model.attention=window:24,full"},
-		{"model.kv_lora_rank=16"},
+		{"model.kv_lora_rank=16"}, {"model.family=anneal", "model.zero_init=none", "model.bigram=64"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		mustRun(t, run.Options{
