@@ -156,6 +156,35 @@ func TestDerivedValuesOfARunFollowAnOverride(t *testing.T) {
 	if c := load("schedule.name=constant", "train.steps=500"); c.Schedule.FinalRatio != 0 || c.Schedule.Warmup != 20 {
 		t.Errorf("final_ratio %v, warmup %d, want 0 and still 20", c.Schedule.FinalRatio, c.Schedule.Warmup)
 	}
+	for _, c := range []struct{ was, override string }{
+		{"optimizer.decay_timescale=0.5", "optimizer.decay_timescale=0.1"},
+		{"optimizer.decay_timescale=0.5", "optimizer.decay_timescale=0"},
+		{"optimizer.decay_timescale=0.5", "optimizer.lr=1e-4"},
+		{"optimizer.lr=1e-3", "optimizer.decay_timescale=0.1"},
+		{"optimizer.weight_decay=0.2", "optimizer.lr=1e-4"},
+		{"schedule.name=wsd", "schedule.decay_shape=exponential"},
+		{"init.from=base model.lora_rank=8", "model.lora_rank=32"},
+		{"model.family=qwen3_moe model.experts=8 model.experts_per_token=2", "model.experts_per_token=4"},
+		{"model.mup=true model.head_dim=32", "model.head_dim=64"},
+	} {
+		first := strings.Fields(c.was)
+		was, err := parse([]byte(minimal), "run.yaml", first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := parse(was.YAML(), "config.yaml", []string{c.override})
+		if err != nil {
+			t.Errorf("%s, then %s: %v", c.was, c.override, err)
+			continue
+		}
+		fresh, err := parse([]byte(minimal), "run.yaml", append(first, c.override))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := fresh.Differences(now); len(d) > 0 {
+			t.Errorf("%s, then %s: from the start it would be %v", c.was, c.override, d)
+		}
+	}
 	if got := string(load().YAML()); !strings.Contains(got, "# derived: weight_decay = optimizer.weight_decay") {
 		t.Error("a resolved config that is read and written again says no more what was derived")
 	}

@@ -138,9 +138,13 @@ func (c *Config) underive(o string) {
 	case "optimizer.weight_decay", "optimizer.decay_embeddings":
 		from = []string{"optimizer.groups."}
 	case "optimizer.lr":
-		from = []string{"optimizer.adamw_lr"}
+		from = []string{"optimizer.adamw_lr", "optimizer.weight_decay", "optimizer.groups."} // with a timescale
+	case "optimizer.decay_timescale":
+		from = []string{"optimizer.weight_decay", "optimizer.groups."}
 	case "schedule.name":
 		from = []string{"schedule."}
+	case "schedule.decay_shape":
+		from = []string{"schedule.final_ratio"}
 	case "init.from":
 		from = []string{"init."}
 	case "distill.teacher":
@@ -148,7 +152,11 @@ func (c *Config) underive(o string) {
 	case "model.context":
 		from = []string{"model.rope_original_context", "model.attention"}
 	case "model.kv_lora_rank", "model.head_dim":
-		from = []string{"model.rope_head_dim"}
+		from = []string{"model.rope_head_dim", "model.mup_base_head_dim"}
+	case "model.lora_rank":
+		from = []string{"model.lora_alpha"}
+	case "model.experts_per_token":
+		from = []string{"model.expert_ffn"}
 	case "model.rope_scaling":
 		from = []string{"model.rope_original_context"}
 	case "parallel.tensor", "parallel.context", "parallel.pipeline":
