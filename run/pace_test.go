@@ -26,7 +26,8 @@ func TestLengthFollowsTheClock(t *testing.T) {
 		{"almost as planned", 500, 1000, 0.2, 10 * time.Millisecond, 5050 * time.Millisecond, 1000},
 		{"faster", 500, 1000, 0.2, 5 * time.Millisecond, 5 * time.Second, 1500},
 		{"slower", 500, 1000, 0.2, 20 * time.Millisecond, 5 * time.Second, 750},
-		{"far too slow", 500, 1000, 0.2, time.Second, 5 * time.Second, 625}, // the decay begins now: a fifth of 625 is 125
+		// the decay begins now: a fifth of 625 is 125
+		{"far too slow", 500, 1000, 0.2, time.Second, 5 * time.Second, 625},
 		{"before any decay", 100, 1000, 1, 10 * time.Millisecond, 5 * time.Second, 600},
 		{"over", 800, 1000, 0.2, time.Second, -time.Second, 1000},
 	} {
