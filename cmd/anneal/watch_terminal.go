@@ -32,7 +32,8 @@ func (s *session) watchTerminal(ctx context.Context, w *dash.Watch) error {
 		return &usageError{"--tty needs a terminal for input and output", "try `anneal watch RUN --json`"}
 	}
 	if os.Getenv("TERM") == "dumb" {
-		return &usageError{"--tty needs a terminal that can place text, and TERM is dumb", "try `anneal watch RUN --json`"}
+		return &usageError{"--tty needs a terminal that can place text, but TERM is dumb",
+			"try `anneal watch RUN --json`"}
 	}
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
