@@ -9,24 +9,24 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"anneal/internal/fileio"
 )
 
 // Open reads a tokenizer from a path: a tokenizer.json, a .tiktoken rank file (see [ReadTiktoken]), a vocab.json with
-// merges.txt beside it (see [ReadGPT2]), or a directory with a tokenizer.json or those two. pattern and specials are
-// for files that do not contain them; "" and nil select the defaults.
+// merges.txt beside it (see [ReadGPT2]), or a directory with a tokenizer.json, those two or a ranks.tiktoken. pattern and
+// specials are for files that do not contain them; "" and nil select the defaults.
 func Open(path, pattern string, specials map[string]uint32) (*Tokenizer, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if info.IsDir() {
-		dir := path
-		if path = filepath.Join(dir, "tokenizer.json"); !exists(path) {
-			path = filepath.Join(dir, "vocab.json")
+		dir, names := path, []string{"tokenizer.json", "vocab.json", "ranks.tiktoken"}
+		i := slices.IndexFunc(names, func(name string) bool { return exists(filepath.Join(dir, name)) })
+		if i < 0 {
+			return nil, fmt.Errorf("%s has no tokenizer.json, no vocab.json with merges.txt and no ranks.tiktoken", dir)
 		}
-		if !exists(path) {
-			return nil, fmt.Errorf("%s has neither tokenizer.json nor vocab.json with merges.txt", dir)
-		}
+		path = filepath.Join(dir, names[i])
 	}
 	var t *Tokenizer
 	var err error

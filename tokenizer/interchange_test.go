@@ -168,12 +168,13 @@ func TestFormatsComeBack(t *testing.T) {
 		if got.Hash() != tok.Hash() {
 			t.Errorf("%s by vocab.json and merges.txt: hash %s, was %s", name, got.Hash(), tok.Hash())
 		}
-		path := filepath.Join(dir, "x.tiktoken")
+		dir := t.TempDir()
+		path := filepath.Join(dir, "ranks.tiktoken")
 		if err := tok.SaveTiktoken(path); err != nil {
 			t.Fatal(err)
 		}
 		end, _ := tok.EndOfText()
-		ranks, err := Open(path, name, map[string]uint32{"<|endoftext|>": end})
+		ranks, err := Open(dir, name, map[string]uint32{"<|endoftext|>": end})
 		if err != nil {
 			t.Fatal(err)
 		}

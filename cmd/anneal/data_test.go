@@ -58,6 +58,7 @@ func TestAWhollyHeldOutDataSet(t *testing.T) {
 func TestDataCommandsEndWithWhatTheyWrote(t *testing.T) {
 	w := newWorkshop(t)
 	file := w.path("text/00.go")
+	w.object(exitOK, "tokenizer", "convert", w.path("tok.json"), "--to", "gpt2", "--out", w.path("split"))
 	for _, c := range []struct {
 		out  string // the JSON key out; "" if nothing is written
 		next string
@@ -72,6 +73,11 @@ func TestDataCommandsEndWithWhatTheyWrote(t *testing.T) {
 			w.path("text")}},
 		{w.path("hf"), "anneal data build --tokenizer " + w.path("hf/tokenizer.json"),
 			[]string{"tokenizer", "convert", w.path("tok.json"), "--to", "hf", "--out", w.path("hf")}},
+		{w.path("ranks"), "anneal tokenizer eval " + w.path("ranks/ranks.tiktoken") + " --pattern llama3 PATHS",
+			[]string{"tokenizer", "convert", w.path("tok.json"), "--to", "tiktoken", "--out", w.path("ranks")}},
+		{w.path("split"), "anneal tokenizer eval " + w.path("split/vocab.json") + ` --pattern '\w+|\W+' PATHS`,
+			[]string{"tokenizer", "convert", w.path("split/vocab.json"), "--pattern", `\w+|\W+`, "--to", "gpt2", "--out",
+				w.path("split")}},
 		{w.path("data"), "anneal train", []string{"data", "build", "--replace", "--tokenizer", w.path("tok.json"),
 			"--out", w.path("data"), w.path("text")}},
 		{w.path("data/scores/length.f32"), "anneal train", []string{"data", "score", w.path("data"), "--by", "length"}},

@@ -70,7 +70,7 @@ func (s *session) reportText(r corpus.Report) { s.notef("%s", r) }
 
 // tokenizerArg names a tokenizer to use.
 type tokenizerArg struct {
-	Tokenizer string `arg:"" help:"A tokenizer.json, a .tiktoken rank file, a vocab.json beside its merges.txt, or a directory of these."`
+	Tokenizer string `arg:"" help:"A tokenizer.json, a .tiktoken rank file, a vocab.json beside its merges.txt, or a directory of these (there, ranks.tiktoken)."`
 	Pattern   string `placeholder:"cl100k" help:"How text is split before merging, for files that do not say: .tiktoken and vocab.json."`
 }
 

@@ -60,7 +60,10 @@ func (c tokenizerConvertCmd) Run(s *session) error {
 	switch _, err := tok.EndOfText(); {
 	case c.To != "hf":
 		s.notef("not in these files: %s", notIn(tok, c.To))
-		next = "anneal tokenizer eval " + command(files[0]) + " PATHS"
+		next = "anneal tokenizer eval " + command(files[0], "--pattern", tok.Pattern()) + " PATHS"
+		if strings.Contains(tok.Pattern(), "\n") { // a chain of patterns, which --pattern cannot name
+			next = ""
+		}
 	case err != nil:
 		s.warn("the files do not name the token that ends a text: " + err.Error())
 	}
