@@ -277,6 +277,9 @@ func (l *Loader) State(samples uint64) State {
 	return s
 }
 
+// ErrOther means that a dataset is not the one that a run was trained on.
+var ErrOther = errors.New("the run was trained on other data")
+
 // Check returns an error if s was saved with other data, context, seed, packing, order or skipped samples, with which
 // its sample counter has another meaning.
 func (l *Loader) Check(s State) error {
@@ -286,8 +289,8 @@ func (l *Loader) Check(s State) error {
 	}
 	here := l.State(s.Sample)
 	if s.Data != here.Data {
-		return fmt.Errorf("the run was trained on data %s, but %s holds %s\n"+
-			"  pass the dataset it was trained on, or start a new run", s.Data, l.d.Dir, here.Data)
+		return fmt.Errorf("%w: %s holds %s, not %s\n"+
+			"  restore the dataset it was trained on, or start a new run", ErrOther, l.d.Dir, here.Data, s.Data)
 	}
 	if err := s.checkRows(here); err != nil {
 		return err

@@ -77,13 +77,16 @@ type ShardInfo struct {
 	Header uint32 `json:"header_crc32c"`
 }
 
+// ErrNone means that a directory holds no dataset.
+var ErrNone = errors.New("no dataset")
+
 // readManifest reads dataset.json and checks everything that does not need the shards.
 func readManifest(dir string) (Manifest, error) {
 	path := filepath.Join(dir, manifestName)
 	b, err := fileio.ReadSmall(path, manifestLimit)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Manifest{}, fmt.Errorf("no dataset in %s: it has no %s\n  make one with `anneal data build --tokenizer "+
-			"tok.json --out %s FILES…`; an interrupted build leaves no manifest", dir, manifestName, dir)
+		return Manifest{}, fmt.Errorf("%w in %s: it has no %s\n  make one with `anneal data build --tokenizer "+
+			"tok.json --out %s FILES…`; an interrupted build leaves no manifest", ErrNone, dir, manifestName, dir)
 	}
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest %s: %s", path, fileio.Cause(err))

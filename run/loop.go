@@ -121,7 +121,7 @@ func resume(ctx context.Context, o Options) (_ *Result, err error) {
 	}
 	s, err := newSession(cfg, o)
 	if err != nil {
-		return nil, err
+		return nil, runDir(o.Dir).saysWhere(cfg, err)
 	}
 	defer s.end(&err)
 	var files runFiles
@@ -141,7 +141,7 @@ func resume(ctx context.Context, o Options) (_ *Result, err error) {
 		return nil, err
 	}
 	if err := s.restore(); err != nil {
-		return nil, err
+		return nil, s.dir.saysWhere(cfg, err)
 	}
 	if len(o.Overrides) > 0 { // which later resumes keep
 		err := s.world.lead(func() error { return writeDurably(s.dir.config(), files.config) })

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -45,6 +46,19 @@ func (d runDir) findData(cfg *config.Config) error {
 		return path
 	})
 	return nil
+}
+
+// saysWhere adds to an error about data that is missing or other where the run names its data, since no command that
+// continues the run takes another place for it.
+func (d runDir) saysWhere(cfg *config.Config, err error) error {
+	if !errors.Is(err, dataset.ErrNone) && !errors.Is(err, dataset.ErrOther) {
+		return err
+	}
+	key := "data.path"
+	if cfg.Data.Mix.Given() {
+		key = "data.mix"
+	}
+	return fmt.Errorf("%w\n  if the dataset is elsewhere, set %s in %s", err, key, d.config())
 }
 
 // madeIn returns the directory where the run was made; "" if its configuration does not record it.

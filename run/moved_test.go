@@ -2,13 +2,17 @@ package run
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"anneal/config"
+	"anneal/dataset"
+	"anneal/tokenizer"
 	"anneal/train/traintest"
 )
 
@@ -65,12 +69,39 @@ func TestARunThatWasMovedGoesOn(t *testing.T) {
 	if err := resume(filepath.Join(moved, "runs", "first")); err != nil {
 		t.Errorf("moved together with the data: %v", err)
 	}
-	if err := os.RemoveAll(filepath.Join(moved, "data")); err != nil {
+	first = filepath.Join(moved, "runs", "first")
+	where := "set data.path in " + filepath.Join(first, "config.yaml")
+	replaceData := func(with string) {
+		if err := os.RemoveAll(filepath.Join(moved, "data")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(filepath.Join(moved, "data"), os.DirFS(with)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replaceData(traintest.DataWith(t, 0.3, tokenizer.TrainOptions{VocabSize: 320}))
+	rebuilt := resume(first)
+	_, verified := Verify(first)
+	for what, err := range map[string]error{"resume": rebuilt, "verify": verified} {
+		if !errors.Is(err, dataset.ErrOther) || !strings.Contains(err.Error(), where) {
+			t.Errorf("%s with data that was built again: %v", what, err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(moved, "data", "train")); err != nil {
 		t.Fatal(err)
 	}
-	if err := resume(filepath.Join(moved, "runs", "first")); err == nil ||
+	if v, err := Verify(first); err == nil {
+		t.Errorf("a lost shard is no damage: %+v", v)
+	}
+	replaceData(t.TempDir())
+	if err := resume(first); !errors.Is(err, dataset.ErrNone) || !strings.Contains(err.Error(), where) ||
 		!strings.Contains(err.Error(), filepath.Join(root, "data")) {
 		t.Errorf("without its data: %v", err)
+	}
+	if v, err := Verify(first); err != nil || !slices.ContainsFunc(v.Remarks, func(remark string) bool {
+		return strings.HasPrefix(remark, "the data is not checked: no dataset in ")
+	}) {
+		t.Errorf("verification without the data says %+v: %v", v, err)
 	}
 }
 

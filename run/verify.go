@@ -87,7 +87,7 @@ func (r *VerifyReport) compare(d runDir, cfg *config.Config) error {
 		r.remark("%s was changed after step %d: %s", d.config(), info.Step, strings.Join(list, "; "))
 	}
 	c, err := prepare.OpenCorpus(cfg)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, dataset.ErrNone) {
 		r.remark("the data is not checked: %v", firstLineOf(err))
 		return nil
 	}
@@ -99,7 +99,7 @@ func (r *VerifyReport) compare(d runDir, cfg *config.Config) error {
 		return err
 	}
 	if err := c.Train.Check(last.Data); err != nil {
-		return &dataset.Error{Err: err}
+		return d.saysWhere(cfg, &dataset.Error{Err: err})
 	}
 	return nil
 }
