@@ -342,8 +342,8 @@ var notes = map[string]Key{
 	"optimizer.weight_decay": {Doc: "Weight decay of matrices and the head: w ← w·(1 − lr·decay). With adam and " +
 		"sgd it is added to the gradient instead."},
 	"optimizer.decay_timescale": {Doc: "Time over which weight decay forgets, 1/(lr·decay) steps, as a part of the " +
-		"run. It decides optimizer.weight_decay, also where the rate or the run's length changes (Wang & Aitchison " +
-		"2024). 0: weight_decay itself is given."},
+		"run. It decides optimizer.weight_decay, also where the rate changes (Wang & Aitchison 2024); a run that is " +
+		"made longer keeps its decay, as it keeps its warmup. 0: weight_decay itself is given."},
 	"optimizer.cautious_decay": {Doc: "Decay a weight only where its update has the same sign, so that decay never " +
 		"works against the update."},
 	"optimizer.decay_embeddings": {Doc: "Decay the embedding table as well. A tied head counts as embedding."},
