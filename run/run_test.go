@@ -224,9 +224,9 @@ func runChild(t *testing.T, dir, data, from, path string, delay time.Duration) b
 
 func TestGuardStopsADivergedRun(t *testing.T) {
 	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
-	cfg := traintest.Config(data)
-	cfg.Optimizer.LR, cfg.Train.Clip, cfg.Schedule.Warmup, cfg.Guard.MaxSkips = 1e5, 0, 1, 3
-	cfg.Optimizer.WeightDecay = 0 // at such a rate it would be refused
+	// Decay at such a rate is refused.
+	cfg := with(t, data, "optimizer.lr=1e5", "optimizer.weight_decay=0", "train.clip=0", "schedule.warmup=1",
+		"guard.max_skips=3")
 	_, err := Run(context.Background(), Options{Config: cfg, Dir: dir})
 	var diverged *DivergedError
 	if !errors.As(err, &diverged) || diverged.Skips != 3 || diverged.NonFinite == 0 {
