@@ -84,6 +84,7 @@ func TestAStudyIsFittedWithAHeldExponent(t *testing.T) {
 		used float64
 	}{
 		{[]string{w.dir}, 0.37, 12}, {[]string{w.dir, "--from", "0"}, 0.37, 16},
+		{[]string{w.dir, "--from", "3.5M"}, 0.37, 12},
 		{[]string{w.dir, "--beta", "0"}, 0.0, 12},
 		{[]string{w.dir, "--beta", "0.5", "--from", "0"}, 0.5, 16}, {[]string{w.path("points.csv")}, 0.0, 16},
 	} {
@@ -132,7 +133,8 @@ func TestScalingMistakes(t *testing.T) {
 		{"fit " + bad + " --beta 5", exitUsage, []string{"--beta: β cannot be held at 5", "above 0.01 and below 5"}},
 		{"fit " + bad + " --beta 0.005", exitUsage, []string{"--beta", "0.005"}},
 		{"fit " + bad + " --beta=-1", exitUsage, []string{"--beta", "-1"}},
-		{"fit " + bad + " --from=-1", exitUsage, []string{"--from is -1"}},
+		{"fit " + bad + " --from=-1", exitUsage, []string{"--from", "-1"}},
+		{"fit " + bad + " --resamples 1000001", exitUsage, []string{"--resamples 1000001 is more than 1,000,000"}},
 		{"predict --loss 1.8172", exitUsage, []string{"a loss of 1.8172 is", "above 1.8172"}},
 		{"predict", exitUsage, []string{"nothing is asked", "--flops"}},
 		{"predict " + w.dir + " --flops 1e21", exitUsage, []string{"no fit.json", "scaling fit"}},
