@@ -26,9 +26,9 @@ type planCmd struct {
 	Micro     *int          `placeholder:"N" help:"Sequences in a micro-batch. Default: 1."`
 	Recompute string        `placeholder:"WHAT" help:"What the backward pass computes again: none, attention, half or full. Default: none."`
 	Precision string        `default:"bf16" help:"Of products: bf16, fp16, fp8 or fp4."`
-	Batch     int           `placeholder:"N" help:"Sequences of a step. Default: the recipe's."`
-	Context   int           `placeholder:"N" help:"Tokens of a sequence. Default: the recipe's."`
-	Tokens    int64         `placeholder:"N" help:"Tokens of the whole training. Default: the recipe's."`
+	Batch     *int          `placeholder:"N" help:"Sequences of a step. Default: the recipe's."`
+	Context   *int          `placeholder:"N" help:"Tokens of a sequence. Default: the recipe's."`
+	Tokens    *tokens       `placeholder:"N" help:"Tokens of the whole training. Default: the recipe's."`
 	Search    bool          `help:"Find the best meshes, among those with the given axes, ZeRO, micro-batch and recomputation."`
 	Within    time.Duration `placeholder:"30d" help:"With --search: only meshes that finish in this time."`
 	Price     string        `placeholder:"2.50/gpu-hour" help:"What a device costs for an hour."`
@@ -86,15 +86,15 @@ func (c planCmd) run(recipe cluster.Recipe, err error) (*cluster.Run, cluster.Ax
 		on.Price = price
 	}
 	r := &cluster.Run{Shape: recipe.Shape, Mesh: mesh, Batch: recipe.Batch, Cluster: on, Stack: cluster.Modern}
-	if c.Batch > 0 {
-		r.Batch = c.Batch
+	if c.Batch != nil && *c.Batch > 0 { // faults reports others
+		r.Batch = *c.Batch
 	}
-	if c.Context > 0 {
-		r.Shape.Context = c.Context
+	if c.Context != nil && *c.Context > 0 {
+		r.Shape.Context = *c.Context
 	}
 	tokens := recipe.Tokens
-	if c.Tokens > 0 {
-		tokens = float64(c.Tokens)
+	if c.Tokens != nil && *c.Tokens > 0 {
+		tokens = float64(*c.Tokens)
 	}
 	switch {
 	case c.Search:
@@ -155,14 +155,8 @@ func (c planCmd) problems(err error) error {
 
 // faults returns what is wrong with flags by themselves.
 func (c planCmd) faults() (list []error) {
-	for _, f := range []struct {
-		name string
-		n    int64
-	}{{"--batch", int64(c.Batch)}, {"--context", int64(c.Context)}, {"--tokens", c.Tokens}} {
-		if f.n < 0 {
-			list = append(list, fmt.Errorf("%s is %d, must be at least 1", f.name, f.n))
-		}
-	}
+	list = append(list, atLeastOne("--batch", c.Batch), atLeastOne("--context", c.Context),
+		atLeastOne("--tokens", c.Tokens))
 	if t := string(c.Timeline); t != "" && !fileio.IsStdout(t) && !strings.HasSuffix(t, ".svg") &&
 		!strings.HasSuffix(t, ".json") {
 		list = append(list, fmt.Errorf("--timeline %s must end in .svg, for a picture, or .json, for Perfetto", t))
@@ -174,6 +168,14 @@ func (c planCmd) faults() (list []error) {
 		list = append(list, errors.New("--within chooses among meshes: it needs --search"))
 	}
 	return list
+}
+
+// atLeastOne returns an error for a flag that is given and below 1.
+func atLeastOne[T int | tokens](flag string, n *T) error {
+	if n == nil || *n >= 1 {
+		return nil
+	}
+	return fmt.Errorf("%s is %d, must be at least 1", flag, *n)
 }
 
 func (c planCmd) cluster() (*hardware.Cluster, error) {

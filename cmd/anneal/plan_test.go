@@ -64,11 +64,11 @@ func TestBadPlansAreRefusedAtOnce(t *testing.T) {
 				"did you mean bf16?", "--price abc", "--batch is -4"}},
 		{"--recipe llama2-70b --on 16x8xh100-80gb --mesh tp=8,pp=4 --timeline step.png",
 			[]string{"step.png must end in .svg, for a picture, or .json"}},
-		{"--recipe llama2-70b --on 16x8xh100-80gb --mesh dp=3,tp=5,pp=81 --zero 7 --tokens=-1 --within 3h",
-			[]string{"1215 ranks", "tp=5 does not divide 64 heads", "zero=7", "--tokens is -1", "needs --search"}},
+		{"--recipe llama2-70b --on 16x8xh100-80gb --mesh dp=3,tp=5,pp=81 --zero 7 --tokens 0 --within 3h",
+			[]string{"1215 ranks", "tp=5 does not divide 64 heads", "zero=7", "--tokens is 0", "needs --search"}},
 		{"--recipe llama2-70b --on 16x8xh100-80gb --search --mesh tp=6,cp=7 --zero 4 --recompute ful " +
-			"--context=-1", []string{"tp=6 does not divide 64 heads", "cp=7 does not divide", "zero=4",
-			"did you mean full?", "--context is -1"}},
+			"--context=-1 --batch 0", []string{"tp=6 does not divide 64 heads", "cp=7 does not divide", "zero=4",
+			"did you mean full?", "--context is -1", "--batch is 0"}},
 		{"--recipe llama2-70b --on 8xh100-80gx --mesh tp=6,pp=96 --micro 0",
 			[]string{"tp=6 does not divide 64 heads", "pp=96 is more than the 80 layers", "micro=0", "did you mean"}},
 		{"--recipe llama2-70b --on 8xh100-80gb --mesh tp=4194304,pp=4194304,cp=4194304", []string{"8 devices"}},
@@ -198,6 +198,12 @@ func TestConfigsArePlanned(t *testing.T) {
 	seconds := func(p map[string]any) float64 { return p["step_seconds"].(float64) }
 	if window := plan(file, "--on", "8xh100-80gb"); seconds(window) >= seconds(whole) {
 		t.Errorf("a window takes %v s, without one %v", seconds(window), seconds(whole))
+	}
+	days := func(tokens string) float64 {
+		return plan(file, "--on", "8xh100-80gb", "--tokens", tokens)["days"].(float64)
+	}
+	if a, b := days("1.5M"), days("1500000"); a != b {
+		t.Errorf("1.5M tokens take %v days, 1500000 take %v", a, b)
 	}
 	half := plan("--recipe", "llama2-70b", "model.layers=40", "--on", "16x8xh100-80gb", "--mesh", "tp=8")
 	full := plan("--recipe", "llama2-70b", "--on", "16x8xh100-80gb", "--mesh", "tp=8")
