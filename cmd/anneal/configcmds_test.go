@@ -39,6 +39,13 @@ func TestDebugOfARun(t *testing.T) {
 		!strings.Contains(out, "machine.json") || strings.Contains(out, "tokenizer.json") {
 		t.Errorf("exit %d, %v, %s\n%s", code, err, errs, out)
 	}
+	if err := os.Rename(w.path("run"), w.path("run a")); err != nil {
+		t.Fatal(err)
+	}
+	_, out, errs = anneal("debug", w.path("run a"), "--out", file)
+	if !strings.Contains(out, "'anneal-debug-run a/config.yaml'   # look") {
+		t.Errorf("the next command is not for a shell: %s%s", out, errs)
+	}
 	if code, _, errs := anneal("debug", w.path("nothing")); code == exitOK || !strings.Contains(errs, "is not a run") {
 		t.Errorf("no run: exit %d, %s", code, errs)
 	}

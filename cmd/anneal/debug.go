@@ -52,7 +52,7 @@ func (c debugCmd) Run(s *session) error {
 	}
 	s.prosef("  ", "redacted: %s\n", run.Redacted)
 	s.closing("what a report of a problem needs, without text and weights", out.String(), time.Since(start),
-		out.next("tar -xzOf", filepath.ToSlash(name)+"/config.yaml   # look before you share it"))
+		out.next("tar -xzOf", command(filepath.ToSlash(name)+"/config.yaml")+"   # look before you share it"))
 	return s.emit(map[string]any{"out": out, "files": b.Files, "seconds": time.Since(start).Seconds()})
 }
 
