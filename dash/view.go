@@ -219,7 +219,7 @@ func (r *watched) continuing(newest bool, step int64, state run.RunState) string
 	switch {
 	case newest && state == run.Diverged:
 		return shellword.Command("anneal", "rewind", r.dir, "--to", at)
-	case newest && (state == run.Imported || state == run.Averaged || state == run.Finished):
+	case newest && (state == run.Imported || state == run.Derived || state == run.Finished):
 		return shellword.Command("anneal", "generate", r.dir)
 	case newest:
 		return shellword.Command("anneal", "resume", r.dir)

@@ -30,7 +30,7 @@ const (
 	Damaged      RunState = "damaged"       // its configuration or its newest checkpoint cannot be used
 	NoCheckpoint RunState = "no checkpoint" // it ended before it saved
 	Imported     RunState = "imported"      // weights alone, from a model that other tools wrote
-	Averaged     RunState = "averaged"      // weights alone, from checkpoints of a run
+	Derived      RunState = "derived"       // weights alone, averaged or compressed from those of a run
 )
 
 // Summary is a run at a glance, by its files.
@@ -91,7 +91,7 @@ func stateOf(d runDir, cfg *config.Config, last *state, saved bool, fault error,
 	case saved && last.Imported:
 		return Imported
 	case saved && last.Config == nil:
-		return Averaged
+		return Derived
 	case isFile(d.diverged()), gaveUp(lines, cfg.Guard.MaxSkips): // runs of an early version have no diverged.json
 		return Diverged
 	case !saved:

@@ -24,6 +24,14 @@ func TestRunsAreFoundBelowADirectory(t *testing.T) {
 	if _, err := run.AverageCheckpoints(source, 2, filepath.Join(root, "averaged")); err != nil {
 		t.Fatal(err)
 	}
+	r, err := Open(source, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.WriteAs(filepath.Join(root, "compressed"), "anneal compress"); err != nil {
+		t.Fatal(err)
+	}
 	for _, other := range []string{".hidden", "web"} { // a hidden run, and a config.yaml of another program
 		if err := os.MkdirAll(filepath.Join(root, other), 0o777); err != nil {
 			t.Fatal(err)
@@ -44,11 +52,14 @@ func TestRunsAreFoundBelowADirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{source, filepath.Join(root, "averaged"), filepath.Join(root, "imported")}
+	want := []string{
+		source, filepath.Join(root, "averaged"), filepath.Join(root, "compressed"),
+		filepath.Join(root, "imported"),
+	}
 	if !slices.Equal(found, want) {
 		t.Fatalf("found %v, want %v", found, want)
 	}
-	for i, state := range []run.RunState{run.Finished, run.Averaged, run.Imported} {
+	for i, state := range []run.RunState{run.Finished, run.Derived, run.Derived, run.Imported} {
 		s := run.Summarize(found[i])
 		if s.State != state || s.Err != nil || state == run.Imported && !math.IsNaN(s.TrainLoss) {
 			t.Errorf("%s is %s, want %s; training loss %v; %v", s.Dir, s.State, state, s.TrainLoss, s.Err)

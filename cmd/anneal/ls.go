@@ -19,8 +19,9 @@ type lsCmd struct {
 func (lsCmd) Help() string {
 	return example("anneal ls", "anneal ls runs", "anneal ls runs --json") +
 		"\n\nRuns are listed by name, each with its state: running, finished, stopped, diverged, damaged," +
-		" no checkpoint, imported or averaged. The loss is that of the last evaluation, with its step, or that of" +
-		" the last batch if there was none. The age is the time since a file of the run was written." +
+		" no checkpoint, imported, or derived (weights averaged or compressed from a run). The loss is that of" +
+		" the last evaluation, with its step, or that of the last batch if there was none. The age is the time" +
+		" since a file of the run was written." +
 		"\n\nLinks are not followed, and hidden directories are skipped."
 }
 
@@ -67,7 +68,7 @@ func stepsOf(r *run.Summary) string {
 	switch {
 	case r.State == run.Imported || r.Steps == 0:
 		return "-"
-	case r.State == run.Averaged:
+	case r.State == run.Derived:
 		return thousands(int64(r.Step))
 	}
 	return thousands(int64(r.Step)) + "/" + thousands(int64(r.Steps))
