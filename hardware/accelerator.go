@@ -64,8 +64,9 @@ func (a *Accelerator) Computes(p Precision) Precision {
 	return p
 }
 
-// String returns the name with what matters most of it.
-func (a *Accelerator) String() string {
-	return fmt.Sprintf("%s (%.0f TFLOP/s in %s, %.0f GB at %.0f GB/s)", a.Name, a.Peak[a.Computes(BF16)]/1e12,
-		a.Computes(BF16), a.Memory/gibi, a.Bandwidth/1e9)
+// Describe returns the name with what matters most of it for products of p.
+func (a *Accelerator) Describe(p Precision) string {
+	p = a.Computes(p)
+	return fmt.Sprintf("%s (%.0f TFLOP/s in %s, %.0f GB at %.0f GB/s)", a.Name, a.Peak[p]/1e12, p, a.Memory/gibi,
+		a.Bandwidth/1e9)
 }

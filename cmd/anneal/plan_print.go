@@ -19,7 +19,8 @@ type plannedRun struct {
 	Cost     *float64           `json:"cost"` // null without a price
 	Mesh     cluster.Mesh       `json:"mesh"`
 	Rejected []cluster.Rejected `json:"rejected"`
-	Front    []plannedRun       `json:"front,omitempty"` // of a search
+	Front    []plannedRun       `json:"front,omitempty"`   // of a search
+	Remarks  []string           `json:"remarks,omitempty"` // that the accelerator lacks a precision
 }
 
 // A plannedRank stands for the ranks of a stage, which are alike.
@@ -37,6 +38,12 @@ func planned(r *cluster.Run, step *cluster.Step, tokens float64) plannedRun {
 	}
 	if p.Fits = p.fullest().Bytes <= usable(r); !p.Fits {
 		p.Reason = p.excess(r) + ". " + r.TooSmall()
+	}
+	a, asked := r.Cluster.Accelerator, r.Mesh.Precision
+	if has := a.Computes(asked); has != asked {
+		p.Remarks = []string{
+			fmt.Sprintf("%s has no products in %s: they take the time of %s", a.Name, asked, has),
+		}
 	}
 	seconds := tokens / step.Tokens
 	p.Days, p.Hours = seconds/86400, seconds/3600*float64(r.Cluster.Devices)
@@ -84,12 +91,15 @@ func (c planCmd) print(s *session, r *cluster.Run, step *cluster.Step, tokens fl
 
 // describe prints a plan for people.
 func (s *session) describe(r *cluster.Run, p plannedRun, tokens float64) {
+	for _, remark := range p.Remarks {
+		s.warn(remark)
+	}
 	all, active := r.Shape.Parameters()
 	s.printf("%s: %s parameters", r.Shape.Name, billions(all))
 	if active < all {
 		s.printf(", %s of them for a token", billions(active))
 	}
-	s.printf(" on %s\n  %s\n", r.Cluster, r.Cluster.Accelerator)
+	s.printf(" on %s\n  %s\n", r.Cluster, r.Cluster.Accelerator.Describe(r.Mesh.Precision))
 	verdict := "fits:          "
 	if !p.Fits {
 		verdict = "does not fit:  "

@@ -116,6 +116,7 @@ func TestPlansHaveTheKeysThatAreDocumented(t *testing.T) {
 	for args, want := range map[string]string{
 		"--recipe llama2-70b --on 16x8xh100-80gb --mesh tp=8,pp=8":                        plain,
 		"--recipe llama2-70b --on 8xh100-80gb --price 2":                                  plain + " reason",
+		"--recipe llama2-7b --on 8xa100-80gb --precision fp8":                             plain + " remarks",
 		"--recipe llama2-7b --on 8x8xh100-80gb --search --mesh tp=2 --price 2.5/gpu-hour": plain + " front",
 	} {
 		code, out, errs := anneal(append([]string{"plan", "--json"}, strings.Fields(args)...)...)
@@ -139,6 +140,21 @@ func TestPlansHaveTheKeysThatAreDocumented(t *testing.T) {
 		if strings.Contains(args, "--search") && (len(p.Front) == 0 || len(p.Rejected) < 5 || p.Mesh.Tensor != 2) {
 			t.Errorf("anneal plan %s --json: %d meshes on the front, %d rejected, %s", args, len(p.Front),
 				len(p.Rejected), p.Mesh)
+		}
+	}
+}
+
+// A precision that an accelerator lacks is remarked on; the peak is that of the products that are timed.
+func TestPlansSayInWhichPrecisionProductsAreTimed(t *testing.T) {
+	for args, want := range map[string][2]string{
+		"--on 8xa100-80gb --precision fp8": {"312 TFLOP/s in bf16", "a100-80gb has no products in fp8: they take"},
+		"--on 8xh100-80gb --precision fp4": {"989 TFLOP/s in bf16", "h100-80gb has no products in fp4: they take"},
+		"--on 8xh100-80gb --precision fp8": {"1979 TFLOP/s in fp8", ""},
+	} {
+		code, out, errs := anneal(append([]string{"plan", "--recipe", "llama2-7b"}, strings.Fields(args)...)...)
+		if code != exitOK || !strings.Contains(out, want[0]) || !strings.Contains(errs, want[1]) ||
+			want[1] == "" && errs != "" {
+			t.Errorf("anneal plan %s: exit %d, want %q\n%s%s", args, code, want, out, errs)
 		}
 	}
 }
