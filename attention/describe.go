@@ -99,7 +99,7 @@ func (d Description) Panel(head int) Panel {
 	}
 	c := Measure(own, d.length, 1)
 	return Panel{
-		Title: d.Pattern, Heads: heads, Caption: fmt.Sprintf("density %s, %.1f keys per query, at most %d",
+		Title: d.Pattern, Heads: heads, Caption: fmt.Sprintf("density %s, mean %.1f keys, most %d",
 			Percent(c.Density), c.Mean, c.Max), Layout: d.layout, Head: head, Length: d.length,
 	}
 }

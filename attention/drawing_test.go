@@ -71,11 +71,22 @@ func TestTerminalDrawsThePairsOfAShortRow(t *testing.T) {
 │     ⠙⢷⣄                                      │ │    ⠐ ⣷⣄                                      │
 └──────────────────────────────────────────────┘ └──────────────────────────────────────────────┘
 all heads: keys 0 … 15 →, queries ↓              head 1: keys 0 … 15 →, queries ↓
-density 33.1 %, 2.8 keys per query, at most 3    density 33.8 %, 2.9 keys per query, at most 4
+density 33.1 %, mean 2.8 keys, most 3            density 33.8 %, mean 2.9 keys, most 4
 
 `
 	if b.String() != want {
 		t.Errorf("drawn\n%swant\n%s", b.String(), want)
+	}
+}
+
+// A caption is whole in the widest panel, even of the longest row.
+func TestCaptionsFitTheirPanel(t *testing.T) {
+	d, err := Describe("full", 1<<20, 1, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := d[0].Panel(0).Caption; utf8.RuneCountInString(text) > panelColumns+2 {
+		t.Errorf("%q has %d characters, a panel %d", text, utf8.RuneCountInString(text), panelColumns+2)
 	}
 }
 
