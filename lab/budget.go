@@ -54,6 +54,10 @@ func textOf(cfg *config.Config) (plan.Text, error) {
 			return plan.Text{}, err
 		}
 		sets, rows[i] = append(sets, d), d.Manifest.Train.Tokens
+		// Training would refuse too short a text, but only after the speeds are measured.
+		if _, err := d.PackedLoader(dataset.Packing(cfg.Data.Packing), cfg.Model.Context, cfg.Seed); err != nil {
+			return plan.Text{}, err
+		}
 	}
 	if err := dataset.SameTokenizer(sets); err != nil {
 		return plan.Text{}, err

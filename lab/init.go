@@ -44,15 +44,20 @@ type InitResult struct {
 // Init writes a config for this machine and a text, in which every value that follows from the time has its rule as a
 // comment. Text that is no data set is tokenised with a vocabulary learned from it. A data set that an earlier call
 // left in o.Dir is used as it is.
-func Init(ctx context.Context, o InitOptions) (*InitResult, error) {
-	r := &InitResult{Config: filepath.Join(o.Dir, "config.yaml")}
+func Init(ctx context.Context, o InitOptions) (r *InitResult, err error) {
+	r = &InitResult{Config: filepath.Join(o.Dir, "config.yaml")}
 	if _, err := os.Stat(r.Config); err == nil {
 		return nil, fmt.Errorf("%s %w\n  train with it, edit it, or choose another directory", r.Config, fs.ErrExist)
 	}
+	_, missing := os.Stat(o.Dir)
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return nil, err
 	}
-	var err error
+	defer func() {
+		if err != nil && errors.Is(missing, fs.ErrNotExist) {
+			os.Remove(o.Dir) // if it is empty
+		}
+	}()
 	if r.Data, err = o.data(ctx); err != nil {
 		return nil, err
 	}
@@ -86,11 +91,11 @@ func (o InitOptions) size(ctx context.Context, cfg *config.Config) (*plan.Budget
 		return nil, err
 	}
 	defer dev.Close()
-	o.OnStage("measuring how fast models of several sizes train")
 	b, err := NewBudget(ctx, o.Time, cfg, dev, 0)
 	if err != nil {
 		return nil, err
 	}
+	o.OnStage("measuring how fast models of several sizes train")
 	return b.Derive(cfg)
 }
 
@@ -170,10 +175,14 @@ func (o InitOptions) text(cfg *config.Config, r *InitResult) []byte {
 		}
 		lines = append(lines, config.Line{Key: d.Key, Value: d.Value, Comment: comment})
 	}
-	for _, key := range []string{"seed", "precision", "checkpoint.every", "log.sinks"} {
+	keys := []string{"seed", "precision", "checkpoint.every", "log.sinks"}
+	if o.Threads != 0 {
+		keys = append([]string{"threads"}, keys...)
+	}
+	for _, key := range keys {
 		k, err := config.Explain(key)
 		value, also := cfg.Value(key)
-		if errors.Join(err, also) == nil && cfg.Origin(key) == (config.Origin{}) {
+		if errors.Join(err, also) == nil && !r.Derives(key) {
 			first, _, _ := strings.Cut(k.Doc, ". ")
 			first, _, _ = strings.Cut(first, "\n")
 			lines = append(lines, config.Line{Key: key, Value: value, Comment: strings.TrimSuffix(first, ".")})

@@ -57,9 +57,10 @@ func TestInitWritesAConfigThatTrains(t *testing.T) {
 	w := newWorkshop(t)
 	t.Chdir(t.TempDir())
 	dir := filepath.Join("runs", "new")
-	w.object(exitOK, "init", dir, "--data", w.path("text"), "--vocab", "300", "--budget", "20s")
+	w.object(exitOK, "init", dir, "--data", w.path("text"), "--vocab", "300", "--budget", "20s", "--threads", "1")
 	text, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
-	if err != nil || !strings.Contains(string(text), "# ") || !strings.Contains(string(text), "path: data\n") {
+	if err != nil || !strings.Contains(string(text), "# ") || !strings.Contains(string(text), "path: data\n") ||
+		!strings.Contains(string(text), "threads: 1\n") {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	short := []string{"train.steps=2", "schedule.warmup=1"}
@@ -68,6 +69,17 @@ func TestInitWritesAConfigThatTrains(t *testing.T) {
 	w.object(exitOK, append(strings.Fields(named), short...)...)
 	if code, _, errs := anneal("init", dir); code != exitUsage || !strings.Contains(errs, "exists") {
 		t.Errorf("a second init: exit %d, %s", code, errs)
+	}
+	if code, _, errs := anneal("init", "other", "--data", w.path("data"), "--vocab", "300"); code != exitUsage ||
+		!strings.Contains(errs, w.path("data")+" is a data set") {
+		t.Errorf("a vocabulary for a data set: exit %d, %s", code, errs)
+	}
+	if err := os.WriteFile("ten.txt", []byte("ten bytes."), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := anneal("init", "short", "--data", "ten.txt"); code != exitData ||
+		!strings.Contains(errs, "but one sample of context 256 takes 257") || strings.Contains(errs, "measuring") {
+		t.Errorf("ten bytes of text: exit %d, %s", code, errs)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"anneal/corpus"
+	"anneal/dataset"
 	"anneal/lab"
 	"anneal/plan"
 	"anneal/prepare"
@@ -33,6 +34,10 @@ func (c initCmd) Run(s *session) error {
 	start := time.Now()
 	if err := checkBudget(c.Budget); err != nil {
 		return err
+	}
+	if len(c.Data) == 1 && dataset.Exists(c.Data[0]) && (c.Vocab != 0 || len(c.Ext) > 0 || c.TextField != "text") {
+		return &usageError{"--vocab, --ext and --text-field are for text; " + c.Data[0] + " is a data set",
+			"leave them out: a data set has its tokens already"}
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := lab.Init(ctx, lab.InitOptions{
