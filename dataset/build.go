@@ -64,8 +64,8 @@ func (o BuildOptions) check() error {
 // is a validation document, so it stays in its split when other documents change, and equal documents stay together.
 // If a fraction is requested and there are two different documents, each split gets at least one. The bytes of the
 // dataset depend only on the documents and the options, not on Threads. A build that fails or is cancelled removes its
-// files. A killed build leaves no manifest, so its files are no dataset, and the next build into the same directory
-// removes them.
+// files, and the directory if it made it. A killed build leaves no manifest, so its files are no dataset, and the next
+// build into the same directory removes them.
 //
 // docs may reuse the slices that it yields after the next one is requested.
 func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error]) (Manifest, error) {
@@ -92,6 +92,7 @@ func (o BuildOptions) make(doing string, fill func(*builder) error) (m Manifest,
 	if err := o.check(); err != nil {
 		return m, fmt.Errorf("%s %s: %w", doing, o.Dir, err)
 	}
+	_, missing := os.Stat(o.Dir)
 	release, err := fileio.Claim(o.Dir)
 	if err != nil {
 		return m, err
@@ -106,6 +107,9 @@ func (o BuildOptions) make(doing string, fill func(*builder) error) (m Manifest,
 	}
 	if err != nil {
 		b.abort()
+		if errors.Is(missing, fs.ErrNotExist) {
+			os.Remove(o.Dir) // if it is empty
+		}
 		return Manifest{}, fmt.Errorf("%s %s: %w", doing, o.Dir, err)
 	}
 	return m, nil

@@ -173,4 +173,5 @@ func (w *splitWriter) abort() {
 	for _, s := range w.info.Shards {
 		os.Remove(filepath.Join(w.opt.Dir, filepath.FromSlash(s.Path)))
 	}
+	os.Remove(filepath.Join(w.opt.Dir, w.name)) // if it is empty
 }

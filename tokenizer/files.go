@@ -15,8 +15,8 @@ import (
 )
 
 // Open reads a tokenizer from a path: a tokenizer.json, a .tiktoken rank file (see [ReadTiktoken]), a vocab.json with
-// merges.txt beside it (see [ReadGPT2]), or a directory with a tokenizer.json, those two or a ranks.tiktoken. pattern and
-// specials are for files that do not contain them; "" and nil select the defaults.
+// merges.txt beside it (see [ReadGPT2]), or a directory with a tokenizer.json, those two or a ranks.tiktoken. pattern
+// and specials are for files that do not contain them; "" and nil select the defaults.
 func Open(path, pattern string, specials map[string]uint32) (*Tokenizer, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
