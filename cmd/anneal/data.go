@@ -64,17 +64,23 @@ func (c dataBuildCmd) Run(s *session) error {
 		elapsed := time.Since(start)
 		rate := float64(report.Bytes) / 1e6 / elapsed.Seconds()
 		s.printf("read %s of text, %.1f MB/s\n", megabytes(report.Bytes), rate)
-		result := s.finishData(c.Out, m, tok, elapsed, c.next(report, nextOfData(c.Out, m)))
+		result := s.finishData(c.Out, m, tok, elapsed, c.next(report, nextOfData(c.Out, m.Train.Counts)))
 		result["corpus"], result["mb_per_second"] = report, rate
 		return s.finish(c.lossFlags, report, filepath.Join(c.Out, "dataset.json"),
 			"give the same command again with --replace", result)
 	})
 }
 
-// nextOfData is the command that uses a new data set.
-func nextOfData(dir string, m dataset.Manifest) string {
-	if m.Train.Tokens == 0 {
+// tinySample is the tokens of a sample of examples/tiny.yaml.
+const tinySample = 257
+
+// nextOfData is the command that uses a data set with this training split, "" if it is too small for the example.
+func nextOfData(dir string, train dataset.Counts) string {
+	switch {
+	case train.Tokens == 0:
 		return "anneal eval RUN " + command("--data", dir)
+	case train.Tokens < tinySample:
+		return ""
 	}
 	return command("anneal", "train", "examples/tiny.yaml", "data.path="+dir, "--out", "runs/"+nameOf(dir))
 }

@@ -99,6 +99,6 @@ func (c dataImportCmd) Run(s *session) error {
 				"with another tokenizer, or with another --end-of-text",
 				tok.Token(m.Tokenizer.EOT), c.Tokenizer))
 		}
-		return s.emit(s.finishData(c.Out, m, tok, time.Since(start), nextOfData(c.Out, m)))
+		return s.emit(s.finishData(c.Out, m, tok, time.Since(start), nextOfData(c.Out, m.Train.Counts)))
 	})
 }

@@ -41,8 +41,7 @@ func (c dataInspectCmd) Run(s *session) error {
 	if err := s.picture(c.SVG, r.Chart().SVG); err != nil {
 		return err
 	}
-	s.closing("inspected, nothing written", "",
-		time.Since(start), command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Dir, "--dry-run"))
+	s.closing("inspected, nothing written", "", time.Since(start), nextOfData(c.Dir, r.Train))
 	return s.emit(r)
 }
 

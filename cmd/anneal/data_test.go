@@ -1,8 +1,12 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"anneal/config"
+	"anneal/dataset"
 )
 
 // A data set that is held out as a whole is evaluated on, looked at and handed on; training on it is an error that
@@ -21,6 +25,10 @@ func TestAWhollyHeldOutDataSet(t *testing.T) {
 	if v["lengths_of"] != "val" || v["bytes_per_token"].(float64) < 1 ||
 		len(v["lengths"].(map[string]any)["bins"].([]any)) == 0 {
 		t.Errorf("inspected %v", v)
+	}
+	_, out, _ := anneal("data", "inspect", held)
+	if !strings.HasSuffix(out, "next: anneal eval RUN --data "+held+"\n") {
+		t.Errorf("inspected: %s", out)
 	}
 	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=2", "--out", w.path("run"))
 	for _, asked := range []string{"1", "7", "1000"} {
@@ -54,6 +62,48 @@ func TestAWhollyHeldOutDataSet(t *testing.T) {
 	}
 }
 
+// What is suggested for a data set works: nothing trains on text that is held out, or shorter than a sample of the
+// example.
+func TestDataIsUsedByACommandThatTakesIt(t *testing.T) {
+	cfg, err := config.Load("../../examples/tiny.yaml", nil)
+	if err != nil || cfg.Model.Context+1 != tinySample {
+		t.Fatalf("%v: a sample of the example has %d tokens, not %d", err, cfg.Model.Context+1, tinySample)
+	}
+	for tokens, want := range map[uint64]string{
+		0: "anneal eval RUN --data d", tinySample - 1: "",
+		tinySample: "anneal train examples/tiny.yaml data.path=d --out runs/d",
+	} {
+		if got := nextOfData("d", dataset.Counts{Tokens: tokens}); got != want {
+			t.Errorf("%d tokens: %q, want %q", tokens, got, want)
+		}
+	}
+}
+
+// A build that fails leaves nothing behind, not even the directory that it made.
+func TestAFailedBuildLeavesNoDirectory(t *testing.T) {
+	w := workshop{t, t.TempDir()}
+	os.WriteFile(w.path("text.jsonl"), []byte("{\"text\": \"a\"}\n{\"text\": \"b\"}\n"), 0o644)
+	os.WriteFile(w.path("empty"), nil, 0o644)
+	w.object(exitOK, "tokenizer", "train", "--vocab", "257", "--out", w.path("tok.json"), w.path("text.jsonl"))
+	w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("data"), w.path("text.jsonl"))
+	w.object(exitOK, "data", "export", w.path("data"), w.path("bin"), "--to", "nanogpt")
+	os.WriteFile(w.path("bin/train.bin"), []byte{255, 255}, 0o644) // no token of the vocabulary
+	os.Mkdir(w.path("old"), 0o755)
+	for _, out := range []string{"new", "old"} {
+		for _, args := range [][]string{
+			// one document is tokenised before the prompt is found missing, or the token unknown
+			{"data", "build", "--tokenizer", w.path("tok.json"), "--prompt-end", "#", w.path("text.jsonl")},
+			{"data", "import", "--tokenizer", w.path("tok.json"), "--from", "nanogpt", w.path("bin")},
+		} {
+			w.object(exitData, append(args, "--out", w.path(out))...)
+		}
+		w.object(exitData, "init", w.path(out), "--data", w.path("empty"))
+		if _, err := os.Stat(w.path(out)); (err == nil) != (out == "old") {
+			t.Errorf("%s: %v", out, err)
+		}
+	}
+}
+
 // Data commands end with what they wrote, where, how long it took and what comes next, in text and in JSON.
 func TestDataCommandsEndWithWhatTheyWrote(t *testing.T) {
 	w := newWorkshop(t)
@@ -76,7 +126,7 @@ func TestDataCommandsEndWithWhatTheyWrote(t *testing.T) {
 		{w.path("ranks"), "anneal tokenizer eval " + w.path("ranks/ranks.tiktoken") + " --pattern llama3 PATHS",
 			[]string{"tokenizer", "convert", w.path("tok.json"), "--to", "tiktoken", "--out", w.path("ranks")}},
 		{w.path("split"), "anneal tokenizer eval " + w.path("split/vocab.json") + ` --pattern '\w+|\W+' PATHS`,
-			[]string{"tokenizer", "convert", w.path("split/vocab.json"), "--pattern", `\w+|\W+`, "--to", "gpt2", "--out",
+			[]string{"tokenizer", "convert", w.path("split"), "--pattern", `\w+|\W+`, "--to", "gpt2", "--out",
 				w.path("split")}},
 		{w.path("data"), "anneal train", []string{"data", "build", "--replace", "--tokenizer", w.path("tok.json"),
 			"--out", w.path("data"), w.path("text")}},
