@@ -64,6 +64,11 @@ func (c dataMixCmd) options() (prepare.MixOptions, error) {
 	case c.Context < 1 || c.Context > 1<<20:
 		return o, &usageError{fmt.Sprintf("--context %d is not a number of tokens from 1 to 1048576", c.Context),
 			"try --context 2048"}
+	case c.Tokens > 0 && int64(c.Tokens) < int64(c.Context):
+		return o, &usageError{
+			fmt.Sprintf("--tokens %d is less than one row of %s", c.Tokens, thousands(int64(c.Context))),
+			fmt.Sprintf("try --tokens %d or a smaller --context", c.Context),
+		}
 	case c.Temperature != 0 && c.Method != "temperature" || c.Epochs != 0 && c.Method != "unimax":
 		return o, &usageError{"--temperature needs --method temperature, and --epochs needs --method unimax",
 			"try --method unimax --epochs 4"}

@@ -329,6 +329,7 @@ func (w workshop) mixes(run string) {
 	w.keys(w.object(exitOK, "eval", run, "--data", "a="+w.path("data"), "--data", "b="+w.path("other")), "sources",
 		"bits_per_byte")
 	w.object(exitUsage, "data", "mix", "--method", "unimax", "a="+w.path("data"))
+	w.object(exitUsage, "data", "mix", "--tokens", "31", "--context", "32", "a="+w.path("data"))
 	w.object(exitUsage, "data", "mix", "--epochs", "3", "a="+w.path("data"))
 	w.object(exitUsage, "data", "mix", "--weights", "c=1", "a="+w.path("data"))
 }
