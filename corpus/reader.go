@@ -95,6 +95,9 @@ func Open(paths []string, opt Options) (*Reader, error) {
 		listing: w.rejects, part: whole}, nil
 }
 
+// Files returns the files that Documents will read, in order.
+func (r *Reader) Files() []string { return r.files }
+
 // Size is the number of bytes on disk that Documents will read.
 func (r *Reader) Size() int64 { return r.size }
 

@@ -102,7 +102,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		s.quiet, s.status.quiet = c.Quiet, c.Quiet
 		// Here, for all commands: the kernels of the data wing follow ANNEAL_CPU, but cannot refuse it.
 		if _, err = isa.Choose(); err == nil {
-			err = s.prepareFiles(parsed.Flags())
+			err = s.prepareFiles(parsed.Flags(), parsed.Selected().Positional)
 		}
 		if err == nil {
 			err = s.guarded(func() error { return parsed.Run(s) })

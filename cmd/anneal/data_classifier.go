@@ -264,12 +264,6 @@ func (classifierQuantizeCmd) Help() string {
 }
 
 func (c classifierQuantizeCmd) Run(s *session) error {
-	if from, err := os.Stat(c.Model); err == nil {
-		if to, err := os.Stat(string(c.Out)); err == nil && os.SameFile(from, to) {
-			return &usageError{"--out " + string(c.Out) + " is the input model and would overwrite it",
-				"try --out " + strings.TrimSuffix(string(c.Out), filepath.Ext(string(c.Out))) + ".ftz"}
-		}
-	}
 	m, err := fasttext.Load(c.Model)
 	if err != nil {
 		return asData(err)

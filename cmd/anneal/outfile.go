@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"anneal/internal/fileio"
 
@@ -46,12 +47,28 @@ func (f outFile) next(before, after string) string {
 }
 
 // prepareFiles finds out before the work whether the files that flags name can be written, and makes their
-// directories. A file that is standard output has it alone.
-func (s *session) prepareFiles(flags []*kong.Flag) error {
+// directories. None of them is a file that another flag or argument names. A file that is standard output has it alone.
+func (s *session) prepareFiles(flags []*kong.Flag, args []*kong.Positional) error {
+	values := slices.Clone(args)
+	for _, f := range flags {
+		values = append(values, f.Value)
+	}
+	var named []string
+	for _, v := range values {
+		switch x := v.Target.Interface().(type) {
+		case string:
+			named = append(named, x)
+		case []string:
+			named = append(named, x...)
+		}
+	}
 	for _, f := range flags {
 		path, ok := f.Target.Interface().(outFile)
 		if !ok || path == "" {
 			continue
+		}
+		if err := path.differs("--"+f.Name, named); err != nil {
+			return err
 		}
 		if err := path.prepare("--"+f.Name, f.Tag.Get("example")); err != nil {
 			return err
@@ -62,6 +79,20 @@ func (s *session) prepareFiles(flags []*kong.Flag) error {
 					f.Name, string(path)), "try --" + f.Name + " with a file"}
 			}
 			s.piped = true
+		}
+	}
+	return nil
+}
+
+// differs refuses to replace a file that the command reads.
+func (f outFile) differs(flag string, read []string) error {
+	to, err := os.Stat(string(f))
+	if err != nil || !to.Mode().IsRegular() {
+		return nil
+	}
+	for _, path := range read {
+		if from, err := os.Stat(path); err == nil && os.SameFile(from, to) {
+			return &usageError{flag + " " + string(f) + " is the file that is read", "name another file"}
 		}
 	}
 	return nil

@@ -137,6 +137,38 @@ func TestOneFileGoesWhereItIsSent(t *testing.T) {
 	}
 }
 
+// A command never replaces a file that it reads.
+func TestAnOutputIsNoInput(t *testing.T) {
+	w := workshop{t, t.TempDir()}
+	for _, dir := range []string{"text", "study"} {
+		if err := os.Mkdir(w.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("f", w.path("link")); err != nil {
+		t.Fatal(err)
+	}
+	for file, args := range map[string][]string{
+		"f":                {"generate", "r", "--prompts", w.path("f"), "--out", w.path("link")},
+		"p.csv":            {"scaling", "fit", w.path("p.csv"), "--out", w.path("p.csv")},
+		"study/points.csv": {"scaling", "fit", w.path("study"), "--svg", w.path("study/points.csv")},
+		"c.yaml":           {"lr-find", w.path("c.yaml"), "--svg", w.path("c.yaml")},
+		"text/d1.md":       {"tokenizer", "train", "--vocab", "300", "--out", w.path("text/d1.md"), w.path("text")},
+		"text/d2.md":       {"tokenizer", "sweep", "--svg", w.path("text/d2.md"), w.path("text")},
+		"q.bin":            {"data", "classifier", "quantize", w.path("q.bin"), "--out", w.path("q.bin")},
+	} {
+		if err := os.WriteFile(w.path(file), []byte("keep"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, " is the file that is read") {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+		if text, err := os.ReadFile(w.path(file)); string(text) != "keep" {
+			t.Errorf("%v: %s holds %q, %v", args, file, text, err)
+		}
+	}
+}
+
 // Files in a directory that a command fills are written as those that a flag names: through links, and never in the
 // place of a device.
 func TestFilesInDirectoriesAreWrittenThroughLinks(t *testing.T) {

@@ -73,6 +73,11 @@ func (c scalingFitCmd) Run(s *session) error {
 			out = outFile(filepath.Join(c.Points, fitFile))
 		}
 	}
+	for flag, file := range map[string]outFile{"--out": out, "--svg": c.SVG} {
+		if err := file.differs(flag, []string{path}); err != nil {
+			return err
+		}
+	}
 	if c.Beta != nil {
 		beta = *c.Beta
 	}

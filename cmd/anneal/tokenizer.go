@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 
 	"anneal/corpus"
@@ -51,6 +52,18 @@ func (a textArgs) text(s *session, what string) prepare.Text {
 		Paths: a.Paths, Options: corpus.Options{Extensions: a.Ext, TextField: a.TextField},
 		Progress: func(read, total int64) { show(what, read, total) },
 	}
+}
+
+// spares refuses to replace a file of the text.
+func (a textArgs) spares(flag string, out outFile) error {
+	if _, err := os.Stat(string(out)); err != nil {
+		return nil
+	}
+	r, err := corpus.Open(a.Paths, corpus.Options{Extensions: a.Ext})
+	if err != nil {
+		return asData(err)
+	}
+	return out.differs(flag, r.Files())
 }
 
 // readProgress returns what shows how much of a text is read.

@@ -34,6 +34,9 @@ func (c tokenizerSweepCmd) Run(s *session) error {
 	if o.Train, heap, err = c.options(s, &learned); err != nil {
 		return err
 	}
+	if err := c.spares("--svg", c.SVG); err != nil {
+		return err
+	}
 	defer limitHeap(heap)()
 	val := c.textArgs
 	val.Paths = c.Val

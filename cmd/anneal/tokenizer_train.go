@@ -117,6 +117,9 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if err := c.spares("--out", c.Out); err != nil {
+		return err
+	}
 	defer limitHeap(heap)()
 	o.VocabSize = c.Vocab
 	return s.untilSignal(func(ctx context.Context) error {
