@@ -62,7 +62,7 @@ func TestClassifierFromTrainingToPipeline(t *testing.T) {
 		"not a share":               {"train", "--label", "good=x", "--out", w.path("q.bin"), "--holdout", "1"},
 		"dim = 0":                   {"train", "--label", "good=x", "--out", w.path("q.bin"), "--dim", "0"},
 		"two labels":                {"train", "--label", "good=" + w.path("prose"), "--out", w.path("q.bin")},
-		"would overwrite it":        {"quantize", w.path("kind.bin"), "--out", w.path("text/../kind.bin")},
+		"is the file that is read":  {"quantize", w.path("kind.bin"), "--out", w.path("text/../kind.bin")},
 		"--top 0":                   {"predict", w.path("kind.bin"), w.path("prose"), "--top", "0"},
 		"another format":            {"eval", w.path("p.yaml"), "--label", "good=" + w.path("prose")},
 		"no such file or directory": {"predict", w.path("none.bin"), w.path("prose")},
