@@ -101,7 +101,7 @@ func saveUntilKilled(root string) error {
 func TestTortureKilledSaves(t *testing.T) {
 	root := t.TempDir()
 	newest, rounds := int64(0), 0
-	named := false // the last process has named itself in the lock
+	named := false               // the last process has named itself in the lock
 	save := 2 * time.Millisecond // what the last one took
 	torture.Run(t, 20, func(r *rand.Rand) (fault, outcome string) {
 		rounds++
