@@ -14,7 +14,8 @@ type vector struct {
 	reg   string
 	bytes int
 	lane
-	fma func(fn *asmgen.Func, b, a, c int)
+	fma   func(fn *asmgen.Func, b, a, c int)
+	ahead int // steps along k by which kernels prefetch their panels, or 0
 }
 
 // A lane is an element of a vector: its type in Go, its size, and how instructions name it, packed and scalar.
@@ -28,11 +29,11 @@ var (
 	lane32 = lane{"float32", 4, "PS", "SS"}
 	lane64 = lane{"float64", 8, "PD", "SD"}
 
-	avx2      = vector{"AVX2", "Y", 32, lane32, fmaOn("PS", "Y")}
-	avx512    = vector{"AVX512", "Z", 64, lane32, fmaOn("PS", "Z")}
-	dot       = vector{"Dot", "Z", 64, lane32, (*asmgen.Func).VDPBF16PS}
-	avx2F64   = vector{"F64AVX2", "Y", 32, lane64, fmaOn("PD", "Y")}
-	avx512F64 = vector{"F64AVX512", "Z", 64, lane64, fmaOn("PD", "Z")}
+	avx2      = vector{"AVX2", "Y", 32, lane32, fmaOn("PS", "Y"), 0}
+	avx512    = vector{"AVX512", "Z", 64, lane32, fmaOn("PS", "Z"), 8}
+	dot       = vector{"Dot", "Z", 64, lane32, (*asmgen.Func).VDPBF16PS, 0}
+	avx2F64   = vector{"F64AVX2", "Y", 32, lane64, fmaOn("PD", "Y"), 0}
+	avx512F64 = vector{"F64AVX512", "Z", 64, lane64, fmaOn("PD", "Z"), 0}
 )
 
 func fmaOn(packed, reg string) func(fn *asmgen.Func, b, a, c int) {
@@ -51,6 +52,10 @@ const (
 //
 // A step along k loads two vectors of b, and for each row broadcasts one word of a and does two FMAs with it. With 12
 // rows that is 14 loads for 24 FMAs, which two load and two FMA ports do in 12 cycles.
+//
+// A panel of b of 24 KB and the columns of a that follow each other in memory, 36 KB, are more than a first-level cache
+// of 32 KB. Kernels whose FMAs would wait for the second level therefore prefetch both, v.ahead steps before they are
+// read. Rows of a are streams that the CPU prefetches itself.
 func kernel(f *asmgen.File, v vector, rows int, form string) {
 	const unroll = 4
 	rowBytes := v.size * 32
@@ -78,6 +83,9 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 		}
 	} else {
 		fn.I("LEAQ (DX)(DX*2), R9") // three rows of a
+		if v.ahead > 0 {
+			fn.I("LEAQ (R8)(DX*%d), R10", v.ahead)
+		}
 	}
 	fn.Arg("c", "DI")
 	fn.Arg("next", "R12")
@@ -87,14 +95,26 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	}
 
 	// The address of word (i, p+u) of a, and of row p+u of b.
+	down := []string{"", "(DX*1)", "(DX*2)", "(R9*1)"} // u rows
 	wordA := func(i, u int) string {
 		if form == byRows {
-			return fmt.Sprintf("%d(%s)%s", v.size*u, pointers[i/3], []string{"", "(DX*1)", "(DX*2)"}[i%3])
+			return fmt.Sprintf("%d(%s)%s", v.size*u, pointers[i/3], down[i%3])
 		}
-		return fmt.Sprintf("%d(R8)%s", v.size*i, []string{"", "(DX*1)", "(DX*2)", "(R9*1)"}[u])
+		return fmt.Sprintf("%d(R8)%s", v.size*i, down[u])
 	}
 	rowB := func(u, half int) string {
 		return fmt.Sprintf("%d(BX)", u*rowBytes+half*v.bytes)
+	}
+	prefetch := func(u int) {
+		if v.ahead == 0 {
+			return
+		}
+		for line := 0; line < rowBytes; line += 64 {
+			fn.I("PREFETCHT0 %s", rowB(u+v.ahead, line/v.bytes))
+		}
+		if form == byCols { // the line of the last word; blocks before this one have read that of the first
+			fn.I("PREFETCHT0 %d(R10)%s", v.size*(rows-1), down[u])
+		}
 	}
 	step := func(u int) {
 		fn.I("VMOVU%s %s, %s%d", v.packed, rowB(u, 0), v.reg, b0)
@@ -113,6 +133,9 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 			}
 		} else {
 			fn.I("LEAQ (R8)(DX*%d), R8", n)
+			if v.ahead > 0 {
+				fn.I("LEAQ (R10)(DX*%d), R10", n)
+			}
 		}
 		fn.I("ADDQ $%d, BX", n*rowBytes)
 	}
@@ -123,6 +146,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	fn.I("PCALIGN $32")
 	fn.Label(loop)
 	for u := range unroll {
+		prefetch(u)
 		step(u)
 		switch u {
 		case 0: // 12×32 sums use the 48 iterations of a long K block
