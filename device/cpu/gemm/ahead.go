@@ -58,15 +58,17 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	}
 }
 
-// resultTrail returns the n-th portion of the cache lines of a part of the result, and its step from row to row.
-// found is false if there is none; one kernel call covers words words. While one tile of a task is computed, the
-// lines of the next tile are prefetched.
-func (x *product[E]) resultTrail(part span, n, words int) (p uintptr, step int, found bool) {
+// resultTrail returns the trail of a part of the result; one kernel call covers words words. While one tile of a task
+// is computed, the lines of the next tile are prefetched.
+func (x *product[E]) resultTrail(part span, words int) trail {
 	size := x.dst.dtype.Size()
-	start := uintptr(x.dst.at(part.i, part.j))
+	start, ld := uintptr(x.dst.at(part.i, part.j)), x.dst.ld*size
 	lines := ceil(int(start&63)+part.cols*size, 64)
-	row := n / lines * max(1, words/4)
-	return start&^63 + uintptr(64*(n%lines)+row*x.dst.ld*size), x.dst.ld * size, row < part.rows
+	reach := max(1, words/4) // rows per portion
+	return trail{
+		p: start &^ 63, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines,
+		left: lines * ceil(part.rows, reach),
+	}
 }
 
 // packedTrail returns the trail of packed panels of b.

@@ -130,30 +130,33 @@ func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, ro
 	if first && x.bias == nil {
 		add = 0
 	}
+	tiles := i / mr * x.cut.cols // above these rows
 	for j := 0; j < t.cols; j += colStep {
 		panel := &b[j/colStep*x.cut.strideB]
 		if first && x.bias != nil {
 			x.startSums(s.start, t.j+j)
 		}
-		for r := 0; r < rows; r += mr {
+		beside := trail{} // the next columns of the result
+		if last && j+colStep < t.cols {
+			beside = x.resultTrail(span{t.i + i, t.j + j + colStep, rows, min(colStep, t.cols-j-colStep)}, words)
+		}
+		tile := tiles + j/colStep
+		for r := 0; r < rows; r, tile = r+mr, tile+x.cut.cols {
 			block := at(a, r*row)
 			sums := &s.c[0]
 			if !first || !last { // the sums are needed again for the next K block
-				sums = &s.c[((i+r)/mr*x.cut.cols+j/colStep)*mr*colStep]
+				sums = &s.c[tile*mr*colStep]
 			}
 			from := sums
 			if first && x.bias != nil {
 				from = &s.start[0]
 			}
 			p, ps := ahead.portion()
-			q, qs, found := uintptr(0), 0, false
-			if last && j+colStep < t.cols {
-				beside := span{t.i + i, t.j + j + colStep, rows, min(colStep, t.cols-j-colStep)}
-				q, qs, found = x.resultTrail(beside, r/mr, words)
+			behind := later
+			if beside.left > 0 {
+				behind = &beside
 			}
-			if !found {
-				q, qs = later.portion()
-			}
+			q, qs := behind.portion()
 			high := rows - r
 			switch {
 			case last && x.direct && high >= mr && j+colStep <= t.cols:
