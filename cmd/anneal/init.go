@@ -39,6 +39,10 @@ func (c initCmd) Run(s *session) error {
 		return &usageError{"--vocab, --ext and --text-field are for text; " + c.Data[0] + " is a data set",
 			"leave them out: a data set has its tokens already"}
 	}
+	if len(c.Data) == 0 && (len(c.Ext) > 0 || c.TextField != "text") {
+		return &usageError{"--ext and --text-field are for text of yours, and --data names none",
+			"name it: --data DIR"}
+	}
 	return s.untilSignal(func(ctx context.Context) error {
 		r, err := lab.Init(ctx, lab.InitOptions{
 			Dir: c.Dir, Time: c.Budget.duration(), Vocab: int(c.Vocab), Threads: int(c.Threads),
