@@ -138,7 +138,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 			units.FormatBytes(p.Inputs), cfg.Memory.OffloadDir))
 	}
 	if !f.Fits {
-		f.Least, f.Offloading = leastCards(cfg), offloading(cfg)
+		f.Least, f.Offloading = leastCards(cfg), offloading(cfg, p)
 	}
 	f.planData(data)
 	f.Mix = mix
@@ -160,9 +160,11 @@ func planHere(cfg *config.Config) (p *Plan, absent, err error) {
 	return p, nil, err
 }
 
-// offloading returns what a run needs whose optimizer state is in a file, if it fits here then, else 0.
-func offloading(cfg *config.Config) int64 {
-	if cfg.Memory.Offload.Has(config.OptimizerState) {
+// offloading returns what a run needs whose optimizer state is in a file, if it fits here then, else 0. p is its plan
+// without a file.
+func offloading(cfg *config.Config, p *Plan) int64 {
+	rest := p.Bytes() - p.Memory.Bytes(train.OptimizerState)
+	if cfg.Memory.Offload.Has(config.OptimizerState) || rest > p.Available {
 		return 0
 	}
 	try := cfg.Clone()
@@ -170,11 +172,11 @@ func offloading(cfg *config.Config) int64 {
 	if try.Validate() != nil {
 		return 0
 	}
-	p, absent, err := planHere(try)
-	if err != nil || absent != nil || !p.Fits {
+	with, absent, err := planHere(try)
+	if err != nil || absent != nil || !with.Fits {
 		return 0
 	}
-	return p.Bytes()
+	return with.Bytes()
 }
 
 // withoutData says what cannot be checked if there is no data; it returns "" if there is.

@@ -69,24 +69,34 @@ func leastOf(cfg *config.Config, dev device.Properties, bytes int64) *Least {
 }
 
 // fewest returns the smallest multiple of unit with which a rank needs no more than so many bytes, at most mostRanks,
-// or 0. More ranks are taken to need no more. Where twice as many save less than a hundredth, none are enough.
+// or 0. More ranks are taken to need no more, and k times as many a k-th at least. Where twice as many save less than a
+// hundredth, none are enough.
 func fewest(unit int, bytes int64, need func(ranks int) int64) int {
-	low, high, before := 0, 1, int64(math.MaxInt64) // times unit: too few, perhaps enough
-	for {
-		n := need(high * unit)
-		if n <= bytes {
-			break
-		}
-		if 2*high*unit > mostRanks || n < math.MaxInt64 && n > before-before/100 {
+	most := mostRanks / unit
+	low, high := 0, 1                                     // times unit: too few, perhaps enough
+	above, below := int64(math.MaxInt64), need(high*unit) // what they need
+	for below > bytes {
+		if high >= most || below < math.MaxInt64 && below > above-above/100 {
 			return 0
 		}
-		low, high, before = high, 2*high, n
+		next := 2 * high
+		if below < math.MaxInt64 {
+			next = max(next, int(min(float64(high)*float64(below)/float64(bytes), mostRanks)))
+		}
+		low, high, above = high, min(next, most), below
+		below = need(high * unit)
 	}
-	for high-low > 1 {
-		if mid := (low + high) / 2; need(mid*unit) <= bytes {
-			high = mid
+	for try := 0; high-low > 1; try++ {
+		middle := (low + high) / 2
+		if low > 0 && above < math.MaxInt64 && try%3 < 2 { // as a part that ranks divide, and one that each has
+			divided := float64(above-below) / (1/float64(low) - 1/float64(high))
+			k := 1 / (1/float64(high) + float64(bytes-below)/divided)
+			middle = min(max(int(math.Ceil(k)), low+1), high-1)
+		}
+		if n := need(middle * unit); n <= bytes {
+			high, below = middle, n
 		} else {
-			low = mid
+			low, above = middle, n
 		}
 	}
 	return high * unit

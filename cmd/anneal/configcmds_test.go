@@ -77,7 +77,8 @@ func TestInitWritesAConfigThatTrains(t *testing.T) {
 	if err := os.WriteFile("ten.txt", []byte("ten bytes."), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := anneal("init", "other", "--ext", ".md"); code != exitUsage || !strings.Contains(errs, "--data") {
+	if code, _, errs := anneal("init", "other", "--ext", ".md"); code != exitUsage ||
+		!strings.Contains(errs, "--data") {
 		t.Errorf("--ext without text gives exit code %d and %q", code, errs)
 	}
 	if code, _, errs := anneal("init", "short", "--data", "ten.txt"); code != exitData ||
