@@ -38,8 +38,8 @@ func stopped(t *testing.T, cfg *config.Config, dir string, after int) {
 	}
 }
 
-// A checkpoint of a mesh of ranks is continued on any other with the losses of a run that was never stopped. Each of the
-// two recipes moves to every second mesh.
+// A checkpoint of a mesh of ranks is continued on any other with the losses of a run that was never stopped. Each of
+// the two recipes moves to every second mesh.
 func TestResumeOnAnotherMesh(t *testing.T) {
 	data := traintest.Data(t)
 	for half, overrides := range [][]string{
