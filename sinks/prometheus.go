@@ -56,11 +56,7 @@ func PrometheusMetrics() (names []string) {
 	return names
 }
 
-// most connections and requests at a time
-const (
-	scrapeConnections = 16
-	scrapeRequests    = 4
-)
+const scrapeConnections = 16 // at a time; none has more than one request in hand
 
 func openPrometheus(o Options) (sink, error) {
 	const key = "log.prometheus_listen"
@@ -72,9 +68,7 @@ func openPrometheus(o Options) (sink, error) {
 	p := &prometheusSink{before: o.Tokens, begun: o.Begun, reached: o.Reached}
 	p.register(registry, o)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: scrapeRequests, Timeout: 5 * time.Second,
-	}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: 5 * time.Second}))
 	var handler http.Handler = mux
 	if listener.Addr().(*net.TCPAddr).IP.IsLoopback() {
 		handler = byName(mux)
