@@ -64,6 +64,11 @@ func (k *checker) stages() {
 // unmeshed refuses what does not work on a mesh.
 func (k *checker) unmeshed() {
 	c, p := k.c, &k.c.Parallel
+	if p.Shared() > p.Pipeline && c.Precision == "fp8" && precision.BlocksOf(c.FP8.Scaling).Long > 0 {
+		k.fault("fp8.scaling", "fp8.scaling = current, or train without parallel.tensor and parallel.context",
+			"fp8.scaling does not work with parallel.tensor and parallel.context: "+
+				"blocks would end where the parts of ranks do")
+	}
 	for _, x := range []struct {
 		refused      bool
 		key, without string
@@ -76,9 +81,6 @@ func (k *checker) unmeshed() {
 		{p.Pipeline > 1 && c.Model.TieEmbeddings && c.Train.NoiseScaleEvery > 0, "train.noise_scale_every",
 			"parallel.pipeline or model.tie_embeddings",
 			"no stage has the gradient of a micro-batch for a tied table"},
-		{p.Shared() > p.Pipeline && c.Precision == "fp8" && precision.BlocksOf(c.FP8.Scaling).Long > 0, "fp8.scaling",
-			"parallel.tensor and parallel.context, or with fp8.scaling = current",
-			"blocks would end where the parts of ranks do"},
 		{p.Shared() > p.Pipeline && c.Optimizer.Name == "sophia", "optimizer.name",
 			"parallel.tensor and parallel.context",
 			"labels are sampled from all logits of all tokens"},

@@ -171,7 +171,7 @@ var notes = map[string]Key{
 	"distill.teacher": {Doc: "Learn from another model, too (knowledge distillation): the directory of a run or of " +
 		"a Hugging Face model with the same tokenizer. Its forward pass over each micro-batch runs within the step. " +
 		"The loss of a token is (1 − weight)·(cross-entropy) + weight·temperature²·KL(teacher ‖ model). What is " +
-		"reported as loss is the cross-entropy; the divergence stands beside it."},
+		"reported as loss is the cross-entropy; the divergence stands beside it. CPU only."},
 	"distill.step": {Doc: "Checkpoint step of the run in distill.teacher.", Rule: "step = the newest checkpoint"},
 	"distill.hash": {Doc: "Expected SHA-256 of the weights in distill.teacher, as `anneal ckpt hash` prints it. " +
 		"Other weights are refused, so that a resumed run has the same teacher.",

@@ -16,7 +16,7 @@ import (
 
 type benchAttentionCmd struct {
 	Patterns []string  `arg:"" optional:"" help:"Patterns to measure, as for anneal attention show. Default: one of each kind."`
-	Lengths  []int     `default:"1024,2048,4096,8192,16384,32768,65536,131072" placeholder:"N,…" help:"Tokens in a row."`
+	Lengths  []int     `default:"1024,2048,4096,8192,16384,32768,65536,131072" placeholder:"N" help:"Tokens in a row."`
 	Heads    int       `default:"8" help:"Query heads, with a key-value head each."`
 	HeadDim  int       `default:"64" help:"Size of a head."`
 	Storage  string    `name:"dtype" default:"bf16" enum:"bf16,fp32" help:"Number format of activations: bf16 or fp32."`

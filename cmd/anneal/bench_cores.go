@@ -11,7 +11,7 @@ import (
 type benchCoresCmd struct {
 	Shape     string    `default:"llama-98m" enum:"demo,tiny,llama-98m,gpt2-small" help:"Model: ${enum}."`
 	Precision string    `default:"bf16" help:"A number format: anneal explain precision lists them."`
-	Threads   []int     `default:"2,4,8,16,32,64,128" placeholder:"N,…" help:"Numbers of cores to simulate."`
+	Threads   []int     `default:"2,4,8,16,32,64,128" placeholder:"N" help:"Numbers of cores to simulate."`
 	Seconds   inSeconds `default:"4" help:"Time for each number of cores; at least four steps."`
 	Batch     count     `help:"Sequences in a micro-batch; 0: as the shape says."`
 	Context   count     `help:"Tokens in a sequence; 0: as the shape says."`

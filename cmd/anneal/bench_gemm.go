@@ -13,7 +13,7 @@ import (
 
 type benchGemmCmd struct {
 	deviceFlag
-	Threads []int     `placeholder:"N,…" help:"Numbers of threads to measure. Default: one, and all."`
+	Threads []int     `placeholder:"N" help:"Numbers of threads to measure. Default: one, and all."`
 	Seconds inSeconds `default:"0.2" help:"Time for each product."`
 }
 

@@ -14,7 +14,7 @@ type benchGenerateCmd struct {
 	dtypeFlag
 	deviceFlag
 	threadsFlag
-	Sequences []int     `default:"1,4,16" placeholder:"N,…" help:"Sequences that are continued together."`
+	Sequences []int     `default:"1,4,16" placeholder:"N" help:"Sequences that are continued together."`
 	Seconds   inSeconds `default:"10" help:"How long to measure."`
 }
 

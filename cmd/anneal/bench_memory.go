@@ -14,7 +14,7 @@ import (
 type benchMemoryCmd struct {
 	Shape     string   `default:"tiny" enum:"demo,tiny,llama-98m" help:"Model: ${enum}."`
 	Precision string   `default:"bf16" help:"A number format: anneal explain precision lists them."`
-	Strategy  []string `default:"selective,sqrt,every:2,every_layer" placeholder:"NAME,…" help:"Values of memory.recompute to compare with none."`
+	Strategy  []string `default:"selective,sqrt,every:2,every_layer" placeholder:"NAME" help:"Values of memory.recompute to compare with none."`
 	threadsFlag
 	Seconds inSeconds `default:"20" help:"Time for all of them together; at least three rounds."`
 	Batch   count     `help:"Sequences in a micro-batch; 0: as the shape says."`

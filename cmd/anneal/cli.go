@@ -70,6 +70,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		kong.Writers(out, console),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
+		kong.ValueFormatter(helpOf),
 		kong.Help(printHelp),
 	)...)
 	switch {

@@ -23,7 +23,7 @@ type exportCmd struct {
 
 func (exportCmd) Help() string {
 	return example("anneal export runs/go --to hf exports/go",
-		"anneal export runs/go --to gguf exports/go.gguf --type q8_0",
+		"anneal export runs/go --to gguf exports/go.gguf --dtype q8_0",
 		"anneal export runs/lora --to peft adapters/go") +
 		"\n\nEvery export is read back and compared with the model: " +
 		"hf by its logits, gguf and peft by all their values."

@@ -11,7 +11,7 @@ import (
 )
 
 type labClaimsCmd struct {
-	Only  []int  `placeholder:"N,…" help:"Numbers of the claims to measure and to show in full, such as 13,28. Default: all, as a table."`
+	Only  []int  `placeholder:"N" help:"Numbers of the claims to measure and to show in full, such as 13,28. Default: all, as a table."`
 	Quick bool   `help:"Only claims that are cheap to measure: at most 15 minutes for all on two cores."`
 	Out   string `default:"runs/claims" placeholder:"DIR" help:"Directory of figures and runs, runs/claims by default. Claims that are already measured there are not measured again."`
 }

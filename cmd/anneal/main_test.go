@@ -56,6 +56,19 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	}
 }
 
+// A placeholder hides the default of a flag from its name, so that the help says it, unless it did already.
+func TestHelpSaysDefaults(t *testing.T) {
+	for command, want := range map[string]string{
+		"bench cores": "--threads=N,...        Numbers of cores to simulate. Default: 2,4,8",
+		"plan":        "Stage of ZeRO, 0 to 3. Default: 1.\n",
+		"bench gemm":  "Default: one, and all.\n",
+	} {
+		if _, out, _ := anneal(append(strings.Fields(command), "--help")...); !strings.Contains(out, want) {
+			t.Errorf("anneal %s --help lacks %q:\n%s", command, want, out)
+		}
+	}
+}
+
 // Every command and every exit code is in docs/commands.md.
 func TestDocumentationListsEveryCommand(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/commands.md")

@@ -43,7 +43,7 @@ func manCommands(b *strings.Builder, n *kong.Node, words string) {
 func manFlags(b *strings.Builder, flags []*kong.Flag) {
 	for _, f := range flags {
 		if !f.Hidden {
-			fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(f.String())), roff(f.Help))
+			fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(f.String())), roff(helpOf(f.Value)))
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (c doremiCmd) Run(s *session) error {
 type regmixCmd struct {
 	mixtureArgs
 	Proxies int      `default:"32" help:"Models to train, at least 10. A larger number later adds models to those already trained."`
-	Target  []string `placeholder:"NAME,…" help:"Sources whose held-out loss to minimise. Default: all, equally weighted."`
+	Target  []string `placeholder:"NAME" help:"Sources whose held-out loss to minimise. Default: all, equally weighted."`
 }
 
 func (regmixCmd) Help() string {

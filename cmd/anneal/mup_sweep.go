@@ -12,9 +12,9 @@ import (
 
 type mupSweepCmd struct {
 	configArgs
-	Widths   []int     `placeholder:"D,…" help:"Values of model.dim. Default: four, from about 64, each twice the last."`
-	Depths   []int     `placeholder:"L,…" help:"Values of model.layers instead, at the width of the config."`
-	Rates    []float64 `placeholder:"LR,…" help:"Values of optimizer.lr. Default: seven, from 1/8 to 8 times that of the config."`
+	Widths   []int     `placeholder:"D" help:"Values of model.dim. Default: four, from about 64, each twice the last."`
+	Depths   []int     `placeholder:"L" help:"Values of model.layers instead, at the width of the config."`
+	Rates    []float64 `placeholder:"LR" help:"Values of optimizer.lr. Default: seven, from 1/8 to 8 times that of the config."`
 	Standard bool      `help:"Use the standard parametrisation instead, whose best rate moves."`
 	svgFlag
 }

@@ -34,9 +34,15 @@ func (c planCmd) load(s *session) (*config.Config, error) {
 
 // model returns the model to plan for a cluster: a well-known one, or that of a config.
 func (c planCmd) model(s *session) (cluster.Recipe, error) {
-	if c.Recipe != "" && c.Config == "" && len(c.Overrides) == 0 {
-		r, err := cluster.LookupRecipe(c.Recipe)
-		if err == nil || !slices.Contains(config.Recipes(), c.Recipe) {
+	if file, overrides := fileAndKeys(c.Config, c.Overrides); c.Recipe != "" && file == "" {
+		own := config.Recipes()
+		r, err := cluster.LookupRecipe(c.Recipe, own...)
+		keys := slices.Contains(own, c.Recipe)
+		switch {
+		case err == nil && !keys && len(overrides) > 0:
+			return r, fmt.Errorf("%s is a published shape without a config: %s cannot change it",
+				c.Recipe, overrides[0])
+		case err == nil && len(overrides) == 0, !keys:
 			return r, err
 		}
 	}
@@ -75,7 +81,7 @@ func (c planCmd) here(s *session) error {
 		return c.problems(err)
 	}
 	if c.Recipe != "" && !slices.Contains(config.Recipes(), c.Recipe) {
-		if _, err := cluster.LookupRecipe(c.Recipe); err != nil {
+		if _, err := cluster.LookupRecipe(c.Recipe, config.Recipes()...); err != nil {
 			return c.problems(errors.Join(err, errOn))
 		}
 		return c.problems(fmt.Errorf("%s is planned for a cluster: name one, such as --on 128x8xh100-80gb", c.Recipe))

@@ -227,11 +227,13 @@ func TestConfigsArePlanned(t *testing.T) {
 		t.Errorf("half the layers take %.3f of the time", r)
 	}
 	for args, want := range map[string]string{
-		"--recipe deepseek-v3":            "name one, such as --on",
-		"--recipe llama3-405x --on this":  "did you mean llama3-405b?",
-		file + " model.dmi=3 --on 8xa100": "unknown key model.dmi",
-		file + " --on thsi":               "thsi",
-		"--on 8xa100":                     "needs a config or --recipe",
+		"--recipe deepseek-v3":                            "name one, such as --on",
+		"--recipe standard-7x --on 8xa100":                "did you mean standard-7",
+		"--recipe deepseek-v3 model.layers=9 --on 8xa100": "model.layers=9 cannot change it",
+		"--recipe llama3-405x --on this":                  "did you mean llama3-405b?",
+		file + " model.dmi=3 --on 8xa100":                 "unknown key model.dmi",
+		file + " --on thsi":                               "thsi",
+		"--on 8xa100":                                     "needs a config or --recipe",
 	} {
 		code, _, errs := anneal(append([]string{"plan"}, strings.Fields(args)...)...)
 		if code != exitUsage || !strings.Contains(errs, want) {

@@ -139,10 +139,8 @@ func (c trainCmd) sources(s *session) (config.Sources, error) {
 	if c.Threads > 0 {
 		overrides = append(overrides, fmt.Sprintf("threads=%d", c.Threads))
 	}
-	from := config.Sources{Recipe: c.Recipe, Scale: c.Scale, File: c.Config, Overrides: overrides, Planning: c.DryRun}
-	if _, err := os.Stat(c.Config); err != nil && strings.Contains(c.Config, "=") {
-		from.File, from.Overrides = "", append([]string{c.Config}, overrides...)
-	}
+	from := config.Sources{Recipe: c.Recipe, Scale: c.Scale, Planning: c.DryRun}
+	from.File, from.Overrides = fileAndKeys(c.Config, overrides)
 	if c.InitFrom != "" {
 		from.Overrides = append(from.Overrides, "init.from="+c.InitFrom)
 	}
@@ -154,6 +152,14 @@ func (c trainCmd) sources(s *session) (config.Sources, error) {
 			"try `anneal train --help`"}
 	}
 	return from, nil
+}
+
+// fileAndKeys returns the path of a config, if the first argument is one, and the values that replace its own.
+func fileAndKeys(first string, overrides []string) (string, []string) {
+	if _, err := os.Stat(first); err != nil && strings.Contains(first, "=") {
+		return "", append([]string{first}, overrides...)
+	}
+	return first, overrides
 }
 
 func runName(path string) string {

@@ -137,6 +137,15 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	return nil
 }
 
+// helpOf returns the help of a flag or an argument, with the default that a placeholder hides.
+func helpOf(v *kong.Value) string {
+	text := kong.DefaultHelpValueFormatter(v)
+	if v.Flag == nil || v.Flag.PlaceHolder == "" || v.Default == "" || strings.Contains(text, "efault") {
+		return text
+	}
+	return text + " Default: " + v.Default + "."
+}
+
 // examplesOf returns the first example of a command, or of each command of a group.
 func examplesOf(node *kong.Node) (list []string) {
 	for line := range strings.Lines(node.Detail) {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"anneal/internal/nearest"
@@ -52,15 +53,18 @@ var Recipes = func() []Recipe {
 	return list
 }()
 
-// LookupRecipe returns the recipe of a name.
-func LookupRecipe(name string) (Recipe, error) {
-	var names []string
+// LookupRecipe returns the recipe of a name. If there is none, the error lists those that there are, and what else the
+// caller has.
+func LookupRecipe(name string, others ...string) (Recipe, error) {
+	names := slices.Clone(others)
 	for _, r := range Recipes {
 		if r.Shape.Name == strings.ToLower(name) {
 			return r, nil
 		}
 		names = append(names, r.Shape.Name)
 	}
+	slices.Sort(names)
+	names = slices.Compact(names)
 	hint := ""
 	if near := nearest.To(strings.ToLower(name), names); near != "" {
 		hint = "did you mean " + near + "? "
