@@ -12,6 +12,8 @@ import (
 func BenchmarkPrimitives(b *testing.B) {
 	const n = 1024
 	narrow, gate, up := make([]tensor.BFloat16, n), make([]tensor.BFloat16, n), make([]tensor.BFloat16, n)
+	signed, unsigned := NewCode[float32](true), NewCode[float32](false)
+	m8, v8, top := make([]byte, n), make([]byte, n), make([]float32, n/256)
 	half, grid := make([]tensor.Float16, n), &Grid[float32]{Scale: 3, Top: 448, Least: 0x1p-6, Magic: 0x1.8p20}
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)
@@ -25,6 +27,9 @@ func BenchmarkPrimitives(b *testing.B) {
 		}
 		v.Pack(gate, x)
 		v.Pack(up, y)
+		for i := range m8 {
+			m8[i], v8[i] = byte(7*i), byte(11*i)
+		}
 		list := []struct {
 			name string
 			run  func()
@@ -38,6 +43,9 @@ func BenchmarkPrimitives(b *testing.B) {
 			{"SwiGLU", func() { v.SwiGLU(a, x, y) }},
 			{"SwiGLUGrad", func() { v.SwiGLUGrad(a, z, a, x, y, x) }},
 			{"AdamW", func() { v.AdamW(a, x, y, w, adamWOf[float32](0)) }},
+			{"Decode", func() { v.Decode(a, m8, signed, 1) }},
+			{"Encode", func() { v.Encode(m8, x, signed, 0.2) }},
+			{"EncodeUnsigned", func() { v.Encode(v8, w, unsigned, 0.04) }},
 			{"Momentum", func() { v.Momentum(a, x, y, &Momentum[float32]{1, 0, 0.9, 1, 0, 1e-3}) }},
 			{"Lion", func() { v.Lion(a, x, y, lionOf[float32](0)) }},
 			{"AdEMAMix", func() { v.AdEMAMix(a, x, y, z, w, adEMAMixOf[float32](0)) }},
@@ -50,6 +58,13 @@ func BenchmarkPrimitives(b *testing.B) {
 			{"UnpackF16", func() { v.UnpackF16(a, half) }},
 			{"MaxAbs", func() { v.MaxAbs(x) }},
 			{"Quantize", func() { v.Quantize(narrow, x, grid) }},
+		}
+		if v.AdamW8 != nil {
+			o := &AdamW8[float32]{*adamWOf[float32](0), signed, unsigned, make([]float32, 512)}
+			list = append(list, struct {
+				name string
+				run  func()
+			}{"AdamW8", func() { v.AdamW8(a, x, m8, v8, top, top, o) }})
 		}
 		if p := v.Narrow; p != nil {
 			list = append(list, []struct {

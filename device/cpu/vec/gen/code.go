@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 
 	"anneal/internal/asmgen"
 )
@@ -16,19 +17,55 @@ const (
 	decades     = 7
 )
 
-// gather reads the 32-bit numbers at base + offset + 4·index for each lane of index. The instruction merges with dst,
-// so dst is cleared first to avoid waiting for its old value.
-func (k *kernel) gather(base string, offset, index, dst int) {
+// lookup reads the 32-bit numbers at base + offset + 4·index, for indices below entries (128 or 256). Gathering them
+// takes as long for encode and twice as long for decode, and much longer on CPUs whose gather is mended by microcode.
+func (k *kernel) lookup(base string, offset, entries, index, dst int) {
 	if k.wide() {
-		k.op("VPXORD", dst, dst, dst)
-		k.I("KXNORW K2, K2, K2")
-		k.I("VGATHERDPS %d(%s)(Z%d*4), K2, Z%d", offset, base, index, dst)
+		k.selects(base, offset, entries, index, dst)
 		return
 	}
-	const mask = 14
-	k.op("VPXOR", dst, dst, dst)
-	k.op("VPCMPEQD", mask, mask, mask)
-	k.I("VGATHERDPS Y%d, %d(%s)(Y%d*4), Y%d", mask, offset, base, index, dst)
+	const upper, numbers = 13, 14
+	k.I("VEXTRACTI128 $1, Y%d, X%d", index, upper)
+	for _, half := range [][2]int{{index, dst}, {upper, numbers}} {
+		for pair := range 2 {
+			k.I("VPEXTRQ $%d, X%d, R10", pair, half[0])
+			k.I("MOVL R10, R12")
+			k.I("SHRQ $32, R10")
+			if pair == 0 {
+				k.I("VMOVSS %d(%s)(R12*4), X%d", offset, base, half[1])
+			} else {
+				k.I("VINSERTPS $0x20, %d(%s)(R12*4), X%d, X%d", offset, base, half[1], half[1])
+			}
+			k.I("VINSERTPS $%#x, %d(%s)(R10*4), X%d, X%d", 0x10+0x20*pair, offset, base, half[1], half[1])
+		}
+	}
+	k.I("VINSERTF128 $1, X%d, Y%d, Y%d", numbers, dst, dst)
+}
+
+// selects is lookup for AVX-512. An instruction selects among the 32 numbers of two registers by the lower five bits
+// of an index; a bit of each level, in a mask from K5 on, decides between the results of the level below. Of 256
+// numbers that are 8 selections and 7 decisions, by two units. It uses the registers from 17 on.
+func (k *kernel) selects(base string, offset, entries, index, dst int) {
+	const first, numbers, size = 17, 21, 4 * 32 // registers of results, of a table's first half; bytes of a table
+	levels := bits.Len(uint(entries/32)) - 1
+	for l := range levels {
+		k.I("VPSLLD $%d, Z%d, Z%d", 26-l, index, numbers)
+		k.I("VPMOVD2M Z%d, K%d", numbers, 5+l)
+	}
+	var level func(l, table, to int)
+	level = func(l, table, to int) {
+		if l == 0 {
+			k.I("VMOVUPS %d(%s), Z%d", offset+size*table, base, numbers)
+			k.I("VMOVDQA64 Z%d, Z%d", index, to)
+			k.I("VPERMI2PS %d(%s), Z%d, Z%d", offset+size*table+size/2, base, numbers, to)
+			return
+		}
+		other := first + l - 1
+		level(l-1, table, to)
+		level(l-1, table+1<<(l-1), other)
+		k.I("VMOVAPS Z%d, K%d, Z%d", other, 4+l, to)
+	}
+	level(levels, 0, dst)
 }
 
 // integer sets register r to a 32-bit number.
@@ -46,7 +83,7 @@ func (k *kernel) integer(value uint32, r int) {
 // decode sets x to the numbers of the codes at an address times register scale.
 func (k *kernel) decode(codes, base string, scale, index, x int) {
 	k.I("VPMOVZXBD %s, %s", codes, k.reg(index))
-	k.gather(base, codeValues, index, x)
+	k.lookup(base, codeValues, 256, index, x)
 	k.op("VMULPS", scale, x, x)
 }
 
@@ -138,7 +175,11 @@ func (k *kernel) code(base, dst string, signed bool) {
 	k.lines(base, x, index, temp, mid)
 	k.I("VCVTTPS2DQ %s, %s", k.reg(index), k.reg(index))
 	k.op("VPMINUD", encodeLast, index, index)
-	k.gather(base, codeMids+4*zeroOf(signed), index, mid)
+	entries := 256
+	if signed {
+		entries = 128
+	}
+	k.lookup(base, codeMids+4*zeroOf(signed), entries, index, mid)
 	if k.wide() {
 		k.I("VCMPPS $%d, Z%d, Z%d, K3", above, mid, x)
 		k.I("VPADDD Z%d, Z%d, K3, Z%d", encodeOne, index, index)
