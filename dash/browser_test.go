@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -317,6 +319,34 @@ func TestThePageInABrowser(t *testing.T) {
 	b.until(`ui.cursor > 0 && charts[0].legend.textContent.startsWith("steps")`)
 	mouse("mouseReleased", 250)
 	b.until(`ui.zoom !== null`)
+	b.quiet()
+}
+
+// A page that stays open while `anneal watch` ends and begins again at its address shows the runs of the new server
+// alone.
+func TestThePageFollowsAnotherServer(t *testing.T) {
+	b := openBrowser(t)
+	var now atomic.Pointer[http.Handler]
+	watch := func(dirs ...string) {
+		h := (&Server{Watch: newWatch(t, dirs...)}).Handler()
+		now.Store(&h)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*now.Load()).ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	watch(newRun(t, "old", lines(1, 100)), newRun(t, "older", lines(1, 100)))
+	b.open(server.URL)
+	b.until(`data.curves[0].series.loss.mean.length === 100`)
+	watch(newRun(t, "new", strings.ReplaceAll(lines(1, 200), `"loss":`, `"loss":1`)))
+	b.until(`document.readyState === "complete" && document.querySelector("#runs").textContent.includes("new") &&
+	  data.curves[0].x.step.length === 200`)
+	if least := b.eval(`Math.min(...data.curves[0].series.loss.mean)`).(float64); least < 10 {
+		t.Errorf("losses from %v on are of the run that was shown before", least)
+	}
+	if cards := b.eval(`document.querySelectorAll("#runs .run").length`); cards != 1.0 {
+		t.Errorf("%v runs are shown, not 1", cards)
+	}
 	b.quiet()
 }
 

@@ -16,8 +16,9 @@ import (
 
 // A View is what is known of all runs but for their curves.
 type View struct {
-	Time time.Time `json:"time"`
-	Runs []RunView `json:"runs"`
+	Watch string    `json:"watch"` // the same for all views of a Watch, and of no other
+	Time  time.Time `json:"time"`
+	Runs  []RunView `json:"runs"`
 }
 
 // A RunView is what is known of a run. Numbers that are not known are NaN, in JSON null.
@@ -84,7 +85,7 @@ type Difference struct {
 
 // View returns what is known now.
 func (w *Watch) View(now time.Time) View {
-	v := View{Time: now.UTC().Truncate(time.Millisecond), Runs: make([]RunView, len(w.runs))}
+	v := View{Watch: w.id, Time: now.UTC().Truncate(time.Millisecond), Runs: make([]RunView, len(w.runs))}
 	first := w.runs[0].config()
 	for i, r := range w.runs {
 		v.Runs[i] = r.view(now)

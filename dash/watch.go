@@ -2,6 +2,7 @@ package dash
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 // A Watch follows runs by their directories. It may be used from several goroutines.
 type Watch struct {
+	id   string // random
 	runs []*watched
 }
 
@@ -56,7 +58,7 @@ const (
 
 // New watches the runs in dirs. A directory that is no run stands for the runs in and below it.
 func New(dirs []string) (*Watch, error) {
-	w := &Watch{}
+	w := &Watch{id: rand.Text()}
 	for _, dir := range dirs {
 		if err := w.open(dir); err != nil {
 			return nil, err

@@ -56,9 +56,11 @@ function merge(old, more) {
   return { generation: more.generation, width: more.width, x, series };
 }
 
-// update asks for what is new.
+// update asks for what is new. Another server at this address, such as that of a second `anneal watch`, may show other
+// runs or newer code: nothing of what is here goes with its data.
 async function update() {
   const view = await ask("api/view");
+  if (data.view.watch && data.view.watch !== view.watch) return location.reload();
   await Promise.all(view.runs.map(async (_, i) => {
     const has = data.curves[i];
     const from = has ? Math.max(0, has.x.step.length - 1) : 0;
