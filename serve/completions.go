@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -84,7 +85,10 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 
 // newCompletion checks a request and makes its choices.
 func (s *Server) newCompletion(q *completionRequest) (*completion, *apiError) {
-	if e := q.check(s.o.Model); e != nil {
+	if e := s.o.knows(cmp.Or(q.Model, s.o.Model)); e != nil {
+		return nil, e
+	}
+	if e := q.check(); e != nil {
 		return nil, e
 	}
 	sampling, e := q.sampling()

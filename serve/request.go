@@ -94,13 +94,9 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) *apiError {
 }
 
 // check returns an error for what is not possible, by its name.
-func (q *completionRequest) check(modelName string) *apiError {
+func (q *completionRequest) check() *apiError {
 	n := or(q.N, 1)
 	switch {
-	case q.Model != "" && q.Model != modelName:
-		e := notFound("there is no model %q; this server has %q", q.Model, modelName)
-		e.param, e.code = "model", "model_not_found"
-		return e
 	case n < 1 || n > maxChoices:
 		return invalid("n", "n = %d is not between 1 and %d", n, maxChoices)
 	case or(q.MaxTokens, 0) < 0:

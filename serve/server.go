@@ -89,6 +89,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/completions", s.completions)
 	mux.HandleFunc("GET /v1/models", s.models)
+	mux.HandleFunc("GET /v1/models/{model...}", s.oneModel)
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("POST /tokenize", s.tokenize)
 	mux.HandleFunc("POST /detokenize", s.detokenize)
@@ -170,8 +171,31 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 
 // models lists the one model.
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{
+	reply(w, http.StatusOK, map[string]any{"object": "list", "data": []any{s.model()}})
+}
+
+// oneModel describes the model that the path names.
+func (s *Server) oneModel(w http.ResponseWriter, r *http.Request) {
+	if e := s.o.knows(r.PathValue("model")); e != nil {
+		fail(w, e)
+		return
+	}
+	reply(w, http.StatusOK, s.model())
+}
+
+func (s *Server) model() map[string]any {
+	return map[string]any{
 		"id": s.o.Model, "object": "model", "created": s.start.Unix(), "owned_by": "anneal",
 		"max_model_len": s.r.Context(),
-	}}})
+	}
+}
+
+// knows returns an error for the name of another model.
+func (o *Options) knows(name string) *apiError {
+	if name == o.Model {
+		return nil
+	}
+	e := notFound("there is no model %q; this server has %q", name, o.Model)
+	e.param, e.code = "model", "model_not_found"
+	return e
 }

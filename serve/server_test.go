@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -79,7 +80,7 @@ func newServer(t testing.TB, o Options) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Model = "m"
+	o.Model = cmp.Or(o.Model, "m")
 	s, err := New(r, o)
 	if err != nil {
 		t.Fatal(err)
@@ -283,6 +284,30 @@ func TestWhatIsNotPossibleIsRefusedByName(t *testing.T) {
 		if w.Code != want.status || a.Error.Message == "" || a.Error.Param != want.param {
 			t.Errorf("%.60s: status %d, %s; want %d for %q", body, w.Code, w.Body, want.status, want.param)
 		}
+	}
+}
+
+// A client that asks for a model by its name learns whether it is here; a name may have slashes, as those of Hugging
+// Face.
+func TestAModelIsFoundByItsName(t *testing.T) {
+	s := newServer(t, Options{Model: "org/m"})
+	for path, want := range map[string]int{
+		"/v1/models/org/m": 200, "/v1/models/org%2Fm": 200, "/v1/models/gpt-4": 404, "/v1/models/": 404,
+	} {
+		w := send(s, "GET", path, "")
+		var a struct {
+			ID     string
+			Object string
+			Error  struct{ Code string }
+		}
+		json.Unmarshal(w.Body.Bytes(), &a)
+		found := a.ID == "org/m" && a.Object == "model"
+		if w.Code != want || found != (want == 200) || !found && a.Error.Code != "model_not_found" {
+			t.Errorf("%s: status %d, %s", path, w.Code, w.Body)
+		}
+	}
+	if w := send(s, "DELETE", "/v1/models/org/m", ""); w.Code != 405 || w.Header().Get("Allow") != "GET" {
+		t.Errorf("DELETE: status %d, Allow %q", w.Code, w.Header().Get("Allow"))
 	}
 }
 
