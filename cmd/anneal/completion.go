@@ -114,6 +114,8 @@ func answersFor(node *kong.Node, before []string, current string) (a answers) {
 	switch {
 	case waiting != nil:
 		a.values(waiting.Value, current)
+	case strings.HasPrefix(current, "-") && strings.Contains(current, "="):
+		a.given(flags, current)
 	case strings.HasPrefix(current, "-"):
 		for _, f := range flags {
 			if !f.Hidden {
@@ -130,6 +132,19 @@ func answersFor(node *kong.Node, before []string, current string) (a answers) {
 		a.arguments(node.Positional, positional, current)
 	}
 	return a
+}
+
+// given adds what the value of a flag may be that is typed in one word with it, as --to=hf.
+func (a *answers) given(flags []*kong.Flag, current string) {
+	name, value, _ := strings.Cut(current, "=")
+	f := findFlag(flags, name)
+	if f == nil || f.IsBool() {
+		return
+	}
+	a.values(f.Value, value)
+	for i := range a.list {
+		a.list[i].word = name + "=" + a.list[i].word
+	}
 }
 
 // arguments adds what the argument with a number may be; the last one may stand for many.
