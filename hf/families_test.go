@@ -88,6 +88,36 @@ func TestGemma2HasWindowsInEverySecondLayer(t *testing.T) {
 	}
 }
 
+// Published models are read with the settings that their config.json has beside those of the model.
+func TestSettingsOfPublishedModelsAreRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		plain func() map[string]any
+		more  map[string]any
+	}{
+		"google/gemma-3-1b-pt": {plainGemma, map[string]any{"cache_implementation": "hybrid"}},
+		"HuggingFaceTB/SmolLM2-135M-Instruct": {plain, map[string]any{
+			"is_llama_config": true, "rope_interleaved": false,
+			"transformers.js_config": map[string]any{"kv_cache_dtype": map[string]any{"fp16": "float16"}},
+		}},
+		"unsloth/Llama-3.2-1B": {plain, map[string]any{"unsloth_fixed": true, "unsloth_version": "2025.5.1"}},
+		"huggyllama/llama-7b":  {plain, map[string]any{"max_sequence_length": 2048}},
+		"distilgpt2": {plainGPT2, map[string]any{
+			"_num_labels": 1, "id2label": map[string]any{"0": "LABEL_0"}, "label2id": map[string]any{"LABEL_0": 0},
+		}},
+		"gpt2-xl": {plainGPT2, map[string]any{"n_special": 0, "output_past": true, "predict_special_tokens": true}},
+	} {
+		m := c.plain()
+		want, err := parseMap(t, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(m, c.more)
+		if got, err := parseMap(t, m); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v, want %+v", name, got, err, want)
+		}
+	}
+}
+
 // What these families have in transformers and not here is refused by the name of the field.
 func TestFamiliesRefuseWhatTheyCannotRepresent(t *testing.T) {
 	rope := func(layer string, settings map[string]any) map[string]any {

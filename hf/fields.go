@@ -86,11 +86,14 @@ func (f *fields) tokens(t Tokens) Tokens {
 	return t
 }
 
-// harmless settings say how to train, generate or store, and nothing about what the model computes.
+// harmless settings say how to train, generate or store, and nothing about what the model computes. Gemma has
+// cache_implementation, SmolLM is_llama_config, and what Unsloth publishes unsloth_….
 var harmless = []string{
-	"_name_or_path", "_attn_implementation_autoset", "attention_dropout", "chunk_size_feed_forward", "dtype",
-	"id2label", "label2id", "output_attentions", "output_hidden_states", "pretraining_tp",
-	"return_dict", "task_specific_params", "torch_dtype", "transformers_version", "use_cache",
+	"_name_or_path", "_attn_implementation_autoset", "_num_labels", "attention_dropout", "cache_implementation",
+	"chunk_size_feed_forward", "dtype", "id2label", "is_llama_config", "label2id", "max_sequence_length",
+	"output_attentions", "output_hidden_states", "output_past", "pretraining_tp", "return_dict",
+	"task_specific_params", "torch_dtype", "transformers.js_config", "transformers_version", "unsloth_fixed",
+	"unsloth_version", "use_cache",
 }
 
 // rest fails on settings that nobody took, unless they are known to be harmless or are null or false.

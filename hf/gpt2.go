@@ -99,8 +99,8 @@ func (c *GPT2Config) settings() map[string]any {
 
 // gpt2Harmless settings belong to training or to other heads than that of a language model.
 var gpt2Harmless = []string{
-	"resid_pdrop", "embd_pdrop", "attn_pdrop", "summary_type", "summary_use_proj", "summary_activation",
-	"summary_proj_to_labels", "summary_first_dropout",
+	"resid_pdrop", "embd_pdrop", "attn_pdrop", "n_special", "predict_special_tokens", "summary_type",
+	"summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout",
 }
 
 func (f *fields) parseGPT2() *GPT2Config {
