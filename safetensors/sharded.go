@@ -91,7 +91,11 @@ func (s *Set) open(in modelDir) error {
 	index, err := readIndex(in)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s.add(in, singleName)
+		if err := s.add(in, singleName); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return fmt.Errorf("it has neither %s nor %s, and other formats are not read: %w", singleName, indexName,
+			fs.ErrNotExist)
 	case err != nil:
 		return err
 	}

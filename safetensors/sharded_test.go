@@ -1,7 +1,9 @@
 package safetensors
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -51,6 +53,18 @@ func TestShardsHoldEveryTensorWithinTheLimit(t *testing.T) {
 				t.Errorf("limit %d: t%d = %v, %v", c.limit, i, p, err)
 			}
 		}
+	}
+}
+
+// A directory without weights, or with those of another format alone, is an error that says what is read.
+func TestWeightsOfAnotherFormatAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "pytorch_model.bin"), []byte("PK"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const want = "it has neither model.safetensors nor model.safetensors.index.json"
+	if _, err := OpenDir(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want one that says %q", err, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"time"
 
@@ -22,6 +23,10 @@ func (importCmd) Help() string {
 }
 
 func (c importCmd) Run(s *session) error {
+	if info, err := os.Stat(c.Dir); err == nil && !info.IsDir() {
+		return &usageError{c.Dir + " is a file, not the directory of a Hugging Face model",
+			"name the directory that holds config.json; GGUF files are written by export, and not read"}
+	}
 	start := time.Now()
 	r, err := run.ImportHF(c.Dir, c.Out, c.EndOfText)
 	if err != nil {
