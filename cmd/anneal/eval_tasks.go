@@ -109,9 +109,12 @@ func (c evalCmd) writeSamples(run func(sample func(tasks.Sample) error) error) e
 
 // printTasks prints a line for each figure.
 func printTasks(s *session, r *tasks.Result) {
-	width := len("task")
+	width, wide := len("task"), 18 // of names, and of metrics
 	for _, t := range r.Tasks {
 		width = max(width, len(t.Alias))
+		for _, m := range t.Metrics {
+			wide = max(wide, len(metricName(m)))
+		}
 		for _, p := range t.Parts {
 			width = max(width, 2+len(p.Value))
 		}
@@ -122,20 +125,16 @@ func printTasks(s *session, r *tasks.Result) {
 	width = min(width, 30)
 	row := func(name, shots, items string, list []tasks.MetricResult) {
 		for _, m := range list {
-			metric := m.Name
-			if m.Filter != "none" {
-				metric += "," + m.Filter
-			}
 			arrow := "↓"
 			if m.HigherIsBetter {
 				arrow = "↑"
 			}
-			s.printf("%-*.*s  %5s  %6s  %-18s %s %10s  %s\n", width, width, name, shots, items, metric, arrow,
-				figure(float64(m.Value)), plusMinus(float64(m.Stderr)))
+			s.printf("%-*.*s  %5s  %6s  %-*s %s %10s  %s\n", width, width, name, shots, items, wide, metricName(m),
+				arrow, figure(float64(m.Value)), plusMinus(float64(m.Stderr)))
 			name, shots, items = "", "", ""
 		}
 	}
-	s.printf("%-*s  %5s  %6s  %-18s   %10s\n", width, "task", "shots", "items", "metric", "value")
+	s.printf("%-*s  %5s  %6s  %-*s   %10s\n", width, "task", "shots", "items", wide, "metric", "value")
 	for _, t := range r.Tasks {
 		row(t.Alias, fmt.Sprint(t.Shots), thousands(int64(t.Items)), t.Metrics)
 		for _, p := range t.Parts {
@@ -145,6 +144,14 @@ func printTasks(s *session, r *tasks.Result) {
 	for _, g := range r.Groups {
 		row(g.Alias, "", "", g.Metrics)
 	}
+}
+
+// metricName is the name of a metric with the filter of its answers, if they have one.
+func metricName(m tasks.MetricResult) string {
+	if m.Filter == "none" {
+		return m.Name
+	}
+	return m.Name + "," + m.Filter
 }
 
 func figure(v float64) string {

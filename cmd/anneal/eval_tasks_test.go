@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"anneal/tasks"
 )
 
 // Tasks have figures, samples, and errors with their exit codes; a run in training has the same figures at its end.
@@ -78,5 +80,18 @@ func TestEvalTasks(t *testing.T) {
 		if code != c.code || !strings.Contains(errs, c.says) || strings.Count(errs, "error:") != 1 {
 			t.Errorf("%v: exit %d, want %d with %q:\n%s", c.args, code, c.code, c.says, errs)
 		}
+	}
+}
+
+// The figures of metrics stand below each other, however long the names of their filters are.
+func TestFiguresAreAligned(t *testing.T) {
+	var out, errs strings.Builder
+	s := &session{stdout: &results{w: &out}, stderr: &errs, status: newStatus(&errs)}
+	printTasks(s, &tasks.Result{Tasks: []tasks.TaskResult{{Alias: "gsm8k", Metrics: []tasks.MetricResult{
+		{Name: "exact_match", Filter: "flexible-extract", HigherIsBetter: true}, {Name: "acc", Filter: "none"},
+	}}}})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 || strings.Index(lines[1], "0.0000") != strings.Index(lines[2], "0.0000") {
+		t.Errorf("the figures are not below each other:\n%s", out.String())
 	}
 }
