@@ -61,6 +61,7 @@ func (f *follower) reset() {
 func (f *follower) poll() error {
 	file, err := fileio.OpenRegular(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
+		f.gone()
 		return nil
 	}
 	if err != nil {
@@ -82,6 +83,16 @@ func (f *follower) poll() error {
 		if err != nil || !more {
 			return err
 		}
+	}
+}
+
+// gone forgets a file that is no longer there: the run was moved, or makes room for another of its name.
+func (f *follower) gone() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file != nil {
+		f.reset()
+		f.size, f.changed = 0, time.Time{}
 	}
 }
 

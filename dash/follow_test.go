@@ -106,6 +106,28 @@ func TestAFileThatWasReplacedIsReadAgain(t *testing.T) {
 	}
 }
 
+// A file that is gone has nothing: another run under its name begins at its own first step.
+func TestAFileThatIsGoneIsForgotten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	f := newFollower(path)
+	write(t, path, lines(1, 300))
+	poll(t, f)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, f)
+	var v RunView
+	f.view(&v, math.Inf(1), time.Now())
+	if v.Step != 0 || f.lines != 0 || v.Read != 1 {
+		t.Errorf("step %d of %d lines, %v of them read", v.Step, f.lines, v.Read)
+	}
+	write(t, path, lines(1, 5))
+	poll(t, f)
+	if f.end.step != 5 || f.lines != 5 {
+		t.Errorf("step %d of %d lines", f.end.step, f.lines)
+	}
+}
+
 // Broken lines are counted, and cost nothing but themselves.
 func TestBrokenLinesAreCounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")

@@ -206,7 +206,7 @@ func (f *follower) view(v *RunView, limit float64, now time.Time) {
 	}
 	if f.bad > 0 {
 		v.Alerts = append(v.Alerts, Alert{"lines", v.Step, fmt.Sprintf(
-			"%d lines of metrics.jsonl cannot be read and are left out", f.bad)})
+			"lines of metrics.jsonl that cannot be read are left out: %d", f.bad)})
 	}
 	if f.table.dropped {
 		v.Alerts = append(v.Alerts, Alert{"lines", v.Step, fmt.Sprintf(
