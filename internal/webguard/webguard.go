@@ -43,9 +43,10 @@ func SameOrigin(r *http.Request, names []string) bool {
 	return err != nil || ip.IsLoopback() || u.Host == r.Host
 }
 
-// Shows reports whether a request has `Authorization: Bearer TOKEN`, in constant time.
+// Shows reports whether a request has `Authorization: Bearer TOKEN`, in constant time. The scheme may be in small
+// letters (RFC 9110).
 func Shows(r *http.Request, token string) bool {
-	shown, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	a, b := sha256.Sum256([]byte(shown)), sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && bearer
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }

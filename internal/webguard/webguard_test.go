@@ -39,8 +39,8 @@ func TestSameOrigin(t *testing.T) {
 
 func TestShows(t *testing.T) {
 	for header, want := range map[string]bool{
-		"Bearer secret": true, "": false, "secret": false, "Bearer ": false, "Bearer secrets": false,
-		"Basic secret": false,
+		"Bearer secret": true, "bearer secret": true, "": false, "secret": false, "Bearer ": false,
+		"Bearer secrets": false, "Basic secret": false, "Bearersecret": false,
 	} {
 		r := &http.Request{Header: http.Header{"Authorization": {header}}}
 		if got := Shows(r, "secret"); got != want {
