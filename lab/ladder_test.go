@@ -26,3 +26,13 @@ func TestTimeLeftOfALadder(t *testing.T) {
 		t.Errorf("at first: %g s left, want those of the rung: %g", got, r.Seconds())
 	}
 }
+
+// The summary of a ladder counts the tokens that its runs train on: whole steps.
+func TestSummaryOfALadderCountsItsSteps(t *testing.T) {
+	r := Rung{Unit: 365, BatchTokens: 4096, Params: 229376}
+	l := &Ladder{Rungs: []Rung{r, r, r}}
+	want := "ladder: 3 sizes, each with 1.5M to 12M tokens; the largest has 52.1 per parameter"
+	if got := l.summary(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

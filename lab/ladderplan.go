@@ -181,9 +181,16 @@ func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 			return nil, err
 		}
 	}
-	o.OnPhase(fmt.Sprintf("ladder: %d sizes, each with %.3gM to %.3gM tokens; the largest has %.3g per parameter",
-		len(l.Rungs), tokens/float64(lengths[0])/1e6, tokens/1e6, ratio))
+	o.OnPhase(l.summary())
 	return l, nil
+}
+
+// summary says how many sizes a ladder has, and their tokens.
+func (l *Ladder) summary() string {
+	largest := l.Rungs[len(l.Rungs)-1]
+	least, most := largest.tokens(1), largest.tokens(lengths[0])
+	return fmt.Sprintf("ladder: %d sizes, each with %.3gM to %.3gM tokens; the largest has %.3g per parameter",
+		len(l.Rungs), least/1e6, most/1e6, most/largest.Params)
 }
 
 // costs returns the seconds of a ladder's evaluations, and those of its steps for each token per parameter of the

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"anneal/config"
+	"anneal/dataset"
 	"anneal/hardware"
 	"anneal/internal/fileio"
 	"anneal/internal/units"
@@ -46,13 +48,15 @@ func (planCmd) Help() string {
 }
 
 func (c planCmd) Run(s *session) error {
+	c.Recipe = strings.ToLower(c.Recipe)
 	if c.On == "" || c.On == onThis {
 		return c.here(s)
 	}
 	model, err := c.model(s)
 	var conf *config.Error
-	if errors.As(err, &conf) {
-		return err // with the places in the config
+	var data *dataset.Error
+	if errors.As(err, &conf) || errors.As(err, &data) {
+		return err // with the places in the config, or the exit code of data
 	}
 	r, fixed, tokens, err := c.run(model, err)
 	if err != nil {
@@ -82,7 +86,7 @@ func (c planCmd) run(recipe cluster.Recipe, err error) (*cluster.Run, cluster.Ax
 	faults = append(append(faults, err), c.faults()...)
 	price, err := readPrice(c.Price)
 	faults = append(faults, err)
-	if on != nil && price > 0 {
+	if on != nil && c.Price != "" {
 		on.Price = price
 	}
 	r := &cluster.Run{Shape: recipe.Shape, Mesh: mesh, Batch: recipe.Batch, Cluster: on, Stack: cluster.Modern}
@@ -194,14 +198,17 @@ func (c planCmd) cluster() (*hardware.Cluster, error) {
 	return hardware.Read(text)
 }
 
-// readPrice reads 2.50/gpu-hour; the unit may be left out.
+// perHour are the units of a price that mean a device for an hour; "" is one left out.
+var perHour = []string{"", "gpu-hour", "device-hour", "hour", "h"}
+
+// readPrice reads 2.50/gpu-hour.
 func readPrice(text string) (float64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	amount, _, _ := strings.Cut(text, "/")
+	amount, unit, _ := strings.Cut(text, "/")
 	price, err := units.Number(strings.TrimPrefix(amount, "$"))
-	if err != nil || price < 0 || price > 1e6 {
+	if err != nil || price < 0 || price > 1e6 || !slices.Contains(perHour, strings.ToLower(unit)) {
 		return 0, fmt.Errorf("--price %s is no price of a device for an hour, such as 2.50/gpu-hour", text)
 	}
 	return price, nil

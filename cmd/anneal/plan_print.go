@@ -213,7 +213,10 @@ func stepTime(s float64) string {
 
 // days writes how long a training takes.
 func days(d float64) string {
-	if d < 1 {
+	switch {
+	case d < 1.0/24:
+		return inWholeSeconds(86400 * d).String()
+	case d < 1:
 		return fmt.Sprintf("%.1f hours", 24*d)
 	}
 	return oneDecimal(d) + " days"

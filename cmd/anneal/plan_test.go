@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"anneal/bench"
+	"anneal/config"
+	"anneal/plan/cluster"
 )
 
 // The picture of a mesh has every part of every stage's memory; that of a search has a point for each of the best.
@@ -74,6 +77,9 @@ func TestBadPlansAreRefusedAtOnce(t *testing.T) {
 		{"--recipe llama2-70b --on 8xh100-80gb --mesh tp=4194304,pp=4194304,cp=4194304", []string{"8 devices"}},
 		{"--recipe llama2-70b --on 8xh100-80gb --search", []string{"145 GiB on each of 8 devices", "16 devices are"}},
 		{"--recipe llama2-7b --on 8xh100-80gb --search --within 30d", []string{"no mesh finishes within 30.0 days"}},
+		{"--recipe llama2-7b --on 8xh100-80gb --search --within 90s", []string{"no mesh finishes within 1m30s"}},
+		{"--recipe llama2-7b --on 8xh100-80gb --price 20/node-hour", []string{"--price 20/node-hour"}},
+		{"--recipe llama2-7b --on 8xh100-80gb --price 60/day", []string{"--price 60/day"}},
 	} {
 		code, _, errs := anneal(append([]string{"plan"}, strings.Fields(c.args)...)...)
 		if code != exitUsage {
@@ -155,6 +161,71 @@ func TestPlansSayInWhichPrecisionProductsAreTimed(t *testing.T) {
 		if code != exitOK || !strings.Contains(out, want[0]) || !strings.Contains(errs, want[1]) ||
 			want[1] == "" && errs != "" {
 			t.Errorf("anneal plan %s: exit %d, want %q\n%s%s", args, code, want, out, errs)
+		}
+	}
+}
+
+// A price of the command line replaces that of the file, also one of nothing.
+func TestAPriceReplacesThatOfTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	text := "nodes: 1\ndevices_per_node: 8\npeak_tflops: {bf16: 300}\nmemory_gb: 96\nmemory_gb_per_second: 2000\n" +
+		"price_per_device_hour: 2.5\nnetwork:\n  - {gb_per_second: 25}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for price, ratio := range map[string]float64{"": 2.5, "4": 4, "$4/gpu-hour": 4, "4/hour": 4, "0": 0} {
+		code, out, errs := anneal("plan", "--json", "--recipe", "llama2-7b", "--on", file, "--price="+price)
+		var p plannedRun
+		if err := json.Unmarshal([]byte(out), &p); err != nil || code != exitOK {
+			t.Fatalf("--price=%s: exit %d, %v, %s", price, code, err, errs)
+		}
+		cost := 0.0
+		if p.Cost != nil {
+			cost = *p.Cost
+		}
+		if math.Abs(cost-ratio*p.Hours) > 1e-6*p.Hours || (p.Cost != nil) != (ratio > 0) {
+			t.Errorf("--price=%s: %v device hours cost %v, want %v an hour", price, p.Hours, cost, ratio)
+		}
+	}
+}
+
+// A recipe that is known as a shape and as a config is planned alike as both. GPT-3's vocabulary is padded as a shape.
+func TestShapesAndConfigsOfARecipeArePlannedAlike(t *testing.T) {
+	for _, r := range cluster.Recipes {
+		name := r.Shape.Name
+		if !slices.Contains(config.Recipes(), name) {
+			continue
+		}
+		plan := func(args ...string) (p plannedRun) {
+			t.Helper()
+			args = append(strings.Fields("plan --json --on 128x8xh100-80gb --mesh tp=8,pp=8 --recipe"), args...)
+			code, out, errs := anneal(args...)
+			if err := json.Unmarshal([]byte(out), &p); err != nil || code != exitOK {
+				t.Fatalf("anneal %s: exit %d, %v, %s", strings.Join(args, " "), code, err, errs)
+			}
+			return p
+		}
+		shape, conf := plan(name), plan(strings.ToUpper(name), "model.dropout=0")
+		for _, x := range [][2]float64{
+			{shape.Seconds, conf.Seconds}, {shape.Tokens, conf.Tokens}, {shape.Days, conf.Days}, {shape.MFU, conf.MFU},
+		} {
+			if math.Abs(x[0]/x[1]-1) > 0.02 {
+				t.Errorf("%s: %v as a shape, %v as a config", name, shape.Step, conf.Step)
+			}
+		}
+	}
+}
+
+// A data set that is not there is a fault of the data, on this machine and on a cluster.
+func TestPlansWithoutTheirDataExitAlike(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(file, []byte("data: {path: nowhere}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, on := range []string{"this", "8xh100-80gb"} {
+		code, _, errs := anneal("plan", file, "--on", on)
+		if code != exitData || !strings.Contains(errs, "no dataset") {
+			t.Errorf("--on %s: exit %d, %s", on, code, errs)
 		}
 	}
 }

@@ -197,10 +197,29 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	}
 }
 
+// Products in a precision that the accelerator lacks take the time of BF16, without casts.
+func TestAMissingPrecisionTakesTheTimeOfBF16(t *testing.T) {
+	r := run(t, "llama2-7b", "8xa100-80gb", "tp=8")
+	seconds := func(p hardware.Precision) float64 {
+		r.Mesh.Precision = p
+		step, err := r.Shortened()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return step.Seconds
+	}
+	bf16 := seconds(hardware.BF16)
+	for _, p := range []hardware.Precision{hardware.FP8, hardware.FP4} {
+		if got := seconds(p); got != bf16 {
+			t.Errorf("a step takes %v s in %s, %v s in bf16", got, p, bf16)
+		}
+	}
+}
+
 // A mesh that is at fault for a model whose state fits is told apart from a model that is too large.
 func TestAMeshAtFaultIsToldApart(t *testing.T) {
 	if text := run(t, "llama2-70b", "16x8xh100-80gb", "").TooSmall(); !strings.Contains(text, "9.0 GiB on each") ||
-		!strings.Contains(text, "Only the mesh is at fault") {
+		!strings.Contains(text, "The mesh is at fault") {
 		t.Error(text)
 	}
 	small := run(t, "llama2-70b", "16x8xh100-80gb", "")

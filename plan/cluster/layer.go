@@ -27,7 +27,7 @@ const gradientPass = 1.5
 
 // linear adds a product of rows tokens with a weight of [in, out], and what its formats need.
 func (r *Run) linear(c *cost, a machine, rows, in, out, count int) {
-	p := r.Mesh.Precision
+	p := a.Computes(r.Mesh.Precision)
 	forward := a.product(rows, out, in, count, p)
 	input := a.product(rows, in, out, count, p)
 	weights := a.product(in, out, rows, count, p)

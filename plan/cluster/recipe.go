@@ -31,6 +31,12 @@ func experts(r Recipe, count, top, ffn, shared, dense int) Recipe {
 	return r
 }
 
+// window lets a token see itself and those before it, n in all.
+func window(r Recipe, n int) Recipe {
+	r.Shape.Window = 2*n - n*n/r.Shape.Context
+	return r
+}
+
 // Recipes are the models that are known by name.
 var Recipes = func() []Recipe {
 	list := []Recipe{
@@ -42,7 +48,7 @@ var Recipes = func() []Recipe {
 		llama("llama3-8b", 32, 4096, 32, 8, 14336, 128256, 8192, 2048, 15e12),
 		llama("llama3-70b", 80, 8192, 64, 8, 28672, 128256, 8192, 2048, 15e12),
 		llama("llama3-405b", 126, 16384, 128, 8, 53248, 128256, 8192, 2048, 15.6e12),
-		llama("mistral-7b", 32, 4096, 32, 8, 14336, 32000, 8192, 1024, 2e12),
+		window(llama("mistral-7b", 32, 4096, 32, 8, 14336, 32000, 8192, 512, 2e12), 4096),
 		experts(llama("mixtral-8x7b", 32, 4096, 32, 8, 14336, 32000, 8192, 1024, 2e12), 8, 2, 14336, 0, 0),
 		experts(llama("qwen3-30b-a3b", 48, 2048, 32, 4, 6144, 151936, 4096, 2048, 36e12), 128, 8, 768, 0, 0),
 		experts(llama("qwen3-235b-a22b", 94, 4096, 64, 4, 12288, 151936, 4096, 4096, 36e12), 128, 8, 1536, 0, 0),

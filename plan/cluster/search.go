@@ -264,9 +264,9 @@ func (x *explorer) simulate(f *Found) error {
 	return nil
 }
 
-// TooSmall is the arithmetic by which a model does not fit, or what to do where only the mesh is at fault.
+// TooSmall is the arithmetic by which a model does not fit, or what to do where its state would fit.
 func (r *Run) TooSmall() string {
-	return cmp.Or(r.tooLarge(), fmt.Sprintf("Only the mesh is at fault: %s. --search finds meshes whose activations "+
+	return cmp.Or(r.tooLarge(), fmt.Sprintf("The mesh is at fault: %s. --search looks for one whose activations "+
 		"fit, too", r.leastState()))
 }
 
