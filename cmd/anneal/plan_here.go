@@ -10,6 +10,7 @@ import (
 	"anneal/config"
 	"anneal/plan"
 	"anneal/plan/cluster"
+	"anneal/program"
 	"anneal/run"
 )
 
@@ -19,7 +20,7 @@ const onThis = "this"
 // load reads the config of a run of this program, or one of its recipes.
 func (c planCmd) load(s *session) (*config.Config, error) {
 	t := trainCmd{Config: c.Config, Overrides: c.Overrides, Recipe: c.Recipe, DryRun: true}
-	if c.Config == "" && c.Recipe == "" {
+	if file, _ := fileAndKeys(c.Config, c.Overrides); file == "" && c.Recipe == "" {
 		return nil, &usageError{"plan needs a config or --recipe", "try `anneal plan --help`"}
 	}
 	if err := s.pretend(&t.rankFlags); err != nil {
@@ -123,7 +124,7 @@ type plannedHere struct {
 	Rejected        []struct{}         `json:"rejected"`
 }
 
-// A rankHere stands for the fullest rank of each stage.
+// A rankHere stands for the rank that needs most.
 type rankHere struct {
 	Stage  int              `json:"stage"`
 	Memory map[string]int64 `json:"memory"`
@@ -135,7 +136,9 @@ type meshHere struct {
 	Tensor    int    `json:"tp"`
 	Sequence  bool   `json:"sp"`
 	Pipeline  int    `json:"pp"`
+	Chunks    int    `json:"vpp"`
 	Context   int    `json:"cp"`
+	Expert    int    `json:"ep"` // experts are not shared among ranks here
 	Zero      int    `json:"zero"`
 	Micro     int    `json:"micro_batch"`
 	Schedule  string `json:"schedule"`
@@ -148,13 +151,14 @@ func plannedOnThis(cfg *config.Config, p *plan.Foresight, price float64) planned
 	for _, i := range p.Memory {
 		m[strings.ReplaceAll(i.Name, " ", "_")] = i.Bytes
 	}
+	schedule, _ := program.Parse(x.Schedule) // the config was checked
 	tensor, pipeline, context := max(x.Tensor, 1), max(x.Pipeline, 1), max(x.Context, 1)
 	h := plannedHere{
 		Foresight: p, Phases: map[string]float64{}, Rejected: []struct{}{},
 		Ranks: []rankHere{{Memory: m, Bytes: p.Bytes}},
 		Mesh: meshHere{
-			Data: max(x.Ranks, 1) / (tensor * pipeline * context), Tensor: tensor, Sequence: x.Sequence,
-			Pipeline: pipeline, Context: context, Zero: x.Zero, Micro: cfg.Train.MicroBatch, Schedule: x.Schedule,
+			Data: max(x.Ranks, 1) / (tensor * pipeline * context), Tensor: tensor, Sequence: x.Sequence && tensor > 1,
+			Pipeline: pipeline, Chunks: max(schedule.Chunks, 1), Context: context, Expert: 1, Zero: x.Zero, Micro: cfg.Train.MicroBatch, Schedule: x.Schedule,
 			Recompute: fmt.Sprint(cfg.Memory.Recompute), Precision: cfg.Precision,
 		},
 	}

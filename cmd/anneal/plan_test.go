@@ -281,6 +281,12 @@ func TestConfigsArePlanned(t *testing.T) {
 			t.Errorf("%v: %v", on, p)
 		}
 	}
+	mesh := func(args ...string) any { return plan(append([]string{file}, args...)...)["mesh"] }
+	here := mesh("parallel.ranks=4", "parallel.pipeline=2", "parallel.schedule=interleaved:2", "train.micro_batch=1")
+	want := mesh("--on", "4xh100-80gb", "--mesh", "dp=2,pp=2,vpp=2", "--zero", "0")
+	if diff := cmp.Diff(want, here); diff != "" {
+		t.Errorf("the mesh of this machine is not that of a cluster: %s", diff)
+	}
 	whole := plan(file, "model.attention=full", "--on", "8xh100-80gb")
 	seconds := func(p map[string]any) float64 { return p["step_seconds"].(float64) }
 	if window := plan(file, "--on", "8xh100-80gb"); seconds(window) >= seconds(whole) {
@@ -305,6 +311,7 @@ func TestConfigsArePlanned(t *testing.T) {
 		file + " model.dmi=3 --on 8xa100":                 "unknown key model.dmi",
 		file + " --on thsi":                               "thsi",
 		"--on 8xa100":                                     "needs a config or --recipe",
+		"model.layers=9":                                  "plan needs a config or --recipe",
 	} {
 		code, _, errs := anneal(append([]string{"plan"}, strings.Fields(args)...)...)
 		if code != exitUsage || !strings.Contains(errs, want) {
