@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,6 +85,10 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) *apiError {
 				return invalid("", "the body is of the JSON type %s, not an object", wrong.Value)
 			}
 			return invalid(wrong.Field, "%s cannot be of the JSON type %s", wrong.Field, wrong.Value)
+		}
+		if quoted, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+			key, _ := strconv.Unquote(quoted)
+			return invalid(key, "the key %s is not supported", quoted)
 		}
 		return invalid("", "the body is not a JSON object of this request: %v", err)
 	}

@@ -250,7 +250,7 @@ func TestWhatIsNotPossibleIsRefusedByName(t *testing.T) {
 		`{"prompt":"a"} {}`:                     {400, ""},
 		`{"prompt":"a"}]`:                       {400, ""},
 		`{"prompt":"a"}}`:                       {400, ""},
-		`{"prompt":"a","colour":1}`:             {400, ""},
+		`{"prompt":"a","colour":1}`:             {400, "colour"},
 		`{"max_tokens":1}`:                      {400, "prompt"},
 		`{"prompt":{}}`:                         {400, "prompt"},
 		`{"prompt":[]}`:                         {400, "prompt"},
