@@ -158,8 +158,9 @@ func plannedOnThis(cfg *config.Config, p *plan.Foresight, price float64) planned
 		Ranks: []rankHere{{Memory: m, Bytes: p.Bytes}},
 		Mesh: meshHere{
 			Data: max(x.Ranks, 1) / (tensor * pipeline * context), Tensor: tensor, Sequence: x.Sequence && tensor > 1,
-			Pipeline: pipeline, Chunks: max(schedule.Chunks, 1), Context: context, Expert: 1, Zero: x.Zero, Micro: cfg.Train.MicroBatch, Schedule: x.Schedule,
-			Recompute: fmt.Sprint(cfg.Memory.Recompute), Precision: cfg.Precision,
+			Pipeline: pipeline, Chunks: max(schedule.Chunks, 1), Context: context, Expert: 1, Zero: x.Zero,
+			Micro: cfg.Train.MicroBatch, Schedule: x.Schedule, Recompute: fmt.Sprint(cfg.Memory.Recompute),
+			Precision: cfg.Precision,
 		},
 	}
 	if p.Ranks != nil {
