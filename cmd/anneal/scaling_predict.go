@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"anneal/internal/fileio"
 	"anneal/internal/jsonlimit"
+	"anneal/internal/nearest"
 	"anneal/lab"
 	"anneal/scaling"
 )
@@ -68,6 +72,9 @@ func (c scalingPredictCmd) open() (*scaling.Fit, string, error) {
 		}
 	}
 	text, err := fileio.ReadSmall(path, mostFit)
+	if near := nearest.To(path, slices.Collect(maps.Keys(published))); errors.Is(err, fs.ErrNotExist) && near != "" {
+		return nil, "", &usageError{path + " is neither a file nor a published law", "try " + near}
+	}
 	if err != nil {
 		return nil, "", err
 	}

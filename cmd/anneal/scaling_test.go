@@ -139,6 +139,8 @@ func TestScalingMistakes(t *testing.T) {
 		{"predict", exitUsage, []string{"nothing is asked", "--flops"}},
 		{"predict " + w.dir + " --flops 1e21", exitUsage, []string{"no fit.json", "scaling fit"}},
 		{"predict " + junk + " --flops 1e21", exitData, []string{"junk.json", "not a fit"}},
+		{"predict hoffman --flops 1e21", exitUsage, []string{"neither a file nor a published law", "try hoffmann"}},
+		{"predict " + w.path("none.json") + " --flops 1e21", exitData, []string{"no such file"}},
 		{"predict --flops 1e21 --loss 2", exitUsage, []string{"two models"}},
 		{"predict --flops 1e21 --params 1B --tokens 2B", exitUsage, []string{"more than two"}},
 		{"predict --loss 1.5", exitUsage, []string{"out of reach", "1.817"}},
