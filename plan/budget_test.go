@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,6 +90,23 @@ func TestMoreTimeNeverMakesASmallerModelOrFewerTokensOfASize(t *testing.T) {
 	}
 	if dim == first {
 		t.Errorf("two hours choose width %d, as ten seconds do", dim)
+	}
+}
+
+// A text whose tokens stand for more bytes has fewer bits per byte; the vocabulary of the tokens is taken out.
+func TestTheLevelOfAText(t *testing.T) {
+	for _, c := range []struct {
+		text Text
+		want float64
+	}{
+		{Text{Tokens: 100, Bytes: 263, Vocab: 4096}, 1},
+		{Text{Tokens: 100, Bytes: 526, Vocab: 4096}, 0.5},
+		{Text{Tokens: 300, Bytes: 1052, Vocab: 65536}, 1},
+		{Text{Tokens: 100, Vocab: 4096}, 1},
+	} {
+		if got := c.text.level(); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: level %v, want %v", c.text, got, c.want)
+		}
 	}
 }
 

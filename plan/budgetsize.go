@@ -120,7 +120,7 @@ func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candid
 	}
 	c.memory = p.Bytes()
 	read := min(float64(c.resolved.Tokens()), b.stepSeconds()*c.speed)
-	c.loss = budgetLaw(p.FLOPsPerToken/6, read, max(float64(b.Data.Tokens), 1))
+	c.loss = budgetLaw(p.FLOPsPerToken/6, read, max(float64(b.Data.Tokens), 1)) * b.Data.level()
 	return c, nil
 }
 
