@@ -85,6 +85,9 @@ func (s *Store) prepare() error {
 // Origin returns what the store records in every checkpoint.
 func (s *Store) Origin() Origin { return s.opt.Origin }
 
+// SetOrigin replaces what the store records in the checkpoints whose saves begin from now on.
+func (s *Store) SetOrigin(o Origin) { s.opt.Origin = o }
+
 // Reserve prepares, in the background, the memory for snapshots of n bytes. Without it the first takes longer: the
 // system has to find and clear as much memory. It must be called before the first save.
 func (s *Store) Reserve(n int64) {
@@ -147,7 +150,8 @@ func (s *Store) newJob(step, tokens int64, state any) (*job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: cannot encode the state: %w", err)
 	}
-	j := &job{step: step, tokens: tokens, sequence: s.sequence, parent: s.parent, state: stateText, began: time.Now()}
+	j := &job{step: step, tokens: tokens, sequence: s.sequence, parent: s.parent, origin: s.opt.Origin,
+		state: stateText, began: time.Now()}
 	j.tmp = s.path(tempName(fmt.Sprintf("step-%08d", step)))
 	if err := s.keepLock(); err != nil {
 		return nil, j.failed(err)

@@ -12,6 +12,7 @@ import (
 type job struct {
 	step, tokens, sequence int64
 	parent                 string
+	origin                 Origin
 	state                  []byte
 	tmp                    string // directory that is renamed when the checkpoint is complete
 	began                  time.Time
@@ -49,7 +50,7 @@ func (s *Store) commit(j *job, m *manifest) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	m.Sequence, m.Step, m.Tokens, m.Parent, m.Origin = j.sequence, j.step, j.tokens, j.parent, s.opt.Origin
+	m.Sequence, m.Step, m.Tokens, m.Parent, m.Origin = j.sequence, j.step, j.tokens, j.parent, j.origin
 	m.Files = append(m.Files, entry)
 	if err := m.check(); err != nil {
 		return "", err

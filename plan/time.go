@@ -122,6 +122,9 @@ func (p *Plan) planTime(cfg *config.Config, dev device.Properties) {
 	case !p.Fits || p.Ranks != nil && !p.Ranks.Here:
 		p.Untimed = "the time is predicted for runs that this machine can make"
 		return
+	case p.Ranks != nil && p.Ranks.Count > dev.Threads():
+		p.Untimed = "the time is predicted for ranks that have a core each"
+		return
 	case cfg.Device != "cpu":
 		p.Untimed = "the time is predicted for the CPU alone"
 		return

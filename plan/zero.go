@@ -71,7 +71,7 @@ type Ranks struct {
 // measureRanks returns how the ranks of a run share its model, and the footprint of the fullest rank.
 func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footprint, *Ranks, error) {
 	r := &Ranks{Count: cfg.Parallel.Ranks, Zero: cfg.Parallel.Zero, block: cfg.Parallel.SumBlock}
-	r.Here = r.Count <= machine.Threads()
+	r.Here = r.Count <= max(machine.Threads(), cfg.Threads) // more threads than cores take turns
 	sizes := sizesOf(cfg)
 	list, err := candidates(cfg, machine, r.Here)
 	if err != nil {

@@ -187,6 +187,12 @@ func TestThePlanIsThatOfTheFullestRank(t *testing.T) {
 				p.Ranks.Together, together, err)
 		}
 	}
+	// More threads than cores are still one process.
+	cfg, list = footprintsOf(t, 4, 1, []string{"threads=4"})
+	p, err := For(cfg, machine{})
+	if err != nil || !p.Ranks.Here || p.Bytes() != p.Ranks.Together || p.Bytes() < 3*list[0].Arenas[0].Bytes {
+		t.Errorf("four ranks that take turns need %d bytes, %v", p.Bytes(), err)
+	}
 }
 
 // A rank sends (D−1)/D of a gradient for every sum of micro-batches, in the format of the wire, and of the weights

@@ -101,6 +101,8 @@ func (s *session) lengthen(was, steps int, why string) error {
 			return err
 		}
 		s.note(fmt.Sprintf("train.steps = %d instead of %d: %s", steps, was, why))
-		return writeDurably(s.dir.config(), s.dir.configured(files.config, s.cfg))
+		files.config = s.dir.configured(files.config, s.cfg)
+		s.store.SetOrigin(files.origin())
+		return writeDurably(s.dir.config(), files.config)
 	})
 }

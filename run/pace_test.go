@@ -69,6 +69,9 @@ func TestRunThatFollowsTheClockHasTheBitsOfAPlainOne(t *testing.T) {
 		if !strings.Contains(strings.Join(remarks, "\n"), "train.steps = ") {
 			t.Errorf("%q do not tell of the new length", remarks)
 		}
+		if r, err := Verify(dir); err != nil || len(r.Remarks) > 0 {
+			t.Errorf("%d ranks: nobody changed the run: %v, %q", ranks, err, r.Remarks)
+		}
 		again, err := Resume(context.Background(), Options{Dir: dir, Threads: 2})
 		if err != nil {
 			t.Fatal(err)
