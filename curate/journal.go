@@ -141,8 +141,15 @@ func (j *journal) mend(size int64) error {
 	return err
 }
 
-func (j *journal) paths() []string {
-	paths, _ := filepath.Glob(filepath.Join(j.dir, "journal*.jsonl"))
+// paths returns the journals of all tasks, sorted. The name of the directory may hold any characters, also those of a
+// pattern.
+func (j *journal) paths() (paths []string) {
+	entries, _ := os.ReadDir(j.dir)
+	for _, e := range entries {
+		if ours, _ := filepath.Match("journal*.jsonl", e.Name()); ours {
+			paths = append(paths, filepath.Join(j.dir, e.Name()))
+		}
+	}
 	return paths
 }
 

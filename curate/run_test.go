@@ -368,6 +368,22 @@ func TestForeignFilesStay(t *testing.T) {
 	}
 }
 
+// The name of the directory is no pattern: work is resumed in it, and its texts are read again, as in any other.
+func TestDirectoriesMayHaveNamesLikePatterns(t *testing.T) {
+	in, dir := t.TempDir(), filepath.Join(t.TempDir(), "web[1]")
+	writeInput(t, in, 2)
+	p := mustParse(t, "signals: true\ntexts: true\nstages: [normalize, {dedup: {}}]\n")
+	for n := range 2 {
+		out, err := Run(context.Background(), Options{Pipeline: p, Paths: []string{in}, Dir: dir})
+		if err != nil || out.Done != out.Splits || out.Resumed != n*out.Splits {
+			t.Fatalf("run %d: %d of %d splits done, %d before: %v", n, out.Done, out.Splits, out.Resumed, err)
+		}
+	}
+	if _, err := Run(context.Background(), Options{Pipeline: p, Measured: dir, Dir: t.TempDir()}); err != nil {
+		t.Error(err)
+	}
+}
+
 // Shards and what was begun of them are ours; other names are not.
 func TestOwnNames(t *testing.T) {
 	for name, want := range map[string]bool{

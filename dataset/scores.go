@@ -179,9 +179,11 @@ func (d *Dataset) decodeScores(r io.Reader, size int64) (s Scores, err error) {
 
 // scoreNames returns the names of all scores of the data set, sorted.
 func (d *Dataset) scoreNames() (names []string) {
-	files, _ := filepath.Glob(filepath.Join(d.Dir, scoresDir, "*"+scoresSuffix))
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(filepath.Base(f), scoresSuffix))
+	entries, _ := os.ReadDir(filepath.Join(d.Dir, scoresDir))
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), scoresSuffix); ok {
+			names = append(names, name)
+		}
 	}
 	return names
 }

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestScoresComeBack(t *testing.T) {
 }
 
 func TestWrongScoresAreRefused(t *testing.T) {
-	d := build(t, []string{"ab", "c"}, BuildOptions{})
+	d := build(t, []string{"ab", "c"}, BuildOptions{Dir: filepath.Join(t.TempDir(), "web[1]")})
 	for want, s := range map[string]Scores{
 		"not a valid name": {Name: "../x", Values: []float32{1, 2}},
 		"3 scores for":     {Name: "x", Values: []float32{1, 2, 3}},
