@@ -36,7 +36,7 @@ const frameBytes = 2 << 20
 // is always the same.
 var encoders = sync.Pool{New: func() any {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithWindowSize(1<<20))
+		zstd.WithWindowSize(1<<20), zstd.WithZeroFrames(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
@@ -97,7 +97,7 @@ func (l *LineFile) frame(n int) error {
 // Commit makes the file durable and visible. It returns its size and SHA-256.
 func (l *LineFile) Commit() (size int64, sum string, err error) {
 	defer l.Abandon()
-	if len(l.lines) > 0 {
+	if len(l.lines) > 0 || l.packed == nil { // a file of no lines is an empty frame: one of no bytes counts as damaged
 		if err := l.frame(len(l.lines)); err != nil {
 			return 0, "", err
 		}

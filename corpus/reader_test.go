@@ -3,6 +3,7 @@ package corpus
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,6 +121,15 @@ func TestCuratedDirectoriesAreTheirDocuments(t *testing.T) {
 	delete(files, "report.json") // a directory of somebody else, or one that is not complete
 	if _, rep := read(t, tree(t, files), Options{}, "."); rep.Files != 3 {
 		t.Errorf("without a report %d files are read, want 3", rep.Files)
+	}
+	dir := tree(t, map[string]string{"clusters.jsonl": `{"kept":0}`, "report.json": "{}"}) // as deduplication leaves it
+	w := NewWriter(filepath.Join(dir, "docs"), 0)
+	if err := errors.Join(os.Mkdir(w.dir, 0o777), w.Write(Document{Text: []byte("kept")}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	docs, rep = read(t, dir, Options{}, ".")
+	if len(docs) != 1 || string(docs[0].Text) != "kept" || rep.Files != 1 {
+		t.Errorf("%+v of %d files", docs, rep.Files)
 	}
 }
 

@@ -66,16 +66,18 @@ func (w *walker) root(path string) error {
 	return nil
 }
 
-// keptDocuments returns the directory of the documents in one that curation wrote, which beside them has a report,
-// journals and lists of duplicates; any other path as it is.
+// keptDocuments returns the directory of the documents in one that curation or deduplication wrote, which beside them
+// has a report, journals and lists of duplicates; any other path as it is.
 func keptDocuments(path string) string {
 	docs := filepath.Join(path, "docs")
-	for _, own := range []string{filepath.Join(path, "report.json"), filepath.Join(docs, "00000.jsonl.zst")} {
-		if info, err := os.Stat(own); err != nil || !info.Mode().IsRegular() {
-			return path
-		}
+	file := func(dir, name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.Mode().IsRegular()
 	}
-	return docs
+	if file(path, "report.json") && (file(docs, "00000.jsonl.zst") || file(docs, writtenName(0))) {
+		return docs
+	}
+	return path
 }
 
 // dir walks a directory in sorted order. real is its path without symbolic links.

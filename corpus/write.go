@@ -52,13 +52,16 @@ func (w *Writer) Write(d Document) error {
 }
 
 func (w *Writer) next() (err error) {
-	if w.f, err = CreateLines(filepath.Join(w.dir, fmt.Sprintf("docs-%05d.jsonl.zst", w.files))); err != nil {
+	if w.f, err = CreateLines(filepath.Join(w.dir, writtenName(w.files))); err != nil {
 		return w.wrap(err)
 	}
 	w.files++
 	w.inFile = 0
 	return nil
 }
+
+// writtenName is the name of file n of a Writer.
+func writtenName(n int) string { return fmt.Sprintf("docs-%05d.jsonl.zst", n) }
 
 // Close ends the file being written and syncs it. A Write after it starts another.
 func (w *Writer) Close() error {

@@ -3,6 +3,8 @@ package corpus
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -78,5 +80,23 @@ func TestWrittenFilesCanBeCut(t *testing.T) {
 	}
 	if n != 100 || len(splits) < 4 {
 		t.Errorf("%d documents of 100 in %d splits of 2 MiB of a file of %d", n, len(splits), in.Size())
+	}
+}
+
+// A file without lines is whole: nothing of it is lost.
+func TestFileOfNoLinesIsEmptyNotDamaged(t *testing.T) {
+	dir := t.TempDir()
+	f, err := CreateLines(filepath.Join(dir, "none.jsonl.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "some.txt"), []byte("text"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if docs, rep := read(t, dir, Options{}, "."); len(docs) != 1 || rep.Lost != nil || counts(rep)[Empty] != 1 {
+		t.Errorf("%d documents, lost %+v: %s", len(docs), rep.Lost, rep)
 	}
 }
