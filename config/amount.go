@@ -15,7 +15,7 @@ type amount struct {
 	text  string // as it was given
 }
 
-// parseAmount reads 200, "2K steps", "2%" and "1.5M tokens".
+// parseAmount reads 200, "1 step", "2K steps", "2%" and "1.5M tokens".
 func parseAmount(text string) (amount, error) {
 	wrong := fmt.Errorf("%q is not a number of steps, such as 200, a part of the run, such as 2%%, or an amount of "+
 		"tokens, such as 1M tokens", text)
@@ -23,11 +23,13 @@ func parseAmount(text string) (amount, error) {
 	switch {
 	case strings.HasSuffix(number, "%"):
 		number, unit = strings.TrimSuffix(number, "%"), "%"
-	case strings.HasSuffix(number, "tokens"):
-		number, unit = strings.TrimSuffix(number, "tokens"), "tokens"
+	case strings.HasSuffix(number, "token"), strings.HasSuffix(number, "tokens"):
+		number, unit = strings.TrimSuffix(strings.TrimSuffix(number, "s"), "token"), "tokens"
 	default:
-		steps, named := strings.CutSuffix(number, "steps")
-		number, bare = steps, !named
+		steps, named := strings.CutSuffix(strings.TrimSuffix(number, "s"), "step")
+		if bare = !named; named {
+			number = steps
+		}
 	}
 	value, ok := quantity(number, unit != "%")
 	if ok && bare && strings.ContainsAny(number, "KkMmBbGgTt") {

@@ -84,6 +84,7 @@ func TestNumbersWithMultiples(t *testing.T) {
 	for override, want := range map[string]string{
 		"schedule.warmup=1M": "write 1M steps or 1M tokens", "train.steps=2X": "such as 2000, 2K or 64Ki",
 		"train.steps=1.0001K": "not an integer", "model.dim=0x10": "not an integer",
+		"checkpoint.every=5m": "write 5M for millions", "train.eval_every=30m": "write 30M for millions",
 	} {
 		if _, err := Load("", []string{"data.path=d", override}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", override, err, want)
@@ -116,5 +117,30 @@ func TestMinutesAreADuration(t *testing.T) {
 	}
 	if _, err := Load("", []string{"data.path=d", "optimizer.lr=3m"}); err == nil {
 		t.Error("a learning rate is a duration")
+	}
+	for override, want := range map[string]string{ // in the unit of who gave it
+		"parallel.timeout=-1s": "parallel.timeout = -1s lies outside (0, 1e+06] minutes",
+		"parallel.timeout=0":   "parallel.timeout = 0 lies outside (0, 1e+06] minutes",
+		"train.minutes=-90s":   "train.minutes = -1m30s lies outside [0, 1e+09) minutes",
+		"train.minutes=-2":     "train.minutes = -2 lies outside [0, 1e+09) minutes",
+	} {
+		if _, err := Load("", []string{"data.path=d", override}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", override, err, want)
+		}
+	}
+}
+
+// A stretch of one step or one token reads as such.
+func TestOneStepAndOneToken(t *testing.T) {
+	for _, text := range []string{"1", "1 step", "1 steps", "1step", "1 token", "1 tokens"} {
+		c, err := Load("", []string{"data.path=d", "schedule.warmup=" + text})
+		if err != nil || c.Schedule.Warmup != 1 {
+			t.Errorf("%q: %v; want a warmup of 1 step", text, err)
+		}
+	}
+	for _, text := range []string{"1 s", "1s", "step", "1 stepss", "1 tokenss", "1 steptoken"} {
+		if _, err := Load("", []string{"data.path=d", "schedule.warmup=" + text}); err == nil {
+			t.Errorf("%q is taken for a warmup", text)
+		}
 	}
 }

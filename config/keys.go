@@ -176,7 +176,7 @@ func (c *Config) set(k Key, text string, from Origin) error {
 			return fmt.Errorf("%s = %w", k.Name, err)
 		}
 		if a.unit == "steps" {
-			digits = strings.TrimSpace(strings.TrimSuffix(digits, "steps"))
+			digits = strconv.FormatInt(int64(a.value), 10)
 		} else {
 			if c.amounts == nil {
 				c.amounts = map[string]amount{}
@@ -195,6 +195,10 @@ func (c *Config) set(k Key, text string, from Origin) error {
 		n, err := units.Int(digits)
 		if err != nil {
 			return wrong
+		}
+		if number, minutes := strings.CutSuffix(text, "m"); minutes && k.Unit == "steps" {
+			return fmt.Errorf("%s = %q may be minutes or millions of steps; it counts steps: write %sM for millions",
+				k.Name, text, number)
 		}
 		v.SetInt(n)
 	case reflect.Uint64:

@@ -81,10 +81,7 @@ func (k *checker) parallel() {
 	if p.Zero < 0 || p.Zero > 3 {
 		k.fault("parallel.zero", "parallel.zero = 0, 1, 2 or 3", "parallel.zero = %d is not a stage of ZeRO", p.Zero)
 	}
-	if p.Timeout <= 0 || p.Timeout > 1e6 {
-		k.fault("parallel.timeout", "parallel.timeout = 10m", "parallel.timeout = %g minutes lies outside (0, 1e+06]",
-			p.Timeout)
-	}
+	k.number("parallel.timeout", p.Timeout, 0, 1e6, "(]")
 	k.between("parallel.sum_block", p.SumBlock, 1, 1<<20)
 	k.mesh()
 	k.outer()

@@ -2,9 +2,11 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"anneal/internal/nearest"
 	"anneal/model"
@@ -90,10 +92,23 @@ func (k *checker) between(key string, n, low, high int) bool {
 func (k *checker) number(key string, f, low, high float64, brackets string) {
 	above := f > low || f == low && brackets[0] == '['
 	below := f < high || f == high && brackets[1] == ']'
-	if !above || !below {
-		k.fault(key, key+" = "+k.leftOut(allKeys[keyIndex[key]]),
-			"%s = %g lies outside %c%g, %.6g%c", key, f, brackets[0], low, high, brackets[1])
+	if above && below {
+		return
 	}
+	of, given, unit := allKeys[keyIndex[key]], fmt.Sprintf("%g", f), ""
+	if of.Type == durationType {
+		given, unit = minutes(f), " minutes"
+	}
+	k.fault(key, key+" = "+k.leftOut(of), "%s = %s lies outside %c%g, %.6g%c%s", key, given, brackets[0], low, high,
+		brackets[1], unit)
+}
+
+// minutes writes a number of minutes, which may have been given in other units: a part of a minute as a duration.
+func minutes(f float64) string {
+	if f == math.Trunc(f) || math.Abs(f) > 1e6 || f-f != 0 {
+		return fmt.Sprintf("%g", f)
+	}
+	return time.Duration(math.Round(f * float64(time.Minute))).String()
 }
 
 func (k *checker) model() {
