@@ -15,7 +15,7 @@ import (
 
 // kind is what the name of a file says about its content.
 type kind struct {
-	compression string // ".gz", ".zst" or none
+	compression string // ".gz", ".zst", none, or one that is not read
 	ext         string // of the content, in lower case
 	format      format
 }
@@ -25,23 +25,42 @@ type format int
 const (
 	textFile    format = iota
 	linesFile          // JSON lines, if the content agrees
-	parquetFile        // never compressed as a whole
+	parquetFile        // read only if it is not compressed as a whole
 	warcFile
 )
+
+// errCompression is about a file of documents that has to be decompressed by other means.
+var errCompression = errors.New("decompress it first: only .gz and .zst are read, and parquet under neither")
+
+// isRead reports whether the content of the file can be read.
+func (k kind) isRead() bool {
+	switch k.compression {
+	case "":
+		return true
+	case ".gz", ".zst":
+		return k.format != parquetFile
+	}
+	return false
+}
 
 func kindOf(path string) kind {
 	var k kind
 	name := strings.ToLower(filepath.Base(path))
 	k.ext = filepath.Ext(name)
+	inner := filepath.Ext(strings.TrimSuffix(name, k.ext))
 	switch k.ext {
 	case ".gz", ".zst", ".zstd":
-		k.compression = k.ext[:min(len(k.ext), 4)]
-		k.ext = filepath.Ext(strings.TrimSuffix(name, k.ext))
+		k.compression, k.ext = k.ext[:min(len(k.ext), 4)], inner
+	case ".bz2", ".xz", ".lz4":
+		switch inner { // other files may be anything, such as a test of a decompressor
+		case ".jsonl", ".ndjson", ".parquet", ".warc", ".wet", ".wat":
+			k.compression, k.ext = k.ext, inner
+		}
 	}
 	switch {
 	case k.ext == ".jsonl", k.ext == ".ndjson", k.ext == ".json" && k.compression != "":
 		k.format = linesFile
-	case k.ext == ".parquet" && k.compression == "":
+	case k.ext == ".parquet":
 		k.format = parquetFile
 	case k.ext == ".warc", k.ext == ".wet", k.ext == ".wat":
 		k.format = warcFile

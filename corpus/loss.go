@@ -123,7 +123,7 @@ func (e *LossError) Error() string {
 		fmt.Fprintf(&b, "the limit is %.3g %% of the documents or bytes", 100*float64(e.Max))
 	}
 	for _, c := range e.Delivered.Rejects {
-		if len(c.Examples) > 0 && c.Examples[0].Documents > 0 {
+		if c.first().Documents > 0 {
 			b.WriteString("\n  " + c.Text())
 		}
 	}

@@ -44,6 +44,10 @@ func TestLossesAreCounted(t *testing.T) {
 			&Loss{Documents: 1, FileCount: 1, Bytes: 990}},
 		"q.warc":       {wet("u", "text") + wet("u", "text")[:100], &Loss{Documents: 1, FileCount: 1, Bytes: 100}},
 		"o.parquet.gz": {"no gzip", &Loss{Documents: 1, FileCount: 1, Bytes: 7}},
+		"r.parquet.gz": {gz(good), &Loss{Documents: 1, FileCount: 1}},
+		"s.jsonl.xz":   {"\xfd7zXZ\x00", &Loss{Documents: 1, FileCount: 1, Bytes: 6}},
+		"t.warc.bz2":   {"BZh9\x00", &Loss{Documents: 1, FileCount: 1, Bytes: 5}},
+		"u.pass.bz2":   {"BZh9\x00", nil}, // a test of a decompressor, say
 	} {
 		dir := tree(t, map[string]string{name: c.content, "z.txt": "fine"})
 		_, rep := read(t, dir, Options{}, ".")
@@ -86,6 +90,37 @@ func damaged(content string, at int) string {
 		b[at+i] ^= 0x55
 	}
 	return string(b)
+}
+
+// What is skipped, what is lost alone and what is lost with the rest of its file are counted apart, also in splits.
+func TestSkippedAndLostAreCountedApart(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"a.png": "\x00", "b.jsonl": "{\"text\":\"nul \\u0000\"}\n{\"id\":1}\n{\"text\":\"fine\"}\n", "c.png": "\x00",
+		"d.parquet": goldenParquet(t, "list"),
+	})
+	r, err := Open([]string{dir}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range r.Documents() {
+	}
+	var sum Report
+	for _, s := range r.Splits(10) {
+		part := s.Open(nil)
+		for range part.Documents() {
+		}
+		sum.Add(part.Report())
+	}
+	for _, rep := range []Report{r.Report(), sum} {
+		for _, want := range []string{
+			"skipped 2 files (binary (NUL or control bytes))", "lost 1 document (binary (NUL or control bytes))",
+			"lost 1 document (no text field)", "lost all or the rest of 1 file (no text field)",
+		} {
+			if !strings.Contains(rep.String(), want) {
+				t.Errorf("%q is missing in\n%s", want, rep)
+			}
+		}
+	}
 }
 
 // A file that cannot be opened is lost with all its bytes.

@@ -172,8 +172,11 @@ func (r *Reader) file(c *cutter, path string, size int64) error {
 	if content.n > 0 { // bytes not read, and bytes read but not delivered
 		rest.Bytes = max(c.onDisk-content.consumed(), 0) + max(r.part.at+content.n-c.offset, 0)
 	}
-	if errors.Is(err, errBomb) {
+	switch {
+	case errors.Is(err, errBomb):
 		rest.Reason = Bomb
+	case errors.Is(err, errCompression):
+		rest.Reason = Unsupported
 	}
 	c.loseRest(rest)
 	return nil
@@ -181,6 +184,9 @@ func (r *Reader) file(c *cutter, path string, size int64) error {
 
 // content delivers the documents of one open file. An error may be the disk's or the file's.
 func (r *Reader) content(c *cutter, src *bounded, k kind) error {
+	if !k.isRead() {
+		return errCompression
+	}
 	if k.format == parquetFile {
 		info, err := src.disk.f.Stat()
 		if err != nil {

@@ -58,7 +58,7 @@ func read(t testing.TB, dir string, opt Options, paths ...string) ([]Document, R
 func counts(r Report) map[Reason]int {
 	m := map[Reason]int{}
 	for _, c := range r.Rejects {
-		m[c.Reason] = c.Count
+		m[c.Reason] += c.Count
 	}
 	return m
 }

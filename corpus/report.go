@@ -70,11 +70,25 @@ func (r Reject) place() string {
 	return s
 }
 
-// RejectCount is how often one reason applied, with the first few cases.
+// alike reports whether two are counted together: the reason is the same, and so is what is lost, if anything.
+func (r Reject) alike(o Reject) bool {
+	return r.Reason == o.Reason && r.Rest == o.Rest && (r.Documents > 0) == (o.Documents > 0)
+}
+
+// RejectCount is how often one reason applied, with the first few cases: to what was skipped, to documents that were
+// lost one by one, or to files of which all or the rest was lost.
 type RejectCount struct {
 	Reason   Reason   `json:"reason"`
 	Count    int      `json:"count"`
 	Examples []Reject `json:"examples"` // the first three
+}
+
+// first is the first example, or what has only the reason if there is none.
+func (c RejectCount) first() Reject {
+	if len(c.Examples) == 0 {
+		return Reject{Reason: c.Reason}
+	}
+	return c.Examples[0]
 }
 
 // Report accounts for a reading.
@@ -84,7 +98,7 @@ type Report struct {
 	Documents   int           `json:"documents"`    // delivered
 	Bytes       int64         `json:"bytes"`        // of text delivered
 	InvalidUTF8 int           `json:"invalid_utf8"` // documents delivered that are not wholly valid UTF-8
-	Rejects     []RejectCount `json:"rejects"`      // by reason, in the order in which reasons first applied
+	Rejects     []RejectCount `json:"rejects"`      // in the order in which they first occurred
 	// the rejects that lose text; nil if there are none
 	Lost       *Loss       `json:"lost,omitempty"`
 	LeftFields []LeftField `json:"fields_left,omitempty"` // of parquet, columns that did not become fields
@@ -110,7 +124,7 @@ func (r *Reader) Report() Report {
 }
 
 func (r *Reader) reject(rej Reject) {
-	c := countOf(&r.report.Rejects, rej.Reason)
+	c := countOf(&r.report.Rejects, rej)
 	if c.Count++; len(c.Examples) < examples {
 		c.Examples = append(c.Examples, rej)
 	}
@@ -142,12 +156,12 @@ func (r Report) Rejected() (n int) {
 	return n
 }
 
-// countOf is the count of a reason in a list, to which it is added if it is new.
-func countOf(list *[]RejectCount, reason Reason) *RejectCount {
-	i := slices.IndexFunc(*list, func(c RejectCount) bool { return c.Reason == reason })
+// countOf is the count in a list of what is like rej; if there is none, it is added.
+func countOf(list *[]RejectCount, rej Reject) *RejectCount {
+	i := slices.IndexFunc(*list, func(c RejectCount) bool { return c.first().alike(rej) })
 	if i < 0 {
 		i = len(*list)
-		*list = append(*list, RejectCount{Reason: reason})
+		*list = append(*list, RejectCount{Reason: rej.Reason})
 	}
 	return &(*list)[i]
 }
@@ -160,7 +174,7 @@ func (r *Report) Add(o Report) {
 	r.InvalidUTF8 += o.InvalidUTF8
 	r.Lost = r.Lost.Add(o.Lost)
 	for _, add := range o.Rejects {
-		c := countOf(&r.Rejects, add.Reason)
+		c := countOf(&r.Rejects, add.first())
 		c.Count += add.Count
 		room := min(len(add.Examples), max(examples-len(c.Examples), 0))
 		c.Examples = append(c.Examples[:len(c.Examples):len(c.Examples)], add.Examples[:room]...)
@@ -189,10 +203,7 @@ var units = map[Reason]string{
 
 // Text describes a count for people: "skipped 8 files (extension not in --ext), such as …".
 func (c RejectCount) Text() string {
-	unit, verb, first := units[c.Reason], "skipped", Reject{}
-	if len(c.Examples) > 0 {
-		first = c.Examples[0]
-	}
+	unit, verb, first := units[c.Reason], "skipped", c.first()
 	switch {
 	case first.Rest:
 		unit, verb = "file", "lost all or the rest of"

@@ -116,7 +116,7 @@ func (s Split) Identity() string {
 // says why.
 func (r *Reader) parts(i int, size int64) []part {
 	onDisk, kind := r.sizes[i], kindOf(r.files[i])
-	if onDisk < size+size/2 {
+	if onDisk < size+size/2 || !kind.isRead() {
 		return nil
 	}
 	f, err := os.Open(r.files[i])
