@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -152,6 +153,16 @@ func (d runDir) past() (p past, err error) {
 		}
 	}
 	return p, nil
+}
+
+// ended reports whether the last command that trained the run came to its end, and no rewind followed.
+func (d runDir) ended() bool {
+	for _, line := range slices.Backward(Journal(string(d), journalLines)) {
+		if line.Event != "warning" && line.Event != "note" {
+			return line.Event == "ended"
+		}
+	}
+	return false
 }
 
 // note tells people and the journal what is no warning.

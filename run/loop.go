@@ -75,6 +75,9 @@ func start(ctx context.Context, o Options) (_ *Result, err error) {
 // create makes the run directory, with a checkpoint of the present state if the run must not begin without it. The
 // checkpoint comes first: a directory without a configuration is not yet a run.
 func (s *session) create(withState bool) error {
+	if s.cfg.Guard.Rewound > 0 { // its configuration is that of a run that has
+		s.cfg.Derive("guard.rewound", 0, "a new run")
+	}
 	var files runFiles
 	err := s.world.lead(func() error {
 		if err := s.dir.begin(); err != nil {

@@ -81,8 +81,6 @@ func Summarize(dir string) Summary {
 
 // stateOf decides which of the states a run is in.
 func stateOf(d runDir, cfg *config.Config, last *state, saved bool, fault error, lines []train.Event) RunState {
-	p := last.Progress
-	outOfTime := cfg.Train.Minutes > 0 && p.Step > 0 && last.EvalStep == p.Step // the last step is evaluated
 	switch {
 	case d.held():
 		return Running
@@ -96,7 +94,7 @@ func stateOf(d runDir, cfg *config.Config, last *state, saved bool, fault error,
 		return Diverged
 	case !saved:
 		return NoCheckpoint
-	case p.Step >= cfg.Train.Steps || outOfTime:
+	case last.Progress.Step >= cfg.Train.Steps, cfg.Train.Minutes > 0 && d.ended():
 		return Finished
 	}
 	return Stopped

@@ -162,4 +162,17 @@ func TestSummariesTellStoppedFromFinished(t *testing.T) {
 	if s := Summarize(dir); s.State != Finished || s.Step >= cfg.Train.Steps {
 		t.Errorf("out of time: %s at step %d of %d: %v", s.State, s.Step, s.Steps, s.Err)
 	}
+	// Every checkpoint may be of an evaluated step: that alone does not mean that the time was up.
+	for _, event := range []string{"started", "stopped", "failed", "rewound"} {
+		j, err := openJournal(runDir(dir), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.write(event, "")
+		j.write("warning", "of a disk")
+		j.close()
+		if s := Summarize(dir); s.State != Stopped {
+			t.Errorf("%s before its time was up: it is %s", event, s.State)
+		}
+	}
 }

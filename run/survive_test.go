@@ -93,6 +93,13 @@ func TestRewindsOfADivergedRunAreLimited(t *testing.T) {
 	if ruin := (*DivergedRunError)(nil); !errors.As(runDir(dir).checkDiverged(0), &ruin) {
 		t.Error("the run does not count as diverged")
 	}
+	again := filepath.Join(t.TempDir(), "again") // a new run of that configuration has its rewinds before it
+	cfg = mustLoad(t, dir)
+	cfg.Train.Steps, cfg.Schedule.Warmup = 1, 1
+	mustRun(t, Options{Config: cfg, Dir: again})
+	if was, now := mustLoad(t, dir).Guard.Rewound, mustLoad(t, again).Guard.Rewound; was != 1 || now != 0 {
+		t.Errorf("the run has rewound %d times, a new one of its configuration %d times", was, now)
+	}
 	edit(t, dir, "guard.rewinds=50")
 	if got := resumeTo(t, dir); got != [2]string{want.WeightsHash, want.OptimizerHash} {
 		t.Errorf("with more rewinds it ends with %.12s, want %.12s", got[0], want.WeightsHash)

@@ -159,10 +159,12 @@ func (s *session) enter(p train.Phase) {
 
 // stalled reports a stall, and ends the process if it should.
 func (s *session) stalled(x stall) {
-	text := fmt.Sprintf("%s of step %d has taken %v, far more than the slowest so far, %v: something does not answer\n"+
-		"  stacks and state are in %s",
-		x.section, s.journal.step.Load()+1, x.elapsed.Round(time.Second), x.slowest.Round(time.Millisecond),
-		s.writeStall(x))
+	slowest := "and none was completed before"
+	if x.slowest > 0 {
+		slowest = fmt.Sprintf("far more than the slowest so far, %v", x.slowest.Round(time.Millisecond))
+	}
+	text := fmt.Sprintf("%s of step %d has taken %v, %s: something does not answer\n  stacks and state are in %s",
+		x.section, s.journal.step.Load()+1, x.elapsed.Round(time.Second), slowest, s.writeStall(x))
 	s.alert("stall", text)
 	s.Warn(text)
 	if s.cfg.Watchdog.Exit {

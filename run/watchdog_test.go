@@ -96,6 +96,15 @@ func TestAStalledRunLeavesItsStacks(t *testing.T) {
 		if want := map[bool]int{true: ExitStalled}[exit]; code != want {
 			t.Errorf("exit %v: the process ends with %d, want %d", exit, code, want)
 		}
+		if !strings.Contains(w.all(), "far more than the slowest so far, 1s") {
+			t.Errorf("it says %s", w.all())
+		}
+	}
+	var w said // of a section that none before it can be compared with
+	s := &session{Options: Options{Dir: t.TempDir(), Warn: w.warn}, cfg: traintest.Config(""), journal: &journal{}}
+	s.stalled(stall{readingData, 2 * time.Hour, 0, time.Hour})
+	if !strings.Contains(w.all(), "reading data of step 1 has taken 2h0m0s, and none was completed before") {
+		t.Errorf("it says %s", w.all())
 	}
 }
 
