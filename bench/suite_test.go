@@ -110,8 +110,9 @@ func TestAllMeasuresEveryBenchmark(t *testing.T) {
 	}
 }
 
-// Shares of the peak stay above bounds that a shared machine keeps in one of some tries, with one thread. A kernel that
-// leaves its fast path falls far below.
+// Shares of the peak stay above bounds that a shared machine keeps in one of some tries, with one thread. They are half
+// of what a quiet machine reaches: a guest of the host that takes turns on a core's units halves everything but the
+// peak, which is its best of many moments. A kernel that leaves its fast path falls to a tenth.
 func TestSharesOfPeakStayInBounds(t *testing.T) {
 	tier, err := isa.Choose()
 	if err != nil {
@@ -129,7 +130,7 @@ func TestSharesOfPeakStayInBounds(t *testing.T) {
 	for _, dtype := range []tensor.DType{tensor.BF16, tensor.F32} {
 		for _, form := range []device.Form{device.NN, device.NT, device.TN} {
 			c := gemm.Case{Name: "bound", Form: form, M: 512, N: 512, K: 512} // in a slice of time
-			bounds = append(bounds, bound{form.String() + " " + dtype.String(), 0.6, func() (float64, error) {
+			bounds = append(bounds, bound{form.String() + " " + dtype.String(), 0.4, func() (float64, error) {
 				p := pool.New(1)
 				defer p.Close()
 				e := gemm.New(tier, p)
@@ -139,7 +140,7 @@ func TestSharesOfPeakStayInBounds(t *testing.T) {
 				return rate / peak, err
 			}})
 		}
-		bounds = append(bounds, bound{"step " + dtype.String(), 0.4, func() (float64, error) {
+		bounds = append(bounds, bound{"step " + dtype.String(), 0.25, func() (float64, error) {
 			precision := map[tensor.DType]string{tensor.BF16: "bf16", tensor.F32: "fp32"}[dtype]
 			r, err := Step(context.Background(), Options{Shape: "tiny", Precision: precision, Threads: 1, Batch: 2,
 				Seconds: 0.1})
@@ -149,7 +150,7 @@ func TestSharesOfPeakStayInBounds(t *testing.T) {
 			return r.FractionOfPeak, nil
 		}})
 	}
-	bounds = append(bounds, bound{"attention", 0.35, func() (share float64, err error) {
+	bounds = append(bounds, bound{"attention", 0.25, func() (share float64, err error) {
 		open := func() device.Device { return cpu.NewTier(tier, 1) }
 		_, err = Attention(open, AttentionOptions{Patterns: []string{"full"}, Lengths: []int{1024}, Heads: 2,
 			HeadDim: 64, DType: tensor.BF16, Seconds: 0.1}, func(c AttentionCase) { share = c.FractionOfPeak })
