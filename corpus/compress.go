@@ -68,6 +68,9 @@ func kindOf(path string) kind {
 	return k
 }
 
+// ExtensionOf returns the extension of a file's content, in lower case: .jsonl of crawl.JSONL.zst.
+func ExtensionOf(path string) string { return kindOf(path).ext }
+
 // jsonLines reports whether content that begins with head is JSON lines: always for .jsonl and .ndjson, for .json if
 // the first line is a whole object.
 func (k kind) jsonLines(head []byte) bool {

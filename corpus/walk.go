@@ -118,7 +118,7 @@ func (w *walker) entry(path, real string, e fs.DirEntry) {
 		w.dir(path, real)
 	case !info.Mode().IsRegular():
 		w.reject(path, NotRegular, "")
-	case w.extensions != nil && !w.extensions[kindOf(path).ext]:
+	case w.extensions != nil && !w.extensions[ExtensionOf(path)]:
 		w.reject(path, Extension, "")
 	default:
 		w.file(path, real, info)

@@ -176,7 +176,7 @@ func TestClassifierStagesNeedTheirModel(t *testing.T) {
 // Lines of fastText's format are examples, too; what is in the way is said.
 func TestClassifierLearnsFromLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines.txt")
-	lines := strings.Repeat("__label__x one two\nno label here\n"+
+	lines := "\ufeff" + strings.Repeat("__label__x one two\nno label here\n"+
 		"__label__y three "+strings.Repeat("four ", 300_000)+"\n", 3)
 	if err := os.WriteFile(path, []byte(lines+"__label__y three"), 0o644); err != nil {
 		t.Fatal(err)

@@ -83,6 +83,8 @@ func (x *Examples) documents(ctx context.Context, k Kind, yield func([]byte, err
 	return true
 }
 
+const byteOrderMark = "\ufeff"
+
 // lines delivers the lines of a file that have a label; of each at most 1 MiB, as training takes them.
 func (x *Examples) lines(ctx context.Context, f *os.File, what string, yield func([]byte, error) bool) (more bool) {
 	info, err := f.Stat()
@@ -91,6 +93,10 @@ func (x *Examples) lines(ctx context.Context, f *os.File, what string, yield fun
 	}
 	r := bufio.NewReaderSize(f, 1<<20)
 	at, whole := int64(0), true
+	if head, _ := r.Peek(len(byteOrderMark)); string(head) == byteOrderMark { // it would hide the first label
+		r.Discard(len(head))
+		at = int64(len(head))
+	}
 	for {
 		line, err := r.ReadSlice('\n')
 		at += int64(len(line))

@@ -21,8 +21,8 @@ func EvalTokenizer(ctx context.Context, text Text, tok *tokenizer.Tokenizer,
 	return e, report, err
 }
 
-// GroupBy returns a function that assigns the documents of text to groups: by "ext" (the extension of the file name,
-// without .gz and .zst), "dir" (the first directory below a path of the text), "file", "script" (of most letters), or
+// GroupBy returns a function that assigns the documents of text to groups: by "ext" (the extension of the file name, as
+// --ext takes it), "dir" (the first directory below a path of the text), "file", "script" (of most letters), or
 // "model:FILE" (the label that a fastText model predicts). For "" all documents are one group.
 func GroupBy(text Text, by string) (func(corpus.Document) string, error) {
 	if path, ok := strings.CutPrefix(by, "model:"); ok {
@@ -42,10 +42,7 @@ func GroupBy(text Text, by string) (func(corpus.Document) string, error) {
 	case "":
 		return func(corpus.Document) string { return "" }, nil
 	case "ext":
-		return func(d corpus.Document) string {
-			name := strings.TrimSuffix(strings.TrimSuffix(d.Source, ".gz"), ".zst")
-			return cmp.Or(filepath.Ext(name), "(none)")
-		}, nil
+		return func(d corpus.Document) string { return cmp.Or(corpus.ExtensionOf(d.Source), "(none)") }, nil
 	case "file":
 		return func(d corpus.Document) string { return d.Source }, nil
 	case "script":

@@ -69,6 +69,7 @@ func TestGroupBy(t *testing.T) {
 	text := Text{Paths: []string{"a/src", "a/src/lib", "b.txt"}}
 	for _, c := range []struct{ by, source, content, want string }{
 		{"ext", "x/y.go", "", ".go"}, {"ext", "x/y.jsonl.zst", "", ".jsonl"}, {"ext", "x/Makefile", "", "(none)"},
+		{"ext", "x/y.jsonl.zstd", "", ".jsonl"}, {"ext", "x/Y.JSONL.GZ", "", ".jsonl"},
 		{"dir", "a/src/net/http/x.go", "", "net"}, {"dir", "a/src/x.go", "", "."},
 		{"dir", "a/src/lib/deep/x.go", "", "deep"}, {"dir", "b.txt", "", "."},
 		{"file", "b.txt", "", "b.txt"}, {"script", "b.txt", "привет world", "Cyrillic"},
