@@ -32,12 +32,13 @@ type InitOptions struct {
 
 	OnStage func(string)                         // says what begins
 	OnText  func(what string, read, total int64) // progress of reading
+	OnRead  func(corpus.Report)                  // takes what was read of o.Text, and what of it was lost
 }
 
 // InitResult is what was written, and what it says.
 type InitResult struct {
-	Config string `json:"config"` // path
-	Data   string `json:"data"`   // directory of the data set
+	Config string // path
+	Data   string // directory of the data set
 	*plan.Budgeted
 }
 
@@ -135,10 +136,13 @@ func (o InitOptions) data(ctx context.Context) (string, error) {
 	}
 	o.OnStage(fmt.Sprintf("tokenizer: %d tokens learnt from %.1f MB in %d files", tok.VocabSize(),
 		float64(report.Bytes)/1e6, report.Files))
-	_, _, err = prepare.BuildData(ctx, text("data"), prepare.DataOptions{
+	_, report, err = prepare.BuildData(ctx, text("data"), prepare.DataOptions{
 		Dir: dir, Tokenizer: tok, TokenizerPath: filepath.Join(dir, "tokenizer.json"), ValFraction: initVal,
 		Threads: o.Threads,
 	})
+	if err == nil {
+		o.OnRead(report)
+	}
 	return dir, err
 }
 

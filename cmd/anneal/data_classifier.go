@@ -69,6 +69,7 @@ type classifierTrainCmd struct {
 	MinCountLabel int     `default:"0" help:"Drop labels that occur less often."`
 	Neg           int     `default:"5" help:"Negative samples per example, with --loss ns."`
 	Seed          uint64  `default:"0" help:"Seed of the initial vectors, the order of examples and the samples."`
+	lossFlags
 	threadsFlag
 }
 
@@ -109,6 +110,11 @@ func (c classifierTrainCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
+		var read corpus.Report // on the documents of all labels
+		x.Report = func(r corpus.Report) {
+			s.reportText(r)
+			read.Add(r)
+		}
 		m, rep, err := curate.TrainClassifier(ctx, x, dir, c.Holdout, o)
 		if err != nil {
 			return asData(err)
@@ -123,8 +129,9 @@ func (c classifierTrainCmd) Run(s *session) error {
 		if rep.Held.Examples > 0 {
 			s.printEvaluation("held out", rep.Held)
 		}
-		s.closing(m.String(), c.Out.String(), elapsed, c.Out.next("anneal data classifier predict", "PATHS"))
-		return s.emit(map[string]any{
+		s.closing(m.String(), c.Out.String(), elapsed,
+			c.next(read, c.Out.next("anneal data classifier predict", "PATHS")))
+		return s.finish(c.lossFlags, read, "", "give the same command again", map[string]any{
 			"out": c.Out, "seconds": elapsed.Seconds(), "model": m.String(), "examples": rep.Trained,
 			"bytes": rep.Bytes, "held_out": rep.Held, "mb_per_second": rate,
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	"anneal/corpus"
@@ -20,6 +21,7 @@ type initCmd struct {
 	TextField string    `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet."`
 	Vocab     count     `placeholder:"N" help:"Size of a vocabulary that is learned. Default: by the size of the text."`
 	Budget    inMinutes `default:"30m" placeholder:"TIME" help:"Time for the run, such as 30m or 8h."`
+	lossFlags
 	threadsFlag
 }
 
@@ -44,12 +46,14 @@ func (c initCmd) Run(s *session) error {
 			"name it: --data DIR"}
 	}
 	return s.untilSignal(func(ctx context.Context) error {
+		var input corpus.Report // on the text, if it is no data set
 		r, err := lab.Init(ctx, lab.InitOptions{
 			Dir: c.Dir, Time: c.Budget.duration(), Vocab: int(c.Vocab), Threads: int(c.Threads),
 			Text: prepare.Text{
 				Paths: c.Data, Options: corpus.Options{Extensions: c.Ext, TextField: c.TextField},
 			},
 			OnStage: func(text string) { s.notef("%s", text) }, OnText: s.readProgress(),
+			OnRead: func(read corpus.Report) { input = read; s.reportText(read) },
 		})
 		switch {
 		case errors.Is(err, plan.ErrBudget), errors.Is(err, fs.ErrExist):
@@ -60,10 +64,15 @@ func (c initCmd) Run(s *session) error {
 		printBudget(s, r.Budgeted)
 		elapsed := time.Since(start)
 		s.closing("a config whose comments say why", r.Config, elapsed,
-			command("anneal", "train", r.Config, "--out", lab.RunFor(c.Dir)))
-		return s.emit(struct {
-			*lab.InitResult
-			Seconds float64 `json:"seconds"`
-		}{r, elapsed.Seconds()})
+			c.next(input, command("anneal", "train", r.Config, "--out", lab.RunFor(c.Dir))))
+		result := map[string]any{
+			"config": r.Config, "data": r.Data, "derived": r.Derived, "predicted": r.Predicted,
+			"seconds": elapsed.Seconds(),
+		}
+		if input.Files > 0 {
+			result["corpus"] = input
+		}
+		return s.finish(c.lossFlags, input, filepath.Join(r.Data, "dataset.json"),
+			"remove "+r.Config+" and "+r.Data+" and give the same command again", result)
 	})
 }

@@ -116,6 +116,32 @@ func TestLostTextFailsTheCommand(t *testing.T) {
 	}
 }
 
+// So do init, whose config is written, and the training of a classifier.
+func TestLostTextFailsInitAndClassifiers(t *testing.T) {
+	w := workshop{t, t.TempDir()}
+	os.Mkdir(w.path("in"), 0o777)
+	packed := gz(linesOfText(300))
+	write(t, w.path("in/a.jsonl.gz"), packed[:len(packed)/2])
+	write(t, w.path("in/b.jsonl"), linesOfText(500))
+	write(t, w.path("good.jsonl"), linesOfText(50))
+	for _, args := range [][]string{
+		{"init", w.path("mine"), "--data", w.path("in"), "--vocab", "300", "--budget", "20s", "--threads", "1"},
+		{"data", "classifier", "train", "--label", "bad=" + w.path("in"), "--label", "good=" + w.path("good.jsonl"),
+			"--dim", "4", "--out", w.path("q.bin")},
+	} {
+		v := w.object(exitData, args...)
+		w.keys(v, "seconds", "exit_code")
+		if s := fmt.Sprint(v["error"]); !strings.Contains(s, filepath.Join("in", "a.jsonl.gz")+": damaged or cut off") {
+			t.Errorf("%s: %s", args[0], s)
+		}
+	}
+	for _, made := range []string{"mine/config.yaml", "q.bin"} {
+		if _, err := os.Stat(w.path(made)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A task that has done its share fails for a damaged file at once; the share of broken lines only the last one knows.
 func TestLossInATask(t *testing.T) {
 	w := workshop{t, t.TempDir()}
