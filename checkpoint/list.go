@@ -24,6 +24,8 @@ type Info struct {
 	Averaged bool     // it holds an average of the weights
 	Skipped  []error  // set by LoadLatest: newer checkpoints that are unusable, with the reason
 	Ignored  []string // files in the directory that the manifest does not list
+
+	manifest *manifest // nil if it is unusable
 }
 
 // Entry is a directory that is, or should be, a checkpoint.
@@ -32,7 +34,6 @@ type Entry struct {
 	Err error // why it is unusable; then only Name and Step are set
 
 	sequence int64
-	manifest *manifest
 }
 
 // ErrNone means that a directory has no checkpoint.

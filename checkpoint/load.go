@@ -236,18 +236,31 @@ func (m *manifest) match(tensors []Tensor, all bool) ([]want, error) {
 		}
 		wants[i] = want{t.Name, s, t.Data, t.Remote}
 	}
+	if all {
+		problems = append(problems, m.leftOver(here, wanted)...)
+	}
+	return wants, asOne(problems)
+}
+
+// leftOver names, as problems, the tensors of the kinds that are wanted which are not here.
+func (m *manifest) leftOver(here, wanted map[string]bool) (problems []string) {
 	for name, t := range m.Tensors {
-		if all && !here[name] && wanted[t.kind()] && !strings.HasPrefix(name, replica) {
+		if !here[name] && wanted[t.kind()] && !strings.HasPrefix(name, replica) {
 			problems = append(problems, fmt.Sprintf("tensor %q does not exist in this run", name))
 		}
 	}
+	return problems
+}
+
+// asOne is an error of several problems; nil if there is none.
+func asOne(problems []string) error {
 	if len(problems) == 0 {
-		return wants, nil
+		return nil
 	}
 	slices.Sort(problems)
 	problems = slices.Compact(problems) // a tensor may be listed in several parts
 	if n := len(problems); n > 8 {
 		problems = append(problems[:8], fmt.Sprintf("and %d more", n-8))
 	}
-	return nil, errors.New(strings.Join(problems, "; "))
+	return errors.New(strings.Join(problems, "; "))
 }

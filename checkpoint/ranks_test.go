@@ -3,9 +3,11 @@ package checkpoint
 import (
 	"bytes"
 	"errors"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -58,6 +60,35 @@ func TestOneTakesACheckpointAndTheOthersLoadItByName(t *testing.T) {
 	}
 	if _, err := Load(root, "../"+step(1), parts[1], nil); err == nil || !strings.Contains(err.Error(), "no name") {
 		t.Errorf("a name that is none: %v", err)
+	}
+}
+
+// What one process alone would find by loading, several find together: a tensor of a kind that they load which none of
+// them holds.
+func TestTensorsThatNobodyHoldsAreFoundTogether(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Log: quiet, Together: true})
+	tensors, state := stateAt(1, 8)
+	if err := save(s, 2, 1, tensors, state); err != nil {
+		t.Fatal(err)
+	}
+	info, err := LoadState(root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for missing := range len(tensors) + 1 { // the last time none is
+		kept := slices.Delete(slices.Clone(tensors), missing, min(missing+1, len(tensors)))
+		held := new(big.Int)
+		others := false // of the missing one's kind
+		for i := range kept {
+			held.Or(held, info.Held(halvesOf(kept, i%2)[i:i+1]))
+			others = others || missing < len(tensors) && kept[i].kind() == tensors[missing].kind()
+		}
+		err := info.CheckHeld(held)
+		if others != errors.Is(err, ErrOtherModel) || others != (err != nil) ||
+			others && !strings.Contains(err.Error(), strconv.Quote(tensors[missing].Name)) {
+			t.Errorf("without tensor %d, with others of its kind: %v: %v", missing, others, err)
+		}
 	}
 }
 

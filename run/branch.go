@@ -34,7 +34,7 @@ func branch(ctx context.Context, o Options, from string, step int) (_ *Result, e
 	if err == nil {
 		err = runDir(from).checkOrigin(info)
 	}
-	if err := s.adopt(info, s.loadError(err, runDir(from))); err != nil {
+	if err := s.adopt(runDir(from), info, s.loadError(err, runDir(from))); err != nil {
 		return nil, err
 	}
 	s.warnOfAnotherPast(from)

@@ -166,3 +166,29 @@ func TestABranchWithAnotherPastIsNotSilent(t *testing.T) {
 		t.Errorf("a branch from a step without a checkpoint: %v", err)
 	}
 }
+
+// The state of another optimizer is refused on any number of ranks, of which each holds only some of it: Lion would
+// take Adam's mean of gradients for its own. The refusal names what was given, and where.
+func TestABranchRefusesTheStateOfAnotherOptimizer(t *testing.T) {
+	data, trunk := traintest.Data(t), filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: with(t, data, "schedule.warmup=1"), Dir: trunk})
+	for _, c := range []struct{ override, want string }{
+		{"optimizer.name=lion", "optimizer.name = lion, but the checkpoint has the state of adamw"},
+		{"model.rope_theta=5000", "model.rope_theta = 5000, but the weights were trained with 10000"},
+	} {
+		for _, ranks := range []string{"parallel.ranks=1", "parallel.ranks=2"} {
+			cfg, err := BranchConfig(trunk, []string{c.override, ranks, "threads=2"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Join(t.TempDir(), "branch")
+			_, err = Branch(context.Background(), Options{Config: cfg, Dir: dir}, trunk, cfg.Train.Steps)
+			if err == nil || !strings.Contains(err.Error(), c.want+"\n  at command line: "+c.override) {
+				t.Errorf("%s, %s: %v; want %s", c.override, ranks, err, c.want)
+			}
+			if Exists(dir) {
+				t.Errorf("%s, %s: there is a run", c.override, ranks)
+			}
+		}
+	}
+}

@@ -1,10 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/dataset"
 )
 
@@ -21,7 +23,7 @@ func (s *session) restore() error {
 	if !s.world.leads() {
 		info, err = checkpoint.Load(s.dir.checkpoints(), from, s.tensors, &s.last)
 	}
-	if err := s.adopt(info, err); err != nil {
+	if err := s.adopt(s.dir, info, err); err != nil {
 		return err
 	}
 	if s.world.leads() {
@@ -52,12 +54,15 @@ func (s *session) loadNewest() (checkpoint.Info, error) {
 }
 
 // adopt continues from the state just loaded, on all ranks, if it belongs to this model and this data; info and err
-// come from loading it.
-func (s *session) adopt(info checkpoint.Info, err error) error {
+// come from loading it from the run in a directory.
+func (s *session) adopt(from runDir, info checkpoint.Info, err error) error {
 	if err == nil {
-		err = s.checkState()
+		err = s.checkState(from)
 	}
 	if err := s.world.agree(err); err != nil {
+		return err
+	}
+	if err := s.checkHeld(from, info); err != nil {
 		return err
 	}
 	t := s.trainer
@@ -76,16 +81,43 @@ func (s *session) adopt(info checkpoint.Info, err error) error {
 	return nil
 }
 
+// checkHeld returns an error if the checkpoint just loaded has tensors that no rank holds: those of another optimizer.
+// A rank that is alone has had it from loading.
+func (s *session) checkHeld(from runDir, info checkpoint.Info) error {
+	if s.world.alone() {
+		return nil
+	}
+	held := info.Held(s.tensors)
+	all, err := share(s.world, held)
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		held.Or(held, h)
+	}
+	return s.world.same(s.loadError(info.CheckHeld(held), from))
+}
+
 // checkState returns an error unless the state just loaded belongs to this model and this data.
-func (s *session) checkState() error {
+func (s *session) checkState(from runDir) error {
 	if err := s.trainer.RestoreDomains(s.last.Domains, s.Dir); err != nil {
 		return err
 	}
 	if err := s.corpus.Train.Check(s.last.Data); err != nil {
 		return &dataset.Error{Err: err}
 	}
-	if err := s.last.checkGroups(s.cfg.Parallel.Outer, s.dir); err != nil {
+	if err := s.last.checkGroups(s.cfg.Parallel.Outer, from); err != nil {
+		return s.pointed(err)
+	}
+	return s.pointed(s.last.checkModel(s.trainer.Model().Config, from))
+}
+
+// pointed says of a problem with a key where its value is from, which may be the command line.
+func (s *session) pointed(err error) error {
+	var p config.Problem
+	if !errors.As(err, &p) {
 		return err
 	}
-	return s.last.checkModel(s.trainer.Model().Config, s.dir)
+	p.At = cmp.Or(s.cfg.Origin(p.Key).Place(), p.At)
+	return p
 }

@@ -53,8 +53,8 @@ func (s *state) checkGroups(o config.Outer, dir runDir) error {
 	return p
 }
 
-// loadError says why the state of a run in dir cannot be loaded into this one: of another number of groups, or of
-// another model.
+// loadError says why the state of a run in dir cannot be loaded into this one: of another number of groups, of another
+// optimizer, or of another model.
 func (s *session) loadError(err error, dir runDir) error {
 	var last state
 	if !errors.Is(err, checkpoint.ErrOtherModel) {
@@ -62,8 +62,19 @@ func (s *session) loadError(err error, dir runDir) error {
 	}
 	if _, err := checkpoint.LoadState(dir.checkpoints(), &last); err == nil {
 		if err := last.checkGroups(s.cfg.Parallel.Outer, dir); err != nil {
-			return err
+			return s.pointed(err)
 		}
 	}
-	return asConfigError(err, s.cfg.Model, dir)
+	err = asConfigError(err, s.cfg.Model, dir)
+	const key = "optimizer.name"
+	p, now := config.Problem{}, s.cfg.Optimizer.Name
+	if was := last.Config; errors.As(err, &p) && p.Key == "" && was != nil && was.Optimizer.Name != now {
+		err = config.Problem{
+			Key: key, At: dir.config(),
+			Message: fmt.Sprintf("%s = %s, but the checkpoint has the state of %s", key, now, was.Optimizer.Name),
+			Try: fmt.Sprintf("%s = %s, or `anneal train CONFIG --init-from %s --out RUN`, which starts a run from "+
+				"the weights", key, was.Optimizer.Name, dir),
+		}
+	}
+	return s.pointed(err)
 }
