@@ -372,3 +372,13 @@ func verifyStep(root string, step int64) error {
 	}
 	return err
 }
+
+// Step 0 cannot be asked for by its number, which stands for the newest: it is not advised.
+func TestOlderErrorsAdviseNoStepZero(t *testing.T) {
+	for step, want := range map[int64]bool{0: false, 15: true} {
+		text := (&OlderError{Root: "run", Info: Info{Name: "step", Step: step}}).Error()
+		if got := strings.Contains(text, "--init-step"); got != want || !strings.Contains(text, "--allow-older") {
+			t.Errorf("step %d: %s", step, text)
+		}
+	}
+}

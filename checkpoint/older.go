@@ -25,8 +25,11 @@ func (e *OlderError) Error() string {
 	for _, fault := range e.Skipped {
 		fmt.Fprintf(&b, "%v\n", fault)
 	}
-	fmt.Fprintf(&b, "  the newest usable checkpoint in %s is %s, of step %d: use it with --allow-older, "+
-		"or train from its weights with --init-step %[3]d", e.Root, e.Name, e.Step)
+	fmt.Fprintf(&b, "  the newest usable checkpoint in %s is %s, of step %d: use it with --allow-older",
+		e.Root, e.Name, e.Step)
+	if e.Step > 0 { // 0 stands for the newest
+		fmt.Fprintf(&b, ", or train from its weights with --init-step %d", e.Step)
+	}
 	return b.String()
 }
 

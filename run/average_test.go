@@ -72,7 +72,10 @@ func TestAverageOfCheckpoints(t *testing.T) {
 	if err != nil || again.WeightsHash != r.WeightsHash {
 		t.Errorf("made again it has hash %v, %v; the first %v", again, err, r.WeightsHash)
 	}
-	for n, says := range map[int]string{-1: "--last from 2 to 4", 1: "--last from 2 to 4", 5: "checkpoint.keep"} {
+	for n, says := range map[int]string{
+		-1: "--last from 2 to 4", 1: "takes two checkpoints or more, not 1\n  try --last from 2 to 4",
+		5: "checkpoint.keep",
+	} {
 		if _, err := AverageCheckpoints(dir, n, filepath.Join(t.TempDir(), "x")); err == nil ||
 			!strings.Contains(err.Error(), says) {
 			t.Errorf("the last %d: %v, want it to say %q", n, err, says)

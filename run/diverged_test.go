@@ -134,4 +134,8 @@ func TestNoRunStartsFromOneThatDivergedUnawares(t *testing.T) {
 	if w, err := openInitial(config.Init{From: dir, Step: 2}); err != nil || w.step != 2 {
 		t.Errorf("the weights of step 2: %v", err)
 	}
+	// Step 0 cannot be named: there it would stand for the newest, which is refused.
+	if err := runDir(dir).checkDiverged(0); err == nil || strings.Contains(err.Error(), "--init-step") {
+		t.Errorf("the newest weights are those of step 0: %v", err)
+	}
 }

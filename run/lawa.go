@@ -126,7 +126,12 @@ func lastSteps(d runDir, n int) ([]int64, error) {
 			Key: "checkpoint.keep", Message: fmt.Sprintf("%s has only one checkpoint: there is nothing to average", d),
 			At: d.config(), Try: "a run with checkpoint.every and checkpoint.keep set so that it keeps two or more",
 		}
-	case n < 2 || n > len(steps):
+	case n < 2:
+		return nil, config.Problem{
+			Message: fmt.Sprintf("an average takes two checkpoints or more, not %d", n),
+			Try:     fmt.Sprintf("--last from 2 to %d: %s has so many", len(steps), d),
+		}
+	case n > len(steps):
 		return nil, config.Problem{
 			Key: "checkpoint.keep", Message: fmt.Sprintf("cannot average the last %d checkpoints: %[3]s has %[2]d",
 				n, len(steps), d),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -103,7 +104,7 @@ func (c ckptHashCmd) Run(s *session) error {
 		return err
 	}
 	s.noteOlder(info.Step, info.Skipped)
-	s.printf("weights    %s\noptimizer  %s\nstep       %d\n", weights, optimizer, info.Step)
+	s.printf("weights    %s\noptimizer  %s\nstep       %d\n", weights, cmp.Or(optimizer, "none"), info.Step)
 	return s.emit(map[string]any{
 		"weights_hash": weights, "optimizer_hash": optimizer, "step": info.Step, "damaged": faults(info.Skipped),
 	})
@@ -111,7 +112,7 @@ func (c ckptHashCmd) Run(s *session) error {
 
 type ckptMergeCmd struct {
 	runArg
-	Step count  `placeholder:"N" help:"Step of the checkpoint. Default: the newest."`
+	Step count  `placeholder:"N" help:"Step of the checkpoint. 0: the newest."`
 	Out  string `placeholder:"DIR" help:"New directory for the merged checkpoint. Default: it replaces the original in the run."`
 }
 

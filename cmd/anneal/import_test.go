@@ -18,3 +18,18 @@ func TestImportReadsDirectories(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
 }
+
+// Weights alone have no hash of an optimizer: people read so, programs an empty text.
+func TestWeightsAloneHaveNoOptimizer(t *testing.T) {
+	w := newWorkshop(t)
+	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=1", "--out", w.path("run"))
+	w.object(exitOK, "export", w.path("run"), w.path("hf"))
+	w.object(exitOK, "import", w.path("hf"), "--out", w.path("back"))
+	code, out, errs := anneal("ckpt", "hash", w.path("back"))
+	if code != exitOK || !strings.Contains(out, "\noptimizer  none\n") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	if v := w.object(exitOK, "ckpt", "hash", w.path("back")); v["optimizer_hash"] != "" {
+		t.Errorf("the optimizer's hash is %v", v["optimizer_hash"])
+	}
+}

@@ -24,7 +24,7 @@ type trainCmd struct {
 	Scale     float64  `placeholder:"N" help:"Make the recipe's model and its run N times smaller."`
 
 	InitFrom string `placeholder:"DIR" help:"Start from the weights of a run or of a Hugging Face model."`
-	InitStep count  `placeholder:"N" help:"Step of the checkpoint to take, if DIR is a run. Default: the newest."`
+	InitStep count  `placeholder:"N" help:"Step of the checkpoint to take, if DIR is a run. 0: the newest."`
 	Only     string `default:"model" enum:"model" help:"What to take from DIR. Only model: the weights, without optimizer state and step."`
 
 	Out    string     `placeholder:"RUN" help:"Directory of the run. It must be new or empty."`
