@@ -162,6 +162,7 @@ func TestClassifierStagesNeedTheirModel(t *testing.T) {
 		"quality: {model: q.bin, label: good}":        "no label \"good\"",
 		"language: {model: q.bin, keep: [hq, en]}":    "try one of hq, no",
 		"language: {model: q.bin, keep: [no]}":        "",
+		"language: {model: q.bin, keep: []}":          "needs keep", // or it would drop every document
 		"language: {model: none.bin, keep: [hq]}":     "none.bin",
 		"language: {model: bad.bin, keep: [hq]}":      "another format",
 		"quality: {model: q.bin, label: hq, min: .5}": "unknown key min",

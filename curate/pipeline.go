@@ -143,10 +143,11 @@ func regular(path string) error {
 // start makes a stage from what the file says about it.
 func (s *stage) start() error {
 	for _, o := range s.kind.options {
-		if _, ok := s.options[o.name]; !ok {
-			if o.required {
-				return fmt.Errorf("stage %s needs %s", s.name, o.name)
-			}
+		v, ok := s.options[o.name]
+		if list, is := v.([]string); o.required && (!ok || is && len(list) == 0) {
+			return fmt.Errorf("stage %s needs %s", s.name, o.name)
+		}
+		if !ok {
 			s.options[o.name] = o.value
 		}
 	}

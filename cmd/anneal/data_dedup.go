@@ -119,7 +119,7 @@ func (c dataDedupCmd) Run(s *session) error {
 	o := dedup.Options{MinWords: c.MinWords, Threads: int(c.Threads), Memory: sorting, Verify: c.Verify, Out: c.Out}
 	for _, name := range c.Exact {
 		for _, u := range []dedup.Unit{dedup.Document, dedup.Paragraph, dedup.Line} {
-			if u.String() == name {
+			if u.String() == name && !slices.Contains(o.Units, u) {
 				o.Units = append(o.Units, u)
 			}
 		}

@@ -41,3 +41,15 @@ func TestDedupFlags(t *testing.T) {
 		}
 	}
 }
+
+// A unit that is named twice is compared and counted once.
+func TestDedupCountsAUnitOnce(t *testing.T) {
+	w := workshop{t, t.TempDir()}
+	write(t, w.path("a.txt"), "the same line of words\nother words here one\n")
+	write(t, w.path("b.txt"), "the same line of words\nmore words here two\n")
+	code, out, errs := anneal("data", "dedup", w.path("a.txt"), w.path("b.txt"), "--out", w.path("out"), "--exact",
+		"line,document,line")
+	if code != exitOK || strings.Count(out, "dropped 1 repeated line\n") != 1 || strings.Contains(out, "2 repeated") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}
