@@ -1,12 +1,17 @@
 package config
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // A Difference is a key with different values in two configurations, as the file writes them.
 type Difference struct{ Key, Was, Now string }
 
-// String returns "key: was → now".
-func (d Difference) String() string { return fmt.Sprintf("%s: %s → %s", d.Key, d.Was, d.Now) }
+// String returns "key: was → now"; an empty text is written "".
+func (d Difference) String() string {
+	return fmt.Sprintf("%s: %s → %s", d.Key, cmp.Or(d.Was, `""`), cmp.Or(d.Now, `""`))
+}
 
 // Differences compares all keys of c with those of was. The list is in the order of the file, with the values that
 // Shown leaves.

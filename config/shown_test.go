@@ -30,3 +30,18 @@ func TestWhatIsShownHoldsNoSecret(t *testing.T) {
 		t.Error("secrets are compared, and remain where they are needed")
 	}
 }
+
+// A text that is empty in one of two configurations shows as such.
+func TestDifferencesShowEmptyTexts(t *testing.T) {
+	was, now := Default(), Default()
+	if err := now.Override("data.skip=3:5"); err != nil {
+		t.Fatal(err)
+	}
+	for want, list := range map[string][]Difference{
+		`[data.skip: "" → 3:5]`: now.Differences(was), `[data.skip: 3:5 → ""]`: was.Differences(now),
+	} {
+		if got := fmt.Sprint(list); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

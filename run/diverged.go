@@ -62,10 +62,10 @@ func (d runDir) checkDiverged(saved int64) error {
 		return &dataset.Error{Err: fmt.Errorf("%s, which says that the run diverged, cannot be read: %w\n"+
 			"  remove it to use the run all the same", d.diverged(), err)}
 	}
-	try := fmt.Sprintf("leave batches out with `anneal rewind %s`, or use this checkpoint with --allow-older", d)
+	try := fmt.Sprintf("take it back and leave batches out with `anneal rewind %s --to N --skip FROM:TO`, "+
+		"or use this checkpoint with --allow-older", d)
 	if saved > 0 { // 0 stands for the newest
-		try = fmt.Sprintf("take it further back and leave batches out with `anneal rewind %s`, use this checkpoint "+
-			"with --allow-older, or train from its weights with --init-step %d", d, saved)
+		try += fmt.Sprintf(", or train from its weights with --init-step %d", saved)
 	}
 	return &DivergedRunError{fmt.Sprintf("%s diverged: training stopped at step %d, and its newest checkpoint is of "+
 		"step %d", d, mark.Step, saved), try}
