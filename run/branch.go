@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -35,13 +36,21 @@ func branch(ctx context.Context, o Options, from string, step int) (_ *Result, e
 		err = runDir(from).checkOrigin(info)
 	}
 	if err := s.adopt(runDir(from), info, s.loadError(err, runDir(from))); err != nil {
-		return nil, err
+		return nil, orAtAnother(err, from)
 	}
 	s.warnOfAnotherPast(from)
 	if err := s.create(true); err != nil {
 		return nil, err
 	}
 	return s.run(ctx)
+}
+
+// orAtAnother adds to an error about a damaged checkpoint how a branch begins at another.
+func orAtAnother(err error, from string) error {
+	if fault := (*checkpoint.Fault)(nil); !errors.As(err, &fault) {
+		return err
+	}
+	return fmt.Errorf("%w\n  --at STEP branches off another checkpoint: `anneal ckpt ls %s` lists them", err, from)
 }
 
 // loadStep loads the newest checkpoint of a step of another run. Of several ranks, the leader chooses it.
@@ -95,7 +104,7 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 		}
 		var then state
 		if _, err := checkpoint.LoadStepState(runDir(from).checkpoints(), e.Step, &then); err != nil {
-			return 0, err
+			return 0, orAtAnother(err, from)
 		}
 		if err := c.Train.Check(then.Data); err == nil {
 			best = int(e.Step)

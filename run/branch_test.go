@@ -192,3 +192,27 @@ func TestABranchRefusesTheStateOfAnotherOptimizer(t *testing.T) {
 		}
 	}
 }
+
+// A branch does not begin at an older checkpoint than it should without a word: damage is an error that says how to
+// choose another.
+func TestABranchOffADamagedCheckpointSaysHowToChooseAnother(t *testing.T) {
+	data, trunk := traintest.Data(t), filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: with(t, data, "schedule.name=constant", "schedule.warmup=1"), Dir: trunk})
+	cfg, err := BranchConfig(trunk, []string{"checkpoint.every=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := fmt.Sprintf("step-%08d/state.json", cfg.Train.Steps)
+	if err := os.Truncate(filepath.Join(runDir(trunk).checkpoints(), state), 9); err != nil {
+		t.Fatal(err)
+	}
+	_, found := BranchPoint(trunk, cfg)
+	_, begun := Branch(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "branch")}, trunk,
+		cfg.Train.Steps)
+	for _, err := range []error{found, begun} {
+		fault := (*checkpoint.Fault)(nil)
+		if !errors.As(err, &fault) || !strings.Contains(err.Error(), "--at STEP branches off another checkpoint") {
+			t.Errorf("a branch off damage: %v", err)
+		}
+	}
+}
