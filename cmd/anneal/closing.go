@@ -43,6 +43,14 @@ func nameOf(path string) string {
 // command writes words as a line that a shell reads as these words.
 func command(words ...string) string { return shellword.Command(words...) }
 
+// operand is a path as the argument of a command. One that begins with a dash would pass for a flag.
+func operand(path string) string {
+	if strings.HasPrefix(path, "-") {
+		return "./" + path
+	}
+	return path
+}
+
 // seconds writes how long something took: 0.42 s, 12.3 s, 2m03s.
 func seconds(d time.Duration) string {
 	switch s := d.Seconds(); {

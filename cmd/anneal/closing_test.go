@@ -47,3 +47,23 @@ func TestCommandIsReadBackByAShell(t *testing.T) {
 		t.Errorf("a shell reads %q, %v, want %q", got, err, want)
 	}
 }
+
+// The proposed command is read as it is meant, also for files whose names begin with a dash.
+func TestNextCommandTakesNamesWithADash(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "-x.txt", strings.Repeat("some words to learn from\n", 40))
+	write(t, "-p.yaml", "stages: [normalize]\n")
+	for _, args := range [][]string{
+		{"tokenizer", "train", "--vocab", "260", "--out=-t.json", "--", "-x.txt"},
+		{"data", "curate", "--dry-run", "--", "-p.yaml", "-x.txt"},
+	} {
+		code, out, errs := anneal(args...)
+		_, next, found := strings.Cut(out, "next: anneal ")
+		if code != exitOK || !found {
+			t.Fatalf("%v: exit %d\n%s%s", args, code, out, errs)
+		}
+		if code, out, errs := anneal(strings.Fields(next)...); code != exitOK {
+			t.Errorf("%s: exit %d\n%s%s", next, code, out, errs)
+		}
+	}
+}

@@ -210,7 +210,7 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration,
 
 // wholeRun is the command without --dry-run.
 func (c dataCurateCmd) wholeRun() string {
-	words := []string{"anneal", "data", "curate", c.Pipeline, "--out", cmp.Or(c.Out, "clean")}
+	words := []string{"anneal", "data", "curate", operand(c.Pipeline), "--out", operand(cmp.Or(c.Out, "clean"))}
 	if len(c.Ext) > 0 {
 		words = append(words, "--ext", strings.Join(c.Ext, ","))
 	}
@@ -220,7 +220,10 @@ func (c dataCurateCmd) wholeRun() string {
 	if c.FromSignals != "" {
 		words = append(words, "--from-signals", c.FromSignals)
 	}
-	return command(append(words, c.Paths...)...)
+	for _, path := range c.Paths {
+		words = append(words, operand(path))
+	}
+	return command(words...)
 }
 
 // tellLittleKept warns if a pipeline drops most of its input: then it is often made for another kind of text.

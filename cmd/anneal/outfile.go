@@ -43,7 +43,7 @@ func (f outFile) next(before, after string) string {
 	if info, err := os.Stat(string(f)); err != nil || !info.Mode().IsRegular() || fileio.IsStdout(string(f)) {
 		return ""
 	}
-	return before + " " + command(string(f)) + " " + after
+	return before + " " + command(operand(string(f))) + " " + after
 }
 
 // prepareFiles finds out before the work whether the files that flags name can be written, and makes their

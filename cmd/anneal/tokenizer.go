@@ -42,7 +42,10 @@ func (a textArgs) words() []string {
 	if len(a.Paths) > 2 {
 		return append(words, "PATHS")
 	}
-	return append(words, a.Paths...)
+	for _, path := range a.Paths {
+		words = append(words, operand(path))
+	}
+	return words
 }
 
 // text is the text that the arguments name, with progress on the screen.
