@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 )
 
 // AsideName is the subdirectory for checkpoints that SetAside removes from the run.
@@ -57,7 +56,7 @@ func (s *Store) noneBefore(step int64, entries []Entry, faults []error) error {
 	}
 	err := fmt.Errorf("checkpoint: %s: %w at or before step %d", s.root, ErrNone, step)
 	if len(steps) > 0 {
-		err = fmt.Errorf("%w\n  its checkpoints are of steps %s", err, strings.Join(steps, ", "))
+		err = fmt.Errorf("%w\n  %s", err, there(steps))
 	}
 	return errors.Join(append([]error{err}, faults...)...)
 }

@@ -149,8 +149,15 @@ func find(root string, step int64) (*Entry, error) {
 	if len(steps) == 0 {
 		return nil, fmt.Errorf("checkpoint: %s: %w", root, ErrNone)
 	}
-	return nil, fmt.Errorf("checkpoint: %s: %w of step %d\n  its checkpoints are of steps %s",
-		root, ErrNone, step, strings.Join(steps, ", "))
+	return nil, fmt.Errorf("checkpoint: %s: %w of step %d\n  %s", root, ErrNone, step, there(steps))
+}
+
+// there says which steps have a checkpoint.
+func there(steps []string) string {
+	if len(steps) == 1 {
+		return "its checkpoint is of step " + steps[0]
+	}
+	return "its checkpoints are of steps " + strings.Join(steps, ", ")
 }
 
 // A role is that of a process in a load.

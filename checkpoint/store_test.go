@@ -180,6 +180,20 @@ func TestNoCheckpointIsItsOwnError(t *testing.T) {
 			t.Errorf("Hash: %v, want ErrNone", err)
 		}
 	}
+	root := t.TempDir() // of another step
+	s := mustOpen(t, root, Options{Log: quiet})
+	for step, want := range []string{"", "its checkpoint is of step 1", "its checkpoints are of steps 2, 1"} {
+		if step > 0 {
+			tensors, state := stateAt(int64(step), small)
+			if err := errors.Join(s.Save(int64(step), 0, tensors, state), s.Wait()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := LoadStep(root, 7, blank(small), nil); !errors.Is(err, ErrNone) ||
+			!strings.HasSuffix(err.Error(), want) {
+			t.Errorf("with %d checkpoints: %v; want %q", step, err, want)
+		}
+	}
 }
 
 func TestKeepsTheNewest(t *testing.T) {

@@ -127,6 +127,9 @@ func TestNoRunStartsFromOneThatDivergedUnawares(t *testing.T) {
 	if err := runDir(dir).markDiverged(&DivergedError{Step: 3, Skips: 1, Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
+	if text := (&DivergedError{Step: 3, Skips: 1}).Error(); !strings.Contains(text, ": an update was skipped because") {
+		t.Error(text)
+	}
 	_, err := openInitial(config.Init{From: dir})
 	if ruin := (*DivergedRunError)(nil); !errors.As(err, &ruin) || !strings.Contains(err.Error(), "--init-step 2") {
 		t.Errorf("the newest weights: %v", err)

@@ -33,12 +33,24 @@ func (e *DivergedError) Error() string {
 	if !e.Saved {
 		left, to = e.Dir+" has no checkpoint yet", 0
 	}
-	return fmt.Sprintf("training diverged at step %d: %d updates in a row were skipped because of %s\n"+
+	skipped := "an update was skipped"
+	if e.Skips > 1 {
+		skipped = fmt.Sprintf("%d updates in a row were skipped", e.Skips)
+	}
+	return fmt.Sprintf("training diverged at step %d: %s because of %s\n"+
 		"  %s\n"+
 		"  try %s\n"+
 		"  or skip these batches: `anneal rewind %s --to %d --skip %d:%d`",
-		e.Step, e.Skips, what, left, advice, e.Dir, to, first, e.Step)
+		e.Step, skipped, what, left, advice, e.Dir, to, first, e.Step)
 }
 
 // first is the first of the steps whose updates were skipped.
 func (e *DivergedError) first() int { return e.Step - e.Skips + 1 }
+
+// plural writes a number of things: 1 rank, 2 ranks.
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprint(n, " ", what)
+}

@@ -49,8 +49,9 @@ func (s *session) meetHosts() error {
 func threadsOf(ranks, cores int) (int, error) {
 	if ranks > cores {
 		return 0, config.Problem{
-			Message: fmt.Sprintf("%d ranks share %d cores of %s, and each rank needs one", ranks, cores, hostname()),
-			Try:     fmt.Sprintf("%d ranks on a host; threads=1 makes ranks take turns on the cores", cores),
+			Message: fmt.Sprintf("%d ranks share %s of %s, and each rank needs one", ranks, plural(cores, "core"),
+				hostname()),
+			Try: plural(cores, "rank") + " on a host; threads=1 makes ranks take turns on the cores",
 		}
 	}
 	return cores / ranks, nil

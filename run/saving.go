@@ -243,7 +243,7 @@ func (s *session) lostCheckpoints(none error) error {
 	if err != nil || every == 0 || logged <= 2*every || s.cfg.Guard.OnDivergence == config.Rewind {
 		return nil // what is wrong with the metrics is told when they are opened
 	}
-	return fmt.Errorf("%w, but the run was at step %d and saves every %d steps\n"+
+	return fmt.Errorf("%w, but the run was at step %d and checkpoint.every = %d\n"+
 		"  restore %s, or start over with `anneal rewind %s --to 0`",
 		none, logged, every, s.dir.checkpoints(), s.Dir)
 }

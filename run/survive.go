@@ -53,8 +53,8 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	case g.OnDivergence != config.Rewind:
 		return false, nil
 	case g.Rewound >= g.Rewinds:
-		return false, fmt.Errorf("the run has gone back by itself %d times, as often as guard.rewinds allows",
-			g.Rewound)
+		return false, fmt.Errorf("the run has gone back by itself %s, as often as guard.rewinds allows",
+			plural(g.Rewound, "time"))
 	}
 	good := away.first() - 1
 	if every := cfg.Checkpoint.Every; every > 0 {
