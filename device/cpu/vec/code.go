@@ -24,6 +24,11 @@ type Code[T Float] struct {
 	// exponents in pairs.
 	Near [4][16]T
 
+	// Bins divides the numbers from 2⁻²⁴ to 1 by the upper 16 bits of float32, so finely that a bin has at most one
+	// midpoint. Bins[i] is the first code in bin i, less Zero; beyond the midpoint the code is the next one. Bin 0
+	// also has all smaller numbers.
+	Bins [24<<7 + 1]uint8
+
 	Zero int // the code of 0
 }
 
@@ -61,6 +66,10 @@ func NewCode[T Float](signed bool) *Code[T] {
 			c.Near[line][i], c.Near[2+line][i] = c.Slopes[d], c.Offsets[d]
 		}
 	}
+	for i := range c.Bins {
+		c.Bins[i] = c.nearest(T(math.Float32frombits((127-24)<<23+uint32(i)<<16))) - byte(c.Zero)
+	}
+	c.Bins[0] = 0
 	return c
 }
 

@@ -84,7 +84,7 @@ func TestCodeLayout(t *testing.T) {
 	for name, at := range map[string][2]uintptr{
 		"Values": {unsafe.Offsetof(c.Values), 0}, "Mids": {unsafe.Offsetof(c.Mids), 1024},
 		"Slopes": {unsafe.Offsetof(c.Slopes), 2048}, "Offsets": {unsafe.Offsetof(c.Offsets), 2076},
-		"Near": {unsafe.Offsetof(c.Near), 2104},
+		"Near": {unsafe.Offsetof(c.Near), 2104}, "Bins": {unsafe.Offsetof(c.Bins), 2360},
 	} {
 		if at[0] != at[1] {
 			t.Errorf("%s is at %d, the assembly reads it at %d", name, at[0], at[1])

@@ -34,6 +34,7 @@ func fenced[E any](t *testing.T, n int, atEnd bool) []E {
 
 // A read or write outside the slices would kill the test with a fault.
 func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
+	codes := []*Code[float32]{NewCode[float32](true), NewCode[float32](false)}
 	for _, atEnd := range []bool{true, false} {
 		var s [5][]float32
 		for i := range s {
@@ -43,6 +44,7 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 		for i := range h {
 			h[i] = fenced[tensor.BFloat16](t, 70, atEnd)
 		}
+		bytes := fenced[byte](t, 70, atEnd)
 		for _, tier := range isa.Tiers() {
 			v := Float32(tier)
 			for n := range 71 {
@@ -92,6 +94,10 @@ func TestNothingOutsideTheSlicesIsTouched(t *testing.T) {
 				raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(row(0)))), n)
 				v.PackInt8(raw, a, unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), n), 1)
 				v.UnpackInt8(a, raw, 1)
+				for _, c := range codes {
+					v.Encode(bytes[from:from+n], a, c, 1)
+					v.Decode(a, bytes[from:from+n], c, 1)
+				}
 				v.Quantize(row(0), a, &Grid[float32]{Scale: 1, Top: 448, Least: 0x1p-6, Magic: 0x1.8p20})
 				if v.Narrow == nil || n%v.Narrow.Multiple != 0 {
 					continue

@@ -157,6 +157,26 @@ func sophiaNEON(p []float32, g []float32, m []float32, h []float32, o *Sophia[fl
 //go:noescape
 func meanSquareNEON(h []float32, g []float32, beta float32, weight float32)
 
+// decodeNEON is dst = scale·values[codes]. Elements past whole groups of 16 are skipped.
+//
+//go:noescape
+func decodeNEON(dst []float32, codes []byte, c *Code[float32], scale float32)
+
+// encodeNEON finds the unsigned codes nearest to scale·src. Elements past whole groups of 16 are skipped.
+//
+//go:noescape
+func encodeNEON(codes []byte, src []float32, c *Code[float32], scale float32)
+
+// encodeSignedNEON finds the signed codes nearest to scale·src. Elements past whole groups of 16 are skipped.
+//
+//go:noescape
+func encodeSignedNEON(codes []byte, src []float32, c *Code[float32], scale float32)
+
+// adamW8NEON is one step of AdamW on 8-bit moments, for whole blocks.
+//
+//go:noescape
+func adamW8NEON(p []float32, g []float32, m []byte, v []byte, mTop []float32, vTop []float32, o *AdamW8[float32])
+
 // packNEON rounds src to bfloat16.
 //
 //go:noescape

@@ -3753,6 +3753,895 @@ loop6:
 done3:
 	RET
 
+// func decodeNEON(dst []float32, codes []byte, c *Code[float32], scale float32)
+TEXT ·decodeNEON(SB), NOSPLIT, $0-60
+	MOVD dst_base+0(FP), R0
+	MOVD codes_base+24(FP), R1
+	MOVD $·lanes(SB), R15
+	MOVD dst_len+8(FP), R13
+	MOVD ZR, R12
+	MOVD c+48(FP), R19
+	FMOVS scale+56(FP), F8
+	WORD $0x4e040508 // dup v8.4s, v8.s[0]
+loop1:
+	SUBS $16, R13
+	BLT done2
+	MOVD 0(R1), R14
+	UBFX $0, R14, $8, R17
+	FMOVS (R19)(R17<<2), F0
+	UBFX $8, R14, $8, R17
+	FMOVS (R19)(R17<<2), F4
+	UBFX $16, R14, $8, R17
+	FMOVS (R19)(R17<<2), F5
+	UBFX $24, R14, $8, R17
+	FMOVS (R19)(R17<<2), F6
+	WORD $0x4e843800 // zip1 v0.4s, v0.4s, v4.4s
+	WORD $0x4e8638a4 // zip1 v4.4s, v5.4s, v6.4s
+	WORD $0x4ec43800 // zip1 v0.2d, v0.2d, v4.2d
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	UBFX $32, R14, $8, R17
+	FMOVS (R19)(R17<<2), F1
+	UBFX $40, R14, $8, R17
+	FMOVS (R19)(R17<<2), F4
+	UBFX $48, R14, $8, R17
+	FMOVS (R19)(R17<<2), F5
+	UBFX $56, R14, $8, R17
+	FMOVS (R19)(R17<<2), F6
+	WORD $0x4e843821 // zip1 v1.4s, v1.4s, v4.4s
+	WORD $0x4e8638a4 // zip1 v4.4s, v5.4s, v6.4s
+	WORD $0x4ec43821 // zip1 v1.2d, v1.2d, v4.2d
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0xad000400 // stp q0, q1, [x0]
+	MOVD 8(R1), R14
+	UBFX $0, R14, $8, R17
+	FMOVS (R19)(R17<<2), F0
+	UBFX $8, R14, $8, R17
+	FMOVS (R19)(R17<<2), F4
+	UBFX $16, R14, $8, R17
+	FMOVS (R19)(R17<<2), F5
+	UBFX $24, R14, $8, R17
+	FMOVS (R19)(R17<<2), F6
+	WORD $0x4e843800 // zip1 v0.4s, v0.4s, v4.4s
+	WORD $0x4e8638a4 // zip1 v4.4s, v5.4s, v6.4s
+	WORD $0x4ec43800 // zip1 v0.2d, v0.2d, v4.2d
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	UBFX $32, R14, $8, R17
+	FMOVS (R19)(R17<<2), F1
+	UBFX $40, R14, $8, R17
+	FMOVS (R19)(R17<<2), F4
+	UBFX $48, R14, $8, R17
+	FMOVS (R19)(R17<<2), F5
+	UBFX $56, R14, $8, R17
+	FMOVS (R19)(R17<<2), F6
+	WORD $0x4e843821 // zip1 v1.4s, v1.4s, v4.4s
+	WORD $0x4e8638a4 // zip1 v4.4s, v5.4s, v6.4s
+	WORD $0x4ec43821 // zip1 v1.2d, v1.2d, v4.2d
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0xad010400 // stp q0, q1, [x0, #32]
+	ADD $64, R0
+	ADD $16, R1
+	B loop1
+done2:
+	RET
+
+// func encodeNEON(codes []byte, src []float32, c *Code[float32], scale float32)
+TEXT ·encodeNEON(SB), NOSPLIT, $0-60
+	MOVD codes_base+0(FP), R0
+	MOVD src_base+24(FP), R1
+	MOVD $·lanes(SB), R15
+	MOVD codes_len+8(FP), R13
+	MOVD ZR, R12
+	MOVD c+48(FP), R16
+	FMOVS scale+56(FP), F13
+	WORD $0x4e0405ad // dup v13.4s, v13.s[0]
+	ADD $1024, R16, R19
+	SUB $10824, R16, R20
+	MOVW $864026624, R14
+	WORD $0x4e040dce // dup v14.4s, w14
+	MOVW $1065353216, R14
+	WORD $0x4e040dcf // dup v15.4s, w14
+loop1:
+	SUBS $16, R13
+	BLT done2
+	WORD $0xad400420 // ldp q0, q1, [x1]
+	WORD $0xad410c22 // ldp q2, q3, [x1, #32]
+	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	WORD $0x4e2ef41f // fmax v31.4s, v0.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F4
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e883884 // zip1 v4.4s, v4.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec83884 // zip1 v4.2d, v4.2d, v8.2d
+	WORD $0x6ea4e404 // fcmgt v4.4s, v0.4s, v4.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[0]
+	WORD $0x4e2ef43f // fmax v31.4s, v1.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F5
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838a5 // zip1 v5.4s, v5.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838a5 // zip1 v5.2d, v5.2d, v8.2d
+	WORD $0x6ea5e425 // fcmgt v5.4s, v1.4s, v5.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[1]
+	WORD $0x4e2ef45f // fmax v31.4s, v2.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F6
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838c6 // zip1 v6.4s, v6.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838c6 // zip1 v6.2d, v6.2d, v8.2d
+	WORD $0x6ea6e446 // fcmgt v6.4s, v2.4s, v6.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[2]
+	WORD $0x4e2ef47f // fmax v31.4s, v3.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F7
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6ea7e467 // fcmgt v7.4s, v3.4s, v7.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[3]
+	WORD $0x4e455884 // uzp2 v4.8h, v4.8h, v5.8h
+	WORD $0x4e4758c6 // uzp2 v6.8h, v6.8h, v7.8h
+	VUZP2 V6.B16, V4.B16, V4.B16
+	WORD $0x6e24858c // sub v12.16b, v12.16b, v4.16b
+	WORD $0x3d80000c // str q12, [x0]
+	ADD $16, R0
+	ADD $64, R1
+	B loop1
+done2:
+	RET
+
+// func encodeSignedNEON(codes []byte, src []float32, c *Code[float32], scale float32)
+TEXT ·encodeSignedNEON(SB), NOSPLIT, $0-60
+	MOVD codes_base+0(FP), R0
+	MOVD src_base+24(FP), R1
+	MOVD $·lanes(SB), R15
+	MOVD codes_len+8(FP), R13
+	MOVD ZR, R12
+	MOVD c+48(FP), R16
+	FMOVS scale+56(FP), F13
+	WORD $0x4e0405ad // dup v13.4s, v13.s[0]
+	ADD $1532, R16, R19
+	SUB $10824, R16, R20
+	MOVW $864026624, R14
+	WORD $0x4e040dce // dup v14.4s, w14
+	MOVW $1065353216, R14
+	WORD $0x4e040dcf // dup v15.4s, w14
+	WORD $0x4f03e7f0 // movi v16.16b, #0x7f
+	WORD $0x4f04e411 // movi v17.16b, #0x80
+loop1:
+	SUBS $16, R13
+	BLT done2
+	WORD $0xad400420 // ldp q0, q1, [x1]
+	WORD $0xad410c22 // ldp q2, q3, [x1, #32]
+	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	WORD $0x4e41580b // uzp2 v11.8h, v0.8h, v1.8h
+	WORD $0x4e43584c // uzp2 v12.8h, v2.8h, v3.8h
+	VUZP2 V12.B16, V11.B16, V11.B16
+	WORD $0x4ea0f800 // fabs v0.4s, v0.4s
+	WORD $0x4ea0f821 // fabs v1.4s, v1.4s
+	WORD $0x4ea0f842 // fabs v2.4s, v2.4s
+	WORD $0x4ea0f863 // fabs v3.4s, v3.4s
+	WORD $0x4e2ef41f // fmax v31.4s, v0.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F4
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e883884 // zip1 v4.4s, v4.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec83884 // zip1 v4.2d, v4.2d, v8.2d
+	WORD $0x6ea4e404 // fcmgt v4.4s, v0.4s, v4.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[0]
+	WORD $0x4e2ef43f // fmax v31.4s, v1.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F5
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838a5 // zip1 v5.4s, v5.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838a5 // zip1 v5.2d, v5.2d, v8.2d
+	WORD $0x6ea5e425 // fcmgt v5.4s, v1.4s, v5.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[1]
+	WORD $0x4e2ef45f // fmax v31.4s, v2.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F6
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838c6 // zip1 v6.4s, v6.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838c6 // zip1 v6.2d, v6.2d, v8.2d
+	WORD $0x6ea6e446 // fcmgt v6.4s, v2.4s, v6.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[2]
+	WORD $0x4e2ef47f // fmax v31.4s, v3.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F7
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6ea7e467 // fcmgt v7.4s, v3.4s, v7.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[3]
+	WORD $0x4e455884 // uzp2 v4.8h, v4.8h, v5.8h
+	WORD $0x4e4758c6 // uzp2 v6.8h, v6.8h, v7.8h
+	VUZP2 V6.B16, V4.B16, V4.B16
+	WORD $0x6e24858c // sub v12.16b, v12.16b, v4.16b
+	WORD $0x6e313d6b // cmhs v11.16b, v11.16b, v17.16b
+	VUMIN V16.B16, V12.B16, V29.B16
+	WORD $0x6e3d861d // sub v29.16b, v16.16b, v29.16b
+	WORD $0x4e30858c // add v12.16b, v12.16b, v16.16b
+	WORD $0x6eab1fac // bit v12.16b, v29.16b, v11.16b
+	WORD $0x3d80000c // str q12, [x0]
+	ADD $16, R0
+	ADD $64, R1
+	B loop1
+done2:
+	RET
+
+// func adamW8NEON(p []float32, g []float32, m []byte, v []byte, mTop []float32, vTop []float32, o *AdamW8[float32])
+TEXT ·adamW8NEON(SB), NOSPLIT, $0-152
+	MOVD p_base+0(FP), R0
+	MOVD g_base+24(FP), R1
+	MOVD m_base+48(FP), R2
+	MOVD v_base+72(FP), R3
+	MOVD mTop_base+96(FP), R4
+	MOVD vTop_base+120(FP), R5
+	MOVD $·lanes(SB), R15
+	MOVD p_len+8(FP), R13
+	MOVD ZR, R12
+	MOVD o+144(FP), R16
+	WORD $0xbd400212 // ldr s18, [x16]
+	WORD $0x4e040652 // dup v18.4s, v18.s[0]
+	WORD $0xbd400613 // ldr s19, [x16, #4]
+	WORD $0x4e040673 // dup v19.4s, v19.s[0]
+	WORD $0xbd400a14 // ldr s20, [x16, #8]
+	WORD $0x4e040694 // dup v20.4s, v20.s[0]
+	WORD $0xbd400e15 // ldr s21, [x16, #12]
+	WORD $0x4e0406b5 // dup v21.4s, v21.s[0]
+	WORD $0xbd401216 // ldr s22, [x16, #16]
+	WORD $0x4e0406d6 // dup v22.4s, v22.s[0]
+	WORD $0xbd401617 // ldr s23, [x16, #20]
+	WORD $0x4e0406f7 // dup v23.4s, v23.s[0]
+	WORD $0xbd401a18 // ldr s24, [x16, #24]
+	WORD $0x4e040718 // dup v24.4s, v24.s[0]
+	WORD $0xbd401e19 // ldr s25, [x16, #28]
+	WORD $0x4e040739 // dup v25.4s, v25.s[0]
+	WORD $0xbd40221a // ldr s26, [x16, #32]
+	WORD $0x4e04075a // dup v26.4s, v26.s[0]
+	WORD $0xbd40261b // ldr s27, [x16, #36]
+	WORD $0x4e04077b // dup v27.4s, v27.s[0]
+	MOVD $0x1000000, R14
+	MSR R14, FPCR
+	MOVD mTop_len+104(FP), R13
+	MOVD 56(R16), R21
+block1:
+	SUBS $1, R13
+	BLT done2
+	MOVD 40(R16), R19
+	MOVD 48(R16), R20
+	WORD $0xbd40008a // ldr s10, [x4]
+	WORD $0x4e04054a // dup v10.4s, v10.s[0]
+	WORD $0xbd4000ab // ldr s11, [x5]
+	WORD $0x4e04056b // dup v11.4s, v11.s[0]
+	WORD $0x3dc101ee // ldr q14, [x15, #1024]
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	MOVD ZR, R12
+pass3:
+	ADD R12<<2, R21, R22
+	ADD R12<<2, R0, R6
+	ADD R12<<2, R1, R7
+	ADD R12<<0, R2, R8
+	ADD R12<<0, R3, R9
+	PRFM 2048(R6), PLDL1KEEP
+	MOVD 0(R8), R14
+	UBFX $0, R14, $8, R17
+	FMOVS (R19)(R17<<2), F6
+	UBFX $8, R14, $8, R17
+	FMOVS (R19)(R17<<2), F3
+	UBFX $16, R14, $8, R17
+	FMOVS (R19)(R17<<2), F4
+	UBFX $24, R14, $8, R17
+	FMOVS (R19)(R17<<2), F5
+	WORD $0x4e8338c6 // zip1 v6.4s, v6.4s, v3.4s
+	WORD $0x4e853883 // zip1 v3.4s, v4.4s, v5.4s
+	WORD $0x4ec338c6 // zip1 v6.2d, v6.2d, v3.2d
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	UBFX $32, R14, $8, R17
+	FMOVS (R19)(R17<<2), F7
+	UBFX $40, R14, $8, R17
+	FMOVS (R19)(R17<<2), F3
+	UBFX $48, R14, $8, R17
+	FMOVS (R19)(R17<<2), F4
+	UBFX $56, R14, $8, R17
+	FMOVS (R19)(R17<<2), F5
+	WORD $0x4e8338e7 // zip1 v7.4s, v7.4s, v3.4s
+	WORD $0x4e853883 // zip1 v3.4s, v4.4s, v5.4s
+	WORD $0x4ec338e7 // zip1 v7.2d, v7.2d, v3.2d
+	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
+	MOVD 0(R9), R14
+	UBFX $0, R14, $8, R17
+	FMOVS (R20)(R17<<2), F8
+	UBFX $8, R14, $8, R17
+	FMOVS (R20)(R17<<2), F3
+	UBFX $16, R14, $8, R17
+	FMOVS (R20)(R17<<2), F4
+	UBFX $24, R14, $8, R17
+	FMOVS (R20)(R17<<2), F5
+	WORD $0x4e833908 // zip1 v8.4s, v8.4s, v3.4s
+	WORD $0x4e853883 // zip1 v3.4s, v4.4s, v5.4s
+	WORD $0x4ec33908 // zip1 v8.2d, v8.2d, v3.2d
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	UBFX $32, R14, $8, R17
+	FMOVS (R20)(R17<<2), F9
+	UBFX $40, R14, $8, R17
+	FMOVS (R20)(R17<<2), F3
+	UBFX $48, R14, $8, R17
+	FMOVS (R20)(R17<<2), F4
+	UBFX $56, R14, $8, R17
+	FMOVS (R20)(R17<<2), F5
+	WORD $0x4e833929 // zip1 v9.4s, v9.4s, v3.4s
+	WORD $0x4e853883 // zip1 v3.4s, v4.4s, v5.4s
+	WORD $0x4ec33929 // zip1 v9.2d, v9.2d, v3.2d
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x3dc000e0 // ldr q0, [x7]
+	WORD $0x6e32dc00 // fmul v0.4s, v0.4s, v18.4s
+	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
+	WORD $0x4e34cc06 // fmla v6.4s, v0.4s, v20.4s
+	WORD $0x3d8002c6 // str q6, [x22]
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	WORD $0x6e35dd08 // fmul v8.4s, v8.4s, v21.4s
+	WORD $0x4e36cc08 // fmla v8.4s, v0.4s, v22.4s
+	WORD $0x3d8102c8 // str q8, [x22, #1024]
+	WORD $0x4e2e1cc1 // and v1.16b, v6.16b, v14.16b
+	WORD $0x6ea1658c // umax v12.4s, v12.4s, v1.4s
+	WORD $0x6ea865ad // umax v13.4s, v13.4s, v8.4s
+	WORD $0x6e39dd01 // fmul v1.4s, v8.4s, v25.4s
+	WORD $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e38dcc6 // fmul v6.4s, v6.4s, v24.4s
+	WORD $0x6e21fcc6 // fdiv v6.4s, v6.4s, v1.4s
+	WORD $0x3dc000c2 // ldr q2, [x6]
+	WORD $0x6e26dc41 // fmul v1.4s, v2.4s, v6.4s
+	WORD $0x6e3be421 // fcmge v1.4s, v1.4s, v27.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e37cc26 // fmla v6.4s, v1.4s, v23.4s
+	WORD $0x4ea6d442 // fsub v2.4s, v2.4s, v6.4s
+	WORD $0x3d8000c2 // str q2, [x6]
+	WORD $0x3dc004e0 // ldr q0, [x7, #16]
+	WORD $0x6e32dc00 // fmul v0.4s, v0.4s, v18.4s
+	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
+	WORD $0x4e34cc07 // fmla v7.4s, v0.4s, v20.4s
+	WORD $0x3d8006c7 // str q7, [x22, #16]
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
+	WORD $0x4e36cc09 // fmla v9.4s, v0.4s, v22.4s
+	WORD $0x3d8106c9 // str q9, [x22, #1040]
+	WORD $0x4e2e1ce1 // and v1.16b, v7.16b, v14.16b
+	WORD $0x6ea1658c // umax v12.4s, v12.4s, v1.4s
+	WORD $0x6ea965ad // umax v13.4s, v13.4s, v9.4s
+	WORD $0x6e39dd21 // fmul v1.4s, v9.4s, v25.4s
+	WORD $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e38dce7 // fmul v7.4s, v7.4s, v24.4s
+	WORD $0x6e21fce7 // fdiv v7.4s, v7.4s, v1.4s
+	WORD $0x3dc004c2 // ldr q2, [x6, #16]
+	WORD $0x6e27dc41 // fmul v1.4s, v2.4s, v7.4s
+	WORD $0x6e3be421 // fcmge v1.4s, v1.4s, v27.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e37cc27 // fmla v7.4s, v1.4s, v23.4s
+	WORD $0x4ea7d442 // fsub v2.4s, v2.4s, v7.4s
+	WORD $0x3d8004c2 // str q2, [x6, #16]
+	MOVD 8(R8), R14
+	UBFX $0, R14, $8, R17
+	FMOVS (R19)(R17<<2), F6
+	UBFX $8, R14, $8, R17
+	FMOVS (R19)(R17<<2), F3
+	UBFX $16, R14, $8, R17
+	FMOVS (R19)(R17<<2), F4
+	UBFX $24, R14, $8, R17
+	FMOVS (R19)(R17<<2), F5
+	WORD $0x4e8338c6 // zip1 v6.4s, v6.4s, v3.4s
+	WORD $0x4e853883 // zip1 v3.4s, v4.4s, v5.4s
+	WORD $0x4ec338c6 // zip1 v6.2d, v6.2d, v3.2d
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	UBFX $32, R14, $8, R17
+	FMOVS (R19)(R17<<2), F7
+	UBFX $40, R14, $8, R17
+	FMOVS (R19)(R17<<2), F3
+	UBFX $48, R14, $8, R17
+	FMOVS (R19)(R17<<2), F4
+	UBFX $56, R14, $8, R17
+	FMOVS (R19)(R17<<2), F5
+	WORD $0x4e8338e7 // zip1 v7.4s, v7.4s, v3.4s
+	WORD $0x4e853883 // zip1 v3.4s, v4.4s, v5.4s
+	WORD $0x4ec338e7 // zip1 v7.2d, v7.2d, v3.2d
+	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
+	MOVD 8(R9), R14
+	UBFX $0, R14, $8, R17
+	FMOVS (R20)(R17<<2), F8
+	UBFX $8, R14, $8, R17
+	FMOVS (R20)(R17<<2), F3
+	UBFX $16, R14, $8, R17
+	FMOVS (R20)(R17<<2), F4
+	UBFX $24, R14, $8, R17
+	FMOVS (R20)(R17<<2), F5
+	WORD $0x4e833908 // zip1 v8.4s, v8.4s, v3.4s
+	WORD $0x4e853883 // zip1 v3.4s, v4.4s, v5.4s
+	WORD $0x4ec33908 // zip1 v8.2d, v8.2d, v3.2d
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	UBFX $32, R14, $8, R17
+	FMOVS (R20)(R17<<2), F9
+	UBFX $40, R14, $8, R17
+	FMOVS (R20)(R17<<2), F3
+	UBFX $48, R14, $8, R17
+	FMOVS (R20)(R17<<2), F4
+	UBFX $56, R14, $8, R17
+	FMOVS (R20)(R17<<2), F5
+	WORD $0x4e833929 // zip1 v9.4s, v9.4s, v3.4s
+	WORD $0x4e853883 // zip1 v3.4s, v4.4s, v5.4s
+	WORD $0x4ec33929 // zip1 v9.2d, v9.2d, v3.2d
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x3dc008e0 // ldr q0, [x7, #32]
+	WORD $0x6e32dc00 // fmul v0.4s, v0.4s, v18.4s
+	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
+	WORD $0x4e34cc06 // fmla v6.4s, v0.4s, v20.4s
+	WORD $0x3d800ac6 // str q6, [x22, #32]
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	WORD $0x6e35dd08 // fmul v8.4s, v8.4s, v21.4s
+	WORD $0x4e36cc08 // fmla v8.4s, v0.4s, v22.4s
+	WORD $0x3d810ac8 // str q8, [x22, #1056]
+	WORD $0x4e2e1cc1 // and v1.16b, v6.16b, v14.16b
+	WORD $0x6ea1658c // umax v12.4s, v12.4s, v1.4s
+	WORD $0x6ea865ad // umax v13.4s, v13.4s, v8.4s
+	WORD $0x6e39dd01 // fmul v1.4s, v8.4s, v25.4s
+	WORD $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e38dcc6 // fmul v6.4s, v6.4s, v24.4s
+	WORD $0x6e21fcc6 // fdiv v6.4s, v6.4s, v1.4s
+	WORD $0x3dc008c2 // ldr q2, [x6, #32]
+	WORD $0x6e26dc41 // fmul v1.4s, v2.4s, v6.4s
+	WORD $0x6e3be421 // fcmge v1.4s, v1.4s, v27.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e37cc26 // fmla v6.4s, v1.4s, v23.4s
+	WORD $0x4ea6d442 // fsub v2.4s, v2.4s, v6.4s
+	WORD $0x3d8008c2 // str q2, [x6, #32]
+	WORD $0x3dc00ce0 // ldr q0, [x7, #48]
+	WORD $0x6e32dc00 // fmul v0.4s, v0.4s, v18.4s
+	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
+	WORD $0x4e34cc07 // fmla v7.4s, v0.4s, v20.4s
+	WORD $0x3d800ec7 // str q7, [x22, #48]
+	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
+	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
+	WORD $0x4e36cc09 // fmla v9.4s, v0.4s, v22.4s
+	WORD $0x3d810ec9 // str q9, [x22, #1072]
+	WORD $0x4e2e1ce1 // and v1.16b, v7.16b, v14.16b
+	WORD $0x6ea1658c // umax v12.4s, v12.4s, v1.4s
+	WORD $0x6ea965ad // umax v13.4s, v13.4s, v9.4s
+	WORD $0x6e39dd21 // fmul v1.4s, v9.4s, v25.4s
+	WORD $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e38dce7 // fmul v7.4s, v7.4s, v24.4s
+	WORD $0x6e21fce7 // fdiv v7.4s, v7.4s, v1.4s
+	WORD $0x3dc00cc2 // ldr q2, [x6, #48]
+	WORD $0x6e27dc41 // fmul v1.4s, v2.4s, v7.4s
+	WORD $0x6e3be421 // fcmge v1.4s, v1.4s, v27.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e37cc27 // fmla v7.4s, v1.4s, v23.4s
+	WORD $0x4ea7d442 // fsub v2.4s, v2.4s, v7.4s
+	WORD $0x3d800cc2 // str q2, [x6, #48]
+	ADD $16, R12
+	CMP $256, R12
+	BLT pass3
+	WORD $0x6eb0a98c // umaxv s12, v12.4s
+	FMOVS F12, R17
+	MOVW $0x800000, R14
+	CMPW R14, R17
+	CSEL LO, ZR, R17, R17
+	MOVW R17, (R4)
+	WORD $0x6eb0a9ad // umaxv s13, v13.4s
+	FMOVS F13, R17
+	MOVW $0x800000, R14
+	CMPW R14, R17
+	CSEL LO, ZR, R17, R17
+	MOVW R17, (R5)
+	WORD $0xbd400080 // ldr s0, [x4]
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	WORD $0x3dc059ed // ldr q13, [x15, #352]
+	WORD $0x6e20fdad // fdiv v13.4s, v13.4s, v0.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4e21e400 // fcmeq v0.4s, v0.4s, v1.4s
+	WORD $0x4e601dad // bic v13.16b, v13.16b, v0.16b
+	MOVD 40(R16), R17
+	ADD $1532, R17, R19
+	SUB $10824, R17, R20
+	MOVW $864026624, R14
+	WORD $0x4e040dce // dup v14.4s, w14
+	MOVW $1065353216, R14
+	WORD $0x4e040dcf // dup v15.4s, w14
+	WORD $0x4f03e7f0 // movi v16.16b, #0x7f
+	WORD $0x4f04e411 // movi v17.16b, #0x80
+	MOVD ZR, R12
+pass4:
+	ADD R12<<2, R21, R22
+	ADD R12<<2, R1, R7
+	ADD R12<<0, R2, R8
+	PRFM 2048(R7), PLDL1KEEP
+	PRFM 512(R8), PLDL1KEEP
+	WORD $0x3dc002c0 // ldr q0, [x22]
+	WORD $0x3dc006c1 // ldr q1, [x22, #16]
+	WORD $0x3dc00ac2 // ldr q2, [x22, #32]
+	WORD $0x3dc00ec3 // ldr q3, [x22, #48]
+	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	WORD $0x4e41580b // uzp2 v11.8h, v0.8h, v1.8h
+	WORD $0x4e43584c // uzp2 v12.8h, v2.8h, v3.8h
+	VUZP2 V12.B16, V11.B16, V11.B16
+	WORD $0x4ea0f800 // fabs v0.4s, v0.4s
+	WORD $0x4ea0f821 // fabs v1.4s, v1.4s
+	WORD $0x4ea0f842 // fabs v2.4s, v2.4s
+	WORD $0x4ea0f863 // fabs v3.4s, v3.4s
+	WORD $0x4e2ef41f // fmax v31.4s, v0.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F4
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e883884 // zip1 v4.4s, v4.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec83884 // zip1 v4.2d, v4.2d, v8.2d
+	WORD $0x6ea4e404 // fcmgt v4.4s, v0.4s, v4.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[0]
+	WORD $0x4e2ef43f // fmax v31.4s, v1.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F5
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838a5 // zip1 v5.4s, v5.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838a5 // zip1 v5.2d, v5.2d, v8.2d
+	WORD $0x6ea5e425 // fcmgt v5.4s, v1.4s, v5.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[1]
+	WORD $0x4e2ef45f // fmax v31.4s, v2.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F6
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838c6 // zip1 v6.4s, v6.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838c6 // zip1 v6.2d, v6.2d, v8.2d
+	WORD $0x6ea6e446 // fcmgt v6.4s, v2.4s, v6.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[2]
+	WORD $0x4e2ef47f // fmax v31.4s, v3.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F7
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6ea7e467 // fcmgt v7.4s, v3.4s, v7.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[3]
+	WORD $0x4e455884 // uzp2 v4.8h, v4.8h, v5.8h
+	WORD $0x4e4758c6 // uzp2 v6.8h, v6.8h, v7.8h
+	VUZP2 V6.B16, V4.B16, V4.B16
+	WORD $0x6e24858c // sub v12.16b, v12.16b, v4.16b
+	WORD $0x6e313d6b // cmhs v11.16b, v11.16b, v17.16b
+	VUMIN V16.B16, V12.B16, V29.B16
+	WORD $0x6e3d861d // sub v29.16b, v16.16b, v29.16b
+	WORD $0x4e30858c // add v12.16b, v12.16b, v16.16b
+	WORD $0x6eab1fac // bit v12.16b, v29.16b, v11.16b
+	WORD $0x3d80010c // str q12, [x8]
+	ADD $16, R12
+	CMP $256, R12
+	BLT pass4
+	WORD $0xbd4000a0 // ldr s0, [x5]
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	WORD $0x3dc059ed // ldr q13, [x15, #352]
+	WORD $0x6e20fdad // fdiv v13.4s, v13.4s, v0.4s
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4e21e400 // fcmeq v0.4s, v0.4s, v1.4s
+	WORD $0x4e601dad // bic v13.16b, v13.16b, v0.16b
+	MOVD 48(R16), R17
+	ADD $1024, R17, R19
+	SUB $10824, R17, R20
+	MOVW $864026624, R14
+	WORD $0x4e040dce // dup v14.4s, w14
+	MOVW $1065353216, R14
+	WORD $0x4e040dcf // dup v15.4s, w14
+	MOVD ZR, R12
+pass5:
+	ADD R12<<2, R21, R22
+	ADD R12<<0, R3, R9
+	PRFM 512(R9), PLDL1KEEP
+	WORD $0x3dc102c0 // ldr q0, [x22, #1024]
+	WORD $0x3dc106c1 // ldr q1, [x22, #1040]
+	WORD $0x3dc10ac2 // ldr q2, [x22, #1056]
+	WORD $0x3dc10ec3 // ldr q3, [x22, #1072]
+	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	WORD $0x4e2ef41f // fmax v31.4s, v0.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F4
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e883884 // zip1 v4.4s, v4.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec83884 // zip1 v4.2d, v4.2d, v8.2d
+	WORD $0x6ea4e404 // fcmgt v4.4s, v0.4s, v4.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[0]
+	WORD $0x4e2ef43f // fmax v31.4s, v1.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F5
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838a5 // zip1 v5.4s, v5.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838a5 // zip1 v5.2d, v5.2d, v8.2d
+	WORD $0x6ea5e425 // fcmgt v5.4s, v1.4s, v5.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[1]
+	WORD $0x4e2ef45f // fmax v31.4s, v2.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F6
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838c6 // zip1 v6.4s, v6.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838c6 // zip1 v6.2d, v6.2d, v8.2d
+	WORD $0x6ea6e446 // fcmgt v6.4s, v2.4s, v6.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[2]
+	WORD $0x4e2ef47f // fmax v31.4s, v3.4s, v14.4s
+	WORD $0x6eaf6fff // umin v31.4s, v31.4s, v15.4s
+	WORD $0x6f3007ff // ushr v31.4s, v31.4s, #16
+	FMOVD F31, R23
+	VMOV V31.D[1], R25
+	LSR $32, R23, R24
+	LSR $32, R25, R26
+	MOVBU (R20)(R23.UXTW), R23
+	FMOVS (R19)(R23<<2), F7
+	MOVBU (R20)(R24.UXTW), R24
+	FMOVS (R19)(R24<<2), F8
+	MOVBU (R20)(R25.UXTW), R25
+	FMOVS (R19)(R25<<2), F9
+	MOVBU (R20)(R26.UXTW), R26
+	FMOVS (R19)(R26<<2), F10
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	WORD $0x4e8a3928 // zip1 v8.4s, v9.4s, v10.4s
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6ea7e467 // fcmgt v7.4s, v3.4s, v7.4s
+	ORR R24<<8, R23
+	ORR R25<<16, R23
+	ORR R26<<24, R23
+	VMOV R23, V12.S[3]
+	WORD $0x4e455884 // uzp2 v4.8h, v4.8h, v5.8h
+	WORD $0x4e4758c6 // uzp2 v6.8h, v6.8h, v7.8h
+	VUZP2 V6.B16, V4.B16, V4.B16
+	WORD $0x6e24858c // sub v12.16b, v12.16b, v4.16b
+	WORD $0x3d80012c // str q12, [x9]
+	ADD $16, R12
+	CMP $256, R12
+	BLT pass5
+	ADD $1024, R0
+	ADD $1024, R1
+	ADD $256, R2
+	ADD $256, R3
+	ADD $4, R4
+	ADD $4, R5
+	B block1
+done2:
+	MSR ZR, FPCR
+	RET
+
 // func packNEON(dst []bfloat16, src []float32)
 TEXT ·packNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R0

@@ -100,25 +100,3 @@ func float32Table(tier isa.Tier) Table[float32] {
 func packRest(dst []tensor.BFloat16, src []float32) { pack(dst[len(dst)&^7:], src[len(dst)&^7:]) }
 
 func unpackRest(dst []float32, src []tensor.BFloat16) { unpack(dst[len(dst)&^7:], src[len(dst)&^7:]) }
-
-// wholeDecode and wholeEncode extend code for whole vectors of n elements to any length.
-func wholeDecode(n int, f func([]float32, []byte, *Code[float32], float32)) func([]float32, []byte,
-	*Code[float32], float32) {
-	return func(dst []float32, codes []byte, c *Code[float32], scale float32) {
-		whole := len(dst) &^ (n - 1)
-		f(dst[:whole], codes, c, scale)
-		decode(dst[whole:], codes[whole:], c, scale)
-	}
-}
-
-func wholeEncode(n int, unsigned, signed func([]byte, []float32, *Code[float32], float32)) func([]byte, []float32,
-	*Code[float32], float32) {
-	return func(codes []byte, src []float32, c *Code[float32], scale float32) {
-		whole, f := len(codes)&^(n-1), unsigned
-		if c.Zero > 0 {
-			f = signed
-		}
-		f(codes[:whole], src, c, scale)
-		encode(codes[whole:], src[whole:], c, scale)
-	}
-}

@@ -2,12 +2,9 @@ package vec
 
 import "anneal/internal/isa"
 
-// float32Table returns the primitives of a tier. Decode and Encode of 8-bit codes look numbers up in tables, which NEON
-// cannot do for several lanes at once; they are the portable ones, and so AdamW8 is nil.
 func float32Table(tier isa.Tier) Table[float32] {
-	portable := generic(math32)
 	if tier < isa.NEON {
-		return portable
+		return generic(math32)
 	}
 	return Table[float32]{
 		Add: addNEON, Axpy: axpyNEON, Scale: scaleNEON, Mul: mulNEON, Mix: mixNEON, MulAdd: mulAddNEON,
@@ -19,7 +16,8 @@ func float32Table(tier isa.Tier) Table[float32] {
 		Updates: Updates[float32]{
 			AdamW: adamWNEON, Adam: adamNEON, Momentum: momentumNEON, Lion: lionNEON, AdEMAMix: adEMAMixNEON,
 			Descend: descendNEON, Whiten: whitenNEON, Sophia: sophiaNEON, MeanSquare: meanSquareNEON,
-			Decode: portable.Decode, Encode: portable.Encode,
+			Decode: wholeDecode(16, decodeNEON), Encode: wholeEncode(16, encodeNEON, encodeSignedNEON),
+			AdamW8: adamW8NEON,
 		},
 		Mask: maskNEON, Halves: halvesNEON, PackStochastic: packStochasticNEON,
 		PackInt8: wholePackInt8(4, packInt8NEON), UnpackInt8: wholeUnpackInt8(4, unpackInt8NEON),

@@ -14,20 +14,24 @@ const (
 	adamW8V        = 4 * 256 // in Moments
 )
 
-// adamW8 writes AdamW on 8-bit moments for AVX-512: one pass decodes a block's moments and updates, one encodes the
-// first moment, one the second. Between them the moments stay in the first-level cache. All passes prefetch two
-// blocks ahead.
+const adamW8Ahead = 512 // elements that are prefetched ahead
+
+// adamW8 writes AdamW on 8-bit moments for AVX-512 and NEON: one pass decodes a block's moments and updates, one
+// encodes the first moment, one the second. Between them the moments stay in the first-level cache. All passes
+// prefetch two blocks ahead.
 func (s *isa) adamW8(f *asmgen.File) {
-	if !s.wide() {
+	if !s.wide() && !s.neon() {
 		return
 	}
-	const scale, beta1, keep1, beta2, keep2, decay, rate, correct2, eps, floor = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-	const g, m, v, t, p, index = 0, 1, 2, 3, 4, 5
-	const mTop, vTop, mMax, vMax, magnitude = 7, 8, 9, 11, 13 // the registers after the maxima are free
-	const ahead = 512                                         // elements
 	k := s.update(f, "adamW8", "is one step of AdamW on 8-bit moments, for whole blocks.", "AdamW8",
 		[]string{"p", "g", "m:u8", "v:u8", "mTop", "vTop"}, 10, "")
-	k.Arg("mTop_len", "CX") // blocks
+	if k.neon() {
+		k.neonAdamW8()
+		return
+	}
+	const g, m, v, t, p, index = 0, 1, 2, 3, 4, 5
+	const mTop, vTop, mMax, vMax, magnitude = 7, 8, 9, 11, 13 // the registers after the maxima are free
+	k.Arg("mTop_len", "CX")                                   // blocks
 	k.I("MOVQ %d(R11), R12", adamW8Signed)
 	k.I("MOVQ %d(R11), R13", adamW8Unsigned)
 
@@ -41,7 +45,9 @@ func (s *isa) adamW8(f *asmgen.File) {
 		k.I("CMPQ AX, $256")
 		k.I("JLT %s", again)
 	}
-	fetch := func(slice string, size int) { k.I("PREFETCHT0 %d(%s)(AX*%d)", size*ahead, k.base[slice], size) }
+	fetch := func(slice string, size int) {
+		k.I("PREFETCHT0 %d(%s)(AX*%d)", size*adamW8Ahead, k.base[slice], size)
+	}
 	block, done := k.NewLabel("block"), k.NewLabel("done")
 	k.Label(block)
 	k.I("TESTQ CX, CX")
@@ -57,25 +63,9 @@ func (s *isa) adamW8(f *asmgen.File) {
 		fetch("p", 4)
 		k.decode(fmt.Sprintf("(%s)(AX*1)", k.base["m"]), "R12", mTop, index, m)
 		k.decode(fmt.Sprintf("(%s)(AX*1)", k.base["v"]), "R13", vTop, index, v)
-		k.load("g", 0, g)
-		k.op("VMULPS", k.c(scale), g, g)
-		k.op("VMULPS", k.c(beta1), m, m)
-		k.op("VFMADD231PS", k.c(keep1), g, m)
-		k.I("VMOVUPS Z%d, (R10)(AX*4)", m)
-		k.op("VMULPS", g, g, g)
-		k.op("VMULPS", k.c(beta2), v, v)
-		k.op("VFMADD231PS", k.c(keep2), g, v)
-		k.I("VMOVUPS Z%d, %d(R10)(AX*4)", v, adamW8V)
-		k.op("VANDPS", magnitude, m, t)
-		k.op("VPMAXUD", t, mMax, mMax)
-		k.op("VPMAXUD", v, vMax, vMax)
-		k.op("VMULPS", k.c(correct2), v, t)
-		k.op("VSQRTPS", t, t)
-		k.op("VADDPS", k.c(eps), t, t)
-		k.op("VMULPS", k.c(rate), m, m)
-		k.op("VDIVPS", t, m, m)
-		k.load("p", 0, p)
-		k.descend(p, m, t, decay, floor, 0)
+		k.moments(0, g, m, v, t, p, magnitude, mMax, vMax, func(r, offset int) {
+			k.I("VMOVUPS Z%d, %d(R10)(AX*4)", r, offset)
+		})
 	})
 	k.top(mMax, k.base["mTop"])
 	k.top(vMax, k.base["vTop"])
@@ -111,6 +101,31 @@ func (s *isa) adamW8(f *asmgen.File) {
 	k.I("JMP %s", block)
 	k.Label(done)
 	k.end()
+}
+
+// moments updates vector u of a parameter, p, by its gradient, g, and by the decoded moments m and v. It updates and
+// stores these, and the largest magnitudes with them.
+func (k *update) moments(u, g, m, v, t, p, magnitude, mMax, vMax int, store func(r, offset int)) {
+	const scale, beta1, keep1, beta2, keep2, decay, rate, correct2, eps, floor = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+	k.load("g", u, g)
+	k.op("VMULPS", k.c(scale), g, g)
+	k.op("VMULPS", k.c(beta1), m, m)
+	k.op("VFMADD231PS", k.c(keep1), g, m)
+	store(m, 0)
+	k.op("VMULPS", g, g, g)
+	k.op("VMULPS", k.c(beta2), v, v)
+	k.op("VFMADD231PS", k.c(keep2), g, v)
+	store(v, adamW8V)
+	k.op("VANDPS", magnitude, m, t)
+	k.op("VPMAXUD", t, mMax, mMax)
+	k.op("VPMAXUD", v, vMax, vMax)
+	k.op("VMULPS", k.c(correct2), v, t)
+	k.op("VSQRTPS", t, t)
+	k.op("VADDPS", k.c(eps), t, t)
+	k.op("VMULPS", k.c(rate), m, m)
+	k.op("VDIVPS", t, m, m)
+	k.load("p", u, p)
+	k.descend(p, m, t, decay, floor, u)
 }
 
 // top writes the largest lane of register r, the bits of a number of at least 0, to an address. A number that cannot

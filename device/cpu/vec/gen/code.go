@@ -87,11 +87,23 @@ func (k *kernel) decode(codes, base string, scale, index, x int) {
 	k.op("VMULPS", scale, x, x)
 }
 
-// codes writes the primitives of vec.Code, for whole vectors only.
+// codes writes the primitives of vec.Code, for whole vectors, or groups of 16 elements, only.
 func (s *isa) codes(f *asmgen.File) {
-	const limit = " Elements past whole vectors are skipped."
-	k := s.kernel(f, "decode", "is dst = scale·values[codes]."+limit, []string{"dst", "codes:u8"},
-		"c *Code[float32], scale float32", "")
+	limit := " Elements past whole vectors are skipped."
+	if s.neon() {
+		limit = " Elements past whole groups of 16 are skipped."
+	}
+	s.decoding(f, "decode", "is dst = scale·values[codes]."+limit)
+	s.encoding(f, "encode", "finds the unsigned codes nearest to scale·src."+limit, false)
+	s.encoding(f, "encodeSigned", "finds the signed codes nearest to scale·src."+limit, true)
+}
+
+func (s *isa) decoding(f *asmgen.File, name, doc string) {
+	if s.neon() {
+		s.neonDecoding(f, name, doc)
+		return
+	}
+	k := s.kernel(f, name, doc, []string{"dst", "codes:u8"}, "c *Code[float32], scale float32", "")
 	k.whole = true
 	k.Arg("c", "R11")
 	k.broadcast("scale", 8)
@@ -101,9 +113,6 @@ func (s *isa) codes(f *asmgen.File) {
 		k.store(x, "dst", u)
 	})
 	k.Ret()
-
-	s.encode(f, "encode", "finds the unsigned codes nearest to scale·src."+limit, false)
-	s.encode(f, "encodeSigned", "finds the signed codes nearest to scale·src."+limit, true)
 }
 
 // Registers of code. AVX-512 keeps the lines in firstLine and the registers after it, AVX2 in memory.
@@ -211,7 +220,11 @@ func (k *kernel) code(base, dst string, signed bool) {
 	k.I("VMOVQ X%d, %s", mid, dst)
 }
 
-func (s *isa) encode(f *asmgen.File, name, doc string, signed bool) {
+func (s *isa) encoding(f *asmgen.File, name, doc string, signed bool) {
+	if s.neon() {
+		s.neonEncoding(f, name, doc, signed)
+		return
+	}
 	k := s.kernel(f, name, doc, []string{"codes:u8", "src"}, "c *Code[float32], scale float32", "")
 	k.whole = true
 	k.Arg("c", "R11")

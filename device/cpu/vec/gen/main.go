@@ -27,9 +27,7 @@ func main() {
 		set.geGLU(f, "geGLU", "")
 		set.geGLUGrad(f, "geGLUGrad", "")
 		set.optimizers(f)
-		if !set.neon() { // it cannot gather
-			set.codes(f)
-		}
+		set.codes(f)
 		set.adamW8(f)
 		set.conversions(f)
 		set.stochastic(f)
