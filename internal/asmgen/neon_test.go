@@ -43,7 +43,20 @@ func every(fn *Func) {
 			fn.VLoadPair(r[0], r[1], offset, "R12")
 			fn.VStorePair(r[0], r[1], offset, "R21")
 		}
+		for _, vectors := range []int{0, 1, -3, 255, -256} {
+			fn.ZLoad(r[0], vectors, "R9")
+			fn.ZStore(r[1], vectors, "R22")
+		}
+		for i, slice := range []string{"R12", "R13", "R14", "R15"} {
+			fn.FMOPA(i, r[0], r[2])
+			fn.ZAdd(r[0], r[2])
+			fn.ZFromRow(r[0], i, slice, 3-i)
+		}
 	}
+	fn.SMStart()
+	fn.SMStop()
+	fn.ZAClear()
+	fn.ZAll()
 }
 
 // The words are those of the GNU assembler for the text beside them. That text is all that it needs.
@@ -77,6 +90,8 @@ func TestWordsAreThoseOfTheGNUAssembler(t *testing.T) {
 func TestWhatHasNoEncodingIsRefused(t *testing.T) {
 	for name, write := range map[string]func(fn *Func){
 		"no instruction":    func(fn *Func) { fn.V("fsin", 0, 1) },
+		"too far":           func(fn *Func) { fn.ZLoad(0, 256, "R0") },
+		"no slice":          func(fn *Func) { fn.ZFromRow(0, 0, "R11", 0) },
 		"too few registers": func(fn *Func) { fn.V("fadd", 0, 1) },
 		"odd offset":        func(fn *Func) { fn.VLoad(0, 16, 8, "R0") },
 		"far offset":        func(fn *Func) { fn.VLoad(0, 4, 4*4096, "R0") },

@@ -15,7 +15,8 @@ import (
 type Tier int
 
 // The tiers: portable Go; on amd64 AVX2 to AVX-512 with BF16 dot products and to AMX, whose tiles multiply blocks of
-// BF16; on arm64 NEON, which all its CPUs have, and NEON with products of small matrices of BF16 (FEAT_BF16).
+// BF16; on arm64 NEON, which all its CPUs have, NEON with products of small matrices of BF16 (FEAT_BF16), and with
+// outer products by matrix units (SME) of 16×16 FP32 sums.
 const (
 	Generic Tier = iota
 	AVX2
@@ -24,11 +25,12 @@ const (
 	AMX
 	NEON
 	BF16
+	SME
 
-	last = BF16
+	last = SME
 )
 
-var names = [...]string{"generic", "avx2", "avx512", "avx512bf16", "amx", "neon", "bf16"}
+var names = [...]string{"generic", "avx2", "avx512", "avx512bf16", "amx", "neon", "bf16", "sme"}
 
 // String returns the tier's name as ANNEAL_CPU spells it.
 func (t Tier) String() string { return names[t] }

@@ -33,6 +33,7 @@ type tile[E tensor.Number] struct {
 	rows, cols, rows4, cols4 kernel[E]
 
 	strip func(*strip) // in tiers with tiles, instead of the kernels above
+	outer outerKernel  // in tiers with outer products, instead of them
 
 	few func(b source) *fewKernels[E] // for products of few rows by b; may be nil
 }

@@ -2,6 +2,8 @@
 
 package gemm
 
+import "unsafe"
+
 // kernelRowsNEON6x16 is a kernel of 6 rows and 16 columns.
 //
 //go:noescape
@@ -51,3 +53,13 @@ func peakNEON(n int)
 //
 //go:noescape
 func peakBFMMLA(n int)
+
+// outerSME is the kernel of outer products.
+//
+//go:noescape
+func outerSME(a, b *float32, strideB, k, panels, rows int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, add int)
+
+// peakSME adds outer products of registers n times, 4 times to each of 4 tiles.
+//
+//go:noescape
+func peakSME(n int)

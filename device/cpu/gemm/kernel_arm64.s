@@ -2420,3 +2420,325 @@ loop1:
 	SUBS $1, R0
 	BNE loop1
 	RET
+
+// func outerSME(a, b *float32, strideB, k, panels, rows int, from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, add int)
+TEXT ·outerSME(SB), NOSPLIT, $0-104
+	MOVD a+0(FP), R0
+	MOVD b+8(FP), R1
+	MOVD strideB+16(FP), R2
+	MOVD k+24(FP), R3
+	MOVD panels+32(FP), R4
+	MOVD rows+40(FP), R5
+	MOVD from+48(FP), R6
+	MOVD fromRow+56(FP), R7
+	MOVD fromPanel+64(FP), R8
+	MOVD to+72(FP), R9
+	MOVD toRow+80(FP), R10
+	MOVD toPanel+88(FP), R11
+	MOVD add+96(FP), R20
+	WORD $0xd503477f // smstart
+	WORD $0x2598e3e0 // ptrue p0.s
+panel1:
+	WORD $0xc00800ff // zero {za}
+	MOVD R0, R16
+	MOVD R1, R17
+	MOVD R3, R19
+	SUBS $4, R19
+	BLT tail3
+loop2:
+	WORD $0x85804200 // ldr z0, [x16]
+	WORD $0x85804222 // ldr z2, [x17]
+	WORD $0x85804601 // ldr z1, [x16, #1, mul vl]
+	WORD $0x85804623 // ldr z3, [x17, #1, mul vl]
+	WORD $0x80820000 // fmopa za0.s, p0/m, p0/m, z0.s, z2.s
+	WORD $0x80830001 // fmopa za1.s, p0/m, p0/m, z0.s, z3.s
+	WORD $0x80820022 // fmopa za2.s, p0/m, p0/m, z1.s, z2.s
+	WORD $0x80830023 // fmopa za3.s, p0/m, p0/m, z1.s, z3.s
+	WORD $0x85804a04 // ldr z4, [x16, #2, mul vl]
+	WORD $0x85804a26 // ldr z6, [x17, #2, mul vl]
+	WORD $0x85804e05 // ldr z5, [x16, #3, mul vl]
+	WORD $0x85804e27 // ldr z7, [x17, #3, mul vl]
+	WORD $0x80860080 // fmopa za0.s, p0/m, p0/m, z4.s, z6.s
+	WORD $0x80870081 // fmopa za1.s, p0/m, p0/m, z4.s, z7.s
+	WORD $0x808600a2 // fmopa za2.s, p0/m, p0/m, z5.s, z6.s
+	WORD $0x808700a3 // fmopa za3.s, p0/m, p0/m, z5.s, z7.s
+	WORD $0x85805208 // ldr z8, [x16, #4, mul vl]
+	WORD $0x8580522a // ldr z10, [x17, #4, mul vl]
+	WORD $0x85805609 // ldr z9, [x16, #5, mul vl]
+	WORD $0x8580562b // ldr z11, [x17, #5, mul vl]
+	WORD $0x808a0100 // fmopa za0.s, p0/m, p0/m, z8.s, z10.s
+	WORD $0x808b0101 // fmopa za1.s, p0/m, p0/m, z8.s, z11.s
+	WORD $0x808a0122 // fmopa za2.s, p0/m, p0/m, z9.s, z10.s
+	WORD $0x808b0123 // fmopa za3.s, p0/m, p0/m, z9.s, z11.s
+	WORD $0x85805a0c // ldr z12, [x16, #6, mul vl]
+	WORD $0x85805a2e // ldr z14, [x17, #6, mul vl]
+	WORD $0x85805e0d // ldr z13, [x16, #7, mul vl]
+	WORD $0x85805e2f // ldr z15, [x17, #7, mul vl]
+	WORD $0x808e0180 // fmopa za0.s, p0/m, p0/m, z12.s, z14.s
+	WORD $0x808f0181 // fmopa za1.s, p0/m, p0/m, z12.s, z15.s
+	WORD $0x808e01a2 // fmopa za2.s, p0/m, p0/m, z13.s, z14.s
+	WORD $0x808f01a3 // fmopa za3.s, p0/m, p0/m, z13.s, z15.s
+	ADD $512, R16
+	ADD $512, R17
+	SUBS $4, R19
+	BGE loop2
+tail3:
+	ADDS $4, R19
+	BEQ done5
+single4:
+	WORD $0x85804200 // ldr z0, [x16]
+	WORD $0x85804222 // ldr z2, [x17]
+	WORD $0x85804601 // ldr z1, [x16, #1, mul vl]
+	WORD $0x85804623 // ldr z3, [x17, #1, mul vl]
+	WORD $0x80820000 // fmopa za0.s, p0/m, p0/m, z0.s, z2.s
+	WORD $0x80830001 // fmopa za1.s, p0/m, p0/m, z0.s, z3.s
+	WORD $0x80820022 // fmopa za2.s, p0/m, p0/m, z1.s, z2.s
+	WORD $0x80830023 // fmopa za3.s, p0/m, p0/m, z1.s, z3.s
+	ADD $128, R16
+	ADD $128, R17
+	SUBS $1, R19
+	BNE single4
+done5:
+	MOVD R9, R13
+	MOVD R6, R15
+	MOVD $16, R14
+	CMP $16, R5
+	CSEL LT, R5, R14, R14
+	MOVD $0, R12
+	SUBS $4, R14
+	BLT tail8
+loop7:
+	WORD $0xc0820000 // mov z0.s, p0/m, za0h.s[w12, 0]
+	WORD $0xc0820081 // mov z1.s, p0/m, za1h.s[w12, 0]
+	WORD $0xc0820022 // mov z2.s, p0/m, za0h.s[w12, 1]
+	WORD $0xc08200a3 // mov z3.s, p0/m, za1h.s[w12, 1]
+	WORD $0xc0820044 // mov z4.s, p0/m, za0h.s[w12, 2]
+	WORD $0xc08200c5 // mov z5.s, p0/m, za1h.s[w12, 2]
+	WORD $0xc0820066 // mov z6.s, p0/m, za0h.s[w12, 3]
+	WORD $0xc08200e7 // mov z7.s, p0/m, za1h.s[w12, 3]
+	CBZ R6, none11
+	WORD $0x858041e8 // ldr z8, [x15]
+	WORD $0x65880000 // fadd z0.s, z0.s, z8.s
+	WORD $0x858045e9 // ldr z9, [x15, #1, mul vl]
+	WORD $0x65890021 // fadd z1.s, z1.s, z9.s
+	ADD R7, R15
+	WORD $0x858041ea // ldr z10, [x15]
+	WORD $0x658a0042 // fadd z2.s, z2.s, z10.s
+	WORD $0x858045eb // ldr z11, [x15, #1, mul vl]
+	WORD $0x658b0063 // fadd z3.s, z3.s, z11.s
+	ADD R7, R15
+	WORD $0x858041ec // ldr z12, [x15]
+	WORD $0x658c0084 // fadd z4.s, z4.s, z12.s
+	WORD $0x858045ed // ldr z13, [x15, #1, mul vl]
+	WORD $0x658d00a5 // fadd z5.s, z5.s, z13.s
+	ADD R7, R15
+	WORD $0x858041ee // ldr z14, [x15]
+	WORD $0x658e00c6 // fadd z6.s, z6.s, z14.s
+	WORD $0x858045ef // ldr z15, [x15, #1, mul vl]
+	WORD $0x658f00e7 // fadd z7.s, z7.s, z15.s
+	ADD R7, R15
+none11:
+	MOVD R13, R21
+	CBZ R20, none12
+	WORD $0x858042a8 // ldr z8, [x21]
+	WORD $0x65880000 // fadd z0.s, z0.s, z8.s
+	WORD $0x858046a9 // ldr z9, [x21, #1, mul vl]
+	WORD $0x65890021 // fadd z1.s, z1.s, z9.s
+	ADD R10, R21
+	WORD $0x858042aa // ldr z10, [x21]
+	WORD $0x658a0042 // fadd z2.s, z2.s, z10.s
+	WORD $0x858046ab // ldr z11, [x21, #1, mul vl]
+	WORD $0x658b0063 // fadd z3.s, z3.s, z11.s
+	ADD R10, R21
+	WORD $0x858042ac // ldr z12, [x21]
+	WORD $0x658c0084 // fadd z4.s, z4.s, z12.s
+	WORD $0x858046ad // ldr z13, [x21, #1, mul vl]
+	WORD $0x658d00a5 // fadd z5.s, z5.s, z13.s
+	ADD R10, R21
+	WORD $0x858042ae // ldr z14, [x21]
+	WORD $0x658e00c6 // fadd z6.s, z6.s, z14.s
+	WORD $0x858046af // ldr z15, [x21, #1, mul vl]
+	WORD $0x658f00e7 // fadd z7.s, z7.s, z15.s
+	ADD R10, R21
+none12:
+	WORD $0xe58041a0 // str z0, [x13]
+	WORD $0xe58045a1 // str z1, [x13, #1, mul vl]
+	ADD R10, R13
+	WORD $0xe58041a2 // str z2, [x13]
+	WORD $0xe58045a3 // str z3, [x13, #1, mul vl]
+	ADD R10, R13
+	WORD $0xe58041a4 // str z4, [x13]
+	WORD $0xe58045a5 // str z5, [x13, #1, mul vl]
+	ADD R10, R13
+	WORD $0xe58041a6 // str z6, [x13]
+	WORD $0xe58045a7 // str z7, [x13, #1, mul vl]
+	ADD R10, R13
+	ADD $4, R12
+	SUBS $4, R14
+	BGE loop7
+tail8:
+	ADDS $4, R14
+	BEQ done10
+single9:
+	WORD $0xc0820000 // mov z0.s, p0/m, za0h.s[w12, 0]
+	WORD $0xc0820081 // mov z1.s, p0/m, za1h.s[w12, 0]
+	CBZ R6, none13
+	WORD $0x858041e8 // ldr z8, [x15]
+	WORD $0x65880000 // fadd z0.s, z0.s, z8.s
+	WORD $0x858045e9 // ldr z9, [x15, #1, mul vl]
+	WORD $0x65890021 // fadd z1.s, z1.s, z9.s
+	ADD R7, R15
+none13:
+	MOVD R13, R21
+	CBZ R20, none14
+	WORD $0x858042a8 // ldr z8, [x21]
+	WORD $0x65880000 // fadd z0.s, z0.s, z8.s
+	WORD $0x858046a9 // ldr z9, [x21, #1, mul vl]
+	WORD $0x65890021 // fadd z1.s, z1.s, z9.s
+	ADD R10, R21
+none14:
+	WORD $0xe58041a0 // str z0, [x13]
+	WORD $0xe58045a1 // str z1, [x13, #1, mul vl]
+	ADD R10, R13
+	ADD $1, R12
+	SUBS $1, R14
+	BNE single9
+done10:
+	SUBS $16, R5, R14
+	BLE rows6
+	MOVD $0, R12
+	SUBS $4, R14
+	BLT tail16
+loop15:
+	WORD $0xc0820100 // mov z0.s, p0/m, za2h.s[w12, 0]
+	WORD $0xc0820181 // mov z1.s, p0/m, za3h.s[w12, 0]
+	WORD $0xc0820122 // mov z2.s, p0/m, za2h.s[w12, 1]
+	WORD $0xc08201a3 // mov z3.s, p0/m, za3h.s[w12, 1]
+	WORD $0xc0820144 // mov z4.s, p0/m, za2h.s[w12, 2]
+	WORD $0xc08201c5 // mov z5.s, p0/m, za3h.s[w12, 2]
+	WORD $0xc0820166 // mov z6.s, p0/m, za2h.s[w12, 3]
+	WORD $0xc08201e7 // mov z7.s, p0/m, za3h.s[w12, 3]
+	CBZ R6, none19
+	WORD $0x858041e8 // ldr z8, [x15]
+	WORD $0x65880000 // fadd z0.s, z0.s, z8.s
+	WORD $0x858045e9 // ldr z9, [x15, #1, mul vl]
+	WORD $0x65890021 // fadd z1.s, z1.s, z9.s
+	ADD R7, R15
+	WORD $0x858041ea // ldr z10, [x15]
+	WORD $0x658a0042 // fadd z2.s, z2.s, z10.s
+	WORD $0x858045eb // ldr z11, [x15, #1, mul vl]
+	WORD $0x658b0063 // fadd z3.s, z3.s, z11.s
+	ADD R7, R15
+	WORD $0x858041ec // ldr z12, [x15]
+	WORD $0x658c0084 // fadd z4.s, z4.s, z12.s
+	WORD $0x858045ed // ldr z13, [x15, #1, mul vl]
+	WORD $0x658d00a5 // fadd z5.s, z5.s, z13.s
+	ADD R7, R15
+	WORD $0x858041ee // ldr z14, [x15]
+	WORD $0x658e00c6 // fadd z6.s, z6.s, z14.s
+	WORD $0x858045ef // ldr z15, [x15, #1, mul vl]
+	WORD $0x658f00e7 // fadd z7.s, z7.s, z15.s
+	ADD R7, R15
+none19:
+	MOVD R13, R21
+	CBZ R20, none20
+	WORD $0x858042a8 // ldr z8, [x21]
+	WORD $0x65880000 // fadd z0.s, z0.s, z8.s
+	WORD $0x858046a9 // ldr z9, [x21, #1, mul vl]
+	WORD $0x65890021 // fadd z1.s, z1.s, z9.s
+	ADD R10, R21
+	WORD $0x858042aa // ldr z10, [x21]
+	WORD $0x658a0042 // fadd z2.s, z2.s, z10.s
+	WORD $0x858046ab // ldr z11, [x21, #1, mul vl]
+	WORD $0x658b0063 // fadd z3.s, z3.s, z11.s
+	ADD R10, R21
+	WORD $0x858042ac // ldr z12, [x21]
+	WORD $0x658c0084 // fadd z4.s, z4.s, z12.s
+	WORD $0x858046ad // ldr z13, [x21, #1, mul vl]
+	WORD $0x658d00a5 // fadd z5.s, z5.s, z13.s
+	ADD R10, R21
+	WORD $0x858042ae // ldr z14, [x21]
+	WORD $0x658e00c6 // fadd z6.s, z6.s, z14.s
+	WORD $0x858046af // ldr z15, [x21, #1, mul vl]
+	WORD $0x658f00e7 // fadd z7.s, z7.s, z15.s
+	ADD R10, R21
+none20:
+	WORD $0xe58041a0 // str z0, [x13]
+	WORD $0xe58045a1 // str z1, [x13, #1, mul vl]
+	ADD R10, R13
+	WORD $0xe58041a2 // str z2, [x13]
+	WORD $0xe58045a3 // str z3, [x13, #1, mul vl]
+	ADD R10, R13
+	WORD $0xe58041a4 // str z4, [x13]
+	WORD $0xe58045a5 // str z5, [x13, #1, mul vl]
+	ADD R10, R13
+	WORD $0xe58041a6 // str z6, [x13]
+	WORD $0xe58045a7 // str z7, [x13, #1, mul vl]
+	ADD R10, R13
+	ADD $4, R12
+	SUBS $4, R14
+	BGE loop15
+tail16:
+	ADDS $4, R14
+	BEQ done18
+single17:
+	WORD $0xc0820100 // mov z0.s, p0/m, za2h.s[w12, 0]
+	WORD $0xc0820181 // mov z1.s, p0/m, za3h.s[w12, 0]
+	CBZ R6, none21
+	WORD $0x858041e8 // ldr z8, [x15]
+	WORD $0x65880000 // fadd z0.s, z0.s, z8.s
+	WORD $0x858045e9 // ldr z9, [x15, #1, mul vl]
+	WORD $0x65890021 // fadd z1.s, z1.s, z9.s
+	ADD R7, R15
+none21:
+	MOVD R13, R21
+	CBZ R20, none22
+	WORD $0x858042a8 // ldr z8, [x21]
+	WORD $0x65880000 // fadd z0.s, z0.s, z8.s
+	WORD $0x858046a9 // ldr z9, [x21, #1, mul vl]
+	WORD $0x65890021 // fadd z1.s, z1.s, z9.s
+	ADD R10, R21
+none22:
+	WORD $0xe58041a0 // str z0, [x13]
+	WORD $0xe58045a1 // str z1, [x13, #1, mul vl]
+	ADD R10, R13
+	ADD $1, R12
+	SUBS $1, R14
+	BNE single17
+done18:
+rows6:
+	ADD R2, R1
+	ADD R8, R6
+	ADD R11, R9
+	SUBS $1, R4
+	BNE panel1
+	WORD $0xd503467f // smstop
+	RET
+
+// func peakSME(n int)
+TEXT ·peakSME(SB), NOSPLIT, $0-8
+	MOVD n+0(FP), R0
+	WORD $0xd503477f // smstart
+	WORD $0x2598e3e0 // ptrue p0.s
+	WORD $0xc00800ff // zero {za}
+loop1:
+	WORD $0x80820000 // fmopa za0.s, p0/m, p0/m, z0.s, z2.s
+	WORD $0x80830001 // fmopa za1.s, p0/m, p0/m, z0.s, z3.s
+	WORD $0x80820022 // fmopa za2.s, p0/m, p0/m, z1.s, z2.s
+	WORD $0x80830023 // fmopa za3.s, p0/m, p0/m, z1.s, z3.s
+	WORD $0x80820000 // fmopa za0.s, p0/m, p0/m, z0.s, z2.s
+	WORD $0x80830001 // fmopa za1.s, p0/m, p0/m, z0.s, z3.s
+	WORD $0x80820022 // fmopa za2.s, p0/m, p0/m, z1.s, z2.s
+	WORD $0x80830023 // fmopa za3.s, p0/m, p0/m, z1.s, z3.s
+	WORD $0x80820000 // fmopa za0.s, p0/m, p0/m, z0.s, z2.s
+	WORD $0x80830001 // fmopa za1.s, p0/m, p0/m, z0.s, z3.s
+	WORD $0x80820022 // fmopa za2.s, p0/m, p0/m, z1.s, z2.s
+	WORD $0x80830023 // fmopa za3.s, p0/m, p0/m, z1.s, z3.s
+	WORD $0x80820000 // fmopa za0.s, p0/m, p0/m, z0.s, z2.s
+	WORD $0x80830001 // fmopa za1.s, p0/m, p0/m, z0.s, z3.s
+	WORD $0x80820022 // fmopa za2.s, p0/m, p0/m, z1.s, z2.s
+	WORD $0x80830023 // fmopa za3.s, p0/m, p0/m, z1.s, z3.s
+	SUBS $1, R0
+	BNE loop1
+	WORD $0xd503467f // smstop
+	RET

@@ -20,9 +20,12 @@ func (x *product[E]) Do(worker, _ int) {
 	if c.keep {
 		s.packed = column
 	}
-	if x.tile.strip != nil {
+	switch {
+	case x.tile.strip != nil:
 		x.strips(s, t, after, packed)
-	} else {
+	case x.tile.outer != nil:
+		x.outers(s, t, packed)
+	default:
 		x.blocks(s, t, after, packed)
 	}
 }

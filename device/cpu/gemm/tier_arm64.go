@@ -8,13 +8,23 @@ import (
 )
 
 func f32Tile(t isa.Tier) tile[float32] {
-	if t < isa.NEON {
+	switch {
+	case t < isa.NEON:
 		return genericTile[float32]()
+	case t == isa.SME:
+		return tile[float32]{sizes: outerSizes, outer: outerSME, few: fewNEON}
 	}
 	return parts[float32]{
 		6, 16, kernelRowsNEON6x16, kernelColsNEON6x16, kernelRowsNEON4x16, kernelColsNEON4x16,
 	}.tile(vectorSizes(12, 1), fewNEON)
 }
+
+// outerSizes are the sizes for outer products. A panel of a and one of b, of 64 KB each, fit in the first-level cache
+// of M4, and K blocks are deep, so that sums seldom move. Costs are those of 2 TFLOP/s, and of packing by NEON.
+var outerSizes = sizes{mr: 32, group: 1, run: 1, maxK: 512, stepK: 8, maxN: 1024, maxC: 528 * 384, costs: costs{
+	product: 0.001, rowsA: 0.06, colsA: 0.04, rowsB: 0.06, colsB: 0.04, spill: 0.02, fetch: 0.02, mirror: 1,
+	maxL2: 1 << 20,
+}}
 
 func f64Tile(isa.Tier) tile[float64] { return genericTile[float64]() }
 
@@ -105,6 +115,8 @@ func peakLoop(t isa.Tier, operand tensor.DType) (loop func(n int), flops int) {
 	case operand == tensor.F64:
 	case t == isa.BF16 && operand == tensor.BF16:
 		return peakBFMMLA, 4 * 24 * 32
+	case t == isa.SME && operand != tensor.F64:
+		return peakSME, 16 * 2 * 16 * 16
 	case t >= isa.NEON:
 		return peakNEON, 4 * 24 * 8
 	}

@@ -104,6 +104,8 @@ func main() {
 	}
 	neonPeak(f, "NEON", func(fn *asmgen.Func, sum, x int) { fn.VLane("fmla", sum, x, x+4, sum%4) })
 	neonPeak(f, "BFMMLA", func(fn *asmgen.Func, sum, x int) { fn.V("bfmmla", sum, x, x+4) })
+	outer(f)
+	outerPeak(f)
 	if err := f.Write("kernel"); err != nil {
 		log.Fatal(err)
 	}

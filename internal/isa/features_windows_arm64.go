@@ -12,3 +12,6 @@ var hasBF16 = sync.OnceValue(func() bool {
 	has, _, _ := windows.NewLazySystemDLL("kernel32.dll").NewProc("IsProcessorFeaturePresent").Call(bf16)
 	return has != 0
 })
+
+// matrixBytes returns 0: on Windows the CPU is not asked.
+func matrixBytes() int { return 0 }

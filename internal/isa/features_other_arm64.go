@@ -4,3 +4,6 @@ package isa
 
 // hasBF16 reports false: on other systems the CPU is not asked.
 func hasBF16() bool { return false }
+
+// matrixBytes returns 0, for the same reason.
+func matrixBytes() int { return 0 }
