@@ -13,8 +13,11 @@ import (
 // A teacher is opened like weights to start from: its shape for the plan, its weights once there is memory for them.
 // The run's config.yaml names the checkpoint and the hash of its weights, so that a resumed run learns from the same.
 
-// takeTeacher reads the shape of distill.teacher, and which checkpoint it is.
+// takeTeacher reads the shape of distill.teacher, if there is one, and which checkpoint it is.
 func takeTeacher(cfg *config.Config) error {
+	if !cfg.Distill.On() {
+		return nil
+	}
 	_, err := openTeacher(cfg)
 	return err
 }

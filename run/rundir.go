@@ -164,7 +164,11 @@ func BranchConfig(dir string, overrides []string) (*config.Config, error) {
 			}
 		}
 	}
-	return runDir(dir).read(overrides)
+	cfg, err := runDir(dir).read(overrides)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, takeTeacher(cfg)
 }
 
 // Config reads the configuration of the run in dir.
@@ -187,6 +191,9 @@ func ResumeConfig(dir string, overrides []string) (*config.Config, error) {
 	}
 	cfg, err := runDir(dir).load(overrides...)
 	if err != nil {
+		return nil, err
+	}
+	if err := takeTeacher(cfg); err != nil {
 		return nil, err
 	}
 	var last state

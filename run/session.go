@@ -138,10 +138,8 @@ func (s *session) openInputs() (err error) {
 	if err := s.cfg.Validate(); err != nil {
 		return err
 	}
-	if s.cfg.Distill.On() {
-		if err := takeTeacher(s.cfg); err != nil {
-			return err
-		}
+	if err := takeTeacher(s.cfg); err != nil {
+		return err
 	}
 	if err := s.openTasks(); err != nil {
 		return err
