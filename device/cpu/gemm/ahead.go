@@ -33,6 +33,19 @@ func (t *trail) portion() (p uintptr, step int) {
 	return p, t.step
 }
 
+// prefetch takes a portion of next for each tile of the visit, and one of right or, when that is done, of later.
+func (v *visit) prefetch(tiles int, next, right, later *trail) {
+	for tile := range tiles {
+		behind := later
+		if right.left > 0 {
+			behind = right
+		}
+		f := &v.ahead[tile]
+		f.next, f.step = next.portion()
+		f.later, f.stride = behind.portion()
+	}
+}
+
 // trailA returns the trail of rows rows of a at K block p; one kernel call covers words words.
 func (x *product[E]) trailA(i, p, rows, words int) trail {
 	return x.trail(x.blockA(i, p), x.form == device.TN, rows, min(x.cut.depth, x.cut.k-p), words)
@@ -58,17 +71,16 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	}
 }
 
-// resultTrail returns the trail of a part of the result; one kernel call covers words words. While one tile of a task
-// is computed, the lines of the next tile are prefetched.
-func (x *product[E]) resultTrail(part span, words int) trail {
+// resultTrail makes t the trail of cols columns of the result, from row i on, in so many portions of as many rows.
+// While one column of tiles is computed, the lines of the next one are prefetched. Every column calls it, so it
+// neither divides nor copies: loads of fields that were just stored would wait.
+func (x *product[E]) resultTrail(t *trail, i, j, cols, rows, portions int) {
 	size := x.dst.dtype.Size()
-	start, ld := uintptr(x.dst.at(part.i, part.j)), x.dst.ld*size
-	lines := ceil(int(start&63)+part.cols*size, 64)
-	reach := max(1, words/4) // rows per portion
-	return trail{
-		p: start &^ 63, line: 64, step: ld, count: lines, turn: reach*ld - 64*lines,
-		left: lines * ceil(part.rows, reach),
-	}
+	start, ld := uintptr(x.dst.at(i, j)), x.dst.ld*size
+	lines := ceil(int(start&63)+cols*size, 64)
+	t.p, t.line, t.step = start&^63, 64, ld
+	t.count, t.turn = lines, rows*ld-64*lines
+	t.left, t.done = lines*portions, 0
 }
 
 // packedTrail returns the trail of packed panels of b.

@@ -13,8 +13,8 @@ type parts[E tensor.Number] struct {
 
 // tile joins the kernels to those of a tile.
 func (p parts[E]) tile(s sizes, few func(source) *fewKernels[E]) tile[E] {
-	join := func(k kernel[E], height, rows int, cols bool) kernel[E] {
-		return func(to *E, ld int, c, a *E, lda int, b *E, n, add int, next, later uintptr, step, stride int) {
+	join := func(k kernel[E], height, rows int, cols bool) column {
+		return columnOf(func(to *E, ld int, c, a *E, lda int, b *E, n, add int, next, later uintptr, step, stride int) {
 			down := lda
 			if cols {
 				down = s.run
@@ -25,7 +25,7 @@ func (p parts[E]) tile(s sizes, few func(source) *fewKernels[E]) tile[E] {
 						next, later, step, stride)
 				}
 			}
-		}
+		})
 	}
 	return tile[E]{
 		sizes: s, few: few,

@@ -1,6 +1,11 @@
 package gemm
 
-import "anneal/tensor"
+import (
+	"math/bits"
+	"unsafe"
+
+	"anneal/tensor"
+)
 
 // rowStep and colStep are the granularity of the kernels on every tier: rows in fours and columns in 32s.
 const (
@@ -8,18 +13,43 @@ const (
 	colStep = 32
 )
 
-// A kernel computes one tile of tile.mr or rowStep rows and colStep columns:
+// A visit is the work of one call of a kernel: register tiles below each other, of tile.mr or rowStep rows and colStep
+// columns, by one panel of b:
 //
-//	to[i·ld+j] = Σ_p a(i,p) · b[p·colStep+j]
+//	to(i,j) = Σ_p a(i,p) · b[p·colStep+j]
 //
-// where a(i,p) is a[i·lda+p] for kernels named rows and a[p·lda+i] for kernels named cols. Strides count elements.
-// With addSums, c[i·colStep+j] is added first; with addTo, then the old value of to.
+// where a(i,p) is word p of row i, rows lda bytes apart, for kernels named rows, and word i of row p for kernels named
+// cols. The next tile is so many bytes further in each matrix. With addSums, c(i,j) is added first, whose rows have
+// colStep elements; with addTo, then the old value of to.
 //
-// Kernels also prefetch: c, so that it is in the first-level cache when it is added, and, every 4 steps along k, the
-// cache lines at next and at later, which then advance by step and stride bytes. Any address is allowed, and the
-// portable kernels ignore them.
-type kernel[E tensor.Number] func(to *E, ld int, c, a *E, lda int, b *E, k, add int, next, later uintptr,
-	step, stride int)
+// For each tile kernels also prefetch: c, so that it is in the first-level cache when it is added, and, every 4 steps
+// along k, the cache lines at next and at later, which then advance by step and stride bytes. Any address is allowed,
+// and the portable kernels ignore them. The assembly reads the fields at their offsets.
+type visit struct {
+	to          unsafe.Pointer
+	ld, toBelow int
+	c           unsafe.Pointer
+	cBelow      int
+	a           unsafe.Pointer
+	lda, aBelow int
+	b           unsafe.Pointer
+	k           int
+	add         int
+	tiles       int    // at least one
+	done        [4]int // the assembly's: bytes below to, c, a and in ahead of the current tile
+	ahead       [mostTiles]ahead
+}
+
+// An ahead is what a kernel prefetches beside one tile.
+type ahead struct {
+	next   uintptr
+	step   int
+	later  uintptr
+	stride int
+}
+
+// mostTiles is how many tiles of a visit there are at most, those of the portable kernels.
+const mostTiles = rowsTN / rowStep
 
 // The terms that a kernel adds to its sums.
 const (
@@ -27,10 +57,30 @@ const (
 	addTo   = 2
 )
 
+// A column computes a visit.
+type column func(v *visit)
+
+// A kernel computes one tile of a visit. Strides count elements.
+type kernel[E tensor.Number] func(to *E, ld int, c, a *E, lda int, b *E, k, add int, next, later uintptr,
+	step, stride int)
+
+// columnOf returns the column of a kernel. It shifts, since a division takes as long as a hundred multiplications.
+func columnOf[E tensor.Number](k kernel[E]) column {
+	shift := bits.TrailingZeros(uint(unsafe.Sizeof(*new(E))))
+	return func(v *visit) {
+		for t := range v.tiles {
+			f := &v.ahead[t]
+			to, c, a := unsafe.Add(v.to, t*v.toBelow), unsafe.Add(v.c, t*v.cBelow), unsafe.Add(v.a, t*v.aBelow)
+			k((*E)(to), v.ld>>shift, (*E)(c), (*E)(a), v.lda>>shift, (*E)(v.b), v.k, v.add,
+				f.next, f.later, f.step, f.stride)
+		}
+	}
+}
+
 // A tile is the set of kernels of a tier: the main ones with mr rows, and those with rowStep rows for the rest.
 type tile[E tensor.Number] struct {
 	sizes
-	rows, cols, rows4, cols4 kernel[E]
+	rows, cols, rows4, cols4 column
 
 	strip func(*strip) // in tiers with tiles, instead of the kernels above
 	outer outerKernel  // in tiers with outer products, instead of them

@@ -5,22 +5,22 @@ package gemm
 // kernelRowsAVX51212x32 is a kernel of 12 rows and 32 columns.
 //
 //go:noescape
-func kernelRowsAVX51212x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+func kernelRowsAVX51212x32(v *visit)
 
 // kernelColsAVX51212x32 is a kernel of 12 rows and 32 columns.
 //
 //go:noescape
-func kernelColsAVX51212x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+func kernelColsAVX51212x32(v *visit)
 
 // kernelRowsDot12x32 is a kernel of 12 rows and 32 columns.
 //
 //go:noescape
-func kernelRowsDot12x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+func kernelRowsDot12x32(v *visit)
 
 // kernelColsDot12x32 is a kernel of 12 rows and 32 columns.
 //
 //go:noescape
-func kernelColsDot12x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+func kernelColsDot12x32(v *visit)
 
 // kernelRowsF64AVX51212x16 is a kernel of 12 rows and 16 columns.
 //
@@ -35,22 +35,22 @@ func kernelColsF64AVX51212x16(to *float64, ld int, c, a *float64, lda int, b *fl
 // kernelRowsAVX5124x32 is a kernel of 4 rows and 32 columns.
 //
 //go:noescape
-func kernelRowsAVX5124x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+func kernelRowsAVX5124x32(v *visit)
 
 // kernelColsAVX5124x32 is a kernel of 4 rows and 32 columns.
 //
 //go:noescape
-func kernelColsAVX5124x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+func kernelColsAVX5124x32(v *visit)
 
 // kernelRowsDot4x32 is a kernel of 4 rows and 32 columns.
 //
 //go:noescape
-func kernelRowsDot4x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+func kernelRowsDot4x32(v *visit)
 
 // kernelColsDot4x32 is a kernel of 4 rows and 32 columns.
 //
 //go:noescape
-func kernelColsDot4x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+func kernelColsDot4x32(v *visit)
 
 // kernelRowsF64AVX5124x16 is a kernel of 4 rows and 16 columns.
 //

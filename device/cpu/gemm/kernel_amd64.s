@@ -2,20 +2,29 @@
 
 #include "textflag.h"
 
-// func kernelRowsAVX51212x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelRowsAVX51212x32(SB), NOSPLIT, $0-96
-	MOVQ a+24(FP), R8
-	MOVQ lda+32(FP), DX
-	MOVQ b+40(FP), BX
-	MOVQ k+48(FP), CX
-	SHLQ $2, DX
+// func kernelRowsAVX51212x32(v *visit)
+TEXT ·kernelRowsAVX51212x32(SB), NOSPLIT, $0-8
+	MOVQ v+0(FP), SI
+	MOVQ $0, 96(SI)
+	MOVQ $0, 104(SI)
+	MOVQ $0, 112(SI)
+	MOVQ $0, 120(SI)
+tile1:
+	LEAQ 128(SI), AX
+	ADDQ 120(SI), AX
+	MOVQ 40(SI), R8
+	ADDQ 112(SI), R8
+	MOVQ 48(SI), DX
+	MOVQ 64(SI), BX
+	MOVQ 72(SI), CX
 	LEAQ (DX)(DX*2), R12
 	LEAQ (R8)(R12*1), R9
 	LEAQ (R9)(R12*1), R10
 	LEAQ (R10)(R12*1), R11
-	MOVQ c+16(FP), DI
-	MOVQ next+64(FP), R12
-	MOVQ later+72(FP), R13
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -41,9 +50,9 @@ TEXT ·kernelRowsAVX51212x32(SB), NOSPLIT, $0-96
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	PREFETCHT0 1024(BX)
 	PREFETCHT0 1088(BX)
 	VMOVUPS 0(BX), Z24
@@ -127,7 +136,7 @@ loop1:
 	VFMADD231PS Z24, Z31, Z22
 	VFMADD231PS Z25, Z31, Z23
 	PREFETCHT1 (R12)
-	ADDQ step+80(FP), R12
+	ADDQ 8(AX), R12
 	PREFETCHT0 1280(BX)
 	PREFETCHT0 1344(BX)
 	VMOVUPS 256(BX), Z24
@@ -209,18 +218,18 @@ loop1:
 	VFMADD231PS Z24, Z31, Z22
 	VFMADD231PS Z25, Z31, Z23
 	PREFETCHT1 (R13)
-	ADDQ stride+88(FP), R13
+	ADDQ 24(AX), R13
 	ADDQ $16, R8
 	ADDQ $16, R9
 	ADDQ $16, R10
 	ADDQ $16, R11
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VBROADCASTSS 0(R8), Z26
@@ -265,12 +274,13 @@ single3:
 	ADDQ $4, R11
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
-	MOVQ c+16(FP), DI
+	JNZ single4
+done5:
+	MOVQ 80(SI), CX
+	TESTQ $1, CX
+	JEQ plain6
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
 	ADDQ $128, DI
@@ -306,12 +316,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Z22, Z22
 	VADDPS 64(DI), Z23, Z23
-plain5:
-	MOVQ to+0(FP), DI
-	MOVQ ld+8(FP), R13
-	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+plain6:
+	MOVQ 0(SI), DI
+	ADDQ 96(SI), DI
+	MOVQ 8(SI), R13
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Z0, Z0
 	VADDPS 64(BX), Z1, Z1
@@ -348,7 +358,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Z22, Z22
 	VADDPS 64(BX), Z23, Z23
-store6:
+store7:
 	VMOVUPS Z0, 0(DI)
 	VMOVUPS Z1, 64(DI)
 	ADDQ R13, DI
@@ -384,21 +394,41 @@ store6:
 	ADDQ R13, DI
 	VMOVUPS Z22, 0(DI)
 	VMOVUPS Z23, 64(DI)
+	MOVQ 16(SI), BX
+	ADDQ BX, 96(SI)
+	MOVQ 32(SI), BX
+	ADDQ BX, 104(SI)
+	MOVQ 56(SI), BX
+	ADDQ BX, 112(SI)
+	MOVQ 88(SI), BX
+	SHLQ $5, BX
+	ADDQ $32, 120(SI)
+	CMPQ BX, 120(SI)
+	JGT tile1
 	VZEROUPPER
 	RET
 
-// func kernelColsAVX51212x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelColsAVX51212x32(SB), NOSPLIT, $0-96
-	MOVQ a+24(FP), R8
-	MOVQ lda+32(FP), DX
-	MOVQ b+40(FP), BX
-	MOVQ k+48(FP), CX
-	SHLQ $2, DX
+// func kernelColsAVX51212x32(v *visit)
+TEXT ·kernelColsAVX51212x32(SB), NOSPLIT, $0-8
+	MOVQ v+0(FP), SI
+	MOVQ $0, 96(SI)
+	MOVQ $0, 104(SI)
+	MOVQ $0, 112(SI)
+	MOVQ $0, 120(SI)
+tile1:
+	LEAQ 128(SI), AX
+	ADDQ 120(SI), AX
+	MOVQ 40(SI), R8
+	ADDQ 112(SI), R8
+	MOVQ 48(SI), DX
+	MOVQ 64(SI), BX
+	MOVQ 72(SI), CX
 	LEAQ (DX)(DX*2), R9
 	LEAQ (R8)(DX*8), R10
-	MOVQ c+16(FP), DI
-	MOVQ next+64(FP), R12
-	MOVQ later+72(FP), R13
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -424,9 +454,9 @@ TEXT ·kernelColsAVX51212x32(SB), NOSPLIT, $0-96
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	PREFETCHT0 1024(BX)
 	PREFETCHT0 1088(BX)
 	PREFETCHT0 44(R10)
@@ -512,7 +542,7 @@ loop1:
 	VFMADD231PS Z24, Z31, Z22
 	VFMADD231PS Z25, Z31, Z23
 	PREFETCHT1 (R12)
-	ADDQ step+80(FP), R12
+	ADDQ 8(AX), R12
 	PREFETCHT0 1280(BX)
 	PREFETCHT0 1344(BX)
 	PREFETCHT0 44(R10)(DX*2)
@@ -596,16 +626,16 @@ loop1:
 	VFMADD231PS Z24, Z31, Z22
 	VFMADD231PS Z25, Z31, Z23
 	PREFETCHT1 (R13)
-	ADDQ stride+88(FP), R13
+	ADDQ 24(AX), R13
 	LEAQ (R8)(DX*4), R8
 	LEAQ (R10)(DX*4), R10
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VBROADCASTSS 0(R8), Z26
@@ -648,12 +678,13 @@ single3:
 	LEAQ (R10)(DX*1), R10
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
-	MOVQ c+16(FP), DI
+	JNZ single4
+done5:
+	MOVQ 80(SI), CX
+	TESTQ $1, CX
+	JEQ plain6
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
 	ADDQ $128, DI
@@ -689,12 +720,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Z22, Z22
 	VADDPS 64(DI), Z23, Z23
-plain5:
-	MOVQ to+0(FP), DI
-	MOVQ ld+8(FP), R13
-	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+plain6:
+	MOVQ 0(SI), DI
+	ADDQ 96(SI), DI
+	MOVQ 8(SI), R13
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Z0, Z0
 	VADDPS 64(BX), Z1, Z1
@@ -731,7 +762,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Z22, Z22
 	VADDPS 64(BX), Z23, Z23
-store6:
+store7:
 	VMOVUPS Z0, 0(DI)
 	VMOVUPS Z1, 64(DI)
 	ADDQ R13, DI
@@ -767,23 +798,43 @@ store6:
 	ADDQ R13, DI
 	VMOVUPS Z22, 0(DI)
 	VMOVUPS Z23, 64(DI)
+	MOVQ 16(SI), BX
+	ADDQ BX, 96(SI)
+	MOVQ 32(SI), BX
+	ADDQ BX, 104(SI)
+	MOVQ 56(SI), BX
+	ADDQ BX, 112(SI)
+	MOVQ 88(SI), BX
+	SHLQ $5, BX
+	ADDQ $32, 120(SI)
+	CMPQ BX, 120(SI)
+	JGT tile1
 	VZEROUPPER
 	RET
 
-// func kernelRowsDot12x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelRowsDot12x32(SB), NOSPLIT, $0-96
-	MOVQ a+24(FP), R8
-	MOVQ lda+32(FP), DX
-	MOVQ b+40(FP), BX
-	MOVQ k+48(FP), CX
-	SHLQ $2, DX
+// func kernelRowsDot12x32(v *visit)
+TEXT ·kernelRowsDot12x32(SB), NOSPLIT, $0-8
+	MOVQ v+0(FP), SI
+	MOVQ $0, 96(SI)
+	MOVQ $0, 104(SI)
+	MOVQ $0, 112(SI)
+	MOVQ $0, 120(SI)
+tile1:
+	LEAQ 128(SI), AX
+	ADDQ 120(SI), AX
+	MOVQ 40(SI), R8
+	ADDQ 112(SI), R8
+	MOVQ 48(SI), DX
+	MOVQ 64(SI), BX
+	MOVQ 72(SI), CX
 	LEAQ (DX)(DX*2), R12
 	LEAQ (R8)(R12*1), R9
 	LEAQ (R9)(R12*1), R10
 	LEAQ (R10)(R12*1), R11
-	MOVQ c+16(FP), DI
-	MOVQ next+64(FP), R12
-	MOVQ later+72(FP), R13
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -809,9 +860,9 @@ TEXT ·kernelRowsDot12x32(SB), NOSPLIT, $0-96
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VBROADCASTSS 0(R8), Z26
@@ -891,7 +942,7 @@ loop1:
 	BYTE $0x62; BYTE $0x82; BYTE $0x06; BYTE $0x40; BYTE $0x52; BYTE $0xf0 // VDPBF16PS Z24, Z31, Z22
 	BYTE $0x62; BYTE $0x82; BYTE $0x06; BYTE $0x40; BYTE $0x52; BYTE $0xf9 // VDPBF16PS Z25, Z31, Z23
 	PREFETCHT1 (R12)
-	ADDQ step+80(FP), R12
+	ADDQ 8(AX), R12
 	VMOVUPS 256(BX), Z24
 	VMOVUPS 320(BX), Z25
 	VBROADCASTSS 8(R8), Z26
@@ -969,18 +1020,18 @@ loop1:
 	BYTE $0x62; BYTE $0x82; BYTE $0x06; BYTE $0x40; BYTE $0x52; BYTE $0xf0 // VDPBF16PS Z24, Z31, Z22
 	BYTE $0x62; BYTE $0x82; BYTE $0x06; BYTE $0x40; BYTE $0x52; BYTE $0xf9 // VDPBF16PS Z25, Z31, Z23
 	PREFETCHT1 (R13)
-	ADDQ stride+88(FP), R13
+	ADDQ 24(AX), R13
 	ADDQ $16, R8
 	ADDQ $16, R9
 	ADDQ $16, R10
 	ADDQ $16, R11
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VBROADCASTSS 0(R8), Z26
@@ -1025,12 +1076,13 @@ single3:
 	ADDQ $4, R11
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
-	MOVQ c+16(FP), DI
+	JNZ single4
+done5:
+	MOVQ 80(SI), CX
+	TESTQ $1, CX
+	JEQ plain6
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
 	ADDQ $128, DI
@@ -1066,12 +1118,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Z22, Z22
 	VADDPS 64(DI), Z23, Z23
-plain5:
-	MOVQ to+0(FP), DI
-	MOVQ ld+8(FP), R13
-	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+plain6:
+	MOVQ 0(SI), DI
+	ADDQ 96(SI), DI
+	MOVQ 8(SI), R13
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Z0, Z0
 	VADDPS 64(BX), Z1, Z1
@@ -1108,7 +1160,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Z22, Z22
 	VADDPS 64(BX), Z23, Z23
-store6:
+store7:
 	VMOVUPS Z0, 0(DI)
 	VMOVUPS Z1, 64(DI)
 	ADDQ R13, DI
@@ -1144,20 +1196,40 @@ store6:
 	ADDQ R13, DI
 	VMOVUPS Z22, 0(DI)
 	VMOVUPS Z23, 64(DI)
+	MOVQ 16(SI), BX
+	ADDQ BX, 96(SI)
+	MOVQ 32(SI), BX
+	ADDQ BX, 104(SI)
+	MOVQ 56(SI), BX
+	ADDQ BX, 112(SI)
+	MOVQ 88(SI), BX
+	SHLQ $5, BX
+	ADDQ $32, 120(SI)
+	CMPQ BX, 120(SI)
+	JGT tile1
 	VZEROUPPER
 	RET
 
-// func kernelColsDot12x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelColsDot12x32(SB), NOSPLIT, $0-96
-	MOVQ a+24(FP), R8
-	MOVQ lda+32(FP), DX
-	MOVQ b+40(FP), BX
-	MOVQ k+48(FP), CX
-	SHLQ $2, DX
+// func kernelColsDot12x32(v *visit)
+TEXT ·kernelColsDot12x32(SB), NOSPLIT, $0-8
+	MOVQ v+0(FP), SI
+	MOVQ $0, 96(SI)
+	MOVQ $0, 104(SI)
+	MOVQ $0, 112(SI)
+	MOVQ $0, 120(SI)
+tile1:
+	LEAQ 128(SI), AX
+	ADDQ 120(SI), AX
+	MOVQ 40(SI), R8
+	ADDQ 112(SI), R8
+	MOVQ 48(SI), DX
+	MOVQ 64(SI), BX
+	MOVQ 72(SI), CX
 	LEAQ (DX)(DX*2), R9
-	MOVQ c+16(FP), DI
-	MOVQ next+64(FP), R12
-	MOVQ later+72(FP), R13
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -1183,9 +1255,9 @@ TEXT ·kernelColsDot12x32(SB), NOSPLIT, $0-96
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VBROADCASTSS 0(R8), Z26
@@ -1265,7 +1337,7 @@ loop1:
 	BYTE $0x62; BYTE $0x82; BYTE $0x06; BYTE $0x40; BYTE $0x52; BYTE $0xf0 // VDPBF16PS Z24, Z31, Z22
 	BYTE $0x62; BYTE $0x82; BYTE $0x06; BYTE $0x40; BYTE $0x52; BYTE $0xf9 // VDPBF16PS Z25, Z31, Z23
 	PREFETCHT1 (R12)
-	ADDQ step+80(FP), R12
+	ADDQ 8(AX), R12
 	VMOVUPS 256(BX), Z24
 	VMOVUPS 320(BX), Z25
 	VBROADCASTSS 0(R8)(DX*2), Z26
@@ -1343,15 +1415,15 @@ loop1:
 	BYTE $0x62; BYTE $0x82; BYTE $0x06; BYTE $0x40; BYTE $0x52; BYTE $0xf0 // VDPBF16PS Z24, Z31, Z22
 	BYTE $0x62; BYTE $0x82; BYTE $0x06; BYTE $0x40; BYTE $0x52; BYTE $0xf9 // VDPBF16PS Z25, Z31, Z23
 	PREFETCHT1 (R13)
-	ADDQ stride+88(FP), R13
+	ADDQ 24(AX), R13
 	LEAQ (R8)(DX*4), R8
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VBROADCASTSS 0(R8), Z26
@@ -1393,12 +1465,13 @@ single3:
 	LEAQ (R8)(DX*1), R8
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
-	MOVQ c+16(FP), DI
+	JNZ single4
+done5:
+	MOVQ 80(SI), CX
+	TESTQ $1, CX
+	JEQ plain6
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
 	ADDQ $128, DI
@@ -1434,12 +1507,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Z22, Z22
 	VADDPS 64(DI), Z23, Z23
-plain5:
-	MOVQ to+0(FP), DI
-	MOVQ ld+8(FP), R13
-	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+plain6:
+	MOVQ 0(SI), DI
+	ADDQ 96(SI), DI
+	MOVQ 8(SI), R13
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Z0, Z0
 	VADDPS 64(BX), Z1, Z1
@@ -1476,7 +1549,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Z22, Z22
 	VADDPS 64(BX), Z23, Z23
-store6:
+store7:
 	VMOVUPS Z0, 0(DI)
 	VMOVUPS Z1, 64(DI)
 	ADDQ R13, DI
@@ -1512,6 +1585,17 @@ store6:
 	ADDQ R13, DI
 	VMOVUPS Z22, 0(DI)
 	VMOVUPS Z23, 64(DI)
+	MOVQ 16(SI), BX
+	ADDQ BX, 96(SI)
+	MOVQ 32(SI), BX
+	ADDQ BX, 104(SI)
+	MOVQ 56(SI), BX
+	ADDQ BX, 112(SI)
+	MOVQ 88(SI), BX
+	SHLQ $5, BX
+	ADDQ $32, 120(SI)
+	CMPQ BX, 120(SI)
+	JGT tile1
 	VZEROUPPER
 	RET
 
@@ -1519,9 +1603,9 @@ store6:
 TEXT ·kernelRowsF64AVX51212x16(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $3, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $3, DX
 	LEAQ (DX)(DX*2), R12
 	LEAQ (R8)(R12*1), R9
 	LEAQ (R9)(R12*1), R10
@@ -1554,9 +1638,9 @@ TEXT ·kernelRowsF64AVX51212x16(SB), NOSPLIT, $0-96
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPD 0(BX), Z24
 	VMOVUPD 64(BX), Z25
 	VBROADCASTSD 0(R8), Z26
@@ -1721,11 +1805,11 @@ loop1:
 	ADDQ $32, R11
 	ADDQ $1024, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPD 0(BX), Z24
 	VMOVUPD 64(BX), Z25
 	VBROADCASTSD 0(R8), Z26
@@ -1770,11 +1854,11 @@ single3:
 	ADDQ $8, R11
 	ADDQ $256, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPD 0(DI), Z0, Z0
 	VADDPD 64(DI), Z1, Z1
@@ -1811,12 +1895,12 @@ done4:
 	ADDQ $256, DI
 	VADDPD 0(DI), Z22, Z22
 	VADDPD 64(DI), Z23, Z23
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $3, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPD 0(BX), Z0, Z0
 	VADDPD 64(BX), Z1, Z1
@@ -1853,7 +1937,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPD 0(BX), Z22, Z22
 	VADDPD 64(BX), Z23, Z23
-store6:
+store7:
 	VMOVUPD Z0, 0(DI)
 	VMOVUPD Z1, 64(DI)
 	ADDQ R13, DI
@@ -1896,9 +1980,9 @@ store6:
 TEXT ·kernelColsF64AVX51212x16(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $3, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $3, DX
 	LEAQ (DX)(DX*2), R9
 	MOVQ c+16(FP), DI
 	MOVQ next+64(FP), R12
@@ -1928,9 +2012,9 @@ TEXT ·kernelColsF64AVX51212x16(SB), NOSPLIT, $0-96
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPD 0(BX), Z24
 	VMOVUPD 64(BX), Z25
 	VBROADCASTSD 0(R8), Z26
@@ -2092,11 +2176,11 @@ loop1:
 	LEAQ (R8)(DX*4), R8
 	ADDQ $1024, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPD 0(BX), Z24
 	VMOVUPD 64(BX), Z25
 	VBROADCASTSD 0(R8), Z26
@@ -2138,11 +2222,11 @@ single3:
 	LEAQ (R8)(DX*1), R8
 	ADDQ $256, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPD 0(DI), Z0, Z0
 	VADDPD 64(DI), Z1, Z1
@@ -2179,12 +2263,12 @@ done4:
 	ADDQ $256, DI
 	VADDPD 0(DI), Z22, Z22
 	VADDPD 64(DI), Z23, Z23
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $3, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPD 0(BX), Z0, Z0
 	VADDPD 64(BX), Z1, Z1
@@ -2221,7 +2305,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPD 0(BX), Z22, Z22
 	VADDPD 64(BX), Z23, Z23
-store6:
+store7:
 	VMOVUPD Z0, 0(DI)
 	VMOVUPD Z1, 64(DI)
 	ADDQ R13, DI
@@ -2260,18 +2344,27 @@ store6:
 	VZEROUPPER
 	RET
 
-// func kernelRowsAVX5124x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelRowsAVX5124x32(SB), NOSPLIT, $0-96
-	MOVQ a+24(FP), R8
-	MOVQ lda+32(FP), DX
-	MOVQ b+40(FP), BX
-	MOVQ k+48(FP), CX
-	SHLQ $2, DX
+// func kernelRowsAVX5124x32(v *visit)
+TEXT ·kernelRowsAVX5124x32(SB), NOSPLIT, $0-8
+	MOVQ v+0(FP), SI
+	MOVQ $0, 96(SI)
+	MOVQ $0, 104(SI)
+	MOVQ $0, 112(SI)
+	MOVQ $0, 120(SI)
+tile1:
+	LEAQ 128(SI), AX
+	ADDQ 120(SI), AX
+	MOVQ 40(SI), R8
+	ADDQ 112(SI), R8
+	MOVQ 48(SI), DX
+	MOVQ 64(SI), BX
+	MOVQ 72(SI), CX
 	LEAQ (DX)(DX*2), R12
 	LEAQ (R8)(R12*1), R9
-	MOVQ c+16(FP), DI
-	MOVQ next+64(FP), R12
-	MOVQ later+72(FP), R13
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2281,9 +2374,9 @@ TEXT ·kernelRowsAVX5124x32(SB), NOSPLIT, $0-96
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	PREFETCHT0 1024(BX)
 	PREFETCHT0 1088(BX)
 	VMOVUPS 0(BX), Z8
@@ -2319,7 +2412,7 @@ loop1:
 	VFMADD231PS Z8, Z13, Z6
 	VFMADD231PS Z9, Z13, Z7
 	PREFETCHT1 (R12)
-	ADDQ step+80(FP), R12
+	ADDQ 8(AX), R12
 	PREFETCHT0 1280(BX)
 	PREFETCHT0 1344(BX)
 	VMOVUPS 256(BX), Z8
@@ -2353,16 +2446,16 @@ loop1:
 	VFMADD231PS Z8, Z13, Z6
 	VFMADD231PS Z9, Z13, Z7
 	PREFETCHT1 (R13)
-	ADDQ stride+88(FP), R13
+	ADDQ 24(AX), R13
 	ADDQ $16, R8
 	ADDQ $16, R9
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Z8
 	VMOVUPS 64(BX), Z9
 	VBROADCASTSS 0(R8), Z10
@@ -2381,12 +2474,13 @@ single3:
 	ADDQ $4, R9
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
-	MOVQ c+16(FP), DI
+	JNZ single4
+done5:
+	MOVQ 80(SI), CX
+	TESTQ $1, CX
+	JEQ plain6
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
 	ADDQ $128, DI
@@ -2398,12 +2492,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Z6, Z6
 	VADDPS 64(DI), Z7, Z7
-plain5:
-	MOVQ to+0(FP), DI
-	MOVQ ld+8(FP), R13
-	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+plain6:
+	MOVQ 0(SI), DI
+	ADDQ 96(SI), DI
+	MOVQ 8(SI), R13
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Z0, Z0
 	VADDPS 64(BX), Z1, Z1
@@ -2416,7 +2510,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Z6, Z6
 	VADDPS 64(BX), Z7, Z7
-store6:
+store7:
 	VMOVUPS Z0, 0(DI)
 	VMOVUPS Z1, 64(DI)
 	ADDQ R13, DI
@@ -2428,21 +2522,41 @@ store6:
 	ADDQ R13, DI
 	VMOVUPS Z6, 0(DI)
 	VMOVUPS Z7, 64(DI)
+	MOVQ 16(SI), BX
+	ADDQ BX, 96(SI)
+	MOVQ 32(SI), BX
+	ADDQ BX, 104(SI)
+	MOVQ 56(SI), BX
+	ADDQ BX, 112(SI)
+	MOVQ 88(SI), BX
+	SHLQ $5, BX
+	ADDQ $32, 120(SI)
+	CMPQ BX, 120(SI)
+	JGT tile1
 	VZEROUPPER
 	RET
 
-// func kernelColsAVX5124x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelColsAVX5124x32(SB), NOSPLIT, $0-96
-	MOVQ a+24(FP), R8
-	MOVQ lda+32(FP), DX
-	MOVQ b+40(FP), BX
-	MOVQ k+48(FP), CX
-	SHLQ $2, DX
+// func kernelColsAVX5124x32(v *visit)
+TEXT ·kernelColsAVX5124x32(SB), NOSPLIT, $0-8
+	MOVQ v+0(FP), SI
+	MOVQ $0, 96(SI)
+	MOVQ $0, 104(SI)
+	MOVQ $0, 112(SI)
+	MOVQ $0, 120(SI)
+tile1:
+	LEAQ 128(SI), AX
+	ADDQ 120(SI), AX
+	MOVQ 40(SI), R8
+	ADDQ 112(SI), R8
+	MOVQ 48(SI), DX
+	MOVQ 64(SI), BX
+	MOVQ 72(SI), CX
 	LEAQ (DX)(DX*2), R9
 	LEAQ (R8)(DX*8), R10
-	MOVQ c+16(FP), DI
-	MOVQ next+64(FP), R12
-	MOVQ later+72(FP), R13
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2452,9 +2566,9 @@ TEXT ·kernelColsAVX5124x32(SB), NOSPLIT, $0-96
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	PREFETCHT0 1024(BX)
 	PREFETCHT0 1088(BX)
 	PREFETCHT0 12(R10)
@@ -2492,7 +2606,7 @@ loop1:
 	VFMADD231PS Z8, Z13, Z6
 	VFMADD231PS Z9, Z13, Z7
 	PREFETCHT1 (R12)
-	ADDQ step+80(FP), R12
+	ADDQ 8(AX), R12
 	PREFETCHT0 1280(BX)
 	PREFETCHT0 1344(BX)
 	PREFETCHT0 12(R10)(DX*2)
@@ -2528,16 +2642,16 @@ loop1:
 	VFMADD231PS Z8, Z13, Z6
 	VFMADD231PS Z9, Z13, Z7
 	PREFETCHT1 (R13)
-	ADDQ stride+88(FP), R13
+	ADDQ 24(AX), R13
 	LEAQ (R8)(DX*4), R8
 	LEAQ (R10)(DX*4), R10
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Z8
 	VMOVUPS 64(BX), Z9
 	VBROADCASTSS 0(R8), Z10
@@ -2556,12 +2670,13 @@ single3:
 	LEAQ (R10)(DX*1), R10
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
-	MOVQ c+16(FP), DI
+	JNZ single4
+done5:
+	MOVQ 80(SI), CX
+	TESTQ $1, CX
+	JEQ plain6
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
 	ADDQ $128, DI
@@ -2573,12 +2688,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Z6, Z6
 	VADDPS 64(DI), Z7, Z7
-plain5:
-	MOVQ to+0(FP), DI
-	MOVQ ld+8(FP), R13
-	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+plain6:
+	MOVQ 0(SI), DI
+	ADDQ 96(SI), DI
+	MOVQ 8(SI), R13
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Z0, Z0
 	VADDPS 64(BX), Z1, Z1
@@ -2591,7 +2706,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Z6, Z6
 	VADDPS 64(BX), Z7, Z7
-store6:
+store7:
 	VMOVUPS Z0, 0(DI)
 	VMOVUPS Z1, 64(DI)
 	ADDQ R13, DI
@@ -2603,21 +2718,41 @@ store6:
 	ADDQ R13, DI
 	VMOVUPS Z6, 0(DI)
 	VMOVUPS Z7, 64(DI)
+	MOVQ 16(SI), BX
+	ADDQ BX, 96(SI)
+	MOVQ 32(SI), BX
+	ADDQ BX, 104(SI)
+	MOVQ 56(SI), BX
+	ADDQ BX, 112(SI)
+	MOVQ 88(SI), BX
+	SHLQ $5, BX
+	ADDQ $32, 120(SI)
+	CMPQ BX, 120(SI)
+	JGT tile1
 	VZEROUPPER
 	RET
 
-// func kernelRowsDot4x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelRowsDot4x32(SB), NOSPLIT, $0-96
-	MOVQ a+24(FP), R8
-	MOVQ lda+32(FP), DX
-	MOVQ b+40(FP), BX
-	MOVQ k+48(FP), CX
-	SHLQ $2, DX
+// func kernelRowsDot4x32(v *visit)
+TEXT ·kernelRowsDot4x32(SB), NOSPLIT, $0-8
+	MOVQ v+0(FP), SI
+	MOVQ $0, 96(SI)
+	MOVQ $0, 104(SI)
+	MOVQ $0, 112(SI)
+	MOVQ $0, 120(SI)
+tile1:
+	LEAQ 128(SI), AX
+	ADDQ 120(SI), AX
+	MOVQ 40(SI), R8
+	ADDQ 112(SI), R8
+	MOVQ 48(SI), DX
+	MOVQ 64(SI), BX
+	MOVQ 72(SI), CX
 	LEAQ (DX)(DX*2), R12
 	LEAQ (R8)(R12*1), R9
-	MOVQ c+16(FP), DI
-	MOVQ next+64(FP), R12
-	MOVQ later+72(FP), R13
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2627,9 +2762,9 @@ TEXT ·kernelRowsDot4x32(SB), NOSPLIT, $0-96
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPS 0(BX), Z8
 	VMOVUPS 64(BX), Z9
 	VBROADCASTSS 0(R8), Z10
@@ -2661,7 +2796,7 @@ loop1:
 	BYTE $0x62; BYTE $0xd2; BYTE $0x16; BYTE $0x48; BYTE $0x52; BYTE $0xf0 // VDPBF16PS Z8, Z13, Z6
 	BYTE $0x62; BYTE $0xd2; BYTE $0x16; BYTE $0x48; BYTE $0x52; BYTE $0xf9 // VDPBF16PS Z9, Z13, Z7
 	PREFETCHT1 (R12)
-	ADDQ step+80(FP), R12
+	ADDQ 8(AX), R12
 	VMOVUPS 256(BX), Z8
 	VMOVUPS 320(BX), Z9
 	VBROADCASTSS 8(R8), Z10
@@ -2691,16 +2826,16 @@ loop1:
 	BYTE $0x62; BYTE $0xd2; BYTE $0x16; BYTE $0x48; BYTE $0x52; BYTE $0xf0 // VDPBF16PS Z8, Z13, Z6
 	BYTE $0x62; BYTE $0xd2; BYTE $0x16; BYTE $0x48; BYTE $0x52; BYTE $0xf9 // VDPBF16PS Z9, Z13, Z7
 	PREFETCHT1 (R13)
-	ADDQ stride+88(FP), R13
+	ADDQ 24(AX), R13
 	ADDQ $16, R8
 	ADDQ $16, R9
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Z8
 	VMOVUPS 64(BX), Z9
 	VBROADCASTSS 0(R8), Z10
@@ -2719,12 +2854,13 @@ single3:
 	ADDQ $4, R9
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
-	MOVQ c+16(FP), DI
+	JNZ single4
+done5:
+	MOVQ 80(SI), CX
+	TESTQ $1, CX
+	JEQ plain6
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
 	ADDQ $128, DI
@@ -2736,12 +2872,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Z6, Z6
 	VADDPS 64(DI), Z7, Z7
-plain5:
-	MOVQ to+0(FP), DI
-	MOVQ ld+8(FP), R13
-	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+plain6:
+	MOVQ 0(SI), DI
+	ADDQ 96(SI), DI
+	MOVQ 8(SI), R13
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Z0, Z0
 	VADDPS 64(BX), Z1, Z1
@@ -2754,7 +2890,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Z6, Z6
 	VADDPS 64(BX), Z7, Z7
-store6:
+store7:
 	VMOVUPS Z0, 0(DI)
 	VMOVUPS Z1, 64(DI)
 	ADDQ R13, DI
@@ -2766,20 +2902,40 @@ store6:
 	ADDQ R13, DI
 	VMOVUPS Z6, 0(DI)
 	VMOVUPS Z7, 64(DI)
+	MOVQ 16(SI), BX
+	ADDQ BX, 96(SI)
+	MOVQ 32(SI), BX
+	ADDQ BX, 104(SI)
+	MOVQ 56(SI), BX
+	ADDQ BX, 112(SI)
+	MOVQ 88(SI), BX
+	SHLQ $5, BX
+	ADDQ $32, 120(SI)
+	CMPQ BX, 120(SI)
+	JGT tile1
 	VZEROUPPER
 	RET
 
-// func kernelColsDot4x32(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-TEXT ·kernelColsDot4x32(SB), NOSPLIT, $0-96
-	MOVQ a+24(FP), R8
-	MOVQ lda+32(FP), DX
-	MOVQ b+40(FP), BX
-	MOVQ k+48(FP), CX
-	SHLQ $2, DX
+// func kernelColsDot4x32(v *visit)
+TEXT ·kernelColsDot4x32(SB), NOSPLIT, $0-8
+	MOVQ v+0(FP), SI
+	MOVQ $0, 96(SI)
+	MOVQ $0, 104(SI)
+	MOVQ $0, 112(SI)
+	MOVQ $0, 120(SI)
+tile1:
+	LEAQ 128(SI), AX
+	ADDQ 120(SI), AX
+	MOVQ 40(SI), R8
+	ADDQ 112(SI), R8
+	MOVQ 48(SI), DX
+	MOVQ 64(SI), BX
+	MOVQ 72(SI), CX
 	LEAQ (DX)(DX*2), R9
-	MOVQ c+16(FP), DI
-	MOVQ next+64(FP), R12
-	MOVQ later+72(FP), R13
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
+	MOVQ 0(AX), R12
+	MOVQ 16(AX), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2789,9 +2945,9 @@ TEXT ·kernelColsDot4x32(SB), NOSPLIT, $0-96
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPS 0(BX), Z8
 	VMOVUPS 64(BX), Z9
 	VBROADCASTSS 0(R8), Z10
@@ -2823,7 +2979,7 @@ loop1:
 	BYTE $0x62; BYTE $0xd2; BYTE $0x16; BYTE $0x48; BYTE $0x52; BYTE $0xf0 // VDPBF16PS Z8, Z13, Z6
 	BYTE $0x62; BYTE $0xd2; BYTE $0x16; BYTE $0x48; BYTE $0x52; BYTE $0xf9 // VDPBF16PS Z9, Z13, Z7
 	PREFETCHT1 (R12)
-	ADDQ step+80(FP), R12
+	ADDQ 8(AX), R12
 	VMOVUPS 256(BX), Z8
 	VMOVUPS 320(BX), Z9
 	VBROADCASTSS 0(R8)(DX*2), Z10
@@ -2853,15 +3009,15 @@ loop1:
 	BYTE $0x62; BYTE $0xd2; BYTE $0x16; BYTE $0x48; BYTE $0x52; BYTE $0xf0 // VDPBF16PS Z8, Z13, Z6
 	BYTE $0x62; BYTE $0xd2; BYTE $0x16; BYTE $0x48; BYTE $0x52; BYTE $0xf9 // VDPBF16PS Z9, Z13, Z7
 	PREFETCHT1 (R13)
-	ADDQ stride+88(FP), R13
+	ADDQ 24(AX), R13
 	LEAQ (R8)(DX*4), R8
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Z8
 	VMOVUPS 64(BX), Z9
 	VBROADCASTSS 0(R8), Z10
@@ -2879,12 +3035,13 @@ single3:
 	LEAQ (R8)(DX*1), R8
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
-	MOVQ c+16(FP), DI
+	JNZ single4
+done5:
+	MOVQ 80(SI), CX
+	TESTQ $1, CX
+	JEQ plain6
+	MOVQ 24(SI), DI
+	ADDQ 104(SI), DI
 	VADDPS 0(DI), Z0, Z0
 	VADDPS 64(DI), Z1, Z1
 	ADDQ $128, DI
@@ -2896,12 +3053,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Z6, Z6
 	VADDPS 64(DI), Z7, Z7
-plain5:
-	MOVQ to+0(FP), DI
-	MOVQ ld+8(FP), R13
-	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+plain6:
+	MOVQ 0(SI), DI
+	ADDQ 96(SI), DI
+	MOVQ 8(SI), R13
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Z0, Z0
 	VADDPS 64(BX), Z1, Z1
@@ -2914,7 +3071,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Z6, Z6
 	VADDPS 64(BX), Z7, Z7
-store6:
+store7:
 	VMOVUPS Z0, 0(DI)
 	VMOVUPS Z1, 64(DI)
 	ADDQ R13, DI
@@ -2926,6 +3083,17 @@ store6:
 	ADDQ R13, DI
 	VMOVUPS Z6, 0(DI)
 	VMOVUPS Z7, 64(DI)
+	MOVQ 16(SI), BX
+	ADDQ BX, 96(SI)
+	MOVQ 32(SI), BX
+	ADDQ BX, 104(SI)
+	MOVQ 56(SI), BX
+	ADDQ BX, 112(SI)
+	MOVQ 88(SI), BX
+	SHLQ $5, BX
+	ADDQ $32, 120(SI)
+	CMPQ BX, 120(SI)
+	JGT tile1
 	VZEROUPPER
 	RET
 
@@ -2933,9 +3101,9 @@ store6:
 TEXT ·kernelRowsF64AVX5124x16(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $3, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $3, DX
 	LEAQ (DX)(DX*2), R12
 	LEAQ (R8)(R12*1), R9
 	MOVQ c+16(FP), DI
@@ -2950,9 +3118,9 @@ TEXT ·kernelRowsF64AVX5124x16(SB), NOSPLIT, $0-96
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPD 0(BX), Z8
 	VMOVUPD 64(BX), Z9
 	VBROADCASTSD 0(R8), Z10
@@ -3019,11 +3187,11 @@ loop1:
 	ADDQ $32, R9
 	ADDQ $1024, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPD 0(BX), Z8
 	VMOVUPD 64(BX), Z9
 	VBROADCASTSD 0(R8), Z10
@@ -3042,11 +3210,11 @@ single3:
 	ADDQ $8, R9
 	ADDQ $256, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPD 0(DI), Z0, Z0
 	VADDPD 64(DI), Z1, Z1
@@ -3059,12 +3227,12 @@ done4:
 	ADDQ $256, DI
 	VADDPD 0(DI), Z6, Z6
 	VADDPD 64(DI), Z7, Z7
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $3, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPD 0(BX), Z0, Z0
 	VADDPD 64(BX), Z1, Z1
@@ -3077,7 +3245,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPD 0(BX), Z6, Z6
 	VADDPD 64(BX), Z7, Z7
-store6:
+store7:
 	VMOVUPD Z0, 0(DI)
 	VMOVUPD Z1, 64(DI)
 	ADDQ R13, DI
@@ -3096,9 +3264,9 @@ store6:
 TEXT ·kernelColsF64AVX5124x16(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $3, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $3, DX
 	LEAQ (DX)(DX*2), R9
 	MOVQ c+16(FP), DI
 	MOVQ next+64(FP), R12
@@ -3112,9 +3280,9 @@ TEXT ·kernelColsF64AVX5124x16(SB), NOSPLIT, $0-96
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPD 0(BX), Z8
 	VMOVUPD 64(BX), Z9
 	VBROADCASTSD 0(R8), Z10
@@ -3180,11 +3348,11 @@ loop1:
 	LEAQ (R8)(DX*4), R8
 	ADDQ $1024, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPD 0(BX), Z8
 	VMOVUPD 64(BX), Z9
 	VBROADCASTSD 0(R8), Z10
@@ -3202,11 +3370,11 @@ single3:
 	LEAQ (R8)(DX*1), R8
 	ADDQ $256, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPD 0(DI), Z0, Z0
 	VADDPD 64(DI), Z1, Z1
@@ -3219,12 +3387,12 @@ done4:
 	ADDQ $256, DI
 	VADDPD 0(DI), Z6, Z6
 	VADDPD 64(DI), Z7, Z7
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $3, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPD 0(BX), Z0, Z0
 	VADDPD 64(BX), Z1, Z1
@@ -3237,7 +3405,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPD 0(BX), Z6, Z6
 	VADDPD 64(BX), Z7, Z7
-store6:
+store7:
 	VMOVUPD Z0, 0(DI)
 	VMOVUPD Z1, 64(DI)
 	ADDQ R13, DI
@@ -3256,9 +3424,9 @@ store6:
 TEXT ·kernelRowsAVX26x16(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $2, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $2, DX
 	LEAQ (DX)(DX*2), R12
 	LEAQ (R8)(R12*1), R9
 	MOVQ c+16(FP), DI
@@ -3277,9 +3445,9 @@ TEXT ·kernelRowsAVX26x16(SB), NOSPLIT, $0-96
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPS 0(BX), Y12
 	VMOVUPS 32(BX), Y13
 	VBROADCASTSS 0(R8), Y14
@@ -3370,11 +3538,11 @@ loop1:
 	ADDQ $16, R9
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Y12
 	VMOVUPS 32(BX), Y13
 	VBROADCASTSS 0(R8), Y14
@@ -3399,11 +3567,11 @@ single3:
 	ADDQ $4, R9
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPS 0(DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
@@ -3422,12 +3590,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Y10, Y10
 	VADDPS 32(DI), Y11, Y11
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Y0, Y0
 	VADDPS 32(BX), Y1, Y1
@@ -3446,7 +3614,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Y10, Y10
 	VADDPS 32(BX), Y11, Y11
-store6:
+store7:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	ADDQ R13, DI
@@ -3471,9 +3639,9 @@ store6:
 TEXT ·kernelColsAVX26x16(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $2, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $2, DX
 	LEAQ (DX)(DX*2), R9
 	MOVQ c+16(FP), DI
 	MOVQ next+64(FP), R12
@@ -3491,9 +3659,9 @@ TEXT ·kernelColsAVX26x16(SB), NOSPLIT, $0-96
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPS 0(BX), Y12
 	VMOVUPS 32(BX), Y13
 	VBROADCASTSS 0(R8), Y14
@@ -3583,11 +3751,11 @@ loop1:
 	LEAQ (R8)(DX*4), R8
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Y12
 	VMOVUPS 32(BX), Y13
 	VBROADCASTSS 0(R8), Y14
@@ -3611,11 +3779,11 @@ single3:
 	LEAQ (R8)(DX*1), R8
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPS 0(DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
@@ -3634,12 +3802,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Y10, Y10
 	VADDPS 32(DI), Y11, Y11
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Y0, Y0
 	VADDPS 32(BX), Y1, Y1
@@ -3658,7 +3826,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Y10, Y10
 	VADDPS 32(BX), Y11, Y11
-store6:
+store7:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	ADDQ R13, DI
@@ -3683,9 +3851,9 @@ store6:
 TEXT ·kernelRowsF64AVX26x8(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $3, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $3, DX
 	LEAQ (DX)(DX*2), R12
 	LEAQ (R8)(R12*1), R9
 	MOVQ c+16(FP), DI
@@ -3704,9 +3872,9 @@ TEXT ·kernelRowsF64AVX26x8(SB), NOSPLIT, $0-96
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPD 0(BX), Y12
 	VMOVUPD 32(BX), Y13
 	VBROADCASTSD 0(R8), Y14
@@ -3797,11 +3965,11 @@ loop1:
 	ADDQ $32, R9
 	ADDQ $1024, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPD 0(BX), Y12
 	VMOVUPD 32(BX), Y13
 	VBROADCASTSD 0(R8), Y14
@@ -3826,11 +3994,11 @@ single3:
 	ADDQ $8, R9
 	ADDQ $256, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPD 0(DI), Y0, Y0
 	VADDPD 32(DI), Y1, Y1
@@ -3849,12 +4017,12 @@ done4:
 	ADDQ $256, DI
 	VADDPD 0(DI), Y10, Y10
 	VADDPD 32(DI), Y11, Y11
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $3, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPD 0(BX), Y0, Y0
 	VADDPD 32(BX), Y1, Y1
@@ -3873,7 +4041,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPD 0(BX), Y10, Y10
 	VADDPD 32(BX), Y11, Y11
-store6:
+store7:
 	VMOVUPD Y0, 0(DI)
 	VMOVUPD Y1, 32(DI)
 	ADDQ R13, DI
@@ -3898,9 +4066,9 @@ store6:
 TEXT ·kernelColsF64AVX26x8(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $3, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $3, DX
 	LEAQ (DX)(DX*2), R9
 	MOVQ c+16(FP), DI
 	MOVQ next+64(FP), R12
@@ -3918,9 +4086,9 @@ TEXT ·kernelColsF64AVX26x8(SB), NOSPLIT, $0-96
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPD 0(BX), Y12
 	VMOVUPD 32(BX), Y13
 	VBROADCASTSD 0(R8), Y14
@@ -4010,11 +4178,11 @@ loop1:
 	LEAQ (R8)(DX*4), R8
 	ADDQ $1024, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPD 0(BX), Y12
 	VMOVUPD 32(BX), Y13
 	VBROADCASTSD 0(R8), Y14
@@ -4038,11 +4206,11 @@ single3:
 	LEAQ (R8)(DX*1), R8
 	ADDQ $256, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPD 0(DI), Y0, Y0
 	VADDPD 32(DI), Y1, Y1
@@ -4061,12 +4229,12 @@ done4:
 	ADDQ $256, DI
 	VADDPD 0(DI), Y10, Y10
 	VADDPD 32(DI), Y11, Y11
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $3, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPD 0(BX), Y0, Y0
 	VADDPD 32(BX), Y1, Y1
@@ -4085,7 +4253,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPD 0(BX), Y10, Y10
 	VADDPD 32(BX), Y11, Y11
-store6:
+store7:
 	VMOVUPD Y0, 0(DI)
 	VMOVUPD Y1, 32(DI)
 	ADDQ R13, DI
@@ -4110,9 +4278,9 @@ store6:
 TEXT ·kernelRowsAVX24x16(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $2, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $2, DX
 	LEAQ (DX)(DX*2), R12
 	LEAQ (R8)(R12*1), R9
 	MOVQ c+16(FP), DI
@@ -4127,9 +4295,9 @@ TEXT ·kernelRowsAVX24x16(SB), NOSPLIT, $0-96
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPS 0(BX), Y8
 	VMOVUPS 32(BX), Y9
 	VBROADCASTSS 0(R8), Y10
@@ -4196,11 +4364,11 @@ loop1:
 	ADDQ $16, R9
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Y8
 	VMOVUPS 32(BX), Y9
 	VBROADCASTSS 0(R8), Y10
@@ -4219,11 +4387,11 @@ single3:
 	ADDQ $4, R9
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPS 0(DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
@@ -4236,12 +4404,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Y6, Y6
 	VADDPS 32(DI), Y7, Y7
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Y0, Y0
 	VADDPS 32(BX), Y1, Y1
@@ -4254,7 +4422,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Y6, Y6
 	VADDPS 32(BX), Y7, Y7
-store6:
+store7:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	ADDQ R13, DI
@@ -4273,9 +4441,9 @@ store6:
 TEXT ·kernelColsAVX24x16(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $2, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $2, DX
 	LEAQ (DX)(DX*2), R9
 	MOVQ c+16(FP), DI
 	MOVQ next+64(FP), R12
@@ -4289,9 +4457,9 @@ TEXT ·kernelColsAVX24x16(SB), NOSPLIT, $0-96
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPS 0(BX), Y8
 	VMOVUPS 32(BX), Y9
 	VBROADCASTSS 0(R8), Y10
@@ -4357,11 +4525,11 @@ loop1:
 	LEAQ (R8)(DX*4), R8
 	ADDQ $512, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPS 0(BX), Y8
 	VMOVUPS 32(BX), Y9
 	VBROADCASTSS 0(R8), Y10
@@ -4379,11 +4547,11 @@ single3:
 	LEAQ (R8)(DX*1), R8
 	ADDQ $128, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPS 0(DI), Y0, Y0
 	VADDPS 32(DI), Y1, Y1
@@ -4396,12 +4564,12 @@ done4:
 	ADDQ $128, DI
 	VADDPS 0(DI), Y6, Y6
 	VADDPS 32(DI), Y7, Y7
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $2, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPS 0(BX), Y0, Y0
 	VADDPS 32(BX), Y1, Y1
@@ -4414,7 +4582,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPS 0(BX), Y6, Y6
 	VADDPS 32(BX), Y7, Y7
-store6:
+store7:
 	VMOVUPS Y0, 0(DI)
 	VMOVUPS Y1, 32(DI)
 	ADDQ R13, DI
@@ -4433,9 +4601,9 @@ store6:
 TEXT ·kernelRowsF64AVX24x8(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $3, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $3, DX
 	LEAQ (DX)(DX*2), R12
 	LEAQ (R8)(R12*1), R9
 	MOVQ c+16(FP), DI
@@ -4450,9 +4618,9 @@ TEXT ·kernelRowsF64AVX24x8(SB), NOSPLIT, $0-96
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPD 0(BX), Y8
 	VMOVUPD 32(BX), Y9
 	VBROADCASTSD 0(R8), Y10
@@ -4519,11 +4687,11 @@ loop1:
 	ADDQ $32, R9
 	ADDQ $1024, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPD 0(BX), Y8
 	VMOVUPD 32(BX), Y9
 	VBROADCASTSD 0(R8), Y10
@@ -4542,11 +4710,11 @@ single3:
 	ADDQ $8, R9
 	ADDQ $256, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPD 0(DI), Y0, Y0
 	VADDPD 32(DI), Y1, Y1
@@ -4559,12 +4727,12 @@ done4:
 	ADDQ $256, DI
 	VADDPD 0(DI), Y6, Y6
 	VADDPD 32(DI), Y7, Y7
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $3, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPD 0(BX), Y0, Y0
 	VADDPD 32(BX), Y1, Y1
@@ -4577,7 +4745,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPD 0(BX), Y6, Y6
 	VADDPD 32(BX), Y7, Y7
-store6:
+store7:
 	VMOVUPD Y0, 0(DI)
 	VMOVUPD Y1, 32(DI)
 	ADDQ R13, DI
@@ -4596,9 +4764,9 @@ store6:
 TEXT ·kernelColsF64AVX24x8(SB), NOSPLIT, $0-96
 	MOVQ a+24(FP), R8
 	MOVQ lda+32(FP), DX
+	SHLQ $3, DX
 	MOVQ b+40(FP), BX
 	MOVQ k+48(FP), CX
-	SHLQ $3, DX
 	LEAQ (DX)(DX*2), R9
 	MOVQ c+16(FP), DI
 	MOVQ next+64(FP), R12
@@ -4612,9 +4780,9 @@ TEXT ·kernelColsF64AVX24x8(SB), NOSPLIT, $0-96
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ $4, CX
-	JLT tail2
+	JLT tail3
 	PCALIGN $32
-loop1:
+loop2:
 	VMOVUPD 0(BX), Y8
 	VMOVUPD 32(BX), Y9
 	VBROADCASTSD 0(R8), Y10
@@ -4680,11 +4848,11 @@ loop1:
 	LEAQ (R8)(DX*4), R8
 	ADDQ $1024, BX
 	SUBQ $4, CX
-	JGE loop1
-tail2:
+	JGE loop2
+tail3:
 	ADDQ $4, CX
-	JZ done4
-single3:
+	JZ done5
+single4:
 	VMOVUPD 0(BX), Y8
 	VMOVUPD 32(BX), Y9
 	VBROADCASTSD 0(R8), Y10
@@ -4702,11 +4870,11 @@ single3:
 	LEAQ (R8)(DX*1), R8
 	ADDQ $256, BX
 	SUBQ $1, CX
-	JNZ single3
-done4:
-	MOVQ add+56(FP), AX
-	TESTQ $1, AX
-	JEQ plain5
+	JNZ single4
+done5:
+	MOVQ add+56(FP), CX
+	TESTQ $1, CX
+	JEQ plain6
 	MOVQ c+16(FP), DI
 	VADDPD 0(DI), Y0, Y0
 	VADDPD 32(DI), Y1, Y1
@@ -4719,12 +4887,12 @@ done4:
 	ADDQ $256, DI
 	VADDPD 0(DI), Y6, Y6
 	VADDPD 32(DI), Y7, Y7
-plain5:
+plain6:
 	MOVQ to+0(FP), DI
 	MOVQ ld+8(FP), R13
 	SHLQ $3, R13
-	TESTQ $2, AX
-	JEQ store6
+	TESTQ $2, CX
+	JEQ store7
 	MOVQ DI, BX
 	VADDPD 0(BX), Y0, Y0
 	VADDPD 32(BX), Y1, Y1
@@ -4737,7 +4905,7 @@ plain5:
 	ADDQ R13, BX
 	VADDPD 0(BX), Y6, Y6
 	VADDPD 32(BX), Y7, Y7
-store6:
+store7:
 	VMOVUPD Y0, 0(DI)
 	VMOVUPD Y1, 32(DI)
 	ADDQ R13, DI

@@ -8,10 +8,10 @@ import (
 
 // genericTile is the portable kernel: rowStep rows at a time, in register tiles of 2×4.
 func genericTile[E tensor.Number]() tile[E] {
+	rows, cols := columnOf(genericRows[E]), columnOf(genericCols[E])
 	return tile[E]{
-		sizes: vectorSizes(rowStep, 1), rows: genericRows[E], rows4: genericRows[E], cols: genericCols[E],
-		cols4: genericCols[E],
-		few:   func(source) *fewKernels[E] { return nil },
+		sizes: vectorSizes(rowStep, 1), rows: rows, rows4: rows, cols: cols, cols4: cols,
+		few: func(source) *fewKernels[E] { return nil },
 	}
 }
 

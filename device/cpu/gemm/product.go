@@ -30,6 +30,7 @@ type product[E tensor.Number] struct {
 
 	direct bool // complete tiles of sums are stored directly in the result …
 	addTo  int  // … or added to it
+	plain  bool // kernels read a in place
 
 	mirror mirror
 	few    fewProduct[E]
@@ -43,6 +44,7 @@ type scratch[E tensor.Number] struct {
 
 	start []E // initial sums of a tile, if there is a bias; for a strip, memory for a tile
 	bias  []E // initial sums of the current columns
+	visit visit
 	strip strip
 
 	column int // column of the last task; initially −1
@@ -171,6 +173,7 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 	}
 	x.chooseCut(wanted{form, m, n, k, opt.Symmetric, x.tile.strip != nil && x.plainStrips(32)})
 	x.dealOut(x.cut.down, x.cut.across)
+	x.plain = x.plainA()
 	p.Run(x.cut.down*x.cut.across, x)
 	if opt.Symmetric {
 		x.mirror = mirror{cut: &x.cut, dst: x.dst}
@@ -178,4 +181,7 @@ func (x *product[E]) run(p *pool.Pool, form device.Form, m, n, k int, dst *tenso
 		x.mirror.dst = sink{}
 	}
 	x.a, x.b, x.dst, x.bias = source{}, source{}, sink{}, nil // the memory may be unmapped before the next product
+	for i := range x.scratch {
+		x.scratch[i].visit = visit{}
+	}
 }

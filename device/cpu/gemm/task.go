@@ -1,6 +1,10 @@
 package gemm
 
-import "anneal/device"
+import (
+	"unsafe"
+
+	"anneal/device"
+)
 
 // Do computes one task's tile of the result. For each K block in order it packs the panels of b, unless the task
 // above has left them, and multiplies blocks of a by all of them. The deal decides which task it is.
@@ -60,7 +64,7 @@ func (x *product[E]) blocks(s *scratch[E], t, after span, packed bool) {
 			rows := min(high, t.rows-i)
 			a, lda := &s.a[0], c.strideRows()
 			switch {
-			case k > 0 && x.plainA() && rows%x.tile.mr == 0:
+			case k > 0 && x.plain && rows%x.tile.mr == 0:
 				// nothing to convert, and kernels do not read past the rows
 				a, lda = (*E)(x.blockA(t.i+i, p).p), x.a.ld
 			case k > 0:
@@ -121,64 +125,84 @@ func (x *product[E]) plainA() bool {
 
 // multiply adds the product of a block of a (the rows of the task's tile from i on, lda words apart) and the packed
 // panels of b to the running sums. With the last K block the sums go to the result: directly, or, if they must be
-// converted, scaled or cut, from their tile, which is still in the first-level cache.
+// converted, scaled or cut, from their tiles, which are still in the cache.
 func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, rows, words int, first, last bool,
 	ahead, later *trail) {
-	mr := x.tile.mr
-	main, rest, row := x.tile.rows, x.tile.rows4, lda
+	mr, size := x.tile.mr, int(unsafe.Sizeof(*a))
+	main, row := x.tile.rows, lda
 	if x.form == device.TN {
-		main, rest, lda, row = x.tile.cols, x.tile.cols4, rowsTN, x.tile.run
+		main, lda, row = x.tile.cols, rowsTN, x.tile.run
 	}
 	add := addSums
 	if first && x.bias == nil {
 		add = 0
 	}
-	tiles := i / mr * x.cut.cols // above these rows
-	for j := 0; j < t.cols; j += colStep {
-		panel := &b[j/colStep*x.cut.strideB]
+	sums, beside, below := 0, 0, mr*colStep // of a tile, to that beside it and that below it
+	if !first || !last {                    // the sums are needed again for the next K block
+		sums, beside, below = i*x.cut.cols*colStep, mr*colStep, x.cut.cols*mr*colStep
+	}
+	v := &s.visit
+	v.lda, v.k = lda*size, words
+	whole, rest, reach := rows/mr, rows%mr, max(1, words/4)
+	tiles, portions := ceil(rows, mr), ceil(rows, reach)
+	var right trail // the next columns of the result
+	for j := 0; j < t.cols; j, sums = j+colStep, sums+beside {
+		if right.left = 0; last && j+colStep < t.cols {
+			x.resultTrail(&right, t.i+i, t.j+j+colStep, min(colStep, t.cols-j-colStep), reach, portions)
+		}
+		v.prefetch(tiles, ahead, &right, later)
+		v.a, v.aBelow, v.b = unsafe.Pointer(a), mr*row*size, unsafe.Pointer(&b[j/colStep*x.cut.strideB])
+		v.c, v.cBelow = unsafe.Pointer(&s.c[sums]), below*size
 		if first && x.bias != nil {
 			x.startSums(s.start, t.j+j)
+			v.c, v.cBelow = unsafe.Pointer(&s.start[0]), 0
 		}
-		beside := trail{} // the next columns of the result
-		if last && j+colStep < t.cols {
-			beside = x.resultTrail(span{t.i + i, t.j + j + colStep, rows, min(colStep, t.cols-j-colStep)}, words)
+		v.to, v.ld, v.toBelow, v.add = unsafe.Pointer(&s.c[sums]), colStep*size, below*size, add
+		direct := last && x.direct && j+colStep <= t.cols
+		if direct {
+			v.to, v.ld, v.toBelow, v.add = x.dst.at(t.i+i, t.j+j), x.dst.ld*size, mr*x.dst.ld*size, add|x.addTo
 		}
-		tile := tiles + j/colStep
-		for r := 0; r < rows; r, tile = r+mr, tile+x.cut.cols {
-			block := at(a, r*row)
-			sums := &s.c[0]
-			if !first || !last { // the sums are needed again for the next K block
-				sums = &s.c[tile*mr*colStep]
-			}
-			from := sums
-			if first && x.bias != nil {
-				from = &s.start[0]
-			}
-			p, ps := ahead.portion()
-			behind := later
-			if beside.left > 0 {
-				behind = &beside
-			}
-			q, qs := behind.portion()
-			high := rows - r
-			switch {
-			case last && x.direct && high >= mr && j+colStep <= t.cols:
-				main((*E)(x.dst.at(t.i+i+r, t.j+j)), x.dst.ld, from, block, lda, panel, words,
-					add|x.addTo, p, q, ps, qs)
-				continue
-			case high > mr-rowStep:
-				main(sums, colStep, from, block, lda, panel, words, add, p, q, ps, qs)
-			default:
-				for h := 0; h < high; h += rowStep {
-					part := at(sums, h*colStep)
-					rest(part, colStep, at(from, h*colStep), at(block, h*row), lda, panel, words, add, p, q, ps, qs)
-				}
-			}
-			if last {
-				x.store(&x.dst, x.dst.at(t.i+i+r, t.j+j), sums, min(mr, high), min(colStep, t.cols-j))
-			}
+		if v.tiles = whole; whole > 0 {
+			main(v)
+		}
+		if rest > 0 {
+			v.to, v.ld, v.add = unsafe.Pointer(&s.c[sums+whole*below]), colStep*size, add
+			x.multiplyRest(v, rest, row*size, main)
+		}
+		stored := 0
+		if direct {
+			stored = whole
+		}
+		for tile := stored; last && tile < tiles; tile++ {
+			r := tile * mr
+			x.store(&x.dst, x.dst.at(t.i+i+r, t.j+j), &s.c[sums+tile*below], min(mr, rows-r), min(colStep, t.cols-j))
 		}
 	}
+}
+
+// multiplyRest computes the rows below the whole tiles of a visit, rowBytes apart in a: with the main kernel, which
+// computes more of them, or in tiles of rowStep rows.
+func (x *product[E]) multiplyRest(v *visit, rows, rowBytes int, main column) {
+	v.a, v.c = unsafe.Add(v.a, v.tiles*v.aBelow), unsafe.Add(v.c, v.tiles*v.cBelow)
+	f := v.ahead[v.tiles]
+	if v.tiles = 1; rows > x.tile.mr-rowStep {
+		v.ahead[0] = f
+		main(v)
+		return
+	}
+	rest := x.tile.rows4
+	if x.form == device.TN {
+		rest = x.tile.cols4
+	}
+	v.tiles, v.aBelow = ceil(rows, rowStep), rowStep*rowBytes
+	v.toBelow = rowStep * v.ld
+	if v.cBelow != 0 {
+		v.cBelow = rowStep * v.ld
+	}
+	for tile := range v.tiles {
+		v.ahead[tile] = f
+	}
+	rest(v)
 }
 
 // startSums fills a tile with the initial sums of the columns from j on: the bias, before scaling.

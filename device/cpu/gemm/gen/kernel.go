@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/bits"
 
 	"anneal/internal/asmgen"
 )
@@ -48,7 +47,8 @@ const (
 	byCols = "Cols"
 )
 
-// kernel writes a kernel of rows × two vectors. The sums are registers 0 … 2·rows−1.
+// kernel writes a kernel of rows × two vectors. The sums are registers 0 … 2·rows−1. If these are all columns of a
+// tile, it is a column, which goes down the tiles of a visit.
 //
 // A step along k loads two vectors of b, and for each row broadcasts one word of a and does two FMAs with it. With 12
 // rows that is 14 loads for 24 FMAs, which two load and two FMA ports do in 12 cycles.
@@ -61,18 +61,16 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	rowBytes := v.size * 32
 	cols := 2 * v.bytes / v.size
 	fn := f.Func(fmt.Sprintf("kernel%s%s%dx%d", form, v.name, rows, cols),
-		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, cols),
-		fmt.Sprintf("to *%[1]s, ld int, c, a *%[1]s, lda int, b *%[1]s, k, add int, "+
-			"next, later uintptr, step, stride int", v.elem))
+		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, cols), kernelParams(v, cols))
 	b0 := 2 * rows
 	b1, spare := b0+1, b0+2
 	spares := map[string]int{"Y": 16, "Z": 32}[v.reg] - spare
 
-	fn.Arg("a", "R8")
-	fn.Arg("lda", "DX")
-	fn.Arg("b", "BX")
-	fn.Arg("k", "CX")
-	fn.I("SHLQ $%d, DX", bits.Len(uint(v.size))-1)
+	in := newInputs(fn, v, cols)
+	in.load("a", "R8")
+	in.load("lda", "DX")
+	in.load("b", "BX")
+	in.load("k", "CX")
 	pointers := []string{"R8"}
 	if form == byRows {
 		fn.I("LEAQ (DX)(DX*2), R12") // three rows of a
@@ -87,9 +85,9 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 			fn.I("LEAQ (R8)(DX*%d), R10", v.ahead)
 		}
 	}
-	fn.Arg("c", "DI")
-	fn.Arg("next", "R12")
-	fn.Arg("later", "R13")
+	in.load("c", "DI")
+	in.load("next", "R12")
+	in.load("later", "R13")
 	for i := range 2 * rows {
 		fn.I("VXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", v.reg, i)
 	}
@@ -154,10 +152,10 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 			fn.I("ADDQ $32, DI")
 		case 1:
 			fn.I("PREFETCHT1 (R12)")
-			fn.I("ADDQ %s, R12", fn.ArgRef("step"))
+			fn.I("ADDQ %s, R12", in.operand("step"))
 		case 3:
 			fn.I("PREFETCHT1 (R13)")
-			fn.I("ADDQ %s, R13", fn.ArgRef("stride"))
+			fn.I("ADDQ %s, R13", in.operand("stride"))
 		}
 	}
 	advance(unroll)
@@ -184,18 +182,17 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 		}
 	}
 	plain, store := fn.NewLabel("plain"), fn.NewLabel("store")
-	fn.Arg("add", "AX")
-	fn.I("TESTQ $1, AX")
+	in.load("add", "CX")
+	fn.I("TESTQ $1, CX")
 	fn.I("JEQ %s", plain)
-	fn.Arg("c", "DI")
+	in.load("c", "DI")
 	each("DI", fmt.Sprintf("$%d", rowBytes), func(half, reg int) {
 		fn.I("VADD%[1]s %[2]d(DI), %[3]s%[4]d, %[3]s%[4]d", v.packed, half*v.bytes, v.reg, reg)
 	})
 	fn.Label(plain)
-	fn.Arg("to", "DI")
-	fn.Arg("ld", "R13")
-	fn.I("SHLQ $%d, R13", bits.Len(uint(v.size))-1)
-	fn.I("TESTQ $2, AX")
+	in.load("to", "DI")
+	in.load("ld", "R13")
+	fn.I("TESTQ $2, CX")
 	fn.I("JEQ %s", store)
 	fn.I("MOVQ DI, BX")
 	each("BX", "R13", func(half, reg int) {
@@ -203,5 +200,6 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	})
 	fn.Label(store)
 	each("DI", "R13", func(half, reg int) { fn.I("VMOVU%s %s%d, %d(DI)", v.packed, v.reg, reg, half*v.bytes) })
+	in.next()
 	fn.Ret()
 }
