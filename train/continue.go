@@ -45,6 +45,7 @@ func (t *Trainer) Continue(prompts [][]int32, c Continuation) (made [][]int32, e
 // continueRows continues as many prompts as a batch has rows, or fewer.
 func (e *Evaluator) continueRows(prompts [][]int32, c Continuation) ([][]int32, error) {
 	batch, rows, documents := e.batch, e.rows, e.documents
+	batch.Cut(e.model.Config.Context, e.model.Config.Context) // a step may have left shorter rows
 	defer func() { e.batch, e.full, e.rows, e.documents = batch, batch, rows, documents }()
 	e.batch = batch.Rows(len(prompts))
 	e.full, e.rows, e.length, e.documents = e.batch, len(prompts), e.model.Config.Context, true
