@@ -14,8 +14,8 @@ import (
 // σ is split into a sum of numbers with few bits, so that their products with distances, and the differences of
 // these, are exact, until the distance is so large that the score's exponential is 0 or its last bits do not matter.
 // Words of one element hold numbers of 12 and 24 bits (4 words). Pairs of BF16 hold numbers of 8, 8 and 8 bits, and
-// each distance as two numbers (5 words, 10 on matrix units). The cost is as many more steps in one of two products
-// forward, and of five backward.
+// each distance as two numbers (5 words, 6 in groups of 4, 10 on matrix units). The cost is as many more steps in one
+// of two products forward, and of five backward.
 
 // lead returns the number of words before those of a query or key. The last slope of them are part of the product.
 func (k *kernels[T]) lead(s *shape) (lead, slope int) {
@@ -25,7 +25,7 @@ func (k *kernels[T]) lead(s *shape) (lead, slope int) {
 	if k.attend != nil {
 		return k.tileN, 16 // one step of matrix units; unused words are 0
 	}
-	return k.tileN, 3 + k.pair
+	return k.tileN, roundUp(3+k.pair, k.group/k.pair)
 }
 
 // leadQueries writes the leading words of n queries of unit q, from number from on, to rows of x, packed across.

@@ -34,7 +34,7 @@ func repeat(c ...uint32) (rows [12][8]uint32) {
 
 // assembly holds the functions that gen writes for one instruction set.
 type assembly struct {
-	tileM, tileN, pair int
+	tileM, tileN, pair, group int
 
 	mul        func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, m, k, add int)
 	softmax    func(s *float32, rows, scale int, m, l, alpha *float32)
@@ -57,7 +57,7 @@ type assembly struct {
 func (a assembly) kernels() kernels[float32] {
 	n := a.tileN
 	k := kernels[float32]{
-		tileM: a.tileM, tileN: n, pair: a.pair,
+		tileM: a.tileM, tileN: n, pair: a.pair, group: a.group,
 		mul: func(c []float32, ldc int, x []float32, rs, cs int, b []float32, ldb, m, k int, add bool) {
 			_, _, _ = c[(m-1)*ldc+n-1], x[(m-1)*rs+(k-1)*cs], b[(k-1)*ldb+n-1]
 			flag := 0

@@ -291,7 +291,7 @@ func (j *backwardJob[T]) scores(t *backwardTile[T], u, at int, keys *keyTile, p 
 	}
 	ds := t.ds[line+at/r.pair:]
 	r.grad(t.s[line+at/r.pair:], ds, s, dp, j.queries, rows, T(j.scale), t.lse[first:], t.delta[first:])
-	r.down(t.dsd[line/r.pair+at:], j.queries, ds, j.queries, rows, r.tileN)
+	r.down(t.dsd[line/r.pair+r.column(at):], j.queries, ds, j.queries, rows, r.tileN)
 }
 
 // products adds the products of n queries, from at of unit u, with keys lo…hi of the tile: dV += P·dO, dK += dS·Q, dQ
@@ -306,13 +306,13 @@ func (j *backwardJob[T]) products(t *backwardTile[T], u, at, n, lo, hi int, dk, 
 func (j *backwardJob[T]) stairs(t *backwardTile[T], u, at int, k *run, p *panel, dk, dv []T) {
 	r := j.r
 	for row := p.lo; row < p.hi; row += stair {
-		if from, to := p.columns(k, row, r.pair, r.tileN); from < to {
+		if from, to := p.columns(k, row, r.group, r.tileN); from < to {
 			j.mulKV(t, u, at+from, to-from, row, roundUp(min(stair, p.hi-row), r.tileM), dk, dv)
 		}
 	}
 	n := min(stair, r.tileN)
 	for q := 0; q < p.Count; q += n {
-		if from, to := p.rows(k, q, n, r.pair); from < to {
+		if from, to := p.rows(k, q, n, r.group); from < to {
 			j.mulQ(t, u, at+q, n, from, to)
 		}
 	}
@@ -323,10 +323,10 @@ func (j *backwardJob[T]) mulKV(t *backwardTile[T], u, at, n, lo, rows int, dk, d
 	r, first, line := j.r, u*j.queries+at, lo*j.queries
 	lead, _ := r.lead(&j.shape)
 	s, ds := t.s[line+at/r.pair:], t.ds[line+at/r.pair:]
-	q, do := t.qd[first*t.led/r.pair+lead*r.pair:], t.dod[first*t.ld/r.pair:]
+	q, do := t.qd[first*t.led/r.pair+r.column(lead*r.pair):], t.dod[first*t.ld/r.pair:]
 	for c := 0; c < j.Size; c += r.tileN {
-		r.mul(dv[lo*t.ld+c:], t.ld, s, j.queries, 1, do[c:], t.ld, rows, n/r.pair, true)
-		r.mul(dk[lo*t.ld+c:], t.ld, ds, j.queries, 1, q[c:], t.led, rows, n/r.pair, true)
+		r.mul(dv[lo*t.ld+c:], t.ld, s, j.queries, 1, do[r.column(c):], t.ld, rows, n/r.pair, true)
+		r.mul(dk[lo*t.ld+c:], t.ld, ds, j.queries, 1, q[r.column(c):], t.led, rows, n/r.pair, true)
 	}
 }
 
@@ -334,8 +334,8 @@ func (j *backwardJob[T]) mulKV(t *backwardTile[T], u, at, n, lo, rows int, dk, d
 func (j *backwardJob[T]) mulQ(t *backwardTile[T], u, at, n, lo, hi int) {
 	r, first := j.r, u*j.queries+at
 	lead, _ := r.lead(&j.shape)
-	ds, k := t.dsd[lo*j.queries/r.pair+at:], t.kd[lo*t.led/r.pair+lead*r.pair:]
+	ds, k := t.dsd[lo*j.queries/r.pair+r.column(at):], t.kd[lo*t.led/r.pair+r.column(lead*r.pair):]
 	for c := 0; c < j.Size; c += r.tileN {
-		r.mul(t.dq[first*t.ld+c:], t.ld, ds, 1, j.queries, k[c:], t.led, n, r.words(hi-lo), true)
+		r.mul(t.dq[first*t.ld+c:], t.ld, ds, 1, j.queries, k[r.column(c):], t.led, n, r.words(hi-lo), true)
 	}
 }

@@ -13,10 +13,10 @@
 //	O  [queries, E]    += Sᵀ · V        the first operand of a product may have any strides, because the kernel
 //	dV [keys, E]       += P · dO        broadcasts its elements one by one
 //
-// With BF16 storage on the avx512bf16 tier all products are BF16 dot products with FP32 sums: as in FlashAttention,
-// probabilities and gradients of scores are rounded to BF16 as operands. Maxima, row sums (of unrounded
+// With BF16 storage on the tiers avx512bf16 and bf16 all products are BF16 dot products with FP32 sums: as in
+// FlashAttention, probabilities and gradients of scores are rounded to BF16 as operands. Maxima, row sums (of unrounded
 // probabilities), the log-sum-exp and delta stay in FP32. The algorithm is the same, with operands in words of two
-// elements (kernels.go).
+// elements, or groups of four for BFMMLA (kernels.go).
 //
 // On the amx tier, matrix units process a tile of keys in two calls, one forward and one backward (units.go):
 // products of 32 × 32 sums, and exponentials between them in AVX-512.

@@ -210,7 +210,7 @@ func (j *forwardJob[T]) keys(t *forwardTile[T], w *work, m *team, row int) {
 // units.
 func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel) {
 	r := j.r
-	rows, words, n := roundUp(p.hi-p.lo, r.pair), t.led/r.pair, roundUp(p.Count, r.tileM)
+	rows, words, n := roundUp(p.hi-p.lo, r.group), t.led/r.pair, roundUp(p.Count, r.tileM)
 	lead, slope := r.lead(&j.shape)
 	k, q, o := t.k[p.lo*words+lead-slope:], t.qt[at*words+(lead-slope)*r.tileN:], t.o[at*t.ld:]
 	r.mul(t.s, r.tileN, k, words, 1, q, r.tileN, roundUp(rows, r.tileM), slope+r.words(j.Size), false)
@@ -228,8 +228,8 @@ func (j *forwardJob[T]) tile(t *forwardTile[T], at int, keys *keyTile, p *panel)
 	if p.masked && len(keys.runs) == 1 && !p.whole {
 		n = min(stair, r.tileN)
 		for at := 0; at < p.Count; at += n {
-			if from, to := p.rows(&keys.runs[0], at, n, r.pair); from < to {
-				j.mulO(o[at*t.ld:], t.s[(from-p.lo)/r.pair*r.tileN+at:], t, from, to, n)
+			if from, to := p.rows(&keys.runs[0], at, n, r.group); from < to {
+				j.mulO(o[at*t.ld:], t.s[(from-p.lo)/r.pair*r.tileN+r.column(at):], t, from, to, n)
 			}
 		}
 		return
@@ -242,7 +242,7 @@ func (j *forwardJob[T]) mulO(o, s []T, t *forwardTile[T], lo, hi, n int) {
 	r := j.r
 	v := t.vd[lo*t.ld/r.pair:]
 	for c := 0; c < j.Size; c += r.tileN {
-		r.mul(o[c:], t.ld, s, 1, r.tileN, v[c:], t.ld, n, r.words(hi-lo), true)
+		r.mul(o[c:], t.ld, s, 1, r.tileN, v[r.column(c):], t.ld, n, r.words(hi-lo), true)
 	}
 }
 

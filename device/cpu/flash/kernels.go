@@ -12,17 +12,20 @@ import (
 // Products read words: an element, or, if pair is 2, two BF16 elements adjacent in the dimension summed over.
 // Matrices are packed "across", as words [rows, cols/pair], for products that sum along their rows, and "down", as
 // words [rows/pair, cols], for products that sum along their columns. If words are elements, both are the matrix
-// itself. Results are always in T.
+// itself. If group is 4, the two words of four elements of a column lie next to each other in a matrix packed down:
+// [rows/4, cols, 2]. Results are always in T.
 type kernels[T tensor.Number] struct {
 	tileM, tileN int // rows and columns of the microkernel; tileN is a multiple of tileM
-	pair         int // elements in a word, 1 or 2; divides tileM
+	pair         int // elements in a word, 1 or 2
+	group        int // elements of a column next to each other in a matrix packed down: pair, or 4; divides tileM
 
 	// mul computes c [m, tileN] = a [m, k] · b [k, tileN] for k words, or adds to c. Word (i, l) of a is a[i·rs +
-	// l·cs]. m is a multiple of tileM.
+	// l·cs]; if group is 4, a is packed across if cs is 1, and otherwise down. m is a multiple of tileM, k of
+	// group/pair.
 	mul func(c []T, ldc int, a []T, rs, cs int, b []T, ldb, m, k int, add bool)
 	// softmax continues an online softmax down the columns of s [rows, tileN]. It overwrites s with 2^(scale·s − m),
 	// packed down, for the new running maxima m, rescales the sums l and adds the unrounded powers, and sets alpha =
-	// 2^(old m − new m). rows is a multiple of pair.
+	// 2^(old m − new m). rows is a multiple of group.
 	softmax func(s []T, rows int, scale T, m, l, alpha []T)
 	// grad computes p = 2^(scale·s − lse) and ds = p·(dp − delta) from s and dp [rows, tileN], with one lse and delta
 	// per column. p and ds are packed across; they may overlap the rows of s and dp, at or before their source
@@ -44,12 +47,13 @@ type kernels[T tensor.Number] struct {
 	addColumns func(d, s, x []T, keys, size, block int)
 	// scaleRows multiplies row i of x [rows, cols] by f[i]. cols is a multiple of tileN.
 	scaleRows func(x []T, ld, rows, cols int, f []T)
-	// transpose writes words dst [cols, tileN] = src [tileN, cols]ᵀ. cols is a multiple of tileN.
+	// transpose writes words dst [cols, tileN], packed down, = src [tileN, cols]ᵀ, packed across. cols is a multiple of
+	// tileN.
 	transpose func(dst, src []T, ld, cols int)
 	// dot writes d[i] = Σ a[i,j]·b[i,j] over cols columns of words of both, a multiple of tileN.
 	dot func(d, a, b []T, ld, rows, cols int)
-	// zip packs src [rows, cols], packed across, down into dst, with strides in words. rows is a multiple of 2, cols
-	// of tileN. It is nil if words are elements.
+	// zip packs src [rows, cols], packed across, down into dst, with strides in words. rows is a multiple of group,
+	// cols of tileN. It is nil if words are elements.
 	zip func(dst []T, ldd int, src []T, lds, rows, cols int)
 	// load writes dst [rows, cols] = scale · src, which has its own row stride.
 	load func(dst []T, ld int, src []T, stride, rows, cols int, scale T)
@@ -66,7 +70,7 @@ type kernels[T tensor.Number] struct {
 // portable returns the primitives in pure Go.
 func portable[T tensor.Number]() kernels[T] {
 	return kernels[T]{
-		tileM: 2, tileN: 4, pair: 1,
+		tileM: 2, tileN: 4, pair: 1, group: 1,
 		mul:        mulGo[T],
 		softmax:    softmaxGo[T],
 		grad:       gradGo[T],

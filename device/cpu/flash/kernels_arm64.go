@@ -8,11 +8,8 @@ func kernels32(tier isa.Tier) kernels[float32] {
 		return portable[float32]()
 	}
 	return assembly{
-		tileM: 4, tileN: 16, pair: 1, mul: mulNEON, softmax: softmaxNEON, grad: gradNEON, scaleRows: scaleRowsNEON,
-		transpose: transposeNEON, dot: dotNEON, load: loadNEON, loadBF16: loadBF16NEON, storeBF16: storeBF16NEON,
-		loadF16: loadF16NEON, storeF16: storeF16NEON,
+		tileM: 4, tileN: 16, pair: 1, group: 1, mul: mulNEON, softmax: softmaxNEON, grad: gradNEON,
+		scaleRows: scaleRowsNEON, transpose: transposeNEON, dot: dotNEON, load: loadNEON, loadBF16: loadBF16NEON,
+		storeBF16: storeBF16NEON, loadF16: loadF16NEON, storeF16: storeF16NEON,
 	}.kernels()
 }
-
-// kernelsBF16 returns the primitives of a tier for BF16 storage, which is widened.
-func kernelsBF16(tier isa.Tier) kernels[float32] { return kernels32(tier) }

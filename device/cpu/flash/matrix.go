@@ -56,13 +56,13 @@ func (k *kernels[T]) readStrip(dst []T, ld int, x *matrix[T], row, step, col, ro
 }
 
 // read writes x[row : row+rows, col : col+cols] to dst [≥ rows, ld], packed across, with zeros in columns cols to ld
-// and in the rest of the last rows' words when packed down.
+// and in the rest of the last rows' groups when packed down.
 func (k *kernels[T]) read(dst []T, ld int, x *matrix[T], row, col, rows, cols int) {
 	words := ld / k.pair
 	if cols < ld {
 		clear(dst[:rows*words])
 	}
-	clear(dst[rows*words : roundUp(rows, k.pair)*words])
+	clear(dst[rows*words : roundUp(rows, k.group)*words])
 	k.readStrip(dst, ld, x, row, 1, col, rows, cols)
 }
 
@@ -94,7 +94,7 @@ func (k *kernels[T]) readKeys(dst []T, ld int, x *matrix[T], s *shape, row, col 
 // down packs src [rows, cols], packed across, down into dst. It does nothing if both layouts are the same.
 func (k *kernels[T]) down(dst []T, ldd int, src []T, lds, rows, cols int) {
 	if k.pair > 1 {
-		k.zip(dst, ldd, src, lds, roundUp(rows, k.pair), cols)
+		k.zip(dst, ldd, src, lds, roundUp(rows, k.group), cols)
 	}
 }
 
@@ -106,8 +106,11 @@ func (k *kernels[T]) takeDown(c *carver[T], across []T, n int) []T {
 	return c.take(n)
 }
 
-// words returns the number of words for n elements.
-func (k *kernels[T]) words(n int) int { return (n + k.pair - 1) / k.pair }
+// words returns the number of words for n elements, in whole groups.
+func (k *kernels[T]) words(n int) int { return roundUp(n, k.group) / k.pair }
+
+// column returns the offset, in words, of column c of a matrix packed down.
+func (k *kernels[T]) column(c int) int { return c * k.group / k.pair }
 
 // write rounds scale times src [rows, ld] to x[row : row+rows, col : col+cols].
 func (k *kernels[T]) write(x *matrix[T], row, col, rows, cols int, src []T, ld int, scale T) {

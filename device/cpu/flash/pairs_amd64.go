@@ -25,9 +25,9 @@ func kernelsBF16(tier isa.Tier) kernels[float32] {
 		return kernels32(tier)
 	}
 	k := assembly{
-		tileM: 8, tileN: 32, pair: 2, mul: mulAVX512BF16, softmax: softmaxAVX512BF16, grad: gradAVX512BF16,
-		scaleRows: scaleRowsAVX512, transpose: transposeAVX512, dot: dotAVX512BF16, load: loadAVX512,
-		storeBF16: storeBF16AVX512,
+		tileM: 8, tileN: 32, pair: 2, group: 2, mul: mulAVX512BF16, softmax: softmaxAVX512BF16,
+		grad: gradAVX512BF16, scaleRows: scaleRowsAVX512, transpose: transposeAVX512, dot: dotAVX512BF16,
+		load: loadAVX512, storeBF16: storeBF16AVX512,
 	}.kernels()
 	k.loadBF16 = copyBF16
 	k.zip = zip

@@ -46,13 +46,19 @@ func across(x []float32) []float32 {
 	return w
 }
 
-func down(x []float32, cols int) []float32 {
+func down(x []float32, cols, group int) []float32 {
 	w := make([]float32, len(x)/2)
 	for i := range w {
-		at := i/cols*2*cols + i%cols
+		at := upper(i, cols, group)
 		w[i] = word(x[at], x[at+cols])
 	}
 	return w
+}
+
+// upper returns the number of the first of the two elements, one below the other, in word i of a matrix packed down.
+func upper(i, cols, group int) int {
+	beside := group / 2 // words of a column
+	return (i/beside/cols*group+i%beside*2)*cols + i/beside%cols
 }
 
 // within compares a number with one that may have been rounded to the BF16 beside it.
@@ -66,7 +72,8 @@ func within(t *testing.T, what string, got, want float32) {
 func TestMulOfPairsMatchesGo(t *testing.T) {
 	k := onPairs(t)
 	m, n := 3*k.tileM, k.tileN
-	for _, depth := range []int{2, 4, 6, 64} {
+	for _, groups := range []int{1, 2, 3, 32} {
+		depth := groups * k.group
 		a, b := narrow(numbers(m*depth, 1)), narrow(numbers(depth*n, 2))
 		at := make([]float32, len(a))
 		for i := range m {
@@ -80,8 +87,8 @@ func TestMulOfPairsMatchesGo(t *testing.T) {
 			for c := 0; c < n; c += 4 {
 				mulGo(want[c:], n, a, depth, 1, b[c:], n, m, depth, add)
 			}
-			k.mul(got, n, across(a), depth/2, 1, down(b, n), n, m, depth/2, add)
-			k.mul(gotT, n, down(at, m), 1, m, down(b, n), n, m, depth/2, add)
+			k.mul(got, n, across(a), depth/2, 1, down(b, n, k.group), n, m, depth/2, add)
+			k.mul(gotT, n, down(at, m, k.group), 1, m, down(b, n, k.group), n, m, depth/2, add)
 			for i := range want {
 				if d := math.Abs(float64(got[i] - want[i])); d > 1e-5 || got[i] != gotT[i] {
 					t.Fatalf("k %d, add %v: element %d is %v, from a held down %v, in Go %v",
@@ -95,7 +102,7 @@ func TestMulOfPairsMatchesGo(t *testing.T) {
 func TestSoftmaxToPairsMatchesGo(t *testing.T) {
 	k := onPairs(t)
 	n := k.tileN
-	for _, rows := range []int{2, 6, 64} {
+	for _, rows := range []int{k.group, 3 * k.group, 64} {
 		s, m, l, alpha := numbers(rows*n, 1), numbers(n, 2), numbers(n, 3), make([]float32, n)
 		s[0], m[1] = negInf[float32](), lowest[float32]()
 		s2, m2, l2, alpha2 := slices.Clone(s), slices.Clone(m), slices.Clone(l), make([]float32, n)
@@ -105,7 +112,7 @@ func TestSoftmaxToPairsMatchesGo(t *testing.T) {
 		near(t, "l", l, l2)
 		near(t, "alpha", alpha, alpha2)
 		for i := range rows / 2 * n {
-			at := i/n*2*n + i%n
+			at := upper(i, n, k.group)
 			lo, hi := halves(s[i])
 			within(t, "p of an even row", lo, s2[at])
 			within(t, "p of an odd row", hi, s2[at+n])
@@ -141,7 +148,7 @@ func TestGradToPairsMatchesGo(t *testing.T) {
 
 func TestPairsAreMovedAsTheyAre(t *testing.T) {
 	k := onPairs(t)
-	const rows, ld, stride = 6, 128, 140
+	const rows, ld, stride = 8, 128, 140
 	src := make([]tensor.BFloat16, rows*stride)
 	for i, v := range numbers(len(src), 1) {
 		src[i] = tensor.BF16FromFloat32(v)
@@ -155,7 +162,7 @@ func TestPairsAreMovedAsTheyAre(t *testing.T) {
 
 		zipped := make([]float32, rows*ld/2)
 		k.zip(zipped, ld, got, ld/2, rows, ld)
-		same(t, "zip", zipped, down(x, ld))
+		same(t, "zip", zipped, down(x, ld, k.group))
 
 		d, want := make([]float32, rows), make([]float32, rows)
 		k.dot(d, got, got, ld/2, rows, ld/2)
@@ -166,4 +173,16 @@ func TestPairsAreMovedAsTheyAre(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestTransposeOfPairsPacksDown(t *testing.T) {
+	k := onPairs(t)
+	n, cols := k.tileN, 4*k.tileN
+	x, turned := narrow(numbers(n*cols, 1)), make([]float32, n*cols)
+	for i, v := range x {
+		turned[i%cols*n+i/cols] = v
+	}
+	got := make([]float32, n*cols/2)
+	k.transpose(got, across(x), cols/2, cols/2)
+	same(t, "transpose", got, down(turned, n, k.group))
 }

@@ -10,11 +10,11 @@ import (
 // documents of longer rows, which fill blocks: a block costs nearly the same however few queries it has. Every token
 // sees what it saw, and results keep their bits: blocks are computed whole, so that every sum has its terms in the same
 // order, beside zeros. Half blocks of queries waste least; all keys are in one block, of which no part is left out.
-// Rows stay apart if they are not much shorter than a panel and a stair, which cut sums; if words are pairs and their
-// length is odd, because their pairs would change; and if an operand is not finite, since 0·NaN is NaN.
+// Rows stay apart if they are not much shorter than a panel and a stair, which cut sums; if their length is no multiple
+// of a group, because pairs would change; and if an operand is not finite, since 0·NaN is NaN.
 func (r *runner[T]) shareBlocks(s *shape, operands ...*tensor.Tensor) {
 	if s.layout != nil || s.slopes != nil || s.from > 0 || r.attend != nil ||
-		2*s.length > min(stair, r.tileN) || s.length%r.pair != 0 {
+		2*s.length > min(stair, r.tileN) || s.length%r.group != 0 {
 		return
 	}
 	together := 1

@@ -227,20 +227,20 @@ func (p *panel) look(t *keyTile, tileM int) bool {
 // tileM.
 const stair = 16
 
-// rows returns the rows of a run that some of n queries of a panel, from at on, see; the first is a multiple of pair.
-func (p *panel) rows(k *run, at, n, pair int) (from, to int) {
+// rows returns the rows of a run that some of n queries of a panel, from at on, see; the first is a multiple of group.
+func (p *panel) rows(k *run, at, n, group int) (from, to int) {
 	first, last := p.First+at*p.Step, min(p.First+(at+n-1)*p.Step, p.last)
 	from, to = count(k.Strip, first-k.Far), count(k.Strip, last-k.Near)
-	return max(from/pair*pair, p.lo), min(to, p.hi)
+	return max(from/group*group, p.lo), min(to, p.hi)
 }
 
 // columns returns the queries of a panel, up to width, that see some of a run's keys in rows at … at+stair−1; the
-// first is a multiple of pair.
-func (p *panel) columns(k *run, at, pair, width int) (from, to int) {
+// first is a multiple of group.
+func (p *panel) columns(k *run, at, group, width int) (from, to int) {
 	first, last := k.First+at*k.Step, k.First+(at+stair-1)*k.Step
 	from, to = count(p.Strip, first+k.Near-1), width
 	if k.Far <= p.last-last {
-		to = min(to, roundUp(count(p.Strip, last+k.Far-1), pair))
+		to = min(to, roundUp(count(p.Strip, last+k.Far-1), group))
 	}
-	return from / pair * pair, to
+	return from / group * group, to
 }

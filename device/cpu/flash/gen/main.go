@@ -1,5 +1,5 @@
 // Command gen writes the primitives of package flash in AVX2, AVX-512 and NEON assembly, plus those that differ for
-// products of BF16 pairs.
+// products of BF16 pairs and of quads, by BFMMLA.
 package main
 
 import (
@@ -54,7 +54,7 @@ func main() {
 	units.attend(f)
 	units.descend(f)
 	units.lower(f)
-	for base, f := range map[string]*asmgen.File{"amx": f, "neon": neonFile()} {
+	for base, f := range map[string]*asmgen.File{"amx": f, "neon": neonFile(), "bfmmla": quadsFile()} {
 		if err := f.Write(base); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)
 			os.Exit(1)

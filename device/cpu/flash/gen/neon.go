@@ -20,8 +20,8 @@ type neon struct{ *asmgen.Func }
 func neonFile() *asmgen.File {
 	f := &asmgen.File{Package: "flash", Generator: "gen/main.go", Arch: "arm64"}
 	neonMul(f)
-	neonSoftmax(f)
-	neonGrad(f)
+	neonSoftmax(f, false)
+	neonGrad(f, false)
 	neonDot(f)
 	neonScaleRows(f)
 	neonTranspose(f)
@@ -168,12 +168,17 @@ func neonMul(f *asmgen.File) {
 	k.Ret()
 }
 
-func neonSoftmax(f *asmgen.File) {
-	k := neon{f.Func("softmaxNEON", "is kernels.softmax; scale is the bits of a float32; rows is positive.",
+// neonSoftmax writes softmax, whose powers are float32, or quads of BF16.
+func neonSoftmax(f *asmgen.File, quads bool) {
+	const top, sum, x = 0, 4, 8
+	name, rows, scale, temp := "softmaxNEON", "positive", neonScale, [2]int{12, 16}
+	if quads {
+		name, rows, scale, temp = "softmaxBFMMLA", "a positive multiple of 4", 19, [2]int{28, 28}
+	}
+	k := neon{f.Func(name, "is kernels.softmax; scale is the bits of a float32; rows is "+rows+".",
 		"s *float32, rows, scale int, m, l, alpha *float32")}
-	const top, sum, x, temp = 0, 4, 8, 12
 	k.args("s", "rows")
-	k.splat(neonScale, "scale")
+	k.splat(scale, "scale")
 	k.Arg("m", "R3")
 	k.Arg("l", "R4")
 	k.Arg("alpha", "R5")
@@ -190,7 +195,7 @@ func neonSoftmax(f *asmgen.File) {
 	})
 	k.load4(x, "R3")
 	for u := range 4 {
-		k.V("fmul", top+u, top+u, neonScale)
+		k.V("fmul", top+u, top+u, scale)
 	}
 	k.four("fmax", top, top, x)
 	k.store4(top, "R3")
@@ -199,7 +204,7 @@ func neonSoftmax(f *asmgen.File) {
 	k.four("fsub", x, x, top)
 	k.load4(sum, "R4")
 	for u := range 4 {
-		k.power(x+u, temp+4*(u%2))
+		k.power(x+u, temp[u%2])
 	}
 	k.store4(x, "R5")
 	k.four("fmul", sum, sum, x)
@@ -208,25 +213,36 @@ func neonSoftmax(f *asmgen.File) {
 	}
 
 	k.Comment("Powers and their sums.")
-	k.repeat("R1", func() {
-		k.load4(temp, "R0")
-		for u := range 4 {
-			k.VCopy(x+u, top+u)
-			k.V("fmla", x+u, temp+u, neonScale)
-		}
-		for u := range 4 {
-			k.power(x+u, temp+4*(u%2))
-		}
-		k.four("fadd", sum, sum, x)
-		k.store4(x, "R0")
-		k.I("ADD $%d, R0", neonRow)
-	})
+	if quads {
+		k.I("MOVD R0, R6")
+		k.I("LSR $2, R1")
+		k.repeat("R1", func() { k.powersToQuads(top, sum, scale) })
+	} else {
+		k.repeat("R1", func() {
+			k.load4(temp[0], "R0")
+			for u := range 4 {
+				k.VCopy(x+u, top+u)
+				k.V("fmla", x+u, temp[0]+u, scale)
+			}
+			for u := range 4 {
+				k.power(x+u, temp[u%2])
+			}
+			k.four("fadd", sum, sum, x)
+			k.store4(x, "R0")
+			k.I("ADD $%d, R0", neonRow)
+		})
+	}
 	k.store4(sum, "R4")
 	k.Ret()
 }
 
-func neonGrad(f *asmgen.File) {
-	k := neon{f.Func("gradNEON", "is kernels.grad; scale is the bits of a float32; rows is positive.",
+// neonGrad writes grad, whose results are float32, or pairs of BF16.
+func neonGrad(f *asmgen.File, pairs bool) {
+	name := "gradNEON"
+	if pairs {
+		name = "gradBFMMLA"
+	}
+	k := neon{f.Func(name, "is kernels.grad; scale is the bits of a float32; rows is positive.",
 		"p, ds, s, dp *float32, ld, rows, scale int, lse, delta *float32")}
 	const lse, delta, x, y, temp = 0, 4, 8, 12, 16
 	k.args("p", "ds", "s", "dp", "ld:4", "rows")
@@ -251,8 +267,15 @@ func neonGrad(f *asmgen.File) {
 			k.power(x+u, temp)
 		}
 		k.four("fmul", y, y, x)
-		k.store4(x, "R0")
-		k.store4(y, "R1")
+		if pairs {
+			k.narrow(temp, x)
+			k.narrow(temp+2, y)
+			k.VStorePair(temp, temp+1, 0, "R0")
+			k.VStorePair(temp+2, temp+3, 0, "R1")
+		} else {
+			k.store4(x, "R0")
+			k.store4(y, "R1")
+		}
 		for _, pointer := range []string{"R0", "R1", "R2", "R3"} {
 			k.I("ADD R4, %s", pointer)
 		}
