@@ -103,7 +103,7 @@ func (s *session) create(withState bool) error {
 // Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet. The
 // number of ranks may be another than before.
 func Resume(ctx context.Context, o Options) (*Result, error) {
-	cfg, err := runDir(o.Dir).load(o.Overrides...)
+	cfg, err := runDir(o.Dir).moved(o.Overrides)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func resume(ctx context.Context, o Options) (_ *Result, err error) {
 	if err := world.lead(func() error { return finishRewind(runDir(o.Dir), o.Warn) }); err != nil {
 		return nil, err
 	}
-	cfg, err := runDir(o.Dir).load(o.Overrides...)
+	cfg, err := runDir(o.Dir).moved(o.Overrides)
 	if err == nil {
 		err = refuseWeights(runDir(o.Dir))
 	}

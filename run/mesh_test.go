@@ -133,6 +133,39 @@ func TestAMoveIsSaidAndKept(t *testing.T) {
 	}
 }
 
+// A resume that ends an axis needs no key for how ranks shared it: that has its default again.
+func TestAMoveEndsAnAxisWithItsKey(t *testing.T) {
+	data := traintest.Data(t)
+	for _, c := range []struct{ first, keys, again string }{
+		{"parallel.pipeline=2 parallel.schedule=interleaved:2", "parallel.pipeline=1", "parallel.pipeline=2"},
+		{"parallel.context=2 parallel.attention=ulysses", "parallel.context=1", "parallel.context=2"},
+		{"parallel.tensor=2 parallel.sequence=false", "parallel.tensor=1", "parallel.tensor=2"},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		stopped(t, meshConfig(t, data, strings.Fields(c.first)...), dir, 2)
+		keys := []string{c.keys}
+		if _, err := Resume(context.Background(), Options{Dir: dir, Threads: 8, Overrides: keys}); err != nil {
+			t.Fatalf("%s, then %s: %v", c.first, c.keys, err)
+		}
+		usual := config.Default().Parallel
+		for _, keys := range [][]string{nil, {c.again, "parallel.ranks=2"}} {
+			cfg, err := ResumeConfig(dir, keys)
+			if err != nil {
+				t.Fatalf("%s, then %s and %v: %v", c.first, c.keys, keys, err)
+			}
+			p := cfg.Parallel
+			if p.Schedule != usual.Schedule || p.Attention != usual.Attention || p.Sequence != usual.Sequence {
+				t.Errorf("%s, then %s and %v: %+v", c.first, c.keys, keys, p)
+			}
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	stopped(t, meshConfig(t, data, "parallel.pipeline=2"), dir, 2)
+	if _, err := ResumeConfig(dir, []string{"parallel.pipeline=1", "parallel.schedule=gpipe"}); err == nil {
+		t.Error("a schedule without a pipeline was accepted")
+	}
+}
+
 // What formats and optimizers keep beside weights (scales of FP8, the loss scale, 8-bit moments, Muon's momentum,
 // averages) is saved on one mesh and continued on others. What a mesh cannot hold is refused by name, and the run stays
 // as it was.

@@ -189,7 +189,7 @@ func ResumeConfig(dir string, overrides []string) (*config.Config, error) {
 			}
 		}
 	}
-	cfg, err := runDir(dir).load(overrides...)
+	cfg, err := runDir(dir).moved(overrides)
 	if err != nil {
 		return nil, err
 	}
@@ -201,6 +201,27 @@ func ResumeConfig(dir string, overrides []string) (*config.Config, error) {
 		remarkMove(last.Config, cfg)
 	}
 	return cfg, refuseWeights(runDir(dir))
+}
+
+// moved is load for a run that is resumed. Where the overrides end an axis of the mesh, the key that says how ranks
+// shared it has its default again: without the axis it would be refused.
+func (d runDir) moved(overrides []string) (*config.Config, error) {
+	given := map[string]string{}
+	for _, o := range overrides {
+		key, value, _ := strings.Cut(o, "=")
+		given[key] = strings.TrimSpace(value)
+	}
+	list, usual := slices.Clone(overrides), config.Default().Parallel
+	for _, axis := range []struct{ key, how, value string }{
+		{"parallel.tensor", "parallel.sequence", fmt.Sprint(usual.Sequence)},
+		{"parallel.context", "parallel.attention", usual.Attention},
+		{"parallel.pipeline", "parallel.schedule", usual.Schedule},
+	} {
+		if _, says := given[axis.how]; given[axis.key] == "1" && !says {
+			list = append(list, axis.how+"="+axis.value)
+		}
+	}
+	return d.load(list...)
 }
 
 // load reads the configuration of an existing run, with some values replaced.
