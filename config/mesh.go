@@ -36,8 +36,12 @@ func (k *checker) mesh() {
 	}
 	k.unmeshed()
 	if p.Pipeline > m.Layers {
-		k.fault("parallel.pipeline", fmt.Sprintf("parallel.pipeline = %d or less", m.Layers),
-			"parallel.pipeline = %d, but the model has %d layers: each stage needs one", p.Pipeline, m.Layers)
+		try := "parallel.pipeline = 1"
+		if m.Layers > 1 {
+			try = fmt.Sprintf("parallel.pipeline = %d or less", m.Layers)
+		}
+		k.fault("parallel.pipeline", try,
+			"parallel.pipeline = %d is more than model.layers = %d: each stage needs a layer", p.Pipeline, m.Layers)
 	}
 	if p.Pipeline > 1 {
 		k.stages()

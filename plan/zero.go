@@ -193,14 +193,22 @@ func (r *Ranks) Remarks() (list []string) {
 			"less, and so does parallel.sum_block = %d, which changes bits", r.Sums, r.Sums*r.block))
 	}
 	if r.Waits > 0 {
+		micro := "1 micro-batch"
+		if r.Micro != 1 {
+			micro = fmt.Sprintf("%d micro-batches", r.Micro)
+		}
 		list = append(list,
-			fmt.Sprintf("pipeline: %d micro-batches a step on %d stages, which are idle for %.1f %% of "+
-				"it (simulated; times are guessed from parameters): more micro-batches a step help", r.Micro,
+			fmt.Sprintf("pipeline: %s a step on %d stages, which are idle for %.1f %% of "+
+				"it (simulated; times are guessed from parameters): more micro-batches a step help", micro,
 				len(r.Mesh), 100*r.Waits))
 	}
 	if r.Idle > 0 {
-		list = append(list, fmt.Sprintf("the model has too few pieces for %d ranks: %d of them own none, so that more "+
-			"ranks save no memory", r.Count, r.Idle))
+		own := "owns"
+		if r.Idle != 1 {
+			own = "own"
+		}
+		list = append(list, fmt.Sprintf("the model has too few pieces for %d ranks: %d of them %s none, so that more "+
+			"ranks save no memory", r.Count, r.Idle, own))
 	}
 	return list
 }

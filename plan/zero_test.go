@@ -297,6 +297,15 @@ func TestRanksThatSendOftenOrOwnNothingAreTold(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.set, got, c.says)
 		}
 	}
+	for want, r := range map[string]Ranks{
+		"1 of them owns none,":                        {Count: 8, Idle: 1},
+		"2 of them own none,":                         {Count: 8, Idle: 2},
+		"pipeline: 1 micro-batch a step on 2 stages,": {Count: 2, Waits: 0.5, Micro: 1, Mesh: make([]Share, 2)},
+	} {
+		if list := r.Remarks(); len(list) != 1 || !strings.Contains(list[0], want) {
+			t.Errorf("%q, want %q", list, want)
+		}
+	}
 }
 
 // The tables of docs/parallel.md are what a plan says: the bytes of the fullest rank.

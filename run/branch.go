@@ -119,10 +119,13 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	case best < 0 && other != nil:
 		return 0, other
 	case best < 0:
+		has := "checkpoints of steps " + strings.Join(steps, ", ")
+		if len(steps) == 1 {
+			has = "one checkpoint, of step " + steps[0]
+		}
 		return 0, config.Problem{
 			Message: fmt.Sprintf("the schedules of %s and of the branch are equal only up to step %d, "+
-				"and no checkpoint is that early: the run has checkpoints of steps %s",
-				from, agree, strings.Join(steps, ", ")),
+				"and no checkpoint is that early: the run has %s", from, agree, has),
 			Try: "a larger train.steps, so that the decay starts later; a larger checkpoint.keep in the " +
 				"original run; or --at STEP, which gives a different result than a run from the start",
 		}

@@ -148,6 +148,11 @@ func TestABranchWithAnotherPastIsNotSilent(t *testing.T) {
 		!strings.Contains(err.Error(), "14, 10, 5") {
 		t.Errorf("a cosine run is branched from at step %d, %v", at, err)
 	}
+	one := filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: with(t, data, "schedule.warmup=1", "checkpoint.every=100"), Dir: one})
+	if at, err := BranchPoint(one, cfg); err == nil || !strings.Contains(err.Error(), "has one checkpoint, of step ") {
+		t.Errorf("a run with one checkpoint is branched from at step %d, %v", at, err)
+	}
 	var said []string
 	dir := filepath.Join(t.TempDir(), "branch")
 	if _, err := Branch(context.Background(),

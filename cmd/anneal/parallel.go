@@ -64,10 +64,14 @@ func (c parallelShowCmd) Run(s *session) error {
 
 // meshTitle says what the timeline shows.
 func meshTitle(m *plan.Mesh) string {
-	if len(m.Stages) == 1 {
-		return fmt.Sprintf("no pipeline, %d micro-batches", m.Micro)
+	micro := "1 micro-batch"
+	if m.Micro != 1 {
+		micro = thousands(int64(m.Micro)) + " micro-batches"
 	}
-	return fmt.Sprintf("%s, %d stages, %d micro-batches", m.Parallel.Schedule, len(m.Stages), m.Micro)
+	if len(m.Stages) == 1 {
+		return "no pipeline, " + micro
+	}
+	return fmt.Sprintf("%s, %d stages, %s", m.Parallel.Schedule, len(m.Stages), micro)
 }
 
 // showRanks prints where each rank is in the mesh.

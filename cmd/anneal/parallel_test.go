@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,15 @@ func TestParallelShow(t *testing.T) {
 		t.Errorf("the JSON has %d ranks, want 8", n)
 	}
 	w.object(exitOK, tiny...) // alone
+	for want, set := range map[string][]string{
+		"\n1f1b, 2 stages, 1 micro-batch\n": {"parallel.pipeline=2", "train.batch_tokens=4096", "train.micro_batch=16"},
+		"\nno pipeline, 2 micro-batches\n":  {"train.batch_tokens=4096", "train.micro_batch=8"},
+	} {
+		code, out, errs := anneal(append(slices.Clip(tiny), set...)...)
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("exit %d, without %q:\n%s%s", code, want, out, errs)
+		}
+	}
 	for _, bad := range []string{"parallel.pipeline=7", "parallel.schedule=2f2b", "parallel.schedule=interleaved:4",
 		"parallel.pipeline=3"} {
 		w.object(exitUsage, append(mesh, bad)...)
