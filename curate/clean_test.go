@@ -248,7 +248,7 @@ func TestCleaningStagesInAPipeline(t *testing.T) {
 		{"decontaminate: {against: [nowhere.jsonl]}", "nowhere.jsonl"},
 		{fmt.Sprintf("decontaminate: {against: [%q], ngram: 0}", list), "ngram 0"},
 		{fmt.Sprintf("decontaminate: {against: [%q]}", list), "no item of at least 8 words"},
-		{fmt.Sprintf("decontaminate: {against: [%q], field: question}", evalFile(t, item)), "no documents in"},
+		{fmt.Sprintf("decontaminate: {against: [%q], field: question}", evalFile(t, item)), "or name theirs"},
 		{fmt.Sprintf("bad_words: {list: %q}", evalFile(t, strings.Repeat("x ", 40))), "more than 16"},
 	} {
 		if _, err := Parse([]byte("stages:\n  - "+c.yaml), "p.yaml"); err == nil ||

@@ -2,6 +2,7 @@ package curate
 
 import (
 	"fmt"
+	"slices"
 
 	"anneal/corpus"
 	"anneal/dedup"
@@ -70,6 +71,10 @@ func ReadEvalSet(paths []string, o EvalOptions) (*EvalSet, error) {
 	}
 	var words dedup.Words
 	for d, err := range r.Documents() {
+		unnamed := func(c corpus.RejectCount) bool { return c.Reason == corpus.NoText }
+		if err != nil && slices.ContainsFunc(r.Report().Rejects, unnamed) {
+			err = fmt.Errorf("%w\n  or name theirs, as in decontaminate: {against: [FILE], field: question}", err)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -48,7 +48,7 @@ type InitResult struct {
 func Init(ctx context.Context, o InitOptions) (r *InitResult, err error) {
 	r = &InitResult{Config: filepath.Join(o.Dir, "config.yaml")}
 	if _, err := os.Stat(r.Config); err == nil {
-		return nil, fmt.Errorf("%s %w\n  train with it, edit it, or choose another directory", r.Config, fs.ErrExist)
+		return nil, fmt.Errorf("%s: %w\n  train with it, edit it, or choose another directory", r.Config, fs.ErrExist)
 	}
 	_, missing := os.Stat(o.Dir)
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {

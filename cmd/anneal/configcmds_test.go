@@ -67,7 +67,8 @@ func TestInitWritesAConfigThatTrains(t *testing.T) {
 	_, named, _ := strings.Cut(string(text), "#   anneal ")
 	named, _, _ = strings.Cut(named, "\n")
 	w.object(exitOK, append(strings.Fields(named), short...)...)
-	if code, _, errs := anneal("init", dir); code != exitUsage || !strings.Contains(errs, "exists") {
+	if code, _, errs := anneal("init", dir); code != exitUsage ||
+		!strings.Contains(errs, "config.yaml: file already exists\n") {
 		t.Errorf("a second init: exit %d, %s", code, errs)
 	}
 	if code, _, errs := anneal("init", "other", "--data", w.path("data"), "--vocab", "300"); code != exitUsage ||

@@ -138,11 +138,18 @@ func (c classifierTrainCmd) Run(s *session) error {
 	})
 }
 
-// printEvaluation prints the precision and recall of each label.
+// printEvaluation prints the precision and recall of each label, and a dash for a share of nothing.
 func (s *session) printEvaluation(what string, e fasttext.Evaluation) {
 	s.printf("%-20s %10s %10s %10s\n", what, "examples", "precision", "recall")
 	for _, l := range e.Labels {
-		s.printf("%-20s %10s %10.4f %10.4f\n", l.Label, thousands(int64(l.Examples)), l.Precision, l.Recall)
+		precision, recall := "–", "–"
+		if l.Predicted > 0 {
+			precision = fmt.Sprintf("%.4f", l.Precision)
+		}
+		if l.Examples > 0 {
+			recall = fmt.Sprintf("%.4f", l.Recall)
+		}
+		s.printf("%-20s %10s %10s %10s\n", l.Label, thousands(int64(l.Examples)), precision, recall)
 	}
 	s.printf("%-20s %10s   accuracy %.4f\n", "all", thousands(int64(e.Examples)), e.Accuracy)
 }

@@ -31,6 +31,12 @@ func TestClassifierFromTrainingToPipeline(t *testing.T) {
 	if e := v["evaluation"].(map[string]any); e["accuracy"] != 0.0 || e["examples"] != 80.0 {
 		t.Errorf("code that is called prose: %v", e)
 	}
+	_, out, _ := anneal("data", "classifier", "eval", w.path("kind.bin"), "--label", "prose="+w.path("text"))
+	for label, want := range map[string]string{"prose": " 80 – 0.0000", "code": " 0 0.0000 –"} {
+		if text := strings.Join(strings.Fields(out), " "); !strings.Contains(text, label+want) {
+			t.Errorf("no line %q in\n%s", label+want, out)
+		}
+	}
 	v = w.object(exitOK, "data", "classifier", "predict", w.path("kind.bin"), w.path("prose"), w.path("text"),
 		"--limit", "3")
 	if n := len(v["documents"].([]any)); n != 3 || v["counts"].(map[string]any)["prose"] != 40.0 ||

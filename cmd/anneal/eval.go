@@ -81,8 +81,8 @@ func (c evalCmd) onText(s *session) error {
 			}
 			s.printf("\n")
 			if a.Cut > 0 {
-				s.notef("%s documents are cut by rows of %s tokens, so nothing is known of the whole of them",
-					thousands(a.Cut), thousands(int64(r.Context())))
+				s.notef("rows of %s tokens cut %s: whether a cut document is right as a whole is unknown",
+					thousands(int64(r.Context())), plural(int(a.Cut), "document"))
 			}
 		}
 		for _, p := range e.ByPosition {

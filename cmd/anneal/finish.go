@@ -75,11 +75,11 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	if f.plan != nil {
 		planned = fmt.Sprintf(" (planned %s)", memorySize(f.plan.Bytes))
 	}
-	fact("peak memory", "%s%s%s", memorySize(cmp.Or(r.DeviceMemory, r.PeakRSS)), planned, s.ofRanks(f.plan))
-	for _, a := range r.Arenas {
-		if a.Peak >= 1<<20 {
-			fact("  "+a.Name, "%s", memorySize(a.Peak))
-		}
+	arenas := slices.DeleteFunc(slices.Clone(r.Arenas), func(a run.ArenaUse) bool { return a.Peak < 1<<20 })
+	fact("peak memory", "%s%s%s", memorySize(cmp.Or(r.DeviceMemory, r.PeakRSS)), planned,
+		s.ofRanks(f.plan, len(arenas) > 0))
+	for _, a := range arenas {
+		fact("  "+a.Name, "%s", memorySize(a.Peak))
 	}
 	if text := s.energyFact(f.elapsed); text != "" {
 		fact("energy", "%s", text)
@@ -100,15 +100,19 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 		thousands(int64(r.Step)), seconds(f.elapsed), f.dir, f.dir)}
 }
 
-// ofRanks says whose memory the peak is, and the parts below it are, in a run on several ranks.
-func (s *session) ofRanks(p *plan.Foresight) string {
+// ofRanks says whose memory the peak is, and the parts below it are, if there are any, in a run on several ranks.
+func (s *session) ofRanks(p *plan.Foresight, parts bool) string {
 	switch {
 	case p == nil || p.Ranks == nil:
 		return ""
 	case s.world.Size() > 1:
 		return " of rank 0"
 	}
-	return fmt.Sprintf(" for %d ranks; of rank 0:", p.Ranks.Count)
+	text := fmt.Sprintf(" for %d ranks", p.Ranks.Count)
+	if parts {
+		text += "; of rank 0:"
+	}
+	return text
 }
 
 func finishedJSON(r *run.Result, f finished) map[string]any {

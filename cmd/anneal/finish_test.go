@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"anneal/comm"
+	"anneal/plan"
 	"anneal/run"
 	"anneal/train"
 )
@@ -101,6 +102,34 @@ func TestTheLossSaysOfWhichStepItIs(t *testing.T) {
 	if exitCode(err) != exitStopped || !strings.Contains(err.Error(), "at step 192 after 1m05s") ||
 		strings.Contains(out.String(), "wrote ") {
 		t.Errorf("a run that was stopped ends with %v after\n%s", err, out.String())
+	}
+}
+
+// The peak of several ranks is followed by the parts of one where there are any.
+func TestThePeakOfRanksSaysWhoseThePartsAre(t *testing.T) {
+	for peak, want := range map[int64]string{
+		5 << 20: "peak memory       9.0 MiB (planned 8.0 MiB) for 2 ranks; of rank 0:\n  activations     5.0 MiB\n",
+		5 << 10: "peak memory       9.0 MiB (planned 8.0 MiB) for 2 ranks\n",
+	} {
+		var out, errs strings.Builder
+		s := &session{stdout: &results{w: &out}, stderr: &errs, status: newStatus(&errs), world: comm.Alone{}}
+		r := &run.Result{
+			TokensPerSecond: math.NaN(), NoiseScale: math.NaN(), PeakRSS: 9 << 20,
+			Arenas: []run.ArenaUse{{Name: "activations", Peak: peak}},
+		}
+		f := finished{plan: &plan.Foresight{Bytes: 8 << 20, Ranks: &plan.Ranks{Count: 2}}}
+		if err := s.finishRun(r, f); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%v, no %q in\n%s", err, want, out.String())
+		}
+	}
+}
+
+// Rates of tokens have commas, and a decimal where they are small.
+func TestRatesOfTokensAreReadable(t *testing.T) {
+	for rate, want := range map[float64]string{7.25: "7.2", 99.96: "100", 931.24: "931", 14130.4: "14,130"} {
+		if got := perSecond(rate); got != want {
+			t.Errorf("%v: %q, want %q", rate, got, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -124,15 +125,23 @@ func around(s *session, r *use.Trained, none bool) (before, after []string) {
 	return before, after
 }
 
+// perSecond writes a rate of tokens, with a decimal where there are few.
+func perSecond(rate float64) string {
+	if rate < 99.95 {
+		return fmt.Sprintf("%.1f", rate)
+	}
+	return thousands(int64(math.Round(rate)))
+}
+
 // summary says how generating went, in a line.
 func summary(g *use.Generated) string {
 	mib := func(n int) string { return memorySize(int64(n)) }
-	text := fmt.Sprintf("%d tokens", len(g.IDs))
+	text := plural(len(g.IDs), "token")
 	if len(g.IDs) > 0 {
 		text += fmt.Sprintf(", the first after %.2f s (%d of prompt)", g.First.Seconds(), len(g.PromptIDs))
 	}
 	if rate := g.Rate(); rate > 0 {
-		text += fmt.Sprintf(", then %.4g a second", rate)
+		text += ", then " + perSecond(rate) + " a second"
 	}
 	if g.Passes > 0 && g.Passes < len(g.IDs) {
 		text += fmt.Sprintf(" in %d passes", g.Passes)

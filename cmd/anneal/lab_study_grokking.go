@@ -24,8 +24,8 @@ func (studyGrokkingCmd) Help() string {
 
 func (c studyGrokkingCmd) Run(s *session) error {
 	if c.Seeds < 1 || c.Steps < 200 {
-		return &usageError{fmt.Sprintf("%d seeds of %d steps say nothing", c.Seeds, c.Steps),
-			"try at least one seed and 200 steps; models generalise after 1,200 to 1,700"}
+		return &usageError{fmt.Sprintf("--seeds %d --steps %d: want at least one model with decay and 200 steps",
+			c.Seeds, c.Steps), "try --seeds 1 --steps 2500; models generalise after 1,200 to 1,700 steps"}
 	}
 	o := study.GrokkingOptions{Seeds: int(c.Seeds), Steps: int(c.Steps)}
 	return c.study(s, "grokking", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {

@@ -68,7 +68,7 @@ func (c scalingPredictCmd) open() (*scaling.Fit, string, error) {
 		path = filepath.Join(path, fitFile)
 		if _, err := os.Stat(path); err != nil {
 			return nil, "", &usageError{c.Fit + " has no " + fitFile,
-				"try " + command("anneal", "scaling", "fit", c.Fit) + " first"}
+				"try `" + command("anneal", "scaling", "fit", c.Fit) + "` first"}
 		}
 	}
 	text, err := fileio.ReadSmall(path, mostFit)

@@ -137,7 +137,7 @@ func TestScalingMistakes(t *testing.T) {
 		{"fit " + bad + " --resamples 1000001", exitUsage, []string{"--resamples 1000001 is more than 1,000,000"}},
 		{"predict --loss 1.8172", exitUsage, []string{"a loss of 1.8172 is", "above 1.8172"}},
 		{"predict", exitUsage, []string{"nothing is asked", "--flops"}},
-		{"predict " + w.dir + " --flops 1e21", exitUsage, []string{"no fit.json", "scaling fit"}},
+		{"predict " + w.dir + " --flops 1e21", exitUsage, []string{"no fit.json", "try `anneal scaling fit "}},
 		{"predict " + junk + " --flops 1e21", exitData, []string{"junk.json", "not a fit"}},
 		{"predict hoffman --flops 1e21", exitUsage, []string{"neither a file nor a published law", "try hoffmann"}},
 		{"predict " + w.path("none.json") + " --flops 1e21", exitData, []string{"no such file"}},

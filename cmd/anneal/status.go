@@ -132,9 +132,11 @@ func (s *status) progress(what string, amount func(int64) string,
 	}
 }
 
-// megabytes writes a number of bytes in units of a million.
+// megabytes writes a number of bytes: 812 B, 12.3 kB, 4.5 MB.
 func megabytes(n int64) string {
 	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
 	case n < 1e6:
 		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
 	case n < 1e10:

@@ -63,7 +63,8 @@ func TestNumbersForPeople(t *testing.T) {
 	for got, want := range map[string]string{
 		thousands(65536): "65,536", thousands(-1000): "-1,000", thousands(7): "7", thousands(999): "999",
 		clock(123 * time.Second): "2m03s", clock(59 * time.Second): "59s", clock(3660 * time.Second): "1h01m",
-		megabytes(1234): "1.2 kB", megabytes(5e9): "5000.0 MB", memorySize(3 << 30): "3,072 MiB",
+		megabytes(0): "0 B", megabytes(999): "999 B", megabytes(1234): "1.2 kB", megabytes(5e9): "5000.0 MB",
+		memorySize(3 << 30): "3,072 MiB",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
