@@ -6,10 +6,11 @@ import "anneal/internal/asmgen"
 // register. Matrices packed down therefore hold four elements of a column next to each other, in two words: a quad.
 // Two rows of a matrix packed across are brought together in the kernel.
 //
-// BFDOT would take words as VDPBF16PS does, without quads, but has half the products. Quads cost little more: packing
-// down takes 8 zips for 32 elements instead of 4, and products of rows one zip for each 8 BFMMLA. By count, on four
-// vector pipes, a row of 16 scores with E = 64 takes 155 cycles forward by FMLA, 93 by BFDOT and 65 by BFMMLA, 39 of
-// them for products; backward 352, 195 and 128, 101 of them for products.
+// BFDOT would take words as VDPBF16PS does, without quads, but has half the products. Quads cost a seventh of what that
+// saves forward, and a sixth backward: packing down takes 8 zips for 32 elements instead of 4, products of rows one zip
+// for each 8 BFMMLA, and sums one for each register. By count, on four vector pipes, a row of 16 scores with E = 64
+// takes 155 cycles forward by FMLA, 93 by BFDOT and 65 by BFMMLA, 39 of them for products; backward 352, 195 and 128,
+// 101 of them for products.
 
 func quadsFile() *asmgen.File {
 	f := &asmgen.File{Package: "flash", Generator: "gen/main.go", Arch: "arm64"}
