@@ -10,7 +10,8 @@ import (
 
 // updateRatios measure how far an update moves weights: ‖Δw‖/‖w‖, of each layer and group. About a thousandth is usual
 // with Adam; much less trains nothing, much more is not stable. Each weight is copied before its update, where
-// activations are at other times, so that it costs no memory; what does not fit there is left out.
+// activations are at other times, so that it costs no memory; a parameter that would not fit there whole is left out,
+// also by ranks that own a part of it, so that all numbers of ranks measure the same.
 type updateRatios struct {
 	due           bool          // in the step in hand
 	room          *tensor.Arena // of activations
@@ -30,7 +31,7 @@ func (t *Trainer) measuresRatios() bool {
 // measured updates a weight and measures how far it moves.
 func (t *Trainer) measured(p *updated, s optim.Step) {
 	r, w := &t.ratios, &p.Value
-	if r.room.Size()-r.room.Used() < w.Bytes()+tensor.Align {
+	if r.room.Size()-r.room.Used() < p.Len()*w.DType().Size()+tensor.Align {
 		t.opt.Update(t.dev, p.Param, p.state, s, t.scratch)
 		return
 	}

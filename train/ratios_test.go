@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"reflect"
 	"testing"
@@ -79,5 +80,27 @@ func TestUpdateRatiosOnRanks(t *testing.T) {
 				return nil
 			})
 		}
+	}
+}
+
+// A weight too large for the memory of activations is measured by no number of ranks, even if their parts would fit.
+func TestUpdateRatiosOfLargeWeightsAreLeftOutByAllRanks(t *testing.T) {
+	cfg := smallConfig(t, traintest.Data(t), "model.vocab=1024", "train.micro_batch=1")
+	for n := 1; n <= 3; n++ {
+		cfg.Parallel.Zero = n
+		onRanks(t, cfg, n, false, func(x *Trainer) error {
+			if table, room := 4*x.Model().Params()[0].Len(), x.ratios.room.Size(); table < room || table/2 > room {
+				return fmt.Errorf("a table of %d bytes tests nothing beside %d bytes of activations", table, room)
+			}
+			e, err := x.Step(context.Background(), traintest.Tokens{VocabSize: 1024, Length: 32, BatchSize: 8})
+			if err != nil {
+				return err
+			}
+			r := e.UpdateRatios
+			if table := float64(r.Groups["embedding"]); !math.IsNaN(table) || !(r.Groups["matrix"] > 0) {
+				t.Errorf("%d ranks: %+v", n, r)
+			}
+			return nil
+		})
 	}
 }
