@@ -34,8 +34,10 @@ type AblateOptions struct {
 	// Context, if not "", is a second row length for the evaluation, in the syntax of use.Reach: 4x.
 	Context string
 
-	OnRun      func(text string) // called when a run begins or has ended, by several goroutines
+	OnRun      func(text string) // called when a run begins, by several goroutines
 	OnProgress func(train.Event) // called only if one run is trained at a time
+
+	pace *pace // of the runs
 }
 
 // An Ablated is a variant of an ablation.
@@ -105,6 +107,7 @@ func Ablate(ctx context.Context, o AblateOptions) ([]Ablated, error) {
 	if err := o.equalise(ctx, list); err != nil {
 		return nil, ended(ctx, err)
 	}
+	o.pace = newPace(len(list) * o.Seeds)
 	if err := o.tune(ctx, list, together); err != nil {
 		return nil, ended(ctx, err)
 	}
@@ -218,7 +221,8 @@ func (o AblateOptions) train(ctx context.Context, name string, cfg *config.Confi
 		dir += fmt.Sprintf("-seed-%d", cfg.Seed)
 	}
 	c = Compared{Run: filepath.Join(o.Out, dir), Seed: cfg.Seed, Change: math.NaN(), Far: math.NaN()}
-	o.OnRun(fmt.Sprintf("%s, seed %d", name, c.Seed))
+	o.OnRun(o.pace.begin(fmt.Sprintf("%s, seed %d", name, c.Seed)))
+	defer func() { o.pace.end(c.Result != nil && !math.IsNaN(c.Result.TokensPerSecond)) }()
 	c.Result, err = Finish(ctx, run.Options{Config: cfg, Dir: c.Run, Threads: o.Threads, OnProgress: o.OnProgress})
 	var away *run.DivergedError
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -33,9 +34,15 @@ func TestAblationGoesOn(t *testing.T) {
 	if list, err := Ablate(ctx, o); list != nil || err != nil || begun != 3 {
 		t.Fatalf("stopped in its third run it returns %v, %v after %d", list, err, begun)
 	}
+	var lines []string
+	o.OnRun = func(text string) { lines = append(lines, text) }
 	list, err := Ablate(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if text := strings.Join(lines, "\n"); strings.Count(text, "ETA") != 1 ||
+		!strings.Contains(text, "\nrun 4 of 4: optimizer.name=lion, seed 2, ETA ") {
+		t.Errorf("the runs begin with\n%s\nwant an ETA once one has been trained", text)
 	}
 	for seed := range 2 {
 		for i := range list {

@@ -119,6 +119,7 @@ func (o AblateOptions) try(ctx context.Context, searches []valueSearch, together
 			}
 		}
 	}
+	o.pace.more(len(next))
 	return Together(ctx, len(next), together, func(ctx context.Context, n int) (err error) {
 		t := next[n]
 		name := fmt.Sprintf("%s, %s=%.4g", t.Name, o.Tune.Key, t.Value)

@@ -21,7 +21,7 @@ type CoordinateOptions struct {
 	// of the narrowest model; 0 means optimizer.lr. A larger rate shows more; one that is too large shows other effects
 	LR float64
 
-	OnRun func(width, seed int) // called when a run begins
+	OnRun func(text string) // called when a run begins, with how far the check is
 }
 
 // Coordinates is the result of a coordinate check (Yang et al. 2022, arXiv 2203.03466, appendix D.1): the size of
@@ -75,6 +75,7 @@ func CheckCoordinates(ctx context.Context, o CoordinateOptions) (*Coordinates, e
 	}
 	c := &Coordinates{Standard: o.Standard, Widths: o.Widths, Seeds: o.Seeds, LR: o.LR}
 	size := make([][][seenKinds]float64, o.Steps+1) // by step, width and kind
+	pace := newPace(len(o.Widths) * o.Seeds)
 	for i, width := range o.Widths {
 		cfg, err := o.of(width)
 		if err != nil {
@@ -85,10 +86,11 @@ func CheckCoordinates(ctx context.Context, o CoordinateOptions) (*Coordinates, e
 			c.LR = cfg.Optimizer.LR
 		}
 		for seed := range o.Seeds {
-			if o.OnRun != nil {
-				o.OnRun(width, seed)
+			if text := pace.begin(fmt.Sprintf("width %d, seed %d of %d", width, seed+1, o.Seeds)); o.OnRun != nil {
+				o.OnRun(text)
 			}
 			seen, err := o.observe(ctx, cfg, c.LR, uint64(seed))
+			pace.end(true)
 			if err != nil {
 				return nil, fmt.Errorf("width %d: %w", width, err)
 			}

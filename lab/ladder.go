@@ -113,8 +113,9 @@ func TrainLadder(ctx context.Context, o LadderOptions) (*Ladder, error) {
 			if _, done := l.Losses[name]; done {
 				continue
 			}
-			o.OnPhase(fmt.Sprintf("run %d of %d: %s, %.2fM parameters, %.1fM tokens",
-				i*len(lengths)+j+1, len(l.Rungs)*len(lengths), name, r.Params/1e6, r.tokens(units)/1e6))
+			o.OnPhase(fmt.Sprintf("run %d of %d: %s, %.2fM parameters, %.1fM tokens, ETA of all runs %v",
+				i*len(lengths)+j+1, len(l.Rungs)*len(lengths), name, r.Params/1e6, r.tokens(units)/1e6,
+				time.Duration(math.Ceil(l.Left()))*time.Second))
 			loss, err := o.train(ctx, r, units)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)

@@ -19,7 +19,7 @@ type TransferOptions struct {
 	// values of optimizer.lr, rising; nil means seven, from an eighth of the configuration's to eight times it
 	Rates []float64
 
-	OnRun func(size string, rate float64, i, n int) // called when a run begins
+	OnRun func(text string) // called when a run begins, with how far the sweep is
 }
 
 // Transfer is the result of a sweep over learning rates at several widths or depths. With muP the best rate does not
@@ -51,20 +51,22 @@ func SweepRates(ctx context.Context, o TransferOptions) (*Transfer, error) {
 	if t.Largest, err = o.settings(t.Sizes[len(t.Sizes)-1]); err != nil {
 		return nil, err
 	}
-	for i, size := range t.Sizes {
+	pace := newPace(len(t.Sizes) * len(o.Rates))
+	for _, size := range t.Sizes {
 		name := fmt.Sprintf("%s %d", t.Axis, size)
 		var losses []float64
 		best, lowest := math.NaN(), math.Inf(1)
-		for j, rate := range o.Rates {
+		for _, rate := range o.Rates {
 			cfg, err := o.of(size, fmt.Sprintf("optimizer.lr=%g", rate))
 			if err != nil {
 				return nil, err
 			}
 			t.Steps = cfg.Train.Steps
-			if o.OnRun != nil {
-				o.OnRun(name, rate, i*len(o.Rates)+j, len(t.Sizes)*len(o.Rates))
+			if text := pace.begin(fmt.Sprintf("%s, rate %.3g", name, rate)); o.OnRun != nil {
+				o.OnRun(text)
 			}
 			loss, err := heldOutLoss(ctx, cfg)
+			pace.end(true)
 			if err != nil {
 				return nil, fmt.Errorf("%s, rate %g: %w", name, rate, err)
 			}

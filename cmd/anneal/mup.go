@@ -43,9 +43,7 @@ func (c mupCheckCmd) Run(s *session) error {
 		Family: lab.Family{Config: c.Config, Overrides: c.Overrides, Widths: c.Widths, Standard: c.Standard},
 		Random: c.Random, Steps: c.Steps, Seeds: c.Seeds, LR: float64(c.LR),
 	}
-	o.OnRun = func(width, seed int) {
-		s.status.update(func(int) string { return fmt.Sprintf("width %d  seed %d of %d", width, seed+1, c.Seeds) })
-	}
+	o.OnRun = func(text string) { s.status.update(func(int) string { return text }) }
 	return s.whileTraining(func(ctx context.Context) error {
 		r, err := lab.CheckCoordinates(ctx, o)
 		var bad *lab.NotFlatError

@@ -35,11 +35,7 @@ func (c mupSweepCmd) Run(s *session) error {
 		},
 		Rates: c.Rates,
 	}
-	o.OnRun = func(size string, rate float64, i, n int) {
-		s.status.update(func(int) string {
-			return fmt.Sprintf("run %d of %d: %s, rate %.3g", i+1, n, size, rate)
-		})
-	}
+	o.OnRun = func(text string) { s.status.update(func(int) string { return text }) }
 	return s.whileTraining(func(ctx context.Context) error {
 		t, err := lab.SweepRates(ctx, o)
 		if err != nil {
