@@ -70,8 +70,18 @@ func (k *checker) unmeshed() {
 	c, p := k.c, &k.c.Parallel
 	if p.Shared() > p.Pipeline && c.Precision == "fp8" && precision.BlocksOf(c.FP8.Scaling).Long > 0 {
 		k.fault("fp8.scaling", "fp8.scaling = current, or train without parallel.tensor and parallel.context",
-			"fp8.scaling does not work with parallel.tensor and parallel.context: "+
-				"blocks would end where the parts of ranks do")
+			"fp8.scaling = %s does not work with parallel.tensor and parallel.context: "+
+				"blocks would end where the parts of ranks do", c.FP8.Scaling)
+	}
+	if p.Shared() > p.Pipeline && c.Optimizer.Name == "sophia" {
+		k.fault("optimizer.name", "optimizer.name = adamw, or train without parallel.tensor and parallel.context",
+			"optimizer.name = sophia does not work with parallel.tensor and parallel.context: "+
+				"labels are sampled from all logits of all tokens")
+	}
+	if p.Pipeline > 1 && c.Model.TieEmbeddings && c.Train.NoiseScaleEvery > 0 {
+		k.fault("train.noise_scale_every", "leave it out, or train without parallel.pipeline or model.tie_embeddings",
+			"train.noise_scale_every does not work with both parallel.pipeline and model.tie_embeddings: "+
+				"no stage has the gradient of a micro-batch for a tied table")
 	}
 	for _, x := range []struct {
 		refused      bool
@@ -82,12 +92,6 @@ func (k *checker) unmeshed() {
 			"ranks have two chunks of a whole row each"},
 		{p.Context > 1 && c.Train.NoiseScaleEvery > 0, "train.noise_scale_every", "parallel.context",
 			"no rank has the gradient of a micro-batch"},
-		{p.Pipeline > 1 && c.Model.TieEmbeddings && c.Train.NoiseScaleEvery > 0, "train.noise_scale_every",
-			"parallel.pipeline or model.tie_embeddings",
-			"no stage has the gradient of a micro-batch for a tied table"},
-		{p.Shared() > p.Pipeline && c.Optimizer.Name == "sophia", "optimizer.name",
-			"parallel.tensor and parallel.context",
-			"labels are sampled from all logits of all tokens"},
 		{p.Shared() > 1 && c.Train.EvalAnswers, "train.eval_answers",
 			"parallel.tensor, parallel.context and parallel.pipeline", "no rank has all logits of whole rows"},
 		{p.Shared() > 1 && c.Eval.Tasks != "", "eval.tasks",
