@@ -52,7 +52,7 @@ func TestWrongScoresAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := d.ReadScores("other"); err == nil || !strings.Contains(err.Error(), "it has good") ||
-		!strings.Contains(err.Error(), "anneal data score") {
+		!strings.Contains(err.Error(), "anneal data score") || !strings.Contains(err.Error(), "if that is one of its") {
 		t.Errorf("none of that name: %v", err)
 	}
 	if _, err := d.ReadScores("../good"); err == nil {

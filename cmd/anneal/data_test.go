@@ -104,6 +104,17 @@ func TestAFailedBuildLeavesNoDirectory(t *testing.T) {
 	}
 }
 
+// A text where a file should be: the error says where texts go.
+func TestATextIsNoFile(t *testing.T) {
+	w := newWorkshop(t)
+	for _, command := range []string{"encode", "decode"} {
+		code, _, errs := anneal("tokenizer", command, w.path("tok.json"), "func main")
+		if code != exitData || !strings.Contains(errs, "or the text itself on standard input") {
+			t.Errorf("tokenizer %s: exit %d, %s", command, code, errs)
+		}
+	}
+}
+
 // Data commands end with what they wrote, where, how long it took and what comes next, in text and in JSON.
 func TestDataCommandsEndWithWhatTheyWrote(t *testing.T) {
 	w := newWorkshop(t)

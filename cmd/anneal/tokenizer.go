@@ -162,6 +162,10 @@ func (s *session) input(path string) (text []byte, err error) {
 	if large := fileio.TooLargeError(0); errors.As(err, &large) {
 		err = fmt.Errorf("%w\n  split it into parts; `anneal data build` reads text of any size", err)
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w\n  try the path of a file, or the text itself on standard input: echo TEXT | anneal …",
+			err)
+	}
 	if errors.Is(err, fileio.ErrNotRegular) {
 		err = fmt.Errorf("%w\n  try it as standard input: < %s", err, path)
 	}
