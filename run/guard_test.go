@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -53,5 +54,24 @@ func TestADivergedRunIsNotSavedWhileItIsEvaluated(t *testing.T) {
 	}
 	if got := (*DivergedError)(nil); !errors.As(err, &got) || got.Step != want.Step || got.Skips != want.Skips {
 		t.Errorf("stopped and resumed it ends with %v, want %v", err, want)
+	}
+}
+
+// A run that diverges while a checkpoint is written has that checkpoint, on any number of ranks.
+func TestDivergenceNamesTheCheckpointUnderWay(t *testing.T) {
+	data := traintest.Data(t)
+	for ranks := 1; ranks <= 3; ranks++ {
+		cfg := smallConfig(t, data, "precision=fp16", "loss_scale.dynamic=false", "loss_scale.init=1",
+			"optimizer.lr=9e5", "optimizer.weight_decay=0", "guard.max_skips=1", "checkpoint.every=1",
+			"schedule.warmup=0", fmt.Sprint("parallel.ranks=", ranks))
+		dir := filepath.Join(t.TempDir(), "run")
+		_, err := Run(context.Background(), Options{Config: cfg, Dir: dir, Threads: 3})
+		away := (*DivergedError)(nil)
+		if !errors.As(err, &away) || away.Step != 2 {
+			t.Fatalf("%d ranks: %v, want a divergence at step 2", ranks, err)
+		}
+		if want := "rewind " + dir + " --to 1 --skip 2:2"; !strings.Contains(err.Error(), want) {
+			t.Errorf("%d ranks: %v, want %s", ranks, err, want)
+		}
 	}
 }

@@ -251,13 +251,26 @@ var errAsked = errors.New("the run was asked to stop")
 // fail ends a run with an error. If all ranks have it, the checkpoint under way is still completed.
 func (s *session) fail(err error) error {
 	err = s.lost(s.locate(err))
+	away := (*DivergedError)(nil)
+	diverged := errors.As(err, &away)
 	if s.world.alone() {
-		return errors.Join(err, s.store.Wait())
-	}
-	if away := (*DivergedError)(nil); errors.As(err, &away) {
+		if unsaved := s.store.Wait(); unsaved != nil {
+			err = errors.Join(err, unsaved)
+		}
+	} else if diverged {
 		if lost := s.finishSave(); lost != nil {
 			return lost
 		}
+	}
+	if diverged {
+		saved, lost := led(s.world, func() (bool, error) {
+			_, ok := s.dir.lastCheckpoint()
+			return ok, nil
+		})
+		if lost != nil {
+			return lost
+		}
+		away.Saved = saved
 	}
 	return err
 }
@@ -316,10 +329,9 @@ func (s *session) step(ctx context.Context) error {
 		return err
 	}
 	if t.Guard().Exhausted() {
-		_, saved := s.dir.lastCheckpoint()
 		return s.world.same(&DivergedError{
 			Step: t.Position().Step, Skips: t.Guard().Row, NonFinite: t.Guard().RowNonFinite, LR: s.cfg.Optimizer.LR,
-			LossScale: t.LossScale(), Dir: s.Dir, Saved: saved,
+			LossScale: t.LossScale(), Dir: s.Dir,
 		})
 	}
 	if heard&askStop != 0 {
