@@ -39,6 +39,7 @@ func branch(ctx context.Context, o Options, from string, step int) (_ *Result, e
 		return nil, orAtAnother(err, from)
 	}
 	s.warnOfAnotherPast(from)
+	s.last.Due = false // the step where a branch begins is the other run's
 	if err := s.create(true); err != nil {
 		return nil, err
 	}

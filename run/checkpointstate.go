@@ -40,7 +40,8 @@ type state struct {
 	train.Evaluation                      // the last
 	ValSources       []train.SourceResult `json:"val_sources,omitempty"` // its ValSources
 
-	EvalStep int `json:"eval_step"` // of the last evaluation
+	EvalStep int  `json:"eval_step"`     // of the last evaluation
+	Due      bool `json:"due,omitempty"` // what is due after the step is not all made: the run was stopped
 }
 
 // newState is the state of a run that has done nothing.

@@ -219,16 +219,11 @@ func (s *session) train(ctx context.Context) (_ *Result, err error) {
 	t.OnPhase = s.onPhase
 	s.reserve()
 	s.clock.start(t.Position().Tokens)
-	for t.Position().Step < s.cfg.Train.Steps && !s.done {
-		if err = s.step(ctx); err != nil {
-			break
+	err = s.catchUp(ctx)
+	for err == nil && t.Position().Step < s.cfg.Train.Steps && !s.done {
+		if err = s.step(ctx); err == nil {
+			err = s.keepPace()
 		}
-		if err = s.keepPace(); err != nil {
-			break
-		}
-	}
-	if err == nil && s.last.EvalStep != t.Position().Step { // an earlier process was stopped while it evaluated
-		_, err = s.evaluate(ctx)
 	}
 	interrupted := errors.Is(err, errAsked) || err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) ||
 		!s.world.alone() && errors.Is(err, context.Canceled) // of another rank
@@ -310,20 +305,7 @@ func (s *session) step(ctx context.Context) error {
 			return err
 		}
 	}
-	due := s.done || s.cfg.Train.EvalEvery > 0 && t.Position().Step%s.cfg.Train.EvalEvery == 0
-	// A run that diverged must not be stopped, and saved, while it is evaluated.
-	if due && !t.Guard().Exhausted() && heard&askStop == 0 {
-		e.Evaluation, err = s.evaluate(ctx)
-		s.clock.pause()
-	}
-	if err == nil && s.asksTasks() && !t.Guard().Exhausted() && heard&askStop == 0 {
-		e.Tasks, err = s.askTasks(ctx)
-		s.clock.pause()
-	}
-	if err == nil && s.writesSamples() && !t.Guard().Exhausted() && heard&askStop == 0 {
-		err = s.writeSamples()
-		s.clock.pause()
-	}
+	err = s.followUp(ctx, &e, heard)
 	s.report(e)
 	if err != nil {
 		return err

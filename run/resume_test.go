@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,17 +127,33 @@ func familyConfig(family, data string) *config.Config {
 	return cfg
 }
 
-// Wherever a run is stopped, in a step or while it evaluates, what it reports after it was resumed is what an
-// uninterrupted run reports.
+// Wherever a run is stopped, in a step, or while it evaluates or is asked tasks, what it reports and keeps after it was
+// resumed is what an uninterrupted run does.
 func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
-	data := traintest.Data(t)
+	data, tasks := traintest.Data(t), taskDir(t, "")
 	make := func() *config.Config {
 		cfg := traintest.Config(data)
 		cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Train.EvalEvery, cfg.Train.EvalTokens = 2, 8, 1, 512
-		cfg.Schedule.Warmup = 1
+		cfg.Schedule.Warmup, cfg.Eval.Tasks, cfg.Eval.TasksEvery = 1, tasks, 1
+		cfg.Samples.Every, cfg.Samples.Tokens = 1, 2
 		return cfg
 	}
-	want := mustRun(t, Options{Config: make(), Dir: filepath.Join(t.TempDir(), "run")})
+	kept := func(dir string) (lines []map[string]any, samples []int) {
+		for _, l := range readMetrics(t, dir) {
+			made := map[string]any{}
+			for _, key := range []string{"step", "loss", "val_loss", "val_bits_per_byte", "activation_rms", "tasks"} {
+				made[key] = l[key]
+			}
+			lines = append(lines, made)
+		}
+		return lines, runDir(dir).sampled()
+	}
+	whole := filepath.Join(t.TempDir(), "run")
+	want := mustRun(t, Options{Config: make(), Dir: whole})
+	lines, samples := kept(whole)
+	if len(lines) != 2 || len(samples) != 2 || lines[1]["val_loss"] == nil || lines[1]["tasks"] == nil {
+		t.Fatalf("an uninterrupted run keeps %v and the samples of steps %v", lines, samples)
+	}
 	stops := 0
 	for n := 0; ; n++ {
 		dir := filepath.Join(t.TempDir(), "run")
@@ -157,6 +175,10 @@ func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
 				"step %d, %.12s, %v and %v",
 				n, r.Step, r.WeightsHash, r.TrainLoss, r.ValLoss, want.Step, want.WeightsHash,
 				want.TrainLoss, want.ValLoss)
+		}
+		if l, x := kept(dir); !reflect.DeepEqual(l, lines) || !slices.Equal(x, samples) {
+			t.Errorf("stopped at question %d and resumed: it keeps %v and the samples of steps %v; uninterrupted: "+
+				"%v, %v", n, l, x, lines, samples)
 		}
 	}
 	if steps, evaluations := 2*1, 2*2; stops < steps+evaluations {
