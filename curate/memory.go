@@ -3,8 +3,10 @@ package curate
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"anneal/internal/machine"
+	"anneal/internal/units"
 )
 
 // Memory is what a run may use, in bytes. Each worker holds one document, and the queue of a comparison a few.
@@ -84,9 +86,14 @@ func (o Options) Plan() (m Memory, err error) {
 		return m, err
 	}
 	if o.Memory > 0 && o.Memory < need {
-		return m, fmt.Errorf("%d MiB of memory are not enough: the process needs %d, %d workers %d, "+
-			"files of stages %d, the Bloom filter of n-grams %d, sorting at least %d\n  try %d MiB, or fewer threads",
-			o.Memory>>20, m.Base>>20, workers, m.Workers>>20, m.Models>>20, m.NGrams>>20, least>>20, need>>20+1)
+		var list []string
+		for _, p := range m.parts(least) {
+			if p.Bytes > 0 {
+				list = append(list, p.What+" "+units.FormatBytes(p.Bytes))
+			}
+		}
+		return m, fmt.Errorf("--memory %s is too little: at least %s\n  try --memory %dMiB, or fewer --threads",
+			units.FormatBytes(o.Memory), strings.Join(list, ", "), need>>20+1)
 	}
 	switch {
 	case least == 0:

@@ -24,6 +24,7 @@ func TestDataCommandsRefuseWhatDoesNotFit(t *testing.T) {
 	w := sharedInput(t)
 	write(t, w.path("p.yaml"), "stages: [normalize, {dedup: {ngrams: true, ngram_mib: 512}}]\n")
 	write(t, w.path("plain.yaml"), "stages: [normalize]\n")
+	write(t, w.path("dedup.yaml"), "stages: [normalize, dedup]\n")
 	dedup := []string{"data", "dedup", w.path("crawl"), "--threads", "2", "--out", w.path("o")}
 	train := []string{"tokenizer", "train", "--vocab", "300", "--out", w.path("t.json"), w.path("crawl")}
 	curate := []string{"data", "curate", "--threads", "2", "--out", w.path("c")}
@@ -55,6 +56,16 @@ func TestDataCommandsRefuseWhatDoesNotFit(t *testing.T) {
 			if !strings.Contains(errs, want) {
 				t.Errorf("%v with %d MiB: no %q in\n%s", c.args, c.available, want, errs)
 			}
+		}
+	}
+	for want, args := range map[string][]string{
+		"--memory 20 MiB is too little: at least the process 40 MiB, its workers 64 MiB, sorting 16 MiB\n" +
+			"  try --memory 121MiB": append(curate, "--memory", "20MiB", w.path("dedup.yaml"), w.path("crawl")),
+		"--memory 5.0 MiB is too little\n  try --memory 256MiB": append(train, "--memory", "5MiB"),
+	} {
+		smallMachine(t, 8<<30)
+		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit %d, no %q in\n%s", args, code, want, errs)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (c learnFlags) options(s *session,
 		},
 	}
 	if c.Memory > 0 && c.Memory < leastLearnMemory {
-		return o, 0, &usageError{fmt.Sprintf("--memory of %d bytes is too little", c.Memory),
+		return o, 0, &usageError{fmt.Sprintf("--memory %s is too little", memorySize(int64(c.Memory))),
 			"try --memory 256MiB, or at least 64MiB"}
 	}
 	available := availableMemory()
