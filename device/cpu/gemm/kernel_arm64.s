@@ -2445,6 +2445,7 @@ panel1:
 	MOVD R3, R19
 	SUBS $4, R19
 	BLT tail3
+	PCALIGN $32
 loop2:
 	WORD $0x85804200 // ldr z0, [x16]
 	WORD $0x85804222 // ldr z2, [x17]
@@ -2507,6 +2508,7 @@ done5:
 	MOVD $0, R12
 	SUBS $4, R14
 	BLT tail8
+	PCALIGN $32
 loop7:
 	WORD $0xc0820000 // mov z0.s, p0/m, za0h.s[w12, 0]
 	WORD $0xc0820081 // mov z1.s, p0/m, za1h.s[w12, 0]
@@ -2609,6 +2611,7 @@ done10:
 	MOVD $0, R12
 	SUBS $4, R14
 	BLT tail16
+	PCALIGN $32
 loop15:
 	WORD $0xc0820100 // mov z0.s, p0/m, za2h.s[w12, 0]
 	WORD $0xc0820181 // mov z1.s, p0/m, za3h.s[w12, 0]

@@ -22,7 +22,7 @@ const neonKernelParams = "to *float32, ld int, c, a *float32, lda int, b *float3
 // of which 3 are possible in each cycle. So only FMLA limits. With 6 registers for a, two are left for b: registers
 // are renamed, so its loads need not wait.
 func neonKernel(f *asmgen.File, rows int, form string) {
-	const unroll, rowBytes = 4, 4 * 32
+	const rowBytes = 4 * 32
 	fn := f.Func(fmt.Sprintf("kernel%sNEON%dx%d", form, rows, neonCols),
 		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, neonCols), neonKernelParams)
 	a0 := 4 * rows
@@ -47,7 +47,7 @@ func neonKernel(f *asmgen.File, rows int, form string) {
 			}
 		}
 	}
-	// steps writes n steps along k: unroll or one.
+	// steps writes n steps along k: four or one.
 	steps := func(n int) {
 		if form == byRows {
 			for i, p := range pointers {
@@ -74,23 +74,28 @@ func neonKernel(f *asmgen.File, rows int, form string) {
 		fn.I("ADD $%d, R6", n*rowBytes)
 	}
 
+	byFours(fn, "R7", steps)
+	neonEnd(fn, rows, a0, func(row, quad int) int { return 4*row + quad })
+}
+
+// byFours writes a loop of as many steps as the register says, 0 or more: four at a time, and then one at a time.
+func byFours(fn *asmgen.Func, count string, steps func(n int)) {
 	loop, tail, single, done := fn.NewLabel("loop"), fn.NewLabel("tail"), fn.NewLabel("single"), fn.NewLabel("done")
-	fn.I("SUBS $%d, R7", unroll)
+	fn.I("SUBS $4, %s", count)
 	fn.I("BLT %s", tail)
 	fn.I("PCALIGN $32")
 	fn.Label(loop)
-	steps(unroll)
-	fn.I("SUBS $%d, R7", unroll)
+	steps(4)
+	fn.I("SUBS $4, %s", count)
 	fn.I("BGE %s", loop)
 	fn.Label(tail)
-	fn.I("ADDS $%d, R7", unroll)
+	fn.I("ADDS $4, %s", count)
 	fn.I("BEQ %s", done)
 	fn.Label(single)
 	steps(1)
-	fn.I("SUBS $1, R7")
+	fn.I("SUBS $1, %s", count)
 	fn.I("BNE %s", single)
 	fn.Label(done)
-	neonEnd(fn, rows, a0, func(row, quad int) int { return 4*row + quad })
 }
 
 // neonKernelStart loads the parameters of a kernel and returns the registers of the rows of a. R13 becomes the bytes

@@ -14,7 +14,7 @@ import (
 // the order in which they are read. Sums leave the tiles by way of registers: 64 of them for the 4·k products of a
 // block, which are 2,048 where k is a whole block of 512.
 func outer(f *asmgen.File) {
-	const unroll, rowBytes = 4, 4 * 32
+	const rowBytes = 4 * 32
 	fn := f.Func("outerSME", "is the kernel of outer products.", "a, b *float32, strideB, k, panels, rows int, "+
 		"from unsafe.Pointer, fromRow, fromPanel int, to unsafe.Pointer, toRow, toPanel, add int")
 	for i, name := range []string{"a", "b", "strideB", "k", "panels", "rows", "from", "fromRow", "fromPanel", "to",
@@ -106,25 +106,6 @@ func outerAdd(fn *asmgen.Func, n int, unless, pointer, pitch string) {
 		fn.I("ADD %s, %s", pitch, pointer)
 	}
 	fn.Label(none)
-}
-
-// byFours writes a loop of as many steps as the register says, 0 or more: four at a time, and then one at a time.
-func byFours(fn *asmgen.Func, count string, steps func(n int)) {
-	loop, tail, single, done := fn.NewLabel("loop"), fn.NewLabel("tail"), fn.NewLabel("single"), fn.NewLabel("done")
-	fn.I("SUBS $4, %s", count)
-	fn.I("BLT %s", tail)
-	fn.Label(loop)
-	steps(4)
-	fn.I("SUBS $4, %s", count)
-	fn.I("BGE %s", loop)
-	fn.Label(tail)
-	fn.I("ADDS $4, %s", count)
-	fn.I("BEQ %s", done)
-	fn.Label(single)
-	steps(1)
-	fn.I("SUBS $1, %s", count)
-	fn.I("BNE %s", single)
-	fn.Label(done)
 }
 
 // outerPeak writes a loop of outer products on registers only: the upper limit of the kernel.
