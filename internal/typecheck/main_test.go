@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	_ "anneal/internal/torture"
 )
 
 func TestErrorsOfAnotherSystemAreFound(t *testing.T) {
