@@ -70,7 +70,7 @@ type weightsFlag struct {
 
 // dtypeFlag is on commands that multiply by weights and do not write them.
 type dtypeFlag struct {
-	Dtype string `default:"run" enum:"run,q8_0" help:"Number format of the weights. run: that of the run. q8_0: 8 bits, with a scale for every 32 weights, about half the bytes of bf16 to read for every token (CPU)."`
+	Dtype string `default:"run" enum:"run,q8_0" help:"Number format of the weights. run: that of the run. q8_0: 8 bits, with a scale for every 32 weights (CPU only). Each token then reads about half the bytes of bf16."`
 }
 
 // eight reports whether the weights are held in 8 bits.
@@ -78,12 +78,12 @@ func (d dtypeFlag) eight() bool { return d.Dtype == "q8_0" }
 
 // guessFlag is on commands that generate text.
 type guessFlag struct {
-	OneByOne bool `help:"Guess no tokens ahead. The text is the same, and mostly takes longer."`
+	OneByOne bool `help:"Do not guess tokens ahead. The text is the same, but usually takes longer."`
 }
 
 // olderFlag is on commands that read the newest checkpoint of a run.
 type olderFlag struct {
-	AllowOlder bool `help:"If the newest checkpoint is damaged, use an older one; if the run diverged, use its last one before that."`
+	AllowOlder bool `help:"If the newest checkpoint is damaged, use an older one. If the run diverged, use the last checkpoint before the divergence."`
 }
 
 // noteOlder says that a checkpoint of a step was used because newer ones are damaged.

@@ -16,8 +16,8 @@ type attentionShowCmd struct {
 	Pattern string `arg:"" help:"A pattern, or one per layer with commas between them: window:256,full."`
 	Len     int    `default:"1024" help:"Tokens in a row."`
 	Heads   int    `default:"2" help:"Query heads."`
-	Layers  int    `help:"Layers of the model, which take the patterns in turn. Default: until each pattern had its turn."`
-	Head    *int   `help:"Head to draw, from 0. Default: the first two that differ."`
+	Layers  int    `placeholder:"N" help:"Layers of the model; patterns are assigned to them in turn. Default: one for each pattern."`
+	Head    *int   `placeholder:"N" help:"Head to draw, from 0. Default: the first two that differ."`
 	Seed    uint64 `default:"1" help:"Seed of random blocks, if the pattern sets none."`
 	svgFlag
 }

@@ -12,15 +12,15 @@ import (
 )
 
 type benchAllCmd struct {
-	Quick bool    `help:"A minute instead of a quarter of an hour: fewer cases, and less time for each."`
+	Quick bool    `help:"Take a minute instead of a quarter of an hour: fewer cases, and less time for each."`
 	Out   outFile `placeholder:"FILE" example:"bench.json" help:"Write the figures to this file, for anneal bench diff; - is standard output."`
 }
 
 func (benchAllCmd) Help() string {
 	return example("anneal bench all --out before.json", "anneal bench all --quick --json | jq '.figures[0]'") +
-		"\n\nRuns every benchmark of this machine's processor in a fixed order. A share is what a figure is of the " +
-		"peak of arithmetic, of the bandwidth of memory or of a plain loop, each measured beside it. Measure while " +
-		"nothing else runs."
+		"\n\nRuns every benchmark of this machine's processor. A share is a figure divided by the peak of " +
+		"arithmetic, the bandwidth of memory or the speed of a plain loop, which is measured right beside it. " +
+		"Measure while nothing else runs."
 }
 
 func (c benchAllCmd) Run(s *session) error {

@@ -19,8 +19,8 @@ type benchCoresCmd struct {
 
 func (benchCoresCmd) Help() string {
 	return example("anneal bench cores", "anneal bench cores --shape tiny --precision fp32 --threads 8,16 --json") +
-		"\n\nDoes all tasks of a training step on one core, measures each, and deals them to as many cores as you " +
-		"say.\nWhat cores share, such as memory and power, is not simulated: a step on that many is slower yet."
+		"\n\nRuns all tasks of a training step on one core, times each, and deals them to as many cores as you " +
+		"ask for.\nWhat cores share, such as memory and power, is not simulated: a step on real cores is slower."
 }
 
 func (c benchCoresCmd) Run(s *session) error {

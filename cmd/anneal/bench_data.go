@@ -8,9 +8,9 @@ import (
 )
 
 type benchDataCmd struct {
-	Paths   []string `arg:"" optional:"" name:"files-or-dirs" help:"Text. Default: the Go source on this machine, and its comments for stages meant for prose."`
-	MB      count    `name:"mb" default:"120" help:"Most text to read, in MB."`
-	Threads count    `default:"1" help:"Threads that work at the same time."`
+	Paths   []string `arg:"" optional:"" name:"files-or-dirs" help:"Text. Default: the Go source on this machine; for stages meant for prose, its comments."`
+	MB      count    `name:"mb" default:"120" help:"Largest amount of text to read, in MB."`
+	Threads count    `default:"1" help:"Worker threads."`
 }
 
 func (benchDataCmd) Help() string {

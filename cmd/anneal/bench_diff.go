@@ -7,15 +7,15 @@ import (
 )
 
 type benchDiffCmd struct {
-	Before string  `arg:"" type:"existingfile" help:"What anneal bench all --out wrote."`
-	After  string  `arg:"" type:"existingfile" help:"The same, later or elsewhere."`
+	Before string  `arg:"" type:"existingfile" help:"A file that anneal bench all --out wrote."`
+	After  string  `arg:"" type:"existingfile" help:"Another such file, from later or from another machine."`
 	Within float64 `placeholder:"PERCENT" help:"Fail, with exit code 7, if a share fell by more than this."`
 }
 
 func (benchDiffCmd) Help() string {
 	return example("anneal bench diff before.json after.json", "anneal bench diff before.json after.json --within 15") +
-		"\n\nCompares shares of peaks, not speeds, so that a slower or busier machine shows as little as it can. " +
-		"The most slowed comes first."
+		"\n\nCompares shares of peaks, not speeds, so that a slower or busier machine changes little. " +
+		"The largest slowdown comes first."
 }
 
 func (c benchDiffCmd) Run(s *session) error {

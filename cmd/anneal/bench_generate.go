@@ -22,8 +22,8 @@ func (benchGenerateCmd) Help() string {
 	return example("anneal bench generate",
 		"anneal bench generate --dtype q8_0",
 		"anneal bench generate --precision fp32 --threads 1 --sequences 1,2,4,8 --json") +
-		"\n\nContinues sequences by random weights, a token of each in a pass, and reads prompts. A pass reads all" +
-		"\nweights once, so that memory limits few sequences, and arithmetic many."
+		"\n\nContinues sequences with random weights, one token of each in a pass, and reads prompts. A pass reads" +
+		" all\nweights once: the memory bandwidth limits a few sequences, and arithmetic limits many."
 }
 
 func (c benchGenerateCmd) Run(s *session) error {

@@ -12,7 +12,7 @@ import (
 
 type benchPlanCmd struct {
 	Shapes    []string `arg:"" optional:"" help:"Models: demo, tiny, llama-98m, gpt2-small. Default: demo and tiny."`
-	Published bool     `help:"Runs that others measured and published, on clusters, instead of this machine's."`
+	Published bool     `help:"Predict published runs on clusters, instead of steps on this machine."`
 	Rows      string   `type:"existingfile" placeholder:"FILE.csv" help:"With --published: these runs instead of the built-in ones."`
 	Fit       bool     `help:"With --published: fit the constants of each accelerator again."`
 	Search    bool     `help:"With --published: find the best mesh of each run, and print it beside the published one."`
@@ -22,7 +22,7 @@ func (benchPlanCmd) Help() string {
 	return example("anneal bench plan", "anneal bench plan gpt2-small --json",
 		"anneal bench plan --published", "anneal bench plan --published --search",
 		"anneal bench plan --published --json | jq .summary") +
-		"\n\nPredicts steps from the profile that `anneal bench machine` has measured, and then makes them: " +
+		"\n\nPredicts training steps from the profile of `anneal bench machine`, and then runs them: " +
 		"in BF16 and FP32, with one thread and all, with two ranks, and of demo and tiny with each way to " +
 		"recompute and each optimizer. Measure while nothing else runs."
 }

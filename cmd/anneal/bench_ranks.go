@@ -15,7 +15,7 @@ type benchRanksCmd struct {
 	Shape     string `default:"tiny" enum:"demo,tiny,llama-98m,gpt2-small" help:"Model: ${enum}."`
 	Precision string `default:"bf16" help:"A number format: anneal explain precision lists them."`
 	Axis      string `default:"zero" enum:"zero,tensor,context,pipeline" help:"How the ranks share the work: ${enum}."`
-	Ranks     count  `default:"2" help:"Ranks, which share out the threads. Under mpirun or srun: its processes."`
+	Ranks     count  `default:"2" help:"Number of ranks, which divide the threads among them. Under mpirun or srun: the number of its processes."`
 	threadsFlag
 	Seconds inSeconds `default:"20" help:"Time for all of them together; at least three rounds."`
 	Layers  count     `help:"Layers of the model; 0: as the shape says."`

@@ -59,7 +59,8 @@ func (ckptVerifyCmd) Help() string {
 	return example("anneal ckpt verify runs/go") +
 		"\n\nChecks checkpoints, configuration, tokenizer, metrics and data, and that all of them belong " +
 		"to this run, which may be training.\n\n" +
-		"Exits 0, or 5 with the first fault in a checkpoint: file, tensor and offset; 3 for another file."
+		"Exit code 5: a checkpoint is damaged; the first fault is named with file, tensor and offset. " +
+		"Exit code 3: another file is damaged."
 }
 
 func (c ckptVerifyCmd) Run(s *session) error {
@@ -120,8 +121,8 @@ func (ckptMergeCmd) Help() string {
 	return example("anneal ckpt merge runs/go", "anneal ckpt merge runs/go --step 1200 --out merged") +
 		"\n\nEvery rank of a run writes the pieces of tensors that it owns to files of its own. The merged " +
 		"checkpoint is what one\nrank would have written: whole tensors in one file each for weights, optimizer " +
-		"state and average, with the same\nhashes. No command needs it: all read pieces too, on any number of " +
-		"ranks. It is for other programs, which read\nmodel.safetensors.\n\n" +
+		"state and average, with the same\nhashes. No command here needs it: all of them read pieces, on any " +
+		"number of ranks. It is for other\nprograms, which read model.safetensors.\n\n" +
 		"Every byte read is verified. It needs disk space for a second checkpoint, and memory for the largest " +
 		"tensor. With --out\nthe run may be training."
 }

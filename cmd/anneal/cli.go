@@ -22,34 +22,34 @@ type cli struct {
 	Data      dataCmd      `cmd:"" help:"Turn text into token shards."`
 	Recipe    recipeCmd    `cmd:"" help:"List and print configs of published models."`
 	Attention attentionCmd `cmd:"" help:"Draw attention patterns."`
-	Parallel  parallelCmd  `cmd:"" help:"Show how ranks share a run."`
-	LRFind    lrFindCmd    `cmd:"" name:"lr-find" help:"Find a learning rate: try a range of them and suggest the best."`
+	Parallel  parallelCmd  `cmd:"" help:"Show how ranks share the work of a run."`
+	LRFind    lrFindCmd    `cmd:"" name:"lr-find" help:"Try a range of learning rates and suggest the best."`
 	Mix       mixCmd       `cmd:"" name:"mix" help:"Find the best shares of several data sets, with small models."`
-	Mup       mupCmd       `cmd:"" name:"mup" help:"Check muP, and find the learning rate that holds for every width."`
-	Scaling   scalingCmd   `cmd:"" name:"scaling" help:"Fit scaling laws, and predict losses and the best sizes by them."`
+	Mup       mupCmd       `cmd:"" name:"mup" help:"Check muP, and find the learning rate that suits every width."`
+	Scaling   scalingCmd   `cmd:"" name:"scaling" help:"Fit scaling laws, and predict losses and the best model sizes with them."`
 	Plan      planCmd      `cmd:"" help:"Predict time, memory and cost of a large run, and find its best mesh."`
 	Train     trainCmd     `cmd:"" help:"Start a training run."`
 	Resume    resumeCmd    `cmd:"" help:"Continue a run that was stopped."`
 	Branch    branchCmd    `cmd:"" help:"Start a run from a checkpoint of another run, such as a decay from its stable phase."`
 	Rewind    rewindCmd    `cmd:"" help:"Take a run back to an earlier step, and skip batches."`
 	Lab       labCmd       `cmd:"" help:"Measure what a change is worth, and repeat the studies of the literature."`
-	Improve   improveCmd   `cmd:"" help:"Let a model learn from those of its answers that a program accepts."`
+	Improve   improveCmd   `cmd:"" help:"Train a model on those of its own answers that a program accepts."`
 	Generate  generateCmd  `cmd:"" help:"Continue a text with a trained model."`
-	Serve     serveCmd     `cmd:"" help:"Answer requests for completions over HTTP, as OpenAI's API does."`
+	Serve     serveCmd     `cmd:"" help:"Serve completions over HTTP, in the form of OpenAI's API."`
 	Eval      evalCmd      `cmd:"" help:"Measure a trained model on a data set or on tasks."`
 	Export    exportCmd    `cmd:"" help:"Write a trained model in the Hugging Face or GGUF format, or its adapters alone."`
 	Import    importCmd    `cmd:"" help:"Make a run from a Hugging Face model."`
 	Ls        lsCmd        `cmd:"" name:"ls" help:"List runs with their state, steps, loss, size and age."`
 	Watch     watchCmd     `cmd:"" help:"Show runs in the browser or in this terminal, while they train or afterwards."`
-	Report    reportCmd    `cmd:"" help:"Write what watch shows of runs as one HTML file."`
+	Report    reportCmd    `cmd:"" help:"Write the page of anneal watch as one HTML file."`
 	Ckpt      ckptCmd      `cmd:"" name:"ckpt" help:"List, verify, hash, merge and average the checkpoints of a run."`
 	Explain   explainCmd   `cmd:"" help:"Explain a config key, a number format, an optimizer's memory, ZeRO."`
 	Compress  compressCmd  `cmd:"" help:"Round or prune the weights of a run, and say what that costs."`
 	Config    configCmd    `cmd:"" help:"Compare configs; print their JSON Schema."`
-	Debug     debugCmd     `cmd:"" help:"Pack what a report of a problem with a run needs, without data and weights."`
+	Debug     debugCmd     `cmd:"" help:"Pack the files that a bug report needs, without data and weights."`
 	Quiz      quizCmd      `cmd:"" help:"Ask ten questions about formats, memory and operations."`
-	Doctor    doctorCmd    `cmd:"" help:"Show what this machine can run, how fast, and what is missing."`
-	Bench     benchCmd     `cmd:"" help:"Measure speed, beside the peak of this machine."`
+	Doctor    doctorCmd    `cmd:"" help:"Show which kernels this machine runs, how fast it is, and what is missing."`
+	Bench     benchCmd     `cmd:"" help:"Measure speed, as a share of this machine's peak."`
 	Shells    shellsCmd    `cmd:"" name:"completion" help:"Print a completion script for a shell, or the manual page."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }

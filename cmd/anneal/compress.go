@@ -16,11 +16,11 @@ type compressCmd struct {
 	runArg
 	Bits   count  `placeholder:"N" help:"Round matrices to N bits, 2 to 8."`
 	Group  count  `default:"64" placeholder:"N" help:"Weights of a row that share a scale; 0: the whole row."`
-	Method string `default:"gptq" enum:"gptq,nearest" help:"gptq: later columns make up for earlier ones; or nearest."`
+	Method string `default:"gptq" enum:"gptq,nearest" help:"gptq: later columns compensate for the rounding of earlier ones. nearest: round each weight alone."`
 	Prune  string `placeholder:"SHARE" help:"Set weights to 0: the smallest 50% of a matrix, two of four (2:4), or whole units (heads:25%, channels:25%)."`
-	Data   string `placeholder:"DIR" help:"Data set to measure on, and for inputs of gptq. Default: that of the run."`
-	Tokens count  `default:"65536" help:"Score this many tokens of its held-out text. 0: all."`
-	Inputs count  `default:"16384" placeholder:"N" help:"Tokens of its training text for gptq."`
+	Data   string `placeholder:"DIR" help:"Data set to measure on, which also gives gptq its inputs. Default: that of the run."`
+	Tokens count  `default:"65536" help:"Tokens of the data set's held-out text to score. 0: all."`
+	Inputs count  `default:"16384" placeholder:"N" help:"Tokens of the data set's training text that gptq uses."`
 	Out    string `required:"" placeholder:"RUN" help:"Directory of the run to make."`
 	threadsFlag
 }
@@ -31,9 +31,9 @@ func (compressCmd) Help() string {
 		"anneal compress runs/go --prune 50% --out runs/go-half",
 		"anneal compress runs/go --prune 2:4 --bits 4 --out runs/go-small",
 		"anneal compress runs/go --prune channels:25% --out runs/go-narrow") +
-		"\n\nMatrices are rounded or pruned; embeddings, head, gains and biases stay. It prints what the held-out " +
-		"text costs before and after, and what the model would take in a format of these bits: the run itself keeps " +
-		"FP32, for generate, eval and export. gptq is Frantar et al. 2022 (arXiv 2210.17323)."
+		"\n\nMatrices are rounded or pruned; embeddings, head, gains and biases stay as they are. It prints the " +
+		"loss on held-out text before and after, and the size that the model would have in such a format. The run " +
+		"itself holds FP32 weights, for generate, eval and export. gptq is Frantar et al. 2022 (arXiv 2210.17323)."
 }
 
 func (c compressCmd) Run(s *session) error {

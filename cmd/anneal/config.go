@@ -36,7 +36,7 @@ func (configSchemaCmd) Run(s *session) error {
 
 type configDiffCmd struct {
 	A string `arg:"" help:"A YAML config, or the directory of a run."`
-	B string `arg:"" help:"Another."`
+	B string `arg:"" help:"Another config or run."`
 }
 
 func (configDiffCmd) Help() string {

@@ -12,24 +12,24 @@ import (
 )
 
 type dataCmd struct {
-	Curate     dataCurateCmd     `cmd:"" help:"Filter and clean text by a pipeline, and report what each rule drops."`
+	Curate     dataCurateCmd     `cmd:"" help:"Filter and clean text with a pipeline, and report what each rule drops."`
 	Dedup      dataDedupCmd      `cmd:"" help:"Drop repeated documents, paragraphs and lines."`
 	Classifier dataClassifierCmd `cmd:"" help:"Train and use classifiers of language and quality."`
 	Sample     dataSampleCmd     `cmd:"" help:"Make a data set from the Go standard library's source, to try anneal with."`
-	Synth      dataSynthCmd      `cmd:"" help:"Make the texts of studies: sums, facts, additions."`
+	Synth      dataSynthCmd      `cmd:"" help:"Make synthetic texts for studies: sums, facts, additions, secrets."`
 	Build      dataBuildCmd      `cmd:"" help:"Tokenise text into shards for training."`
-	Import     dataImportCmd     `cmd:"" help:"Make a data set of the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
+	Import     dataImportCmd     `cmd:"" help:"Make a data set from the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
 	Export     dataExportCmd     `cmd:"" help:"Write a data set as the token files of nanoGPT, llm.c, Megatron, OLMo or datatrove."`
 	Score      dataScoreCmd      `cmd:"" help:"Score documents by how hard or how good they are, for data.order."`
 	Mix        dataMixCmd        `cmd:"" help:"Show how often a run would read each of several data sets."`
-	Inspect    dataInspectCmd    `cmd:"" help:"Show documents, their lengths, and how each packing would use them."`
+	Inspect    dataInspectCmd    `cmd:"" help:"Show the number and lengths of documents, and how each packing would use them."`
 	Verify     dataVerifyCmd     `cmd:"" help:"Check every byte of a data set, and its tokenizer."`
 }
 
 type dataBuildCmd struct {
 	textArgs
 	lossFlags
-	Tokenizer string  `required:"" placeholder:"FILE" help:"A tokenizer.json."`
+	Tokenizer string  `required:"" placeholder:"FILE" help:"The tokenizer.json to use."`
 	Out       string  `required:"" placeholder:"DIR" help:"Directory of the data set."`
 	Val       float64 `default:"0.01" help:"Share of the documents to hold out for validation. 1: all, for a set that is only for evaluation."`
 	PromptEnd string  `placeholder:"TEXT" help:"Text at which a document's prompt ends. The prompt, including this text, is read but not trained on."`

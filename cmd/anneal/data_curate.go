@@ -21,14 +21,14 @@ import (
 type dataCurateCmd struct {
 	Pipeline    string   `arg:"" help:"The YAML file with the stages."`
 	Paths       []string `arg:"" optional:"" name:"files-or-dirs" help:"Text, source trees, .jsonl, .parquet, .warc, .wet; also .gz and .zst."`
-	Out         string   `placeholder:"DIR" help:"Directory of the kept documents, the journal and the report."`
+	Out         string   `placeholder:"DIR" help:"Directory for the kept documents, the journal and the report."`
 	Ext         []string `placeholder:".go" help:"Take only files with these extensions from directories."`
 	TextField   string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet. a.b is field b within a."`
 	DryRun      bool     `help:"Print what each rule would drop from a sample; write nothing."`
 	Sample      count    `default:"1000" help:"Documents in a dry run, spread over the input."`
-	Memory      autoSize `default:"auto" placeholder:"SIZE" help:"Memory of the whole command, such as 2GiB; deduplication uses the disk beyond it. The result is the same. auto: as much as needed, plus 1 GiB for deduplication, or what is available."`
-	Split       byteSize `default:"16MiB" placeholder:"SIZE" help:"Size of one unit of work, in bytes on disk; a crash loses at most one for each thread. Each unit becomes one output file."`
-	FromSignals string   `placeholder:"DIR" help:"Apply other thresholds to the measurements of an earlier curation with texts: true. No input is read."`
+	Memory      autoSize `default:"auto" placeholder:"SIZE" help:"Memory of the whole command, such as 2GiB. Deduplication moves what does not fit to disk, with the same result. auto: as much as needed, plus 1 GiB for deduplication, within the available memory."`
+	Split       byteSize `default:"16MiB" placeholder:"SIZE" help:"Size of one unit of work, in bytes on disk. Each unit becomes one output file. A crash loses at most one unit for each thread."`
+	FromSignals string   `placeholder:"DIR" help:"Directory of an earlier curation with texts: true. Apply new thresholds to its measurements, without reading the input again."`
 	lossFlags
 	taskFlags
 	threadsFlag

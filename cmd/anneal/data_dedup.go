@@ -22,7 +22,7 @@ type dataDedupCmd struct {
 	Out      string   `required:"" placeholder:"DIR" help:"Directory for the kept documents (DIR/docs) and the reports. It must be new or empty."`
 	Exact    []string `default:"document" enum:"document,paragraph,line,none" help:"Units whose exact repeats are dropped: document, paragraph, line, several of them, or none."`
 	MinWords int      `default:"3" placeholder:"N" help:"Keep repeated paragraphs and lines with fewer words than this."`
-	Near     bool     `default:"true" negatable:"" help:"Also drop documents that are nearly the same as an earlier one (MinHash)."`
+	Near     bool     `default:"true" negatable:"" help:"Also drop documents that are nearly identical to an earlier one (MinHash)."`
 	Words    int      `default:"5" placeholder:"N" help:"Words in the n-grams that MinHash compares."`
 	Bands    int      `default:"14" placeholder:"N" help:"MinHash bands. More bands also find less similar documents."`
 	Rows     int      `default:"8" placeholder:"N" help:"MinHash rows per band. More rows require greater similarity."`
@@ -31,7 +31,7 @@ type dataDedupCmd struct {
 	NGramLen int      `name:"ngram-words" default:"13" placeholder:"N" help:"Words in an n-gram of --ngrams."`
 	NGramMin float64  `name:"ngram-share" default:"0.8" placeholder:"S" help:"Drop a document if this share of its n-grams was seen before."`
 	Bloom    byteSize `default:"256MiB" placeholder:"SIZE" help:"Memory of the Bloom filter; 4 bytes per n-gram are plenty. It changes the result slightly."`
-	Memory   autoSize `default:"auto" placeholder:"SIZE" help:"Memory for sorting, such as 4GiB; what does not fit goes to disk. The result is the same. auto: 1 GiB, or what is available."`
+	Memory   autoSize `default:"auto" placeholder:"SIZE" help:"Memory for sorting, such as 4GiB. What does not fit goes to disk, with the same result. auto: 1 GiB, or the available memory if that is less."`
 	threadsFlag
 }
 

@@ -13,7 +13,7 @@ type dataMixCmd struct {
 	Sources     []string `arg:"" name:"NAME=DIR" help:"Data sets, each with a name."`
 	Method      string   `default:"natural" enum:"natural,temperature,unimax" help:"natural: by size; temperature: by size^(1/T); unimax: evenly, but no source more than --epochs times."`
 	Temperature float64  `placeholder:"T" help:"Temperature T, such as 3.3: 1 is natural, higher is more even."`
-	Epochs      float64  `placeholder:"N" help:"Epochs of a source at most, for unimax; such as 4."`
+	Epochs      float64  `placeholder:"N" help:"For unimax: the most epochs of any source, such as 4."`
 	Weights     string   `placeholder:"TEXT" help:"Explicit weights instead of a method, such as 'web=0.7 code=0.3'."`
 	Tokens      tokens   `placeholder:"N" help:"Tokens of the run, such as 1B. Default: all tokens of the data sets."`
 	Context     int      `default:"2048" placeholder:"N" help:"Tokens in a row, like model.context."`

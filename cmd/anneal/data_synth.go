@@ -18,7 +18,7 @@ type dataSynthCmd struct {
 
 // synthFlags are those of all texts.
 type synthFlags struct {
-	Seed    uint64 `default:"1" placeholder:"N" help:"Another seed makes another text."`
+	Seed    uint64 `default:"1" placeholder:"N" help:"Seed of the text."`
 	Out     string `required:"" placeholder:"DIR" help:"Directory of the data set."`
 	Replace bool   `help:"Replace the data set in DIR, if there is one."`
 }
@@ -59,7 +59,7 @@ type synthAdditionCmd struct {
 	Examples   count `default:"20000" placeholder:"N" help:"Examples to train on."`
 	Val        count `default:"1000" placeholder:"N" help:"Examples to hold out."`
 	Subtract   bool  `help:"Differences instead of sums; needs --modulo."`
-	Modulo     bool  `help:"Answers have as many digits as the numbers, and leave out the carry."`
+	Modulo     bool  `help:"Give answers as many digits as the numbers have, without the last carry."`
 	Scratchpad bool  `help:"Write the steps before the answer."`
 	synthFlags
 }
@@ -80,7 +80,7 @@ func (c synthAdditionCmd) Run(s *session) error {
 
 type synthCanariesCmd struct {
 	Documents count `default:"20000" placeholder:"N" help:"Documents of random words."`
-	Each      count `default:"20" placeholder:"N" help:"Secrets of each number of copies: 1, 2, 4 … 64."`
+	Each      count `default:"20" placeholder:"N" help:"Secrets for each number of copies: 1, 2, 4 … 64."`
 	synthFlags
 }
 

@@ -20,15 +20,15 @@ import (
 
 type debugCmd struct {
 	runArg
-	Out outFile `placeholder:"FILE" example:"debug.tar.gz" help:"The archive. Default: anneal-debug-NAME.tar.gz here."`
+	Out outFile `placeholder:"FILE" example:"debug.tar.gz" help:"Archive to write. Default: anneal-debug-NAME.tar.gz in the working directory."`
 }
 
 func (debugCmd) Help() string {
 	return example("anneal debug runs/go", "anneal debug runs/go --out /tmp/report.tar.gz") +
-		"\n\nThe archive is for a report of a problem. It holds the config, the journal, the end of the metrics, " +
-		"crash dumps, timings, a list of the run's files and checkpoints, and what this machine is. It holds no " +
-		"text, no tokenizer and no weights. Redacted everywhere: " + run.Redacted + ". Nothing is sent: look at it " +
-		"first."
+		"\n\nThe archive is for a bug report. It holds the config, the journal, the end of the metrics, " +
+		"crash dumps, timings, a list of the run's files and checkpoints, and a description of this machine. It " +
+		"holds no text, no tokenizer and no weights. Redacted everywhere: " + run.Redacted + ". Nothing is sent: " +
+		"look at the archive before you share it."
 }
 
 func (c debugCmd) Run(s *session) error {

@@ -10,8 +10,8 @@ import (
 
 type demoCmd struct {
 	Minutes inMinutes `default:"3" env:"ANNEAL_DEMO_MINUTES" placeholder:"M" help:"Training time, such as 90s, 1h30m, or a number of minutes; 0: no limit."`
-	Steps   count     `placeholder:"N" help:"Most optimizer steps. Training stops at the first limit that it reaches."`
-	Out     string    `default:"anneal-demo" placeholder:"DIR" help:"Directory for the data set and the run. A run that is already there is resumed."`
+	Steps   count     `placeholder:"N" help:"Most optimizer steps. Training stops at whichever limit it reaches first."`
+	Out     string    `default:"anneal-demo" placeholder:"DIR" help:"Directory for the data set and the run. An existing run is resumed."`
 	Seed    uint64    `default:"1" help:"Seed of the weights, the data order and the samples."`
 	threadsFlag
 

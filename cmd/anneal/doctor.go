@@ -15,8 +15,8 @@ import (
 )
 
 type doctorCmd struct {
-	Machine doctorMachineCmd `cmd:"" default:"1" help:"This machine: kernels, memory, disk, GPU. It needs no name: anneal doctor."`
-	MPI     doctorMPICmd     `cmd:"" name:"mpi" help:"The MPI library, its signal handlers, and how fast ranks exchange data."`
+	Machine doctorMachineCmd `cmd:"" default:"1" help:"Show this machine's kernels, memory, disk and GPU. The same as anneal doctor."`
+	MPI     doctorMPICmd     `cmd:"" name:"mpi" help:"Show the MPI library and its signal handlers, and measure how fast ranks exchange data."`
 }
 
 type doctorMachineCmd struct{}

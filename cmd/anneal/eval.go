@@ -16,9 +16,9 @@ type evalCmd struct {
 	Split  string   `default:"val" enum:"val,train" help:"Score the held-out text (val), or the text that was trained on (train)."`
 	Tokens count    `help:"Score this many tokens of the text, from its start. 0: all."`
 
-	Tasks   string  `placeholder:"PATH" help:"Ask the tasks of a YAML file of lm-evaluation-harness, or of all .yaml files in a directory. Data is local JSONL or parquet."`
+	Tasks   string  `placeholder:"PATH" help:"Evaluate the tasks in a YAML file of lm-evaluation-harness, or in all .yaml files of a directory. Their data must be local JSONL or parquet."`
 	Limit   count   `help:"With --tasks: take the first N items of each task. 0: all."`
-	By      string  `placeholder:"FIELD" help:"With --tasks: also give the figures of the items by the value of this field of theirs, such as a domain."`
+	By      string  `placeholder:"FIELD" help:"With --tasks: also print the figures for each value of this field of the items, such as a domain."`
 	Samples outFile `placeholder:"FILE.jsonl" help:"With --tasks: write each item with the model's answers to this file, one a line."`
 	reachFlags
 	deviceFlag

@@ -17,7 +17,7 @@ type explainCmd struct {
 func (explainCmd) Help() string {
 	return example("anneal explain schedule.warmup", "anneal explain bf16", "anneal explain adamw",
 		"anneal explain zero") +
-		"\n\nBeside keys of a config it explains, with tables that are computed: " +
+		"\n\nIt explains config keys and, with computed tables, these topics: " +
 		strings.Join(primer.Topics(), ", ") + "."
 }
 

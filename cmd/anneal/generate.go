@@ -15,10 +15,10 @@ type generateCmd struct {
 	weightsFlag
 	dtypeFlag
 	promptFlags
-	Prompts   string   `placeholder:"FILE" help:"Continue many prompts: one a line, or objects of NAME.jsonl."`
-	Out       outFile  `placeholder:"FILE" example:"texts.jsonl" help:"With --prompts: the texts, an object a line."`
-	NoStart   bool     `help:"Put nothing before the prompt."`
-	MaxTokens count    `default:"200" help:"Tokens to add at most."`
+	Prompts   string   `placeholder:"FILE" help:"File of many prompts to continue: one a line, or NAME.jsonl with an object a line."`
+	Out       outFile  `placeholder:"FILE" example:"texts.jsonl" help:"With --prompts: file for the texts, one JSON object a line."`
+	NoStart   bool     `help:"Put no token before the prompt."`
+	MaxTokens count    `default:"200" help:"Most tokens to add."`
 	Stop      []string `sep:"none" placeholder:"TEXT" help:"End the text before TEXT. May be given several times."`
 	samplingFlags
 	guessFlag
@@ -36,13 +36,13 @@ func (generateCmd) Help() string {
 		`anneal generate runs/go --prompt "func main" --dtype q8_0`,
 		`anneal generate runs/go --prompt "Q: " --stop "Q:" --min-p 0.05 --repetition-penalty 1.1`,
 	) +
-		"\n\nAt a terminal and without a prompt, it asks for text and continues it. There, /help lists the commands." +
+		"\n\nWithout a prompt at a terminal, you and the model write in turns; /help lists the commands." +
 		"\n\nA key-value cache makes each token cost one pass over the weights, and changes no bit." +
 		" If the text is longer than the context, only its end is used (at least ¾ of a context)." +
-		"\n\nTokens that followed the last few where these stood before are guessed to follow again, and one pass" +
-		" checks three guesses. Text that repeats itself, such as code, is made faster, and no token changes." +
-		" Models of less than 16M parameters, whose passes do not wait for weights, guess nothing." +
-		"\n\nMany prompts are continued several at a time, prompt number N with the seed SEED + N − 1."
+		"\n\nIf the last few tokens occur earlier in the text, the tokens that followed them there are guessed to" +
+		" follow again, and one pass checks three guesses. Text that repeats itself, such as code, is faster; no" +
+		" token changes. Models of less than 16M parameters guess nothing, because their passes do not wait for" +
+		" weights.\n\n--prompts continues several prompts at the same time, prompt number N with the seed SEED + N − 1."
 }
 
 func (c generateCmd) Run(s *session) error {

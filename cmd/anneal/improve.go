@@ -17,17 +17,17 @@ import (
 
 type improveCmd struct {
 	configArgs
-	Prompts       string    `required:"" placeholder:"FILE" help:"Questions: one a line, or NAME.jsonl with objects of a \"prompt\" and perhaps a \"hint\", which is put before it in a second try."`
-	Verify        string    `required:"" placeholder:"PROGRAM" help:"Program, with its arguments, that reads a prompt with its answer on standard input and accepts it by exit code 0."`
+	Prompts       string    `required:"" placeholder:"FILE" help:"Questions: one a line, or NAME.jsonl with objects that have a \"prompt\" and perhaps a \"hint\", which is put before the prompt in a second try."`
+	Verify        string    `required:"" placeholder:"PROGRAM" help:"Program, with its arguments. It reads a prompt with its answer on standard input, and accepts the answer with exit code 0."`
 	VerifyTimeout inSeconds `default:"10s" placeholder:"TIME" help:"Time for a sample. Then the program is killed, and the sample counts as rejected."`
 	VerifyMemory  byteSize  `default:"1GiB" placeholder:"SIZE" help:"Memory for the data of a program; 0: no limit. Linux only."`
 	PromptEnd     string    `placeholder:"TEXT" help:"Text at which a document's prompt ends, as in data build."`
 	Rounds        count     `default:"3" placeholder:"N" help:"Rounds after the first model, which learns from the seeds alone."`
-	Samples       count     `default:"1" placeholder:"K" help:"Answers to each question. More than one need a temperature."`
-	MaxTokens     count     `help:"Tokens of an answer at most; 0: as many as the context."`
+	Samples       count     `default:"1" placeholder:"K" help:"Answers to each question. More than one needs a temperature above 0."`
+	MaxTokens     count     `help:"Most tokens of an answer; 0: as many as the context."`
 	Temperature   float64   `default:"0" help:"0: always the most likely token; 1: sample as the model predicts."`
 	Seed          uint64    `default:"1" help:"Seed of the samples."`
-	Out           string    `required:"" placeholder:"DIR" help:"Directory of the rounds. A loop that was stopped goes on; more --rounds lengthen it."`
+	Out           string    `required:"" placeholder:"DIR" help:"Directory of the rounds. An interrupted loop is resumed; with more --rounds it continues."`
 	runThreadsFlag
 }
 
@@ -36,12 +36,13 @@ func (improveCmd) Help() string {
 		"--verify ./check.sh --out runs/better",
 		"anneal improve sums.yaml data.path=data/seeds --prompts q.jsonl --verify \"python3 check.py\" --samples 4 "+
 			"--temperature 0.8 --rounds 4 --out runs/better4") +
-		"\n\nA model learns from the seeds, answers the questions, and the next one learns from the seeds and the " +
-		"answers that the program accepts: from the weights of init.from if the config has them, else from scratch " +
-		"(STaR: Zelikman et al. 2022, arXiv 2203.14465). A hint, such as the right result, helps where the answer " +
-		"alone was rejected; what is kept has no hint." +
-		"\n\nround-N in DIR has kept.jsonl, data, run and round.json. What the program prints is discarded; as many " +
-		"programs run at a time as there are cores. Questions that are held out in the data are left out."
+		"\n\nA first model learns from the seeds, the data in data.path. In each round the model answers the " +
+		"questions, and the next model learns from the seeds and the answers that the program accepts " +
+		"(STaR: Zelikman et al. 2022, arXiv 2203.14465). Every model starts from the weights of init.from if the " +
+		"config has it, else from scratch. If an answer is rejected and the question has a hint, such as the right " +
+		"result, the model tries again with the hint; answers are kept without it." +
+		"\n\nDIR/round-N has kept.jsonl, data, run and round.json. The output of the program is discarded; one " +
+		"program runs per core at a time. Questions that the data holds out are not asked."
 }
 
 func (c improveCmd) Run(s *session) error {

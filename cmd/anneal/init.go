@@ -19,8 +19,8 @@ type initCmd struct {
 	Data      []string  `placeholder:"PATH" help:"The text: files and directories, or one data set. Default: the Go standard library."`
 	Ext       []string  `placeholder:".go" help:"Take only files with these extensions from directories."`
 	TextField string    `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet."`
-	Vocab     count     `placeholder:"N" help:"Size of a vocabulary that is learned. Default: by the size of the text."`
-	Budget    inMinutes `default:"30m" placeholder:"TIME" help:"Time for the run, such as 30m or 8h."`
+	Vocab     count     `placeholder:"N" help:"Size of the vocabulary to learn. Default: depends on the size of the text."`
+	Budget    inMinutes `default:"30m" placeholder:"TIME" help:"Training time of the run, such as 30m or 8h."`
 	lossFlags
 	threadsFlag
 }
@@ -28,8 +28,8 @@ type initCmd struct {
 func (initCmd) Help() string {
 	return example("anneal init configs/mine --data docs/ --ext .md --budget 1h",
 		"anneal init configs/mine --data data/go") +
-		"\n\nText is tokenised into DIR/data. DIR/config.yaml has a value for each thing that decides the result, " +
-		"with its rule as a comment, as `anneal train --budget` derives them. Edit it, then train with it."
+		"\n\nText is tokenised into DIR/data. DIR/config.yaml gets the values that `anneal train --budget` derives, " +
+		"each below a comment with its rule. Edit it, then train with it."
 }
 
 func (c initCmd) Run(s *session) error {

@@ -16,10 +16,10 @@ import (
 type labAblateCmd struct {
 	configArgs
 	With  []string `required:"" sep:"none" placeholder:"\"KEY=VALUE …\"" help:"Values of one more variant. May be repeated."`
-	Seeds int      `default:"3" placeholder:"N" help:"Runs of each variant, with seeds from that of the config on. One seed gives no interval."`
-	Equal string   `default:"tokens" enum:"tokens,compute,time,memory" help:"What variants have as much of as the first: tokens, compute (operations), time (at speeds measured now), or memory (the largest micro-batch for its bytes). A variant that sets train.steps or train.micro_batch keeps it."`
-	Tune  string   `placeholder:"KEY=N" help:"Try N values of a number for every variant, in factors of 2 around its own, with the first seed, and further ones, at most N, while the best is at an edge; take the best: optimizer.lr=3."`
-	Out   string   `required:"" placeholder:"DIR" help:"Directory of the runs and of report.html. Runs that are already there are continued."`
+	Seeds int      `default:"3" placeholder:"N" help:"Runs of each variant, with consecutive seeds from the config's seed on. One seed gives no interval."`
+	Equal string   `default:"tokens" enum:"tokens,compute,time,memory" help:"What all variants get the same amount of: tokens, compute (operations), time (at speeds measured now), or memory (each takes the largest micro-batch that fits into the bytes of the first). A variant that sets train.steps or train.micro_batch keeps its value."`
+	Tune  string   `placeholder:"KEY=N" help:"Tune the number KEY for every variant, with the first seed: try N values around its own, a factor of 2 apart, and up to N more while the best is at an edge. The best is used. Example: optimizer.lr=3."`
+	Out   string   `required:"" placeholder:"DIR" help:"Directory of the runs and of report.html. Existing runs are resumed."`
 
 	Context string `placeholder:"N" help:"Also evaluate with this context, in tokens, such as 4096, or as a multiple of the training context, such as 4x."`
 	svgFlag
@@ -34,9 +34,9 @@ func (labAblateCmd) Help() string {
 		"anneal lab ablate examples/ablation.yaml --with model.attention=window:64 --with model.attention=longnet:64 "+
 			"--equal compute --context 4x --out runs/long") +
 		"\n\nVariants differ only in what --with says. Each is compared with the first seed by seed, " +
-		"since runs with the same seed share their data, its order and their initial weights. Intervals are of 95 % " +
+		"since runs with the same seed share their data, its order and their initial weights. Intervals are 95 % " +
 		"(Student's t); a difference counts as seen if its probability by chance is below 5 %, corrected for the " +
-		"number of variants (Holm). Small models are trained several at a time, a thread each, with the same " +
+		"number of variants (Holm). Small models are trained several at a time, one thread each, with the same " +
 		"bits as alone."
 }
 

@@ -11,9 +11,9 @@ import (
 )
 
 type labClaimsCmd struct {
-	Only  []int  `placeholder:"N" help:"Numbers of the claims to measure and to show in full, such as 13,28. Default: all, as a table."`
-	Quick bool   `help:"Only claims that are cheap to measure: at most 15 minutes for all on two cores."`
-	Out   string `default:"runs/claims" placeholder:"DIR" help:"Directory of figures and runs, runs/claims by default. Claims that are already measured there are not measured again."`
+	Only  []int  `placeholder:"N" help:"Numbers of the claims to measure and show in full, such as 13,28. Default: all claims, as a table."`
+	Quick bool   `help:"Measure only the cheap claims: together at most 15 minutes on two cores."`
+	Out   string `default:"runs/claims" placeholder:"DIR" help:"Directory of figures and runs, runs/claims by default. Claims already measured there are not measured again."`
 }
 
 func (labClaimsCmd) Help() string {

@@ -10,23 +10,23 @@ import (
 )
 
 type studyCmd struct {
-	Grokking     studyGrokkingCmd     `cmd:"" help:"Models that understand long after they have memorised."`
+	Grokking     studyGrokkingCmd     `cmd:"" help:"Grokking: models that generalise long after they have memorised."`
 	Emergence    studyEmergenceCmd    `cmd:"" help:"Abilities that appear at a size: in the model, or only in the measure?"`
-	Forgetting   studyForgettingCmd   `cmd:"" help:"What a second task leaves of the first, and what replay keeps."`
-	Collapse     studyCollapseCmd     `cmd:"" help:"What is left when every generation learns from the one before."`
+	Forgetting   studyForgettingCmd   `cmd:"" help:"How much of a first task a second one erases, and how much replay keeps."`
+	Collapse     studyCollapseCmd     `cmd:"" help:"What is left when each generation learns from the text of the one before."`
 	Memorisation studyMemorisationCmd `cmd:"" help:"How many copies of a secret a model needs to remember it."`
-	Selfimprove  studySelfImproveCmd  `cmd:"" help:"A model that learns from those of its own answers that are right."`
+	Selfimprove  studySelfImproveCmd  `cmd:"" help:"A model that learns from its own right answers."`
 }
 
 // studyFlags are those of all studies.
 type studyFlags struct {
-	Out string `required:"" placeholder:"DIR" help:"Directory of the study. A study that was stopped goes on."`
+	Out string `required:"" placeholder:"DIR" help:"Directory of the study. An interrupted study is resumed."`
 }
 
 // seedFlags are those of studies that a seed decides.
 type seedFlags struct {
-	Seed  count `default:"1" placeholder:"N" help:"Of the texts, weights and order."`
-	Seeds count `default:"1" placeholder:"N" help:"Studies, with seeds from --seed on; shows how figures vary."`
+	Seed  count `default:"1" placeholder:"N" help:"Seed of the texts, the weights and the data order."`
+	Seeds count `default:"1" placeholder:"N" help:"Repeat the study with N seeds, from --seed on, to show how the figures vary."`
 	studyFlags
 }
 

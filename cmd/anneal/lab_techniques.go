@@ -14,7 +14,7 @@ import (
 type labTechniquesCmd struct {
 	Only  []string `placeholder:"GROUP" help:"Groups of techniques to compare: optimizers, muon, schedules, decays, weight_decay, precision, memory, stability, init, attention, positions, families, anneal. Default: all."`
 	Seeds int      `default:"5" placeholder:"N" help:"Runs of each technique, with seeds 1 to N. Default: 5."`
-	Out   string   `default:"runs/techniques" placeholder:"DIR" help:"Directory of figures and runs, runs/techniques by default. Runs that are already there are continued."`
+	Out   string   `default:"runs/techniques" placeholder:"DIR" help:"Directory of figures and runs, runs/techniques by default. Existing runs are resumed."`
 }
 
 func (labTechniquesCmd) Help() string {

@@ -11,7 +11,7 @@ import (
 
 // lossFlags say how much of its input a command that reads text may lose. The policy is corpus.MaxLoss.
 type lossFlags struct {
-	MaxRejects percent `default:"0.1%" placeholder:"SHARE" help:"Largest share of documents or bytes that may be unusable. Above it, or if a file is damaged or cut off, the command ends with exit code 3 after its work."`
+	MaxRejects percent `default:"0.1%" placeholder:"SHARE" help:"Largest share of documents or bytes that may be unusable. Above it, or if a file is damaged or cut off, the command finishes its work and ends with exit code 3."`
 	Strict     bool    `help:"End with exit code 3 if even one document cannot be used."`
 }
 

@@ -15,7 +15,7 @@ type lrFindCmd struct {
 	configArgs
 	Low   amount `default:"1e-6" help:"Learning rate of the first step."`
 	High  amount `default:"10" help:"Learning rate of the last step."`
-	Steps int    `default:"100" help:"Steps at most. The test ends when the loss diverges."`
+	Steps int    `default:"100" help:"Most steps. The test ends early if the loss diverges."`
 	runThreadsFlag
 	svgFlag
 }

@@ -20,7 +20,7 @@ type mixCmd struct {
 type mixtureArgs struct {
 	configArgs
 	Out    string `required:"" placeholder:"DIR" help:"Directory for the models and mix.json. An interrupted search in DIR is resumed."`
-	Budget amount `placeholder:"TOKENS" help:"Tokens of the run that the weights are for, such as 1e9, to count epochs. Default: those of the config."`
+	Budget amount `placeholder:"TOKENS" help:"Tokens of the run that will use the weights, such as 1e9, to count epochs. Default: those of the config."`
 	svgFlag
 	runThreadsFlag
 }
@@ -70,7 +70,7 @@ type doremiCmd struct {
 	mixtureArgs
 	Rate      float64 `default:"1" placeholder:"ETA" help:"How fast weights follow the excess loss."`
 	Smoothing float64 `default:"1e-3" placeholder:"C" help:"Share of uniform weights mixed in at each step."`
-	Rounds    int     `default:"1" help:"Rounds at most. Each trains its reference with the weights of the last; it stops when they no longer change."`
+	Rounds    int     `default:"1" help:"Most rounds. Each round trains its reference model with the weights of the last one; the search stops when the weights no longer change."`
 }
 
 func (doremiCmd) Help() string {
@@ -112,8 +112,8 @@ func (c doremiCmd) Run(s *session) error {
 
 type regmixCmd struct {
 	mixtureArgs
-	Proxies int      `default:"32" help:"Models to train, at least 10. A larger number later adds models to those already trained."`
-	Target  []string `placeholder:"NAME" help:"Sources whose held-out loss to minimise. Default: all, equally weighted."`
+	Proxies int      `default:"32" help:"Models to train, at least 10. Run again with a larger number, it adds models to those already trained."`
+	Target  []string `placeholder:"NAME" help:"Sources whose held-out loss is minimised. Default: all, equally weighted."`
 }
 
 func (regmixCmd) Help() string {

@@ -17,7 +17,7 @@ type mupCmd struct {
 type mupCheckCmd struct {
 	configArgs
 	Widths   []int  `placeholder:"D" help:"Values of model.dim. Default: four, from about 64, each twice the last."`
-	Steps    int    `default:"3" help:"Updates. Activations are measured before the first and after each."`
+	Steps    int    `default:"3" help:"Number of updates. Activations are measured before the first and after each."`
 	Seeds    int    `default:"3" help:"Runs per width; their activations are averaged."`
 	LR       amount `name:"lr" placeholder:"LR" help:"Learning rate of the narrowest model. Default: optimizer.lr."`
 	Standard bool   `help:"Check the standard parametrisation instead: it fails, as it should."`

@@ -27,9 +27,9 @@ func (parallelShowCmd) Help() string {
 			"parallel.tensor=2",
 		"anneal parallel show examples/tiny.yaml data.path=data/go parallel.ranks=2 parallel.pipeline=2 "+
 			"parallel.schedule=gpipe --svg step.svg") +
-		"\n\nIn the timeline, F3 is the forward pass of micro-batch 3, B3 its backward pass, and W3 the gradients of " +
-		"the weights where they are put off; dots are idle. F3b is in the second chunk of layers of a stage. The " +
-		"times are guessed from the number of parameters; messages take none. Nothing is trained."
+		"\n\nIn the timeline, F3 is the forward pass of micro-batch 3, B3 its backward pass, and W3 its weight " +
+		"gradients, if the schedule computes them later; dots are idle. F3b is in the second chunk of layers of a " +
+		"stage. The times are estimated from the number of parameters; messages take no time. Nothing is trained."
 }
 
 // mostRanks is how many ranks are listed one by one.

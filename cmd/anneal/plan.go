@@ -18,22 +18,22 @@ import (
 )
 
 type planCmd struct {
-	Config    string   `arg:"" optional:"" help:"A YAML config of a run of this program."`
+	Config    string   `arg:"" optional:"" help:"The YAML config; a run's config.yaml will do."`
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the config."`
 
 	Recipe    string        `placeholder:"NAME" complete:"recipes" help:"A well-known model, such as llama2-70b, instead of a config."`
-	On        string        `placeholder:"CLUSTER" help:"Nodes x devices x accelerator, such as 128x8xh100-80gb, a YAML file, or this for this machine, the default."`
+	On        string        `placeholder:"CLUSTER" help:"NODESxDEVICESxACCELERATOR, such as 128x8xh100-80gb; a YAML file; or the word this for this machine. Default: this."`
 	Mesh      string        `placeholder:"dp=N,tp=N,…" help:"How ranks share the model: dp, tp, pp, vpp, cp, ep. Default: data parallelism."`
 	Zero      *int          `placeholder:"N" help:"Stage of ZeRO, 0 to 3. Default: 1."`
 	Micro     *int          `placeholder:"N" help:"Sequences in a micro-batch. Default: 1."`
-	Recompute string        `placeholder:"WHAT" help:"What the backward pass computes again: none, attention, half or full. Default: none."`
-	Precision string        `default:"bf16" help:"Of products: bf16, fp16, fp8 or fp4."`
-	Batch     *int          `placeholder:"N" help:"Sequences of a step. Default: the recipe's."`
-	Context   *int          `placeholder:"N" help:"Tokens of a sequence. Default: the recipe's."`
+	Recompute string        `placeholder:"WHAT" help:"What the backward pass recomputes: none, attention, half or full. Default: none."`
+	Precision string        `default:"bf16" help:"Number format of matrix products: bf16, fp16, fp8 or fp4."`
+	Batch     *int          `placeholder:"N" help:"Sequences in a step. Default: the recipe's."`
+	Context   *int          `placeholder:"N" help:"Tokens in a sequence. Default: the recipe's."`
 	Tokens    *tokens       `placeholder:"N" help:"Tokens of the whole training. Default: the recipe's."`
-	Search    bool          `help:"Find the best meshes, among those with the given axes, ZeRO, micro-batch and recomputation."`
+	Search    bool          `help:"Find the best meshes. Values given by --mesh, --zero, --micro and --recompute stay fixed."`
 	Within    time.Duration `placeholder:"30d" help:"With --search: only meshes that finish in this time."`
-	Price     string        `placeholder:"2.50/gpu-hour" help:"What a device costs for an hour."`
+	Price     string        `placeholder:"2.50/gpu-hour" help:"Price of a device per hour."`
 	SVG       outFile       `name:"svg" placeholder:"FILE" example:"plan.svg" help:"Draw the memory of each stage; with --search, the best meshes by time and cost."`
 	Timeline  outFile       `placeholder:"FILE" example:"step.svg" help:"Draw what each stage does in a step: FILE.svg, or FILE.json for Perfetto."`
 }

@@ -12,7 +12,7 @@ import (
 
 type quizCmd struct {
 	Questions count  `default:"10" placeholder:"N" help:"Number of questions."`
-	Seed      uint64 `help:"Ask the questions of this seed again; 0: others each time."`
+	Seed      uint64 `placeholder:"N" help:"Seed of the questions: the same seed asks the same ones. 0: different questions each time."`
 }
 
 func (quizCmd) Help() string {

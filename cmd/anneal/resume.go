@@ -22,7 +22,7 @@ func (resumeCmd) Help() string {
 	return example("anneal resume runs/go", "anneal resume runs/go parallel.ranks=4 parallel.zero=2",
 		"anneal resume runs/go parallel.tensor=2 parallel.pipeline=2") +
 		"\n\nThe result is the same, bit for bit, as if the run had never stopped, on any number of ranks. " +
-		"Values that are given stay in the run's config.yaml. Before the run continues on another mesh of ranks, " +
+		"Values given here are saved in the run's config.yaml. Before the run continues on another mesh of ranks, " +
 		"one line says whether this changes bits: parallel.tensor, context, sequence and attention do, because sums " +
 		"come in another order; parallel.pipeline does so only if the head is tied to the embedding, and the number " +
 		"of stages was 1 or becomes 1."

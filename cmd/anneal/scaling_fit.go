@@ -22,7 +22,7 @@ type scalingFitCmd struct {
 	Out       outFile  `placeholder:"FILE" example:"fit.json" help:"File of the fit, for predict. Default: fit.json in the study; none for a CSV."`
 	Resamples count    `default:"1000" help:"Resamples for the intervals; 0: no intervals."`
 	Seed      uint64   `default:"1" help:"Seed of the resamples."`
-	Beta      *float64 `placeholder:"X" help:"Hold the exponent of the tokens at X; 0: fit it. Default: 0.37 (Besiroglu et al. 2024) in a study, whose tokens differ too little to tell it from E; fitted in a CSV."`
+	Beta      *float64 `placeholder:"X" help:"Fix the exponent of the tokens at X; 0: fit it. Default: 0.37 (Besiroglu et al. 2024) in a study, whose tokens differ too little to tell it from E; fitted in a CSV."`
 	From      *tokens  `placeholder:"TOKENS" help:"Leave out points of fewer tokens. Default: 3000000 in a study, since the first millions follow no power law; none in a CSV."`
 	svgFlag
 }
@@ -34,8 +34,8 @@ func (scalingFitCmd) Help() string {
 		"\n\nThe law is L(N, D) = E + A/N^alpha + B/D^beta: the loss, in nats per token, of a model with N " +
 		"parameters after D tokens.\nN counts matrix parameters with the output head, without the lookup " +
 		"embedding, so that training takes 6·N·D FLOPs.\nThe fit minimises the sum of Huber losses of ln L; " +
-		"intervals are of a bootstrap. Two older ways to find the best size for\na budget, envelope and IsoFLOP, " +
-		"are shown beside it where the points allow them.\nA fit needs 6 points, with 3 sizes and 3 numbers of tokens."
+		"intervals come from a bootstrap. Two older ways to find the best size for\na budget, envelope and IsoFLOP, " +
+		"are shown too where the points allow them.\nA fit needs 6 points, with 3 sizes and 3 numbers of tokens."
 }
 
 // How a study is fitted: its tokens differ by 8 times, and its shortest runs may end before a model has learnt to copy.

@@ -20,13 +20,13 @@ import (
 )
 
 type scalingPredictCmd struct {
-	Fit    string   `arg:"" optional:"" default:"besiroglu" help:"A fit of scaling fit: its file, or the directory of its study. besiroglu (default) and hoffmann are published laws of English web text."`
+	Fit    string   `arg:"" optional:"" default:"besiroglu" help:"A fit made by anneal scaling fit (its file, or the directory of its study), or a published law of English web text: besiroglu (default) or hoffmann."`
 	FLOPs  quantity `name:"flops" placeholder:"C" help:"Training compute in FLOPs, such as 1e21."`
 	Params quantity `placeholder:"N" help:"Parameters, such as 7B."`
 	Tokens quantity `placeholder:"D" help:"Training tokens, such as 2T."`
 	Loss   quantity `placeholder:"L" help:"Loss to reach, in nats per token."`
-	Unique quantity `name:"unique-tokens" placeholder:"U" help:"Different tokens at hand, if training repeats them."`
-	Serve  quantity `placeholder:"TOKENS" help:"Also find the model that is cheapest to train and to use on so many tokens, at the same loss."`
+	Unique quantity `name:"unique-tokens" placeholder:"U" help:"Number of unique tokens in the data, if training repeats them."`
+	Serve  quantity `placeholder:"TOKENS" help:"Also find the model that reaches the same loss at the lowest cost of training it and serving this many tokens."`
 	svgFlag
 }
 
@@ -35,10 +35,10 @@ func (scalingPredictCmd) Help() string {
 		"anneal scaling predict runs/study --params 7B --tokens 2T",
 		"anneal scaling predict fit.json --loss 2.1 --serve 1T",
 		"anneal scaling predict --flops 1e21 --unique-tokens 10B") +
-		"\n\nOne of --flops, --params, --tokens and --loss gives the compute-optimal model; two give that model. " +
-		"Training takes 6·N·D FLOPs,\nserving 2·N for each token. besiroglu is the default of the published laws " +
-		"because it agrees with what Chinchilla was trained with, about\n20 tokens per parameter; the rounded " +
-		"constants of hoffmann give 93 at the same compute. A fit of your own text is better than both."
+		"\n\nWith one of --flops, --params, --tokens and --loss it predicts the compute-optimal model; with two, " +
+		"the model that they determine.\nTraining takes 6·N·D FLOPs, serving 2·N for each token. besiroglu is the " +
+		"default because it agrees with the tokens that\nChinchilla was trained on, about 20 per parameter; the " +
+		"rounded constants of hoffmann give 93 at the same compute.\nA fit of your own text is better than both."
 }
 
 // fitFile is the name of a fit in the directory of its study.

@@ -25,15 +25,15 @@ type serveCmd struct {
 	runArg
 	weightsFlag
 	dtypeFlag
-	Host      string        `default:"127.0.0.1" help:"Address to listen at. Another one than a loopback address needs a key."`
-	Port      int           `default:"8080" help:"Port to listen at; 0: any free one."`
+	Host      string        `default:"127.0.0.1" help:"Address to listen on. Any address but a loopback address needs a key."`
+	Port      int           `default:"8080" help:"Port to listen on; 0: any free one."`
 	KeyFile   string        `type:"path" placeholder:"FILE" help:"File with the key that requests must have. Default: ANNEAL_API_KEY."`
-	AllowHost []string      `placeholder:"NAME" help:"Name of this server in requests, beside localhost and addresses."`
-	Name      string        `placeholder:"NAME" help:"Name of the model in requests. Default: that of the directory."`
-	Sequences count         `default:"8" help:"Texts that are continued at a time; each has keys and values of its own."`
-	Requests  count         `default:"64" help:"Requests that are answered or wait at a time; more get the status 429."`
+	AllowHost []string      `placeholder:"NAME" help:"Host name by which requests may address this server, besides localhost and IP addresses."`
+	Name      string        `placeholder:"NAME" help:"Name of the model in requests. Default: the name of the directory."`
+	Sequences count         `default:"8" help:"Texts that are continued at the same time; each has its own key-value cache."`
+	Requests  count         `default:"64" help:"Requests that run or wait at the same time; further ones get status 429."`
 	Timeout   time.Duration `default:"10m" help:"Longest time of a request."`
-	Drain     time.Duration `default:"30s" help:"Time for requests in hand after SIGTERM."`
+	Drain     time.Duration `default:"30s" help:"Time that open requests have to finish after SIGTERM."`
 	guessFlag
 	reachFlags
 	deviceFlag
@@ -49,9 +49,9 @@ func (serveCmd) Help() string {
 	) +
 		"\n\nThe endpoints are those of OpenAI and vLLM: /v1/completions, /v1/models, /health, /tokenize," +
 		" /detokenize, /tokenizer_info and /metrics. docs/serving.md describes them." +
-		"\n\nTexts are continued together, and each is the same as if it were alone: the same request with the same" +
+		"\n\nRequests are batched, but each text is the same as if it were alone: the same request with the same" +
 		" seed has the same answer, bit for bit, whatever else the server does." +
-		"\n\nSIGTERM and Ctrl-C let requests in hand finish (--drain), then the command ends with exit code 0."
+		"\n\nAfter SIGTERM or Ctrl-C, open requests may finish (--drain); then the command ends with exit code 0."
 }
 
 func (c serveCmd) Run(s *session) error {

@@ -86,8 +86,8 @@ func (s *session) reportText(r corpus.Report) { s.notef("%s", r) }
 
 // tokenizerArg names a tokenizer to use.
 type tokenizerArg struct {
-	Tokenizer string `arg:"" help:"A tokenizer.json, a .tiktoken rank file, a vocab.json beside its merges.txt, or a directory of these (there, ranks.tiktoken)."`
-	Pattern   string `placeholder:"cl100k" help:"How text is split before merging, for files that do not say: .tiktoken and vocab.json."`
+	Tokenizer string `arg:"" help:"A tokenizer.json, a .tiktoken rank file, a vocab.json beside its merges.txt, or a directory that has one of these (a rank file must be named ranks.tiktoken there)."`
+	Pattern   string `placeholder:"cl100k" help:"How text is split before merging, for files that do not store it: .tiktoken and vocab.json."`
 }
 
 func (a tokenizerArg) load() (*tokenizer.Tokenizer, error) { return a.loadWith(nil) }

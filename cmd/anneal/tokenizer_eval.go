@@ -13,7 +13,7 @@ import (
 type tokenizerEvalCmd struct {
 	tokenizerArg
 	textArgs
-	By string `placeholder:"GROUP" help:"Also measure groups of documents: by ext, dir, file, script (of most letters), or model:FILE (the label from a fastText model, such as the language)."`
+	By string `placeholder:"GROUP" help:"Also measure groups of documents: by ext, dir, file, script (that of most letters), or model:FILE (the label that a fastText model gives, such as the language)."`
 }
 
 func (tokenizerEvalCmd) Help() string {

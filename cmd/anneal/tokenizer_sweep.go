@@ -13,7 +13,7 @@ type tokenizerSweepCmd struct {
 	textArgs
 	Vocab []int    `default:"4096,8192,16384,32768,65536" placeholder:"N" help:"Sizes to compare."`
 	Val   []string `placeholder:"PATH" help:"Held-out text. Default: every 20th document."`
-	Width int      `default:"768" help:"Width of the model, for the parameters of its embedding."`
+	Width int      `default:"768" help:"Width of the model, to count the parameters of its embedding."`
 	learnFlags
 	svgFlag
 }

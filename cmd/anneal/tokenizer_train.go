@@ -32,9 +32,9 @@ func (tokenizerTrainCmd) Help() string {
 type learnFlags struct {
 	Pattern string   `default:"llama3" help:"How text is split before merging: gpt2, cl100k, llama3, qwen2, nanochat, o200k, or a regular expression."`
 	Special []string `default:"<|endoftext|>" help:"Special tokens. The first ends a document."`
-	Memory  autoSize `default:"auto" placeholder:"SIZE" help:"Memory of the command, such as 2GiB; at least 64 MiB. Counts that do not fit go to disk, and the rarest words are dropped if they do not fit. auto: what is available, and no word is dropped."`
+	Memory  autoSize `default:"auto" placeholder:"SIZE" help:"Memory of the command, such as 2GiB; at least 64 MiB. Counts that do not fit go to disk. If there are more distinct words than fit, the rarest are dropped. auto: the available memory, and no word is dropped."`
 	TempDir string   `placeholder:"DIR" help:"Directory for the counts on disk. Default: the system's directory for temporary files."`
-	KeepAll bool     `help:"Fail instead of dropping the rarest words if memory does not suffice."`
+	KeepAll bool     `help:"Fail instead of dropping the rarest words if there is too little memory."`
 	threadsFlag
 }
 

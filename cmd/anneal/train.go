@@ -25,10 +25,10 @@ type trainCmd struct {
 
 	InitFrom string `placeholder:"DIR" help:"Start from the weights of a run or of a Hugging Face model."`
 	InitStep count  `placeholder:"N" help:"Step of the checkpoint to take, if DIR is a run. 0: the newest."`
-	Only     string `default:"model" enum:"model" help:"What to take from DIR. Only model: the weights, without optimizer state and step."`
+	Only     string `default:"model" enum:"model" help:"What to load from DIR. The only choice is model: the weights, without optimizer state and step."`
 
 	Out    string     `placeholder:"RUN" help:"Directory of the run. It must be new or empty."`
-	Budget *inMinutes `placeholder:"TIME" help:"Choose size, batch, rate and steps for this much time, such as 30m. Needs data.path, no config."`
+	Budget *inMinutes `placeholder:"TIME" help:"Choose size, batch, learning rate and steps for this much time, such as 30m. Needs data.path, but no config."`
 	DryRun bool       `help:"Print the resolved config and the memory that the run needs. Train nothing."`
 	Memory byteSize   `placeholder:"SIZE" help:"With --dry-run: how much memory a rank has, such as 80GB. Default: this machine's."`
 	rankFlags

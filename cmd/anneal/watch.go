@@ -18,13 +18,13 @@ import (
 
 // runsArg names the directories of several runs.
 type runsArg struct {
-	Dirs []string `arg:"" name:"run" help:"Directories of runs. One that is no run stands for all runs below it."`
+	Dirs []string `arg:"" name:"run" help:"Directories of runs. A directory that is not a run stands for all runs below it."`
 }
 
 type watchCmd struct {
 	runsArg
 	Port   uint16 `default:"7070" help:"TCP port; 0: any free one."`
-	Listen string `default:"127.0.0.1" placeholder:"ADDRESS" help:"IP address or name to listen on. One that others can reach gets a token, without which nothing is shown."`
+	Listen string `default:"127.0.0.1" placeholder:"ADDRESS" help:"IP address or name to listen on. If other machines can reach it, the printed address has a token, without which nothing is shown."`
 	TTY    bool   `name:"tty" help:"Show the runs in this terminal instead of the browser."`
 }
 
