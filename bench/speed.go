@@ -4,10 +4,21 @@ import (
 	"context"
 
 	"anneal/config"
+	"anneal/device"
+	"anneal/plan"
 )
 
-// speedSteps is how many steps Speed measures.
-const speedSteps = 4
+// speedSteps returns how many steps of a configuration Speed measures: four, or one if a step takes seconds on a CPU.
+func speedSteps(cfg *config.Config) (int, error) {
+	p, err := plan.For(cfg, device.Null{})
+	if err != nil {
+		return 0, err
+	}
+	if p.FLOPsPerToken*float64(cfg.Train.BatchTokens) > 4e11 {
+		return 1, nil
+	}
+	return 4, nil
+}
 
 // Speed makes steps of a configuration on random tokens, on the ranks that it has, which are goroutines of this
 // process, and returns tokens per second by the median step.
@@ -17,7 +28,11 @@ func Speed(ctx context.Context, cfg *config.Config) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	m, err := inProcess(ctx, cfg, &RanksCase{Ranks: ranks, Threads: threads, steps: speedSteps})
+	steps, err := speedSteps(cfg)
+	if err != nil {
+		return 0, err
+	}
+	m, err := inProcess(ctx, cfg, &RanksCase{Ranks: ranks, Threads: threads, steps: steps})
 	if err != nil {
 		return 0, err
 	}

@@ -86,7 +86,11 @@ func (e Ensemble) measure(ctx context.Context, cfg *config.Config) (speed float6
 			return 0, err
 		}
 	}
-	c := &RanksCase{Ranks: e.World.Size(), Threads: threads, steps: speedSteps}
+	steps, err := speedSteps(cfg)
+	if err != nil {
+		return 0, err
+	}
+	c := &RanksCase{Ranks: e.World.Size(), Threads: threads, steps: steps}
 	m, err := apart(ctx, cfg, c, e.World, 0)
 	if err != nil {
 		return 0, err

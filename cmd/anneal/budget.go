@@ -124,6 +124,7 @@ func (c *trainCmd) deriveByBudget(ctx context.Context, s *session, cfg *config.C
 				return speed, "measured on all processes", err
 			}
 		}
+		b.Speed = tellSpeeds(s, b.Speed)
 		c.budgeted, err = b.Derive(cfg)
 		return err
 	}()
@@ -131,6 +132,19 @@ func (c *trainCmd) deriveByBudget(ctx context.Context, s *session, cfg *config.C
 		return err
 	}
 	return errors.Join(err, all.End(c.budgeted))
+}
+
+// tellSpeeds shows each speed once it is measured: large models take minutes.
+func tellSpeeds(s *session, speed func(*config.Config) (float64, string, error)) func(*config.Config) (float64, string,
+	error) {
+	return func(cfg *config.Config) (float64, string, error) {
+		tokens, source, err := speed(cfg)
+		if err == nil {
+			m := cfg.Model
+			s.notef("  %d layers of width %d, context %d: %s tokens/s", m.Layers, m.Dim, m.Context, thousands(int64(tokens)))
+		}
+		return tokens, source, err
+	}
 }
 
 // errUnderived is the error of a process that follows one which has told its own.
