@@ -139,9 +139,9 @@ func tellSpeeds(s *session, speed func(*config.Config) (float64, string, error))
 	error) {
 	return func(cfg *config.Config) (float64, string, error) {
 		tokens, source, err := speed(cfg)
-		if err == nil {
-			m := cfg.Model
-			s.notef("  %d layers of width %d, context %d: %s tokens/s", m.Layers, m.Dim, m.Context, thousands(int64(tokens)))
+		if m := cfg.Model; err == nil {
+			s.notef("  %d layers of width %d, context %d: %s tokens/s", m.Layers, m.Dim, m.Context,
+				thousands(int64(tokens)))
 		}
 		return tokens, source, err
 	}
