@@ -6,7 +6,7 @@ import (
 	"anneal/device"
 )
 
-// Count measures what the queries of a layer see.
+// Count measures how many keys the queries of a layer see.
 type Count struct {
 	Pairs   int64   `json:"pairs"`         // pairs of query and key over all heads; a pair in two branches counts twice
 	Density float64 `json:"density"`       // share of the causal pairs

@@ -1,10 +1,10 @@
 package attention
 
-// deepening is a pattern whose keys depend on how deep a layer lies. Its stages are patterns of one layer each, from
-// the first layers to the last; the layers are divided among them as evenly as possible.
+// deepening is a pattern whose keys depend on the depth of a layer. Its stages are one-layer patterns, from the first
+// layers to the last; the layers are divided among the stages as evenly as possible.
 type deepening interface{ stages() []Pattern }
 
-// stages returns the stages of a pattern; one that is the same in all layers is its own only stage.
+// stages returns the stages of a pattern; a pattern that is the same in all layers is its own only stage.
 func stages(p Pattern) []Pattern {
 	if d, ok := p.(deepening); ok {
 		return d.stages()

@@ -18,7 +18,7 @@ type Description struct {
 }
 
 // Describe parses the patterns of a model's layers and describes the distinct ones, in order, for rows of length
-// tokens. If layers is 0, it is the least number in which everything in the list has its turn.
+// tokens. If layers is 0, Describe takes the least number of layers that covers the whole list.
 func Describe(list string, length, heads, layers int, seed uint64) ([]Description, error) {
 	patterns, err := ParseList(list)
 	if err != nil {

@@ -10,8 +10,8 @@ import "anneal/device"
 //	α   = sigmoid(a)^(1/16),  a = W₂·(W₁·h) + b
 //
 // with W₁ [16, D] and W₂ [K·E, 16], and b = 0 at the start, where a state halves in 16 tokens. norm divides a head by
-// the root of its mean square; the weights after it make a gain superfluous. Logits below −64 count as −64. The
-// paper's output gate is not part of the pattern.
+// its root mean square. It has no gain, because the weights that follow can take its place. Logits below −64 count as
+// −64. The paper's output gate is not part of the pattern.
 //
 // Text: gla. Time is linear in the length. Memory: as linear, and 4·K·E bytes for the logits of a token, which are as
 // many as keys. In generation a layer keeps 4·K·E² numbers and 64 tokens. It runs on the CPU, and tensor parallelism

@@ -26,17 +26,16 @@ import (
 // tokens. Causality, gates and other layers provide the order; ALiBi needs scores, which do not exist here. Not for
 // exact lookup from far away, which a state of E² numbers blurs: mix it with layers of full attention.
 //
-// The type is also that of its relatives, whose state takes up a token by another rule: delta.go and
-// gla.go.
+// The type also serves the variants in delta.go and gla.go, which update the state by other rules.
 type Linear struct {
 	Gated bool // the state decays
 	Rule  device.LinearRule
 }
 
-// HasGates reports whether a layer has gates, by which the state decays or a value is replaced.
+// HasGates reports whether a layer has gates, which control how the state decays or how values are replaced.
 func (l Linear) HasGates() bool { return l.Gated || l.Rule.HasGates() }
 
-// OnCards reports whether device cuda has kernels for it.
+// OnCards reports whether the device cuda has kernels for l.
 func (l Linear) OnCards() bool { return l.Rule == device.AddRule }
 
 func readLinear(text string, options []string) (Pattern, error) {
@@ -81,7 +80,8 @@ func (Linear) Check(int, int) error { return nil }
 
 func (Linear) entries(int, int) float64 { return 0 }
 
-// layout is that of full attention, which sees the same keys; the device has separate kernels for linear attention.
+// layout returns the layout of full attention, which sees the same keys; the device has separate kernels for linear
+// attention.
 func (Linear) layout(int, int, int) *device.Layout { return nil }
 
 // cost returns the computed pairs, those within chunks of 64 tokens, relative to full attention.

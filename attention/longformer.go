@@ -85,7 +85,7 @@ func (l Longformer) stages() []Pattern {
 	return list
 }
 
-// dilation returns that of the last heads in a pattern of one layer.
+// dilation returns the dilation of the last heads in a pattern of one layer.
 func (l Longformer) dilation() int {
 	if len(l.Dilations) == 0 {
 		return 1
@@ -124,7 +124,7 @@ func (l Longformer) layout(length, heads, _ int) *device.Layout {
 }
 
 // dilated returns the blocks of a window in which only every d-th key is visible, plus the global keys. A block holds
-// queries of one remainder by d, which are those that share keys.
+// queries with the same remainder modulo d, because these share keys.
 func (l Longformer) dilated(d, length int) (blocks []device.QueryBlock) {
 	for rest := range min(d, length) {
 		beyond := rest + (max(l.Global-rest, 0)+d-1)/d*d // the first key after the global ones

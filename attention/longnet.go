@@ -22,12 +22,12 @@ import (
 // W.
 //
 // With the option depth, such as longnet:512:depth, the dilation grows over the layers: the first layers have the first
-// branch only, and each further branch joins later; the layers are divided evenly, and the last ones have all branches.
-// This is not the paper's, whose layers are all alike: it saves most of the pairs below the top and keeps the lower
-// layers local, as Longformer does (Beltagy et al. 2020, §4.1).
+// branch only, and each further branch joins later; the layers are divided evenly, and the last ones have all
+// branches. The paper does not do this; its layers are all alike. It saves most of the pairs below the top and keeps
+// the lower layers local, as Longformer does (Beltagy et al. 2020, §4.1).
 type LongNet struct {
 	Branches []Branch
-	Depth    bool // a layer has the first branches only, the more the deeper it lies
+	Depth    bool // lower layers have only the first branches, higher ones more
 }
 
 // Branch consists of segments of Segment tokens, of which every Dilation-th is selected.

@@ -13,13 +13,13 @@ type Pattern interface {
 	// String returns the pattern in the form that Parse reads, with all known options.
 	String() string
 	// Resolve fills in missing options: those that depend on the length of the rows, and the seed of random choices.
-	// The keys that a resolved pattern sees do not depend on the row length, so that the layout of a row also serves
-	// every shorter one.
+	// The keys that a resolved pattern sees do not depend on the row length, so the layout for one row length also
+	// serves shorter rows.
 	Resolve(length int, seed uint64) Pattern
 	// Check returns an *Error if a resolved pattern cannot be used for rows of length tokens and that number of query
 	// heads.
 	Check(length, heads int) error
-	// entries returns an estimate of the number of blocks and ranges of keys in the layout, at most.
+	// entries returns an upper estimate of the number of blocks and ranges of keys in the layout.
 	entries(length, heads int) float64
 	// layout compiles a pattern that passes Check.
 	layout(length, heads, layer int) *device.Layout
@@ -170,8 +170,8 @@ func (l *Patterns) UnmarshalText(text []byte) error {
 }
 
 // Compile turns a pattern into the layout of one layer, for rows of up to length tokens and that number of query
-// heads. The layout is nil if every query sees all keys before it. If the keys of a pattern depend on the depth of the
-// layer, they are those of the last layer.
+// heads. The layout is nil if every query sees all keys before it. If the pattern depends on the depth of the layer,
+// the layout is that of the last layer.
 func Compile(p Pattern, length, heads, layer int) (*device.Layout, error) {
 	if err := CheckLayers(Patterns{p}, length, heads, 1); err != nil {
 		return nil, err

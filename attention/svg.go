@@ -32,7 +32,7 @@ func (p Panel) svg(picture *svg.Picture) {
 	picture.Text(0, 11, clip(p.Title, 38), `font-weight="bold"`)
 	cells := min(panelSide/2, p.Length)
 	picture.Group(fmt.Sprintf(`transform="translate(0 %d) scale(%.5g)"`, top, panelSide/float64(cells)), func() {
-		var earlier svg.Path // what a causal model may see at all
+		var earlier svg.Path // all keys that a causal model may see
 		earlier.Move(0, 0)
 		for i := range cells {
 			earlier.Line(float64(i+1), float64(i))

@@ -11,11 +11,11 @@ type Cache struct {
 	Tokens int            // how many of the batch's tokens continue the sequence
 	Before int32          // the token before First, unless that is 0
 	Layers []device.Cache // one per layer
-	// Global has, for each layer, the keys and values of global tokens by projections of their own; nil if no layer
-	// has them.
+	// Global has, for each layer, the keys and values of global tokens by separate projections; nil if no layer has
+	// them.
 	Global []device.Cache
-	// Inputs has, for each layer with short convolutions, their inputs of the last tokens [R, (H+2K)·E], that of
-	// position p in row p mod R; nil if no layer has any.
+	// Inputs has, for each layer with short convolutions, the inputs [R, (H+2K)·E] of the last tokens; the input at
+	// position p is in row p mod R. It is nil if no layer has short convolutions.
 	Inputs []tensor.Tensor
 }
 

@@ -5,21 +5,21 @@ import (
 	"anneal/tensor"
 )
 
-// Counted are the tokens of a batch that have a target, where most have none: prompts are not trained on, rows are
-// padded.
+// Counted lists the tokens of a batch that have a target, for batches in which most have none because prompts are not
+// trained on or rows are padded.
 type Counted struct {
 	Rows    *tensor.Tensor // [M] I32: the tokens, ascending
 	Targets *tensor.Tensor // [M] I32: their targets
-	Place   *tensor.Tensor // [N] I32: the number of each token among them, or device.Elsewhere
+	Place   *tensor.Tensor // [N] I32: the index of each token in Rows, or device.Elsewhere
 }
 
-// leastRows is how many rows of logits must have room at one time.
+// leastRows is the smallest number of rows of logits that must fit in memory at a time.
 const leastRows = 128
 
-// HeadLossOf is HeadLoss for tokens of which only those of c have a target: the head computes nothing for the others.
-// But for the order in which the head's gradient is summed, its results are those of HeadLoss. It takes the memory that
-// HeadLoss takes, and reports whether that is enough. If not, or if peers have parts of the head, or labels are sampled
-// by the number of a token, or there is a teacher, or both LogZ and Behind are asked for, it does nothing.
+// HeadLossOf is HeadLoss for a batch in which only the tokens of c have a target; the head computes nothing for the
+// others. Its results are those of HeadLoss, except that the head's gradient is summed in another order. It takes no
+// more memory than HeadLoss. It does nothing and returns false if that memory is too small, if peers have parts of the
+// head, if labels are sampled, if there is a teacher, or if both LogZ and Behind are requested.
 func (t *Tape) HeadLossOf(h *Var, head *Param, c Counted, losses *tensor.Tensor, o device.LossOptions) bool {
 	in := t.value(h) // [N, D]
 	vocab, dim, counted := head.Value.Dim(0), in.Cols(), c.Rows.Len()
@@ -80,8 +80,8 @@ func (t *Tape) HeadLossOf(h *Var, head *Param, c Counted, losses *tensor.Tensor,
 	return true
 }
 
-// CountedLogits returns the logits [M, V] of the tokens of c, of h [N, D], in host memory and in scratch memory: they
-// are valid until the tape is used again. It is not recorded. It takes no more memory than HeadLoss if M is at most
+// CountedLogits returns the logits [M, V] of the tokens of c from h [N, D], in host memory. They are in scratch memory
+// and valid until the tape is used again. It is not recorded. It takes no more memory than HeadLoss if M is at most
 // headRows.
 func (t *Tape) CountedLogits(h *Var, head *Param, c Counted, softcap float64) *tensor.Tensor {
 	in, mark := t.value(h), t.temp.Mark()
@@ -93,7 +93,7 @@ func (t *Tape) CountedLogits(h *Var, head *Param, c Counted, softcap float64) *t
 	return device.OnHost(t.Device, z)
 }
 
-// putBack writes to [N], the elements of from [M] at their places, and zeros between them.
+// putBack writes the elements of from [M] to their places in to [N], and zeros between them.
 func (t *Tape) putBack(to, from, place *tensor.Tensor) {
 	t.Device.TakeRows(t.ref(to.Reshape(to.Len(), 1)), t.ref(from.Reshape(from.Len(), 1)), place, 1)
 }

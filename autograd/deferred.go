@@ -2,29 +2,29 @@ package autograd
 
 import "anneal/tensor"
 
-// Deferred holds products of backward that are put off: the gradients of weights, which nothing else in backward waits
-// for. Pipelines compute them where they would otherwise wait (zero bubble, Qi et al. 2023, arXiv 2401.10241). The
-// products are the same, later, so gradients have the same bits.
+// Deferred holds the matrix products of backward that are computed later: the gradients of weights, which nothing else
+// in backward needs. Pipelines compute them while they would otherwise wait (zero bubble, Qi et al. 2023, arXiv
+// 2401.10241). The products themselves are the same, so gradients have the same bits.
 //
-// Memory: nothing is copied. Until RunDeferred, the tape keeps what its forward pass has kept, and here what backward
-// makes, of all blocks instead of one: temporary values, and what reruns keep. The head, products with FP8 operands and
-// of experts, and gradients that are sums over peers are not put off.
+// Memory: nothing is copied. Until RunDeferred, the tape keeps what its forward pass has kept, and Deferred keeps the
+// results of backward for all blocks instead of one: temporary values, and what reruns keep. Products of the head, of
+// experts and with FP8 operands are not deferred, nor are gradients that are sums over peers.
 type Deferred struct {
 	keep, temp *tensor.Arena
 	list       []product
 }
 
-// product is that of dy [N, O] and x [N, I] for the gradient of p.
+// product is dyᵀ·x, of dy [N, O] and x [N, I], for the gradient of p.
 type product struct {
 	p     *Param
 	dy, x tensor.Tensor
 }
 
-// NewDeferred returns a list without products, with memory for what a backward pass makes: what
-// reruns keep, and temporary values.
+// NewDeferred returns an empty list of products, with memory for the results of a backward pass: keep for what reruns
+// keep, temp for temporary values.
 func NewDeferred(keep, temp *tensor.Arena) *Deferred { return &Deferred{keep: keep, temp: temp} }
 
-// backHolding is backTo with values that stay until RunDeferred.
+// backHolding is backTo, but values stay until RunDeferred.
 func (t *Tape) backHolding(first int) {
 	keep, temp := t.keep, t.temp
 	t.keep, t.temp, t.held = t.Deferred.keep, t.Deferred.temp, true
@@ -33,7 +33,7 @@ func (t *Tape) backHolding(first int) {
 	temp.Release(0) // of the head, whose backward began outside
 }
 
-// RunDeferred computes the products that the backward pass of this tape has put off, in its order.
+// RunDeferred computes the products that the backward pass of this tape has deferred, in their original order.
 func (t *Tape) RunDeferred() {
 	d := t.Deferred
 	for i := range d.list {

@@ -5,9 +5,10 @@ import (
 	"anneal/tensor"
 )
 
-// Likeliest writes what a model expects of the tokens whose last hidden states are h [N, D]: their k likeliest columns
-// to ids [N, k] (I32), with probabilities p [N, k] and that of all others, rest [N], at a temperature (device.Teacher).
-// It processes the tokens in chunks like HeadLoss and never forms [N, V]. It is not recorded; the head is whole.
+// Likeliest writes a model's predictions for the tokens whose last hidden states are h [N, D]: the k likeliest next
+// tokens to ids [N, k] (I32), their probabilities to p [N, k], and the probability of all other tokens to rest [N], at
+// a temperature (device.Teacher). It processes the tokens in chunks like HeadLoss and never forms [N, V]. It is not
+// recorded; the head is whole.
 func (t *Tape) Likeliest(h *Var, head *Param, ids, p, rest *tensor.Tensor, softcap, temperature float64) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
@@ -26,7 +27,7 @@ func (t *Tape) Likeliest(h *Var, head *Param, ids, p, rest *tensor.Tensor, softc
 	t.temp.Release(mark)
 }
 
-// teacherOf returns what a teacher expects of rows [from, to).
+// teacherOf returns a teacher's predictions for rows [from, to).
 func (t *Tape) teacherOf(of *device.Teacher, from, to int) *device.Teacher {
 	part := &t.teacher
 	*part = *of

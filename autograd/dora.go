@@ -10,10 +10,10 @@ import (
 //
 //	y = x·W'ᵀ    W' = m · V / ‖V‖    V = W + Scale·B·A [O, I], its norms ‖V‖ [O] by rows
 //
-// In gradients ‖V‖ is a constant, as §4.3 of the paper has it.
+// Gradients treat ‖V‖ as a constant, as in §4.3 of the paper.
 //
-// Memory: W' or V and the gradient of W', [O, I] each, in temporary memory. Time: the gradient of W' is that of a
-// weight that is trained, and V is made three times for O·I·R multiplications each.
+// Memory: W' or V and the gradient of W', [O, I] each, in temporary memory. Time: the gradient of W' costs as much as
+// that of a trained weight, and V is computed three times with O·I·R multiplications each.
 
 // combined returns W + Scale·B·A [O, I] of a weight with an adapter, in memory of the arena.
 func (t *Tape) combined(w *Param, arena *tensor.Arena) *tensor.Tensor {
@@ -45,7 +45,7 @@ func (t *Tape) backwardDoRA(x *Var, w *Param, dy *tensor.Tensor) {
 	t.Device.WeightNorm(v, &a.Magnitude.Value)
 	t.inputGrad(x, dy, v)
 	t.keep.Release(mark)
-	in := t.fusedValue(x) // [N, I]; it may take memory that stays
+	in := t.fusedValue(x) // [N, I]; it may allocate memory that must stay
 	mark = t.temp.Mark()
 	v = t.combined(w, t.temp)
 	dv := t.ref(t.temp.New(t.Types.Stat, w.Value.Shape()...))

@@ -2,8 +2,8 @@ package autograd
 
 import "anneal/tensor"
 
-// Embedding starts the residual stream: it returns the rows ids [N] of table [V, D] as [N, D]. Of a table of which only
-// some rows are here, peers look up the others.
+// Embedding starts the residual stream: it returns the rows ids [N] of table [V, D] as [N, D]. If this rank has only
+// some rows of the table, peers look up the others.
 func (t *Tape) Embedding(table *Param, ids *tensor.Tensor) *Var {
 	if t.cutRows(table) {
 		return t.embedCut(table, ids)

@@ -20,8 +20,8 @@ import (
 //	Balance  E·Σ_i f_i·P_i, f_i = choices of expert i per token, P_i = mean p_i (Fedus et al. 2021, arXiv 2101.03961)
 //	ZLoss    mean log²Z, Z = Σ exp(router)                                      (Zoph et al. 2022, arXiv 2202.08906)
 //
-// Balance is K if all experts are chosen equally often. Both are of one layer and one micro-batch and count once per
-// token, like the cross-entropy. Ranks that share rows (Context) tell each other how often they chose each expert.
+// Balance is K if all experts are chosen equally often. Both are computed for one layer and one micro-batch and count
+// once per token, like the cross-entropy. Ranks that share rows (Context) exchange how often they chose each expert.
 //
 // Memory: 2F activations for each of the N·K rows are kept, and 3·K + 2 numbers per token. Temporary are D activations
 // for each row in forward, and D + 2F in backward.
@@ -50,7 +50,7 @@ type routed struct {
 	experts, order, place, counts tensor.Tensor     // [N, K], [N·K], [N·K], [E]
 	gu                            tensor.Tensor     // [N·K, 2F]
 	rows, sums                    tensor.Tensor     // [E], [E]: choices and Σ p, in host memory
-	all, theirs                   tensor.Tensor     // [E], [E]: choices of all ranks that share rows, and of one
+	all, theirs                   tensor.Tensor     // [E], [E]: choices of all ranks that share rows, and of one rank
 	tokens                        int               // of all of them
 	list                          [1]*tensor.Tensor // logZ
 }
@@ -83,7 +83,7 @@ func (t *Tape) Experts(h, router *Var, gateUp, down *Param, o Router) *Var {
 	return out
 }
 
-// route chooses the experts of each token and waits for the number of rows of each expert.
+// route chooses the experts of each token, and waits until the host has the number of rows of each expert.
 func (t *Tape) route(logits *tensor.Tensor, o Router) *routed {
 	n, e := logits.Rows(), logits.Cols()
 	r := t.newRouted(e)
@@ -112,8 +112,8 @@ func (t *Tape) route(logits *tensor.Tensor, o Router) *routed {
 	return r
 }
 
-// countAll counts the choices of all tokens of the whole rows: a rank that shares rows has n of them. Backward reads
-// counts, and so learns what the others have chosen.
+// countAll counts the choices of all tokens of whole rows; this rank has n tokens of them. Backward reads these counts
+// and so includes the choices of the other ranks.
 func (t *Tape) countAll(r *routed, n int) {
 	copy(r.all.Raw(), r.rows.Raw())
 	if r.tokens = n; t.Context == nil || t.Context.Size() == 1 {
@@ -157,8 +157,8 @@ func (t *Tape) newRouted(e int) *routed {
 	return r
 }
 
-// checkRows gives all n rows to the first expert if the counts do not sum to n: the device does not compute, or it
-// has failed. The memory is the same for any counts.
+// checkRows gives all n rows to the first expert if the counts do not sum to n, which happens if the device does not
+// compute or has failed. Memory does not depend on the counts.
 func (r *routed) checkRows(n int) {
 	rows, sum := r.rows.I32(), 0
 	for _, count := range rows {

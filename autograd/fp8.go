@@ -43,7 +43,8 @@ func (t *Tape) quantised(x *tensor.Tensor, s Scaler, format tensor.DType) operan
 	return operand{q, format, 1 / scale}
 }
 
-// measuring returns the device on which Scalers find the largest magnitude of a tensor: of all peers' parts of it.
+// measuring returns the device on which Scalers measure the largest magnitude of a tensor, over all peers' parts of
+// it.
 func (t *Tape) measuring() device.Device {
 	if t.peers() == 1 {
 		return t.Device
@@ -55,7 +56,7 @@ func (t *Tape) measuring() device.Device {
 	return t.largest
 }
 
-// largest is a device for tensors of which every peer has a part.
+// largest is a device that measures tensors whose parts are on all peers.
 type largest struct {
 	device.Device
 	tape *Tape

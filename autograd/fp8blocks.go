@@ -5,16 +5,16 @@ import (
 	"anneal/tensor"
 )
 
-// Blocks are the blocks of FP8 operands with a scale each, instead of one per tensor. Along the sum of a product they
-// have Long numbers, all that share a scale; of a weight, blocks also have Wide rows across it.
+// Blocks gives the size of the blocks of FP8 operands. Each block has its own scale, instead of one scale per tensor.
+// A block has Long numbers in the direction that a product sums over; in weights it also spans Wide rows.
 //
 //	y  = q(x)·q(w)ᵀ         blocks of x [1, Long], of w [Wide, Long]
 //	dx = q(dy)·q(w)         of dy [1, Long], of w [Long, Wide]
 //	dw += q(dy)ᵀ·q(x)       of dy [Long, 1], of x [Long, 1]
 //
 // q rounds to E4M3 everywhere: a block of gradients needs less range than a tensor. The scales are powers of two, so
-// that BF16 holds q(x) with its scale exactly, and the products are those of hardware that multiplies sums of blocks by
-// their scales. Operands are quantised for each product anew.
+// that BF16 holds q(x) with its scale exactly, and the products are those of hardware that multiplies sums of blocks
+// by their scales. Operands are quantised again for each product.
 type Blocks struct{ Long, Wide int }
 
 // blocked returns x quantised in blocks, in temporary memory.

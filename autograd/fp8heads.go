@@ -8,10 +8,10 @@ import "anneal/device"
 //	q, k, v = 2^e·E4M3(2^−e·q), …      e of each head of a token: the least without clipping (QuantizeBlocks)
 //	p = 2⁻⁸·E4M3(2⁸·exp(q·k/√E − m))   m is the largest score so far; the sum of p is taken before rounding
 //
-// A scale per head and token, where FlashAttention-3 has one per block of tokens, depends on nothing but the token: no
-// query learns from the scale of a key that follows it, and neither caches, packing nor ranks change a bit. Powers of
-// two make scaling back exact in BF16 storage. Gradients pass the rounding as they are and have the operands of policy
-// bf16, with the rounded queries, keys and values.
+// FlashAttention-3 has one scale per block of tokens. Here there is one per head and token, which depends on that
+// token alone: a query cannot learn from the scale of a later key, and caches, packing and ranks do not change a bit.
+// The scales are powers of two, so scaling back is exact in BF16 storage. Gradients pass through the rounding
+// unchanged; their products have the operands of policy bf16 and read the rounded queries, keys and values.
 //
 // Memory: none; values are rounded in place. Cost: one pass over q, k and v, and the rounding of each probability; the
 // products are still of BF16 operands, on cards as well, so it is slower than without. Default: off. Use it to study
@@ -30,7 +30,7 @@ func (t *Tape) QuantizeHeads(qkv *Var, heads device.Heads) (*Var, device.Heads) 
 	return out, heads
 }
 
-// passGradient makes the gradient of a result that of what it consumed.
+// passGradient passes the gradient of a result on to the value that it consumed.
 func passGradient(t *Tape, n *node) {
 	t.gradOf(n.out)
 	n.x.grad = n.out.grad

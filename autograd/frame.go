@@ -8,19 +8,19 @@ import (
 	"anneal/tensor"
 )
 
-// A frame is a short row of chunks of a long one, for a call of attention: keys of some chunks and queries of some, in
-// the order of the long row.
+// A frame is a short row for one call of attention, made of some chunks of a long row: keys of some chunks and queries
+// of some, in the order of the long row.
 type frame struct {
 	keys, queries []int // numbers of chunks, ascending
 	chunks        []int // all of them, ascending
 	size          int   // S, tokens of a chunk
 	start         tensor.Tensor
-	host          []int32 // what start is sent from
+	host          []int32 // source of start
 	layouts       map[*device.Layout]*device.Layout
 	shifts        map[shift][]float64
 }
 
-// shift says of what a list of shifts is made.
+// shift identifies a list of shifts.
 type shift struct {
 	slopes *float64
 	query  int
@@ -39,7 +39,7 @@ func newFrame(size int, keys, queries []int) *frame {
 // len returns the tokens of the frame.
 func (f *frame) len() int { return len(f.chunks) * f.size }
 
-// at returns where a chunk begins in the frame.
+// at returns the position in the frame at which a chunk begins.
 func (f *frame) at(chunk int) int { return slices.Index(f.chunks, chunk) * f.size }
 
 // fill sets the starts of documents from those of whole rows of t tokens. A token that is only a key has 0.
@@ -56,13 +56,13 @@ func (f *frame) fill(start []int32, t int) {
 	}
 }
 
-// nearer returns by how much a query and a key are nearer to each other in the frame than in the row.
+// nearer returns by how much a query chunk and a key chunk are closer to each other in the frame than in the row.
 func (f *frame) nearer(query, key int) int {
 	return (query*f.size - f.at(query)) - (key*f.size - f.at(key))
 }
 
-// shift returns what ALiBi adds to the log-sum-exps of a chunk of queries for the distance that the frame leaves out,
-// times sign: nil for nothing. The frame has keys of one chunk.
+// shift returns, times sign, what ALiBi adds to the log-sum-exps of a chunk of queries for the distance that the frame
+// leaves out; nil for nothing. The frame has keys of one chunk.
 func (f *frame) shift(slopes []float64, query int, sign float64) []float64 {
 	if slopes == nil || f.nearer(query, f.keys[0]) == 0 {
 		return nil
@@ -76,8 +76,8 @@ func (f *frame) shift(slopes []float64, query int, sign float64) []float64 {
 	return list
 }
 
-// layout returns the part of a layout of whole rows that the frame shows, and whether any query sees a key. A layout of
-// nil is causal attention.
+// layout returns the part of a layout of whole rows that lies in the frame, and whether any query sees a key. A layout
+// of nil is causal attention.
 func (f *frame) layout(l *device.Layout) (part *device.Layout, sees bool) {
 	if l == nil && len(f.keys) == len(f.chunks) {
 		return nil, true
@@ -99,7 +99,7 @@ func (f *frame) layout(l *device.Layout) (part *device.Layout, sees bool) {
 	})
 }
 
-// causal returns the layout of causal attention, as far as the frame shows it.
+// causal returns the part of causal attention that lies in the frame.
 func (f *frame) causal() *device.Layout {
 	var g device.Graph
 	for _, chunk := range f.queries {
@@ -113,7 +113,7 @@ func (f *frame) causal() *device.Layout {
 	return &device.Layout{Graphs: []device.Graph{g}}
 }
 
-// graph returns the part of a graph that the frame shows. Queries of chunks that are only keys see nothing.
+// graph returns the part of a graph that lies in the frame. Queries in chunks that only provide keys see nothing.
 func (f *frame) graph(g *device.Graph) device.Graph {
 	part := device.Graph{Overlap: g.Overlap}
 	for _, chunk := range f.chunks {
@@ -155,7 +155,7 @@ func (f *frame) seen(ranges []device.KeyRange, query int, q device.Strip) (list 
 		for _, chunk := range f.keys {
 			nearer := f.nearer(query, chunk)
 			part := device.KeyRange{Strip: f.within(k.Strip, chunk), Near: max(k.Near-nearer, 0), Far: math.MaxInt}
-			if k.Far < 1<<32 { // else seen from everywhere
+			if k.Far < 1<<32 { // without a limit it is visible from everywhere
 				part.Far = k.Far - nearer
 			}
 			if chunk > query || part.Count <= 0 || q.First-(part.First+(part.Count-1)*part.Step) >= part.Far {

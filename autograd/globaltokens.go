@@ -5,9 +5,9 @@ import (
 	"anneal/tensor"
 )
 
-// GlobalTokens are Longformer's global tokens, the first N of every row, with projections of their own (Beltagy et al.
-// 2020, arXiv 2004.05150, §3.1): their queries see keys and values of these projections, and the results take the
-// place of those of the shared ones. Other tokens see them through the shared projections, as in the paper's code.
+// GlobalTokens are Longformer's global tokens, the first N of every row, with separate projections (Beltagy et al.
+// 2020, arXiv 2004.05150, §3.1): their queries see keys and values of these projections, and the results replace those
+// of the shared projections. Other tokens see them through the shared projections, as in the paper's code.
 //
 //	q, k, v = h·Wᵀ            of the first N tokens of a row
 //	y_i = Σ_j≤i softmax_j(q_i·k_j/√E)·v_j    i < N
@@ -70,8 +70,8 @@ func firstTokensBack(t *Tape, n *node) {
 	})
 }
 
-// GlobalAttention returns y [N, H·E], the result of an attention, with other results for the global tokens of each
-// row: those of attention with qkv [R·n, (H+2K)·E] from GlobalHeads. It consumes both.
+// GlobalAttention returns y [N, H·E], a result of attention, after it replaces the results of the global tokens of
+// each row by those of attention with qkv [R·n, (H+2K)·E] from GlobalHeads. It consumes both.
 func (t *Tape) GlobalAttention(y, qkv *Var, g *GlobalTokens, seq *Sequence) *Var {
 	in, out := t.consume(qkv), t.wrap(t.consume(y))
 	length := seq.Mask.Len
@@ -112,8 +112,8 @@ func (t *Tape) globalRow(g *GlobalTokens, seq *Sequence, row, n int) globalRow {
 	return globalRow{t.rows(&seq.Pos, first, first+n), m}
 }
 
-// globalAttentionBack gives the gradient of the first tokens to their own queries, keys and values. The attention that
-// made y gets none for them, so that the results that stand there now, which are not its own, count nothing.
+// globalAttentionBack passes the gradient of the global tokens to their own queries, keys and values. It then zeroes
+// that gradient for the attention that made y, whose results for these tokens were replaced.
 func globalAttentionBack(t *Tape, node *node) {
 	g, seq, h := node.global, node.seq, node.global.Heads
 	d, _ := t.gradOf(node.out)
@@ -136,8 +136,8 @@ func globalAttentionBack(t *Tape, node *node) {
 	node.x.grad = node.out.grad
 }
 
-// GlobalCached writes the results of global tokens over those in y [N, H·E], for a batch that continues sequences in
-// layer number layer of their caches: h [N, D]. It is not recorded.
+// GlobalCached computes the results of global tokens from h [N, D] and writes them over those in y [N, H·E], for a
+// batch that continues sequences in layer number layer of their caches. It is not recorded.
 func (t *Tape) GlobalCached(y, h *Var, g *GlobalTokens, seq *Sequence, layer int) {
 	from, refs := 0, t.tensorN
 	for _, c := range seq.Caches {

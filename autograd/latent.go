@@ -5,12 +5,12 @@ import (
 	"anneal/tensor"
 )
 
-// What multi-head latent attention needs beside products, norms and attention: columns on their way from what reads
-// the stream, x [N, H·E+R+P] of queries, a latent of R elements and a rotary key of P that all heads share, to
-// queries, keys and values of whole heads. Everything is copied, so nothing is rounded but the sum of the shared key's
-// gradients.
+// Moving columns for multi-head latent attention. The projection of the stream, x [N, H·E+R+P], holds queries, a
+// latent of R elements, and a rotary key of P elements that all heads share; attention needs queries, keys and values
+// of whole heads. Everything is copied, so only the sum of the shared key's gradients is rounded.
 
-// Latent returns a copy of the latent [N, R] of x. Its gradient is columns of that of x, the others being LatentHeads'.
+// Latent returns a copy of the latent [N, R] of x. Its gradient goes to some columns of x's gradient; LatentHeads
+// writes the others.
 func (t *Tape) Latent(x *Var, heads device.Heads, rank int) *Var {
 	in := t.value(x)
 	out := t.wrap(t.kept(t.Types.Activation, in.Rows(), rank))
@@ -28,8 +28,8 @@ func latentBack(t *Tape, n *node) {
 	t.columns(g, d, n.heads.Q*n.heads.Size, 0, d.Cols(), false)
 }
 
-// LatentHeads returns qkv [N, 3H·E] from x and kv [N, H·(E−P)+H·E], the keys of all heads without their rotary part and
-// the values: the last P elements of every key are x's rotary key. x must have been read by Latent before.
+// LatentHeads returns qkv [N, 3H·E] from x and kv [N, H·(E−P)+H·E]. kv holds the values and, without their rotary
+// part, the keys of all heads; the last P elements of every key are x's rotary key. Call Latent on x before.
 func (t *Tape) LatentHeads(x, kv *Var, heads device.Heads) *Var {
 	in, up := t.value(x), t.value(kv)
 	width := heads.Q * heads.Size
@@ -69,7 +69,7 @@ func latentHeadsBack(t *Tape, n *node) {
 	t.temp.Release(mark)
 }
 
-// columns copies n columns from column from of src to column to of dst, or adds them.
+// columns copies n columns of src, from column from on, to column to of dst, or adds them.
 func (t *Tape) columns(dst, src *tensor.Tensor, to, from, n int, add bool) {
 	t.Device.CopyRuns(dst, src, device.Runs{
 		Count: 1, Rows: dst.Rows(), Cols: n, To: device.Place{Col: to}, From: device.Place{Col: from}, Add: add,

@@ -22,10 +22,10 @@ func linearBack(t *Tape, n *node) {
 	t.linearGrads(n.x, n.w, dy)
 }
 
-// AddBranch returns stream + mask∘(a·wᵀ), with the factors of d and plus w's bias if it has one: stream [N, D], a [N,
-// I], w [D, I]. It adds in place and consumes stream; without dropout the product is added directly from the
-// accumulators. When a segment is rerun, the sum stays pending until it is read. The caller must have checked Dropped
-// before it computed a.
+// AddBranch returns stream + mask∘(a·wᵀ), with the dropout factors of d, and with w's bias added to the product if it
+// has one: stream [N, D], a [N, I], w [D, I]. It adds in place and consumes stream; without dropout the product is
+// added directly from the accumulators. When a segment is rerun, the sum stays pending until it is read. The caller
+// must have checked Dropped before it computed a.
 func (t *Tape) AddBranch(stream, a *Var, w *Param, d Drop, seq *Sequence) *Var {
 	o, _ := t.mask(d, seq)
 	out := t.consumeStream(stream)
@@ -97,7 +97,7 @@ func (t *Tape) linearGrads(x *Var, w *Param, dy *tensor.Tensor) {
 	t.productGrads(x, w, dy)
 }
 
-// branchGrads is linearGrads for products whose sum over peers went to the stream: dy are rows of the stream.
+// branchGrads is linearGrads for products whose sum over peers is added to the stream: dy holds rows of the stream.
 func (t *Tape) branchGrads(x *Var, w *Param, dy *tensor.Tensor) {
 	t.biasGrad(w, dy)
 	if t.adds(w) {

@@ -6,8 +6,8 @@ import (
 )
 
 // LinearAttention returns for each token and head the mean of the visible values with weights φ(q)·φ(k), decayed by
-// gates unless they are nil, or what heads.Rule says (device.Device.LinearAttention): qkv [N, (H+2K)·E], gates [N, K]
-// or [N, 2K] or nil, result [N, H·E]. It keeps the result and one denominator per row and head.
+// gates unless they are nil, or the result of another heads.Rule (device.Device.LinearAttention): qkv [N, (H+2K)·E],
+// gates [N, K] or [N, 2K] or nil, result [N, H·E]. It keeps the result and one denominator per row and head.
 func (t *Tape) LinearAttention(qkv, gates *Var, heads device.Heads, mask device.Mask) *Var {
 	in := t.value(qkv)
 	rows := in.Rows()
@@ -33,7 +33,7 @@ func linearAttentionBack(t *Tape, n *node) {
 		n.heads, n.mask)
 }
 
-// optional is value for a Var that may be nil.
+// optional is like value, but v may be nil.
 func (t *Tape) optional(v *Var) *tensor.Tensor {
 	if v == nil {
 		return nil

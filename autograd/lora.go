@@ -9,15 +9,15 @@ import (
 //
 //	y = x·Wᵀ + Scale·(x·Aᵀ)·Bᵀ    x [N, I], A [R, I], B [O, R]
 //
-// Memory: A and B with their gradients and optimizer state, and 2·N·R elements of temporary memory. The products with
-// A are made again in the backward pass, which costs R/O of the layer.
+// Memory: A and B with their gradients and optimizer state, and 2·N·R elements of temporary memory. Backward computes
+// the products with A again, which costs R/O of the layer.
 type Adapter struct {
 	Down, Up  *Param // A, B
 	Scale     float64
 	Magnitude *Param // m [O]; nil without DoRA (dora.go)
 }
 
-// adapt adds what the adapter of w, if it has one, makes of x [N, I] to dst [N, O].
+// adapt applies the adapter of w, if it has one, to x [N, I] and adds the result to dst [N, O].
 func (t *Tape) adapt(dst, x *tensor.Tensor, w *Param) {
 	a := w.Adapter
 	if a == nil {
@@ -46,7 +46,7 @@ func (t *Tape) adapterGrads(x *Var, w *Param, dy *tensor.Tensor) {
 	du := t.ref(t.temp.New(t.Types.Activation, dy.Rows(), a.Up.Value.Dim(1))) // [N, R]
 	t.Device.MatMul(du, dy, &a.Up.Value, device.NN, device.MatMulOptions{Operand: t.Types.Operand, Scale: a.Scale})
 	t.inputGrad(x, du, &a.Down.Value)
-	in := t.fusedValue(x) // [N, I]; it may take memory that stays
+	in := t.fusedValue(x) // [N, I]; it may allocate memory that must stay
 	mark := t.temp.Mark()
 	t.Device.MatMul(&a.Up.Grad, dy, t.down(in, a), device.TN, device.MatMulOptions{ // [O, R]
 		Operand: t.Types.Operand, Scale: a.Scale, Accumulate: a.Up.written,

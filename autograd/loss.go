@@ -5,22 +5,22 @@ import (
 	"anneal/tensor"
 )
 
-// Limits of the logits that exist at one time: [tokens × vocabulary] is never formed. With fewer rows than headRows
+// Limits of the logits that exist at one time: [tokens × vocabulary] is never formed. With fewer rows than headRows,
 // most of the time goes into reading and packing the head for each chunk and adding to its gradient. headRows rows of
-// logits take 512/D of the bytes of the head. Tape.LogitBytes raises the limit where that pays.
+// logits take 512/D of the bytes of the head. Set Tape.LogitBytes to raise the limit.
 const (
 	logitBytes = 16 << 20
 	headRows   = 512
 )
 
-// HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head
-// [V, D]. With o.Teacher, whose tensors are of all N tokens, gradients are those of distillation. It processes the
-// tokens in chunks. If the tape records, it computes each chunk's gradients of the *summed* loss while the chunk's
-// logits exist, so backward has nothing left to do here. Divide by the number of targets, and
-// by Tape.LossScale, where the gradients of the step are scaled. HeadLoss ends a model: h must have no other use, and
-// the call must be outside of blocks. o.Softcap caps the logits; o.ZLoss adds to the gradients, not to losses; o.LogZ
-// and o.Behind are [N]. Of a head of which only some rows are here, peers have the others (vocabulary.go); then labels
-// cannot be sampled, nor o.Behind be known, nor is there a teacher.
+// HeadLoss writes losses [N], the cross-entropy of h·headᵀ against targets [N] (I32, −100 ignored): h [N, D], head [V,
+// D]. With o.Teacher, whose tensors cover all N tokens, gradients are those of distillation. It processes the tokens
+// in chunks. If the tape records, it computes each chunk's gradients of the *summed* loss while the chunk's logits
+// exist, so backward has nothing left to do here. The caller divides by the number of targets and by Tape.LossScale
+// when it scales the gradients of the step. HeadLoss must be the end of a model: h must have no other use, and the
+// call must be outside of blocks. o.Softcap caps the logits; o.ZLoss adds to the gradients, not to losses; o.LogZ and
+// o.Behind are [N]. If this rank has only some rows of the head, peers have the others (vocabulary.go); then sampled
+// labels, o.Behind and teachers do not work.
 func (t *Tape) HeadLoss(h *Var, head *Param, targets, losses *tensor.Tensor, o device.LossOptions) {
 	in := t.value(h)
 	rows, vocab := in.Rows(), head.Value.Dim(0)
@@ -107,8 +107,8 @@ func (t *Tape) headGrad(dx, dz, x *tensor.Tensor, head *Param) {
 	t.Device.MatMul(dx, dz, &head.Value, device.NN, device.MatMulOptions{Operand: t.Types.Operand})
 }
 
-// headChunk returns the number of rows of logits per chunk: as many as the larger of room and logitBytes allows, at
-// least headRows.
+// headChunk returns the number of rows of logits per chunk: as many as fit in the larger of room and logitBytes, and
+// at least headRows.
 func headChunk(rows, vocab, size, room int) int {
 	chunk := max(max(logitBytes, room)/(vocab*size)&^63, headRows)
 	return min(chunk, rows)

@@ -5,8 +5,8 @@ import (
 	"anneal/tensor"
 )
 
-// Parts are the whole rows of which a rank of context parallelism has two chunks each, as far as attention needs to
-// know them.
+// Parts describes the whole rows of a batch to attention, for a rank of context parallelism that has two chunks of
+// each row.
 type Parts struct {
 	// Mask has the length of whole rows, and the start of every token's document [rows·T].
 	Mask device.Mask
@@ -14,11 +14,11 @@ type Parts struct {
 
 	start tensor.Tensor // of Mask
 	host  []int32       // what it is sent from
-	hops  [][]*frame    // of ring attention: what this rank computes with the keys of each rank, from its own on
+	hops  [][]*frame    // of ring attention: the frames for the keys of each rank, beginning with this rank's
 }
 
-// NewParts allocates the parts of a micro-batch of whole rows. With ring they are for RingAttention, otherwise for
-// Ulysses. alibi says whether scores depend on distances (device.Mask.Slopes).
+// NewParts allocates the parts of a micro-batch of whole rows, for RingAttention if ring is true, else for Ulysses.
+// alibi says whether scores depend on distances (device.Mask.Slopes).
 func NewParts(mem *tensor.Arena, z Zigzag, rows int, ring, alibi bool) *Parts {
 	p := &Parts{Zigzag: z}
 	p.start, p.host = integersIn(mem, rows*z.Len)
@@ -36,8 +36,8 @@ func NewParts(mem *tensor.Arena, z Zigzag, rows int, ring, alibi bool) *Parts {
 	return p
 }
 
-// integersIn allocates n integers, and the host's memory for them: their own if the host can access it, nil if they
-// have none.
+// integersIn allocates n integers. It also returns host memory for them: the integers themselves if the host can
+// access them, nil if the arena has no memory.
 func integersIn(mem *tensor.Arena, n int) (t tensor.Tensor, host []int32) {
 	t = mem.New(tensor.I32, n)
 	switch {
@@ -49,7 +49,7 @@ func integersIn(mem *tensor.Arena, n int) (t tensor.Tensor, host []int32) {
 	return t, host
 }
 
-// Fill takes the position in its row at which the document of each token of the micro-batch begins, [rows·T].
+// Fill sets the position in its row at which the document of each token of the micro-batch begins, [rows·T].
 func (p *Parts) Fill(start []int32) {
 	copy(p.host, start)
 	for _, list := range p.hops {
@@ -59,7 +59,7 @@ func (p *Parts) Fill(start []int32) {
 	}
 }
 
-// Send copies what Fill took to the device.
+// Send copies the positions from Fill to the device.
 func (p *Parts) Send(m device.Memory) {
 	if !p.start.Apart() {
 		return
@@ -72,8 +72,8 @@ func (p *Parts) Send(m device.Memory) {
 	}
 }
 
-// frames returns what this rank computes with the keys of a rank: its two chunks of queries against the chunks before
-// them. Under ALiBi the frame of a call has keys of one chunk, so that what it leaves out of the distances is the same
+// frames returns the frames that this rank computes with the keys of another rank: its two chunks of queries against
+// the chunks before them. Under ALiBi each frame has keys of one chunk, so that the distance it leaves out is the same
 // for all keys.
 func (z Zigzag) frames(from int, alibi bool) []*frame {
 	size, mine, theirs := z.Chunk(), z.Chunks(), z.of(from)
@@ -90,15 +90,15 @@ func (z Zigzag) frames(from int, alibi bool) []*frame {
 	return []*frame{newFrame(size, theirs[:], mine[1:])}
 }
 
-// A Call is a call of attention: on so many tokens, in rows of Mask.Len.
+// A Call describes a call of attention: the number of tokens, in rows of Mask.Len.
 type Call struct {
 	Tokens int
 	Heads  device.Heads
 	Mask   device.Mask
 }
 
-// Calls returns the calls of attention that a rank makes for the heads and the mask of whole rows: with parts for ring
-// attention those of all hops, otherwise, and for linear attention, that of Ulysses.
+// Calls returns the calls of attention that a rank makes for the heads and the mask of whole rows: the calls of all
+// hops if the parts are for ring attention; one call, that of Ulysses, otherwise and for linear attention.
 func (p *Parts) Calls(h device.Heads, mask device.Mask, linear bool) (list []Call) {
 	tokens := p.start.Len()
 	mask.Len, mask.Start = p.Len, nil

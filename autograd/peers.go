@@ -3,21 +3,22 @@ package autograd
 import "anneal/tensor"
 
 // Peers are ranks that run the same tape at the same time, each on its part of the weights (tensor parallelism) or of
-// the tokens (context parallelism). All make the same calls in the same order. A rank that is lost ends the call of
-// every other with a panic, whose value is an error; who runs forward and backward passes recovers it.
+// the tokens (context parallelism). All make the same calls in the same order. If a rank is lost, the calls of all
+// others panic with an error as the value. The code that runs forward and backward passes recovers it.
 type Peers interface {
 	Rank() int
 	Size() int
 
-	// InPlace reports whether tensors are read where a peer made them, so that what comes needs no room.
+	// InPlace reports whether tensors are read in the memory of the peer that made them, so that receiving needs no
+	// memory.
 	InPlace() bool
 
-	// Exchange gives out[r] to every peer r and returns what came, by peer, valid until Release; in[Rank()] is
-	// out[Rank()]. A zero tensor stands for nothing. room[r] is where it arrives from peer r, of the shape and dtype of
-	// what r sends; it is not used, and may be nil, where InPlace is true.
+	// Exchange sends out[r] to every peer r and returns the tensors received, by peer, which are valid until Release;
+	// in[Rank()] is out[Rank()]. A zero tensor stands for nothing. room[r] receives the tensor from peer r and has its
+	// shape and dtype. If InPlace is true, room is not used and may be nil.
 	Exchange(out, room []tensor.Tensor) (in []tensor.Tensor)
 
-	// Release says that this rank has read what came, and waits until its peers have read what it sent: that memory may
-	// then change.
+	// Release says that this rank has read the tensors received, and waits until its peers have read the tensors that
+	// it sent. Their memory may then change.
 	Release()
 }

@@ -5,10 +5,10 @@ import (
 	"anneal/tensor"
 )
 
-// Where the chunks of ring attention lie.
+// The places of the chunks of ring attention in tensors.
 
-// seen returns how many of a rank's tokens another rank sees: those of its first chunk if the other comes after it, of
-// both if before.
+// seen returns how many tokens of rank of the rank by sees: those of the first chunk if by is the later rank, those of
+// both chunks otherwise.
 func (r *ring) seen(of, by int) int {
 	if of < by {
 		return r.rows * r.Chunk()
@@ -16,8 +16,8 @@ func (r *ring) seen(of, by int) int {
 	return 2 * r.rows * r.Chunk()
 }
 
-// own, packed and in are the places of chunk number i of a rank among its tokens, of chunk number i in what travels,
-// and of a chunk in a frame.
+// own, packed and in return the place of a rank's chunk i among its tokens, of chunk i in a message, and of a chunk in
+// a frame.
 func (r *ring) own(i, col int) device.Place {
 	return device.Place{Row: i * r.Chunk(), Step: 2 * r.Chunk(), Col: col}
 }
@@ -35,7 +35,7 @@ func (r *ring) move(dst, src *tensor.Tensor, to, from device.Place, cols int, ad
 	r.Device.CopyRuns(dst, src, device.Runs{Count: r.rows, Rows: r.Chunk(), Cols: cols, To: to, From: from, Add: add})
 }
 
-// index returns which of its rank's two chunks a chunk is.
+// index returns whether a chunk is its rank's first (0) or second (1).
 func (r *ring) index(chunk int) int {
 	if chunk < r.Ranks {
 		return 0
@@ -43,5 +43,5 @@ func (r *ring) index(chunk int) int {
 	return 1
 }
 
-// whole reports whether a frame is this rank's tokens.
+// whole reports whether a frame consists of exactly this rank's tokens.
 func (r *ring) whole(f *frame) bool { return len(f.keys) == 2 && len(f.queries) == 2 }

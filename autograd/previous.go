@@ -5,10 +5,10 @@ import (
 	"anneal/tensor"
 )
 
-// Previous returns, for each token of ids [N] (I32), what row says of the token before it and of itself: [N] I32, valid
-// until Reset. It is device.Elsewhere for the first token of a document. The token before a batch that continues a
-// sequence is Cache.Before, and the one before a branch the last of its beginning. The host computes it, and a device
-// apart from it waits.
+// Previous returns, for each token of ids [N] (I32), the result of row for the token before it and the token itself:
+// [N] I32, valid until Reset. It is device.Elsewhere for the first token of a document. Before a batch that continues
+// a sequence comes the token Cache.Before; before a branch comes the last token of its beginning. The host computes
+// the result, and a device with its own memory waits for it.
 func (t *Tape) Previous(ids *tensor.Tensor, seq *Sequence, row func(before, id int32) int32) *tensor.Tensor {
 	n, p := ids.Len(), &t.pairs
 	if p[0].IsZero() || p[0].Len() < n {
@@ -30,8 +30,8 @@ func (t *Tape) Previous(ids *tensor.Tensor, seq *Sequence, row func(before, id i
 	return out
 }
 
-// previous replaces tokens by what row says of them, from the last one down, so that those before are still there.
-// Branches are in order of their places.
+// previous replaces each token by the result of row. It goes from the last token to the first, so that earlier tokens
+// are still unchanged. Branches are in the order of their places.
 func previous(tokens, pos []int32, before int32, branches []Branch, row func(before, id int32) int32) {
 	last := len(branches) - 1
 	for i := len(tokens) - 1; i >= 0; i-- {

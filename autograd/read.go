@@ -1,7 +1,7 @@
 package autograd
 
-// ReadStream returns a copy of the residual stream x [N, D] in the format of activations, for a branch that no norm
-// stands before. It does not consume x.
+// ReadStream returns a copy of the residual stream x [N, D] in the format of activations, for a branch that does not
+// begin with a norm. It does not consume x.
 func (t *Tape) ReadStream(x *Var) *Var {
 	in := t.value(x)
 	out := t.wrap(t.kept(t.Types.Activation, in.Rows(), in.Cols()))

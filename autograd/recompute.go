@@ -11,20 +11,20 @@ import "anneal/tensor"
 //
 // The rerun gives the same bits, through the same kernels in the same order, and random numbers are pure functions of
 // their place: the gradients equal those without recomputation, bit for bit. The tape itself has no strategy; the
-// model decides which segments to wrap. Not worth its time where activations fit.
+// model decides which segments to wrap. Not worth its time if activations fit in memory.
 //
-// The inputs can be elsewhere than in memory (Tape.Inputs).
+// The inputs can be stored outside of memory (Tape.Inputs).
 //
-// Rounded inputs take half the memory. The forward pass goes on from the rounded numbers, too, so that backward reruns
-// what forward computed, and the gradient is that of this rounded model to the last bit. Without a tape nothing is
-// kept, and nothing rounded.
+// Rounded inputs take half the memory. The forward pass continues from the rounded numbers, too, so backward reruns
+// exactly what forward computed, and the gradient is that of this rounded model to the last bit. If nothing is
+// recorded, nothing is kept or rounded.
 
-// SegmentInputs keeps the inputs of recomputed segments where the tape's own memory does not (Tape.Inputs), until their
-// backward passes, which come in the reverse order. All inputs of a pass have one format and shape.
+// SegmentInputs keeps the inputs of recomputed segments outside of the tape's memory (Tape.Inputs) until their
+// backward passes, which come in reverse order. All inputs of a pass have the same format and shape.
 type SegmentInputs interface {
 	// Reset forgets all inputs.
 	Reset()
-	// New returns memory for the next input. Keep keeps what was written there.
+	// New returns memory for the next input. Keep keeps the input that was written there.
 	New(format tensor.DType, shape []int) tensor.Tensor
 	Keep()
 	// Last brings the last input that is kept back to the memory that New returned for it, and forgets it. The caller
@@ -35,8 +35,8 @@ type SegmentInputs interface {
 // position records the lengths of the tape's lists.
 type position struct{ node, vars, tensors, routes, keep int }
 
-// Recompute runs s, one or more blocks on the residual stream x [N, D], and keeps only a copy of x, of a format that
-// may be narrower than the stream's; backward reruns s.
+// Recompute runs s, one or more blocks on the residual stream x [N, D], and keeps only a copy of x, whose format may
+// be narrower than the stream's. Backward reruns s.
 func (t *Tape) Recompute(s Segment, x *Var, seq *Sequence, format tensor.DType) *Var {
 	if !t.grad {
 		return s.Forward(t, x, seq)

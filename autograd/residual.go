@@ -54,7 +54,7 @@ func addStreamBack(t *Tape, n *node) {
 }
 
 // narrowed returns dy [N, O], rounded once if both products of the backward of x·wᵀ would round it, else dy. If one of
-// the products is put off, it is a copy, since the gradient of the stream goes on changing.
+// the products is deferred, it returns a copy, because the gradient of the stream continues to change.
 func (t *Tape) narrowed(dy *tensor.Tensor, w *Param) *tensor.Tensor {
 	dtype := dy.DType()
 	switch {

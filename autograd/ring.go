@@ -6,10 +6,10 @@ import (
 )
 
 // Ring attention (Liu et al. 2023, arXiv 2310.01889): context parallelism in which the queries of a rank stay and the
-// keys and values of all ranks come by, one rank's at each of C−1 hops. What attention finds in each is merged by the
-// log-sum-exps, so that no rank ever has the keys of a whole row. Chunks are dealt in a zigzag (Zigzag): then every hop
-// costs every rank the same, two chunks of queries against one of keys or one against two, and nothing that causality
-// hides is computed.
+// keys and values of all ranks pass by, one rank's at each of C−1 hops. The results of the hops are merged by their
+// log-sum-exps, so no rank ever holds the keys of a whole row. Chunks are dealt out in a zigzag (Zigzag): every hop
+// then costs every rank the same, two chunks of queries against one of keys or one against two, and pairs hidden by
+// causality are not computed.
 //
 //	hop h      keys and values of rank c−h come, straight from their owner
 //	forward    (out, lse) ← merge of (out, lse) and attention of a frame of these keys and the queries that see them
@@ -18,9 +18,9 @@ import (
 //	           before; backward twice as many, on average
 //	memory     of attention 1/C: nothing of a hop outlasts it
 //
-// Gradients of keys and values travel in the format of activations and are summed in Types.Stat. Every softmax pattern
+// Gradients of keys and values are sent in the format of activations and summed in Types.Stat. Every softmax pattern
 // works, with documents and ALiBi. Linear attention has a state instead of keys and uses Ulysses (ulysses.go). Ulysses
-// is also better where the ranks have heads enough: with many ranks it sends less, and it computes in one call.
+// is also better if there are enough heads for the ranks: with many ranks it sends less, and it computes in one call.
 
 // A ring is one call of ring attention, forward or backward.
 type ring struct {
@@ -62,7 +62,7 @@ func (t *Tape) RingAttention(qkv *Var, heads device.Heads, mask device.Mask, seq
 	return out
 }
 
-// wide returns x, or a temporary tensor like it in Types.Stat if x is narrower: memory for a sum.
+// wide returns memory for a sum: x, or a temporary tensor of its shape in Types.Stat if x is narrower.
 func (t *Tape) wide(x *tensor.Tensor) *tensor.Tensor {
 	if x.DType() == t.Types.Stat {
 		return x
@@ -77,9 +77,9 @@ func (t *Tape) narrow(x, sum *tensor.Tensor) {
 	}
 }
 
-// visit gets the keys and values of the rank of a hop and calls attend for each frame of them in which a query sees a
-// key, with qkv of the frame [rows·F, (H+2K)·E]. While attend runs nothing else of the hop takes memory, and peers may
-// go on.
+// visit gets the keys and values of the rank of a hop and calls attend for each frame in which a query sees a key,
+// with qkv of the frame [rows·F, (H+2K)·E]. While attend runs, nothing else of the hop uses memory, and peers may
+// continue.
 func (r *ring) visit(hop int, attend func(f *frame, qkv *tensor.Tensor)) {
 	frames := r.hops[hop]
 	if r.whole(frames[0]) {
@@ -112,8 +112,8 @@ func (r *ring) visit(hop int, attend func(f *frame, qkv *tensor.Tensor)) {
 	r.temp.Release(mark)
 }
 
-// fetch gets the keys and values of the rank of a hop, those of its first chunk or of both, [tokens, 2K·E], chunk by
-// chunk, and gives this rank's to the rank for which they are due.
+// fetch receives the keys and values of the rank of a hop, [tokens, 2K·E], chunk by chunk: those of its first chunk or
+// of both. It sends this rank's to the rank that needs them in this hop.
 func (r *ring) fetch(hop int) *tensor.Tensor {
 	from, to := (r.Rank-hop+r.Ranks)%r.Ranks, (r.Rank+hop)%r.Ranks
 	cols := r.qkv.Cols() - r.heads.Q*r.heads.Size
@@ -132,8 +132,8 @@ func (r *ring) fetch(hop int) *tensor.Tensor {
 	return r.ref(r.Context.Exchange(out, room)[from])
 }
 
-// build fills qkv of a frame from this rank's queries and the keys and values that came. What the frame does not show
-// is zero: devices multiply whole tiles, and hide what nobody sees by a factor of zero.
+// build fills qkv of a frame from this rank's queries and the keys and values received. The rest is zero, because
+// devices multiply whole tiles and hide invisible keys by a factor of zero.
 func (r *ring) build(qkv *tensor.Tensor, f *frame, came *tensor.Tensor) {
 	r.Device.Zero(qkv)
 	split := r.heads.Q * r.heads.Size
@@ -198,8 +198,8 @@ func ringBack(t *Tape, n *node) {
 	t.temp.Release(mark)
 }
 
-// attendGrad adds the gradients of a frame's queries to sum [N/C, (H+2K)·E], and those of its keys and values to home,
-// packed like those, or to sum if they are this rank's.
+// attendGrad adds the gradients of a frame's queries to sum [N/C, (H+2K)·E]. It adds those of its keys and values to
+// sum if they are this rank's; else to home, packed like the keys and values received.
 func (r *ring) attendGrad(f *frame, qkv, dout, out, lse, sum, home *tensor.Tensor) {
 	rows, h, split := qkv.Rows(), r.heads, r.heads.Q*r.heads.Size
 	if r.whole(f) {
@@ -236,7 +236,8 @@ func (r *ring) attendGrad(f *frame, qkv, dout, out, lse, sum, home *tensor.Tenso
 	}
 }
 
-// bring gives the gradients of a hop's keys and values to their owner, and adds those of this rank's to sum.
+// bring sends the gradients of a hop's keys and values to their owner, and adds the gradients received for this rank's
+// keys and values to sum.
 func (r *ring) bring(hop int, home, sum *tensor.Tensor) {
 	from, to := (r.Rank-hop+r.Ranks)%r.Ranks, (r.Rank+hop)%r.Ranks
 	out, room := r.parcels(r.Ranks)

@@ -24,8 +24,8 @@ func shortConvBack(t *Tape, n *node) {
 	t.Device.ShortConvGrad(g, t.sumGrad(n.w), d, t.value(n.x), &n.w.Value, n.mask)
 }
 
-// ShortConvCached is ShortConv for a batch that continues sequences in layer number layer of their caches, whose
-// inputs it adds. It is not recorded.
+// ShortConvCached is ShortConv for a batch that continues sequences in layer number layer of their caches. It adds the
+// inputs to the caches, and is not recorded.
 func (t *Tape) ShortConvCached(x *Var, taps *Param, caches []*Cache, layer int) *Var {
 	in := t.value(x)
 	out := t.wrap(t.temp.New(t.Types.Activation, in.Rows(), in.Cols()))
@@ -36,7 +36,7 @@ func (t *Tape) ShortConvCached(x *Var, taps *Param, caches []*Cache, layer int) 
 		mark := t.temp.Mark()
 		ring, has := &c.Inputs[layer], min(before, c.First)
 		n := has + c.Tokens
-		a := t.temp.New(in.DType(), before+c.Tokens, in.Cols()) // as large as it gets, so that plans know it
+		a := t.temp.New(in.DType(), before+c.Tokens, in.Cols()) // its largest size, so that plans measure it
 		b := t.temp.New(in.DType(), before+c.Tokens, in.Cols())
 		z, y := t.rows(&a, 0, n), t.rows(&b, 0, n) // [n, C]
 		for i := range has {                       // the tokens before

@@ -3,7 +3,7 @@ package autograd
 import "anneal/device"
 
 // AttentionWithSinks is Attention with a learned logit for each head in the denominator of its softmax (device.Mask):
-// sinks [H]. Forward costs nothing more, backward a read of the result and of its gradient.
+// sinks [H]. Forward costs nothing more; backward also reads the result and its gradient.
 func (t *Tape) AttentionWithSinks(qkv *Var, sinks *Param, heads device.Heads, mask device.Mask) *Var {
 	mask.Sinks = &sinks.Value
 	out := t.Attention(qkv, heads, mask)

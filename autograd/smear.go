@@ -5,7 +5,7 @@ import (
 	"anneal/tensor"
 )
 
-// smearColumns is how many elements of an embedding its gate reads.
+// smearColumns is the number of elements of an embedding that its gate reads.
 const smearColumns = 12
 
 // SmearLen returns the length of the weights of Smear for a stream of width d.
@@ -44,7 +44,7 @@ func (t *Tape) gateOf(w *tensor.Tensor) *tensor.Tensor {
 	return t.ref(part.Reshape(1, w.Len()-2))
 }
 
-// smeared returns the rows before [N] of table and the same times sigmoid(gates), both [N, D] and temporary.
+// smeared returns the rows before [N] of table, and these rows times sigmoid(gates), both [N, D] and temporary.
 func (t *Tape) smeared(table *Param, before, gates *tensor.Tensor) (rows, gated *tensor.Tensor) {
 	rows = t.ref(t.temp.New(t.Types.Stream, before.Len(), table.Value.Dim(1)))
 	gated = t.ref(t.temp.New(t.Types.Stream, before.Len(), table.Value.Dim(1)))

@@ -5,10 +5,10 @@ import (
 	"anneal/tensor"
 )
 
-// columns are some of a matrix: count from first on.
+// columns is a range of a matrix's columns: count columns from first on.
 type columns struct{ first, count int }
 
-// A cut is which columns of a matrix each rank works on: the heads of Ulysses. A list ends with empty ranges.
+// A cut says which columns of a matrix each rank works on: those of its heads in Ulysses.
 type cut struct {
 	what  matrix
 	heads device.Heads
@@ -24,7 +24,7 @@ const (
 	gating                   // [N, K]
 )
 
-// of returns the columns of a rank.
+// of returns the columns of a rank; unused ranges at the end are empty.
 func (c cut) of(rank int) (list [3]columns) {
 	h, s := c.heads, shareOf(c.heads, rank, c.ranks)
 	switch c.what {
@@ -71,8 +71,8 @@ func (t *Tape) spread(dst, src *tensor.Tensor, c cut, z Zigzag) {
 }
 
 // collect is the inverse of spread: src [N, D'] has this rank's columns of all tokens, and dst [N/C, D] receives all
-// columns of this rank's tokens. Columns that several ranks have are added, in the order of ranks. dst may use the
-// memory of src.
+// columns of this rank's tokens. Columns that several ranks have are added, in rank order. dst may use the memory of
+// src.
 func (t *Tape) collect(dst, src *tensor.Tensor, c cut, z Zigzag) {
 	mark := t.temp.Mark()
 	me, own := z.Rank, dst.Rows()
@@ -130,8 +130,8 @@ func (t *Tape) pack(dst, src *tensor.Tensor, list [3]columns) {
 	}
 }
 
-// moveChunks copies the chunks of rank r between a matrix of whole rows [N, D] and one of its tokens [N/C, D]: to the
-// whole rows if join is set, else from them.
+// moveChunks copies the chunks of rank r between a matrix of whole rows [N, D] and a matrix of its tokens [N/C, D]: to
+// the whole rows if join is set, else from them.
 func (t *Tape) moveChunks(dst, src *tensor.Tensor, z Zigzag, r int, join bool) {
 	size := z.Chunk()
 	for i, chunk := range z.of(r) {

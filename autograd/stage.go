@@ -2,10 +2,10 @@ package autograd
 
 import "anneal/tensor"
 
-// A model can run on several tapes, each with a part of it: pipeline stages. The stream leaves one part as the value of
-// its last variable and enters the next through Begin; its gradient goes the other way through Gradient and
-// SetGradient. Each tape has its own arena of kept memory, so that several can be between forward and backward at the
-// same time, in any order. The arena of temporary memory is empty between blocks, so tapes can share one.
+// A model can run on several tapes, each with a part of it: pipeline stages. The stream leaves one part as the value
+// of its last variable and enters the next through Begin; its gradient comes back through Gradient and SetGradient.
+// Each tape has its own arena of kept memory, so that several can be between forward and backward at the same time, in
+// any order. The arena of temporary memory is empty between blocks, so tapes can share one.
 
 // Begin starts the residual stream from a copy of x [N, D], which another part of the model made.
 func (t *Tape) Begin(x *tensor.Tensor) *Var {

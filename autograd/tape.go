@@ -32,16 +32,16 @@ type Tape struct {
 	Rounded Rounded
 	// Routing has the losses of the routers in the forward passes since Reset.
 	Routing Routing
-	// Tensor are the peers among which layers are cut (tensor parallelism), Context those among which the tokens of a
-	// sequence are; nil for none.
+	// Tensor holds the peers that layers are cut among (tensor parallelism), Context the peers that the tokens of a
+	// sequence are cut among (context parallelism); nil for none.
 	Tensor, Context Peers
-	// Deferred, unless nil, takes the products of backward that can wait.
+	// Deferred, unless nil, receives the products of backward that can be computed later.
 	Deferred *Deferred
-	// Inputs, unless nil, keeps the inputs of recomputed segments instead of the tape.
+	// Inputs, unless nil, stores the inputs of recomputed segments in place of the tape.
 	Inputs SegmentInputs
-	// Ring selects ring attention instead of Ulysses for Context (the model asks).
+	// Ring selects ring attention instead of Ulysses for Context. The model reads it.
 	Ring bool
-	// Sequence says that each peer of Tensor has the stream of a share of the tokens: sequence parallelism.
+	// Sequence says that each peer of Tensor has only the stream of its share of the tokens (sequence parallelism).
 	Sequence bool
 
 	keep      *tensor.Arena // released when the backward of its block is done
@@ -49,7 +49,7 @@ type Tape struct {
 	grad      bool          // whether to record
 	train     bool          // whether this is a training step
 	rerunning bool          // backward reruns a segment; statistics count only its first run
-	held      bool          // backward releases nothing: products are put off
+	held      bool          // backward releases nothing, because products are deferred
 	pending   *node         // the last addition to the stream in a rerun, not done until the sum is read
 
 	nodes   []*node
@@ -89,11 +89,11 @@ type Param struct {
 	Value, Grad tensor.Tensor
 	FP8         *FP8     // scales of a linear layer that can multiply FP8 operands; else nil
 	Bias        *Param   // added to the result of a linear layer or a norm; may be nil
-	Cut         Cut      // what of a weight is here
+	Cut         Cut      // how this rank's part is cut from a weight
 	Rows        Rows     // of a table whose rows are cut
-	Frozen      bool     // it is not trained, and where Grad has no memory there is no gradient
+	Frozen      bool     // not trained; without memory for Grad it has no gradient
 	Adapter     *Adapter // of a linear layer; may be nil
-	Terms       bool     // peers make terms of its gradient, which are summed when the backward pass of its unit ends
+	Terms       bool     // its gradient is a sum over peers, taken when the backward pass of its unit ends
 	written     bool
 }
 
@@ -103,8 +103,8 @@ func (p *Param) ResetGrad() { p.written = false }
 // HasGrad reports whether a gradient was written since ResetGrad.
 func (p *Param) HasGrad() bool { return p.written }
 
-// Redirect makes g the gradient from now on. It holds a sum to which the next gradient is added, or, if not written,
-// is overwritten by it.
+// Redirect makes g the gradient from now on. If written, g holds a sum to which the next gradient is added; else the
+// next gradient overwrites it.
 func (p *Param) Redirect(g tensor.Tensor, written bool) { p.Grad, p.written = g, written }
 
 // node is a recorded operation. All operations share one struct, so that recording does not allocate.
@@ -196,21 +196,21 @@ type Segment interface {
 type Sequence struct {
 	Pos  tensor.Tensor // [N] I32: position of each token within its document, for RoPE
 	Mask device.Mask   // which keys each token sees
-	// Parts are the whole rows of which the tokens are a part (Tape.Context); nil if they are whole.
+	// Parts describes the whole rows that the tokens are a part of (Tape.Context); nil if the batch has whole rows.
 	Parts *Parts
 
 	// Caches have the keys, values and states of earlier tokens, one for each sequence of the batch, whose new tokens
 	// follow those of the sequence before; nil if there are none.
 	Caches []*Cache
 
-	// Branches are tokens of the batch that continue others than those before them (Tape.AttentionBranches), in
-	// scoring. For the mask each is a document of its own.
+	// Branches lists the tokens of the batch that do not continue the tokens directly before them but a beginning
+	// elsewhere (Tape.AttentionBranches); scoring uses them. The mask treats each branch as a document of its own.
 	Branches []Branch
 
 	Noise Noise // random numbers for dropout in training
-	Runs  []Run // which tokens of the micro-batch these are, in order; nil for all, from number 0 on
+	Runs  []Run // the tokens of the micro-batch in this batch, in order; nil for all
 
-	// Inputs of blocks beside the stream, for the families that need them; the model sets them.
+	// Other inputs of blocks, for the families that need them. The model sets them.
 	IDs   *tensor.Tensor // [N] I32: the tokens
 	Plain bool           // the losses of routers stay out of the gradients
 	First *Var           // [N, D]: the stream before the first block, from Remember
@@ -219,9 +219,9 @@ type Sequence struct {
 // A Run is consecutive tokens of a micro-batch.
 type Run struct{ First, Count int }
 
-// Block runs s and drops its temporary values. In backward it again drops the temporary values and the gradients of
-// s, and releases what was kept for them. Everything that treats a block as a unit (recomputing, sharding or skipping
-// it) hooks in here.
+// Block runs s and drops its temporary values. In backward it again drops the temporary values and the gradients of s,
+// and releases what was kept for them. Everything that treats a block as a unit, such as recomputing, sharding or
+// skipping it, is done here.
 func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 	mark := t.temp.Mark()
 	first := t.varN
@@ -245,7 +245,7 @@ func (t *Tape) Block(s Segment, x *Var, seq *Sequence) *Var {
 
 // endBlockBackward runs when the backward of a block is complete, because the block's first node comes last.
 func endBlockBackward(t *Tape, n *node) {
-	if t.held { // products that are put off read them
+	if t.held { // deferred products read them
 		return
 	}
 	t.drop(n)
@@ -329,7 +329,7 @@ func (t *Tape) consumeStream(v *Var) *Var {
 	return out
 }
 
-// value returns v's tensor. It recomputes the tensor if the block has dropped it.
+// value returns v's tensor, and recomputes it if the block has dropped it.
 func (t *Tape) value(v *Var) *tensor.Tensor {
 	if v.consumed {
 		panic("autograd: a value was used after an operation consumed it")
@@ -432,7 +432,7 @@ func (t *Tape) sumGrad(p *Param) *tensor.Tensor {
 	return &p.Grad
 }
 
-// weightGrad adds dyᵀ·x to p's gradient, now or later: dy [N, O], x [N, I], p [O, I].
+// weightGrad adds dyᵀ·x to p's gradient, at once or deferred: dy [N, O], x [N, I], p [O, I].
 func (t *Tape) weightGrad(p *Param, dy, x *tensor.Tensor) {
 	if t.Deferred != nil && !p.Terms {
 		t.Deferred.list = append(t.Deferred.list, product{p, *dy, *x})
@@ -441,7 +441,7 @@ func (t *Tape) weightGrad(p *Param, dy, x *tensor.Tensor) {
 	t.multiplyGrad(p, dy, x)
 }
 
-// multiplyGrad is weightGrad now.
+// multiplyGrad is weightGrad without deferral.
 func (t *Tape) multiplyGrad(p *Param, dy, x *tensor.Tensor) {
 	t.Device.MatMul(&p.Grad, dy, x, device.TN, device.MatMulOptions{Operand: t.Types.Operand, Accumulate: p.written})
 	p.written = true

@@ -4,7 +4,7 @@ import "anneal/tensor"
 
 // Tensor parallelism (Shoeybi et al. 2019, arXiv 1909.08053): every peer has a part of each layer's weights. A branch
 // reads the stream through weights cut by their outputs (heads, hidden units) and writes to it through weights cut by
-// their inputs, so that its results are terms of a sum over the peers, and nothing is exchanged in between.
+// their inputs, so that its results are terms of a sum over the peers. Nothing is exchanged in between.
 //
 // Sequence parallelism (Korthikanti et al. 2022, arXiv 2205.05198): the stream is cut too, each peer has the rows of
 // N/t tokens. Then norms, dropout and additions are done once, not by every peer, and what they keep takes a share of
@@ -16,22 +16,22 @@ import "anneal/tensor"
 //
 // Without it the stream is whole on every peer: Gather does nothing forward, and sums go to all.
 //
-// Rows travel in the format in which products read them, terms in Types.Stream. Sums add the terms in the order of the
-// peers, so all peers compute the same bits. Gathered rows are not kept: backward gathers them again.
+// Rows are sent in the format in which products read them, terms in Types.Stream. Sums add the terms in the order of
+// the peers, so all peers compute the same bits. Gathered rows are not kept: backward gathers them again.
 //
 // Each exchange moves (t−1)/t·N·D numbers from each peer: for a branch two forward and three backward.
 
-// A Cut says what of a weight [O, I] is here.
+// A Cut says which part of a weight [O, I] this rank has.
 type Cut uint8
 
 // The cuts.
 const (
 	Whole   Cut = iota // all of it
-	Outputs            // some rows: products make some columns of the result
-	Inputs             // some columns: products make terms of the result
+	Outputs            // some rows; products compute some columns of the result
+	Inputs             // some columns; products compute terms of the result
 )
 
-// meeting has the lists for exchanges, so that none allocates.
+// meeting holds the lists of exchanges, so that no exchange allocates.
 type meeting struct {
 	out, room []tensor.Tensor
 	terms     []*tensor.Tensor
@@ -39,7 +39,7 @@ type meeting struct {
 	numbers   []float64
 }
 
-// peers returns the number of ranks among which layers are cut.
+// peers returns the number of ranks that layers are cut among.
 func (t *Tape) peers() int {
 	if t.Tensor == nil {
 		return 1
@@ -47,13 +47,13 @@ func (t *Tape) peers() int {
 	return t.Tensor.Size()
 }
 
-// cuts reports whether rows of the stream are cut.
+// cuts reports whether the rows of the stream are divided among peers.
 func (t *Tape) cuts() bool { return t.Sequence && t.peers() > 1 }
 
-// adds reports whether products with w make terms of a sum over peers.
+// adds reports whether products with w are terms of a sum over peers.
 func (t *Tape) adds(w *Param) bool { return w.Cut == Inputs && t.peers() > 1 }
 
-// streamRows returns how many of n tokens are rows of the stream here.
+// streamRows returns how many of n tokens this rank's stream holds.
 func (t *Tape) streamRows(n int) int {
 	if !t.cuts() {
 		return n
@@ -70,7 +70,7 @@ func (t *Tape) ofPeer(x *tensor.Tensor, r int) tensor.Tensor {
 	return x.Slice(r*n, (r+1)*n)
 }
 
-// ofStream returns the rows of x, one for each of N tokens, that belong to rows of the stream here.
+// ofStream returns the rows of x, which has one row per token, that belong to this rank's stream.
 func (t *Tape) ofStream(x *tensor.Tensor) *tensor.Tensor {
 	if !t.cuts() {
 		return x
@@ -85,8 +85,8 @@ func (t *Tape) meet() *meeting {
 	return m
 }
 
-// gatherRows writes the rows of all peers to dst [N, D]: mine [N/t, D] are those of this one, of the same dtype, which
-// may be in their place already.
+// gatherRows writes the rows of all peers to dst [N, D]. mine [N/t, D] holds this peer's rows in the same dtype, and
+// may already be at its place in dst.
 func (t *Tape) gatherRows(dst, mine *tensor.Tensor) {
 	m, me := t.meet(), t.Tensor.Rank()
 	for r := range t.peers() {
@@ -104,8 +104,8 @@ func (t *Tape) gatherRows(dst, mine *tensor.Tensor) {
 	t.Tensor.Release()
 }
 
-// sumRows writes the sum of all peers' terms to dst [N/t, D], or adds it: of term [N, D] every peer gets its rows. dst
-// may be the rows of term that are this peer's.
+// sumRows writes the sum of all peers' terms to dst [N/t, D], or adds it. Each peer receives its own rows of term [N,
+// D]. dst may be this peer's rows of term.
 func (t *Tape) sumRows(dst, term *tensor.Tensor, add bool) {
 	m, mark := t.meet(), t.temp.Mark()
 	for r := range t.peers() {
@@ -117,7 +117,7 @@ func (t *Tape) sumRows(dst, term *tensor.Tensor, add bool) {
 	t.temp.Release(mark)
 }
 
-// fold writes the sum of terms, one of each peer, to dst, or adds it.
+// fold writes the sum of the peers' terms to dst, or adds it.
 func (t *Tape) fold(dst *tensor.Tensor, terms []tensor.Tensor, add bool) {
 	m := &t.meeting
 	m.terms = m.terms[:0]
@@ -127,8 +127,8 @@ func (t *Tape) fold(dst *tensor.Tensor, terms []tensor.Tensor, add bool) {
 	t.Device.Fold(dst, m.terms, add)
 }
 
-// sumPeers writes the sum of all peers' terms to dst, rows of the stream, or adds it. It overwrites term [N, D], which
-// may be dst if the stream is whole.
+// sumPeers writes the sum of all peers' terms to dst, this rank's rows of the stream, or adds it. It overwrites term
+// [N, D], which may be dst if the stream is whole.
 func (t *Tape) sumPeers(dst, term *tensor.Tensor, add bool) {
 	if t.cuts() {
 		t.sumRows(dst, term, add)
@@ -145,8 +145,8 @@ func (t *Tape) sumPeers(dst, term *tensor.Tensor, add bool) {
 	}
 }
 
-// summed returns the sum over peers of y [N, D], the products with w, in its memory: rows of the stream. If w is not
-// cut by its inputs, that is y.
+// summed returns the sum over peers of y [N, D], a product with w: this rank's rows of the stream, in y's memory. If w
+// is not cut by its inputs, the result is y itself.
 func (t *Tape) summed(y *tensor.Tensor, w *Param) *tensor.Tensor {
 	if !t.adds(w) {
 		return y
@@ -157,7 +157,8 @@ func (t *Tape) summed(y *tensor.Tensor, w *Param) *tensor.Tensor {
 }
 
 // Gather returns the rows of all peers, for products with weights that are cut by their outputs: h is the normalised
-// stream, temporary, [N/t, D] or, if the stream is whole, [N, D]; result [N, D], temporary. Alone it returns h.
+// stream, temporary, [N/t, D] or, if the stream is whole, [N, D]; result [N, D], temporary. Without peers it returns
+// h.
 func (t *Tape) Gather(h *Var) *Var {
 	switch {
 	case t.peers() == 1:
@@ -191,8 +192,8 @@ func gatherBack(t *Tape, n *node) {
 
 func sumWholeBack(t *Tape, n *node) { t.sumPeers(&n.out.grad, &n.out.grad, false) }
 
-// Sum returns the sum over peers of y [N, D], which is in the format of the stream and lives until the end of the
-// block, like the result: rows of the stream. Alone it returns y.
+// Sum returns the sum over peers of y [N, D]: this rank's rows of the stream. y is in the format of the stream; y and
+// the result live until the end of the block. Without peers it returns y.
 func (t *Tape) Sum(y *Var) *Var {
 	if t.peers() == 1 {
 		return y
@@ -217,7 +218,7 @@ func sumBack(t *Tape, n *node) {
 	}
 }
 
-// gathered returns the rows of all peers of dy, rows of the stream, in temporary memory.
+// gathered returns dy with the rows of all peers, in temporary memory; dy has this rank's rows of the stream.
 func (t *Tape) gathered(dy *tensor.Tensor) *tensor.Tensor {
 	if !t.cuts() {
 		return dy
@@ -227,7 +228,7 @@ func (t *Tape) gathered(dy *tensor.Tensor) *tensor.Tensor {
 	return all
 }
 
-// biasOf returns the bias that a product with w adds: that of a sum over peers is the first peer's.
+// biasOf returns the bias that a product with w adds. In a sum over peers only the first peer adds it.
 func (t *Tape) biasOf(w *Param) *tensor.Tensor {
 	if w.Bias == nil || t.adds(w) && t.Tensor.Rank() > 0 {
 		return nil
@@ -235,7 +236,7 @@ func (t *Tape) biasOf(w *Param) *tensor.Tensor {
 	return &w.Bias.Value
 }
 
-// roomFrom returns temporary memory for what comes from peer r, if it needs any.
+// roomFrom returns temporary memory for a tensor from peer r, if receiving it needs memory.
 func (t *Tape) roomFrom(r int, dtype tensor.DType, shape ...int) tensor.Tensor {
 	if r == t.Tensor.Rank() || t.Tensor.InPlace() {
 		return tensor.Tensor{}

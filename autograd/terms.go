@@ -2,14 +2,15 @@ package autograd
 
 import "anneal/tensor"
 
-// A Term is a gradient of which several peers make terms: of peers From … To−1. Those of a peer outside stay.
+// A Term is a gradient that is the sum of terms from peers From … To−1. The gradient of a peer outside this range does
+// not change.
 type Term struct {
 	Grad     tensor.Tensor
 	From, To int
 }
 
-// SumTerms replaces each gradient by the sum of the peers' terms, in their order. All peers call it with the same list,
-// apart from which peers they have a gradient in common with.
+// SumTerms replaces each gradient by the sum of the peers' terms, in the order of the peers. All peers call it with
+// lists of the same gradients, but the range of peers may differ.
 func (t *Tape) SumTerms(list []Term) {
 	if t.peers() == 1 || len(list) == 0 {
 		return
@@ -44,13 +45,14 @@ func (t *Tape) SumTerms(list []Term) {
 	t.temp.Release(mark)
 }
 
-// run returns n elements of x from number at on, in the shape of another tensor.
+// run returns n elements of x, from element at on, in the shape of another tensor.
 func run(x *tensor.Tensor, at, n int, like *tensor.Tensor) tensor.Tensor {
 	flat := x.Slice(at, at+n)
 	return flat.Reshape(like.Shape()...)
 }
 
-// tellPeers gives every peer a number, rounded to Types.Stat, and returns those of all, valid until the next call.
+// tellPeers sends a number, rounded to Types.Stat, to every peer, and returns the numbers of all peers, valid until
+// the next call.
 func (t *Tape) tellPeers(x float64) []float64 {
 	m, mark, refs := t.meet(), t.temp.Mark(), t.tensorN
 	if size := t.Types.Stat.Size(); len(m.host) < size {

@@ -7,8 +7,8 @@ import (
 	"anneal/tensor"
 )
 
-// Ulysses (Jacobs et al. 2023, arXiv 2309.14509) is context parallelism by heads: for the time of attention each of C
-// ranks has all tokens of H/C query heads, instead of N/C tokens of all heads.
+// Ulysses (Jacobs et al. 2023, arXiv 2309.14509) is context parallelism by heads: during attention each of C ranks has
+// all tokens of H/C query heads, instead of N/C tokens of all heads.
 //
 //	forward    qkv [N/C, (H+2K)·E] → [N, (H+2K)·E/C]; attention; out [N, H·E/C] → [N/C, H·E]
 //	backward   out and dout as qkv went, dqkv as out came back
@@ -16,16 +16,16 @@ import (
 //	kept       what one rank keeps of N/C tokens: the heads' tokens lie where the tokens' heads lay
 //
 // Attention sees whole rows, so every pattern works, with documents, ALiBi and linear attention, and the forward bits
-// are those of one rank. C divides H; K is a multiple of C, or divides it: then several ranks have the same key-value
-// head. With more ranks than that allows, use ring attention (ring.go).
+// are those of one rank. C must divide H. K must be a multiple of C or divide it; in the second case several ranks
+// have the same key-value head. For more ranks, use ring attention (ring.go).
 
-// A headShare is the heads that a rank computes, and the numbers of the first ones.
+// A headShare holds the heads that a rank computes, and the numbers of the first ones.
 type headShare struct {
 	device.Heads
 	q, kv int
 }
 
-// CheckUlysses returns an error if so many ranks cannot share the heads.
+// CheckUlysses returns an error if the heads cannot be divided among that number of ranks.
 func CheckUlysses(h device.Heads, ranks int) error {
 	if h.Q%ranks != 0 || h.KV%ranks != 0 && ranks%h.KV != 0 {
 		return fmt.Errorf("%d query heads and %d key-value heads cannot be dealt to %d ranks",
@@ -60,7 +60,7 @@ func (t *Tape) UlyssesAttention(qkv *Var, heads device.Heads, mask device.Mask) 
 	return n.out
 }
 
-// UlyssesLinearAttention is LinearAttention in the same way; gates [N/C, K] or [N/C, 2K] or nil.
+// UlyssesLinearAttention does the same for LinearAttention; gates [N/C, K] or [N/C, 2K] or nil.
 func (t *Tape) UlyssesLinearAttention(qkv, gates *Var, heads device.Heads, mask device.Mask) *Var {
 	n, whole := t.ulysses(qkv, heads, mask)
 	s := shareOf(heads, t.Context.Rank(), t.Context.Size())
@@ -132,7 +132,8 @@ func ulyssesLinearBack(t *Tape, n *node) {
 	t.temp.Release(mark)
 }
 
-// wholeGrad returns this rank's heads and memory for the gradient of their qkv [N, (H+2K)/C·E]: that of g if it fits.
+// wholeGrad returns this rank's heads and memory for the gradient of their qkv [N, (H+2K)/C·E]: the memory of g if the
+// gradient fits.
 func (t *Tape) wholeGrad(n *node, g *tensor.Tensor) (s headShare, whole *tensor.Tensor) {
 	rows, ranks := n.saved[1].Rows(), t.Context.Size()
 	s = shareOf(n.heads, t.Context.Rank(), ranks)
@@ -142,7 +143,8 @@ func (t *Tape) wholeGrad(n *node, g *tensor.Tensor) (s headShare, whole *tensor.
 	return s, t.ref(t.temp.New(g.DType(), rows, s.Cols()))
 }
 
-// bringBack returns the result of attention [N, H/C·E], which was given away, and its gradient.
+// bringBack gets the result of attention [N, H/C·E], which was sent to the ranks of its tokens, back, and its
+// gradient.
 func (t *Tape) bringBack(n *node, s headShare) (dout, out *tensor.Tensor) {
 	z, rows, c := t.zigzag(n.mask), n.saved[1].Rows(), t.cut(queries, n.heads)
 	d, _ := t.gradOf(n.out)
@@ -153,14 +155,14 @@ func (t *Tape) bringBack(n *node, s headShare) (dout, out *tensor.Tensor) {
 	return dout, out
 }
 
-// fits reports whether a rank's heads of all tokens take the memory of all heads of its tokens. They take more where
+// fits reports whether a rank's heads of all tokens fit in the memory of all heads of its tokens. They need more if
 // several ranks have the same key-value head.
 func fits(h device.Heads, ranks int) bool { return h.KV%ranks == 0 }
 
-// zigzag returns how Context's ranks share rows of a mask.
+// zigzag returns how the rows of a mask are divided among Context's ranks.
 func (t *Tape) zigzag(m device.Mask) Zigzag { return Zigzag{t.Context.Rank(), t.Context.Size(), m.Len} }
 
-// cut returns how Context's ranks share the heads.
+// cut returns how the heads are divided among Context's ranks.
 func (t *Tape) cut(what matrix, h device.Heads) cut { return cut{what, h, t.Context.Size()} }
 
 // maskOf returns the mask of a rank's heads. The tape keeps their layouts.
@@ -180,7 +182,7 @@ func (t *Tape) maskOf(m device.Mask, s headShare) device.Mask {
 	return m
 }
 
-// mask returns the part of a mask that is for these heads.
+// mask returns the part of a mask for these heads.
 func (s headShare) mask(m device.Mask) device.Mask {
 	if m.Slopes != nil {
 		m.Slopes = m.Slopes[s.q : s.q+s.Q]

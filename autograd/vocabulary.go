@@ -7,24 +7,24 @@ import (
 	"anneal/tensor"
 )
 
-// Tables cut by rows (Shoeybi et al. 2019, arXiv 1909.08053 §3): each peer has the tokens of a stretch of the
-// vocabulary. Embedding looks up the tokens that are here, zeros stand for the others, and the peers' rows are summed.
-// The head makes the logits of its tokens; of a row of logits the peers exchange two numbers:
+// Tables cut by rows (Shoeybi et al. 2019, arXiv 1909.08053 §3): each peer has a range of the vocabulary. Embedding
+// looks up the tokens of this range, uses zeros for the others, and sums the rows over the peers. The head computes
+// the logits of its tokens; for each row of logits the peers exchange two numbers:
 //
 //	log Z  = log Σ_r exp(log Z_r)              log Z_r: of the logits of peer r
 //	loss   = log Z − Σ_r (log Z_r − loss_r)    loss_r: log Z_r, less the target's logit on the peer that has it
 //	dlogits = exp(logits − log Z) − onehot     of its own tokens
 //
-// so no peer ever forms [c, V], and all have the losses of all tokens.
+// so no peer ever forms [c, V], and every peer has the losses of all tokens.
 
-// Rows are the rows of a table that are here: those from number First on, of All.
+// Rows describes which rows of a table this rank has: those from number First on, out of All.
 type Rows struct{ First, All int }
 
 // cutRows reports whether this rank has only some rows of a table.
 func (t *Tape) cutRows(table *Param) bool { return table.Cut == Outputs && t.peers() > 1 }
 
-// here writes ids [N] to dst as numbers of the rows of table that are here, or device.Elsewhere; device.Ignored stays.
-// It returns them in host memory, valid until the next call.
+// here writes ids [N] to dst as numbers of this rank's rows of table, or device.Elsewhere for rows that it does not
+// have; device.Ignored stays. It returns them in host memory, valid until the next call.
 func (t *Tape) here(dst, ids *tensor.Tensor, table *Param) []int32 {
 	n := ids.Bytes()
 	if m := &t.meeting; len(m.ids) < n {
@@ -47,7 +47,7 @@ func (t *Tape) here(dst, ids *tensor.Tensor, table *Param) []int32 {
 	return list
 }
 
-// embedCut is Embedding of a table of which only some rows are here.
+// embedCut is Embedding for a table of which this rank has only some rows.
 func (t *Tape) embedCut(table *Param, ids *tensor.Tensor) *Var {
 	n, d := ids.Len(), table.Value.Dim(1)
 	local := t.keptRef(tensor.I32, n)
@@ -72,8 +72,8 @@ func embedCutBack(t *Tape, n *node) {
 	t.temp.Release(mark)
 }
 
-// shareLoss writes the losses of logits z [c, V/t], against targets that are here or elsewhere, and log Z to logZ, both
-// [c] and of all logits. ids are the targets in host memory.
+// shareLoss writes the losses of logits z [c, V/t], and log Z to logZ, both [c] and over the logits of all peers. Any
+// peer may have a target's row. ids are the targets in host memory.
 func (t *Tape) shareLoss(loss, logZ, z, targets *tensor.Tensor, ids []int32, o device.LossOptions) {
 	mark, c := t.temp.Mark(), z.Rows()
 	mine := t.ref(t.temp.New(t.Types.Stat, 2, c)) // log Z_r, loss_r
@@ -109,7 +109,7 @@ func (t *Tape) shareLoss(loss, logZ, z, targets *tensor.Tensor, ids []int32, o d
 	t.temp.Release(mark)
 }
 
-// mergeLoss returns log Z and the loss of row i from those of all peers: all [t, 2, c].
+// mergeLoss returns log Z and the loss of row i, merged from those of all peers: all [t, 2, c].
 func mergeLoss(all *tensor.Tensor, i int) (logZ, loss float64) {
 	peers, c := all.Dim(0), all.Dim(2)
 	top, right, sum := math.Inf(-1), 0.0, 0.0

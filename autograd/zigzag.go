@@ -1,8 +1,9 @@
 package autograd
 
-// Zigzag is how rows of tokens are cut among the ranks of context parallelism: into 2C chunks for C ranks, of which
-// rank c has c and 2C−1−c. A token attends to those before it, so late chunks cost more than early ones; the first and
-// the last cost what the second and the last but one do (Llama 3, Dubey et al. 2024, arXiv 2407.21783).
+// Zigzag describes how rows of tokens are cut among the ranks of context parallelism: into 2C chunks for C ranks; rank
+// c has chunks c and 2C−1−c. A token attends to earlier tokens, so late chunks cost more than early ones, but the
+// first and the last chunk together cost the same as the second and the last but one (Llama 3, Dubey et al. 2024,
+// arXiv 2407.21783).
 //
 //	C = 2   [0 | 1 | 2 | 3]   rank 0 has 0 and 3, rank 1 has 1 and 2
 //
@@ -21,14 +22,14 @@ func (z Zigzag) Chunks() [2]int { return z.of(z.Rank) }
 // of returns the chunks of any rank.
 func (z Zigzag) of(rank int) [2]int { return [2]int{rank, 2*z.Ranks - 1 - rank} }
 
-// Token returns which token of a micro-batch of whole rows is number i of this rank.
+// Token returns the number, in a micro-batch of whole rows, of this rank's token i.
 func (z Zigzag) Token(i int) int {
 	own := z.Len / z.Ranks // of a row
 	at := i % own
 	return i/own*z.Len + z.Chunks()[at/z.Chunk()]*z.Chunk() + at%z.Chunk()
 }
 
-// Runs returns which tokens of a micro-batch of whole rows are this rank's, in its order.
+// Runs returns this rank's tokens of a micro-batch of whole rows, in this rank's order.
 func (z Zigzag) Runs(rows int) (list []Run) {
 	for row := range rows {
 		for _, chunk := range z.Chunks() {
@@ -52,8 +53,8 @@ func (z Zigzag) Join(whole, own []int32) {
 	}
 }
 
-// CutStarts is Cut for the positions at which documents begin. It counts them in this rank's tokens of the row: a start
-// becomes the number of those before it.
+// CutStarts is Cut for the positions at which documents begin. It converts them to positions among this rank's tokens
+// of the row: a start becomes the number of these tokens before it.
 func (z Zigzag) CutStarts(own, whole []int32) {
 	for i := range own {
 		own[i] = int32(before(z.Chunks(), z.Chunk(), int(whole[z.Token(i)])))

@@ -70,7 +70,7 @@ func (r *Recorder) begin(kernel string, args ...any) {
 	}
 }
 
-// end counts the call in hand.
+// end counts the current call.
 func (r *Recorder) end() {
 	took := 0.0
 	if r.Timed {

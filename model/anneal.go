@@ -18,8 +18,8 @@ import "anneal/autograd"
 //
 // Memory: a table [V, K·E] in every second layer, which costs no FLOPs; x₀ and its gradient, 2f·D per token for the
 // model; e·D per token and layer for the gradient of λ. The family also cycles windows over its layers
-// (model.attention). Not for models that are to be exported: other formats cannot represent the first three parts,
-// bigrams and smear.
+// (model.attention). Not for models that will be exported: other formats cannot represent the first three parts,
+// bigrams or smear.
 func newAnnealBlock(b *builder) *block {
 	c, x := b.config, &block{}
 	if c.X0Skip {

@@ -73,8 +73,8 @@ func (b *builder) sinks() *nn.Param {
 	return p
 }
 
-// sumKeyValues says that ranks with the same key-value head make the gradients of its rows of w together, the newest
-// weight of a's queries, keys and values.
+// sumKeyValues marks the rows of a key-value head that several ranks have: the gradient of these rows is a sum over
+// those ranks. w is the newest weight of a's queries, keys and values.
 func (b *builder) sumKeyValues(a *attention, w *nn.Param) {
 	sharers, first := b.part.sharers(b.config.KVHeads), a.heads.Q*a.heads.Size
 	b.part.sumRows(w, first, sharers)
@@ -103,7 +103,7 @@ func (a *attention) Forward(t *autograd.Tape, h *autograd.Var, seq *autograd.Seq
 	return y
 }
 
-// normed are the heads that QK-norm sees: those of attention, or one as wide as all of them.
+// normed returns the heads that QK-norm normalises: those of attention, or one head as wide as all of them.
 func (a *attention) normed() device.Heads {
 	h, size := a.heads, a.qnorm.Shape[0]
 	if size == h.Size {

@@ -14,16 +14,15 @@ type Batch struct {
 	Start           tensor.Tensor // [N] I32: position in the row at which the token's document begins
 	Losses          tensor.Tensor // [N]: each token's cross-entropy, written by Loss
 	LogZ            tensor.Tensor // [N]: log-sum-exp of each token's logits, 0 where ignored; written by Loss
-	// if set, Loss writes to LogZ how far each target's logit is below the highest of all, instead of what is said
-	// above
+	// if set, Loss writes to LogZ how far each target's logit is below the highest logit, instead of the log-sum-exp
 	Behind bool
 	ZLoss  float64 // coefficient of LogZ² in the gradients; Losses do not include it
 	// if not zero, Loss replaces Targets by labels sampled from the model, and omits the z-loss
 	Labels     tensor.RNG
 	FirstLabel uint64          // position of the first token in the stream of Labels
-	Teacher    *device.Teacher // what another model expects of the tokens, for the gradients; nil for none
+	Teacher    *device.Teacher // another model's predictions, which the gradients follow too; nil for none
 	Seq        autograd.Sequence
-	read       autograd.Sequence // as a teacher reads it
+	read       autograd.Sequence // Seq for a teacher's forward pass
 	T          int
 
 	Host    HostBatch
@@ -99,7 +98,7 @@ func (b *Batch) HostLosses(m device.Memory) *tensor.Tensor {
 	return b.losses
 }
 
-// HostBehind returns what Loss wrote with Behind, in host memory, valid until the next call.
+// HostBehind returns the differences that Loss writes if Behind is set, in host memory, valid until the next call.
 func (b *Batch) HostBehind(m device.Memory) *tensor.Tensor {
 	if !b.LogZ.Apart() {
 		m.Wait()
@@ -109,8 +108,8 @@ func (b *Batch) HostBehind(m device.Memory) *tensor.Tensor {
 	return b.losses
 }
 
-// Cut divides rows of row tokens into sequences of t, which must divide row; Start must be that of the rows. It
-// changes only where a token's sequence and document begin, not the memory of the batch.
+// Cut divides rows of row tokens into sequences of t tokens; t must divide row, and Start must hold positions in the
+// rows. Only T and Start change, not the memory of the batch.
 func (b *Batch) Cut(row, t int) {
 	b.T, b.Seq.Mask.Len = t, t
 	if t == row {
@@ -122,11 +121,11 @@ func (b *Batch) Cut(row, t int) {
 	}
 }
 
-// Branch makes b a batch with a branch, to measure what one takes.
+// Branch gives b a branch, to measure the memory that a batch with branches takes.
 func (b *Batch) Branch() { b.Seq.Branches = []autograd.Branch{{Tokens: 1}} }
 
 // SetPositions derives each token's position within its document from Start. Without documents every row is one
-// document, and Start is cleared. Those of a branch continue its beginning's.
+// document, and Start is cleared. The positions of a branch continue those of its beginning.
 func (b *Batch) SetPositions(documents bool) {
 	pos, start := b.Host.Pos, b.Host.Start
 	if !documents {

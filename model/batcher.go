@@ -9,9 +9,9 @@ import (
 	"anneal/tensor"
 )
 
-// A Batcher passes new tokens of several sequences through a model at a time, which reads the weights once for all of
-// them: continuous batching (Yu et al. 2022, Orca). Linear layers are products [N, D] over the tokens of all
-// sequences; attention runs sequence by sequence, over each one's own cache, a slot.
+// A Batcher passes new tokens of several sequences through a model together, so that the weights are read once for all
+// of them: continuous batching (Yu et al. 2022, Orca). Linear layers are products [N, D] over the tokens of all
+// sequences. Attention runs sequence by sequence; each sequence has its own cache, called a slot.
 //
 //	memory   the caches of all slots (cache.go), and activations and logits of one pass
 //
@@ -27,7 +27,8 @@ type Batcher struct {
 var ErrNoCache = errors.New("with FP8 scales of the current tensor the numbers of a token depend on the others in " +
 	"its batch, so that several sequences cannot share one")
 
-// NewBatcher allocates a Batcher for slots sequences and passes of up to tokens tokens; Close frees its memory.
+// NewBatcher allocates a Batcher with the given number of slots and with passes of at most the given number of tokens;
+// Close frees its memory.
 func NewBatcher(m *Decoder, p precision.Policy, dev device.Device, slots, tokens int) (*Batcher, error) {
 	if !m.remembers(p) {
 		return nil, ErrNoCache
@@ -51,8 +52,8 @@ func BatcherBytes(m *Decoder, p precision.Policy, dev device.Properties, slots, 
 	return int64(f.Keep+f.Temp+f.Batch+copyBytes(m.copiedFor(p, dev))) + cache, cache
 }
 
-// WeightBytes returns the bytes of weights that every pass reads, at least. Rows of an embedding that is no head, and
-// experts, are read as tokens need them.
+// WeightBytes returns the least number of bytes of weights that a pass reads. It leaves out experts, and an embedding
+// that is not also the head: of these a pass reads only what its tokens need.
 func (b *Batcher) WeightBytes() (n int64) {
 	m := b.model
 	for _, w := range m.params {
@@ -72,20 +73,20 @@ func (b *Batcher) Slots() int { return len(b.held) }
 // Tokens returns how many tokens a pass takes.
 func (b *Batcher) Tokens() int { return b.tokens }
 
-// Common returns how many tokens at the start of ids the cache of a slot has: a first stretch of the sequence may begin
-// there.
+// Common returns how many tokens at the start of ids are in the cache of a slot. The first stretch of the sequence may
+// begin after them.
 func (b *Batcher) Common(slot int, ids []int32) int {
 	return b.held[slot].common(b.caches[slot], ids, 1)
 }
 
-// Room returns how many tokens, at most most, the next stretch of a slot may have after the first n of its sequence so
-// that the stretch after it can begin at n: tokens that were guessed.
+// Room returns how many guessed tokens, at most most, a slot's next stretch may add after the first n tokens of its
+// sequence. If the guesses are wrong, the stretch after that can still begin at n.
 func (b *Batcher) Room(slot, n, most int) int { return room(b.caches[slot], n, most) }
 
-// Run passes the stretches of a pass through the model, at most one of each slot, and returns the logits [R, V] that
-// they want, in their order, in host memory and valid until the next call; nil if they want none. The cache of a slot
-// must have the tokens of its stretch before First (Common), which begins the sequence anew if it is 0. No sequence
-// may be longer than the context.
+// Run passes the stretches, at most one per slot, through the model. It returns the logits [R, V] that they ask for,
+// in the order of the stretches, or nil if they ask for none. The logits are in host memory and valid until the next
+// call. The cache of a slot must hold the tokens of its stretch before First (see Common); First = 0 begins a new
+// sequence. No sequence may be longer than the context.
 func (b *Batcher) Run(list []Stretch) *tensor.Tensor {
 	for i := range list {
 		s := &list[i]

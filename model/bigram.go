@@ -11,10 +11,10 @@ import (
 //
 //	x = embed[token] + bigram[hash(token before, token) mod B]
 //
-// so that what a pair of tokens says need not be learned by layers. Pairs that share a row share what they learn. Rows
-// start at 0: the model starts as without. The first token of a document has no row. For the
-// optimizer and muP it is a table like the embedding. Memory: B·D parameters with their gradient and optimizer state; 4
-// bytes per token. It costs no FLOPs, but the update of all rows. Default: off (model.bigram: 0).
+// so that layers need not learn what a pair of tokens says. Pairs with the same hash share a row. Rows start at 0, so
+// the model starts as it would without them. The first token of a document has no row. The optimizer and muP treat the
+// table like the embedding. Memory: B·D parameters with their gradient and optimizer state; 4 bytes per token. It
+// costs no FLOPs, but every step updates all rows. Default: off (model.bigram: 0).
 type bigram struct {
 	table *nn.Param // [B, D]
 	row   func(before, id int32) int32
@@ -40,7 +40,7 @@ func bigramRow(before, id int32, rows int) int32 {
 	return int32(row)
 }
 
-// atEntry reports whether a parameter is read where the model begins.
+// atEntry reports whether the start of the model, before the first block, reads a parameter.
 func (m *Decoder) atEntry(p *nn.Param) bool {
 	return p == m.embed || p == m.positions || p == m.smear || m.bigram != nil && p == m.bigram.table
 }

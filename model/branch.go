@@ -29,7 +29,7 @@ func (b *branch) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequen
 	} else {
 		h = t.ReadStream(x) //  [N, D]
 	}
-	h = t.Gather(h)                // ~[N, D]  of all tokens; the stream may have those of this rank only
+	h = t.Gather(h)                // ~[N, D]  of all tokens; the stream may hold only this rank's tokens
 	a := b.body.Forward(t, h, seq) //  [N, I]
 	if b.out == nil {
 		return t.AddStream(x, t.Sum(a), b.drop, seq) // [N, D]  in place

@@ -11,7 +11,7 @@ import (
 // its initialisation (init.go) and its muP scaling (mup.go) from it.
 type builder struct {
 	config Config
-	part   Part // what of the model is here
+	part   Part // the part of the model that this rank has
 	params []*nn.Param
 	ropes  []*rope
 	at     string     // prefix of names, of the current layer
@@ -71,9 +71,8 @@ func (b *builder) norm(name string) *nn.Param {
 	return p
 }
 
-// bias gives the newest weight a bias [n], if the family has biases, or the projection of attention has one. It starts
-// at 0. It grows like the output of the weight, and like the weight with the depth of the model. Without, it returns
-// nil.
+// bias gives the newest weight p a bias [n] if the family has biases or p is a projection of attention with a bias;
+// else it returns nil. The bias starts at 0. Its muP growth is that of the weight's output and depth.
 func (b *builder) bias(p *nn.Param, n int) *nn.Param {
 	qkv := p.Name == b.at+"attention.qkv" || p.Name == b.at+"attention.global_qkv"
 	if !b.config.biased() && !(b.config.QKVBias && qkv) {
@@ -130,8 +129,8 @@ func (b *builder) values(name string) *nn.Param {
 }
 
 // columnParallel creates a fused matrix [rows of all parts, D] that reads the residual stream. In tensor parallelism a
-// rank has some outputs of every part, which are columns of y = x·Wᵀ, and all inputs (Shoeybi et al. 2019, arXiv
-// 1909.08053). unit rows, such as those of a head, stay together.
+// rank has all inputs and some outputs of every part, that is, some columns of y = x·Wᵀ (Shoeybi et al. 2019, arXiv
+// 1909.08053). Groups of unit rows, such as those of a head, stay together.
 func (b *builder) columnParallel(name string, growth float64, unit int, parts ...nn.Part) *nn.Param {
 	p := b.reader(name, growth, parts...)
 	b.part.cutRows(p, unit, parts)
@@ -155,8 +154,8 @@ func (b *builder) reader(name string, growth float64, parts ...nn.Part) *nn.Para
 	return p
 }
 
-// rowParallel creates a matrix [D, in] that writes to the residual stream. In tensor parallelism a rank has the inputs
-// that its columnParallel matrices make, and the results of all ranks are summed; the bias is added once.
+// rowParallel creates a matrix [D, in] that writes to the residual stream. In tensor parallelism the inputs of a rank
+// are the outputs of its columnParallel matrices. The results of all ranks are summed; the bias is added once.
 func (b *builder) rowParallel(name string, in int, growth float64, unit int) *nn.Param {
 	p := b.add(name, nn.Matrix, nn.Growth{In: growth, Out: b.width, Depth: b.depth}, b.config.Dim, in)
 	if !b.config.zeroes("residual") {

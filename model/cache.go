@@ -63,14 +63,14 @@ func CacheBytes(c Config, p precision.Policy) int {
 	return mem.Peak()
 }
 
-// held are the tokens of a cache.
+// held lists the tokens of a cache.
 type held struct {
 	ids     []int32
 	written int // positions written since the cache was reset
 }
 
-// common returns how many tokens of ids the cache c, which holds these, has. The last ones, whose logits are needed,
-// are never among them.
+// common returns how many tokens at the start of ids are in the cache c, whose tokens h lists. The last ones, whose
+// logits are needed, never count.
 func (h *held) common(c *autograd.Cache, ids []int32, last int) int {
 	n := 0
 	for n < min(len(h.ids), len(ids)-last) && h.ids[n] == ids[n] {
@@ -82,7 +82,7 @@ func (h *held) common(c *autograd.Cache, ids []int32, last int) int {
 	return n
 }
 
-// holds reports whether a cache to which written tokens have been added still has the first n as if they were all.
+// holds reports whether a cache that has received written tokens still holds the state after the first n.
 func holds(c *autograd.Cache, written, n int) bool {
 	for i := range c.Layers {
 		if !c.Layers[i].Holds(written, n) {
@@ -92,7 +92,7 @@ func holds(c *autograd.Cache, written, n int) bool {
 	return true
 }
 
-// room returns how many tokens, at most most, may be added to n in a cache that can go back to n.
+// room returns how many tokens, at most most, may follow the first n so that the cache can still go back to n.
 func room(c *autograd.Cache, n, most int) (more int) {
 	for more < most && holds(c, n+more+1, n) {
 		more++
@@ -101,7 +101,7 @@ func room(c *autograd.Cache, n, most int) (more int) {
 }
 
 // keep makes ids the tokens of the cache and returns how many of them it already has. The last ones, whose logits are
-// needed, are never among them.
+// needed, never count.
 func (h *held) keep(c *autograd.Cache, ids []int32, last int) int {
 	n := h.common(c, ids, last)
 	h.cut(n)
@@ -109,7 +109,7 @@ func (h *held) keep(c *autograd.Cache, ids []int32, last int) int {
 	return n
 }
 
-// cut leaves the first n tokens.
+// cut drops all but the first n tokens.
 func (h *held) cut(n int) {
 	if n == 0 {
 		h.written = 0

@@ -8,9 +8,9 @@ import (
 	"anneal/nn"
 )
 
-// Config is the shape of a decoder: the section model of a run's configuration, with every field's key in its yaml tag.
-// It belongs to the weights, because another shape computes something else with them: Differences compares all keys.
-// The few that weights do not depend on have the tag weights:"any".
+// Config is the shape of a decoder: the section model of a run's configuration, with every field's key in its yaml
+// tag. Weights work only with the shape that they were trained with; Differences compares two shapes key by key. The
+// few keys that weights do not depend on have the tag weights:"any".
 type Config struct {
 	Family  string `yaml:"family" zero:"llama"`   // llama, gpt2, anneal, olmo2, phi3, gemma2, gemma3 or qwen3_moe
 	Layers  int    `yaml:"layers"`                // L
@@ -49,13 +49,13 @@ type Config struct {
 	NormEps        float64 `yaml:"norm_eps"`        // added to the mean square in RMSNorm, to the variance in LayerNorm
 	AttentionSinks bool    `yaml:"attention_sinks"` // a learned logit for each head in the softmax's denominator
 
-	ScoreDim int `yaml:"score_dim"` // scores of attention are divided by its root; 0 for HeadDim
+	ScoreDim int `yaml:"score_dim"` // scores of attention are divided by its square root; 0 for HeadDim
 	// scores s of attention become c·tanh(s/c); 0 disables it (Gemma 2)
 	AttentionSoftcap float64 `yaml:"attention_softcap"`
 	// logits z become c·tanh(z/c); 0 disables it (Gemma 2, arXiv 2408.00118)
 	LogitSoftcap float64 `yaml:"logit_softcap"`
 
-	InitStd  float64 `yaml:"init_std" weights:"any"`              // of the initial tables, and of matrices with gpt2
+	InitStd  float64 `yaml:"init_std" weights:"any"`              // σ of initial tables and of gpt2 matrices
 	Init     string  `yaml:"init" weights:"any" zero:"gpt2"`      // of matrices: gpt2, he, xavier or small
 	ZeroInit string  `yaml:"zero_init" weights:"any" zero:"none"` // what starts at zero: residual, head, both or none
 
@@ -92,12 +92,12 @@ type Config struct {
 	LoRATargets string  `yaml:"lora_targets"` // patterns of names of a layer's matrices; all if empty
 	LoRADora    bool    `yaml:"lora_dora"`    // the norms of rows are trained apart from their directions; see dora.go
 
-	// Probabilities that training drops an element of the embedding or of a branch's output, and a branch of the last
-	// layer (depth.go).
+	// Dropout is the probability that training drops an element of the embedding or of a branch's output,
+	// StochasticDepth the probability that it drops a branch of the last layer (depth.go).
 	Dropout         float64 `yaml:"dropout" weights:"any"`
 	StochasticDepth float64 `yaml:"stochastic_depth" weights:"any"`
 
-	// How a model runs, which is no part of its shape.
+	// How a model runs. This is not part of its shape.
 	Recompute  Layout `yaml:"-" json:"-"` // which layers backward recomputes; does not change results
 	LogitBytes int    `yaml:"-" json:"-"` // see autograd.Tape
 }

@@ -9,11 +9,11 @@ import (
 	"anneal/tensor"
 )
 
-// Context parallelism: ranks share the tokens of every row. Only attention knows of it; a rank's batch has its tokens,
-// and says where they are in the whole rows (autograd.Parts).
+// Context parallelism: ranks divide the tokens of every row among them. Only attention is affected. A rank's batch
+// holds its own tokens and their places in the whole rows (autograd.Parts).
 
-// CheckContext returns a *CutError if n ranks cannot share the tokens of the model's rows, each with the heads of one
-// of so many ranks of tensor parallelism.
+// CheckContext returns a *CutError if n ranks cannot divide the tokens of the model's rows, where tensor parallelism
+// divides the heads among tensors ranks.
 func (c Config) CheckContext(n, tensors int, ring bool) error {
 	if n <= 1 {
 		return nil
@@ -46,9 +46,9 @@ func (c Config) CheckContext(n, tensors int, ring bool) error {
 	return nil
 }
 
-// noHeads says that ranks cannot share the heads.
+// noHeads returns the error for heads that cannot be divided among the ranks.
 func (c Config) noHeads(err error, ring bool) *CutError {
-	if ring { // for the sake of a layer
+	if ring { // a layer of linear attention needs it
 		return &CutError{"parallel.context", "linear attention exchanges heads, also under parallel.attention = " +
 			"ring, but " + err.Error(), "fewer ranks, or another pattern than linear"}
 	}
@@ -56,8 +56,8 @@ func (c Config) noHeads(err error, ring bool) *CutError {
 		"parallel.attention = ring"}
 }
 
-// Branches reports whether tokens of a batch may be branches (autograd.Sequence): every layer has keys that depend on
-// the tokens before them alone, and reads them by Attention.
+// Branches reports whether a batch of this model may have branches (autograd.Sequence). Every layer must use softmax
+// attention with keys that depend only on earlier tokens.
 func (c Config) Branches() bool { return !c.hasLinear() && !c.hasGlobalTokens() }
 
 // hasLinear reports whether some layer has a state instead of keys.
@@ -80,7 +80,8 @@ func (c Config) alibi() bool {
 	return false
 }
 
-// NewBatchPart allocates a batch of this rank's tokens of so many whole rows, for a model with configuration c.
+// NewBatchPart allocates a batch for this rank's tokens of the given number of whole rows, for a model with
+// configuration c.
 func NewBatchPart(a *tensor.Arena, p precision.Policy, c Config, rows int, z autograd.Zigzag, ring bool) *Batch {
 	b := NewBatch(a, p, rows, z.Len/z.Ranks)
 	b.Seq.Parts = autograd.NewParts(a, z, rows, ring, c.alibi())
@@ -98,7 +99,7 @@ func (b *Batch) Take(whole HostBatch) {
 	b.Seq.Parts.Fill(whole.Start)
 }
 
-// attendTo computes attention of rotated qkv [N, (H+2K)·E]: [N, H·E], never [T, T]. Where the tokens are parts of rows,
+// attendTo computes attention of rotated qkv [N, (H+2K)·E]: [N, H·E], never [T, T]. If the batch holds parts of rows,
 // ranks exchange what they need to attend to whole rows.
 func (a *attention) attendTo(t *autograd.Tape, qkv *autograd.Var, heads device.Heads,
 	seq *autograd.Sequence) *autograd.Var {

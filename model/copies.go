@@ -13,16 +13,16 @@ import (
 	"anneal/tensor"
 )
 
-// A copied is a matrix, with the format of a copy of it by which passes without gradients multiply.
+// A copied is a matrix and the format of its copy. Passes without gradients multiply by the copy.
 type copied struct {
 	w  *nn.Param
 	as tensor.DType
 }
 
-// copiedFor returns the matrices of which a generator with a cache keeps copies, which it then reads once for every
-// token. Copies for operands in BF16 are rounded, which halves the bytes to read; where the device has a blocked format
-// it reads that faster. Copies in FP32 are made only if they take less than half of the memory that is free. FP8 layers
-// quantise their weights each time.
+// copiedFor returns the matrices that a generator with a cache copies; it then reads the copies once per token. If
+// operands are BF16, copies are rounded to BF16, which halves the bytes to read. They are in the device's blocked
+// format if it has one, because it reads that faster. Copies in FP32 are made only if they take less than half of the
+// free memory. FP8 layers have no copies: they quantise their weights in each pass.
 func (m *Decoder) copiedFor(p precision.Policy, dev device.Properties) (list []copied) {
 	if p.Weight != tensor.F32 || m.eight != nil {
 		return nil
@@ -42,7 +42,7 @@ func (m *Decoder) copiedFor(p precision.Policy, dev device.Properties) (list []c
 	return list
 }
 
-// matrices returns the parameters that are operands of products, but those of FP8 layers.
+// matrices returns the parameters that are operands of matrix products, except those of FP8 layers.
 func (m *Decoder) matrices() (list []*nn.Param) {
 	for _, w := range m.params {
 		if (w.Role == nn.Matrix || w == m.head) && w.FP8 == nil {
@@ -52,7 +52,8 @@ func (m *Decoder) matrices() (list []*nn.Param) {
 	return list
 }
 
-// blockable reports whether a matrix can be held in blocks. Experts cannot: they are taken from theirs one by one.
+// blockable reports whether a matrix can be held in blocks. Experts cannot, because products take them one by one from
+// a fused matrix.
 func blockable(w *nn.Param) bool { return w.Share == 0 && tensor.FitsBlocks(w.Value.Cols()) }
 
 // copyBytes is the memory of copies.

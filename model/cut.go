@@ -8,15 +8,14 @@ import (
 	"anneal/nn"
 )
 
-// How a part of a model has its layers cut: heads, hidden units and tokens of the vocabulary go to ranks of tensor
-// parallelism in their order (Shoeybi et al. 2019, arXiv 1909.08053); autograd/tensor_parallel.go says what they
-// exchange.
+// How tensor parallelism cuts layers: heads, hidden units and tokens of the vocabulary are divided among its ranks in
+// order (Shoeybi et al. 2019, arXiv 1909.08053). autograd/tensor_parallel.go describes what the ranks exchange.
 
 // cuts reports whether layers are cut.
 func (p Part) cuts() bool { return p.Tensors > 1 }
 
-// share returns which of n units of a weight are here. Ranks share a unit, and are multiples of n, if there are fewer
-// units than ranks.
+// share returns which of the n units of a weight this rank has. If there are fewer units than ranks, several ranks
+// have the same unit, and the number of ranks must be a multiple of n.
 func (p Part) share(n int) nn.Span {
 	switch {
 	case !p.cuts():
@@ -28,7 +27,7 @@ func (p Part) share(n int) nn.Span {
 	return nn.Span{From: p.Tensor * n / p.Tensors, To: (p.Tensor + 1) * n / p.Tensors}
 }
 
-// sharers returns the ranks that have the same of n units.
+// sharers returns the ranks that have the same units, out of n, as this rank.
 func (p Part) sharers(n int) nn.Span {
 	if n >= p.Tensors {
 		return nn.Span{From: p.Tensor, To: p.Tensor + 1}
@@ -41,19 +40,19 @@ func (p Part) sharers(n int) nn.Span {
 // everyone returns all ranks of tensor parallelism.
 func (p Part) everyone() nn.Span { return nn.Span{To: p.Tensors} }
 
-// heads returns the heads that are here.
+// heads returns the numbers of heads that this rank has.
 func (p Part) heads(h device.Heads) device.Heads {
 	h.Q, h.KV = p.share(h.Q).Len(), p.share(h.KV).Len()
 	return h
 }
 
-// slopes returns those of the heads that are here.
+// slopes returns the slopes of the heads that this rank has.
 func (p Part) slopes(all []float64) []float64 {
 	s := p.share(len(all))
 	return all[s.From:s.To]
 }
 
-// place leaves of a weight what is here, given the region of every rank.
+// place cuts a weight to this rank's region; region returns the region of any rank.
 func (p Part) place(w *nn.Param, cut autograd.Cut, region func(p Part) nn.Region) {
 	if !p.cuts() {
 		return
@@ -67,7 +66,7 @@ func (p Part) place(w *nn.Param, cut autograd.Cut, region func(p Part) nn.Region
 	w.Place(w.Regions[p.Tensor])
 }
 
-// cutRows leaves of a weight, or of a bias, the rows of this rank, part by part of it; unit rows stay together.
+// cutRows cuts every part of a weight or bias to the rows of this rank. Groups of unit rows stay together.
 func (p Part) cutRows(w *nn.Param, unit int, parts []nn.Part) {
 	p.place(w, autograd.Outputs, func(p Part) nn.Region {
 		r, from := nn.Whole(w.Shape), 0
@@ -81,7 +80,7 @@ func (p Part) cutRows(w *nn.Param, unit int, parts []nn.Part) {
 	})
 }
 
-// cutCols leaves of a weight the columns of this rank; unit columns stay together.
+// cutCols cuts a weight to the columns of this rank. Groups of unit columns stay together.
 func (p Part) cutCols(w *nn.Param, unit int) {
 	p.place(w, autograd.Inputs, func(p Part) nn.Region {
 		r, s := nn.Whole(w.Shape), p.share(w.Shape[1]/unit)
@@ -90,13 +89,14 @@ func (p Part) cutCols(w *nn.Param, unit int) {
 	})
 }
 
-// cutTable leaves of a table with a row per token those of this rank.
+// cutTable cuts a table with one row per token to the rows of this rank.
 func (p Part) cutTable(w *nn.Param) {
 	p.cutRows(w, 1, []nn.Part{{Rows: w.Shape[0]}})
 	w.Rows = autograd.Rows{First: w.Region.Rows[0].From, All: w.Shape[0]}
 }
 
-// sumRows says that the ranks of a span make the gradient of w's rows from number first of those here on together.
+// sumRows marks the rows of w from local row first on as partial: their gradient is the sum of the gradients that the
+// given ranks compute.
 func (p Part) sumRows(w *nn.Param, first int, ranks nn.Span) {
 	if p.cuts() && ranks.Len() > 1 {
 		w.Terms = true
@@ -104,18 +104,18 @@ func (p Part) sumRows(w *nn.Param, first int, ranks nn.Span) {
 	}
 }
 
-// sumAll says that all ranks make the gradient of w together: each from its heads or hidden units.
+// sumAll marks all of w as partial: each rank computes a gradient from its own heads or hidden units.
 func (p Part) sumAll(w *nn.Param) { p.sumRows(w, 0, p.everyone()) }
 
-// sumTokens says that all ranks make the gradient of w together where each has tokens of its own.
+// sumTokens marks all of w as partial in sequence parallelism, where each rank has its own tokens.
 func (p Part) sumTokens(w *nn.Param) {
 	if p.Sequence {
 		p.sumAll(w)
 	}
 }
 
-// SumPartial makes complete the gradients of params that peers of tensor parallelism make together, after the backward
-// pass of their unit. All peers call it alike.
+// SumPartial sums, over the peers of tensor parallelism, those gradients of params that each peer has computed in
+// part. All peers call it with the same parameters after the backward pass of their unit.
 func (m *Decoder) SumPartial(t *autograd.Tape, params []*nn.Param) {
 	m.terms = m.terms[:0]
 	for _, p := range params {
@@ -130,7 +130,7 @@ func (m *Decoder) SumPartial(t *autograd.Tape, params []*nn.Param) {
 
 // A CutError says that a model cannot be cut for tensor parallelism.
 type CutError struct {
-	Key  string // of the configuration that is in the way
+	Key  string // key of the configuration that prevents the cut
 	Text string
 	Try  string
 }

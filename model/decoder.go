@@ -11,8 +11,9 @@ import (
 	"anneal/tensor"
 )
 
-// Decoder is a decoder-only transformer: a token embedding, the blocks of its family, a norm and a head. It runs by
-// units (units.go): Embed, Unit 0, 1, …, Finish and Loss, on one tape or on several, each with a part of the model.
+// Decoder is a decoder-only transformer: a token embedding, the blocks of its family, a norm and a head. It runs unit
+// by unit (units.go): Embed, Unit 0, 1, …, Finish and Loss. One tape may run all of them, or several tapes a part of
+// the model each.
 type Decoder struct {
 	Config    Config
 	memory    device.Memory
@@ -59,14 +60,15 @@ func declare(c Config, part Part) *Decoder {
 	return m
 }
 
-// New declares a model that is whole, and allocates it. Weights are zero until Init or a load fills them.
+// New declares and allocates a whole model. Weights are zero until Init or a load fills them.
 func New(c Config, mem Memory) *Decoder {
 	m := Declare(c)
 	m.Allocate(mem)
 	return m
 }
 
-// Outline allocates a model under a policy without memory, for properties that do not depend on its numbers.
+// Outline returns a model whose tensors have shapes but no memory, for questions that do not depend on the values of
+// weights.
 func Outline(c Config, p precision.Policy) *Decoder {
 	return New(c, MemoryOf(device.Null{}, p, tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")))
 }
@@ -149,8 +151,9 @@ func (m *Decoder) Finish(t *autograd.Tape, x *autograd.Var) *autograd.Var {
 	return t.Gather(norm(t, x, gain, m.Config.NormEps)) // [N, D]
 }
 
-// HeadLoss writes the cross-entropy of each token of b to b.Losses, from the results h [N, D] of Finish. If the tape
-// records, it also computes the gradients of their sum, including the z-loss if b has one.
+// HeadLoss computes the cross-entropy of each token of b from the results h [N, D] of Finish and writes it to
+// b.Losses. If the tape records, HeadLoss also computes the gradients of the sum of the losses, including the z-loss
+// if b has one.
 func (m *Decoder) HeadLoss(t *autograd.Tape, h *autograd.Var, b *Batch) {
 	o := device.LossOptions{
 		Softcap: m.Config.LogitSoftcap, ZLoss: b.ZLoss, LogZ: &b.LogZ, Labels: b.Labels, FirstLabel: b.FirstLabel,
@@ -171,8 +174,8 @@ func (m *Decoder) HeadLoss(t *autograd.Tape, h *autograd.Var, b *Batch) {
 	t.HeadLoss(h, &m.head.Param, &b.Targets, &b.Losses, o) // never forms [N, V]
 }
 
-// NextLogits returns the logits [M, V] of the tokens that follow those of b with a target, at most half of them, from
-// the results h [N, D] of Finish, in host memory. They are valid until the tape is used again.
+// NextLogits returns the next-token logits [M, V] after the M tokens of b that have a target, at most half of all,
+// from the results h [N, D] of Finish. They are in host memory and valid until the tape is used again.
 func (m *Decoder) NextLogits(t *autograd.Tape, h *autograd.Var, b *Batch) *tensor.Tensor {
 	c, few := b.few(t.Device)
 	if !few {

@@ -16,8 +16,8 @@ package model
 // Memory: none, as for dropout. If every micro-batch of a step drops a branch, the gradients of its parameters are
 // zero. The draw is a function of (seed, step, branch, index of the micro-batch's first token): the same after a
 // resume and when a branch is recomputed, but different for other micro-batch sizes. The default is 0, which changes
-// no bits. 0.1 to 0.2 are usual for language models. Not for shallow models, or for runs of one epoch, which lack
-// capacity rather than data.
+// no bits. 0.1 to 0.2 are usual for language models. Not for shallow models or runs of one epoch: these are limited by
+// capacity, not by data.
 
 // depthRate returns the probability that layer l of n, counted from 1, drops a branch.
 func depthRate(l, n int, final float64) float64 { return float64(l) / float64(n) * final }

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Candidates are put in order by what is needed of the order: with a top K by a heap of the K best, and otherwise by
-// a radix sort, which takes less than half the time of a sort by comparisons. All orders are equal, so that a token
-// that is drawn does not depend on how.
+// How candidates are ordered: a heap finds the K best if there is a top K; otherwise a radix sort orders all, in less
+// than half the time of a comparison sort. Every method gives the same order, so the token drawn does not depend on
+// the method.
 
 // compare orders candidates by descending logit, then by id.
 func compare(a, b candidate) int {
@@ -39,7 +39,7 @@ func (x *Sampler) best(k int) []candidate {
 		sink(heap, i)
 	}
 	for _, c := range x.probs[k:] {
-		if c.p > heap[0].p { // an equal one has a higher id than all in the heap
+		if c.p > heap[0].p { // a candidate with an equal logit has a higher id than all in the heap
 			heap[0] = c
 			sink(heap, 0)
 		}
@@ -70,8 +70,9 @@ const (
 	digits    = (64 + digitBits - 1) / digitBits
 )
 
-// radix sorts all candidates, by digits of their logits from the last to the first. It is stable, so that equal ones
-// stay in the order of their ids. A digit that all share takes no pass: the last ones of logits in FP32 are zero.
+// radix sorts all candidates, by digits of their logits from the last to the first. It is stable, so candidates with
+// equal logits stay in the order of their ids. A digit that is the same for all takes no pass: the last digits of FP32
+// logits are zero.
 func (x *Sampler) radix() []candidate {
 	from := x.probs
 	x.spare = slices.Grow(x.spare[:0], len(from))[:len(from)]

@@ -10,7 +10,7 @@ import (
 type Difference struct {
 	Key      string // such as model.norm_eps
 	Now, Was string // values as the configuration writes them
-	Free     bool   // weights that were trained with one value compute the same with the other, or say that they cannot
+	Free     bool   // weights trained with one value work with the other, or loading them reports an error
 }
 
 // Differences compares every key of c with that of was.
@@ -20,7 +20,7 @@ func (c Config) Differences(was Config) []Difference {
 	for i := range now.NumField() {
 		f := now.Type().Field(i)
 		key := f.Tag.Get("yaml")
-		if key == "-" || f.Tag.Get("of") == "MuP" && !c.MuP && !was.MuP { // nothing reads the base of a muP that is off
+		if key == "-" || f.Tag.Get("of") == "MuP" && !c.MuP && !was.MuP { // not read while muP is off
 			continue
 		}
 		a, b := valueText(now.Field(i), f), valueText(then.Field(i), f)

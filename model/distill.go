@@ -7,27 +7,27 @@ import (
 	"anneal/tensor"
 )
 
-// Distillation trains a model, the student, on what another one, the teacher, expects of each token, beside the token
-// that follows (Hinton et al. 2015, arXiv 1503.02531). The loss of a token is
+// Distillation trains a model, the student, to predict the next token and also to match the predictions of another
+// model, the teacher (Hinton et al. 2015, arXiv 1503.02531). The loss of a token is
 //
 //	(1−α)·CE + α·τ²·KL(teacher ‖ student)    both distributions at temperature τ
 //
-// over k+1 outcomes: the teacher's k likeliest tokens, and all others together (device.Teacher). Renormalising the k
-// would teach the student to be too sure of them (Anshumann et al. 2025, arXiv 2503.16870); with the others as one
-// outcome, the divergence is 0 for a student that gives each of the k, and the rest, what the teacher does. τ² keeps
-// the size of the gradient while τ changes.
+// over k+1 outcomes: the teacher's k likeliest tokens, and all other tokens as one (device.Teacher). Renormalising the
+// k would make the student overconfident in them (Anshumann et al. 2025, arXiv 2503.16870). With the others as one
+// outcome, the divergence is 0 if the student's k+1 probabilities equal the teacher's. The factor τ² keeps the size of
+// the gradient independent of τ.
 //
 // The teacher's forward pass runs in the same step, before the student's and in the memory of its activations. Memory:
 // the teacher's weights, and 8·k + 8 bytes per token of a micro-batch. Time: the teacher's forward pass. Default: off;
 // τ = 1, α = 0.5, k = 64. Not for a teacher that the student will outgrow, nor for one with another tokenizer.
 
-// NewTeacher allocates what a teacher expects of n tokens: k outcomes of each, and the rest.
+// NewTeacher allocates a teacher's predictions for n tokens: k outcomes for each, and the rest.
 func NewTeacher(a *tensor.Arena, p precision.Policy, n, k int) *device.Teacher {
 	ids, of, rest, kl := a.New(tensor.I32, n, k), a.New(p.Master, n, k), a.New(p.Master, n), a.New(p.Master, n)
 	return &device.Teacher{IDs: &ids, P: &of, Rest: &rest, KL: &kl}
 }
 
-// Teach writes to b.Teacher what the model expects of the tokens of b. It takes the tape, without gradients.
+// Teach writes the model's predictions for the tokens of b to b.Teacher. It uses the tape, without gradients.
 func (m *Decoder) Teach(t *autograd.Tape, b *Batch) {
 	t.Reset(false)
 	t.LogitBytes = m.Config.LogitBytes

@@ -9,10 +9,10 @@ import (
 //
 //	6 · (parameters used in matrix products) + 6 · n · H·E · Σ density
 //
-// Of frozen parameters it is 4. Of the experts only those count that a token uses. Each matrix parameter costs a
+// For frozen parameters the factor is 4. Only the experts that a token uses count. Each matrix parameter costs a
 // multiplication and an addition forward and twice that backward. A tied head counts as a product; the lookup of an
-// embedding does not. The second term is attention's two products with the n keys in each layer: it counts the causal
-// half, and of that the share that the layer's pattern sees.
+// embedding does not. The second term is attention's two products with the n keys in each layer. It counts the share
+// of the causal half that the layer's pattern sees.
 func (m *Decoder) FLOPsPerToken(n int) float64 {
 	return 3*m.ForwardFLOPs(n) - m.frozenFLOPs()
 }
@@ -36,8 +36,8 @@ func (m *Decoder) BatchForwardFLOPs(b *Batch) float64 {
 	return forward
 }
 
-// LayerFLOPs counts forward and backward of every layer for a token of the longest sequence, with what is recomputed.
-// The last layer's include the head's: for cutting a model into stages that cost the same.
+// LayerFLOPs counts forward and backward of every layer for a token of the longest sequence, including recomputation.
+// The last layer includes the head. Use it to cut a model into stages of equal cost.
 func (m *Decoder) LayerFLOPs() []float64 {
 	list := make([]float64, len(m.blocks))
 	for i, b := range m.blocks {
@@ -50,14 +50,14 @@ func (m *Decoder) LayerFLOPs() []float64 {
 	return list
 }
 
-// BatchFLOPs counts forward and backward of a batch in training. It differs from FLOPsPerToken in attention, of which
-// it counts the pairs of query and key that are in one document.
+// BatchFLOPs counts forward and backward of a batch in training. Unlike FLOPsPerToken, it counts in attention only
+// pairs of a query and a key in the same document.
 func (m *Decoder) BatchFLOPs(b *Batch) float64 {
 	return 3*m.BatchForwardFLOPs(b) - m.frozenFLOPs()*float64(len(b.Host.Start))
 }
 
-// attentionFLOPs counts the products of a layer's attention in rows of t tokens. Layers that see the same count their
-// pairs once.
+// attentionFLOPs counts the products of a layer's attention in rows of t tokens. Pairs are counted once for layers
+// with the same pattern.
 func (m *Decoder) attentionFLOPs(layer int, start []int32, t int) float64 {
 	a := m.blocks[layer].attention
 	if a.linear {
@@ -77,9 +77,9 @@ func (m *Decoder) attentionFLOPs(layer int, start []int32, t int) float64 {
 	return flops
 }
 
-// RecomputedFLOPsPerToken counts the recomputation in backward: the forward pass of whole layers except for the last
-// product of each segment, whose result is not read, and the fused projection and attention of layers that drop only
-// these. FLOPsPerToken does not include it.
+// RecomputedFLOPsPerToken counts the recomputation in backward: the forward pass of layers that are recomputed whole,
+// except the last product of each segment, whose result is not read; and the fused projection and attention of layers
+// that drop only these. FLOPsPerToken does not include it.
 func (m *Decoder) RecomputedFLOPsPerToken(n int) float64 {
 	return m.recomputedFLOPs(m.Config.Recompute, n)
 }

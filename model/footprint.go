@@ -16,9 +16,9 @@ type Footprint struct {
 	Cache         int // keys and values kept for generation
 }
 
-// Measure returns the exact footprint of training on micro-batches of rows sequences of T tokens, or, without grad,
-// of the forward pass only, also of sequences that share beginnings. It runs the model's own code on a device that does
-// not compute, so the figures are exact.
+// Measure returns the footprint of training on micro-batches of rows sequences of T tokens. Without grad it returns
+// that of the forward pass, which may also be over sequences that share their beginnings. The figures are exact,
+// because Measure runs the model's own code on a device that does not compute.
 func Measure(c Config, p precision.Policy, rows, tokens int, grad bool) Footprint {
 	params, grads := tensor.NewMeasure("parameters"), tensor.NewMeasure("gradients")
 	keep, temp, batch := tensor.NewMeasure("activations"), tensor.NewMeasure("scratch"), tensor.NewMeasure("batch")

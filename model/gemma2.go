@@ -27,10 +27,10 @@ func newGemma2Block(b *builder) *block {
 	return &block{attention: a, branches: []*branch{first, second}}
 }
 
-// gemma reports whether the model is a Gemma, whose gains are stored without their 1 elsewhere.
+// gemma reports whether the model is a Gemma. Other formats store a Gemma's gains minus 1.
 func (c Config) gemma() bool { return c.Family == "gemma2" || c.Family == "gemma3" }
 
-// embeddingScale returns the factor of the embedding where it begins the stream.
+// embeddingScale returns the factor of the embedding at the start of the stream.
 func (c Config) embeddingScale() float64 {
 	if c.gemma() {
 		return math.Sqrt(float64(c.Dim))

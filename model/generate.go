@@ -48,8 +48,9 @@ func (g *Generator) Next(ids []int32, s Sampling) int32 {
 	return g.sampler.Next(g.Logits(ids), ids, s)
 }
 
-// Draw returns one or more of the tokens that follow ids, at most most: those that as many calls of Next return, of
-// which one pass makes all that it guesses right. They are valid until the next call.
+// Draw returns between one and most of the tokens that follow ids, in one pass. It guesses tokens and returns those
+// that it guesses right, and one more. They are the tokens that as many calls of Next would return. The slice is valid
+// until the next call.
 func (g *Generator) Draw(ids []int32, s Sampling, most int) []int32 {
 	n, text := len(ids), ids
 	if len(g.caches) > 0 {
@@ -71,8 +72,8 @@ func (g *Generator) Draw(ids []int32, s Sampling, most int) []int32 {
 	return g.drawn
 }
 
-// room returns how many tokens, at most most, may be guessed after ids: what is seen of the text must not begin later
-// for them.
+// room returns how many tokens, at most most, may be guessed after ids without moving the start of the text that the
+// model sees.
 func (g *Generator) room(ids []int32, most int) int {
 	seen := len(InSight(ids, g.model.Config.Context))
 	return room(g.caches[0], seen, min(most, g.model.Config.Context-seen))

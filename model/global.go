@@ -10,17 +10,17 @@ import (
 )
 
 // Longformer's global tokens can have queries, keys and values of their own (Beltagy et al. 2020, arXiv 2004.05150,
-// §3.1), so that what summarises the beginning of a row need not fit what looks around: autograd.GlobalTokens has the
-// formula. Of a causal model they are few: the first tokens of a row see only each other, and the projections apply to
-// nothing else.
+// §3.1), so that one set of weights need not serve both the summary of a row's beginning and the local windows;
+// autograd.GlobalTokens has the formula. In a causal model they do little: the first tokens of a row see only each
+// other, and the projections apply to nothing else.
 //
-// Parameters: D·(H+2K)·E for each layer of longformer. Time: that product for the global tokens, and their attention to
-// each other; the shared projections are computed for them as well, because later tokens see these. Memory: for
-// the global tokens what a layer keeps of its projection and its input. In generation a layer also caches the keys
+// Parameters: D·(H+2K)·E for each layer of longformer. Time: that product for the global tokens, and their attention
+// to each other; the shared projections are computed for them as well, because later tokens see these. Memory: what a
+// layer keeps of its projection and its input, for the global tokens alone. In generation a layer also caches the keys
 // and values of the global tokens. Default: off. Not for models whose rows begin anywhere in a text: there nothing
 // sets their first tokens apart.
 
-// globalTokens returns how many tokens of a row have projections of their own in a layer; 0 for none.
+// globalTokens returns how many tokens of a row use the separate global projections in a layer; 0 for none.
 func (c Config) globalTokens(layer int) int {
 	if l, ok := c.Attention.Of(layer).(sparse.Longformer); ok && c.LongformerGlobalProjections {
 		return min(l.Global, c.Context)
@@ -28,10 +28,10 @@ func (c Config) globalTokens(layer int) int {
 	return 0
 }
 
-// hasGlobalTokens reports whether some layer has projections of their own for global tokens.
+// hasGlobalTokens reports whether some layer has separate projections for global tokens.
 func (c Config) hasGlobalTokens() bool { return c.mostGlobal() != nil }
 
-// mostGlobal returns the pattern with the most tokens of projections of their own, nil if there is none.
+// mostGlobal returns the pattern with the most global tokens that use separate projections; nil if there is none.
 func (c Config) mostGlobal() (most sparse.Pattern) {
 	top := 0
 	for i, p := range c.Attention {
@@ -58,8 +58,8 @@ func (b *builder) global(a *attention, parts ...nn.Part) {
 	}
 }
 
-// globalFLOPs counts what attention between global tokens multiplies, in rows of t tokens: start [N] is where in its
-// row each token's document begins.
+// globalFLOPs counts the products of attention between global tokens, in rows of t tokens. start [N] is the position
+// in its row at which each token's document begins.
 func (a *attention) globalFLOPs(start []int32, t int) float64 {
 	n, pairs := min(a.global.N, t), 0
 	for i, from := range start {

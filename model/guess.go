@@ -1,23 +1,24 @@
 package model
 
-// Generation that guesses: prompt lookup decoding (Saxena 2023), a speculative decoding (Leviathan et al. 2022, arXiv
-// 2211.17192) without a second model. A text often repeats itself, and code more than prose. What followed the last
-// tokens where they stood before is guessed to follow again, and one pass checks all guesses: it reads the weights
-// once, which is what a pass of few tokens waits for. The tokens are those that would be made one by one, also at a
-// temperature, since a logit is a function of its text alone, and a draw of logits, text and seed.
+// Prompt lookup decoding (Saxena 2023): speculative decoding (Leviathan et al. 2022, arXiv 2211.17192) without a
+// second model. Texts often repeat themselves, code more than prose. The Guesser finds an earlier occurrence of the
+// last tokens and guesses that the same tokens follow again. One pass checks all guesses; it costs little more than a
+// pass of one token, because both wait mostly for reading the weights. The tokens are the same as if they were made
+// one by one, at any temperature: logits are a function of the text alone, and a draw is a function of logits, text
+// and seed.
 
 const (
 	maxGuesses  = 3 // tokens that are guessed at a time: kernels take four rows in 1.2 to 1.5 times the time of one
 	longestTail = 4 // tokens that are compared
-	patience    = 2 // wrong guesses, after which one token more must be the same
+	patience    = 2 // wrong guesses after which one more token must match
 )
 
-// A Guesser guesses tokens of one text. The longer it has been wrong, the more tokens must be the same where they stood
-// before: one at first, four at last. The zero value is ready.
+// A Guesser guesses tokens of one text. It looks for an earlier occurrence of the last tokens: of one at first, and of
+// up to four after many wrong guesses. The zero value is ready.
 type Guesser struct{ wrong int }
 
-// Append appends to ids up to most tokens that may follow: those after the last place at which the end of ids stood
-// before, of the places at which most of it did.
+// Append appends up to most guessed tokens to ids. It copies them from the earlier place in ids where the longest
+// match with its end stands; of equally long matches it takes the last.
 func (g *Guesser) Append(ids []int32, most int) []int32 {
 	if most < 1 {
 		return ids
@@ -26,7 +27,7 @@ func (g *Guesser) Append(ids []int32, most int) []int32 {
 	if at == 0 {
 		return ids
 	}
-	for range min(most, maxGuesses) { // a text that repeats itself to the end goes on repeating what is guessed
+	for range min(most, maxGuesses) { // if the match reaches the end of ids, guesses repeat guesses
 		ids = append(ids, ids[at])
 		at++
 	}
@@ -40,8 +41,8 @@ func (g *Guesser) Right(n int) {
 	}
 }
 
-// follow returns the position after the last place at which the end of ids, of at least so many tokens, stood before;
-// 0 if it never did.
+// follow returns the position after an earlier occurrence of the end of ids: the longest match of at least so many
+// tokens, the last one if several are equally long; 0 if there is none.
 func follow(ids []int32, least int) (at int) {
 	longest := least - 1
 	for i := len(ids) - 1; i > longest && longest < longestTail; i-- {

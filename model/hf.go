@@ -40,13 +40,13 @@ func (v View) Neighbours() View {
 	return v
 }
 
-// Times returns the view of a format that has the weight multiplied by x.
+// Times returns the view of a format that stores the weight multiplied by x.
 func (v View) Times(x float64) View {
 	v.scale *= x
 	return v
 }
 
-// Shape returns the shape in transformers.
+// Shape returns the shape that the weight has in transformers.
 func (v *View) Shape() []int {
 	if v.transposed {
 		return []int{v.Tensor.Dim(1), v.Tensor.Dim(0)}
@@ -55,8 +55,8 @@ func (v *View) Shape() []int {
 }
 
 // Values returns a function that fills dst with the weights from element from on, in transformers' layout and without
-// muP. It computes them when it is called, so that no copy of the tensor exists; from a device it copies the tensor at
-// the first call, and lets go of it with the last element.
+// muP. The function computes weights when it is called, so no copy of the tensor exists. If the tensor is on a device,
+// the first call copies it to the host, and the copy is freed after the last element.
 func (v View) Values() func(dst []float32, from int) {
 	var host *tensor.Tensor
 	copies := v.plain() && v.scale == 1 && (v.queries == 0 || v.queryScale == 1)
@@ -95,7 +95,7 @@ func (v *View) plain() bool {
 	return v.Tensor.DType() == tensor.F32 && !v.permuted() && !v.transposed && v.shift == 0
 }
 
-// permuted reports whether the format has the rows of heads in another order than the tensor.
+// permuted reports whether the format orders the rows of a head differently from the tensor.
 func (v *View) permuted() bool { return v.head != 0 && v.interleaved != v.neighbours }
 
 // value returns element i of transformers' weight; host is the tensor.
@@ -108,8 +108,8 @@ func (v *View) value(host *tensor.Tensor, i int) float64 {
 	return x - v.shift
 }
 
-// index maps element i of transformers' weight to the index in the tensor. What are rows (j, j+E/2) of a head in halves
-// are rows (2j, 2j+1) as neighbours, for queries and keys and for the gains of QK-norm.
+// index maps element i of transformers' weight to the index in the tensor. Rows (j, j+E/2) of a head in halves are
+// rows (2j, 2j+1) as neighbours, in queries, keys and the gains of QK-norm.
 func (v *View) index(i int) int {
 	cols := v.cols()
 	if rows := v.Tensor.Len() / cols; v.transposed {
@@ -210,8 +210,8 @@ func mixtralName(name string) (string, bool) {
 
 var hfLayer = map[string]string{"llama": "model.layers.%d.", "gpt2": "transformer.h.%d."}
 
-// HFViews returns all weights of the model as transformers has them: for gpt2, gemma2, gemma3, phi3 and qwen3_moe, or
-// for a family equivalent to a Llama.
+// HFViews returns all weights of the model in the form of transformers, for gpt2, gemma2, gemma3, phi3, qwen3_moe and
+// families equivalent to a Llama.
 func (m *Decoder) HFViews() []View { return m.HFViewsOf(m.params) }
 
 // HFViewsOf is HFViews of some of the model's parameters.
@@ -230,15 +230,15 @@ func (m *Decoder) HFViewsOf(params []*nn.Param) []View {
 	return views
 }
 
-// hfPart is rows of a parameter that are a weight in transformers.
+// hfPart is a run of rows of a parameter that is one weight in transformers.
 type hfPart struct {
 	name     string // here, without the layer
 	hf       string // in transformers
 	from, to int    // rows
 }
 
-// hfParts returns what transformers makes of a parameter: one weight for each part of a Llama's, else one. A Phi-3 has
-// fused weights there, too.
+// hfParts returns the weights that a parameter is in transformers: one for each of its parts, but a single one for
+// gpt2 and phi3.
 func (c Config) hfParts(p *nn.Param) (list []hfPart) {
 	family := "llama"
 	if c.biased() {
@@ -269,7 +269,7 @@ func (c Config) hfParts(p *nn.Param) (list []hfPart) {
 	return list
 }
 
-// view returns the rows of a part of t, which has the rows of its parameter.
+// view returns the view of a part; t has the rows of the part's parameter.
 func (m *Decoder) view(part hfPart, t *tensor.Tensor) View {
 	v := View{Name: part.hf, Tensor: t.Slice(part.from, part.to), memory: m.memory}
 	m.Config.fold(&v, part.name)
@@ -283,9 +283,9 @@ func (c Config) biasParts() []nn.Part {
 }
 
 // fold sets the factors that replace the multipliers of muP in a weight or its part, because transformers' formats
-// have no fields for them: queries take the scale of the scores, the final norm the scale of the logits, and input
-// tables their own. A tied head is then multiplied together with the embedding, and the final norm compensates for
-// it. fold also marks the rows of rotary pairs.
+// have no fields for them: queries take the scale of the scores, the final norm takes the scale of the logits, and
+// input tables take the scale of the input. A tied head is then multiplied together with the embedding, and the final
+// norm compensates for it. fold also marks the rows of rotary pairs.
 func (c Config) fold(v *View, name string) {
 	v.scale, v.queryScale = 1, 1
 	if s := c.scoreScale(); s != 0 {

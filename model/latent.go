@@ -16,8 +16,8 @@ import (
 // Queries are not compressed (as in DeepSeek-V2-Lite), and values are as long as keys: attention's kernels have one
 // size of a head. Parameters of keys and values: R·H·(2E−P) + D·(R+P) instead of 2·D·H·E.
 //
-// Its use is a cache of R+P numbers per token in generation; here generation caches whole keys and values, so MLA
-// saves parameters, not yet memory. For a small cache today use model.kv_heads.
+// Its purpose is a cache of R+P numbers per token in generation. Generation here still caches whole keys and values,
+// so MLA saves parameters but no cache memory. For a small cache today use model.kv_heads.
 type latent struct {
 	gain *nn.Param // [R]
 	up   *nn.Param // [H·(E−P) + H·E, R]

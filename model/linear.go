@@ -12,8 +12,7 @@ import (
 	"anneal/tensor"
 )
 
-// linear returns the linear attention of a layer, if that is its pattern. linear.go in package attention has the
-// formulas.
+// linear returns a layer's linear attention, and whether it has one. linear.go in package attention has the formulas.
 func (c Config) linear(layer int) (l sparse.Linear, ok bool) {
 	l, ok = c.Attention.Of(layer).(sparse.Linear)
 	return l, ok
@@ -37,7 +36,8 @@ func (c Config) gatedLinear() bool {
 	})
 }
 
-// mostGates returns the pattern of linear attention with the most gates; nil if none has any, nor short convolutions.
+// mostGates returns the pattern of linear attention with the most gates; nil if no layer has gates or short
+// convolutions.
 func (c Config) mostGates() (most sparse.Pattern) {
 	top := -1
 	for _, p := range c.Attention {
@@ -61,9 +61,9 @@ func (c Config) mostGates() (most sparse.Pattern) {
 // gateRank is the rank of the logits of GLA's gates.
 const gateRank = 16
 
-// gates creates the weights [G, D] of a layer's gates, and the bias [G] of those by which a state decays: G = K, or 2K
-// for the gated delta rule. GLA has G = K·E with weights of two factors, [16, D] and [G, 16]. They use no FP8 operands:
-// for so few columns FP8 would save no time.
+// gates creates the weights [G, D] of a layer's gates, and the bias [G] of decay gates: G = K, or 2K for the gated
+// delta rule. GLA has G = K·E with weights of two factors, [16, D] and [G, 16]. They use no FP8 operands: for so few
+// columns FP8 would save no time.
 func (b *builder) gates(a *attention, l sparse.Linear) {
 	c := b.config
 	heads := c.heads()
@@ -101,7 +101,8 @@ func (b *builder) gateRows(l sparse.Linear, rows, cols int, g nn.Growth) *nn.Par
 	return w
 }
 
-// decays returns the first biases of gates. The last one of each head decays its state: sigmoid of it is 1 − 2⁻⁵⁻ʰ.
+// decays returns the initial biases of gates. The last gate of head h is its decay gate: the sigmoid of its bias is 1
+// − 2⁻⁵⁻ʰ.
 func decays(rows, width int) []float64 {
 	start := make([]float64, rows)
 	for h := range rows / width {
@@ -149,14 +150,15 @@ func (a *attention) linearCache(p precision.Policy, mem *tensor.Arena) device.Ca
 }
 
 // linearFLOPs counts the multiplications of linear attention for a token of a sequence of n: scores and values inside
-// chunks, with the causal half counted, and the state, which query heads read and key-value heads write.
+// chunks, of which it counts the causal half, and reading and writing the state. Query heads read it, key-value heads
+// write it.
 func (a *attention) linearFLOPs(n int) float64 {
 	e := float64(a.heads.Size)
 	return 2 * (float64(a.linearReaders())*e*(float64(min(n, a.linearChunk()))+e) + float64(a.heads.KV)*e*e)
 }
 
-// linearReaders returns the heads that read keys and the state: query heads, and with a delta rule also those of keys,
-// which first find what the state holds for them.
+// linearReaders returns the number of heads that read keys and the state: query heads, and with a delta rule also key
+// heads, which first read what the state holds for their keys.
 func (a *attention) linearReaders() int {
 	if r := a.heads.Rule; r == device.DeltaRule || r == device.GatedDeltaRule {
 		return a.heads.Q + a.heads.KV
@@ -172,9 +174,9 @@ func (a *attention) linearChunk() int {
 	return device.LinearChunk
 }
 
-// linearBatchFLOPs counts what linear attention multiplies for rows of t tokens: scores and values inside the chunks
-// of a document, the state that all chunks but the first read and all but the last add to. start [N] is where in its
-// row each token's document begins.
+// linearBatchFLOPs counts the multiplications of linear attention for rows of t tokens: scores and values inside the
+// chunks of a document, reads of the state by all chunks but the first, and writes by all but the last. start [N] is
+// the position in its row at which each token's document begins.
 func (a *attention) linearBatchFLOPs(start []int32, t int) float64 {
 	chunk := a.linearChunk()
 	var pairs, reads, writes int // of a query head and a key; of the state by a token
@@ -184,7 +186,7 @@ func (a *attention) linearBatchFLOPs(start []int32, t int) float64 {
 		if at >= chunk {
 			reads++
 		}
-		end := i + chunk - at%chunk // of the chunk, if the document is so long
+		end := i + chunk - at%chunk // of the chunk, if the document reaches that far
 		if i/t == end/t && start[end] == start[i] {
 			writes++
 		}

@@ -15,13 +15,14 @@ import (
 //
 //	W + α/R · B·A    A [R, I], B [O, R]
 //
-// A starts normal with a variance of 1/(3·I), that of the uniform numbers with which Hugging Face's peft starts it; B
-// starts at zero, so that training begins with the model as it is. A fused weight, such as that of queries, keys and
-// values, has one A for all of its parts. All other weights are frozen: they need no gradients and no optimizer state.
+// A starts normal with a variance of 1/(3·I), the variance of peft's uniform initialisation; B starts at zero, so that
+// training begins with the model as it is. A fused weight, such as that of queries, keys and values, has one A for all
+// of its parts. All other weights are frozen: they need no gradients and no optimizer state.
 //
-// Memory: of a frozen weight its value, of each adapter R·(I+O) weights with gradients and state. Time: no products for
-// the gradients of frozen weights, a third of the operations of a layer. Not for pre-training, nor for teaching a model
-// much that is new to it: full fine-tuning learns more and forgets more (Biderman et al. 2024, arXiv 2405.09673).
+// Memory: frozen weights without gradients and state; for each adapter R·(I+O) weights with both. Time: no products
+// for the gradients of frozen weights, a third of the operations of a layer. Not for pre-training, nor for teaching a
+// model much that is new to it: full fine-tuning learns more and forgets more (Biderman et al. 2024, arXiv
+// 2405.09673).
 
 // The ends of the names of the two matrices.
 const (
@@ -86,7 +87,7 @@ func IsAdapter(p *nn.Param) bool {
 	return strings.HasSuffix(p.Name, loraDown) || strings.HasSuffix(p.Name, loraUp) || magnitude
 }
 
-// frozenFLOPs counts the products of a token that training does not make: those for gradients of frozen weights.
+// frozenFLOPs counts the products that training saves per token: those for the gradients of frozen weights.
 func (m *Decoder) frozenFLOPs() (sum float64) {
 	if m.Config.LoRARank == 0 {
 		return 0
@@ -100,8 +101,8 @@ func (m *Decoder) frozenFLOPs() (sum float64) {
 	return sum
 }
 
-// Merge adds the adapters to their weights on the device d that has them, and drops them: the model computes the same
-// but for rounding, and has the shape that it had before.
+// Merge adds the adapters to their weights, which are on the device d, and removes the adapters. The model computes
+// the same except for rounding, and has the shape that it had before LoRA.
 func (m *Decoder) Merge(d device.Device) {
 	for _, p := range m.params {
 		a := p.Adapter

@@ -9,7 +9,7 @@ import (
 
 // Memory describes where and how a model's tensors are stored.
 type Memory struct {
-	Device device.Memory  // that reserved the arenas; nil for host memory
+	Device device.Memory  // the device that reserved the arenas; nil for host memory
 	Params *tensor.Arena  // weights and position tables
 	Grads  *tensor.Arena  // gradients; nil for a model that is not trained
 	DType  tensor.DType   // F32, or F64 in the reference mode
@@ -30,7 +30,7 @@ func (m Memory) WeightOf(r nn.Role) tensor.DType {
 	return m.Weight
 }
 
-// Allocate takes the memory of what of the model is here: parameters, gradients, rotary tables and FP8 scales.
+// Allocate takes memory for this rank's part of the model: parameters, gradients, rotary tables and FP8 scales.
 func (m *Decoder) Allocate(mem Memory) {
 	m.AllocateTables(mem)
 	for _, p := range m.params {
@@ -38,8 +38,8 @@ func (m *Decoder) Allocate(mem Memory) {
 	}
 }
 
-// AllocateTables takes the memory of what is not trained: rotary tables and FP8 scales. Somebody else gives parameters
-// and gradients their memory.
+// AllocateTables takes memory only for rotary tables and FP8 scales, which are not trained. The caller provides the
+// memory of parameters and gradients.
 func (m *Decoder) AllocateTables(mem Memory) {
 	if mem.Device == nil {
 		mem.Device = device.Host{}

@@ -7,10 +7,10 @@ import "anneal/autograd"
 //
 //	x ← x + norm(branch(x))
 //
-// The stream itself stays unnormalised where branches read it, and what they add has the size of the gains: training is
-// stabler than with norms before (figure 8 there). Memory: one more copy of the stream and one of the branch's output
-// for each branch, (2e+2f)·D per token and layer. Not with kv_heads < heads, nor with tensor parallelism: the norm of
-// queries needs all heads; nor on CUDA, whose kernel of QK-norm has room for one head.
+// Branches read the stream unnormalised, and the size of what they add is set by the gains. Training is more stable
+// than with norms before the branches (figure 8 of the paper). Memory: one more copy of the stream and one of the
+// branch's output for each branch, (2e+2f)·D per token and layer. Not with kv_heads < heads, nor with tensor
+// parallelism: the norm of queries needs all heads; nor on CUDA, whose kernel of QK-norm has room for one head.
 func newOlmo2Block(b *builder) *block {
 	a := newAttention(b)
 	first := &branch{body: a, out: a.wo, eps: b.config.NormEps}

@@ -6,13 +6,13 @@ import (
 	"anneal/nn"
 )
 
-// A Part says what of a model a rank has. The zero value is all of it.
+// A Part is the part of a model that a rank has. The zero value is the whole model.
 type Part struct {
-	// Tensor is this rank's number among the Tensors ranks between which every layer is cut (tensor parallelism); 0 or
-	// 1 of them leave layers whole.
+	// Tensors is the number of ranks that every layer is cut among (tensor parallelism); 0 or 1 leaves layers whole.
+	// Tensor is this rank's number among them.
 	Tensor, Tensors int
-	// Sequence says that the rank's stream has the rows of its share of the tokens (sequence parallelism). Tapes of the
-	// part have as many Tensor peers, and the same Sequence.
+	// Sequence says that the rank's stream holds only its share of the tokens (sequence parallelism). Tapes that run
+	// the part need as many Tensor peers and the same Sequence.
 	Sequence bool
 
 	// Chunks are the runs of layers that this rank has (pipeline parallelism), in their order; nil for all layers. The
@@ -29,7 +29,7 @@ func (p Part) exits(layers int) bool {
 	return p.Chunks == nil || p.Chunks[len(p.Chunks)-1].To == layers
 }
 
-// chunks returns the runs of a model's layers that are here.
+// chunks returns the runs of layers that this rank has.
 func (p Part) chunks(layers int) []Span {
 	if p.Chunks == nil {
 		return []Span{{0, layers}}
@@ -37,9 +37,9 @@ func (p Part) chunks(layers int) []Span {
 	return p.Chunks
 }
 
-// DeclarePart is Declare for a part of the model. Its parameters have the numbers, names and initial values that they
-// have in the whole model. A tied head is a second copy of the embedding where the head is not in the part that has the
-// embedding; so are its gradient and its updates, which add up with those of the first.
+// DeclarePart is Declare for a part of the model. Its parameters have the same numbers, names and initial values as in
+// the whole model. If the head is tied but not in the same part as the embedding, it is a second copy of the
+// embedding, with its own gradient and updates. The gradients of both copies are added.
 func DeclarePart(c Config, part Part) *Decoder {
 	m := declare(c, part)
 	if part.Chunks == nil {

@@ -24,17 +24,17 @@ type passes struct {
 
 // A Stretch is the new tokens of one sequence in a pass.
 type Stretch struct {
-	Slot   int     // whose cache has the tokens before First
+	Slot   int     // the slot whose cache holds the tokens before First
 	IDs    []int32 // the sequence, up to the last of the new tokens
 	First  int     // position of the first new token
-	Logits int     // of how many of the last new tokens the logits are wanted
+	Logits int     // how many of the last new tokens need logits
 }
 
 // tokens returns the number of new tokens.
 func (s *Stretch) tokens() int { return len(s.IDs) - s.First }
 
-// newPasses allocates the memory for passes of up to tokens tokens and logits rows of logits, and caches for slots
-// sequences.
+// newPasses allocates the memory of passes with at most tokens tokens and logits rows of logits, and one cache per
+// slot.
 func newPasses(m *Decoder, p precision.Policy, dev device.Device, slots, tokens, logits int) (*passes, error) {
 	f := measurePasses(m.Config, p, slots, tokens, logits)
 	x := &passes{model: m, policy: p}
@@ -80,15 +80,15 @@ func (x *passes) Close() {
 	x.arenas = nil
 }
 
-// copyWeights makes the copies of matrices, for passes that mostly wait for reading them.
+// copyWeights makes the copies of matrices, for passes whose time goes mostly into reading matrices.
 func (x *passes) copyWeights() {
 	if x.tape.Rounded == nil {
 		x.tape.Rounded = makeCopies(x.arenas[4], x.tape.Device, x.copied)
 	}
 }
 
-// run passes the new tokens of all stretches through the model, and returns the logits that they want [R, V], in their
-// order; nil if none.
+// run passes the new tokens of all stretches through the model. It returns the logits [R, V] that the stretches ask
+// for, in their order; nil if there are none.
 func (x *passes) run(list []Stretch) *tensor.Tensor {
 	x.batch.Release(0)
 	x.tape.Reset(false)
@@ -118,7 +118,7 @@ type extension struct {
 	hostRows []int32       // the same in host memory
 }
 
-// lay takes memory for so many tokens, of which logits are wanted of so many rows.
+// lay takes memory for an extension of the given numbers of tokens and rows of logits.
 func (e *extension) lay(a *tensor.Arena, p precision.Policy, tokens, logits int, caches []*autograd.Cache) {
 	*e = extension{b: NewBatch(a, p, 1, tokens)}
 	if len(caches) > 0 {

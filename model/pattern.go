@@ -18,7 +18,7 @@ type pattern struct {
 }
 
 // patterns compiles Config.Attention for every layer. It panics on patterns that do not fit the context or the heads:
-// the configuration is checked before. The patterns are those of the heads that are here.
+// the configuration is checked before. The patterns cover the heads that this rank has.
 func patterns(c Config, part Part) []*pattern {
 	layouts, err := sparse.CompileLayers(c.Attention, c.Context, c.Heads, c.Layers)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *pattern) density(n int) float64 {
 }
 
 // AttentionBytes returns the memory of attention outside the arenas when training on tokens in rows of the context's
-// length: the layouts of patterns, and what the device's kernels take for the layer that needs most.
+// length: the layouts of patterns, and the memory of the device's kernels for the layer that needs most.
 func (m *Decoder) AttentionBytes(
 	dev device.Properties, types autograd.Types, tokens int,
 ) (layouts, kernels int64) {
@@ -67,8 +67,8 @@ func (m *Decoder) AttentionPartBytes(
 	})
 }
 
-// attentionBytes asks the device about the calls that each layer makes. A layer of linear attention makes the last one
-// only.
+// attentionBytes asks the device about the calls that each layer makes. A layer of linear attention makes only the
+// last call.
 func (m *Decoder) attentionBytes(
 	dev device.Properties, types autograd.Types, calls func(a *attention) []autograd.Call,
 ) (layouts, kernels int64) {

@@ -6,8 +6,8 @@ import (
 )
 
 // AdapterViews returns the adapters in the form of Hugging Face's peft: A, B and, with DoRA, the magnitudes of each
-// weight of transformers. What is fused here is apart there, each with a copy of the A that they share. modules are
-// the names of what is adapted, such as self_attn.q_proj, the same in every layer.
+// weight of transformers. A fused weight becomes several weights there, each with a copy of their common A. modules
+// are the names of the adapted weights, such as self_attn.q_proj, the same in every layer.
 func (m *Decoder) AdapterViews() (views []View, modules []string) {
 	for _, p := range m.params {
 		if p.Adapter == nil {

@@ -102,8 +102,8 @@ func (b *builder) setPositions(a *attention) {
 	}
 }
 
-// rotation says how a layer's rotary positions turn. Windows never grow longer than they were trained, so a base of
-// their own is not scaled.
+// rotation says how a layer's rotary positions turn. Windows never grow beyond their trained length, so the separate
+// base of layers with windows is not scaled.
 func (c Config) rotation(layer int) rotation {
 	if _, window := c.Attention.Of(layer).(sparse.Window); window && c.RopeThetaLocal != 0 {
 		return rotation{theta: c.RopeThetaLocal}
@@ -111,7 +111,8 @@ func (c Config) rotation(layer int) rotation {
 	return rotation{c.RopeTheta, c.RopeScaling, c.RopeOriginalContext}
 }
 
-// rotation is how rotary positions turn: their base, and their scaling with the context that it starts from.
+// rotation holds the settings of rotary positions: the base, the scaling, and the context that the scaling starts
+// from.
 type rotation struct {
 	theta    float64
 	scaling  nn.RoPEScaling

@@ -7,9 +7,10 @@ import (
 	"anneal/tensor"
 )
 
-// Probe returns the logits [V] of the token that follows ids, at least one and at most the context, in one forward pass
-// with memory for no more. Before Embed, every unit and Finish it calls before, unless nil, with their numbers in
-// UnitParams: weights need be there no sooner. Those of Embed must stay if the head is tied to them.
+// Probe returns the logits [V] of the token that follows ids, in one forward pass with memory for that pass alone. ids
+// has at least one token and at most the context. Unless before is nil, Probe calls it before Embed, every unit and
+// Finish, with their numbers in UnitParams: the weights of a unit may be loaded in that call. If the head is tied, the
+// weights of Embed must stay in memory.
 func (m *Decoder) Probe(p precision.Policy, dev device.Device, ids []int32,
 	before func(unit int) error) ([]float64, error) {
 	if before == nil {

@@ -19,8 +19,8 @@ import (
 //	model.router_aux_loss                     coefficient of the load-balancing loss
 //	model.router_z_loss                       coefficient of the router's z-loss
 //
-// Both losses are means over the layers. Parameters count in full, operations for the K experts that a token uses.
-// Expert parallelism is not there yet: every expert has its memory on the one device.
+// Both losses are means over the layers. The count of parameters includes all experts, the count of operations only
+// the K that a token uses. There is no expert parallelism yet: all experts are on one device.
 func newQwen3MoEBlock(b *builder) *block {
 	a, first := b.attentionBranch()
 	second := &branch{before: b.norm("mlp_norm"), eps: b.config.NormEps}

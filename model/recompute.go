@@ -35,7 +35,7 @@ import (
 
 // A Layout assigns a treatment to each layer: the first Whole layers are whole, in segments of Segment layers; the
 // next Attention layers drop their attention; the rest are plain. Narrow rounds the inputs that segments keep to BF16,
-// and so what their layers compute.
+// so their layers compute with rounded inputs.
 type Layout struct {
 	Whole, Segment, Attention int
 	Narrow                    bool
@@ -109,7 +109,7 @@ func (r *Recompute) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Rerun reports whether the strategy reruns whole segments that it names itself.
+// Rerun reports whether the strategy itself fixes whole segments that are rerun.
 func (r Recompute) Rerun() bool {
 	return r.name == "every_layer" || r.name == "every" || r.name == "sqrt"
 }
@@ -147,9 +147,9 @@ func (m *Decoder) SetRecompute(l Layout) {
 	m.wrap()
 }
 
-// Fit returns, of the layouts whose activations (Footprint.Keep of training) fit the budget, the one with the least
-// recomputation. The inputs of segments count unless they are elsewhere. If none fits, the error names the smallest
-// possible size.
+// Fit returns the layout with the least recomputation among those whose activations (Footprint.Keep of training) fit
+// the budget. The inputs of segments count unless they are stored elsewhere. If no layout fits, the error names the
+// smallest possible size.
 func (r Recompute) Fit(c Config, p precision.Policy, rows, tokens int, elsewhere bool) (Layout, error) {
 	cost, m := newKeepCost(c, p, rows, tokens), Outline(c, p)
 	if elsewhere {
@@ -201,8 +201,8 @@ type keepCost struct {
 	last, rest  int // the final norm; everything else
 }
 
-// newKeepCost measures models of one and two layers. If some layers have gates, short convolutions, or projections of
-// their own for global tokens, all measured ones do, because those keep most.
+// newKeepCost measures models of one and two layers. If some layers have gates, short convolutions or separate
+// projections for global tokens, all measured layers have them, because such layers keep the most.
 func newKeepCost(c Config, p precision.Policy, rows, tokens int) keepCost {
 	if most := cmp.Or(c.mostGates(), c.mostGlobal()); most != nil {
 		c.Attention = sparse.Patterns{most}

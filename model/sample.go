@@ -21,9 +21,10 @@ type Sampling struct {
 	// Repetition divides positive logits of tokens that are in the text, and multiplies negative ones (Keskar et al.
 	// 2019, arXiv 1909.05858); 0 and 1 change nothing.
 	Repetition float64
-	// Frequency and Presence lower the logit of a token that was made: for each time that it was, and once.
+	// Frequency and Presence lower the logits of generated tokens: Frequency once for each occurrence, Presence once
+	// per token.
 	Frequency, Presence float64
-	Prompt              int // tokens of the text that were not made; they do not count for Frequency and Presence
+	Prompt              int // tokens of the text that were not generated; Frequency and Presence do not count them
 }
 
 // Validate returns an error that names an invalid setting and a valid one.
@@ -52,7 +53,7 @@ func (s Sampling) Validate() error {
 	return nil
 }
 
-// A SamplingError is a value of Sampling that is not possible.
+// A SamplingError describes an invalid value of Sampling.
 type SamplingError struct {
 	Name    string // of the value, such as top-p
 	Message string
@@ -129,8 +130,8 @@ func (x *Sampler) load(logits *tensor.Tensor) {
 	}
 }
 
-// nucleus turns the logits of candidates in descending order into probabilities at the temperature, cut to the top P,
-// and then to those that are likely enough beside the first.
+// nucleus turns the logits of candidates, in descending order, into probabilities at the temperature. It keeps the top
+// P, and of these the candidates that are likely enough compared with the first.
 func nucleus(c []candidate, s Sampling) []candidate {
 	top, sum := c[0].p, 0.0
 	for i := range c {
@@ -143,7 +144,7 @@ func nucleus(c []candidate, s Sampling) []candidate {
 	return likely(mass(c, s.TopP), s.MinP)
 }
 
-// mass returns the fewest candidates that have the probability topP together; 0 means all.
+// mass returns the fewest candidates whose probabilities sum to topP; 0 means all.
 func mass(c []candidate, topP float64) []candidate {
 	if topP <= 0 || topP >= 1 {
 		return c

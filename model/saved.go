@@ -6,8 +6,8 @@ import (
 	"anneal/nn"
 )
 
-// UnmarshalJSON reads the shape in a checkpoint over c; what text leaves out stays. Early versions saved the scaling
-// and the layout of rotary positions, and muP, in forms of their own.
+// UnmarshalJSON reads the shape of a checkpoint into c; fields that text leaves out keep their values. Early versions
+// saved the scaling and the layout of rotary positions, and muP, in other forms.
 func (c *Config) UnmarshalJSON(text []byte) error {
 	type plain Config
 	saved := struct {
@@ -54,7 +54,7 @@ func (s *earlyScaling) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &saved)
 }
 
-// earlyMuP is whether muP is on, or, as an early version saved it, its base model, whose width is 0 if it is off.
+// earlyMuP is whether muP is on. An early version saved its base model instead, with the width 0 if muP was off.
 type earlyMuP struct {
 	on, early                 bool
 	Dim, HeadDim, FFN, Layers int

@@ -56,7 +56,7 @@ func (a *attention) convolve(t *autograd.Tape, qkv *autograd.Var, seq *autograd.
 }
 
 // inputCaches allocates, for each layer with short convolutions, memory for their last inputs; nil if none has any.
-// They reach as far back as the tokens that a cache of linear attention holds.
+// They reach as far back as a cache of linear attention.
 func (m *Decoder) inputCaches(p precision.Policy, mem *tensor.Arena) []tensor.Tensor {
 	if m.Config.ShortConv == 0 || !m.Config.hasLinear() {
 		return nil

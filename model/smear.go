@@ -5,13 +5,13 @@ import (
 	"anneal/nn"
 )
 
-// Smear adds to each token's embedding a share of that of the token before it (modded-nanogpt, Jordan et al. 2024):
+// Smear adds to each token's embedding a share of the previous token's embedding (modded-nanogpt, Jordan et al. 2024):
 //
 //	x ← λ₁·x + λ₂·sigmoid(w·x[:12])·embed[token before]
 //
-// so that the first layer need not spend a head on looking one token back. λ start at 1 and 0, w at 0: the model starts
-// as without. The first token of a document gets nothing. Memory: 14 parameters; e·D + 56 bytes per token. Time: two
-// passes over [N, D]. Of muP nothing is scaled: the gate reads 12 numbers at every width. Default: off.
+// so that the first layer needs no head that looks one token back. λ start at 1 and 0, w at 0, so the model starts as
+// it would without them. The first token of a document gets nothing. Memory: 14 parameters; e·D + 56 bytes per token.
+// Time: two passes over [N, D]. muP scales nothing here: the gate reads 12 numbers at every width. Default: off.
 
 // smear creates λ and w, or returns nil.
 func (b *builder) smear() *nn.Param {
@@ -23,5 +23,5 @@ func (b *builder) smear() *nn.Param {
 	return b.scalars("smear", start...)
 }
 
-// theOneBefore is the row of the embedding of the token before.
+// theOneBefore returns the row of the previous token's embedding.
 func theOneBefore(before, _ int32) int32 { return before }

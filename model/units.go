@@ -6,9 +6,9 @@ import (
 	"anneal/tensor"
 )
 
-// A unit is a run of blocks that stands between two points at which something else may happen to the model: gathering
-// its weights, freeing them, reducing their gradients, sending the stream. Forward runs units in order, backward in
-// reverse (autograd.Tape.BackTo).
+// A unit is a run of blocks between two points at which other work may happen: gathering its weights, freeing them,
+// reducing their gradients, or sending the stream. Forward runs units in order, backward in reverse
+// (autograd.Tape.BackTo).
 type unit struct {
 	blocks     []*block
 	recomputed bool // backward reruns all of it
@@ -67,7 +67,7 @@ func (u *unit) Forward(t *autograd.Tape, x *autograd.Var, seq *autograd.Sequence
 // Units returns the number of units.
 func (m *Decoder) Units() int { return len(m.units) }
 
-// Chunks returns the number of runs of layers that are here.
+// Chunks returns the number of runs of layers that this rank has.
 func (m *Decoder) Chunks() int { return len(m.chunks) }
 
 // Chunk returns the units [from, to) of one run of layers.
@@ -91,8 +91,8 @@ func (m *Decoder) inputFormat(x *autograd.Var) tensor.DType {
 }
 
 // UnitParams returns the parameters of Embed, of every unit, and of Finish with HeadLoss, in the order of Params. A
-// tied head is among those of Embed, whose backward pass completes its gradient. In a part of a model, lists are empty
-// where nothing is here.
+// tied head belongs to Embed, whose backward pass completes its gradient. In a part of a model, the list of a unit
+// that the rank does not have is empty.
 func (m *Decoder) UnitParams() [][]*nn.Param {
 	list, from := make([][]*nn.Param, 0, len(m.units)+2), 0
 	take := func(n int) {

@@ -8,9 +8,9 @@ import (
 	"anneal/tensor"
 )
 
-// Init writes p's initial values into memory of m. They are a pure function of the seed, the index of the parameter
-// in the model, and the index of the element in the whole parameter: any region has the numbers that the whole has
-// there.
+// Init writes p's initial values into memory of m. They are a pure function of the seed, the index of the parameter in
+// the model, and the index of the element in the whole parameter, so a region gets the same values as the whole
+// parameter has there.
 func (p *Param) Init(m device.Memory, seed uint64, index int) {
 	device.Fill(m, &p.Value, func(values *tensor.Tensor) {
 		p.Region.Runs(p.Shape, func(local, global, n int) {
@@ -49,14 +49,14 @@ func (p *Param) init(values *tensor.Tensor, seed uint64, index, local, global, n
 	}
 }
 
-// stream is the random numbers of a parameter, of which number i belongs to element i+shift of values.
+// stream is the sequence of a parameter's random numbers. Number i belongs to element i+shift of values.
 type stream struct {
 	values *tensor.Tensor
 	rng    tensor.RNG
 	shift  int
 }
 
-// fill sets the elements of numbers [from, to) to std times the numbers.
+// fill sets the elements that numbers [from, to) belong to, each to std times its number.
 func (s stream) fill(std float64, from, to int) {
 	const chunk = 1 << 14
 	var wg sync.WaitGroup

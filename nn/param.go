@@ -26,8 +26,8 @@ func (r Role) String() string {
 	return [...]string{"matrix", "embedding", "head", "norm", "bias", "scalar"}[r]
 }
 
-// A Param is one trained tensor of a model. It is declared with its properties, then placed, then allocated: only the
-// Region of it that is here takes memory.
+// A Param is one trained tensor of a model. It is declared with its properties, then placed, then allocated. Only the
+// Region that this rank has takes memory.
 type Param struct {
 	autograd.Param
 	Name   string
@@ -35,12 +35,13 @@ type Param struct {
 	Role   Role
 	Shape  []int  // of the whole parameter
 	Region Region // what of it is here
-	// Regions are what peers of tensor parallelism have of it, by rank; nil if each has all.
+	// Regions are the regions that the peers of tensor parallelism have, by rank; nil if each peer has the whole.
 	Regions []Region
-	// Partial is what of the gradient peers of tensor parallelism make together: zero for nothing.
+	// Partial describes which rows of the gradient are a sum over peers of tensor parallelism; zero for none.
 	Partial Partial
 	First   int // of a Piece: index of its first element in the region
-	// of the initial normal distribution; 0 means zero. Fused weights have it per part, gains start at one
+	// standard deviation of the initial normal distribution; 0 means zeros. Fused weights have it per part, gains
+	// start at one
 	Std   float64
 	Start []float64 // initial values of scalars, and of biases that do not start at zero
 	// Parts lists the parts of a fused weight as consecutive rows: q, k and v projections are one [(H+2K)·E, D]
@@ -50,7 +51,7 @@ type Param struct {
 	FP8Products bool
 	// Looked marks a table whose rows begin the residual stream: tokens or positions.
 	Looked bool
-	// Share is the share of the elements that one token uses, if it is not all: of experts. 0 means 1.
+	// Share is the share of the elements that one token uses, for experts. 0 means 1.
 	Share float64
 	// LRScale and DecayScale multiply the learning rate and the weight decay of the parameter's group, EpsScale the ε
 	// of Adam, for rules that depend on its shape, such as muP. 0 means 1.
@@ -63,7 +64,7 @@ type Param struct {
 // stream. Vectors, and tables with one row per token, grow on one side only.
 type Growth struct{ In, Out, Depth float64 }
 
-// Partial says that the gradient of some rows that are here is the sum of those that several peers make.
+// Partial says that the gradient of some local rows is the sum of gradients that several peers compute.
 type Partial struct{ Rows, Peers Span }
 
 // A Part is a named range of rows of a fused weight, in the layout of other tools.
@@ -73,7 +74,7 @@ type Part struct {
 	Std  float64 // like Param.Std
 }
 
-// Declare returns a parameter that has no memory yet. All of it is here until Place.
+// Declare returns a parameter that has no memory yet. Its region is the whole parameter until Place.
 func Declare(name string, role Role, shape ...int) *Param {
 	p := &Param{Name: name, Role: role, Shape: shape}
 	p.Place(Whole(shape))
@@ -99,11 +100,11 @@ func product(shape []int) int {
 	return n
 }
 
-// Place sets which region of the parameter is here. It must come before Allocate.
+// Place sets the region of the parameter that this rank has. Call it before Allocate.
 func (p *Param) Place(r Region) { p.Region = r }
 
-// Allocate takes memory for the region that is here: for its value in values with dtype weight and, unless grads is
-// nil, for its gradient in grads with dtype grad.
+// Allocate takes memory for p's region: for the value in values with dtype weight and, unless grads is nil, for the
+// gradient in grads with dtype grad.
 func (p *Param) Allocate(values *tensor.Arena, weight tensor.DType, grads *tensor.Arena, grad tensor.DType) {
 	shape := p.Region.Shape()
 	p.Value = values.New(weight, shape...)
@@ -112,11 +113,11 @@ func (p *Param) Allocate(values *tensor.Arena, weight tensor.DType, grads *tenso
 	}
 }
 
-// Gradless reports whether p has no gradient: it is frozen, and large. Gains, biases and tables of values have one that
-// nobody reads, so that their operations need not know.
+// Gradless reports whether p has no gradient: it is frozen and large. Frozen gains, biases and tables of values keep a
+// gradient that is never read, so that operations need not check.
 func (p *Param) Gradless() bool { return p.Frozen && (p.Role == Matrix || p.Role == Head || p.Looked) }
 
-// Format returns the dtype in which optimizers see p: that of its gradient, if it has one.
+// Format returns the dtype in which optimizers see p: its gradient's, or its value's if it has no gradient.
 func (p *Param) Format() tensor.DType {
 	if p.Grad.DType() == tensor.Invalid {
 		return p.Value.DType()
@@ -124,8 +125,8 @@ func (p *Param) Format() tensor.DType {
 	return p.Grad.DType()
 }
 
-// Piece returns elements [from, to) of what is here as a parameter that shares its memory, for optimizers that treat
-// every element alike. Their results do not depend on the cuts if from is a multiple of [device.Stretch].
+// Piece returns elements [from, to) of p's region as a parameter that shares its memory, for optimizers that treat
+// every element alike. If from is a multiple of [device.Stretch], results do not depend on where the cuts are.
 func (p *Param) Piece(from, to int) *Param {
 	piece := *p
 	piece.Value, piece.Grad = run(&p.Value, from, to), run(&p.Grad, from, to)
@@ -142,7 +143,7 @@ func run(t *tensor.Tensor, from, to int) tensor.Tensor {
 	return flat.Slice(from, to)
 }
 
-// OnePass reports whether a micro-batch makes the gradient of p in one pass, which adds each element once, rounded
-// once. Gradients of several micro-batches then add up in place to the same bits as if each was made from zero. All
-// others (tables, heads, gains, biases, scalars) are sums of pieces, and so are those that peers make together.
+// OnePass reports whether a micro-batch adds to each element of p's gradient exactly once, with one rounding.
+// Gradients of several micro-batches then add up in place to the same bits as if each was computed from zero and then
+// added. Other gradients are sums of pieces: those of tables, heads, gains, biases and scalars, and partial ones.
 func (p *Param) OnePass() bool { return p.Role == Matrix && p.Partial == (Partial{}) }

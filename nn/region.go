@@ -1,7 +1,7 @@
 package nn
 
-// A Region is what of a tensor is here: the rows of some spans, one after the other, and of each row the columns of one
-// span. A fused weight that is cut has one span of rows for each of its parts.
+// A Region is the part of a tensor that a rank has: the rows of some spans, one after the other, and in each row the
+// columns of one span. A fused weight that is cut has one span of rows for each of its parts.
 type Region struct {
 	Rows []Span // ascending
 	Cols Span   // of a matrix; zero for a vector, which has only rows
@@ -13,7 +13,7 @@ type Span struct{ From, To int }
 // Len returns the number of indices.
 func (s Span) Len() int { return s.To - s.From }
 
-// Whole returns the region that is all of a tensor of one or two dimensions.
+// Whole returns the region that covers a whole tensor of one or two dimensions.
 func Whole(shape []int) Region {
 	r := Region{Rows: []Span{{0, shape[0]}}}
 	if len(shape) > 1 {
@@ -30,7 +30,7 @@ func (r Region) Height() (n int) {
 	return n
 }
 
-// Shape returns the shape of what is here.
+// Shape returns the shape of the region.
 func (r Region) Shape() []int {
 	if r.Cols == (Span{}) {
 		return []int{r.Height()}
@@ -41,8 +41,8 @@ func (r Region) Shape() []int {
 // Len returns the number of elements.
 func (r Region) Len() int { return product(r.Shape()) }
 
-// Runs calls f for the elements of r as runs that are contiguous in the whole tensor: n elements, of which the first
-// is number local of the region and number global of the whole, whose shape is given.
+// Runs calls f for each run of r's elements that is contiguous in the whole tensor, whose shape is given. A run has n
+// elements; its first element has the index local in the region and global in the whole tensor.
 func (r Region) Runs(whole []int, f func(local, global, n int)) {
 	width, cols := 1, Span{0, 1}
 	if len(whole) > 1 {

@@ -17,10 +17,9 @@ type RoPE struct {
 	Cos, Sin tensor.Tensor // [T, E/2], multiplied by the scaling's attention factor
 }
 
-// NewRoPE computes the tables for positions [0, positions) and heads of headSize elements, of which the last rotated
-// are rotated, and all before them have angles of 0; see Frequencies for the rest. The attention factor is for both,
-// since scores are of whole heads. It allocates them in a, an arena of
-// m.
+// NewRoPE computes the tables for positions [0, positions) and heads of headSize elements. Only the last rotated
+// elements of a head turn; the others have angles of 0. The attention factor multiplies both, because scores are over
+// whole heads. See Frequencies for the other parameters. NewRoPE allocates the tables in a, an arena of m.
 func NewRoPE(m device.Memory, a *tensor.Arena, dtype tensor.DType, positions, headSize, rotated int, theta float64,
 	s RoPEScaling, original int) RoPE {
 	half := headSize / 2

@@ -8,12 +8,13 @@ import (
 )
 
 // long is LongRoPE (Ding et al. 2024, arXiv 2402.13753): pair i turns at f/λ[i], with a factor of its own that a
-// search over the trained model has found; this package does not search. Factors Long are for a model of more
-// positions than the original context L0; Short are for one of at most L0, which loses by the long ones. Without Short,
-// Long holds for both. Queries and keys are also multiplied by AttentionFactor, √(1 + ln s/ln L0).
+// search over the trained model has found; this package does not search. The factors Long are for models with more
+// positions than the original context L0. The factors Short are for models with at most L0 positions, which the long
+// factors would make worse. Without Short, Long applies to both. Queries and keys are also multiplied by
+// AttentionFactor, √(1 + ln s/ln L0).
 //
-// Here the context of the model decides which list holds, and so for rows of any length. Use it for checkpoints that
-// have it (Phi-3); to stretch a model without a search, prefer yarn.
+// Here the context of the model decides which list applies, whatever the length of the rows. Use it for checkpoints
+// that have it (Phi-3); to stretch a model without a search, prefer yarn.
 func (s RoPEScaling) long(f []float64, l Lengths) {
 	factors := s.Long
 	if s.Short != "" && l.Positions <= l.Original {
@@ -24,7 +25,7 @@ func (s RoPEScaling) long(f []float64, l Lengths) {
 	}
 }
 
-// longAttention is the factor of queries and keys of long.
+// longAttention returns long's factor of queries and keys.
 func (s RoPEScaling) longAttention(original int) float64 {
 	if s.Factor <= 1 || original <= 1 {
 		return 1
@@ -32,8 +33,8 @@ func (s RoPEScaling) longAttention(original int) float64 {
 	return math.Sqrt(1 + math.Log(s.Factor)/math.Log(float64(original)))
 }
 
-// Factors are a list of numbers above 0 in their text form, such as 1,1.05,2.5. They are text so that scalings, which
-// layers with one table have in common, compare with ==.
+// Factors are a list of numbers above 0 in their text form, such as 1,1.05,2.5. They are text so that scalings compare
+// with ==; layers with equal scalings share one table.
 type Factors string
 
 // FactorsOf returns the text form of a list.

@@ -13,7 +13,7 @@ import (
 // such as yarn:4, followed by the options that differ from the defaults, such as yarn:4:fast=16.
 type RoPEScaling struct {
 	Kind   string  // linear, ntk, dynamic, yarn, llama3 or longrope; "" is none
-	Factor float64 // how many times the original context, that of the first training, the model shall read
+	Factor float64 // context to read, as a multiple of the original context
 
 	// Pairs that turn more than Fast (yarn) or High (llama3) times within the original context are unchanged, those
 	// below Slow or Low are slowed by Factor.

@@ -9,7 +9,7 @@ import "math"
 // the factor is part of the tables, so that the scale of the scores does not change.
 //
 // The pair that turns r times within L0 positions is i = E·ln(L0/(2πr)) / (2·ln θ); the interpolation starts at
-// ⌊i(Fast)⌋ and ends at ⌈i(Slow)⌉. Fast = 32 and Slow = 1. Of the scalings it needs the least training, and works
+// ⌊i(Fast)⌋ and ends at ⌈i(Slow)⌉. Fast = 32 and Slow = 1. It needs the least training of all scalings, and works
 // without any. It is useless for a model that never reads beyond its context.
 func (s RoPEScaling) yarn(f []float64, headSize int, theta float64, original int) {
 	turning := func(r float64) float64 {

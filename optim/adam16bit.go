@@ -16,9 +16,10 @@ import (
 // would keep. The update uses the moments before they are rounded. The random numbers are Philox of (seed, Moment,
 // update, parameter, element), so they depend on neither threads nor ranks.
 //
-// State: 4 bytes per parameter, half of AdamW's; an update of a parameter goes by stretches, which need 8 MiB of
-// scratch memory. The moments get a noise of 2⁻⁹ per step, v one of 2⁻⁹/√(2·(1−β2)) in all: 0.6 % at β2 = 0.95, 4 % at
-// 0.999. Off by default. Not where AdamW's state fits: it is slower. If memory is scarcer still, use Adam8bit.
+// State: 4 bytes per parameter, half of AdamW's. A parameter is updated in stretches, which need 8 MiB of scratch
+// memory. Rounding adds noise of 2⁻⁹ per step to the moments, which accumulates in v to 2⁻⁹/√(2·(1−β2)): 0.6 % at β2 =
+// 0.95, 4 % at 0.999. Off by default. Not where AdamW's state fits: it is slower. If memory is scarcer still, use
+// Adam8bit.
 type Adam16bit struct {
 	AdamW
 	Coupled bool // Adam: decay is part of the gradient

@@ -16,8 +16,8 @@ import (
 //
 // Over the first Ramp updates α rises from 0 linearly, and β3 rises from β1 so that its half-life is linear. Without
 // the ramp the slow mean would start as a multiple of a few gradients. State: 12 bytes per parameter. Defaults: β =
-// (0.9, 0.999, 0.9999), α = 5, Ramp = the whole run. It relies on gradients from thousands of steps ago: not for
-// short runs (below some thousand steps use β3 = 0.999), nor where the data changes its nature during the run.
+// (0.9, 0.999, 0.9999), α = 5, Ramp = the whole run. It relies on gradients from thousands of steps ago: not for short
+// runs (below some thousand steps use β3 = 0.999), nor for data that changes in kind during the run.
 type AdEMAMix struct {
 	Beta1, Beta2, Beta3, Alpha, Eps float64
 	Ramp                            int // updates; 0 for none

@@ -7,10 +7,10 @@ import (
 	"anneal/tensor"
 )
 
-// Cut updates parameters of which peers of tensor parallelism have parts by a rule that needs whole ones, such as Muon
-// and Adafactor. The peers, which all update the same parameter, gather its weights, its gradient and what the rule
-// keeps of each element; every peer computes the update of the whole and keeps its part. So the result has the bits
-// that the rule gives for the whole parameter. What a rule keeps of rows or columns is whole on every peer.
+// Cut applies a rule that needs whole parameters, such as Muon or Adafactor, to parameters that tensor parallelism has
+// cut. The peers gather the weights, the gradient and the state of each element; every peer computes the update of the
+// whole parameter and keeps its own part. So the result has the same bits as without cuts. State of rows or columns is
+// whole on every peer.
 //
 // Each update moves (t−1)/t of the whole weights, gradient and state from each of t peers, computes t times what one
 // rank would, and takes scratch memory for all three.
@@ -26,7 +26,7 @@ type Cut struct {
 // Divide returns the division of the rule.
 func (c *Cut) Divide(p *nn.Param) Division { return Divide(c.Optimizer, p) }
 
-// gathers reports whether the update of p needs what peers have of it.
+// gathers reports whether the update of p needs the parts that peers have.
 func (c *Cut) gathers(p *nn.Param) bool {
 	return p.Cut != autograd.Whole && Divide(c.Optimizer, p) != Elements
 }
@@ -48,7 +48,7 @@ func (c *Cut) Layout(a *tensor.Arena, p *nn.Param) State {
 	return state
 }
 
-// wholeOf returns p as it is without cuts, with memory in a.
+// wholeOf returns p as it would be without cuts, with memory in a.
 func (c *Cut) wholeOf(a *tensor.Arena, p *nn.Param) *nn.Param {
 	c.whole = *p
 	shape := p.Shape
@@ -63,7 +63,7 @@ func (c *Cut) wholeOf(a *tensor.Arena, p *nn.Param) *nn.Param {
 	return &c.whole
 }
 
-// isAll reports whether p is all of the parameter that is here, not a piece that is a part of it.
+// isAll reports whether p is this rank's whole region of the parameter, not a piece of it.
 func isAll(p *nn.Param) bool { return p.Value.Len() == p.Region.Len() }
 
 // Update implements Optimizer.
@@ -93,7 +93,7 @@ func (c *Cut) Update(d device.Device, p *nn.Param, state State, s Step, scratch 
 	scratch.Release(mark)
 }
 
-// gather writes what all peers have of a tensor like p to whole; mine is what is here.
+// gather collects the parts of all peers of a tensor with p's shape in whole; mine is this rank's part.
 func (c *Cut) gather(d device.Device, whole, mine *tensor.Tensor, p *nn.Param, scratch *tensor.Arena) {
 	mark, rows := scratch.Mark(), c.rows(mine, p)
 	c.out, c.room = c.out[:0], c.room[:0]
@@ -112,19 +112,19 @@ func (c *Cut) gather(d device.Device, whole, mine *tensor.Tensor, p *nn.Param, s
 	scratch.Release(mark)
 }
 
-// rows returns x, like p and here, as a matrix.
+// rows returns x, this rank's part of a tensor with p's shape, as a matrix.
 func (c *Cut) rows(x *tensor.Tensor, p *nn.Param) tensor.Tensor {
 	w := width(p, c.Peers.Rank())
 	return x.Reshape(x.Len()/w, w)
 }
 
-// keep copies what is here of a whole tensor like p to mine.
+// keep copies this rank's part of whole, a tensor with p's shape, to mine.
 func (c *Cut) keep(d device.Device, mine, whole *tensor.Tensor, p *nn.Param) {
 	rows := c.rows(mine, p)
 	c.copyPart(d, &rows, whole, p, c.Peers.Rank(), false)
 }
 
-// width returns the number of columns that peer r has of p.
+// width returns how many columns of p peer r has.
 func width(p *nn.Param, r int) int {
 	if len(p.Shape) == 1 {
 		return 1
@@ -132,7 +132,7 @@ func width(p *nn.Param, r int) int {
 	return p.Regions[r].Cols.Len()
 }
 
-// rowsOf returns which rows, of those that peer r has of the parameter, are those of the piece p.
+// rowsOf returns the rows of the piece p within the rows that peer r has of the parameter.
 func rowsOf(p *nn.Param, r int) (first, end int) {
 	if isAll(p) {
 		return 0, p.Regions[r].Height()
@@ -141,12 +141,12 @@ func rowsOf(p *nn.Param, r int) (first, end int) {
 	return first, first + p.Value.Rows()
 }
 
-// copyPart copies peer r's part of a tensor like p, a matrix, to its place in whole, or from there.
+// copyPart copies peer r's part of a matrix with p's shape to its place in whole, or from there.
 func (c *Cut) copyPart(d device.Device, part, whole *tensor.Tensor, p *nn.Param, r int, to bool) {
 	first, end := rowsOf(p, r)
 	wide := p.Len() / p.Shape[0]
 	all := whole.Reshape(whole.Len()/wide, wide)
-	start := 0 // of the piece in the whole parameter: the first peer's part begins with it
+	start := 0 // row of the whole parameter where the piece begins
 	for at, i := 0, 0; i < len(p.Regions[0].Rows); i++ {
 		s := p.Regions[0].Rows[i]
 		if first >= at && first < at+s.Len() {

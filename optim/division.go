@@ -2,7 +2,7 @@ package optim
 
 import "anneal/nn"
 
-// A Division says into what an optimizer's work on a parameter can be divided, with the same results.
+// A Division says how an optimizer's work on a parameter can be divided without changing the results.
 type Division int
 
 // The divisions.

@@ -6,14 +6,15 @@ import (
 	"anneal/tensor"
 )
 
-// EWC holds weights near those of an earlier task, each by its importance there (elastic weight consolidation:
-// Kirkpatrick et al. 2017, arXiv 1612.00796). The loss gets the penalty λ/2 · Σ F·(w − start)². After every update of
-// the other rule, its implicit gradient step is made, which is stable whatever λ·F is:
+// EWC keeps weights near their values after an earlier task, the more the more important they were for it (elastic
+// weight consolidation: Kirkpatrick et al. 2017, arXiv 1612.00796). The loss gets the penalty λ/2 · Σ F·(w − start)².
+// After every update by the other rule, EWC makes an implicit gradient step of the penalty, which is stable for any
+// λ·F:
 //
 //	w ← (w + lr·λ·F·start) / (1 + lr·λ·F)
 //
-// So the penalty is apart from the gradient, as decoupled weight decay is: the rule neither clips nor divides it. F is
-// an estimate of the diagonal of the Fisher information, with a mean of 1: λ has the scale of a weight decay.
+// So the penalty is decoupled from the gradient, like decoupled weight decay: the rule neither clips nor divides it. F
+// is an estimate of the diagonal of the Fisher information, with a mean of 1: λ has the scale of a weight decay.
 //
 // State: 8 bytes per parameter beside the rule's. It helps little where the first task was learnt to the end, since F
 // vanishes there; take F from an earlier checkpoint. Replaying some of the old data does far more (docs/lab.md).
@@ -22,13 +23,13 @@ type EWC struct {
 	Strength float64 // λ
 }
 
-// The names of what EWC keeps of a parameter.
+// The names of EWC's state of a parameter.
 const (
 	EWCStart      = "ewc_start"
 	EWCImportance = "ewc_importance"
 )
 
-// Layout implements Optimizer: the rule's state, the weights that are held, and their importance.
+// Layout implements Optimizer: the rule's state, the weights of the earlier task, and their importance.
 func (o EWC) Layout(a *tensor.Arena, p *nn.Param) State {
 	return append(o.Optimizer.Layout(a, p), like(a, EWCStart, p), like(a, EWCImportance, p))
 }

@@ -7,13 +7,12 @@ import (
 	"anneal/tensor"
 )
 
-// GramSchmidt makes the rows of a square matrix orthonormal, from the first to the last, so that the first k span what
-// they spanned before. This is the Q of a QR decomposition of the transposed matrix, whose R has a positive diagonal.
+// GramSchmidt makes the rows of a square matrix orthonormal, from the first to the last. The first k rows span the
+// same space as before. This is the Q of a QR decomposition of the transposed matrix, whose R has a positive diagonal.
 //
-// Rows of a block lose, one after the other, what they share with the rows before them; then the rest of the matrix
-// loses what it shares with the block, by two matrix products. Rounding leaves rows that were almost parallel slightly
-// oblique, so all is done twice (Giraud et al. 2005). It needs the kernels of products and rows alone, and costs 4·n³
-// operations.
+// Within a block, each row is made orthogonal to the rows before it; then two matrix products make the rest of the
+// matrix orthogonal to the block. Rounding leaves rows that were almost parallel not quite orthogonal, so everything
+// is done twice (Giraud et al. 2005). It needs only the kernels for products and rows, and costs 4·n³ operations.
 type GramSchmidt struct {
 	rows, row, others, cross, size tensor.Tensor
 }
@@ -55,7 +54,7 @@ func (o *GramSchmidt) within(d device.Device, scratch *tensor.Arena) {
 	}
 }
 
-// deflate takes from the other rows what they share with orthonormal ones: X ← X − (X·Bᵀ)·B.
+// deflate makes the other rows orthogonal to orthonormal ones: X ← X − (X·Bᵀ)·B.
 func (o *GramSchmidt) deflate(d device.Device, basis *tensor.Tensor, scratch *tensor.Arena) {
 	mark, opt := scratch.Mark(), device.MatMulOptions{Operand: basis.DType()}
 	o.cross = scratch.New(basis.DType(), o.others.Rows(), basis.Rows())

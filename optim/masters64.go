@@ -12,11 +12,11 @@ import (
 //
 //	M ← update(M, g);  w ← FP32(M)
 //
-// An update below half of the last place of w, 6·10⁻⁸ of it, is lost in FP32 alone, and adds up here. State: 8 bytes
-// per parameter for M, and the rule's state at twice its size: 24 bytes with AdamW. Scratch: 8 bytes per element of the
-// largest parameter. The kernels are portable: an update takes about 7 times as long as in FP32. Default: off. For the
-// last steps of a long decay, and to learn whether rounding of weights matters in a run. Not for common rates: an
-// update of 10⁻³ of a weight keeps 13 bits in FP32.
+// An update below half of the last place of w, 6·10⁻⁸ of it, is lost in FP32 but adds up in the masters. State: 8
+// bytes per parameter for M, and the rule's state at twice its size: 24 bytes with AdamW. Scratch: 8 bytes per element
+// of the largest parameter. The kernels are portable: an update takes about 7 times as long as in FP32. Default: off.
+// For the last steps of a long decay, and to learn whether rounding of weights matters in a run. Not for common rates:
+// an update of 10⁻³ of a weight keeps 13 bits in FP32.
 type Masters64 struct {
 	Optimizer
 	wide nn.Param // the parameter as the rule sees it
@@ -28,7 +28,7 @@ func (o *Masters64) Layout(a *tensor.Arena, p *nn.Param) State {
 	return append(State{{"master", master, 1}}, o.Optimizer.Layout(a, o.of(p, master))...)
 }
 
-// of returns p with the value master, valid until the next call.
+// of returns p with master as its value, valid until the next call.
 func (o *Masters64) of(p *nn.Param, master tensor.Tensor) *nn.Param {
 	o.wide = *p
 	o.wide.Value = master

@@ -25,11 +25,11 @@ import (
 //
 //	v ← β·v + (1−β)·mean_row(O²);  O ← O/√v · ‖O‖/‖O/√v‖
 //
-// State: 4 bytes per parameter of hidden matrices, half of AdamW's 8, which other parameters keep; NorMuon adds 4
-// bytes per row. Each step costs the products of NewtonSchulz, about 5·m/B of the training operations, for matrices
-// of smaller side m and B tokens per step. Defaults: μ = 0.95, β = 0.95, lr and λ of AdamW with MatchRMS. Not for
-// small batches, where that cost is no longer small, nor for models trained with Adam before. Its gain over a tuned
-// AdamW shrinks as models grow, from 1.4× at 0.1B parameters to 1.1× at 1.2B (arXiv 2509.02046).
+// State: 4 bytes per parameter of hidden matrices; other parameters keep AdamW's 8. NorMuon adds 4 bytes per row. Each
+// step costs the products of NewtonSchulz, about 5·m/B of the training operations, for matrices of smaller side m and
+// B tokens per step. Defaults: μ = 0.95, β = 0.95, lr and λ of AdamW with MatchRMS. Not for small batches, where that
+// cost is no longer small, nor for models trained with Adam before. Its gain over a tuned AdamW shrinks as models
+// grow, from 1.4× at 0.1B parameters to 1.1× at 1.2B (arXiv 2509.02046).
 type Muon struct {
 	Momentum  float64
 	Iteration NewtonSchulz

@@ -28,7 +28,7 @@ type Step struct {
 	Cautious bool
 	// EpsScale multiplies the ε of Adam and its relatives; 0 means 1.
 	EpsScale float64
-	// Momentum, unless 0, is that of Muon and SGD in this update, instead of their own.
+	// Momentum, unless 0, replaces the momentum of Muon and SGD in this update.
 	Momentum float64
 }
 
@@ -47,8 +47,8 @@ type State []Entry
 type Entry struct {
 	Name string
 	tensor.Tensor
-	// Every is the number of the parameter's elements that an element of the tensor is about, in order; 0 if it is
-	// about a part of the parameter as a whole.
+	// Every is the number of consecutive elements of the parameter that one element of the tensor describes; 0 if it
+	// describes a part of the parameter as a whole.
 	Every int
 }
 
@@ -80,7 +80,7 @@ func wide(p *nn.Param) tensor.DType {
 	return tensor.F32
 }
 
-// like returns an entry of the parameter's shape.
+// like returns an entry with the parameter's shape.
 func like(a *tensor.Arena, name string, p *nn.Param) Entry {
 	return Entry{name, a.New(wide(p), p.Value.Shape()...), 1}
 }

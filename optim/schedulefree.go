@@ -14,9 +14,9 @@ import (
 //	v ← β2·v + (1−β2)·g²;  z ← z − lr·(g/(√v̂ + ε) + λ·y),  g at y, v̂ = v/(1−β2ᵗ)
 //	x ← (1−c)·x + c·z,  c = sₜ²/(s₁² + … + sₜ²), sₜ = min(1, t/warmup);  y ← (1−β1)·z + β1·x
 //
-// The average takes the place of the decay: x is as good at any step as if a schedule had ended there, so the length of
-// the run need not be known. The rate warms up and then stays; s are its values. A parameter's value is y between
-// updates, the first entry of its state x.
+// The average takes the place of the decay: at any step x is as good as if a schedule had ended there, so the length
+// of the run need not be known. The rate s warms up and then stays constant. A parameter's value is y between updates,
+// the first entry of its state x.
 //
 // State: 12 bytes per parameter, 4 more than AdamW. (8 would be enough, with x computed from y and z, but y would not
 // survive an evaluation bit for bit.) Defaults: β = (0.9, 0.95), ε = 1e-8, λ = 0.1, lr = 2.5e-3, two to three times

@@ -7,22 +7,23 @@ import (
 )
 
 // SOAP is Adam in the eigenbasis of Shampoo's preconditioner (Vyas et al. 2024, arXiv 2409.11321). Adam scales each
-// weight by itself; in a basis in which the gradient's rows, and its columns, are uncorrelated, that is nearly the
-// scaling of a second-order method:
+// weight separately. In a basis where the rows of the gradient are uncorrelated, and its columns too, this is nearly
+// the scaling of a second-order method:
 //
 //	L ← β2·L + (1−β2)·G·Gᵀ;  R ← β2·R + (1−β2)·Gᵀ·G;  P, Q: eigenvectors of L and R, as columns
 //	m ← β1·m + (1−β1)·G;  v ← β2·v + (1−β2)·(Pᵀ·G·Q)²
 //	w ← w·(1 − lr·λ) − lr · P·(Pᵀ·m̂·Q / (√v̂ + ε))·Qᵀ
 //
-// Every k updates the eigenvectors follow by one step of power iteration, P ← qr(L·P), with Gram–Schmidt for qr. The
-// first gradient only gives the first basis, ten such steps from the identity, and moves no matrix; m̂ and v̂ count
-// from the second. The parts of a fused weight have bases of their own. Everything else (embeddings, head, gains and
-// biases) uses AdamW.
+// Every k updates one step of power iteration, P ← qr(L·P), refreshes the eigenvectors; Gram–Schmidt computes qr. The
+// first gradient only gives the first basis, by ten such steps from the identity, and moves no matrix; m̂ and v̂ count
+// from the second. Each part of a fused weight has its own bases. Everything else (embeddings, head, gains and biases)
+// uses AdamW.
 //
 // State of hidden matrices: 8 + 8·(R² + C²)/(R·C) bytes per parameter, 24 for a square one; 8 for the rest. Each update
 // costs eight products like G·Q, about 1.3·(R+C)/B of the training operations at B tokens a step, and each refresh 6·n³
 // operations per side. Defaults: β = (0.95, 0.95), lr = 3e-3, k = 10; a smaller k costs more and learns faster per
-// step. Not where memory is short, nor for wide feed-forward layers: one of R outputs takes 8·R² bytes for L and P.
+// step. Not where memory is short, nor for wide feed-forward layers: a matrix with R outputs takes 8·R² bytes for L
+// and P.
 type SOAP struct {
 	Beta1, Beta2, Eps float64
 	Every             int // k
@@ -35,8 +36,8 @@ type SOAP struct {
 
 const (
 	firstRounds = 10 // power iterations of the first basis
-	// raise is added to all eigenvalues, as a share of the norm: so rows without a gradient keep their direction
-	// instead of that of rounding errors.
+	// raise, a share of the norm, is added to all eigenvalues. It keeps rounding errors from turning the rows that
+	// have no gradient.
 	raise = 1e-5
 )
 
@@ -53,7 +54,7 @@ func (o *SOAP) Divide(p *nn.Param) Division {
 
 func (o *SOAP) rest() AdamW { return AdamW{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps} }
 
-// Layout implements Optimizer: Adam's moments, and of each part L, R and their eigenvectors, as rows.
+// Layout implements Optimizer: Adam's moments, and for each part L, R and their eigenvectors, as rows.
 func (o *SOAP) Layout(a *tensor.Arena, p *nn.Param) State {
 	s := o.rest().Layout(a, p)
 	if !o.Rotates(p) {
@@ -123,7 +124,7 @@ func (o *SOAP) begin(d device.Device, p *nn.Param, state State) {
 	}
 }
 
-// Refresh makes one power iteration for all bases of a parameter, if it has some.
+// Refresh makes one power iteration for each basis of a parameter.
 func (o *SOAP) Refresh(d device.Device, p *nn.Param, state State, scratch *tensor.Arena) {
 	if !o.Rotates(p) {
 		return
@@ -136,7 +137,7 @@ func (o *SOAP) Refresh(d device.Device, p *nn.Param, state State, scratch *tenso
 	}
 }
 
-// step moves the weights, with the rows of p and q as a basis. The first update has no basis yet.
+// step moves the weights, with the rows of p and q as bases. The first update has no basis yet.
 func (o *SOAP) step(d device.Device, p, q *tensor.Tensor, s Step, scratch *tensor.Arena) {
 	dtype, rows, cols := o.grad.DType(), o.grad.Rows(), o.grad.Cols()
 	mark, opt := scratch.Mark(), device.MatMulOptions{Operand: dtype}
@@ -157,7 +158,7 @@ func (o *SOAP) step(d device.Device, p, q *tensor.Tensor, s Step, scratch *tenso
 	divide := AdamW{Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}.constants(Step{
 		T: s.T - 1, LR: -1, Scale: 1, EpsScale: s.EpsScale,
 	})
-	divide.Beta1, divide.Beta2 = 0, 1 // of moments as they are: b = m̂ / (√v̂ + ε)
+	divide.Beta1, divide.Beta2 = 0, 1 // the kernel does not change the moments: b = m̂ / (√v̂ + ε)
 	d.Zero(&o.b)
 	d.AdamW(&o.b, &o.a, &o.a, &o.v, divide)
 

@@ -42,7 +42,7 @@ func (o *Sophia) Update(d device.Device, p *nn.Param, state State, s Step, _ *te
 	o.moved += p.Value.Len()
 }
 
-// Due reports whether the curvature is to be estimated after update t.
+// Due reports whether the curvature must be estimated after update t.
 func (o *Sophia) Due(t int) bool { return t%o.Every == 0 }
 
 // Observe updates the curvature from p.Grad, the gradient of the sum of sampled losses. weight turns the square of
@@ -51,7 +51,7 @@ func (o *Sophia) Observe(d device.Device, p *nn.Param, state State, weight float
 	d.MeanSquare(&state[1].Tensor, &p.Grad, o.Beta2, (1-o.Beta2)*weight)
 }
 
-// TakeWins returns how many elements were not clipped, of how many, over the updates since its last call.
+// TakeWins returns how many elements were not clipped, and how many there were, over the updates since its last call.
 func (o *Sophia) TakeWins() (inside, moved int) {
 	inside, moved = o.inside, o.moved
 	o.inside, o.moved = 0, 0

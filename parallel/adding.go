@@ -6,17 +6,18 @@ import (
 	"anneal/tensor"
 )
 
-// Adding holds the parameters whose gradients are made from zero, in room of their own, and then added to those before.
+// Adding holds the parameters whose gradients are computed from zero in separate memory, the room, and then added to
+// the gradients before.
 type Adding []added
 
 type added struct {
 	*nn.Param
 	room  tensor.Tensor // for a gradient
-	sum   tensor.Tensor // of those before, while Grad is the room
+	sum   tensor.Tensor // the gradients before, while Grad is the room
 	apart bool          // Grad is the room
 }
 
-// NewAdding allocates the room for gradients of the parameters that are chosen, whose gradients are allocated.
+// NewAdding allocates the room for gradients of the chosen parameters, whose gradients must be allocated.
 func NewAdding(a *tensor.Arena, params []*nn.Param, chosen func(*nn.Param) bool) (list Adding) {
 	for _, p := range params {
 		if chosen(p) {
@@ -26,11 +27,11 @@ func NewAdding(a *tensor.Arena, params []*nn.Param, chosen func(*nn.Param) bool)
 	return list
 }
 
-// InPieces reports whether the gradient of p is a sum of pieces, so that those of several micro-batches do not add up
-// in place to the bits of their sum.
+// InPieces reports whether the gradient of p is a sum of pieces. Then adding up several micro-batches in place gives
+// other bits than the sum of their gradients.
 func InPieces(p *nn.Param) bool { return !p.OnePass() }
 
-// Begin makes room for the next gradients.
+// Begin redirects gradients to the room.
 func (l Adding) Begin() {
 	for i := range l {
 		if p := &l[i]; p.HasGrad() {
@@ -40,7 +41,7 @@ func (l Adding) Begin() {
 	}
 }
 
-// End adds them to those before.
+// End adds the gradients in the room to those before.
 func (l Adding) End(dev device.Device) {
 	for i := range l {
 		p := &l[i]

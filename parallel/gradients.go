@@ -8,18 +8,19 @@ import (
 	"anneal/tensor"
 )
 
-// Gradients. A rank makes the gradient of a micro-batch from zero, unit by unit from the last to the first. When a
-// unit's is made, it goes to the owners; while backward goes on with the units before, owners add what has come,
-// in the order of the micro-batches, and so of the ranks: in round j, rank d has micro-batch j·D + d.
+// Gradients. A rank computes the gradient of a micro-batch from zero, unit by unit from the last to the first. The
+// gradient of a complete unit is sent to the owners. While backward continues with the units before, owners add the
+// gradients received, in the order of the micro-batches. This is also the order of the ranks: in round j, rank d has
+// micro-batch j·D + d.
 //
-// Stages 0 and 1 keep the gradient of the whole model, in which a micro-batch's is made. If every rank has at most one
-// micro-batch a step, owners add in place. Stages 2 and 3 have slots for a few units. At stage 0 the sums go back to
-// all, and all update everything.
+// Stages 0 and 1 keep the gradient of the whole model, and micro-batches compute theirs there. If every rank has at
+// most one micro-batch per step, owners add in place. Stages 2 and 3 have slots for a few units. At stage 0 the sums
+// are sent back to all ranks, and every rank updates everything.
 //
-// With blocks of several micro-batches (parallel.sum_block), "micro-batch" reads "block" above: a rank sums those of a
-// block before their gradient travels, at all stages in the gradient of the whole model.
+// With blocks of several micro-batches (parallel.sum_block), "micro-batch" reads "block" above: a rank sums the
+// gradients of a block before it sends them. At all stages it sums them in the gradient of the whole model.
 
-// layGradients allocates where this rank makes gradients, where they arrive, and their sums.
+// layGradients allocates the memory in which this rank computes gradients, receives them, and sums them.
 func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
 	me, ranks := s.world.Rank(), s.world.Size()
 	lay := func(a *tensor.Arena, u *unit) {
@@ -80,11 +81,12 @@ func (s *Shard) layGradients(arena func(string) *tensor.Arena) {
 	}
 }
 
-// keepsAll reports whether the rank keeps the gradients of the whole model: those of a block add up there.
+// keepsAll reports whether the rank keeps the gradients of the whole model. With blocks it always does, because their
+// gradients add up there.
 func (s *Shard) keepsAll() bool { return s.Stage < 2 || s.Block > 1 }
 
-// rooms allocates room for what other ranks send: for every unit, by rank, of the pieces that are this rank's. Every
-// rank sends here what this one sends itself.
+// rooms allocates room for the tensors that other ranks send: for every unit, by rank, those of this rank's pieces.
+// They have the shapes of the tensors that this rank sends to itself.
 func (s *Shard) rooms(arena func(string) *tensor.Arena, sent [][][]tensor.Tensor) [][][]tensor.Tensor {
 	list := make([][][]tensor.Tensor, len(s.units))
 	if s.world.InPlace() {
@@ -105,21 +107,22 @@ func (s *Shard) rooms(arena func(string) *tensor.Arena, sent [][][]tensor.Tensor
 	return list
 }
 
-// Begin begins a round of a step, in which the first senders ranks have a block of micro-batches. The sums of round 0
-// start anew; those of the last round go back to all at stage 0.
+// Begin begins a round of a step, in which the first senders ranks have a block of micro-batches. Round 0 starts new
+// sums; at stage 0 the sums of the last round are sent back to all ranks.
 func (s *Shard) Begin(step, round, senders int, last bool) {
 	s.add, s.senders, s.back = round > 0, senders, last && s.Stage == 0
 	s.key = precision.WireKey{Seed: s.Seed, Step: step, Block: round*s.world.Size() + s.world.Rank()}
 }
 
-// Next begins the next micro-batch of a round, on all ranks: the first one of blocks, the last one, or both. A rank
-// whose block has ended before takes part.
+// Next begins the next micro-batch of a round, on all ranks. It may be the first of the blocks, the last, or both. A
+// rank whose block ended earlier takes part, too.
 func (s *Shard) Next(first, last bool) { s.first, s.last = first, last }
 
 // Present reports whether this rank has a block in the round.
 func (s *Shard) Present() bool { return s.world.Rank() < s.senders }
 
-// Make waits until the gradient of unit u can be made: until all have read what was in its place.
+// Make waits until the gradient of unit u can be computed, that is, until all ranks have read the earlier contents of
+// its memory.
 func (s *Shard) Make(i int) error {
 	u, before := &s.units[i], i
 	if len(u.params) == 0 {
@@ -138,7 +141,7 @@ func (s *Shard) Make(i int) error {
 			return nil
 		}
 	}
-	for slices.Contains(s.under, before) { // others wait for this rank, too
+	for slices.Contains(s.under, before) { // other ranks wait for this rank, too
 		if err := s.fold(); err != nil {
 			return err
 		}
@@ -146,11 +149,11 @@ func (s *Shard) Make(i int) error {
 	return s.units[before].gradients.Sent()
 }
 
-// Made says that everything but products that are put off has been added to the gradient of unit u.
+// Made says that the gradient of unit u is complete except for deferred products.
 func (s *Shard) Made(i int) { s.units[i].adding.End(s.dev) }
 
-// Send sends the gradient of unit u, where a block ends and if this rank is present, and adds what has come of the
-// units before.
+// Send sends the gradient of unit u if a block ends here and this rank is present, and adds received gradients of
+// earlier units.
 func (s *Shard) Send(i int) error {
 	u := &s.units[i]
 	if u.adding.End(s.dev); !s.last || len(u.params) == 0 {
@@ -158,7 +161,7 @@ func (s *Shard) Send(i int) error {
 	}
 	if s.Present() {
 		for _, p := range u.params {
-			if !p.HasGrad() { // this micro-batch does not reach it
+			if !p.HasGrad() { // this micro-batch does not use it
 				device.NegativeZero(s.dev, &p.Grad)
 			}
 		}
@@ -173,7 +176,7 @@ func (s *Shard) Send(i int) error {
 	return s.fold()
 }
 
-// Drain adds what is still under way.
+// Drain adds the gradients that are still in flight.
 func (s *Shard) Drain() error {
 	for len(s.under) > 0 {
 		if err := s.fold(); err != nil {
@@ -183,7 +186,7 @@ func (s *Shard) Drain() error {
 	return nil
 }
 
-// fold adds the gradients of the oldest unit under way.
+// fold adds the gradients of the oldest unit in flight.
 func (s *Shard) fold() error {
 	i := s.under[0]
 	u := &s.units[i]
@@ -212,8 +215,8 @@ func (s *Shard) fold() error {
 	return nil
 }
 
-// giveBack begins to send the sums of the unit that was summed first to all. They come in the place of the terms, which
-// by now the others have read.
+// giveBack begins to send the sums of the unit that was summed first to all ranks. They overwrite the terms, which the
+// other ranks have read by now.
 func (s *Shard) giveBack() error {
 	u := &s.units[s.summed[0]]
 	s.summed = s.summed[:copy(s.summed, s.summed[1:])]
@@ -233,7 +236,7 @@ func (s *Shard) addTerms(o *Owned, add bool) {
 }
 
 // Total waits until all ranks have the sums, at stage 0. The gradients of the parameters are then those of the whole
-// batch, and nobody else reads them: an update may overwrite them.
+// batch, and no other rank reads them, so an update may overwrite them.
 func (s *Shard) Total() error {
 	if s.Stage > 0 {
 		return nil
@@ -276,7 +279,7 @@ func (s *Shard) total(u *unit) error {
 	return nil
 }
 
-// SquareSums returns the sums of squares of this rank's pieces, stretch by stretch in their order.
+// SquareSums returns the sums of squares of this rank's pieces, stretch by stretch, in order.
 func (s *Shard) SquareSums() []float64 {
 	s.terms = s.terms[:0]
 	n := 0

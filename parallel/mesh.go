@@ -16,16 +16,16 @@ type Sizes struct {
 // Product returns the number of ranks that share one micro-batch.
 func (s Sizes) Product() int { return max(s.Tensor, 1) * max(s.Context, 1) * max(s.Pipeline, 1) }
 
-// A Place is where a rank is in a mesh.
+// A Place is the position of a rank in a mesh.
 type Place struct {
 	Stage int // of the pipeline
-	Data  int // whose micro-batches it works on
-	Chunk int // of context parallelism: which tokens of a sequence
+	Data  int // number of the replica whose micro-batches it works on
+	Chunk int // context parallelism: its share of the tokens of a sequence
 	Cut   int // which part of every layer
 }
 
-// At returns the place of a rank: tensor parallelism is fastest, so that its ranks are neighbours, and the pipeline
-// slowest.
+// At returns the place of a rank. Tensor parallelism varies fastest, so that its ranks are neighbours, and the
+// pipeline slowest.
 func (s Sizes) At(rank, ranks int) Place {
 	t, c := max(s.Tensor, 1), max(s.Context, 1)
 	data := ranks / s.Product()
@@ -34,7 +34,7 @@ func (s Sizes) At(rank, ranks int) Place {
 	}
 }
 
-// A Mesh is a rank's place among all, and its groups. A group of one rank is comm.Alone.
+// A Mesh is a rank's place among all ranks, and its groups. A group of one rank is comm.Alone.
 type Mesh struct {
 	Sizes
 	Place
@@ -42,8 +42,8 @@ type Mesh struct {
 	Replicas int       // data parallelism: ranks with micro-batches of their own
 	Peers    comm.Comm // of tensor parallelism
 	Sequence comm.Comm // of context parallelism
-	Sums     comm.Comm // whose gradients are added: rank Data·Context + Chunk
-	Ends     comm.Comm // the first stage and the last, which both have a tied table; nil elsewhere
+	Sums     comm.Comm // ranks whose gradients are added: rank Data·Context + Chunk
+	Ends     comm.Comm // the first and the last stage, which both have a tied table; nil on other stages
 
 	forward, backward [2]comm.Comm // pairs of neighbours in the pipeline: from the stage before, to the stage after
 }
@@ -77,7 +77,7 @@ func NewMesh(world comm.Comm, s Sizes) (*Mesh, error) {
 	if last > 0 && (m.Stage == 0 || m.Stage == last) {
 		m.Ends = group(2, func(i int, at *Place) { at.Stage = i * last })
 	}
-	for from := range s.Pipeline { // in the same order on all
+	for from := range s.Pipeline { // in the same order on all ranks
 		to := (from + 1) % s.Pipeline
 		if from == to {
 			break
@@ -101,7 +101,7 @@ func NewMesh(world comm.Comm, s Sizes) (*Mesh, error) {
 	return m, err
 }
 
-// Alone returns the mesh of a rank alone.
+// Alone returns the mesh of a single rank.
 func Alone() *Mesh {
 	m, err := NewMesh(comm.Alone{}, Sizes{})
 	if err != nil {
@@ -110,16 +110,17 @@ func Alone() *Mesh {
 	return m
 }
 
-// Pairs are the pairs of this rank and a neighbour in the pipeline: the one in which the stream goes to the stage
-// after, and the one in which its gradient comes back. The first of a pair sends.
+// Pairs are the two groups of this rank and a neighbour in the pipeline: Forward sends the stream to the stage after,
+// Backward sends its gradient back. The first rank of a pair sends.
 type Pairs struct{ Forward, Backward comm.Comm }
 
-// Neighbours returns the pairs with the stage before and the stage after. The last stage is before the first.
+// Neighbours returns the pairs with the stage before and the stage after. The stages form a circle: the last is before
+// the first.
 func (m *Mesh) Neighbours() (before, after Pairs) {
 	return Pairs{m.forward[0], m.backward[0]}, Pairs{m.forward[1], m.backward[1]}
 }
 
-// rank returns the rank of the world at a place.
+// rank returns the rank, in the world, at a place.
 func (m *Mesh) rank(at Place) int {
 	return ((at.Stage*m.Replicas+at.Data)*m.Context+at.Chunk)*m.Tensor + at.Cut
 }

@@ -12,13 +12,14 @@ import (
 type Squares struct {
 	Param int // number of the parameter in the whole model
 	Cut   int // which of the ranks that share layers has the piece
-	From  int // its first element of what is there
-	Part  int // the part of the parameter that it is; −1 for a run of stretches
+	From  int // its first element in the region of those ranks
+	Part  int // number of the parameter's part that it covers; −1 for a run of stretches
 	Sums  []float64
 }
 
-// counted returns how many elements of a piece only this rank counts: all, unless ranks that share layers have the
-// parameter, or the rows of it that begin where its gradient is partial, or it is the copy of a tied table.
+// counted returns how many elements at the start of a piece this rank counts in norms. It counts all, unless it is
+// left to another rank that shares layers and has the whole parameter, or its partial rows, too. It counts none of the
+// copy of a tied table.
 func (s *Shard) counted(o *Owned) int {
 	n := o.Piece.To - o.Piece.From
 	switch p := o.Partial; {
@@ -35,7 +36,7 @@ func (s *Shard) counted(o *Owned) int {
 	return n
 }
 
-// Squares returns what this rank contributes to the norm of the gradient, given the sums of SquareSums.
+// Squares returns this rank's contribution to the norm of the gradient, given the sums of SquareSums.
 func (s *Shard) Squares(sums []float64) (list []Squares) {
 	for _, o := range s.Mine {
 		if o.Counted > 0 {
@@ -46,9 +47,9 @@ func (s *Shard) Squares(sums []float64) (list []Squares) {
 	return list
 }
 
-// SquaredNorm returns the sum of squares over all parameters, from what all ranks contribute, and adds that of each to
-// params, unless that is nil. It adds them in the order of device.Squares: stretch by stretch for each parameter, or
-// part of one, then those.
+// SquaredNorm returns the sum of squares over all parameters, from the contributions of all ranks. Unless params is
+// nil, it also adds the sum of each parameter to params. It adds in the order of device.Squares: first the stretches
+// of each parameter, or part of one, then these sums.
 func SquaredNorm(list []Squares, params []float64) (total float64) {
 	slices.SortFunc(list, func(a, b Squares) int {
 		return cmp.Or(cmp.Compare(a.Param, b.Param), cmp.Compare(a.Cut, b.Cut), cmp.Compare(a.From, b.From))

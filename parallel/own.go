@@ -15,19 +15,20 @@ import (
 // and its authoritative weights live there.
 type Piece struct {
 	Param    int // number of the parameter in the model
-	From, To int // elements of what is here
-	Part     int // the part of the parameter that it is; −1 for a run of stretches
+	From, To int // elements of this rank's region
+	Part     int // number of the parameter's part that it covers; −1 for a run of stretches
 	Owner    int // rank
 }
 
-// Deal says which rank owns what of a model, given as units (model.Decoder.UnitParams). Pieces come in the order of
+// Deal assigns the pieces of a model, given as units (model.Decoder.UnitParams), to ranks. Pieces are in the order of
 // parameters and elements, and are the same on every rank.
 //
-// The parameters of a unit, laid end to end, are cut into as many runs as there are ranks, at multiples of
-// device.Stretch elements of a parameter: so the sums of squares and the blocks of 8-bit optimizers are those of the
-// whole. A unit of few stretches leaves ranks without. Parameters that the optimizer can only divide into parts, or not
-// at all, go part by part, largest first, to the rank that has least. The tables that tensor parallelism cuts do not
-// count for that, nor do their units, since they may differ by a row: so ranks that share layers own the same parts.
+// The parameters of a unit, laid end to end, are cut into one run per rank, at multiples of device.Stretch elements of
+// a parameter. So the sums of squares and the blocks of 8-bit optimizers are the same as without cuts. If a unit has
+// few stretches, some ranks get none. Parameters that the optimizer can only divide into parts, or not at all, are
+// dealt part by part, largest first, to the rank that has the least. Tables that tensor parallelism cuts do not count
+// for this, nor do their units, because their sizes may differ by a row; so ranks that share layers own the same
+// parts.
 func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Division) []Piece {
 	var pieces, parts []Piece
 	load := make([]int, ranks) // elements
@@ -69,8 +70,8 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 	return pieces
 }
 
-// apart are units of which the tables of the first are dealt one by one, so that a tied one has the same owners in
-// every stage of a pipeline that has it.
+// apart returns units in which each table of the first unit is a unit of its own, so that a tied table has the same
+// owners in both stages of a pipeline that have it.
 func apart(units [][]*nn.Param) (list [][]*nn.Param) {
 	for _, p := range units[0] {
 		list = append(list, []*nn.Param{p})
@@ -79,8 +80,8 @@ func apart(units [][]*nn.Param) (list [][]*nn.Param) {
 }
 
 // runs cuts the n elements of a parameter, which begin at element `at` of the `all` that ranks share, into one run for
-// each owner. A stretch is owned by the rank whose share its middle is in. Ends are searched, since a parameter can
-// have 10⁸ stretches.
+// each owner. The owner of a stretch is the rank whose share contains its middle. The ends of runs are found by binary
+// search, since a parameter can have 10⁸ stretches.
 func runs(n, at, all, ranks int) (list []Piece) {
 	bounds := func(i int) (from, to int) { return i * device.Stretch, min((i+1)*device.Stretch, n) }
 	owner := func(i int) int {

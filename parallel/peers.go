@@ -6,7 +6,7 @@ import (
 	"anneal/tensor"
 )
 
-// Peers are the ranks of a group as operations of a tape see them. It implements autograd.Peers.
+// Peers presents the ranks of a group to the operations of a tape. It implements autograd.Peers.
 type Peers struct {
 	group     comm.Comm
 	transfer  comm.Transfer
@@ -14,7 +14,7 @@ type Peers struct {
 	in        []tensor.Tensor
 }
 
-// NewPeers returns the peers of a group; nil if a rank is alone.
+// NewPeers returns the peers of a group; nil for a group of one rank.
 func NewPeers(name string, group comm.Comm) autograd.Peers {
 	if group.Size() == 1 {
 		return nil
@@ -69,7 +69,7 @@ func (p *Peers) Release() {
 	check(p.transfer.Sent())
 }
 
-// lost is the panic of an operation whose peers are gone.
+// lost is the panic value of an operation whose peers are lost.
 type lost struct{ error }
 
 func check(err error) {
@@ -78,7 +78,7 @@ func check(err error) {
 	}
 }
 
-// Recover turns the panic of an operation whose peers are gone into an error. Defer it where a tape runs.
+// Recover turns the panic of an operation whose peers are lost into an error. Defer it in functions that run a tape.
 func Recover(err *error) {
 	switch e := recover().(type) {
 	case nil:

@@ -11,34 +11,34 @@ import (
 	"anneal/tensor"
 )
 
-// The names of the arenas of a Shard, beside those of its tables and state.
+// The names of the arenas of a Shard, besides those of its tables and state.
 const (
-	Parameters    = "parameters"         // what computing reads: all of it, or at stage 3 the pieces that are owned
-	Gradients     = "gradients"          // all of them, or from stage 2 on the sums of the pieces that are owned
-	MasterWeights = "master weights"     // of pieces whose copies for computing are narrower
-	Fold          = "gradient fold"      // sums of the pieces that are owned, where all gradients are kept
-	Slots         = "gradient slots"     // gradients on their way
+	Parameters    = "parameters"         // the weights that computing reads: all, or at stage 3 the owned pieces
+	Gradients     = "gradients"          // all gradients, or from stage 2 on the sums of the owned pieces
+	MasterWeights = "master weights"     // of owned pieces, if computing reads narrower copies
+	Fold          = "gradient fold"      // sums of the owned pieces, if all gradients are kept
+	Slots         = "gradient slots"     // gradients being sent
 	Received      = "received gradients" // from other ranks
-	Gathered      = "gathered weights"   // of the units at work
+	Gathered      = "gathered weights"   // of the units that are computing
 )
 
-// Lag is how many units' gradients may be under way while backward goes on.
+// Lag is the number of units whose gradients may be in flight while backward continues.
 const Lag = 2
 
-// Options say what a rank keeps of a model.
+// Options decide which tensors of a model a rank keeps, and in which formats.
 type Options struct {
 	Stage  int            // of ZeRO, 0 to 3
 	Micro  int            // the most micro-batches of a step
-	Block  int            // micro-batches that a rank sums before their gradient travels
-	Wire   precision.Wire // the format in which gradients travel
+	Block  int            // micro-batches that a rank sums before it sends their gradient
+	Wire   precision.Wire // the format in which gradients are sent
 	Seed   uint64         // of its rounding
 	Divide func(p *nn.Param) optim.Division
-	// Formats returns the format in which a weight is updated, and that in which computing reads it.
+	// Formats returns the format in which a weight is updated, and the format in which computing reads it.
 	Formats func(p *nn.Param) (master, compute tensor.DType)
 	Grad    tensor.DType // of gradients
 	Cut     int          // this rank's number among those that share layers
-	Tied    comm.Comm    // the first and the last stage of a pipeline, which both have the table of unit 0; else nil
-	Apart   bool         // computing may be shown other weights than the authoritative ones, which are then apart
+	Tied    comm.Comm    // the first and the last stage of a pipeline with a tied table; else nil
+	Apart   bool         // computing may read other weights than the authoritative ones (Show)
 }
 
 // An Owned is a piece of a parameter on the rank that owns it. Value holds its authoritative weights, Grad the sum of
@@ -46,15 +46,15 @@ type Options struct {
 type Owned struct {
 	*nn.Param
 	Piece   Piece
-	Stretch int // number of its first stretch among those of Mine that are counted
-	Counted int // its first elements, which no other rank counts in norms and saves
+	Stretch int // number of its first stretch among the counted stretches of Mine
+	Counted int // the number of its first elements that only this rank counts in norms and saves
 
 	value, grad tensor.Tensor  // in one dimension
-	copy        *tensor.Tensor // where computing reads it, if that is elsewhere
-	shown       *tensor.Tensor // what computing reads: value, or another tensor of its length
+	copy        *tensor.Tensor // the copy that computing reads, if separate
+	shown       *tensor.Tensor // the source of the copy: value, or another tensor of its length
 }
 
-// A Shard is what one rank has of a model in training.
+// A Shard is one rank's part of a model in training.
 type Shard struct {
 	Options
 	Pieces []Piece  // of all ranks
@@ -65,18 +65,18 @@ type Shard struct {
 	units []unit
 
 	senders int  // ranks with a micro-batch in this round
-	add     bool // to the sums of earlier rounds
+	add     bool // add to the sums of earlier rounds
 	back    bool // the sums go back to all
 	key     precision.WireKey
 	first   bool         // the micro-batch is the first of a block
 	last    bool         // it is the last one
-	under   []int        // units whose gradients are under way, oldest first
-	summed  []int        // stage 0: units whose sums are still to go back, oldest first
-	filled  [Lag + 1]int // stage 2, 3: the unit whose gradients were last in a slot; 0 for none
+	under   []int        // units whose gradients are in flight, oldest first
+	summed  []int        // stage 0: units whose sums must still be sent back, oldest first
+	filled  [Lag + 1]int // stages 2 and 3: by slot, the unit whose gradients were last in it; 0 for none
 	terms   []*tensor.Tensor
 	decoded tensor.Tensor // int8: a piece as numbers
-	tie     *tie          // of a tied table in a pipeline; else nil
-	slots   [2]int        // stage 3: the unit whose weights are in a slot; 0 for none
+	tie     *tie          // for a tied table in a pipeline; else nil
+	slots   [2]int        // stage 3: by slot, the unit whose weights are in it; 0 for none
 
 	// Folding is called before terms of a piece are added, in their order; it may be nil.
 	Folding func(o *Owned, terms []*tensor.Tensor)
@@ -90,20 +90,20 @@ type unit struct {
 	mine   []*Owned
 
 	adding    Adding            // of the micro-batches of a block
-	coded     []precision.Coded // gradients as they travel, of each parameter, unless they are F32
+	coded     []precision.Coded // gradients in the format of the wire, by parameter, unless it is F32
 	gradients comm.Transfer     // of a micro-batch, to the owners
 	totals    comm.Transfer     // stage 0: sums, to all
 	weights   comm.Transfer     // from the owners
-	copies    [][]tensor.Tensor // weights as computing reads them, by owner
+	copies    [][]tensor.Tensor // the weights that computing reads, by owner
 	sums      [][]tensor.Tensor // stage 0: gradients, by owner
-	moving    bool              // weights are under way
-	senders   int               // of the gradients under way
+	moving    bool              // weights are in flight
+	senders   int               // of the gradients in flight
 	add       bool              // they are added to the sums of earlier rounds
-	back      bool              // the sums then go back to all
+	back      bool              // the sums are then sent back to all ranks
 }
 
-// New lays out what this rank of a group has of a model whose parameters are declared, given as units. arena returns
-// the memory of a name; measuring arenas and comm/absent give a plan.
+// New lays out this rank's part of a model, given as units of declared parameters. arena returns the arena with a
+// name. With measuring arenas and comm/absent, New only measures.
 func New(o Options, world comm.Comm, dev device.Device, list [][]*nn.Param, arena func(string) *tensor.Arena) *Shard {
 	s := &Shard{Options: o, Pieces: Deal(list, world.Size(), o.Divide), world: world, dev: dev}
 	first, rest := 0, s.Pieces
@@ -140,7 +140,7 @@ func New(o Options, world comm.Comm, dev device.Device, list [][]*nn.Param, aren
 	return s
 }
 
-// own completes a piece, whose Value and Grad are laid out.
+// own completes a piece whose Value and Grad are laid out.
 func (u *unit) own(o *Owned) {
 	value, grad := o.value, o.grad
 	p := *u.params[o.Piece.Param-u.first]
@@ -180,7 +180,7 @@ func (u *unit) grads() (list []*tensor.Tensor) {
 	return list
 }
 
-// toAll is what a rank sends that sends the same to all.
+// toAll returns the lists of a rank that sends the same tensors to every rank.
 func toAll(x []tensor.Tensor, ranks int) [][]tensor.Tensor {
 	list := make([][]tensor.Tensor, ranks)
 	for r := range list {
@@ -189,8 +189,8 @@ func toAll(x []tensor.Tensor, ranks int) [][]tensor.Tensor {
 	return list
 }
 
-// ring lays units 1, 2, … of a model over slots in turn; units in the same slot have the same memory. The arena is nil
-// if there is nothing to lay.
+// ring lays units 1, 2, … of a model out over slots in turn; units in the same slot share memory. The arena may be nil
+// if nothing is allocated.
 func (s *Shard) ring(a *tensor.Arena, slots int, lay func(i int)) {
 	if a == nil {
 		return

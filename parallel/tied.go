@@ -5,17 +5,18 @@ import (
 	"anneal/tensor"
 )
 
-// A tied table is on the first stage of a pipeline as the embedding, and on the last as the head. Each has a copy, with
-// the same owners, the same state and the same updates: only the sums of its gradient meet, once a step.
+// A tied table is on the first stage of a pipeline as the embedding, and on the last as the head. Each stage has a
+// copy with the same owners, state and updates. Only the sums of its gradient are exchanged and added, once per step.
 
 // tie is the exchange of a tied table's sums between the two stages.
 type tie struct {
 	sums  comm.Transfer
-	mine  []tensor.Tensor // of the pieces that are owned here
+	mine  []tensor.Tensor // of the owned pieces
 	other []tensor.Tensor // the same pieces, from the other stage
 }
 
-// Replica reports whether parameter 0 is the copy of a tied table: what another rank has as well, and counts and saves.
+// Replica reports whether parameter 0 is the second copy of a tied table. Another rank has the first copy, counts it
+// in norms and saves it.
 func (s *Shard) Replica() bool { return s.tie != nil && s.Tied.Rank() == 1 }
 
 // layTied allocates room for the other stage's sums.
@@ -33,7 +34,7 @@ func (s *Shard) layTied(arena func(string) *tensor.Arena) {
 	s.tie.sums = s.Tied.NewExchange("the gradients of the tied table", toAll(s.tie.mine, 2), toAll(s.tie.other, 2))
 }
 
-// Tie adds the sums of a tied table of both stages, after Drain.
+// Tie adds the gradient sums of both copies of a tied table. Call it after Drain.
 func (s *Shard) Tie() error {
 	if s.tie == nil {
 		return nil

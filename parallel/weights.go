@@ -5,14 +5,15 @@ import (
 	"anneal/tensor"
 )
 
-// Weights. An owner has the authoritative numbers of its pieces. Computing reads copies of whole parameters: at stage 0
-// to 2 of all units all the time, at stage 3 of two units at a time, in two slots, while those of the next unit arrive.
-// Tables of the first unit (the embedding, and the head if it is tied) are always here.
+// Weights. An owner has the authoritative weights of its pieces. Computing reads copies of whole parameters. At stages
+// 0 to 2 every rank has the copies of all units all the time. At stage 3 there are two slots: one holds the unit that
+// is computing, and the next unit arrives in the other. Every rank always has the tables of the first unit (the
+// embedding, and the head if it is tied).
 //
-// A copy has the format in which products read it, so that a matrix of policy bf16 takes 2 bytes an element and travels
-// in 2: products round their operands to BF16 anyway, so this changes no bit.
+// A copy has the format in which products read it. So a matrix of policy bf16 takes 2 bytes per element in memory and
+// in messages. Products round their operands to BF16 anyway, so this changes no bit.
 
-// layWeights allocates what this rank keeps of the weights.
+// layWeights allocates the weights that this rank keeps.
 func (s *Shard) layWeights(arena func(string) *tensor.Arena) {
 	whole, masters := arena(Parameters), arena(MasterWeights)
 	me, ranks := s.world.Rank(), s.world.Size()
@@ -46,20 +47,20 @@ func (s *Shard) layWeights(arena func(string) *tensor.Arena) {
 	}
 }
 
-// Publish begins to send the new weights of unit u to all. Call it once the pieces of the unit are updated.
+// Publish begins to send the new weights of unit u to all ranks. Call it once the pieces of the unit are updated.
 func (s *Shard) Publish(u int) error {
 	if s.Stage == 0 {
 		return nil // every rank updates all
 	}
-	if s.Stage == 3 && u > 0 { // they travel when they are needed
+	if s.Stage == 3 && u > 0 { // they are sent when they are needed
 		s.slots = [2]int{}
 		return nil
 	}
 	return s.fetch(u)
 }
 
-// Show makes computing read other weights: one tensor for each of Mine, or with nil the authoritative ones. At stage 0,
-// where no weights travel, it does nothing.
+// Show makes computing read other weights: one tensor for each of Mine, or the authoritative weights if weights is
+// nil. At stage 0 weights are not sent, and Show does nothing.
 func (s *Shard) Show(weights []tensor.Tensor) error {
 	for i, o := range s.Mine {
 		o.shown = &o.value
@@ -76,7 +77,7 @@ func (s *Shard) Show(weights []tensor.Tensor) error {
 	return nil
 }
 
-// Init sets the weights that this rank has to the initial ones of the seed.
+// Init sets this rank's weights to their initial values for the seed.
 func (s *Shard) Init(seed uint64) error {
 	for i := range s.units {
 		u := &s.units[i]
@@ -94,7 +95,7 @@ func (s *Shard) Init(seed uint64) error {
 	if err := s.Show(nil); err != nil {
 		return err
 	}
-	return s.Settle() // a run that continues loads other weights now
+	return s.Settle() // a resumed run loads other weights next
 }
 
 // fetch begins the transfer of the weights of unit u.
@@ -103,10 +104,10 @@ func (s *Shard) fetch(i int) error {
 	if len(u.params) == 0 {
 		return nil
 	}
-	if err := s.arrive(i); err != nil { // those of before, which nobody has needed
+	if err := s.arrive(i); err != nil { // earlier weights that were not needed
 		return err
 	}
-	if err := u.weights.Sent(); err != nil { // the copies that others still read
+	if err := u.weights.Sent(); err != nil { // other ranks may still read the copies
 		return err
 	}
 	for _, o := range u.mine {
@@ -119,7 +120,7 @@ func (s *Shard) fetch(i int) error {
 	return nil
 }
 
-// arrive waits for the weights of unit u, if they are under way.
+// arrive waits for the weights of unit u, if they are in flight.
 func (s *Shard) arrive(i int) error {
 	u := &s.units[i]
 	if !u.moving {
@@ -144,9 +145,9 @@ func (s *Shard) arrive(i int) error {
 	return nil
 }
 
-// Settle waits until nothing is under way: until the weights of all units are here, and others have what this rank
-// sends. Only then may the authoritative weights change other than by a step, which knows what is under way. All ranks
-// call it.
+// Settle waits until no transfer is in flight: the weights of all units have arrived, and other ranks have received
+// everything from this rank. Only then may anything but a step, which tracks transfers, change the authoritative
+// weights. All ranks call it.
 func (s *Shard) Settle() error {
 	for i := range s.units {
 		if err := s.arrive(i); err != nil {
@@ -165,7 +166,7 @@ func (s *Shard) Settle() error {
 	return nil
 }
 
-// Need waits until the weights of unit u are here, and lets those of unit next come: −1 for none.
+// Need waits until the weights of unit u have arrived, and begins to receive those of unit next; 0 or less for none.
 func (s *Shard) Need(u, next int) error {
 	if s.Stage < 3 || u == 0 {
 		return s.arrive(u)
@@ -186,10 +187,10 @@ func (s *Shard) gather(u int) error {
 		return nil
 	}
 	if *slot > 0 {
-		if err := s.arrive(*slot); err != nil { // which nobody has needed: others wait until it is read
+		if err := s.arrive(*slot); err != nil { // not needed, but other ranks wait until it is read
 			return err
 		}
-		if err := s.units[*slot].weights.Sent(); err != nil { // others still read what it held
+		if err := s.units[*slot].weights.Sent(); err != nil { // other ranks may still read its old contents
 			return err
 		}
 	}

@@ -6,15 +6,15 @@ import (
 	"anneal/tensor"
 )
 
-// Gradients in a narrower format (precision.Wire). A rank that has made the gradient of a unit encodes each parameter
-// whole, so that blocks and random numbers do not depend on who owns what, and sends slices of that; an owner decodes
-// what arrives, also from itself. A piece of int8 begins with the block in which its first element lies. Encoded
-// gradients lie in slots at every stage.
+// Gradients in a narrower format (precision.Wire). A rank that has computed the gradient of a unit encodes each
+// parameter as a whole, so that blocks and random numbers do not depend on who owns what, and sends slices of the
+// result. An owner decodes all slices, including its own. A piece of int8 begins with the block that contains its
+// first element. Encoded gradients are in slots at every stage.
 
-// coded reports whether gradients travel in a format of their own.
+// coded reports whether gradients are encoded before they are sent.
 func (s *Shard) coded() bool { return s.Wire != precision.WireF32 }
 
-// slotted reports whether what is sent lies in slots, which later units take over.
+// slotted reports whether gradients are sent from slots, which later units reuse.
 func (s *Shard) slotted() bool { return !s.keepsAll() || s.coded() }
 
 // layCoded allocates the encoded gradients of a unit.
@@ -24,7 +24,8 @@ func (s *Shard) layCoded(a *tensor.Arena, u *unit) {
 	}
 }
 
-// cutCoded returns the pieces of a unit's encoded gradients, by owner: of int8 two tensors each, codes and scales.
+// cutCoded returns the pieces of a unit's encoded gradients, by owner. A piece of int8 is two tensors, codes and
+// scales.
 func (u *unit) cutCoded(ranks int) [][]tensor.Tensor {
 	list := make([][]tensor.Tensor, ranks)
 	for _, p := range u.pieces {
@@ -39,7 +40,7 @@ func (u *unit) cutCoded(ranks int) [][]tensor.Tensor {
 	return list
 }
 
-// encode encodes the gradients of a unit, if they are to be. The key is that of the step and the block.
+// encode encodes the gradients of a unit, if the wire needs it. key identifies the step and the block.
 func (u *unit) encode(dev device.Device, k precision.WireKey) {
 	for i := range u.coded {
 		k.Param = u.params[i].Number
@@ -47,7 +48,7 @@ func (u *unit) encode(dev device.Device, k precision.WireKey) {
 	}
 }
 
-// layDecoded allocates room for the largest piece that is decoded here.
+// layDecoded allocates room for the largest piece that this rank decodes.
 func (s *Shard) layDecoded(a *tensor.Arena) {
 	most := 0
 	for _, o := range s.Mine {
@@ -56,7 +57,7 @@ func (s *Shard) layDecoded(a *tensor.Arena) {
 	s.decoded = a.New(s.Grad, most)
 }
 
-// foldDecoded adds what has come of piece k of a unit, one rank after the other.
+// foldDecoded adds the received slices of piece k of a unit, one rank after the other.
 func (s *Shard) foldDecoded(u *unit, k int, o *Owned) {
 	for r := range u.senders {
 		from := u.gradients.From(r)[2*k:]

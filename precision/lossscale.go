@@ -7,11 +7,11 @@ package precision
 //	overflow (a gradient is not finite):  skip the update;  Scale ← max(Scale/2, Floor);  Good ← 0
 //	otherwise:  Good ← Good + 1;  at Interval of them in a row Scale ← 2·Scale, Good ← 0
 //
-// With a Hysteresis of n the first n−1 overflows since the scale last grew leave it as it is, as in Megatron-LM: an
-// odd batch that overflows is skipped, and the small gradients of the others keep their scale.
+// With a Hysteresis of n, the first n−1 overflows since the scale last grew do not change it, as in Megatron-LM: an
+// unusual batch that overflows is skipped, and the small gradients of other batches keep their scale.
 //
-// Defaults: Scale 65536, Interval 2000, Floor 1, Hysteresis 1. It costs no memory, and now and then an update. BF16,
-// FP8 with scaled tensors, and FP32 do not need it: their exponent range is large enough.
+// Defaults: Scale 65536, Interval 2000, Floor 1, Hysteresis 1. It costs no memory, but an update is lost now and then.
+// BF16, FP8 with scaled tensors, and FP32 do not need it: their exponent range is large enough.
 type LossScale struct {
 	Dynamic  bool    `json:"dynamic"`
 	Scale    float64 `json:"scale"`
@@ -21,11 +21,12 @@ type LossScale struct {
 
 	Interval   int     `json:"-"`
 	Floor      float64 `json:"-"`
-	Hysteresis int     `json:"-"` // overflows since it grew from which on the scale is lowered
+	Hysteresis int     `json:"-"` // number of overflows since it grew at which the scale is lowered
 }
 
-// Update counts one update and adapts the scale. After an overflow it reports whether another update may go well: the
-// scale was lowered, or bears more overflows. A scale that is constant, or at its floor, will overflow again.
+// Update counts one update and adapts the scale. After an overflow it reports whether another update may succeed,
+// because the scale was lowered or more overflows are allowed. A scale that is constant, or at its floor, will
+// overflow again.
 func (s *LossScale) Update(overflow bool) (adapted bool) {
 	if !overflow {
 		s.Good++

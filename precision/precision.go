@@ -89,8 +89,8 @@ func (p Policy) Types() autograd.Types {
 	}
 }
 
-// Products reports whether weights that only products read can have the format of their operands: products then round
-// nothing. FP8 needs the weights themselves for its scales, and TF32 is no format of storage.
+// Products reports whether weights that only matrix products read can be stored in the format of operands, so that
+// products round nothing. FP8 needs the weights themselves for its scales, and TF32 is not a storage format.
 func (p Policy) Products() bool {
 	return p.FP8 == nil && (p.Operand == tensor.BF16 || p.Operand == tensor.F16)
 }

@@ -5,8 +5,8 @@ import (
 	"anneal/tensor"
 )
 
-// A Wire is the number format in which gradients travel to the rank that sums them: f32, bf16 or int8. Sums are rounded
-// to it on any number of ranks, also on one, so the format decides bits and the number of ranks does not.
+// A Wire is the number format in which gradients are sent to the rank that sums them: f32, bf16 or int8. Gradients are
+// rounded to it on any number of ranks, even on one, so results depend on the format but not on the number of ranks.
 //
 //	bf16: to nearest even
 //	int8: up or down at random, without bias, in blocks of device.Block elements with a scale each
@@ -21,8 +21,8 @@ const (
 	WireInt8 Wire = "int8"
 )
 
-// A WireKey selects the random numbers with which a gradient is rounded: those of an element depend on its place in
-// the parameter, not on who rounds it. Param and Block are below 2¹⁶; above, random numbers come twice.
+// A WireKey selects the random numbers with which a gradient is rounded. They depend on the place of an element in the
+// parameter, not on the rank that rounds it. Param and Block should be below 2¹⁶; above, random numbers repeat.
 type WireKey struct {
 	Seed  uint64
 	Step  int // of the optimizer
@@ -30,8 +30,8 @@ type WireKey struct {
 	Block int // number of the block of micro-batches in the step
 }
 
-// random returns the stream of the key, and the block in it of an element, whose number is a multiple of
-// device.Stretch.
+// random returns the stream of the key, and the block in the stream that belongs to an element, whose number is a
+// multiple of device.Stretch.
 func (k WireKey) random(element int) (rng tensor.RNG, first uint64) {
 	rng = tensor.NewRNG(k.Seed, tensor.PurposeWire, uint32(k.Step))
 	return rng, uint64(uint16(k.Param))<<48 + uint64(uint16(k.Block))<<32 + uint64(element/8)
@@ -66,7 +66,7 @@ func (c *Coded) Head(n int) Coded {
 	return h
 }
 
-// Encode rounds g, which begins with an element of the parameter whose number is a multiple of device.Stretch.
+// Encode rounds g. The first element of g must have a number in the parameter that is a multiple of device.Stretch.
 func (c *Coded) Encode(dev device.Device, g *tensor.Tensor, k WireKey, element int) {
 	if c.Scales.IsZero() {
 		dev.Copy(&c.Numbers, g)
@@ -85,7 +85,7 @@ func (c *Coded) Decode(dev device.Device, g *tensor.Tensor) {
 	dev.DecodeInt8(g, &c.Numbers, &c.Scales)
 }
 
-// A Rounder rounds gradients in place as if they travelled.
+// A Rounder rounds gradients in place as if they were sent.
 type Rounder struct {
 	room, part Coded
 	run        tensor.Tensor

@@ -3,10 +3,10 @@ package program
 import "math"
 
 // Balance cuts layers into consecutive parts so that the most expensive part costs as little as it can, and returns
-// how many layers each part has. Costs are by layer, in any unit, none of them negative; what the first and last
-// part do beside their layers, embedding and head, belongs to the costs of the first and last layer. Among equally
-// good cuts it takes the one that is most even, by the sum of squared costs, and then gives more layers to the
-// first parts. Every part gets a layer: parts are 1 … len(costs).
+// how many layers each part has. Costs are by layer, in any unit, and not negative; include the embedding in the cost
+// of the first layer and the head in that of the last. Among equally good cuts Balance takes the most even one, by the
+// sum of squared costs, and then the one with more layers in the first parts. Every part gets a layer: parts are 1 …
+// len(costs).
 func Balance(costs []float64, parts int) []int {
 	n := len(costs)
 	sum := make([]float64, n+1) // of the first layers
@@ -40,7 +40,7 @@ func Balance(costs []float64, parts int) []int {
 	return layers
 }
 
-// A cut is how good a way to cut layers is.
+// A cut holds the costs by which ways to cut layers are compared.
 type cut struct{ most, squares float64 }
 
 func (c cut) less(d cut) bool {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Check returns what is wrong with the lists of a step, one list a stage, or nil:
+// Check returns an error unless the lists of a step, one per stage, are sound:
 //   - every part computes every micro-batch forward and backward once, in this order, and what it needs from
 //     another stage has been received and what another stage needs is sent after it is made, once;
 //   - the gradients of a part's weights are added in the order of the micro-batches, so that their sum has the bits
@@ -36,7 +36,7 @@ func Check(lists [][]Instr, chunks int) error {
 type stageCheck struct {
 	stage, stages, chunks, micro int
 
-	done map[Instr]int // how often each instruction has come
+	done map[Instr]int // how often each instruction has occurred
 }
 
 func (c *stageCheck) check(list []Instr) error {
@@ -64,7 +64,7 @@ func (c *stageCheck) check(list []Instr) error {
 	return nil
 }
 
-// before returns what must come before an instruction.
+// before returns the instructions that must come before an instruction.
 func (c *stageCheck) before(i Instr) (list []Instr) {
 	same := func(op Op) Instr { return Instr{op, i.Micro, i.Chunk} }
 	switch i.Op {
@@ -94,7 +94,8 @@ func (c *stageCheck) before(i Instr) (list []Instr) {
 	return list
 }
 
-// backward returns the instruction that makes the gradient of the input: Backward, or BackwardInput if it has come.
+// backward returns the instruction that computes the gradient of the input: BackwardInput if the list has had it, else
+// Backward.
 func (c *stageCheck) backward(micro, chunk int) Instr {
 	if i := (Instr{BackwardInput, micro, chunk}); c.done[i] > 0 {
 		return i
@@ -102,8 +103,8 @@ func (c *stageCheck) backward(micro, chunk int) Instr {
 	return Instr{Backward, micro, chunk}
 }
 
-// weights returns the instruction that makes the gradients of the weights: Backward, or BackwardWeights if it has
-// come.
+// weights returns the instruction that computes the gradients of the weights: BackwardWeights if the list has had it,
+// else Backward.
 func (c *stageCheck) weights(micro, chunk int) Instr {
 	if i := (Instr{BackwardWeights, micro, chunk}); c.done[i] > 0 {
 		return i
@@ -111,7 +112,7 @@ func (c *stageCheck) weights(micro, chunk int) Instr {
 	return Instr{Backward, micro, chunk}
 }
 
-// hears says whether this stage's chunk has a part on another stage at the other end of messages of this kind.
+// hears reports whether a chunk of this stage exchanges messages of this kind with a part on another stage.
 func (c *stageCheck) hears(op Op, chunk int) bool {
 	part := chunk*c.stages + c.stage
 	if op == ReceiveForward || op == SendBackward {
@@ -120,7 +121,7 @@ func (c *stageCheck) hears(op Op, chunk int) bool {
 	return c.stages > 1 && part < c.stages*c.chunks-1
 }
 
-// complete returns what is missing or too much of a micro-batch at the end of the list.
+// complete returns which instructions of a micro-batch are missing or superfluous at the end of the list.
 func (c *stageCheck) complete(micro, chunk int) error {
 	times := func(op Op) int { return c.done[Instr{op, micro, chunk}] }
 	for _, op := range []Op{SendForward, ReceiveForward, SendBackward, ReceiveBackward} {
@@ -143,7 +144,8 @@ func (c *stageCheck) complete(micro, chunk int) error {
 	return nil
 }
 
-// rendezvous runs the lists with sends that wait until they are received, and returns why they stop before their end.
+// rendezvous runs the lists with sends that wait until they are received, and returns an error that explains why they
+// stop before their end.
 func rendezvous(lists [][]Instr) error {
 	next := make([]int, len(lists))
 	head := func(s int) (Instr, bool) {

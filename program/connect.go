@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// connect adds the messages to lists of what each stage computes. All events of a step, messages and computations,
-// get one order, that of a clock, and a stage's list is what concerns the stage, in that order. Therefore no stage
-// waits for another in a circle, even if a send waits until it is received: the first event that is not done can
-// always be done.
+// connect adds messages to the lists of computations of each stage. It puts all events of a step, messages and
+// computations, in one order, by a clock. The list of a stage holds the events of that stage in this order. Therefore
+// stages cannot wait for each other in a circle, even if a send waits until it is received: the first event that is
+// not done can always be done.
 //
-// A send stands right after what made it. Its receive stands right before what needs it, or earlier if the sender
-// computes again before that.
+// A send comes right after the computation of its contents. Its receive comes right before the computation that needs
+// it, or earlier if the sender computes again before that.
 func connect(lists [][]Instr, chunks int) [][]Instr {
 	start := clock(lists, chunks)
 	events := messages(lists, chunks, start)
@@ -35,8 +35,8 @@ func connect(lists [][]Instr, chunks int) [][]Instr {
 }
 
 // An event is a computation, or a message, which is named by its send. At one time messages come before computations.
-// Forward comes first, because the next stage idles without it; and among messages in one direction those
-// go first that are furthest on their way, so that a stage sends before it waits.
+// Forward messages come first, because the next stage idles without them. Among messages in one direction, those
+// nearest to the end of the pipeline come first, so that a stage sends before it waits.
 type event struct {
 	at, rank, order int
 	stage           int
@@ -48,7 +48,7 @@ type event struct {
 func messages(lists [][]Instr, chunks int, start [][]int) (events []event) {
 	stages := len(lists)
 	if stages == 1 {
-		return nil // parts on one stage pass on what they have without a message
+		return nil // parts on the same stage need no message
 	}
 	needed := make([]map[Instr]int, stages) // by receive
 	for s, list := range lists {
@@ -82,7 +82,7 @@ func messages(lists [][]Instr, chunks int, start [][]int) (events []event) {
 	return events
 }
 
-// sendAfter returns the message that an instruction's result is sent by, if another part needs it.
+// sendAfter returns the message that carries an instruction's result, if a part on another stage needs it.
 func sendAfter(i Instr, stage, stages, chunks int) (Instr, bool) {
 	part := i.Chunk*stages + stage
 	switch {

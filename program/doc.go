@@ -1,5 +1,5 @@
-// Package program holds what each stage of a pipeline does in one training step, as a list of instructions, and what
-// follows from such lists: whether they are sound, how long they take and how much they keep.
+// Package program describes what each stage of a pipeline does in one training step, as a list of instructions. It
+// also checks whether such lists are sound, and computes how long they take and how much memory they need.
 //
 // A model is cut into stages·chunks parts of consecutive layers. Stage s has the parts s, stages+s, 2·stages+s …: part
 // chunk·stages+stage is the stage's chunk. With one chunk, part and stage are the same. A batch is cut into
@@ -13,5 +13,5 @@
 //   - simulate.go: how a step passes: times, idle time, micro-batches in flight
 //   - balance.go: cuts layers of uneven cost into parts
 //
-// It imports nothing of anneal. program/draw draws schedules. Start reading at instr.go.
+// It imports no other package of anneal. program/draw draws schedules. Start reading at instr.go.
 package program

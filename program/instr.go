@@ -9,7 +9,7 @@ const (
 	Forward         Op = iota // compute the part's output
 	Backward                  // compute the gradients of the part's input and of its weights
 	BackwardInput             // compute the gradient of the part's input only
-	BackwardWeights           // compute the gradients of its weights, put off by BackwardInput
+	BackwardWeights           // compute the gradients of its weights, which BackwardInput has left out
 	SendForward               // send the part's output to the next part
 	ReceiveForward            // wait for the output of the part before
 	SendBackward              // send the gradient of the part's input to the part before
@@ -28,15 +28,15 @@ func (o Op) String() string {
 	return fmt.Sprintf("Op(%d)", uint8(o))
 }
 
-// Message says whether the instruction is one end of a message; the others compute.
+// Message reports whether the instruction is one end of a message; all others compute.
 func (o Op) Message() bool { return o >= SendForward && o <= ReceiveBackward }
 
-// Sends says whether the instruction is the sending end of a message.
+// Sends reports whether the instruction is the sending end of a message.
 func (o Op) Sends() bool { return o == SendForward || o == SendBackward }
 
-// An Instr is one step of a stage's program: what to do, for which micro-batch, in which of the stage's chunks. An
-// end of a message names the chunk of its own stage: a send the chunk that made what it sends, a receive the chunk
-// that needs it. So the two ends of a message from the last stage to the first have different chunks.
+// An Instr is one step of a stage's program: what to do, for which micro-batch, in which of the stage's chunks. An end
+// of a message names the chunk of its own stage: a send names the chunk that computed the contents, a receive the
+// chunk that needs them. So the two ends of a message from the last stage to the first have different chunks.
 type Instr struct {
 	Op    Op
 	Micro int // 0 … micro−1
@@ -47,7 +47,7 @@ func (i Instr) String() string {
 	return fmt.Sprintf("%v of micro-batch %d, chunk %d", i.Op, i.Micro, i.Chunk)
 }
 
-// Peer returns the other end of a message that stage has one end of: the stage it is on and its instruction there.
+// Peer returns the other end of a message of stage: the other stage, and its instruction.
 func (i Instr) Peer(stage, stages int) (int, Instr) {
 	part := i.Chunk*stages + stage
 	switch i.Op {

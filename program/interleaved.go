@@ -13,7 +13,7 @@ func Interleaved(stages, chunks, micro int) ([][]Instr, error) {
 		return nil, fmt.Errorf("the interleaved schedule needs a number of micro-batches that is a multiple of its "+
 			"stages; %d micro-batches are not a multiple of %d stages", micro, stages)
 	}
-	// The k-th of all that a stage does in one direction.
+	// The k-th computation of a stage in one direction.
 	at := func(k int) (micro, chunk int) {
 		group, in := k/(stages*chunks), k%(stages*chunks)
 		return group*stages + in%stages, in / stages

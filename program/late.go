@@ -1,9 +1,9 @@
 package program
 
-// Late returns the lists with every receive right before the computation that needs it. Software that asks for a
-// message beforehand waits there and no earlier, and its sends never wait for a receive, so that it can do without the
-// order of messages that connect makes. That order supposes that a backward takes as long as two forwards; where it is
-// shorter, a receive stands before computations that need not wait for it.
+// Late returns the lists with every receive right before the computation that needs it. Use it for software that posts
+// receives in advance, so that it waits only where the message is needed and its sends never wait for a receive. Such
+// software does not need the order of connect. That order supposes that a backward takes as long as two forwards; if
+// it is shorter, a receive may come before computations that need not wait for it.
 func Late(lists [][]Instr) [][]Instr {
 	late := make([][]Instr, len(lists))
 	for s, list := range lists {

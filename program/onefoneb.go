@@ -17,7 +17,7 @@ func OneForwardOneBackward(stages, micro int) [][]Instr {
 	return connect(lists, 1)
 }
 
-// alternate runs the first warm forwards, then one forward and one backward in turn, then the backwards that are left.
+// alternate runs the first warm forwards, then one forward and one backward in turn, then the remaining backwards.
 func alternate(n, warm int, forward func(k int) Instr, backward func(k int) []Instr) (list []Instr) {
 	warm = min(warm, n)
 	for k := range n + warm {

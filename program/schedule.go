@@ -16,7 +16,7 @@ type Schedule struct {
 	Chunks int    // of the model on each stage: 1 unless interleaved
 }
 
-// Parse reads a schedule as a configuration names it.
+// Parse reads a schedule's name in a configuration.
 func Parse(text string) (Schedule, error) {
 	switch text {
 	case "gpipe", "1f1b", "zb-h1":
@@ -30,7 +30,7 @@ func Parse(text string) (Schedule, error) {
 	return Schedule{}, fmt.Errorf("there is no schedule %q: use one of %s", text, Names)
 }
 
-// String returns what Parse reads.
+// String returns the text that Parse reads.
 func (s Schedule) String() string {
 	if s.Name == "interleaved" {
 		return fmt.Sprintf("interleaved:%d", s.Chunks)
@@ -55,7 +55,7 @@ func (s Schedule) Make(stages, micro int) ([][]Instr, error) {
 	}
 }
 
-// Make returns the lists by stage of the schedule that a configuration names.
+// Make returns the lists by stage of the schedule with the given name in a configuration.
 func Make(name string, stages, micro int) ([][]Instr, error) {
 	s, err := Parse(name)
 	if err != nil {

@@ -2,15 +2,15 @@ package program
 
 import "fmt"
 
-// Costs are the times that instructions take, in any one unit.
+// Costs are the times that instructions take, all in the same unit.
 type Costs struct {
 	Forward, BackwardInput, BackwardWeights []float64 // by part; Backward takes both backward times
 
-	Message float64 // from a send until what it sends has arrived; a send itself takes no time of its stage
+	Message float64 // from a send until its contents have arrived; the send itself takes no time of its stage
 }
 
-// Even returns costs for parts of equal size: a stage's share of the model takes forward, input and weights in all,
-// its chunks equal shares of them, and messages take none.
+// Even returns costs for parts of equal size. A stage's chunks together take the times forward, input and weights, in
+// equal shares; messages take no time.
 func Even(stages, chunks int, forward, input, weights float64) Costs {
 	var c Costs
 	for range stages * chunks {
@@ -35,14 +35,14 @@ func (c Costs) of(op Op, part int) float64 {
 	}
 }
 
-// A Span is when an instruction begins and ends. That of a receive is the time waited.
+// A Span is the time from the begin to the end of an instruction. The span of a receive is the time waited.
 type Span struct{ Start, End float64 }
 
-// A Timeline is how a step passes.
+// A Timeline is the simulated course of a step.
 type Timeline struct {
 	Spans [][]Span // by stage and instruction
 	Total float64
-	Idle  []float64 // of Total, by stage: when it computes nothing
+	Idle  []float64 // by stage: the part of Total in which it computes nothing
 	Peak  []int     // by stage: the most micro-batches, counted in each chunk, whose activations it keeps at one time
 }
 
@@ -55,8 +55,9 @@ func (t Timeline) IdleShare() float64 {
 	return idle / (t.Total * float64(len(t.Idle)))
 }
 
-// Simulate returns how a step passes if the stages follow their lists: a send starts at once and takes no time of its
-// stage, and a receive waits. It refuses lists that wait for what is never sent, and costs of another number of parts.
+// Simulate returns the course of a step in which the stages follow their lists: a send starts at once and takes no
+// time of its stage, and a receive waits. It refuses lists that wait for a message that is never sent, and costs for
+// another number of parts.
 func Simulate(lists [][]Instr, c Costs) (Timeline, error) {
 	sim, err := newSimulation(lists, c)
 	if err != nil {
@@ -83,7 +84,7 @@ func Simulate(lists [][]Instr, c Costs) (Timeline, error) {
 	return t, nil
 }
 
-// A simulation is how far a simulated step is.
+// A simulation is the state of a simulated step.
 type simulation struct {
 	Timeline
 	lists [][]Instr
@@ -116,7 +117,7 @@ func newSimulation(lists [][]Instr, c Costs) (*simulation, error) {
 	return sim, nil
 }
 
-// step does the next instruction of a stage and says whether it could.
+// step carries out the next instruction of a stage and reports whether it could.
 func (sim *simulation) step(s int) bool {
 	k, stages := len(sim.Spans[s]), len(sim.lists)
 	if k == len(sim.lists[s]) {
@@ -143,8 +144,8 @@ func (sim *simulation) step(s int) bool {
 	return true
 }
 
-// keep counts the micro-batches whose activations a stage keeps: from forward until the gradients of its weights
-// are made.
+// keep counts the micro-batches whose activations a stage keeps: from forward until the gradients of its weights are
+// computed.
 func (sim *simulation) keep(s int, op Op) {
 	switch op {
 	case Forward:

@@ -8,7 +8,7 @@ import (
 	"anneal/train"
 )
 
-// followUp makes what is due after the step in hand: an evaluation, the figures of tasks, samples. It adds them to the
+// followUp makes what is due after the current step: an evaluation, the figures of tasks, samples. It adds them to the
 // step's event. If the run is stopped before all is made, its checkpoint says so, and a resume makes the rest.
 func (s *session) followUp(ctx context.Context, e *train.Event, heard asks) (err error) {
 	if s.trainer.Guard().Exhausted() { // a run that diverged must not be stopped, and saved, while it is evaluated

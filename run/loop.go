@@ -26,7 +26,7 @@ type Options struct {
 	Warn       func(string)      // takes warnings for people; may be nil
 	Note       func(string)      // takes remarks that warn of nothing; may be nil
 	Notes      func() []string   // asked after every step for remarks that belong in the run's journal; may be nil
-	Saves      <-chan struct{}   // asks for a checkpoint after the step in hand; may be nil
+	Saves      <-chan struct{}   // asks for a checkpoint after the current step; may be nil
 	Overrides  []string          // for Resume: section.key=value, in the place of what the run's config.yaml says
 	// weighs the sources of data.mix, whose own weights then do not count; nil for other runs
 	DRO *DRO

@@ -15,7 +15,7 @@ import (
 
 // A LostError means that the ranks of a run could not go on together: one was killed, hangs, or failed.
 type LostError struct {
-	Step   int      // in hand; 0 before the first
+	Step   int      // the current step; 0 before the first
 	Waits  string   // what this rank waited for, if its deadline passed
 	Behind []string // ranks that had not come to it
 	Err    *comm.LostError

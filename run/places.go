@@ -25,7 +25,7 @@ type Whereabouts struct {
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
 	Place string    `json:"place,omitempty"` // in a mesh of ranks
-	Step  int       `json:"step"`            // in hand
+	Step  int       `json:"step"`            // the current step
 	Waits string    `json:"waits,omitempty"` // for what, since when; "" if it does not
 	Since time.Time `json:"since,omitzero"`
 }
@@ -71,7 +71,7 @@ func (l *lookout) close() {
 	}
 }
 
-// begin notes the step in hand.
+// begin notes the current step.
 func (l *lookout) begin(step int) {
 	if l == nil {
 		return
@@ -81,7 +81,7 @@ func (l *lookout) begin(step int) {
 	l.now.Step = step
 }
 
-// step returns the step in hand.
+// step returns the current step.
 func (l *lookout) step() int {
 	if l == nil {
 		return 0

@@ -232,7 +232,7 @@ func (s *session) end(err *error) {
 type PanicError struct {
 	Rank  int
 	Host  string
-	Step  int // in hand; 0 before the first
+	Step  int // the current step; 0 before the first
 	Value any
 	Stack []byte
 }

@@ -87,7 +87,7 @@ func (s *session) openPrompts() error {
 	return nil
 }
 
-// writesSamples reports whether samples are due after the step in hand.
+// writesSamples reports whether samples are due after the current step.
 func (s *session) writesSamples() bool {
 	return s.prompts != nil && (s.done || s.trainer.Position().Step%s.cfg.Samples.Every == 0)
 }

@@ -33,7 +33,7 @@ func (s *session) openTasks() error {
 	return err
 }
 
-// asksTasks reports whether the tasks are due after the step in hand.
+// asksTasks reports whether the tasks are due after the current step.
 func (s *session) asksTasks() bool {
 	every := s.cfg.Eval.TasksEvery
 	return s.exam != nil && (s.done || every > 0 && s.trainer.Position().Step%every == 0)

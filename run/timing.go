@@ -25,7 +25,7 @@ type phaseTimes struct {
 	steps int
 }
 
-// enter ends the phase in hand, if there is one, and begins another.
+// enter ends the current phase, if there is one, and begins another.
 func (c *phaseClock) enter(p train.Phase) {
 	now := time.Now()
 	if !c.since.IsZero() {

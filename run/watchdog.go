@@ -63,7 +63,7 @@ type stall struct {
 	elapsed, slowest, limit time.Duration
 }
 
-// watchdog holds what the section in hand may take. A nil watchdog watches nothing.
+// watchdog holds what the current section may take. A nil watchdog watches nothing.
 type watchdog struct {
 	limits watchLimits
 	report func(stall)
@@ -72,7 +72,7 @@ type watchdog struct {
 	mu      sync.Mutex
 	section section
 	since   time.Time
-	told    bool // the section in hand was reported
+	told    bool // the current section was reported
 	stalls  int
 	slowest [sections]time.Duration // that were not reported
 }
@@ -90,7 +90,7 @@ func (w *watchdog) close() {
 	}
 }
 
-// enter ends the section in hand and begins another.
+// enter ends the current section and begins another.
 func (w *watchdog) enter(s section) {
 	if w == nil {
 		return
@@ -104,7 +104,7 @@ func (w *watchdog) enter(s section) {
 	w.section, w.since, w.told = s, now, false
 }
 
-// run looks at the section in hand until the watchdog is closed.
+// run looks at the current section until the watchdog is closed.
 func (w *watchdog) run() {
 	ticker := time.NewTicker(w.limits.tick)
 	defer ticker.Stop()
@@ -124,7 +124,7 @@ func (w *watchdog) run() {
 	}
 }
 
-// look returns the section in hand if it takes too long and was not reported; the time in which the process was
+// look returns the current section if it takes too long and was not reported; the time in which the process was
 // stopped does not count.
 func (w *watchdog) look(now time.Time, stopped time.Duration) (stall, bool) {
 	w.mu.Lock()

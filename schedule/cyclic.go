@@ -7,7 +7,7 @@ import "math"
 type Cyclic struct {
 	Ends   []int   // of the cycles, ascending
 	Final  float64 // at both ends of each cycle, as a fraction of the peak
-	Beyond int     // positions after the end of a cycle at which its rate would be the final one
+	Beyond int     // how many positions after the end of a cycle the final rate would be reached
 }
 
 // Factor returns the fraction of the peak at position t.

@@ -5,7 +5,7 @@ package schedule
 // same samples in the same order, and every target once. The length of the pieces grows linearly from the first to
 // the full length, rounded down to a multiple of 8 that divides the context. Memory does not change. Off by default.
 //
-// It also saves attention to distant tokens, at most T/(12·dim) of the work, which is much only if the context is far
+// It also saves attention to distant tokens, at most T/(12·dim) of the work. This is much only if the context is far
 // longer than the model is wide.
 type LengthRamp struct {
 	From, Full int // tokens; both multiples of 8

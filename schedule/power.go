@@ -2,17 +2,17 @@ package schedule
 
 import "math"
 
-// Power falls with a power of the position after warmup, and at the end of the run to the final ratio (Shen et al.
-// 2024, arXiv 2408.13359). Until that last decay it does not depend on the length, as WSD, and a rate that suits short
-// runs suits long ones. The level is that of the configuration at the end of the warmup; the paper's own rule for it,
-// from the batch, is of its models.
+// Power falls with a power of the position after warmup, and at the end of the run it decays to the final ratio (Shen
+// et al. 2024, arXiv 2408.13359). Like WSD it does not depend on the length until that last decay, and a rate that
+// suits short runs suits long ones. The rate at the end of the warmup is the configured one; the paper's rule that
+// derives it from the batch holds for its own models.
 type Power struct {
 	Warmup, Steps, Decay int
 	Final                float64 // at the end, as a fraction of the peak
 	Shape                Shape
 }
 
-// powerExponent is that of the paper.
+// powerExponent is the exponent of the paper.
 const powerExponent = -0.51
 
 // Factor returns the fraction of the peak at position t.

@@ -9,7 +9,7 @@ type Restarts struct {
 	Warmup int
 	Ends   []int   // of the cycles, ascending
 	Final  float64 // at the end of each cycle, as a fraction of the peak
-	Beyond int     // positions after the end of a cycle at which its rate would be the final one
+	Beyond int     // how many positions after the end of a cycle the final rate would be reached
 }
 
 // Factor returns the fraction of the peak at position t.
@@ -22,7 +22,8 @@ func (s Restarts) Factor(t int) float64 {
 	return s.Final + (1-s.Final)*0.5*(1+math.Cos(math.Pi*r))
 }
 
-// cycle returns the ends of the cycle before that of t, and of its own. Beyond the last cycle it is the last.
+// cycle returns the end of the previous cycle and the end of the cycle of t. Beyond the last cycle it returns those of
+// the last.
 func cycle(t int, ends []int) (from, to int) {
 	for i, end := range ends {
 		if to = end; t <= end || i == len(ends)-1 {

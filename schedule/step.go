@@ -2,9 +2,9 @@ package schedule
 
 import "math"
 
-// Step falls at once after each of some positions, by the same factor, so that it is at the final ratio after the last.
-// Falls after 80 % and 90 % of a run to a tenth are those of DeepSeek LLM (2024, arXiv 2401.02954): 31.6 % and 10 %.
-// Before its first fall a run does not depend on its length.
+// Step drops by the same factor after each of some positions, and is at the final ratio after the last one. DeepSeek
+// LLM (2024, arXiv 2401.02954) drops to 31.6 % after 80 % of a run and to 10 % after 90 %. Before its first drop a run
+// does not depend on its length.
 type Step struct {
 	Warmup int
 	At     []int   // the last positions before a fall, ascending

@@ -9,7 +9,7 @@ type Sweep struct {
 	Steps     int     // at least 2
 }
 
-// Factor returns the fraction of the peak at position t; unlike others it may be above 1.
+// Factor returns the fraction of the peak at position t. Unlike that of other schedules it may be above 1.
 func (s Sweep) Factor(t int) float64 {
 	return s.Low * math.Pow(s.High/s.Low, float64(t-1)/float64(s.Steps-1))
 }

@@ -1,14 +1,14 @@
 package schedule
 
 // WSDS is WSD-S (Wen et al. 2024, arXiv 2410.05192): one run that decays several times, each time to a model worth
-// keeping, and continues from there at the peak. Up to the end of a branch it decays like a WSD run of that length.
-// The intermediate models need no runs of their own. A single WSD run, with one decay, is a little better at its end.
+// keeping, and then continues at the peak rate. Up to the end of a branch it decays like a WSD run of that length. The
+// intermediate models need no runs of their own. A single WSD run, with one decay, is a little better at its end.
 type WSDS struct {
 	Warmup int
 	Ends   []int   // ends of the branches, ascending
 	Decays []int   // length of each branch's decay; a decay may not start before the end of the previous branch
 	Final  float64 // at the end of each branch, as a fraction of the peak
-	Beyond int     // positions after the end of a branch at which its rate would be the final one
+	Beyond int     // how many positions after the end of a branch the final rate would be reached
 	Shape  Shape
 }
 

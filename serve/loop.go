@@ -53,7 +53,7 @@ func (l *loop) counts() (running, waiting int) {
 	return l.running, len(l.waiting)
 }
 
-// close ends the loop after the pass in hand.
+// close ends the loop after the current pass.
 func (l *loop) close() {
 	l.mu.Lock()
 	l.closed = true

@@ -21,8 +21,8 @@ type Arena struct {
 	peak  int
 }
 
-// NewArena maps size bytes, under a name for reports and errors ("parameters", "activations", …). The operating
-// system backs pages on first touch, so an arena costs what is used of it, not what is reserved.
+// NewArena maps size bytes, under a name for reports and errors ("parameters", "activations", …). The operating system
+// backs pages on first touch, so an arena costs only the memory that is used, not all that is reserved.
 func NewArena(name string, size int) (*Arena, error) {
 	if size < 0 || size >= measureLimit {
 		return nil, fmt.Errorf("cannot reserve %.1f MiB for %s: the size exceeds the address space",
@@ -37,7 +37,7 @@ func NewArena(name string, size int) (*Arena, error) {
 }
 
 // Wrap returns an arena of size bytes of zeroed memory at an address reserved elsewhere, aligned to Align. With apart
-// it is a device's own memory, which the host must not access. Close calls free once.
+// the memory is a device's own, which the host must not access. Close calls free once.
 func Wrap(name string, address uintptr, size int, apart bool, free func() error) *Arena {
 	// The address is outside Go's memory, so the garbage collector does not move or free it.
 	return &Arena{name: name, base: *(*unsafe.Pointer)(unsafe.Pointer(&address)), size: size, apart: apart, free: free}
@@ -47,7 +47,7 @@ func Wrap(name string, address uintptr, size int, apart bool, free func() error)
 // real arena needs for the same calls.
 func NewMeasure(name string) *Arena { return &Arena{name: name} }
 
-// Part takes size bytes of a as an arena of its own, which ends with it.
+// Part takes size bytes of a as an arena of its own, which is valid as long as a.
 func (a *Arena) Part(size int) *Arena {
 	mem := a.New(U8, size)
 	return &Arena{name: a.name, base: mem.data, size: mem.Bytes(), apart: a.apart}

@@ -7,14 +7,14 @@ import (
 	"anneal/internal/floats"
 )
 
-// Blocked formats hold a matrix of weights [O, I] as products of few rows read it: in blocks of Side rows by Side
-// columns, those of the same rows one after the other; in a block all rows of a column lie next to each other. I is a
-// multiple of Side; rows of zeros are added to O until it is one.
+// Blocked formats hold a matrix of weights [O, I] in the order in which products of few rows read it: in blocks of
+// Side rows by Side columns. Blocks of the same rows follow each other; within a block, the rows of a column are
+// adjacent. I must be a multiple of Side; O is padded to one with rows of zeros.
 //
-// BlockedF32 and BlockedBF16 have the numbers of F32 and BF16. BlockedPairs has those of BF16, too, for kernels that
-// multiply pairs: of every row, those of columns 2p and 2p+1 lie next to each other. Q8 has 8 bits a weight: every 32
-// weights of a row share a scale in F16, and each is a signed byte times that scale, as in GGUF's Q8_0. A block has the
-// scales of its rows before the codes: 1.0625 bytes a weight.
+// BlockedF32 and BlockedBF16 hold F32 and BF16 numbers. BlockedPairs also holds BF16, for kernels that multiply pairs:
+// in every row, the numbers of columns 2p and 2p+1 are adjacent. Q8 has 8 bits per weight: every 32 weights of a row
+// share a scale in F16, and each weight is a signed byte times that scale, as in GGUF's Q8_0. A block has the scales
+// of its rows before the codes, 1.0625 bytes per weight.
 
 // Side is the side of a block of a blocked format.
 const Side = floats.Q8Block
@@ -44,8 +44,8 @@ func (d DType) blockedBytes(rows, cols int) int {
 	return (rows + Side - 1) / Side * (cols / Side) * d.blockBytes()
 }
 
-// Block returns the block in which row i and column j of a matrix of a blocked format lie, whose memory is data and
-// which has cols columns.
+// Block returns the block that holds row i and column j of a matrix in a blocked format, with memory data and cols
+// columns.
 func (d DType) Block(data unsafe.Pointer, cols, i, j int) unsafe.Pointer {
 	return unsafe.Add(data, (i/Side*(cols/Side)+j/Side)*d.blockBytes())
 }
@@ -66,8 +66,8 @@ func (d DType) InBlock(block unsafe.Pointer, i, j int) float32 {
 	return scale.Float32() * float32(*(*int8)(unsafe.Add(at, q8Scales)))
 }
 
-// ToBlocks copies the matrix src [O, I] (F32, BF16 or F16) to dst in a blocked format, and rounds as that needs: to
-// nearest, ties to even, and for Q8 as floats.ToQ8 does.
+// ToBlocks copies the matrix src [O, I] (F32, BF16 or F16) to dst in a blocked format. It rounds to nearest, ties to
+// even, and for Q8 like floats.ToQ8.
 func ToBlocks(dst, src *Tensor) {
 	rows, cols, d := src.Rows(), src.Cols(), dst.dtype
 	if !d.Blocked() || dst.Rows() != rows || dst.Cols() != cols || !FitsBlocks(cols) {

@@ -31,7 +31,7 @@ var dtypes = [...]struct {
 	U8: {"u8", 1}, Q8: {"q8", 1}, BlockedF32: {"blocked f32", 4}, BlockedBF16: {"blocked bf16", 2},
 	BlockedPairs: {"blocked pairs of bf16", 2}, TF32: {"tf32", 4}, F8E4M3: {"e4m3", 1}, F8E5M2: {"e5m2", 1}}
 
-// Size returns the bytes of one element; of Q8 those of its code.
+// Size returns the bytes of one element; for Q8 those of its code.
 func (d DType) Size() int { return dtypes[d].size }
 
 // String returns the short name: f32, bf16, …

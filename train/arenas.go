@@ -7,7 +7,7 @@ import (
 	"anneal/tensor"
 )
 
-// newArenas reserves all of the arenas or none.
+// newArenas reserves all arenas, or none if one fails.
 func newArenas(m device.Memory, list []Part) ([]*tensor.Arena, error) {
 	var arenas []*tensor.Arena
 	for _, p := range list {
@@ -21,7 +21,7 @@ func newArenas(m device.Memory, list []Part) ([]*tensor.Arena, error) {
 	return arenas, nil
 }
 
-// arenaOf returns the arena of a name; nil if there is none.
+// arenaOf returns the arena with the given name; nil if there is none.
 func arenaOf(arenas []*tensor.Arena, name string) *tensor.Arena {
 	if i := slices.IndexFunc(arenas, func(a *tensor.Arena) bool { return a.Name() == name }); i >= 0 {
 		return arenas[i]

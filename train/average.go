@@ -44,7 +44,8 @@ func (a *average) start(params []*nn.Param, dev device.Device) {
 	}
 }
 
-// update adds the weights after update t, from 1. Frozen ones are their average already, which rounding would change.
+// update adds the weights after update t, from 1. Frozen weights equal their average already, and rounding would
+// change it.
 func (a *average) update(t int, weights []updated, dev device.Device) {
 	d := math.Min(a.decay, float64(1+t)/float64(10+t))
 	for i := range a.values {
@@ -56,7 +57,7 @@ func (a *average) update(t int, weights []updated, dev device.Device) {
 
 // EvaluateAverage is Evaluate for the average of the weights; without an average its result is unevaluated.
 func (t *Trainer) EvaluateAverage(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
-	if t.average.decay == 0 { // a rank that owns nothing has no values, but takes part
+	if t.average.decay == 0 { // not len(values): a rank that owns nothing has no values but takes part
 		return Unevaluated, nil
 	}
 	return t.evaluateAt(t.evaluation(ctx), t.average.values, text, limit)

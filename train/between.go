@@ -2,12 +2,12 @@ package train
 
 import "anneal/parallel"
 
-// between is what happens between the units of a model on several ranks: weights arrive, gradients leave. Units are
-// numbered as in model.Decoder.UnitParams. A parallel.Shard is one; on a rank alone nothing happens.
+// between is the work between the units of a model on several ranks: weights arrive and gradients leave. Units are
+// numbered as in model.Decoder.UnitParams. parallel.Shard implements it; on a single rank there is nothing to do.
 type between interface {
-	Need(u, next int) error // before the forward or backward pass of unit u, which next follows; 0 for none
-	Make(u int) error       // before the gradients of unit u are made
-	Made(u int)             // after, where products are put off
+	Need(u, next int) error // before unit u runs forward or backward; next is the unit after it, 0 for none
+	Make(u int) error       // before the gradients of unit u are computed
+	Made(u int)             // after they are computed, if products are deferred
 	Send(u int) error       // after
 	Publish(u int) error    // after the update of unit u
 }

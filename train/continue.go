@@ -11,14 +11,15 @@ import (
 
 // A Continuation says how prompts are continued.
 type Continuation struct {
-	Tokens int   // at most so many are made
-	End    int32 // the token before which a text ends; negative for none
+	Tokens int   // the most tokens to generate
+	End    int32 // generation stops at this token and leaves it out; negative for none
 	model.Sampling
 }
 
-// Continue continues prompts of at least one token, each by itself, up to the model's context. Every token is a forward
-// pass of all prompts, without a cache, in the evaluator's memory: it is for a look at a model in training, not for
-// writing. Several ranks do the same and get the same; ranks that share layers or rows cannot (validate refuses that).
+// Continue continues prompts of at least one token, each by itself, up to the model's context. Every token takes a
+// forward pass of all prompts, without a cache, in the evaluator's memory: use it to look at a model in training, not
+// to generate long texts. Several ranks all compute the same. Ranks that share layers or rows cannot continue prompts
+// (validate refuses that).
 func (e *Evaluator) Continue(prompts [][]int32, c Continuation) (made [][]int32, err error) {
 	for group := range slices.Chunk(prompts, e.rows) {
 		more, err := e.continueRows(group, c)
@@ -30,7 +31,7 @@ func (e *Evaluator) Continue(prompts [][]int32, c Continuation) (made [][]int32,
 	return made, nil
 }
 
-// Continue is Evaluator.Continue. Schedule-free AdamW writes with its average.
+// Continue is Evaluator.Continue. Schedule-free AdamW generates with its average.
 func (t *Trainer) Continue(prompts [][]int32, c Continuation) (made [][]int32, err error) {
 	if !isScheduleFree(t.cfg.Optimizer) {
 		return t.Evaluator.Continue(prompts, c)
@@ -81,7 +82,7 @@ func (e *Evaluator) continueRows(prompts [][]int32, c Continuation) ([][]int32, 
 	return made, nil
 }
 
-// nextLogits returns the logits [R, V] of the tokens that follow the texts that have not ended, in host memory.
+// nextLogits returns the next-token logits [R, V] of the texts that have not ended, in host memory.
 func (e *Evaluator) nextLogits(src texts) (*tensor.Tensor, error) {
 	if err := e.load(src, 0); err != nil {
 		return nil, err
@@ -94,7 +95,8 @@ func (e *Evaluator) nextLogits(src texts) (*tensor.Tensor, error) {
 	return &logits, Wait(e.dev)
 }
 
-// texts are rows, each a text whose last token has a target unless it has ended, with padding behind it.
+// texts are rows of one text each, followed by padding. The last token of a text has a target unless the text has
+// ended.
 type texts struct {
 	ids   [][]int32
 	ended []bool

@@ -11,7 +11,7 @@ import (
 	"anneal/parallel"
 )
 
-// overPeers returns the rule by which ranks that share layers update their parts of parameters.
+// overPeers returns the optimizer of ranks that share layers and update their parts of parameters.
 func overPeers(o optim.Optimizer, mesh *parallel.Mesh) optim.Optimizer {
 	switch o.(type) {
 	case *optim.Muon, *optim.Adafactor:
@@ -23,8 +23,7 @@ func overPeers(o optim.Optimizer, mesh *parallel.Mesh) optim.Optimizer {
 	return o
 }
 
-// checkCut refuses models that cannot be cut, and what does not work on parameters that ranks of tensor parallelism
-// share.
+// checkCut refuses models that cannot be cut, and options that do not work on cut parameters.
 func checkCut(cfg *config.Config, o optim.Optimizer, m *model.Decoder) error {
 	if cfg.Parallel.Tensor <= 1 {
 		return nil

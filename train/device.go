@@ -9,8 +9,8 @@ import (
 	"anneal/device/cuda"
 )
 
-// Devices maps device names of the config to functions that open them; threads are those of the CPU, and place is the
-// number of this rank among those of its machine.
+// Devices maps device names of the config to functions that open them. threads is the number of CPU threads, place the
+// number of this rank among the ranks of its machine.
 var Devices = map[string]func(threads, place int) (device.Device, error){
 	"cpu":  func(threads, _ int) (device.Device, error) { return cpu.New(threads) },
 	"cuda": openCUDA,
@@ -50,7 +50,7 @@ func OpenRankDevice(cfg *config.Config, name string, threads, place int) (device
 	return open(threads, place)
 }
 
-// AbsentDevice returns what is known of the named device where it cannot be opened.
+// AbsentDevice returns the known properties of the named device on a machine where it cannot be opened.
 func AbsentDevice(name string) device.Properties {
 	if name == "cuda" {
 		return cuda.Absent{}

@@ -10,15 +10,15 @@ import (
 	"anneal/tensor"
 )
 
-// teacherPolicy is how a teacher is stored and computed: as the model that learns from it, but without the scales of
-// FP8, which training makes.
+// teacherPolicy returns the precision policy of a teacher: the student's, but without FP8, whose scales come from
+// training.
 func teacherPolicy(p precision.Policy) precision.Policy {
 	p.FP8 = nil
 	return p
 }
 
 // layTeacher allocates the model of distill.teacher, whose weights the caller of the trainer fills (Teacher); nil
-// without one. It reads rows as long as those of the model that it teaches.
+// without one. It reads rows as long as the student's.
 func layTeacher(cfg *config.Config, f *Footprint, m device.Memory, arena func(string) *tensor.Arena) (
 	*model.Decoder, error) {
 	if !cfg.Distill.On() {
@@ -52,7 +52,7 @@ func layTeacher(cfg *config.Config, f *Footprint, m device.Memory, arena func(st
 	return model.New(c, model.MemoryOf(m, teacherPolicy(f.Policy), arena(TeacherWeights), nil)), nil
 }
 
-// layLessons allocates what a teacher expects of n tokens; nil without one.
+// layLessons allocates the teacher's predictions for n tokens; nil without a teacher.
 func layLessons(cfg *config.Config, p precision.Policy, a *tensor.Arena, n int) *device.Teacher {
 	d := &cfg.Distill
 	if !d.On() {
@@ -63,7 +63,8 @@ func layLessons(cfg *config.Config, p precision.Policy, a *tensor.Arena, n int) 
 	return t
 }
 
-// teach writes what the teacher expects of the batch in hand, if there is one and targets are those of the data.
+// teach writes the teacher's predictions for the current batch, if there is a teacher and targets are those of the
+// data.
 func (t *Trainer) teach() {
 	if t.teacher != nil && t.batch.Labels == (tensor.RNG{}) {
 		t.teacher.Teach(t.tape, t.batch)

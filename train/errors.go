@@ -28,7 +28,7 @@ func (e *DeviceError) Unwrap() error { return e.Err }
 type MemoryError struct {
 	Need, Available int64 // bytes
 	Detail          string
-	Enough          string // which devices would be enough, as a clause; "" if that is not known
+	Enough          string // a clause that names devices with enough memory; "" if none is known
 	Offloading      int64  // bytes that it needs with memory.offload=optimizer, if these are available; else 0
 }
 

@@ -24,7 +24,7 @@ type EvalResult struct {
 	Loss        float64 // mean nats per token
 	BitsPerByte float64 // of text: comparable across tokenizers
 	Tokens      int64   // targets scored
-	Bytes       int64   // bytes of text that they encode
+	Bytes       int64   // bytes of text that the targets encode
 
 	// ByPosition splits the result by intervals of positions, each as long as a training row, if the rows are longer
 	// than in training. The position of a token is the number of tokens before it in its document, or in its row
@@ -32,8 +32,8 @@ type EvalResult struct {
 	ByPosition []PositionResult
 
 	// Sources splits the result by the sources of a mix that have a validation split; nil for a single source. The
-	// combined measures cover all scored tokens, equally many of each source if available: they do not depend on the
-	// weights of the mix.
+	// combined measures cover all scored tokens, equally many from each source if it has enough, so they do not depend
+	// on the weights of the mix.
 	Sources []SourceResult
 
 	// ActivationRMS is the root mean square of the residual stream of the first batch, after the embedding and after
@@ -43,8 +43,8 @@ type EvalResult struct {
 	// Answers are counted if Evaluator.Answers is set.
 	Answers Answers
 
-	// Textless are the data sets with a validation split of which no target that was scored stands for text: all of it
-	// is in prompts. They count in nothing else.
+	// Textless names the data sets whose validation split has no scored target that stands for text, because all text
+	// is in prompts. They do not count in the other measures.
 	Textless []string
 }
 
@@ -85,12 +85,12 @@ var Unevaluated = EvalResult{Loss: math.NaN(), BitsPerByte: math.NaN()}
 type Evaluator struct {
 	dev       device.Device
 	model     *model.Decoder
-	*slot          // in hand
+	*slot          // the current slot
 	rows      int  // samples in a batch
 	length    int  // tokens in a sequence: samples are cut into sequences
 	Every     int  // positions in an interval of EvalResult.ByPosition; 0 for none
 	documents bool // whether attention stops at document boundaries
-	Exact     bool // a limit is a number of targets, else it is rounded up to whole samples
+	Exact     bool // a limit is an exact number of targets; else it is rounded up to whole samples
 	Answers   bool // whether EvalResult.Answers are counted
 	arenas    []*tensor.Arena
 	world     comm.Comm // ranks that share the work
@@ -99,7 +99,7 @@ type Evaluator struct {
 	chunks    []chunk
 	ends      []int     // by unit: the number of the first parameter after it
 	pipe      *pipeline // nil without one
-	sizes     []float64 // by unit: of the stream after it; nil unless it is measured
+	sizes     []float64 // by unit: root mean square of the stream after it; nil unless measured
 	squares   device.Squares
 
 	OnProgress func(done, total int64) // tokens scored by Evaluate; may be nil
@@ -143,7 +143,7 @@ func (e *Evaluator) load(src dataset.Source, first uint64) error {
 	return nil
 }
 
-// send gives the model the rows on the host, or this rank's part of them.
+// send copies the rows on the host, or this rank's part of them, to the device.
 func (e *Evaluator) send() {
 	if e.full != e.batch {
 		e.batch.Take(e.full.Host)
@@ -172,7 +172,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit in
 			h.samples = min(h.samples, uint64((part+context-1)/context))
 		}
 		if h.targets == 0 {
-			continue // of fewer targets than sources
+			continue // the limit is smaller than the number of sources
 		}
 		splits, all = append(splits, h), all+min(int64(h.samples)*int64(context), h.targets)
 	}
@@ -218,7 +218,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, text dataset.HeldOut, limit in
 	return r, nil
 }
 
-// shareSizes gives all ranks the sizes of the first rank, which had the first batch.
+// shareSizes gives all ranks the stream sizes of the first rank, which had the first batch.
 func (e *Evaluator) shareSizes(r *EvalResult) error {
 	if r.ActivationRMS == nil || e.world.Size() == 1 {
 		return nil
@@ -230,7 +230,7 @@ func (e *Evaluator) shareSizes(r *EvalResult) error {
 	return err
 }
 
-// rootMeanSquare returns the size of the stream x [N, D].
+// rootMeanSquare returns the root mean square of the stream x [N, D].
 func (e *Evaluator) rootMeanSquare(x *autograd.Var) float64 {
 	return math.Sqrt(e.squares.Sum(e.dev, &x.Value) / float64(x.Value.Len()))
 }
@@ -254,8 +254,8 @@ type heldOut struct {
 	targets int64
 }
 
-// score adds the losses of a split to r; all is how many tokens are to be scored in all splits. Several ranks score a
-// batch each at the same time; all add the results in the order of the batches. If ctx ends for one of them, all stop.
+// score adds the losses of a split to r; all is the number of tokens to score in all splits. Several ranks score one
+// batch each at the same time and add all results in the order of the batches. If ctx ends on one rank, all stop.
 func (e *Evaluator) score(ctx context.Context, bytes []int32, val heldOut, all int64, r *EvalResult) error {
 	samples, end := val.samples, r.Tokens+min(val.targets, math.MaxInt64-r.Tokens)
 	rank, ranks := uint64(e.mesh.Data), uint64(e.mesh.Replicas)
@@ -271,7 +271,7 @@ func (e *Evaluator) score(ctx context.Context, bytes []int32, val heldOut, all i
 			return err
 		}
 		mine, err := e.scoreBatch(bytes, n, val.EOT())
-		e.sizes = nil // of the first batch only
+		e.sizes = nil // only the first batch is measured
 		if err != nil {
 			return err
 		}
@@ -285,8 +285,8 @@ func (e *Evaluator) score(ctx context.Context, bytes []int32, val heldOut, all i
 	return nil
 }
 
-// take reads the batch at sample at, if there is one, and returns how many of its targets count: of those in this batch
-// and in the batches that ranks before this one have taken, the first limit ones.
+// take reads the batch at sample at, if there is one, and returns how many of its targets count. The limit applies to
+// the targets of all ranks' batches in order, so lower ranks use it up first.
 func (e *Evaluator) take(val heldOut, at uint64, limit int64) (int64, error) {
 	targets := 0
 	if at < val.samples {
@@ -318,8 +318,8 @@ type batchScore struct {
 	Answers
 }
 
-// scoreBatch scores the first targets of the batch just read. Without one it only takes part in what ranks do together.
-// end is the token that ends a text.
+// scoreBatch scores the given number of targets of the batch just read. If that is 0, it only takes part in the ranks'
+// exchanges. end is the token that ends a text.
 func (e *Evaluator) scoreBatch(bytes []int32, targets int64, end uint32) (batchScore, error) {
 	if targets == 0 {
 		return batchScore{}, e.loss(false)
@@ -330,7 +330,7 @@ func (e *Evaluator) scoreBatch(bytes []int32, targets int64, end uint32) (batchS
 	if err := e.loss(true); err != nil {
 		return batchScore{}, err
 	}
-	if !e.mesh.Last() { // the losses are elsewhere
+	if !e.mesh.Last() { // only the last stage has the losses
 		return batchScore{}, nil
 	}
 	s := batchScore{nats: e.dev.Sum(&e.batch.Losses), tokens: e.data.Valid(), bytes: int(e.data.TextBytes(bytes))}
@@ -340,7 +340,7 @@ func (e *Evaluator) scoreBatch(bytes []int32, targets int64, end uint32) (batchS
 	return s, nil
 }
 
-// addScores adds the scores of all ranks to r in their order.
+// addScores adds the scores of all ranks to r, in rank order.
 func (e *Evaluator) addScores(ctx context.Context, s batchScore, r *EvalResult) error {
 	scores := [][]float64{{s.nats, float64(s.tokens), float64(s.bytes), 0}}
 	for _, n := range s.counts() {
@@ -359,7 +359,7 @@ func (e *Evaluator) addScores(ctx context.Context, s batchScore, r *EvalResult) 
 	for rank, x := range scores {
 		at := e.mesh.At(rank)
 		if stopped += x[3]; at.Cut > 0 {
-			continue // tensor parallelism: all have the losses
+			continue // ranks of tensor parallelism all have the same losses
 		}
 		if r.Loss += x[0]; at.Chunk == 0 {
 			r.Tokens += int64(x[1])
@@ -375,7 +375,7 @@ func (e *Evaluator) addScores(ctx context.Context, s batchScore, r *EvalResult) 
 	return nil
 }
 
-// ignoreFrom excludes the samples from row on from the loss, if the last batch is larger than the rest of the data.
+// ignoreFrom excludes the samples from row on from the loss; the last batch may be larger than the rest of the data.
 func (e *Evaluator) ignoreFrom(row uint64) {
 	if row >= uint64(e.rows) {
 		return
@@ -388,7 +388,7 @@ func (e *Evaluator) ignoreFrom(row uint64) {
 	e.send()
 }
 
-// ignoreAfter leaves all but the first targets of the batch out of the loss.
+// ignoreAfter excludes all but the given number of first targets of the batch from the loss.
 func (e *Evaluator) ignoreAfter(targets int64) {
 	if int64(e.data.Valid()) <= targets {
 		return

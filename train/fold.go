@@ -13,18 +13,18 @@ import (
 //
 //	G = ((b₀ + b₁) + b₂) + …
 //
-// with each bₖ made from zero. So the bits of G depend on the micro-batches only, not on who computes which of them.
-// bₖ is the gradient of micro-batch k, or with parallel.sum_block the sum of that many, in their order; it is rounded
-// to the format of parallel.wire, as if it travelled.
+// where each bₖ is computed from zero. So the bits of G depend only on the micro-batches, not on which rank computes
+// which. bₖ is the gradient of micro-batch k or, with parallel.sum_block, the sum of that many micro-batches in their
+// order. It is rounded to the format of parallel.wire even if it is not sent.
 //
-// Within a sum, matrices add up in place, which gives the same bits (nn.Param.OnePass). The gradients of all other
-// parameters are sums of pieces; from the second micro-batch on they are made in room of their own and then added.
-// Blocks of several micro-batches, or rounded ones, are made in room of their own altogether, from the second block on.
-// A parameter that a micro-batch does not reach is left alone.
+// Within a sum, the gradients of matrices add up in place, which gives the same bits (nn.Param.OnePass). The gradients
+// of all other parameters are sums of pieces; from the second micro-batch on they are computed in separate memory and
+// then added. If blocks have several micro-batches or are rounded, all their gradients are computed in separate memory
+// from the second block on. A parameter that a micro-batch does not use is not touched.
 //
-// Memory: 4 bytes per element of the tables and vectors, if micro-batches are added; of all parameters, if blocks are,
-// or measured (noise.go); with a format other than f32 up to 2 MiB. Time: one pass over them for each micro-batch or
-// block but the first.
+// Memory: 4 bytes per element of tables and vectors if blocks are single micro-batches; 4 bytes per element of all
+// parameters if blocks are larger, rounded or measured (noise.go); up to 2 MiB more with a format other than f32.
+// Time: one pass over them for each micro-batch or block but the first.
 type fold struct {
 	blocks, micros parallel.Adding
 	params         []*nn.Param
@@ -33,15 +33,15 @@ type fold struct {
 	measure        func() // called with each block's gradients before they are added; may be nil
 }
 
-// foldRecipe is what decides how gradients are folded.
+// foldRecipe holds the settings that decide how gradients are folded.
 type foldRecipe struct {
 	micros int // the most micro-batches of a step
 	block  int // parallel.sum_block
 	wire   precision.Wire
-	apart  bool // each block is made in room of its own, to be measured
+	apart  bool // each block is computed in separate memory, to be measured
 }
 
-// plain reports whether the blocks are the micro-batches as they are, and add up where they are made.
+// plain reports whether each block is one micro-batch, not rounded, that adds up in place.
 func (r foldRecipe) plain() bool { return r.block == 1 && r.wire == precision.WireF32 && !r.apart }
 
 // endsBlock reports whether micro-batch i of n is the last one of a block of size.
@@ -54,7 +54,7 @@ func foldRecipeOf(cfg *config.Config) foldRecipe {
 	}
 }
 
-// layoutFold allocates the room of a fold in a.
+// layoutFold allocates the memory of a fold in a.
 func layoutFold(a *tensor.Arena, params []*nn.Param, r foldRecipe) fold {
 	f := fold{params: params, size: r.block}
 	longest := 0
@@ -71,7 +71,7 @@ func layoutFold(a *tensor.Arena, params []*nn.Param, r foldRecipe) fold {
 	return f
 }
 
-// begin makes room for the gradients of micro-batch i.
+// begin prepares the memory for the gradients of micro-batch i.
 func (f *fold) begin(i int) {
 	if i%f.size == 0 {
 		f.blocks.Begin()
@@ -79,7 +79,7 @@ func (f *fold) begin(i int) {
 	f.micros.Begin()
 }
 
-// end adds the gradients of micro-batch i of n to those before. The key is that of the step.
+// end adds the gradients of micro-batch i of n to those before. key is the rounding key of the step.
 func (f *fold) end(dev device.Device, i, n int, k precision.WireKey) {
 	f.micros.End(dev)
 	if !endsBlock(i, n, f.size) {

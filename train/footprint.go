@@ -18,30 +18,31 @@ import (
 	"anneal/tensor"
 )
 
-// A Footprint is the memory of a run on a device, part by part, and what it follows from. There is one for all: plans
-// print it, a run that does not fit is refused by its sum, and the trainer allocates its arenas.
+// A Footprint is the memory of a run on a device, part by part, with the values that it follows from. The same
+// footprint serves every purpose: plans print it, its total decides whether a run fits, and the trainer allocates its
+// arenas.
 type Footprint struct {
 	Model     model.Config // with recomputation, and with the device's budget for logits
-	Here      model.Part   // of the model, on this rank
+	Here      model.Part   // the part of the model on this rank
 	Policy    precision.Policy
 	Optimizer OptimizerCost
 
 	Arenas []Part // what the trainer reserves
-	Beside []Part // what else the device's memory holds
+	Beside []Part // other contents of the device's memory
 	Tables int64  // bytes of Parameters that are not trained: rotary positions, FP8 scales
 	Apart  bool   // the parts are in a device's own memory, not in the host's
 	Slots  int    // micro-batches, or chunks of them, that are between forward and backward at a time
-	Sent   Sent   // with each micro-batch
+	Sent   Sent   // bytes sent per micro-batch
 	Stream int64  // bytes of a message between stages of a pipeline
 
-	turns     int // messages that may be under way in one direction of a pipeline
+	turns     int // messages in flight at most, in one direction of a pipeline
 	deferred  int // micro-batches that wait for the gradients of their weights
-	slotBytes int // of the activations of one
+	slotBytes int // bytes of the activations of one slot
 
-	deferredKeep, deferredTemp int // bytes of what backward makes of one whose products are put off
+	deferredKeep, deferredTemp int // bytes of the results of backward for one deferred micro-batch
 
 	Offloaded int64 // bytes of optimizer state in a file instead of memory; 0 if it is in memory
-	largest   int64 // tensor there, which a checkpoint reads at a time
+	largest   int64 // bytes of the largest tensor there; a checkpoint reads one at a time
 
 	OffloadedInputs int64 // bytes of the inputs of recomputed segments in a file; 0 if they are in memory
 	largestInput    int64 // of a segment
@@ -61,19 +62,19 @@ type Part struct {
 const (
 	Parameters     = parallel.Parameters
 	Gradients      = parallel.Gradients
-	OptimizerState = "optimizer state" // in memory: all, or two windows of what is in a file
+	OptimizerState = "optimizer state" // in memory: all of it, or two windows if it is in a file
 	Activations    = "activations"
-	SegmentInputs  = "segment inputs" // two windows of those in a file
+	SegmentInputs  = "segment inputs" // two windows, if the inputs are in a file
 	Scratch        = "scratch"
 	Batch          = "batch"
-	GradientFold   = parallel.Fold // alone: gradients of micro-batches or blocks on their way to the sum (fold.go)
+	GradientFold   = parallel.Fold // single rank: gradients of micro-batches or blocks to be added
 	WeightAverage  = "weight average"
 	TeacherWeights = "teacher weights" // of distill.teacher
 
-	OuterState      = "outer state"      // of groups that step alone: the weights from which they began, and momentum
+	OuterState      = "outer state"      // with parallel.outer: the weights that groups started from, and momentum
 	ReceivedWeights = "received weights" // from other groups
 
-	Deferred = "deferred products" // gradients of weights that a pipeline puts off
+	Deferred = "deferred products" // for the weight gradients that a pipeline defers
 
 	Attention = "attention" // the kernels' scratch memory, and layouts of patterns
 	Products  = "products"  // the scratch memory of matrix products
@@ -83,7 +84,7 @@ const (
 	MPI              = "MPI"               // the library's memory, where ranks are processes
 )
 
-// arenas are the names of the arenas in the order in which they are shown. Every run has the first ones.
+// arenas lists the names of the arenas in display order. Every run has the first ones.
 var arenas = []string{
 	Parameters, Gradients, OptimizerState, Activations, Scratch, Batch, SegmentInputs, parallel.MasterWeights,
 	GradientFold, Deferred, parallel.Slots, parallel.Received, parallel.Gathered, WeightAverage, TeacherWeights,
@@ -92,7 +93,7 @@ var arenas = []string{
 
 const always = 6
 
-// OptimizerCost is what an optimizer takes.
+// OptimizerCost is the memory and computation that an optimizer takes.
 type OptimizerCost struct {
 	Name           string
 	State, Scratch int64   // bytes kept between updates, and needed during one
@@ -110,8 +111,9 @@ const mpiBytes = 20 << 20
 // maxMicroTokens is more tokens than any machine can hold activations for; beyond it even measuring is pointless.
 const maxMicroTokens = 1 << 24
 
-// MeasureRun returns the footprint of a valid, resolved configuration on a device, whose vocabulary must be known. It
-// runs the model's and the optimizer's own code without allocating memory, so the arenas are exact.
+// MeasureRun returns the footprint of a valid, resolved configuration on a device. The vocabulary must be known.
+// MeasureRun runs the model's and the optimizer's own code without allocating memory, so the sizes of the arenas are
+// exact.
 func MeasureRun(cfg *config.Config, dev device.Properties) (*Footprint, error) {
 	return MeasureRank(cfg, dev, comm.Alone{})
 }
@@ -153,8 +155,8 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 	return f, nil
 }
 
-// measureArenas lists the trainer's arenas. The first is of the parameters, whose optimizer it measures, too. It
-// returns the rank's part of the model and of a batch, without memory.
+// measureArenas lists the trainer's arenas, parameters first, and measures the optimizer. It returns this rank's part
+// of the model and of a batch, without memory.
 func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.Decoder, *model.Batch, error) {
 	c := f.Model
 	measures := map[string]*tensor.Arena{}
@@ -227,8 +229,8 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	return m, slots[0].batch, nil
 }
 
-// measureSlot measures what a slot keeps between forward and backward, and returns the bytes of temporary values, by
-// running the model's code on a device that does not compute.
+// measureSlot measures the memory that a slot keeps between forward and backward, and returns the bytes of temporary
+// values. It runs the model's code on a device that does not compute.
 func (f *Footprint) measureSlot(cfg *config.Config, m *model.Decoder, mesh *parallel.Mesh) (temp int) {
 	kept, scratch := tensor.NewMeasure(Activations), tensor.NewMeasure(Scratch)
 	e := Evaluator{dev: device.Null{}, model: m, mesh: mesh, between: alone{}, slot: &slot{
@@ -282,7 +284,7 @@ func (e *Evaluator) measureChunk(c *chunk, from []tensor.Tensor, grad bool) {
 	}
 	out, err := e.forward(c, e.in, true, grad)
 	if err != nil {
-		panic(err) // nobody is there to be lost
+		panic(err) // without other ranks there is no rank to lose
 	}
 	switch e.out = out; {
 	case c.leaves:
@@ -309,7 +311,7 @@ func (e *Evaluator) measureChunk(c *chunk, from []tensor.Tensor, grad bool) {
 	}
 }
 
-// measureBeside lists what a device holds beside the arenas, for a part of a model and a batch.
+// measureBeside lists the device memory outside the arenas, for a part of a model and a batch.
 func (f *Footprint) measureBeside(rows int, dev device.Properties, m *model.Decoder, b *model.Batch) {
 	types := f.Policy.Types()
 	layouts, kernels := m.AttentionBytes(dev, types, rows*f.Model.Context)
@@ -331,7 +333,7 @@ func (f *Footprint) measureBeside(rows int, dev device.Properties, m *model.Deco
 	}
 }
 
-// Parts returns all parts in the order in which they are shown.
+// Parts returns all parts in display order.
 func (f *Footprint) Parts() []Part { return slices.Concat(f.Arenas, f.Beside) }
 
 // Bytes returns the size of a part, 0 if the run has none.
@@ -353,11 +355,11 @@ func (f *Footprint) Total() int64 {
 	return n
 }
 
-// CheckpointCopy returns the bytes of the copy of weights and state that allows training to go on while a checkpoint
-// is written: of several ranks, of what this one writes. The copy is in host memory.
+// CheckpointCopy returns the bytes of the copy of weights and state that lets training continue while a checkpoint is
+// written. On several ranks it is a copy of the part that this rank writes. The copy is in host memory.
 func (f *Footprint) CheckpointCopy() int64 { return f.copied }
 
-// written returns the bytes of what a rank of a group writes of a model to a checkpoint.
+// written returns how many bytes a rank of a group writes to a checkpoint.
 func (h *holding) written(m *model.Decoder, rank int) int64 {
 	bytes := 0.0 // sizes may be absurd
 	for i, share := range h.shares() {
@@ -383,8 +385,8 @@ func (h *holding) written(m *model.Decoder, rank int) int64 {
 	return int64(bytes)
 }
 
-// shares returns which share of each parameter that is updated here this rank writes: all, unless others update the
-// same.
+// shares returns, for each parameter that this rank updates, the share that it writes: 1, unless other ranks update
+// the same parameter.
 func (h *holding) shares() []float64 {
 	list := make([]float64, len(h.updated))
 	for i := range list {
@@ -403,7 +405,8 @@ func (h *holding) shares() []float64 {
 	return list
 }
 
-// CopyFits reports whether the host's available bytes, if these are known, suffice for the run and CheckpointCopy.
+// CopyFits reports whether the host's available bytes suffice for the run and CheckpointCopy; 0 means unknown and
+// suffices.
 func (f *Footprint) CopyFits(available int64) bool {
 	run := f.Total()
 	if f.Apart {
@@ -412,7 +415,7 @@ func (f *Footprint) CopyFits(available int64) bool {
 	return available == 0 || run+f.CheckpointCopy() <= available
 }
 
-// Refuse returns an error if a run needs more than the available bytes, if these are known.
+// Refuse returns an error if a run needs more than the available bytes; 0 means unknown.
 func (f *Footprint) Refuse(available int64) error {
 	if available == 0 || f.Total() <= available {
 		return nil

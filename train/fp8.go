@@ -21,7 +21,7 @@ func PolicyOf(cfg *config.Config) (precision.Policy, error) {
 	return p, err
 }
 
-// delayed yields the delayed scales of a model, with their parameter and operand; none with other recipes.
+// delayed calls a function for each delayed scale of a model, with its parameter and operand; other recipes have none.
 func delayed(m *model.Decoder, yield func(p *nn.Param, operand string, s *precision.Delayed)) {
 	for _, p := range m.Params() {
 		if p.FP8 == nil {

@@ -19,10 +19,11 @@ type microSums struct {
 	targets     int
 	flops       float64
 	routing     autograd.Routing
-	rows        []sourceLoss // of a mix: of each row
+	rows        []sourceLoss // losses of the rows of a mix
 }
 
-// addTokens adds the sums over other tokens of the micro-batch. Every rank has counted all targets and operations.
+// addTokens adds the sums over other tokens of the micro-batch. It leaves out targets and operations, because every
+// rank has counted all of them.
 func (s *microSums) addTokens(m *microSums) {
 	s.loss += m.loss
 	s.squaredLogZ += m.squaredLogZ
@@ -57,10 +58,10 @@ func (s *batchSums) add(m *microSums) {
 	s.routing.Add(m.routing)
 }
 
-// gradient computes the gradient of the summed loss of the batch whose samples start at from: the fold of its
-// micro-batches' gradients. Of D replicas, number d makes those of micro-batches d, d+D, d+2D, …; sums of losses fold
-// in the order of micro-batches as well. A rank alone stops between two micro-batches if ctx ends. Of K groups that
-// step alone (outer.go), group k has micro-batches k, k+K, …, which its ranks deal among them.
+// gradient computes the gradient of the summed loss of the batch whose samples start at from, by folding the gradients
+// of its micro-batches. With D replicas, replica d computes micro-batches d, d+D, d+2D, …. Losses are also summed in
+// the order of micro-batches. A single rank stops between two micro-batches if ctx ends. With K groups that step
+// separately (outer.go), group k has micro-batches k, k+K, …, and deals them out to its ranks.
 func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64) (batchSums, error) {
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
@@ -92,7 +93,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	}
 	for _, p := range t.model.Params() {
 		if !p.HasGrad() && !p.Frozen {
-			device.NegativeZero(t.dev, &p.Grad) // no loss depends on it, so it holds an earlier step's gradient
+			device.NegativeZero(t.dev, &p.Grad) // the loss does not use it, and it holds an old gradient
 		}
 	}
 	if t.measuresNoise() {
@@ -101,7 +102,7 @@ func (t *Trainer) gradient(ctx context.Context, src dataset.Source, from uint64)
 	return t.sum(src, from, t.squaredNorm()), nil
 }
 
-// block returns the number of micro-batches that a rank sums before their gradient travels.
+// block returns the number of micro-batches that a rank sums before it sends their gradient.
 func (t *Trainer) block() int {
 	if t.shard == nil {
 		return t.cfg.Parallel.SumBlock
@@ -109,13 +110,13 @@ func (t *Trainer) block() int {
 	return t.shard.Block
 }
 
-// rounds returns the number of micro-batches of the step in hand that the rank with most has.
+// rounds returns the largest number of micro-batches that any rank has in the current step.
 func (t *Trainer) rounds() int {
 	round := t.block() * t.mesh.Replicas
 	return t.accum/round*t.block() + min(t.block(), t.accum%round)
 }
 
-// microOfRank returns the number in the step of micro-batch k of this rank.
+// microOfRank returns the number, within the step, of this rank's micro-batch k.
 func (t *Trainer) microOfRank(k int) int {
 	return (k/t.block()*t.mesh.Replicas+t.mesh.Data)*t.block() + k%t.block()
 }
@@ -143,8 +144,8 @@ func (t *Trainer) prepare(src dataset.Source, from uint64, i int) error {
 	return nil
 }
 
-// micro makes the gradient of micro-batch i of this group, if there is one for this rank, and adds it to those before.
-// It may be the first one of each rank.
+// micro computes the gradient of this group's micro-batch i, if this rank has it, and adds it to the gradients before.
+// first says whether this is the first micro-batch of each rank.
 func (t *Trainer) micro(src dataset.Source, from uint64, i int, first bool) error {
 	present := i < t.accum
 	if present {
@@ -176,15 +177,15 @@ func (t *Trainer) micro(src dataset.Source, from uint64, i int, first bool) erro
 	return nil
 }
 
-// firstSample returns the first sample of micro-batch i of this group's, in the batch at from.
+// firstSample returns the first sample of this group's micro-batch i, in the batch at from.
 func (t *Trainer) firstSample(from uint64, i int) uint64 {
 	return from + uint64(t.outer.ofStep(i)*t.rows)
 }
 
-// measure returns the sums of the micro-batch in hand, whose samples start at first.
+// measure returns the sums of the current micro-batch, whose samples start at first.
 func (t *Trainer) measure(src dataset.Source, first uint64) microSums {
 	m := microSums{routing: t.tape.Routing}
-	m.flops = t.outline.BatchFLOPs(t.full) // counted here, while an accelerator is still busy
+	m.flops = t.outline.BatchFLOPs(t.full) // counted here, while an accelerator is still computing
 	if t.teacher != nil {
 		m.divergence = t.dev.Sum(t.batch.Teacher.KL)
 		m.flops += t.teacher.BatchForwardFLOPs(t.full)
@@ -203,7 +204,7 @@ func (t *Trainer) measure(src dataset.Source, first uint64) microSums {
 // sum folds the sums of the micro-batches of the batch at from.
 func (t *Trainer) sum(src dataset.Source, from uint64, squares float64) (sums batchSums) {
 	mixed, ok := src.(ManySources)
-	if ok = ok && t.batch.Labels == (tensor.RNG{}); ok { // losses of labels that the model draws are not the data's
+	if ok = ok && t.batch.Labels == (tensor.RNG{}); ok { // losses of sampled labels say nothing about the data
 		clear(t.sources)
 	}
 	for i := range t.micros {

@@ -12,10 +12,10 @@ import (
 	"anneal/tensor"
 )
 
-// GroupDRO shifts the weights of a mixture's domains during training towards the domains with most left to learn: the
-// proxy of DoReMi (Xie et al. 2023, arXiv 2305.10429, algorithm 1), which is group distributionally robust
-// optimisation (Sagawa et al. 2020, arXiv 1911.08731) of the excess loss over a reference model. A step reads equally
-// many rows of each of k domains,
+// GroupDRO shifts the weights of a mixture's domains during training towards the domains with the most left to learn.
+// It is the proxy model of DoReMi (Xie et al. 2023, arXiv 2305.10429, algorithm 1), which is group distributionally
+// robust optimisation (Sagawa et al. 2020, arXiv 1911.08731) of the excess loss over a reference model. A step reads
+// equally many rows of each of k domains,
 //
 //	λᵢ = mean over the domain's tokens of max(proxy's loss − reference's loss, 0)
 //	αᵢ ← (1 − c)·αᵢ·exp(η·λᵢ) / Σⱼ αⱼ·exp(η·λⱼ) + c/k,  αᵢ = 1/k at first
@@ -23,7 +23,7 @@ import (
 // and updates the proxy by the gradient of Σ αᵢ·(mean loss of domain i), with the new α. Every micro-batch holds one
 // domain, so its weight is a factor of the micro-batch's loss. The result is the mean of α over the steps.
 //
-// It costs the memory of the reference's weights, and two more forward passes per step, one of each model: 5/3 of the
+// It costs the memory of the reference's weights, and two more forward passes per step, one by each model: 5/3 of the
 // time. It is for choosing weights, not for training the final model. Not for domains with few tokens that are seen
 // often: their excess loss then measures what the reference has memorised.
 type GroupDRO struct {
@@ -31,7 +31,7 @@ type GroupDRO struct {
 	Smoothing float64 // c; 1e-3 in the paper
 }
 
-// Check rejects invalid numbers, and configurations that would change the meaning of the weights. With smoothing
+// Check rejects invalid numbers, and configurations in which the weights would mean something else. With smoothing
 // above 0 no weight is ever 0.
 func (o GroupDRO) Check(cfg *config.Config) error {
 	for _, bad := range []struct {
@@ -66,7 +66,7 @@ func (o GroupDRO) Check(cfg *config.Config) error {
 // DomainWeights is the state of group DRO.
 type DomainWeights struct {
 	Alpha  []float64 `json:"alpha"`
-	Sum    []float64 `json:"sum"`    // of Alpha over the updates
+	Sum    []float64 `json:"sum"`    // sum of Alpha over the updates
 	Excess []float64 `json:"excess"` // λ of the last update
 }
 
@@ -179,20 +179,20 @@ func (r *robust) weigh(ctx context.Context, t *Trainer, src dataset.Source, from
 	for i, n := range r.targets {
 		all += n
 		if n == 0 {
-			r.next.Excess[i] = r.state.Excess[i] // there are no targets to measure it
+			r.next.Excess[i] = r.state.Excess[i] // without targets it cannot be measured
 		} else {
 			r.next.Excess[i] /= float64(n)
 		}
 	}
 	r.state.update(&r.next, r.Rate, r.Smoothing)
 	for i, a := range r.next.Alpha {
-		r.factors[i] = a * float64(all) / float64(max(r.targets[i], 1)) // the step divides by all
+		r.factors[i] = a * float64(all) / float64(max(r.targets[i], 1)) // the step divides by all targets
 	}
 	return nil
 }
 
-// measure returns the excess of micro-batch i of the step whose samples start at from, and the number of its targets.
-// If there is none for this rank, it only takes part in what the others need.
+// measure returns the excess loss of micro-batch i of the step whose samples start at from, and the number of its
+// targets. If this rank does not have the micro-batch, it only takes part in the ranks' exchanges.
 func (r *robust) measure(t *Trainer, src dataset.Source, from uint64, i int) (sum float64, targets int, err error) {
 	if i >= t.accum {
 		return 0, 0, t.loss(false)
@@ -222,7 +222,7 @@ func excess(proxy []float64, reference *tensor.Tensor) float64 {
 	return sum
 }
 
-// MeanDomainWeights returns the mean of the weights over the updates; nil for trainers without.
+// MeanDomainWeights returns the mean of the domain weights over the updates; nil for trainers without domain weights.
 func (t *Trainer) MeanDomainWeights() []float64 {
 	if t.robust == nil {
 		return nil
@@ -249,7 +249,7 @@ func (t *Trainer) factor(i int) float64 {
 	return t.robust.factors[i%len(t.robust.factors)]
 }
 
-// errNoDomains and ErrNeedsReference report a run that was started with, or without, group DRO.
+// errNoDomains reports a run that was started without group DRO, ErrNeedsReference one that was started with it.
 var (
 	errNoDomains      = errors.New("was not trained by group DRO\n  choose another directory")
 	ErrNeedsReference = errors.New("is the proxy of a search for domain weights, which needs its reference\n" +

@@ -9,8 +9,8 @@ import (
 	"anneal/dataset"
 )
 
-// endGroupStep ends a step of a group: the groups tell each other how it went and meet if it is time, and e becomes the
-// event of all. The weights are averaged as they are then.
+// endGroupStep ends a step of a group. The groups exchange the results of their steps and synchronise if it is time; e
+// becomes the event of all groups. Then the moving average takes the weights.
 func (t *Trainer) endGroupStep(e *Event) error {
 	if err := t.hearGroups(e); err != nil {
 		return err
@@ -28,8 +28,8 @@ func (t *Trainer) endGroupStep(e *Event) error {
 	return nil
 }
 
-// Meet has groups that step alone meet now, unless they just have: a run may end between two meetings. Without groups
-// it does nothing. All ranks call it after the same step.
+// Meet synchronises groups that step separately now, unless they just did: a run may end between two synchronisations.
+// Without groups it does nothing. All ranks call it after the same step.
 func (t *Trainer) Meet() error {
 	if t.outer == nil || t.progress.Step%t.outer.Every == 0 || t.progress.Step == t.cfg.Train.Steps {
 		return nil
@@ -49,7 +49,7 @@ func (t *Trainer) meet() error {
 	return t.show()
 }
 
-// groupStep is what a group says of its step.
+// groupStep is a group's report of its step.
 type groupStep struct {
 	applied           bool    // its update was
 	loss              float64 // mean over its targets
@@ -60,7 +60,7 @@ type groupStep struct {
 
 // hearGroups exchanges one message, which also carries what the ranks ask for.
 func (t *Trainer) hearGroups(e *Event) error {
-	if t.shard == nil && t.Ask != nil { // else the ranks of the group have asked each other
+	if t.shard == nil && t.Ask != nil { // with a shard, the ranks of the group have asked each other
 		t.Heard = t.Ask()
 	}
 	m := message(t.told[:0])
@@ -75,7 +75,7 @@ func (t *Trainer) hearGroups(e *Event) error {
 	for r, text := range all {
 		told := reader{text}
 		t.Heard |= told.bits()
-		if r < len(steps) { // the first of group r: the others of a group say the same
+		if r < len(steps) { // rank r is the first of group r; the other ranks of a group report the same
 			steps[r] = told.group()
 		}
 	}
@@ -83,8 +83,9 @@ func (t *Trainer) hearGroups(e *Event) error {
 	return nil
 }
 
-// count makes e the event of all groups. The loss is the mean over the targets of those that took their step, or of all
-// if none did; targets and operations are sums. The other numbers remain those of this group: rank 0 reports group 0's.
+// count makes e the event of all groups. The loss is the mean over the targets of the groups that applied their
+// update, or of all groups if none did; targets and operations are sums. The other numbers remain those of this group,
+// so rank 0 reports those of group 0.
 func (o *outer) count(steps []groupStep, e *Event) {
 	none := !slices.ContainsFunc(steps, func(s groupStep) bool { return s.applied })
 	nats, targets := 0.0, 0
@@ -116,7 +117,7 @@ func (r *reader) group() groupStep {
 	return groupStep{x[0] == 1, x[1], int(x[2]), x[3], int(x[4]), int(x[5])}
 }
 
-// checkGroups returns an error unless a number of ranks can form the groups of a run that step alone.
+// checkGroups returns an error unless the given number of ranks can form groups that step separately.
 func checkGroups(cfg *config.Config, ranks int) error {
 	k := cfg.Parallel.Outer.Groups
 	switch {
@@ -138,8 +139,8 @@ func checkGroups(cfg *config.Config, ranks int) error {
 	return nil
 }
 
-// Evaluate is Evaluator.Evaluate. Groups that step alone each measure their own weights, all to the end; rank 0 has
-// those of group 0. Schedule-free AdamW is measured at its average.
+// Evaluate is Evaluator.Evaluate. Groups that step separately each measure their own weights, and none stops early;
+// rank 0 has the result of group 0. Schedule-free AdamW is measured at its average.
 func (t *Trainer) Evaluate(ctx context.Context, text dataset.HeldOut, limit int) (EvalResult, error) {
 	if isScheduleFree(t.cfg.Optimizer) {
 		return t.evaluateAt(ctx, t.trained, text, limit)
@@ -147,7 +148,7 @@ func (t *Trainer) Evaluate(ctx context.Context, text dataset.HeldOut, limit int)
 	return t.Evaluator.Evaluate(t.evaluation(ctx), text, limit)
 }
 
-// evaluation returns the context of an evaluation, which groups that step alone do not cancel.
+// evaluation returns the context of an evaluation. With groups that step separately it is never cancelled.
 func (t *Trainer) evaluation(ctx context.Context) context.Context {
 	if t.outer != nil {
 		return context.WithoutCancel(ctx)

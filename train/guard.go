@@ -7,12 +7,12 @@ import (
 )
 
 // Guard decides whether an update is applied, like the skip-step optimizers of OLMo and Levanter. An update with a
-// non-finite loss or gradient norm is never applied. With SpikeZ > 0, neither is one whose loss or gradient norm is
-// more than SpikeZ standard deviations above the mean of the last accepted ones, once half a window of them is known.
-// Rejected values do not enter the windows, so a spike does not make the next one look normal.
+// non-finite loss or gradient norm is never applied. With SpikeZ > 0, an update is also rejected if its loss or
+// gradient norm is more than SpikeZ standard deviations above the mean of the last accepted ones, once half a window
+// of these is known. Rejected values do not enter the windows, so a spike does not make the next one look normal.
 //
 // It costs only two windows of numbers. Default: only non-finite steps are skipped; guard.spike_z = 6 is usual. Not
-// for runs whose loss is expected to jump, for example when the data changes: a lasting higher level is rejected
+// for runs whose loss is expected to jump, for example when the data changes: a level that stays higher is rejected
 // until max_skips ends the run.
 //
 // Its exported fields are part of the checkpoint.

@@ -6,7 +6,7 @@ import (
 
 // inputs keeps the inputs of recomputed segments in a file instead of memory (memory.offload = checkpoints), as
 // ZeRO-Infinity does (Rajbhandari et al. 2021, arXiv 2104.07857). Two windows in memory hold two inputs, so that the
-// disk works on one while the processor computes from the other:
+// disk transfers one while the processor computes from the other:
 //
 //	forward    run 0, write 0 │ run 1, write 1 │ run 2, write 2 │ …
 //	backward   … │ rerun 3, read 2 │ rerun 2, read 1 │ rerun 1, read 0 │ rerun 0
@@ -14,19 +14,19 @@ import (
 // The last two inputs are still in the windows when backward begins. A segment is rerun in its window, whose contents
 // it overwrites.
 //
-// Memory: two inputs [N, D] instead of one for each segment. Traffic: each input is written and read once, 4 bytes
-// per number (2 with memory.recompute_inputs = bf16). Forward computes about 24·N·D² operations of a layer of width D,
-// whose input has 4·N·D bytes, so that a disk keeps up if it writes a byte in the time of 6·D operations. Off by
-// default: the weights and gradients of a layer take as much memory as its input where a micro-batch has 24·D tokens,
-// so it is of use for long rows; of short ones a smaller micro-batch has fewer tokens.
+// Memory: two inputs [N, D] instead of one for each segment. Traffic: each input is written and read once, 4 bytes per
+// number (2 with memory.recompute_inputs = bf16). Forward needs about 24·N·D² operations for a layer of width D, whose
+// input has 4·N·D bytes, so a disk keeps up if it writes a byte in the time of 6·D operations. Off by default. The
+// input of a layer takes as much memory as its weights and gradients only if a micro-batch has 24·D tokens, so this
+// helps with long rows. With short rows, use a smaller micro-batch instead.
 type inputs struct {
 	mover
 	windows [2]*tensor.Arena
-	values  [2]tensor.Tensor // what the windows hold
-	holds   [2]int           // numbers of those inputs
-	moving  [2]bool          // a transfer is under way
-	homes   []tensor.Tensor  // of all inputs, in the file
-	places  [2]tensor.Tensor // by window, for its transfer: of homes
+	values  [2]tensor.Tensor // contents of the windows
+	holds   [2]int           // numbers of the inputs in the windows
+	moving  [2]bool          // whether a transfer is in progress
+	homes   []tensor.Tensor  // places of all inputs in the file
+	places  [2]tensor.Tensor // by window: the element of homes that its transfer uses
 	kept    int              // inputs
 	most    int              // of kept
 }
@@ -34,7 +34,7 @@ type inputs struct {
 // offloadedInputs is the name of the arena in the file.
 const offloadedInputs = "offloaded segment inputs"
 
-// layInputs takes the memory of the windows, and has room for all inputs in a file; nil if there are none.
+// layInputs allocates the windows in memory, and room for all inputs in a file; nil if no inputs are in a file.
 func layInputs(f *Footprint, arena func(string) *tensor.Arena) *inputs {
 	if f.OffloadedInputs == 0 {
 		return nil
@@ -81,7 +81,7 @@ func (x *inputs) Last() {
 	}
 }
 
-// fetch has input k read, unless its window holds it.
+// fetch starts reading input k, unless its window holds it.
 func (x *inputs) fetch(k int) {
 	w := k % 2
 	if x.holds[w] == k {
@@ -92,7 +92,7 @@ func (x *inputs) fetch(k int) {
 	x.ask(k, transfer{window: w, write: -1, read: k})
 }
 
-// ask begins a transfer of input k.
+// ask starts a transfer of input k.
 func (x *inputs) ask(k int, t transfer) {
 	if x.idle() {
 		return
@@ -102,7 +102,7 @@ func (x *inputs) ask(k int, t transfer) {
 	x.work <- t
 }
 
-// await returns once nothing moves to or from a window.
+// await waits until no transfer uses a window.
 func (x *inputs) await(w int) {
 	if x.moving[w] {
 		<-x.done[w]

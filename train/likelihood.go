@@ -10,11 +10,11 @@ import (
 	"anneal/tasks"
 )
 
-// LogLikelihoods scores sequences, each by itself, as documents packed into rows. Tokens that neighbours in the list
-// share at their beginning are computed once, unless a layer reads no keys (model.Config.Branches). Several ranks score
-// a batch of rows each at the same time, and all return the same; ranks that share layers or rows cannot (validate
-// refuses that). progress takes the number of tokens read, shared ones for each sequence; it may be nil. It takes no
-// memory beyond the evaluator's.
+// LogLikelihoods scores sequences independently, as documents packed into rows. A beginning that neighbours in the
+// list share is computed once, unless some layer does not support branches (model.Config.Branches). Several ranks
+// score one batch of rows each at the same time, and all return the same result. Ranks that share layers or rows
+// cannot score sequences (validate refuses that). progress receives the number of tokens scored, counting a shared
+// beginning for each sequence; it may be nil. LogLikelihoods needs no memory beyond the evaluator's.
 func (e *Evaluator) LogLikelihoods(ctx context.Context, list []tasks.Sequence,
 	progress func(tokens int64)) ([]tasks.Likelihood, error) {
 	e.length = e.model.Config.Context
@@ -76,7 +76,7 @@ func (t *Trainer) LogLikelihoods(ctx context.Context, list []tasks.Sequence,
 	return r, err
 }
 
-// packs reports whether a document sees the same wherever it stands in its row.
+// packs reports whether attention within a document is the same wherever the document is in its row.
 func packs(patterns attention.Patterns) bool {
 	for _, p := range patterns {
 		switch p.(type) {
@@ -88,9 +88,9 @@ func packs(patterns attention.Patterns) bool {
 	return true
 }
 
-// likelihoods returns two numbers for each sequence of the batch of rows from first on, in the order of their places:
-// its log-likelihood, and how far the likeliest tokens are above its own. Without such a row it takes part in what
-// ranks do together.
+// likelihoods scores the batch of rows from first on. For each sequence, in the order of the places, it returns the
+// log-likelihood, and the largest amount by which the likeliest token's logit exceeds that of the sequence's token. If
+// there is no such row, it only takes part in the ranks' exchanges.
 func (e *Evaluator) likelihoods(src packed, first int) ([]float64, error) {
 	if first >= len(src.rows) {
 		return nil, e.loss(false)
@@ -112,7 +112,7 @@ func (e *Evaluator) likelihoods(src packed, first int) ([]float64, error) {
 		}
 		list = append(list, sum, 0)
 	})
-	behind, at := e.batch.HostBehind(e.dev), 1 // in the memory of losses
+	behind, at := e.batch.HostBehind(e.dev), 1 // overwrites losses
 	src.each(first, e.rows, func(_, from, to int) {
 		for i := from; i < to; i++ {
 			list[at] = max(list[at], behind.Float64(i))
@@ -122,7 +122,7 @@ func (e *Evaluator) likelihoods(src packed, first int) ([]float64, error) {
 	return list, Wait(e.dev)
 }
 
-// packed is rows of sequences as samples of a data set.
+// packed presents rows of sequences as the samples of a data set.
 type packed struct {
 	list          []tasks.Sequence
 	rows          [][]tasks.Place
@@ -132,7 +132,7 @@ type packed struct {
 func (p packed) Context() int { return p.length }
 func (p packed) Vocab() int   { return p.vocab }
 
-// Batch fills b. What is behind the sequences of a row is padding, as are rows behind the last.
+// Batch fills b. Padding follows the sequences of a row and the last row.
 func (p packed) Batch(b *dataset.Batch, first uint64, rows int) error {
 	b.Resize(rows, p.length)
 	for r := range rows {
@@ -155,7 +155,7 @@ func (p packed) Batch(b *dataset.Batch, first uint64, rows int) error {
 	return nil
 }
 
-// branches appends the sequences of some rows whose beginning is another's to list.
+// branches appends the sequences of some rows that share another sequence's beginning to list.
 func (p packed) branches(list []autograd.Branch, first, rows int) []autograd.Branch {
 	for n := first; n < min(first+rows, len(p.rows)); n++ {
 		for _, place := range p.rows[n] {
@@ -180,7 +180,7 @@ func (p packed) each(first, rows int, visit func(sequence, from, to int)) {
 	}
 }
 
-// put takes the numbers of a batch to their sequences, and returns how many tokens these have.
+// put assigns the numbers of a batch to its sequences, and returns the number of tokens of these sequences.
 func (p packed) put(results []tasks.Likelihood, first, rows int, x []float64) (tokens int64) {
 	p.each(first, rows, func(i, _, _ int) {
 		results[i] = tasks.Likelihood{LogProb: x[0], Greedy: x[1] == 0}

@@ -6,19 +6,19 @@ import (
 	"anneal/device/disk"
 )
 
-// mover moves bytes between two windows in memory and a file, in the order in which it is asked, while the caller
-// computes. The zero value is idle, as where only memory is measured.
+// mover moves bytes between two windows in memory and a file, in the order of the requests, while the caller computes.
+// The zero value moves nothing; it serves runs that only measure memory.
 type mover struct {
 	file   *disk.Memory
 	work   chan transfer
 	done   [2]chan struct{} // by window: its transfer is complete
-	served chan struct{}    // no transfer comes any more
+	served chan struct{}    // closed after the last transfer
 }
 
-// transfer empties and fills a window.
+// transfer writes a window to the file and then reads new contents into it.
 type transfer struct {
 	window      int
-	write, read int // numbers of what is in the file; −1 for none
+	write, read int // numbers of the items in the file; −1 for none
 }
 
 // start serves transfers by move until close.

@@ -8,7 +8,7 @@ import (
 	"anneal/tensor"
 )
 
-// moves are what a run keeps in a file (memory.offload). The zero value keeps nothing there.
+// moves holds what a run keeps in a file instead of memory (memory.offload). The zero value keeps nothing there.
 type moves struct {
 	file   *disk.Memory
 	state  *offload
@@ -47,7 +47,7 @@ func fileProblem(f *Footprint, err error) error {
 	}
 }
 
-// start serves the transfers of what is in the file; nil is not there.
+// start serves the transfers of the offloaded inputs and state; either may be nil.
 func (m *moves) start(state *offload, x *inputs) {
 	m.state, m.inputs = state, x
 	if state != nil {

@@ -12,16 +12,16 @@ import (
 // NoiseScale estimates the gradient noise scale B = tr Σ / |G|², in tokens (McCandlish et al. 2018, arXiv 1812.06162,
 // appendix A.1). Σ is the covariance of one token's gradient, G the mean. Steps much smaller than B average out
 // little of the noise, and doubling the batch nearly halves the number of steps; steps much larger than B waste
-// tokens. A step sums the gradients S_k of its blocks, of mₖ tokens each: micro-batches, or parallel.sum_block of them.
-// As E|S_k|² = mₖ²·|G|² + mₖ·tr Σ, and of their sum S over n = Σ mₖ tokens alike,
+// tokens. A step sums the gradients S_k of its blocks, of mₖ tokens each: micro-batches, or parallel.sum_block of
+// them. Since E|S_k|² = mₖ²·|G|² + mₖ·tr Σ, and likewise for their sum S over n = Σ mₖ tokens,
 //
 //	|G|² ≈ (|S|² − Σ|S_k|²) / (n² − Σmₖ²),  tr Σ ≈ (n²·Σ|S_k|² − Σmₖ²·|S|²) / (n·(n² − Σmₖ²))
 //
-// Both are unbiased for any sizes; with equal ones they are those of the paper, for the mean of |S_k|² over all
-// blocks. They are noisy, so each has a running mean, and B is their ratio. Memory: on one rank 4 bytes per parameter,
-// so that the gradient of each block stands alone before it is added; on several, none: the terms are there. Time: two
-// more passes over the gradients per block. It is off by default. Not for steps of one block, where there is nothing to
-// compare.
+// Both are unbiased for blocks of any sizes. With equal sizes they are the estimators of the paper, with the mean of
+// |S_k|² over all blocks. They are noisy, so a running mean is kept of each, and B is the ratio of the means. Memory:
+// on one rank 4 bytes per parameter, to hold the gradient of each block before it is added; none on several ranks,
+// which have these terms anyway. Time: two more passes over the gradients per block. It is off by default. Not for
+// steps of one block, where there is nothing to compare.
 type NoiseScale struct {
 	Noise  float64 `json:"noise"`  // running mean of tr Σ
 	Signal float64 `json:"signal"` // running mean of |G|²
@@ -62,18 +62,18 @@ func (t *Trainer) measureNoise(sums batchSums, norm float64) float64 {
 	return t.progress.Noise.Tokens()
 }
 
-// blockSums are the sums of squares of the gradients of a step's blocks: of each stretch (device.Stretch) of what this
-// rank sees of them, over all blocks in their order, so that they do not depend on which rank sees it.
+// blockSums holds sums of squares of the gradients of a step's blocks. There is one sum for each stretch
+// (device.Stretch) that this rank sees, over all blocks in order, so a sum does not depend on which rank computes it.
 type blockSums struct {
 	sums   []float64
 	each   []float64       // of a block
-	pieces []tensor.Tensor // of a rank alone: parameters, or their parts
+	pieces []tensor.Tensor // on a single rank: parameters, or their parts
 }
 
 // reset forgets the blocks of the step before.
 func (b *blockSums) reset() { b.sums = b.sums[:0] }
 
-// room makes n sums from number at on, which are 0 at first.
+// room adds n sums from number at on, all 0.
 func (b *blockSums) room(at, n int) []float64 {
 	if was := len(b.sums); was < at+n {
 		b.sums = slices.Grow(b.sums, at+n-was)[:at+n]
@@ -95,8 +95,8 @@ func (b *blockSums) add(dev device.Device, at int, list ...*tensor.Tensor) {
 	}
 }
 
-// measureBlock adds the squares of a block's gradient, on a rank alone. A parameter that the block does not reach has
-// none.
+// measureBlock adds the squares of a block's gradient, on a single rank. Parameters that the block does not use add
+// nothing.
 func (t *Trainer) measureBlock() {
 	if !t.measuresNoise() {
 		return
@@ -138,7 +138,7 @@ func (t *Trainer) measureTerms(o *parallel.Owned, terms []*tensor.Tensor) {
 	}
 }
 
-// squaresOfBlocks returns Σ|S_k|² on a rank alone, with the loss scale of fp16.
+// squaresOfBlocks returns Σ|S_k|² on a single rank, including the loss scale of fp16.
 func (t *Trainer) squaresOfBlocks() (total float64) {
 	rest := t.blocks.sums
 	for i, p := range t.model.Params() {

@@ -10,15 +10,15 @@ import (
 	"anneal/tensor"
 )
 
-// LayerFigures are a figure of every layer and of every group of parameters.
+// LayerFigures holds one figure for every layer and every group of parameters.
 type LayerFigures struct {
 	Layers []Number          `json:"layers"` // of all parameters of each layer
 	Groups map[string]Number `json:"groups"` // by role, as in optimizer.groups: matrix, embedding, head, …
 }
 
-// paramNorms are the sums of squares of the gradient of each parameter of the whole model, by number, or of something
-// else as large as a parameter. Those of the gradient are what the global norm needs anyway, so they cost nothing; all
-// ranks know them.
+// paramNorms holds a sum of squares for each parameter of the whole model, by number: of its gradient, or of another
+// quantity of the same size. The global norm needs those of the gradient anyway, so they cost nothing; all ranks know
+// them.
 type paramNorms struct {
 	squares []float64
 	layers  []int // of each parameter, −1 outside of the layers
@@ -50,8 +50,8 @@ func (n *paramNorms) byLayer(out []float64, scale float64) {
 	}
 }
 
-// observeNorms adds the norms of the gradient of an accepted step to its event, if they are due, and a layer that has
-// risen.
+// observeNorms adds the gradient norms of an accepted step to its event, if they are due, and reports a layer whose
+// norm has risen.
 func (t *Trainer) observeNorms(e *Event, targets float64) {
 	scale := 1 / (targets * t.tape.LossScale)
 	t.norms.byLayer(t.rises.norms, scale)
@@ -70,7 +70,7 @@ func (n *paramNorms) report(scale float64) LayerFigures {
 	return n.figures(func(squares, _ float64) float64 { return scale * math.Sqrt(squares) }, n)
 }
 
-// figures returns f of the sums of squares of each layer and group, and of those of other.
+// figures returns f of the sums of squares of n and other, for each layer and group.
 func (n *paramNorms) figures(f func(squares, other float64) float64, other *paramNorms) LayerFigures {
 	groups, others := n.sum(), other.sum()
 	list := LayerFigures{Layers: make([]Number, n.deep), Groups: map[string]Number{}}
@@ -94,8 +94,8 @@ func (n *paramNorms) sum() (groups [nn.Roles]float64) {
 	return groups
 }
 
-// squaredNorm returns the sum of squares of the current gradients, without the loss scale of fp16. Where an optimizer
-// works part by part, so does the sum: ranks that own parts then get the same bits.
+// squaredNorm returns the sum of squares of the current gradients, without the loss scale of fp16. If the optimizer
+// works part by part, so does the sum, and ranks that own parts get the same bits.
 func (t *Trainer) squaredNorm() float64 {
 	t.normed = t.normed[:0]
 	for i, p := range t.model.Params() {
@@ -125,7 +125,7 @@ func (t *Trainer) squaredNorm() float64 {
 // gradientParts returns the gradients of the parts of p, if the optimizer works part by part.
 func gradientParts(o optim.Optimizer, p *nn.Param) (parts []tensor.Tensor) {
 	if p.Gradless() || optim.Divide(o, p) != optim.Parts || len(p.Parts) == 0 || p.Cut != autograd.Whole {
-		return nil // of a cut one the owners sum the parts
+		return nil // the owners sum the parts of a cut parameter
 	}
 	from := 0
 	for _, part := range p.Parts {

@@ -8,8 +8,8 @@ import (
 
 // offload keeps the optimizer state in a file instead of memory (memory.offload = optimizer), as ZeRO-Infinity does
 // (Rajbhandari et al. 2021, arXiv 2104.07857). The parameters are cut into pieces, which are updated one after the
-// other. Two windows in memory hold the state of two pieces, so that the disk works on one while the processor updates
-// the other:
+// other. Two windows in memory hold the state of two pieces, so that the disk transfers one while the processor
+// updates the other:
 //
 //	window 0   read 0 │ update 0 │ write 0, read 2 │ update 2 │ …
 //	window 1            read 1   │ update 1        │ write 1, read 3 │ …
@@ -17,14 +17,13 @@ import (
 // A piece has 2²⁰ elements if the optimizer updates each element by itself, as AdamW does. Otherwise it is a whole
 // parameter. Neither the cutting nor the file changes a number: the run has the same bits as one without a file.
 //
-// Memory: two windows, each as large as the largest state of a piece; 16 MiB together with AdamW. Traffic: each step
-// reads the whole state once and writes it once. The operating system caches the file in memory that is free, and
-// writes later. No update can begin before the norm of all gradients is known, so a disk that is slower than the
-// updates makes steps longer. Off by default: it is of no use where the state fits in memory, and costs most in steps
-// of few tokens.
+// Memory: two windows, each as large as the largest state of a piece; with AdamW 16 MiB for both. Traffic: each step
+// reads and writes the whole state once. The operating system caches the file in free memory and writes later. No
+// update can begin before the norm of all gradients is known, so a disk that is slower than the updates makes steps
+// longer. Off by default: it does not help if the state fits in memory, and costs most in steps of few tokens.
 type offload struct {
 	mover
-	first  []int         // by parameter: number of its first piece; at last their number
+	first  []int         // by parameter: number of its first piece; the last element is the number of pieces
 	pieces []updated     // with state in a window
 	homes  []optim.State // of pieces, in the file
 }
@@ -32,10 +31,10 @@ type offload struct {
 // offloadedState is the name of the arena in the file.
 const offloadedState = "offloaded optimizer state"
 
-// offloadPiece is the number of elements of a piece where there is a choice.
+// offloadPiece is the number of elements of a piece if the optimizer updates each element by itself.
 const offloadPiece = 64 * device.Stretch
 
-// layoutOffload cuts what is updated into pieces, whose state is in list, and allocates the windows.
+// layoutOffload cuts the updated parameters of list into pieces and allocates the windows.
 func layoutOffload(opt optim.Optimizer, windows *tensor.Arena, list []updated) *offload {
 	o := &offload{first: []int{0}}
 	for i := range list {
@@ -49,7 +48,8 @@ func layoutOffload(opt optim.Optimizer, windows *tensor.Arena, list []updated) *
 	return o
 }
 
-// layWindow lays the state of every second piece, from number first on, in the same memory, and returns its size.
+// layWindow places the state of every second piece, from number first on, in the same window, and returns the window's
+// size.
 func (o *offload) layWindow(opt optim.Optimizer, a *tensor.Arena, first int) int {
 	for k := first; k < len(o.pieces); k += 2 {
 		a.Release(0)
@@ -91,7 +91,7 @@ func largestState(list []updated) (n int64) {
 	return n
 }
 
-// steps lists what is updated at a time.
+// steps lists the pieces in the order of their updates.
 func (h *holding) steps() []updated {
 	if h.offload != nil {
 		return h.offload.pieces
@@ -124,14 +124,14 @@ func (o *offload) begin() {
 	}
 }
 
-// await returns once the state of piece k is in its window.
+// await waits until the state of piece k is in its window.
 func (o *offload) await(k int) {
 	if !o.idle() {
 		<-o.done[k%2]
 	}
 }
 
-// release has the state of piece k written, and the window filled again.
+// release writes the state of piece k to the file and starts to fill the window again.
 func (o *offload) release(k int) {
 	if o == nil || o.idle() {
 		return
@@ -143,7 +143,7 @@ func (o *offload) release(k int) {
 	o.work <- transfer{k % 2, k, next}
 }
 
-// end returns once all state is in the file.
+// end waits until all state is in the file.
 func (o *offload) end() error {
 	if o == nil || o.idle() {
 		return nil

@@ -48,7 +48,7 @@ func NewOptimizer(o config.Optimizer) optim.Optimizer {
 	panic(fmt.Sprintf("train: unknown optimizer %q", o.Name))
 }
 
-// ruleOf returns the update rule of a valid, resolved configuration, with what holds the weights.
+// ruleOf returns the update rule of a valid, resolved configuration, wrapped by Masters64 and EWC if it asks for them.
 func ruleOf(cfg *config.Config) optim.Optimizer {
 	rule := NewOptimizer(cfg.Optimizer)
 	switch o := rule.(type) {
@@ -96,7 +96,7 @@ func checkTrained(cfg *config.Config, m *model.Decoder) error {
 	return nil
 }
 
-// updateRule returns how the optimizer's updates grow with a matrix, for muP.
+// updateRule returns how the optimizer's updates grow with the size of a matrix, for muP.
 func updateRule(o config.Optimizer) model.UpdateRule {
 	switch o.Name {
 	case "sgd":
@@ -116,7 +116,7 @@ type updated struct {
 	lr, decay float64   // factor of the learning rate; weight decay
 }
 
-// still reports whether no update changes the parameter.
+// still reports whether updates never change the parameter.
 func (u *updated) still() bool { return u.Frozen || u.lr == 0 }
 
 // layoutUpdated allocates the optimizer state of p, number index of the model, and sets its rate and decay.
@@ -130,7 +130,7 @@ func layoutUpdated(o config.Optimizer, opt optim.Optimizer, state *tensor.Arena,
 	}
 }
 
-// scale returns a factor of a parameter, where 0 means 1.
+// scale returns a factor of a parameter; the value 0 stands for 1.
 func scale(x float64) float64 {
 	if x == 0 {
 		return 1
@@ -138,8 +138,8 @@ func scale(x float64) float64 {
 	return x
 }
 
-// group returns the group of a parameter, by its role and its name. A tied head belongs to the embedding's group. The
-// parameters that muon leaves to AdamW have their own rate, which is part of the ratio.
+// group returns the group of a parameter, by its role and its name. A tied head belongs to the embedding's group.
+// Parameters that muon leaves to AdamW have their own learning rate, which is included in the group's ratio.
 func group(o config.Optimizer, p *nn.Param) config.Group {
 	g := o.Groups.Matrix
 	switch p.Role {
@@ -159,8 +159,8 @@ func group(o config.Optimizer, p *nn.Param) config.Group {
 	return g
 }
 
-// update updates what this rank has, at the rate lr from scale times its gradient, and publishes it unit by unit;
-// weights of groups that step alone are published when the step ends.
+// update updates this rank's parameters at the rate lr, from scale times their gradients, and publishes them unit by
+// unit. With groups that step separately, weights are published when the step ends.
 func (t *Trainer) update(lr, scale float64) error {
 	t.tape.Reset(false) // the update may use the memory of temporaries
 	s := optim.Step{
@@ -183,7 +183,7 @@ func (t *Trainer) update(lr, scale float64) error {
 	return t.offload.end()
 }
 
-// updateParam updates number i of what this rank updates, by pieces if its state is in a file.
+// updateParam updates parameter i of this rank, piece by piece if its state is in a file.
 func (t *Trainer) updateParam(i int, lr float64, s optim.Step) {
 	if t.offload == nil {
 		t.updateOne(&t.updated[i], lr, s)

@@ -10,42 +10,43 @@ import (
 	"anneal/tensor"
 )
 
-// Groups of ranks that step alone (parallel.outer): DiLoCo (Douillard et al. 2023, arXiv 2311.08105, algorithm 1), and
-// with lr 1 and momentum 0 local SGD (Stich 2018, arXiv 1805.09767). Of K groups, group k makes micro-batches k, k+K, …
-// of every step and updates its own weights by its own gradient. Every parallel.outer.every steps, and at the last
-// step, the groups meet. With s the weights from which all began, w_k those of group k, and m = 0 at first,
+// Groups of ranks that step separately (parallel.outer): DiLoCo (Douillard et al. 2023, arXiv 2311.08105, algorithm
+// 1), and with lr 1 and momentum 0 local SGD (Stich 2018, arXiv 1805.09767). Group k of K computes micro-batches k,
+// k+K, … of every step and updates its own weights by its own gradient. Every parallel.outer.every steps, and at the
+// last step, the groups synchronise ("meet"). With s the weights that all groups started from, w_k those of group k,
+// and m = 0 at first,
 //
 //	Δ = s − (w_0 + w_1 + …)/K,  m ← momentum·m + Δ,  s ← s − lr·(Δ + momentum·m)
 //
 // which is Nesterov momentum as in Sutskever et al. 2013, in the form of PyTorch's SGD. All groups continue from s,
 // each with its own optimizer state, guard and loss scale. The weights are added in the order of the groups, so the
-// number of groups decides bits, and the number of ranks in a group does not.
+// bits depend on the number of groups but not on the number of ranks in a group.
 //
-// Memory: 8 bytes for each parameter that is updated here (16 in the reference mode), and between processes room for
-// the weights of the largest unit from every other group. Time: what moving the weights takes, once in that many steps.
-// Not for fast links: the loss is higher for the same tokens. Sophia and group DRO need all micro-batches of a step, so
-// they are refused.
+// Memory: 8 bytes for each parameter that a rank updates (16 in the reference mode), and between processes room for
+// the weights of the largest unit from every other group. Time: one transfer of the weights every parallel.outer.every
+// steps. Not for fast links: the loss is higher for the same tokens. Sophia and group DRO need all micro-batches of a
+// step, so they are refused.
 type outer struct {
 	config.Outer
 	world   comm.Comm // of all groups
 	params  []*nn.Param
-	still   []bool          // which of them no group updates
-	starts  []tensor.Tensor // s of each parameter, or piece of one, that is updated here
+	still   []bool          // which of params no group updates
+	starts  []tensor.Tensor // s of each parameter, or piece of one, that this rank updates
 	momenta []tensor.Tensor // m
 	units   []outerUnit
 	terms   []*tensor.Tensor
 
-	row, rowNonFinite int // skipped steps in a row, of the group with most
+	row, rowNonFinite int // skipped steps in a row, in the group with the most
 }
 
-// outerUnit is a unit of the model between groups.
+// outerUnit is a unit of the model whose weights groups exchange.
 type outerUnit struct {
 	weights    comm.Transfer
-	first, end int // of the parameters that are updated here
+	first, end int // range of this rank's updated parameters
 }
 
-// layOuter allocates the state of groups of a world, for what this rank updates of a model given as units; nil without
-// groups. What a rank of one group has, a rank of every other group has, too.
+// layOuter allocates the outer state of the parameters that this rank updates, of a model given as units; nil without
+// groups. For every rank, each other group has a rank with the same parameters.
 func layOuter(o config.Outer, world comm.Comm, units [][]*nn.Param, updated []updated,
 	arena func(string) *tensor.Arena) *outer {
 	if !o.On() {
@@ -71,7 +72,7 @@ func layOuter(o config.Outer, world comm.Comm, units [][]*nn.Param, updated []up
 	return x
 }
 
-// connect prepares the transfers. What arrives of the units is in the same memory, one after the other.
+// connect prepares the transfers. All units arrive in the same memory, one after the other.
 func (o *outer) connect(units [][]*nn.Param, arena func(string) *tensor.Arena) {
 	for i := range o.units {
 		u := &o.units[i]
@@ -88,7 +89,7 @@ func (o *outer) connect(units [][]*nn.Param, arena func(string) *tensor.Arena) {
 	}
 }
 
-// layRoom allocates where the weights of a unit arrive.
+// layRoom allocates the memory that the weights of a unit arrive in.
 func (o *outer) layRoom(u *outerUnit, room [][]tensor.Tensor, arena func(string) *tensor.Arena) {
 	if u.first == u.end {
 		return
@@ -118,7 +119,7 @@ func (o *outer) group() int { return o.world.Rank() % o.Groups }
 // peer returns the rank of group k that has the same pieces as this one.
 func (o *outer) peer(k int) int { return o.world.Rank() - o.group() + k }
 
-// prefix returns what the names of this group's tensors begin with.
+// prefix returns the prefix of the names of this group's tensors.
 func (o *outer) prefix() string {
 	if o.group() == 0 {
 		return ""
@@ -126,7 +127,7 @@ func (o *outer) prefix() string {
 	return fmt.Sprintf("replica.%d.", o.group())
 }
 
-// groups returns the number of groups; 1 on nil.
+// groups returns the number of groups; 1 if o is nil.
 func (o *outer) groups() int {
 	if o == nil {
 		return 1
@@ -134,7 +135,7 @@ func (o *outer) groups() int {
 	return o.Groups
 }
 
-// ofStep returns the number in the step of micro-batch i of this group's.
+// ofStep returns the number, within the step, of this group's micro-batch i.
 func (o *outer) ofStep(i int) int {
 	if o == nil {
 		return i
@@ -142,7 +143,7 @@ func (o *outer) ofStep(i int) int {
 	return i*o.Groups + o.group()
 }
 
-// start begins at the present weights, without momentum. On nil it does nothing.
+// start starts from the present weights, without momentum. It does nothing if o is nil.
 func (o *outer) start(dev device.Device) {
 	if o == nil {
 		return
@@ -153,8 +154,9 @@ func (o *outer) start(dev device.Device) {
 	}
 }
 
-// meet takes the outer step. Nobody may read this rank's weights or gradients for anything else: the weights of its
-// group have settled, and all have its gradients, since they have heard of each other since.
+// meet takes the outer step. No rank may still be reading this rank's weights or gradients: the group's weights must
+// be published, and every rank must have received its gradients, which the exchange of messages at the end of the step
+// ensures.
 func (o *outer) meet(dev device.Device) error {
 	for i := range o.units {
 		u := &o.units[i]
@@ -181,7 +183,7 @@ func (o *outer) meet(dev device.Device) error {
 }
 
 // step takes the outer step of parameter i, whose gradient holds the sum of the weights of all groups. Frozen weights
-// stay: their mean differs by its rounding, which momentum would add up.
+// stay, because rounding would change their mean a little and momentum would add that up.
 func (o *outer) step(i int, dev device.Device) {
 	if o.still[i] {
 		return

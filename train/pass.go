@@ -18,7 +18,7 @@ func (t *Trainer) SetRecompute(l model.Layout) {
 	t.layChunks()
 }
 
-// Outline returns the whole model, of which this rank may have a part, without memory.
+// Outline returns the whole model, without memory; this rank may have only a part of it.
 func (t *Trainer) Outline() *model.Decoder { return t.outline }
 
 // Policy returns the precision of the run.

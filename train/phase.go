@@ -3,15 +3,15 @@ package train
 // A Phase is a part of a step.
 type Phase int
 
-// The phases of a step. Those from Reading to Backward are of each micro-batch. Waiting for other ranks belongs to the
-// phase that waits.
+// The phases of a step. Reading to Backward happen for each micro-batch. Time spent waiting for other ranks counts in
+// the phase that waits.
 const (
 	Reading  Phase = iota
 	Forward        // embedding and layers
 	Head           // final norm, head and loss, and their gradient
 	Backward       // layers and embedding
 	Summing        // gradients of micro-batches and ranks, and their norm
-	Updating       // until here a step changes no tensor of Trainer.Tensors, but for those that are volatile
+	Updating       // before this phase a step changes only volatile tensors of Trainer.Tensors
 	Phases         // how many there are
 )
 

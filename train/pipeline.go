@@ -16,9 +16,10 @@ import (
 )
 
 // Pipeline parallelism (Huang et al. 2018, arXiv 1811.06965; Narayanan et al. 2021, arXiv 2104.04473). A rank has some
-// layers: one chunk of them, or several with an interleaved schedule. It follows the list of instructions that package
-// program makes for its stage, to the letter. Every stage reads the tokens of its micro-batches itself; the residual
-// stream travels from stage to stage as it is, and its gradient back, so the bits are those of one rank.
+// layers: one chunk of them, or several with an interleaved schedule. It follows exactly the list of instructions that
+// package program makes for its stage. Every stage reads the tokens of its micro-batches itself. The residual stream
+// is sent from stage to stage without rounding, and so is its gradient on the way back, so the bits are the same as on
+// one rank.
 //
 // Memory: a slot for each chunk of a micro-batch that is between its forward and its backward pass.
 type pipeline struct {
@@ -28,12 +29,12 @@ type pipeline struct {
 	lists    map[int][]step // of this stage, by number of micro-batches
 	links    [4]link
 
-	deferred []*autograd.Deferred // of micro-batches that wait for the gradients of their weights, in turn
+	deferred []*autograd.Deferred // used in turn by micro-batches whose weight gradients are deferred
 
-	first bool // layers mix in the stream before the first of them: it travels, too
+	first bool // layers mix in the stream before the first layer, so it is sent, too
 }
 
-// The links of a stage: where the stream comes from and goes to, and the same for its gradient.
+// The links of a stage: the stream in and out, and its gradient in and out.
 const (
 	streamIn = iota
 	streamOut
@@ -44,19 +45,20 @@ const (
 // step is an instruction.
 type step struct {
 	program.Instr
-	last bool // of its micro-batch and chunk, which then needs its slot no more
+	last bool // the last step of its micro-batch and chunk, after which the slot is free
 }
 
-// link is one direction between this stage and a neighbour. Its transfers take turns, so that messages can be under way
-// while others are made.
+// link is one direction between this stage and a neighbour. Its transfers take turns, so that messages can be in
+// flight while the next ones are computed.
 type link struct {
 	turns     []comm.Transfer
 	next      int
-	out, room [][]tensor.Tensor // what the first of the pair sends, and the second has room for
+	out, room [][]tensor.Tensor // tensors that the sender sends, and memory of the receiver
 }
 
-// layPipeline prepares the transfers of a stage, of which f.turns may be under way in each direction, room for what
-// comes, and for what is put off; nil without a pipeline. Tensors that travel are like the streams.
+// layPipeline prepares the transfers of a stage, of which f.turns may be in flight in each direction, and the memory
+// for received tensors and for deferred products; nil without a pipeline. Tensors that are sent have the shapes of
+// streams.
 func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tensor, f *Footprint,
 	arena func(string) *tensor.Arena) *pipeline {
 	if mesh.Pipeline == 1 {
@@ -74,7 +76,7 @@ func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tenso
 	connect := func(on int, name string, pair comm.Comm, in bool) {
 		l := &p.links[on]
 		l.out = make([][]tensor.Tensor, 2)
-		for range f.turns { // what is sent comes later
+		for range f.turns { // Start sets what is sent
 			l.turns = append(l.turns, pair.NewExchange(name, l.out, l.out))
 		}
 		if !pair.InPlace() {
@@ -96,8 +98,8 @@ func layPipeline(mesh *parallel.Mesh, cfg *config.Config, streams []tensor.Tenso
 	return p
 }
 
-// streams describes the tensors that travel between stages: the residual stream of a batch, and if layers mix it in,
-// the stream before the first of them.
+// streams describes the tensors that stages send: the residual stream of a batch and, if layers mix it in, the stream
+// before the first layer.
 func streams(cfg *config.Config, f *Footprint, b *model.Batch) []tensor.Tensor {
 	rows := b.Tokens.Len()
 	if n := max(cfg.Parallel.Tensor, 1); cfg.Parallel.Sequence {
@@ -111,8 +113,8 @@ func streams(cfg *config.Config, f *Footprint, b *model.Batch) []tensor.Tensor {
 	return []tensor.Tensor{x}
 }
 
-// countSlots counts the slots that a rank of a mesh needs in the largest step, the most that any stage needs, and the
-// micro-batches of this rank that wait for the gradients of their weights.
+// countSlots counts the slots that a rank of a mesh needs in the largest step, the most slots that any stage needs,
+// and the micro-batches of this rank whose weight gradients are deferred at a time.
 func (f *Footprint) countSlots(cfg *config.Config, mesh *parallel.Mesh) error {
 	f.Slots, f.turns, f.deferred = 1, 1, 0
 	if mesh.Pipeline == 1 {
@@ -184,7 +186,7 @@ func (l *link) take() comm.Transfer {
 	return t
 }
 
-// reuse waits until nobody reads the memory of a slot any more.
+// reuse waits until no transfer reads the memory of a slot.
 func (p *pipeline) reuse(s *slot) error {
 	for _, t := range s.sent {
 		if err := t.Sent(); err != nil {
@@ -195,7 +197,7 @@ func (p *pipeline) reuse(s *slot) error {
 	return nil
 }
 
-// receiveForward begins the stream of a slot with what the stage before sends.
+// receiveForward begins the stream of a slot with the stream that the stage before sends.
 func (p *pipeline) receiveForward(s *slot) error {
 	from, t, err := p.receive(streamIn)
 	if err != nil {
@@ -264,7 +266,8 @@ func (p *pipeline) program(n int) ([]step, error) {
 	return p.lists[n], nil
 }
 
-// pipelined makes the gradients of this rank's micro-batches of the batch at from; rounds are those of all ranks.
+// pipelined computes the gradients of this rank's micro-batches of the batch at from. rounds is the number of
+// micro-batches of the rank with the most.
 func (t *Trainer) pipelined(src dataset.Source, from uint64, rounds int) (err error) {
 	defer parallel.Recover(&err)
 	list, err := t.pipe.program(rounds)
@@ -287,7 +290,7 @@ func (t *Trainer) pipelined(src dataset.Source, from uint64, rounds int) (err er
 	return nil
 }
 
-// follow does one instruction.
+// follow carries out one instruction.
 func (t *Trainer) follow(x program.Instr, src dataset.Source, from uint64) error {
 	i := t.microOfRank(x.Micro)
 	present := i < t.accum
@@ -311,8 +314,8 @@ func (t *Trainer) follow(x program.Instr, src dataset.Source, from uint64) error
 	return nil
 }
 
-// act computes what an instruction says, or sends or receives it, if this rank has the micro-batch; else it only takes
-// part in what the others need.
+// act carries out the computation or transfer of an instruction if this rank has the micro-batch; else it only takes
+// part in the ranks' exchanges.
 func (t *Trainer) act(x program.Instr, present bool) error {
 	c, s := &t.chunks[x.Chunk], t.slot
 	switch x.Op {
@@ -345,7 +348,7 @@ func (t *Trainer) act(x program.Instr, present bool) error {
 	return nil
 }
 
-// backwardWeights computes what backward has put off, and sends the gradients of a chunk.
+// backwardWeights computes the products that backward has deferred, and sends the gradients of a chunk.
 func (t *Trainer) backwardWeights(c *chunk, present bool) error {
 	if present {
 		t.tape.RunDeferred()
@@ -358,13 +361,13 @@ func (t *Trainer) backwardWeights(c *chunk, present bool) error {
 	return nil
 }
 
-// defers reports whether a schedule puts products of backward off.
+// defers reports whether a schedule defers products of backward.
 func defers(cfg *config.Config) bool {
 	return cfg.Parallel.Pipeline > 1 && cfg.Parallel.Schedule == "zb-h1"
 }
 
-// checkDeferred refuses what does not work where products are put off: the micro-batches of a step must add up in
-// place.
+// checkDeferred refuses configurations that do not work with deferred products: the micro-batches of a step must add
+// up in place.
 func checkDeferred(cfg *config.Config, mesh *parallel.Mesh, s *parallel.Shard) error {
 	if !defers(cfg) {
 		return nil
@@ -379,8 +382,8 @@ func checkDeferred(cfg *config.Config, mesh *parallel.Mesh, s *parallel.Shard) e
 	return nil
 }
 
-// occupy makes the slot of an instruction's micro-batch and chunk that in hand. One that has none yet takes a free one,
-// whose tokens are not read yet.
+// occupy makes the slot of an instruction's micro-batch and chunk the current one. If they have no slot yet, they take
+// a free one, and the caller must read the tokens.
 func (t *Trainer) occupy(x program.Instr, present bool) (taken bool, err error) {
 	free := -1
 	for k := range t.slots {
@@ -401,7 +404,7 @@ func (t *Trainer) occupy(x program.Instr, present bool) (taken bool, err error) 
 		return true, err
 	}
 	if n := len(t.pipe.deferred); n > 0 {
-		s.tape.Deferred = t.pipe.deferred[x.Micro%n] // gradients of weights are made in the order of micro-batches
+		s.tape.Deferred = t.pipe.deferred[x.Micro%n] // weight gradients are computed in the order of micro-batches
 	}
 	s.tape.Reset(true)
 	return true, nil

@@ -6,10 +6,10 @@ import (
 	"anneal/parallel"
 )
 
-// chunk is a run of units that a rank computes in one go: all of them, or in a pipeline those of some layers.
+// chunk is a run of units that a rank computes without interruption: all units, or in a pipeline those of some layers.
 type chunk struct {
 	units          []int // numbers as in model.Decoder.UnitParams
-	enters, leaves bool  // it begins with the embedding, and ends with the head
+	enters, leaves bool  // whether it begins with the embedding, and ends with the head
 }
 
 // layChunks lists the chunks of a rank's part of a model, and where the parameters of its units end.
@@ -35,15 +35,15 @@ func (e *Evaluator) layChunks() {
 	}
 }
 
-// forward runs a chunk for the batch in hand, unit by unit, from the stream x [N, D], or from the embedding if it
-// enters there, to the stream before the final norm. It marks where on the tape units begin. A rank without a batch
-// (not present) only takes part in what the others need.
+// forward runs a chunk for the current batch, unit by unit, from the stream x [N, D], or from the embedding if the
+// chunk begins with it, to the stream before the final norm. It records where units begin on the tape. A rank without
+// a batch (not present) only takes part in the ranks' exchanges.
 func (e *Evaluator) forward(c *chunk, x *autograd.Var, present, grad bool) (*autograd.Var, error) {
 	m, tape, b, last := e.model, e.tape, e.batch, e.model.Units()+1
 	e.marks = e.marks[:0]
 	for i, u := range c.units {
 		if u == last {
-			break // with the head, whose results are temporary (finish)
+			break // finish runs it with the head, because its results are temporary
 		}
 		next := 0
 		switch {
@@ -72,7 +72,8 @@ func (e *Evaluator) forward(c *chunk, x *autograd.Var, present, grad bool) (*aut
 	return x, nil
 }
 
-// finish begins the last unit of a chunk that leaves at the head, from the stream: it returns what the head reads.
+// finish begins the last unit of a chunk that ends with the head: it returns the head's input, computed from the
+// stream.
 func (e *Evaluator) finish(c *chunk, present, grad bool) (h *autograd.Var, err error) {
 	before := 0
 	if n := len(c.units); grad && n > 1 {
@@ -88,13 +89,13 @@ func (e *Evaluator) finish(c *chunk, present, grad bool) (h *autograd.Var, err e
 	return e.model.Finish(e.tape, e.out), nil // [N, D]
 }
 
-// loss computes the losses of the batch in hand, if there is one.
+// loss computes the losses of the current batch, if there is one.
 func (e *Evaluator) loss(present bool) error {
 	return e.read(present, func(h *autograd.Var) { e.model.HeadLoss(e.tape, h, e.batch) })
 }
 
-// read passes the batch in hand, if there is one, through the model, and hands what the head reads [N, D] to head,
-// where this rank has the end of the model.
+// read passes the current batch, if there is one, through the model. If this rank has the end of the model, it calls
+// head with the head's input [N, D].
 func (e *Evaluator) read(present bool, head func(h *autograd.Var)) (err error) {
 	defer parallel.Recover(&err)
 	if present && e.pipe != nil {
@@ -133,8 +134,8 @@ func (e *Evaluator) read(present bool, head func(h *autograd.Var)) (err error) {
 	return nil
 }
 
-// propagate runs the micro-batch in hand, if there is one, forward and backward. With send, gradients leave unit by
-// unit. A fingerprint that is not nil takes the hashes of losses and gradients.
+// propagate runs the current micro-batch, if there is one, forward and backward. With send, gradients are sent unit by
+// unit. If the fingerprint is not nil, it records hashes of losses and gradients.
 func (t *Trainer) propagate(present, send bool, record *fingerprint) (err error) {
 	defer parallel.Recover(&err)
 	if present {
@@ -150,7 +151,7 @@ func (t *Trainer) propagate(present, send bool, record *fingerprint) (err error)
 	return t.moves.inputs.failed()
 }
 
-// backward runs a chunk backward for the batch in hand, from the loss if it ends with the head.
+// backward runs a chunk backward for the current batch, from the loss if it ends with the head.
 func (t *Trainer) backward(c *chunk, present, send bool, record *fingerprint) error {
 	last := t.model.Units() + 1
 	if c.leaves {
@@ -211,18 +212,18 @@ func (t *Trainer) send(c *chunk, u int) error {
 	return t.between.Send(0)
 }
 
-// made says that the gradient of a unit of a chunk has all but products that are put off.
+// made says that the gradient of a unit of a chunk is complete except for deferred products.
 func (t *Trainer) made(c *chunk, u int) {
 	if t.between.Made(u); t.endsWithTable(c, u) {
 		t.between.Made(0)
 	}
 }
 
-// endsWithTable reports whether unit u of a chunk is the head, and makes the gradient of a tied table, too, whose unit
-// is that of the embedding, on another stage.
+// endsWithTable reports whether unit u of a chunk is the head and also computes the gradient of a tied table, which
+// belongs to the embedding's unit on another stage.
 func (t *Trainer) endsWithTable(c *chunk, u int) bool { return u > t.model.Units() && !c.enters }
 
-// makeHead makes the gradient of the head.
+// makeHead computes the gradient of the head.
 func (t *Trainer) makeHead(c *chunk, present bool) error {
 	h, err := t.finish(c, present, true)
 	if err != nil {

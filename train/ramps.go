@@ -7,11 +7,11 @@ import (
 	"anneal/schedule"
 )
 
-// Ramps determines what each step of a run reads: the number of micro-batches and the sequence length.
+// Ramps determines the input of each step of a run: the number of micro-batches and the sequence length.
 type Ramps struct {
 	batch  schedule.BatchRamp
 	length schedule.LengthRamp
-	groups int    // parallel.outer.groups: steps differ by a micro-batch for each
+	groups int    // parallel.outer.groups: the size of a step is a multiple of one micro-batch per group
 	rule   string // train.batch_ramp_lr: how the learning rate follows the batch
 }
 

@@ -15,19 +15,20 @@ import (
 	"anneal/tensor"
 )
 
-// holding is what a rank trains of a model: all of it, or a shard.
+// holding is the part of a model that a rank trains: all of it, or a shard.
 type holding struct {
 	shard   *parallel.Shard // nil on a rank alone
-	params  []*nn.Param     // the parameters, or pieces of them, that are updated here
+	params  []*nn.Param     // the parameters, or pieces of them, that this rank updates
 	updated []updated       // the same, with their state
 	offload *offload        // nil unless the state is in a file
 	fold    fold            // of a rank alone
-	outer   *outer          // nil without groups that step alone
+	outer   *outer          // nil without groups that step separately
 	average average
-	trained []tensor.Tensor // what an optimizer without a schedule trains, one for each of params; else empty
+	trained []tensor.Tensor // weights trained by a schedule-free optimizer, one for each of params; else empty
 }
 
-// part returns what of a model a rank of a mesh has. Stages of a pipeline have layers that cost about the same.
+// part returns the part of a model that a rank of a mesh has. The stages of a pipeline have layers of about equal
+// cost.
 func part(cfg *config.Config, c model.Config, mesh *parallel.Mesh) (model.Part, error) {
 	x := model.Part{Tensor: mesh.Cut, Tensors: mesh.Tensor, Sequence: cfg.Parallel.Sequence && mesh.Tensor > 1}
 	if mesh.Pipeline == 1 {
@@ -47,7 +48,7 @@ func part(cfg *config.Config, c model.Config, mesh *parallel.Mesh) (model.Part, 
 	return x, nil
 }
 
-// meshOf returns the mesh of the ranks of a world, or of those of this rank's group.
+// meshOf returns the mesh of all ranks, or of the ranks of this rank's group.
 func meshOf(cfg *config.Config, world comm.Comm) (*parallel.Mesh, error) {
 	tensor, context, pipeline := cfg.Parallel.Mesh()
 	return parallel.NewMesh(comm.Split(world, cfg.Parallel.Outer.Groups), parallel.Sizes{
@@ -55,8 +56,8 @@ func meshOf(cfg *config.Config, world comm.Comm) (*parallel.Mesh, error) {
 	})
 }
 
-// lay lays out a model, and what a rank of a mesh trains of it, in arenas by name. Measuring arenas, device.Null and
-// comm/absent give its size. Outside are the ranks of all groups that step alone.
+// lay lays out a model, and the part that a rank of a mesh trains, in named arenas. With measuring arenas, device.Null
+// and comm/absent it only measures sizes. outside holds the ranks of all groups that step separately.
 //
 // This is the one place where parallelisms meet, in this order:
 //
@@ -125,12 +126,12 @@ func lay(cfg *config.Config, c model.Config, p precision.Policy, o optim.Optimiz
 // whole reports whether this rank has all weights, gradients and state.
 func (h *holding) whole() bool { return h.shard == nil || h.shard.Stage == 0 }
 
-// shardOptions says what a rank of a run keeps.
+// shardOptions returns the options of a rank's shard.
 func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer, mesh *parallel.Mesh) parallel.Options {
 	m := model.Memory{DType: p.Master, Weight: p.Weight}
 	block := cfg.Parallel.SumBlock
 	if mesh.Sums.Size() == 1 && block == 1 && cfg.Parallel.Wire == "f32" && cfg.Train.NoiseScaleEvery == 0 {
-		block = stepMicros(cfg) // the sum from left to right, which one rank can make in place
+		block = stepMicros(cfg) // one rank can sum from left to right in place
 	}
 	return parallel.Options{
 		Stage: cfg.Parallel.Zero, Micro: stepMicros(cfg) * mesh.Context, Block: block,
@@ -147,8 +148,8 @@ func shardOptions(cfg *config.Config, p precision.Policy, o optim.Optimizer, mes
 	}
 }
 
-// ReadFormat returns the format in which computing reads a weight from stage 1 of ZeRO on, where it is a copy of what
-// owners update: that of products for what only they read.
+// ReadFormat returns the format in which forward and backward read a weight, with ZeRO stage 1 or higher. There the
+// weight is a copy of the owners' master; if only matrix products read it, the copy has the format of their operands.
 func ReadFormat(cfg *config.Config, policy precision.Policy, p *nn.Param) tensor.DType {
 	if (p.Role == nn.Matrix || p.Role == nn.Head) && policy.Products() {
 		return policy.Operand
@@ -159,7 +160,7 @@ func ReadFormat(cfg *config.Config, policy precision.Policy, p *nn.Param) tensor
 	return model.Memory{DType: policy.Master, Weight: policy.Weight}.WeightOf(p.Role)
 }
 
-// stepMicros returns the most micro-batches of a step, of the group of a rank.
+// stepMicros returns the largest number of micro-batches that a group computes in a step.
 func stepMicros(cfg *config.Config) int {
 	per := cfg.Train.MicroBatch * cfg.Model.Context
 	per *= max(cfg.Parallel.Outer.Groups, 1)

@@ -8,22 +8,22 @@ import (
 	"anneal/tensor"
 )
 
-// updateRatios measure how far an update moves weights: ‖Δw‖/‖w‖, of each layer and group. About a thousandth is usual
-// with Adam; much less trains nothing, much more is not stable. Each weight is copied before its update, where
-// activations are at other times, so that it costs no memory; a parameter that would not fit there whole is left out,
-// also by ranks that own a part of it, so that all numbers of ranks measure the same.
+// updateRatios measures how far an update moves weights: ‖Δw‖/‖w‖, for each layer and group. About a thousandth is
+// usual with Adam; much less trains nothing, much more is unstable. Each weight is copied before its update into the
+// memory of activations, which is free then, so this costs no memory. A parameter that would not fit there whole is
+// left out, even on ranks that own only a part of it, so the result does not depend on the number of ranks.
 type updateRatios struct {
-	due           bool          // in the step in hand
+	due           bool          // in the current step
 	room          *tensor.Arena // of activations
 	moved, weight paramNorms
 	squares       device.Squares
 
-	before, flat tensor.Tensor    // of the weight in hand
+	before, flat tensor.Tensor    // copies of the current weight
 	both         []*tensor.Tensor // the same two
 }
 
-// measuresRatios reports whether updates of the trainer can be measured: not where ranks share weights, or groups of
-// ranks step alone.
+// measuresRatios reports whether the trainer can measure updates. It cannot if ranks share weights or groups of ranks
+// step separately.
 func (t *Trainer) measuresRatios() bool {
 	return t.world.Size() == t.mesh.Replicas && t.outer == nil && len(t.slots) == 1
 }
@@ -47,7 +47,7 @@ func (t *Trainer) measured(p *updated, s optim.Step) {
 	r.room.Release(mark)
 }
 
-// reportRatios returns the ratios of the step in hand. Ranks that own parts of the weights add what they have measured.
+// reportRatios returns the ratios of the current step. Ranks that own parts of the weights add what they have measured.
 func (t *Trainer) reportRatios() (f LayerFigures, err error) {
 	r := &t.ratios
 	r.due = false
@@ -66,7 +66,7 @@ func (t *Trainer) reportRatios() (f LayerFigures, err error) {
 			}
 		}
 	}
-	// rounded to what does not depend on the order in which ranks have added
+	// rounded, so that the result does not depend on the order in which ranks add
 	return r.moved.figures(func(moved, weight float64) float64 { return float64(float32(math.Sqrt(moved / weight))) },
 		&r.weight), nil
 }

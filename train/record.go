@@ -13,11 +13,11 @@ import (
 	"anneal/tensor"
 )
 
-// RecordStep returns the kernel calls of an update on a device, by phase, for one rank of a group: those of a step of
-// a valid, resolved configuration at its full batch and context, whose vocabulary must be known. It runs the trainer's
-// own code without memory and without computing. What the kernels of other ranks do is not there. Calls that are made
-// in every k-th step count 1/k times, and those of a pipeline's instructions have an Action. pairs is device.Recorder's
-// Pairs. A stage of a pipeline must have room for what arrives: world must not be in place.
+// RecordStep returns the kernel calls, by phase, that one rank of a group makes on a device in a step at full batch
+// and context. The configuration must be valid and resolved, and its vocabulary known. RecordStep runs the trainer's
+// own code without memory and without computing. It does not include the kernels of other ranks. Calls made in every
+// k-th step count 1/k times, and those of a pipeline's instructions have an Action. pairs is device.Recorder's Pairs.
+// With a pipeline, world must not be in place, because a stage needs memory for what it receives.
 func RecordStep(cfg *config.Config, dev device.Properties, world comm.Comm,
 	pairs func(length int) float64) (*device.Recorder, error) {
 	f, err := MeasureRank(cfg, dev, world)
@@ -79,7 +79,7 @@ func outlineTrainer(cfg *config.Config, f *Footprint, dev device.Device, world c
 	return t, nil
 }
 
-// rehearseStep makes the calls of a step. What only some steps do counts as the share of steps that do it.
+// rehearseStep makes the calls of a step. Calls that only some steps make count by the share of those steps.
 func (t *Trainer) rehearseStep(rec *device.Recorder) error {
 	if every := t.cfg.Guard.ReplayEvery; every > 0 {
 		t.enter(Forward)
@@ -116,8 +116,8 @@ func (t *Trainer) rehearseStep(rec *device.Recorder) error {
 	return nil
 }
 
-// rehearseGradient makes the calls of a batch's gradient; each counts so many times. Micro-batches after the second are
-// like it.
+// rehearseGradient makes the calls of a batch's gradient; each counts the given number of times. Micro-batches after
+// the second are like the second.
 func (t *Trainer) rehearseGradient(rec *device.Recorder, times float64) error {
 	for _, p := range t.model.Params() {
 		p.ResetGrad()
@@ -205,7 +205,7 @@ func (t *Trainer) rehearsePipeline(rec *device.Recorder, times float64, n int) (
 	return nil
 }
 
-// rehearseSettle makes the calls with which the gradients of several ranks become one.
+// rehearseSettle makes the calls that sum the gradients of several ranks.
 func (t *Trainer) rehearseSettle() error {
 	if err := t.shard.Drain(); err != nil {
 		return err

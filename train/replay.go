@@ -8,12 +8,12 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A processor or memory that computes wrongly now and then damages a run without a trace: six of the 419 unexpected
-// stops of Llama 3's training were such (Grattafiori et al. 2024, arXiv 2407.21783, §3.3.4). Since a micro-batch
-// gives the same bits every time, running one twice finds them.
+// A processor or memory with occasional errors damages a run without a trace: silent data corruption caused six of the
+// 419 unexpected stops of Llama 3's training (Grattafiori et al. 2024, arXiv 2407.21783, §3.3.4). Since a micro-batch
+// gives the same bits every time, running one twice detects such errors.
 //
 // It costs the time of one micro-batch every guard.replay_every steps, and 8 bytes a parameter tensor. Default: off.
-// It cannot find what goes wrong both times alike, in other steps, or in the optimizer.
+// It cannot detect errors that are the same both times, in other steps, or in the optimizer.
 
 // replayedLoss is the name under which a fingerprint holds the losses.
 const replayedLoss = "the losses"
@@ -25,8 +25,8 @@ type fingerprint struct {
 	buffer []byte // for tensors in a device's own memory
 }
 
-// take adds the hashes of what the backward pass of unit u has made, which began with the losses. On nil it does
-// nothing.
+// take adds the hashes of the gradients of unit u; for the last unit, where backward begins, it first clears f and
+// adds the losses. It does nothing if f is nil.
 func (f *fingerprint) take(t *Trainer, u int) error {
 	if f == nil {
 		return nil
@@ -66,14 +66,14 @@ func (f *fingerprint) add(t *Trainer, name string, x *tensor.Tensor) error {
 	return nil
 }
 
-// replays reports whether the step in hand runs its first micro-batch twice.
+// replays reports whether the current step runs its first micro-batch twice.
 func (t *Trainer) replays() bool {
 	every := t.cfg.Guard.ReplayEvery
 	return every > 0 && (t.progress.Step+1)%every == 0
 }
 
-// rehearse runs the micro-batch in hand once beforehand, if it is to be run twice, and returns what is to take the
-// hashes of the second time; else nil. On several ranks each runs its first micro-batch twice, at the same time.
+// rehearse runs the current micro-batch for the first time if it must run twice, and returns the fingerprint of the
+// second time; else it returns nil. On several ranks each runs its first micro-batch twice, at the same time.
 func (t *Trainer) rehearse(present, first bool) (*fingerprint, error) {
 	if !t.replays() || !first {
 		return nil, nil
@@ -86,7 +86,7 @@ func (t *Trainer) rehearse(present, first bool) (*fingerprint, error) {
 	return &t.second, err
 }
 
-// compare returns a *CorruptionError if any bit differs between the two times.
+// compare returns a *CorruptionError if the results of the two runs differ in any bit.
 func (t *Trainer) compare() error {
 	for i, name := range t.first.names {
 		if i >= len(t.second.names) || t.second.names[i] != name || t.second.hashes[i] != t.first.hashes[i] {

@@ -9,7 +9,7 @@ import (
 	"anneal/tensor"
 )
 
-// State is what a trainer is beside its tensors. Checkpoints store it.
+// State is the state of a trainer besides its tensors. Checkpoints store it.
 type State struct {
 	Position  Position
 	Guard     Guard
@@ -22,8 +22,8 @@ func (t *Trainer) State() State {
 	return State{t.progress, t.guard, t.lossScale, t.robust.saved()}
 }
 
-// Restore continues from the position and the counters of a state; the tensors are loaded before. RestoreDomains
-// restores the domain weights.
+// Restore continues from the position and the counters of a state. Load the tensors before. RestoreDomains restores
+// the domain weights.
 func (t *Trainer) Restore(s State) error {
 	t.progress = s.Position
 	if t.progress.Applied == 0 && t.progress.Updates > 0 { // saved before these were counted
@@ -34,10 +34,10 @@ func (t *Trainer) Restore(s State) error {
 	return t.show()
 }
 
-// Position returns how far training is.
+// Position returns the current position of training.
 func (t *Trainer) Position() Position { return t.progress }
 
-// Guard returns the counters of the guard. Skips in a row are those of the group with most.
+// Guard returns the counters of the guard. Skips in a row are those of the group with the most.
 func (t *Trainer) Guard() Guard {
 	g := t.guard
 	if t.outer != nil {
@@ -46,7 +46,7 @@ func (t *Trainer) Guard() Guard {
 	return g
 }
 
-// Footprint returns the memory that the run was measured to need.
+// Footprint returns the measured memory of the run.
 func (t *Trainer) Footprint() *Footprint { return t.footprint }
 
 // SetSchedule replaces the schedule of the configuration.
@@ -58,8 +58,8 @@ func (t *Trainer) StartAverage() {
 	t.startTrained(t.dev)
 }
 
-// SetWeights fills the weights of every parameter by a function on host memory, which gets memory for all of it. The
-// average starts from them, too.
+// SetWeights fills the weights of every parameter by a function that receives host memory for the whole parameter. The
+// average starts from these weights, too.
 func (t *Trainer) SetWeights(fill func(p *nn.Param, host *tensor.Tensor)) error {
 	for i := range t.updated {
 		u := &t.updated[i]
@@ -86,7 +86,8 @@ func (t *Trainer) SetWeights(fill func(p *nn.Param, host *tensor.Tensor)) error 
 	return Wait(t.dev)
 }
 
-// Hold makes the weights those that init.ewc holds, with the importance that a function fills for a parameter.
+// Hold makes the present weights those that init.ewc keeps weights near to. A function fills in the importance of each
+// parameter's weights.
 func (t *Trainer) Hold(fill func(p *nn.Param, host *tensor.Tensor)) error {
 	for i := range t.updated {
 		u := &t.updated[i]
@@ -102,7 +103,7 @@ func (t *Trainer) Hold(fill func(p *nn.Param, host *tensor.Tensor)) error {
 	return Wait(t.dev)
 }
 
-// Settle waits until nothing is under way between ranks. All ranks call it before they free their memory.
+// Settle waits until no transfer between ranks is in flight. All ranks call it before they free their memory.
 func (t *Trainer) Settle() error {
 	if t.shard == nil {
 		return nil
@@ -110,7 +111,7 @@ func (t *Trainer) Settle() error {
 	return t.shard.Settle()
 }
 
-// show makes the weights that this rank has known to all, after something other than a step has changed them.
+// show publishes this rank's weights to all ranks after something other than a step has changed them.
 func (t *Trainer) show() error {
 	if t.shard == nil {
 		return nil

@@ -2,31 +2,31 @@ package train
 
 import "math"
 
-// rises watches the norms of the layers' gradients for one that rises and stays up: that often comes before
-// divergence, by hundreds of steps (Wortsman et al. 2023, arXiv 2309.14322). A layer rises if the mean of the logarithm
-// of its norm over the last steps has been well above the longer mean for a while. It says so once, and again only
-// after the layer has come down.
+// rises watches the norms of the layers' gradients for one that rises and stays up. This often precedes divergence by
+// hundreds of steps (Wortsman et al. 2023, arXiv 2309.14322). A layer rises if the mean of the logarithm of its norm
+// over the last steps has been well above the longer mean for a while. A rise is reported once, and again only after
+// the layer has come down.
 //
-// Checkpoints do not have it: after a resume it learns what is usual anew, which takes riseSettle steps.
+// Checkpoints do not store it: after a resume it learns the usual norms again, which takes riseSettle steps.
 type rises struct {
 	layers []riseOf
-	norms  []float64 // of the step in hand
+	norms  []float64 // of the current step
 }
 
-// riseOf is what is known of a layer. Means are of logarithms, and exponential.
+// riseOf is the state of a layer. Its means are exponential means of logarithms.
 type riseOf struct {
 	fast, slow mean
 	above      int  // steps in a row
-	told       bool // of the rise under way
+	told       bool // the current rise has been reported
 }
 
 const (
 	riseFast   = 0.1  // weight of a step in the fast mean
 	riseSlow   = 0.01 // and in the slow one
-	riseFactor = 2    // of the fast mean over the slow one
+	riseFactor = 2    // ratio of the fast mean to the slow one
 	riseOver   = 0.5  // share of the factor's logarithm below which a rise has ended
-	riseSteps  = 20   // above the factor, in a row
-	riseSettle = 200  // steps before means count: norms fall in a warmup
+	riseSteps  = 20   // steps in a row above the factor
+	riseSettle = 200  // steps before means count, because norms fall during warmup
 )
 
 // A Rise is a layer whose gradient has grown and stays large.
@@ -39,8 +39,8 @@ func newRises(layers int) rises {
 	return rises{layers: make([]riseOf, layers), norms: make([]float64, layers)}
 }
 
-// observe takes the norms of a step whose update is applied, r.norms, and returns the layer that has risen most, if one
-// is to be told of.
+// observe takes the norms of a step whose update is applied, r.norms, and returns the layer that has risen most, if
+// one must be reported.
 func (r *rises) observe() (found *Rise) {
 	most := 0.0
 	for l := range r.layers {

@@ -22,8 +22,8 @@ import (
 // step. Not for long runs at tiny learning rates, where that noise exceeds the updates and FP32 masters are worth
 // their memory.
 
-// masterOf returns the parameter that an optimizer sees: p itself, or, if p is stored in less precision than its
-// gradient, a parameter with the gradient's format, whose value updateRounded fills.
+// masterOf returns the parameter that an optimizer sees. This is p itself unless p is stored in less precision than
+// its gradient; then it is a parameter in the gradient's format, whose value updateRounded fills.
 func masterOf(p *nn.Param) *nn.Param {
 	if p.Value.DType() == p.Format() {
 		return p
@@ -44,9 +44,9 @@ func (t *Trainer) updateRounded(p *updated, s optim.Step) {
 	t.scratch.Release(mark)
 }
 
-// measureUpdates returns the bytes of scratch memory of an update: what the optimizer takes for a parameter, beside the
-// copy of one that is updated in another format. It runs the optimizer's own code without memory, once for parameters
-// that are alike: SOAP's takes a tenth of a second for a matrix of 8,192 columns.
+// measureUpdates returns the bytes of scratch memory that an update needs: the optimizer's, and the copy of a
+// parameter that is updated in another format. It runs the optimizer's own code without memory, once for parameters
+// that are alike, because SOAP's takes a tenth of a second for a matrix of 8,192 columns.
 func measureUpdates(o optim.Optimizer, list []updated) int {
 	scratch, seen := tensor.NewMeasure(""), map[string]bool{}
 	for _, p := range list {

@@ -8,15 +8,16 @@ import (
 	"anneal/schedule"
 )
 
-// SetSteps changes the number of steps of a run under way. The steps made so far must be those of a run that had this
-// number from its beginning: with WSD, if its decay begins later than now.
+// SetSteps changes the number of steps of a started run. The steps so far must be the same as in a run that had the
+// new number from the start. With WSD they are if the new decay begins after the current step.
 func (t *Trainer) SetSteps(steps int) {
 	t.cfg.Train.Steps = steps
 	t.sched = NewSchedule(t.cfg)
 }
 
-// NewSchedule returns the learning-rate schedule of a valid configuration: in updates, or in tokens if the batch
-// grows. Where the rate ends at 0, it would be 0 at the update after the last one, since an update with 0 is none.
+// NewSchedule returns the learning-rate schedule of a valid configuration, in updates, or in tokens if the batch
+// grows. A schedule that ends at 0 reaches 0 at the update after the last one, because an update with the rate 0 would
+// be wasted.
 func NewSchedule(cfg *config.Config) schedule.Schedule {
 	at, s := cfg.Position(), cfg.Schedule
 	last := cmp.Or(s.Horizon, cfg.Train.Steps)

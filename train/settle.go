@@ -12,16 +12,16 @@ import (
 	"anneal/precision"
 )
 
-// Settling. When the gradient of a step is summed, each owner with its pieces, all ranks tell each other in one message
-// what a decision can depend on: the sums over their micro-batches, the sums of squares of their pieces, the largest
-// magnitudes of FP8 operands, and what the run asks for (Trainer.Ask). All fold the same numbers in the same order, so
-// they clip, skip, rescale and stop alike.
+// Settling. Once each owner has summed the gradient of its pieces, all ranks exchange one message with every number
+// that a decision can depend on: the sums over their micro-batches, the sums of squares of their pieces, the largest
+// magnitudes of FP8 operands, and the bits of Trainer.Ask. All ranks fold the same numbers in the same order, so they
+// clip, skip, rescale and stop alike.
 
-// told is what a rank told the others.
+// told is the message of one rank to the others.
 type told struct {
 	parallel.Place
 	micros          []microSums
-	squares, blocks []parallel.Squares // of the gradient, and of those of blocks where the noise is measured
+	squares, blocks []parallel.Squares // of the gradient, and of the blocks' gradients if the noise is measured
 	amax            []float64          // by scale
 }
 
@@ -67,8 +67,9 @@ func (t *Trainer) settle(src dataset.Source, from uint64) (batchSums, error) {
 	return t.sum(src, from, parallel.SquaredNorm(squares, t.norms.begin())/scale), t.shard.Total()
 }
 
-// microOf returns the sums of micro-batch i of the step, of which every rank that works on it has told a part: losses
-// are those of the last stage, and every stage has routers. Each rank of context parallelism has its tokens.
+// microOf returns the sums of micro-batch i of the step, added up from the messages of all ranks that work on it.
+// Losses come from the last stage, routing from every stage, and with context parallelism each rank has sums over its
+// own tokens.
 func (t *Trainer) microOf(all []told, i int) (sum microSums) {
 	block := t.block()
 	round, k := i/block/t.mesh.Replicas, i%block
@@ -91,7 +92,7 @@ func (t *Trainer) microOf(all []told, i int) (sum microSums) {
 	return sum
 }
 
-// message is what this rank tells the others.
+// message returns this rank's message to the others.
 func (t *Trainer) message() []byte {
 	m := message(t.told[:0])
 	asked := uint64(0)
@@ -132,7 +133,7 @@ func (e *Evaluator) shareFloats(mine ...float64) ([][]float64, error) {
 	return floatsOf(readers), nil
 }
 
-// message is numbers for other ranks.
+// message holds numbers for other ranks.
 type message []byte
 
 func (m *message) bits(x uint64) { *m = binary.LittleEndian.AppendUint64(*m, x) }
@@ -176,7 +177,7 @@ func (r *reader) bits() uint64 {
 
 func (r *reader) float() float64 { return math.Float64frombits(r.bits()) }
 
-// told reads what the rank at a place told.
+// told reads the message of the rank at a place.
 func (r *reader) told(at parallel.Place) told {
 	x := told{Place: at}
 	for range int(r.float()) {

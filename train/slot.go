@@ -11,22 +11,22 @@ import (
 	"anneal/tensor"
 )
 
-// A slot is where a micro-batch is between its forward and its backward pass. A rank of a pipeline has several, each
-// with memory of its own for what backward needs; temporary memory is empty between them, so they share it.
+// A slot holds a micro-batch between its forward and its backward pass. A rank of a pipeline has several slots, each
+// with its own memory for what backward needs. Temporary memory is empty between passes, so slots share it.
 type slot struct {
 	tape  *autograd.Tape
-	data  dataset.Batch // as the loader returns it
-	batch *model.Batch  // as the model reads it
-	full  *model.Batch  // with context parallelism, the rows of which batch has a part, on the host; else batch
-	marks []int         // by unit in hand: where on the tape it begins
+	data  dataset.Batch // the micro-batch in the loader's form
+	batch *model.Batch  // the micro-batch in the model's form
+	full  *model.Batch  // with context parallelism, the whole rows of batch, on the host; else batch itself
+	marks []int         // by unit of the current chunk: where it begins on the tape
 
-	micro, chunk int // of a pipeline: whose it is
+	micro, chunk int // in a pipeline: the micro-batch and chunk in the slot
 	busy         bool
-	in, out      *autograd.Var   // the stream where it enters and where it leaves
-	sent         []comm.Transfer // that read its memory
+	in, out      *autograd.Var   // the stream at the start and the end of the chunk
+	sent         []comm.Transfer // transfers that read the slot's memory
 }
 
-// laySlots gives the slots of a rank their memory.
+// laySlots allocates the slots of a rank.
 func laySlots(f *Footprint, cfg *config.Config, mesh *parallel.Mesh, dev device.Device,
 	arena func(string) *tensor.Arena) []slot {
 	list := make([]slot, f.Slots)
@@ -47,7 +47,8 @@ func laySlots(f *Footprint, cfg *config.Config, mesh *parallel.Mesh, dev device.
 	return list
 }
 
-// layBatch allocates a micro-batch as the model reads it, and its whole rows on the host, of which it may have a part.
+// layBatch allocates a micro-batch in the model's form, and its whole rows on the host if the micro-batch is a part of
+// them.
 func layBatch(f *Footprint, cfg *config.Config, mesh *parallel.Mesh, a *tensor.Arena) (b, whole *model.Batch) {
 	rows, length := cfg.Train.MicroBatch, f.Model.Context
 	if mesh.Context == 1 {

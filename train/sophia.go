@@ -31,7 +31,7 @@ func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 	return nil
 }
 
-// observe updates the curvature from gradients of sampled losses, whose squares count so much.
+// observe updates the curvature from the gradients of sampled losses; weight multiplies their squares.
 func (t *Trainer) observe(o *optim.Sophia, weight float64) {
 	for _, p := range t.updated {
 		if p.Frozen {
@@ -41,7 +41,7 @@ func (t *Trainer) observe(o *optim.Sophia, weight float64) {
 	}
 }
 
-// sampleLabels makes the losses those of labels that the model draws, unless rng is zero.
+// sampleLabels makes the losses those of labels sampled from the model's predictions, unless rng is zero.
 func (t *Trainer) sampleLabels(rng tensor.RNG) {
 	for i := range t.slots {
 		b := t.slots[i].batch
@@ -64,7 +64,7 @@ func (t *Trainer) winRate() (float64, error) {
 		inside, moved = 0, 0
 		for r, c := range counts {
 			if at := t.mesh.At(r); t.whole() && at.Data > 0 {
-				continue // all update everything
+				continue // every rank updates everything
 			}
 			inside, moved = inside+int(c[0]), moved+int(c[1])
 		}

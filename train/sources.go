@@ -10,7 +10,7 @@ type SourceResult struct {
 	Loss        Number `json:"loss"` // mean nats per token
 	BitsPerByte Number `json:"bits_per_byte"`
 	Tokens      int64  `json:"tokens"` // targets scored
-	Bytes       int64  `json:"bytes"`  // bytes of text that they encode
+	Bytes       int64  `json:"bytes"`  // bytes of text that the targets encode
 }
 
 // sourceLoss sums the loss of a step over the rows of one source.
@@ -26,7 +26,7 @@ type ManySources interface {
 	Loaders() []*dataset.Loader
 }
 
-// rowLosses returns the losses of the rows of the micro-batch in hand.
+// rowLosses returns the losses of the rows of the current micro-batch.
 func (t *Trainer) rowLosses() []sourceLoss {
 	rows, losses := make([]sourceLoss, t.rows), t.batch.HostLosses(t.dev)
 	targets := t.batch.Host.Targets // of this rank's tokens of each row
@@ -42,8 +42,7 @@ func (t *Trainer) rowLosses() []sourceLoss {
 	return rows
 }
 
-// addSources adds the losses of the rows of a micro-batch, the first of which is sample first, to those of their
-// sources.
+// addSources adds the losses of a micro-batch's rows to the losses of their sources. The first row is sample first.
 func (t *Trainer) addSources(mixed ManySources, first uint64, rows []sourceLoss) {
 	for len(t.sources) < len(mixed.Loaders()) {
 		t.sources = append(t.sources, sourceLoss{})
@@ -55,7 +54,7 @@ func (t *Trainer) addSources(mixed ManySources, first uint64, rows []sourceLoss)
 	}
 }
 
-// SourceLoss returns the mean loss of source i of a mix in the last step; false if it had no target there.
+// SourceLoss returns the mean loss of source i of a mix in the last step; false if the source had no target there.
 func (t *Trainer) SourceLoss(i int) (nats float64, ok bool) {
 	if i >= len(t.sources) || t.sources[i].targets == 0 {
 		return 0, false

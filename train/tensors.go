@@ -9,25 +9,25 @@ import (
 	"anneal/tensor"
 )
 
-// A Tensor is a live tensor of a model in training, or a piece of one, under the name by which checkpoints know it.
+// A Tensor is a live tensor of a model in training, or a piece of one, under its name in checkpoints.
 type Tensor struct {
 	Name   string
 	Value  *tensor.Tensor
 	Memory device.Memory // holds the value
 	Kind   Kind
 
-	Volatile bool // every pass changes it; the others change in the update alone
+	Volatile bool // every pass changes it; other tensors change only in the update
 
 	Shape    []int     // of the whole tensor
-	Region   nn.Region // what of it a rank works with, by tensor parallelism
-	From, To int       // of the elements of that, those that are here
+	Region   nn.Region // the region that this rank has with tensor parallelism
+	From, To int       // elements of the region that are in Value
 
 	param int  // number of its parameter; −1 for none
-	every int  // elements of the parameter that one element is about; 0 if it is about a part as a whole
-	ofAll bool // the same in all groups that step alone
+	every int  // elements of the parameter that one element describes; 0 if it describes a part as a whole
+	ofAll bool // the same in all groups that step separately
 }
 
-// wholeTensor returns a tensor of which all is here.
+// wholeTensor returns a tensor whose Value holds all of it.
 func wholeTensor(name string, x *tensor.Tensor, m device.Memory, kind Kind) Tensor {
 	return Tensor{
 		Name: name, Value: x, Memory: m, Kind: kind, Shape: x.Shape(), Region: nn.Whole(x.Shape()),
@@ -35,18 +35,18 @@ func wholeTensor(name string, x *tensor.Tensor, m device.Memory, kind Kind) Tens
 	}
 }
 
-// Kind says what a tensor is of.
+// Kind says what a tensor belongs to.
 type Kind int
 
 const (
-	OfModel     Kind = iota // what computing needs: weights, and the scales of FP8 with their histories
-	OfOptimizer             // moments, and what else its rule keeps
-	OfAverage               // of the weights
+	OfModel     Kind = iota // weights, and the scales of FP8 with their histories: all that forward needs
+	OfOptimizer             // moments, and other state of the optimizer
+	OfAverage               // the average of the weights
 )
 
-// Tensors lists the tensors that the trainer holds, in a fixed order: the model's, the optimizer's, then the average of
-// the weights. On a rank with a shard they are pieces. Of groups that step alone, those of group k > 0 have names that
-// begin with "replica.k."; the state of the outer step is last, and the same in all groups.
+// Tensors lists the tensors that the trainer holds, in a fixed order: the model's, the optimizer's, then the average
+// of the weights. On a rank with a shard they are pieces. If groups step separately, the names of group k > 0 begin
+// with "replica.k."; the state of the outer step is last, and is the same in all groups.
 func (t *Trainer) Tensors() (list []Tensor) {
 	for i := range t.updated {
 		list = append(list, t.weightTensors(i)...)
@@ -88,7 +88,7 @@ func (t *Trainer) ofAll(i int, suffix string, x *tensor.Tensor) Tensor {
 	return y
 }
 
-// piece returns a tensor of updated parameter i, of which an element is about every elements of the parameter.
+// piece returns a tensor of updated parameter i. Each of its elements describes every elements of the parameter.
 func (t *Trainer) piece(i int, suffix string, x *tensor.Tensor, every int, kind Kind) Tensor {
 	p := &t.updated[i]
 	whole := wholeTensor(p.Name+suffix, x, t.dev, kind)
@@ -107,8 +107,8 @@ func (t *Trainer) piece(i int, suffix string, x *tensor.Tensor, every int, kind 
 	return whole
 }
 
-// Owned lists the tensors, or the pieces of tensors, that this rank writes to checkpoints. Of all ranks together they
-// are every element once.
+// Owned lists the tensors, or the pieces of tensors, that this rank writes to checkpoints. All ranks together write
+// every element once.
 func (t *Trainer) Owned() (list []Tensor) {
 	held := t.Tensors()
 	if t.outer != nil && t.outer.group() > 0 {
@@ -120,7 +120,7 @@ func (t *Trainer) Owned() (list []Tensor) {
 	for _, x := range held {
 		switch {
 		case x.param == 0 && t.shard.Replica():
-		case x.param < 0 || x.every == 0: // about all of a parameter, or of a part that only this rank has
+		case x.param < 0 || x.every == 0: // describes a whole parameter, or a whole part that only this rank has
 			if t.mesh.Cut == 0 && (x.param >= 0 && !t.whole() || t.mesh.Sums.Rank() == 0) {
 				list = append(list, x)
 			}
@@ -131,7 +131,7 @@ func (t *Trainer) Owned() (list []Tensor) {
 	return list
 }
 
-// ownedOf returns what of a tensor only this rank saves.
+// ownedOf returns the pieces of a tensor that only this rank saves.
 func (t *Trainer) ownedOf(x Tensor) (list []Tensor) {
 	flat := x.Value.Reshape(x.Value.Len())
 	for _, o := range t.shard.Mine {
@@ -149,8 +149,8 @@ func (t *Trainer) ownedOf(x Tensor) (list []Tensor) {
 	return list
 }
 
-// Runs calls f for the elements that are here as runs that are contiguous in the whole tensor: n elements, of which the
-// first is number local of Value and number global of the whole.
+// Runs calls f for each run of Value's elements that is contiguous in the whole tensor. A run has n elements; its
+// first element has the index local in Value and global in the whole tensor.
 func (x *Tensor) Runs(f func(local, global, n int)) {
 	x.Region.Runs(x.Shape, func(local, global, n int) {
 		if from, to := max(local, x.From), min(local+n, x.To); from < to {
@@ -159,7 +159,7 @@ func (x *Tensor) Runs(f func(local, global, n int)) {
 	})
 }
 
-// ModelTensors lists what computing with a model needs. The weights are in the memory of dev.
+// ModelTensors lists the tensors that a model's forward pass needs. The weights are in the memory of dev.
 func ModelTensors(dev device.Memory, m *model.Decoder) []Tensor {
 	var list []Tensor
 	for _, p := range m.Params() {
@@ -168,12 +168,12 @@ func ModelTensors(dev device.Memory, m *model.Decoder) []Tensor {
 	return append(list, scaleTensors(m)...)
 }
 
-// SecondMoment is AdamW's mean of squared gradients of a parameter, as checkpoints know it.
+// SecondMoment returns AdamW's mean of squared gradients of a parameter, under its name in checkpoints.
 func SecondMoment(p *nn.Param, x *tensor.Tensor) Tensor {
 	return wholeTensor(p.Name+".v", x, nil, OfOptimizer)
 }
 
-// AverageTensors lists the weights of a model, in the memory of dev, as those of the average of a run.
+// AverageTensors lists the weights of a model, in the memory of dev, under the names of a run's average.
 func AverageTensors(dev device.Memory, m *model.Decoder) []Tensor {
 	var list []Tensor
 	for _, p := range m.Params() {

@@ -5,14 +5,14 @@ import (
 	"anneal/tensor"
 )
 
-// Sent is what a rank sends while it computes one micro-batch forward and backward, in bytes: a tensor that several
-// peers get counts once for each.
+// Sent counts the bytes that a rank sends while it computes one micro-batch forward and backward. A tensor sent to
+// several peers counts once for each.
 type Sent struct {
 	Tensor  int64 // to ranks that share layers
 	Context int64 // to ranks that share rows
 }
 
-// weighed is a group that adds up what a rank sends.
+// weighed is a communicator that adds up the bytes that a rank sends.
 type weighed struct {
 	comm.Comm
 	sent *int64

@@ -24,7 +24,7 @@ import (
 // laid out when the trainer is created.
 type Trainer struct {
 	Evaluator // the forward pass, and the memory shared with evaluation
-	holding   // what this rank has of the model
+	holding   // this rank's part of the model
 
 	cfg       *config.Config
 	footprint *Footprint
@@ -32,13 +32,13 @@ type Trainer struct {
 	opt       optim.Optimizer
 	sched     schedule.Schedule
 	ramps     Ramps
-	accum     int            // micro-batches per step, of the group of this rank
+	accum     int            // micro-batches per step of this rank's group
 	outline   *model.Decoder // the whole model, without memory
 	slots     []slot
 	moves     moves
 
-	scale        float64     // of the gradients of the step in hand: the loss scale of fp16
-	micros       []microSums // of the step in hand
+	scale        float64     // factor of the current step's gradients: the loss scale of fp16
+	micros       []microSums // of the current step
 	blockSquares float64     // Σ of the squared norms of its blocks' gradients
 
 	squares device.Squares
@@ -58,20 +58,20 @@ type Trainer struct {
 
 	first, second fingerprint // of a micro-batch that is replayed
 
-	OnPhase func(Phase) // called where a part of a step begins; may be nil
+	OnPhase func(Phase) // called when a phase of a step begins; may be nil
 
 	// OnInstr is called when an instruction of a pipeline has ended, with the time it took; it may be nil. An
 	// accelerator may still be computing then.
 	OnInstr func(i program.Instr, began time.Time, took time.Duration)
 
-	// On several ranks: Ask is asked in every pass of a step what this rank wants, as bits whose meaning is the
-	// caller's; Heard are the bits of all ranks and passes of the last step. All ranks hear the same, so they can act
-	// alike.
+	// On several ranks, Ask is called in every pass of a step and returns this rank's requests, as bits that the
+	// caller defines. Heard holds the bits of all ranks and passes of the last step, combined. All ranks have the same
+	// Heard, so they can act alike.
 	Ask   func() uint64
 	Heard uint64
 
 	told   []byte    // this rank's message to the others
-	blocks blockSums // where the noise is measured
+	blocks blockSums // if the noise is measured
 	amax   []float64 // of its FP8 operands
 }
 
@@ -83,7 +83,7 @@ type Position struct {
 	Tokens  int64  `json:"tokens"`
 	Applied int64  `json:"applied_tokens"` // tokens of those steps: the position in schedules that count tokens
 	Clipped int    `json:"clipped"`        // updates whose gradient exceeded train.clip
-	Recent  uint64 `json:"clipped_recent"` // which of the last 64 updates did, a bit each, that of the newest lowest
+	Recent  uint64 `json:"clipped_recent"` // which of the last 64 updates did; bit 0 is the newest
 
 	Noise NoiseScale `json:"noise_scale"`
 }
@@ -197,7 +197,7 @@ func (t *Trainer) Close() {
 }
 
 // Step reads the next batch, computes the gradient of its mean loss and applies one update. If ctx ends between two
-// micro-batches, the step is undone and ctx's error returned.
+// micro-batches, Step undoes the step and returns ctx's error.
 //
 // This is the one place where techniques combine, in this order:
 //
@@ -219,7 +219,7 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
 	part := t.ramps.Next(t.progress)
 	t.accum, t.length = part.Micro/t.outer.groups(), part.Length
 	if t.outer != nil {
-		ctx = context.WithoutCancel(ctx) // others make this step, too
+		ctx = context.WithoutCancel(ctx) // other ranks make this step, too
 	}
 	from := t.progress.Sample
 	if t.robust != nil {
@@ -239,11 +239,12 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
 	return e, err
 }
 
-// conclude is the rest of a step, once its gradient is there: sums are those of the batch at from, part its portion.
+// conclude is the rest of a step, once its gradient is computed. sums are the sums of the batch at from, part is its
+// portion.
 func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums batchSums) (e Event, err error) {
 	t.enter(Updating)
 	norm := math.Sqrt(sums.squares)
-	if err := Wait(t.dev); err != nil { // before any result of the step is used
+	if err := Wait(t.dev); err != nil { // no result of the step may be used before this
 		return Event{}, err
 	}
 	t.endFP8Step()
@@ -280,7 +281,7 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 	}
 	t.observeNorms(&e, targets)
 	e.NoiseScale = t.measureNoise(sums, e.GradNorm)
-	if err := t.update(e.LR, clip/(targets*t.tape.LossScale)); err != nil { // the gradients are of the scaled sum
+	if err := t.update(e.LR, clip/(targets*t.tape.LossScale)); err != nil { // gradients are those of the scaled sum
 		return e, err
 	}
 	if t.ratios.due {
@@ -288,7 +289,7 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 			return e, err
 		}
 	}
-	if t.outer == nil { // else once the groups have met
+	if t.outer == nil { // with groups, the average is taken after they have met
 		t.average.update(t.progress.Updates, t.updated, t.dev)
 	}
 	if e.WinRate, err = t.winRate(); err != nil {
