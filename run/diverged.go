@@ -60,7 +60,7 @@ func (d runDir) checkDiverged(saved int64) error {
 	}
 	if err != nil {
 		return &dataset.Error{Err: fmt.Errorf("%s, which says that the run diverged, cannot be read: %w\n"+
-			"  remove it to use the run all the same", d.diverged(), err)}
+			"  remove it to use the run anyway", d.diverged(), err)}
 	}
 	try := fmt.Sprintf("take it back and leave batches out with `anneal rewind %s --to N --skip FROM:TO`, "+
 		"or use this checkpoint with --allow-older", d)

@@ -117,7 +117,7 @@ func (s *session) startJournal() error {
 		warn(text)
 	}
 	if before.killed {
-		s.journal.write("note", "the command before was killed: it wrote nothing of its end")
+		s.journal.write("note", "the previous command was killed: it did not record its end")
 	}
 	s.journal.write("started", "")
 	return nil

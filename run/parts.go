@@ -89,7 +89,7 @@ func (s *session) joinParts() error {
 	if err == nil {
 		err = s.store.Commit(s.world.Size())
 	} else if left := s.store.Abandon(); left != nil {
-		s.Warn(fmt.Sprintf("what was written of step %d is left behind: %v", s.saving.step, left))
+		s.Warn(fmt.Sprintf("the unfinished checkpoint of step %d could not be removed: %v", s.saving.step, left))
 	}
 	if err != nil {
 		s.saving.underway = false

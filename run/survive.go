@@ -53,7 +53,7 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	case g.OnDivergence != config.Rewind:
 		return false, nil
 	case g.Rewound >= g.Rewinds:
-		return false, fmt.Errorf("the run has gone back by itself %s, as often as guard.rewinds allows",
+		return false, fmt.Errorf("the run has already rewound itself %s, as often as guard.rewinds allows",
 			plural(g.Rewound, "time"))
 	}
 	good := away.first() - 1

@@ -87,7 +87,7 @@ func TestRewindsOfADivergedRunAreLimited(t *testing.T) {
 	cfg.Guard.Rewinds = 1
 	_, err := Run(context.Background(), Options{Config: cfg, Dir: dir})
 	if away := (*DivergedError)(nil); !errors.As(err, &away) ||
-		!strings.Contains(err.Error(), "by itself 1 time, as often as guard.rewinds allows") {
+		!strings.Contains(err.Error(), "already rewound itself 1 time, as often as guard.rewinds allows") {
 		t.Fatal(err)
 	}
 	if ruin := (*DivergedRunError)(nil); !errors.As(runDir(dir).checkDiverged(0), &ruin) {

@@ -56,7 +56,7 @@ func printCoresResult(s *session, r *bench.CoresResult) {
 			c.Speedup, 100*c.Efficiency, c.WorkMs, c.WaitMs, c.HandingMs, c.AloneMs, c.WorkOfOne)
 	}
 	last := r.Cases[len(r.Cases)-1]
-	s.printf("work: an even share of %d tasks of %d kernels; waiting: for the core that is through last;\n"+
-		"handing: 0.1 µs each time a core is told or answers; alone: what one core does while the others wait\n",
+	s.printf("work: an even share of %d tasks of %d kernels; waiting: for the core that finishes last;\n"+
+		"handing: 0.1 µs for each message to or from a core; alone: what one core does while the others wait\n",
 		last.Tasks, last.Jobs)
 }

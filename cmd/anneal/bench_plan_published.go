@@ -40,7 +40,7 @@ func (s *session) publishedPlan(file string, fit bool) error {
 		return s.emit(map[string]any{"runs": list, "summary": summary, "efficiency": kinds, "fitted_on": on})
 	}
 	s.printf("%7s  %-6s %-18s %-26s %6s %-22s %11s %11s  %s\n", "error", "run", "accelerator", "model", "n",
-		"mesh", "published", "predicted", "source (what it leaves open)")
+		"mesh", "published", "predicted", "source (what it does not state)")
 	for _, p := range list {
 		s.printf("%+6.1f%%  %-6s %-18s %-26s %6d %-22s %9.3f s %9.3f s  %s\n", 100*p.Error, p.ID, p.Accelerator,
 			shorten(p.Model, 26), p.Run.Cluster.Devices, meshName(p), p.Published, p.Predicted, openFields(p))

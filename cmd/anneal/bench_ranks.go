@@ -103,5 +103,5 @@ func printPipelines(s *session, r *bench.RanksResult) {
 		s.printf("%-16s %8.2f %9.2f %7.1f%% %9.1f%% %9.1f ms   %s\n", m.Name, p.Ideal, p.OfIdeal, 100*p.IdleShare,
 			100*p.SimulatedIdleShare, p.ComputeMs, strings.Join(parts, " | "))
 	}
-	s.printf("ideal: the speed of one rank but for what the schedule leaves idle, simulated with these times\n")
+	s.printf("ideal: the speed of one rank, less the idle time of the schedule, simulated with these times\n")
 }

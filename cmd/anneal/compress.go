@@ -51,7 +51,7 @@ func (c compressCmd) Run(s *session) error {
 			return err
 		}
 		if o.Data = cfg.Data.Path; o.Data == "" {
-			return &usageError{"the run names no single data set", "try --data DIR"}
+			return &usageError{"this run has no single data set to measure on", "try --data DIR"}
 		}
 	}
 	start := time.Now()

@@ -66,8 +66,8 @@ type synthAdditionCmd struct {
 
 func (synthAdditionCmd) Help() string {
 	return example("anneal data synth addition --digits 3 --out data/sums", "anneal data synth addition --scratchpad "+
-		"--examples 300 --out data/steps") + "\n\nThe digits of an answer are reversed, as carries go. The model is " +
-		"trained on what follows the =. No example is there twice."
+		"--examples 300 --out data/steps") + "\n\nThe digits of an answer are reversed, because carries move that " +
+		"way. The model is trained on what follows the =. No example occurs twice."
 }
 
 func (c synthAdditionCmd) Run(s *session) error {

@@ -51,7 +51,7 @@ func (c debugCmd) Run(s *session) error {
 		s.printf("%10d bytes  %s\n", f.Size, f.Name)
 	}
 	s.prosef("  ", "redacted: %s\n", run.Redacted)
-	s.closing("what a report of a problem needs, without text and weights", out.String(), time.Since(start),
+	s.closing("the files that a bug report needs, without text and weights", out.String(), time.Since(start),
 		out.next("tar -xzOf", command(filepath.ToSlash(name)+"/config.yaml")+"   # look before you share it"))
 	return s.emit(map[string]any{"out": out, "files": b.Files, "seconds": time.Since(start).Seconds()})
 }

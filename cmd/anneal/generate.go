@@ -52,7 +52,7 @@ func (c generateCmd) Run(s *session) error {
 		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags
 	}
 	if slices.Contains(c.Stop, "") {
-		return &usageError{"--stop: an empty text is everywhere", "try a text of at least one character"}
+		return &usageError{"--stop: an empty text occurs everywhere", "try a text of at least one character"}
 	}
 	if err := c.checkMany(); err != nil {
 		return err

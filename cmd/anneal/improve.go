@@ -64,7 +64,7 @@ func (c improveCmd) Run(s *session) error {
 			"held-out loss", "not accepted")
 		rounds, err := lab.Improve(ctx, o)
 		if err != nil && ctx.Err() != nil {
-			return &stopped{"stopped; what was trained and judged is saved\n  give the same command again to go on"}
+			return &stopped{"stopped; what was trained and judged is saved\n  give the same command again to continue"}
 		}
 		if err != nil {
 			return err

@@ -42,7 +42,7 @@ func (c initCmd) Run(s *session) error {
 			"leave them out: a data set has its tokens already"}
 	}
 	if len(c.Data) == 0 && (len(c.Ext) > 0 || c.TextField != "text") {
-		return &usageError{"--ext and --text-field are for text of yours, and --data names none",
+		return &usageError{"--ext and --text-field select your own text, and --data is missing",
 			"name it: --data DIR"}
 	}
 	return s.untilSignal(func(ctx context.Context) error {

@@ -22,7 +22,7 @@ func kernelsNote() string {
 	case os.Getenv("ANNEAL_CPU") != "":
 		return "ANNEAL_CPU=generic: portable kernels, 10 to 40 times slower"
 	}
-	return "this CPU runs portable kernels only: training is 10 to 40 times slower.\n" +
+	return "this CPU runs only the portable kernels: training is 10 to 40 times slower.\n" +
 		"  Optimised kernels exist for x86-64 CPUs with AVX2, AVX-512 or AMX (Intel Core\n" +
 		"  since 2013, AMD Ryzen and EPYC) and for 64-bit Arm."
 }

@@ -168,11 +168,11 @@ func (c labAblateCmd) print(s *session, list []lab.Ablated, t lab.Tuning) {
 	if t.Key != "" {
 		cost := lab.CostOfSearch(list)
 		s.printf("search: at least %d values of %s for each variant, %d runs more than without it, %.0f %% of all "+
-			"tokens; at an edge of the values one beyond may be better\n",
+			"tokens; if the best is at an edge, a value beyond it may be better\n",
 			t.Values, t.Key, cost.Runs, 100*cost.Share)
 	}
 	if c.Equal == lab.EqualTime {
-		s.printf("steps are for equal time at the speeds of this machine: another machine has other figures\n")
+		s.printf("steps are for equal time at the speeds of this machine: another machine gives other figures\n")
 	}
 }
 

@@ -117,7 +117,7 @@ func (f studyFlags) open(s *session, name string, options any, do func(context.C
 		defer d.Close()
 		d.Note = func(text string) { s.notef("%s", text) }
 		if err = do(ctx, d); err != nil && ctx.Err() != nil {
-			return &stopped{"stopped; what was trained is saved\n  give the same command again to go on"}
+			return &stopped{"stopped; what was trained is saved\n  give the same command again to continue"}
 		}
 		return err
 	})

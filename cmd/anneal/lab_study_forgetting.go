@@ -18,7 +18,7 @@ func (studyForgettingCmd) Help() string {
 		"anneal lab study forgetting --seeds 3 --out runs/forgetting3") +
 		"\n\nA model learns additions of three digits, then subtractions with 0, 1, 5 or 25 % of the additions " +
 		"among them, or with elastic weight consolidation (init.ewc). How much of the first task is left, and when " +
-		"does it go? Then another learns the code of the Go standard library, and its comments after that."
+		"is it lost? Then another model learns the code of the Go standard library, and its comments after that."
 }
 
 func (c studyForgettingCmd) Run(s *session) error {

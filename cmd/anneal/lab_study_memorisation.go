@@ -17,7 +17,7 @@ func (studyMemorisationCmd) Help() string {
 	return example("anneal lab study memorisation --out runs/memorisation",
 		"anneal lab study memorisation --seeds 3 --out runs/memorisation3") +
 		"\n\nSecrets stand 1 to 64 times in a text of random words (Carlini et al. 2019, arXiv 1802.08232). " +
-		"How many does a model write after their key, and how many if repeated documents were dropped before (Lee et " +
+		"How many does a model write after their key, and how many if repeated documents are dropped first (Lee et " +
 		"al. 2021, arXiv 2107.06499)? Exposure is how far a secret's probability stands out from that of 1,000 " +
 		"secrets that are not in the text."
 }

@@ -55,7 +55,7 @@ func (c parallelShowCmd) Run(s *session) error {
 	if err := panel.Text(s.out(), s.columns()); err != nil {
 		return err
 	}
-	s.printf("\nidle: %.1f %% of the time of all stages, as guessed from parameters\n", 100*m.Idle)
+	s.printf("\nidle: %.1f %% of the time of all stages, estimated from parameters\n", 100*m.Idle)
 	if err := s.picture(c.SVG, func(w io.Writer) error { return draw.SVG(w, []draw.Panel{panel}) }); err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func showStages(s *session, m *plan.Mesh) {
 		s.row(fmt.Sprintf("%5d  %-11s  %9d  %4.1f %%  %12s ", i, ranks, x.Peak, 100*x.Idle, memorySize(x.Bytes)),
 			layersOf(m, i))
 	}
-	s.prosef("", "\nkept most: micro-batches whose activations a stage keeps at one time, counted in each chunk. "+
-		"memory: of the rank of the stage that needs most.\n")
+	s.prosef("", "\nkept most: the most micro-batches whose activations a stage keeps at the same time, "+
+		"in each chunk. memory: of the rank that needs most in the stage.\n")
 }
 
 // layersOf names the layers of a stage, and what it has beside them.

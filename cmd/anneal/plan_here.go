@@ -74,7 +74,7 @@ func (c planCmd) here(s *session) error {
 		return config.Problem{
 			Message: "--mesh, --zero, --micro, --recompute, --batch, --context, --tokens, --search, --within, " +
 				"--svg and --timeline plan a cluster",
-			Try: "name it, such as --on 16x8xh100-80gb; on this machine, the config says all",
+			Try: "name it, such as --on 16x8xh100-80gb; on this machine, the config decides all of them",
 		}
 	}
 	price, err := readPrice(c.Price)

@@ -42,7 +42,7 @@ func planned(r *cluster.Run, step *cluster.Step, tokens float64) plannedRun {
 	a, asked := r.Cluster.Accelerator, r.Mesh.Precision
 	if has := a.Computes(asked); has != asked {
 		p.Remarks = []string{
-			fmt.Sprintf("%s has no products in %s: they take the time of %s", a.Name, asked, has),
+			fmt.Sprintf("%s has no matrix products in %s: their times are those of %s", a.Name, asked, has),
 		}
 	}
 	seconds := tokens / step.Tokens

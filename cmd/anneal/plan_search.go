@@ -69,7 +69,7 @@ func (s *session) neighbours(found *cluster.Search) {
 	for _, x := range found.Neighbours {
 		s.printf("  %-15s %s\n", x.Change, x.Reason)
 	}
-	s.printf("\nthe others: how many, and of each kind the one that came nearest\n")
+	s.printf("\nother meshes: how many for each reason, and the one that came nearest\n")
 	for _, x := range found.Refused {
 		s.printf("  %8s  %s\n            %s\n", thousands(int64(x.Count)), x.Mesh, x.Reason)
 	}

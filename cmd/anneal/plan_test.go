@@ -153,8 +153,8 @@ func TestPlansHaveTheKeysThatAreDocumented(t *testing.T) {
 // A precision that an accelerator lacks is remarked on; the peak is that of the products that are timed.
 func TestPlansSayInWhichPrecisionProductsAreTimed(t *testing.T) {
 	for args, want := range map[string][2]string{
-		"--on 8xa100-80gb --precision fp8": {"312 TFLOP/s in bf16", "a100-80gb has no products in fp8: they take"},
-		"--on 8xh100-80gb --precision fp4": {"989 TFLOP/s in bf16", "h100-80gb has no products in fp4: they take"},
+		"--on 8xa100-80gb --precision fp8": {"312 TFLOP/s in bf16", "a100-80gb has no matrix products in fp8: their times"},
+		"--on 8xh100-80gb --precision fp4": {"989 TFLOP/s in bf16", "h100-80gb has no matrix products in fp4: their times"},
 		"--on 8xh100-80gb --precision fp8": {"1979 TFLOP/s in fp8", ""},
 	} {
 		code, out, errs := anneal(append([]string{"plan", "--recipe", "llama2-7b"}, strings.Fields(args)...)...)
@@ -240,7 +240,7 @@ func TestSearchesAreExplained(t *testing.T) {
 	}
 	for _, want := range []string{
 		"meshes were considered", "fits: ", "no mesh is better", "llama2-70b: the best meshes", "training (days)",
-		"the fastest with one axis changed", "% time, mostly", "the others: how many", "stage 0  ", "F forward",
+		"the fastest with one axis changed", "% time, mostly", "other meshes: how many", "stage 0  ", "F forward",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the search does not say %q:\n%s", want, out)

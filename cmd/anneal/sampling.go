@@ -7,12 +7,12 @@ type samplingFlags struct {
 	Temperature float64 `default:"0.8" help:"0: always the most likely token; 1: sample as the model predicts."`
 	TopK        count   `help:"Sample among this many most likely tokens; 0: no limit."`
 	TopP        float64 `default:"0.95" help:"Sample among the most likely tokens with this total probability."`
-	MinP        float64 `help:"Leave out tokens with less than this share of the most likely one's probability."`
+	MinP        float64 `placeholder:"SHARE" help:"Leave out tokens with less than this share of the most likely one's probability."`
 	Seed        uint64  `default:"1" help:"Seed. The same seed gives the same text."`
 
 	RepetitionPenalty float64 `default:"1" help:"Divide logits of tokens in the text by this; multiply negative ones."`
-	FrequencyPenalty  float64 `help:"Lower the logit of a token by this for each time that the model wrote it."`
-	PresencePenalty   float64 `help:"Lower the logit of a token by this if the model wrote it."`
+	FrequencyPenalty  float64 `placeholder:"X" help:"Lower the logit of a token by this for each time that the model wrote it."`
+	PresencePenalty   float64 `placeholder:"X" help:"Lower the logit of a token by this if the model wrote it."`
 }
 
 func (f samplingFlags) sampling() model.Sampling {

@@ -108,7 +108,7 @@ func (c scalingPredictCmd) Run(s *session) error {
 		return &usageError{err.Error(), hint(err)}
 	}
 	if c.Unique > 0 && c.Serve > 0 {
-		return &usageError{"--serve takes every token as read once: it does not go with --unique-tokens",
+		return &usageError{"--serve assumes that every token is read once: it cannot be combined with --unique-tokens",
 			"give one of them"}
 	}
 	f, name, err := c.open()
@@ -140,8 +140,8 @@ func (c scalingPredictCmd) Run(s *session) error {
 		s.printServing(serving)
 	}
 	if reach := f.Reach(); reach > 0 && m.FLOPs > 10*reach {
-		s.warn(fmt.Sprintf("%.0f times the compute of the largest point: the interval does not hold what the law "+
-			"itself gets wrong so far away", m.FLOPs/reach))
+		s.warn(fmt.Sprintf("%.0f times the compute of the largest point: the interval leaves out the error of "+
+			"the law itself so far away", m.FLOPs/reach))
 	}
 	return s.emit(map[string]any{
 		"fit": c.Fit, "law": f.Law, "params": m.Params, "tokens": m.Tokens, "flops": m.FLOPs, "loss": number(m.Loss),
@@ -181,7 +181,7 @@ func (s *session) printAnswer(f *scaling.Fit, q scaling.Question, m scaling.Mode
 		s.printf("%s\n", strings.TrimRight(fmt.Sprintf("%-20s  %-10s  %s", row.name, row.form(row.of(m)), text), " "))
 	}
 	if epochs := q.Epochs(m); epochs > 1 {
-		s.printf("%-20s  %-10.3g  of %s different tokens, worth as much as %s new ones\n", "epochs", epochs,
+		s.printf("%-20s  %-10.3g  of %s unique tokens, worth as much as %s new ones\n", "epochs", epochs,
 			short(q.Unique), short(scaling.EffectiveTokens(m.Tokens, q.Unique)))
 	}
 	return intervals

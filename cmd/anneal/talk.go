@@ -144,7 +144,7 @@ func (t *talk) set(name, value string) {
 			err = errors.New("it must be at least 1")
 		}
 	default:
-		t.note("there is no command /%s; /help lists them\n  a blank before it makes it text", name)
+		t.note("there is no command /%s; /help lists the commands\n  to send it as text, begin with a space", name)
 		return
 	}
 	if err != nil {
@@ -185,7 +185,7 @@ func (t *talk) answer(line string) error {
 	t.options.Seed++ // the same line is answered differently the next time
 	switch {
 	case errors.Is(err, context.Canceled):
-		t.note("stopped; an empty line lets the model go on")
+		t.note("stopped; an empty line lets the model continue")
 	case errors.Is(err, use.ErrNoText):
 		t.note("%v", err)
 	case err != nil:

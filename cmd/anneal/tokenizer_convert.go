@@ -12,7 +12,7 @@ import (
 
 type tokenizerConvertCmd struct {
 	tokenizerArg
-	To      string            `required:"" enum:"hf,gpt2,tiktoken" help:"hf: tokenizer.json, tokenizer_config.json and special_tokens_map.json; gpt2: vocab.json and merges.txt; tiktoken: a rank file."`
+	To      string            `required:"" placeholder:"FORMAT" enum:"hf,gpt2,tiktoken" help:"hf: tokenizer.json, tokenizer_config.json and special_tokens_map.json; gpt2: vocab.json and merges.txt; tiktoken: a rank file."`
 	Out     string            `required:"" placeholder:"DIR" help:"Directory for the files. Files of the same names are replaced."`
 	Special map[string]uint32 `placeholder:"TEXT=ID" help:"Special tokens, for files that do not list them: .tiktoken and vocab.json."`
 	endOfTextFlag

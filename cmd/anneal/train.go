@@ -50,9 +50,9 @@ func (trainCmd) Help() string {
 		"anneal train --recipe llama2-70b --scale 10000 data.path=data/go --out runs/llama2-7m",
 		"anneal train examples/continue.yaml data.path=data/go --init-from models/qwen3 --out runs/tuned") +
 		"\n\n--init-from takes the model's shape and weights from DIR, and everything else from CONFIG; " +
-		"the run begins at step 0. The state of the optimizer is not taken: it belongs to the schedule that made it. " +
-		"`anneal branch` continues with both. Build the data with the tokenizer of the weights: anneal data build " +
-		"--tokenizer DIR/tokenizer.json.\n\n" +
+		"the run begins at step 0. The optimizer's state is not loaded: it belongs to the schedule that made it. " +
+		"`anneal branch` continues with weights and state. Build the data with the tokenizer of the weights: " +
+		"anneal data build --tokenizer DIR/tokenizer.json.\n\n" +
 		"Ctrl-C saves the run and prints how to continue; a second Ctrl-C stops at once. `anneal explain` " +
 		"lists the keys."
 }
