@@ -170,17 +170,18 @@ var notes = map[string]Key{
 
 	"distill.teacher": {Doc: "Learn from another model, too (knowledge distillation): the directory of a run or of " +
 		"a Hugging Face model with the same tokenizer. Its forward pass over each micro-batch runs within the step. " +
-		"The loss of a token is (1 − weight)·(cross-entropy) + weight·temperature²·KL(teacher ‖ model). What is " +
-		"reported as loss is the cross-entropy; the divergence stands beside it. CPU only."},
+		"The loss of a token is (1 − weight)·(cross-entropy) + weight·temperature²·KL(teacher ‖ model). The " +
+		"reported loss is the cross-entropy; the divergence is reported beside it. CPU only."},
 	"distill.step": {Doc: "Checkpoint step of the run in distill.teacher.", Rule: "step = the newest checkpoint"},
 	"distill.hash": {Doc: "Expected SHA-256 of the weights in distill.teacher, as `anneal ckpt hash` prints it. " +
 		"Other weights are refused, so that a resumed run has the same teacher.",
 		Rule: "hash = the hash of what was read"},
 	"distill.temperature": {Doc: "Divides the logits of both models in the divergence. Above 1, unlikely tokens " +
 		"count for more."},
-	"distill.weight": {Doc: "Weight of the teacher's term in the loss, above 0 and up to 1. The data's has the rest."},
-	"distill.top_k": {Unit: "tokens", Doc: "The teacher's likeliest tokens, whose probabilities are learnt one by " +
-		"one. Of all others the sum is. They take 8 bytes each for every token of the micro-batch."},
+	"distill.weight": {Doc: "Weight of the teacher's term in the loss, above 0 and up to 1. The data's " +
+		"term has the rest."},
+	"distill.top_k": {Unit: "tokens", Doc: "How many of the teacher's likeliest tokens are learnt one by one. Of " +
+		"all others, only the summed probability is learnt. Each takes 8 bytes for every token of the micro-batch."},
 
 	"init.from": {Doc: "Start from trained weights: the directory of a run or of a Hugging Face model. The model's " +
 		"shape comes from there; the optimizer starts fresh and the schedule at step 0. " +
@@ -190,7 +191,7 @@ var notes = map[string]Key{
 		"consolidation): strength λ of the penalty λ/2 · Σ F·(w − start)². F is AdamW's mean of squared gradients in " +
 		"that run, divided by its mean over all weights, so that λ compares with a weight decay. 0: off."},
 	"init.ewc_step": {Doc: "Checkpoint step of the run in init.from whose second moments are F. 0: init.step. " +
-		"Where a task was learnt to the end they vanish, so an earlier one is better."},
+		"They vanish once a task is fully learnt, so an earlier step is better."},
 	"init.weights": {Doc: "Expected SHA-256 of the weights in init.from, as `anneal ckpt hash` prints it. Other " +
 		"weights are refused.", Rule: "weights = the hash of what was read"},
 	"init.tokenizer": {Values: []string{"related", "any"}, Doc: "Which tokenizer the data may have, compared with " +
@@ -275,10 +276,10 @@ var notes = map[string]Key{
 	"train.eval_packing": {Values: []string{"concat", "best_fit", "pad"}, Doc: "How held-out documents fill rows, as " +
 		"data.packing.\n" +
 		"concat: every token counts, and bits per byte are comparable whatever the training's packing.\n" +
-		"best_fit: no document that fits in a row is cut, so that eval_answers knows of each whether it is right.\n" +
+		"best_fit: no document that fits in a row is cut, so that eval_answers can judge each as a whole.\n" +
 		"pad: tokens beyond a row do not count."},
-	"train.eval_answers": {Doc: "Count at each evaluation how many tokens are the most likely one, and in how many " +
-		"documents all of them are, apart from prompts: of the held-out documents and of as many tokens of the " +
+	"train.eval_answers": {Doc: "At each evaluation, count how many tokens the model finds most likely, and in how " +
+		"many documents all of them, apart from prompts: in the held-out documents and in as many tokens of the " +
 		"training split. An evaluation then takes twice as long."},
 	"train.log_every": {Unit: "steps", Doc: "Print a line of progress this often when the output is not a " +
 		"terminal, and write the time of each phase of a step to metrics.jsonl this often."},
@@ -422,8 +423,8 @@ var notes = map[string]Key{
 	"loss_scale.init": {Doc: "fp16 only: initial loss scale. A power of two adds no rounding."},
 	"loss_scale.interval": {Unit: "updates", Doc: "fp16 only: updates without overflow after which the loss scale " +
 		"is doubled."},
-	"loss_scale.hysteresis": {Unit: "updates", Doc: "fp16 only: overflows since the loss scale was last doubled " +
-		"from which on it is halved. 1 halves at the first; 2 skips the first update and keeps the scale."},
+	"loss_scale.hysteresis": {Unit: "updates", Doc: "fp16 only: number of overflows, counted since the loss scale " +
+		"was last doubled, from which on each halves it. 1 halves at the first; 2 keeps the scale at the first."},
 	"loss_scale.floor": {Doc: "fp16 only: smallest loss scale. An overflow there counts as a skip " +
 		"(guard.max_skips)."},
 
@@ -444,7 +445,7 @@ var notes = map[string]Key{
 		"damaged one can be replaced."},
 	"checkpoint.max_failures": {Unit: "checkpoints",
 		Doc: "Stop the run after this many checkpoints in a row could not " +
-			"be written. After fewer, it warns, goes on and saves again after checkpoint.every steps. " +
+			"be written. After fewer, it warns, continues, and saves again after checkpoint.every steps. " +
 			"A run without any checkpoint stops at the first."},
 
 	"guard.max_skips": {Unit: "steps", Doc: "Stop the run after this many skipped updates in a row. An update is " +
@@ -473,67 +474,67 @@ var notes = map[string]Key{
 		"checkpoint takes ten times as long as the slowest so far, and at least a minute; the first of each may take " +
 		"an hour. The run then warns, and writes the stacks of all goroutines and its state into its directory crash."},
 	"watchdog.exit": {Doc: "End the process with exit code 8 once the watchdog has written its report, so that a " +
-		"supervisor can resume the run from its last checkpoint. Without it the run goes on as soon as it can."},
+		"supervisor can resume the run from its last checkpoint. Without it the run continues as soon as it can."},
 
-	"eval.tasks": {Doc: "Ask the model tasks as it trains: a YAML file of lm-evaluation-harness, or a directory of " +
-		"them, such as `anneal eval --tasks` reads. Their figures are in metrics.jsonl, under tasks. Tasks that have " +
-		"the model write are not for a run. Paths are relative as in data.path."},
-	"eval.tasks_every": {Unit: "steps", Doc: "Ask the tasks this often, and at the end. 0: at the end only."},
+	"eval.tasks": {Doc: "Evaluate tasks during training: a YAML file of lm-evaluation-harness, or a directory of " +
+		"them, as for `anneal eval --tasks`. The figures are in metrics.jsonl, under tasks. Tasks in which the " +
+		"model writes text are refused. Paths are relative as in data.path."},
+	"eval.tasks_every": {Unit: "steps", Doc: "Evaluate the tasks this often, and at the end. 0: at the end only."},
 
 	"samples.every": {Unit: "steps", Doc: "Have the model continue the prompts after so many steps, and after the " +
 		"last. The texts are in the directory samples, and `anneal watch` shows them. They change no bit of the " +
 		"training. 0: never."},
 	"samples.prompts": {Doc: "A text file with a prompt on each line. Without one the model writes the beginning of " +
 		"a text. Paths are relative as in data.path."},
-	"samples.tokens": {Unit: "tokens", Doc: "At most so many are written after each prompt; each costs a forward " +
+	"samples.tokens": {Unit: "tokens", Doc: "Most tokens to write after each prompt; each costs a forward " +
 		"pass of all prompts."},
-	"samples.temperature": {Doc: "0: the most likely token each time. 1: tokens as likely as the model says. Draws " +
-		"depend on the seed and the place alone, so that equal weights write equal texts."},
+	"samples.temperature": {Doc: "0: always the most likely token. 1: sample as the model predicts. Draws " +
+		"depend only on the seed and the position, so that equal weights write equal texts."},
 
 	"average.ema": {Doc: "Decay of an exponential moving average (EMA) of the weights. 0.999 averages about a " +
 		"thousand updates. The average is evaluated beside the weights; `--weights ema` uses it. It takes 4 bytes " +
 		"a parameter. 0 turns it off."},
 
 	"memory.recompute": {try: "none, every_layer, every:N, sqrt, selective, budget:SIZE",
-		Doc: "Activations that the backward pass computes again instead of keeping (activation " +
+		Doc: "Activations that the backward pass recomputes instead of keeping (activation " +
 			"checkpointing). The gradients have the same bits.\n" +
 			"none: keep all.\n" +
-			"selective: compute only attention again.\n" +
+			"selective: recompute only attention.\n" +
 			"every_layer: keep only the input of each layer.\n" +
 			"every:N: keep only the input of every N-th layer.\n" +
 			"sqrt: every:N with N = √layers.\n" +
-			"budget:SIZE: compute as little again as makes the activations fit, such as budget:1.5GiB."},
+			"budget:SIZE: recompute just enough to make the activations fit, such as budget:1.5GiB."},
 
 	"memory.recompute_inputs": {Values: []string{"full", "bf16"}, Doc: "Format in which recomputed segments keep " +
 		"their inputs.\n" +
 		"full: that of the residual stream.\n" +
-		"bf16: half of its bytes. The forward pass goes on from the rounded numbers, so the gradient is exact for " +
+		"bf16: half of its bytes. The forward pass continues from the rounded numbers, so the gradient is exact for " +
 		"what was computed; a run then depends on memory.recompute."},
 	"memory.offload": {list: true, try: "memory.offload = [optimizer, checkpoints], or none",
-		Doc: "What is in a file instead of memory (ZeRO-Infinity, Rajbhandari et al. 2021, arXiv 2104.07857): a " +
-			"list, or none. The result has the same bits. On CPUs only.\n" +
-			"optimizer: the optimizer state. An update goes by pieces: one is updated while the state of the last is " +
+		Doc: "What is kept in a file instead of memory (ZeRO-Infinity, Rajbhandari et al. 2021, arXiv 2104.07857): " +
+			"a list, or none. The result has the same bits. On CPUs only.\n" +
+			"optimizer: the optimizer state. It is updated in pieces: one is updated while the state of the last is " +
 			"written and that of the next is read. A step reads and writes all of the state once.\n" +
 			"checkpoints: activation checkpoints, the inputs of the segments that memory.recompute reruns. One is " +
 			"written while its segment is computed, and read while the segment after it is rerun. Worth it where " +
 			"rows are long: what it saves grows with the tokens of a micro-batch. They do not count in " +
 			"memory.recompute = budget:SIZE."},
 	"memory.offload_dir": {Doc: "Directory of the file of memory.offload: one on a fast local disk, not in memory. " +
-		"The file has no name there and ends with the run, however that ends; on Windows its name is " +
+		"The file has no name there and is gone when the run ends, however it ends; on Windows its name is " +
 		".anneal-offload-* until then. The run's own checkpoints do not depend on it."},
 
-	"parallel.ranks": {Doc: "Ranks that train the model together, each on its own micro-batches. They end with the " +
+	"parallel.ranks": {Doc: "Ranks that train the model together, each on its own micro-batches. The result has the " +
 		"bits of one rank, whatever their number. Without a launcher they are goroutines of one process, which share " +
 		"its threads. Under mpirun or srun, every process is a rank, and their number is that of the launcher."},
-	"parallel.zero": {try: "0, 1, 2 or 3", Doc: "Stage of ZeRO: what a rank does not keep of what other " +
-		"ranks have. It changes memory and traffic, but no bit. (Rajbhandari et al. 2020, arXiv 1910.02054.)\n" +
+	"parallel.zero": {try: "0, 1, 2 or 3", Doc: "Stage of ZeRO: which parts of the state ranks divide " +
+		"among them. It changes memory and traffic, but no bit. (Rajbhandari et al. 2020, arXiv 1910.02054.)\n" +
 		"0: every rank keeps all.\n" +
 		"1: a rank keeps its share of the optimizer state and of the FP32 weights.\n" +
 		"2: also only its share of the gradients.\n" +
 		"3: also only its share of the weights; those of a layer arrive just before they are needed (FSDP)."},
 	"parallel.tensor": {Unit: "ranks", Doc: "Ranks that share every layer: each has some heads and some hidden units " +
 		"of the feed-forward layers, and some rows of the token tables. (Megatron, Shoeybi et al. 2019, arXiv " +
-		"1909.08053.) Sums over ranks come in another order than on one rank, so it decides bits. It divides " +
+		"1909.08053.) Sums over ranks come in another order than on one rank, so the bits differ. It divides " +
 		"model.heads and model.ffn. What they send in every layer is large: use it where links are fastest."},
 	"parallel.sequence": {Doc: "With parallel.tensor: also share the tokens between the products of a layer, so that " +
 		"norms, dropout and the residual stream take 1/tensor of the time and memory. What is sent stays the same. " +
@@ -541,7 +542,7 @@ var notes = map[string]Key{
 	"parallel.context": {Unit: "ranks",
 		Doc: "Ranks that share the tokens of every sequence, for long ones: the memory " +
 			"of activations falls by this factor. It divides model.context into 2·context parts. " +
-			"Sums come in another order than on one rank, so it decides bits."},
+			"Sums come in another order than on one rank, so the bits differ."},
 	"parallel.attention": {Values: attentions,
 		Doc: "With parallel.context: how tokens attend to those of other ranks.\n" +
 			"ring: keys and values travel from rank to rank, each computes with those it has. (Liu et al. " +
@@ -550,7 +551,7 @@ var notes = map[string]Key{
 			"It works with every pattern, and divides the heads. (Jacobs et al. 2023, arXiv 2309.14509.)"},
 	"parallel.pipeline": {Unit: "stages", Doc: "Stages of a pipeline: each has some of the layers, and micro-batches " +
 		"pass through them. (Huang et al. 2018, arXiv 1811.06965.) With S stages and M micro-batches a rank, " +
-		"ranks are idle for about (S − 1)/M of the time. It sends least of all. It changes no bit, " +
+		"ranks are idle for about (S − 1)/M of the time. It sends the least. It changes no bit, " +
 		"unless the head is tied to the embedding."},
 	"parallel.schedule": {Doc: "With parallel.pipeline: the order in which a stage works.\n" +
 		"gpipe: all forward passes, then all backward passes. It keeps the activations of all micro-batches.\n" +
@@ -563,7 +564,7 @@ var notes = map[string]Key{
 	"parallel.timeout": {Unit: "minutes", Doc: "Time to wait for another rank before the run ends with exit " +
 		"code 8."},
 	"parallel.wire": {Values: wires, Doc: "Number format in which gradients travel between ranks. " +
-		"It decides bits, also of a run with one rank; with it, any number of ranks gives the same bits.\n" +
+		"It changes bits, even with one rank; for one value, any number of ranks gives the same bits.\n" +
 		"f32: 4 bytes a parameter and micro-batch; nothing is rounded.\n" +
 		"bf16: 2 bytes. Each sum is rounded to BF16 before it travels.\n" +
 		"int8: 1 byte, and a scale for every 256 elements: q = round(127·g / max|g|), rounded up or down at random " +
@@ -571,18 +572,18 @@ var notes = map[string]Key{
 		"Received sums are added in FP32. No memory is kept between steps. Use bf16 or int8 only where links are too " +
 		"slow for f32; `--dry-run --ranks N` prints the bytes."},
 	"parallel.sum_block": {Unit: "micro-batches", Doc: "Consecutive micro-batches that one rank computes and sums " +
-		"before the sum travels. With N the traffic of gradients is N times less. It decides bits, also of a run " +
+		"before the sum travels. With N the traffic of gradients is N times less. It changes bits, even of a run " +
 		"with one rank. A step needs ranks × N micro-batches, or ranks stay idle. Above 1 a rank keeps the gradients " +
 		"of the whole model, also at stages 2 and 3 of ZeRO. Leave it at 1 where links are fast."},
 	"parallel.outer.groups": {Unit: "groups", Doc: "Groups of ranks that step alone and meet every " +
 		"parallel.outer.every steps. 0 or 1 turns it off. (DiLoCo, Douillard et al. 2023, arXiv 2311.08105.) " +
 		"The micro-batches of a step are dealt to the groups in turn. Where groups meet:\n" +
 		"Δ = mean over groups of (start − w); m = momentum·m + Δ; start = start − lr·(Δ + momentum·m)\n" +
-		"Every group goes on from the new start, with its own optimizer state. parallel.ranks and the micro-batches " +
-		"of a step must be multiples of it. Memory: 8 bytes a parameter, for start and m, which the ranks of a group " +
-		"divide from stage 1 of ZeRO on. Traffic between groups falls by the factor " +
-		"parallel.outer.every. The number of groups decides bits. Do not use it where links are fast: the loss is " +
-		"higher for the same tokens."},
+		"Every group continues from the new start, with its own optimizer state. parallel.ranks and the " +
+		"micro-batches of a step must be multiples of it. Memory: 8 bytes a parameter, for start and m, which the " +
+		"ranks of a group divide from stage 1 of ZeRO on. Traffic between groups falls by the factor " +
+		"parallel.outer.every. The number of groups changes the result. Do not use it where links are fast: the " +
+		"loss is higher for the same tokens."},
 	"parallel.outer.every": {Unit: "steps", Doc: "Steps that groups take alone before they meet. More " +
 		"steps send less and lose more. DiLoCo uses 500; the steps are counted from the beginning of the run, " +
 		"and groups also meet at its last step."},
@@ -593,16 +594,16 @@ var notes = map[string]Key{
 		"for few meetings, or frequent ones."},
 
 	"log.sinks": {list: true, try: "log.sinks = [tensorboard, prometheus], or none",
-		Doc: "Where metrics go besides metrics.jsonl: a list, or none. No sink holds the run up: what one does not " +
-			"take in time is dropped, counted and told.\n" +
+		Doc: "Where metrics go besides metrics.jsonl: a list, or none. No sink delays the run: records that it " +
+			"does not take in time are dropped and counted, and a warning says so.\n" +
 			"tensorboard: event files in RUN/tensorboard: `tensorboard --logdir RUN`.\n" +
 			"prometheus: metrics of the last step at http://HOST:PORT/metrics (log.prometheus_listen).\n" +
 			"trackio: metrics and alerts to a trackio server (log.trackio_url)."},
 	"log.every": {Unit: "steps", Doc: "Steps between the records of tensorboard and trackio. Evaluations and the " +
 		"last step are always recorded."},
-	"log.prometheus_listen": {Doc: "HOST:PORT at which prometheus is answered. It is read-only and asks for no " +
-		"password: with another host than this one, such as :9464 in a container, everybody on that network can " +
-		"read it. Port 0 takes a free one."},
+	"log.prometheus_listen": {Doc: "HOST:PORT on which Prometheus reads the metrics. It is read-only and asks for " +
+		"no password: with an address that others can reach, such as :9464 in a container, everybody on that " +
+		"network can read it. Port 0 takes a free one."},
 	"log.trackio_url": {Doc: "URL of the trackio server. The write token is its query, ?write_token=…, or " +
 		"better the environment variable TRACKIO_WRITE_TOKEN, which is not kept in config.yaml."},
 	"log.trackio_project": {Doc: "Project of the run in trackio. The run has the name of its directory."},

@@ -153,8 +153,8 @@ func TestPlansHaveTheKeysThatAreDocumented(t *testing.T) {
 // A precision that an accelerator lacks is remarked on; the peak is that of the products that are timed.
 func TestPlansSayInWhichPrecisionProductsAreTimed(t *testing.T) {
 	for args, want := range map[string][2]string{
-		"--on 8xa100-80gb --precision fp8": {"312 TFLOP/s in bf16", "a100-80gb has no matrix products in fp8: their times"},
-		"--on 8xh100-80gb --precision fp4": {"989 TFLOP/s in bf16", "h100-80gb has no matrix products in fp4: their times"},
+		"--on 8xa100-80gb --precision fp8": {"312 TFLOP/s in bf16", "a100-80gb has no matrix products in fp8: their"},
+		"--on 8xh100-80gb --precision fp4": {"989 TFLOP/s in bf16", "h100-80gb has no matrix products in fp4: their"},
 		"--on 8xh100-80gb --precision fp8": {"1979 TFLOP/s in fp8", ""},
 	} {
 		code, out, errs := anneal(append([]string{"plan", "--recipe", "llama2-7b"}, strings.Fields(args)...)...)
