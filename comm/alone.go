@@ -27,7 +27,7 @@ func (Alone) NewExchange(_ string, out, room [][]tensor.Tensor) Transfer {
 	return t
 }
 
-// nothing is the transfer of a rank alone: what it sends is what it gets.
+// nothing is the transfer of a single rank, which receives what it sends.
 type nothing struct{ mine []tensor.Tensor }
 
 func (*nothing) Start(int)                      {}

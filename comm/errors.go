@@ -7,7 +7,7 @@ import (
 
 // A LostError means that the ranks of a run can no longer work together.
 type LostError struct {
-	Rank int           // who was lost or failed; -1 if nobody knows
+	Rank int           // the rank that was lost or failed; -1 if unknown
 	Host string        // of that rank; "" if unknown
 	At   string        // the operation in which this rank noticed
 	For  time.Duration // how long it waited, if the deadline passed; else 0

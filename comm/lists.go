@@ -7,8 +7,7 @@ import (
 	"anneal/tensor"
 )
 
-// Place returns the place of a rank in a list of ranks of its group, from which Group makes another. It is for
-// transports.
+// Place returns the index of a rank in the list of ranks that Group is called with. It is for transports.
 func Place(c Comm, ranks []int) (int, error) {
 	for i, r := range ranks {
 		if r < 0 || r >= c.Size() {
@@ -25,7 +24,7 @@ func Place(c Comm, ranks []int) (int, error) {
 	return me, nil
 }
 
-// Keep copies lists of tensors to the memory of earlier ones, which may be nil. It is for transports.
+// Keep copies lists of tensors, reusing the memory of earlier lists, which may be nil. It is for transports.
 func Keep(to, from [][]tensor.Tensor) [][]tensor.Tensor {
 	to = slices.Grow(to[:0], len(from))[:len(from)]
 	for r, list := range from {

@@ -1,7 +1,8 @@
 package comm
 
-// Split divides a world into groups of equal size and returns that of this rank: rank m·groups + k of the world is rank
-// m of group k. The number of ranks is a multiple of groups. With one group or none, it is the world itself.
+// Split divides a world into groups of equal size and returns this rank's group: rank m·groups + k of the world is
+// rank m of group k. The number of ranks must be a multiple of groups. If groups is 0 or 1, Split returns the world
+// itself.
 func Split(world Comm, groups int) Comm {
 	if groups <= 1 {
 		return world

@@ -16,9 +16,9 @@ type Cache struct {
 	// State is the state before them, and Gates are the logits of their gates, or the zero tensor without gates.
 	State tensor.Tensor // [K·(E+1), E] in F32 (F64 in the reference mode)
 	Gates tensor.Tensor // [LinearChunk, K], same dtype
-	// With a delta rule State also has the keys and the corrected values of these tokens, [K·(E+2·LinearChunk), E],
-	// KV is the zero tensor, and Gates has a column for each gate. With VectorGateRule State is those before every
-	// VectorGateChunk of these tokens, [4·K·E, E].
+	// With a delta rule State also has the keys and the corrected values of these tokens, [K·(E+2·LinearChunk), E], KV
+	// is the zero tensor, and Gates has a column for each gate. With VectorGateRule State holds the states before
+	// every VectorGateChunk of these tokens, [4·K·E, E].
 }
 
 // LinearChunk is the number of tokens that linear attention adds to its state at a time.

@@ -26,8 +26,8 @@ type Device interface {
 
 	Memory
 
-	// MatMul writes the product of a and b in the given form to dst, or adds it to dst with Accumulate. On the CPU b of
-	// NT may be weights of a blocked format (tensor.Q8 and others), which are never rounded to opt.Operand.
+	// MatMul writes the product of a and b in the given form to dst, or adds it to dst with Accumulate. On the CPU, b
+	// may be weights in a blocked format (tensor.Q8 and others) if form is NT; they are never rounded to opt.Operand.
 	MatMul(dst, a, b *tensor.Tensor, form Form, opt MatMulOptions)
 
 	// RMSNorm normalises rows: xhat = x / sqrt(mean(x²) + eps), y = xhat · gain (Zhang & Sennrich 2019). x is [N, D]
@@ -55,8 +55,8 @@ type Device interface {
 	// in the reference mode).
 	WeightNorm(v, gain *tensor.Tensor)
 	// WeightNormGrad turns dv [O, I], in place, from the gradient of the result of WeightNorm into that of v, with ‖v‖
-	// taken as a constant, and adds to that of gain: dgain += Σ dv·v / ‖v‖, dv ← dv · gain / ‖v‖. v are the rows before
-	// WeightNorm. Of rows of zeros dv stays and dgain gets nothing.
+	// taken as a constant, and adds to that of gain: dgain += Σ dv·v / ‖v‖, dv ← dv · gain / ‖v‖. v are the rows
+	// before WeightNorm. For rows of zeros, dv does not change and nothing is added to dgain.
 	WeightNormGrad(dv, dgain, v, gain *tensor.Tensor)
 
 	// QKNorm normalises every query and key head of qkv [N, (H+2K)·E] in place, like RMSNorm with gains gainQ [E] and
@@ -81,14 +81,14 @@ type Device interface {
 	// results of Attention: dsinks[h] −= Σ exp(sinks[h] − lse)·(dout·out).
 	AttentionSinksGrad(dsinks, dout, out, lse, sinks *tensor.Tensor, heads Heads)
 	// MergeAttention combines the results of Attention for two disjoint sets of keys: out and lse become those for
-	// both, where m says which rows of part [M, H·E] and partLSE [H, M] belong to which of out [N, H·E] and lse [H,
-	// N]. With l = log(e^lse + e^partLSE), out = e^(lse−l)·out + e^(partLSE−l)·part and lse = l. A log-sum-exp of −Inf
-	// means no keys. lse and partLSE are F32 (F64 in the reference mode); out may be F32 where part is narrower.
+	// both sets. m maps rows of part [M, H·E] and partLSE [H, M] to rows of out [N, H·E] and lse [H, N]. With l =
+	// log(e^lse + e^partLSE), out = e^(lse−l)·out + e^(partLSE−l)·part and lse = l. A log-sum-exp of −Inf means no
+	// keys. lse and partLSE are F32 (F64 in the reference mode); out may be F32 where part is narrower.
 	MergeAttention(out, lse, part, partLSE *tensor.Tensor, heads Heads, m Merge)
 	// AttentionCached is Attention for the n tokens at positions first … of a sequence, qkv [n, (H+2K)·E] and out [n,
-	// H·E]. The cache has the keys and values of the tokens before them; AttentionCached adds theirs. The result
-	// equals that of Attention for the whole sequence, bit for bit. The cache needs CacheRows rows. mask must have
-	// neither documents nor a length.
+	// H·E]. The cache has the keys and values of the tokens before these; AttentionCached adds those of the n tokens.
+	// The result equals that of Attention for the whole sequence, bit for bit. The cache needs CacheRows rows. mask
+	// must have neither documents nor a length.
 	AttentionCached(out, qkv *tensor.Tensor, cache *Cache, first int, heads Heads, mask Mask)
 
 	// LinearAttention is attention with the features φ(x) = elu(x) + 1 instead of the softmax (Katharopoulos et al.
@@ -99,10 +99,10 @@ type Device interface {
 	// sigmoid(gates_t) of the tokens j < t ≤ i. It stores the denominators n in norm [H, N], and no state. gates and
 	// norm are F32 (F64 in the reference mode).
 	//
-	// The delta rules (heads.Rule) replace instead of adding: with q̂ and k̂ of length 1 (10⁻⁶ added to the square),
-	// S_i = α_i·S_{i−1} + β_i·(v_i − α_i·S_{i−1}·k̂_i)·k̂_iᵀ and o_i = S_i·q̂_i, for which norm receives the root of
-	// mean(o²) + 10⁻⁶ that divides it. Of each key-value head gates holds the logit of β, and that of α unless α is 1:
-	// [N, K] or [N, 2K].
+	// The delta rules (heads.Rule) replace values instead of adding them: with q̂ and k̂ of length 1 (10⁻⁶ added to
+	// the square), S_i = α_i·S_{i−1} + β_i·(v_i − α_i·S_{i−1}·k̂_i)·k̂_iᵀ and o_i = S_i·q̂_i. o is divided by the root
+	// of mean(o²) + 10⁻⁶, which norm receives. For each key-value head, gates holds the logit of β and, unless α is 1,
+	// the logit of α: [N, K] or [N, 2K].
 	//
 	// VectorGateRule has S_i = S_{i−1}·diag(α_i) + v_i·k_iᵀ and o_i = S_i·q_i/√E, divided in the same way, with
 	// α = sigmoid(max(a, −64))^(1/16) for logits a, gates [N, K·E].
@@ -111,15 +111,15 @@ type Device interface {
 	// and the arguments of LinearAttention.
 	LinearAttentionGrad(dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor, heads Heads, mask Mask)
 	// LinearAttentionCached is LinearAttention for the n tokens at positions first … of a sequence without documents,
-	// qkv [n, (H+2K)·E], gates as there, out [n, H·E]. The cache has the tokens before them;
-	// LinearAttentionCached adds these. The result equals that of LinearAttention for the whole sequence, bit for
-	// bit. Unless first is 0 the cache must hold position first (Cache.Holds).
+	// qkv [n, (H+2K)·E], gates with n rows, out [n, H·E]. The cache has the tokens before these; LinearAttentionCached
+	// adds the n tokens. The result equals that of LinearAttention for the whole sequence, bit for bit. Unless first
+	// is 0 the cache must hold position first (Cache.Holds).
 	LinearAttentionCached(out, qkv, gates *tensor.Tensor, cache *Cache, first int, heads Heads)
 
 	// ShortConv writes out = silu(z), where every column of x [N, C] is filtered by its own k taps [C, k] (F32; F64 in
-	// the reference mode), a causal depthwise convolution: z_i = Σ_d taps[k−1−d]·x_(i−d), over those of the k tokens up
-	// to i that are in i's document. mask has the length of rows and the documents; k is at most 16, and out has the
-	// dtype of x.
+	// the reference mode), a causal depthwise convolution: z_i = Σ_d taps[k−1−d]·x_(i−d), where d runs over those of
+	// the last k tokens, up to i, that are in i's document. mask has the length of rows and the documents; k is at
+	// most 16, and out has the dtype of x.
 	ShortConv(out, x, taps *tensor.Tensor, mask Mask)
 	// ShortConvGrad writes dx and adds to dtaps, from dout [N, C] and the arguments of ShortConv.
 	ShortConvGrad(dx, dtaps, dout, x, taps *tensor.Tensor, mask Mask)
@@ -172,8 +172,8 @@ type Device interface {
 	// RouteGrad writes dlogits [N, E] from dweights [N, K] and the arguments and results of Route. It adds the
 	// gradients of o's losses; counts [E] (I32) are those of Dispatch.
 	RouteGrad(dlogits, dweights, weights, experts, logZ, counts, logits *tensor.Tensor, o RouteOptions)
-	// Dispatch sorts the choices n·K+j of experts [N, K] by expert, and those of an expert by number: order [N·K]
-	// receives the choices in this order, place [N·K] the place of each choice in it, and counts [E] the number of
+	// Dispatch sorts the choices n·K+j of experts [N, K] by expert, and the choices of an expert by number. order
+	// [N·K] receives the sorted choices, place [N·K] the place of each choice in order, and counts [E] the number of
 	// choices per expert. All are I32.
 	Dispatch(order, place, counts, experts *tensor.Tensor)
 	// TakeRows writes dst [M, D], row i = row order[i]/k of src [N, D], or zeros where order[i] is Elsewhere: the rows
@@ -182,9 +182,9 @@ type Device interface {
 	// MixRows writes dst [N, D], row n = Σ_j weights[n, j]·row place[n·K+j] of src [N·K, D], added in the order of j,
 	// or adds the sum to dst. Nil weights are 1.
 	MixRows(dst, src, weights, place *tensor.Tensor, add bool)
-	// WeighRows is for the gradient of rows that MixRows weighs. For every row i of dx and x [N·K, F], with the choice
-	// c = order[i], it writes dweights[c] = Σ dx·x, and then multiplies both rows by weights[c]. weights and dweights
-	// are [N, K].
+	// WeighRows computes gradients of MixRows' weights. For every row i of dx and x [N·K, F], with the choice c =
+	// order[i], it writes dweights[c] = Σ dx·x, and then multiplies both rows by weights[c]. weights and dweights are
+	// [N, K].
 	WeighRows(dweights, dx, x, weights, order *tensor.Tensor)
 	// GateRows adds sigmoid(gates[n])·src to dst, both [N, D], row by row; gates is [N] in F32 (F64 in the reference
 	// mode).
@@ -196,18 +196,18 @@ type Device interface {
 	// Embedding writes x [N, D] (F32) = table[ids], table [V, D], ids [N] (I32, all in [0, V), or Elsewhere for a row
 	// of zeros).
 	Embedding(x, table, ids *tensor.Tensor)
-	// EmbeddingGrad adds the rows of dx [N, D] to the rows ids of dtable [V, D], in token order, but not those of
-	// Elsewhere.
+	// EmbeddingGrad adds the rows of dx [N, D] to the rows ids of dtable [V, D], in token order. Rows with the id
+	// Elsewhere are skipped.
 	EmbeddingGrad(dtable, dx, ids *tensor.Tensor)
 
-	// CrossEntropy reads logits [n, V] and targets [n] (I32: columns, Ignored or Elsewhere) and writes loss [n] =
-	// log Σ exp(logits) − logits[target], 0 where ignored, without the second term where elsewhere. Unless dlogits is
-	// nil it also writes the gradient of the summed loss, softmax(logits) − onehot(target), 0 where ignored, to
-	// dlogits [n, V], which may be logits itself.
+	// CrossEntropy reads logits [n, V] and targets [n] (I32: columns, Ignored or Elsewhere) and writes loss [n] = log
+	// Σ exp(logits) − logits[target]. The loss is 0 where the target is Ignored, and lacks the second term where it is
+	// Elsewhere. Unless dlogits is nil it also writes the gradient of the summed loss, softmax(logits) −
+	// onehot(target), 0 where ignored, to dlogits [n, V]. dlogits may be logits itself.
 	CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o LossOptions)
-	// Likeliest writes what rows of logits [n, V] say, for a Teacher: the k columns with the largest logits in ids [n,
-	// k] (I32), in falling order and of equal ones the first; their probabilities in p [n, k]; and that of all others
-	// in rest [n]. Probabilities are those of softmax(logits/temperature).
+	// Likeliest writes the predictions of logits [n, V] for a Teacher: the k columns with the largest logits to ids
+	// [n, k] (I32), in descending order, the first of equal ones; their probabilities to p [n, k]; and the probability
+	// of all others to rest [n]. Probabilities are those of softmax(logits/temperature).
 	Likeliest(ids, p, rest, logits *tensor.Tensor, temperature float64)
 	// Softcap bounds x in place: x ← limit·tanh(x/limit) (Gemma 2, arXiv 2408.00118).
 	Softcap(x *tensor.Tensor, limit float64)
@@ -218,10 +218,10 @@ type Device interface {
 	// it in dst as BF16, which represents all of them exactly. Larger values saturate at the largest number;
 	// non-finite values become NaN. src is F32, BF16 or F16.
 	Quantize(dst, src *tensor.Tensor, format tensor.DType, scale float64)
-	// QuantizeBlocks rounds every block of rows × cols numbers of src, a matrix [R, C], to E4M3 times a power of two of
-	// its own, and stores that in dst as BF16. The power is the least, and at least 2⁻¹²⁶, with which the largest
-	// magnitude of the block does not exceed 448 times it; blocks at the right and lower edges are smaller. A block
-	// with a non-finite number becomes NaN. src is F32, BF16 or F16; dst may be src.
+	// QuantizeBlocks rounds every block of rows × cols numbers of src, a matrix [R, C], to E4M3 times a power of two
+	// of the block, and stores the result in dst as BF16. The power is the smallest, but at least 2⁻¹²⁶, for which the
+	// largest magnitude of the block is at most 448 times the power. Blocks at the right and lower edges are smaller.
+	// A block with a non-finite number becomes NaN. src is F32, BF16 or F16; dst may be src.
 	QuantizeBlocks(dst, src *tensor.Tensor, rows, cols int)
 	// Dropout writes dst [N, D] = mask·src, elementwise, or adds it to dst; mask holds the random factors of o. dst
 	// may be src.
@@ -242,7 +242,7 @@ type Device interface {
 	DecodeInt8(dst, codes, scales *tensor.Tensor)
 
 	// SquareSums writes the sum of the squares of each stretch of the tensors (Stretch elements, the last of a tensor
-	// fewer), in order, accumulated in float64. A sum is not finite if an element is not. See Squares.
+	// fewer), in order, accumulated in float64. A sum is not finite if one of its elements is not. See Squares.
 	SquareSums(sums []float64, list ...*tensor.Tensor)
 	// SumRows adds the sum of the rows of x [N, D], in any activation storage, to dst [D]: the gradient of a bias.
 	SumRows(dst, x *tensor.Tensor)
@@ -299,9 +299,9 @@ type MatMulOptions struct {
 	// Bias [N], F32 (F64 for F64), unless nil, is added to every row: dst = Scale·(a·b) + Bias. It may be rounded to
 	// dst's format first.
 	Bias *tensor.Tensor
-	// Symmetric promises that the product, and the matrix to which it is added, are symmetric, such as a·aᵀ or the
-	// square of a symmetric matrix. The device may then compute only about half of it; the result is the same, bit
-	// for bit.
+	// Symmetric promises that the product, and the matrix that it is added to, are symmetric, such as a·aᵀ or the
+	// square of a symmetric matrix. The device may then compute only about half of it; the result is the same, bit for
+	// bit.
 	Symmetric bool
 	// FP8 promises that all numbers of a, and of b, are numbers of an FP8 format (F8E4M3 or F8E5M2) stored in BF16,
 	// so that a device may multiply them in that format. The zero value promises nothing.
@@ -315,16 +315,17 @@ type Heads struct {
 	// Scale multiplies attention's scores; 0 means 1/√E.
 	Scale float64
 	// Softcap above 0 caps the scaled scores s of attention, before the mask: c·tanh(s/c) (Gemma 2, arXiv 2408.00118).
-	// It does not go with Mask.Slopes.
+	// It cannot be combined with Mask.Slopes.
 	Softcap float64
 	// FP8 rounds the probabilities p of attention to E4M3 before their product with the values, to 2⁻⁸·E4M3(2⁸·p),
 	// where p is 1 for the largest score so far (FlashAttention-3, Shah et al. 2024, arXiv 2407.08608). The sums that
-	// divide the results are of p itself, and gradients pass the rounding as they are. It needs BF16 storage.
+	// divide the results are of the unrounded p, and gradients pass through the rounding unchanged. It needs BF16
+	// storage.
 	FP8 bool
-	// Interleaved selects the pairs of RoPE. The two layouts are equivalent, with the rows of the query and key
-	// weights permuted within a head.
+	// Interleaved selects the pairs of RoPE. The two layouts are equivalent if the rows of the query and key weights
+	// are permuted within a head.
 	Interleaved bool
-	// Rule is how the state of linear attention takes up a token.
+	// Rule says how linear attention adds a token to its state.
 	Rule LinearRule
 }
 
@@ -356,7 +357,7 @@ type Mask struct {
 }
 
 // Ignored is the target of a token without a loss. Elsewhere is the id or target of a token whose row of a table, or
-// column of logits, is in another part of it, which this device does not see.
+// column of logits, is in a part that this device does not have.
 const (
 	Ignored   = -100
 	Elsewhere = -101
@@ -377,8 +378,8 @@ type LossOptions struct {
 	// Behind [n], unless nil, receives how far each target's logit is below the highest of its row: 0 where the target
 	// is the most likely column, or ignored. Targets must not be elsewhere.
 	Behind *tensor.Tensor
-	// Given [n], unless nil, is log Z of rows of which logits are some columns: the gradient is that of these columns.
-	// loss, LogZ and Behind are then not written and may be nil.
+	// Given [n], unless nil, is log Z of whole rows, of which logits holds only some columns. CrossEntropy then
+	// computes only the gradient of these columns; loss, LogZ and Behind are not written and may be nil.
 	Given *tensor.Tensor
 	// Labels, unless it is the zero RNG, replaces targets that are not ignored by labels sampled from
 	// softmax(logits): row r takes the first label whose cumulative probability exceeds number FirstLabel + r of the
@@ -390,8 +391,8 @@ type LossOptions struct {
 	Teacher *Teacher
 }
 
-// A Teacher is what another model expects of rows of logits (Hinton et al. 2015, arXiv 1503.02531), in k+1 outcomes:
-// the k columns that it holds likeliest, and all others together, so that the probabilities of a row sum to 1. The
+// A Teacher holds another model's predictions for rows of logits (Hinton et al. 2015, arXiv 1503.02531), as k+1
+// outcomes: the k likeliest columns, and all others together, so that the probabilities of a row sum to 1. The
 // divergence of these outcomes is
 //
 //	KL = Σ_i p_i·log(p_i/q_i) + p_rest·log(p_rest/q_rest),  q = softmax(z/τ)

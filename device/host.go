@@ -42,7 +42,7 @@ func SameBytes(op string, t *tensor.Tensor, b []byte) {
 	}
 }
 
-// OnHost returns t in host memory: t itself, or a copy if it lies apart.
+// OnHost returns t in host memory: t itself, or a copy if t is in a device's own memory.
 func OnHost(m Memory, t *tensor.Tensor) *tensor.Tensor {
 	if !t.Apart() {
 		m.Wait() // a failure is kept for the next check
@@ -53,8 +53,8 @@ func OnHost(m Memory, t *tensor.Tensor) *tensor.Tensor {
 	return h
 }
 
-// Fill calls f to set all elements of t: of t itself, or, if it lies apart, of a host tensor of zeros that is then
-// written to it.
+// Fill calls f to set all elements of t. If t is in a device's own memory, f sets those of a host tensor of zeros,
+// which is then written to t.
 func Fill(m Memory, t *tensor.Tensor, f func(host *tensor.Tensor)) {
 	if !t.Apart() {
 		m.Wait()

@@ -1,7 +1,7 @@
 package device
 
-// A Layout is an attention pattern as data: for every head, blocks of queries with the keys they see. Causality and
-// documents apply as well: a token never sees a later one, nor one before Mask.Start.
+// A Layout is an attention pattern as data: for every head, blocks of queries with the keys that they see. Causality
+// and documents apply as well: a token never sees a later token, nor one before Mask.Start.
 //
 // The result of a query is the softmax over all keys that its blocks list. If several blocks hold the same query, as
 // with the branches of LongNet, it is the softmax over all of their keys together, where a key in two blocks counts
@@ -28,12 +28,12 @@ type QueryBlock struct {
 // Strip is the Count positions First, First+Step, …. Step is at least 1.
 type Strip struct{ First, Step, Count int }
 
-// KeyRange is a range of keys. Query i of the block sees key j if Near ≤ i−j < Far. Near is at least 0. Keys after
-// the end of a row, or after the block's last query, may be listed; nobody sees them.
+// KeyRange is a range of keys. Query i of the block sees key j if Near ≤ i−j < Far. Near is at least 0. Keys after the
+// end of a row, or after the block's last query, may be listed, but no query sees them.
 //
 // A device processes the keys of a block in the order of its ranges, about 64 at a time, and joins short ranges;
-// hidden tiles cost nothing. It is fast if keys are neighbours, and if consecutive blocks have the same ranges, or
-// differ only in the last one, by keys that Near, Far or causality hide.
+// hidden tiles cost nothing. It is fast if keys are neighbours and consecutive blocks have the same ranges. The last
+// ranges may differ in keys that Near, Far or causality hide.
 type KeyRange struct {
 	Strip
 	Near, Far int

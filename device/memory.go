@@ -8,8 +8,8 @@ import "anneal/tensor"
 // a number wait for all earlier calls. After a failure, such as a lost card, calls do nothing and numbers are NaN
 // until Wait returns the failure.
 type Memory interface {
-	// NewArena reserves size bytes of the device's own memory. If that is apart from the host's, the host cannot
-	// access its tensors (Tensor.Apart). The caller closes it before the device.
+	// NewArena reserves size bytes of the device's own memory. If that memory is apart from the host's, the host
+	// cannot access its tensors (Tensor.Apart). The caller closes it before the device.
 	NewArena(name string, size int) (*tensor.Arena, error)
 	// NewShared reserves memory that both the host and the device can access, which may be slow for the device. The
 	// host may read or change a tensor there only after a Wait, unless no call since the last Wait used it.

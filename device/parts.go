@@ -1,6 +1,7 @@
 package device
 
-// A Place is where runs of rows lie in a matrix: run i begins at row Row + i·Step, and its columns begin at Col.
+// A Place gives the position of runs of rows in a matrix: run i begins at row Row + i·Step, and its columns begin at
+// Col.
 type Place struct{ Row, Step, Col int }
 
 // Runs are the part of a matrix that CopyRuns copies: Count runs of Rows rows and Cols columns.
@@ -16,6 +17,6 @@ type Merge struct {
 	To, From    Place // in out and lse, and in part and partLSE
 	// Shift [H], unless nil, is added to partLSE first.
 	Shift []float64
-	// Fresh means that these rows of out and lse hold nothing yet: they become those of part.
+	// Fresh means that these rows of out and lse hold nothing yet, and are overwritten by those of part.
 	Fresh bool
 }

@@ -2,8 +2,8 @@ package device
 
 import "anneal/tensor"
 
-// Properties are what a device says about itself. They are asked when a run is planned, opened and reported, never
-// in a loop over kernels.
+// Properties describe a device. They are read when a run is planned, opened and reported, never in a loop over
+// kernels.
 type Properties interface {
 	// Name describes the device, such as "cpu avx512, 2 threads".
 	Name() string
@@ -19,30 +19,30 @@ type Properties interface {
 	// Peak returns the peak GFLOP/s of dense matrix products with operands of the given format, 0 if unknown. A
 	// device that has to measure it takes a tenth of a second.
 	Peak(operand tensor.DType) float64
-	// LogitBytes returns the memory that it pays to spend on logits that exist at one time; 0 is autograd's default.
+	// LogitBytes returns how much memory is best used for logits that exist at one time; 0 means autograd's default.
 	LogitBytes() int
-	// Blocked returns the blocked format in which copies of weights in F32 are best kept for products of few rows, with
-	// operands of the given format: the results are those of the weights themselves, bit for bit. Invalid means none.
+	// Blocked returns the best blocked format for copies of F32 weights in products of few rows, with operands of the
+	// given format. The results equal those of the weights themselves, bit for bit. Invalid means none.
 	Blocked(operand tensor.DType) tensor.DType
-	// ProductScratch returns the bytes beside the arenas that matrix products take with operands of the given
-	// format.
+	// ProductScratch returns the bytes outside the arenas that matrix products use with operands of the given format.
 	ProductScratch(operand tensor.DType) int
-	// AttentionScratch returns the bytes beside the arenas that Attention and AttentionGrad of N tokens take with
-	// qkv in the given storage.
+	// AttentionScratch returns the bytes outside the arenas that Attention and AttentionGrad of N tokens use with qkv
+	// in the given storage.
 	AttentionScratch(storage tensor.DType, tokens int, heads Heads, mask Mask) int
-	// LinearAttentionScratch is AttentionScratch of LinearAttention and LinearAttentionGrad, for rows of length
+	// LinearAttentionScratch is AttentionScratch for LinearAttention and LinearAttentionGrad, for rows of length
 	// tokens.
 	LinearAttentionScratch(storage tensor.DType, tokens, length int, heads Heads, gated bool) int
-	// ScratchBytes returns the bytes that the kernels have taken beside the arenas so far.
+	// ScratchBytes returns the bytes that the kernels have allocated outside the arenas so far.
 	ScratchBytes() int
 }
 
-// Unknown are the properties of a device that says nothing about itself. Devices embed it and say what they know.
+// Unknown implements Properties for a device that knows nothing about itself. Devices embed it and override the
+// methods that they know.
 type Unknown struct{}
 
 var _ Properties = Unknown{}
 
-// Each method returns that it does not know.
+// Each method returns the value for "unknown".
 func (Unknown) Name() string                                                   { return "unknown" }
 func (Unknown) Kernels() string                                                { return "unknown" }
 func (Unknown) Threads() int                                                   { return 0 }

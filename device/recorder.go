@@ -7,49 +7,49 @@ import (
 	"anneal/tensor"
 )
 
-// A Recorder is a device that notes each kernel call and hands it to the device below. Over Null it tells what a
-// computation asks of a device; over a real one that computes within the call, it also tells how long each call takes.
-// Equal calls are counted, not listed.
+// A Recorder is a device that records each kernel call and passes it on to the device below. Over Null it shows which
+// kernels a computation calls. Over a real device that computes within the call, it also shows how long each call
+// takes. Equal calls are counted, not listed.
 type Recorder struct {
 	Device
-	Phase  string  // what the calls to come are for
-	Action any     // and the instruction of a pipeline that they are part of; nil for none
-	Times  float64 // how often each of the calls to come counts
-	Timed  bool    // calls take time that is worth keeping
+	Phase  string  // purpose of the following calls
+	Action any     // the instruction of a pipeline that they belong to; nil for none
+	Times  float64 // how often each following call counts
+	Timed  bool    // whether the time of calls is recorded
 
-	// Pairs returns how many pairs of query and key documents let see each other in a row of so many tokens, on
-	// average. Nil means that each row is one document.
+	// Pairs returns the mean number of pairs of query and key in the same document, in a row of length tokens. Nil
+	// means that each row is one document.
 	Pairs func(length int) float64
 
 	Calls map[Noted]*Tally
 
-	visible map[*Layout]map[int]float64 // pairs that a layout lets see each other, by length of a row
+	visible map[*Layout]map[int]float64 // visible pairs of a layout, by length of a row
 	noted   Noted
 	began   time.Time
 }
 
-// Noted is a call and what it is for.
+// Noted is a call and its purpose.
 type Noted struct {
 	Phase  string
 	Action any // comparable
 	Call
 }
 
-// A Call is what decides how long a kernel takes, but for the machine.
+// A Call holds everything about a kernel call that decides how long it takes, except the machine.
 type Call struct {
 	Kernel string `json:"kernel"` // the method of Device; "MatMul nt" for a product, by its form
-	// Types is the storage of its tensors, in order: "bf16 bf16 f32". Of a product: dst, with + if it adds to it, a, b
-	// and the operands' format.
+	// Types is the storage of its tensors, in order: "bf16 bf16 f32". For a product they are dst, with + if the
+	// product is added to it, a, b and the operands' format.
 	Types string `json:"types"`
 	M     int    `json:"m,omitempty"`
 	N     int    `json:"n,omitempty"` // M, N and K of a product; of attention M = tokens, N = heads, K = size of a head
 	K     int    `json:"k,omitempty"`
-	// Ops are the multiplications and additions of a product or of attention: 0 for kernels that memory bounds.
+	// Ops counts the multiplications and additions of a product or of attention; 0 for kernels bound by memory.
 	Ops   float64 `json:"ops,omitempty"`
 	Bytes float64 `json:"bytes"` // of the tensors, each once; of a table, the rows that are used
 }
 
-// A Tally is what is known of equal calls.
+// A Tally holds the count and the times of equal calls.
 type Tally struct {
 	Count   float64
 	Seconds []float64 // of each, if the recorder is timed
@@ -62,7 +62,7 @@ func NewRecorder(d Device) *Recorder {
 	}
 }
 
-// begin notes a call by the arguments of a kernel.
+// begin records a call from the arguments of a kernel.
 func (r *Recorder) begin(kernel string, args ...any) {
 	r.noted = Noted{r.Phase, r.Action, r.describe(kernel, args)}
 	if r.Timed {
@@ -87,7 +87,7 @@ func (r *Recorder) end() {
 	}
 }
 
-// describe makes a Call of a kernel's arguments.
+// describe makes a Call from a kernel's arguments.
 func (r *Recorder) describe(kernel string, args []any) Call {
 	c := Call{Kernel: kernel}
 	var types []string
@@ -139,7 +139,7 @@ func (r *Recorder) describe(kernel string, args []any) Call {
 	return c
 }
 
-// product takes the sizes of a product.
+// product records the sizes of a product.
 func (c *Call) product(t []*tensor.Tensor, form Form) {
 	dst, a := t[0], t[1]
 	c.M, c.N, c.K = dst.Rows(), dst.Cols(), a.Cols()

@@ -2,8 +2,8 @@ package device
 
 import "anneal/tensor"
 
-// Stretch is the number of elements whose squares are summed by themselves. A tensor that is cut at multiples of it
-// has the same sums in its parts.
+// Stretch is the number of consecutive elements whose squares have their own sum. The parts of a tensor that is cut at
+// multiples of Stretch have the same sums as the whole.
 const Stretch = 1 << 14
 
 // Stretches returns the number of stretches of a tensor; the last one may be shorter.
@@ -13,7 +13,7 @@ func Stretches(t *tensor.Tensor) int { return (t.Len() + Stretch - 1) / Stretch 
 // zero value is ready.
 type Squares struct{ sums, totals []float64 }
 
-// Sum returns Σ t² over all tensors in float64: those of the tensors (Each), added in order.
+// Sum returns Σ t² over all tensors in float64: the sums of the tensors (Each), added in order.
 func (s *Squares) Sum(d Device, list ...*tensor.Tensor) float64 {
 	total := 0.0
 	for _, sum := range s.Each(d, list...) {
@@ -22,8 +22,8 @@ func (s *Squares) Sum(d Device, list ...*tensor.Tensor) float64 {
 	return total
 }
 
-// Each returns Σ t² of each tensor in float64: the sums of its stretches, added in order. One is not finite if an
-// element of its tensor is not. They are valid until the next call.
+// Each returns Σ t² of each tensor in float64: the sums of its stretches, added in order. A sum is not finite if an
+// element of its tensor is not. The sums are valid until the next call.
 func (s *Squares) Each(d Device, list ...*tensor.Tensor) []float64 {
 	n := 0
 	for _, t := range list {

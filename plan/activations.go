@@ -1,6 +1,6 @@
 package plan
 
-// A Layer is what a layer of GPT keeps for its backward pass follows from.
+// A Layer holds the sizes that determine what a layer of GPT keeps for its backward pass.
 type Layer struct {
 	Tokens  int // of a micro-batch, s·b
 	Context int // s: tokens of a sequence
@@ -9,9 +9,9 @@ type Layer struct {
 	Tensor  int // t: ranks that share the layer
 }
 
-// Activations are what each rank keeps of one layer for its backward pass, in bytes, by what it does to keep less
-// (Korthikanti et al. 2022, arXiv 2205.05198, table 2): values of 2 bytes, masks of dropout of 1, an MLP of width 4·h,
-// and attention that stores its [s, s] matrices.
+// Activations are the bytes that each rank keeps of one layer for its backward pass, with each way to reduce them
+// (Korthikanti et al. 2022, arXiv 2205.05198, table 2). They assume values of 2 bytes, dropout masks of 1 byte, an MLP
+// of width 4·h, and attention that stores its [s, s] matrices.
 //
 //	whole      s·b·h·(34 + 5·a·s/h)            one rank has the layer
 //	tensor     s·b·h·(10 + 24/t + 5·a·s/(h·t)) norms, dropout and the inputs of products are whole on every rank
@@ -19,7 +19,7 @@ type Layer struct {
 //	selective  s·b·h/t·34                      with sequence parallelism; attention is computed again
 //	full       s·b·h·2                         the layer's input; all else is computed again
 //
-// Attention here never stores [s, s], so that what a run keeps (train.Footprint) is to be compared with selective.
+// Attention here never stores [s, s], so compare the footprint of a run (train.Footprint) with selective.
 type Activations struct {
 	Whole     float64
 	Tensor    float64

@@ -11,13 +11,13 @@ import (
 	"anneal/config"
 )
 
-// A Budget is the wall-clock time for a run, and what is known of its data and of the machine.
+// A Budget is the wall-clock time for a run, with what is known of its data and of the machine.
 type Budget struct {
 	Time    time.Duration
 	Data    Text
 	Threads int // that compute
 
-	// Speed returns how fast a valid, resolved configuration trains, and where that is known from.
+	// Speed returns how fast a valid, resolved configuration trains, and the source of that figure.
 	Speed func(*config.Config) (tokensPerSecond float64, source string, err error)
 	// Plan returns the memory of such a configuration. For is one on an open device.
 	Plan func(*config.Config) (*Plan, error)
@@ -26,22 +26,22 @@ type Budget struct {
 // Text is a data set to train on.
 type Text struct {
 	Tokens int64 // of the training split
-	Bytes  int64 // that those tokens stand for
+	Bytes  int64 // bytes of text of those tokens
 	Vocab  int
 }
 
-// Budgeted is what follows from a budget.
+// Budgeted holds what was derived from a budget.
 type Budgeted struct {
 	Derived   []Derived `json:"derived"`
 	Predicted Predicted `json:"predicted"`
 }
 
-// Derives reports whether the value of a key follows from the budget. b may be nil.
+// Derives reports whether the value of a key was derived from the budget. b may be nil.
 func (b *Budgeted) Derives(key string) bool {
 	return b != nil && slices.ContainsFunc(b.Derived, func(d Derived) bool { return d.Key == key })
 }
 
-// Apply sets what was derived in another copy of the configuration, as it was read.
+// Apply sets the derived keys in another copy of the configuration as it was read.
 func (b *Budgeted) Apply(cfg *config.Config) {
 	s := &sheet{cfg: cfg}
 	for _, d := range b.Derived {
@@ -49,22 +49,22 @@ func (b *Budgeted) Apply(cfg *config.Config) {
 	}
 }
 
-// Derived is a value that follows from a budget.
+// Derived is a key whose value was derived from a budget.
 type Derived struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`
 	Rule   string `json:"rule"`
-	Source string `json:"source"` // where the rule or its numbers are from
+	Source string `json:"source"` // source of the rule or its numbers
 }
 
-// Predicted is how the run is expected to end.
+// Predicted holds the expected result of the run.
 type Predicted struct {
 	BitsPerByte float64 `json:"bits_per_byte"` // of held-out text, by a provisional law
 	Seconds     float64 `json:"seconds"`       // of steps and evaluations
 	MemoryBytes int64   `json:"memory_bytes"`
 }
 
-// Quality says how well the model will predict held-out text.
+// Quality describes how well the model is expected to predict held-out text.
 func (p Predicted) Quality() string {
 	if p.BitsPerByte > 8 { // a byte has no more
 		return "no better than chance, for want of text or time"
@@ -76,24 +76,25 @@ func (p Predicted) Quality() string {
 var ErrBudget = errors.New("the budget is too small")
 
 const (
-	budgetSteps = 0.9 // of the time goes into steps; the rest is evaluation and saving
+	budgetSteps = 0.9 // share of the time for steps; the rest is for evaluation and saving
 
 	headSize       = 64
-	layersPerWidth = 48 // a layer for so much width
+	layersPerWidth = 48 // width per layer
 	leastLayers    = 4
 	mostWidth      = 4096
 
 	budgetBatch       = 4096  // tokens of a step
-	budgetMicro       = 4096  // most tokens of a micro-batch
+	budgetMicro       = 4096  // the most tokens in a micro-batch
 	budgetBatchTokens = 6.4e6 // up to so many tokens of training
 	warmupSteps       = 40
 	evaluations       = 10
 	evalShare         = 0.05 // of the time is evaluation
-	evalCost          = 3    // a trained token costs so many evaluated ones
+	evalCost          = 3    // evaluated tokens that cost as much as one trained token
 )
 
-// Derive sets the keys of cfg that were not given to what is best in the time: the recipe, then the size with the
-// lowest predicted loss, then what follows from the tokens that it can read. cfg is as it was read, before Resolve.
+// Derive sets the keys of cfg that were not given to the best values for the time: first the recipe, then the size
+// with the lowest predicted loss, then the values that depend on the number of tokens that it can read. cfg is as it
+// was read, before Resolve.
 func (b Budget) Derive(cfg *config.Config) (*Budgeted, error) {
 	recipe := b.recipe(cfg)
 	best, err := b.choose(cfg)
@@ -111,10 +112,10 @@ func (b Budget) Derive(cfg *config.Config) (*Budgeted, error) {
 	return r, nil
 }
 
-// stepSeconds is the time for steps.
+// stepSeconds returns the part of the budget for steps.
 func (b Budget) stepSeconds() float64 { return budgetSteps * b.Time.Seconds() }
 
-// enough is a budget, in whole seconds, in which ten steps fit.
+// enough returns a budget, in whole seconds, that is long enough for ten steps.
 func (b Budget) enough(c *candidate) time.Duration {
 	step := float64(c.resolved.Train.BatchTokens) / c.speed
 	return time.Duration(math.Ceil(10*step/budgetSteps)) * time.Second
@@ -130,7 +131,7 @@ func (b Budget) seconds(c *candidate) float64 {
 	return min(tokens/c.speed, 60*t.Minutes)
 }
 
-// A sheet is a configuration that is being filled in, with what was derived.
+// A sheet is a configuration being filled in, with the list of derived keys.
 type sheet struct {
 	cfg     *config.Config
 	derived []Derived
@@ -151,7 +152,7 @@ func (s *sheet) setInt(key string, n int, rule, source string) {
 
 const labBook = "docs/budget.md"
 
-// recipe derives what does not depend on the size.
+// recipe derives the keys that do not depend on the size.
 func (b Budget) recipe(cfg *config.Config) []Derived {
 	s := &sheet{cfg: cfg}
 	s.set("model.family", "anneal", "1.481 bits/byte where llama with AdamW and cosine had 1.824 in the same time",

@@ -10,7 +10,7 @@ import (
 	"anneal/config"
 )
 
-// A candidate is a size with everything that follows from it.
+// A candidate is a size with everything derived from it.
 type candidate struct {
 	sheet    // the configuration before Resolve
 	resolved *config.Config
@@ -20,23 +20,23 @@ type candidate struct {
 	memory   int64
 }
 
-// The context of short runs, and the longer one of runs that read at least so many tokens.
+// The context of short runs; the longer context, and the number of tokens that a run must read for it.
 const (
 	shortContext, longContext = 256, 512
 	longTokens                = 6e6
 )
 
-// gainOfSize is what of the loss a larger model must leave to be chosen: less is no reason to train a larger one, and
-// where text is scarce the law falls for ever by less and less.
+// gainOfSize is the factor of the best loss so far that a larger model must stay below to be chosen. A smaller gain is
+// no reason to train a larger model, and with scarce text the law falls for ever by less and less.
 const gainOfSize = 0.999
 
 // errUnfit means that a size does not fit in memory.
 var errUnfit = errors.New("does not fit")
 
-// choose tries widths, half a head and then whole ones, smallest first, until memory ends, a tenth of the time is over,
-// or the predicted loss has not fallen for two of them: one may be measured while the machine is slow. Half a head is
-// for runs in which a whole one would not learn to copy; it learns that only in part. Their context is the longer one
-// as long as enough tokens are read.
+// choose tries widths, half a head and then whole heads, smallest first. It stops when memory ends, a tenth of the
+// time is over, or the predicted loss has not fallen for two widths in a row; one alone may have been measured while
+// the machine was slow. Half a head is for runs in which a model with a whole head would not learn to copy; it learns
+// that only in part. The context is the longer one as long as enough tokens are read.
 func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 	context, worse, end := longContext, 0, time.Now().Add(b.Time/10)
 	if cfg.Origin("model.context") != (config.Origin{}) {
@@ -68,8 +68,8 @@ func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 	return best, nil
 }
 
-// try completes a copy of cfg for a context and a width. Its threads are ranks, unless memory has no room for what each
-// rank keeps.
+// try completes a copy of cfg for a context and a width. Its threads are ranks, unless memory is too small for all
+// ranks.
 func (b Budget) try(cfg *config.Config, context, width int) (*candidate, error) {
 	c, err := b.complete(cfg, context, width, b.Threads)
 	if errors.Is(err, errUnfit) && b.Threads > 1 {
@@ -78,7 +78,7 @@ func (b Budget) try(cfg *config.Config, context, width int) (*candidate, error) 
 	return c, err
 }
 
-// complete completes a copy of cfg for a context, a width and at most so many ranks.
+// complete completes a copy of cfg for a context, a width and at most the given number of ranks.
 func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candidate, error) {
 	c := &candidate{sheet: sheet{cfg: cfg.Clone()}, loss: math.Inf(1)}
 	c.setInt("model.context", context, fmt.Sprintf("%d, from %.1fM tokens on %d", shortContext, longTokens/1e6,
@@ -137,8 +137,8 @@ func (s *sheet) size(width int) {
 	s.setInt("model.heads", heads, "heads of 64", "convention")
 }
 
-// share derives how threads share a step: as ranks, each with sequences of its own, which wait for each other once a
-// step, not once an operation.
+// share derives how threads share a step: as ranks with their own sequences, which wait for each other once per step
+// instead of once per operation.
 func (s *sheet) share(threads int) {
 	batch, context := s.cfg.Train.BatchTokens, max(s.cfg.Model.Context, 1)
 	if s.cfg.Origin("train.batch_tokens") == (config.Origin{}) {
@@ -158,14 +158,14 @@ func (s *sheet) share(threads int) {
 		"a micro-batch for every rank, of at most 4,096 tokens", "docs/parallel.md")
 }
 
-// leastBatch is the fewest tokens of a step: about 4,096 in whole sequences, and a sequence for each rank.
+// leastBatch returns the smallest batch in tokens: about 4,096 in whole sequences, and at least one sequence per rank.
 func (s *sheet) leastBatch() int {
 	context := max(s.cfg.Model.Context, 1)
 	return max(budgetBatch/context, s.cfg.Parallel.Ranks, 1) * context
 }
 
-// tokens is how many the run reads: those of its steps if these are given, whatever the machine's speed, and else those
-// that fit in the budget.
+// tokens returns how many tokens the run reads: those of its steps if the number of steps is given, else those that
+// fit in the budget at the machine's speed.
 func (s *candidate) tokens(b Budget) float64 {
 	if s.cfg.Origin("train.steps") == (config.Origin{}) {
 		return b.stepSeconds() * s.speed

@@ -10,12 +10,11 @@ import (
 	"anneal/train"
 )
 
-// A Course is what a run does from its first step to its last, in predicted seconds, and how it goes in fact. It knows
-// that steps of shorter sequences or smaller batches (train.length_warmup, train.batch_ramp) take less time, and that a
-// run evaluates and saves. What was measured corrects the rest: steps of any kind by the measured over the predicted
-// time
-// of the last ones, evaluations and checkpoints by their own mean. Without a prediction, steps are as long as they
-// have FLOPs, and only measured ones say how long that is.
+// A Course predicts the seconds of a run from its first step to its last, and corrects the prediction by measurements.
+// Steps with shorter sequences or smaller batches (train.length_warmup, train.batch_ramp) take less time, and
+// evaluations and checkpoints take time, too. Measurements correct the rest of the run: steps of all kinds by the
+// ratio of measured to predicted time of the last steps, evaluations and checkpoints by their own mean. Without a
+// prediction, the time of a step is proportional to its FLOPs, and only measured steps give the factor.
 type Course struct {
 	legs       []leg
 	steps      int
@@ -24,12 +23,12 @@ type Course struct {
 	saveEvery  int
 	predicted  bool
 
-	cost, took  float64 // of the last steps: as predicted, and as measured
+	cost, took  float64 // of the last steps: predicted, and measured
 	evaluations mean
 	saves       mean
 }
 
-// A leg is steps in a row that read equally much.
+// A leg is a run of steps that read the same number of tokens in sequences of the same length.
 type leg struct {
 	first int     // counted from 1
 	step  float64 // seconds of one, or FLOPs
@@ -47,7 +46,7 @@ func (m mean) or(otherwise float64) float64 {
 	return m.sum / m.n
 }
 
-// memory is how long measured steps count, in seconds: their weight falls to 1/e.
+// memory is the time, in seconds, after which the weight of a measured step has fallen to 1/e.
 const memory = 10
 
 // NewCourse returns the course of a valid, resolved configuration. t may be nil.
@@ -72,7 +71,7 @@ func NewCourse(cfg *config.Config, t *Time) (*Course, error) {
 	if c.predicted {
 		batch := float64(cfg.Train.BatchTokens)
 		step = func(p train.Portion) float64 { return t.portion(float64(p.Tokens)/batch, p.Length, full) }
-		// of the head's three products an evaluation makes one
+		// an evaluation makes one of the head's three products
 		c.evaluation = tokens / batch * (t.Phases[train.Forward.String()] + t.Phases[train.Head.String()]/3)
 	}
 	ramps, at := train.NewRamps(cfg), train.Position{}
@@ -88,7 +87,7 @@ func NewCourse(cfg *config.Config, t *Time) (*Course, error) {
 	return c, nil
 }
 
-// SetSteps changes the number of steps of the run. Those that are added are as long as the last.
+// SetSteps changes the number of steps of the run. Added steps take as long as the last one.
 func (c *Course) SetSteps(steps int) {
 	c.steps = steps
 	c.legs = slices.DeleteFunc(c.legs, func(l leg) bool { return l.first > steps })
@@ -100,7 +99,7 @@ func (c *Course) SetSteps(steps int) {
 	}
 }
 
-// portion predicts a step of a share of the batch in sequences of some length. full is that of the prediction.
+// portion predicts a step with a share of the batch, in sequences of a length. full is the length in the prediction.
 func (t *Time) portion(share float64, length, full int) float64 {
 	each := t.Phases[train.Summing.String()] + t.Phases[train.Updating.String()]
 	seen := func(n int) float64 { return t.documents.Pairs(n) / float64(n) } // keys of a query
@@ -112,20 +111,20 @@ func (c *Course) at(step int) leg {
 	return c.legs[sort.Search(len(c.legs), func(i int) bool { return c.legs[i].first > step })-1]
 }
 
-// Stepped says how many seconds a step took, without evaluations and checkpoints.
+// Stepped records how many seconds a step took, without evaluations and checkpoints.
 func (c *Course) Stepped(step int, seconds float64) {
 	keep := math.Exp(-seconds / memory)
 	c.cost, c.took = keep*c.cost+c.at(step).step, keep*c.took+seconds
 }
 
-// Evaluated says how many seconds an evaluation took.
+// Evaluated records how many seconds an evaluation took.
 func (c *Course) Evaluated(seconds float64) { c.evaluations.add(seconds) }
 
-// Saved says for how many seconds a checkpoint stopped training.
+// Saved records for how many seconds a checkpoint stopped training.
 func (c *Course) Saved(seconds float64) { c.saves.add(seconds) }
 
-// Left returns the seconds from the end of a step, and of what follows it, to the end of the run; NaN if nothing was
-// predicted or measured.
+// Left returns the seconds from the end of a step, with its evaluation and checkpoint, to the end of the run; NaN if
+// nothing was predicted or measured.
 func (c *Course) Left(step int) float64 {
 	if step >= c.steps {
 		return 0
@@ -143,7 +142,7 @@ func (c *Course) Left(step int) float64 {
 		c.saves.or(0)*float64(occasions(step, c.steps, c.saveEvery))
 }
 
-// occasions counts what happens after every so many steps, 0 for never, and after the last.
+// occasions counts events that happen after every so many steps, 0 for never, and after the last step.
 func occasions(from, to, every int) int {
 	if every == 0 {
 		return 1

@@ -5,8 +5,8 @@ import (
 	"anneal/prepare"
 )
 
-// Documents are where documents begin in some rows of a run's data: attention skips what documents hide. Nil means
-// that each row is one document.
+// Documents holds the positions at which documents begin in some rows of a run's data; attention skips keys in other
+// documents. Nil means that each row is one document.
 type Documents [][]int32
 
 // sampledRows are enough for the mean to be within a few percent.
@@ -20,8 +20,8 @@ func documentsOf(cfg *config.Config) (Documents, error) {
 	return prepare.DocumentStarts(cfg, sampledRows)
 }
 
-// Pairs returns how many pairs of query and key see each other in a row of so many tokens, on average, if each query
-// sees what comes before it in its document. Shorter rows than those that were read are parts of them.
+// Pairs returns the mean number of visible pairs of query and key in a row of length tokens, if each query sees the
+// keys before it in its document. Shorter rows than those read are parts of them.
 func (d Documents) Pairs(length int) float64 {
 	if len(d) == 0 {
 		return float64(length) * float64(length+1) / 2

@@ -16,7 +16,7 @@ import (
 // Foresight is the forecast of what a run will need.
 type Foresight struct {
 	Parameters    int64    `json:"parameters"`
-	Active        int64    `json:"active_parameters"` // that one token uses: fewer with experts
+	Active        int64    `json:"active_parameters"` // parameters that one token uses: fewer with experts
 	FLOPsPerToken float64  `json:"flops_per_token"`
 	Tokens        int64    `json:"tokens"`         // of the whole run
 	Trained       int64    `json:"trained_tokens"` // tokens whose targets count: neither padding nor prompts
@@ -27,30 +27,30 @@ type Foresight struct {
 	Time          *Time    `json:"time,omitempty"`                  // nil without a profile of the machine
 	Untimed       string   `json:"untimed,omitempty"`               // why there is no Time
 	Device        string   `json:"device"`                          // the device of the run
-	Available     int64    `json:"available_bytes"`                 // 0 if the system does not tell
+	Available     int64    `json:"available_bytes"`                 // 0 if unknown
 	Offloaded     int64    `json:"offloaded_bytes,omitempty"`       // of optimizer state in a file, not in memory
 	Inputs        int64    `json:"offloaded_input_bytes,omitempty"` // of inputs of recomputed segments, likewise
 	Fits          bool     `json:"fits"`
 	Least         *Least   `json:"least,omitempty"`            // devices that would be enough, if it does not fit
 	Offloading    int64    `json:"offloading_bytes,omitempty"` // with memory.offload=optimizer, if it fits only then
-	// what the CPU does instead of the precision's arithmetic
+	// how the CPU emulates the precision's arithmetic
 	Emulated  string           `json:"emulated,omitempty"`
 	Recompute string           `json:"recompute,omitempty"` // what memory.recompute keeps and what it recomputes
-	Remark    string           `json:"remark,omitempty"`    // what is unusual about the cost
-	Mix       *prepare.MixPlan `json:"mix,omitempty"`       // what is read of each source of data.mix
+	Remark    string           `json:"remark,omitempty"`    // a note if the cost is unusual
+	Mix       *prepare.MixPlan `json:"mix,omitempty"`       // the share that is read of each source of data.mix
 	Packing   string           `json:"packing,omitempty"`   // the effect of data.packing, unless it is concat
 	Order     string           `json:"order,omitempty"`     // the effect of data.order
-	Unchecked string           `json:"unchecked,omitempty"` // what is not known without data
+	Unchecked string           `json:"unchecked,omitempty"` // what cannot be checked without data
 
-	Read   []string `json:"-"` // how the config was interpreted, where that differs from its text
+	Read   []string `json:"-"` // notes on values that were interpreted differently from the text of the config
 	Absent error    `json:"-"` // why the device cannot be used here; nil if it can
 
 	given bool // the memory of a device was given
 }
 
-// Within makes the plan of a config that for devices of so many bytes a rank, instead of this machine.
+// Within plans a config for devices with the given bytes per rank, instead of for this machine.
 func (f *Foresight) Within(cfg *config.Config, memory int64) {
-	if f.Memory.Total() > memory { // then a checkpoint is written without a copy
+	if f.Memory.Total() > memory { // without room for it, checkpoints are written without a copy
 		f.Memory = slices.DeleteFunc(f.Memory, func(i Item) bool { return i.Name == checkpointCopy })
 	}
 	f.Available, f.Bytes = memory, f.Memory.Total()
@@ -78,9 +78,9 @@ func (f *Foresight) Remarks() []string {
 	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
-// Foresee derives the values that the config leaves to the data set, and computes what the run will need. A config
-// for planning needs no data if it names a vocabulary: only the epochs are unknown without. Foresee allocates nothing
-// and writes nothing.
+// Foresee derives the values that the config leaves to the data set, and computes what the run will need. A config for
+// planning needs no data if it gives the size of the vocabulary; then only the epochs are unknown. Foresee allocates
+// no memory for the run and writes nothing.
 func Foresee(cfg *config.Config) (*Foresight, error) {
 	var data dataset.Utilisation
 	var mix *prepare.MixPlan
@@ -160,8 +160,8 @@ func planHere(cfg *config.Config) (p *Plan, absent, err error) {
 	return p, nil, err
 }
 
-// offloading returns what a run needs whose optimizer state is in a file, if it fits here then, else 0. p is its plan
-// without a file.
+// offloading returns the memory that the run needs with its optimizer state in a file, or 0 if it does not fit even
+// then. p is its plan without a file.
 func offloading(cfg *config.Config, p *Plan) int64 {
 	rest := p.Bytes() - p.Memory.Bytes(train.OptimizerState)
 	if cfg.Memory.Offload.Has(config.OptimizerState) || rest > p.Available {
@@ -197,8 +197,8 @@ func withoutData(cfg *config.Config) string {
 	return ""
 }
 
-// readData derives the vocabulary from the data. It returns the effect of data.packing, and what the run reads of
-// each source of a mix.
+// readData derives the vocabulary from the data. It returns the effect of data.packing, and the share that the run
+// reads of each source of a mix.
 func readData(cfg *config.Config) (u dataset.Utilisation, mix *prepare.MixPlan, err error) {
 	list, err := cfg.Sources()
 	if err != nil {
@@ -224,7 +224,7 @@ func readData(cfg *config.Config) (u dataset.Utilisation, mix *prepare.MixPlan, 
 	return mix.Utilisation(), mix, nil
 }
 
-// planData computes how often the run reads the data, and which share of the computed tokens is trained on.
+// planData computes how often the run reads the data, and the share of the computed tokens that have a target.
 func (f *Foresight) planData(u dataset.Utilisation) {
 	f.Trained = f.Tokens
 	if u.Positions == 0 {

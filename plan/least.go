@@ -14,30 +14,31 @@ import (
 	"anneal/train"
 )
 
-// A Least is the fewest ranks, each with a device of its own, that hold a run with ZeRO 3, by plans of such meshes.
+// A Least is the smallest number of ranks, each with its own device, that a run with ZeRO 3 fits on. It comes from
+// plans of such meshes.
 type Least struct {
 	Device int64 `json:"device_bytes"`
-	State  int   `json:"ranks_for_state"` // for weights, gradients and optimizer state; 0 if no number is enough
-	All    int   `json:"ranks"`           // with activations and all else; 0 if no number is enough
+	State  int   `json:"ranks_for_state"` // ranks for weights, gradients and optimizer state; 0 if no number is enough
+	All    int   `json:"ranks"`           // ranks with activations and everything else; 0 if no number is enough
 	Tensor int   `json:"tensor"`          // ranks that share every layer, with All
 }
 
 const (
-	cardMemory   = 80 << 30 // of the device that is suggested where nobody names another
-	cardReserved = 2 << 30  // what drivers and communicators take of it
+	cardMemory   = 80 << 30 // of the device that is suggested by default
+	cardReserved = 2 << 30  // part of it for drivers and communicators
 	mostRanks    = 4096     // that are tried
 	mostTensor   = 8        // a host's devices
 )
 
-// leastCards returns how many common accelerators hold a run.
+// leastCards returns how many common accelerators a run needs.
 func leastCards(cfg *config.Config) *Least {
 	l := leastOf(cfg, train.AbsentDevice("cuda"), cardMemory-cardReserved)
 	l.Device = cardMemory
 	return l
 }
 
-// leastOf returns how many devices with so many bytes each hold a run, with the tensor parallelism of its mesh, or if
-// it has none, with what takes fewest devices.
+// leastOf returns how many devices with the given bytes a run needs. It keeps the tensor parallelism of the run's
+// mesh; if the mesh has none, it takes the one that needs the fewest devices.
 func leastOf(cfg *config.Config, dev device.Properties, bytes int64) *Least {
 	l := &Least{Device: bytes}
 	tensor, _, _ := cfg.Parallel.Mesh()
@@ -68,12 +69,12 @@ func leastOf(cfg *config.Config, dev device.Properties, bytes int64) *Least {
 	return l
 }
 
-// fewest returns the smallest multiple of unit with which a rank needs no more than so many bytes, at most mostRanks,
-// or 0. More ranks are taken to need no more, and k times as many a k-th at least. Where twice as many save less than a
-// hundredth, none are enough.
+// fewest returns the smallest number of ranks, a multiple of unit and at most mostRanks, with which a rank needs no
+// more than the given bytes; 0 if there is none. It assumes that a rank needs no more memory with more ranks, and with
+// k times as many ranks at least a k-th. If doubling the ranks saves less than a hundredth, no number is enough.
 func fewest(unit int, bytes int64, need func(ranks int) int64) int {
 	most := mostRanks / unit
-	low, high := 0, 1                                     // times unit: too few, perhaps enough
+	low, high := 0, 1                                     // in units: too few, perhaps enough
 	above, below := int64(math.MaxInt64), need(high*unit) // what they need
 	for below > bytes {
 		if high >= most || below < math.MaxInt64 && below > above-above/100 {
@@ -88,7 +89,7 @@ func fewest(unit int, bytes int64, need func(ranks int) int64) int {
 	}
 	for try := 0; high-low > 1; try++ {
 		middle := (low + high) / 2
-		if low > 0 && above < math.MaxInt64 && try%3 < 2 { // as a part that ranks divide, and one that each has
+		if low > 0 && above < math.MaxInt64 && try%3 < 2 { // fit a divided and a whole part
 			divided := float64(above-below) / (1/float64(low) - 1/float64(high))
 			k := 1 / (1/float64(high) + float64(bytes-below)/divided)
 			middle = min(max(int(math.Ceil(k)), low+1), high-1)
@@ -102,8 +103,8 @@ func fewest(unit int, bytes int64, need func(ranks int) int64) int {
 	return high * unit
 }
 
-// largest returns the most bytes of weights, gradients and optimizer state, and in all, that a rank of a mesh has.
-// Measured are, of each stage of the pipeline, the first rank and the one that owns most.
+// largest returns the most bytes that a rank of a mesh has: of weights, gradients and optimizer state, and in all. It
+// measures two ranks of each stage of the pipeline: the first, and the one that owns most.
 func largest(cfg *config.Config, dev device.Properties, ranks int) (state, all int64, err error) {
 	try := cfg.Clone()
 	try.Parallel.Ranks = ranks
@@ -133,7 +134,7 @@ func largest(cfg *config.Config, dev device.Properties, ranks int) (state, all i
 	return state, all, nil
 }
 
-// String says it in words, such as "14 × 80 GB are the least for the state with zero=3; 16 leave room for
+// String describes l in words, such as "14 × 80 GB are the least for the state with zero=3; 16 leave room for
 // activations".
 func (l *Least) String() string {
 	device, with := deviceSize(l.Device), "zero=3"
@@ -155,7 +156,7 @@ func (l *Least) String() string {
 		device, l.All, with)
 }
 
-// Enough is String, or "" of nil.
+// Enough is String, or "" if l is nil.
 func (l *Least) Enough() string {
 	if l == nil {
 		return ""
@@ -163,7 +164,7 @@ func (l *Least) Enough() string {
 	return l.String()
 }
 
-// deviceSize is an amount of memory as makers name it: in GB where these are whole.
+// deviceSize formats an amount of memory as manufacturers do: in GB if it is a whole number of GB.
 func deviceSize(n int64) string {
 	switch {
 	case n == cardMemory:

@@ -6,7 +6,7 @@ import (
 	"anneal/config"
 )
 
-// muonShare is the share of a step's operations above which Muon's own deserve a remark.
+// muonShare is the share of Muon's own operations in a step above which they deserve a remark.
 const muonShare = 0.05
 
 // OptimizerRemark returns a remark if the optimizer is unusually expensive for the batch of a configuration, else "".

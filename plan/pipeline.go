@@ -8,21 +8,22 @@ import (
 	"anneal/train"
 )
 
-// A Mesh is who does what in a run: where each rank is, and how the stages of the pipeline pass a step.
+// A Mesh describes the work of ranks in a run: the place of each rank, and how the stages of the pipeline spend a
+// step.
 type Mesh struct {
 	Parallel config.Parallel  `json:"-"`
 	Data     int              `json:"data"`          // ranks with micro-batches of their own
 	Places   []parallel.Place `json:"-"`             // by rank
-	Micro    int              `json:"micro_batches"` // of the rank with most, in a step
+	Micro    int              `json:"micro_batches"` // micro-batches of a step, on the rank with the most
 	Stages   []PipelineStage  `json:"stages"`
-	Idle     float64          `json:"idle_share"` // of the time of all stages, 0 to 1
+	Idle     float64          `json:"idle_share"` // idle share of the time of all stages, 0 to 1
 
 	Chunks   int               `json:"chunks"` // of layers, on each stage
 	Lists    [][]program.Instr `json:"-"`
 	Timeline program.Timeline  `json:"-"` // in forward passes of a layer
 }
 
-// A PipelineStage is what a stage of a pipeline has and does.
+// A PipelineStage describes a stage of a pipeline: its ranks, layers, memory and idle time.
 type PipelineStage struct {
 	First  int          `json:"first_rank"` // its ranks are consecutive
 	Last   int          `json:"last_rank"`
@@ -32,9 +33,9 @@ type PipelineStage struct {
 	Bytes  int64        `json:"memory_bytes"`       // of its rank that needs most
 }
 
-// MeshOf lays out a run that was foreseen. The times of its timeline are guesses: a layer, and the head, take as
-// long as they have parameters that a token uses, each half of the backward pass as long as the forward pass, and
-// messages nothing.
+// MeshOf lays out the mesh of a run with a forecast. The times of its timeline are guesses: the time of a layer, and
+// of the head, is proportional to the parameters that a token uses; each half of the backward pass takes as long as
+// the forward pass; messages take no time.
 func MeshOf(cfg *config.Config, f *Foresight) (*Mesh, error) {
 	p := cfg.Parallel
 	_, _, stages := p.Mesh()
@@ -59,7 +60,7 @@ func MeshOf(cfg *config.Config, f *Foresight) (*Mesh, error) {
 	return m, m.simulate(cfg, f, stages)
 }
 
-// microBatches returns how many micro-batches of a step the rank with most has.
+// microBatches returns the number of micro-batches of a step on the rank with the most.
 func microBatches(cfg *config.Config, data int) int {
 	all := cfg.Train.BatchTokens / (cfg.Train.MicroBatch * cfg.Model.Context)
 	block := max(cfg.Parallel.SumBlock, 1)
@@ -67,7 +68,7 @@ func microBatches(cfg *config.Config, data int) int {
 	return max(1, all/round*block+min(block, all%round))
 }
 
-// stages says which ranks and layers each stage has, and how much memory it needs.
+// stages sets the ranks, the layers and the memory of each stage.
 func (m *Mesh) stages(cfg *config.Config, f *Foresight, ranks, stages int) error {
 	sizes := parallel.Sizes{Tensor: cfg.Parallel.Tensor, Context: cfg.Parallel.Context, Pipeline: stages}
 	m.Stages = make([]PipelineStage, stages)
@@ -91,7 +92,7 @@ func (m *Mesh) stages(cfg *config.Config, f *Foresight, ranks, stages int) error
 	return nil
 }
 
-// simulate times a step.
+// simulate computes the timeline of a step.
 func (m *Mesh) simulate(cfg *config.Config, f *Foresight, stages int) error {
 	tables := int64(cfg.Model.Vocab) * int64(cfg.Model.Dim)
 	head := tables

@@ -15,7 +15,7 @@ import (
 // A Plan is the forecast of a run on a machine.
 type Plan struct {
 	Parameters    int64
-	Active        int64   // parameters that one token uses: fewer with experts
+	Active        int64   // parameters that one token uses; fewer with experts
 	FLOPsPerToken float64 // forward and backward, in sequences of the whole context
 	Memory        Estimate
 	Optimizer     train.OptimizerCost
@@ -23,7 +23,7 @@ type Plan struct {
 	Inputs        int64 // bytes of the inputs of recomputed segments in a file, of the fullest rank
 	Recompute     model.Layout
 	Ranks         *Ranks // nil for a rank alone
-	Time          *Time  // nil if it is not known
+	Time          *Time  // nil if unknown
 	Untimed       string // why not
 
 	Device    string // "avx512, 2 threads"
@@ -56,12 +56,12 @@ func (e Estimate) Bytes(name string) int64 {
 	return e[i].Bytes
 }
 
-// For returns the plan of a valid, resolved configuration on a machine: an open device, or what is known of one. The
-// vocabulary must be known. Nothing is allocated.
+// For returns the plan of a valid, resolved configuration on a machine: an open device, or the known properties of
+// one. The vocabulary must be known. Nothing is allocated.
 //
-// The memory is that of train.MeasureRun, by which a run is refused: with as much as Memory's total it starts, with a
-// byte less it does not. A copy of the state for checkpoints is added where there is room for it. Of several ranks the
-// memory is that of the fullest, as a process of its own.
+// The memory is that of train.MeasureRun, which also decides whether a run is refused: with as many bytes as Memory's
+// total it starts, with one byte less it does not. A copy of the state for checkpoints is added if there is room for
+// it. With several ranks the memory is that of the fullest rank, as a process of its own.
 func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 	f, ranks, err := measure(cfg, machine)
 	if err != nil {
@@ -81,7 +81,7 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 	return p, nil
 }
 
-// checkpointCopy is an item that a run can do without.
+// checkpointCopy names the item that a run can do without.
 const checkpointCopy = "checkpoint copy"
 
 // planCopy adds the copy of the state for checkpoints, if memory allows it.
@@ -108,7 +108,8 @@ func measure(cfg *config.Config, machine device.Properties) (*train.Footprint, *
 	return f, nil, err
 }
 
-// Bytes is what this machine must have: memory for all ranks of a process, if it has threads for them, else for one.
+// Bytes returns the memory that this machine must have: for all ranks in one process if it has threads for them, else
+// for one rank.
 func (p *Plan) Bytes() int64 {
 	if p.Ranks != nil && p.Ranks.Here {
 		return p.Ranks.Together
@@ -128,7 +129,8 @@ func describe(machine device.Properties) string {
 	}
 }
 
-// itemise lists the parts of a footprint with notes. parameters and tokens are their numbers, of a micro-batch.
+// itemise lists the parts of a footprint with notes. parameters is the number of parameters, tokens that of a
+// micro-batch's tokens.
 func itemise(f *train.Footprint, parameters int64, tokens int) Estimate {
 	var e Estimate
 	for _, p := range f.Parts() {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Rate returns the learning rate of an optimizer for a width and a number of tokens of training, with its rule, or 0
-// for one that has not been tuned. The rate falls with the square root of the width, and with the power 0.32 of the
+// Rate returns the learning rate of an optimizer for a width and a number of training tokens, with its rule; 0 if the
+// optimizer has not been tuned. The rate falls with the square root of the width, and with the power 0.32 of the
 // tokens (Bjorck et al. 2024, arXiv 2409.19913); its level is from runs on Go source (docs/budget.md).
 func Rate(optimizer string, width int, tokens float64) (rate float64, rule string) {
 	base := map[string]float64{"muon": 7e-3, "adamw": 3e-3}[optimizer]
@@ -21,9 +21,9 @@ const (
 	rateWidth  = 128
 	rateTokens = 6.4e6
 
-	// TableRate is the rate of AdamW for embeddings and the head over that of Muon for matrices.
+	// TableRate is the ratio of AdamW's rate for embeddings and the head to Muon's rate for matrices.
 	TableRate = 2.3
 
-	// TableBeta2 is the decay of AdamW's second moment there: rows of rare tokens have few gradients.
+	// TableBeta2 is AdamW's β2 for embeddings and the head, where rows of rare tokens have few gradients.
 	TableBeta2 = 0.99
 )

@@ -11,19 +11,19 @@ import (
 	"anneal/train"
 )
 
-// A Share is what the ranks of a stage of the pipeline have of a mesh, in bytes: those of its rank that needs most.
+// A Share is the memory, in bytes, of a stage of the pipeline: that of the stage's fullest rank.
 type Share struct {
 	First   int           `json:"first_rank"` // the ranks of a stage are consecutive
 	Last    int           `json:"last_rank"`
 	Fullest int           `json:"fullest_rank"`
-	Totals  [Stages]int64 `json:"total_bytes"` // in all, by stage of ZeRO
+	Totals  [Stages]int64 `json:"total_bytes"` // total, by stage of ZeRO
 
 	Activations int64 `json:"activation_bytes"`                 // kept for backward passes
-	Whole       int64 `json:"activation_bytes_whole,omitempty"` // without sequence parallelism, if there is any
+	Whole       int64 `json:"activation_bytes_whole,omitempty"` // the same without sequence parallelism
 	Sent        Axes  `json:"sent"`                             // by a rank in a step
 }
 
-// shareOf returns the share of the stage of a rank, which is its fullest and has a footprint.
+// shareOf returns the share of a stage from the footprint of its fullest rank.
 func shareOf(cfg *config.Config, machine device.Properties, f *train.Footprint, rank int) (s Share, err error) {
 	ranks, at := cfg.Parallel.Ranks, sizesOf(cfg).At(rank, cfg.Parallel.Ranks)
 	_, _, stages := cfg.Parallel.Mesh()
@@ -51,15 +51,16 @@ func shareOf(cfg *config.Config, machine device.Properties, f *train.Footprint, 
 	return s, nil
 }
 
-// Of up to mostMeasured ranks all are measured; of more, in each stage the first, and ownersMeasured that own most.
+// Up to mostMeasured ranks are all measured. With more, the first rank of each stage is measured, and the
+// ownersMeasured that own most.
 const (
 	mostMeasured   = 128
 	ownersMeasured = 16
 )
 
-// candidates returns the ranks among which the fullest of each stage is: all of them, or of many, those that own most
-// of a stage, among the first of those that share layers. Another rank can need a few hundred bytes more than these,
-// for gaps between its pieces.
+// candidates returns the ranks to search for the fullest of each stage: all of them or, if there are many, those that
+// own most of a stage among the first ranks of each group that shares layers. Another rank may need a few hundred
+// bytes more, for gaps between its pieces.
 func candidates(cfg *config.Config, machine device.Properties, all bool) (list []int, err error) {
 	ranks := cfg.Parallel.Ranks
 	if all || ranks <= mostMeasured || cfg.Parallel.Outer.On() {

@@ -1,8 +1,8 @@
 package plan
 
-// RanksOf returns how many ranks so many threads should be for steps of so many sequences: the most that divide both,
-// so that all have the same work. Ranks of a small model wait for each other once a step; threads that share every
-// operation wait once an operation (docs/budget.md).
+// RanksOf returns how many ranks a number of threads should form for steps with a number of sequences: the largest
+// number that divides both, so that all ranks have the same work. Ranks of a small model wait for each other once per
+// step; threads that share every operation wait once per operation (docs/budget.md).
 func RanksOf(threads, sequences int) int {
 	ranks := 1
 	for n := 2; n <= threads; n++ {
@@ -13,8 +13,8 @@ func RanksOf(threads, sequences int) int {
 	return ranks
 }
 
-// MicroOf returns the sequences of a rank's micro-batch, of at most 4,096 tokens, in steps of so many sequences, which
-// it divides.
+// MicroOf returns the number of sequences in a rank's micro-batch of at most 4,096 tokens. sequences is the number in
+// a step, which MicroOf's result divides.
 func MicroOf(ranks, sequences, context int) int {
 	micro := max(min(sequences/ranks, budgetMicro/max(context, 1)), 1)
 	for sequences%micro != 0 {

@@ -13,32 +13,32 @@ import (
 	"anneal/train"
 )
 
-// A Time is the forecast of how long a run takes on the machine of a profile. Waiting for data, saving, and the time
-// that ranks wait for each other are not in it.
+// A Time is the forecast of how long a run takes on the machine of a profile. It does not include waiting for data,
+// saving, and the time that ranks wait for each other.
 type Time struct {
 	Step float64 `json:"step_seconds"`
 	// seconds of a step, by train.Phase: the mean of stages
 	Phases map[string]float64 `json:"phases"`
-	// of the stages of a pipeline, waiting for each other
+	// share of the time that the stages of a pipeline wait for each other
 	Idle            float64  `json:"idle_share,omitempty"`
 	TokensPerSecond float64  `json:"tokens_per_second"`
 	MFU             float64  `json:"mfu,omitempty"` // model FLOPs over the peak of the machine; 0 if unknown
-	Seconds         float64  `json:"seconds"`       // of all steps and evaluations: Course
+	Seconds         float64  `json:"seconds"`       // of all steps and evaluations, by Course
 	Kernels         []Kernel `json:"-"`
 
 	attention float64 // seconds of a step in attention
 	documents Documents
 }
 
-// A Kernel is the calls of a step that are equal. Those of every k-th step count 1/k times.
+// A Kernel stands for equal kernel calls of a step. Calls made in every k-th step count 1/k times.
 type Kernel struct {
 	device.Noted
 	Count   float64
 	Seconds float64 // of all of them
 }
 
-// TimeOf predicts the time of a valid, resolved configuration whose vocabulary is known, on an open device. Ranks share
-// out its threads and its memory. It is an error if the profile has nothing like a kernel of the run.
+// TimeOf predicts the time of a valid, resolved configuration whose vocabulary is known, on an open device. Ranks
+// divide its threads and its memory among them. It is an error if the profile has no kernel similar to one of the run.
 func TimeOf(cfg *config.Config, dev device.Properties, p *profile.Profile, d Documents) (*Time, error) {
 	ranks := max(cfg.Parallel.Ranks, 1)
 	rate := p.RatesBeside(ranks, max(1, dev.Threads()/ranks))
@@ -68,7 +68,7 @@ func TimeOf(cfg *config.Config, dev device.Properties, p *profile.Profile, d Doc
 	return t, t.derive(cfg, dev, d)
 }
 
-// kernelsOf returns the calls of a step with what they take.
+// kernelsOf returns the calls of a step with their times.
 func kernelsOf(rec *device.Recorder, rate func(device.Call) (float64, bool)) (list []Kernel, err error) {
 	for c, tally := range rec.Calls {
 		seconds, known := rate(c.Call)
@@ -89,7 +89,7 @@ func (t *Time) count(k Kernel, share float64) {
 	}
 }
 
-// derive computes what follows from the time of a step.
+// derive computes the figures that depend on the time of a step.
 func (t *Time) derive(cfg *config.Config, dev device.Properties, d Documents) error {
 	policy, err := train.PolicyOf(cfg)
 	if err != nil {

@@ -8,9 +8,10 @@ import (
 	"anneal/train"
 )
 
-// pipelineTime predicts a step of a pipeline. The calls of a rank of each stage give the times of its instructions,
-// with which the lists that the stages follow are simulated. Messages take no time: ranks of a process read each
-// other's memory. What a stage does after its list, it does while others may still be busy with theirs.
+// pipelineTime predicts a step of a pipeline. The kernel calls of a rank of each stage give the times of its
+// instructions; the lists of the stages are simulated with these times. Messages take no time, because ranks of a
+// process read each other's memory. A stage may work after the end of its list while other stages are still busy with
+// theirs.
 func (t *Time) pipelineTime(cfg *config.Config, dev device.Properties, d Documents,
 	rate func(device.Call) (float64, bool)) error {
 	_, _, stages := cfg.Parallel.Mesh()

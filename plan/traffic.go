@@ -9,9 +9,9 @@ import (
 	"anneal/train"
 )
 
-// What a rank sends in a step, axis by axis. N are the tokens of its micro-batches, of which there are M, D the width
-// of the model, t the ranks of tensor parallelism, c those of context parallelism, and n those whose gradients are
-// added.
+// The bytes that a rank sends in a step, axis by axis. M is the number of its micro-batches, N the number of tokens in
+// one, D the width of the model, t the number of ranks of tensor parallelism, c that of context parallelism, and n the
+// number of ranks whose gradients are added.
 //
 //	tensor    M · for each branch (t−1)/t·N·D numbers, twice forward and three times back; once each way for the
 //	          embedding and for what the head reads (autograd/tensor_parallel.go)
@@ -20,18 +20,18 @@ import (
 //	data      (n−1)/n of the rank's part of the model, by stage of ZeRO (zero.go); a tied table's sums beside
 //
 // The first two are counted where a micro-batch is measured (train.Footprint.Sent), so they hold for every family,
-// pattern and precision. What a step tells all ranks of losses and norms, a few KiB, does not count.
+// pattern and precision. The messages with losses and norms, a few KiB per step, do not count.
 
-// An Axes is what a rank sends in a step along each axis of the mesh, in bytes.
+// An Axes holds the bytes that a rank sends in a step along each axis of the mesh.
 type Axes struct {
 	Tensor    int64 `json:"tensor_bytes"`
 	Context   int64 `json:"context_bytes"`
 	Pipeline  int64 `json:"pipeline_bytes"`
-	Gradients int64 `json:"gradient_bytes"` // data parallelism, of all ranks of the stage the mean
+	Gradients int64 `json:"gradient_bytes"` // data parallelism, mean over the ranks of the stage
 	Weights   int64 `json:"weight_bytes"`
 }
 
-// axes returns what the rank of a footprint sends, if it has as many micro-batches as any.
+// axes returns the bytes that the rank of a footprint sends if it has the largest number of micro-batches.
 func axes(cfg *config.Config, f *train.Footprint, at parallel.Place) Axes {
 	_, _, stages := cfg.Parallel.Mesh()
 	micro := int64(microBatches(cfg, cfg.Parallel.Ranks/cfg.Parallel.Shared()))
@@ -43,8 +43,8 @@ func axes(cfg *config.Config, f *train.Footprint, at parallel.Place) Axes {
 	}
 }
 
-// messages returns how many a stage of a pipeline sends for a micro-batch: each of its chunks one forward, unless the
-// model ends there, and one back, unless it begins there.
+// messages returns how many messages a stage of a pipeline sends for a micro-batch: each of its chunks sends one
+// forward, unless it ends the model, and one back, unless it begins the model.
 func messages(stage, stages, chunks int) int {
 	n := 2 * chunks
 	if stage == 0 {
@@ -56,16 +56,16 @@ func messages(stage, stages, chunks int) int {
 	return n
 }
 
-// traffic is what ranks would send in a step to a group of very many, in bytes.
+// traffic holds the bytes that a rank would send in a step to a very large group.
 type traffic struct {
-	groups    int     // that step alone, or 1
+	groups    int     // groups that step separately, or 1
 	ranks     int     // of a group
-	met       float64 // weights that a group sends to the others when they meet, as a mean over steps
-	sums      int     // of micro-batches that a rank sends, at most
-	gradients float64 // of a sum, on the wire
-	totals    float64 // gradients, as they are added
-	tied      float64 // sums of a table that two stages have
-	published float64 // weights, as computing reads them, once a step
+	met       float64 // weights that a group sends to the others when they synchronise, mean over steps
+	sums      int     // sums of micro-batches that a rank sends, at most
+	gradients float64 // bytes of one sum in the format of the wire
+	totals    float64 // gradients in the format in which they are added
+	tied      float64 // sums of a tied table that two stages have
+	published float64 // weights in the format that computing reads, once per step
 	gathered  float64 // the same at stage 3
 }
 
@@ -102,9 +102,9 @@ func trafficOf(cfg *config.Config, f *train.Footprint) (t traffic) {
 	return t
 }
 
-// gathered is what a rank reads of units of weights at stage 3 for so many micro-batches. The first unit, the
-// embedding, comes once. Two of the others are there at a time: the last two still when the backward pass begins, and
-// the first two when the next forward pass does.
+// gathered returns the bytes of weights that a rank receives at stage 3 for a number of micro-batches. The first unit,
+// the embedding, is received once. Two of the other units are in memory at a time, so the last two need not be
+// received again when the backward pass begins, nor the first two when the next forward pass begins.
 func gathered(units []float64, micro int) float64 {
 	sum := func(list []float64) (n float64) {
 		for _, u := range list {
@@ -118,7 +118,7 @@ func gathered(units []float64, micro int) float64 {
 	return units[0] + all + backward*float64(micro) + forward*float64(micro-1)
 }
 
-// stage is what a rank keeps and sends at a stage of ZeRO.
+// stage returns the bytes that a rank keeps and sends at a stage of ZeRO.
 func (t traffic) stage(zero int, f *train.Footprint) Stage {
 	s := Stage{
 		Zero: zero, Weights: f.Bytes(train.Parameters) - f.Tables + f.Bytes(parallel.MasterWeights),
@@ -142,7 +142,7 @@ func (t traffic) stage(zero int, f *train.Footprint) Stage {
 	return s
 }
 
-// wireBytes is the size of an element of a gradient that travels. int8 has a scale for every block.
+// wireBytes returns the size of a gradient's element in the format of the wire. int8 has a scale for every block.
 func wireBytes(wire string, gradient tensor.DType) float64 {
 	switch wire {
 	case "bf16":

@@ -16,8 +16,9 @@ import (
 	"anneal/train"
 )
 
-// The stages of ZeRO (Rajbhandari et al. 2020, arXiv 1910.02054) on D ranks, in bytes a parameter. V is a weight as it
-// is updated, C as computing reads it, G its gradient, S its optimizer state; AdamW in bf16 has 4, 2, 4 and 8.
+// The stages of ZeRO (Rajbhandari et al. 2020, arXiv 1910.02054) on D ranks, in bytes a parameter. V is a weight in
+// the format in which it is updated, C in the format that computing reads, G its gradient, S its optimizer state;
+// AdamW in bf16 has 4, 2, 4 and 8.
 //
 //	stage  weights  gradients  state  AdamW, bf16  sent by a rank in a step, times (D−1)/D
 //	0      V        G          S      16           B·W gradients, G sums of gradients
@@ -25,22 +26,22 @@ import (
 //	2      C + V/D  G/D        S/D    2 + 16/D     B·W gradients, C weights
 //	3      V/D      G/D        S/D    16/D         B·W gradients, about 2·M·C weights
 //
-// In a step a rank computes M micro-batches, and sends B sums of them in the format of the wire, which takes W bytes an
-// element: to every rank what that owns. Stage 3 has the weights sent for every forward and every backward pass. Where
-// C = V, stages 1 and 2 update the weights where products read them: they keep C alone. Beside these, a rank has room
-// for gradients and weights on their way.
+// In a step a rank computes M micro-batches and sends B sums of them, with W bytes per element in the format of the
+// wire; each rank receives the pieces that it owns. At stage 3 the weights are sent for every forward and every
+// backward pass. If C = V, stages 1 and 2 update the weights in the place where products read them, so they keep only
+// C. In addition a rank has room for gradients and weights in transit.
 
 // Stages is the number of stages of ZeRO, with stage 0, which is plain data parallelism.
 const Stages = 4
 
-// A Stage is what a rank keeps and sends at a stage of ZeRO, in bytes.
+// A Stage holds the bytes that a rank keeps and sends at a stage of ZeRO.
 type Stage struct {
 	Zero          int   `json:"zero"`
-	Weights       int64 `json:"weight_bytes"` // of the rank that needs most
+	Weights       int64 `json:"weight_bytes"` // of the rank that needs the most
 	Gradients     int64 `json:"gradient_bytes"`
 	State         int64 `json:"state_bytes"`
-	Transit       int64 `json:"transit_bytes"`       // room for gradients and weights on their way
-	Total         int64 `json:"total_bytes"`         // with activations and all else
+	Transit       int64 `json:"transit_bytes"`       // room for gradients and weights in transit
+	Total         int64 `json:"total_bytes"`         // with activations and everything else
 	SentGradients int64 `json:"sent_gradient_bytes"` // in a step, mean over ranks
 	SentWeights   int64 `json:"sent_weight_bytes"`
 }
@@ -48,30 +49,30 @@ type Stage struct {
 // Kept returns the bytes of weights, gradients and optimizer state.
 func (s Stage) Kept() int64 { return s.Weights + s.Gradients + s.State }
 
-// Ranks is how the ranks of a run share its model.
+// Ranks describes how the ranks of a run share its model.
 type Ranks struct {
 	Count    int     `json:"count"`
 	Zero     int     `json:"zero"`            // of the run
-	Bytes    []int64 `json:"rank_bytes"`      // what each rank needs as a process of its own, or at most
-	Fullest  int     `json:"fullest_rank"`    // the first that needs most
-	Together int64   `json:"together_bytes"`  // what all need in one process
-	Here     bool    `json:"fit_one_process"` // there are threads for all in one process
-	Sums     int     `json:"sums"`            // of micro-batches that a rank sends in a step, at most
-	Idle     int     `json:"ranks_without"`   // that own nothing
+	Bytes    []int64 `json:"rank_bytes"`      // memory of each rank as a process of its own, or an upper bound
+	Fullest  int     `json:"fullest_rank"`    // the first rank that needs the most
+	Together int64   `json:"together_bytes"`  // memory of all ranks in one process
+	Here     bool    `json:"fit_one_process"` // whether there are threads for all ranks in one process
+	Sums     int     `json:"sums"`            // sums of micro-batches that a rank sends in a step, at most
+	Idle     int     `json:"ranks_without"`   // ranks that own nothing
 	Stages   []Stage `json:"stages"`          // all, to compare
 	Mesh     []Share `json:"mesh,omitempty"`  // by stage of the pipeline; nil if there is data parallelism alone
 
-	Micro int     `json:"micro_batches,omitempty"`       // of a pipeline: those of a step that a stage has, at most
-	Waits float64 `json:"pipeline_idle_share,omitempty"` // of the time of all stages of a pipeline, simulated: 0 to 1
+	Micro int     `json:"micro_batches,omitempty"`       // in a pipeline: micro-batches of a step per stage, at most
+	Waits float64 `json:"pipeline_idle_share,omitempty"` // simulated idle share of all stages of a pipeline, 0 to 1
 
 	block  int   // parallel.sum_block
-	copies int64 // for checkpoints, where memory allows them: of all ranks
+	copies int64 // bytes of all ranks' copies for checkpoints, if memory allows them
 }
 
 // measureRanks returns how the ranks of a run share its model, and the footprint of the fullest rank.
 func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footprint, *Ranks, error) {
 	r := &Ranks{Count: cfg.Parallel.Ranks, Zero: cfg.Parallel.Zero, block: cfg.Parallel.SumBlock}
-	r.Here = r.Count <= max(machine.Threads(), cfg.Threads) // more threads than cores take turns
+	r.Here = r.Count <= max(machine.Threads(), cfg.Threads) // more threads than cores would take turns
 	sizes := sizesOf(cfg)
 	list, err := candidates(cfg, machine, r.Here)
 	if err != nil {
@@ -81,7 +82,7 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 	if err != nil {
 		return nil, nil, err
 	}
-	first, most := slices.Min(list), make([]int, max(sizes.Pipeline, 1)) // by stage: which of the list is fullest
+	first, most := slices.Min(list), make([]int, max(sizes.Pipeline, 1)) // by stage: index in the list of the fullest
 	for s := range most {
 		most[s] = -1
 	}
@@ -100,7 +101,7 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 			r.Fullest = rank
 		}
 	}
-	for rank := range r.Bytes { // those that were not measured need at most what the fullest of their stage does
+	for rank := range r.Bytes { // ranks that were not measured need at most as much as the fullest of their stage
 		if of[rank] == nil {
 			r.Bytes[rank] = all[most[sizes.At(rank, r.Count).Stage]].Total()
 		}
@@ -137,8 +138,8 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 	return fullest, r, nil
 }
 
-// together returns what all ranks need in one process: the arenas of each, and once what else there is, which grows
-// with the threads.
+// together returns the memory of all ranks in one process: the arenas of each rank, and once the other parts, which
+// grow with the threads.
 func together(cfg *config.Config, machine device.Properties, ranks int) (bytes int64, err error) {
 	all, err := footprints(cfg, machine, upTo(ranks), true)
 	if err != nil {
@@ -182,8 +183,7 @@ func footprints(
 	return list, nil
 }
 
-// Remarks say what is unusual: that ranks send much, since every sum is as large as the model, and that some own
-// nothing.
+// Remarks returns notes if ranks send much, because every sum is as large as the model, or if some ranks own nothing.
 func (r *Ranks) Remarks() (list []string) {
 	if r == nil {
 		return nil
@@ -223,7 +223,7 @@ func idle(cfg *config.Config, m *model.Decoder, ranks int) (n int) {
 	return n
 }
 
-// owned returns how many elements of a model each of the ranks owns whose gradients are added.
+// owned returns how many elements of a model each rank owns, among the ranks whose gradients are added.
 func owned(cfg *config.Config, m *model.Decoder, ranks int) []int {
 	opt, n := train.NewOptimizer(cfg.Optimizer), make([]int, ranks)
 	for _, p := range parallel.Deal(m.UnitParams(), ranks, func(p *nn.Param) optim.Division {

@@ -1,4 +1,5 @@
-// Package absent has groups of ranks of which only one is there. A plan lays out what that rank would have.
+// Package absent provides groups in which only one rank exists. Plans use them to lay out the memory that this rank
+// would have.
 package absent
 
 import (
@@ -6,11 +7,11 @@ import (
 	"anneal/tensor"
 )
 
-// New returns the group of size ranks as the given one would see it. inPlace says whether its transport would need no
-// memory for what arrives.
+// New returns the given rank's view of a group of size ranks. inPlace says whether its transport would read tensors in
+// place and need no memory to receive them.
 func New(rank, size int, inPlace bool) comm.Comm { return group{rank, size, inPlace} }
 
-// As returns the group that the ranks of c would see if the others were absent.
+// As returns the view that this rank of c would have of its group if the other ranks were absent.
 func As(c comm.Comm) comm.Comm { return group{c.Rank(), c.Size(), c.InPlace()} }
 
 type group struct {
@@ -61,8 +62,8 @@ func (t *transfer) Set(out, room [][]tensor.Tensor) {
 	t.out, t.room = comm.Keep(t.out, out), comm.Keep(t.room, room)
 }
 
-// From returns the room for what would come, or without room what this rank has for itself or sends,
-// which is like it.
+// From returns the room for the tensors that would come from rank r. Without room it returns tensors of the same
+// shapes: this rank's own, or those that it sends.
 func (t *transfer) From(r int) []tensor.Tensor {
 	switch {
 	case r == t.rank || len(t.room) == 0 && len(t.out[t.rank]) > 0:

@@ -40,7 +40,7 @@ func groups(c comm.Comm) error {
 	return crossed(row, column)
 }
 
-// crossed has transfers of two groups under way at once, and ends them out of order.
+// crossed has transfers of two groups in flight at once, and ends them out of order.
 func crossed(row, column comm.Comm) error {
 	size := func(from, to, k int) int { return 1000*from + 10*to + k }
 	x, y := newExchange(row, "of a row", size, 2), newExchange(column, "of a column", size, 3)
@@ -84,7 +84,7 @@ func uneven(c comm.Comm) error {
 	return Random(c, 5, 50)
 }
 
-// refused asks for groups that cannot be.
+// refused asks for invalid groups.
 func refused(c comm.Comm) error {
 	for _, list := range [][]int{nil, {c.Rank(), c.Rank()}, {c.Rank(), -1}, {c.Rank(), c.Size()}} {
 		if _, err := c.Group(list); err == nil {
@@ -100,7 +100,7 @@ func refused(c comm.Comm) error {
 	return err
 }
 
-// changing sends other tensors in every Start, in lists that are used again.
+// changing sends other tensors in every Start, in reused lists.
 func changing(c comm.Comm) error {
 	x := newExchange(c, "one that changes", func(from, to, _ int) int { return from + 2*to }, 1)
 	for round := range 12 {
@@ -117,8 +117,8 @@ func changing(c comm.Comm) error {
 	return x.Sent()
 }
 
-// pipeline has ranks send to the next one what came from the one before, several transfers at a time, and answers back.
-// The groups are pairs: the first sends, the second receives.
+// pipeline has every rank pass the tensors from the rank before on to the next, several transfers at a time, and send
+// answers back. The groups are pairs: the first sends, the second receives.
 func pipeline(c comm.Comm) error {
 	const ahead, micro = 3, 10
 	me, last := c.Rank(), c.Size()-1
@@ -206,8 +206,8 @@ func (w way) receive(i int) error {
 	return x.make(1)
 }
 
-// Ahead has the first of two ranks send several transfers before the second starts any. Only a transport on which Start
-// waits for nobody ends it.
+// Ahead has the first of two ranks send several transfers before the second starts any. It ends only on transports in
+// which Start does not wait.
 func Ahead(c comm.Comm) error {
 	if c.Rank() > 1 || c.Size() < 2 {
 		return nil
@@ -247,8 +247,8 @@ func Ahead(c comm.Comm) error {
 	return nil
 }
 
-// Allocations says whether transfers allocate memory that carry other tensors every time. It counts what this process
-// does, so nothing else may run in it.
+// Allocations tests whether transfers that send other tensors every time allocate memory. It counts the allocations of
+// the whole process, so nothing else may run in it.
 func Allocations(c comm.Comm) error {
 	const longest = 3
 	n := c.Size()

@@ -87,7 +87,7 @@ func (t *mortalTransfer) Sent() error {
 	return t.Transfer.Sent()
 }
 
-// silence is a transfer of a rank that is gone.
+// silence is a transfer of a lost rank.
 type silence struct{ mine []tensor.Tensor }
 
 func (silence) Start(int)                  {}

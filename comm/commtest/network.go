@@ -9,12 +9,12 @@ import (
 	"anneal/tensor"
 )
 
-// A Network takes time for what ranks of one process send each other. What a rank sends leaves it one after the other,
-// at a rate, and arrives after a latency. Ranks compute meanwhile.
+// A Network simulates the time of messages between ranks of one process. A rank sends its messages one after the
+// other, at a rate; they arrive after a latency. Ranks compute meanwhile.
 type Network struct {
 	Latency        time.Duration
 	BytesPerSecond float64 // that a rank sends
-	Blocking       bool    // Start returns when what it sends has arrived, so that nothing goes on meanwhile
+	Blocking       bool    // Start returns only when its messages have arrived, so ranks do not compute meanwhile
 }
 
 // Delay returns the ranks of a group over the network, in real time.
@@ -76,7 +76,7 @@ type wire struct {
 
 func newWire(ranks int) *wire { return &wire{free: make([]time.Duration, ranks)} }
 
-// station knows when what ranks of a group sent arrives.
+// station holds the arrival times of the messages of a group's ranks.
 type station struct {
 	Network
 	*wire
@@ -177,7 +177,7 @@ func (d *delayed) NewExchange(name string, out, room [][]tensor.Tensor) comm.Tra
 	return t
 }
 
-// onItsWay is a transfer over a Network.
+// onItsWay is a transfer in flight over a Network.
 type onItsWay struct {
 	comm.Transfer
 	rank    *delayed

@@ -10,8 +10,8 @@ import (
 	"anneal/tensor"
 )
 
-// Program makes the calls of a transport on one rank of a group, and checks what comes. Every rank of the group calls
-// it. What is sent is a function of who sends it to whom, and when.
+// Program makes the calls of a transport on one rank of a group, and checks what it receives. Every rank of the group
+// calls it. The contents of a message are a function of its sender, its receiver and its round.
 func Program(c comm.Comm) error {
 	for _, part := range []struct {
 		name string
@@ -58,7 +58,7 @@ func messages(c comm.Comm) error {
 	return nil
 }
 
-// message is what a rank says: from nothing to some pages.
+// message returns a rank's message: from nothing to some pages.
 func message(rank, round int) []byte {
 	m := make([]byte, []int{0, 1, 7, 8, 1000, 20000}[(rank*5+round)%6])
 	fill(m, key{from: rank, round: round})
@@ -87,7 +87,7 @@ func firstSenders(c comm.Comm) error {
 	return x.make(c.Size())
 }
 
-// several has transfers under way at once, among them those of nothing, and ends them out of order.
+// several has several transfers in flight at once, some of them empty, and ends them out of order.
 func several(c comm.Comm) error {
 	var list []*exchange
 	for i, size := range []func(from, to, k int) int{
@@ -144,7 +144,7 @@ func equal(c comm.Comm) error {
 	return x.Sent()
 }
 
-// Random makes random calls, the same on all ranks, and checks what comes.
+// Random makes random calls, the same on all ranks, and checks what it receives.
 func Random(c comm.Comm, seed uint64, steps int) error {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var idle, started []*exchange
@@ -216,7 +216,7 @@ func newExchange(c comm.Comm, name string, size func(from, to, k int) int, count
 	return x
 }
 
-// change has it send other tensors from the next start on.
+// change makes the transfer send other tensors from the next start on.
 func (x *exchange) change(count int, size func(from, to, k int) int) {
 	x.lay(count, size)
 	x.Set(x.out, roomFor(x.c, x.room))
@@ -238,7 +238,7 @@ func roomFor(c comm.Comm, room [][]tensor.Tensor) [][]tensor.Tensor {
 	return room
 }
 
-// tensors makes what one rank sends another.
+// tensors makes the tensors that one rank sends another.
 func (x *exchange) tensors(from, to int) (list []tensor.Tensor) {
 	for k := range x.count {
 		n := x.size(from, to, k)
@@ -303,7 +303,7 @@ func (x *exchange) end() error {
 	return nil
 }
 
-// key says what bytes are: who sends them to whom, which tensor, in which round.
+// key identifies the contents of a tensor: its sender, its receiver, its number and the round.
 type key struct{ from, to, tensor, round int }
 
 // fill fills memory with bytes that depend on the key and the place.
@@ -321,7 +321,7 @@ func (k key) word() uint64 {
 	return rand.NewPCG(uint64(k.from)<<32|uint64(k.to), uint64(k.tensor)<<32|uint64(k.round)).Uint64()
 }
 
-// compare says where memory is not what fill makes.
+// compare returns the first place where memory differs from what fill writes.
 func compare(got []byte, k key) error {
 	want := make([]byte, len(got))
 	fill(want, k)

@@ -37,8 +37,8 @@ func Run(t *testing.T, group Maker) {
 	t.Run("After", func(t *testing.T) { testAfter(t, group) })
 }
 
-// Each runs a program on every rank of a group at once and returns their errors by rank. The error of one,
-// unless Kill made it, ends the others. It closes the group.
+// Each runs a program on every rank of a group at once and returns the errors by rank. An error on one rank, except
+// one from Kill, ends the others. Each closes the group.
 func Each(group []comm.Comm, program func(c comm.Comm) error) []error {
 	errs := make([]error, len(group))
 	var all sync.WaitGroup
@@ -192,7 +192,7 @@ func testAfter(t *testing.T, group Maker) {
 	})
 }
 
-// wander returns a rank that takes its time now and then, each rank at other places.
+// wander returns a rank that pauses now and then, each rank at other places.
 func wander(c comm.Comm) comm.Comm {
 	return &wanderer{c, rand.New(rand.NewPCG(uint64(c.Rank()), 7))}
 }

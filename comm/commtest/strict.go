@@ -7,8 +7,9 @@ import (
 	"anneal/tensor"
 )
 
-// Strict returns a rank of a group in which NewExchange and Start wait until every rank has called them, as a transport
-// may that has no buffers. A program that ends on it does not depend on buffers. All ranks of the group must be strict.
+// Strict returns a rank of a group in which NewExchange and Start wait until every rank has called them, as a
+// transport without buffers may do. A program that ends on such a group does not depend on buffers. All ranks of the
+// group must be strict.
 func Strict(c comm.Comm) comm.Comm { return &strict{Comm: c} }
 
 type strict struct {

@@ -8,21 +8,21 @@ import (
 	"anneal/tensor"
 )
 
-// link is a transfer as all ranks share it. Its lists go by rank.
+// link is the state of a transfer that all ranks share. Its lists are by rank.
 type link struct {
 	name     string
 	out      [][][]tensor.Tensor // what a rank sends, by receiver
-	room     [][][]tensor.Tensor // by sender, if given: only its shapes are of interest
-	sets     []int               // how often a rank has said what it sends: once by NewExchange, then by Set
+	room     [][][]tensor.Tensor // by sender, if given; only the shapes are used
+	sets     []int               // how often a rank has set its tensors: once in NewExchange, then in Set
 	started  []int               // calls of Start
-	released []int               // the last Start whose tensors it has released
+	released []int               // number of the last Start whose tensors the rank has released
 	reading  []bool              // between Wait and Release
 }
 
-// sends reports whether rank r sends something to another. One that has not prepared the transfer may.
+// sends reports whether rank r sends something to another rank. It is true as long as r has not prepared the transfer.
 func (l *link) sends(r, to int) bool { return l.sets[r] == 0 || len(l.out[r][to]) > 0 }
 
-// transfer is a link as one rank sees it.
+// transfer is one rank's view of a link.
 type transfer struct {
 	*link
 	rank    *rank
@@ -66,7 +66,7 @@ func (t *transfer) Set(out, room [][]tensor.Tensor) {
 	t.set(out, room)
 }
 
-// isUnderWay reports whether this rank has not released what came, which ends all groups.
+// isUnderWay reports whether this rank has not yet released what it received. This is an error that ends all groups.
 func (t *transfer) isUnderWay(does string) bool {
 	c := t.rank
 	if t.started[c.me] <= t.released[c.me] {
@@ -76,7 +76,7 @@ func (t *transfer) isUnderWay(does string) bool {
 	return true
 }
 
-// set copies lists, since others read what this rank sends when its caller may have gone on.
+// set copies lists, because other ranks may read them after the caller has changed them.
 func (t *transfer) set(out, room [][]tensor.Tensor) {
 	c, l := t.rank, t.link
 	l.out[c.me], l.room[c.me] = comm.Keep(l.out[c.me], out), comm.Keep(l.room[c.me], room)
@@ -88,10 +88,10 @@ func (t *transfer) set(out, room [][]tensor.Tensor) {
 			c.compare(l, c.me, r, r)
 		}
 	}
-	c.changed.Broadcast() // those who wait for this rank may see that it sends them nothing
+	c.changed.Broadcast() // ranks that wait for this one may see that it sends them nothing
 }
 
-// compare checks that a receiver has room for what a sender sends; one of the two is this rank, other is the other.
+// compare checks that a receiver has room for the sender's tensors; one of the two is this rank, other is the other.
 func (c *rank) compare(l *link, sender, receiver, other int) {
 	if len(l.room[receiver]) == 0 {
 		return
@@ -153,7 +153,7 @@ func (t *transfer) Wait() error {
 		if r != c.me {
 			t.from[r] = nil
 		}
-		if err == nil && r < t.senders && t.sets[r] == t.sets[c.me] { // else it had nothing for this rank, and went on
+		if err == nil && r < t.senders && t.sets[r] == t.sets[c.me] { // else r had nothing for this rank
 			t.from[r] = t.out[r][c.me]
 		}
 	}
@@ -173,10 +173,11 @@ func (t *transfer) Release() {
 	c.changed.Broadcast()
 }
 
-// grace is how long after the end of all groups Sent and Abort wait for readers, one of which may hang.
+// grace is how long Sent and Abort wait for readers after the end of all groups. A reader may hang.
 const grace = time.Second
 
-// Sent implements comm.Transfer. If the group has ended, it returns its error when nobody reads any more.
+// Sent implements comm.Transfer. If the group has ended, Sent returns the group's error once no rank reads the
+// tensors.
 func (t *transfer) Sent() error {
 	c := t.rank
 	c.mu.Lock()

@@ -30,20 +30,20 @@ func New(n int, o Options) []comm.Comm {
 	return list
 }
 
-// world is what all groups share. The lock guards it, them and their ranks.
+// world is the state that all groups share. Its lock guards the world, the groups and their ranks.
 type world struct {
 	timeout time.Duration
 
 	mu     sync.Mutex
 	groups []*group
-	roles  [][]*rank // what a rank of the world is in its groups
+	roles  [][]*rank // the views that a rank of the world has of its groups
 
 	err   error // why the groups ended, or nil
 	lost  int   // who was lost then
 	ended time.Time
 }
 
-// group is some ranks of the world, or all. Who waits in it hears of nothing that happens in others.
+// group is some ranks of the world, or all. A rank that waits in it is not woken by events in other groups.
 type group struct {
 	*world
 	numbers []int // of its ranks in the world
@@ -56,7 +56,7 @@ type group struct {
 	messages [2][][]byte // of Share: its calls take turns
 }
 
-// rank is a group as one of its ranks sees it.
+// rank is one rank's view of a group.
 type rank struct {
 	*group
 	me        int
@@ -65,7 +65,7 @@ type rank struct {
 	shares    int            // calls of Share
 	exchanges int            // calls of NewExchange
 	asked     map[string]int // calls of Group, by list
-	calls     int            // of those whose order is checked
+	calls     int            // calls whose order is checked
 }
 
 // newGroup makes a group of ranks of the world.
@@ -95,7 +95,7 @@ func (c *rank) Close() error  { return nil }
 // number returns the number of this rank in the world.
 func (c *rank) number() int { return c.numbers[c.me] }
 
-// Group implements comm.Comm. The first who asks makes it, and waits for nobody.
+// Group implements comm.Comm. The first rank that asks for a group creates it, without waiting.
 func (c *rank) Group(ranks []int) (comm.Comm, error) {
 	me, err := comm.Place(c, ranks)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *rank) Group(ranks []int) (comm.Comm, error) {
 	return c.parts[list][turn].ranks[me], nil
 }
 
-// Abort implements comm.Comm. When it returns, nobody reads this rank's tensors any more.
+// Abort implements comm.Comm. When it returns, no rank reads this rank's tensors any more.
 func (c *rank) Abort(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,8 +150,8 @@ func (w *world) fail(lost int, err error) {
 	}
 }
 
-// Share implements comm.Comm. Two sets of messages take turns, so that a fast rank does not overwrite what a slow one
-// still reads: it begins its next call but one only after all have begun the next.
+// Share implements comm.Comm. Two sets of messages take turns, so that a fast rank does not overwrite messages that a
+// slow one still reads: a rank begins its next call but one only after all ranks have begun the next.
 func (c *rank) Share(mine []byte) ([][]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"anneal/comm"
 )
 
-// order is the calls of Share, NewExchange, Set and Start that some ranks of a group have made and others have not. All
-// ranks must make the same ones in the same order.
+// order holds the calls of Share, NewExchange, Set and Start that some ranks of a group have made and others have not.
+// All ranks must make the same calls in the same order.
 type order struct {
 	calls []call
 	first int // number of calls[0] since the group began
@@ -34,7 +34,7 @@ func (k call) String() string {
 	return fmt.Sprintf("starts %s with %d senders", k.name, k.senders)
 }
 
-// check compares a call with what the other ranks did in its place.
+// check compares a call with the calls of the other ranks at the same place in the order.
 func (c *rank) check(mine call) {
 	o := &c.order
 	place := c.calls - o.first
@@ -56,7 +56,7 @@ func (c *rank) check(mine call) {
 	}
 }
 
-// mismatch ends the groups because this rank does something else than another.
+// mismatch ends the groups because this rank makes a different call from another rank.
 func (c *rank) mismatch(other int, mine, theirs string) {
 	me := c.number()
 	c.fail(me, &comm.MismatchError{Rank: me, Other: c.numbers[other], Mine: mine, Theirs: theirs})

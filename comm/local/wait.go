@@ -8,7 +8,7 @@ import (
 	"anneal/comm"
 )
 
-// kind is what a rank does, or waits for.
+// kind is the operation that a rank is in, or waits for.
 type kind uint8
 
 const (
@@ -19,10 +19,10 @@ const (
 	starting
 	receiving
 	sending
-	leaving // after the group has ended, until nobody reads
+	leaving // after the group has ended, until no rank reads
 )
 
-// wait is what a rank waits for: the zero value stands for nothing.
+// wait describes what a rank waits for; the zero value stands for nothing.
 type wait struct {
 	kind    kind
 	link    *link
@@ -60,7 +60,7 @@ func (c *rank) missing(w wait) int {
 	return first
 }
 
-// waiter returns what a rank of the world is in the group where it waits, nil if it does not wait.
+// waiter returns the view of a rank of the world in the group where it waits; nil if it does not wait.
 func (w *world) waiter(number int) *rank {
 	for _, role := range w.roles[number] {
 		if role.waiting.kind != nothing {
@@ -70,7 +70,7 @@ func (w *world) waiter(number int) *rank {
 	return nil
 }
 
-// waitsFor reports whether what is waited for has not come from rank r.
+// waitsFor reports whether the awaited call of rank r has not happened yet.
 func (c *rank) waitsFor(w wait, r int) bool {
 	switch l := w.link; w.kind {
 	case sharing:
@@ -85,7 +85,7 @@ func (c *rank) waitsFor(w wait, r int) bool {
 	return false
 }
 
-// await waits until nobody is missing, the group ends or the deadline has passed.
+// await waits until no rank is missing, the group ends or the deadline has passed.
 func (c *rank) await(w wait) error {
 	if c.err == nil {
 		c.block(w, c.timeout)
@@ -99,7 +99,7 @@ func (c *rank) await(w wait) error {
 	return nil
 }
 
-// block waits until nobody is missing, the group ends or the time is up.
+// block waits until no rank is missing, the group ends or the time is up.
 func (c *rank) block(w wait, limit time.Duration) {
 	if c.missing(w) < 0 {
 		return
@@ -114,8 +114,8 @@ func (c *rank) block(w wait, limit time.Duration) {
 	c.alarm.Stop()
 }
 
-// late ends the groups because the deadline of this rank has passed. Whom it waits for may itself wait for another, in
-// this group or in another one, and so on: the last of these is lost.
+// late ends the groups because the deadline of this rank has passed. The rank that it waits for may itself wait for
+// another, in this group or in another one, and so on. The last rank of this chain is lost.
 func (c *rank) late(w wait) error {
 	culprit := c.numbers[c.missing(w)]
 	for range c.roles {
@@ -146,14 +146,14 @@ func (c *rank) failure(w wait) error {
 	return &comm.LostError{Rank: c.lost, At: w.String(), Err: c.err}
 }
 
-// wake lets every rank of the group look at its deadline.
+// wake lets every rank of the group check its deadline.
 func (g *group) wake() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.changed.Broadcast()
 }
 
-// wakeAll does so in all groups.
+// wakeAll does the same in all groups.
 func (w *world) wakeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

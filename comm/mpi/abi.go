@@ -12,7 +12,7 @@ import (
 	"anneal/internal/dynlib"
 )
 
-// abi is what programs know of a library when they are compiled, and what differs between libraries. Handles are
+// abi holds the constants that a compiled program knows of a library, which differ between libraries. Handles are
 // integers, or addresses of variables in the library.
 type abi struct {
 	name         string
@@ -47,7 +47,7 @@ var (
 		world: handle{value: 0x44000000}, bytes: handle{value: 0x4c00010d}, errorsReturn: handle{value: 0x54000001},
 		anySource: -2, request: 4, status: 20, levels: []int{0, 1, 2, 3},
 	}
-	// The standard's own ABI, since MPI 5.0: any library may say anything of itself.
+	// The standard's own ABI, since MPI 5.0. The library's description of itself may be anything.
 	standard = &abi{
 		name: "MPI 5", says: []string{""}, names: []string{"libmpi_abi.so.1", "libmpi_abi.so.0"},
 		world: handle{value: 0x101}, bytes: handle{value: 0x247}, errorsReturn: handle{value: 0x143},
@@ -78,7 +78,7 @@ func (h handle) find(lib *dynlib.Library) (uintptr, error) {
 	return 0, fmt.Errorf("%s has no %s: it is not Open MPI", lib.Path(), h.variable)
 }
 
-// launcher is who started this process, by its environment.
+// launcher describes the program that started this process, recognised by the environment.
 type launcher struct {
 	name   string
 	prefix string // of its variables
@@ -93,7 +93,7 @@ var launchers = []launcher{
 	{"none", "", "", []*abi{standard, openMPI, mpich}},
 }
 
-// launchedBy returns the launcher of a process with an environment.
+// launchedBy returns the launcher that an environment shows.
 func launchedBy(environ []string) launcher {
 	for _, l := range launchers {
 		if slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, l.prefix) }) {
@@ -127,7 +127,7 @@ func (l launcher) load() (*dynlib.Library, *abi, error) {
 		strings.Join(names, ", "), faults)
 }
 
-// abiOf returns the ABI of a library by what it has and what its file is called.
+// abiOf returns the ABI of a library, recognised by its symbols and its file name.
 func abiOf(path string, lib *dynlib.Library) *abi {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -141,9 +141,9 @@ func abiOf(path string, lib *dynlib.Library) *abi {
 	return mpich
 }
 
-// places returns the paths to try: beside the programs that started this process (mpirun, or its helper on another
-// machine), since an MPI that was installed in a place of its own is not known to the system's loader; then the names,
-// for the loader.
+// places returns the paths to try. First come directories beside the programs that started this process (mpirun, or
+// its helper on another machine), because the system's loader does not find an MPI that is installed in its own
+// directory. Then come the bare names, for the loader.
 func places(names []string) []string {
 	var all []string
 	for pid := os.Getppid(); pid > 1; pid = parent(pid) {

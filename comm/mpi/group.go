@@ -14,8 +14,8 @@ import (
 	"anneal/comm"
 )
 
-// Tags of messages between two ranks. For each group that they share there is a span of tags; the first is that of the
-// world. A library has at least 32,767 tags.
+// Tags of messages between two ranks. Each group that contains both has its own span of tags; the first is the
+// world's. A library has at least 32,767 tags.
 const (
 	tagHead     = iota // the first part of a meeting's message
 	tagRest            // and the others
@@ -26,7 +26,7 @@ const (
 	transferTag = tagSpan - tagFirst
 )
 
-// world is what all groups of this rank share.
+// world is the state that all groups of this rank share.
 type world struct {
 	info    Info
 	timeout time.Duration
@@ -36,10 +36,10 @@ type world struct {
 
 	mu    sync.Mutex
 	err   error         // why the groups ended, or nil
-	lost  int           // who was lost then; -1 if nobody knows
+	lost  int           // the rank that was lost; -1 if unknown
 	heard bool          // another rank ended them
 	down  chan struct{} // closed when they have ended
-	told  chan struct{} // closed when the others have been told
+	told  chan struct{} // closed when the other ranks have been told
 }
 
 // group is some ranks of the world, or all. It implements Group.
@@ -71,13 +71,13 @@ func (w *world) newGroup(me int, numbers []int) (*group, error) {
 	return g, nil
 }
 
-// part is a group of some ranks. The world is closed once, and for all.
+// part is a group of some ranks. Only the world is closed, for all groups.
 type part struct{ *group }
 
 func (part) Close() error { return nil }
 
-// Group implements comm.Comm. Since two ranks ask in the same order for the groups that they share, they agree on tags
-// without a message.
+// Group implements comm.Comm. Two ranks create their common groups in the same order, so they agree on tags without a
+// message.
 func (g *group) Group(ranks []int) (comm.Comm, error) {
 	me, err := comm.Place(g, ranks)
 	if err != nil {
@@ -101,7 +101,7 @@ func (g *group) InPlace() bool              { return false }
 func (g *group) SetTimeout(d time.Duration) { g.timeout = d }
 func (g *group) Info() Info                 { return g.info }
 
-// meet is the first call: ranks learn where the others are.
+// meet is the first call, in which ranks exchange the names of their hosts.
 func (g *group) meet() error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -117,7 +117,7 @@ func (g *group) meet() error {
 	return nil
 }
 
-// host returns where a rank is, "" if that is unknown.
+// host returns the host of a rank, "" if unknown.
 func (w *world) host(rank int) string {
 	if rank < 0 || rank >= len(w.info.Hosts) {
 		return ""
@@ -130,7 +130,7 @@ func (g *group) Share(mine []byte) ([][]byte, error) {
 	return g.meetAs("the exchange of messages", "shares a message", func(int) []byte { return mine }, true)
 }
 
-// Abort implements comm.Comm. It returns when the others have been told, or cannot be.
+// Abort implements comm.Comm. It returns when the other ranks have been told, or cannot be told.
 func (g *group) Abort(err error) {
 	g.fail(g.info.Rank, err)
 	select {
@@ -168,7 +168,8 @@ func (w *world) end(lost int, err error, heard bool) {
 	}
 }
 
-// farewell returns the messages that tell the others why this rank has ended the groups; nil if it was another.
+// farewell returns the messages that tell the other ranks why this rank has ended the groups; nil if another rank has
+// ended them.
 func (w *world) farewell() *batch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,7 +193,7 @@ func (w *world) farewell() *batch {
 
 const (
 	maxReason  = 1024 // bytes of a reason
-	reasonHead = 8    // of which who was lost, and the length of the text
+	reasonHead = 8    // bytes before the text: the lost rank, and the length of the text
 )
 
 // ended is called when another rank has ended all groups.
@@ -202,7 +203,7 @@ func (w *world) ended(reason []byte) {
 	w.end(lost, errors.New(string(reason[reasonHead:reasonHead+length])), true)
 }
 
-// failure is the error of a call after the groups have ended; nil if it has not.
+// failure is the error of a call after the groups have ended; nil if they have not.
 func (w *world) failure(at string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"anneal/internal/dynlib"
 )
 
-// library is an MPI library as this process calls it.
+// library holds the functions of an MPI library that this process calls.
 type library struct {
 	*abi
 	lib *dynlib.Library
@@ -55,7 +55,7 @@ func newLibrary(lib *dynlib.Library, a *abi) (*library, error) {
 
 const maxText = 8192 // bytes of a library's texts, at most
 
-// version returns what the library says of itself, which must be what the table expects.
+// version returns the library's description of itself, which must match the table of ABIs.
 func (l *library) version() (string, error) {
 	text, length := make([]byte, maxText+1), new(int32)
 	if code := l.getLibraryVersion.Call(uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(length))); code != 0 {
@@ -108,7 +108,7 @@ func (l *library) begin() (level string, rank, size int, err error) {
 	return l.level(*provided), int(*me), int(*all), err
 }
 
-// A message is what one call sends or receives. Its memory stays where it is and is kept by its owner.
+// A message is the memory that one call sends or receives. The memory must not move, and its owner keeps it alive.
 type message struct {
 	send bool
 	full bool // a message that is received fills its room
@@ -134,8 +134,8 @@ func (l *library) post(m *message, request unsafe.Pointer) error {
 	return l.fault(name, function.CallWith(l.args[:7]))
 }
 
-// test returns the number of requests, out of n, that have been completed since the last test, and writes their
-// indices to done, and what the library says of each to statuses.
+// test returns how many of n requests have completed since the last test. It writes their indices to done and their
+// statuses to statuses.
 func (l *library) test(requests, statuses unsafe.Pointer, n int, count *int32, done *int32) (int, error) {
 	l.args = [7]uintptr{
 		uintptr(n), uintptr(requests), uintptr(unsafe.Pointer(count)), uintptr(unsafe.Pointer(done)), uintptr(statuses),
@@ -144,7 +144,7 @@ func (l *library) test(requests, statuses unsafe.Pointer, n int, count *int32, d
 	return max(int(*count), 0), err
 }
 
-// received returns the bytes of a message that has come.
+// received returns the number of bytes of a received message.
 func (l *library) received(status unsafe.Pointer, count *int32) (int, error) {
 	l.args = [7]uintptr{uintptr(status), l.bytes, uintptr(unsafe.Pointer(count))}
 	err := l.fault("MPI_Get_count", l.getCount.CallWith(l.args[:3]))

@@ -11,9 +11,9 @@ import (
 
 // Speed is how fast ranks exchange data.
 type Speed struct {
-	Latency   time.Duration `json:"latency_ns"`       // of a short message from everyone to everyone; half are faster
-	Bandwidth float64       `json:"bytes_per_second"` // that a rank sends while it receives as much, at best
-	Size      int           `json:"bytes"`            // that a rank sent to measure it
+	Latency   time.Duration `json:"latency_ns"`       // median time of a short message from every rank to every rank
+	Bandwidth float64       `json:"bytes_per_second"` // best rate at which a rank sends while it receives as much
+	Size      int           `json:"bytes"`            // bytes that a rank sent to measure it
 }
 
 const (

@@ -13,19 +13,19 @@ import (
 )
 
 // meeting is the memory of calls in which every rank has a message for every other. A message begins with its length,
-// a hash of all calls that the rank has made, and this call in words. If it is long, it comes in several parts.
+// a hash of all calls that the rank has made, and a description of this call. Long messages are sent in several parts.
 type meeting struct {
-	mine   []byte   // what this rank sends, if it is the same for all
+	mine   []byte   // this rank's message, if it is the same for all
 	each   [][]byte // what it sends, by rank
 	theirs [][]byte // what has come
-	all    [][]byte // without what only this package reads
+	all    [][]byte // messages without the heads, which only this package reads
 
 	out, heads, rests *batch
 }
 
 const (
 	headSize  = 20   // bytes before the words: length, hash, length of the words
-	firstPart = 1024 // bytes that are sent without the receiver knowing how many follow
+	firstPart = 1024 // bytes sent before the receiver knows the length of the message
 )
 
 func (m *meeting) init(g *group) {
@@ -52,8 +52,8 @@ func (g *group) note(call string, senders int) {
 	g.last = call
 }
 
-// meetAs gives every rank its message, and returns what came, by rank. at names the operation in errors, call says
-// what this rank does. With same, all get the same message.
+// meetAs sends every rank its message and returns the received messages, by rank. at names the operation in errors,
+// call describes what this rank does. With same, all ranks get the same message.
 func (g *group) meetAs(at, call string, message func(rank int) []byte, same bool) ([][]byte, error) {
 	if err := g.failure(at); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (g *group) receiveRests() {
 	g.send(m.rests, len(list))
 }
 
-// open takes a message apart, and compares the calls of its sender with those of this rank.
+// open splits a message into its fields, and compares the calls of its sender with those of this rank.
 func (g *group) open(r int, call, before string) error {
 	data := g.meeting.theirs[r]
 	size := int(binary.LittleEndian.Uint64(data))
@@ -164,7 +164,7 @@ func appendParts(list []message, m message, data []byte) []message {
 	return list
 }
 
-// set changes the messages of a batch that is not under way.
+// set changes the messages of a batch that is not in flight.
 func (b *batch) set(list []message) {
 	if b.messages = list; len(list) > len(b.arrived) {
 		grown := newBatch(list)

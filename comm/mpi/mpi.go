@@ -11,11 +11,11 @@ type Options struct {
 	Timeout time.Duration // how long a rank waits for another; 0 means ten minutes
 }
 
-// A Group is the ranks that a launcher started, as one of them sees them. It exists once in a process.
+// A Group is one rank's view of all ranks that a launcher started. It exists once in a process.
 type Group interface {
 	comm.Comm
 
-	// SetTimeout changes Options.Timeout. Nobody may be in a call.
+	// SetTimeout changes Options.Timeout. No call may be in progress.
 	SetTimeout(d time.Duration)
 
 	// Info describes the library.
@@ -29,7 +29,7 @@ type Info struct {
 	Path     string   `json:"path"`     // a bare name if the system's loader found it
 	ABI      string   `json:"abi"`      // "Open MPI", "MPICH" or "MPI 5"
 	Threads  string   `json:"threads"`  // the level of thread support: "funneled"
-	Signals  []string `json:"signals"`  // whose handlers the library had replaced; they are those of Go again
+	Signals  []string `json:"signals"`  // signals whose handlers the library had replaced; Go's are restored
 	Rank     int      `json:"rank"`
 	Size     int      `json:"size"`
 	Hosts    []string `json:"hosts"` // by rank

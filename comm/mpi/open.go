@@ -22,7 +22,7 @@ var opened atomic.Bool
 var quiet = map[string]string{"UCX_ERROR_SIGNALS": "", "IPATH_NO_BACKTRACE": "1", "HFI_NO_BACKTRACE": "1"}
 
 // Open loads the MPI library of the launcher that started this process, or the one that ANNEAL_MPI names, and joins
-// the other processes. A process can do that once. One that no launcher started is a group of its own.
+// the other processes. A process can do that once. A process that no launcher started is a group of one rank.
 func Open(o Options) (Group, error) {
 	if !opened.CompareAndSwap(false, true) {
 		return nil, errors.New("MPI can be opened once in a process")
@@ -76,7 +76,7 @@ func Open(o Options) (Group, error) {
 	return g, nil
 }
 
-// live is the goroutine of a thread.
+// live is the goroutine that runs the thread of the library.
 func (t *thread) live(ready chan error) {
 	runtime.LockOSThread()
 	punctual()
@@ -95,8 +95,8 @@ func (t *thread) live(ready chan error) {
 	}
 }
 
-// check compares the size of the group with what the launcher says: the library of another MPI does not understand
-// this launcher, and every process would train by itself.
+// check compares the size of the group with the launcher's. A library of another MPI does not understand this
+// launcher; then every process would train by itself.
 func (l launcher) check(size int, path string) error {
 	want, err := strconv.Atoi(os.Getenv(l.size))
 	if err != nil || want == size {

@@ -13,7 +13,7 @@ import (
 	"anneal/comm"
 )
 
-// batch is a list of messages that are under way together. Its lists are allocated once.
+// batch is a list of messages that are in flight together. Its lists are allocated once.
 type batch struct {
 	messages []message
 	n        int            // how many of the messages, from the first, this time
@@ -39,7 +39,7 @@ func newBatch(messages []message) *batch {
 	return b
 }
 
-// missing returns the peer of the first message that is under way, or -1.
+// missing returns the peer of the first incomplete message, or -1.
 func (b *batch) missing() int {
 	for i := range b.n {
 		if !b.arrived[i].Load() {
@@ -49,7 +49,7 @@ func (b *batch) missing() int {
 	return -1
 }
 
-// thread makes all calls of the library. Others hand it batches.
+// thread makes all calls of the library. Other goroutines send it batches.
 type thread struct {
 	*library
 	world   *world
@@ -63,7 +63,7 @@ type thread struct {
 	idle   int    // tests in a row that found nothing
 }
 
-// run is the life of the thread. It parks while nothing is under way.
+// run is the loop of the thread. It blocks while no batch is in flight.
 func (t *thread) run() {
 	for {
 		if len(t.active) == 0 {
@@ -108,7 +108,7 @@ func (t *thread) start(b *batch) {
 	t.active = append(t.active, b)
 }
 
-// progress tests what is under way, once, and sleeps if nothing has come for a while.
+// progress tests all batches in flight once, and sleeps if nothing has arrived for a while.
 func (t *thread) progress() {
 	found := 0
 	for i := 0; i < len(t.active); i++ {
@@ -160,8 +160,8 @@ func (t *thread) measure(m *message, status unsafe.Pointer) error {
 	return err
 }
 
-// Tests in a row that find nothing follow each other at once, then with pauses: a message is found soon, and whoever
-// computes keeps the processor.
+// Tests that find nothing are repeated at once for a while, then with pauses: a message is found soon, and goroutines
+// that compute keep the processor.
 const (
 	eager      = 16
 	patient    = 256
@@ -185,14 +185,14 @@ func pause(d time.Duration) {
 	unix.Nanosleep(&ts, nil)
 }
 
-// punctual makes pauses of this thread as long as they should be: by default the kernel adds 50 µs.
+// punctual makes the pauses of this thread exact; by default the kernel adds 50 µs.
 func punctual() { unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0) }
 
 // grace is how long a rank tries to tell the others why it ends all groups.
 const grace = 500 * time.Millisecond
 
-// tell tells the others why this rank has ended all groups, and from then on only waits to be closed: memory of
-// messages under way may be gone.
+// tell tells the other ranks why this rank has ended all groups. From then on the thread only waits to be closed,
+// because the memory of messages in flight may have been freed.
 func (t *thread) tell() {
 	t.active = t.active[:0]
 	if b := t.world.farewell(); b != nil {
@@ -213,8 +213,8 @@ func (t *thread) tell() {
 	select {} // the thread belongs to the library
 }
 
-// close ends the library. All ranks have come here. Some libraries tell the launcher only when they are unloaded that
-// this process ends as it should: Go's exit does not run what C programs run at their end.
+// close finalises the library, once all ranks have called it. Some libraries tell the launcher only when they are
+// unloaded that this process ended normally, and Go's exit does not run the exit handlers of C.
 func (t *thread) close(reply chan error) {
 	self := newBatch([]message{{send: true, peer: t.world.info.Rank, tag: tagEnd, data: unsafe.Pointer(&t.reason[0])}})
 	err := t.post(&self.messages[0], self.requests) // completes the receive of a reason

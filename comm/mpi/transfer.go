@@ -29,7 +29,8 @@ type transfer struct {
 	sending   bool // between Start and Sent
 }
 
-// NewExchange implements comm.Comm. It compares what ranks send with the room for it, so it waits for all ranks.
+// NewExchange implements comm.Comm. It compares the tensors that ranks send with the room for them, so it waits for
+// all ranks.
 func (g *group) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
 	t := &transfer{
 		group: g, name: name, tag: tagFirst + g.exchanges%transferTag, upTo: make([]int, g.size+1),
@@ -65,7 +66,7 @@ func (t *transfer) early(does, before string) {
 	t.group.fail(me, fmt.Errorf("rank %d %s %s before %s", me, does, t.name, before))
 }
 
-// set lists the messages of what is sent and comes.
+// set lists the messages of the tensors to send and to receive.
 func (t *transfer) set(out, room [][]tensor.Tensor) {
 	g := t.group
 	t.out, t.room = comm.Keep(t.out, out), comm.Keep(t.room, room)
@@ -85,8 +86,8 @@ func (t *transfer) set(out, room [][]tensor.Tensor) {
 	t.sends.set(sends)
 }
 
-// spare gives the thread of the library a processor of Go's beside those that compute, which were counted when the
-// device was opened. Without it, the thread would wait until one of them is free.
+// spare raises GOMAXPROCS by one for the thread of the library. The device counted the processors that compute when it
+// was opened; without another one, the thread would wait for one of them.
 func spare() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) }
 
 // appendTensors appends the messages of tensors.
@@ -101,7 +102,7 @@ func (g *group) appendTensors(list []message, m message, name string, tensors []
 	return list
 }
 
-// compare checks that every rank has room for what the others send.
+// compare checks that every rank has room for the tensors that the others send.
 func (t *transfer) compare() {
 	g := t.group
 	all, err := g.meetAs(t.name, "prepares "+t.name, func(r int) []byte { return shapes(t.out[r]) }, false)

@@ -15,9 +15,9 @@ import (
 	"anneal/tensor"
 )
 
-// Join returns the ranks of a group as those of their cards: tensors then go from card to card. All ranks call it, each
-// with a card of its own. The group itself is returned if the device is not a card, or if there is one rank. A rank
-// waits for another for at most timeout, 0 for ten minutes. The group is closed before the card; boot stays open.
+// Join returns a group of the same ranks that sends tensors from card to card. All ranks call it, each with its own
+// card. Join returns boot itself if the device is not a card, or if there is only one rank. A rank waits for another
+// for at most timeout; 0 means ten minutes. Close the group before the card; boot stays open.
 func Join(boot comm.Comm, dev device.Device, timeout time.Duration) (comm.Comm, error) {
 	card, ok := dev.(*cuda.Device)
 	if !ok || boot.Size() == 1 {
@@ -41,7 +41,8 @@ func Join(boot comm.Comm, dev device.Device, timeout time.Duration) (comm.Comm, 
 	return w.newGroup(boot, numbers)
 }
 
-// apart returns an error if two ranks of a process have the same card. Those of other processes may see one card each.
+// apart returns an error if two ranks of a process have the same card. It does not compare ranks of different
+// processes, which may each see only one card.
 func apart(boot comm.Comm, card *cuda.Device) error {
 	host, _ := os.Hostname()
 	all, err := boot.Share(fmt.Appendf(nil, "%s %d %d", host, os.Getpid(), card.Index()))
@@ -60,7 +61,7 @@ func apart(boot comm.Comm, card *cuda.Device) error {
 	return nil
 }
 
-// world is what all groups of this rank share.
+// world is the state that all groups of this rank share.
 type world struct {
 	card    *cuda.Device
 	library *library
@@ -84,7 +85,7 @@ type group struct {
 	handle uintptr // of NCCL's communicator, 0 before the first NewExchange and after the end
 	marks  []cuda.Mark
 	first  *tensor.Arena // of the first transfer
-	left   bool          // a goroutine may for ever wait for the first transfer
+	left   bool          // a goroutine may wait for ever for the first transfer
 	watch  *watch
 }
 
@@ -152,7 +153,7 @@ func (w *world) mine(at string, err error) error {
 	return &comm.LostError{Rank: w.me, At: at, Err: err}
 }
 
-// fail ends what all groups have on this card. The first reason counts.
+// fail ends the work of all groups on this card. The first reason counts.
 func (w *world) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -222,7 +223,7 @@ func (g *group) Close() error {
 	return err
 }
 
-// finish waits until nothing of any group is under way on this card.
+// finish waits until no transfer of any group is in flight on this card.
 func (w *world) finish() error {
 	for _, part := range w.groups {
 		if part.side != nil && !part.left {

@@ -10,7 +10,7 @@ import (
 	"anneal/internal/dynlib"
 )
 
-// library is libnccl as one goroutine calls it.
+// library holds the functions of libnccl, for calls from one goroutine.
 type library struct {
 	lib *dynlib.Library
 
@@ -23,10 +23,10 @@ type library struct {
 	answer   int32
 }
 
-// uniqueID says where the ranks of a communicator meet: ncclUniqueId, which goes by value.
+// uniqueID tells the ranks of a communicator where to meet: ncclUniqueId, which is passed by value.
 type uniqueID struct{ Internal [128]byte }
 
-// oldest is NCCL 2.7, the first that sends and receives.
+// oldest is NCCL 2.7, the first version with sends and receives.
 const oldest = 2700
 
 func openLibrary() (*library, error) {
@@ -70,7 +70,7 @@ func (l *library) check(call string, result int32) error {
 	return fmt.Errorf("NCCL: %s (error %d in %s)", l.errorString.Text(uintptr(result)), result, call)
 }
 
-// newID makes an id of a communicator.
+// newID makes the id of a new communicator.
 func (l *library) newID() (id uniqueID, err error) {
 	err = l.check("ncclGetUniqueId", l.getUniqueId.Call(uintptr(unsafe.Pointer(&id))))
 	return id, err
@@ -82,10 +82,10 @@ func (l *library) join(ranks int, id uniqueID, rank int) (comm uintptr, err erro
 	return comm, err
 }
 
-// abort frees a communicator and ends what it has on the card. Any goroutine may call it.
+// abort frees a communicator and ends its work on the card. Any goroutine may call it.
 func (l *library) abort(comm uintptr) { l.commAbort.Call(comm) }
 
-// failed returns what has gone wrong with what was queued. One goroutine at a time calls it.
+// failed returns the error of a queued operation, if any. One goroutine at a time calls it.
 func (l *library) failed(comm uintptr) error {
 	l.question = [2]uintptr{comm, uintptr(unsafe.Pointer(&l.answer))}
 	err := l.check("ncclCommGetAsyncError", l.asyncError.CallWith(l.question[:]))
@@ -96,7 +96,7 @@ func (l *library) failed(comm uintptr) error {
 	return l.check("a transfer", l.answer)
 }
 
-// begin and end enclose sends and receives that are made together.
+// begin and end enclose a group of sends and receives.
 func (l *library) begin() error { return l.check("ncclGroupStart", l.groupStart.CallWith(nil)) }
 func (l *library) end() error   { return l.check("ncclGroupEnd", l.groupEnd.CallWith(nil)) }
 

@@ -12,7 +12,7 @@ import (
 	"anneal/tensor"
 )
 
-// open makes NCCL's communicator, when the first transfer is prepared. It waits for all ranks.
+// open creates NCCL's communicator when the first transfer is prepared. It waits for all ranks.
 func (g *group) open() (err error) {
 	if g.side != nil {
 		return nil
@@ -53,13 +53,13 @@ func (g *group) open() (err error) {
 	return nil
 }
 
-// creation is the operation that open is, for errors.
+// creation names the operation of open in errors.
 func (g *group) creation() string { return "the creation of NCCL's communicator of ranks " + g.names() }
 
-// connect joins the communicator and sends some bytes from every rank to every other, since NCCL makes the connection
-// of two ranks when they first use it, and has the host wait for that. Later transfers find it made. NCCL has no
-// deadline for either. So a goroutine makes the calls: when the deadline has passed or the groups end, it is left
-// behind, and what it uses is not freed.
+// connect joins the communicator and sends some bytes from every rank to every other, because NCCL connects two ranks
+// when they first exchange data, and the host waits for that. Later transfers use the existing connections. NCCL has
+// no deadline for either step, so a goroutine makes the calls. When the deadline has passed or the groups end, the
+// goroutine is left behind, and its resources are not freed.
 func (g *group) connect(id uniqueID, out, room [][]tensor.Tensor) (uintptr, error) {
 	var handle atomic.Uintptr
 	done := make(chan error, 1)
@@ -92,7 +92,7 @@ func (g *group) connect(id uniqueID, out, room [][]tensor.Tensor) (uintptr, erro
 	return 0, err
 }
 
-// late is the error of a rank that NCCL does not connect to the others in time.
+// late is the error if NCCL does not connect this rank to the others in time.
 func (g *group) late() error {
 	host, _ := os.Hostname()
 	return &comm.LostError{Rank: g.me, Host: host, At: g.creation(), Err: fmt.Errorf(

@@ -18,8 +18,8 @@ type transfer struct {
 	name  string
 	out   [][]tensor.Tensor
 	room  [][]tensor.Tensor
-	sent  []uint64 // by rank: a hash of what goes to it
-	comes []uint64 // and of the room for what comes
+	sent  []uint64 // by rank: a hash of the tensors sent to it
+	comes []uint64 // and of the room for those from it
 	mark  cuda.Mark
 
 	busy    bool // between Start and Release
@@ -78,7 +78,7 @@ func shapes(name string, list []tensor.Tensor) uint64 {
 	return h
 }
 
-// early reports whether this rank has not released what came, or the groups have ended.
+// early reports whether this rank has not released what it received, or the groups have ended.
 func (t *transfer) early(does string) bool {
 	if t.group.failure(t.name) != nil {
 		return true
@@ -122,7 +122,7 @@ func (g *group) launch(t *transfer, senders int) error {
 	return err
 }
 
-// queue has the library send and receive, in one go.
+// queue queues all sends and receives of the transfer as one group of the library.
 func (g *group) queue(handle uintptr, out, room [][]tensor.Tensor, senders int, stream uintptr) error {
 	if err := g.library.begin(); err != nil {
 		return err
@@ -156,7 +156,8 @@ func (g *group) move(send bool, list []tensor.Tensor, peer int, handle, stream u
 	return nil
 }
 
-// Wait implements comm.Transfer: kernels that are called from now on wait, but not for what this rank only sends.
+// Wait implements comm.Transfer. It makes later kernels wait for received tensors; nothing waits for those that this
+// rank only sends.
 func (t *transfer) Wait() error {
 	if err := t.group.failure(t.name); err != nil {
 		return err
@@ -178,7 +179,7 @@ func (t *transfer) From(r int) []tensor.Tensor {
 // Release implements comm.Transfer: the next Start is queued behind the kernels that read.
 func (t *transfer) Release() { t.busy = false }
 
-// Sent implements comm.Transfer: kernels that are called from now on wait.
+// Sent implements comm.Transfer. It makes later kernels wait.
 func (t *transfer) Sent() error {
 	if err := t.group.failure(t.name); err != nil {
 		return err

@@ -13,11 +13,11 @@ import (
 	"anneal/tensor"
 )
 
-// watch makes the transfers of a group once more among the hosts, in the order in which they are queued on the card.
-// It knows who has not come, and when a card does not finish what all have come to.
+// watch repeats the transfers of a group among the hosts, in the order in which they are queued on the card. So it
+// knows which rank is missing, and whether a card does not finish a transfer that all ranks have started.
 type watch struct {
 	group *group
-	told  comm.Transfer // hashes of what ranks send
+	told  comm.Transfer // hashes of the tensors that ranks send
 	mine  [][]tensor.Tensor
 	queue chan *started
 	spare chan *started // that can be used again
@@ -32,7 +32,7 @@ type started struct {
 	mark        cuda.Mark // its end on the card
 }
 
-// ahead is how many transfers a rank may have under way in a group before Start waits.
+// ahead is the number of transfers that a rank may have in flight in a group before Start waits.
 const ahead = 256
 
 func newWatch(g *group) (*watch, error) {
@@ -56,7 +56,7 @@ func newWatch(g *group) (*watch, error) {
 	return w, nil
 }
 
-// add has a transfer watched that has just been queued.
+// add starts watching a transfer that was just queued.
 func (w *watch) add(t *transfer, senders int) {
 	select {
 	case s := <-w.spare:
@@ -69,7 +69,8 @@ func (w *watch) add(t *transfer, senders int) {
 	}
 }
 
-// end waits until all that was started has been made, on this rank, and ends the watch. It may have ended before.
+// end waits until all started transfers are complete on this rank, and ends the watch. The watch may have ended
+// before.
 func (w *watch) end() {
 	select {
 	case w.queue <- nil:
@@ -78,7 +79,7 @@ func (w *watch) end() {
 	}
 }
 
-// run is the life of the watch.
+// run is the loop of the watch.
 func (w *watch) run() {
 	defer close(w.over)
 	idle := time.NewTicker(100 * time.Millisecond)
@@ -103,7 +104,7 @@ func (w *watch) run() {
 	}
 }
 
-// follow waits until a transfer has been made.
+// follow waits until a transfer is complete.
 func (w *watch) follow(s *started) error {
 	g := w.group
 	for r, list := range w.mine {
@@ -127,7 +128,7 @@ func (w *watch) follow(s *started) error {
 	return w.finish(s)
 }
 
-// finish waits until the card has made a transfer to which all ranks have come.
+// finish waits until the card has completed a transfer that all ranks have started.
 func (w *watch) finish(s *started) error {
 	g := w.group
 	pause := time.Microsecond
@@ -150,7 +151,7 @@ func (w *watch) finish(s *started) error {
 	}
 }
 
-// ended returns why the groups have ended, here or on other ranks, or what has failed on the card.
+// ended returns why the groups have ended, here or on other ranks, or the error of the card.
 func (w *watch) ended() error {
 	if err := w.told.Sent(); err != nil {
 		return err
@@ -164,7 +165,7 @@ func (w *watch) ended() error {
 	return g.library.failed(g.handle)
 }
 
-// named returns an error of the other group with the name of the transfer.
+// named adds the name of the transfer to an error of the other group.
 func named(err error, name string) error {
 	var lost *comm.LostError
 	if !errors.As(err, &lost) {

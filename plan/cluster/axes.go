@@ -9,7 +9,7 @@ import (
 // Axes are the axes of a search that keep the value of the run's mesh: dp, tp, pp, vpp, cp, ep, zero, micro, recompute.
 type Axes map[string]bool
 
-// values returns what to try on an axis: the value that it keeps, or the usual ones.
+// values returns the values to try on an axis: the one that it keeps, or the usual ones.
 func (a Axes) values(key string, kept int, usual []int) []int {
 	if a[key] {
 		return []int{kept}
@@ -17,7 +17,7 @@ func (a Axes) values(key string, kept int, usual []int) []int {
 	return usual
 }
 
-// powers returns the powers of two up to most, 1 at least.
+// powers returns the powers of two up to most, at least 1.
 func powers(most int) (list []int) {
 	for n := 1; n <= max(1, most); n *= 2 {
 		list = append(list, n)
@@ -54,8 +54,8 @@ func pipelines(layers, devices int) (list []int) {
 	return list
 }
 
-// variants returns a split with all ways to cut layers, shard, recompute and spread experts, but for the size of
-// micro-batches.
+// variants returns a split with all ways to cut layers, shard, recompute and spread experts. It does not vary the size
+// of micro-batches.
 func (a Axes) variants(r *Run, m Mesh) (list []Mesh) {
 	layers := (r.Shape.Layers + m.Pipeline - 1) / m.Pipeline
 	for _, chunks := range a.values("vpp", r.Mesh.Chunks, divisors(layers, mostChunks)) {
@@ -94,10 +94,10 @@ func (a Axes) recomputes(r *Run) []Recompute {
 	return []Recompute{None, Half, Full}
 }
 
-// mostChunks is the most chunks of layers that a stage is tried with.
+// mostChunks is the largest number of chunks of layers per stage that is tried.
 const mostChunks = 8
 
-// divisors returns those of n up to most.
+// divisors returns the divisors of n up to most.
 func divisors(n, most int) (list []int) {
 	for d := 1; d <= min(n, most); d++ {
 		if n%d == 0 {
@@ -110,13 +110,13 @@ func divisors(n, most int) (list []int) {
 // mostMicro is the largest micro-batch that is tried, in sequences.
 const mostMicro = 128
 
-// micros returns the sizes of micro-batches to try, from the smallest: those that divide what a rank has of a batch.
+// micros returns the sizes of micro-batches to try, in ascending order: those that divide a rank's part of the batch.
 func (a Axes) micros(r *Run, m Mesh) (list []int) {
 	if a["micro"] {
 		return []int{r.Mesh.Micro}
 	}
 	if r.Batch < m.Data {
-		return []int{1} // the batch is too small, which the check of the mesh says
+		return []int{1} // the batch is too small; the check of the mesh reports it
 	}
 	return divisors(r.Batch/m.Data, mostMicro)
 }
@@ -138,7 +138,7 @@ func (m Mesh) stages(expert int) []int {
 	}
 }
 
-// describe writes the axes by which devices are split as ParseMesh reads them.
+// describe writes the axes that split the devices, in the form that ParseMesh reads.
 func (a Axes) describe(m Mesh) string {
 	var list []string
 	for _, x := range m.sizes() {
@@ -149,7 +149,7 @@ func (a Axes) describe(m Mesh) string {
 	return strings.Join(list, ",")
 }
 
-// next returns the size of micro-batches after that of a mesh, or before it; 0 if there is none.
+// next returns the next larger or smaller size of micro-batches for a mesh; 0 if there is none.
 func (a Axes) next(r *Run, by int) int {
 	list := a.micros(r, r.Mesh)
 	i := slices.Index(list, r.Mesh.Micro) + by

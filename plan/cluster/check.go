@@ -9,11 +9,10 @@ import (
 	"anneal/internal/nearest"
 )
 
-// most is more than any axis, batch or shape has.
+// most is larger than the value of any axis, batch or shape.
 const most = 1 << 30
 
-// Check returns everything that is wrong with a run, or nil. A run without a cluster or without a shape is checked as
-// far as that goes.
+// Check returns all errors of a run, or nil. Of a run without a cluster or without a shape, it checks the rest.
 func (r *Run) Check() error {
 	s, m := &r.Shape, r.Mesh
 	c := checks{r.CheckAxes(nil)}
@@ -43,7 +42,7 @@ func (r *Run) Check() error {
 	return errors.Join(c...)
 }
 
-// CheckAxes returns what is wrong with axes of the mesh by themselves: those of fixed, or all if it is nil.
+// CheckAxes returns the errors of single axes of the mesh: of the axes in fixed, or of all if fixed is nil.
 func (r *Run) CheckAxes(fixed Axes) error {
 	var c checks
 	s, m := &r.Shape, r.Mesh
@@ -77,7 +76,7 @@ func (c *checks) fault(wrong bool, format string, args ...any) {
 	}
 }
 
-// ParseRecompute says which way to recompute a name is.
+// ParseRecompute returns the way to recompute with the given name.
 func ParseRecompute(name string) (Recompute, error) {
 	ways := []Recompute{None, Attention, Half, Full}
 	if slices.Contains(ways, Recompute(name)) {

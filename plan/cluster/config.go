@@ -7,9 +7,9 @@ import (
 	"anneal/model"
 )
 
-// FromModel returns the shape of a model of this program. params and flops are those of the model itself: of all
-// parameters, and of forward and backward for a token of the longest sequence, with the causal half of attention. What
-// a shape cannot say is in the remark, "" if there is nothing.
+// FromModel returns the shape of a model of this program. params and flops describe the model itself: the number of
+// all parameters, and the operations of forward and backward for a token of the longest sequence, with the causal half
+// of attention. The remark names what a shape cannot express; "" if there is nothing.
 func FromModel(name string, m model.Config, params int64, flops float64) (s Shape, remark string) {
 	s = Shape{
 		Name: name, Layers: m.Layers, Dim: m.Dim, Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN,

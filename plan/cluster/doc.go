@@ -1,5 +1,5 @@
-// Package cluster predicts what a large run takes on a cluster of accelerators: the time of a step and its phases,
-// utilisation, memory by stage and cost, from the shape of a transformer, a mesh and hardware.
+// Package cluster predicts large runs on a cluster of accelerators: the time of a step and its phases, utilisation,
+// memory by stage and cost, from the shape of a transformer, a mesh and hardware.
 //
 //   - shape.go: a transformer; recipe.go: well-known ones by name; config.go: models of this program
 //   - mesh.go: how ranks share it; run.go: a run, its defaults, and what is refused

@@ -2,17 +2,17 @@ package cluster
 
 import "anneal/hardware"
 
-// groups of ranks along each axis of a mesh.
+// The groups of ranks along each axis of a mesh.
 func (m Mesh) tensorGroup() hardware.Group  { return hardware.Group{Size: m.Tensor, Stride: 1} }
 func (m Mesh) contextGroup() hardware.Group { return hardware.Group{Size: m.Context, Stride: m.Tensor} }
 func (m Mesh) expertGroup() hardware.Group  { return hardware.Group{Size: m.Expert, Stride: m.Tensor} }
 
-// dataGroup is the ranks that have copies of a weight: of data and context parallelism.
+// dataGroup returns the ranks that have copies of a weight, by data and context parallelism.
 func (m Mesh) dataGroup() hardware.Group {
 	return hardware.Group{Size: m.Data * m.Context, Stride: m.Tensor}
 }
 
-// shardGroup is the ranks among which ZeRO cuts a weight.
+// shardGroup returns the ranks that ZeRO cuts a weight among.
 func (m Mesh) shardGroup() hardware.Group {
 	g := m.dataGroup()
 	if m.Shard > 0 {
@@ -21,19 +21,19 @@ func (m Mesh) shardGroup() hardware.Group {
 	return g
 }
 
-// copyGroup is the ranks that have the same piece of a weight, one of each shardGroup.
+// copyGroup returns the ranks that have the same piece of a weight, one of each shardGroup.
 func (m Mesh) copyGroup() hardware.Group {
 	g := m.shardGroup()
 	return hardware.Group{Size: max(1, m.Data*m.Context/g.Size), Stride: g.Size * g.Stride}
 }
 
-// expertDataGroup is the ranks that have copies of an expert.
+// expertDataGroup returns the ranks that have copies of an expert.
 func (m Mesh) expertDataGroup() hardware.Group {
 	e := max(m.Expert, 1)
 	return hardware.Group{Size: max(1, m.Data*m.Context*m.Tensor/e), Stride: e}
 }
 
-// exposed returns what is left of messages that run while something else computes. Both share memory and cores, which
+// exposed returns the time of messages that is not hidden behind a computation. Both share memory and cores, which
 // costs a tenth of the shorter one.
 func exposed(messages, computing float64) float64 {
 	return max(0, messages-computing) + interference*min(messages, computing)
@@ -81,8 +81,8 @@ func (r *Run) layerMessages(c *cost, a machine, i int) {
 	}
 }
 
-// shardedMessages adds those of ZeRO-3: weights are gathered for each forward and each backward pass, and gradients are
-// reduced after it.
+// shardedMessages adds the messages of ZeRO-3: weights are gathered for each forward and each backward pass, and
+// gradients are reduced after it.
 func (r *Run) shardedMessages(c *cost, i int) {
 	m, net := r.Mesh, r.Cluster
 	s := r.repeated()

@@ -6,8 +6,8 @@ import (
 	"anneal/hardware"
 )
 
-// A machine computes kernel times: each is the larger of the time for its operations and for its bytes, and the gap
-// before it.
+// A machine computes kernel times: the larger of the time for the operations and the time for the bytes, plus the gap
+// before the kernel.
 type machine struct {
 	*hardware.Accelerator
 	fitted hardware.Efficiency
@@ -28,10 +28,10 @@ func (a machine) product(m, n, k, count int, p hardware.Precision) float64 {
 	return max(flops/(a.BestProduct(p)*a.fitted.Compute*a.fill(m, n, k, count)), a.seconds(bytes)) + a.Launch
 }
 
-// fill returns the share of the best rate that a product's size allows. Rows and columns are padded to tiles, and tiles
-// come in waves of as many as there are cores, of which the last may not be full: the best of three sizes of tiles
-// counts, and smaller ones read more for each operation. A tile first fills its pipeline, for about as long as half a
-// tile of k. Operands whose rows are not multiples of 16 bytes need narrower loads, which halves the rate.
+// fill returns the share of the best rate that a product's size allows. Rows and columns are padded to tiles, and
+// tiles run in waves of one tile per core; the last wave may not be full. The best of three sizes of tiles counts;
+// smaller tiles read more per operation. A tile first fills its pipeline, for about as long as half a tile of k.
+// Operands whose rows are not multiples of 16 bytes need narrower loads, which halves the rate.
 func (a machine) fill(m, n, k, count int) float64 {
 	t := float64(a.Tile)
 	best := 0.0
@@ -62,8 +62,8 @@ func (a machine) pass(bytes float64) float64 {
 	return a.seconds(bytes) + a.Launch
 }
 
-// attend returns the time of a fused attention kernel for flops of whole tiles. Narrow heads give tensor cores less to
-// do for each exponential.
+// attend returns the time of a fused attention kernel; flops counts whole tiles. Narrow heads give tensor cores less
+// work per exponential.
 func (a machine) attend(kernel string, flops float64, head int) float64 {
 	share := a.Accelerator.Attention[kernel]
 	if share == 0 {

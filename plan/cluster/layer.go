@@ -3,11 +3,11 @@ package cluster
 import "anneal/hardware"
 
 // A cost is the time of a part of the model for one micro-batch, in seconds. Messages that are not hidden behind
-// computing are beside it.
+// computation are listed separately.
 type cost struct {
 	forward, input, weights float64 // computing
-	core                    float64 // of forward: the core of attention
-	products                float64 // of forward: products with weights
+	core                    float64 // part of forward: the core of attention
+	products                float64 // part of forward: products with weights
 	ends                    float64 // forward passes of embedding and head, which are not recomputed
 
 	tensorForward, tensorBackward float64 // exposed messages
@@ -21,18 +21,18 @@ func (c *cost) add(d cost) {
 	c.otherForward, c.otherBackward = c.otherForward+d.otherForward, c.otherBackward+d.otherBackward
 }
 
-// gradientPass is how many more bytes a pass moves backward than forward: it reads what it read forward and the
-// gradient of what it wrote, and writes the gradient of what it read.
+// gradientPass is the ratio of bytes that a pass moves backward to those forward. Backward reads the inputs and the
+// gradient of the outputs, and writes the gradient of the inputs.
 const gradientPass = 1.5
 
-// linear adds a product of rows tokens with a weight of [in, out], and what its formats need.
+// linear adds a product of rows tokens with a weight of [in, out], and the passes that its formats need.
 func (r *Run) linear(c *cost, a machine, rows, in, out, count int) {
 	p := a.Computes(r.Mesh.Precision)
 	forward := a.product(rows, out, in, count, p)
 	input := a.product(rows, in, out, count, p)
 	weights := a.product(in, out, rows, count, p)
 	weights += a.seconds(float64(count) * float64(in) * float64(out) * 8) // FP32 sums are read and written
-	if p == hardware.FP8 || p == hardware.FP4 {                           // operands are cast, and cast turned
+	if p == hardware.FP8 || p == hardware.FP4 {                           // operands are cast, and cast transposed
 		n := float64(rows) * float64(count)
 		forward += a.pass(4 * n * float64(in))
 		input += a.pass(4 * n * float64(out))
@@ -84,7 +84,7 @@ func (r *Run) layer(i int, a machine) cost {
 	return c
 }
 
-// maskPass is what dropout adds to a pass of two-byte values: a mask of one byte.
+// maskPass is the cost that dropout adds to a pass over two-byte values: a mask of one byte each.
 func maskPass(dropout bool) float64 {
 	if dropout {
 		return 0.5
@@ -108,7 +108,7 @@ func (r *Run) mlp(c *cost, a machine, i int, passes float64) {
 		wide(rows, ceil(s.FFN, m.Tensor), 1)
 		return
 	}
-	routed := rows * s.TopK // of this rank, after each token was copied to its experts
+	routed := rows * s.TopK // rows on this rank after each token was copied to its experts
 	local := max(1, s.Experts/max(m.Expert, 1))
 	if m.Sequence {
 		routed /= m.Tensor
@@ -149,7 +149,7 @@ func (r *Run) core(c *cost, a machine) {
 	c.input += 2*(scores+values) + gradientPass*softmax + drop
 }
 
-// ends returns the cost of the embedding and of the head with its loss. Logits pass in FP32.
+// ends returns the cost of the embedding and of the head with its loss. Logits are in FP32.
 func (r *Run) ends(a machine) (enter, leave cost) {
 	s, rows := &r.Shape, r.tokens()
 	enter.moves(a, 4*float64(rows)*float64(s.Dim))

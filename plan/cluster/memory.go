@@ -1,13 +1,13 @@
 package cluster
 
-// Memory is what a rank of a stage keeps, in bytes.
+// Memory holds the bytes that a rank of a stage keeps.
 type Memory struct {
-	Weights     float64 `json:"weights"`   // in two bytes, as products read them; none with ZeRO 3, which casts what it gathers
+	Weights     float64 `json:"weights"`   // two bytes each; none with ZeRO 3, which casts gathered weights
 	Gradients   float64 `json:"gradients"` // summed over micro-batches
 	Optimizer   float64 `json:"optimizer"` // FP32 weights and two moments
 	Activations float64 `json:"activations"`
 	Logits      float64 `json:"logits"`
-	Buffers     float64 `json:"buffers"` // what a layer works with beyond the room of the logits, which are gone by then
+	Buffers     float64 `json:"buffers"` // temporary memory of a layer beyond that of the logits, which is free by then
 	Reserved    float64 `json:"reserved"`
 }
 
@@ -16,15 +16,16 @@ func (m Memory) Total() float64 {
 	return m.Weights + m.Gradients + m.Optimizer + m.Activations + m.Logits + m.Buffers + m.Reserved
 }
 
-// reserved is what drivers, libraries of kernels and communicators take of a device: 2 GiB, about what runs report.
+// reserved is the memory of a device that drivers, kernel libraries and communicators take: 2 GiB, about what runs
+// report.
 const reserved = 2 * gibi
 
 const gibi = 1 << 30
 
-// Usable is the share of a device's memory that a plan may fill: allocators lose some to fragments.
+// Usable is the share of a device's memory that a plan may fill; allocators lose the rest to fragmentation.
 const Usable = 0.95
 
-// Memory returns what each stage keeps of a simulated step, for its rank that needs most.
+// Memory returns the memory of each stage in a simulated step, for the rank that needs the most.
 func (r *Run) Memory(s *Step) []Memory {
 	list := make([]Memory, len(s.Stages))
 	for i, st := range s.Stages {
@@ -75,9 +76,9 @@ func (r *Run) stageMemory(st Stage, stage int) Memory {
 	return mem
 }
 
-// working returns the bytes that a stage with so many layers needs for the one whose backward pass runs: its own
-// gradients, all that is kept of it if it is computed again, and with ZeRO 3 gathered weights and a gradient. Those
-// are of whole layers, of which the next is gathered ahead; a compiler that cuts products gathers one after another.
+// working returns the bytes that a stage needs for the layer whose backward pass is running: its gradients, everything
+// that it keeps if it is recomputed, and with ZeRO 3 gathered weights and a gradient. Weights are gathered for whole
+// layers, the next one in advance; a compiler that cuts products gathers them one after another.
 func (r *Run) working(layers int) float64 {
 	m, s := r.Mesh, r.repeated()
 	last := max(0, s.Layers-1)
@@ -101,9 +102,9 @@ func (r *Run) working(layers int) float64 {
 	return bytes + (2*2+4)*one/float64(m.Tensor) + 2*2*own/float64(max(m.Expert, 1))
 }
 
-// kept returns the bytes that a rank keeps of layer i for one micro-batch: the inputs of everything that has a
-// gradient, in two bytes, and masks of dropout. For a dense GPT with dropout these are the 34·s·b·h/t of Korthikanti
-// et al. (arXiv 2205.05198) with sequence parallelism, and 10 + 24/t without.
+// kept returns the bytes that a rank keeps of layer i for one micro-batch: the inputs of every operation with a
+// gradient, in two bytes, and dropout masks. For a dense GPT with dropout these are the 34·s·b·h/t of Korthikanti et
+// al. (arXiv 2205.05198) with sequence parallelism, and 10 + 24/t without.
 func (r *Run) kept(i int) float64 {
 	s, m := r.repeated(), r.Mesh
 	rows, d, t := float64(r.tokens()), float64(s.Dim), float64(m.Tensor)
@@ -118,7 +119,7 @@ func (r *Run) kept(i int) float64 {
 	if s.Dropout {
 		masks = 2 * stream
 	}
-	// The inputs of both norms; what they return is the input of the products that are cut.
+	// The inputs of both norms, and their results, which are the inputs of the cut products.
 	whole := 4*stream + 4*stream + masks
 	cut := 0.0
 	for _, p := range s.projections() {

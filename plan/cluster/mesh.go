@@ -9,8 +9,9 @@ import (
 	"anneal/internal/nearest"
 )
 
-// ParseMesh reads dp=16,tp=8,pp=8 into a mesh, and the axes that the text gives; keys are dp, tp, pp, vpp, cp and ep.
-// What is left out is 1, and dp what is left of the devices. It reports everything that is wrong at once.
+// ParseMesh parses text such as dp=16,tp=8,pp=8. It returns the mesh and the axes that the text gives; keys are dp,
+// tp, pp, vpp, cp and ep. Missing axes are 1, but a missing dp takes the remaining devices. It reports all errors at
+// once.
 func ParseMesh(text string, devices int) (Mesh, Axes, error) {
 	m := Mesh{Tensor: 1, Pipeline: 1, Chunks: 1, Context: 1, Expert: 1}
 	fields := map[string]*int{
@@ -54,7 +55,7 @@ func ParseMesh(text string, devices int) (Mesh, Axes, error) {
 	return m, given, nil
 }
 
-// SetChunks sets the chunks of layers on each stage, and the schedule that goes with them.
+// SetChunks sets the number of chunks of layers on each stage, and the matching schedule.
 func (m *Mesh) SetChunks(chunks int) {
 	m.Chunks, m.Schedule = chunks, "1f1b"
 	if chunks > 1 {
@@ -73,7 +74,7 @@ func (m Mesh) sizes() []axis {
 		{"ep", m.Expert}}
 }
 
-// String returns what ParseMesh reads, with the rest of the mesh behind it.
+// String returns the text that ParseMesh reads, followed by the rest of the mesh.
 func (m Mesh) String() string {
 	var list []string
 	for i, x := range m.sizes() {

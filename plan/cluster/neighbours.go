@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// neighbours says of each mesh that differs from the best in one way what it costs, or why it is refused.
+// neighbours returns, for each mesh that differs from the best in one axis, what it costs or why it is refused.
 func (x *explorer) neighbours(f *Found) (list []Rejected) {
 	m := f.Mesh
 	for _, c := range []struct {
@@ -57,7 +57,7 @@ func (x *explorer) neighbours(f *Found) (list []Rejected) {
 	return list
 }
 
-// against says what a mesh costs beside the best, or why it is refused.
+// against compares the cost of a mesh with the best, or says why it is refused.
 func (x *explorer) against(f *Found, r *Run) string {
 	g, _, why := x.consider(r)
 	if g == nil {

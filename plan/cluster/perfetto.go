@@ -17,8 +17,8 @@ type traceEvent struct {
 	Args  map[string]string `json:"args,omitempty"`
 }
 
-// Perfetto writes the timeline of a step in the trace format that Perfetto and Chrome open, a named row for each stage,
-// whose ranks do the same.
+// Perfetto writes the timeline of a step in the trace format that Perfetto and Chrome open. There is a named row for
+// each stage, because its ranks all do the same.
 func (s *Step) Perfetto(w io.Writer) error {
 	events := []traceEvent{{Name: "process_name", Phase: "M", Args: map[string]string{"name": "a step"}}}
 	for stage, list := range s.Lists {

@@ -1,13 +1,13 @@
 package cluster
 
-// A candidate is a mesh with its parts and what its stages keep, before anything is timed.
+// A candidate is a mesh with its parts and the memory of its stages, before its time is computed.
 type candidate struct {
 	*Run
 	parts  [][2]int
 	stages []Stage
 }
 
-// newCandidate returns what stages have by the closed form of the schedule of a valid run.
+// newCandidate returns the candidate of a valid run, by the closed form of its schedule.
 func (r *Run) newCandidate(parts [][2]int) candidate {
 	m, chunks := r.Mesh, max(r.Mesh.Chunks, 1)
 	c := candidate{Run: r, parts: parts, stages: make([]Stage, m.Pipeline)}

@@ -8,7 +8,7 @@ import (
 	"anneal/internal/nearest"
 )
 
-// A Recipe is a well-known model with the batch and the tokens it was trained on, or usual ones.
+// A Recipe is a well-known model with the batch size and the number of tokens of its training, or usual values.
 type Recipe struct {
 	Shape  Shape
 	Batch  int     // sequences of a step
@@ -31,7 +31,7 @@ func experts(r Recipe, count, top, ffn, shared, dense int) Recipe {
 	return r
 }
 
-// window lets a token see itself and those before it, n in all.
+// window returns an attention window of n tokens: the token itself and those before it.
 func window(r Recipe, n int) Recipe {
 	r.Shape.Window = 2*n - n*n/r.Shape.Context
 	return r
@@ -59,8 +59,8 @@ var Recipes = func() []Recipe {
 	return list
 }()
 
-// LookupRecipe returns the recipe of a name. If there is none, the error lists those that there are, and what else the
-// caller has.
+// LookupRecipe returns the recipe with the given name. If there is none, the error lists the known names, and the
+// caller's other names.
 func LookupRecipe(name string, others ...string) (Recipe, error) {
 	names := slices.Clone(others)
 	for _, r := range Recipes {

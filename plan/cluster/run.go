@@ -2,7 +2,7 @@ package cluster
 
 import "anneal/hardware"
 
-// A Run is what is simulated.
+// A Run holds the inputs of a simulation.
 type Run struct {
 	Shape   Shape             `json:"shape"`
 	Mesh    Mesh              `json:"mesh"`
@@ -11,7 +11,8 @@ type Run struct {
 	Stack   Stack             `json:"stack"`
 }
 
-// A Mesh is how ranks share a run. Ranks are numbered with tensor fastest, then context, data, and pipeline slowest.
+// A Mesh describes how ranks share a run. In the numbering of ranks, tensor varies fastest, then context, then data,
+// and pipeline slowest.
 type Mesh struct {
 	Data     int  `json:"dp"`
 	Tensor   int  `json:"tp"`
@@ -21,10 +22,10 @@ type Mesh struct {
 	Context  int  `json:"cp"`
 	Expert   int  `json:"ep"`
 	Zero     int  `json:"zero"`
-	// ranks that share one copy of the state; 0: all with its weights
+	// ranks that share one copy of the state; 0 means all ranks with the same weights
 	Shard     int                `json:"shard,omitempty"`
 	Micro     int                `json:"micro_batch"` // sequences
-	Schedule  string             `json:"schedule"`    // as package program names it
+	Schedule  string             `json:"schedule"`    // a name of package program
 	Recompute Recompute          `json:"recompute"`
 	Precision hardware.Precision `json:"precision"`
 }
@@ -32,21 +33,21 @@ type Mesh struct {
 // Ranks returns the number of ranks.
 func (m Mesh) Ranks() int { return m.Data * m.Tensor * m.Pipeline * m.Context }
 
-// Recompute is what the backward pass computes again.
+// Recompute says what the backward pass recomputes.
 type Recompute string
 
 // The ways to recompute.
 const (
 	None      Recompute = "none"
 	Attention Recompute = "attention" // the core of attention: scores, softmax, weighted values
-	Half      Recompute = "half"      // every second product, and what is between them
+	Half      Recompute = "half"      // every second product, and the operations between them
 	Full      Recompute = "full"      // whole layers
 )
 
-// A Stack is what the software of a run does. The zero value is completed by the defaults of today's software.
+// A Stack describes the software of a run. Zero fields are completed by the defaults of today's software.
 type Stack struct {
 	Attention     string `json:"attention"`      // unfused, flash, flash2 or fused: the generation of the kernel
-	OverlapData   bool   `json:"overlap_data"`   // gradients and weights travel while ranks compute
+	OverlapData   bool   `json:"overlap_data"`   // gradients and weights are sent while ranks compute
 	OverlapTensor bool   `json:"overlap_tensor"` // products run while their operands arrive
 	GradientBytes int    `json:"gradient_bytes"` // of an element on the wire
 	// with ZeRO 3 a compiler gathers the weight of each product when it is due, and sends its gradient in two bytes
@@ -57,16 +58,16 @@ type Stack struct {
 // Modern is the stack of today's software.
 var Modern = Stack{Attention: "fused", OverlapData: true, GradientBytes: 4}
 
-// tokens returns the tokens of a micro-batch that a rank has.
+// tokens returns a rank's number of tokens in a micro-batch.
 func (r *Run) tokens() int { return max(1, r.Mesh.Micro*r.Shape.Context/r.Mesh.Context) }
 
-// repeated returns the shape that ranks of tensor parallelism hold together: if they are more than the heads of keys
-// and values, each has one of them.
+// repeated returns the shape that the ranks of tensor parallelism hold together. If there are more ranks than
+// key-value heads, heads are repeated so that each rank has one.
 func (r *Run) repeated() Shape {
 	s := r.Shape
 	s.KVHeads = max(s.kv(), r.Mesh.Tensor)
 	return s
 }
 
-// Micros returns the micro-batches of a step, of one rank.
+// Micros returns the number of micro-batches of one rank in a step.
 func (r *Run) Micros() int { return max(1, r.Batch/(r.Mesh.Data*r.Mesh.Micro)) }

@@ -12,7 +12,7 @@ import (
 	"anneal/program"
 )
 
-// A Found mesh is one that fits, with what it takes.
+// A Found is a mesh that fits, with its time, memory and cost.
 type Found struct {
 	Run    *Run
 	Mesh   Mesh
@@ -23,20 +23,20 @@ type Found struct {
 	Count  int      // devices
 }
 
-// A Rejected mesh and why.
+// A Rejected is a mesh that was refused, and the reason.
 type Rejected struct {
 	Mesh   Mesh   `json:"mesh"`
 	Change string `json:"change,omitempty"` // of a neighbour of the best mesh: the axis that differs, such as tp=16
 	Reason string `json:"reason"`
-	Count  int    `json:"count,omitempty"` // meshes refused or left out for this kind of reason; this one came nearest
+	Count  int    `json:"count,omitempty"` // meshes refused for the same kind of reason; this one came nearest
 	need   float64
 }
 
-// A Search is what was found.
+// A Search is the result of Find.
 type Search struct {
 	Tried      int
 	Best       *Found
-	Front      []*Found   // the others are worse in time, cost and headroom than one of these
+	Front      []*Found   // every other mesh is worse in time, cost and headroom than one of these
 	Refused    []Rejected // one of each kind of reason
 	Neighbours []Rejected // of the best
 	Advice     string     // why there is no best
@@ -45,10 +45,10 @@ type Search struct {
 // finalists is how many of the meshes that look fastest are simulated.
 const finalists = 24
 
-// Find returns the best meshes for a run; its mesh gives the precision and the axes that are fixed. It tries all of the
-// cluster, a half, a quarter and an eighth of it, every split of these into powers of two and into what divides the
-// layers, and for each all ways to shard and recompute. Meshes are pruned by divisibility and memory, ranked by a
-// closed form of their schedule, and the first are simulated.
+// Find returns the best meshes for a run. The mesh of the run gives the precision and the fixed axes. Find tries the
+// whole cluster, a half, a quarter and an eighth of it; every split of these into powers of two and into numbers that
+// divide the layers; and for each split all ways to shard and recompute. It prunes meshes by divisibility and memory,
+// ranks the rest by a closed form of their schedule, and simulates the first of them.
 func Find(run Run, fixed Axes) (*Search, error) {
 	x := &explorer{fixed: fixed, refused: map[string]*Rejected{}, cuts: map[int][][2]int{},
 		made: map[listKey][][]program.Instr{}}
@@ -85,7 +85,7 @@ func Find(run Run, fixed Axes) (*Search, error) {
 
 func byTime(a, b *Found) int { return cmp.Compare(a.Step.Seconds, b.Step.Seconds) }
 
-// dominates says whether a mesh that is at least as fast is about as good in cost and headroom too.
+// dominates reports whether a mesh that is at least as fast is also about as good in cost and headroom.
 func (f *Found) dominates(g *Found) bool { return f.Cost <= 1.02*g.Cost && f.Room >= g.Room-0.05 }
 
 // An explorer tries meshes.
@@ -93,7 +93,7 @@ type explorer struct {
 	fixed   Axes
 	tried   int
 	fit     []*Found             // simulated
-	refused map[string]*Rejected // by kind of reason, the one that came nearest
+	refused map[string]*Rejected // by kind of reason, the mesh that came nearest to fitting
 	cuts    map[int][][2]int     // of the layers, by number of parts
 	made    map[listKey][][]program.Instr
 }
@@ -103,7 +103,7 @@ type listKey struct {
 	stages, micros int
 }
 
-// lists makes the lists of a schedule once: many meshes share them.
+// lists makes the lists of each schedule only once, because many meshes share them.
 func (x *explorer) lists(schedule string, stages, micros int) ([][]program.Instr, error) {
 	key := listKey{schedule, stages, micros}
 	if x.made[key] == nil {
@@ -143,7 +143,7 @@ func (x *explorer) explore(r *Run) error {
 	return nil
 }
 
-// sizes adds those sizes of micro-batches of a mesh that fit: they do up to some size.
+// sizes adds the sizes of micro-batches of a mesh that fit. If a size does not fit, larger ones do not either.
 func (x *explorer) sizes(fit []*Found, r *Run, m Mesh) []*Found {
 	for _, m.Micro = range x.fixed.micros(r, m) {
 		x.tried++
@@ -173,7 +173,7 @@ func (x *explorer) refuse(kind string, why *Rejected) {
 	old.Count = count
 }
 
-// consider returns a mesh that fits, ranked by a closed form, or why it is refused and what kind of reason that is.
+// consider returns a mesh that fits, ranked by a closed form, or the reason and the kind of reason why it is refused.
 func (x *explorer) consider(r *Run) (*Found, string, *Rejected) {
 	if err := r.Check(); err != nil {
 		reason := strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -193,7 +193,7 @@ func (x *explorer) consider(r *Run) (*Found, string, *Rejected) {
 	return f, "", nil
 }
 
-// advice says why no mesh is left.
+// advice explains why no mesh is left.
 func (x *explorer) advice(r *Run) string {
 	memory := false
 	for kind := range x.refused {
@@ -231,14 +231,14 @@ func (f *Found) fits() bool {
 	return bytes <= Usable*f.Run.Cluster.Accelerator.Memory
 }
 
-// excess says which stage does not fit.
+// excess describes the stage that does not fit.
 func (f *Found) excess() string {
 	bytes, stage := f.fullest()
 	return fmt.Sprintf("stage %d needs %.2f GiB of %.2f GiB", stage, bytes/gibi,
 		Usable*f.Run.Cluster.Accelerator.Memory/gibi)
 }
 
-// kind is the reason by which a mesh that does not fit is counted.
+// kind returns the kind of reason that a mesh that does not fit counts under.
 func (f *Found) kind() string { return fmt.Sprint("memory ", f.Mesh.Recompute) }
 
 func (f *Found) rejected() *Rejected {
@@ -246,7 +246,7 @@ func (f *Found) rejected() *Rejected {
 	return &Rejected{Mesh: f.Mesh, Reason: f.excess(), need: bytes}
 }
 
-// settle computes what follows from time and memory.
+// settle computes the figures that depend on time and memory.
 func (f *Found) settle() {
 	fullest, _ := f.fullest()
 	f.Room = 1 - fullest/f.Run.Cluster.Accelerator.Memory
@@ -264,13 +264,14 @@ func (x *explorer) simulate(f *Found) error {
 	return nil
 }
 
-// TooSmall is the arithmetic by which a model does not fit, or what to do where its state would fit.
+// TooSmall returns the arithmetic that shows that a model does not fit, or advice if its state would fit.
 func (r *Run) TooSmall() string {
 	return cmp.Or(r.tooLarge(), fmt.Sprintf("The mesh is at fault: %s. --search looks for one whose activations "+
 		"fit, too", r.leastState()))
 }
 
-// stateBytes are those of a parameter with AdamW: 2 of the weight, 4 of its gradient, 12 of FP32 weight and moments.
+// stateBytes is the bytes per parameter with AdamW: 2 for the weight, 4 for its gradient, 12 for the FP32 weight and
+// the moments.
 const stateBytes = 18
 
 func (r *Run) stateSize() float64 {
@@ -278,14 +279,14 @@ func (r *Run) stateSize() float64 {
 	return stateBytes * all
 }
 
-// leastState says what the state takes where it is sharded most.
+// leastState describes the memory of the state with the most sharding.
 func (r *Run) leastState() string {
 	n := r.Cluster.Devices
 	return fmt.Sprintf("with zero=3, the state of %s would take %.1f GiB on each of the %d devices", r.Shape.Name,
 		r.stateSize()/gibi/float64(n), n)
 }
 
-// tooLarge is the arithmetic by which the state alone does not fit on the devices; "" if it does.
+// tooLarge returns the arithmetic that shows that the state alone does not fit on the devices; "" if it does.
 func (r *Run) tooLarge() string {
 	state, device, n := r.stateSize(), r.Cluster.Accelerator.Memory, r.Cluster.Devices
 	room := Usable*device - reserved
@@ -303,7 +304,7 @@ func (r *Run) tooLarge() string {
 		state/stateBytes/1e9, state/gibi, state/gibi/float64(n), n, device/gibi, least)
 }
 
-// Precise says which precision a name is.
+// Precise returns the precision with the given name.
 func Precise(name string) (hardware.Precision, error) {
 	if p := hardware.Precision(name); slices.Contains(hardware.Precisions, p) {
 		return p, nil

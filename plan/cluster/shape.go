@@ -14,7 +14,7 @@ type Shape struct {
 	Context int    `json:"context"` // tokens of a sequence
 	Tied    bool   `json:"tied"`    // the embedding is the head
 	Rotary  bool   `json:"rotary"`
-	Window  int    `json:"window,omitempty"`  // mean tokens that attention sees, 0: all
+	Window  int    `json:"window,omitempty"`  // mean number of tokens that attention sees; 0 means all
 	Dropout bool   `json:"dropout,omitempty"` // its masks are kept
 	Side    bool   `json:"side_by_side,omitempty"`
 
@@ -23,7 +23,7 @@ type Shape struct {
 	ExpertFFN int `json:"expert_ffn,omitempty"`
 	SharedFFN int `json:"shared_ffn,omitempty"`
 	Dense     int `json:"dense_layers,omitempty"` // the first layers, without experts
-	Extra     int `json:"extra_layers,omitempty"` // layers with a head of their own that predict further tokens
+	Extra     int `json:"extra_layers,omitempty"` // layers that predict further tokens, each with its own head
 
 	Latent Latent `json:"latent,omitzero"`
 }
@@ -31,7 +31,7 @@ type Shape struct {
 // Latent is multi-head latent attention (DeepSeek-V2, arXiv 2405.04434); the zero value is ordinary attention.
 type Latent struct {
 	Query, KV int // ranks of the compressed queries, keys and values
-	Rope, V   int // of a head: rotary dimensions, and those of its values; HeadDim counts no rotary ones
+	Rope, V   int // dimensions of a head: rotary ones, and those of values; HeadDim does not count rotary ones
 }
 
 func (s *Shape) kv() int {
@@ -65,7 +65,7 @@ func (s *Shape) matrices() float64 {
 	return 2
 }
 
-// attentionParameters are those of the projections of a layer.
+// attentionParameters returns the parameters of the attention projections of a layer.
 func (s *Shape) attentionParameters() float64 {
 	n := 0.0
 	for _, p := range s.projections() {
@@ -99,7 +99,7 @@ func (s *Shape) projections() []projection {
 	}
 }
 
-// largestProduct returns the elements of the largest weight of a layer, of its experts those of one.
+// largestProduct returns the number of elements of the largest weight of a layer; experts count one by one.
 func (s *Shape) largestProduct() float64 {
 	n := float64(s.Dim) * float64(max(s.FFN, s.ExpertFFN, s.SharedFFN))
 	for _, p := range s.projections() {
@@ -108,10 +108,10 @@ func (s *Shape) largestProduct() float64 {
 	return n
 }
 
-// hasExperts says whether layer i has experts.
+// hasExperts reports whether layer i has experts.
 func (s *Shape) hasExperts(i int) bool { return s.Experts > 0 && i >= s.Dense }
 
-// upTo returns where a part ends that has the layers before to: behind the last one are those that predict further
+// upTo returns the end of a part that has the layers before to. The last part also has the layers that predict further
 // tokens.
 func (s *Shape) upTo(to int) int {
 	if to == s.Layers {
@@ -120,7 +120,8 @@ func (s *Shape) upTo(to int) int {
 	return to
 }
 
-// layerParameters returns those of layer i that every rank of data parallelism has a copy of, and those of experts.
+// layerParameters returns the parameters of layer i that every rank of data parallelism has a copy of, and those of
+// its experts.
 func (s *Shape) layerParameters(i int) (shared, experts float64) {
 	d := float64(s.Dim)
 	shared = s.attentionParameters() + 2*d
@@ -131,7 +132,7 @@ func (s *Shape) layerParameters(i int) (shared, experts float64) {
 	return shared, float64(s.Experts) * s.matrices() * d * float64(s.ExpertFFN)
 }
 
-// spanParameters returns those of layers from … to, as layerParameters does.
+// spanParameters is layerParameters for layers from … to.
 func (s *Shape) spanParameters(from, to int) (shared, experts float64) {
 	dense := to - from
 	if s.Experts > 0 {
@@ -170,7 +171,7 @@ func (s *Shape) Parameters() (all, active float64) {
 // that multiplies it, and 12·L·H·Q·T of attention, not halved for causality (PaLM, arXiv 2204.02311, appendix B).
 func (s *Shape) FLOPs() float64 { return 6*s.multiplying() + s.attentionFLOPs() }
 
-// multiplying returns the parameters that multiply a token: no embedding, but the head.
+// multiplying returns the parameters that multiply a token, which include the head but not the embedding.
 func (s *Shape) multiplying() float64 {
 	_, n := s.Parameters()
 	if !s.Tied {

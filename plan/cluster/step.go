@@ -5,7 +5,7 @@ import (
 	"anneal/program"
 )
 
-// A Step is how a step passes. Times are in seconds.
+// A Step is the predicted course of a step. Times are in seconds.
 type Step struct {
 	Seconds float64 `json:"step_seconds"`
 	Phases  Phases  `json:"phases"`
@@ -13,7 +13,7 @@ type Step struct {
 	Exposed float64 `json:"exposed_communication_seconds"`
 	Tokens  float64 `json:"tokens_per_second"`
 	MFU     float64 `json:"mfu"`
-	HFU     float64 `json:"hfu"` // counts what is computed again
+	HFU     float64 `json:"hfu"` // also counts recomputation
 
 	Stages    []Stage           `json:"-"`
 	Lists     [][]program.Instr `json:"-"` // of the micro-batches that were simulated
@@ -21,7 +21,7 @@ type Step struct {
 	Simulated int               `json:"-"` // micro-batches of the timeline
 }
 
-// Phases is where the time of a step goes, for the mean rank. They add up to it.
+// Phases divides the time of a step into phases, for the mean rank. They add up to the time.
 type Phases struct {
 	Forward   float64 `json:"forward"`
 	Backward  float64 `json:"backward"`
@@ -33,18 +33,18 @@ type Phases struct {
 	Idle      float64 `json:"idle"` // waiting for other stages
 }
 
-// A Stage is what a stage of the pipeline has.
+// A Stage describes a stage of the pipeline.
 type Stage struct {
 	Parts [][2]int // layers from, to, by chunk
 	Peak  int      // micro-batches kept at one time, counted in each chunk
 }
 
-// Simulate returns how a step passes. The run must be valid.
+// Simulate predicts a step. The run must be valid.
 func (r *Run) Simulate() (*Step, error) {
 	return r.simulate(r.Micros(), lateLists)
 }
 
-// First returns how a step of so many micro-batches passes, which looks like that of all without its middle.
+// First predicts a step with only the given number of micro-batches. It looks like the whole step without its middle.
 func (r *Run) First(micros int) (*Step, error) {
 	x := *r
 	x.Batch = micros * r.Mesh.Data * r.Mesh.Micro
@@ -54,7 +54,8 @@ func (r *Run) First(micros int) (*Step, error) {
 // A lister returns the instructions of each stage by a schedule.
 type lister func(schedule string, stages, micros int) ([][]program.Instr, error)
 
-// lateLists returns the lists of stages that ask for messages beforehand and wait only for what they need next.
+// lateLists returns the lists of stages that post receives in advance and wait only for the message that they need
+// next.
 func lateLists(schedule string, stages, micros int) ([][]program.Instr, error) {
 	s, err := program.Parse(schedule)
 	if err != nil {
@@ -67,8 +68,8 @@ func lateLists(schedule string, stages, micros int) ([][]program.Instr, error) {
 	return program.Late(lists), nil
 }
 
-// Shortened simulates so many micro-batches as the steady state of the pipeline needs, and continues it: every further
-// round of as many micro-batches as there are stages takes as long as the one before.
+// Shortened simulates enough micro-batches to reach the steady state of the pipeline, and extrapolates: every further
+// round of one micro-batch per stage takes as long as the round before.
 func (r *Run) Shortened() (*Step, error) { return r.shortened(lateLists) }
 
 func (r *Run) shortened(lists lister) (*Step, error) {
@@ -124,7 +125,7 @@ func (r *Run) simulate(micros int, lists lister) (*Step, error) {
 	return s, nil
 }
 
-// again returns the time of what a backward pass computes again.
+// again returns the time that a backward pass spends on recomputation.
 func (r *Run) again(x cost) float64 {
 	switch r.Mesh.Recompute {
 	case Full:
@@ -151,7 +152,8 @@ func (r *Run) hop() float64 {
 	return r.Cluster.Message(bytes, m.Tensor*m.Context*m.Data)
 }
 
-// parts cuts the layers: evenly if they divide, as most software does, else so that the slowest part is fastest.
+// parts cuts the layers evenly if their number allows it, as most software does, and otherwise so that the slowest
+// part is as fast as possible.
 func (r *Run) parts() [][2]int {
 	n, layers := r.Mesh.Pipeline*max(r.Mesh.Chunks, 1), r.Shape.Layers
 	counts := make([]int, n)
@@ -209,7 +211,7 @@ func (r *Run) partCosts(parts [][2]int, a machine) []cost {
 	return list
 }
 
-// addEnd adds what is never recomputed. Its forward pass counts as backward work of the head where it stands.
+// addEnd adds the cost of the embedding or the head. Its forward pass goes to ends, because it is never recomputed.
 func (c *cost) addEnd(d cost) {
 	c.ends += d.forward
 	c.input += d.input
@@ -245,7 +247,7 @@ func (r *Run) account(s *Step, costs []cost, pipeline float64, a machine) {
 	s.HFU = s.MFU * r.hardwareFLOPs() / r.Shape.FLOPs()
 }
 
-// hardwareFLOPs returns the operations of a token with what is computed again.
+// hardwareFLOPs returns the operations of a token including recomputation.
 func (r *Run) hardwareFLOPs() float64 {
 	f := r.Shape.FLOPs()
 	head := 6 * r.Shape.table()
@@ -261,8 +263,8 @@ func (r *Run) hardwareFLOPs() float64 {
 	}
 }
 
-// tail returns what a stage does after its last micro-batch: exchange gradients and weights, as far as the last
-// backward pass and the next forward pass do not hide it, and update.
+// tail returns the time of a stage after its last micro-batch: the update, and the exchange of gradients and weights
+// as far as the last backward pass and the next forward pass do not hide it.
 func (r *Run) tail(st Stage, costs []cost, stage int, a machine) (data, optimizer float64) {
 	m, net := r.Mesh, r.Cluster
 	shared, experts := r.stageParameters(st, stage)
@@ -290,7 +292,7 @@ func (r *Run) tail(st Stage, costs []cost, stage int, a machine) (data, optimize
 	if r.Stack.OverlapData {
 		gradients, weights = exposed(gradients, backward), exposed(weights, forward)
 	}
-	if m.Zero == 2 { // a rank keeps a share of the sum alone, so that every micro-batch sends its gradients
+	if m.Zero == 2 { // a rank keeps only its share of the sum, so every micro-batch sends its gradients
 		gradients *= float64(r.Micros())
 	}
 	owned := shared

@@ -16,7 +16,7 @@ type Panel struct {
 	Timeline program.Timeline // of the lists
 }
 
-// letters stand for what computes; a backward in one piece and the gradient of the input both are B.
+// letter returns the letter of a computation. A whole backward and the gradient of the input are both B.
 func letter(op program.Op) string {
 	switch op {
 	case program.Forward:
@@ -51,7 +51,7 @@ type bar struct {
 	instr program.Instr
 }
 
-// bars returns what a stage computes.
+// bars returns the computations of a stage.
 func (p Panel) bars(stage int) (list []bar) {
 	for k, i := range p.Lists[stage] {
 		if !i.Op.Message() {
@@ -61,7 +61,7 @@ func (p Panel) bars(stage int) (list []bar) {
 	return list
 }
 
-// facts says what a stage costs: its idle share of the step, and the micro-batches that it keeps at most.
+// facts describes a stage: its idle share of the step, and the most micro-batches that it keeps.
 func (p Panel) facts(stage int) string {
 	return fmt.Sprintf("idle %2.0f %%, keeps %d", 100*p.Timeline.Idle[stage]/p.Timeline.Total, p.Timeline.Peak[stage])
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Overview draws the whole of a panel in one line for each stage, of at most so many columns: in each column the letter
-// of what takes most of its time, of F, B and W, or a dot if the stage is idle for most of it. Letters of every second
-// chunk of layers are small.
+// Overview draws a whole panel with one line per stage and at most the given number of columns. A column shows the
+// letter, F, B or W, of the computation that takes most of its time, or a dot if the stage is mostly idle. Letters of
+// every second chunk of layers are lower case.
 //
 //	stage 0  FFFF......BBBBBBFFBBBB
 //	stage 1  ..FFFFBBBBFFBBBB......
@@ -23,7 +23,7 @@ func (p Panel) Overview(out io.Writer, columns int) error {
 	return w.Flush()
 }
 
-// columns returns what a stage does in so many equal parts of the step.
+// columns returns what a stage does in each of so many equal parts of the step.
 func (p Panel) columns(stage, wide int) string {
 	shares := make([]map[string]float64, wide) // of a column, by letter
 	scale := float64(wide) / max(p.Timeline.Total, 1e-300)

@@ -8,7 +8,7 @@ import (
 	"anneal/program"
 )
 
-// Sizes of an SVG in pixels, and what its texts look like.
+// Sizes of an SVG in pixels, and the style of its text.
 const (
 	left, drawn, right = 64., 760., 128.
 	rowHigh, rowGap    = 20., 4.
@@ -19,11 +19,11 @@ const (
 	middle = ` text-anchor="middle"`
 )
 
-// colours of what a stage computes.
+// The colours of a stage's computations.
 var colours = map[string]string{"F": "#88bbdd", "B": "#4477aa", "W": "#228833"}
 
-// SVG draws panels below each other, all at the same scale: bars are as long as they take, idle time is light.
-// In the second chunk of a stage and those after it, bars are paler.
+// SVG draws panels below each other, all at the same scale. The length of a bar is its time; idle time is light. Bars
+// of a stage's second and later chunks are paler.
 func SVG(w io.Writer, panels []Panel) error {
 	longest := 0.0
 	for _, p := range panels {
@@ -70,7 +70,7 @@ func (p Panel) bar(picture *svg.Picture, b bar, y, scale float64) {
 	}
 }
 
-// used returns the letters of what is computed.
+// used returns the letters of the computations that occur.
 func used(panels []Panel) map[string]bool {
 	letters := map[string]bool{"": true}
 	for _, p := range panels {
@@ -83,7 +83,7 @@ func used(panels []Panel) map[string]bool {
 	return letters
 }
 
-// legend says what the colours of letters are.
+// legend shows the colour of each letter.
 func legend(picture *svg.Picture, y float64, letters map[string]bool) {
 	x := left
 	for _, e := range [][2]string{

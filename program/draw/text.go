@@ -10,12 +10,12 @@ import (
 	"anneal/program"
 )
 
-// mostBlocks is how many blocks of lines a long step may take.
+// mostBlocks is the largest number of blocks of lines that a long step is drawn in.
 const mostBlocks = 6
 
 // Text draws a panel as characters, in lines of at most so many columns: F3 is the forward of micro-batch 3, B its
-// backward, W the gradients of its weights; dots are idle. A step that is longer than a line goes on below, and of
-// a very long one the beginning is drawn.
+// backward, W the gradients of its weights; dots are idle. A step that is longer than a line continues below; only the
+// beginning of a very long one is drawn.
 //
 //	stage 0  F0 F1 ......B0─── F2 B1─── F3 B2─── ...B3───
 //	stage 1  ...F0 B0─── F1 B1─── F2 B2─── F3 B3─── ......
@@ -82,7 +82,7 @@ func (p Panel) line(stage int, scale float64, length int) string {
 	return string(line)
 }
 
-// cutAt returns the runes from … to of a line, as far as it goes.
+// cutAt returns the runes from … to of a line, or as many of them as the line has.
 func cutAt(line string, from, to int) string {
 	r := []rune(line)
 	return string(r[min(from, len(r)):min(to, len(r))])
