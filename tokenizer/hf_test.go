@@ -27,6 +27,11 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		return s
 	}
 	bytesOnly := object{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}
+	splitBy := func(regex string) func(object) {
+		return func(d object) {
+			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": regex} }), bytesOnly)
+		}
+	}
 	for name, c := range map[string]struct {
 		want   string // in the error
 		change func(doc object)
@@ -90,20 +95,14 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"no pattern": {"pattern", func(d object) {
 			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{} }), bytesOnly)
 		}},
-		"bad pattern": {"is not usable", func(d object) {
-			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": "(a"} }), bytesOnly)
-		}},
-		"endless pattern": {"matching fails", func(d object) {
-			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": `(\s+)+x`} }),
-				bytesOnly)
-		}},
-		"endless pattern of one letter": {"matching fails", func(d object) {
-			d["pre_tokenizer"] = sequence(split(func(s object) { s["pattern"] = object{"Regex": `(z+)+$`} }), bytesOnly)
-		}},
-		"huge pattern": {"16 KiB", func(d object) {
-			d["pre_tokenizer"] = sequence(
-				split(func(s object) { s["pattern"] = object{"Regex": strings.Repeat("a", 1<<15)} }), bytesOnly)
-		}},
+		"bad pattern":                   {"is not usable", splitBy("(a")},
+		"endless pattern":               {"matching fails", splitBy(`(\s+)+x`)},
+		"endless pattern of one letter": {"matching fails", splitBy(`(z+)+$`)},
+		"class in a class":              {"classes in classes", splitBy(`[[:alpha:]]+`)},
+		"intersection":                  {"intersections", splitBy(`[^]a-z&&\p{L}]`)},
+		"no minimum":                    {"try {0,", splitBy(`a{,2}`)},
+		"flag m":                        {"flag m", splitBy(`(?im:a.)`)},
+		"huge pattern":                  {"16 KiB", splitBy(strings.Repeat("a", 1<<15))},
 		"two ByteLevel": {"pretokenizers[0]",
 			func(d object) { d["pre_tokenizer"] = sequence(bytesOnly, bytesOnly) }},
 		"no part":         {"pretokenizers", func(d object) { d["pre_tokenizer"] = sequence() }},

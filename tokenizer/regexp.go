@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,11 +23,49 @@ func compileRegexp(s string) (*regexp2.Regexp, error) {
 	if len(s) > maxRegexp {
 		return nil, errors.New("longer than 16 KiB")
 	}
-	re, err := regexp2.Compile(s, regexp2.OptionMaxBacktrackingStackSize(regexpStack))
+	if err := checkDialect(s); err != nil {
+		return nil, err
+	}
+	// As for Hugging Face, ^ and $ match at every line.
+	re, err := regexp2.Compile(s, regexp2.Multiline, regexp2.OptionMaxBacktrackingStackSize(regexpStack))
 	if err != nil {
 		return nil, err
 	}
 	return re, checkRegexp(re, s)
+}
+
+var flagM = regexp.MustCompile(`^\(\?[a-z]*m`)
+
+// checkDialect rejects what regexp2 would silently read differently from the library that Hugging Face uses.
+func checkDialect(s string) error {
+	class := -1 // start of the current character class, after [ or [^; -1 outside
+	for i := 0; i < len(s); i++ {
+		switch rest := s[i:]; {
+		case rest[0] == '\\':
+			i++
+		case class >= 0 && rest[0] == '[':
+			return fmt.Errorf("%.20q: classes in classes are not supported\n"+
+				`  try \[ for the character, \p{L} for [:alpha:], [ab] for [a[b]]`, rest)
+		case class >= 0 && strings.HasPrefix(rest, "&&"):
+			return fmt.Errorf("%.20q: intersections of classes are not supported\n"+
+				`  try \& for the character, (?:(?![b])[a]) for [a&&[^b]]`, rest)
+		case class >= 0:
+			if rest[0] == ']' && i > class {
+				class = -1
+			}
+		case rest[0] == '[':
+			if strings.HasPrefix(rest, "[^") {
+				i++
+			}
+			class = i + 1
+		case strings.HasPrefix(rest, "{,"):
+			return fmt.Errorf("%.20q: counts without a minimum are not supported\n  try {0,", rest)
+		case flagM.MatchString(rest):
+			return fmt.Errorf("%.20q: the flag m is not supported: libraries disagree on it\n"+
+				`  try [\s\S] for any character; ^ and $ match at every line anyway`, rest)
+		}
+	}
+	return nil
 }
 
 // probeUnits are repeated, like the characters of the pattern, to detect exponential time.
@@ -89,7 +128,7 @@ func (s *regexpSplitter) reset(text []byte) {
 	}
 	// An error means that a match exceeded the stack limit; earlier matches remain valid.
 	_ = s.re.FindRunesMatches(runes, 0, func(m regexp2.MatchView) bool {
-		if at, n, ok := m.GroupRange(0); ok && n > 0 {
+		if at, n, ok := m.GroupRange(0); ok { // n may be 0, which cuts too
 			cut(at)
 			cut(at + n)
 		}

@@ -90,7 +90,6 @@ func (t *Tokenizer) cut(m *matcher, text []byte, special func(id uint32), betwee
 				}
 				end += n
 			}
-			from = end
 		}
 		if start > done {
 			between(text[done:start])
