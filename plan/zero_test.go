@@ -359,7 +359,7 @@ func TestThePageHasTheMeshOf175B(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Since(began); d > 5*time.Second {
+	if d := time.Since(began); d > 15*time.Second { // one on an idle core
 		t.Errorf("the plan of 1,024 ranks takes %v", d)
 	}
 	for i, x := range p.Ranks.Mesh {

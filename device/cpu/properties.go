@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"anneal/device"
@@ -39,12 +40,35 @@ func (d *Device) FreeMemory() int64 { return machine.ReadMemory().Available }
 // Blocked implements device.Properties.
 func (d *Device) Blocked(operand tensor.DType) tensor.DType { return gemm.Blocked(d.tier, operand) }
 
-// peakTime is the duration of a measurement of the peak.
-const peakTime = 100 * time.Millisecond
+// A peak is measured for peakTime, and valid for peakAge: the clock varies.
+const (
+	peakTime = 100 * time.Millisecond
+	peakAge  = 10 * time.Second
+)
 
-// Peak implements device.Properties. It measures the peak anew, because the clock varies.
+// peaks holds the latest peaks of this process, by peakKind: a study or a search for a size opens many devices.
+var peaks sync.Map
+
+type peakKind struct {
+	tier    isa.Tier
+	operand tensor.DType
+	threads int
+}
+
+type peak struct {
+	at     time.Time
+	gflops float64
+}
+
+// Peak implements device.Properties. It measures the peak, unless a device of this kind did in the last ten seconds.
 func (d *Device) Peak(operand tensor.DType) float64 {
-	return gemm.Peak(d.tier, operand, d.pool, peakTime)
+	kind := peakKind{d.tier, operand, d.Threads()}
+	if p, ok := peaks.Load(kind); ok && time.Since(p.(peak).at) < peakAge {
+		return p.(peak).gflops
+	}
+	gflops := gemm.Peak(d.tier, operand, d.pool, peakTime)
+	peaks.Store(kind, peak{time.Now(), gflops})
+	return gflops
 }
 
 // LogitBytes implements device.Properties: the default suits CPU caches.
