@@ -1,17 +1,19 @@
 package curate
 
-// GopherRepetition drops what repeats itself (Rae et al. 2021, arXiv 2112.11446, table A1), with datatrove's
-// semantics:
+// GopherRepetition drops documents that repeat themselves (Rae et al. 2021, arXiv 2112.11446, table A1), with
+// datatrove's semantics:
 //
 //	duplicate_paragraphs, duplicate_paragraph_chars    ≤ 0.30, ≤ 0.20: repeated paragraphs, their characters
 //	duplicate_lines, duplicate_line_chars              ≤ 0.30, ≤ 0.20
 //	top_2_gram … top_4_gram                            ≤ 0.20, 0.18, 0.16: characters of the most frequent n-gram
 //	duplicate_5_grams … duplicate_10_grams             ≤ 0.15, 0.14, 0.13, 0.12, 0.11, 0.10
 //
-// all over the characters of the text, but the first of each pair over their number. A repeated n-gram counts only
-// where the last one that counted has ended, and those inside are not remembered. Memory: about 35 bytes for each
-// token of a document, and at most 64 more for each at which a repeated 2-gram starts. Not for code and tables, which
-// repeat by nature.
+// Each is a share of the characters of the text, but the first of each pair is a share of the number of lines or
+// paragraphs. A repeated n-gram counts only if it begins after the end of the last one that counted, and n-grams
+// inside a counted one are not remembered. N-grams are equal if their tokens are; datatrove joins the tokens and takes
+// "a bc" for "ab c", which adds up to 0.004 to shares of source code. Memory: about 35 bytes for each token of a
+// document, and at most 64 more for each token where a repeated 2-gram starts. Not for code and tables, which repeat
+// by nature.
 func GopherRepetition() *Filter {
 	return &Filter{Name: "gopher_repetition", Bounds: []Bound{
 		atMost("duplicate_paragraphs", 0.30), atMost("duplicate_paragraph_chars", 0.20),
