@@ -18,17 +18,17 @@ const (
 
 const pageHead = `# Reliability
 
-Tests break anneal on purpose. This page lists each fault, how often it was tried, and what happened. It is generated from the
-results of the commands below: do not edit it. The last section names day and machine. If a fault causes a silent wrong result,
+Tests break anneal on purpose: they kill it, damage its files, fill its disk and fail its system calls. This page lists each fault, how often it was tried, and what happened. It is generated from the
+results of the commands below: do not edit it. The last section names the day and the machine. If a fault causes a silently wrong result,
 a panic, or an exit code that [commands.md](commands.md) does not list, its test fails and the page gets no row.
 
-- A kill comes at a random instant of the CPU time that the command needs, up to three times in a row.
-- A damaged file is read by a command drawn from those that use its directory: ` + "`eval`, `generate`, `resume`, `export`, `ckpt verify`,\n  `data verify`, `data export`" + `. The same answer means that the command does not need the damaged bytes, or used an older
-  checkpoint and came to the same end.
-- A full disk is a limit on the size of files, drawn from nothing to the largest file that the command writes.
-- System calls fail in a file system of the test; without power, what was not synced is lost.
+- A kill comes at a random point of the CPU time that the command needs, up to three times in a row.
+- A damaged file is read by a random command of those that use its directory: ` + "`eval`, `generate`, `resume`, `export`, `ckpt verify`,\n  `data verify`, `data export`" + `. The same answer means that the command does not need the damaged bytes, or used an older
+  checkpoint with the same result.
+- A full disk is a limit on the size of files, drawn at random between zero and the largest file that the command writes.
+- System calls fail in a simulated file system; in a simulated power cut, everything that was not synced is lost.
 
-Parsers of files from elsewhere have fuzz targets besides, which ` + "`.ci/fuzz`" + ` runs: any bytes are read or refused, in bounded
+Parsers of foreign files also have fuzz targets, which ` + "`.ci/fuzz`" + ` runs: any bytes are either read or refused, in bounded
 memory.
 
 `

@@ -25,8 +25,8 @@ func longOnCard() Claim {
 		Says:   "FlashAttention makes a context of 100,000 tokens possible on an A100.",
 		Source: "guides after Dao et al. 2022, arXiv 2205.14135",
 		How: "plans of the shape of LLaMA 2 7B with 98,304 tokens, whose attention stores no scores: activations " +
-			"with all kept and with each layer recomputed, beside the scores of one layer",
-		Rule: "holds if all activations fit in 80 GB; holds when each layer is recomputed if only so",
+			"with all kept and with each layer recomputed, compared with the scores of one layer",
+		Rule: "holds if all activations fit in 80 GB; holds when each layer is recomputed if they fit only then",
 		Measure: func(context.Context, *Env) ([]Figure, error) {
 			const tokens = 98304
 			long := slices.Concat(seven, []string{fmt.Sprint("model.context=", tokens),
@@ -142,7 +142,7 @@ func compiled(pattern string, seed uint64, layer int) (*device.Layout, error) {
 func longformer() Claim {
 	return Claim{
 		Number: 29, Seconds: 1,
-		Says: "Longformer attends to random tokens beside its window.",
+		Says: "Longformer attends to random tokens besides its window.",
 		Source: "guides; Beltagy et al. 2020, arXiv 2004.05150, choose global tokens; random ones are of Zaheer et " +
 			"al. 2020 (BigBird), arXiv 2007.14062",
 		How:  "the keys of both patterns under two seeds of random choices",
@@ -170,8 +170,8 @@ func longnet() Claim {
 		Number: 30, Seconds: 1,
 		Says:   "LongNet widens its dilation from layer to layer.",
 		Source: "guides after Ding et al. 2023, arXiv 2307.02486",
-		How: "the branches of segment and dilation in one layer, and the keys of the first layer beside those of " +
-			"layer 24",
+		How: "the branches of segment and dilation in one layer, and the keys of the first layer compared with " +
+			"those of layer 24",
 		Rule: "holds if the layers see other keys",
 		Measure: func(context.Context, *Env) ([]Figure, error) {
 			first, err := compiled("longnet:512", 1, 0)

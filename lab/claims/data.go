@@ -25,7 +25,8 @@ func curriculum() Claim {
 		Number: 23, Seconds: 60,
 		Says:   "A curriculum from easy to hard texts improves the final loss by 5 to 15 %.",
 		Source: "guides after Bengio et al. 2009",
-		How:    smallRuns + "data.order = first length over 15% and first compression over 15% beside random order",
+		How: smallRuns + "data.order = first length over 15% and first compression over 15%, compared with random " +
+			"order",
 		Rule: "holds if the better of the two gains 5 % or more; holds when 'improves' is enough if it gains 1 % " +
 			"or more",
 		Measure: func(ctx context.Context, e *Env) ([]Figure, error) {
@@ -141,10 +142,10 @@ func endOfText() Claim {
 		Number: 25, Seconds: 60,
 		Says:   "In packed rows a token between documents is enough: attention need not be masked.",
 		Source: "guides; Dubey et al. 2024 (Llama 3), arXiv 2407.21783, mask, and find it matters for long contexts",
-		How: smallRuns + "data.document_mask = false beside true; and the share of pairs of query and key that " +
+		How: smallRuns + "data.document_mask = false and true; and the share of pairs of query and key that " +
 			"cross documents in rows of 256 and 8,192 tokens",
 		Rule: "holds if the loss without a mask is within 1 % and few pairs (20 %) cross documents in long rows; " +
-			"holds when rows are short if only the loss is so",
+			"holds when rows are short if only the loss is within 1 %",
 		Measure: func(ctx context.Context, e *Env) ([]Figure, error) {
 			bits, err := e.bits(ctx, nil, []string{"data.document_mask=false"})
 			if err != nil {

@@ -187,7 +187,7 @@ func gpt3Mesh() Claim {
 		How: "simulated steps of GPT-3 175B on 128×8 A100 cards in that mesh, with replicated and with sharded " +
 			"optimizer state (ZeRO 1): memory of the fullest stage",
 		Rule: "holds if the mesh has 1,024 ranks and fits with replicated state; holds when the optimizer state is " +
-			"sharded if it fits only so",
+			"sharded if it fits only then",
 		Measure: func(context.Context, *Env) ([]Figure, error) {
 			var list []Figure
 			for zero, name := range []string{"replicated", "sharded"} {

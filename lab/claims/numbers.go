@@ -123,10 +123,10 @@ func doubleMasters() Claim {
 func formats() Claim {
 	return Claim{
 		Number: 37, Seconds: 1,
-		Says:   "FP16 ends at 65,504, BF16 has the range of FP32 with 7 bits behind the point, and TF32 takes 19 bits.",
+		Says:   "FP16 ends at 65,504, BF16 has the range of FP32 with 7 mantissa bits, and TF32 takes 19 bits.",
 		Source: "IEEE 754; NVIDIA on TF32",
-		How:    "the rounding of each format, probed: bits behind the point, largest number",
-		Rule:   "holds if all of it is so",
+		How:    "the rounding of each format, probed: mantissa bits, largest number",
+		Rule:   "holds if all of these are true",
 		Measure: func(context.Context, *Env) ([]Figure, error) {
 			exponent := math.Ceil(math.Log2(math.Log2(tf32.largest()))) + 1
 			return []Figure{
@@ -142,7 +142,7 @@ func formats() Claim {
 			return choose(f.Of("largest FP16") == 65504 && near(range32, 1,
 				0.01) && f.Of("BF16, behind the point") == 7 &&
 				f.Of("TF32, in all") == 19, fmt.Sprintf("FP16 ends at %s, BF16 at %s and FP32 at %s; BF16 has %s "+
-				"behind the point, TF32 takes %s.", f.Text("largest FP16"), f.Text("largest BF16"),
+				"of mantissa, TF32 takes %s.", f.Text("largest FP16"), f.Text("largest BF16"),
 				f.Text("largest FP32"),
 				f.Text("BF16, behind the point"), f.Text("TF32, in all")))
 		},

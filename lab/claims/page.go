@@ -19,9 +19,9 @@ const PageFile = "docs/claims.md"
 const pageHead = `<!-- generated from lab/claims/results.json by go generate ./lab/claims -->
 # Claims, measured
 
-Papers and tutorials on training are full of figures: "half the memory", "twice as fast", "a third more operations". This page says what
-%s makes of them. Each claim has a measurement and a rule that turns figures into a verdict; both are code ([lab/claims](../lab/claims)).
-No verdict is typed in: this page is generated from the figures alone, and a test generates it again.
+Papers and tutorials on training are full of figures: "half the memory", "twice as fast", "a third more operations". %s measures
+such claims on one machine and judges them. Each claim has a measurement and a rule that turns figures into a verdict; both are code ([lab/claims](../lab/claims)).
+This page is generated from the figures alone, and a test generates it again: no verdict is typed in.
 
 ` + "```" + `
 anneal lab claims --quick          # the cheap ones
@@ -29,8 +29,8 @@ anneal lab claims                  # all of them; resumes
 anneal lab claims --only 13,28     # in full, with rule and cost
 ` + "```" + `
 
-Measured on %s: %d cores, kernels %s, anneal %s. Figures of time are of this machine; those of small training runs are of models of half a million parameters and say
-nothing of large ones beyond what the paper does.
+Measured on %s: %d cores, kernels %s, anneal %s. Times hold for this machine. Small training runs have models of half a million parameters; they say
+nothing about large models beyond what the paper says.
 
 | verdict | claims |
 |---|---|
@@ -62,6 +62,10 @@ func Page(r *Results) ([]byte, error) {
 	}
 	if len(open) > 0 {
 		fmt.Fprintf(&b, "| not measured yet | %s |\n", counted(open))
+	}
+	b.WriteString("\n| | claim | verdict |\n|---:|---|---|\n")
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| [%d](#claim-%[1]d) | %s | %s |\n", row.Number, row.Says, row.Verdict)
 	}
 	for _, row := range rows {
 		fmt.Fprintf(&b, "\n## Claim %d\n\n**%s** (%s)\n\n**%s.** %s\n\n- Measured: %s (%s, %s).\n- Rule: %s.\n- "+

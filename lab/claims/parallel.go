@@ -198,7 +198,7 @@ func nvlink() Claim {
 func sharding() Claim {
 	return Claim{
 		Number: 59, Seconds: 4,
-		Says: "Fully sharded training needs no library such as DeepSpeed beside the framework, and gives the same " +
+		Says: "Fully sharded training needs no library such as DeepSpeed besides the framework, and gives the same " +
 			"model.",
 		Source: "Zhao et al. 2023 (FSDP), arXiv 2304.11277",
 		How: "five steps of a small model on one rank, and on two ranks of this process with parallel.zero = 3: " +

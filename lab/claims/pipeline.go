@@ -32,7 +32,7 @@ func bubble() Claim {
 		Says: "A pipeline of p stages idles (p−1)/(m+p−1) of a step with m micro-batches, which is negligible when " +
 			"m is much larger than p.",
 		Source: "Huang et al. 2018 (GPipe), arXiv 1811.06965; Narayanan et al. 2021, arXiv 2104.04473",
-		How:    "simulated steps of gpipe and 1f1b with 8 stages and 8 to 256 micro-batches, beside the formula",
+		How:    "simulated steps of gpipe and 1f1b with 8 stages and 8 to 256 micro-batches, compared with the formula",
 		Rule: "holds if no step is more than 1 % of its time off the formula, and 32 micro-batches a stage idle " +
 			"below 5 %",
 		Measure: func(context.Context, *Env) ([]Figure, error) {

@@ -100,7 +100,7 @@ func tables() Claim {
 		Source: "Brown et al. 2020, arXiv 2005.14165; Touvron et al. 2023, arXiv 2307.09288",
 		How:    "parameters and tokens that follow from the shape, the batch and the steps of the configurations",
 		Rule: "holds if sizes are within 1 % of 175 and 6.74 billion, tokens within 1 % (GPT-3 with its ramp of " +
-			"the batch), and ε is so",
+			"the batch), and ε is as published",
 		Measure: func(context.Context, *Env) ([]Figure, error) {
 			var list []Figure
 			for _, name := range []string{"gpt3-175b", "llama2-7b"} {

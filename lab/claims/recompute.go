@@ -25,7 +25,7 @@ func gpt3Recomputed(strategy string, overrides ...string) (kept, extra float64, 
 func checkpointing() Claim {
 	return Claim{
 		Number: 3, Seconds: 1,
-		Says: "Computing activations again costs a third more operations and takes 4 to 10 times less memory for " +
+		Says: "Recomputing activations costs a third more operations and takes 4 to 10 times less memory for " +
 			"them.",
 		Source: "Chen et al. 2016, arXiv 1604.06174; Korthikanti et al. 2022, arXiv 2205.05198",
 		How: "plans of GPT-3 6.7B with memory.recompute = none and every_layer, and the formula of the second " +

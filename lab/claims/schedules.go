@@ -54,7 +54,7 @@ func firstUpdate() Claim {
 		Says:   "The first update of a warm-up has a rate of zero, and clipping divides by the norm plus 1e-6.",
 		Source: "code in tutorials",
 		How: "the rate of a cosine with 100 steps of warm-up at update 0 and update 1, and the coefficient for a " +
-			"norm of 2 with a limit of 1, beside limit/(norm + 1e-6)",
+			"norm of 2 with a limit of 1, compared with limit/(norm + 1e-6)",
 		Rule: "holds if the first update's rate is zero; holds when updates are counted from 0 if only then",
 		Measure: func(context.Context, *Env) ([]Figure, error) {
 			s := schedule.Cosine{Warmup: 100, Steps: 1000, Final: 0.1}

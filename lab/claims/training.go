@@ -181,7 +181,7 @@ func decayShare() Claim {
 func narrowPrecision() Claim {
 	return Claim{
 		Number: 34, Seconds: 70,
-		Says:   "BF16, with 7 bits behind the point, follows the loss of FP32.",
+		Says:   "BF16, with 7 mantissa bits, follows the loss of FP32.",
 		Source: "Kalamkar et al. 2019, arXiv 1905.12322",
 		How:    smallRuns + "precision = bf16 and fp32",
 		Rule:   "holds if the losses are within 0.5 %",
@@ -197,7 +197,7 @@ func narrowPrecision() Claim {
 			}, nil
 		},
 		Judge: func(f *Figures) Verdict {
-			return choose(near(f.Of("BF16"), f.Of("FP32"), 0.005), fmt.Sprintf("BF16, with %s behind the point, "+
+			return choose(near(f.Of("BF16"), f.Of("FP32"), 0.005), fmt.Sprintf("BF16, with %s of mantissa, "+
 				"ends at %s, FP32 at %s: %+.2f %%.", f.Text("behind the point"), f.Text("BF16"), f.Text("FP32"),
 				100*(f.Of("BF16")/f.Of("FP32")-1)))
 		},
@@ -209,7 +209,7 @@ func heInit() Claim {
 		Number: 42, Seconds: 70,
 		Says:   "He's initialisation, with variance 2/fan-in, is the right start for a language model.",
 		Source: "guides after He et al. 2015, arXiv 1502.01852",
-		How:    smallRuns + "model.init = he beside gpt2 (0.02, and smaller where a branch ends)",
+		How:    smallRuns + "model.init = he and gpt2 (0.02, and smaller where a branch ends)",
 		Rule: "holds if He's start is better by 1 % or more; holds when any sensible start will do if it is " +
 			"within 1 %",
 		Measure: func(ctx context.Context, e *Env) ([]Figure, error) {
@@ -240,7 +240,7 @@ func skippedLayers() Claim {
 		Number: 43, Seconds: 70,
 		Says:   "Stochastic depth trains faster and to a better loss.",
 		Source: "Huang et al. 2016, arXiv 1603.09382",
-		How: smallRuns + "model.stochastic_depth = 0.5 beside 0; the operations that it saves are the mean share " +
+		How: smallRuns + "model.stochastic_depth = 0.5 and 0; the operations that it saves are the mean share " +
 			"of skipped branches",
 		Rule: "holds if it saves 10 % or more of the layers' operations and the loss is better; holds when time " +
 			"counts more than the loss if the loss is within 1 %",

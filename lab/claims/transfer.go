@@ -23,7 +23,7 @@ func alibi() Claim {
 		Source: "Press et al. 2021, arXiv 2108.12409",
 		How: smallRuns + "model.positions = alibi and rope, evaluated at the context of the training and at four " +
 			"times that",
-		Rule: "holds if ALiBi's loss at four times the context is 2 % lower than at once and its loss at once is " +
+		Rule: "holds if ALiBi's loss at four times the context is 2 % lower than at the trained one, where it is " +
 			"within 1 % of rope's; holds when it is enough that the loss does not rise if it is at most 1 % " +
 			"higher; else it does not hold",
 		Measure: func(ctx context.Context, e *Env) ([]Figure, error) {
@@ -134,7 +134,7 @@ func rangeTest() Claim {
 		Number: 45, Seconds: 120,
 		Says:   "A range test finds the best learning rate in minutes.",
 		Source: "Smith 2015, arXiv 1506.01186; guides",
-		How:    smallRuns + "six rates from 1e-3 to 3.2e-2, beside a range test of 100 steps",
+		How:    smallRuns + "six rates from 1e-3 to 3.2e-2, compared with a range test of 100 steps",
 		Rule: "holds if the rate at which the test's loss falls fastest is within a factor of 2 of the best; holds " +
 			"when it is read as a bracket if the best lies below the rate of the lowest loss",
 		Measure: func(ctx context.Context, e *Env) ([]Figure, error) {

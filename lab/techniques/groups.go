@@ -33,7 +33,7 @@ func Groups() []Group {
 		{Name: "decays", Title: "Shapes of a decay", Rows: decays, Base: []string{"schedule.name=wsd"}},
 		{Name: "weight_decay", Title: "Weight decay", Rows: weightDecays},
 		{Name: "precision", Title: "Precision", Rows: precisions},
-		{Name: "memory", Title: "Formats of what is kept", Rows: memory},
+		{Name: "memory", Title: "Storage formats", Rows: memory},
 		{Name: "stability", Title: "Stability and regularisation", Rows: stability},
 		{Name: "init", Title: "Initialisation", Rows: initialisation},
 		{Name: "attention", Title: "Attention patterns", Rows: attentions},

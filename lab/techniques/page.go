@@ -19,25 +19,29 @@ const PageFile = "docs/measured.md"
 const pageHead = `<!-- generated from lab/techniques/results.json by go generate ./lab/techniques -->
 # Techniques, measured
 
-What [techniques](techniques.md) do to one small model, measured alike: the rate of every run is searched in factors of 2 with one or two seeds (at least %d values, more while the best is at an edge), then
-all seeds are trained with it. A verdict compares runs with the same seed, which share data, order and initial weights. Intervals are of 95 %%
+How much do [training techniques](techniques.md) change the loss of one small model? All are measured in the same way. The learning rate is tuned in factors of 2 with one or two seeds (at least %d values, more while the best is at an edge), then
+all seeds are trained with it. A verdict compares runs with the same seed, which share data, order and initial weights. Intervals are 95 %% intervals
 (Student's t); a difference counts as seen if its probability by chance is below 5 %%, corrected for the number of techniques in the table (Holm).
 
-The model has half a million parameters (Llama, 4 layers of width 64, vocabulary of 4,096) and reads 820,000 tokens of Go source in 800 steps: the first minute of a training. What
-helps late, or helps large models, shows little here or costs. The tables say what a technique does in a short run and how sure that is. They do not rank techniques.
+The model has half a million parameters (Llama, 4 layers of width 64, vocabulary of 4,096) and reads 820,000 tokens of Go source in 800 steps: the first minute of a training run. Techniques that
+help late, or help large models, show little here or even cost. The tables say what a technique does in a short run and how certain that is. They do not rank techniques.
 
 ` + "```" + `
-anneal lab techniques --only optimizers --seeds 4   # one table; the runs of a stopped command are continued
+anneal lab techniques --only optimizers --seeds 4   # one table; a stopped command continues
 anneal lab techniques                               # all of them, with 5 seeds
 ` + "```" + `
 
-Kernels of another tier round otherwise, which moves a loss by less than another seed does.
+Kernels of another tier round differently, which changes a loss by less than another seed does.
 `
 
 // Page returns docs/measured.md.
 func Page(r *Results) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, pageHead, rates)
+	b.WriteString("\nThe tables:\n\n")
+	for _, g := range Groups() {
+		fmt.Fprintf(&b, "- [%s](#%s)\n", g.Title, strings.ReplaceAll(strings.ToLower(g.Title), " ", "-"))
+	}
 	for _, g := range Groups() {
 		fmt.Fprintf(&b, "\n## %s\n\n", g.Title)
 		if m := r.Find(g.Name); m != nil {
