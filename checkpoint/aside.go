@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// AsideName is the subdirectory for checkpoints that SetAside removes from the run.
+// AsideName is the name of the subdirectory for checkpoints that SetAside removes from the run.
 const AsideName = "aside"
 
 // Before returns the newest checkpoint of a step at or before the given one whose every byte verifies, and fills

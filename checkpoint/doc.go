@@ -14,15 +14,15 @@
 //	.lock                  held by the process that writes here
 //
 // A save goes to step-….tmp-…: every file is written and synced, then the manifest, then the directory is renamed and
-// its parent synced. Loading goes from the newest checkpoint to the oldest and takes the first in which every 4 MiB
-// chunk that it needs has the CRC-32C of the manifest. Deleting renames the directory first. Sequence numbers, not
+// its parent synced. Loading tries checkpoints from the newest to the oldest and takes the first in which every 4 MiB
+// chunk that it needs has the CRC-32C in the manifest. Deleting renames the directory first. Sequence numbers, not
 // clocks, determine which checkpoint is newer.
 //
 // A tensor in the manifest is a dtype, a global shape and a list of pieces. A piece is a box of the tensor, or a run of
 // the elements of a box in row-major order, and its place in a file. The pieces of a tensor cover it exactly once, so
-// that a reader gets any region of it from whatever pieces there are. A process that writes alone writes one piece per
-// tensor. Of several writers, number 3 writes model.r00003.safetensors and part-00003.json, its part of the manifest;
-// the process with the Store joins the parts. A file of a writer names each tensor "name@box@run".
+// a reader can assemble any region from any set of pieces. A single process writes one piece per tensor. If there are
+// several writers, number 3 writes model.r00003.safetensors and part-00003.json, its part of the manifest; the process
+// with the Store joins the parts. The files of several writers name each tensor "name@box@run".
 //
 // Bytes are little-endian, as in memory on every machine that this module supports.
 //

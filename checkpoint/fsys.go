@@ -6,7 +6,7 @@ import (
 )
 
 // filesystem has every operation that the package uses to change the disk. Tests replace it by one that fails, or
-// stops for good, at a chosen operation.
+// stops for ever, at a chosen operation.
 type filesystem interface {
 	Mkdir(path string) error
 	Create(path string) (writable, error) // the file must not exist

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes the lock of an open file, or returns errHeld. Closing the file releases it. On Windows others cannot
-// read a locked range, so the lock is on a byte far behind the content of the file.
+// tryLock takes the lock of an open file, or returns errHeld. Closing the file releases it. On Windows other processes
+// cannot read a locked range, so the lock is on a byte far behind the content of the file.
 func tryLock(f *os.File) error {
 	at := windows.Overlapped{OffsetHigh: 1}
 	err := windows.LockFileEx(windows.Handle(f.Fd()),

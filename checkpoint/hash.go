@@ -37,8 +37,8 @@ func HashTensors(tensors []Tensor) (weights, optimizer string, err error) {
 	return w.sum(), o.sum(), nil
 }
 
-// Hash returns the hashes of HashTensors for the newest checkpoint under root that verifies, and what [LoadLatest]
-// says of it.
+// Hash returns the hashes of HashTensors for the newest checkpoint under root that verifies, and its Info as from
+// [LoadLatest].
 func Hash(root string) (weights, optimizer string, info Info, err error) {
 	skipped, err := newest(root, func(e *Entry) (err error) {
 		info = e.Info
@@ -49,7 +49,8 @@ func Hash(root string) (weights, optimizer string, info Info, err error) {
 	return weights, optimizer, info, err
 }
 
-// hash reads all tensors in order of their elements, however they lie in files, and verifies what it reads.
+// hash reads all tensors in order of their elements, whatever their layout in files, and verifies the bytes that it
+// reads.
 func (e *Entry) hash(root string) (weights, optimizer string, err error) {
 	r := e.reader(root)
 	hashes := map[string]hash.Hash{}

@@ -7,11 +7,10 @@ import (
 	"slices"
 )
 
-// Of several processes that load a checkpoint, each asks only for what it holds: none of them sees that nobody holds
-// a tensor. So each says which it holds, and all of that together is checked.
+// When several processes load a checkpoint, each asks only for the tensors that it holds, so no process notices a
+// tensor that none of them holds. Therefore each reports the tensors that it holds, and the union is checked.
 
-// Held returns which of the tensors of a checkpoint that was loaded are among these: bit k is that of tensor k, in
-// order of name.
+// Held returns which tensors of a loaded checkpoint are in the list: bit k stands for tensor k, in order of name.
 func (i Info) Held(tensors []Tensor) *big.Int {
 	held, names := new(big.Int), i.names()
 	for _, t := range tensors {
@@ -22,8 +21,8 @@ func (i Info) Held(tensors []Tensor) *big.Int {
 	return held
 }
 
-// CheckHeld returns an error that is ErrOtherModel if the checkpoint has tensors that no process holds, of a kind of
-// which they hold others. held is the union of what all of them hold.
+// CheckHeld returns an error that is ErrOtherModel if the checkpoint has tensors that no process holds, although
+// processes hold other tensors of the same kind. held is the union over all processes.
 func (i Info) CheckHeld(held *big.Int) error {
 	here, wanted := map[string]bool{}, map[string]bool{}
 	for at, name := range i.names() {
@@ -38,5 +37,5 @@ func (i Info) CheckHeld(held *big.Int) error {
 	return nil
 }
 
-// names are those of the tensors, in order.
+// names returns the names of the tensors, in order.
 func (i Info) names() []string { return slices.Sorted(maps.Keys(i.manifest.Tensors)) }

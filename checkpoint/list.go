@@ -22,7 +22,7 @@ type Info struct {
 	Origin
 	Bytes    int64    // of all files except the manifest
 	Averaged bool     // it holds an average of the weights
-	Skipped  []error  // set by LoadLatest: newer checkpoints that are unusable, with the reason
+	Skipped  []error  // set by LoadLatest: the reasons why newer checkpoints are unusable
 	Ignored  []string // files in the directory that the manifest does not list
 
 	manifest *manifest // nil if it is unusable

@@ -41,8 +41,8 @@ func LoadState(root string, state any) (info Info, err error) {
 	return info, err
 }
 
-// newest calls use with the usable checkpoints from newest to oldest until it returns no *Fault, and returns the
-// faults of the newer ones. If all fail because a writer replaced them, it starts over.
+// newest calls use with the usable checkpoints, from newest to oldest, until use returns no *Fault. It returns the
+// faults of the newer ones. If all fail because a writer has replaced them, it starts over.
 func newest(root string, use func(*Entry) error) (skipped []error, err error) {
 	first := ""
 	for {
@@ -97,9 +97,9 @@ func loadStep(root string, step int64, tensors []Tensor, state any, as role) (In
 	return e.load(root, tensors, state, as)
 }
 
-// Load is LoadLatest for the checkpoint of a name, without falling back to another, and for tensors that need not be
-// all. Of processes that train together, the one with the Store, which has the option Together, takes a checkpoint and
-// tells the others Info.Name; each of these loads what it holds. It needs no lock.
+// Load is LoadLatest for the checkpoint with the given name, without falling back to another; tensors may be only some
+// of the checkpoint's. When processes train together, the one with the Store, which has the option Together, selects a
+// checkpoint and sends Info.Name to the others. Each of them loads its own tensors with Load. It needs no lock.
 func Load(root, name string, tensors []Tensor, state any) (Info, error) {
 	e, err := named(root, name)
 	if err != nil {
@@ -108,7 +108,7 @@ func Load(root, name string, tensors []Tensor, state any) (Info, error) {
 	return e.load(root, tensors, state, follower)
 }
 
-// named returns the usable checkpoint of a name.
+// named returns the usable checkpoint with the given name.
 func named(root, name string) (*Entry, error) {
 	step, ok := stepOf(name)
 	if !ok {
@@ -152,7 +152,7 @@ func find(root string, step int64) (*Entry, error) {
 	return nil, fmt.Errorf("checkpoint: %s: %w of step %d\n  %s", root, ErrNone, step, there(steps))
 }
 
-// there says which steps have a checkpoint.
+// there describes which steps have a checkpoint.
 func there(steps []string) string {
 	if len(steps) == 1 {
 		return "its checkpoint is of step " + steps[0]
@@ -160,12 +160,12 @@ func there(steps []string) string {
 	return "its checkpoints are of steps " + strings.Join(steps, ", ")
 }
 
-// A role is that of a process in a load.
+// A role is the role of a process in a load.
 type role int
 
 const (
 	alone    role = iota // has all tensors
-	leader               // has some, and checks every chunk: the others rely on it
+	leader               // has some tensors, and checks every chunk for the others
 	follower             // has some
 )
 
@@ -185,7 +185,7 @@ func (e *Entry) load(root string, tensors []Tensor, state any, as role) (Info, e
 	return e.fill(root, wants, state, as == leader)
 }
 
-// fill reads the state and what is wanted of the tensors. It checks the chunks that it needs, or every one.
+// fill reads the state and the wanted parts of the tensors. It checks the chunks that it needs, or every chunk.
 func (e *Entry) fill(root string, wants []want, state any, every bool) (Info, error) {
 	r := e.reader(root)
 	r.every = every
@@ -204,12 +204,12 @@ func (e *Entry) fill(root string, wants []want, state any, every bool) (Info, er
 	return e.info(root)
 }
 
-// replica begins the names of tensors of further models that train beside one: whoever loads that one need not have
-// them.
+// replica is the prefix of the names of tensors of further models that train beside the first one. A process that
+// loads the first model need not have them.
 const replica = "replica."
 
-// match pairs the tensors of a run, or some of them, with those of the checkpoint and reports every difference. Of
-// tensors that are not to be loaded, nothing is wanted.
+// match pairs the tensors of a run, or some of them, with those of the checkpoint and reports every difference. It
+// returns the parts to load.
 func (m *manifest) match(tensors []Tensor, all bool) ([]want, error) {
 	var problems []string
 	wanted := map[string]bool{} // kinds
@@ -249,7 +249,7 @@ func (m *manifest) match(tensors []Tensor, all bool) ([]want, error) {
 	return wants, asOne(problems)
 }
 
-// leftOver names, as problems, the tensors of the kinds that are wanted which are not here.
+// leftOver reports, as problems, the checkpoint's tensors of the wanted kinds that the run does not have.
 func (m *manifest) leftOver(here, wanted map[string]bool) (problems []string) {
 	for name, t := range m.Tensors {
 		if !here[name] && wanted[t.kind()] && !strings.HasPrefix(name, replica) {
@@ -259,7 +259,7 @@ func (m *manifest) leftOver(here, wanted map[string]bool) (problems []string) {
 	return problems
 }
 
-// asOne is an error of several problems; nil if there is none.
+// asOne returns one error for several problems; nil if there are none.
 func asOne(problems []string) error {
 	if len(problems) == 0 {
 		return nil

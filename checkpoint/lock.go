@@ -48,7 +48,7 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 	var last Holder
 	text, err := io.ReadAll(io.LimitReader(f, 4096))
 	if err == nil && len(text) > 0 {
-		// A torn lock file has no usable holder.
+		// An incompletely written lock file has no usable holder.
 		_ = json.Unmarshal(text, &last)
 	}
 	switch err := tryLock(f); {
@@ -73,8 +73,8 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 	return f, nil
 }
 
-// keepLock makes sure that the lock still keeps others out: it does not once somebody has deleted its file. The lock
-// is then taken again, unless another process was faster.
+// keepLock makes sure that the lock still excludes other processes. It no longer does if its file was deleted; then
+// keepLock takes the lock again, unless another process was faster.
 func (s *Store) keepLock() error {
 	held, err := s.lock.Stat()
 	if err != nil {
@@ -104,8 +104,8 @@ func Lock(dir string) (unlock func() error, err error) {
 	return func() error { return letGo(f) }, nil
 }
 
-// letGo empties the lock file and releases the lock. The file remains: removing it would race with a process that has
-// opened it.
+// letGo empties the lock file and releases the lock. The file stays, because removing it would race with a process
+// that has opened it.
 func letGo(f *os.File) error { return errors.Join(writeHolder(f, nil), f.Close()) }
 
 func writeHolder(f *os.File, h *Holder) error {

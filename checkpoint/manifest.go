@@ -29,7 +29,7 @@ const (
 	maxSequence   = 1 << 53 // far more saves than a run can make
 )
 
-// What a manifest and a state hold at most: pieces and chunks, and the numbers that the guard keeps.
+// Limits of a manifest and a state: of pieces and chunks, and of the numbers that the guard keeps.
 var (
 	manifestMost = jsonlimit.Limits{Objects: 400_000, Values: 4_000_000}
 	stateMost    = jsonlimit.Limits{Objects: 10_000, Values: 500_000}
@@ -69,10 +69,10 @@ type manifest struct {
 	ChunkBytes int64                  `json:"chunk_bytes"`
 	Files      []fileEntry            `json:"files"`
 	Tensors    map[string]tensorEntry `json:"tensors"`
-	// of this file with these eight digits as zeros; must be the last field
+	// checksum of this file with its eight digits replaced by zeros; must be the last field
 	CRC32C checksum `json:"manifest_crc32c"`
 
-	pieces map[string][]namedPiece // of each file, by offset; made by check
+	pieces map[string][]namedPiece // pieces of each file, by offset; made by check
 }
 
 type fileEntry struct {
@@ -117,7 +117,8 @@ func (m *manifest) encode() ([]byte, error) {
 }
 
 // decodeManifest parses and checks a manifest. Its result is consistent: every piece lies within a listed file, pieces
-// do not overlap there, those of a tensor cover it exactly once, and every file has as many checksums as chunks.
+// in a file do not overlap, the pieces of a tensor cover it exactly once, and every file has as many checksums as
+// chunks.
 func decodeManifest(text []byte) (*manifest, error) {
 	m, err := parseManifest(text)
 	if err != nil {
@@ -225,7 +226,7 @@ type namedPiece struct {
 	*piece
 }
 
-// place lists the pieces of every file, and returns an error if some overlap there.
+// place lists the pieces of every file, and returns an error if some overlap.
 func (m *manifest) place() error {
 	m.pieces = map[string][]namedPiece{}
 	for name, t := range m.Tensors {

@@ -7,10 +7,11 @@ import (
 	"os"
 )
 
-// Merge writes the checkpoint of a name under root as one process that has all tensors writes it: whole tensors, in one
-// file for each kind. It goes to the directory of checkpoints out, made if needed, with the step, state, origin and age
-// of the original and the same hashes. If out is root, it replaces the original; one that is whole already is left as
-// it is. Merge checks every byte that it reads, and needs memory for the largest tensor. It takes the lock of out.
+// Merge rewrites the checkpoint with the given name under root in the form that a single process writes: whole
+// tensors, in one file for each kind. It writes to out, a directory of checkpoints that is made if needed, with the
+// step, state, origin and age of the original and the same hashes. If out is root, the result replaces the original; a
+// checkpoint that is already whole does not change. Merge checks every byte that it reads, and needs memory for the
+// largest tensor. It takes the lock of out.
 func Merge(root, name, out string) (info Info, err error) {
 	e, err := named(root, name)
 	if err != nil {
@@ -39,7 +40,7 @@ func Merge(root, name, out string) (info Info, err error) {
 	if err := s.pointToNewest(); err != nil {
 		return Info{}, err
 	}
-	s.prune() // of several checkpoints of a step it keeps the last: this one
+	s.prune() // if a step has several checkpoints, it keeps the last, which is this one
 	if e, err = named(out, name); err != nil {
 		return Info{}, err
 	}
@@ -75,7 +76,7 @@ func sameDir(a, b string) (bool, error) {
 	return err == nil && os.SameFile(x, y), err
 }
 
-// isWhole reports whether the checkpoint is as one process writes it.
+// isWhole reports whether the checkpoint has the form that a single process writes.
 func (m *manifest) isWhole() bool {
 	for _, t := range m.Tensors {
 		if len(t.Pieces) > 1 || t.Pieces[0].File != t.kind()+".safetensors" || !t.Pieces[0].Region.isZero() {

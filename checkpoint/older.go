@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// OlderError says that the newest checkpoint cannot be used, and which older one can: who asked for the newest must
-// not get another without a word. It unwraps to the faults.
+// OlderError says that the newest checkpoint cannot be used, and which older one can. So a caller that asked for the
+// newest does not get another one silently. It unwraps to the faults.
 type OlderError struct {
 	Root string // where the checkpoints are
-	Info        // the newest that can be used; its Skipped are the newer ones
+	Info        // the newest usable checkpoint; Skipped holds the faults of newer ones
 }
 
 // Newest returns an *OlderError if checkpoints under root that are newer than this one could not be used.

@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// Origin says which run made a checkpoint, and with which files. Each field may be "": unknown.
+// Origin says which run made a checkpoint, and with which files. A field may be "", which means unknown.
 type Origin struct {
 	Run             string `json:"run,omitempty"` // id, 16 hex digits
 	Config          string `json:"config_sha256,omitempty"`
@@ -15,7 +15,7 @@ type Origin struct {
 	CodeVersion     string `json:"code_version,omitempty"`
 }
 
-// ErrOtherRun means that a checkpoint was made by another run than the one in whose directory it is.
+// ErrOtherRun means that a checkpoint is in the directory of a run that did not make it.
 var ErrOtherRun = errors.New("belongs to another run")
 
 var (

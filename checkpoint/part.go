@@ -13,7 +13,7 @@ import (
 	"anneal/safetensors"
 )
 
-// part is what one writer writes of a checkpoint. Its tensors are grouped by file, in file order.
+// part is one writer's part of a checkpoint. Its tensors are grouped by file, in file order.
 type part struct {
 	tensors []Tensor
 	files   []plannedFile
@@ -25,8 +25,8 @@ type plannedFile struct {
 	infos  []safetensors.Info // parallel to the tensors of the file, which follow those of the previous file
 }
 
-// plan distributes tensors over files, in whose names the suffix stands. It leaves out regions without elements, unless
-// the tensor itself has none.
+// plan distributes tensors over files; the names of the files contain suffix. It leaves out regions without elements,
+// unless the tensor itself has none.
 func plan(tensors []Tensor, suffix string) (*part, error) {
 	p := &part{}
 	for _, kind := range []string{modelKind, optimKind, averageKind} {
@@ -66,8 +66,8 @@ func (p *part) bytes() (n int64) {
 	return n
 }
 
-// snapshot moves the tensors from live memory into the room. It copies those that are volatile or in a device's memory,
-// and returns what copies the others.
+// snapshot moves the tensors from live memory into the room. It copies tensors that are volatile or in a device's
+// memory at once, and returns a function that copies the others.
 func (p *part) snapshot(room *room) (others func(), err error) {
 	rest, err := room.take(int(p.bytes()))
 	if err != nil {
@@ -97,8 +97,8 @@ func (p *part) snapshot(room *room) (others func(), err error) {
 	}, nil
 }
 
-// copyAll is copy, in pieces: while a single one is copied, the goroutine cannot be stopped, and with it the collection
-// of garbage, for which all others then wait.
+// copyAll copies in small pieces. The goroutine cannot be preempted during a copy, so a large one would delay the
+// garbage collector, and all goroutines would wait for it.
 func copyAll(dst, src []byte) {
 	const piece = 1 << 20
 	for n := 0; len(src) > 0; dst, src = dst[n:], src[n:] {
@@ -158,8 +158,9 @@ func (m *manifest) add(name string, t tensorEntry) error {
 	return nil
 }
 
-// readBack returns an error unless the files of all writers have arrived in this process's view of the directory: their
-// sizes, headers, and first and last chunks. On a network file system that shows whether all mean the same directory.
+// readBack returns an error unless the files of all writers have arrived in this process's view of the directory:
+// their sizes, headers, and first and last chunks. On a network file system this shows whether all writers use the
+// same directory.
 func (m *manifest) readBack(dir string) error {
 	if err := m.place(); err != nil {
 		return err
@@ -181,7 +182,7 @@ func (m *manifest) readBack(dir string) error {
 // partName returns the name of the file with a writer's part of the manifest.
 func partName(number int) string { return fmt.Sprintf("part-%05d.json", number) }
 
-// collect removes the part files of all writers from a directory and returns what they say together.
+// collect reads the part files of all writers in a directory, removes them, and returns the joined manifest.
 func collect(fsys filesystem, dir string, writers int) (*manifest, error) {
 	m := newManifest()
 	for i := range writers {

@@ -19,7 +19,7 @@ type tensorEntry struct {
 	DType  string  `json:"dtype"`
 	Shape  []int   `json:"shape"`
 	Pieces []piece `json:"pieces,omitempty"`
-	place          // of the whole tensor, in manifests from before there were pieces
+	place          // place of the whole tensor, in manifests of versions without pieces
 }
 
 // piece is a region of a tensor, contiguous in a file in row-major order.
@@ -35,7 +35,7 @@ type place struct {
 	CRC32C checksum `json:"crc32c,omitempty"`
 }
 
-// whole turns the place of a tensor that is not in pieces into its only piece.
+// whole converts the place of a tensor without pieces into its only piece.
 func (t *tensorEntry) whole() error {
 	if t.place == (place{}) {
 		return nil
@@ -47,7 +47,7 @@ func (t *tensorEntry) whole() error {
 	return nil
 }
 
-// kind returns what the tensor is of, the first part of its files' names: "model", "optim" or "average".
+// kind returns the kind of the tensor, which is the first part of its files' names: "model", "optim" or "average".
 func (t *tensorEntry) kind() string { return kindOf(t.Pieces[0].File) }
 
 func kindOf(file string) string {
@@ -82,7 +82,7 @@ func (t *tensorEntry) check(files map[string]int64) error {
 	return cover(t, spans)
 }
 
-// placedSpan is a piece's span that is not empty, with the places in the tensor between which it lies.
+// placedSpan is a piece's non-empty span, with the places in the tensor where it begins and ends.
 type placedSpan struct {
 	span
 	*piece
@@ -106,7 +106,7 @@ func cover(t *tensorEntry, spans []placedSpan) error {
 	if err != nil || sum == whole.size() {
 		return err
 	}
-	// Up to the first byte that is in no piece, pieces have as many bytes before a place as the tensor.
+	// Before the first byte that is in no piece, the pieces have as many bytes before a place as the tensor has.
 	gap := sort.Search(int(whole.size()), func(place int) bool {
 		n := int64(0)
 		for i := range spans {

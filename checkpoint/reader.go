@@ -19,8 +19,8 @@ type reader struct {
 	dir, name string
 	m         *manifest
 	chunk     []byte
-	held      chunkOf // what is in chunk, verified
-	every     bool    // check also the chunks that are not needed
+	held      chunkOf // the verified chunk that is in chunk
+	every     bool    // also check chunks that are not needed
 }
 
 // chunkOf is a chunk of a file, by its number. The zero value is none.
@@ -38,18 +38,19 @@ func (r *reader) fault(file, tensor string, offset int64, err error) *Fault {
 	return &Fault{r.name, file, tensor, offset, err}
 }
 
-// want is a part of a tensor, and the memory for it.
+// want is a part of a tensor to read, and the memory for it.
 type want struct {
 	tensor string
 	span
 	dst    []byte
-	remote Remote // where the bytes go from dst; nil if they stay there
+	remote Remote // destination of the bytes after dst; nil if they stay in dst
 }
 
-// batchBytes is how much of the tensors is in memory on the way to a device; more if one is larger.
+// batchBytes is the size of a batch of tensors in host memory on the way to a device; a larger tensor is a batch of
+// its own.
 const batchBytes = 64 << 20
 
-// deliver fetches what is wanted: into host memory at once, into that of a device batch by batch.
+// deliver fetches the wanted parts: into host memory all at once, into a device's memory batch by batch.
 func (r *reader) deliver(wants []want) error {
 	var here, apart []want
 	for _, w := range wants {
@@ -102,16 +103,15 @@ func (r *reader) send(batch []want, buffer []byte) error {
 	return nil
 }
 
-// source is a piece on disk of which something is wanted, and that.
+// source is a piece on disk, with the wanted parts of it.
 type source struct {
 	*piece
 	span
 	want *want
 }
 
-// fetch reads what is wanted, from whatever pieces it is in. It reads and checks the chunks that hold some of it, or
-// every one.
-// After an error the contents of the memory are undefined.
+// fetch reads the wanted parts from the pieces that contain them. It reads and checks the chunks that it needs, or
+// every chunk. After an error the contents of the memory are undefined.
 func (r *reader) fetch(wants []want) error {
 	byFile := map[string][]source{}
 	for i := range wants {
@@ -156,7 +156,7 @@ func (r *reader) fetch(wants []want) error {
 	return nil
 }
 
-// within returns what is wanted of the piece's bytes from begin to end of the file.
+// within returns the wanted parts of the piece's bytes between offsets begin and end of the file.
 func (s *source) within(begin, end int64) span {
 	from, to := max(begin-s.Offset, 0), min(end-s.Offset, s.Size)
 	if from >= to {
@@ -166,7 +166,7 @@ func (s *source) within(begin, end int64) span {
 	return part.meet(&s.want.span)
 }
 
-// copy copies what is wanted of the piece from the chunk of the file that starts at begin.
+// copy copies the wanted parts of the piece from the chunk that starts at offset begin of the file.
 func (s *source) copy(begin int64, chunk []byte) {
 	m := s.within(begin, begin+int64(len(chunk)))
 	m.rows(&s.span, &s.want.span, func(inPiece, inWant, n int64) {
@@ -184,7 +184,7 @@ func (r *reader) state() (text []byte, err error) {
 	return text, err
 }
 
-// everything is what [reader.read] needs to read a whole file.
+// everything makes [reader.read] read a whole file.
 func everything(begin, end int64) bool { return true }
 
 // read reads and checks the chunks of a file that are needed, and calls use with each and its offset.
@@ -213,7 +213,7 @@ func (r *reader) read(file fileEntry, needed func(begin, end int64) bool, use fu
 			continue
 		}
 		chunk, this := r.chunk[:end-begin], chunkOf{file.Name, i}
-		if r.held == this { // reading in small steps comes back to it
+		if r.held == this { // small reads need the same chunk again
 			use(begin, chunk)
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 	"anneal/safetensors"
 )
 
-// Region is a part of a tensor: of the elements of a box, in row-major order, those from number From up to number To.
-// If From and To are 0 it is the whole box, and if the box is zero too, the whole tensor. From = To > 0 is no element.
+// Region is a part of a tensor: elements From … To−1 of a box, in row-major order. If From and To are 0, it is the
+// whole box; if the box is zero as well, the whole tensor. From = To > 0 is an empty region.
 type Region struct {
 	Box  Box   `json:"box,omitzero"`
 	From int64 `json:"from,omitempty"`
@@ -27,7 +27,7 @@ func (b Box) isZero() bool { return b.Offset == nil && b.Shape == nil }
 
 func (r Region) isZero() bool { return r.Box.isZero() && r.From == 0 && r.To == 0 }
 
-// plain returns the zero Region for one that is the whole of a tensor of this shape.
+// plain returns the zero Region for a region that covers a whole tensor of this shape.
 func (r Region) plain(shape []int) Region {
 	n := int64(1)
 	for d, dim := range shape {
@@ -59,8 +59,8 @@ func list(numbers []int) string { return strings.ReplaceAll(units.List("%d", num
 
 // span is a region of a tensor in bytes: the last dimension is the bytes of an element.
 //
-// In row-major order the bytes of a box come in the order of their places in the tensor. So a region is the part of
-// its box that lies between two places, and two regions have a region in common: of both boxes' common box, what lies
+// In row-major order the bytes of a box are in the order of their places in the tensor. So a region is the part of its
+// box between two places, and the intersection of two regions is again a region: the part of the boxes' intersection
 // between the later begin and the earlier end.
 type span struct {
 	rank           int
@@ -149,7 +149,7 @@ func (s *span) before(place int64) int64 {
 	return n
 }
 
-// first and end are the places in the tensor of the first byte of a span that is not empty, and after the last.
+// first and end return the places in the tensor of the first byte of a non-empty span, and after its last byte.
 func (s *span) first() int64 { return s.at(s.from) }
 func (s *span) end() int64   { return s.at(s.to-1) + 1 }
 
@@ -163,7 +163,7 @@ func (s *span) apart(o *span) bool {
 	return s.size() == 0 || o.size() == 0
 }
 
-// meet returns what two spans of a tensor have in common.
+// meet returns the intersection of two spans of a tensor.
 func (s *span) meet(o *span) span {
 	if s.apart(o) {
 		return span{}
@@ -178,8 +178,8 @@ func (s *span) meet(o *span) span {
 	return m
 }
 
-// rows calls use for every stretch of s that is contiguous in both a and b, of which it is a part: n bytes, inA after
-// the first byte of a, and inB after that of b.
+// rows calls use for every run of s that is contiguous in both a and b; s must be a part of both. A run has n bytes;
+// it begins inA bytes after the first byte of a, and inB bytes after that of b.
 func (s *span) rows(a, b *span, use func(inA, inB, n int64)) {
 	row := int64(1)
 	for d := s.rank - 1; d >= 0; d-- {
@@ -206,7 +206,7 @@ func (s *span) index(place int64) []int64 {
 	return index
 }
 
-// cut returns the part of s from one byte of it up to another.
+// cut returns bytes [from, to) of s.
 func (s *span) cut(from, to int64) span {
 	part := *s
 	part.from, part.to = s.from+from, s.from+to

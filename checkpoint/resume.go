@@ -9,8 +9,8 @@ import (
 )
 
 // LoadLatest is the function LoadLatest for the store's directory. It also warns of skipped checkpoints, remembers
-// them, and repairs the pointer to the latest checkpoint. With the option Together it fills what this process holds,
-// and checks every byte of the checkpoint, because the others load the rest.
+// them, and repairs the pointer to the latest checkpoint. With the option Together it fills this process's tensors,
+// and checks every byte of the checkpoint, because other processes load the rest.
 func (s *Store) LoadLatest(tensors []Tensor, state any) (Info, error) {
 	if err := s.Wait(); err != nil {
 		return Info{}, err
@@ -41,7 +41,7 @@ func (s *Store) LoadStep(step int64, tensors []Tensor, state any) (Info, error) 
 	return info, s.goOn(info)
 }
 
-// goOn makes a loaded checkpoint the parent of the next one, and points latest at it.
+// goOn makes a loaded checkpoint the parent of the next one, and makes latest point to it.
 func (s *Store) goOn(info Info) error {
 	s.parent = info.Name
 	for _, name := range info.Ignored {

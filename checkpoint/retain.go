@@ -53,7 +53,7 @@ func (s *Store) prune() {
 	}
 }
 
-// remove deletes a checkpoint. It loses its name first, in one step: nobody sees half of it.
+// remove deletes a checkpoint. It is renamed first, in one step, so that no process sees a partly deleted checkpoint.
 func (s *Store) remove(name string) error {
 	tmp := s.path(tempName(name))
 	if err := s.fs.Rename(s.path(name), tmp); err != nil {

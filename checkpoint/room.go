@@ -11,12 +11,12 @@ import (
 // fill with as many bytes of garbage. The zero value has none.
 type room struct {
 	arena   *tensor.Arena
-	enough  atomic.Bool   // nothing more need be touched
-	touched chan struct{} // closed when nothing is touched any more; nil if nothing was
+	enough  atomic.Bool   // touching may stop
+	touched chan struct{} // closed when touching has ended; nil if it never began
 }
 
-// reserve makes the room n bytes large and touches them in the background, so that the system gives them before they
-// are needed. If there is not so much memory, take will say so.
+// reserve makes the room n bytes large and touches them in the background, so that the system provides them before
+// they are needed. If there is too little memory, take reports it.
 func (r *room) reserve(n int) {
 	memory, err := r.take(n)
 	if err != nil || n == 0 {
@@ -31,13 +31,13 @@ func (r *room) reserve(n int) {
 		for at := 0; at < len(memory) && !r.enough.Load(); at += page {
 			memory[at] = 0
 			if at%some == 0 {
-				runtime.Gosched() // whoever computes comes first
+				runtime.Gosched() // goroutines that compute come first
 			}
 		}
 	}()
 }
 
-// settle returns when nothing touches the memory in the background.
+// settle waits until no goroutine touches the memory in the background.
 func (r *room) settle() {
 	if r.touched != nil {
 		r.enough.Store(true)
@@ -46,7 +46,7 @@ func (r *room) settle() {
 	}
 }
 
-// take returns n bytes, whose contents are undefined. Those of the call before are gone.
+// take returns n bytes with undefined contents. It invalidates the bytes of the previous call.
 func (r *room) take(n int) ([]byte, error) {
 	r.settle()
 	if n == 0 {
@@ -67,7 +67,7 @@ func (r *room) take(n int) ([]byte, error) {
 	return t.Raw(), nil
 }
 
-// size returns how many bytes there are.
+// size returns the number of bytes in the room.
 func (r *room) size() int {
 	if r.arena == nil {
 		return 0

@@ -12,8 +12,8 @@ type Checker interface {
 	Check(step, tokens int64) error
 }
 
-// decodeState fills state from the text of state.json. A text that does not parse, or that makes an impossible state,
-// is a *Fault and leaves state as it was.
+// decodeState fills state from the text of state.json. If the text does not parse, or gives an impossible state, it
+// returns a *Fault and does not change state.
 func (e *Entry) decodeState(text []byte, state any) error {
 	into := reflect.ValueOf(state).Elem()
 	fresh := reflect.New(into.Type())

@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Keep        int          // checkpoints to keep; at least 2, 0 means 3
 	Synchronous bool         // write from live memory within Save: no copy of the state, but training waits
-	Together    bool         // this process holds some of the tensors, or parts of them, and others the rest
+	Together    bool         // this process holds only a part of the tensors; other processes hold the rest
 	Origin      Origin       // recorded in every checkpoint, and returned in Info
 	Log         *slog.Logger // notices and warnings; nil means slog.Default
 }
@@ -85,11 +85,11 @@ func (s *Store) prepare() error {
 // Origin returns what the store records in every checkpoint.
 func (s *Store) Origin() Origin { return s.opt.Origin }
 
-// SetOrigin replaces what the store records in the checkpoints whose saves begin from now on.
+// SetOrigin replaces the origin that the store records in later checkpoints.
 func (s *Store) SetOrigin(o Origin) { s.opt.Origin = o }
 
-// Reserve prepares, in the background, the memory for snapshots of n bytes. Without it the first takes longer: the
-// system has to find and clear as much memory. It must be called before the first save.
+// Reserve prepares, in the background, the memory for snapshots of n bytes. Without it the first snapshot takes
+// longer, because the system must find and clear that much memory. Call it before the first save.
 func (s *Store) Reserve(n int64) {
 	if !s.opt.Synchronous {
 		s.snapshot.reserve(int(n))
@@ -169,7 +169,7 @@ func (s *Store) CheckSpace(tensors []Tensor) error {
 	return s.CheckBytes(n)
 }
 
-// CheckBytes is CheckSpace for tensors of so many bytes, which several processes may hold.
+// CheckBytes is CheckSpace for tensors with the given total size, which several processes may hold.
 func (s *Store) CheckBytes(n int64) error {
 	if err := s.space(n); err != nil {
 		return fmt.Errorf("checkpoint: not enough disk space for one checkpoint: %w", err)
@@ -185,7 +185,8 @@ func (s *Store) space(bytes int64) error {
 	return err
 }
 
-// space returns an error if a directory does not have bytes free, plus some for headers, the manifest and directories.
+// space returns an error if a directory has less free space than the given bytes, plus some for headers, the manifest
+// and directories.
 func space(available func(path string) (int64, error), dir string, bytes int64) error {
 	const slack = 1 << 20
 	need := bytes + slack

@@ -56,7 +56,7 @@ type summer struct {
 func (s *summer) Write(p []byte) (int, error) {
 	const piece = 256 << 10 // small enough to stay in cache between the two sums
 	for rest := p; len(rest) > 0; {
-		runtime.Gosched() // training comes first: a piece is summed and written where it leaves a core, or after 10 ms
+		runtime.Gosched() // training comes first: a piece waits for a free core, or 10 ms
 		b := rest[:min(len(rest), piece, chunkBytes-int(s.size%chunkBytes))]
 		s.sha.Write(b)
 		s.crc = crc32.Update(s.crc, castagnoli, b)

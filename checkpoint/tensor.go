@@ -19,7 +19,8 @@ type Tensor struct {
 	Optim   bool   // optimizer state, kept in a separate file
 	Average bool   // of an average of the weights, kept in a separate file
 
-	// Volatile bytes may change as soon as Save or Write returns, those of other tensors once Copied has returned.
+	// Volatile bytes may change as soon as Save or Write returns; the bytes of other tensors may change once Copied
+	// has returned.
 	Volatile bool
 }
 
@@ -51,7 +52,7 @@ func (t *Tensor) bytes(buffer *[]byte) ([]byte, error) {
 	return b, t.Remote.Read(b)
 }
 
-// kind returns what the tensor is of: the first part of the name of its file.
+// kind returns the kind of the tensor: the first part of the name of its file.
 func (t *Tensor) kind() string {
 	switch {
 	case t.Optim:
@@ -62,7 +63,7 @@ func (t *Tensor) kind() string {
 	return modelKind
 }
 
-// checkSome is checkTensors of a process that must have some.
+// checkSome is checkTensors for a process that must have at least one tensor.
 func checkSome(tensors []Tensor) error {
 	if len(tensors) == 0 {
 		return errors.New("checkpoint: no tensors")
@@ -70,8 +71,8 @@ func checkSome(tensors []Tensor) error {
 	return checkTensors(tensors)
 }
 
-// checkTensors returns an error unless all names differ, but for those of parts, and all data have the size of their
-// dtype and shape.
+// checkTensors returns an error unless all names differ, except those of parts of one tensor, and all data have the
+// size of their dtype and shape.
 func checkTensors(tensors []Tensor) error {
 	seen := make(map[string]bool, len(tensors))
 	for _, t := range tensors {

@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 )
 
-// Begin starts a checkpoint that several processes write together, and returns the name of its directory, which the
-// caller tells every process: each writes its part there with a [Writer]. state is that of this moment. Begin waits
-// for the write in progress; if that failed it returns its error and starts nothing.
+// Begin starts a checkpoint that several processes write together, and returns the name of its directory. The caller
+// sends the name to every process, and each writes its part there with a [Writer]. state is the state at this moment.
+// Begin waits for the write in progress; if that failed it returns its error and starts nothing.
 //
-// When every part is complete, Commit makes them a checkpoint. If one failed, the checkpoint has failed too, and
-// Abandon removes the others. This package does not communicate: the caller finds out, by its own means, how the
-// writers fared. Save is all of it, for a process that writes everything.
+// When every part is complete, Commit makes them a checkpoint. If one part failed, the checkpoint has failed, too, and
+// Abandon removes the other parts. This package does not communicate: the caller must find out whether the writers
+// succeeded. Save does all of this for a process that writes everything.
 func (s *Store) Begin(step, tokens int64, state any) (dir string, err error) {
 	if err := s.Wait(); err != nil {
 		return "", err
@@ -29,9 +29,9 @@ func (s *Store) Begin(step, tokens int64, state any) (dir string, err error) {
 	return filepath.Base(j.tmp), nil
 }
 
-// Commit makes the parts of the writers from 0 up a checkpoint, in the background like Save. A part that is missing
-// or damaged, a file that does not have its size, its header and its first and last chunk here too, or parts that do
-// not hold every element of every tensor exactly once, are a failed save.
+// Commit joins the parts of all writers, numbered from 0, into a checkpoint, in the background like Save. The save
+// fails if a part is missing or damaged, if the size, the header or the first or last chunk of a file is not visible
+// to this process, or if the parts do not hold every element of every tensor exactly once.
 func (s *Store) Commit(writers int) error {
 	j := s.pending
 	if j == nil {
@@ -49,7 +49,7 @@ func (s *Store) Commit(writers int) error {
 	})
 }
 
-// Abandon gives up what Begin has started, if anything. Every Writer must be done with it.
+// Abandon abandons the checkpoint that Begin has started, if any. Every Writer must be done with it.
 func (s *Store) Abandon() error {
 	j := s.pending
 	if j == nil {

@@ -19,7 +19,7 @@ import (
 type Fault struct {
 	Checkpoint string // name of its directory
 	File       string
-	Tensor     string // "" if it is not within a tensor
+	Tensor     string // "" if the damage is not within a tensor
 	Offset     int64  // start in the file of the damaged chunk (of at most 4 MiB) of the tensor; -1 if unknown
 	Err        error
 }
@@ -38,7 +38,7 @@ func (f *Fault) Error() string {
 
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Verify reads every byte of every checkpoint under root, newest first, and returns the good ones and the first
+// Verify reads every byte of every checkpoint under root, newest first, and returns the undamaged ones and the first
 // fault. It checks chunk and file checksums, sizes, and that the safetensors headers agree with the manifest. For a
 // root without checkpoints it returns ErrNone.
 func Verify(root string) ([]Info, error) {

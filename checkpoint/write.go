@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// job is one save, but for the tensors.
+// job is one save, without the tensors.
 type job struct {
 	step, tokens, sequence int64
 	parent                 string
@@ -31,7 +31,7 @@ func (s *Store) write(j *job, gather func() (*manifest, error)) error {
 		name, err = s.commit(j, m)
 	}
 	if err != nil {
-		// What cannot be removed now is swept when the directory is next opened.
+		// Files that cannot be removed now are swept when the directory is next opened.
 		return errors.Join(j.failed(err), s.fs.RemoveAll(j.tmp))
 	}
 	s.parent = name
@@ -73,8 +73,8 @@ func (s *Store) commit(j *job, m *manifest) (name string, err error) {
 	return name, s.fs.SyncDir(s.root)
 }
 
-// freeName returns step-N, or step-N-2, step-N-3 … for a step that was saved before (for example before a rewind).
-// The older one remains until the newer is complete.
+// freeName returns step-N, or step-N-2, step-N-3 … for a step that was saved before (for example before a rewind). The
+// older checkpoint stays until the newer one is complete.
 func freeName(root string, step int64) (string, error) {
 	base := fmt.Sprintf("step-%08d", step)
 	name := base

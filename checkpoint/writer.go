@@ -8,9 +8,9 @@ import (
 	"anneal/internal/machine"
 )
 
-// Writer writes the part of one process of checkpoints that several processes write together; see [Store.Begin]. Every
-// process has one, with a number of its own, from 0 up. Its methods must be called from one goroutine.
-// Close it at the end.
+// Writer writes one process's parts of checkpoints that several processes write together; see [Store.Begin]. Every
+// process has one, with a different number, from 0 up. Its methods must be called from one goroutine. Close it at the
+// end.
 type Writer struct {
 	Root        string // the directory of the store
 	Number      int
@@ -20,10 +20,10 @@ type Writer struct {
 	background
 }
 
-// Write begins to write the tensors, or parts, that this process has to write to dir, which is what Begin returned, and
-// returns; a goroutine takes a snapshot of them, as in [Store.Save], and writes it. No other process may write an
-// element that this one writes; one that has none writes an empty part. Write waits for the previous one, and returns
-// its error without writing anything if it failed. The part is complete when Wait returns nil.
+// Write begins to write this process's tensors, or parts of tensors, to dir, the result of Begin, and returns; a
+// goroutine takes a snapshot of them, as in [Store.Save], and writes it. No two processes may write the same element.
+// A process without tensors writes an empty part. Write waits for the previous one, and returns its error without
+// writing anything if it failed. The part is complete when Wait returns nil.
 func (w *Writer) Write(dir string, tensors []Tensor) error {
 	if err := w.Wait(); err != nil {
 		return err

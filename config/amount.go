@@ -8,7 +8,7 @@ import (
 	"anneal/internal/units"
 )
 
-// amount is a stretch of a run: in steps, in percent of its steps, or in tokens.
+// amount is a length of a run: in steps, in percent of its steps, or in tokens.
 type amount struct {
 	value float64
 	unit  string // "steps", "%" or "tokens"
@@ -51,7 +51,7 @@ func quantity(text string, multiple bool) (float64, bool) {
 	return x, err == nil && x >= 0 && x <= 1<<50
 }
 
-// steps returns how many steps of the run an amount is; a part of a step counts as one.
+// steps returns the number of steps in an amount, rounded up.
 func (c *Config) steps(a amount) int {
 	switch a.unit {
 	case "%":
@@ -65,7 +65,7 @@ func (c *Config) steps(a amount) int {
 	return int(a.value)
 }
 
-// resolveAmounts turns what was given as a part of the run or in tokens into steps.
+// resolveAmounts converts lengths given in percent of the run or in tokens into steps.
 func (c *Config) resolveAmounts() {
 	for name, a := range c.amounts {
 		from := c.origins[name]

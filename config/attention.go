@@ -14,7 +14,7 @@ const attentionDoc = "Which earlier tokens a token attends to: a pattern, or a l
 // resolveAttention completes patterns whose options follow from the context and the seed, so that the run's file holds
 // the graph it is trained with.
 func (c *Config) resolveAttention() {
-	if m := &c.Model; m.Context >= 1 { // else Validate says so
+	if m := &c.Model; m.Context >= 1 { // otherwise Validate reports it
 		m.Attention = m.Attention.Resolve(m.Context, c.Seed)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Line is a key of a config that people are to read, with what they should know of its value.
+// A Line is a key of a config for readers, with a comment on its value.
 type Line struct{ Key, Value, Comment string }
 
 // Commented returns a config file of these values, in the order of Keys, each below its comment.
@@ -30,7 +30,7 @@ func Commented(list []Line) []byte {
 	return b.Bytes()
 }
 
-// folded breaks a text into lines of at most so many bytes, at spaces.
+// folded breaks a text into lines of limited length, at spaces.
 func folded(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {

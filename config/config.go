@@ -37,16 +37,16 @@ type Config struct {
 	Log        Log          `yaml:"log"`
 
 	origins  map[string]Origin // by dotted key; a missing key is at its default
-	amounts  map[string]amount // of keys in steps that were given in other units
+	amounts  map[string]amount // by key: lengths that were given in other units than steps
 	planning bool              // nothing will be trained
-	started  bool              // it is of a run that has begun
-	recipe   string            // that the config began with
-	scaled   bool              // the recipe's model is made smaller
-	teacher  *model.Config     // of distill.teacher, once that was opened
-	remarks  []string          // on how the config was read, and what was made of the weights it starts from
+	started  bool              // the config belongs to a run that has begun
+	recipe   string            // name of the recipe that the config began with
+	scaled   bool              // the recipe's model was scaled down
+	teacher  *model.Config     // model of distill.teacher, once it is opened
+	remarks  []string          // notices about how the config was read and how initial weights were converted
 }
 
-// Init is the weights that a run starts from, where they are not random.
+// Init selects the weights that a run starts from, if they are not random.
 type Init struct {
 	From      string `yaml:"from"`
 	Step      int    `yaml:"step"`
@@ -68,7 +68,7 @@ type Data struct {
 	Skip         dataset.SkipList `yaml:"skip"`
 }
 
-// Train is how long and in which portions.
+// Train configures how long a run trains and the size of its batches.
 type Train struct {
 	Steps           int          `yaml:"steps"`
 	Minutes         float64      `yaml:"minutes"`
@@ -88,7 +88,7 @@ type Train struct {
 	NoiseScaleEvery int          `yaml:"noise_scale_every"`
 }
 
-// Schedule is the learning rate over the steps, as a fraction of Optimizer.LR.
+// Schedule configures the learning rate over the steps, as a fraction of Optimizer.LR.
 type Schedule struct {
 	Name           string   `yaml:"name"`
 	Warmup         int      `yaml:"warmup"`
@@ -101,7 +101,7 @@ type Schedule struct {
 	Branches       Branches `yaml:"branches"`
 }
 
-// LossScale is the factor that keeps the gradients of precision fp16 within its range.
+// LossScale configures the factor that keeps the gradients of precision fp16 within its range.
 type LossScale struct {
 	Dynamic  bool    `yaml:"dynamic"`
 	Init     float64 `yaml:"init"`
@@ -111,7 +111,7 @@ type LossScale struct {
 	Hysteresis int `yaml:"hysteresis"`
 }
 
-// FP8 is how the operands of precision fp8 are scaled.
+// FP8 configures how the operands of precision fp8 are scaled.
 type FP8 struct {
 	Scaling string `yaml:"scaling"`
 	History int    `yaml:"history"`
@@ -120,14 +120,14 @@ type FP8 struct {
 	Attention bool `yaml:"attention"`
 }
 
-// Checkpoint is when the run's state is saved and how much of it is kept.
+// Checkpoint configures when the run's state is saved and how many checkpoints are kept.
 type Checkpoint struct {
 	Every       int `yaml:"every"`
 	Keep        int `yaml:"keep"`
 	MaxFailures int `yaml:"max_failures"`
 }
 
-// Guard is when an update is skipped and when a run gives up.
+// Guard configures when an update is skipped and when a run gives up.
 type Guard struct {
 	MaxSkips int     `yaml:"max_skips"`
 	SpikeZ   float64 `yaml:"spike_z"`
@@ -140,10 +140,10 @@ type Guard struct {
 	ReplayEvery int `yaml:"replay_every"`
 }
 
-// Rewind is the value of guard.on_divergence with which a run goes back by itself.
+// Rewind is the value of guard.on_divergence with which a diverged run rewinds automatically.
 const Rewind = "rewind"
 
-// Watchdog is what happens when a part of a step takes far longer than it ever has.
+// Watchdog configures what happens when a part of a step takes far longer than it ever has.
 type Watchdog struct {
 	Enabled bool `yaml:"enabled"`
 	Exit    bool `yaml:"exit"`
@@ -154,13 +154,13 @@ type Average struct {
 	EMA float64 `yaml:"ema"`
 }
 
-// Eval is what a run is asked as it trains.
+// Eval configures the tasks that a model is scored on while it trains.
 type Eval struct {
 	Tasks      string `yaml:"tasks"`
 	TasksEvery int    `yaml:"tasks_every"`
 }
 
-// Samples are texts that a run has the model write as it trains.
+// Samples configures texts that the model writes while it trains.
 type Samples struct {
 	Every       int     `yaml:"every"`
 	Prompts     string  `yaml:"prompts"`
@@ -168,7 +168,7 @@ type Samples struct {
 	Temperature float64 `yaml:"temperature"`
 }
 
-// Memory configures what a run computes again, or keeps on disk, to save memory.
+// Memory configures what a run recomputes, or keeps on disk, to save memory.
 type Memory struct {
 	Recompute model.Recompute `yaml:"recompute"`
 	// full or bf16: the format in which recomputed segments keep their inputs
@@ -177,7 +177,7 @@ type Memory struct {
 	OffloadDir      string  `yaml:"offload_dir"` // the directory of the file
 }
 
-// Default returns the config of a run that says nothing but where its data is. Derived values are still zero.
+// Default returns a config in which every key has its default. Derived values are still zero.
 func Default() *Config {
 	return &Config{
 		Seed: 1, Device: "cpu", Precision: "bf16",
@@ -226,20 +226,20 @@ func Default() *Config {
 	}
 }
 
-// Planning reports whether nothing will be trained.
+// Planning reports whether the config is only for a plan, without training.
 func (c *Config) Planning() bool { return c.planning }
 
 // Remarks returns notices for the user about how the config was read.
 func (c *Config) Remarks() []string { return c.remarks }
 
-// Remark notes something that people should be told about how the config came about.
+// Remark adds a notice for the user about how the config was made.
 func (c *Config) Remark(text string) {
 	if !slices.Contains(c.remarks, text) {
 		c.remarks = append(slices.Clip(c.remarks), text)
 	}
 }
 
-// Clone returns a copy that shares nothing with c but lists that do not change.
+// Clone returns a copy that shares only immutable lists with c.
 func (c *Config) Clone() *Config {
 	r := *c
 	r.origins, r.amounts, r.remarks = maps.Clone(c.origins), maps.Clone(c.amounts), slices.Clone(c.remarks)

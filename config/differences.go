@@ -13,8 +13,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s → %s", d.Key, cmp.Or(d.Was, `""`), cmp.Or(d.Now, `""`))
 }
 
-// Differences compares all keys of c with those of was. The list is in the order of the file, with the values that
-// Shown leaves.
+// Differences compares all keys of c with those of was. The list is in the order of the file. Secret values are hidden
+// as by Shown.
 func (c *Config) Differences(was *Config) (list []Difference) {
 	wasShown, shown := was.Shown(), c.Shown()
 	for _, k := range allKeys {

@@ -2,7 +2,7 @@ package config
 
 import "anneal/model"
 
-// Distill is what a model learns of another one beside its data (model/distill.go).
+// Distill configures what a model learns from a teacher besides its data (model/distill.go).
 type Distill struct {
 	Teacher     string  `yaml:"teacher"`
 	Step        int     `yaml:"step"`
@@ -15,13 +15,14 @@ type Distill struct {
 // On reports whether there is a teacher.
 func (d *Distill) On() bool { return d.Teacher != "" }
 
-// SetTeacher says which model distill.teacher holds, which no key does: memory and operations depend on it.
+// SetTeacher sets the configuration of the model in distill.teacher, which no key holds. Memory and operations depend
+// on it.
 func (c *Config) SetTeacher(m model.Config) { c.teacher = &m }
 
 // Teacher returns the model of distill.teacher; nil unless SetTeacher was called.
 func (c *Config) Teacher() *model.Config { return c.teacher }
 
-// distill checks the lessons, and refuses what they do not work with.
+// distill checks the keys of distillation, and refuses combinations that do not work with it.
 func (k *checker) distill() {
 	c, d := k.c, &k.c.Distill
 	k.number("distill.temperature", d.Temperature, 0, 1e3, "(]")

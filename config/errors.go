@@ -2,11 +2,11 @@ package config
 
 import "strings"
 
-// Problem is one thing wrong with a config, and an error by itself where there is only one to report.
+// Problem is one mistake in a config. It is also an error by itself, for functions that report only one.
 type Problem struct {
-	Key     string // dotted; "" where the file as a whole is wrong
+	Key     string // dotted; "" if the file as a whole is wrong
 	Message string
-	At      string // file:line:col, or the override; "" where there is no place
+	At      string // file:line:col, or the override; "" if there is no place
 	Try     string // what to do
 }
 
@@ -21,7 +21,7 @@ func (p Problem) Error() string {
 	return s
 }
 
-// Error is everything wrong with a config, in the order of the file.
+// Error holds all mistakes in a config, in the order of the file.
 type Error struct{ Problems []Problem }
 
 func (e *Error) Error() string {

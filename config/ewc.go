@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// heldRules are the optimizers that treat all elements alike and keep weights in one format, as init.ewc needs.
+// heldRules lists the optimizers that init.ewc works with: they treat all elements alike and keep weights in one
+// format.
 var heldRules = []string{"adamw", "adam", "sgd", "lion", "ademamix"}
 
-// ewc checks what holds weights near those of init.from.
+// ewc checks the keys of init.ewc.
 func (k *checker) ewc() {
 	const key = "init.ewc"
 	i, p := &k.c.Init, &k.c.Parallel

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// expertKeys are those that only a family with experts reads.
+// expertKeys lists the keys that only a family with experts reads.
 var expertKeys = []string{
 	"model.experts", "model.experts_per_token", "model.expert_ffn", "model.shared_expert_ffn",
 	"model.normalise_experts", "model.router_aux_loss", "model.router_z_loss",
@@ -14,7 +14,7 @@ var expertKeys = []string{
 // hasExperts reports whether a family has routed experts.
 func hasExperts(family string) bool { return family == "qwen3_moe" }
 
-// resolveExperts derives the width of an expert: the experts of a token are together about as wide as the feed-forward
+// resolveExperts derives the width of an expert. The experts of a token together are about as wide as the feed-forward
 // layer of a model without experts.
 func (c *Config) resolveExperts() {
 	if m := &c.Model; hasExperts(m.Family) && m.ExpertsPerToken > 0 {

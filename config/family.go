@@ -8,12 +8,12 @@ import (
 	"anneal/model"
 )
 
-// A family is a recipe of which every line can be overridden.
+// A family is a set of defaults for a model, each of which can be overridden.
 type family struct {
 	name        string
-	activations []string          // the feed-forward layers that it has
-	values      map[string]string // what it starts from where that is not Default, which is llama's
-	standard    bool              // it has the standard parametrisation only, not muP
+	activations []string          // the activations that it supports
+	values      map[string]string // its defaults where they differ from Default, which is llama's
+	standard    bool              // it has only the standard parametrisation, not muP
 }
 
 var families = []family{
@@ -44,7 +44,7 @@ var families = []family{
 	}},
 }
 
-// familyOf returns the family of a name; one that is not known has nothing.
+// familyOf returns the family with the given name; the zero family if the name is unknown.
 func familyOf(name string) family {
 	for _, f := range families {
 		if f.name == name {
@@ -62,7 +62,8 @@ func familyNames() []string {
 	return names
 }
 
-// familyRule says how a key goes by the family: "qk_norm = true with model.family = anneal, else false".
+// familyRule describes how the default of a key depends on the family: "qk_norm = true with model.family = anneal,
+// else false".
 func familyRule(name, otherwise string) string {
 	var parts []string
 	for _, f := range families {
@@ -76,7 +77,7 @@ func familyRule(name, otherwise string) string {
 	return name[strings.LastIndexByte(name, '.')+1:] + " = " + strings.Join(parts, ", ") + ", else " + otherwise
 }
 
-// resolveFamily fills what the family says and nothing else does.
+// resolveFamily fills in the family's defaults for keys that were not given.
 func (c *Config) resolveFamily() {
 	for name, v := range familyOf(c.Model.Family).values {
 		c.deriveOfFamily(name, v)
@@ -91,8 +92,8 @@ func (c *Config) resolveFamily() {
 	}
 }
 
-// windowCycle is n layers that look back on a quarter of the context, in multiples of 64, and one that looks at all; or
-// full where there is not enough of layers or context.
+// windowCycle returns n layers with windows of a quarter of the context, in multiples of 64, followed by one full
+// layer. It returns full if there are too few layers or the context is too short.
 func windowCycle(m *model.Config, n int) string {
 	w := (m.Context/4 + 63) / 64 * 64
 	if m.Layers <= n || w < 1 || w >= m.Context {
@@ -101,14 +102,14 @@ func windowCycle(m *model.Config, n int) string {
 	return strings.Repeat(fmt.Sprintf("window:%d,", w), n) + "full"
 }
 
-// deriveOfFamily sets what the family says of a key that nothing else says anything of.
+// deriveOfFamily sets a key to the family's default if it was not given.
 func (c *Config) deriveOfFamily(name, value string) {
 	if _, given := c.origins[name]; !given {
 		c.DeriveText(name, value, name[strings.LastIndexByte(name, '.')+1:]+" of "+c.Model.Family)
 	}
 }
 
-// familiesWith names the families that have an activation.
+// familiesWith names the families that support an activation.
 func familiesWith(activation string) string {
 	var names []string
 	for _, f := range families {
@@ -119,12 +120,12 @@ func familiesWith(activation string) string {
 	return strings.Join(names, " or ")
 }
 
-// family checks what only some families have.
+// family checks keys that only some families support.
 func (k *checker) family() {
 	m := &k.c.Model
 	has := familyOf(m.Family).activations
 	if has == nil {
-		return // of a family that is not known, which has been said, nothing can be
+		return // the unknown family has been reported, and nothing else can be checked
 	}
 	if !slices.Contains(has, m.Activation) && !k.reported("model.activation") {
 		k.notOf(m.Family, "model.activation", m.Activation, familiesWith(m.Activation), strings.Join(has, " or "))

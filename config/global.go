@@ -7,7 +7,7 @@ import (
 	"anneal/model"
 )
 
-// globalProjections refuses what projections of their own for global tokens have not been made to work with.
+// globalProjections refuses combinations that separate projections for global tokens do not support.
 func (k *checker) globalProjections() {
 	const key = "model.longformer_global_projections"
 	m := &k.c.Model

@@ -9,12 +9,12 @@ import (
 	"anneal/precision"
 )
 
-// ignored refuses keys that were given a value which nothing reads, because the technique that they belong to is off:
-// a run that leaves a value aside without a word is not the run that was asked for. What an optimizer reads is checked
-// beside its values.
+// ignored refuses keys that were given a value although nothing reads them, because their technique is off. A run that
+// silently ignores a value would not be the run that was asked for. The keys of optimizers are checked with their
+// values.
 func (k *checker) ignored() {
 	c, m, s, o := k.c, &k.c.Model, &k.c.Schedule, &k.c.Optimizer
-	p, err := precision.Lookup(c.Precision) // of a name that is not known, which has been said, nothing can be
+	p, err := precision.Lookup(c.Precision) // the unknown name has been reported, and nothing else can be checked
 	scaled, fp8 := err == nil && p.Scaled(), err == nil && p.FP8 != nil
 	horizons := slices.Contains([]string{"cosine", "linear", "wsd", "power", "one_cycle"}, s.Name)
 	decays := s.Name == "wsd" || s.Name == "wsds" || s.Name == "power" || k.reported("schedule.name")
@@ -137,7 +137,7 @@ func (k *checker) reported(key string) bool {
 	return slices.ContainsFunc(k.problems, func(p Problem) bool { return p.Key == key })
 }
 
-// leftOut is the value that a key would have if nothing were said of it.
+// leftOut returns the value that a key would have if it were not given.
 func (k *checker) leftOut(key Key) string {
 	c := k.c.Clone()
 	c.leaveOut(key)
@@ -145,7 +145,7 @@ func (k *checker) leftOut(key Key) string {
 	return c.value(key)
 }
 
-// groups are the roles that the model has trained parameters of.
+// groups returns the roles of the model's trained parameters.
 func (k *checker) groups() []Group {
 	g := k.c.Optimizer.Groups
 	if m := &k.c.Model; m.LoRARank > 0 { // all but adapters is frozen; DoRA's norms have the role of norms

@@ -1,6 +1,6 @@
 package config
 
-// init checks how weights start.
+// init checks the keys of initial weights.
 func (k *checker) init() {
 	m := &k.c.Model
 	if (m.ZeroInit == "head" || m.ZeroInit == "both") && m.TieEmbeddings {

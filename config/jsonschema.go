@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Schema is the JSON Schema (draft 2020-12) of a configuration file, for editors and other tools: every key with what
-// it means, its default and the names it may have. It is as strict about names of keys as Load; combinations of values
-// are Validate's.
+// Schema returns the JSON Schema (draft 2020-12) of a configuration file, for editors and other tools: every key with
+// its meaning, its default and the names that it accepts. It is as strict about names of keys as Load; only Validate
+// checks combinations of values.
 func Schema() map[string]any {
 	root := section()
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -27,14 +27,14 @@ func Schema() map[string]any {
 	return root
 }
 
-// section is the schema of keys that stand together, to which schemas of keys are added. An empty one is null in YAML.
+// section returns the schema of a section; schemas of its keys are added to it. An empty section is null in YAML.
 func section() map[string]any {
 	return map[string]any{
 		"type": []string{"object", "null"}, "additionalProperties": false, "properties": map[string]any{},
 	}
 }
 
-// schema describes the value of one key. A number may be a text, such as 2K, 64Ki or 30%.
+// schema describes the value of one key. A number may be given as text, such as 2K, 64Ki or 30%.
 func (k Key) schema() map[string]any {
 	doc := k.Doc
 	if k.Unit != "" {
@@ -67,7 +67,7 @@ func (k Key) schema() map[string]any {
 	return s
 }
 
-// defaultValue is the default as JSON has it.
+// defaultValue returns the default as a JSON value.
 func (k Key) defaultValue() any {
 	switch {
 	case k.Default == "true", k.Default == "false":

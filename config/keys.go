@@ -13,19 +13,19 @@ import (
 	"anneal/internal/units"
 )
 
-// Key says what one config key is.
+// Key describes one config key.
 type Key struct {
 	Name    string   `json:"key"`
 	Type    string   `json:"type"`
 	Default string   `json:"default"`
 	Unit    string   `json:"unit,omitempty"`
-	Values  []string `json:"values,omitempty"` // for names: all that are known
+	Values  []string `json:"values,omitempty"` // for names: all known ones
 	Doc     string   `json:"doc"`
-	Rule    string   `json:"rule,omitempty"` // how the value is derived when it is left out
+	Rule    string   `json:"rule,omitempty"` // how the value is derived if it is not given
 	index   []int
 	amount  bool   // steps that may be given as a percentage of the run or in tokens
-	list    bool   // texts with commas between them, which a file may give as a list
-	try     string // what to write instead of a text that is no value; "" to say the default or the rule
+	list    bool   // a comma-separated text that a file may give as a list
+	try     string // suggestion for a text that is not a value; "" suggests the default or the rule
 }
 
 var (
@@ -42,8 +42,8 @@ var (
 // Keys returns every key in the order of the file.
 func Keys() []Key { return append([]Key(nil), allKeys...) }
 
-// Find returns the keys with a name, or whose names end in it: lr finds optimizer.lr. If keys of several depths do, it
-// returns the least deep: not parallel.outer.lr.
+// Find returns the keys whose full name or last parts are name: lr finds optimizer.lr. If keys of several depths
+// match, it returns only the least deep: not parallel.outer.lr.
 func Find(name string) (keys []string) {
 	least := math.MaxInt
 	for _, k := range allKeys {
@@ -59,7 +59,7 @@ func Find(name string) (keys []string) {
 	return keys
 }
 
-// Explain returns what a key is, or an error that names the nearest one.
+// Explain describes a key, or returns an error that names the nearest key.
 func Explain(name string) (Key, error) {
 	if i, ok := keyIndex[name]; ok {
 		return allKeys[i], nil
@@ -110,13 +110,13 @@ func buildKeys() []Key {
 	return keys
 }
 
-// durationType is the type of a key in minutes, which may be given in other units.
+// durationType is the type of keys in minutes, which may be given in other units.
 const durationType = "number of minutes, or duration such as 90s or 1h30m"
 
-// listType is the type of a key that a file may give as a list.
+// listType is the type of keys that a file may give as a list.
 const listType = "text or a list of texts"
 
-// isText reports whether the type of an addressable field has a text form of its own.
+// isText reports whether the type of an addressable field has its own text form.
 func isText(v reflect.Value) bool {
 	_, ok := v.Addr().Interface().(encoding.TextUnmarshaler)
 	return ok
@@ -141,7 +141,7 @@ func typeName(v reflect.Value) string {
 	panic(fmt.Sprintf("config: a field of kind %v has no place in a config file", v.Kind()))
 }
 
-// format writes a value as the config file does.
+// format writes a value in the form of the config file.
 func format(v reflect.Value) string {
 	if t, ok := v.Interface().(encoding.TextMarshaler); ok {
 		text, err := t.MarshalText()
@@ -162,13 +162,13 @@ func format(v reflect.Value) string {
 // set parses text into the field of key; the error says what was expected.
 func (c *Config) set(k Key, text string, from Origin) error {
 	v := reflect.ValueOf(c).Elem().FieldByIndex(k.index)
-	if !utf8.ValidString(text) { // YAML could not hold it
+	if !utf8.ValidString(text) { // YAML cannot represent it
 		return fmt.Errorf("%s = %q is not UTF-8 text", k.Name, text)
 	}
 	wrong := fmt.Errorf("%s = %q is not %s", k.Name, text, article(k.Type))
 	digits := strings.ReplaceAll(text, "_", "")
 	if from.Rule == "" {
-		delete(c.amounts, k.Name) // an earlier text gives way
+		delete(c.amounts, k.Name) // it replaces an earlier text
 	}
 	if k.amount {
 		a, err := parseAmount(text)
@@ -241,7 +241,7 @@ func article(typ string) string {
 	return "a " + typ
 }
 
-// Value is the value of a key, by its full name, as the config file has it.
+// Value returns the value of a key, given by its full name, in the form of the config file.
 func (c *Config) Value(key string) (string, error) {
 	i, known := keyIndex[key]
 	if !known {
@@ -251,7 +251,7 @@ func (c *Config) Value(key string) (string, error) {
 	return c.value(allKeys[i]), nil
 }
 
-// value writes the value of a key as the config file does.
+// value returns the value of a key in the form of the config file.
 func (c *Config) value(k Key) string {
 	return format(reflect.ValueOf(c).Elem().FieldByIndex(k.index))
 }

@@ -7,14 +7,14 @@ import (
 	"anneal/model"
 )
 
-// resolveLatent derives how much of a head is rotated where keys come from a latent: a third, as in DeepSeek-V2.
+// resolveLatent derives how much of a head is rotated if keys come from a latent: a third, as in DeepSeek-V2.
 func (c *Config) resolveLatent() {
 	if m := &c.Model; m.KVLoraRank > 0 {
 		c.derive("model.rope_head_dim", max(m.HeadDim/3&^1, 2))
 	}
 }
 
-// latent checks multi-head latent attention, and refuses what it has not been made to work with.
+// latent checks multi-head latent attention, and refuses combinations that it does not support.
 func (k *checker) latent() {
 	const key = "model.kv_lora_rank"
 	m := &k.c.Model

@@ -7,7 +7,7 @@ import (
 	"anneal/attention"
 )
 
-// TurnsNothing says why no layer of the model has rotary positions.
+// TurnsNothing explains why no layer of the model has rotary positions.
 func (c *Config) TurnsNothing() string {
 	if m := &c.Model; slices.Contains(m.Positions, "rope") {
 		return "model.attention = " + m.Attention.String() + ": layers of linear attention have no rotary positions"

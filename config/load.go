@@ -16,26 +16,26 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-const maxProblems = 20 // in one report: a file with more is something else
+const maxProblems = 20 // in one report: a file with more is not a config
 
-// Sources are what a config is made of. What comes later replaces what came before.
+// Sources are the inputs of a config. Later sources replace values of earlier ones.
 type Sources struct {
 	Recipe    string   // one of Recipes; "" for none
-	Scale     float64  // how many times smaller than the recipe's the model is; 0 stands for 1
+	Scale     float64  // factor by which the recipe's model is scaled down; 0 means 1
 	File      string   // a YAML file; "" for none
 	Overrides []string // section.key=value
-	Planning  bool     // nothing will be trained: without data, a model with a known vocabulary will do
-	Started   bool     // File is of a run that has begun, with a vocabulary that its weights have
+	Planning  bool     // only for a plan: without data, a model with a known vocabulary is enough
+	Started   bool     // File belongs to a run that has begun; the vocabulary is that of its weights
 
-	// Weights completes a config with init.from by what the weights there say, once files and overrides are read and
-	// before anything is derived. Without it the config is taken as it is: that of a run has everything.
+	// Weights completes a config with init.from from the weights there. It is called once files and overrides are
+	// read, and before anything is derived. It may be nil, because the config of a run is complete.
 	Weights func(*Config) error
 
 	// Teacher does the same for a config with distill.teacher: it calls SetTeacher.
 	Teacher func(*Config) error
 
-	// Complete derives what depends on more than the config, such as sizes from a budget of time, once all that is
-	// given has been read and before the keys' own rules apply. It may be nil.
+	// Complete derives values that depend on more than the config, such as sizes from a time budget. It is called once
+	// all given values are read, and before the keys' own rules apply. It may be nil.
 	Complete func(*Config) error
 }
 
@@ -44,11 +44,11 @@ func Load(path string, overrides []string) (*Config, error) {
 	return Sources{File: path, Overrides: overrides}.Load()
 }
 
-// Read returns the config that a text says, which YAML wrote.
+// Read parses a config that YAML wrote.
 func Read(text []byte) (*Config, error) { return Default().read(text, Sources{}) }
 
-// Load puts a config together, derives what was left out and checks the whole. On failure the error is an *Error with
-// every problem found, or a Problem.
+// Load puts a config together, derives values that were not given and checks the whole. On failure the error is an
+// *Error with every problem found, or a Problem.
 func (s Sources) Load() (*Config, error) {
 	c := Default()
 	c.planning, c.started = s.Planning, s.Started
@@ -76,7 +76,7 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// read sets what the text of the file and overrides say, derives what was left out and checks the whole.
+// read sets the values of the file's text and of overrides, derives values that were not given and checks the whole.
 func (c *Config) read(text []byte, s Sources) (*Config, error) {
 	path := s.File
 	problems, readable := c.readYAML(text, path)
@@ -106,7 +106,8 @@ func (c *Config) read(text []byte, s Sources) (*Config, error) {
 			return nil, err
 		}
 	}
-	// Combinations are checked even where single values were wrong: those are at their defaults, which work together.
+	// Combinations are checked even if single values are wrong: wrong values are at their defaults, which work
+	// together.
 	c.Resolve()
 	problems = append(problems, c.check()...)
 	if more := len(problems) - maxProblems; more > 0 {
@@ -121,12 +122,12 @@ func (c *Config) read(text []byte, s Sources) (*Config, error) {
 
 // underive resets values in a run's file that were derived from the key of an override, so that they follow its new
 // value: the groups' decay, and defaults that depend on the optimizer. Lengths and micro-batches stay, so that a run
-// that begins like that one has the same warmup.
+// that begins like the old one has the same warmup.
 func (c *Config) underive(o string) {
 	name, _, _ := strings.Cut(o, "=")
 	var from []string
 	switch name {
-	case "data.path": // it and data.mix take each other's place
+	case "data.path": // data.path and data.mix replace each other
 		c.leaveOut(allKeys[keyIndex["data.mix"]])
 		c.leaveOut(allKeys[keyIndex["data.weights"]])
 		return
@@ -176,7 +177,7 @@ func (c *Config) underive(o string) {
 	}
 }
 
-// leaveOut puts a key back to where nothing has been said of it.
+// leaveOut resets a key as if it were not given.
 func (c *Config) leaveOut(k Key) {
 	field := func(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().FieldByIndex(k.index) }
 	field(c).Set(field(Default()))
@@ -184,7 +185,7 @@ func (c *Config) leaveOut(k Key) {
 	delete(c.origins, k.Name)
 }
 
-// Override applies one override of the form section.key=value. What follows from the key is not derived again.
+// Override applies one override of the form section.key=value. Values derived from the key are not derived again.
 func (c *Config) Override(o string) error { return asError(c.override(o)) }
 
 func (c *Config) override(o string) []Problem {
@@ -213,8 +214,8 @@ func (c *Config) override(o string) []Problem {
 	return nil
 }
 
-// readYAML sets what the file says. If the file as a whole cannot be read, the one problem says why and readable is
-// false.
+// readYAML sets the values of the file. If the file as a whole cannot be read, it returns a single problem, and
+// readable is false.
 func (c *Config) readYAML(text []byte, path string) (problems []Problem, readable bool) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with this mark
 	if !utf8.Valid(text) {
@@ -255,7 +256,7 @@ func parseYAML(text []byte, path string) (*ast.File, *Problem) {
 	return nil, problem
 }
 
-// reader walks one parsed file and collects what is wrong with it.
+// reader walks one parsed file and collects its mistakes.
 type reader struct {
 	c        *Config
 	path     string
@@ -312,7 +313,7 @@ func (r *reader) mapping(n ast.Node, prefix string) {
 func (r *reader) value(name string, v *ast.MappingValueNode) {
 	i, ok := keyIndex[name]
 	if !ok && len(r.problems) >= maxProblems {
-		r.problems = append(r.problems, Problem{}) // only its number is told, and what it should be takes long to find
+		r.problems = append(r.problems, Problem{}) // only counted, because suggestions take long
 		return
 	}
 	if !ok {
@@ -355,7 +356,7 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 	}
 }
 
-// texts returns the plain values of a list, if it holds nothing else.
+// texts returns the values of a list, if all are plain.
 func texts(s *ast.SequenceNode) ([]string, bool) {
 	var list []string
 	for _, n := range s.Values {

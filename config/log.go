@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Log is who is told of a run besides its own directory.
+// Log configures where the metrics of a run go besides its directory.
 type Log struct {
 	Sinks            Sinks  `yaml:"sinks"`
 	Every            int    `yaml:"every"`
@@ -17,7 +17,7 @@ type Log struct {
 	Webhook          string `yaml:"webhook"`
 }
 
-// The sinks that there are.
+// The names of the sinks.
 const (
 	TensorBoard = "tensorboard"
 	Prometheus  = "prometheus"
@@ -26,8 +26,8 @@ const (
 
 var sinkNames = []string{TensorBoard, Prometheus, Trackio}
 
-// Sinks are the places beside metrics.jsonl to which a run's metrics go. The text form is a list of their names, or
-// none. A list is not changed once it is made.
+// Sinks lists the places besides metrics.jsonl that receive a run's metrics. The text form is a list of their names,
+// or none. A list is not changed once it is made.
 type Sinks []string
 
 // Has reports whether a sink is in the list.
@@ -42,7 +42,7 @@ func (s *Sinks) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// log checks where sinks are.
+// log checks the addresses of sinks.
 func (k *checker) log() {
 	l := &k.c.Log
 	k.between("log.every", l.Every, 1, 1<<40)

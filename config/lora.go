@@ -30,7 +30,7 @@ func (c *Config) resolveLoRA() {
 	}
 }
 
-// lora checks adapters, and refuses what they do not work with.
+// lora checks adapters, and refuses combinations that they do not support.
 func (k *checker) lora() {
 	c, m := k.c, &k.c.Model
 	k.number("model.lora_alpha", m.LoRAAlpha, 0, 1e6, "[)")

@@ -1,6 +1,6 @@
 package config
 
-// masters refuses FP64 master weights where something else decides what the weights are, or cannot compute them.
+// masters refuses FP64 master weights if another technique decides the weights or the device cannot compute them.
 func (k *checker) masters() {
 	const key = "optimizer.masters"
 	c := k.c

@@ -9,7 +9,7 @@ import (
 	"anneal/program"
 )
 
-// mesh checks the axes of the mesh of ranks beside data parallelism, as far as shapes decide.
+// mesh checks the axes of the mesh of ranks other than data parallelism, as far as shapes decide.
 func (k *checker) mesh() {
 	p, m := &k.c.Parallel, &k.c.Model
 	tensor := k.between("parallel.tensor", p.Tensor, 1, 1<<10)
@@ -24,7 +24,7 @@ func (k *checker) mesh() {
 			p.Ranks, n)
 	}
 	shape := *m
-	if shape.Vocab == 0 { // it comes with the data, and is checked then
+	if shape.Vocab == 0 { // it follows from the data, and is checked later
 		shape.Vocab = p.Tensor
 	}
 	k.cut(shape.CheckTensors(p.Tensor))
@@ -65,7 +65,7 @@ func (k *checker) stages() {
 	}
 }
 
-// unmeshed refuses what does not work on a mesh.
+// unmeshed refuses combinations that do not work on a mesh.
 func (k *checker) unmeshed() {
 	c, p := k.c, &k.c.Parallel
 	if p.Shared() > p.Pipeline && c.Precision == "fp8" && precision.BlocksOf(c.FP8.Scaling).Long > 0 {

@@ -12,10 +12,10 @@ import (
 	"anneal/internal/nearest"
 )
 
-// maxSources bounds the sources of a mix: deciding on a block goes through all of them for each of its samples.
+// maxSources limits the sources of a mix, because planning a block visits all of them for each sample.
 const maxSources = 256
 
-// Source is a data set that a run reads. Its name is for people.
+// Source is a data set that a run reads. Its name is for the user.
 type Source struct {
 	Name string
 	Path string // its directory
@@ -23,7 +23,7 @@ type Source struct {
 
 var sourceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// ParseSource reads NAME=DIR, or DIR alone, whose last part is then the name.
+// ParseSource reads NAME=DIR, or only DIR; then the last part of DIR is the name.
 func ParseSource(text string) (Source, error) {
 	text = strings.TrimSpace(text)
 	name, path, given := strings.Cut(text, "=")
@@ -54,7 +54,8 @@ func (m *Mix) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// mixOf is the mix that a file with these sources gives: a path that the text cannot hold is a mistake here, too.
+// mixOf returns the mix that a file with these sources gives. A path that the text form cannot represent is an error
+// here, too.
 func mixOf(list []Source) (m Mix) {
 	parts := make([]string, len(list))
 	for i, s := range list {
@@ -102,16 +103,17 @@ func (c *Config) SetSources(list []Source) {
 // HasData reports whether the configuration names data.
 func (c *Config) HasData() bool { return c.Data.Path != "" || c.Data.Mix.Given() }
 
-// Weighting is how the weights of sources are found: from their sizes by a method, or as they are given.
+// Weighting says how the weights of sources are computed: from their sizes by a method, or as given.
 type Weighting struct {
 	Method string  // natural, temperature, unimax or weights
-	Number float64 // the temperature; the epochs that unimax permits
+	Number float64 // the temperature, or the largest number of epochs for unimax
 
-	names []string  // of sources with weights of their own, with the method weights
+	names []string  // with the method weights: names of sources with given weights
 	given []float64 // the weight of each of names
 }
 
-// Weights returns the share of each source in a run of so many rows, or tokens, given how many each source has.
+// Weights returns the share of each source in a run of the given number of rows, or tokens, given the number of each
+// source.
 func (w Weighting) Weights(sizes []float64, budget float64) []float64 {
 	switch w.Method {
 	case "weights":
@@ -127,7 +129,7 @@ func (w Weighting) Weights(sizes []float64, budget float64) []float64 {
 // weightsForm shows the forms of data.weights.
 const weightsForm = "natural, temperature:T, unimax:EPOCHS or NAME=WEIGHT NAME=WEIGHT …"
 
-// ParseWeighting reads what stands for weights of the named sources.
+// ParseWeighting reads a weighting of the named sources.
 func ParseWeighting(text string, names []string) (Weighting, error) {
 	w, err := parseWeighting(text)
 	if err != nil {
@@ -136,7 +138,7 @@ func ParseWeighting(text string, names []string) (Weighting, error) {
 	return w.of(names)
 }
 
-// of is the weighting of the named sources, in their order.
+// of returns the weighting of the named sources, in their order.
 func (w Weighting) of(names []string) (Weighting, error) {
 	if w.Method != "weights" {
 		return w, nil
@@ -158,7 +160,7 @@ func (w Weighting) of(names []string) (Weighting, error) {
 	return w, nil
 }
 
-// parseWeighting reads a weighting whose names are not known to be those of sources.
+// parseWeighting reads a weighting without checking that its names are those of sources.
 func parseWeighting(text string) (Weighting, error) {
 	words := strings.Fields(text)
 	if len(words) == 1 && !strings.Contains(text, "=") {
@@ -209,7 +211,7 @@ type Weights struct {
 // weightsEntry is one part of data.weights.
 type weightsEntry struct {
 	Weighting
-	changes, moves bool   // it has a start; it has an end, too
+	changes, moves bool   // whether it has a start, and whether it also has an end
 	begin, end     amount // of the change
 	when           string // begin and end as they were given
 }
@@ -257,7 +259,7 @@ func parseEntry(text string, first bool) (e weightsEntry, err error) {
 // weightsStage is an entry of data.weights in a run.
 type weightsStage struct {
 	Weighting
-	from, to int // steps: between them weights move from those of the stage before; equal if they jump
+	from, to int // steps between which weights move from those of the stage before; equal if they jump
 }
 
 // weightsStages returns the weights of the run's sources.
@@ -301,7 +303,7 @@ func (c *Config) weightsStages() ([]weightsStage, error) {
 }
 
 // Mix returns the weights of the sources over the samples of the run, given how many rows each has in an epoch. The
-// budget of unimax is the samples from where its weights begin to hold up to the next ones, or the end of the run.
+// budget of unimax is the samples from the start of its weights to the next weights, or to the end of the run.
 func (c *Config) Mix(rows []uint64) (dataset.Mix, error) {
 	stages, err := c.weightsStages()
 	if err != nil {
@@ -326,13 +328,14 @@ func (c *Config) Mix(rows []uint64) (dataset.Mix, error) {
 	return m, nil
 }
 
-// MixFollowsLength reports whether the weights of the sources depend on how long the run is.
+// MixFollowsLength reports whether the weights of the sources depend on the length of the run.
 func (c *Config) MixFollowsLength() bool {
 	stages, err := c.weightsStages()
 	return c.Data.Mix.Given() && (err != nil || len(stages) > 1 || stages[0].Method == "unimax")
 }
 
-// UniMaxEpochs is how often a source may be read if data.weights is unimax from the first step to the last; else 0.
+// UniMaxEpochs returns how often a source may be read if data.weights is unimax from the first step to the last; else
+// 0.
 func (c *Config) UniMaxEpochs() float64 {
 	if stages, err := c.weightsStages(); err == nil && len(stages) == 1 && stages[0].Method == "unimax" {
 		return stages[0].Number
@@ -340,7 +343,7 @@ func (c *Config) UniMaxEpochs() float64 {
 	return 0
 }
 
-// mix checks where the data is and how it is mixed.
+// mix checks the paths of the data and how it is mixed.
 func (k *checker) mix() {
 	c := k.c
 	switch {

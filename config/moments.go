@@ -1,6 +1,6 @@
 package config
 
-// moments refuses moments in BF16 beside numbers that are wider than FP32, from which nothing rounds to them.
+// moments refuses moments in BF16 with precision fp64, because no kernel rounds FP64 to BF16.
 func (k *checker) moments() {
 	const key = "optimizer.moments"
 	if o := &k.c.Optimizer; o.Moments == "bf16" && k.c.Precision == "fp64" && !k.reported(key) {

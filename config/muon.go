@@ -2,7 +2,7 @@ package config
 
 import "math"
 
-// muonValues are the values that muon starts from, which go by what its learning rate means (muon_scale).
+// muonValues holds the defaults of muon, which depend on the meaning of its learning rate (muon_scale).
 func muonValues(lr, decay float64) map[string]float64 {
 	return map[string]float64{
 		"lr": lr, "weight_decay": decay, "momentum": 0.95, "beta1": 0.9, "beta2": 0.95, "eps": 1e-8,
@@ -12,8 +12,8 @@ func muonValues(lr, decay float64) map[string]float64 {
 	}
 }
 
-// resolveMuon fills the rate of what muon leaves to AdamW: where rates do not mean what AdamW's do, 0.02 stands for
-// 1e-3.
+// resolveMuon fills in the rate of parameters that muon leaves to AdamW. If muon's rate has another meaning than
+// AdamW's, 0.02 corresponds to 1e-3.
 func (c *Config) resolveMuon() {
 	const key = "optimizer.adamw_lr"
 	o := &c.Optimizer
@@ -27,7 +27,7 @@ func (c *Config) resolveMuon() {
 	}
 }
 
-// muon checks what muon cannot work with.
+// muon refuses combinations that muon does not support.
 func (k *checker) muon() {
 	if o := &k.c.Optimizer; o.Name == "muon" && o.MuonScale == "match_rms" && k.c.Model.MuP {
 		k.fault("optimizer.muon_scale", "optimizer.muon_scale = spectral_mup",

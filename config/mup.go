@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// mupOptimizers are those whose steps grow with the width in a known way: the rate decides, or the gradient does.
+// mupOptimizers lists the optimizers whose steps grow with the width in a known way: in proportion to the rate, or to
+// the gradient.
 var mupOptimizers = []string{"adamw", "adam", "adam8bit", "lion", "ademamix", "muon", "sgd"}
 
-// resolveMuP derives the base model of muP from its width. It goes by values alone, not by where they came from, so
-// that a resolved config says the same again.
+// resolveMuP derives the base model of muP from its width. It uses only values, not their origins, so that resolving a
+// resolved config gives the same result.
 func (c *Config) resolveMuP() {
 	m := &c.Model
 	c.derive("model.mup_base_head_dim", m.HeadDim)
@@ -35,7 +36,7 @@ func (k *checker) mup() {
 		k.fault("model.score_dim", "model.mup_base_head_dim, or model.mup = false",
 			"model.score_dim = %d does not work with model.mup, which scales the scores itself", m.ScoreDim)
 	}
-	if k.between("model.mup_base_dim", m.MuPBaseDim, 1, 1<<18) { // else what is derived from it would be reported, too
+	if k.between("model.mup_base_dim", m.MuPBaseDim, 1, 1<<18) { // else values derived from it would be reported
 		k.between("model.mup_base_ffn", m.MuPBaseFFN, 1, 1<<20)
 	}
 	k.between("model.mup_base_head_dim", m.MuPBaseHeadDim, 1, 1<<14)

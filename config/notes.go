@@ -2,8 +2,8 @@ package config
 
 import "anneal/precision"
 
-// notes holds what reflection cannot tell. A test keeps it in step with Config. The first sentence of a Doc is all
-// that a list of keys shows; a line of its own explains a value.
+// notes holds what reflection does not know about keys. A test keeps it in step with Config. Lists of keys show only
+// the first sentence of a Doc; a separate line explains a value.
 var notes = map[string]Key{
 	"seed": {Doc: "Seed of the initial weights, the data order, dropout and samples. The same seed gives the same " +
 		"bits."},

@@ -2,11 +2,11 @@ package config
 
 import "slices"
 
-// Offload lists what is in a file instead of memory. The text form is a list of names, or none. A list is not changed
-// once it is made.
+// Offload lists what a run keeps in a file instead of memory. The text form is a list of names, or none. A list is not
+// changed once it is made.
 type Offload []string
 
-// What can be in a file.
+// What can be kept in a file.
 const (
 	OptimizerState = "optimizer"
 	Checkpoints    = "checkpoints" // of activations: the inputs of recomputed segments

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Optimizer is the update rule. What an optimizer does not read stays at its default.
+// Optimizer configures the update rule. Keys that an optimizer does not read stay at their defaults.
 type Optimizer struct {
 	Name            string   `yaml:"name"`
 	LR              float64  `yaml:"lr"`
@@ -42,7 +42,7 @@ type Optimizer struct {
 	Patterns        Patterns `yaml:"patterns"`
 }
 
-// Groups are the parameters by role.
+// Groups configures parameters by role.
 type Groups struct {
 	Matrix    Group `yaml:"matrix"`
 	Embedding Group `yaml:"embedding"`
@@ -51,18 +51,18 @@ type Groups struct {
 	Bias      Group `yaml:"bias"`
 }
 
-// Group is how the parameters of one role differ from the rest.
+// Group holds the settings in which the parameters of one role differ from the rest.
 type Group struct {
 	LRRatio     float64 `yaml:"lr_ratio"`
 	WeightDecay float64 `yaml:"weight_decay"`
 }
 
-// derived stands in a number that Resolve fills, where 0 is a value that one may want.
+// derived marks a number that Resolve fills in, for keys where 0 is a valid value.
 var derived = math.NaN()
 
-// optimizers holds for each optimizer the keys of its section that it reads, with the values that it starts from. A
-// key whose default does not depend on the optimizer has the value derived here. A name of two words is an optimizer's
-// variant.
+// optimizers holds, for each optimizer, the keys of its section that it reads, with their defaults. A key whose
+// default does not depend on the optimizer has the value derived here. A name of two words is a variant of an
+// optimizer.
 var optimizers = []struct {
 	name   string
 	values map[string]float64
@@ -102,7 +102,7 @@ var optimizers = []struct {
 	}},
 }
 
-// values returns what the optimizer reads, or nil if there is none of its name.
+// values returns the keys that the optimizer reads, or nil if no optimizer has its name.
 func (o *Optimizer) values() map[string]float64 {
 	for _, name := range []string{o.Name + " " + o.Variant, o.Name + " " + o.MuonScale, o.Name} {
 		for _, known := range optimizers {
@@ -124,7 +124,7 @@ func optimizerNames() []string {
 	return names
 }
 
-// optimizerKeys lists, sorted, the keys that not every optimizer reads or that start from different values.
+// optimizerKeys lists, sorted, the keys that not every optimizer reads or whose defaults differ.
 func optimizerKeys() []string {
 	var keys []string
 	for _, o := range optimizers {
@@ -138,7 +138,8 @@ func optimizerKeys() []string {
 	return keys
 }
 
-// optimizerRule says how a key of the section goes by the optimizer's name: "lr = 0.001 for adamw, adam; 0.1 for sgd".
+// optimizerRule describes how the default of a key of the section depends on the optimizer's name: "lr = 0.001 for
+// adamw, adam; 0.1 for sgd".
 func optimizerRule(key string) string {
 	var values []float64
 	names := map[float64][]string{}
@@ -168,7 +169,7 @@ func optimizerRule(key string) string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// resolveOptimizer fills the numbers that go by the optimizer's name, and the groups' decay.
+// resolveOptimizer fills in the numbers that depend on the optimizer's name, and the groups' decay.
 func (c *Config) resolveOptimizer() {
 	o := &c.Optimizer
 	values := o.values()
@@ -200,8 +201,8 @@ func (c *Config) resolveOptimizer() {
 }
 
 // resolveTimescale derives the weight decay from the time over which it forgets. AdamW's weights are an exponential
-// average of their updates over 1/(lr·decay) steps (Wang & Aitchison 2024, arXiv 2405.13698), which is best as a part
-// of the run that does not depend on its length or on the model's size.
+// average of their updates over 1/(lr·decay) steps (Wang & Aitchison 2024, arXiv 2405.13698), which is best a fixed
+// share of the run, whatever its length or the model's size.
 func (c *Config) resolveTimescale() {
 	o := &c.Optimizer
 	rate := o.LR
@@ -220,7 +221,7 @@ func (k *checker) optimizer() {
 	o := &k.c.Optimizer
 	values := o.values()
 	if values == nil {
-		return // names has said so, and nothing else can be known
+		return // names has reported it, and nothing else can be checked
 	}
 	fresh := Default()
 	fresh.Optimizer.Name = o.Name
@@ -296,10 +297,10 @@ func (k *checker) optimizer() {
 	}
 }
 
-// FirstMomentum is where the momentum starts that warms up (Jordan et al. 2024, the Muon of modded-nanogpt).
+// FirstMomentum is the initial momentum of a momentum warmup (Jordan et al. 2024, the Muon of modded-nanogpt).
 const FirstMomentum = 0.85
 
-// timescale checks what decides the weight decay, and how it changes.
+// timescale checks the keys that decide the weight decay and its course.
 func (k *checker) timescale() {
 	const key, warm = "optimizer.decay_timescale", "schedule.momentum_warmup"
 	o, s := &k.c.Optimizer, &k.c.Schedule
@@ -348,7 +349,7 @@ func (k *checker) patterns() {
 // groupDecay checks the weight decay of a group; adamw says that Muon leaves it to AdamW.
 func (k *checker) groupDecay(group string, g Group, adamw bool) {
 	o, key := &k.c.Optimizer, group+".weight_decay"
-	if k.c.origins[key].Rule != "" { // it is optimizer.weight_decay, or 0: if it is too large, a rate is
+	if k.c.origins[key].Rule != "" { // derived as optimizer.weight_decay or 0; if it is too large, the cause is a rate
 		switch key = group + ".lr_ratio"; {
 		case k.reported("optimizer.weight_decay"):
 			return

@@ -12,7 +12,7 @@ import (
 const orderForm = "first SCORES over LENGTH, last SCORES over LENGTH, or one of the two, such as first compression " +
 	"over 15%, last quality over 10%"
 
-// An Order says by which scores the samples of a run are ordered; without text they are in random order.
+// An Order says by which scores the samples of a run are ordered; with an empty text they are in random order.
 type Order struct {
 	written
 	phases []orderPhase
@@ -76,7 +76,7 @@ func (c *Config) Order() (dataset.Order, error) {
 	return o, nil
 }
 
-// samples is how many samples the first steps of a run read.
+// samples returns how many samples the first steps of a run read.
 func (c *Config) samples(steps int) uint64 {
 	r, _ := c.BatchRamp()
 	return uint64(max(r.Tokens(steps), 0) / max(c.Model.Context, 1))
@@ -92,8 +92,8 @@ type orderPhase struct {
 }
 
 // parsePhase reads "first [low|high] SCORES over LENGTH [from N%] [by PACING]" and "last [low|high] SCORES over LENGTH
-// [of N%] [since LENGTH]". Without low or high, a run begins with what is easy, which is low in all scores but flesch,
-// and ends with the other end.
+// [of N%] [since LENGTH]". Without low or high, the first part reads easy samples, those with low scores, or high ones
+// for flesch; the last part reads the opposite end.
 func parsePhase(text string) (p orderPhase, err error) {
 	words := strings.Fields(text)
 	if len(words) < 2 || words[0] != "first" && words[0] != "last" {

@@ -2,7 +2,7 @@ package config
 
 import "fmt"
 
-// Origin is where a value came from: a place in a file, the command line, a rule, a trained model, or (zero) the
+// Origin says where a value came from: a place in a file, the command line, a rule, a trained model, or (zero) the
 // default.
 type Origin struct {
 	File        string
@@ -11,10 +11,10 @@ type Origin struct {
 	Rule        string // for a derived value
 	From        string // for a value of a model that was trained before: "the weights of DIR", "the import of DIR"
 	Recipe      string // for a recipe's value, its name
-	Source      string // where the recipe has it from
+	Source      string // the recipe's source of the value
 }
 
-// String is the comment beside the value in the resolved config.
+// String returns the comment on the value in the resolved config.
 func (o Origin) String() string {
 	switch {
 	case o.Recipe != "" && o.Source != "":
@@ -33,7 +33,7 @@ func (o Origin) String() string {
 	return "default"
 }
 
-// Place is where to look for a mistake; "" where there is no such place.
+// Place returns the place to look for a mistake; "" if there is none.
 func (o Origin) Place() string {
 	switch {
 	case o.CommandLine != "":
@@ -44,5 +44,5 @@ func (o Origin) Place() string {
 	return ""
 }
 
-// Origin says where the value of a key came from.
+// Origin returns where the value of a key came from.
 func (c *Config) Origin(key string) Origin { return c.origins[key] }

@@ -5,26 +5,26 @@ import (
 	"strconv"
 )
 
-// Parallel is how the ranks of a run share its work. Tensor, Context, Sequence, Attention, Wire, SumBlock and Outer
-// decide bits; the other keys do not.
+// Parallel configures how the ranks of a run share its work. Tensor, Context, Sequence, Attention, Wire, SumBlock and
+// Outer can change the bits of a result; the other keys cannot.
 type Parallel struct {
 	Ranks int `yaml:"ranks"`
 	Zero  int `yaml:"zero"`
 
 	Tensor    int    `yaml:"tensor"`    // ranks that share every layer
-	Sequence  bool   `yaml:"sequence"`  // and what lies between the products of a layer
+	Sequence  bool   `yaml:"sequence"`  // they also divide the tokens between the products of a layer
 	Context   int    `yaml:"context"`   // ranks that share the tokens of a sequence
-	Attention string `yaml:"attention"` // how they attend to each other's tokens
+	Attention string `yaml:"attention"` // how ranks attend to each other's tokens
 	Pipeline  int    `yaml:"pipeline"`  // stages
 	Schedule  string `yaml:"schedule"`  // of the pipeline
 
 	Timeout  float64 `yaml:"timeout"`   // minutes
-	Wire     string  `yaml:"wire"`      // the format of gradients that travel
-	SumBlock int     `yaml:"sum_block"` // micro-batches that are summed before they travel
+	Wire     string  `yaml:"wire"`      // the format in which gradients are sent
+	SumBlock int     `yaml:"sum_block"` // micro-batches that are summed before they are sent
 	Outer    Outer   `yaml:"outer"`
 }
 
-// Outer is the optimizer of groups of ranks that step alone and meet now and then (DiLoCo, local SGD).
+// Outer configures groups of ranks that step separately and synchronise at intervals (DiLoCo, local SGD).
 type Outer struct {
 	Groups   int     `yaml:"groups"`
 	Every    int     `yaml:"every"` // steps
@@ -32,10 +32,10 @@ type Outer struct {
 	Momentum float64 `yaml:"momentum"`
 }
 
-// On reports whether groups of ranks step alone.
+// On reports whether groups of ranks step separately.
 func (o Outer) On() bool { return o.Groups > 1 }
 
-// count returns the number of groups, 1 if they do not step alone.
+// count returns the number of groups, 1 if there are none.
 func (o Outer) count() int { return max(o.Groups, 1) }
 
 // wires are the values of parallel.wire.
@@ -55,7 +55,7 @@ func (p Parallel) Shared() int {
 	return t * c * s
 }
 
-// String says how many ranks there are and along which axes, such as
+// String describes the number of ranks and the axes, such as
 //
 //	8 ranks: tensor 2 · context 2 · pipeline 2 · data 1
 func (p Parallel) String() string {
@@ -67,14 +67,14 @@ func (p Parallel) String() string {
 		t, c, s, p.Ranks/p.Shared())
 }
 
-// resolveParallel gives a mesh the ranks that it needs, if nobody says how many there are.
+// resolveParallel sets the number of ranks that a mesh needs, if it is not given.
 func (c *Config) resolveParallel() {
 	if n := c.Parallel.Shared(); c.Origin("parallel.ranks") == (Origin{}) && n > 1 && n <= 1<<16 {
 		c.Derive("parallel.ranks", n, "parallel.tensor · parallel.context · parallel.pipeline")
 	}
 }
 
-// parallel checks what can be known of ranks without a machine.
+// parallel checks the ranks as far as possible without a machine.
 func (k *checker) parallel() {
 	p := &k.c.Parallel
 	k.between("parallel.ranks", p.Ranks, 1, 1<<16)
@@ -87,7 +87,8 @@ func (k *checker) parallel() {
 	k.outer()
 }
 
-// outer checks the groups of ranks that step alone. Each needs equally many micro-batches in every step.
+// outer checks the groups of ranks that step separately. All groups need the same number of micro-batches in every
+// step.
 func (k *checker) outer() {
 	o := &k.c.Parallel.Outer
 	k.between("parallel.outer.every", o.Every, 1, 1<<40)
@@ -123,17 +124,17 @@ func (k *checker) outer() {
 	}
 }
 
-// microTokens is the size of a micro-batch; 0 if the configuration has none.
+// microTokens returns the tokens of a micro-batch; 0 if the configuration does not give it.
 func (c *Config) microTokens() int { return max(c.Train.MicroBatch, 0) * max(c.Model.Context, 0) }
 
-// busyRanks is how many ranks have a micro-batch to compute in a full step, however many there are.
+// busyRanks returns how many ranks have a micro-batch to compute in a full step, if there were any number of ranks.
 func (c *Config) busyRanks() int {
 	groups, block := c.Parallel.Outer.count(), max(c.Parallel.SumBlock, 1)
 	each := max(c.Train.BatchTokens/c.microTokens()/groups, 1)
 	return groups * ((each + block - 1) / block)
 }
 
-// remarkRanks says if some ranks of a valid configuration have nothing to do.
+// remarkRanks adds a remark if some ranks of a valid configuration have nothing to do.
 func (c *Config) remarkRanks() {
 	p, busy := c.Parallel, c.busyRanks()*c.Parallel.Shared()
 	if p.Ranks <= busy {

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// MapPaths replaces the paths of data, of initial weights, of a teacher, of tasks and of prompts by what f makes of
-// each; key is where a path stands.
+// MapPaths replaces the paths of data, initial weights, a teacher, tasks and prompts by the results of f; key is the
+// key of the path.
 func (c *Config) MapPaths(f func(key, path string) string) {
 	if c.Data.Path != "" {
 		c.Data.Path = f("data.path", c.Data.Path)
@@ -38,8 +38,8 @@ func (c *Config) MapPaths(f func(key, path string) string) {
 }
 
 // absolute returns the absolute form of a path, so that a run does not depend on the working directory. A relative
-// path in a file is relative to the file; one that exists only in the working directory, where all were looked for
-// once, is found there, with a remark. A path on the command line is relative to the working directory.
+// path in a file is relative to the file. If it exists only in the working directory, as early versions expected, it
+// is found there, with a remark. A path on the command line is relative to the working directory.
 func (c *Config) absolute(key, path string) string {
 	here, err := filepath.Abs(path)
 	from := c.origins[key]

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Patterns are groups of parameters by name. The text form is PATTERN lr_ratio=X weight_decay=Y; of either number one
-// may be left out, and further groups follow behind semicolons. In a pattern * stands for any text.
+// Patterns are groups of parameters by name. The text form is PATTERN lr_ratio=X weight_decay=Y; either number may be
+// left out, and semicolons separate groups. In a pattern * stands for any text.
 type Patterns struct {
 	written
 	list []namedGroup
 }
 
-// A namedGroup is how the parameters of some names differ from their role's group; NaN leaves a number as it is.
+// A namedGroup holds settings in which parameters with some names differ from their role's group; NaN changes nothing.
 type namedGroup struct {
 	pattern            string
 	ratio, weightDecay float64
@@ -58,7 +58,7 @@ func (p *Patterns) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Of returns the group g of a parameter, as the patterns that its name matches change it; the last one wins.
+// Of returns the group g of a parameter, changed by the patterns that its name matches; the last pattern wins.
 func (p Patterns) Of(name string, g Group) Group {
 	for _, x := range p.list {
 		if ok, _ := path.Match(x.pattern, name); !ok {

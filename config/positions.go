@@ -13,7 +13,7 @@ func (c *Config) resolvePositions() {
 	}
 }
 
-// positions checks the schemes of the layers, and what the rotary ones read.
+// positions checks the schemes of the layers, and the keys of rotary positions.
 func (k *checker) positions() {
 	m := &k.c.Model
 	k.number("model.rope_theta", m.RopeTheta, 1, 1e12, "()")
@@ -36,7 +36,7 @@ func (k *checker) positions() {
 	}
 }
 
-// headDim checks the size of a head, which rotary positions need even.
+// headDim checks the size of a head, which must be even for rotary positions.
 func (k *checker) headDim() {
 	m := &k.c.Model
 	given := k.c.origins["model.head_dim"].Rule == ""

@@ -2,8 +2,8 @@ package config
 
 import "fmt"
 
-// preceding checks what embeddings have of the token before (model.bigram and model.smear), and refuses what it has not
-// been made to work with.
+// preceding checks embeddings that depend on the previous token (model.bigram and model.smear), and refuses
+// combinations that they do not support.
 func (k *checker) preceding() {
 	m, p := &k.c.Model, &k.c.Parallel
 	k.between("model.bigram", m.Bigram, 0, 1<<24)

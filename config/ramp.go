@@ -8,7 +8,7 @@ import (
 	"anneal/schedule"
 )
 
-// maxRampSteps bounds the steps of a ramp, which are gone through one by one.
+// maxRampSteps limits the steps of a ramp, which are visited one by one.
 const maxRampSteps = 1 << 22
 
 // A BatchRamp grows the batch over the first tokens of a run. Its text form is FROM over TOKENS, for a linear growth to
@@ -82,8 +82,8 @@ func (c *Config) Tokens() int64 {
 	return int64(r.Tokens(c.Train.Steps))
 }
 
-// microBatchFor returns the derived train.micro_batch: it divides the sequences of every step, and leaves it two of
-// them where they are compared.
+// microBatchFor returns the derived train.micro_batch. It divides the sequences of every step, and gives every step at
+// least two micro-batches if the noise scale compares them.
 func (c *Config) microBatchFor() int {
 	context := c.Model.Context
 	sequences := c.Train.BatchTokens / context
@@ -93,7 +93,7 @@ func (c *Config) microBatchFor() int {
 	}
 	most := sequences
 	if c.Train.NoiseScaleEvery > 0 {
-		most = sequences / 2 // a step has at least two
+		most = sequences / 2 // a step has at least two micro-batches
 	}
 	return microBatch(sequences, context, most)
 }
@@ -170,7 +170,7 @@ func (k *checker) batchRamp() {
 	}
 	unit := r.Unit / k.c.Parallel.Outer.count() // outer checks what groups need
 	if r.Stages == nil || t.MicroBatch < 1 || t.BatchTokens%unit != 0 {
-		return // nothing to check, or said elsewhere
+		return // nothing to check, or reported elsewhere
 	}
 	for _, s := range r.Stages {
 		switch {

@@ -9,9 +9,9 @@ import (
 	"anneal/internal/nearest"
 )
 
-// A recipe is the config of a model that is known by its paper: a YAML file whose comments say where each number is
-// from, what was not disclosed, and what stands here for what this program has not. A file and overrides replace parts
-// of it.
+// A recipe is the config of a published model: a YAML file whose comments give the source of each number, say what was
+// not disclosed, and name the substitutes for features that this program does not have. A file and overrides replace
+// parts of it.
 //
 //go:embed recipes/*.yaml
 var recipeFiles embed.FS
@@ -41,8 +41,8 @@ func RecipeText(name string) (string, error) {
 	return "", Problem{Message: fmt.Sprintf("there is no recipe %q", name), At: "--recipe " + name, Try: try}
 }
 
-// RecipeNotes returns what a recipe's file says before its first key: whose model it is, and what is and is not known
-// of it.
+// RecipeNotes returns the comments before the first key of a recipe's file: the model's origin, and what is known
+// about it.
 func RecipeNotes(name string) ([]string, error) {
 	text, err := RecipeText(name)
 	if err != nil {
@@ -58,7 +58,7 @@ func RecipeNotes(name string) ([]string, error) {
 	return notes, nil
 }
 
-// readRecipe sets what a recipe says. The comment of each line is the source of its value.
+// readRecipe sets the values of a recipe. The comment of each line is the source of its value.
 func (c *Config) readRecipe(name string) error {
 	text, err := RecipeText(name)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Config) readRecipe(name string) error {
 	return nil
 }
 
-// A Setting is a key with its value, for people.
+// A Setting is a key with its value, for display.
 type Setting struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`

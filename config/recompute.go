@@ -2,7 +2,7 @@ package config
 
 import "fmt"
 
-// recompute checks that the model has layers enough for the strategy of memory.recompute.
+// recompute checks that the model has enough layers for the strategy of memory.recompute.
 func (k *checker) recompute() {
 	const key = "memory.recompute"
 	r, layers := k.c.Memory.Recompute, k.c.Model.Layers

@@ -9,12 +9,12 @@ import (
 	"anneal/model"
 )
 
-// microBatchTokens is where larger micro-batches stop paying: the matrix products are at full speed and activations
-// already fill more than the caches.
+// microBatchTokens is the size beyond which larger micro-batches bring nothing: matrix products are at full speed, and
+// activations already exceed the caches.
 const microBatchTokens = 4096
 
-// Resolve fills the values that were left out, by the rules that Keys states. The vocabulary stays 0 until Derive is
-// called with the data's. Values that cannot work are left for Validate to report.
+// Resolve fills in values that were not given, by the rules in Keys. The vocabulary stays 0 until Derive is called
+// with the data's. Validate reports values that cannot work.
 func (c *Config) Resolve() {
 	m := &c.Model
 	c.resolveFamily()
@@ -39,8 +39,8 @@ func (c *Config) Resolve() {
 	c.resolveParallel()
 }
 
-// derivedFFN is the hidden width of the feed-forward layer for a width: 4·dim with two matrices; with three what has
-// about as many parameters.
+// derivedFFN returns the hidden width of the feed-forward layer for a width: 4·dim with two matrices; with three
+// matrices, the width with about as many parameters.
 func derivedFFN(m *model.Config, dim int) int {
 	if m.Activation == "swiglu" || m.Activation == "geglu" {
 		return (dim*8/3 + 63) / 64 * 64

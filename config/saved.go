@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// UnmarshalJSON reads what a run saved of its configuration. Keys that did not exist then are at their defaults, or as
-// they are derived.
+// UnmarshalJSON reads the configuration that a run saved. Keys that did not exist then have their default or derived
+// values.
 func (c *Config) UnmarshalJSON(text []byte) error {
 	type plain Config
 	saved := plain(*Default())

@@ -12,10 +12,10 @@ import (
 	"anneal/model"
 )
 
-// maxSmallLR is the highest rate that scaling down gives: small models gain nothing from more.
+// maxSmallLR is the highest rate that scaling down derives; small models gain nothing from higher rates.
 const maxSmallLR = 3e-3
 
-// prepare sets what a recipe says, scaled down if that is asked for.
+// prepare sets the values of a recipe, scaled down if requested.
 func (c *Config) prepare(s Sources) error {
 	if s.Recipe == "" {
 		if s.Scale != 0 && s.Scale != 1 {
@@ -80,7 +80,8 @@ func (c *Config) scaleDown(scale float64) {
 	}
 }
 
-// scaleShape sets depth, width, heads and the feed-forward layer, and returns how much narrower the model has become.
+// scaleShape sets depth, width, heads and the feed-forward layer, and returns the factor by which the model became
+// narrower.
 func (c *Config) scaleShape(was *model.Config, scale float64) float64 {
 	layers := max(int(math.Round(float64(was.Layers)/math.Cbrt(scale))), 1)
 	dim := float64(was.Dim) * math.Sqrt(float64(was.Layers)/float64(layers)/scale)
@@ -99,7 +100,7 @@ func (c *Config) scaleShape(was *model.Config, scale float64) float64 {
 	return narrower
 }
 
-// scaleWindows makes windows of attention shorter.
+// scaleWindows shortens the windows of attention.
 func (c *Config) scaleWindows(ratio float64) {
 	patterns := slices.Clone(c.Model.Attention)
 	for i, p := range patterns {
@@ -112,7 +113,7 @@ func (c *Config) scaleWindows(ratio float64) {
 	}
 }
 
-// scaleLengths makes what is given in tokens shorter, and drops a ramp that has nothing left to grow.
+// scaleLengths shortens lengths that are given in tokens, and drops a ramp that would no longer grow.
 func (c *Config) scaleLengths(scale float64, context int) {
 	for name, a := range maps.Clone(c.amounts) {
 		if a.unit == "tokens" {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Branches are the ends of the decays of a wsds schedule or of the cycles of restarts and cyclic, but for the last,
-// which is the end of the run, or where step falls. The text form is a comma-separated list of amounts.
+// Branches are the ends of the decays of a wsds schedule, or of the cycles of restarts and cyclic, or the positions at
+// which step drops. The last end is that of the run and is not listed. The text form is a comma-separated list of
+// amounts.
 type Branches struct {
 	written
 	ends []amount
@@ -39,7 +40,7 @@ func (c *Config) Branches() []int {
 	return append(ends, c.Train.Steps)
 }
 
-// The rules of what is derived.
+// The rules of derived values.
 const (
 	finalRatioRule = "final_ratio = 0.1 in cosine, inverse_sqrt, step and cyclic, and with decay_shape = " +
 		"exponential; 4e-6 in one_cycle; else 0"
@@ -48,16 +49,16 @@ const (
 	branchesRule = "branches = 25%, 50% in wsds, 14%, 43% in restarts, 25%, 50%, 75% in cyclic, 80%, 90% in step"
 )
 
-// usualBranches are those of the schedules that have some.
+// usualBranches holds the default branches of the schedules that have branches.
 var usualBranches = map[string]string{
 	"wsds": "25%, 50%", "restarts": "14%, 43%", "cyclic": "25%, 50%, 75%", "step": "80%, 90%",
 }
 
-// resolveSchedule fills what was left out, and turns lengths into steps.
+// resolveSchedule fills in values that were not given, and converts lengths into steps.
 func (c *Config) resolveSchedule() {
 	c.resolveAmounts()
 	const warmup = "schedule.warmup"
-	if from, given := c.origins[warmup]; given && c.Schedule.Warmup == 0 { // who asks for none means none
+	if from, given := c.origins[warmup]; given && c.Schedule.Warmup == 0 { // an explicit 0 means no warmup
 		c.Derive(warmup, 1, "no warmup")
 		from.Rule = c.origins[warmup].Rule
 		c.origins[warmup] = from
@@ -84,7 +85,8 @@ func (c *Config) resolveSchedule() {
 	}
 }
 
-// Position returns where in its schedule a run is after so many steps: in steps, or in tokens if the batch grows.
+// Position returns the position of a run in its schedule after the given number of steps: in steps, or in tokens if
+// the batch grows.
 func (c *Config) Position() func(steps int) int {
 	if ramp, err := c.BatchRamp(); err == nil && ramp.Stages != nil {
 		return ramp.Tokens
@@ -114,8 +116,8 @@ func (k *checker) schedule() {
 	}
 }
 
-// horizon checks where a decay ends that does not end with the run: before it, or later (OLMo 2), so that the run ends
-// at a higher rate.
+// horizon checks the end of a decay that does not end with the run. It may end earlier, or later (OLMo 2), so that the
+// run ends at a higher rate.
 func (k *checker) horizon() {
 	const key = "schedule.horizon"
 	s, steps := &k.c.Schedule, k.c.Train.Steps

@@ -1,6 +1,7 @@
 package config
 
-// scheduleFree refuses what does not work with an optimizer whose trained weights are an average of its own.
+// scheduleFree refuses combinations that do not work with schedule-free optimizers, whose trained weights are their
+// own average.
 func (k *checker) scheduleFree() {
 	const name = "optimizer.name = schedulefree"
 	c := k.c

@@ -2,8 +2,8 @@ package config
 
 import "net/url"
 
-// Shown returns a copy for others to see: without the values that may hold secrets, which are the address of
-// log.webhook, and what log.trackio_url has besides scheme, host and path.
+// Shown returns a copy that is safe to display. It lacks values that may hold secrets: the address of log.webhook, and
+// everything in log.trackio_url besides scheme, host and path.
 func (c *Config) Shown() *Config {
 	s := c.Clone()
 	if s.Log.Webhook != "" {

@@ -10,8 +10,8 @@ import (
 	"anneal/internal/nearest"
 )
 
-// unknownKey names what may be meant: keys of the same name in other sections, the one a few letters away, or those
-// whose explanation has the words of the name.
+// unknownKey suggests keys for an unknown one: keys of the same name in other sections, the key with the most similar
+// spelling, or keys whose explanation has the words of the name.
 func unknownKey(name, at string) Problem {
 	p := Problem{Key: name, Message: "unknown key " + name, At: at, Try: "`anneal explain` for the list of keys"}
 	leaf := name[strings.LastIndexByte(name, '.')+1:]
@@ -71,7 +71,7 @@ func keysAbout(name string) (keys []string) {
 	return keys[:min(len(keys), 4)]
 }
 
-// problem says what is wrong with a text that is no value of the key.
+// problem describes why a text is not a value of the key.
 func (k Key) problem(err error, at string) Problem {
 	if e := new(attention.Error); errors.As(err, &e) {
 		return Problem{Key: k.Name, Message: k.Name + ": " + e.Message, At: at, Try: e.Try}
@@ -79,7 +79,7 @@ func (k Key) problem(err error, at string) Problem {
 	return Problem{Key: k.Name, Message: err.Error(), At: at, Try: k.example()}
 }
 
-// example suggests a value for the key if a text is not one and the type of the key does not show how it looks.
+// example suggests a value for the key, if the type of the key does not show the form of its values.
 func (k Key) example() string {
 	switch {
 	case k.try != "":

@@ -12,8 +12,8 @@ import (
 	"anneal/model"
 )
 
-// Validate checks every value and every combination, after derivation, and reports all that cannot work as one *Error.
-// It does not change c.
+// Validate checks every value and every combination, after derivation, and returns everything that cannot work as one
+// *Error. It does not change c.
 func (c *Config) Validate() error {
 	r := c.Clone()
 	r.Resolve()
@@ -61,7 +61,7 @@ func (k *checker) fault(key, try, format string, args ...any) {
 	})
 }
 
-// names checks the keys that name one of a few things.
+// names checks the keys whose value is one of a few names.
 func (k *checker) names() {
 	for _, key := range allKeys {
 		v := k.c.value(key)
@@ -103,7 +103,7 @@ func (k *checker) number(key string, f, low, high float64, brackets string) {
 		brackets[1], unit)
 }
 
-// minutes writes a number of minutes, which may have been given in other units: a part of a minute as a duration.
+// minutes writes a number of minutes; a fraction of a minute as a duration.
 func minutes(f float64) string {
 	if f == math.Trunc(f) || math.Abs(f) > 1e6 || f-f != 0 {
 		return fmt.Sprintf("%g", f)
@@ -131,7 +131,7 @@ func (k *checker) model() {
 	k.number("model.dropout", m.Dropout, 0, 1, "[)")
 	k.number("model.stochastic_depth", m.StochasticDepth, 0, 1, "[)")
 	if !sizes {
-		return // the divisions below would repeat what is said
+		return // the divisions below would repeat these problems
 	}
 	k.headDim()
 	if k.between("model.kv_heads", m.KVHeads, 1, m.Heads) && m.Heads%m.KVHeads != 0 {
@@ -154,12 +154,12 @@ func (k *checker) scoreSoftcap() {
 	}
 }
 
-// headsHint offers the nearest head counts that divide the width, and the next width that the heads divide evenly.
+// headsHint suggests the nearest numbers of heads that divide the width, and the next width that the heads divide.
 func headsHint(m *model.Config) string {
 	return fmt.Sprintf("model.heads = %s, or model.dim = %d", divisors(m.Dim, m.Heads), (m.Dim/(2*m.Heads)+1)*2*m.Heads)
 }
 
-// divisors names the divisors of n next below and next above d.
+// divisors names the divisors of n that are next below and next above d.
 func divisors(n, d int) string {
 	low, high := min(d, n), d+1
 	for n%low != 0 {

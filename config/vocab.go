@@ -2,16 +2,16 @@ package config
 
 import "fmt"
 
-// A vocabulary may be larger than that of the tokenizer for the sake of its shape or of tokens to come: a multiple of
-// vocabUnit with fewer than maxPadding tokens more. Published models are within these bounds.
+// A vocabulary may be larger than the tokenizer's, for a better shape or for later tokens: by fewer than maxPadding
+// tokens, to a multiple of vocabUnit. Published models are within these bounds.
 const (
 	vocabUnit  = 64
 	maxPadding = 1024
 )
 
-// SetVocabulary derives model.vocab from the tokens of the tokenizer of the data in dir, or checks that it fits them:
-// rows of the embedding that no token reads are never trained. The vocabulary of an existing run, or of the weights
-// that a run starts from, does not change.
+// SetVocabulary derives model.vocab from the tokenizer of the data in dir, or checks that it fits the tokenizer,
+// because rows of the embedding that no token reads are never trained. The vocabulary of an existing run, or of
+// initial weights, does not change.
 func (c *Config) SetVocabulary(tokens int, dir string) error {
 	const key = "model.vocab"
 	vocab := c.Model.Vocab

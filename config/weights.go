@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// ofTraining are the keys of model.* that say how a model starts and is trained, not what its weights compute.
+// ofTraining lists the keys of model.* that affect how a model starts and is trained, but not what its weights
+// compute.
 var ofTraining = []string{"model.init", "model.init_std", "model.zero_init", "model.dropout", "model.stochastic_depth"}
 
-// mayDiffer are the keys of model.* that a run can change although it starts from weights.
+// mayDiffer lists the keys of model.* that may differ from those of initial weights.
 var mayDiffer = []string{
 	"model.vocab", "model.context", "model.rope_scaling", "model.rope_original_context", "model.router_aux_loss",
 	"model.router_z_loss",
 }
 
-// ofAdapters are the keys that may differ where the weights have no adapters yet.
+// ofAdapters lists the keys that may differ if the initial weights have no adapters.
 var ofAdapters = []string{"model.lora_rank", "model.lora_alpha", "model.lora_targets", "model.lora_dora"}
 
 // TakeModel takes the shape of a model from was, its config; source names where that is, such as "the weights of DIR".
-// Every key of model.* that nothing was said of gets the value there, but for model.vocab, which goes by tokenizers,
-// and what only training reads. The length of rows and the scaling of rotary positions may be others. Any other
+// Every key of model.* that was not given gets the value of was, except model.vocab, which depends on the tokenizer,
+// and keys that only training reads. The length of rows and the scaling of rotary positions may differ. Any other
 // difference is a problem that names both values.
 func (c *Config) TakeModel(was *Config, source string) error {
 	for _, k := range allKeys {
@@ -38,8 +39,8 @@ func (c *Config) TakeModel(was *Config, source string) error {
 	return nil
 }
 
-// originalContext is the context of the first training: the one that the model's own scaling was for, or else the
-// model's.
+// originalContext returns the context of the first training: the original context of the model's scaling, or else the
+// model's context.
 func (c *Config) originalContext(was *Config) int {
 	switch {
 	case !c.Model.RopeScaling.NeedsOriginal():
@@ -50,7 +51,7 @@ func (c *Config) originalContext(was *Config) int {
 	return was.Model.Context
 }
 
-// CheckModel refuses a config whose model would not compute what the one of was does; source is as in TakeModel.
+// CheckModel refuses a config whose model would not compute the same as that of was; source is as in TakeModel.
 func (c *Config) CheckModel(was *Config, source string) error {
 	var problems []Problem
 	for _, k := range allKeys {
@@ -75,7 +76,7 @@ func (c *Config) CheckModel(was *Config, source string) error {
 	return asError(problems)
 }
 
-// remarkOnPositions says what is new to the weights in the positions of a valid model.
+// remarkOnPositions adds remarks on positions that are new to the weights of a valid model.
 func (c *Config) remarkOnPositions(was *Config, source string) {
 	m, then := &c.Model, &was.Model
 	switch {
@@ -88,19 +89,19 @@ func (c *Config) remarkOnPositions(was *Config, source string) {
 	}
 }
 
-// ofShape reports whether a key says what the weights of a model compute.
+// ofShape reports whether a key affects what the weights of a model compute.
 func ofShape(key string) bool {
 	return strings.HasPrefix(key, "model.") && !slices.Contains(ofTraining, key)
 }
 
-// Given reports whether a file, a recipe or the command line says something of a key.
+// Given reports whether a file, a recipe or the command line gives a key.
 func (c *Config) Given(key string) bool {
 	from, has := c.origins[key]
 	return has && from.Rule == ""
 }
 
-// Take sets a key to the value that a model trained before has; source is as in TakeModel. It panics on what is no key
-// or no value of it.
+// Take sets a key to its value in a trained model; source is as in TakeModel. It panics if the key or the value is
+// invalid.
 func (c *Config) Take(key, value, source string) {
 	i, ok := keyIndex[key]
 	if !ok {

@@ -1,7 +1,7 @@
 package config
 
-// written is how a value was written in a configuration, which is how it is written again. Types that hold it are read
-// once, when the configuration is. Those with an error of their own keep a text that they cannot read: the check
+// written is the text of a value in a configuration; it is written back unchanged. Types with this field parse the
+// text once, when the configuration is read. Types with an error field keep a text that they cannot parse: Validate
 // reports it, with a suggestion that fits the other keys.
 type written string
 

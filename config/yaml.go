@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The first and the last line of a config that YAML wrote. Load refuses one that begins but does not end: what was cut
-// off would silently have become defaults.
+// The first and the last line of a config that YAML wrote. Load refuses a config that has the first line but not the
+// last, because the missing keys would silently become defaults.
 const (
 	firstLine = "# All values of the run, and where each came from. `anneal explain KEY` says what a key is."
 	lastLine  = "# This is the last line: a file without it was cut off."
@@ -33,13 +33,13 @@ func (c *Config) YAML() []byte {
 	return b.Bytes()
 }
 
-// An outline writes keys of a config in order: each below its section, which it opens once.
+// An outline writes keys of a config in order, each below its section, whose name it writes once.
 type outline struct {
 	b    *bytes.Buffer
-	open []string // the sections that the last key stands in
+	open []string // the sections of the last key
 }
 
-// key opens the sections of a key, and returns its last name and how far its line is indented.
+// key opens the sections of a key, and returns its last name and the indentation of its line.
 func (o *outline) key(path string) (name, indent string) {
 	names := strings.Split(path, ".")
 	last := len(names) - 1
@@ -57,14 +57,14 @@ func (o *outline) key(path string) (name, indent string) {
 	return names[last], strings.Repeat("  ", last)
 }
 
-// cutOff reports whether text is a config that YAML wrote, without its end.
+// cutOff reports whether text is a config that YAML wrote and whose end is missing.
 func cutOff(text []byte) bool {
 	return bytes.Contains(text, []byte(firstLine+"\n")) && !bytes.Contains(text, []byte("\n"+lastLine))
 }
 
 var plain = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_/.-]*$`)
 
-// quote leaves plain names bare; the words that YAML reads as something else than text are quoted.
+// quote leaves plain names unquoted, and quotes words that YAML does not read as text.
 func quote(s string) string {
 	switch strings.ToLower(s) {
 	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":
@@ -76,7 +76,7 @@ func quote(s string) string {
 	return strconv.QuoteToASCII(s)
 }
 
-// printable keeps a comment on its line, whatever a file's name holds.
+// printable keeps a comment on its line, whatever characters a file's name has.
 func printable(s string) string {
 	q := strconv.Quote(s)
 	if q[1:len(q)-1] != s {

@@ -13,9 +13,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// kind is what the name of a file says about its content.
+// kind is the kind of a file's content, judging by its name.
 type kind struct {
-	compression string // ".gz", ".zst", none, or one that is not read
+	compression string // ".gz", ".zst", "", or an unsupported one
 	ext         string // of the content, in lower case
 	format      format
 }
@@ -29,7 +29,7 @@ const (
 	warcFile
 )
 
-// errCompression is about a file of documents that has to be decompressed by other means.
+// errCompression means that a file of documents has an unsupported compression.
 var errCompression = errors.New("decompress it first: only .gz and .zst are read, and parquet under neither")
 
 // isRead reports whether the content of the file can be read.
@@ -98,11 +98,11 @@ type bounded struct {
 	disk  *meter
 	ratio int64
 	src   io.ReadCloser // nil where nothing is compressed
-	ahead *bufio.Reader // gzip: what is read of the disk and not yet decompressed
+	ahead *bufio.Reader // gzip: bytes read from the disk but not yet decompressed
 	n     int64         // bytes of content so far
 }
 
-// consumed is how many bytes on disk became content.
+// consumed returns how many bytes on disk have become content.
 func (b *bounded) consumed() int64 {
 	if b.ahead == nil {
 		return b.disk.n
@@ -110,7 +110,7 @@ func (b *bounded) consumed() int64 {
 	return b.disk.n - int64(b.ahead.Buffered())
 }
 
-// open begins to decompress from where the disk is.
+// open begins to decompress at the present position in the file.
 func (b *bounded) open(k kind) error {
 	switch k.compression {
 	case ".gz":

@@ -28,9 +28,9 @@
 // Report.InvalidUTF8. A document with a NUL byte, or with more than a tenth of its bytes outside UTF-8, is rejected.
 //
 // Rejected files, pieces and lines are counted by reason in Report and passed to Options.OnReject with their place.
-// Report.Lost counts the loss: documents and bytes that a user would miss, and files that could not be read to the end.
-// MaxLoss decides whether a command may succeed all the same. Three things end the reading with an error: a named path
-// that cannot be read, a disk that fails in the middle of a file, and an input without any document.
+// Report.Lost counts the loss: documents and bytes that a user would miss, and files that could not be read to the
+// end. MaxLoss decides whether a command may succeed all the same. Reading ends with an error in three cases: a named
+// path cannot be read, the disk fails in the middle of a file, or the input has no document.
 //
 // In a damaged compressed stream everything after the damage is lost, and a text file that is one document is lost
 // whole. gzip and zstd detect a changed byte only at the checksum after it, so documents of JSON lines delivered
@@ -38,8 +38,8 @@
 //
 // Memory is bounded by Options.MaxDocument + Options.MaxLine + the window of the decompressor (at most 128 MiB for
 // zstd); for parquet by two pages (of at most 256 MiB), with fields by 384 MiB more; for HTML by ten times
-// Options.MaxLine. No claim of the input changes that. A stream that expands more than Options.MaxRatio-fold is
-// abandoned.
+// Options.MaxLine. Nothing that the input claims about sizes changes these bounds. A stream that expands more than
+// Options.MaxRatio-fold is abandoned.
 //
 // Reader.Splits cuts the input into parts that can be read independently, at once or on many machines. Together they
 // give the same documents.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// A document keeps its fields. A written line holds the fields as they were read, in their order, then the text, then
-// the place that the document came from:
+// Documents keep their fields. A written line holds the fields as read, in their order, then the text, then the place
+// that the document came from:
 //
 //	{"id":"7","meta":{"lang":"en"},"text":"…","anneal":{"source":"crawl/a.jsonl","offset":1234}}
 //
@@ -74,7 +74,7 @@ func (l *Line) Parse(line []byte) error {
 // Document is the text and the fields in memory of their own.
 func (l *Line) Document() Document { return owned(l.Text, l.Fields, nil) }
 
-// AppendPlace appends where a document was read, the beginning of a Line's Place.
+// AppendPlace appends the place where a document was read; a Line's Place begins with it.
 func AppendPlace(b []byte, source string, offset int64) []byte {
 	b = AppendString(append(b, `"source":`...), []byte(source))
 	return strconv.AppendInt(append(b, `,"offset":`...), offset, 10)

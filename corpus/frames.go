@@ -8,8 +8,8 @@ import (
 )
 
 // entries returns parts of a compressed file, each of about size bytes, that begin where a decompressor can start.
-// next returns the size of the frame at an offset, on disk and decompressed; it reads headers only. Where it does not
-// know, the rest of the file is the last part.
+// next returns the size of the frame at an offset, on disk and decompressed; it reads headers only. If it cannot tell,
+// the rest of the file is the last part.
 func entries(f io.ReaderAt, onDisk, size int64, next func(w *window, at int64) (disk, content int64, ok bool)) []part {
 	w := &window{r: f}
 	parts := []part{whole}
@@ -73,7 +73,7 @@ func zstdFrame(w *window, at int64) (disk, content int64, ok bool) {
 	return disk, int64(h.FrameContentSize), true
 }
 
-// bgzfBlock measures a gzip member (RFC 1952) that states its size in an extra field "BC", as BGZF has it.
+// bgzfBlock measures a gzip member (RFC 1952) that states its size in an extra field "BC", as in BGZF.
 func bgzfBlock(w *window, at int64) (disk, content int64, ok bool) {
 	const extra = 4
 	b := w.at(at, 12)

@@ -20,13 +20,13 @@ type httpResponse struct {
 	status   int // 0 if there is none
 	media    string
 	body     []byte // decoded, if it is plain text or HTML
-	unwanted string // why a sound response is not wanted
+	unwanted string // why an intact response is not wanted
 	unread   string // why its body cannot be decoded
 }
 
-// response parses an HTTP response (RFC 9112) and decodes its body, to at most limit bytes. The error says what is
-// broken. Archives often keep a decoded body with the header of the encoded one: a body that does not begin like the
-// encoding that its header names is taken as it is.
+// response parses an HTTP response (RFC 9112) and decodes its body, to at most limit bytes. The error describes what
+// is invalid. Archives often store a decoded body with the headers of the encoded one, so a body that does not begin
+// like the encoding in its headers is taken as it is.
 func (d *bodyDecoder) response(message []byte, limit int) (r httpResponse, err error) {
 	head, body, ok := cutHead(message)
 	if !ok {
@@ -86,7 +86,7 @@ func cutHead(message []byte) (head, body []byte, ok bool) {
 	}
 }
 
-// maxCodings is how many times a body may be encoded.
+// maxCodings is the largest number of codings of a body.
 const maxCodings = 4
 
 // list splits a text at commas.

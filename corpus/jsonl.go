@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// lines delivers each line of JSON that begins in p. Blank lines are ignored; a broken line is rejected alone, with
-// its number if the lines before it were read.
+// lines delivers each line of JSON that begins in p. Blank lines are ignored. An invalid line is rejected without
+// affecting other lines, with its number if the lines before it were read.
 func (c *cutter) lines(p part) error {
 	c.offset = p.at
 	if p.at > 0 {
@@ -122,7 +122,7 @@ func (c *cutter) object(line []byte, size int64, number int) error {
 	return nil
 }
 
-// atEnd reports whether nothing but blanks follows in the file.
+// atEnd reports whether only blanks follow in the file.
 func (c *cutter) atEnd() bool {
 	rest, err := c.in.Peek(peekBytes)
 	return err == io.EOF && len(bytes.TrimSpace(rest)) == 0

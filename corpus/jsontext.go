@@ -16,7 +16,7 @@ var (
 	errNull     = errors.New("the value is null")
 )
 
-// maxNesting is how deep objects and arrays may nest, as in encoding/json.
+// maxNesting is the largest depth of nested objects and arrays, as in encoding/json.
 const maxNesting = 10000
 
 // object is the content of a line of JSON. Its memory is reused for the next line.
@@ -24,7 +24,7 @@ type object struct {
 	text   []byte // the string under the key
 	fields []byte // the other members, as they stand on the line, with commas between
 	moved  []byte // members with reserved names, see appendField
-	name   []byte // parquet: of the column at hand
+	name   []byte // parquet: of the current column
 }
 
 // parse reads the JSON object on line, with the text under key, and the other members if fields is true. The whole
@@ -254,7 +254,7 @@ func special(w uint64) uint64 {
 	return zeros(w^ones*'"') | zeros(w^ones*'\\') | (w-ones*' ')&^w&highs
 }
 
-// plainBytes is how many bytes of a JSON string come before its end, an escape or a control character.
+// plainBytes returns the number of bytes of a JSON string before its end, an escape or a control character.
 func plainBytes(b []byte) int {
 	i := 0
 	for ; i+8 <= len(b); i += 8 {
@@ -300,7 +300,7 @@ func hexValue(c byte) rune {
 	return -1
 }
 
-// decode reads a string as str does and returns its value, in dst if that has the room. Plain bytes are copied eight
+// decode reads a string like str and returns its value, in dst if that is large enough. Plain bytes are copied eight
 // at a time, possibly beyond an escape, which the next step overwrites.
 func (s *jsonScanner) decode(dst []byte) ([]byte, error) {
 	b := s.b
@@ -308,7 +308,7 @@ func (s *jsonScanner) decode(dst []byte) ([]byte, error) {
 	if need := len(b) - i + 8; cap(dst) < need {
 		dst = make([]byte, need)
 	}
-	out, n := dst[:cap(dst)], 0 // n grows by no more than i does
+	out, n := dst[:cap(dst)], 0 // n never grows more than i
 	for {
 		for i+8 <= len(b) {
 			w := binary.LittleEndian.Uint64(b[i:])

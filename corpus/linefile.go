@@ -29,7 +29,7 @@ type LineFile struct {
 	sum    hash.Hash
 }
 
-// frameBytes is about how much a frame holds. Larger frames compress hardly better.
+// frameBytes is the approximate size of a frame's content. Larger frames hardly compress better.
 const frameBytes = 2 << 20
 
 // encoders are expensive to make: 1 MiB of tables and as much of window. Each uses one goroutine, so that its output
@@ -43,11 +43,11 @@ var encoders = sync.Pool{New: func() any {
 	return z
 }}
 
-// quickEncoders take a third of the time; their output is half as large again.
+// quickEncoders take a third of the time; their output is 1.5 times as large.
 var quickEncoders = sync.Pool{New: func() any { return s2.NewWriter(nil, s2.WriterConcurrency(1)) }}
 
 // CreateLines begins the file at path, whose directory must exist. If path ends in .s2 it is compressed with S2
-// instead, for temporary files that we read ourselves.
+// instead, for temporary files that only this program reads.
 func CreateLines(path string) (*LineFile, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *LineFile) frame(n int) error {
 // Commit makes the file durable and visible. It returns its size and SHA-256.
 func (l *LineFile) Commit() (size int64, sum string, err error) {
 	defer l.Abandon()
-	if len(l.lines) > 0 || l.packed == nil { // a file of no lines is an empty frame: one of no bytes counts as damaged
+	if len(l.lines) > 0 || l.packed == nil { // no lines: an empty frame, because an empty file is damaged
 		if err := l.frame(len(l.lines)); err != nil {
 			return 0, "", err
 		}

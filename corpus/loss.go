@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Loss is how much of the input could not be used. Nobody knows how many documents a file holds that cannot be read,
-// or how many bytes are missing where one is cut off: the least is counted.
+// Loss describes how much of the input could not be used. The number of documents in an unreadable file, and of bytes
+// missing from a truncated one, are unknown; the smallest possible number is counted.
 type Loss struct {
 	Documents int `json:"documents"`
-	// of input: lines, records, texts; of files that cannot be read, on disk
+	// bytes of input: of lines, records and texts; for unreadable files, bytes on disk
 	Bytes     int64      `json:"bytes"`
-	FileCount int        `json:"file_count"`      // of which all or the rest is lost
+	FileCount int        `json:"file_count"`      // files of which all or the rest is lost
 	Files     []LostFile `json:"files,omitempty"` // the first hundred of these
 }
 
@@ -34,7 +34,7 @@ func (l *Loss) count(r Reject) {
 	}
 }
 
-// file adds a file, or to the last one if it is the same, of which another part is lost, too.
+// file adds a file. If it is the same as the last one, another part of that file is lost, and the loss is added to it.
 func (l *Loss) file(f LostFile) {
 	if n := len(l.Files); n > 0 && l.Files[n-1].Source == f.Source {
 		l.Files[n-1].Documents += f.Documents
@@ -46,7 +46,7 @@ func (l *Loss) file(f LostFile) {
 	}
 }
 
-// Add returns the sum of the losses of two readings, the second behind the first. Either may be nil.
+// Add returns the sum of the losses of two consecutive readings. Either may be nil.
 func (l *Loss) Add(o *Loss) *Loss {
 	if o == nil {
 		return l
@@ -70,18 +70,18 @@ func (l *Loss) clone() *Loss {
 	return &c
 }
 
-// MaxLoss is the share of the documents, and of the bytes, that a command may lose one by one and still succeed: 0.001
-// is a thousandth. A file that is damaged, cut off or unreadable is never tolerated.
+// MaxLoss is the share of documents, and of bytes, that a command may lose in single documents and still succeed:
+// 0.001 is a thousandth. A damaged, truncated or unreadable file is never tolerated.
 type MaxLoss float64
 
 // LossError means that more was lost than is tolerated. The rest of the input was used.
 type LossError struct {
 	Loss
 	Max       MaxLoss
-	Delivered Report // of the whole input, with which the loss is compared
+	Delivered Report // report on the whole input, which the loss is compared with
 }
 
-// Check returns a *LossError if too much was lost of the input that rep is about.
+// Check returns a *LossError if too much of the input of rep was lost.
 func (m MaxLoss) Check(rep Report) error {
 	l := rep.Lost
 	if l == nil {

@@ -67,13 +67,13 @@ func (c *cutter) rowGroup(f *parquet.File, group int, disk *meter, expanded *int
 	})
 }
 
-// column takes the value of a column.
+// column stores the value of a column.
 func (o *object) column(name string, value []byte) {
 	o.name = AppendString(o.name[:0], []byte(name))
 	o.fields, o.moved = appendField(o.fields, o.moved, o.name, value)
 }
 
-// row delivers a row's text with the current fields. If long is true, they were too long to keep.
+// row delivers a row's text with the current fields. If long is true, the fields were too long to keep.
 func (c *cutter) row(value []byte, long bool) error {
 	number := int(c.offset + 1)
 	reason, valid, detail := Reason(""), false, ""

@@ -33,7 +33,7 @@ type Document struct {
 type Options struct {
 	// key of the text in a line of JSON, or column of parquet ("a.b" is b in a); default "text"
 	TextField string
-	// of the files to take from directories, such as ".go"; empty means all. Named files are always read
+	// extensions of the files to read in directories, such as ".go"; empty means all. Named files are always read
 	Extensions  []string
 	MaxDocument int          // bytes of the longest plain-text file that is kept whole; default 1 MiB
 	Piece       int          // bytes of the longest piece of a longer one; default 64 KiB
@@ -72,7 +72,7 @@ type Reader struct {
 	sizes   []int64  // of the files on disk
 	size    int64
 	first   int      // ordinal of files[0] in the whole input
-	split   bool     // of an input: it need not hold a document
+	split   bool     // this Reader reads a split, which need not hold a document
 	part    part     // of each file
 	listing []Reject // skipped by the walk
 	report  Report
@@ -98,13 +98,13 @@ func Open(paths []string, opt Options) (*Reader, error) {
 // Files returns the files that Documents will read, in order.
 func (r *Reader) Files() []string { return r.files }
 
-// Size is the number of bytes on disk that Documents will read.
+// Size returns the number of bytes on disk that Documents will read.
 func (r *Reader) Size() int64 { return r.size }
 
-// BytesRead is how many of those bytes the current call of Documents has read.
+// BytesRead returns how many of those bytes the current call of Documents has read.
 func (r *Reader) BytesRead() int64 { return min(r.read.Load(), r.size) }
 
-// KeepFields says whether the next call of Documents delivers fields, whatever Options.Fields says.
+// KeepFields sets whether the next call of Documents delivers fields; it overrides Options.Fields.
 func (r *Reader) KeepFields(keep bool) { r.opt.Fields = keep }
 
 // Listing returns the files that were skipped when the input was listed.
@@ -218,7 +218,7 @@ func (r *Reader) content(c *cutter, src *bounded, k kind) error {
 	return c.text(r.part)
 }
 
-// nothing is the error for an input without a document.
+// nothing returns the error for an input without a document.
 func (r *Reader) nothing() error {
 	s := fmt.Sprintf("no documents in %s", strings.Join(r.paths, ", "))
 	for _, c := range r.report.Rejects {

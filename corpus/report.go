@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Reason is why something was rejected or skipped.
+// Reason is the reason why something was rejected or skipped.
 type Reason string
 
 // Reasons to skip; nothing is lost.
@@ -23,9 +23,9 @@ const (
 	NoMainText Reason = "no main text in the HTML"
 )
 
-// What is lost: documents that cannot be used, and files that cannot be read.
+// Reasons of losses: documents that cannot be used, and files that cannot be read.
 const (
-	Binary       Reason = "binary (NUL or control bytes)" // a whole file is skipped, a document in one is lost
+	Binary       Reason = "binary (NUL or control bytes)" // a whole file is skipped; a document in a file is lost
 	NotUTF8      Reason = "not UTF-8 (over a tenth of the bytes)"
 	UTF16        Reason = "UTF-16 (convert it to UTF-8)"
 	BadJSON      Reason = "broken JSON line"
@@ -42,18 +42,17 @@ const (
 	Bomb         Reason = "expands too far"
 )
 
-// Reject is one skipped or lost thing. Documents and Bytes are lost with it, as far as known.
+// Reject is one skipped or lost item. Documents and Bytes are the known losses.
 type Reject struct {
 	Source string `json:"source"` // path of the file
-	// or record of WARC, or row of parquet, from 1; 0 where that does not apply or, in a later part of a file, is not
-	// known
+	// line, record of WARC or row of parquet, from 1; 0 if not applicable or, in a later part of a file, unknown
 	Line      int    `json:"line,omitempty"`
 	Offset    int64  `json:"offset"`              // bytes from the start of Source, after decompression; parquet: 0
 	Reason    Reason `json:"reason"`              //
-	Detail    string `json:"detail,omitempty"`    // what the parser or the system said
+	Detail    string `json:"detail,omitempty"`    // the message of the parser or the system
 	Documents int    `json:"documents,omitempty"` // lost
 	Bytes     int64  `json:"bytes,omitempty"`     // of input lost
-	Rest      bool   `json:"rest,omitempty"`      // all of the file from here on is lost, rather than one document
+	Rest      bool   `json:"rest,omitempty"`      // the rest of the file is lost, not only one document
 }
 
 func (r Reject) place() string {
@@ -70,20 +69,20 @@ func (r Reject) place() string {
 	return s
 }
 
-// alike reports whether two are counted together: the reason is the same, and so is what is lost, if anything.
+// alike reports whether two rejects are counted together: they have the same reason and the same kind of loss, if any.
 func (r Reject) alike(o Reject) bool {
 	return r.Reason == o.Reason && r.Rest == o.Rest && (r.Documents > 0) == (o.Documents > 0)
 }
 
-// RejectCount is how often one reason applied, with the first few cases: to what was skipped, to documents that were
-// lost one by one, or to files of which all or the rest was lost.
+// RejectCount counts the rejects with the same reason, and lists the first few. It covers either skipped items, single
+// lost documents, or files of which all or the rest was lost.
 type RejectCount struct {
 	Reason   Reason   `json:"reason"`
 	Count    int      `json:"count"`
 	Examples []Reject `json:"examples"` // the first three
 }
 
-// first is the first example, or what has only the reason if there is none.
+// first returns the first example, or a Reject with only the reason if there is none.
 func (c RejectCount) first() Reject {
 	if len(c.Examples) == 0 {
 		return Reject{Reason: c.Reason}
@@ -99,21 +98,21 @@ type Report struct {
 	Bytes       int64         `json:"bytes"`        // of text delivered
 	InvalidUTF8 int           `json:"invalid_utf8"` // documents delivered that are not wholly valid UTF-8
 	Rejects     []RejectCount `json:"rejects"`      // in the order in which they first occurred
-	// the rejects that lose text; nil if there are none
+	// sum of the rejects that lose text; nil if there are none
 	Lost       *Loss       `json:"lost,omitempty"`
-	LeftFields []LeftField `json:"fields_left,omitempty"` // of parquet, columns that did not become fields
+	LeftFields []LeftField `json:"fields_left,omitempty"` // parquet columns that did not become fields
 }
 
 // LeftField is a field that documents do not keep.
 type LeftField struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
-	Source string `json:"source"` // first file in which it stands
+	Source string `json:"source"` // first file with this field
 }
 
 const examples = 3
 
-// Report returns the counts of what Documents has read so far.
+// Report returns the counts of the current or last call of Documents.
 func (r *Reader) Report() Report {
 	rep := r.report
 	rep.Rejects = slices.Clone(rep.Rejects)
@@ -139,7 +138,7 @@ func (r *Reader) reject(rej Reject) {
 	}
 }
 
-// Count is the report of things that were left out before anything was read.
+// Count returns a report on items that were left out before reading began.
 func Count(list []Reject) Report {
 	var r Reader
 	for _, rej := range list {
@@ -148,7 +147,7 @@ func Count(list []Reject) Report {
 	return r.report
 }
 
-// Rejected is how many things were left out.
+// Rejected returns the number of items that were left out.
 func (r Report) Rejected() (n int) {
 	for _, c := range r.Rejects {
 		n += c.Count
@@ -156,7 +155,7 @@ func (r Report) Rejected() (n int) {
 	return n
 }
 
-// countOf is the count in a list of what is like rej; if there is none, it is added.
+// countOf returns the count in a list that rej belongs to; if there is none, it is added.
 func countOf(list *[]RejectCount, rej Reject) *RejectCount {
 	i := slices.IndexFunc(*list, func(c RejectCount) bool { return c.first().alike(rej) })
 	if i < 0 {
@@ -166,7 +165,7 @@ func countOf(list *[]RejectCount, rej Reject) *RejectCount {
 	return &(*list)[i]
 }
 
-// Add adds the report of another reading, whose documents come behind.
+// Add adds the report of another reading, whose documents follow.
 func (r *Report) Add(o Report) {
 	r.Files += o.Files
 	r.Documents += o.Documents
@@ -194,14 +193,14 @@ func (r *Report) leave(f LeftField) {
 
 const maxLeftFields = 100
 
-// units names the things that a reason counts, if they are not documents.
+// units returns the name of the items that a reason counts, if they are not documents.
 var units = map[Reason]string{
 	Hidden: "hidden entry", Extension: "file", Twice: "entry", NotRegular: "entry", Dangling: "link", Binary: "file",
 	Unreadable: "file", Corrupt: "file", Unsupported: "file", Bomb: "file",
 	BadJSON: "line", LongLine: "line", BadRecord: "record", NoMainText: "page", BadBody: "record",
 }
 
-// Text describes a count for people: "skipped 8 files (extension not in --ext), such as …".
+// Text describes a count for the user: "skipped 8 files (extension not in --ext), such as …".
 func (c RejectCount) Text() string {
 	unit, verb, first := units[c.Reason], "skipped", c.first()
 	switch {
@@ -223,7 +222,7 @@ func (c RejectCount) Text() string {
 	return s
 }
 
-// String is the report for people: one line of totals and one for each reason.
+// String returns the report for the user: one line of totals and one line per reason.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "read %s, %s of text, from %s",
@@ -240,12 +239,12 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Text says it for people.
+// Text describes f for the user.
 func (f LeftField) Text() string {
 	return fmt.Sprintf("the field %q is dropped: %s (%s)", f.Name, f.Reason, f.Source)
 }
 
-// plural is a number of things.
+// plural formats a number with its noun.
 func plural(n int, what string) string {
 	if stem, y := strings.CutSuffix(what, "y"); n != 1 && y {
 		what = stem + "ies"

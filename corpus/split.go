@@ -26,8 +26,8 @@ type Split struct {
 	part part
 }
 
-// part is what a split reads of a file. A line or piece belongs to the part in which it begins, so that neighbouring
-// parts agree without reading each other's bytes.
+// part is what a split reads of a file. A line or piece belongs to the part in which it begins, so neighbouring parts
+// agree without reading each other's bytes.
 //
 //	plain and compressed JSON lines: lines that begin in (at, end] of the content; in the first part, also at 0
 //	plain text: the pieces of the sections that begin at the multiples of the section size in [at, end)
@@ -42,9 +42,9 @@ var whole = part{to: math.MaxInt64, end: math.MaxInt64}
 
 // Splits cuts the input into splits of about size bytes on disk (16 MiB if it is 0). They depend on the files, Options
 // and size alone. Small files are joined to runs. A larger file is cut if that is possible without reading it: plain
-// text and JSON lines anywhere, JSON lines under zstd where a frame begins, if all before it state how long their
-// content is, JSON lines under gzip where a block of BGZF begins, parquet between row groups. Other files are one
-// split.
+// text and JSON lines anywhere; JSON lines under zstd at the beginnings of frames, if all frames before state the
+// length of their content; JSON lines under gzip at the beginnings of BGZF blocks; parquet between row groups. Other
+// files are one split.
 //
 // A damaged file may yield more in splits than as a whole, because splits after the damage are read independently.
 func (r *Reader) Splits(size int64) []Split {
@@ -138,7 +138,7 @@ func (r *Reader) parts(i int, size int64) []part {
 			return nil
 		}
 		if reason, _ := judge(bytes.TrimPrefix(head, bom)); reason != "" {
-			return nil // whole, because its parts could not tell
+			return nil // keep it whole, because its parts could not detect this
 		}
 		section := r.opt.section()
 		return everyBytes(onDisk, (size+section-1)/section*section)
@@ -174,7 +174,7 @@ func rowGroups(groups []parquet.Group, onDisk, size int64) []part {
 	return parts
 }
 
-// share is n/total of whole.
+// share returns n/total of whole.
 func share(whole, n, total int64) int64 {
 	return int64(float64(whole) * float64(n) / float64(max(total, 1)))
 }

@@ -22,7 +22,7 @@ type cutter struct {
 	offset  int64  // of the next content to be delivered or rejected
 	buf     []byte // text: read but not yet delivered; lines: a line longer than the buffer of in
 	line    object // lines: the members of the last one
-	guessed bool   // lines: that the file has them is a guess from its name and beginning
+	guessed bool   // lines: the format is a guess from the file's name and beginning
 	fields  []byte // WARC: of the last record
 	bodies  bodyDecoder
 }
@@ -133,7 +133,8 @@ func edge(text []byte, limit int) int {
 	return 0
 }
 
-// fill sets c.buf to held and what follows it in the file, as much as fits. It reports whether the file is at its end.
+// fill sets c.buf to held, followed by as many of the next bytes of the file as fit. It reports whether the file is at
+// its end.
 func (c *cutter) fill(held []byte) (eof bool, err error) {
 	n, err := io.ReadFull(c.in, held[len(held):cap(held)])
 	c.buf = held[:len(held)+n]
@@ -143,8 +144,8 @@ func (c *cutter) fill(held []byte) (eof bool, err error) {
 	return false, err
 }
 
-// cut returns the length of the first piece of text, at most limit: it ends after the last blank line of its second
-// half, else after the last line end there, else where no character is broken.
+// cut returns the length of the first piece of text, at most limit. The piece ends after the last blank line in its
+// second half, else after the last line end there, else between characters.
 func cut(text []byte, limit int) int {
 	if len(text) <= limit {
 		return len(text)
@@ -181,7 +182,8 @@ func judge(text []byte) (reason Reason, valid bool) {
 	return "", valid
 }
 
-// controlBytes counts control characters that text in any character set hardly has; of random bytes a tenth are such.
+// controlBytes counts control characters that are rare in text of any character set; of random bytes, a tenth are such
+// characters.
 func controlBytes(text []byte) (n int) {
 	for _, c := range text {
 		if c < ' ' && (c < '\t' || c > '\r') && c != 0x1b || c == 0x7f {
@@ -203,7 +205,7 @@ func invalidBytes(text []byte) int {
 	return bad
 }
 
-// deliver hands a document over to the receiver, who then owns it. valid says whether its text is UTF-8.
+// deliver passes a document to the receiver, who then owns it. valid says whether its text is UTF-8.
 func (c *cutter) deliver(d Document, valid bool) error {
 	rep := &c.r.report
 	rep.Documents++

@@ -33,7 +33,7 @@ func extensionSet(list []string) map[string]bool {
 }
 
 // root adds a path that the user named. It must exist and be readable; hidden names and all extensions are accepted. A
-// directory that `anneal data curate` or `dedup` wrote stands for the documents that it kept.
+// directory that `anneal data curate` or `dedup` wrote stands for its kept documents.
 func (w *walker) root(path string) error {
 	path = keptDocuments(path)
 	info, err := os.Stat(path)
@@ -66,8 +66,8 @@ func (w *walker) root(path string) error {
 	return nil
 }
 
-// keptDocuments returns the directory of the documents in one that curation or deduplication wrote, which beside them
-// has a report, journals and lists of duplicates; any other path as it is.
+// keptDocuments returns the subdirectory of documents in a directory that curation or deduplication wrote, which also
+// has a report, journals and lists of duplicates. It returns any other path unchanged.
 func keptDocuments(path string) string {
 	docs := filepath.Join(path, "docs")
 	file := func(dir, name string) bool {

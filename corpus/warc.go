@@ -25,7 +25,7 @@ type record struct {
 	size                       int64 // of the content; -1 if not given
 }
 
-// isHTTP reports whether the content is an HTTP response. That of other protocols, such as a look-up of DNS, is of the
+// isHTTP reports whether the content is an HTTP response. Content of other protocols, such as a DNS look-up, has the
 // media type that the record states.
 func (r *record) isHTTP() bool {
 	switch media := mediaType(r.media); {
@@ -40,8 +40,8 @@ func (r *record) isHTTP() bool {
 
 // warc delivers the text of conversions, resources and HTTP responses: text/plain as it is, and the main text of HTML.
 // Records about the crawl itself are ignored. After a broken record, reading continues at the next line that begins a
-// record. A text is delivered only if its record has the length that it claims. size is that of the content, or
-// math.MaxInt64 if it is not known.
+// record. A text is delivered only if its record has the length that it claims. size is the size of the content, or
+// math.MaxInt64 if unknown.
 func (c *cutter) warc(size int64) error {
 	seen := false
 	for number := 1; ; number++ {
@@ -80,7 +80,7 @@ func (c *cutter) warc(size int64) error {
 		next := c.offset
 		c.offset = start
 		if _, end := c.in.Peek(1); beyond && end == io.EOF {
-			return truncated(end) // no record follows: it is the last one, cut off
+			return truncated(end) // no record follows: this one is the last, and truncated
 		}
 		c.lose(number, BadRecord, next-start, fault)
 		c.offset = next
@@ -130,7 +130,7 @@ func (c *cutter) nextRecord() error {
 	}
 }
 
-// head reads the head of a record. A fault concerns the record, an error the stream.
+// head reads the head of a record. A fault is about the record, an error about the stream.
 func (c *cutter) head() (rec record, fault string, err error) {
 	rec.size = -1
 	for size := 0; ; {
@@ -169,7 +169,7 @@ func (c *cutter) head() (rec record, fault string, err error) {
 	}
 }
 
-// record delivers or rejects what follows a head, and returns its length. A fault concerns the record.
+// record delivers or rejects the content after a head, and returns its length. A fault is about the record.
 func (c *cutter) record(rec record, number int) (taken int64, fault string, err error) {
 	wanted := rec.kind == "conversion" || rec.kind == "resource" || rec.kind == "response"
 	tooLong := wanted && rec.size > int64(c.r.opt.MaxLine)
@@ -274,7 +274,7 @@ func endsRecord(follows []byte) bool {
 	return strings.HasPrefix(magic, string(next[:min(len(next), len(magic))]))
 }
 
-// take reads n bytes into c.buf, which grows as they come.
+// take reads n bytes into c.buf, which grows as they arrive.
 func (c *cutter) take(n int) error {
 	c.buf = c.buf[:0]
 	for len(c.buf) < n {

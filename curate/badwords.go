@@ -11,12 +11,12 @@ import (
 )
 
 // BadWords drops documents that hold a word or phrase of a list, as C4 did with the "List of Dirty, Naughty, Obscene
-// or Otherwise Bad Words" (Raffel et al. 2020, arXiv 1910.10683, section 2.2). A list is a text file with a phrase a
-// line; it is the user's, none comes with this package. Words are compared in lower case, whatever stands between
-// them; digits count as one another.
+// or Otherwise Bad Words" (Raffel et al. 2020, arXiv 1910.10683, section 2.2). A list is a text file with one phrase
+// per line. The user provides it; none comes with this package. Words are compared in lower case, whatever characters
+// separate them; all digits count as equal.
 //
-// Not for text in which such words are the subject, medicine and law above all: C4's list is known to have taken those
-// out.
+// Not for text in which such words are the subject, above all medicine and law: C4's list is known to have removed
+// such text.
 //
 //	found  phrases of the list, counted as often as they stand ≤ 0
 func BadWords(list *WordList) *Filter {
@@ -26,7 +26,7 @@ func BadWords(list *WordList) *Filter {
 	}}
 }
 
-// WordList is what BadWords looks for. Any number of filters may use one at the same time.
+// WordList holds the phrases that BadWords looks for. Any number of filters may use one at the same time.
 type WordList struct{ phrases *phrases }
 
 // badWords is the stage.
@@ -45,10 +45,10 @@ var badWords = kind{
 // maxWordList is the size of the largest list, in bytes, which can hold a million phrases.
 const maxWordList = 16 << 20
 
-// longestPhrase is how many words a phrase of a list may have.
+// longestPhrase is the largest number of words in a phrase of a list.
 const longestPhrase = 16
 
-// ReadWordList reads a file with a word or phrase a line.
+// ReadWordList reads a file with one word or phrase per line.
 func ReadWordList(path string) (*WordList, error) {
 	text, err := fileio.ReadSmall(path, maxWordList)
 	if err != nil {

@@ -10,7 +10,7 @@ const (
 	lookahead = 2 // bytes after a block that its masks depend on
 )
 
-// block is what the rules ask of 64 bytes of a text, one bit for each byte. The assembly knows the order of the
+// block classifies 64 bytes of a text for the rules, with one bit per byte. The assembly depends on the order of the
 // fields.
 type block struct {
 	letter  uint64 // a-z, A-Z; once decoded also every byte of \p{L}
@@ -19,17 +19,17 @@ type block struct {
 	newline uint64 // LF
 	space   uint64 // white space, LF included; once decoded also that of Unicode
 	foreign uint64 // not ASCII
-	control uint64 // what Normalize removes: below the blank but tab and LF, and delete
+	control uint64 // characters that Normalize removes: control characters except tab and LF
 	joiner  uint64 // ' -
 	closer  uint64 // " ' ) ]
 	mark    uint64 // . ? !
 	hash    uint64 // #
-	odd     uint64 // [ { and where one of triples starts: what the short way through C4 leaves out
+	odd     uint64 // [ { and the starts of triples: the fast path of C4 does not handle them
 
-	continued uint64 // bytes of a character but its first; invalid bytes are characters
+	continued uint64 // bytes of a character after its first; invalid bytes are characters
 }
 
-// maskSet is the masks of a whole text, as if white space followed it.
+// maskSet holds the masks of a whole text, as if white space followed it.
 type maskSet struct {
 	blocks   []block // one more than the text has
 	foreign  bool    // some of the text is not ASCII
@@ -121,7 +121,7 @@ func (m *maskSet) decode(text []byte) {
 	}
 }
 
-// wordBefore says whether the character that ends at i is of a word.
+// wordBefore reports whether the character that ends at i belongs to a word.
 func (m *maskSet) wordBefore(i int) bool {
 	i--
 	return i >= 0 && m.blocks[i/blockSize].word>>(i%blockSize)&1 != 0
@@ -151,7 +151,7 @@ func within(k, from, to int) uint64 {
 	return mask
 }
 
-// triples are letters of the phrases by which C4 drops lines (c4.go), in lower case; each phrase has one of them.
+// triples are groups of three letters, in lower case. Each phrase by which C4 drops lines (c4.go) contains one.
 var triples = [...]string{"vac", "psu", "kie", "rms", "jav"}
 
 // tripleAt reports whether text starts with one of the triples, in upper or lower case.
@@ -164,7 +164,7 @@ func tripleAt(text []byte) bool {
 	return false
 }
 
-// spread has for each byte its bit in each of eight masks, eight bits apart.
+// spread maps each byte to its bits in eight masks, eight bits apart.
 type spread [256]uint64
 
 func spreadOf(classes ...func(c byte) bool) (t spread) {
@@ -235,7 +235,7 @@ func classifyGeneric(blocks []block, text []byte) {
 	}
 }
 
-// normal says whether Normalize would change nothing of a text without white space around it.
+// normal reports whether Normalize would leave a text without surrounding white space unchanged.
 func (m *maskSet) normal() bool {
 	if m.unusual {
 		return false

@@ -7,7 +7,7 @@ var assembled = isa.Enables(isa.AVX2)
 
 func classifyAssembled(blocks *block, text *byte, n int) { classifyAVX2(blocks, text, n) }
 
-// classifyAVX2 does what classifyGeneric does, 32 bytes at a time. It knows the order of the fields.
+// classifyAVX2 does the same as classifyGeneric, 32 bytes at a time. It depends on the order of the fields.
 //
 //go:noescape
 func classifyAVX2(blocks *block, text *byte, n int)

@@ -4,7 +4,7 @@ package curate
 
 //go:generate go run ./gen
 
-// callMost is the most blocks one call into assembly takes, so that none runs longer than about 50 µs.
+// callMost is the largest number of blocks in one call into assembly, so that no call runs longer than about 50 µs.
 const callMost = 2048
 
 // classify fills blocks with the masks of the text. It reads two bytes beyond the last block.

@@ -7,18 +7,18 @@ import (
 )
 
 // C4 cleans lines and drops documents by the rules of C4 (Raffel et al. 2020, arXiv 1910.10683, section 2.2), as
-// datatrove's C4QualityFilter does. A line goes if one of its words has more than 1000 characters, if it does not end
-// in . ? ! " ' or ends in "..." (unless anyEnd), if it has fewer than 3 words, or holds "javascript" or a phrase on
-// cookies and terms of use. [1], [edit] and [citation needed] are cut out of the lines that stay. Words here are runs
-// without white space. Then
+// datatrove's C4QualityFilter does. A line is dropped if one of its words has more than 1000 characters, if it does
+// not end in . ? ! " ' or ends in "..." (unless anyEnd), if it has fewer than 3 words, or if it holds "javascript" or
+// a phrase on cookies and terms of use. [1], [edit] and [citation needed] are cut out of the remaining lines. Words
+// here are runs without white space. Then
 //
 //	lorem_ipsum     lines with "lorem ipsum" that would stay ≤ 0
 //	curly_brackets  lines with "{" that would stay ≤ 0
 //	sentences       in the lines that stay ≥ 5: ends in . ? or !, before quotes and brackets, before white space
 //	lines_dropped   share of the lines; no bound of its own
 //
-// Letters are compared without case in ASCII only. The list of bad words is not part of it. Not for code, which it
-// empties.
+// Letters are compared without case in ASCII only. The list of bad words is not part of it. Not for code, of which it
+// leaves nothing.
 func C4(anyEnd bool) *Filter {
 	var c c4
 	return &Filter{Name: "c4", Bounds: []Bound{
@@ -47,8 +47,8 @@ func C4(anyEnd bool) *Filter {
 	}}
 }
 
-// c4 is the state of a pass over the lines of a text. Consecutive lines that stay unchanged are copied together. If
-// all kept lines are consecutive, nothing is copied.
+// c4 is the state of a pass over the lines of a text. Consecutive unchanged lines are copied together. If all kept
+// lines are consecutive, nothing is copied.
 type c4 struct {
 	anyEnd bool
 	text   []byte
@@ -86,7 +86,7 @@ func (c *c4) line(start, end int) {
 	c.to = to + 1
 }
 
-// look reads the masks of a line without white space around it. It returns whether only slow can judge the line,
+// look reads the masks of a line without surrounding white space. It returns whether only slow can judge the line,
 // whether a word may be too long, the number of runs without white space, and the number of sentences, as in
 // countSentences.
 func (c *c4) look(from, to int) (odd, long bool, fields, sentences int) {
@@ -114,7 +114,7 @@ func (c *c4) look(from, to int) (odd, long bool, fields, sentences int) {
 	return odd, long, fields, sentences + 1 // the line's end ends the last
 }
 
-// slow takes a line without white space around it that has a bracket or may have a phrase.
+// slow handles a line without surrounding white space that has a bracket or may have a phrase.
 func (c *c4) slow(line []byte, fields int) {
 	c.flush()
 	start := len(c.out)
@@ -138,7 +138,7 @@ func (c *c4) slow(line []byte, fields int) {
 	c.out = append(c.out, '\n')
 }
 
-// flush copies what stays.
+// flush copies the kept lines.
 func (c *c4) flush() {
 	if c.to > c.from {
 		c.out = append(append(c.out, c.text[c.from:c.to-1]...), '\n')
@@ -146,7 +146,7 @@ func (c *c4) flush() {
 	c.from, c.to = 0, 0
 }
 
-// result returns what is left, and whether it lies in memory that the next document needs.
+// result returns the remaining text, and whether it is in memory that the next document needs.
 func (c *c4) result() (text []byte, mine bool) {
 	if len(c.out) == 0 && c.to > c.from {
 		return c.text[c.from : c.to-1], false
@@ -160,7 +160,8 @@ const (
 	c4WordLength = 1000
 )
 
-// c4Phrase is one that C4 looks for, in lower case, with the place in it of three letters that are rare elsewhere.
+// c4Phrase is a phrase that C4 looks for, in lower case, with the position of three letters in it that are rare
+// elsewhere.
 type c4Phrase struct {
 	text string
 	at   int
@@ -186,7 +187,7 @@ func findPhrases(line []byte) (lorem, javascript, policy bool) {
 	return lorem, javascript, policy
 }
 
-// containsFold says whether line holds phrase, of lower-case ASCII, in any case.
+// containsFold reports whether line contains phrase, lower-case ASCII, ignoring case.
 func containsFold(line []byte, phrase string) bool {
 	for i := 0; i+len(phrase) <= len(line); i++ {
 		if hasPrefixFold(line[i:], phrase) {
@@ -256,7 +257,7 @@ func citation(s []byte) int {
 	return 0
 }
 
-// countSentences counts the ends of sentences in a line without white space around it, and what follows the last one.
+// countSentences counts the sentences of a line without surrounding white space, including an incomplete last one.
 func countSentences(line []byte) int {
 	n, last := 0, 0
 	for _, mark := range []byte(".?!") {

@@ -8,23 +8,23 @@ import (
 	"anneal/fasttext"
 )
 
-// A model of fastText judges a document by the words of its whole text (Joulin et al. 2016, arXiv 1607.01759). As
-// other tools do, the text is taken as one line, with blanks for line ends, in the case it has. No model comes with
-// this package: bring one, such as lid.176 for languages, or train one (TrainClassifier).
+// A model of fastText judges a document by the words of its whole text (Joulin et al. 2016, arXiv 1607.01759). As in
+// other tools, the text counts as one line, with blanks in place of line ends; its case does not change. No model
+// comes with this package: bring one, such as lid.176 for languages, or train one (TrainClassifier).
 //
 // A score is the probability of a label plus 1e-5, as fastText gives it, so that published thresholds hold: 0.65 for
-// the language of FineWeb and DCLM, 0.018112 for DCLM's quality model. It is 0 for a text of which the model knows
-// nothing, and for a label that it does not know (in a pipeline that is an error).
+// the language of FineWeb and DCLM, 0.018112 for DCLM's quality model. It is 0 for a text that the model knows nothing
+// about, and for a label that it does not know (an error in a pipeline).
 //
-// Memory: the model, and up to 5 MiB a goroutine. Not for text of other kinds than the model has learnt from: it
-// answers anyway.
+// Memory: the model, and up to 5 MiB a goroutine. Not for kinds of text that the model has not learnt from: it answers
+// anyway.
 
 var (
 	languageBounds = []Bound{atLeast("score", 0.65)}
 	qualityBounds  = []Bound{atLeast("score", 0.5)}
 )
 
-// Language drops documents of which no kept language is likely.
+// Language drops documents for which no kept language is likely.
 //
 //	score  of the best of the languages to keep ≥ 0.65
 //

@@ -23,21 +23,20 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Between two passes package dedup compares all documents that the first pass left, numbered in their order. The
-// decisions go to one file, which has a part for each split; the second pass carries them out. A decision in a part
-// is:
+// Between two passes, package dedup compares all documents that the first pass kept, numbered in order. The decisions
+// go to one file, with a part for each split; the second pass carries them out. A decision in a part is:
 //
 //	documents since the previous decision (uvarint)  rule that drops the document (byte)
 //	document of its cluster that stays, documents in the cluster (uvarints)
 //	number of paragraphs and lines to drop (uvarint); for each the unit (byte) and its ordinal in the text (uvarint)
 
-// part is where the decisions about a split are.
+// part is the place of the decisions about a split.
 type part struct {
 	At  int64  `json:"at"`
 	Sum string `json:"sum"` // xxh3, 128 bits
 }
 
-// decide compares the documents that pass k−1 left.
+// decide compares the documents that pass k−1 kept.
 func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
 	dir := filepath.Join(r.o.Dir, betweenDir)
 	tmp, err := os.MkdirTemp(dir, "compare-*") // if the process is killed, this is removed with the directory
@@ -67,7 +66,7 @@ func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
 	return e, nil
 }
 
-// left reads the documents that a pass left, in order: several shards at once, each a little ahead.
+// left reads the documents that a pass kept, in order. It reads several shards at once, each a little ahead.
 func (r *runner) left(ctx context.Context, k int, progress func(bytes int64)) iter.Seq2[corpus.Document, error] {
 	return func(yield func(corpus.Document, error) bool) {
 		ctx, cancel := context.WithCancel(ctx) // the readers end with the sequence
@@ -264,7 +263,7 @@ func (c *compared) advance() {
 	}
 }
 
-// uvarint reads a number. The bytes are our own, and their checksum was verified.
+// uvarint reads a number. This program wrote the bytes, and their checksum was verified.
 func (c *compared) uvarint() uint64 {
 	v, n := binary.Uvarint(c.rest)
 	c.rest = c.rest[max(n, 1):]
@@ -309,8 +308,8 @@ func (c *compared) Apply(d *Doc) Verdict {
 	return Verdict{}
 }
 
-// appendCluster appends a line about a document in a cluster: its number among those compared, the number of the one
-// that stays, and the size of the cluster.
+// appendCluster appends a line about a document in a cluster: its number among the compared documents, the number of
+// the one that is kept, and the size of the cluster.
 func (c *compared) appendCluster(b []byte, d *Doc) []byte {
 	b = appendPlace(append(b, '{'), d)
 	for _, x := range []struct {

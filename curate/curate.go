@@ -2,8 +2,8 @@ package curate
 
 import "fmt"
 
-// Key is the place of a document in the order of an input. Where one of several documents is chosen, the smallest key
-// decides.
+// Key is the place of a document in the order of an input. If one of several documents must be chosen, the one with
+// the smallest key is.
 type Key struct {
 	Source int // ordinal of the file
 	Split  int // ordinal of the part of the file
@@ -18,7 +18,7 @@ func (k Key) String() string {
 type Doc struct {
 	Key     Key
 	Source  string // path of the file it came from
-	Text    []byte // set it with SetText, which drops the measurements of the old text
+	Text    []byte // use SetText to change it, which drops the measurements of the old text
 	Fields  []byte // besides the text: members of a JSON object, with commas between
 	Signals []Signal
 

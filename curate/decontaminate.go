@@ -48,13 +48,13 @@ func Decontaminate(s *EvalSet) *Filter {
 	}
 }
 
-// EvalSet is the text of evaluation sets. Any number of filters may use one at the same time.
+// EvalSet holds the text of evaluation sets. Any number of filters may use one at the same time.
 type EvalSet struct {
 	phrases *phrases
 	items   []string // file and number of each
 }
 
-// EvalOptions says how Decontaminate compares.
+// EvalOptions configures how Decontaminate compares.
 type EvalOptions struct {
 	NGram     int    // words of a run; 13
 	Shortest  int    // words of the shortest item that is looked for; 8

@@ -11,7 +11,7 @@ type Bound struct {
 func atLeast(name string, v float64) Bound { return Bound{name, v, math.Inf(1)} }
 func atMost(name string, v float64) Bound  { return Bound{name, math.Inf(-1), v} }
 
-// unbounded is a measurement that drops nothing.
+// unbounded is the bound of a measurement that drops nothing.
 func unbounded(name string) Bound { return Bound{name, math.Inf(-1), math.Inf(1)} }
 
 func between(name string, lo, hi float64) Bound { return Bound{name, lo, hi} }
@@ -19,7 +19,7 @@ func between(name string, lo, hi float64) Bound { return Bound{name, lo, hi} }
 func (b Bound) holds(v float64) bool { return v >= b.Min && v <= b.Max }
 
 // Filter measures a document and compares the numbers with bounds. The first bound that fails, in order, drops the
-// document. All are measured, so that other bounds can be tried later without the text.
+// document. All quantities are measured, so that other bounds can be tried later without the text.
 type Filter struct {
 	Name    string
 	Bounds  []Bound
@@ -49,7 +49,7 @@ func (f *Filter) Apply(d *Doc) Verdict {
 	return verdict
 }
 
-// ratio is a/b, and 0 for a share of nothing.
+// ratio returns a/b, and 0 if b is 0.
 func ratio(a, b int) float64 {
 	if b == 0 {
 		return 0

@@ -1,6 +1,6 @@
 package curate
 
-// FineWeb drops lists and pages in pieces by the rules that FineWeb found for itself (Penedo et al. 2024, arXiv
+// FineWeb drops lists and fragmented pages by the rules that FineWeb's authors found (Penedo et al. 2024, arXiv
 // 2406.17557, section 3.6), as datatrove's FineWebQualityFilter does:
 //
 //	ended_lines      share of lines that end in sentence-terminal punctuation ≥ 0.12

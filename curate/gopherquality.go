@@ -1,7 +1,7 @@
 package curate
 
-// GopherQuality drops what does not look like prose (Rae et al. 2021, arXiv 2112.11446, appendix A.1), as datatrove's
-// GopherQualityFilter does over our tokens (see words.go):
+// GopherQuality drops documents that do not look like prose (Rae et al. 2021, arXiv 2112.11446, appendix A.1), as
+// datatrove's GopherQualityFilter does, with the tokens of words.go:
 //
 //	words             words in [50, 100000]
 //	word_length       mean characters of a word in [3, 10]

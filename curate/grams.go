@@ -2,10 +2,10 @@ package curate
 
 import "slices"
 
-// gramFacts is how much of a text its repeated n-grams of tokens take. From n to n+1 it keeps the places whose n-gram
-// occurred before, each with the first place of that n-gram: a longer n-gram can be a repeat only there. Mostly the
-// same token follows as at the first place, so that one comparison is enough. A table is needed for the others and for
-// the 2-grams.
+// gramFacts measures how much of a text its repeated n-grams of tokens cover. From n to n+1 it keeps the places whose
+// n-gram occurred before, each with the first place of that n-gram, because a longer n-gram can repeat only there.
+// Mostly the token that follows is the same as at the first place, so one comparison is enough. Only the other places,
+// and the 2-grams, need a table.
 type gramFacts struct {
 	top [5]int  // [n]: characters of the most frequent n-gram, with spaces between its tokens, times its count
 	dup [11]int // [n]: characters of the n-grams that occurred before, none counted twice
@@ -21,7 +21,8 @@ type repeat struct {
 	at, first uint32 // tokens
 }
 
-// join is the hash of an n-gram, made from the hash of its last token and a number that stands for the tokens before.
+// join returns the hash of an n-gram, from the hash of its last token and a number that stands for the tokens before
+// it.
 func join(gram, token uint64) uint64 { return gram*mix3 + token }
 
 func (g *gramFacts) scan(w *tokenFacts, t *table) {
@@ -45,9 +46,9 @@ func (g *gramFacts) scan(w *tokenFacts, t *table) {
 	}
 }
 
-// pairs fills repeats with the 2-grams. Each hashes to a slot, which keeps the first 2-gram of the text that hashes
-// there: the loop runs backwards, so that it needs no comparison. The later 2-grams of a slot are repeats of its first,
-// unless they differ from it: t finds the first of those.
+// pairs fills repeats with the repeated 2-grams. Each 2-gram hashes to a slot, which keeps the first 2-gram of the
+// text that hashes there; the loop runs backwards, so this needs no comparison. Later 2-grams of a slot are repeats of
+// its first if they are equal to it; for the others, t finds the first occurrence.
 func (g *gramFacts) pairs(hashes []uint64, t *table) {
 	n := len(hashes) - 1
 	size := sizeFor(2 * n)
@@ -97,7 +98,7 @@ func (g *gramFacts) extend(hashes []uint64, n int, t *table) {
 	next, kept := hashes[n-1:], 0
 	t.reset(len(g.repeats))
 	for _, r := range g.repeats {
-		// another token follows than at the first place, but perhaps the same as at a later one
+		// the next token differs from that at the first place, but may equal that at a later place
 		if token := next[r.at]; token != next[r.first] {
 			r.first = t.first(join(uint64(r.first)*mix1, token), r.at)
 		}
@@ -109,12 +110,12 @@ func (g *gramFacts) extend(hashes []uint64, n int, t *table) {
 	g.repeats = g.repeats[:kept]
 }
 
-// differ is 1 for numbers that differ and 0 for equal ones, without a branch.
+// differ returns 1 for different numbers and 0 for equal ones, without a branch.
 func differ(a, b uint64) int { return int(((a ^ b) | -(a ^ b)) >> 63) }
 
 func (w *tokenFacts) span(at uint32, n int) int { return int(w.chars[int(at)+n] - w.chars[at]) }
 
-// best returns the characters of the most frequent n-gram, of equals the first.
+// best returns the characters of the most frequent n-gram; of the first one if several are equally frequent.
 func (g *gramFacts) best(w *tokenFacts, n int) int {
 	g.counts = slices.Grow(g.counts[:0], len(w.hashes))[:len(w.hashes)]
 	clear(g.counts)
@@ -128,8 +129,8 @@ func (g *gramFacts) best(w *tokenFacts, n int) int {
 	return (w.span(at, n) + n - 1) * int(most+1)
 }
 
-// walk reads the text from the beginning. An n-gram that it has met before counts, and the walk continues behind it;
-// n-grams that begin inside it are not met.
+// walk reads the text from the beginning. An n-gram that it has seen before counts, and the walk continues after it;
+// n-grams that begin inside it are not seen.
 func (g *gramFacts) walk(w *tokenFacts, n int) int {
 	chars, next := 0, uint32(0)
 	for _, r := range g.repeats {

@@ -28,7 +28,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	},
 }).Parse(pageText))
 
-// HTML is the report as a page that needs nothing else.
+// HTML returns the report as a self-contained page.
 func (r *Report) HTML() ([]byte, error) {
 	var b bytes.Buffer
 	err := page.Execute(&b, r)

@@ -6,10 +6,10 @@ import (
 	"net/netip"
 )
 
-// Identifiers replaces numbers that belong to somebody, in addition to the addresses of PII: telephone numbers, bank
-// accounts, payment cards, public IPv6 addresses, and keys of two services. As in PII, the hash of the original chooses
-// the replacement. Replacements are numbers that their standard or owner reserves for examples; they are not replaced
-// themselves, so that a second pass changes nothing. It drops nothing.
+// Identifiers replaces personal numbers, in addition to the addresses of PII: telephone numbers, bank accounts,
+// payment cards, public IPv6 addresses, and keys of two services. As in PII, the hash of the original chooses the
+// replacement. Replacements are numbers that their standard or owner reserves for examples. They are not replaced
+// themselves, so a second pass changes nothing. It drops nothing.
 //
 //	phones  +, then 8 to 15 digits (E.164), 11 in North America (+1), in groups with single spaces, dots or hyphens
 //	        between, or in brackets; numbers without + are too often something else
@@ -38,7 +38,7 @@ func Identifiers() *Filter {
 	}
 }
 
-// identifier is one kind of number: end returns where a number that begins at i ends, or 0.
+// identifier is one kind of number. end returns the end of a number that begins at i, or 0.
 type identifier struct {
 	end  func(text []byte, i int) int
 	from []string // replacements
@@ -61,7 +61,7 @@ var mayBegin = func() (t [256]bool) {
 	return t
 }()
 
-// appendWithoutIdentifiers appends text with its identifiers replaced and counts each kind. Where there are none it
+// appendWithoutIdentifiers appends text with its identifiers replaced and counts each kind. If there are none it
 // appends nothing.
 func appendWithoutIdentifiers(out, text []byte, counts []float64) []byte {
 	done := 0
@@ -89,10 +89,10 @@ func appendWithoutIdentifiers(out, text []byte, counts []float64) []byte {
 	return out
 }
 
-// wordByte says whether a number cannot begin behind c, nor end before it.
+// wordByte reports whether c prevents a number from beginning after it and from ending before it.
 func wordByte(c byte) bool { return alnum(c) || c == '_' || c >= 0x80 }
 
-// isExample compares letters and digits alone.
+// isExample compares only letters and digits.
 func isExample(found []byte, examples []string) bool {
 	for _, e := range examples {
 		if bytes.Equal(compact(nil, found), compact(nil, []byte(e))) {
@@ -111,8 +111,8 @@ func compact(dst, s []byte) []byte {
 	return dst
 }
 
-// holdsExample reports whether a replacement begins in text[from:end]: what runs into it became a number by a pass
-// before this one.
+// holdsExample reports whether a replacement begins in text[from:end]. Then the text before it became part of a number
+// only by an earlier pass.
 func holdsExample(text []byte, from, end int) bool {
 	for _, kind := range identifiers {
 		for _, e := range kind.from {
@@ -124,8 +124,9 @@ func holdsExample(text []byte, from, end int) bool {
 	return false
 }
 
-// groups yields what may be a number that begins at i, with its end: the characters that take accepts, at most so
-// many, in groups with one separator between two, up to each end of a group. A group of fewer than four is the last.
+// groups yields candidates for a number that begins at i, with their ends. A candidate consists of characters that
+// take accepts, up to a limit, in groups with one separator between two groups; every end of a group ends a candidate.
+// A group of fewer than four characters is the last.
 func groups(text []byte, i, most int, separators string, take func(c byte) bool) iter.Seq2[[]byte, int] {
 	return func(yield func([]byte, int) bool) {
 		chars, group := make([]byte, 0, 40), 0
@@ -145,10 +146,10 @@ func groups(text []byte, i, most int, separators string, take func(c byte) bool)
 	}
 }
 
-// ends says whether a number can end before text[i].
+// ends reports whether a number can end before text[i].
 func ends(text []byte, i int) bool { return i == len(text) || !wordByte(text[i]) }
 
-// joined says whether a dot or a hyphen joins what ends before text[i] to digits behind it.
+// joined reports whether a dot or a hyphen joins the characters before text[i] to digits after it.
 func joined(text []byte, i int) bool {
 	return i+1 < len(text) && (text[i] == '.' || text[i] == '-') && decimal(text[i+1])
 }
@@ -177,7 +178,7 @@ func phone(text []byte, i int) int {
 			group = 0
 		case (c == ' ' || c == '.' || c == '-') && (decimal(last) || last == ')'):
 			if end == j && group >= 6 {
-				return end // what follows such a group is seldom a part of the number
+				return end // text after such a group is seldom a part of the number
 			}
 			group = 0
 		default:
@@ -209,7 +210,8 @@ func iban(text []byte, i int) (end int) {
 	return end
 }
 
-// card takes the shortest number that passes: a longer one is a card with something behind it nine times of ten.
+// card takes the shortest number that passes, because nine out of ten longer ones are a card followed by something
+// else.
 func card(text []byte, i int) int {
 	if text[i] < '3' || text[i] > '6' || i > 0 && (text[i-1] == '.' || text[i-1] == '-' || text[i-1] == '+') {
 		return 0

@@ -27,23 +27,23 @@ type record struct {
 	Step  int                `json:"step"` // 0 is the first pass, 1 the comparison after it, 2 the second pass
 	Split int                `json:"split"`
 	Of    int                `json:"of"`              // splits in the pass
-	Input string             `json:"input"`           // hash of everything that the result depends on
+	Input string             `json:"input"`           // hash of all inputs of the result
 	Files map[string]written `json:"files"`           // under the directory
 	Kept  int                `json:"kept"`            // documents that the next pass reads
-	Parts []part             `json:"parts,omitempty"` // of the file of a comparison, one for each split
+	Parts []part             `json:"parts,omitempty"` // parts of the file of a comparison, one per split
 
 	path   string // of the journal
-	at     int64  // where the line stands in it
+	at     int64  // position of the line in the journal
 	length int
 }
 
-// written is a finished file.
+// written describes a finished file.
 type written struct {
 	Bytes int64  `json:"bytes"`
 	Sum   string `json:"sum"`
 }
 
-// place names the split or comparison of a record.
+// place identifies the split or comparison of a record.
 type place struct{ step, split int }
 
 // journal records finished work. Each task appends to its own file and reads the files of all tasks.
@@ -59,7 +59,7 @@ type journal struct {
 type journalHead struct {
 	Journal  int    `json:"journal"` // version
 	Pipeline string `json:"pipeline"`
-	Measures string `json:"measures"` // hash of what the first pass measures
+	Measures string `json:"measures"` // hash of the measurements of the first pass
 	Split    int64  `json:"split"`    // bytes
 }
 
@@ -118,8 +118,8 @@ func openJournal(o Options) (*journal, error) {
 	return j, nil
 }
 
-// ErrForeign means that the directory holds files that `anneal data curate` did not write; those in docs/ might be
-// removed at the end.
+// ErrForeign means that the directory holds files that `anneal data curate` did not write. Files in docs/ could
+// otherwise be removed at the end.
 var ErrForeign = errors.New("holds files that `anneal data curate` did not write")
 
 // mayWrite refuses such a directory. A task that starts at the same time creates its journal first.
@@ -131,7 +131,7 @@ func mayWrite(dir string, journals func() []string) error {
 	return err
 }
 
-// mend ends a last line that was cut off, so that the next one is separate.
+// mend adds a line end to a truncated last line, so that the next line is separate.
 func (j *journal) mend(size int64) error {
 	var last [1]byte
 	if _, err := j.f.ReadAt(last[:], size-1); err != nil || last[0] == '\n' {
@@ -141,8 +141,8 @@ func (j *journal) mend(size int64) error {
 	return err
 }
 
-// paths returns the journals of all tasks, sorted. The name of the directory may hold any characters, also those of a
-// pattern.
+// paths returns the journals of all tasks, sorted. The name of the directory may contain any characters, including
+// those of glob patterns.
 func (j *journal) paths() (paths []string) {
 	entries, _ := os.ReadDir(j.dir)
 	for _, e := range entries {
@@ -193,7 +193,7 @@ func (j *journal) follow() {
 	}
 }
 
-// from reads the complete lines of a journal from an offset and returns the offset after them.
+// from reads the complete lines of a journal, starting at an offset, and returns the offset after them.
 func (j *journal) from(path string, at int64) int64 {
 	f, err := fileio.OpenRegular(path)
 	if err != nil {
@@ -218,10 +218,10 @@ func (j *journal) from(path string, at int64) int64 {
 	return at
 }
 
-// longestRecord is far above the line of a comparison of a million splits.
+// longestRecord is far above the length of a line for a comparison of a million splits.
 const longestRecord = 64 << 20
 
-// wholeLines cuts lines, their end included. One without end was cut off, or is still to come.
+// wholeLines splits lines, including their ends. A line without an end was truncated or is still being written.
 func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
 	if n := bytes.IndexByte(data, '\n') + 1; n > 0 {
 		return n, data[:n], nil
@@ -229,8 +229,8 @@ func wholeLines(data []byte, _ bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-// readRecord reads a line; nil for one that no curation has written. Every place that the record names is then within
-// the directory and its files.
+// readRecord reads a line; it returns nil for a line that no curation has written. Every place that the record names
+// is within the directory and its files.
 func readRecord(line []byte) *record {
 	e := new(record)
 	if (jsonlimit.Limits{Objects: len(line)/8 + 64, Values: len(line)}).Check(line) != nil ||
@@ -255,7 +255,7 @@ func readRecord(line []byte) *record {
 	return e
 }
 
-// find returns a record of a place with this input, or nil; all records of the same input are equal.
+// find returns a record of a place with this input, or nil. All records with the same input are equal.
 func (j *journal) find(p place, input string) *record {
 	all := j.records[p]
 	i := slices.IndexFunc(all, func(e *record) bool { return e.Input == input })
@@ -283,8 +283,8 @@ func (e *record) tally() (Report, error) {
 	return whole.Tally, nil
 }
 
-// sound reports whether the files of a record exist. Their sizes suffice unless the place was done from several
-// inputs; then their hashes are compared.
+// sound reports whether the files of a record exist. It compares only their sizes, unless the place was done from
+// several inputs; then it compares hashes.
 func (j *journal) sound(e *record, left func(name string) bool) bool {
 	several := slices.ContainsFunc(j.records[place{e.Step, e.Split}],
 		func(o *record) bool { return o.Input != e.Input })

@@ -9,14 +9,14 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// lineFacts is what one pass over the lines of a text finds out. A line ends with LF.
+// lineFacts holds the results of one pass over the lines of a text. A line ends with LF.
 type lineFacts struct {
 	newlines int
-	lines    int // as str.splitlines counts them: no line behind the last LF
+	lines    int // counted like Python's str.splitlines: no line after the last LF
 	bullets  int // lines that start with • or -, behind white space
 	ellipses int // lines that end with ... or …, before white space
 
-	// Pieces between runs of LF, of which an empty one may be at each end (Gopher).
+	// Pieces between runs of LF; the first and the last may be empty (Gopher).
 	pieces, dupPieces, dupPieceChars int
 	// The stripped text between runs of two and more LF (Gopher).
 	paragraphs, dupParagraphs, dupParagraphChars int
@@ -36,9 +36,9 @@ type lineScan struct {
 	masks            *maskSet
 	seen, paragraphs *table
 
-	from, to int    // the text without white space around it, which the paragraphs are parts of
-	hash     uint64 // of the lines so far of a paragraph
-	chars    int    // of them and the LF between; 0 before the first line
+	from, to int    // bounds of the text without surrounding white space, which paragraphs are parts of
+	hash     uint64 // hash of the lines of a paragraph so far
+	chars    int    // characters of these lines and the LF between them; 0 before the first line
 }
 
 func (f *lineFacts) scan(text []byte, m *maskSet, seen, paragraphs *table) {
@@ -50,7 +50,7 @@ func (f *lineFacts) scan(text []byte, m *maskSet, seen, paragraphs *table) {
 		lines += bits.OnesCount64((n<<1 | before) &^ n)
 		before = n >> 63
 	}
-	seen.reset(lines + min(lines, 1<<12)) // the emptier, the less is guessed wrong
+	seen.reset(lines + min(lines, 1<<12)) // an emptier table has fewer collisions
 	paragraphs.reset(min(lines, f.newlines/2+1))
 	s := lineScan{lineFacts: f, text: text, masks: m, seen: seen, paragraphs: paragraphs}
 	s.from, s.to = trim(text, 0, len(text))
@@ -80,7 +80,7 @@ func (f *lineFacts) scan(text []byte, m *maskSet, seen, paragraphs *table) {
 	}
 }
 
-// line takes the line text[start:end].
+// line counts the line text[start:end].
 func (s *lineScan) line(start, end int) {
 	s.lines++
 	if start == end {
@@ -108,7 +108,7 @@ func (s *lineScan) line(start, end int) {
 	if from == to {
 		return
 	}
-	// Few branches: which lines are short and which end a sentence no processor foresees.
+	// Few branches, because processors cannot predict which lines are short or end a sentence.
 	s.filled++
 	s.short += less(chars, shortLine+1)
 	bare := s.text[from:to]
@@ -128,13 +128,13 @@ func (s *lineScan) line(start, end int) {
 	}
 }
 
-// less is 1 where a < b, and 0 elsewhere.
+// less returns 1 if a < b, else 0.
 func less(a, b int) int { return int(uint64(a-b) >> 63) }
 
-// sentenceEnd is 1 for the terminal punctuation of sentences in ASCII.
+// sentenceEnd returns 1 for sentence-terminal punctuation in ASCII, else 0.
 var sentenceEnd = [256]uint8{'.': 1, '!': 1, '?': 1}
 
-// paragraph takes a line that belongs to one.
+// paragraph counts a line that belongs to a paragraph.
 func (s *lineScan) paragraph(hash uint64, chars int) {
 	s.hash = (bits.RotateLeft64(s.hash, 29) ^ hash) * mix3
 	s.chars += chars + 1
@@ -152,7 +152,7 @@ func (s *lineScan) endParagraph() {
 	s.hash, s.chars = 0, 0
 }
 
-// rank3 puts n among the three largest.
+// rank3 inserts n into the three largest.
 func rank3(t [3]int, n int) (a, b, c int) {
 	switch {
 	case n > t[0]:
@@ -165,7 +165,7 @@ func rank3(t [3]int, n int) (a, b, c int) {
 	return t[0], t[1], t[2]
 }
 
-// trim returns the bounds of text[from:to] without white space around it.
+// trim returns the bounds of text[from:to] without surrounding white space.
 func trim(text []byte, from, to int) (int, int) {
 	for from < to && blank(text[from]) {
 		from++
@@ -181,11 +181,11 @@ func trim(text []byte, from, to int) (int, int) {
 	return from, to
 }
 
-// blank says whether c is white space of ASCII, as unicode.IsSpace has it.
+// blank reports whether c is ASCII white space as defined by unicode.IsSpace.
 func blank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
-// endsSentence says whether the last character, which is above ASCII, is sentence-terminal punctuation (Unicode
-// property STerm, and the full stop of full width).
+// endsSentence reports whether the last character, which is above ASCII, is sentence-terminal punctuation (Unicode
+// property STerm, and the full-width full stop).
 func endsSentence(line []byte) bool {
 	r, _ := utf8.DecodeLastRune(line)
 	return unicode.Is(unicode.STerm, r) || r == '．'

@@ -1,18 +1,19 @@
 package curate
 
-// LittleKept says that a pipeline keeps little of its input, and why.
+// LittleKept describes a pipeline that keeps little of its input, and the main reason.
 type LittleKept struct {
 	Documents, Bytes float64 // shares that are kept
-	Rule             string  // that drops most documents
+	Rule             string  // the rule that drops the most documents
 	Dropped          int     // documents that it drops
-	Hint             string  // what to try; "" if nothing is known
+	Hint             string  // suggestion; "" if there is none
 }
 
 // littleKept is the share of kept documents or bytes below which the command warns. Published pipelines
 // for the web keep more of extracted text before they compare documents.
 const littleKept = 0.2
 
-// LittleKept returns nil if the pipeline keeps at least a fifth of the documents and of the text, or has seen too few.
+// LittleKept returns nil if the pipeline keeps at least a fifth of the documents and of the text, or has seen too few
+// documents.
 func (r *Report) LittleKept() *LittleKept {
 	const few = 20
 	l := &LittleKept{Documents: ratio(r.Kept, r.Documents), Bytes: float64(r.KeptBytes) / float64(max(r.Bytes, 1))}
@@ -27,14 +28,14 @@ func (r *Report) LittleKept() *LittleKept {
 			}
 		}
 	}
-	if l.Dropped == 0 { // the text became shorter, and no document went
+	if l.Dropped == 0 { // the text became shorter, but no document was dropped
 		return nil
 	}
 	l.Hint = hints[stage]
 	return l
 }
 
-// hints are suggestions for the stage that drops most.
+// hints holds suggestions for the stage that drops the most.
 var hints = func() map[string]string {
 	notes := "for notes, documentation and manuals try examples/curate/notes.yaml"
 	web := "this stage is for prose from the web; for source code try examples/curate/code.yaml,\n  " + notes

@@ -13,8 +13,8 @@ import (
 )
 
 // measured is the output of the first pass of an earlier run with `signals: true` and `texts: true`: the text of every
-// document as the stages left it, and their measurements. The stages up to the first comparison are not run again;
-// their bounds, which may have changed, are applied to the measurements. The result is that of a new run, because no
+// document after the stages, and the measurements. The stages up to the first comparison are not run again; their
+// bounds, which may have changed, are applied to the measurements. The result equals that of a new run, because no
 // measurement and no change of a text depends on a bound. Any other change in these stages is an error.
 type measured struct {
 	dir     string
@@ -199,7 +199,7 @@ func (l *lineParser) pairs(visit func(name string, value float64)) {
 			return
 		}
 		value, err := strconv.ParseFloat(string(l.rest[:i]), 64)
-		if l.bad = err != nil || math.IsNaN(value) || math.IsInf(value, 0); l.bad { // no bound can judge it, nor null
+		if l.bad = err != nil || math.IsNaN(value) || math.IsInf(value, 0); l.bad { // bounds cannot judge NaN
 			return
 		}
 		visit(name, value)
@@ -210,7 +210,7 @@ func (l *lineParser) pairs(visit func(name string, value float64)) {
 	l.take("}")
 }
 
-// stageOf is the stage in the name of a rule.
+// stageOf returns the stage in the name of a rule.
 func stageOf(rule string) string {
 	name, _, _ := strings.Cut(rule, ".")
 	return name

@@ -9,28 +9,28 @@ import (
 	"anneal/internal/units"
 )
 
-// Memory is what a run may use, in bytes. Each worker holds one document, and the queue of a comparison a few.
-// Documents of many megabytes need up to ten times their size in addition.
+// Memory is the memory that a run may use, in bytes. Each worker holds one document, and the queue of a comparison a
+// few. Documents of many megabytes need up to ten times their size in addition.
 type Memory struct {
 	Base    int64 // of the process
-	Workers int64 // their buffers to read, measure and compress
+	Workers int64 // buffers of workers for reading, measuring and compressing
 	Models  int64 // files that stages have read
 	NGrams  int64 // the largest filter of n-grams, outside the heap of the Go runtime
-	Sorting int64 // to compare documents; what does not fit goes to disk
+	Sorting int64 // for comparing documents; the rest goes to disk
 }
 
 const (
 	baseMemory    = 40 << 20
 	workerMemory  = 32 << 20
 	leastSorting  = 16 << 20
-	outsideHeap   = 24 << 20 // of the base: the program itself
+	outsideHeap   = 24 << 20 // part of the base outside the heap: the program itself
 	commonSorting = 1 << 30
 )
 
-// Total is the sum.
+// Total returns the sum.
 func (m Memory) Total() int64 { return m.Base + m.Workers + m.Models + m.NGrams + m.Sorting }
 
-// Heap is the Go runtime's part of it, its limit for the garbage collector.
+// Heap returns the Go runtime's part of the memory, which is the limit for the garbage collector.
 func (m Memory) Heap() int64 { return m.Total() - m.NGrams - outsideHeap }
 
 func (m Memory) String() string {
@@ -46,7 +46,7 @@ func (m Memory) String() string {
 	return s
 }
 
-// parts lists the memory with what changes it.
+// parts lists the parts of the memory with the options that change them.
 func (m Memory) parts(sorting int64) []machine.Part {
 	return []machine.Part{
 		{What: "the process", Bytes: m.Base}, {What: "its workers", Bytes: m.Workers, Flag: "--threads"},
@@ -56,8 +56,9 @@ func (m Memory) parts(sorting int64) []machine.Part {
 	}
 }
 
-// Plan divides o.Memory: what must be there, and the rest for sorting. If it is 0, sorting has 1 GiB, or less where
-// less is available. If more is needed than is available, the error is a *machine.RoomError.
+// Plan divides o.Memory into the parts that are necessary and the rest, which is for sorting. If o.Memory is 0,
+// sorting has 1 GiB, or less if less is available. If more is needed than is available, the error is a
+// *machine.RoomError.
 func (o Options) Plan() (m Memory, err error) {
 	workers := o.workers()
 	m = Memory{Base: baseMemory, Workers: int64(workers) * workerMemory}

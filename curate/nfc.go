@@ -9,8 +9,8 @@ import (
 )
 
 // NFC composes characters (Unicode Standard Annex 15, form C): an e and a combining accent become é, so that one word
-// has one spelling and one tokenization. Bytes that are not UTF-8 pass through. It drops nothing. Put it behind
-// normalize; not for text in which the spelling in code points matters, such as tests of Unicode software.
+// has one spelling and one tokenization. Bytes that are not UTF-8 pass through. It drops nothing. Put it after
+// normalize. Not for text in which the choice of code points matters, such as tests of Unicode software.
 //
 //	changed  1 if the text was not composed already; no bound of its own
 func NFC() *Filter {

@@ -5,12 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// Normalize cleans the form of a text and drops nothing but the empty: CR LF and CR become LF; control characters but
-// tab and LF, byte order marks and soft hyphens go; no-break spaces become spaces; white space before a line end goes;
-// three and more line ends in a row become two (the cap of RefinedWeb, Penedo et al. 2023, arXiv 2306.01116); bytes
-// that are not UTF-8 become U+FFFD; white space around the text goes. Applied twice it changes nothing more.
+// Normalize cleans the form of a text and drops only empty documents. CR LF and CR become LF. Control characters
+// except tab and LF, byte order marks and soft hyphens are removed. No-break spaces become spaces. White space before
+// a line end is removed. Three or more line ends in a row become two (the cap of RefinedWeb, Penedo et al. 2023, arXiv
+// 2306.01116). Bytes that are not UTF-8 become U+FFFD. White space around the text is removed. A second application
+// changes nothing.
 //
-// Not for formats in which white space at line ends means something. Unicode composition is the stage nfc.
+// Not for formats in which white space at line ends has a meaning. The stage nfc does Unicode composition.
 //
 //	bytes  of what is left ≥ 1
 func Normalize() *Filter {

@@ -34,7 +34,7 @@ func passesOf(p *Pipeline) []*pass {
 // compare returns the options of the comparison before the pass.
 func (p *pass) compare() dedup.Options { return *p.stages[0].compare }
 
-// docs is the name of the shard with the kept documents of a split.
+// docs returns the name of the shard with the kept documents of a split.
 func (p *pass) docs(split int) string {
 	if p.last {
 		return shardName("docs", split)
@@ -42,7 +42,7 @@ func (p *pass) docs(split int) string {
 	return fmt.Sprintf("%s/%d/%05d.jsonl.s2", betweenDir, p.number+1, split)
 }
 
-// beside is the name of another shard of a split: in the directory kind, and kind-2 in the second pass.
+// beside returns the name of another shard of a split: in the directory kind, or kind-2 in the second pass.
 func (p *pass) beside(kind string, split int) string {
 	if p.number > 0 {
 		kind = fmt.Sprintf("%s-%d", kind, p.number+1)
@@ -50,7 +50,7 @@ func (p *pass) beside(kind string, split int) string {
 	return shardName(kind, split)
 }
 
-// decisions is the name of the file of what the comparison before the pass decided.
+// decisions returns the name of the file with the decisions of the comparison before the pass.
 func (p *pass) decisions() string { return fmt.Sprintf("%s/decisions-%d", betweenDir, p.number+1) }
 
 // newStages makes the stages, for one goroutine.

@@ -7,7 +7,7 @@ import (
 )
 
 // phrases is a set of runs of words, of a few lengths, and the item that each run comes from. Words are compared as in
-// package dedup: letters in lower case, digits as 0, without the characters between words. A run takes about 24 bytes
+// package dedup: letters in lower case, digits as 0, ignoring the characters between words. A run takes about 24 bytes
 // of memory.
 type phrases struct {
 	sizes []int // lengths in words that occur
@@ -32,14 +32,14 @@ func runs(dst []uint64, words []uint64, n int) []uint64 {
 	return dst[:first+len(dedup.NGrams(dst[first:], n))]
 }
 
-// key tells runs of different lengths apart.
+// key distinguishes runs of different lengths.
 func key(run uint64, n int) uint64 {
 	run ^= uint64(n) * 0x9e3779b97f4a7c15
 	run ^= run >> 32
 	return run * 0xd6e8feb86659fd93
 }
 
-// add adds every run of n words; of a run that several have the first counts.
+// add adds every run of n words. A run that several items have belongs to the first.
 func (p *phrases) add(words []uint64, n int, from int32) {
 	if !slices.Contains(p.sizes, n) {
 		p.sizes = append(p.sizes, n)
@@ -54,14 +54,14 @@ func (p *phrases) add(words []uint64, n int, from int32) {
 	}
 }
 
-// finder looks for phrases in texts. It is one goroutine's.
+// finder looks for phrases in texts. It must be used from one goroutine.
 type finder struct {
 	*phrases
 	words dedup.Words
 	run   []uint64
 }
 
-// find calls hit for each run of the set that text holds, and returns how many runs of the longest kind it has.
+// find calls hit for each run of the set in text, and returns how many runs of the longest length text has.
 func (f *finder) find(text []byte, hit func(from int32)) (all int) {
 	words := f.words.Hashes(text)
 	for _, n := range f.sizes {

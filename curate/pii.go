@@ -10,13 +10,13 @@ import (
 )
 
 // PII replaces e-mail addresses and public IPv4 addresses, as FineWeb does, but the hash of the address chooses the
-// replacement: an address has the same replacement in every document, in whatever order documents are processed
-// (datatrove takes replacements in turn). The replacements are addresses reserved for documentation (RFC 2606,
-// RFC 5737); they are not replaced themselves, so that a second pass changes nothing.
+// replacement, so an address has the same replacement in every document, whatever the order of documents (datatrove
+// takes replacements in turn). The replacements are addresses reserved for documentation (RFC 2606, RFC 5737). They
+// are not replaced themselves, so a second pass changes nothing.
 //
-// E-mail addresses follow datatrove's pattern, without address literals; text directly followed by another @ is none.
-// An IPv4 address is four numbers up to 255 without leading zeros, neither beside further digits nor part of a longer
-// chain such as the version 1.2.3.4.5. It drops nothing.
+// E-mail addresses follow datatrove's pattern, without address literals; text directly followed by another @ is not an
+// address. An IPv4 address is four numbers up to 255 without leading zeros, neither beside further digits nor part of
+// a longer chain such as the version 1.2.3.4.5. It drops nothing.
 //
 //	emails, ips  how many were replaced; no bounds by default
 func PII() *Filter {
@@ -45,7 +45,7 @@ var (
 
 func pick(match []byte, from []string) string { return from[xxh3.Hash(match)%uint64(len(from))] }
 
-// appendWithoutEmails appends text with its e-mail addresses replaced. Where there are none it appends nothing.
+// appendWithoutEmails appends text with its e-mail addresses replaced. If there are none it appends nothing.
 func appendWithoutEmails(out, text []byte) ([]byte, int) {
 	n, done, from := 0, 0, 0 // from: end of the last address
 	for at := 0; ; at++ {
@@ -113,7 +113,7 @@ func emailAround(text []byte, from, at int) (start, end int) {
 	return s, end
 }
 
-// boundary says whether one of the characters at i and before is of a word and the other is not.
+// boundary reports whether exactly one of the character at i and the one before it belongs to a word.
 func boundary(text []byte, i int) bool {
 	r, _ := utf8.DecodeLastRune(text[:i])
 	before := i > 0 && (r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r))
@@ -129,7 +129,7 @@ func reserved(domain []byte) bool {
 	return false
 }
 
-// appendWithoutIPs appends text with its public IPv4 addresses replaced. Where there are none it appends nothing.
+// appendWithoutIPs appends text with its public IPv4 addresses replaced. If there are none it appends nothing.
 func appendWithoutIPs(out, text []byte, m *maskSet) ([]byte, int) {
 	n, done, next := 0, 0, 0
 	isDigit := func(i int) bool { return i >= 0 && i < len(text) && '0' <= text[i] && text[i] <= '9' }
@@ -158,7 +158,8 @@ func appendWithoutIPs(out, text []byte, m *maskSet) ([]byte, int) {
 	return out, n
 }
 
-// special lists what the IANA registry of special-purpose IPv4 addresses calls not globally reachable.
+// special lists the addresses that the IANA registry of special-purpose IPv4 addresses marks as not globally
+// reachable.
 var special = func() (list []netip.Prefix) {
 	for _, p := range []string{
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",

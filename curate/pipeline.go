@@ -15,16 +15,16 @@ import (
 // Pipeline is a list of stages, read from a file.
 type Pipeline struct {
 	Signals bool     // write the measurements of every document, including dropped ones
-	Texts   bool     // and its text after the first pass, so that bounds can be changed without measuring again
+	Texts   bool     // also write the text after the first pass, so that bounds can be changed without measuring again
 	Stages  []string // names, in order
 
 	stages   []stage
 	passes   []*pass
 	hash     string
-	measures string // hash of what the first pass measures, without its bounds
+	measures string // hash of the first pass's measurements, without its bounds
 }
 
-// stage is one of a pipeline.
+// stage is one stage of a pipeline.
 type stage struct {
 	name    string
 	kind    *kind
@@ -34,7 +34,7 @@ type stage struct {
 	compare *dedup.Options // of a stage that needs all documents
 }
 
-// Problem is a fault in a pipeline file.
+// Problem is a mistake in a pipeline file.
 type Problem struct {
 	At, Message, Try string
 }
@@ -47,11 +47,11 @@ func (p *Problem) Error() string {
 	return s
 }
 
-// NewStages makes the stages for one goroutine. Stages that compare documents do nothing outside Run.
+// NewStages makes the stages for one goroutine. Outside of Run, stages that compare documents do nothing.
 func (p *Pipeline) NewStages() []Stage { return newStages(p.stages) }
 
-// Hash differs between pipelines that may decide differently. It covers the stages with all their bounds and options
-// and the bytes of the files they need, not the pipeline's file.
+// Hash differs between pipelines that may decide differently. It covers the stages with all their bounds and options,
+// and the bytes of the files that they need, but not the pipeline's own file.
 func (p *Pipeline) Hash() string { return p.hash }
 
 // Parse reads a pipeline, such as
@@ -62,8 +62,8 @@ func (p *Pipeline) Hash() string { return p.hash }
 //	  - gopher_quality: {words: {min: 20}}
 //	  - c4: {terminal_punctuation: false}
 //
-// A stage has its published bounds and default options unless the file gives others. Files that stages need are read
-// now. A text is at most yaml.MaxBytes long. File is the pipeline's own name, for messages and as the base of the
+// A stage has its published bounds and default options unless the file gives others. Parse reads the files that stages
+// need. A text is at most yaml.MaxBytes long. File is the pipeline's own name, for messages and as the base of the
 // paths in it.
 func Parse(text []byte, file string) (*Pipeline, error) {
 	p := new(Pipeline)
@@ -94,7 +94,7 @@ func Parse(text []byte, file string) (*Pipeline, error) {
 	return p, nil
 }
 
-// sum is a hash of everything that a stage's measurements depend on.
+// sum returns a hash of everything that a stage's measurements depend on.
 func (s *stage) sum() (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, s.name)
@@ -115,7 +115,7 @@ func (s *stage) sum() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// files are the paths that an option names.
+// files returns the paths that an option names.
 func (s *stage) files(o option) []string {
 	if !o.files {
 		return nil
@@ -140,7 +140,7 @@ func regular(path string) error {
 	return err
 }
 
-// start makes a stage from what the file says about it.
+// start makes a stage from its entry in the file.
 func (s *stage) start() error {
 	for _, o := range s.kind.options {
 		v, ok := s.options[o.name]
@@ -164,7 +164,7 @@ func (s *stage) start() error {
 	return nil
 }
 
-// rules are the rules by which a stage drops documents.
+// rules returns the rules by which a stage drops documents.
 func (s *stage) rules() (rules []Bound) {
 	rules = slices.Clone(s.bounds)
 	for _, name := range s.kind.rules {

@@ -188,7 +188,7 @@ func (r *pipelineReader) option(n ast.Node, o option) any {
 	return texts
 }
 
-// text reads a string, or the path of a file that is there.
+// text reads a string, or the path of an existing file.
 func (r *pipelineReader) text(n ast.Node, o option) string {
 	s, ok := n.(*ast.StringNode)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Everything that is left out is listed, one corpus.Reject as JSON in each line: by split in rejects/, so that a
-// stopped run need not read again, and at the end in rejects.jsonl, after what belongs to no split.
+// Everything that is left out is listed, one corpus.Reject as JSON per line: by split in rejects/, so that a stopped
+// run need not read again, and at the end in rejects.jsonl, after the rejects that belong to no split.
 
 const rejectsDir = "rejects"
 
@@ -26,7 +26,7 @@ func rejectLine(rej corpus.Reject) []byte {
 	return append(line, '\n')
 }
 
-// reject lists what the current split could not use. The first error of the disk stays in rejectFault.
+// reject lists an item that the current split could not use. It keeps the first error of the disk in rejectFault.
 func (w *worker) reject(rej corpus.Reject) {
 	if w.rejects == nil && w.rejectFault == nil {
 		w.rejectFault = w.create(&w.rejects, shardName(rejectsDir, w.at), true)

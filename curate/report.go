@@ -15,7 +15,7 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Report says what happened to the documents. It is identical whatever the workers, tasks or interruptions.
+// Report describes what happened to the documents. It is identical whatever the workers, tasks or interruptions.
 type Report struct {
 	Input     corpus.Report `json:"input"`      // what was read, left out and lost
 	Documents int           `json:"documents"`  // that went in
@@ -27,22 +27,22 @@ type Report struct {
 	Comparisons []dedup.Report `json:"comparisons,omitempty"` // of the dedup stages, in order
 }
 
-// StageReport says what one stage did.
+// StageReport describes the effect of one stage.
 type StageReport struct {
 	Name     string       `json:"name"`
 	Changed  int          `json:"changed"`   // documents whose text it changed, and kept
-	BytesCut int64        `json:"bytes_cut"` // by which their texts became shorter; negative if longer
+	BytesCut int64        `json:"bytes_cut"` // bytes by which their texts became shorter; negative if longer
 	Rules    []RuleReport `json:"rules"`
 }
 
-// RuleReport says what one rule dropped.
+// RuleReport describes the documents that one rule dropped.
 type RuleReport struct {
 	Name      string    `json:"name"`
 	Min       *float64  `json:"min,omitempty"` // its bounds
 	Max       *float64  `json:"max,omitempty"`
 	Documents int       `json:"documents"` // dropped
-	Bytes     int64     `json:"bytes"`     // of the text that went in
-	Examples  []Example `json:"examples"`  // chosen from all by a hash of their places
+	Bytes     int64     `json:"bytes"`     // bytes of their text before the stage
+	Examples  []Example `json:"examples"`  // chosen from all dropped documents by a hash of their places
 }
 
 // Example is one dropped document.
@@ -113,7 +113,7 @@ func (r *RuleReport) example(e Example) {
 	r.Examples = r.Examples[:min(len(r.Examples), examples)]
 }
 
-// start is the beginning of a text, of whole characters.
+// start returns the beginning of a text, cut between characters.
 func start(text []byte) string {
 	if len(text) > exampleBytes {
 		n := exampleBytes
@@ -180,7 +180,7 @@ func replaceFile(path string, content []byte, task int) error {
 	return fileio.Put(f, path)
 }
 
-// report adds up what is done.
+// report adds up the finished work.
 func (r *runner) report() (Report, error) {
 	sum := newReport(r.o.Pipeline.stages)
 	sum.Input = corpus.Count(r.origin.listing())

@@ -17,15 +17,15 @@ import (
 	"anneal/corpus"
 )
 
-// Options says what to curate and where to. The result depends only on Paths, Read, Pipeline and the bytes of the
-// input.
+// Options says what to curate and where to write the result. The result depends only on Paths, Read, Pipeline and the
+// bytes of the input.
 type Options struct {
 	Pipeline *Pipeline
 	Paths    []string
 	Read     corpus.Options
 	Measured string // directory of an earlier Run: apply the pipeline to its texts and signals instead of Paths
 	Dir      string // docs/, signals/, the journals and the reports go here
-	Workers  int    // 0 takes all processors
+	Workers  int    // 0 means all processors
 	// limit in bytes, see Plan; 0: as much as needed, and for deduplication 1 GiB more or what is available
 	Memory    int64
 	Available int64 // bytes of free memory; 0 if unknown
@@ -34,7 +34,7 @@ type Options struct {
 	Split  int64
 	Sample int // look at this many documents, spread over the input, and write nothing; 0 for a whole run
 
-	// this process does every TaskCount-th split, from TaskIndex on; counts 0 and 1 do all
+	// this process handles every TaskCount-th split, from TaskIndex on; with a count of 0 or 1 it handles all
 	TaskIndex, TaskCount int
 	Wait                 time.Duration // how long to wait for other tasks between passes; 0 waits forever
 
@@ -49,16 +49,16 @@ type Outcome struct {
 	Report  Report
 	Passes  int
 	Splits  int // of all passes
-	Done    int // of those, by all processes
+	Done    int // finished splits, by all processes
 	Resumed int // done before
-	Changed int // splits done again because their input changed
+	Changed int // splits that were repeated because their input changed
 }
 
 // ErrWaited means that other tasks did not finish in time.
 var ErrWaited = errors.New("waited for other tasks")
 
-// Run curates. If it is stopped at any moment and called again, it continues after the splits that are done. The
-// reports are written when every split is done.
+// Run curates the input. If it is stopped at any moment and called again, it continues after the finished splits. The
+// reports are written when every split is finished.
 func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	if o.TaskCount > 1 && (o.TaskIndex < 0 || o.TaskIndex >= o.TaskCount) {
 		return out, fmt.Errorf("task %d of %d: tasks count from 0", o.TaskIndex, o.TaskCount)
@@ -113,7 +113,7 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	return out, o.taught(r.finish(&out.Report))
 }
 
-// taught adds advice to an error of the file system.
+// taught adds advice to an error from the file system.
 func (o Options) taught(err error) error {
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 	switch {
@@ -125,7 +125,7 @@ func (o Options) taught(err error) error {
 	return err
 }
 
-// size is the number of bytes on disk of a split in a pass.
+// size returns the number of bytes on disk of a split in a pass.
 func (r *runner) size(k, i int) int64 {
 	if k == 0 {
 		return r.origin.size(r.splits[i])
@@ -138,7 +138,7 @@ type runner struct {
 	o       Options
 	passes  []*pass
 	origin  origin
-	splits  []int // of the origin: all, or a sample of them
+	splits  []int // ordinals of the origin's splits: all, or a sample
 	each    []int // documents to read of each split; 0 for all
 	journal *journal
 	state   state
@@ -184,7 +184,7 @@ func (r *runner) all(ctx context.Context) error {
 	return nil
 }
 
-// compare makes the comparison before pass k, or waits for the task that makes it.
+// compare does the comparison before pass k, or waits for the task that does it.
 func (r *runner) compare(ctx context.Context, k int) error {
 	if r.o.TaskIndex == 0 && r.state.compared[k] == nil && !r.state.complete() {
 		e, err := r.decide(ctx, k)
@@ -270,7 +270,7 @@ func (r *runner) progress(what string, bytes, total int64) {
 	}
 }
 
-// finish writes the reports, and removes shards that no split of this input has made and files that were needed only
+// finish writes the reports, and removes shards that do not belong to this input and files that were needed only
 // between passes.
 func (r *runner) finish(rep *Report) error {
 	wanted := map[string]bool{}
@@ -306,7 +306,7 @@ func (r *runner) finish(rep *Report) error {
 	return os.RemoveAll(filepath.Join(r.o.Dir, betweenDir))
 }
 
-// ours reports whether a name is that of a shard, or of an unfinished one. Other files are never removed.
+// ours reports whether a name is that of a finished or unfinished shard. Other files are never removed.
 func ours(name string) bool {
 	name, temp, begun := strings.Cut(strings.TrimPrefix(name, "."), ".tmp-")
 	_, err := strconv.Atoi(strings.TrimSuffix(name, shardEnd))

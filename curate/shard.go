@@ -23,7 +23,7 @@ import (
 //
 //	{"id":7,"text":"…","anneal":{"source":"crawl/a.jsonl","offset":1234,"key":[0,0,7]}}
 
-// shardName is the name of the shard of a split in a directory of the output.
+// shardName returns the name of the shard of a split in a directory of the output.
 func shardName(dir string, split int) string { return fmt.Sprintf("%s/%05d%s", dir, split, shardEnd) }
 
 const shardEnd = ".jsonl.zst"
@@ -91,7 +91,7 @@ func appendNumber(b []byte, v float64) []byte {
 // appendString appends a JSON string; bytes that are not UTF-8 become U+FFFD, one each.
 func appendString(b, s []byte) []byte { return corpus.AppendString(b, valid(s)) }
 
-// valid is text as UTF-8, with U+FFFD for each byte that is not.
+// valid returns text as UTF-8, with U+FFFD in place of each invalid byte.
 func valid(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
@@ -110,10 +110,10 @@ type shardReader struct {
 	path  string
 }
 
-// longestLine is a limit above the longest document with every byte escaped.
+// longestLine is a limit above the length of the longest document with every byte escaped.
 const longestLine = 256 << 20
 
-// openShard opens a shard. Shards are complete files of our own, so any fault in them is an error.
+// openShard opens a shard. This program writes only complete shards, so any fault in them is an error.
 func openShard(dir, name string) (*shardReader, error) {
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	f, err := os.Open(path)
@@ -136,7 +136,7 @@ func openShard(dir, name string) (*shardReader, error) {
 	return r, nil
 }
 
-// read is how many bytes of the file have been read.
+// read returns how many bytes of the file have been read.
 func (r *shardReader) read() int64 {
 	n, _ := r.f.Seek(0, io.SeekCurrent)
 	return n
@@ -213,7 +213,7 @@ func parseDocument(l *corpus.Line, line []byte) (d item, err error) {
 	return d, nil
 }
 
-// lineParser takes a line apart.
+// lineParser parses a line.
 type lineParser struct {
 	rest []byte
 	bad  bool

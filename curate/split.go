@@ -12,9 +12,9 @@ import (
 type origin interface {
 	count() int
 	size(split int) int64      // bytes on disk
-	identity(split int) string // a hash of everything besides the pipeline that the result depends on
+	identity(split int) string // hash of all inputs of the result besides the pipeline
 	read(ctx context.Context, w *worker, split int) error
-	listing() []corpus.Reject // what is left out before any split is read
+	listing() []corpus.Reject // items left out before any split is read
 }
 
 func newOrigin(o Options) (origin, error) {
@@ -27,7 +27,7 @@ func newOrigin(o Options) (origin, error) {
 		return nil, err
 	}
 	f := &files{all: all, splits: all.Splits(o.Split)}
-	o.Read.OnReject, o.Read.Extensions = nil, nil // only options that change what a file yields
+	o.Read.OnReject, o.Read.Extensions = nil, nil // only options that change the documents of a file
 	how := fmt.Sprintf("%+v", o.Read)
 	for _, s := range f.splits {
 		f.identities = append(f.identities,
@@ -40,7 +40,7 @@ func newOrigin(o Options) (origin, error) {
 type files struct {
 	all        *corpus.Reader
 	splits     []corpus.Split
-	identities []func() string // as they are when first asked for, which is before a split is read
+	identities []func() string // computed on first use, which is before a split is read
 }
 
 func (f *files) count() int               { return len(f.splits) }

@@ -2,16 +2,16 @@ package curate
 
 import "anneal/dedup"
 
-// kind is a kind of stage, as pipeline files name it.
+// kind is a kind of stage, with its name in pipeline files.
 type kind struct {
 	name    string
-	bounds  []Bound  // of a Filter, as published; a pipeline may change them
-	rules   []string // of a stage that is no Filter
+	bounds  []Bound  // published bounds of a Filter; a pipeline may change them
+	rules   []string // rules of a stage that is not a Filter
 	options []option // its other keys
 	many    bool     // it may occur more than once; the second is called NAME_2
 
-	// load reads what the stage needs from disk, once for all goroutines. The function it returns makes the stage of
-	// one.
+	// load reads the stage's files from disk, once for all goroutines. The function that it returns makes the stage of
+	// one goroutine.
 	load func(o given) (func() Stage, error)
 
 	// compare replaces load in a stage that needs all documents that reach it.
@@ -60,7 +60,7 @@ type option struct {
 	name     string
 	value    any      // the default, of the option's type: bool, float64, string or []string
 	required bool     // the file must give one
-	among    []string // if not nil, what a string may be
+	among    []string // if not nil, the valid strings
 	files    bool     // the strings are paths relative to the pipeline's directory; the hash covers the files' bytes
 }
 
@@ -72,7 +72,7 @@ func (g given) number(name string) float64 { return g[name].(float64) }
 func (g given) text(name string) string    { return g[name].(string) }
 func (g given) texts(name string) []string { return g[name].([]string) }
 
-// keys are the names that a pipeline may give under the stage.
+// keys returns the names that a pipeline may give under the stage.
 func (k *kind) keys() (names []string) {
 	for _, b := range k.bounds {
 		names = append(names, b.Name)

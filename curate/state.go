@@ -10,12 +10,12 @@ import (
 	"anneal/internal/fileio"
 )
 
-// betweenDir holds what one pass leaves for the next; it is removed when everything is done.
+// betweenDir holds the files that one pass leaves for the next; it is removed when everything is done.
 const betweenDir = "between"
 
 func temporary(name string) bool { return strings.HasPrefix(name, betweenDir+"/") }
 
-// state is the finished work: the records whose input has not changed.
+// state holds the finished work: the records whose input has not changed.
 type state struct {
 	maps     [][]*record // by pass, then split
 	compared []*record   // before each pass; none before the first
@@ -54,8 +54,8 @@ func (s *state) done() (n int) {
 	return n
 }
 
-// survey finds the records of finished work that the state lacks, by the hash of their input, each pass from the one
-// before. If all is true, the files between passes must exist, too.
+// survey finds the records of finished work that the state lacks, by the hash of their input, pass by pass. If all is
+// true, the files between passes must also exist.
 func (r *runner) survey(s *state, all bool) {
 	left := func(name string) bool { return !all && temporary(name) }
 	for k := range r.passes {
@@ -80,7 +80,7 @@ func (r *runner) survey(s *state, all bool) {
 	}
 }
 
-// input is the hash of everything that a split of a pass depends on.
+// input returns the hash of everything that a split of a pass depends on.
 func (r *runner) input(s *state, k, i int) string {
 	if k == 0 {
 		return r.origin.identity(r.splits[i])
@@ -88,7 +88,7 @@ func (r *runner) input(s *state, k, i int) string {
 	return s.maps[k-1][i].Files[r.passes[k-1].docs(i)].Sum + " " + s.compared[k].Parts[i].Sum
 }
 
-// sums is a hash of all documents that a pass leaves.
+// sums returns a hash of all documents that a pass keeps.
 func (r *runner) sums(s *state, k int) string {
 	h := sha256.New()
 	for i, e := range s.maps[k] {
@@ -106,7 +106,8 @@ func (r *runner) update() {
 	}
 }
 
-// finished reports whether everything is done, and takes the records over; the files between passes may be gone.
+// finished reports whether everything is done. If so, it takes over the records, even if the files between passes no
+// longer exist.
 func (r *runner) finished() bool {
 	if r.journal.count[2*len(r.passes)-2] < len(r.splits) {
 		return false
@@ -131,7 +132,7 @@ func (r *runner) changed() (n int) {
 	return n
 }
 
-// fileSum is the SHA-256 of a file.
+// fileSum returns the SHA-256 of a file.
 func fileSum(path string) (string, error) {
 	f, err := fileio.OpenRegular(path)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// table counts hashes. It is emptied in no time: a slot of an older generation is free.
+// table counts hashes. Emptying it takes no time, because slots of an older generation are free.
 type table struct {
 	slots      []slot
 	shift      int
@@ -18,8 +18,8 @@ type slot struct {
 	n          uint32
 }
 
-// scatter spreads hashes over tables. It is another number in each process, so that no text can be made whose hashes
-// meet in one place; what is counted does not depend on it.
+// scatter spreads hashes over tables. It differs from process to process, so that nobody can construct a text whose
+// hashes all collide. The counts do not depend on it.
 var scatter = rand.Uint64() | 1
 
 // reset empties the table and makes room for n hashes.
@@ -36,7 +36,7 @@ func (t *table) reset(n int) {
 	t.shift = 64 - log2(size)
 }
 
-// sizeFor is the least power of two from 64 on that is not below n.
+// sizeFor returns the smallest power of two that is at least n and at least 64.
 func sizeFor(n int) int { return 1 << bits.Len(uint(max(n, 64)-1)) }
 
 func log2(size int) int { return bits.TrailingZeros(uint(size)) }
@@ -58,7 +58,7 @@ func (t *table) add(hash uint64) uint32 {
 	}
 }
 
-// first returns the value that came with the first of a hash; of a new one it is this one.
+// first returns the value of the first occurrence of a hash; for a new hash, the given value.
 func (t *table) first(hash uint64, value uint32) uint32 {
 	slots := t.slots[:1<<(64-t.shift)]
 	for i := hash * scatter >> t.shift; ; i++ {

@@ -18,18 +18,18 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Examples say what a classifier learns from or is measured on: documents that share a label, and lines that hold
-// their labels.
+// Examples are the inputs that a classifier learns from or is measured on: documents that share a label, and lines
+// that contain their labels.
 type Examples struct {
 	Kinds []Kind
-	Lines []string // files in fastText's format: __label__good and the text, a line each
+	Lines []string // files in fastText's format, with lines such as: __label__good and the text
 	Read  corpus.Options
 
 	Progress func(what string, done, total int64) // bytes on disk; may be nil
-	Report   func(corpus.Report)                  // on the documents of each kind, once they are read; may be nil
+	Report   func(corpus.Report)                  // receives the report on each kind once it is read; may be nil
 }
 
-// Kind is documents with the same label.
+// Kind holds documents with the same label.
 type Kind struct {
 	Label      string
 	Paths      []string
@@ -85,7 +85,7 @@ func (x *Examples) documents(ctx context.Context, k Kind, yield func([]byte, err
 
 const byteOrderMark = "\ufeff"
 
-// lines delivers the lines of a file that have a label; of each at most 1 MiB, as training takes them.
+// lines delivers the lines of a file that have a label, each cut to at most 1 MiB as in training.
 func (x *Examples) lines(ctx context.Context, f *os.File, what string, yield func([]byte, error) bool) (more bool) {
 	info, err := f.Stat()
 	if err != nil {
@@ -93,7 +93,7 @@ func (x *Examples) lines(ctx context.Context, f *os.File, what string, yield fun
 	}
 	r := bufio.NewReaderSize(f, 1<<20)
 	at, whole := int64(0), true
-	if head, _ := r.Peek(len(byteOrderMark)); string(head) == byteOrderMark { // it would hide the first label
+	if head, _ := r.Peek(len(byteOrderMark)); string(head) == byteOrderMark { // it hides the first label
 		r.Discard(len(head))
 		at = int64(len(head))
 	}
@@ -205,7 +205,7 @@ func measure(m *fasttext.Model, lines iter.Seq2[[]byte, error]) (e fasttext.Eval
 	return e, nil
 }
 
-// spool is a file for the time being.
+// spool is a temporary file.
 type spool struct {
 	f    *os.File
 	w    *bufio.Writer
@@ -217,7 +217,7 @@ func newSpool(dir string) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(f.Name()) // where the system allows it now, not even a kill leaves the file behind
+	_ = os.Remove(f.Name()) // if the system allows removing it now, not even a kill leaves the file behind
 	return &spool{f: f, w: bufio.NewWriterSize(f, 1<<16)}, nil
 }
 

@@ -1,6 +1,6 @@
 package curate
 
-// view is what rules share about a text: each part is made once, when a rule first asks for it.
+// view holds the measurements of a text that rules share. Each part is computed once, when a rule first asks for it.
 type view struct {
 	text   []byte
 	masks  maskSet
@@ -34,7 +34,7 @@ func (v *view) reset(text []byte) {
 	v.text, v.have = text, 0
 }
 
-// first says whether p is yet to be made, and that it is made now.
+// first reports whether p has not been computed yet, and marks it as computed.
 func (v *view) first(p facts) bool {
 	missing := v.have&p == 0
 	v.have |= p

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// wait waits until other tasks have finished what is needed, or everything.
+// wait waits until other tasks have finished the needed work, or all work.
 func (r *runner) wait(ctx context.Context, until func() bool, missing func() string) error {
 	start, pause := time.Now(), 50*time.Millisecond
 	for ; !until() && !r.state.complete(); r.update() {
@@ -33,7 +33,7 @@ func (r *runner) wait(ctx context.Context, until func() bool, missing func() str
 	return nil
 }
 
-// missing says which splits of a pass are not done, and which tasks have them.
+// missing describes which splits of a pass are not done, and which tasks they belong to.
 func (r *runner) missing(k int) string {
 	n := 0
 	var tasks []string

@@ -84,7 +84,7 @@ type stopWord struct {
 	bit  uint64
 }
 
-// stopTable finds a stop word by the top bits of its hash, where no two of them are equal.
+// stopTable finds a stop word by the top bits of its hash, which differ for all stop words.
 var stopTable = func() (t [1 << stopBits]stopWord) {
 	for i := range t {
 		t[i].text = ^uint64(0) // equals no word: these words have at most four bytes
@@ -109,7 +109,7 @@ func load(b []byte) (x uint64) {
 	return x
 }
 
-// wordFacts is what the masks alone say of the tokens of a text.
+// wordFacts holds the facts about the tokens of a text that follow from the masks alone.
 type wordFacts struct {
 	tokens   int
 	words    int // tokens that are words
@@ -125,7 +125,7 @@ type edges struct {
 	word, token uint64 // 1: the block before ends in a word, in a token
 }
 
-// next returns the bits of the first bytes of words and of symbols, and of those right behind a token.
+// next returns the bits of the first bytes of words and of symbols, and of the bytes directly after tokens.
 func (e *edges) next(b *block) (words, symbols, ends uint64) {
 	token := ^b.space
 	symbol := token &^ b.word
@@ -141,7 +141,7 @@ func (w *wordFacts) scan(text []byte, m *maskSet) {
 	*w = wordFacts{ellipses: m.ellipses, total: m.chars(0, len(text))}
 	var e edges
 	bare, carry := 0, uint64(0) // words without a letter
-	marks, done := uint64(0), 0 // the last two bits of the block before; where the marks end that were looked at
+	marks, done := uint64(0), 0 // the last two bits of the block before; the end of the marks already counted
 	for i := range m.blocks {
 		b := &m.blocks[i]
 		words, symbols, _ := e.next(b)
@@ -183,21 +183,21 @@ func countEllipses(text []byte, at int) (n, end int) {
 	return n, at
 }
 
-// tokenFacts is the tokens of a text one by one.
+// tokenFacts lists the tokens of a text one by one.
 type tokenFacts struct {
 	hashes []uint64
 	chars  []uint32 // characters of the tokens before each token, and of all tokens
 	stop   int      // distinct stop words
 }
 
-// Odd numbers without pattern, whose lowest byte is a blank: no eight bytes of a token are equal to them.
+// Odd numbers without pattern whose lowest byte is a blank, so that no eight bytes of a token equal them.
 const (
 	mix1 = 0x9e3779b97f4a7c20 | 1<<63
 	mix2 = 0xd6e8feb86659fd20
 	mix3 = 0xa0761d6478bd642f
 )
 
-// heads has the masks of the first n of 16 bytes.
+// heads holds the masks of the first n of 16 bytes.
 var heads = func() (t [17][2]uint64) {
 	for n := range t {
 		t[n] = [2]uint64{1<<(8*min(n, 8)) - 1, 1<<(8*max(n-8, 0)) - 1}
@@ -211,7 +211,7 @@ func hash16(low, high uint64, n int) uint64 {
 	return hi ^ lo ^ uint64(n)*mix3
 }
 
-// hashBytes hashes a token; two tokens that differ have equal hashes once in 2⁶⁴ or so.
+// hashBytes hashes a token. Two different tokens have equal hashes with a probability of about 2⁻⁶⁴.
 func hashBytes(b []byte) uint64 {
 	h, n := uint64(0), len(b)
 	for ; len(b) > 16; b = b[16:] {
@@ -236,7 +236,7 @@ func (t *tokenFacts) scan(text []byte, m *maskSet, w *wordFacts) {
 		base, open := blockSize*i, e.token != 0
 		words, symbols, ends := e.next(b)
 		starts := words | symbols
-		// some token here may have characters of several bytes
+		// some tokens here may have characters of several bytes
 		wide := b.continued|continued != 0 || open && start < base-blockSize
 		continued = b.continued
 		if !open {
@@ -274,7 +274,7 @@ func (t *tokenFacts) scan(text []byte, m *maskSet, w *wordFacts) {
 	t.stop = bits.OnesCount64(stop)
 }
 
-// wordAt reports whether a character of a word is at i.
+// wordAt reports whether the character at i belongs to a word.
 func wordAt(text []byte, i int) bool {
 	if i >= len(text) {
 		return false

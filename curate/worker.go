@@ -25,9 +25,9 @@ type worker struct {
 	line  []byte
 	place []byte
 	tally *Report // of the split at hand
-	most  int     // documents to take from it at most; 0: no limit
+	most  int     // largest number of documents to take from the split; 0 means no limit
 
-	at          int              // the ordinal of the split at hand
+	at          int              // the ordinal of the current split
 	rejects     *corpus.LineFile // made with the first
 	rejectFault error
 
@@ -35,12 +35,12 @@ type worker struct {
 	open                           map[string]*corpus.LineFile
 }
 
-// history is what happened to a document in a pass.
+// history records what happened to a document in a pass.
 type history struct {
-	bytes    int // of its text before the pass
+	bytes    int // bytes of its text before the pass
 	verdict  Verdict
 	changed  []change
-	dropping []Verdict // of the stages that have no bounds
+	dropping []Verdict // verdicts of stages without bounds
 }
 
 // change is a stage's change to the length of a text.
@@ -120,10 +120,10 @@ func (w *worker) create(f **corpus.LineFile, name string, wanted bool) (err erro
 	return err
 }
 
-// full reports whether the current split has delivered its share of a sample.
+// full reports whether the current split has delivered its part of a sample.
 func (w *worker) full() bool { return w.most > 0 && w.tally.Documents >= w.most }
 
-// reread runs what the previous pass left through the stages.
+// reread runs the documents that the previous pass kept through the stages.
 func (w *worker) reread(ctx context.Context, split int) error {
 	k := w.pass.number
 	if err := w.compared.begin(w.r, k, split); err != nil {
@@ -153,7 +153,7 @@ func (w *worker) reread(ctx context.Context, split int) error {
 	return nil
 }
 
-// document runs one document through the stages. A dropped one continues only if signals are kept and it is no
+// document runs one document through the stages. A dropped document continues only if signals are kept and it is not a
 // duplicate.
 func (w *worker) document(in item) error {
 	d, h := &w.doc, &w.past
@@ -183,13 +183,13 @@ func (w *worker) document(in item) error {
 	return w.write()
 }
 
-// begin makes d the document that comes in, without its text.
+// begin makes d the next document, without its text.
 func (d *Doc) begin(in item) {
 	d.Key, d.Source, d.offset, d.Signals = in.Key, in.Source, in.Offset, d.Signals[:0]
 	d.Fields, d.moved = valid(in.Fields), valid(in.Moved)
 }
 
-// write writes the files' lines about the document that has passed the stages, and counts it.
+// write writes the lines about a document that has passed the stages to the files, and counts the document.
 func (w *worker) write() error {
 	d, h := &w.doc, &w.past
 	w.tally.Documents++

@@ -43,7 +43,7 @@ type BuildOptions struct {
 	// HeldOut, if not nil, yields the documents of the validation split, and ValFraction is ignored.
 	HeldOut iter.Seq2[[]byte, error]
 
-	Lost        func() *corpus.Loss     // what of the input was lost, asked when all documents were read; may be nil
+	Lost        func() *corpus.Loss     // the loss of the input, called after the last document; may be nil
 	ValFraction float64                 // share of documents held out, 0 to 1; 1 is all of them
 	ShardTokens uint64                  // a shard takes no further document above this; default 2^27
 	Threads     int                     // default GOMAXPROCS; the output does not depend on it
@@ -64,8 +64,8 @@ func (o BuildOptions) check() error {
 // is a validation document, so it stays in its split when other documents change, and equal documents stay together.
 // If a fraction is requested and there are two different documents, each split gets at least one. The bytes of the
 // dataset depend only on the documents and the options, not on Threads. A build that fails or is cancelled removes its
-// files, and the directory if it made it. A killed build leaves no manifest, so its files are no dataset, and the next
-// build into the same directory removes them.
+// files, and the directory if it made it. A killed build leaves no manifest, so its files are not a dataset, and the
+// next build into the same directory removes them.
 //
 // docs may reuse the slices that it yields after the next one is requested.
 func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error]) (Manifest, error) {

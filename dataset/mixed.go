@@ -65,8 +65,8 @@ func SameTokenizer(sets []*Dataset) error {
 	return nil
 }
 
-// Arrange orders the samples of each source; lengths of the order are parts of the run, of which each source has its
-// share.
+// Arrange orders the samples of each source; lengths of the order count samples of the whole run, and each source gets
+// its share of them.
 func (l *Mixed) Arrange(o Order) error {
 	run, first, last, since := l.mix.drawn(o.Run), l.mix.drawn(o.First.Samples),
 		l.mix.drawn(o.Run-min(o.Last.Samples, o.Run)), l.mix.drawn(o.Last.Since)

@@ -24,10 +24,9 @@ import (
 // The score of a row is the mean of its documents' scores, weighted by their tokens in it. Documents without a score
 // are ignored, and a row without any comes last, neither easy nor good. Rows of equal score are in random order.
 //
-// Memory: 4 bytes per row for each epoch that is not in random order, which are the first one and the two in which
-// annealing begins and ends; 8 more per row and 4 per document while the loader opens. Off by default. The gain of a
-// warm-up is mostly gone by the end of a run, so it does not help the last percent. Annealing needs scores that
-// measure quality.
+// Memory: 4 bytes per row for each epoch that is not in random order: the first one, and the two in which annealing
+// begins and ends; 8 more per row and 4 per document while the loader opens. Off by default. The gain of a warm-up is
+// mostly gone by the end of a run, so it does not help the last percent. Annealing needs scores that measure quality.
 type Order struct {
 	Run   uint64 // samples of the whole run
 	First First

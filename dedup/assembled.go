@@ -4,7 +4,7 @@ package dedup
 
 import "unsafe"
 
-// callMost is the most values one call into assembly takes, so that none runs longer than about 50 µs.
+// callMost is the largest number of values in one call into assembly, so that no call runs longer than about 50 µs.
 const callMost = 8192
 
 func minHash(minima, a, b *[lanes]uint32, xs []uint32) {
@@ -34,5 +34,5 @@ func normalise(dst, src []byte, masks []uint64) (high bool) {
 	return high
 }
 
-// prefetch asks for a line of a filter, which is then there when it is looked at.
+// prefetch loads a line of a filter into the cache before it is read.
 func prefetch(l *line) { prefetchLine(unsafe.Pointer(l)) }

@@ -12,13 +12,13 @@ import (
 // Bloom drops documents most of whose n-grams of words were seen before, as bff of OLMo and DCLM do. It finds passages
 // that long documents share, which MinHash does not see. It remembers n-grams in a blocked Bloom filter (Bloom 1970;
 // Putze, Sanders and Singler 2007): one n-gram sets 7 bits of one line of 64 bytes, so that a look-up is one cache
-// miss. With n n-grams in m lines it takes one for another with probability
+// miss. With n n-grams in m lines, the probability that it takes a new n-gram for an old one is
 //
 //	Σ_j Poisson(j; n/m)·(1 − (1 − 1/512)^7j)^7: 0.00003 with 32 bits an n-gram, 0.0003 with 20, 0.004 with 12
 //
-// All n-grams of a document are looked up before any is remembered, so that a document does not repeat itself. Those of
-// a dropped document are remembered too. Not for code, where licences and imports repeat; not for short documents: one
-// of fewer than Words words is one n-gram.
+// All n-grams of a document are looked up before any is remembered, so repetitions within a document do not count. The
+// n-grams of a dropped document are remembered, too. Not for code, where licences and imports repeat. Not for short
+// documents: a document of fewer than Words words is one n-gram.
 //
 // Lines are divided among the workers, and each worker takes documents in order, so that the result does not depend on
 // their number.
@@ -46,20 +46,20 @@ type line [8]uint64
 // Filter remembers n-grams. It is for one goroutine, and starts others.
 type Filter struct {
 	cfg    Bloom
-	arena  *tensor.Arena // holds lines, outside the heap: huge pages, and no reason for garbage to pile up
+	arena  *tensor.Arena // holds lines, outside the heap, for huge pages and so that the heap's limit does not grow
 	lines  []line
-	n      int64 // n-grams remembered that were not there
+	n      int64 // number of new n-grams remembered
 	part   []part
 	signer []Words
 }
 
-// part is the share of one worker.
+// part is one worker's part of the filter.
 type part struct {
 	seen []int32 // by document of the batch
 	n    int64
 }
 
-// grams are the hashes of the n-grams of a document, by the part that their lines are in.
+// grams holds the hashes of the n-grams of a document, by the part that their lines are in.
 type grams [][]uint64
 
 // NewFilter makes an empty filter, worked by threads goroutines.
@@ -76,13 +76,13 @@ func (b Bloom) NewFilter(threads int) (*Filter, error) {
 	return &Filter{cfg: b, arena: arena, lines: lines, part: make([]part, threads), signer: make([]Words, threads)}, nil
 }
 
-// Close gives the memory back.
+// Close frees the memory.
 func (f *Filter) Close() error {
 	f.lines = nil
 	return f.arena.Close()
 }
 
-// at is the line of an n-gram: by multiplication, so that any number of lines is used evenly.
+// at returns the line of an n-gram. It uses a multiplication, so that any number of lines is used evenly.
 func (f *Filter) at(gram uint64) int {
 	hi, _ := bits.Mul64(gram, uint64(len(f.lines)))
 	return int(hi)
@@ -135,10 +135,10 @@ func (f *Filter) cut(list []uint64) grams {
 	return g
 }
 
-// ahead is how many look-ups in advance a line is prefetched.
+// ahead is the number of look-ups by which lines are prefetched in advance.
 const ahead = 24
 
-// pass looks the n-grams of part w up and remembers them, document by document.
+// pass looks up the n-grams of part w and remembers them, document by document.
 func (f *Filter) pass(w int, docs []grams) {
 	p := &f.part[w]
 	p.seen = p.seen[:0]
@@ -168,7 +168,7 @@ func (f *Filter) pass(w int, docs []grams) {
 	}
 }
 
-// has says whether the 7 bits of an n-gram are set: nine bits of a second hash for each.
+// has reports whether the 7 bits of an n-gram are set. Nine bits of a second hash select each bit.
 func (l *line) has(gram uint64) bool {
 	h := fold64(gram^k1, k2)
 	for range 7 {
@@ -193,10 +193,10 @@ func (l *line) add(gram uint64) bool {
 	return old == 0
 }
 
-// FalsePositives is the probability with which the filter now takes a new n-gram for an old one, by the formula.
+// FalsePositives returns the probability, by the formula, that the filter now takes a new n-gram for an old one.
 func (f *Filter) FalsePositives() float64 { return blockedRate(float64(f.n) / float64(len(f.lines))) }
 
-// blockedRate is the formula for load n-grams a line.
+// blockedRate is the formula for load n-grams per line.
 func blockedRate(load float64) float64 {
 	sum, p := 0.0, math.Exp(-load) // Poisson(0)
 	for j := 0; j < 100+int(4*load); j++ {

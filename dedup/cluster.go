@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Clusters are the connected components of pairs. Only documents with a partner are in it: 16 bytes each.
+// Clusters holds the connected components of pairs. It stores only documents with a partner, 16 bytes each.
 type Clusters struct {
 	documents []uint64 // sorted
-	first     []int32  // index in documents of the cluster's first, which is kept
+	first     []int32  // index, in documents, of the cluster's first document, which is kept
 	size      []int32  // of the cluster; only at its first
 }
 
-// NewClusters joins the pairs by union-find, always under the smaller document, with path halving and without
-// recursion, so that a chain of any length is no deeper than another. The result does not depend on the order of the
-// pairs, which are read twice.
+// NewClusters joins the pairs by union-find, always under the smaller document. It uses path halving and no recursion,
+// so long chains do not need a deep stack. The result does not depend on the order of the pairs, which are read twice.
 func NewClusters(pairs iter.Seq2[Pair, error]) (*Clusters, error) {
 	c := &Clusters{}
 	for p, err := range pairs {
@@ -43,7 +42,7 @@ func NewClusters(pairs iter.Seq2[Pair, error]) (*Clusters, error) {
 	return c, nil
 }
 
-// appendUnique appends documents to a list that unique will be asked for; before it grows it drops repetitions.
+// appendUnique appends documents to a list that will be passed to unique. Before the list grows, it drops repetitions.
 func appendUnique(list []uint64, a, b uint64) []uint64 {
 	if len(list)+2 > cap(list) && len(list) > 1<<12 {
 		slices.Sort(list)
@@ -77,8 +76,8 @@ func (c *Clusters) index(document uint64) int32 {
 	return int32(i)
 }
 
-// Of returns the first document of a document's cluster, which is the one to keep, and the size of the cluster. A
-// document without duplicates is a cluster of its own.
+// Of returns the first document of a document's cluster, which is kept, and the size of the cluster. A document
+// without duplicates is a cluster of its own.
 func (c *Clusters) Of(document uint64) (first uint64, size int) {
 	i := c.index(document)
 	if i < 0 {
@@ -88,10 +87,10 @@ func (c *Clusters) Of(document uint64) (first uint64, size int) {
 	return c.documents[f], int(c.size[f])
 }
 
-// Cluster is a group of documents of which one is kept.
+// Cluster is a group of duplicate documents, of which one is kept.
 type Cluster struct {
 	Kept uint64 `json:"kept"` // the smallest; it names the cluster
-	Size int    `json:"size"` // documents, with the kept one
+	Size int    `json:"size"` // number of documents, including the kept one
 }
 
 // All yields the clusters in the order of their kept documents.
@@ -105,7 +104,7 @@ func (c *Clusters) All() iter.Seq[Cluster] {
 	}
 }
 
-// Counts returns how many clusters there are, and how many documents would go.
+// Counts returns the number of clusters, and how many documents would be dropped.
 func (c *Clusters) Counts() (clusters, dropped int) {
 	for _, n := range c.size {
 		if n > 0 {

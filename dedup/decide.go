@@ -179,10 +179,10 @@ func (r *run) linkNear(ctx context.Context, near *Near, pairs *Pairs) error {
 	return nil
 }
 
-// batchBytes is how much text the filter of n-grams takes at once.
+// batchBytes is the amount of text that the filter of n-grams processes at once.
 const batchBytes = 8 << 20
 
-// compareNGrams passes the documents that stay through a Bloom filter, in order.
+// compareNGrams passes the remaining documents through a Bloom filter, in order.
 func (r *run) compareNGrams(ctx context.Context) error {
 	f, err := r.o.NGrams.NewFilter(r.o.Threads)
 	if err != nil {
@@ -217,7 +217,7 @@ func (r *run) compareNGrams(ctx context.Context) error {
 	return err
 }
 
-// compareParts hashes the paragraphs and lines of the documents that stay.
+// compareParts hashes the paragraphs and lines of the remaining documents.
 func (r *run) compareParts(ctx context.Context, parts []*Exact) error {
 	return r.each(ctx, func() (func(uint64, []byte) error, error) {
 		var hashers []*ExactHasher
@@ -244,7 +244,7 @@ type numbered struct {
 	text   []byte
 }
 
-// each gives every document to one of several workers, in no particular order.
+// each passes every document to one of several workers, in no particular order.
 func (r *run) each(ctx context.Context, worker func() (func(uint64, []byte) error, error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -9,8 +9,8 @@ import (
 // Decision says what happens to one document.
 type Decision struct {
 	Document uint64
-	Drop     Rule   // 0: it stays, without the Cuts
-	First    uint64 // document of its cluster that stays
+	Drop     Rule   // 0: it is kept, without its Cuts
+	First    uint64 // the document of its cluster that is kept
 	Size     int    // documents in the cluster
 	Cuts     []Cut  // in the order of the units, then of the text
 }
@@ -18,7 +18,7 @@ type Decision struct {
 // Rule is the reason why a document is dropped.
 type Rule uint8
 
-// The rules, in the order in which they count.
+// The rules, in order of precedence.
 const (
 	SameText Rule = 1 + iota
 	NearText
@@ -31,7 +31,7 @@ type Cut struct {
 	Ordinal uint32 // among the paragraphs or lines of the document, from 0
 }
 
-// Decisions say which of a list of documents are dropped or cut.
+// Decisions holds which of a list of documents are dropped or cut.
 type Decisions struct {
 	clusters *Clusters
 	repeated []uint64 // documents dropped for their n-grams, in order
@@ -54,14 +54,14 @@ func (d *Decisions) exact(u Unit, minWords int, memory int64, dir string) *Exact
 	return e
 }
 
-// repeat ends the adding to an Exact and keeps its repeats.
+// repeat completes an Exact and keeps its repeats.
 func (d *Decisions) repeat(e *Exact) error {
 	repeats, err := e.Repeats()
 	d.repeats = append(d.repeats, repeats)
 	return err
 }
 
-// stays reports whether a document is not dropped as a whole.
+// stays reports whether a document is kept, apart from cuts.
 func (d *Decisions) stays(document uint64) bool {
 	if first, _ := d.clusters.Of(document); first != document {
 		return false
@@ -144,7 +144,7 @@ func (r *repeated) advance() (err error) {
 	return err
 }
 
-// take adds the repeated units in the document of x.
+// take adds the repeated units in x's document.
 func (r *repeated) take(x *Decision) error {
 	for r.more && r.at.Document == x.Document {
 		if r.unit == Document {

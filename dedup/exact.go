@@ -14,9 +14,9 @@ import (
 // Unit is a part of a text that is compared as a whole.
 type Unit int
 
-// The units. A document is compared by its bytes, except for blanks around it and the length of runs of blanks.
-// Paragraphs, which end at blank lines, and lines are compared by their normalised words (see Words), as in CCNet; one
-// of fewer than minWords words is never a duplicate, so that braces and blank lines stay.
+// The units. Documents are compared by their bytes, ignoring surrounding blanks and the length of runs of blanks.
+// Paragraphs, which end at blank lines, and lines are compared by their normalised words (see Words), as in CCNet. A
+// paragraph or line of fewer than minWords words is never a duplicate, so that braces and blank lines are kept.
 const (
 	Document Unit = iota
 	Paragraph
@@ -25,9 +25,9 @@ const (
 
 func (u Unit) String() string { return [...]string{"document", "paragraph", "line"}[u] }
 
-// Exact finds repeated units by a 128-bit hash (xxh3): the first in the order of documents is kept. The hashes are
-// sorted, on disk when they do not fit, so that documents may come from any goroutine in any order, and the result
-// depends on them alone. 28 bytes of sorting per unit.
+// Exact finds repeated units by a 128-bit hash (xxh3). The first in the order of documents is kept. The hashes are
+// sorted, on disk if they do not fit in memory, so documents may come from any goroutine in any order, and the result
+// depends only on the documents. Sorting takes 28 bytes per unit.
 type Exact struct {
 	unit     Unit
 	minWords int
@@ -35,8 +35,8 @@ type Exact struct {
 	repeated *extsort.Sorter // document 8, ordinal 4, document of the first 8
 }
 
-// NewExact makes room for hashes in about memory bytes, and the rest in files in dir. Paragraphs and lines of fewer
-// than minWords words are kept always.
+// NewExact returns an Exact that sorts hashes in about memory bytes, and the rest in files in dir. Paragraphs and
+// lines of fewer than minWords words are always kept.
 func NewExact(unit Unit, minWords int, memory int64, dir string) *Exact {
 	return &Exact{unit, max(minWords, 1), extsort.New(28, memory*3/4, dir), extsort.New(20, memory/4, dir)}
 }
@@ -47,7 +47,7 @@ func (e *Exact) Close() error {
 	return e.repeated.Close()
 }
 
-// Spilled is how many bytes went to disk.
+// Spilled returns how many bytes went to disk.
 func (e *Exact) Spilled() int64 { return e.hashes.Spilled() + e.repeated.Spilled() }
 
 // ExactHasher hashes units of documents for an Exact. It is for one goroutine.
@@ -61,7 +61,7 @@ type ExactHasher struct {
 // NewHasher returns a hasher for one goroutine.
 func (e *Exact) NewHasher() *ExactHasher { return &ExactHasher{e: e} }
 
-// Add takes the units of a document.
+// Add adds the units of a document.
 func (h *ExactHasher) Add(document uint64, text []byte) error {
 	h.recs = h.recs[:0]
 	i := uint32(0)
@@ -98,8 +98,8 @@ func squeeze(dst, text []byte) []byte {
 	return dst
 }
 
-// Parts yields text in units; together they are all of it. A line has its line end with it, and a paragraph the blank
-// lines that follow it.
+// Parts yields the units of text; together they are the whole text. A line includes its line end, and a paragraph the
+// blank lines that follow it.
 func Parts(text []byte, unit Unit) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if unit == Document {
@@ -131,10 +131,10 @@ func Parts(text []byte, unit Unit) iter.Seq[[]byte] {
 type Repeat struct {
 	Document uint64
 	Ordinal  uint32 // of the unit in the document, from 0
-	First    uint64 // document in which it stood first
+	First    uint64 // document in which it occurred first
 }
 
-// Repeats ends the adding and returns the repeated units in the order of documents.
+// Repeats returns the repeated units in the order of documents. No more documents may be added.
 func (e *Exact) Repeats() (iter.Seq2[Repeat, error], error) {
 	var hash [16]byte
 	var first uint64

@@ -2,7 +2,7 @@ package dedup
 
 //go:generate go run ./gen
 
-// lanes is how many hash functions one call of minHash serves: what fits the registers.
+// lanes is the number of hash functions in one call of minHash, which fit in the registers.
 const lanes = 112
 
 // minHashGeneric lowers each of the 112 minima to the smallest a·x + b (mod 2³²) over the n values at x.

@@ -18,7 +18,7 @@ import (
 // 14 × 8 over 5-grams is what FineWeb and OLMo use, and the default. Cost: 16 bytes of sorting per band and document.
 // Not for passages shared by otherwise different documents (see Bloom and Units), nor for paraphrase.
 type MinHash struct {
-	Words int // in an n-gram; default 5. A document of fewer words is one n-gram; one of none is never a duplicate
+	Words int // in an n-gram; default 5. A document of fewer words is one n-gram; without words it is never a duplicate
 	Bands int // default 14
 	Rows  int // default 8
 }
@@ -116,7 +116,7 @@ func Set(grams []uint32) []uint32 {
 	return slices.Compact(grams)
 }
 
-// Jaccard is |a ∩ b| / |a ∪ b| of two sets, each sorted and without repetitions; 0 if both are empty.
+// Jaccard returns |a ∩ b| / |a ∪ b| of two sets, each sorted and without repetitions; 0 if both are empty.
 func Jaccard(a, b []uint32) float64 {
 	both, i, j := 0, 0, 0
 	for i < len(a) && j < len(b) {

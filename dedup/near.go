@@ -10,12 +10,12 @@ import (
 	"anneal/internal/extsort"
 )
 
-// Near collects the band keys of documents and finds documents that agree in a band. Each band is a sort of its own,
-// of 16-byte records (band key, document) that go to disk when they do not fit, so that documents may come from any
-// goroutine in any order, and bands are worked on in parallel.
+// Near collects the band keys of documents and finds documents that agree in a band. Each band is sorted separately.
+// Its 16-byte records (band key, document) go to disk if they do not fit in memory. So documents may come from any
+// goroutine in any order, and bands are processed in parallel.
 type Near struct{ bands []*extsort.Sorter }
 
-// NewNear makes room for band keys in about memory bytes, and the rest in files in dir.
+// NewNear returns a Near that sorts band keys in about memory bytes, and the rest in files in dir.
 func NewNear(m MinHash, memory int64, dir string) (*Near, error) {
 	m = m.withDefaults()
 	if err := m.check(); err != nil {
@@ -28,8 +28,8 @@ func NewNear(m MinHash, memory int64, dir string) (*Near, error) {
 	return n, nil
 }
 
-// Add takes the band keys of a document, as a Signer of the same MinHash makes them. Any goroutine may call it.
-// Documents are numbered in the order that decides which of several is kept: the smallest.
+// Add adds the band keys of a document, made by a Signer of the same MinHash. Any goroutine may call it. The document
+// with the smallest number is kept.
 func (n *Near) Add(document uint64, keys []uint64) error {
 	if len(keys) != 0 && len(keys) != len(n.bands) {
 		return fmt.Errorf("%d band keys for %d bands", len(keys), len(n.bands))
@@ -45,7 +45,7 @@ func (n *Near) Add(document uint64, keys []uint64) error {
 	return nil
 }
 
-// Spilled is how many bytes went to disk.
+// Spilled returns how many bytes went to disk.
 func (n *Near) Spilled() (sum int64) {
 	for _, s := range n.bands {
 		sum += s.Spilled()
@@ -61,8 +61,8 @@ func (n *Near) Close() (err error) {
 	return err
 }
 
-// Link ends the adding and adds to pairs the first document of every bucket with each of the others: a star instead of
-// all pairs, so that a bucket of n costs n − 1.
+// Link pairs the first document of every bucket with each of the others, and adds the pairs to pairs: a star instead
+// of all pairs, so that a bucket of n costs n − 1. No more documents may be added.
 func (n *Near) Link(pairs *Pairs, threads int) error {
 	errs := make([]error, len(n.bands))
 	var wg sync.WaitGroup
@@ -106,10 +106,10 @@ type Pair struct{ A, B uint64 }
 // Pairs collects pairs of documents, from any goroutine, in bounded memory.
 type Pairs struct{ sorter *extsort.Sorter }
 
-// NewPairs makes room for pairs in about memory bytes, and the rest in a file in dir.
+// NewPairs returns a Pairs that sorts in about memory bytes, and the rest in a file in dir.
 func NewPairs(memory int64, dir string) *Pairs { return &Pairs{extsort.New(16, memory, dir)} }
 
-// Add takes a pair, in either order.
+// Add adds a pair, in either order.
 func (p *Pairs) Add(a, b uint64) error {
 	var rec [16]byte
 	binary.BigEndian.PutUint64(rec[:], min(a, b))
@@ -117,7 +117,7 @@ func (p *Pairs) Add(a, b uint64) error {
 	return p.sorter.Add(rec[:])
 }
 
-// All ends the adding and yields the pairs in order, each once. It may be called again.
+// All yields the pairs in order, each once. It may be called again, but no more pairs may be added.
 func (p *Pairs) All() iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		var last Pair
@@ -135,7 +135,7 @@ func (p *Pairs) All() iter.Seq2[Pair, error] {
 	}
 }
 
-// Spilled is how many bytes went to disk.
+// Spilled returns how many bytes went to disk.
 func (p *Pairs) Spilled() int64 { return p.sorter.Spilled() }
 
 // Close removes the file.

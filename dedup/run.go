@@ -17,18 +17,18 @@ import (
 	"anneal/internal/fileio"
 )
 
-// Options says what Run does.
+// Options configures Run.
 type Options struct {
 	Near *MinHash // drop near-duplicate documents; nil keeps them
-	// least exact Jaccard similarity of near-duplicates; 0 trusts MinHash and saves a reading
+	// smallest exact Jaccard similarity of near-duplicates; 0 trusts MinHash and saves a reading
 	Verify   float64
 	Units    []Unit               // units that are compared exactly
 	NGrams   *Bloom               // drop documents whose n-grams were mostly seen before; nil keeps them
-	MinWords int                  // of the shortest paragraph or line that is dropped; default 1
+	MinWords int                  // words of the shortest paragraph or line that is dropped; default 1
 	Memory   int64                // bytes for sorting; default 1 GiB
 	Threads  int                  // workers; default all processors. The result is the same
 	Input    func() corpus.Report // the report on the last reading; may be nil
-	Out      string               // directory, made by Run; it must not exist or be empty
+	Out      string               // directory, made by Run; it must not exist, or must be empty
 }
 
 func (o Options) withDefaults() Options {
@@ -41,7 +41,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Readings is how often the documents are read to decide.
+// Readings returns how often the documents are read for the decisions.
 func (o Options) Readings() int {
 	n := 1
 	if o.Near != nil && o.Verify > 0 {
@@ -62,18 +62,18 @@ type Report struct {
 	Bytes     int64 `json:"bytes"` // of text
 	Kept      int64 `json:"kept_documents"`
 	KeptBytes int64 `json:"kept_bytes"`
-	Exact     int64 `json:"exact_documents"` // dropped because an earlier one is the same
-	// dropped because an earlier one is nearly the same; without the exact ones
+	Exact     int64 `json:"exact_documents"` // dropped because an earlier document is the same
+	// dropped because an earlier document is nearly the same; without exact duplicates
 	Near        int64          `json:"near_documents"`
 	NGrams      int64          `json:"ngram_documents"`           // dropped because their n-grams were seen before
-	NGramError  float64        `json:"ngram_false_positives"`     // probability at the end, by the formula
+	NGramError  float64        `json:"ngram_false_positives"`     // false positives at the end, by the formula
 	Candidates  int64          `json:"near_candidates,omitempty"` // pairs that were verified
 	Confirmed   int64          `json:"near_confirmed,omitempty"`  // of these
 	Emptied     int64          `json:"emptied_documents"`
 	Clusters    int            `json:"clusters"`     // of documents
-	LargestSize int            `json:"largest_size"` // documents in the largest of them
+	LargestSize int            `json:"largest_size"` // documents in the largest cluster
 	Units       map[string]int `json:"units"`        // dropped, by kind
-	// bytes that went to disk; not in the file, because it depends on Memory
+	// bytes that went to disk; not in report.json, because it depends on Memory
 	Spilled int64 `json:"-"`
 
 	Input *corpus.Report `json:"input,omitempty"` // what was read, left out and lost; from Options.Input
@@ -86,8 +86,8 @@ type Report struct {
 // Run reads the documents twice, and once more for each of Verify, NGrams, and paragraphs or lines. documents is
 // called for each reading and must deliver the same documents each time, with their fields if fields is true.
 //
-// All documents are compared first; then n-grams, then paragraphs and lines, each only in the documents that stay, so
-// that no text is dropped because of one that is itself dropped.
+// All documents are compared first; then n-grams, then paragraphs and lines, each only in the remaining documents. So
+// no text is dropped because of a document that is itself dropped.
 func Run(ctx context.Context, o Options,
 	documents func(fields bool) iter.Seq2[corpus.Document, error]) (Report, error) {
 	o = o.withDefaults()
@@ -111,11 +111,11 @@ type clusterLine struct {
 	Document uint64 `json:"document"` // number, from 0
 	Source   string `json:"source"`
 	Index    int    `json:"index"`
-	Kept     uint64 `json:"kept"` // number of the document of the cluster that is kept
+	Kept     uint64 `json:"kept"` // number of the cluster's kept document
 	Size     int    `json:"size"` // documents in the cluster
 }
 
-// write writes the documents that stay.
+// write writes the remaining documents.
 func (r *run) write(ctx context.Context) error {
 	next, stop := iter.Pull2(r.decided.All())
 	defer stop()

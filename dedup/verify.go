@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// Verifier computes the exact Jaccard similarity of candidates. It takes only documents that are in a pair: their
-// sets of n-grams go to a file, 4 bytes each, of which two are read at a time; 20 bytes a document stay in memory.
+// Verifier computes the exact Jaccard similarity of candidates. It handles only documents that are in a pair. Their
+// sets of n-grams go to a file, 4 bytes per n-gram; two sets are read at a time. 20 bytes per document stay in memory.
 type Verifier struct {
 	documents []uint64 // sorted
 	mu        sync.Mutex
@@ -57,7 +57,7 @@ func (v *Verifier) Add(document uint64, text []byte, s *Signer) error {
 	return err
 }
 
-// Confirm ends the adding and yields the pairs whose similarity is at least the threshold.
+// Confirm yields the pairs whose similarity is at least the threshold. No more documents may be added.
 func (v *Verifier) Confirm(pairs iter.Seq2[Pair, error], threshold float64) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		var a, b []uint32

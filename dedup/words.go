@@ -10,8 +10,8 @@ import (
 // Words cuts text into normalised words and hashes them. A word is defined as in FineWeb's deduplication and
 // CCNet, in short: letters in lower case, digits all 0, everything else a gap between words. So "Page 12:"
 // and "page 34" are the same two words. Text above ASCII is treated by rune (letters, marks and numbers make words;
-// invalid bytes stay as they are and make words too), and in scripts that leave no gaps (Han, Hiragana, Katakana,
-// Thai, Lao, Khmer, Burmese) each letter is a word. Accents stay.
+// invalid bytes stay as they are and make words too), and in scripts without gaps between words (Han, Hiragana,
+// Katakana, Thai, Lao, Khmer, Burmese) each letter is a word. Accents are kept.
 //
 // A Words is for one goroutine; its buffers grow to about four times the longest text.
 type Words struct {
@@ -25,7 +25,7 @@ type Words struct {
 func (w *Words) Hashes(text []byte) []uint64 {
 	w.fold(text)
 	h := w.hashes[:0]
-	start := -1 // of a word that the block before left open
+	start := -1 // start of a word that began in an earlier block
 	for i, m := range w.masks {
 		base := 64 * i
 		if start >= 0 {
@@ -39,7 +39,7 @@ func (w *Words) Hashes(text []byte) []uint64 {
 		}
 		for m != 0 {
 			from := bits.TrailingZeros64(m)
-			n := bits.TrailingZeros64(^(m >> from)) // the zeros shifted in from above end the word
+			n := bits.TrailingZeros64(^(m >> from)) // the zeros shifted in from above mark the end of the word
 			if from+n >= 64 {
 				start = base + from
 				break
@@ -70,7 +70,7 @@ func (w *Words) Normal(dst, text []byte) []byte {
 	return dst
 }
 
-// slack is how many bytes after the blocks can be read.
+// slack is the number of readable bytes after the blocks.
 const slack = 8
 
 // fold fills w.text and w.masks.
@@ -106,7 +106,7 @@ var noGaps = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
 
-// foldRunes appends text to dst with runes lowered, or replaced by a blank where they are no part of words.
+// foldRunes appends text to dst with runes in lower case, or replaced by a blank if they are not part of words.
 func foldRunes(dst, text []byte) []byte {
 	for len(text) > 0 {
 		if c := text[0]; c < utf8.RuneSelf {
@@ -160,8 +160,8 @@ func hashWord(text []byte, from, n int) uint64 {
 	return fold64(h^v<<(64-8*n)^k1, k2)
 }
 
-// NGrams replaces words, hashes of single words, by hashes of each n in a row, in place, and returns them. Fewer than
-// n words, but at least one, are one n-gram.
+// NGrams replaces words, the hashes of single words, by the hashes of each n consecutive words, in place, and returns
+// them. Between one and n−1 words are one n-gram.
 func NGrams(words []uint64, n int) []uint64 {
 	if len(words) == 0 {
 		return words

@@ -9,8 +9,8 @@ import (
 	"anneal/comm"
 )
 
-// group is the ranks of a run as one of them sees them. Rank 0 leads: it alone writes the run directory, decides and
-// speaks. Before anything is written, and wherever only the leader acts, the others wait to hear how it went.
+// group is one rank's view of the ranks of a run. Rank 0 leads: only it writes the run directory, decides and reports
+// to the user. Before anything is written, and whenever only the leader acts, the other ranks wait for the outcome.
 type group struct {
 	comm.Comm
 	code func(error) int // the exit code that an error deserves; nil if no process ends with it
@@ -22,7 +22,7 @@ func (o *Options) group() group { return group{o.World, o.ExitCode} }
 func (g group) leads() bool { return g.Rank() == 0 }
 func (g group) alone() bool { return g.Size() == 1 }
 
-// An agreedError is an error that every rank has been told of, so that none waits for another.
+// An agreedError is an error that every rank knows of, so that no rank waits for another.
 type agreedError struct {
 	err  error
 	told bool // by another rank
@@ -31,41 +31,41 @@ type agreedError struct {
 func (e *agreedError) Error() string { return e.err.Error() }
 func (e *agreedError) Unwrap() error { return e.err }
 
-// ToldElsewhere reports whether another rank of the run says what went wrong, so that this one need not.
+// ToldElsewhere reports whether another rank of the run reports the error, so that this one need not.
 func ToldElsewhere(err error) bool {
 	var agreed *agreedError
 	return errors.As(err, &agreed) && agreed.told
 }
 
-// Shared reports whether the ranks can still speak with each other after an error that all know.
+// Shared reports whether the ranks can still communicate after an error that all know.
 func Shared(err error) bool { return Agreed(err) && !isLost(err) }
 
-// Agreed reports whether every rank has been told of an error.
+// Agreed reports whether every rank knows of an error.
 func Agreed(err error) bool {
 	var agreed *agreedError
 	return errors.As(err, &agreed)
 }
 
-// A RankError is an error that another rank has told of.
+// A RankError is an error reported by another rank.
 type RankError struct {
 	Rank int
-	Code int // the exit code of its process (Options.ExitCode); 0 if it is unknown
+	Code int // the exit code of its process (Options.ExitCode); 0 if unknown
 	Err  error
 }
 
 func (e *RankError) Error() string { return e.Err.Error() }
 func (e *RankError) Unwrap() error { return e.Err }
 
-// Agree waits for all ranks, each with what became of its own work, and returns an error unless all went well. One rank
-// has its own error; for the others ToldElsewhere holds. code gives the exit code of an error.
+// Agree waits for all ranks and returns an error unless all succeeded; err is the result of this rank's own work. One
+// rank returns its own error; for the others ToldElsewhere is true. code gives the exit code of an error.
 func Agree(world comm.Comm, err error, code func(error) int) error {
 	return group{world, code}.agree(err)
 }
 
-// Abort ends what the ranks do together, because this one fails with err.
+// Abort ends the group because this rank fails with err.
 func Abort(world comm.Comm, err error, code func(error) int) { group{world, code}.abort(err) }
 
-// outcome is what a rank says of something that it did.
+// outcome is a rank's report of its work.
 type outcome struct {
 	Error string          `json:"error,omitempty"`
 	Code  int             `json:"code,omitempty"` // exit code
@@ -92,8 +92,8 @@ func (o *outcome) from(rank int) *RankError {
 	return &RankError{rank, o.Code, errors.New(o.Error)}
 }
 
-// agree waits for all ranks, each with what became of its own work, and returns an error unless all went well. Of
-// several errors, that of the lowest rank is told, which says which one that is unless it leads.
+// agree waits for all ranks and returns an error unless all succeeded; err is the result of this rank's own work. If
+// several ranks fail, the error of the lowest rank is reported, with the number of the rank unless it leads.
 func (g group) agree(err error) error {
 	if g.alone() || isLost(err) {
 		return err
@@ -117,7 +117,7 @@ func (g group) agree(err error) error {
 	return nil
 }
 
-// same marks an error that every rank has come to by itself. The leader tells it.
+// same marks an error that every rank has found by itself. The leader reports it.
 func (g group) same(err error) error {
 	if err == nil || g.alone() {
 		return err
@@ -125,13 +125,13 @@ func (g group) same(err error) error {
 	return &agreedError{err, !g.leads()}
 }
 
-// lead has rank 0 do something for which the others wait.
+// lead calls a function on rank 0 while the other ranks wait.
 func (g group) lead(do func() error) error {
 	_, err := led(g, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 
-// led is lead for something that gives a value, which every rank gets.
+// led is lead for a function that returns a value; every rank gets the value.
 func led[T any](g group, do func() (T, error)) (value T, err error) {
 	if g.alone() {
 		return do()
@@ -179,7 +179,8 @@ func share[T any](g group, mine T) ([]T, error) {
 	return all, nil
 }
 
-// An abortReason is why a rank ends the group. Other processes have only its text, which begins with the exit code.
+// An abortReason is the reason why a rank ends the group. Other processes get only its text, which begins with the
+// exit code.
 type abortReason struct {
 	err  error
 	code int
@@ -202,7 +203,7 @@ func told(lost *comm.LostError, err error) error {
 	return &agreedError{e, true}
 }
 
-// isLost reports whether the ranks can no longer speak with each other.
+// isLost reports whether the ranks can no longer communicate.
 func isLost(err error) bool {
 	var lost *comm.LostError
 	var mismatch *comm.MismatchError

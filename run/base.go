@@ -17,8 +17,8 @@ type Base struct {
 	vocab     int // rows of the embedding
 }
 
-// Base finds the model that the run's adapters adapt. A run that started from one with adapters goes on with these, so
-// it is the first model on the way back that has none.
+// Base finds the model that the run's adapters adapt. A run that started from a run with adapters continues these, so
+// Base follows init.from back to the first model without adapters.
 func (w *Weights) Base() (*Base, error) {
 	b := &Base{Path: w.Config.Init.From}
 	cfg, err := b.read()
@@ -46,7 +46,7 @@ func (b *Base) read() (*config.Config, error) {
 	return configOf(b.Path)
 }
 
-// HasVocabularyOf reports whether the tokens of w and their rows are those of the base.
+// HasVocabularyOf reports whether w and the base have the same tokens and the same number of rows.
 func (b *Base) HasVocabularyOf(w *Weights) bool {
 	return b.vocab == w.Config.Model.Vocab && b.tokenizer.Hash() == w.Tokenizer.Hash()
 }

@@ -39,14 +39,14 @@ func branch(ctx context.Context, o Options, from string, step int) (_ *Result, e
 		return nil, orAtAnother(err, from)
 	}
 	s.warnOfAnotherPast(from)
-	s.last.Due = false // the step where a branch begins is the other run's
+	s.last.Due = false // the step at which a branch begins belongs to the other run
 	if err := s.create(true); err != nil {
 		return nil, err
 	}
 	return s.run(ctx)
 }
 
-// orAtAnother adds to an error about a damaged checkpoint how a branch begins at another.
+// orAtAnother adds advice to an error about a damaged checkpoint: how to begin the branch at another checkpoint.
 func orAtAnother(err error, from string) error {
 	if fault := (*checkpoint.Fault)(nil); !errors.As(err, &fault) {
 		return err
@@ -54,7 +54,7 @@ func orAtAnother(err error, from string) error {
 	return fmt.Errorf("%w\n  --at STEP branches off another checkpoint: `anneal ckpt ls %s` lists them", err, from)
 }
 
-// loadStep loads the newest checkpoint of a step of another run. Of several ranks, the leader chooses it.
+// loadStep loads the newest checkpoint of a step of another run. On several ranks, the leader chooses it.
 func (s *session) loadStep(from runDir, step int64) (checkpoint.Info, error) {
 	if s.world.alone() {
 		return checkpoint.LoadStep(from.checkpoints(), step, s.tensors, &s.last)
@@ -69,8 +69,8 @@ func (s *session) loadStep(from runDir, step int64) (checkpoint.Info, error) {
 	return checkpoint.Load(from.checkpoints(), name, s.tensors, &s.last)
 }
 
-// BranchPoint returns the step of the newest checkpoint of the run in from up to which a run of cfg would have had
-// the same samples in the same batches, and the same schedules.
+// BranchPoint returns the step of a checkpoint of the run in from: the newest one up to which a run of cfg would have
+// had the same samples in the same batches, and the same schedules.
 func BranchPoint(from string, cfg *config.Config) (int, error) {
 	was, err := runDir(from).load()
 	if err != nil {
@@ -134,8 +134,8 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	return best, nil
 }
 
-// agreement returns the number of first steps, at most limit, in which two runs have the same batches and the same
-// values of all that is scheduled: learning rate, momentum and weight decay.
+// agreement returns for how many first steps, at most limit, two runs have the same batches and the same scheduled
+// values: learning rate, momentum and weight decay.
 func agreement(a, b *config.Config, limit int) int {
 	x, y := train.NewRamps(a), train.NewRamps(b)
 	p, q := train.NewSchedule(a), train.NewSchedule(b)

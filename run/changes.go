@@ -8,7 +8,7 @@ import (
 	"anneal/config"
 )
 
-// harmless are the keys that do not change a bit of a run's result. The paths of the data and the names of its
+// harmless lists the keys that do not change a bit of a run's result. The paths of the data and the names of its
 // sources are among them, because fingerprints identify the data.
 var harmless = map[string]bool{
 	"device":  true, // the state names its kernels
@@ -26,7 +26,7 @@ var harmless = map[string]bool{
 	"log.trackio_project": true, "log.webhook": true,
 }
 
-// movable are the keys that may change as a run is resumed: how ranks share it.
+// movable lists the keys that may change when a run is resumed: those that say how ranks share it.
 var movable = []string{
 	"parallel.ranks", "parallel.zero", "parallel.tensor", "parallel.sequence", "parallel.context", "parallel.attention",
 	"parallel.pipeline", "parallel.schedule", "parallel.timeout",
@@ -42,7 +42,7 @@ func changesBits(key string, was, now *config.Config) bool {
 		return max(a.Context, b.Context) > 1
 	case "parallel.pipeline": // the gradient of a tied table is one sum on one stage, and two on several
 		return now.Model.TieEmbeddings && (a.Pipeline > 1) != (b.Pipeline > 1)
-	case "memory.recompute": // it says what is rounded
+	case "memory.recompute": // recompute decides which inputs are rounded
 		return was.Memory.RecomputeInputs == "bf16" || now.Memory.RecomputeInputs == "bf16"
 	}
 	return !harmless[key]
@@ -67,8 +67,8 @@ func allChanges(was, now *config.Config) (list []string) {
 	return list
 }
 
-// warnOfChanges lists the values with which a run continues that differ from those so far, but for how ranks share it,
-// of which ResumeConfig tells. If its configuration was edited, those are all that differ: the file may have been
+// warnOfChanges warns of the values of a continued run that differ from those so far, except how ranks share it, which
+// ResumeConfig reports. If the configuration file was edited, it lists all differences, because the file may have been
 // damaged.
 func (s *session) warnOfChanges(edited bool) {
 	was := s.last.Config
@@ -87,7 +87,7 @@ func (s *session) warnOfChanges(edited bool) {
 	}
 }
 
-// remarkMove says, of a run that continues on another mesh of ranks, what becomes of its bits.
+// remarkMove notes, for a run that continues on another mesh of ranks, whether its bits change.
 func remarkMove(was, now *config.Config) {
 	moved := false
 	var bits []string

@@ -16,24 +16,24 @@ import (
 	"anneal/train"
 )
 
-// state is the part of a checkpoint beside tensors. With the configuration and the data it determines the rest of the
-// run.
+// state is the part of a checkpoint besides tensors. Together with the tensors, the configuration and the data it
+// determines the rest of the run.
 type state struct {
 	Progress train.Position `json:"progress"`
 	Data     dataset.State  `json:"data"`
 	Guard    train.Guard    `json:"guard"`
 
 	LossScale precision.LossScale `json:"loss_scale"`
-	Domains   *train.DomainState  `json:"domains,omitempty"` // of a run that weighs domains
-	Groups    []train.State       `json:"groups,omitempty"`  // of groups that step alone, all but the first
+	Domains   *train.DomainState  `json:"domains,omitempty"` // for a run that weighs domains
+	Groups    []train.State       `json:"groups,omitempty"`  // of groups that step separately, except the first
 
-	Model model.Config `json:"model"` // in which the weights were trained
+	Model model.Config `json:"model"` // the model that the weights were trained in
 	Tier  string       `json:"tier"`  // of the kernels; another tier gives other bits
 
 	Tokenizer string         `json:"tokenizer"` // hash of the tokenizer
-	Config    *config.Config `json:"config"`    // of the last training; nil if these are weights alone
+	Config    *config.Config `json:"config"`    // of the last training; nil if the checkpoint holds only weights
 
-	Imported bool `json:"imported,omitempty"` // the weights are those of a model that other tools made
+	Imported bool `json:"imported,omitempty"` // the weights come from a model made by other tools
 
 	// Last results, which a finished run reports again.
 	TrainLoss        float64              `json:"train_loss"`
@@ -41,10 +41,10 @@ type state struct {
 	ValSources       []train.SourceResult `json:"val_sources,omitempty"` // its ValSources
 
 	EvalStep int  `json:"eval_step"`     // of the last evaluation
-	Due      bool `json:"due,omitempty"` // what is due after the step is not all made: the run was stopped
+	Due      bool `json:"due,omitempty"` // the run was stopped before everything due after the step was done
 }
 
-// newState is the state of a run that has done nothing.
+// newState returns the state of a run before its first step.
 func newState() (s state) {
 	nanjson.Forget(&s)
 	return s
@@ -93,7 +93,7 @@ func (s *state) Check(step, tokens int64) error {
 	return nil
 }
 
-// checkModel rejects a model that would compute something else with the weights than the one they were trained in.
+// checkModel rejects a model that would compute differently with the weights than the model they were trained in.
 func (s *state) checkModel(now model.Config, dir runDir) error {
 	if now.Vocab == 0 { // it follows from the tokenizer, which checkTokenizer compares
 		now.Vocab = s.Model.Vocab
@@ -130,7 +130,7 @@ func (s *state) checkTokenizer(tok *tokenizer.Tokenizer, dir runDir) error {
 	return nil
 }
 
-// asConfigError says which key of the model's configuration makes weights not fit it.
+// asConfigError names the key of the model's configuration that does not fit the weights.
 func asConfigError(err error, now model.Config, dir runDir) error {
 	if !errors.Is(err, checkpoint.ErrOtherModel) {
 		return err

@@ -12,7 +12,7 @@ type clock struct {
 	marks  []mark // of the last seconds, oldest first
 	origin mark
 
-	step   time.Duration // from one tick to the next, without a pause
+	step   time.Duration // from one tick to the next, without pauses
 	paused time.Duration // since the last tick
 }
 

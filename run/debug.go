@@ -23,22 +23,23 @@ type DebugFile struct {
 	text []byte
 }
 
-// Debug is what a report of a problem with a run needs: how it was configured, what happened to it, its last metrics,
-// crash dumps, a list of its files. It holds no text of the data, no tokenizer and no weights; paths, names of
-// this user and host, and secrets in URLs are redacted.
+// Debug is the information that a report of a problem with a run needs: its configuration, its journal, its last
+// metrics, crash dumps, and a list of its files. It holds no text of the data, no tokenizer and no weights; paths,
+// names of this user and host, and secrets in URLs are redacted.
 type Debug struct {
 	Files []DebugFile
 	hide  redactor
 }
 
 const (
-	debugTail     = 256 << 10 // most of a file of lines
+	debugTail     = 256 << 10 // largest part of a file of lines
 	debugCrash    = 1 << 20   // most of a crash dump
 	debugCrashes  = 5         // the newest
 	debugMostList = 10_000    // files that are listed
 )
 
-// NewDebug collects the archive of the run in dir, which need not be whole: what cannot be read is noted in its place.
+// NewDebug collects the archive of the run in dir. The run may be incomplete: for a file that cannot be read, the
+// archive holds a note.
 func NewDebug(dir string) (*Debug, error) {
 	d := runDir(dir)
 	own := []string{d.config(), d.journal(), d.metrics(), d.checkpoints()}
@@ -76,7 +77,7 @@ func (b *Debug) Add(name string, text []byte) {
 
 func (b *Debug) add(path string, most int64) { b.addAs(filepath.Base(path), path, most) }
 
-// addAs adds a file, or the end of one that is longer, from the beginning of a line on.
+// addAs adds a file. Of a file that is too long it adds only the last whole lines.
 func (b *Debug) addAs(name, path string, most int64) {
 	text, err := tailOf(path, most)
 	if err != nil {
@@ -146,5 +147,5 @@ func (b *Debug) Write(w io.Writer, root string) error {
 	return errors.Join(out.Close(), zip.Close())
 }
 
-// Redacted says what is taken out of all texts, for people.
+// Redacted describes to users what is removed from all texts.
 const Redacted = "directories, user and host names, credentials and paths of URLs, log.webhook"

@@ -10,8 +10,8 @@ import (
 	"anneal/train"
 )
 
-// A teacher is opened like weights to start from: its shape for the plan, its weights once there is memory for them.
-// The run's config.yaml names the checkpoint and the hash of its weights, so that a resumed run learns from the same.
+// A teacher is opened like initial weights: its shape for the plan, its weights once there is memory for them. The
+// run's config.yaml names the checkpoint and the hash of its weights, so that a resumed run learns from the same.
 
 // takeTeacher reads the shape of distill.teacher, if there is one, and which checkpoint it is.
 func takeTeacher(cfg *config.Config) error {
@@ -35,7 +35,7 @@ func openTeacher(cfg *config.Config) (*initial, error) {
 	return w, nil
 }
 
-// teacherProblem is an error of weights to start from, said of a teacher.
+// teacherProblem turns an error about initial weights into one about a teacher.
 func teacherProblem(cfg *config.Config, err error) error {
 	p, is := err.(config.Problem)
 	if !is {
@@ -50,7 +50,7 @@ func teacherProblem(cfg *config.Config, err error) error {
 }
 
 // loadTeacher fills the trainer's teacher with the weights of cfg.Distill, and records their hash in cfg. All ranks
-// read them.
+// read the weights.
 func loadTeacher(t *train.Trainer, cfg *config.Config, data *prepare.Corpus) error {
 	w, err := openTeacher(cfg)
 	if err != nil {

@@ -14,9 +14,10 @@ import (
 	"anneal/internal/fileio"
 )
 
-// A run that the guard stopped keeps diverged.json until training continues, so that nobody uses its weights unawares.
+// A run that the guard stopped keeps diverged.json until training continues, so that its weights are not used by
+// mistake.
 
-// divergedMark is diverged.json.
+// divergedMark is the content of diverged.json.
 type divergedMark struct {
 	Step  int    `json:"step"`  // where training stopped
 	Error string `json:"error"` // what it said
@@ -26,7 +27,7 @@ const maxDivergedMark = 64 << 10
 
 func (d runDir) diverged() string { return filepath.Join(string(d), "diverged.json") }
 
-// markDiverged notes that the guard stopped the run.
+// markDiverged records that the guard stopped the run.
 func (d runDir) markDiverged(away *DivergedError) error {
 	text, err := json.Marshal(divergedMark{away.Step, away.Error()})
 	if err != nil {
@@ -48,7 +49,7 @@ type DivergedRunError struct{ Message, Try string }
 
 func (e *DivergedRunError) Error() string { return e.Message + "\n  " + e.Try }
 
-// checkDiverged returns a *DivergedRunError if the guard stopped the run, whose newest checkpoint is of a step.
+// checkDiverged returns a *DivergedRunError if the guard stopped the run. saved is the step of its newest checkpoint.
 func (d runDir) checkDiverged(saved int64) error {
 	text, err := fileio.ReadSmall(d.diverged(), maxDivergedMark)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,8 +106,8 @@ func elements(shape []int) int {
 	return n
 }
 
-// nonFinite counts the elements of a tensor that are NaN or infinite: all bits of their exponent are set. Types
-// that are no floating point numbers have none.
+// nonFinite counts the elements of a tensor that are NaN or infinite: all bits of their exponent are set. Tensors of
+// other than floating-point types have none.
 func nonFinite(data []byte, dtype string) (n int) {
 	const bf16, fp16, fp32, fp64 = 0x7f80, 0x7c00, 0x7f800000, 0x7ff0000000000000
 	exponent := map[string]uint64{"BF16": bf16, "F16": fp16, "F32": fp32, "F64": fp64}[dtype]

@@ -8,7 +8,7 @@ import (
 type DivergedError struct {
 	Step      int
 	Skips     int     // in a row
-	NonFinite int     // of those, with a non-finite loss or gradient
+	NonFinite int     // how many of them had a non-finite loss or gradient
 	LR        float64 // the run's optimizer.lr
 	LossScale float64 // of precision fp16 at that time; 0 for other policies
 	Dir       string

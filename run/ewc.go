@@ -11,9 +11,10 @@ import (
 	"anneal/train"
 )
 
-// hold makes the trainer hold the weights that it starts from (init.ewc), each by its importance in the run it comes
-// from: AdamW's running mean of squared gradients there, an estimate of the diagonal of the Fisher information, divided
-// by its mean over all weights. It is that of init.ewc_step, since gradients vanish once a task is learnt.
+// hold makes the trainer keep weights near their initial values (init.ewc), each by its importance in the run that
+// they come from. The importance is AdamW's running mean of squared gradients, an estimate of the diagonal of the
+// Fisher information, divided by its mean over all weights. It is read at init.ewc_step, because gradients vanish once
+// a task is learnt.
 func hold(t *train.Trainer, cfg *config.Config) error {
 	source, err := openImportance(cfg)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// An Exit is how the last command that trained a run ended: exit.json in its directory. Launchers such as mpirun lose
-// the exit codes of their processes; scripts read this file.
+// An Exit says how the last command that trained a run ended. It is stored as exit.json in the run directory, for
+// scripts, because launchers such as mpirun lose the exit codes of their processes.
 type Exit struct {
 	Code   int    `json:"code"`
 	Reason string `json:"reason,omitempty"` // "" if the run is complete
@@ -24,8 +24,8 @@ type Exit struct {
 
 func (d runDir) exit() string { return filepath.Join(string(d), "exit.json") }
 
-// WriteExit writes exit.json into the run in dir, which has begun (Options.Begun). Of the ranks of a run that failed,
-// the first writes it; for the others it returns false.
+// WriteExit writes exit.json into the run in dir, which must have begun (Options.Begun). If ranks of a run fail, only
+// the first writes it; for the others WriteExit returns false.
 func WriteExit(dir string, e Exit) (first bool) {
 	d := runDir(dir)
 	e.Saved = -1

@@ -12,21 +12,21 @@ import (
 	"anneal/tensor"
 )
 
-// FaultVariable is an environment variable that breaks one rank on purpose as it begins a step, for tests of what the
-// others then do: rank:2:step:3:kill, or hang, panic, slow, nan.
+// FaultVariable is an environment variable that makes one rank fail on purpose when it begins a step, to test the
+// other ranks: rank:2:step:3:kill, or hang, panic, slow, nan.
 const FaultVariable = "ANNEAL_FAULT"
 
-// fault is what FaultVariable says.
+// fault is the value of FaultVariable.
 type fault struct {
 	rank, step int
 	what       string
-	spoils     bool // the next gradient that this rank sends
+	spoils     bool // whether the next gradient that this rank sends is spoiled
 }
 
-// slowness is how long a slow rank takes more.
+// slowness is the delay of a slow rank.
 const slowness = 3 * time.Second
 
-// readFault reads the variable; without it nothing is broken.
+// readFault reads the variable; without it no rank fails.
 func readFault() (f fault, err error) {
 	text := os.Getenv(FaultVariable)
 	if text == "" {
@@ -42,7 +42,7 @@ func readFault() (f fault, err error) {
 	return f, nil
 }
 
-// strike breaks a rank that begins a step, if it is the one.
+// strike makes a rank that begins a step fail, if the fault is for this rank and step.
 func (f *fault) strike(rank, step int) {
 	if rank != f.rank || step != f.step {
 		return
@@ -64,7 +64,7 @@ func (f *fault) strike(rank, step int) {
 	}
 }
 
-// spoil makes a number of the gradient that this rank is about to send NaN, if the fault says so.
+// spoil sets one number of the gradient that this rank is about to send to NaN, if the fault asks for it.
 func (f *fault) spoil(out [][]tensor.Tensor) {
 	if !f.spoils {
 		return

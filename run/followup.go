@@ -8,8 +8,8 @@ import (
 	"anneal/train"
 )
 
-// followUp makes what is due after the current step: an evaluation, the figures of tasks, samples. It adds them to the
-// step's event. If the run is stopped before all is made, its checkpoint says so, and a resume makes the rest.
+// followUp does what is due after the current step: an evaluation, the figures of tasks, samples. It adds them to the
+// step's event. If the run is stopped before all is done, its checkpoint says so, and a resume does the rest.
 func (s *session) followUp(ctx context.Context, e *train.Event, heard asks) (err error) {
 	if s.trainer.Guard().Exhausted() { // a run that diverged must not be stopped, and saved, while it is evaluated
 		return nil
@@ -41,8 +41,8 @@ func (s *session) followUp(ctx context.Context, e *train.Event, heard asks) (err
 	return nil
 }
 
-// catchUp makes what was due after the last step, if an earlier process was stopped before it was made, and adds it to
-// the line of the step in metrics.jsonl.
+// catchUp does what was due after the last step if an earlier process was stopped before, and adds the results to the
+// line of the step in metrics.jsonl.
 func (s *session) catchUp(ctx context.Context) error {
 	step := s.trainer.Position().Step
 	s.done = step == s.cfg.Train.Steps
@@ -80,7 +80,7 @@ func (s *session) amend(e train.Event) error {
 		}
 		return old
 	})
-	if err != nil { // training goes on without it
+	if err != nil { // training continues without it
 		s.Warn(fmt.Sprintf("the evaluation of step %d cannot be recorded: %v", e.Step, err))
 	}
 	s.metrics, err = openMetrics(path, e.Step, func(string) {})

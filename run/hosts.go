@@ -8,13 +8,13 @@ import (
 	"anneal/internal/machine"
 )
 
-// site is where a rank runs: processes of one host that may use the same cores share them.
+// site describes where a rank runs. Processes of one host that may use the same cores share them.
 type site struct {
 	Host  string `json:"host"`
 	Cores string `json:"cores"` // that the process may use; "" if unknown
 }
 
-// meetHosts finds out which ranks share this host, and how many threads this one may use unless somebody has said.
+// meetHosts finds out which ranks share this host, and how many threads this rank may use unless the number is given.
 func (s *session) meetHosts() error {
 	s.beside = 1
 	if s.world.alone() {

@@ -19,11 +19,11 @@ import (
 	"anneal/tokenizer"
 )
 
-// ImportReport says what was imported.
+// ImportReport describes an import.
 type ImportReport struct {
 	Run         string `json:"run"`
 	Parameters  int64  `json:"parameters"`
-	DType       string `json:"dtype"`     // that the weights were stored in
+	DType       string `json:"dtype"`     // the format that the weights were stored in
 	Precision   string `json:"precision"` // that generate and eval compute in
 	WeightsHash string `json:"weights_hash"`
 }
@@ -90,8 +90,8 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	return r, dir.finish(files)
 }
 
-// precisionOf is the policy that computes with weights as they are stored. What no policy has is computed in FP32,
-// which is exact.
+// precisionOf returns the policy that computes with weights in their stored format. Weights in a format without a
+// policy are computed in FP32, which is exact.
 func precisionOf(stored safetensors.DType) string {
 	switch stored {
 	case safetensors.BF16:
@@ -102,7 +102,8 @@ func precisionOf(stored safetensors.DType) string {
 	return "fp32"
 }
 
-// configOf is the config of a run with the model in a directory, or an error if none would be that model.
+// configOf returns the config of a run with the model in a directory, or an error if no config can represent that
+// model.
 func configOf(src string) (*config.Config, error) {
 	described, err := hf.ReadConfig(src)
 	if err != nil {
@@ -123,7 +124,7 @@ func configOf(src string) (*config.Config, error) {
 	return cfg, nil
 }
 
-// withoutAdvice drops the advice from a config's error: nobody sets these keys in an import.
+// withoutAdvice drops the advice from a config's error, because users cannot set these keys in an import.
 func withoutAdvice(err error) error {
 	var e *config.Error
 	if !errors.As(err, &e) {
@@ -136,7 +137,7 @@ func withoutAdvice(err error) error {
 	return errors.Join(list...)
 }
 
-// importConfig describes a model imported from dir; what concerns training keeps its defaults.
+// importConfig returns the config of a model imported from dir; keys about training keep their defaults.
 func importConfig(c model.Config, dir string) *config.Config {
 	is := config.Default()
 	is.Model = c

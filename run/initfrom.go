@@ -26,8 +26,8 @@ import (
 //	optimizer    new, at step 0: its state belongs to another schedule; `anneal branch` continues with it
 //	schedule     the run's own, so the learning rate is warmed up again (Gupta et al. 2023, arXiv 2308.04014)
 //
-// The run's checkpoint of step 0 holds the weights before the run exists: a resume never reads init.from, and never
-// starts from random weights. Not for continuing a run unchanged, which resume and branch do bit for bit.
+// The checkpoint of step 0 is written before the run exists, so a resume never reads init.from and never starts from
+// random weights. Not for continuing a run unchanged, which resume and branch do bit for bit.
 
 // LoadConfig is from.Load for a config that may have init.from, whose weights then determine the shape of the model,
 // and a teacher.
@@ -151,7 +151,7 @@ func readInitial(cfg *config.Config, data *prepare.Corpus) (*model.Decoder, *ten
 	return src, params, rows, w.record(cfg, src)
 }
 
-// record notes in cfg which weights these are, and refuses others than it names.
+// record records the hash of the weights in cfg, and refuses weights other than those that cfg names.
 func (w *initial) record(cfg *config.Config, src *model.Decoder) error {
 	hash, _, err := checkpoint.HashTensors(weightTensors(src))
 	if err != nil {
@@ -173,7 +173,7 @@ func (w *initial) record(cfg *config.Config, src *model.Decoder) error {
 	return nil
 }
 
-// copyWeights fills the model with the weights of src, which may differ in its vocabulary and the length of its rows.
+// copyWeights fills the model with the weights of src, which may have another vocabulary and another length of rows.
 func copyWeights(t *train.Trainer, cfg *config.Config, src *model.Decoder, rows *vocabulary) error {
 	from := map[string]*nn.Param{}
 	for _, p := range src.Params() {

@@ -17,8 +17,8 @@ import (
 	"anneal/train"
 )
 
-// initial is a model whose weights a run can start from: a run, or a model in the Hugging Face layout. Weights are
-// read only by load.
+// initial is a model whose weights a run can start from: a run, or a model in the Hugging Face layout. Only load reads
+// the weights.
 type initial struct {
 	dir       string
 	config    *config.Config // of the model
@@ -93,7 +93,7 @@ func (w *initial) openRun(step int64) (err error) {
 	if err == nil {
 		err = info.Newest(d.checkpoints())
 	}
-	if err == nil && step == 0 { // who names a step knows what it is
+	if err == nil && step == 0 { // a step that is named is used even if the run diverged
 		err = d.checkDiverged(info.Step)
 	}
 	if err != nil {

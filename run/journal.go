@@ -17,13 +17,12 @@ import (
 	"anneal/internal/relay"
 )
 
-// journal is journal.jsonl, which tells what happened to a run beside its steps: one line for each start and end,
-// warning and remark. A disk that stalls or fails does not hold the run up: lines wait in memory, the newest
-// thousand.
+// journal writes journal.jsonl, which records the events of a run besides its steps: one line for each start, end,
+// warning and remark. A disk that stalls or fails does not delay the run: the newest thousand lines wait in memory.
 type journal struct {
 	f     *appendFile
 	relay *relay.Relay
-	step  atomic.Int64 // that the run is at: warnings also come from the goroutine that saves
+	step  atomic.Int64 // current step of the run; atomic, because the goroutine that saves also writes warnings
 }
 
 // JournalLine is one line of journal.jsonl.
@@ -58,7 +57,7 @@ func openJournal(d runDir, step int) (*journal, error) {
 	return j, nil
 }
 
-// cutIncomplete cuts off what follows the last line end of a file, if it is there.
+// cutIncomplete removes an incomplete last line from a file, if the file exists.
 func cutIncomplete(path string) error {
 	f, err := fileio.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,10 +122,10 @@ func (s *session) startJournal() error {
 	return nil
 }
 
-// past is what a journal says of the commands that trained the run before.
+// past summarises what a journal says of earlier commands that trained the run.
 type past struct {
 	starts int
-	killed bool // the end of the last one is missing
+	killed bool // the last command did not end normally
 }
 
 // past reads the journal.
@@ -155,7 +154,7 @@ func (d runDir) past() (p past, err error) {
 	return p, nil
 }
 
-// ended reports whether the last command that trained the run came to its end, and no rewind followed.
+// ended reports whether the last command that trained the run completed, and no rewind followed.
 func (d runDir) ended() bool {
 	for _, line := range slices.Backward(Journal(string(d), journalLines)) {
 		if line.Event != "warning" && line.Event != "note" {
@@ -165,7 +164,7 @@ func (d runDir) ended() bool {
 	return false
 }
 
-// note tells people and the journal what is no warning.
+// note passes a remark that is not a warning to the user and the journal.
 func (s *session) note(text string) {
 	s.journal.write("note", text)
 	if s.Note != nil {
@@ -188,7 +187,7 @@ func (s *session) endJournal(r *Result, err error) {
 	s.alert(event, text)
 }
 
-// noteStep notes the step just made, and what the caller has noticed beside the run.
+// noteStep records the step just made, and the caller's remarks.
 func (s *session) noteStep() {
 	s.journal.step.Store(int64(s.trainer.Position().Step))
 	if s.Notes == nil {

@@ -75,8 +75,8 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	return r, err
 }
 
-// derive makes d a run with the weights of m, which were made by command of those that src had in the state last: for
-// generate, eval and export. It returns the hash of the weights.
+// derive makes d a run with the weights of m, for generate, eval and export. command made them from the weights of src
+// in the state last. It returns the hash of the weights.
 func (d runDir) derive(src runDir, cfg *config.Config, t *tokenizer.Tokenizer, last *state, m *model.Decoder,
 	command string) (hash string, err error) {
 	tok, err := fileio.ReadSmall(src.tokenizer(), tokenizer.MaxFile)

@@ -33,7 +33,7 @@ func (s *session) restore() error {
 	return nil
 }
 
-// loadNewest loads the newest verified checkpoint, if there is one: else the name of what it returns is "".
+// loadNewest loads the newest verified checkpoint. If there is none, the name in its result is "".
 func (s *session) loadNewest() (checkpoint.Info, error) {
 	info, err := s.store.LoadLatest(s.tensors, &s.last)
 	if from := s.cfg.Init.From; from != "" && errors.Is(err, checkpoint.ErrNone) {
@@ -82,7 +82,7 @@ func (s *session) adopt(from runDir, info checkpoint.Info, err error) error {
 }
 
 // checkHeld returns an error if the checkpoint just loaded has tensors that no rank holds: those of another optimizer.
-// A rank that is alone has had it from loading.
+// On a single rank, loading has already checked this.
 func (s *session) checkHeld(from runDir, info checkpoint.Info) error {
 	if s.world.alone() {
 		return nil
@@ -112,7 +112,7 @@ func (s *session) checkState(from runDir) error {
 	return s.pointed(s.last.checkModel(s.trainer.Model().Config, from))
 }
 
-// pointed says of a problem with a key where its value is from, which may be the command line.
+// pointed adds the origin of the key's value, which may be the command line, to a problem.
 func (s *session) pointed(err error) error {
 	var p config.Problem
 	if !errors.As(err, &p) {

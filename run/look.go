@@ -12,9 +12,10 @@ import (
 	"anneal/internal/fileio"
 )
 
-// What the files of a run say to those who watch it. Every file may be missing, and may be written at the same time.
+// Reading the files of a run while it may be in progress. Every file may be missing, and may be written at the same
+// time.
 
-// maxNote is far more than exit.json or timing.json hold.
+// maxNote is far above the size of exit.json and timing.json.
 const maxNote = 1 << 20
 
 // MetricsFile is the path of the metrics of the run in dir.
@@ -64,8 +65,7 @@ func Ranks(dir string) []Whereabouts {
 	return list
 }
 
-// Journal reads the last lines of the journal of the run in dir, at most so many, oldest first. Lines that cannot be
-// read are left out.
+// Journal reads the last lines of the journal of the run in dir, oldest first. Lines that cannot be read are left out.
 func Journal(dir string, most int) []JournalLine {
 	f, err := fileio.OpenRegular(runDir(dir).journal())
 	if err != nil {

@@ -17,36 +17,37 @@ import (
 
 // Options of a run.
 type Options struct {
-	Config     *config.Config    // Run fills in what the data set decides (model.vocab); Resume reads it from the run
+	Config     *config.Config    // Run derives model.vocab from the data; Resume reads the config of the run
 	Dir        string            // the run directory
 	Device     string            // overrides Config.Device unless it is ""
 	Threads    int               // overrides Config.Threads if above 0
-	Plan       *plan.Foresight   // with which the run is compared at its end; may be nil
+	Plan       *plan.Foresight   // plan to compare the run with at its end; may be nil
 	OnProgress func(train.Event) // called after every step; may be nil
-	Warn       func(string)      // takes warnings for people; may be nil
-	Note       func(string)      // takes remarks that warn of nothing; may be nil
-	Notes      func() []string   // asked after every step for remarks that belong in the run's journal; may be nil
+	Warn       func(string)      // receives warnings for the user; may be nil
+	Note       func(string)      // receives remarks that are not warnings; may be nil
+	Notes      func() []string   // called after every step for remarks that go to the run's journal; may be nil
 	Saves      <-chan struct{}   // asks for a checkpoint after the current step; may be nil
-	Overrides  []string          // for Resume: section.key=value, in the place of what the run's config.yaml says
-	// weighs the sources of data.mix, whose own weights then do not count; nil for other runs
+	Overrides  []string          // for Resume: section.key=value, which replaces values of the run's config.yaml
+	// weighs the sources of data.mix in place of data.weights; nil for other runs
 	DRO *DRO
-	// This process as one rank of the run. Without it, or if it is alone, the process is all parallel.ranks.
+	// The group in which this process is one rank of the run. If it is nil or has one rank, this process runs all
+	// parallel.ranks.
 	World comm.Comm
-	// Called once the run's directory is this run's alone, before the first step; may be nil. From then on gone returns
-	// a *LostError if the process of another rank on this host has ended. It may be called at any time.
+	// Called before the first step, once this run owns its directory; may be nil. From then on gone returns a
+	// *LostError if the process of another rank on this host has ended. gone may be called at any time.
 	Begun func(gone func() error)
-	// The time of the run, from when this process began it. If it is not 0 and the schedule allows it, the number of
-	// steps follows the clock.
+	// The time for the run, counted from its beginning in this process. If it is not 0 and the schedule allows it, the
+	// number of steps is adapted to the time.
 	Time time.Duration
-	// Gives the exit code of an error, which the ranks tell each other; nil if no process ends with it.
+	// Returns the exit code of an error, which the ranks exchange; nil if the process does not exit with it.
 	ExitCode func(error) int
 
 	begun time.Time    // when this process began the run, whose train.minutes count from then
-	late  func(func()) // of ranks: takes what closes a session that others may still read
+	late  func(func()) // on ranks: receives what closes a session whose memory other ranks may still read
 }
 
 // Run starts a new run in o.Dir and trains to its end, or until ctx ends. If ranks of one process fail, the error is
-// that of the rank that knows why.
+// that of the rank that knows the cause.
 func Run(ctx context.Context, o Options) (*Result, error) { return onRanks(ctx, o, o.Config, start) }
 
 func start(ctx context.Context, o Options) (_ *Result, err error) {
@@ -64,7 +65,7 @@ func start(ctx context.Context, o Options) (_ *Result, err error) {
 			return nil, err
 		}
 	}
-	// Such a run needs its state: the weights it starts from, or the mark that it weighs domains.
+	// Such a run needs its first state: its initial weights, or the mark that it weighs domains.
 	if err := s.create(trained || s.DRO != nil); err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (s *session) create(withState bool) error {
 }
 
 // Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet. The
-// number of ranks may be another than before.
+// number of ranks may differ from before.
 func Resume(ctx context.Context, o Options) (*Result, error) {
 	cfg, err := runDir(o.Dir).moved(o.Overrides)
 	if err != nil {
@@ -181,7 +182,7 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-// begin opens what the leader writes while the run trains.
+// begin opens the files that the leader writes while the run trains.
 func (s *session) begin() (err error) {
 	if err := s.startJournal(); err != nil {
 		return err
@@ -243,7 +244,7 @@ func (s *session) train(ctx context.Context) (_ *Result, err error) {
 // errAsked means that a rank asked for the end of the run.
 var errAsked = errors.New("the run was asked to stop")
 
-// fail ends a run with an error. If all ranks have it, the checkpoint under way is still completed.
+// fail ends a run with an error. If all ranks have the same error, the checkpoint in progress is still completed.
 func (s *session) fail(err error) error {
 	err = s.lost(s.locate(err))
 	away := (*DivergedError)(nil)
@@ -276,7 +277,7 @@ func (s *session) outOfTime() bool {
 	return limit > 0 && time.Since(s.started).Minutes() >= limit
 }
 
-// step makes one step and what is due after it. Several ranks stop after it if one of them is asked to.
+// step makes one step and does what is due after it. If one rank is asked to stop, all ranks stop after the step.
 func (s *session) step(ctx context.Context) error {
 	t := s.trainer
 	s.look.begin(t.Position().Step + 1)
@@ -322,7 +323,7 @@ func (s *session) step(ctx context.Context) error {
 	return s.saveAsked(heard)
 }
 
-// asks returns what this rank asks the others for in a step.
+// asks returns this rank's requests in a step.
 func (s *session) asks(stop <-chan struct{}) asks {
 	mine := s.parts.asks()
 	if s.outOfTime() {
@@ -341,7 +342,7 @@ func (s *session) asks(stop <-chan struct{}) asks {
 	return mine
 }
 
-// saveAsked starts a checkpoint if one is due or asked for, or else takes the one under way a stage further.
+// saveAsked starts a checkpoint if one is due or requested; otherwise it continues the one in progress.
 func (s *session) saveAsked(heard asks) error {
 	at := s.trainer.Position().Step
 	if every := s.cfg.Checkpoint.Every; every > 0 && at%every == 0 && !s.done && !s.mayRewind() {
@@ -361,8 +362,8 @@ func (s *session) saveAsked(heard asks) error {
 	return nil
 }
 
-// mayRewind reports whether the run may soon go back, to a checkpoint from before the updates that are now skipped:
-// one from their midst must not take its place.
+// mayRewind reports whether the run may soon rewind to a checkpoint from before the updates that are being skipped. A
+// checkpoint among these updates must not replace it.
 func (s *session) mayRewind() bool {
 	return s.cfg.Guard.OnDivergence == config.Rewind && s.trainer.Guard().Row > 0
 }
@@ -399,7 +400,7 @@ func (s *session) tellRise(e train.Event) {
 	}
 }
 
-// locate tells a failure of the machine where the run stood.
+// locate adds the step and the directory of the run to an error of the machine.
 func (s *session) locate(err error) error {
 	if failed := (*train.DeviceError)(nil); errors.As(err, &failed) {
 		failed.Step, failed.Dir = s.trainer.Position().Step, s.Dir

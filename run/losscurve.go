@@ -17,7 +17,7 @@ type LossCurve struct {
 }
 
 // Losses reads the loss of every step whose update is part of the weights of the run in dir. Skipped steps are
-// omitted. warn takes what is missing.
+// omitted. warn receives a message about missing steps.
 func Losses(dir string, warn func(string)) (LossCurve, error) {
 	var c LossCurve
 	err := runMetrics(dir, warn, func(e train.Event) {
@@ -28,7 +28,8 @@ func Losses(dir string, warn func(string)) (LossCurve, error) {
 	return c, err
 }
 
-// Evaluations reads the steps of the run in dir after which it was evaluated, in order. warn takes what is missing.
+// Evaluations reads the steps of the run in dir after which it was evaluated, in order. warn receives a message about
+// missing steps.
 func Evaluations(dir string, warn func(string)) (list []train.Event, err error) {
 	err = runMetrics(dir, warn, func(e train.Event) {
 		if e.Evaluated() {
@@ -38,8 +39,8 @@ func Evaluations(dir string, warn func(string)) (list []train.Event, err error) 
 	return list, err
 }
 
-// runMetrics calls f with every step of a run's current history. A line that is unreadable is left out; warn takes
-// their numbers and the steps that are missing.
+// runMetrics calls f with every step of a run's current history. Unreadable lines are left out; warn receives their
+// numbers and the missing steps.
 func runMetrics(dir string, warn func(string), f func(train.Event)) error {
 	path := runDir(dir).metrics()
 	var c metricsCheck
@@ -68,8 +69,8 @@ func runMetrics(dir string, warn func(string), f func(train.Event)) error {
 	return nil
 }
 
-// DomainWeights reads the domain weights after every step of the run in dir, which must weigh domains:
-// [step][domain]. warn takes what is missing.
+// DomainWeights reads the domain weights after every step of the run in dir, which must weigh domains: [step][domain].
+// warn receives a message about missing steps.
 func DomainWeights(dir string, warn func(string)) ([][]float64, error) {
 	var weights [][]float64
 	err := runMetrics(dir, warn, func(e train.Event) {

@@ -13,11 +13,11 @@ import (
 	"anneal/train"
 )
 
-// A LostError means that the ranks of a run could not go on together: one was killed, hangs, or failed.
+// A LostError means that the ranks of a run could not continue together: one was killed, hangs, or failed.
 type LostError struct {
 	Step   int      // the current step; 0 before the first
 	Waits  string   // what this rank waited for, if its deadline passed
-	Behind []string // ranks that had not come to it
+	Behind []string // ranks that had not reached it
 	Err    *comm.LostError
 
 	dir runDir
@@ -37,8 +37,8 @@ func (e *LostError) Error() string {
 
 func (e *LostError) Unwrap() error { return e.Err }
 
-// findGone returns Options.Begun's gone. Only ranks whose processes can be seen now are looked for later: hosts of
-// containers may have the same name.
+// findGone returns the gone function for Options.Begun. It checks only ranks whose processes are visible now, because
+// hosts of containers may have the same name.
 func (s *session) findGone() func() error {
 	neighbours := map[int]Whereabouts{}
 	for rank := range s.world.Size() {
@@ -80,8 +80,8 @@ type UnfitError struct{ Err error }
 func (e *UnfitError) Error() string { return e.Err.Error() }
 func (e *UnfitError) Unwrap() error { return e.Err }
 
-// outOfMemory marks an error that this rank, a process of its own, has too little memory. Ranks of one process have its
-// memory in common, so that theirs is the error of any process that needs too much.
+// outOfMemory marks an error that this rank, a process of its own, has too little memory. Ranks of one process share
+// its memory, so their error stays as it is for any process that needs too much.
 func (s *session) outOfMemory(err error) error {
 	short := (*train.MemoryError)(nil)
 	if s.World.InPlace() || !errors.As(err, &short) && !errors.Is(err, syscall.ENOMEM) {
@@ -91,7 +91,8 @@ func (s *session) outOfMemory(err error) error {
 }
 
 // lostEarly is the error of a rank that ends before the run has begun, because another was lost. Ranks whose deadlines
-// pass together do not hear of each other, and there is no exit.json yet: the first of them to make ranks/told tells.
+// pass at the same time do not hear from each other, and there is no exit.json yet. The first of them to create
+// ranks/told reports the error.
 func (s *session) lostEarly(err error) error {
 	var said *LostError
 	var gone *comm.LostError
@@ -111,7 +112,7 @@ func (s *session) lostEarly(err error) error {
 
 func (d runDir) told() string { return filepath.Join(d.ranks(), "told") }
 
-// lost says where the run stood when a rank was lost; another error stays as it is.
+// lost adds the state of the run to an error about a lost rank; other errors stay as they are.
 func (s *session) lost(err error) error {
 	var gone *comm.LostError
 	if !errors.As(err, &gone) {

@@ -5,7 +5,7 @@ import (
 	"anneal/train"
 )
 
-// checkMemory returns an error if the ranks of this host need more memory than it has. A rank alone finds out when it
+// checkMemory returns an error if the ranks of this host need more memory than it has. A single rank finds out when it
 // makes its trainer.
 func (s *session) checkMemory() error {
 	if s.world.alone() {
@@ -16,14 +16,14 @@ func (s *session) checkMemory() error {
 		return err
 	}
 	free := s.dev.FreeMemory()
-	if !s.dev.Apart() { // else each rank has a card
+	if !s.dev.Apart() { // otherwise each rank has its own card
 		free /= int64(s.beside)
 	}
 	return f.Refuse(free)
 }
 
-// snapshotFits reports whether memory allows the copy of weights and optimizer state with which a checkpoint is
-// written during training. The ranks of a host share its memory.
+// snapshotFits reports whether there is memory for the copy of weights and optimizer state that lets training continue
+// while a checkpoint is written. The ranks of a host share its memory.
 func (s *session) snapshotFits() bool {
 	return s.trainer.Footprint().CopyFits(machine.ReadMemory().Available / int64(s.beside))
 }
@@ -36,7 +36,7 @@ func (s *session) ownedBytes() (n int64) {
 	return n
 }
 
-// weigh finds out how large a checkpoint is that all ranks write.
+// weigh computes the size of a checkpoint, over all ranks.
 func (s *session) weigh() error {
 	all, err := share(s.world, s.ownedBytes())
 	for _, n := range all {

@@ -13,12 +13,13 @@ type MergeReport struct {
 	Checkpoint string `json:"checkpoint"` // its directory
 	Step       int64  `json:"step"`
 	Bytes      int64  `json:"bytes"`
-	Unchanged  bool   `json:"unchanged"` // it was whole already and is left as it is
+	Unchanged  bool   `json:"unchanged"` // it was already whole and does not change
 }
 
-// MergeCheckpoint writes the newest checkpoint of the run in dir, or with a step above 0 that of the step, as one rank
-// writes it: whole tensors, in one file for each kind. It goes to the directory out, which must be new or empty.
-// Without out it replaces the checkpoint in the run. A damaged checkpoint is an error, and nothing changes.
+// MergeCheckpoint rewrites a checkpoint of the run in dir in the form that a single rank writes: whole tensors, in one
+// file for each kind. It takes the newest checkpoint, or that of step if step is above 0. It writes to the directory
+// out, which must be new or empty; if out is "", it replaces the checkpoint in the run. If the checkpoint is damaged,
+// it returns an error and changes nothing.
 func MergeCheckpoint(dir string, step int64, out string) (*MergeReport, error) {
 	d := runDir(dir)
 	root := d.checkpoints()

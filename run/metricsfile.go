@@ -12,16 +12,16 @@ import (
 	"anneal/train"
 )
 
-// metricsFile appends lines to metrics.jsonl from a goroutine of its own, so that a disk that stalls or fails does
-// not hold the run up. Lines that could not be written are tried again every second; the newest metricsLines of
-// them are kept, and steps whose lines are lost are named.
+// metricsFile appends lines to metrics.jsonl from its own goroutine, so that a disk that stalls or fails does not
+// delay the run. Lines that could not be written are retried every second. The newest metricsLines of them are kept,
+// and a warning names the steps whose lines are lost.
 type metricsFile struct {
 	w     io.WriteCloser
 	relay *relay.Relay
 	warn  func(string)
 
 	mu   sync.Mutex
-	lost stepRange // whose lines were lost since the last warning; empty if its first is 0
+	lost stepRange // steps whose lines were lost since the last warning; empty if its first is 0
 }
 
 type stepRange struct{ first, last int }
@@ -57,7 +57,7 @@ func (m *metricsFile) flush(patience time.Duration) {
 	}
 }
 
-// close writes the lines that are left, and names the steps of those that cannot be written.
+// close writes the remaining lines, and warns of steps whose lines cannot be written.
 func (m *metricsFile) close() {
 	if m == nil {
 		return
@@ -114,8 +114,8 @@ func (r stepRange) String() string {
 	return fmt.Sprintf("steps %d to %d", r.first, r.last)
 }
 
-// appendFile appends to a file, which it opens anew after an error: a file system that was away may have made the
-// open one useless.
+// appendFile appends to a file. After an error it opens the file again, because a file system that was unavailable may
+// have invalidated the open file.
 type appendFile struct {
 	path string
 	f    *os.File // nil after an error

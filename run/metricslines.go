@@ -15,8 +15,8 @@ import (
 	"anneal/internal/fileio"
 )
 
-// openMetrics opens the file for a run at the given step. It removes lines of later steps, written before a kill by
-// steps that will run again, and lines that cannot be read, which it tells.
+// openMetrics opens the file for a run at the given step. It removes lines of later steps, which were written before a
+// kill and will run again, and lines that cannot be read, of which it warns.
 func openMetrics(path string, step int, warn func(string)) (*metricsFile, error) {
 	c, err := trimMetrics(path, step)
 	if err != nil {
@@ -32,7 +32,7 @@ func openMetrics(path string, step int, warn func(string)) (*metricsFile, error)
 	return newMetricsFile(f, metricsRetry, warn), nil
 }
 
-// trimMetrics leaves the lines that a run at the given step has, and returns what is wrong with them.
+// trimMetrics removes the lines that a run at the given step does not have, and returns what is wrong with the rest.
 func trimMetrics(path string, step int) (*metricsCheck, error) {
 	c := &metricsCheck{}
 	kept, dropped, prefix := int64(0), false, true // whether the lines to keep are the first of the file
@@ -65,7 +65,7 @@ func trimMetrics(path string, step int) (*metricsCheck, error) {
 	})
 }
 
-// rewriteMetrics replaces every line by what edit returns.
+// rewriteMetrics replaces every line by the result of edit.
 func rewriteMetrics(path string, edit func(line []byte) []byte) error {
 	return fileio.Write(path, func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 1<<16)
@@ -96,7 +96,7 @@ func (c *metricsCheck) read(line []byte) (loggedStep, bool) {
 	return l, readable
 }
 
-// keeps is read for a run at a step: lines of later steps are as if they were not there.
+// keeps is read for a run at a step; lines of later steps are ignored.
 func (c *metricsCheck) keeps(line []byte, step int) bool {
 	l, readable := c.parse(line)
 	switch {
@@ -117,7 +117,7 @@ func (c *metricsCheck) parse(line []byte) (loggedStep, bool) {
 	return l, err == nil
 }
 
-// refuse notes that the line just read has a step but is damaged otherwise.
+// refuse records that the line just read has a step but is otherwise damaged.
 func (c *metricsCheck) refuse(l loggedStep) {
 	c.bad = append(c.bad, c.lines)
 	if !l.Rewound {
@@ -125,7 +125,7 @@ func (c *metricsCheck) refuse(l loggedStep) {
 	}
 }
 
-// reach notes the steps that are missing before one.
+// reach records the steps that are missing before a step.
 func (c *metricsCheck) reach(step int) {
 	if c.last > 0 && step > c.last+1 {
 		c.holes = append(c.holes, stepRange{c.last + 1, step - 1})
@@ -133,7 +133,7 @@ func (c *metricsCheck) reach(step int) {
 	c.last = max(c.last, step)
 }
 
-// faults says what is wrong; "" if nothing is.
+// faults describes the damage; "" if there is none.
 func (c *metricsCheck) faults(path string) string {
 	var parts []string
 	if len(c.bad) > 0 {
@@ -156,7 +156,7 @@ func (c *metricsCheck) faults(path string) string {
 	return path + ": " + strings.Join(parts, "; ")
 }
 
-// firstFew joins the first elements of a list, and says how many more there are.
+// firstFew joins the first elements of a list, followed by the number of further ones.
 func firstFew(list []string) string {
 	const few = 5
 	if len(list) <= few {
@@ -174,8 +174,8 @@ type loggedStep struct {
 // longestMetricsLine is far longer than the line of a mix of a thousand sources.
 const longestMetricsLine = 1 << 20
 
-// eachMetricsLine calls f with every line of the file, including its line end, until f returns an error. Of a line
-// that is too long it passes the line end alone. A missing file has no lines.
+// eachMetricsLine calls f with every line of the file, including its line end, until f returns an error. For a line
+// that is too long it passes only the line end. A missing file has no lines.
 func eachMetricsLine(path string, f func(line []byte) error) error {
 	file, err := fileio.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -236,8 +236,8 @@ func lastLogged(path string) (int, error) {
 	return c.last, err
 }
 
-// markRewound marks the lines of steps after the given one as rewound, and removes lines that cannot be read, which
-// it returns. A file without any that can be read does not belong to a run and stays as it is.
+// markRewound marks the lines of steps after the given one as rewound, and removes lines that cannot be read, which it
+// returns. A file without a readable line does not belong to a run and does not change.
 func markRewound(path string, step int) (*metricsCheck, error) {
 	c, sound := &metricsCheck{}, false
 	err := eachMetricsLine(path, func(line []byte) error {

@@ -48,8 +48,8 @@ func (d runDir) findData(cfg *config.Config) error {
 	return nil
 }
 
-// saysWhere adds to an error about data that is missing or other where the run names its data, since no command that
-// continues the run takes another place for it.
+// saysWhere adds to an error about missing or different data where the run's configuration names the data, because
+// commands that continue a run have no option for another place.
 func (d runDir) saysWhere(cfg *config.Config, err error) error {
 	if !errors.Is(err, dataset.ErrNone) && !errors.Is(err, dataset.ErrOther) {
 		return err

@@ -13,7 +13,7 @@ import (
 	"anneal/dataset"
 )
 
-// ErrOccupied means that the directory for a new run holds something else.
+// ErrOccupied means that the directory for a new run holds other files.
 var ErrOccupied = errors.New("is not empty")
 
 // CheckNewRun returns an error unless a run can start in dir: dir does not exist and can be created, or holds only

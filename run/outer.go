@@ -9,8 +9,8 @@ import (
 	"anneal/train"
 )
 
-// Of groups that step alone (parallel.outer), each has weights, an optimizer and counters of its own. A checkpoint
-// holds the tensors of group k > 0 under names that begin with "replica.k.", and their counters in state.Groups.
+// Groups that step separately (parallel.outer) each have their own weights, optimizer and counters. A checkpoint holds
+// the tensors of group k > 0 under names that begin with "replica.k.", and their counters in state.Groups.
 
 // groupStates returns the counters of all groups but the first; nil without groups. All ranks call it.
 func (s *session) groupStates() ([]train.State, error) {
@@ -24,7 +24,7 @@ func (s *session) groupStates() ([]train.State, error) {
 	return all[1:s.cfg.Parallel.Outer.Groups], nil // rank k is the first of group k
 }
 
-// restored returns the counters of the checkpoint just loaded, of this rank's group.
+// restored returns the counters of this rank's group in the checkpoint just loaded.
 func (s *session) restored() train.State {
 	if o := s.cfg.Parallel.Outer; o.On() && s.world.Rank()%o.Groups > 0 {
 		return s.last.Groups[s.world.Rank()%o.Groups-1]
@@ -32,7 +32,7 @@ func (s *session) restored() train.State {
 	return train.State{Position: s.last.Progress, Guard: s.last.Guard, LossScale: s.last.LossScale}
 }
 
-// checkGroups refuses to continue with another number of groups than the state is of.
+// checkGroups refuses to continue with a number of groups other than that of the state.
 func (s *state) checkGroups(o config.Outer, dir runDir) error {
 	was, now := len(s.Groups)+1, max(o.Groups, 1)
 	if was == now {
@@ -53,8 +53,8 @@ func (s *state) checkGroups(o config.Outer, dir runDir) error {
 	return p
 }
 
-// loadError says why the state of a run in dir cannot be loaded into this one: of another number of groups, of another
-// optimizer, or of another model.
+// loadError explains why the state of a run in dir cannot be loaded into this run: it has another number of groups,
+// another optimizer, or another model.
 func (s *session) loadError(err error, dir runDir) error {
 	var last state
 	if !errors.Is(err, checkpoint.ErrOtherModel) {

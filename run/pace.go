@@ -10,22 +10,22 @@ import (
 	"anneal/config"
 )
 
-// A pace follows the clock: it changes the number of steps of a run under way, so that the run ends when its time does
-// (Options.Time). That is possible while the steps made do not depend on those to come: with WSD until the decay
-// begins. The run is then, bit for bit, one that had the last number of steps from its beginning.
+// A pace adapts the number of steps of a run to the clock, so that the run ends when its time ends (Options.Time).
+// This is possible as long as past steps do not depend on the number of future ones: with WSD until the decay begins.
+// The result is, bit for bit, that of a run with the final number of steps from the beginning.
 type pace struct {
 	end   time.Time // when the run should end
-	looks []int     // numbers of steps after which to look at the clock; the last is where the decay would begin
+	looks []int     // steps after which to check the clock; the last is where the decay would begin
 	made  int       // steps at the last look
 	at    time.Time // and when that was
 }
 
 const (
-	paceReserve = 0.03 // of the time is for the last checkpoint
-	paceSlack   = 0.01 // of the steps: smaller changes are not made
+	paceReserve = 0.03 // share of the time for the last checkpoint
+	paceSlack   = 0.01 // share of the steps; smaller changes are not made
 )
 
-// newPace returns the pace of a run that begins, or nil if its length does not follow the clock.
+// newPace returns the pace of a new run, or nil if its length is not adapted to the clock.
 func (s *session) newPace() *pace {
 	c := s.cfg
 	if s.Time <= 0 || c.Schedule.Name != "wsd" || needsLength(c) {
@@ -38,19 +38,19 @@ func (s *session) newPace() *pace {
 	}
 }
 
-// needsLength reports whether what a run does before its decay depends on its length.
+// needsLength reports whether steps of a run before its decay depend on its length.
 func needsLength(c *config.Config) bool {
 	t, s := &c.Train, &c.Schedule
 	return c.Data.Order.Given() || c.MixFollowsLength() || t.BatchRamp.Given() || t.LengthWarmup.Given() ||
 		s.Horizon > 0 || s.WeightDecay != "constant" || c.Optimizer.DecayTimescale > 0
 }
 
-// decayBegins returns after how many of so many steps the rate begins to fall.
+// decayBegins returns the step after which the rate begins to fall, in a run of the given number of steps.
 func decayBegins(cfg *config.Config, steps int) int {
 	return max(steps-int(math.Round(cfg.Schedule.DecayFraction*float64(steps))), cfg.Schedule.Warmup)
 }
 
-// keepPace looks at the clock if it is time to, and changes the length of the run if that is due.
+// keepPace checks the clock if it is time to, and changes the length of the run if necessary.
 func (s *session) keepPace() error {
 	p, made := s.pace, s.trainer.Position().Step
 	if p == nil || s.done || len(p.looks) == 0 || made < p.looks[0] || made > p.looks[len(p.looks)-1] {
@@ -90,7 +90,7 @@ func (p *pace) length(cfg *config.Config, made int, now time.Time) int {
 	return want
 }
 
-// lengthen gives the run another number of steps on every rank, and records it where a resumed run finds it.
+// lengthen changes the number of steps on every rank, and records it in the run's configuration for resumes.
 func (s *session) lengthen(was, steps int, why string) error {
 	s.cfg.DeriveText("train.steps", strconv.Itoa(steps), "follows the clock; "+strconv.Itoa(was)+" before")
 	s.trainer.SetSteps(steps)

@@ -7,24 +7,25 @@ import (
 	"anneal/checkpoint"
 )
 
-// A run on several ranks saves in parts: the leader begins a checkpoint, every rank writes its part in the background
-// and says at the end of a step that it has, and when all have, the leader makes them a checkpoint.
+// A run on several ranks saves in parts. The leader begins a checkpoint, and every rank writes its part in the
+// background and reports at the end of a step when it is done. When all ranks are done, the leader commits the
+// checkpoint.
 
 // parts is the part of this rank in the checkpoint that the ranks write together.
 type parts struct {
 	writer   *checkpoint.Writer // nil if this process writes alone
-	underway bool               // the checkpoint is neither complete nor given up
+	underway bool               // the checkpoint is neither complete nor abandoned
 	failed   error              // of this rank's part
 }
 
-// close waits until nothing is written any more.
+// close waits until the part is no longer being written.
 func (p *parts) close() {
 	if p.writer != nil {
-		p.writer.Close() // a part that nobody waits for is given up
+		p.writer.Close() // a part that no rank waits for is abandoned
 	}
 }
 
-// asks returns what this rank has to say of its part.
+// asks returns the state of this rank's part as requests to the others.
 func (p *parts) asks() asks {
 	if !p.underway {
 		return 0
@@ -68,8 +69,8 @@ func (s *session) beginParts() error {
 	return nil
 }
 
-// joinParts waits for the parts of the checkpoint under way, if any; then the leader commits it in the background, or
-// gives it up. All ranks call it after the same step. It returns an error if a part has failed.
+// joinParts waits for the parts of the checkpoint in progress, if any; then the leader commits it in the background,
+// or abandons it. All ranks call it after the same step. It returns an error if a part has failed.
 func (s *session) joinParts() error {
 	p := &s.parts
 	if !p.underway {
@@ -84,7 +85,7 @@ func (s *session) joinParts() error {
 		return err
 	}
 	if agreed := (*agreedError)(nil); errors.As(err, &agreed) {
-		err = agreed.err // all know that it failed, but not whether the leader then ends the run
+		err = agreed.err // all ranks know that it failed, but not whether the leader ends the run
 	}
 	if err == nil {
 		err = s.store.Commit(s.world.Size())

@@ -9,8 +9,8 @@ import (
 	"anneal/internal/buildinfo"
 )
 
-// peer is what a rank tells the others of itself before the run begins. What follows the process id must be the same
-// on all.
+// peer is the description of a rank that it sends to the others before the run begins. The fields after the process id
+// must be the same on all ranks.
 type peer struct {
 	Host    string         `json:"host"`
 	PID     int            `json:"pid"`
@@ -20,7 +20,7 @@ type peer struct {
 	Data    dataset.State  `json:"data"`
 }
 
-// checkPeers returns an error unless all ranks are about to make the same run with the same bits.
+// checkPeers returns an error unless all ranks will make the same run with the same bits.
 func (s *session) checkPeers() error {
 	if s.world.alone() {
 		return nil
@@ -39,7 +39,7 @@ func (s *session) checkPeers() error {
 	return nil
 }
 
-// own are the keys in which ranks may differ: hosts have devices, cores and directories of their own.
+// own lists the keys in which ranks may differ, because hosts have their own devices, cores and directories.
 var own = map[string]bool{"device": true, "threads": true, "data.path": true, "data.mix": true}
 
 // check compares another rank with the leader.

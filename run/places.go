@@ -17,29 +17,30 @@ import (
 	"anneal/tensor"
 )
 
-// ranks/NNNN in the run directory says who a rank is and, once it has waited for more than a second, for what. A rank
-// whose deadline passes reads what the others wait for: who waits for nothing, or for something before, is behind.
+// The file ranks/NNNN in the run directory identifies a rank and, once the rank has waited for more than a second,
+// says what it waits for. A rank whose deadline passes reads the files of the others: a rank that waits for nothing,
+// or for an earlier operation, is behind.
 
-// Whereabouts is ranks/NNNN.
+// Whereabouts is the content of ranks/NNNN.
 type Whereabouts struct {
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
 	Place string    `json:"place,omitempty"` // in a mesh of ranks
 	Step  int       `json:"step"`            // the current step
-	Waits string    `json:"waits,omitempty"` // for what, since when; "" if it does not
+	Waits string    `json:"waits,omitempty"` // what it waits for, and since when; "" if it does not wait
 	Since time.Time `json:"since,omitzero"`
 }
 
 const (
-	noteAfter = time.Second // a rank waits at most this long before it says so
+	noteAfter = time.Second // a rank that waits this long notes it in its file
 	maxPlace  = 4 << 10     // bytes
 )
 
 func (d runDir) place(rank int) string { return filepath.Join(d.ranks(), fmt.Sprintf("%04d", rank)) }
 
-// lookout notes what a rank waits for. A nil lookout notes nothing.
+// lookout records what a rank waits for. A nil lookout records nothing.
 type lookout struct {
-	after time.Duration // how long the rank waits before it says so
+	after time.Duration // how long the rank waits before the file says so
 	path  string
 	done  chan struct{}
 
@@ -55,7 +56,7 @@ func newLookout(deadline time.Duration) *lookout {
 	}
 }
 
-// open begins to write what is noted to a file. The caller closes the lookout.
+// open begins to write the records to a file. The caller closes the lookout.
 func (l *lookout) open(path string) {
 	l.mu.Lock()
 	l.path = path
@@ -71,7 +72,7 @@ func (l *lookout) close() {
 	}
 }
 
-// begin notes the current step.
+// begin records the current step.
 func (l *lookout) begin(step int) {
 	if l == nil {
 		return
@@ -101,7 +102,7 @@ func (l *lookout) operation() string {
 	return cmp.Or(l.now.Waits, "the computation")
 }
 
-// wait notes what the rank waits for; "" ends it.
+// wait records what the rank waits for; "" ends the wait.
 func (l *lookout) wait(what string) {
 	if l == nil {
 		return
@@ -113,7 +114,7 @@ func (l *lookout) wait(what string) {
 	}
 }
 
-// run writes down what the rank waits for for long, and when it no longer does.
+// run writes the file when the rank has waited for long, and again when the wait ends.
 func (l *lookout) run() {
 	ticker := time.NewTicker(max(l.after/4, time.Millisecond))
 	defer ticker.Stop()
@@ -137,7 +138,7 @@ func (l *lookout) run() {
 	}
 }
 
-// write writes the file; one that cannot be written is missed only when a rank is lost.
+// write writes the file. Errors are ignored, because the file is needed only when a rank is lost.
 func (l *lookout) write(at Whereabouts) {
 	text, err := json.Marshal(at)
 	if err == nil {
@@ -145,9 +146,9 @@ func (l *lookout) write(at Whereabouts) {
 	}
 }
 
-// behind says what the rank of this lookout waits for, and for which of n ranks: those that wait for nothing or are at
-// an earlier step, or else the one that the transport names, or else all that wait for something else. It knows nothing
-// before the lookout is opened.
+// behind returns what the rank of this lookout waits for, and which of n ranks it waits for: those that wait for
+// nothing or are at an earlier step; if there are none, the rank that the transport names; else all ranks that wait
+// for something else. Before the lookout is opened it returns nothing.
 func (l *lookout) behind(d runDir, n, named int) (waits string, list []string) {
 	if !l.opened() {
 		return "", nil
@@ -175,7 +176,7 @@ func (l *lookout) behind(d runDir, n, named int) (waits string, list []string) {
 	return mine.Waits, list
 }
 
-// opened reports whether this rank says where it is.
+// opened reports whether this rank writes its file.
 func (l *lookout) opened() bool {
 	if l == nil {
 		return false
@@ -185,7 +186,7 @@ func (l *lookout) opened() bool {
 	return l.path != ""
 }
 
-// readPlace reads what a rank says of itself.
+// readPlace reads the file of a rank.
 func readPlace(path string) (at Whereabouts, err error) {
 	text, err := fileio.ReadSmall(path, maxPlace)
 	if err == nil {
@@ -194,7 +195,7 @@ func readPlace(path string) (at Whereabouts, err error) {
 	return at, err
 }
 
-// describe says who and where a rank is.
+// describe identifies a rank: its host, its process and its place.
 func (p *Whereabouts) describe(rank int) string {
 	switch {
 	case p.PID == 0:
@@ -206,7 +207,7 @@ func (p *Whereabouts) describe(rank int) string {
 		rank, p.Host, p.PID, p.placed(), p.Waits, p.Step)
 }
 
-// placed is the place, if there is one, as a part of a list.
+// placed returns the place, if there is one, as an item of a list.
 func (p *Whereabouts) placed() string {
 	if p.Place == "" {
 		return ""
@@ -214,7 +215,7 @@ func (p *Whereabouts) placed() string {
 	return ", " + p.Place
 }
 
-// placeIn says where in a mesh a rank of n is; "" if it has all layers and all tokens of its micro-batches.
+// placeIn describes the place of a rank of n in a mesh; "" if it has all layers and all tokens of its micro-batches.
 func placeIn(p config.Parallel, rank, n int) string {
 	if p.Shared() == 1 {
 		return ""
@@ -223,7 +224,7 @@ func placeIn(p config.Parallel, rank, n int) string {
 	return fmt.Sprintf("stage %d, data %d, context %d, tensor %d", at.Stage, at.Data, at.Chunk, at.Cut)
 }
 
-// watchedComm is a group whose waits are noted, and in which a fault may strike.
+// watchedComm is a group that records waits, and in which a fault may strike.
 type watchedComm struct {
 	comm.Comm
 	look  *lookout
@@ -233,7 +234,7 @@ type watchedComm struct {
 func (c watchedComm) Share(mine []byte) ([][]byte, error) {
 	c.look.wait("the agreement of all ranks")
 	all, err := c.Comm.Share(mine)
-	if err == nil { // else it is still what the rank waits for
+	if err == nil { // after an error the rank still waits for the operation
 		c.look.wait("")
 	}
 	return all, err

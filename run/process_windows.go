@@ -1,4 +1,4 @@
 package run
 
-// runs reports whether a process of this host runs: nobody knows on Windows, where no launcher starts ranks.
+// runs reports whether a process of this host runs. This is unknown on Windows, where no launcher starts ranks.
 func runs(int) bool { return true }

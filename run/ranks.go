@@ -15,13 +15,13 @@ import (
 	"anneal/config"
 )
 
-// A run on several ranks is the same session on each of them: every rank has a device, a loader and a trainer of its
-// own. Ranks are the processes that a launcher started, or goroutines of this one, which share out its threads.
+// A run on several ranks is the same session on each of them: every rank has its own device, loader and trainer. Ranks
+// are the processes that a launcher started, or goroutines of this process, which divide its threads among them.
 
 // beginning starts or resumes a run on one rank.
 type beginning func(context.Context, Options) (*Result, error)
 
-// onRanks makes a run on the ranks of o.World, or else on as many goroutines as its configuration says.
+// onRanks makes a run on the ranks of o.World or, without it, on as many goroutines as its configuration has ranks.
 func onRanks(ctx context.Context, o Options, cfg *config.Config, begin beginning) (*Result, error) {
 	o.begun = time.Now()
 	if o.Warn == nil {
@@ -38,8 +38,8 @@ func onRanks(ctx context.Context, o Options, cfg *config.Config, begin beginning
 	return survive(ctx, o, begin)
 }
 
-// onGoroutines makes a run on ranks of this process. It returns what the leader has, or the error of the rank that
-// knows what went wrong.
+// onGoroutines makes a run on ranks of this process. It returns the leader's result, or the error of the rank that
+// knows the cause.
 func onGoroutines(ctx context.Context, o Options, cfg *config.Config, begin beginning) (*Result, error) {
 	n := cfg.Parallel.Ranks
 	threads, err := shareThreads(n, cmp.Or(o.Threads, cfg.Threads))
@@ -66,7 +66,7 @@ func onGoroutines(ctx context.Context, o Options, cfg *config.Config, begin begi
 	return r, err
 }
 
-// remains is what ranks that failed have left open, because others may read it.
+// remains holds what failed ranks have left open, because other ranks may still read it.
 type remains struct {
 	mu   sync.Mutex
 	list []func()
@@ -86,17 +86,18 @@ func (r *remains) close() {
 	}
 }
 
-// end is how a rank ended.
+// end is the outcome of a rank.
 type end struct {
 	rank   int
 	result *Result
 	err    error
 }
 
-// rankPatience is how long a run that failed waits for ranks that do not answer.
+// rankPatience is how long a failed run waits for ranks that do not answer.
 const rankPatience = 2 * time.Second
 
-// await waits for n ranks, the last of them only for a while once one has failed. It reports whether all have ended.
+// await waits for n ranks. Once one has failed, it waits for the others only for a limited time. It reports whether
+// all have ended.
 func await(ends <-chan end, n int) (r *Result, all bool, err error) {
 	var best end
 	var late <-chan time.Time
@@ -126,7 +127,7 @@ func await(ends <-chan end, n int) (r *Result, all bool, err error) {
 	return r, true, nil
 }
 
-// knows grades an error by how much it says of what went wrong: most if it is the rank's own.
+// knows grades an error by how much it says about the cause. A rank's own error says the most.
 func knows(err error) int {
 	switch {
 	case ToldElsewhere(err):
@@ -137,8 +138,8 @@ func knows(err error) int {
 	return 2
 }
 
-// CheckRanks returns an error unless this process has a thread for each rank of a run; threads are 0 unless the run has
-// others than its configuration says.
+// CheckRanks returns an error unless this process has a thread for each rank of a run. threads overrides the
+// configuration's number unless it is 0.
 func CheckRanks(cfg *config.Config, threads int) error {
 	if cfg.Parallel.Ranks == 1 {
 		return nil
@@ -147,7 +148,7 @@ func CheckRanks(cfg *config.Config, threads int) error {
 	return err
 }
 
-// shareThreads shares threads out to ranks; 0 stands for all of this process.
+// shareThreads divides threads among ranks; 0 stands for all threads of this process.
 func shareThreads(ranks, threads int) ([]int, error) {
 	given := threads > 0
 	if !given {
@@ -189,7 +190,7 @@ func onRank(ctx context.Context, o Options, begin beginning) (r *Result, err err
 	return survive(ctx, o, begin)
 }
 
-// failed is how a rank ends that returns an error or panics: unless all ranks know of the error, the group ends with
+// failed handles a rank that returns an error or panics: unless all ranks know of the error, it ends the group with
 // it.
 func (g group) failed(err error, panicked any) error {
 	if panicked != nil {
@@ -204,7 +205,7 @@ func (g group) failed(err error, panicked any) error {
 	return err
 }
 
-// end closes a session that ends with err or a panic. When a rank fails, others may still read its memory, which then
+// end closes a session that ends with err or a panic. When a rank fails, other ranks may still read its memory, which
 // stays until they have ended, too.
 func (s *session) end(err *error) {
 	if s.world.alone() {
@@ -220,7 +221,7 @@ func (s *session) end(err *error) {
 		s.late(s.free)
 		return
 	}
-	if s.trainer != nil { // others may still read its memory
+	if s.trainer != nil { // other ranks may still read its memory
 		if lost := s.trainer.Settle(); *err == nil {
 			*err = lost
 		}
@@ -228,7 +229,7 @@ func (s *session) end(err *error) {
 	s.free()
 }
 
-// A PanicError is a panic of one rank: a mistake in anneal.
+// A PanicError is a panic of one rank: a bug in anneal.
 type PanicError struct {
 	Rank  int
 	Host  string

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// redactor takes out of texts what is nobody else's business.
+// redactor removes private information from texts.
 type redactor struct {
 	names []name // the longest first
 }
@@ -21,7 +21,7 @@ var (
 	webhookLine = regexp.MustCompile(`(?m)^(\s*webhook:\s*)\S.*?(\s+#.*)?$`)
 	anyURL      = regexp.MustCompile(
 		`\b([a-zA-Z][a-zA-Z0-9+.-]*://)(?:[^\s/?#"']*@)?([^\s/?#"'<>]+)([^\s?#"'<>]*)([?#][^\s"'<>]*)?`)
-	// A directory and what stands in it: only the last name remains.
+	// A path with directories: only the last name remains.
 	unixPath    = regexp.MustCompile(`(^|[^\w./:-])((?:~|\.\.?)?/(?:[^\s/:"'=,;()]+/)+)([^\s/:"'=,;()]*)`)
 	windowsPath = regexp.MustCompile(`\b[A-Za-z]:\\{1,2}(?:[^\s\\:"'=,;()]+\\{1,2})*([^\s\\:"'=,;()]*)`)
 )
@@ -41,7 +41,7 @@ func newRedactor(d runDir) redactor {
 	return r
 }
 
-// add has a name replaced, also as JSON writes it, and the last part of one of a Windows domain.
+// add replaces a name, also in its JSON form; of a name in a Windows domain, also its last part.
 func (r *redactor) add(was, now string) {
 	if len(was) <= 2 { // a user called "a" is in every word
 		return

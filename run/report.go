@@ -39,7 +39,7 @@ type Result struct {
 	Timing                     Timing
 }
 
-// evaluate measures the model and stores the result. If it is interrupted, the previous result remains.
+// evaluate measures the model and stores the result. If it is interrupted, the previous result stays.
 func (s *session) evaluate(ctx context.Context) (train.Evaluation, error) {
 	none := train.NewEvent().Evaluation
 	s.watch.enter(evaluating)
@@ -77,7 +77,8 @@ func (s *session) evaluate(ctx context.Context) (train.Evaluation, error) {
 	return e, nil
 }
 
-// evaluateAnswers adds the answers of the held-out text, and those of the training split, if they are to be counted.
+// evaluateAnswers adds the answers of the held-out text and of the training split, if train.eval_answers asks for
+// them.
 func (s *session) evaluateAnswers(ctx context.Context, e *train.Evaluation, held train.Answers) error {
 	e.ValAccuracy, e.ValExact, e.TrainAccuracy, e.TrainExact = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	if !s.cfg.Train.EvalAnswers {
@@ -123,7 +124,8 @@ func (s *session) report(e train.Event) {
 	}
 }
 
-// eta tells the course of the run what a step, and what came with it, took, and returns the time left.
+// eta records the time of a step, its evaluation and its checkpoint in the course of the run, and returns the time
+// left.
 func (s *session) eta(e train.Event) time.Duration {
 	took, saved := s.clock.step.Seconds(), 0.0
 	if e.SaveSeconds > 0 {
@@ -177,8 +179,8 @@ func (s *session) result(interrupted bool) (*Result, error) {
 	return r, nil
 }
 
-// hash returns the hashes of weights and optimizer state. Where each rank has a part, they are read from the checkpoint
-// that the ranks have just saved.
+// hash returns the hashes of weights and optimizer state. If each rank has only a part, they are read from the
+// checkpoint that the ranks have just saved.
 func (s *session) hash() (h [2]string, err error) {
 	if s.world.alone() {
 		h[0], h[1], err = checkpoint.HashTensors(s.tensors)

@@ -24,7 +24,7 @@ import (
 //
 // A rewind writes its plan before it changes anything; a resume completes an interrupted rewind.
 
-// StepRange is the batches of steps First to Last, inclusive, numbered as in metrics.jsonl.
+// StepRange stands for the batches of steps First to Last, inclusive, numbered as in metrics.jsonl.
 type StepRange struct{ First, Last int }
 
 // RewindOptions selects the target and the batches to skip.
@@ -32,7 +32,7 @@ type RewindOptions struct {
 	To          int         // the run continues after the last checkpoint at or before this step
 	Skip        []StepRange // batches to skip; ascending
 	SkipBatches int         // number of batches to skip from the checkpoint on; exclusive with Skip
-	rewound     int         // how often the run has then gone back by itself; 0 leaves the number as it is
+	rewound     int         // number of automatic rewinds after this one; 0 does not change the number
 	Warn        func(string)
 }
 
@@ -203,11 +203,11 @@ func openToRewind(d runDir, warn func(string)) (*checkpoint.Store, error) {
 type rewindPlan struct {
 	Step    int    `json:"step"`
 	Skip    string `json:"skip"`
-	Rewound int    `json:"rewound,omitempty"` // guard.rewound from then on; 0 leaves it as it is
+	Rewound int    `json:"rewound,omitempty"` // new value of guard.rewound; 0 does not change it
 }
 
 const (
-	maxSkips  = yaml.MaxBytes / 2 // what data.skip may take of config.yaml: some 2,000 ranges
+	maxSkips  = yaml.MaxBytes / 2 // the size of data.skip in config.yaml, at most: some 2,000 ranges
 	maxRewind = 2 * maxSkips      // size of rewind.json
 )
 

@@ -57,8 +57,8 @@ var (
 	ErrNoRun = errors.New("is not a run: it has no config.yaml")
 )
 
-// begin makes the directory of a new run, which is not yet one: its unfinished configuration says that it was begun,
-// so that a start that was killed can be made again.
+// begin makes the directory of a new run, which does not count as a run yet. An unfinished configuration in it marks
+// that it was begun, so that a killed start can be repeated.
 func (d runDir) begin() error {
 	if err := CheckNewRun(string(d)); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (d runDir) begin() error {
 	return nil
 }
 
-// clear removes the checkpoints of a start that was killed.
+// clear removes the checkpoints of a killed start.
 func (d runDir) clear() error {
 	if _, err := os.Stat(d.checkpoints()); err != nil {
 		return nil // CheckNewRun has looked at the directory
@@ -95,7 +95,7 @@ func (d runDir) clear() error {
 // finish makes a run of the directory.
 func (d runDir) finish(f runFiles) error {
 	if err := f.write(d); err != nil {
-		os.WriteFile(d.unfinished(), nil, 0o666) // writing has taken it away; the directory can still be begun again
+		os.WriteFile(d.unfinished(), nil, 0o666) // writing has removed it; this way the start can still be repeated
 		return fmt.Errorf("cannot start the run: %w", err)
 	}
 	return nil
@@ -110,9 +110,8 @@ func (d runDir) configure(cfg *config.Config) error {
 	return writeDurably(d.config(), d.configured(text, cfg))
 }
 
-// configured returns the text of a configuration, which is text so far, with the values of cfg. Where
-// load has found data that was moved with the run, the first line says so, too: the new paths go with the present place
-// of the run.
+// configured returns the present text of a configuration with the values of cfg. If load has found data that was moved
+// with the run, the first line is updated, too, because the new paths belong to the present place of the run.
 func (d runDir) configured(text []byte, cfg *config.Config) []byte {
 	var first []byte
 	files := runFiles{config: text}
@@ -125,7 +124,7 @@ func (d runDir) configured(text []byte, cfg *config.Config) []byte {
 	return slices.Concat(first, cfg.YAML())
 }
 
-// writeDurably puts a whole file in the place of what path holds, or leaves that as it is.
+// writeDurably replaces the file at path by a complete new one, or leaves the old one unchanged.
 func writeDurably(path string, data []byte) error {
 	half := path + unfinished
 	f, err := os.Create(half)
@@ -175,7 +174,7 @@ func BranchConfig(dir string, overrides []string) (*config.Config, error) {
 func Config(dir string) (*config.Config, error) { return runDir(dir).load() }
 
 // ResumeConfig is Config for a run that is to be resumed, with some values of parallel replaced. Its remarks say what
-// another mesh of ranks changes. A run that holds weights only is refused.
+// changes with another mesh of ranks. A run that holds only weights is refused.
 func ResumeConfig(dir string, overrides []string) (*config.Config, error) {
 	if _, err := runDir(dir).load(); err != nil {
 		return nil, err
@@ -203,8 +202,8 @@ func ResumeConfig(dir string, overrides []string) (*config.Config, error) {
 	return cfg, refuseWeights(runDir(dir))
 }
 
-// moved is load for a run that is resumed. Where the overrides end an axis of the mesh, the key that says how ranks
-// shared it has its default again: without the axis it would be refused.
+// moved is load for a resumed run. If the overrides remove an axis of the mesh, the key that says how ranks share this
+// axis is reset to its default, because it would be refused without the axis.
 func (d runDir) moved(overrides []string) (*config.Config, error) {
 	given := map[string]string{}
 	for _, o := range overrides {
@@ -238,7 +237,7 @@ func (d runDir) load(overrides ...string) (*config.Config, error) {
 	return d.read(overrides)
 }
 
-// occupied reports whether something is at a path that a run could not be made at.
+// occupied reports whether something at a path prevents a run from being made there.
 func occupied(path string) bool {
 	list, err := os.ReadDir(path)
 	return len(list) > 0 || errors.Is(err, syscall.ENOTDIR)

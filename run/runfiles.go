@@ -20,13 +20,13 @@ import (
 	"anneal/tokenizer"
 )
 
-// runFiles are the files that say what a run is. Every checkpoint records the run's id and their hashes, so that a
-// file that was damaged or belongs to another run is noticed.
+// runFiles are the files that define a run. Every checkpoint records the run's id and the hashes of these files, so
+// that a damaged file, or one of another run, is noticed.
 type runFiles struct {
 	config, tokenizer, tokenizerConfig []byte
 }
 
-// newRunFiles returns the files of a run that is to be made in d, with a new id.
+// newRunFiles returns the files of a new run in d, with a new id.
 func newRunFiles(d runDir, cfg *config.Config, tokenizerJSON []byte, tok *tokenizer.Tokenizer) runFiles {
 	var id [8]byte
 	rand.Read(id[:]) // never fails
@@ -101,8 +101,7 @@ func writeSynced(path string, data []byte) error {
 func CheckOrigin(dir string, info checkpoint.Info) error { return runDir(dir).checkOrigin(info) }
 
 // checkOrigin returns an error if a checkpoint in d was made by another run, or with another tokenizer than the run
-// has now. A changed config.yaml is no error: people change it. A checkpoint of an early version says nothing of
-// either.
+// has now. A changed config.yaml is not an error, because users edit it. Checkpoints of early versions record neither.
 func (d runDir) checkOrigin(info checkpoint.Info) error {
 	f, err := d.readFiles()
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"anneal/train"
 )
 
-// Samples are what the model wrote after a step. They depend on the weights alone, so a step that is made again writes
-// the same.
+// Samples are texts that the model wrote after a step. They depend only on the weights, so a repeated step writes the
+// same samples.
 type Samples struct {
 	Step  int      `json:"step"`
 	Texts []Sample `json:"texts"`
 }
 
-// A Sample is a prompt and what the model wrote after it.
+// A Sample is a prompt and the text that the model wrote after it.
 type Sample struct {
 	Prompt string `json:"prompt"`
 	Text   string `json:"text"`
@@ -39,7 +39,7 @@ const (
 
 func (d runDir) samples() string { return filepath.Join(string(d), "samples") }
 
-// prompts are what a run has the model continue.
+// prompts holds the prompts that the model of a run continues.
 type prompts struct {
 	texts []string
 	ids   [][]int32
@@ -92,7 +92,7 @@ func (s *session) writesSamples() bool {
 	return s.prompts != nil && (s.done || s.trainer.Position().Step%s.cfg.Samples.Every == 0)
 }
 
-// writeSamples has the model continue the prompts, and keeps what it writes.
+// writeSamples lets the model continue the prompts, and stores the results.
 func (s *session) writeSamples() error {
 	s.watch.enter(evaluating)
 	defer s.watch.enter(idle)
@@ -121,14 +121,14 @@ func (s *session) writeSamples() error {
 		if err == nil {
 			err = writeDurably(filepath.Join(s.dir.samples(), fmt.Sprintf(samplesName, out.Step)), append(text, '\n'))
 		}
-		if err != nil { // texts are for people: training goes on without them
+		if err != nil { // samples are only for reading: training continues without them
 			s.Warn(fmt.Sprintf("cannot keep what the model wrote after step %d: %v", out.Step, err))
 		}
 		return nil
 	})
 }
 
-// forgetSamples removes the samples of steps after the one where a run goes on.
+// forgetSamples removes the samples of steps after the one that a run continues from.
 func (d runDir) forgetSamples(step int) error {
 	for _, s := range d.sampled() {
 		if s <= step {
@@ -154,8 +154,8 @@ func (d runDir) sampled() (steps []int) {
 	return steps
 }
 
-// ReadSamples reads what the model of the run in dir wrote, at so many steps at most: the first, the last and steps
-// evenly between them. Files that cannot be read are left out.
+// ReadSamples reads the samples of the run in dir, of a limited number of steps: the first, the last and steps evenly
+// between them. Files that cannot be read are left out.
 func ReadSamples(dir string, most int) (list []Samples) {
 	d := runDir(dir)
 	steps := d.sampled()

@@ -14,16 +14,16 @@ import (
 // stop it if an earlier one exists: the run tries again after the usual number of steps.
 type saving struct {
 	step     int  // of the last checkpoint that was started and has not failed; −1 if none
-	underway bool // its outcome is not known yet
+	underway bool // the outcome of the last checkpoint is not known yet
 	failures int  // checkpoints in a row that failed
 
-	stood time.Duration // that training stood still, since the last step was reported
+	stood time.Duration // time that training has waited since the last step was reported
 }
 
 // metricsPatience is how long a checkpoint waits for the lines of its steps, so that a kill after it leaves no hole.
 const metricsPatience = time.Second
 
-// reserve prepares the memory for snapshots while the first steps run, if the run saves before its end.
+// reserve prepares the memory of snapshots while the first steps run, if the run saves before its end.
 func (s *session) reserve() {
 	switch {
 	case s.nextSave() >= s.cfg.Train.Steps:
@@ -34,8 +34,8 @@ func (s *session) reserve() {
 	}
 }
 
-// onPhase is called where a part of a step begins. The snapshot of a save is taken while the step after it computes,
-// and the update waits for it.
+// onPhase is called when a phase of a step begins. The snapshot of a save is taken while the next step computes, and
+// the update waits for it.
 func (s *session) onPhase(p train.Phase) {
 	if p == train.Updating {
 		began := time.Now()
@@ -71,7 +71,7 @@ func (s *session) saveDue() error {
 	return nil
 }
 
-// settleParts waits for the parts of the checkpoint under way, if any, like saveDue.
+// settleParts waits for the parts of the checkpoint in progress, if any. It returns errors like saveDue.
 func (s *session) settleParts() error {
 	if err := s.joinParts(); err != nil {
 		return s.tolerate(err)
@@ -79,7 +79,8 @@ func (s *session) settleParts() error {
 	return nil
 }
 
-// settleSave waits for the checkpoint under way, if any, like saveDue. Only the leader knows of it.
+// settleSave waits for the checkpoint in progress, if any. It returns errors like saveDue. Only the leader has a
+// checkpoint in progress.
 func (s *session) settleSave() error {
 	if !s.saving.underway || !s.world.leads() {
 		return nil
@@ -94,8 +95,8 @@ func (s *session) settleSave() error {
 	return nil
 }
 
-// tolerate counts a checkpoint that failed. It returns its error if the run should stop: this is the last of
-// checkpoint.max_failures in a row, there is no other to go back to, or trying again is pointless. The leader decides.
+// tolerate counts a checkpoint that failed. It returns the error if the run should stop: this was the last of
+// checkpoint.max_failures in a row, there is no earlier checkpoint, or trying again is pointless. The leader decides.
 func (s *session) tolerate(err error) error {
 	if isLost(err) {
 		return err
@@ -118,7 +119,7 @@ func (s *session) tolerate(err error) error {
 	return nil
 }
 
-// nextSave is the step after which the run saves again, unless somebody asks for a checkpoint before.
+// nextSave returns the step after which the run saves next, unless a checkpoint is requested earlier.
 func (s *session) nextSave() int {
 	every, last := s.cfg.Checkpoint.Every, s.cfg.Train.Steps
 	if every == 0 {
@@ -127,7 +128,7 @@ func (s *session) nextSave() int {
 	return min((s.trainer.Position().Step/every+1)*every, last)
 }
 
-// saveLast saves the state at the end of the run, or where it is stopped, and waits until it is safe.
+// saveLast saves the state at the end of the run, or when it is stopped, and waits until it is on disk.
 func (s *session) saveLast() error {
 	s.watch.enter(savingState)
 	defer s.watch.enter(idle)
@@ -154,7 +155,7 @@ func (s *session) saveLast() error {
 	})
 }
 
-// finishSave waits for the checkpoint under way, if any, and warns if it fails.
+// finishSave waits for the checkpoint in progress, if any, and warns if it fails.
 func (s *session) finishSave() error {
 	err := s.joinParts()
 	switch {
@@ -175,7 +176,7 @@ func (s *session) finishSave() error {
 	return nil
 }
 
-// noteState notes what a checkpoint of the present state holds beside tensors.
+// noteState updates s.last, the state that a checkpoint stores besides tensors.
 func (s *session) noteState() {
 	t := s.trainer
 	s.metrics.flush(metricsPatience)
@@ -206,7 +207,7 @@ func (s *session) save() error {
 	return nil
 }
 
-// saveError says what a checkpoint that failed means for the run.
+// saveError explains what a failed checkpoint means for the run.
 func (s *session) saveError(step int, err error) error {
 	remedy := fmt.Sprintf("there is no checkpoint yet: remove the cause and run `anneal resume %s`, which starts over",
 		s.Dir)
@@ -234,14 +235,14 @@ func (d runDir) lastCheckpoint() (step int64, ok bool) {
 	return 0, false
 }
 
-// lostCheckpoints returns none, the error that there is no checkpoint, with advice if the metrics show that there was
-// one: its directory may be on a disk that is not mounted, and starting over would remove the metrics. A run that may
-// rewind by itself skips checkpoints at times, so its metrics prove nothing.
+// lostCheckpoints returns none, the error that there is no checkpoint. It adds advice if the metrics show that there
+// must have been one: the directory may be on a disk that is not mounted, and starting over would remove the metrics.
+// Runs that may rewind automatically sometimes skip checkpoints, so their metrics prove nothing.
 func (s *session) lostCheckpoints(none error) error {
 	every := s.cfg.Checkpoint.Every
 	logged, err := lastLogged(s.dir.metrics())
 	if err != nil || every == 0 || logged <= 2*every || s.cfg.Guard.OnDivergence == config.Rewind {
-		return nil // what is wrong with the metrics is told when they are opened
+		return nil // damage of the metrics is reported when they are opened
 	}
 	return fmt.Errorf("%w, but the run was at step %d and checkpoint.every = %d\n"+
 		"  restore %s, or start over with `anneal rewind %s --to 0`",

@@ -23,16 +23,16 @@ type session struct {
 	cfg       *config.Config
 	dir       runDir
 	world     group
-	beside    int       // ranks on this host, with this one
-	place     int       // the number of this one among them
-	cards     comm.Comm // joins ranks with a GPU each; nil for others
+	beside    int       // number of ranks on this host, including this one
+	place     int       // number of this rank among them
+	cards     comm.Comm // connects ranks that have a GPU each; nil for other devices
 	dev       device.Device
 	corpus    *prepare.Corpus
 	trainer   *train.Trainer
 	reference *Weights // of a run that weighs domains; else nil
 	store     *checkpoint.Store
-	tensors   []checkpoint.Tensor // all that this rank holds
-	owned     []checkpoint.Tensor // what of it this rank writes
+	tensors   []checkpoint.Tensor // all tensors of this rank
+	owned     []checkpoint.Tensor // the tensors that this rank writes
 	metrics   *metricsFile
 	journal   *journal
 	sinks     *sinks.Sinks   // nil before the run begins
@@ -42,7 +42,7 @@ type session struct {
 	peak       float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
 	course     *plan.Course
 	bytes      int64       // of a checkpoint's tensors, of all ranks
-	last       state       // what the last step and evaluation gave
+	last       state       // results of the last step and evaluation
 	exam       *tasks.Exam // nil without eval.tasks
 	prompts    *prompts    // nil without samples.every
 	saving     saving
@@ -53,15 +53,15 @@ type session struct {
 	clock      clock
 	pace       *pace // nil if the length of the run is fixed
 	phases     phaseClock
-	toldPhases [train.Phases]time.Duration // of phases.spent, up to the last step that sinks were told
+	toldPhases [train.Phases]time.Duration // phases.spent at the last step that was sent to sinks
 	made       int                         // steps of this process
 	restarts   int                         // commands that trained the run before
 	started    time.Time
 
-	warnedTextless bool // said that no validation split has text
+	warnedTextless bool // warned that no validation split has text
 	targetless     int  // steps in a row whose batch had no target
 
-	warnedTargetless bool // said that a batch had none
+	warnedTargetless bool // warned that a batch had no target
 }
 
 func newSession(cfg *config.Config, o Options) (*session, error) {
@@ -153,7 +153,7 @@ func (s *session) openInputs() (err error) {
 	return s.openTraining()
 }
 
-// joinCards has ranks with a GPU each send tensors from card to card.
+// joinCards lets ranks with a GPU each send tensors from card to card.
 func (s *session) joinCards() error {
 	watched, ok := s.World.(watchedComm)
 	if !ok {
@@ -171,7 +171,7 @@ func (s *session) joinCards() error {
 	return nil
 }
 
-// openTraining opens what the run reads.
+// openTraining opens the inputs of the run.
 func (s *session) openTraining() error {
 	if err := s.corpus.OpenTraining(s.cfg); err != nil || s.DRO == nil {
 		return err
@@ -196,7 +196,7 @@ func (s *session) close() {
 	s.free()
 }
 
-// closeFiles ends what is written.
+// closeFiles closes the files that the run writes.
 func (s *session) closeFiles() {
 	if s.metrics != nil {
 		s.metrics.close()

@@ -13,10 +13,10 @@ import (
 	"anneal/config"
 )
 
-// sharePatience is how long a rank waits until it sees what the leader has written: network file systems take seconds.
+// sharePatience is how long a rank waits until it sees a file of the leader; network file systems take seconds.
 const sharePatience = 10 * time.Second
 
-// openRank prepares a rank that has others, once the leader has the run's directory, which all must see.
+// openRank prepares one of several ranks, once the leader owns the run's directory, which all ranks must see.
 func (s *session) openRank() error {
 	if s.world.alone() {
 		return nil
@@ -32,7 +32,7 @@ func (s *session) openRank() error {
 	return nil
 }
 
-// checkShared returns an error unless every rank sees what the leader writes to the run directory.
+// checkShared returns an error unless every rank sees files that the leader writes to the run directory.
 func (s *session) checkShared() error {
 	path := filepath.Join(s.dir.ranks(), "session")
 	mark, err := led(s.world, func() ([]byte, error) {
@@ -48,7 +48,7 @@ func (s *session) checkShared() error {
 	return s.world.agree(awaitFile(path, mark, sharePatience))
 }
 
-// awaitFile waits until a file has these contents.
+// awaitFile waits until a file has the given contents.
 func awaitFile(path string, want []byte, patience time.Duration) error {
 	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		got, err := os.ReadFile(path)

@@ -19,7 +19,7 @@ import (
 	"anneal/train"
 )
 
-// RunState says what a run is doing, or how it came to stand still.
+// RunState says what a run is doing, or how it stopped.
 type RunState string
 
 const (
@@ -29,25 +29,25 @@ const (
 	Diverged     RunState = "diverged"      // the guard stopped it
 	Damaged      RunState = "damaged"       // its configuration or its newest checkpoint cannot be used
 	NoCheckpoint RunState = "no checkpoint" // it ended before it saved
-	Imported     RunState = "imported"      // weights alone, from a model that other tools wrote
-	Derived      RunState = "derived"       // weights alone, averaged or compressed from those of a run
+	Imported     RunState = "imported"      // only weights, from a model that other tools wrote
+	Derived      RunState = "derived"       // only weights, averaged or compressed from those of a run
 )
 
-// Summary is a run at a glance, by its files.
+// Summary is an overview of a run, from its files.
 type Summary struct {
 	Dir                     string
 	State                   RunState
 	Err                     error     // what is damaged; nil if nothing is
-	Step, Steps             int       // done, and planned; of a run that stands still those that a resume keeps
+	Step, Steps             int       // done, and planned; if stopped, as a resume will find them
 	TrainLoss               float64   // nats per token; NaN without one
 	ValLoss, ValBitsPerByte float64   // of the last evaluation; NaN without one
 	ValStep                 int       // of the last evaluation
-	Parameters              int64     // 0 if the shape is not known
+	Parameters              int64     // 0 if the shape is unknown
 	Bytes                   int64     // on disk, of all files
 	Changed                 time.Time // when a file of the run was last written
 }
 
-// Summarize looks at the run in dir, which may be in progress. It reads no tensor and changes nothing.
+// Summarize summarises the run in dir, which may be in progress. It reads no tensors and changes nothing.
 func Summarize(dir string) Summary {
 	d := runDir(dir)
 	s := Summary{Dir: dir, TrainLoss: math.NaN(), ValLoss: math.NaN(), ValBitsPerByte: math.NaN()}
@@ -100,7 +100,7 @@ func stateOf(d runDir, cfg *config.Config, last *state, saved bool, fault error,
 	return Stopped
 }
 
-// take takes what a checkpoint says.
+// take takes the figures of a checkpoint.
 func (s *Summary) take(last *state) {
 	s.Step = last.Progress.Step
 	if last.Config == nil {
@@ -112,7 +112,7 @@ func (s *Summary) take(last *state) {
 	}
 }
 
-// follow takes what a later line of metrics.jsonl says.
+// follow takes the figures of a later line of metrics.jsonl.
 func (s *Summary) follow(e train.Event) {
 	s.Step = max(s.Step, e.Step)
 	if !e.Skipped {
@@ -123,7 +123,8 @@ func (s *Summary) follow(e train.Event) {
 	}
 }
 
-// parameters counts those of a run's model; 0 if neither the configuration nor a checkpoint says the vocabulary.
+// parameters returns the number of parameters of a run's model; 0 if neither the configuration nor a checkpoint has
+// the size of the vocabulary.
 func parameters(cfg *config.Config, saved int) int64 {
 	c := cfg.Model
 	c.Vocab = cmp.Or(c.Vocab, saved)
@@ -137,7 +138,8 @@ func parameters(cfg *config.Config, saved int) int64 {
 // maxVocabulary is far beyond every vocabulary.
 const maxVocabulary = 1 << 24
 
-// measure adds up the files of the run, and finds the newest. Files that come and go meanwhile do not count.
+// measure adds up the sizes of the run's files, and finds the newest. Files that appear or disappear meanwhile do not
+// matter.
 func (s *Summary) measure() {
 	filepath.WalkDir(s.Dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -153,7 +155,7 @@ func (s *Summary) measure() {
 	})
 }
 
-// gaveUp reports whether the last lines of metrics.jsonl are of as many skipped updates as end a run.
+// gaveUp reports whether metrics.jsonl ends with as many skipped updates as end a run.
 func gaveUp(lines []train.Event, most int) bool {
 	row := 0
 	for _, l := range lines {
@@ -179,10 +181,10 @@ func (d runDir) held() bool {
 	return errors.Is(fileio.Lock(f), fileio.ErrLocked)
 }
 
-// metricsTail is how many bytes at the end of metrics.jsonl tell how a run fares: some hundred lines.
+// metricsTail is the number of bytes read from the end of metrics.jsonl: some hundred lines.
 const metricsTail = 256 << 10
 
-// lastMetrics returns the last lines of metrics.jsonl, of the run's current history. A line that is not whole is
+// lastMetrics returns the last lines of metrics.jsonl that belong to the run's current history. Incomplete lines are
 // left out.
 func lastMetrics(path string) []train.Event {
 	f, err := fileio.OpenRegular(path)
@@ -208,9 +210,9 @@ func lastMetrics(path string) []train.Event {
 	return lines
 }
 
-// FindRuns returns the directories of the runs in and below dir, in order of their names. dir may be a link; below
-// it links are not followed. It looks neither into runs nor into hidden directories. What cannot be read is handed
-// to warn.
+// FindRuns returns the directories of the runs in and below dir, in order of their names. dir may be a symbolic link;
+// below it links are not followed. It does not look into runs and hidden directories. warn receives errors about
+// directories that cannot be read.
 func FindRuns(dir string, warn func(error)) ([]string, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err
@@ -218,7 +220,7 @@ func FindRuns(dir string, warn func(error)) ([]string, error) {
 		return nil, fmt.Errorf("%s is not a directory", dir)
 	}
 	var runs []string
-	root := filepath.Clean(dir) + string(filepath.Separator) // what a link leads to, not the link
+	root := filepath.Clean(dir) + string(filepath.Separator) // the target of a link, not the link
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -237,8 +239,8 @@ func FindRuns(dir string, warn func(error)) ([]string, error) {
 	return runs, err
 }
 
-// looksLikeRun reports whether a directory holds a run: a configuration, which many programs call config.yaml, and
-// something else that only runs have. A tokenizer.json may lie beside the config of a run to be.
+// looksLikeRun reports whether a directory holds a run: a config.yaml, a name that many programs use, and something
+// else that only runs have. A tokenizer.json is not enough, because it may be beside the config of a future run.
 func (d runDir) looksLikeRun() bool {
 	if !Exists(string(d)) {
 		return false

@@ -10,11 +10,11 @@ import (
 	"anneal/config"
 )
 
-// With guard.on_divergence = rewind a run that diverges goes back to the last step before the skipped updates that
-// is a multiple of checkpoint.every, and leaves out the batches from there up to the last that was skipped, as
-// `anneal rewind` does. If it has no checkpoint of that step, it makes the steps from an earlier one again. So the
-// batches that are left out follow from the configuration and the data alone, and the rewind is planned before it
-// is begun: neither a stop nor a kill at any time changes a bit of the result.
+// With guard.on_divergence = rewind, a run that diverges goes back to the last step before the skipped updates that is
+// a multiple of checkpoint.every, and skips the batches from there up to the last skipped update, as `anneal rewind`
+// does. If it has no checkpoint of that step, it repeats the steps from an earlier one. So the skipped batches depend
+// only on the configuration and the data. The rewind is planned before it begins, so a stop or a kill at any time does
+// not change a bit of the result.
 
 // survive starts a run with begin and, each time it diverges, rewinds and resumes it as often as guard.rewinds allows.
 func survive(ctx context.Context, o Options, begin beginning) (*Result, error) {
@@ -25,7 +25,7 @@ func survive(ctx context.Context, o Options, begin beginning) (*Result, error) {
 		if !errors.As(err, &away) {
 			return r, err
 		}
-		if err := world.agree(nil); err != nil { // all have let go of the run's files
+		if err := world.agree(nil); err != nil { // all ranks have released the run's files
 			return nil, err
 		}
 		again, fault := led(world, func() (bool, error) { return rewindDiverged(away, o) })
@@ -42,7 +42,7 @@ func survive(ctx context.Context, o Options, begin beginning) (*Result, error) {
 	}
 }
 
-// rewindDiverged takes a run that diverged back, if it may go back once more.
+// rewindDiverged rewinds a diverged run, if it may rewind once more.
 func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	cfg, err := runDir(o.Dir).load()
 	if err != nil {
@@ -76,8 +76,8 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	return true, nil
 }
 
-// savedUpTo reports whether the run has a checkpoint of a step or of an earlier one: stops amid skipped updates save
-// later ones, in whose favor those may have been deleted.
+// savedUpTo reports whether the run has a checkpoint of a step or an earlier one. Such checkpoints may have been
+// deleted in favour of later ones, which stops among skipped updates save.
 func (d runDir) savedUpTo(step int) bool {
 	list, err := checkpoint.List(d.checkpoints())
 	return err == nil &&

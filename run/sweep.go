@@ -10,7 +10,8 @@ import (
 
 // SweepOptions defines the learning rates of a range test.
 type SweepOptions struct {
-	// valid; uses full batches of full sequences, without its ramps; Adafactor's relative step does not cap the rates
+	// must be valid; Sweep uses full batches of full sequences without ramps, and Adafactor's relative step does not
+	// cap the rates
 	Config    *config.Config
 	Threads   int     // overrides Config.Threads if above 0
 	Low, High float64 // the rates of the first and the last step, 0 < Low < High

@@ -9,8 +9,8 @@ import (
 	"anneal/train"
 )
 
-// openTasks reads the tasks that the model is asked as it trains, with all their data: what is wrong with them is known
-// before the first step, and files that change later change nothing.
+// openTasks reads the tasks of a run, with all their data. So errors in them are found before the first step, and
+// later changes of the files have no effect.
 func (s *session) openTasks() error {
 	path := s.cfg.Eval.Tasks
 	if path == "" {
@@ -25,7 +25,7 @@ func (s *session) openTasks() error {
 		}
 	}
 	if end, none := s.corpus.Tokenizer.EndOfText(); err == nil && none == nil {
-		err = s.corpus.Tokenizer.SetAround([]uint32{end}, nil) // as documents follow one another in training
+		err = s.corpus.Tokenizer.SetAround([]uint32{end}, nil) // as between documents in training
 	}
 	if err == nil {
 		s.exam, err = tasks.Prepare(set, s.corpus.Tokenizer, s.cfg.Model.Context, 0)
@@ -33,13 +33,13 @@ func (s *session) openTasks() error {
 	return err
 }
 
-// asksTasks reports whether the tasks are due after the current step.
+// asksTasks reports whether tasks are due after the current step.
 func (s *session) asksTasks() bool {
 	every := s.cfg.Eval.TasksEvery
 	return s.exam != nil && (s.done || every > 0 && s.trainer.Position().Step%every == 0)
 }
 
-// askTasks asks the model the tasks, and returns their figures by task and metric.
+// askTasks scores the model on the tasks, and returns the figures by task and metric.
 func (s *session) askTasks(ctx context.Context) (map[string]map[string]train.Number, error) {
 	s.watch.enter(evaluating)
 	defer s.watch.enter(idle)
@@ -57,10 +57,10 @@ func (s *session) askTasks(ctx context.Context) (map[string]map[string]train.Num
 	return figures, nil
 }
 
-// scoring is a model in training that tasks are asked of.
+// scoring presents a model in training to package tasks.
 type scoring struct{ *train.Trainer }
 
-// Generate is not called: openTasks refuses tasks that would.
+// Generate is never called: openTasks refuses tasks that need it.
 func (scoring) Generate(context.Context, []tasks.Prompt, func(int)) ([]string, error) {
 	panic("run: a model in training does not write")
 }

@@ -8,8 +8,8 @@ import (
 	"anneal/train"
 )
 
-// openSinks opens what is told of the run besides its directory. From then on it also gets every warning, but for those
-// about sinks.
+// openSinks opens the sinks, which receive the figures of the run outside of its directory. From then on they also
+// receive every warning, except those about sinks.
 func (s *session) openSinks() error {
 	files, err := s.dir.readFiles()
 	if err != nil {
@@ -50,17 +50,17 @@ func Name(dir string) string {
 	return filepath.Base(dir)
 }
 
-// tellSinks passes a step on.
+// tellSinks passes a step on to the sinks.
 func (s *session) tellSinks(e train.Event) {
 	x := sinks.Step{Event: e, Took: s.clock.step}
 	for p, spent := range s.phases.spent {
-		x.Phases[p] = max(spent-s.toldPhases[p], 0) // the first step of a process is not in the sum
+		x.Phases[p] = max(spent-s.toldPhases[p], 0) // the sum does not include the first step of a process
 	}
 	s.toldPhases = s.phases.spent
 	s.sinks.Step(x)
 }
 
-// alert passes on something that people may want to be woken for.
+// alert passes an urgent message on to the sinks.
 func (s *session) alert(kind, text string) {
 	if s.sinks != nil && s.world.leads() {
 		s.sinks.Alert(sinks.Alert{Kind: kind, Step: int(s.journal.step.Load()), Text: text})

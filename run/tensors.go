@@ -10,7 +10,7 @@ import (
 	"anneal/train"
 )
 
-// checkpointTensors returns tensors as checkpoints take them.
+// checkpointTensors converts tensors to package checkpoint's type.
 func checkpointTensors(live []train.Tensor) []checkpoint.Tensor {
 	var list []checkpoint.Tensor
 	for _, x := range live {
@@ -30,7 +30,7 @@ func checkpointTensors(live []train.Tensor) []checkpoint.Tensor {
 	return list
 }
 
-// boxes returns what is here of a tensor that is cut: for each span of its rows a part of a box.
+// boxes returns this rank's parts of a cut tensor: for each span of rows a part of a box.
 func boxes(y checkpoint.Tensor, x *train.Tensor) (list []checkpoint.Tensor) {
 	flat, first := x.Value.Reshape(x.Value.Len()), 0
 	for _, rows := range x.Region.Rows {
@@ -60,8 +60,8 @@ func withValue(y checkpoint.Tensor, x *train.Tensor, value tensor.Tensor) checkp
 	return y
 }
 
-// weightTensors returns the weights of a model in host memory, and what else computing with them needs, as checkpoints
-// take them.
+// weightTensors returns the weights of a model in host memory, and the other tensors that a forward pass needs, in
+// package checkpoint's type.
 func weightTensors(m *model.Decoder) []checkpoint.Tensor {
 	return checkpointTensors(train.ModelTensors(device.Host{}, m))
 }

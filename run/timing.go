@@ -14,12 +14,12 @@ import (
 // phaseClock adds up how long the phases of steps take.
 type phaseClock struct {
 	phaseTimes
-	told  phaseTimes // when lately was last called
+	told  phaseTimes // phase times at the last call of lately
 	in    train.Phase
 	since time.Time // zero between steps
 }
 
-// phaseTimes are times of phases, summed over steps.
+// phaseTimes holds the times of phases, summed over steps.
 type phaseTimes struct {
 	spent [train.Phases]time.Duration
 	steps int
@@ -60,29 +60,29 @@ func (c *phaseClock) lately() map[string]train.Number {
 	return means
 }
 
-// Timing is what was predicted of a run's time and memory, and what they were.
+// Timing compares the predicted time and memory of a run with the measured ones.
 type Timing struct {
-	Steps     int                  `json:"steps"` // measured: those of this process but the first
+	Steps     int                  `json:"steps"` // measured: all steps of this process except the first
 	Step      Compared             `json:"step_seconds"`
 	Phases    map[string]*Compared `json:"phases"` // seconds of a step
 	PeakBytes Compared             `json:"peak_bytes"`
-	Memory    []MemoryPart         `json:"memory"` // of the leader, by what it is for, in the order of the plan
+	Memory    []MemoryPart         `json:"memory"` // memory of the leader by purpose, in the order of the plan
 }
 
-// A MemoryPart is memory for one purpose, in bytes: as reserved, and the most that was in use at a time, which is not
-// known of what the trainer does not reserve itself.
+// A MemoryPart is the memory for one purpose, in bytes: what was reserved, and the most that was in use at a time. The
+// latter is unknown for memory that the trainer does not reserve itself.
 type MemoryPart struct {
 	Name string `json:"name"`
 	Compared
 }
 
-// Compared is a prediction and what came of it. A number that is not known is NaN, in JSON null.
+// Compared is a prediction and the measured value. Unknown numbers are NaN, in JSON null.
 type Compared struct {
 	Predicted train.Number `json:"predicted"`
 	Actual    train.Number `json:"actual"`
 }
 
-// Off returns by which share the prediction is above the fact; NaN if one of them is not known.
+// Off returns by which share the prediction is above the measured value; NaN if one of them is unknown.
 func (c Compared) Off() float64 { return float64(c.Predicted/c.Actual) - 1 }
 
 // timing compares the run with its plan.
@@ -115,8 +115,8 @@ func (s *session) timing(peak int64) Timing {
 	return t
 }
 
-// memoryParts returns the planned parts of a trainer's memory, and what is in use of its arenas at most. Parts of the
-// same name count as one.
+// memoryParts returns the planned parts of a trainer's memory with the peak use of its arenas. Parts of the same name
+// count as one.
 func memoryParts(t *train.Trainer) (list []MemoryPart) {
 	used := map[string]int64{}
 	for _, a := range t.Arenas() {
@@ -146,14 +146,14 @@ func (s *session) plannedTime() *plan.Time {
 
 func (d runDir) timing() string { return filepath.Join(string(d), "timing.json") }
 
-// announceTiming keeps the predictions in the run's directory, for those who watch the run.
+// announceTiming writes the predictions to the run's directory, for commands that watch the run.
 func (s *session) announceTiming() {
 	t := s.timing(0)
 	t.PeakBytes.Actual = train.Number(math.NaN())
 	s.writeTiming(t)
 }
 
-// writeTiming keeps a comparison in the run's directory.
+// writeTiming writes a comparison to the run's directory.
 func (s *session) writeTiming(t Timing) {
 	text, err := json.MarshalIndent(t, "", "  ")
 	if err == nil {

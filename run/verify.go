@@ -22,8 +22,8 @@ import (
 // VerifyReport is the result of Verify for an undamaged run.
 type VerifyReport struct {
 	Checkpoints []checkpoint.Info // from newest to oldest
-	Aside       []checkpoint.Info // taken out of the run by rewinds
-	// findings that are no damage: changed values, files of others, data that has moved
+	Aside       []checkpoint.Info // set aside by rewinds
+	// findings that are not damage: changed values, foreign files, moved data
 	Remarks []string
 }
 
@@ -31,9 +31,9 @@ func (r *VerifyReport) remark(format string, args ...any) {
 	r.Remarks = append(r.Remarks, fmt.Sprintf(format, args...))
 }
 
-// Verify reads every file of the run in dir and returns the first damage: every byte of every checkpoint, the
-// configuration, the tokenizer, the metrics and the journal; and that all of them, and the data if it is in its place,
-// belong to this run. The run may be in progress.
+// Verify checks every file of the run in dir and returns the first damage. It reads every byte of every checkpoint,
+// the configuration, the tokenizer, the metrics and the journal. It also checks that all of them belong to this run,
+// and so does the data if it is still in its place. The run may be in progress.
 func Verify(dir string) (*VerifyReport, error) {
 	d, r := runDir(dir), &VerifyReport{}
 	cfg, err := d.load()
@@ -152,7 +152,7 @@ func (d runDir) verifyRewind() error {
 	return nil
 }
 
-// strangers names the files in the run's directory that are not the run's.
+// strangers names the files in the run's directory that do not belong to the run.
 func (r *VerifyReport) strangers(d runDir) error {
 	entries, err := os.ReadDir(string(d))
 	if err != nil {
@@ -171,8 +171,8 @@ func (r *VerifyReport) strangers(d runDir) error {
 	return nil
 }
 
-// owns reports whether a file of this name in the directory belongs to the run, or does not disturb it: logs and
-// hidden files.
+// owns reports whether a file with this name in the directory belongs to the run, or is harmless: a log or a hidden
+// file.
 func (d runDir) owns(name string) bool {
 	var own []string
 	for _, path := range []string{

@@ -13,11 +13,11 @@ import (
 //	new token                       mean of the rows of the tokens into which the old tokenizer splits its bytes
 //	new special token, padding      mean of the rows of all tokens of the old vocabulary
 //
-// The mean of the pieces is fast vocabulary transfer (Gee et al. 2022, arXiv 2402.09977). The mean of all rows bounds
+// The mean of the pieces is fast vocabulary transfer (Gee et al. 2022, arXiv 2402.09977). The mean of all rows limits
 // the probability that a new token takes from the others (Hewitt 2021, "Initializing new word embeddings for
-// pretrained language models"); transformers uses it too, with a little noise. Nothing is random, so the seed does
-// not matter. Sums are in float64, in the order of the text and of the ids. The end-of-text token is the same token
-// whatever its text.
+// pretrained language models"); transformers uses it too, with a little noise. Nothing is random, so the seed does not
+// matter. Sums are in float64, in the order of the text and of the ids. The end-of-text tokens of both vocabularies
+// count as the same token, whatever their text.
 type vocabulary struct {
 	rows [][]uint32 // for each new row, the old rows to average; nil if no row changes
 	mean []uint32   // the rows of all old tokens, for rows without old ones

@@ -20,7 +20,7 @@ import (
 // ExitStalled is the exit code of a process that watchdog.exit ended.
 const ExitStalled = 8
 
-// section is a part of a run with a deadline of its own.
+// section is a part of a run with its own deadline.
 type section int
 
 const (
@@ -44,11 +44,11 @@ func (s section) String() string {
 	}[s]
 }
 
-// watchLimits are when a section takes too long.
+// watchLimits decide when a section takes too long.
 type watchLimits struct {
-	factor time.Duration // times the slowest so far
+	factor time.Duration // limit as a multiple of the slowest so far
 	least  time.Duration // but at least this
-	first  time.Duration // while there is no slowest
+	first  time.Duration // limit before there is a slowest
 	tick   time.Duration // between looks
 }
 
@@ -63,7 +63,7 @@ type stall struct {
 	elapsed, slowest, limit time.Duration
 }
 
-// watchdog holds what the current section may take. A nil watchdog watches nothing.
+// watchdog holds the time limit of the current section. A nil watchdog watches nothing.
 type watchdog struct {
 	limits watchLimits
 	report func(stall)
@@ -74,7 +74,7 @@ type watchdog struct {
 	since   time.Time
 	told    bool // the current section was reported
 	stalls  int
-	slowest [sections]time.Duration // that were not reported
+	slowest [sections]time.Duration // slowest unreported time of each section
 }
 
 // newWatchdog starts a watchdog, which calls report from a goroutine of its own. The caller closes it.
@@ -116,7 +116,7 @@ func (w *watchdog) run() {
 		case <-ticker.C:
 		}
 		now := time.Now()
-		stopped := now.Sub(last) - 2*w.limits.tick // by SIGSTOP or a debugger, which is nobody's stall
+		stopped := now.Sub(last) - 2*w.limits.tick // stopped by SIGSTOP or a debugger: not a stall
 		last = now
 		if s, late := w.look(now, max(stopped, 0)); late {
 			w.report(s)
@@ -124,7 +124,7 @@ func (w *watchdog) run() {
 	}
 }
 
-// look returns the current section if it takes too long and was not reported; the time in which the process was
+// look returns the current section if it takes too long and was not reported. Time during which the process was
 // stopped does not count.
 func (w *watchdog) look(now time.Time, stopped time.Duration) (stall, bool) {
 	w.mu.Lock()
@@ -149,7 +149,7 @@ func (s *session) startWatchdog() {
 	}
 }
 
-// enter notes that a phase of a step begins.
+// enter records that a phase of a step begins.
 func (s *session) enter(p train.Phase) {
 	if p == train.Reading || sectionOf[p] != sectionOf[s.phases.in] {
 		s.watch.enter(sectionOf[p])
@@ -173,7 +173,8 @@ func (s *session) stalled(x stall) {
 	}
 }
 
-// writeStall writes stacks and state and returns the name of the file. A disk that does not answer is not waited for.
+// writeStall writes stacks and state and returns the name of the file. It does not wait for a disk that does not
+// answer.
 func (s *session) writeStall(x stall) string {
 	type written struct {
 		path string

@@ -17,18 +17,18 @@ import (
 	"anneal/train"
 )
 
-// Weights are those of a run's newest verified checkpoint, or of the step that WeightOptions name, with its tokenizer
-// and its configuration.
+// Weights are the weights of a run with its tokenizer and configuration. They come from the newest verified
+// checkpoint, or from that of the step in WeightOptions.
 type Weights struct {
 	Config    *config.Config
 	Policy    precision.Policy
 	Tokenizer *tokenizer.Tokenizer
 	Model     *model.Decoder // nil before Load
-	Trained   model.Config   // in which the weights were trained
+	Trained   model.Config   // the model that the weights were trained in
 	Imported  bool           // other tools made the model
 	Step      int64
 	Skipped   []error  // unusable newer checkpoints
-	Changed   []string // keys of the model in config.yaml whose values are not those of the training: "key: was → now"
+	Changed   []string // keys of the model whose values have changed since the training: "key: was → now"
 
 	o      WeightOptions
 	dir    runDir
@@ -39,16 +39,16 @@ type Weights struct {
 
 // WeightOptions says which weights to load.
 type WeightOptions struct {
-	Average bool  // the exponential moving average of the weights
-	Step    int64 // those of the checkpoint of this step; 0: the newest
+	Average bool  // load the exponential moving average of the weights
+	Step    int64 // load the checkpoint of this step; 0 is the newest
 
-	// AllowOlder uses an older checkpoint if the newest is damaged, otherwise a *checkpoint.OlderError, and the last
-	// one before the run diverged, otherwise a *DivergedRunError.
+	// AllowOlder uses an older checkpoint if the newest is damaged, and the last one before divergence if the run
+	// diverged. Without it these are errors: a *checkpoint.OlderError and a *DivergedRunError.
 	AllowOlder bool
 }
 
-// OpenWeights reads everything about the run in dir but its weights, for Load. The caller may change the model of
-// Config before that, in what does not affect the weights.
+// OpenWeights reads everything about the run in dir except its weights, which Load reads. Before Load, the caller may
+// change keys of the model of Config that do not affect the weights.
 func OpenWeights(dir string, o WeightOptions) (*Weights, error) {
 	d := runDir(dir)
 	cfg, err := d.load()
@@ -126,7 +126,7 @@ func (w *Weights) Load(dev device.Device) (err error) {
 	return nil
 }
 
-// load reads the checkpoint that is asked for.
+// load reads the requested checkpoint.
 func (w *Weights) load(tensors []checkpoint.Tensor, last *state) (checkpoint.Info, error) {
 	if w.o.Step > 0 {
 		return checkpoint.LoadStep(w.dir.checkpoints(), w.o.Step, tensors, last)
@@ -134,7 +134,7 @@ func (w *Weights) load(tensors []checkpoint.Tensor, last *state) (checkpoint.Inf
 	return checkpoint.LoadLatest(w.dir.checkpoints(), tensors, last)
 }
 
-// check returns what speaks against using a checkpoint that was loaded.
+// check returns an error if a loaded checkpoint should not be used.
 func (w *Weights) check(info checkpoint.Info, last *state, tensors []checkpoint.Tensor) error {
 	if err := info.Newest(w.dir.checkpoints()); err != nil && !w.o.AllowOlder && w.o.Step == 0 {
 		return err
@@ -160,8 +160,9 @@ func (w *Weights) check(info checkpoint.Info, last *state, tensors []checkpoint.
 	return nil
 }
 
-// WriteAs makes a run in out whose weights are those of w.Model now, made by a command: for generate, eval and export.
-// It has no optimizer state and cannot be resumed. The weights must be in host memory. It returns their hash.
+// WriteAs makes a run in out with the present weights of w.Model, made by a command, for generate, eval and export.
+// The run has no optimizer state and cannot be resumed. The weights must be in host memory. WriteAs returns their
+// hash.
 func (w *Weights) WriteAs(out, command string) (hash string, err error) {
 	if err := CheckNewRun(out); err != nil {
 		return "", err

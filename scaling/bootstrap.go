@@ -9,8 +9,9 @@ import (
 // Bootstrap fits n resamples of the points, drawn with replacement, and keeps their laws. It takes about n times as
 // long as the fit. Equal seeds give equal laws.
 //
-// It takes points for independent. Those that share a trunk of training are not quite, so that intervals are somewhat
-// too narrow, and no interval holds what the law itself gets wrong: far outside the points they are too narrow as well.
+// It assumes independent points. Points that share a trunk of training are not independent, so intervals are somewhat
+// too narrow. Intervals do not include the error of the law itself, so far outside the points they are too narrow as
+// well.
 func (f *Fit) Bootstrap(n int, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	f.Resamples = make([]Law, 0, n)
@@ -32,11 +33,11 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
-// Confidence is that of Interval: 95 %.
+// Confidence is the confidence level of Interval: 95 %.
 const Confidence = 0.95
 
-// Interval returns where 95 % of the resamples have a quantity. It is nil if there are none. A quantity that a law does
-// not have is +Inf or NaN; NaN is left out.
+// Interval returns the interval that holds a quantity in 95 % of the resamples; nil if there are no resamples. A
+// quantity that a law does not have is +Inf or NaN; NaN is left out.
 func (f *Fit) Interval(quantity func(Law) float64) *Interval {
 	var values []float64
 	for _, l := range f.Resamples {
@@ -60,7 +61,7 @@ func (f *Fit) Undetermined() (n int) {
 	return n
 }
 
-// Percentile returns the value that a share of values is below, between two of them by linear interpolation.
+// Percentile returns the value that the given share of values is below, with linear interpolation between two values.
 func Percentile(values []float64, share float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	place := share * float64(len(sorted)-1)

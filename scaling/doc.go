@@ -1,5 +1,5 @@
-// Package scaling predicts the loss of a language model from its size and its training tokens, by laws that are fitted
-// to the losses of smaller models.
+// Package scaling predicts the loss of a language model from its size and its training tokens, with laws fitted to the
+// losses of smaller models.
 //
 //   - law.go: the law L(N, D), the compute-optimal model of a FLOP budget, and the inverse questions
 //   - constants.go: laws from the literature
@@ -13,9 +13,9 @@
 //   - question.go: what is asked of a law
 //   - study.go: a fit as a file
 //
-// N is a number of parameters, D one of training tokens, C one of floating-point operations (FLOPs), a loss is in nats
-// per token. N counts the parameters of matrix multiplications with the output head and without the lookup embedding,
-// so that training takes 6·N·D FLOPs.
+// N is the number of parameters, D the number of training tokens, C the number of floating-point operations (FLOPs).
+// Losses are in nats per token. N counts the parameters of matrix multiplications with the output head and without the
+// lookup embedding, so that training takes 6·N·D FLOPs.
 //
-// It imports nothing of anneal. Start reading at law.go.
+// It imports no other package of anneal. Start reading at law.go.
 package scaling

@@ -12,7 +12,7 @@ import (
 type Frontier struct {
 	Exponent float64 `json:"exponent"`
 	Scale    float64 `json:"scale"`
-	Optima   []Model `json:"optima"` // the models that it goes through
+	Optima   []Model `json:"optima"` // the models that it is fitted to
 }
 
 // through fits a frontier to models by least squares on logarithms.
@@ -29,22 +29,22 @@ func through(optima []Model) Frontier {
 	return Frontier{Exponent: a, Scale: math.Exp(y - a*x), Optima: optima}
 }
 
-// Params returns N* for so many FLOPs.
+// Params returns N* for a number of FLOPs.
 func (f Frontier) Params(flops float64) float64 { return f.Scale * math.Pow(flops, f.Exponent) }
 
-// ErrNoEnvelope says what Envelope needs.
+// ErrNoEnvelope describes the points that Envelope needs.
 var ErrNoEnvelope = errors.New("needs 4 sizes or more, each with several numbers of tokens, whose FLOPs overlap")
 
-// envelopeGrid is the number of budgets at which the envelope is read.
+// envelopeGrid is the number of budgets at which the envelope is sampled.
 const envelopeGrid = 400
 
 // Envelope finds compute-optimal sizes as approach 1 of Hoffmann et al. 2022: for each size the loss is a curve over
 // FLOPs, and the size whose curve is lowest at a budget is the best for it.
 //
-// Its bias: only the sizes that were trained can win, so that the frontier has steps, and at both ends of the budgets
-// the winner is the smallest or the largest model for want of others. Budgets where the winner has no smaller or no
-// larger rival are left out, and each size that remains counts once, in the middle of where it wins. Points of one run
-// with a decaying rate, taken before its end, are too high and move the frontier; decay a branch for each point.
+// Its bias: only trained sizes can win, so the frontier has steps; and at both ends of the budgets the smallest or the
+// largest model wins for lack of rivals. Budgets where the winner has no smaller or no larger rival are left out, and
+// each size that remains counts once, in the middle of where it wins. Points of one run with a decaying rate, taken
+// before its end, are too high and move the frontier; decay a branch for each point.
 func Envelope(points []Point) (Frontier, error) {
 	curves := map[float64][]Point{}
 	for _, p := range points {
@@ -88,7 +88,7 @@ func Envelope(points []Point) (Frontier, error) {
 	return through(optima), nil
 }
 
-// winner returns the size with the lowest loss at a budget, of which the logarithm is given; 0 if it has no rival on
+// winner returns the size with the lowest loss at a budget, given by its logarithm; 0 if the winner has no rival on
 // one side.
 func winner(curves map[float64][]Point, c float64) float64 {
 	var best, smallest, largest float64

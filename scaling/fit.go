@@ -19,13 +19,13 @@ type Fit struct {
 const firstExponent = 0.5
 
 // FitPoints returns the law with the lowest sum of Huber losses of ln L − ln L(N, D), as in approach 3 of Hoffmann et
-// al. 2022. It searches the two exponents only: for each pair of them the best E, A and B follow (variable projection,
-// Golub & Pereyra 1973). That has a single minimum where a search of all five numbers has several, and needs one start
-// where that one needs hundreds.
+// al. 2022. It searches only the two exponents: for each pair the best E, A and B follow (variable projection, Golub &
+// Pereyra 1973). This has a single minimum and needs one start, while a search of all five numbers has several minima
+// and needs hundreds of starts.
 //
-// A beta other than 0 is held: runs whose tokens differ by less than a factor of twenty or so cannot tell E from β, and
-// a law of such points finds no gain in many more tokens, or too much. Published values are 0.28 (Hoffmann et al. 2022)
-// and 0.37 (Besiroglu et al. 2024, arXiv 2404.10102).
+// A beta other than 0 is held fixed. Runs whose tokens differ by less than a factor of about twenty cannot distinguish
+// E from β, and a law of such points predicts no gain from many more tokens, or too much. Published values are 0.28
+// (Hoffmann et al. 2022) and 0.37 (Besiroglu et al. 2024, arXiv 2404.10102).
 //
 // The error is that of CheckBeta, or a *PointsError: too few points, or losses that do not fall with N or with D.
 func FitPoints(points []Point, beta float64) (*Fit, error) {
@@ -43,7 +43,7 @@ func FitPoints(points []Point, beta float64) (*Fit, error) {
 	return f, nil
 }
 
-// undetermined says which terms of a fitted law the points do not show.
+// undetermined names the terms of a fitted law that the points do not determine.
 func (l Law) undetermined() (list []string) {
 	for _, c := range []struct {
 		scale, exponent float64

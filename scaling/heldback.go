@@ -2,19 +2,19 @@ package scaling
 
 import "math"
 
-// A HeldBack says how the law of the other points predicts those with the most tokens, or the largest size. That is the
-// nearest that points come to saying how far their law reaches: one that misses the end of its own points misses what
-// lies beyond it by more.
+// A HeldBack says how well the law of the other points predicts those with the most tokens, or the largest size. This
+// is the best evidence in the points of how far their law reaches: a law that misses the end of its own points misses
+// points beyond them by more.
 type HeldBack struct {
 	Column string  `json:"column"` // tokens or params, whose largest value was left out
-	Factor float64 `json:"factor"` // of that value over the largest that remained
+	Factor float64 `json:"factor"` // ratio of that value to the largest that remained
 	Points int     `json:"points"` // that were left out
-	Mean   float64 `json:"mean"`   // of predicted loss over loss, less 1
+	Mean   float64 `json:"mean"`   // mean of predicted loss / loss − 1
 	Worst  float64 `json:"worst"`  // the largest of these in size
 }
 
-// HeldBack fits the points again without those with the most tokens, and without the largest size. What remains may be
-// too little to fit: then a check is missing.
+// HeldBack fits the points again without those with the most tokens, and without the largest size. If too few points
+// remain for a fit, that check is missing.
 func (f *Fit) HeldBack() (list []HeldBack) {
 	for _, c := range []struct {
 		column string
@@ -28,7 +28,7 @@ func (f *Fit) HeldBack() (list []HeldBack) {
 	return list
 }
 
-// without fits the points but for those with the largest value, and predicts these.
+// without fits the points except those with the largest value, and predicts these.
 func (f *Fit) without(of func(Point) float64) (h HeldBack, ok bool) {
 	most := 0.0
 	for _, p := range f.Points {

@@ -2,27 +2,27 @@ package scaling
 
 import "math"
 
-// servingPerToken is what a token costs for each parameter when a model is used: the forward half of training.
+// servingPerToken is the FLOPs per token and parameter when a model is used: the forward part of training.
 const servingPerToken = 2
 
-// Serving returns the FLOPs of using a model on so many tokens, read or written: 2·N·S.
+// Serving returns the FLOPs of using a model on S tokens, read or written: 2·N·S.
 func Serving(params, served float64) float64 { return servingPerToken * params * served }
 
-// Inference is the model that is cheapest over its life, beside the compute-optimal one of the same loss.
+// Inference compares the model that is cheapest over its life with the compute-optimal one of the same loss.
 type Inference struct {
 	Model          // trained beyond its compute optimum
 	Served float64 `json:"served_tokens"`
 	Total  float64 `json:"total_flops"` // training and serving
 
-	Chinchilla      Model   `json:"compute_optimal"`             // the same loss, for the fewest FLOPs of training
+	Chinchilla      Model   `json:"compute_optimal"`             // same loss, fewest training FLOPs
 	ChinchillaTotal float64 `json:"compute_optimal_total_flops"` // its training and serving
-	// how much lower the loss of a compute-optimal model is that takes as many FLOPs to train; nats per token
+	// how much lower the loss of a compute-optimal model with the same training FLOPs is, in nats per token
 	Penalty float64 `json:"loss_penalty"`
 }
 
-// ForServing returns the model that reaches a loss with the fewest FLOPs of training and of serving so many tokens
-// together (Sardana et al. 2024, arXiv 2401.00448): it minimises 6·N·D + 2·N·S with L(N, D) = loss. With S = 0 that is
-// the compute-optimal model; with more it is smaller and reads more tokens for each parameter.
+// ForServing returns the model that reaches a loss with the fewest FLOPs for training and for serving S tokens
+// together (Sardana et al. 2024, arXiv 2401.00448): it minimises 6·N·D + 2·N·S with L(N, D) = loss. With S = 0 this is
+// the compute-optimal model; with larger S the model is smaller and reads more tokens per parameter.
 func (l Law) ForServing(loss, served float64) (Inference, error) {
 	best, err := l.OptimumOfLoss(loss)
 	if err != nil {

@@ -7,18 +7,19 @@ import (
 	"slices"
 )
 
-// ErrNoIsoFLOP says what IsoFLOP needs.
+// ErrNoIsoFLOP describes the points that IsoFLOP needs.
 var ErrNoIsoFLOP = errors.New("needs 2 budgets or more, each with 3 sizes or more of equal FLOPs around the best")
 
-// equalFLOPs is how far the budgets of one profile may be apart.
+// equalFLOPs is the largest ratio of budgets within one profile.
 const equalFLOPs = 0.05
 
 // IsoFLOP finds compute-optimal sizes as approach 2 of Hoffmann et al. 2022: models of several sizes are trained with
 // equal FLOPs, and the lowest point of a parabola through their losses over ln N is the best size for that budget.
 //
-// Its bias: a loss is no parabola in ln N unless α = β. With sizes far from the best one, or more of them on one side,
-// the lowest point moves, and more at one budget than at another, which moves the exponent (arXiv 2603.22339). Use
-// sizes within a factor of about 3 around the best. Budgets whose lowest point is outside their sizes are left out.
+// Its bias: the loss is not a parabola in ln N unless α = β. If sizes are far from the best one, or more of them are
+// on one side, the lowest point moves. It moves more at one budget than at another, which changes the exponent (arXiv
+// 2603.22339). Use sizes within a factor of about 3 around the best. Budgets whose lowest point is outside their sizes
+// are left out.
 func IsoFLOP(points []Point) (Frontier, error) {
 	sorted := slices.SortedFunc(slices.Values(points), func(a, b Point) int { return cmp.Compare(a.FLOPs, b.FLOPs) })
 	sorted = slices.DeleteFunc(sorted, func(p Point) bool { return p.Unique < p.Tokens })

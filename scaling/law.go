@@ -9,8 +9,8 @@ import (
 //
 //	L(N, D) = E + A/N^α + B/D^β
 //
-// E is the loss that no model gets below, the entropy of the text. The other terms are what a finite model and finite
-// training lose. All tokens are read once; repetition.go has the loss of data that is read more often.
+// E is the lower limit of the loss, the entropy of the text. The other terms are the losses due to a finite model and
+// to finite training. All tokens are read once; repetition.go handles data that is read more often.
 type Law struct {
 	E     float64 `json:"E"`
 	A     float64 `json:"A"`
@@ -19,8 +19,8 @@ type Law struct {
 	Beta  float64 `json:"beta"`
 }
 
-// flopsPerToken is what a token of training costs for each parameter: a multiplication and an addition forward, twice
-// that backward. Attention's own products are left out.
+// flopsPerToken is the FLOPs per training token and parameter: a multiplication and an addition forward, twice that
+// backward. Attention's own products are left out.
 const flopsPerToken = 6
 
 // Training returns the FLOPs of training: 6·N·D.
@@ -42,7 +42,7 @@ type Model struct {
 // Ratio is the number of training tokens for each parameter.
 func (m Model) Ratio() float64 { return m.Tokens / m.Params }
 
-// Model returns the model of a size that is trained on so many tokens.
+// Model returns the model with the given size and training tokens.
 func (l Law) Model(params, tokens float64) Model {
 	return Model{Params: params, Tokens: tokens, FLOPs: Training(params, tokens), Loss: l.Loss(params, tokens)}
 }
@@ -57,20 +57,21 @@ func (l Law) balance() float64 {
 	return math.Pow(l.Alpha*l.A/(l.Beta*l.B), 1/(l.Alpha+l.Beta))
 }
 
-// Optimum returns the compute-optimal model: the one with the lowest loss of all that take so many FLOPs to train.
+// Optimum returns the compute-optimal model: the one with the lowest loss of all models that take the given FLOPs to
+// train.
 func (l Law) Optimum(flops float64) Model {
 	a, _ := l.Exponents()
 	params := l.balance() * math.Pow(flops/flopsPerToken, a)
 	return l.Model(params, flops/flopsPerToken/params)
 }
 
-// OptimumOfSize returns the compute-optimal model with so many parameters.
+// OptimumOfSize returns the compute-optimal model with the given number of parameters.
 func (l Law) OptimumOfSize(params float64) Model {
 	a, _ := l.Exponents()
 	return l.Optimum(flopsPerToken * math.Pow(params/l.balance(), 1/a))
 }
 
-// OptimumOfTokens returns the compute-optimal model for so many training tokens.
+// OptimumOfTokens returns the compute-optimal model for the given number of training tokens.
 func (l Law) OptimumOfTokens(tokens float64) Model {
 	_, b := l.Exponents()
 	return l.Optimum(flopsPerToken * math.Pow(tokens*l.balance(), 1/b))
@@ -97,7 +98,7 @@ func (l Law) TokensFor(params, loss float64) (float64, error) {
 	return math.Pow(l.B/(loss-least), 1/l.Beta), nil
 }
 
-// ParamsFor returns the size of the model that reaches a loss on so many tokens.
+// ParamsFor returns the size of the model that reaches a loss on the given number of tokens.
 func (l Law) ParamsFor(tokens, loss float64) (float64, error) {
 	least := l.E + l.B*math.Pow(tokens, -l.Beta)
 	if !(loss > least) {
@@ -106,14 +107,14 @@ func (l Law) ParamsFor(tokens, loss float64) (float64, error) {
 	return math.Pow(l.A/(loss-least), 1/l.Alpha), nil
 }
 
-// UnreachableError is a loss below all that the law allows.
+// UnreachableError reports a loss that the law does not reach.
 type UnreachableError struct {
 	Loss, Least float64 // asked for; the greatest lower bound
 	why         string
 }
 
 func (e *UnreachableError) Error() string {
-	const digits = 6 // as printed; rounded down, Least would be out of reach itself
+	const digits = 6 // digits printed; rounded down, Least itself would be unreachable
 	unit := math.Pow(10, math.Floor(math.Log10(max(e.Least, 1e-6)))+1-digits)
 	return fmt.Sprintf("a loss of %.*g is out of reach: by this law %s\n  try a loss above %.*g",
 		digits, e.Loss, e.why, digits, math.Ceil(e.Least/unit)*unit)
@@ -123,7 +124,7 @@ func (l Law) unreachable(loss, least float64, why string) error {
 	return &UnreachableError{Loss: loss, Least: least, why: why}
 }
 
-// check returns what is wrong with a law that was read from a file; nil if nothing is.
+// check returns an error if a law that was read from a file is invalid.
 func (l Law) check() error {
 	for _, c := range []struct {
 		name         string

@@ -2,8 +2,9 @@ package scaling
 
 import "math"
 
-// huberDelta is where a residual of ln L stops counting squared: 0.1 % of the loss, as in Hoffmann et al. 2022. Nearly
-// all noise is above it, so that the fit is close to one of least absolute deviations, which outliers hardly move.
+// huberDelta is the size above which a residual of ln L counts linearly instead of squared: 0.1 % of the loss, as in
+// Hoffmann et al. 2022. Nearly all noise is above it, so the fit is close to least absolute deviations, which outliers
+// hardly move.
 const huberDelta = 1e-3
 
 func huber(r float64) float64 {
@@ -16,8 +17,8 @@ func huber(r float64) float64 {
 // vec3 holds E, A and B of a law.
 type vec3 [3]float64
 
-// A linear is the fit for given exponents, where the loss is linear in what is left: L = X·θ with the rows
-// (1, N^−α, D^−β) and θ = (E, A, B) ≥ 0.
+// A linear is the fit for given exponents, where the loss is linear in the other parameters: L = X·θ with the rows (1,
+// N^−α, D^−β) and θ = (E, A, B) ≥ 0.
 type linear struct {
 	rows []vec3
 	logs []float64 // ln L
@@ -32,8 +33,8 @@ func (l *linear) objective(theta vec3) float64 {
 	return sum
 }
 
-// model returns the gradient of the objective, its Hessian, and the Hessian of the parabola that touches the objective
-// and is above it (that of iteratively reweighted least squares).
+// model returns the gradient and the Hessian of the objective. It also returns the Hessian of the parabola that
+// touches the objective from above, as in iteratively reweighted least squares.
 func (l *linear) model(theta vec3) (gradient vec3, hessian, above [3]vec3) {
 	for i, x := range l.rows {
 		p := x[0]*theta[0] + x[1]*theta[1] + x[2]*theta[2]
@@ -95,9 +96,8 @@ func (l *linear) solve(theta vec3) (vec3, float64) {
 	return theta, f
 }
 
-// within returns the step d that minimises g·d + d·H·d/2 with θ + d ≥ 0, and how much it gains. It tries which of the
-// bounds hold; one choice meets the conditions of Karush, Kuhn and Tucker if H is positive definite. ok is false if
-// none does.
+// within returns the step d that minimises g·d + d·H·d/2 with θ + d ≥ 0, and its gain. It tries all sets of active
+// bounds; if H is positive definite, one of them meets the Karush–Kuhn–Tucker conditions. ok is false if none does.
 func within(g vec3, h [3]vec3, theta vec3) (d vec3, gain float64, ok bool) {
 	const choices = 1 << 3
 	for bound := range choices {
@@ -121,7 +121,7 @@ func within(g vec3, h [3]vec3, theta vec3) (d vec3, gain float64, ok bool) {
 	return vec3{}, 0, false
 }
 
-// withBounds solves H·d = −g for the elements that are not bound; those that are become −θ. It fails if H is not
+// withBounds solves H·d = −g for the elements without an active bound; d is −θ for the others. It fails if H is not
 // positive definite.
 func withBounds(g vec3, h [3]vec3, theta vec3, bound int) (d vec3, ok bool) {
 	var lower [3]vec3 // Cholesky factor, with 1 on the diagonal for bound elements

@@ -14,20 +14,20 @@ import (
 // Point is a trained model and its loss.
 type Point struct {
 	Params float64 `json:"params"`
-	Tokens float64 `json:"tokens"`        // all that it was trained on, repeated ones too
+	Tokens float64 `json:"tokens"`        // training tokens, including repeated ones
 	Loss   float64 `json:"loss"`          // of held-out text, nats per token
 	FLOPs  float64 `json:"flops"`         // of its training
 	Unique float64 `json:"unique_tokens"` // different tokens among them; Tokens if none was repeated
 }
 
-// worth is the number of tokens read once that are worth as much as the point's.
+// worth returns the number of tokens read once that are worth as much as the point's tokens.
 func (p Point) worth() float64 { return EffectiveTokens(p.Tokens, p.Unique) }
 
-// A fit of five numbers needs a point more than that, and three values of N and of D: two values have a difference but
-// no exponent.
+// A fit of five numbers needs at least six points, and three values of N and of D, because two values do not determine
+// an exponent.
 const leastPoints, leastValues = 6, 3
 
-// PointsError says why points cannot be used. Its text has all reasons.
+// PointsError explains why points cannot be used. It has all reasons.
 type PointsError struct{ Reasons []string }
 
 // mostReasons is how many reasons a PointsError prints.
@@ -93,7 +93,7 @@ func ReadPoints(r io.Reader) ([]Point, error) {
 	return points, nil
 }
 
-// findColumns returns where the header has each of columns; −1 where it does not have an optional one.
+// findColumns returns the position of each of columns in the header; −1 for a missing optional column.
 func findColumns(header []string) ([]int, error) {
 	at := make([]int, len(columns))
 	var faults []string
@@ -118,10 +118,10 @@ func findColumns(header []string) ([]int, error) {
 	return at, nil
 }
 
-// beyond is larger than any quantity of a model; no power of it leaves the range of a float64.
+// beyond is larger than any quantity of a model, but small enough that its powers stay in the range of float64.
 const beyond = 1e50
 
-// readPoint reads a line of the file, and says what is wrong with it.
+// readPoint reads a line of the file, and returns its mistakes.
 func readPoint(record []string, at []int) (p Point, wrong []string) {
 	for i, to := range []*float64{&p.Params, &p.Tokens, &p.Loss, &p.FLOPs, &p.Unique} {
 		if at[i] < 0 || i >= requiredColumns && strings.TrimSpace(record[at[i]]) == "" {
@@ -153,7 +153,7 @@ func readPoint(record []string, at []int) (p Point, wrong []string) {
 	return p, wrong
 }
 
-// tooFew says what a fit of points lacks.
+// tooFew describes what the points lack for a fit.
 func tooFew(points []Point) (list []string) {
 	if n := len(points); n < leastPoints {
 		list = append(list,

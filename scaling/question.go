@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// A Question is what is known of a model to train; 0 is unknown. One of the four leaves the compute-optimal model, two
-// leave one model.
+// A Question holds the known quantities of a model to train; 0 is unknown. If one of the four is known, the answer is
+// the compute-optimal model; two determine the model.
 type Question struct {
 	Params, Tokens, FLOPs, Loss float64
 
-	Unique float64 // different tokens at hand; 0 means as many as are read
+	Unique float64 // available different tokens; 0 means as many as are read
 }
 
 // The questions that have no answer.
@@ -21,7 +21,7 @@ var (
 	ErrRepeatedLoss = errors.New("different tokens go with FLOPs, or with two of FLOPs, parameters and tokens")
 )
 
-// Check returns why the question has no answer by any law; nil if it has one.
+// Check returns an error that explains why the question has no answer by any law; nil if it has one.
 func (q Question) Check() error {
 	given := 0
 	for _, v := range []float64{q.Params, q.Tokens, q.FLOPs, q.Loss} {
@@ -50,7 +50,7 @@ func (q Question) Epochs(m Model) float64 {
 	return max(1, m.Tokens/q.Unique)
 }
 
-// Answer returns the model by a law. A question that Check refuses has no answer.
+// Answer returns the model that a law gives. A question that Check refuses has no answer.
 func (l Law) Answer(q Question) (Model, error) {
 	if err := q.Check(); err != nil {
 		return Model{}, err

@@ -8,7 +8,7 @@ import (
 // The exponents that are searched. Published ones are between 0.2 and 0.7.
 const lowest, highest = 0.01, 5
 
-// CheckBeta returns why β cannot be held at a number other than 0; nil if it can.
+// CheckBeta returns an error if β cannot be held at the given number; 0 means that it is not held.
 func CheckBeta(beta float64) error {
 	if beta != 0 && !inside(beta) {
 		return fmt.Errorf("β cannot be held at %g, must be above %g and below %g\n  try 0.37 or 0.28, which are "+
@@ -17,11 +17,12 @@ func CheckBeta(beta float64) error {
 	return nil
 }
 
-// inside reports whether an exponent is within the bounds of the search: points do not show one at a bound.
+// inside reports whether an exponent is within the bounds of the search. An exponent at a bound is not determined by
+// the points.
 func inside(exponent float64) bool { return exponent >= lowest*1.001 && exponent <= highest/1.001 }
 
-// A profile is the objective as a function of the exponents alone: for each pair of them, E, A and B are the best.
-// N and D are divided by their geometric means, so that the columns of the linear fit are of one size.
+// A profile is the objective as a function of the exponents alone, with the best E, A and B for each pair. N and D are
+// divided by their geometric means, so that the columns of the linear fit have similar sizes.
 type profile struct {
 	linear
 	logN, logD   []float64
@@ -60,8 +61,8 @@ func centre(x []float64) float64 {
 	return mean
 }
 
-// at returns the objective for exponents, and its derivatives by ln α and ln β. E, A and B need no part in them: the
-// objective is flat in those.
+// at returns the objective for exponents, and its derivatives by ln α and ln β. The derivatives need no terms for E, A
+// and B, because the objective is stationary in those.
 func (p *profile) at(u [2]float64) (f float64, slope [2]float64) {
 	alpha, beta := math.Exp(u[0]), math.Exp(u[1])
 	for i := range p.rows {
@@ -139,7 +140,7 @@ func (p *profile) along(u, d [2]float64, f, descent float64) (next [2]float64, g
 	return u, f, slope, false
 }
 
-// update applies the formula of BFGS to the inverse of a Hessian, for a step s over which the gradient changed by y. It
+// update applies the BFGS formula to the inverse of a Hessian, for a step s over which the gradient changed by y. It
 // reports whether the curvature was positive.
 func update(inverse *[2][2]float64, s, y [2]float64, fresh bool) bool {
 	sy := s[0]*y[0] + s[1]*y[1]

@@ -16,7 +16,7 @@ func (f *Fit) Write(w io.Writer) error {
 	return err
 }
 
-// ReadFit reads what Write wrote.
+// ReadFit reads a fit that Write wrote.
 func ReadFit(text []byte) (*Fit, error) {
 	var f Fit
 	if err := json.Unmarshal(text, &f); err != nil {

@@ -13,8 +13,8 @@ func (t *Tokenizer) Around() (before, after []uint32) {
 	return slices.Clone(t.before), slices.Clone(t.after)
 }
 
-// SetAround has the post-processor put these special tokens before and after a text. Call it before
-// others use the tokenizer. The hash stays, because the ids of a text stay.
+// SetAround makes the post-processor put these special tokens before and after a text. Call it before other goroutines
+// use the tokenizer. The hash does not change, because the ids of a text do not change.
 func (t *Tokenizer) SetAround(before, after []uint32) error {
 	if slices.Equal(before, t.before) && slices.Equal(after, t.after) {
 		return nil
@@ -27,8 +27,8 @@ func (t *Tokenizer) SetAround(before, after []uint32) error {
 	return nil
 }
 
-// template is the post-processor that puts these tokens around a text: TemplateProcessing, or none. The tokenizers
-// library demands a template of two texts as well.
+// template returns the post-processor that puts these tokens around a text: TemplateProcessing, or none. The
+// tokenizers library also requires a template for two texts.
 func (t *Tokenizer) template(before, after []uint32) (json.RawMessage, error) {
 	known := map[string]hfTokens{}
 	for _, id := range slices.Concat(before, after) {

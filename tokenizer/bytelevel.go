@@ -57,7 +57,8 @@ func appendBytes(dst []byte, s []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// ByteLevel returns an ordinary token in the byte-level alphabet, as files have it; "" if the id has none.
+// ByteLevel returns an ordinary token in the byte-level alphabet, its form in files; "" if the id has no ordinary
+// token.
 func (t *Tokenizer) ByteLevel(id uint32) string {
 	if int64(id) >= int64(len(t.byID)) || t.byID[id] <= 0 {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"anneal/internal/fileio"
 )
 
-// ErrNoEndOfText means that a tokenizer has no special token, so that none can end a text.
+// ErrNoEndOfText means that a tokenizer has no special tokens, so no token can end a text.
 var ErrNoEndOfText = errors.New("has no special token that could end a text")
 
 // endNames are the usual names of the token that ends a text. A tokenizer with exactly one of them needs no other file.
@@ -26,14 +26,14 @@ type endOfText struct {
 	token string // "" if not decided
 	by    string // what decided it, for messages: a file; "" for a caller
 	path  string // of the tokenizer, for messages; "" if it is from no file
-	err   error  // why the file that would say it cannot be read
+	err   error  // error of the file that would decide it
 }
 
-// EndOfText returns the special token that ends a text, and begins the next one in a data set. It is the one of
-// [Tokenizer.SetEndOfText]; or eos_token in the tokenizer_config.json, and else in the special_tokens_map.json, beside
-// the file that the tokenizer was read from (beside tok.json: in tok_config.json); or the one whose name says so, such
-// as <|endoftext|>; or the only special token there is. Several that could be it are an error; so is none,
-// [ErrNoEndOfText].
+// EndOfText returns the special token that ends a text, and begins the next one in a data set. It is the first of
+// these that exists: the token set by [Tokenizer.SetEndOfText]; eos_token in the tokenizer_config.json, or else the
+// special_tokens_map.json, beside the file that the tokenizer was read from (beside tok.json: in tok_config.json); a
+// token with a usual name, such as <|endoftext|>; the only special token. Several candidates are an error; if there is
+// none, the error is [ErrNoEndOfText].
 func (t *Tokenizer) EndOfText() (uint32, error) {
 	name := t.end.path
 	if name == "" {
@@ -66,7 +66,7 @@ func (t *Tokenizer) EndOfText() (uint32, error) {
 		name, t.listSpecials(likely), where)
 }
 
-// SetEndOfText says which special token ends a text. It is for a tokenizer that nobody else uses yet.
+// SetEndOfText sets the special token that ends a text. Call it before other goroutines use the tokenizer.
 func (t *Tokenizer) SetEndOfText(token string) error {
 	if t.texts.find([]byte(token)) < 0 {
 		return fmt.Errorf("%.100q is not a special token of the tokenizer\n  it has %s",
@@ -76,7 +76,7 @@ func (t *Tokenizer) SetEndOfText(token string) error {
 	return nil
 }
 
-// likelyEnds returns the special tokens that may end a text, as far as the tokenizer alone tells.
+// likelyEnds returns the special tokens that may end a text, judging by the tokenizer alone.
 func (t *Tokenizer) likelyEnds() []Special {
 	var named []Special
 	for _, s := range t.specials {
@@ -110,8 +110,8 @@ func (t *Tokenizer) listSpecials(list []Special) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// configPath is the file beside a tokenizer that says which token ends a text: tokenizer_config.json beside
-// tokenizer.json, and tok_config.json beside tok.json.
+// configPath returns the path of the file beside a tokenizer that names the token that ends a text:
+// tokenizer_config.json beside tokenizer.json, and tok_config.json beside tok.json.
 func configPath(path string) string {
 	dir, name := filepath.Split(path)
 	if name == "vocab.json" {
@@ -170,12 +170,12 @@ func eosToken(config []byte) (string, error) {
 	return token.Content, nil
 }
 
-// writeEndOfText records the end of text beside the tokenizer at path, if a file there says something else, or if
-// there is none and the tokenizer alone does not tell. The rest of such a file stays.
+// writeEndOfText records the end of text beside the tokenizer at path, if a file there names another token, or if
+// there is no file and the tokenizer alone does not decide it. Other contents of such a file stay.
 func (t *Tokenizer) writeEndOfText(path string) error {
 	id, err := t.EndOfText()
 	if dir, streamed := fileio.Beside(path); err != nil || streamed != nil || dir == "" {
-		return nil // nothing to say, or nowhere
+		return nil // nothing to record, or no path
 	}
 	alone := t.likelyEnds()
 	config, members := configPath(path), map[string]any{}

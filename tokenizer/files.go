@@ -15,8 +15,8 @@ import (
 )
 
 // Open reads a tokenizer from a path: a tokenizer.json, a .tiktoken rank file (see [ReadTiktoken]), a vocab.json with
-// merges.txt beside it (see [ReadGPT2]), or a directory with a tokenizer.json, those two or a ranks.tiktoken. pattern
-// and specials are for files that do not contain them; "" and nil select the defaults.
+// merges.txt beside it (see [ReadGPT2]), or a directory with a tokenizer.json, with vocab.json and merges.txt, or with
+// a ranks.tiktoken. pattern and specials are for files that do not contain them; "" and nil select the defaults.
 func Open(path, pattern string, specials map[string]uint32) (*Tokenizer, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
@@ -91,9 +91,9 @@ func openGPT2(path, pattern string, specials map[string]uint32) (t *Tokenizer, e
 }
 
 // ReadGPT2 reads the two files of GPT-2: vocab.json, an object of tokens in the byte-level alphabet with their ids,
-// and merges.txt, with two tokens per line for each merge. The files do not contain the pattern; "" means gpt2.
-// Special tokens are those given, plus all tokens of vocab.json longer than a byte that no merge produces: as
-// ordinary tokens they could never be encoded.
+// and merges.txt, with two tokens per line for each merge. The files do not contain the pattern; "" means gpt2. The
+// special tokens are those given, plus all tokens of vocab.json longer than a byte that no merge produces, because
+// these could never be encoded as ordinary tokens.
 func ReadGPT2(vocab, merges io.Reader, pattern string, specials map[string]uint32) (*Tokenizer, error) {
 	if pattern == "" {
 		pattern = "gpt2"
@@ -241,7 +241,7 @@ func (t *Tokenizer) SaveHF(dir string) error {
 	return writeJSON(filepath.Join(dir, "special_tokens_map.json"), t.named())
 }
 
-// named returns the special tokens that have a part to play, by the names of Hugging Face.
+// named returns the special tokens that have a role, by Hugging Face's names of the roles.
 func (t *Tokenizer) named() map[string]string {
 	named := map[string]string{}
 	if len(t.before) > 0 {
@@ -277,8 +277,8 @@ func (t *Tokenizer) config() map[string]any {
 	return config
 }
 
-// ConfigJSON returns the tokenizer_config.json of the tokenizer, which says beside its tokenizer.json which token ends
-// a text.
+// ConfigJSON returns the tokenizer's tokenizer_config.json, which names the token that ends a text for readers of
+// tokenizer.json.
 func (t *Tokenizer) ConfigJSON() []byte {
 	b, err := encodeJSON(t.config())
 	if err != nil {

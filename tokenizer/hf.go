@@ -14,11 +14,11 @@ import (
 const (
 	// MaxFile is the largest tokenizer file that is read, in bytes. The largest in use are about 40 MB.
 	MaxFile   = 128 << 20
-	maxPart   = 1 << 20 // bytes of what a file says besides tokens and merges, each
+	maxPart   = 1 << 20 // largest part of a file besides tokens and merges, in bytes
 	mostAdded = 1 << 16 // added tokens
 )
 
-// Load reads a Hugging Face tokenizer.json. See [Read]. Files beside it say which token ends a text: see
+// Load reads a Hugging Face tokenizer.json. See [Read]. Files beside it name the token that ends a text: see
 // [Tokenizer.EndOfText].
 func Load(path string) (*Tokenizer, error) {
 	f, err := fileio.OpenRegular(path)
@@ -36,9 +36,9 @@ func Load(path string) (*Tokenizer, error) {
 
 // Read reads a Hugging Face tokenizer.json with a byte-level BPE model: merges as pairs or as "a b", with
 // ignore_merges or without; pre-tokenizer ByteLevel, or a Sequence of Splits (behaviour Isolated) and Digits before
-// it; no normalizer or NFC; added tokens with all their marks. Whatever else the file asks for and this package does
-// not do (other normalizers, prefix spaces, dropout, truncation, …) is an error that names the field, never ignored. A
-// post-processor is kept; [Tokenizer.Around] says what it puts around a text.
+// it; no normalizer or NFC; added tokens with all their marks. If the file asks for anything that this package does
+// not support (other normalizers, prefix spaces, dropout, truncation, …), Read does not ignore it but returns an error
+// that names the field. A post-processor is kept; [Tokenizer.Around] returns the tokens that it puts around a text.
 func Read(r io.Reader) (*Tokenizer, error) {
 	data, err := readAll(r)
 	if err != nil {
@@ -158,7 +158,7 @@ func (f *hfFile) model(c *jsonCursor) error {
 			ok = isNull(v) || string(v) == "0.0" || string(v) == "0"
 		case "continuing_subword_prefix", "end_of_word_suffix":
 			ok = isNull(v) || string(v) == `""`
-		case "unk_token", "fuse_unk", "byte_fallback": // about texts without a token; there are none
+		case "unk_token", "fuse_unk", "byte_fallback": // about text that no token represents, which cannot occur
 		default:
 			return fmt.Errorf("model.%.100s: unknown field", key)
 		}

@@ -22,7 +22,7 @@ func parseMerges(data []byte, vocab *interner, ids []uint32) ([]merge, error) {
 	return list.merges, err
 }
 
-// mergeList takes merges as files have them.
+// mergeList collects merges in the forms that files have.
 type mergeList struct {
 	vocab  *interner
 	ids    []uint32
@@ -78,7 +78,7 @@ func mergeText(c *jsonCursor) (left, right []byte, err error) {
 	return pair[0], pair[1], err
 }
 
-// mergeLine splits a line of merges.txt; nil, nil: it is the version line.
+// mergeLine splits a line of merges.txt; it returns nil, nil for the version line.
 func mergeLine(line []byte) (left, right []byte, err error) {
 	if bytes.HasPrefix(line, []byte("#version")) {
 		return nil, nil, nil

@@ -26,7 +26,7 @@ type hfPattern struct {
 	Regex  *string `json:"Regex"`
 }
 
-// mostSplits bounds a Sequence. Published ones have up to four parts.
+// mostSplits limits the parts of a Sequence. Published ones have up to four.
 const mostSplits = 16
 
 // parsePreTokenizer finds the pattern: that of ByteLevel with use_regex, or those of the parts before it.
@@ -113,8 +113,8 @@ func (p *hfPre) split() (pattern, error) {
 	if err != nil {
 		return pattern{}, err
 	}
-	// Known patterns match all of any text: what lies between matches, the only thing on which Isolated and an
-	// inverted Removed differ, is nothing.
+	// Known patterns match the whole of any text. Isolated and an inverted Removed differ only in the text between
+	// matches, which is empty.
 	inverted := p.Behavior == "Removed" && p.Invert && found.name != ""
 	if !inverted && (p.Behavior != "Isolated" || p.Invert) {
 		return pattern{}, fmt.Errorf("behavior: %.100q with invert %v is not supported, only Isolated",
@@ -123,7 +123,7 @@ func (p *hfPre) split() (pattern, error) {
 	return found, nil
 }
 
-// checkDecoder accepts what undoes the byte-level alphabet.
+// checkDecoder accepts decoders that undo the byte-level alphabet.
 func checkDecoder(v []byte) error {
 	if isNull(v) {
 		return nil
@@ -138,7 +138,8 @@ func checkDecoder(v []byte) error {
 	return nil
 }
 
-// parseNormalizer reports whether v is NFC; nothing, alone or in a Sequence, is the other normalizer that there is.
+// parseNormalizer reports whether v is NFC. The only other normalizer that it accepts, alone or in a Sequence, is
+// none.
 func parseNormalizer(v []byte) (nfc bool, err error) {
 	if isNull(v) {
 		return false, nil
@@ -172,7 +173,7 @@ type hfPost struct {
 	Type           string              `json:"type"`
 	Processors     []json.RawMessage   `json:"processors"`
 	Single         []hfPiece           `json:"single"`
-	Pair           json.RawMessage     `json:"pair"` // texts come one at a time here
+	Pair           json.RawMessage     `json:"pair"` // template for two texts, which are not encoded here
 	SpecialTokens  map[string]hfTokens `json:"special_tokens"`
 	Sep            *hfNamed            `json:"sep"`
 	CLS            *hfNamed            `json:"cls"`
@@ -206,8 +207,8 @@ type hfNamed struct {
 
 func (n *hfNamed) UnmarshalJSON(v []byte) error { return json.Unmarshal(v, &[]any{&n.name, &n.id}) }
 
-// parsePost returns the tokens that a post-processor puts before and after a text. whole: it is not in a Sequence,
-// which it could be itself.
+// parsePost returns the tokens that a post-processor puts before and after a text. whole says that it is not part of a
+// Sequence, so it may be a Sequence itself.
 func parsePost(v []byte, t *Tokenizer, whole bool) (before, after []uint32, err error) {
 	if isNull(v) {
 		return nil, nil, nil
@@ -231,7 +232,7 @@ func parsePost(v []byte, t *Tokenizer, whole bool) (before, after []uint32, err 
 			if err != nil {
 				return nil, nil, fmt.Errorf("post_processor.processors[%d]: %w", i, err)
 			}
-			// A later one wraps what the earlier ones made.
+			// A later post-processor wraps the result of the earlier ones.
 			before, after = append(b, before...), append(after, a...)
 		}
 	default:
@@ -246,7 +247,7 @@ func parsePost(v []byte, t *Tokenizer, whole bool) (before, after []uint32, err 
 	return before, after, err
 }
 
-// template returns what stands before and after the text in the template of one text.
+// template returns the tokens before and after the text in the template of one text.
 func (p *hfPost) template() (before, after []uint32, err error) {
 	texts := 0
 	for _, piece := range p.Single {

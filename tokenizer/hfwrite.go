@@ -9,8 +9,8 @@ import (
 )
 
 // Save writes the tokenizer as a Hugging Face tokenizer.json that the tokenizers library reads with the same effect.
-// The file appears under its name only when it is complete. It cannot say which token ends a text. If that does not
-// follow from its special tokens, tok_config.json beside tok.json says it; an existing one is updated.
+// The file appears under its name only when it is complete. This format cannot name the token that ends a text. If the
+// special tokens alone do not decide it, tok_config.json is written beside tok.json; an existing one is updated.
 func (t *Tokenizer) Save(path string) error {
 	if err := t.writeHF(path); err != nil {
 		return err
@@ -59,7 +59,8 @@ func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 	return count.n, err
 }
 
-// writeVocab writes all tokens by id, special ones too: their ids are safe from the renumbering of added tokens there.
+// writeVocab writes all tokens by id, including special ones, because readers do not renumber the ids of the
+// vocabulary as they do those of added tokens.
 func (t *Tokenizer) writeVocab(b *bufio.Writer) {
 	fmt.Fprintf(b, "    \"vocab\": {")
 	t.writeTokens(b, "\n      ")
