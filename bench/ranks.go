@@ -107,7 +107,7 @@ func (o Options) ranks(ctx context.Context, axis string, ranks, beside int,
 	measure func(context.Context, *config.Config, *RanksCase) (measured, error)) (*RanksResult, error) {
 	if ranks < 2 {
 		return nil, config.Problem{
-			Key: "parallel.ranks", Message: fmt.Sprintf("ranks = %d: one rank is compared with several", ranks),
+			Key: "parallel.ranks", Message: fmt.Sprintf("ranks = %d: comparing with one rank needs several", ranks),
 			Try: "2 or more",
 		}
 	}
@@ -168,7 +168,7 @@ func threadsOfRank(cfg *config.Config, ranks int) (int, error) {
 	if dev.Threads() < ranks {
 		return 0, config.Problem{
 			Key:     "parallel.ranks",
-			Message: fmt.Sprintf("%d ranks need a thread each, and there are %d", ranks, dev.Threads()),
+			Message: fmt.Sprintf("%d ranks need one thread each, but there are only %d threads", ranks, dev.Threads()),
 			Try:     fmt.Sprintf("%d ranks or fewer", dev.Threads()),
 		}
 	}

@@ -84,7 +84,7 @@ func TestRatiosOfRanksAreThoseOfTheirRounds(t *testing.T) {
 func TestBenchRanksRefusesWhatCannotBe(t *testing.T) {
 	o := Options{Shape: "demo", Precision: "bf16", Threads: 2, Batch: 1, Context: 32}
 	for ranks, want := range map[int]string{
-		1: "ranks = 1", -2: "ranks = -2", 3: "3 ranks need a thread each, and there are 2",
+		1: "ranks = 1", -2: "ranks = -2", 3: "3 ranks need one thread each, but there are only 2",
 	} {
 		if _, err := Ranks(context.Background(), o, "zero", ranks); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d ranks: %v", ranks, err)

@@ -50,7 +50,7 @@ func TestCompareMatchesFiguresByName(t *testing.T) {
 	}
 	var slow *SlowerError
 	if err := c.Check(0.2); !errors.As(err, &slow) || len(slow.Changes) != 2 ||
-		err.Error() != "2 figures fell by more than 20 %, the most c, by 75 %" {
+		err.Error() != "2 figures fell by more than 20 %; the largest fall is c, by 75 %" {
 		t.Errorf("%v", err)
 	}
 	if err := c.Check(0.76); err != nil {

@@ -83,7 +83,7 @@ type SlowerError struct {
 
 func (e *SlowerError) Error() string {
 	worst := e.Changes[0]
-	return fmt.Sprintf("%d figures fell by more than %.0f %%, the most %s, by %.0f %%",
+	return fmt.Sprintf("%d figures fell by more than %.0f %%; the largest fall is %s, by %.0f %%",
 		len(e.Changes), 100*e.Allowed, worst.Name, 100*(1-worst.Ratio))
 }
 

@@ -9,7 +9,7 @@ import (
 	"anneal/dataset"
 )
 
-// A Question is a prompt that a model is to continue.
+// A Question is a prompt for a model.
 type Question struct {
 	Prompt string `json:"prompt"`
 
@@ -41,7 +41,7 @@ func ReadQuestions(name string, text []byte) (list []Question, err error) {
 		list = append(list, q)
 	}
 	if len(list) == 0 {
-		return nil, &dataset.Error{Err: fmt.Errorf("%s has no prompts\n  write one a line", name)}
+		return nil, &dataset.Error{Err: fmt.Errorf("%s has no prompts\n  write one prompt on each line", name)}
 	}
 	return list, nil
 }

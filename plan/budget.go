@@ -67,7 +67,7 @@ type Predicted struct {
 // Quality describes how well the model is expected to predict held-out text.
 func (p Predicted) Quality() string {
 	if p.BitsPerByte > 8 { // a byte has no more
-		return "no better than chance, for want of text or time"
+		return "no better than chance: there is too little text or time"
 	}
 	return fmt.Sprintf("%.2f bits per byte (provisional)", p.BitsPerByte)
 }

@@ -57,7 +57,7 @@ func (f *Foresight) Within(cfg *config.Config, memory int64) {
 	if f.Ranks != nil {
 		f.Ranks.Here = false
 	}
-	f.Time, f.Untimed = nil, "the time is predicted for this machine alone"
+	f.Time, f.Untimed = nil, "no time predicted: times are known for this machine only"
 	f.given, f.Least = true, nil
 	if f.Fits = f.Bytes <= memory; !f.Fits {
 		f.Least = leastOf(cfg, train.AbsentDevice(cfg.Device), memory)

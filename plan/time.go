@@ -120,13 +120,13 @@ func (t *Time) derive(cfg *config.Config, dev device.Properties, d Documents) er
 func (p *Plan) planTime(cfg *config.Config, dev device.Properties) {
 	switch {
 	case !p.Fits || p.Ranks != nil && !p.Ranks.Here:
-		p.Untimed = "the time is predicted for runs that this machine can make"
+		p.Untimed = "no time predicted: this machine cannot make the run"
 		return
 	case p.Ranks != nil && p.Ranks.Count > dev.Threads():
-		p.Untimed = "the time is predicted for ranks that have a core each"
+		p.Untimed = "no time predicted: there are more ranks than cores"
 		return
 	case cfg.Device != "cpu":
-		p.Untimed = "the time is predicted for the CPU alone"
+		p.Untimed = "no time predicted: times are known for the CPU only"
 		return
 	}
 	speeds, err := profile.Load(profile.KeyOf(dev))

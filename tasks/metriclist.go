@@ -137,7 +137,7 @@ func (t *Task) readGeneration(e *entry) error {
 		case "until":
 			t.generation.until, err = x.texts()
 			if slices.Contains(t.generation.until, "") {
-				err = x.problem("a text of at least one character", "until: an empty text is everywhere")
+				err = x.problem("a text of at least one character", "until: an empty text occurs everywhere")
 			}
 		case "max_gen_toks":
 			t.generation.tokens, err = x.whole(1)

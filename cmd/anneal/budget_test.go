@@ -49,7 +49,7 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 			"anneal data build"},
 		"a mesh": {[]string{"--budget", "1m", data, "parallel.tensor=2", "--dry-run"}, "remove parallel.tensor"},
 		"threadless": {[]string{"--budget", "1m", data, "--ranks", "3", "threads=2", "--dry-run"},
-			"need a thread each"},
+			"need one thread each"},
 	} {
 		code, _, errs := anneal(append([]string{"train"}, c.args...)...)
 		if code != exitUsage || !strings.Contains(errs, c.want) {

@@ -9,7 +9,7 @@ import (
 	"anneal/train"
 )
 
-// gigabyte is what makers of models mean: 10⁹ bytes.
+// gigabyte is 10⁹ bytes, as in publications of models.
 const gigabyte = 1e9
 
 // gigabytes writes bytes with three digits or more.
@@ -20,21 +20,21 @@ func gigabytes(bytes float64) string {
 	return fmt.Sprintf("%.3g GB", bytes/gigabyte)
 }
 
-// optimizers are the names of those in the table.
+// optimizers lists the names of the optimizers in the table.
 var optimizers = []string{
 	"sgd", "adafactor", "adam8bit", "lion", "muon", "adam", "adamw", "sophia", "schedulefree", "ademamix", "soap",
 }
 
-// narrowMoments is AdamW with moments in BF16, as the table calls it.
+// narrowMoments is the table's name for AdamW with moments in BF16.
 const narrowMoments = "adamw, BF16 moments"
 
-// shapes are those of LLaMA 2 (Touvron et al. 2023, arXiv 2307.09288).
+// shapes holds the shapes of LLaMA 2 (Touvron et al. 2023, arXiv 2307.09288).
 var shapes = map[string][]string{
 	"7B":  {"model.layers=32", "model.dim=4096", "model.heads=32", "model.ffn=11008"},
 	"70B": {"model.layers=80", "model.dim=8192", "model.heads=64", "model.kv_heads=8", "model.ffn=28672"},
 }
 
-// planOf plans a LLaMA 2 of a size with overrides on a device of which nothing is known.
+// planOf plans a LLaMA 2 of a size with overrides, on a device with unknown properties.
 func planOf(size string, overrides ...string) (*plan.Plan, *config.Config, error) {
 	overrides = append(append([]string{
 		"model.context=4096", "model.vocab=32000", "model.tie_embeddings=false", "train.micro_batch=1",
@@ -47,8 +47,8 @@ func planOf(size string, overrides ...string) (*plan.Plan, *config.Config, error
 	return p, cfg, err
 }
 
-// StateOf returns what an optimizer keeps for each parameter of a LLaMA 2 of a size, 7B or 70B, in bytes, and the
-// number of parameters.
+// StateOf returns the bytes that an optimizer keeps per parameter of a LLaMA 2 of size 7B or 70B, and the number of
+// parameters.
 func StateOf(size, optimizer string) (each, parameters float64, err error) {
 	set := []string{"optimizer.name=" + optimizer}
 	if optimizer == narrowMoments {
@@ -87,13 +87,13 @@ func optimizerTable() (*Table, error) {
 	return t, nil
 }
 
-// A Split is the bytes for each parameter of a way to train with AdamW.
+// A Split holds the bytes per parameter of a way to train with AdamW.
 type Split struct {
 	Name                                string
 	Weights, Gradients, Master, Moments float64
 }
 
-// Splits are the ways of the literature, and those of anneal.
+// Splits lists the ways of the literature, and those of anneal.
 var Splits = []Split{
 	{"FP32", 4, 4, 0, 8},
 	{"mixed precision, narrow gradients", 2, 2, 4, 8},
@@ -102,7 +102,7 @@ var Splits = []Split{
 	{"anneal, bf16_sr", 2, 4, 0, 8},
 }
 
-// Bytes is the sum.
+// Bytes returns the sum.
 func (s Split) Bytes() float64 { return s.Weights + s.Gradients + s.Master + s.Moments }
 
 func mixedTable() (*Table, error) {
@@ -127,9 +127,9 @@ func mixedTable() (*Table, error) {
 	return t, nil
 }
 
-// ZeROBytes is what each of n ranks keeps for each parameter in mixed precision with AdamW at a stage of ZeRO: narrow
-// weights, narrow gradients, and 12 bytes of FP32 weights and moments (Rajbhandari et al. 2019, arXiv 1910.02054,
-// figure 1).
+// ZeROBytes returns the bytes that each of n ranks keeps per parameter in mixed precision with AdamW at a stage of
+// ZeRO: narrow weights, narrow gradients, and 12 bytes of FP32 weights and moments (Rajbhandari et al. 2019, arXiv
+// 1910.02054, figure 1).
 func ZeROBytes(stage, n int) float64 {
 	parts, ranks := []float64{12, 2, 2}, float64(n) // optimizer, gradients, weights
 	sum := 0.0
@@ -148,10 +148,10 @@ func zeroTable() (*Table, error) {
 		Columns: []string{
 			"stage", "each rank keeps", "8 ranks: bytes a parameter", "7B", "64 ranks: bytes", "7B", "70B", "traffic",
 		},
-		Notes: "Bytes a parameter: 2 of weights, 2 of gradients, 12 of FP32 weights and moments; a stage divides " +
-			"one more of them by the ranks (Rajbhandari et al. 2019, arXiv 1910.02054). Activations are not " +
-			"divided. traffic: what a rank sends in a step, of the bytes of the weights. `anneal train CONFIG " +
-			"parallel.zero=3 --dry-run --ranks 64` counts a run of your own.",
+		Notes: "Bytes a parameter: 2 of weights, 2 of gradients, 12 of FP32 weights and moments; each stage divides " +
+			"one more of them among the ranks (Rajbhandari et al. 2019, arXiv 1910.02054). Activations are not " +
+			"divided. traffic: bytes that a rank sends in a step, over the bytes of the weights. `anneal train " +
+			"CONFIG parallel.zero=3 --dry-run --ranks 64` counts a run of your own.",
 	}
 	keeps := []string{"everything", "a part of the optimizer", "and of the gradients", "and of the weights"}
 	for stage, says := range keeps {
@@ -168,7 +168,7 @@ func zeroTable() (*Table, error) {
 	return t, nil
 }
 
-// Recomputations are the strategies in the table.
+// Recomputations lists the strategies in the table.
 var Recomputations = []string{"none", "selective", "sqrt", "every_layer"}
 
 // Recomputed returns the activations of a micro-batch of LLaMA 2 7B under a strategy, in bytes, and the operations that
@@ -190,7 +190,7 @@ func recomputeTable() (*Table, error) {
 	t := &Table{
 		Name: "recompute", Title: "Activations of LLaMA 2 7B, one sequence of 4,096 tokens, BF16",
 		Columns: []string{"memory.recompute", "activations", "of none", "more operations"},
-		Notes: "none keeps all; selective computes attention again; every_layer keeps the input of each layer " +
+		Notes: "none keeps all; selective recomputes attention; every_layer keeps the input of each layer " +
 			"(Chen et al. 2016, arXiv 1604.06174), sqrt that of every √L-th. Gradients have the same bits with " +
 			"each. Attention stores no score matrix (FlashAttention, arXiv 2205.14135).",
 	}
