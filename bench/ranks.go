@@ -168,7 +168,7 @@ func threadsOfRank(cfg *config.Config, ranks int) (int, error) {
 	if dev.Threads() < ranks {
 		return 0, config.Problem{
 			Key:     "parallel.ranks",
-			Message: fmt.Sprintf("%d ranks need one thread each, but there are only %d threads", ranks, dev.Threads()),
+			Message: fmt.Sprintf("%d ranks need one thread each, but there are only %d", ranks, dev.Threads()),
 			Try:     fmt.Sprintf("%d ranks or fewer", dev.Threads()),
 		}
 	}
