@@ -31,7 +31,7 @@ type Info struct {
 	Size   int64 // bytes
 }
 
-// header is the checked content of what stands before the data.
+// header is the checked content of the part before the data.
 type header struct {
 	metadata []KV
 	tensors  []Info
@@ -42,7 +42,7 @@ type kind int32
 
 const kindArray kind = 9
 
-// kinds has the Go type of each kind but arrays.
+// kinds holds the Go type of each kind except arrays.
 var kinds = map[kind]reflect.Type{
 	0: reflect.TypeFor[uint8](), 1: reflect.TypeFor[int8](), 2: reflect.TypeFor[uint16](), 3: reflect.TypeFor[int16](),
 	4: reflect.TypeFor[uint32](), 5: reflect.TypeFor[int32](), 6: reflect.TypeFor[float32](),
@@ -67,7 +67,7 @@ func kindOf(v reflect.Value) (k kind, list bool) {
 	return -1, list
 }
 
-// header parses what stands before the data.
+// header parses the part before the data.
 func (z *scanner) header() (*header, error) {
 	if string(z.bytes(4)) != magic && z.err == nil {
 		return nil, errors.New("the file does not start with GGUF")
@@ -117,7 +117,7 @@ func (z *scanner) header() (*header, error) {
 	return h, h.place(z.at+(-z.at&int64(align-1)), z.size)
 }
 
-// place makes offsets absolute, and checks that the data lies in the file.
+// place makes offsets absolute, and checks that the data is within the file.
 func (h *header) place(start, fileSize int64) error {
 	for i := range h.tensors {
 		t := &h.tensors[i]

@@ -15,7 +15,7 @@ type File struct {
 	byName map[string]int
 }
 
-// Open opens and checks the file at path. It reads what stands before the data.
+// Open opens and checks the file at path. It reads only the part before the data.
 func Open(path string) (*File, error) {
 	f, err := fileio.OpenRegular(path)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"reflect"
 )
 
-// scanner reads the numbers and strings of a header. The first error stays, and everything read after it is zero.
-// Nothing is allocated for bytes that the file does not have.
+// scanner reads the numbers and strings of a header. It keeps the first error, and everything read after it is zero.
+// It never allocates memory for bytes that the file does not have.
 type scanner struct {
 	r    *bufio.Reader
 	at   int64
@@ -35,7 +35,7 @@ func (z *scanner) claim(n uint64, width int64) bool {
 	return z.err == nil
 }
 
-// bytes reads n bytes, which were claimed or are few.
+// bytes reads n bytes; the caller has claimed them, or n is small.
 func (z *scanner) bytes(n int) []byte {
 	if !z.claim(uint64(n), 1) {
 		return make([]byte, min(n, 8))

@@ -16,14 +16,14 @@ const (
 	BF16 Type = 30
 )
 
-// Types lists the types that values can be stored as, with the number that general.file_type has for a file of them.
+// Types lists the types that values can be stored as, with their values of general.file_type.
 var Types = []struct {
 	Name     string
 	Type     Type
 	FileType uint32
 }{{"f32", F32, 0}, {"f16", F16, 1}, {"bf16", BF16, 32}, {"q8_0", Q8_0, 7}}
 
-// layout is how many values a block has, and how many bytes it takes.
+// layout is the number of values in a block, and its number of bytes.
 type layout struct{ values, bytes int64 }
 
 // layouts has every type of the format: plain numbers, and the quantized types, whose rows consist of whole blocks.

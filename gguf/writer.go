@@ -27,10 +27,10 @@ type Tensor struct {
 	Data  io.Reader
 }
 
-// alignment of tensors, in bytes: that of files which do not say another.
+// alignment of tensors, in bytes: the default of the format.
 const alignment = 32
 
-// Write writes a whole file to w. It checks what is given by the rules of the reader before it writes.
+// Write writes a whole file to w. Before it writes, it checks its arguments by the rules of the reader.
 func Write(w io.Writer, metadata []KV, tensors []Tensor) error {
 	head, sizes, err := prologue(metadata, tensors)
 	if err != nil {
@@ -80,7 +80,7 @@ func WriteFile(path string, metadata []KV, tensors []Tensor, checks ...func(*Fil
 	})
 }
 
-// padding is what is missing from n bytes to a multiple of the alignment.
+// padding returns the number of bytes from n to the next multiple of the alignment.
 func padding(n int64) int64 { return -n & (alignment - 1) }
 
 // prologue returns the bytes before the data, and the size of each tensor.

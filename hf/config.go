@@ -6,22 +6,22 @@ import (
 	"math"
 )
 
-// Config describes a model as config.json does: a *LlamaConfig, *GPT2Config, *Gemma2Config, *Gemma3Config,
+// Config describes a model in the terms of its config.json: a *LlamaConfig, *GPT2Config, *Gemma2Config, *Gemma3Config,
 // *MixtralConfig, *Olmo2Config, *Phi3Config or *Qwen3MoEConfig.
 type Config interface {
-	// Class is what transformers loads the model as, such as LlamaForCausalLM.
+	// Class returns the class that transformers loads the model with, such as LlamaForCausalLM.
 	Class() string
-	// Validate reports every field that makes no sense, by its name in config.json.
+	// Validate reports every invalid field, by its name in config.json.
 	Validate() error
 	// Tensors lists every tensor of the model.
 	Tensors() []Spec
 
 	size() (vocab, positions int)
 	tokens() Tokens
-	settings() map[string]any // of config.json, without those that every model has
-	tiedHead() bool           // lm_head.weight is left out: it is the embedding, embedding()
+	settings() map[string]any // fields of config.json, without those that every model has
+	tiedHead() bool           // lm_head.weight is left out because it is the embedding, embedding()
 	embedding() string
-	derived(name string) bool // a buffer that files of old versions hold and that follows from the config
+	derived(name string) bool // a buffer in files of old versions that can be derived from the config
 }
 
 // Tokens are the ids of special tokens, -1 for none.
@@ -30,16 +30,16 @@ type Tokens struct {
 	EOS      []int // that end a text
 }
 
-// EndOfText returns the ids of the tokens that end a text, as config.json has them.
+// EndOfText returns the ids of the tokens that end a text, in the form of config.json.
 func EndOfText(c Config) []int { return c.tokens().EOS }
 
-// Limits on what a config.json may ask for. They keep all products of two sizes, and lists of names, in bounds.
+// Limits on the values of a config.json. They keep products of two sizes, and lists of names, in bounds.
 const (
 	maxSize   = 1 << 24
 	maxLayers = 10_000
 )
 
-// checker collects the faults of a config.
+// checker collects the mistakes in a config.
 type checker struct{ errs []error }
 
 func (k *checker) bad(format string, args ...any) {

@@ -1,5 +1,5 @@
-// Package hf reads and writes Hugging Face model directories: config.json, safetensors weights and tokenizer files, as
-// the transformers library loads them. It supports GPT2LMHeadModel, LlamaForCausalLM, Qwen3ForCausalLM and
+// Package hf reads and writes Hugging Face model directories: config.json, safetensors weights and tokenizer files, in
+// the form that the transformers library loads. It supports GPT2LMHeadModel, LlamaForCausalLM, Qwen3ForCausalLM and
 // MistralForCausalLM.
 //
 // It handles names, shapes and settings, and does not know how this module stores or runs a model: callers pass and

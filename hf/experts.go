@@ -24,8 +24,9 @@ func (k *checker) experts(c *LlamaConfig, name string, experts, perToken int, au
 	}
 }
 
-// expertSpecs lists the tensors of a Llama whose feed-forward layers are routed experts: in place of gate, up and down
-// it has, below the module at, the router [E, D] and of each expert the gate and up [F, D] and down [D, F], by names.
+// expertSpecs lists the tensors of a Llama whose feed-forward layers are routed experts. In place of gate, up and
+// down, the module named at has the router [E, D] and, for each expert, gate and up [F, D] and down [D, F] under the
+// given names.
 func expertSpecs(c *LlamaConfig, at string, names struct{ gate, up, down string }, experts, ffn int) []Spec {
 	var specs []Spec
 	for _, s := range c.Tensors() {

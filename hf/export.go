@@ -18,7 +18,7 @@ type Export struct {
 	// exactly those of the config's Tensors, in any order; all F32, all BF16 or all F16
 	Tensors       []safetensors.Tensor
 	TokenizerJSON []byte   // tokenizer.json; the config's special ids must be among its added tokens
-	Before, After []uint32 // what TokenizerJSON puts around a text
+	Before, After []uint32 // tokens that TokenizerJSON puts around a text
 	Card          Card
 	MaxShard      int64 // bytes of weights in one file; 0 means 5 GB
 
@@ -76,7 +76,7 @@ func infos(tensors []safetensors.Tensor) []safetensors.Info {
 	return list
 }
 
-// texts renders every file but the weights.
+// texts renders every file except the weights.
 func texts(c Config, e Export) (map[string][]byte, error) {
 	dtype, err := dtypeName(e.Tensors)
 	if err != nil {
@@ -92,7 +92,7 @@ func texts(c Config, e Export) (map[string][]byte, error) {
 		"README.md":      []byte(e.Card.markdown()),
 	}
 	tokenizer := map[string]any{
-		// With any other class transformers 5 rebuilds parts of the tokenizer and ignores what tokenizer.json says.
+		// With any other class, transformers 5 rebuilds parts of the tokenizer and ignores tokenizer.json.
 		"tokenizer_class":              "PreTrainedTokenizerFast",
 		"model_max_length":             positions,
 		"clean_up_tokenization_spaces": false,
@@ -124,16 +124,16 @@ func texts(c Config, e Export) (map[string][]byte, error) {
 	return files, nil
 }
 
-// around returns which settings of tokenizer_config.json describe the tokens around a text: one that begins it, one
-// that ends it. Programs that convert models read these; transformers reads tokenizer.json. ok is false if the settings
-// cannot describe them.
+// around returns the settings of tokenizer_config.json that describe the tokens around a text: one at its beginning,
+// one at its end. Programs that convert models read these; transformers reads tokenizer.json. ok is false if the
+// settings cannot describe them.
 func (e Export) around(t Tokens) (bos, eos, ok bool) {
 	is := func(ids []uint32, token int) bool { return len(ids) == 1 && int(ids[0]) == token }
 	bos, eos = is(e.Before, t.BOS), len(t.EOS) > 0 && is(e.After, t.EOS[0])
 	return bos, eos, (bos || len(e.Before) == 0) && (eos || len(e.After) == 0)
 }
 
-// dtypeName is PyTorch's name for the dtype that all tensors have.
+// dtypeName returns PyTorch's name of the dtype that all tensors have.
 func dtypeName(tensors []safetensors.Tensor) (string, error) {
 	names := map[safetensors.DType]string{
 		safetensors.F32: "float32", safetensors.BF16: "bfloat16", safetensors.F16: "float16",
@@ -152,12 +152,12 @@ func dtypeName(tensors []safetensors.Tensor) (string, error) {
 	return name, nil
 }
 
-// writtenFor is the version of transformers whose conventions the files follow. Later ones read them, and so does
+// writtenFor is the version of transformers whose conventions the files follow. Later versions read them, and so does
 // 4.51.
 const writtenFor = "5.0.0"
 
-// configJSON is the config of the model with the settings that every model has. It gives the dtype by its names in
-// transformers 4 and 5.
+// configJSON returns the config of the model with the settings that every model has. It gives the dtype under the keys
+// of transformers 4 and 5.
 func configJSON(c Config, dtype string) map[string]any {
 	m := c.settings()
 	m["torch_dtype"], m["dtype"], m["transformers_version"] = dtype, dtype, writtenFor
@@ -192,7 +192,7 @@ func idsOrNull(ids []int) any {
 	return ids
 }
 
-// float is written with a point or an exponent: transformers 5 checks that floats are not integers.
+// float is written with a point or an exponent, because transformers 5 checks that floats are not integers.
 type float float64
 
 // MarshalJSON writes the shortest form that is a float in Python too.
@@ -204,7 +204,8 @@ func (f float) MarshalJSON() ([]byte, error) {
 	return []byte(s), nil
 }
 
-// usage is the call that answers as `anneal generate` does at temperature 0. bench/peers/check_greedy.py makes it.
+// usage is the Python call that gives the same answer as `anneal generate` at temperature 0.
+// bench/peers/check_greedy.py runs it.
 func (k Card) usage() string {
 	start := "The tokenizer puts nothing around a text."
 	if k.Start != "" {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// fields are the settings of a config.json that were not taken yet.
+// fields holds the settings of a config.json that were not taken yet.
 type fields struct {
 	raw  map[string]json.RawMessage
 	errs []error
@@ -32,7 +32,7 @@ func (f *fields) fail(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf(format, args...))
 }
 
-// must takes a setting that has no default.
+// must takes a required setting.
 func (f *fields) must(name string, dst any) {
 	_, present := f.raw[name]
 	before := len(f.errs)
@@ -45,7 +45,7 @@ func (f *fields) must(name string, dst any) {
 	}
 }
 
-// only takes a setting of which this module knows a single value.
+// only takes a setting for which this module supports a single value.
 func only[T comparable](f *fields, name string, value T) {
 	got := value
 	if f.take(name, &got) && got != value {
@@ -53,7 +53,7 @@ func only[T comparable](f *fields, name string, value T) {
 	}
 }
 
-// class takes the class of the model, which must be what the model_type stands for.
+// class takes the class of the model, which must match the model_type.
 func (f *fields) class(want string) {
 	var architectures []string
 	if f.take("architectures", &architectures) && !slices.Equal(architectures, []string{want}) {
@@ -86,8 +86,8 @@ func (f *fields) tokens(t Tokens) Tokens {
 	return t
 }
 
-// harmless settings say how to train, generate or store, and nothing about what the model computes. Gemma has
-// cache_implementation, SmolLM is_llama_config, and what Unsloth publishes unsloth_….
+// harmless lists settings about training, generation or storage that do not affect what the model computes. Gemma has
+// cache_implementation, SmolLM has is_llama_config, and models published by Unsloth have unsloth_….
 var harmless = []string{
 	"_name_or_path", "_attn_implementation_autoset", "_num_labels", "attention_dropout", "cache_implementation",
 	"chunk_size_feed_forward", "dtype", "id2label", "is_llama_config", "label2id", "max_sequence_length",
@@ -96,7 +96,7 @@ var harmless = []string{
 	"unsloth_version", "use_cache",
 }
 
-// rest fails on settings that nobody took, unless they are known to be harmless or are null or false.
+// rest fails on settings that were not taken, unless they are known to be harmless or are null or false.
 func (f *fields) rest(harmless []string) {
 	var names []string
 	for name, raw := range f.raw {
@@ -138,7 +138,7 @@ func parseConfig(text []byte) (Config, error) {
 		c = f.parseGemma3()
 	case "gpt2":
 		c, known = f.parseGPT2(), slices.Concat(harmless, gpt2Harmless)
-	default: // where other fields mean other things
+	default: // in other classes, fields have other meanings
 		if len(f.errs) == 0 {
 			f.fail("model_type = %.60q is not supported, only gemma2, gemma3_text, gpt2, llama, mistral, mixtral, "+
 				"olmo2, phi3, qwen2, qwen3 and qwen3_moe", modelType)

@@ -24,8 +24,9 @@ func finite(tensors []safetensors.Tensor) []safetensors.Tensor {
 	return list
 }
 
-// finiteReader looks at the exponent of every little-endian value that passes. It lies in the upper two bytes: the
-// bits of mask in the last and the bits of low in the one before. All ones are an infinity or a NaN.
+// finiteReader checks the exponent of every little-endian value that passes. The exponent is in the upper two bytes:
+// the bits of mask in the last byte and the bits of low in the one before. An exponent of all ones is an infinity or a
+// NaN.
 type finiteReader struct {
 	r         io.Reader
 	width     int64 // 2 or 4

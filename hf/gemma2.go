@@ -6,22 +6,22 @@ import "strings"
 // their 1, GeGLU, a scaled embedding, soft-caps, and windows in every second layer.
 type Gemma2Config struct {
 	LlamaConfig
-	ScoreDim     int     // query_pre_attn_scalar: scores are divided by its root
+	ScoreDim     int     // query_pre_attn_scalar: scores are divided by its square root
 	ScoreSoftcap float64 // attn_logit_softcapping; 0 for none
 	LogitSoftcap float64 // final_logit_softcapping; 0 for none
 }
 
-// Class is Gemma2ForCausalLM.
+// Class returns Gemma2ForCausalLM.
 func (c *Gemma2Config) Class() string { return "Gemma2ForCausalLM" }
 
-// mixed is the Llama that it extends, of which transformers allows windows in any layers.
+// mixed returns the Llama that c extends, in a form that allows windows in any layers.
 func (c *Gemma2Config) mixed() *LlamaConfig {
 	l := c.LlamaConfig
-	l.QKNorm = true // as a Qwen3, which is all that it changes
+	l.QKNorm = true // makes it a Qwen3, which changes nothing else here
 	return &l
 }
 
-// Validate reports every field that makes no sense, by its name in config.json.
+// Validate reports every invalid field, by its name in config.json.
 func (c *Gemma2Config) Validate() error {
 	k := &checker{}
 	k.size("query_pre_attn_scalar", c.ScoreDim, maxSize)
@@ -48,7 +48,7 @@ func sandwiched(llama []Spec) (specs []Spec) {
 	return specs
 }
 
-// settings has the windows as a list, which transformers reads from 4.54 on.
+// settings gives the windows as a list, which transformers reads from 4.54 on.
 func (c *Gemma2Config) settings() map[string]any {
 	m := c.mixed().settings()
 	for _, name := range []string{"hidden_act", "use_sliding_window", "max_window_layers"} {
@@ -63,7 +63,7 @@ func (c *Gemma2Config) settings() map[string]any {
 	return m
 }
 
-// orNull is a number, or null where 0 stands for none.
+// orNull returns a number, or null for 0, which stands for none.
 func orNull(x float64) any {
 	if x == 0 {
 		return nil
@@ -89,7 +89,7 @@ func (f *fields) parseGemma2() *Gemma2Config {
 	return c
 }
 
-// orNone takes a number of which null means none.
+// orNone takes a number for which null means none.
 func (f *fields) orNone(name string, x *float64) {
 	if _, given := f.raw[name]; given {
 		*x = 0

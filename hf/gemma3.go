@@ -6,19 +6,19 @@ import (
 )
 
 // Gemma3Config describes the text model of a Gemma 3: norms before and after each branch, whose gains are stored
-// without their 1, QK-norm, GeGLU, a scaled embedding, and layers with windows that have a base of RoPE of their own.
-// RopeScaling is for the other layers.
+// without their 1, QK-norm, GeGLU, a scaled embedding, and layers with windows that have their own base of RoPE.
+// RopeScaling applies to the other layers.
 type Gemma3Config struct {
 	LlamaConfig
 	LocalTheta   float64 // rope_local_base_freq: the base of RoPE in layers with a window
-	ScoreDim     int     // query_pre_attn_scalar: scores are divided by its root
+	ScoreDim     int     // query_pre_attn_scalar: scores are divided by its square root
 	LogitSoftcap float64 // final_logit_softcapping; 0 for none
 }
 
-// Class is Gemma3ForCausalLM.
+// Class returns Gemma3ForCausalLM.
 func (c *Gemma3Config) Class() string { return "Gemma3ForCausalLM" }
 
-// Validate reports every field that makes no sense, by its name in config.json.
+// Validate reports every invalid field, by its name in config.json.
 func (c *Gemma3Config) Validate() error {
 	k := &checker{}
 	k.positive("rope_local_base_freq", c.LocalTheta)
@@ -27,7 +27,7 @@ func (c *Gemma3Config) Validate() error {
 	return k.err()
 }
 
-// gemma checks what Gemmas share.
+// gemma checks the fields that all Gemmas share.
 func (k *checker) gemma(c *LlamaConfig, logitSoftcap float64) {
 	if logitSoftcap != 0 {
 		k.positive("final_logit_softcapping", logitSoftcap)
@@ -43,8 +43,8 @@ func (k *checker) gemma(c *LlamaConfig, logitSoftcap float64) {
 // Tensors lists every tensor of the model: those of a Qwen3, and two more norms [D] per layer.
 func (c *Gemma3Config) Tensors() []Spec { return sandwiched(c.LlamaConfig.Tensors()) }
 
-// settings has the bases of RoPE in the words of transformers 4 (rope_theta, rope_local_base_freq) and of 5
-// (rope_parameters), and the windows as a list and, where it says the same, as the period that 4.51 reads.
+// settings gives the bases of RoPE in the keys of transformers 4 (rope_theta, rope_local_base_freq) and of 5
+// (rope_parameters). It gives the windows as a list and, if they are equivalent to one, as the period that 4.51 reads.
 func (c *Gemma3Config) settings() map[string]any {
 	m := c.LlamaConfig.settings()
 	for _, name := range []string{"hidden_act", "use_sliding_window", "max_window_layers"} {
@@ -85,7 +85,7 @@ func (c *Gemma3Config) layers() []bool {
 	return layers
 }
 
-// everyNth returns windows in all of n layers but every period-th.
+// everyNth returns windows in all of n layers except every period-th.
 func everyNth(n, period int) []bool {
 	layers := make([]bool, n)
 	for i := range layers {
@@ -109,7 +109,7 @@ func (f *fields) parseGemma3() *Gemma3Config {
 	return c
 }
 
-// gemmaSizes takes what Gemmas share with a Llama.
+// gemmaSizes takes the sizes that Gemmas share with a Llama.
 func (f *fields) gemmaSizes(c *LlamaConfig) {
 	f.must("vocab_size", &c.VocabSize)
 	f.must("hidden_size", &c.HiddenSize)
@@ -164,7 +164,7 @@ func (f *fields) gemmaRope(c *Gemma3Config) {
 	}
 }
 
-// gemmaWindows takes the windows, which all layers have but every period-th if nothing else is said.
+// gemmaWindows takes the windows. By default, all layers except every period-th have one.
 func (f *fields) gemmaWindows(c *LlamaConfig, period int) {
 	c.Window = defaultWindow
 	f.take("sliding_window", &c.Window)
@@ -176,7 +176,7 @@ func (f *fields) gemmaWindows(c *LlamaConfig, period int) {
 		return
 	}
 	if c.Layers < 1 || c.Layers > maxLayers {
-		return // which is said elsewhere
+		return // reported elsewhere
 	}
 	layers := everyNth(c.Layers, period)
 	f.layerTypes(c, layers, true)

@@ -21,10 +21,10 @@ type GPT2Config struct {
 	Tokens
 }
 
-// Class is GPT2LMHeadModel.
+// Class returns GPT2LMHeadModel.
 func (c *GPT2Config) Class() string { return "GPT2LMHeadModel" }
 
-// Validate reports every field that makes no sense, by its name in config.json.
+// Validate reports every invalid field, by its name in config.json.
 func (c *GPT2Config) Validate() error {
 	k := &checker{}
 	k.size("vocab_size", c.VocabSize, maxSize)
@@ -50,7 +50,7 @@ func (c *GPT2Config) tokens() Tokens               { return c.Tokens }
 func (c *GPT2Config) tiedHead() bool               { return c.Tied }
 func (c *GPT2Config) embedding() string            { return gpt2Prefix + "wte.weight" }
 
-// gpt2Prefix is before the names of all tensors but the head's; OpenAI's own files go without.
+// gpt2Prefix begins the names of all tensors except the head's. OpenAI's own files lack it.
 const gpt2Prefix = "transformer."
 
 var gpt2Mask = regexp.MustCompile(`^(transformer\.)?h\.\d+\.attn\.(bias|masked_bias)$`)
@@ -97,7 +97,7 @@ func (c *GPT2Config) settings() map[string]any {
 	}
 }
 
-// gpt2Harmless settings belong to training or to other heads than that of a language model.
+// gpt2Harmless lists settings of training, or of heads other than the language model's.
 var gpt2Harmless = []string{
 	"resid_pdrop", "embd_pdrop", "attn_pdrop", "n_special", "predict_special_tokens", "summary_type",
 	"summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout",

@@ -14,7 +14,7 @@ import (
 type Model struct {
 	Config  Config
 	weights *safetensors.Set
-	without string // what the names in the files lack at their beginning
+	without string // prefix that the names in the files lack
 }
 
 // Open reads and checks the config of a model directory and opens its weights.
@@ -72,7 +72,7 @@ func (m *Model) DType() safetensors.DType {
 	return most
 }
 
-// stored is the name of a tensor in the files.
+// stored returns the name of a tensor in the files.
 func (m *Model) stored(name string) string {
 	if name == head {
 		return name
@@ -85,8 +85,8 @@ func (m *Model) Close() error { return m.weights.Close() }
 
 const maxConfig = 1 << 20 // bytes
 
-// ReadConfig reads config.json in dir. What this module cannot represent exactly (other architectures, unknown kinds
-// of RoPE, quantised weights, unknown settings) is an error that names the field.
+// ReadConfig reads config.json in dir. For settings that this module cannot represent exactly (other architectures,
+// unknown kinds of RoPE, quantised weights, unknown settings) it returns an error that names the field.
 func ReadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, "config.json")
 	text, err := fileio.ReadSmall(path, maxConfig)

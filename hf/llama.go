@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// LlamaConfig describes a Llama-style model: RMSNorm, rotate-half RoPE, grouped-query attention, SwiGLU, no biases but
-// those of queries, keys and values. Four classes of transformers are one: LlamaForCausalLM; with QK-norm
+// LlamaConfig describes a Llama-style model: RMSNorm, rotate-half RoPE, grouped-query attention, SwiGLU, and no biases
+// except those of queries, keys and values. It covers four classes of transformers: LlamaForCausalLM; with QK-norm
 // Qwen3ForCausalLM; with biases Qwen2ForCausalLM; with sliding windows in all layers, or heads that do not fill the
 // hidden size, MistralForCausalLM.
 type LlamaConfig struct {
@@ -28,17 +28,17 @@ type LlamaConfig struct {
 	QKVBias      bool    // biases of q, k and v, but of nothing else; makes it a Qwen2
 	Window       int     // sliding_window: a token sees itself and the Window−1 before it; 0 where no layer has one
 	WindowLayers []bool  // the layers with that window; nil for all, or for none if Window is 0
-	InitStd      float64 // initializer_range; only told to others
+	InitStd      float64 // initializer_range; only passed on
 	Tokens
 }
 
-// Class is LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or MistralForCausalLM.
+// Class returns LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM or MistralForCausalLM.
 func (c *LlamaConfig) Class() string {
 	class, _ := c.architecture()
 	return class
 }
 
-// architecture is the class that transformers loads the model with, and its model_type.
+// architecture returns the class that transformers loads the model with, and its model_type.
 func (c *LlamaConfig) architecture() (class, modelType string) {
 	switch {
 	case c.QKNorm:
@@ -51,7 +51,7 @@ func (c *LlamaConfig) architecture() (class, modelType string) {
 	return "LlamaForCausalLM", "llama"
 }
 
-// Validate reports every field that makes no sense, by its name in config.json.
+// Validate reports every invalid field, by its name in config.json.
 func (c *LlamaConfig) Validate() error {
 	k := &checker{}
 	k.size("vocab_size", c.VocabSize, maxSize)
@@ -153,7 +153,7 @@ func (c *LlamaConfig) Tensors() []Spec {
 	return specs
 }
 
-// settings holds RoPE in the words of transformers 4 (rope_theta, rope_scaling) and of 5 (rope_parameters).
+// settings gives RoPE in the keys of transformers 4 (rope_theta, rope_scaling) and of 5 (rope_parameters).
 func (c *LlamaConfig) settings() map[string]any {
 	class, modelType := c.architecture()
 	m := map[string]any{
@@ -233,7 +233,7 @@ func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	f.take("initializer_range", &c.InitStd)
 	f.take("tie_word_embeddings", &c.Tied)
 	only(f, "hidden_act", "silu")
-	if !c.QKVBias { // Qwen2 has them whatever its config says
+	if !c.QKVBias { // Qwen2 has biases whatever its config says
 		only(f, "attention_bias", false)
 	}
 	only(f, "mlp_bias", false)
@@ -241,7 +241,8 @@ func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	return c
 }
 
-// llamaSizes takes sizes that some architectures have a default for; the fixed numbers of others rarely fit.
+// llamaSizes takes sizes for which only some architectures have sensible defaults; the fixed defaults of others rarely
+// fit.
 func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 	if modelType == "mistral" || modelType == "mixtral" {
 		f.must("max_position_embeddings", &c.MaxPositions)
@@ -280,8 +281,8 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 // windows takes the sliding windows. A Llama has none, a Mistral has them in all layers, and a Qwen in the layers that
 // layer_types lists, by default the last ones.
 func (f *fields) windows(c *LlamaConfig, modelType string) {
-	use, full := modelType == "mistral", 0 // so many layers have none
-	if modelType == "qwen3_moe" {          // which are not supported
+	use, full := modelType == "mistral", 0 // number of first layers without windows
+	if modelType == "qwen3_moe" {          // windows are not supported there
 		delete(f.raw, "sliding_window")
 		delete(f.raw, "max_window_layers")
 		modelType = "llama"
@@ -314,7 +315,7 @@ func (f *fields) windows(c *LlamaConfig, modelType string) {
 		}
 	}
 	if c.Layers < 1 || c.Layers > maxLayers {
-		return // which is said elsewhere
+		return // reported elsewhere
 	}
 	layers := make([]bool, c.Layers)
 	for i := range layers {

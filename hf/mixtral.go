@@ -1,18 +1,18 @@
 package hf
 
-// MixtralConfig describes a Mixtral: a Mistral whose feed-forward layers are routed experts of FFNSize, whose weights
-// are a softmax over those that a token goes through. Sliding windows are not supported.
+// MixtralConfig describes a Mixtral: a Mistral whose feed-forward layers are routed experts of FFNSize. The weights of
+// a token's experts are a softmax over the chosen ones. Sliding windows are not supported.
 type MixtralConfig struct {
 	LlamaConfig
 	Experts         int     // num_local_experts
 	ExpertsPerToken int     // num_experts_per_tok
-	AuxLoss         float64 // router_aux_loss_coef; only told to others
+	AuxLoss         float64 // router_aux_loss_coef; only passed on
 }
 
-// Class is MixtralForCausalLM.
+// Class returns MixtralForCausalLM.
 func (c *MixtralConfig) Class() string { return "MixtralForCausalLM" }
 
-// Validate reports every field that makes no sense, by its name in config.json.
+// Validate reports every invalid field, by its name in config.json.
 func (c *MixtralConfig) Validate() error {
 	k := &checker{}
 	k.experts(&c.LlamaConfig, "num_local_experts", c.Experts, c.ExpertsPerToken, c.AuxLoss)

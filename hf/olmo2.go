@@ -3,13 +3,13 @@ package hf
 import "strings"
 
 // Olmo2Config describes an OLMo 2: a Llama with norms after its branches instead of before them, and with QK-norm over
-// all heads together. Every query head has keys of its own.
+// all heads together. Every query head has its own keys.
 type Olmo2Config struct{ LlamaConfig }
 
-// Class is Olmo2ForCausalLM.
+// Class returns Olmo2ForCausalLM.
 func (c *Olmo2Config) Class() string { return "Olmo2ForCausalLM" }
 
-// Validate reports every field that makes no sense, by its name in config.json.
+// Validate reports every invalid field, by its name in config.json.
 func (c *Olmo2Config) Validate() error {
 	k := &checker{}
 	if c.KVHeads != c.Heads {
@@ -22,8 +22,8 @@ func (c *Olmo2Config) Validate() error {
 	return k.err()
 }
 
-// Tensors lists every tensor of the model: those of a Llama, whose norms [D] stand after the branches, and the gains
-// [H·E] of queries and of keys.
+// Tensors lists every tensor of the model: those of a Llama, with norms [D] after the branches, and the gains [H·E] of
+// queries and of keys.
 func (c *Olmo2Config) Tensors() (specs []Spec) {
 	width := []int{c.Heads * c.HeadDim}
 	for _, s := range c.LlamaConfig.Tensors() {

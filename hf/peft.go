@@ -13,10 +13,11 @@ import (
 	"anneal/safetensors"
 )
 
-// Adapter is adapters of LoRA or DoRA in the form of Hugging Face's peft, to be used beside a model that is elsewhere.
+// Adapter holds adapters of LoRA or DoRA in the form of Hugging Face's peft, for use with a model that is stored
+// separately.
 type Adapter struct {
 	Tensors []safetensors.Tensor
-	Modules []string // that have adapters, by the ends of their names
+	Modules []string // modules with adapters, by the ends of their names
 	Rank    int
 	Alpha   float64
 	DoRA    bool
@@ -31,7 +32,7 @@ const (
 )
 
 // WriteAdapter writes adapter_config.json and adapter_model.safetensors. dir must be empty or absent; it appears when
-// it is complete and check, which reads it before, agrees.
+// it is complete and check, which reads it first, agrees.
 func WriteAdapter(dir string, a Adapter, check func(dir string) error) error {
 	config := map[string]any{
 		"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": nil, "inference_mode": true,
@@ -64,8 +65,8 @@ func WriteAdapter(dir string, a Adapter, check func(dir string) error) error {
 	return nil
 }
 
-// CheckAdapter reads back what WriteAdapter wrote to dir: names, shapes and values must be those of a, whose tensors it
-// reads.
+// CheckAdapter reads back the files that WriteAdapter wrote to dir. Names, shapes and values must be those of a, whose
+// tensors it reads.
 func CheckAdapter(dir string, a Adapter) error {
 	text, err := os.ReadFile(filepath.Join(dir, adapterConfig))
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Phi3Config describes a Phi-3 (Abdin et al. 2024, arXiv 2404.14219): what a Llama computes, from files in which
-// queries, keys and values are one matrix, and so are gate and up.
+// Phi3Config describes a Phi-3 (Abdin et al. 2024, arXiv 2404.14219). It computes the same as a Llama, but in its
+// files queries, keys and values are one matrix, and so are gate and up.
 type Phi3Config struct{ LlamaConfig }
 
-// Class is Phi3ForCausalLM.
+// Class returns Phi3ForCausalLM.
 func (c *Phi3Config) Class() string { return "Phi3ForCausalLM" }
 
-// Validate reports every field that makes no sense, by its name in config.json.
+// Validate reports every invalid field, by its name in config.json.
 func (c *Phi3Config) Validate() error {
 	k := &checker{}
 	if t := c.RopeScaling.Type; t != "" && t != "longrope" {
@@ -62,11 +62,11 @@ func (c *Phi3Config) settings() map[string]any {
 	return m
 }
 
-// phi3Harmless settings say how to train a Phi-3, and where its code was before transformers had it.
+// phi3Harmless lists settings of training, and the place of Phi-3's code before transformers had it.
 var phi3Harmless = []string{"resid_pdrop", "embd_pdrop", "auto_map", "original_max_position_embeddings"}
 
-// parsePhi3 takes the settings of a Phi-3. The original context stands beside rope_scaling, and longrope was called su
-// or yarn.
+// parsePhi3 takes the settings of a Phi-3. The original context is outside of rope_scaling, and longrope was once
+// called su or yarn.
 func (f *fields) parsePhi3() *Phi3Config {
 	for _, name := range []string{"rope_scaling", "rope_parameters"} {
 		var inner map[string]json.RawMessage

@@ -8,13 +8,13 @@ type Qwen3MoEConfig struct {
 	ExpertsPerToken int     // num_experts_per_tok
 	ExpertFFN       int     // moe_intermediate_size
 	Normalise       bool    // norm_topk_prob
-	AuxLoss         float64 // router_aux_loss_coef; only told to others
+	AuxLoss         float64 // router_aux_loss_coef; only passed on
 }
 
-// Class is Qwen3MoeForCausalLM.
+// Class returns Qwen3MoeForCausalLM.
 func (c *Qwen3MoEConfig) Class() string { return "Qwen3MoeForCausalLM" }
 
-// Validate reports every field that makes no sense, by its name in config.json.
+// Validate reports every invalid field, by its name in config.json.
 func (c *Qwen3MoEConfig) Validate() error {
 	k := &checker{}
 	k.size("moe_intermediate_size", c.ExpertFFN, maxSize)

@@ -91,8 +91,8 @@ func (s RopeScaling) settings() map[string]any {
 	return m
 }
 
-// rope takes the base and the scaling of RoPE from where transformers 5 (rope_parameters) or 4 (rope_theta,
-// rope_scaling) puts them, and reports whether there was a base. If both say something they must say the same.
+// rope takes the base and the scaling of RoPE from the keys of transformers 5 (rope_parameters) or 4 (rope_theta,
+// rope_scaling), and reports whether there was a base. If both are given, they must agree.
 func (f *fields) rope(c *LlamaConfig) (hasTheta bool) {
 	hasTheta = f.take("rope_theta", &c.RopeTheta)
 	outer, given := c.RopeTheta, false
@@ -154,7 +154,7 @@ func (f *fields) scaling(positions int) RopeScaling {
 		f.take("original_max_position_embeddings", &s.OriginalPositions)
 	default:
 		f.fail("rope_type = %.60s is not supported, only default, linear, dynamic, yarn, llama3 and longrope", s.Type)
-		clear(f.raw) // whatever else it has belongs to that type
+		clear(f.raw) // all other fields belong to that type
 	}
 	return s
 }
@@ -197,7 +197,7 @@ func (f *fields) yarn(s *RopeScaling, positions int) {
 	}
 }
 
-// yarnAttention is YaRN's factor of sines and cosines.
+// yarnAttention returns YaRN's factor of sines and cosines.
 func yarnAttention(factor, scale float64) float64 {
 	if factor <= 1 {
 		return 1
@@ -205,7 +205,7 @@ func yarnAttention(factor, scale float64) float64 {
 	return 0.1*scale*math.Log(factor) + 1
 }
 
-// floats are numbers as settings writes them.
+// floats converts numbers to the form that settings writes.
 func floats(list []float64) []float {
 	written := make([]float, len(list))
 	for i, x := range list {

@@ -18,8 +18,8 @@ type Spec struct {
 
 const head = "lm_head.weight"
 
-// match demands that have is exactly the set of tensors of a model, and names every difference. Buffers that old
-// versions of transformers saved, and that follow from the config, are let pass.
+// match checks that have is exactly the set of tensors of a model, and names every difference. It accepts buffers that
+// old versions of transformers saved and that can be derived from the config.
 func match(c Config, have []safetensors.Info) error {
 	byName := make(map[string]safetensors.Info, len(have))
 	for _, t := range have {
@@ -71,7 +71,7 @@ func named(c Config, have []safetensors.Info) (list []safetensors.Info, without 
 	return list, gpt2Prefix
 }
 
-// withoutTiedHead leaves out a tied head that a file holds all the same, if it is a copy of the embedding.
+// withoutTiedHead leaves out a tied head that a file nevertheless contains, if it is a copy of the embedding.
 func (m *Model) withoutTiedHead(have []safetensors.Info) ([]safetensors.Info, error) {
 	i := slices.IndexFunc(have, func(t safetensors.Info) bool { return t.Name == head })
 	if i < 0 || !m.Config.tiedHead() {

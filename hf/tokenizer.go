@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// specialTokens finds the text of special tokens in a tokenizer.json, under the keys that
-// special_tokens_map.json has for them. It refuses a tokenizer with more tokens than the model's vocabulary.
+// specialTokens finds the texts of special tokens in a tokenizer.json, and returns them under their keys in
+// special_tokens_map.json. It refuses a tokenizer with more tokens than the model's vocabulary.
 func specialTokens(ids Tokens, vocab int, text []byte) (map[string]string, error) {
 	var tok struct {
 		AddedTokens []struct {

@@ -9,10 +9,10 @@ import (
 	"anneal/model"
 )
 
-// ToHF says what a model is in the words of Hugging Face. What the formats cannot say is an error that names the key;
-// at is where the key stands.
+// ToHF converts the shape of a model to a Hugging Face config. If the formats cannot represent it, the error names the
+// key; at returns the place of a key.
 func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
-	if c.LoRARank > 0 { // whoever exports has merged them
+	if c.LoRARank > 0 { // the caller must merge them before exporting
 		return nil, inexpressible("lora_rank", strconv.Itoa(c.LoRARank), "0", at)
 	}
 	switch c.Family {
@@ -44,19 +44,19 @@ func ToHF(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 		return nil, inexpressible("qkv_bias", "true", "false", at)
 	}
 	l, err := toLlama(c, tokens, at)
-	if err != nil { // a nil pointer would be a Config that is not nil
+	if err != nil { // a nil pointer in a Config would not be a nil Config
 		return nil, err
 	}
 	return l, nil
 }
 
-// uncapped is of the formats without a soft-cap of scores.
+// uncapped is the rule of formats without a soft-cap of scores.
 var uncapped = own{"attention_softcap", "0"}
 
-// own is a key that a format says nothing of, and the value that it stands for.
+// own is a key that a format does not have, with the value that the format implies.
 type own struct{ key, without string }
 
-// only reports the first key of c that a format cannot say: one of list, or of the family anneal.
+// only reports the first key of c that a format cannot represent: one of list, or of the family anneal.
 func only(c model.Config, at string, list ...own) error {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	values := map[string]string{
@@ -85,7 +85,7 @@ func only(c model.Config, at string, list ...own) error {
 	return nil
 }
 
-// toLlama is ToHF for what all descendants of Llama share.
+// toLlama is ToHF for the fields that all descendants of Llama share.
 func toLlama(c model.Config, tokens hf.Tokens, at string) (*hf.LlamaConfig, error) {
 	theta, scaling, err := positionsToHF(c, at)
 	if err != nil {
@@ -161,7 +161,7 @@ func toGemma2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	return g, nil
 }
 
-// toGemma3 is ToHF for a Gemma 3, which always has QK-norm, and a base for windows that is not scaled.
+// toGemma3 is ToHF for a Gemma 3, which always has QK-norm and an unscaled base of its own for windows.
 func toGemma3(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	err := only(c, at, own{"activation", "geglu"}, own{"qk_norm", "true"}, own{"qkv_bias", "false"}, uncapped)
 	if err != nil {
@@ -228,7 +228,7 @@ func toMixtral(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	}, nil
 }
 
-// toGPT2 is toHF for a GPT-2, whose format has learned positions and heads that fill the width.
+// toGPT2 is ToHF for a GPT-2, whose format has learned positions and heads that fill the width.
 func toGPT2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	if window, _, err := windowsToHF(c, at); err != nil || window != 0 {
 		return nil, inexpressible("attention", c.Attention.String(), "full", at)
@@ -253,8 +253,8 @@ func inexpressible(key, value, without, at string) error {
 	}
 }
 
-// FromHF is the model that a config.json describes, or an error that names the field that this program has nothing
-// for.
+// FromHF returns the shape of the model that a config.json describes, or an error that names the field that this
+// program does not support.
 func FromHF(described hf.Config) (model.Config, error) {
 	c := config.Default().Model
 	if g, ok := described.(*hf.GPT2Config); ok {
@@ -282,7 +282,7 @@ func FromHF(described hf.Config) (model.Config, error) {
 		l = &d.LlamaConfig
 		c.Family, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", d.Experts, d.ExpertsPerToken, d.ExpertFFN
 		c.NormaliseExperts, c.RouterAuxLoss = d.Normalise, d.AuxLoss
-	case *hf.MixtralConfig: // a softmax over the chosen experts is one over all, normalised
+	case *hf.MixtralConfig: // a softmax over the chosen experts equals a normalised softmax over all
 		l = &d.LlamaConfig
 		c.Family, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", d.Experts, d.ExpertsPerToken, d.FFNSize
 		c.NormaliseExperts, c.RouterAuxLoss = true, d.AuxLoss

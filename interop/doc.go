@@ -3,7 +3,7 @@
 // it turns them into files for llama.cpp, which package gguf writes: the architecture (gguf.go), the tensors
 // (gguftensors.go) and the tokenizer (gguftokens.go).
 //
-// Start with ToHF and FromHF (config.go), and ToGGUF. The package knows neither runs nor checkpoints: package run makes
-// a run of a model that was read here, and package use exports one. It may import config, model, hf, gguf and what
-// stands below them.
+// Start with ToHF and FromHF (config.go), and ToGGUF. The package knows neither runs nor checkpoints: package run
+// makes a run from a model that was read here, and package use exports one. It may import config, model, hf, gguf and
+// packages below them.
 package interop

@@ -10,7 +10,7 @@ import (
 	"anneal/model"
 )
 
-// GGUFSource is what a tensor of a GGUF file is made of.
+// GGUFSource lists the weights that a tensor of a GGUF file is made of.
 type GGUFSource struct {
 	Len   int // values
 	Parts []GGUFPart
@@ -38,19 +38,19 @@ var ggufNames = map[string]string{
 	"mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down",
 }
 
-// ggufSandwich has the names of families with norms behind branches.
+// ggufSandwich holds the names of families with norms after branches.
 var ggufSandwich = map[string]string{
 	"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
 	"post_feedforward_layernorm": "post_ffw_norm",
 }
 
-// inF32 lists what llama.cpp has in F32, besides vectors.
+// inF32 lists the tensors that llama.cpp keeps in F32, besides vectors.
 var inF32 = map[string]bool{"position_embd": true, "ffn_gate_inp": true}
 
 // addTensors adds all weights. Experts of one layer are one tensor [experts, out, in]; their views follow each other
-// by number. A type whose blocks do not fit a row gives way to F16.
+// by number. If the blocks of the type do not fit a row, F16 is used instead.
 func (g *GGUF) addTensors(m *model.Decoder, a *architecture, t gguf.Type) error {
-	at := map[string]int{} // of a tensor in g.Tensors
+	at := map[string]int{} // index of a tensor in g.Tensors
 	unfit := 0
 	for _, v := range m.HFViews() {
 		name, stem := a.tensorName(v.Name)
@@ -98,7 +98,7 @@ func (g *GGUF) add(name string, t gguf.Type, shape []int, part GGUFPart) {
 	g.Sources = append(g.Sources, GGUFSource{part.Len, []GGUFPart{part}})
 }
 
-// encode has tensors read their parts, one after another.
+// encode makes tensors read their parts, one after the other.
 func (g *GGUF) encode() error {
 	for i := range g.Tensors {
 		t := &g.Tensors[i]
@@ -115,7 +115,8 @@ func (g *GGUF) encode() error {
 	return nil
 }
 
-// tensorName returns llama.cpp's name for one of Hugging Face's, and the part of it that says what the tensor is.
+// tensorName returns llama.cpp's name for one of Hugging Face's, and the part of it that identifies the kind of
+// tensor.
 func (a *architecture) tensorName(name string) (full, stem string) {
 	prefix := ""
 	for _, layers := range []string{"model.layers.", "transformer.h."} {
@@ -147,7 +148,7 @@ func (a *architecture) arranged(v model.View, stem string) model.View {
 	}
 	scaled := "attn_q"
 	if a.name == "gemma3" {
-		scaled = "attn_q_norm" // it would undo what is done to the queries before
+		scaled = "attn_q_norm" // the norm would undo a scale of the queries before it
 	}
 	if stem == scaled {
 		v = v.Times(a.scores)
@@ -155,7 +156,7 @@ func (a *architecture) arranged(v model.View, stem string) model.View {
 	return v
 }
 
-// Check compares a file with the model that it was made of: all values of all tensors. It returns the largest
+// Check compares all values of all tensors of a file with the model that it was made from. It returns the largest
 // difference of a value, relative to the largest value of its tensor.
 func (g *GGUF) Check(f *gguf.File) (largest float64, err error) {
 	if len(f.Tensors()) != len(g.Tensors) {
@@ -178,8 +179,8 @@ func (g *GGUF) Check(f *gguf.File) (largest float64, err error) {
 	return largest, nil
 }
 
-// rounding is how far a value may be off: relative to the largest one of its tensor, and, where numbers are denormal,
-// absolutely. A scale of Q8_0 is an F16, and multiplies up to 127.
+// rounding returns the largest allowed error of a value: relative to the largest value of its tensor, and absolute for
+// denormal numbers. A scale of Q8_0 is an F16, and is multiplied by up to 127.
 var rounding = map[gguf.Type]struct{ relative, absolute float64 }{
 	gguf.F32: {0, 0}, gguf.F16: {0x1p-11, 0x1p-25}, gguf.BF16: {0x1p-8, 0x1p-134},
 	gguf.Q8_0: {0.5/127 + 0x1p-11, 127 * 0x1p-25},

@@ -11,21 +11,21 @@ import (
 // Kinds of tokens in tokenizer.ggml.token_type.
 const (
 	tokenNormal  int32 = 1
-	tokenControl int32 = 3 // a special token: no text yields it
+	tokenControl int32 = 3 // a special token, which no text yields
 	tokenUnused  int32 = 5
 )
 
-// splitters maps patterns to what llama.cpp calls its code that splits text in the same way; whole is for tokenizers
-// that encode a pretoken which is a token as that token, whatever the merges. llama.cpp approximates o200k, and has
-// nothing for cl100k and nanochat.
+// splitters maps patterns to llama.cpp's names for code that splits text in the same way. whole is for tokenizers that
+// encode a pretoken that is a token as that token, whatever the merges. llama.cpp approximates o200k, and does not
+// support cl100k and nanochat.
 var splitters = map[string]struct{ merged, whole string }{
 	"gpt2":   {merged: "gpt-2"},
 	"llama3": {merged: "smaug-bpe", whole: "llama-bpe"},
 	"qwen2":  {merged: "qwen2"},
 }
 
-// ggufTokenizer returns the metadata of a tokenizer for a model with vocab rows, of which those without a token are
-// unused, and what llama.cpp does otherwise.
+// ggufTokenizer returns the metadata of a tokenizer for a model with vocab rows, where rows without a token are marked
+// unused. It also returns notes on what llama.cpp does differently.
 func ggufTokenizer(tok *tokenizer.Tokenizer, vocab int) (list []gguf.KV, notes []string, err error) {
 	pre, err := splitter(tok)
 	if err != nil {

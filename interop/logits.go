@@ -12,10 +12,10 @@ import (
 	"anneal/tensor"
 )
 
-// Logits returns the logits [V] of the token that follows ids, as the model in a directory has them under a policy. It
-// reads the weights of one layer after the other, into the same memory, and hands each to see, in transformers' layout
-// and valid until see returns. Memory is that of the embedding or of one layer, whichever is larger, both if the head
-// is tied, and once more that of the largest tensor.
+// Logits returns the logits [V] of the token that follows ids, computed by the model in a directory under a policy. It
+// reads the weights layer by layer into the same memory, and passes each weight to see, in transformers' layout and
+// valid until see returns. It takes the memory of the embedding or of one layer, whichever is larger, or of both if
+// the head is tied, plus that of the largest tensor.
 func Logits(dir string, p precision.Policy, dev device.Device, ids []int32,
 	see func(name string, values []float32) error) ([]float64, error) {
 	src, err := hf.Open(dir)
@@ -59,11 +59,11 @@ func Logits(dir string, p precision.Policy, dev device.Device, ids []int32,
 	})
 }
 
-// A window is a model of which one unit has memory at a time, and its head.
+// A window is a model in which only one unit at a time, and the head, have memory.
 type window struct {
 	m     *model.Decoder
 	mem   model.Memory
-	begin int // of the unit in the arena
+	begin int // position of the unit in the arena
 	units [][]*nn.Param
 }
 
@@ -74,7 +74,7 @@ func newWindow(c model.Config, dev device.Memory, a *tensor.Arena, p precision.P
 	return w
 }
 
-// open gives a unit its memory, which is that of the unit before.
+// open gives a unit its memory, which it takes from the previous unit.
 func (w *window) open(unit int) {
 	w.mem.Params.Release(w.begin)
 	for _, x := range w.units[unit] {

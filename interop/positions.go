@@ -9,9 +9,9 @@ import (
 	"anneal/nn"
 )
 
-// positionsToHF says how a model's rotary positions are scaled in the words of Hugging Face, whose Llamas have rotary
-// ones in every layer, in halves: model.HFViews permutes those that are interleaved. A base that ntk changes is just
-// another base.
+// positionsToHF converts the scaling of a model's rotary positions to Hugging Face's form. Llamas there have rotary
+// positions in every layer, with pairs in halves; model.HFViews permutes interleaved ones. The scaling ntk is written
+// as another base.
 func positionsToHF(c model.Config, at string) (theta float64, s hf.RopeScaling, err error) {
 	if c.Positions.String() != "rope" {
 		return 0, s, inexpressible("positions", c.Positions.String(), "rope", at)
@@ -51,8 +51,9 @@ func positionsToHF(c model.Config, at string) (theta float64, s hf.RopeScaling, 
 	return c.RopeTheta, s, nil
 }
 
-// dynamicToHF is a base, stretched for the model's context: transformers stretches anew for each row, as if its keys
-// had no cache. A model that is not stretched yet is written as dynamic.
+// dynamicToHF writes dynamic scaling as a base stretched for the model's context, because transformers' own dynamic
+// scaling stretches again for each row and ignores that keys are cached. A model that is not stretched yet is written
+// as dynamic.
 func dynamicToHF(c model.Config) (theta float64, s hf.RopeScaling) {
 	stretch := c.RopeScaling.Stretch(nn.Lengths{Original: c.RopeOriginalContext, Positions: c.Context})
 	switch {
@@ -67,8 +68,8 @@ func dynamicToHF(c model.Config) (theta float64, s hf.RopeScaling) {
 	return c.RopeTheta, s
 }
 
-// scalingFromHF is the scaling, without the original context, that a config.json describes, or an error if
-// model.rope_scaling cannot say it.
+// scalingFromHF returns the scaling that a config.json describes, without the original context, or an error if
+// model.rope_scaling cannot represent it.
 func scalingFromHF(s hf.RopeScaling) (nn.RoPEScaling, error) {
 	r := nn.RoPEScaling{
 		Kind: s.Type, Factor: s.Factor, Fast: s.BetaFast, Slow: s.BetaSlow, Low: s.LowFreq, High: s.HighFreq,

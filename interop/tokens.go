@@ -7,8 +7,8 @@ import (
 	"anneal/tokenizer"
 )
 
-// Tokens returns the special tokens: what a text starts with, which is the end-of-text token if nothing else is put
-// there, and what ends it.
+// Tokens returns the special tokens at the start and the end of a text. If nothing else is put at the start, it is the
+// end-of-text token.
 func Tokens(tok *tokenizer.Tokenizer) hf.Tokens {
 	t := hf.Tokens{BOS: -1, Pad: -1}
 	if eot, err := tok.EndOfText(); err == nil {
@@ -20,8 +20,8 @@ func Tokens(tok *tokenizer.Tokenizer) hf.Tokens {
 	return t
 }
 
-// NameEndOfText has the tokenizer of a model in a directory know what ends a text. A model without such a token is no
-// error: it has been trained on texts that never end.
+// NameEndOfText tells the tokenizer of a model in a directory which token ends a text. A model without such a token is
+// not an error: it was trained on texts that never end.
 func NameEndOfText(t *tokenizer.Tokenizer, src, token string) error {
 	if token != "" {
 		return t.SetEndOfText(token)

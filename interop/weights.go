@@ -11,7 +11,7 @@ import (
 	"anneal/tensor"
 )
 
-// Tensors hands over every weight under its Hugging Face name.
+// Tensors returns every weight under its Hugging Face name.
 func Tensors(m *model.Decoder, dtype safetensors.DType) []safetensors.Tensor {
 	var list []safetensors.Tensor
 	for _, v := range m.HFViews() {
@@ -20,7 +20,7 @@ func Tensors(m *model.Decoder, dtype safetensors.DType) []safetensors.Tensor {
 	return list
 }
 
-// Load reads a model directory into weights of a policy's master type, which live in the arena of m that it returns.
+// Load reads a model directory into weights of a policy's master type, in an arena of m, which it returns.
 func Load(dir string, p precision.Policy, m device.Memory) (*model.Decoder, *tensor.Arena, error) {
 	src, err := hf.Open(dir)
 	if err != nil {

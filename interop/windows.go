@@ -8,8 +8,8 @@ import (
 	"anneal/model"
 )
 
-// windowsToHF says which keys the layers of a model see in the words of Hugging Face: one size of window, in the
-// layers that windowed names, nil for all of them. Llamas without QK-norm, but for Gemma 2, have it in all layers or
+// windowsToHF converts the patterns of a model's layers to Hugging Face's form: one size of window, and the layers
+// that have it; nil means all layers. Llamas without QK-norm, except Gemma 2, have the window in all layers or in
 // none.
 func windowsToHF(c model.Config, at string) (window int, windowed []bool, err error) {
 	inexpressible := inexpressible("attention", c.Attention.String(), "full, or windows of one size", at)
@@ -30,7 +30,7 @@ func windowsToHF(c model.Config, at string) (window int, windowed []bool, err er
 	return window, windowed, nil
 }
 
-// windowsFromHF is the pattern of the layers that a config.json describes.
+// windowsFromHF returns the pattern of the layers that a config.json describes.
 func windowsFromHF(c *hf.LlamaConfig) attention.Patterns {
 	if c.Window == 0 {
 		return attention.Patterns{attention.Full{}}

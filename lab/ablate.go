@@ -28,13 +28,13 @@ type AblateOptions struct {
 	Threads   int
 	Seeds     int // runs of each variant, with the seeds from that of the configuration on
 
-	Equal string // what variants have as much of as the first: EqualTokens …
-	// Tune, unless its key is "", looks for the best value of a number for every variant alike.
+	Equal string // the resource that all variants have the same amount of: EqualTokens …
+	// Tune, unless its key is "", searches the best value of a number separately for every variant.
 	Tune Tuning
 	// Context, if not "", is a second row length for the evaluation, in the syntax of use.Reach: 4x.
 	Context string
 
-	OnRun      func(text string) // called when a run begins, by several goroutines
+	OnRun      func(text string) // called when a run begins, from several goroutines
 	OnProgress func(train.Event) // called only if one run is trained at a time
 
 	pace *pace // of the runs
@@ -45,22 +45,22 @@ type Ablated struct {
 	Name     string     // its overrides, or "as configured"
 	Runs     []Compared // one for each seed
 	Tuned    []Ablated  // the values that were tried, with one run each
-	Value    float64    // the best of them; 0 without a search
-	AtEdge   bool       // it is the smallest or the largest that was tried
+	Value    float64    // the best tuned value; 0 without a search
+	AtEdge   bool       // the best value is the smallest or the largest that was tried
 	Change   float64    // mean relative change of the bits per byte from the first variant with the same seed
 	Interval float64    // half of its 95 % interval; NaN with one seed
-	P        float64    // of no change, corrected for the number of variants; NaN with one seed
+	P        float64    // probability under no change, corrected for the number of variants; NaN with one seed
 	Config   *config.Config
 
 	overrides []string // all of Config's
 }
 
-// Mean is the mean of the bits per byte of the runs that did not diverge; NaN without one.
+// Mean returns the mean of the bits per byte of the runs that did not diverge; NaN if there are none.
 func (a *Ablated) Mean() float64 {
 	return a.MeanOf(func(r Compared) float64 { return r.ValBitsPerByte })
 }
 
-// MeanOf is the mean of a figure of the runs that did not diverge; NaN without one.
+// MeanOf returns the mean of a figure of the runs that did not diverge; NaN if there are none.
 func (a *Ablated) MeanOf(figure func(Compared) float64) float64 {
 	sum, n := 0.0, 0
 	for _, r := range a.Runs {
@@ -72,7 +72,7 @@ func (a *Ablated) MeanOf(figure func(Compared) float64) float64 {
 	return sum / float64(n)
 }
 
-// Compared is the result of one of the runs.
+// Compared is the result of one run.
 type Compared struct {
 	Run  string // its directory
 	Seed uint64
@@ -86,11 +86,11 @@ type Compared struct {
 // baseline is the name of the variant without further overrides.
 const baseline = "as configured"
 
-// alpha is the probability of finding a difference where none is.
+// alpha is the probability of finding a difference although there is none.
 const alpha = 0.05
 
 // Ablate trains the configuration and each variant, with several seeds. Small models are trained several at a time. It
-// resumes runs that are already in Out, so that an interrupted ablation loses nothing, and returns nil if ctx ended. It
+// resumes runs that are already in Out, so an interrupted ablation loses nothing, and returns nil if ctx ended. It
 // checks every configuration before the first step.
 func Ablate(ctx context.Context, o AblateOptions) ([]Ablated, error) {
 	if err := run.CheckForRuns(o.Out); err != nil {
@@ -124,7 +124,7 @@ func Ablate(ctx context.Context, o AblateOptions) ([]Ablated, error) {
 	return list, nil
 }
 
-// ended is err, or nil if it only says that ctx has ended.
+// ended returns err, or nil if err only says that ctx has ended.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -154,7 +154,7 @@ func (o AblateOptions) variants() ([]Ablated, error) {
 	return list, nil
 }
 
-// distinct returns an error if a variant is the same as one before it, or if it has other seeds.
+// distinct returns an error if a variant equals an earlier one, or if it has other seeds.
 func distinct(a *Ablated, before []Ablated) error {
 	if a.Config.Seed != before[0].Config.Seed {
 		return config.Problem{
@@ -173,7 +173,7 @@ func distinct(a *Ablated, before []Ablated) error {
 	return nil
 }
 
-// load reads the configuration with overrides, of which the last of a key counts.
+// load reads the configuration with overrides; the last override of a key counts.
 func (o AblateOptions) load(overrides []string) (*config.Config, error) {
 	var last []string
 	for i, text := range overrides {
@@ -186,8 +186,8 @@ func (o AblateOptions) load(overrides []string) (*config.Config, error) {
 	return run.LoadConfig(config.Sources{File: o.Config, Overrides: last})
 }
 
-// together is how many runs are trained at a time: as many as there are cores, one thread each, if their memory has
-// room, threads were not given and none has ranks or a device of its own; else one, on all threads.
+// together returns how many runs are trained at a time: one per core, with one thread each, if memory has room, the
+// number of threads was not given, and no run has ranks or its own device; else one, on all threads.
 func (o AblateOptions) together(list []Ablated) int {
 	n := runtime.GOMAXPROCS(0)
 	for _, v := range list {
@@ -201,8 +201,8 @@ func (o AblateOptions) together(list []Ablated) int {
 	return max(n, 1)
 }
 
-// directory is the name of the directory of number i's runs with the first seed. Values that are tried have their own,
-// so that the best of them need not be trained again.
+// directory returns the name of the directory for variant i's run with the first seed. Each value that is tried has
+// its own directory, so that the best value need not be trained again.
 func (a *Ablated) directory(i int) string {
 	name := a.Name
 	if a.Value > 0 {
@@ -211,8 +211,7 @@ func (a *Ablated) directory(i int) string {
 	return directoryName(i, name)
 }
 
-// train trains or finishes a run with the seed that comes so many after the configured one. Divergence is a result, not
-// an error.
+// train trains or finishes a run; its seed is the configured one plus an offset. Divergence is a result, not an error.
 func (o AblateOptions) train(ctx context.Context, name string, cfg *config.Config, dir string, seed int) (
 	c Compared, err error) {
 	if seed > 0 {
@@ -238,7 +237,7 @@ func (o AblateOptions) train(ctx context.Context, name string, cfg *config.Confi
 	return c, err
 }
 
-// far evaluates a run on rows of o.Context. A model that cannot read such rows has no figure.
+// far evaluates a run on rows of o.Context. If the model cannot read such rows, there is no figure.
 func (c *Compared) far(ctx context.Context, cfg *config.Config, o AblateOptions) (float64, error) {
 	r, err := use.OpenWith(c.Run, use.OpenOptions{
 		Device: cfg.Device, Threads: o.Threads, Reach: use.Reach{Context: o.Context},
@@ -260,7 +259,7 @@ func (c *Compared) far(ctx context.Context, cfg *config.Config, o AblateOptions)
 }
 
 // AblationChart draws the losses of the variants' runs with the first seed over the tokens seen, smoothed so that they
-// can be told apart. warn takes what is missing.
+// can be distinguished. warn receives messages about missing losses.
 func AblationChart(list []Ablated, warn func(string)) (*chart.Chart, error) {
 	c := &chart.Chart{
 		Title: "Training loss, running mean",

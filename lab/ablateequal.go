@@ -24,25 +24,26 @@ import (
 	"anneal/plan"
 )
 
-// What variants can have as much of as the first. A variant with its own train.steps keeps them, one with its own
-// train.micro_batch keeps that.
+// The resources that all variants can have the same amount of. A variant with its own train.steps or train.micro_batch
+// keeps it.
 const (
 	EqualTokens  = "tokens"  // the steps of the configuration
 	EqualCompute = "compute" // steps for the same operations, by plan.Foresight.FLOPsPerToken
-	// steps for the same time, at speeds that are measured first: the figures depend on the machine
+	// steps for the same time, at speeds measured beforehand; the figures depend on the machine
 	EqualTime = "time"
-	// the largest micro-batch whose planned bytes are at most the first's: tokens stay, so speeds say what bytes buy
+	// the largest micro-batch whose planned bytes are at most the first's; the tokens are the same, so speeds show
+	// what memory brings
 	EqualMemory = "memory"
 )
 
 // speedsFile keeps the measured speeds of EqualTime, so that a resumed ablation has the same steps.
 const speedsFile = "speeds.json"
 
-// speedTime is how long a speed is measured, again and again. The highest counts: other work on the machine only makes
-// it lower, and takes turns of many milliseconds.
+// speedTime is how long the measurement of a speed is repeated. The highest speed counts, because other work on the
+// machine, which runs for many milliseconds at a time, only lowers it.
 const speedTime = 2 * time.Second
 
-// equalise gives all variants as much of o.Equal as the first has.
+// equalise gives all variants the same amount of o.Equal as the first.
 func (o AblateOptions) equalise(ctx context.Context, list []Ablated) error {
 	give := o.giveSteps
 	switch o.Equal {
@@ -59,13 +60,13 @@ func (o AblateOptions) equalise(ctx context.Context, list []Ablated) error {
 	return nil
 }
 
-// sets reports whether the variant itself says what a key is.
+// sets reports whether the variant itself sets a key.
 func (o AblateOptions) sets(v *Ablated, key string) bool {
 	return slices.ContainsFunc(v.overrides[len(o.Overrides):],
 		func(s string) bool { return strings.HasPrefix(s, key+"=") })
 }
 
-// giveSteps gives a variant the steps for as many operations or seconds as the first takes.
+// giveSteps gives a variant the number of steps that takes as many operations or seconds as the first variant.
 func (o AblateOptions) giveSteps(ctx context.Context, first, v *Ablated) (err error) {
 	if o.sets(v, "train.steps") {
 		return nil
@@ -80,14 +81,14 @@ func (o AblateOptions) giveSteps(ctx context.Context, first, v *Ablated) (err er
 	v.overrides = append(v.overrides, fmt.Sprintf("train.steps=%d", steps))
 	v.Config, err = o.load(v.overrides)
 	var wrong config.Problem
-	if errors.As(err, &wrong) { // nobody wrote this number of steps
+	if errors.As(err, &wrong) { // the user did not write this number of steps
 		wrong.Message = fmt.Sprintf("as much %s as the first is %d steps: %s", o.Equal, steps, wrong.Message)
 		return wrong
 	}
 	return err
 }
 
-// stepOf is what a step of a configuration takes of what is to be equal.
+// stepOf returns the operations or seconds that a step of a configuration takes.
 func (o AblateOptions) stepOf(ctx context.Context, cfg *config.Config) (float64, error) {
 	if o.Equal == EqualTime {
 		speed, err := o.speedOf(ctx, cfg)
@@ -100,8 +101,8 @@ func (o AblateOptions) stepOf(ctx context.Context, cfg *config.Config) (float64,
 	return f.FLOPsPerToken * float64(f.Tokens) / float64(cfg.Train.Steps), nil
 }
 
-// speedOf is the speed of a configuration in tokens per second, on the threads that its runs have: as it was measured
-// when the ablation began, if that was before.
+// speedOf returns the speed of a configuration in tokens per second, on the threads of its runs. A resumed ablation
+// uses the speed measured when it began.
 func (o AblateOptions) speedOf(ctx context.Context, cfg *config.Config) (float64, error) {
 	path := filepath.Join(o.Out, speedsFile)
 	sum := sha256.Sum256(cfg.YAML())
@@ -140,7 +141,7 @@ func (o AblateOptions) speedOf(ctx context.Context, cfg *config.Config) (float64
 	return speeds[key], fileio.Write(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(speeds) })
 }
 
-// giveMicroBatch gives a variant the largest micro-batch with which it is planned to take no more bytes than the first.
+// giveMicroBatch gives a variant the largest micro-batch with which its planned memory is at most the first's.
 func (o AblateOptions) giveMicroBatch(first, v *Ablated) error {
 	if o.sets(v, "train.micro_batch") {
 		return nil
@@ -186,7 +187,7 @@ func (o AblateOptions) giveMicroBatch(first, v *Ablated) error {
 	return nil
 }
 
-// divisors are those of n, ascending.
+// divisors returns the divisors of n, ascending.
 func divisors(n int) (list []int) {
 	for d := 1; d <= n; d++ {
 		if n%d == 0 {

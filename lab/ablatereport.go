@@ -32,7 +32,7 @@ var ablationTemplate = template.Must(template.New("ablation").Funcs(template.Fun
 	"share": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) },
 }).Parse(ablationPage))
 
-// equalInWords is what the page says of AblateOptions.Equal.
+// equalInWords describes AblateOptions.Equal on the page.
 var equalInWords = map[string]string{
 	EqualTokens:  "All variants are trained on as many tokens, but for those that set their own.",
 	EqualCompute: "All variants have as many operations, but for those that set their own steps.",
@@ -41,8 +41,8 @@ var equalInWords = map[string]string{
 	EqualMemory: "All variants have the largest micro-batch for the bytes that the first is planned to take.",
 }
 
-// WriteAblation writes a page that needs nothing else: the verdicts, the curves, every run, the configurations, and the
-// command that makes it again.
+// WriteAblation writes a self-contained page: the verdicts, the curves, every run, the configurations, and the command
+// that reproduces it.
 func WriteAblation(path string, o AblateOptions, list []Ablated, curves *chart.Chart, again string) error {
 	var picture strings.Builder
 	if err := curves.SVG(&picture); err != nil {

@@ -12,23 +12,23 @@ import (
 	"anneal/config"
 )
 
-// A Tuning is a search of Values values of a key, in factors of 2 around the configured one, and of further ones while
-// the best is at an edge.
+// A Tuning is a search over Values values of a key, in factors of 2 around the configured one. The range is extended
+// while the best value is at an edge.
 type Tuning struct {
 	Key    string
 	Values int // odd
-	Seeds  int // the best mean over so many decides; at most those of the ablation, and at least 1
+	Seeds  int // seeds whose mean decides; at least 1, at most those of the ablation
 }
 
-// A SearchCost is what a search trained beyond the runs that count anyway: the best value of each variant is one of
-// those with its first seed.
+// A SearchCost counts what a search trained beyond the runs that the ablation needs anyway; the runs with the best
+// value of each variant are among those.
 type SearchCost struct {
 	Runs   int
 	Tokens int64
 	Share  float64 // of the tokens of all runs
 }
 
-// CostOfSearch returns what Tuning cost.
+// CostOfSearch returns the cost of Tuning.
 func CostOfSearch(list []Ablated) (c SearchCost) {
 	all := int64(0)
 	tokens := func(a *Ablated) int64 { return int64(a.Config.Train.Steps) * int64(a.Config.Train.BatchTokens) }
@@ -54,8 +54,8 @@ type valueSearch struct {
 	further int        // values beyond the edges that may still be tried
 }
 
-// tune finds for every variant the best of several values, and takes it. While the best of a variant is the smallest
-// or the largest, it tries one beyond, at most as many again.
+// tune finds the best of several values for every variant, and uses it. While the best value of a variant is the
+// smallest or the largest, it tries one beyond, up to the same number of values again.
 func (o AblateOptions) tune(ctx context.Context, list []Ablated, together int) error {
 	if o.Tune.Key == "" {
 		return nil
@@ -102,7 +102,7 @@ func (s *valueSearch) add(o AblateOptions, value float64) (err error) {
 	return err
 }
 
-// try trains what the searches have not trained yet.
+// try trains the values that the searches have not trained yet.
 func (o AblateOptions) try(ctx context.Context, searches []valueSearch, together int) error {
 	type trial struct {
 		*Ablated
@@ -128,7 +128,7 @@ func (o AblateOptions) try(ctx context.Context, searches []valueSearch, together
 	})
 }
 
-// extend takes the best value so far. If that is at an edge, it adds one beyond; it reports whether it did.
+// extend selects the best value so far. If that is at an edge, it adds a value beyond, and reports whether it did.
 func (s *valueSearch) extend(o AblateOptions) (more bool, err error) {
 	s.variant.take(s.trials)
 	if !s.variant.AtEdge || s.further == 0 {
@@ -141,7 +141,7 @@ func (s *valueSearch) extend(o AblateOptions) (more bool, err error) {
 	}
 	err = s.add(o, beyond)
 	var refused *config.Error
-	if errors.As(err, &refused) { // the edge is that of what the key can be
+	if errors.As(err, &refused) { // the edge is at a limit of the key's values
 		s.trials = slices.DeleteFunc(s.trials, func(t *Ablated) bool { return t.Value == beyond })
 		s.further = 0
 		return false, nil
@@ -149,8 +149,8 @@ func (s *valueSearch) extend(o AblateOptions) (more bool, err error) {
 	return err == nil, err
 }
 
-// take takes the best of several values of a number, which are sorted: that of the lowest mean of those with which no
-// run diverged. If one diverged with each of them the configured one stays.
+// take selects the best of several sorted values: the one with the lowest mean among those with which no run diverged.
+// If a run diverged with each of them, the configured value stays.
 func (a *Ablated) take(trials []*Ablated) {
 	best := -1
 	a.Tuned = nil
@@ -166,7 +166,7 @@ func (a *Ablated) take(trials []*Ablated) {
 	}
 }
 
-// numberOf is the value of a key that is a positive number.
+// numberOf returns the value of a key whose value is a positive number.
 func numberOf(cfg *config.Config, key string) (float64, error) {
 	text, err := cfg.Value(key)
 	if err != nil {

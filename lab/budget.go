@@ -13,8 +13,8 @@ import (
 	"anneal/plan"
 )
 
-// NewBudget returns what derives a run on the data of a configuration from the time for it, with the speeds of models
-// on dev. memory is what the run may take, 0 for what the machine has.
+// NewBudget returns a Budget for a run on the data of a configuration, with the speeds of models on dev. memory is the
+// limit for the run; 0 means all memory of the machine.
 func NewBudget(ctx context.Context, within time.Duration, data *config.Config, dev device.Properties, memory int64) (
 	plan.Budget, error) {
 	text, err := textOf(data)
@@ -33,8 +33,8 @@ func NewBudget(ctx context.Context, within time.Duration, data *config.Config, d
 	}, nil
 }
 
-// textOf measures the text of a run. Of several sources with shares w of what is read and T tokens each, as much is new
-// as in one text of 1/Σ(w²/T) tokens: all of them together if shares go by size, and less if a small source is read
+// textOf measures the text of a run. Several sources with shares w of the tokens read and T tokens each count as one
+// text of 1/Σ(w²/T) tokens. This is their total if shares are proportional to size, and less if a small source is read
 // more often than the others.
 func textOf(cfg *config.Config) (plan.Text, error) {
 	sources, err := cfg.Sources()
@@ -79,13 +79,13 @@ func textOf(cfg *config.Config) (plan.Text, error) {
 	}, nil
 }
 
-// warming is how long a CPU that was idle may take to reach its speed: four steps of a model of width 32 were measured
-// at 27,700 tokens/s on one that made 36,000 of them in a run.
+// warming is how long an idle CPU may take to reach its speed. On one machine, four steps of a model of width 32 were
+// measured at 27,700 tokens/s, but a run reached 36,000.
 const warming = 2 * time.Second
 
-// speedOn returns how fast configurations train: the slower of what is measured now and what the profile of the machine
-// predicts, if it has one. A machine that is busy is slower than its profile. The first configuration is measured again
-// and again for the time of warming.
+// speedOn returns a function for the speed of configurations: the lower of the measured speed and the prediction of
+// the machine's profile, if there is one. A busy machine is slower than its profile. The measurement of the first
+// configuration is repeated for the time of warming.
 func speedOn(ctx context.Context, dev device.Properties, warming time.Duration) func(*config.Config) (float64, string,
 	error) {
 	profile, missing := machine.Load(machine.KeyOf(dev))

@@ -16,14 +16,15 @@ import (
 	"anneal/use"
 )
 
-// CompressOptions say how Compress makes the matrices of a model coarser or sparser; embeddings, head and gains stay.
+// CompressOptions say how Compress makes the matrices of a model coarser or sparser; embeddings, head and gains do not
+// change.
 type CompressOptions struct {
 	Out   string // the run to make
 	Grid  compress.Grid
-	GPTQ  bool    // round so that products change little, with inputs of the training split
+	GPTQ  bool    // GPTQ: round so that products change little, with inputs from the training split
 	Prune float64 // share of the weights of each matrix that becomes 0, the smallest first
 	Whole string  // prune that share of whole Heads or Channels instead; "" for weights
-	Of    [2]int  // keep so many of each block of so many instead: 2 of 4
+	Of    [2]int  // keep Of[0] weights of each block of Of[1] instead, such as 2 of 4
 
 	Data   string // the data set: its held-out text is scored, its training text makes the inputs
 	Tokens int    // of the held-out text; 0: all
@@ -34,13 +35,13 @@ type CompressOptions struct {
 	OnProgress func(done, total int64)
 }
 
-// What CompressOptions.Whole may name.
+// The values of CompressOptions.Whole.
 const (
 	Heads    = "heads"
 	Channels = "channels"
 )
 
-// Compressed says what compression costs and saves.
+// Compressed holds the cost and the savings of a compression.
 type Compressed struct {
 	Run         string  `json:"run"`
 	Matrices    int     `json:"matrices"`
@@ -54,8 +55,8 @@ type Compressed struct {
 	WeightsHash string  `json:"weights_hash"`
 }
 
-// Compress rounds or prunes the matrices of a trained run, writes a run with the result, in FP32, and says what its
-// held-out text costs before and after.
+// Compress rounds or prunes the matrices of a trained run, writes a run with the result, in FP32, and returns the
+// losses on held-out text before and after.
 func Compress(ctx context.Context, dir string, o CompressOptions) (*Compressed, error) {
 	if err := run.CheckNewRun(o.Out); err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func Compress(ctx context.Context, dir string, o CompressOptions) (*Compressed, 
 	return c, err
 }
 
-// matricesOf are the hidden matrices of a model.
+// matricesOf returns the hidden matrices of a model.
 func matricesOf(m *model.Decoder) (list []*nn.Param) {
 	for _, p := range m.Params() {
 		if p.Role == nn.Matrix && p.Value.Rank() == 2 {
@@ -109,10 +110,10 @@ func matricesOf(m *model.Decoder) (list []*nn.Param) {
 	return list
 }
 
-// A shape is that of a matrix without the rows and columns of pruned units, which a smaller layer leaves out.
+// A shape is the shape of a matrix without the rows and columns of pruned units, which a smaller layer would not have.
 type shape struct{ rows, cols int }
 
-// count says how many bytes the model takes, and how many weights are 0.
+// count counts the bytes of the model, and the weights that are 0.
 func (c *Compressed) count(matrices []*nn.Param, kept map[*nn.Param]shape, g compress.Grid) {
 	const narrow = 16 // bits of BF16
 	zeros, bits := 0, narrow*(c.Parameters-c.Weights)
@@ -132,7 +133,7 @@ func (c *Compressed) count(matrices []*nn.Param, kept map[*nn.Param]shape, g com
 	c.BytesBefore, c.BytesAfter = narrow/8*float64(c.Parameters), float64(bits)/8
 }
 
-// prune prunes the matrices, and returns what shape is left of each.
+// prune prunes the matrices, and returns the remaining shape of each.
 func (o *CompressOptions) prune(m *model.Decoder, matrices []*nn.Param) (map[*nn.Param]shape, error) {
 	kept := map[*nn.Param]shape{}
 	for _, p := range matrices {
@@ -240,10 +241,10 @@ func (o *CompressOptions) inputs(ctx context.Context, r *use.Trained, matrices [
 
 func at(x *tensor.Tensor) unsafe.Pointer { return x.Pointer() }
 
-// An inputDevice hands on every call, and sums x·xᵀ of the inputs x of the products with some matrices.
+// An inputDevice passes on every call, and sums x·xᵀ over the inputs x of products with some matrices.
 type inputDevice struct {
 	device.Device
-	wanted map[unsafe.Pointer]int       // elements of a matrix: of those of experts, products have parts
+	wanted map[unsafe.Pointer]int       // elements of a matrix; products with experts use parts of it
 	of     map[unsafe.Pointer][]float64 // by the memory of the matrix: [cols, cols]
 	sum    []float32
 }

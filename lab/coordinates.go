@@ -21,7 +21,7 @@ type CoordinateOptions struct {
 	// of the narrowest model; 0 means optimizer.lr. A larger rate shows more; one that is too large shows other effects
 	LR float64
 
-	OnRun func(text string) // called when a run begins, with how far the check is
+	OnRun func(text string) // called when a run begins, with the progress of the check
 }
 
 // Coordinates is the result of a coordinate check (Yang et al. 2022, arXiv 2203.03466, appendix D.1): the size of

@@ -18,7 +18,7 @@ import (
 	"anneal/use"
 )
 
-// DemoOptions says how long the demo may train and where it leaves its files. The first limit that is reached counts.
+// DemoOptions says how long the demo may train and where it writes its files. The first limit that is reached counts.
 type DemoOptions struct {
 	Minutes float64 // of training, 0 for no limit
 	Steps   int     // 0 for as many as fit in Minutes
@@ -31,10 +31,10 @@ type DemoOptions struct {
 	OnStage    func(string)                         // says what begins
 	OnText     func(what string, read, total int64) // progress of reading
 	OnProgress func(train.Event)                    // progress of training
-	OnSample   func(text string)                    // takes the samples, piece by piece
+	OnSample   func(text string)                    // receives the samples, piece by piece
 }
 
-// DemoResult is how the run ended and where it is.
+// DemoResult holds the result of the run and its directory.
 type DemoResult struct {
 	*run.Result
 	Run, Data string // directories
@@ -42,15 +42,15 @@ type DemoResult struct {
 
 const (
 	demoSteps   = 1000 // where nothing limits
-	demoMinutes = 3    // for which a run of fixed length is sized
+	demoMinutes = 3    // time that a run of fixed length is sized for
 )
 
-// demoPrompts are beginnings that the standard library is full of.
+// demoPrompts are beginnings of text that are frequent in the standard library.
 var demoPrompts = []string{"// Copyright", "func (b *Buffer) Read", "// ReadFile reads"}
 
 // Demo trains a small model on the source of the Go standard library, from text to samples: a tokenizer, a data set
-// with held-out files, a run, a few continuations. What o.Out has of it already is used: a data set as it is, a run to
-// be resumed. When ctx ends during training the run is saved.
+// with held-out files, a run, a few continuations. Existing parts in o.Out are used: a data set as it is, and a run is
+// resumed. When ctx ends during training the run is saved.
 func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 	result := &DemoResult{Run: filepath.Join(o.Out, "run"), Data: filepath.Join(o.Out, "data")}
 	var err error
@@ -63,14 +63,14 @@ func Demo(ctx context.Context, o DemoOptions) (*DemoResult, error) {
 	return result, err
 }
 
-// train resumes the run if there is one, and else makes it, with its data set unless there is one.
+// train resumes the run if it exists. Otherwise it makes the run, and the data set unless that exists.
 func (o DemoOptions) train(ctx context.Context, dir, data string) (*run.Result, error) {
 	if run.Exists(dir) {
 		o.OnStage(dir + " exists and is resumed; `anneal demo --out DIR` starts another")
 		return run.Resume(ctx, run.Options{Dir: dir, Threads: o.Threads, OnProgress: o.OnProgress,
 			Warn: o.OnStage, Note: o.OnStage})
 	}
-	if _, err := os.Stat(data); err != nil { // nothing is here that an earlier demo began
+	if _, err := os.Stat(data); err != nil { // an earlier demo has left nothing here
 		if err := run.CheckEmpty(o.Out); err != nil {
 			return nil, err
 		}
@@ -99,8 +99,8 @@ func (o DemoOptions) train(ctx context.Context, dir, data string) (*run.Result, 
 	return run.Run(ctx, options)
 }
 
-// config is the demo's run: what follows from its time, or, with a fixed number of steps, from three minutes and a
-// fixed width, so that the run does not depend on the speed of the machine.
+// config returns the config of the demo's run. It is derived from the time or, with a fixed number of steps, from
+// three minutes and a fixed width, so that the run does not depend on the speed of the machine.
 func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, error) {
 	set := []string{
 		"data.path=" + data, fmt.Sprintf("seed=%d", o.Seed), fmt.Sprintf("threads=%d", o.Threads),
@@ -130,10 +130,10 @@ func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, e
 	return cfg, err
 }
 
-// timed reports whether the run's length follows from its time.
+// timed reports whether the run's length is derived from the time.
 func (o DemoOptions) timed() bool { return o.Steps == 0 && o.Minutes > 0 }
 
-// time is what the run is sized for.
+// time returns the time that the run is sized for.
 func (o DemoOptions) time() time.Duration {
 	return time.Duration(cmp.Or(o.Minutes, demoMinutes) * float64(time.Minute))
 }

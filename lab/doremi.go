@@ -47,8 +47,8 @@ const settled = 1e-3
 // the tokenizer and on the reference. With more than one round, the next reference is trained on the weights found,
 // until they no longer change.
 //
-// Do not use DoReMi if a source is noise or far too small for the run: what the reference has memorised looks as if
-// it could be learned.
+// Do not use DoReMi if a source is noise or far too small for the run: text that the reference has memorised looks as
+// if it could be learned.
 func DoReMi(ctx context.Context, o DoReMiOptions) (*DoReMiResult, error) {
 	if o.Rounds < 1 {
 		return nil, config.Problem{

@@ -9,8 +9,8 @@ import (
 	"anneal/run"
 )
 
-// Finish trains the run of o, or what is left of it if o.Dir has it already. A run that has ended is not trained
-// again. One with another configuration is an error.
+// Finish trains the run of o, or the rest of it if o.Dir already has a part. A finished run is not trained again. A
+// run with another configuration is an error.
 func Finish(ctx context.Context, o run.Options) (*run.Result, error) {
 	if !run.Exists(o.Dir) {
 		return run.Run(ctx, o)
@@ -32,7 +32,7 @@ func sameRun(dir string, cfg *config.Config) error {
 		now.Model.Vocab = was.Model.Vocab // set from the data set
 	}
 	if was.Guard.Rewound > 0 {
-		now.Data.Skip = was.Data.Skip // the run went back by itself
+		now.Data.Skip = was.Data.Skip // the run rewound automatically
 	}
 	if now.Init.Weights == "" {
 		now.Init.Weights = was.Init.Weights // set from the weights that were read

@@ -32,15 +32,15 @@ type ImproveOptions struct {
 	Config    *config.Config // of each round's run; its data.path has the seeds, and init.from the base
 	Questions []Question
 	Verify    Verifier
-	Rounds    int // after the first model, which is trained on the seeds alone: round 0
-	Samples   int // for each question; 0 stands for 1
-	MaxTokens int // of an answer; 0: as many as the context
+	Rounds    int // number of rounds after round 0, whose model is trained only on the seeds
+	Samples   int // for each question; 0 means 1
+	MaxTokens int // of an answer; 0 means the context
 	Sampling  model.Sampling
-	PromptEnd string // where the prompt of a document ends, as the seeds were built with; "" if they have no prompts
+	PromptEnd string // end of a document's prompt, as in the seeds' data set; "" if they have no prompts
 
-	OnStage    func(text string)            // says what begins; may be nil
+	OnStage    func(text string)            // called with the name of each stage; may be nil
 	OnSample   func(what string, n, of int) // progress of samples, from several goroutines; may be nil
-	OnRound    func(Round)                  // a round has ended; may be nil
+	OnRound    func(Round)                  // called when a round has ended; may be nil
 	OnProgress func(train.Event)            // of training; may be nil
 }
 
@@ -49,18 +49,18 @@ type Round struct {
 	Round int    `json:"round"`
 	Run   string `json:"run,omitempty"` // directory of its model
 
-	// what the model of the round before wrote
+	// verdicts on the samples of the previous round's model
 	Judged
-	Hinted   int `json:"hinted"`   // of them, tries with a hint
+	Hinted   int `json:"hinted"`   // samples that were tries with a hint
 	Helped   int `json:"helped"`   // of these, accepted
 	Kept     int `json:"kept"`     // different accepted samples, which were added to the seeds
 	HeldBack int `json:"left_out"` // questions whose prompts are held out to measure the model
 
-	ValLoss  float64 `json:"-"` // of its model on the held-out seeds, nats per token; NaN without any
+	ValLoss  float64 `json:"-"` // of its model on the held-out seeds, nats per token; NaN without held-out seeds
 	ValExact float64 `json:"-"` // share of held-out documents that are right as a whole; NaN unless train.eval_answers
 }
 
-// Judged counts samples by verdict.
+// Judged counts samples by their verdicts.
 type Judged struct {
 	Sampled    int `json:"sampled"`
 	Accepted   int `json:"accepted"`
@@ -70,10 +70,10 @@ type Judged struct {
 	Crashed    int `json:"crashed"`
 }
 
-// Share is the share of samples that were accepted.
+// Share returns the share of samples that were accepted.
 func (j Judged) Share() float64 { return float64(j.Accepted) / float64(max(j.Sampled, 1)) }
 
-// String counts what was not accepted.
+// String describes the samples that were not accepted.
 func (j Judged) String() string {
 	return fmt.Sprintf("%d rejected, %d unfinished, %d timed out, %d crashed", j.Rejected, j.Unfinished, j.TimedOut,
 		j.Crashed)
@@ -86,7 +86,7 @@ type Sample struct {
 	Hinted bool   `json:"hinted,omitempty"` // it was written with a hint before the prompt
 }
 
-// NothingAcceptedError means that a verifier accepted no sample, so that there is nothing to train on.
+// NothingAcceptedError means that a verifier accepted no sample, so there is nothing to train on.
 type NothingAcceptedError struct {
 	Round int
 	Judged
@@ -98,11 +98,11 @@ func (e *NothingAcceptedError) Error() string {
 		e.Sampled, e.Judged)
 }
 
-// Improve lets a model teach itself (STaR: Zelikman et al. 2022, arXiv 2203.14465): it trains a model on seeds, lets it
-// answer questions, keeps what the verifier accepts, trains a new model from the base on the seeds and what was kept,
-// and repeats. With hints it is the paper's rationalisation. A loop that was stopped goes on: runs that have ended are
-// not trained, and rounds that were judged are not judged again. It returns the rounds that have ended, also with an
-// error.
+// Improve lets a model teach itself (STaR: Zelikman et al. 2022, arXiv 2203.14465): it trains a model on seeds, lets
+// it answer questions, keeps the answers that the verifier accepts, trains a new model from the base on the seeds and
+// the kept answers, and repeats. With hints this is the paper's rationalisation. A stopped loop continues: finished
+// runs are not trained again, and judged rounds are not judged again. It returns the finished rounds, even if there is
+// an error.
 func Improve(ctx context.Context, o ImproveOptions) ([]Round, error) {
 	l := loop{ImproveOptions: o}
 	if err := l.open(); err != nil {
@@ -122,7 +122,7 @@ func Improve(ctx context.Context, o ImproveOptions) ([]Round, error) {
 	return rounds, nil
 }
 
-// loop is an Improve at work.
+// loop is the state of an Improve.
 type loop struct {
 	ImproveOptions
 	seeds, heldOut [][]byte // documents
@@ -180,12 +180,12 @@ func (l *loop) texts(docs iter.Seq2[[]uint32, error]) (list [][]byte, err error)
 	return list, nil
 }
 
-// file is a file or directory of a round.
+// file returns the path of a file or directory of a round.
 func (l *loop) file(round int, name string) string {
 	return filepath.Join(l.Dir, fmt.Sprintf("round-%d", round), name)
 }
 
-// round makes the data of a round from what the model before wrote, and trains its model.
+// round makes the data of a round from the texts of the previous model, and trains its model.
 func (l *loop) round(ctx context.Context, n int) (Round, error) {
 	r := Round{Round: n}
 	cfg := l.Config.Clone()
@@ -215,7 +215,7 @@ func (l *loop) stage(format string, args ...any) {
 	}
 }
 
-// learnt makes the data of a round, unless it is there: round.json is written last.
+// learnt makes the data of a round unless it exists; round.json is written last.
 func (l *loop) learnt(ctx context.Context, n int) (r Round, err error) {
 	path := l.file(n, "round.json")
 	text, err := fileio.ReadSmall(path, 1<<20)
@@ -248,7 +248,7 @@ func (l *loop) learnt(ctx context.Context, n int) (r Round, err error) {
 	return r, err
 }
 
-// judge lets the model of the round before n answer the questions, and returns what the verifier accepts.
+// judge lets the model of the round before n answer the questions, and returns the samples that the verifier accepts.
 func (l *loop) judge(ctx context.Context, n int) (kept []Sample, r Round, err error) {
 	r = Round{Round: n}
 	trained, err := use.Open(l.file(n-1, "run"), l.Config.Threads)
@@ -352,7 +352,7 @@ func (j *Judged) add(v Verdict) {
 	}[v]++
 }
 
-// write writes what was kept, as it is and as a data set with the seeds.
+// write writes the kept samples, both as they are and as a data set together with the seeds.
 func (l *loop) write(ctx context.Context, n int, kept []Sample) error {
 	path := l.file(n, "kept.jsonl")
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -391,7 +391,7 @@ func (l *loop) write(ctx context.Context, n int, kept []Sample) error {
 	return nil
 }
 
-// each yields documents as Build takes them.
+// each yields documents in the form that Build needs.
 func each(docs [][]byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for _, d := range docs {

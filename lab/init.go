@@ -22,28 +22,28 @@ import (
 	"anneal/train"
 )
 
-// InitOptions says for which text and time to write a config.
+// InitOptions gives the text and the time to write a config for.
 type InitOptions struct {
-	Dir     string       // gets config.yaml, and data if the text is not a data set yet
+	Dir     string       // receives config.yaml, and data if the text is not a data set yet
 	Text    prepare.Text // files and directories of text, or one data set; none: the Go standard library
-	Vocab   int          // of a tokenizer that is learned; 0: by the size of the text
+	Vocab   int          // of a learned tokenizer; 0 means derived from the size of the text
 	Time    time.Duration
 	Threads int
 
 	OnStage func(string)                         // says what begins
 	OnText  func(what string, read, total int64) // progress of reading
-	OnRead  func(corpus.Report)                  // takes what was read of o.Text, and what of it was lost
+	OnRead  func(corpus.Report)                  // receives the report on reading o.Text
 }
 
-// InitResult is what was written, and what it says.
+// InitResult describes the files written, and their contents.
 type InitResult struct {
 	Config string // path
 	Data   string // directory of the data set
 	*plan.Budgeted
 }
 
-// Init writes a config for this machine and a text, in which every value that follows from the time has its rule as a
-// comment. Text that is no data set is tokenised with a vocabulary learned from it. A data set that an earlier call
+// Init writes a config for this machine and a text, in which every value derived from the time has its rule as a
+// comment. Text that is not a data set is tokenised with a vocabulary learned from it. A data set that an earlier call
 // left in o.Dir is used as it is.
 func Init(ctx context.Context, o InitOptions) (r *InitResult, err error) {
 	r = &InitResult{Config: filepath.Join(o.Dir, "config.yaml")}
@@ -75,7 +75,8 @@ func Init(ctx context.Context, o InitOptions) (r *InitResult, err error) {
 	})
 }
 
-// RunFor is a directory for the run with the config in dir: not dir itself, which training takes for another's.
+// RunFor returns a directory for the run with the config in dir. It is not dir itself, which training would refuse
+// because it holds other files.
 func RunFor(dir string) string {
 	out := filepath.Join("runs", run.Name(dir))
 	whole, err := filepath.Abs(out)
@@ -85,7 +86,7 @@ func RunFor(dir string) string {
 	return out
 }
 
-// size derives what the time decides.
+// size derives the values that the time decides.
 func (o InitOptions) size(ctx context.Context, cfg *config.Config) (*plan.Budgeted, error) {
 	dev, err := train.OpenDevice(cfg, "", 0)
 	if err != nil {
@@ -100,7 +101,7 @@ func (o InitOptions) size(ctx context.Context, cfg *config.Config) (*plan.Budget
 	return b.Derive(cfg)
 }
 
-// data returns the directory of the data set: that of the text, or the one that is made of it.
+// data returns the directory of the data set: the text itself if it is one, or the data set made from it.
 func (o InitOptions) data(ctx context.Context) (string, error) {
 	if len(o.Text.Paths) == 1 && dataset.Exists(o.Text.Paths[0]) {
 		return o.Text.Paths[0], nil
@@ -148,8 +149,8 @@ func (o InitOptions) data(ctx context.Context) (string, error) {
 
 const initVal = 0.02 // share of the documents that is held out
 
-// vocabFor is the vocabulary for so many bytes of text: small models of little text spend less of their size on a small
-// table.
+// vocabFor returns the vocabulary size for an amount of text. Small models of little text get a small table, which
+// takes less of their size.
 func vocabFor(bytes int64) int {
 	switch {
 	case bytes < 100e6:
@@ -160,7 +161,7 @@ func vocabFor(bytes int64) int {
 	return 32768
 }
 
-// text is the config with its comments.
+// text returns the config with its comments.
 func (o InitOptions) text(cfg *config.Config, r *InitResult) []byte {
 	data := r.Data
 	if whole, err := filepath.Abs(data); err == nil {
@@ -174,7 +175,7 @@ func (o InitOptions) text(cfg *config.Config, r *InitResult) []byte {
 	lines := []config.Line{{Key: "data.path", Value: data, Comment: "The data set: `anneal data inspect` shows it."}}
 	for _, d := range r.Derived {
 		comment := d.Rule + " (" + d.Source + ")"
-		if d.Key == "train.minutes" { // train --budget moves the end of a run, a config does not
+		if d.Key == "train.minutes" { // train --budget moves the end of a run; a config does not
 			comment = "limit of the time: the budget, or a little more"
 		}
 		lines = append(lines, config.Line{Key: d.Key, Value: d.Value, Comment: comment})

@@ -35,7 +35,7 @@ type LadderOptions struct {
 }
 
 // A Ladder is a study of scaling: models of several sizes, each trained for several lengths. Its file, ladder.json,
-// holds all that a resumed study needs.
+// holds everything that a resumed study needs.
 type Ladder struct {
 	Overrides []string           `json:"overrides"`
 	Budget    float64            `json:"budget_seconds"`
@@ -44,7 +44,7 @@ type Ladder struct {
 }
 
 // A Rung is a size of a ladder. Its trunk is a WSD run of eight units. Shorter runs of one, two and four units branch
-// off where their decay begins, so that a rung costs 1.175 times its longest run.
+// off at the beginning of their decay, so a rung costs 1.175 times its longest run.
 type Rung struct {
 	Layers          int     `json:"layers"`
 	Dim             int     `json:"dim"`
@@ -59,13 +59,13 @@ type Rung struct {
 	Unique          float64 `json:"unique_tokens"` // in the data set
 }
 
-// lengths are the runs of a rung in units, the trunk first.
+// lengths lists the lengths of a rung's runs in units, the trunk first.
 var lengths = []int{8, 1, 2, 4}
 
-// decayed is the share of a run in which its rate decays.
+// decayed is the share of a run in which the rate decays.
 const decayed = 0.2
 
-// trunkCost is what a rung costs, in trunks: branches train only their decay.
+// trunkCost is the cost of a rung in trunks; branches train only their decay.
 const trunkCost = 1 + decayed*(1+2+4)/8
 
 // LadderFile and PointsFile are files of a study.
@@ -151,13 +151,13 @@ func (o LadderOptions) open(ctx context.Context) (*Ladder, error) {
 	return l, nil
 }
 
-// name is that of a run of a rung; its directory has the same.
+// name returns the name of a run of a rung, and of its directory.
 func (r Rung) name(units int) string { return fmt.Sprintf("dim%d-x%d", r.Dim, units) }
 
-// Seconds predicts how long the runs of a rung take, without evaluations.
+// Seconds predicts the time of a rung's runs, without evaluations.
 func (r Rung) Seconds() float64 { return trunkCost * r.tokens(lengths[0]) / r.TokensPerSecond }
 
-// Left predicts the seconds of steps of the runs that have not ended, as if none of them had begun.
+// Left predicts the seconds of steps of the unfinished runs, as if none of them had begun.
 func (l *Ladder) Left() (seconds float64) {
 	for _, r := range l.Rungs {
 		for _, units := range lengths {
@@ -183,7 +183,7 @@ func (r Rung) Tokens() (list []float64) {
 	return list
 }
 
-// tokens is how many a run of a rung trains on.
+// tokens returns how many tokens a run of a rung trains on.
 func (r Rung) tokens(units int) float64 {
 	return float64(units) * float64(r.Unit) * float64(r.BatchTokens)
 }
@@ -218,7 +218,7 @@ func (o LadderOptions) train(ctx context.Context, r Rung, units int) (float64, e
 	return result.ValLoss, nil
 }
 
-// ladderMost is for a ladder and its losses.
+// ladderMost limits the size of a ladder's file with its losses.
 var ladderMost = jsonlimit.Limits{Objects: 1000, Values: 10_000}
 
 func readLadder(path string) (*Ladder, error) {

@@ -16,16 +16,17 @@ import (
 	"anneal/train"
 )
 
-// How a ladder follows from its budget: all sizes read the same tokens, so that small ones, which cost little, are well
-// past the beginning, in which losses follow no power law. Of each chain of five sizes, or of fewer at its lower end,
-// the largest is taken whose largest trunk can have 20 tokens per parameter; the lengths then fill the budget.
+// How a ladder is derived from its budget. All sizes read the same number of tokens, so that small sizes, which cost
+// little, are well past the beginning of training, where losses follow no power law. Candidates are chains of five
+// sizes, or fewer at the lower end. The chosen chain is the largest whose largest trunk can have 20 tokens per
+// parameter; the lengths then fill the budget.
 const (
-	sizeRatio  = 1.5 // at least, from one size to the next
+	sizeRatio  = 1.5 // smallest ratio from one size to the next
 	leastRungs = 3   // as many as a fit needs
 	mostRungs  = 5   // 9 times in size
 	fullRatio  = 20  // tokens per parameter of the largest trunk
 	leastRatio = 8   // for the smallest budget
-	spent      = 0.9 // of the budget goes into steps and evaluations; the rest is starting, saving and surprise
+	spent      = 0.9 // share of the budget for steps and evaluations; the rest is for starting, saving and reserve
 	unitGrain  = 5   // steps of a unit are a multiple of it, so that decays begin at whole steps
 )
 
@@ -34,7 +35,7 @@ var ladderDims = []int{
 	8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 448, 512, 640, 768, 896, 1024, 1280, 1536, 2048,
 }
 
-// decidedKeys are those that a ladder sets by itself.
+// decidedKeys lists the keys that a ladder sets itself.
 var decidedKeys = []string{
 	"model.layers", "model.dim", "model.heads", "train.steps", "train.minutes", "schedule.name", "schedule.warmup",
 	"schedule.decay_fraction", "checkpoint.every", "checkpoint.keep",
@@ -61,8 +62,8 @@ func shapeOf(dim int) Rung {
 	return Rung{Dim: dim, Layers: max(4, dim/64), Heads: max(1, dim/min(64, max(16, dim/4)))}
 }
 
-// config returns the configuration of a run of a rung: the recipe of budgets, unless the options say otherwise. A rate
-// that is not yet known is left open.
+// config returns the configuration of a run of a rung: the recipe of budgets, unless the options say otherwise. An
+// unknown rate is left unset.
 func (o LadderOptions) config(r Rung, units int) (*config.Config, error) {
 	set := []string{
 		"model.family=anneal", "optimizer.name=muon", "train.batch_tokens=4096", "train.eval_every=0",
@@ -102,8 +103,8 @@ func (o LadderOptions) config(r Rung, units int) (*config.Config, error) {
 	return cfg, err
 }
 
-// rate sets the rate of a rung whose length is known: by the rule for budgets, or, if one was given for the smallest
-// rung, as much lower than it as the rule says.
+// rate sets the rate of a rung whose length is known, by the rule for budgets. If a rate was given for the smallest
+// rung, it is scaled by the ratio of the rule.
 func (o LadderOptions) rate(r, smallest *Rung) error {
 	cfg, err := o.config(*r, lengths[0])
 	if err != nil {
@@ -185,7 +186,7 @@ func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 	return l, nil
 }
 
-// summary says how many sizes a ladder has, and their tokens.
+// summary describes the number of sizes of a ladder and their tokens.
 func (l *Ladder) summary() string {
 	largest := l.Rungs[len(l.Rungs)-1]
 	least, most := largest.tokens(1), largest.tokens(lengths[0])
@@ -193,10 +194,10 @@ func (l *Ladder) summary() string {
 		len(l.Rungs), least/1e6, most/1e6, most/largest.Params)
 }
 
-// costs returns the seconds of a ladder's evaluations, and those of its steps for each token per parameter of the
+// costs returns the seconds of a ladder's evaluations, and the seconds of its steps per token per parameter of the
 // largest size.
 func costs(rungs []Rung, evalTokens int) (fixed, each float64) {
-	const forward = 1.0 / 3 // of what a training token costs
+	const forward = 1.0 / 3 // share of the cost of a training token
 	largest := rungs[len(rungs)-1].Params
 	for _, r := range rungs {
 		fixed += float64(len(lengths)*evalTokens) * forward / r.TokensPerSecond
@@ -205,7 +206,7 @@ func costs(rungs []Rung, evalTokens int) (fixed, each float64) {
 	return fixed, each
 }
 
-// describe fills in what a configuration says of a rung.
+// describe fills in the fields of a rung from a configuration.
 func (r *Rung) describe(cfg *config.Config) error {
 	f, err := plan.Foresee(cfg)
 	if err != nil {
@@ -221,7 +222,7 @@ func (r *Rung) describe(cfg *config.Config) error {
 	return nil
 }
 
-// ranks returns how many ranks the threads are in every run.
+// ranks returns the number of ranks that the threads form in every run.
 func (o LadderOptions) ranks() (int, error) {
 	r := shapeOf(ladderDims[0])
 	r.Unit = unitGrain

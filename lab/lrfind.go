@@ -39,7 +39,7 @@ type LRRange struct {
 type LRPoint struct {
 	LR       float64 `json:"lr"`
 	Loss     float64 `json:"loss"`     // nats per token, before the update at this rate
-	Smoothed float64 `json:"smoothed"` // without the lag of a running mean
+	Smoothed float64 `json:"smoothed"` // smoothed in both directions, without the lag of a running mean
 }
 
 // minSweep is the smallest number of steps for a readable test.

@@ -20,7 +20,8 @@ import (
 //
 // where the last term is the contribution of the intercept.
 
-// least is the weight below which a source is left out of a mixture: it would be only a few rows of a proxy's run.
+// least is the weight below which a source is left out of a mixture, because it would be only a few rows of a proxy's
+// run.
 const least = 1e-3
 
 // families of features, with their names in the report.
@@ -46,7 +47,7 @@ var families = []struct {
 // penalties are the values of λ that compete, for standardised features and a mean over observations.
 var penalties = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1}
 
-// mostFeatures is the largest number of features of a family; it bounds the time.
+// mostFeatures is the largest number of features of a family; it limits the time.
 const mostFeatures = 1000 // 43 sources
 
 // A mixRegression predicts a loss from weights.
@@ -155,7 +156,7 @@ func (r *mixRegression) predict(w []float64) float64 {
 const folds = 5
 
 // crossPredict predicts each loss by a regression that has not seen it. It uses five-fold cross-validation, and
-// chooses family and penalty anew in each fold.
+// chooses the family and the penalty again in each fold.
 func crossPredict(mixtures [][]float64, losses []float64) []float64 {
 	predicted := make([]float64, len(losses))
 	for fold := range folds {

@@ -144,7 +144,7 @@ func (s *search) text(weights []float64) string {
 	return strings.Join(words, " ")
 }
 
-// shares formats weights for people.
+// shares formats weights for the user.
 func (s *search) shares(weights []float64) string {
 	words := make([]string, len(weights))
 	for i, w := range weights {

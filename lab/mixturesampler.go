@@ -11,7 +11,7 @@ import (
 // mixtureSampler draws mixtures around the initial one, which is the natural mixture by default. As in RegMix, they
 // come from Dirichlet(s·p), p ∝ √natural, with s log-uniform from 0.1, where one source has nearly all the weight, to
 // 5, where mixtures are close to p. A source has at most 15 times its natural share: a mixture with more is drawn
-// again. Of many sources with about equal shares hardly any mixture passes; then it is clipped.
+// again. With many sources of about equal shares, hardly any mixture passes; then mixtures are clipped.
 type mixtureSampler struct {
 	prior, most []float64
 	clips       bool
@@ -89,7 +89,7 @@ func (s mixtureSampler) try(src *rand.Rand, w []float64) bool {
 	return within
 }
 
-// clip gives what sources have above their bounds to the others, each in proportion to what it lacks to its own.
+// clip moves the excess of sources above their bounds to the others, in proportion to the room below their bounds.
 func (s mixtureSampler) clip(w []float64) {
 	excess, room := 0.0, 0.0
 	for i, most := range s.most {

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// A pace says how far a search of several runs is, and how long the others take if each takes as long as those that it
-// has trained. Several goroutines may use it.
+// A pace tracks the progress of a search of several runs, and estimates the remaining time from the mean time of
+// trained runs. Several goroutines may use it.
 type pace struct {
 	mu           sync.Mutex
-	all          int // runs, with those that an earlier process finished
+	all          int // runs, including those that an earlier process finished
 	begun, ended int
-	trained      int // of those that ended: runs that this process trained
+	trained      int // finished runs that this process trained
 	start        time.Time
 	now          func() time.Time
 }
 
-// newPace returns the pace of a search of so many runs.
+// newPace returns the pace of a search with the given number of runs.
 func newPace(all int) *pace { return &pace{all: all, now: time.Now} }
 
-// more adds runs that a search makes because of what it found.
+// more adds runs that a search makes because of its results.
 func (p *pace) more(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all += n
 }
 
-// begin returns the line of a run that begins.
+// begin returns the message for a run that begins.
 func (p *pace) begin(what string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *pace) begin(what string) string {
 	return text
 }
 
-// end says that a run has ended, and whether it was trained or already there.
+// end records that a run has ended, and whether it was trained or already finished before.
 func (p *pace) end(trained bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

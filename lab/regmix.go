@@ -188,7 +188,7 @@ type proxyHeader struct {
 	Sources []MixtureSource `json:"sources"`
 }
 
-// differs says how a journal with header h differs from the current search; "" if it does not.
+// differs describes how a journal with header h differs from the current search; "" if it does not.
 func (h *proxyHeader) differs(now proxyHeader) string {
 	if h.Config == nil {
 		return "the configuration is not recorded"
@@ -212,7 +212,7 @@ func (h *proxyHeader) differs(now proxyHeader) string {
 
 const maxJournal = 64 << 20 // bytes; 1,000 proxies on mixtures of 1,000 sources have 40 MB
 
-// journalMost is for a configuration and its sources, or the numbers of a proxy.
+// journalMost limits the size of a line with a configuration and its sources, or with the numbers of a proxy.
 var journalMost = jsonlimit.Limits{Objects: 10_000, Values: 100_000}
 
 // readProxies reads the lines of a journal.

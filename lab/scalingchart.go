@@ -10,7 +10,7 @@ import (
 )
 
 // ScalingChart draws loss against compute: the points of a fit, the loss of compute-optimal models by its law with the
-// interval, and models that were asked for. It reaches to a hundred times the compute of the points.
+// interval, and the models in question. It extends to a hundred times the compute of the points.
 func ScalingChart(f *scaling.Fit, asked ...scaling.Model) *chart.Chart {
 	points := chart.Series{Name: "a trained model", Style: chart.Points}
 	low, high := math.Inf(1), f.Reach()*100
@@ -19,7 +19,7 @@ func ScalingChart(f *scaling.Fit, asked ...scaling.Model) *chart.Chart {
 		points.X, points.Y = append(points.X, flops), append(points.Y, p.Loss)
 		low = min(low, flops)
 	}
-	const beyond = 30 // how far the law is drawn around what was asked for
+	const beyond = 30 // factor of compute by which the law is drawn around the models in question
 	for _, m := range asked {
 		low, high = min(low, m.FLOPs/beyond), max(high, m.FLOPs*beyond)
 	}

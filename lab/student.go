@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Student's t distribution and a correction for several tests: what is needed to say whether variants differ.
+// Student's t distribution and a correction for several tests, to decide whether variants differ.
 
-// tTail is the probability that |t| exceeds x with so many degrees of freedom: the regularised incomplete beta function
+// tTail returns the probability that |t| exceeds x with n degrees of freedom: the regularised incomplete beta function
 // I_{n/(n+x²)}(n/2, 1/2).
 func tTail(x, freedom float64) float64 {
 	return betaShare(freedom/(freedom+x*x), freedom/2, 0.5)
 }
 
-// tQuantile is the x that |t| exceeds with probability p.
+// tQuantile returns the x that |t| exceeds with probability p.
 func tQuantile(p, freedom float64) float64 {
 	low, high := 0.0, 1e4
 	for range 100 {
@@ -26,7 +26,8 @@ func tQuantile(p, freedom float64) float64 {
 	return high
 }
 
-// betaShare is the regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun 26.5.8).
+// betaShare returns the regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun
+// 26.5.8).
 func betaShare(x, a, b float64) float64 {
 	switch {
 	case x <= 0:
@@ -67,8 +68,8 @@ func notZero(x, tiny float64) float64 {
 	return x
 }
 
-// holm corrects p values of several tests for there being several (Holm 1979): one below 0.05 afterwards is one of
-// which it is unlikely that any such is chance. NaN stays.
+// holm corrects the p values of several tests for multiple comparisons (Holm 1979): with a limit of 0.05 for the
+// corrected values, the probability of any false finding is at most 0.05. NaN stays NaN.
 func holm(p []float64) []float64 {
 	order := make([]int, 0, len(p))
 	for i, x := range p {

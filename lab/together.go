@@ -8,8 +8,8 @@ import (
 )
 
 // Together calls do(ctx, 0) … do(ctx, n−1), in this order, at most limit at a time; 0 is as many as there are cores.
-// After an error it begins no further call, and the context of those under way ends. It returns the errors of all
-// calls, apart from those that only say that the context has ended because of another.
+// After an error it begins no further call, and cancels the context of running calls. It returns the errors of all
+// calls, except those that only report this cancellation.
 func Together(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
 	if limit <= 0 {
 		limit = runtime.GOMAXPROCS(0)

@@ -13,13 +13,13 @@ import (
 	"anneal/run"
 )
 
-// TransferOptions says which models a sweep trains: each size at each rate.
+// TransferOptions describes the models that a sweep trains: each size at each rate.
 type TransferOptions struct {
 	Family
 	// values of optimizer.lr, rising; nil means seven, from an eighth of the configuration's to eight times it
 	Rates []float64
 
-	OnRun func(text string) // called when a run begins, with how far the sweep is
+	OnRun func(text string) // called when a run begins, with the progress of the sweep
 }
 
 // Transfer is the result of a sweep over learning rates at several widths or depths. With muP the best rate does not
@@ -132,7 +132,7 @@ func heldOutLoss(ctx context.Context, cfg *config.Config) (float64, error) {
 	return r.Loss, nil
 }
 
-// Shift is the best rate of the largest model divided by that of the smallest: 1 is perfect transfer.
+// Shift returns the best rate of the largest model divided by that of the smallest; 1 is perfect transfer.
 func (t *Transfer) Shift() float64 { return t.Best[len(t.Best)-1] / t.Best[0] }
 
 // Chart shows the loss over the rate, with a line for each size.

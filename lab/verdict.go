@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Compare fills in by how much variants differ from the first, seed by seed: of runs with the same seed much of what
-// chance does is the same.
+// Compare fills in by how much variants differ from the first, seed by seed, because runs with the same seed share
+// much of their random variation.
 func Compare(list []Ablated) {
 	p := make([]float64, len(list))
 	for i := range list {
@@ -26,8 +26,8 @@ func Compare(list []Ablated) {
 	}
 }
 
-// paired returns the mean of differences, half of its 95 % interval, and the probability of such a mean where there is
-// no difference, by Student's t. With fewer than two differences what is not known is NaN.
+// paired returns the mean of differences, half of its 95 % interval, and the probability of such a mean if there is no
+// difference, by Student's t. With fewer than two differences, unknown results are NaN.
 func paired(differences []float64) (mean, interval, p float64) {
 	n := float64(len(differences))
 	if n == 0 {
@@ -53,7 +53,7 @@ func paired(differences []float64) (mean, interval, p float64) {
 	return mean, tQuantile(alpha, n-1) * deviation, tTail(math.Abs(mean)/deviation, n-1)
 }
 
-// Verdict says in words how a variant differs from the first.
+// Verdict describes in words how a variant differs from the first.
 func (a *Ablated) Verdict() string {
 	diverged := 0
 	for _, r := range a.Runs {
@@ -71,7 +71,7 @@ func (a *Ablated) Verdict() string {
 	}
 }
 
-// difference says in words how the runs that did not diverge differ from those of the first variant.
+// difference describes in words how the runs that did not diverge differ from those of the first variant.
 func (a *Ablated) difference() string {
 	change, interval, direction := 100*math.Abs(a.Change), 100*a.Interval, "worse"
 	if a.Change < 0 {
@@ -87,14 +87,14 @@ func (a *Ablated) difference() string {
 		return fmt.Sprintf("%s by %.1f %%, of one seed: it may be chance", direction, change)
 	case a.P < alpha:
 		return fmt.Sprintf("%s by %.*f ± %.*f %%", direction, digits, change, digits, interval)
-	case change > interval: // it would be seen if it were the only comparison
+	case change > interval: // it would be significant as the only comparison
 		return fmt.Sprintf("perhaps %s by %.*f ± %.*f %%: of so many comparisons one may look so by chance", direction,
 			digits, change, digits, interval)
 	}
 	return fmt.Sprintf("no difference seen: %+.*f ± %.*f %%", digits, 100*a.Change, digits, interval)
 }
 
-// decimals is how many decimals an interval needs for a digit other than zero: 1 to 4.
+// decimals returns the number of decimals, 1 to 4, that an interval needs to show a digit other than zero.
 func decimals(interval float64) int {
 	return int(min(max(math.Ceil(-math.Log10(interval)), 1), 4))
 }

@@ -11,14 +11,14 @@ import (
 	"anneal/config"
 )
 
-// A Verdict is what a verifier says of a sample.
+// A Verdict is a verifier's result for a sample.
 type Verdict int
 
 const (
 	Rejected Verdict = iota
 	Accepted
-	TimedOut // the verifier had not ended when its time was over
-	Crashed  // ended by a signal, such as for want of memory
+	TimedOut // the verifier did not end in time
+	Crashed  // ended by a signal, such as for lack of memory
 )
 
 // A Verifier judges the answer that a model gave to a prompt. Improve calls it from several goroutines. An error ends
@@ -26,14 +26,14 @@ const (
 type Verifier func(ctx context.Context, prompt, answer string) (Verdict, error)
 
 // A Program is a verifier that reads a sample, the prompt with its answer, on standard input, and accepts it by the
-// exit code 0. What it prints is discarded.
+// exit code 0. Its output is discarded.
 type Program struct {
 	Command []string      // the program and its arguments
 	Timeout time.Duration // for one sample; then it is killed, on Unix with the processes that it started
 	Memory  int64         // bytes of data that a process may have; 0: no limit. Linux only
 }
 
-// Check returns an error unless the program can be started: it starts it and ends it at once.
+// Check returns an error unless the program can be started. It starts the program and kills it at once.
 func (p Program) Check(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -42,7 +42,7 @@ func (p Program) Check(ctx context.Context) error {
 		return p.cannotStart(err)
 	}
 	cancel()
-	cmd.Wait() // the program was killed: how it ended says nothing
+	cmd.Wait() // the program was killed, so its exit code means nothing
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (p Program) Verify(ctx context.Context, prompt, answer string) (Verdict, er
 		return Rejected, ctx.Err()
 	case bounded.Err() != nil:
 		return TimedOut, nil
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // a process that it left behind kept its input open
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // a process that it left running kept its input open
 		return Accepted, nil
 	case !errors.As(err, &exit):
 		return Rejected, fmt.Errorf("the verifier %s: %w", p.Command[0], err)
@@ -84,7 +84,7 @@ func (p Program) Verify(ctx context.Context, prompt, answer string) (Verdict, er
 	return Rejected, nil
 }
 
-// command is the program, with a sample to read.
+// command returns the command of the program, with a sample to read.
 func (p Program) command(ctx context.Context, sample string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.Command[0], p.Command[1:]...)
 	cmd.Stdin = strings.NewReader(sample)

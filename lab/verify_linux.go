@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitMemory limits the data of a process that runs, and of those that it will start, and lets it write no core file.
+// limitMemory limits the data of a running process, and of the processes that it will start, and prevents core files.
 func limitMemory(pid int, bytes int64) error {
 	limits := []struct {
 		resource int

@@ -2,5 +2,5 @@
 
 package lab
 
-// limitMemory does nothing: only Linux can limit a process that runs.
+// limitMemory does nothing: only Linux can limit a running process.
 func limitMemory(int, int64) error { return nil }

@@ -19,7 +19,7 @@ type Family struct {
 	Standard  bool     // the standard parametrisation instead of muP with the smallest model as its base
 }
 
-// axis says in what the models of a family differ, and sizes how large they are in that.
+// axis returns the dimension in which the models of a family differ, sizes their sizes in it.
 func (f *Family) axis() (name string, sizes []int) {
 	if f.Depths != nil {
 		return "depth", f.Depths
@@ -36,7 +36,7 @@ func (f *Family) of(size int, more ...string) (*config.Config, error) {
 	return config.Load(f.Config, slices.Concat(f.Overrides, set, more))
 }
 
-// settings returns what the configuration of a size overrides besides f.Overrides.
+// settings returns the overrides of a size besides f.Overrides.
 func (f *Family) settings(size int) ([]string, error) {
 	cfg, err := f.shape()
 	if err != nil {
@@ -83,7 +83,7 @@ func Parametrisation(standard bool) string {
 	return "muP"
 }
 
-// parametrisation returns the overrides that switch muP on or off as a whole, whatever the configuration says.
+// parametrisation returns the overrides that switch muP on or off completely, whatever the configuration has.
 func (f *Family) parametrisation() []string {
 	if f.Standard {
 		return append([]string{"model.mup=false"}, leavesOut("model.mup_")...)
@@ -143,8 +143,8 @@ func (f *Family) setSizes() error {
 	return nil
 }
 
-// headUnit is the width of the query heads that share a key-value head.
+// headUnit returns the width of the query heads that share a key-value head.
 func headUnit(m model.Config) int { return m.HeadDim * (m.Heads / m.KVHeads) }
 
-// ffnAt is the hidden width of the feed-forward layer at another model.dim.
+// ffnAt returns the hidden width of the feed-forward layer at another model.dim.
 func ffnAt(width int, m model.Config) int { return max(m.FFN*width/m.Dim, 1) }

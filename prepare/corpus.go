@@ -21,7 +21,7 @@ type Corpus struct {
 	TokenizerJSON []byte
 	TokenBytes    []int32 // [V] bytes of text per token, 0 for special tokens
 
-	scored dataset.Packing // of rows that are evaluated
+	scored dataset.Packing // packing of rows for evaluation
 }
 
 // TrainSource is the training data of a run, with its position.

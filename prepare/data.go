@@ -32,7 +32,7 @@ func (t Text) Open(ctx context.Context) (*corpus.Reader, iter.Seq2[[]byte, error
 	}, nil
 }
 
-// documents is like open, but also says where each document comes from.
+// documents is like Open, but also returns where each document comes from.
 func (t Text) documents(ctx context.Context) (*corpus.Reader, iter.Seq2[corpus.Document, error], error) {
 	r, err := corpus.Open(t.Paths, t.Options)
 	if err != nil {

@@ -13,7 +13,8 @@ func Float32(name string, dtype DType, shape []int, data []float32) Tensor {
 	return Float32From(name, dtype, shape, len(data), floats.Of(data))
 }
 
-// Float32From is Float32 of n values that are asked for when they are written, so that they need not exist at once.
+// Float32From is Float32 for n values that are produced when they are written, so that they need not exist at the same
+// time.
 func Float32From(name string, dtype DType, shape []int, n int, values floats.Values) Tensor {
 	encode := map[DType]func([]byte, []float32) []byte{
 		F32: floats.AppendF32, BF16: floats.AppendBF16, F16: floats.AppendF16,
@@ -25,7 +26,7 @@ func Float32From(name string, dtype DType, shape []int, n int, values floats.Val
 	return t
 }
 
-// unstorable reads as an error: float32 values in a dtype that is none of floats.
+// unstorable returns an error on reading: float32 values cannot be stored in a dtype that is not a float.
 type unstorable DType
 
 func (d unstorable) Read([]byte) (int, error) {

@@ -50,7 +50,7 @@ func OpenDir(dir string) (*Set, error) {
 	return s, nil
 }
 
-// modelDir is a directory within a root that nothing read from it leaves.
+// modelDir is a directory within a root; reading from it never leaves the root.
 type modelDir struct {
 	root *os.Root
 	dir  string // within the root, with slashes
@@ -82,7 +82,7 @@ func (m modelDir) open(name string) (*os.File, error) {
 	return m.root.Open(path.Join(m.dir, name))
 }
 
-// lstat describes a file, or the link that it is.
+// lstat describes a file, or the link itself if it is one.
 func (m modelDir) lstat(name string) (fs.FileInfo, error) {
 	return m.root.Lstat(path.Join(m.dir, name))
 }

@@ -1,13 +1,13 @@
 // Package serve is a server of completions in the form of OpenAI's API, for a trained model.
 //
-// One goroutine owns the model (loop.go): between two passes it admits sequences that wait and drops those whose client
-// is gone; what a pass makes goes to each request's memory, so that no client can hold it up. A request is checked
-// (guard.go), read (request.go), answered at once or as it is made (completions.go, stream.go), and its
-// log-probabilities are put into words (logprobs.go). tokenize.go has the tokenizer's endpoints, errors.go the form of
-// errors, metrics.go what Prometheus reads.
+// One goroutine owns the model (loop.go). Between two passes it admits waiting sequences and drops those whose client
+// has disconnected. It writes the tokens of a pass to each request's memory, so that no client can delay it. A request
+// is checked (guard.go), read (request.go), and answered at once or as a stream (completions.go, stream.go), with
+// log-probabilities in the API's form (logprobs.go). tokenize.go has the tokenizer's endpoints, errors.go the form of
+// errors, metrics.go the metrics for Prometheus.
 //
-// The model's threads hold a processor of Go's each while they compute. A program that serves gives its handlers one
-// more (runtime.GOMAXPROCS), or they wait for up to 10 ms.
+// Each of the model's threads occupies one of Go's processors while it computes. A program that serves must add one
+// for its handlers (runtime.GOMAXPROCS), or they wait for up to 10 ms.
 //
-// Start with server.go. The package may import use and what stands below it.
+// Start with server.go. The package may import use and packages below it.
 package serve

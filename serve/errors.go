@@ -17,7 +17,7 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.message }
 
-// invalid says that a parameter of a request is wrong; "" if none is to blame.
+// invalid returns the error for a wrong parameter of a request; the name is "" if no single parameter is wrong.
 func invalid(param, format string, args ...any) *apiError {
 	return &apiError{http.StatusBadRequest, "invalid_request_error", param, "", fmt.Sprintf(format, args...)}
 }
@@ -50,7 +50,7 @@ func fail(w http.ResponseWriter, e *apiError) {
 	reply(w, e.status, e.body())
 }
 
-// reply writes a JSON object. A client that does not take it is left behind.
+// reply writes a JSON object. It gives up on a client that does not receive it.
 func reply(w http.ResponseWriter, status int, v any) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"anneal/internal/webguard"
 )
 
-// guard stands before all endpoints. The header Host must name this server, or a page from elsewhere whose name now
-// leads here (DNS rebinding) could read its answers; so must Origin, which browsers send with what a page posts.
-// All but /health needs the key, if there is one.
+// guard protects all endpoints. The Host header must name this server; otherwise a page of another site whose name now
+// resolves to this address (DNS rebinding) could read its answers. So must the Origin header, which browsers send with
+// a page's POST requests. If there is a key, all endpoints except /health need it.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// net/http reads what a handler leaves of a body, without a limit of time
+		// net/http reads the rest of a body after the handler, without a time limit
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 		head := w.Header()
 		head.Set("X-Content-Type-Options", "nosniff")
@@ -28,7 +28,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// refusal says why a request is not let in; nil if it is.
+// refusal returns why a request is refused; nil if it is accepted.
 func (s *Server) refusal(r *http.Request) *apiError {
 	if !webguard.Names(r.Host, s.o.Hosts) {
 		return &apiError{http.StatusForbidden, "permission_error", "", "host",
@@ -45,7 +45,7 @@ func (s *Server) refusal(r *http.Request) *apiError {
 	return nil
 }
 
-// statusWriter notes the status of an answer.
+// statusWriter records the status of an answer.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
@@ -57,7 +57,7 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// note has metrics count an answer that has begun under another status than it began with.
+// note makes metrics count an answer under another status than the one that it began with.
 func note(w http.ResponseWriter, status int) {
 	if counted, ok := w.(*statusWriter); ok {
 		counted.status = status

@@ -13,14 +13,14 @@ import (
 // A wording has the log-probabilities of a choice's tokens in the form of OpenAI's API. A nil *wording has none.
 type wording struct {
 	r      *use.Trained
-	prompt int // tokens of the prompt that are still to come
+	prompt int // tokens of the prompt that have not been added yet
 	offset int // characters of the text before the next token; less than 0 before it begins
 	end    int // characters of the text of the prompt
 	text   *tokenizer.StreamDecoder
 	lists
 }
 
-// lists are what is said of each token.
+// lists holds the fields of each token.
 type lists struct {
 	Tokens   []string             `json:"tokens"`
 	Logprobs []*float64           `json:"token_logprobs"` // nil for the first token of a text, which nothing predicts
@@ -33,7 +33,7 @@ func newWording(r *use.Trained, echo bool, p prompt) *wording {
 	x := &wording{r: r, text: r.Tokenizer.NewStreamDecoder()}
 	if echo {
 		x.prompt, x.end = len(p.ids)-1, utf8.RuneCountInString(p.text)
-		// special tokens that were put before the text are not in it
+		// the text does not contain special tokens that were put before it
 		x.offset = x.end - utf8.RuneCountInString(textOf(r, p.ids))
 		x.append(p.ids[0], nil, nil)
 		x.begin()
@@ -41,7 +41,7 @@ func newWording(r *use.Trained, echo bool, p prompt) *wording {
 	return x
 }
 
-// add adds a token, and returns whether it is of the prompt.
+// add adds a token, and returns whether it belongs to the prompt.
 func (x *wording) add(t use.Token) (ofPrompt bool) {
 	if ofPrompt = x.prompt > 0; ofPrompt {
 		x.prompt--
@@ -67,13 +67,14 @@ func (x *wording) add(t use.Token) (ofPrompt bool) {
 func (x *wording) append(id int32, p *float64, top map[string]float64) {
 	text, alone := x.text.Next(uint32(id)), x.r.Tokenizer.NewStreamDecoder().Next(uint32(id))
 	n := utf8.RuneCountInString(text)
-	before := max(0, n-utf8.RuneCountInString(alone)) // of tokens before, which turn out to begin no character
+	before := max(0, n-utf8.RuneCountInString(alone)) // bytes of earlier tokens that turn out not to begin a character
 	x.Tokens, x.Offset = append(x.Tokens, x.word(id)), append(x.Offset, max(x.offset+before, 0))
 	x.Logprobs, x.Top = append(x.Logprobs, p), append(x.Top, top)
 	x.offset += n
 }
 
-// begin begins what is made after the prompt, if all of that was added: characters do not reach over its end.
+// begin begins the generated text, once the whole prompt was added. Characters do not extend across the end of the
+// prompt.
 func (x *wording) begin() {
 	if x.prompt == 0 {
 		x.text.Flush()
@@ -95,7 +96,7 @@ func (x *wording) word(id int32) string {
 	return text.String()
 }
 
-// take returns what was added since it was last called; nil if there is nothing.
+// take returns what was added since the last call; nil if nothing was.
 func (x *wording) take() any {
 	if x == nil || len(x.Tokens) == 0 {
 		return nil
@@ -107,7 +108,7 @@ func (x *wording) take() any {
 
 func finite(p float64) bool { return !math.IsNaN(p) && !math.IsInf(p, 0) }
 
-// textOf is the text of tokens, with U+FFFD for every byte that is no text, as in a stream.
+// textOf returns the text of tokens, with U+FFFD for every invalid byte, as in a stream.
 func textOf(r *use.Trained, ids []int32) string {
 	list := make([]uint32, len(ids))
 	for i, id := range ids {

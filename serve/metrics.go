@@ -12,7 +12,7 @@ import (
 	"anneal/use"
 )
 
-// metrics are what Prometheus reads of a server.
+// metrics holds the metrics of a server for Prometheus.
 type metrics struct {
 	registry       *prometheus.Registry
 	requests       *prometheus.CounterVec
@@ -75,7 +75,8 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// request counts an answered request. Paths that are no endpoints share a label, so that nobody can make many.
+// request counts an answered request. Paths that are not endpoints share a label, so that clients cannot create many
+// labels.
 func (m *metrics) request(r *http.Request, status int) {
 	endpoint := r.Pattern
 	if endpoint == "" || endpoint == "/" {
@@ -93,7 +94,7 @@ func (m *metrics) pass(did use.Pass) {
 	m.right.Add(float64(did.Right))
 }
 
-// complete notes the times of a request that was answered.
+// complete records the times of an answered request.
 func (m *metrics) complete(c *completion) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

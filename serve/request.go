@@ -18,7 +18,7 @@ import (
 	"anneal/use"
 )
 
-// completionRequest is the body of a request for completions. What is nil was not given.
+// completionRequest is the body of a request for completions. Fields that are nil were not given.
 type completionRequest struct {
 	Model       string          `json:"model"`
 	Prompt      json.RawMessage `json:"prompt"`
@@ -39,7 +39,7 @@ type completionRequest struct {
 	FrequencyPenalty *float64 `json:"frequency_penalty"`
 	PresencePenalty  *float64 `json:"presence_penalty"`
 
-	// These are not OpenAI's; vLLM has them.
+	// These are extensions of vLLM.
 	TopK              *int     `json:"top_k"`
 	MinP              *float64 `json:"min_p"`
 	RepetitionPenalty *float64 `json:"repetition_penalty"`
@@ -53,7 +53,7 @@ type completionRequest struct {
 	User      string          `json:"user"`
 }
 
-// A prompt is what a completion continues.
+// A prompt is a text that a completion continues.
 type prompt struct {
 	text string // as it was given, or the tokens' text
 	ids  []int32
@@ -98,7 +98,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) *apiError {
 	return nil
 }
 
-// check returns an error for what is not possible, by its name.
+// check returns an error that names an invalid parameter.
 func (q *completionRequest) check() *apiError {
 	n := or(q.N, 1)
 	switch {
@@ -120,7 +120,7 @@ func (q *completionRequest) check() *apiError {
 	return nil
 }
 
-// sampling is how tokens are drawn.
+// sampling returns the settings of drawing tokens.
 func (q *completionRequest) sampling() (model.Sampling, *apiError) {
 	s := model.Sampling{
 		Temperature: or(q.Temperature, 1), TopP: or(q.TopP, 1), TopK: or(q.TopK, 0), MinP: or(q.MinP, 0),
@@ -137,7 +137,7 @@ func (q *completionRequest) sampling() (model.Sampling, *apiError) {
 		key := strings.ReplaceAll(wrong.Name, "-", "_")
 		return s, invalid(key, "%s = %s; try %s", key, wrong.Message, wrong.Try)
 	}
-	if s.TopP == 0 { // the least set of tokens is the most likely one; in a Sampling 0 is all of them
+	if s.TopP == 0 { // the smallest set is the most likely token, but 0 in a Sampling means all
 		s.Temperature = 0
 	}
 	if q.Seed != nil {
@@ -150,7 +150,7 @@ func (q *completionRequest) sampling() (model.Sampling, *apiError) {
 	return s, nil
 }
 
-// stops are the texts at which a completion ends.
+// stops returns the texts at which a completion ends.
 func (q *completionRequest) stops() ([]string, *apiError) {
 	if len(q.Stop) == 0 || string(q.Stop) == "null" {
 		return nil, nil
@@ -171,7 +171,7 @@ func (q *completionRequest) stops() ([]string, *apiError) {
 	return list, nil
 }
 
-// prompts are a text, texts, tokens or lists of tokens. Each must have room for max tokens more.
+// prompts reads a text, texts, tokens or lists of tokens. After each prompt there must be room for max tokens.
 func (q *completionRequest) prompts(r *use.Trained) ([]prompt, *apiError) {
 	texts, lists, e := q.readPrompt()
 	if e != nil {
@@ -266,7 +266,7 @@ func checkIDs(param string, ids []int32, vocab int) *apiError {
 	return nil
 }
 
-// or is *p, or otherwise where nothing was given.
+// or returns *p, or otherwise if p is nil.
 func or[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise

@@ -63,7 +63,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, map[string]string{"prompt": textOf(s.r, q.Tokens)})
 }
 
-// tokenizerInfo answers GET /tokenizer_info with what tokenizer_config.json says of the tokenizer.
+// tokenizerInfo answers GET /tokenizer_info with the tokenizer's tokenizer_config.json.
 func (s *Server) tokenizerInfo(w http.ResponseWriter, _ *http.Request) {
 	info := map[string]any{}
 	if err := json.Unmarshal(s.r.Tokenizer.ConfigJSON(), &info); err != nil {

@@ -7,21 +7,22 @@ import (
 	"anneal/tokenizer"
 )
 
-// placeAround has the tokenizer put around a text what the model knows there. In training every document follows
-// an end-of-text token, so a text starts with it. A model that was imported keeps what its own tokenizer does.
+// placeAround makes the tokenizer put the tokens around a text that the model has seen there in training. In training
+// every document follows an end-of-text token, so a text starts with it. An imported model keeps the tokens of its own
+// tokenizer.
 func (r *Trained) placeAround() error {
 	if r.Imported {
 		return nil
 	}
 	eot, err := r.Tokenizer.EndOfText()
 	if err != nil {
-		return nil // documents without an end follow nothing; open has looked at other errors
+		return nil // without an end-of-text token, nothing precedes documents; open has checked other errors
 	}
 	return r.Tokenizer.SetAround([]uint32{eot}, nil)
 }
 
-// Around returns the special tokens that [Trained.Generate] puts before and after a prompt, by their texts. An
-// export puts the same ones there.
+// Around returns the texts of the special tokens that [Trained.Generate] puts before and after a prompt. An export
+// uses the same ones.
 func (r *Trained) Around() (before, after []string) {
 	b, a := r.Tokenizer.Around()
 	return r.texts(b), r.texts(a)
@@ -35,8 +36,8 @@ func (r *Trained) texts(ids []uint32) []string {
 	return list
 }
 
-// exportedTokenizer is the tokenizer.json of an export. That of an imported model already says what is around a text,
-// and comes back to the byte.
+// exportedTokenizer returns the tokenizer.json of an export. An imported model's file already defines the tokens
+// around a text, and is exported unchanged, byte for byte.
 func (r *Trained) exportedTokenizer() ([]byte, error) {
 	if r.Imported {
 		return fileio.ReadSmall(r.TokenizerPath(), tokenizer.MaxFile)

@@ -11,7 +11,7 @@ import (
 )
 
 // ScoreByLoss returns a function that scores the documents of a data set's training split by [Trained.DocumentLosses]
-// under the run in dir, and says what the scores are.
+// under the run in dir, and a description of the scores.
 func ScoreByLoss(dir string, threads int) func(ctx context.Context, data string,
 	progress func(done, total int64)) (about string, values []float32, err error) {
 	return func(ctx context.Context, data string, progress func(done, total int64)) (string, []float32, error) {
@@ -29,7 +29,7 @@ func ScoreByLoss(dir string, threads int) func(ctx context.Context, data string,
 // have been built with the run's tokenizer. It counts a document's tokens and its EOT, over the bytes of its text;
 // the result is NaN for a document without scored text. The split is read in order in independent rows of the run's
 // context, so the part of a document that continues in the next row has no context from the previous one. Memory: 4
-// bytes per document. onProgress takes the tokens done and in total; it may be nil.
+// bytes per document. onProgress receives the tokens done and in total; it may be nil.
 func (r *Trained) DocumentLosses(ctx context.Context, dir string,
 	onProgress func(done, total int64)) ([]float32, error) {
 	c, e, err := r.evaluatorOf([]config.Source{{Path: dir}})

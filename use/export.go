@@ -16,7 +16,7 @@ import (
 	"anneal/train"
 )
 
-// ExportReport says what an export wrote, and the result of its self-check.
+// ExportReport describes the files of an export, and the result of its self-check.
 type ExportReport struct {
 	Architecture string  `json:"architecture"`
 	Parameters   int64   `json:"parameters"`
@@ -26,7 +26,7 @@ type ExportReport struct {
 	MaxLogitDiff float64 `json:"max_logit_difference"` // between the run's model and the exported one, read back
 }
 
-// String describes the report for people.
+// String describes the report for the user.
 func (r *ExportReport) String() string {
 	return fmt.Sprintf("%s, %d parameters in %s, step %d; read back, its logits differ by at most %.3g on %d "+
 		"probe tokens",
@@ -34,8 +34,9 @@ func (r *ExportReport) String() string {
 }
 
 // ExportHF writes the model as a directory in Hugging Face layout, with weights in F32 (exact), BF16 or F16 (half the
-// size), reads it back, a layer at a time, and compares every weight, and the logits of a probe. If they differ by more
-// than storing can explain, it fails, and dir does not appear. Adapters are merged into their weights.
+// size). It reads the directory back, a layer at a time, and compares every weight, and the logits of a probe. If they
+// differ by more than the rounding of the format, it fails, and dir does not appear. Adapters are merged into their
+// weights.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
 	if r.Model.Config.LoRARank > 0 {
 		r.Model.Merge(r.dev)
@@ -76,11 +77,12 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	return report, nil
 }
 
-// probeTokens is how many tokens the models are compared on.
+// probeTokens is the number of tokens that the models are compared on.
 const probeTokens = 32
 
-// checkExport reads the export back, a layer at a time. Every weight must be the run's as it is stored. Its logits must
-// be the run's on a probe, tokens from all over the vocabulary: how the weights are used, the config says.
+// checkExport reads the export back, a layer at a time. Every weight must equal the run's weight in the stored format.
+// The logits on a probe, tokens from the whole vocabulary, must equal the run's; this checks the config, which says
+// how the weights are used.
 func (r *Trained) checkExport(dir string, report *ExportReport) error {
 	fp32, err := precision.Lookup("fp32")
 	if err != nil {
@@ -92,7 +94,7 @@ func (r *Trained) checkExport(dir string, report *ExportReport) error {
 	}
 	policy := fp32
 	if r.Policy.Master == tensor.F64 {
-		policy = r.Policy // the run's own model computes in its own precision only
+		policy = r.Policy // the run's own model computes only in its own precision
 	}
 	want, err := r.Model.Probe(policy, r.dev, probe, nil)
 	if err != nil {
@@ -132,14 +134,14 @@ func (r *Trained) checkExport(dir string, report *ExportReport) error {
 	return nil
 }
 
-// rounding says what storing makes of a weight.
+// rounding returns the function that rounds a weight to the stored format.
 var rounding = map[safetensors.DType]func(x float32) float32{
 	safetensors.F32:  func(x float32) float32 { return x },
 	safetensors.BF16: func(x float32) float32 { return floats.FromBF16(floats.ToBF16(x)) },
 	safetensors.F16:  func(x float32) float32 { return floats.FromF16(floats.ToF16(x)) },
 }
 
-// sameWeights compares values with the run's, which it asks for a few at a time.
+// sameWeights compares values with the run's, which it reads a few at a time.
 func sameWeights(name string, values []float32, run floats.Values, round func(x float32) float32) error {
 	if run == nil {
 		return fmt.Errorf("the run has no %s", name)

@@ -11,7 +11,7 @@ import (
 	"anneal/train"
 )
 
-// GGUFReport says what an export to GGUF wrote, and the result of its self-check.
+// GGUFReport describes an export to GGUF, and the result of its self-check.
 type GGUFReport struct {
 	Architecture  string   `json:"architecture"`
 	Parameters    int64    `json:"parameters"`
@@ -23,8 +23,8 @@ type GGUFReport struct {
 }
 
 // ExportGGUF writes the model with its tokenizer as one file that llama.cpp loads, reads it back and compares every
-// value. If one differs by more than rounding to t explains, it fails, and what path names stays as it was. Memory
-// beyond the model's is a few megabytes. Adapters are merged into their weights.
+// value. If a value differs by more than rounding to t explains, it fails, and an existing file at path does not
+// change. Memory beyond the model's is a few megabytes. Adapters are merged into their weights.
 func (r *Trained) ExportGGUF(path string, t gguf.Type) (*GGUFReport, error) {
 	if r.Model.Config.LoRARank > 0 {
 		r.Model.Merge(r.dev)

@@ -10,7 +10,7 @@ import (
 	"anneal/model"
 )
 
-// A Continuation is what a model wrote after a prompt.
+// A Continuation is the text that a model wrote after a prompt.
 type Continuation struct {
 	Text   string
 	Tokens int
@@ -27,8 +27,8 @@ const (
 )
 
 // GenerateMany continues each of the prompts as Generate does, prompt i with the seed o.Seed + i. o.Prompt is ignored.
-// It continues several of them in one pass over the weights, and the texts are the same. It calls progress with the
-// number of prompts that are done; progress may be nil.
+// It continues several of them in one pass over the weights; the texts are the same as from Generate. It calls
+// progress with the number of finished prompts; progress may be nil.
 func (r *Trained) GenerateMany(ctx context.Context, prompts []string, o GenerateOptions,
 	progress func(done int)) ([]Continuation, error) {
 	if err := o.check(); err != nil {
@@ -84,13 +84,13 @@ func (r *Trained) continueAll(ctx context.Context, list []opening, progress func
 	return made, nil
 }
 
-// together returns how many of n prompts are continued at a time.
+// together returns how many of n prompts to continue at a time.
 func (r *Trained) together(n int) int {
 	one := model.CacheBytes(r.Model.Config, r.Policy)
 	return max(min(n, manySequences, manyMemory/max(one, 1)), 1)
 }
 
-// sequence returns an opening for a Scheduler. Its continuation goes to c, and done is called at its end.
+// sequence returns an opening for a Scheduler. The continuation is written to c, and done is called at the end.
 func (r *Trained) sequence(x opening, c *Continuation, done func()) *Sequence {
 	var text strings.Builder
 	stream := r.NewStream(x.o.Stop, func(piece string) { text.WriteString(piece) })
@@ -111,7 +111,7 @@ func (r *Trained) sequence(x opening, c *Continuation, done func()) *Sequence {
 	}
 }
 
-// oneByOne is continueAll for a model that several sequences cannot share a pass of.
+// oneByOne is continueAll for a model in which several sequences cannot share a pass.
 func (r *Trained) oneByOne(ctx context.Context, list []opening, progress func(done int)) ([]Continuation, error) {
 	text, err := r.NewText()
 	if err != nil {

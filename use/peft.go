@@ -10,20 +10,20 @@ import (
 	"anneal/train"
 )
 
-// AdapterReport says what an export of adapters wrote.
+// AdapterReport describes an export of adapters.
 type AdapterReport struct {
 	Kind       string   `json:"kind"` // LoRA or DoRA
 	Rank       int      `json:"rank"`
 	Alpha      float64  `json:"alpha"`
-	Modules    []string `json:"modules"`    // that have adapters, by their names in transformers
+	Modules    []string `json:"modules"`    // modules with adapters, by their names in transformers
 	Base       string   `json:"base"`       // the model that they adapt; "" if peft cannot load it
-	Parameters int64    `json:"parameters"` // written, with the copies of A that fused weights share
+	Parameters int64    `json:"parameters"` // number written, including copies of an A that fused weights share
 	DType      string   `json:"dtype"`
 	Step       int64    `json:"step"`
 	Notes      []string `json:"notes"`
 }
 
-// ExportPEFT writes the adapters of the run alone, in the form of Hugging Face's peft, for the model that they adapt,
+// ExportPEFT writes only the adapters of the run, in the form of Hugging Face's peft, for the model that they adapt,
 // and reads both files back. The run must have been opened with OpenOptions.Apart.
 func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterReport, error) {
 	c := r.Model.Config
@@ -77,8 +77,8 @@ func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterRepor
 	return report, nil
 }
 
-// peftBase returns the path of the model that the adapters adapt, "" with a note if peft cannot load it from there.
-// With another vocabulary than that model's the adapters alone are not the run's model.
+// peftBase returns the path of the model that the adapters adapt, "" with a note if peft cannot load it from there. If
+// the run has another vocabulary than that model, the adapters alone do not make up the run's model.
 func (r *Trained) peftBase() (path string, notes []string, err error) {
 	base, err := r.Base()
 	switch {

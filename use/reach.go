@@ -19,7 +19,7 @@ type Reach struct {
 }
 
 // apply changes the model of a run's configuration and returns the context to set after the model is loaded. The
-// changes before do not affect anything that a checkpoint holds.
+// changes before loading do not affect anything in a checkpoint.
 func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	m := &cfg.Model
 	trained := m.Context
@@ -52,7 +52,7 @@ func (r Reach) apply(cfg *config.Config) (context int, err error) {
 	return context, nil
 }
 
-// checkReach returns an error for a context for which the layers' patterns cannot be laid out.
+// checkReach returns an error if the layers' patterns cannot be laid out for a context.
 func checkReach(m *model.Config, context int) error {
 	err := attention.CheckLayers(m.Attention, context, m.Heads, m.Layers)
 	if e := new(attention.Error); errors.As(err, &e) {

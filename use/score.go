@@ -10,15 +10,15 @@ import (
 
 // A Score says how well a model predicts a text.
 type Score struct {
-	LogProb     float64 `json:"log_prob"` // of all its tokens but the first of all, in nats
+	LogProb     float64 `json:"log_prob"` // of all tokens except the very first, in nats
 	Tokens      int     `json:"tokens"`   // that were predicted
 	Bytes       int     `json:"bytes"`    // of the text
 	BitsPerByte float64 `json:"bits_per_byte"`
 }
 
-// Score scores texts, each by itself, as documents of the training data begin. A text of more tokens than the context
-// is scored in stretches of the context, each of which sees its own tokens only. An empty text without tokens around it
-// has the error ErrNoText.
+// Score scores texts independently, with the beginning that documents of the training data have. A text with more
+// tokens than the context is scored in pieces of the context's length, each of which sees only its own tokens. For an
+// empty text without tokens around it, the error is ErrNoText.
 func (r *Trained) Score(ctx context.Context, texts ...string) ([]Score, error) {
 	scores := make([]Score, len(texts))
 	var list []tasks.Sequence

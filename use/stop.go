@@ -6,24 +6,25 @@ import (
 	"anneal/tokenizer"
 )
 
-// A Stream makes text of tokens as it becomes whole characters, up to the first of some texts to stop at, without it.
+// A Stream converts tokens to text, emitted as soon as characters are complete. It ends before the first occurrence of
+// one of some stop texts.
 type Stream struct {
 	decoder *tokenizer.StreamDecoder
 	stop    stopper
 }
 
-// NewStream returns a Stream that hands text to emit.
+// NewStream returns a Stream that passes text to emit.
 func (r *Trained) NewStream(stop []string, emit func(text string)) *Stream {
 	return &Stream{r.Tokenizer.NewStreamDecoder(), stopper{at: stop, emit: emit}}
 }
 
-// Next takes a token, and returns whether the text goes on: no text to stop at is complete.
+// Next adds a token, and returns whether the text continues, that is, whether no stop text is complete.
 func (x *Stream) Next(id int32) (more bool) {
 	x.stop.write(x.decoder.Next(uint32(id)))
 	return x.stop.found == ""
 }
 
-// End hands on what was held back, and returns the text at which it stopped; "" if there was none.
+// End emits the text that was held back, and returns the stop text that was found; "" if none was.
 func (x *Stream) End() (stopped string) {
 	if x.stop.write(x.decoder.Flush()); x.stop.found == "" {
 		x.stop.flush()
@@ -31,16 +32,16 @@ func (x *Stream) End() (stopped string) {
 	return x.stop.found
 }
 
-// A stopper hands on a text up to the first of some texts that is complete, and holds back what may be the beginning of
-// one. In which pieces the text comes makes no difference.
+// A stopper emits a text up to the first complete stop text, and holds back text that may be the beginning of one. The
+// result does not depend on how the text is split into pieces.
 type stopper struct {
 	at    []string
 	emit  func(text string)
 	held  string
-	found string // the text that it has stopped at
+	found string // the stop text that was found
 }
 
-// write takes more of the text.
+// write adds more of the text.
 func (s *stopper) write(text string) {
 	if text == "" || s.found != "" {
 		return
@@ -59,7 +60,7 @@ func (s *stopper) write(text string) {
 	s.hand(len(s.held) - s.begun())
 }
 
-// begun returns how many bytes at the end of what is held may begin a text to stop at.
+// begun returns how many bytes at the end of the held text may begin a stop text.
 func (s *stopper) begun() int {
 	longest := 0
 	for _, stop := range s.at {
@@ -72,7 +73,7 @@ func (s *stopper) begun() int {
 	return longest
 }
 
-// flush hands on all that is held.
+// flush emits all held text.
 func (s *stopper) flush() { s.hand(len(s.held)) }
 
 func (s *stopper) hand(n int) {

@@ -12,7 +12,8 @@ func (r *Trained) Prepare(s *tasks.Set, limit int) (*tasks.Exam, error) {
 	return tasks.Prepare(s, r.Tokenizer, r.Context(), limit)
 }
 
-// Ask asks the model what was prepared for it, in rows of the run's context. What it writes are the most likely tokens.
+// Ask runs the prepared tasks on the model, in rows of the run's context. Generated texts consist of the most likely
+// tokens.
 func (r *Trained) Ask(ctx context.Context, x *tasks.Exam, o tasks.Options) (*tasks.Result, error) {
 	e, err := train.NewEvaluator(r.Config, r.Policy, r.dev, r.Model)
 	if err != nil {
@@ -22,7 +23,7 @@ func (r *Trained) Ask(ctx context.Context, x *tasks.Exam, o tasks.Options) (*tas
 	return x.Ask(ctx, answering{e, r}, o)
 }
 
-// answering is a trained model that tasks are asked of.
+// answering presents a trained model to package tasks.
 type answering struct {
 	*train.Evaluator
 	r *Trained

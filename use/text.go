@@ -11,14 +11,14 @@ import (
 	"anneal/train"
 )
 
-// A Text is written by a person and a model in turns. It keeps the keys and values of its tokens from turn to turn.
+// A Text is written by a user and a model in turns. It keeps the keys and values of its tokens from turn to turn.
 type Text struct {
 	r   *Trained
 	g   *model.Generator
 	ids []int32
 }
 
-// ErrNoText means that a model is to continue nothing at all.
+// ErrNoText means that there is no token for a model to continue.
 var ErrNoText = errors.New("there is no text to continue, and nothing is put before it\n" +
 	"  try a prompt of at least one character")
 
@@ -40,9 +40,10 @@ func (x *Text) Reset() { x.ids = nil }
 // Empty reports whether nothing was written since the last Reset.
 func (x *Text) Empty() bool { return len(x.ids) == 0 }
 
-// Continue appends the prompt to the text, and then what the model writes, which it hands out as it becomes whole
-// characters. It ends at MaxTokens, where the model ends the text, at a text of Stop, or with ctx. The texts of special
-// tokens in a prompt stand for those tokens. What is put around a prompt is put around the first one alone.
+// Continue appends the prompt to the text, and then the model's continuation, which it emits as soon as characters are
+// complete. It ends at MaxTokens, where the model ends the text, at a text of Stop, or when ctx ends. The texts of
+// special tokens in a prompt stand for those tokens. Only the first prompt gets the tokens that are put around a
+// prompt.
 func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text string)) (done Generated, err error) {
 	if err := o.check(); err != nil {
 		return done, err
@@ -53,7 +54,7 @@ func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text s
 	return x.follow(ctx, o, emit)
 }
 
-// follow appends what the model writes, as Continue does after the prompt.
+// follow appends the model's continuation, as Continue does after the prompt.
 func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text string)) (done Generated, err error) {
 	n := len(x.ids)
 	done.PromptIDs = x.ids[:n:n]
@@ -91,7 +92,7 @@ func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text str
 		for _, id := range ids {
 			x.ids = append(x.ids, id)
 			if !stream.Next(id) {
-				more, done.Ended = false, false // what was made after it is no part of the text
+				more, done.Ended = false, false // tokens made after it are not part of the text
 				break
 			}
 		}
@@ -99,8 +100,8 @@ func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text str
 	return done, nil
 }
 
-// cut replaces what follows the first n tokens by the part of it that was shown: nobody saw the text that it stopped
-// at, so that the next turn must not follow it.
+// cut replaces the tokens after the first n by the part that was shown. The stop text was not shown, so the next turn
+// must not follow it.
 func (x *Text) cut(n int, shown string) {
 	decoder := x.r.Tokenizer.NewStreamDecoder()
 	keep, kept, end := n, 0, 0
@@ -118,7 +119,7 @@ func (x *Text) cut(n int, shown string) {
 	}
 }
 
-// read appends a prompt, the first one between the tokens that are put around it unless it is to be bare.
+// read appends a prompt. Unless it is bare, the first prompt gets the tokens that are put around a prompt.
 func (x *Text) read(prompt string, bare bool) error {
 	ids, err := x.r.Encode(prompt, bare || !x.Empty())
 	if errors.Is(err, ErrNoText) && !x.Empty() {
@@ -128,8 +129,8 @@ func (x *Text) read(prompt string, bare bool) error {
 	return err
 }
 
-// Encode returns the tokens of a prompt, with those that are put around it unless it is to be bare. The texts of
-// special tokens stand for those tokens. If there is no token, the error is ErrNoText.
+// Encode returns the tokens of a prompt and, unless it is bare, those that are put around it. The texts of special
+// tokens stand for those tokens. If there is no token, the error is ErrNoText.
 func (r *Trained) Encode(prompt string, bare bool) ([]int32, error) {
 	ids := r.Tokenizer.EncodeSpecial([]byte(prompt))
 	if !bare {
@@ -146,7 +147,7 @@ func (r *Trained) Encode(prompt string, bare bool) ([]int32, error) {
 	return list, nil
 }
 
-// end is the token that ends a text, −1 if there is none.
+// end returns the token that ends a text, −1 if there is none.
 func (r *Trained) end() int32 {
 	if id, err := r.Tokenizer.EndOfText(); err == nil {
 		return int32(id)

@@ -14,7 +14,7 @@ import (
 	"anneal/tensor"
 )
 
-// attentionClaims are about who attends to whom, and what that costs.
+// attentionClaims are about attention patterns and their cost.
 func attentionClaims() []Claim {
 	return []Claim{longOnCard(), sparse(), longformer(), longnet(), linearTime(), lengthWarmup()}
 }
@@ -58,7 +58,8 @@ func longOnCard() Claim {
 	}
 }
 
-// growth is the exponent by which the pairs of a pattern grow with the length of the row, from 4,096 to 16,384 tokens.
+// growth returns the exponent by which the pairs of a pattern grow with the length of the row, from 4,096 to 16,384
+// tokens.
 func growth(pattern func(length int) string) (float64, error) {
 	var pairs [2]float64
 	for i, length := range []int{4096, 16384} {

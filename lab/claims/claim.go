@@ -13,13 +13,13 @@ type Claim struct {
 	Source  string  // who says so
 	How     string  // how it is measured here
 	Rule    string  // Judge, in words
-	Seconds float64 // that measuring takes on two cores, about
+	Seconds float64 // approximate time of the measurement on two cores
 
 	Measure func(ctx context.Context, e *Env) ([]Figure, error)
 	Judge   func(f *Figures) Verdict
 }
 
-// quickSeconds is the cost up to which a claim is cheap, on two cores.
+// quickSeconds is the time up to which a claim is cheap to measure, on two cores.
 const quickSeconds = 30
 
 // Quick reports whether the claim is cheap to measure.
@@ -53,14 +53,14 @@ const (
 	NotMeasurable Ruling = "not measurable here"
 )
 
-// A Verdict is what a claim's rule makes of figures.
+// A Verdict is the result of applying a claim's rule to figures.
 type Verdict struct {
 	Ruling    Ruling `json:"verdict"`
 	Condition string `json:"condition,omitempty"` // of HoldsWhen
 	Why       string `json:"why"`                 // a sentence that quotes figures
 }
 
-// String is the ruling with its condition: "holds when attention keeps its score matrices".
+// String returns the ruling with its condition: "holds when attention keeps its score matrices".
 func (v Verdict) String() string {
 	if v.Condition != "" {
 		return string(v.Ruling) + " " + v.Condition
@@ -68,7 +68,7 @@ func (v Verdict) String() string {
 	return string(v.Ruling)
 }
 
-// choose is the verdict of a claim that either holds or does not.
+// choose returns the verdict of a claim that either holds or does not.
 func choose(holds bool, why string) Verdict {
 	if holds {
 		return Verdict{Ruling: Holds, Why: why}
@@ -76,8 +76,8 @@ func choose(holds bool, why string) Verdict {
 	return Verdict{Ruling: DoesNotHold, Why: why}
 }
 
-// when is the verdict of a claim that holds under a condition.
+// when returns the verdict of a claim that holds under a condition.
 func when(condition, why string) Verdict { return Verdict{HoldsWhen, condition, why} }
 
-// elsewhere is the verdict of a claim about something that is not at hand.
+// elsewhere returns the verdict of a claim about something that cannot be measured here.
 func elsewhere(why string) Verdict { return Verdict{Ruling: NotMeasurable, Why: why} }

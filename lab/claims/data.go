@@ -60,7 +60,7 @@ func curriculum() Claim {
 	}
 }
 
-// score scores the documents of the source by a metric, unless that has been done.
+// score scores the documents of the source by a metric, unless they are already scored.
 func (e *Env) score(ctx context.Context, metric string) error {
 	dir, err := e.source(ctx)
 	if err != nil {
@@ -176,7 +176,7 @@ func endOfText() Claim {
 	}
 }
 
-// crossing is the share of causal pairs of query and key in different documents, in rows of a length.
+// crossing returns the share of causal pairs of query and key that are in different documents, in rows of a length.
 func (e *Env) crossing(length int) (float64, error) {
 	const rows = 64
 	cfg, err := config.Sources{Overrides: slices.Concat(small, []string{"data.path=" + e.dir.File("source"),

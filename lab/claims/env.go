@@ -18,7 +18,7 @@ import (
 	"anneal/run"
 )
 
-// An Env is what claims share while they are measured.
+// An Env holds what claims share while they are measured.
 type Env struct {
 	dir *study.Dir
 }
@@ -106,14 +106,15 @@ var small = []string{
 	"schedule.name=cosine", "schedule.warmup=15", "checkpoint.every=0", "precision=bf16",
 }
 
-// diverged is the loss that a run counts as if the guard stopped it, in bits per byte: that of bytes at random.
+// diverged is the loss that counts for a run that the guard stopped, in bits per byte: that of random bytes.
 const diverged = 8
 
-// seeds are what the runs of a comparison are repeated with.
+// seeds are the seeds that the runs of a comparison are repeated with.
 const seeds = 2
 
 // bits trains the small model with each list of overrides and each seed, as many at a time as there are cores, and
-// returns the held-out bits per byte by list and seed. A run is trained once, whichever claims compare it.
+// returns the held-out bits per byte by list and seed. Each run is trained only once, even if several claims compare
+// it.
 func (e *Env) bits(ctx context.Context, variants ...[]string) ([][]float64, error) {
 	if _, err := e.source(ctx); err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func (e *Env) trained(ctx context.Context, seed int, overrides []string) (*run.R
 	return result, err
 }
 
-// runName is the directory of a run, valid in every file system.
+// runName returns the directory name of a run, valid in every file system.
 func runName(seed int, overrides []string) string {
 	name := strings.Join(slices.Concat([]string{fmt.Sprint("run-", seed)}, overrides), "-")
 	return strings.Map(func(r rune) rune {
@@ -171,5 +172,5 @@ func mean(values []float64) (sum float64) {
 	return sum
 }
 
-// better is by how many percent the mean of x is below that of base.
+// better returns by how many percent the mean of x is below that of base.
 func better(base, x []float64) float64 { return 100 * (1 - mean(x)/mean(base)) }

@@ -15,10 +15,10 @@ type Figure struct {
 	Unit  string  `json:"unit,omitempty"`
 }
 
-// String is the figure for people: "state in bf16: 16 B/parameter".
+// String returns the figure for display: "state in bf16: 16 B/parameter".
 func (f Figure) String() string { return f.Name + ": " + f.Amount() }
 
-// Amount is the value with its unit, in four digits.
+// Amount returns the value with its unit, in four digits.
 func (f Figure) Amount() string {
 	text := digits(f.Value)
 	if f.Unit != "" {
@@ -53,13 +53,13 @@ func separated(text string) string {
 	return text
 }
 
-// Figures are what was measured of a claim, by name.
+// Figures are the measurements of a claim, by name.
 type Figures struct {
 	list    []Figure
 	missing []string
 }
 
-// Of returns the value of a figure. One that is missing is noted; then there is no verdict.
+// Of returns the value of a figure. A missing figure is recorded; then there is no verdict.
 func (f *Figures) Of(name string) float64 {
 	i := slices.IndexFunc(f.list, func(f Figure) bool { return f.Name == name })
 	if i < 0 {
@@ -80,7 +80,7 @@ func (f *Figures) Text(name string) string {
 	return digits(value)
 }
 
-// A MissingError says that the stored figures of a claim are not those that its rule needs.
+// A MissingError means that the stored figures of a claim lack some that its rule needs.
 type MissingError struct {
 	Claim int
 	Names []string

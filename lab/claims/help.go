@@ -10,7 +10,7 @@ import (
 // near reports whether a is within a share of b.
 func near(a, b, share float64) bool { return math.Abs(a-b) <= share*math.Abs(b) }
 
-// truth is 1 for true.
+// truth returns 1 for true, 0 for false.
 func truth(b bool) float64 {
 	if b {
 		return 1
@@ -18,7 +18,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// sameOr says whether things differ, from 1 or 0.
+// sameOr describes whether things differ, from 1 or 0.
 func sameOr(differ float64) string {
 	if differ == 1 {
 		return "different"
@@ -26,7 +26,7 @@ func sameOr(differ float64) string {
 	return "the same"
 }
 
-// gain says by how many percent something is better or worse.
+// gain describes by how many percent something is better or worse.
 func gain(better float64) string {
 	if better < 0 {
 		return fmt.Sprintf("%.1f %% worse", -better)

@@ -217,8 +217,8 @@ func gpt3Mesh() Claim {
 	}
 }
 
-// gpt3Memory returns the ranks of the mesh, and the bytes of state and of everything in the fullest stage of GPT-3 175B
-// on A100 cards, with each layer computed again in the backward pass.
+// gpt3Memory returns the ranks of the mesh, and the bytes of state and of everything in the fullest stage of GPT-3
+// 175B on A100 cards, with each layer recomputed in the backward pass.
 func gpt3Memory(zero int) (ranks int, state, all float64, err error) {
 	recipe, err := cluster.LookupRecipe("gpt3-175b")
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"anneal/tensor"
 )
 
-// numberClaims are about formats of numbers.
+// numberClaims are about number formats.
 func numberClaims() []Claim { return []Claim{lossScaling(), doubleMasters(), formats()} }
 
-// A format rounds a number as it would be stored.
+// A format rounds a number to its stored value.
 type format struct {
 	name  string
 	round func(float64) float64
@@ -25,7 +25,7 @@ var (
 	fp64 = format{"FP64", func(x float64) float64 { return x }}
 )
 
-// mantissa counts the bits behind the point: the finest step beyond 1.
+// mantissa returns the number of mantissa bits, from the smallest step above 1.
 func (f format) mantissa() (bits int) {
 	for x := 1 + math.Ldexp(1, -bits-1); f.round(x) == x && bits < 52; x = 1 + math.Ldexp(1, -bits-1) {
 		bits++

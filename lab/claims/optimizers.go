@@ -10,7 +10,7 @@ import (
 	"anneal/train"
 )
 
-// optimizerClaims are about the state of optimizers and what an update does.
+// optimizerClaims are about the state of optimizers and the effect of updates.
 func optimizerClaims() []Claim {
 	return []Claim{lionMemory(), adafactorMemory(), adam8bitMemory(), muonOrder(), decoupled()}
 }

@@ -10,10 +10,10 @@ import (
 //go:embed results.json
 var committed []byte
 
-// Committed returns the figures that docs/claims.md shows.
+// Committed returns the figures in docs/claims.md.
 func Committed() (*Results, error) { return Read(committed) }
 
-// PageFile is the page, in the repository.
+// PageFile is the path of the page in the repository.
 const PageFile = "docs/claims.md"
 
 const pageHead = `<!-- generated from lab/claims/results.json by go generate ./lab/claims -->
@@ -76,7 +76,7 @@ func Page(r *Results) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// counted is a list with its length before it.
+// counted formats a list with its length before it.
 func counted(list []string) string {
 	if len(list) == 0 {
 		return "none"
@@ -84,14 +84,14 @@ func counted(list []string) string {
 	return fmt.Sprintf("%d: %s", len(list), strings.Join(list, ", "))
 }
 
-// A Row is a claim with what was measured of it and the verdict.
+// A Row is a claim with its figures and its verdict.
 type Row struct {
 	Claim
 	Result
 	Verdict
 }
 
-// Lines are the figures for people.
+// Lines returns the figures for display.
 func (r Row) Lines() (list []string) {
 	for _, f := range r.Figures {
 		list = append(list, f.String())

@@ -9,7 +9,7 @@ import (
 	"anneal/plan/cluster"
 )
 
-// parallelClaims are about what ranks send each other and keep.
+// parallelClaims are about the messages and the memory of ranks.
 func parallelClaims() []Claim {
 	return []Claim{accumulation(), ring(), tensorOutputs(), nvlink(), sharding()}
 }

@@ -8,10 +8,10 @@ import (
 	"anneal/program"
 )
 
-// pipelineClaims are about stages that wait for each other.
+// pipelineClaims are about pipeline stages waiting for each other.
 func pipelineClaims() []Claim { return []Claim{bubble(), interleaved()} }
 
-// idle is the idle share of a pipeline's step, with a backward pass of twice the forward pass.
+// idle returns the idle share of a pipeline's step, if a backward pass takes twice as long as a forward pass.
 func idle(schedule string, stages, micro int) (float64, error) {
 	s, err := program.Parse(schedule)
 	if err != nil {

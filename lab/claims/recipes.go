@@ -10,7 +10,7 @@ import (
 	"anneal/scaling"
 )
 
-// recipeClaims are about how well-known models were trained, and by which law.
+// recipeClaims are about the training of well-known models, and the laws that they follow.
 func recipeClaims() []Claim {
 	return []Claim{beta2(), scalingRatio(), tables(), chinchilla(), mistral()}
 }
@@ -127,7 +127,7 @@ func tables() Claim {
 	}
 }
 
-// undisclosed counts the lines of a recipe that say so.
+// undisclosed counts the lines of a recipe that are marked as undisclosed.
 func undisclosed(name string) (float64, error) {
 	text, err := config.RecipeText(name)
 	return float64(strings.Count(text, "# not disclosed")), err

@@ -7,7 +7,7 @@ import (
 	"anneal/plan"
 )
 
-// recomputeClaims are about activations that the backward pass computes again.
+// recomputeClaims are about activations that the backward pass recomputes.
 func recomputeClaims() []Claim {
 	return []Claim{checkpointing(), doubled(), constantMemory(), selective()}
 }

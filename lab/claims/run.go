@@ -34,7 +34,7 @@ type Results struct {
 	Claims  []Result      `json:"results"` // by number
 }
 
-// A Result is what was measured of a claim.
+// A Result holds the figures of a claim.
 type Result struct {
 	Claim   int      `json:"claim"`
 	Date    string   `json:"date"`    // YYYY-MM-DD
@@ -42,7 +42,7 @@ type Result struct {
 	Figures []Figure `json:"figures"`
 }
 
-// Find returns the result of a claim, or nil.
+// Find returns the result of a claim, or nil if there is none.
 func (r *Results) Find(number int) *Result {
 	i := slices.IndexFunc(r.Claims, func(x Result) bool { return x.Claim == number })
 	if i < 0 {
@@ -61,8 +61,8 @@ func Read(text []byte) (*Results, error) {
 }
 
 // Run measures the claims of o that have no figures in o.Dir yet, and stores each result there as soon as it is known.
-// A claim that cannot be measured does not keep the others from it: the errors of all are returned at the end,
-// together with what was measured.
+// If a claim cannot be measured, the others are still measured: the errors of all are returned at the end, together
+// with the results.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	here, err := study.ThisMachine()
 	if err != nil {
@@ -126,7 +126,7 @@ func readResults(path string) (*Results, error) {
 	return r, nil
 }
 
-// dropOthers drops figures of other versions of a claim, which its rule cannot judge: they are measured again.
+// dropOthers drops figures of other versions of a claim, which its rule cannot judge, so that they are measured again.
 func (r *Results) dropOthers() {
 	for _, c := range All() {
 		if x := r.Find(c.Number); x != nil {

@@ -7,7 +7,7 @@ import (
 	"anneal/lab/study"
 )
 
-// studyClaims are about what the studies of package study show.
+// studyClaims are about the results of package study's studies.
 func studyClaims() []Claim { return []Claim{selfTaught(), collapse(), deduplicated()} }
 
 func collapse() Claim {
@@ -48,7 +48,7 @@ func collapse() Claim {
 	}
 }
 
-// The parts of the self-improvement study: worked examples, and what is said of them.
+// The numbers of worked examples in the self-improvement study.
 const (
 	manyExamples = 300
 	fewExamples  = 30

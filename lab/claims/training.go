@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// trainingClaims are about losses: small models are trained with and without what a claim is about.
+// trainingClaims are about losses: small models are trained with and without the technique of a claim.
 func trainingClaims() []Claim {
 	return []Claim{clipping(), sophia(), cosineBest(), decayShare(), narrowPrecision(), heInit(), skippedLayers()}
 }
 
-// smallRuns says how a comparison is made.
+// smallRuns describes how a comparison is made.
 const smallRuns = "half a million parameters, 600,000 tokens of Go source at a rate of 4e-3, two seeds: held-out " +
 	"bits per byte; "
 
-// tunedRuns are the same at the rate that is best for a cosine, as claim 45 finds it: where the rate is too low, the
-// schedule that keeps it up longest wins.
+// tunedRuns describes the same comparison at the best rate for a cosine, as found by claim 45. If the rate is too low,
+// the schedule that keeps it high for the longest time wins.
 const tunedRuns = "half a million parameters, 600,000 tokens of Go source at a rate of 1.6e-2, the best of six for " +
 	"a cosine, two seeds: held-out bits per byte; "
 

@@ -13,7 +13,7 @@ import (
 	"anneal/use"
 )
 
-// transferClaims are about what carries over to other lengths, widths and runs.
+// transferClaims are about transfer to other lengths, widths and runs.
 func transferClaims() []Claim { return []Claim{alibi(), widthTransfer(), rangeTest()} }
 
 func alibi() Claim {
@@ -57,7 +57,7 @@ func alibi() Claim {
 	}
 }
 
-// far is the mean held-out loss of runs at four times the context they were trained on, in bits per byte.
+// far returns the mean held-out loss of runs at four times their training context, in bits per byte.
 func (e *Env) far(ctx context.Context, overrides []string) (float64, error) {
 	var bits []float64
 	for seed := range seeds {

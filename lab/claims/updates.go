@@ -71,8 +71,8 @@ func decayed(rule optim.Optimizer) (off [2]float64, err error) {
 	return [2]float64{ends[0][0] - ends[1][0], ends[0][1] - ends[1][1]}, nil
 }
 
-// muonOrders returns how far from orthogonal the tenth update is: of Muon, and of Nesterov's momentum over gradients
-// that are orthogonalised first.
+// muonOrders returns how far from orthogonal the tenth update is: that of Muon, and that of Nesterov momentum over
+// gradients that are orthogonalised first.
 func muonOrders() (muon, last float64, err error) {
 	const n, mu = 64, 0.95
 	one := func(int, int) float64 { return 1 }
@@ -108,7 +108,7 @@ func muonOrders() (muon, last float64, err error) {
 	return offOrthogonal(before, n), offOrthogonal(step, n), nil
 }
 
-// offOrthogonal is ‖O·Oᵀ/s − I‖/√n of an n×n matrix, with the scale s at which it is nearest to orthogonal.
+// offOrthogonal returns ‖O·Oᵀ/s − I‖/√n of an n×n matrix, with the scale s at which it is nearest to orthogonal.
 func offOrthogonal(o []float64, n int) float64 {
 	product := make([]float64, n*n)
 	var trace, squares float64

@@ -1,6 +1,6 @@
-// Package primer holds the tables that everyone who trains models knows by heart or looks up: number formats, bytes of
-// optimizers, of mixed precision and of sharded state, what recomputation costs. Every number is computed, by the same
-// code that plans and runs use or from the bits of a format, and questions about them can be asked.
+// Package primer holds the tables that people who train models look up: number formats; bytes of optimizers, of mixed
+// precision and of sharded state; the cost of recomputation. Every number is computed, by the same code that plans and
+// runs use or from the bits of a format. The package also makes quiz questions from the tables.
 //
-// Start with Tables (table.go). The package may import what stands below lab.
+// Start with Tables (table.go). The package may import packages below lab.
 package primer

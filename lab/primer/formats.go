@@ -10,11 +10,11 @@ type Format struct {
 	Name               string
 	Exponent, Mantissa int
 	Stored             int  // bits in memory, if not all of them count
-	Extended           bool // the largest exponent is of numbers, too, but for one NaN: there is no infinity
+	Extended           bool // the largest exponent also holds numbers, and one NaN; there is no infinity
 	For                string
 }
 
-// Formats are those of training, from wide to narrow.
+// Formats lists the formats of training, from wide to narrow.
 var Formats = []Format{
 	{"fp64", 11, 52, 64, false, "the reference of tests"},
 	{"fp32", 8, 23, 32, false, "weights, sums, optimizer state"},
@@ -25,7 +25,7 @@ var Formats = []Format{
 	{"fp8 e5m2", 5, 2, 8, false, "gradients, scaled"},
 }
 
-// formatOf returns the format of a name, such as bf16, fp8, e4m3 or mxfp8.
+// formatOf returns the format with a name such as bf16, fp8, e4m3 or mxfp8.
 func formatOf(name string) (Format, bool) {
 	if name == "mxfp8" {
 		name = "e4m3"

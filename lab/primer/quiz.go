@@ -45,7 +45,7 @@ func Quiz(seed uint64, n int) ([]Question, error) {
 type draft struct {
 	topic, text string
 	right, why  string
-	wrong       []string // three of them that are different are taken
+	wrong       []string // three different ones are used
 }
 
 func (d draft) question(r *rand.Rand) Question {
@@ -60,10 +60,10 @@ func (d draft) question(r *rand.Rand) Question {
 	return Question{d.text, choices, slices.Index(choices, d.right), d.why, d.topic}
 }
 
-// pick is one of a list.
+// pick returns a random element of a list.
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// ofFormats asks for a property of a format, whose wrong answers are those of others.
+// ofFormats asks for a property of a format; wrong answers are the values of other formats.
 func ofFormats(r *rand.Rand, text string, of, why func(f Format) string) draft {
 	f := pick(r, Formats)
 	d := draft{"formats", fmt.Sprintf(text, strings.ToUpper(f.Name)), of(f), why(f), nil}
@@ -191,10 +191,10 @@ func recomputing(r *rand.Rand) (draft, error) {
 	}, err
 }
 
-// chinchillaRatio is Hoffmann et al.'s tokens for each parameter (2022, arXiv 2203.15556).
+// chinchillaRatio is the number of tokens per parameter of Hoffmann et al. (2022, arXiv 2203.15556).
 const chinchillaRatio = 20
 
-// billions writes so many billions: 20B, 1.4T.
+// billions formats a number of billions: 20B, 1.4T.
 func billions(n float64) string {
 	if n >= 1000 {
 		return fmt.Sprintf("%.3gT", n/1000)

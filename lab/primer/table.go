@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// A Table is one of the tables.
+// A Table is a table of the primer.
 type Table struct {
 	Name    string     `json:"name"`
 	Title   string     `json:"title"`
 	Columns []string   `json:"columns"` // with their units
-	Rows    [][]string `json:"rows"`    // the name of what the row is about, and a cell for each other column
-	Notes   string     `json:"notes"`   // what the columns mean, and sources
+	Rows    [][]string `json:"rows"`    // the name of the row's subject, and a cell for each other column
+	Notes   string     `json:"notes"`   // meaning of the columns, and sources
 }
 
-// topics are the tables, with the other name that the field has for some.
+// topics lists the tables, some with another name that is common in the field.
 var topics = []struct {
 	name, alias string
 	table       func() (*Table, error)
@@ -34,7 +34,7 @@ func Topics() (list []string) {
 	return list
 }
 
-// Find returns the table of a name, or the one that has a row of this name; nil if there is none.
+// Find returns the table with the given name, or the table with a row of this name; nil if there is none.
 func Find(name string) (*Table, error) {
 	name = strings.ToLower(name)
 	for _, t := range topics {

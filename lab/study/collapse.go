@@ -12,11 +12,11 @@ import (
 )
 
 // Model collapse (Shumailov et al. 2024, Nature 631): every generation learns from samples of the one before. Two
-// models are simple enough that the mathematics says what must happen: a Gaussian and a table of frequencies. Language
-// models are in lineage.go. Data either replaces that of earlier generations, or accumulates beside it (Gerstgrasser et
-// al. 2024, arXiv 2404.01413).
+// models are simple enough for an exact theory: a Gaussian and a table of frequencies. Language models are in
+// lineage.go. New data either replaces that of earlier generations or accumulates (Gerstgrasser et al. 2024, arXiv
+// 2404.01413).
 
-// A Mode is what a generation learns from, beside samples of the generation before.
+// A Mode says what a generation learns from, besides samples of the previous generation.
 type Mode string
 
 // The modes. Mix is a tenth of real data in every generation.
@@ -26,21 +26,21 @@ const (
 	Mix        Mode = "mix"
 )
 
-// mixedIn is the share of real data of Mix.
+// mixedIn is the share of real data in Mix.
 const mixedIn = 0.1
 
-// A Generation is a measure after a generation, over many trials.
+// A Generation is a measurement after a generation, over many trials.
 type Generation struct {
 	Generation int     `json:"generation"`
 	Mean       float64 `json:"mean"`
 	Error      float64 `json:"standard_error"`
-	Theory     float64 `json:"theory,omitempty"` // NaN where there is none
+	Theory     float64 `json:"theory,omitempty"` // NaN if there is no theory
 }
 
 // MarshalJSON implements json.Marshaler.
 func (g Generation) MarshalJSON() ([]byte, error) { return nanjson.Marshal(g) }
 
-// sigmas is how many standard errors the mean is from theory.
+// sigmas returns the distance of the mean from theory in standard errors.
 func (g Generation) sigmas() float64 { return math.Abs(g.Mean-g.Theory) / g.Error }
 
 // gaussians fits a Gaussian to m samples of the one before by maximum likelihood, over and over, and returns its
@@ -74,7 +74,7 @@ func gaussians(mode Mode, m, generations, trials int, seed uint64) []Generation 
 	return list
 }
 
-// moments are the mean and the variance of numbers, by maximum likelihood.
+// moments returns the mean and the variance of numbers, by maximum likelihood.
 func moments(list []float64) (mean, variance float64) {
 	for _, x := range list {
 		mean += x
@@ -86,24 +86,24 @@ func moments(list []float64) (mean, variance float64) {
 	return mean, variance / float64(len(list))
 }
 
-// generation is a measure of which the sum and the sum of squares over trials are given.
+// generation returns a measurement from its sum and its sum of squares over trials.
 func generation(t int, sum, squares float64, trials int, theory float64) Generation {
 	n := float64(trials)
 	mean := sum / n
 	return Generation{t, mean, math.Sqrt(max(squares/n-mean*mean, 0) / (n - 1)), theory}
 }
 
-// A Frequencies is what becomes of a table of word frequencies.
+// A Frequencies is the course of a table of word frequencies.
 type Frequencies struct {
 	Mode    Mode         `json:"mode"`
-	Support []Generation `json:"support"` // words that still occur
+	Support []Generation `json:"support"` // number of words that still occur
 	// the probability that two words differ: with Replace (1 − 1/m)^t of the first
 	Diversity []Generation `json:"diversity"`
 	Entropy   []Generation `json:"entropy_nats"`
 }
 
-// frequencies counts words in m samples of the counts before, over and over: of a text in which the word of rank r has
-// a probability proportional to 1/r, of so many words.
+// frequencies repeatedly draws m samples from the previous counts and counts the words. The first text has the given
+// number of words, in which the word of rank r has a probability proportional to 1/r.
 func frequencies(mode Mode, words, m, generations, trials int, seed uint64) Frequencies {
 	real := zipf(words)
 	sums, squares := make([][3]float64, generations), make([][3]float64, generations)
@@ -154,7 +154,7 @@ func frequencies(mode Mode, words, m, generations, trials int, seed uint64) Freq
 	return f
 }
 
-// zipf are the probabilities of words of rank 1 to n.
+// zipf returns the probabilities of words of rank 1 to n.
 func zipf(n int) []float64 {
 	p, all := make([]float64, n), 0.0
 	for i := range p {
@@ -180,7 +180,8 @@ func sample(r *rand.Rand, p []float64, n int, counts []float64) {
 	}
 }
 
-// measures are the number of words with a probability, the probability that two words differ, and the entropy in nats.
+// measures returns the number of words with a probability above 0, the probability that two words differ, and the
+// entropy in nats.
 func measures(p []float64) [3]float64 {
 	support, same, entropy := 0.0, 0.0, 0.0
 	for _, x := range p {
@@ -207,7 +208,7 @@ const (
 	textGenerations                      = 10
 )
 
-// A Collapsed is what became of the models.
+// A Collapsed is the result of Collapse.
 type Collapsed struct {
 	Gaussian    map[Mode][]Generation `json:"gaussian_variance"`
 	Frequencies []Frequencies         `json:"frequencies"`
@@ -241,7 +242,7 @@ func Collapse(ctx context.Context, d *Dir, o CollapseOptions) (*Report, *Collaps
 	return r, c, d.Write(r)
 }
 
-// off is how many standard errors the generation farthest from theory is from it.
+// off returns the largest distance of a generation from theory, in standard errors.
 func off(lists ...[]Generation) (worst float64) {
 	for _, list := range lists {
 		for _, g := range list {
@@ -253,12 +254,12 @@ func off(lists ...[]Generation) (worst float64) {
 	return worst
 }
 
-// offTheory is how many standard errors any figure with a theory is off.
+// offTheory returns the largest distance of any figure from its theory, in standard errors.
 func (c *Collapsed) offTheory() float64 {
 	return off(c.Gaussian[Replace], c.Frequencies[0].Support, c.Frequencies[0].Diversity)
 }
 
-// seen says what became of both models.
+// seen describes the results of both models.
 func (c *Collapsed) seen() string {
 	last := func(list []Generation) Generation { return list[len(list)-1] }
 	g, kept := last(c.Gaussian[Replace]), last(c.Gaussian[Accumulate])
@@ -276,7 +277,7 @@ func (c *Collapsed) seen() string {
 	return text
 }
 
-// means are a measure over generations.
+// means returns the means of a measurement over generations.
 func means(list []Generation, value func(Generation) float64) (x, y []float64) {
 	for _, g := range list {
 		x, y = append(x, float64(g.Generation)), append(y, value(g))

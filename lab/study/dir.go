@@ -20,21 +20,21 @@ import (
 	"anneal/run"
 )
 
-// Files of a study's directory, beside its runs and data sets.
+// Files of a study's directory, besides its runs and data sets.
 const (
-	studyFile  = "study.json"  // what the study is, written first
-	reportFile = "report.json" // what it found, written last
+	studyFile  = "study.json"  // name and options of the study, written first
+	reportFile = "report.json" // results of the study, written last
 )
 
-// A Dir is the directory of a study. One process has it at a time.
+// A Dir is the directory of a study. Only one process may use it at a time.
 type Dir struct {
 	Path   string
-	Note   func(text string) // called when a run has ended, by several goroutines; may be nil
+	Note   func(text string) // called when a run has ended, from several goroutines; may be nil
 	unlock func() error
 }
 
-// Open makes the directory of a study, or opens it to go on. name is the study's and options what decides its
-// results; a directory with another name or other options is an error.
+// Open makes the directory of a study, or opens it to continue. name is the name of the study, and options are the
+// options that decide its results; a directory with another name or other options is an error.
 func Open(path, name string, options any) (*Dir, error) {
 	if err := run.CheckForRuns(path); err != nil {
 		return nil, err
@@ -72,14 +72,14 @@ func Open(path, name string, options any) (*Dir, error) {
 	return d, nil
 }
 
-// Close lets others have the directory.
+// Close releases the directory.
 func (d *Dir) Close() error { return d.unlock() }
 
-// File is the path of a file or directory of the study.
+// File returns the path of a file or directory of the study.
 func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
 
-// Train trains the run of a name in the study, or what is left of it. It trains on one thread, so that studies can
-// train as many models at a time as there are cores (lab.Together).
+// Train trains the run with the given name in the study, or the rest of it. It trains on one thread, so that studies
+// can train as many models at a time as there are cores (lab.Together).
 func (d *Dir) Train(ctx context.Context, name string, cfg *config.Config) (*run.Result, error) {
 	cfg.Threads = 1
 	begun := time.Now()
@@ -95,10 +95,10 @@ func (d *Dir) Train(ctx context.Context, name string, cfg *config.Config) (*run.
 	return result, nil
 }
 
-// A Report is what a study found.
+// A Report holds the results of a study.
 type Report struct {
 	Study   string         `json:"study"`
-	Seen    string         `json:"seen"`    // what was seen, in sentences, computed from the figures
+	Seen    string         `json:"seen"`    // the findings, in sentences computed from the figures
 	Figures map[string]any `json:"figures"` // by name, with the unit in the name where there is one
 	Charts  []*chart.Chart `json:"-"`
 

@@ -20,14 +20,14 @@ type EmergenceOptions struct {
 	Steps int `json:"steps"` // for facts; additions take 1.6 times as many
 }
 
-// A capacity task is learnt by models of several widths.
+// A capacityTask is a task that models of several widths learn.
 type capacityTask struct {
 	name    string
 	widths  []int
 	answer  int // tokens of an answer
 	context int // tokens of a document
 	longer  float64
-	heldOut bool // it is measured on held-out documents, else on those trained on
+	heldOut bool // measured on held-out documents, else on training documents
 	text    func() (synth.Text, error)
 }
 
@@ -37,7 +37,7 @@ var capacityTasks = []capacityTask{
 		synth.Addition{Digits: 4, Train: 50_000, Val: 1000, Seed: 1}.Text},
 }
 
-// A Capacity is what a model of a width can do.
+// A Capacity holds the results of a model of a width.
 type Capacity struct {
 	Task       string  `json:"task"`
 	Width      int     `json:"width"`
@@ -97,7 +97,7 @@ func Emerge(ctx context.Context, d *Dir, o EmergenceOptions) (*Report, []Capacit
 	return r, list, d.Write(r)
 }
 
-// build makes the text of a task, unless it is there.
+// build makes the text of a task, unless it exists.
 func (t *capacityTask) build(ctx context.Context, dir string) error {
 	if dataset.Exists(dir) {
 		return nil
@@ -124,7 +124,7 @@ func (t *capacityTask) config(data string, width int, o EmergenceOptions) (*conf
 	}})
 }
 
-// ofTask are the models of a task, narrowest first.
+// ofTask returns the models of a task, narrowest first.
 func ofTask(list []Capacity, task string) (part []Capacity) {
 	for _, c := range list {
 		if c.Task == task {
@@ -134,7 +134,7 @@ func ofTask(list []Capacity, task string) (part []Capacity) {
 	return part
 }
 
-// farthest is the model whose answers are farthest from what its tokens predict.
+// farthest returns the model whose answers are farthest from the prediction from its tokens.
 func farthest(list []Capacity) (worst Capacity) {
 	for _, c := range list {
 		if math.Abs(c.Exact-c.Predicted) >= math.Abs(worst.Exact-worst.Predicted) {
@@ -155,7 +155,7 @@ func sharpest(list []Capacity) (jump float64, at int) {
 	return jump, at
 }
 
-// emergenceHeadlines says how smooth facts are, and how sharp additions.
+// emergenceHeadlines returns figures of how smoothly facts improve, and how sharply additions do.
 func emergenceHeadlines(list []Capacity) []Headline {
 	facts, sums := ofTask(list, "facts"), ofTask(list, "addition")
 	jump, at := sharpest(sums)
@@ -168,7 +168,7 @@ func emergenceHeadlines(list []Capacity) []Headline {
 	}
 }
 
-// emergenceSeen says what was seen of both tasks.
+// emergenceSeen describes the findings of both tasks.
 func emergenceSeen(list []Capacity) string {
 	var s strings.Builder
 	facts := ofTask(list, "facts")
@@ -213,7 +213,8 @@ func emergenceSeen(list []Capacity) string {
 	return s.String()
 }
 
-// mirage is how far the power of the digits may be from the share of whole answers if it predicts them.
+// mirage is the largest difference between the power of the digits' accuracy and the share of whole answers at which
+// the former counts as a prediction of the latter.
 const mirage = 0.1
 
 // emergenceChart shows both measures of a task over parameters.

@@ -13,7 +13,7 @@ import (
 	"anneal/run"
 )
 
-// A Drift is a model of code that went on with prose. All figures are bits per byte of held-out text.
+// A Drift is a model of code that continues training on prose. All figures are bits per byte of held-out text.
 type Drift struct {
 	Replay float64    `json:"replay"`
 	Before float64    `json:"code_before"`
@@ -57,7 +57,7 @@ func drift(ctx context.Context, d *Dir, o ForgettingOptions) ([]Drift, error) {
 	return list, err
 }
 
-// buildGoTexts makes the data sets of code and prose, unless they are there.
+// buildGoTexts makes the data sets of code and prose, unless they exist.
 func buildGoTexts(ctx context.Context, d *Dir) error {
 	if dataset.Exists(d.File("code")) && dataset.Exists(d.File("prose")) {
 		return nil
@@ -77,7 +77,7 @@ func buildGoTexts(ctx context.Context, d *Dir) error {
 	return nil
 }
 
-// driftConfig is a model of two layers that reads bytes, 4,096 a step.
+// driftConfig returns the configuration of a model of two layers that reads bytes, 4,096 per step.
 func driftConfig(o ForgettingOptions, overrides ...string) (*config.Config, error) {
 	return run.LoadConfig(config.Sources{Overrides: append([]string{
 		fmt.Sprintf("seed=%d", o.Seed), "precision=fp32", "threads=1", "model.layers=2", "model.dim=64",
@@ -88,7 +88,7 @@ func driftConfig(o ForgettingOptions, overrides ...string) (*config.Config, erro
 	}, overrides...)})
 }
 
-// learn trains on prose from the weights of the model of code, and looks at what is left of the code.
+// learn trains on prose, starting from the weights of the model of code, and measures the loss of code.
 func (f *Drift) learn(ctx context.Context, d *Dir, o ForgettingOptions) error {
 	name := fmt.Sprintf("prose-%g", 100*f.Replay)
 	data := []string{"data.path=" + d.File("prose")}
@@ -113,15 +113,15 @@ func (f *Drift) learn(ctx context.Context, d *Dir, o ForgettingOptions) error {
 	return err
 }
 
-// bitsOf is the loss of held-out text of a data set, in bits per byte, by a run's model at a step, or with its newest
-// weights.
+// bitsOf returns the loss on held-out text of a data set, in bits per byte, of a run's model at a step or with its
+// newest weights.
 func bitsOf(ctx context.Context, dir string, step int, data string) (float64, error) {
 	const tokens = 64 << 10
 	e, err := evaluated(ctx, dir, step, data, tokens)
 	return e.BitsPerByte, err
 }
 
-// driftSeen says what became of the code.
+// driftSeen describes how the loss of code changed.
 func driftSeen(list []Drift) string {
 	var s strings.Builder
 	none := list[0]
@@ -140,7 +140,7 @@ func driftSeen(list []Drift) string {
 	return s.String()
 }
 
-// driftChart shows the loss of code while prose is learnt.
+// driftChart draws the loss of code while prose is learnt.
 func driftChart(list []Drift) *chart.Chart {
 	c := &chart.Chart{
 		Title: "A model of code, while it learns prose",

@@ -21,21 +21,21 @@ type ForgettingOptions struct {
 	Seed  int `json:"seed"`
 	Steps int `json:"steps"` // of each task
 
-	TextSteps int `json:"text_steps"` // of code, and of prose; 0: no real text
+	TextSteps int `json:"text_steps"` // steps on code, and on prose; 0 means no real text
 }
 
-// forgetLooks is how often a model is looked at while it learns the second task.
+// forgetLooks is how often a model is measured while it learns the second task.
 const forgetLooks = 10
 
 // A remedy against forgetting.
 type remedy struct {
 	replay float64 // share of the first task that is mixed into the second
 	ewc    float64 // strength of elastic weight consolidation
-	early  bool    // with the importance of weights from a tenth of the first task on, else from its end
+	early  bool    // importance of weights after a tenth of the first task, instead of at its end
 }
 
-// remedies begin with none. Elastic weight consolidation is tried as strong as it may be while the second task is still
-// learnt, and with the importance from the end of the first task, where gradients have vanished.
+// remedies begins with no remedy. Elastic weight consolidation is tried at the largest strength with which the second
+// task is still learnt, and also with the importance from the end of the first task, where gradients have vanished.
 var remedies = []remedy{
 	{}, {replay: 0.01}, {replay: 0.05}, {replay: 0.25}, {ewc: 1000, early: true}, {ewc: 1000},
 	{replay: 0.01, ewc: 1000, early: true},
@@ -56,8 +56,8 @@ func (r remedy) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// A Forgetting is a model that learnt additions and then subtractions. All shares are of held-out examples that are
-// right as a whole.
+// A Forgetting is a model that learnt additions and then subtractions. All shares are shares of held-out examples that
+// are right as a whole.
 type Forgetting struct {
 	Remedy string    `json:"remedy"`
 	Replay float64   `json:"replay"`
@@ -71,13 +71,13 @@ type Forgetting struct {
 	by remedy
 }
 
-// Forgettings are what became of the models of two tasks, and of those of two texts.
+// Forgettings holds the results of the models of two tasks, and of those of two texts.
 type Forgettings struct {
 	Tasks []Forgetting `json:"tasks"`
 	Texts []Drift      `json:"texts,omitempty"`
 }
 
-// Forgotten is what was lost of the first task.
+// Forgotten returns the loss of accuracy on the first task.
 func (f Forgetting) Forgotten() float64 { return f.Before - f.After }
 
 // Forget trains a model on additions, and then on subtractions with some of the additions replayed (catastrophic
@@ -134,7 +134,7 @@ func Forget(ctx context.Context, d *Dir, o ForgettingOptions) (*Report, *Forgett
 	return r, found, d.Write(r)
 }
 
-// mixed says which data to train on, with a share of old ones among the new.
+// mixed returns the configuration of data with a share of old data among the new.
 func mixed(second, first string, replay float64) []string {
 	return []string{
 		fmt.Sprintf("data.mix=second=%s,first=%s", second, first),
@@ -142,7 +142,7 @@ func mixed(second, first string, replay float64) []string {
 	}
 }
 
-// forgetText makes sums or differences modulo 1,000, unless they are there.
+// forgetText makes sums or differences modulo 1,000, unless they exist.
 func forgetText(ctx context.Context, dir string, subtract bool) error {
 	if dataset.Exists(dir) {
 		return nil
@@ -154,7 +154,7 @@ func forgetText(ctx context.Context, dir string, subtract bool) error {
 	return err
 }
 
-// forgetConfig is a model of two layers, trained on batches of 128 examples of 12 tokens.
+// forgetConfig returns the configuration of a model of two layers, trained on batches of 128 examples of 12 tokens.
 func forgetConfig(d *Dir, o ForgettingOptions, data ...string) (*config.Config, error) {
 	const batch, document = 128, 12
 	return run.LoadConfig(config.Sources{Overrides: append([]string{
@@ -169,7 +169,7 @@ func forgetConfig(d *Dir, o ForgettingOptions, data ...string) (*config.Config, 
 	}, data...)})
 }
 
-// learn trains the second task on top of the first, and looks at what is left of the first.
+// learn trains the second task after the first, and measures the first task.
 func (f *Forgetting) learn(ctx context.Context, d *Dir, o ForgettingOptions) error {
 	name := strings.ReplaceAll(strings.ReplaceAll(f.Remedy, " %", ""), " ", "-")
 	data := []string{"data.path=" + d.File("subtraction")}
@@ -202,15 +202,15 @@ func (f *Forgetting) learn(ctx context.Context, d *Dir, o ForgettingOptions) err
 	return err
 }
 
-// exact is the share of the held-out examples of a data set that a run's model gets right as a whole, at a step, or
+// exact returns the share of held-out examples of a data set that a run's model gets right as a whole, at a step or
 // with its newest weights.
 func exact(ctx context.Context, dir string, step int, data string) (float64, error) {
 	e, err := evaluated(ctx, dir, step, data, 0)
 	return e.Answers.ExactMatch(), err
 }
 
-// evaluated is what a run's model makes of so many held-out tokens of a data set, 0 for all: at a step, or with its
-// newest weights.
+// evaluated evaluates a run's model, at a step or with its newest weights, on a number of held-out tokens of a data
+// set; 0 means all.
 func evaluated(ctx context.Context, dir string, step int, data string, tokens int) (train.EvalResult, error) {
 	r, err := use.OpenWith(dir, use.OpenOptions{Threads: 1, WeightOptions: run.WeightOptions{Step: int64(step)}})
 	if err != nil {
@@ -220,7 +220,7 @@ func evaluated(ctx context.Context, dir string, step int, data string, tokens in
 	return r.Evaluate(ctx, data, tokens, nil)
 }
 
-// forgettingSeen says what became of the first task.
+// forgettingSeen describes how accuracy on the first task changed.
 func forgettingSeen(list []Forgetting) string {
 	var s strings.Builder
 	none := list[0]
@@ -249,7 +249,7 @@ func forgettingSeen(list []Forgetting) string {
 	return s.String()
 }
 
-// forgettingChart shows the first task while the second is learnt, with one remedy at a time.
+// forgettingChart draws accuracy on the first task while the second is learnt, with one remedy at a time.
 func forgettingChart(list []Forgetting) *chart.Chart {
 	c := &chart.Chart{
 		Title: "Additions, while subtractions are learnt",

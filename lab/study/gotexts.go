@@ -12,8 +12,8 @@ import (
 	"anneal/prepare/synth"
 )
 
-// goTexts returns the code and the prose of the Go standard library, of each about so many bytes: the lines of its
-// files that are no comments, and the text of those that are nothing else. Every twentieth file is held out.
+// goTexts returns code and prose of the Go standard library, about the given number of bytes of each: the lines
+// without comments, and the text of lines that are only comments. Every twentieth file is held out.
 func goTexts(size int) (code, prose synth.Text, err error) {
 	source, err := prepare.GoSource()
 	if err != nil {
@@ -60,8 +60,8 @@ func goTexts(size int) (code, prose synth.Text, err error) {
 	return code, prose, err
 }
 
-// splitGo returns the lines of a Go file that are code, and the text of its comments that fill lines. Directives and
-// the notice of copyright are neither.
+// splitGo returns the lines of a Go file that are code, and the text of comments that fill whole lines. Directives and
+// the copyright notice are neither.
 func splitGo(file string) (code, comments string) {
 	var c, p strings.Builder
 	for line := range strings.Lines(file) {

@@ -17,7 +17,7 @@ import (
 
 // GrokkingOptions are the options of Grok.
 type GrokkingOptions struct {
-	Seeds int `json:"seeds"` // runs with weight decay; one without is the control
+	Seeds int `json:"seeds"` // runs with weight decay; one run without is the control
 	Steps int `json:"steps"`
 }
 
@@ -25,18 +25,18 @@ type GrokkingOptions struct {
 const (
 	grokModulus  = 47
 	grokExamples = 880
-	grokTokens   = 4  // of a row: the end of the document before, two numbers and =, which the sum follows
+	grokTokens   = 4  // tokens of a row: the end of the previous document, two numbers and =, followed by the sum
 	grokEvery    = 20 // steps between evaluations
 	grokWeights  = 200
-	grokked      = 0.99 // of the answers are right
+	grokked      = 0.99 // share of right answers
 )
 
-// A GrokkingRun is what became of a model.
+// A GrokkingRun is the result of a model.
 type GrokkingRun struct {
 	Name  string  `json:"name"`
 	Decay float64 `json:"weight_decay"`
 
-	// shares of right sums after steps, of those trained on and of those held out
+	// shares of right sums after steps, of training sums and of held-out sums
 	Step  []float64 `json:"step"`
 	Train []float64 `json:"train_accuracy"`
 	Val   []float64 `json:"val_accuracy"`
@@ -47,8 +47,8 @@ type GrokkingRun struct {
 	Norm       []float64 `json:"weight_norm"`
 	Fourier    []float64 `json:"fourier_share"`
 
-	Memorised   int `json:"memorised_step"`   // first with 99 % of the training sums; 0: never
-	Generalised int `json:"generalised_step"` // first with 99 % of the held-out sums; 0: never
+	Memorised   int `json:"memorised_step"`   // first step with 99 % of the training sums right; 0: never
+	Generalised int `json:"generalised_step"` // first step with 99 % of the held-out sums right; 0: never
 }
 
 // Grok trains a model of one layer on sums modulo 47 until it generalises long after it has memorised (Power et al.
@@ -83,7 +83,7 @@ func Grok(ctx context.Context, d *Dir, o GrokkingOptions) (*Report, []GrokkingRu
 	return r, runs, d.Write(r)
 }
 
-// grokData makes the sums, unless they are there.
+// grokData makes the sums, unless they exist.
 func grokData(ctx context.Context, dir string) error {
 	if dataset.Exists(dir) {
 		return nil
@@ -95,7 +95,7 @@ func grokData(ctx context.Context, dir string) error {
 	return err
 }
 
-// grokConfig is full-batch training of one layer, at a constant rate and without clipping.
+// grokConfig returns the configuration: full-batch training of one layer, at a constant rate and without clipping.
 func grokConfig(data string, seed, steps int, decay float64) (*config.Config, error) {
 	return run.LoadConfig(config.Sources{Overrides: []string{
 		"data.path=" + data, "data.packing=pad", fmt.Sprintf("seed=%d", seed), "precision=fp32",
@@ -166,8 +166,8 @@ func grokProgressOf(dir string, step int) (norm, share float64, err error) {
 	return math.Sqrt(norm), fourierShare(rows, 5), nil
 }
 
-// fourierShare is the share of the power of rows [P, D], along P, that the strongest frequencies have, without the
-// mean: cos and sin of the same frequency count together.
+// fourierShare returns the share of the power of rows [P, D], along P and without the mean, in the strongest
+// frequencies. The cosine and sine of a frequency count together.
 func fourierShare(rows [][]float64, strongest int) float64 {
 	p := len(rows)
 	power := make([]float64, p/2+1)
@@ -197,7 +197,7 @@ func fourierShare(rows [][]float64, strongest int) float64 {
 	return sum / all
 }
 
-// grokSeen says what became of the runs.
+// grokSeen describes the results of the runs.
 func grokSeen(runs []GrokkingRun) string {
 	var s strings.Builder
 	n, control := len(runs)-1, runs[len(runs)-1]
@@ -240,7 +240,7 @@ func grokSeen(runs []GrokkingRun) string {
 	return s.String()
 }
 
-// grokCurves shows accuracies over steps.
+// grokCurves draws accuracies over steps.
 func grokCurves(runs []GrokkingRun) *chart.Chart {
 	c := &chart.Chart{
 		Title: "Sums modulo 47: memorised first, understood later",
@@ -256,7 +256,7 @@ func grokCurves(runs []GrokkingRun) *chart.Chart {
 	return c
 }
 
-// grokProgress shows what happens to the weights meanwhile.
+// grokProgress draws the norm and the frequencies of the weights over steps.
 func grokProgress(r GrokkingRun) *chart.Chart {
 	norm := make([]float64, len(r.Norm))
 	for i, x := range r.Norm {

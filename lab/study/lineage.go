@@ -17,7 +17,7 @@ import (
 	"anneal/use"
 )
 
-// Language models that learn from each other's texts. The real text is of random words, so that its words and their
+// Language models that learn from each other's texts. The real text consists of random words, so its words and their
 // frequencies are known; a tail word is one of the rarer half.
 
 // The sizes of the lineages: documents of twelve words that a generation writes, and generations after the first.
@@ -28,7 +28,7 @@ const (
 	lineageContext     = 36 // tokens of a document: words, spaces and the end
 )
 
-// A Lineage is a model that learnt from the real text, and those that learnt from each other after it.
+// A Lineage is a model that learnt from the real text, followed by models that each learnt from the one before.
 type Lineage struct {
 	Mode   Mode      `json:"mode"`
 	Models []Written `json:"models"` // the first is that of the real text
@@ -36,16 +36,16 @@ type Lineage struct {
 
 // Written is a generation of language models, with the text that it writes.
 type Written struct {
-	HeldOut float64 `json:"held_out_bits_per_byte"` // of real text that no model has seen
-	Words   int     `json:"words"`                  // different words of the real text in the model's
-	Tail    float64 `json:"tail_recall"`            // share of the rarer half of the real words that is still there
-	Entropy float64 `json:"entropy_nats"`           // of the words that the model writes
+	HeldOut float64 `json:"held_out_bits_per_byte"` // loss on real text that no model has seen
+	Words   int     `json:"words"`                  // number of different real words in the model's text
+	Tail    float64 `json:"tail_recall"`            // share of the rarer half of the real words that still occurs
+	Entropy float64 `json:"entropy_nats"`           // entropy of the words that the model writes
 }
 
-// last is the last generation.
+// last returns the last generation.
 func (l Lineage) last() Written { return l.Models[len(l.Models)-1] }
 
-// loss is by how many bits per byte the held-out loss grew.
+// loss returns the increase of the held-out loss in bits per byte.
 func (l Lineage) loss() float64 { return l.last().HeldOut - l.Models[0].HeldOut }
 
 // A breeding trains lineages in a directory.
@@ -86,8 +86,8 @@ func breed(ctx context.Context, d *Dir, seed uint64, steps int) ([]Lineage, erro
 	return list, err
 }
 
-// next is what generation n learns from: what the one before wrote, and by mode what that one learnt from, or some new
-// real text.
+// next returns the text that generation n learns from: the text of the previous generation and, depending on the mode,
+// the text that this one learnt from, or some new real text.
 func (b *breeding) next(mode Mode, n int, before, written []string) []string {
 	switch mode {
 	case Accumulate:
@@ -99,7 +99,7 @@ func (b *breeding) next(mode Mode, n int, before, written []string) []string {
 	return written
 }
 
-// generation trains a model on documents, and returns what it is and as many documents as there are real ones.
+// generation trains a model on documents, and returns its measurements and as many documents as there are real ones.
 func (b *breeding) generation(ctx context.Context, name string, n int, documents []string) (w Written,
 	texts []string, err error) {
 	if err := b.build(ctx, name, documents); err != nil {
@@ -135,7 +135,7 @@ func (b *breeding) generation(ctx context.Context, name string, n int, documents
 	return w, texts, nil
 }
 
-// build makes the data set of a text, unless it is there.
+// build makes the data set of a text, unless it exists.
 func (b *breeding) build(ctx context.Context, name string, documents []string) error {
 	dir := b.d.File("text-" + name)
 	if dataset.Exists(dir) {
@@ -145,7 +145,7 @@ func (b *breeding) build(ctx context.Context, name string, documents []string) e
 	return err
 }
 
-// config is a model of two layers. All generations have the same steps and initial weights.
+// config returns the configuration of a model of two layers. All generations have the same steps and initial weights.
 func (b *breeding) config(name string) (*config.Config, error) {
 	return run.LoadConfig(config.Sources{Overrides: []string{
 		"data.path=" + b.d.File("text-"+name), "data.packing=pad", fmt.Sprintf("seed=%d", b.seed), "precision=fp32",
@@ -183,7 +183,7 @@ func wordsOf(documents []string) (w Written) {
 	return w
 }
 
-// lineageHeadlines are the losses and rare words of the first model and of the last ones.
+// lineageHeadlines returns the losses and rare words of the first model and of the last ones.
 func lineageHeadlines(list []Lineage) []Headline {
 	first := list[0].Models[0]
 	all := []Headline{
@@ -196,7 +196,7 @@ func lineageHeadlines(list []Lineage) []Headline {
 	return all
 }
 
-// lineagesSeen says what became of the language models.
+// lineagesSeen describes the results of the language models.
 func lineagesSeen(list []Lineage) string {
 	var s strings.Builder
 	first := list[0].Models[0]
@@ -213,7 +213,7 @@ func lineagesSeen(list []Lineage) string {
 	return s.String()
 }
 
-// lineageChart shows the held-out loss over generations.
+// lineageChart draws the held-out loss over generations.
 func lineageChart(list []Lineage) *chart.Chart {
 	c := &chart.Chart{
 		Title: "Language models that learn from each other's texts", X: chart.Axis{Label: "generation"},

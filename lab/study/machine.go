@@ -9,15 +9,15 @@ import (
 	"anneal/train"
 )
 
-// A Machine is where figures were measured.
+// A Machine describes the machine that figures were measured on.
 type Machine struct {
 	CPU     string `json:"cpu"`
-	Tier    string `json:"tier"` // the kernels, as ANNEAL_CPU names them
+	Tier    string `json:"tier"` // the kernels, by their name for ANNEAL_CPU
 	Cores   int    `json:"cores"`
 	Version string `json:"version"` // of the program
 }
 
-// ThisMachine returns what figures depend on beside their configurations.
+// ThisMachine returns the properties of this machine that figures depend on.
 func ThisMachine() (Machine, error) {
 	dev, err := train.OpenDevice(config.Default(), "cpu", 1)
 	if err != nil {

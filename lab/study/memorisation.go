@@ -21,10 +21,10 @@ import (
 type MemorisationOptions struct {
 	Seed      int `json:"seed"`
 	Steps     int `json:"steps"`
-	Documents int `json:"documents"` // of random words, among which the secrets are
+	Documents int `json:"documents"` // documents of random words, besides the secrets
 }
 
-// canaries are the secrets of the study.
+// canaries holds the secrets of the study.
 func (o MemorisationOptions) canaries() synth.Canaries {
 	return synth.Canaries{
 		Background: o.Documents, Each: 20, Copies: []int{1, 2, 4, 8, 16, 32, 64}, References: 1000,
@@ -32,21 +32,21 @@ func (o MemorisationOptions) canaries() synth.Canaries {
 	}
 }
 
-// A Memorised is what a model knows of the secrets that were in its text so many times.
+// A Memorised says what a model knows of the secrets that occur a given number of times in its text.
 type Memorised struct {
 	Copies    int     `json:"copies"`
 	Extracted float64 `json:"extracted"` // share that the model writes after the key
-	// mean of log₂ of the number of references less log₂ of the rank among them
+	// mean of log₂(number of references) − log₂(rank among them)
 	Exposure float64 `json:"exposure_bits"`
 }
 
-// A Memory is what a model knows of its text.
+// A Memory says what a model knows of its text.
 type Memory struct {
 	Secrets []Memorised `json:"secrets"`
-	HeldOut float64     `json:"held_out_bits_per_byte"` // of random words that it has not seen
+	HeldOut float64     `json:"held_out_bits_per_byte"` // loss on random words that it has not seen
 }
 
-// Extracted is the share of all secrets that the model writes after the key.
+// Extracted returns the share of all secrets that the model writes after the key.
 func (m Memory) Extracted() (share float64) {
 	for _, s := range m.Secrets {
 		share += s.Extracted / float64(len(m.Secrets))
@@ -54,13 +54,13 @@ func (m Memory) Extracted() (share float64) {
 	return share
 }
 
-// Memories are what two models know: of a text with secrets in it, and of the same text without repeated documents.
+// Memories says what two models know: one of a text with secrets, and one of the same text without repeated documents.
 type Memories struct {
 	Repeated     Memory `json:"with_copies"`
 	Deduplicated Memory `json:"deduplicated"`
 }
 
-// heldOut is the number of documents of random words that both models are asked for.
+// heldOut is the number of held-out documents of random words that both models are measured on.
 const heldOut = 1000
 
 // Memorise trains a model on a text with secrets in it, and another on the same text without repeated documents
@@ -114,7 +114,7 @@ func Memorise(ctx context.Context, d *Dir, o MemorisationOptions) (*Report, *Mem
 	return r, m, d.Write(r)
 }
 
-// headlines are the exposure of secrets, and what is written of those with most copies.
+// headlines returns the exposure of secrets, and the share written of those with the most copies.
 func (m *Memories) headlines() (list []Headline) {
 	for _, s := range m.Repeated.Secrets {
 		list = append(list, Headline{fmt.Sprintf("exposure, copies: %d", s.Copies), s.Exposure, "bits"})
@@ -127,7 +127,7 @@ func (m *Memories) headlines() (list []Headline) {
 		Headline{"new documents, per byte, deduplicated", m.Deduplicated.HeldOut, "bits"})
 }
 
-// copiesName is the data set of the secrets of a number of copies.
+// copiesName returns the name of the data set of secrets with a number of copies.
 func copiesName(n int) string { return fmt.Sprintf("copies-%d", n) }
 
 // distinct removes documents that occurred before. dir is for temporary files.
@@ -160,7 +160,8 @@ func distinct(documents []string, dir string) ([]string, error) {
 	return kept, nil
 }
 
-// memorisationConfig is a model of two layers. Both texts are trained on for as many steps.
+// memorisationConfig returns the configuration of a model of two layers. Training on both texts has the same number of
+// steps.
 func memorisationConfig(data string, o MemorisationOptions) (*config.Config, error) {
 	return run.LoadConfig(config.Sources{Overrides: []string{
 		"data.path=" + data, fmt.Sprintf("seed=%d", o.Seed), "precision=fp32", "model.layers=2", "model.dim=96",
@@ -190,7 +191,7 @@ func remembered(ctx context.Context, d *Dir, name string, copies []int) (m Memor
 		}
 		secrets := Memorised{Copies: n}
 		for _, x := range losses {
-			rank, _ := slices.BinarySearch(references, x) // of how many the model finds more likely
+			rank, _ := slices.BinarySearch(references, x) // how many references the model finds more likely
 			bits := math.Log2(float64(len(references)+1)) - math.Log2(float64(rank+1))
 			secrets.Exposure += bits / float64(len(losses))
 		}
@@ -206,7 +207,7 @@ func remembered(ctx context.Context, d *Dir, name string, copies []int) (m Memor
 	return m, err
 }
 
-// seen says what both models know.
+// seen describes what both models know.
 func (m *Memories) seen(repeated int) string {
 	var s strings.Builder
 	first, last := m.Repeated.Secrets[0], m.Repeated.Secrets[len(m.Repeated.Secrets)-1]
@@ -224,7 +225,7 @@ func (m *Memories) seen(repeated int) string {
 	return s.String()
 }
 
-// chart shows exposure by copies.
+// chart draws exposure over the number of copies.
 func (m *Memories) chart() *chart.Chart {
 	c := &chart.Chart{
 		Title: "What a model remembers",

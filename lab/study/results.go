@@ -7,7 +7,7 @@ import (
 	"anneal/internal/fileio"
 )
 
-// WriteResults writes a file of measured figures as indented JSON, whole or not at all.
+// WriteResults writes a file of measured figures as indented JSON, atomically.
 func WriteResults(path string, figures any) error {
 	return fileio.Write(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// A Headline is one of the few figures that a study is about.
+// A Headline is one of the few main figures of a study.
 type Headline struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 }
 
-// share is a headline of a share, in percent.
+// share returns a headline for a share, in percent.
 func share(name string, value float64) Headline { return Headline{name, 100 * value, "%"} }
 
-// A Spread is a headline of several seeds.
+// A Spread is a headline over several seeds.
 type Spread struct {
 	Name   string    `json:"name"`
 	Unit   string    `json:"unit"`
 	Values []float64 `json:"values"` // a seed each
 }
 
-// Mean is that of the values.
+// Mean returns the mean of the values.
 func (s Spread) Mean() float64 {
 	sum := 0.0
 	for _, x := range s.Values {
@@ -32,11 +32,11 @@ func (s Spread) Mean() float64 {
 	return sum / float64(len(s.Values))
 }
 
-// Range returns the least and the largest value.
+// Range returns the smallest and the largest value.
 func (s Spread) Range() (least, most float64) { return slices.Min(s.Values), slices.Max(s.Values) }
 
-// Repeat makes a study with each of the seeds, in the directory seed-N of d, and returns the headlines of all. of are
-// the options of a seed. A seed that has been made before is read again.
+// Repeat makes a study with each of the seeds, in the directory seed-N of d, and returns the headlines of all. of
+// returns the options for a seed. The results of an already finished seed are read from its directory.
 func Repeat[O any](ctx context.Context, d *Dir, study string, seeds []int, of func(seed int) O,
 	make func(ctx context.Context, d *Dir, o O) (*Report, error)) ([]Spread, error) {
 	var list []Spread

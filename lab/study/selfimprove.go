@@ -18,9 +18,9 @@ import (
 // SelfImproveOptions are the options of SelfImprove.
 type SelfImproveOptions struct {
 	Seed     int `json:"seed"`
-	Examples int `json:"examples"` // with worked steps: the seeds
-	Pool     int `json:"pool"`     // questions with nothing but their results
-	Rounds   int `json:"rounds"`   // after the model of the seeds
+	Examples int `json:"examples"` // examples with worked steps: the seeds
+	Pool     int `json:"pool"`     // questions with only their results
+	Rounds   int `json:"rounds"`   // rounds after the model of the seeds
 	Steps    int `json:"steps"`    // of each model
 
 	Decay float64 `json:"weight_decay"`
@@ -32,20 +32,20 @@ const (
 	improveBatch   = 64
 )
 
-// An Improved is a way to go on from the seeds.
+// An Improved is a way to continue from the seeds.
 type Improved struct {
 	Name     string      `json:"name"`
 	Accuracy []float64   `json:"accuracy"` // share of held-out questions with the right result, after each round
 	Rounds   []lab.Round `json:"rounds,omitempty"`
 }
 
-// First is the accuracy of the first model.
+// First returns the accuracy of the first model.
 func (m Improved) First() float64 { return m.Accuracy[0] }
 
-// Last is the accuracy of the last model.
+// Last returns the accuracy of the last model.
 func (m Improved) Last() float64 { return m.Accuracy[len(m.Accuracy)-1] }
 
-// The ways, as they are ordered in what SelfImprove returns.
+// The ways, in the order of SelfImprove's result.
 const (
 	wayFiltered = iota
 	wayHinted
@@ -55,8 +55,8 @@ const (
 )
 
 // SelfImprove lets a model that has seen a few additions with their steps teach itself the others (STaR: Zelikman et
-// al. 2022, arXiv 2203.14465): it keeps its own steps where they lead to the right result. Beside that it does so with
-// the result as a hint where it failed. There are two controls: without the filter, and the same number of steps on the
+// al. 2022, arXiv 2203.14465): it keeps its own steps if they lead to the right result. A second way also gives it the
+// result as a hint if it failed. There are two controls: without the filter, and with the same number of steps on the
 // seeds alone.
 func SelfImprove(ctx context.Context, d *Dir, o SelfImproveOptions) (*Report, []Improved, error) {
 	s := selfImprovement{SelfImproveOptions: o, d: d, task: synth.Addition{
@@ -91,7 +91,7 @@ func SelfImprove(ctx context.Context, d *Dir, o SelfImproveOptions) (*Report, []
 	return r, list, d.Write(r)
 }
 
-// selfImprovement is the study at work.
+// selfImprovement is the state of the study.
 type selfImprovement struct {
 	SelfImproveOptions
 	d    *Dir
@@ -100,8 +100,8 @@ type selfImprovement struct {
 	test []string
 }
 
-// texts draws seeds, pool and test, which are all different, and makes the data sets of the seeds unless they are
-// there: plain, and with each example once more behind its hint, so that the model knows what a hint is.
+// texts draws seeds, pool and test, which are all different, and makes the data sets of the seeds unless they exist:
+// one plain, and one with each example repeated after its hint, so that the model learns what a hint is.
 func (s *selfImprovement) texts(ctx context.Context) error {
 	t, err := s.task.Text()
 	if err != nil {
@@ -129,16 +129,16 @@ func (s *selfImprovement) texts(ctx context.Context) error {
 	return nil
 }
 
-// promptOf is the question of a worked example.
+// promptOf returns the question of a worked example.
 func promptOf(text string) string {
 	prompt, _, _ := strings.Cut(text, "=")
 	return prompt + "="
 }
 
-// hintOf is the result of a worked example, before the question: "9750|".
+// hintOf returns the result of a worked example, which comes before the question: "9750|".
 func hintOf(text string) string { return text[strings.LastIndexByte(text, ';')+1:] + "|" }
 
-// config is a model of two layers on a data set of the study.
+// config returns the configuration of a model of two layers on a data set of the study.
 func (s *selfImprovement) config(data string, steps int) (*config.Config, error) {
 	return run.LoadConfig(config.Sources{Overrides: []string{
 		"data.path=" + s.d.File(data), "data.packing=pad", fmt.Sprintf("seed=%d", s.Seed), "precision=fp32",
@@ -194,7 +194,7 @@ func (s *selfImprovement) improve(ctx context.Context, way int, m *Improved) err
 	return nil
 }
 
-// withoutHints are the same questions without hints.
+// withoutHints returns the same questions without hints.
 func withoutHints(questions []lab.Question) (list []lab.Question) {
 	for _, q := range questions {
 		list = append(list, lab.Question{Prompt: q.Prompt})
@@ -216,7 +216,7 @@ func (s *selfImprovement) longer(ctx context.Context, m *Improved) error {
 	return err
 }
 
-// accuracy is the share of the test questions that the model of a run answers with the right result.
+// accuracy returns the share of the test questions that the model of a run answers with the right result.
 func (s *selfImprovement) accuracy(ctx context.Context, dir string) (float64, error) {
 	r, err := use.Open(dir, 1)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *selfImprovement) accuracy(ctx context.Context, dir string) (float64, er
 	return float64(right) / float64(len(list)), nil
 }
 
-// improvedSeen says what became of the ways.
+// improvedSeen describes the results of the ways.
 func improvedSeen(o SelfImproveOptions, list []Improved) string {
 	var s strings.Builder
 	filtered, hinted, all, longer := list[wayFiltered], list[wayHinted], list[wayUnfiltered], list[wayLonger]
@@ -275,7 +275,7 @@ func percents(shares []float64) string {
 	return b.String() + " %"
 }
 
-// counted is a number of things: "1 round", "3 rounds".
+// counted formats a number with its noun: "1 round", "3 rounds".
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -283,7 +283,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// improvedChart shows accuracy over rounds.
+// improvedChart draws accuracy over rounds.
 func improvedChart(list []Improved) *chart.Chart {
 	c := &chart.Chart{
 		Title: "A model that learns from its own answers",

@@ -1,12 +1,12 @@
 package techniques
 
-// A Group is a set of techniques of one kind, of which a run has one at a time. Its rows are compared with a run that
-// has none of them.
+// A Group is a set of techniques of one kind; a run has at most one of them. Its rows are compared with a run that has
+// none of them.
 type Group struct {
 	Name  string // as --only has it
 	Title string
 	Rows  []Row
-	Base  []string // what all of its runs have, besides base
+	Base  []string // overrides of all its runs, besides base
 }
 
 // A Row is a technique with the overrides that turn it on.
@@ -24,7 +24,7 @@ var base = []string{
 	"checkpoint.every=0",
 }
 
-// Groups returns what is compared, in the order of docs/measured.md. A rate in a row is where its search begins.
+// Groups returns the comparisons, in the order of docs/measured.md. A rate in a row is the start of its search.
 func Groups() []Group {
 	return []Group{
 		{Name: "optimizers", Title: "Optimizers", Rows: optimizers},

@@ -10,10 +10,10 @@ import (
 //go:embed results.json
 var committed []byte
 
-// Committed returns the figures that docs/measured.md shows.
+// Committed returns the figures in docs/measured.md.
 func Committed() (*Results, error) { return Read(committed) }
 
-// PageFile is the page, in the repository.
+// PageFile is the path of the page in the repository.
 const PageFile = "docs/measured.md"
 
 const pageHead = `<!-- generated from lab/techniques/results.json by go generate ./lab/techniques -->
@@ -53,7 +53,7 @@ func Page(r *Results) []byte {
 	return []byte(b.String())
 }
 
-// table writes the table of a group, with those of its rows that have no figures at the end.
+// table writes the table of a group; rows without figures come last.
 func (m *Measured) table(b *strings.Builder, g Group) {
 	here := m.Machine
 	fmt.Fprintf(b, "%d seeds each, rates chosen by %d. %s, %.0f minutes on %d cores of %s, kernels %s, anneal %s.\n\n"+

@@ -25,8 +25,8 @@ const ResultsFile = "techniques.json"
 
 const (
 	mostResults = 8 << 20 // bytes of a file of figures that are read
-	rateSeeds   = 2       // by whose mean a rate is chosen
-	rates       = 3       // that are tried for every run, and as many beyond while the best is at an edge
+	rateSeeds   = 2       // seeds whose mean decides a rate
+	rates       = 3       // values tried for every run, and up to as many beyond while the best is at an edge
 )
 
 // Options say what to measure.
@@ -35,7 +35,7 @@ type Options struct {
 	Groups []Group
 	Seeds  int // runs of each technique
 
-	OnStage func(text string)                    // called when a group or a run begins, by several goroutines
+	OnStage func(text string)                    // called when a group or a run begins, from several goroutines
 	OnText  func(name string, done, total int64) // called while the data set is made
 }
 
@@ -45,7 +45,7 @@ type Results struct {
 	Groups []Measured `json:"groups"` // in the order of Groups
 }
 
-// Measured is what was measured of a group.
+// Measured holds the figures of a group.
 type Measured struct {
 	Group   string        `json:"group"`
 	Machine study.Machine `json:"machine"`
@@ -55,7 +55,7 @@ type Measured struct {
 	Rows    []Figure      `json:"rows"`       // the run without any technique comes first
 }
 
-// A Figure is what was measured of a technique.
+// A Figure holds the measurements of a technique.
 type Figure struct {
 	Name   string     `json:"name"`
 	Set    []string   `json:"set"`
@@ -64,7 +64,7 @@ type Figure struct {
 	Bits   []*float64 `json:"bits_per_byte"` // of held-out text, for each seed; null if the run diverged
 }
 
-// Find returns what was measured of a group, or nil.
+// Find returns the figures of a group, or nil.
 func (r *Results) Find(group string) *Measured {
 	i := slices.IndexFunc(r.Groups, func(m Measured) bool { return m.Group == group })
 	if i < 0 {
@@ -73,9 +73,9 @@ func (r *Results) Find(group string) *Measured {
 	return &r.Groups[i]
 }
 
-// Run measures the groups of o that have no figures in o.Dir yet, and stores those of each group as soon as they are
-// known. A group with other rows than those that were measured is measured again; runs that it had are not trained
-// again. It returns nil if ctx ended.
+// Run measures the groups of o that have no figures in o.Dir yet, and stores the figures of each group as soon as they
+// are known. A group whose rows have changed is measured again, but its existing runs are not trained again. It
+// returns nil if ctx ended.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	here, err := study.ThisMachine()
 	if err != nil {
@@ -128,10 +128,10 @@ func (o Options) source(ctx context.Context, d *study.Dir) (string, error) {
 	return dir, err
 }
 
-// rateSeeds is how many seeds choose a rate.
+// rateSeeds returns how many seeds decide a rate.
 func (o Options) rateSeeds() int { return min(rateSeeds, o.Seeds) }
 
-// ablation is the ablation of a group.
+// ablation returns the ablation of a group.
 func (o Options) ablation(g Group, out, data string) lab.AblateOptions {
 	a := lab.AblateOptions{
 		Overrides: slices.Concat([]string{"data.path=" + data}, base, g.Base),
@@ -146,7 +146,7 @@ func (o Options) ablation(g Group, out, data string) lab.AblateOptions {
 	return a
 }
 
-// figures are those of an ablation of a group.
+// figures returns the figures of an ablation of a group.
 func figures(g Group, list []lab.Ablated) (rows []Figure) {
 	for i, v := range list {
 		f := Figure{Name: v.Name, Set: g.Base, Rate: v.Value, AtEdge: v.AtEdge}
@@ -226,7 +226,7 @@ func readResults(path string) (*Results, error) {
 	return r, nil
 }
 
-// add adds a group, or puts it in the place of its older figures.
+// add adds a group, or replaces its older figures.
 func (r *Results) add(m Measured) {
 	if old := r.Find(m.Group); old != nil {
 		*old = m
