@@ -120,20 +120,10 @@ func (p *parser) level(n int) (expression, error) {
 	return x, err
 }
 
-// signed reads a primary with a sign before it and filters and tests after it.
+// signed reads a primary with signs before it, which bind more tightly than the filters and tests after it: -1|string
+// is "-1".
 func (p *parser) signed() (expression, error) {
-	if p.accept("-") {
-		if p.depth++; p.depth > maxDepth {
-			return nil, fail(p.line, "more than %d expressions in each other", maxDepth)
-		}
-		defer func() { p.depth-- }()
-		x, err := p.signed()
-		return &unary{p.line, "-", x}, err
-	}
-	x, err := p.primary()
-	if err == nil {
-		x, err = p.postfix(x)
-	}
+	x, err := p.negated()
 	for err == nil {
 		switch {
 		case p.accept("|"):
@@ -160,6 +150,23 @@ func (p *parser) signed() (expression, error) {
 		default:
 			return x, nil
 		}
+	}
+	return x, err
+}
+
+// negated reads a primary with signs before it and fields and calls after it.
+func (p *parser) negated() (expression, error) {
+	if p.accept("-") {
+		if p.depth++; p.depth > maxDepth {
+			return nil, fail(p.line, "more than %d expressions in each other", maxDepth)
+		}
+		defer func() { p.depth-- }()
+		x, err := p.negated()
+		return &unary{p.line, "-", x}, err
+	}
+	x, err := p.primary()
+	if err == nil {
+		x, err = p.postfix(x)
 	}
 	return x, err
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
 )
 
 // Filters lists the filters, as in x|trim.
@@ -99,25 +102,22 @@ func (e *call) apply(s *scope, x any, args []any) (v any, ok bool, err error) {
 }
 
 func (e *call) ofText(s *scope, x string, texts []string, args []any) (v any, ok bool, err error) {
-	space := func(r rune) bool { return unicode.IsSpace(r) }
+	space := isSpace
 	if len(texts) == 1 && texts[0] != "" {
 		space = func(r rune) bool { return strings.ContainsRune(texts[0], r) }
 	}
 	switch n := len(args); {
 	case n == 0 && e.function == "lower":
-		return strings.ToLower(x), true, nil
+		return cases.Lower(language.Und).String(x), true, nil
 	case n == 0 && e.function == "upper":
-		return strings.ToUpper(x), true, nil
+		return upper(x), true, nil
 	case n == 0 && e.function == "capitalize":
-		r, size := utf8.DecodeRuneInString(x)
-		if size == 0 {
-			return x, true, nil
-		}
-		return string(unicode.ToTitle(r)) + strings.ToLower(x[size:]), true, nil
+		_, size := utf8.DecodeRuneInString(x)
+		return titled(x[:size]) + cases.Lower(language.Und).String(x[size:]), true, nil
 	case n == 0 && e.function == "title" && e.method:
-		return title(x, unicode.IsLetter, unicode.ToTitle), true, nil
+		return title(x, unicode.IsLetter, titled), true, nil
 	case n == 0 && e.function == "title":
-		return title(x, inPiece, unicode.ToUpper), true, nil
+		return title(x, inPiece, upper), true, nil
 	case n < 2 && (e.function == "strip" || e.function == "trim"):
 		return strings.TrimFunc(x, space), true, nil
 	case n < 2 && e.function == "lstrip":
@@ -136,7 +136,7 @@ func (e *call) ofText(s *scope, x string, texts []string, args []any) (v any, ok
 	case n == 1 && e.function == "count":
 		return int64(strings.Count(x, texts[0])), true, nil
 	case n < 2 && e.function == "split":
-		parts := strings.Fields(x)
+		parts := strings.FieldsFunc(x, isSpace)
 		if n == 1 {
 			if texts[0] == "" {
 				return nil, false, fail(e.line, "an empty separator")
@@ -364,19 +364,29 @@ func (s *scope) index(line int, list []any, x any) (int, error) {
 
 // title gives every word a capital, and small letters after it. The words of str.title of Python are runs of letters,
 // those of the filter pieces (inPiece).
-func title(s string, inWord func(rune) bool, capital func(rune) rune) string {
+func title(s string, inWord func(rune) bool, capital func(string) string) string {
+	var b strings.Builder
 	inside := false
-	return strings.Map(func(r rune) rune {
+	for _, r := range s {
 		was := inside
 		if inside = inWord(r); inside && !was {
-			return capital(r)
+			b.WriteString(capital(string(r)))
+		} else {
+			b.WriteRune(unicode.ToLower(r))
 		}
-		return unicode.ToLower(r)
-	}, s)
+	}
+	return b.String()
 }
 
+// upper and titled are Python's, which make SS and Ss of ß.
+func upper(s string) string  { return cases.Upper(language.Und).String(s) }
+func titled(s string) string { return cases.Title(language.Und).String(s) }
+
+// isSpace is isspace of Python, which counts separators of files, groups, records and units.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
 // inPiece reports whether a letter is none of those between which the filter title of Jinja2 finds words.
-func inPiece(r rune) bool { return !unicode.IsSpace(r) && !strings.ContainsRune("-({[<", r) }
+func inPiece(r rune) bool { return !isSpace(r) && !strings.ContainsRune("-({[<", r) }
 
 // short is a value for an error.
 func short(v any) string {

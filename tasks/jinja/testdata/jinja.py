@@ -60,6 +60,10 @@ TEMPLATES = [
     "{{ 9007199254740993|int }} {{ ok|int }}",
     "{{ 1 < 2 < 2 }} {{ 1 < 2 < 3 <= 3 }} {{ 3 > 2 > 1 != 1 }} {{ 1 == 1 in [1] }} {{ 1 in [1] not in [[1]] }} "
     "{{ (1 < 2) == True }}",
+    "{{ -1 is undefined }} {{ -n|string + 'x' }} {{ - -n|string }} {{ -n is number }}",
+    "{{ 'Straße ﬁn ΟΔΟΣ İ'.upper() }} {{ 'ΟΔΟΣ İ'|lower }} {{ 'ßa ǆb ﬁn'.title() }} {{ 'ßa ǆb ﬁn'|title }} "
+    "{{ 'ßA'|capitalize }} {{ 'ﬁN'.capitalize() }} {{ ''|capitalize }}!",
+    "{{ ['\x1ca\x1f b\u00a0'.strip(), '\x1ca\x1db c'.split(), '\x1c'|trim] }}",
 ]
 
 
