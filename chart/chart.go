@@ -1,6 +1,9 @@
 package chart
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // A Chart is one picture. Points that are not finite, and on a logarithmic axis those that are not positive, are gaps.
 type Chart struct {
@@ -15,7 +18,7 @@ type Chart struct {
 type Axis struct {
 	Label    string    // with its unit, such as "loss (nats per token)"
 	Log      bool      // logarithmic
-	Min, Max float64   // the range shown; if both are 0, all that the chart holds
+	Min, Max float64   // the range shown, above 0 on a logarithmic axis; if both are 0, all that the chart holds
 	Ticks    []float64 // labelled values; nil chooses round ones
 }
 
@@ -47,6 +50,31 @@ type Band struct {
 type Mark struct {
 	Name string
 	X, Y float64
+}
+
+// check returns an error that names a series or an axis that cannot be drawn.
+func (c *Chart) check() error {
+	for i, s := range c.Series {
+		if len(s.X) != len(s.Y) {
+			return fmt.Errorf("chart: series %d, %q, has %d numbers in X and %d in Y: each point needs both",
+				i, s.Name, len(s.X), len(s.Y))
+		}
+	}
+	for _, a := range []struct {
+		name string
+		Axis
+	}{{"x", c.X}, {"y", c.Y}} {
+		if s := newScale(a.Axis); a.Min == 0 && a.Max == 0 || s.has(a.Min) && s.has(a.Max) && a.Min <= a.Max {
+			continue
+		}
+		if a.Log {
+			return fmt.Errorf("chart: a logarithmic %s axis cannot go from %g to %g\n  try a Min above 0 and a larger Max",
+				a.name, a.Min, a.Max)
+		}
+		return fmt.Errorf("chart: the %s axis cannot go from %g to %g\n  try a finite Min and a larger Max",
+			a.name, a.Min, a.Max)
+	}
+	return nil
 }
 
 // scale is an axis with its final range. It maps min to 0 and max to 1.

@@ -226,3 +226,22 @@ func TestALegendCoversNoData(t *testing.T) {
 		t.Errorf("with no free corner the picture is %v high, want more than %v", high, svgHeight)
 	}
 }
+
+// What cannot be drawn is an error that names it: it must neither panic nor, on a logarithmic axis, never end.
+func TestWhatCannotBeDrawnIsAnError(t *testing.T) {
+	line := []Series{{Name: "loss", X: []float64{1, 2}, Y: []float64{3, 4}}}
+	for want, c := range map[string]Chart{
+		`series 0, "loss", has 2 numbers in X and 1 in Y`: {Series: []Series{{Name: "loss", X: []float64{1, 2}, Y: []float64{3}}}},
+		"logarithmic x axis cannot go from 0 to 10":       {X: Axis{Log: true, Max: 10}, Series: line},
+		"logarithmic y axis cannot go from -1 to 10":      {Y: Axis{Log: true, Min: -1, Max: 10}, Series: line},
+		"x axis cannot go from 5 to 1":                    {X: Axis{Min: 5, Max: 1}, Series: line},
+		"y axis cannot go from NaN to 1":                  {Y: Axis{Min: math.NaN(), Max: 1}, Series: line},
+		"x axis cannot go from 0 to +Inf":                 {X: Axis{Max: math.Inf(1)}, Series: line},
+	} {
+		for _, err := range []error{c.SVG(io.Discard), c.Terminal(io.Discard, 80, 20)} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+	}
+}

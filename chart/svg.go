@@ -33,6 +33,9 @@ func (f *frame) at(px, py float64) (x, y float64) {
 
 // SVG writes the chart as a picture that scales to any size.
 func (c *Chart) SVG(w io.Writer) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	var p svg.Picture
 	x, y := c.scales()
 	xTicks, yTicks := c.X.ticks(x, 8), c.Y.ticks(y, 6)

@@ -13,6 +13,9 @@ const minColumns, minRows = 40, 10
 // Terminal writes the chart in characters: columns wide, rows lines high with title, axes and legend, and at least
 // 40 × 10. Lines are drawn with braille characters, eight dots each; where there are several they carry letters.
 func (c *Chart) Terminal(w io.Writer, columns, rows int) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	x, y := c.scales()
 	columns, rows = max(columns, minColumns), max(rows, minRows)
 	legend := c.legend()
