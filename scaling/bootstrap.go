@@ -12,9 +12,14 @@ import (
 // It assumes independent points. Points that share a trunk of training are not independent, so intervals are somewhat
 // too narrow. Intervals do not include the error of the law itself, so far outside the points they are too narrow as
 // well.
+//
+// A Fit that FitPoints did not make may have too few points to resample; it gets no laws.
 func (f *Fit) Bootstrap(n int, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	f.Resamples = make([]Law, 0, n)
+	if len(tooFew(f.Points)) > 0 {
+		return
+	}
 	drawn := make([]Point, len(f.Points))
 	for range n {
 		for again := true; again; again = len(tooFew(drawn)) > 0 {
@@ -61,8 +66,12 @@ func (f *Fit) Undetermined() (n int) {
 	return n
 }
 
-// Percentile returns the value that the given share of values is below, with linear interpolation between two values.
+// Percentile returns the value that the given share of values is below, with linear interpolation between two values. share is
+// 0 to 1; no values have NaN.
 func Percentile(values []float64, share float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
 	sorted := slices.Sorted(slices.Values(values))
 	place := share * float64(len(sorted)-1)
 	i := min(int(place), len(sorted)-1)

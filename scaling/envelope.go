@@ -46,6 +46,10 @@ const envelopeGrid = 400
 // each size that remains counts once, in the middle of where it wins. Points of one run with a decaying rate, taken
 // before its end, are too high and move the frontier; decay a branch for each point.
 func Envelope(points []Point) (Frontier, error) {
+	points, err := checked(points)
+	if err != nil {
+		return Frontier{}, err
+	}
 	curves := map[float64][]Point{}
 	for _, p := range points {
 		if p.Unique >= p.Tokens {

@@ -27,9 +27,14 @@ const firstExponent = 0.5
 // E from β, and a law of such points predicts no gain from many more tokens, or too much. Published values are 0.28
 // (Hoffmann et al. 2022) and 0.37 (Besiroglu et al. 2024, arXiv 2404.10102).
 //
-// The error is that of CheckBeta, or a *PointsError: too few points, or losses that do not fall with N or with D.
+// The error is that of CheckBeta, or a *PointsError: too few points, numbers that no model has, or losses that do not
+// fall with N or with D.
 func FitPoints(points []Point, beta float64) (*Fit, error) {
 	if err := CheckBeta(beta); err != nil {
+		return nil, err
+	}
+	points, err := checked(points)
+	if err != nil {
 		return nil, err
 	}
 	if list := tooFew(points); len(list) > 0 {
@@ -62,6 +67,7 @@ func (l Law) undetermined() (list []string) {
 
 // Residual returns ln L − ln L(N, D) of a point: 0.01 is a loss of 1 % above the law.
 func (f *Fit) Residual(p Point) float64 {
+	p = p.withDefaults()
 	return math.Log(p.Loss / f.Law.Loss(p.Params, p.worth()))
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -284,5 +285,52 @@ func TestHeldBackPointsShowWhatALawMisses(t *testing.T) {
 	}
 	if list := (&Fit{Points: grid(Besiroglu, sizes[:3], tokens[:3], 0, 1)}).HeldBack(); len(list) != 0 {
 		t.Errorf("of points that fit only together: %+v", list)
+	}
+}
+
+// Points without FLOPs and different tokens, as a program writes them, have the fit of complete ones.
+func TestZerosOfPointsStandForTheUsual(t *testing.T) {
+	points := grid(Besiroglu, spread(1e6, 1e8, 4), spread(1e7, 1e9, 4), 0.01, 1)
+	bare := make([]Point, len(points))
+	for i, p := range points {
+		bare[i] = Point{Params: p.Params, Tokens: p.Tokens, Loss: p.Loss}
+	}
+	want, err := FitPoints(points, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := FitPoints(bare, 0)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v: %v", got, want, err)
+	}
+	if want.Residual(points[0]) != want.Residual(bare[0]) {
+		t.Errorf("residuals %v and %v", want.Residual(points[0]), want.Residual(bare[0]))
+	}
+	frontier, err := Envelope(points)
+	if again, e := Envelope(bare); err != nil || e != nil || !reflect.DeepEqual(again, frontier) {
+		t.Errorf("envelopes %v and %v: %v, %v", frontier, again, err, e)
+	}
+}
+
+// A number that no model has is named, with its point, by all three approaches.
+func TestAPointThatCannotBeIsNamed(t *testing.T) {
+	points := grid(Besiroglu, spread(1e6, 1e8, 4), spread(1e7, 1e9, 4), 0, 1)
+	points[3].Loss, points[5].Params = math.NaN(), -1
+	_, fit := FitPoints(points, 0)
+	_, envelope := Envelope(points)
+	_, iso := IsoFLOP(points)
+	for _, err := range []error{fit, envelope, iso} {
+		if err == nil || !strings.Contains(err.Error(), "point 3: loss is NaN") ||
+			!strings.Contains(err.Error(), "point 5: params is -1, not above 0") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestWithoutPointsThereIsNothingToResample(t *testing.T) {
+	var f Fit
+	f.Bootstrap(3, 1)
+	if len(f.Resamples) != 0 || !math.IsNaN(f.Error()) {
+		t.Errorf("%d laws, error %v", len(f.Resamples), f.Error())
 	}
 }

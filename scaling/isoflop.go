@@ -21,6 +21,10 @@ const equalFLOPs = 0.05
 // 2603.22339). Use sizes within a factor of about 3 around the best. Budgets whose lowest point is outside their sizes
 // are left out.
 func IsoFLOP(points []Point) (Frontier, error) {
+	points, err := checked(points)
+	if err != nil {
+		return Frontier{}, err
+	}
 	sorted := slices.SortedFunc(slices.Values(points), func(a, b Point) int { return cmp.Compare(a.FLOPs, b.FLOPs) })
 	sorted = slices.DeleteFunc(sorted, func(p Point) bool { return p.Unique < p.Tokens })
 	var optima []Model

@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -16,8 +17,34 @@ type Point struct {
 	Params float64 `json:"params"`
 	Tokens float64 `json:"tokens"`        // training tokens, including repeated ones
 	Loss   float64 `json:"loss"`          // of held-out text, nats per token
-	FLOPs  float64 `json:"flops"`         // of its training
-	Unique float64 `json:"unique_tokens"` // different tokens among them; Tokens if none was repeated
+	FLOPs  float64 `json:"flops"`         // of its training; 0 stands for 6·N·D
+	Unique float64 `json:"unique_tokens"` // different tokens among them; 0 stands for Tokens: none was repeated
+}
+
+// withDefaults returns the point with what its zeros stand for.
+func (p Point) withDefaults() Point {
+	p.FLOPs = cmp.Or(p.FLOPs, Training(p.Params, p.Tokens))
+	p.Unique = cmp.Or(p.Unique, p.Tokens)
+	return p
+}
+
+// checked returns the points with what their zeros stand for, or a *PointsError that lists the numbers no model has.
+func checked(points []Point) ([]Point, error) {
+	list := make([]Point, len(points))
+	var faults []string
+	for i, p := range points {
+		p = p.withDefaults()
+		for j, v := range []float64{p.Params, p.Tokens, p.Loss, p.FLOPs, p.Unique} {
+			if wrong := implausible(columns[j], v); wrong != "" {
+				faults = append(faults, fmt.Sprintf("point %d: %s", i, wrong))
+			}
+		}
+		list[i] = p
+	}
+	if len(faults) > 0 {
+		return nil, &PointsError{faults}
+	}
+	return list, nil
 }
 
 // worth returns the number of tokens read once that are worth as much as the point's tokens.
@@ -129,28 +156,31 @@ func readPoint(record []string, at []int) (p Point, wrong []string) {
 		}
 		text := strings.TrimSpace(record[at[i]])
 		v, err := strconv.ParseFloat(text, 64)
-		switch {
-		case err != nil:
+		if err != nil {
 			wrong = append(wrong, fmt.Sprintf("%s is %.40q, not a number such as 1.2e9", columns[i], text))
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			wrong = append(wrong, fmt.Sprintf("%s is %v", columns[i], v))
-		case v <= 0:
-			wrong = append(wrong, fmt.Sprintf("%s is %v, not above 0", columns[i], v))
-		case v < 1/beyond || v > beyond:
-			wrong = append(wrong, fmt.Sprintf("%s is %v, which no model has", columns[i], v))
+		} else if w := implausible(columns[i], v); w != "" {
+			wrong = append(wrong, w)
 		}
 		*to = v
 	}
-	if p.FLOPs == 0 {
-		p.FLOPs = Training(p.Params, p.Tokens)
-	}
-	if p.Unique == 0 {
-		p.Unique = p.Tokens
-	}
+	p = p.withDefaults()
 	if len(wrong) == 0 && p.Unique > p.Tokens {
 		wrong = append(wrong, fmt.Sprintf("unique_tokens, %g, is above tokens, %g", p.Unique, p.Tokens))
 	}
 	return p, wrong
+}
+
+// implausible returns why no model has this number; "" if one may have it.
+func implausible(column string, v float64) string {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return fmt.Sprintf("%s is %v", column, v)
+	case v <= 0:
+		return fmt.Sprintf("%s is %v, not above 0", column, v)
+	case v < 1/beyond || v > beyond:
+		return fmt.Sprintf("%s is %v, which no model has", column, v)
+	}
+	return ""
 }
 
 // tooFew describes what the points lack for a fit.
