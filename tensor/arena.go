@@ -72,15 +72,15 @@ func (a *Arena) Used() int { return a.used }
 func (a *Arena) Peak() int { return a.peak }
 
 // New allocates a tensor. Fresh memory is zero; memory reused after Release holds its old contents. New panics if the
-// arena is too small, which is a planning error. A measuring arena counts up to 2⁵⁸ bytes.
+// arena is too small, which is a planning error, or a dimension is negative. A measuring arena counts up to 2⁵⁸ bytes.
 func (a *Arena) New(dtype DType, shape ...int) Tensor {
 	var t Tensor
 	t.set(dtype, shape)
 	if a.base == nil {
-		a.take(measuredBytes(&t))
+		a.take(aligned(t.boundedBytes()))
 		return t
 	}
-	need := (t.Bytes() + Align - 1) &^ (Align - 1)
+	need := aligned(t.boundedBytes())
 	if need > a.size-a.used {
 		panic(a.full(t))
 	}
@@ -101,8 +101,8 @@ func (a *Arena) take(n int) {
 // those of a mistyped configuration, are reported as too large instead of small.
 const measureLimit = 1 << 58
 
-// measuredBytes returns the arena bytes of t, at most measureLimit.
-func measuredBytes(t *Tensor) int {
+// boundedBytes is Bytes, but measureLimit for sizes above it, which may overflow an int.
+func (t *Tensor) boundedBytes() int {
 	bytes := float64(t.dtype.Size())
 	for _, d := range t.Shape() {
 		bytes *= float64(d)
@@ -110,13 +110,16 @@ func measuredBytes(t *Tensor) int {
 	if bytes >= measureLimit {
 		return measureLimit
 	}
-	return (t.Bytes() + Align - 1) &^ (Align - 1)
+	return t.Bytes()
 }
+
+// aligned rounds a number of bytes up to Align.
+func aligned(bytes int) int { return (bytes + Align - 1) &^ (Align - 1) }
 
 // full is a separate function so that New's tensor can stay on the stack.
 func (a *Arena) full(t Tensor) string {
 	return fmt.Sprintf("tensor: arena %s is full: %v needs %d bytes, %d of %d are used",
-		a.name, &t, t.Bytes(), a.used, a.size)
+		a.name, &t, t.boundedBytes(), a.used, a.size)
 }
 
 // ForgetPeak resets Peak to the bytes allocated now.

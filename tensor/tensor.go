@@ -24,7 +24,7 @@ type Tensor struct {
 func View(dtype DType, data []byte, shape ...int) Tensor {
 	var t Tensor
 	t.set(dtype, shape)
-	if need := t.Bytes(); need > len(data) {
+	if need := t.boundedBytes(); need > len(data) {
 		panic(fmt.Sprintf("tensor: view of %v %s needs %d bytes, has %d", shape, dtype, need, len(data)))
 	}
 	t.data = unsafe.Pointer(unsafe.SliceData(data))
@@ -66,6 +66,11 @@ func dtypeOf[E float32 | float64 | BFloat16 | Float16 | int32]() DType {
 func (t *Tensor) set(dtype DType, shape []int) {
 	if len(shape) > MaxRank {
 		panic(fmt.Sprintf("tensor: rank %d exceeds %d", len(shape), MaxRank))
+	}
+	for _, d := range shape {
+		if d < 0 {
+			panic(fmt.Sprintf("tensor: a dimension of %d", d))
+		}
 	}
 	t.dtype, t.rank = dtype, int8(len(shape))
 	copy(t.shape[:], shape)

@@ -339,3 +339,29 @@ func TestTensorsOfDeviceMemoryCannotBeTouched(t *testing.T) {
 	}
 	runtime.KeepAlive(memory)
 }
+
+// Shapes whose size is negative or overflows must not become tensors without memory behind them.
+func TestImpossibleShapesPanic(t *testing.T) {
+	a, err := NewArena("a", 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for want, make := range map[string]func(){
+		"a dimension of -1":                          func() { a.New(F32, 2, -1) },
+		"arena a is full: f32[1099511627776 1099511": func() { a.New(F32, 1<<40, 1<<40) },
+		"view of [1099511627776 1099511627776] f32":  func() { View(F32, []byte{1}, 1<<40, 1<<40) },
+	} {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, want) {
+					t.Errorf("%s, want %s", text, want)
+				}
+			}()
+			make()
+		}()
+	}
+	if a.Used() != 0 {
+		t.Errorf("%d bytes are used", a.Used())
+	}
+}
