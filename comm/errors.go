@@ -23,7 +23,7 @@ func (e *LostError) Error() string {
 		who += " on " + e.Host
 	}
 	if e.For > 0 {
-		return fmt.Sprintf("%s has not come to %s for %v", who, e.At, e.For)
+		return fmt.Sprintf("%s has not reached %s within %v", who, e.At, e.For)
 	}
 	return fmt.Sprintf("%s was lost in %s: %v", who, e.At, e.Err)
 }

@@ -153,7 +153,7 @@ func (b *builder) finish() (Manifest, error) {
 }
 
 // ErrExists means that the directory for a new dataset already holds one.
-var ErrExists = errors.New("already holds a dataset")
+var ErrExists = errors.New("already holds a data set")
 
 // Exists reports whether dir holds a dataset.
 func Exists(dir string) bool {

@@ -44,7 +44,7 @@ func (d *Dataset) TrainLoader(context int, seed uint64) (*Loader, error) {
 	}
 	if n := d.train.tokens; n <= uint64(context) {
 		return nil, fmt.Errorf("the training split of %s has %d tokens, but one sample of context %d takes %d\n"+
-			"  try a context of at most %d, or build a larger dataset",
+			"  try a context of at most %d, or build a larger data set",
 			d.Dir, n, context, context+1, max(int64(n)-1, 0))
 	}
 	l := d.loader(&d.train, context)
@@ -290,7 +290,7 @@ func (l *Loader) Check(s State) error {
 	here := l.State(s.Sample)
 	if s.Data != here.Data {
 		return fmt.Errorf("%w: %s holds %s, not %s\n"+
-			"  restore the dataset it was trained on, or start a new run", ErrOther, l.d.Dir, here.Data, s.Data)
+			"  restore the data set that it was trained on, or start a new run", ErrOther, l.d.Dir, here.Data, s.Data)
 	}
 	if err := s.checkRows(here); err != nil {
 		return err

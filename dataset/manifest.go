@@ -78,7 +78,7 @@ type ShardInfo struct {
 }
 
 // ErrNone means that a directory holds no dataset.
-var ErrNone = errors.New("no dataset")
+var ErrNone = errors.New("no data set")
 
 // readManifest reads dataset.json and checks everything that does not need the shards.
 func readManifest(dir string) (Manifest, error) {

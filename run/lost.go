@@ -26,7 +26,7 @@ type LostError struct {
 func (e *LostError) Error() string {
 	what := e.Err.Error()
 	if e.Err.For > 0 && len(e.Behind) > 0 {
-		what = fmt.Sprintf("%s did not come to %s for %v", strings.Join(e.Behind, ", "), e.Waits, e.Err.For)
+		what = fmt.Sprintf("%s did not reach %s within %v", strings.Join(e.Behind, ", "), e.Waits, e.Err.For)
 	}
 	when := fmt.Sprintf("step %d", e.Step)
 	if e.Step == 0 {

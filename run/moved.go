@@ -58,7 +58,7 @@ func (d runDir) saysWhere(cfg *config.Config, err error) error {
 	if cfg.Data.Mix.Given() {
 		key = "data.mix"
 	}
-	return fmt.Errorf("%w\n  if the dataset is elsewhere, set %s in %s", err, key, d.config())
+	return fmt.Errorf("%w\n  if the data set is elsewhere, set %s in %s", err, key, d.config())
 }
 
 // madeIn returns the directory where the run was made; "" if its configuration does not record it.

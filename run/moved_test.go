@@ -99,7 +99,7 @@ func TestARunThatWasMovedGoesOn(t *testing.T) {
 		t.Errorf("without its data: %v", err)
 	}
 	if v, err := Verify(first); err != nil || !slices.ContainsFunc(v.Remarks, func(remark string) bool {
-		return strings.HasPrefix(remark, "the data is not checked: no dataset in ")
+		return strings.HasPrefix(remark, "the data is not checked: no data set in ")
 	}) {
 		t.Errorf("verification without the data says %+v: %v", v, err)
 	}

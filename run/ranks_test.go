@@ -251,7 +251,7 @@ func TestALostRankEndsAll(t *testing.T) {
 	for fault, says := range map[string][]string{
 		"rank:2:step:9:panic": {"rank 2 (", "panic in step 9: ANNEAL_FAULT"},
 		"rank:0:step:9:panic": {"rank 0 (", "panic in step 9: ANNEAL_FAULT"},
-		"rank:1:step:9:hang":  {"step 9: rank 1 (", "process ", "did not come to ", " for 1s", "anneal resume"},
+		"rank:1:step:9:hang":  {"step 9: rank 1 (", "process ", "did not reach ", " within 1s", "anneal resume"},
 	} {
 		t.Setenv(FaultVariable, fault)
 		cfg, dir := ranksConfig(data, 3), filepath.Join(t.TempDir(), "run")

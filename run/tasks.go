@@ -19,8 +19,8 @@ func (s *session) openTasks() error {
 	set, err := tasks.Load(path)
 	if err == nil && set.Generates() != "" {
 		err = config.Problem{
-			Key: "eval.tasks", Message: fmt.Sprintf("eval.tasks: the task %s has the model write, which a run does "+
-				"not do", set.Generates()),
+			Key: "eval.tasks", Message: fmt.Sprintf("eval.tasks: in the task %s the model writes text, which a run "+
+				"does not do", set.Generates()),
 			Try: "tasks of another output_type, or anneal eval --tasks after the run",
 		}
 	}

@@ -224,7 +224,7 @@ func TestPlansWithoutTheirDataExitAlike(t *testing.T) {
 	}
 	for _, on := range []string{"this", "8xh100-80gb"} {
 		code, _, errs := anneal("plan", file, "--on", on)
-		if code != exitData || !strings.Contains(errs, "no dataset") {
+		if code != exitData || !strings.Contains(errs, "no data set") {
 			t.Errorf("--on %s: exit %d, %s", on, code, errs)
 		}
 	}
