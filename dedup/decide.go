@@ -17,6 +17,9 @@ import (
 // the output. Temporary files go to dir. documents must deliver the same documents each time it is called.
 func Decide(ctx context.Context, o Options, dir string,
 	documents func(fields bool) iter.Seq2[corpus.Document, error]) (*Decisions, Report, error) {
+	if err := o.check(); err != nil {
+		return nil, Report{}, err
+	}
 	r := &run{
 		o: o.withDefaults(), documents: documents, tmp: dir, report: Report{Units: map[string]int{}},
 		decided: new(Decisions),

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -39,6 +40,22 @@ func (o Options) withDefaults() Options {
 		o.Threads = runtime.GOMAXPROCS(0)
 	}
 	return o
+}
+
+// check returns an error for options that would silently keep everything, or that do not exist.
+func (o Options) check() error {
+	for _, u := range o.Units {
+		if u < Document || u > Line {
+			return fmt.Errorf("unit %d does not exist\n  try Document, Paragraph or Line", int(u))
+		}
+	}
+	if !(o.Verify >= 0 && o.Verify <= 1) {
+		return fmt.Errorf("Verify is a similarity of 0 to 1, not %v\n  try 0.8, or 0 to trust MinHash", o.Verify)
+	}
+	if o.NGrams != nil && !(o.NGrams.Threshold <= 1) {
+		return fmt.Errorf("the threshold of n-grams is a share of 0 to 1, not %v\n  try 0.8", o.NGrams.Threshold)
+	}
+	return nil
 }
 
 // Readings returns how often the documents are read for the decisions.
@@ -90,6 +107,9 @@ type Report struct {
 // no text is dropped because of a document that is itself dropped.
 func Run(ctx context.Context, o Options,
 	documents func(fields bool) iter.Seq2[corpus.Document, error]) (Report, error) {
+	if err := o.check(); err != nil {
+		return Report{}, err
+	}
 	o = o.withDefaults()
 	r := &run{o: o, documents: documents, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
 	err := fileio.Dir(o.Out, func(tmp string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -336,5 +337,24 @@ func TestVerifierComputesJaccard(t *testing.T) {
 	}
 	if n < 10 {
 		t.Errorf("only %d pairs are alike: nothing is shown", n)
+	}
+}
+
+// A similarity in percent would keep every near-duplicate without a word.
+func TestOptionsThatKeepEverythingAreRefused(t *testing.T) {
+	for want, o := range map[string]Options{
+		"unit 3 does not exist":                    {Units: []Unit{Line + 1}},
+		"Verify is a similarity of 0 to 1, not 80": {Near: &MinHash{}, Verify: 80},
+		"not NaN":                 {Near: &MinHash{}, Verify: math.NaN()},
+		"share of 0 to 1, not 80": {NGrams: &Bloom{Threshold: 80}},
+	} {
+		o.Out = filepath.Join(t.TempDir(), "out")
+		_, err := Run(t.Context(), o, documents(texts(20, 1)))
+		_, _, err2 := Decide(t.Context(), o, t.TempDir(), documents(texts(20, 1)))
+		for _, err := range []error{err, err2} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package fasttext
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -96,7 +97,8 @@ func newModel(a args, d *dictionary, input, output matrix) *Model {
 }
 
 // Labels returns the names of the labels without their prefix, the most frequent first. Scores use the same order.
-func (m *Model) Labels() []string { return m.labels }
+// The caller must not modify them.
+func (m *Model) Labels() []string { return slices.Clip(m.labels) }
 
 // Quantised reports whether the vectors are product codes, as in .ftz files.
 func (m *Model) Quantised() bool { return m.input.codes != nil }

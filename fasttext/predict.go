@@ -97,8 +97,9 @@ func (p *Predictor) Predict(text []byte, k int, threshold float32) []Prediction 
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.scores[b], p.scores[a]) })
-	out := make([]Prediction, 0, min(k, len(order)))
-	for _, i := range order[:min(k, len(order))] {
+	k = min(max(k, 0), len(order))
+	out := make([]Prediction, 0, k)
+	for _, i := range order[:k] {
 		out = append(out, Prediction{p.m.labels[i], float32(math.Exp(float64(p.scores[i])))})
 	}
 	return out

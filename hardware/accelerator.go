@@ -13,7 +13,7 @@ const (
 	FP4  Precision = "fp4"
 )
 
-// Precisions are all of them.
+// Precisions lists all precisions.
 var Precisions = []Precision{BF16, FP16, FP8, FP4}
 
 // An Accelerator is one device. Rates are per second.
@@ -23,25 +23,25 @@ type Accelerator struct {
 	Product   map[Precision]float64 `yaml:"-" json:"-"`          // the fastest product measured, FLOP/s; 0: unknown
 	Memory    float64               `yaml:"-" json:"memory_bytes"`
 	Bandwidth float64               `yaml:"-" json:"memory_bytes_per_second"`
-	Cores     int                   `yaml:"-" json:"cores"`           // which take one tile of a product at a time
-	Tile      int                   `yaml:"-" json:"tile"`            // products are padded to multiples of it
+	Cores     int                   `yaml:"-" json:"cores"`           // each computes one tile of a product at a time
+	Tile      int                   `yaml:"-" json:"tile"`            // products are padded to multiples of the tile
 	Launch    float64               `yaml:"-" json:"launch_seconds"`  // between two kernels
-	Attention map[string]float64    `yaml:"-" json:"attention_share"` // of Peak that attention kernels reach, by kernel
+	Attention map[string]float64    `yaml:"-" json:"attention_share"` // share of Peak, by attention kernel
 
 	Fitted Efficiency `yaml:"-" json:"efficiency"`
 	Source string     `yaml:"-" json:"source"`
 }
 
-// Efficiency is what a training step reaches of the figures above: the three constants that are fitted on published
-// runs, one of each for a kind of accelerator.
+// Efficiency holds the shares of the figures above that a training step reaches: three constants for each kind of
+// accelerator, fitted to published runs.
 type Efficiency struct {
-	Compute float64 `json:"compute"` // of the fastest product
-	Memory  float64 `json:"memory"`  // of the bandwidth of memory
-	Network float64 `json:"network"` // of the rates of links
+	Compute float64 `json:"compute"` // share of the fastest product
+	Memory  float64 `json:"memory"`  // share of the bandwidth of memory
+	Network float64 `json:"network"` // share of the rates of links
 }
 
-// typicalProduct is the share of the peak that the fastest product reaches where nobody measured it: the middle of
-// those that were (A100 87 %, H100 80 %, B200 78 %, MI300X 51 %).
+// typicalProduct is the share of the peak that the fastest product is assumed to reach on accelerators without a
+// measurement: about the middle of the measured ones (A100 87 %, H100 80 %, B200 78 %, MI300X 51 %).
 const typicalProduct = 0.8
 
 // BestProduct returns the FLOP/s of the fastest product in a precision. A precision that the accelerator lacks is
@@ -64,7 +64,7 @@ func (a *Accelerator) Computes(p Precision) Precision {
 	return p
 }
 
-// Describe returns the name with what matters most of it for products of p.
+// Describe returns the name with the most important figures for products in p.
 func (a *Accelerator) Describe(p Precision) string {
 	p = a.Computes(p)
 	return fmt.Sprintf("%s (%.0f TFLOP/s in %s, %.0f GB at %.0f GB/s)", a.Name, a.Peak[p]/1e12, p, a.Memory/gibi,

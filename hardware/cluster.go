@@ -2,7 +2,7 @@ package hardware
 
 import "fmt"
 
-// A Cluster is many accelerators of one kind and the network between them.
+// A Cluster is a number of accelerators of one kind and the network between them.
 type Cluster struct {
 	Accelerator *Accelerator `json:"accelerator"`
 	Devices     int          `json:"devices"`
@@ -11,10 +11,10 @@ type Cluster struct {
 	Price       float64      `json:"price_per_device_hour,omitempty"`
 }
 
-// A Level of a network joins units of Devices accelerators. What leaves a device through the level goes at Bandwidth.
+// A Level of a network joins units of Devices accelerators. A device sends through the level at Bandwidth.
 type Level struct {
 	Name      string  `yaml:"name" json:"name"`
-	Devices   int     `yaml:"devices" json:"devices"` // that it joins; 0: all
+	Devices   int     `yaml:"devices" json:"devices"` // devices that it joins; 0: all
 	Bandwidth float64 `yaml:"-" json:"bytes_per_second"`
 	Latency   float64 `yaml:"-" json:"latency_seconds"` // of one message
 }
@@ -30,7 +30,7 @@ func (c *Cluster) joins(level int) int {
 // Nodes returns the number of nodes.
 func (c *Cluster) Nodes() int { return (c.Devices + c.PerNode - 1) / c.PerNode }
 
-// String returns what Parse reads.
+// String returns the cluster in the form that Parse reads.
 func (c *Cluster) String() string {
 	if c.Devices%c.PerNode != 0 {
 		return fmt.Sprintf("%dx%s", c.Devices, c.Accelerator.Name)

@@ -10,14 +10,15 @@ const (
 	AllGather     Collective = iota // bytes: of the whole result
 	ReduceScatter                   // bytes: of a rank's whole input
 	AllReduce                       // bytes: of a rank's input
-	AllToAll                        // bytes: of all that a rank sends, with what it keeps
+	AllToAll                        // bytes: of all that a rank sends, and its own part
 )
 
-// A Group is the ranks of one axis of a mesh: Size devices, Stride apart. All groups of the axis exchange at once.
+// A Group is a group of ranks along one axis of a mesh: Size devices, Stride apart. All groups of the axis exchange at
+// once.
 type Group struct{ Size, Stride int }
 
-// Time returns how long a collective takes. Each level of the network carries its part at the same time as the others
-// (rings over levels are pipelined), and the slowest decides; latencies add up:
+// Time returns how long a collective takes. All levels of the network carry their parts at the same time (rings over
+// levels are pipelined), so the slowest decides; latencies add up:
 //
 //	AllGather, ReduceScatter  at a level that joins u units: bytes·(1 − 1/u) enter each unit, through the links of
 //	                          those ranks of the group that the unit has; u−1 messages follow each other
@@ -57,10 +58,10 @@ func (c *Cluster) Time(op Collective, bytes float64, g Group) float64 {
 	return bytes*rate + latency
 }
 
-// ringSteps is about how many messages of a long ring follow each other before libraries use trees.
+// ringSteps is about the number of successive messages of a ring above which libraries use trees instead.
 const ringSteps = 64
 
-// Message returns how long one message between two devices takes that are stride apart.
+// Message returns the time of one message between two devices that are stride apart.
 func (c *Cluster) Message(bytes float64, stride int) float64 {
 	for i, l := range c.Levels {
 		if stride < c.joins(i) || i == len(c.Levels)-1 {
@@ -70,7 +71,7 @@ func (c *Cluster) Message(bytes float64, stride int) float64 {
 	return 0
 }
 
-// Typical is the efficiency of an accelerator for which there are no published runs.
+// Typical is the efficiency that is assumed for accelerators without published runs.
 var Typical = Efficiency{Compute: 0.85, Memory: 0.8, Network: 0.75}
 
 // Efficiency returns the fitted constants, or the typical ones.

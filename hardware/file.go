@@ -11,8 +11,8 @@ import (
 	"anneal/internal/yaml"
 )
 
-// Read reads a cluster from YAML, in the units that data sheets use; docs/planning.md has an example. Unknown keys,
-// missing and absurd figures are refused, all at once: the error is a join of a Fault each.
+// Read reads a cluster from YAML, in the units that data sheets use; docs/planning.md has an example. It refuses
+// unknown keys, missing figures and absurd figures, and reports them all at once: the error joins a Fault for each.
 func Read(text []byte) (*Cluster, error) {
 	file, err := yaml.Parse(text)
 	if err != nil {
@@ -41,7 +41,7 @@ func Read(text []byte) (*Cluster, error) {
 	return c, nil
 }
 
-// describe reads the cluster of a file. It is of use only if there are no faults.
+// describe reads the cluster of a file. The result is valid only if there are no faults.
 func describe(s *section) *Cluster {
 	a := &Accelerator{Name: s.text("name", "device"), Tile: 128, Launch: 4e-6, Attention: other, Source: "the file"}
 	nodes := s.count("nodes", 1, mostDevices, "nodes")

@@ -1,7 +1,7 @@
 package hardware
 
-// fitted are the constants by accelerator, as `anneal bench plan --published --fit` finds them on every third published
-// run of a source. TestTheConstantsAreThoseOfTheFit holds one of them to that.
+// fitted are the constants by accelerator, as `anneal bench plan --published --fit` finds them on every third
+// published run of a source. TestTheConstantsAreThoseOfTheFit checks one of them.
 var fitted = map[string]Efficiency{
 	"a100-40gb":      {Compute: 0.850, Memory: 0.745, Network: 0.647},
 	"a100-80gb":      {Compute: 0.850, Memory: 0.941, Network: 0.313},
@@ -19,7 +19,7 @@ var fitted = map[string]Efficiency{
 	"v100-32gb":      {Compute: 0.954, Memory: 0.960, Network: 0.772},
 }
 
-// SetEfficiency replaces the fitted constants of a cluster's accelerator.
+// SetEfficiency replaces the fitted constants of the cluster's accelerator.
 func (c *Cluster) SetEfficiency(e Efficiency) {
 	a := *c.Accelerator
 	a.Fitted = e

@@ -183,3 +183,16 @@ func TestEveryKnownAcceleratorIsComplete(t *testing.T) {
 		}
 	}
 }
+
+// Changing an accelerator that was looked up leaves the table as it is.
+func TestWhatIsLookedUpMayBeChanged(t *testing.T) {
+	was, err := Lookup("h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	peak := was.Peak[BF16]
+	was.Peak[BF16] = 1
+	if again, _ := Lookup("h100"); again.Peak[BF16] != peak {
+		t.Errorf("%v FLOP/s, want %v", again.Peak[BF16], peak)
+	}
+}

@@ -3,6 +3,7 @@ package hardware
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,16 +11,17 @@ import (
 	"anneal/internal/nearest"
 )
 
-// mostDevices is more than any machine that was built.
+// mostDevices exceeds the number of devices in any machine built so far.
 const mostDevices = 1 << 22
 
-// Lookup returns the accelerator that is known by a name. Case does not matter.
+// Lookup returns the accelerator that is known by a name, which the caller may change. Case does not matter.
 func Lookup(name string) (Known, error) {
 	key := strings.ToLower(strings.ReplaceAll(name, " ", "-"))
 	var names []string
 	for _, k := range Table {
 		if k.Name == key || slices.Contains(k.Aliases, key) {
 			k.Fitted = fitted[k.Name]
+			k.Peak, k.Product, k.Attention = maps.Clone(k.Peak), maps.Clone(k.Product), maps.Clone(k.Attention)
 			return k, nil
 		}
 		names = append(append(names, k.Name), k.Aliases...)
@@ -41,7 +43,7 @@ func Names() (list []string) {
 }
 
 // Parse reads a cluster: 128x8xh100-80gb is 128 nodes of 8, 8xh100-80gb is 8 devices in nodes of the usual size. It
-// reports everything that is wrong at once.
+// reports all faults at once.
 func Parse(text string) (*Cluster, error) {
 	parts := strings.SplitN(strings.ToLower(strings.TrimSpace(text)), "x", 3)
 	numbers := 0
@@ -83,8 +85,8 @@ func numeric(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789-.") == ""
 }
 
-// Cluster returns so many devices in nodes of perNode. A domain that is larger than the table's node, such as an
-// NVL72 rack or a slice of a torus, keeps its size.
+// Cluster returns so many devices in nodes of perNode. If the domain of the accelerator is larger than the table's
+// node, such as an NVL72 rack or a slice of a torus, it keeps its size.
 func (k Known) Cluster(devices, perNode int) *Cluster {
 	a := k.Accelerator
 	inside := Level{Name: "node", Devices: perNode, Bandwidth: k.Inside, Latency: k.Latency[0]}

@@ -11,19 +11,19 @@ import (
 	"anneal/internal/nearest"
 )
 
-// A section is a map of a hardware file. Its keys are read one by one, and close reports those that nobody read. All
-// faults of a file are collected in one list.
+// A section is a map of a hardware file. Its keys are read one by one, and close reports the keys that were not read.
+// All faults of a file are collected in one list.
 type section struct {
-	name   string              // what stands before its keys in errors, such as "network[1]."
-	values map[string]ast.Node // nil if it is no map, which is a fault already
-	keys   []string            // of values, in the order of the file
+	name   string              // prefix of its keys in errors, such as "network[1]."
+	values map[string]ast.Node // nil if it is not a map, which is already reported
+	keys   []string            // keys of values, in the order of the file
 	read   []string
 	faults *[]Fault
 }
 
-// A Fault is one thing wrong with a hardware file.
+// A Fault is one fault of a hardware file.
 type Fault struct {
-	Line    int // from 1; 0 where something is missing
+	Line    int // from 1; 0 for something missing
 	Message string
 }
 
@@ -34,10 +34,10 @@ func (f Fault) Error() string {
 	return f.Message
 }
 
-// order puts faults in the order of the file, and what is missing behind them.
+// order is the sort key of a fault: by line, with missing things last.
 func (f Fault) order() uint { return uint(f.Line - 1) }
 
-// open returns the section of a node, which is empty if the node is no map.
+// open returns the section of a node; it is empty if the node is not a map.
 func open(name string, node ast.Node, faults *[]Fault) *section {
 	s := &section{name: name, values: map[string]ast.Node{}, faults: faults}
 	var list []*ast.MappingValueNode
@@ -58,7 +58,7 @@ func open(name string, node ast.Node, faults *[]Fault) *section {
 	return s
 }
 
-// path names the section itself.
+// path returns the name of the section itself.
 func (s *section) path() string {
 	if s.name == "" {
 		return "the file"
@@ -79,7 +79,7 @@ func (s *section) take(key string) ast.Node {
 	return s.values[key]
 }
 
-// figure reads a number in a range. A missing one is 0, which is a fault where the range begins above it.
+// figure reads a number in a range. A missing number counts as 0, which is a fault if the range begins above 0.
 func (s *section) figure(key string, least, most float64, unit string) float64 {
 	node := s.take(key)
 	if node == nil {
@@ -164,7 +164,7 @@ func (s *section) list(key string) (list []*section) {
 	return list
 }
 
-// close reports the keys that nobody read.
+// close reports the keys that were not read.
 func (s *section) close() {
 	for _, key := range s.keys {
 		if slices.Contains(s.read, key) {
@@ -180,7 +180,7 @@ func (s *section) close() {
 
 const longestName = 64
 
-// shown returns a part of the file as it can stand in an error.
+// shown returns a part of the file in a form fit for an error.
 func shown(text string) string {
 	if r := []rune(text); len(r) > longestName {
 		text = string(r[:longestName]) + "…"
@@ -192,7 +192,7 @@ func shown(text string) string {
 	return q
 }
 
-// short writes a bound or a figure without an exponent as far as people read it.
+// short writes a bound or a figure, without an exponent unless it has more than ten digits.
 func short(x float64) string { return fmt.Sprintf("%.10g", x) }
 
 func number(node ast.Node) (float64, bool) {

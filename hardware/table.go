@@ -9,8 +9,9 @@ const (
 )
 
 // Share of the peak that attention kernels reach for long rows of heads of 128, by the generation of the accelerator:
-// FlashAttention (arXiv 2205.14135), FlashAttention-2 (2307.08691, figures 4 to 7) and those that use the tensor
-// cores of their generation (FlashAttention-3, 2407.08608; cuDNN). On TPUs the fused kernel of their compiler.
+// FlashAttention (arXiv 2205.14135), FlashAttention-2 (2307.08691, figures 4 to 7) and those that use the tensor cores
+// of their generation (FlashAttention-3, 2407.08608; cuDNN). For TPUs it is the share of their compiler's fused
+// kernel.
 var (
 	volta     = map[string]float64{"flash": 0.30, "flash2": 0.35, "fused": 0.35}
 	ampere    = map[string]float64{"flash": 0.36, "flash2": 0.60, "fused": 0.62}
@@ -20,7 +21,7 @@ var (
 	other     = map[string]float64{"flash": 0.25, "flash2": 0.30, "fused": 0.40}
 )
 
-// A Known accelerator stands in the table with the node it usually comes in.
+// A Known accelerator is an entry of the table: an accelerator and its usual node.
 type Known struct {
 	Accelerator
 	Aliases []string
@@ -59,8 +60,8 @@ const (
 	google  = "jax-ml/scaling-book@0819a7d; stas00/ml-engineering@744d01e1"
 )
 
-// Table is the accelerators that are known by name. Rates are those of makers for dense products; where somebody
-// searched for the fastest product, that is beside it.
+// Table lists the accelerators that have a name. Rates are the makers' figures for dense products; beside them is the
+// measured rate of the fastest product, if somebody searched for it.
 var Table = []Known{
 	volta100("v100-16gb", 16), volta100("v100-32gb", 32),
 	gpu("a100-40gb", "a100-sxm-40gb a100-sxm4-40gb", 312, 271.2, 0, 0, 40, 1555, 108, ampere, 300, 8, 25, vendors),

@@ -9,6 +9,10 @@ import "fmt"
 // Idle share: (p−1)/(v·m+p−1) with v chunks. Messages: v times those of 1F1B. Memory: 1 + (p−1)/(p·v) times that of
 // 1F1B on the first stage. It needs micro to be a multiple of stages.
 func Interleaved(stages, chunks, micro int) ([][]Instr, error) {
+	if stages < 1 || chunks < 1 || micro < 1 {
+		return nil, fmt.Errorf("a pipeline of %d stages with %d chunks each and %d micro-batches: all must be at least 1",
+			stages, chunks, micro)
+	}
 	if micro%stages != 0 {
 		return nil, fmt.Errorf("the interleaved schedule needs a number of micro-batches that is a multiple of its "+
 			"stages; %d micro-batches are not a multiple of %d stages", micro, stages)

@@ -187,3 +187,15 @@ func TestSchedulesFitAnyNumberOfMicroBatches(t *testing.T) {
 		}
 	}
 }
+
+// Sizes that no pipeline has are an error, not a division by zero or empty lists.
+func TestInterleavedNeedsStagesChunksAndMicroBatches(t *testing.T) {
+	for _, n := range [][3]int{{0, 2, 2}, {2, 0, 2}, {2, 2, 0}, {-1, 2, 2}} {
+		if lists, err := Interleaved(n[0], n[1], n[2]); err == nil {
+			t.Errorf("%v: %v", n, lists)
+		}
+	}
+	if lists, err := (Schedule{}).Make(2, 2); err == nil {
+		t.Errorf("a schedule without a name: %v", lists)
+	}
+}
