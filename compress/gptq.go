@@ -8,20 +8,20 @@ import (
 	"sync/atomic"
 )
 
-// damping is the part of the mean of the diagonal that is added to it, as in the original.
+// damping is the share of the mean of the diagonal that is added to the diagonal, as in the original.
 const damping = 0.01
 
 // errSingular means that the inputs of a matrix leave its products undetermined even with damping.
 var errSingular = errors.New("compress: the inputs of a matrix are not finite, or all zero")
 
 // GPTQ rounds the weights of w [rows, cols] to the grid so that the products with the inputs change little (Frantar et
-// al. 2022, arXiv 2210.17323). h [cols, cols] is Σ x·xᵀ over inputs x; it is overwritten. One column after the other is
-// rounded, and those that follow make up for its error, as far as inputs let them:
+// al. 2022, arXiv 2210.17323). h [cols, cols] is Σ x·xᵀ over inputs x; it is overwritten. It rounds one column after
+// the other; the later columns compensate for the error, as far as the inputs allow:
 //
 //	q = round(w_i);  w_j ← w_j − (w_i − q)·U_ij / U_ii  for j > i,  with Uᵀ·U = (h + damping)⁻¹
 //
-// The scale of a group is that of its weights when its first column is reached. Weights that are 0 stay 0, so that what
-// was pruned stays so. Rows are independent of each other.
+// The scale of a group follows from its weights when its first column is reached. Weights that are 0 stay 0, so that
+// pruned weights stay pruned. Rows are independent of each other.
 func (g Grid) GPTQ(w []float32, cols int, h []float64) error {
 	u, err := upper(h, cols)
 	if err != nil {
@@ -50,7 +50,7 @@ func (g Grid) GPTQ(w []float32, cols int, h []float64) error {
 	return nil
 }
 
-// row rounds a row by U, but for the weights that are to be 0.
+// row rounds a row by U, except the weights that must stay 0.
 func (g Grid) row(w, u []float64, zero []bool) {
 	cols, scale := len(w), 0.0
 	for i, x := range w {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Magnitude sets a share of the weights of w to 0: those with the smallest magnitudes (Han et al. 2015, arXiv
-// 1506.02626), and of equal ones the first.
+// Magnitude sets a share of the weights of w to 0: the ones with the smallest magnitudes (Han et al. 2015, arXiv
+// 1506.02626) and, among equal ones, the first.
 func Magnitude(w []float32, share float64) {
 	order := byMagnitude(w)
 	for _, i := range order[:int(math.Round(share*float64(len(w))))] {
@@ -30,7 +30,7 @@ func Of(w []float32, cols, keep, block int) {
 	}
 }
 
-// byMagnitude returns the places of the weights, the smallest first.
+// byMagnitude returns the indices of the weights, the smallest magnitude first.
 func byMagnitude(w []float32) []int {
 	order := make([]int, len(w))
 	for i := range order {

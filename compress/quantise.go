@@ -2,9 +2,9 @@ package compress
 
 import "math"
 
-// A Grid is the numbers that weights may have: multiples of a scale, −L to L with L = 2^(Bits−1) − 1. Every Group
-// weights of a row have a scale of their own. It is not rounded, though a format would store it in 16 bits: in FP16
-// that moves a weight by at most 1/2048 of itself, and a step of 8 bits is 1/127 of the largest.
+// A Grid is the set of numbers that weights may have: multiples of a scale, −L to L with L = 2^(Bits−1) − 1. Every
+// Group weights of a row have a scale of their own. It is not rounded, though a format would store it in 16 bits: in
+// FP16 that moves a weight by at most 1/2048 of itself, and a step of 8 bits is 1/127 of the largest.
 type Grid struct {
 	Bits  int // 2 to 8
 	Group int // weights; the last group of a row may be shorter
@@ -18,8 +18,8 @@ func (g Grid) MatrixBits(rows, cols int) int64 {
 
 func (g Grid) levels() float64 { return float64(int(1)<<(g.Bits-1) - 1) }
 
-// scale returns the step of the grid for a group of weights, whose largest has the outermost number. It is 0 if all
-// weights are.
+// scale returns the step of the grid for a group of weights: the largest weight gets the outermost number. The step is
+// 0 if all weights are 0.
 func (g Grid) scale(w []float64) float64 {
 	largest := 0.0
 	for _, x := range w {
@@ -28,7 +28,7 @@ func (g Grid) scale(w []float64) float64 {
 	return largest / g.levels()
 }
 
-// round returns the number of the grid that is nearest to x.
+// round returns the number of the grid nearest to x.
 func (g Grid) round(x, scale float64) float64 {
 	if scale == 0 {
 		return 0

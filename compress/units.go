@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// Units prunes whole units, heads or feed-forward channels, which a smaller layer can leave out (Li et al. 2017,
-// arXiv 1608.08710). A unit is h rows of a matrix of in [units·h, D], and w columns of out [D, units·w]. The share
-// of them that have the smallest products of norms become 0. cols is units·w. Units returns how many it pruned.
+// Units prunes whole units, heads or feed-forward channels, which a smaller layer can leave out (Li et al. 2017, arXiv
+// 1608.08710). A unit is h rows of a matrix of in [units·h, D], and w columns of out [D, units·w]. Units sets the
+// share of units with the smallest products of norms (over all their matrices) to 0, and returns the number of these.
+// cols is units·w.
 func Units(units int, share float64, out []float32, cols int, in ...[]float32) (pruned int) {
 	size := make([]float64, units) // logarithms
 	for u := range units {

@@ -1,21 +1,22 @@
 package dash
 
 import (
+	"anneal/internal/units"
 	"fmt"
 	"math"
 )
 
-// An Alert is something that a person should know of a run.
+// An Alert is an event of a run that the user should know.
 type Alert struct {
 	Kind string `json:"kind"` // nan, spike, slow, stall, disk, lines, or an event of the journal
-	Step int    `json:"step"` // where it was seen; of several the last
+	Step int    `json:"step"` // the last step that shows it
 	Text string `json:"text"`
 }
 
-// A detector notices steps that stand out. It looks at each once.
+// A detector finds unusual steps. It takes each step once.
 type detector struct {
 	loss   smooth
-	spread smooth // of the squares of what losses differ from their mean by
+	spread smooth // of the squared deviations of losses from their mean
 	rate   smooth
 
 	notFinite, firstNotFinite, lastNotFinite int
@@ -29,14 +30,14 @@ const (
 	spikeSigmas = 6    // standard deviations above the mean
 	spikeShare  = 0.05 // and so much above it
 	slowShare   = 0.7  // of the usual rate
-	settled     = 50   // steps before a mean says something
+	settled     = 50   // steps before a mean is reliable
 )
 
 func newDetector() *detector {
 	return &detector{loss: smooth{over: 20}, spread: smooth{over: 200}, rate: smooth{over: 2000}}
 }
 
-// smooth is an exponential mean over about so many values.
+// smooth is an exponential moving average over about so many values.
 type smooth struct{ over, mean, n float64 }
 
 func (s *smooth) add(x float64) {
@@ -44,7 +45,7 @@ func (s *smooth) add(x float64) {
 	s.mean += (x - s.mean) / min(s.n, s.over)
 }
 
-// empty reports whether a step had no targets: it has no loss, and was made at no rate.
+// empty reports whether a step had no targets: it has neither a loss nor a rate.
 func (e entry) empty() bool { return e.skipped && math.IsNaN(e.loss) && !(e.lr > 0) }
 
 // step takes the next step.
@@ -64,7 +65,7 @@ func (d *detector) step(e entry) {
 		d.spikes++
 		d.spike = Alert{"spike", e.step, fmt.Sprintf("the loss of step %d was %.4g, where %.4g is usual",
 			e.step, e.loss, d.loss.mean)}
-		d.loss.add(d.loss.mean + most) // a new level is usual after a while
+		d.loss.add(d.loss.mean + most) // a lasting new level becomes the mean
 	default:
 		if d.loss.n > 0 {
 			d.spread.add(above * above)
@@ -80,7 +81,7 @@ func (d *detector) step(e entry) {
 	}
 }
 
-// alerts returns what was noticed.
+// alerts returns the alerts so far.
 func (d *detector) alerts() []Alert {
 	var list []Alert
 	if d.notFinite > 0 {
@@ -95,7 +96,8 @@ func (d *detector) alerts() []Alert {
 	}
 	if d.rate.n >= settled && d.fast < slowShare*d.rate.mean {
 		list = append(list, Alert{"slow", d.last, fmt.Sprintf(
-			"training has slowed down: %.0f tokens/s, where %.0f are usual", d.fast, d.rate.mean)})
+			"training has slowed down: %s tokens/s, where %s are usual",
+			units.Commas(int64(d.fast)), units.Commas(int64(d.rate.mean)))})
 	}
 	return list
 }

@@ -9,13 +9,14 @@ import (
 	"anneal/internal/fileio"
 )
 
-// known says which buckets a reader of curves has already.
+// known says which buckets a client already has.
 type known struct {
 	generation, width, from int
 }
 
-// curves writes the buckets of a table that a reader lacks, as JSON: x by axis, and of each number the mean and, where
-// buckets hold several steps, the smallest and the largest. The last bucket that a reader has may have grown.
+// curves writes the buckets that a client lacks, as JSON: the positions on each axis and, for each number, the means
+// and, if buckets hold several steps, the minima and maxima. The client asks again for its last bucket, which may have
+// grown.
 func (f *follower) curves(has known) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +58,7 @@ func (t *table) json(generation, from int) []byte {
 	return append(out, "}}"...)
 }
 
-// axis writes where buckets are, to more digits than a screen can show.
+// axis writes the positions of buckets, with more digits than a screen can show.
 func (t *table) axis(out []byte, from int, of func(place) float64) []byte {
 	return list(out, len(t.x)-from, 12, func(i int) float64 { return of(t.x[from+i]) })
 }
@@ -78,7 +79,7 @@ func (c *column) json(out []byte, cells []cell) []byte {
 	return append(out, '}')
 }
 
-// list writes n numbers with so many digits; those that are not finite are null.
+// list writes n numbers with so many digits; numbers that are not finite become null.
 func list(out []byte, n, digits int, at func(i int) float64) []byte {
 	out = append(out, '[')
 	for i := range n {

@@ -23,10 +23,10 @@ type follower struct {
 	table      *table
 	alerts     *detector
 	end        place // of the last step
-	val        entry // the last that was evaluated; its step is 0 before
+	val        entry // the last one with an evaluation; its step is 0 before the first
 	lines      int   // that could be read
 	bad        int   // that could not
-	rewound    int   // steps that a rewind took out
+	rewound    int   // steps that rewinds removed
 	size       int64 // of the file
 	changed    time.Time
 
@@ -40,8 +40,8 @@ type follower struct {
 
 const (
 	pieceBytes = 1 << 20 // read at a time; a longer line counts as broken
-	tailBytes  = 128     // by which a file that was replaced is known
-	// maxGap is more steps than can be missing in a file; a line beyond is broken.
+	tailBytes  = 128     // last bytes read; a replaced file has others
+	// maxGap is more steps than can be missing between two lines; a line beyond it counts as broken.
 	maxGap = 1 << 24
 )
 
@@ -57,7 +57,7 @@ func (f *follower) reset() {
 	f.lines, f.bad, f.rewound, f.read, f.tail, f.file = 0, 0, 0, 0, nil, nil
 }
 
-// poll reads what is new. A missing file has nothing.
+// poll reads new lines. A missing file has none.
 func (f *follower) poll() error {
 	file, err := fileio.OpenRegular(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +122,7 @@ func (f *follower) next(file io.ReaderAt) (more bool, err error) {
 		if n < len(f.piece) {
 			return false, nil
 		}
-		whole = n // a line that long is none; its end is another broken one
+		whole = n // such a long line counts as broken, and its end as another
 		f.bad++
 	} else {
 		f.take(f.piece[:whole])
@@ -162,7 +162,7 @@ func (f *follower) line(line []byte, offset int64) {
 	}
 }
 
-// An entry is what of a line is used here, and not only shown. Numbers that are not known are NaN.
+// An entry holds the numbers of a line that this package computes with. Unknown numbers are NaN.
 type entry struct {
 	step                               int
 	tokens, seconds, flops, loss, rate float64
@@ -170,7 +170,7 @@ type entry struct {
 	skipped, rewound                   bool
 }
 
-// entryOf picks what is used out of the numbers of a line.
+// entryOf returns the entry of a line.
 func entryOf(fields []field) entry {
 	e := entry{
 		tokens: math.NaN(), seconds: math.NaN(), flops: math.NaN(), loss: math.NaN(), rate: math.NaN(),
@@ -207,7 +207,7 @@ func entryOf(fields []field) entry {
 	return e
 }
 
-// place returns where a step ends that follows those before. Of a run that did not record its steps' seconds they are
+// place returns the end of the next step on the axes. If the run did not record the seconds of its steps, they are
 // computed from its rate.
 func (f *follower) place(e entry, offset int64) place {
 	seconds := e.seconds

@@ -46,12 +46,12 @@ func livePage() string {
 	return fill(`<link rel="stylesheet" href="page.css">`, `<script src="page.js"></script>`)
 }
 
-// fill puts what differs between the two forms of the page in its places.
+// fill inserts the parts in which the two forms of the page differ.
 func fill(head, tail string) string {
 	return strings.NewReplacer("<!-- head -->", head, "<!-- tail -->", tail).Replace(body)
 }
 
-// record is what a report holds in the place of a server.
+// record holds the data that a report contains instead of asking a server.
 type record struct {
 	View   View              `json:"view"`
 	Curves []json.RawMessage `json:"curves"`
@@ -86,7 +86,7 @@ func (w *Watch) report(now time.Time) (string, error) {
 		`<script type="application/json" id="record">`+string(data)+`</script><script>`+code+`</script>`), nil
 }
 
-// hashOf names a script or style sheet in a content security policy.
+// hashOf returns the hash that identifies a script or style sheet in a content security policy.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// A field is a number in a line of metrics. That of a nested object or array has a name such as grad_norms.layers.3.
-// null is NaN, true is 1 and false is 0; texts are left out.
+// A field is a number in a line of metrics. A number in a nested object or array has a name such as
+// grad_norms.layers.3. null is NaN, true is 1 and false is 0; texts are left out.
 type field struct {
 	name  []byte // valid until the next line is scanned
 	value float64
@@ -59,7 +59,7 @@ func (s *scanner) space() {
 	}
 }
 
-// take moves past a byte, and reports whether it is there.
+// take skips the given byte and reports whether it was there.
 func (s *scanner) take(c byte) bool {
 	if s.at < len(s.text) && s.text[s.at] == c {
 		s.at++
@@ -96,7 +96,7 @@ func (s *scanner) array(prefix []byte, depth int) error {
 	})
 }
 
-// items reads what stands between brackets, separated by commas.
+// items reads the elements between brackets, separated by commas.
 func (s *scanner) items(open, end byte, depth int, item func(i int) error) error {
 	if depth > maxDepth || !s.take(open) {
 		return errLine
@@ -173,7 +173,7 @@ func (s *scanner) word(w string) bool {
 	return true
 }
 
-// key reads a text. One with escapes is left to encoding/json.
+// key reads a string. It leaves strings with escapes to encoding/json.
 func (s *scanner) key() ([]byte, error) {
 	from, escaped := s.at, false
 	if !s.take('"') {
@@ -201,7 +201,7 @@ func (s *scanner) key() ([]byte, error) {
 	return nil, errLine
 }
 
-// number reads a number as JSON writes it. One beyond the range of float64 is an error.
+// number reads a JSON number. One beyond the range of float64 is an error.
 func (s *scanner) number() (float64, error) {
 	from := s.at
 	s.take('-')
@@ -228,7 +228,7 @@ func (s *scanner) number() (float64, error) {
 	return x, nil
 }
 
-// digits moves past digits, and reports whether there is one.
+// digits skips digits and reports whether there was at least one.
 func (s *scanner) digits() bool {
 	from := s.at
 	for s.at < len(s.text) && s.text[s.at] >= '0' && s.text[s.at] <= '9' {

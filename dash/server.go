@@ -16,8 +16,8 @@ import (
 // A Server shows runs to browsers. It answers GET and HEAD only and changes nothing.
 type Server struct {
 	Watch *Watch
-	// Token is what a reader must show to get data: Authorization: Bearer TOKEN. "" on loopback, where the system
-	// keeps others out.
+	// Token is what a client must send to get data: Authorization: Bearer TOKEN. It is "" on loopback, which other
+	// machines cannot reach.
 	Token string
 	Hosts []string // names of this machine besides localhost; a request for another name is refused
 }
@@ -28,7 +28,7 @@ const (
 	maxHeader      = 16 << 10
 )
 
-// policy lets the page load what this server has, and nothing else.
+// policy lets the page load only from this server.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -63,7 +63,7 @@ func (s *Server) Handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard refuses what no page of this server asks for.
+// guard refuses requests that no page of this server makes.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -119,7 +119,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) (*watched, bool) {
 	return s.Watch.runs[i], true
 }
 
-// curves answers with the buckets that a reader lacks: ?generation=G&width=W&from=N.
+// curves answers with the buckets that a client lacks: ?generation=G&width=W&from=N.
 func (s *Server) curves(w http.ResponseWriter, r *http.Request) {
 	run, ok := s.run(w, r)
 	if !ok {
@@ -127,7 +127,7 @@ func (s *Server) curves(w http.ResponseWriter, r *http.Request) {
 	}
 	var has known
 	for name, to := range map[string]*int{"generation": &has.generation, "width": &has.width, "from": &has.from} {
-		*to, _ = strconv.Atoi(r.FormValue(name)) // one that is no number has nothing
+		*to, _ = strconv.Atoi(r.FormValue(name)) // 0 if invalid: the client then gets all buckets
 	}
 	answer(w, run.points.curves(has))
 }

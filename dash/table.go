@@ -4,26 +4,26 @@ import (
 	"math"
 )
 
-// buckets is how many points of a number are kept: as many as the widest screen shows. When they do not suffice, each
-// two become one.
+// buckets is how many points of a number are kept: as many as the widest screen shows. When a run needs more, each
+// pair of buckets becomes one.
 const buckets = 2048
 
 // maxColumns bounds the numbers of one run, such as the norms of a hundred layers.
 const maxColumns = 1024
 
-// A table thins the numbers of a run: steps first + i·width to first + (i+1)·width - 1 are bucket i, which keeps the
-// smallest, the largest and the mean of each number. It takes steps in their order, one at a time.
+// A table reduces the numbers of a run to buckets: steps first + i·width to first + (i+1)·width - 1 are bucket i,
+// which keeps the smallest, the largest and the mean of each number. It takes steps in their order, one at a time.
 type table struct {
 	first, width int
 	last         int // step; 0 before the first
 	x            []place
 	columns      []*column
 	index        map[string]int
-	hint         []int // the columns of the fields of the line before: lines are mostly alike
+	hint         []int // the columns of the previous line's fields: most lines have the same
 	dropped      bool  // a number found no column
 }
 
-// A place is where a bucket lies on the axes: the end of its last step. Numbers that are not known are NaN.
+// A place is the position of a bucket on the axes: the end of its last step. Unknown numbers are NaN.
 type place struct {
 	step    int
 	tokens  float64
@@ -35,7 +35,7 @@ type place struct {
 // A column holds one number, by bucket.
 type column struct {
 	name  string
-	cells []cell // shorter than the table if the number was not seen lately
+	cells []cell // shorter than the table if the last buckets lack the number
 }
 
 type cell struct {
@@ -57,7 +57,7 @@ func (c *cell) add(x float64) {
 	c.sum += x
 }
 
-// merge adds what another bucket holds.
+// merge adds the contents of another bucket.
 func (c *cell) merge(o cell) {
 	switch {
 	case o.n == 0:
@@ -68,7 +68,7 @@ func (c *cell) merge(o cell) {
 	}
 }
 
-// mean, low and high are NaN of a cell without a number.
+// mean, low and high return NaN for a cell without a number.
 func (c cell) mean() float64 { return c.sum / float64(c.n) }
 
 func (c cell) low() float64 { return c.orNaN(c.min) }
@@ -84,7 +84,7 @@ func (c cell) orNaN(x float32) float64 {
 
 func newTable() *table { return &table{width: 1, index: map[string]int{}} }
 
-// axes are names of numbers that say where a step is, and not how it went.
+// isAxis reports whether a number says where a step lies on an axis, not how it went.
 func isAxis(name []byte) bool {
 	switch string(name) {
 	case "step", "tokens", "flops", "step_seconds", "rewound":
@@ -107,7 +107,7 @@ func (t *table) add(at place, fields []field) {
 	if i < 0 {
 		return
 	}
-	for len(t.x) <= i { // empty buckets of steps whose lines are missing stand where the one before ends
+	for len(t.x) <= i { // buckets of missing lines are empty and lie at the end of the previous bucket
 		t.x = append(t.x, place{at.step, math.NaN(), math.NaN(), math.NaN(), at.offset})
 	}
 	at.offset = t.x[i].offset
@@ -154,7 +154,7 @@ func (c *column) at(i int) *cell {
 	return &c.cells[i]
 }
 
-// halve makes one bucket of each two.
+// halve merges each pair of buckets into one.
 func (t *table) halve() {
 	t.width *= 2
 	for i := 0; 2*i < len(t.x); i++ {

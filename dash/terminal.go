@@ -40,7 +40,7 @@ const (
 // Next returns the axis after one.
 func (a Axis) Next() Axis { return (a + 1) % axes }
 
-// at returns the label of an axis, and where a bucket is on it.
+// at returns the label of an axis and the position of a bucket on it.
 func (a Axis) at() (string, func(place) float64) {
 	switch a {
 	case ByTokens:
@@ -51,11 +51,11 @@ func (a Axis) at() (string, func(place) float64) {
 	return "steps", func(p place) float64 { return float64(p.step) }
 }
 
-const terminalSmoothing = 0.9 // share that a smoothed loss keeps of the bucket before
+const terminalSmoothing = 0.9 // weight of the previous bucket in a smoothed loss
 
 // Draw returns the lines of a screen, at most o.Rows of at most o.Columns columns.
 func (w *Watch) Draw(o Screen, now time.Time) []string {
-	if o.Columns <= 0 || o.Rows <= 0 { // as a terminal says that does not know its size
+	if o.Columns <= 0 || o.Rows <= 0 { // a terminal of unknown size reports 0
 		o.Columns, o.Rows = 80, 24
 	}
 	v := w.View(now)
@@ -100,7 +100,7 @@ func cut(line string, columns int) string {
 	return line
 }
 
-// printable replaces what would control the terminal: lines hold texts of the runs' files.
+// printable replaces control characters: lines hold texts from the runs' files.
 func printable(r rune) rune {
 	if unicode.IsPrint(r) {
 		return r
@@ -108,7 +108,7 @@ func printable(r rune) rune {
 	return '\uFFFD'
 }
 
-// headLines are the figures of a run.
+// headLines returns the lines with the figures of a run.
 func headLines(r *RunView, o Screen, of int) []string {
 	share := 0.0
 	if r.Steps > 0 {
@@ -133,7 +133,8 @@ func headLines(r *RunView, o Screen, of int) []string {
 	}
 }
 
-// fitting joins those of the first parts that fit in a number of columns: a number that is cut off is another number.
+// fitting joins as many of the first parts as fit in a number of columns. It cuts no part, as a number that is cut off
+// would be wrong.
 func fitting(columns int, parts ...string) string {
 	const apart = "   "
 	line := parts[0]
@@ -146,7 +147,7 @@ func fitting(columns int, parts ...string) string {
 	return line
 }
 
-// otherRuns are one line for each of the other runs, at most five.
+// otherRuns returns one line for each of the other runs, at most five.
 func otherRuns(runs []RunView, but, columns int) []string {
 	var lines []string
 	for i := range runs {
@@ -159,7 +160,7 @@ func otherRuns(runs []RunView, but, columns int) []string {
 	return lines
 }
 
-// phases names the two phases that take most of a step.
+// phases names the two phases that take the most time of a step.
 func phases(r *RunView) (list []string) {
 	sum := train.Number(0)
 	for _, seconds := range r.Phases {
@@ -174,8 +175,8 @@ func phases(r *RunView) (list []string) {
 	return list
 }
 
-// lossChart draws the losses of the runs: of one alone every bucket and the smoothed curve with the evaluations, of
-// several the smoothed curves.
+// lossChart draws the losses of the runs: for a single run every bucket, the smoothed curve and the evaluations; for
+// several runs only the smoothed curves.
 func (w *Watch) lossChart(o Screen) *chart.Chart {
 	label, at := o.Axis.at()
 	c := &chart.Chart{
@@ -212,7 +213,7 @@ func (f *follower) chartSeries(name string, at func(place) float64) (s chart.Ser
 	return s
 }
 
-// smoothed is an exponential mean, corrected for its start.
+// smoothed returns an exponential moving average, corrected for its start.
 func smoothed(values []float64) []float64 {
 	out := make([]float64, len(values))
 	sum, weight := 0.0, 0.0

@@ -12,9 +12,11 @@ import (
 	"anneal/train"
 )
 
-// What a terminal says of the inside of a run: a line each for layers, memory and samples, where they are known.
+// This file writes the terminal's lines on the inside of a run: one each for layers, memory and samples, if they are
+// known.
 
-// insideLine names the layers whose updates and activations are the largest, and how much of late was clipped.
+// insideLine names the layers with the largest updates and activations, and shows the share of recent steps that were
+// clipped.
 func (f *follower) insideLine(columns int) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,7 +41,7 @@ func (f *follower) insideLine(columns int) []string {
 	return []string{fitting(columns, parts...)}
 }
 
-// largest returns the largest of the newest means of the numbers prefix0, prefix1 …, and which it is; -1 if there are
+// largest returns the largest of the newest means of the numbers prefix0, prefix1 …, and its index; -1 if there are
 // none.
 func (t *table) largest(prefix string) (most float64, which int) {
 	most, which = math.Inf(-1), -1
@@ -56,7 +58,7 @@ func (t *table) largest(prefix string) (most float64, which int) {
 
 const plannedMemory = "planned memory:"
 
-// memoryLine names the kinds of memory, the largest first, as many as there is room for.
+// memoryLine names as many kinds of memory as fit, the largest first.
 func memoryLine(r *RunView, columns int) []string {
 	if r.Timing == nil {
 		return nil
@@ -77,7 +79,7 @@ func memoryLine(r *RunView, columns int) []string {
 	return []string{line}
 }
 
-// sampleLine begins what the model wrote last, after the first prompt.
+// sampleLine shows the beginning of the model's last text after the first prompt.
 func sampleLine(r *RunView) []string {
 	if len(r.Samples) == 0 {
 		return nil

@@ -14,16 +14,16 @@ import (
 	"anneal/train"
 )
 
-// A View is what is known of all runs but for their curves.
+// A View holds the data of all runs except their curves.
 type View struct {
-	Watch string    `json:"watch"` // the same for all views of a Watch, and of no other
+	Watch string    `json:"watch"` // identifies the Watch: the same for all its views
 	Time  time.Time `json:"time"`
 	Runs  []RunView `json:"runs"`
 }
 
-// A RunView is what is known of a run. Numbers that are not known are NaN, in JSON null.
+// A RunView holds the data of a run. Unknown numbers are NaN, in JSON null.
 type RunView struct {
-	Name  string       `json:"name"` // as short as it can be told from the others
+	Name  string       `json:"name"` // the shortest that differs from the others
 	Dir   string       `json:"dir"`
 	State run.RunState `json:"state"`
 	Error string       `json:"error,omitempty"` // why the run, or a file of it, cannot be read
@@ -39,7 +39,7 @@ type RunView struct {
 	Bytes      int64        `json:"bytes"` // on disk
 	Changed    time.Time    `json:"changed"`
 
-	Loss           train.Number `json:"loss"`              // nats per token, of the last batches
+	Loss           train.Number `json:"loss"`              // nats per token, over the last batches
 	ValLoss        train.Number `json:"val_loss"`          // nats per token
 	ValBitsPerByte train.Number `json:"val_bits_per_byte"` // of the last evaluation
 	ValStep        int          `json:"val_step"`
@@ -53,7 +53,7 @@ type RunView struct {
 
 	Lines    int          `json:"lines"`     // of metrics.jsonl
 	BadLines int          `json:"bad_lines"` // that cannot be read
-	Rewound  int          `json:"rewound"`   // steps that a rewind took out of the run
+	Rewound  int          `json:"rewound"`   // steps that rewinds removed from the run
 	Read     train.Number `json:"read"`      // share of metrics.jsonl that has been read
 
 	Alerts      []Alert           `json:"alerts"`
@@ -67,7 +67,7 @@ type RunView struct {
 	Differences []Difference      `json:"differences"` // from the first run
 }
 
-// Saved is a checkpoint with the command that goes on from it.
+// Saved is a checkpoint with the command that continues from it.
 type Saved struct {
 	Step    int64  `json:"step"`
 	Tokens  int64  `json:"tokens"`
@@ -76,14 +76,14 @@ type Saved struct {
 	Command string `json:"command"`
 }
 
-// A Difference is a key whose value is another than in the first run.
+// A Difference is a key whose value differs from that in the first run.
 type Difference struct {
 	Key   string `json:"key"`
 	First string `json:"first"`
 	Here  string `json:"here"`
 }
 
-// View returns what is known now.
+// View returns the current data.
 func (w *Watch) View(now time.Time) View {
 	v := View{Watch: w.id, Time: now.UTC().Truncate(time.Millisecond), Runs: make([]RunView, len(w.runs))}
 	first := w.runs[0].config()
@@ -97,7 +97,7 @@ func (w *Watch) View(now time.Time) View {
 	return v
 }
 
-// name returns the last part of a run's path, or the whole path where that is not the only one of this name.
+// name returns the last part of a run's path, or the whole path if another run has the same name.
 func (w *Watch) name(i int) string {
 	name := filepath.Base(w.runs[i].dir)
 	for k, r := range w.runs {
@@ -146,7 +146,8 @@ func (r *watched) view(now time.Time) RunView {
 	return v
 }
 
-// timeLeft returns the seconds until train.minutes have passed since the run was last started; infinite without them.
+// timeLeft returns the seconds until train.minutes have passed since the run was last started; infinite if
+// train.minutes is not set.
 func (r *watched) timeLeft(lines []run.JournalLine, now time.Time) float64 {
 	limit := r.config().Train.Minutes
 	if limit <= 0 {
@@ -161,7 +162,7 @@ func (r *watched) timeLeft(lines []run.JournalLine, now time.Time) float64 {
 	return max(0, 60*limit-now.Sub(started).Seconds())
 }
 
-// view adds what the metrics say. The run stops after limit seconds at the latest.
+// view adds the data of the metrics. The run stops after limit seconds at the latest.
 func (f *follower) view(v *RunView, limit float64, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,7 +215,7 @@ func (f *follower) view(v *RunView, limit float64, now time.Time) {
 	}
 }
 
-// continuing returns the command that goes on from a checkpoint; the newest is where a resume begins.
+// continuing returns the command that continues from a checkpoint; a resume continues from the newest.
 func (r *watched) continuing(newest bool, step int64, state run.RunState) string {
 	at := fmt.Sprint(step)
 	switch {

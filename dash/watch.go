@@ -22,18 +22,18 @@ type Watch struct {
 	runs []*watched
 }
 
-// watched is a run with what is known of it.
+// watched is a run with its data.
 type watched struct {
 	dir    string
 	points *follower
 
 	mu    sync.Mutex
-	cfg   *config.Config // changes where a run is resumed with another
+	cfg   *config.Config // changes when the run is resumed with another
 	facts facts
 	fault error // why the metrics cannot be read; nil if they can
 }
 
-// facts are what small files say of a run.
+// facts is the content of a run's small files.
 type facts struct {
 	read        time.Time
 	summary     run.Summary
@@ -50,10 +50,10 @@ type facts struct {
 const (
 	maxRuns      = 32
 	journalLines = 50                     // that are shown
-	journalRead  = 10_000                 // in which the last start of the run is looked for
+	journalRead  = 10_000                 // last lines of the journal, among which its last start is searched
 	pollEvery    = 500 * time.Millisecond // what a run appends
 	factsEvery   = 2 * time.Second        // its other files
-	maxSamples   = 20                     // steps whose texts are shown, of all that there are
+	maxSamples   = 20                     // newest steps whose texts are shown
 )
 
 // New watches the runs in dirs. A directory that is no run stands for the runs in and below it.
@@ -127,7 +127,7 @@ func (w *Watch) Follow(ctx context.Context) {
 	group.Wait()
 }
 
-// Read reads once what the runs have written so far.
+// Read reads everything that the runs have written so far, once.
 func (w *Watch) Read() {
 	var group sync.WaitGroup
 	for _, r := range w.runs {
@@ -136,7 +136,7 @@ func (w *Watch) Read() {
 	group.Wait()
 }
 
-// refresh reads what is new. Small files come first: they are shown while a long one is read.
+// refresh reads new data. Small files come first: they are shown while a long file is still being read.
 func (r *watched) refresh(now time.Time) {
 	r.mu.Lock()
 	due := now.Sub(r.facts.read) >= factsEvery
@@ -164,7 +164,7 @@ func (r *watched) config() *config.Config {
 	return r.cfg
 }
 
-// poll reads new metrics. A defect of this program in doing so is told, and ends nothing else.
+// poll reads new metrics. It turns a panic into an error, so that a defect here stops nothing else.
 func (r *watched) poll() (err error) {
 	defer func() {
 		if p := recover(); p != nil {

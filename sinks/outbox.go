@@ -12,7 +12,7 @@ import (
 // patience is how long the end of a run waits for a sink.
 var patience = 5 * time.Second
 
-// outbox is the bounded queue before a sink that may be slow, away or hang.
+// outbox is the bounded queue before a sink that may be slow, unreachable or hang.
 type outbox struct {
 	relay *relay.Relay
 	stop  context.CancelFunc
@@ -21,8 +21,8 @@ type outbox struct {
 	lost  atomic.Int64 // pieces dropped since the last warning
 }
 
-// newOutbox returns a queue of so many pieces before what write does, which gives up when its context ends. A piece
-// that fails is tried again every retry; 0 drops it.
+// newOutbox returns a queue of so many pieces that write empties; write must return when its context ends. A piece
+// that fails is tried again after each retry; if retry is 0, it is dropped.
 func newOutbox(name string, pieces int, retry time.Duration, warn func(string),
 	write func(context.Context, []byte) (int, error)) *outbox {
 	ctx, stop := context.WithCancel(context.Background())
@@ -59,7 +59,7 @@ func (w writer) Write(p []byte) (int, error) { return w(p) }
 // put takes a piece and returns at once.
 func (o *outbox) put(piece []byte) { o.relay.Write(piece) }
 
-// close passes on what is left, within patience for all of it, and reports whether the writer is no longer in use.
+// close writes the remaining pieces, for at most patience in all, and reports whether the writer is no longer in use.
 func (o *outbox) close() bool {
 	late := time.AfterFunc(patience, o.stop)
 	ended := o.relay.Close(patience + time.Second)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// client is how sinks speak HTTP: an answer that takes longer is none, and redirects are not followed, as a POST would
-// become a GET.
+// client is the HTTP client of sinks. It has a timeout, and it does not follow redirects, as a POST would become a
+// GET.
 var client = &http.Client{
 	Timeout:       10 * time.Second,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// prometheusSink answers at /metrics with the last step. A scraper that is slow, or many of them, meet the limits of
-// the server, not the run.
+// prometheusSink answers at /metrics with the last step. Slow scrapers, or many of them, reach the limits of the
+// server and do not slow the run.
 type prometheusSink struct {
 	server *http.Server
 
@@ -32,10 +32,10 @@ type prometheusSink struct {
 	skipped              *prometheus.CounterVec
 	val, bits            *prometheus.GaugeVec
 
-	before  int64 // tokens up to the step before
+	before  int64 // tokens up to the previous step
 	begun   time.Time
-	reached int           // steps up to here were made before
-	good    time.Duration // that steps took which the run keeps
+	reached int           // steps up to this one were made before
+	good    time.Duration // time of the steps that the run keeps
 }
 
 // PrometheusMetrics are the names of the metrics that a run answers with, in order.
@@ -47,7 +47,7 @@ func PrometheusMetrics() (names []string) {
 	p.saved(time.Now(), nil)
 	p.val.WithLabelValues("all")
 	p.bits.WithLabelValues("all")
-	families, _ := r.Gather() // which fails only for inconsistent metrics
+	families, _ := r.Gather() // fails only for inconsistent metrics
 	for _, f := range families {
 		if strings.HasPrefix(f.GetName(), "anneal_") {
 			names = append(names, f.GetName())
@@ -84,8 +84,9 @@ func openPrometheus(o Options) (sink, error) {
 	return p, nil
 }
 
-// byName answers requests that name this machine: on loopback no page of another site may read metrics by a name of
-// its own that leads here. On other addresses scrapers use names that are not known here.
+// byName answers only requests that name this machine. It guards servers on loopback: a page of another site could
+// otherwise read metrics through a name of its own that leads here. On other addresses, scrapers may use names that
+// this machine does not know.
 func byName(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !webguard.Names(r.Host, nil) {
@@ -96,14 +97,14 @@ func byName(next http.Handler) http.Handler {
 	})
 }
 
-// A lateGauge appears with its first value: 0 for what is not known yet would wake people.
+// A lateGauge appears with its first value: a 0 for an unknown value could set off an alert.
 type lateGauge struct {
 	gauge    prometheus.Gauge
 	registry *prometheus.Registry
 	known    bool
 }
 
-// Set has one caller at a time.
+// Set must not be called concurrently.
 func (g *lateGauge) Set(x float64) {
 	if math.IsNaN(x) && !g.known {
 		return
@@ -209,7 +210,7 @@ func (p *prometheusSink) step(s Step) {
 	}
 	p.goodput.Set(p.good.Seconds() / time.Since(p.begun).Seconds())
 	p.eta.Set(s.ETA.Seconds())
-	if s.RSSBytes > 0 { // which not every system tells
+	if s.RSSBytes > 0 { // not every system reports it
 		p.resident.Set(float64(s.RSSBytes))
 	}
 	p.duration.Observe(s.Took.Seconds())
@@ -227,7 +228,7 @@ func (p *prometheusSink) step(s Step) {
 		p.bits.WithLabelValues("all").Set(s.ValBitsPerByte)
 		for _, r := range s.ValSources {
 			set := label(r.Name)
-			if set == "all" { // which is the name of the whole
+			if set == "all" { // "all" would be ambiguous: it names the whole
 				set = "all (source)"
 			}
 			p.val.WithLabelValues(set).Set(float64(r.Loss))
@@ -236,7 +237,7 @@ func (p *prometheusSink) step(s Step) {
 	}
 }
 
-// label is a name as the value of a label, which must be UTF-8.
+// label converts a name to the value of a label, which must be UTF-8.
 func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
 func (p *prometheusSink) alert(Alert) {}

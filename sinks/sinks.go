@@ -9,16 +9,16 @@ import (
 	"anneal/train"
 )
 
-// A Step is what is known of one step of a run.
+// A Step holds the data of one step of a run.
 type Step struct {
 	train.Event
 	Took   time.Duration               // wall time of the step
-	Phases [train.Phases]time.Duration // where it went; zero if it was not measured
+	Phases [train.Phases]time.Duration // time by phase; zero if it was not measured
 
 	due bool // sinks that keep a history take it
 }
 
-// An Alert is something that people may want to be woken for.
+// An Alert is an event that may need attention at once.
 type Alert struct {
 	Kind string // nan, spike, stall, warning, ended, stopped, failed, diverged
 	Step int
@@ -36,7 +36,7 @@ func (a Alert) Level() string {
 	return "warn"
 }
 
-// A sink takes what a run tells. Its methods are called one at a time and return at once.
+// A sink takes the reports of a run. Its methods are called one at a time and return at once.
 type sink interface {
 	step(s Step)
 	alert(a Alert)
@@ -49,18 +49,18 @@ type Options struct {
 	Log        config.Log
 	Dir        string            // of the run; TensorBoard's files go to its directory tensorboard
 	Name, ID   string            // of the run: the base of its directory, and its id
-	Step       int               // that the run is at; later steps that sinks may know are void
+	Step       int               // the run's current step; sinks must discard later steps that they have
 	Tokens     int64             // trained on so far
 	Config     string            // the text of the resolved configuration
 	Values     map[string]string // its values, by key
 	Family     string
 	Parameters int64
-	Memory     map[string]int64 // bytes that the run holds, by what they are for
+	Memory     map[string]int64 // bytes that the run holds, by purpose
 	Checkpoint int64            // bytes of a checkpoint's tensors
 	Begun      time.Time        // when this process began the run
-	Restarts   int              // processes that trained the run before
-	Reached    int              // the step that they reached: those up to it are made again
-	Warn       func(string)     // takes what is wrong with a sink; called from any goroutine
+	Restarts   int              // earlier processes that trained the run
+	Reached    int              // the last step of these processes: steps up to it are made again
+	Warn       func(string)     // receives the faults of sinks; called from any goroutine
 }
 
 // Sinks are all sinks of a run. A nil *Sinks takes everything and does nothing.
@@ -72,7 +72,7 @@ type Sinks struct {
 	text  string               // of the last alert
 }
 
-// Open opens the sinks that the configuration names. The error names the key of one that cannot be.
+// Open opens the sinks that the configuration names. An error names the key of the sink that cannot be opened.
 func Open(o Options) (*Sinks, error) {
 	s := &Sinks{every: o.Log.Every, last: map[string]time.Time{}}
 	for _, open := range []struct {
@@ -124,17 +124,17 @@ func (s *Sinks) Alert(a Alert) {
 	s.tell(a)
 }
 
-// quiet is how long after an alert others of its kind are left out: a run that skips every update must not flood
-// people.
+// quiet is the time after an alert in which others of its kind are left out: a run that skips every update must not
+// send one for each.
 const quiet = time.Minute
 
-// tell passes an alert on. The caller holds the lock.
+// tell passes an alert on to the sinks. The caller holds the lock.
 func (s *Sinks) tell(a Alert) {
 	now := time.Now()
 	if last, told := s.last[a.Kind]; told && now.Sub(last) < quiet && a.Kind != "warning" {
 		return
 	}
-	if a.Kind == "warning" && a.Text == s.text { // what was told under a kind of its own
+	if a.Kind == "warning" && a.Text == s.text { // already reported under a kind of its own
 		return
 	}
 	s.last[a.Kind], s.text = now, a.Text
@@ -161,7 +161,7 @@ type Text struct{ Prompt, Text string }
 // A reader is a sink that also takes texts.
 type reader interface{ wrote(step int, texts []Text) }
 
-// Wrote takes what the model wrote after a step, one text for each prompt of the run.
+// Wrote takes the texts that the model wrote after a step, one for each prompt of the run.
 func (s *Sinks) Wrote(step int, texts []Text) {
 	if s == nil {
 		return
@@ -175,7 +175,7 @@ func (s *Sinks) Wrote(step int, texts []Text) {
 	}
 }
 
-// Close passes on what is left, as far as sinks take it within a few seconds.
+// Close writes the remaining output, as far as sinks take it within a few seconds.
 func (s *Sinks) Close() {
 	if s == nil {
 		return
@@ -212,7 +212,7 @@ var skipText = map[string]string{
 	"spike": "an update was skipped: its loss or gradient norm is far above those before (guard.spike_z)",
 }
 
-// keyError is an error of a sink, which names the key that it follows from.
+// keyError is an error of a sink with the configuration key that caused it.
 func keyError(key, try string, err error) error {
 	return config.Problem{Key: key, Message: key + ": " + err.Error(), Try: try}
 }

@@ -19,7 +19,7 @@ type tensorBoard struct {
 	box  *outbox
 }
 
-// eventPieces is how many records wait for a disk that stalls.
+// eventPieces is the number of records that may wait for a disk that stalls.
 const eventPieces = 10_000
 
 func openTensorBoard(o Options) (sink, error) {
@@ -65,7 +65,7 @@ func (t *tensorBoard) alert(a Alert) {
 	t.box.put(tfevents.Summary(time.Now(), int64(a.Step), tfevents.Text("alerts", text)))
 }
 
-// wrote has a tag for each prompt, so that the page shows how its text changes over the steps.
+// wrote uses a tag for each prompt, so that the page shows how its text changes over the steps.
 func (t *tensorBoard) wrote(step int, texts []Text) {
 	var list []tfevents.Value
 	for i, x := range texts {
@@ -74,7 +74,7 @@ func (t *tensorBoard) wrote(step int, texts []Text) {
 	t.box.put(tfevents.Summary(time.Now(), int64(step), list...))
 }
 
-// indented writes a text as code in Markdown, in which no text can end the code.
+// indented writes a text as indented code in Markdown, which no content of the text can end.
 func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n" }
 
 func (t *tensorBoard) saved(time.Time, error) {}

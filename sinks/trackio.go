@@ -59,7 +59,7 @@ type trackioAlert struct {
 	AlertID   string `json:"alert_id"`
 }
 
-// trackioCall is a piece in the outbox: a batch, and where it goes.
+// trackioCall is a piece in the outbox: a batch and its endpoint.
 type trackioCall struct {
 	Path string          `json:"path"`
 	Body json.RawMessage `json:"body"`
@@ -87,7 +87,7 @@ func openTrackio(o Options) (sink, error) {
 func (t *trackio) send(ctx context.Context, piece []byte) (int, error) {
 	var c trackioCall
 	if err := json.Unmarshal(piece, &c); err != nil {
-		return len(piece), nil // it was written by put
+		return len(piece), nil // put wrote it
 	}
 	header := http.Header{}
 	if t.token != "" {
@@ -117,7 +117,7 @@ func (t *trackio) step(s Step) {
 		Project: t.project, Run: t.run, RunID: t.id, Step: s.Step, Metrics: map[string]any{}, Config: t.config,
 		LogID: fmt.Sprint(t.session, "-", s.Step),
 	}
-	t.config = nil // the first entry has it
+	t.config = nil // only the first entry has it
 	for _, v := range values(s) {
 		l.Metrics[v.tag] = trackioNumber(v.x)
 	}
@@ -127,7 +127,7 @@ func (t *trackio) step(s Step) {
 	}
 }
 
-// trackioNumber is a number as trackio takes it: JSON has no NaN.
+// trackioNumber converts a number for trackio: JSON has no NaN.
 func trackioNumber(x float64) any {
 	switch {
 	case math.IsNaN(x):

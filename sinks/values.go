@@ -15,7 +15,7 @@ type value struct {
 	x   float64
 }
 
-// values returns what is known of a step: unknown numbers are left out, but for a loss that is NaN.
+// values returns the numbers of a step. Unknown numbers are left out, except a loss that is NaN.
 func values(s Step) (list []value) {
 	e := s.Event
 	add := func(tag string, x float64) {

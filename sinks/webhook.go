@@ -82,7 +82,7 @@ func (w *webhook) alert(a Alert) {
 	}
 }
 
-// alertText says what an alert is about.
+// alertText returns the text of an alert.
 var alertText = map[string]string{
 	"nan": "not a number", "spike": "spike", "stall": "stalled", "warning": "warning",
 	"ended": "the run is complete", "stopped": "the run was stopped; its state is saved",

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// resamples is how many times the items are drawn anew for a standard error that has no formula. The standard error is
-// then known to about 1/√(2·resamples) of itself, 1.6 %.
+// resamples is the number of bootstrap samples for a standard error that has no formula. The relative error of such a
+// standard error is about 1/√(2·resamples), 1.6 %.
 const resamples = 2000
 
 // aggregate returns the figure of a metric over all items, and its standard error: s/√n of a mean, and for other

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxItems = 1 << 20  // of a split
-	maxBytes = 1 << 30  // of the items of a split
+	maxBytes = 1 << 30  // most bytes of the items of a split
 	maxLine  = 16 << 20 // bytes of an item
 )
 
@@ -30,10 +30,10 @@ type source struct {
 	files  map[string][]string // by split
 }
 
-// A DataError is data that cannot be used.
+// A DataError describes data that cannot be used.
 type DataError struct {
 	File string
-	Line int // or row, from 1; 0 where the file as a whole cannot be used
+	Line int // or row, from 1; 0 if the file as a whole cannot be used
 	Err  error
 }
 
@@ -79,7 +79,8 @@ func readSource(format string, e *entry) (source, error) {
 	return s, nil
 }
 
-// find returns the path of a data file: beside the task's file or else, as for the harness, from the working directory.
+// find returns the path of a data file, relative to the task's file or, if it is not there, to the working directory,
+// as in the harness.
 func (e *entry) find(name string) (string, error) {
 	if strings.Contains(name, "://") {
 		return "", e.problem("a local file", "%s: nothing is downloaded", clip(name))
@@ -97,7 +98,7 @@ func (e *entry) find(name string) (string, error) {
 		"%s is no file", clip(name))
 }
 
-// items reads a split. All items have the same fields; one that an item lacks is nil.
+// items reads a split. All items have the same fields; a field that an item lacks is nil.
 func (s source) items(split string) ([]map[string]any, error) {
 	var list []map[string]any
 	read, size := readLines, 0
@@ -208,7 +209,7 @@ func appendQuoted(b, s []byte) []byte {
 	return append(b, text...)
 }
 
-// parseItem reads an object as values of templates.
+// parseItem converts a JSON object to values of templates.
 func parseItem(text []byte) (map[string]any, error) {
 	if err := itemLimits.Check(text); err != nil {
 		return nil, err
@@ -232,7 +233,7 @@ func parseItem(text []byte) (map[string]any, error) {
 	return item, nil
 }
 
-// numbers makes int64 of whole numbers and float64 of others.
+// numbers converts whole numbers to int64 and others to float64.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:

@@ -9,16 +9,16 @@ import (
 	"anneal/tokenizer"
 )
 
-// A Sequence is tokens of which those from the given one on are scored, each after all before it.
+// A Sequence is a list of tokens. The tokens from number From on are scored, each given all tokens before it.
 type Sequence struct {
 	IDs  []int32
 	From int // at least 1
-	// Shared is how many tokens at the beginning are those of the sequence before it in a list, such as the question of
-	// several answers; less than From, so that what they are scored by stands behind it.
+	// Shared is the number of tokens at the beginning that equal those of the previous sequence in a list, such as the
+	// question before several answers. It is less than From.
 	Shared int
 }
 
-// shared returns how many tokens of s a model need not read again after those of before.
+// shared returns how many of the first tokens of s a model need not read again after it has read before.
 func (s Sequence) shared(before Sequence) int {
 	n := 0
 	for n < min(s.From-1, len(before.IDs)-1) && s.IDs[n] == before.IDs[n] {
@@ -27,17 +27,17 @@ func (s Sequence) shared(before Sequence) int {
 	return n
 }
 
-// A Likelihood is what a model makes of a sequence.
+// A Likelihood is a model's score of a sequence.
 type Likelihood struct {
-	LogProb float64 // of the scored tokens together, in nats
-	Greedy  bool    // each of them is the most likely one
+	LogProb float64 // sum over the scored tokens, in nats
+	Greedy  bool    // each scored token is the most likely one
 }
 
-// coder makes tokens of texts, as the harness's models of type hf do.
+// coder encodes texts, as the harness's models of type hf do.
 type coder struct {
 	tok        *tokenizer.Tokenizer
 	around     [2][]uint32
-	prefix     int32 // what a text without a context follows
+	prefix     int32 // token before a text without a context
 	prefixText string
 	context    int // of the model, in tokens
 }
@@ -58,8 +58,8 @@ func newCoder(tok *tokenizer.Tokenizer, context int) (coder, error) {
 	return c, nil
 }
 
-// encode returns the tokens of a text with what stands around one, unless the text begins with that already. The texts
-// of special tokens stand for those.
+// encode returns the tokens of a text, with the tokens that the tokenizer puts around a text unless the text already
+// begins with the prefix. The names of special tokens in the text become these tokens.
 func (c coder) encode(text string) []int32 {
 	if strings.HasPrefix(text, c.prefixText) {
 		return c.bare(text)
@@ -77,10 +77,9 @@ func signed(ids []uint32) []int32 {
 	return list
 }
 
-// pair returns the tokens of a continuation after a context. White space at the end of the context goes to the
-// continuation, with which it shares tokens; the tokens of the continuation are those that the context alone does not
-// have. Without a context the continuation follows the token that begins texts. A context that is too long loses its
-// beginning.
+// pair returns the tokens of a continuation after a context. White space at the end of the context belongs to the
+// continuation, with which it shares tokens; the tokens of the continuation are those beyond the tokens of the context
+// alone. Without a context, the continuation follows the prefix token. A context that is too long loses its beginning.
 func (c coder) pair(context, continuation string) (Sequence, error) {
 	if context == "" {
 		ids := c.bare(continuation)
@@ -111,8 +110,8 @@ func (c coder) cut(ids []int32, from int) (Sequence, error) {
 	return Sequence{IDs: ids, From: from}, nil
 }
 
-// rolling cuts a text into sequences that score each of its tokens once: rows of the model's context, the last of which
-// goes back as far as it can for what comes before.
+// rolling cuts a text into sequences that score each of its tokens once: windows of the model's context. The last
+// window is a full one, too, if the text is long enough: it begins with tokens that are already scored.
 func (c coder) rolling(text string) []Sequence { return c.windows(c.encode(text)) }
 
 func (c coder) windows(ids []int32) []Sequence {

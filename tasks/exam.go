@@ -9,29 +9,29 @@ import (
 	"anneal/tokenizer"
 )
 
-// An Exam is the tasks of a set with all that is asked, in tokens, so that models can be asked again and again.
+// An Exam holds the tasks of a set with all their requests as tokens, so that several models can be asked.
 type Exam struct {
 	set       *Set
 	list      []asked
 	sequences []Sequence
 	prompts   []Prompt
-	of        []part // whose the sequences are, and after them the prompts
-	tokens    int64  // that a model reads to score the sequences
-	scored    int64  // of them, that are scored
+	of        []part // origin of each sequence, then of each prompt
+	tokens    int64  // tokens that a model reads to score the sequences
+	scored    int64  // how many of these are scored
 }
 
 // asked is a task with its questions.
 type asked struct {
 	*Task
 	questions []question
-	all       int // items that there are
+	all       int // items of the split
 }
 
-// part says which request of which item a sequence or a prompt is from.
+// part identifies the request from which a sequence or a prompt was made.
 type part struct{ task, question, request int }
 
-// Prepare reads the data of a set's tasks and makes tokens of all that is asked, for models that read context tokens.
-// It takes the first limit items of each task, or all if limit is 0. An error is a *Problem, a *DataError, or one of
+// Prepare reads the data of a set's tasks and encodes all requests, for models with a context of so many tokens. It
+// takes the first limit items of each task, or all if limit is 0. An error is a *Problem, a *DataError, or an error of
 // reading files.
 func Prepare(s *Set, tok *tokenizer.Tokenizer, context, limit int) (*Exam, error) {
 	c, err := newCoder(tok, context)
@@ -52,7 +52,7 @@ func Prepare(s *Set, tok *tokenizer.Tokenizer, context, limit int) (*Exam, error
 	return x, x.prompt(c)
 }
 
-// sequence makes the sequences of all tasks together, so that those with few items waste no part of a row.
+// sequence makes the sequences of all tasks together, so that tasks with few items do not leave rows partly empty.
 func (x *Exam) sequence(c coder) error {
 	for i, a := range x.list {
 		if a.Output == Generate {
@@ -84,7 +84,7 @@ func (x *Exam) sequence(c coder) error {
 	return nil
 }
 
-// prompt makes the prompts of all tasks. One that is too long loses its beginning.
+// prompt makes the prompts of all tasks. A prompt that is too long loses its beginning.
 func (x *Exam) prompt(c coder) error {
 	for i, a := range x.list {
 		if a.Output != Generate {
@@ -113,17 +113,18 @@ func (x *Exam) prompt(c coder) error {
 	return nil
 }
 
-// A Model is asked by [Exam.Ask].
+// A Model answers the requests of [Exam.Ask].
 type Model interface {
-	// LogLikelihoods scores sequences, whatever they share. progress takes the number of tokens read; it may
-	// be nil.
+	// LogLikelihoods scores sequences, whether or not they share beginnings. progress takes the number of tokens read;
+	// it may be nil.
 	LogLikelihoods(ctx context.Context, list []Sequence, progress func(tokens int64)) ([]Likelihood, error)
 	// Generate writes the most likely continuation of each prompt. progress may be called from several goroutines, and
 	// may be nil.
 	Generate(ctx context.Context, list []Prompt, progress func(done int)) ([]string, error)
 }
 
-// A Prompt is tokens that a model continues, up to a text of Stop, a number of tokens, or the end of the text.
+// A Prompt is a list of tokens that a model continues until a text of Stop, a number of tokens, or the end of the
+// text.
 type Prompt struct {
 	IDs    []int32
 	Stop   []string
@@ -137,7 +138,7 @@ type Options struct {
 	By       string                               // a field of items, whose values divide the figures; may be ""
 }
 
-// Ask asks a model everything, and measures its answers.
+// Ask sends all requests to a model and measures its answers.
 func (x *Exam) Ask(ctx context.Context, m Model, o Options) (*Result, error) {
 	if o.By != "" && !x.has(o.By) {
 		return nil, &Problem{Message: "no task has items with the field " + clip(o.By)}
@@ -162,7 +163,7 @@ func (x *Exam) Ask(ctx context.Context, m Model, o Options) (*Result, error) {
 	return r, nil
 }
 
-// answers returns those of a model by task, question and request.
+// answers returns a model's answers by task, question and request.
 func (x *Exam) answers(ctx context.Context, m Model, o Options) ([][][]response, error) {
 	all := make([][][]response, len(x.list))
 	for i, a := range x.list {

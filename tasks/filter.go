@@ -18,7 +18,7 @@ type pipeline struct {
 type step struct {
 	function string
 	regex    *regexp2.Regexp
-	group    int // which of the matches; from the end if negative
+	group    int // index of the match to take; from the end if negative
 	fallback string
 }
 
@@ -114,7 +114,7 @@ func readStep(e *entry) (s step, err error) {
 	return s, err
 }
 
-// compile compiles a regular expression of Python, which those of .NET are close to.
+// compile compiles a regular expression of Python as one of .NET, whose syntax is close to it.
 func compile(e *entry, pattern string) (*regexp2.Regexp, error) {
 	re, err := regexp2.Compile(pattern, regexp2.OptionMaxBacktrackingStackSize(1<<20))
 	if err != nil {
@@ -144,8 +144,8 @@ func (p pipeline) apply(answer string) (string, error) {
 	return answer, nil
 }
 
-// match is what re.findall finds at the place that is wanted: the match, its group if it has one, or the first of
-// several groups that is not empty.
+// match returns the element of re.findall that the step asks for: the match, its group if it has one, or the first
+// group that is not empty if it has several.
 func (s step) match(answer string) (string, error) {
 	var found []string
 	m, err := s.regex.FindStringMatch(answer)
@@ -177,7 +177,7 @@ func (s step) match(answer string) (string, error) {
 
 const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-// normal is what exact_match compares of a text.
+// normal returns the text as exact_match compares it.
 func (x exact) normal(s string) (string, error) {
 	for _, re := range x.ignore {
 		var err error

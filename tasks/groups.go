@@ -88,7 +88,7 @@ func readGroupMetric(e *entry) (m groupMetric, err error) {
 	return m, err
 }
 
-// GroupResult is the figures of a group.
+// GroupResult holds the figures of a group.
 type GroupResult struct {
 	Group   string         `json:"group"`
 	Alias   string         `json:"alias"`
@@ -126,7 +126,7 @@ func (g *group) result(tasks []TaskResult) GroupResult {
 	return r
 }
 
-// average is the mean of a metric over tasks. Its standard error is that of the tasks' pooled variance
+// average returns the mean of a metric over tasks. Its standard error is that of the tasks' pooled variance
 // (lm_eval.api.metrics.pooled_sample_stderr).
 func (g *group) average(m groupMetric, filter string, tasks []TaskResult) MetricResult {
 	r := MetricResult{Name: m.name, Filter: filter, HigherIsBetter: higherIsBetter(m.name)}

@@ -13,20 +13,21 @@ import (
 	"anneal/internal/yaml"
 )
 
-// A Set is tasks that are evaluated together, and groups of them.
+// A Set holds tasks that are evaluated together, and groups of them.
 type Set struct {
 	Tasks  []*Task
 	groups []*group
 }
 
-// Limits on what a file includes: files that include each other, and all that are read for it.
+// Limits on the files that a file includes: the depth of includes, and their number.
 const (
 	maxInclude  = 8
 	maxIncluded = 256
 )
 
-// Load reads the task or group in a file, or those in all .yaml files of a directory and of those below it. Files
-// without task and group that others include are their templates. An error is a *Problem, or that of reading a file.
+// Load reads the task or group in a file, or those in all .yaml files of a directory and its subdirectories. Files
+// without task and group that others include are their templates. An error is a *Problem, or an error of reading a
+// file.
 func Load(path string) (*Set, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +72,7 @@ func Load(path string) (*Set, error) {
 }
 
 func yamlFiles(dir string) (list []string, err error) {
-	root := filepath.Clean(dir) + string(filepath.Separator) // what a link leads to, not the link
+	root := filepath.Clean(dir) + string(filepath.Separator) // follows a link
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -84,7 +85,7 @@ func yamlFiles(dir string) (list []string, err error) {
 	return list, err
 }
 
-// check finds names that are not there, or there twice.
+// check finds names that are missing or occur twice.
 func (s *Set) check(path string) error {
 	tasks := map[string]*Task{}
 	for _, t := range s.Tasks {
@@ -114,7 +115,7 @@ func (s *Set) check(path string) error {
 	return nil
 }
 
-// Generates returns the name of a task for which the model writes; "" if none does.
+// Generates returns the name of a task whose answers the model writes; "" if there is none.
 func (s *Set) Generates() string {
 	for _, t := range s.Tasks {
 		if t.Output == Generate {
@@ -128,10 +129,10 @@ func (s *Set) Generates() string {
 type loader struct {
 	files    map[string][]*entry
 	included map[string]bool
-	left     int // how many files the one in hand may still include
+	left     int // how many more files the current file may include
 }
 
-// read returns the keys of a file, with those of the files that it includes, which its own replace.
+// read returns the keys of a file and of the files that it includes; the file's own keys replace theirs.
 func (l *loader) read(path string, depth int) ([]*entry, error) {
 	text, err := fileio.ReadSmall(path, yaml.MaxBytes)
 	if err != nil {

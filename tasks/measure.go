@@ -14,11 +14,12 @@ type response struct {
 	text string // of generate_until
 }
 
-// A measure is what an item adds to a metric: a value, and what it is divided by where the sum of all values is divided
-// by that of all weights.
+// A measure is an item's contribution to a metric: a value and a weight. Some metrics divide the sum of the values by
+// the sum of the weights.
 type measure struct{ value, weight float64 }
 
-// measures are those of an item by metric, in the order of the task's; nil where there is no such thing.
+// measures returns the measures of an item in the order of the task's metrics, and the answer after the filters if the
+// model writes it.
 func (t *Task) measures(q *question, answers []response, p pipeline) ([]measure, string, error) {
 	switch t.Output {
 	case MultipleChoice:
@@ -42,7 +43,7 @@ func (t *Task) measures(q *question, answers []response, p pipeline) ([]measure,
 	return m, text, err
 }
 
-// space is what stands between the words of a text. Python's \s knows all white space of Unicode.
+// space matches the white space between words. Python's \s includes all white space of Unicode.
 var space = regexp.MustCompile(`[\s\v\x1c-\x1f\x{85}\p{Z}]+`)
 
 func right(is bool) measure {
@@ -90,7 +91,8 @@ func (t *Task) ofChoices(q *question, answers []response) []measure {
 	return t.each(known)
 }
 
-// gold are the numbers of the right choices. One that is none of them is left out: no answer is then right.
+// gold returns the numbers of the right choices. It leaves out a target that is not among the choices: no answer is
+// then right.
 func (q *question) gold() (list []int) {
 	wanted, several := q.wanted.([]any)
 	if !several {
@@ -108,7 +110,7 @@ func (q *question) gold() (list []int) {
 	return list
 }
 
-// ofText compares a text with what is wanted: the same, or one of several.
+// ofText compares a text with the target, or with each of several targets.
 func (t *Task) ofText(q *question, text string) ([]measure, error) {
 	var wanted []string
 	switch v := q.wanted.(type) {

@@ -14,13 +14,13 @@ type metric struct {
 	exact  exact
 }
 
-// exact is what exact_match does not look at.
+// exact says what exact_match ignores.
 type exact struct {
 	ignore                  []*regexp2.Regexp
 	letters, signs, numbers bool
 }
 
-// kinds says which metrics an output can have, the first of them by default.
+// kinds holds the metrics that each output can have; the first is the default.
 var kinds = map[Output]struct {
 	metrics  []string
 	defaults int
@@ -44,7 +44,7 @@ func aggregation(metric string) string {
 	return "mean"
 }
 
-// readScores reads how answers become figures.
+// readScores reads the keys that say how answers become figures.
 func (t *Task) readScores(keys map[string]*entry) error {
 	kind := kinds[t.Output]
 	if e := keys["metric_list"]; e != nil && !e.null() {

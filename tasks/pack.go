@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// A Place is where a sequence stands in a row: its input tokens, all but the last. The first Shared of them stand where
-// another sequence begins, at Base, and the others from At on.
+// A Place is the position of a sequence's input tokens, all but the last, in a row. The first Shared of them are those
+// of another sequence, which begins at Base; the others begin at At.
 type Place struct{ Sequence, At, Base, Shared int }
 
-// Packing says how sequences stand in rows.
+// Packing says how sequences are packed into rows.
 type Packing struct {
 	Length int  // tokens in a row; no sequence is longer than Length+1
-	Alone  bool // a row holds one sequence, and those that share its beginning
-	Share  bool // what sequences share stands in their row once
+	Alone  bool // a row holds only one sequence and those that share its beginning
+	Share  bool // a row holds a shared beginning once
 }
 
-// leastShared is the shortest beginning that is shared: a shorter one saves less than the calls of attention cost that
-// each sequence then needs for itself.
+// leastShared is the length of the shortest beginning that is shared. Sequences that share need attention calls of
+// their own, which cost more than a shorter beginning saves.
 const leastShared = 16
 
-// Rows distributes sequences over rows, each whole in one row beside those that it shares its beginning with, by
-// best-fit decreasing: the longest first, each into the fullest row that has room.
+// Rows packs sequences into rows by best-fit decreasing: the longest first, each into the fullest row that has room. A
+// sequence lies whole in one row, together with the sequences that share its beginning.
 func (p Packing) Rows(list []Sequence) [][]Place {
 	bunches := p.bunches(list)
 	slices.SortStableFunc(bunches, func(a, b bunch) int { return cmp.Compare(b.tokens, a.tokens) })
@@ -46,13 +46,14 @@ func (p Packing) Rows(list []Sequence) [][]Place {
 	return rows
 }
 
-// A bunch is neighbours in a list that share the beginning of the first, as if they stood in a row by themselves.
+// A bunch holds neighbours in a list that share the beginning of the first. Their places count from the start of the
+// bunch.
 type bunch struct {
 	places []Place
 	tokens int
 }
 
-// bunches returns the sequences of a list in order, with neighbours together where that saves reading.
+// bunches returns the sequences of a list in order, with neighbours in one bunch where that saves tokens.
 func (p Packing) bunches(list []Sequence) (bunches []bunch) {
 	shared := 0 // tokens of the last bunch that its next sequence may share
 	for i, s := range list {
@@ -71,10 +72,10 @@ func (p Packing) bunches(list []Sequence) (bunches []bunch) {
 	return bunches
 }
 
-// rooms are rows by how many tokens more they have room for.
+// rooms holds rows by the number of tokens that still fit.
 type rooms struct {
 	rows [][]int
-	some []uint64 // a bit for each number of tokens that a row has room for
+	some []uint64 // bit n is set if a row has room for n tokens
 }
 
 func newRooms(length int) rooms { return rooms{make([][]int, length+1), make([]uint64, length/64+1)} }
@@ -84,7 +85,7 @@ func (r *rooms) put(row, free int) {
 	r.some[free/64] |= 1 << (free % 64)
 }
 
-// take removes a row with the least room of at least n.
+// take removes and returns a row with the least room that is at least n.
 func (r *rooms) take(n int) (row, free int, found bool) {
 	word := n / 64
 	set := r.some[word] &^ (1<<(n%64) - 1)

@@ -2,7 +2,7 @@ package tasks
 
 import "strings"
 
-// A Problem is a task file that cannot be used, or not with its data.
+// A Problem says why a task file cannot be used, alone or with its data.
 type Problem struct {
 	At      string // file:line
 	Message string
@@ -20,7 +20,7 @@ func (p *Problem) Error() string {
 	return s
 }
 
-// clip is a value for an error: its first line, cut off.
+// clip shortens a value for an error message: the beginning of its first line.
 func clip(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	if r := []rune(s); len(r) > 60 {

@@ -17,12 +17,12 @@ type item struct {
 	values map[string]any
 }
 
-// problem is that of a field of an item.
+// problem returns a Problem of the field for an item.
 func (f *field) problem(it item, format string, args ...any) *Problem {
 	return f.entry.problem("", "%s of item %d: %s", f.key, it.number, fmt.Sprintf(format, args...))
 }
 
-// value is what the field is for an item: a field of it by that name, or else the template's text.
+// value returns the field's value for an item: the item's field of that name, or else the text of the template.
 func (f *field) value(it item) (any, error) {
 	if v, ok := it.values[f.source]; ok {
 		return v, nil
@@ -34,7 +34,7 @@ func (f *field) value(it item) (any, error) {
 	return s, nil
 }
 
-// string is the value of a field that is a text, "" without a field.
+// string returns the value of a field that must be a text; "" if f is nil.
 func (f *field) string(it item) (string, error) {
 	if f == nil {
 		return "", nil
@@ -54,7 +54,7 @@ func isDigits(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsDigit(r) }) < 0
 }
 
-// question is doc_to_text.
+// question returns the item's doc_to_text.
 func (t *Task) question(it item) (string, error) {
 	s, err := t.text.string(it)
 	if err == nil && isDigits(s) && t.hasChoices() {
@@ -65,7 +65,7 @@ func (t *Task) question(it item) (string, error) {
 
 func (t *Task) hasChoices() bool { return t.choice != nil || t.choices != nil }
 
-// wanted is doc_to_target: a text, a number, or a list of them.
+// wanted returns the item's doc_to_target: a text, a number, or a list of them.
 func (t *Task) wanted(it item) (any, error) {
 	if t.target == nil {
 		return t.constant, nil
@@ -90,7 +90,7 @@ func (t *Task) wanted(it item) (any, error) {
 
 const maxChoices = 1024 // of an item: each is asked after the whole context
 
-// options is doc_to_choice, nil without it.
+// options returns the item's doc_to_choice; nil if the task has none.
 func (t *Task) options(it item) ([]string, error) {
 	if t.choice == nil {
 		return t.choices, nil
@@ -124,7 +124,7 @@ func (t *Task) options(it item) ([]string, error) {
 	return texts, nil
 }
 
-// context is what stands before the answer to an item: the description, the examples with their answers, and the
+// context returns the text before the answer to an item: the description, the examples with their answers, and the
 // question.
 func (t *Task) context(it item, examples []item) (string, error) {
 	var b strings.Builder
@@ -154,7 +154,7 @@ func (t *Task) context(it item, examples []item) (string, error) {
 	return b.String(), nil
 }
 
-// apart reports whether no white space is where two texts meet.
+// apart reports whether there is no white space between two texts.
 func apart(a, b string) bool {
 	last, _ := utf8.DecodeLastRuneInString(a)
 	first, _ := utf8.DecodeRuneInString(b)
@@ -188,7 +188,7 @@ func (t *Task) example(b *strings.Builder, it item) error {
 	return nil
 }
 
-// answer is the text of what is wanted: of a number that choice, of a list its first.
+// answer returns the target as a text: for a number the choice of that number, for a list its first element.
 func (t *Task) answer(it item) (string, error) {
 	v, err := t.wanted(it)
 	if err != nil {
@@ -221,7 +221,7 @@ func (t *Task) targetProblem(it item, format string, args ...any) *Problem {
 	return t.target.problem(it, format, args...)
 }
 
-// index is the number of a choice: a bool is one, too, as in Python.
+// index returns the number of a choice; as in Python, a bool counts as a number.
 func index(v any) (int, bool) {
 	switch v := v.(type) {
 	case int64:

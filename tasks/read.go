@@ -20,7 +20,7 @@ type entry struct {
 	node ast.Node
 }
 
-// at is where the entry's value is.
+// at returns the position of the entry's value.
 func (e *entry) at() string { return place(e.file, e.node) }
 
 func place(file string, n ast.Node) string {
@@ -88,7 +88,7 @@ func byKey(list []*entry) map[string]*entry {
 	return keys
 }
 
-// unknown is the problem of a key that is none of names.
+// unknown returns the Problem of a key that is not among names.
 func (e *entry) unknown(names []string) *Problem {
 	try := "one of " + strings.Join(names, ", ")
 	if n := nearest.To(e.key, names); n != "" {
@@ -97,7 +97,7 @@ func (e *entry) unknown(names []string) *Problem {
 	return e.problem(try, "unknown key %s", clip(e.key))
 }
 
-// mapping returns the value's keys, all of which are among names.
+// mapping returns the value's keys, which must all be among names.
 func (e *entry) mapping(names ...string) ([]*entry, error) {
 	list, err := pairs(e.file, e.node)
 	if err != nil {
@@ -124,7 +124,7 @@ func (e *entry) items() ([]*entry, error) {
 	return all, nil
 }
 
-// null reports whether the value is left out.
+// null reports whether the value is null or missing.
 func (e *entry) null() bool {
 	_, ok := e.node.(*ast.NullNode)
 	return ok || e.node == nil
@@ -177,7 +177,7 @@ func (e *entry) whole(low int) (int, error) {
 	return 0, e.problem("", "%s: %s is not a whole number of at least %d", e.key, clip(e.node.String()), low)
 }
 
-// value is what a scalar or a list of scalars is, as a value of templates.
+// value converts a scalar or a list of scalars to a value of templates.
 func (e *entry) value() (any, error) {
 	switch n := e.node.(type) {
 	case *ast.StringNode, *ast.LiteralNode:

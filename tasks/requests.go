@@ -2,14 +2,14 @@ package tasks
 
 import "slices"
 
-// A request is what a model is asked of an item: how likely a continuation is after a context, how likely a text is as
-// a whole, or what follows a context.
+// A request asks a model for the likelihood of a continuation after a context, for the likelihood of a whole text, or
+// for a continuation of a context.
 type request struct {
 	context      string
 	continuation string // or the whole text
 }
 
-// A question is an item with its requests, and what is needed to measure the answers.
+// A question is an item with its requests and the data to measure the answers.
 type question struct {
 	item
 	requests []request
@@ -17,7 +17,7 @@ type question struct {
 	wanted   any
 }
 
-// questions are those of the first limit items of a task, or of all if limit is 0.
+// questions returns the questions of the first limit items of a task, or of all if limit is 0.
 func (t *Task) questions(limit int) (list []question, all int, err error) {
 	items, err := t.items(t.splits.evaluated())
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 // shotSeed is the harness's --seed of examples.
 const shotSeed = 1234
 
-// examples draws those that stand before each item in turn: with the same random numbers as the harness, or the first
-// ones of their split.
+// examples draws the examples before each item in turn: with the same random numbers as the harness, or the first ones
+// of their split.
 type examples struct {
 	task   *Task
 	pool   []item
 	random *python
-	// whether an item may be among its examples, where it must be left out
+	// examples come from the evaluated split: an item must not be an example of itself
 	same bool
 }
 
@@ -36,7 +36,7 @@ func (t *Task) newExamples() (*examples, error) {
 	return x, err
 }
 
-// room is how many examples an item can have.
+// room returns how many examples an item can have.
 func (x *examples) room() int {
 	if x.same {
 		return len(x.pool) - 1

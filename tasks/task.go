@@ -33,8 +33,8 @@ type Task struct {
 	description *field
 	text        *field // doc_to_text
 	target      *field // doc_to_target; nil if constant is it
-	constant    any    // doc_to_target that is no text: a number or a list
-	choice      *field // doc_to_choice; nil if choices is it, or without
+	constant    any    // a doc_to_target that is a number or a list
+	choice      *field // doc_to_choice; nil if choices holds it or there is none
 	choices     []string
 	prefix      *field // gen_prefix
 	delimiter   string // target_delimiter
@@ -46,10 +46,10 @@ type Task struct {
 	generation generation
 }
 
-// splits names those of the data; "" where there is none.
+// splits holds the names of the data's splits; "" where there is none.
 type splits struct{ training, validation, test, shots string }
 
-// evaluated is the split that is scored.
+// evaluated returns the split that is scored.
 func (s splits) evaluated() string {
 	if s.test != "" {
 		return s.test
@@ -57,7 +57,7 @@ func (s splits) evaluated() string {
 	return s.validation
 }
 
-// examples is the split that examples come from.
+// examples returns the split that examples come from.
 func (s splits) examples() string {
 	for _, name := range []string{s.shots, s.training, s.validation} {
 		if name != "" {
@@ -67,13 +67,13 @@ func (s splits) examples() string {
 	return s.test
 }
 
-// generation is the part of generation_kwargs that is used.
+// generation holds the keys of generation_kwargs that are used.
 type generation struct {
 	until  []string
 	tokens int
 }
 
-// A field yields a value of an item: that of one of its fields, or of a template.
+// A field yields a value for an item: the value of one of the item's fields, or the text of a template.
 type field struct {
 	*entry
 	source   string
@@ -92,7 +92,7 @@ var (
 		"doc_to_audio", "unsafe_code", "recipe"}
 )
 
-// newTask makes a task of the keys of its file.
+// newTask makes a task from the keys of its file.
 func newTask(file string, keys []*entry) (*Task, error) {
 	t := &Task{File: file, Output: Generate, delimiter: " ", between: "\n\n", sampler: "default"}
 	byName := map[string]*entry{}
@@ -115,7 +115,7 @@ func newTask(file string, keys []*entry) (*Task, error) {
 	return t, t.check(byName)
 }
 
-// set reads the key into a variable if it is there and not null.
+// set reads the key into a variable if it is present and not null.
 func set[T any](keys map[string]*entry, name string, to *T, read func(*entry) (T, error)) error {
 	e := keys[name]
 	if e == nil || e.null() {
@@ -189,7 +189,7 @@ func (t *Task) readPrompt(keys map[string]*entry) error {
 	)
 }
 
-// among is the problem of a text that is none of the known ones.
+// among returns the Problem of a text that is not among the known ones.
 func (e *entry) among(s string, known []string) *Problem {
 	try := "one of " + strings.Join(known, ", ")
 	if n := nearest.To(s, known); n != "" {
@@ -286,7 +286,7 @@ func (t *Task) readShots(keys map[string]*entry) error {
 	return err
 }
 
-// check finds what does not go together.
+// check finds keys that contradict each other.
 func (t *Task) check(keys map[string]*entry) error {
 	at := &Problem{At: t.File}
 	if e := keys["task"]; e != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FileName returns the name of a new event file. TensorBoard reads every file of a directory whose name
-// holds "tfevents", in the order of the names.
+// FileName returns the name of a new event file. TensorBoard reads all files of a directory with "tfevents" in their
+// names, in the order of the names.
 func FileName(now time.Time) string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -25,8 +25,8 @@ func Version(wall time.Time) []byte {
 	return record(e)
 }
 
-// Start returns the record of a session that begins before the given step. TensorBoard forgets what earlier files of
-// the directory say of that step and later ones, so that a run which went back has no step twice.
+// Start returns the record of a session that begins before the given step. TensorBoard discards that step and later
+// ones of earlier files in the directory, so that a run that was rewound has no step twice.
 func Start(wall time.Time, step int64) []byte {
 	const sessionStart = 1
 	var session message
@@ -37,7 +37,7 @@ func Start(wall time.Time, step int64) []byte {
 	return record(e)
 }
 
-// Summary returns the record of what is known of a step.
+// Summary returns the record of a step's values.
 func Summary(wall time.Time, step int64, values ...Value) []byte {
 	var summary message
 	for _, v := range values {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// message is a protocol buffer in the making. A method appends a field by its number.
+// message is a protocol buffer that is being built. Each method appends a field with the given number.
 type message []byte
 
 const (

@@ -16,7 +16,7 @@ func record(data []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, maskedCRC(data))
 }
 
-// maskedCRC is CRC32C, rotated and offset, so that checksums of data that holds checksums stay good ones:
+// maskedCRC is CRC32C, rotated and offset, so that checksums of data that contains checksums stay effective:
 //
 //	(crc >> 15 | crc << 17) + 0xa282ead8
 func maskedCRC(data []byte) uint32 {

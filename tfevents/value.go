@@ -55,7 +55,7 @@ func Histogram(tag string, list []float64) Value {
 func histogram(list []float64) (h message) {
 	low, high := slices.Min(list), slices.Max(list)
 	limits, counts := []float64{high}, []float64{float64(len(list))}
-	if width := high/buckets - low/buckets; width > 0 { // numbers that are all alike have one interval
+	if width := high/buckets - low/buckets; width > 0 { // equal numbers share one interval
 		limits, counts = make([]float64, buckets), make([]float64, buckets)
 		for i := range limits {
 			limits[i] = low + width*float64(i+1)

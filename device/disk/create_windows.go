@@ -10,7 +10,7 @@ import (
 )
 
 // create makes an empty file in a directory. Windows has no files without a name, but deletes this one when its handle
-// is closed, as that of a process is when it ends.
+// is closed, which happens at the latest when the process ends.
 func create(dir string) (*os.File, error) {
 	for {
 		name := filepath.Join(dir, ".anneal-offload-"+rand.Text())

@@ -16,8 +16,8 @@ import (
 // program instead of changing something else.
 const base = 1 << 56
 
-// Memory is a file as device memory, which ends with the process however that ends. Read and Write may be called at
-// the same time for tensors that do not overlap.
+// Memory is a file used as device memory. The file disappears with the process, however the process ends. Read and
+// Write may be called at the same time for tensors that do not overlap.
 type Memory struct {
 	dir    string
 	file   *os.File
@@ -38,7 +38,8 @@ func New(dir string) (*Memory, error) {
 // Close frees the file. Nothing may access its tensors afterwards.
 func (m *Memory) Close() error { return m.file.Close() }
 
-// NewArena implements device.Memory: size more bytes of the file, zeros. The error says if the disk has not so many.
+// NewArena implements device.Memory: size more bytes of the file, zeros. It returns an error if the disk lacks the
+// space.
 func (m *Memory) NewArena(name string, size int) (*tensor.Arena, error) {
 	size = max(size+tensor.Align-1, tensor.Align) &^ (tensor.Align - 1)
 	if free, err := machine.FreeDisk(m.dir); err == nil && int64(size) > free {
@@ -57,7 +58,7 @@ func (m *Memory) NewArena(name string, size int) (*tensor.Arena, error) {
 // NewShared implements device.Memory. A file has no memory to share.
 func (m *Memory) NewShared(string, int) (*tensor.Arena, error) { return nil, errors.ErrUnsupported }
 
-// Write implements device.Memory. It is complete when it returns; a failure is that of Wait.
+// Write implements device.Memory. It is complete when it returns; Wait returns its failure.
 func (m *Memory) Write(dst *tensor.Tensor, src []byte) {
 	device.SameBytes("Write", dst, src)
 	_, err := m.file.WriteAt(src, place(dst))
@@ -71,7 +72,7 @@ func (m *Memory) Read(dst []byte, src *tensor.Tensor) {
 	m.note(err)
 }
 
-// place returns where in the file a tensor begins.
+// place returns the offset in the file at which a tensor begins.
 func place(t *tensor.Tensor) int64 { return int64(uintptr(t.Pointer()) - base) }
 
 // note keeps the first failure.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// duplicate opens an open file of this process again, to be closed alone.
+// duplicate returns a second descriptor of an open file of this process; closing it leaves the first open.
 func duplicate(fd int, path string) (*os.File, error) {
 	again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

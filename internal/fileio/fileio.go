@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 )
 
-// Write writes the output of fill to path. It does not buffer: fill should, if it writes in small pieces. What fill is
-// given is an *os.File, whose name serves to read back what it wrote.
+// Write writes the output of fill to path. It does not buffer: fill should, if it writes in small pieces. The writer
+// that fill receives is an *os.File; fill can read back its output through the name of that file.
 //
 // A regular file appears, or is replaced, when it is complete and on disk, and keeps its permissions. Until then it is
 // hidden beside path; a kill may leave it there. Symbolic links stay, and their target is made or replaced. Pipes,
@@ -44,7 +44,7 @@ func (t target) write(fill func(io.Writer) error) error {
 	if t.exists {
 		mode = t.mode
 	}
-	f.Chmod(mode) // as far as the file system has modes
+	f.Chmod(mode) // not every file system has modes
 	if err = fill(f); err == nil {
 		err = t.replace(f)
 	}
@@ -55,8 +55,8 @@ func (t target) write(fill func(io.Writer) error) error {
 	return err
 }
 
-// Put makes f, which was opened to read and write beside path, durable and moves it to path as [Write] writes there;
-// it closes f. Where it fails, f stays where it is.
+// Put makes f, which was opened to read and write beside path, durable, closes it and moves it to path, with the same
+// rules for path as [Write]. If it fails, the file of f stays in its place.
 func Put(f *os.File, path string) error {
 	t, err := locate(path)
 	if err != nil {
@@ -131,14 +131,14 @@ func syncEntry(path string, entry fs.DirEntry, err error) error {
 		SyncDir(path)
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0) // Windows syncs nothing that is open for reading alone
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // Windows does not sync a file that is open only for reading
 	if err != nil {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// SyncDir makes the names in a directory durable where the system can; elsewhere they have to do as they are.
+// SyncDir makes the names in a directory durable if the system supports it; elsewhere it has no effect.
 func SyncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		d.Sync()
@@ -146,7 +146,7 @@ func SyncDir(dir string) {
 	}
 }
 
-// Cause is why a file operation failed, without the path, for messages that have it already.
+// Cause returns the reason why a file operation failed, without the path, for messages that already name the path.
 func Cause(err error) error {
 	if p := new(fs.PathError); errors.As(err, &p) {
 		return p.Err

@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// ErrNotRegular is for pipes, devices and sockets where a file is read.
+// ErrNotRegular means that a path to read is a pipe, a device or a socket.
 var ErrNotRegular = errors.New("not a regular file")
 
-// OpenRegular opens a file to read it. Anything else is an error at once, once symbolic links are followed: opening a
-// pipe would wait for a writer, and a device may have no end.
+// OpenRegular opens a file to read it. It follows symbolic links. Anything else than a regular file is an error at
+// once: opening a pipe would wait for a writer, and a device may have no end.
 func OpenRegular(path string) (*os.File, error) {
-	// Asked before it is opened, because opening a device can have effects.
+	// Check before opening, because opening a device can have effects.
 	if err := checkRegular(os.Stat(path)); err != nil {
 		return nil, named(path, err)
 	}
@@ -23,7 +23,7 @@ func OpenRegular(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRegular(f.Stat()); err != nil { // another file may have the name by now
+	if err := checkRegular(f.Stat()); err != nil { // the name may belong to another file by now
 		f.Close()
 		return nil, named(path, err)
 	}
@@ -40,7 +40,7 @@ func checkRegular(info fs.FileInfo, err error) error {
 	return ErrNotRegular
 }
 
-// named is an error of opening path.
+// named returns an error of opening path.
 func named(path string, err error) error {
 	return &fs.PathError{Op: "open", Path: path, Err: Cause(err)}
 }
@@ -86,7 +86,7 @@ func readSmall(f *os.File, limit int64) ([]byte, error) {
 	}
 }
 
-// TooLargeError is for a file of more bytes than its kind may have.
+// TooLargeError means that a file has more bytes than its kind may have.
 type TooLargeError int64
 
 func (limit TooLargeError) Error() string {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openReading opens path without waiting, should it be a pipe.
+// openReading opens path without waiting, even if it is a pipe.
 func openReading(path string) (*os.File, error) {
 	for {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)

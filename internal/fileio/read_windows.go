@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// openReading opens path so that others may rename, replace and remove the file meanwhile, as they may elsewhere:
-// whoever watches a run must not disturb its writing.
+// openReading opens path so that others may rename, replace and remove the file meanwhile, as they can on other
+// systems: a process that watches a run must not disturb its writing.
 func openReading(path string) (*os.File, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 // Standard is the path that stands for standard output.
 const Standard = "-"
 
-// mostLinks is how many symbolic links may lead from one to the next.
+// mostLinks is the largest length of a chain of symbolic links.
 const mostLinks = 40
 
-// TargetError says that what a path names cannot be written as a file.
+// TargetError means that a path names something that cannot be written as a file.
 type TargetError struct{ Path, Kind string }
 
 func (e *TargetError) Error() string {
@@ -26,18 +26,18 @@ func (e *TargetError) Error() string {
 		"a pipe or a terminal; %s is standard output", e.Path, e.Kind, Standard)
 }
 
-// target is what a path stands for once its symbolic links are followed.
+// target is the file or stream that a path names once its symbolic links are followed.
 type target struct {
-	path   string      // what to make or replace, or the stream to write to
-	exists bool        // a regular file is there
+	path   string      // the file to create or replace, or the stream to write to
+	exists bool        // there is a regular file at path
 	mode   fs.FileMode // its permissions
 	// a pipe, terminal or other character device, or an open file of this process: there is nothing to replace
 	stream bool
-	fd     int // of a stream that is an open file of this process, else -1
+	fd     int // descriptor of a stream that is an open file of this process, else -1
 }
 
-// locate follows path. A regular file, and one that is not there yet, are to be replaced; a stream is to be written
-// to; anything else is an error.
+// locate follows path to its target: a regular file, a file that does not exist yet, or a stream. Anything else is an
+// error.
 func locate(path string) (target, error) {
 	named := path
 	for range mostLinks {
@@ -67,14 +67,14 @@ func locate(path string) (target, error) {
 	return target{}, &fs.PathError{Op: "write", Path: named, Err: syscall.ELOOP}
 }
 
-// folder is the directory of a path, as the system finds it: filepath.Dir takes "link/.." for "." even where link
+// folder returns the directory of a path as the system resolves it: filepath.Dir takes "link/.." for "." even if link
 // leads elsewhere.
 func folder(path string) string {
 	dir, _ := filepath.Split(path)
 	return cmp.Or(dir, ".")
 }
 
-// follow returns what a symbolic link names.
+// follow returns the path that a symbolic link names.
 func follow(link string) (string, error) {
 	to, err := os.Readlink(link)
 	if err != nil || filepath.IsAbs(to) {
@@ -96,8 +96,8 @@ func kind(mode fs.FileMode) string {
 	return "no regular file"
 }
 
-// Check finds out whether Write can write to path, without changing what is there. Streams are not opened, which could
-// have an effect at the other end.
+// Check finds out whether Write can write to path, without changing what is there. It does not open streams, because
+// that could have an effect at the other end.
 func Check(path string) error {
 	t, err := locate(path)
 	if err != nil || t.stream {
@@ -132,7 +132,7 @@ func (t target) open() (*os.File, error) {
 	case -1:
 		return os.OpenFile(t.path, os.O_WRONLY, 0)
 	case 1:
-		return os.Stdout, nil // closed neither by Write, nor by the next that writes to it
+		return os.Stdout, nil // never closed, as later writes need it, too
 	}
 	return duplicate(t.fd, t.path)
 }
@@ -145,8 +145,8 @@ func (t target) close(f *os.File) error {
 	return f.Close()
 }
 
-// descriptor reads the names that an open file of this process goes by: - and /dev/stdout, /dev/fd/N and
-// /proc/self/fd/N. Opening such a path anew would begin at the start of a file to which output was redirected.
+// descriptor reads the names of an open file of this process: - and /dev/stdout, /dev/fd/N and /proc/self/fd/N.
+// Opening such a path anew would begin at the start of a file to which output was redirected.
 func descriptor(path string) (n int, ok bool) {
 	if path == Standard {
 		return 1, true

@@ -11,31 +11,31 @@ import (
 	"time"
 )
 
-// Powercap is where Linux shows the energy counters (RAPL) of processors.
+// Powercap is the directory with Linux's energy counters (RAPL) of processors.
 const Powercap = "/sys/class/powercap"
 
 // energyEvery is how often counters are read: they wrap around after some minutes of full load.
 const energyEvery = 20 * time.Second
 
-// An Energy meter adds up what the processors of this machine use, with their memory where that is counted, whatever
-// runs on them. Cores and graphics are parts of their processor, and the counter of a whole platform (psys) overlaps
-// with all of them; these are not read. A nil meter knows nothing.
+// An Energy meter adds up the energy that the processors of this machine use for all programs, and that of their
+// memory if it is counted. It does not read the counters of cores and graphics, which are parts of their processor, or
+// that of the whole platform (psys), which overlaps with all others. A nil meter returns NaN.
 type Energy struct {
 	mu     sync.Mutex
 	zones  []zone
 	joules float64
-	lost   bool // a counter could not be read later on
+	lost   bool // a counter could not be read after the start
 	stop   chan struct{}
 }
 
-// A zone is a counter. It counts microjoules from 0 up to most, and begins again.
+// A zone is a counter. It counts microjoules from 0 up to most, then begins again at 0.
 type zone struct {
 	file       string
 	last, most uint64
 }
 
-// MeasureEnergy starts a meter on the counters below a directory such as Powercap; nil if none can be read, which often
-// needs rights of the administrator.
+// MeasureEnergy starts a meter on the counters below a directory such as Powercap; it returns nil if a counter cannot
+// be read, which often needs the rights of an administrator.
 func MeasureEnergy(dir string) *Energy {
 	list, _ := filepath.Glob(filepath.Join(dir, "intel-rapl:*")) // AMD's, too
 	e := &Energy{stop: make(chan struct{})}
@@ -76,7 +76,7 @@ func (e *Energy) watch() {
 	}
 }
 
-// Joules returns what was used since the meter started; NaN if that is not known.
+// Joules returns the energy used since the meter started; NaN if it is unknown.
 func (e *Energy) Joules() float64 {
 	if e == nil {
 		return math.NaN()

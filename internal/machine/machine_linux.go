@@ -31,7 +31,7 @@ func ReadMemory() Memory {
 	for _, own := range []struct {
 		resource int
 		used     string
-		reserved int64 // threads to come and the heap take addresses that they do not use
+		reserved int64 // future threads and the heap reserve addresses that they do not use
 	}{{unix.RLIMIT_AS, "VmSize:", 256 << 20}, {unix.RLIMIT_DATA, "VmData:", 128 << 20}} {
 		var r unix.Rlimit
 		if unix.Getrlimit(own.resource, &r) == nil && r.Cur < math.MaxInt64/2 {

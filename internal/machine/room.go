@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Part is some of the memory that a command needs.
+// Part is a part of the memory that a command needs.
 type Part struct {
 	What  string // such as "sorting"
 	Bytes int64
-	Flag  string // what changes it, such as "--memory"; "" where nothing does
+	Flag  string // the flag that changes it, such as "--memory"; "" if there is none
 }
 
 // RoomError means that a command needs more memory than is available.
@@ -19,7 +19,7 @@ type RoomError struct {
 	Try       string // "" is a smaller value of the flag of the largest part
 }
 
-// Most is how much of the available bytes to plan with: the rest is for what the kernel counts besides, and for other
+// Most returns how many of the available bytes to plan with: the rest is for the kernel's own memory and for other
 // processes.
 func Most(available int64) int64 { return available - available/8 }
 
@@ -32,7 +32,7 @@ func Room(available int64, parts ...Part) error {
 	return e
 }
 
-// Need is the sum of the parts.
+// Need returns the sum of the parts.
 func (e *RoomError) Need() (n int64) {
 	for _, p := range e.Parts {
 		n += p.Bytes
