@@ -75,7 +75,7 @@ func measureOn(dev device.Device, c gemm.Case, operand tensor.DType, fp8 [2]tens
 	storeA, storeB, storeDst := tensor.F32, tensor.F32, tensor.F32
 	if operand == tensor.BF16 {
 		storeA, storeDst = tensor.BF16, tensor.BF16
-		if c.Form == device.TN { // the gradient of a weight
+		if c.Form == device.TN { // a weight's gradient
 			storeB, storeDst = tensor.BF16, tensor.F32
 		}
 		if fp8[0] != tensor.Invalid {

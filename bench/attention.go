@@ -73,8 +73,8 @@ type AttentionReport struct {
 // clock varies; cases are compared by their fraction of it. A case whose single run would exceed the time per case
 // gets fewer heads. One head is measured however long it takes.
 //
-// open returns the device for a case, which is closed after it: a device of its own tells the scratch memory of the
-// case.
+// open returns the device for a case, which is closed after the case: only a device of its own can measure the scratch
+// memory of the case.
 func Attention(open func() device.Device, o AttentionOptions, each func(AttentionCase)) (*AttentionReport, error) {
 	r := &AttentionReport{}
 	r.DType, r.HeadDim, r.patterns = o.DType.String(), o.HeadDim, len(o.Patterns)
@@ -114,7 +114,7 @@ func Shared(dev device.Device) (open func() device.Device) {
 	return func() device.Device { return kept{dev} }
 }
 
-// kept is a device whose Close does nothing.
+// kept wraps a device that stays open: its Close does nothing.
 type kept struct{ device.Device }
 
 func (kept) Close() {}

@@ -10,7 +10,7 @@ import (
 	"anneal/train"
 )
 
-// CoresResult says how a training step would share out among more cores than there are.
+// CoresResult says how a training step would scale to more cores than the machine has.
 type CoresResult struct {
 	Shape     string      `json:"shape"`
 	Precision string      `json:"precision"`
@@ -19,23 +19,23 @@ type CoresResult struct {
 	Cases     []CoresCase `json:"cases"`
 }
 
-// A CoresCase is a number of cores. Times are milliseconds of a step, simulated from the times of its tasks.
+// A CoresCase holds the times of a step on a number of cores, in milliseconds, simulated from the times of its tasks.
 type CoresCase struct {
 	Threads    int     `json:"threads"`
 	StepMs     float64 `json:"step_ms"`
 	Speedup    float64 `json:"speedup"`     // over one core
 	Efficiency float64 `json:"efficiency"`  // Speedup / Threads
 	WorkMs     float64 `json:"work_ms"`     // an even share of all tasks
-	WaitMs     float64 `json:"wait_ms"`     // beyond it, for the core that is through last
-	HandingMs  float64 `json:"handing_ms"`  // to tell cores of work and to hear that it is done
-	AloneMs    float64 `json:"alone_ms"`    // what one core does while the others have nothing to do
+	WaitMs     float64 `json:"wait_ms"`     // waiting beyond it for the slowest core
+	HandingMs  float64 `json:"handing_ms"`  // to hand work to cores and to learn that it is done
+	AloneMs    float64 `json:"alone_ms"`    // work of one core while the others have nothing to do
 	Jobs       int     `json:"jobs"`        // kernels that are shared
 	Tasks      int     `json:"tasks"`       // of them all
-	WorkOfOne  float64 `json:"work_of_one"` // all tasks' time over that of one core's: what sharing adds to it
+	WorkOfOne  float64 `json:"work_of_one"` // time of all tasks over that on one core: the cost of sharing
 }
 
-// Cores simulates training steps on each number of cores, the first of which is one, and calls begin before each. It
-// measures at least four steps for each, and o.Seconds.
+// Cores simulates training steps on each number of cores, the first of which must be one, and calls begin before each.
+// It measures each for o.Seconds and at least four steps.
 func Cores(ctx context.Context, o Options, threads []int, begin func(threads int)) (*CoresResult, error) {
 	r := &CoresResult{Shape: o.Shape, Precision: o.Precision}
 	var one CoresCase

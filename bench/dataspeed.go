@@ -38,7 +38,7 @@ type DataSpeed struct {
 
 // DataSpeedOptions says what BenchData measures.
 type DataSpeedOptions struct {
-	// used for all measurements; without paths: Go source, and its comments for the parts made for prose
+	// used for all measurements; without paths: Go source, and its comments for the parts that need prose
 	Text     prepare.Text
 	Bytes    int64 // limit on the text to read
 	Threads  int   // default 1

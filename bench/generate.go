@@ -14,14 +14,14 @@ import (
 	"anneal/train"
 )
 
-// GenerateCase is the speed of continuing so many sequences at a time.
+// GenerateCase is the speed of continuing a number of sequences at a time.
 type GenerateCase struct {
 	Sequences       int     `json:"sequences"`
 	TokensPerSecond float64 `json:"tokens_per_second"` // of all sequences together
-	PassMs          float64 `json:"pass_ms"`           // one token of each, fastest
+	PassMs          float64 `json:"pass_ms"`           // the fastest pass: one token for each sequence
 	GBs             float64 `json:"gbs"`               // 10⁹ bytes of weights read per second
-	// GBs divided by the bandwidth. It is the limit where a pass waits for its weights, which is so up to some number
-	// of sequences; with more of them arithmetic takes longer.
+	// GBs divided by the bandwidth. Bandwidth limits a pass of few sequences, which waits for the weights; arithmetic
+	// limits a pass of many.
 	FractionOfBandwidth float64 `json:"fraction_of_bandwidth"`
 	FractionOfPeak      float64 `json:"fraction_of_peak"` // of arithmetic
 }
@@ -47,8 +47,8 @@ type GenerateReport struct {
 }
 
 const (
-	generateSteps  = 16       // passes of a case in a round
-	generateStart  = 32       // tokens of a sequence before them
+	generateSteps  = 16       // passes of a case per round
+	generateStart  = 32       // tokens of a sequence before these passes
 	generatePrompt = 256      // tokens of a prompt, all in one pass
 	readBytes      = 64 << 20 // of the array that is read for the bandwidth, in FP32 numbers of four bytes
 )
@@ -190,7 +190,7 @@ func (g *generateRun) pass(n int) float64 {
 	return fastest
 }
 
-// String is one line of the report for people.
+// String returns the case as a line for the user.
 func (c GenerateCase) String() string {
 	return fmt.Sprintf("%9d  %9.1f  %8.2f  %8.1f  %9.0f%%  %6.0f%%", c.Sequences, c.TokensPerSecond, c.PassMs, c.GBs,
 		100*c.FractionOfBandwidth, 100*c.FractionOfPeak)

@@ -16,9 +16,9 @@ import (
 	"anneal/train"
 )
 
-// exercises are the training steps whose kernel calls `bench machine` times: inside of a step, operands lie in caches
-// as they do in any run. They have enough layers that a step does not fit in a cache. The sizes are spread over those
-// of models that a machine can train; calls of sizes between them are interpolated.
+// exercises are the training steps whose kernel calls `bench machine` times: within a step, operands are in the caches
+// to the same extent as in any run. The models have so many layers that a step does not fit in a cache. Their sizes
+// cover the models that a machine can train; calls of sizes in between are interpolated.
 var exercises = slices.Concat([]exercise{
 	{benchModel(4, 128, 4, 512, 256, 3072), 8, 2, "bf16", "adamw"},
 	{benchModel(2, 128, 4, 384, 2048, 1024), 1, 1, "bf16", "adamw"},
@@ -31,15 +31,15 @@ var exercises = slices.Concat([]exercise{
 	{benchModel(1, 256, 4, 704, 64, 1024), 2, 1, "bf16", "muon"},
 }, updates("adamw", "adam", "sgd", "lion", "adam8bit", "ademamix", "adafactor", "sophia", "muon"))
 
-// An exercise is a model, how it is trained and with what.
+// An exercise is a model with the settings of its training.
 type exercise struct {
 	model                model.Config
 	rows, micros         int
 	precision, optimizer string
 }
 
-// updates are exercises of few tokens, of which the update takes much. Muon's products have sizes of their own, so that
-// it has exercises of several widths.
+// updates are exercises of few tokens, so that the update is a large part of a step. Muon's products have sizes of
+// their own, so Muon has exercises of several widths.
 func updates(optimizers ...string) (list []exercise) {
 	for _, name := range optimizers {
 		list = append(list, exercise{benchModel(1, 512, 8, 1408, 64, 16384), 2, 1, "bf16", name})
@@ -47,8 +47,8 @@ func updates(optimizers ...string) (list []exercise) {
 	return list
 }
 
-// Steps of an exercise: one to warm up, then some until enough is measured. All exercises take turns in rounds, because
-// what disturbs a machine lasts for seconds.
+// Steps of an exercise: one to warm up, then as many as the measurement needs. All exercises take turns in rounds,
+// because disturbances of a machine last for seconds.
 const (
 	leastSteps      = 1
 	exerciseSeconds = 0.15
@@ -62,7 +62,7 @@ func Machine(ctx context.Context, each func(done, all int)) (*machine.Profile, e
 	threads := slices.Compact([]int{1, runtime.GOMAXPROCS(0)})
 	list := slices.Clone(exercises)
 	for _, e := range exercises {
-		if e.optimizer == "adamw" { // the others differ in their update, which is the same
+		if e.optimizer == "adamw" { // the other optimizers differ only in their update
 			e.precision = "fp32"
 			list = append(list, e)
 		}
@@ -105,7 +105,7 @@ func (e exercise) config() (*config.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// timeCalls adds the times of the calls of steps on a number of threads.
+// timeCalls adds the times of the calls in training steps on a number of threads.
 func timeCalls(ctx context.Context, cfg *config.Config, threads int, p *machine.Profile,
 	calls map[device.Call][]float64) error {
 	dev, err := train.OpenDevice(cfg, "cpu", threads)
@@ -140,7 +140,7 @@ func timeCalls(ctx context.Context, cfg *config.Config, threads int, p *machine.
 	return nil
 }
 
-// keepFaster adds the times of a round's calls to those of other rounds, of which the fastest counts.
+// keepFaster merges the times of a round's calls into those of earlier rounds, keeping the faster.
 func keepFaster(samples map[device.Call]float64, calls map[device.Call][]float64) {
 	for c, times := range calls {
 		took := usualOf(times)
@@ -151,8 +151,8 @@ func keepFaster(samples map[device.Call]float64, calls map[device.Call][]float64
 	}
 }
 
-// usualOf is the mean of times but the slowest tenth. A step pays for calls that are slow now and then, so that the
-// mean of its calls counts; the slowest are those that other programs have interrupted.
+// usualOf returns the mean of the times without the slowest tenth. The mean counts, because a step also pays for
+// occasional slow calls; the slowest are the calls that other programs interrupted.
 func usualOf(times []float64) float64 {
 	sorted := slices.Sorted(slices.Values(times))
 	sorted = sorted[:len(sorted)-len(sorted)/10]

@@ -17,10 +17,10 @@ import (
 // MemoryCase compares the measured with the planned memory of one recomputation strategy.
 type MemoryCase struct {
 	Strategy        string  `json:"strategy"`         // memory.recompute
-	Keeps           string  `json:"keeps"`            // how it treats the layers
+	Keeps           string  `json:"keeps"`            // what it keeps of each layer
 	ActivationBytes int64   `json:"activation_bytes"` // peak in use
 	PlannedBytes    int64   `json:"planned_bytes"`
-	Less            float64 `json:"less"`       // activations without recomputation divided by these
+	Less            float64 `json:"less"`       // activations without recomputation, divided by this case's
 	StepMs          float64 `json:"step_ms"`    // forward and backward of one micro-batch, fastest
 	ExtraTime       float64 `json:"extra_time"` // relative to the pass without recomputation, as a fraction
 	// additional operations relative to forward and backward, as a fraction

@@ -19,22 +19,22 @@ type PlanCase struct {
 	Precision string  `json:"precision"`
 	Threads   int     `json:"threads"` // of all ranks
 	Ranks     int     `json:"ranks"`
-	Set       string  `json:"set"`                    // what else the configuration says, words apart
+	Set       string  `json:"set"`                    // further values of the configuration, separated by blanks
 	Predicted float64 `json:"predicted_step_seconds"` // seconds
 	Measured  float64 `json:"measured_step_seconds"`  // as measuredStep says
 	Off       float64 `json:"off"`                    // predicted over measured, less 1
 }
 
-// variants are values of a run that change what a step computes. Sophia estimates its curvature in one of the steps of
-// a round.
+// variants are configuration values that change the computation of a step. Sophia estimates its curvature in one of
+// the steps of a round.
 var variants = []string{
 	"memory.recompute=selective", "memory.recompute=sqrt", "memory.recompute=every_layer", "optimizer.name=adam8bit",
 	"optimizer.name=sgd", "optimizer.name=lion", "optimizer.name=ademamix", "optimizer.name=adafactor",
 	"optimizer.name=muon", fmt.Sprintf("optimizer.name=sophia optimizer.hessian_every=%d", stepsPerRound),
 }
 
-// PlanCases lists the cases of a shape: both precisions with one thread and with all, two ranks, and, of the smaller
-// shapes, each way to recompute and each optimizer.
+// PlanCases lists the cases of a shape: both precisions with one thread and with all, two ranks, and, for the smaller
+// shapes, each recomputation strategy and each optimizer.
 func PlanCases(shape string) (list []PlanCase) {
 	all := runtime.GOMAXPROCS(0)
 	for _, precision := range []string{"bf16", "fp32"} {
@@ -54,7 +54,7 @@ func PlanCases(shape string) (list []PlanCase) {
 	return list
 }
 
-// Plan compares a case: it predicts the step from the profile of this machine and then measures a few.
+// Plan compares a case: it predicts the time of a step from the profile of this machine and then measures a few steps.
 func Plan(ctx context.Context, c PlanCase) (PlanCase, error) {
 	cfg, err := c.config()
 	if err != nil {
@@ -74,7 +74,7 @@ func Plan(ctx context.Context, c PlanCase) (PlanCase, error) {
 		return c, err
 	}
 	var rounds [][]float64 // ms
-	for range 2 {          // in memory of their own
+	for range 2 {          // each in memory of its own
 		m, err := inProcess(ctx, cfg, &RanksCase{Ranks: c.Ranks, Threads: c.Threads / c.Ranks})
 		if err != nil {
 			return c, err
@@ -86,8 +86,8 @@ func Plan(ctx context.Context, c PlanCase) (PlanCase, error) {
 	return c, nil
 }
 
-// measuredStep returns the mean of the steps of a round, each the fastest of its rounds: other programs only slow it
-// down.
+// measuredStep returns the mean over the steps of a round. Each step counts with its fastest time over all rounds,
+// because other programs only slow steps down.
 func measuredStep(rounds [][]float64) float64 {
 	sum := 0.0
 	for i := range rounds[0] {

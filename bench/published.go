@@ -16,19 +16,19 @@ import (
 	"anneal/plan/cluster"
 )
 
-// publishedCSV holds measured runs: numbers with short labels and where each was published. Cells without a figure
-// are empty, and the column missing names those that take a default.
+// publishedCSV holds measured runs: numbers with short labels and their sources. Cells without a figure are empty, and
+// the column missing names the cells that take a default.
 //
 //go:embed published.csv
 var publishedCSV []byte
 
-// A PublishedRun is a run that somebody measured, beside what is predicted of it. Times are in seconds.
+// A PublishedRun is a published measurement of a run beside its prediction. Times are in seconds.
 type PublishedRun struct {
 	ID          string  `json:"id"`
 	Source      string  `json:"source"`
 	Model       string  `json:"model"`
 	Set         string  `json:"set"`
-	Missing     string  `json:"missing,omitempty"` // what the source does not say, and took its default
+	Missing     string  `json:"missing,omitempty"` // columns left to defaults, which the source does not give
 	Accelerator string  `json:"accelerator"`
 	Published   float64 `json:"published_step_seconds"`
 	How         string  `json:"from"` // step time, tokens/s or TFLOP/s
@@ -39,14 +39,15 @@ type PublishedRun struct {
 	Run *cluster.Run `json:"-"`
 }
 
-// Complete says whether the source gives everything that the prediction needs.
+// Complete reports whether the source gives everything that the prediction needs.
 func (p *PublishedRun) Complete() bool { return p.Missing == "" }
 
 // PublishedRuns returns the built-in runs.
 func PublishedRuns() ([]*PublishedRun, error) { return ReadPublished(bytes.NewReader(publishedCSV)) }
 
-// ReadPublished reads runs from CSV with a header; columns that it does not know are ignored, and so are rows without a
-// shape or a figure. Every third run of a source on one kind of accelerator, from the first on, is one to fit on.
+// ReadPublished reads runs from CSV with a header; columns that it does not know are ignored, and so are rows without
+// a shape or a figure. Every third run of a source on one kind of accelerator, starting with the first, is used to fit
+// the constants.
 func ReadPublished(r io.Reader) ([]*PublishedRun, error) {
 	records, err := csv.NewReader(r).ReadAll()
 	if err != nil {
@@ -88,7 +89,7 @@ func (p *PublishedRun) Predict() error {
 	return nil
 }
 
-// Summary is how near predictions of some runs are.
+// Summary says how close the predictions of some runs are.
 type Summary struct {
 	Runs     int     `json:"runs"`
 	Median   float64 `json:"median_absolute_error"`
@@ -97,7 +98,7 @@ type Summary struct {
 	Bias     float64 `json:"median_error"`
 }
 
-// Summarise returns the summary of those runs that keep says.
+// Summarise returns the summary of the runs for which keep returns true.
 func Summarise(list []*PublishedRun, keep func(*PublishedRun) bool) Summary {
 	var absolute, signed []float64
 	var s Summary
@@ -126,7 +127,7 @@ func Summarise(list []*PublishedRun, keep func(*PublishedRun) bool) Summary {
 	return s
 }
 
-// cells are those of a row by column.
+// cells holds the cells of a row by column.
 type cells map[string]string
 
 func (c cells) number(name string) float64 {

@@ -11,9 +11,10 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// FitPublished returns the three constants of each kind of accelerator that predict its runs to fit on best, by the
-// sum of absolute logarithms of ratios of times. It searches one constant after the other on a grid that narrows.
-// Few runs cannot tell the constants apart, so each is drawn towards the typical value with the weight of half a run.
+// FitPublished returns, for each kind of accelerator, the three constants that best predict the runs to fit: they
+// minimise the sum of |log(predicted/measured)| of times. It searches one constant after the other on a narrowing
+// grid. A few runs do not determine the constants, so each constant is drawn towards the typical value with the weight
+// of half a run.
 func FitPublished(list []*PublishedRun) map[string]hardware.Efficiency {
 	kinds := map[string][]*PublishedRun{}
 	for _, p := range list {
@@ -55,7 +56,7 @@ func fitKind(rows []*PublishedRun) hardware.Efficiency {
 	return best
 }
 
-// badness returns the mean error of rows with some constants.
+// badness returns the mean error of rows with the given constants.
 func badness(rows []*PublishedRun, e hardware.Efficiency) float64 {
 	errs := make([]float64, len(rows))
 	var group sync.WaitGroup
@@ -87,7 +88,7 @@ func badness(rows []*PublishedRun, e hardware.Efficiency) float64 {
 	return sum / float64(len(errs))
 }
 
-// WorstFirst sorts runs by their error.
+// WorstFirst sorts runs by their error, the largest first.
 func WorstFirst(list []*PublishedRun) {
 	slices.SortStableFunc(list, func(a, b *PublishedRun) int {
 		x, y := math.Abs(a.Error), math.Abs(b.Error)

@@ -9,9 +9,9 @@ import (
 	"anneal/plan/cluster"
 )
 
-// Defaults of what a source does not say: the vocabulary of GPT-2 padded as Megatron-LM does, one chunk of layers for
-// each stage of 1F1B and two for interleaved schedules, the largest micro-batch of 1, 2 and 4 sequences that divides
-// the batch of a rank (1 in a pipeline), ZeRO-3 on TPUs, and recomputation as leastRecompute says.
+// Defaults of the values that a source does not give: the vocabulary of GPT-2 padded as Megatron-LM does, one chunk of
+// layers for each stage of 1F1B and two for interleaved schedules, the largest micro-batch of 1, 2 and 4 sequences
+// that divides the batch of a rank (1 in a pipeline), ZeRO-3 on TPUs, and recomputation as leastRecompute says.
 const defaultVocab = 50304
 
 func (c cells) shape() cluster.Shape {
@@ -38,13 +38,13 @@ func (c cells) shape() cluster.Shape {
 		s.HeadDim, s.Latent = 128, cluster.Latent{Query: 1536, KV: 512, Rope: 64, V: 128}
 		s.Rotary, s.Extra = true, 1
 	}
-	if c.has("arch", "window") { // three layers of half the context and one of all
+	if c.has("arch", "window") { // three layers with half the context for each with the whole
 		s.Window = s.Context * 5 / 8
 	}
 	return s
 }
 
-// stack is the software of a row, by its source. Softmax of whole score matrices was usual before FlashAttention
+// stack returns the software of a row, by its source. Softmax of whole score matrices was usual before FlashAttention
 // (2022); Megatron-LM exchanged gradients after the last backward pass until 2023.
 func (c cells) stack() cluster.Stack {
 	switch set := c["set"]; {
@@ -70,7 +70,7 @@ func (c cells) stack() cluster.Stack {
 	}
 }
 
-// mesh fills in how the ranks of a row share its model.
+// mesh fills in the mesh of a row: how its ranks share the model.
 func (c cells) mesh(r *cluster.Run) {
 	r.Shape.Dropout = r.Stack.Attention == "unfused"
 	m := cluster.Mesh{
@@ -128,8 +128,8 @@ func (c cells) mesh(r *cluster.Run) {
 	}
 }
 
-// leastRecompute returns what a run recomputes whose source does not say: nothing if that fits or if the model has no
-// experts, as the recipes of Megatron-Bridge and the paper on Llama 3 have it, else half.
+// leastRecompute returns the recomputation of a run whose source does not give it: none if that fits or if the model
+// has no experts, as in the recipes of Megatron-Bridge and the paper on Llama 3, else half.
 func leastRecompute(r *cluster.Run) cluster.Recompute {
 	if r.Shape.Experts == 0 {
 		return cluster.None

@@ -10,13 +10,14 @@ type PublishedSearch struct {
 	Cluster   string       `json:"cluster"`
 	Published cluster.Mesh `json:"published_mesh"`
 	Seconds   float64      `json:"published_mesh_seconds"`
-	Fits      bool         `json:"published_mesh_fits"` // by the memory that is predicted
+	Fits      bool         `json:"published_mesh_fits"` // by the predicted memory
 	Best      cluster.Mesh `json:"best_mesh"`
 	Found     float64      `json:"best_mesh_seconds"` // 0 if nothing fits
 	Gain      float64      `json:"gain"`              // time of the published mesh over that of the best, less 1
 }
 
-// Slower says whether the search missed a mesh: the published one fits and is faster than all that it found.
+// Slower reports whether the search missed a mesh: the published mesh fits and is faster than all that the search
+// found.
 func (p PublishedSearch) Slower() bool {
 	return p.Fits && (p.Found == 0 || p.Found > p.Seconds*(1+1e-9))
 }

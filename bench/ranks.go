@@ -19,7 +19,7 @@ import (
 	"anneal/train"
 )
 
-// RanksResult compares steps of several ranks with those of one that has all their threads.
+// RanksResult compares steps of several ranks with those of one rank that has all their threads.
 type RanksResult struct {
 	Shape         string      `json:"shape"`
 	Precision     string      `json:"precision"`
@@ -32,7 +32,7 @@ type RanksResult struct {
 	Cases         []RanksCase `json:"cases"` // one rank first
 }
 
-// RanksCase is one of the ways to make the same steps.
+// RanksCase is one way to share out the same steps.
 type RanksCase struct {
 	Name            string   `json:"name"`
 	Settings        []string `json:"settings"` // of its configuration
@@ -45,24 +45,25 @@ type RanksCase struct {
 
 	Pipeline *PipelineCost `json:"pipeline,omitempty"`
 
-	steps  int            // of a round; 0 for stepsPerRound
+	steps  int            // steps of a round; 0 for stepsPerRound
 	times  []float64      // of all steps, ms
-	rounds []float64      // of each round, the least
+	rounds []float64      // least time of each round
 	stages [][]stageTimes // by round and rank
 }
 
-// stepsPerRound is how many steps of a case a round measures, after one to warm up.
+// stepsPerRound is the number of steps of a case that a round measures, after one to warm up.
 const stepsPerRound = 2
 
-// Ranks times training steps of one rank and of several, which are goroutines of this process and share out o.Threads,
-// in each way to share the work along an axis (Axes). The cases take turns, in at least three rounds, until o.Seconds
-// are measured. Each has the memory of the machine to itself.
+// Ranks times training steps of one rank and of several, for each way to share the work along an axis (Axes). The
+// ranks are goroutines of this process and share out o.Threads. The cases take turns, in at least three rounds, until
+// o.Seconds are measured. Each has the memory of the machine to itself.
 func Ranks(ctx context.Context, o Options, axis string, ranks int) (*RanksResult, error) {
 	return o.ranks(ctx, axis, ranks, ranks, inProcess)
 }
 
-// RanksOver is Ranks for the ranks of a world, which are processes. All call it, and get the same result. The threads
-// of a machine are shared out among its ranks; while rank 0 measures one rank that has all threads, the others sleep.
+// RanksOver is Ranks for the ranks of a world, which are processes. All ranks call it and get the same result. The
+// threads of a machine are shared out among its ranks; while rank 0 measures one rank that has all threads, the others
+// sleep.
 func RanksOver(ctx context.Context, o Options, axis string, world comm.Comm) (*RanksResult, error) {
 	beside, err := ranksHere(world)
 	if err != nil {
@@ -95,7 +96,7 @@ func ranksHere(world comm.Comm) (n int, err error) {
 	return n, err
 }
 
-// measured is what steps of a case took.
+// measured holds the times of the steps of a case.
 type measured struct {
 	Tier   string       `json:"tier"`
 	Times  []float64    `json:"times"`  // of steps, ms
@@ -202,8 +203,9 @@ func inProcess(ctx context.Context, cfg *config.Config, c *RanksCase) (measured,
 	return m, firstCause(errs)
 }
 
-// apart measures a case on processes. All get the times of rank 0, which measures one rank by itself; the others sleep
-// that long before they wait for it. After an error the memory stays, because others may still read it.
+// apart measures a case on processes. All ranks get the times of rank 0. While rank 0 measures a single rank, the
+// others sleep for that time before they wait for it. After an error the memory is not freed, because other ranks may
+// still read it.
 func apart(ctx context.Context, cfg *config.Config, c *RanksCase, world comm.Comm,
 	asleep time.Duration) (measured, error) {
 	var rank benchRank
@@ -227,7 +229,7 @@ func apart(ctx context.Context, cfg *config.Config, c *RanksCase, world comm.Com
 	if err != nil {
 		return measured{}, err
 	}
-	rank.close() // when all have shared, nobody reads its tensors any more
+	rank.close() // after this exchange no rank reads its tensors
 	var m measured
 	for i, text := range all {
 		var one measured
@@ -242,7 +244,7 @@ func apart(ctx context.Context, cfg *config.Config, c *RanksCase, world comm.Com
 	return m, nil
 }
 
-// firstCause returns the first error of a rank that is not only about the loss of another.
+// firstCause returns the first error that is not merely a rank's report that it lost another.
 func firstCause(errs []error) error {
 	var lost *comm.LostError
 	for _, err := range errs {

@@ -11,7 +11,7 @@ import (
 // Axes are the ways to share out the work of a step that Ranks compares.
 var Axes = []string{"zero", "tensor", "context", "pipeline"}
 
-// longRows is the length of a sequence where ranks share its tokens.
+// longRows is the length of a sequence whose tokens the ranks share.
 const longRows = 4096
 
 // alongAxis returns the configuration of one rank, the micro-batches of its steps, and the cases of several ranks that
@@ -60,7 +60,7 @@ func (o Options) alongAxis(axis string, ranks int) (cfg *config.Config, micro in
 	return cfg, micro, cases, nil
 }
 
-// casesOf are the names of the cases along an axis.
+// casesOf returns the names of the cases along an axis.
 var casesOf = map[string][]string{
 	"zero":     {"ZeRO 0", "ZeRO 1", "ZeRO 2", "ZeRO 3"},
 	"tensor":   {"tensor", "sequence"},

@@ -7,9 +7,9 @@ import (
 	"anneal/train"
 )
 
-// PipelineCost compares a pipeline with a simulation of its schedule that has the measured times of its computations.
+// PipelineCost compares a pipeline with a simulation of its schedule from the measured times of its computations.
 type PipelineCost struct {
-	IdleShare          float64     `json:"idle_share"`           // of all stages' time: they compute nothing
+	IdleShare          float64     `json:"idle_share"`           // share of time in which stages do not compute
 	SimulatedIdleShare float64     `json:"simulated_idle_share"` // the same if messages take no time
 	Ideal              float64     `json:"ideal"`                // speed over that of one rank: 1 − SimulatedIdleShare
 	OfIdeal            float64     `json:"of_ideal"`             // speed over the ideal
@@ -17,14 +17,14 @@ type PipelineCost struct {
 	Parts              []PartCosts `json:"parts"`                // of the model, in its order
 }
 
-// PartCosts are the median times in milliseconds that a part of a pipeline takes for a micro-batch.
+// PartCosts holds the median times, in milliseconds, of a part of a pipeline for a micro-batch.
 type PartCosts struct {
 	ForwardMs         float64 `json:"forward_ms"`
-	BackwardMs        float64 `json:"backward_ms"` // with the gradients of weights that are not put off
+	BackwardMs        float64 `json:"backward_ms"` // including the gradients of weights, unless they are deferred
 	BackwardWeightsMs float64 `json:"backward_weights_ms"`
 }
 
-// stageTimes is how one rank followed its instructions.
+// stageTimes holds the times of one rank's instructions.
 type stageTimes struct {
 	Steps    []stageStep              `json:"steps"`
 	Computed map[program.Op][][]int64 `json:"computed"` // nanoseconds by chunk
@@ -57,7 +57,7 @@ func (s *stageTimes) follow(t *train.Trainer) {
 	}
 }
 
-// comparePipelines simulates the cases of several ranks with what their computations took.
+// comparePipelines simulates the cases of several ranks with the measured times of their computations.
 func (r *RanksResult) comparePipelines() error {
 	for i := range r.Cases[1:] {
 		c := &r.Cases[i+1]
@@ -71,7 +71,7 @@ func (r *RanksResult) comparePipelines() error {
 	return nil
 }
 
-// simulate returns what a pipeline of micro micro-batches costs, without the comparison with its ideal.
+// simulate returns the cost of a pipeline of micro micro-batches, without the comparison with its ideal.
 func (c *RanksCase) simulate(micro int) (*PipelineCost, error) {
 	schedule, err := program.Parse(c.Name)
 	if err != nil {
@@ -122,8 +122,9 @@ func (c *RanksCase) computed(op program.Op, part int) float64 {
 	return medianOf(list)
 }
 
-// idle returns the medians of what the steps' stages were idle, as a share of their time, and of the milliseconds that
-// they computed. Stages begin a step together and end it one after the other: it takes as long as the longest.
+// idle returns two medians over the steps: the share of their time in which the stages were idle, and the milliseconds
+// in which they computed. Stages begin a step together and end it one after the other, so a step takes as long as its
+// slowest stage.
 func (c *RanksCase) idle() (share, ms float64) {
 	var shares, busy []float64
 	for _, round := range c.stages {

@@ -20,8 +20,8 @@ func speedSteps(cfg *config.Config) (int, error) {
 	return 4, nil
 }
 
-// Speed makes steps of a configuration on random tokens, on the ranks that it has, which are goroutines of this
-// process, and returns tokens per second by the median step.
+// Speed makes steps of a configuration on random tokens and returns the tokens per second of the median step. The
+// ranks of the configuration are goroutines of this process.
 func Speed(ctx context.Context, cfg *config.Config) (float64, error) {
 	ranks := cfg.Parallel.Ranks
 	threads, err := threadsOfRank(cfg, ranks)

@@ -8,11 +8,11 @@ import (
 	"anneal/config"
 )
 
-// An Ensemble measures configurations on all ranks of a world, which are processes. Rank 0 says which (Speed), and in
-// the end what follows from it (End); the others obey (Follow).
+// An Ensemble measures configurations on all ranks of a world, which are processes. Rank 0 chooses them (Speed) and
+// finally sends a result (End); the other ranks follow (Follow).
 type Ensemble struct{ World comm.Comm }
 
-// an order is what rank 0 says: a configuration to measure, or the end.
+// an order is a message of rank 0: a configuration to measure, or the end.
 type order struct {
 	Config []byte          `json:"config,omitempty"`
 	End    json.RawMessage `json:"end,omitempty"`
@@ -27,7 +27,7 @@ func (e Ensemble) Speed(ctx context.Context, cfg *config.Config) (float64, error
 	return e.measure(ctx, cfg)
 }
 
-// End ends Follow of the other ranks, which returns the value as JSON. Only rank 0 calls it.
+// End ends Follow on the other ranks, where it returns the value as JSON. Only rank 0 calls it.
 func (e Ensemble) End(value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -44,7 +44,7 @@ func (e Ensemble) say(o order) error {
 	return err
 }
 
-// Follow measures what rank 0 says until it calls End, whose value Follow returns.
+// Follow measures the configurations of rank 0 until rank 0 calls End, and returns the value of End.
 func (e Ensemble) Follow(ctx context.Context) (value []byte, err error) {
 	for {
 		all, err := e.World.Share(nil)
@@ -68,8 +68,8 @@ func (e Ensemble) Follow(ctx context.Context) (value []byte, err error) {
 	}
 }
 
-// measure makes steps on all ranks and returns tokens per second. If this rank fails, the world ends: others wait in a
-// step.
+// measure makes steps on all ranks and returns tokens per second. If this rank fails, it ends the world, because other
+// ranks wait in a step.
 func (e Ensemble) measure(ctx context.Context, cfg *config.Config) (speed float64, err error) {
 	defer func() {
 		if err != nil {
@@ -80,7 +80,7 @@ func (e Ensemble) measure(ctx context.Context, cfg *config.Config) (speed float6
 	if err != nil {
 		return 0, err
 	}
-	threads := cfg.Threads // of a process, if the config says
+	threads := cfg.Threads // of a process, if the configuration sets them
 	if threads == 0 {
 		if threads, err = threadsOfRank(cfg, beside); err != nil {
 			return 0, err

@@ -57,7 +57,7 @@ var Shapes = map[string]struct {
 	Batch  int // sequences of a micro-batch
 	Micros int // micro-batches of a step
 }{
-	"micro":     {benchModel(4, 32, 2, 96, 16, 128), 1, 16}, // so little arithmetic that a step is overhead
+	"micro":     {benchModel(4, 32, 2, 96, 16, 128), 1, 16}, // so little arithmetic that a step is mostly overhead
 	"demo":      {benchModel(4, 128, 4, 384, 256, 4096), 8, 1},
 	"tiny":      {benchModel(6, 384, 6, 1024, 256, 4096), 16, 1},
 	"llama-98m": {benchModel(12, 768, 12, 2048, 512, 16384), 4, 1},

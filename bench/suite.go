@@ -22,8 +22,9 @@ type Figure struct {
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 
-	// Share is Value over the best that the machine could do just then: the peak of its arithmetic, the bandwidth of
-	// its memory, a plain loop, or the same work without the technique. It means the same on any machine.
+	// Share is Value relative to a reference measured at the same time: the peak of the machine's arithmetic, the
+	// bandwidth of its memory, a plain loop, or the same work without the technique. Shares are comparable between
+	// machines.
 	Share float64 `json:"share"`
 }
 
@@ -39,7 +40,7 @@ type Suite struct {
 	Figures  []Figure  `json:"figures"`
 }
 
-// SuiteOptions says what All measures and whom it tells.
+// SuiteOptions says what All measures and how it reports.
 type SuiteOptions struct {
 	Quick bool         // fewer cases, and less time for each: a minute instead of a quarter of an hour
 	Phase func(string) // called with the name of each benchmark before it begins
@@ -123,7 +124,7 @@ func (r *suiteRun) attention() error {
 				r.add(Figure{name, c.GFLOPS, "GFLOP/s", c.FractionOfPeak})
 				return
 			}
-			// no pairs to count: beside full attention, at equal peaks
+			// no pairs to count: relative to full attention, at equal peaks
 			r.add(Figure{name, float64(c.Heads*c.Length) / c.Seconds / 1e6, "M tokens/s a head", 1 / c.OfDense})
 		})
 		if err != nil {
@@ -168,7 +169,7 @@ func (r *suiteRun) steps() error {
 	return nil
 }
 
-// generation continues sequences: a few are limited by reading the weights, many by arithmetic.
+// generation continues sequences: reading the weights limits a few sequences, arithmetic limits many.
 func (r *suiteRun) generation() error {
 	shape := "llama-98m"
 	if r.quick {

@@ -13,12 +13,12 @@ type Change struct {
 	Name   string  `json:"name"`
 	Before Figure  `json:"before"`
 	After  Figure  `json:"after"`
-	Ratio  float64 `json:"ratio"` // of the shares, after over before: below 1 is slower
+	Ratio  float64 `json:"ratio"` // share after over share before: below 1 is slower
 }
 
-// Comparison is what changed between two suites.
+// Comparison holds the changes between two suites.
 type Comparison struct {
-	Changes []Change `json:"changes"` // the most slowed first
+	Changes []Change `json:"changes"` // the largest slowdown first
 	Missing []string `json:"missing"` // figures that only the first has
 	New     []string `json:"new"`     // figures that only the second has
 	Median  float64  `json:"median_ratio"`
@@ -46,8 +46,8 @@ func ReadSuite(path string) (*Suite, error) {
 	return s, nil
 }
 
-// Compare compares figures by their shares, which were measured beside a peak and so do not depend on how fast the
-// machine was just then, or on which machine it was.
+// Compare compares figures by their shares, which do not depend on the machine or on its speed at the time of
+// measurement.
 func Compare(before, after *Suite) *Comparison {
 	was := map[string]Figure{}
 	for _, f := range before.Figures {
@@ -75,7 +75,7 @@ func Compare(before, after *Suite) *Comparison {
 	return c
 }
 
-// SlowerError says which figures fell by more than was allowed.
+// SlowerError lists the figures that fell by more than allowed.
 type SlowerError struct {
 	Changes []Change
 	Allowed float64 // as a fraction
@@ -87,7 +87,7 @@ func (e *SlowerError) Error() string {
 		len(e.Changes), 100*e.Allowed, worst.Name, 100*(1-worst.Ratio))
 }
 
-// Check returns a *SlowerError if a share fell by more than a fraction of what it was.
+// Check returns a *SlowerError if a share fell by more than a fraction of its earlier value.
 func (c *Comparison) Check(allowed float64) error {
 	n := 0
 	for n < len(c.Changes) && c.Changes[n].Ratio < 1-allowed {
