@@ -32,5 +32,5 @@ func fitCosts(rows [][]float64) []float64 {
 	return costs
 }
 
-// descents are enough for five costs, of which some grow almost alike.
+// descents is enough for five costs, even if some features are almost proportional.
 const descents = 2000

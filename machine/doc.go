@@ -1,6 +1,5 @@
-// Package machine knows how fast a machine makes the kernel calls of training, and predicts calls of other sizes.
+// Package machine holds measured times of a machine's kernel calls in training, and predicts calls of other sizes.
 //
-// Start with Profile (profile.go), which is what `anneal bench machine` measures and keeps. What follows from its
-// samples is in rates.go. The package imports device, for
-// what a call is.
+// Start with Profile (profile.go), which `anneal bench machine` measures and saves. rates.go predicts times from its
+// samples. The package imports device, which defines calls.
 package machine

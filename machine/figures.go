@@ -6,7 +6,7 @@ import (
 	"anneal/device"
 )
 
-// A Figure is a speed of the machine, for people: what is predicted for a call.
+// A Figure is a speed of the machine, for the user: the predicted speed of a call.
 type Figure struct {
 	Group  string    `json:"group"` // products, attention, passes over memory, updates
 	Name   string    `json:"name"`
@@ -14,7 +14,7 @@ type Figure struct {
 	Values []float64 `json:"values"` // by section
 }
 
-// Figures are the speeds that say most about a machine. Those of kernels that were not measured are left out.
+// Figures returns the speeds that say most about a machine, without those of kernels that were not measured.
 func (p *Profile) Figures() []Figure {
 	var list []Figure
 	var sections []*rates
@@ -87,7 +87,7 @@ var passes = []struct{ group, name, kernel, types string }{
 	{"updates", "sophia", "Sophia", "f32 f32 f32 f32"},
 }
 
-// Launch returns the least time of a call in a section, in seconds: what a kernel costs that has next to nothing to do.
+// Launch returns the least time of a call in a section, in seconds: the cost of a kernel call with almost no work.
 func (s *Section) Launch() float64 {
 	least := 0.0
 	for i, x := range s.Samples {

@@ -27,7 +27,7 @@ type Profile struct {
 	Sections []Section `json:"sections"` // by number of threads, the fewest first
 }
 
-// A Key says to what a profile applies: other processors, kernels or versions of the program have others.
+// A Key says what a profile applies to: other processors, kernels or versions of the program have other keys.
 type Key struct {
 	CPU     string `json:"cpu"`
 	Kernels string `json:"kernels"` // device.Properties.Kernels
@@ -39,7 +39,7 @@ func KeyOf(dev device.Properties) Key {
 	return Key{CPU: cmp.Or(machine.CPUName(), runtime.GOARCH), Kernels: dev.Kernels(), Version: buildinfo.Version}
 }
 
-// A Section has what was measured with a number of threads.
+// A Section holds the samples of a number of threads.
 type Section struct {
 	Threads int      `json:"threads"`
 	Samples []Sample `json:"samples"`
@@ -54,7 +54,7 @@ type Sample struct {
 // ErrNone means that a machine has no profile.
 var ErrNone = errors.New("the speed of this machine was not measured\n  measure it once with `anneal bench machine`")
 
-// name is the file of a key's profile.
+// name returns the file name of a key's profile.
 func (k Key) name() string {
 	plain := func(r rune) rune {
 		switch {
@@ -68,7 +68,7 @@ func (k Key) name() string {
 	return strings.Map(plain, fmt.Sprintf("machine-%s-%s-%s.json", k.CPU, k.Kernels, k.Version))
 }
 
-// Path returns the file in which the profile of a key is kept: in the user's cache directory.
+// Path returns the file of a key's profile, in the user's cache directory.
 func (k Key) Path() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *Profile) Save() (string, error) {
 	})
 }
 
-// Load reads the profile of a key. Without one, or if it cannot be used, the error says what to do.
+// Load reads the profile of a key. If there is none, or if it cannot be used, the error says what to do.
 func Load(k Key) (*Profile, error) {
 	path, err := k.Path()
 	if err != nil {

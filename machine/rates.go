@@ -17,12 +17,13 @@ import (
 //	attention  launch + a·operations + b·M·N·K (loading, tiles at the diagonal) + c·M·N
 //	others     launch + a·bytes
 //
-// times a correction: the mean of what the samples are over or under that sum, each weighted by how near its sizes are.
-// That follows caches, which no sum does. Sizes beyond all samples have the correction of the nearest.
+// times a correction: the mean ratio of the samples to that sum, where samples of similar sizes weigh more. The
+// correction models the effects of caches, which no sum of costs can. Sizes beyond all samples have the correction of
+// the nearest.
 type rates struct {
 	classes map[string]*class
 	kernels map[string]*class // of all storages
-	rest    *class            // of all kernels that memory bounds
+	rest    *class            // all kernels that memory bounds
 }
 
 type class struct {
@@ -65,9 +66,9 @@ func (p *Profile) Rates(threads int) func(device.Call) (seconds float64, known b
 	}
 }
 
-// RatesBeside is Rates for one of several ranks of this machine that make the same calls at the same time, each with so
-// many threads. They share its memory: what memory bounds takes at least as long as one call that moves the bytes of
-// all ranks with all their threads.
+// RatesBeside is Rates for one of several ranks of this machine that make the same calls at the same time, each with
+// so many threads. They share its memory: a call that memory bounds takes at least as long as one call that moves the
+// bytes of all ranks with all their threads.
 func (p *Profile) RatesBeside(ranks, threads int) func(device.Call) (seconds float64, known bool) {
 	alone, together := p.Rates(threads), p.Rates(ranks*threads)
 	if ranks == 1 {
@@ -113,7 +114,8 @@ func newRates(samples []Sample) *rates {
 
 func classOf(c device.Call) string { return c.Kernel + " " + c.Types }
 
-// familyOf is the class of a call whatever the storage of its tensors: of products, those with equal operands.
+// familyOf returns the class of a call regardless of the storage of its tensors; for products, the format of the
+// operands still counts.
 func familyOf(c device.Call) string {
 	if isProduct(c) {
 		return c.Kernel + c.Types[strings.LastIndexByte(c.Types, ' '):]
@@ -123,11 +125,11 @@ func familyOf(c device.Call) string {
 
 func isProduct(c device.Call) bool { return strings.HasPrefix(c.Kernel, "MatMul") }
 
-// fewest is how many samples a class must have, or else that of all storages counts.
+// fewest is the least number of samples of a class. A class with fewer is replaced by the class of all storages.
 const fewest = 3
 
-// seconds predicts a call. A kernel that was not measured takes as long as others that move as many bytes, but nothing
-// is known of a product or of attention.
+// seconds predicts a call. A kernel that was not measured takes as long as others that move as many bytes, but
+// products and attention cannot be predicted in this way.
 func (r *rates) seconds(c device.Call) (s float64, known bool) {
 	x := r.of(c)
 	if x == nil {
@@ -162,7 +164,7 @@ func features(c device.Call) []float64 {
 	return []float64{1, c.Bytes}
 }
 
-// place is where a call lies among those of its class, in logarithms of sizes.
+// place returns the position of a call among the calls of its class: the logarithms of its sizes.
 func place(c device.Call) []float64 {
 	if isProduct(c) {
 		return []float64{math.Log(float64(c.M)), math.Log(float64(c.N)), math.Log(float64(c.K))}
@@ -180,7 +182,7 @@ func (x *class) fit() {
 	var rows [][]float64
 	for _, s := range x.samples {
 		row := features(s.Call)
-		few := len(x.samples) < 2*len(row) // then only operations, or bytes, are told apart from the rest
+		few := len(x.samples) < 2*len(row) // then only operations, or bytes, have a cost of their own
 		for i := range row {
 			if row[i] /= s.Seconds; few && i != 1 {
 				row[i] = 0

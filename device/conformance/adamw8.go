@@ -9,7 +9,7 @@ import (
 )
 
 // adamW8 follows two steps: the parameter and the largest magnitudes equal those of AdamW on the decoded numbers, and
-// each code is that of the nearest number, in v of those above 0.
+// each code is that of the nearest number; for v, of the nearest number above 0.
 func adamW8(t *testing.T, d bench, _, wide tensor.DType) {
 	o := device.AdamW{LR: .01, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .1, Scale: .5, Correct1: 10, Correct2: 20}
 	tolerance := map[tensor.DType]float64{tensor.F32: 4e-6, tensor.F64: 4e-7}[wide] // the format's numbers are float32
@@ -68,7 +68,7 @@ func adamW8(t *testing.T, d bench, _, wide tensor.DType) {
 	}
 }
 
-// numbers returns what codes stand for.
+// numbers returns the numbers that codes stand for.
 func numbers(codes, top *tensor.Tensor, signed bool) []float64 {
 	table := tensor.Dynamic8(signed)
 	x := make([]float64, codes.Len())

@@ -145,7 +145,7 @@ func addValuesGradOf[T tensor.Number](dtable, dweight, dqkv, table, weight, ids 
 	}
 }
 
-// values returns the value heads of token n of qkv, row those of an id in a table.
+// values returns the value heads of token n of qkv; row returns those of an id in a table.
 func values[T tensor.Number](qkv []T, n int, heads device.Heads) []T {
 	return qkv[n*heads.Cols()+(heads.Q+heads.KV)*heads.Size:][:heads.KV*heads.Size]
 }

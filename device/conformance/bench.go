@@ -13,7 +13,7 @@ type bench struct {
 	memory *tensor.Arena
 }
 
-// benchBytes is more than any one test takes.
+// benchBytes is more memory than any single test needs.
 const benchBytes = 64 << 20
 
 func newBench(t *testing.T, d device.Device) bench {
@@ -25,7 +25,7 @@ func newBench(t *testing.T, d device.Device) bench {
 	return bench{d, memory}
 }
 
-// wait is for the results of what was run. A device that fails fails the test.
+// wait waits until all calls are complete. If the device has failed, the test fails.
 func (b bench) wait(t interface {
 	Helper()
 	Fatal(...any)
@@ -36,14 +36,14 @@ func (b bench) wait(t interface {
 	}
 }
 
-// place returns a copy of t where the device can touch it.
+// place returns a copy of t in memory that the device can access.
 func (b bench) place(t *tensor.Tensor) *tensor.Tensor {
 	copied := b.memory.New(t.DType(), t.Shape()...)
 	copy(copied.Raw(), t.Raw())
 	return &copied
 }
 
-// of returns a tensor of values in a storage.
+// of returns a tensor of the values in a storage format.
 func (b bench) of(dt tensor.DType, values []float64, shape ...int) *tensor.Tensor {
 	return b.place(of(dt, values, shape...))
 }

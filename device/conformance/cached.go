@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// attentionCached takes a sequence in two pieces, with a cache of no more rows than it needs. Results are those of
-// attention over the whole sequence, and what the cache then holds.
+// attentionCached takes a sequence in two pieces, with a cache of no more rows than it needs. The results to compare
+// are those of attention over the whole sequence, and the final contents of the cache.
 func attentionCached(s *scope) call {
 	heads := s.scoredHeads()
 	mask := s.pattern(1, heads)

@@ -10,9 +10,9 @@ import (
 // compare returns an error unless got is close to exact. In F64 the allowance is 1e-12 of the largest value. Otherwise
 // it is twice (four times for gradients, which are sums of products of rounded values) the largest error of the float32
 // formula rounded to got's storage, plus a few units of float32 for other orders of addition: FlashAttention's rule for
-// kernels in low precision. For gradients that error is at least half a unit of the storage at the largest value, since
-// their terms are rounded to as many bits, however small chance has made the formula's. Both grow by the error of
-// cancellation, see call.lost. Values that are not finite must be so in the same places.
+// kernels in low precision. For gradients that error is at least half a unit of the storage at the largest value,
+// since their terms are rounded to as many bits, even if the error of the formula is smaller by chance. Both grow by
+// the error of cancellation, see call.lost. Values that are not finite must be at the same places.
 func (c *call) compare(got *tensor.Tensor, exact []float64, naive [][]float64) error {
 	if got.Len() != len(exact) {
 		return fmt.Errorf("%v has not the %d elements of the reference", got, len(exact))
@@ -95,8 +95,8 @@ func halfUnit(dt tensor.DType, top float64) float64 {
 	return math.Ldexp(1, exponent-1-bits)
 }
 
-// lost returns what cancellation may cost results of up to top: a few units of the terms, and of a row as many digits
-// of x − mean(x) as its spread has, and twice as many of mean(x²) − mean(x)², for which sums are of float64.
+// lost returns the error of cancellation that results of up to top may have: a few units of the terms. For a row, x −
+// mean(x) loses as many digits as spread has, and mean(x²) − mean(x)² twice as many, so its sums must be in float64.
 func (c *call) lost(unit, top float64) float64 {
 	return unit*(c.terms+c.spread*top) + 0x1p-51*c.spread*c.spread*top
 }

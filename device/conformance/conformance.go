@@ -15,8 +15,8 @@ import (
 //
 //   - results are close to float64 (see compare.go);
 //   - a second call gives the same bits;
-//   - nothing but the results changes, neither the sources nor memory around any tensor;
-//   - nothing is read of a result that is only written: such memory is full of NaN before.
+//   - only the results change, not the sources or the memory around any tensor;
+//   - a result that is only written is never read: its memory is full of NaN before the call.
 //
 // Then come the values that only some kernels must handle: NaN, infinities, extreme logits, exact rounding.
 //
@@ -109,19 +109,19 @@ func Run(t *testing.T, newDevice func(t *testing.T) device.Device) {
 // A call is one use of a kernel.
 type call struct {
 	run func(d device.Device)
-	out []*tensor.Tensor // what run changes, in the order of the references
-	// The formula in float64, and in float32 as the measure of what the precision costs. They see the tensors before
-	// run; w says how to wiggle what they read (see read).
+	out []*tensor.Tensor // tensors that run changes, in the order of the references
+	// The formula in float64, and in float32 to measure the error of the precision. They see the tensors before run; w
+	// selects how to perturb the values that they read (see read).
 	exact, naive func(w uint64) [][]float64
 
 	factor  float64      // how much worse than naive the kernel may be; 0 means 2
-	rounds  tensor.DType // that an intermediate value is stored in
+	rounds  tensor.DType // format in which an intermediate value is stored
 	terms   float64      // magnitude of the terms of a difference, if they may be far larger than the result
-	spread  float64      // a row's largest number over its deviation, for results that go by the distance from the mean
+	spread  float64      // a row's largest number over its deviation, for results that depend on x − mean
 	exactly bool         // there is one right answer
 }
 
-// formulas sets a call's references, which are one generic function.
+// formulas sets a call's references from one generic function.
 func (c *call) formulas(f64 func(w uint64) [][]float64, f32 func(w uint64) [][]float32) {
 	c.exact = f64
 	c.naive = func(w uint64) [][]float64 {
@@ -152,7 +152,7 @@ func read[T tensor.Number](t *tensor.Tensor, w uint64) []T {
 	return x
 }
 
-// check runs the call twice and holds it against its references.
+// check runs the call twice and compares it with its references.
 func (s *scope) check(c *call) {
 	s.Helper()
 	before := s.snapshot()

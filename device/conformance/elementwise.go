@@ -47,7 +47,7 @@ func zero(s *scope) call {
 	return exactly(func(d device.Device) { d.Zero(t) }, t, func(int) float64 { return 0 })
 }
 
-// combine draws result and sources that are mostly different tensors, sometimes one.
+// combine draws a result and sources, mostly different tensors, sometimes the same one.
 func combine(s *scope) call {
 	m, n := s.size("M"), s.size("N")
 	x, y := s.random(s.wide, m, n), s.random(s.storage("y"), m, n)
@@ -89,7 +89,7 @@ func maxAbs(s *scope) call {
 	return exactly(func(d device.Device) { got.F64()[0] = d.MaxAbs(t) }, got, func(int) float64 { return top })
 }
 
-// quantize holds Quantize against the codes of the scalar conversion.
+// quantize compares Quantize with the codes of the scalar conversion.
 func quantize(s *scope) call {
 	src := s.random(rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16}).Draw(s.T, "src"),
 		s.size("n")*s.size("m"))
@@ -105,7 +105,7 @@ func quantize(s *scope) call {
 	})
 }
 
-// quantizeBlocks holds QuantizeBlocks against the codes of the scalar conversion. Half of the calls are in place.
+// quantizeBlocks compares QuantizeBlocks with the codes of the scalar conversion. Half of the calls are in place.
 func quantizeBlocks(s *scope) call {
 	rows, cols := s.size("rows"), s.size("cols")
 	src := s.random(rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16}).Draw(s.T, "src"), rows, cols)
@@ -141,12 +141,12 @@ func roundStochastic(s *scope) call {
 	})
 }
 
-// anyStorage draws a float format whatever the mode, since copies are what connects them.
+// anyStorage draws a float format regardless of the mode, since copies convert between formats.
 func (s *scope) anyStorage(name string) tensor.DType {
 	return rapid.SampledFrom([]tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64}).Draw(s.T, name)
 }
 
-// exactly is a call whose result is want(i), rounded to dst, and nothing else.
+// exactly returns a call whose results must equal want(i), rounded to dst.
 func exactly(run func(device.Device), dst *tensor.Tensor, want func(i int) float64) call {
 	f := func(uint64) [][]float64 {
 		r := tensor.View(dst.DType(), make([]byte, dst.Bytes()), dst.Shape()...)
@@ -158,8 +158,7 @@ func exactly(run func(device.Device), dst *tensor.Tensor, want func(i int) float
 	return call{run: run, out: []*tensor.Tensor{dst}, exact: f, naive: f, exactly: true}
 }
 
-// sums holds Sum and SquareSums against sums in float64, which they must come close to although their order is their
-// own.
+// sums compares Sum and SquareSums with sums in float64. They must be close, in whatever order the device adds.
 func sums(s *scope) call {
 	t := s.random(s.storage("t"), s.size("n"), s.size("m"))
 	more := s.random(s.storage("more"), s.size("n"), s.size("m"))

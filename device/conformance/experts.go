@@ -14,7 +14,7 @@ import (
 
 // The kernels of a mixture of experts.
 
-// A routed is the tensors of a call of Route, with the results that the formulas give.
+// A routed holds the tensors of a call of Route, with the results of the formulas.
 type routed struct {
 	n, experts, k                              int
 	logits, weights, chosen, logZ, sums, count *tensor.Tensor
@@ -110,7 +110,7 @@ func weightsOf[T tensor.Number](p []T, chosen []int, r routed) []T {
 	return weights
 }
 
-// routeGrad draws what Route would have written.
+// routeGrad draws tensors as Route could have written them.
 func routeGrad(s *scope) call {
 	r := s.routed()
 	all := routeOf[float64](r)(0)
@@ -344,7 +344,7 @@ func gateRowsGradOf[T tensor.Number](dy, src, gates *tensor.Tensor) func(w uint6
 	}
 }
 
-// manyChoices: more than a device sorts at once, and an expert that nobody chose.
+// manyChoices has more choices than a device sorts at once, and an expert that no token chose.
 func manyChoices(t *testing.T, d bench, _, _ tensor.DType) {
 	const n, k, e = 3001, 3, 11
 	list := make([]int32, n*k)
@@ -368,7 +368,7 @@ func manyChoices(t *testing.T, d bench, _, _ tensor.DType) {
 	}
 }
 
-// routeOfNaN: any logits choose different experts that exist; NaN is chosen last.
+// routeOfNaN checks that any logits choose different, existing experts, and that NaN is chosen last.
 func routeOfNaN(t *testing.T, d bench, _, wide tensor.DType) {
 	nan, inf := math.NaN(), math.Inf(1)
 	logits := d.of(wide, []float64{nan, 1, nan, 2, nan, nan, nan, nan, -inf, inf, nan, -inf, 0, 0, 0, 0}, 4, 4)

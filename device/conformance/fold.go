@@ -9,8 +9,9 @@ import (
 	"anneal/tensor"
 )
 
-// folds holds Fold against a loop, to the bit, on numbers of either sign, zeros, NaN and infinities: for each number
-// of terms, also more than are added at once, in lengths around those of chunks, with dst apart or one of the terms.
+// folds compares Fold with a loop, bit for bit, on numbers of either sign, zeros, NaN and infinities. It tries each
+// number of terms, including more than a kernel adds at once, and lengths around those of chunks; dst is a separate
+// tensor or one of the terms.
 func folds(t *testing.T, d bench, act, wide tensor.DType) {
 	if act == tensor.F16 {
 		return // not a storage of terms
@@ -36,7 +37,7 @@ func folds(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// A foldCall is what Fold is called with.
+// A foldCall holds the arguments of a call of Fold.
 type foldCall struct {
 	dst   *tensor.Tensor
 	terms []*tensor.Tensor
@@ -104,7 +105,7 @@ func sameNumbers(t *testing.T, what string, got *tensor.Tensor, want []float64) 
 	}
 }
 
-// negativeZeros: what device.NegativeZero leaves behind changes nothing that it is added to.
+// negativeZeros checks that device.NegativeZero sets every number to −0, which changes no number that is added to it.
 func negativeZeros(t *testing.T, d bench, act, _ tensor.DType) {
 	x, want := d.of(act, oddNumbers(1025, 60)), make([]float64, 1025)
 	device.NegativeZero(d.Device, x)

@@ -56,7 +56,7 @@ func GeGLU[T tensor.Number](dact, gu []T, f int) (act, dgu []T) {
 	return act, dgu
 }
 
-// geGLUSaturates: with a gate far from 0 the result is 0 or gate·up, and the slope 0 or 1.
+// geGLUSaturates checks that with a gate far from 0 the result is 0 or gate·up, and the slope 0 or 1.
 func geGLUSaturates(t *testing.T, d bench, act, _ tensor.DType) {
 	values := []float64{-3e38, -1e13, -1e4, -50, -11, 11, 50, 1e4, 1e13, 3e38, math.Inf(1)}
 	if act == tensor.F16 {

@@ -72,8 +72,8 @@ func layerNormGrad(s *scope) call {
 	return c
 }
 
-// normTerms returns the magnitude of the terms of a norm's gradient: dy less its part along xhat, which is nearly all
-// of it in a short row.
+// normTerms returns the magnitude of the terms of a norm's gradient: dy minus its part along xhat, which is nearly all
+// of dy in a short row.
 func normTerms(dy, xhat, rstd, gain *tensor.Tensor) float64 {
 	return largest(dy) * largest(gain) * largest(rstd) * (1 + largest(xhat)*largest(xhat))
 }
@@ -169,7 +169,7 @@ func LayerNorm[T tensor.Number](x []T, cols int, eps float64) (xhat, rstd []T) {
 	return xhat, rstd
 }
 
-// LayerNormGrad returns what LayerNorm with a gain and a bias adds to the gradients of x, gain and bias.
+// LayerNormGrad returns the additions of LayerNorm with a gain and a bias to the gradients of x, gain and bias.
 func LayerNormGrad[T tensor.Number](dy, xhat, rstd, gain []T) (dx, dgain, dbias []T) {
 	cols := len(gain)
 	dx, dgain, dbias = make([]T, len(dy)), make([]T, cols), make([]T, cols)
@@ -200,7 +200,7 @@ func GELU[T tensor.Number](x []T) (y, slope []T) {
 	return y, slope
 }
 
-// geluSaturates: far from 0 GELU is 0 or the identity, and its slope 0 or 1.
+// geluSaturates checks that far from 0 GELU is 0 or the identity, with a slope of 0 or 1.
 func geluSaturates(t *testing.T, d bench, act, wide tensor.DType) {
 	values := []float64{-3e38, -1e13, -1e4, -50, -11, 0, 11, 50, 1e4, 1e13, 3e38}
 	if act == tensor.F16 {
@@ -229,7 +229,8 @@ func geluSaturates(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// farFromZero: what lies thousands of deviations from 0 has its variance all the same, and a row without any is 0.
+// farFromZero checks that rows thousands of deviations away from 0 are normalised correctly, and that a row without
+// variance becomes 0.
 func farFromZero(t *testing.T, d bench, act, wide tensor.DType) {
 	const cols, mean = 301, 4096.0
 	x := make([]float64, 2*cols)

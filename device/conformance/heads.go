@@ -167,8 +167,8 @@ func attentionOf[T tensor.Number](qkv *tensor.Tensor, heads device.Heads, mask d
 	}
 }
 
-// operandOf returns what the products inside attention may be made of: the storage of its arguments, as FlashAttention
-// does and has its error measured. The exact result, w = 0, rounds nothing.
+// operandOf returns the format to which operands of the products inside attention may be rounded: the storage of its
+// arguments, as in FlashAttention and in its measure of error. The exact result, w = 0, rounds nothing.
 func operandOf(qkv *tensor.Tensor, w uint64) tensor.DType {
 	if w == 0 {
 		return tensor.F64
@@ -185,7 +185,7 @@ func weightOf(qkv *tensor.Tensor, heads device.Heads, w uint64) tensor.DType {
 }
 
 // biasFactor returns call.factor of attention: with slopes there are scores of 100, whose units are 8e-6, and kernels
-// round them otherwise than the formula does.
+// round them differently from the formula.
 func biasFactor(mask device.Mask) float64 {
 	if mask.Slopes != nil {
 		return 4
@@ -193,8 +193,8 @@ func biasFactor(mask device.Mask) float64 {
 	return 2
 }
 
-// roundsWeights returns call.rounds of attention: kernels round weights before they know the largest score, and so
-// not all as the formula does.
+// roundsWeights returns call.rounds of attention: kernels round weights before they know the largest score, so some
+// differ from the formula's.
 func roundsWeights(heads device.Heads) tensor.DType {
 	if heads.FP8 {
 		return tensor.F8E4M3
@@ -202,7 +202,7 @@ func roundsWeights(heads device.Heads) tensor.DType {
 	return tensor.F64
 }
 
-// sinksGrad has log-sum-exps of which some are no larger than the sinks.
+// sinksGrad draws log-sum-exps; some of them are no larger than the sinks.
 func sinksGrad(s *scope) call {
 	heads, n := s.heads(false), s.size("N")
 	out, dout := s.random(s.act, n, heads.Q*heads.Size), s.random(s.act, n, heads.Q*heads.Size)

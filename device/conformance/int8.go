@@ -9,9 +9,9 @@ import (
 	"anneal/tensor"
 )
 
-// int8Blocks holds EncodeInt8 and DecodeInt8 against their definition, to the bit, on blocks of all kinds: numbers of
-// every size, zeros, tiny ones, and one with NaN or an infinity. A part that starts at a multiple of a stretch has the
-// codes that it has in the whole.
+// int8Blocks compares EncodeInt8 and DecodeInt8 with their definition, bit for bit, on blocks of all kinds: numbers of
+// every size, zeros, tiny numbers, and blocks with a NaN or an infinity. A part that starts at a multiple of a stretch
+// has the codes that it has in the whole.
 func int8Blocks(t *testing.T, d bench, act, wide tensor.DType) {
 	if act != wide {
 		return
@@ -44,7 +44,7 @@ func int8Blocks(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// int8Of is the definition: codes, scales, and the numbers that they stand for.
+// int8Of returns, by the definition, the codes, the scales, and the numbers that they stand for.
 func int8Of(x *tensor.Tensor, rng tensor.RNG, first uint64) (codes []byte, scales, decoded []float64) {
 	of := func(v float64) float64 { return v }
 	if x.DType() == tensor.F32 {
@@ -118,7 +118,7 @@ func full(d bench, dt tensor.DType, n int) *tensor.Tensor {
 	return &t
 }
 
-// int8IsUnbiased: the mean of many decodings comes near the number.
+// int8IsUnbiased checks that the mean of many decodings is close to the number.
 func int8IsUnbiased(t *testing.T, d bench, act, wide tensor.DType) {
 	if act != wide {
 		return

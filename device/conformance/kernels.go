@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Each kernel has two functions here: one draws a call, the other says with the references what must come out.
+// Each kernel has two functions here: one draws a call, the other computes the expected results with the references.
 
 const eps = 1e-5
 
@@ -55,8 +55,8 @@ func matMulOf[T tensor.Number](dst, a, b *tensor.Tensor, form device.Form, opt d
 	}
 }
 
-// roundedBias is a bias as the naive formula adds it: rounded to the result's format, as libraries of matrix products
-// have it.
+// roundedBias returns a bias as the naive formula adds it: rounded to the result's format, as in libraries of matrix
+// products.
 func roundedBias[T tensor.Number](bias *tensor.Tensor, dt tensor.DType, w uint64) []T {
 	if w == 0 {
 		return read[T](bias, w)
@@ -87,7 +87,7 @@ func rounded[T tensor.Number](x T, operand tensor.DType) T {
 		return T(tensor.F16FromFloat32(float32(x)).Float32())
 	case tensor.TF32:
 		return T(tensor.RoundTF32(float32(x)))
-	case tensor.F8E4M3: // of probabilities, of which 1 is the largest
+	case tensor.F8E4M3: // of probabilities, which are at most 1
 		return T(tensor.E4M3FromFloat32(float32(x*256)).Float32() / 256)
 	}
 	return x
@@ -113,8 +113,8 @@ func rmsNormOf[T tensor.Number](stored, x, gain *tensor.Tensor) func(w uint64) [
 	}
 }
 
-// round returns x rounded to the storage of t, for kernels that continue with the stored values. An element near a
-// tie may be rounded the other way there; call.rounds allows for that.
+// round returns x rounded to the storage of t, for kernels that continue with the stored values. Kernels may round an
+// element near a tie the other way; call.rounds allows for that.
 func round[T tensor.Number](x []T, t *tensor.Tensor) []T {
 	r := tensor.View(t.DType(), make([]byte, len(x)*t.DType().Size()), len(x))
 	for i, v := range x {

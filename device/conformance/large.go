@@ -9,9 +9,11 @@ import (
 	"anneal/tensor"
 )
 
-// Shapes of more rows, wider rows and longer sums than any kernel takes at once. Random calls are too small for them.
+// This file tests shapes with more rows, wider rows and longer sums than any kernel takes at once. Random calls are
+// smaller.
 
-// near fails unless got equals want up to the rounding of its storage and sums, as a share of the largest number.
+// near fails the test unless got equals want up to the rounding of its storage and sums, relative to the largest
+// number.
 func near(t *testing.T, name string, got *tensor.Tensor, want []float64) {
 	t.Helper()
 	share := map[tensor.DType]float64{tensor.F32: 2e-5, tensor.BF16: 1.0 / 128, tensor.F16: 1.0 / 1024,
@@ -69,7 +71,7 @@ func largeNorms(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// manyTokens: rows of one id are many and lie anywhere among those of others; some ids have none.
+// manyTokens has many rows of one id, scattered among those of others; some ids have no rows.
 func manyTokens(t *testing.T, d bench, act, wide tensor.DType) {
 	const n, v, cols = 5003, 61, 19
 	ids, rng := make([]int32, n), tensor.NewRNG(34, tensor.PurposeInit, 0)
@@ -111,7 +113,7 @@ func wideRows(t *testing.T, d bench, act, wide tensor.DType) {
 	near(t, "SwiGLUGrad", dgu, SwiGLUGrad(read[float64](dact, 0), read[float64](gu, 0), f))
 }
 
-// longSums: of several tensors, each longer than what is summed at once.
+// longSums sums several tensors, each longer than a kernel sums at once.
 func longSums(t *testing.T, d bench, act, _ tensor.DType) {
 	x, y := d.of(act, normal(100_003, 40)), d.of(act, normal(70_001, 41))
 	var sum, squares, top float64
@@ -134,7 +136,7 @@ func longSums(t *testing.T, d bench, act, _ tensor.DType) {
 	}
 }
 
-// stretchesStandAlone checks that the part of a tensor has the sums that it has in the whole, to the bit.
+// stretchesStandAlone checks that the sums of a part of a tensor equal those in the whole tensor, bit for bit.
 func stretchesStandAlone(t *testing.T, d bench, x *tensor.Tensor) {
 	whole := make([]float64, device.Stretches(x))
 	d.SquareSums(whole, x)

@@ -52,7 +52,7 @@ func LinearAttentionGrad[T tensor.Number](dout, out, qkv, gates []T, heads devic
 			if out != nil {
 				mean = dot(do, out[(n*heads.Q+h)*heads.Size:])
 			}
-			var passing T // what the gate of token m scales: queries from n, keys before m
+			var passing T // product that the gate of token m scales: queries from n, keys before m
 			for j, x := range w {
 				if fade[j] == 0 {
 					continue
@@ -198,7 +198,7 @@ func linearAttentionGradOf[T tensor.Number](dout, out, qkv, gates *tensor.Tensor
 	}
 }
 
-// linearAttentionCached takes a sequence in two pieces. What the cache holds in between is the device's own affair.
+// linearAttentionCached takes a sequence in two pieces. The format of the cache in between is up to the device.
 func linearAttentionCached(s *scope) call {
 	heads, n := s.heads(false), s.size("T")
 	qkv, gates, out := s.random(s.act, n, heads.Cols()), s.gates(n, heads), s.empty(s.act, n, heads.Q*heads.Size)

@@ -7,8 +7,8 @@ import (
 	"anneal/tensor"
 )
 
-// memoryHolds: the device's own memory begins as zeros, and Read returns the results of Write and kernels in the order
-// of the calls. The caller may change the source of Write as soon as it returns.
+// memoryHolds checks that the device's own memory begins as zeros, and that Read returns the results of Write and
+// kernels in the order of the calls. The caller may change the source of Write as soon as it returns.
 func memoryHolds(t *testing.T, d bench, act, _ tensor.DType) {
 	const n = 5 * 331
 	own, err := d.NewArena("memory", 2*n*act.Size()+2*tensor.Align)

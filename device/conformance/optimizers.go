@@ -35,7 +35,7 @@ func after[T tensor.Number](tensors []*tensor.Tensor, f func([][]T)) func(w uint
 	}
 }
 
-// noSubnormals makes 0 of numbers below the normal range, which steps may count as such.
+// noSubnormals sets numbers below the normal range to 0, as steps may treat them as 0.
 func noSubnormals(tensors ...*tensor.Tensor) {
 	for _, t := range tensors {
 		for i := range t.Len() {
@@ -122,7 +122,7 @@ func momentumOf[T tensor.Number](o device.Momentum) func(x [][]T) {
 func lion(s *scope) call {
 	p, g := s.parameter()
 	m := s.random(s.wide, p.Len())
-	noSubnormals(g, m) // of which the sign would count
+	noSubnormals(g, m) // because its sign would matter
 	o := device.Lion{
 		LR: 1e-2, Beta1: 0.9, Beta2: 0.99, Decay: 0.5, Scale: 0.25, Cautious: rapid.Bool().Draw(s.T, "cautious"),
 	}

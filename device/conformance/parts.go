@@ -58,7 +58,7 @@ func copyRuns(s *scope) call {
 	return exactly(func(d device.Device) { d.CopyRuns(dst, src, r) }, dst, func(i int) float64 { return want[i] })
 }
 
-// mergeAttention draws results of which some have seen no keys, on one side or on both.
+// mergeAttention draws results; some of them have seen no keys, on one side or on both.
 func mergeAttention(s *scope) call {
 	heads := s.heads(false)
 	r, to, from := s.runs()
@@ -109,7 +109,7 @@ func mergeOf[T tensor.Number](out, lse, part, partLSE *tensor.Tensor, heads devi
 	}
 }
 
-// merge merges x, with log-sum-exp b, into y, with a, and returns theirs together.
+// merge merges x, whose log-sum-exp is b, into y, whose log-sum-exp is a, and returns that of the merged result.
 func merge[T tensor.Number](y, x []T, a, b T, fresh bool) T {
 	none := func(l T) bool { return math.IsInf(float64(l), -1) }
 	switch {
@@ -127,8 +127,8 @@ func merge[T tensor.Number](y, x []T, a, b T, fresh bool) T {
 	return top + T(math.Log(float64(p+q)))
 }
 
-// framesIgnoreWhatNobodySees: rows of which some tokens are only keys and the others only queries, as ring attention
-// makes them, have the same results whatever finite numbers the rest of them holds.
+// framesIgnoreWhatNobodySees checks rows as ring attention makes them, in which some tokens are only keys and the
+// others only queries: the unused parts may hold any finite numbers without a change of results.
 func framesIgnoreWhatNobodySees(t *testing.T, d bench, act, wide tensor.DType) {
 	heads := device.Heads{Q: 2, KV: 1, Size: 24}
 	cols, split := heads.Cols(), heads.Q*heads.Size
@@ -178,7 +178,7 @@ func framesIgnoreWhatNobodySees(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// frameLayout is that of a chunk of keys before two chunks of queries.
+// frameLayout returns the layout of a chunk of keys before two chunks of queries.
 func frameLayout(size int) *device.Layout {
 	l := &device.Layout{Len: 3 * size, Graphs: make([]device.Graph, 1)}
 	keys := []device.KeyRange{{Strip: device.Strip{Step: 1, Count: size}, Far: math.MaxInt}}

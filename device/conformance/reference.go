@@ -51,7 +51,7 @@ func Scale[T tensor.Number](x, gain []T) []T {
 	return y
 }
 
-// RMSNormGrad returns what RMSNorm with a gain adds to the gradients of x and gain.
+// RMSNormGrad returns the additions of RMSNorm with a gain to the gradients of x and gain.
 func RMSNormGrad[T tensor.Number](dy, xhat, rstd, gain []T) (dx, dgain []T) {
 	cols := len(gain)
 	dx, dgain = make([]T, len(dy)), make([]T, cols)
@@ -113,7 +113,8 @@ func SwiGLUGrad[T tensor.Number](dact, gu []T, f int) []T {
 	return d
 }
 
-// CrossEntropy returns the loss and log Z of each row of logits, and the gradient of the summed loss with what o adds.
+// CrossEntropy returns the loss and log Z of each row of logits, and the gradient of the summed loss with the terms
+// that o adds.
 func CrossEntropy[T tensor.Number](logits []T, targets []int32, o device.LossOptions) (loss, logZ, dlogits []T) {
 	cols := len(logits) / len(targets)
 	loss, logZ, dlogits = make([]T, len(targets)), make([]T, len(targets)), make([]T, len(logits))

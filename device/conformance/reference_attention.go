@@ -83,7 +83,7 @@ func attendGrad[T tensor.Number](dout, out, qkv []T, heads device.Heads, mask de
 }
 
 // probabilities returns the weights of keys 0…i of token n's row, i being n's position, and the log-sum-exp of the
-// scores. seen says how often the pattern lists each pair; a weight is that of one time.
+// scores. seen says how often the pattern lists each pair; a weight is for one listing.
 func probabilities[T tensor.Number](qkv []T, heads device.Heads, mask device.Mask, seen [][]int,
 	n, h int) (p []T, lse T) {
 	i, first := n%mask.Len, 0
@@ -167,7 +167,7 @@ func seenByHead(heads device.Heads, mask device.Mask) [][][]int {
 	return seen
 }
 
-// query, key and value return what query head h of token n uses of qkv.
+// query, key and value return the parts of qkv that query head h of token n uses.
 func query[T any](x []T, heads device.Heads, n, h int) []T {
 	return x[n*heads.Cols()+h*heads.Size:][:heads.Size]
 }

@@ -13,7 +13,7 @@ import (
 type scope struct {
 	*rapid.T
 	bench
-	act, wide tensor.DType // of activations, and of everything else
+	act, wide tensor.DType // formats of activations and of everything else
 	seed      uint64
 	buffers   []buffer
 }
@@ -35,7 +35,7 @@ func newScope(rt *rapid.T, b bench) *scope {
 	return s
 }
 
-// size draws a dimension: mostly small, sometimes around the sizes at which kernels cut their work.
+// size draws a dimension: mostly small, sometimes near the sizes at which kernels split their work.
 func (s *scope) size(name string) int {
 	if rapid.IntRange(0, 7).Draw(s.T, name+" is large") == 0 {
 		return rapid.SampledFrom([]int{31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 130, 193}).Draw(s.T, name)
@@ -102,7 +102,7 @@ func (s *scope) positive(dt tensor.DType, shape ...int) *tensor.Tensor {
 	return t
 }
 
-// ids is integers, of which some are elsewhere.
+// ids returns integers, some of which are device.Elsewhere.
 func (s *scope) ids(n, limit int) *tensor.Tensor {
 	t := s.integers(n, limit)
 	for i := range n {

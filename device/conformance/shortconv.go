@@ -36,7 +36,8 @@ func shortConvGrad(s *scope) call {
 	return c
 }
 
-// eachTap calls f for every element of x, with the places in x and taps of what it reads, itself first.
+// eachTap calls f for every element of x, with the places in x that it reads and the places of their taps, its own
+// place first.
 func eachTap(x, taps *tensor.Tensor, mask device.Mask, f func(at int, reads, by []int)) {
 	k, cols, start := taps.Cols(), x.Cols(), starts(mask)
 	for at := range x.Len() {

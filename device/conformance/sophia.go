@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sophia draws curvatures of which some clip and some do not. Momenta are not subnormal, which a device may take for
-// 0: then a cautious decay, which goes by the sign, would be another.
+// sophia draws curvatures, some of which clip. Momenta are not subnormal: a device may take subnormal numbers for 0,
+// which would change a cautious decay, as it depends on the sign.
 func sophia(s *scope) call {
 	n := s.size("n") * s.size("m")
 	p, g, m, h := s.random(s.wide, n), s.random(s.wide, n), s.positive(s.wide, n), s.positive(s.wide, n)

@@ -9,8 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// special holds what only some kernels promise about values that are not finite, or finite and extreme. Each is tried
-// in every storage of activations.
+// special holds checks of promises that only some kernels make about values that are not finite, or finite and
+// extreme. Each check runs in every storage of activations.
 var special = []struct {
 	name string
 	test func(t *testing.T, d bench, act, wide tensor.DType)
@@ -167,8 +167,7 @@ func copyRounds(t *testing.T, d bench, act, _ tensor.DType) {
 	}
 }
 
-// nanStays puts NaN into one row of the kernels that work row by row: that row is lost, the others are as if it were
-// not there.
+// nanStays puts NaN into one row of the kernels that work row by row: it spoils that row only.
 func nanStays(t *testing.T, d bench, act, wide tensor.DType) {
 	const rows, cols, bad = 5, 37, 3
 	gain := d.of(wide, normal(cols, 1))
@@ -217,7 +216,7 @@ func nanStays(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// nanStaysInAttention: rows of the batch do not see each other, nor do key-value heads.
+// nanStaysInAttention checks that a NaN does not pass to other rows of the batch or to other key-value heads.
 func nanStaysInAttention(t *testing.T, d bench, act, wide tensor.DType) {
 	heads, mask := device.Heads{Q: 2, KV: 2, Size: 16}, device.Mask{Len: 9}
 	const rows, bad = 3, 1
@@ -269,7 +268,7 @@ func sumsNotFinite(t *testing.T, d bench, act, _ tensor.DType) {
 	}
 }
 
-// symmetricProducts: the promise that a product is symmetric changes no bit of it.
+// symmetricProducts checks that the promise that a product is symmetric changes no bit of it.
 func symmetricProducts(t *testing.T, d bench, act, wide tensor.DType) {
 	for _, m := range []int{1, 45, 200} {
 		for form, a := range map[device.Form]*tensor.Tensor{
@@ -384,7 +383,7 @@ func inverseUndoes(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// largeScores: with scores of thousands, the softmax is all but a choice, and nothing overflows.
+// largeScores checks that with scores of thousands, the softmax all but selects one key and nothing overflows.
 func largeScores(t *testing.T, d bench, act, wide tensor.DType) {
 	heads, mask := device.Heads{Q: 1, KV: 1, Size: 4}, device.Mask{Len: 40}
 	x := normal(40*12, 12)

@@ -7,8 +7,8 @@ import (
 	"anneal/tensor"
 )
 
-// activationsAgain: gradients of activation functions also return the activations, with the bits of forward. Both may
-// overwrite their inputs.
+// activationsAgain checks that gradients of activation functions also return the activations, with the bits of
+// forward, and that both may overwrite their inputs.
 func activationsAgain(t *testing.T, d bench, act, _ tensor.DType) {
 	for _, f := range []struct {
 		name    string

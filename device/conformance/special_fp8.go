@@ -42,7 +42,7 @@ func probabilitiesAreE4M3(t *testing.T, d bench, act, _ tensor.DType) {
 	}
 }
 
-// notFiniteBlocks: a number that is not finite makes all of its block NaN, and no other.
+// notFiniteBlocks checks that a number that is not finite turns all of its block into NaN, and no other block.
 func notFiniteBlocks(t *testing.T, d bench, act, _ tensor.DType) {
 	if act == tensor.F64 {
 		return

@@ -10,7 +10,7 @@ import (
 	"anneal/tensor"
 )
 
-// extremeLogits: exponentials neither overflow nor lose a loss, and −Inf is a probability of 0.
+// extremeLogits checks that exponentials neither overflow nor lose a loss, and that −Inf has a probability of 0.
 func extremeLogits(t *testing.T, d bench, act, wide tensor.DType) {
 	logits := d.of(act, []float64{
 		1e4, -1e4, 0, 0,
@@ -47,7 +47,7 @@ func extremeLogits(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// softcapExtremes: capped values never exceed the limit, NaN stays, and a saturated logit has no gradient.
+// softcapExtremes checks that capped values never exceed the limit, NaN stays, and a saturated logit has no gradient.
 func softcapExtremes(t *testing.T, d bench, act, wide tensor.DType) {
 	const limit = 16 // which BF16 holds
 	x := d.of(act, []float64{inf, -inf, 1e30, -1e30, 0, nan, 3.5 * limit, 1e-30}, 2, 4)
@@ -77,8 +77,8 @@ func softcapExtremes(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// drawnLabels: a label is where the cumulative distribution passes the row's random number, and loss and gradient are
-// those of that label, bit for bit.
+// drawnLabels checks that a label is where the cumulative distribution passes the row's random number, and that loss
+// and gradient are those of that label, bit for bit.
 func drawnLabels(t *testing.T, d bench, act, wide tensor.DType) {
 	drawLabels(t, d, act, wide, 300, 131)
 	drawLabels(t, d, act, wide, 9, 20011)

@@ -8,8 +8,8 @@ import (
 	"anneal/tensor"
 )
 
-// decays: with no gradient and no moments, decoupled decay shrinks a parameter by exactly 1 − LR·Decay, and NaN in one
-// gradient stays with its parameter.
+// decays checks that without a gradient and moments, decoupled decay multiplies a parameter by exactly 1 − LR·Decay,
+// and that NaN in one gradient stays with its parameter.
 func decays(t *testing.T, d bench, act, wide tensor.DType) {
 	const n, bad = 70, 33
 	o := device.AdamW{LR: .5, Beta1: .9, Beta2: .95, Eps: 1e-8, Decay: .25, Scale: 1, Correct1: 1, Correct2: 1}
@@ -28,7 +28,7 @@ func decays(t *testing.T, d bench, act, wide tensor.DType) {
 	}
 }
 
-// cautious: a weight decays if its update takes it towards zero, or does not move it, and only then.
+// cautious checks that a weight decays only if its update takes it towards zero or does not move it.
 func cautious(t *testing.T, d bench, _, wide tensor.DType) {
 	const n = 37 // a vector and a rest, in every tier
 	p, g, zeros := normal(n, 14), normal(n, 15), make([]float64, n)

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rowsToNormalise returns a weight, of which a row may be zero, and gains. All others have a norm of at least ½, since
-// a factor of gain/‖v‖ overflows for denormals.
+// rowsToNormalise returns a weight, in which one row may be zero, and gains. All other rows have a norm of at least ½,
+// since a factor of gain/‖v‖ overflows for denormals.
 func (s *scope) rowsToNormalise() (v, gain *tensor.Tensor) {
 	n, cols := s.size("O"), s.size("I")
 	v, gain = s.random(s.storage("v"), n, cols), s.random(s.wide, n)

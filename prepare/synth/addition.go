@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// An Addition text is sums or differences of numbers of so many digits, all of them random and different:
+// An Addition text is a list of sums or differences of numbers of so many digits, all random and different:
 // "123+456=9750" says that 123 + 456 = 0579. The digits of the answer are reversed, as carries go. Without Modulo an
 // answer has a digit more than the numbers.
 type Addition struct {
 	Digits     int  // 1 to 6
 	Subtract   bool // a − b instead of a + b; only with Modulo
 	Modulo     bool // answers modulo 10^Digits
-	Scratchpad bool // the steps before the answer, see Steps; not with Subtract
+	Scratchpad bool // write steps before the answer (see Steps); not with Subtract
 	Train, Val int  // examples
 	Seed       uint64
 }
@@ -48,10 +48,10 @@ func (a Addition) check() error {
 	return nil
 }
 
-// limit is what numbers are below.
+// limit returns the number that all operands are below.
 func (a Addition) limit() int { return int(math.Pow10(a.Digits)) }
 
-// Prompt is the question of x and y: "123+456=".
+// Prompt returns the question of x and y: "123+456=".
 func (a Addition) Prompt(x, y int) string {
 	sign := '+'
 	if a.Subtract {
@@ -60,7 +60,8 @@ func (a Addition) Prompt(x, y int) string {
 	return fmt.Sprintf("%0*d%c%0*d=", a.Digits, x, sign, a.Digits, y)
 }
 
-// Answer is what follows the prompt of x and y: the steps with a Scratchpad, and the reversed digits of the result.
+// Answer returns the text after the prompt of x and y: the steps, if there is a Scratchpad, and the reversed digits of
+// the result.
 func (a Addition) Answer(x, y int) string {
 	if a.Scratchpad {
 		return a.Steps(x, y) + a.result(x, y)
@@ -68,7 +69,7 @@ func (a Addition) Answer(x, y int) string {
 	return a.result(x, y)
 }
 
-// Steps are the steps of an addition, lowest digit first: both digits, the digit of the sum and the carry, as in
+// Steps returns the steps of an addition, lowest digit first: both digits, the digit of the sum and the carry, as in
 // "3690;2570;1450;" for 123 + 456.
 func (a Addition) Steps(x, y int) string {
 	var s strings.Builder
@@ -97,7 +98,7 @@ func (a Addition) result(x, y int) string {
 	return s.String()
 }
 
-// Right reports whether a text, a prompt with what follows it, ends in the right answer. Only the answer counts, not
+// Right reports whether a text, a prompt with its continuation, ends in the right answer. Only the answer counts, not
 // the steps before it.
 func (a Addition) Right(text string) bool {
 	sign := "+"

@@ -7,12 +7,12 @@ import (
 )
 
 // A Canaries text is a background of random words with secrets in it, each some number of times (Carlini et al. 2019,
-// arXiv 1802.08232): "q3Zk=83719204". A model that writes the digits after the key has memorised them: nothing else
-// tells them.
+// arXiv 1802.08232): "q3Zk=83719204". A model that writes the digits after the key has memorised them, as nothing else
+// in the text determines them.
 type Canaries struct {
 	Background int   // documents of RandomWords
 	Each       int   // secrets of each number of copies
-	Copies     []int // how often a secret is there
+	Copies     []int // how often each secret occurs
 	References int   // secrets that are not in the text, to compare with
 	Seed       uint64
 }
@@ -20,8 +20,8 @@ type Canaries struct {
 // SecretDigits is how many digits a secret has.
 const SecretDigits = 8
 
-// Secrets returns the secrets of each number of copies, in the order of c.Copies, and then those that are not in the
-// text.
+// Secrets returns the secrets of each number of copies, in the order of c.Copies, and then the reference secrets,
+// which are not in the text.
 func (c Canaries) Secrets() (list [][]string, references []string) {
 	r := rand.New(rand.NewPCG(c.Seed, 2))
 	all := draw(len(c.Copies)*c.Each+c.References, len(symbols)*len(symbols)*len(symbols)*len(symbols), c.Seed)
@@ -68,10 +68,11 @@ func (c Canaries) Text() (Text, error) {
 	return t, nil
 }
 
-// WordCount is how many words there are.
+// WordCount is the number of different words.
 const WordCount = 500
 
-// Word is the word of a rank, from 0: two letters. The word of rank r has a probability proportional to (r + 1)^−1.1.
+// Word returns the word of a rank, from 0: two letters. The word of rank r has a probability proportional to (r +
+// 1)^−1.1.
 func Word(rank int) string { return string([]byte{symbols[rank%26+36], symbols[rank/26%26+36]}) }
 
 // RandomWords returns n documents of twelve words, drawn by Zipf's law.

@@ -10,14 +10,14 @@ import (
 // symbols stand for numbers, one byte each.
 const symbols = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Symbol is the byte that stands for a number below 62.
+// Symbol returns the byte that stands for a number below 62.
 func Symbol(n int) byte { return symbols[n] }
 
 // A Modular text is all sums a + b mod P, the text of grokking (Power et al. 2022, arXiv 2201.02177): "3K=N" says that
-// 3 + 20 = 23. Numbers are one byte each. A random part of the P² sums is trained on, the others are held out.
+// 3 + 20 = 23. Numbers are one byte each. A random part of the P² sums is for training, the others are held out.
 type Modular struct {
 	P        int     // 2 to 62
-	Fraction float64 // of the sums that is trained on
+	Fraction float64 // share of the sums to train on
 	Seed     uint64
 }
 

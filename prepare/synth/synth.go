@@ -9,7 +9,7 @@ import (
 	"anneal/tokenizer"
 )
 
-// A Text is the documents of a synthetic text.
+// A Text holds the documents of a synthetic text.
 type Text struct {
 	Train, Val []string // documents to train on, and held-out ones
 
@@ -18,7 +18,7 @@ type Text struct {
 	PromptEnd string
 }
 
-// Build makes a data set of t in dir, with a vocabulary of a token for each byte and one that ends a text: 257.
+// Build makes a data set of t in dir, with a vocabulary of 257: a token for each byte and one that ends a text.
 func (t Text) Build(ctx context.Context, dir string, replace bool) (dataset.Manifest, error) {
 	tok, err := tokenizer.Train(ctx, tokenizer.TrainOptions{VocabSize: bytesVocab, Threads: 1}, documents(nil))
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 // mostItems is how many of a text's prompts a task asks.
 const mostItems = 256
 
-// An Item is a prompt of a text, with what follows it.
+// An Item is a prompt of a text with its continuation.
 type Item struct {
 	Prompt string `json:"prompt"`
 	Answer string `json:"answer"`
 }
 
-// Items returns prompts of the held-out documents, or of those to train on where none are held out: the first of them
-// that have a prompt.
+// Items returns the first prompts of the held-out documents or, if there are none, of the documents to train on.
+// Documents without a prompt are skipped.
 func (t Text) Items() (list []Item) {
 	docs := t.Val
 	if len(docs) == 0 {
@@ -39,8 +39,8 @@ func (t Text) Items() (list []Item) {
 	return list
 }
 
-// task asks for whole answers: acc counts those of which each token is the likeliest, which comes at once, perplexity
-// falls smoothly.
+// task asks for whole answers: acc counts the answers whose tokens are all the likeliest ones, and rises suddenly;
+// perplexity falls smoothly.
 const task = `task: answers
 dataset_path: json
 dataset_kwargs:
