@@ -13,7 +13,7 @@ import (
 	"anneal/use"
 )
 
-// A completion is a request in hand. The loop writes to its choices, and the handler reads them.
+// A completion is a request being answered. The loop writes to its choices, and the handler reads them.
 type completion struct {
 	id      string
 	created int64
@@ -23,7 +23,7 @@ type completion struct {
 	mu      sync.Mutex
 	choices []*choice
 	left    int           // choices that are not complete
-	news    chan struct{} // holds a token if something was written since the handler last looked
+	news    chan struct{} // holds a token if something was written since the handler last read
 	first   time.Duration // until the first token was made; 0 before
 }
 
@@ -34,18 +34,18 @@ type choice struct {
 	seq    *use.Sequence
 	stream *use.Stream
 
-	text   string   // that the handler has not taken yet
-	words  *wording // log-probabilities, if they were asked for
+	text   string   // text that the handler has not taken yet
+	words  *wording // log-probabilities, if requested
 	made   int
-	ended  bool   // the model ended the text, or it stopped at a text of the request
+	ended  bool   // the model ended the text, or it stopped at a stop text of the request
 	reason string // why it is complete; "" before
-	told   bool   // the stream has said so
+	told   bool   // the stream has reported it
 }
 
 // completions answers POST /v1/completions.
 func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 	var q completionRequest
-	if e := readJSON(w, r, &q); e != nil { // before a place is taken: a slow body holds none
+	if e := readJSON(w, r, &q); e != nil { // before a place is taken, so that a slow body does not hold one
 		fail(w, e)
 		return
 	}
@@ -72,7 +72,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.loop.drop(sequences) // complete or not
 	if err := s.loop.add(sequences); err != nil {
-		fail(w, &apiError{http.StatusInternalServerError, "server_error", "", "", err.Error()})
+		fail(w, unanswered(err))
 		return
 	}
 	if q.Stream {
@@ -152,7 +152,7 @@ func (c *completion) take(x *choice, t use.Token) (more bool) {
 	return x.stream.Next(t.ID)
 }
 
-// finish notes that a choice is complete. The loop calls it.
+// finish records that a choice is complete. The loop calls it.
 func (c *completion) finish(x *choice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,24 +171,30 @@ func (c *completion) tell() {
 	}
 }
 
-// wait waits for something new, and returns whether there may be more after it. The error is that of ctx.
-func (c *completion) wait(ctx context.Context) (more bool, err error) {
+// wait waits for something new, and returns whether there may be more after it. The error is that of ctx, or says why
+// the loop has ended.
+func (c *completion) wait(ctx context.Context, l *loop) (more bool, err error) {
 	select {
 	case <-c.news:
 	case <-ctx.Done():
 		return false, ctx.Err()
+	case <-l.ended:
+		err = l.failure()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.left > 0, nil
+	if c.left == 0 {
+		return false, nil
+	}
+	return true, err
 }
 
-// whole answers with all choices when they are complete.
+// whole answers with all choices once they are complete.
 func (s *Server) whole(ctx context.Context, w http.ResponseWriter, q *completionRequest, c *completion) {
 	for more := true; more; {
 		var err error
-		if more, err = c.wait(ctx); err != nil {
-			fail(w, late(err))
+		if more, err = c.wait(ctx, s.loop); err != nil {
+			fail(w, unanswered(err))
 			return
 		}
 	}
@@ -201,20 +207,25 @@ func (s *Server) whole(ctx context.Context, w http.ResponseWriter, q *completion
 	reply(w, http.StatusOK, answer)
 }
 
-// statusGone is what other servers write into their logs for a client that went away.
+// statusGone is the status that other servers log for a client that has disconnected.
 const statusGone = 499
 
-// late is the error of a request that was not answered in time. Nobody reads it where the client is gone.
-func late(err error) *apiError {
-	e := &apiError{http.StatusGatewayTimeout, "server_error", "", "timeout",
-		"the request took longer than the server allows"}
-	if errors.Is(err, context.Canceled) {
-		e.status, e.message = statusGone, "the request was cancelled by the client"
+// unanswered is the error of a request that was not answered: it took too long, the client is gone, the server was
+// closed, or the model's device has failed.
+func unanswered(err error) *apiError {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return &apiError{http.StatusGatewayTimeout, "server_error", "", "timeout",
+			"the request took longer than the server allows"}
+	case errors.Is(err, context.Canceled):
+		return &apiError{statusGone, "server_error", "", "timeout", "the request was cancelled by the client"}
+	case errors.Is(err, errClosed):
+		return shuttingDown()
 	}
-	return e
+	return &apiError{http.StatusInternalServerError, "server_error", "", "", err.Error()}
 }
 
-// object has what all answers begin with.
+// object holds the fields at the beginning of all answers.
 func (c *completion) object() map[string]any {
 	return map[string]any{"id": c.id, "object": "text_completion", "created": c.created, "model": c.model}
 }
@@ -228,7 +239,7 @@ func (x *choice) object(text string, words any, reason string) map[string]any {
 	return map[string]any{"index": x.index, "text": text, "logprobs": words, "finish_reason": finish}
 }
 
-// usage counts tokens: a prompt once, however many choices it has.
+// usage counts tokens; a prompt counts once, however many choices it has.
 func (c *completion) usage() map[string]int {
 	read, made := 0, 0
 	for i, x := range c.choices {

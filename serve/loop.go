@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"cmp"
+	"errors"
 	"sync"
 
 	"anneal/use"
 )
 
-// A loop is the goroutine that owns the model. Others hand it sequences and take them back.
+// A loop is the goroutine that owns the model. Other goroutines pass it sequences and take them back.
 type loop struct {
 	scheduler *use.Scheduler
 	metrics   *metrics
@@ -22,6 +24,9 @@ type loop struct {
 	err     error
 }
 
+// errClosed means that the server was closed.
+var errClosed = errors.New("the server is closed")
+
 func newLoop(s *use.Scheduler, m *metrics) *loop {
 	l := &loop{scheduler: s, metrics: m, broken: make(chan error, 1), ended: make(chan struct{})}
 	l.wake = sync.NewCond(&l.mu)
@@ -29,16 +34,26 @@ func newLoop(s *use.Scheduler, m *metrics) *loop {
 	return l
 }
 
-// add appends sequences to those that wait. The error is that of the model's device, if that has failed.
+// add appends sequences to those that wait. It returns an error if the loop has ended or is to end.
 func (l *loop) add(list []*use.Sequence) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed || l.err != nil {
+		return cmp.Or(l.err, errClosed)
+	}
 	l.waiting = append(l.waiting, list...)
 	l.wake.Signal()
-	return l.err
+	return nil
 }
 
-// drop takes back sequences that nobody waits for any more, whether they are complete or not.
+// failure returns why the loop has ended: the error of the model's device, or errClosed.
+func (l *loop) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return cmp.Or(l.err, errClosed)
+}
+
+// drop removes sequences that no request waits for any more, whether they are complete or not.
 func (l *loop) drop(list []*use.Sequence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +61,7 @@ func (l *loop) drop(list []*use.Sequence) {
 	l.wake.Signal()
 }
 
-// counts returns how many sequences are being continued and wait.
+// counts returns how many sequences are being continued, and how many wait.
 func (l *loop) counts() (running, waiting int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +93,7 @@ func (l *loop) run() {
 	}
 }
 
-// admit waits until there is something to do, and brings the scheduler up to date. It returns false at the end.
+// admit waits until there is work, and updates the scheduler. It returns false when the loop is closed.
 func (l *loop) admit() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,19 +11,20 @@ import (
 	"time"
 
 	"anneal/internal/webguard"
+	"anneal/run"
 	"anneal/use"
 )
 
 // Options says how to serve. Zero values are replaced by the defaults.
 type Options struct {
-	Model     string        // name of the model
-	Sequences int           // that are continued at a time; 8
-	Requests  int           // that are answered or wait at a time; 64
+	Model     string        // name of the model; that of the run's directory
+	Sequences int           // largest number continued at a time; 8
+	Requests  int           // largest number answered or waiting at a time; 64
 	Timeout   time.Duration // of a request; 10 minutes
-	Drain     time.Duration // how long requests in hand may take after the end was asked for; 30 seconds
-	Key       string        // that requests must have; "" for none
-	Hosts     []string      // names of this server in the header Host, beside localhost and addresses
-	OneByOne  bool          // no token is guessed ahead: the same answers, mostly later
+	Drain     time.Duration // how long current requests may take after a shutdown begins; 30 seconds
+	Key       string        // key that requests must have; "" for none
+	Hosts     []string      // names of this server in the Host header, besides localhost and addresses
+	OneByOne  bool          // do not guess tokens: the same answers, mostly slower
 }
 
 // Limits that have no option.
@@ -32,11 +34,11 @@ const (
 	maxConnections = 512
 	maxChoices     = 128     // of a request
 	maxLogprobs    = 1 << 20 // of a request
-	maxTexts       = 4       // that are tokenized at a time
+	maxTexts       = 4       // largest number tokenized at a time
 	headerTime     = 10 * time.Second
 	bodyTime       = 30 * time.Second
 	idleTime       = time.Minute
-	writeTime      = 30 * time.Second // for a client to take what is ready
+	writeTime      = 30 * time.Second // for a client to receive a ready answer
 )
 
 // A Server answers requests for the completions of a model.
@@ -46,14 +48,16 @@ type Server struct {
 	loop     *loop
 	metrics  *metrics
 	handler  http.Handler
-	requests chan struct{} // a token for each request for completions in hand
-	texts    chan struct{} // a token for each text that is being tokenized, or made of tokens
+	requests chan struct{} // holds a token for each current request for completions
+	texts    chan struct{} // holds a token for each text being tokenized or detokenized
 	draining atomic.Bool
 	start    time.Time
 }
 
-// New returns a server of a model. Close ends it, but does not close the model.
+// New returns a server of a model, which nothing else may use until Close. Close ends the server, but does not close
+// the model.
 func New(r *use.Trained, o Options) (*Server, error) {
+	o.Model = cmp.Or(o.Model, run.Name(r.Path()))
 	o.Sequences, o.Requests = orDefault(o.Sequences, 8), orDefault(o.Requests, 64)
 	o.Timeout, o.Drain = orDefault(o.Timeout, 10*time.Minute), orDefault(o.Drain, 30*time.Second)
 	scheduler, err := r.NewScheduler(o.Sequences)
@@ -76,13 +80,18 @@ func orDefault[T int | time.Duration](x, otherwise T) T {
 	return x
 }
 
-// Close ends the work on requests that are left, and frees the memory beside the model's.
-func (s *Server) Close() { s.loop.close() }
+// Close frees the memory beside the model's. Requests that are left, and those that come later, are answered with an
+// error.
+func (s *Server) Close() {
+	s.draining.Store(true)
+	s.loop.close()
+}
 
-// Bytes returns the memory beside the model's, and how much of it is keys and values.
+// Bytes returns the memory besides the model's, and how much of it is keys and values.
 func (s *Server) Bytes() (all, cache int) { return s.loop.scheduler.Bytes() }
 
-// Handler answers the endpoints.
+// Handler answers the endpoints, for an [http.Server] of the caller. Shut that down before Close; it needs a
+// ReadHeaderTimeout of its own.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 func (s *Server) routes() *http.ServeMux {
@@ -110,7 +119,7 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// Serve answers requests from l until ctx ends. Then it takes no more of them and waits for those in hand.
+// Serve answers requests from l until ctx ends. Then it accepts no more and waits for the current ones.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
@@ -138,17 +147,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	select {
-	case err := <-s.loop.broken: // while the last requests were answered
+	case err := <-s.loop.broken: // the loop failed while the last requests were answered
 		return err
 	default:
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return server.Close() // the rest has had its time
+		return server.Close() // the remaining requests took too long
 	}
 	return err
 }
 
-// take takes a place for a request. Where none is free it answers so, and release is nil.
+// take takes a place for a request. If none is free, it answers with an error, and release is nil.
 func take(w http.ResponseWriter, places chan struct{}) (release func()) {
 	select {
 	case places <- struct{}{}:
@@ -160,7 +169,7 @@ func take(w http.ResponseWriter, places chan struct{}) (release func()) {
 	}
 }
 
-// health answers 200 while the server takes requests.
+// health answers 200 while the server accepts requests.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	if s.draining.Load() {
 		fail(w, shuttingDown())
@@ -190,7 +199,7 @@ func (s *Server) model() map[string]any {
 	}
 }
 
-// knows returns an error for the name of another model.
+// knows returns an error unless the name is that of this model.
 func (o *Options) knows(name string) *apiError {
 	if name == o.Model {
 		return nil

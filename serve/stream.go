@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// stream answers with server-sent events as the choices are made. A client that does not take them for too long is
-// left; the loop does not wait for it.
+// stream answers with server-sent events while the choices are generated. It gives up on a client that does not
+// receive them for too long; the loop does not wait for it.
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, q *completionRequest, c *completion) {
 	control := http.NewResponseController(w)
 	send := func(v any) bool {
@@ -22,8 +22,8 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, q *completio
 	w.WriteHeader(http.StatusOK)
 	for more := true; more; {
 		var err error
-		if more, err = c.wait(ctx); err != nil {
-			e := late(err)
+		if more, err = c.wait(ctx, s.loop); err != nil {
+			e := unanswered(err)
 			send(e.body())
 			note(w, e.status)
 			return
@@ -54,7 +54,7 @@ func (q *completionRequest) usage() bool {
 	return q.StreamOptions != nil && q.StreamOptions.IncludeUsage
 }
 
-// event writes one event, and returns whether the client took it. One that did not counts as gone.
+// event writes one event, and returns whether the client received it. A client that did not counts as disconnected.
 func event(w http.ResponseWriter, control *http.ResponseController, text []byte) bool {
 	control.SetWriteDeadline(time.Now().Add(writeTime))
 	_, err := w.Write(append(append([]byte("data: "), text...), "\n\n"...))
@@ -67,7 +67,7 @@ func event(w http.ResponseWriter, control *http.ResponseController, text []byte)
 	return err == nil
 }
 
-// parts takes what is new of each choice.
+// parts takes the new text of each choice.
 func (c *completion) parts() []any {
 	c.mu.Lock()
 	defer c.mu.Unlock()

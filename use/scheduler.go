@@ -2,6 +2,7 @@ package use
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -10,30 +11,30 @@ import (
 	"anneal/train"
 )
 
-// A Sequence is the tokens of a text that a Scheduler continues.
+// A Sequence is a text, as tokens, that a Scheduler continues.
 type Sequence struct {
-	IDs       []int32 // of the prompt, at least one; the Scheduler appends those that it makes
-	MaxTokens int     // at most so many are made
+	IDs       []int32 // tokens of the prompt, at least one; the Scheduler appends generated tokens
+	MaxTokens int     // the most tokens to generate
 	model.Sampling
 	IgnoreEnd bool // the token that ends a text does not end it
-	OneByOne  bool // no token is guessed ahead (model.Guesser), which only takes longer
-	// Logprobs, unless nil, asks for the log-probability of each token that is made, and for those of so many most
-	// likely ones at its place; Echo asks for those of the prompt, too.
+	OneByOne  bool // do not guess tokens (model.Guesser); this only takes longer
+	// Logprobs, unless nil, requests the log-probability of each generated token, and of that number of most likely
+	// tokens at its place. Echo requests those of the prompt, too.
 	Logprobs *int
 	Echo     bool
-	// Emit takes each token that was made, or, with Echo and Logprobs, read: these first, without the very first
-	// token, which nothing predicts. It returns whether to go on. It must not call the Scheduler.
+	// Emit receives each generated token. With Echo and Logprobs it first receives the tokens of the prompt, except
+	// the very first, which is not predicted. It returns whether to continue. It must not call the Scheduler.
 	Emit func(t Token) (more bool)
-	Done func() // is called once, after the last token
+	Done func() // called once, after the last token
 
 	prompt  int
 	slot    int
-	first   int // token of IDs at which what the model sees begins
+	first   int // index in IDs of the first token that the model sees
 	seen    int // tokens in the cache, from there on
 	guesser model.Guesser
 }
 
-// A Token is a token of a text with the log-probabilities that were asked for.
+// A Token is a token of a text with the requested log-probabilities.
 type Token struct {
 	ID      int32
 	End     bool // the model ends the text with it
@@ -48,14 +49,14 @@ type Likely struct {
 }
 
 // A Scheduler continues several sequences at a time, in passes over the tokens of all of them (model.Batcher). A
-// sequence joins between two passes and leaves as soon as it is complete. What is made of it depends on it alone. Its
-// methods are for one goroutine.
+// sequence joins between two passes and leaves as soon as it is complete. The tokens generated for it do not depend on
+// other sequences. Its methods must be called from one goroutine.
 type Scheduler struct {
 	r        *Trained
 	b        *model.Batcher
 	running  []*Sequence // in the order in which they came
 	slots    []*Sequence // nil where free
-	freed    []int       // when each slot was: a count of those that were; 0 if it was never used
+	freed    []int       // by slot: a counter value when it was last freed; 0 if it was never used
 	ended    int         // that count
 	list     []model.Stretch
 	parts    []part // of list
@@ -63,29 +64,32 @@ type Scheduler struct {
 	guesses  bool // tokens are guessed ahead
 }
 
-// A part is what a pass does for a sequence.
+// A part is a sequence's part of a pass.
 type part struct {
 	q   *Sequence
-	ids []int32 // of the sequence, with those that are guessed to follow
+	ids []int32 // tokens of the sequence, followed by guessed ones
 }
 
-// A Pass says what a pass did.
+// A Pass counts the tokens of a pass.
 type Pass struct {
 	Read    int // tokens of prompts that were read
 	Made    int // tokens that were made
 	Guessed int // tokens that were guessed
-	Right   int // of these, so many were made
+	Right   int // guessed tokens that were right
 }
 
-// Passes are limited so that sequences that are being continued wait little for the prompts of new ones.
+// Passes are limited, so that running sequences do not wait long for the prompts of new ones.
 const (
 	passTokens  = 256 // of a pass
-	readTokens  = 64  // of prompts in a pass that continues sequences, too
-	guessTokens = 4   // of a pass that guesses: kernels take so many rows in 1.2 to 1.5 times the time of one
+	readTokens  = 64  // tokens of prompts in a pass that also continues sequences
+	guessTokens = 4   // tokens of a pass that guesses: kernels take four rows in 1.2 to 1.5 times the time of one
 )
 
-// NewScheduler allocates a Scheduler for so many sequences at a time; Close frees its memory.
+// NewScheduler allocates a Scheduler for so many sequences at a time, at least one; Close frees its memory.
 func (r *Trained) NewScheduler(sequences int) (*Scheduler, error) {
+	if sequences < 1 {
+		return nil, fmt.Errorf("a scheduler of %d sequences cannot continue any\n  try 1 or more", sequences)
+	}
 	b, err := model.NewBatcher(r.Model, r.Policy, r.dev, sequences, max(passTokens, sequences))
 	if err != nil {
 		return nil, err
@@ -109,7 +113,7 @@ func (s *Scheduler) Bytes() (all, cache int) { return s.b.Bytes() }
 // Running returns the number of sequences that are being continued.
 func (s *Scheduler) Running() int { return len(s.running) }
 
-// Free returns how many more can be.
+// Free returns how many more sequences can be added.
 func (s *Scheduler) Free() int { return len(s.slots) - len(s.running) }
 
 // Add begins a sequence. There must be room for it (Free).
@@ -121,7 +125,8 @@ func (s *Scheduler) Add(q *Sequence) {
 		if other != nil {
 			continue
 		}
-		// its cache may have the beginning; of those that have as much of it, the one freed longest ago is taken
+		// the slot's cache may hold the beginning of the sequence; among equally good slots, the one freed longest ago
+		// is taken
 		if n := s.b.Common(i, view); n > best || n == best && s.freed[i] < s.freed[q.slot] {
 			best, q.slot = n, i
 		}
@@ -134,10 +139,10 @@ func (s *Scheduler) Add(q *Sequence) {
 	s.running = append(s.running, q)
 }
 
-// scores reports whether the log-probabilities of the prompt are asked for.
+// scores reports whether the log-probabilities of the prompt are requested.
 func (q *Sequence) scores() bool { return q.Echo && q.Logprobs != nil }
 
-// view returns what the model sees of a sequence. Where its beginning moves, the cache starts anew.
+// view returns the tokens of a sequence that the model sees. If their beginning moves, the cache must be rebuilt.
 func (s *Scheduler) view(q *Sequence) []int32 {
 	view := model.InSight(q.IDs, s.r.Context())
 	if first := len(q.IDs) - len(view); first != q.first {
@@ -146,7 +151,7 @@ func (s *Scheduler) view(q *Sequence) []int32 {
 	return view
 }
 
-// Drop ends a sequence that nobody waits for any more; its Done is not called.
+// Drop ends a sequence that is no longer needed; its Done is not called.
 func (s *Scheduler) Drop(q *Sequence) {
 	if i := slices.Index(s.running, q); i >= 0 {
 		s.running = slices.Delete(s.running, i, i+1)
@@ -156,7 +161,7 @@ func (s *Scheduler) Drop(q *Sequence) {
 	}
 }
 
-// Step runs one pass and hands out what it made.
+// Step runs one pass and emits its tokens.
 func (s *Scheduler) Step() (did Pass, err error) {
 	if s.plan(); len(s.list) == 0 {
 		return did, nil
@@ -185,8 +190,8 @@ func (s *Scheduler) Step() (did Pass, err error) {
 	return did, nil
 }
 
-// plan makes the list of a pass: the tokens of all sequences that are being continued, and of prompts as many as there
-// is room for, those that came first before others.
+// plan makes the list of a pass: the tokens of all running sequences, and as many tokens of prompts as there is room
+// for, in the order of arrival.
 func (s *Scheduler) plan() {
 	s.list, s.parts = s.list[:0], s.parts[:0]
 	room, continued := s.b.Tokens(), 0
@@ -215,8 +220,8 @@ func (s *Scheduler) plan() {
 	}
 }
 
-// guess returns the tokens of a sequence, of which the model sees the last seen ones, and up to most tokens that may
-// follow them. What the model sees must not begin later for these.
+// guess returns the tokens of a sequence followed by up to most guessed ones. The model sees the last seen tokens of
+// the sequence; guesses must not move the beginning of what it sees.
 func (s *Scheduler) guess(q *Sequence, seen, most int) []int32 {
 	most = min(most, q.prompt+q.MaxTokens-len(q.IDs)-1, s.r.Context()-seen)
 	if q.OneByOne || !s.guesses || most < 1 {
@@ -225,8 +230,8 @@ func (s *Scheduler) guess(q *Sequence, seen, most int) []int32 {
 	return q.guesser.Append(q.IDs, s.b.Room(q.slot, seen, most))
 }
 
-// add adds the last n of some tokens of a sequence to the pass. Logits are wanted of the last token of the sequence and
-// of those that are guessed to follow, and with log-probabilities of the prompt of all.
+// add adds the last n of some tokens of a sequence to the pass. Logits are needed for the last token of the sequence
+// and for guessed tokens; with log-probabilities of the prompt, for all tokens.
 func (s *Scheduler) add(x part, ids []int32, n int) {
 	q, logits := x.q, 0
 	switch {
@@ -239,7 +244,7 @@ func (s *Scheduler) add(x part, ids []int32, n int) {
 	s.parts = append(s.parts, x)
 }
 
-// pick draws or scores the token after each row of logits, on several goroutines: a row depends on nothing else.
+// pick draws or scores the token after each row of logits, on several goroutines, because rows are independent.
 func (s *Scheduler) pick(logits *tensor.Tensor) []Token {
 	if logits == nil {
 		return nil
@@ -250,7 +255,7 @@ func (s *Scheduler) pick(logits *tensor.Tensor) []Token {
 	for i, x := range s.parts {
 		q, n := x.q, s.list[i].Logits
 		for k := range n {
-			at := q.first + len(s.list[i].IDs) - n + k + 1 // of the token that follows
+			at := q.first + len(s.list[i].IDs) - n + k + 1 // position of the token that follows
 			z, t := logits.Slice(row, row+1), &tokens[row]
 			jobs <- func(sampler *model.Sampler) {
 				if at < len(q.IDs) {
@@ -271,9 +276,10 @@ func (s *Scheduler) pick(logits *tensor.Tensor) []Token {
 		if i == len(s.samplers) {
 			s.samplers = append(s.samplers, new(model.Sampler))
 		}
+		sampler := s.samplers[i] // the list grows while others already draw
 		wait.Go(func() {
 			for job := range jobs {
-				job(s.samplers[i])
+				job(sampler)
 			}
 		})
 	}
@@ -300,8 +306,8 @@ func score(t *Token, z *tensor.Tensor, top int) {
 	}
 }
 
-// hand hands out the tokens of a sequence that a pass made or scored, the first of which is at position at. Those after
-// a wrong guess count for nothing. It returns how many were made.
+// hand emits the tokens of a sequence that a pass made or scored; the first is at position at. Tokens after a wrong
+// guess are discarded. It returns how many were made.
 func (s *Scheduler) hand(x part, tokens []Token, at int) (made int) {
 	q := x.q
 	last := at+len(tokens) > len(q.IDs)

@@ -2,12 +2,25 @@ package use
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"anneal/model"
 
 	"pgregory.net/rapid"
 )
+
+func TestASchedulerNeedsASequence(t *testing.T) {
+	r, err := openRun(t, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, -1} {
+		if _, err := r.NewScheduler(n); err == nil || !strings.Contains(err.Error(), "try 1 or more") {
+			t.Errorf("%d sequences: %v", n, err)
+		}
+	}
+}
 
 // Whenever sequences come and leave, each has the tokens and log-probabilities that it has alone without guesses: also
 // those that outgrow the context.

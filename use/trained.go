@@ -17,6 +17,9 @@ import (
 )
 
 // Trained is an opened run: its newest verified weights, its tokenizer and its configuration.
+//
+// One goroutine at a time may use it, with its Texts, Schedulers and servers: all compute on one device. Programs with
+// several goroutines take turns, or open the run once for each; a [Scheduler] continues many texts in one pass.
 type Trained struct {
 	*run.Weights
 
@@ -30,10 +33,10 @@ type OpenOptions struct {
 	Threads int    // of the CPU; 0 uses the run's number
 	run.WeightOptions
 	Reach
-	// Eight multiplies by weights rounded to 8 bits, with a scale for every 32 (GGUF's Q8_0). The device must be the
-	// CPU.
+	// Eight rounds the weights of products to 8 bits, with a scale for every 32 weights (GGUF's Q8_0). The device must
+	// be the CPU.
 	Eight bool
-	// Apart leaves the adapters of DoRA apart from their weights, which takes the product of both for every token.
+	// Apart keeps the adapters of DoRA separate from their weights, which costs the product of both for every token.
 	Apart bool
 }
 
@@ -92,11 +95,11 @@ func (r *Trained) holdEight() (err error) {
 	return nil
 }
 
-// Through puts a device before that of the model, which sees every kernel call from now on: wrap returns it. It must
-// hand on every call.
+// Through replaces the model's device by wrap's result, which sees every kernel call from now on and must pass on
+// every call to the original device.
 func (r *Trained) Through(wrap func(device.Device) device.Device) { r.dev = wrap(r.dev) }
 
-// Numbers says in which formats the model computes, for people: BF16, or BF16 with weights in 8 bits.
+// Numbers describes the formats that the model computes in, for the user: BF16, or BF16 with weights in 8 bits.
 func (r *Trained) Numbers() string {
 	name := strings.ToUpper(r.Config.Precision)
 	if r.eight != nil {
@@ -108,7 +111,7 @@ func (r *Trained) Numbers() string {
 // Context returns the length of the model's rows in tokens: the training context unless it was opened otherwise.
 func (r *Trained) Context() int { return r.Model.Config.Context }
 
-// FreeMemory returns how many bytes may still be taken on the model's device; 0 if that is unknown.
+// FreeMemory returns how many bytes are available on the model's device; 0 if unknown.
 func (r *Trained) FreeMemory() int64 { return r.dev.FreeMemory() }
 
 // Close frees the model's memory.

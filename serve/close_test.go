@@ -1,0 +1,83 @@
+package serve
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"anneal/use"
+)
+
+// answered returns the status of an answer, and fails the test if none comes.
+func answered(t *testing.T, answers <-chan *httptest.ResponseRecorder) int {
+	t.Helper()
+	select {
+	case w := <-answers:
+		return w.Code
+	case <-time.After(20 * time.Second):
+		t.Fatal("no answer")
+		return 0
+	}
+}
+
+// A server that is embedded by its Handler is closed with requests in hand: all are answered, as are later ones.
+func TestCloseAnswersEveryRequest(t *testing.T) {
+	s := newServer(t, Options{Sequences: 1})
+	const n = 4
+	answers := make(chan *httptest.ResponseRecorder, n)
+	for range n {
+		go func() {
+			answers <- send(s, "POST", "/v1/completions", `{"prompt": "the", "max_tokens": 60, "n": 100, "ignore_eos": true}`)
+		}()
+	}
+	for _, waiting := s.loop.counts(); waiting < n; _, waiting = s.loop.counts() {
+		time.Sleep(time.Millisecond)
+	}
+	s.Close()
+	for range n {
+		if code := answered(t, answers); code != http.StatusServiceUnavailable {
+			t.Errorf("a request in hand: status %d", code)
+		}
+	}
+	go func() { answers <- send(s, "POST", "/v1/completions", `{"prompt": "the"}`) }()
+	if code := answered(t, answers); code != http.StatusServiceUnavailable {
+		t.Errorf("a later request: status %d", code)
+	}
+	if w := send(s, "GET", "/health", ""); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("health: status %d", w.Code)
+	}
+}
+
+// A request in hand when the model's device fails is answered with the failure.
+func TestADeviceThatFailsEndsTheRequestsInHand(t *testing.T) {
+	l := &loop{ended: make(chan struct{}), err: errors.New("the device has failed")}
+	close(l.ended)
+	c := &completion{news: make(chan struct{}), left: 1}
+	_, err := c.wait(t.Context(), l)
+	if e := unanswered(err); e.status != http.StatusInternalServerError || !strings.Contains(e.message, "has failed") {
+		t.Errorf("%d, %s", e.status, e.message)
+	}
+	if err := l.add([]*use.Sequence{{}}); err != l.err || len(l.waiting) > 0 {
+		t.Errorf("a later request: %v, %d wait", err, len(l.waiting))
+	}
+}
+
+// Without a name the model has that of the run's directory.
+func TestAModelIsNamedAfterItsRun(t *testing.T) {
+	r, err := trained()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(r, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if want := filepath.Base(r.Path()); s.o.Model != want {
+		t.Errorf("%q, want %q", s.o.Model, want)
+	}
+}
