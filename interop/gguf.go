@@ -14,17 +14,17 @@ import (
 	"anneal/tokenizer"
 )
 
-// GGUF is a model as llama.cpp reads it.
+// GGUF is a model in the form that llama.cpp reads.
 type GGUF struct {
 	Metadata []gguf.KV
 	Tensors  []gguf.Tensor
 	Sources  []GGUFSource // of the tensors, in the same order
-	Notes    []string     // what its reader should know
+	Notes    []string     // notes for the user of the file
 }
 
-// ToGGUF says what a model is in the words of llama.cpp: one of its architectures, with all weights as t but for
-// vectors, tables of positions and routers, which llama.cpp has in F32. name is for people. What llama.cpp has nothing
-// for is an error that names the key; at is where the key stands.
+// ToGGUF converts a model to one of llama.cpp's architectures. All weights have the type t, except vectors, tables of
+// positions and routers, which llama.cpp keeps in F32. name is for display. If llama.cpp does not support the model,
+// the error names the key; at returns the place of a key.
 func ToGGUF(m *model.Decoder, tok *tokenizer.Tokenizer, t gguf.Type, name, at string) (*GGUF, error) {
 	described, err := ToHF(m.Config, Tokens(tok), at)
 	if err != nil {
@@ -38,15 +38,14 @@ func ToGGUF(m *model.Decoder, tok *tokenizer.Tokenizer, t gguf.Type, name, at st
 	if err != nil {
 		return nil, err
 	}
+	fileType, err := fileTypeOf(t)
+	if err != nil {
+		return nil, err
+	}
 	g := &GGUF{Notes: notes, Metadata: []gguf.KV{
 		{Key: "general.architecture", Value: a.name}, {Key: "general.type", Value: "model"},
-		{Key: "general.name", Value: name},
+		{Key: "general.name", Value: name}, {Key: "general.file_type", Value: fileType},
 	}}
-	for _, known := range gguf.Types {
-		if known.Type == t {
-			g.Metadata = append(g.Metadata, gguf.KV{Key: "general.file_type", Value: known.FileType})
-		}
-	}
 	if t == gguf.Q8_0 {
 		g.Metadata = append(g.Metadata, gguf.KV{Key: "general.quantization_version", Value: uint32(2)})
 	}
@@ -57,15 +56,25 @@ func ToGGUF(m *model.Decoder, tok *tokenizer.Tokenizer, t gguf.Type, name, at st
 	return g, g.addTensors(m, a, t)
 }
 
-// architecture is a model in the words of one of llama.cpp's architectures.
+// fileTypeOf returns the number that general.file_type has for files of a type.
+func fileTypeOf(t gguf.Type) (uint32, error) {
+	for _, known := range gguf.Types {
+		if known.Type == t {
+			return known.FileType, nil
+		}
+	}
+	return 0, fmt.Errorf("weights cannot be written as %v\n  try f32, f16, bf16 or q8_0", t)
+}
+
+// architecture describes a model in terms of one of llama.cpp's architectures.
 type architecture struct {
 	name        string
-	settings    []gguf.KV         // without the name before their keys
-	names       map[string]string // of tensors in a layer, where they differ from ggufNames
+	settings    []gguf.KV         // keys without the architecture's name before them
+	names       map[string]string // names of a layer's tensors where they differ from ggufNames
 	neighbours  bool              // rotary pairs are neighbouring rows
-	ropeFactors []float64         // each pair turns this many times slower; nil for none
-	scores      float64           // what queries are multiplied by, because llama.cpp has no field for it
-	headCopy    bool              // llama.cpp wants the head even if it is the embedding
+	ropeFactors []float64         // by which factor each pair turns slower; nil for none
+	scores      float64           // factor of the queries, because llama.cpp has no field for it
+	headCopy    bool              // llama.cpp needs the head even if it is the embedding
 }
 
 func (a *architecture) set(key string, value any) {
@@ -75,7 +84,7 @@ func (a *architecture) set(key string, value any) {
 func (a *architecture) setInt(key string, value int)       { a.set(key, uint32(value)) }
 func (a *architecture) setFloat(key string, value float64) { a.set(key, float32(value)) }
 
-// architectureOf finds the architecture of a model that has a Hugging Face config.
+// architectureOf finds the architecture of a model, given its Hugging Face config.
 func architectureOf(described hf.Config, m model.Config, at string) (*architecture, error) {
 	a := &architecture{scores: 1}
 	switch c := described.(type) {
@@ -120,7 +129,8 @@ func architectureOf(described hf.Config, m model.Config, at string) (*architectu
 	}
 }
 
-// llama chooses between the architectures of Llamas: qwen3 has QK-norm, qwen2 biases, and llama pairs of neighbours.
+// llama chooses between the architectures of Llamas: qwen3 has QK-norm, qwen2 has biases, and llama has rotary pairs
+// of neighbours.
 func (a *architecture) llama(c *hf.LlamaConfig, m model.Config, at string) error {
 	switch {
 	case c.QKNorm:
@@ -136,7 +146,7 @@ func (a *architecture) llama(c *hf.LlamaConfig, m model.Config, at string) error
 	return a.descendant(c, m, at)
 }
 
-// gemma2 caps scores and logits always, and its head is the embedding.
+// gemma2 always caps scores and logits, and its head is the embedding.
 func (a *architecture) gemma2(c *hf.Gemma2Config, m model.Config, at string) error {
 	a.name, a.names = "gemma2", ggufSandwich
 	switch {
@@ -163,7 +173,7 @@ func (a *architecture) gemma2(c *hf.Gemma2Config, m model.Config, at string) err
 	return a.descendant(&c.LlamaConfig, m, at)
 }
 
-// gemma3 has a base of RoPE for windows, which is not scaled.
+// gemma3 has a separate base of RoPE for windows, which is not scaled.
 func (a *architecture) gemma3(c *hf.Gemma3Config, m model.Config, at string) error {
 	a.name, a.names = "gemma3", ggufSandwich
 	if c.LogitSoftcap != 0 {
@@ -183,8 +193,8 @@ func (a *architecture) gemma3(c *hf.Gemma3Config, m model.Config, at string) err
 	return a.descendant(&c.LlamaConfig, m, at)
 }
 
-// usualWindows refuses a model unless all layers but every period-th have windows: llama.cpp takes that for granted in
-// the Gemmas, and reads no pattern from their files.
+// usualWindows refuses a model unless all layers except every period-th have windows, because llama.cpp assumes this
+// for Gemmas and reads no pattern from their files.
 func usualWindows(c *hf.LlamaConfig, m model.Config, period int, at string) error {
 	for i := range c.Layers {
 		if windowed := c.WindowLayers == nil || c.WindowLayers[i]; windowed != (i%period != period-1) {
@@ -198,8 +208,9 @@ func usualWindows(c *hf.LlamaConfig, m model.Config, period int, at string) erro
 	return nil
 }
 
-// scale has queries make up for the scale of scores, which llama.cpp knows from the number of layers: that of the
-// largest Gemma divides by the root of the width per head, others by that of the head size.
+// scale makes queries compensate for the scale of scores, which llama.cpp derives from the number of layers: scores of
+// the largest Gemma are divided by the square root of the width per head, those of others by the square root of the
+// head size.
 func (a *architecture) scale(c *hf.LlamaConfig, scoreDim, largest int) {
 	theirs := c.HeadDim
 	if c.Layers == largest {
@@ -208,7 +219,7 @@ func (a *architecture) scale(c *hf.LlamaConfig, scoreDim, largest int) {
 	a.scores = math.Sqrt(float64(theirs) / float64(scoreDim))
 }
 
-// descendant adds what all descendants of Llama share.
+// descendant adds the settings that all descendants of Llama share.
 func (a *architecture) descendant(c *hf.LlamaConfig, m model.Config, at string) error {
 	a.setInt("vocab_size", c.VocabSize)
 	a.setInt("context_length", c.MaxPositions)
@@ -225,8 +236,8 @@ func (a *architecture) descendant(c *hf.LlamaConfig, m model.Config, at string) 
 	return a.rope(c, m, at)
 }
 
-// rope adds the scaling of rotary positions. Factors for each pair are a tensor, which only the architecture llama
-// reads.
+// rope adds the scaling of rotary positions. Factors for each pair are stored as a tensor, which only the architecture
+// llama reads.
 func (a *architecture) rope(c *hf.LlamaConfig, m model.Config, at string) error {
 	s := c.RopeScaling
 	switch s.Type {

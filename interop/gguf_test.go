@@ -333,3 +333,15 @@ func TestGGUFCheckFindsADifference(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A type that weights cannot have is refused, not replaced by another.
+func TestAnUnknownTypeIsRefused(t *testing.T) {
+	for _, known := range gguf.Types {
+		if n, err := fileTypeOf(known.Type); n != known.FileType || err != nil {
+			t.Errorf("%v: %d, %v", known.Type, n, err)
+		}
+	}
+	if _, err := fileTypeOf(2); err == nil || !strings.Contains(err.Error(), "type 2\n  try f32") {
+		t.Errorf("q4_0: %v", err)
+	}
+}

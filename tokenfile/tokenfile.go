@@ -27,7 +27,8 @@ func (v Vocabulary) Width() int {
 	return 4
 }
 
-// Writer writes the documents of one split in order. The file is complete after Close.
+// Writer writes the documents of one split in order. The file is complete after Close. An id that the vocabulary does
+// not have, or EOT in a document, is an error: the file would say something else.
 type Writer interface {
 	Write(document []uint32) error
 	Close() error
@@ -72,7 +73,33 @@ func (f Format) Create(dir, split string, v Vocabulary) (Writer, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	return f.create(dir, split, v)
+	w, err := f.create(dir, split, v)
+	if err != nil {
+		return nil, err
+	}
+	return &checkedWriter{Writer: w, v: v}, nil
+}
+
+// checkedWriter checks the ids of documents before they are cut to the width of the file.
+type checkedWriter struct {
+	Writer
+	v         Vocabulary
+	documents int
+}
+
+func (w *checkedWriter) Write(document []uint32) error {
+	for i, id := range document {
+		switch {
+		case uint64(id) >= uint64(max(w.v.Size, 0)):
+			return fmt.Errorf("document %d: token %d has id %d, but the vocabulary has %d tokens\n"+
+				"  use the size of the tokenizer that made the ids", w.documents, i, id, w.v.Size)
+		case id == w.v.EOT:
+			return fmt.Errorf("document %d: token %d is the end-of-text token %d, which a document cannot hold\n"+
+				"  write what comes before and after it as two documents", w.documents, i, id)
+		}
+	}
+	w.documents++
+	return w.Writer.Write(document)
 }
 
 // Find returns the files of a split in dir, sorted, with the names that Create uses; none if there are none.

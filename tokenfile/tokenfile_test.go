@@ -77,6 +77,32 @@ func TestFilesAreThoseOfTheOriginals(t *testing.T) {
 	}
 }
 
+// An id that the file would cut to 16 bits, or that would end the document, is refused, and the file stays readable.
+func TestIDsThatAFileCannotHoldAreRefused(t *testing.T) {
+	v := Vocabulary{Size: 300, EOT: 299}
+	for _, f := range Formats {
+		dir := t.TempDir()
+		w, err := f.Create(dir, "train", v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Write([]uint32{1, 2}); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []uint32{299, 300, 70000} {
+			if err := w.Write([]uint32{1, id}); err == nil || !strings.Contains(err.Error(), "document 1: token 1") {
+				t.Errorf("%s: id %d: %v", f.Name, id, err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, f, dir, v); len(got) != 1 || !slices.Equal(got[0], []uint32{1, 2}) {
+			t.Errorf("%s: read %v", f.Name, got)
+		}
+	}
+}
+
 func write(t testing.TB, f Format, dir string, v Vocabulary, docs [][]uint32) {
 	t.Helper()
 	w, err := f.Create(dir, "train", v)
