@@ -133,6 +133,12 @@ func (e *Evaluator) Close() { closeArenas(e.arenas) }
 
 // load reads samples from src into the batch.
 func (e *Evaluator) load(src dataset.Source, first uint64) error {
+	if c := &e.model.Config; src.Context() != c.Context || src.Vocab() > c.Vocab {
+		return &dataset.Error{Err: fmt.Errorf("the samples have %d tokens with ids below %d, "+
+			"but the model reads rows of %d with ids below %d\n"+
+			"  make the loader with the model's context, from data of its tokenizer",
+			src.Context(), src.Vocab(), c.Context, c.Vocab)}
+	}
 	if err := src.Batch(&e.data, first, e.rows); err != nil {
 		return &dataset.Error{Err: err}
 	}
