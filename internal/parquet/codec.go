@@ -37,7 +37,7 @@ func checkCodec(codec int64) error {
 	return nil
 }
 
-// codecs holds what all columns of a file decompress with, in turn.
+// codecs holds the decompressors that all columns of a file share.
 type codecs struct {
 	raw    []byte
 	zstd   *zstd.Decoder
@@ -45,7 +45,7 @@ type codecs struct {
 	brotli *brotli.Reader
 }
 
-// read returns n bytes at an offset; they stay until the next call.
+// read returns n bytes at an offset; they are valid until the next call.
 func (s *codecs) read(r io.ReaderAt, at, n int64) ([]byte, error) {
 	s.raw = room(s.raw, int(n))
 	return s.raw, readAt(s.raw, r, at)
@@ -67,7 +67,7 @@ func readAt(b []byte, r io.ReaderAt, at int64) error {
 	return err
 }
 
-// room returns a buffer of n bytes, b itself if it has them.
+// room returns a buffer of n bytes: b itself if it is large enough.
 func room(b []byte, n int) []byte {
 	if cap(b) >= n {
 		return b[:n]
@@ -75,7 +75,7 @@ func room(b []byte, n int) []byte {
 	return make([]byte, n, max(n, min(2*cap(b), maxPage)))
 }
 
-// decompress fills out, which is as long as the page claims to become. No codec takes memory for more.
+// decompress fills out, whose length is the size that the page claims. No codec allocates memory for more.
 func (s *codecs) decompress(out []byte, codec int64, compressed []byte) error {
 	if len(out) == 0 {
 		return nil
@@ -116,7 +116,7 @@ func (s *codecs) decompress(out []byte, codec int64, compressed []byte) error {
 		got, err = s.zstd.DecodeAll(compressed, out[:0:len(out)])
 		n = len(got)
 	case codecLZ4:
-		if n, err = hadoopBlocks(out, compressed); err != nil || n != len(out) { // older writers framed nothing
+		if n, err = hadoopBlocks(out, compressed); err != nil || n != len(out) { // older writers do not frame blocks
 			n, err = lz4.UncompressBlock(compressed, out)
 		}
 	case codecLZ4Raw:
@@ -128,7 +128,7 @@ func (s *codecs) decompress(out []byte, codec int64, compressed []byte) error {
 	return err
 }
 
-// readWhole fills out, and returns a greater length if there is more.
+// readWhole fills out, and returns a greater length if there are more bytes.
 func readWhole(r io.Reader, out []byte) (int, error) {
 	n, err := io.ReadFull(r, out)
 	if err != nil {
@@ -142,8 +142,8 @@ func readWhole(r io.Reader, out []byte) (int, error) {
 	return n + m, err
 }
 
-// hadoopBlocks fills out with blocks of LZ4 as Hadoop frames them: the length of some content in four bytes, the
-// greatest first, then blocks until it is there, each behind its own length.
+// hadoopBlocks fills out with blocks of LZ4 as Hadoop frames them: the length of some content in four bytes,
+// big-endian, then blocks with that content, each after its own length.
 func hadoopBlocks(out, b []byte) (n int, err error) {
 	length := func() int {
 		if len(b) < 4 {

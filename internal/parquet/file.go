@@ -16,10 +16,10 @@ var (
 const (
 	maxFooter = 64 << 20
 	maxGroups = 1 << 20
-	maxPage   = 256 << 20 // bytes of a page, as it is and decompressed
+	maxPage   = 256 << 20 // bytes of a page, compressed or decompressed
 )
 
-// File is an open parquet file and its columns: the text, and the others if they are wanted.
+// File is an open parquet file with its columns: the text and, on request, the others.
 type File struct {
 	Groups []Group
 
@@ -28,10 +28,10 @@ type File struct {
 	footer []byte
 	maxDef int // definition level of a text that is not null
 	text   pages
-	fields *fields // the other columns; nil if they are not wanted
+	fields *fields // the other columns; nil if not requested
 	codecs codecs
 
-	taken, given int64 // bytes of the pages so far, compressed and not
+	taken, given int64 // bytes of the pages so far, compressed and decompressed
 }
 
 // Group is the text in one row group.
@@ -50,11 +50,11 @@ func Open(r io.ReaderAt, size int64, column string, others bool) (*File, error) 
 	return open(r, size, column, others)
 }
 
-// OpenFields reads the footer of a file of size bytes of which no column is the text: Rows reads all columns, except
-// those in Left. Values must not be called.
+// OpenFields reads the footer of a file of size bytes without a column of text: Rows reads all columns, except those
+// in Left. Values must not be called.
 func OpenFields(r io.ReaderAt, size int64) (*File, error) { return open(r, size, "", true) }
 
-// open does what Open says; without a column there is no text.
+// open implements Open; if column is "", there is no text.
 func open(r io.ReaderAt, size int64, column string, others bool) (*File, error) {
 	if size < 12 {
 		return nil, errors.New("too short for a parquet file")
@@ -161,7 +161,7 @@ func (f *File) group(t *thrift, leaf int, err error) (Group, error) {
 		}
 		return true
 	})
-	if g.Rows == 0 { // an empty table: what its chunks say of offsets differs from writer to writer
+	if g.Rows == 0 { // an empty table: the offsets of its chunks differ between writers
 		return Group{chunk: chunk{codec: c.codec}, at: g.at}, err
 	}
 	if err == nil && (g.Rows < 0 || g.Rows > 1<<40 || leaf >= 0 && !c.within(f.size)) {
@@ -174,7 +174,7 @@ func (f *File) group(t *thrift, leaf int, err error) (Group, error) {
 	return g, err
 }
 
-// within says whether a chunk can be where it claims to be.
+// within reports whether the place that a chunk claims lies within the file.
 func (c chunk) within(size int64) bool {
 	return c.offset >= 4 && c.bytes >= 0 && c.bytes <= size && c.offset <= size-c.bytes
 }

@@ -7,8 +7,8 @@ import (
 	"hash/crc32"
 )
 
-// Values delivers the column in a row group in order. A value, nil if it is null, is good until yield returns; an
-// error of yield ends it. Rows that were delivered before an error are good, as far as checksums are written.
+// Values delivers the column in a row group in order. A value is nil if it is null, and valid until yield returns; an
+// error of yield ends the delivery. Rows delivered before an error are correct, as far as the file has checksums.
 func (f *File) Values(group int, yield func(value []byte) error) error {
 	g := f.Groups[group]
 	rows := int64(0)
@@ -42,7 +42,7 @@ type chunk struct {
 	codec         int64
 }
 
-// pages reads the pages of a chunk. Its memory is used again for the next one.
+// pages reads the pages of a chunk. Its memory is reused for the next one.
 type pages struct {
 	f          *File
 	leaf       leaf
@@ -59,10 +59,10 @@ func (p *pages) begin(f *File, c chunk) {
 	p.dictionary.clear()
 }
 
-// errEnd is for a chunk that has no more data pages.
+// errEnd means that a chunk has no more data pages.
 var errEnd = errors.New("the chunk is at its end")
 
-// next returns the next data page, decompressed; it is good until the next call. Dictionaries are taken in on the way.
+// next returns the next data page, decompressed; it is valid until the next call. It reads dictionaries on the way.
 func (p *pages) next() (h header, page []byte, err error) {
 	for p.at < p.end {
 		h, n, err := p.f.header(p.at, p.end)
@@ -100,11 +100,11 @@ type header struct {
 	hasCRC                   bool
 	values, encoding         int64
 	levels, repLevels        int64 // encodings of definition and repetition levels
-	defBytes, repBytes       int64 // version 2: of the levels, which are not compressed
+	defBytes, repBytes       int64 // version 2: bytes of the levels, which are not compressed
 	plain                    bool  // version 2: nothing is compressed
 }
 
-// header reads the page header at an offset and says how long it is.
+// header reads the page header at an offset and returns its length.
 func (f *File) header(at, end int64) (h header, n int64, err error) {
 	for _, n := range []int64{256, 64 << 10, 16 << 20} { // it may hold values, as statistics
 		b, err := f.codecs.read(f.r, at, min(n, end-at))
@@ -183,7 +183,7 @@ func pageHeader(t *thrift) (h header) {
 	return h
 }
 
-// page reads the content of the page at hand, decompressed. For version 2 the levels stay in front.
+// page reads the content of the current page, decompressed. In version 2 the levels stay in front.
 func (p *pages) page(h header) ([]byte, error) {
 	f := p.f
 	if h.compressed > p.end-p.at {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What LogicalType and ConvertedType call meanings.
+// The meanings of values in LogicalType and ConvertedType.
 const (
 	logicalString    = 1
 	logicalMap       = 2
@@ -42,7 +42,7 @@ const (
 	convertedJSON            = 19
 )
 
-// form is how a value is written as JSON.
+// form is the way in which a value is written as JSON.
 type form struct {
 	kind  formKind
 	scale int   // digits of a decimal behind its point
@@ -67,13 +67,14 @@ const (
 	formUUID               // "00112233-4455-6677-8899-aabbccddeeff"
 )
 
-// maxDecimal is how many bytes the whole number of a decimal may have, and how many digits may stand behind its point.
+// maxDecimal is the limit on the bytes of a decimal's whole number, and on the digits after its point.
 const maxDecimal = 32
 
-// perSecond is how many units of a time a second has.
+// perSecond holds the number of units per second.
 var perSecond = map[int64]int64{1: 1e3, 2: 1e6, 3: 1e9}
 
-// form says how the values of a column are written, and how they are stored; or the reason why they are not.
+// form returns how the values of a column are written and how they are stored, or the reason why they cannot be
+// written.
 func (e *element) form() (form, leaf, string) {
 	e.modernize()
 	numbers := map[int64]leaf{typeInt32: {fixed: 4}, typeInt64: {fixed: 8}}

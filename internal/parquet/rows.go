@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// ErrLongRow is for a row whose fields are longer than the limit. The next row can be read.
+// ErrLongRow means that the fields of a row are longer than the limit. The next row can still be read.
 var ErrLongRow = errors.New("the fields of the row are too long")
 
 var errRow = errors.New("columns do not hold the same rows")
 
 // Rows reads the columns besides the text in a row group, row by row. They may repeat and nest: the values of each
 // column come as entries, whose repetition levels say in which list a new element begins, and whose definition levels
-// say how much of what is around the value is there (Dremel, Melnik et al. 2010). Each column holds one page.
+// say how many of the value's parents are present (Dremel, Melnik et al. 2010). Each column holds one page.
 type Rows struct {
 	f       *File
 	limit   int
 	quote   func(b, s []byte) []byte
 	value   []byte
-	size    int // of the values of the row so far
+	size    int // bytes of the row's values so far
 	entries int // of the row so far
 }
 
-// Rows begins to read a row group. A row may be written as limit bytes; quote appends a string of JSON.
+// Rows begins to read a row group. A row may have up to limit bytes of JSON; quote appends a JSON string.
 func (f *File) Rows(group, limit int, quote func(b, s []byte) []byte) (*Rows, error) {
 	if f.fields == nil {
 		return nil, nil
@@ -152,7 +152,7 @@ func (r *Rows) leaf(n *node, rep int) error {
 	return err
 }
 
-// pass takes an entry of every column below a node that is not there down to level def.
+// pass takes an entry of every column below a node that is absent at level def.
 func (r *Rows) pass(n *node, rep, def int) error {
 	if n.kind != isValue {
 		for _, c := range n.children {
@@ -187,7 +187,7 @@ func (r *Rows) take(c *column, rep int) error {
 	return nil
 }
 
-// bound forgets the row if it becomes too long by n bytes; it is read on, to come to the next one.
+// bound discards the row if n more bytes make it too long. The rest of the row is still read, to reach the next one.
 func (r *Rows) bound(n int) bool {
 	if r.size+len(r.value)+n <= r.limit {
 		return true
@@ -196,7 +196,7 @@ func (r *Rows) bound(n int) bool {
 	return false
 }
 
-// first is the first column below a node; its levels tell how much of the node is present.
+// first returns the first column below a node; its levels say how much of the node is present.
 func (n *node) first() *column {
 	for n.kind != isValue {
 		n = n.children[0]
@@ -209,14 +209,14 @@ type column struct {
 	path           string
 	maxRep, maxDef int
 	pages          pages
-	fault          error // why the column is no field
+	fault          error // why the column cannot be a field
 	missing        bool  // in the current row group
 
 	left       int64 // entries of the current page
 	reps, defs hybrid
 	next       func() ([]byte, error)
 
-	ready    bool // there is a current entry
+	ready    bool // whether there is a current entry
 	rep, def int  // of it; -1 behind the last one
 }
 
@@ -225,7 +225,7 @@ func (c *column) begin(f *File, chunk chunk) {
 	c.missing, c.left, c.ready = false, 0, false
 }
 
-// peek brings an entry to hand.
+// peek reads the next entry unless there is a current one.
 func (c *column) peek() error {
 	if c.ready {
 		return nil

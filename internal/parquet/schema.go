@@ -28,7 +28,7 @@ type element struct {
 	unsigned   bool
 }
 
-// maxName is how long a name may be to become a field.
+// maxName is the longest name of a field.
 const maxName = 1000
 
 func readElement(t *thrift) element {
@@ -62,7 +62,7 @@ func readElement(t *thrift) element {
 	return e
 }
 
-// readLogical visits the union LogicalType, of which one field is set.
+// readLogical reads the union LogicalType, in which one field is set.
 func (e *element) readLogical(t *thrift) func(id int, kind byte) bool {
 	return func(id int, kind byte) bool {
 		e.logical = int64(id)
@@ -93,7 +93,7 @@ func (e *element) readLogical(t *thrift) func(id int, kind byte) bool {
 	}
 }
 
-// namedLeaves is how many columns an error names.
+// namedLeaves is the number of columns that an error names.
 const namedLeaves = 20
 
 // follow returns how much of column is matched when name goes on after the first from bytes, a dot between names: -1
@@ -113,7 +113,7 @@ func follow(column string, from int, name string, group bool) int {
 // many of the nodes above it and itself may be null.
 func schema(t *thrift, column string) (leaf, maxDef int, err error) {
 	type level struct {
-		path     string // of the first leaves alone, which errors name
+		path     string // only of the first leaves, which errors name
 		matched  int    // bytes of column that the path is the beginning of; -1 if it is of none
 		left     int64  // children to come
 		def      int

@@ -23,7 +23,7 @@ const (
 	typeStruct = 12
 )
 
-// thrift reads the compact protocol. After a fault err is set and everything is zero and empty.
+// thrift reads the compact protocol. After a fault, err is set and all values read are zero or empty.
 type thrift struct {
 	b   []byte
 	i   int
@@ -98,7 +98,7 @@ func (t *thrift) structure(depth int, visit func(id int, kind byte) bool) {
 	}
 }
 
-// elements visits those of a list of structures; visit reads one.
+// elements visits the elements of a list of structures; visit reads one.
 func (t *thrift) elements(visit func(i int)) {
 	kind, n := t.list()
 	if n > 0 && kind != typeStruct {
@@ -109,7 +109,7 @@ func (t *thrift) elements(visit func(i int)) {
 	}
 }
 
-// integers visits those of a list.
+// integers visits the elements of a list of integers.
 func (t *thrift) integers(visit func(v int64)) {
 	kind, n := t.list()
 	if n > 0 && kind != typeI32 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxColumns is how many columns become fields; each holds a page.
+// maxColumns is the largest number of columns that become fields, as each holds a page.
 const maxColumns = 1000
 
 // Left is a column that Rows does not deliver.
@@ -14,7 +14,7 @@ type Left struct{ Name, Reason string }
 
 // fields are the columns besides the text.
 type fields struct {
-	nodes   []*node         // those of the first level
+	nodes   []*node         // nodes of the first level
 	columns map[int]*column // by their ordinals
 	left    []Left
 	bytes   int64 // of their chunks in all row groups
@@ -22,7 +22,7 @@ type fields struct {
 }
 
 // node is a field, or a part of one. Levels are those of Dremel (Melnik et al. 2010): an entry of a column repeats at
-// level rep, and is there, down to the node, if its definition level is def at least.
+// level rep, and the node is present in it if its definition level is at least def.
 type node struct {
 	name     string
 	kind     nodeKind
@@ -46,7 +46,7 @@ const (
 	isMap
 )
 
-// treeReader makes nodes of the list of elements.
+// treeReader converts the list of elements to nodes.
 type treeReader struct {
 	t     *thrift
 	count uint64 // elements to come
@@ -56,7 +56,7 @@ type treeReader struct {
 	more  int // columns beyond maxColumns
 }
 
-// readTree reads the schema, which has been checked, without the column of the text.
+// readTree converts the schema, which must have been checked, except the column of the text.
 func readTree(t *thrift, text int) *fields {
 	f := &fields{columns: map[int]*column{}}
 	r := treeReader{t: t, text: text, out: f}
@@ -80,7 +80,7 @@ func (f *fields) leave(name, reason string) {
 	}
 }
 
-// node reads one with all below it; nil if nothing of it is a field.
+// node reads a node with all nodes below it; nil if none of them is a field.
 func (r *treeReader) node(path string, rep, def, depth int) *node {
 	if r.count == 0 || depth > maxDepth {
 		r.t.fail(errThrift)
@@ -116,7 +116,7 @@ func (r *treeReader) node(path string, rep, def, depth int) *node {
 	return n
 }
 
-// value makes n a column, unless it cannot be one.
+// value makes n a column, if it can be one.
 func (r *treeReader) value(n *node, e *element, path string, rep, def int) *node {
 	ordinal := r.leaf
 	r.leaf++
@@ -201,7 +201,7 @@ func (f *fields) survey(file *File, g Group) error {
 	return err
 }
 
-// settle leaves out the columns that survey found fault with.
+// settle leaves out the columns in which survey found a fault.
 func (f *fields) settle(size int64) error {
 	if f.bytes > size { // the same ones over and over
 		return errThrift
@@ -210,7 +210,8 @@ func (f *fields) settle(size int64) error {
 	return nil
 }
 
-// sound says whether something of a node can be read. Of a structure what cannot be goes; a list or map goes as one.
+// sound reports whether a part of a node can be read. It removes unreadable children of a structure; a list or map is
+// removed as a whole.
 func (n *node) sound(f *fields) bool {
 	if n.kind == isValue {
 		if n.column.fault != nil {

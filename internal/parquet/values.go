@@ -27,7 +27,7 @@ type leaf struct {
 	bits  bool // BOOLEAN
 }
 
-// width is how many bytes each value has in a dictionary, 0 if they differ.
+// width returns the bytes of each value in a dictionary, 0 if they differ.
 func (l leaf) width() int { return l.fixed }
 
 // The encodings of values.
@@ -43,7 +43,7 @@ const (
 	encodingSplit           = 9
 )
 
-// reads says whether values of the column may be in an encoding.
+// reads reports whether values of the column may be in an encoding.
 func (l leaf) reads(encoding int64) bool {
 	switch encoding {
 	case encodingPlain:
@@ -64,7 +64,8 @@ func (l leaf) reads(encoding int64) bool {
 	return false
 }
 
-// decoder returns what gives the values of a page in turn. A value is never nil; that of BOOLEAN is a byte, 0 or 1.
+// decoder returns a decoder that yields the values of a page in turn. A value is never nil; a BOOLEAN is a byte, 0 or
+// 1.
 func (p *pages) decoder(encoding int64, page []byte) (func() ([]byte, error), error) {
 	if !p.leaf.reads(encoding) {
 		return nil, fmt.Errorf("%w: values in encoding %d", ErrUnsupported, encoding)
@@ -134,7 +135,7 @@ func (f *fixed) next() ([]byte, error) {
 	return v, nil
 }
 
-// truth are the values of BOOLEAN.
+// truth holds the two values of BOOLEAN.
 var truth = [2][]byte{{0}, {1}}
 
 // flags are bits, the lowest of a byte first.
@@ -173,7 +174,7 @@ func (i *integers) next() ([]byte, error) {
 	return i.value[:i.n], err
 }
 
-// transposed values stand with all their first bytes in front, then all their second ones (encoding
+// transposed values are stored as all their first bytes, then all their second bytes, and so on (encoding
 // BYTE_STREAM_SPLIT).
 type transposed struct {
 	b        []byte
@@ -193,7 +194,7 @@ func (t *transposed) next() ([]byte, error) {
 	return t.value, nil
 }
 
-// plain values have four bytes of length in front.
+// plain reads values, each after its length in four bytes.
 type plain struct{ b []byte }
 
 func (p *plain) next() ([]byte, error) {
@@ -346,7 +347,7 @@ type deltas struct {
 	bit      int
 }
 
-// newDeltas also returns what stands behind the numbers.
+// newDeltas also returns the bytes after the numbers.
 func newDeltas(b []byte) (d deltas, rest []byte, err error) {
 	block, b, ok1 := uvarint(b)
 	minis, b, ok2 := uvarint(b)
@@ -421,7 +422,7 @@ func (d *deltas) next() (int64, error) {
 	return d.last, nil
 }
 
-// bitsAt is the number of width bits, 64 at most, from a bit on.
+// bitsAt returns the number of width bits, at most 64, that begins at a bit.
 func bitsAt(b []byte, bit, width int) uint64 {
 	at, shift := bit>>3, bit&7
 	var low uint64
@@ -463,7 +464,7 @@ func (l *lengths) next() ([]byte, error) {
 	return v, nil
 }
 
-// shared values begin as the one before does.
+// shared values share a prefix with the previous value.
 type shared struct {
 	prefixes deltas
 	suffixes *lengths

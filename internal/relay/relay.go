@@ -1,6 +1,6 @@
-// Package relay keeps output from holding up what produces it. A Relay takes pieces of output without waiting and
-// passes them on from a goroutine of its own; what a slow or failing writer cannot take is dropped, oldest first, and
-// reported. It imports nothing of anneal.
+// Package relay keeps slow output from delaying its producer. A Relay takes pieces of output without waiting and
+// writes them from a goroutine of its own. If the writer is too slow or fails, it drops pieces, the oldest first, and
+// reports the loss. It imports no other package of this module.
 package relay
 
 import (
@@ -89,8 +89,8 @@ func (r *Relay) Flush(patience time.Duration) bool {
 	}
 }
 
-// Close writes what is waiting, as far as the writer takes it: failing pieces are tried once more. It gives up on a
-// writer that takes longer than patience for one piece. It reports whether the writer is no longer in use.
+// Close writes the waiting pieces, as far as the writer takes them; it tries failing pieces once more. It gives up on
+// a writer that takes longer than patience for one piece. It reports whether the writer is no longer in use.
 func (r *Relay) Close(patience time.Duration) bool {
 	r.mu.Lock()
 	if !r.closed {
@@ -187,7 +187,7 @@ func (r *Relay) fail(err error) bool {
 	return !again
 }
 
-// recover reports what was lost, once the writer works again.
+// recover reports a loss once the writer works again.
 func (r *Relay) recover() {
 	r.mu.Lock()
 	over, err := r.lost || r.failing, r.err

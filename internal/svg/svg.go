@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Picture is an SVG document in the making. Shapes that come later cover earlier ones. Attributes are given as they
-// stand in the document, such as `fill="#fff" stroke="#555"`.
+// A Picture is an SVG document that is being drawn. Shapes that come later cover earlier ones. Attributes are given as
+// they stand in the document, such as `fill="#fff" stroke="#555"`.
 type Picture struct{ body strings.Builder }
 
 // Rect draws a rectangle whose top left corner is (x, y).
@@ -39,7 +39,7 @@ func (p *Picture) Group(attributes string, draw func()) {
 	p.body.WriteString("</g>\n")
 }
 
-// WriteTo writes the picture on a white ground of the given size; the size that it is shown at may be any.
+// WriteTo writes the picture on a white ground of the given size; it can be shown at any size.
 func (p *Picture) WriteTo(w io.Writer, width, height float64) error {
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]s %[2]s"`+
 		` width="%[1]s" height="%[2]s" font-family="Liberation Sans,Arial,Helvetica,sans-serif">`+
@@ -82,7 +82,8 @@ func number(v float64) string {
 	return s
 }
 
-// Width estimates how wide a text of this font size is in the fonts that pictures name, which are all of one measure.
+// Width estimates how wide a text of this font size is in the fonts that pictures name, all of which have similar
+// widths.
 func Width(text string, size float64) float64 {
 	em := 0.0
 	for _, r := range text {

@@ -1,5 +1,5 @@
-// Package webguard tells whom an HTTP server on this machine may answer: requests that name this machine, and those
-// that show its token, over as many connections as it takes. It imports the standard library alone.
+// Package webguard decides which requests an HTTP server on this machine may answer: those that name this machine and
+// those with its token, over a limited number of connections. It imports only the standard library.
 package webguard
 
 import (
@@ -27,9 +27,9 @@ func Names(host string, names []string) bool {
 		slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// SameOrigin reports whether a request is of no web page or of one of this machine: browsers send Origin with what a
-// page posts. Any site may have an IP address for its name: one says who it is only if it is a loopback address or the
-// one that the request was sent to.
+// SameOrigin reports whether a request comes from a page of this machine or from no web page: browsers send Origin
+// with the posts of a page. An IP address as Origin identifies this machine only if it is a loopback address or the
+// address that the request was sent to, as any site may have an IP address.
 func SameOrigin(r *http.Request, names []string) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -43,8 +43,8 @@ func SameOrigin(r *http.Request, names []string) bool {
 	return err != nil || ip.IsLoopback() || u.Host == r.Host
 }
 
-// Shows reports whether a request has `Authorization: Bearer TOKEN`, in constant time. The scheme may be in small
-// letters (RFC 9110).
+// Shows reports whether a request has the header `Authorization: Bearer TOKEN`, in constant time. The scheme may be in
+// small letters (RFC 9110).
 func Shows(r *http.Request, token string) bool {
 	scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	a, b := sha256.Sum256([]byte(shown)), sha256.Sum256([]byte(token))

@@ -52,7 +52,7 @@ func checkRuns(text []byte) *Error {
 	return nil
 }
 
-// checkTokens refuses anchors, aliases, merge keys and tags, and texts that are too much for the parser.
+// checkTokens refuses anchors, aliases, merge keys and tags, and texts that would take the parser too long.
 func checkTokens(tokens token.Tokens) *Error {
 	n, marks := 0, 0
 	var d depth
@@ -87,7 +87,7 @@ func checkTokens(tokens token.Tokens) *Error {
 	return nil
 }
 
-// depth counts the values that a token lies in, or more.
+// depth counts at least the values around a token.
 type depth struct {
 	columns []int // of the signs that begin the block values around the token; ascending
 	// for each bracket around the token, 1 and the keys before the present value: {a: {b: 1}} counts 2 each

@@ -15,9 +15,9 @@ import (
 // MaxBytes is the longest text that is parsed.
 const MaxBytes = 64 << 10
 
-// Error is what keeps a text from being parsed.
+// Error says why a text cannot be parsed.
 type Error struct {
-	Line, Column int // from 1; 0 where the fault has no place
+	Line, Column int // from 1; 0 if the fault has no position
 	Message, Try string
 }
 
@@ -66,7 +66,7 @@ func Parse(text []byte) (file *ast.File, err error) {
 	return file, nil
 }
 
-// scan cuts a text into tokens, up to the first that is none.
+// scan splits a text into tokens, up to the first invalid one.
 func scan(text string) (tokens token.Tokens, e *Error) {
 	var s scanner.Scanner
 	s.Init(text)
@@ -85,7 +85,8 @@ func scan(text string) (tokens token.Tokens, e *Error) {
 	}
 }
 
-// syntaxError takes the parser's error without the lines of the text that it would print, which can be all of them.
+// syntaxError converts the parser's error without the lines of the text that it would print, which can be the whole
+// text.
 func syntaxError(err error) *Error {
 	var e goccy.Error
 	if !errors.As(err, &e) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// scope is what the names of a rendering stand for.
+// scope holds the values of the names in a rendering.
 type scope struct {
 	values map[string]any
 	local  map[string]any // of set and for
@@ -25,10 +25,10 @@ func (s *scope) charge(line, n int) error {
 	return nil
 }
 
-// made charges for a value that was made, and returns it.
+// made charges for a new value and returns it.
 func (s *scope) made(line int, v any) (any, error) { return v, s.charge(line, weight(v)) }
 
-// tooLong is the error of a text of n bytes, which was made in vain.
+// tooLong returns the error of a text of n bytes, which exceeds the limit.
 func (s *scope) tooLong(line, n int) error {
 	if err := s.charge(line, n/16); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (s *scope) tooLong(line, n int) error {
 	return fail(line, "the text becomes longer than %d MiB", maxText>>20)
 }
 
-// equal is a == b of Python, and charges for it.
+// equal returns Python's a == b, and charges for it.
 func (s *scope) equal(line int, a, b any) (bool, error) {
 	before := maxWork - s.work
 	left := before
@@ -44,7 +44,7 @@ func (s *scope) equal(line int, a, b any) (bool, error) {
 	return same, s.charge(line, before-left)
 }
 
-// weight is the work that a value is.
+// weight returns the work that a value counts as.
 func weight(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -159,7 +159,8 @@ func (n *forNode) render(s *scope, out *strings.Builder) error {
 	return nil
 }
 
-// begin begins the scope of an element of a loop: it has its name, or its parts theirs, beside the names around it.
+// begin begins the scope of an element of a loop: the loop's name holds the element, or its names hold the parts of
+// the element, beside the names around the loop.
 func (n *forNode) begin(s *scope, outer map[string]any, item any) error {
 	if err := s.charge(n.line, 1+len(outer)); err != nil {
 		return err

@@ -47,7 +47,7 @@ type (
 	conditional struct{ value, condition, otherwise expression } // otherwise may be nil
 )
 
-// levels are the operators of two values from the loosest to the tightest, with those of Jinja2 between them.
+// levels holds the binary operators from the loosest to the tightest, with those of Jinja2 among them.
 var levels = [][]string{{"or"}, {"and"}, nil, {"==", "!=", "<", ">", "<=", ">=", "in", "not"}, {"+", "-"}, {"~"},
 	{"*", "/", "//", "%"}}
 
@@ -175,7 +175,7 @@ func (p *parser) primary() (expression, error) {
 	switch t := p.take(); {
 	case t.kind == 's':
 		text := t.text
-		for p.peek().kind == 's' { // texts beside each other are one
+		for p.peek().kind == 's' { // adjacent texts are joined
 			text += p.take().text
 		}
 		return &constant{text}, nil
@@ -213,7 +213,7 @@ func (p *parser) primary() (expression, error) {
 	}
 }
 
-// parenthesis reads what is in it: an expression, or a tuple, which is a list here.
+// parenthesis reads the content of a parenthesis: an expression, or a tuple, which is a list here.
 func (p *parser) parenthesis() (expression, error) {
 	items, err := p.arguments(")")
 	switch {
@@ -311,8 +311,8 @@ func (p *parser) element(x expression) (expression, error) {
 	return &part{p.line, x, from, to}, nil
 }
 
-// Literal is the value of a text that is one in Python: a number, a text in quotes, True, False, None, or a list of
-// them.
+// Literal returns the value of a text that is a Python literal: a number, a text in quotes, True, False, None, or a
+// list of literals.
 func Literal(text string) (any, error) {
 	if len(text) > maxText {
 		return nil, fail(1, "longer than %d MiB", maxText>>20)
@@ -332,7 +332,7 @@ func Literal(text string) (any, error) {
 	return e.eval(newScope(nil))
 }
 
-// literal reads one: signed values and lists alone.
+// literal reads a literal, which has only signed values and lists.
 func (p *parser) literal() (expression, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, fail(1, "more than %d lists in each other", maxDepth)

@@ -77,7 +77,7 @@ func (e *call) eval(s *scope) (any, error) {
 	return s.made(e.line, v)
 }
 
-// apply returns ok false where the function does not know such values.
+// apply returns ok false if the function does not take such values.
 func (e *call) apply(s *scope, x any, args []any) (v any, ok bool, err error) {
 	texts := make([]string, len(args))
 	for i, a := range args {
@@ -91,7 +91,7 @@ func (e *call) apply(s *scope, x any, args []any) (v any, ok bool, err error) {
 	text, isText := x.(string)
 	if !isText && !e.method && slices.Contains([]string{"capitalize", "lower", "replace", "title", "trim", "upper"},
 		e.function) {
-		text, isText = Text(x), true // filters make texts of what they get
+		text, isText = Text(x), true // filters convert their input to a text
 	}
 	if isText {
 		if v, ok, err := e.ofText(s, text, texts, args); ok || err != nil {
@@ -172,7 +172,7 @@ func (e *call) ofText(s *scope, x string, texts []string, args []any) (v any, ok
 	return nil, false, nil
 }
 
-// truncated is the whole number that f begins with; 0 if f is not finite, as in Jinja2.
+// truncated returns f without its fraction; 0 if f is not finite, as in Jinja2.
 func (e *call) truncated(f float64) (any, bool, error) {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
@@ -188,7 +188,7 @@ func isText(v any) bool {
 	return ok
 }
 
-// ofAny applies the functions of lists, and those of everything.
+// ofAny applies the functions of lists and those of all values.
 func (e *call) ofAny(s *scope, x any, args []any, texts []string) (any, bool, error) {
 	if !e.method {
 		switch {
@@ -303,7 +303,7 @@ func rangeOf(line int, args []any) (any, error) {
 	return all, nil
 }
 
-// elements are those of a list, the characters of a text, or the keys of a map.
+// elements returns the elements of a list, the characters of a text, or the keys of a map.
 func elements(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case []any:
@@ -362,8 +362,8 @@ func (s *scope) index(line int, list []any, x any) (int, error) {
 	return -1, nil
 }
 
-// title gives every word a capital, and small letters after it. The words of str.title of Python are runs of letters,
-// those of the filter pieces (inPiece).
+// title gives every word a capital, and small letters after it. The words of Python's str.title are runs of letters;
+// the words of the filter title are pieces (inPiece).
 func title(s string, inWord func(rune) bool, capital func(string) string) string {
 	var b strings.Builder
 	inside := false
@@ -378,17 +378,17 @@ func title(s string, inWord func(rune) bool, capital func(string) string) string
 	return b.String()
 }
 
-// upper and titled are Python's, which make SS and Ss of ß.
+// upper and titled follow Python, which turns ß into SS and Ss.
 func upper(s string) string  { return cases.Upper(language.Und).String(s) }
 func titled(s string) string { return cases.Title(language.Und).String(s) }
 
-// isSpace is isspace of Python, which counts separators of files, groups, records and units.
+// isSpace reports Python's isspace, which includes the separators of files, groups, records and units.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// inPiece reports whether a letter is none of those between which the filter title of Jinja2 finds words.
+// inPiece reports whether a character belongs to a word of Jinja2's filter title, as it does not separate words.
 func inPiece(r rune) bool { return !isSpace(r) && !strings.ContainsRune("-({[<", r) }
 
-// short is a value for an error.
+// short shortens a value for an error.
 func short(v any) string {
 	var b strings.Builder
 	writeRepr(&b, v, 256)
@@ -401,7 +401,7 @@ func short(v any) string {
 
 func words(list []string) string { return strings.Join(list, ", ") }
 
-// fields names those of an item for an error.
+// fields lists the fields of an item for an error.
 func fields(m map[string]any) string {
 	var list []string
 	for _, k := range keys(m) {

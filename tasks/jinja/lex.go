@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A segment of a template is text, or what stands between {{ and }} or between {% and %}.
+// A segment of a template is text, or the content between {{ and }} or between {% and %}.
 type segment struct {
 	kind byte // 't' text, '{' an expression, '%' a statement
 	text string
@@ -50,7 +50,7 @@ func cut(source string) ([]segment, error) {
 	return list, nil
 }
 
-// opening returns where the next {{, {% or {# begins; the length of s if there is none.
+// opening returns the position of the next {{, {% or {#; the length of s if there is none.
 func opening(s string) int {
 	for i := 0; i+1 < len(s); i++ {
 		if s[i] == '{' && (s[i+1] == '{' || s[i+1] == '%' || s[i+1] == '#') {
@@ -60,8 +60,8 @@ func opening(s string) int {
 	return len(s)
 }
 
-// closing returns where the end of a segment is, −1 if there is none: not inside a quoted text, unless it is a comment,
-// and not at a brace that closes one of the expression's own.
+// closing returns the position at which a segment ends, −1 if there is none. It skips quoted texts, except in a
+// comment, and braces that close one within the expression.
 func closing(s string, from int, kind byte) int {
 	end := kind
 	if kind == '{' {

@@ -4,13 +4,13 @@ import "fmt"
 
 const (
 	maxTemplate = 64 << 10 // bytes
-	maxDepth    = 64       // of expressions and statements in each other
+	maxDepth    = 64       // nesting of expressions and statements
 	maxWork     = 1 << 20  // of a rendering: parts evaluated, elements, and 16 bytes of texts made count as one each
 	maxText     = 4 << 20  // bytes of a text that a rendering makes
 	maxItems    = 1 << 16  // of a list that a rendering makes
 )
 
-// An Error is a template that cannot be rendered, or not with the given item.
+// An Error says why a template cannot be rendered, at all or with the given item.
 type Error struct {
 	Line    int // of the template, from 1
 	Message string

@@ -68,7 +68,7 @@ type parser struct {
 	depth    int
 }
 
-// nodes reads up to a statement that ends or divides a block, and returns the word that it begins with.
+// nodes reads up to a statement that ends or divides a block, and returns the first word of that statement.
 func (p *parser) nodes(depth int) (list []node, end string, err error) {
 	if depth > maxDepth {
 		return nil, "", fail(p.line, "more than %d statements in each other", maxDepth)
@@ -218,7 +218,7 @@ func (p *parser) acceptWord(word string) bool {
 	return true
 }
 
-// done reports what is left of a segment that should be at its end.
+// done returns an error if a segment has more tokens where it should end.
 func (p *parser) done() error {
 	if len(p.list) > 0 {
 		return fail(p.line, "%q is not expected here", p.list[0].text)
@@ -226,7 +226,7 @@ func (p *parser) done() error {
 	return nil
 }
 
-// whole reads an expression that is all that is left of a segment.
+// whole reads an expression that takes up the rest of a segment.
 func (p *parser) whole() (expression, error) {
 	e, err := p.conditional()
 	if err != nil {

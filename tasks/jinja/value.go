@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Text is str(v) of Python, cut off after maxText bytes.
+// Text returns Python's str(v), cut off after maxText bytes.
 func Text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -18,8 +18,8 @@ func Text(v any) string {
 	return repr(v)
 }
 
-// repr is repr(v) of Python, with the keys of a map in the order of their bytes. It is cut off after maxText bytes: a
-// list may hold another many times over.
+// repr returns Python's repr(v), with the keys of a map in the order of their bytes. It is cut off after maxText
+// bytes, because a list may contain the same list many times.
 func repr(v any) string {
 	var b strings.Builder
 	writeRepr(&b, v, maxText)
@@ -120,7 +120,7 @@ func writeQuoted(b *strings.Builder, s string, limit int) {
 	b.WriteByte(quote)
 }
 
-// truth is bool(v) of Python.
+// truth returns Python's bool(v).
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -141,13 +141,13 @@ func truth(v any) bool {
 	return true
 }
 
-// Equal is a == b of Python. Values of more than maxWork parts are not.
+// Equal returns Python's a == b. Values of more than maxWork parts count as unequal.
 func Equal(a, b any) bool {
 	left := maxWork
 	return equal(a, b, &left)
 }
 
-// equal takes the work off what is left, and is false where that is not enough.
+// equal subtracts its work from the work that is left, and returns false if that is not enough.
 func equal(a, b any, left *int) bool {
 	if *left--; *left < 0 {
 		return false
@@ -202,7 +202,7 @@ func compare(a, b any) (order int, ok bool) {
 	return 0, true
 }
 
-// wholeNumber returns an int of Python: a bool is one, too.
+// wholeNumber returns v as a Python int; a bool is one, too.
 func wholeNumber(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
