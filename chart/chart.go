@@ -68,8 +68,8 @@ func (c *Chart) check() error {
 			continue
 		}
 		if a.Log {
-			return fmt.Errorf("chart: a logarithmic %s axis cannot go from %g to %g\n  try a Min above 0 and a larger Max",
-				a.name, a.Min, a.Max)
+			return fmt.Errorf("chart: a logarithmic %s axis cannot go from %g to %g\n"+
+				"  try a Min above 0 and a larger Max", a.name, a.Min, a.Max)
 		}
 		return fmt.Errorf("chart: the %s axis cannot go from %g to %g\n  try a finite Min and a larger Max",
 			a.name, a.Min, a.Max)

@@ -15,7 +15,11 @@ type Checker interface {
 // decodeState fills state from the text of state.json. If the text does not parse, or gives an impossible state, it
 // returns a *Fault and does not change state.
 func (e *Entry) decodeState(text []byte, state any) error {
-	into := reflect.ValueOf(state).Elem()
+	pointer := reflect.ValueOf(state)
+	if pointer.Kind() != reflect.Pointer || pointer.IsNil() {
+		return fmt.Errorf("checkpoint: a state is read into a pointer, not a %T", state)
+	}
+	into := pointer.Elem()
 	fresh := reflect.New(into.Type())
 	fresh.Elem().Set(into)
 	err := stateMost.Check(text)

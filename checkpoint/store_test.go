@@ -147,11 +147,12 @@ func TestSaveRefusesNonsense(t *testing.T) {
 	s := mustOpen(t, root, Options{Log: quiet})
 	tensors, _ := stateAt(1, small)
 	for name, err := range map[string]error{
-		"negative step":    s.Save(-1, 0, tensors, nil),
-		"negative tokens":  s.Save(1, -1, tensors, nil),
-		`no tensors`:       s.Save(1, 1, nil, nil),
-		"a state of funcs": s.Save(1, 1, tensors, func() {}),
-		"twice the name":   s.Save(1, 1, append(tensors, tensors[0]), nil),
+		"negative step":     s.Save(-1, 0, tensors, nil),
+		"negative tokens":   s.Save(1, -1, tensors, nil),
+		`no tensors`:        s.Save(1, 1, nil, nil),
+		"a state of funcs":  s.Save(1, 1, tensors, func() {}),
+		"a name in Latin-1": s.Save(1, 1, []Tensor{{Name: "\xe9", DType: "U8", Shape: []int{1}, Data: []byte{1}}}, nil),
+		"twice the name":    s.Save(1, 1, append(tensors, tensors[0]), nil),
 	} {
 		if err == nil {
 			t.Errorf("%s was saved", name)
@@ -469,5 +470,24 @@ func TestHashIsOfContentAlone(t *testing.T) {
 	}
 	if w, o, _ := HashTensors(nil); w != "" || o != "" {
 		t.Errorf("hashes of nothing: %q, %q", w, o)
+	}
+}
+
+// A state that cannot be filled is the caller's mistake, not damage and no panic.
+func TestAStateIsReadIntoAPointer(t *testing.T) {
+	root := t.TempDir()
+	s, err := Open(root, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors := []Tensor{{Name: "w", DType: "U8", Shape: []int{1}, Data: []byte{1}}}
+	if err := errors.Join(s.Save(1, 1, tensors, map[string]int{"a": 1}), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []any{map[string]int{}, 3, (*int)(nil)} {
+		info, err := LoadState(root, state)
+		if err == nil || !strings.Contains(err.Error(), "into a pointer") || len(info.Skipped) > 0 {
+			t.Errorf("%T: %v, skipped %v", state, err, info.Skipped)
+		}
 	}
 }

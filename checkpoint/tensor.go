@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"anneal/internal/units"
 )
@@ -81,6 +82,8 @@ func checkTensors(tensors []Tensor) error {
 		switch {
 		case t.Name == "":
 			return errors.New("checkpoint: a tensor has no name")
+		case !utf8.ValidString(t.Name):
+			return fmt.Errorf("checkpoint: the name of tensor %q is not UTF-8", t.Name)
 		case err != nil:
 			return fmt.Errorf("checkpoint: tensor %q: %w", t.Name, err)
 		case s.size() != t.Bytes():

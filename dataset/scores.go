@@ -189,7 +189,8 @@ func (d *Dataset) scoreNames() (names []string) {
 }
 
 // Heads returns the first tokens, at most limit, of some documents of the training split, and the number of tokens
-// that each has, without EOT. The documents are in ascending order.
+// that each has, without EOT. The documents are numbered from 0, in ascending
+// order.
 func (d *Dataset) Heads(documents []uint64, limit int) (heads [][]uint32, tokens []uint64, err error) {
 	var buf scratch
 	var failed error
@@ -202,5 +203,9 @@ func (d *Dataset) Heads(documents []uint64, limit int) (heads [][]uint32, tokens
 		}
 		doc++
 	})
-	return heads, tokens, errors.Join(err, failed)
+	if err = errors.Join(err, failed); err == nil && len(heads) < len(documents) {
+		err = fmt.Errorf("document %d cannot be read: the training split of %s has %d, "+
+			"and they are read in ascending order", documents[len(heads)], d.Dir, doc)
+	}
+	return heads, tokens, err
 }

@@ -107,3 +107,17 @@ func FuzzScores(f *testing.F) {
 		}
 	})
 }
+
+// A document that does not exist, or comes before the one listed before it, is an error: its head would be missing, and
+// those of later ones would seem to be its own.
+func TestHeadsOfDocumentsThatCannotBeRead(t *testing.T) {
+	d := build(t, []string{"ab", "c", "def"}, BuildOptions{})
+	if heads, tokens, err := d.Heads([]uint64{0, 2, 2}, 1); err != nil || len(heads) != 3 || tokens[2] != 3 {
+		t.Errorf("%v, %v, %v", heads, tokens, err)
+	}
+	for _, list := range [][]uint64{{3}, {2, 1}, {1, 0, 2}} {
+		if heads, _, err := d.Heads(list, 1); err == nil {
+			t.Errorf("%d: %v", list, heads)
+		}
+	}
+}

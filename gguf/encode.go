@@ -46,6 +46,9 @@ func (f *File) ReadFloat32(name string, dst []float32, from int) error {
 		return fmt.Errorf("gguf: tensor %q has %v, want f32, f16, bf16 or q8_0", name, t.Type)
 	}
 	l := layouts[t.Type]
+	if from < 0 || int64(from) > t.Size/l.bytes*l.values {
+		return fmt.Errorf("gguf: tensor %q has %d values: there is none at %d", name, t.Size/l.bytes*l.values, from)
+	}
 	if int64(len(dst))%l.values != 0 || int64(from)%l.values != 0 {
 		return fmt.Errorf("gguf: tensor %q: %d values from %d on are not whole blocks of %d", name, len(dst), from,
 			l.values)

@@ -105,6 +105,7 @@ func TestWriteRejects(t *testing.T) {
 	}{
 		"twice":      {nil, append(one("a", F32, 1), one("a", F32, 1)...), "twice"},
 		"long name":  {nil, one(strings.Repeat("n", 64), F32, 1), "limit"},
+		"no data":    {nil, []Tensor{{Name: "a", Shape: []int{1}}}, "no Data"},
 		"short data": {nil, one("a", F32, 2), "wrote 4 bytes"},
 		"long data":  {nil, one("a", F16, 1), "wrote 4 bytes"},
 		"block":      {nil, one("a", Q8_0, 2), "blocks of 32"},
@@ -272,4 +273,28 @@ func ExampleOpen() {
 	// x.bf16 bf16 [3 64]
 	// x.q8_0 q8_0 [3 64]
 	// one f32 [5]
+}
+
+// A position whose bytes overflow an int64 must not be read as the first.
+func TestValuesBeyondATensorAreNotRead(t *testing.T) {
+	var b bytes.Buffer
+	x, err := Float32("a", F32, []int{2}, 2, floats.Of([]float32{1, 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(&b, nil, []Tensor{x}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int{-1, 2, 3, 1 << 62} {
+		if err := f.ReadFloat32("a", make([]float32, 1), from); err == nil {
+			t.Errorf("a value at %d", from)
+		}
+	}
+	if err := f.ReadFloat32("a", nil, 2); err != nil {
+		t.Errorf("no values at the end: %v", err)
+	}
 }

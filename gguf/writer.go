@@ -19,7 +19,7 @@ type KV struct {
 }
 
 // Tensor is one tensor to write. Shape has the length of rows last, as in [out, in]; files have it first. Data must
-// write exactly the bytes of the type.
+// read as exactly the bytes of the type, and is read once.
 type Tensor struct {
 	Name  string
 	Type  Type
@@ -40,6 +40,9 @@ func Write(w io.Writer, metadata []KV, tensors []Tensor) error {
 		return err
 	}
 	for i, t := range tensors {
+		if t.Data == nil {
+			return fmt.Errorf("gguf: tensor %q has no Data", t.Name)
+		}
 		n, err := io.Copy(w, t.Data)
 		if err != nil {
 			return fmt.Errorf("gguf: tensor %q: %w", t.Name, err)

@@ -10,8 +10,8 @@ import "fmt"
 // 1F1B on the first stage. It needs micro to be a multiple of stages.
 func Interleaved(stages, chunks, micro int) ([][]Instr, error) {
 	if stages < 1 || chunks < 1 || micro < 1 {
-		return nil, fmt.Errorf("a pipeline of %d stages with %d chunks each and %d micro-batches: all must be at least 1",
-			stages, chunks, micro)
+		return nil, fmt.Errorf("a pipeline of %d stages with %d chunks each and %d micro-batches: "+
+			"all must be at least 1", stages, chunks, micro)
 	}
 	if micro%stages != 0 {
 		return nil, fmt.Errorf("the interleaved schedule needs a number of micro-batches that is a multiple of its "+

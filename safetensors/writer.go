@@ -11,11 +11,13 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"anneal/internal/fileio"
 )
 
-// Tensor is one tensor to write: little-endian, row-major bytes. Data must write exactly these bytes.
+// Tensor is one tensor to write: little-endian, row-major bytes. Data must read as exactly these bytes, and is
+// read once.
 type Tensor struct {
 	Name  string
 	DType DType
@@ -35,7 +37,7 @@ func Layout(tensors []Info, metadata map[string]string) (prefix []byte, order []
 	for i := range order {
 		t := &order[i]
 		switch {
-		case t.Name == metadataKey || len(t.Name) > MaxName:
+		case t.Name == metadataKey || len(t.Name) > MaxName || !utf8.ValidString(t.Name):
 			return nil, nil, fmt.Errorf("safetensors: invalid tensor name %.40q", t.Name)
 		case i > 0 && order[i-1].Name == t.Name && order[i-1].DType == t.DType:
 			return nil, nil, fmt.Errorf("safetensors: tensor %q is given twice", t.Name)
@@ -49,6 +51,11 @@ func Layout(tensors []Info, metadata map[string]string) (prefix []byte, order []
 		t.Offset = at
 		if at += t.Size; at < 0 {
 			return nil, nil, fmt.Errorf("safetensors: the tensors are too large in total")
+		}
+	}
+	for k, v := range metadata {
+		if !utf8.ValidString(k) || !utf8.ValidString(v) {
+			return nil, nil, fmt.Errorf("safetensors: metadata %.40q: %.40q is not UTF-8", k, v)
 		}
 	}
 	text := headerText(order, metadata)
@@ -117,6 +124,9 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	infos := make([]Info, len(tensors))
 	data := make(map[string]io.Reader, len(tensors))
 	for i, t := range tensors {
+		if t.Data == nil {
+			return fmt.Errorf("safetensors: tensor %q has no Data", t.Name)
+		}
 		infos[i] = Info{Name: t.Name, DType: t.DType, Shape: t.Shape}
 		data[t.Name] = t.Data
 	}

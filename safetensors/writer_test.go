@@ -24,6 +24,8 @@ func TestWriteRejects(t *testing.T) {
 		"duplicate name":              {[]Tensor{u8("a", 2), u8("a", 2)}, "twice"},
 		"duplicate name, other dtype": {[]Tensor{u8("a", 2), fromBytes("a", BF16, nil, make([]byte, 2))}, "twice"},
 		"reserved name":               {[]Tensor{u8("__metadata__", 2)}, "invalid tensor name"},
+		"name that is not UTF-8":      {[]Tensor{u8("a\xff", 2)}, "invalid tensor name"},
+		"no data":                     {[]Tensor{{Name: "a", DType: U8, Shape: []int{2}}}, "no Data"},
 		"short data":                  {[]Tensor{u8("a", 1)}, "wrote 1"},
 		"long data":                   {[]Tensor{u8("a", 3)}, "wrote 3"},
 		"negative dimension":          {[]Tensor{fromBytes("a", U8, []int{-1}, nil)}, "negative"},
@@ -39,6 +41,15 @@ func TestWriteRejects(t *testing.T) {
 		err := Write(io.Discard, c.tensors, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one that says %q", name, err, c.want)
+		}
+	}
+}
+
+// JSON would replace such bytes, so that a file would say something else than was asked for.
+func TestMetadataThatIsNotUTF8IsRefused(t *testing.T) {
+	for _, m := range []map[string]string{{"a\xff": "b"}, {"a": "\xff"}} {
+		if err := Write(io.Discard, nil, m); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+			t.Errorf("%q: %v", m, err)
 		}
 	}
 }

@@ -66,8 +66,8 @@ func (f *Fit) Undetermined() (n int) {
 	return n
 }
 
-// Percentile returns the value that the given share of values is below, with linear interpolation between two values. share is
-// 0 to 1; no values have NaN.
+// Percentile returns the value that the given share of values is below, with linear interpolation between two values.
+// share is 0 to 1. Without values it is NaN.
 func Percentile(values []float64, share float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

@@ -21,7 +21,7 @@ func TestASourceOfAnotherShapeIsRefused(t *testing.T) {
 		dataset.NewRandom(65, cfg.Model.Context, 1),
 	} {
 		_, err := tr.Step(t.Context(), src)
-		if e := new(dataset.Error); !errors.As(err, &e) || !strings.Contains(err.Error(), "but the model reads rows of") {
+		if e := new(dataset.Error); !errors.As(err, &e) || !strings.Contains(err.Error(), "the model reads rows of") {
 			t.Errorf("rows of %d below %d: %v", src.Context(), src.Vocab(), err)
 		}
 	}
