@@ -22,9 +22,9 @@ func ExamplePipeline_NewStages() {
 				break
 			}
 		}
-		fmt.Printf("%q dropped: %v %s\n", d.Text, verdict.Drop, verdict.Rule)
+		fmt.Printf("%q is dropped by %q\n", d.Text, verdict.Rule)
 	}
 	// Output:
-	// "The people that live there have water" dropped: false
-	// "too short" dropped: true gopher_quality.words
+	// "The people that live there have water" is dropped by ""
+	// "too short" is dropped by "gopher_quality.words"
 }

@@ -60,6 +60,9 @@ var ErrWaited = errors.New("waited for other tasks")
 // Run curates the input. If it is stopped at any moment and called again, it continues after the finished splits. The
 // reports are written when every split is finished.
 func Run(ctx context.Context, o Options) (out Outcome, err error) {
+	if o.Pipeline == nil {
+		return out, errors.New("there is no Pipeline\n  read one with Parse")
+	}
 	if o.TaskCount > 1 && (o.TaskIndex < 0 || o.TaskIndex >= o.TaskCount) {
 		return out, fmt.Errorf("task %d of %d: tasks count from 0", o.TaskIndex, o.TaskCount)
 	}

@@ -423,3 +423,10 @@ func TestSecondProcessIsRefused(t *testing.T) {
 		t.Errorf("after the first has ended: %v", err)
 	}
 }
+
+func TestRunNeedsAPipeline(t *testing.T) {
+	_, err := Run(t.Context(), Options{Paths: []string{"run.go"}, Dir: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "read one with Parse") {
+		t.Errorf("%v", err)
+	}
+}

@@ -69,6 +69,9 @@ func (o BuildOptions) check() error {
 //
 // docs may reuse the slices that it yields after the next one is requested.
 func Build(ctx context.Context, opt BuildOptions, docs iter.Seq2[[]byte, error]) (Manifest, error) {
+	if opt.NewEncoder == nil || docs == nil {
+		return Manifest{}, fmt.Errorf("build %s: NewEncoder and documents must be given", opt.Dir)
+	}
 	if opt.Threads <= 0 {
 		opt.Threads = runtime.GOMAXPROCS(0)
 	}

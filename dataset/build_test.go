@@ -367,3 +367,20 @@ func TestAWhollyHeldOutDatasetIsNotTrainedOn(t *testing.T) {
 		t.Errorf("of no documents: %v", err)
 	}
 }
+
+// What Build cannot do without is named: it would end the process in a goroutine of its own.
+func TestBuildNeedsDocumentsAndAnEncoder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	o := BuildOptions{Dir: dir, Tokenizer: Tokenizer{Vocab: 10}}
+	none := func(func([]byte, error) bool) {}
+	if _, err := Build(t.Context(), o, none); err == nil || !strings.Contains(err.Error(), "NewEncoder") {
+		t.Errorf("without an encoder: %v", err)
+	}
+	o.NewEncoder = func() func([]uint32, []byte) []uint32 { return nil }
+	if _, err := Build(t.Context(), o, nil); err == nil || !strings.Contains(err.Error(), "documents") {
+		t.Errorf("without documents: %v", err)
+	}
+	if Exists(dir) {
+		t.Error("there is a dataset")
+	}
+}

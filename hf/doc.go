@@ -1,6 +1,6 @@
 // Package hf reads and writes Hugging Face model directories: config.json, safetensors weights and tokenizer files, in
-// the form that the transformers library loads. It supports GPT2LMHeadModel, LlamaForCausalLM, Qwen3ForCausalLM and
-// MistralForCausalLM.
+// the form that the transformers library loads. It supports GPT2LMHeadModel and, with the suffix ForCausalLM, Llama,
+// Mistral, Mixtral, Qwen2, Qwen3, Qwen3Moe, Olmo2, Phi3, Gemma2 and Gemma3.
 //
 // It handles names, shapes and settings, and does not know how this module stores or runs a model: callers pass and
 // receive each tensor under its Hugging Face name. A setting that it cannot represent is an error that names the

@@ -90,6 +90,10 @@ type DataOptions struct {
 // BuildData tokenises text into a data set at o.Dir and stores the tokenizer beside it, so that a run needs nothing
 // else.
 func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest, corpus.Report, error) {
+	if o.Tokenizer == nil {
+		return dataset.Manifest{}, corpus.Report{}, errors.New("there is no Tokenizer\n" +
+			"  make one with TrainTokenizer, or read one with tokenizer.Open")
+	}
 	if _, err := o.Tokenizer.EndOfText(); err != nil {
 		return dataset.Manifest{}, corpus.Report{}, err
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // Cut returns the result of [Train] for a smaller vocabulary of size tokens from the same text: its merges are the
-// first merges of t. It works only for tokenizers made by Train.
+// first merges of t. It works only for tokenizers made by Train. If t has no more than size tokens, the result is t.
 func (t *Tokenizer) Cut(size int) (*Tokenizer, error) {
 	if size >= t.VocabSize() {
 		return t, nil
