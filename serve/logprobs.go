@@ -108,11 +108,13 @@ func (x *wording) take() any {
 
 func finite(p float64) bool { return !math.IsNaN(p) && !math.IsInf(p, 0) }
 
-// textOf returns the text of tokens, with U+FFFD for every invalid byte, as in a stream.
+// textOf returns the text of tokens, as a stream has it.
 func textOf(r *use.Trained, ids []int32) string {
-	list := make([]uint32, len(ids))
-	for i, id := range ids {
-		list[i] = uint32(id)
+	var text strings.Builder
+	d := r.Tokenizer.NewStreamDecoder()
+	for _, id := range ids {
+		text.WriteString(d.Next(uint32(id)))
 	}
-	return string([]rune(string(r.Tokenizer.Decode(nil, list))))
+	text.WriteString(d.Flush())
+	return text.String()
 }

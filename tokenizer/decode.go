@@ -16,7 +16,8 @@ func (t *Tokenizer) Decode(dst []byte, ids []uint32) []byte {
 }
 
 // StreamDecoder decodes tokens as they are generated. It holds back bytes until they form whole characters. Bytes
-// that can no longer become a character turn into U+FFFD.
+// that can no longer become a character turn into U+FFFD: one for each byte, but one for all bytes of a character
+// that breaks off, as in other libraries (Unicode 15, §3.9, "maximal subparts").
 type StreamDecoder struct {
 	t    *Tokenizer
 	rest []byte
@@ -32,6 +33,11 @@ func (d *StreamDecoder) Next(id uint32) string {
 	i := 0
 	for i < len(d.rest) && utf8.FullRune(d.rest[i:]) {
 		r, n := utf8.DecodeRune(d.rest[i:])
+		if r == utf8.RuneError && n == 1 {
+			for !utf8.FullRune(d.rest[i:i+n]) && !utf8.FullRune(d.rest[i:i+n+1]) {
+				n++
+			}
+		}
 		out = utf8.AppendRune(out, r)
 		i += n
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/encoding/unicode"
 	"pgregory.net/rapid"
 )
 
@@ -28,13 +29,29 @@ func TestStreamDecoderEmitsWholeCharacters(t *testing.T) {
 			got.WriteString(part)
 		}
 		got.WriteString(d.Flush())
-		// Conversion to runes has the same rule: each byte that is no part of a character becomes U+FFFD. Only an
-		// unfinished character at the end, several bytes, becomes one and not one each.
-		want := string([]rune(string(text)))
-		if g := strings.TrimRight(got.String(), "\uFFFD"); g != strings.TrimRight(want, "\uFFFD") {
-			t.Fatalf("text %q streamed as %q, want %q", text, got.String(), want)
+		want, err := unicode.UTF8.NewDecoder().Bytes(text)
+		if err != nil || got.String() != string(want) {
+			t.Fatalf("text %q streamed as %q, want %q (%v)", text, got.String(), want, err)
 		}
 	})
+}
+
+// What Python and Rust make of bytes that are not UTF-8.
+func TestStreamDecoderMarksBrokenCharacters(t *testing.T) {
+	tok := sample()
+	for text, want := range map[string]string{
+		"\xe4\xb8a": "\uFFFDa", "\xf0\x9f\x98a": "\uFFFDa", "\xf0\x9f\x98": "\uFFFD", "\xe4a\xff": "\uFFFDa\uFFFD",
+		"\xe4\xb8\xe4\xb8\xad": "\uFFFD中", "\xb8\xb8": "\uFFFD\uFFFD", "\xff\xff": "\uFFFD\uFFFD",
+		"\xe0\x80a": "\uFFFD\uFFFDa", "\xed\xa0\x80": "\uFFFD\uFFFD\uFFFD", "\xf4\x90\x80": "\uFFFD\uFFFD\uFFFD",
+	} {
+		d, got := tok.NewStreamDecoder(), ""
+		for _, id := range tok.NewEncoder().Encode(nil, []byte(text)) {
+			got += d.Next(id)
+		}
+		if got += d.Flush(); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
 }
 
 func TestDecodeMarksUnknownIDs(t *testing.T) {
