@@ -1,9 +1,11 @@
 package compress
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	_ "anneal/internal/torture"
@@ -256,5 +258,31 @@ func TestUnitsArePrunedWhole(t *testing.T) {
 		if want := was[2][i]; pruned(u) && x != 0 || !pruned(u) && x != want {
 			t.Errorf("out, unit %d: %v became %v", u, want, x)
 		}
+	}
+}
+
+// A grid without groups, or weights that are no whole rows, must not loop for ever or write not-a-numbers.
+func TestGridsAndMatricesThatCannotBePanic(t *testing.T) {
+	w := func() []float32 { return []float32{1, 2, 3, 4} }
+	for want, f := range map[string]func(){
+		"4 bits in groups of 0":             func() { Grid{Bits: 4}.Nearest(w(), 2) },
+		"1 bits in groups of 2":             func() { Grid{Bits: 1, Group: 2}.Nearest(w(), 2) },
+		"0 bits":                            func() { Grid{}.MatrixBits(2, 2) },
+		"4 weights are not whole rows of 3": func() { Grid{Bits: 4, Group: 2}.Nearest(w(), 3) },
+		"4 weights are not whole rows of 0": func() { Of(w(), 0, 2, 4) },
+		"2 of every 0 weights":              func() { Of(w(), 4, 2, 0) },
+		"a share of 2":                      func() { Magnitude(w(), 2) },
+	} {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, want) {
+					t.Errorf("%s, want %s", text, want)
+				}
+			}()
+			f()
+		}()
+	}
+	if err := (Grid{Bits: 4, Group: 2}).GPTQ(w(), 2, nil); err == nil || !strings.Contains(err.Error(), "rows of 2 need 4") {
+		t.Errorf("without inputs: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package compress
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"sync"
@@ -23,6 +24,10 @@ var errSingular = errors.New("compress: the inputs of a matrix are not finite, o
 // The scale of a group follows from its weights when its first column is reached. Weights that are 0 stay 0, so that
 // pruned weights stay pruned. Rows are independent of each other.
 func (g Grid) GPTQ(w []float32, cols int, h []float64) error {
+	g.check()
+	if checkRows(len(w), cols); len(h) != cols*cols {
+		return fmt.Errorf("compress: h has %d numbers, but rows of %d need %d", len(h), cols, cols*cols)
+	}
 	u, err := upper(h, cols)
 	if err != nil {
 		return err

@@ -1,6 +1,9 @@
 package compress
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // A Grid is the set of numbers that weights may have: multiples of a scale, −L to L with L = 2^(Bits−1) − 1. Every
 // Group weights of a row have a scale of their own. It is not rounded, though a format would store it in 16 bits: in
@@ -10,8 +13,24 @@ type Grid struct {
 	Group int // weights; the last group of a row may be shorter
 }
 
+// check panics unless the grid exists: a loop over its groups would never end.
+func (g Grid) check() {
+	if g.Bits < 2 || g.Bits > 8 || g.Group < 1 {
+		panic(fmt.Sprintf("compress: a grid of %d bits in groups of %d weights: bits are 2 to 8, groups have 1 or more",
+			g.Bits, g.Group))
+	}
+}
+
+// checkRows panics unless n weights are whole rows of cols.
+func checkRows(n, cols int) {
+	if cols < 1 || n%cols != 0 {
+		panic(fmt.Sprintf("compress: %d weights are not whole rows of %d", n, cols))
+	}
+}
+
 // MatrixBits returns how many bits a matrix takes, with a scale of 16 bits for each group.
 func (g Grid) MatrixBits(rows, cols int) int64 {
+	g.check()
 	groups := (cols + g.Group - 1) / g.Group
 	return int64(rows) * int64(cols*g.Bits+16*groups)
 }
@@ -38,6 +57,8 @@ func (g Grid) round(x, scale float64) float64 {
 
 // Nearest rounds every weight of w [rows, cols] to the nearest number of the grid.
 func (g Grid) Nearest(w []float32, cols int) {
+	g.check()
+	checkRows(len(w), cols)
 	group := make([]float64, 0, min(g.Group, cols))
 	for at := 0; at < len(w); at += cols {
 		row := w[at : at+cols]
