@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"anneal/internal/fileio"
+
 	"github.com/klauspost/compress/s2"
 
 	"github.com/klauspost/compress/zstd"

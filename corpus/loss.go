@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"anneal/internal/units"
 	"fmt"
 	"strings"
 )
@@ -99,24 +100,25 @@ func (e *LossError) Error() string {
 	var b strings.Builder
 	if e.FileCount > 0 {
 		fmt.Fprintf(&b, "%s could not be read to the end: at least %s and %s of input are lost",
-			plural(e.FileCount, "file"), plural(e.Documents, "document"), Size(e.Bytes))
+			units.Count(e.FileCount, "file"), units.Count(e.Documents, "document"), units.FormatSize(e.Bytes))
 		const shown = 10
 		for _, f := range e.Files[:min(len(e.Files), shown)] {
 			fmt.Fprintf(&b, "\n  %s: %s", f.Source, f.Reason)
 			if f.Detail != "" {
 				b.WriteString(" (" + f.Detail + ")")
 			}
-			fmt.Fprintf(&b, "; at least %s and %s lost", plural(f.Documents, "document"), Size(f.Bytes))
+			fmt.Fprintf(&b, "; at least %s and %s lost", units.Count(f.Documents, "document"),
+				units.FormatSize(f.Bytes))
 		}
 		if more := e.FileCount - shown; more > 0 {
-			fmt.Fprintf(&b, "\n  and %s more", group(int64(more)))
+			fmt.Fprintf(&b, "\n  and %s more", units.Commas(more))
 		}
 		return b.String()
 	}
 	all := e.Documents + e.Delivered.Documents
 	fmt.Fprintf(&b, "%s of %s documents (%.2g %%) and %s could not be used; ",
-		group(int64(e.Documents)), group(int64(all)),
-		100*float64(e.Documents)/float64(max(all, 1)), Size(e.Bytes))
+		units.Commas(e.Documents), units.Commas(all),
+		100*float64(e.Documents)/float64(max(all, 1)), units.FormatSize(e.Bytes))
 	if e.Max == 0 {
 		b.WriteString("none may be lost")
 	} else {

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"anneal/internal/units"
 	"cmp"
 	"fmt"
 	"slices"
@@ -193,8 +194,8 @@ func (r *Report) leave(f LeftField) {
 
 const maxLeftFields = 100
 
-// units returns the name of the items that a reason counts, if they are not documents.
-var units = map[Reason]string{
+// items returns the name of the items that a reason counts, if they are not documents.
+var items = map[Reason]string{
 	Hidden: "hidden entry", Extension: "file", Twice: "entry", NotRegular: "entry", Dangling: "link", Binary: "file",
 	Unreadable: "file", Corrupt: "file", Unsupported: "file", Bomb: "file",
 	BadJSON: "line", LongLine: "line", BadRecord: "record", NoMainText: "page", BadBody: "record",
@@ -202,7 +203,7 @@ var units = map[Reason]string{
 
 // Text describes a count for the user: "skipped 8 files (extension not in --ext), such as …".
 func (c RejectCount) Text() string {
-	unit, verb, first := units[c.Reason], "skipped", c.first()
+	unit, verb, first := items[c.Reason], "skipped", c.first()
 	switch {
 	case first.Rest:
 		unit, verb = "file", "lost all or the rest of"
@@ -212,7 +213,7 @@ func (c RejectCount) Text() string {
 			unit = ""
 		}
 	}
-	s := verb + " " + plural(c.Count, cmp.Or(unit, "document"))
+	s := verb + " " + units.Count(c.Count, cmp.Or(unit, "document"))
 	if c.Reason != Hidden {
 		s += fmt.Sprintf(" (%s)", c.Reason)
 	}
@@ -226,9 +227,9 @@ func (c RejectCount) Text() string {
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "read %s, %s of text, from %s",
-		plural(r.Documents, "document"), Size(r.Bytes), plural(r.Files, "file"))
+		units.Count(r.Documents, "document"), units.FormatSize(r.Bytes), units.Count(r.Files, "file"))
 	if r.InvalidUTF8 > 0 {
-		fmt.Fprintf(&b, "; %s with some bytes that are not UTF-8, which are kept", group(int64(r.InvalidUTF8)))
+		fmt.Fprintf(&b, "; %s with some bytes that are not UTF-8, which are kept", units.Commas(r.InvalidUTF8))
 	}
 	for _, c := range r.Rejects {
 		b.WriteString("\n  " + c.Text())
@@ -242,37 +243,4 @@ func (r Report) String() string {
 // Text describes f for the user.
 func (f LeftField) Text() string {
 	return fmt.Sprintf("the field %q is dropped: %s (%s)", f.Name, f.Reason, f.Source)
-}
-
-// plural formats a number with its noun.
-func plural(n int, what string) string {
-	if stem, y := strings.CutSuffix(what, "y"); n != 1 && y {
-		what = stem + "ies"
-	} else if n != 1 {
-		what += "s"
-	}
-	return group(int64(n)) + " " + what
-}
-
-// group writes a number with commas between its thousands.
-func group(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// Size writes a number of bytes with a unit: 812 B, 12.3 kB, 4.5 GB.
-func Size(n int64) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v := float64(n)
-	for _, unit := range []string{"kB", "MB", "GB"} {
-		if v /= 1000; v < 999.95 {
-			return fmt.Sprintf("%.1f %s", v, unit)
-		}
-	}
-	return fmt.Sprintf("%.1f TB", v/1000)
 }

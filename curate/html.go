@@ -1,6 +1,7 @@
 package curate
 
 import (
+	"anneal/internal/units"
 	"bytes"
 	_ "embed"
 	"fmt"
@@ -13,7 +14,7 @@ var pageText string
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"percent": func(a, b any) string { return fmt.Sprintf("%.2f", 100*share(a, b)) },
 	"bytes":   humanBytes,
-	"count":   func(n int) string { return group(int64(n)) },
+	"count":   func(n int) string { return units.Commas(n) },
 	"value":   func(v float64) string { return fmt.Sprintf("%.4g", v) },
 	"demand": func(r RuleReport) string {
 		switch {
@@ -65,13 +66,4 @@ func humanBytes(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	return fmt.Sprintf("%.3g %s", v, unit)
-}
-
-// group writes a number with commas between its thousands.
-func group(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

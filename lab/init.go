@@ -15,6 +15,7 @@ import (
 	"anneal/corpus"
 	"anneal/dataset"
 	"anneal/internal/fileio"
+	"anneal/internal/units"
 	"anneal/plan"
 	"anneal/prepare"
 	"anneal/run"
@@ -135,8 +136,8 @@ func (o InitOptions) data(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	o.OnStage(fmt.Sprintf("tokenizer: %d tokens learnt from %.1f MB in %d files", tok.VocabSize(),
-		float64(report.Bytes)/1e6, report.Files))
+	o.OnStage(fmt.Sprintf("tokenizer: %s tokens learnt from %s in %s",
+		units.Commas(tok.VocabSize()), units.FormatSize(report.Bytes), units.Count(report.Files, "file")))
 	_, report, err = prepare.BuildData(ctx, text("data"), prepare.DataOptions{
 		Dir: dir, Tokenizer: tok, TokenizerPath: filepath.Join(dir, "tokenizer.json"), ValFraction: initVal,
 		Threads: o.Threads,

@@ -9,6 +9,7 @@ import (
 
 	"anneal/bench"
 	"anneal/config"
+	"anneal/internal/units"
 	"anneal/model"
 	"anneal/plan"
 	"anneal/precision"
@@ -145,8 +146,8 @@ func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 		if r.TokensPerSecond, err = bench.Speed(ctx, cfg); err != nil {
 			return nil, err
 		}
-		o.OnPhase(fmt.Sprintf("measured: dim %d, %d layers, %.2fM parameters: %.0f tokens/s",
-			r.Dim, r.Layers, r.Params/1e6, r.TokensPerSecond))
+		o.OnPhase(fmt.Sprintf("measured: dim %d, %d layers, %.2fM parameters: %s tokens/s",
+			r.Dim, r.Layers, r.Params/1e6, units.Commas(int64(r.TokensPerSecond))))
 		if all = append(all, r); len(all) < leastRungs {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"anneal/config"
+	"anneal/internal/units"
 )
 
 // A candidate is a size with everything derived from it.
@@ -189,7 +190,8 @@ func (s *candidate) length(b Budget, source string) int {
 	if steps < 1 {
 		return 0
 	}
-	s.setInt("train.steps", steps, fmt.Sprintf("90 %% of the budget at %.0f tokens/s", s.speed), source)
+	s.setInt("train.steps", steps, fmt.Sprintf("90 %% of the budget at %s tokens/s", units.Commas(int64(s.speed))),
+		source)
 	steps = s.cfg.Train.Steps
 	s.setInt("train.eval_every", max(steps/evaluations, 1), "ten evaluations", "convention")
 	s.setInt("samples.every", max(steps/evaluations, 1), "a text with each evaluation", "convention")

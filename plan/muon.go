@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"anneal/config"
+	"anneal/internal/units"
 )
 
 // muonShare is the share of Muon's own operations in a step above which they deserve a remark.
@@ -17,6 +18,7 @@ func (p *Plan) OptimizerRemark(cfg *config.Config) string {
 		return ""
 	}
 	return fmt.Sprintf("%s orthogonalises every matrix once per step: %.0f %% of the operations of training at "+
-		"train.batch_tokens = %d; at %.0f tokens it would be %.0f %%",
-		o.Name, 100*o.FLOPs/training, cfg.Train.BatchTokens, o.FLOPs/training/muonShare*batch, 100*muonShare)
+		"train.batch_tokens = %d; at %s tokens it would be %.0f %%",
+		o.Name, 100*o.FLOPs/training, cfg.Train.BatchTokens,
+		units.Commas(int64(o.FLOPs/training/muonShare*batch)), 100*muonShare)
 }

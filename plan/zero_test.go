@@ -10,6 +10,7 @@ import (
 
 	"anneal/comm/absent"
 	"anneal/config"
+	"anneal/internal/units"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/parallel"
@@ -332,7 +333,7 @@ func TestThePageHasThePlansBytes(t *testing.T) {
 			for _, n := range []int64{
 				z.Weights, z.Gradients, z.State, z.Transit, z.Kept() + z.Transit, z.SentGradients, z.SentWeights,
 			} {
-				row += " " + commas(n) + " |"
+				row += " " + units.Commas(n) + " |"
 			}
 			if !strings.Contains(string(page), "\n"+row+"\n") {
 				t.Errorf("docs/parallel.md does not have, of %s%s:\n%s", s.File, s.Recipe, row)
@@ -365,7 +366,7 @@ func TestThePageHasTheMeshOf175B(t *testing.T) {
 	for i, x := range p.Ranks.Mesh {
 		needs := fmt.Sprintf("| %d | %d–%d |", i, x.First, x.Last)
 		for _, n := range x.Totals {
-			needs += fmt.Sprintf(" %s |", commas(n))
+			needs += fmt.Sprintf(" %s |", units.Commas(n))
 			if fits := n <= 80e9; fits != (n != x.Totals[0]) {
 				t.Errorf("stage %d needs %d bytes: fits 80 GB: %v", i, n, fits)
 			}
@@ -374,7 +375,7 @@ func TestThePageHasTheMeshOf175B(t *testing.T) {
 		for _, n := range []int64{
 			x.Sent.Tensor, x.Sent.Pipeline, x.Sent.Gradients, x.Sent.Weights, x.Activations, x.Whole,
 		} {
-			sends += fmt.Sprintf(" %s |", commas(n))
+			sends += fmt.Sprintf(" %s |", units.Commas(n))
 		}
 		for _, row := range []string{needs, sends} {
 			if !strings.Contains(string(page), "\n"+row+"\n") {
@@ -382,12 +383,4 @@ func TestThePageHasTheMeshOf175B(t *testing.T) {
 			}
 		}
 	}
-}
-
-// commas writes 65536 as 65,536.
-func commas(n int64) string {
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s,%03d", commas(n/1000), n%1000)
 }

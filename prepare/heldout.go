@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"anneal/dataset"
+	"anneal/internal/units"
 )
 
 // enoughHeldOut is the recommended number of tokens in the validation split. The losses of single tokens have a
@@ -22,20 +23,23 @@ func RemarkHeldOut(m dataset.Manifest) string {
 		return "nothing is held out: all of the text is one document\n" +
 			"  add documents, or build a data set of other text with --val 1 and pass it to `anneal eval`"
 	}
-	remark := fmt.Sprintf("%d tokens in %d documents are held out, too few to compare models\n  ",
-		val.Tokens, val.Documents)
+	remark := fmt.Sprintf("%s tokens in %s documents are held out, too few to compare models\n  ",
+		units.Commas(val.Tokens), units.Commas(val.Documents))
 	if val.Documents == 1 {
-		remark = fmt.Sprintf("%d tokens in one document are held out, too few to compare models\n  ", val.Tokens)
+		remark = fmt.Sprintf("%s tokens in one document are held out, too few to compare models\n  ",
+			units.Commas(val.Tokens))
 	}
 	if m.ValFraction == 0 {
-		return remark + fmt.Sprintf("add to the validation files: %d tokens should be held out", enoughHeldOut)
+		return remark + fmt.Sprintf("add to the validation files: %s tokens should be held out",
+			units.Commas(enoughHeldOut))
 	}
 	share := roundUp(max(enoughHeldOut/float64(all), 2*m.ValFraction))
 	if share > 0.3 {
-		return remark + fmt.Sprintf("add text: the data has only %d tokens in all, and %d should be held out",
-			all, enoughHeldOut)
+		return remark + fmt.Sprintf("add text: the data has only %s tokens in all, and %s should be held out",
+			units.Commas(all), units.Commas(enoughHeldOut))
 	}
-	return remark + fmt.Sprintf("try --val %v, which holds out about %.0f tokens", share, share*float64(all))
+	return remark + fmt.Sprintf("try --val %v, which holds out about %s tokens", share,
+		units.Commas(int64(share*float64(all))))
 }
 
 // roundUp rounds up to one significant digit.

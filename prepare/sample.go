@@ -7,6 +7,7 @@ import (
 
 	"anneal/corpus"
 	"anneal/dataset"
+	"anneal/internal/units"
 	"anneal/tokenizer"
 )
 
@@ -58,8 +59,8 @@ func SampleData(ctx context.Context, o SampleOptions) (dataset.Manifest, error) 
 	if err != nil {
 		return dataset.Manifest{}, err
 	}
-	o.OnStage(fmt.Sprintf("tokenizer: %d tokens learnt from %.1f MB in %d files",
-		tok.VocabSize(), float64(report.Bytes)/1e6, report.Files))
+	o.OnStage(fmt.Sprintf("tokenizer: %s tokens learnt from %s in %s",
+		units.Commas(tok.VocabSize()), units.FormatSize(report.Bytes), units.Count(report.Files, "file")))
 	m, _, err := BuildData(ctx, text("data"), DataOptions{
 		Dir: o.Dir, Replace: o.Replace, Tokenizer: tok, TokenizerPath: filepath.Join(o.Dir, "tokenizer.json"),
 		ValFraction: sampleVal, Threads: o.Threads,

@@ -46,11 +46,3 @@ func (e *DivergedError) Error() string {
 
 // first is the first of the steps whose updates were skipped.
 func (e *DivergedError) first() int { return e.Step - e.Skips + 1 }
-
-// plural writes a number of things: 1 rank, 2 ranks.
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprint(n, " ", what)
-}

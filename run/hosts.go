@@ -6,6 +6,7 @@ import (
 
 	"anneal/config"
 	"anneal/internal/machine"
+	"anneal/internal/units"
 )
 
 // site describes where a rank runs. Processes of one host that may use the same cores share them.
@@ -49,9 +50,9 @@ func (s *session) meetHosts() error {
 func threadsOf(ranks, cores int) (int, error) {
 	if ranks > cores {
 		return 0, config.Problem{
-			Message: fmt.Sprintf("%d ranks share %s of %s, and each rank needs one", ranks, plural(cores, "core"),
+			Message: fmt.Sprintf("%d ranks share %s of %s, and each rank needs one", ranks, units.Count(cores, "core"),
 				hostname()),
-			Try: plural(cores, "rank") + " on a host; threads=1 makes ranks take turns on the cores",
+			Try: units.Count(cores, "rank") + " on a host; threads=1 makes ranks take turns on the cores",
 		}
 	}
 	return cores / ranks, nil

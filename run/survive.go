@@ -8,6 +8,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/internal/units"
 )
 
 // With guard.on_divergence = rewind, a run that diverges goes back to the last step before the skipped updates that is
@@ -54,7 +55,7 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 		return false, nil
 	case g.Rewound >= g.Rewinds:
 		return false, fmt.Errorf("the run has already rewound itself %s, as often as guard.rewinds allows",
-			plural(g.Rewound, "time"))
+			units.Count(g.Rewound, "time"))
 	}
 	good := away.first() - 1
 	if every := cfg.Checkpoint.Every; every > 0 {

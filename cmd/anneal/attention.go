@@ -6,6 +6,7 @@ import (
 
 	"anneal/attention"
 	"anneal/config"
+	"anneal/internal/units"
 )
 
 type attentionCmd struct {
@@ -60,7 +61,7 @@ func (c attentionShowCmd) Run(s *session) error {
 	s.printf("%-*s  layers   density  keys, mean       most  relative cost\n", wide, "pattern")
 	for _, d := range list {
 		s.printf("%-*s  %6d  %8s  %10.1f  %9s  %13s\n", wide, d.Pattern, d.Layers, attention.Percent(d.Density), d.Mean,
-			thousands(int64(d.Max)), attention.Percent(d.Cost))
+			units.Commas(d.Max), attention.Percent(d.Cost))
 		density, layers = density+float64(d.Layers)*d.Density, layers+float64(d.Layers)
 		if c.Head != nil {
 			panels = append(panels, d.Panel(*c.Head))

@@ -9,6 +9,7 @@ import (
 
 	"anneal/bench"
 	"anneal/internal/fileio"
+	"anneal/internal/units"
 )
 
 type benchAllCmd struct {
@@ -39,8 +40,8 @@ func (c benchAllCmd) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.printf("\n%s, %s, %s: %s in %s\n", suite.CPU, suite.Kernels, plural(suite.Threads, "thread"),
-			plural(len(suite.Figures), "figure"), seconds(time.Since(begin)))
+		s.printf("\n%s, %s, %s: %s in %s\n", suite.CPU, suite.Kernels, units.Count(suite.Threads, "thread"),
+			units.Count(len(suite.Figures), "figure"), seconds(time.Since(begin)))
 		if c.Out != "" {
 			err := fileio.Write(string(c.Out), func(w io.Writer) error {
 				e := json.NewEncoder(w)
@@ -59,7 +60,7 @@ func (c benchAllCmd) Run(s *session) error {
 // figures spells a speed with three or more digits.
 func figures(x float64) string {
 	if x >= 1000 {
-		return thousands(int64(x))
+		return units.Commas(int64(x))
 	}
 	return fmt.Sprintf("%.3g", x)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"anneal/bench"
+	"anneal/internal/units"
 )
 
 type benchCoresCmd struct {
@@ -48,7 +49,7 @@ func (c benchCoresCmd) Run(s *session) error {
 
 func printCoresResult(s *session, r *bench.CoresResult) {
 	s.printf("%s %s, %s: a step of %s tokens, simulated from the times of its tasks on one core\n",
-		r.Shape, r.Precision, r.Tier, thousands(int64(r.Tokens)))
+		r.Shape, r.Precision, r.Tier, units.Commas(r.Tokens))
 	s.printf("%5s %11s %8s %10s   %9s %9s %9s %9s %9s\n",
 		"cores", "a step", "speed-up", "efficiency", "work", "waiting", "handing", "alone", "all work")
 	for _, c := range r.Cases {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"anneal/bench"
+	"anneal/internal/units"
 	"anneal/prepare"
 )
 
@@ -28,7 +29,8 @@ func (c benchDataCmd) Run(s *session) error {
 		if err != nil {
 			return asData(err)
 		}
-		s.printf("%s of text, %s of prose, %d threads\n\n", megabytes(r.Bytes), megabytes(r.ProseBytes), r.Threads)
+		s.printf("%s of text, %s of prose, %d threads\n\n", units.FormatSize(r.Bytes),
+			units.FormatSize(r.ProseBytes), r.Threads)
 		for _, line := range []struct {
 			name string
 			rate float64

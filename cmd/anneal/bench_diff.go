@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"anneal/bench"
+	"anneal/internal/units"
 )
 
 type benchDiffCmd struct {
@@ -32,14 +33,14 @@ func (c benchDiffCmd) Run(s *session) error {
 	}
 	d := bench.Compare(before, after)
 	s.printf("before: %s, %s, %s, anneal %s\nafter:  %s, %s, %s, anneal %s\n\n",
-		before.CPU, before.Kernels, plural(before.Threads, "thread"), before.Version,
-		after.CPU, after.Kernels, plural(after.Threads, "thread"), after.Version)
+		before.CPU, before.Kernels, units.Count(before.Threads, "thread"), before.Version,
+		after.CPU, after.Kernels, units.Count(after.Threads, "thread"), after.Version)
 	s.printf("%-50s %10s %10s %9s\n", "", "before", "after", "")
 	for _, x := range d.Changes {
 		s.printf("%-50s %8.1f %% %8.1f %% %+7.1f %%\n", x.Name, 100*x.Before.Share, 100*x.After.Share, 100*(x.Ratio-1))
 	}
 	s.printf("\n%s in both: the middle one changed by %+.1f %%; %d only before, %d only after\n",
-		plural(len(d.Changes), "figure"), 100*(d.Median-1), len(d.Missing), len(d.New))
+		units.Count(len(d.Changes), "figure"), 100*(d.Median-1), len(d.Missing), len(d.New))
 	if err := s.emit(d); err != nil {
 		return err
 	}

@@ -38,7 +38,8 @@ func (c benchGemmCmd) Run(s *session) error {
 	report, err := bench.GEMM(tier, c.Threads, time.Duration(float64(c.Seconds)*float64(time.Second)),
 		func(r bench.GEMMCase) {
 			s.printf("%-4s %-9s  %-14s %s  %5d×%5d×%5d  %7.1f GFLOP/s  %3.0f%% of peak\n",
-				r.DType, plural(r.Threads, "thread"), r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS, 100*r.FractionOfPeak)
+				r.DType, units.Count(r.Threads, "thread"), r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS,
+				100*r.FractionOfPeak)
 		})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"anneal/bench"
+	"anneal/internal/units"
 )
 
 type benchGenerateCmd struct {
@@ -60,7 +61,7 @@ func (c benchGenerateCmd) Run(s *session) error {
 		s.printf("%s %s, %s: a pass reads %s of %s; memory is read at %.1f GB/s\n",
 			c.Shape, c.Precision, r.Device, memorySize(r.WeightBytes), weights, r.BandwidthGBs)
 		s.printf("prompts %s tokens/s, %.0f%% of evaluation\n",
-			thousands(int64(r.PromptTokensPerSecond)), 100*r.PromptTokensPerSecond/r.ForwardTokensPerSecond)
+			units.Commas(int64(r.PromptTokensPerSecond)), 100*r.PromptTokensPerSecond/r.ForwardTokensPerSecond)
 		return s.emit(r)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"anneal/bench"
+	"anneal/internal/units"
 	"anneal/machine"
 )
 
@@ -55,7 +56,7 @@ func (s *session) printProfile(p *machine.Profile, figures []machine.Figure) {
 			group = f.Group
 			s.printf("\n%-36s", group+", "+f.Unit)
 			for _, x := range p.Sections {
-				s.printf("%12s", plural(x.Threads, "thread"))
+				s.printf("%12s", units.Count(x.Threads, "thread"))
 			}
 			s.printf("\n")
 		}

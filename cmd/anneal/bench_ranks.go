@@ -9,6 +9,7 @@ import (
 
 	"anneal/bench"
 	"anneal/config"
+	"anneal/internal/units"
 )
 
 type benchRanksCmd struct {
@@ -71,7 +72,7 @@ func printRanksResult(s *session, r *bench.RanksResult) {
 		micro = fmt.Sprintf("%d micro-batches", r.MicroBatches)
 	}
 	s.printf("%s %s, %s: steps of %s tokens in %s, rows of %s tokens, %d rounds in turn\n",
-		r.Shape, r.Precision, r.Tier, thousands(int64(r.TokensPerStep)), micro, thousands(int64(r.Context)), r.Rounds)
+		r.Shape, r.Precision, r.Tier, units.Commas(r.TokensPerStep), micro, units.Commas(r.Context), r.Rounds)
 	s.printf("%-16s %15s %11s %10s %12s %10s\n",
 		"", "ranks × threads", "time", "tok/s", "of one rank", "of "+r.Cases[1].Name)
 	for i, m := range r.Cases {
@@ -80,7 +81,7 @@ func printRanksResult(s *session, r *bench.RanksResult) {
 			ofFirst = fmt.Sprintf("%.2f", m.OfFirst)
 		}
 		s.printf("%-16s %15s %8.1f ms %10s %12.2f %10s\n", m.Name, fmt.Sprintf("%d × %d", m.Ranks, m.Threads),
-			m.StepMs, thousands(int64(m.TokensPerSecond)), m.OfOneRank, ofFirst)
+			m.StepMs, units.Commas(int64(m.TokensPerSecond)), m.OfOneRank, ofFirst)
 	}
 	if r.Axis == "pipeline" {
 		printPipelines(s, r)

@@ -39,7 +39,7 @@ func (c benchStepCmd) Run(s *session) error {
 			return err
 		}
 		s.printf("%s %s, %s: %s tok/s, median step %.1f ms, first step after %.2f s\n",
-			c.Shape, c.Precision, r.Device, thousands(int64(r.TokensPerSecond)), r.StepMsMedian, r.FirstStepSeconds)
+			c.Shape, c.Precision, r.Device, units.Commas(int64(r.TokensPerSecond)), r.StepMsMedian, r.FirstStepSeconds)
 		share := "an unknown share of peak"
 		if r.FractionOfPeak > 0 {
 			share = fmt.Sprintf("%.0f%% of the peak of %s", 100*r.FractionOfPeak, units.Rate(r.PeakGFLOPS))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"anneal/bench"
+	"anneal/internal/units"
 	"anneal/prepare"
 	"anneal/tokenizer"
 )
@@ -27,7 +28,7 @@ func (c benchTokenizerCmd) Run(s *session) error {
 		}
 		s.printf("%s to %s tokens: learnt in %.2f s (%.1f MB/s); on one core, pretokens at %.1f MB/s, "+
 			"encoding at %.1f MB/s cold and %.1f MB/s warm; %.2f bytes/token\n",
-			megabytes(r.Bytes), thousands(int64(r.VocabSize)), r.TrainSeconds, r.TrainMBPerSecond,
+			units.FormatSize(r.Bytes), units.Commas(r.VocabSize), r.TrainSeconds, r.TrainMBPerSecond,
 			r.PretokenizeMBPerSecond, r.EncodeColdMBPerSecond, r.EncodeWarmMBPerSecond, r.BytesPerToken)
 		return s.emit(r)
 	})

@@ -13,6 +13,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/machine"
+	"anneal/internal/units"
 	"anneal/lab"
 	"anneal/plan"
 	"anneal/train"
@@ -141,7 +142,7 @@ func tellSpeeds(s *session, speed func(*config.Config) (float64, string, error))
 		tokens, source, err := speed(cfg)
 		if m := cfg.Model; err == nil {
 			s.notef("  %d layers of width %d, context %d: %s tokens/s", m.Layers, m.Dim, m.Context,
-				thousands(int64(tokens)))
+				units.Commas(int64(tokens)))
 		}
 		return tokens, source, err
 	}

@@ -43,7 +43,7 @@ func (c ckptLsCmd) Run(s *session) error {
 			s.printf("%-16s unusable: %s\n", e.Name, r.Error)
 		} else {
 			s.printf("%-16s step %-9s %s tokens  %s\n",
-				e.Name, thousands(e.Step), thousands(e.Tokens), megabytes(e.Bytes))
+				e.Name, units.Commas(e.Step), units.Commas(e.Tokens), units.FormatSize(e.Bytes))
 		}
 		rows = append(rows, r)
 	}
@@ -72,10 +72,10 @@ func (c ckptVerifyCmd) Run(s *session) error {
 	names := make([]string, len(r.Checkpoints))
 	for i, info := range r.Checkpoints {
 		names[i] = info.Name
-		s.printf("%-16s ok  %s\n", info.Name, megabytes(info.Bytes))
+		s.printf("%-16s ok  %s\n", info.Name, units.FormatSize(info.Bytes))
 	}
 	for _, info := range r.Aside {
-		s.printf("%-16s ok  %s, set aside by a rewind\n", info.Name, megabytes(info.Bytes))
+		s.printf("%-16s ok  %s, set aside by a rewind\n", info.Name, units.FormatSize(info.Bytes))
 	}
 	for _, remark := range r.Remarks {
 		s.warn(remark)
@@ -137,7 +137,7 @@ func (c ckptMergeCmd) Run(s *session) error {
 	if r.Unchanged {
 		s.printf("%s has whole tensors already: nothing was written\n", r.Checkpoint)
 	} else {
-		s.closing(fmt.Sprintf("step %s in whole tensors, %s", thousands(r.Step), megabytes(r.Bytes)),
+		s.closing(fmt.Sprintf("step %s in whole tensors, %s", units.Commas(r.Step), units.FormatSize(r.Bytes)),
 			r.Checkpoint, elapsed, "")
 	}
 	return s.emit(struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"anneal/internal/relay"
+	"anneal/internal/units"
 )
 
 const (
@@ -59,7 +60,7 @@ func (c *console) recovered(err error) []byte {
 	if err != nil {
 		why = err.Error()
 	}
-	text := fmt.Sprintf("%s of progress were dropped: %s", plural(n, "line"), why)
+	text := fmt.Sprintf("%s of progress were dropped: %s", units.Count(n, "line"), why)
 	c.notes = append(c.notes, text)
 	return []byte(text + "\n")
 }

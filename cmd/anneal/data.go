@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"anneal/dataset"
+	"anneal/internal/units"
 	"anneal/prepare"
 	"anneal/tokenizer"
 )
@@ -63,7 +64,7 @@ func (c dataBuildCmd) Run(s *session) error {
 		s.reportText(report)
 		elapsed := time.Since(start)
 		rate := float64(report.Bytes) / 1e6 / elapsed.Seconds()
-		s.printf("read %s of text, %.1f MB/s\n", megabytes(report.Bytes), rate)
+		s.printf("read %s of text, %.1f MB/s\n", units.FormatSize(report.Bytes), rate)
 		result := s.finishData(c.Out, m, tok, elapsed, c.next(report, nextOfData(c.Out, m.Train.Counts)))
 		result["corpus"], result["mb_per_second"] = report, rate
 		return s.finish(c.lossFlags, report, filepath.Join(c.Out, "dataset.json"),
@@ -92,13 +93,13 @@ func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Toke
 	s.printSplit("val", m.Val.Counts)
 	end := string(tok.Token(m.Tokenizer.EOT))
 	s.printf("end of text: %s, token %s of %s\n",
-		end, thousands(int64(m.Tokenizer.EOT)), thousands(int64(m.Tokenizer.VocabSize)))
+		end, units.Commas(int64(m.Tokenizer.EOT)), units.Commas(int64(m.Tokenizer.VocabSize)))
 	remarks := []string{}
 	if remark := prepare.RemarkHeldOut(m); remark != "" {
 		s.warn(remark)
 		remarks = append(remarks, remark)
 	}
-	s.closing("a data set of "+thousands(int64(m.Train.Tokens+m.Val.Tokens))+" tokens", dir, elapsed, next)
+	s.closing("a data set of "+units.Commas(m.Train.Tokens+m.Val.Tokens)+" tokens", dir, elapsed, next)
 	return map[string]any{
 		"out": dir, "seconds": elapsed.Seconds(), "train": m.Train.Counts, "val": m.Val.Counts,
 		"vocab_size": m.Tokenizer.VocabSize,
@@ -116,10 +117,10 @@ func checkVal(share float64) error {
 
 func (s *session) printSplit(name string, c dataset.Counts) {
 	s.printf("%-6s %s, %s tokens, %.2f bytes/token\n",
-		name, plural(int(c.Documents), "document"), thousands(int64(c.Tokens)),
+		name, units.Count(int(c.Documents), "document"), units.Commas(c.Tokens),
 		float64(c.TextBytes)/float64(max(c.Tokens, 1)))
 	if c.PromptTokens > 0 {
-		s.printf("       %s of the tokens are in prompts: read, not trained on\n", thousands(int64(c.PromptTokens)))
+		s.printf("       %s of the tokens are in prompts: read, not trained on\n", units.Commas(c.PromptTokens))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"anneal/curate"
 	"anneal/fasttext"
 	"anneal/internal/fileio"
+	"anneal/internal/units"
 )
 
 type dataClassifierCmd struct {
@@ -125,7 +126,7 @@ func (c classifierTrainCmd) Run(s *session) error {
 		elapsed := time.Since(start)
 		rate := float64(rep.Bytes) * float64(c.Epoch) / 1e6 / elapsed.Seconds()
 		s.printf("learnt from %s examples, %s, %d times: %.1f MB/s\n",
-			thousands(int64(rep.Trained)), megabytes(rep.Bytes), c.Epoch, rate)
+			units.Commas(rep.Trained), units.FormatSize(rep.Bytes), c.Epoch, rate)
 		if rep.Held.Examples > 0 {
 			s.printEvaluation("held out", rep.Held)
 		}
@@ -149,9 +150,9 @@ func (s *session) printEvaluation(what string, e fasttext.Evaluation) {
 		if l.Examples > 0 {
 			recall = fmt.Sprintf("%.4f", l.Recall)
 		}
-		s.printf("%-20s %10s %10s %10s\n", l.Label, thousands(int64(l.Examples)), precision, recall)
+		s.printf("%-20s %10s %10s %10s\n", l.Label, units.Commas(l.Examples), precision, recall)
 	}
-	s.printf("%-20s %10s   accuracy %.4f\n", "all", thousands(int64(e.Examples)), e.Accuracy)
+	s.printf("%-20s %10s   accuracy %.4f\n", "all", units.Commas(e.Examples), e.Accuracy)
 }
 
 type classifierEvalCmd struct {
@@ -255,11 +256,11 @@ func (c classifierPredictCmd) Run(s *session) error {
 		rate := float64(bytes) / 1e6 / spent.Seconds()
 		for _, name := range append(m.Labels(), "(none)") {
 			if n := counts[name]; n > 0 {
-				s.printf("%-20s %s documents\n", name, thousands(int64(n)))
+				s.printf("%-20s %s documents\n", name, units.Commas(n))
 			}
 		}
 		s.printf("%.1f MB/s for the model alone\n", rate)
-		s.closing(plural(total, "document")+" classified, nothing written", "", time.Since(began), "")
+		s.closing(units.Count(total, "document")+" classified, nothing written", "", time.Since(began), "")
 		return s.emit(map[string]any{"documents": shown, "counts": counts, "corpus": r.Report(), "mb_per_second": rate})
 	})
 }
@@ -305,7 +306,7 @@ func (c classifierQuantizeCmd) Run(s *session) error {
 			return err
 		}
 		s.printf("%s became %s; `anneal data classifier eval` measures the loss of accuracy\n",
-			megabytes(before.Size()), megabytes(after))
+			units.FormatSize(before.Size()), units.FormatSize(after))
 		elapsed := time.Since(start)
 		s.closing(q.String(), c.Out.String(), elapsed, c.Out.next("anneal data classifier eval", "--label NAME=PATH"))
 		return s.emit(map[string]any{

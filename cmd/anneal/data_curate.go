@@ -15,6 +15,7 @@ import (
 	"anneal/dedup"
 	"anneal/internal/fileio"
 	"anneal/internal/machine"
+	"anneal/internal/units"
 	"anneal/internal/yaml"
 )
 
@@ -159,7 +160,7 @@ func (c dataCurateCmd) Run(s *session) error {
 func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration, alone bool) {
 	r := out.Report
 	if out.Changed > 0 {
-		s.notef("done again because the input changed: %s", plural(out.Changed, "split"))
+		s.notef("done again because the input changed: %s", units.Count(out.Changed, "split"))
 	}
 	s.notef("%s", r.Input)
 	if n := r.Input.Rejected(); n > 0 && !c.DryRun && out.Done == out.Splits {
@@ -167,25 +168,25 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration,
 	}
 	for _, stage := range r.Stages {
 		if stage.Changed > 0 {
-			s.printf("%-44s changed %s", stage.Name, plural(stage.Changed, "document"))
+			s.printf("%-44s changed %s", stage.Name, units.Count(stage.Changed, "document"))
 			if stage.BytesCut > 0 {
-				s.printf(", removed %s", corpus.Size(stage.BytesCut))
+				s.printf(", removed %s", units.FormatSize(stage.BytesCut))
 			}
 			s.printf("\n")
 		}
 		for _, rule := range stage.Rules {
 			if rule.Documents > 0 {
 				s.printf("%-44s dropped %s, %.2f %%, %s\n", stage.Name+"."+rule.Name,
-					plural(rule.Documents, "document"),
-					100*float64(rule.Documents)/float64(max(r.Documents, 1)), megabytes(rule.Bytes))
+					units.Count(rule.Documents, "document"),
+					100*float64(rule.Documents)/float64(max(r.Documents, 1)), units.FormatSize(rule.Bytes))
 			}
 		}
 	}
 	for i, d := range r.Comparisons {
 		s.comparison(i, d)
 	}
-	kept := fmt.Sprintf("kept %s of %s, %s of %s of text", thousands(int64(r.Kept)), plural(r.Documents, "document"),
-		megabytes(r.KeptBytes), megabytes(r.Bytes))
+	kept := fmt.Sprintf("kept %s of %s, %s of %s of text", units.Commas(r.Kept), units.Count(r.Documents, "document"),
+		units.FormatSize(r.KeptBytes), units.FormatSize(r.Bytes))
 	if alone {
 		kept += fmt.Sprintf(", %.1f MB/s", float64(r.Bytes)/1e6/took.Seconds())
 	}
@@ -235,7 +236,7 @@ func (s *session) tellLittleKept(r curate.Report) {
 	s.warn(fmt.Sprintf("only %.2g %% of the documents and %.2g %% of the text are kept",
 		100*little.Documents, 100*little.Bytes))
 	s.notef("  %s drops most: %s, %.0f %% of all",
-		little.Rule, plural(little.Dropped, "document"), 100*float64(little.Dropped)/float64(r.Documents))
+		little.Rule, units.Count(little.Dropped, "document"), 100*float64(little.Dropped)/float64(r.Documents))
 	if little.Hint != "" {
 		s.notef("  %s", little.Hint)
 	}
@@ -244,16 +245,16 @@ func (s *session) tellLittleKept(r curate.Report) {
 // comparison prints what a dedup stage found.
 func (s *session) comparison(i int, d dedup.Report) {
 	s.warnOfNGrams(d, "ngram_mib of dedup")
-	s.printf("dedup %d: %s of similar documents", i+1, plural(d.Clusters, "cluster"))
+	s.printf("dedup %d: %s of similar documents", i+1, units.Count(d.Clusters, "cluster"))
 	if d.Clusters > 0 {
-		s.printf(", the largest of %s", thousands(int64(d.LargestSize)))
+		s.printf(", the largest of %s", units.Commas(d.LargestSize))
 	}
 	if d.Candidates > 0 {
-		s.printf("; confirmed %s of %s pairs", thousands(d.Confirmed), thousands(d.Candidates))
+		s.printf("; confirmed %s of %s pairs", units.Commas(d.Confirmed), units.Commas(d.Candidates))
 	}
 	for _, u := range []dedup.Unit{dedup.Paragraph, dedup.Line} {
 		if n := d.Units[u.String()]; n > 0 {
-			s.printf("; %s", plural(n, "repeated "+u.String()))
+			s.printf("; %s", units.Count(n, "repeated "+u.String()))
 		}
 	}
 	s.printf("\n")

@@ -14,6 +14,7 @@ import (
 	"anneal/corpus"
 	"anneal/dedup"
 	"anneal/internal/machine"
+	"anneal/internal/units"
 )
 
 type dataDedupCmd struct {
@@ -167,34 +168,34 @@ func (c dataDedupCmd) Run(s *session) error {
 func (c dataDedupCmd) print(s *session, o dedup.Options, rep dedup.Report, took time.Duration) {
 	s.reportText(*rep.Input)
 	s.printf("dropped %s exact duplicates and %s near-duplicates; %s",
-		thousands(rep.Exact), thousands(rep.Near), plural(rep.Clusters, "cluster"))
+		units.Commas(rep.Exact), units.Commas(rep.Near), units.Count(rep.Clusters, "cluster"))
 	if rep.Clusters > 0 {
-		s.printf(", the largest of %s", plural(rep.LargestSize, "document"))
+		s.printf(", the largest of %s", units.Count(rep.LargestSize, "document"))
 	}
 	s.printf("\n")
 	if o.Verify > 0 {
 		s.printf("confirmed %s of %s candidate pairs at similarity %.2f\n",
-			thousands(rep.Confirmed), thousands(rep.Candidates), o.Verify)
+			units.Commas(rep.Confirmed), units.Commas(rep.Candidates), o.Verify)
 	}
 	if o.NGrams != nil {
 		s.printf("dropped %s for repeated n-grams; %.1g of the look-ups were false positives at the end\n",
-			plural(int(rep.NGrams), "document"), rep.NGramError)
+			units.Count(int(rep.NGrams), "document"), rep.NGramError)
 	}
 	s.warnOfNGrams(rep, "--bloom")
 	for _, u := range o.Units {
 		if u != dedup.Document {
-			s.printf("dropped %s\n", plural(rep.Units[u.String()], "repeated "+u.String()))
+			s.printf("dropped %s\n", units.Count(rep.Units[u.String()], "repeated "+u.String()))
 		}
 	}
 	if rep.Emptied > 0 {
-		s.printf("dropped %s that were empty after that\n", plural(int(rep.Emptied), "document"))
+		s.printf("dropped %s that were empty after that\n", units.Count(int(rep.Emptied), "document"))
 	}
 	if rep.Spilled > 0 {
-		s.printf("sorted %s on disk\n", megabytes(rep.Spilled))
+		s.printf("sorted %s on disk\n", units.FormatSize(rep.Spilled))
 	}
 	kept := fmt.Sprintf("kept %s of %s, %s of %s of text, %.1f MB/s",
-		thousands(rep.Kept), plural(int(rep.Documents), "document"), megabytes(rep.KeptBytes), megabytes(rep.Bytes),
-		float64(rep.Bytes)/1e6/took.Seconds())
+		units.Commas(rep.Kept), units.Count(int(rep.Documents), "document"), units.FormatSize(rep.KeptBytes),
+		units.FormatSize(rep.Bytes), float64(rep.Bytes)/1e6/took.Seconds())
 	s.closing(kept, c.Out, took, c.next(*rep.Input,
 		command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs"))))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/prepare"
 	"anneal/tokenfile"
 )
@@ -43,11 +44,11 @@ func (c dataExportCmd) Run(s *session) error {
 		}
 		if r.Prompts > 0 {
 			s.notef("%s tokens are in prompts; %s files cannot mark them, so training on these files trains on the "+
-				"prompts too", thousands(int64(r.Prompts)), format.Name)
+				"prompts too", units.Commas(r.Prompts), format.Name)
 		}
 		elapsed := time.Since(start)
 		s.closing(fmt.Sprintf("%s, %s tokens, as files of %s",
-			plural(int(r.Documents), "document"), thousands(int64(r.Tokens)), r.Format), c.Out, elapsed, "")
+			units.Count(int(r.Documents), "document"), units.Commas(r.Tokens), r.Format), c.Out, elapsed, "")
 		return s.emit(struct {
 			prepare.ExportReport
 			Out     string  `json:"out"`

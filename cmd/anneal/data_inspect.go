@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/prepare"
 )
 
@@ -48,10 +49,10 @@ func (c dataInspectCmd) Run(s *session) error {
 // printPackings shows what each packing makes of the data.
 func (s *session) printPackings(r *prepare.DataReport) {
 	s.printf("\n%-12s %14s %10s %15s %17s\n", "packing",
-		"rows of "+thousands(int64(r.Context)), "trained", "documents cut", "tokens left out")
+		"rows of "+units.Commas(r.Context), "trained", "documents cut", "tokens left out")
 	for _, u := range r.Packings {
 		s.printf("%-12s %14s %9.3f%% %15s %17s\n",
-			u.Packing, thousands(int64(u.Rows)), 100*u.Share(), thousands(int64(u.Cut)), thousands(int64(u.LeftOut)))
+			u.Packing, units.Commas(u.Rows), 100*u.Share(), units.Commas(u.Cut), units.Commas(u.LeftOut))
 	}
 }
 
@@ -62,8 +63,8 @@ func (s *session) printLengths(r *prepare.DataReport) {
 		return
 	}
 	s.printf("\ndocument lengths in the %s split, in tokens: shortest %s, median %s, 90%% up to %s, 99%% up to %s, "+
-		"longest %s\n", r.LengthsOf, thousands(int64(l.Shortest)),
-		thousands(int64(l.Median)), thousands(int64(l.P90)), thousands(int64(l.P99)), thousands(int64(l.Longest)))
+		"longest %s\n", r.LengthsOf, units.Commas(l.Shortest),
+		units.Commas(l.Median), units.Commas(l.P90), units.Commas(l.P99), units.Commas(l.Longest))
 	most := uint64(1)
 	for _, b := range l.Bins {
 		most = max(most, b.Documents)
@@ -72,7 +73,7 @@ func (s *session) printLengths(r *prepare.DataReport) {
 	for _, b := range l.Bins {
 		bar := strings.Repeat("█", int(b.Documents*uint64(width)/most))
 		s.printf("  %11s to %-11s %11s  %5.1f%% of tokens  %s\n",
-			thousands(int64(b.From)), thousands(int64(b.To-1)), thousands(int64(b.Documents)),
+			units.Commas(b.From), units.Commas(b.To-1), units.Commas(b.Documents),
 			100*float64(b.Tokens)/float64(all.Tokens), bar)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"anneal/config"
+	"anneal/internal/units"
 	"anneal/prepare"
 )
 
@@ -47,7 +48,7 @@ func (c dataMixCmd) Run(s *session) error {
 	for _, x := range p.Sources {
 		read += x.Drawn
 	}
-	s.closing("a plan of "+thousands(read)+" tokens", "", elapsed,
+	s.closing("a plan of "+units.Commas(read)+" tokens", "", elapsed,
 		command("anneal", "train", "examples/tiny.yaml", "data.mix="+strings.Join(c.Sources, ", "),
 			"data.weights="+o.Method, "--out", "runs/mix"))
 	return s.emit(struct {
@@ -66,7 +67,7 @@ func (c dataMixCmd) options() (prepare.MixOptions, error) {
 			"try --context 2048"}
 	case c.Tokens > 0 && int64(c.Tokens) < int64(c.Context):
 		return o, &usageError{
-			fmt.Sprintf("--tokens %d is less than one row of %s", c.Tokens, thousands(int64(c.Context))),
+			fmt.Sprintf("--tokens %d is less than one row of %s", c.Tokens, units.Commas(c.Context)),
 			fmt.Sprintf("try --tokens %d or a smaller --context", c.Context),
 		}
 	case c.Temperature != 0 && c.Method != "temperature" || c.Epochs != 0 && c.Method != "unimax":
@@ -107,13 +108,13 @@ func mixTable(p *prepare.MixPlan) []string {
 		wide, "source", "tokens", "weight", "tokens read", "epochs", "of them repeats")}
 	for _, x := range p.Sources {
 		lines = append(lines, fmt.Sprintf("%-*s  %17s  %8.4f  %17s  %7.2f  %17s",
-			wide, x.Name, thousands(int64(x.Tokens)), x.Weight, thousands(x.Drawn), x.Epochs, thousands(x.Again)))
+			wide, x.Name, units.Commas(x.Tokens), x.Weight, units.Commas(x.Drawn), x.Epochs, units.Commas(x.Again)))
 	}
 	if len(p.Weights) < 2 {
 		return lines
 	}
 	for _, c := range p.Weights {
-		line := "weights from " + thousands(c.From) + " tokens on:"
+		line := "weights from " + units.Commas(c.From) + " tokens on:"
 		for i, w := range c.Weights {
 			line += fmt.Sprintf(" %s %.4f", p.Sources[i].Name, w)
 			if c.To != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/prepare"
 )
 
@@ -35,7 +36,7 @@ func (c dataSampleCmd) Run(s *session) error {
 		s.printSplit("val", m.Val.Counts)
 		elapsed := time.Since(start)
 		s.closing(fmt.Sprintf("a data set of %s tokens, vocabulary %s",
-			thousands(int64(m.Train.Tokens+m.Val.Tokens)), thousands(int64(m.Tokenizer.VocabSize))),
+			units.Commas(m.Train.Tokens+m.Val.Tokens), units.Commas(m.Tokenizer.VocabSize)),
 			c.Out, elapsed, command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Out, "--out", "runs/tiny"))
 		return s.emit(map[string]any{
 			"out": c.Out, "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize,

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"anneal/internal/units"
 	"anneal/prepare"
 	"anneal/use"
 )
@@ -54,9 +55,9 @@ func (c dataScoreCmd) Run(s *session) error {
 		s.printf("%.1f MB/s; `anneal explain data.order` explains how to use scores\n", rate)
 		next := command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Dir,
 			"data.order=first "+r.Name+" over 15%", "--out", "runs/"+nameOf(c.Dir))
-		what := "scores of " + thousands(int64(r.Documents)) + " documents"
+		what := "scores of " + units.Commas(r.Documents) + " documents"
 		if r.Unscored > 0 {
-			what += ", " + thousands(int64(r.Unscored)) + " of them without one"
+			what += ", " + units.Commas(r.Unscored) + " of them without one"
 		}
 		s.closing(what, r.Path, elapsed, next)
 		return s.emit(struct {
@@ -83,7 +84,7 @@ func (s *session) printScores(r *prepare.ScoreReport) {
 	width := max(s.columns()-40, 10)
 	for _, b := range r.Bins {
 		s.printf("  %10.4g to %-10.4g %11s  %s\n",
-			b.From, b.To, thousands(int64(b.Documents)), strings.Repeat("█", b.Documents*width/most))
+			b.From, b.To, units.Commas(b.Documents), strings.Repeat("█", b.Documents*width/most))
 	}
 	for _, end := range []struct {
 		name string
@@ -100,7 +101,7 @@ func (s *session) printScores(r *prepare.ScoreReport) {
 			if most := max(s.columns()-34, 20); len(text) > most {
 				text = append(text[:most-1], '…')
 			}
-			s.printf("  %10.4g  %9s tokens  %s\n", e.Score, thousands(int64(e.Tokens)), string(text))
+			s.printf("  %10.4g  %9s tokens  %s\n", e.Score, units.Commas(e.Tokens), string(text))
 		}
 	}
 }

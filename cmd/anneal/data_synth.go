@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/prepare/synth"
 )
 
@@ -119,14 +120,14 @@ func (f synthFlags) build(s *session, t synth.Text, err error) error {
 		s.printSplit("train", m.Train.Counts)
 		s.printSplit("val", m.Val.Counts)
 		if items > 0 {
-			s.printf("%s: %s for eval.tasks\n", asked, plural(items, "question"))
+			s.printf("%s: %s for eval.tasks\n", asked, units.Count(items, "question"))
 		}
 		elapsed := time.Since(start)
 		longest := 0 // tokens of a document, with the one that ends it
 		for _, doc := range t.Train {
 			longest = max(longest, len(doc)+1)
 		}
-		s.closing(fmt.Sprintf("a data set of %s tokens", thousands(int64(m.Train.Tokens+m.Val.Tokens))), f.Out, elapsed,
+		s.closing(fmt.Sprintf("a data set of %s tokens", units.Commas(m.Train.Tokens+m.Val.Tokens)), f.Out, elapsed,
 			command("anneal", "train", "examples/tiny.yaml", "data.path="+f.Out, "data.packing=pad",
 				fmt.Sprintf("model.context=%d", longest), fmt.Sprintf("train.batch_tokens=%d", synthBatch*longest),
 				"train.eval_answers=true", "--out", "runs/"+nameOf(f.Out)))

@@ -7,6 +7,7 @@ import (
 
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/internal/units"
 )
 
 // A data set that is held out as a whole is evaluated on, looked at and handed on; training on it is an error that
@@ -39,8 +40,8 @@ func TestAWhollyHeldOutDataSet(t *testing.T) {
 	}
 	v = w.object(exitOK, "eval", w.path("run"), "--data", held)
 	code, _, errs := anneal("eval", w.path("run"), "--data", held, "--tokens", "1000000000")
-	if want := thousands(int64(v["tokens"].(float64))) + " targets, fewer than the 1,000,000,000 of --tokens"; code !=
-		exitOK || !strings.Contains(errs, want) {
+	want := units.Commas(int64(v["tokens"].(float64))) + " targets, fewer than the 1,000,000,000 of --tokens"
+	if code != exitOK || !strings.Contains(errs, want) {
 		t.Errorf("exit %d, %s, want %s", code, errs, want)
 	}
 	for _, args := range [][]string{

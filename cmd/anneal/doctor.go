@@ -56,7 +56,7 @@ func (doctorMachineCmd) Run(s *session) error {
 	s.printf("            this CPU runs: %s\n", strings.Join(tiers, ", "))
 	s.printFault(kernelsNote())
 	s.printf("memory      %s available of %s\n", known(memory.Available, memorySize), known(memory.Total, memorySize))
-	s.printf("disk        %s free here\n", known(disk, megabytes))
+	s.printf("disk        %s free here\n", known(disk, units.FormatSize))
 	s.printf("go          %s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	s.printf("demo text   %s\n", source)
 	peak := bench.MeasurePeak(tier, 0)

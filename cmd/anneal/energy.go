@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"anneal/internal/machine"
+	"anneal/internal/units"
 )
 
 // powercap is where energy is read; tests have their own.
@@ -21,6 +22,6 @@ func (s *session) energyFact(elapsed time.Duration) string {
 	if s.world.Size() > 1 {
 		whose = "of the processors of rank 0's machine and all that ran on them"
 	}
-	return fmt.Sprintf("%s J (%.3g Wh), %.3g W on average, %s", thousands(int64(joules+0.5)), joules/3600,
+	return fmt.Sprintf("%s J (%.3g Wh), %.3g W on average, %s", units.Commas(int64(joules+0.5)), joules/3600,
 		joules/max(elapsed.Seconds(), 1e-3), whose)
 }

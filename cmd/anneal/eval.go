@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"anneal/config"
+	"anneal/internal/units"
 )
 
 type evalCmd struct {
@@ -65,31 +66,31 @@ func (c evalCmd) onText(s *session) error {
 			return err
 		}
 		s.printf("loss %.4f nats/token, %.4f bits/byte over %s tokens (%s of text) at step %d, in %s\n",
-			e.Loss, e.BitsPerByte, thousands(e.Tokens), megabytes(e.Bytes), r.Step, r.Numbers())
+			e.Loss, e.BitsPerByte, units.Commas(e.Tokens), units.FormatSize(e.Bytes), r.Step, r.Numbers())
 		if asked := int64(c.Tokens); e.Tokens < asked {
 			s.notef("the text has %s targets, fewer than the %s of --tokens",
-				thousands(e.Tokens), thousands(asked))
+				units.Commas(e.Tokens), units.Commas(asked))
 		}
 		for _, x := range e.Sources {
 			s.printf("  %s: loss %.4f, %.4f bits/byte over %s tokens (%s of text)\n",
-				x.Name, x.Loss, x.BitsPerByte, thousands(x.Tokens), megabytes(x.Bytes))
+				x.Name, x.Loss, x.BitsPerByte, units.Commas(x.Tokens), units.FormatSize(x.Bytes))
 		}
 		if a := e.Answers; a.Targets > 0 {
 			s.printf("  %.1f %% of these tokens are the most likely one", 100*a.Accuracy())
 			if a.Documents > 0 {
-				s.printf("; %s of %s documents are right as a whole", thousands(a.Exact), thousands(a.Documents))
+				s.printf("; %s of %s documents are right as a whole", units.Commas(a.Exact), units.Commas(a.Documents))
 			}
 			s.printf("\n")
 			if a.Cut > 0 {
 				s.notef("rows of %s tokens cut %s: whether a cut document is right as a whole is unknown",
-					thousands(int64(r.Context())), plural(int(a.Cut), "document"))
+					units.Commas(r.Context()), units.Count(int(a.Cut), "document"))
 			}
 		}
 		for _, p := range e.ByPosition {
 			s.printf("  positions %6d to %6d: loss %.4f, %.4f bits/byte over %s tokens\n",
-				p.From, p.To-1, p.Loss, p.BitsPerByte, thousands(p.Tokens))
+				p.From, p.To-1, p.Loss, p.BitsPerByte, units.Commas(p.Tokens))
 		}
-		s.closing(thousands(e.Tokens)+" tokens scored", "", time.Since(start), "")
+		s.closing(units.Commas(e.Tokens)+" tokens scored", "", time.Since(start), "")
 		report := map[string]any{
 			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes,
 			"step": r.Step, "context": r.Context(), "precision": r.Config.Precision,

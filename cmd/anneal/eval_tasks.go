@@ -12,6 +12,7 @@ import (
 
 	"anneal/dataset"
 	"anneal/internal/fileio"
+	"anneal/internal/units"
 	"anneal/tasks"
 )
 
@@ -52,7 +53,7 @@ func (c evalCmd) onTasks(s *session) error {
 		start := time.Now()
 		o := tasks.Options{By: c.By, Progress: func(done, total int64, unit string) {
 			s.status.update(func(int) string {
-				return fmt.Sprintf("%s of %s %s", thousands(done), thousands(total), unit)
+				return fmt.Sprintf("%s of %s %s", units.Commas(done), units.Commas(total), unit)
 			})
 		}}
 		var result *tasks.Result
@@ -69,17 +70,17 @@ func (c evalCmd) onTasks(s *session) error {
 		for _, t := range result.Tasks {
 			if n := len(t.Astray); n > 0 {
 				s.warn(fmt.Sprintf("%s: %s of %s have a doc_to_target that is none of their choices, the first is "+
-					"item %d; no answer to them counts as right", t.Task, thousands(int64(n)),
-					plural(t.Items, "item"), t.Astray[0]))
+					"item %d; no answer to them counts as right", t.Task, units.Commas(n),
+					units.Count(t.Items, "item"), t.Astray[0]))
 			}
 			if t.Items < t.Of {
-				s.notef("%s has %s items; --limit took the first %s", t.Task, thousands(int64(t.Of)),
-					thousands(int64(t.Items)))
+				s.notef("%s has %s items; --limit took the first %s", t.Task, units.Commas(t.Of),
+					units.Commas(t.Items))
 			}
 		}
-		what := fmt.Sprintf("%s at step %d in %s", plural(len(result.Tasks), "task"), r.Step, r.Numbers())
+		what := fmt.Sprintf("%s at step %d in %s", units.Count(len(result.Tasks), "task"), r.Step, r.Numbers())
 		if result.Tokens > 0 {
-			what += ", " + thousands(result.Tokens) + " tokens read"
+			what += ", " + units.Commas(result.Tokens) + " tokens read"
 		}
 		s.closing(what, c.Samples.String(), elapsed, "")
 		return s.emit(map[string]any{
@@ -136,9 +137,9 @@ func printTasks(s *session, r *tasks.Result) {
 	}
 	s.printf("%-*s  %5s  %6s  %-*s   %10s\n", width, "task", "shots", "items", wide, "metric", "value")
 	for _, t := range r.Tasks {
-		row(t.Alias, fmt.Sprint(t.Shots), thousands(int64(t.Items)), t.Metrics)
+		row(t.Alias, fmt.Sprint(t.Shots), units.Commas(t.Items), t.Metrics)
 		for _, p := range t.Parts {
-			row("  "+p.Value, "", thousands(int64(p.Items)), p.Metrics)
+			row("  "+p.Value, "", units.Commas(p.Items), p.Metrics)
 		}
 	}
 	for _, g := range r.Groups {

@@ -8,6 +8,7 @@ import (
 
 	"anneal/gguf"
 	"anneal/internal/fileio"
+	"anneal/internal/units"
 	"anneal/safetensors"
 	"anneal/use"
 )
@@ -76,7 +77,7 @@ func (c exportCmd) hf(s *session, r *use.Trained, start time.Time) error {
 			report.ProbeTokens, report.MaxLogitDiff)
 	}
 	s.closing(fmt.Sprintf("%s, %s parameters in %s, step %s",
-		report.Architecture, thousands(report.Parameters), report.DType, thousands(report.Step)),
+		report.Architecture, units.Commas(report.Parameters), report.DType, units.Commas(report.Step)),
 		c.Out, elapsed, command("python3", "-c",
 			fmt.Sprintf("from transformers import AutoModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out)))
 	return s.emit(struct {
@@ -109,7 +110,7 @@ func (c exportCmd) gguf(s *session, r *use.Trained, start time.Time) error {
 			report.Tensors, 100*report.MaxDifference)
 	}
 	s.closing(fmt.Sprintf("architecture %s, %s parameters in %s, step %s",
-		report.Architecture, thousands(report.Parameters), report.DType, thousands(report.Step)),
+		report.Architecture, units.Commas(report.Parameters), report.DType, units.Commas(report.Step)),
 		c.Out, elapsed, command("llama-completion", "-m", c.Out, "-p", "Once", "-n", "64", "--temp", "0"))
 	return s.emit(struct {
 		*use.GGUFReport
@@ -136,7 +137,7 @@ func (c exportCmd) adapter(s *session, r *use.Trained, start time.Time) error {
 			fmt.Sprintf("from peft import AutoPeftModelForCausalLM as M; print(M.from_pretrained(%q))", c.Out))
 	}
 	s.closing(fmt.Sprintf("%s of rank %d, %s parameters in %s, step %s", report.Kind, report.Rank,
-		thousands(report.Parameters), report.DType, thousands(report.Step)), c.Out, elapsed, next)
+		units.Commas(report.Parameters), report.DType, units.Commas(report.Step)), c.Out, elapsed, next)
 	return s.emit(struct {
 		*use.AdapterReport
 		Out     string   `json:"out"`

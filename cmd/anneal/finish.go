@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"anneal/config"
+	"anneal/internal/units"
 	"anneal/plan"
 	"anneal/run"
 )
@@ -30,26 +31,26 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	fact := func(name, format string, args ...any) {
 		s.prosef(strings.Repeat(" ", 18), "%-17s "+format+"\n", append([]any{name}, args...)...)
 	}
-	fact("steps", "%s", thousands(int64(r.Step)))
+	fact("steps", "%s", units.Commas(r.Step))
 	rate := "no step this time"
 	if !math.IsNaN(r.TokensPerSecond) {
-		rate = thousands(int64(r.TokensPerSecond)) + " a second"
+		rate = units.Commas(int64(r.TokensPerSecond)) + " a second"
 	}
-	fact("tokens", "%s, %s", thousands(r.Tokens), rate)
+	fact("tokens", "%s, %s", units.Commas(r.Tokens), rate)
 	for i, text := range timingFacts(r.Timing) {
 		fact([]string{"step", "  by phase"}[i], "%s", text)
 	}
-	fact("parameters", "%s", thousands(r.Parameters))
+	fact("parameters", "%s", units.Commas(r.Parameters))
 	if !math.IsNaN(r.TrainLoss) {
 		fact("training loss", "%.4f nats/token", r.TrainLoss)
 	}
 	if !math.IsNaN(r.ValBitsPerByte) {
 		fact("validation loss", "%.4f nats/token, %.4f bits/byte, at step %s",
-			r.ValLoss, r.ValBitsPerByte, thousands(int64(r.EvalStep)))
+			r.ValLoss, r.ValBitsPerByte, units.Commas(r.EvalStep))
 	}
 	if !math.IsNaN(r.ValBitsPerByteEMA) {
 		fact("of the average", "%.4f nats/token, %.4f bits/byte, at step %s",
-			r.ValLossEMA, r.ValBitsPerByteEMA, thousands(int64(r.EvalStep)))
+			r.ValLossEMA, r.ValBitsPerByteEMA, units.Commas(r.EvalStep))
 	}
 	for _, x := range []struct {
 		name            string
@@ -65,7 +66,7 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	}
 	if !math.IsNaN(r.NoiseScale) {
 		fact("noise scale", "%s tokens: a much smaller batch wastes time, a much larger one wastes tokens",
-			thousands(int64(r.NoiseScale)))
+			units.Commas(int64(r.NoiseScale)))
 	}
 	fact("weights", "%.16s…", r.WeightsHash)
 	if r.DeviceMemory > 0 {
@@ -85,7 +86,7 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 		fact("energy", "%s", text)
 	}
 	if !r.Interrupted {
-		s.closing("a run of "+plural(r.Step, "step"), f.dir, f.elapsed, f.next)
+		s.closing("a run of "+units.Count(r.Step, "step"), f.dir, f.elapsed, f.next)
 	}
 	s.trained = f.dir
 	result := finishedJSON(r, f)
@@ -97,7 +98,7 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	} // else how to continue the run matters more than an error of standard output
 	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n"+
 		"  to continue: `anneal resume %s`",
-		thousands(int64(r.Step)), seconds(f.elapsed), f.dir, f.dir)}
+		units.Commas(r.Step), seconds(f.elapsed), f.dir, f.dir)}
 }
 
 // ofRanks says whose memory the peak is, and the parts below it are, if there are any, in a run on several ranks.
@@ -188,6 +189,6 @@ func (s *session) printSources(r *run.Result) {
 		bits[x.Name] = fmt.Sprintf(", %.4f bits/byte", x.BitsPerByte)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.SourceTokens)) {
-		s.printf("  %s: %s tokens read%s\n", name, thousands(r.SourceTokens[name]), bits[name])
+		s.printf("  %s: %s tokens read%s\n", name, units.Commas(r.SourceTokens[name]), bits[name])
 	}
 }

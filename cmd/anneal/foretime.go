@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/plan"
 	"anneal/run"
 	"anneal/train"
@@ -26,7 +27,7 @@ func printTime(s *session, p *plan.Foresight) {
 	}
 	s.prosef("#   ", "# time: %s a step (%s), %s tok/s%s; %s for all steps and evaluations\n",
 		spell(t.Step), phasesOf(func(p train.Phase) float64 { return t.Phases[p.String()] }),
-		thousands(int64(t.TokensPerSecond)), peak, clock(asDuration(t.Seconds)))
+		units.Commas(int64(t.TokensPerSecond)), peak, clock(asDuration(t.Seconds)))
 }
 
 // phasesOf lists the phases of a step that take at least a hundredth of it.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/internal/units"
 	"anneal/use"
 )
 
@@ -130,13 +131,13 @@ func perSecond(rate float64) string {
 	if rate < 99.95 {
 		return fmt.Sprintf("%.1f", rate)
 	}
-	return thousands(int64(math.Round(rate)))
+	return units.Commas(int64(math.Round(rate)))
 }
 
 // summary says how generating went, in a line.
 func summary(g *use.Generated) string {
 	mib := func(n int) string { return memorySize(int64(n)) }
-	text := plural(len(g.IDs), "token")
+	text := units.Count(len(g.IDs), "token")
 	if len(g.IDs) > 0 {
 		text += fmt.Sprintf(", the first after %.2f s (%d of prompt)", g.First.Seconds(), len(g.PromptIDs))
 	}

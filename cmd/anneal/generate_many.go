@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"anneal/internal/fileio"
+	"anneal/internal/units"
 	"anneal/lab"
 	"anneal/model"
 	"anneal/use"
@@ -94,7 +95,7 @@ func (c generateCmd) many(s *session, r *use.Trained, questions []lab.Question, 
 		}
 		elapsed := time.Since(start)
 		what := fmt.Sprintf("%d texts of %s tokens, %d of them ended by the model", len(list),
-			thousands(int64(total)), ended)
+			units.Commas(total), ended)
 		s.closing(what, c.Out.String(), elapsed, "")
 		return s.emit(map[string]any{
 			"out": string(c.Out), "prompts": len(list), "tokens": total, "ended": ended, "step": r.Step,

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/run"
 )
 
@@ -34,7 +35,7 @@ func (c importCmd) Run(s *session) error {
 	}
 	elapsed := time.Since(start)
 	s.printf("%s parameters, stored in %s; generate and eval compute in %s (precision in %s/config.yaml)\n",
-		thousands(r.Parameters), r.DType, strings.ToUpper(r.Precision), c.Out)
+		units.Commas(r.Parameters), r.DType, strings.ToUpper(r.Precision), c.Out)
 	s.printf("weights %.16s…\n", r.WeightsHash)
 	s.closing("a run with the weights of "+c.Dir+", for generate, eval, export and train --init-from",
 		c.Out, elapsed, command("anneal", "generate", c.Out))

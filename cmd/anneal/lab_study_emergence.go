@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"anneal/internal/units"
 	"anneal/lab/study"
 )
 
@@ -36,7 +37,7 @@ func (c studyEmergenceCmd) Run(s *session) error {
 		s.printf("%-8s  %5s  %10s  %12s  %13s  %14s\n", "task", "width", "parameters", "right digits", "right answers",
 			"if independent")
 		for _, m := range list {
-			s.printf("%-8s  %5d  %10s  %12s  %13s  %14s\n", m.Task, m.Width, thousands(m.Parameters),
+			s.printf("%-8s  %5d  %10s  %12s  %13s  %14s\n", m.Task, m.Width, units.Commas(m.Parameters),
 				fmt.Sprintf("%.1f %%", 100*m.Accuracy), fmt.Sprintf("%.1f %%", 100*m.Exact),
 				fmt.Sprintf("%.1f %%", 100*m.Predicted))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"anneal/internal/units"
 	"anneal/lab/study"
 )
 
@@ -29,7 +30,7 @@ func (c studyGrokkingCmd) Run(s *session) error {
 	}
 	o := study.GrokkingOptions{Seeds: int(c.Seeds), Steps: int(c.Steps)}
 	return c.study(s, "grokking", o, func(ctx context.Context, d *study.Dir) (*study.Report, error) {
-		s.notef("%d models of %s steps, as many at a time as there are cores", o.Seeds+1, thousands(int64(o.Steps)))
+		s.notef("%d models of %s steps, as many at a time as there are cores", o.Seeds+1, units.Commas(o.Steps))
 		r, runs, err := study.Grok(ctx, d, o)
 		if err != nil {
 			return nil, err
@@ -48,5 +49,5 @@ func stepOrNever(step int) string {
 	if step == 0 {
 		return "never"
 	}
-	return "step " + thousands(int64(step))
+	return "step " + units.Commas(step)
 }

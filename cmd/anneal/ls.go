@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/run"
 )
 
@@ -57,7 +58,7 @@ func writeRuns(w io.Writer, runs []run.Summary, now time.Time) error {
 	for i := range runs {
 		r := &runs[i]
 		_, e := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Dir, r.State, stepsOf(r), lossOf(r),
-			cmp.Or(millions(r.Parameters), "-"), megabytes(r.Bytes), age(now.Sub(r.Changed)))
+			cmp.Or(millions(r.Parameters), "-"), units.FormatSize(r.Bytes), age(now.Sub(r.Changed)))
 		err = errors.Join(err, e)
 	}
 	return errors.Join(err, table.Flush())
@@ -69,16 +70,16 @@ func stepsOf(r *run.Summary) string {
 	case r.State == run.Imported || r.Steps == 0:
 		return "-"
 	case r.State == run.Derived:
-		return thousands(int64(r.Step))
+		return units.Commas(r.Step)
 	}
-	return thousands(int64(r.Step)) + "/" + thousands(int64(r.Steps))
+	return units.Commas(r.Step) + "/" + units.Commas(r.Steps)
 }
 
 // lossOf is the validation loss with its step, else the training loss.
 func lossOf(r *run.Summary) string {
 	switch {
 	case !math.IsNaN(r.ValLoss):
-		return fmt.Sprintf("%.4f at %s", r.ValLoss, thousands(int64(r.ValStep)))
+		return fmt.Sprintf("%.4f at %s", r.ValLoss, units.Commas(r.ValStep))
 	case !math.IsNaN(r.TrainLoss):
 		return fmt.Sprintf("%.4f in training", r.TrainLoss)
 	}

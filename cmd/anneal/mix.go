@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/lab"
 )
 
@@ -39,10 +40,10 @@ func (s *session) printMixture(m *lab.Mixture) {
 		wide = max(wide, len(source.Name))
 	}
 	s.printf("\n%-*s  %15s  %8s  %8s  %s\n", wide, "source", "tokens", "natural", "found",
-		"epochs in "+thousands(m.Tokens)+" tokens")
+		"epochs in "+units.Commas(m.Tokens)+" tokens")
 	for _, source := range m.Sources {
 		s.printf("%-*s  %15s  %8.4f  %8.4f  %.2f\n",
-			wide, source.Name, thousands(int64(source.Tokens)), source.Natural, source.Weight, source.Epochs)
+			wide, source.Name, units.Commas(source.Tokens), source.Natural, source.Weight, source.Epochs)
 	}
 	s.printf("\nfor a config:\n\n%s\n", m.Config)
 }
@@ -132,7 +133,7 @@ func (c regmixCmd) Run(s *session) error {
 	c.remark(s)
 	return s.whileTraining(func(ctx context.Context) error {
 		first, show := -1, s.status.progress("proxies",
-			thousands, func(rate float64) string { return fmt.Sprintf("%.1f a minute", 60*rate) })
+			units.Commas, func(rate float64) string { return fmt.Sprintf("%.1f a minute", 60*rate) })
 		r, err := lab.RegMix(ctx, lab.RegMixOptions{MixtureOptions: c.options(s), Proxies: c.Proxies, Target: c.Target,
 			OnProxy: func(done, all int) {
 				if first < 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"anneal/config"
+	"anneal/internal/units"
 	"anneal/model"
 	"anneal/plan"
 	"anneal/program/draw"
@@ -66,7 +67,7 @@ func (c parallelShowCmd) Run(s *session) error {
 func meshTitle(m *plan.Mesh) string {
 	micro := "1 micro-batch"
 	if m.Micro != 1 {
-		micro = thousands(int64(m.Micro)) + " micro-batches"
+		micro = units.Commas(m.Micro) + " micro-batches"
 	}
 	if len(m.Stages) == 1 {
 		return "no pipeline, " + micro

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"anneal/internal/units"
 	"anneal/plan/cluster"
 )
 
@@ -108,15 +109,15 @@ func (s *session) describe(r *cluster.Run, p plannedRun, tokens float64) {
 	if !p.Fits {
 		s.prosef("               ", "               %s\n", r.TooSmall())
 	}
-	s.printf("mesh           %s, %s sequences of %s tokens a step\n", r.Mesh, thousands(int64(r.Batch)),
-		thousands(int64(r.Shape.Context)))
+	s.printf("mesh           %s, %s sequences of %s tokens a step\n", r.Mesh, units.Commas(r.Batch),
+		units.Commas(r.Shape.Context))
 	s.printf("step           %s: %s tokens/s, MFU %.1f %%, HFU %.1f %%\n", stepTime(p.Seconds),
-		thousands(int64(p.Tokens)), 100*p.MFU, 100*p.HFU)
+		units.Commas(int64(p.Tokens)), 100*p.MFU, 100*p.HFU)
 	s.phases(p)
 	s.printf("training       %s tokens: %s, %s device hours", tokenAmount(tokens), days(p.Days),
-		thousands(int64(p.Hours)))
+		units.Commas(int64(p.Hours)))
 	if p.Cost != nil {
-		s.printf(", cost %s", thousands(int64(*p.Cost)))
+		s.printf(", cost %s", units.Commas(int64(*p.Cost)))
 	}
 	s.printf("\nmemory         of a rank of each stage; the line is %.0f GiB\n", r.Cluster.Accelerator.Memory/gibi)
 	s.bars(p, r.Cluster.Accelerator.Memory)
@@ -224,7 +225,7 @@ func days(d float64) string {
 
 func oneDecimal(x float64) string {
 	if x >= 1000 {
-		return thousands(int64(x + 0.5))
+		return units.Commas(int64(x + 0.5))
 	}
 	return fmt.Sprintf("%.1f", x)
 }

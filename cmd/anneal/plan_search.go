@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"anneal/config"
+	"anneal/internal/units"
 	"anneal/plan/cluster"
 )
 
@@ -40,7 +41,7 @@ func (c planCmd) search(s *session, r *cluster.Run, fixed cluster.Axes, tokens f
 		}
 		return s.emit(best)
 	}
-	s.printf("%s meshes were considered; the fastest is\n\n", thousands(int64(found.Tried)))
+	s.printf("%s meshes were considered; the fastest is\n\n", units.Commas(found.Tried))
 	s.describe(found.Best.Run, best, tokens)
 	if err := c.printStep(s, found.Best.Run); err != nil {
 		return err
@@ -59,7 +60,7 @@ func (s *session) front(found []*cluster.Found, list []plannedRun) {
 	s.printf("%11s %9s %14s %6s  %s\n", "step", "days", "device hours", "free", "devices, mesh")
 	for i, f := range found {
 		s.printf("%11s %9s %14s %5.0f%%  %7s %s\n", stepTime(f.Step.Seconds), oneDecimal(list[i].Days),
-			thousands(int64(list[i].Hours)), 100*f.Room, thousands(int64(f.Count)), f.Mesh)
+			units.Commas(int64(list[i].Hours)), 100*f.Room, units.Commas(f.Count), f.Mesh)
 	}
 }
 
@@ -71,6 +72,6 @@ func (s *session) neighbours(found *cluster.Search) {
 	}
 	s.printf("\nother meshes: how many for each reason, and the one that came nearest\n")
 	for _, x := range found.Refused {
-		s.printf("  %8s  %s\n            %s\n", thousands(int64(x.Count)), x.Mesh, x.Reason)
+		s.printf("  %8s  %s\n            %s\n", units.Commas(x.Count), x.Mesh, x.Reason)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"anneal/internal/units"
 	"anneal/plan/cluster"
 	"anneal/program/draw"
 )
@@ -57,7 +58,7 @@ func stepPanel(r *cluster.Run) (draw.Panel, error) {
 	if few := drawnRounds * r.Mesh.Pipeline; micros > few+r.Mesh.Pipeline {
 		few += micros % r.Mesh.Pipeline
 		step, err = r.First(few)
-		title = fmt.Sprintf("%s: as with %d of its %s micro-batches, in ", r.Mesh, few, thousands(int64(micros)))
+		title = fmt.Sprintf("%s: as with %d of its %s micro-batches, in ", r.Mesh, few, units.Commas(micros))
 	} else {
 		step, err = r.Simulate()
 	}

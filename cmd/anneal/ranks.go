@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"anneal/config"
+	"anneal/internal/units"
 	"anneal/model"
 	"anneal/plan"
 )
@@ -50,7 +51,7 @@ func printRanks(s *session, cfg *config.Config, p *plan.Foresight) {
 	printTable(s, text.String())
 	least := slices.Min(r.Bytes)
 	s.prosef("# ", "# ranks need %s to %s: %s and %s bytes\n", memorySize(least), memorySize(r.Bytes[r.Fullest]),
-		thousands(least), thousands(r.Bytes[r.Fullest]))
+		units.Commas(least), units.Commas(r.Bytes[r.Fullest]))
 }
 
 func printTable(s *session, text string) {
@@ -64,7 +65,7 @@ func printShares(s *session, cfg *config.Config, p *plan.Foresight) {
 	r := p.Ranks
 	tensor, context, stages := cfg.Parallel.Mesh()
 	s.prosef("# ", "# %s ranks = %d stages × %d data × %d context × %d tensor. What the fullest rank of each stage "+
-		"needs, by stage of ZeRO:\n", thousands(int64(r.Count)), stages, r.Count/cfg.Parallel.Shared(), context, tensor)
+		"needs, by stage of ZeRO:\n", units.Commas(r.Count), stages, r.Count/cfg.Parallel.Shared(), context, tensor)
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "stage\tranks\tfullest\t")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/run"
 )
 
@@ -54,15 +55,15 @@ func (c rewindCmd) Run(s *session) error {
 	}
 	to := "its initial weights"
 	if r.Checkpoint != "" {
-		to = fmt.Sprintf("step %s, %s", thousands(int64(r.Step)), r.Checkpoint)
+		to = fmt.Sprintf("step %s, %s", units.Commas(r.Step), r.Checkpoint)
 	}
 	for _, path := range r.SetAside {
 		s.printf("set aside  %s\n", path)
 	}
 	if r.Samples > 0 {
-		s.printf("skipped    %s samples; data.skip = %s in all\n", thousands(int64(r.Samples)), r.Skip)
+		s.printf("skipped    %s samples; data.skip = %s in all\n", units.Commas(r.Samples), r.Skip)
 	}
-	s.closing(fmt.Sprintf("back from step %s to %s", thousands(int64(r.From)), to), c.Dir, time.Since(start),
+	s.closing(fmt.Sprintf("back from step %s to %s", units.Commas(r.From), to), c.Dir, time.Since(start),
 		command("anneal", "resume", c.Dir))
 	return s.emit(r)
 }

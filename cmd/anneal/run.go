@@ -89,7 +89,7 @@ func initialWeights(cfg *config.Config) string {
 	}
 	text := "initial weights: " + fromHere(i.From)
 	if i.Step > 0 {
-		text += fmt.Sprintf(", step %s", thousands(int64(i.Step)))
+		text += fmt.Sprintf(", step %s", units.Commas(i.Step))
 	}
 	if i.Weights != "" {
 		text += fmt.Sprintf(" (%.16s…)", i.Weights)
@@ -99,9 +99,9 @@ func initialWeights(cfg *config.Config) string {
 
 // stepTokens says how many tokens a step has, or from how many to how many it grows.
 func stepTokens(cfg *config.Config) string {
-	full := thousands(int64(cfg.Train.BatchTokens))
+	full := units.Commas(cfg.Train.BatchTokens)
 	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Batch(0) != ramp.Full {
-		return thousands(int64(ramp.Batch(0))) + " to " + full
+		return units.Commas(ramp.Batch(0)) + " to " + full
 	}
 	return full
 }
@@ -161,7 +161,7 @@ func stepLine(p train.Event, columns int) string {
 		line.add(5, "%.0f%% clipped", 100*p.ClipRateRecent)
 	}
 	if !math.IsNaN(p.TokensPerSecond) {
-		line.add(2, "%s tok/s", thousands(int64(p.TokensPerSecond)))
+		line.add(2, "%s tok/s", units.Commas(int64(p.TokensPerSecond)))
 	}
 	if p.FractionOfPeak > 0 {
 		line.add(3, "%.0f%% of peak", 100*p.FractionOfPeak)

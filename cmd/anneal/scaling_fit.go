@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"anneal/internal/fileio"
+	"anneal/internal/units"
 	"anneal/lab"
 	"anneal/scaling"
 )
@@ -85,7 +86,7 @@ func (c scalingFitCmd) Run(s *session) error {
 		from = *c.From
 	}
 	if c.Resamples > mostResamples {
-		return &usageError{fmt.Sprintf("--resamples %d is more than %s", c.Resamples, thousands(mostResamples)),
+		return &usageError{fmt.Sprintf("--resamples %d is more than %s", c.Resamples, units.Commas(mostResamples)),
 			"try --resamples 1000"}
 	}
 	if err := scaling.CheckBeta(beta); err != nil {
@@ -117,8 +118,8 @@ func (c scalingFitCmd) Run(s *session) error {
 	}
 	if c.Beta == nil && beta > 0 {
 		s.notef("β is held at %g, since runs of a ladder differ too little in tokens to tell it from E, and %s of %s "+
-			"are used; --beta 0 --from 0 fits all (docs/scaling.md)", beta, thousands(int64(len(kept))),
-			plural(len(points), "point"))
+			"are used; --beta 0 --from 0 fits all (docs/scaling.md)", beta, units.Commas(len(kept)),
+			units.Count(len(points), "point"))
 	}
 	s.status.update(func(int) string { return fmt.Sprintf("fitting %d resamples", c.Resamples) })
 	f.Bootstrap(int(c.Resamples), c.Seed)
@@ -193,7 +194,7 @@ func (s *session) printHeldBack(list []scaling.HeldBack) {
 			side = "low"
 		}
 		s.printf("%-22s  predicted %.2g %% too %s, at worst %.2g %% off (%s, %.3g times the next)\n", which,
-			100*math.Abs(h.Mean), side, 100*math.Abs(h.Worst), plural(h.Points, "point"), h.Factor)
+			100*math.Abs(h.Mean), side, 100*math.Abs(h.Worst), units.Count(h.Points, "point"), h.Factor)
 		missed = max(missed, math.Abs(h.Mean))
 	}
 	if missed > 0.01 {
@@ -206,7 +207,7 @@ func (s *session) printHeldBack(list []scaling.HeldBack) {
 func (s *session) printFit(f *scaling.Fit, approaches []approach) {
 	if n := f.Undetermined(); n > 0 {
 		s.warn(fmt.Sprintf("%s of %s resamples do not show that losses fall with N and with D; intervals leave them "+
-			"out", thousands(int64(n)), thousands(int64(len(f.Resamples)))))
+			"out", units.Commas(n), units.Commas(len(f.Resamples))))
 	}
 	s.printf("\nL(N, D) = E + A/N^α + B/D^β, in nats per token; half of the points are within %.2g %% of it\n\n",
 		100*f.Error())

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -100,13 +99,13 @@ func (s *status) write(line string, width int) {
 
 // bytesProgress returns a function that shows how far a command is in its input, with rate and time left.
 func (s *status) bytesProgress(what string, total int64) func(done int64) {
-	show := s.progress(what, megabytes, func(rate float64) string { return fmt.Sprintf("%.1f MB/s", rate/1e6) })
+	show := s.progress(what, units.FormatSize, func(rate float64) string { return fmt.Sprintf("%.1f MB/s", rate/1e6) })
 	return func(done int64) { show(done, total) }
 }
 
 // tokensProgress is bytesProgress for tokens.
 func (s *status) tokensProgress(what string) func(done, total int64) {
-	return s.progress(what, thousands, func(rate float64) string { return thousands(int64(rate)) + " tok/s" })
+	return s.progress(what, units.Commas, func(rate float64) string { return units.Commas(int64(rate)) + " tok/s" })
 }
 
 // progress returns a function that shows how much is done of a total, with rate and time left.
@@ -132,46 +131,8 @@ func (s *status) progress(what string, amount func(int64) string,
 	}
 }
 
-// megabytes writes a number of bytes: 812 B, 12.3 kB, 4.5 MB.
-func megabytes(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1e6:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	case n < 1e10:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-}
-
-// plural writes a number of things: 1 document, 2,000 documents.
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return thousands(int64(n)) + " " + what
-}
-
 // memorySize writes a size of memory.
 func memorySize(n int64) string { return units.FormatBytes(n) }
-
-// thousands writes 65536 as 65,536.
-func thousands(n int64) string {
-	digits := fmt.Sprint(n)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return sign + b.String()
-}
 
 // clock writes a duration as 2m03s.
 func clock(d time.Duration) string {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/train"
 )
 
@@ -26,7 +27,7 @@ func TestStatusRewritesOnTerminalsOnly(t *testing.T) {
 		s.terminal = func() int { return c.width }
 		for sec := 5; sec <= 25; sec += 5 {
 			clockAt = time.Unix(int64(sec), 0)
-			s.update(func(int) string { return "line " + thousands(int64(sec)) })
+			s.update(func(int) string { return "line " + units.Commas(sec) })
 		}
 		s.keep("kept")
 		if b.String() != c.want {
@@ -61,9 +62,8 @@ func TestBytesProgressTellsRateAndTimeLeft(t *testing.T) {
 
 func TestNumbersForPeople(t *testing.T) {
 	for got, want := range map[string]string{
-		thousands(65536): "65,536", thousands(-1000): "-1,000", thousands(7): "7", thousands(999): "999",
+		units.Commas(65536): "65,536", units.Commas(-1000): "-1,000", units.Commas(7): "7", units.Commas(999): "999",
 		clock(123 * time.Second): "2m03s", clock(59 * time.Second): "59s", clock(3660 * time.Second): "1h01m",
-		megabytes(0): "0 B", megabytes(999): "999 B", megabytes(1234): "1.2 kB", megabytes(5e9): "5000.0 MB",
 		memorySize(3 << 30): "3,072 MiB",
 	} {
 		if got != want {

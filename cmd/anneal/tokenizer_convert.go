@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/tokenizer"
 )
 
@@ -52,7 +53,7 @@ func (c tokenizerConvertCmd) Run(s *session) error {
 	if err != nil {
 		return asData(err)
 	}
-	what := strings.Join(files, ", ") + " of " + thousands(int64(tok.VocabSize())) + " tokens"
+	what := strings.Join(files, ", ") + " of " + units.Commas(tok.VocabSize()) + " tokens"
 	for i, name := range files {
 		files[i] = filepath.Join(c.Out, name)
 	}

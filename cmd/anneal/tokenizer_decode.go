@@ -1,6 +1,7 @@
 package main
 
 import (
+	"anneal/internal/units"
 	"bytes"
 	"fmt"
 	"strconv"
@@ -39,7 +40,7 @@ func (c tokenizerDecodeCmd) Run(s *session) error {
 	}
 	elapsed := time.Since(start)
 	s.piped = true // the text stands alone
-	s.closing(fmt.Sprintf("%s bytes from %s tokens", thousands(int64(len(decoded))), thousands(int64(len(ids)))), "",
+	s.closing(fmt.Sprintf("%s bytes from %s tokens", units.Commas(len(decoded)), units.Commas(len(ids))), "",
 		elapsed, "anneal tokenizer encode "+command(c.Tokenizer)+" FILE")
 	return s.emit(map[string]any{"text": string(decoded), "tokens": len(ids), "seconds": elapsed.Seconds()})
 }

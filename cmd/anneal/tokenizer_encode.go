@@ -1,6 +1,7 @@
 package main
 
 import (
+	"anneal/internal/units"
 	"bytes"
 	"fmt"
 	"strconv"
@@ -38,7 +39,7 @@ func (c tokenizerEncodeCmd) Run(s *session) error {
 	s.printf("%s\n", bytes.TrimSpace(line))
 	elapsed := time.Since(start)
 	s.piped = true // the ids are for another program
-	s.closing(fmt.Sprintf("%s tokens from %s bytes", thousands(int64(len(ids))), thousands(int64(len(text)))), "",
+	s.closing(fmt.Sprintf("%s tokens from %s bytes", units.Commas(len(ids)), units.Commas(len(text))), "",
 		elapsed, "anneal tokenizer decode "+command(c.Tokenizer)+" IDS")
 	return s.emit(map[string]any{"ids": ids, "tokens": len(ids), "bytes": len(text), "seconds": elapsed.Seconds()})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"anneal/corpus"
+	"anneal/internal/units"
 	"anneal/prepare"
 	"anneal/tokenizer"
 )
@@ -50,8 +51,8 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 		rate := float64(all.Bytes) / 1e6 / elapsed.Seconds()
 		s.printf("%s tokens: %.3f bytes/token, %.3f tokens/word, %.1f%% of words in several tokens, %.1f%% of tokens "+
 			"are single bytes, %.1f%% of the vocabulary in use, %.1f MB/s\n",
-			thousands(all.Tokens), all.BytesPerToken, all.Fertility, 100*all.ContinuedWords, 100*all.SingleByteTokens,
-			100*all.Coverage, rate)
+			units.Commas(all.Tokens), all.BytesPerToken, all.Fertility, 100*all.ContinuedWords,
+			100*all.SingleByteTokens, 100*all.Coverage, rate)
 		out := struct {
 			tokenizer.Stats
 			Groups      []tokenizer.Group `json:"groups,omitempty"`
@@ -63,7 +64,7 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 			out.Groups = e.Groups()
 			printGroups(s, c.By, out.Groups)
 		}
-		s.closing(megabytes(all.Bytes)+" encoded", "",
+		s.closing(units.FormatSize(all.Bytes)+" encoded", "",
 			elapsed, command(append([]string{"anneal", "tokenizer", "sweep"}, c.words()...)...))
 		return s.emit(out)
 	})
@@ -81,7 +82,7 @@ func printGroups(s *session, by string, groups []tokenizer.Group) {
 			break
 		}
 		s.printf("%-20s %9s %10.3f %11.3f %11.3f %11.3f %11.1f%% %9.1f%% %7.2f\n",
-			g.Name, thousands(g.Documents), float64(g.Bytes)/1e6,
+			g.Name, units.Commas(g.Documents), float64(g.Bytes)/1e6,
 			g.BytesPerToken, g.CharactersPerToken, g.Fertility, 100*g.SingleByteTokens, 100*g.Coverage, g.Parity)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/prepare"
 	"anneal/tokenizer"
 )
@@ -53,8 +54,8 @@ func (c tokenizerSweepCmd) Run(s *session) error {
 			"bytes/token", "tokens/word", "tokens", "unused", "embedding params", "encode MB/s")
 		for _, p := range sweep.Points {
 			s.printf("%10s  %11.3f  %11.3f  %10s  %8.1f%%  %16s  %11.0f\n",
-				thousands(int64(p.Vocab)), p.BytesPerToken, p.Fertility,
-				thousands(p.Tokens), 100*(1-p.Coverage), thousands(p.EmbeddingParams), p.EncodeMBPerSecond)
+				units.Commas(p.Vocab), p.BytesPerToken, p.Fertility,
+				units.Commas(p.Tokens), 100*(1-p.Coverage), units.Commas(p.EmbeddingParams), p.EncodeMBPerSecond)
 		}
 		if err := s.draw(sweep.Chart(), c.SVG); err != nil {
 			return err

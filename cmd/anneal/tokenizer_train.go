@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"anneal/internal/machine"
+	"anneal/internal/units"
 	"anneal/prepare"
 	"anneal/tokenizer"
 )
@@ -53,7 +54,7 @@ func (c learnFlags) options(s *session,
 				s.status.update(func(int) string { return "merging the counts that went to disk" })
 			case "merge":
 				s.status.update(func(int) string {
-					return fmt.Sprintf("merging  %s of %s", thousands(int64(p.Merges)), thousands(int64(p.Total)))
+					return fmt.Sprintf("merging  %s of %s", units.Commas(p.Merges), units.Commas(p.Total))
 				})
 			}
 		},
@@ -90,7 +91,7 @@ func (c learnFlags) teachMemory(err error) error {
 	if need := e.Need*4/3 + programMemory; c.Memory == 0 {
 		return &machine.RoomError{
 			Available: availableMemory(), Parts: []machine.Part{{What: fmt.Sprintf("learning from %s distinct words",
-				thousands(e.Words)), Bytes: need}}, Try: "--memory SIZE, which drops the rarest words",
+				units.Commas(e.Words)), Bytes: need}}, Try: "--memory SIZE, which drops the rarest words",
 		}
 	}
 	enough := fmt.Sprintf("--memory %dMiB", (e.Need*4/3+programMemory)>>20+1)
@@ -99,7 +100,7 @@ func (c learnFlags) teachMemory(err error) error {
 			e.Below)
 	}
 	return &usageError{fmt.Sprintf("%s distinct words are too many to learn from with --memory %dMiB",
-		thousands(e.Words), int64(c.Memory)>>20), "try " + enough}
+		units.Commas(e.Words), int64(c.Memory)>>20), "try " + enough}
 }
 
 // reportDropped reports the words that were dropped for lack of memory.
@@ -107,7 +108,7 @@ func (s *session) reportDropped(learned tokenizer.TrainReport) {
 	if d := learned.Dropped; d.Below > 0 {
 		s.notef("too little memory for all words: dropped %s of %s distinct words, which occur fewer than %d times "+
 			"(%.2f%% of the text)",
-			thousands(d.Words), thousands(learned.Words), d.Below, 100*float64(d.Bytes)/float64(learned.Bytes))
+			units.Commas(d.Words), units.Commas(learned.Words), d.Below, 100*float64(d.Bytes)/float64(learned.Bytes))
 	}
 }
 
@@ -135,15 +136,15 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 		s.reportDropped(learned)
 		if n := tok.VocabSize(); n < c.Vocab {
 			s.notef("this text yields %s tokens, not the %s of --vocab: its words have no pairs left to merge",
-				thousands(int64(n)), thousands(int64(c.Vocab)))
+				units.Commas(n), units.Commas(c.Vocab))
 		}
 		elapsed := time.Since(start)
 		rate := float64(report.Bytes) / 1e6 / elapsed.Seconds()
 		s.printf("%s distinct words in %s, %.1f MB/s; pattern %s, hash %.16s…\n",
-			thousands(learned.Words), megabytes(report.Bytes), rate, tok.Pattern(), tok.Hash())
+			units.Commas(learned.Words), units.FormatSize(report.Bytes), rate, tok.Pattern(), tok.Hash())
 		next := c.Out.next("anneal data build --tokenizer",
 			command(append([]string{"--out", "data/" + nameOf(c.Paths[0])}, c.words()...)...))
-		s.closing("a tokenizer of "+thousands(int64(tok.VocabSize()))+" tokens",
+		s.closing("a tokenizer of "+units.Commas(tok.VocabSize())+" tokens",
 			c.Out.String(), elapsed, c.next(report, next))
 		return s.finish(c.lossFlags, report, "", "give the same command again", map[string]any{
 			"out": c.Out, "seconds": elapsed.Seconds(), "vocab_size": tok.VocabSize(), "pattern": tok.Pattern(),

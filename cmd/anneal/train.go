@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"anneal/config"
+	"anneal/internal/units"
 	"anneal/plan"
 	"anneal/run"
 	"anneal/train"
@@ -171,11 +172,11 @@ func printRamps(s *session, cfg *config.Config) {
 	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Stages != nil {
 		until := ramp.Steps(ramp.Stages[len(ramp.Stages)-1].Until)
 		s.prosef("#   ", "# %s tokens a step, the full batch from step %s on; the schedule counts tokens\n",
-			stepTokens(cfg), thousands(int64(until+1)))
+			stepTokens(cfg), units.Commas(until+1))
 	}
 	if ramp, err := cfg.LengthRamp(); err == nil && ramp.Steps > 0 {
 		s.prosef("#   ", "# sequences of %d to %d tokens, the full context from step %s on\n",
-			ramp.Length(1), ramp.Full, thousands(int64(ramp.Steps+1)))
+			ramp.Length(1), ramp.Full, units.Commas(ramp.Steps+1))
 	}
 }
 
@@ -212,10 +213,10 @@ func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 	}
 	active := ""
 	if p.Active != p.Parameters {
-		active = fmt.Sprintf(", of which a token uses %s", thousands(p.Active))
+		active = fmt.Sprintf(", of which a token uses %s", units.Commas(p.Active))
 	}
-	s.prosef("#   ", "# %s parameters%s, %.3g FLOPs per token, %s tokens in all%s\n", thousands(p.Parameters), active,
-		p.FLOPsPerToken, thousands(p.Tokens), epochs)
+	s.prosef("#   ", "# %s parameters%s, %.3g FLOPs per token, %s tokens in all%s\n", units.Commas(p.Parameters),
+		active, p.FLOPsPerToken, units.Commas(p.Tokens), epochs)
 	printRamps(s, cfg)
 	if p.Mix != nil {
 		for _, line := range mixTable(p.Mix) {

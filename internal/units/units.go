@@ -98,18 +98,44 @@ func FormatBytes(n int64) string {
 	case x < 9.95*(1<<20):
 		return fmt.Sprintf("%.1f MiB", x/(1<<20))
 	case x < 9999.5*(1<<20):
-		return thousands(x/(1<<20), 0) + " MiB"
+		return commas(strconv.FormatFloat(x/(1<<20), 'f', 0, 64)) + " MiB"
 	}
-	return thousands(x/(1<<30), 1) + " GiB"
+	return commas(strconv.FormatFloat(x/(1<<30), 'f', 1, 64)) + " GiB"
 }
 
-// thousands writes a number from 0 up with a comma after its thousands.
-func thousands(x float64, decimals int) string {
-	text := strconv.FormatFloat(x, 'f', decimals, 64)
-	for i := strings.IndexByte(text+".", '.') - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
+// FormatSize writes the size of a file or a text with a decimal unit: 812 B, 12.3 kB, 4.5 GB.
+func FormatSize(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
 	}
-	return text
+	x := float64(n)
+	for _, unit := range []string{"kB", "MB", "GB"} {
+		if x /= 1000; x < 999.95 {
+			return fmt.Sprintf("%.1f %s", x, unit)
+		}
+	}
+	return commas(strconv.FormatFloat(x/1000, 'f', 1, 64)) + " TB"
+}
+
+// Commas writes a whole number with commas: 65,536.
+func Commas[N ~int | ~int64 | ~uint64](n N) string { return commas(fmt.Sprint(n)) }
+
+// commas puts a comma between each three digits in front of a decimal point.
+func commas(number string) string {
+	for i := strings.IndexByte(number+".", '.') - 3; i > 0 && number[i-1] != '-'; i -= 3 {
+		number = number[:i] + "," + number[i:]
+	}
+	return number
+}
+
+// Count writes a number of things: 1 document, 2,000 documents, 0 copies.
+func Count(n int, thing string) string {
+	if stem, y := strings.CutSuffix(thing, "y"); n != 1 && y {
+		thing = stem + "ies"
+	} else if n != 1 {
+		thing += "s"
+	}
+	return Commas(n) + " " + thing
 }
 
 // List writes values with commas between them, each by a format such as %d.

@@ -1,6 +1,7 @@
 package units
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -77,6 +78,39 @@ func TestFormatBytes(t *testing.T) {
 	} {
 		if got := FormatBytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestNumbersWithCommas(t *testing.T) {
+	for n, want := range map[int]string{
+		0: "0", 7: "7", 999: "999", 1000: "1,000", -999: "-999", -1000: "-1,000", 65536: "65,536", 1234567: "1,234,567",
+	} {
+		if got := Commas(n); got != want {
+			t.Errorf("%d is written %s, want %s", n, got, want)
+		}
+	}
+	if got := Commas(uint64(math.MaxUint64)); got != "18,446,744,073,709,551,615" {
+		t.Error(got)
+	}
+	for _, c := range []struct {
+		n     int
+		thing string
+		want  string
+	}{{0, "copy", "0 copies"}, {1, "copy", "1 copy"}, {1, "file", "1 file"}, {2000, "file", "2,000 files"}} {
+		if got := Count(c.n, c.thing); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
+func TestFormatSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 4_500_000_000: "4.5 GB",
+		2e15: "2,000.0 TB",
+	} {
+		if got := FormatSize(n); got != want {
+			t.Errorf("%d bytes are written %s, want %s", n, got, want)
 		}
 	}
 }
