@@ -282,7 +282,8 @@ func TestGridsAndMatricesThatCannotBePanic(t *testing.T) {
 			f()
 		}()
 	}
-	if err := (Grid{Bits: 4, Group: 2}).GPTQ(w(), 2, nil); err == nil || !strings.Contains(err.Error(), "rows of 2 need 4") {
+	err := Grid{Bits: 4, Group: 2}.GPTQ(w(), 2, nil)
+	if err == nil || !strings.Contains(err.Error(), "rows of 2 need 4") {
 		t.Errorf("without inputs: %v", err)
 	}
 }
