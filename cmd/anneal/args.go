@@ -17,8 +17,8 @@ type configArgs struct {
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the config."`
 }
 
-// remark notes where the config was read in another way than it is written, and whether kernels are slow. Errors are
-// left to the command.
+// remark prints the remarks of the config, which name settings that are read otherwise than written, and notes slow
+// kernels. It ignores errors, which the command reports.
 func (a configArgs) remark(s *session) {
 	cfg, err := config.Load(a.Config, a.Overrides)
 	if err != nil {
@@ -39,17 +39,17 @@ type runArg struct {
 
 func (r runArg) checkpoints() string { return filepath.Join(r.Dir, "checkpoints") }
 
-// threadsFlag is on commands that no config tells how many threads to use.
+// threadsFlag is on commands without a config that sets the number of threads.
 type threadsFlag struct {
 	Threads count `help:"Worker threads; 0: one per core."`
 }
 
-// runThreadsFlag is on commands that train by a config.
+// runThreadsFlag is on commands that train with a config.
 type runThreadsFlag struct {
 	Threads count `help:"Worker threads; 0: as many as the config says. The result does not depend on it."`
 }
 
-// deviceFlag is on commands that no config tells what computes.
+// deviceFlag is on commands without a config that names the device.
 type deviceFlag struct {
 	Device string `default:"cpu" enum:"cpu,cuda" help:"Device: ${enum}."`
 }
@@ -64,11 +64,11 @@ type weightsFlag struct {
 	Weights string `default:"last" enum:"last,ema" help:"last: the weights of the newest checkpoint. ema: their moving average (average.ema)."`
 	Step    count  `help:"Use the checkpoint of this step. 0: the newest. anneal ckpt ls shows them."`
 	olderFlag
-	Apart bool `kong:"-"` // adapters stay apart from weights
+	Apart bool `kong:"-"` // adapters are not merged into the weights
 	Eight bool `kong:"-"` // see dtypeFlag
 }
 
-// dtypeFlag is on commands that multiply by weights and do not write them.
+// dtypeFlag is on commands that compute with weights but do not write them.
 type dtypeFlag struct {
 	Dtype string `default:"run" enum:"run,q8_0" help:"Number format of the weights. run: that of the run. q8_0: 8 bits, with a scale for every 32 weights (CPU only). Each token then reads about half the bytes of bf16."`
 }
@@ -122,7 +122,7 @@ func (w weightsFlag) open(s *session, dir, device string, threads count, reach r
 	return r, err
 }
 
-// reachFlags belong to commands that use a model on rows of other lengths than in its training.
+// reachFlags are on commands that may use a model at other row lengths than those of its training.
 type reachFlags struct {
 	Context     string `placeholder:"N" help:"Context in tokens, such as 4096, or as a multiple of the training context, such as 4x."`
 	RopeScaling string `placeholder:"KIND:FACTOR" help:"Stretch RoPE, such as yarn:4, to read contexts longer than in training."`

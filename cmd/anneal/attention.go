@@ -33,7 +33,7 @@ func (attentionShowCmd) Help() string {
 		"as the kernel loads them."
 }
 
-// drawnHeads is how many heads that differ are drawn if none is asked for.
+// drawnHeads is the number of distinct heads that are drawn if no flag chooses a head.
 const drawnHeads = 2
 
 func (c attentionShowCmd) Run(s *session) error {

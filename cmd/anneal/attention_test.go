@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Patterns are drawn with what they cost, as characters, picture and JSON; a bad one is an error of usage.
+// Patterns are drawn with their cost, as text, picture and JSON; an invalid pattern is a usage error.
 func TestAttentionShow(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "p.svg")
 	code, out, errs := anneal("attention", "show", "window:64,full,window:64", "--len", "256", "--svg", svg)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A share that fell is named, the most slowed first, and --within makes it an exit code.
+// Figures whose share of the peak fell are named, the largest fall first, and --within turns a fall into an exit code.
 func TestBenchDiffNamesWhatSlowed(t *testing.T) {
 	w := newWorkshop(t)
 	for name, share := range map[string]string{"before": "0.8", "after": "0.4"} {

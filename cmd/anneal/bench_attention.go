@@ -26,7 +26,7 @@ type benchAttentionCmd struct {
 	svgFlag
 }
 
-// benchPatterns has one of each kind.
+// benchPatterns has one pattern of each kind.
 var benchPatterns = []string{"full", "window:1024", "longformer", "bigbird", "strided", "fixed", "longnet", "linear"}
 
 // lacksKernel refuses patterns that a card cannot compute.
@@ -92,7 +92,7 @@ func (c benchAttentionCmd) Run(s *session) error {
 	return s.emit(report)
 }
 
-// options checks what the flags say before anything is measured.
+// options turns the flags into options and checks them before anything is measured.
 func (c benchAttentionCmd) options() (bench.AttentionOptions, error) {
 	o := bench.AttentionOptions{
 		Patterns: c.Patterns, Lengths: c.Lengths, Heads: c.Heads, HeadDim: c.HeadDim, DType: tensor.BF16,

@@ -49,7 +49,7 @@ func (c benchGemmCmd) Run(s *session) error {
 	return s.emit(report)
 }
 
-// onCard measures products of the size that a card is for.
+// onCard measures products of sizes that suit a GPU.
 func (c benchGemmCmd) onCard(s *session) error {
 	dev, err := cuda.Open(0)
 	if err != nil {

@@ -54,7 +54,7 @@ func (c benchMemoryCmd) Run(s *session) error {
 	})
 }
 
-// asStrategy makes an error of memory.recompute, which the command sets, one of its flag.
+// asStrategy turns an error of the key memory.recompute, which --strategy sets, into an error of the flag.
 func asStrategy(err error) error {
 	var p config.Problem
 	if !errors.As(err, &p) || p.Key != "memory.recompute" {

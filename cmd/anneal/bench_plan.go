@@ -43,7 +43,7 @@ func (c benchPlanCmd) Run(s *session) error {
 	return c.measured(s)
 }
 
-// measured predicts steps on this machine and makes them.
+// measured predicts the time of steps on this machine, then runs and times them.
 func (c benchPlanCmd) measured(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		var done []bench.PlanCase

@@ -102,7 +102,7 @@ func summaries(list []*bench.PublishedRun) []publishedSummary {
 	return rows
 }
 
-// meshName is short: t8 p12 v2 d4, with what is 1 left out.
+// meshName returns a short name such as t8 p12 v2 d4; axes of size 1 are left out.
 func meshName(p *bench.PublishedRun) string {
 	m := p.Run.Mesh
 	var parts []string

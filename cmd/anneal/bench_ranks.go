@@ -58,7 +58,7 @@ func (c benchRanksCmd) Run(s *session) error {
 	})
 }
 
-// measure compares ranks of this process, or those that a launcher has started.
+// measure compares ranks of this process, or ranks that a launcher has started.
 func (c benchRanksCmd) measure(ctx context.Context, s *session, o bench.Options) (*bench.RanksResult, error) {
 	if s.world.Size() > 1 {
 		return bench.RanksOver(ctx, o, c.Axis, s.world)
@@ -88,7 +88,7 @@ func printRanksResult(s *session, r *bench.RanksResult) {
 	}
 }
 
-// printPipelines compares pipelines with what a simulation makes of the measured times of their parts.
+// printPipelines compares pipelines with a simulation from the measured times of their parts.
 func printPipelines(s *session, r *bench.RanksResult) {
 	s.printf("\n%-16s %8s %9s %8s %10s %12s   %s\n", "", "ideal", "of ideal", "idle", "simulated", "computing",
 		"a part's forward + backward (+ weights), ms")

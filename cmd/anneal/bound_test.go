@@ -18,7 +18,7 @@ func (w workshop) copyOf(dir string) string {
 	return to
 }
 
-// A config.yaml that was cut off anywhere would train or generate with defaults: every command refuses it.
+// Every command refuses a truncated config.yaml, which it would otherwise complete with defaults.
 func TestTruncatedConfigsAreRefused(t *testing.T) {
 	w := newWorkshop(t)
 	run := w.path("run")
@@ -27,7 +27,7 @@ func TestTruncatedConfigsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unsaved := w.copyOf(run) // from which a resume would start from nothing
+	unsaved := w.copyOf(run) // a run without a checkpoint: a resume would start at step 0
 	if err := os.RemoveAll(filepath.Join(unsaved, "checkpoints")); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestCheckpointsOfAnotherRunAreRefused(t *testing.T) {
 	}
 }
 
-// A tokenizer that is not the one of the training makes other text of the same weights.
+// Commands refuse a tokenizer that differs from the one used in training.
 func TestChangedTokenizersAreRefused(t *testing.T) {
 	w := newWorkshop(t)
 	whole := w.path("run")
@@ -123,7 +123,7 @@ func TestVerifyCoversTheWholeDirectory(t *testing.T) {
 	}
 	var files []string
 	err := filepath.WalkDir(whole, func(path string, d os.DirEntry, err error) error {
-		unread := []string{".lock", "latest", "exit.json", "timing.json", "report.html"} // anneal reads none
+		unread := []string{".lock", "latest", "exit.json", "timing.json", "report.html"} // anneal does not read them
 		rel, _ := filepath.Rel(whole, path)
 		if err == nil && d.Type().IsRegular() && !slices.Contains(unread, d.Name()) {
 			files = append(files, rel)
@@ -135,7 +135,7 @@ func TestVerifyCoversTheWholeDirectory(t *testing.T) {
 	}
 	for _, file := range files {
 		run := w.copyOf(whole)
-		// another digit is another number; but a line that is none is noticed
+		// a changed digit is still valid JSON; only a line that is not JSON is noticed
 		if file == "metrics.jsonl" || file == "journal.jsonl" {
 			text, err := os.ReadFile(filepath.Join(run, file))
 			if err == nil {

@@ -19,8 +19,8 @@ import (
 	"anneal/train"
 )
 
-// completeByBudget returns what derives a config's open keys from the budget. Of several processes rank 0 derives them,
-// from the speed of all; the others set the same.
+// completeByBudget returns a function that derives a config's open keys from the budget. If there are several
+// processes, rank 0 derives the keys from the speed of all, and the others set the same values.
 func (c *trainCmd) completeByBudget(s *session) func(*config.Config) error {
 	return func(cfg *config.Config) error {
 		err := checkBudget(*c.Budget)
@@ -48,9 +48,9 @@ func (c *trainCmd) completeByBudget(s *session) func(*config.Config) error {
 				return err
 			}
 			if s.world.Rank() > 0 {
-				s.told = nil // rank 0 says it
+				s.told = nil // rank 0 reports it
 			}
-			return context.Cause(ctx) // not that another rank, which the signal reached first, is lost
+			return context.Cause(ctx) // the signal is the cause, not the loss of a rank that it reached first
 		})
 		if errors.Is(err, plan.ErrBudget) {
 			return asUsage(err)
@@ -59,7 +59,7 @@ func (c *trainCmd) completeByBudget(s *session) func(*config.Config) error {
 	}
 }
 
-// roomOf is what a host has for its ranks, as one of them says.
+// roomOf is the memory that a host has for its ranks, as read by one of them.
 type roomOf struct {
 	Host string
 	Free int64 // bytes; 0 if the system does not say
@@ -88,7 +88,7 @@ func leastMemory(world comm.Comm) (int64, error) {
 	return leastRoom(rooms), nil
 }
 
-// leastRoom shares what each host has among its ranks, and returns the least share.
+// leastRoom divides the memory of each host among its ranks, and returns the smallest share.
 func leastRoom(rooms []roomOf) (least int64) {
 	ranks, free := map[string]int64{}, map[string]int64{}
 	for _, r := range rooms {
@@ -104,8 +104,8 @@ func leastRoom(rooms []roomOf) (least int64) {
 	return least
 }
 
-// deriveByBudget derives the open keys for ranks of so much memory, 0 for what the machine has, and tells the other
-// processes.
+// deriveByBudget derives the open keys and sends them to the other processes. memory is the bytes of a rank; 0 stands
+// for the memory of the machine.
 func (c *trainCmd) deriveByBudget(ctx context.Context, s *session, cfg *config.Config, memory int64) error {
 	all, broken := bench.Ensemble{World: s.world}, false
 	err := func() error {
@@ -135,7 +135,7 @@ func (c *trainCmd) deriveByBudget(ctx context.Context, s *session, cfg *config.C
 	return errors.Join(err, all.End(c.budgeted))
 }
 
-// tellSpeeds shows each speed once it is measured: large models take minutes.
+// tellSpeeds shows each speed as soon as it is measured, because large models take minutes.
 func tellSpeeds(s *session, speed func(*config.Config) (float64, string, error)) func(*config.Config) (float64, string,
 	error) {
 	return func(cfg *config.Config) (float64, string, error) {
@@ -148,10 +148,10 @@ func tellSpeeds(s *session, speed func(*config.Config) (float64, string, error))
 	}
 }
 
-// errUnderived is the error of a process that follows one which has told its own.
+// errUnderived is the error of the other ranks when rank 0, which reports its own error, has derived nothing.
 var errUnderived = errors.New("rank 0 has derived nothing from the budget")
 
-// followBudget measures with rank 0 and sets what it derives.
+// followBudget takes part in rank 0's measurements and sets the keys that rank 0 derives.
 func (c *trainCmd) followBudget(ctx context.Context, s *session, cfg *config.Config) error {
 	text, err := bench.Ensemble{World: s.world}.Follow(ctx)
 	if err == nil {
@@ -188,7 +188,7 @@ func checkBudgetData(cfg *config.Config) error {
 	return err
 }
 
-// checkBudget refuses what is no time for a run.
+// checkBudget refuses a time that no run can have.
 func checkBudget(m inMinutes) error {
 	if !(m > 0) || math.IsInf(float64(m), 0) {
 		return &usageError{"--budget must be a time above 0", "try --budget 30m"}
@@ -209,7 +209,7 @@ func printBudget(s *session, b *plan.Budgeted) {
 		time.Duration(p.Seconds*float64(time.Second)).Round(time.Second), memorySize(p.MemoryBytes))
 }
 
-// dryRunBudget prints what the run needs, and emits what follows from the budget.
+// dryRunBudget prints what the run needs, and emits the values derived from the budget.
 func dryRunBudget(s *session, cfg *config.Config, memory int64, b *plan.Budgeted) error {
 	p, err := foresee(cfg, memory)
 	if err != nil {

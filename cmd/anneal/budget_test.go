@@ -58,7 +58,7 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 	}
 }
 
-// Of hosts with several ranks each has a share of its memory, and the least share counts.
+// A rank has an equal share of its host's memory, and the smallest share counts.
 func TestTheLeastMemoryOfAnyRankCounts(t *testing.T) {
 	for want, rooms := range map[int64][]roomOf{
 		0:  {{"a", 0}, {"b", 0}},

@@ -13,7 +13,7 @@ type svgFlag struct {
 	SVG outFile `name:"svg" placeholder:"FILE" example:"chart.svg" help:"Also write the chart as an SVG file; - is standard output."`
 }
 
-// columns is how wide drawings are: as the terminal, up to 120 characters.
+// columns returns the width of drawings: that of the terminal, up to 120 characters.
 func (s *session) columns() int {
 	if columns := s.status.terminal(); columns != 0 {
 		return min(columns, 120)

@@ -58,7 +58,7 @@ const description = `Pre-train language models: text → tokenizer → data → 
 
 Start with: anneal demo`
 
-// execute is main with its surroundings as arguments; it returns the exit code.
+// execute is main with its arguments and streams as parameters; it returns the exit code.
 func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var c cli
 	out, console := &results{w: stdout}, newConsole(stderr)
@@ -87,7 +87,8 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		args = append([]string{"version"}, args[1:]...)
 	}
 	parsed, err := parser.Parse(flagsLast(parser.Model, args))
-	// A command line that does not parse leaves c.JSON unset, but whoever asked for JSON still reads it.
+	// A command line that does not parse leaves c.JSON unset, but its error must still be JSON if the user asked for
+	// it.
 	asJSON := c.JSON || slices.Contains(args, "--json")
 	s := &session{
 		stdin: stdin, stdout: out, stderr: console, json: asJSON, status: newStatus(console), world: comm.Alone{},
@@ -96,12 +97,13 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer s.quitOnSignal()()
 	switch {
 	case helped || out.err != nil:
-		err = nil // help was asked for, and printed as far as that was possible
+		err = nil // the user asked for help, which was printed as far as possible
 	case err != nil:
 		err = parseError(err, unknownFlag(parser.Model, args))
 	default:
 		s.quiet, s.status.quiet = c.Quiet, c.Quiet
-		// Here, for all commands: the kernels of the data wing follow ANNEAL_CPU, but cannot refuse it.
+		// Checked here for all commands, because the kernels of data commands follow ANNEAL_CPU but cannot refuse a
+		// wrong value.
 		if _, err = isa.Choose(); err == nil {
 			err = s.prepareFiles(parsed.Flags(), parsed.Selected().Positional)
 		}
@@ -119,7 +121,7 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	} else {
 		s.leave(nil, exitOK)
 	}
-	s.reportRun() // last: a process that is killed meanwhile has said how it ended
+	s.reportRun() // last, so that a process killed meanwhile has already recorded how it ended
 	return code
 }
 
@@ -153,7 +155,7 @@ func flagsLast(app *kong.Application, args []string) []string {
 	return slices.Concat(words, flags)
 }
 
-// example is the part of a command's help that shows it at work.
+// example returns the part of a command's help that shows how to use it.
 func example(lines ...string) string {
 	return "Example:\n\n    " + strings.Join(lines, "\n    ")
 }

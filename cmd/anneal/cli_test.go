@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Values that replace those of the config may stand on both sides of a flag, and so may paths; behind -- all are
-// arguments.
+// Config overrides and paths may stand before and after a flag; everything after -- is an argument.
 func TestArgumentsMayStandAroundFlags(t *testing.T) {
 	w := newWorkshop(t)
 	code, out, errs := anneal("train", "--dry-run",

@@ -43,7 +43,7 @@ func nameOf(path string) string {
 // command writes words as a line that a shell reads as these words.
 func command(words ...string) string { return shellword.Command(words...) }
 
-// operand is a path as the argument of a command. One that begins with a dash would pass for a flag.
+// operand returns a path as the argument of a command. A path that begins with a dash would be taken for a flag.
 func operand(path string) string {
 	if strings.HasPrefix(path, "-") {
 		return "./" + path

@@ -48,7 +48,7 @@ func TestCommandIsReadBackByAShell(t *testing.T) {
 	}
 }
 
-// The proposed command is read as it is meant, also for files whose names begin with a dash.
+// The proposed command also works for files whose names begin with a dash.
 func TestNextCommandTakesNamesWithADash(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "-x.txt", strings.Repeat("some words to learn from\n", 40))

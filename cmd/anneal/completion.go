@@ -44,7 +44,7 @@ func (c shellsCmd) Run(s *session) error {
 	return s.emitText(string(text))
 }
 
-// emitText prints a text that is the result of a command.
+// emitText prints the result of a command that is a text.
 func (s *session) emitText(text string) error {
 	s.printf("%s", text)
 	return s.emit(map[string]any{"text": text})
@@ -56,8 +56,8 @@ const completeWord = "__complete"
 // filesToo is the last line of an answer to which the shell adds the names of files.
 const filesToo = ":files"
 
-// complete prints what the last word may become, one a line, with its help after a tab. The last word begins with @, as
-// PowerShell passes no empty words.
+// complete prints the completions of the last word, one a line, with help after a tab. The last word begins with @,
+// because PowerShell does not pass empty words.
 func complete(w io.Writer, app *kong.Node, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func answersFor(node *kong.Node, before []string, current string) (a answers) {
 	return a
 }
 
-// given adds what the value of a flag may be that is typed in one word with it, as --to=hf.
+// given adds the possible values of a flag that is typed in one word with its value, such as --to=hf.
 func (a *answers) given(flags []*kong.Flag, current string) {
 	name, value, _ := strings.Cut(current, "=")
 	f := findFlag(flags, name)
@@ -147,7 +147,7 @@ func (a *answers) given(flags []*kong.Flag, current string) {
 	}
 }
 
-// arguments adds what the argument with a number may be; the last one may stand for many.
+// arguments adds the possible values of the argument with a number; the last argument may take several values.
 func (a *answers) arguments(list []*kong.Positional, number int, current string) {
 	overrides := list[len(list)-1]
 	if overrides.Name == "section.key=value" {
@@ -165,7 +165,7 @@ func (a *answers) arguments(list []*kong.Positional, number int, current string)
 	a.values(list[number], current)
 }
 
-// values adds the names that a value may have, or files. A tag complete:"recipes" or complete:"topics" says which.
+// values adds the possible names of a value, or files. A tag complete:"recipes" or complete:"topics" selects them.
 func (a *answers) values(v *kong.Value, current string) {
 	var names []string
 	switch v.Tag.Get("complete") {
@@ -187,7 +187,7 @@ func (a *answers) values(v *kong.Value, current string) {
 	}
 }
 
-// keys adds config keys, and, behind the =, the names that a key may be.
+// keys adds config keys and, after the =, the possible names of a key's value.
 func (a *answers) keys(current string) {
 	for _, k := range config.Keys() {
 		if !strings.HasPrefix(current, k.Name+"=") {

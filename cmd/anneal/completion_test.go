@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What a shell is told about the word that begins to be typed.
+// A shell receives the completions of the word that is being typed.
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct {
 		words string

@@ -75,7 +75,7 @@ func (c compressCmd) Run(s *session) error {
 	})
 }
 
-// into fills in how the weights change.
+// into fills in the options that say how to compress the weights.
 func (c compressCmd) into(o *lab.CompressOptions) error {
 	if c.Bits == 0 && c.Prune == "" {
 		return &usageError{"nothing to do: neither --bits nor --prune", "try --bits 4"}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A compressed run is what was measured: it can be verified, its held-out text costs what was said, and with gptq less
-// than with plain rounding.
+// A compressed run can be verified, has the reported loss on held-out text, and with gptq a lower one than with plain
+// rounding.
 func TestCompress(t *testing.T) {
 	w := newWorkshop(t)
 	run, three := w.path("run"), w.path("three")
@@ -43,7 +43,8 @@ func TestCompress(t *testing.T) {
 		}
 	}
 
-	// What is left of pruned matrices is counted once: two bits a weight, and two bytes a row and what is no matrix.
+	// The remaining weights of pruned matrices are counted once: two bits a weight, plus two bytes a row and the
+	// tensors that are not matrices.
 	halved := w.object(exitOK, "compress", run, "--prune", "channels:50%", "--out", w.path("halved"))
 	both := w.object(exitOK, "compress", run, "--prune", "channels:50%", "--bits", "2", "--method", "nearest",
 		"--group", "0", "--out", w.path("both"))

@@ -43,7 +43,7 @@ func (configDiffCmd) Help() string {
 	return example("anneal config diff runs/a runs/b", "anneal config diff examples/tiny.yaml runs/a")
 }
 
-// configDifference is a key with two values, and where each is from.
+// configDifference is a key with two values and the source of each.
 type configDifference struct {
 	Key     string `json:"key"`
 	A       string `json:"a"`
@@ -81,7 +81,7 @@ func (c configDiffCmd) Run(s *session) error {
 	return s.emit(map[string]any{"a": c.A, "b": c.B, "differences": list})
 }
 
-// loadConfig reads a config, or that of a run.
+// loadConfig reads a config file, or the config of a run.
 func loadConfig(path string) (*config.Config, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return run.Config(path)

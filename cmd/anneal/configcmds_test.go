@@ -28,7 +28,7 @@ func TestConfigDiff(t *testing.T) {
 	}
 }
 
-// A run's archive lists itself, and holds nothing of the text.
+// A run's archive lists its contents, and contains none of the training text.
 func TestDebugOfARun(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=2", "--out", w.path("run"))
@@ -51,8 +51,8 @@ func TestDebugOfARun(t *testing.T) {
 	}
 }
 
-// init writes a config that train takes unchanged, by the command that it names, with data made of text; it never
-// replaces one.
+// init writes a config that trains unchanged with the command that init prints, on data made from text; it never
+// replaces a config.
 func TestInitWritesAConfigThatTrains(t *testing.T) {
 	w := newWorkshop(t)
 	t.Chdir(t.TempDir())
@@ -88,7 +88,7 @@ func TestInitWritesAConfigThatTrains(t *testing.T) {
 	}
 }
 
-// --quiet leaves results, and what goes wrong.
+// --quiet keeps results and errors.
 func TestQuiet(t *testing.T) {
 	w := newWorkshop(t)
 	code, out, errs := anneal("train", w.path("run.yaml"), "train.steps=2", "--out", w.path("quiet"), "--quiet")

@@ -21,15 +21,15 @@ const (
 	resultsPatience = 30 * time.Second // how long the reader of a training command's results may take
 )
 
-// console is standard error. No write to it waits or fails: a reader that stalls, or is gone, loses lines of
-// progress, which are counted.
+// console is standard error. A write never waits or fails: if the reader stalls or has closed, lines of progress are
+// dropped and counted.
 type console struct {
 	*relay.Relay
 	w io.Writer
 
 	mu    sync.Mutex
-	lines int      // lost since the reader last took one
-	notes []string // for the run's journal, since it cannot be said here
+	lines int      // dropped since the reader last took one
+	notes []string // for the run's journal, because they cannot be printed here
 }
 
 func newConsole(w io.Writer) *console {
@@ -55,7 +55,7 @@ func (c *console) recovered(err error) []byte {
 	defer c.mu.Unlock()
 	n, why := c.lines, "the reader is slow"
 	if c.lines = 0; n == 0 {
-		return nil // only states of the line that is rewritten
+		return nil // only versions of the status line were dropped
 	}
 	if err != nil {
 		why = err.Error()
@@ -65,7 +65,7 @@ func (c *console) recovered(err error) []byte {
 	return []byte(text + "\n")
 }
 
-// takeNotes returns what happened to standard error since the last call.
+// takeNotes returns the notes since the last call about lines that standard error dropped.
 func (c *console) takeNotes() (notes []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *console) takeNotes() (notes []string) {
 	return notes
 }
 
-// notes returns what the journal of a run should hold of its output.
+// notes returns the notes about dropped output for the run's journal.
 func (s *session) notes() []string {
 	if c, ok := s.stderr.(*console); ok {
 		return c.takeNotes()
@@ -88,19 +88,19 @@ func (s *session) settle() {
 	}
 }
 
-// results is standard output. Its first error stays: who printed something need not look, the end of the command
+// results is standard output. It keeps its first error, so a caller that prints need not check; the end of the command
 // does.
 type results struct {
 	w   io.Writer
 	err error
-	// the command has done more than printing: neither a reader that is gone nor one that stalls may end it
+	// the command does more than print, so a reader that has closed or stalls must not end it
 	outlasts bool
 }
 
 // errStalled means that nobody reads the results.
 var errStalled = errors.New("nothing was read for " + seconds(resultsPatience))
 
-// Write ends the process if the reader is gone, as the signal SIGPIPE would, unless the command outlasts it.
+// Write ends the process if the reader has closed, as SIGPIPE would, unless outlasts is set.
 func (r *results) Write(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
@@ -115,7 +115,7 @@ func (r *results) Write(p []byte) (int, error) {
 	return n, r.err
 }
 
-// pass writes p, and gives up on a reader that stalls if the command outlasts it.
+// pass writes p. If outlasts is set, it gives up on a reader that stalls.
 func (r *results) pass(p []byte) (int, error) {
 	if !r.outlasts {
 		return r.w.Write(p)

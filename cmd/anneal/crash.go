@@ -12,12 +12,12 @@ import (
 	"anneal/run"
 )
 
-// defect is a panic: it can only come from a mistake in anneal.
+// defect is the error for a panic, which only a mistake in anneal can cause.
 type defect struct {
 	panicked any
-	stacks   string          // or the file that has them
-	rank     *run.PanicError // if it ended a rank of several; else nil
-	remedy   string          // how the run of that rank continues
+	stacks   string          // or the name of the file that holds them
+	rank     *run.PanicError // if one of several ranks panicked; else nil
+	remedy   string          // how to continue the run of that rank
 }
 
 func (d *defect) Error() string {
@@ -36,7 +36,7 @@ func (d *defect) Unwrap() error {
 	return d.rank
 }
 
-// guarded calls f and turns a panic, also that of a rank, into an error, whose stacks go into the run's directory.
+// guarded calls f and turns a panic, also one of a rank, into an error. The stacks go into the run's directory.
 func (s *session) guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

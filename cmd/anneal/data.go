@@ -75,7 +75,8 @@ func (c dataBuildCmd) Run(s *session) error {
 // tinySample is the tokens of a sample of examples/tiny.yaml.
 const tinySample = 257
 
-// nextOfData is the command that uses a data set with this training split, "" if it is too small for the example.
+// nextOfData returns a command that trains on a data set with this training split, "" if it is too small for the
+// example.
 func nextOfData(dir string, train dataset.Counts) string {
 	switch {
 	case train.Tokens == 0:
@@ -86,7 +87,7 @@ func nextOfData(dir string, train dataset.Counts) string {
 	return command("anneal", "train", "examples/tiny.yaml", "data.path="+dir, "--out", "runs/"+nameOf(dir))
 }
 
-// finishData says what a new data set holds, and returns it for the JSON object.
+// finishData prints what a new data set holds, and returns the same for the JSON object.
 func (s *session) finishData(dir string, m dataset.Manifest, tok *tokenizer.Tokenizer, elapsed time.Duration,
 	next string) map[string]any {
 	s.printSplit("train", m.Train.Counts)

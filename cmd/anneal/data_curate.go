@@ -141,7 +141,7 @@ func (c dataCurateCmd) Run(s *session) error {
 			"changed": out.Changed,
 			"seconds": time.Since(start).Seconds(),
 		}
-		if out.Resumed == 0 && o.TaskCount <= 1 { // the time is that of all the work
+		if out.Resumed == 0 && o.TaskCount <= 1 { // only then does the time cover all the work
 			v["mb_per_second"] = float64(out.Report.Bytes) / 1e6 / time.Since(start).Seconds()
 		}
 		if c.DryRun {
@@ -149,7 +149,7 @@ func (c dataCurateCmd) Run(s *session) error {
 		}
 		v["out"] = c.Out
 		limit, marked := c.lossFlags, filepath.Join(c.Out, "report.json")
-		if out.Done < out.Splits { // only the last task knows the share; a damaged file is one for each
+		if out.Done < out.Splits { // only the last task knows the share; every task reports a damaged file
 			limit.MaxRejects, limit.Strict, marked = 1, false, ""
 		}
 		return s.finish(limit, out.Report.Input, marked,
@@ -227,7 +227,7 @@ func (c dataCurateCmd) wholeRun() string {
 	return command(words...)
 }
 
-// tellLittleKept warns if a pipeline drops most of its input: then it is often made for another kind of text.
+// tellLittleKept warns if a pipeline drops most of its input; such a pipeline was often made for another kind of text.
 func (s *session) tellLittleKept(r curate.Report) {
 	little := r.LittleKept()
 	if little == nil {

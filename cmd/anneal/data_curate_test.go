@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Curate reports on a sample without writing, writes the documents it keeps, goes on where it was, and build reads
-// them.
+// Curate reports on a sample without writing, writes the kept documents and resumes; build reads its output.
 func TestCurateThenBuild(t *testing.T) {
 	w := newWorkshop(t)
 	write := func(name, text string) {
@@ -52,8 +51,8 @@ func TestCurateThenBuild(t *testing.T) {
 	}
 }
 
-// Other bounds are applied to the signals of an earlier curation; a dry run says that it compares the sample alone; a
-// task that waits too long says for which others.
+// New bounds apply to the signals of an earlier curation; a dry run says that it deduplicates the sample only; a task
+// that waits too long names the tasks it waits for.
 func TestCurateFromSignalsDryAndWaiting(t *testing.T) {
 	w := sharedInput(t)
 	write(t, w.path("loose.yaml"), "signals: true\ntexts: true\n"+

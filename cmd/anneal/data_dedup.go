@@ -82,8 +82,8 @@ const (
 	leastSorting  = 16 << 20
 )
 
-// plan divides the available memory, 0 of which is unknown: bytes to sort in, and the most that the heap may hold. If
-// it does not suffice, the error is a *machine.RoomError.
+// plan divides the available memory into bytes for sorting and a limit for the heap; available is 0 if unknown. If the
+// memory does not suffice, the error is a *machine.RoomError.
 func (c dataDedupCmd) plan(available int64) (sorting, heap int64, err error) {
 	workers := cmp.Or(int64(c.Threads), int64(runtime.GOMAXPROCS(0))) * workerMemory
 	filter := int64(0)
@@ -155,7 +155,7 @@ func (c dataDedupCmd) Run(s *session) error {
 		}
 		took := time.Since(start)
 		c.print(s, o, rep, took)
-		rep.Input = nil // it stands under "corpus"
+		rep.Input = nil // it is printed under "corpus"
 		return s.finish(c.lossFlags, r.Report(), filepath.Join(c.Out, "report.json"),
 			"remove "+c.Out+" and give the same command again",
 			map[string]any{
@@ -200,8 +200,7 @@ func (c dataDedupCmd) print(s *session, o dedup.Options, rep dedup.Report, took 
 		command("anneal", "tokenizer", "train", "--vocab", "8192", "--out", "tok.json", filepath.Join(c.Out, "docs"))))
 }
 
-// warnOfNGrams warns of a filter that was too small: it takes new n-grams for seen ones, and drops documents that are
-// new.
+// warnOfNGrams warns if the filter was too small: it then takes new n-grams for seen ones and drops new documents.
 func (s *session) warnOfNGrams(r dedup.Report, option string) {
 	if r.NGramError > 0.1 {
 		s.warn(fmt.Sprintf("%s is too small: at the end %.0f %% of new n-grams counted as seen, so new documents may "+

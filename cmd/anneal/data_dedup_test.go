@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What cannot be, or would have no effect, is refused rather than taken for a default; a filter that was too small is
-// told of.
+// Impossible values and flags without effect are refused, not replaced by defaults; a filter that was too small is
+// reported.
 func TestDedupFlags(t *testing.T) {
 	w := newWorkshop(t)
 	for want, flags := range map[string]string{
@@ -42,7 +42,7 @@ func TestDedupFlags(t *testing.T) {
 	}
 }
 
-// A unit that is named twice is compared and counted once.
+// A unit that is given twice is compared and counted once.
 func TestDedupCountsAUnitOnce(t *testing.T) {
 	w := workshop{t, t.TempDir()}
 	write(t, w.path("a.txt"), "the same line of words\nother words here one\n")

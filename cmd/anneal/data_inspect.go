@@ -46,7 +46,7 @@ func (c dataInspectCmd) Run(s *session) error {
 	return s.emit(r)
 }
 
-// printPackings shows what each packing makes of the data.
+// printPackings shows the effect of each packing on the data.
 func (s *session) printPackings(r *prepare.DataReport) {
 	s.printf("\n%-12s %14s %10s %15s %17s\n", "packing",
 		"rows of "+units.Commas(r.Context), "trained", "documents cut", "tokens left out")
@@ -56,7 +56,7 @@ func (s *session) printPackings(r *prepare.DataReport) {
 	}
 }
 
-// printLengths draws how many documents are how long.
+// printLengths draws a histogram of document lengths.
 func (s *session) printLengths(r *prepare.DataReport) {
 	l, all := r.Lengths, r.Measured()
 	if len(l.Bins) == 0 {

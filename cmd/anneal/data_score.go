@@ -69,7 +69,7 @@ func (c dataScoreCmd) Run(s *session) error {
 	})
 }
 
-// printScores draws how many documents have which score, and shows those at the ends.
+// printScores draws a histogram of scores, and shows the documents with the lowest and highest scores.
 func (s *session) printScores(r *prepare.ScoreReport) {
 	if len(r.Bins) == 0 {
 		return

@@ -17,7 +17,7 @@ type dataSynthCmd struct {
 	Canaries synthCanariesCmd `cmd:"" help:"Secrets in a text of random words, 1 to 64 times each."`
 }
 
-// synthFlags are those of all texts.
+// synthFlags are the flags of all synthetic texts.
 type synthFlags struct {
 	Seed    uint64 `default:"1" placeholder:"N" help:"Seed of the text."`
 	Out     string `required:"" placeholder:"DIR" help:"Directory of the data set."`
@@ -97,10 +97,10 @@ func (c synthCanariesCmd) Run(s *session) error {
 	return c.build(s, t, err)
 }
 
-// synthBatch is the number of documents in a step of the training that a text's last line proposes.
+// synthBatch is the number of documents in a training step of the command that data synth proposes.
 const synthBatch = 256
 
-// build makes the data set of a text, unless it could not be made.
+// build makes the data set of a text; if err is not nil, the text could not be made.
 func (f synthFlags) build(s *session, t synth.Text, err error) error {
 	if err != nil {
 		return &usageError{err.Error(), "see --help"}
@@ -123,7 +123,7 @@ func (f synthFlags) build(s *session, t synth.Text, err error) error {
 			s.printf("%s: %s for eval.tasks\n", asked, units.Count(items, "question"))
 		}
 		elapsed := time.Since(start)
-		longest := 0 // tokens of a document, with the one that ends it
+		longest := 0 // tokens of a document, including its end token
 		for _, doc := range t.Train {
 			longest = max(longest, len(doc)+1)
 		}

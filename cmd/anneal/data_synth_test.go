@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The command that follows a text trains on it, and the answers of its run are counted.
+// The proposed command trains on the text, and its run counts correct answers.
 func TestSynthSaysHowToTrain(t *testing.T) {
 	dir := t.TempDir()
 	data, out := filepath.Join(dir, "sums"), filepath.Join(dir, "run")

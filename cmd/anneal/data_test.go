@@ -10,8 +10,8 @@ import (
 	"anneal/internal/units"
 )
 
-// A data set that is held out as a whole is evaluated on, looked at and handed on; training on it is an error that
-// says what it is.
+// A data set that is wholly held out can be evaluated on, inspected and exported; training on it is an error that says
+// that it is held out.
 func TestAWhollyHeldOutDataSet(t *testing.T) {
 	w := newWorkshop(t)
 	held := w.path("held")
@@ -63,8 +63,8 @@ func TestAWhollyHeldOutDataSet(t *testing.T) {
 	}
 }
 
-// What is suggested for a data set works: nothing trains on text that is held out, or shorter than a sample of the
-// example.
+// The command suggested for a data set works: it never trains on held-out text, or on text shorter than a sample of
+// the example.
 func TestDataIsUsedByACommandThatTakesIt(t *testing.T) {
 	cfg, err := config.Load("../../examples/tiny.yaml", nil)
 	if err != nil || cfg.Model.Context+1 != tinySample {
@@ -88,11 +88,11 @@ func TestAFailedBuildLeavesNoDirectory(t *testing.T) {
 	w.object(exitOK, "tokenizer", "train", "--vocab", "257", "--out", w.path("tok.json"), w.path("text.jsonl"))
 	w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("data"), w.path("text.jsonl"))
 	w.object(exitOK, "data", "export", w.path("data"), w.path("bin"), "--to", "nanogpt")
-	os.WriteFile(w.path("bin/train.bin"), []byte{255, 255}, 0o644) // no token of the vocabulary
+	os.WriteFile(w.path("bin/train.bin"), []byte{255, 255}, 0o644) // not a token of the vocabulary
 	os.Mkdir(w.path("old"), 0o755)
 	for _, out := range []string{"new", "old"} {
 		for _, args := range [][]string{
-			// one document is tokenised before the prompt is found missing, or the token unknown
+			// one document is tokenised before the missing prompt or the unknown token is found
 			{"data", "build", "--tokenizer", w.path("tok.json"), "--prompt-end", "#", w.path("text.jsonl")},
 			{"data", "import", "--tokenizer", w.path("tok.json"), "--from", "nanogpt", w.path("bin")},
 		} {
@@ -105,7 +105,7 @@ func TestAFailedBuildLeavesNoDirectory(t *testing.T) {
 	}
 }
 
-// A text where a file should be: the error says where texts go.
+// If a text is given instead of a file, the error says how to give texts.
 func TestATextIsNoFile(t *testing.T) {
 	w := newWorkshop(t)
 	for _, command := range []string{"encode", "decode"} {

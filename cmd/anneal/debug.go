@@ -56,15 +56,15 @@ func (c debugCmd) Run(s *session) error {
 	return s.emit(map[string]any{"out": out, "files": b.Files, "seconds": time.Since(start).Seconds()})
 }
 
-// tellingVariables are those of the environment that decide how anneal runs. Others may hold secrets, whatever their
-// names are.
+// tellingVariables are the environment variables that affect how anneal runs. Others are left out, because any may
+// hold a secret.
 var tellingVariables = []string{
 	"ANNEAL_CPU", "ANNEAL_CUDA_PATH", "ANNEAL_CUDA_PROFILE", "ANNEAL_MPI",
 	"GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GODEBUG", "GOTRACEBACK", "GOAMD64",
 	"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_JOB_NUM_NODES", "NO_COLOR", "COLUMNS",
 }
 
-// describeMachine says what runs anneal here, without measuring.
+// describeMachine describes the machine without measuring it.
 func describeMachine() []byte {
 	tier, err := isa.Choose()
 	fault := ""

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Of the environment an archive has what decides how anneal runs, and nothing that only has a similar name.
+// An archive contains the environment variables that affect how anneal runs, and none that only have similar names.
 func TestTheArchiveHasNoSecretOfTheEnvironment(t *testing.T) {
 	for _, name := range []string{"GOOGLE_CLIENT_SECRET", "GOPROXY", "ANNEAL_API_KEY", "ANNEAL_PASSWORD", "OMP_PASS"} {
 		t.Setenv(name, "hush")

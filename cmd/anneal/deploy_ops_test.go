@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// jobSet is jobset.x-k8s.io/v1alpha2, as far as deploy/kubernetes uses it.
+// jobSet has the fields of jobset.x-k8s.io/v1alpha2 that deploy/kubernetes uses.
 type jobSet struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string `yaml:"kind"`
@@ -57,7 +57,7 @@ func TestJobSetTrains(t *testing.T) {
 		!slices.Contains(reasons, s.Spec.FailurePolicy.Rules[0].OnJobFailureReasons[0]) {
 		t.Errorf("%+v", s)
 	}
-	// What no retry helps fails the set: the codes that are neither a lost rank nor a saved state.
+	// Exit codes for which a retry is useless fail the set: all but those of a lost rank and a saved state.
 	codes := job.Template.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Values
 	for code, helps := range map[int]bool{
 		exitUsage: false, exitData: false, exitDiverged: false, exitCheckpoint: false, exitResources: false,
@@ -69,7 +69,7 @@ func TestJobSetTrains(t *testing.T) {
 	}
 }
 
-// The unit restarts what a retry helps, and knows the code of a run that was stopped.
+// The unit restarts a run when a retry can help, and knows the exit code of a stopped run.
 func TestSystemdUnit(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/systemd/anneal@.service")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestSystemdUnit(t *testing.T) {
 	}
 }
 
-// The image is the static binary, and what it needs to trust servers.
+// The image contains the static binary and the certificates to trust servers.
 func TestContainerIsTheBinary(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/container/Dockerfile")
 	if err != nil || !strings.Contains(string(text), "CGO_ENABLED=0 go build -trimpath -o /anneal ./cmd/anneal") ||
@@ -95,7 +95,7 @@ func TestContainerIsTheBinary(t *testing.T) {
 	}
 }
 
-// Every metric in the rules of Prometheus is one that a run has, and it listens where they scrape.
+// A run exports every metric that the Prometheus rules name, and listens at the address that Prometheus scrapes.
 func TestPrometheusRulesNameMetrics(t *testing.T) {
 	known := sinks.PrometheusMetrics()
 	rules, err := os.ReadFile("../../deploy/prometheus/alerts.yml")

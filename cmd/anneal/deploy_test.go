@@ -24,8 +24,8 @@ import (
 	"anneal/config"
 )
 
-// The published schemas of what deploy/kubernetes holds, as far as it uses them: a field that is not here, or in
-// another place, is refused.
+// The published schemas of the objects in deploy/kubernetes, with the fields that these use. A field that is missing
+// here or misplaced there is refused.
 type (
 	meta struct {
 		Name   string            `yaml:"name"`
@@ -210,7 +210,7 @@ type (
 	}
 )
 
-// manifest reads the objects of a file of deploy/kubernetes into values of their schemas.
+// manifest reads the objects of a file in deploy/kubernetes into values of their schemas.
 func manifest(t *testing.T, name string, objects ...any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../deploy/kubernetes", name))
@@ -229,7 +229,7 @@ func manifest(t *testing.T, name string, objects ...any) {
 	}
 }
 
-// trains checks the command of train.sh in a manifest, which starts so many ranks.
+// trains checks that a manifest's command runs train.sh with that many ranks.
 func trains(t *testing.T, command []string, ranks int) {
 	t.Helper()
 	if len(command) < 4 || command[0] != "train.sh" || command[1] != strconv.Itoa(ranks) {
@@ -247,7 +247,7 @@ func trains(t *testing.T, command []string, ranks int) {
 	}
 }
 
-// What the manifests say twice agrees: numbers of ranks, names, volumes, the user of the image.
+// Values that manifests repeat agree: numbers of ranks, names, volumes, the user of the image.
 func TestManifestsOfTrainingAgree(t *testing.T) {
 	pods := func(list ...pod) {
 		t.Helper()
@@ -309,8 +309,8 @@ func TestManifestsOfTrainingAgree(t *testing.T) {
 	}
 }
 
-// Every directive of a batch script is one that sbatch knows, and stands before the first command, after which sbatch
-// reads none.
+// sbatch knows every directive of a batch script, and each stands before the first command, where sbatch stops reading
+// them.
 func TestBatchScriptsHaveKnownDirectives(t *testing.T) {
 	known := []string{
 		"array", "cpus-per-task", "job-name", "mem", "nodes", "ntasks-per-node", "open-mode", "output", "requeue",
@@ -340,8 +340,8 @@ func TestBatchScriptsHaveKnownDirectives(t *testing.T) {
 	}
 }
 
-// launchers is a directory with scripts in the place of mpirun, srun and scontrol. They write down how they are called
-// and end with the codes of a list, one after the other.
+// launchers is a directory with scripts that replace mpirun, srun and scontrol. The scripts record their arguments and
+// exit with the codes of a list, in order.
 type launchers struct{ workshop }
 
 func newLaunchers(t *testing.T, codes ...int) launchers {
@@ -396,7 +396,7 @@ func exitOf(err error) int {
 	return 0
 }
 
-// deploy/mpi/train.sh starts a run or resumes it, goes on after a lost rank, and stops at everything else.
+// deploy/mpi/train.sh starts or resumes a run, resumes it after a lost rank, and stops after any other failure.
 func TestTrainScriptOfMPI(t *testing.T) {
 	const start, resume = "mpirun -n 4 --bind-to none anneal train c.yaml parallel.zero=2 --out run\n",
 		"mpirun -n 4 --bind-to none anneal resume run\n"
@@ -425,7 +425,7 @@ func TestTrainScriptOfMPI(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || l.calls() != start+start {
 		t.Errorf("a start that was lost: %v\n%s%s", err, l.calls(), out)
 	}
-	// What the run has written down decides: 9 may also be bad memory, with which nothing goes on.
+	// The run's exit.json decides: code 9 may also mean bad memory, and then nothing is resumed.
 	for text, exit := range map[string]int{`{"code":8,"resume":true}`: 75, `{"code":9,"resume":false}`: 9} {
 		l := newLaunchers(t, 9, 75)
 		write(t, l.path("exit.json"), text)
@@ -441,7 +441,7 @@ func TestTrainScriptOfMPI(t *testing.T) {
 	}
 }
 
-// deploy/slurm/train.sbatch queues its job again where that helps.
+// deploy/slurm/train.sbatch queues its job again when that can help.
 func TestTrainScriptOfSlurm(t *testing.T) {
 	const srun = "srun --mpi=pmix --cpus-per-task=1 --kill-on-bad-exit=0 --wait=120 anneal "
 	const start, resume, again = srun + "train c.yaml parallel.zero=2 --out run\n", srun + "resume run\n",

@@ -10,8 +10,8 @@ import (
 	"anneal/internal/filetest"
 )
 
-// Where a file can grow no further, as on a full disk, curation says what to do and keeps what is done; with room
-// again the same command ends with the bytes of one that nothing stopped.
+// If a file cannot grow, as on a full disk, curation says what to do and keeps its finished work. Given again with
+// enough room, the command writes the same bytes as one that was not interrupted.
 func TestCurateGoesOnAfterTheDiskWasFull(t *testing.T) {
 	w := sharedInput(t)
 	command := []string{"data", "curate", w.path("p.yaml"), w.path("crawl"), "--split", "20kB", "--threads", "2"}
@@ -42,7 +42,7 @@ func TestCurateGoesOnAfterTheDiskWasFull(t *testing.T) {
 	filetest.Same(t, fmt.Sprint(stops, " stops"), outputs(t, w.path("stopped")), outputs(t, w.path("whole")))
 }
 
-// An output that cannot be written is told before the input is read.
+// An output that cannot be written is reported before the input is read.
 func TestCurateIntoWhatIsNoDirectory(t *testing.T) {
 	w := sharedInput(t)
 	write(t, w.path("file"), "")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A run that learns from a teacher is resumed and branched off as any other, as long as the teacher is there; what uses
-// its weights needs no teacher.
+// A run that learns from a teacher is resumed and branched like any other, as long as the teacher exists; commands
+// that use its weights need no teacher.
 func TestRunsWithATeacherGoOn(t *testing.T) {
 	w := newWorkshop(t)
 	teacher, run := w.path("teacher"), w.path("run")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A run that the guard stopped is refused by whatever would use its weights, with the exit code of divergence, until
-// it goes on from an earlier step; --allow-older takes the last checkpoint from before.
+// Commands that use weights refuse a run that the guard stopped, with the exit code of divergence, until the run
+// continues from an earlier step; --allow-older uses the last checkpoint before the divergence.
 func TestARunThatDivergedIsNotUsedUnawares(t *testing.T) {
 	w := newWorkshop(t)
 	run, out := w.path("run"), w.path("hf")

@@ -111,7 +111,7 @@ func orUnknown(s string) string {
 	return s
 }
 
-// known writes a size that the system may not tell, 0 then.
+// known writes a size, which is 0 if the system does not report it.
 func known(n int64, write func(int64) string) string {
 	if n == 0 {
 		return "an unknown amount"

@@ -7,7 +7,7 @@ import (
 	"anneal/comm/mpi"
 )
 
-// A binary without MPI says how to build one with it, and where it was started as one of several ranks.
+// A binary without MPI that is started as one of several ranks says how to build one with MPI.
 func TestWithoutMPIItSaysHowToGetIt(t *testing.T) {
 	if mpi.Built() {
 		t.Skip("this binary has MPI")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A dry run says in a sentence whether the run fits, and needs no data where a vocabulary is named.
+// A dry run says in a sentence whether the run fits, and needs no data if the config gives the vocabulary.
 func TestDryRunSaysWhetherItFits(t *testing.T) {
 	w := newWorkshop(t)
 	bare := w.path("bare.yaml")
@@ -18,7 +18,7 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
-		out  []string // what standard output says
+		out  []string // parts of standard output
 		errs string
 	}{
 		{[]string{w.path("run.yaml")}, exitOK, []string{"# fits: needs ", " MiB of ", " available\n"}, ""},
@@ -91,7 +91,7 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 	}
 }
 
-// A path of an older config that is relative to the working directory is found, and said.
+// A path of an older config that is relative to the working directory is found, with a remark.
 func TestPathsOfAnOlderConfigAreSaid(t *testing.T) {
 	w := newWorkshop(t)
 	t.Chdir(w.dir)
@@ -120,7 +120,7 @@ func TestPathsOfAnOlderConfigAreSaid(t *testing.T) {
 	}
 }
 
-// A run that does not fit is refused before anything is written, with its parts and with what would be enough.
+// A run that does not fit is refused before anything is written; the error lists its parts and a size that would fit.
 func TestTrainRefusesWithWhatWouldBeEnough(t *testing.T) {
 	w := newWorkshop(t)
 	large := []string{"model.dim=16384", "model.heads=128", "model.layers=40"}
@@ -135,8 +135,8 @@ func TestTrainRefusesWithWhatWouldBeEnough(t *testing.T) {
 	}
 }
 
-// Where the optimizer's state alone is too much, a refusal names the key that puts it into a file, and what the run
-// needs then.
+// If the run fits without the optimizer's state, the error names the key that moves the state to a file, and what the
+// run then needs.
 func TestARefusalNamesOffloading(t *testing.T) {
 	w := newWorkshop(t)
 	dry := func(code int, layers float64) map[string]any {

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// Whatever token ends a text, it does so from learning a vocabulary to the model that comes back from an export: in
-// the data, in generating, which stops there, in evaluating, and in the files of other tools.
+// Any token may end a text, and it keeps that role everywhere: in the learned vocabulary, in the data, in generation,
+// which stops there, in evaluation, in the files of other tools, and in a model that is exported and imported again.
 func TestAnyTokenEndsATextFromTokenizerToImport(t *testing.T) {
 	for _, c := range []struct {
 		specials, token, flag string
-		at                    int // among the special tokens, which have the last ids
+		at                    int // index among the special tokens, which have the last ids
 	}{
 		{"<|eod|>", "<|eod|>", "", 0},
 		{"<｜end▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "", 0},
@@ -105,13 +105,13 @@ checkpoint: {every: 30}
 	}
 }
 
-// Where nothing decides, or what was said cannot be, the error names the tokens and what to do; data in which another
-// token ends a text does not pass for a run's own.
+// If the end of text is unknown, or the given token cannot be it, the error names the tokens and the remedy. Data in
+// which another token ends a text is refused as the data of a run.
 func TestADoubtfulEndOfTextIsAnError(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "tokenizer", "train", "--vocab", "300", "--special", "<a>,<b>", "--out", w.path("own.json"),
 		w.path("text"))
-	if err := os.Rename(w.path("own.json"), w.path("other.json")); err != nil { // without what stands beside it
+	if err := os.Rename(w.path("own.json"), w.path("other.json")); err != nil { // without the files beside it
 		t.Fatal(err)
 	}
 	build := func(args ...string) []string {

@@ -9,10 +9,10 @@ import (
 	"anneal/internal/units"
 )
 
-// powercap is where energy is read; tests have their own.
+// powercap is the directory from which energy is read; tests replace it.
 var powercap = machine.Powercap
 
-// energyFact says what the processors have used since training began, "" if that cannot be read.
+// energyFact describes the energy that the processors have used since training began; it is "" if unknown.
 func (s *session) energyFact(elapsed time.Duration) string {
 	joules := s.energy.Joules()
 	if math.IsNaN(joules) {

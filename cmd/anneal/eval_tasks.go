@@ -92,7 +92,8 @@ func (c evalCmd) onTasks(s *session) error {
 	})
 }
 
-// writeSamples has what run gives it written to --samples, a line each; without --samples run gets nil.
+// writeSamples calls run with a function that writes a sample as a line to --samples; without --samples the function
+// is nil.
 func (c evalCmd) writeSamples(run func(sample func(tasks.Sample) error) error) error {
 	if c.Samples == "" {
 		return run(nil)

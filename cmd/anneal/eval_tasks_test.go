@@ -83,7 +83,7 @@ func TestEvalTasks(t *testing.T) {
 	}
 }
 
-// The figures of metrics stand below each other, however long the names of their filters are.
+// The figures of metrics are aligned, however long the names of their filters are.
 func TestFiguresAreAligned(t *testing.T) {
 	var out, errs strings.Builder
 	s := &session{stdout: &results{w: &out}, stderr: &errs, status: newStatus(&errs)}

@@ -30,7 +30,8 @@ const (
 	exitOK       = 0
 	exitInternal = 1 // a defect in anneal
 	exitUsage    = 2 // the command line or the config
-	// text, tokenizer or data set cannot be used, or a file not be read or written; or too much of the text was lost
+	// text, a tokenizer or a data set cannot be used, a file cannot be read or written, or too much of the text was
+	// lost
 	exitData       = 3
 	exitDiverged   = 4               // training stopped by the guard, or a run that it stopped
 	exitCheckpoint = 5               // no usable checkpoint
@@ -38,8 +39,8 @@ const (
 	exitCheck      = 7               // a check failed: `anneal mup check`, `anneal improve`, `anneal bench diff`
 	exitStalled    = run.ExitStalled // 8, a stalled run that watchdog.exit ended, or ranks that cannot go on together
 	exitCorrupt    = 9               // the same computation gave different bits
-	exitLocked     = 10              // another process has the run
-	exitStopped    = 75              // stopped by a signal, state saved: run again to go on
+	exitLocked     = 10              // another process holds the lock of the run
+	exitStopped    = 75              // stopped by a signal, state saved: it can be continued
 	exitHangup     = 129
 	exitInterrupt  = 130
 	exitQuit       = 131 // SIGQUIT: stacks were written
@@ -135,7 +136,8 @@ func exitCode(err error) int {
 	case errors.As(err, &fault), errors.Is(err, checkpoint.ErrNone), errors.Is(err, checkpoint.ErrFuture),
 		errors.Is(err, checkpoint.ErrOtherRun):
 		return exitCheckpoint
-	// Only flags such as --out name directories to make, and only arguments files that are directories or the reverse.
+	// The command line is wrong: only flags such as --out name directories to make, and only arguments name a file
+	// that is a directory, or the reverse.
 	case errors.As(err, &path) && path.Op == "mkdir" && !errors.Is(err, fs.ErrPermission) &&
 		!errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		return exitUsage
@@ -146,8 +148,8 @@ func exitCode(err error) int {
 	return exitInternal
 }
 
-// speaks reports whether this process tells its error, which it then also notes in the run's directory. Of the ranks of
-// a run one speaks.
+// speaks reports whether this process prints its error; only one rank of a run does. If so, speaks also records the
+// error in the run's directory.
 func (s *session) speaks(err error, code int) bool {
 	saved := (*stopped)(nil)
 	switch {
@@ -162,11 +164,12 @@ func (s *session) speaks(err error, code int) bool {
 	return s.leave(err, code)
 }
 
-// tellPatience is how long a rank leaves to the one that knows what went wrong: launchers kill all when one has ended.
+// tellPatience is how long a rank waits for another one to report the error, because launchers kill all ranks once one
+// has ended.
 const tellPatience = time.Second
 
-// leave notes in the run's directory how the command that trains it ends. It reports whether this process is the first
-// of a run's ranks to do so.
+// leave records in the run's directory how training ended. It reports whether this process is the first rank of the
+// run to do so.
 func (s *session) leave(err error, code int) (first bool) {
 	if !s.begun.Load() || err == nil && s.world.Rank() > 0 {
 		return true

@@ -78,7 +78,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 	}
 }
 
-// What an error advises does not help where the process has too many files open.
+// If the process has too many files open, the error advises raising the limit instead of its usual remedy.
 func TestTooManyOpenFilesAdviseTheLimit(t *testing.T) {
 	err := asData(fmt.Errorf("shard a.bin: %w\n  rebuild the data with `anneal data build`",
 		&fs.PathError{Op: "open", Path: "a.bin", Err: syscall.EMFILE}))

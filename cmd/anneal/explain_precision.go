@@ -11,7 +11,7 @@ import (
 type policyRow struct {
 	Name       string `json:"name"`
 	Weights    string `json:"weights"`
-	Master     string `json:"gradients_and_moments"` // with norms, sums, statistics, logits and losses
+	Master     string `json:"gradients_and_moments"` // and the format of norms, sums, statistics, logits and losses
 	Stream     string `json:"residual_stream"`
 	Activation string `json:"activations"`
 	Operand    string `json:"operands"`
@@ -57,7 +57,7 @@ func explainPrecision(s *session, k config.Key) error {
 	}{k, rows})
 }
 
-// emulated returns the policies whose arithmetic the CPU does not have.
+// emulated returns the policies whose arithmetic the CPU lacks.
 func emulated() []string {
 	var names []string
 	for _, p := range precision.Policies() {

@@ -9,7 +9,8 @@ import (
 	"anneal/lab/primer"
 )
 
-// explainTable prints a table of the field. key is the config key of the same name, which has been explained before.
+// explainTable prints a table of the field. key is the config key of the same name, which is explained before the
+// table.
 func explainTable(s *session, t *primer.Table, key *config.Key) error {
 	if key != nil {
 		s.printf("\n")

@@ -50,7 +50,7 @@ func (c exportCmd) Run(s *session) error {
 	return c.hf(s, r, start)
 }
 
-// check refuses what a format cannot be, before the run is opened.
+// check refuses flags that do not suit the format, before the run is opened.
 func (c exportCmd) check() error {
 	if c.To != "gguf" {
 		if c.DType == "q8_0" {
@@ -120,7 +120,7 @@ func (c exportCmd) gguf(s *session, r *use.Trained, start time.Time) error {
 	}{report, c.Out, elapsed.Seconds(), faults(r.Skipped)})
 }
 
-// adapter writes the adapters of a run alone.
+// adapter writes only the adapters of a run.
 func (c exportCmd) adapter(s *session, r *use.Trained, start time.Time) error {
 	report, err := r.ExportPEFT(c.Out, safetensors.DType(strings.ToUpper(c.DType)))
 	if err != nil {

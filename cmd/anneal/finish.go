@@ -25,8 +25,8 @@ type finished struct {
 	next    string          // the command to type next
 }
 
-// finishRun prints how a run ended, one fact a line, beside its plan. If a signal ended it, the error says how to
-// continue.
+// finishRun prints how a run ended, one fact a line, compared with its plan. If a signal ended it, the error says how
+// to continue.
 func (s *session) finishRun(r *run.Result, f finished) error {
 	fact := func(name, format string, args ...any) {
 		s.prosef(strings.Repeat(" ", 18), "%-17s "+format+"\n", append([]any{name}, args...)...)
@@ -95,13 +95,14 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	}
 	if err := s.emit(result); !r.Interrupted {
 		return err
-	} // else how to continue the run matters more than an error of standard output
+	} // otherwise how to continue the run matters more than an error of standard output
 	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n"+
 		"  to continue: `anneal resume %s`",
 		units.Commas(r.Step), seconds(f.elapsed), f.dir, f.dir)}
 }
 
-// ofRanks says whose memory the peak is, and the parts below it are, if there are any, in a run on several ranks.
+// ofRanks says which ranks the peak memory counts in a run on several ranks, and, if parts are listed below it, whose
+// parts these are.
 func (s *session) ofRanks(p *plan.Foresight, parts bool) string {
 	switch {
 	case p == nil || p.Ranks == nil:

@@ -17,8 +17,8 @@ import (
 	"anneal/train"
 )
 
-// What a command that trains says at its end: what it wrote and where, how long it took, and commands that exist. The
-// order matters, since some use what others made.
+// A command that trains ends with what it wrote and where, how long it took, and next commands that exist. The order
+// of the cases matters, because some use the output of others.
 func TestCommandsThatTrainSayWhatTheyWroteAndWhatIsNext(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell to read the next commands")
@@ -28,7 +28,7 @@ func TestCommandsThatTrainSayWhatTheyWroteAndWhatIsNext(t *testing.T) {
 	run, config := w.path("run"), w.path("run.yaml")
 	mix := "data.mix=a=" + w.path("data") + ",b=" + w.path("data")
 	for _, c := range []struct {
-		out  string // "" where nothing is written
+		out  string // "" if nothing is written
 		args []string
 	}{
 		{w.path("sampled"), []string{"data", "sample", "--vocab", "300", "--out", w.path("sampled")}},
@@ -85,7 +85,7 @@ func TestCommandsThatTrainSayWhatTheyWroteAndWhatIsNext(t *testing.T) {
 	}
 }
 
-// A validation loss that is older than the last step says of which step it is.
+// A validation loss that is older than the last step is printed with its step.
 func TestTheLossSaysOfWhichStepItIs(t *testing.T) {
 	var out, errs strings.Builder
 	s := &session{stdout: &results{w: &out}, stderr: &errs, status: newStatus(&errs), world: comm.Alone{}}
@@ -105,7 +105,7 @@ func TestTheLossSaysOfWhichStepItIs(t *testing.T) {
 	}
 }
 
-// The peak of several ranks is followed by the parts of one where there are any.
+// The peak of several ranks is followed by the parts of rank 0, if there are any.
 func TestThePeakOfRanksSaysWhoseThePartsAre(t *testing.T) {
 	for peak, want := range map[int64]string{
 		5 << 20: "peak memory       9.0 MiB (planned 8.0 MiB) for 2 ranks; of rank 0:\n  activations     5.0 MiB\n",
@@ -124,7 +124,7 @@ func TestThePeakOfRanksSaysWhoseThePartsAre(t *testing.T) {
 	}
 }
 
-// Rates of tokens have commas, and a decimal where they are small.
+// Token rates have commas; small rates have a decimal.
 func TestRatesOfTokensAreReadable(t *testing.T) {
 	for rate, want := range map[float64]string{7.25: "7.2", 99.96: "100", 931.24: "931", 14130.4: "14,130"} {
 		if got := perSecond(rate); got != want {
@@ -146,7 +146,7 @@ func (w workshop) goSource() {
 	w.t.Setenv("GOROOT", w.path("go"))
 }
 
-// A second demo finishes or shows what the first one made; it changes and deletes nothing. Files of others are left
+// A second demo finishes or shows the results of the first; it changes and deletes nothing. Other files are left
 // alone.
 func TestDemoKeepsWhatIsThere(t *testing.T) {
 	w := newWorkshop(t)
@@ -157,7 +157,7 @@ func TestDemoKeepsWhatIsThere(t *testing.T) {
 	if first["weights_hash"] != second["weights_hash"] || second["steps"] != 2.0 {
 		t.Errorf("the second demo ends with %v, the first with %v", second, first)
 	}
-	if err := os.RemoveAll(w.path("demo/run")); err != nil { // as a kill between data and training leaves it
+	if err := os.RemoveAll(w.path("demo/run")); err != nil { // the state after a kill between data and training
 		t.Fatal(err)
 	}
 	before, err := os.Stat(w.path("demo/data/dataset.json"))
@@ -180,7 +180,7 @@ func TestDemoKeepsWhatIsThere(t *testing.T) {
 		"train", "val", "vocab_size", "seconds")
 }
 
-// Portable kernels are said to be slow, once, by what trains and by doctor.
+// Commands that train, and doctor, report once that portable kernels are slow.
 func TestPortableKernelsAreSaidToBeSlow(t *testing.T) {
 	w := newWorkshop(t)
 	t.Setenv("ANNEAL_CPU", "generic")
@@ -199,8 +199,8 @@ func TestPortableKernelsAreSaidToBeSlow(t *testing.T) {
 	}
 }
 
-// A run that was stopped can be resumed, whatever became of its results: the exit code says so, with --json as
-// without.
+// A stopped run has the exit code that says it can be resumed, even if its results could not be written, with and
+// without --json.
 func TestAStoppedRunSaysSoWithoutItsResults(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var errs strings.Builder

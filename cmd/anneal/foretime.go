@@ -60,7 +60,7 @@ func asDuration(s float64) time.Duration {
 	return time.Duration(min(s, math.MaxInt64/2e9) * float64(time.Second))
 }
 
-// timingFacts says what a step took beside what was predicted.
+// timingFacts compares the time of a step with its prediction.
 func timingFacts(t run.Timing) (list []string) {
 	if t.Steps == 0 {
 		return nil

@@ -50,7 +50,7 @@ func (c generateCmd) Run(s *session) error {
 	c.Eight = c.eight()
 	sampling := c.sampling()
 	if err := sampling.Validate(); err != nil {
-		return asUsage(fmt.Errorf("--%w", err)) // the settings are called like the flags
+		return asUsage(fmt.Errorf("--%w", err)) // the settings have the names of the flags
 	}
 	if slices.Contains(c.Stop, "") {
 		return &usageError{"--stop: an empty text occurs everywhere", "try a text of at least one character"}
@@ -103,7 +103,8 @@ func (c generateCmd) Run(s *session) error {
 	})
 }
 
-// around returns the special tokens that are put before and after the prompt, and says so; none if none are to be.
+// around returns the special tokens before and after the prompt, and prints a note about them; if none is set, there
+// are no such tokens.
 func around(s *session, r *use.Trained, none bool) (before, after []string) {
 	if none {
 		return []string{}, []string{}
@@ -126,7 +127,7 @@ func around(s *session, r *use.Trained, none bool) (before, after []string) {
 	return before, after
 }
 
-// perSecond writes a rate of tokens, with a decimal where there are few.
+// perSecond writes a rate of tokens, with a decimal if it is below 100.
 func perSecond(rate float64) string {
 	if rate < 99.95 {
 		return fmt.Sprintf("%.1f", rate)
@@ -134,7 +135,7 @@ func perSecond(rate float64) string {
 	return units.Commas(int64(math.Round(rate)))
 }
 
-// summary says how generating went, in a line.
+// summary describes the generation in a line: tokens, speed and memory.
 func summary(g *use.Generated) string {
 	mib := func(n int) string { return memorySize(int64(n)) }
 	text := units.Count(len(g.IDs), "token")

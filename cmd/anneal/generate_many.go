@@ -60,7 +60,7 @@ func (c generateCmd) fromFile(s *session, sampling model.Sampling) error {
 	})
 }
 
-// many continues each prompt, and writes what the model wrote.
+// many continues each prompt and writes the continuations.
 func (c generateCmd) many(s *session, r *use.Trained, questions []lab.Question, o use.GenerateOptions) error {
 	start := time.Now()
 	return s.untilSignal(func(ctx context.Context) error {

@@ -10,8 +10,8 @@ import (
 	"anneal/internal/filetest"
 )
 
-// Whatever stands under the name of a small file that a command reads, a pipe, a device, a directory or 64 GiB, is
-// refused within 100 ms and 64 MiB, in a message with its path.
+// If a small file that a command reads is replaced by a pipe, a device, a directory or 64 GiB, the command refuses it
+// within 100 ms and 64 MiB, in a message with its path.
 func TestWhatIsNoSmallFileIsRefusedAtOnce(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=2", "--out", w.path("run"))
@@ -92,7 +92,8 @@ func TestWhatIsNoSmallFileIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// only returns the slash path from its parent's parent of the first entry of a directory whose name begins so.
+// only returns the path, with slashes and relative to the parent of dir, of the first entry of dir whose name begins
+// with begin.
 func only(t *testing.T, dir, begin string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, begin+"*"))

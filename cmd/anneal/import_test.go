@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A model in one file, such as GGUF, is refused with what an import reads.
+// A model in one file, such as GGUF, is refused; the error says what an import reads.
 func TestImportReadsDirectories(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "m.gguf")
 	if err := os.WriteFile(file, []byte("GGUF"), 0o666); err != nil {
@@ -19,7 +19,7 @@ func TestImportReadsDirectories(t *testing.T) {
 	}
 }
 
-// Weights alone have no hash of an optimizer: people read so, programs an empty text.
+// A run of weights alone has no optimizer hash: the text says so, and the JSON has an empty string.
 func TestWeightsAloneHaveNoOptimizer(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=1", "--out", w.path("run"))

@@ -76,7 +76,7 @@ func (c improveCmd) Run(s *session) error {
 	})
 }
 
-// options reads what the loop needs.
+// options reads the options and the files that the loop needs.
 func (c improveCmd) options(s *session) (o lab.ImproveOptions, p lab.Program, err error) {
 	p = lab.Program{
 		Command: strings.Fields(c.Verify), Timeout: time.Duration(float64(c.VerifyTimeout) * float64(time.Second)),
@@ -120,7 +120,7 @@ func (c improveCmd) options(s *session) (o lab.ImproveOptions, p lab.Program, er
 	return o, p, err
 }
 
-// identity is what decides the results of the rounds, apart from the config, which their runs have.
+// identity is everything that decides the results of the rounds, except the config, which is stored in their runs.
 func (c improveCmd) identity(o lab.ImproveOptions) map[string]any {
 	return map[string]any{
 		"prompts_sha256": fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, o.Questions))), "verify": c.Verify,

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Weights come from a run, from what it was exported to, and from an import of that: a run that starts from any of
-// them is the same. Every step is a command, and says which weights it was.
+// Training from the weights of a run, of its export, or of an import of that export ends with the same weights. Every
+// step is a command, and names the weights it used.
 func TestTrainingStartsFromWeights(t *testing.T) {
 	w := newWorkshop(t)
 	run, exported, imported := w.path("run"), w.path("hf"), w.path("imported")

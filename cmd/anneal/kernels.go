@@ -6,14 +6,14 @@ import (
 	"anneal/internal/isa"
 )
 
-// noteKernels says that training is slow where only portable kernels run, and why.
+// noteKernels prints that training is slow, and why, if only portable kernels run.
 func (s *session) noteKernels() {
 	if text := kernelsNote(); text != "" {
 		s.notef("note: %s", text)
 	}
 }
 
-// kernelsNote is the notice about slow kernels, or "" if they are not the portable ones.
+// kernelsNote returns the notice about slow kernels, or "" if the kernels are not the portable ones.
 func kernelsNote() string {
 	tier, err := isa.Choose()
 	switch {
