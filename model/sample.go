@@ -144,7 +144,7 @@ func nucleus(c []candidate, s Sampling) []candidate {
 	return likely(mass(c, s.TopP), s.MinP)
 }
 
-// mass returns the fewest candidates whose probabilities sum to topP; 0 means all.
+// mass returns the fewest candidates whose probabilities sum to at least topP; 0 means all.
 func mass(c []candidate, topP float64) []candidate {
 	if topP <= 0 || topP >= 1 {
 		return c

@@ -19,7 +19,7 @@ type Share struct {
 	Totals  [Stages]int64 `json:"total_bytes"` // total, by stage of ZeRO
 
 	Activations int64 `json:"activation_bytes"`                 // kept for backward passes
-	Whole       int64 `json:"activation_bytes_whole,omitempty"` // the same without sequence parallelism
+	Whole       int64 `json:"activation_bytes_whole,omitempty"` // the same without sequence parallelism; 0 if the run has none
 	Sent        Axes  `json:"sent"`                             // by a rank in a step
 }
 

@@ -36,7 +36,8 @@ func connect(lists [][]Instr, chunks int) [][]Instr {
 
 // An event is a computation, or a message, which is named by its send. At one time messages come before computations.
 // Forward messages come first, because the next stage idles without them. Among messages in one direction, those
-// nearest to the end of the pipeline come first, so that a stage sends before it waits.
+// furthest along their way come first: forward those of the last stages, backward those of the first. So a stage sends
+// before it waits.
 type event struct {
 	at, rank, order int
 	stage           int

@@ -125,7 +125,7 @@ func (s *session) startJournal() error {
 // past summarises what a journal says of earlier commands that trained the run.
 type past struct {
 	starts int
-	killed bool // the last command did not end normally
+	killed bool // the last command did not record its end
 }
 
 // past reads the journal.

@@ -32,7 +32,8 @@ func openMetrics(path string, step int, warn func(string)) (*metricsFile, error)
 	return newMetricsFile(f, metricsRetry, warn), nil
 }
 
-// trimMetrics removes the lines that a run at the given step does not have, and returns what is wrong with the rest.
+// trimMetrics removes the lines that a run at the given step does not have and those that cannot be read. It returns
+// what was wrong: lines that cannot be read, and missing steps.
 func trimMetrics(path string, step int) (*metricsCheck, error) {
 	c := &metricsCheck{}
 	kept, dropped, prefix := int64(0), false, true // whether the lines to keep are the first of the file

@@ -17,8 +17,8 @@ import (
 // Memory: two inputs [N, D] instead of one for each segment. Traffic: each input is written and read once, 4 bytes per
 // number (2 with memory.recompute_inputs = bf16). Forward needs about 24·N·D² operations for a layer of width D, whose
 // input has 4·N·D bytes, so a disk keeps up if it writes a byte in the time of 6·D operations. Off by default. The
-// input of a layer takes as much memory as its weights and gradients only if a micro-batch has 24·D tokens, so this
-// helps with long rows. With short rows, use a smaller micro-batch instead.
+// input of a layer takes as much memory as its weights and gradients only if a micro-batch has 24·D tokens or more, so
+// this helps with long rows. With short rows, use a smaller micro-batch instead.
 type inputs struct {
 	mover
 	windows [2]*tensor.Arena

@@ -23,12 +23,12 @@ type Found struct {
 	Count  int      // devices
 }
 
-// A Rejected is a mesh that was refused, and the reason.
+// A Rejected is a mesh that was refused or left out, and the reason.
 type Rejected struct {
 	Mesh   Mesh   `json:"mesh"`
 	Change string `json:"change,omitempty"` // of a neighbour of the best mesh: the axis that differs, such as tp=16
 	Reason string `json:"reason"`
-	Count  int    `json:"count,omitempty"` // meshes refused for the same kind of reason; this one came nearest
+	Count  int    `json:"count,omitempty"` // meshes refused or left out for the same kind of reason; this one came nearest
 	need   float64
 }
 
