@@ -38,7 +38,7 @@ func RecipeText(name string) (string, error) {
 	if near := nearest.To(strings.ToLower(name), Recipes()); near != "" {
 		try = near + "; there are " + try
 	}
-	return "", Problem{Message: fmt.Sprintf("there is no recipe %q", name), At: "--recipe " + name, Try: try}
+	return "", Problem{Message: fmt.Sprintf("there is no recipe %q", name), Try: try}
 }
 
 // RecipeNotes returns the comments before the first key of a recipe's file: the model's origin, and what is known

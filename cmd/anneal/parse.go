@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,6 +38,9 @@ func unknownFlag(app *kong.Application, args []string) string {
 	return ""
 }
 
+// valueLikeAFlag matches the parser's error for --minutes -1.
+var valueLikeAFlag = regexp.MustCompile(`^(--[^:]+): expected .* value but got "(-[^"]*)"`)
+
 // parseError says what is wrong with a command line, and what may be meant. unknown is a flag that no command has, or
 // "".
 func parseError(err error, unknown string) error {
@@ -50,6 +54,10 @@ func parseError(err error, unknown string) error {
 		name, _, _ = strings.Cut(of, ",") // without the parser's own guess
 	}
 	if name == "" {
+		if m := valueLikeAFlag.FindStringSubmatch(err.Error()); m != nil {
+			return &usageError{fmt.Sprintf("%s needs a value, and %s looks like a flag", m[1], m[2]),
+				fmt.Sprintf("if it is the value, write %s=%s", m[1], m[2])}
+		}
 		return &usageError{err.Error(), "try `" + help + "`"}
 	}
 	e := &usageError{"unknown flag " + name, "try `" + help + "`"}

@@ -96,6 +96,17 @@ func TestTextKeepsToItsColumns(t *testing.T) {
 	}
 }
 
+// A step that is little longer than a line is drawn in one block.
+func TestTextLeavesNoShortBlock(t *testing.T) {
+	p := panel(t, "gpipe", 4, 4)
+	_, length := p.scale()
+	for columns, want := range map[int]int{length * 19 / 20: 1, length * 2 / 3: 2} {
+		if blocks := strings.Count(text(t, p, columns+len("stage 0  ")+1), "stage 3"); blocks != want {
+			t.Errorf("a step of %d columns has %d blocks of %d, want %d", length, blocks, columns, want)
+		}
+	}
+}
+
 // The picture is well-formed, and has a bar for every computation beside the ground and a row for each stage.
 func TestSVGHasEveryComputation(t *testing.T) {
 	panels := []Panel{panel(t, "1f1b", 4, 8), panel(t, "interleaved:2", 4, 8)}

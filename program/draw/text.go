@@ -24,6 +24,9 @@ func (p Panel) Text(out io.Writer, columns int) error {
 	scale, length := p.scale()
 	names := len(fmt.Sprint("stage ", len(p.Lists)-1)) + 2
 	wide := max(columns-names-1, 8)
+	if length > wide && length <= wide*9/8 { // little remains for a second block: labels lose the space after them
+		scale, length = scale*float64(wide)/float64(length), wide
+	}
 	lines := make([]string, len(p.Lists))
 	for s := range lines {
 		lines[s] = p.line(s, scale, length)
