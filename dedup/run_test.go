@@ -344,7 +344,7 @@ func TestVerifierComputesJaccard(t *testing.T) {
 func TestOptionsThatKeepEverythingAreRefused(t *testing.T) {
 	for want, o := range map[string]Options{
 		"unit 3 does not exist":                    {Units: []Unit{Line + 1}},
-		"Verify is a similarity of 0 to 1, not 80": {Near: &MinHash{}, Verify: 80},
+		"verification needs a similarity of 0 to 1, not 80": {Near: &MinHash{}, Verify: 80},
 		"not NaN":                 {Near: &MinHash{}, Verify: math.NaN()},
 		"share of 0 to 1, not 80": {NGrams: &Bloom{Threshold: 80}},
 	} {
