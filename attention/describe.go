@@ -18,7 +18,8 @@ type Description struct {
 }
 
 // Describe parses the patterns of a model's layers and describes the distinct ones, in order, for rows of length
-// tokens. If layers is 0, Describe takes the least number of layers that covers the whole list.
+// tokens. If layers is 0, Describe takes as many layers as give every pattern of the list, and every stage of a pattern
+// that depends on the depth, its turn.
 func Describe(list string, length, heads, layers int, seed uint64) ([]Description, error) {
 	patterns, err := ParseList(list)
 	if err != nil {
