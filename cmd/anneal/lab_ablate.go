@@ -112,7 +112,7 @@ func (c labAblateCmd) Run(s *session) error {
 	})
 }
 
-// again is the command that repeats the ablation.
+// again returns the command that repeats the ablation.
 func (c labAblateCmd) again() string {
 	words := append([]string{"anneal", "lab", "ablate", c.Config}, c.Overrides...)
 	for _, w := range c.With {
@@ -203,7 +203,7 @@ func speedOf(v lab.Ablated) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-// nextOfAblation lets the best of the runs write.
+// nextOfAblation returns the command that generates with the best run.
 func nextOfAblation(list []lab.Ablated) string {
 	best, lowest := "", math.Inf(1)
 	for _, v := range list {
@@ -216,7 +216,7 @@ func nextOfAblation(list []lab.Ablated) string {
 	return best
 }
 
-// overridesIn takes apart "key=value key=value": a word without = belongs to the value before it, as in "64 over 10%".
+// overridesIn splits "key=value key=value"; a word without = belongs to the value before it, as in "64 over 10%".
 func overridesIn(text string) (list []string) {
 	for _, word := range strings.Fields(text) {
 		if n := len(list); n > 0 && !strings.Contains(word, "=") {
@@ -241,7 +241,7 @@ func arenaBytes(v lab.Ablated) (sum int64) {
 	return 0
 }
 
-// searchJSON is what --tune cost; nil without it.
+// searchJSON returns the cost of --tune; nil without it.
 func searchJSON(list []lab.Ablated) any {
 	if len(list[0].Tuned) == 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The runs of an ablation share everything but what their variants say, seed by seed; several at a time they have the
-// bits that they have alone; asked again nothing is trained.
+// The runs of an ablation with the same seed differ only in the keys of their variants. Trained several at a time,
+// they have the same bits as one by one. A repeated command trains nothing.
 func TestAblationDiffersOnlyInWhatItsVariantsSay(t *testing.T) {
 	w := newWorkshop(t)
 	args := []string{
@@ -80,7 +80,7 @@ func TestAblationOfEqualCompute(t *testing.T) {
 	}
 }
 
-// Steps for equal time follow measured speeds; a repeated command keeps them, though speeds are never the same twice.
+// Steps for equal time follow from measured speeds. A repeated command keeps the steps, although speeds vary.
 func TestAblationOfEqualTimeGoesOn(t *testing.T) {
 	w := newWorkshop(t)
 	args := []string{
@@ -101,7 +101,8 @@ func TestAblationOfEqualTimeGoesOn(t *testing.T) {
 	}
 }
 
-// A variant fills the bytes of the first with its micro-batch: one that keeps less of each row has more rows.
+// A variant chooses the micro-batch that fills the memory of the first variant: one that stores less per row has more
+// rows.
 func TestAblationOfEqualMemory(t *testing.T) {
 	w := newWorkshop(t)
 	list := w.object(exitOK, "lab", "ablate", w.path("run.yaml"), "train.steps=2", "train.micro_batch=24",
@@ -121,7 +122,7 @@ func TestAblationOfEqualMemory(t *testing.T) {
 	}
 }
 
-// Every variant tries the same factors around its own rate, and its runs have the best.
+// Every variant tries the same factors around its own rate, and its runs use the best one.
 func TestAblationTunesAllAlike(t *testing.T) {
 	w := newWorkshop(t)
 	all := w.object(exitOK, "lab", "ablate", w.path("run.yaml"), "train.steps=6", "--seeds", "2", "--with",
@@ -144,7 +145,7 @@ func TestAblationTunesAllAlike(t *testing.T) {
 			t.Errorf("variant %d took %v; the best of %d is %v", i, v["value"], len(tried), best["value"])
 		}
 	}
-	// each variant trains one seed beside the values, of which the best counts anyway
+	// a variant's best run counts as its first seed, not as search, and each variant trains one more seed
 	cost := all["search"].(map[string]any)
 	if cost["runs"] != searched || cost["tokens"] != searched*6*128 ||
 		math.Abs(cost["share"].(float64)-searched/(searched+4)) > 1e-9 {
@@ -164,7 +165,7 @@ func TestAblationRefusesWhatCannotBe(t *testing.T) {
 	}{
 		{[]string{"--with", " "}, "--with is empty"},
 		{[]string{"--with", "optimizer.lr=-1"}, "optimizer.lr=-1"},
-		{[]string{"--with", "optimizer.lr=1e-2"}, "are the same run"}, // the config's own
+		{[]string{"--with", "optimizer.lr=1e-2"}, "are the same run"}, // the value in the config
 		{[]string{"--with", "optimizer.lr=1e-3", "--with", "optimizer.lr=0.001"}, "are the same run"},
 		{[]string{"--with", "optimizer.lr=1e-2", "--equal", "time"}, "are the same run"},
 		{

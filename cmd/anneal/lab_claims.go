@@ -75,7 +75,7 @@ func (c labClaimsCmd) Run(s *session) error {
 	})
 }
 
-// chosen returns the claims that the flags ask for.
+// chosen returns the claims that the flags select.
 func (c labClaimsCmd) chosen() (list []claims.Claim, err error) {
 	all := claims.All()
 	for _, n := range c.Only {
@@ -109,7 +109,7 @@ func (s *session) printClaimRow(r claims.Row) {
 	s.row("   ", r.Verdict.String()+" · "+strings.Join(r.Lines(), "; "))
 }
 
-// printClaim prints all that there is to say about a claim.
+// printClaim prints a claim in full.
 func (s *session) printClaim(r claims.Row, more bool) {
 	if more {
 		s.printf("\n")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Claims are measured once: the second call reads them, and shows one in full.
+// Claims are measured once: the second call reads the results, and shows one claim in full.
 func TestLabClaims(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "claims")
 	code, text, errs := anneal("lab", "claims", "--only", "13,15", "--out", out)

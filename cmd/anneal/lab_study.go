@@ -18,20 +18,20 @@ type studyCmd struct {
 	Selfimprove  studySelfImproveCmd  `cmd:"" help:"A model that learns from its own right answers."`
 }
 
-// studyFlags are those of all studies.
+// studyFlags are the flags of all studies.
 type studyFlags struct {
 	Out string `required:"" placeholder:"DIR" help:"Directory of the study. An interrupted study is resumed."`
 }
 
-// seedFlags are those of studies that a seed decides.
+// seedFlags are the flags of studies whose results depend on a seed.
 type seedFlags struct {
 	Seed  count `default:"1" placeholder:"N" help:"Seed of the texts, the weights and the data order."`
 	Seeds count `default:"1" placeholder:"N" help:"Repeat the study with N seeds, from --seed on, to show how the figures vary."`
 	studyFlags
 }
 
-// studySeeds makes a study with each of the seeds of its flags, and shows what it found. of are the options of a seed,
-// and make prints a table.
+// studySeeds makes a study with each seed of its flags and shows the findings. of returns the options for a seed, and
+// make runs the study and prints its table.
 func studySeeds[O any](s *session, f seedFlags, name string, of func(seed int) O,
 	make func(ctx context.Context, d *study.Dir, o O) (*study.Report, error)) error {
 	first := int(f.Seed)
@@ -83,7 +83,7 @@ func (s *session) printSpreads(list []study.Spread) {
 	s.printf("\n")
 }
 
-// study makes a study in the directory of its flags, and shows what it found. options decide its results.
+// study makes a study in the directory of its flags and shows the findings. The options decide its results.
 func (f studyFlags) study(s *session, name string, options any,
 	make func(context.Context, *study.Dir) (*study.Report, error)) error {
 	start := time.Now()
@@ -107,7 +107,7 @@ func (f studyFlags) study(s *session, name string, options any,
 	})
 }
 
-// open opens the directory of the flags for as long as do runs.
+// open opens the directory of the flags while do runs.
 func (f studyFlags) open(s *session, name string, options any, do func(context.Context, *study.Dir) error) error {
 	return s.whileTraining(func(ctx context.Context) error {
 		d, err := study.Open(f.Out, name, options)

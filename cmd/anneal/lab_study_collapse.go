@@ -56,7 +56,7 @@ func (c studyCollapseCmd) Run(s *session) error {
 	})
 }
 
-// printLineages shows the language models, if there are any.
+// printLineages shows the lineages of language models, if there are any.
 func printLineages(s *session, list []study.Lineage) {
 	if len(list) == 0 {
 		return

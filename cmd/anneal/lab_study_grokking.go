@@ -44,7 +44,7 @@ func (c studyGrokkingCmd) Run(s *session) error {
 	})
 }
 
-// stepOrNever is a step, or that it did not come.
+// stepOrNever writes a step, or that it was never reached.
 func stepOrNever(step int) string {
 	if step == 0 {
 		return "never"

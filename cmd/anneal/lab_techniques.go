@@ -60,7 +60,7 @@ func (c labTechniquesCmd) Run(s *session) error {
 	})
 }
 
-// chosen returns the groups that the flags ask for.
+// chosen returns the groups that the flags select.
 func (c labTechniquesCmd) chosen() ([]techniques.Group, error) {
 	if c.Seeds < 2 || c.Seeds > 1000 {
 		return nil, &usageError{fmt.Sprintf("--seeds %d: want 2 to 1,000 runs of each technique", c.Seeds),

@@ -12,7 +12,7 @@ import (
 type launcher struct {
 	name         string
 	index, count string // variables
-	try          string // where the second is missing
+	try          string // the remedy if the second is missing
 }
 
 // Jobs start processes in two ways that may be nested: several copies of a job, and several processes in each copy. For
@@ -41,13 +41,13 @@ var (
 // share is a process's place among others.
 type share struct {
 	index, count int
-	from         string // what says so; "" if nothing does
+	from         string // the flags or variables that say so; "" if none do
 }
 
 // first returns the share given by the first launcher that is present.
 func first(launchers []launcher, env func(string) string) (share, error) {
 	for _, l := range launchers {
-		// Slurm sets the index for batch scripts too, which are no tasks.
+		// Slurm also sets the index for batch scripts, which are not tasks.
 		if env(l.count) != "" || env(l.index) != "" && l.name != "srun" {
 			return l.read(env)
 		}
@@ -95,15 +95,15 @@ func other(name string, l launcher) string {
 	return l.index
 }
 
-// rankOf says which rank of how many this process is: what flags say, else the first launcher that says both. A process
-// that nobody started as one of several is the only one.
+// rankOf returns the rank of this process and the number of ranks. They come from flags, or else from the first
+// launcher that sets both variables. Without either, the process is the only rank.
 func rankOf(rank, ranks *int, env func(string) string) (share, error) {
 	if rank != nil {
 		return flaggedRank(*rank, ranks)
 	}
 	for _, l := range slices.Concat(processes, []launcher{kubernetes, torchrun}) {
 		if env(l.index) == "" || env(l.count) == "" {
-			continue // RANK alone is anybody's; an indexed job of runs need not be one of ranks
+			continue // any program may set RANK alone, and the copies of an indexed job may be separate runs
 		}
 		at, err := l.read(env)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"anneal/corpus"
 )
 
-// lossFlags say how much of its input a command that reads text may lose. The policy is corpus.MaxLoss.
+// lossFlags set the share of unusable input that a command tolerates. The policy is corpus.MaxLoss.
 type lossFlags struct {
 	MaxRejects percent `default:"0.1%" placeholder:"SHARE" help:"Largest share of documents or bytes that may be unusable. Above it, or if a file is damaged or cut off, the command finishes its work and ends with exit code 3."`
 	Strict     bool    `help:"End with exit code 3 if even one document cannot be used."`
@@ -22,7 +22,7 @@ func (f lossFlags) limit() corpus.MaxLoss {
 	return corpus.MaxLoss(f.MaxRejects)
 }
 
-// next returns the command to type next, or "" if too much of the input was lost: the error then says what to do.
+// next returns the command to type next, or "" if too much of the input was lost; the error then says what to do.
 func (f lossFlags) next(input corpus.Report, command string) string {
 	if f.limit().Check(input) != nil {
 		return ""
@@ -43,12 +43,12 @@ func (p *percent) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// incomplete is a command that has done its work and lost too much of its input.
+// incomplete is the error of a command that finished its work, but lost too much of its input.
 type incomplete struct {
 	loss   *corpus.LossError
 	marked string         // the file that lists the loss, if any
-	again  string         // how to do it again once the files are repaired
-	result map[string]any // that --json prints
+	again  string         // how to repeat the work once the files are repaired
+	result map[string]any // printed by --json
 }
 
 func (e *incomplete) Error() string {
@@ -62,8 +62,8 @@ func (e *incomplete) Error() string {
 	return s + "\n  repair the input, or allow more with --max-rejects; then " + e.again
 }
 
-// finish ends a command that read text: it prints result for --json, or returns an error with it if too much of the
-// input was lost, of which the file marked tells.
+// finish ends a command that reads text: it prints result for --json, or, if too much of the input was lost, returns
+// an error that contains the result. The file marked lists the losses.
 func (s *session) finish(f lossFlags, input corpus.Report, marked, again string, result map[string]any) error {
 	if loss := new(corpus.LossError); errors.As(f.limit().Check(input), &loss) {
 		return &incomplete{loss, marked, again, result}

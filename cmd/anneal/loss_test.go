@@ -34,9 +34,9 @@ func gz(s string) string {
 	return b.String()
 }
 
-// A file that is cut off fails every command that makes a corpus of it, with the output made of the rest and marked;
-// so does a share of broken lines, unless --max-rejects allows it. Curate, given again, fails again until the file is
-// repaired.
+// A truncated file fails every command that builds a corpus from it; the output holds the rest of the text and is
+// marked. A share of broken lines also fails, unless --max-rejects allows it. Repeated curation fails again until the
+// file is repaired.
 func TestLostTextFailsTheCommand(t *testing.T) {
 	w := newWorkshop(t)
 	os.Mkdir(w.path("in"), 0o777)
@@ -116,7 +116,7 @@ func TestLostTextFailsTheCommand(t *testing.T) {
 	}
 }
 
-// So do init, whose config is written, and the training of a classifier.
+// Lost text also fails the training of a classifier, and init, which still writes its config.
 func TestLostTextFailsInitAndClassifiers(t *testing.T) {
 	w := workshop{t, t.TempDir()}
 	os.Mkdir(w.path("in"), 0o777)
@@ -142,7 +142,8 @@ func TestLostTextFailsInitAndClassifiers(t *testing.T) {
 	}
 }
 
-// A task that has done its share fails for a damaged file at once; the share of broken lines only the last one knows.
+// A task that has finished its part fails at once for a damaged file; only the last task knows the share of broken
+// lines.
 func TestLossInATask(t *testing.T) {
 	w := workshop{t, t.TempDir()}
 	os.Mkdir(w.path("in"), 0o777)
@@ -170,7 +171,7 @@ func TestLossInATask(t *testing.T) {
 	}
 }
 
-// Fields come out of curate and dedup as they went in.
+// Curate and dedup keep the fields of documents unchanged.
 func TestFieldsSurviveCurateAndDedup(t *testing.T) {
 	w := workshop{t, t.TempDir()}
 	write(t, w.path("in.jsonl"), linesOfText(50))
@@ -200,7 +201,8 @@ func TestFieldsSurviveCurateAndDedup(t *testing.T) {
 	}
 }
 
-// A pipeline that drops nearly everything says which rule does, and what suits; one that keeps its input says nothing.
+// A pipeline that drops nearly everything warns which rule does, and which pipeline suits; one that keeps its input
+// does not warn.
 func TestCurateTellsThatLittleIsKept(t *testing.T) {
 	w := newWorkshop(t)
 	write(t, w.path("web.yaml"), "stages: [normalize, gopher_quality]\n")

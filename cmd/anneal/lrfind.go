@@ -68,7 +68,7 @@ func (c lrFindCmd) Run(s *session) error {
 	})
 }
 
-// next compares the ends of the range and their middle in short runs.
+// next returns the command that compares the ends of the range and its middle in short runs.
 func (c lrFindCmd) next(r *lab.LRRange) string {
 	words := append([]string{"anneal", "lab", "ablate", c.Config}, c.Overrides...)
 	words = append(words, fmt.Sprintf("optimizer.lr=%.2g", r.Low))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A range test suggests a range, draws it, and writes nothing but the picture that was asked for.
+// A range test suggests a range, draws it, and writes only the requested picture.
 func TestLRFind(t *testing.T) {
 	w := newWorkshop(t)
 	before, err := os.ReadDir(w.path(""))
@@ -18,7 +18,7 @@ func TestLRFind(t *testing.T) {
 			"lr-find", w.path("run.yaml"), "optimizer.name=" + optimizer, "--steps", "40", "--svg", w.path("lr.svg"),
 		}
 		if strings.HasPrefix(optimizer, "sgd") {
-			args = append(args, "--high", "1000") // plain gradients take larger rates
+			args = append(args, "--high", "1000") // plain gradients need larger rates
 		}
 		v := w.object(exitOK, args...)
 		w.keys(v, "low", "high", "steepest_lr", "lowest_lr", "lowest_loss", "diverges_lr", "points")
@@ -43,7 +43,7 @@ func TestLRFind(t *testing.T) {
 	}
 	w.object(exitUsage, "lr-find", w.path("run.yaml"), "--low", "1", "--high", "0.1")
 	w.object(exitUsage, "lr-find", w.path("run.yaml"), "--steps", "5")
-	for _, svg := range []string{w.path(""), w.path("run.yaml/lr.svg")} { // not after all the steps
+	for _, svg := range []string{w.path(""), w.path("run.yaml/lr.svg")} { // refused before the steps
 		w.object(exitUsage, "lr-find", w.path("run.yaml"), "--steps", "1000000000", "--svg", svg)
 	}
 	w.object(exitUsage, "lr-find", w.path("run.yaml"), "--low", "1e-9", "--high", "1e-8")
@@ -61,8 +61,8 @@ func valuesOf(t *testing.T, key string) []string {
 	return names
 }
 
-// A branch of a run is the run from the start; a directory that holds a run and a step without a checkpoint are
-// refused.
+// A branch ends like a run of its config from the start. A directory that holds a run is refused, and so is a step
+// without a checkpoint.
 func TestBranch(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "schedule.name=wsd", "checkpoint.keep=10", "--out", w.path("long"))

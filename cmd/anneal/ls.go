@@ -64,7 +64,7 @@ func writeRuns(w io.Writer, runs []run.Summary, now time.Time) error {
 	return errors.Join(err, table.Flush())
 }
 
-// stepsOf is how many steps of how many planned ones are done; weights alone have no plan.
+// stepsOf writes the finished and the planned steps; a run of weights alone has no plan.
 func stepsOf(r *run.Summary) string {
 	switch {
 	case r.State == run.Imported || r.Steps == 0:
@@ -75,7 +75,7 @@ func stepsOf(r *run.Summary) string {
 	return units.Commas(r.Step) + "/" + units.Commas(r.Steps)
 }
 
-// lossOf is the validation loss with its step, else the training loss.
+// lossOf writes the validation loss with its step, or else the training loss.
 func lossOf(r *run.Summary) string {
 	switch {
 	case !math.IsNaN(r.ValLoss):

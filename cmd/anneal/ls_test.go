@@ -12,7 +12,7 @@ import (
 	"anneal/run"
 )
 
-// ls finds the runs below a directory, names what is damaged, and says the same in JSON.
+// ls finds the runs below a directory and names damaged ones, as text and as JSON.
 func TestLsListsRuns(t *testing.T) {
 	w := newWorkshop(t)
 	if got := w.object(exitOK, "ls", w.dir)["runs"].([]any); len(got) != 0 {

@@ -14,6 +14,6 @@ import (
 
 func main() {
 	abortOnCrash()
-	signal.Ignore(syscall.SIGPIPE) // who stops reading standard error must not end a run; results.Write ends the rest
+	signal.Ignore(syscall.SIGPIPE) // closing standard error must not end a run; results.Write ends other commands
 	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -56,7 +56,8 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	}
 }
 
-// A placeholder hides the default of a flag from its name, so that the help says it, unless it did already.
+// The help of a flag with a placeholder states the default, which the placeholder would hide, unless its text already
+// does.
 func TestHelpSaysDefaults(t *testing.T) {
 	for command, want := range map[string]string{
 		"bench cores": "--threads=N,...        Numbers of cores to simulate. Default: 2,4,8",
@@ -90,7 +91,7 @@ func TestDocumentationListsEveryCommand(t *testing.T) {
 	}
 }
 
-// The help of every command shows it at work, that of a group its commands.
+// The help of a command has examples of it; the help of a group has examples of its commands.
 func TestEveryHelpHasAnExample(t *testing.T) {
 	leaves(kong.Must(&cli{}).Model.Node, nil, func(words []string) {
 		for n := range words {
@@ -103,7 +104,7 @@ func TestEveryHelpHasAnExample(t *testing.T) {
 	})
 }
 
-// What people try first in a tool they do not know.
+// The usual ways to ask an unknown tool for help and its version work.
 func TestHelpAndVersionByTheirUsualNames(t *testing.T) {
 	for _, c := range [][2]string{{"help", "--help"}, {"help train", "train --help"}, {"--version", "version"}} {
 		code, got, _ := anneal(strings.Fields(c[0])...)
@@ -114,7 +115,7 @@ func TestHelpAndVersionByTheirUsualNames(t *testing.T) {
 	}
 }
 
-// The examples are configs that work, apart from the data they name.
+// The example configs are valid, apart from the data they name.
 func TestExamplesLoad(t *testing.T) {
 	files, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil || len(files) < 2 {
@@ -127,7 +128,7 @@ func TestExamplesLoad(t *testing.T) {
 	}
 }
 
-// And so are the pipelines.
+// The example pipelines are valid.
 func TestExamplePipelinesParse(t *testing.T) {
 	files, err := filepath.Glob("../../examples/curate/*.yaml")
 	if err != nil || len(files) < 2 {
@@ -144,7 +145,7 @@ func TestExamplePipelinesParse(t *testing.T) {
 	}
 }
 
-// A mistake is told once, on stderr, with what to do, and has its exit code.
+// A mistake is reported once, on stderr, with a remedy, and has its exit code.
 func TestMistakesExitWithTheirCode(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -220,12 +221,12 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 	}
 }
 
-// fullDisk takes nothing.
+// fullDisk refuses every write.
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// Results that could not be written are an error, told once, whatever the command.
+// Results that cannot be written are an error, reported once, for any command.
 func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
 	for _, args := range [][]string{
 		{"explain"}, {"version"}, {"version", "--json"}, {"explain", "--help"}, {"ckpt", "hash", "nowhere", "--json"},

@@ -7,7 +7,8 @@ import (
 	"anneal/internal/machine"
 )
 
-// availableMemory is how many bytes this process may still take; 0 is unknown. Tests put small machines in its place.
+// availableMemory returns the bytes that this process may still take; 0 is unknown. Tests replace it to simulate small
+// machines.
 var availableMemory = func() int64 { return machine.ReadMemory().Available }
 
 // autoSize is an amount of memory, or 0 for auto: as much as needed, but no more than is available.
@@ -22,12 +23,12 @@ func (a *autoSize) UnmarshalText(text []byte) error {
 }
 
 const (
-	programMemory = 16 << 20 // of the process, outside the heap of the Go runtime
-	processMemory = 40 << 20 // what a data command takes whatever it does
-	workerMemory  = 16 << 20 // a worker with texts in hand
+	programMemory = 16 << 20 // the program, outside the heap of the Go runtime
+	processMemory = 40 << 20 // the least that any data command takes
+	workerMemory  = 16 << 20 // a worker with its current texts
 )
 
-// limitHeap has garbage collected before the heap grows beyond bytes, until undo is called.
+// limitHeap sets the memory limit of the garbage collector to bytes, until undo is called.
 func limitHeap(bytes int64) (undo func()) {
 	before := debug.SetMemoryLimit(bytes)
 	return func() { debug.SetMemoryLimit(before) }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// On text larger than --memory, whose lines are more than it sorts, all stages and a comparison by lines hold less
-// than that.
+// On text larger than --memory, with more lines than fit the sort, all stages and deduplication by lines stay below
+// --memory.
 func TestCurateHoldsNoMoreThanMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 110 MB")
@@ -83,7 +83,8 @@ func TestCurateHoldsNoMoreThanMemory(t *testing.T) {
 	}
 }
 
-// controlGroup makes a control group of so many bytes, and returns its directory. It skips where this process may not.
+// controlGroup makes a control group with a limit in bytes and returns its directory. It skips the test if this
+// process may not make one.
 func controlGroup(t *testing.T, limit int) string {
 	t.Helper()
 	lines, err := os.ReadFile("/proc/self/cgroup")
@@ -115,8 +116,8 @@ func controlGroup(t *testing.T, limit int) string {
 	return dir
 }
 
-// In a control group or under ulimit, where the kernel would kill or refuse, commands on data refuse themselves, or
-// live with what there is.
+// In a control group or under ulimit, data commands refuse work that does not fit, or make do with the available
+// memory, before the kernel kills them or refuses memory.
 func TestDataCommandsLiveWithinTheirLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 24 MB")
@@ -156,7 +157,7 @@ func TestDataCommandsLiveWithinTheirLimits(t *testing.T) {
 		"ulimit -v": func(code int) string {
 			limit := idle + (448+176)<<10 // threads of a busy machine reserve more
 			if code != exitOK {
-				limit -= (192 + 176) << 10 // what the idle command takes varies by two of the runtime's arenas, 128 MiB
+				limit -= (192 + 176) << 10 // the idle command varies by two arenas of the Go runtime, 128 MiB
 			}
 			return fmt.Sprintf("ulimit -v %d", limit)
 		},
@@ -176,7 +177,7 @@ func TestDataCommandsLiveWithinTheirLimits(t *testing.T) {
 	}
 }
 
-// virtual is the address space in KiB that the command takes to do nothing.
+// virtual returns the address space in KiB of an idle command.
 func virtual(t *testing.T, exe string) int {
 	t.Helper()
 	cmd := exec.Command(exe, "doctor")

@@ -11,15 +11,15 @@ import (
 	"anneal/tokenizer"
 )
 
-// smallMachine has commands believe that so much memory is available.
+// smallMachine makes commands believe that bytes of memory are available.
 func smallMachine(t *testing.T, bytes int64) {
 	before := availableMemory
 	availableMemory = func() int64 { return bytes }
 	t.Cleanup(func() { availableMemory = before })
 }
 
-// Commands on data that do not fit refuse with the exit code of resources, and name what they need, what there is, and
-// what changes it.
+// Data commands that do not fit refuse with the exit code of resources, and name the memory needed, the memory
+// available, and the flag that changes the need.
 func TestDataCommandsRefuseWhatDoesNotFit(t *testing.T) {
 	w := sharedInput(t)
 	write(t, w.path("p.yaml"), "stages: [normalize, {dedup: {ngrams: true, ngram_mib: 512}}]\n")
@@ -70,7 +70,7 @@ func TestDataCommandsRefuseWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// On a machine on which they just fit, they do the same as on a large one.
+// On a machine where they just fit, data commands do the same as on a large one.
 func TestDataCommandsTakeNoMoreThanIsAvailable(t *testing.T) {
 	w := sharedInput(t)
 	write(t, w.path("p.yaml"), "stages: [normalize, dedup]\n")
@@ -99,7 +99,7 @@ func TestDataCommandsTakeNoMoreThanIsAvailable(t *testing.T) {
 	}
 }
 
-// By default no word is left out for want of memory: what is learned would depend on the machine.
+// By default no word is dropped for lack of memory, because the vocabulary would then depend on the machine.
 func TestAutomaticMemoryLeavesNoWordOut(t *testing.T) {
 	w := workshop{t, t.TempDir()}
 	var text strings.Builder

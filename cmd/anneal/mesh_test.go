@@ -19,7 +19,7 @@ import (
 	"anneal/run"
 )
 
-// meshes are ways in which four ranks share a run.
+// meshes are ways to share a run among four ranks.
 var meshes = [][]string{
 	{"parallel.tensor=2", "parallel.pipeline=2"},
 	{"parallel.context=2", "parallel.pipeline=2", "parallel.schedule=zb-h1", "parallel.zero=1", "parallel.sum_block=4"},
@@ -33,7 +33,7 @@ func (w workshop) meshed(mesh []string, out string, more ...string) []string {
 		"train.steps=40", "--out", out}, mesh, more)
 }
 
-// ofMesh is what a run on a mesh ends with when nothing happens to it, and the CPU time that it takes.
+// ofMesh returns the result and the CPU time of an undisturbed run on a mesh.
 func (w workshop) ofMesh(mesh []string) whole {
 	w.t.Helper()
 	out := w.path(strings.Join(mesh, " "))
@@ -44,8 +44,8 @@ func (w workshop) ofMesh(mesh []string) whole {
 	return whole{w.result(job{run: true}, out), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), 0}
 }
 
-// A mesh whose process is killed at any instant, or of which any rank hangs or panics at any step, is resumed to the
-// bits of a run that nothing happened to. What hangs or panics is named in one line, and the exit code is 8.
+// If the process of a mesh is killed at any instant, or a rank hangs or panics at any step, the resumed run ends with
+// the bits of an undisturbed one. One line names the rank that hangs or panics, and the exit code is 8.
 func TestTortureMeshes(t *testing.T) {
 	w := newWorkshop(t)
 	done := make([]whole, len(meshes))
@@ -77,7 +77,7 @@ func TestTortureMeshes(t *testing.T) {
 	})
 }
 
-// loseRank runs a command of which a rank hangs or panics as it begins a step.
+// loseRank runs a command in which a rank hangs or panics at the beginning of a step.
 func loseRank(t *testing.T, rank, step int, what string, args []string) {
 	t.Helper()
 	cmd := child(t, args...)
@@ -100,8 +100,8 @@ func loseRank(t *testing.T, rank, step int, what string, args []string) {
 	}
 }
 
-// SIGTERM has all ranks of a mesh save and leave with 75; SIGUSR1 has them save and go on. The run then ends with the
-// bits of one that got no signal.
+// On SIGTERM all ranks of a mesh save and exit with 75; on SIGUSR1 they save and continue. The run then ends with the
+// bits of a run without signals.
 func TestSignalsReachAMesh(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
@@ -143,7 +143,7 @@ func (w workshop) waitForStep(out string, step int) {
 	w.t.Fatalf("after a minute rank 0 is not in step %d", step)
 }
 
-// What a mesh has written is a run as any other to the commands that read, merge, average, export and branch one.
+// Commands that read, merge, average, export and branch runs treat a run of a mesh like any other.
 func TestCommandsOnARunOfAMesh(t *testing.T) {
 	w := newWorkshop(t)
 	out := w.path("run")
@@ -176,8 +176,8 @@ func TestCommandsOnARunOfAMesh(t *testing.T) {
 	}
 }
 
-// Any mesh, sensible or not, is either accepted by a dry run, and then trains, or refused with what is wrong and what
-// to try, before anything is written.
+// A dry run either accepts a random mesh, which then trains, or refuses it with the fault and a remedy, before
+// anything is written.
 func TestTortureMeshesThatCannotBe(t *testing.T) {
 	w := newWorkshop(t)
 	torture.Run(t, 12, func(r *rand.Rand) (fault, outcome string) {

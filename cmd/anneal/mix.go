@@ -48,7 +48,7 @@ func (s *session) printMixture(m *lab.Mixture) {
 	s.printf("\nfor a config:\n\n%s\n", m.Config)
 }
 
-// closeSearch says where the weights are, and trains on them.
+// closeSearch prints where the weights are, and the command that trains with them.
 func (a mixtureArgs) closeSearch(s *session, m *lab.Mixture, elapsed time.Duration) {
 	words := make([]string, len(m.Sources))
 	for i, source := range m.Sources {
@@ -59,7 +59,7 @@ func (a mixtureArgs) closeSearch(s *session, m *lab.Mixture, elapsed time.Durati
 		command(append(next, "data.weights="+strings.Join(words, " "), "--out", "runs/"+runName(a.Config))...))
 }
 
-// searchError is how a search ended that a signal ended.
+// searchError returns the error of a search; a search that a signal interrupted has one that says how to continue.
 func searchError(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return &stopped{"stopped; all runs are saved\n  give the same command again to continue"}
@@ -137,7 +137,7 @@ func (c regmixCmd) Run(s *session) error {
 		r, err := lab.RegMix(ctx, lab.RegMixOptions{MixtureOptions: c.options(s), Proxies: c.Proxies, Target: c.Target,
 			OnProxy: func(done, all int) {
 				if first < 0 {
-					first = done // proxies of an earlier call took no time of this one
+					first = done // an earlier call trained these proxies
 				}
 				show(int64(done-first), int64(all-first))
 			}})

@@ -21,7 +21,7 @@ import (
 	"anneal/run"
 )
 
-// mpirun is a launch of anneal, which is this test binary, on n ranks.
+// mpirun returns the command that launches anneal, which is this test binary, on n ranks.
 func mpirun(t *testing.T, launcher string, n string, args ...string) *exec.Cmd {
 	t.Helper()
 	version, err := exec.Command(launcher, "--version").CombinedOutput()
@@ -42,8 +42,8 @@ func mpirun(t *testing.T, launcher string, n string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Processes under MPI make the run of one process. If one of them is killed, panics or hangs, all end, and the run goes
-// on with any number of them to the same bits. A mistake is told once.
+// Processes under MPI make the same run as one process. If one is killed, panics or hangs, all end; the run, resumed
+// with any number of processes, ends with the same bits. A mistake is reported once.
 func TestRanksUnderMPI(t *testing.T) {
 	for _, launcher := range []string{"mpirun.openmpi", "mpirun.mpich"} {
 		t.Run(launcher, func(t *testing.T) { ranksUnderMPI(t, launcher) })
@@ -77,7 +77,8 @@ func TestMeshesUnderMPI(t *testing.T) {
 	}
 }
 
-// A budget under MPI is measured on all processes: one table follows, by which they train, and a mistake is told once.
+// A budget under MPI is measured on all processes. One table is derived, which all use, and a mistake is reported
+// once.
 func TestBudgetUnderMPI(t *testing.T) {
 	w := newWorkshop(t)
 	args := []string{"train", "data.path=" + w.path("data"), "model.dim=64", "model.layers=1", "threads=1"}
@@ -154,8 +155,8 @@ func ranksUnderMPI(t *testing.T, launcher string) {
 	}
 }
 
-// An error that only one process has ends all with its code. One that is about the ranks, such as another configuration
-// on each, ends them with 8.
+// An error of one process ends all processes with its exit code. An error about the ranks, such as different configs,
+// ends them with 8.
 func TestCodesUnderMPI(t *testing.T) {
 	w := newWorkshop(t)
 	for _, launcher := range []string{"mpirun.openmpi", "mpirun.mpich"} {
@@ -184,7 +185,7 @@ func TestCodesUnderMPI(t *testing.T) {
 	}
 }
 
-// Ranks that are killed or stopped at random instants leave a run that others complete with the same bits.
+// If ranks are killed or stopped at random instants, other ranks complete the run with the same bits.
 func TestKilledRanksUnderMPI(t *testing.T) { killUnderMPI(t, 2) }
 
 func TestManyKilledRanksUnderMPI(t *testing.T) {
@@ -229,14 +230,15 @@ func killUnderMPI(t *testing.T, tries int) {
 	}
 }
 
-// runs reports whether a process is one of a run: its file may be of a rank before, whose number another process has.
+// runs reports whether a process belongs to a run. The file of a rank may be left from an earlier process, and its PID
+// may since belong to another program.
 func runs(pid int, out string) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && pid > 0 && bytes.Contains(line, []byte(out))
 }
 
-// killRank starts a run on n ranks and kills or stops one of them at a random instant, which its file in ranks/ tells
-// how to find. It reports whether the run was ended by that.
+// killRank starts a run on n ranks and kills or stops one of them at a random instant. The file of a rank in ranks/
+// has its PID. killRank reports whether this ended the run.
 func killRank(t *testing.T, r *rand.Rand, cmd *exec.Cmd, out string, n int) bool {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -260,7 +262,7 @@ func killRank(t *testing.T, r *rand.Rand, cmd *exec.Cmd, out string, n int) bool
 			begun := time.Now()
 			select {
 			case err := <-ended:
-				if runs(at.PID, out) { // what is stopped may outlive its launcher
+				if runs(at.PID, out) { // a stopped process may outlive its launcher
 					syscall.Kill(at.PID, syscall.SIGKILL)
 				}
 				return err != nil

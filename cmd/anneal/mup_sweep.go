@@ -53,7 +53,8 @@ func (c mupSweepCmd) Run(s *session) error {
 	})
 }
 
-// next trains the largest model at the best rate of the smallest, unless all of its runs failed.
+// next returns the command that trains the largest model at the best rate of the smallest, unless all runs of the
+// smallest failed.
 func (c mupSweepCmd) next(t *lab.Transfer) string {
 	if math.IsNaN(t.Best[0]) {
 		return ""

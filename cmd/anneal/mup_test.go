@@ -30,8 +30,8 @@ func TestMupCheck(t *testing.T) {
 	}
 }
 
-// A sweep's losses are those of runs: at the width of its base model, where muP changes nothing, of the run as
-// configured. A rate at which training fails has none, and none is the best.
+// A sweep's losses equal those of separate runs: at the width of the base model, where muP changes nothing, that of
+// the run as configured. A rate at which training fails has no loss, and is never the best.
 func TestMupSweep(t *testing.T) {
 	w := newWorkshop(t)
 	short := []string{w.path("run.yaml"), "train.steps=6", "model.ffn=88", "optimizer.weight_decay=0"}

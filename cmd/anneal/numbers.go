@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// quantities lets every flag for a whole number take 2K, 1.5M or 64Ki, and every one for a time 90s, 30m or 1h30m.
+// quantities lets flags for whole numbers take 2K, 1.5M or 64Ki, and flags for times 90s, 30m or 1h30m.
 var quantities = []kong.Option{
 	kong.KindMapper(reflect.Int, kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var text string
@@ -38,7 +38,7 @@ var quantities = []kong.Option{
 	})),
 }
 
-// readDuration reads a time, of which a plain number counts units.
+// readDuration reads a time; a plain number counts units.
 func readDuration(text string, unit time.Duration) (time.Duration, error) {
 	d, err := units.Duration(text, unit)
 	if err == nil && d < 0 {

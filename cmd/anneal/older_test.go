@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Who asks for the newest checkpoint of a run does not get an older one without a word, and never without asking for
-// it.
+// A command that needs the newest checkpoint of a run uses an older one only with --allow-older, and then says so.
 func TestOlderCheckpointsAreUsedOnlyWhenAskedFor(t *testing.T) {
 	w := newWorkshop(t)
 	run := w.path("run")

@@ -14,11 +14,11 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// outFile is a flag that names one file to write, as fileio.Write takes it. Where that is standard output, it holds
-// the file alone: text for people goes to standard error.
+// outFile is a flag that names one file to write with fileio.Write. If the file is standard output, nothing else is
+// written there: text for people goes to standard error.
 type outFile string
 
-// String is the file's name for people.
+// String returns the file's name for people.
 func (f outFile) String() string {
 	if f == fileio.Standard {
 		return "standard output"
@@ -38,7 +38,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// next is a command on the file, "" if the file cannot be read again under its name.
+// next returns a command on the file, or "" if the file cannot be read again under its name.
 func (f outFile) next(before, after string) string {
 	if info, err := os.Stat(string(f)); err != nil || !info.Mode().IsRegular() || fileio.IsStdout(string(f)) {
 		return ""
@@ -46,8 +46,8 @@ func (f outFile) next(before, after string) string {
 	return before + " " + command(operand(string(f))) + " " + after
 }
 
-// prepareFiles finds out before the work whether the files that flags name can be written, and makes their
-// directories. None of them is a file that another flag or argument names. A file that is standard output has it alone.
+// prepareFiles checks before the work that the files that flags name can be written, and makes their directories. It
+// refuses a file that another flag or argument names. If a file is standard output, nothing else is written there.
 func (s *session) prepareFiles(flags []*kong.Flag, args []*kong.Positional) error {
 	values := slices.Clone(args)
 	for _, f := range flags {

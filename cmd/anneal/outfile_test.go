@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Every flag that names a file to write is of the type that knows links, pipes and standard output.
+// Every flag that names a file to write has the type that handles links, pipes and standard output.
 func TestFlagsOfFilesToWriteAreOutFiles(t *testing.T) {
 	count := 0
 	kong.Visit(kong.Must(&cli{}).Model, func(n kong.Visitable, next kong.Next) error {
@@ -34,9 +34,8 @@ func TestFlagsOfFilesToWriteAreOutFiles(t *testing.T) {
 	}
 }
 
-// Every command that writes one file writes it to whatever a path may name: the same bytes to a file, through links,
-// into a pipe and to standard output, which then has nothing else; to a device, which stays one; and to nothing that
-// is no file.
+// Every command that writes one file writes the same bytes to a file, through links, into a pipe, and to standard
+// output, which then receives nothing else. A device stays a device. Other targets are refused.
 func TestOneFileGoesWhereItIsSent(t *testing.T) {
 	w := newWorkshop(t)
 	full, null := outputDevice(t, "full", 7), outputDevice(t, "null", 3)
@@ -72,7 +71,7 @@ func TestOneFileGoesWhereItIsSent(t *testing.T) {
 			}
 			same := func(where string, got []byte) {
 				t.Helper()
-				if name == "tokenizer sweep" { // its chart has speeds
+				if name == "tokenizer sweep" { // its chart contains measured speeds
 					if !bytes.HasPrefix(got, want[:5]) || !bytes.HasSuffix(got, want[len(want)-7:]) {
 						t.Errorf("%s holds %.40q", where, got)
 					}
@@ -169,8 +168,7 @@ func TestAnOutputIsNoInput(t *testing.T) {
 	}
 }
 
-// Files in a directory that a command fills are written as those that a flag names: through links, and never in the
-// place of a device.
+// Files in an output directory are written like files that a flag names: through links, and never replacing a device.
 func TestFilesInDirectoriesAreWrittenThroughLinks(t *testing.T) {
 	w := newWorkshop(t)
 	full := outputDevice(t, "full", 7)
@@ -246,8 +244,8 @@ func withStdout(t *testing.T, args ...string) (code int, stdout []byte, stderr s
 	return code, stdout, errs.String()
 }
 
-// outputDevice makes a device like /dev/NAME. Who may not make one cannot harm the system's own either, and tests on
-// that.
+// outputDevice makes a device like /dev/NAME. A user who may not make one cannot replace the system's device either,
+// so the test then uses that one.
 func outputDevice(t *testing.T, name string, minor uint32) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -33,7 +33,7 @@ func (parallelShowCmd) Help() string {
 		"stage. The times are estimated from the number of parameters; messages take no time. Nothing is trained."
 }
 
-// mostRanks is how many ranks are listed one by one.
+// mostRanks is the largest number of ranks that are listed one by one.
 const mostRanks = 64
 
 func (c parallelShowCmd) Run(s *session) error {
@@ -63,7 +63,7 @@ func (c parallelShowCmd) Run(s *session) error {
 	return s.emit(meshJSON(m))
 }
 
-// meshTitle says what the timeline shows.
+// meshTitle returns the title of the timeline.
 func meshTitle(m *plan.Mesh) string {
 	micro := "1 micro-batch"
 	if m.Micro != 1 {
@@ -75,7 +75,7 @@ func meshTitle(m *plan.Mesh) string {
 	return fmt.Sprintf("%s, %d stages, %s", m.Parallel.Schedule, len(m.Stages), micro)
 }
 
-// showRanks prints where each rank is in the mesh.
+// showRanks prints the place of each rank in the mesh.
 func showRanks(s *session, m *plan.Mesh) {
 	tensor, context, stages := m.Parallel.Mesh()
 	s.printf("%d ranks = %d stages × %d data × %d context × %d tensor\n\n", len(m.Places), stages, m.Data, context,
@@ -103,7 +103,7 @@ func showStages(s *session, m *plan.Mesh) {
 		"in each chunk. memory: of the rank that needs most in the stage.\n")
 }
 
-// layersOf names the layers of a stage, and what it has beside them.
+// layersOf names the layers of a stage and its other parts.
 func layersOf(m *plan.Mesh, stage int) string {
 	var list []string
 	if stage == 0 {
@@ -129,8 +129,8 @@ func spanText(x model.Span) string {
 	return fmt.Sprintf("%d–%d", x.From, x.To-1)
 }
 
-// meshJSON is what --json prints: the mesh, the place of each rank, and the instructions of each stage with their
-// times.
+// meshJSON returns the output of --json: the mesh, the place of each rank, and the instructions of each stage with
+// their times.
 func meshJSON(m *plan.Mesh) any {
 	type place struct {
 		Rank    int `json:"rank"`
@@ -148,7 +148,7 @@ func meshJSON(m *plan.Mesh) any {
 	}
 	type stage struct {
 		plan.PipelineStage
-		Layers  [][2]int `json:"layers"` // from, and the first that is not in it; by chunk
+		Layers  [][2]int `json:"layers"` // per chunk: the first layer, and the first layer after it
 		Program []instr  `json:"program"`
 	}
 	places, stages := []place{}, make([]stage, len(m.Stages))

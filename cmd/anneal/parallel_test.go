@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The places of ranks, the layers of stages and the timeline of a step are shown as text, picture and JSON; a mesh that
-// cannot be is an error of usage.
+// The places of ranks, the layers of stages and the timeline of a step are shown as text, picture and JSON; an
+// impossible mesh is a usage error.
 func TestParallelShow(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "p.svg")
 	tiny := []string{"parallel", "show", "../../examples/tiny.yaml", "data.path=", "model.vocab=8192"}

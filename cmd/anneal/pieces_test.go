@@ -13,7 +13,8 @@ import (
 	"anneal/safetensors"
 )
 
-// What commands make of a run whose checkpoints several ranks have written is what they make of it otherwise.
+// Commands give the same results for a run whose checkpoints several ranks wrote as for one whose checkpoints one rank
+// wrote.
 func TestCommandsReadCheckpointsInPieces(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "optimizer.name=adam8bit", "average.ema=0.5", "--out", w.path("run"))
@@ -55,7 +56,7 @@ func TestCommandsReadCheckpointsInPieces(t *testing.T) {
 		return []string{"branch", dir, "--at", "10", "train.steps=12", "--out", out}
 	})
 
-	// Merged, they are the files that one rank writes.
+	// Merged checkpoints are the files that one rank writes.
 	merged := func(unchanged bool, args ...string) {
 		t.Helper()
 		v := w.object(exitOK, append([]string{"ckpt", "merge", pieces}, args...)...)
@@ -82,7 +83,8 @@ func TestCommandsReadCheckpointsInPieces(t *testing.T) {
 	both("ok", func(dir, _ string) []string { return []string{"ckpt", "verify", dir} })
 }
 
-// inPieces writes the checkpoints of a run anew, as ranks write them that each own a run of every tensor's elements.
+// inPieces rewrites the checkpoints of a run as several ranks write them, each of which owns a range of every tensor's
+// elements.
 func (w workshop) inPieces(run string, ranks int) {
 	w.t.Helper()
 	root, old := filepath.Join(run, "checkpoints"), filepath.Join(w.t.TempDir(), "old")
@@ -119,7 +121,7 @@ func (w workshop) inPieces(run string, ranks int) {
 	}
 }
 
-// owned reads what a rank owns of the tensors of a checkpoint.
+// owned reads the elements that a rank owns of the tensors of a checkpoint.
 func (w workshop) owned(dir string, rank, ranks int) (list []checkpoint.Tensor) {
 	w.t.Helper()
 	for _, kind := range []string{"model", "optim", "average"} {

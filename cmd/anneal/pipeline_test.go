@@ -138,7 +138,7 @@ func TestPipeline(t *testing.T) {
 		case "tiktoken":
 			back = append(back, "--pattern", "llama3", "--special", "<|endoftext|>=291")
 		}
-		// A rank file also has the merges that the text gave no reason for.
+		// A tiktoken rank file also implies merges that training did not make.
 		if v = w.object(exitOK, back...); v["hash"] != learned && to != "tiktoken" {
 			t.Errorf("by way of %s the hash is %v, with --memory it was %v", to, v["hash"], learned)
 		}
@@ -186,7 +186,8 @@ func TestPipeline(t *testing.T) {
 
 	w.mixes(run)
 
-	// The run is of fp32, and so is what was exported in F32 and imported again: the text is the same.
+	// The run is in fp32, and so is the model that was exported in F32 and imported again, so both generate the same
+	// text.
 	said := w.object(exitOK, "generate", run, "--prompt", "func", "--max-tokens", "8", "--temperature", "0")
 	w.keys(w.object(exitOK, "export", run, "--to", "hf", exported), "max_logit_difference")
 	w.object(exitOK, "import", exported, "--out", imported)
@@ -207,13 +208,13 @@ func TestPipeline(t *testing.T) {
 	w.object(exitUsage, "train", w.path("run.yaml"), "--out", w.path("run.yaml"))
 	w.object(exitUsage, "tokenizer", "encode", w.path("tok.json"), w.path("text"))
 	w.object(exitUsage, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("data"), w.path("text"))
-	w.object(exitUsage, "train", w.path("run.yaml"), "--out", w.path("other")) // a data set
+	w.object(exitUsage, "train", w.path("run.yaml"), "--out", w.path("other")) // the path is a data set
 	w.object(exitData, "train", w.path("run.yaml"), "data.path="+w.path("text"), "--out", w.path("fresh"))
 	w.object(exitData, "tokenizer", "encode", w.path("text/00.go"))
 	w.object(exitResources, "train", w.path("run.yaml"), "model.dim=65536", "model.heads=512", "model.ffn=262144",
 		"model.layers=64", "--out", w.path("fresh"))
 	w.object(exitOK, "tokenizer", "train", "--vocab", "290", "--out", w.path("data/tokenizer.json"), w.path("text"))
-	w.object(exitData, "data", "verify", w.path("data")) // its tokens are those of another tokenizer
+	w.object(exitData, "data", "verify", w.path("data")) // its tokens are from another tokenizer
 	shard, err := filepath.Glob(filepath.Join(run, "checkpoints", "*20", "model.safetensors"))
 	if err != nil || len(shard) != 1 {
 		t.Fatalf("%v, %v", shard, err)
@@ -263,7 +264,7 @@ func TestBenchmarksReportWhatScriptsReadFromThem(t *testing.T) {
 	w.keys(v, "train_mb_per_second", "encode_cold_mb_per_second", "encode_warm_mb_per_second", "bytes_per_token")
 }
 
-// SIGTERM saves the run and exits with 75; resumed, it ends with the bits of a run that nothing stopped.
+// SIGTERM saves the run and exits with 75; resumed, it ends with the bits of an uninterrupted run.
 func TestSignalSavesAndResumeEndsWithTheSameBits(t *testing.T) {
 	w := newWorkshop(t)
 	steps := "train.steps=200"

@@ -56,7 +56,7 @@ func (c planCmd) Run(s *session) error {
 	var conf *config.Error
 	var data *dataset.Error
 	if errors.As(err, &conf) || errors.As(err, &data) {
-		return err // with the places in the config, or the exit code of data
+		return err // with places in the config, or with the exit code for data
 	}
 	r, fixed, tokens, err := c.run(model, err)
 	if err != nil {
@@ -72,8 +72,8 @@ func (c planCmd) Run(s *session) error {
 	return c.print(s, r, step, tokens)
 }
 
-// run reads the flags: the run, and the axes of its mesh that they give. err is what is wrong with the model; the error
-// lists everything that is wrong.
+// run turns the flags into a run, the axes of its mesh that the flags fix, and the number of tokens. err is the fault
+// of the model, if any; the returned error joins it with all other faults.
 func (c planCmd) run(recipe cluster.Recipe, err error) (*cluster.Run, cluster.Axes, float64, error) {
 	faults := []error{err}
 	on, err := c.cluster()
@@ -90,7 +90,7 @@ func (c planCmd) run(recipe cluster.Recipe, err error) (*cluster.Run, cluster.Ax
 		on.Price = price
 	}
 	r := &cluster.Run{Shape: recipe.Shape, Mesh: mesh, Batch: recipe.Batch, Cluster: on, Stack: cluster.Modern}
-	if c.Batch != nil && *c.Batch > 0 { // faults reports others
+	if c.Batch != nil && *c.Batch > 0 { // faults reports other values
 		r.Batch = *c.Batch
 	}
 	if c.Context != nil && *c.Context > 0 {
@@ -109,7 +109,7 @@ func (c planCmd) run(recipe cluster.Recipe, err error) (*cluster.Run, cluster.Ax
 	return r, fixed, tokens, errors.Join(faults...)
 }
 
-// mesh reads the flags that say how ranks share the model, and which of its axes they give.
+// mesh turns the flags into a mesh, and returns which axes they fix.
 func (c planCmd) mesh(devices int) (cluster.Mesh, cluster.Axes, error) {
 	mesh, fixed, err := cluster.ParseMesh(c.Mesh, devices)
 	faults := []error{err}
@@ -133,7 +133,7 @@ func (c planCmd) mesh(devices int) (cluster.Mesh, cluster.Axes, error) {
 	return mesh, fixed, errors.Join(faults...)
 }
 
-// problems lists the errors that were joined, those of a hardware file with their place.
+// problems lists the joined errors; errors of a hardware file keep their places.
 func (c planCmd) problems(err error) error {
 	var list []config.Problem
 	var add func(err error)
@@ -157,7 +157,7 @@ func (c planCmd) problems(err error) error {
 	return &config.Error{Problems: list}
 }
 
-// faults returns what is wrong with flags by themselves.
+// faults returns the errors that concern a flag alone.
 func (c planCmd) faults() (list []error) {
 	list = append(list, atLeastOne("--batch", c.Batch), atLeastOne("--context", c.Context),
 		atLeastOne("--tokens", c.Tokens))
@@ -198,7 +198,7 @@ func (c planCmd) cluster() (*hardware.Cluster, error) {
 	return hardware.Read(text)
 }
 
-// perHour are the units of a price that mean a device for an hour; "" is one left out.
+// perHour are the spellings of the unit of a price, a device for an hour; "" stands for no unit.
 var perHour = []string{"", "gpu-hour", "device-hour", "hour", "h"}
 
 // readPrice reads 2.50/gpu-hour.

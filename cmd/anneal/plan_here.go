@@ -14,10 +14,10 @@ import (
 	"anneal/run"
 )
 
-// onThis names this machine as a cluster.
+// onThis is the name of this machine as a cluster.
 const onThis = "this"
 
-// load reads the config of a run of this program, or one of its recipes.
+// load reads a config of this program, or one of its recipes.
 func (c planCmd) load(s *session) (*config.Config, error) {
 	t := trainCmd{Config: c.Config, Overrides: c.Overrides, Recipe: c.Recipe, DryRun: true}
 	if file, _ := fileAndKeys(c.Config, c.Overrides); file == "" && c.Recipe == "" {
@@ -106,25 +106,25 @@ func (c planCmd) here(s *session) error {
 
 var errOn = errors.New("--on is missing: name a cluster, such as --on 128x8xh100-80gb")
 
-// A plannedHere has the keys of a plan for a cluster beside those of a dry run. What is not known is null.
+// A plannedHere has the keys of a plan for a cluster in addition to those of a dry run. Unknown values are null.
 type plannedHere struct {
 	*plan.Foresight
 	Ranks           []rankHere         `json:"ranks"`
 	Step            *float64           `json:"step_seconds"`
 	Phases          map[string]float64 `json:"phases"`
 	Bubble          float64            `json:"bubble_fraction"`
-	Exposed         *float64           `json:"exposed_communication_seconds"` // is not predicted here
+	Exposed         *float64           `json:"exposed_communication_seconds"` // not predicted here
 	TokensPerSecond *float64           `json:"tokens_per_second"`
 	MFU             *float64           `json:"mfu"`
 	HFU             *float64           `json:"hfu"` // null if layers are recomputed
 	Days            *float64           `json:"days"`
-	Hours           *float64           `json:"gpu_hours"` // of this machine
+	Hours           *float64           `json:"gpu_hours"` // hours of this machine
 	Cost            *float64           `json:"cost"`
 	Mesh            meshHere           `json:"mesh"`
 	Rejected        []struct{}         `json:"rejected"`
 }
 
-// A rankHere stands for the rank that needs most.
+// A rankHere describes the rank that needs the most memory.
 type rankHere struct {
 	Stage  int              `json:"stage"`
 	Memory map[string]int64 `json:"memory"`

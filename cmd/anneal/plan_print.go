@@ -9,7 +9,7 @@ import (
 	"anneal/plan/cluster"
 )
 
-// A plannedRun is what scripts read.
+// A plannedRun is the JSON of a plan.
 type plannedRun struct {
 	Fits   bool          `json:"fits"`
 	Reason string        `json:"reason,omitempty"` // if it does not fit
@@ -21,10 +21,10 @@ type plannedRun struct {
 	Mesh     cluster.Mesh       `json:"mesh"`
 	Rejected []cluster.Rejected `json:"rejected"`
 	Front    []plannedRun       `json:"front,omitempty"`   // of a search
-	Remarks  []string           `json:"remarks,omitempty"` // that the accelerator lacks a precision
+	Remarks  []string           `json:"remarks,omitempty"` // such as a precision that the accelerator lacks
 }
 
-// A plannedRank stands for the ranks of a stage, which are alike.
+// A plannedRank describes the ranks of a stage, which are all alike.
 type plannedRank struct {
 	Stage  int            `json:"stage"`
 	Ranks  int            `json:"ranks"`
@@ -67,7 +67,7 @@ func (p plannedRun) fullest() (most plannedRank) {
 	return most
 }
 
-// excess says what the fullest rank needs.
+// excess describes the memory of the fullest rank.
 func (p plannedRun) excess(r *cluster.Run) string {
 	most := p.fullest()
 	return fmt.Sprintf("a rank of stage %d needs %.1f GiB; %.1f GiB of a device can be used", most.Stage,
@@ -123,7 +123,7 @@ func (s *session) describe(r *cluster.Run, p plannedRun, tokens float64) {
 	s.bars(p, r.Cluster.Accelerator.Memory)
 }
 
-// phases prints where the time of a step goes.
+// phases prints how the time of a step is divided.
 func (s *session) phases(p plannedRun) {
 	for _, x := range []struct {
 		name string
@@ -142,13 +142,13 @@ func (s *session) phases(p plannedRun) {
 	}
 }
 
-// gibi is the bytes of a GiB, which devices' memory is counted in.
+// gibi is the bytes of a GiB, the unit of devices' memory.
 const gibi = 1 << 30
 
-// barWide is how many columns a device's memory takes on the terminal; what does not fit goes on to the right.
+// barWide is the width in columns of a device's memory on the terminal; memory beyond it extends to the right.
 const barWide, barMost = 50, 66
 
-// bars draws the memory of each stage; of many stages those at the ends.
+// bars draws the memory of each stage; if there are many, only the first and last ones.
 func (s *session) bars(p plannedRun, device float64) {
 	for i, k := range p.Ranks {
 		if len(p.Ranks) > 8 && i > 2 && i < len(p.Ranks)-2 {
@@ -166,7 +166,7 @@ func (s *session) bars(p plannedRun, device float64) {
 	s.printf("  %s\n", strings.Join(names, "  "))
 }
 
-// bar is the memory of a rank, a column for each fiftieth of a device, with a line where the device ends.
+// bar draws the memory of a rank, a column for each fiftieth of a device, with a line where the device ends.
 func bar(k plannedRank, device float64) string {
 	line, sum := "", 0.0
 	for _, part := range memoryParts {

@@ -9,7 +9,7 @@ import (
 	"anneal/plan/cluster"
 )
 
-// search finds the best meshes and says why the others are not.
+// search finds the best meshes and explains why others are not.
 func (c planCmd) search(s *session, r *cluster.Run, fixed cluster.Axes, tokens float64) error {
 	found, err := cluster.Find(*r, fixed)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c planCmd) search(s *session, r *cluster.Run, fixed cluster.Axes, tokens f
 	return nil
 }
 
-// front prints the meshes that no other beats.
+// front prints the Pareto front: the meshes that no other mesh beats.
 func (s *session) front(found []*cluster.Found, list []plannedRun) {
 	s.printf("\nno mesh is better than one of these in time, cost and free memory\n")
 	s.printf("%11s %9s %14s %6s  %s\n", "step", "days", "device hours", "free", "devices, mesh")
@@ -64,7 +64,8 @@ func (s *session) front(found []*cluster.Found, list []plannedRun) {
 	}
 }
 
-// neighbours prints why other meshes are not the best: those that differ in one axis, and how many were refused.
+// neighbours prints why the meshes that differ from the best in one axis are not the best, and how many meshes were
+// refused.
 func (s *session) neighbours(found *cluster.Search) {
 	s.printf("\nthe fastest with one axis changed\n")
 	for _, x := range found.Neighbours {

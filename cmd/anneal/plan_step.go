@@ -10,11 +10,11 @@ import (
 	"anneal/program/draw"
 )
 
-// drawnRounds is how many micro-batches for each stage a picture of a step has; more would be too narrow to see.
+// drawnRounds is the number of micro-batches per stage in the picture of a step; more would be too narrow to see.
 const drawnRounds = 3
 
-// drawStep writes the timeline, if a file was asked for: as JSON the whole step, as a picture its first and its last
-// micro-batches.
+// drawStep writes the timeline if a flag names its file: a JSON file has the whole step, a picture the first and the
+// last micro-batches.
 func (c planCmd) drawStep(s *session, r *cluster.Run) error {
 	if c.Timeline == "" {
 		return nil
@@ -33,7 +33,7 @@ func (c planCmd) drawStep(s *session, r *cluster.Run) error {
 	return s.picture(c.Timeline, func(w io.Writer) error { return draw.SVG(w, []draw.Panel{panel}) })
 }
 
-// printStep draws the timeline for people, if one was asked for.
+// printStep draws the timeline for people, if requested.
 func (c planCmd) printStep(s *session, r *cluster.Run) error {
 	if c.Timeline == "" {
 		return nil
@@ -50,7 +50,7 @@ func (c planCmd) printStep(s *session, r *cluster.Run) error {
 	return panel.Overview(s.out(), s.columns())
 }
 
-// stepPanel draws a step, of a long one with fewer micro-batches than it has.
+// stepPanel draws a step; a long step is drawn with fewer micro-batches.
 func stepPanel(r *cluster.Run) (draw.Panel, error) {
 	step, micros := (*cluster.Step)(nil), r.Micros()
 	title := fmt.Sprintf("%s: %d micro-batches in ", r.Mesh, micros)

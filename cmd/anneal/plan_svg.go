@@ -10,13 +10,13 @@ import (
 	"anneal/plan/cluster"
 )
 
-// memoryPart is a part of a rank's memory with how it is drawn: a letter on the terminal, a colour in a picture.
+// memoryPart is a part of a rank's memory with its letter on the terminal and its colour in a picture.
 type memoryPart struct {
 	letter, name, colour string
 	bytes                func(cluster.Memory) float64
 }
 
-// Colours that people with any colour vision tell apart, light and dark in turn.
+// The colours, light and dark in turn, can be told apart with any colour vision.
 var memoryParts = []memoryPart{
 	{"W", "weights", "#0072b2", func(m cluster.Memory) float64 { return m.Weights }},
 	{"G", "gradients", "#56b4e9", func(m cluster.Memory) float64 { return m.Gradients }},
@@ -34,7 +34,7 @@ const (
 	memoryText                          = `font-size="12" fill="#333"`
 )
 
-// memorySVG draws what a rank of each stage keeps, as stacked bars, with the line that they may not pass.
+// memorySVG draws the memory of a rank of each stage as stacked bars, with a line at the memory of the device.
 func memorySVG(w io.Writer, r *cluster.Run, p plannedRun) error {
 	var picture svg.Picture
 	device := r.Cluster.Accelerator.Memory
@@ -93,7 +93,7 @@ func memoryAxis(picture *svg.Picture, most, scale, bottom float64) float64 {
 	return bottom + 24
 }
 
-// frontChart shows the meshes that no other beats: time beside cost, and free memory by shape.
+// frontChart draws the Pareto front of meshes: time against cost, and free memory as the shape of a point.
 func frontChart(name string, front []plannedRun, found []*cluster.Found) *chart.Chart {
 	c := &chart.Chart{Title: name + ": the best meshes", X: chart.Axis{Label: "training (days)"}}
 	y := func(p plannedRun) float64 { return p.Hours }

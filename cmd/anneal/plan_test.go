@@ -17,7 +17,8 @@ import (
 	"anneal/plan/cluster"
 )
 
-// The picture of a mesh has every part of every stage's memory; that of a search has a point for each of the best.
+// The picture of a mesh has every part of every stage's memory; the picture of a search has a point for each of the
+// best meshes.
 func TestPlansAreDrawn(t *testing.T) {
 	dir := t.TempDir()
 	memory, front := filepath.Join(dir, "memory.svg"), filepath.Join(dir, "front.svg")
@@ -56,7 +57,7 @@ func TestPicturesOfPlansNeedACluster(t *testing.T) {
 	}
 }
 
-// Everything that is wrong is said at once, with the names that were meant.
+// All faults are reported at once, with suggested names.
 func TestBadPlansAreRefusedAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -150,7 +151,8 @@ func TestPlansHaveTheKeysThatAreDocumented(t *testing.T) {
 	}
 }
 
-// A precision that an accelerator lacks is remarked on; the peak is that of the products that are timed.
+// A plan remarks on a precision that the accelerator lacks; its peak is that of the precision in which products are
+// timed.
 func TestPlansSayInWhichPrecisionProductsAreTimed(t *testing.T) {
 	for args, want := range map[string][2]string{
 		"--on 8xa100-80gb --precision fp8": {"312 TFLOP/s in bf16", "a100-80gb has no matrix products in fp8: their"},
@@ -165,7 +167,7 @@ func TestPlansSayInWhichPrecisionProductsAreTimed(t *testing.T) {
 	}
 }
 
-// A price of the command line replaces that of the file, also one of nothing.
+// A price on the command line replaces the price in the file, even if it is 0.
 func TestAPriceReplacesThatOfTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	text := "nodes: 1\ndevices_per_node: 8\npeak_tflops: {bf16: 300}\nmemory_gb: 96\nmemory_gb_per_second: 2000\n" +
@@ -189,7 +191,7 @@ func TestAPriceReplacesThatOfTheFile(t *testing.T) {
 	}
 }
 
-// A recipe that is known as a shape and as a config is planned alike as both. GPT-3's vocabulary is padded as a shape.
+// A recipe that exists both as a shape and as a config has the same plan. As a shape, GPT-3 has a padded vocabulary.
 func TestShapesAndConfigsOfARecipeArePlannedAlike(t *testing.T) {
 	for _, r := range cluster.Recipes {
 		name := r.Shape.Name
@@ -216,7 +218,7 @@ func TestShapesAndConfigsOfARecipeArePlannedAlike(t *testing.T) {
 	}
 }
 
-// A data set that is not there is a fault of the data, on this machine and on a cluster.
+// A missing data set is a data error, on this machine and on a cluster.
 func TestPlansWithoutTheirDataExitAlike(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	if err := os.WriteFile(file, []byte("data: {path: nowhere}\n"), 0o600); err != nil {
@@ -230,7 +232,7 @@ func TestPlansWithoutTheirDataExitAlike(t *testing.T) {
 	}
 }
 
-// A search says why the others are not the best, and draws the best; a timeline is drawn for people, too.
+// A search explains why other meshes are not the best, and draws the best ones; a timeline is also drawn as text.
 func TestSearchesAreExplained(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "step.svg")
 	code, out, errs := anneal("plan", "--recipe", "llama2-70b", "--on", "16x8xh100-80gb", "--search", "--zero", "1",
@@ -251,8 +253,8 @@ func TestSearchesAreExplained(t *testing.T) {
 	}
 }
 
-// A config is planned for this machine, with the keys of a plan beside those of a dry run, and for a cluster; a recipe
-// of a config can be changed on the way.
+// A config is planned for this machine, with the keys of a plan and of a dry run, and for a cluster. The command line
+// may override a recipe.
 func TestConfigsArePlanned(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	text := "model: {vocab: 1000, layers: 4, dim: 256, heads: 4, context: 512, attention: \"window:64\"}\n" +

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/term"
 )
 
-// promptFlags say what a text begins with.
+// promptFlags give the text to continue.
 type promptFlags struct {
 	Prompt     []string `xor:"prompt" sep:"none" placeholder:"TEXT" help:"What the text begins with; - reads standard input."`
 	PromptFile string   `xor:"prompt" placeholder:"FILE" help:"File with the prompt; its last line break is left out."`
 }
 
-// read returns the prompt. Without one, a person at a terminal is to be asked, and anything else on standard input
-// is the prompt.
+// read returns the prompt. Without a prompt, ask is true if standard input is a terminal; otherwise standard input is
+// the prompt.
 func (f promptFlags) read(s *session) (prompt string, ask bool, err error) {
 	path := f.PromptFile
 	switch {
@@ -33,7 +33,7 @@ func (f promptFlags) read(s *session) (prompt string, ask bool, err error) {
 	return withoutLastBreak(string(text)), false, asData(err)
 }
 
-// withoutLastBreak cuts off the line break at the end of a file: a model would otherwise continue on a new line.
+// withoutLastBreak cuts off the line break at the end of a file, so that the model does not continue on a new line.
 func withoutLastBreak(text string) string {
 	text, cut := strings.CutSuffix(text, "\n")
 	if cut {

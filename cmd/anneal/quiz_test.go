@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Every topic has a table, beside the key of its name if there is one; a number format and an optimizer are topics.
+// Every topic has a table, shown with the config key of the same name if there is one; number formats and optimizers
+// are topics.
 func TestExplainHasTables(t *testing.T) {
 	for topic, says := range map[string][]string{
 		"bf16": {"Number formats", "3.39e+38"}, "adamw": {"Memory of optimizers", "53.9 GB"},
@@ -24,7 +25,7 @@ func TestExplainHasTables(t *testing.T) {
 	w.keys(w.object(exitOK, "explain", "zero"), "key", "table")
 }
 
-// The quiz counts right answers, asks again where it gets no number, and says what was right.
+// The quiz counts right answers, asks again if the answer is not a number, and shows the right one.
 func TestQuizInTurns(t *testing.T) {
 	w := newWorkshop(t)
 	v := w.object(exitOK, "quiz", "--seed", "5", "--questions", "3")

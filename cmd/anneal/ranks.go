@@ -12,7 +12,7 @@ import (
 	"anneal/plan"
 )
 
-// planRanks makes a plan that of this process: of one rank, or of all.
+// planRanks sets the plan's memory to that of this process, which is one rank or all of them.
 func (s *session) planRanks(p *plan.Foresight) {
 	switch {
 	case p.Ranks == nil:
@@ -23,8 +23,8 @@ func (s *session) planRanks(p *plan.Foresight) {
 	}
 }
 
-// printRanks prints what the fullest rank keeps and sends at every stage of ZeRO, what a stage saves, and how evenly
-// the ranks are filled.
+// printRanks prints the memory and traffic of the fullest rank at every stage of ZeRO, the savings of each stage, and
+// how evenly the ranks are filled.
 func printRanks(s *session, cfg *config.Config, p *plan.Foresight) {
 	r := p.Ranks
 	if r.Mesh != nil {
@@ -60,7 +60,7 @@ func printTable(s *session, text string) {
 	}
 }
 
-// printShares prints what the fullest rank of each stage of a pipeline needs and sends on a mesh.
+// printShares prints the memory and traffic of the fullest rank of each pipeline stage on a mesh.
 func printShares(s *session, cfg *config.Config, p *plan.Foresight) {
 	r := p.Ranks
 	tensor, context, stages := cfg.Parallel.Mesh()
@@ -112,7 +112,7 @@ func printShares(s *session, cfg *config.Config, p *plan.Foresight) {
 	}
 }
 
-// printFit says at which stages of ZeRO a stage of the pipeline does not fit a rank's memory.
+// printFit prints at which stages of ZeRO a pipeline stage does not fit a rank's memory.
 func printFit(s *session, p *plan.Foresight) {
 	if p.Available == 0 || p.Ranks.Here {
 		return
@@ -135,7 +135,7 @@ func printFit(s *session, p *plan.Foresight) {
 	}
 }
 
-// cardSize is an amount of memory as people name it: in GB where these are whole.
+// cardSize writes an amount of memory in whole GB, if it is one.
 func cardSize(n int64) string {
 	if n%1e9 == 0 {
 		return fmt.Sprintf("%d GB", n/1e9)

@@ -18,7 +18,8 @@ import (
 	"anneal/run"
 )
 
-// Flags come first, then MPI, Slurm, Kubernetes and torchrun; what says only half of it says nothing.
+// The rank comes from flags, else from MPI, Slurm, Kubernetes or torchrun; a launcher that sets only one of its
+// variables is ignored.
 func TestRankFromFlagsAndEnvironment(t *testing.T) {
 	n := func(v int) *int { return &v }
 	slurm, pods, torch := "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3 ", "JOB_COMPLETION_INDEX=2 JOB_COMPLETIONS=5 ",
@@ -86,7 +87,7 @@ func readExit(t *testing.T, dir string) (e run.Exit) {
 	return e
 }
 
-// whole trains without a fault and returns what it ends with.
+// whole trains without a fault and returns the result.
 func (w workshop) whole() string {
 	w.t.Helper()
 	out := w.path("whole")
@@ -97,8 +98,8 @@ func (w workshop) whole() string {
 	return w.result(job{run: true}, out)
 }
 
-// A rank that panics or hangs ends the process with code 8 and one error; the run then goes on, on other ranks, to the
-// same bits.
+// A rank that panics or hangs ends the process with code 8 and one error; resumed on other ranks, the run ends with
+// the same bits.
 func TestALostRankExitsEight(t *testing.T) {
 	w := newWorkshop(t)
 	want := w.whole()
@@ -128,8 +129,8 @@ func TestALostRankExitsEight(t *testing.T) {
 	}
 }
 
-// A mesh that loses a rank says where in the mesh it was. The run goes on, on another mesh, to the bits of one rank: no
-// axis here changes them.
+// A mesh that loses a rank reports the rank's place in the mesh. Resumed on another mesh, the run ends with the bits
+// of one rank, which none of these axes change.
 func TestALostRankOfAMesh(t *testing.T) {
 	w := newWorkshop(t)
 	on := func(out string, keys ...string) []string {
@@ -158,7 +159,7 @@ func TestALostRankOfAMesh(t *testing.T) {
 	}
 }
 
-// Ranks of a process that is killed at a random instant leave a run that any number of ranks complete.
+// After a kill at a random instant, any number of ranks can complete the run of a process with several ranks.
 func TestKilledRanks(t *testing.T) { killRanks(t, 2) }
 
 func TestManyKilledRanks(t *testing.T) {
@@ -204,7 +205,7 @@ func killRanks(t *testing.T, tries int) {
 	}
 }
 
-// SIGTERM has all ranks save and leave with 75; SIGUSR1 has them save and go on.
+// On SIGTERM all ranks save and exit with 75; on SIGUSR1 they save and continue.
 func TestSignalsReachAllRanks(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals")
@@ -238,7 +239,7 @@ func TestSignalsReachAllRanks(t *testing.T) {
 	}
 }
 
-// A process that a launcher started needs MPI to find the others, and a resume changes nothing but ranks.
+// A process started by a launcher needs MPI to find the others, and a resume may change only the ranks.
 func TestLaunchesThatCannotBe(t *testing.T) {
 	w := newWorkshop(t)
 	t.Setenv("PMI_RANK", "0")
@@ -257,7 +258,7 @@ func TestLaunchesThatCannotBe(t *testing.T) {
 	}
 }
 
-// Numbers of ranks that contradict each other or this machine are one error, before anything else is said.
+// Numbers of ranks that contradict each other or this machine are one error, before any other output.
 func TestRanksThatCannotBe(t *testing.T) {
 	w := newWorkshop(t)
 	config := w.path("run.yaml")
@@ -277,7 +278,7 @@ func TestRanksThatCannotBe(t *testing.T) {
 	w.object(exitOK, "train", config, "--dry-run", "--ranks", "2", "parallel.ranks=2")
 }
 
-// Under a launcher, a command that trains by itself is refused once, and a dry run plans once, for all ranks.
+// Under a launcher, a command that trains in one process is refused once, and a dry run prints one plan for all ranks.
 func TestCommandsUnderALauncher(t *testing.T) {
 	w := newWorkshop(t)
 	t.Setenv("PMI_SIZE", "4")

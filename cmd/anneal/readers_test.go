@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// stalled is the writing end of a full pipe whose reading end nobody reads.
+// stalled returns both ends of a full pipe from which nobody reads.
 func stalled(t *testing.T) (reader, writer *os.File) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
@@ -52,7 +52,7 @@ func ends(t *testing.T, cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// underWay waits until a run has made a step.
+// underWay waits until a run has finished a step.
 func underWay(t *testing.T, cmd *exec.Cmd, run string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -76,7 +76,7 @@ func tempFile(t *testing.T) *os.File {
 	return f
 }
 
-// A reader of standard error that stalls, or is gone, does not hold a run up, and the results arrive whole.
+// A reader of standard error that stalls or has closed does not delay a run, and the results arrive complete.
 func TestReadersOfProgressDoNotHoldTraining(t *testing.T) {
 	w := newWorkshop(t)
 	for _, c := range []struct{ name, notes string }{{"stalls", ""},
@@ -103,8 +103,8 @@ func TestReadersOfProgressDoNotHoldTraining(t *testing.T) {
 	}
 }
 
-// A signal is obeyed although the reader of standard error stalls: the first saves, the second ends the process
-// whatever is stuck.
+// Signals work although the reader of standard error stalls: the first one saves, the second ends the process even if
+// something is stuck.
 func TestSignalsReachARunWhoseReaderStalls(t *testing.T) {
 	w := newWorkshop(t)
 	_, stderr := stalled(t)
@@ -121,7 +121,7 @@ func TestSignalsReachARunWhoseReaderStalls(t *testing.T) {
 	if saved, err := filepath.Glob(filepath.Join(run, "checkpoints", "step-*")); err != nil || len(saved) != 1 {
 		t.Errorf("after SIGTERM the run has the checkpoints %v, %v", saved, err)
 	}
-	_, stdout := stalled(t) // where the end is stuck
+	_, stdout := stalled(t) // on which the results block at the end
 	cmd = launch(t, stdout, stderr, "resume", run)
 	time.Sleep(time.Second)
 	for range 2 {
@@ -134,7 +134,7 @@ func TestSignalsReachARunWhoseReaderStalls(t *testing.T) {
 	}
 }
 
-// A terminal that goes away may hang up more than once: the run is still saved.
+// A closing terminal may send SIGHUP more than once; the run is still saved.
 func TestHangingUpTwiceSavesTheRun(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("SIGHUP is ignored here, as under nohup")
@@ -151,7 +151,7 @@ func TestHangingUpTwiceSavesTheRun(t *testing.T) {
 	}
 }
 
-// A reader that was slow is told what it missed, in lines.
+// A slow reader is told how many lines it missed.
 func TestASlowReaderIsToldWhatItMissed(t *testing.T) {
 	reader, stderr := stalled(t)
 	c := newConsole(stderr)
@@ -173,7 +173,7 @@ func TestASlowReaderIsToldWhatItMissed(t *testing.T) {
 	}
 }
 
-// Who leaves before all results are read ends a command that only prints, without a word.
+// A reader that closes before all results are read ends a command that only prints, without a message.
 func TestCommandsThatOnlyPrintEndWithTheirReader(t *testing.T) {
 	for _, command := range []string{"explain", "version", "attention show full --svg -"} {
 		reader, stdout := stalled(t)

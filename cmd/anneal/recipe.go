@@ -58,8 +58,8 @@ func (c recipeShowCmd) Run(s *session) error {
 	return s.emit(map[string]any{"recipe": c.Name, "config": text})
 }
 
-// dryRunRecipe prints whose model it is, every hyper-parameter with its unit and source, and what training it needs.
-// It fits or not: without data nothing could run anyway, and with data a run that does not fit is an error.
+// dryRunRecipe prints the origin of the model, every hyper-parameter with its unit and source, and what training
+// needs. A run that does not fit is an error only with data, because without data nothing could run anyway.
 func dryRunRecipe(s *session, name string, cfg *config.Config, memory int64) error {
 	notes, err := config.RecipeNotes(name)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"anneal/config"
 )
 
-// The dry run of a recipe needs no data and no memory: it prints every hyper-parameter with unit and source, what is
-// not known, and what training would take; as JSON too.
+// The dry run of a recipe needs no data and no memory. It prints every hyper-parameter with unit and source, the
+// unknown ones, and what training would need, as text and as JSON.
 func TestDryRunOfARecipeIsATable(t *testing.T) {
 	code, out, errs := anneal("train", "--recipe", "llama2-70b", "--dry-run")
 	if code != exitOK || errs != "" {

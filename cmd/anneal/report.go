@@ -35,8 +35,8 @@ func (c reportCmd) Run(s *session) error {
 	return s.emit(map[string]any{"out": c.Out, "runs": w.Dirs(), "seconds": time.Since(start).Seconds()})
 }
 
-// reportRun writes the report of the run that the command has trained; of several ranks the first does. A report that
-// cannot be written is no fault of the run.
+// reportRun writes the report of the run that the command has trained; only rank 0 does. A report that cannot be
+// written is not an error of the run.
 func (s *session) reportRun() {
 	if s.trained == "" || s.world.Rank() > 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A run holds what its dry run says, within 3 %, to its end: also where it saves, and hashes what it has saved.
+// The peak memory of a run is within 3 % of its dry run, including while it saves and hashes checkpoints.
 func TestARunHoldsWhatItsDryRunSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains 50 million parameters")
@@ -33,7 +33,7 @@ func TestARunHoldsWhatItsDryRunSays(t *testing.T) {
 	}
 }
 
-// plannedAndPeak returns what the dry run of a command says, and what the process then held at most, in bytes.
+// plannedAndPeak returns the planned bytes of a command's dry run, and the peak bytes of its process.
 func plannedAndPeak(t *testing.T, args []string, dir string) (planned, peak float64) {
 	measured := func(name string, more ...string) float64 {
 		exe, err := os.Executable()

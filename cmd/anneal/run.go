@@ -65,7 +65,8 @@ func (s *session) header(cfg *config.Config, threads int) (*plan.Foresight, erro
 	return plan, nil
 }
 
-// trainOptions is what train, resume and branch have in common. It must be called before whileTraining.
+// trainOptions returns the options that train, resume and branch have in common. It must be called before
+// whileTraining.
 func (s *session) trainOptions(dir string, cfg *config.Config) run.Options {
 	s.wait(cfg)
 	s.run.Store(dir)
@@ -81,7 +82,7 @@ func (s *session) trainOptions(dir string, cfg *config.Config) run.Options {
 	}
 }
 
-// initialWeights says which weights a run starts from, or has started from; "" if they are random.
+// initialWeights describes the weights that a run starts or started from; "" if they are random.
 func initialWeights(cfg *config.Config) string {
 	i := cfg.Init
 	if i.From == "" {
@@ -97,7 +98,7 @@ func initialWeights(cfg *config.Config) string {
 	return text
 }
 
-// stepTokens says how many tokens a step has, or from how many to how many it grows.
+// stepTokens writes the tokens of a step, or the range if steps grow.
 func stepTokens(cfg *config.Config) string {
 	full := units.Commas(cfg.Train.BatchTokens)
 	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Batch(0) != ramp.Full {
@@ -106,9 +107,9 @@ func stepTokens(cfg *config.Config) string {
 	return full
 }
 
-// trainProgress returns what shows a run's steps. Lines with an evaluation stay on the screen; on a terminal the line
-// of the present step is rewritten; elsewhere there is a line every so many steps, or, if that is 0, every ten
-// seconds.
+// trainProgress returns a function that shows a run's steps. Lines with an evaluation stay on the screen. On a
+// terminal the line of the current step is rewritten; elsewhere a line appears every so many steps, or every ten
+// seconds if every is 0.
 func (s *session) trainProgress(every int) func(train.Event) {
 	return func(p train.Event) {
 		line := func(columns int) string { return stepLine(p, columns) }
@@ -123,11 +124,11 @@ func (s *session) trainProgress(every int) func(train.Event) {
 	}
 }
 
-// stepLine is a step for people, such as
+// stepLine writes a step for people, such as
 //
 //	step  840/2400   35%  loss 1.947  val 1.310 bits/byte  lr 9.1e-04  |g| 0.62  7,940 tok/s  71% of peak  ETA 2m03s
 //
-// Where there are fewer columns (0 is no limit) the parts that matter least are left out.
+// If columns are too few (0 is no limit), the least important parts are left out.
 func stepLine(p train.Event, columns int) string {
 	total := fmt.Sprint(p.Steps)
 	line := fit{columns: columns}
@@ -175,7 +176,7 @@ func stepLine(p train.Event, columns int) string {
 	return line.String()
 }
 
-// firstFigure is the figure of a task that says most: its accuracy, if it has one.
+// firstFigure returns the main figure of a task: its accuracy, if it has one.
 func firstFigure(figures map[string]train.Number) string {
 	name := "acc"
 	if _, ok := figures[name]; !ok {

@@ -2,7 +2,7 @@ package main
 
 import "anneal/model"
 
-// samplingFlags say how the next token is drawn.
+// samplingFlags set how the next token is sampled.
 type samplingFlags struct {
 	Temperature float64 `default:"0.8" help:"0: always the most likely token; 1: sample as the model predicts."`
 	TopK        count   `help:"Sample among this many most likely tokens; 0: no limit."`

@@ -26,7 +26,8 @@ func (q *quantity) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// short writes a large number with three digits and its multiple, such as 2.78B; beyond those, as 1.00e+21.
+// short writes a large number with three digits and a suffix, such as 2.78B, or, if no suffix is large enough, as
+// 1.00e+21.
 func short(x float64) string {
 	const largest = 1e15
 	switch {
@@ -49,7 +50,7 @@ func short(x float64) string {
 // flops writes FLOPs.
 func flops(x float64) string { return fmt.Sprintf("%.2e", x) }
 
-// within writes an interval in the form of its quantity; "" if there is none.
+// within writes an interval in the format of its quantity; "" if there is none.
 func within(i *scaling.Interval, form func(float64) string) string {
 	if i == nil {
 		return ""
@@ -60,12 +61,12 @@ func within(i *scaling.Interval, form func(float64) string) string {
 	return form(i.Low) + " to " + form(i.High)
 }
 
-// format is a form of numbers for within.
+// format returns a number format for within.
 func format(f string) func(float64) string {
 	return func(x float64) string { return fmt.Sprintf(f, x) }
 }
 
-// intervalJSON is an interval for scripts; null if there is none.
+// intervalJSON returns an interval for JSON; null if there is none.
 func intervalJSON(i *scaling.Interval) any {
 	if i == nil {
 		return nil

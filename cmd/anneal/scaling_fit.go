@@ -39,16 +39,17 @@ func (scalingFitCmd) Help() string {
 		"are shown too where the points allow them.\nA fit needs 6 points, with 3 sizes and 3 numbers of tokens."
 }
 
-// How a study is fitted: its tokens differ by 8 times, and its shortest runs may end before a model has learnt to copy.
-// In two studies that foresaw a run 8 times as large within 1.2 %, where the fit of all five numbers was off by 5 to 8.
+// These are the settings for studies, whose tokens differ by 8 times and whose shortest runs may end before a model
+// has learnt to copy. In two studies the resulting fits predicted a run 8 times as large within 1.2 %; fits of all
+// five numbers were off by 5 to 8 %.
 const (
 	studyBeta = 0.37
 	studyFrom = 3_000_000
 
-	enoughSpan = 20 // times that tokens differ, from which on both can be fitted
+	enoughSpan = 20 // ratio of most to fewest tokens from which β can be fitted too
 )
 
-// span is how many times the most tokens of points are the fewest; 0 without points.
+// span returns the ratio of the most to the fewest tokens of points; 0 without points.
 func span(points []scaling.Point) float64 {
 	if len(points) == 0 {
 		return 0
@@ -57,10 +58,10 @@ func span(points []scaling.Point) float64 {
 	return slices.MaxFunc(points, by).Tokens / slices.MinFunc(points, by).Tokens
 }
 
-// mostPoints is the size of a file of points in bytes: some 300,000 of them.
+// mostPoints is the largest size in bytes of a file of points: some 300,000 points.
 const mostPoints = 16 << 20
 
-// mostResamples is far beyond what narrows an interval; a resample takes about as long as the fit.
+// mostResamples is far more than an interval needs; a resample takes about as long as the fit.
 const mostResamples = 1_000_000
 
 func (c scalingFitCmd) Run(s *session) error {
@@ -109,7 +110,7 @@ func (c scalingFitCmd) Run(s *session) error {
 		beta = 0
 	}
 	f, err := scaling.FitPoints(kept, beta)
-	if err != nil && c.From == nil { // a small study has not enough points without its shortest runs
+	if err != nil && c.From == nil { // a small study has too few points without its shortest runs
 		kept = points
 		f, err = scaling.FitPoints(kept, beta)
 	}
@@ -138,7 +139,7 @@ func (c scalingFitCmd) Run(s *session) error {
 	return s.emit(fitJSON(f, approaches, out, elapsed))
 }
 
-// next predicts ten times the compute of the points.
+// next returns the command that predicts a model for ten times the compute of the points.
 func (c scalingFitCmd) next(out outFile, f *scaling.Fit) string {
 	if out == "" {
 		return command("anneal", "scaling", "fit", c.Points, "--out", "fit.json")
@@ -150,7 +151,7 @@ func (c scalingFitCmd) next(out outFile, f *scaling.Fit) string {
 type approach struct {
 	name     string
 	frontier scaling.Frontier
-	err      error // why the points do not allow it
+	err      error // why the points do not suffice
 }
 
 // approachesOf returns the two ways besides the law.
@@ -180,7 +181,7 @@ func sizeExponent(l scaling.Law) float64 {
 // budgets are the FLOPs for which a fit shows compute-optimal models, as multiples of its largest point.
 var budgets = []float64{1, 10, 100}
 
-// printHeldBack says how far the points themselves trust their law.
+// printHeldBack prints how well a law fitted to the other points predicts the points held back.
 func (s *session) printHeldBack(list []scaling.HeldBack) {
 	if len(list) == 0 {
 		return

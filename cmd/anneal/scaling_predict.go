@@ -44,7 +44,7 @@ func (scalingPredictCmd) Help() string {
 // fitFile is the name of a fit in the directory of its study.
 const fitFile = "fit.json"
 
-// Sizes of a fit's file.
+// mostFit is the largest size of a fit's file.
 const mostFit = 64 << 20
 
 var mostFitValues = jsonlimit.Limits{Objects: 500_000, Values: 3_000_000}
@@ -58,7 +58,7 @@ var published = map[string]struct {
 	"hoffmann":  {scaling.Hoffmann, "Hoffmann et al. 2022, arXiv 2203.15556, approach 3"},
 }
 
-// open returns the fit that is asked for and what it is called.
+// open returns the requested fit and its name.
 func (c scalingPredictCmd) open() (*scaling.Fit, string, error) {
 	if p, ok := published[c.Fit]; ok {
 		return &scaling.Fit{Law: p.law}, "the law of " + p.source + ", which is published without intervals", nil
@@ -88,7 +88,7 @@ func (c scalingPredictCmd) open() (*scaling.Fit, string, error) {
 	return f, fmt.Sprintf("%s, a fit of %d points", path, len(f.Points)), nil
 }
 
-// hint says how to ask instead.
+// hint suggests a question that can be answered.
 func hint(err error) string {
 	switch {
 	case errors.Is(err, scaling.ErrRepeatedLoss):
@@ -166,7 +166,7 @@ func (s *session) printAnswer(f *scaling.Fit, q scaling.Question, m scaling.Mode
 	} {
 		in := f.Interval(func(l scaling.Law) float64 {
 			m, err := l.Answer(q)
-			if err != nil { // a loss out of reach takes endless compute
+			if err != nil { // a loss that is out of reach needs infinite compute
 				endless := math.Inf(1)
 				m = scaling.Model{Params: cmp.Or(q.Params, endless), Tokens: cmp.Or(q.Tokens, endless), FLOPs: endless,
 					Loss: q.Loss}
@@ -187,7 +187,7 @@ func (s *session) printAnswer(f *scaling.Fit, q scaling.Question, m scaling.Mode
 	return intervals
 }
 
-// printServing prints the model that is cheapest to train and serve beside the compute-optimal one.
+// printServing compares the model that is cheapest to train and serve with the compute-optimal one.
 func (s *session) printServing(i *scaling.Inference) {
 	s.printf("\nto serve %s tokens at a loss of %.3f\n\n%-20s  %-16s  %s\n", short(i.Served), i.Loss, "",
 		"compute-optimal", "cheapest to train and serve")

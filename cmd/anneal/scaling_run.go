@@ -62,7 +62,7 @@ func (c scalingRunCmd) Run(s *session) error {
 	})
 }
 
-// dryRunLadder prints the sizes of a study, and what each takes.
+// dryRunLadder prints the sizes of a study and the resources of each.
 func dryRunLadder(ctx context.Context, s *session, o lab.LadderOptions) error {
 	l, err := lab.PlanLadder(ctx, o)
 	if err != nil {

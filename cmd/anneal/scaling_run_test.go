@@ -16,14 +16,14 @@ import (
 	"anneal/scaling"
 )
 
-// A ladder of toy models: it fills its budget, its points can be read for a fit, and a study that lost runs trains only
-// those, to the same losses.
+// A ladder of toy models fills its budget, and its points can be fitted. If a study has lost runs, only these are
+// trained again, to the same losses.
 func TestScalingRun(t *testing.T) {
 	w := newWorkshop(t)
 	study := w.path("study")
 	args := []string{"scaling", "run", "--budget", "10s", "data.path=" + w.path("data"), "model.context=32",
 		"train.batch_tokens=128", "train.eval_tokens=256", "precision=fp32", "--out", study}
-	budget := 10 // seconds; more on a machine that is too slow for that
+	budget := 10 // seconds; more on a slow machine
 	code, out, errs := anneal(append(args, "--json")...)
 	for ; code == exitUsage && strings.Contains(errs, "too small") && budget < 320; budget *= 2 {
 		args[3] = fmt.Sprintf("%ds", 2*budget)
@@ -49,7 +49,7 @@ func TestScalingRun(t *testing.T) {
 		t.Errorf("%d points, %v", len(points), err)
 	}
 
-	// What a kill may leave: a run is there, its loss is not noted; another run is missing.
+	// A kill may leave a run whose loss is not recorded, and another run missing.
 	ladder := filepath.Join(study, "ladder.json")
 	text, err := os.ReadFile(ladder)
 	if err != nil {
@@ -103,8 +103,7 @@ func TestScalingRun(t *testing.T) {
 	}
 }
 
-// The rates of a ladder fall from size to size, from the one that is given for the smallest if one is, and a plan
-// writes nothing.
+// Learning rates fall from size to size, starting at the rate given for the smallest, if any. A plan writes nothing.
 func TestScalingRunPlansFirst(t *testing.T) {
 	w := newWorkshop(t)
 	rates := func(more ...string) (list []float64) {

@@ -12,7 +12,7 @@ import (
 	"anneal/scaling"
 )
 
-// pointsFile writes the losses of a law, with 0.3 % of noise that repeats.
+// pointsFile writes the losses of a law with 0.3 % of reproducible noise.
 func pointsFile(t *testing.T, dir string) string {
 	t.Helper()
 	text := "name,params,tokens,loss\n"
@@ -65,8 +65,8 @@ func TestScalingFitAndPredict(t *testing.T) {
 	}
 }
 
-// The runs of a study differ by 8 times in tokens: β is held, and the shortest runs are left out, unless flags say
-// otherwise. Points that span enough are fitted whole.
+// The runs of a study differ by 8 times in tokens, so β is held fixed and the shortest runs are left out, unless flags
+// say otherwise. For a plain file of points β is fitted too, and all points are used.
 func TestAStudyIsFittedWithAHeldExponent(t *testing.T) {
 	w := workshop{t, t.TempDir()}
 	csv := "params,tokens,loss\n"

@@ -99,7 +99,7 @@ func (c serveCmd) Run(s *session) error {
 	return c.serve(s, r, server, listener)
 }
 
-// limits returns an error for a limit that would let nothing happen.
+// limits returns an error for a limit at which no request could be answered.
 func (c serveCmd) limits() error {
 	switch {
 	case c.Sequences < 1 || c.Sequences > maxSequences:
@@ -114,7 +114,7 @@ func (c serveCmd) limits() error {
 	return nil
 }
 
-// room returns an error if the memory beside the model's is not there.
+// room returns an error if the memory needed besides the model is not available.
 func (c serveCmd) room(r *use.Trained) error {
 	available := availableMemory()
 	if c.Device != "cpu" {
@@ -134,8 +134,8 @@ func (c serveCmd) serve(s *session, r *use.Trained, server *serve.Server, l net.
 	s.notef("%s, step %d · %s · %s beside the weights, keys and values of %d sequences %s of it", c.name(), r.Step,
 		r.Numbers(), memorySize(int64(all)), c.Sequences, memorySize(int64(cache)))
 	s.printf("http://%s/v1/completions\n", l.Addr())
-	// A processor of Go's for those who read and write, beside those that compute, which were counted when the model
-	// was opened: else they wait until the scheduler takes one of these away, 10 ms for a text that takes 5.
+	// Add a Go processor for the handlers to those of the computing threads, which were set when the model was opened.
+	// Otherwise a handler waits until the scheduler preempts a computing thread, 10 ms for a text that takes 5 ms.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	err := s.untilSignal(func(ctx context.Context) error { return server.Serve(ctx, l) })
 	if err != nil {
@@ -174,13 +174,13 @@ func (c serveCmd) key() (string, error) {
 	return key, nil
 }
 
-// loopback reports whether only this machine reaches an address.
+// loopback reports whether only this machine can reach an address.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// notImported returns an error for a directory in Hugging Face's form, which is no run.
+// notImported returns an error for a directory in Hugging Face's format, which is not a run.
 func notImported(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A server whose keys and values do not fit is refused before it takes any memory, and so is one that could answer
-// nothing.
+// A server whose keys and values do not fit is refused before it takes any memory, and so is one whose limits allow no
+// request.
 func TestServeRefusesMoreSequencesThanFit(t *testing.T) {
 	w := newWorkshop(t)
 	run := w.path("run")

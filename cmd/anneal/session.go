@@ -28,19 +28,19 @@ type session struct {
 	status *status
 
 	run   atomic.Value  // string: the directory of the one run that the command trains, for reports of crashes
-	begun atomic.Bool   // that run trains
-	gone  atomic.Value  // func() error: Options.Begun's gone
+	begun atomic.Bool   // whether that run has begun to train
+	gone  atomic.Value  // func() error: the gone of Options.Begun
 	saves chan struct{} // requests of saveSignal; nil if nobody takes them
 
-	trained string // the run that has come to its end, of which a report is written; "" for none
+	trained string // the run that has ended and gets a report; "" for none
 
-	world  comm.Comm       // the ranks of the run; comm.Alone but for commands that train
+	world  comm.Comm       // the ranks of the run; comm.Alone except in commands that train
 	joined bool            // the command knows that a launcher may have started several ranks
-	energy *machine.Energy // since training began; nil if this machine does not tell
-	told   io.Writer       // of a rank that does not speak: where its own errors go; else nil
+	energy *machine.Energy // since training began; nil if this machine cannot measure it
+	told   io.Writer       // where a silenced rank writes its own errors; else nil
 }
 
-// out is where results for people go: standard output, unless that is kept for JSON or a file.
+// out returns where results for people go: standard output, unless that is reserved for JSON or a file.
 func (s *session) out() io.Writer {
 	if s.json || s.piped {
 		return s.stderr
@@ -55,14 +55,14 @@ func (s *session) printf(format string, args ...any) {
 	fmt.Fprintf(s.out(), format, args...)
 }
 
-// notef writes a remark, such as a stage, beside the results, unless only what matters is wanted.
+// notef writes a remark, such as a stage of the work, to standard error, unless --quiet is set.
 func (s *session) notef(format string, args ...any) {
 	if !s.quiet {
 		s.sayf(format, args...)
 	}
 }
 
-// sayf writes a warning or an error beside the results.
+// sayf writes a warning or an error to standard error.
 func (s *session) sayf(format string, args ...any) {
 	s.status.clear()
 	io.WriteString(s.stderr, wrap(fmt.Sprintf(format+"\n", args...), columns(s.stderr), "    "))
@@ -90,7 +90,8 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// message is an error for people. If the process has too many files open, it replaces the error's advice.
+// message returns the text of an error for people. If the process has too many files open, it replaces the error's
+// advice.
 func message(err error) string {
 	text := strings.TrimRight(err.Error(), "\n")
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
@@ -104,9 +105,9 @@ func message(err error) string {
 // fail tells the user what went wrong, once, and returns the exit code.
 func (s *session) fail(err error) int {
 	code := exitCode(err)
-	var saved *stopped // all ranks are: each waits at its end for the others, as a launcher kills those that are late
+	var saved *stopped // all ranks have stopped: they wait for each other, as launchers kill late ones
 	if !errors.As(err, &saved) && !run.Agreed(err) {
-		run.Abort(s.world, err, exitCode) // the other ranks may wait for this one
+		run.Abort(s.world, err, exitCode) // the other ranks may be waiting for this one
 	}
 	if !s.speaks(err, code) {
 		return code
@@ -115,7 +116,7 @@ func (s *session) fail(err error) int {
 		s.stderr = s.told
 	}
 	if s.piped && errors.Is(err, syscall.EPIPE) {
-		return exitPipe // as where results are text
+		return exitPipe // as for results that are text
 	}
 	var conf *config.Error
 	switch {

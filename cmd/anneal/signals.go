@@ -11,14 +11,14 @@ import (
 	"anneal/run"
 )
 
-// untilSignal does work under a context that SIGINT, SIGTERM and SIGHUP cancel. Once SIGINT or SIGTERM has come a
-// second time, the process ends at once, whatever is stuck. Work that gave up because of the signal returns an
+// untilSignal does work under a context that SIGINT, SIGTERM and SIGHUP cancel. After a second SIGINT or SIGTERM the
+// process ends at once, even if something is stuck. If work returns because of the signal, the error is an
 // *interrupted.
 func (s *session) untilSignal(work func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals, done := make(chan os.Signal, 8), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // under nohup a terminal that goes away is no reason to stop
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup a closing terminal is no reason to stop
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	if s.saves != nil && saveSignal != nil {
@@ -30,13 +30,13 @@ func (s *session) untilSignal(work func(ctx context.Context) error) error {
 		cancel(nil)
 	}()
 	go func() {
-		asked := 0 // by SIGINT and SIGTERM; a terminal that goes away may send SIGHUP several times
+		asked := 0 // counts SIGINT and SIGTERM; a closing terminal may send SIGHUP several times
 		for {
 			select {
 			case <-done:
 				return
 			case sig := <-signals:
-				if sig == saveSignal && s.world.Size() == 1 { // launchers preempt ranks with it
+				if sig == saveSignal && s.world.Size() == 1 { // it stops several ranks: launchers preempt with it
 					s.requestSave()
 					continue
 				}
@@ -64,7 +64,8 @@ func (s *session) untilSignal(work func(ctx context.Context) error) error {
 }
 
 // endIfRankGone ends this process, one of several ranks, if another one on this host has ended: a launcher that sees a
-// rank die sends SIGTERM to the others, and SIGKILL soon after. Nothing more can be saved, but it can be said why.
+// rank die sends SIGTERM to the others, and SIGKILL soon after. Nothing more can be saved, but the reason can be
+// reported.
 func (s *session) endIfRankGone() {
 	gone, ok := s.gone.Load().(func() error)
 	if !ok || s.world.Size() == 1 {
@@ -84,18 +85,18 @@ func (s *session) endIfRankGone() {
 	os.Exit(exitStalled)
 }
 
-// requestSave asks the run to save after the step in hand.
+// requestSave asks the run to save after the current step.
 func (s *session) requestSave() {
 	select {
 	case s.saves <- struct{}{}:
 		s.notef("a checkpoint is saved after this step")
-	default: // it is asked already
+	default: // a request is already pending
 	}
 }
 
-// whileTraining is untilSignal for commands that train: their results are no longer all that they made, so that a
-// reader of standard output that stalls or is gone does not end them. Only a command that has joined other ranks may be
-// one of several processes.
+// whileTraining is untilSignal for commands that train. Their output is more than the printed results, so a reader of
+// standard output that stalls or closes does not end them. Only a command that has joined other ranks may be one of
+// several processes.
 func (s *session) whileTraining(work func(ctx context.Context) error) error {
 	if !s.joined {
 		if err := s.refuseLauncher(); err != nil {

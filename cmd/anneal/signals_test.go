@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// stepsSaved waits until a run has so many checkpoints.
+// stepsSaved waits until a run has n checkpoints.
 func stepsSaved(t *testing.T, run string, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -68,7 +68,7 @@ func TestSIGHUPIsIgnoredUnderNohup(t *testing.T) {
 	}
 }
 
-// SIGQUIT ends a run with its stacks on standard error and in its directory, and with a code that is no other's.
+// SIGQUIT ends a run with its stacks on standard error and in its directory, and with a unique exit code.
 func TestSIGQUITLeavesTheStacks(t *testing.T) {
 	w := newWorkshop(t)
 	run, stderr := w.path("run"), tempFile(t)
@@ -88,8 +88,8 @@ func TestSIGQUITLeavesTheStacks(t *testing.T) {
 	}
 }
 
-// A panic is called a defect, with the code of defects; what cannot be caught ends in SIGABRT. Neither looks like a
-// wrong command line.
+// A panic is reported as a defect, with the exit code of defects; a crash that cannot be caught ends in SIGABRT.
+// Neither has the exit code of a wrong command line.
 func TestCrashesHaveCodesOfTheirOwn(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "train.steps=1", "--out", w.path("run"))

@@ -15,7 +15,7 @@ const (
 	plainEvery    = 10 * time.Second
 )
 
-// status is the one line that tells how far a command is. On a terminal the line is rewritten in place; elsewhere (a
+// status is the one line that shows a command's progress. On a terminal the line is rewritten in place; elsewhere (a
 // file, a pipe, a job's log, a dumb terminal) it is a plain line every ten seconds.
 type status struct {
 	mu       sync.Mutex
@@ -39,8 +39,8 @@ func newStatus(w io.Writer) *status {
 // rewrites reports whether there is a terminal, on which the line is rewritten.
 func (s *status) rewrites() bool { return s.terminal() > 0 }
 
-// update shows what line returns for so many columns (0 where there is no terminal), if it is time to. line is not
-// called otherwise.
+// update shows the result of line, which receives the width in columns (0 without a terminal). It calls line only when
+// an update is due.
 func (s *status) update(line func(columns int) string) {
 	if s.quiet {
 		return
@@ -59,7 +59,7 @@ func (s *status) update(line func(columns int) string) {
 	s.write(line(width), width)
 }
 
-// keep shows a line that stays, whatever the time.
+// keep shows a line that stays, even if no update is due.
 func (s *status) keep(line string) {
 	if s.quiet {
 		return
@@ -71,7 +71,7 @@ func (s *status) keep(line string) {
 	s.last = s.now()
 }
 
-// clear takes the rewritten line away before something else is printed.
+// clear erases the rewritten line before other output.
 func (s *status) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *status) write(line string, width int) {
 	s.shown = true
 }
 
-// bytesProgress returns a function that shows how far a command is in its input, with rate and time left.
+// bytesProgress returns a function that shows how much of the input is read, with rate and time left.
 func (s *status) bytesProgress(what string, total int64) func(done int64) {
 	show := s.progress(what, units.FormatSize, func(rate float64) string { return fmt.Sprintf("%.1f MB/s", rate/1e6) })
 	return func(done int64) { show(done, total) }
@@ -119,7 +119,7 @@ func (s *status) progress(what string, amount func(int64) string,
 			if total > 0 {
 				line += fmt.Sprintf("  %2d%%", min(100, 100*done/total))
 			}
-			if elapsed >= time.Second && done > 0 { // before that a rate says nothing
+			if elapsed >= time.Second && done > 0 { // earlier rates mean nothing
 				rate := float64(done) / elapsed.Seconds()
 				line += "  " + speed(rate)
 				if total > done {

@@ -27,7 +27,7 @@ type talk struct {
 	options   use.GenerateOptions // of the next answer
 	say       func(text string)   // the text
 	note      func(format string, args ...any)
-	ask       func()           // for the next line
+	ask       func()           // prompts for the next line
 	interrupt <-chan os.Signal // stops an answer
 }
 
@@ -41,7 +41,7 @@ an empty line lets the model go on.
   /help            this list
   /quit            end; so does Ctrl-D. Ctrl-C stops an answer`
 
-// talk reads lines from standard input until it ends, and lets the model answer each.
+// talk reads lines from standard input until its end, and lets the model answer each.
 func (c generateCmd) talk(s *session, r *use.Trained, o use.GenerateOptions) error {
 	text, err := r.NewText()
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *talk) run(in io.Reader) error {
 	}
 }
 
-// readLines hands out lines as they are typed, and at the end why there are no more: nil if in has ended.
+// readLines returns a channel of lines as they are typed, and one with the error that ends them, nil at the end of in.
 func readLines(in io.Reader) (<-chan string, <-chan error) {
 	lines, failed := make(chan string), make(chan error, 1)
 	go func() {
@@ -98,7 +98,7 @@ func readLines(in io.Reader) (<-chan string, <-chan error) {
 	return lines, failed
 }
 
-// turn obeys a command, or has the model continue the text with a line.
+// turn obeys a command, or appends a line to the text and lets the model continue it.
 func (t *talk) turn(line string) (quit bool, err error) {
 	name, value, isCommand := slashCommand(line)
 	if !isCommand {
@@ -118,7 +118,7 @@ func (t *talk) turn(line string) (quit bool, err error) {
 	return false, nil
 }
 
-// slashCommand takes a line apart that is a command: a slash and a word. "// Copyright" and "/usr/bin" are text.
+// slashCommand splits a line that is a command: a slash and a word. "// Copyright" and "/usr/bin" are text.
 func slashCommand(line string) (name, value string, ok bool) {
 	rest, ok := strings.CutPrefix(line, "/")
 	name, value, _ = strings.Cut(rest, " ")
@@ -128,7 +128,7 @@ func slashCommand(line string) (name, value string, ok bool) {
 	return name, strings.TrimSpace(value), ok && name != ""
 }
 
-// set changes how answers are made, unless the command says what makes no sense.
+// set changes the generation options, unless the value is invalid.
 func (t *talk) set(name, value string) {
 	o, err := t.options, error(nil)
 	switch name {
@@ -161,7 +161,7 @@ func (t *talk) set(name, value string) {
 	t.note("temperature %v, top-p %v, top-k %d, at most %d tokens", o.Temperature, o.TopP, o.TopK, o.MaxTokens)
 }
 
-// answer has the model continue the text with a line of its own for each turn. An interrupt stops it.
+// answer appends line to the text, on a new line, and lets the model continue it. An interrupt stops the answer.
 func (t *talk) answer(line string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

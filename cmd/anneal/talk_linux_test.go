@@ -45,7 +45,7 @@ func newTerminal(t *testing.T) (person *terminal, program *os.File) {
 	return &terminal{t: t, master: master}, program
 }
 
-// sees waits until the terminal shows a text after what was seen before.
+// sees waits until the terminal shows a text after the text seen before.
 func (p *terminal) sees(text string) {
 	p.t.Helper()
 	buffer := make([]byte, 4096)
@@ -70,7 +70,7 @@ func (p *terminal) types(keys string) {
 	}
 }
 
-// At a terminal generate talks: Ctrl-C stops an answer and not the program, Ctrl-D ends it.
+// At a terminal generate talks: Ctrl-C stops an answer but not the program; Ctrl-D ends the program.
 func TestGenerateTalksAtATerminal(t *testing.T) {
 	w := newWorkshop(t)
 	w.object(exitOK, "train", w.path("run.yaml"), "--out", w.path("run"))
@@ -88,7 +88,7 @@ func TestGenerateTalksAtATerminal(t *testing.T) {
 	person.sees("at most 3 tokens")
 	person.sees("> ")
 	person.types("func\n")
-	person.sees("func\r\nfunc") // typed, and shown with what follows
+	person.sees("func\r\nfunc") // the echo of the typed line, then the continued text
 	person.sees("> ")
 	person.types("/max-tokens 100000000\n")
 	person.sees("at most 100000000 tokens")

@@ -10,12 +10,12 @@ import (
 	"anneal/use"
 )
 
-// echo continues a text by saying what it was asked.
+// echo is a model that continues a text with its prompt.
 type echo struct {
 	written string
 	asked   []use.GenerateOptions
-	ends    bool   // the text, with each answer
-	during  func() // an answer
+	ends    bool   // whether each answer ends the text
+	during  func() // called during an answer
 }
 
 func (e *echo) Empty() bool { return e.written == "" }
@@ -32,7 +32,7 @@ func (e *echo) Continue(ctx context.Context, o use.GenerateOptions, emit func(st
 	return use.Generated{Ended: e.ends}, ctx.Err()
 }
 
-// conversation lets a person who types these lines talk to e.
+// conversation simulates a person who types these lines to e.
 func conversation(t *testing.T, e *echo, interrupt chan os.Signal, lines ...string) (said, noted string) {
 	t.Helper()
 	var text, notes strings.Builder
@@ -47,7 +47,7 @@ func conversation(t *testing.T, e *echo, interrupt chan os.Signal, lines ...stri
 	return text.String(), notes.String()
 }
 
-// Lines are added to the text until a reset, each in a line of its own; commands are no text.
+// Each typed line is added to the text as a new line until a reset; commands are not text.
 func TestTalkAddsLinesToTheText(t *testing.T) {
 	e := &echo{}
 	said, noted := conversation(t, e, nil, "func main", "", "// main", "/reset", "/usr/bin",
@@ -70,7 +70,7 @@ func TestTalkAddsLinesToTheText(t *testing.T) {
 	}
 }
 
-// What makes no sense changes nothing and is answered in words.
+// Invalid commands change nothing and are answered with a message.
 func TestTalkRefusesCommandsThatMakeNoSense(t *testing.T) {
 	for line, want := range map[string]string{
 		"/temperature":     "/temperature takes a number, such as 0.7",
@@ -92,7 +92,7 @@ func TestTalkRefusesCommandsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// An interrupt stops the answer, not the talk; where the model ends the text, a new one begins.
+// An interrupt stops the answer, not the talk; if the model ends the text, a new text begins.
 func TestTalkGoesOnAfterAnAnswerThatStops(t *testing.T) {
 	interrupt := make(chan os.Signal, 1)
 	e := &echo{during: func() { interrupt <- os.Interrupt }}

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// taskFlags share the work of a command out to processes that see the same files.
+// taskFlags divide the work of a command among processes that share files.
 type taskFlags struct {
 	TaskIndex *int          `placeholder:"N" help:"Which task of --task-count this is, from 0. Every task names the same inputs and the same --out. Default: from Slurm, Kubernetes or MPI."`
 	TaskCount *int          `placeholder:"N" help:"Tasks that share the work through a common file system."`
 	Wait      time.Duration `placeholder:"2h" help:"How long to wait for other tasks before deduplication. Default: without limit."`
 }
 
-// tasks says which task of how many this is: what flags say, and where they are silent what the environment says.
+// tasks returns the index of this task and the number of tasks, from flags or else from the environment.
 func (f taskFlags) tasks(env func(string) string) (share, error) {
 	if f.TaskIndex != nil && f.TaskCount != nil {
 		return flagged(*f.TaskIndex, *f.TaskCount, "")
@@ -56,7 +56,7 @@ func flagged(index, count int, from string) (share, error) {
 	return share{index: index, count: count}, nil
 }
 
-// anyCount is the environment with a count beyond all for launchers that tell only the index.
+// anyCount returns the environment with the largest possible count for launchers that set only the index.
 func anyCount(env func(string) string) func(string) string {
 	return func(name string) string {
 		for _, l := range slices.Concat(copies, processes) {

@@ -65,11 +65,11 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// outputs reads all files of a directory but the journals, whose order is that of the work.
+// outputs reads all files of a directory except the journals, whose order depends on timing.
 func outputs(t *testing.T, dir string) map[string]string { return filetest.Contents(t, dir, "journal") }
 
-// Four processes, of which one after another is killed at random instants and started again, write what one process
-// writes.
+// Four processes, which are killed one after another at random instants and started again, write the same output as
+// one process.
 func TestKilledTasksStartedAgainWriteTheSameBytes(t *testing.T) {
 	w := sharedInput(t)
 	command := []string{"data", "curate", w.path("p.yaml"), w.path("crawl"), "--split", "20kB"}
@@ -122,8 +122,7 @@ func TestKilledTasksStartedAgainWriteTheSameBytes(t *testing.T) {
 		outputs(t, w.path("one")))
 }
 
-// The example for a shell runs, starts again a task that is killed, and writes what one process writes; a mistake ends
-// it.
+// The shell example runs, restarts a killed task, and writes the same output as one process; a usage error ends it.
 func TestShellExampleRuns(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell")
@@ -164,8 +163,8 @@ exec "`+exe+`" "$@"
 	}
 }
 
-// The examples for Slurm, MPI and Kubernetes run, in environments as their launchers make them, and write what one
-// process writes.
+// The examples for Slurm, MPI and Kubernetes run in the environments that their launchers set, and write the same
+// output as one process.
 func TestExamplesOfLaunchersRun(t *testing.T) {
 	w := sharedInput(t)
 	w.object(exitOK, "data", "curate", w.path("p.yaml"), w.path("crawl"), "--out", w.path("one"))

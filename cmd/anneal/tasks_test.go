@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Flags win over the environment, launchers that come one inside the other multiply, and what does not fit is a taught
-// error.
+// Flags take precedence over the environment, nested launchers multiply, and inconsistent values are an error with a
+// remedy.
 func TestTasksFromFlagsAndEnvironment(t *testing.T) {
 	n := func(v int) *int { return &v }
 	array := "SLURM_ARRAY_TASK_ID=5 SLURM_ARRAY_TASK_COUNT=4 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_MAX=6 " +

@@ -62,7 +62,7 @@ func (c tokenizerConvertCmd) Run(s *session) error {
 	case c.To != "hf":
 		s.notef("not in these files: %s", notIn(tok, c.To))
 		next = "anneal tokenizer eval " + command(files[0], "--pattern", tok.Pattern()) + " PATHS"
-		if strings.Contains(tok.Pattern(), "\n") { // a chain of patterns, which --pattern cannot name
+		if strings.Contains(tok.Pattern(), "\n") { // a list of patterns, which --pattern cannot name
 			next = ""
 		}
 	case err != nil:

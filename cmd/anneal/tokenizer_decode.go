@@ -39,7 +39,7 @@ func (c tokenizerDecodeCmd) Run(s *session) error {
 		}
 	}
 	elapsed := time.Since(start)
-	s.piped = true // the text stands alone
+	s.piped = true // standard output has only the text
 	s.closing(fmt.Sprintf("%s bytes from %s tokens", units.Commas(len(decoded)), units.Commas(len(ids))), "",
 		elapsed, "anneal tokenizer encode "+command(c.Tokenizer)+" FILE")
 	return s.emit(map[string]any{"text": string(decoded), "tokens": len(ids), "seconds": elapsed.Seconds()})

@@ -78,11 +78,11 @@ func (c learnFlags) options(s *session,
 		o.KeepAll = true // the vocabulary must not depend on the machine's memory
 	}
 	heap = all - programMemory
-	o.Memory = heap * 3 / 4 // the rest is for the texts in hand
+	o.Memory = heap * 3 / 4 // the rest is for the current texts
 	return o, heap, nil
 }
 
-// teachMemory says in terms of the flags that the memory is too little.
+// teachMemory rewrites an error about too little memory in terms of the flags.
 func (c learnFlags) teachMemory(err error) error {
 	var e *tokenizer.MemoryError
 	if !errors.As(err, &e) {

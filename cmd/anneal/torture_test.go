@@ -19,7 +19,7 @@ import (
 	"anneal/internal/torture"
 )
 
-// child is a process of anneal, which is this test binary.
+// child returns a command that runs anneal, which is this test binary.
 func child(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
@@ -35,11 +35,11 @@ func child(t *testing.T, args ...string) *exec.Cmd {
 type job struct {
 	name string
 	args func(out string) []string
-	run  bool // it writes a run, whose files hold an identity of their own
+	run  bool // it writes a run, whose files contain a random identity
 }
 
-// result is what a job has written: of a run the hashes of weights and optimizer, of others the hash of all files but
-// hidden ones.
+// result identifies the output of a job: the hashes of weights and optimizer for a run, else the hash of all files
+// except hidden ones.
 func (w workshop) result(j job, out string) string {
 	w.t.Helper()
 	if j.run {
@@ -50,7 +50,7 @@ func (w workshop) result(j job, out string) string {
 	h := sha256.New()
 	files := outputs(w.t, out)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if strings.HasPrefix(name, ".") { // what a kill leaves of an unfinished file
+		if strings.HasPrefix(name, ".") { // an unfinished file after a kill
 			continue
 		}
 		fmt.Fprintf(h, "%q %d %s\n", name, len(files[name]), files[name])
@@ -58,7 +58,7 @@ func (w workshop) result(j job, out string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// jobs are the commands that write directories, and what each wrote in how much CPU time, when nothing went wrong.
+// jobs are the commands that write directories, with the output and CPU time of each without faults.
 type jobs struct {
 	w    workshop
 	list []job
@@ -106,7 +106,7 @@ func newJobs(t *testing.T) *jobs {
 	}, map[string]whole{}}
 }
 
-// draw returns a job and what it does when nothing goes wrong.
+// draw returns a random job and its result without faults.
 func (js *jobs) draw(r *rand.Rand) (job, whole) {
 	j := js.list[r.IntN(len(js.list))]
 	done, ok := js.done[j.name]
@@ -125,7 +125,7 @@ func (js *jobs) draw(r *rand.Rand) (job, whole) {
 	return j, done
 }
 
-// out is where a job may write; its directory is there, and empty.
+// out returns the path of a job's output, in a new directory.
 func (js *jobs) out(j job) string {
 	dir, err := os.MkdirTemp(js.w.dir, "try")
 	if err != nil {
@@ -144,7 +144,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// finish gives the command again, or resumes the run, and compares what is then there.
+// finish repeats the command or resumes the run, and compares the result.
 func (js *jobs) finish(j job, want whole, out, what string) (outcome string) {
 	t := js.w.t
 	t.Helper()
@@ -180,8 +180,8 @@ func (js *jobs) finish(j job, want whole, out, what string) (outcome string) {
 	return outcome
 }
 
-// Every command that writes a directory, killed with SIGKILL at any instant and given again, writes what it writes
-// when nothing kills it; a run is resumed and ends with the same bits.
+// Every command that writes a directory, killed with SIGKILL at any instant and repeated, writes the same output as
+// without a kill; a run is resumed and ends with the same bits.
 func TestTortureKilledCommands(t *testing.T) {
 	js := newJobs(t)
 	torture.Run(t, 6, func(r *rand.Rand) (fault, outcome string) {
@@ -207,8 +207,8 @@ func TestTortureKilledCommands(t *testing.T) {
 	})
 }
 
-// Where files can grow no further, as on a full disk, every command says so with exit code 6; with room again it
-// writes what it writes on an empty disk.
+// If files cannot grow, as on a full disk, every command fails with exit code 6; with enough room it then writes the
+// same output as without the fault.
 func TestTortureFullDisks(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell")
@@ -236,7 +236,7 @@ func TestTortureFullDisks(t *testing.T) {
 	})
 }
 
-// A rewind that is killed at any instant is either not begun or is completed by the next resume.
+// A rewind that is killed at any instant has either not begun, or the next resume completes it.
 func TestTortureKilledRewinds(t *testing.T) {
 	w := newWorkshop(t)
 	base := w.path("base")
@@ -293,12 +293,12 @@ func TestTortureKilledRewinds(t *testing.T) {
 // A reader is a command that reads a run or a data set. It returns its exit code, its answer, and its messages.
 type reader struct {
 	name string
-	run  bool // what it reads
+	run  bool // it reads a run, not a data set
 	data bool
 	read func(w workshop, run, data, out string) (code int, answer, errs string)
 }
 
-// asking runs a command and takes values of its JSON as the answer.
+// asking runs a command and returns values of its JSON as the answer.
 func asking(keys []string, args ...string) (code int, answer, errs string) {
 	code, out, errs := anneal(append(args, "--json")...)
 	var v map[string]any
@@ -315,7 +315,7 @@ func asking(keys []string, args ...string) (code int, answer, errs string) {
 	return code, answer, errs
 }
 
-// writing runs a command and takes the files it writes as the answer.
+// writing runs a command and returns the files it writes as the answer.
 func writing(w workshop, out string, args ...string) (code int, answer, errs string) {
 	code, _, errs = anneal(args...)
 	if code == exitOK {
@@ -349,7 +349,7 @@ var readers = []reader{
 	}},
 }
 
-// damages change a file.
+// damages are the ways to damage a file.
 var damages = []struct {
 	name   string
 	change func(r *rand.Rand, b []byte) []byte
@@ -367,9 +367,8 @@ var damages = []struct {
 	{"it is missing", nil},
 }
 
-// A file of a run or of its data that is damaged is refused by the commands that read it, with a documented exit code;
-// or they give the answer that they give without the damage, or name the file. Verifying notices any damage of what
-// has checksums.
+// Commands that read a damaged file of a run or of its data either refuse it with a documented exit code, give the
+// same answer as without the damage, or name the file. Verifying notices damage to any file with checksums.
 func TestTortureDamagedFiles(t *testing.T) {
 	w := newWorkshop(t)
 	base := w.path("base")
@@ -417,7 +416,7 @@ func TestTortureDamagedFiles(t *testing.T) {
 			err = os.Remove(path)
 		} else {
 			damaged := whole
-			for bytes.Equal(damaged, whole) { // to clear zeros is no damage
+			for bytes.Equal(damaged, whole) { // clearing zeros is no damage
 				damaged = damage.change(r, bytes.Clone(whole))
 			}
 			err = os.WriteFile(path, damaged, 0o666)

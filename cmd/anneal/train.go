@@ -36,7 +36,7 @@ type trainCmd struct {
 	runDeviceFlag
 	runThreadsFlag
 
-	budgeted *plan.Budgeted // what follows from Budget
+	budgeted *plan.Budgeted // derived from Budget
 }
 
 func (trainCmd) Help() string {
@@ -77,7 +77,7 @@ func (c trainCmd) Run(s *session) error {
 	o := s.trainOptions(c.Out, cfg)
 	o.Config, o.Plan = cfg, plan
 	if c.budgeted.Derives("train.steps") {
-		// Measuring counts. All ranks follow the clock, of which rank 0 tells the time, or none does.
+		// The time for measuring counts. All ranks have a time limit or none has, and rank 0's clock decides.
 		o.Time = max(c.Budget.duration()-time.Since(start), time.Millisecond)
 	}
 	return s.whileTraining(func(ctx context.Context) error {
@@ -89,7 +89,7 @@ func (c trainCmd) Run(s *session) error {
 	})
 }
 
-// prepare reads the config and prints what is about to run, and, of a dry run, what would.
+// prepare reads the config and prints what is about to run, or, for a dry run, what would run.
 func (c *trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) {
 	from, err := c.sources(s)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) 
 	return cfg, plan, err
 }
 
-// sources returns the parts of the config: with a recipe, the first word may be a value already.
+// sources returns the parts of the config; with a recipe, the first argument may already be an override.
 func (c trainCmd) sources(s *session) (config.Sources, error) {
 	overrides, err := s.rankOverrides(c.rankFlags, slices.Clone(c.Overrides))
 	if err != nil {
@@ -155,7 +155,7 @@ func (c trainCmd) sources(s *session) (config.Sources, error) {
 	return from, nil
 }
 
-// fileAndKeys returns the path of a config, if the first argument is one, and the values that replace its own.
+// fileAndKeys returns the path of a config, if the first argument is one, and the overrides.
 func fileAndKeys(first string, overrides []string) (string, []string) {
 	if _, err := os.Stat(first); err != nil && strings.Contains(first, "=") {
 		return "", append([]string{first}, overrides...)
@@ -167,7 +167,7 @@ func runName(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 }
 
-// printRamps says how steps grow and sequences lengthen, if they do.
+// printRamps prints how batches grow and sequences lengthen, if they do.
 func printRamps(s *session, cfg *config.Config) {
 	if ramp, err := cfg.BatchRamp(); err == nil && ramp.Stages != nil {
 		until := ramp.Steps(ramp.Stages[len(ramp.Stages)-1].Until)
@@ -180,7 +180,7 @@ func printRamps(s *session, cfg *config.Config) {
 	}
 }
 
-// foresee returns the plan of a run on this machine, or for ranks with so much memory each.
+// foresee returns the plan of a run on this machine, or for ranks that have that much memory each.
 func foresee(cfg *config.Config, memory int64) (*plan.Foresight, error) {
 	p, err := plan.Foresee(cfg)
 	if err == nil && memory > 0 {
@@ -248,10 +248,10 @@ func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 	s.prosef("#   ", "# %s\n", p.Verdict())
 }
 
-// fits returns an error if a run does not fit whose parts have been printed.
+// fits returns an error if a run does not fit; its parts have already been printed.
 func fits(p *plan.Foresight) error { return unfit(p, "the parts are listed above") }
 
-// refuse returns an error with all parts of a run that does not fit.
+// refuse returns an error that lists all parts of a run that does not fit.
 func refuse(p *plan.Foresight) error {
 	var parts []string
 	for _, i := range p.Memory {

@@ -85,7 +85,8 @@ func (c watchCmd) serve(ctx context.Context, s *session, w *dash.Watch) error {
 	return server.Serve(ctx, listener)
 }
 
-// names are what a browser may call a server that listens on an address, besides the address itself.
+// names returns the host names that a browser may use for a server that listens on an address, besides the address
+// itself.
 func names(listen string) []string {
 	var list []string
 	if host, err := os.Hostname(); err == nil {

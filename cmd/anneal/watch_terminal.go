@@ -12,11 +12,11 @@ import (
 	"golang.org/x/term"
 )
 
-// What a terminal is told: to show a screen of its own without a cursor, and afterwards the one before.
+// Escape sequences that switch a terminal to its alternate screen without a cursor, and back.
 const (
 	screenOpen  = "\x1b[?1049h\x1b[?25l"
 	screenClose = "\x1b[?25h\x1b[?1049l"
-	// A terminal that knows the first of these shows what follows all at once; others pass it over.
+	// A terminal that supports synchronised output shows a frame all at once; others ignore the sequence.
 	frameBegin = "\x1b[?2026h\x1b[H"
 	frameEnd   = "\x1b[J\x1b[?2026l"
 	lineEnd    = "\x1b[K\r\n"

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A run that was trained has a report and can be watched; what cannot be is one clear error.
+// A trained run has a report and can be watched; a mistake is one clear error.
 func TestWatchAndReport(t *testing.T) {
 	w := newWorkshop(t)
 	dir, out := w.path("runs/a"), w.path("new/report.html")

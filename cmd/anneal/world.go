@@ -40,7 +40,7 @@ func (s *session) join(f *rankFlags) error {
 	return err
 }
 
-// pretend plans for the ranks that this process was started with, without them. Only rank 0 speaks.
+// pretend sets the number of ranks for a plan to that of the launcher, without connecting to them. Only rank 0 speaks.
 func (s *session) pretend(f *rankFlags) error {
 	at, err := rankOf(f.Rank, f.Ranks, os.Getenv)
 	if err != nil {
@@ -79,20 +79,20 @@ func openRanks(at share) (comm.Comm, error) {
 	return g, nil
 }
 
-// wait has ranks wait for each other as long as a run says.
+// wait sets how long ranks wait for each other from the run's config.
 func (s *session) wait(cfg *config.Config) {
 	if g, ok := s.world.(mpi.Group); ok {
 		g.SetTimeout(run.Timeout(cfg))
 	}
 }
 
-// hush keeps to itself what rank 0 says for all. Errors that only this rank knows of are still told.
+// hush silences the output that rank 0 prints for all ranks. Errors that only this rank has are still printed.
 func (s *session) hush() {
 	s.told, s.stderr, s.stdout, s.json = s.stderr, io.Discard, &results{w: io.Discard}, false
 	s.status = newStatus(io.Discard)
 }
 
-// rankOverrides returns overrides with the number of ranks that flags or a launcher say, which they may not contradict.
+// rankOverrides adds the number of ranks from flags or a launcher to overrides, which must not contradict it.
 func (s *session) rankOverrides(f rankFlags, overrides []string) ([]string, error) {
 	n, from := s.world.Size(), "the launcher has started %d ranks"
 	if n == 1 {
@@ -113,8 +113,8 @@ func (s *session) rankOverrides(f rankFlags, overrides []string) ([]string, erro
 	return append(slices.Clone(overrides), want), nil
 }
 
-// refuseLauncher returns an error if a launcher has started several processes of a command that trains by itself: each
-// would do the same, in the same place.
+// refuseLauncher returns an error if a launcher has started several processes of a command that trains in one process:
+// each would do the same work in the same directory.
 func (s *session) refuseLauncher() error {
 	for _, l := range processes {
 		if os.Getenv(l.index) == "" || os.Getenv(l.count) == "" {
@@ -126,8 +126,8 @@ func (s *session) refuseLauncher() error {
 		}
 		if at.index > 0 {
 			s.hush()
-			s.told = nil             // rank 0 says it
-			time.Sleep(tellPatience) // before the launcher ends the others, because this one has
+			s.told = nil             // rank 0 reports it
+			time.Sleep(tellPatience) // because the launcher ends the others once this one has ended
 		}
 		return &usageError{
 			fmt.Sprintf("this command trains in one process, but %s has started %d", l.name, at.count),
@@ -137,5 +137,5 @@ func (s *session) refuseLauncher() error {
 	return nil
 }
 
-// together waits for all ranks, each with what became of its own work, and returns an error unless all went well.
+// together shares err, the outcome of this rank's work, with all ranks, and returns an error unless all succeeded.
 func (s *session) together(err error) error { return run.Agree(s.world, err, exitCode) }

@@ -15,7 +15,7 @@ import (
 // helpColumns is the width of help without a terminal.
 const helpColumns = 100
 
-// columns returns the most columns of a line written to w, from the terminal or the variable COLUMNS; 0 for no limit.
+// columns returns the width for lines written to w, from the terminal or the variable COLUMNS; 0 is no limit.
 func columns(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= 20 {
 		return n
@@ -46,8 +46,8 @@ func screen(w io.Writer) *os.File {
 	return nil
 }
 
-// wrap breaks the lines of a text at spaces, so that none has more columns than that if its words permit; hang begins
-// the lines that are added. Without columns the text stays as it is.
+// wrap breaks the lines of a text at spaces, so that no line is wider than columns unless a word is. Added lines begin
+// with hang. If columns is 0, the text is unchanged.
 func wrap(text string, columns int, hang string) string {
 	if columns <= utf8.RuneCountInString(hang)+10 {
 		return text
@@ -73,8 +73,8 @@ func wrap(text string, columns int, hang string) string {
 	return b.String()
 }
 
-// breakAt returns the index of the last space that leaves at most so many columns, or else of the first space behind;
-// −1 if there is none. It does not break before column least.
+// breakAt returns the index of the last space within columns, or else of the first space after them; −1 if there is
+// none. It does not break before column least.
 func breakAt(line string, columns, least int) int {
 	at, column := -1, 0
 	for i, r := range line {
@@ -89,12 +89,12 @@ func breakAt(line string, columns, least int) int {
 	return at
 }
 
-// prosef writes lines of results for people, wrapped where they go to a terminal.
+// prosef writes lines of results for people, wrapped if the output is a terminal.
 func (s *session) prosef(hang, format string, args ...any) {
 	s.printf("%s", wrap(fmt.Sprintf(format, args...), columns(s.out()), hang))
 }
 
-// row writes a row of a table whose last column is text: beside the others, or below them where a terminal is narrow.
+// row writes a row of a table whose last column is text. On a narrow terminal the text stands below the other columns.
 func (s *session) row(head, text string) {
 	const enough = 40 // columns for the text
 	hang := strings.Repeat(" ", utf8.RuneCountInString(head)+1)
@@ -111,7 +111,7 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 		width = helpColumns
 	}
 	was, set := os.LookupEnv("COLUMNS")
-	os.Setenv("COLUMNS", strconv.Itoa(width)) // by which the parser goes
+	os.Setenv("COLUMNS", strconv.Itoa(width)) // the parser reads it
 	out := ctx.Stdout
 	var text strings.Builder
 	ctx.Stdout = &text
@@ -204,8 +204,8 @@ func commandWords(line string) []string {
 	})
 }
 
-// lastColumn returns where the last column of a line of help begins: behind two spaces, in its first half; else a
-// little indented.
+// lastColumn returns where the last column of a line of help begins: after two spaces in its first half, or else at a
+// small indent.
 func lastColumn(line string) int {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	if gap := strings.LastIndex(line[:min(len(line), 40)], "  "); gap > indent {
