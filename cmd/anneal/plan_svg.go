@@ -34,7 +34,8 @@ const (
 	memoryText                          = `font-size="12" fill="#333"`
 )
 
-// memorySVG draws the memory of a rank of each stage as stacked bars, with a line at the memory of the device.
+// memorySVG draws the memory of a rank of each stage as stacked bars, with a line at the part of a device that a plan
+// may fill.
 func memorySVG(w io.Writer, r *cluster.Run, p plannedRun) error {
 	var picture svg.Picture
 	device := r.Cluster.Accelerator.Memory
