@@ -343,7 +343,7 @@ func TestVerifierComputesJaccard(t *testing.T) {
 // A similarity in percent would keep every near-duplicate without a word.
 func TestOptionsThatKeepEverythingAreRefused(t *testing.T) {
 	for want, o := range map[string]Options{
-		"unit 3 does not exist":                    {Units: []Unit{Line + 1}},
+		"unit 3 does not exist":                             {Units: []Unit{Line + 1}},
 		"verification needs a similarity of 0 to 1, not 80": {Near: &MinHash{}, Verify: 80},
 		"not NaN":                 {Near: &MinHash{}, Verify: math.NaN()},
 		"share of 0 to 1, not 80": {NGrams: &Bloom{Threshold: 80}},
