@@ -50,7 +50,8 @@ func (o Options) check() error {
 		}
 	}
 	if !(o.Verify >= 0 && o.Verify <= 1) {
-		return fmt.Errorf("verification needs a similarity of 0 to 1, not %v\n  try 0.8, or 0 to trust MinHash", o.Verify)
+		return fmt.Errorf("verification needs a similarity of 0 to 1, not %v\n  try 0.8, or 0 to trust MinHash",
+			o.Verify)
 	}
 	if o.NGrams != nil && !(o.NGrams.Threshold <= 1) {
 		return fmt.Errorf("the threshold of n-grams is a share of 0 to 1, not %v\n  try 0.8", o.NGrams.Threshold)

@@ -17,7 +17,7 @@ func TestUnknownFlagsLeadToTheNearest(t *testing.T) {
 		{"lab ablate c.yaml --stpes 3", "is it a config key? write train.steps=VALUE"},
 		{"eval run --dta d", "did you mean --data?"},
 		{"eval run --lr 3", "try `anneal eval --help`"},
-		{"demo --minutes -1", "--minutes needs a value, and -1 looks like a flag\n  if it is the value, write --minutes=-1"},
+		{"demo --minutes -1", "needs a value, and -1 looks like a flag\n  if it is the value, write --minutes=-1"},
 		{"--foo", "unknown flag --foo\n  try `anneal --help`"},
 	} {
 		if code, _, errs := anneal(strings.Fields(c.args)...); code != exitUsage || !strings.Contains(errs, c.says) {
