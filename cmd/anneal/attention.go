@@ -17,7 +17,7 @@ type attentionShowCmd struct {
 	Pattern string `arg:"" help:"A pattern, or one per layer with commas between them: window:256,full."`
 	Len     int    `default:"1024" help:"Tokens in a row."`
 	Heads   int    `default:"2" help:"Query heads."`
-	Layers  int    `placeholder:"N" help:"Layers of the model; patterns are assigned to them in turn. Default: one for each pattern."`
+	Layers  int    `placeholder:"N" help:"Layers of the model; patterns are assigned to them in turn. Default: as many as show every pattern, and every stage of one that changes with depth."`
 	Head    *int   `placeholder:"N" help:"Head to draw, from 0. Default: the first two that differ."`
 	Seed    uint64 `default:"1" help:"Seed of random blocks, if the pattern sets none."`
 	svgFlag
