@@ -2,11 +2,11 @@ package chart
 
 import "math"
 
-// canvas is a raster of braille cells, 2 dots wide and 4 high each, with characters that stand above the dots.
+// canvas is a raster of braille cells, each 2 dots wide and 4 high. Characters may cover cells.
 type canvas struct {
 	wide, high int
 	dots       []uint8 // [high·wide] the pattern of each cell
-	over       []rune  // [high·wide] 0 where the dots show
+	over       []rune  // [high·wide] the character over a cell; 0 if its dots show
 }
 
 func newCanvas(wide, high int) *canvas {
@@ -37,9 +37,9 @@ func (c *canvas) series(s Series, i int, lettered bool, x, y scale) {
 			case s.Style == Points:
 				c.put(px, py, letter(i))
 			case s.Style == Line && piece[1]-piece[0] == 1:
-				c.put(px, py, '•') // a line of one point would not be seen
+				c.put(px, py, '•') // a line of one point would be invisible
 			case s.Style == Dots:
-				alone := 0 // every dot begins a line of its own
+				alone := 0 // every dot begins its own line
 				c.stroke(px, py, px, py, 0, &alone)
 			case k == piece[0]:
 				c.stroke(px, py, px, py, i, &n)
@@ -54,7 +54,7 @@ func (c *canvas) series(s Series, i int, lettered bool, x, y scale) {
 		}
 	}
 	if lettered && s.Style == Line && len(s.X) > 0 {
-		k := len(s.X) * (2*i + 1) / (2*i + 2) // apart from the letters of the others
+		k := len(s.X) * (2*i + 1) / (2*i + 2) // at another place than the letters of other series
 		k = min(k, len(s.X)-1)
 		if x.has(s.X[k]) && y.has(s.Y[k]) {
 			c.put(x.at(s.X[k]), y.at(s.Y[k]), letter(i))
@@ -117,7 +117,7 @@ func (c *canvas) put(x, y float64, r rune) {
 	c.over[row*c.wide+column] = r
 }
 
-// band draws the edges of a band where nothing else is.
+// band draws the edges of a band in the empty cells.
 func (c *canvas) band(b Band, x scale) {
 	from, to, ok := b.columns(x, c.wide)
 	for row := 0; ok && row < c.high; row++ {

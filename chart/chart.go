@@ -14,11 +14,11 @@ type Chart struct {
 	Marks  []Mark
 }
 
-// An Axis says what a direction means.
+// An Axis describes the x or the y axis.
 type Axis struct {
 	Label    string    // with its unit, such as "loss (nats per token)"
 	Log      bool      // logarithmic
-	Min, Max float64   // the range shown, above 0 on a logarithmic axis; if both are 0, all that the chart holds
+	Min, Max float64   // the range shown, above 0 on a logarithmic axis; if both are 0, it covers all data
 	Ticks    []float64 // labelled values; nil chooses round ones
 }
 
@@ -40,13 +40,13 @@ const (
 	Dots                // small points without lines, for noisy data
 )
 
-// A Band is an interval on the x axis that stands out.
+// A Band is a highlighted interval on the x axis.
 type Band struct {
 	Name     string
 	From, To float64
 }
 
-// A Mark is a point that stands out.
+// A Mark is a highlighted point.
 type Mark struct {
 	Name string
 	X, Y float64
@@ -123,12 +123,12 @@ func newScale(a Axis) scale {
 	return scale{a.Min, a.Max, a.Log}
 }
 
-// has reports whether a value can stand on the axis. Larger magnitudes would overflow a range.
+// has reports whether the axis can show a value. Larger magnitudes would overflow a range.
 func (s scale) has(v float64) bool {
 	return math.Abs(v) < 1e100 && (!s.log || v > 1e-100)
 }
 
-// widen adds a part of the range at both ends, and gives a range to an axis with one value or none.
+// widen extends the range at both ends by a part of it. An axis with one value or none gets a range.
 func (s *scale) widen(part float64) {
 	same := s.max-s.min <= 1e-9*max(math.Abs(s.min), math.Abs(s.max))
 	switch {
@@ -150,7 +150,7 @@ func (s *scale) widen(part float64) {
 	}
 }
 
-// at returns where a value stands: 0 at the start of the axis, 1 at its end.
+// at returns the place of a value: 0 at the start of the axis, 1 at its end.
 func (s scale) at(v float64) float64 {
 	if s.log {
 		return math.Log(v/s.min) / math.Log(s.max/s.min)

@@ -73,7 +73,7 @@ func TestALineGoesThroughItsDots(t *testing.T) {
 	}
 }
 
-// On a logarithmic axis from 1 to 100, 10 stands in the middle; marks stand in the column and the row of their values.
+// On a logarithmic axis from 1 to 100, 10 is in the middle; marks are in the column and the row of their values.
 func TestMarksStandWhereTheirValuesAre(t *testing.T) {
 	c := Chart{
 		X: Axis{Log: true, Min: 1, Max: 100}, Y: Axis{Min: 0, Max: 10},
@@ -205,7 +205,7 @@ func TestLinesStayWithinTheFrame(t *testing.T) {
 	points, _ := pathsOf(t, Chart{
 		Y: Axis{Min: 0, Max: 1}, Series: []Series{{X: []float64{0, 1, 2, 3, 4}, Y: []float64{0.5, 1e90, 0.5, 0.6, -7}}},
 	})
-	if len(points) != 6 { // down to the frame and back once, then on until it leaves for good
+	if len(points) != 6 { // the line leaves the frame and returns once, then leaves it for good
 		t.Errorf("the line goes through %d points, want 6: %v", len(points), points)
 	}
 	for _, at := range points {
@@ -215,7 +215,8 @@ func TestLinesStayWithinTheFrame(t *testing.T) {
 	}
 }
 
-// A legend takes a corner without data; where each has some, the picture grows and the legend stands below.
+// A legend takes a corner without data. If all corners have data, the picture grows and the legend goes below the
+// axis.
 func TestALegendCoversNoData(t *testing.T) {
 	rising := Series{Name: "rising", X: []float64{0, 1}, Y: []float64{0, 1}}
 	if _, high := pathsOf(t, Chart{Series: []Series{rising}}); high != svgHeight {
@@ -227,7 +228,8 @@ func TestALegendCoversNoData(t *testing.T) {
 	}
 }
 
-// What cannot be drawn is an error that names it: it must neither panic nor, on a logarithmic axis, never end.
+// A chart that cannot be drawn gives an error that names the fault. It must neither panic nor, on a logarithmic axis,
+// loop for ever.
 func TestWhatCannotBeDrawnIsAnError(t *testing.T) {
 	line := []Series{{Name: "loss", X: []float64{1, 2}, Y: []float64{3, 4}}}
 	for want, c := range map[string]Chart{

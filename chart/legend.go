@@ -6,10 +6,10 @@ import (
 	"anneal/internal/svg"
 )
 
-// The measures of a legend in pixels: the height of a row, the width of its sign, the room around.
+// The measures of a legend in pixels: the height of a row, the width of its symbol, the padding.
 const rowHigh, signWide, legendPad = 16.0, 34.0, 6.0
 
-// An entry is a row of a legend: a name and what draws its sign around a point.
+// An entry is a row of a legend: a name and a function that draws its symbol around a point.
 type entry struct {
 	name string
 	sign func(p *svg.Picture, x, y float64)

@@ -7,26 +7,26 @@ import (
 	"anneal/internal/svg"
 )
 
-// Colours that people with any colour vision tell apart (Okabe & Ito 2008); dashes and shapes differ as well.
+// The colours can be told apart with any colour vision (Okabe & Ito 2008); dashes and shapes differ as well.
 var (
 	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#505050"}
 	dashes  = []string{"", "8 4", "2 3", "10 4 2 4"}
 )
 
-// The size of a picture and of its text, in pixels. A legend that finds no room makes the picture higher.
+// The size of a picture and of its text, in pixels. A legend without a free corner makes the picture higher.
 const (
 	svgWidth, svgHeight             = 690, 450
 	titleSize, labelSize, smallSize = 16.0, 13.0, 12.0
 	lineWide                        = 1.9
 )
 
-// A frame is the part of a picture where the data is, with the scales of its axes.
+// A frame is the part of a picture that shows the data, with the scales of its axes.
 type frame struct {
 	left, top, right, bottom float64
 	x, y                     scale
 }
 
-// at returns where a point stands in the picture, given as fractions of the axes.
+// at returns the place in the picture of a point given as fractions of the axes.
 func (f *frame) at(px, py float64) (x, y float64) {
 	return f.left + px*(f.right-f.left), f.bottom - py*(f.bottom-f.top)
 }
@@ -74,7 +74,7 @@ func (c *Chart) SVG(w io.Writer) error {
 func drawAxes(p *svg.Picture, f *frame, xTicks, yTicks []float64) {
 	var grid, axes svg.Path
 	p.Group(fmt.Sprintf(`font-size="%g" text-anchor="middle"`, smallSize), func() {
-		end := 0.0 // of the label before
+		end := 0.0 // of the previous label
 		for _, v := range xTicks {
 			x, _ := f.at(f.x.at(v), 0)
 			grid.Move(x, f.top)
@@ -127,7 +127,7 @@ func (s Series) svg(p *svg.Picture, f *frame, i int) {
 			if k > piece[0] && (s.Style == Line || s.Style == Both) {
 				f.segment(&line, f.x.at(s.X[k-1]), f.y.at(s.Y[k-1]), px, py, k-1 == piece[0])
 			}
-			alone := s.Style == Line && piece[1]-piece[0] == 1 // a line of one point would not be seen
+			alone := s.Style == Line && piece[1]-piece[0] == 1 // a line of one point would be invisible
 			if (s.Style != Line || alone) && inside(px, py) {
 				x, y := f.at(px, py)
 				s.point(&points, i, x, y)
@@ -153,7 +153,7 @@ func (f *frame) segment(path *svg.Path, x0, y0, x1, y1 float64, first bool) {
 // inside reports whether a point given as fractions of the axes is within the frame.
 func inside(px, py float64) bool { return px >= 0 && px <= 1 && py >= 0 && py <= 1 }
 
-// stroke is how the line of series i is drawn, fill how its points are.
+// stroke returns the attributes of the line of series i, fill those of its points.
 func (s Series) stroke(i int) string {
 	style := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="%g" stroke-linejoin="round"`,
 		colours[i%len(colours)], lineWide)

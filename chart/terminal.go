@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// The least that Terminal draws in.
+// The smallest size that Terminal draws.
 const minColumns, minRows = 40, 10
 
-// Terminal writes the chart in characters: columns wide, rows lines high with title, axes and legend, and at least
-// 40 × 10. Lines are drawn with braille characters, eight dots each; where there are several they carry letters.
+// Terminal writes the chart in characters: columns wide, rows lines high with title, axes and legend, and at least 40
+// × 10. Lines are drawn with braille characters, eight dots each; several lines have letters.
 func (c *Chart) Terminal(w io.Writer, columns, rows int) error {
 	if err := c.check(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (c *Chart) axis(x scale, wide int) (rule, labels string) {
 	return string(line), string(text)
 }
 
-// columns returns the first and the last column of a band that can be seen.
+// columns returns the first and the last visible column of a band.
 func (b Band) columns(x scale, wide int) (from, to int, ok bool) {
 	if !x.has(b.From) || !x.has(b.To) || max(b.From, b.To) < x.min || min(b.From, b.To) > x.max {
 		return 0, 0, false
@@ -122,7 +122,7 @@ func (b Band) columns(x scale, wide int) (from, to int, ok bool) {
 
 func column(x scale, v float64, wide int) int { return int(x.at(v)*float64(wide-1) + 0.5) }
 
-// legend names what has a name.
+// legend lists the named series, bands and marks.
 func (c *Chart) legend() []string {
 	var list []string
 	for i, s := range c.Series {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ticks returns what to label on an axis: at most about want round values in its range.
+// ticks returns the values to label on an axis: at most about want round values in its range.
 func (a Axis) ticks(s scale, want int) []float64 {
 	if a.Ticks != nil {
 		var list []float64
@@ -43,7 +43,7 @@ func linearTicks(s scale, want int) []float64 {
 	return list
 }
 
-// logTicks are powers of ten, or where those are few also 2 and 5 times them.
+// logTicks are powers of ten and, if those are few, also 2 and 5 times them.
 func logTicks(s scale, want int) []float64 {
 	low, high := int(math.Floor(math.Log10(s.min))), int(math.Ceil(math.Log10(s.max)))
 	var list []float64
@@ -69,7 +69,7 @@ func logTicks(s scale, want int) []float64 {
 	return list
 }
 
-// Number writes a value as ticks are labelled: four digits, powers of ten where that is shorter.
+// Number writes a value in the format of tick labels: four digits, with powers of ten if that is shorter.
 func Number(v float64) string {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
 	if v == 0 {

@@ -14,7 +14,7 @@ import (
 // mostDevices exceeds the number of devices in any machine built so far.
 const mostDevices = 1 << 22
 
-// Lookup returns the accelerator that is known by a name, which the caller may change. Case does not matter.
+// Lookup returns the accelerator with a name; the caller may change it. Case does not matter.
 func Lookup(name string) (Known, error) {
 	key := strings.ToLower(strings.ReplaceAll(name, " ", "-"))
 	var names []string
@@ -85,8 +85,8 @@ func numeric(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789-.") == ""
 }
 
-// Cluster returns so many devices in nodes of perNode. If the domain of the accelerator is larger than the table's
-// node, such as an NVL72 rack or a slice of a torus, it keeps its size.
+// Cluster returns a cluster with that many devices in nodes of perNode. A domain that is larger than the table's node,
+// such as an NVL72 rack or a slice of a torus, keeps its size.
 func (k Known) Cluster(devices, perNode int) *Cluster {
 	a := k.Accelerator
 	inside := Level{Name: "node", Devices: perNode, Bandwidth: k.Inside, Latency: k.Latency[0]}

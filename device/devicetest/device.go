@@ -22,7 +22,7 @@ type Device struct {
 	// OnClose, unless nil, is called when the device is closed.
 	OnClose func()
 
-	device.Unknown // its speed and scratch memory
+	device.Unknown // speed and scratch memory are unknown
 
 	cpu    *cpu.Device
 	spans  []span
@@ -48,7 +48,7 @@ func New(threads int) (*Device, error) {
 	return &Device{cpu: c}, err
 }
 
-// The device says of itself what a card does.
+// The device describes itself as a GPU does.
 func (d *Device) Name() string      { return "test device" }
 func (d *Device) Kernels() string   { return "test" }
 func (d *Device) Apart() bool       { return true }
@@ -130,7 +130,7 @@ func (d *Device) later(call func()) {
 	}
 }
 
-// number returns the result of a call when its turn comes, NaN after a failure.
+// number queues a call, runs the queue and returns the call's result, NaN after a failure.
 func (d *Device) number(call func() float64) float64 {
 	x := math.NaN()
 	d.later(func() { x = call() })
@@ -138,7 +138,7 @@ func (d *Device) number(call func() float64) float64 {
 	return x
 }
 
-// numbers makes a call that writes numbers for the host, NaN after a failure.
+// numbers queues a call that writes numbers for the host, NaN after a failure.
 func (d *Device) numbers(to []float64, call func()) {
 	for i := range to {
 		to[i] = math.NaN()

@@ -31,16 +31,16 @@ func main() {
 	server := &http.Server{
 		Addr: "127.0.0.1:8090", Handler: handler(trained), ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
 	}
-	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) // one for requests beside those that the model's threads keep busy
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) // one more for requests; the model keeps the others busy
 	log.Print("listening on http://", server.Addr)
 	log.Print(server.ListenAndServe())
 }
 
-// handler answers a POST to /generate with what follows its text, piece by piece as the model writes it, and one to
-// /score with how likely its text is. The model answers one request at a time; a client that leaves ends its own, also
-// while it waits.
+// handler answers a POST to /generate with the continuation of its text, piece by piece as the model writes it, and a
+// POST to /score with the likelihood of its text. The model answers one request at a time. A client that disconnects
+// cancels its request, also while it waits.
 func handler(trained *use.Trained) http.Handler {
-	one := make(chan struct{}, 1) // holds a token while the model answers; a mutex would not let a client leave
+	one := make(chan struct{}, 1) // holds a token while the model answers; a wait for a mutex could not be cancelled
 	answer := func(f func(w http.ResponseWriter, r *http.Request, text string) error) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))

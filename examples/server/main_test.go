@@ -17,7 +17,7 @@ import (
 	"anneal/use"
 )
 
-// The server writes and scores with a model of a few steps, and refuses what is too long.
+// The server generates and scores with a model of a few steps, and refuses texts that are too long.
 func TestTheServerWritesAndScores(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	_, err := run.Run(context.Background(), run.Options{Config: traintest.Config(traintest.Data(t)), Dir: dir})
@@ -57,7 +57,7 @@ func TestTheServerWritesAndScores(t *testing.T) {
 	}
 }
 
-// leaving checks that a client that leaves while the model answers another does not wait for its turn.
+// leaving checks that a client that disconnects while the model answers another one does not wait for its turn.
 func leaving(t *testing.T, handler http.Handler) {
 	held, release := make(chan bool), make(chan bool)
 	first := make(chan bool)
@@ -86,7 +86,7 @@ func leaving(t *testing.T, handler http.Handler) {
 	<-first
 }
 
-// holding is a client that takes its answer when it is told to.
+// holding is a client that takes its answer only when told to.
 type holding struct {
 	*httptest.ResponseRecorder
 	held, release chan bool

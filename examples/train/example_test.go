@@ -9,7 +9,7 @@ import (
 	_ "anneal/internal/torture"
 )
 
-// Two steps on the documentation of anneal.
+// Example trains two steps on the documentation of anneal.
 func Example() {
 	dir, err := os.MkdirTemp("", "anneal")
 	if err != nil {

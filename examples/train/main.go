@@ -23,7 +23,7 @@ func main() {
 	if len(os.Args) < 3 {
 		log.Fatal("usage: train DIR FILES-OR-DIRS…")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) // the run is then saved
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) // an interrupted run is saved
 	defer stop()
 	r, err := trainOn(ctx, os.Args[1], os.Args[2:], "train.steps=200")
 	if err != nil {
@@ -32,7 +32,7 @@ func main() {
 	fmt.Printf("step %d: %.3f bits per byte of held-out text\n", r.Step, r.ValBitsPerByte)
 }
 
-// trainOn trains on documents. Everything stands below dir: the data set in dir/data, the run in dir/run. Overrides are
+// trainOn trains on documents. Its output is below dir: the data set in dir/data, the run in dir/run. Overrides are
 // keys of a config, as `anneal explain` lists them.
 func trainOn(ctx context.Context, dir string, documents []string, overrides ...string) (*run.Result, error) {
 	text := prepare.Text{Paths: documents}

@@ -89,7 +89,8 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// A binary that loads libraries when it runs is linked to the system's loader. The default binary needs neither.
+// A binary that loads libraries at run time is linked to the system's loader. The default binary does not load
+// libraries and is not linked to it.
 func TestTheDefaultBinaryLoadsNoLibraries(t *testing.T) {
 	for _, tag := range []string{"", "mpi"} {
 		cmd := exec.Command("go", "list", "-tags", tag, "-deps", module+"/cmd/anneal", module+"/comm/mpi")

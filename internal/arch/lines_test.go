@@ -13,7 +13,7 @@ import (
 
 const columns = 120
 
-// long lists the directories with lines that are still to be broken; fasttext stays as it is.
+// long lists the directories that may have long lines.
 var long = []string{"fasttext"}
 
 // A line of code has at most 120 columns, of which a tab takes four.

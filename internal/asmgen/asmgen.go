@@ -1,5 +1,5 @@
-// Package asmgen writes Go assembly from Go programs: loops over tile sizes and instruction sets replace copied text,
-// and the code (.s) and its Go declarations have one source. Packages with kernels have a gen program behind `go
+// Package asmgen helps Go programs to write Go assembly: loops over tile sizes and instruction sets replace copied
+// text, and the code (.s) and its Go declarations have one source. Packages with kernels have a gen program behind `go
 // generate`. Its output is checked in; generating again must give no difference.
 package asmgen
 
@@ -33,7 +33,7 @@ type Func struct {
 //
 //	f.Func("addAVX512", "adds src to dst.", "dst, src *float32, n int")
 //
-// The doc becomes the declaration's comment after the name. The code between must end in Ret.
+// The doc becomes the declaration's comment after the name. The function's code must end with Ret.
 func (f *File) Func(name, doc, params string) *Func {
 	fn := &Func{file: f, name: name, offsets: map[string]int{}}
 	for _, p := range strings.Split(params, ",") {

@@ -1,9 +1,9 @@
 package asmgen
 
-// Blocks of 64 bytes on arm64: four consecutive registers. What is found in them is first a byte of ones or zeros for
-// each byte of the block, and then a bit.
+// A block of 64 bytes on arm64 is four consecutive registers. A search in it first yields a byte of ones or zeros for
+// each byte of the block; VMask then makes it a bit.
 
-// VFour writes an instruction of V on each register of blocks.
+// VFour writes an instruction of V for each of the four registers of blocks.
 func (fn *Func) VFour(name string, blocks ...int) {
 	for i := range 4 {
 		regs := make([]int, len(blocks))
@@ -49,9 +49,9 @@ func (fn *Func) VBit(d, temp int, reg string) {
 	fn.V("zip1", d, d, temp)
 }
 
-// VMask stores a bit for each byte of what is found, n, at offset from a general register: it adds neighbouring bytes,
-// each reduced to its bit of register bit, three times. The block at temp is scratch: 8 instructions, all on vector
-// pipes.
+// VMask stores a bit for each byte of the search result n, at offset from a general register. It masks each byte with
+// its bit of register bit, and adds neighbouring bytes three times. The block at temp is scratch: 8 instructions, all
+// on vector pipes.
 func (fn *Func) VMask(n, bit, temp, offset int, base string) {
 	for i := range 4 {
 		fn.V("and", temp+i, n+i, bit)

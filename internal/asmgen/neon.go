@@ -174,7 +174,7 @@ func (fn *Func) VLoadAt(v, size int, base, index string) {
 	fn.word(word&^0x01000000|0x606800|uint32(v|b<<5|x<<16), "ldr %s%d, [x%d, x%d]", letter, v, b, x)
 }
 
-// sized returns the encoding of a store, with an offset of 0, and the letter of registers, for a size in bytes.
+// sized returns the encoding of a store with offset 0, and the register letter, for a size in bytes.
 func sized(size int) (word uint32, letter string) {
 	switch size {
 	case 1:

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// every writes every kind of instruction with registers whose bits differ.
+// every writes an instruction of every kind, with registers whose bits differ.
 func every(fn *Func) {
 	for _, r := range [][]int{{0, 1, 2}, {31, 14, 17}, {9, 22, 30}} {
 		for name, f := range forms {
@@ -59,7 +59,7 @@ func every(fn *Func) {
 	fn.ZAll()
 }
 
-// The words are those of the GNU assembler for the text beside them. That text is all that it needs.
+// The words equal the GNU assembler's encodings of the text in their comments, which is valid input for it.
 func TestWordsAreThoseOfTheGNUAssembler(t *testing.T) {
 	golden, err := os.ReadFile("testdata/neon.golden")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestWordsAreThoseOfTheGNUAssembler(t *testing.T) {
 	}
 }
 
-// What has no encoding is refused, not written wrong.
+// Instructions without an encoding are refused, not encoded wrongly.
 func TestWhatHasNoEncodingIsRefused(t *testing.T) {
 	for name, write := range map[string]func(fn *Func){
 		"no instruction":    func(fn *Func) { fn.V("fsin", 0, 1) },

@@ -2,9 +2,10 @@ package asmgen
 
 import "fmt"
 
-// The instructions of Arm's matrix extension (SME) work in streaming mode. Vector registers z0–z31 are VL bytes long
-// there. The matrix ZA holds four tiles of 32-bit lanes, with as many rows and as many columns as a vector has lanes.
-// The number of a row is in one of R12 to R15, and an offset from 0 to 3 is added. All lanes take part: p0 says so.
+// The instructions of Arm's matrix extension (SME) work in streaming mode, in which vector registers z0–z31 are VL
+// bytes long. The matrix ZA holds four tiles of 32-bit lanes, with as many rows and as many columns as a vector has
+// lanes. The number of a row is in one of R12 to R15, and an offset from 0 to 3 is added. All lanes take part, as the
+// predicate p0 enables them.
 
 // SMStart enters streaming mode, clears the vector and predicate registers, and turns the matrix on. A function that
 // does so calls SMStop before it returns, because goroutines share threads, and uses no instruction of NEON between
@@ -20,7 +21,7 @@ func (fn *Func) ZAClear() { fn.word(0xc00800ff, "zero {za}") }
 // ZAll sets all lanes of p0.
 func (fn *Func) ZAll() { fn.word(0x2598e3e0, "ptrue p0.s") }
 
-// ZLoad and ZStore move a register, at a number of vectors from a general register.
+// ZLoad and ZStore move a register from or to memory, at an offset in vectors from a general register.
 func (fn *Func) ZLoad(z, vectors int, base string)  { fn.moveZ("ldr", 0x85804000, z, vectors, base) }
 func (fn *Func) ZStore(z, vectors int, base string) { fn.moveZ("str", 0xe5804000, z, vectors, base) }
 

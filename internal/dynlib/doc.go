@@ -1,4 +1,4 @@
-// Package dynlib opens shared libraries and calls their C functions, without cgo. Its callers know where to look.
+// Package dynlib opens shared libraries and calls their C functions, without cgo. Callers provide the paths.
 //
 // Start with Open (dynlib.go).
 package dynlib

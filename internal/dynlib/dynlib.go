@@ -10,7 +10,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// A Library usually stays open until the process ends: a driver has its own threads and cannot be closed.
+// A Library usually stays open until the process ends, because a driver has its own threads and cannot be closed.
 type Library struct {
 	name string
 	path string
@@ -32,7 +32,7 @@ func Open(paths ...string) (lib *Library, faults string) {
 	return nil, faults
 }
 
-// Path returns where the library was found: a bare name if the system's loader found it.
+// Path returns the path of the library, or a bare name if the system's loader found it.
 func (l *Library) Path() string { return l.path }
 
 // Variable returns the address of a variable or function, 0 if the library has none of that name.
@@ -44,7 +44,7 @@ func (l *Library) Variable(name string) uintptr {
 	return address
 }
 
-// Close unloads a library that has no threads of its own left.
+// Close unloads a library, which must have no threads running.
 func (l *Library) Close() error { return purego.Dlclose(l.lib) }
 
 // A Function is the address of a C function.
@@ -109,6 +109,6 @@ func String(address uintptr) string {
 // CString returns s with a terminating 0, as in C.
 func CString(s string) *byte { return unsafe.SliceData(append([]byte(s), 0)) }
 
-// Into gives the variable to which it points a Go function that calls a C function whose arguments are not all
-// integers and pointers: structures by value.
+// Into sets the function variable that to points to. The Go function calls the C function, also with arguments that
+// are not integers or pointers, such as structures by value.
 func (f Function) Into(to any) { purego.RegisterFunc(to, uintptr(f)) }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Records of any length come back as slices.SortFunc orders them, whatever the memory, with many equal ones.
+// Records of any length, many of them equal, are returned in the order of slices.SortFunc, whatever the memory.
 func TestSortedEqualsSlicesSort(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -34,7 +34,7 @@ func TestSortedEqualsSlicesSort(t *testing.T) {
 			want[i] = all[i*size : (i+1)*size]
 		}
 		slices.SortFunc(want, bytes.Compare)
-		for range 2 { // it can be read again
+		for range 2 { // the result can be read again
 			i := 0
 			for got, err := range s.Sorted() {
 				if err != nil {
@@ -55,7 +55,7 @@ func TestSortedEqualsSlicesSort(t *testing.T) {
 	}
 }
 
-// A hundred times the memory passes through, over merges of merges, and the memory stays.
+// Sorting a hundred times the memory, with merges of merges, does not exceed the memory.
 func TestMemoryIsBounded(t *testing.T) {
 	s := New(16, 64<<10, t.TempDir())
 	defer s.Close()

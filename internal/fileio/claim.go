@@ -24,9 +24,9 @@ func Claim(dir string) (release func(), err error) {
 	return release, err
 }
 
-// stage makes the hidden directory beside out that Dir fills, and locks it for this process. It removes an empty out at
-// once: if out cannot be replaced, such as a mount point, that is better known before the work than after it. Release
-// removes what is left of the hidden directory.
+// stage makes the hidden directory beside out that Dir fills, and locks it for this process. It removes an empty out
+// at once, so that an out that cannot be replaced, such as a mount point, fails before the work. Release removes the
+// rest of the hidden directory.
 func stage(out string) (tmp string, release func(), err error) {
 	whole, err := filepath.Abs(out)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// One process at a time fills a directory, and finds nothing of a killed one.
+// One process at a time fills a directory, and finds no files of a killed one.
 func TestDirIsFilledByOne(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	if err := errors.Join(os.Mkdir(out, 0o777),
@@ -30,7 +30,7 @@ func TestDirIsFilledByOne(t *testing.T) {
 	}
 }
 
-// What could not be put in place at the end is refused at the beginning: the current directory, as a mount point.
+// A directory that could not be replaced at the end, such as the current directory, is refused at the beginning.
 func TestDirRefusesWhatCannotBeReplaced(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := Dir(".", func(string) error { return nil }); err == nil ||

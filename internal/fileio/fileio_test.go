@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Whatever goes wrong on the way, the old file stays and nothing lies beside it; while it is written, too.
+// After any error, and during the writing, the old file stays and no other file is visible beside it.
 func TestAFileIsThereWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
@@ -44,8 +44,8 @@ func TestAFileIsThereWholeOrNotAtAll(t *testing.T) {
 	check("old")
 }
 
-// A directory takes its name with all it holds; a fault, what a killed run left, and what is there already change
-// nothing of others'.
+// A directory appears under its name complete. Faults, remains of a killed run, and existing files never change other
+// files.
 func TestADirectoryIsThereWholeOrNotAtAll(t *testing.T) {
 	parent := t.TempDir()
 	out := filepath.Join(parent, "out")
@@ -60,7 +60,7 @@ func TestADirectoryIsThereWholeOrNotAtAll(t *testing.T) {
 	if entries, _ := os.ReadDir(parent); len(entries) != 0 {
 		t.Errorf("%v are left", entries)
 	}
-	for range 2 { // the second time there is an empty directory
+	for range 2 { // the second time out is an empty directory
 		if err := Dir(out, func(tmp string) error { return os.Mkdir(filepath.Join(tmp, "b"), 0o777) }); err != nil {
 			t.Error(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock locks an open file or directory until it is closed, also by the end of the process. It returns ErrLocked if
-// another process holds the lock. On file systems without locks it always succeeds.
+// Lock locks an open file or directory until it is closed or the process ends. It returns ErrLocked if another process
+// holds the lock. On file systems without locks it always succeeds.
 func Lock(f *os.File) error {
 	if errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
 		return ErrLocked

@@ -23,7 +23,7 @@ func OpenRegular(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRegular(f.Stat()); err != nil { // the name may belong to another file by now
+	if err := checkRegular(f.Stat()); err != nil { // the name may belong to another file now
 		f.Close()
 		return nil, named(path, err)
 	}

@@ -53,7 +53,7 @@ func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// A file of the system says that it has no bytes, and has some.
+// A system file may report a size of 0 and still have content.
 func TestAFileWithoutASizeIsRead(t *testing.T) {
 	const path = "/proc/self/status"
 	if info, err := os.Stat(path); err != nil || info.Size() != 0 {

@@ -96,8 +96,8 @@ func kind(mode fs.FileMode) string {
 	return "no regular file"
 }
 
-// Check finds out whether Write can write to path, without changing what is there. It does not open streams, because
-// that could have an effect at the other end.
+// Check finds out whether Write can write to path, without changing it. It does not open streams, because that could
+// have an effect at the other end.
 func Check(path string) error {
 	t, err := locate(path)
 	if err != nil || t.stream {
@@ -110,8 +110,7 @@ func Check(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// Beside returns the directory in which Write makes the file for path before it takes its name; "" for a stream, which
-// has none.
+// Beside returns the directory in which Write makes the unfinished file for path; "" for a stream, which has none.
 func Beside(path string) (string, error) {
 	t, err := locate(path)
 	if err != nil || t.stream {
@@ -132,7 +131,7 @@ func (t target) open() (*os.File, error) {
 	case -1:
 		return os.OpenFile(t.path, os.O_WRONLY, 0)
 	case 1:
-		return os.Stdout, nil // never closed, as later writes need it, too
+		return os.Stdout, nil // never closed, because later writes need it
 	}
 	return duplicate(t.fd, t.path)
 }

@@ -22,9 +22,9 @@ func write(path string) error {
 	return Write(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 }
 
-// put is write by a file that was made beside path, as Put has it.
+// put is write by means of Put, with a file made beside path.
 func put(path string) error {
-	dir, err := os.MkdirTemp("", "put-*") // beside path there may be no place, as in /dev
+	dir, err := os.MkdirTemp("", "put-*") // path may be in /dev, where no file can be made
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func TestFilesAreReplacedThroughLinks(t *testing.T) {
 			return dir + "/l", dir + "/far/a"
 		},
 		"link in a linked directory": func(dir string) (string, string) {
-			old(t, dir+"/a") // not dir/far/a: ".." is where the directory is, not where the link to it is
+			old(t, dir+"/a") // not dir/far/a: ".." is the parent of the directory, not of the link to it
 			link(t, "far", dir+"/d")
 			return link(t, "../a", dir+"/far/l"), dir + "/a"
 		},
@@ -124,7 +124,7 @@ func TestReplacedFilesKeepTheirPermissions(t *testing.T) {
 	}
 }
 
-// What is neither a file nor a stream is refused, and stays.
+// A path that is neither a file nor a stream is refused and stays unchanged.
 func TestWhatIsNoFileIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	listener, err := net.Listen("unix", dir+"/socket")
@@ -156,7 +156,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}
 }
 
-// Character devices are written to and stay what they are; a full one says so.
+// Writing to a character device does not replace it; writing to a full one is an error.
 func TestDevicesAreWrittenTo(t *testing.T) {
 	dir := t.TempDir()
 	null, full := device(t, "null", 3), device(t, "full", 7)
@@ -178,7 +178,8 @@ func TestDevicesAreWrittenTo(t *testing.T) {
 	}
 }
 
-// device makes a device like /dev/NAME. Who may not make one cannot harm the system's own either, and tests on that.
+// device makes a device like /dev/NAME. A user who may not make one cannot replace the system's device either, so the
+// test then uses that one.
 func device(t *testing.T, name string, minor uint32) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -222,8 +223,8 @@ func TestPipesAreWrittenTo(t *testing.T) {
 	}
 }
 
-// Standard output and other open files are written to where they stand: in a file to which they were redirected,
-// behind what is there.
+// Standard output and other open files are written at their current position: after the existing content of a file to
+// which they were redirected.
 func TestOpenFilesAreWrittenToWhereTheyStand(t *testing.T) {
 	path := t.TempDir() + "/redirected"
 	f, err := os.Create(path)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Allocated returns how many bytes f allocates, together with whatever runs beside it.
+// Allocated returns how many bytes f and all other goroutines allocate while f runs.
 func Allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -14,8 +14,8 @@ func Allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// AllocsPerRun is the least of five tries of testing.AllocsPerRun, which counts the allocations of the whole process:
-// what f allocates is in each of them, and what an earlier test has left running is not.
+// AllocsPerRun is the least of five results of testing.AllocsPerRun, which counts the allocations of the whole
+// process. The least excludes the allocations of goroutines that earlier tests have left running.
 func AllocsPerRun(runs int, f func()) float64 {
 	least := testing.AllocsPerRun(runs, f)
 	for try := 1; try < 5 && least > 0; try++ {

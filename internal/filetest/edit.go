@@ -11,10 +11,10 @@ import (
 // executions that is quadratic in its length: 4,000 for 64 bytes, 17 million for a file of 4 KiB.
 const mostEdits = 64
 
-// Edit applies edits to a copy of a good file and returns it. It lets a fuzz target damage a file of kilobytes by an
-// input of a few bytes. An edit replaces bytes: its position (2 bytes), how many bytes to remove (2) and to insert
-// (1), and those to insert. All edits are valid: positions and counts are cut to what there is. Edit skips the test if
-// edits are longer than 64 bytes.
+// Edit applies edits to a copy of a good file and returns it. It lets a fuzz target damage a file of kilobytes with an
+// input of a few bytes. An edit consists of a position (2 bytes), the number of bytes to remove there (2) and to
+// insert (1), and the inserted bytes. All edits are valid: positions and counts are limited to the existing bytes.
+// Edit skips the test if edits are longer than 64 bytes.
 func Edit(t testing.TB, good, edits []byte) []byte {
 	if len(edits) > mostEdits {
 		t.Skip("too many edits")
@@ -37,7 +37,7 @@ func Splice(at, n int, text string) []byte {
 	return append(append(edit, byte(len(text))), text...)
 }
 
-// MemoryDir returns an empty directory, in memory if the system has such a file system: there, syncing takes no time.
+// MemoryDir returns an empty directory, in memory if the system has such a file system, where syncing takes no time.
 func MemoryDir(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "anneal-test-")
 	if err != nil {

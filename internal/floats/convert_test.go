@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Against the definition: the nearest of all BF16 values, ties to the even one.
+// Conversion agrees with the definition: the nearest of all BF16 values, ties to the even one.
 func TestBFloat16RoundsToNearestEven(t *testing.T) {
 	for u := uint64(0); u < 1<<32; u += 7919 {
 		v := math.Float32frombits(uint32(u))
@@ -23,7 +23,7 @@ func TestBFloat16RoundsToNearestEven(t *testing.T) {
 		if dUp < dDown || dUp == dDown && uint32(u)>>16&1 == 1 {
 			want = up
 		}
-		if math.IsInf(float64(up), 0) { // the step to infinity counts as one more binade step
+		if math.IsInf(float64(up), 0) { // infinity counts as the next value of the binade
 			want = down
 			if uint32(u)&0xffff >= 0x8000 {
 				want = up
@@ -54,7 +54,7 @@ func TestFloat16IsExact(t *testing.T) {
 	}
 }
 
-// Every F16 number is written as itself, and the middle between two neighbours as the even one.
+// Every F16 number converts to itself, and the middle between two neighbours to the even one.
 func TestF16IsRoundedToNearestEven(t *testing.T) {
 	for c := range uint16(0x7c00) {
 		for _, sign := range []uint16{0, 0x8000} {

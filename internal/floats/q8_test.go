@@ -2,7 +2,8 @@ package floats
 
 import "testing"
 
-// Codes and scales by hand: the largest of 32 weights has the code 127, and halves go away from zero.
+// Codes and scales equal those computed by hand: the largest of 32 weights has the code 127, and halves round away
+// from zero.
 func TestToQ8(t *testing.T) {
 	values := [Q8Block]float32{0: 2 * 127, 1: -2 * 127, 2: 3, 3: -3, 4: 0.9}
 	var codes [Q8Block]int8

@@ -21,11 +21,11 @@ type Stream struct {
 	encode func(b []byte, values []float32) []byte
 	buf    []float32
 	bytes  []byte
-	rest   []byte // of bytes, not read yet
+	rest   []byte // the part of bytes that is not read yet
 }
 
-// NewStream returns a stream of n values; encode appends the bytes of some, always a multiple of 32 of them but at the
-// end.
+// NewStream returns a stream of n values; encode appends the bytes of some of them, always a multiple of 32 except at
+// the end.
 func NewStream(n int, values Values, encode func(b []byte, values []float32) []byte) *Stream {
 	return &Stream{n: n, values: values, encode: encode}
 }

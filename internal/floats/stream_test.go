@@ -7,7 +7,8 @@ import (
 	"testing/iotest"
 )
 
-// Whatever the sizes of reads, a stream is the values' bytes, and asks for them in order and a few at a time.
+// Whatever the sizes of reads, a stream returns the values' bytes, and asks for the values in order and a few at a
+// time.
 func TestStreamIsTheBytesOfItsValues(t *testing.T) {
 	values := make([]float32, 3*chunk+5)
 	for i := range values {

@@ -3,7 +3,7 @@ package isa
 // A Cache is a level of a core's data cache. Addresses Bytes/Ways apart share a set, which holds Ways lines.
 type Cache struct{ Bytes, Ways int }
 
-// FirstLevel returns the first-level data cache of this CPU: as the CPU describes it, or else a common one.
+// FirstLevel returns the first-level data cache of this CPU, or a common one if the CPU does not describe it.
 func FirstLevel() Cache {
 	if c, ok := describedCache(1); ok {
 		return c
@@ -11,7 +11,8 @@ func FirstLevel() Cache {
 	return Cache{32 << 10, 8}
 }
 
-// Crowded reports whether rows that are stride bytes apart share so few sets that a line of each does not fit.
+// Crowded reports whether rows that are stride bytes apart map to so few sets that the cache cannot hold a line of
+// each.
 func (c Cache) Crowded(rows, stride int) bool {
 	way := c.Bytes / c.Ways
 	return way > 0 && stride > 0 && (rows+way/gcd(way, stride)-1)/(way/gcd(way, stride)) > c.Ways

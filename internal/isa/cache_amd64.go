@@ -1,7 +1,7 @@
 package isa
 
-// describedCache reads the data cache of a level from CPUID: its leaf 4 on Intel's CPUs, 8000001D on AMD's, which has
-// the same form.
+// describedCache reads the data cache of a level from CPUID: leaf 4 on Intel's CPUs, 8000001D on AMD's, which has the
+// same format.
 func describedCache(level uint32) (c Cache, ok bool) {
 	leaf := uint32(4)
 	if most, _, _, _ := cpuid(0, 0); most < leaf || authenticAMD() {

@@ -17,7 +17,7 @@ var matrixBytes = sync.OnceValue(func() int {
 	return sysctl("hw.optional.arm.sme_max_svl_b")
 })
 
-// sysctl returns what macOS tells about the CPU, 0 if it does not know the name.
+// sysctl returns a value that macOS reports about the CPU, 0 if the name is unknown.
 func sysctl(name string) int {
 	v, err := unix.SysctlUint32(name)
 	if err != nil {

@@ -22,8 +22,8 @@ var hwcap2 = sync.OnceValue(func() uint64 {
 // hasBF16 reports whether the kernel lists FEAT_BF16.
 func hasBF16() bool { return hwcap2()>>14&1 == 1 }
 
-// matrixBytes returns the bytes of a vector of SME, or 0 without it. The kernel gives a process 32 where nobody has
-// asked for more, in /proc/sys/abi/sme_default_vector_length.
+// matrixBytes returns the bytes of a vector of SME, or 0 without it. The default is 32, unless
+// /proc/sys/abi/sme_default_vector_length is set to more.
 var matrixBytes = sync.OnceValue(func() int {
 	if hwcap2()>>23&1 == 0 {
 		return 0

@@ -2,7 +2,7 @@
 
 package isa
 
-// hasBF16 reports false: on other systems the CPU is not asked.
+// hasBF16 reports false: on other systems no query is implemented.
 func hasBF16() bool { return false }
 
 // matrixBytes returns 0, for the same reason.

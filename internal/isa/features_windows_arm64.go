@@ -13,5 +13,5 @@ var hasBF16 = sync.OnceValue(func() bool {
 	return has != 0
 })
 
-// matrixBytes returns 0: on Windows the CPU is not asked.
+// matrixBytes returns 0: on Windows no query is implemented.
 func matrixBytes() int { return 0 }

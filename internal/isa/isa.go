@@ -78,8 +78,8 @@ func Enables(t Tier) bool {
 	return err == nil && (asked == unset || t <= asked) && runs(t)
 }
 
-// Require panics unless this CPU runs the kernels of t. Whoever picks kernels by tier calls it first: it is also what
-// asks the system for permission to use the tiles of AMX, without which their first instruction ends the process.
+// Require panics unless this CPU runs the kernels of t. Code that selects kernels by tier must call it first. It also
+// asks the system for permission to use the tiles of AMX; without permission their first instruction ends the process.
 func Require(t Tier) {
 	if !runs(t) {
 		panic(fmt.Sprintf("isa: this CPU does not run %v kernels, but %s", t, list(Tiers())))

@@ -13,5 +13,5 @@ func runs(t Tier) bool {
 	}
 }
 
-// fastDot is asked about a tier of amd64 only.
+// fastDot is only called for a tier of amd64.
 func fastDot() bool { return false }

@@ -14,7 +14,7 @@ func TestEveryMachineRunsGeneric(t *testing.T) {
 	}
 }
 
-// A tier that was asked for is used or refused; there is no third outcome.
+// A tier in ANNEAL_CPU is either used or refused.
 func TestForcedTierIsHonouredOrAnError(t *testing.T) {
 	for tier := Generic; tier <= last; tier++ {
 		t.Setenv("ANNEAL_CPU", tier.String())
@@ -43,7 +43,7 @@ func TestUnknownTierIsAnErrorThatListsTheTiers(t *testing.T) {
 	}
 }
 
-// What Enables allows is exactly what the machine runs, up to the tier that was asked for.
+// Enables allows exactly the tiers that the machine supports, up to the tier in ANNEAL_CPU.
 func TestEnablesStopsAtTheForcedTier(t *testing.T) {
 	for forced := Generic; forced <= last; forced++ {
 		t.Setenv("ANNEAL_CPU", forced.String())
@@ -65,7 +65,7 @@ func TestEnablesStopsAtTheForcedTier(t *testing.T) {
 	}
 }
 
-// A tier is required before its first instruction: a panic, not a signal that ends the process.
+// Require panics for an unsupported tier, before an instruction of it ends the process with a signal.
 func TestRequireRefusesWhatTheMachineLacks(t *testing.T) {
 	for tier := Generic; tier <= last; tier++ {
 		refused := func() (refused bool) {

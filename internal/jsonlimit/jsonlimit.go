@@ -4,13 +4,13 @@ package jsonlimit
 
 import "fmt"
 
-// Limits is the most that a text may hold.
+// Limits are the largest counts that a text may have.
 type Limits struct {
 	Objects int // {}
-	Values  int // in objects and lists, these among them
+	Values  int // values in objects and lists, including objects and lists
 }
 
-// Check counts what a text holds, whether it is JSON or not.
+// Check returns an error if a text exceeds the limits, whether it is JSON or not.
 func (most Limits) Check(text []byte) error {
 	objects, values := 0, 0
 	inString := false
@@ -19,7 +19,7 @@ func (most Limits) Check(text []byte) error {
 		case c == '"':
 			inString = !inString
 		case inString && c == '\\':
-			i++ // the next character is no end
+			i++ // the escaped character does not end the string
 		case inString:
 		case c == '{':
 			objects++

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// counters writes a directory as Linux shows it, of zones with their names and their counters in microjoules.
+// counters writes a directory in Linux's layout, of zones with their names and their counters in microjoules.
 func counters(t *testing.T, zones map[string]string) (dir string, set func(zone string, uj int)) {
 	t.Helper()
 	dir = t.TempDir()
@@ -30,8 +30,8 @@ func counters(t *testing.T, zones map[string]string) (dir string, set func(zone 
 	return dir, set
 }
 
-// Processors and their memory are added up, over the point where a counter begins again; what is a part of them or
-// contains them is not.
+// The energy of processors and their memory is added up, also when a counter wraps around. Zones that are part of
+// these, or contain them, are not counted.
 func TestEnergyIsTheSumOfProcessorsAndMemory(t *testing.T) {
 	dir, set := counters(t, map[string]string{
 		"intel-rapl:0": "package-0", "intel-rapl:1": "package-1", "intel-rapl:0:0": "core", "intel-rapl:0:2": "dram",
@@ -66,7 +66,7 @@ func TestEnergyIsTheSumOfProcessorsAndMemory(t *testing.T) {
 	}
 }
 
-// Without counters, or with one that cannot be read, nothing is known.
+// Without counters, or with an unreadable one, the energy is unknown.
 func TestEnergyIsUnknownWithoutCounters(t *testing.T) {
 	dir, _ := counters(t, map[string]string{"intel-rapl:0": "package-0", "intel-rapl:1": "package-1"})
 	if err := os.WriteFile(filepath.Join(dir, "intel-rapl:1", "energy_uj"), []byte("x"), 0o600); err != nil {

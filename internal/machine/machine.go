@@ -7,5 +7,5 @@ package machine
 // Memory is in bytes; zero means unknown.
 type Memory struct {
 	Total     int64 `json:"total_bytes"`     // of the machine, or the control group's limit if that is lower
-	Available int64 `json:"available_bytes"` // that this process can use before something is swapped out or killed
+	Available int64 `json:"available_bytes"` // bytes that this process can use before the system swaps or kills
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadMemory reads /proc/meminfo, the limits of the control groups (v1 and v2) that the process lives in, and its own
+// ReadMemory reads /proc/meminfo, the limits of the process's control groups (v1 and v2), and its resource limits
 // (ulimit -v, -d).
 func ReadMemory() Memory {
 	info, err := os.ReadFile("/proc/meminfo")
@@ -73,7 +73,7 @@ func controlGroups(root, lines string) func(yield func(limit, used int64) bool) 
 			}
 			for dir := filepath.Clean("/" + parts[2]); ; dir = filepath.Dir(dir) {
 				limit := number(filepath.Join(base, dir, limitFile))
-				// v1 represents "no limit" by a number near the largest.
+				// v1 represents "no limit" by a number near the largest integer.
 				if limit > 0 && limit < math.MaxInt64/2 {
 					stat, _ := os.ReadFile(filepath.Join(base, dir, "memory.stat"))
 					pages := field(string(stat), prefix+"inactive_file") + field(string(stat), prefix+"active_file")

@@ -13,7 +13,7 @@ func TestMemoryIsKnownOnLinux(t *testing.T) {
 	}
 }
 
-// The tightest limit counts wherever it stands between the process's group and the root, and "max" is no limit.
+// The smallest limit between the process's group and the root counts, and "max" is no limit.
 func TestControlGroupLimitsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		name, lines string

@@ -16,11 +16,10 @@ type Part struct {
 type RoomError struct {
 	Parts     []Part
 	Available int64
-	Try       string // "" is a smaller value of the flag of the largest part
+	Try       string // the advice; "" suggests a smaller value for the flag of the largest part
 }
 
-// Most returns how many of the available bytes to plan with: the rest is for the kernel's own memory and for other
-// processes.
+// Most returns how many of the available bytes a plan may use; the rest is for the kernel and for other processes.
 func Most(available int64) int64 { return available - available/8 }
 
 // Room returns a *RoomError if the parts need more than the available bytes. If these are 0, they are unknown.

@@ -1,5 +1,5 @@
 // Package nanjson writes and reads structs whose numbers may be unknown, which is NaN in Go, or infinite. JSON has
-// neither: they are null, or with the option omitempty left out. A number that is 0 is written.
+// neither, so they are written as null, or left out with the option omitempty. A number that is 0 is always written.
 package nanjson
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Marshal writes a struct as encoding/json does, but for its own fields of type float64. Fields need a json tag; those
-// of embedded structs stand beside the others.
+// Marshal writes a struct as encoding/json does, except for its fields of type float64. Fields need a json tag; fields
+// of embedded structs are written beside the others.
 func Marshal(v any) ([]byte, error) {
 	object, err := appendFields([]byte{'{'}, reflect.ValueOf(v))
 	return append(object, '}'), err
@@ -67,8 +67,8 @@ func value(x reflect.Value) ([]byte, error) {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// Forget makes every number of type float64 in a struct, and in the structs that it embeds, unknown. What encoding/json
-// then reads into it leaves those unknown that are null or not there.
+// Forget makes every float64 in a struct, and in the structs that it embeds, unknown. If encoding/json then reads a
+// text into the struct, numbers that are null or missing stay unknown.
 func Forget(v any) { forget(reflect.ValueOf(v).Elem()) }
 
 func forget(v reflect.Value) {

@@ -23,7 +23,7 @@ type outer struct {
 	Last string `json:"last"`
 }
 
-// An unknown number is null, or left out where it may be; a known 0 is written; reading gives the same again.
+// An unknown number is null, or left out with omitempty; a known 0 is written; reading returns the same values.
 func TestUnknownNumbersRoundTrip(t *testing.T) {
 	for want, change := range map[string]func(*outer){
 		`{"step":3,"loss":null,"last":"x"}`: func(*outer) {},

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The way for long runs of marks gives what the library gives for short ones, and bytes that are not UTF-8 stay.
+// The algorithm for long runs of marks agrees with the library on short runs, and keeps bytes that are not UTF-8.
 func TestComposeMarksMatchesTheLibrary(t *testing.T) {
 	runes := rapid.SampledFrom(
 		[]rune("aeqAéÅẛ한한गक़\u0300\u0301\u0323\u0327\u0345\u0344\u0f71\u0f72\u1100\u212b\u0958"))
@@ -25,7 +25,7 @@ func TestComposeMarksMatchesTheLibrary(t *testing.T) {
 	})
 }
 
-// Sixty accents in a row stay sixty, and one that is out of order goes to its place among them.
+// Sixty accents in a row stay sixty, and a mark that is out of order is sorted into its place.
 func TestLongRunsOfMarksGetNothingPutInBetween(t *testing.T) {
 	acutes := strings.Repeat("\u0301", 60)
 	for text, want := range map[string]string{

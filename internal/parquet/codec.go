@@ -75,7 +75,7 @@ func room(b []byte, n int) []byte {
 	return make([]byte, n, max(n, min(2*cap(b), maxPage)))
 }
 
-// decompress fills out, whose length is the size that the page claims. No codec allocates memory for more.
+// decompress fills out, whose length is the size that the page claims. No codec allocates more than that.
 func (s *codecs) decompress(out []byte, codec int64, compressed []byte) error {
 	if len(out) == 0 {
 		return nil

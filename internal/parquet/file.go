@@ -120,7 +120,7 @@ func open(r io.ReaderAt, size int64, column string, others bool) (*File, error) 
 		bytes += g.Bytes
 	}
 	missing := leaf < 0 && column != ""
-	if err == nil && (missing || rows != 0 || bytes > size) { // more bytes: the same ones over and over
+	if err == nil && (missing || rows != 0 || bytes > size) { // more bytes than the file: row groups share them
 		err = errThrift
 	}
 	if err == nil && f.fields != nil {
@@ -174,12 +174,12 @@ func (f *File) group(t *thrift, leaf int, err error) (Group, error) {
 	return g, err
 }
 
-// within reports whether the place that a chunk claims lies within the file.
+// within reports whether the offsets of a chunk lie within the file.
 func (c chunk) within(size int64) bool {
 	return c.offset >= 4 && c.bytes >= 0 && c.bytes <= size && c.offset <= size-c.bytes
 }
 
-// readChunk reads the footer's description of a column in a row group; encodings are those of its pages.
+// readChunk reads the footer's description of a column in a row group; encodings is the set of its pages' encodings.
 func readChunk(t *thrift) (c chunk, encodings uint32, err error) {
 	c = chunk{codec: -1, bytes: -1, offset: -1}
 	dictionary := int64(-1)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Without a column of the text, rows have what they have with one, and the text besides.
+// Without a text column, rows have the same fields as with one, plus the text.
 func TestOpenFieldsReadsAllColumns(t *testing.T) {
 	for name, b := range golden(t) {
 		with, _, err := rowsOf(b, 1<<20)

@@ -215,7 +215,7 @@ func (p *pages) page(h header) ([]byte, error) {
 		return nil, err
 	}
 	want := h.uncompressed - levels
-	// a claim alone is not held against the pages that follow
+	// a refused claim must not count against later pages
 	if f.given+want > freeExpansion+maxExpansion*(f.taken+h.compressed) {
 		return nil, fmt.Errorf("%w: it has %d bytes and claims to become %d", ErrPage, h.compressed, want)
 	}
@@ -241,8 +241,8 @@ func (p *pages) room(n int64) error {
 	return nil
 }
 
-// maxHeld is the most bytes of one page of each column besides the text together. With dictionaries they take up to
-// three times as much.
+// maxHeld is the largest sum of bytes of one page of each column, without the text. With dictionaries columns take up
+// to three times as much.
 const maxHeld = 128 << 20
 
 // check compares the bytes of a page with its checksum.

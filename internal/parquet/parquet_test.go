@@ -65,7 +65,7 @@ func golden(t testing.TB) map[string][]byte {
 	return files
 }
 
-// What pyarrow has written comes back, for each codec, encoding, page version, with nulls and without; see
+// Files written by pyarrow are read correctly, for each codec, encoding and page version, with and without nulls; see
 // testdata/make.py.
 func TestGoldenFiles(t *testing.T) {
 	for name, b := range golden(t) {
@@ -120,8 +120,8 @@ func TestWhatIsNotReadIsSaid(t *testing.T) {
 	}
 }
 
-// A file that is cut off anywhere, or has any byte changed, is refused or read in part; what a checksum covers is
-// never read wrongly, and nothing takes much memory.
+// A file that is truncated, or has any byte changed, is refused or read in part. Bytes under a checksum are never read
+// wrongly, and memory stays small.
 func TestDamagedFilesAreRefused(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var before, after runtime.MemStats
@@ -146,8 +146,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 			if n := after.TotalAlloc - before.TotalAlloc; n > 2*freeExpansion+8<<20 {
 				t.Errorf("%s with bit %d of byte %d turned: %d bytes allocated", name, bit, at, n)
 			}
-			// Checksums do not cover headers: one may be there no more, or the pages be cut elsewhere. Values that
-			// come without an error are the right ones in nearly all cases; those behind an intact checksum in all.
+			// Checksums do not cover headers: a damaged header may hide the checksum or move the page's limits. Values
+			// read without an error are right in nearly all cases, and in all cases if the checksum is intact.
 			if err == nil && len(got) != len(want) {
 				t.Errorf("%s with bit %d of byte %d turned: %d values of %d, no error",
 					name, bit, at, len(got), len(want))
@@ -157,8 +157,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	}
 }
 
-// A page that claims to become more than its bytes can is refused before memory is taken for it; one that becomes more
-// than it claims is refused as well.
+// A page that claims a larger size than its bytes can expand to is refused before memory is allocated. A page that
+// expands to more than it claims is refused too.
 func TestPagesThatLieAreRefused(t *testing.T) {
 	content := bytes.Repeat([]byte("a page "), 1<<20/7+1)[:1<<20]
 	for codec, compressed := range compressions(content) {
@@ -209,8 +209,8 @@ func TestPagesThatLieAreRefused(t *testing.T) {
 	}
 }
 
-// compressions are content under every codec that is written here; LZ4 as Hadoop frames it, in two blocks of two
-// contents.
+// compressions returns content compressed with every codec of this test; LZ4 has two of Hadoop's frames, the first
+// with two blocks.
 func compressions(content []byte) map[int64][]byte {
 	block := func(b []byte) []byte {
 		out := make([]byte, lz4.CompressBlockBound(len(b)))
@@ -245,7 +245,7 @@ func damaged(f *testing.F) func(t *testing.T, which uint8, edits []byte) []byte 
 	}
 }
 
-// FuzzFile: no panic, and memory that does not depend on what the bytes claim.
+// FuzzFile checks that no file causes a panic, and that memory does not depend on claimed sizes.
 func FuzzFile(f *testing.F) {
 	file := damaged(f)
 	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
@@ -290,7 +290,7 @@ func TestRowGroupsThatOverlapAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := f.Groups[0].Bytes
-	// as the field behind another, which total_compressed_size is
+	// the field follows another one, as total_compressed_size does
 	claim := func(n int64) []byte { return binary.AppendVarint([]byte{0x16}, n) }
 	more := int64(len(b)) - 8 - f.Groups[0].offset
 	bad := bytes.Replace(b, claim(first), claim(more), 1)

@@ -42,12 +42,12 @@ const (
 	convertedJSON            = 19
 )
 
-// form is the way in which a value is written as JSON.
+// form is the format in which a value is written as JSON.
 type form struct {
 	kind  formKind
-	scale int   // digits of a decimal behind its point
-	whole bool  // a decimal stands as INT32 or INT64
-	unit  int64 // of a time: how many a second
+	scale int   // digits of a decimal after its point
+	whole bool  // a decimal is stored as INT32 or INT64
+	unit  int64 // units of a time per second
 	utc   bool
 }
 
@@ -62,8 +62,8 @@ const (
 	formDecimal            // -0.05, with all its digits
 	formDate               // "2024-02-29"
 	formTime               // "23:59:59.5"
-	formTimestamp          // "2024-02-29T23:59:59.5Z", without Z if it is no instant
-	formInt96              // the same, of Impala and old Spark
+	formTimestamp          // "2024-02-29T23:59:59.5Z", without Z if it is not an instant
+	formInt96              // the same, written by Impala and old Spark
 	formUUID               // "00112233-4455-6677-8899-aabbccddeeff"
 )
 

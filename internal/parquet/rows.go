@@ -217,7 +217,7 @@ type column struct {
 	next       func() ([]byte, error)
 
 	ready    bool // whether there is a current entry
-	rep, def int  // of it; -1 behind the last one
+	rep, def int  // its levels; -1 after the last entry
 }
 
 func (c *column) begin(f *File, chunk chunk) {

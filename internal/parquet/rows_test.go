@@ -51,8 +51,9 @@ func rowsOf(b []byte, limit int) (lines []string, left []Left, err error) {
 	return lines, f.Left(), nil
 }
 
-// Every kind of value, in structures, lists and maps, with nulls and empty ones, is the JSON that testdata/make.py
-// expects, for pages of both versions, with dictionaries and in every other encoding; what is left out is named.
+// Every kind of value, in structures, lists and maps, also null or empty, gives the JSON that testdata/make.py
+// expects, for pages of both versions, with dictionaries and in every other encoding. Columns that are left out are
+// named.
 func TestRowsAreTheJSONOfTheirColumns(t *testing.T) {
 	files := golden(t)
 	b, err := os.ReadFile("testdata/fields.jsonl")
@@ -102,7 +103,7 @@ func TestRowsAreTheJSONOfTheirColumns(t *testing.T) {
 	}
 }
 
-// A row whose fields are too long is passed over, and the next one is right.
+// A row whose fields are too long is skipped, and the next one is right.
 func TestLongRowsArePassedOver(t *testing.T) {
 	b, err := os.ReadFile("testdata/fields.jsonl")
 	if err != nil {
@@ -126,7 +127,7 @@ func TestLongRowsArePassedOver(t *testing.T) {
 	}
 }
 
-// Files that are cut off or damaged give an error or other values, and take no more memory than they have bytes for.
+// Truncated or damaged files give an error or other values, and take memory only in proportion to their bytes.
 func TestDamagedRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, name := range []string{"fields-v1", "fields-v2", "int96"} {
@@ -150,13 +151,14 @@ func checkRows(t *testing.T, b []byte) {
 		total += len(l) + 64
 	}
 	runtime.ReadMemStats(&after)
-	ceiling := uint64(6*maxHeld + 2*maxExpansion*len(b) + 400*total + 64<<20) // quote of this test allocates
+	ceiling := uint64(6*maxHeld + 2*maxExpansion*len(b) + 400*total + 64<<20) // quote allocates
 	if n := after.TotalAlloc - before.TotalAlloc; n > ceiling {
 		t.Errorf("%d bytes with %d bytes of rows: allocated %d", len(b), total, n)
 	}
 }
 
-// FuzzRows: no panic, JSON whatever the bytes, and memory that does not depend on what they claim.
+// FuzzRows checks that no file causes a panic, that rows are valid JSON, and that memory does not depend on claimed
+// sizes.
 func FuzzRows(f *testing.F) {
 	file := damaged(f)
 	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {

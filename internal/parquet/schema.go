@@ -96,8 +96,8 @@ func (e *element) readLogical(t *thrift) func(id int, kind byte) bool {
 // namedLeaves is the number of columns that an error names.
 const namedLeaves = 20
 
-// follow returns how much of column is matched when name goes on after the first from bytes, a dot between names: -1
-// if it does not.
+// follow extends a match of the first from bytes of column by name, with a dot between names. It returns the bytes
+// matched, or -1 if name does not match.
 func follow(column string, from int, name string, group bool) int {
 	rest, ok := strings.CutPrefix(column[from:], name)
 	switch {
@@ -113,9 +113,9 @@ func follow(column string, from int, name string, group bool) int {
 // many of the nodes above it and itself may be null.
 func schema(t *thrift, column string) (leaf, maxDef int, err error) {
 	type level struct {
-		path     string // only of the first leaves, which errors name
-		matched  int    // bytes of column that the path is the beginning of; -1 if it is of none
-		left     int64  // children to come
+		path     string // set only for the first leaves, which errors name
+		matched  int    // bytes of column that the path matches; -1 if it does not match
+		left     int64  // children left to read
 		def      int
 		repeated bool
 	}

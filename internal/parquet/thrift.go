@@ -30,7 +30,7 @@ type thrift struct {
 	err error
 }
 
-// maxDepth is how deep structures may nest; those of parquet have five levels.
+// maxDepth is how deep structures may nest; parquet's structures have five levels.
 const maxDepth = 16
 
 func (t *thrift) fail(err error) {
@@ -128,7 +128,7 @@ func (t *thrift) list() (kind byte, n uint64) {
 	return head & 15, n
 }
 
-// skip passes over a value; every element of a list has at least a byte, so that the work is bounded by the input.
+// skip skips a value; every element of a list has at least a byte, so the input bounds the work.
 func (t *thrift) skip(kind byte, depth int, inList bool) {
 	if depth > maxDepth {
 		t.fail(errThrift)

@@ -29,9 +29,9 @@ type node struct {
 	optional bool // it is null below def
 	def      int
 	children []*node // of a structure; of a list the element, of a map key and value
-	members  int64   // children of a structure, including those that are no fields
+	members  int64   // children of a structure, including those that are not fields
 
-	rep, elementDef int // of lists and maps: where an element begins, and from where on there is one
+	rep, elementDef int // of lists and maps: the level at which an element begins, and the level from which one exists
 
 	column *column // of a value
 	form   form
@@ -116,7 +116,7 @@ func (r *treeReader) node(path string, rep, def, depth int) *node {
 	return n
 }
 
-// value makes n a column, if it can be one.
+// value makes n a column, if its type is supported.
 func (r *treeReader) value(n *node, e *element, path string, rep, def int) *node {
 	ordinal := r.leaf
 	r.leaf++
@@ -140,8 +140,8 @@ func (r *treeReader) value(n *node, e *element, path string, rep, def int) *node
 	return n
 }
 
-// shaped turns a group into the structure, list or map that it represents. A list is a group with one repeated child,
-// whose only child is the element; older writers make the repeated child the element itself.
+// shaped turns a group into the structure, the list or the map that it represents. A list is a group with one repeated
+// child, whose only child is the element; older writers make the repeated child the element itself.
 func (n *node) shaped(e *element) *node {
 	if len(n.children) == 0 {
 		return nil
@@ -203,7 +203,7 @@ func (f *fields) survey(file *File, g Group) error {
 
 // settle leaves out the columns in which survey found a fault.
 func (f *fields) settle(size int64) error {
-	if f.bytes > size { // the same ones over and over
+	if f.bytes > size { // columns share bytes
 		return errThrift
 	}
 	f.nodes = slices.DeleteFunc(f.nodes, func(n *node) bool { return !n.sound(f) })

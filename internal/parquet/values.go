@@ -331,8 +331,9 @@ func (h *hybrid) run() error {
 	return nil
 }
 
-// deltas reads numbers in encoding DELTA_BINARY_PACKED: a first one, then blocks of differences from it, each a
-// smallest difference and, in miniblocks of their own widths, what each difference is above it.
+// deltas reads numbers in encoding DELTA_BINARY_PACKED: the first number, then blocks of differences between
+// neighbours. A block has its smallest difference and, in miniblocks with separate widths, the excess of each
+// difference over it.
 type deltas struct {
 	b        []byte
 	perMini  int // numbers
@@ -341,7 +342,7 @@ type deltas struct {
 	last     int64
 	first    bool // the first number is still to come
 	smallest int64
-	widths   []byte // of the miniblocks to come
+	widths   []byte // of the miniblocks not yet read
 	width    int    // of this one
 	inMini   int    // numbers left in it
 	bit      int

@@ -26,7 +26,7 @@ type Options struct {
 type Relay struct {
 	w       io.Writer
 	o       Options
-	more    chan struct{} // a piece came
+	more    chan struct{} // signals a new piece
 	closing chan struct{}
 	ended   chan struct{}
 
@@ -46,7 +46,7 @@ func New(w io.Writer, o Options) *Relay {
 	return r
 }
 
-// Write takes a piece and returns at once; it never fails. After Close it drops the piece.
+// Write queues a piece and returns at once; it never fails. After Close it drops the piece.
 func (r *Relay) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,8 +89,8 @@ func (r *Relay) Flush(patience time.Duration) bool {
 	}
 }
 
-// Close writes the waiting pieces, as far as the writer takes them; it tries failing pieces once more. It gives up on
-// a writer that takes longer than patience for one piece. It reports whether the writer is no longer in use.
+// Close writes the waiting pieces, as far as the writer accepts them; it tries failing pieces once more. It gives up
+// on a writer that takes longer than patience for one piece. It reports whether the writer is no longer in use.
 func (r *Relay) Close(patience time.Duration) bool {
 	r.mu.Lock()
 	if !r.closed {
@@ -149,7 +149,7 @@ func (r *Relay) next() ([]byte, bool) {
 	}
 }
 
-// deliver writes a piece, or drops it if it cannot.
+// deliver writes a piece, or drops it if it cannot be written.
 func (r *Relay) deliver(piece []byte) {
 	for p := piece; ; {
 		r.mu.Lock()
@@ -174,7 +174,7 @@ func (r *Relay) deliver(piece []byte) {
 	}
 }
 
-// fail notes an error of the writer and reports whether the piece is not to be tried again.
+// fail records an error of the writer and reports whether to give up on the piece.
 func (r *Relay) fail(err error) bool {
 	r.mu.Lock()
 	first := !r.failing

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// gate is a writer that takes nothing until it is opened, and fails while err is set.
+// gate is a writer that blocks until it is opened, and fails while err is set.
 type gate struct {
 	mu     sync.Mutex
 	open   chan struct{}
 	err    error
-	most   int // bytes of a write that it takes before it fails
+	most   int // bytes of a write that it accepts before it fails
 	buffer bytes.Buffer
 }
 
@@ -44,7 +44,7 @@ func (g *gate) text() string {
 	return g.buffer.String()
 }
 
-// While a reader stalls, writes return at once and the newest pieces wait; when it reads again, it learns what it
+// While a reader stalls, writes return at once and the newest pieces wait; when it reads again, it learns how much it
 // missed.
 func TestAStalledWriterLosesTheOldestPieces(t *testing.T) {
 	g, lost := &gate{open: make(chan struct{})}, 0
@@ -72,7 +72,7 @@ func TestAStalledWriterLosesTheOldestPieces(t *testing.T) {
 	}
 }
 
-// Without Retry a piece that fails is dropped; the next is tried.
+// Without Retry a failing piece is dropped; the next one is tried.
 func TestAFailingWriterIsToldOfOnce(t *testing.T) {
 	gone := errors.New("gone")
 	g, failures, lost := &gate{err: gone}, 0, 0
@@ -104,7 +104,8 @@ func (r *Relay) idle() bool {
 	return len(r.queue) == 0 && r.since.IsZero()
 }
 
-// With Retry nothing is lost while the writer fails, torn pieces included, and the end tries once more.
+// With Retry no piece is lost while the writer fails, not even one that was written in part, and Close tries once
+// more.
 func TestRetriedPiecesArriveWhole(t *testing.T) {
 	var want strings.Builder
 	g := &gate{err: errors.New("full"), most: 2}

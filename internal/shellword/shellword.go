@@ -3,7 +3,7 @@ package shellword
 
 import "strings"
 
-// Command writes words as a line that a shell reads as these words.
+// Command quotes and joins words into a line that a shell splits into the same words.
 func Command(words ...string) string {
 	line := make([]string, len(words))
 	for i, w := range words {
@@ -12,7 +12,7 @@ func Command(words ...string) string {
 	return strings.Join(line, " ")
 }
 
-// quote quotes a word if a shell would read it as something else.
+// quote quotes a word if a shell would not read it unchanged.
 func quote(w string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||

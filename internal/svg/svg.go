@@ -32,7 +32,7 @@ func (p *Picture) Text(x, y float64, text, attributes string) {
 	p.body.WriteString("</text>\n")
 }
 
-// Group gives the shapes that draw makes attributes in common.
+// Group draws shapes that share attributes.
 func (p *Picture) Group(attributes string, draw func()) {
 	fmt.Fprintf(&p.body, "<g %s>\n", attributes)
 	draw()
@@ -57,7 +57,7 @@ func (p *Path) Move(x, y float64) { p.d.WriteString("M" + number(x) + " " + numb
 // Line draws on to (x, y).
 func (p *Path) Line(x, y float64) { p.d.WriteString("L" + number(x) + " " + number(y)) }
 
-// Close draws back to where the piece began.
+// Close draws back to the beginning of the piece.
 func (p *Path) Close() { p.d.WriteByte('z') }
 
 // Circle adds a circle around (x, y).
@@ -82,7 +82,7 @@ func number(v float64) string {
 	return s
 }
 
-// Width estimates how wide a text of this font size is in the fonts that pictures name, all of which have similar
+// Width estimates the width of a text of this font size in the fonts that pictures name, which all have similar
 // widths.
 func Width(text string, size float64) float64 {
 	em := 0.0

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Text that looks like markup is text, and shapes stand where they were put, to a hundredth of a pixel.
+// Text that looks like markup stays text, and shapes have the given places, to a hundredth of a pixel.
 func TestPicturesAreWellFormed(t *testing.T) {
 	var p Picture
 	var path, empty Path
@@ -54,7 +54,7 @@ func TestPicturesAreWellFormed(t *testing.T) {
 	}
 }
 
-// Widths of texts as charts have them are within a tenth of those in Liberation Sans.
+// Estimated widths of typical chart texts are within a tenth of the widths in Liberation Sans.
 func TestWidthOfText(t *testing.T) {
 	for text, em := range map[string]float64{ // sums of the font's advance widths, in em
 		"0123456789":                       5.56,

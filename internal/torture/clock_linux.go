@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuClock returns a clock of the CPU time of a process; the time of one that has ended is endless.
+// cpuClock returns a clock of the CPU time of a process; after its end the clock returns the largest time.
 func cpuClock(pid int) func() time.Duration {
 	id := int32(^pid<<3 | 2) // as clock_getcpuclockid makes it
 	var now unix.Timespec

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Fault is something that happens to runs, and the tests in which it does; without a test, why there is none.
+// A Fault is an event that runs must survive, with the tests that inject it, or the reason why there is none.
 type Fault struct {
 	Name  string
 	Tests []string

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Kill starts a command and kills it with SIGKILL at a random instant before it has used its CPU time, which stays the
-// same on a machine that is busy. It reports whether the command was killed: it may have ended before. A command that
-// ends by itself must succeed.
+// Kill starts a command and kills it with SIGKILL at a random instant of the CPU time cpu that it takes, which does
+// not depend on how busy the machine is. It reports whether the command was killed, which may have ended before. A
+// command that ends by itself must succeed.
 func Kill(t *testing.T, r *rand.Rand, cmd *exec.Cmd, cpu time.Duration) (killed bool) {
 	t.Helper()
 	at := time.Duration(r.Float64() * float64(cpu))
-	wait := time.Duration(r.ExpFloat64() * float64(2*time.Millisecond)) // within a system call, which takes no CPU time
+	wait := time.Duration(r.ExpFloat64() * float64(2*time.Millisecond)) // to reach system calls without CPU time
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

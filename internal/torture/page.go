@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Files of the report and its page, from the module's root.
+// Paths of the report and its page, relative to the module's root.
 const (
 	ReportFile = "docs/reliability.jsonl"
 	PageFile   = "docs/reliability.md"

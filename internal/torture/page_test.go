@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The page of reliability is what its report gives; every Torture test has rows in it, and every row a test.
+// The page docs/reliability.md matches its report. Every Torture test has rows in it, and every row has a test.
 func TestReliabilityPageIsOfTestsThatExist(t *testing.T) {
 	root, err := Root()
 	if err != nil {
@@ -57,7 +57,7 @@ func TestReliabilityPageIsOfTestsThatExist(t *testing.T) {
 	}
 }
 
-// A process is killed at an instant of its CPU time, or ends by itself.
+// Kill kills a process at an instant of its CPU time, unless the process ends by itself.
 func TestKillGoesByCPUTime(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("CPU time is read on Linux alone")

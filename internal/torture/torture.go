@@ -23,7 +23,7 @@ var (
 	long = flag.Bool("long", false, "also run the tests that take longest")
 )
 
-// Long skips a test that takes longest, unless it was asked for by -long, as .ci/run does.
+// Long skips a test, one of those that take longest, unless the flag -long is set, as in .ci/run.
 func Long(t *testing.T) {
 	t.Helper()
 	if !*long {
@@ -33,9 +33,9 @@ func Long(t *testing.T) {
 
 var begun = time.Now()
 
-// Run calls try again and again: a few times, or until the test's share of -torture is over. A try breaks something,
-// chosen by the random numbers it gets, and fails the test unless the program keeps its promises. It returns the fault
-// and the outcome, for the report.
+// Run calls try repeatedly: a few times, or until the test's share of -torture is over. A try injects a fault chosen
+// by its random numbers, and fails the test if the program does not keep its promises. It returns the fault and the
+// outcome, for the report.
 func Run(t *testing.T, few int, try func(r *rand.Rand) (fault, outcome string)) {
 	t.Helper()
 	share := shareOf(t)
@@ -67,7 +67,7 @@ func Run(t *testing.T, few int, try func(r *rand.Rand) (fault, outcome string)) 
 	write(t, Record{Test: t.Name(), Seed: first, Seconds: int(time.Since(begin).Seconds()), Rows: rows})
 }
 
-// shareOf is the time of one Torture test of its package.
+// shareOf returns the time of one Torture test of its package.
 func shareOf(t *testing.T) time.Duration {
 	if end, ok := t.Deadline(); ok && begun.Add(*duration).After(end) {
 		t.Fatalf("go test ends before the %v of -torture are over: give it -timeout=0, too", *duration)
@@ -89,7 +89,7 @@ func Tests(dir string) (names []string) {
 	return names
 }
 
-// A Record is what one test did: a line of the report.
+// A Record is the result of one test: a line of the report.
 type Record struct {
 	Package string `json:"package"` // its directory
 	Test    string `json:"test"`

@@ -1,5 +1,5 @@
-// Command typecheck checks the types of this module's packages and tests for another system, from their source and
-// that of everything they import. Nothing is compiled, so it takes a tenth of the time of go vet.
+// Command typecheck checks the types of this module's packages and tests for another system, from the source of the
+// packages and of all their imports. Nothing is compiled, so it takes a tenth of the time of go vet.
 //
 //	GOOS=windows typecheck ./...
 //	GOARCH=arm64 typecheck -tags cuda,mpi ./...
@@ -57,7 +57,7 @@ func check(args []string) ([]string, error) {
 		return nil, err
 	}
 	c := &checker{fset: token.NewFileSet(), done: map[string]*types.Package{"unsafe": types.Unsafe}}
-	for _, p := range packages { // each after what it imports
+	for _, p := range packages { // each package after its imports
 		if p.Error != nil {
 			return nil, errors.New(p.Error.Err)
 		}
@@ -140,7 +140,7 @@ func (c *checker) check(p listed) error {
 	return first
 }
 
-// parse reads the files of a package beside each other.
+// parse parses the files of a package in parallel.
 func (c *checker) parse(p listed) ([]*ast.File, error) {
 	files, errs := make([]*ast.File, len(p.GoFiles)), make([]error, len(p.GoFiles))
 	var wait sync.WaitGroup

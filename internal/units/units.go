@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// multiples are what may stand behind a number: K, M, B or G, and T are powers of 1000, Ki, Mi, Gi and Ti powers of
-// 1024.
+// multiples are the suffixes of numbers: K, M, B or G, and T are powers of 1000; Ki, Mi, Gi and Ti are powers of 1024.
 var multiples = map[string]float64{
 	"": 1, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12,
 	"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
@@ -19,7 +18,7 @@ var multiples = map[string]float64{
 
 var errNumber = errors.New("not a number, such as 2000, 2K, 1.5M or 64Ki")
 
-// Number reads a number with or without a multiple behind it: 2000, 2_000, 2e3, 1.5M, 64Ki.
+// Number reads a number with or without a suffix: 2000, 2_000, 2e3, 1.5M, 64Ki.
 func Number(text string) (float64, error) {
 	number, unit := split(text)
 	scale, known := multiples[unit]
@@ -55,7 +54,7 @@ func Bytes(text string) (int64, error) {
 	return int64(x), nil
 }
 
-// Duration reads 90s, 30m, 1h30m, 30d, or a number of units.
+// Duration reads a time such as 90s, 30m, 1h30m or 30d, or a plain number, which counts units.
 func Duration(text string, unit time.Duration) (time.Duration, error) {
 	name := map[time.Duration]string{time.Second: "seconds", time.Minute: "minutes"}[unit]
 	wrong := fmt.Errorf("not a duration, such as 90s, 30m or 1h30m, or a number of %s", name)
@@ -120,7 +119,7 @@ func FormatSize(n int64) string {
 // Commas writes a whole number with commas: 65,536.
 func Commas[N ~int | ~int64 | ~uint64](n N) string { return commas(fmt.Sprint(n)) }
 
-// commas puts a comma between each three digits in front of a decimal point.
+// commas puts a comma between groups of three digits before the decimal point.
 func commas(number string) string {
 	for i := strings.IndexByte(number+".", '.') - 3; i > 0 && number[i-1] != '-'; i -= 3 {
 		number = number[:i] + "," + number[i:]
@@ -147,7 +146,7 @@ func List[T any](format string, values []T) string {
 	return strings.Join(words, ", ")
 }
 
-// Rate writes GFLOP/s, with decimals where they are few; 0 is unknown.
+// Rate writes GFLOP/s, with decimals if the rate is small; 0 is unknown.
 func Rate(gflops float64) string {
 	switch {
 	case !(gflops > 0):

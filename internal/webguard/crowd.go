@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// Serve answers on l with at most n connections at a time. The next one takes the place of the one that has been
-// longest without a request, be it between two or before its first one has arrived whole, or without a byte of a
-// request's body: silent and slow clients keep nobody out, however many they are. While all n have a whole request in
-// hand, it waits for one of them to end, and those behind it wait in the queue of the system. server.ConnState and
-// server.ConnContext must be nil.
+// Serve answers on l with at most n connections at a time. A further connection replaces the one that has waited
+// longest for its client: for a complete request header, or for the next byte of a request's body. So silent and slow
+// clients keep nobody out, however many there are. While all n connections have a complete request, the next one waits
+// until one of them ends, and further ones wait in the queue of the system. server.ConnState and server.ConnContext
+// must be nil.
 func Serve(server *http.Server, l net.Listener, n int) error {
 	c := &crowd{Listener: l, most: n, waiting: list.New(), of: map[net.Conn]*list.Element{}}
 	c.change.L = &c.mu
@@ -33,10 +33,10 @@ type crowd struct {
 	mu      sync.Mutex
 	change  sync.Cond
 	open    int
-	leaving net.Conn // what gives its place to another; nil if nothing does
+	leaving net.Conn // the connection that is being replaced; nil if none
 	closed  bool
-	waiting *list.List                 // connections that wait for their clients, the longest first
-	of      map[net.Conn]*list.Element // theirs
+	waiting *list.List                 // connections that wait for their clients, longest wait first
+	of      map[net.Conn]*list.Element // their elements in waiting
 }
 
 // Accept implements net.Listener.
@@ -51,7 +51,7 @@ func (c *crowd) Accept() (net.Conn, error) {
 		if first := c.waiting.Front(); first != nil && c.leaving == nil {
 			c.leaving = first.Value.(net.Conn)
 			c.forget(c.leaving)
-			c.leaving.Close() // its goroutine ends, and says so to note
+			c.leaving.Close() // its goroutine ends, and note learns of it
 		}
 		c.change.Wait()
 	}
@@ -89,7 +89,7 @@ func (c *crowd) note(conn net.Conn, state http.ConnState) {
 	c.change.Broadcast()
 }
 
-// forget takes a connection off those that wait.
+// forget removes a connection from waiting.
 func (c *crowd) forget(conn net.Conn) {
 	if e := c.of[conn]; e != nil {
 		c.waiting.Remove(e)
@@ -97,14 +97,14 @@ func (c *crowd) forget(conn net.Conn) {
 	}
 }
 
-// A member is a connection of a crowd. While a body is on its way, it waits for its client whenever it is read.
+// A member is a connection of a crowd. While a body arrives, the member counts as waiting during each read.
 type member struct {
 	net.Conn
 	crowd *crowd
-	body  bool // the request in hand is not complete; guarded by crowd.mu
+	body  bool // the body of the current request is not complete; guarded by crowd.mu
 }
 
-type memberKey struct{} // of a request's member in its context
+type memberKey struct{} // the key of a request's member in its context
 
 // Read implements net.Conn.
 func (m *member) Read(p []byte) (int, error) {
@@ -114,7 +114,7 @@ func (m *member) Read(p []byte) (int, error) {
 	return m.Conn.Read(p)
 }
 
-// wait puts a member behind those that wait for their clients, if a body is on its way.
+// wait appends a member to waiting if a body is arriving.
 func (m *member) wait() bool {
 	c := m.crowd
 	c.mu.Lock()
@@ -127,15 +127,15 @@ func (m *member) wait() bool {
 	return true
 }
 
-// heard takes a member off those that wait.
+// heard removes a member from waiting.
 func (m *member) heard() {
 	m.crowd.mu.Lock()
 	defer m.crowd.mu.Unlock()
 	m.crowd.forget(m)
 }
 
-// expect says whether a body is on its way. At its end net/http already listens whether the client leaves, which is not
-// to count: that read may have begun before the end is known here.
+// expect sets whether a body is arriving. At the end of a body net/http already reads to notice if the client
+// disconnects. That read does not count as waiting, although it may have begun before the end is known here.
 func (m *member) expect(body bool) {
 	m.crowd.mu.Lock()
 	defer m.crowd.mu.Unlock()
@@ -144,8 +144,8 @@ func (m *member) expect(body bool) {
 	}
 }
 
-// watchBodies tells the member of each request when its body begins and ends. What a handler leaves of a body, net/http
-// reads.
+// watchBodies tells the member of each request when its body begins and ends. net/http reads the rest of a body that a
+// handler leaves.
 func watchBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m := r.Context().Value(memberKey{}).(*member)
@@ -156,7 +156,7 @@ func watchBodies(next http.Handler) http.Handler {
 	})
 }
 
-// A body is that of a request.
+// A body is the body of a request.
 type body struct {
 	io.ReadCloser
 	of *member

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// While all connections have a request in hand the next one waits for its end; none of them is hung up on.
+// While all connections have a request, the next connection waits for one to end; none is closed.
 func TestConnectionsInUseKeepTheirPlace(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,13 +48,13 @@ func TestConnectionsInUseKeepTheirPlace(t *testing.T) {
 		t.Fatalf("a third connection was answered beside two in use: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
-	out <- true // one of the two
+	out <- true // ends one of the two requests
 	if err := <-third; err != nil {
 		t.Error(err)
 	}
 	again := ask("/slow")
 	<-in
-	ask("/") // waits when the server closes
+	ask("/") // still waits when the server closes
 	time.Sleep(10 * time.Millisecond)
 	close(out)
 	for _, answered := range []chan error{first, second, again} {
@@ -68,7 +68,7 @@ func TestConnectionsInUseKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// A server that is closed takes no connection more, also while one waits for a place.
+// A closed server accepts no further connection, even if one is waiting for a place.
 func TestClosingEndsTheWaitForAPlace(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -100,8 +100,8 @@ func TestClosingEndsTheWaitForAPlace(t *testing.T) {
 	close(out)
 }
 
-// Of bodies that are on their way the one longest without a byte gives its place to the next connection, whether a
-// handler reads it or net/http reads what a handler left; the others arrive.
+// The next connection replaces the one whose body has been longest without a byte, whether a handler reads the body or
+// net/http reads its rest. The other bodies arrive.
 func TestSlowBodiesGiveWay(t *testing.T) {
 	for _, path := range []string{"/read", "/left"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -139,7 +139,7 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 			<-in
 			slow = append(slow, c)
 		}
-		send(slow[0], "b") // now it is the second that has been longest without a byte
+		send(slow[0], "b") // now the second body has been longest without a byte
 		time.Sleep(20 * time.Millisecond)
 		client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 		if answer, err := client.Get("http://" + l.Addr().String() + "/"); err != nil {

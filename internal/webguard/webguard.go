@@ -1,5 +1,5 @@
-// Package webguard decides which requests an HTTP server on this machine may answer: those that name this machine and
-// those with its token, over a limited number of connections. It imports only the standard library.
+// Package webguard decides which requests an HTTP server on this machine may answer, by the names of this machine and
+// by a token, and limits the number of connections. It imports only the standard library.
 package webguard
 
 import (
@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// Names reports whether a Host header, with or without a port, names this machine: by an IP address, as localhost or by
-// one of names. A page of another site whose name is made to lead here (DNS rebinding) sends its own name.
+// Names reports whether a Host header, with or without a port, names this machine: by an IP address, as localhost or
+// by one of names. A page of another site whose name resolves to this machine (DNS rebinding) sends the name of that
+// site.
 func Names(host string, names []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -29,7 +30,7 @@ func Names(host string, names []string) bool {
 
 // SameOrigin reports whether a request comes from a page of this machine or from no web page: browsers send Origin
 // with the posts of a page. An IP address as Origin identifies this machine only if it is a loopback address or the
-// address that the request was sent to, as any site may have an IP address.
+// address that the request was sent to, because any site may have an IP address.
 func SameOrigin(r *http.Request, names []string) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

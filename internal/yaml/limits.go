@@ -8,24 +8,24 @@ import (
 
 const (
 	maxDepth  = 64   // of values in values
-	maxTokens = 8192 // besides comments; keys, values and punctuation count as one each
-	maxKey    = 64   // bytes: every value keeps the keys that lead to it
+	maxTokens = 8192 // without comments; keys, values and punctuation count as one each
+	maxKey    = 64   // bytes, because the parser stores with every value the keys that lead to it
 	maxRun    = 256  // of < in a row, and of tabs in a line
 	maxEmpty  = 32   // lines without text in a row
-	maxMarks  = 8    // of the begin or end of a document
+	maxMarks  = 8    // marks of the beginning or end of a document
 )
 
 // checkRuns refuses texts for which the scanner takes quadratic time: from each < it looks to the end of the run, from
 // each tab to the end of the line, and it removes the empty lines at the end of a scalar one by one.
 func checkRuns(text []byte) *Error {
 	line, run, tabs, empty := 1, 0, 0, 0
-	blank := true // the line so far
+	blank := true // whether the line is blank so far
 	for i, c := range text {
 		if run++; c != '<' {
 			run = 0
 		}
 		switch {
-		case c == '\r' && i+1 < len(text) && text[i+1] == '\n': // these two end one line
+		case c == '\r' && i+1 < len(text) && text[i+1] == '\n': // CR LF ends one line
 		case c == '\n' || c == '\r':
 			if empty++; !blank {
 				empty = 0
@@ -87,10 +87,10 @@ func checkTokens(tokens token.Tokens) *Error {
 	return nil
 }
 
-// depth counts at least the values around a token.
+// depth computes an upper bound of the number of values around a token.
 type depth struct {
-	columns []int // of the signs that begin the block values around the token; ascending
-	// for each bracket around the token, 1 and the keys before the present value: {a: {b: 1}} counts 2 each
+	columns []int // columns of the indicators that begin the block values around the token; ascending
+	// for each bracket around the token, 1 plus the keys before the current value: {a: {b: 1}} counts 2 each
 	flows []int
 	flow  int // the sum of flows
 }

@@ -15,7 +15,7 @@ import (
 // MaxBytes is the longest text that is parsed.
 const MaxBytes = 64 << 10
 
-// Error says why a text cannot be parsed.
+// Error is the reason why a text cannot be parsed.
 type Error struct {
 	Line, Column int // from 1; 0 if the fault has no position
 	Message, Try string

@@ -12,12 +12,12 @@ import (
 	"anneal/internal/filetest"
 )
 
-// repeat returns a text of so many bytes: one part again and again after another one.
+// repeat returns a function that makes a text of size bytes: first, then again repeated.
 func repeat(first, again string) func(size int) string {
 	return func(size int) string { return first + strings.Repeat(again, max(0, size-len(first))/len(again)) }
 }
 
-// hostile texts are as long as asked.
+// hostile holds functions that return a hostile text of about a given size.
 var hostile = map[string]func(size int) string{
 	"open brackets": repeat("", "["), "open braces": repeat("", "{"), "open maps": repeat("", "{a: "),
 	"closed": repeat("", "]"), "nested lists": repeat("", "- "), "nested keys": repeat("", "? "),
@@ -94,7 +94,7 @@ var hostile = map[string]func(size int) string{
 	},
 }
 
-// No text takes more than 100 ms and 64 MiB; what the error says is short, too.
+// No text takes more than 100 ms and 64 MiB, and error messages are short.
 func TestHostileTextsAreParsedInBoundedTimeAndMemory(t *testing.T) {
 	for name, text := range hostile {
 		for _, size := range []int{MaxBytes, 1 << 20} {
@@ -107,7 +107,7 @@ func TestHostileTextsAreParsedInBoundedTimeAndMemory(t *testing.T) {
 	}
 }
 
-// nested returns values that are nested depth times.
+// nested returns a text with values nested depth times.
 func nested(depth int, open, inside, close string) string {
 	return strings.Repeat(open, depth) + inside + strings.Repeat(close, depth)
 }
@@ -121,7 +121,7 @@ func TestLimits(t *testing.T) {
 		return b.String()
 	}
 	for _, c := range []struct {
-		name, text, want string // in the error; "" for none
+		name, text, want string // want: a part of the error; "" for none
 	}{
 		{"64 lists", nested(64, "[", "1", "]"), ""},
 		{"65 lists", nested(65, "[", "1", "]"), "line 1: more than 64 values nested"},
@@ -159,8 +159,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Any text is parsed or refused with an *Error that says something, in at most 1 KiB of allocations for each byte and 1
-// MiB.
+// Any text is parsed or refused with an *Error that is not empty, in at most 1 MiB of allocations plus 1 KiB for each
+// byte.
 func FuzzParse(f *testing.F) {
 	texts := []string{"signals: true\nstages:\n  - gopher_quality: {words: {min: 20}}\n" +
 		"  - c4: {a: [1, 2.5, .inf, \"x\\n\", 'y']} # why\n"}

@@ -1,4 +1,4 @@
-// Package guardtest has clients that mean a server no good, for tests of servers.
+// Package guardtest simulates hostile clients for tests of servers.
 package guardtest
 
 import (
@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Outlasts checks that a server which takes so many connections answers a client although as many others never finish
-// their headers, of which they send a byte now and then ("slowloris"): within limit, the time for headers and a little
-// more, it has hung up on all of them.
+// Outlasts checks that a server with that limit of connections answers a client although as many other clients never
+// finish their headers and send a byte now and then ("slowloris"). Within limit, which is the time for headers and a
+// little more, the server must have closed all of them.
 func Outlasts(t *testing.T, address, path string, connections int, limit time.Duration) {
 	t.Helper()
 	var slow sync.WaitGroup
@@ -54,9 +54,9 @@ func Outlasts(t *testing.T, address, path string, connections int, limit time.Du
 	}
 }
 
-// Survives checks that a server which takes so many connections answers a client within a second while four times as
-// many others hold on to theirs, silent, in the middle of a request's headers, or idle after an answer; that their
-// number costs it neither goroutines nor memory; and that it answers afterwards.
+// Survives checks that a server with that limit of connections answers a client within a second while four times as
+// many clients keep connections open: silent, in the middle of a request's headers, or idle after an answer. The
+// number of clients must cost neither goroutines nor memory, and the server must answer afterwards.
 func Survives(t *testing.T, address, path string, connections int) {
 	t.Helper()
 	ask := func(when string) {
@@ -89,7 +89,7 @@ func Survives(t *testing.T, address, path string, connections int) {
 		}
 		flood = append(flood, c)
 		if i%3 > 0 {
-			io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n") // an error says that the server hung up
+			io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n") // errors: the server closed it
 		}
 		if i%3 > 1 {
 			io.WriteString(c, "\r\n")
@@ -99,7 +99,7 @@ func Survives(t *testing.T, address, path string, connections int) {
 		}
 	}
 	ask("beside a flood")
-	// a connection has a goroutine, and one more while its request is in hand
+	// a connection has a goroutine, and one more while its request is being answered
 	if n := runtime.NumGoroutine() - goroutines; n > 2*connections+16 {
 		t.Errorf("%d connections have started %d goroutines; the limit is %d connections", len(flood), n, connections)
 	}
