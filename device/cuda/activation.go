@@ -16,8 +16,8 @@ func (d *Device) activate(op, file, kernel string, act, x *tensor.Tensor) {
 	c.perPack(act.Len())
 }
 
-// again panics unless act, into which a gradient kernel recomputes the activation, is nil or has the shape and
-// storage of dact.
+// again panics unless act is nil or has the shape and storage of dact. A gradient kernel recomputes the activation
+// into act.
 func again(op string, act, dact *tensor.Tensor) {
 	if act != nil {
 		shape(op, "act", act, dact.Rows(), dact.Cols())

@@ -8,8 +8,8 @@ import (
 	"anneal/tensor"
 )
 
-// A kernel's method checks the shapes and dtypes of its tensors before it launches anything, because nothing on a
-// card does. A mismatch is a programming error and panics; user input is validated earlier.
+// A kernel's method checks the shapes and dtypes of its tensors before it launches anything, because kernels do not
+// check them. A mismatch is a programming error and panics; user input is validated earlier.
 
 // shape panics unless t, seen as [Rows, Cols], is [rows, cols].
 func shape(op, name string, t *tensor.Tensor, rows, cols int) {
@@ -35,8 +35,8 @@ func dtype(op, name string, t *tensor.Tensor, want tensor.DType) {
 	}
 }
 
-// arithmetic returns the dtype of sums over elements of t, and of everything that is never narrow: F64 in the
-// reference mode, else F32.
+// arithmetic returns the dtype of sums over elements of t, and of all values that are never stored in 16 bits: F64 in
+// the reference mode, else F32.
 func arithmetic(t *tensor.Tensor) tensor.DType {
 	if t.DType() == tensor.F64 {
 		return tensor.F64

@@ -40,7 +40,7 @@ func TestTheEmulatedCardConforms(t *testing.T) {
 	t.Run("RealCompiler", func(t *testing.T) { compileForCards(t, slices.Collect(maps.Keys(d.modules))) })
 }
 
-// On a machine with a GPU the suite runs on it, in a process of its own that never sees the emulated one.
+// On a machine with a GPU the suite also runs on the GPU, in a separate process that does not load the emulator.
 func TestTheCardConforms(t *testing.T) {
 	if os.Getenv("ANNEAL_CUDA_CARD") != "" {
 		d, err := New(0)
@@ -64,8 +64,8 @@ func TestTheCardConforms(t *testing.T) {
 	}
 }
 
-// compileForCards compiles modules for Ampere and Hopper, where there is the vendor's own compiler: in a process of
-// its own, for it asks a driver for things that the emulated one does not have.
+// compileForCards compiles modules for Ampere and Hopper if the vendor's compiler is installed. It does so in a
+// separate process, because that compiler needs parts of a driver that the emulated one lacks.
 func compileForCards(t *testing.T, modules []moduleKey) {
 	compiler := realCompiler()
 	if compiler == "" {
@@ -112,7 +112,7 @@ func realCompiler() string {
 	return ""
 }
 
-// compileScene compiles all of a directory and prints what went wrong.
+// compileScene compiles all files of a directory and prints the errors.
 func compileScene(w io.Writer) error {
 	compiler, err := nvrtc.Open(12)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // read twice, in the cache.
 const crossEntropyThreads = 1024
 
-// CrossEntropy implements device.Device. The loss of a target that is no column, nor ignored or elsewhere, is NaN.
+// CrossEntropy implements device.Device. The loss is NaN if a target is neither a column nor ignored nor elsewhere.
 func (d *Device) CrossEntropy(loss, dlogits, logits, targets *tensor.Tensor, o device.LossOptions) {
 	const op = "CrossEntropy"
 	rows, cols, wide := logits.Rows(), logits.Cols(), arithmetic(logits)

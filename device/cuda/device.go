@@ -32,7 +32,7 @@ type Device struct {
 	plans     map[cublaslt.Problem]*cublaslt.Plan // nil for unsupported problems
 
 	memory  memory
-	profile *profile // nil unless asked for
+	profile *profile // nil unless requested
 	err     error    // the first failure
 	closing sync.Once
 }
@@ -42,8 +42,8 @@ var _ device.Device = (*Device)(nil)
 // Open returns card number i of this machine.
 func Open(i int) (device.Device, error) { return New(i) }
 
-// OpenAt returns the card for one of the ranks of this machine, counted from 0: that of its number, or the only one
-// that a launcher lets this process see.
+// OpenAt returns the card for one of the ranks of this machine, counted from 0: the card with the rank's number, or
+// the only card that the launcher makes visible to this process.
 func OpenAt(place int) (device.Device, error) {
 	drv, err := driver.Open()
 	if err != nil {

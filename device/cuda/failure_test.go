@@ -21,8 +21,9 @@ import (
 	"anneal/tensor"
 )
 
-// A card that is broken, old or absent is one process's: the libraries read their environment when they are loaded,
-// and a failure lasts. So each such case is this binary once more, which runs a scene and prints what happens.
+// Each case of a broken, old or absent card needs its own process, because the libraries read their environment when
+// they are loaded, and a failure is permanent. So a case starts this binary again, which runs a scene and prints the
+// outcome.
 func TestMain(m *testing.M) {
 	if scene := scenes[os.Getenv("ANNEAL_CUDA_SCENE")]; scene != nil {
 		if err := scene(os.Stdout); err != nil {
@@ -109,7 +110,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A file that is no library is named, and those after it are tried.
+// A file that is not a library is named, and the files after it are tried.
 func TestOpenPassesOverWhatIsNoLibrary(t *testing.T) {
 	dir, bad := emulator.Dir(t), t.TempDir()
 	if err := os.WriteFile(filepath.Join(bad, "libcuda.so.1"), []byte("no library"), 0o666); err != nil {
@@ -117,7 +118,7 @@ func TestOpenPassesOverWhatIsNoLibrary(t *testing.T) {
 	}
 	wants(t, play(t, "open", bad+":"+dir), "cuda Emulated card")
 	alone := play(t, "open", bad, "PATH=", "VIRTUAL_ENV=", "CONDA_PREFIX=", "LD_LIBRARY_PATH=")
-	if !strings.HasPrefix(alone, "cuda ") { // the machine's own
+	if !strings.HasPrefix(alone, "cuda ") { // the machine has its own library
 		wants(t, alone, filepath.Join(bad, "libcuda.so.1"))
 	}
 }
@@ -164,8 +165,7 @@ func lostScene(w io.Writer) error {
 	return err
 }
 
-// A card that fails in the middle of a run: calls after it do nothing, numbers are NaN, and the failure is reported as
-// it was.
+// After a card fails in the middle of a run, calls do nothing, numbers are NaN, and the first failure is reported.
 func TestALostCardIsReportedOnce(t *testing.T) {
 	out := play(t, "lost", emulator.Dir(t), "ANNEAL_EMULATOR_FAIL_LAUNCH=3")
 	wants(t, out, "before 64 <nil>", "after NaN NaN", "the same true", "more: cannot reserve 0.0 MiB for more: "+
@@ -188,7 +188,7 @@ func fullScene(w io.Writer) error {
 	return err
 }
 
-// An arena that does not fit is refused with all that matters, and the device goes on.
+// An arena that does not fit is refused with an error that lists all reservations, and the device stays usable.
 func TestOutOfMemoryNamesWhatIsReserved(t *testing.T) {
 	out := play(t, "full", emulator.Dir(t), fmt.Sprintf("ANNEAL_EMULATOR_MEMORY=%d", 50<<20))
 	wants(t, out, "still 64 <nil>", "no room for activations, 64.0 MiB: 42.0 MiB of 50.0 MiB are free",
@@ -223,7 +223,7 @@ func signalScene(w io.Writer) error {
 	}
 	defer func() { fmt.Fprintln(w, "panicked:", recover()) }()
 	var nowhere *int
-	fmt.Fprintln(w, *nowhere) // SIGSEGV is Go's still
+	fmt.Fprintln(w, *nowhere) // Go still handles SIGSEGV
 	return nil
 }
 
@@ -231,7 +231,7 @@ func TestSignalsAreGoStill(t *testing.T) {
 	wants(t, play(t, "signal", emulator.Dir(t)), "got interrupt", "panicked: runtime error: invalid memory address")
 }
 
-// Calls allocate nothing: a step is thousands of them.
+// Calls do not allocate, because a step has thousands of them.
 func TestCallsDoNotAllocate(t *testing.T) {
 	d := newEmulated(t)
 	a, err := d.NewArena("activations", 1<<20)

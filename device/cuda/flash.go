@@ -113,7 +113,7 @@ func (d *Device) slopes(slopes []float64, wide bool) driver.Pointer {
 	return at
 }
 
-// limit returns that of products q·k, where the scores have a soft-cap, or 0.
+// limit returns the limit of the soft-cap for products q·k, or 0 without a soft-cap.
 func (f *flash) limit() float64 { return f.Softcap / f.ScoreScale() }
 
 // group returns the number of query heads per key-value head.
@@ -145,9 +145,9 @@ func (f *flash) apartKeys() bool {
 // pieces returns the bytes of a row of a tile in shared memory on tensor cores.
 func (f *flash) pieces() int { return 2 * ((f.Heads.Size+15)/16*16 + 8) }
 
-// plainRows returns the rows of a block of plain arithmetic and its shared memory, with own numbers for each row of
-// the block and others for each of the 32 other rows. It chooses as many rows as allow two blocks on a multiprocessor
-// with 164 KiB.
+// plainRows returns the number of rows of a block of plain arithmetic and its shared memory, which holds own vectors
+// for each row of the block and others vectors for each of the 32 other rows. It chooses as many rows as allow two
+// blocks on a multiprocessor with 164 KiB.
 func (f *flash) plainRows(own, others int) (rows, shared int) {
 	row := (f.Heads.Size | 1) * f.size()
 	for rows = 32; ; rows /= 2 {
@@ -207,7 +207,7 @@ func (c *call) optional(t *tensor.Tensor) {
 	c.tensor(t)
 }
 
-// planned adds a plan, or none, in the form of the macro PLAN of flash.cuh.
+// planned adds a plan, which may be nil, in the form of the macro PLAN of flash.cuh.
 func (c *call) planned(p *plan) {
 	if p == nil {
 		for range 8 {

@@ -9,8 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// AttentionCached implements device.Device. It processes as many tokens at a time as the ring can hold beside the
-// keys that the first of them sees.
+// AttentionCached implements device.Device. It processes as many tokens at a time as the ring can hold in addition to
+// the keys that the first of them sees.
 func (d *Device) AttentionCached(out, qkv *tensor.Tensor, cache *device.Cache, first int, heads device.Heads,
 	mask device.Mask) {
 	const op = "AttentionCached"

@@ -49,7 +49,7 @@ func cut(b *device.QueryBlock, f func(*cutTile)) {
 			}
 			continue
 		}
-		begin := k.First // start of a tile: tiles of contiguous keys start at multiples of their size
+		begin := k.First // tiles of contiguous keys start at multiples of their size
 		if k.Step == 1 {
 			begin = k.First / tileKeys * tileKeys
 		}

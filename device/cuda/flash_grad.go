@@ -13,7 +13,7 @@ import (
 // numbers per token and head, and, if a pattern lists queries or keys several times, the results of its blocks.
 func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads device.Heads, mask device.Mask) {
 	const op = "AttentionGrad"
-	heads.FP8 = false // gradients pass the rounding as they are
+	heads.FP8 = false // the gradient ignores the rounding
 	f := d.newFlash(op, qkv, heads, mask, mask.Len, 0)
 	for _, t := range []struct {
 		name string
@@ -34,7 +34,7 @@ func (d *Device) AttentionGrad(dqkv, dout, out, lse, qkv *tensor.Tensor, heads d
 	d.gradKeys(&f, dqkv, dout, qkv, stats, partial)
 }
 
-// flashStats writes what is known of rows before their gradients, two numbers for each head of a token.
+// flashStats writes two statistics for each head of a token, which the gradient kernels read.
 func (d *Device) flashStats(stats driver.Pointer, dout, out, lse *tensor.Tensor, heads device.Heads) {
 	c := d.begin("flash_join", "flash_stats", out.DType())
 	c.pointer(stats)

@@ -30,8 +30,8 @@ type plan struct {
 
 	planUnits, planTiles int  // of all heads in graphs
 	mostUnits, mostTiles int  // of a head
-	overlap              bool // some query is in two units of a graph
-	shared               bool // some key is in two tiles of a graph
+	overlap              bool // a query is in several units of a graph
+	shared               bool // a key is in several tiles of a graph
 
 	memory driver.Pointer
 	at     [8]int // offsets of its parts
@@ -177,8 +177,8 @@ func (p *plan) reverse(g graph) {
 	}
 }
 
-// list writes for each position the slots that each places there, and returns the offset of the list. It sets many if
-// any position has several.
+// list writes for each position the slots that the function each places there, and returns the offset of the list. It
+// sets many if any position has several slots.
 func (p *plan) list(length int, many *bool, each func(place func(at, slot int))) int32 {
 	slots := make([][]int32, length)
 	each(func(at, slot int) {

@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However a layout cuts queries and keys, its plan lists each pair as often as the layout does: by units, and by
-// tiles. What is said to be wholly seen is, and every query and key is in the lists of those to put together, as often
-// as units and tiles have it.
+// For any layout, the plan lists each pair of query and key as often as the layout does, both by units and by tiles.
+// Tiles marked as wholly seen are, and the lists of results to combine contain every query and key as often as units
+// and tiles do.
 func TestAPlanSeesWhatItsLayoutSees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length, heads := rapid.IntRange(1, 300).Draw(t, "T"), rapid.IntRange(1, 4).Draw(t, "H")

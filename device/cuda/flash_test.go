@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// flashMemory draws tensors of normal numbers.
+// flashMemory makes tensors of normally distributed numbers.
 type flashMemory struct {
 	*tensor.Arena
 	seed uint64
@@ -43,7 +43,7 @@ func (m *flashMemory) draw(dt tensor.DType, rows, cols int) *tensor.Tensor {
 	return &x
 }
 
-// wide returns the numbers of x in F64.
+// wide returns x converted to F64.
 func wide(x *tensor.Tensor) *tensor.Tensor {
 	y := tensor.Of(make([]float64, x.Len()))
 	for i := range x.Len() {
@@ -53,7 +53,7 @@ func wide(x *tensor.Tensor) *tensor.Tensor {
 	return &z
 }
 
-// distance returns the largest distance of x from y, over y's largest magnitude.
+// distance returns the largest distance of x from y, divided by y's largest magnitude.
 func distance(x, y *tensor.Tensor) float64 {
 	far, top := 0.0, 0.0
 	for i := range x.Len() {
@@ -69,8 +69,8 @@ func distance(x, y *tensor.Tensor) float64 {
 	return far / top
 }
 
-// Rows of several blocks of queries and tiles of keys, in every storage, for heads as models have them and all
-// patterns: results are those of the processor in FP64, from the same numbers, but for their own precision.
+// For rows of several blocks of queries and tiles of keys, in every storage, with typical heads and all patterns,
+// results agree with the CPU's in FP64 for the same inputs, within the precision of the storage.
 func TestAttentionOfLongRowsIsThatOfTheProcessor(t *testing.T) {
 	d := newEmulated(t)
 	exact, err := cpu.New(2)
@@ -153,9 +153,9 @@ func TestAttentionOfLongRowsIsThatOfTheProcessor(t *testing.T) {
 	}
 }
 
-// However a sequence comes in pieces, with a cache of no more rows than it needs, each query gets the bits that it
-// gets in the sequence as a whole, on tensor cores and without. The cache is full of NaN at first: nothing is read
-// that was not written.
+// However a sequence is split, and with the smallest possible cache, each query gets the same bits as in the whole
+// sequence, with and without tensor cores. The cache is filled with NaN first, to show that only written rows are
+// read.
 func TestCachedAttentionHasTheBitsOfAttention(t *testing.T) {
 	d := newEmulated(t)
 	m := newFlashMemory(t, d)
@@ -214,7 +214,7 @@ func TestCachedAttentionHasTheBitsOfAttention(t *testing.T) {
 	})
 }
 
-// A call allocates nothing once its kernels are there.
+// A call does not allocate once its kernels are loaded.
 func TestCallsOfAttentionAllocateNothing(t *testing.T) {
 	d := newEmulated(t)
 	m := newFlashMemory(t, d)

@@ -10,7 +10,7 @@ import (
 // foldTerms is the number of terms that one launch adds.
 const foldTerms = 16
 
-// Fold implements device.Device. Scratch holds the sum of the terms before, if there are more than 16.
+// Fold implements device.Device. If there are more than 16 terms, scratch holds the sum of earlier terms.
 func (d *Device) Fold(dst *tensor.Tensor, terms []*tensor.Tensor, add bool) {
 	checkFold(dst, terms)
 	var before driver.Pointer
@@ -25,7 +25,7 @@ func (d *Device) Fold(dst *tensor.Tensor, terms []*tensor.Tensor, add bool) {
 	d.fold(dst, driver.Pointer(dst.Pointer()), before, terms)
 }
 
-// fold writes the sum of before, unless it is null, and up to foldTerms terms, all like dst, to sum.
+// fold writes to sum the sum of up to foldTerms terms, all of dst's shape and type, and of before, unless it is null.
 func (d *Device) fold(dst *tensor.Tensor, sum, before driver.Pointer, terms []*tensor.Tensor) {
 	c := d.begin("fold", "fold", dst.DType(), stored("S", terms[0]))
 	c.pointer(sum)

@@ -11,7 +11,7 @@ import (
 	"anneal/tensor"
 )
 
-// A call is a kernel and its arguments, in order. The device has one, so that calls allocate nothing:
+// A call is a kernel and its arguments, in order. The device has one, so that calls do not allocate:
 //
 //	c := d.begin("norm", "rms_norm", y.DType())
 //	c.tensor(y)

@@ -12,7 +12,7 @@ import (
 	"anneal/tensor"
 )
 
-// linearMemory draws tensors of normal numbers in memory of the device.
+// linearMemory makes tensors of normally distributed numbers in memory of the device.
 func linearMemory(t *testing.T, d *Device) func(dt tensor.DType, rows, cols int, seed uint64) *tensor.Tensor {
 	memory, err := d.NewShared("test", 4<<20)
 	if err != nil {
@@ -29,8 +29,8 @@ func linearMemory(t *testing.T, d *Device) func(dt tensor.DType, rows, cols int,
 	}
 }
 
-// Rows of more chunks than the scan of states reads at once, with documents of one to many chunks, against the masked
-// quadratic form.
+// Rows with more chunks than the scan of states reads at once, and with documents of one to many chunks, agree with
+// the masked quadratic form.
 func TestLinearAttentionOfManyChunks(t *testing.T) {
 	d := newEmulated(t)
 	draw := linearMemory(t, d)
@@ -39,7 +39,7 @@ func TestLinearAttentionOfManyChunks(t *testing.T) {
 	qkv, gates, dout := draw(tensor.F64, n, heads.Cols(), 1), draw(tensor.F64, n, heads.KV, 2),
 		draw(tensor.F64, n, heads.Q*heads.Size, 3)
 	for i := range gates.Len() {
-		gates.SetFloat64(i, 5+gates.Float64(i)) // so that many chunks are remembered
+		gates.SetFloat64(i, 5+gates.Float64(i)) // slow decay, so that many chunks matter
 	}
 	at := draw(tensor.F32, n, 1, 4).Raw()
 	start := tensor.View(tensor.I32, at, n)
@@ -82,7 +82,7 @@ func TestLinearAttentionOfManyChunks(t *testing.T) {
 	}
 }
 
-// A sequence that comes in pieces, from single tokens to several chunks, has the bits that it has in one pass.
+// A sequence that is processed in pieces, from single tokens to several chunks, has the same bits as in one pass.
 func TestLinearStateContinuesBitForBit(t *testing.T) {
 	d := newEmulated(t)
 	draw := linearMemory(t, d)

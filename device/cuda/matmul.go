@@ -18,8 +18,8 @@ const workspace = 32 << 20
 // fp8Capability is the first compute capability whose tensor cores support FP8.
 const fp8Capability = 89
 
-// A product is one MatMul. cuBLASLt is column-major, so dst [M, N] is treated as its transpose [N, M], and b comes
-// first.
+// A product is one MatMul. cuBLASLt is column-major, so dst [M, N] is treated as its transpose [N, M], and b is the
+// first operand.
 type product struct {
 	dst, a, b *tensor.Tensor
 	form      device.Form
@@ -96,7 +96,7 @@ func (p *product) decide() {
 		p.stored = x
 	case x == tensor.F32 || y == tensor.F32:
 		p.stored = tensor.F32
-	default: // holds the numbers of both exactly
+	default: // holds the numbers of both operands exactly
 		p.stored = tensor.TF32
 	}
 	p.result = p.wide

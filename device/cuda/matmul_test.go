@@ -11,7 +11,7 @@ import (
 	"anneal/tensor"
 )
 
-// Operands of FP8 numbers multiplied in FP8 give what the same numbers in BF16 do, in every form, with sums in FP32.
+// FP8 numbers multiplied in FP8 give the same products as the same numbers in BF16, in every form, with sums in FP32.
 func TestFP8ProductsAreThoseOfTheSameNumbers(t *testing.T) {
 	d := newEmulated(t)
 	memory, err := d.NewShared("test", 1<<20)
@@ -66,7 +66,7 @@ func TestFP8ProductsAreThoseOfTheSameNumbers(t *testing.T) {
 			planned++
 		}
 	}
-	if planned != 4 { // every form is brought into the one that the library has, so it is two formats times two results
+	if planned != 4 { // all forms become the library's one form: two formats times two results
 		t.Errorf("%d plans are of FP8, want 4", planned)
 	}
 }

@@ -105,8 +105,8 @@ func (d *Device) cached(path string) (driver.Module, error) {
 	return d.driver.Load(code)
 }
 
-// cachePath returns the cache file for the code of a text, named by all that it depends on; "" if there is no cache
-// directory.
+// cachePath returns the cache file for the code of a text. Its name depends on all inputs of the compilation. It is ""
+// if there is no cache directory.
 func (d *Device) cachePath(text string, options []string) string {
 	root, err := os.UserCacheDir()
 	if err != nil {

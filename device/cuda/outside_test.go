@@ -10,8 +10,8 @@ import (
 	"anneal/tensor"
 )
 
-// Ids, positions and targets lie where only the card reads them. One that is outside its table spoils its own token
-// and touches nothing else.
+// Only the card reads ids, positions and targets. A value outside its table makes the results of its token NaN and
+// changes nothing else.
 func TestNumbersOutsideTheirTableGiveNaN(t *testing.T) {
 	d := newEmulated(t)
 	memory, err := d.NewShared("test", 1<<20)

@@ -30,7 +30,7 @@ func (d *Device) Peak(operand tensor.DType) float64 {
 	return single / 1e9
 }
 
-// Blocked implements device.Properties: cards read weights as they are.
+// Blocked implements device.Properties: cards read weights without reordering them.
 func (d *Device) Blocked(tensor.DType) tensor.DType { return tensor.Invalid }
 
 // FreeMemory implements device.Properties.

@@ -10,7 +10,7 @@ import (
 	"anneal/tensor"
 )
 
-// What the card says it will take for attention, before anything is on it, is what it holds afterwards.
+// The scratch memory that the card predicts for attention equals the scratch memory that it holds afterwards.
 func TestScratchOfAttentionIsPredicted(t *testing.T) {
 	const length, rows = 256, 2
 	h := device.Heads{Q: 2, KV: 1, Size: 16}
@@ -42,7 +42,7 @@ func TestScratchOfAttentionIsPredicted(t *testing.T) {
 	}
 }
 
-// The same holds for linear attention, with and without gates.
+// The prediction is also right for linear attention, with and without gates.
 func TestScratchOfLinearAttentionIsPredicted(t *testing.T) {
 	const length, rows = 160, 2
 	h := device.Heads{Q: 2, KV: 1, Size: 16}

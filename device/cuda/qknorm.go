@@ -8,7 +8,7 @@ import (
 	"anneal/tensor"
 )
 
-// qkThreads is how many threads of a block share heads, qkLanes at a time.
+// qkThreads is the number of threads of a block; qkLanes of them share a head.
 const qkThreads = 128
 
 // QKNorm implements device.Device.

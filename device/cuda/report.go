@@ -7,7 +7,7 @@ type Report struct {
 	Cards     []Found   `json:"cards,omitempty"`
 }
 
-// A Library is one of NVIDIA's libraries. Fault says what is wrong and what to do; "" means nothing is.
+// A Library is one of NVIDIA's libraries. Fault says what is wrong and what to do; it is "" if nothing is wrong.
 type Library struct {
 	Name    string `json:"name"` // "driver"
 	Version string `json:"version,omitempty"`

@@ -8,13 +8,13 @@ import (
 	"anneal/device/cuda/driver"
 )
 
-// A Side is a second queue of work on a card, for a library that sends and receives beside the kernels. Like the
-// Device, it is used by one goroutine at a time, except for Occurred.
+// A Side is a second queue of work on a card, for a library that communicates while kernels run. Like the Device, it
+// is used by one goroutine at a time, except for Occurred.
 type Side struct {
 	dev    *Device
 	stream driver.Stream
 	begun  driver.Event
-	other  *driver.Driver // of the goroutine that calls Occurred
+	other  *driver.Driver // for the goroutine that calls Occurred
 }
 
 // A Mark is a point in the queue of a Side.
@@ -36,11 +36,11 @@ func (d *Device) NewSide() (*Side, error) {
 	return s, d.err
 }
 
-// Do calls f with the card's context. f queues work in the stream, or waits for what other ranks do.
+// Do calls f with the card's context. f queues work in the stream, or waits for other ranks.
 func (s *Side) Do(f func(stream uintptr) error) error {
 	var err error
 	s.dev.do(func() error {
-		err = f(uintptr(s.stream)) // which is no failure of the card
+		err = f(uintptr(s.stream)) // an error of f is not a failure of the card
 		return nil
 	})
 	if err == nil {
@@ -49,7 +49,7 @@ func (s *Side) Do(f func(stream uintptr) error) error {
 	return err
 }
 
-// Apart is Do for a call that may never return, on a goroutine of its own.
+// Apart is Do for a call that may never return; the caller runs it in a separate goroutine.
 func (s *Side) Apart(f func(stream uintptr) error) error {
 	own, err := driver.Open()
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Side) NewMark() (m Mark, err error) {
 	return m, s.dev.err
 }
 
-// Follow has what is queued from now on wait for all kernels that were called before.
+// Follow makes work that is queued here from now on wait for all kernels called before.
 func (s *Side) Follow() {
 	d := s.dev
 	d.do(func() error {
@@ -83,21 +83,21 @@ func (s *Side) Follow() {
 	})
 }
 
-// Set sets a mark behind all that is queued here.
+// Set sets a mark after all work queued here.
 func (s *Side) Set(m Mark) { s.dev.do(func() error { return s.dev.driver.Record(m, s.stream) }) }
 
-// Precede has kernels that are called from now on wait for a mark. The host does not wait.
+// Precede makes kernels that are called from now on wait for a mark. The host does not wait.
 func (s *Side) Precede(m Mark) {
 	s.dev.do(func() error { return s.dev.driver.Behind(s.dev.stream, m) })
 }
 
-// Finish waits for all that is queued here.
+// Finish waits for all work queued here.
 func (s *Side) Finish() error {
 	s.dev.do(func() error { return s.dev.driver.Synchronize(s.stream) })
 	return s.dev.err
 }
 
-// Occurred reports whether the card has come to a mark. Another goroutine may call it.
+// Occurred reports whether the card has reached a mark. Another goroutine may call it.
 func (s *Side) Occurred(m Mark) (bool, error) {
 	runtime.LockOSThread() // the context belongs to a thread
 	defer runtime.UnlockOSThread()
@@ -107,7 +107,7 @@ func (s *Side) Occurred(m Mark) (bool, error) {
 	return s.other.Occurred(m)
 }
 
-// Close frees the queue. Nothing may be in it.
+// Close frees the queue, which must be empty.
 func (s *Side) Close(marks []Mark) {
 	s.dev.do(func() error {
 		for _, m := range append(marks, s.begun) {

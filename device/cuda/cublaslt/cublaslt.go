@@ -16,7 +16,7 @@ type Library struct {
 	handle  uintptr
 	version int
 
-	args    [16]uintptr // of the current call, and what it points to
+	args    [16]uintptr // arguments of the current call, and values that they point to
 	numbers [3]uint64
 
 	create, destroy, getVersion                                             dynlib.Function

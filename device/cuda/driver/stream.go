@@ -83,7 +83,7 @@ func (d *Driver) Elapsed(from, to Event) (float64, error) {
 	return float64(ms) / 1e3, err
 }
 
-// Behind has what is queued in a stream from now on wait for the last recording of an event.
+// Behind makes work that is queued in a stream from now on wait for the last recording of an event.
 func (d *Driver) Behind(s Stream, e Event) error {
 	d.args = [11]uintptr{uintptr(s), uintptr(e)}
 	return d.check("cuStreamWaitEvent", d.stream.streamWait.CallWith(d.args[:3]))

@@ -1,7 +1,7 @@
 // Package emulator emulates graphics cards on machines without one. It builds libraries that replace CUDA's driver,
 // its compiler, its matrix library and NCCL, on which a binary built with tag cuda runs unchanged. The system's C++
-// compiler compiles the kernels, which run thread by thread. The emulator shows that results are right and that
-// nothing is read before it was waited for, but not how fast they are. It does not detect wrong accesses within an
+// compiler compiles the kernels, which run thread by thread. The emulator shows that results are right and that the
+// program waits before it reads them, but not how fast kernels are. It does not detect wrong accesses within an
 // allocation, or races between blocks.
 //
 // The libraries are in src; start with machine.h. src/driver.cpp lists the environment variables that make the card

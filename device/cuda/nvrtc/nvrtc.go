@@ -19,7 +19,7 @@ type Compiler struct {
 	version, create, compile, destroy, codeSize, code, logSize, log, text dynlib.Function
 }
 
-// Open opens the compiler of CUDA major, the newest whose code a driver of that version loads, or an older one.
+// Open opens the compiler of CUDA major, the newest one whose code a driver of that version loads, or an older one.
 func Open(major int) (*Compiler, error) {
 	var names []string
 	for v := major; v >= 12; v-- {
@@ -63,7 +63,7 @@ func (c *Compiler) Version() string { return fmt.Sprintf("%d.%d", c.major, c.min
 // Compile returns the code of a source text; name identifies it in errors. Options are those of nvcc; the
 // architecture must be a real one, such as --gpu-architecture=sm_90. An error contains the compiler's messages.
 func (c *Compiler) Compile(name, text string, options ...string) ([]byte, error) {
-	var flags []*byte // C strings: arguments must not move, nor what they point to
+	var flags []*byte // C strings: the arguments and their targets must not move
 	for _, o := range options {
 		flags = append(flags, dynlib.CString(o))
 	}
