@@ -7,7 +7,7 @@ import (
 	"anneal/tensor"
 )
 
-// The code shared by activations of one operand; gelu.go and relusquared.go give the function.
+// Activations of one operand share this code; gelu.go and relusquared.go provide the functions.
 
 func checkActivation(op string, act, x *tensor.Tensor) {
 	length(op, "x", x, act.Len())

@@ -9,8 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// Bytes that each kernel must move at least (every operand once), per second, at the sizes of a model of 98M
-// parameters: compare with Copy, which does nothing else.
+// BenchmarkKernels reports bytes per second at the sizes of a model of 98M parameters. It counts the bytes that a
+// kernel must move at least, every operand once. Compare with Copy, which does nothing else.
 func BenchmarkKernels(b *testing.B) {
 	const rows, cols, inner, vocabulary, shard = 2048, 768, 2048, 32000, 8 << 20
 	heads := device.Heads{Q: 12, KV: 12, Size: 64}
@@ -98,7 +98,8 @@ func BenchmarkKernels(b *testing.B) {
 	}
 }
 
-// zeros returns a tensor whose pages are there: untouched ones would all be one page of zeros in the cache.
+// zeros returns a tensor whose pages have been written; untouched pages would all map to one page of zeros in the
+// cache.
 func zeros(dtype tensor.DType, shape ...int) *tensor.Tensor {
 	t := empty(dtype, shape...)
 	clear(t.Raw())

@@ -170,7 +170,7 @@ func (j *crossEntropy[T]) write(r int, loss, logZ, behind float64) {
 }
 
 // gradient turns a row p of exponentials with the given sum into the gradient of the logits. square holds the squares
-// of the logits if they are capped; it is overwritten. taught is what the teacher's differ returned, nil without one.
+// of the logits if they are capped; it is overwritten. taught is the result of teacher.differ, nil without a teacher.
 func (j *crossEntropy[T]) gradient(p, square, taught []T, target int, sum T, logZ float64) {
 	scale, weight := 1/sum, j.teacher.weight
 	if j.zLoss != 0 || j.scale != 1 || weight != 1 {

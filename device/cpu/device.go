@@ -46,8 +46,8 @@ func New(threads int) (*Device, error) {
 // NewTier returns a device of the given tier, which the machine must support.
 func NewTier(tier isa.Tier, threads int) *Device { return newDevice(tier, pool.New(threads)) }
 
-// Simulate returns a device of this machine's tier that simulates worker threads, one or more, on the caller: BeginStep
-// and EndStep say of which of its work.
+// Simulate returns a device of this machine's tier that simulates one or more worker threads on the caller. BeginStep
+// and EndStep mark the work to simulate.
 func Simulate(threads int) (*Device, error) {
 	tier, err := isa.Choose()
 	if err != nil {
@@ -56,7 +56,7 @@ func Simulate(threads int) (*Device, error) {
 	return newDevice(tier, pool.Simulate(threads)), nil
 }
 
-// BeginStep begins a step of a simulation, and EndStep returns what such steps would take; see package pool.
+// BeginStep begins a step of a simulation, and EndStep returns the time that such steps would take; see package pool.
 func (d *Device) BeginStep()               { d.pool.BeginStep() }
 func (d *Device) EndStep() pool.Simulation { return d.pool.EndStep() }
 

@@ -6,8 +6,8 @@ import (
 	"anneal/tensor"
 )
 
-// Dispatch implements device.Device. It counts and places the choices on one thread, for that is little work beside
-// the experts'.
+// Dispatch implements device.Device. It counts and places the choices on one thread, because that is little work
+// compared with the experts'.
 func (d *Device) Dispatch(order, place, counts, experts *tensor.Tensor) {
 	const op = "Dispatch"
 	n := experts.Len()

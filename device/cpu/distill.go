@@ -8,9 +8,9 @@ import (
 	"anneal/tensor"
 )
 
-// Distillation: the columns that a teacher holds likeliest, and their part in a student's gradient. Both sides treat
-// the columns that are not among them as one, whose logit is the log-sum-exp of theirs. Its parts are computed from
-// its own largest logit, so that it neither vanishes beside likelier columns nor is a difference of large sums.
+// Distillation uses the likeliest columns of a teacher and adds their part to a student's gradient. Both models treat
+// all other columns as one column, whose logit is the log-sum-exp of their logits. The sum is computed relative to the
+// largest of these logits, so it neither vanishes beside likelier columns nor is a difference of large sums.
 
 // Likeliest implements device.Device.
 func (d *Device) Likeliest(ids, p, rest, logits *tensor.Tensor, temperature float64) {
@@ -72,13 +72,13 @@ func (j *likeliest[T]) Do(worker, task int) {
 	}
 }
 
-// rank writes to ids the columns of the largest elements of x, in falling order and of equal ones the first.
+// rank writes to ids the columns of the largest elements of x, in descending order; equal elements keep their order.
 func rank[T vec.Float](ids []int32, x []T) {
 	k := len(ids)
 	for i := range ids {
 		ids[i] = int32(i)
 	}
-	for i := k/2 - 1; i >= 0; i-- { // a heap whose root is the last of them
+	for i := k/2 - 1; i >= 0; i-- { // a heap whose root ranks last
 		sink(ids, x, i)
 	}
 	for i := k; i < len(x); i++ {
@@ -93,7 +93,7 @@ func rank[T vec.Float](ids []int32, x []T) {
 	}
 }
 
-// sink moves element i of a heap to where it belongs.
+// sink moves element i of a heap down to its place.
 func sink[T vec.Float](heap []int32, x []T, i int) {
 	after := func(a, b int32) bool { return x[a] < x[b] || x[a] == x[b] && a > b }
 	for {
@@ -112,14 +112,14 @@ func sink[T vec.Float](heap []int32, x []T, i int) {
 	}
 }
 
-// others are the columns of a row that are not among some.
+// others describes the columns of a row outside a given set.
 type others[T vec.Float] struct {
 	exps  []T     // [V]: exponentials of their logits less the largest, 0 for the columns that are left out
 	sum   float64 // of exps
 	logit float64 // log-sum-exp of their logits; −Inf if there are none
 }
 
-// apart returns the columns of a row x of logits at a temperature that are not among ids, in the memory of buf.
+// apart returns the columns outside ids of a row x of logits at a temperature, in the memory of buf.
 func apart[T vec.Float](v *vec.Table[T], buf, x []T, ids []int32, temperature float64) others[T] {
 	v.Scale(buf, x, T(1/temperature))
 	for _, id := range ids {
@@ -138,7 +138,7 @@ func apart[T vec.Float](v *vec.Table[T], buf, x []T, ids []int32, temperature fl
 	return others[T]{exps: buf, sum: sum, logit: float64(largest) + math.Log(sum)}
 }
 
-// logZ returns the log-sum-exp of all logits of a row x at a temperature, of which ids are those apart.
+// logZ returns the log-sum-exp of all logits of a row x at a temperature; o describes the columns outside ids.
 func (o *others[T]) logZ(x []T, ids []int32, temperature float64) float64 {
 	largest := o.logit
 	for _, id := range ids {
@@ -171,7 +171,7 @@ func (e *engine[T]) teacher(o *device.Teacher) teacher[T] {
 }
 
 // differ computes the divergence of row r, whose logits are x, and returns its gradient with respect to x/τ, in the
-// memory of buf: q_i − p_i for each column of the teacher's, and the share of q_rest − p_rest for each of the others.
+// memory of buf: q_i − p_i for each of the teacher's columns, and its share of q_rest − p_rest for every other column.
 func (t *teacher[T]) differ(v *vec.Table[T], buf, x []T, r int) []T {
 	ids, p := t.ids[r*t.k:(r+1)*t.k], t.p.native[r*t.k:(r+1)*t.k]
 	rest := float64(t.rest.native[r])

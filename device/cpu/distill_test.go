@@ -12,8 +12,8 @@ import (
 	"anneal/tensor"
 )
 
-// What a teacher expects, the divergence from it and the gradient of the whole loss are those of torch, on every tier
-// in F32 and in F64, in place and apart.
+// A teacher's probabilities, the divergence from them and the gradient of the whole loss equal torch's, on every tier
+// in F32 and in F64, in place and out of place.
 func TestDistillationIsThatOfTorch(t *testing.T) {
 	text, err := os.ReadFile("testdata/distill.json")
 	if err != nil {
@@ -82,7 +82,7 @@ func TestDistillationIsThatOfTorch(t *testing.T) {
 	}
 }
 
-// Threads change no bit, equal logits are taken in their order, and a row of one column is certain.
+// Threads change no bit, equal logits are ranked in their order, and the only column of a row has probability 1.
 func TestLikeliestColumnsAreTakenInOrder(t *testing.T) {
 	x := make([]float32, 300*50)
 	for i := range x {
@@ -121,7 +121,8 @@ func TestLikeliestColumnsAreTakenInOrder(t *testing.T) {
 	}
 }
 
-// Tokens that the student holds for as good as impossible neither vanish from the divergence nor overflow its gradient.
+// Tokens to which the student gives almost no probability neither vanish from the divergence nor overflow its
+// gradient.
 func TestDistillationOfExtremeLogits(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		dev := NewTier(tier, 1)

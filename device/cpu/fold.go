@@ -30,7 +30,7 @@ func (d *Device) Fold(dst *tensor.Tensor, terms []*tensor.Tensor, add bool) {
 type fold[T vec.Float] struct {
 	e     *engine[T]
 	dst   []T
-	terms []view[T] // what dst becomes the sum of
+	terms []view[T] // dst becomes their sum
 }
 
 func (e *engine[T]) runFold(dst *tensor.Tensor, terms []*tensor.Tensor, add bool) {

@@ -5,7 +5,7 @@ import (
 	"anneal/tensor"
 )
 
-// The code shared by activations of a gate and an up projection; swiglu.go and geglu.go give the function.
+// Activations of a gate and an up projection share this code; swiglu.go and geglu.go provide the functions.
 
 func checkGated(op string, act, gu *tensor.Tensor) {
 	shape(op, "gu", gu, act.Rows(), 2*act.Cols())

@@ -138,8 +138,8 @@ func TestRoPEGolden(t *testing.T) {
 	}
 }
 
-// Interleaved rotation of heads whose elements are permuted is the permutation of rotated heads: bit for bit where
-// heads are whole vectors of every tier.
+// Interleaved rotation of permuted heads equals the permutation of rotated heads, bit for bit if heads are whole
+// vectors of every tier.
 func TestRoPELayoutsAreOneModel(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		d := NewTier(tier, 2)
@@ -150,7 +150,7 @@ func TestRoPELayoutsAreOneModel(t *testing.T) {
 				heads := device.Heads{Q: 3, KV: 1, Size: size}
 				half := gaussian(uint32(size), dt, rows, heads.Cols())
 				pairs := empty(dt, rows, heads.Cols())
-				place := func(i int) int { // of element i of the half layout in the interleaved one
+				place := func(i int) int { // the place of element i of the half layout in the interleaved layout
 					at, e := i/size*size, i%size
 					return at + 2*(e%(size/2)) + e/(size/2)
 				}
@@ -164,7 +164,7 @@ func TestRoPELayoutsAreOneModel(t *testing.T) {
 				d.RoPE(pairs, cos, sin, pos, heads, false)
 				for i := range half.Len() {
 					if i%heads.Cols() >= 4*size {
-						continue // values, which no layout concerns
+						continue // values do not depend on the layout
 					}
 					if got, want := pairs.Float64(place(i)), half.Float64(i); got != want {
 						t.Fatalf("%v, %v, heads of %d: element %d is %v interleaved, %v in halves",

@@ -76,7 +76,7 @@ func TestQKNormGradMatchesFiniteDifferences(t *testing.T) {
 		return dotOf(y, dy)
 	}
 	loss()
-	for r := range rows { // the values pass through
+	for r := range rows { // the values are not changed
 		for c := 12; c < heads.Cols(); c++ {
 			if i := r*heads.Cols() + c; y.F64()[i] != x.F64()[i] {
 				t.Fatalf("element %d of the values changed from %v to %v", i, x.F64()[i], y.F64()[i])

@@ -48,8 +48,8 @@ type call struct {
 	run  func(d *Device) float64
 }
 
-// calls returns every kernel on rows of odd sizes, in the given storage of activations, and all tensors that they work
-// on.
+// calls returns calls of every kernel on rows of odd sizes, in the given storage of activations, and all their
+// tensors.
 func calls(rows int, act tensor.DType) (list []call, all []*tensor.Tensor) {
 	keep := func(t *tensor.Tensor) *tensor.Tensor { all = append(all, t); return t }
 	gaussian := func(seed uint32, dtype tensor.DType, shape ...int) *tensor.Tensor {
@@ -222,7 +222,7 @@ func TestResultsDoNotDependOnThreads(t *testing.T) {
 							tier, act, want[i].name, reference[i], sum, threads)
 					}
 				}
-				for i := range want { // after all: kernels share tensors
+				for i := range want { // compared after all calls, because kernels share tensors
 					for k := range want[i].out {
 						if string(want[i].out[k].Raw()) != string(got[i].out[k].Raw()) {
 							t.Errorf("%v %v %s: output %d differs between 1 and %d threads",
@@ -248,8 +248,8 @@ func TestKernelsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Every tier computes what the reference mode does in float64 from the same inputs, within a few units of the
-// storage's last place. That the reference mode is right is shown in grad_test.go and golden_test.go.
+// Every tier agrees with the reference mode in float64 for the same inputs, within a few units of the storage's last
+// place. grad_test.go and golden_test.go show that the reference mode is right.
 func TestTiersAgreeWithTheReferenceMode(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		d := NewTier(tier, 1)

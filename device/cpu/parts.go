@@ -155,15 +155,15 @@ func (j *mergeAttention[T]) head(buf buffers[T], dst, src, h int) {
 	at := dst*j.out.cols + h*n
 	y := j.out.room(buf.at(1), at, n)
 	if b == 1 {
-		copy(y, x) // and what it replaces may be undefined
+		copy(y, x) // the replaced row may be undefined
 	} else {
 		j.e.vec.Mix(y, j.out.load(y, at, n), x, a, b)
 	}
 	j.out.store(y, at)
 }
 
-// shares returns the shares e^(a−l) and e^(b−l) of two log-sum-exps, and l, theirs together. Two without keys leave
-// the first as it is.
+// shares returns the shares e^(a−l) and e^(b−l) of two log-sum-exps, and their combined log-sum-exp l. If b is −Inf,
+// the first stays unchanged, even if it has no keys either.
 func shares[T vec.Float](a, b T) (x, y, l T) {
 	top := max(a, b)
 	if math.IsInf(float64(b), -1) {

@@ -46,7 +46,8 @@ const (
 	peakAge  = 10 * time.Second
 )
 
-// peaks holds the latest peaks of this process, by peakKind: a study or a search for a size opens many devices.
+// peaks holds the latest peaks of this process, by peakKind, because a study or a search for a size opens many
+// devices.
 var peaks sync.Map
 
 type peakKind struct {

@@ -9,7 +9,7 @@ import (
 	"anneal/tensor"
 )
 
-// What the device says it will take for products and for attention is what it holds after them.
+// The scratch memory that the device predicts for products and for attention equals the memory it holds after them.
 func TestScratchIsPredicted(t *testing.T) {
 	const length, heads, size = 1 << 11, 2, 64
 	zeros := func(d tensor.DType, rows, cols int) *tensor.Tensor {

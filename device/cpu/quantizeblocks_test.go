@@ -10,7 +10,7 @@ import (
 	"anneal/tensor"
 )
 
-// Blocks are rounded as torchao rounds MXFP8, and as torch's float8 with DeepSeek's blocks, on every tier.
+// On every tier, blocks are rounded like torchao's MXFP8, and like torch's float8 with DeepSeek's blocks.
 func TestQuantizedBlocksAreThoseOfTorch(t *testing.T) {
 	text, err := os.ReadFile("testdata/quantize_blocks.json")
 	if err != nil {

@@ -57,7 +57,7 @@ func checkShortConv(op string, x, taps *tensor.Tensor, mask device.Mask) {
 type shortConv[T vec.Float] struct {
 	e             *engine[T]
 	x, out        view[T]
-	dx            view[T] // with out the gradient of the result; the zero view forward
+	dx            view[T] // in the backward pass, where out is the gradient of the result; the zero view forward
 	back          bool
 	length        int // of a row
 	start         []int32
@@ -152,7 +152,7 @@ func (j *shortConv[T]) Do(worker, task int) {
 	}
 }
 
-// sum writes to z [C] what the taps make of token i and those before it.
+// sum writes to z [C] the sum of token i and the tokens before it, weighted by the taps.
 func (j *shortConv[T]) sum(z []T, ring *window[T], i int) {
 	v := &j.e.vec
 	v.Mul(z, ring.at(i), j.tap(0))
@@ -161,8 +161,8 @@ func (j *shortConv[T]) sum(z []T, ring *window[T], i int) {
 	}
 }
 
-// grad computes the gradient of the inputs of tokens from … to−1, for which it needs the sums z of the k−1 tokens after
-// them, and what these tokens add to the gradient of the taps.
+// grad computes the gradient of the inputs of tokens from … to−1, for which it needs the sums z of the k−1 tokens
+// after them, and their contribution to the gradient of the taps.
 func (j *shortConv[T]) grad(worker, task, from, to int) {
 	c, v := j.x.cols, &j.e.vec
 	buf := j.e.buffers(worker, c)

@@ -14,7 +14,7 @@ import (
 	"anneal/tensor"
 )
 
-// convolve is the short convolution by its definition, token by token, and the gradients of Σ out·dout.
+// convolve computes the short convolution by its definition, token by token, and the gradients of Σ out·dout.
 func convolve(x, taps, dout []float64, k, length int, start []int32) (out, dx, dtaps []float64) {
 	cols := len(taps) / k
 	out, dx, dtaps = make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(taps))
@@ -40,8 +40,8 @@ func convolve(x, taps, dout []float64, k, length int, start []int32) (out, dx, d
 	return out, dx, dtaps
 }
 
-// On every tier, in every storage, the convolution and its gradients are those of the definition, in rows of
-// documents; threads change no bit.
+// On every tier, in every storage, the convolution and its gradients agree with the definition, in rows of documents;
+// threads change no bit.
 func TestShortConvIsItsDefinition(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		one, two := NewTier(tier, 1), NewTier(tier, 2)
@@ -124,7 +124,7 @@ func TestShortConvIsItsDefinition(t *testing.T) {
 	}
 }
 
-// The convolution and its gradients are those of torch, in float64.
+// The convolution and its gradients agree with torch, in float64.
 func TestShortConvIsThatOfTorch(t *testing.T) {
 	text, err := os.ReadFile("testdata/shortconv.json")
 	if err != nil {

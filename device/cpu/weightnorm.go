@@ -69,7 +69,7 @@ func (e *engine[T]) runWeightNorm(v, gain *tensor.Tensor) {
 	e.pool.Run(tasks, j)
 }
 
-// Do gives the rows of one task their norms.
+// Do scales each row of one task to its norm in gain.
 func (j *weightNorm[T]) Do(worker, task int) {
 	cols := j.v.cols
 	from, to := span(task, j.perTask, j.rows)

@@ -7,7 +7,7 @@ import (
 )
 
 // ALiBi (Press et al. 2022, arXiv 2108.12409) subtracts slope·(i−j) from the score of query i and key j. Here the
-// subtraction is part of the product of queries and keys, to whose elements a few words are prepended:
+// subtraction is part of the product of queries and keys, because a few words are put before their elements:
 //
 //	q·k + σ·(j−ref) − σ·(i−ref),   σ = slope/scale, ref a position near the queries
 //

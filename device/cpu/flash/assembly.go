@@ -145,7 +145,7 @@ func (a assembly) kernels() kernels[float32] {
 	return k
 }
 
-// addColumnKernels adds the products of columns: in Go, where there are none in assembly.
+// addColumnKernels adds the products of columns, in Go if there is no assembly for them.
 func (a assembly) addColumnKernels(k *kernels[float32]) {
 	n := a.tileN
 	k.dotColumns, k.sumColumns = dotColumnsGo[float32](n), sumColumnsGo[float32](n)

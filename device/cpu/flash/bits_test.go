@@ -11,7 +11,7 @@ import (
 	"anneal/tensor"
 )
 
-// Full causal attention keeps its bits: the sums were taken before the package knew other patterns.
+// Full causal attention keeps its bits: the checksums date from before the package supported other patterns.
 func TestFullAttentionKeepsItsBits(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("other compilers fuse multiplications and additions")

@@ -26,7 +26,8 @@ func (e *Engine) ForwardCached(out, qkv *tensor.Tensor, cache *device.Cache, fir
 	}
 }
 
-// forwardCached processes as many tokens at a time as the ring can hold beside the keys that the first of them sees.
+// forwardCached processes as many tokens at a time as the ring can hold in addition to the keys that the first of them
+// sees.
 func (r *runner[T]) forwardCached(p *pool.Pool, out, qkv *tensor.Tensor, cache *device.Cache, first int,
 	heads device.Heads, mask device.Mask) {
 	n, ring := qkv.Rows(), cache.KV.Rows()

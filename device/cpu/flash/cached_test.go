@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However a sequence comes in pieces, with a cache of no more rows than it needs, each query gets the bits that it
-// gets in the sequence as a whole. The cache is full of NaN at first: nothing is read that was not written.
+// However a sequence is split, and with the smallest possible cache, each query gets the same bits as in the whole
+// sequence. The cache is filled with NaN first, to show that only written rows are read.
 func TestCachedAttentionEqualsAttention(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		e := newEngine(t, tier, 2)

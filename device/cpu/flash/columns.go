@@ -9,9 +9,9 @@ import (
 )
 
 // Rows that are much shorter than a block of queries, as in studies of small tasks, leave most of a tile of scores
-// empty. They are turned around instead: a vector holds the same element of as many rows, one in each column, and
-// nothing is computed of what is hidden. Rows do not meet, so a NaN stays in its own. All sums have the order of the
-// tiled loops, and therefore their bits. Words must be elements: pairs would need another order.
+// empty. They are computed in columns instead: a vector holds the same element of as many rows as it has lanes, one
+// row in each column, and hidden scores are not computed. Rows do not mix, so a NaN stays in its row. All sums have
+// the order of the tiled loops, and therefore their bits. Words must be elements: pairs would need another order.
 
 // inColumns reports whether rows are computed in columns: if they fill a panel well enough, which costs as much as
 // tileN/16 rows of tiles for each token. Rows have at most as many tokens as tiles compute without stairs.
@@ -81,7 +81,7 @@ func (r *runner[T]) toColumns(dst []T, t *columnTile[T], x *matrix[T], s *shape,
 	r.transpose(dst, t.rows, t.ld, min(t.ld, roundUp(s.Size, 16)))
 }
 
-// readRows reads the same to dst [n, E'], and leaves alone what does not belong to the head or the rows, which is 0.
+// readRows reads the same elements to dst [n, E']. It leaves the elements outside the head or the rows, which are 0.
 func (r *runner[T]) readRows(dst []T, ld int, x *matrix[T], s *shape, row, n, i, col int) {
 	from, stride := s.token(row, i)*x.cols+col, s.length*x.cols
 	switch {
@@ -155,8 +155,8 @@ type (
 	backwardColumns[T tensor.Number] backwardJob[T]
 )
 
-// Do computes one task in columns. Several heads with the same keys add up as the tiled loops add them: each by
-// itself, then to the sum.
+// Do computes one task in columns. Several heads with the same keys are added as in the tiled loops: each head
+// separately, then to the sum.
 func (j *backwardColumns[T]) Do(worker, task int) {
 	r, s, w := j.r, &j.shape, j.r.tileN
 	t := r.columnScratch(&carver[T]{buf: r.scratch[worker]}, s, true)
@@ -198,7 +198,7 @@ func (j *backwardColumns[T]) Do(worker, task int) {
 	}
 }
 
-// query adds to dk and dv what token i of n rows gives them as a query, and leaves its dQ in t.o, before scaling.
+// query adds to dk and dv the contribution of token i of n rows as a query, and stores its dQ, before scaling, in t.o.
 func (j *backwardColumns[T]) query(t *columnTile[T], dk, dv []T, head, row, n, i int) {
 	r, s, w, col := j.r, &j.shape, j.r.tileN, head*j.Size
 	r.toColumns(t.q, t, &j.qkv, s, row, n, i, s.queryCol(head))

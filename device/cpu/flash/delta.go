@@ -6,9 +6,10 @@ import (
 	"anneal/device/cpu/vec"
 )
 
-// The delta rule (DeltaNet; Schlag et al. 2021, arXiv 2102.11174) writes to a key what its value lacks, so that the
-// state forgets the key's old value. It runs in chunks, in the WY form of Yang et al. 2024 (arXiv 2406.06484), with the
-// decay of Gated DeltaNet (Yang et al. 2024, arXiv 2412.06464). For unit vectors q̂ and k̂, with M = Sᵀ [E, E]:
+// The delta rule (DeltaNet; Schlag et al. 2021, arXiv 2102.11174) writes to a key the difference between the new value
+// and the stored one, so that the state forgets the key's old value. It runs in chunks, in the WY form of Yang et al.
+// 2024 (arXiv 2406.06484), with the decay of Gated DeltaNet (Yang et al. 2024, arXiv 2412.06464). For unit vectors q̂
+// and k̂, with M = Sᵀ [E, E]:
 //
 //	u_i = β_i·(v_i − α_i·M_{i−1}ᵀ·k̂_i)
 //	M_i = α_i·M_{i−1} + k̂_i·u_iᵀ

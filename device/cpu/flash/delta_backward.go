@@ -6,9 +6,9 @@ import (
 	"anneal/tensor"
 )
 
-// deltaBackward is one call of Linear.Backward with a delta rule. A task goes forward first and keeps the state before
-// every chunk, then in reverse with G, the gradient of the state after the chunk. With Y = U/β of deltaJob.solve and
-// dO that of the outputs before their norm, a chunk gives
+// deltaBackward is one call of Linear.Backward with a delta rule. A task first goes forward over the chunks and stores
+// the state before each, then goes in reverse with G, the gradient of the state after the chunk. With Y = U/β of
+// deltaJob.solve and dO that of the outputs before their norm, a chunk gives
 //
 //	dP  = (dO·Uᵀ) ∘ D                  dQ̂ = γ∘(dO·Mᵀ) + dP·K̂
 //	dU  = Pᵀ·dO + a∘(K̂·G)              the adjoint of solve turns it into dY; dβ = rowsum(dU'·Y), dV = dY
@@ -16,7 +16,8 @@ import (
 //	dK̂  = read + written               read = dL·K̂ − (γ∘dY)·Mᵀ, written = dLᵀ·K̂ + dPᵀ·Q̂ + a∘(U·Gᵀ)
 //	G   = Γ·G + Q̂ᵀ·(γ∘dO) − K̂ᵀ·(γ∘dY)
 //
-// where dU' is dU less what later rows of the chunk took. A decay scales what later tokens read of earlier writes, so
+// where dU' is dU minus the contributions of later rows of the chunk. A decay scales what later tokens read of earlier
+// writes, so
 //
 //	∂/∂ log α_t = Σ_{s ≥ t, in the document} (q̂_s·dQ̂_s + k̂_s·read_s − k̂_s·written_s)
 type deltaBackward[T vec.Float] struct {
@@ -25,8 +26,8 @@ type deltaBackward[T vec.Float] struct {
 	norm, dgates    []T
 }
 
-// slots returns the number of states that a row has between its chunks, however it is cut into documents: a chunk that
-// continues a document follows a whole one.
+// slots returns the largest number of states between the chunks of a row, for any documents, because a chunk that
+// continues a document follows a whole chunk.
 func (l *linear[T]) slots(length int) int { return (length - 1) / l.chunk }
 
 func (l *linear[T]) deltaBackward(p *pool.Pool, s shape, dqkv, dgates, dout, out, norm, qkv, gates *tensor.Tensor) {
@@ -83,7 +84,7 @@ func (j *deltaBackward[T]) Do(worker, task int) {
 	}
 }
 
-// forth keeps the state before a chunk, and adds the chunk to it.
+// forth stores the state before a chunk, and adds the chunk to the state.
 func (j *deltaBackward[T]) forth(t *deltaGrad[T], c span, row, kv int) {
 	if c.first {
 		clear(t.state)
@@ -104,8 +105,8 @@ func (j *deltaBackward[T]) before(t *deltaGrad[T], c span) []T {
 	return t.states[(c.from/j.l.chunk-1)*size:][:size]
 }
 
-// back computes the gradients of one chunk. sum is that of log α from later chunks of the document; back returns the
-// one for the chunk before.
+// back computes the gradients of one chunk. sum is the gradient sum of log α from later chunks of the document; back
+// returns the sum for the chunk before.
 func (j *deltaBackward[T]) back(t *deltaGrad[T], c span, row, kv int, sum T) T {
 	at, n := row*j.length+c.from, c.to-c.from
 	if !c.first {
@@ -130,7 +131,7 @@ func (j *deltaBackward[T]) back(t *deltaGrad[T], c span, row, kv int, sum T) T {
 	return j.logits(t, c, at, kv, n, sum)
 }
 
-// fromLater sets dU and what was written to what tokens after the chunk give, and decays G.
+// fromLater sets dU and the written part of dK̂ to the contributions of tokens after the chunk, and decays G.
 func (j *deltaBackward[T]) fromLater(t *deltaGrad[T], c span, n int) {
 	clear(t.db)
 	if c.last {
@@ -146,7 +147,7 @@ func (j *deltaBackward[T]) fromLater(t *deltaGrad[T], c span, n int) {
 	j.l.vec.Scale(t.grad, t.grad, t.upTo[n-1])
 }
 
-// timesTurned computes dst = a·mᵀ of n rows, or adds it.
+// timesTurned computes dst = a·mᵀ for n rows, or adds the product to dst.
 func (j *deltaBackward[T]) timesTurned(t *deltaGrad[T], dst, a, m []T, n int, add bool) {
 	for c := 0; c < j.e; c += j.panel {
 		j.l.transpose(t.turned, m[c*j.e:], j.e, j.e)
@@ -154,7 +155,8 @@ func (j *deltaBackward[T]) timesTurned(t *deltaGrad[T], dst, a, m []T, n int, ad
 	}
 }
 
-// queries computes dQ of a head, and adds what its outputs give to dU, to what was written, and to G.
+// queries computes dQ of a head, and adds the contributions of its outputs to dU, to the written part of dK̂, and to
+// G.
 func (j *deltaBackward[T]) queries(t *deltaGrad[T], c span, head, at, n int) {
 	l, e := j.l, j.e
 	j.unit(t.q, t.rq, at, j.queryCol(head), n)

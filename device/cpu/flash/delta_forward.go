@@ -10,7 +10,7 @@ import (
 type deltaForward[T vec.Float] struct {
 	deltaJob[T]
 	out  matrix[T]
-	norm []T // [H, N]; nil if nobody needs the divisors
+	norm []T // [H, N]: the divisors; nil if they are not needed
 }
 
 func (l *linear[T]) deltaForward(p *pool.Pool, s shape, out, norm, qkv, gates *tensor.Tensor) {

@@ -7,7 +7,7 @@ package flash
 const deltaBlock = 16 // rows of a block, a multiple of every tileM
 
 // solve computes rows from…n of U, from V and the state before the chunk, which is 0 if it is the document's first.
-// The rows before are known.
+// The rows before them are already computed.
 func (j *deltaJob[T]) solve(t *deltaChunk[T], first bool, from, n int) {
 	l, e := j.l, j.e
 	if !first {

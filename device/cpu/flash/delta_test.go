@@ -53,7 +53,7 @@ func (p *linearProblem) eachDocument(f func(head, at int, d deltaHead)) {
 	}
 }
 
-// recurrent is the rule itself: one state, one token after the other.
+// recurrent computes the rule by its definition: with one state, token by token.
 func (d deltaHead) recurrent() (out [][]float64) {
 	e := len(d.k[0])
 	s := make([]float64, e*e) // [values, keys]
@@ -76,8 +76,8 @@ func (d deltaHead) recurrent() (out [][]float64) {
 	return out
 }
 
-// quadratic is the rule without a state: all corrected values by one triangular system over the document, then outputs
-// as of attention.
+// quadratic computes the rule without a state: one triangular system over the document gives all corrected values,
+// then outputs follow as in attention.
 func (d deltaHead) quadratic() (out [][]float64) {
 	var u [][]float64
 	add := func(to []float64, x []float64, f float64) {
@@ -142,7 +142,7 @@ func TestDeltaRuleRecurrentChunkedAndQuadraticAgree(t *testing.T) {
 	})
 }
 
-// The gradients of chunks of any size are those of one chunk per token, whose system has one row.
+// The gradients for chunks of any size equal those for one chunk per token, whose system has one row.
 func TestDeltaGradsDoNotDependOnTheChunks(t *testing.T) {
 	l := newLinear(t, isa.Generic, 1)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -164,8 +164,7 @@ func TestDeltaGradsDoNotDependOnTheChunks(t *testing.T) {
 	})
 }
 
-// On every tier results in F32 are as close to float64 as their number of terms allows, with gates that nearly close
-// among them.
+// On every tier results in F32 are as close to float64 as their number of terms allows, also with nearly closed gates.
 func TestDeltaRuleOnEveryTier(t *testing.T) {
 	heads := device.Heads{Q: 4, KV: 2, Size: 40, Rule: device.GatedDeltaRule}
 	exact := newLinearProblem(tensor.F64, 1, 300, heads, nil, true, 7)
@@ -194,7 +193,7 @@ func TestDeltaRuleOnEveryTier(t *testing.T) {
 	}
 }
 
-// The backward pass keeps a state for every 64 tokens of one row; what is taken is what is predicted.
+// The backward pass stores a state for every 64 tokens of one row, and its scratch memory is predicted exactly.
 func TestDeltaScratchIsPredicted(t *testing.T) {
 	heads := device.Heads{Q: 2, KV: 1, Size: 32, Rule: device.GatedDeltaRule}
 	for _, length := range []int{1, 64, 65, 1000} {

@@ -138,7 +138,7 @@ type shape struct {
 	whole   bool // short rows share blocks
 }
 
-// small reports whether one worker attends sooner than it could share the work: in a few microseconds.
+// small reports whether one worker computes the attention sooner than it could share the work, in a few microseconds.
 func (s *shape) small() bool { return s.tokens*s.length*s.Q*s.Size < 1<<15 }
 
 func newShape(qkv, lse *tensor.Tensor, heads device.Heads, mask device.Mask) shape {

@@ -23,7 +23,7 @@ func newEngine(t testing.TB, tier isa.Tier, threads int) *Engine {
 	return e
 }
 
-// problem is one attention to compute, in any storage.
+// problem is one call of attention, in any storage.
 type problem struct {
 	heads          device.Heads
 	mask           device.Mask
@@ -85,7 +85,8 @@ func values(t *tensor.Tensor) []float64 {
 	return v
 }
 
-// farthest returns the largest distance between two sets of values, NaN if they differ in where they are not finite.
+// farthest returns the largest distance between two sets of values, NaN if their non-finite values are at different
+// places.
 func farthest(got, want []float64) float64 {
 	var far float64
 	for i := range want {
@@ -116,7 +117,7 @@ func starts(t *rapid.T, rows, length int) []int32 {
 	return start
 }
 
-// The tiled algorithm in float64 is the formula, whatever the shape, the mask and the tiles.
+// The tiled algorithm in float64 agrees with the formula for any shape, mask and tiles.
 func TestTiledEqualsNaiveInFloat64(t *testing.T) {
 	e := newEngine(t, isa.Generic, 2)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -226,7 +227,7 @@ func TestBackwardMatchesFiniteDifferences(t *testing.T) {
 	}
 }
 
-// Documents packed into one row under a mask are the same as documents on their own (ATT-6).
+// Documents packed into one row under a mask give the same results as separate documents (ATT-6).
 func TestPackedDocumentsEqualSeparateOnes(t *testing.T) {
 	e := newEngine(t, isa.Generic, 2)
 	e.f64.blockQ, e.f64.blockK = 8, 4
@@ -257,8 +258,8 @@ func TestPackedDocumentsEqualSeparateOnes(t *testing.T) {
 	}
 }
 
-// FlashAttention's own rule: no farther from float64 than twice a straightforward computation in the same precision
-// (three times for gradients).
+// FlashAttention's criterion: the error to float64 is at most twice that of a straightforward computation in the same
+// precision (three times for gradients).
 func TestLowPrecisionIsAsCloseAsNaive(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		for _, dt := range []tensor.DType{tensor.F32, tensor.BF16} {
@@ -290,8 +291,8 @@ func TestLowPrecisionIsAsCloseAsNaive(t *testing.T) {
 	}
 }
 
-// checkAgainstNaive compares with float64, allowing a multiple of what the storage format alone costs: the error of
-// the float64 results rounded to it, and for gradients that of having rounded out.
+// checkAgainstNaive compares with float64. It allows a multiple of the error that the storage format alone causes:
+// rounding the float64 results to it and, for gradients, rounding out.
 func (p *problem) checkAgainstNaive(t *testing.T) {
 	t.Helper()
 	out, lse, dqkv := p.reference()
@@ -380,7 +381,7 @@ func TestScratchIsLinearInLength(t *testing.T) {
 	}
 }
 
-// What Scratch says is what an engine takes, whatever the storage and the pattern.
+// Scratch returns exactly the memory that an engine takes, for any storage and pattern.
 func TestScratchIsPredicted(t *testing.T) {
 	const length = 100
 	heads := device.Heads{Q: 4, KV: 2, Size: 40}

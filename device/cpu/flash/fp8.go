@@ -7,11 +7,11 @@ import (
 )
 
 // roundE4M3 rounds probabilities p, from 0 to 1, to 2⁻⁸·E4M3(2⁸·p), ties to even (device.Heads.FP8). E4M3 has three
-// bits behind the leading one, and 2⁻⁹ is its smallest number: those of p are multiples of 2⁻¹⁷.
+// bits after the leading one, and 2⁻⁹ is its smallest number, so rounded p are multiples of 2⁻¹⁷.
 func roundE4M3[T tensor.Number](p []T) {
 	const (
 		least = 0x1p-14  // the smallest normal number
-		magic = 0x1.8p20 // added and taken away, it leaves three bits of an FP32 number
+		magic = 0x1.8p20 // adding and subtracting it leaves three bits of an FP32 number
 	)
 	for i, x := range p {
 		x := float32(x)

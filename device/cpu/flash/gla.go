@@ -19,8 +19,8 @@ import (
 //	M = diag(γ_last)·M + K'ᵀ·V
 //
 // Only K̃ can be large. Logits are at least −64, that is α ≥ e⁻⁴, so that in a chunk of 16 tokens K̃ stays below e⁶⁴·K
-// and F32 holds it. On a GPU longer chunks, cut again into such pieces, keep more units busy; here a worker takes one
-// chunk after the other, and short ones need fewer products. Four square roots make x^(1/16).
+// and F32 holds it. On a GPU longer chunks, split again into such pieces, keep more units busy; here a worker
+// processes chunks one by one, and short ones need fewer products. Four square roots make x^(1/16).
 //
 // glaJob is what the three kernels share. A task is one row of the batch and one key-value head.
 type glaJob[T vec.Float] struct {
@@ -95,7 +95,7 @@ func (j *glaJob[T]) load(t *glaTile[T], x, gates *matrix[T], at, keys, values, k
 	clear(t.inner[n*e:])
 }
 
-// open computes α and the decays from logits, and leaves e to the power of minus the logits for slopes.
+// open computes α and the decays from logits, and stores e to the power of minus the logits for slopes.
 func (j *glaJob[T]) open(t *glaTile[T], n int) {
 	e, size := j.e, n*j.e
 	top := T(math.Exp(-glaLeast))

@@ -16,7 +16,7 @@ import (
 //	dK  = (dPᵀ·Q̃)/γ + (V·Gᵀ)∘a   dV = Pᵀ·dO + K'·G
 //	G   = diag(γ_last)·G + Q̃ᵀ·dO
 //
-// The first sweep leaves q∘dq in the gradient of the gates, the second makes it, for each dimension,
+// The first sweep stores q∘dq in the gradient of the gates; the second turns it, for each dimension, into
 //
 //	∂/∂ log α_t = Σ_{s ≥ t, in the document} (q_s·dq_s − k_s·dk_s)
 type glaBackward[T vec.Float] struct {
@@ -154,7 +154,8 @@ func (j *glaBackward[T]) keys(t *glaGrad[T], c span, row, kv int) {
 	j.logits(t, c, at, kv, n)
 }
 
-// logits turns q∘dq, which the gradients of the gates hold, into these. A document's first gates have nothing to decay.
+// logits turns q∘dq, stored in the gradients of the gates, into these gradients. A document's first gates have nothing
+// to decay.
 func (j *glaBackward[T]) logits(t *glaGrad[T], c span, at, kv, n int) {
 	l, e := j.l, j.e
 	l.read(t.dots, e, &j.dgates, at, kv*j.Size, n, j.Size)

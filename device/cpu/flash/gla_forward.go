@@ -10,7 +10,7 @@ import (
 type glaForward[T vec.Float] struct {
 	glaJob[T]
 	out  matrix[T]
-	norm []T // [H, N]; nil if nobody needs the divisors
+	norm []T // [H, N]: the divisors; nil if they are not needed
 }
 
 func (l *linear[T]) glaForward(p *pool.Pool, s shape, out, norm, qkv, gates *tensor.Tensor) {

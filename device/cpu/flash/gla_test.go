@@ -71,7 +71,7 @@ func TestVectorGatesRecurrentChunkedAndQuadraticAgree(t *testing.T) {
 					l.f64.chunk, n, head, far, apart)
 			}
 		}
-		// gradients of one chunk per token are those of any chunks
+		// gradients with one chunk per token equal those with other chunks
 		p.run(l)
 		dqkv, dgates := values(p.dqkv), values(p.dgates)
 		l.f64.chunk = 1
@@ -117,7 +117,7 @@ func TestClosedVectorGatesForget(t *testing.T) {
 	}
 }
 
-// What is taken is what is predicted, whatever the length.
+// The scratch memory equals its prediction, for any length.
 func TestVectorGatesScratchIsPredicted(t *testing.T) {
 	heads := device.Heads{Q: 2, KV: 1, Size: 32, Rule: device.VectorGateRule}
 	for _, length := range []int{1, 65, 1000} {

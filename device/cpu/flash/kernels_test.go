@@ -29,7 +29,7 @@ func vectorTiers(t *testing.T, f func(t *testing.T, k kernels[float32])) {
 	}
 }
 
-// near compares assembly with Go, which may add in another order; what neither writes is equal anyway.
+// near compares assembly with Go, which may add in another order; elements that neither writes must be equal.
 func near(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	for i := range want {
@@ -215,7 +215,8 @@ func same(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// The bound that softmax.go of gen states, on every 997th float32 between −126 and 0, and what lies outside.
+// Powers of two are within the bound that gen/softmax.go states, for every 997th float32 between −126 and 0, and right
+// outside of that range.
 func TestPowersOfTwoAreWithinTheirBound(t *testing.T) {
 	vectorTiers(t, func(t *testing.T, k kernels[float32]) {
 		n := k.tileN

@@ -23,7 +23,7 @@ func blocksOf(first, step, end int, keys func(q device.Strip) []device.KeyRange)
 	return blocks
 }
 
-// window returns the layout in which a query sees itself and so many keys less one before it.
+// window returns the layout in which a query sees keys keys: itself and those just before it.
 func window(keys, length int) *device.Layout {
 	return &device.Layout{Len: length,
 		Graphs: []device.Graph{{Blocks: blocksOf(0, 1, length, func(q device.Strip) []device.KeyRange {
@@ -72,8 +72,8 @@ func drawProblem(t *rapid.T, dt tensor.DType) *problem {
 	return p
 }
 
-// The tiled algorithm in float64 is the formula for any pattern, documents, groups of heads and ALiBi (ATT-2, ATT-10).
-// The other tiers are compared with the formula in the conformance suite.
+// The tiled algorithm in float64 agrees with the formula for any pattern, documents, groups of heads and ALiBi (ATT-2,
+// ATT-10). The other tiers are compared with the formula in the conformance suite.
 func TestLayoutsEqualNaiveInFloat64(t *testing.T) {
 	e := newEngine(t, isa.Generic, 2)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -110,7 +110,7 @@ func TestLayoutOfEverythingIsFullAttention(t *testing.T) {
 	}
 }
 
-// Queries whose ranges are empty give zeros and no gradient, though others of their block see keys.
+// Queries whose ranges are empty give zeros and no gradient, although other queries of their block see keys.
 func TestQueriesWithoutKeysAreZero(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		for _, dt := range []tensor.DType{tensor.F32, tensor.BF16} {
@@ -182,8 +182,8 @@ func TestLayoutsAllocateNothing(t *testing.T) {
 	}
 }
 
-// ALiBi's terms are hundreds of times the scores' differences and cancel: nothing of these may be lost on the way, in
-// whatever order a tier adds products.
+// ALiBi's terms are hundreds of times larger than the differences of scores, and cancel. No bit of these differences
+// may be lost, in whatever order a tier adds products.
 func TestSlopesCancelExactly(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		for _, dt := range []tensor.DType{tensor.F32, tensor.BF16} {

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A sequence that comes in pieces, from single tokens to many chunks, has the bits that it has in one pass: in every
-// storage, on every tier, with gates and without.
+// A sequence that is processed in pieces, from single tokens to many chunks, has the same bits as in one pass: in
+// every storage, on every tier, with and without gates.
 func TestLinearStateContinuesBitForBit(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		l := newLinear(t, tier, 2)

@@ -155,8 +155,8 @@ func drawLinear(t *rapid.T, dt tensor.DType) *linearProblem {
 		rapid.Uint64().Draw(t, "seed"))
 }
 
-// The numbers of the formula's authors' definition on the inputs of the attention goldens (see reference values in
-// flash_test.go).
+// The golden values come from the definition in the authors' paper, for the inputs of the attention goldens (see
+// reference values in flash_test.go).
 func TestLinearAttentionGolden(t *testing.T) {
 	l := newLinear(t, isa.Generic, 1)
 	p := newLinearProblem(tensor.F64, 1, 5, device.Heads{Q: 1, KV: 1, Size: 3}, nil, false, 1)
@@ -212,7 +212,7 @@ func TestRecurrentChunkedAndQuadraticAgree(t *testing.T) {
 	})
 }
 
-// Every gradient is that of central differences of Σ out·dout in float64, the denominator's part included.
+// Every gradient agrees with central differences of Σ out·dout in float64, including the denominator's part.
 func TestLinearAttentionGradIsFiniteDifference(t *testing.T) {
 	const eps = 1e-5
 	l := newLinear(t, isa.Generic, 1)
@@ -316,7 +316,7 @@ func TestLinearBitsDoNotDependOnThreads(t *testing.T) {
 	}
 }
 
-// Gates that all but close make decays vanish, not NaN or slow: the result is that of the quadratic form.
+// Nearly closed gates make decays vanish, without NaN or slow denormals; the result is that of the quadratic form.
 func TestClosedGatesForget(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		p := newLinearProblem(tensor.F32, 1, 130, device.Heads{Q: 1, KV: 1, Size: 16}, nil, true, 9)
@@ -339,7 +339,7 @@ func TestClosedGatesForget(t *testing.T) {
 	}
 }
 
-// Scratch does not grow with the length, and calls allocate nothing after the first.
+// Scratch memory does not grow with the length, and only the first call allocates.
 func TestLinearScratchIsConstant(t *testing.T) {
 	heads := device.Heads{Q: 2, KV: 1, Size: 32}
 	var want int

@@ -61,7 +61,7 @@ func upper(i, cols, group int) int {
 	return (i/beside/cols*group+i%beside*2)*cols + i/beside%cols
 }
 
-// within compares a number with one that may have been rounded to the BF16 beside it.
+// within compares a number with one that may have been rounded to the neighbouring BF16.
 func within(t *testing.T, what string, got, want float32) {
 	t.Helper()
 	if d := math.Abs(float64(got - want)); !(d <= math.Abs(float64(want))/128+1e-30) {

@@ -6,12 +6,12 @@ import (
 	"anneal/tensor"
 )
 
-// shareBlocks makes rows that are much shorter than a block of queries, and not computed in columns (columns.go),
-// documents of longer rows, which fill blocks: a block costs nearly the same however few queries it has. Every token
-// sees what it saw, and results keep their bits: blocks are computed whole, so that every sum has its terms in the same
-// order, beside zeros. Half blocks of queries waste least; all keys are in one block, of which no part is left out.
-// Rows stay apart if they are not much shorter than a panel and a stair, which cut sums; if their length is no multiple
-// of a group, because pairs would change; and if an operand is not finite, since 0·NaN is NaN.
+// shareBlocks turns rows that are much shorter than a block of queries, and not computed in columns (columns.go), into
+// documents of longer rows that fill blocks, because a block costs nearly the same however few queries it has. Every
+// token sees the same keys, and results keep their bits: blocks are computed whole, so that every sum has its terms in
+// the same order, plus zeros. Half blocks of queries waste least; all keys are in one block, no part of which is
+// skipped. Rows are not joined if they are not much shorter than a panel and a stair, which cut sums; if their length
+// is not a multiple of a group, because pairs would change; or if an operand is not finite, because 0·NaN is NaN.
 func (r *runner[T]) shareBlocks(s *shape, operands ...*tensor.Tensor) {
 	if s.layout != nil || s.slopes != nil || s.from > 0 || r.attend != nil ||
 		2*s.length > min(stair, r.tileN) || s.length%r.group != 0 {
@@ -44,7 +44,8 @@ func (r *runner[T]) shareBlocks(s *shape, operands ...*tensor.Tensor) {
 	s.start, s.length, s.rows, s.whole = r.starts, together*s.length, s.rows/together, true
 }
 
-// finite reports whether no element is NaN or Inf, whose exponents have all bits set: one more, and their sign changes.
+// finite reports whether no element is NaN or Inf. Their exponents have all bits set, so adding one to the exponent
+// changes the sign.
 func finite(x *tensor.Tensor) bool {
 	size := x.DType().Size()
 	lanes := uint64(1)

@@ -11,8 +11,8 @@ import (
 	"anneal/tensor"
 )
 
-// Short rows in one call, in columns or in shared blocks, have the bits of rows each in a call of its own, in tiles,
-// and their scratch memory is predicted.
+// Short rows computed in one call, in columns or in shared blocks, have the same bits as rows computed one per call,
+// in tiles. Their scratch memory is predicted.
 func TestShortRowsHaveTheirOwnBits(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		for _, dt := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16, tensor.F64} {

@@ -6,9 +6,9 @@ import (
 	"anneal/tensor"
 )
 
-// An attention sink (Xiao et al. 2023, arXiv 2309.17453; learned, as in gpt-oss) is a logit that the softmax of every
-// query of a head has beside its scores, without a value: what a query has no use for goes there. The sums of a query
-// begin with it, or, which is the same, it joins them when they are divided. Loops over keys do not know of it, and
+// An attention sink (Xiao et al. 2023, arXiv 2309.17453; learned, as in gpt-oss) is an additional logit in the softmax
+// of every query of a head. It has no value, so it takes the weight that a query does not need. It is added when the
+// sums of a query are divided, which is the same as starting the sums with it. Loops over keys ignore the sink, and
 // backward finds it in the log-sum-exp.
 
 // sunk returns the log-sum-exp, and the factor of the output, of a query with the maximum m, in units of log 2, the sum

@@ -22,7 +22,7 @@ func onMatrixUnits(t *testing.T) kernels[float32] {
 	panic("unreachable")
 }
 
-// oneKey returns scratch for a panel of queries that see the first key of a tile alone, and the piece: the score of
+// oneKey returns scratch for a panel of queries that see only the first key of a tile, and the piece. The score of
 // query c is scores[c], a number of up to 16 bits.
 func oneKey(scores []float32) (forwardTile[float32], piece) {
 	x := make([]float32, 32*64)
@@ -40,7 +40,8 @@ func oneKey(scores []float32) (forwardTile[float32], piece) {
 	return t, piece{rows: 32, seen: &seen[0]}
 }
 
-// The bound that gen/tiles.go states, for numbers of 16 bits between −126 and 0, and what lies outside.
+// Powers of two are within the bound that gen/tiles.go states, for numbers of 16 bits between −126 and 0, and right
+// outside of that range.
 func TestPowersOnMatrixUnitsAreWithinTheirBound(t *testing.T) {
 	k := onMatrixUnits(t)
 	power := func(x []float32) []float32 {
@@ -77,7 +78,7 @@ func TestPowersOnMatrixUnitsAreWithinTheirBound(t *testing.T) {
 	}
 }
 
-// What see says in bits is what hide writes into scores.
+// The bits that see sets agree with the scores that hide writes.
 func TestSeeIsHide(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const length, width = 160, 32

@@ -92,7 +92,7 @@ func (j *backwardJob[T]) waveStep(worker, task int) {
 	shared := r.backwardScratch(&carver[T]{buf: r.scratch[head%len(r.scratch)]}, &j.shape)
 	t.dk, t.dv = shared.dk, shared.dv
 	if step == 0 {
-		v.wait(task-(len(r.scratch)-1)*v.steps, math.MaxInt64-1) // the task that used the memory before
+		v.wait(task-(len(r.scratch)-1)*v.steps, math.MaxInt64-1) // wait for the task that used the memory before
 		clear(t.dk)
 		clear(t.dv)
 	}

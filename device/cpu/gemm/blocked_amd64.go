@@ -7,8 +7,8 @@ import (
 	"anneal/tensor"
 )
 
-// Blocked returns the blocked format whose products of few rows are those of F32 weights, faster. Tiles sum in another
-// order than the kernels of blocks.
+// Blocked returns the blocked format in which products of few rows have the same bits as with F32 weights, but are
+// faster. There is none for BF16 on tiles, which sum in another order than the kernels of blocks.
 func Blocked(t isa.Tier, operand tensor.DType) tensor.DType {
 	switch {
 	case operand == tensor.F32 && t >= isa.AVX2:
@@ -60,8 +60,8 @@ var (
 	unblockDot = map[tensor.DType]unblock{tensor.BlockedPairs: unblockBlockedPairsDot}
 )
 
-// unblocking returns a packer that packs blocked formats by kernels, and those that have none in Go. Panels begin with
-// a block, and blocks of K are multiples of the four steps that a kernel takes at a time.
+// unblocking returns a packer that packs blocked formats with kernels, or in Go if a format has none. Panels begin
+// with a block, and blocks of K are multiples of the four steps that a kernel takes at a time.
 func unblocking(p packer[float32], kernels map[tensor.DType]unblock) packer[float32] {
 	other := p.transpose
 	p.transpose = func(dst *float32, ldd int, src source, rows, cols int) {

@@ -7,5 +7,5 @@ import (
 	"anneal/tensor"
 )
 
-// Blocked returns that blocked formats are not faster: there are no kernels for them.
+// Blocked returns tensor.Invalid: without kernels for them, blocked formats are not faster.
 func Blocked(isa.Tier, tensor.DType) tensor.DType { return tensor.Invalid }

@@ -26,8 +26,8 @@ func blocked(d tensor.DType, seed uint64, rows, cols int) (b, values *tensor.Ten
 	return b, values
 }
 
-// A product by a blocked format is that by the numbers that it has, in FP32, bit for bit, however many rows there are.
-// The other operand is rounded as the options say.
+// A product with a blocked format equals the product with the same numbers in FP32, bit for bit, for any number of
+// rows. The other operand is rounded as the options say.
 func TestProductsByBlocksAreThoseByTheirNumbers(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		engines := []*Engine{newEngine(t, tier, 1), newEngine(t, tier, 2)}

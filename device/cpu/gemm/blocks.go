@@ -17,7 +17,7 @@ type blockCopier struct {
 	turn copying // blocks of as many rows and columns as the tier's packer says
 }
 
-// blockCopiers are those of a tier; nil is a source that portable Go packs.
+// blockCopiers are the copiers of a tier; portable Go packs the sources whose copier is nil.
 type blockCopiers struct{ plain, rounded, narrow, half, halved, ten *blockCopier }
 
 func (c *blockCopiers) of(s source) *blockCopier {
@@ -38,7 +38,7 @@ func (c *blockCopiers) of(s source) *blockCopier {
 	return c.plain
 }
 
-// blockPacker packs whole blocks by copiers, whose turn takes side×side elements, and what is left in Go.
+// blockPacker packs whole blocks with copiers, whose turn takes side×side elements, and the rest in Go.
 func blockPacker(copiers *blockCopiers, side int) packer[float32] {
 	along := func(dst *float32, ldd int, src source, rows, cols int) {
 		k := 0

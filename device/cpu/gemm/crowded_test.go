@@ -9,7 +9,7 @@ import (
 	"anneal/tensor"
 )
 
-// Rows that crowd the first-level cache are packed instead of read in place. That changes no bit.
+// Rows that crowd the first-level cache are packed instead of being read in place. That changes no bit.
 func TestCrowdedRowsArePacked(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		p := pool.New(2)

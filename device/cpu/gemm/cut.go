@@ -10,7 +10,7 @@ const (
 	crowded = 32 << 10   // rows a multiple of this many bytes apart map to few lines of the second-level cache
 )
 
-// Sizes hold the block sizes that differ between kernels, and the costs for cutting tasks. A panel of b,
+// sizes holds the block sizes that differ between kernels, and the costs for cutting tasks. A panel of b,
 // maxK×colStep, and one of a fit in the first-level cache; the sums of a task's tile, a block of a and a K block of b
 // share the second-level cache.
 type sizes struct {
@@ -54,7 +54,7 @@ type cut struct {
 	strideB, strideK int  // words between panels of b, and between its K blocks
 }
 
-// wanted is what a cut is chosen for.
+// wanted describes the product for which a cut is chosen.
 type wanted struct {
 	form      device.Form
 	m, n, k   int
@@ -62,13 +62,13 @@ type wanted struct {
 	plain     bool // strips that read a in place
 }
 
-// chosen is a cut, and what it was chosen for.
+// chosen is a cut and the product for which it was chosen.
 type chosen struct {
 	wanted
 	cut cut
 }
 
-// alone is the number of multiplications that one worker does sooner than it could share them.
+// alone is the largest number of multiplications that one worker does sooner than it could share them.
 const alone = 1 << 19
 
 // chooseCut sets the cut of the next product. Choosing takes as long as a small product, so recent choices are kept.

@@ -10,8 +10,8 @@ type deal struct {
 	next   []nextTask   // of each column
 }
 
-// A nextTask is the next task of a column; larger than down when all are taken. Workers write theirs all the time, so
-// that each has a cache line of its own.
+// A nextTask is the next task of a column; larger than down when all are taken. Each has its own cache line, because
+// workers write them all the time.
 type nextTask struct {
 	atomic.Int64
 	_ [56]byte

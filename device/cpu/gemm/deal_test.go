@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever the number of workers and the speed of each, every task is dealt once, and a lone worker changes columns as
-// seldom as can be.
+// Every task is dealt once, for any number of workers of any speed, and a single worker changes columns as rarely as
+// possible.
 func TestEveryTaskIsDealtOnce(t *testing.T) {
 	var d deal
 	for _, c := range []struct{ down, across, workers int }{

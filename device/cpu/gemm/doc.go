@@ -12,7 +12,7 @@
 // BF16 operands are multiplied in one of four ways. The amx tier multiplies tiles of 16×32 and 32×16, about ten
 // times as fast as FMA. The avx512bf16 tier keeps pairs of BF16 and uses the dot product instruction, which is fast
 // on AMD. The bf16 tier of arm64 multiplies 2×4 by 4×2 elements (BFMMLA). The other tiers widen BF16 to FP32 while
-// packing, which makes every product exact, and go on as with FP32. FP16 and TF32 operands are always rounded and
+// packing, which makes every product exact, and then multiply in FP32. FP16 and TF32 operands are always rounded and
 // held in FP32, which is not faster. Weights of a blocked format (tensor.Q8 and others) are multiplied in FP32, and
 // only as the second operand of NT.
 //

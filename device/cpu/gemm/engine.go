@@ -18,7 +18,7 @@ type Engine struct {
 	bf16 *product[float32] // BF16 operands; the same as fma unless the tier has dot products or tiles
 	f64  *product[float64]
 
-	blocked tensor.DType // the blocked format that bf16 multiplies by; fma does by all
+	blocked tensor.DType // the blocked format that bf16 multiplies; fma multiplies all of them
 }
 
 // New returns the engine of a tier. The first product of each precision reserves 7.5 MB of scratch memory per worker
@@ -101,7 +101,7 @@ func (e *Engine) MatMul(dst, a, b *tensor.Tensor, form device.Form, opt device.M
 	panic(fmt.Sprintf("gemm: no product of %v and %v to %v with %v operands", a, b, dst, opt.Operand))
 }
 
-// multipliesBF16By reports whether bf16 takes such an operand b.
+// multipliesBF16By reports whether bf16 accepts an operand b of a dtype.
 func (e *Engine) multipliesBF16By(b tensor.DType) bool {
 	return b == e.blocked || b != tensor.F16 && !b.Blocked()
 }

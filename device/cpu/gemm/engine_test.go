@@ -43,7 +43,7 @@ func newProblem(form device.Form, m, n, k int, da, db, dc tensor.DType, opt devi
 	return &problem{form, m, n, k, random(r, da, ra, ca), random(r, db, rb, cb), random(r, dc, m, n), opt}
 }
 
-// biased gives the product a bias, of the dtype that its operands ask for.
+// biased gives the product a bias, of the dtype that its operands require.
 func (p *problem) biased(seed uint64) *problem {
 	d := tensor.F32
 	if p.opt.Operand == tensor.F64 {
@@ -190,8 +190,8 @@ func TestProductMatchesFloat64(t *testing.T) {
 	})
 }
 
-// Sizes around the block limits, in every form and storage, with one worker, who keeps packed blocks from task to
-// task, and with two.
+// Products agree with float64 at sizes around the block limits, in every form and storage, with one worker, which
+// keeps packed blocks from task to task, and with two.
 func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
 	const maxN, maxK, maxC = 384, 192, 528 * 384 // of vectorSizes
 	sizes := [][3]int{

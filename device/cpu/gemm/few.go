@@ -18,8 +18,8 @@ import (
 //	c[i·colStep+j] = Σ_p a[p·rows+i] · b(j, p)
 //
 // where b(j, p) is word p of row j of b, whose rows are ldb elements apart. It reads 16·steps bytes of each row. With
-// add it adds to c. It also prefetches as many bytes from next on as it reads of b. spare is memory for 1,024 words. If
-// b is blocked, b points to a block, ldb says at which of its columns to begin, and steps how many columns to read.
+// add it adds to c. It also prefetches as many bytes from next on as it reads of b. spare is memory for 1,024 words.
+// If b is blocked, b points to a block, ldb is the first of its columns to read, and steps is the number of columns.
 type few[E tensor.Number] func(c, a *E, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *E)
 
 // A fewKernel is a kernel with the shape that it takes.
@@ -46,17 +46,17 @@ const (
 type fewGroup[E tensor.Number] struct {
 	kernel    *fewKernel[E]
 	from, m   int // rows of the product
-	rows, pad int // of the kernel, and how many rows of earlier groups' kernels there are
+	rows, pad int // rows of the kernel, and rows of the kernels of earlier groups
 }
 
-// A fewProduct is a product of few rows in progress. Each worker goes down panels of colStep columns that follow each
-// other in memory, so that what it prefetches is what it reads next. A group after the first reads b from the cache.
+// A fewProduct is a product of few rows in progress. Each worker processes panels of colStep columns that follow each
+// other in memory, so that it prefetches the data that it reads next. A group after the first reads b from the cache.
 type fewProduct[E tensor.Number] struct {
 	x       *product[E]
 	groups  [fewRows]fewGroup[E]
 	used    int // of groups
 	rows    int // of all groups
-	cols    int // per call of the kernels that has the most
+	cols    int // the most columns per call of a kernel
 	m, n, k int
 	depth   int // of a K block
 	words   int // of k
@@ -93,7 +93,8 @@ func (x *product[E]) runFew(p *pool.Pool, m, n, k int) bool {
 	return true
 }
 
-// group divides the rows into groups: the largest as often as it is full, and the smallest that holds the rest.
+// group divides the rows into groups: as many of the largest size as are full, and the smallest one that holds the
+// rest.
 func (j *fewProduct[E]) group(kernels *fewKernels[E]) {
 	j.used, j.rows, j.cols = 0, 0, 0
 	for from := 0; from < j.m; {
@@ -128,8 +129,8 @@ func (j *fewProduct[E]) packRows() {
 	}
 }
 
-// Do computes panels of the result until none is left: to count them in the pool as well would take as long as a tenth
-// of a panel.
+// Do computes panels of the result until none is left. Making each panel a task of the pool would cost a tenth of a
+// panel's time.
 func (j *fewProduct[E]) Do(worker, _ int) {
 	d := &j.x.deal
 	for column, row, ok := d.take(-1); ok; column, row, ok = d.take(column) {
@@ -139,8 +140,8 @@ func (j *fewProduct[E]) Do(worker, _ int) {
 	}
 }
 
-// panel computes one panel of the result. The last panel starts early enough to be complete; columns that another panel
-// has computed are not stored again. More says whether the worker goes on with the next panel.
+// panel computes one panel of the result. The last panel starts early enough to be complete; columns that another
+// panel has computed are not stored again. more says whether the worker continues with the next panel.
 func (j *fewProduct[E]) panel(s *scratch[E], panel int, more bool) {
 	x := j.x
 	sums, spare := s.a[:j.rows*colStep], &s.a[2*fewRows*colStep]
@@ -153,7 +154,7 @@ func (j *fewProduct[E]) panel(s *scratch[E], panel int, more bool) {
 		x.startSums(sums, from)
 	}
 	next := uintptr(x.b.at(from, 0).p)
-	if more || len(x.scratch) == 1 { // else another worker reads what follows
+	if more || len(x.scratch) == 1 { // otherwise another worker reads the next panel
 		next += uintptr(colStep * x.b.ld * x.b.dtype.Size())
 	}
 	for p := 0; p < j.k; p += j.depth {
@@ -167,8 +168,8 @@ func (j *fewProduct[E]) panel(s *scratch[E], panel int, more bool) {
 	}
 }
 
-// block adds to the sums of j.cols columns what the K block at p, b, has for all rows. It moves next on, from which
-// the first kernel prefetches; the others prefetch the same again, which costs next to nothing.
+// block adds the products of all rows with the K block b, at p, to the sums of j.cols columns. It advances next, where
+// the first kernel prefetches; the other kernels prefetch the same memory again, which costs next to nothing.
 func (j *fewProduct[E]) block(sums []E, b source, p int, next *uintptr, spare *E) {
 	size := b.dtype.Size()
 	steps := min(j.depth, j.k-p) * size / fewSteps

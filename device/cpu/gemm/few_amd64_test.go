@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Kernels that prefetch to another level than this CPU's are tested as well.
+// Kernels that prefetch to another cache level than this CPU uses are tested as well.
 func TestFewRowsWithEachLevelOfPrefetching(t *testing.T) {
 	defer func(level int) { fewLevel = level }(fewLevel)
 	for level := 1; level <= 2; level++ {

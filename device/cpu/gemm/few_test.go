@@ -11,8 +11,8 @@ import (
 	"anneal/tensor"
 )
 
-// What a row of the result is does not depend on how many rows there are: generating with a cache, which multiplies
-// one row at a time, rests on it.
+// A row of the result does not depend on the number of rows. Generating with a cache, which multiplies one row at a
+// time, relies on this.
 func TestFewRowsAreThoseOfMany(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		e := newEngine(t, tier, 2)
@@ -50,7 +50,8 @@ func TestFewRowsAreThoseOfMany(t *testing.T) {
 
 func TestEveryNumberOfFewRowsIsThatOfMany(t *testing.T) { everyNumberOfFewRowsIsThatOfMany(t) }
 
-// The same for every number of rows that has kernels, over two blocks of K and every kind of weights.
+// everyNumberOfFewRowsIsThatOfMany checks this for every number of rows that has kernels, over two blocks of K and
+// every kind of weights.
 func everyNumberOfFewRowsIsThatOfMany(t *testing.T) {
 	t.Helper()
 	const many, n, k = fewRows + 17, 40, 424

@@ -19,8 +19,8 @@ const (
 //	to(i,j) = Σ_p a(i,p) · b[p·colStep+j]
 //
 // where a(i,p) is word p of row i, rows lda bytes apart, for kernels named rows, and word i of row p for kernels named
-// cols. The next tile is so many bytes further in each matrix. With addSums, c(i,j) is added first, whose rows have
-// colStep elements; with addTo, then the old value of to.
+// cols. toBelow, cBelow and aBelow are the bytes to the next tile in each matrix. With addSums, c(i,j) is added first,
+// whose rows have colStep elements; with addTo, then the old value of to.
 //
 // For each tile kernels also prefetch: c, so that it is in the first-level cache when it is added, and, every 4 steps
 // along k, the cache lines at next and at later, which then advance by step and stride bytes. Any address is allowed,
@@ -40,7 +40,7 @@ type visit struct {
 	ahead       [mostTiles]ahead
 }
 
-// An ahead is what a kernel prefetches beside one tile.
+// An ahead describes the memory that a kernel prefetches while it computes one tile.
 type ahead struct {
 	next   uintptr
 	step   int
@@ -48,7 +48,7 @@ type ahead struct {
 	stride int
 }
 
-// mostTiles is how many tiles of a visit there are at most, those of the portable kernels.
+// mostTiles is the largest number of tiles of a visit, which the portable kernels have.
 const mostTiles = rowsTN / rowStep
 
 // The terms that a kernel adds to its sums.

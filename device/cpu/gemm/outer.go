@@ -9,12 +9,12 @@ import (
 
 // An outerKernel multiplies a panel of up to mr rows of a, packed as k rows of colStep words, by packed panels of b of
 // a task, strideB bytes apart. To the sums it adds those at from, unless that is nil, and then, if add is not 0, those
-// at to, where it stores them. Rows and panels of both are so many bytes apart.
+// at to, where it stores them. The other parameters are the bytes between rows and between panels of both.
 type outerKernel func(a, b *float32, strideB, k, panels, rows int, from unsafe.Pointer, fromRow, fromPanel int,
 	to unsafe.Pointer, toRow, toPanel, add int)
 
 // outers computes a task's tile of the result by outer products: for each K block in order it packs the panels of b,
-// unless the task above has left them, and goes down the rows, whose panel of a it packs.
+// unless the task above has left them, and goes down the rows, packing a panel of a for each.
 func (x *product[E]) outers(s *scratch[E], t span, packed bool) {
 	c := &x.cut
 	if x.bias != nil {

@@ -12,7 +12,7 @@ type source struct {
 	ld    int
 	dtype tensor.DType // F32, BF16, F16, F64 or a blocked format
 	round tensor.DType // format to which F32 elements are rounded: BF16, F16, TF32, or F32 for none
-	i, j  int          // of blocked formats: where it begins; p is the beginning of the matrix
+	i, j  int          // row and column of a blocked format at which the source begins; p points to the whole matrix
 }
 
 // at returns the block of s that begins at row i and column j.
@@ -30,8 +30,8 @@ func (s source) block(k int) unsafe.Pointer { return s.dtype.Block(s.p, s.ld, s.
 
 // A packer copies blocks of operands into the layouts that kernels read. A word is the unit that a kernel multiplies:
 // an element, or in the avx512bf16 tier a pair of BF16 elements adjacent along k, the lower one first. With pairs, an
-// odd k is padded with a zero. Where the tile's run is 2, two words along k of a column lie next to each other in what
-// runs down, in the place of its rows p&^1 and p|1, and k is padded to whole runs.
+// odd k is padded with a zero. If the tile's run is 2, layouts in which k runs down hold two words along k of a column
+// next to each other, in the place of rows p&^1 and p|1, and k is padded to whole runs.
 type packer[E tensor.Number] struct {
 	// copyRows copies rows×cols elements with k along the row: word (i, p) goes to dst[i·ldd+p].
 	copyRows func(dst *E, ldd int, src source, rows, cols int)

@@ -15,7 +15,7 @@ var copiersAVX2 = blockCopiers{
 	ten:     &blockCopier{copyRowsTF32AVX2, transposeTF32AVX2},
 }
 
-// storeAVX2 is put by AVX2, for whole rows of a tile.
+// storeAVX2 is put in AVX2, for whole rows of a tile.
 func storeAVX2(dst *sink, to unsafe.Pointer, c *float32, rows, cols int) {
 	add := 0
 	if dst.add {

@@ -6,8 +6,8 @@ import (
 	"anneal/tensor"
 )
 
-// BFMMLA takes quads: two words of two BF16 elements each, adjacent along k. Packed rows are as they are, and in packed
-// columns element (i, p) is number 4·(p/4·ldd + i) + p%4 of the halves of words. k is padded with zeros to whole quads.
+// BFMMLA takes quads: two words of two BF16 elements each, adjacent along k. Packed rows keep their order, and in
+// packed columns element (i, p) is half-word number 4·(p/4·ldd + i) + p%4. k is padded with zeros to whole quads.
 
 // A quadCopier packs quads of one kind of source: whole blocks, in assembly.
 type quadCopier struct {

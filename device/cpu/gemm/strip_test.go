@@ -11,15 +11,15 @@ import (
 	"anneal/tensor"
 )
 
-// needTiles skips a test of the amx tier where that does not run.
+// needTiles skips a test of the amx tier if the machine does not support it.
 func needTiles(t *testing.T) {
 	if !slices.Contains(isa.Tiers(), isa.AMX) {
 		t.Skip("no tiles here")
 	}
 }
 
-// On tiles a sum is what strip says, to the last bit: along K in runs of 32, whose even and odd products are added up
-// apart.
+// On tiles a sum has the order that the comment on strip documents, to the last bit: along K in runs of 32, whose even
+// and odd products are added separately.
 func TestSumsOnTilesAreMadeInTheDocumentedOrder(t *testing.T) {
 	needTiles(t)
 	e := newEngine(t, isa.AMX, 1)
@@ -48,7 +48,7 @@ func TestSumsOnTilesAreMadeInTheDocumentedOrder(t *testing.T) {
 	}
 }
 
-// Products so wide and deep that b is packed in rounds have the bits that others have, however many workers cut them.
+// Products so wide and deep that b is packed in rounds have the same bits as others, for any number of workers.
 func TestRoundsDoNotChangeBits(t *testing.T) {
 	needTiles(t)
 	one, many := newEngine(t, isa.AMX, 1), newEngine(t, isa.AMX, 3)

@@ -12,7 +12,8 @@ import (
 	"anneal/tensor"
 )
 
-// A product that is promised to be symmetric has the bits it has without the promise, whatever was left out.
+// A product that the caller declares symmetric has the same bits as without the declaration, whichever parts are not
+// computed.
 func TestSymmetricProductsAreTheFullOnes(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier isa.Tier) {
 		e := newEngine(t, tier, 2)
@@ -51,8 +52,7 @@ func TestSymmetricProductsAreTheFullOnes(t *testing.T) {
 	})
 }
 
-// The cut of a symmetric product leaves nearly half of it out, where that is worth it, and its count of tasks is
-// exact.
+// The cut of a symmetric product omits nearly half of it, if that pays, and its count of tasks is exact.
 func TestSymmetricProductsAreHalfTheWork(t *testing.T) {
 	z := vectorSizes(12, 1)
 	for _, m := range []int{384, 768, 1024} {

@@ -87,7 +87,7 @@ func f32Packer(t isa.Tier) packer[float32] {
 	return blockPacker(&copiersNEON, 4)
 }
 
-// f32Store returns the store of a tier. Whole eights of columns to a BF16 result are its assembly's.
+// f32Store returns the store of a tier. Its assembly stores groups of eight columns to a BF16 result.
 func f32Store(t isa.Tier) store[float32] {
 	if t < isa.NEON {
 		return put[float32]

@@ -1,5 +1,6 @@
-// Package pool runs the tasks of one kernel on a fixed set of workers. It decides who does a task, never what a task
-// is: kernels cut their work by shape alone, so results do not depend on the number of threads.
+// Package pool runs the tasks of one kernel on a fixed set of workers. It decides which worker does a task, but not
+// how work is divided into tasks: kernels cut their work by shape alone, so results do not depend on the number of
+// threads.
 package pool
 
 import (
@@ -14,14 +15,14 @@ import (
 // the same time; tasks must not depend on each other. The worker number selects scratch memory.
 type Job interface{ Do(worker, task int) }
 
-// patience is how long a worker without work looks for some before it sleeps. The next kernel of a step usually
-// follows within microseconds, but when another program takes a CPU from one worker for a moment, the others wait for
-// it, and to wake them again costs more than the moment. A server whose client is on the same two CPUs continues one
-// sequence at 65 to 80 tokens/s with 50 µs, 90 with 200 µs to 2 ms.
+// patience is how long an idle worker polls for work before it sleeps. The next kernel of a step usually follows
+// within microseconds. But if another program takes a CPU from one worker for a moment, the others wait, and waking
+// them again costs more than that moment. A server whose client runs on the same two CPUs generates 65 to 80 tokens/s
+// for one sequence with 50 µs, and 90 with 200 µs to 2 ms.
 const patience = 300 * time.Microsecond
 
-// awake counts the workers of all pools that do not sleep. If they are more than the CPUs, nobody is patient: a worker
-// that looks for work would keep a CPU from one that has some.
+// awake counts the workers of all pools that do not sleep. If there are more than CPUs, no worker polls, because it
+// would keep a CPU from a worker with work.
 var awake atomic.Int64
 
 // A Pool is a set of workers that sleep while there is no work. Run must be called from one goroutine at a time; the
@@ -31,7 +32,7 @@ type Pool struct {
 	workers []worker // the extra ones
 	busy    atomic.Int64
 	waiting atomic.Bool   // the caller sleeps until busy is 0 …
-	idle    chan struct{} // … and is told here
+	idle    chan struct{} // … and is woken through this channel
 
 	job   Job
 	tasks int64
@@ -41,11 +42,11 @@ type Pool struct {
 	simulated *simulation // of workers that do not exist; nil if they do
 }
 
-// worker is what the caller tells an extra worker.
+// worker is the state that the caller shares with an extra worker.
 type worker struct {
 	state atomic.Int32
 	wake  chan struct{}
-	_     [48]byte // a cache line each
+	_     [48]byte // each worker fills a cache line
 }
 
 // States of a worker.
@@ -103,7 +104,7 @@ func (p *Pool) Run(tasks int, job Job) {
 	}
 }
 
-// RunAlone does all tasks of the job on the caller, for jobs that it does sooner than it could share them.
+// RunAlone does all tasks of the job on the caller, for jobs so short that sharing them would take longer.
 func (p *Pool) RunAlone(tasks int, job Job) {
 	for i := range tasks {
 		job.Do(0, i)
@@ -122,14 +123,14 @@ func (p *Pool) serve(id int, w *worker) {
 	}
 }
 
-// tell changes the state of a worker, and wakes it.
+// tell sets the state of a worker, and wakes it.
 func (w *worker) tell(state int32) {
 	if w.state.Swap(state) == asleep {
 		w.wake <- struct{}{}
 	}
 }
 
-// listen waits until the worker is told something, and returns it.
+// listen waits until the state of the worker changes, and returns the new state.
 func (p *Pool) listen(w *worker) int32 {
 	told := func() bool { return w.state.Load() != watching }
 	if !p.soon(told) && w.state.CompareAndSwap(watching, asleep) {
@@ -151,8 +152,8 @@ func (p *Pool) await() {
 	}
 }
 
-// soon reports whether a condition is met while a worker is patient. Between looks others may have the CPU: without
-// that, two processes on the same CPUs take half as long again.
+// soon polls a condition for up to patience, and reports whether it is met. Between polls it yields the CPU; otherwise
+// two processes on the same CPUs would take half as long again.
 func (p *Pool) soon(met func() bool) bool {
 	if met() {
 		return true

@@ -32,7 +32,7 @@ func TestEveryTaskRunsOnce(t *testing.T) {
 	}
 }
 
-// exclusive fails if a worker number is out of range or used by two tasks at once: scratch memory goes by it.
+// exclusive fails if a worker number is out of range or used by two tasks at once, because it selects scratch memory.
 type exclusive struct {
 	busy  []atomic.Int32
 	wrong atomic.Int32
@@ -71,8 +71,7 @@ func TestClosedPoolRunsOnTheCaller(t *testing.T) {
 	}
 }
 
-// Between kernels workers look for work for a while and then sleep: a job may come before, while or after they fall
-// asleep.
+// Between kernels workers poll for a while and then sleep; a job may arrive before, while or after they fall asleep.
 func TestWorkersTakeAJobWheneverItComes(t *testing.T) {
 	p := New(3)
 	defer p.Close()
@@ -89,7 +88,7 @@ func TestWorkersTakeAJobWheneverItComes(t *testing.T) {
 	}
 }
 
-// slow takes longer than any worker is patient, in one task.
+// slow has one task that takes longer than any worker's patience.
 type slow struct{ done atomic.Int32 }
 
 func (s *slow) Do(worker, task int) {
@@ -111,7 +110,7 @@ func TestTheCallerWaitsForTheLastTask(t *testing.T) {
 	}
 }
 
-// Pools of more workers than CPUs make progress together, and their workers end with them, asleep or not.
+// Pools with more workers than CPUs make progress together, and closing them ends their workers, asleep or not.
 func TestManyPoolsAtOnce(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var all sync.WaitGroup

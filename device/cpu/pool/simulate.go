@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// A Simulation is what a step would take on more CPUs than there are. A pool that simulates workers does all tasks on
-// the caller, one after the other, measures each, and says when workers beside each other would be through with them.
-// What the caller does between jobs counts as it is: other workers have nothing to do then.
+// A Simulation is the time that a step would take on more CPUs than the machine has. A pool that simulates workers
+// does all tasks on the caller, one after the other, measures each, and computes when parallel workers would finish
+// them. The caller's time between jobs counts in full, because other workers are then idle.
 //
-// It knows nothing of what CPUs share: memory, caches beyond their own, and power.
+// It does not model resources that CPUs share: memory bandwidth, shared caches, and power.
 type Simulation struct {
-	Jobs    int           // that more than one worker shared
+	Jobs    int           // jobs that more than one worker shared
 	Tasks   int           // of those jobs
 	Work    time.Duration // the tasks' time, added up
-	Longest time.Duration // of each job the time of the worker that is through last, added up
-	Handing time.Duration // to tell workers of jobs, and to hear that they are through
+	Longest time.Duration // the sum over jobs of the time of the worker that finishes last
+	Handing time.Duration // to start the workers of jobs, and to learn that they have finished
 	Outside time.Duration // time outside of those jobs
 }
 
-// Total returns the time that all of it takes.
+// Total returns the sum of these times.
 func (s *Simulation) Total() time.Duration { return s.Longest + s.Handing + s.Outside }
 
-// handover is how long a cache line takes from one CPU to another, which are as far apart as two in one socket are.
-// To start a job the caller writes a line of each worker, and to end it each writes the same line.
+// handover is the time to move a cache line between two CPUs of one socket. To start a job the caller writes a line of
+// each worker, and to end it each worker writes the same line.
 const handover = 100 * time.Nanosecond
 
-// simulation is what a pool keeps of a simulation.
+// simulation is the state of a pool's simulation.
 type simulation struct {
 	loads   []time.Duration   // of each worker
 	jobs    [][]time.Duration // the least time of every task of a step's jobs
-	job     int               // that comes next
+	job     int               // the next job
 	outside time.Duration     // the least of a step
-	so      time.Duration     // of this step, until begin
+	so      time.Duration     // outside time of this step, until begin
 	begin   time.Time
 }
 
@@ -50,8 +50,8 @@ func (p *Pool) BeginStep() {
 	s.job, s.so, s.begin = 0, 0, time.Now()
 }
 
-// EndStep ends a step, and returns what steps take. The time of a task is the least that it took in any of them, so
-// that it does not count if another program took the CPU from it for a moment.
+// EndStep ends a step, and returns what steps take. The time of a task is its least time in any step, so that
+// interruptions by other programs do not count.
 func (p *Pool) EndStep() Simulation {
 	s := p.simulated
 	s.so += time.Since(s.begin)
@@ -71,7 +71,7 @@ func (p *Pool) EndStep() Simulation {
 	return r
 }
 
-// deal deals tasks to the workers as if each took the next when it is through with one.
+// deal assigns tasks to workers as if each took the next task when it finishes one.
 func (s *simulation) deal(times []time.Duration) {
 	clear(s.loads)
 	for _, d := range times {
@@ -85,8 +85,8 @@ func (s *simulation) deal(times []time.Duration) {
 	}
 }
 
-// run does the tasks of a job. A worker does as many as every other, one after the other, so that it finds in its cache
-// what it left there.
+// run does the tasks of a job. Each simulated worker does an equal number of consecutive tasks, so that it finds its
+// data in the cache.
 func (s *simulation) run(tasks int, job Job) {
 	last := time.Now()
 	s.so += last.Sub(s.begin)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A job whose tasks take as long as they say.
+// timed is a job whose tasks take given times.
 type timed struct {
 	times   []time.Duration
 	workers []int
@@ -22,8 +22,8 @@ func compute(d time.Duration) {
 	}
 }
 
-// Tasks of 4, 3, 2, 1, 1 and 1 units are through after 4 on three workers and after 6 on two. What the caller does
-// between jobs is nobody else's. A step that is interrupted says what one that is not takes.
+// Tasks of 4, 3, 2, 1, 1 and 1 units finish after 4 units on three workers and after 6 on two. Time of the caller
+// between jobs counts in full. An interrupted step reports the time of an uninterrupted one.
 func TestASimulationDealsTasksToWorkers(t *testing.T) {
 	const unit = 200 * time.Microsecond // short, so that some steps are not interrupted on a busy machine
 	var times []time.Duration
@@ -41,7 +41,7 @@ func TestASimulationDealsTasksToWorkers(t *testing.T) {
 			p.BeginStep()
 			compute(time.Duration(1+step%2) * unit)
 			p.Run(len(times), j)
-			p.Run(1, j) // is the caller's own
+			p.Run(1, j) // runs on the caller
 			s = p.EndStep()
 		}
 		last := j.workers[len(times)-1]

@@ -9,8 +9,8 @@ import (
 	"anneal/internal/isa"
 )
 
-// The step on 8-bit moments has the bits of its parts, over some steps of gradients of very different sizes, of which
-// some blocks have none at all.
+// The step on 8-bit moments has the same bits as its parts, over some steps of gradients of very different sizes, with
+// blocks whose gradients are all 0.
 func TestAdamW8IsItsParts(t *testing.T) {
 	const blocks, n = 5, 5 * 256
 	type state struct {
@@ -42,7 +42,7 @@ func TestAdamW8IsItsParts(t *testing.T) {
 				case i/256 == 1:
 					g[i] = 0
 				case i/256 == 2:
-					g[i] *= 1e-19 // the squares are no normal numbers
+					g[i] *= 1e-19 // the squares are subnormal
 				}
 			}
 			a, b := &s[0], &s[1]
@@ -80,7 +80,7 @@ func TestAdamW8IsItsParts(t *testing.T) {
 	}
 }
 
-// The assembly finds the fields of an AdamW8 where the compiler puts them.
+// The offsets in the assembly match the compiler's layout of AdamW8.
 func TestAdamW8Layout(t *testing.T) {
 	var o AdamW8[float32]
 	for name, at := range map[string][2]uintptr{

@@ -8,8 +8,8 @@ import (
 	"anneal/internal/isa"
 )
 
-// Every tier finds the nearest number, in every part of the range and around every middle, and reads back what it
-// wrote. Without signs only 0 becomes 0.
+// Every tier finds the nearest number, in every part of the range and around every midpoint, and decodes each code to
+// its number. Without signs only 0 becomes 0.
 func TestCodesAreTheNearestNumbers(t *testing.T) {
 	for _, signed := range []bool{true, false} {
 		code := NewCode[float32](signed)
@@ -54,7 +54,7 @@ func TestCodesAreTheNearestNumbers(t *testing.T) {
 	}
 }
 
-// The scales are factors of what is read and written, whatever the length.
+// The scales multiply the numbers that are read and written, for any length.
 func TestCodesOfScaledRows(t *testing.T) {
 	code := NewCode[float32](true)
 	for _, tier := range isa.Tiers() {
@@ -78,7 +78,7 @@ func TestCodesOfScaledRows(t *testing.T) {
 	}
 }
 
-// The assembly finds the fields of a Code where the compiler puts them.
+// The offsets in the assembly match the compiler's layout of Code.
 func TestCodeLayout(t *testing.T) {
 	var c Code[float32]
 	for name, at := range map[string][2]uintptr{

@@ -9,8 +9,8 @@ import (
 	"anneal/tensor"
 )
 
-// NUM-4: five million random bit patterns, NaN and infinities among them, convert to the bits of the scalar
-// conversions on every tier; NaN only stays NaN.
+// NUM-4: five million random bit patterns, including NaN and infinities, convert to the bits of the scalar conversions
+// on every tier; a NaN only has to stay NaN.
 func TestConversionsAreTheScalarOnes(t *testing.T) {
 	rounds, n := 100, 50_003
 	if testing.Short() {

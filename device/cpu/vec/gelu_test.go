@@ -8,7 +8,7 @@ import (
 	"anneal/tensor"
 )
 
-// GPT-2's formula as it is written in the papers, in float64: an independent way to the same numbers.
+// geluByTanh computes GPT-2's formula as written in the papers, in float64, as an independent reference.
 func geluByTanh(x float64) (y, slope float64) {
 	u := math.Sqrt(2/math.Pi) * (x + 0.044715*x*x*x)
 	th := math.Tanh(u)
@@ -33,7 +33,7 @@ func TestGELUIsTheTanhFormula(t *testing.T) {
 		v.GELUGrad(d, ones, xs)
 		for i, x := range xs {
 			want, slope := geluByTanh(float64(x))
-			if math.Abs(float64(x)) > 1e3 { // the cube overflows, or 0·∞ comes of it
+			if math.Abs(float64(x)) > 1e3 { // the cube overflows, or gives 0·∞
 				want, slope = math.Max(float64(x), 0), 0
 				if x > 0 {
 					slope = 1
@@ -49,8 +49,8 @@ func TestGELUIsTheTanhFormula(t *testing.T) {
 	}
 }
 
-// Every tier computes what the portable float64 does on every length, NaN stays in its element, and nothing past the
-// end changes.
+// Every tier agrees with portable float64 on every length, a NaN stays in its element, and nothing past the end
+// changes.
 func TestGELUOnEveryLength(t *testing.T) {
 	ref, nan := Float64(), float32(math.NaN())
 	for _, tier := range isa.Tiers() {
@@ -84,8 +84,8 @@ func TestGELUOnEveryLength(t *testing.T) {
 	}
 }
 
-// The one-pass primitives for LayerNorm, GELU and biases give the bits of the passes, NaN and infinities included, and
-// touch nothing past their length.
+// The one-pass primitives for LayerNorm, GELU and biases give the same bits as separate passes, also for NaN and
+// infinities, and touch nothing past their length.
 func TestNarrowLayerNormAndGELUAreBitEqualToPasses(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)

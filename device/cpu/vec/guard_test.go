@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fenced returns n elements between whose end (or start) and an unreadable page there is nothing.
+// fenced returns n elements whose end (or start) touches an unreadable page.
 func fenced[E any](t *testing.T, n int, atEnd bool) []E {
 	const page = 4096
 	mem, err := unix.Mmap(-1, 0, 3*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)

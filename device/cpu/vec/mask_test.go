@@ -8,7 +8,7 @@ import (
 	"anneal/internal/isa"
 )
 
-// Every tier makes the factors of the definition, and touches none after the last group.
+// Every tier computes the factors of the definition, and writes nothing after the last group.
 func TestMaskIsTheSameOnEveryTier(t *testing.T) {
 	m := Mask[float32]{Counter: [4]uint32{0xfffff000, 7, 8, 9}, Key: [2]uint32{0x12345678, 0xfedcba98}, Scale: 1.25}
 	for _, tier := range isa.Tiers() {
@@ -26,7 +26,7 @@ func TestMaskIsTheSameOnEveryTier(t *testing.T) {
 	}
 }
 
-// The share of survivors is within five standard deviations of what was asked for, over all columns and in each.
+// The share of kept elements is within five standard deviations of the requested one, over all columns and in each.
 func TestMaskKeepsTheShareThatWasAskedFor(t *testing.T) {
 	const rows = 20000
 	for _, keep := range []uint32{6554, 32768, 58982} {

@@ -10,7 +10,7 @@ import (
 
 type bf16s = []tensor.BFloat16
 
-// passes are the primitives of Narrow as passes over rows of float32: widen, compute, round.
+// passes returns the primitives of Narrow as separate passes over rows of float32: widen, compute, round.
 func passes(v Table[float32]) Narrow[float32] {
 	wide := func(x bf16s, n int) []float32 {
 		w := make([]float32, n)
@@ -100,8 +100,8 @@ func passes(v Table[float32]) Narrow[float32] {
 	}
 }
 
-// The one-pass primitives give the bits of the passes, NaN and infinities included, and touch nothing past their
-// length.
+// The one-pass primitives give the same bits as separate passes, also for NaN and infinities, and touch nothing past
+// their length.
 func TestNarrowIsBitEqualToPasses(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)

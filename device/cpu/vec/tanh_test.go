@@ -7,7 +7,7 @@ import (
 	"anneal/internal/isa"
 )
 
-// The error bound that tanh.go states, in units of the last place of the exact result.
+// The error is within the bound that tanh.go states, in units of the last place of the exact result.
 func TestTanhErrorIsWithinItsBound(t *testing.T) {
 	const stride = 997 // of the bit patterns up to 20, both signs
 	var xs []float32
@@ -38,7 +38,7 @@ func TestTanhErrorIsWithinItsBound(t *testing.T) {
 	}
 }
 
-// A capped value never lies beyond the cap, whatever it was; NaN stays what it is.
+// A capped value never exceeds the cap; NaN stays NaN.
 func TestSoftcapLimits(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, tier := range isa.Tiers() {

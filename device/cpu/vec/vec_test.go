@@ -175,7 +175,8 @@ func TestPrimitivesMatchFloat64(t *testing.T) {
 	}
 }
 
-// The error bound that exp.go states, in units of the last place of the exact result (2⁻¹⁴⁹ where that is subnormal).
+// The error is within the bound that exp.go states, in units of the last place of the exact result (2⁻¹⁴⁹ if that is
+// subnormal).
 func TestExpErrorIsWithinItsBound(t *testing.T) {
 	const stride = 997 // of the bit patterns of [−104, 89], both signs
 	var xs []float32
@@ -271,7 +272,7 @@ func adEMAMixOf[T Float](floor float64) *AdEMAMix[T] {
 	return &AdEMAMix[T]{0.5, 0.9, 0.1, 0.95, 0.05, 0.99, 0.01, 1e-2, 5e-2, 2, 1e-8, 0.1, T(floor)}
 }
 
-// A step of an optimizer switches subnormal numbers off for itself; they must be on again for everyone else.
+// A step of an optimizer switches subnormal numbers off; they must be on again afterwards.
 func TestStepsLeaveSubnormalsOn(t *testing.T) {
 	for _, tier := range isa.Tiers() {
 		v := Float32(tier)

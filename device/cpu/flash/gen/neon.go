@@ -90,8 +90,8 @@ func (k neon) loadConstants() {
 	}
 }
 
-// power replaces register x by 2^x, as exp2 does; temp and the three registers after it are overwritten. 20
-// instructions, of which 12 are Horner's rule: a copy of the coefficient and FMLA, which adds to it.
+// power replaces register x by 2^x, as exp2 does; temp and the three registers after it are overwritten. It takes 20
+// instructions, of which 12 are Horner's rule: a copy of the coefficient, to which FMLA adds.
 func (k neon) power(x, temp int) {
 	c := func(c int) int { return neonConstants + c }
 	n, p, q, low := temp, temp+1, temp+2, temp+3

@@ -4,7 +4,7 @@ import "anneal/internal/asmgen"
 
 // BFMMLA multiplies two rows of a by two columns of b, four BF16 elements of each, and adds to 2×2 sums in one
 // register. Matrices packed down therefore hold four elements of a column next to each other, in two words: a quad.
-// Two rows of a matrix packed across are brought together in the kernel.
+// The kernel combines two rows of a matrix packed across.
 //
 // BFDOT would take words as VDPBF16PS does, without quads, but has half the products. Quads cost a seventh of what that
 // saves forward, and a sixth backward: packing down takes 8 zips for 32 elements instead of 4, products of rows one zip
@@ -28,10 +28,10 @@ func quadsFile() *asmgen.File {
 // quad along k, multiplies 2 registers of a, from 16 on, by 8 of b, from 24 on.
 //
 // Two steps are 32 BFMMLA, 8 cycles of four vector pipes, and 8 LDP of b. If a is packed down, 2 LDP load four rows
-// each: 48 instructions and 20 loaded registers, 6 and 2.5 per cycle. If it is packed across, 4 loads hold two quads of
-// a row each, which 4 zips bring together in registers 20 … 23: 53 instructions in 9 cycles. Vector pipes limit both on
-// a CPU that loads three registers per cycle and passes a sum on within four. A tile costs 16 MOVI and 16 zips more,
-// and 16 FADD if it adds.
+// each: 48 instructions and 20 loaded registers, 6 and 2.5 per cycle. If it is packed across, 4 loads hold two quads
+// of a row each, which 4 zips combine in registers 20 … 23: 53 instructions in 9 cycles. Vector pipes limit both on a
+// CPU that loads three registers per cycle and forwards a sum within four cycles. A tile costs 16 MOVI and 16 zips
+// more, and 16 FADD if it adds.
 func quadsMul(f *asmgen.File, across bool) {
 	name, form := "mulDownBFMMLA", "down"
 	if across {

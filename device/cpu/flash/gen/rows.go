@@ -104,8 +104,8 @@ func (s *set) loadF16(f *asmgen.File) {
 	k.widen(2, func(u int) { k.I("VCVTPH2PS %d(BX), %s", u*s.bytes()/2, k.v(1+u)) })
 }
 
-// widen writes a load from narrower elements of size bytes; read loads register u of 16 elements, at BX, to register
-// 1+u.
+// widen writes a load from narrower elements of size bytes; read loads register number u of the 16 elements at BX to
+// register 1+u.
 func (k *kernel) widen(size int, read func(u int)) {
 	k.Arg("dst", "DI")
 	k.argBytes("ld", "DX")

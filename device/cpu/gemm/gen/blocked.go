@@ -18,7 +18,8 @@ type blockFormat struct {
 	size   int // bytes of a weight, or of a pair
 	scales int // bytes of scales before the weights of a block
 	pair   int // weights of a row that are multiplied together: columns of a step
-	// load loads weights from an address and makes them numbers in register x; scale is that of their columns' scales.
+	// load loads weights from an address and converts them to numbers in register x; scale is the register of their
+	// columns' scales.
 	load func(fn *asmgen.Func, from, x, scale string)
 }
 
@@ -38,13 +39,13 @@ var blockFormats = []blockFormat{
 // blockPairs is the format for kernels that multiply pairs.
 var blockPairs = blockFormat{"BlockedPairs", 4, 0, 2, blockFormats[0].load}
 
-// steps returns those of a block, and bytes its bytes.
+// steps returns the number of steps of a block, and bytes its size in bytes.
 func (b blockFormat) steps() int { return blockSide / b.pair }
 func (b blockFormat) bytes() int { return b.scales + b.size*blockSide*b.steps() }
 
-// fewBlocked writes a kernel of type few for a blocked format: ldb is at which k of the first block it begins, steps
-// how many it takes, a multiple of 4. There is nothing to transpose. Memory is read in order; without prefetching, one
-// row of weights in Q8 takes twice as long from memory.
+// fewBlocked writes a kernel of type few for a blocked format: ldb is the first k to read in the first block, and
+// steps is the number of steps, a multiple of 4. Nothing needs to be transposed. Memory is read in order; without
+// prefetching, one row of weights in Q8 takes twice as long from memory.
 //
 // With AVX-512 and one row each step of Q8 takes 8 instructions on the ports 0 and 5 for 32 bytes, of BF16 6 for 64, of
 // FP32 2 for 128; the chain of sums takes 4 cycles. A step of pairs of BF16 is two columns, read like one of FP32. With
@@ -145,10 +146,10 @@ func (k *blockKernel) valueOf(step, group int) int {
 	return k.value + group
 }
 
-// broadcast returns the register behind those of the values.
+// broadcast returns the register after those of the values.
 func (k *blockKernel) broadcast() int { return k.valueOf(3, k.groups-1) + 1 }
 
-// start loads what loop counts: the block, the step in it, and the steps.
+// start loads the counters of loop: the block, the step in it, and the number of steps.
 func (k *blockKernel) start() {
 	k.Arg("b", "SI")
 	k.Arg("ldb", "DX")

@@ -13,10 +13,10 @@ const fewCols = 16
 // (groups), that prefetches to a level of the cache. Four rows of b are loaded into each register, 16 bytes a 128-bit
 // lane, so that shuffles within lanes transpose them; in vector p of the result, column c is word p of row c.
 //
-// The main loop takes 64 bytes of every row, in four pieces of 16 bytes, from all rows of a group before it turns to
-// the next group: rows that lie a power of two apart share a few places in the first-level cache, which would lose
-// the rest of their lines between two pieces. With AVX-512 all pieces of a group are in registers at once, so that
-// each line is touched once. A second loop takes the 16 bytes that are left of k.
+// The main loop reads 64 bytes of every row, in four pieces of 16 bytes, from all rows of a group before it turns to
+// the next group. Rows that are a power of two apart share a few sets of the first-level cache, which would otherwise
+// evict their lines between two pieces. With AVX-512 all pieces of a group are in registers at once, so that each line
+// is touched once. A second loop reads the rest of k, 16 bytes at a time.
 //
 // Registers with AVX-512: sums 0 to 7, pieces 8 to 23, scratch 24 and 25, constants from 26 on; with AVX2 sums 0 to 7,
 // a piece 8 to 11, scratch 12 to 15.
@@ -80,8 +80,8 @@ func (k *fewKernel) scratch() int {
 	return 12
 }
 
-// loop writes a loop over so many pieces of 16 bytes at a time. It counts steps down, and goes on while the condition
-// of jump holds.
+// loop writes a loop over that many pieces of 16 bytes at a time. It counts steps down, and continues while the
+// condition of jump holds.
 func (k *fewKernel) loop(pieces int, jump string) {
 	const first = 8 // register of the pieces
 	loop := k.NewLabel("loop")

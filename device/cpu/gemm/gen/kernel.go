@@ -41,14 +41,14 @@ func fmaOn(packed, reg string) func(fn *asmgen.Func, b, a, c int) {
 	}
 }
 
-// Where a kernel finds the words of a that it broadcasts: along rows, or down columns.
+// The layouts of the words of a that a kernel broadcasts: along rows, or down columns.
 const (
 	byRows = "Rows"
 	byCols = "Cols"
 )
 
-// kernel writes a kernel of rows × two vectors. The sums are registers 0 … 2·rows−1. If these are all columns of a
-// tile, it is a column, which goes down the tiles of a visit.
+// kernel writes a kernel of rows × two vectors. The sums are registers 0 … 2·rows−1. If two vectors are all columns of
+// a tile, the function is a column, which computes all tiles of a visit.
 //
 // A step along k loads two vectors of b, and for each row broadcasts one word of a and does two FMAs with it. With 12
 // rows that is 14 loads for 24 FMAs, which two load and two FMA ports do in 12 cycles.

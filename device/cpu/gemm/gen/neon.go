@@ -78,7 +78,7 @@ func neonKernel(f *asmgen.File, rows int, form string) {
 	neonEnd(fn, rows, a0, func(row, quad int) int { return 4*row + quad })
 }
 
-// byFours writes a loop of as many steps as the register says, 0 or more: four at a time, and then one at a time.
+// byFours writes a loop whose number of steps, 0 or more, is in a register: four at a time, and then one at a time.
 func byFours(fn *asmgen.Func, count string, steps func(n int)) {
 	loop, tail, single, done := fn.NewLabel("loop"), fn.NewLabel("tail"), fn.NewLabel("single"), fn.NewLabel("done")
 	fn.I("SUBS $4, %s", count)

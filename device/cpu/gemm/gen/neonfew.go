@@ -6,9 +6,9 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// A neonFew writes a kernel of type few (few.go). All of them take 64 bytes, a cache line, of eight rows of b before
-// they turn to the next eight: the lines of rows a power of two apart share a few places of the first-level cache.
-// Within them they take 16 bytes of each row at a time, so that eight sums, or two, do not wait for each other.
+// A neonFew writes a kernel of type few (few.go). All kernels read 64 bytes, a cache line, of eight rows of b before
+// they turn to the next eight, because rows a power of two apart share a few sets of the first-level cache. Of these
+// lines they read 16 bytes of each row at a time, so that eight sums, or two, do not wait for each other.
 //
 // General registers: the rows of b are at R0 to R15, a at R16, what is prefetched at R17, the steps left are R19, and
 // R20 to R26 are scratch.
@@ -18,9 +18,9 @@ type neonFew struct {
 	constant   func(*asmgen.Func)
 	piece      int                    // bytes of a row of b that multiply takes, at most 16
 	advance    int                    // bytes of a that go with them
-	multiply   func(first, piece int) // by that piece of eight rows of b from the first on
-	finish     func()                 // brings the sums of four columns of a row together, in one register …
-	sum        func(row, col int) int // … which is this
+	multiply   func(first, piece int) // multiplies by a piece of eight rows of b, from row first on
+	finish     func()                 // combines the sums of four columns of a row in one register …
+	sum        func(row, col int) int // … and sum returns that register
 }
 
 const neonFewCols = 8 // rows of b that are read together
@@ -60,7 +60,7 @@ func (k *neonFew) write(sums, size int) {
 	k.store()
 }
 
-// loop writes a loop over so many steps of 16 bytes, which goes on while the condition of jump holds.
+// loop writes a loop over that many steps of 16 bytes, which continues while the condition of jump holds.
 func (k *neonFew) loop(steps int, jump string) {
 	loop := k.NewLabel("loop")
 	k.I("PCALIGN $32")
@@ -149,7 +149,7 @@ func neonFewRows(f *asmgen.File, l neonLoader, rows int) {
 
 // neonFewRow writes the kernel of one row and 16 columns by FMLA. A register of sums holds four columns, so that the
 // words of four rows of b are transposed: 8 instructions and 4 FMLA for 64 bytes of b in FP32, which is 3 cycles on
-// four pipes. In BF16 pairs are transposed, and then parted and widened: 8 + 8 + 8 FMLA, 6 cycles.
+// four pipes. In BF16 pairs are transposed, then separated and widened: 8 + 8 + 8 FMLA, 6 cycles.
 func neonFewRow(f *asmgen.File, l neonLoader) {
 	const a, x, temp = 4, 8, 16
 	k := newNeonFew(f, l.name+"NEON", 1, 16)
@@ -194,8 +194,8 @@ func neonFewRow(f *asmgen.File, l neonLoader) {
 // neonFewQuads writes a kernel by BFMMLA, which adds to the 2×2 sums of a register the products of two rows of a and
 // two of b over four steps along k. A single row of a is multiplied twice.
 //
-// For 64 bytes of b in BF16 one row takes 5 instructions that bring rows together and 4 BFMMLA, which is 2¼ cycles
-// on four pipes; 4 rows take 4 + 8, 3 cycles, and 8 rows 4 + 16, 5 cycles.
+// For 64 bytes of b in BF16 one row takes 5 instructions that combine rows and 4 BFMMLA, which is 2¼ cycles on four
+// pipes; 4 rows take 4 + 8, 3 cycles, and 8 rows 4 + 16, 5 cycles.
 func neonFewQuads(f *asmgen.File, l quadLoader, rows int) {
 	const a, x, temp = 16, 24, 26
 	pairs, cols := (rows+1)/2, 16

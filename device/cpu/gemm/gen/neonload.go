@@ -2,7 +2,7 @@ package main
 
 import "anneal/internal/asmgen"
 
-// A neonLoader loads four elements of an operand as FP32, as the products of the tier neon take them.
+// A neonLoader loads four elements of an operand as FP32, the format of products in the tier neon.
 type neonLoader struct {
 	name   string
 	size   int // bytes of an element in memory

@@ -2,12 +2,12 @@ package main
 
 import "anneal/internal/asmgen"
 
-// The packing of arm64. NEON has no masks, so these functions take whole blocks; what is left over is packed in
-// portable Go (pack_arm64.go).
+// The packing of arm64. NEON has no masks, so these functions pack whole blocks only; portable Go packs the rest
+// (pack_arm64.go).
 
 const neonPackParams = "dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int"
 
-// neonPackStart loads the parameters of a function that packs: dst in R0, src in R2, the rows in R4 and the columns in
+// neonPackStart loads the parameters of a packing function: dst in R0, src in R2, the rows in R4 and the columns in
 // R5. R1 and R3 become the bytes between rows.
 func neonPackStart(fn *asmgen.Func, size, perWord int) {
 	for i, name := range []string{"dst", "ldd", "src", "lds", "rows", "cols"} {
@@ -17,7 +17,7 @@ func neonPackStart(fn *asmgen.Func, size, perWord int) {
 	fn.I("LSL $%d, R3", log2(size))
 }
 
-// each writes a loop that counts a copy of register n down by step; body is its inside.
+// each writes a loop that counts a copy of register n down by step; body writes the loop's body.
 func each(fn *asmgen.Func, n, counter string, step int, body func()) {
 	loop := fn.NewLabel("loop")
 	fn.I("MOVD %s, %s", n, counter)

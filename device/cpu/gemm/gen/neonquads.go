@@ -8,7 +8,7 @@ import (
 
 // neonQuadKernel writes a kernel of rows × 16 columns by BFMMLA: a register of a holds four steps along k of two rows,
 // one of b those of two columns, and one of sums 2×2. Packed columns hold the two words of four steps next to each
-// other (sizes.run); rows of a are brought together in pairs here.
+// other (sizes.run); this kernel combines rows of a in pairs.
 //
 // For 6 rows and 8 steps, 48 BFMMLA take 12 cycles on four pipes, where BFDOT took 24; rows of a take 6 instructions
 // more, 13½ cycles. Beside them stand 14 loads of 22 registers, prefetches, pointers and the loop: 83 instructions by

@@ -6,13 +6,13 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// outer writes the kernel of SME: a block of 32 rows and 32 columns is four tiles of 16×16 sums, two above two. A step
+// outer writes the kernel of SME: a block of 32 rows and 32 columns is four tiles of 16×16 sums, two by two. A step
 // along k loads two registers of a's column and two of b's row, and adds an outer product to each tile.
 //
-// Apple's M4 starts an outer product in each cycle, and each waits 4 cycles for the last one in its tile: four tiles
-// are just enough. The four loads of a step, 256 bytes, must come in 4 cycles, too; so a and b lie in packed panels, in
-// the order in which they are read. Sums leave the tiles by way of registers: 64 of them for the 4·k products of a
-// block, which are 2,048 where k is a whole block of 512.
+// Apple's M4 starts an outer product in each cycle, and each waits 4 cycles for the last one in its tile, so four
+// tiles are just enough. The four loads of a step, 256 bytes, must also take 4 cycles, so a and b are packed in
+// panels, in the order in which they are read. Sums leave the tiles through registers: 64 registers for the 4·k
+// products of a block, which are 2,048 if k is a whole block of 512.
 func outer(f *asmgen.File) {
 	const rowBytes = 4 * 32
 	fn := f.Func("outerSME", "is the kernel of outer products.", "a, b *float32, strideB, k, panels, rows int, "+
@@ -61,8 +61,8 @@ func outer(f *asmgen.File) {
 	fn.Ret()
 }
 
-// outerSums writes what adds the initial sums and the old result, if there are any, in this order, to the sums of the
-// tiles, a row of two tiles after the other, and stores them.
+// outerSums writes the code that adds the initial sums and then the old result, if any, to the sums of the tiles, row
+// by row of two tiles, and stores them.
 func outerSums(fn *asmgen.Func) {
 	done := fn.NewLabel("rows")
 	fn.I("MOVD R9, R13")
@@ -94,7 +94,8 @@ func outerSums(fn *asmgen.Func) {
 	fn.Label(done)
 }
 
-// outerAdd writes what adds n rows from a pointer on, pitch bytes apart, to those in z0, z1, …, if a register is not 0.
+// outerAdd writes the code that adds n rows from a pointer on, pitch bytes apart, to the rows in z0, z1, …, if a
+// register is not 0.
 func outerAdd(fn *asmgen.Func, n int, unless, pointer, pitch string) {
 	none := fn.NewLabel("none")
 	fn.I("CBZ %s, %s", unless, none)

@@ -6,9 +6,9 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// A loader8 loads 8 words from memory at address src into Y dst and converts them, for packing with AVX2. Y temp and
-// Y temp+1 are scratch; constants are in memory. AVX2 has no masks for 16-bit elements: what is left of a row after
-// whole vectors is copied in Go.
+// A loader8 loads 8 words from memory at address src into Y dst and converts them, for packing with AVX2. Y temp and Y
+// temp+1 are scratch; constants are in memory. AVX2 has no masks for 16-bit elements, so Go copies the rest of a row
+// after whole vectors.
 type loader8 struct {
 	name string
 	size int // bytes of an element

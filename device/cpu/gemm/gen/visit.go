@@ -7,8 +7,8 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// inputs are where a kernel finds what it is told: in its parameters, or, as a column, in the visit at SI, which also
-// counts what is done. AX points to what is prefetched beside the current tile.
+// inputs locates the inputs of a kernel: its parameters or, in a column, the fields of the visit at SI, which also
+// counts the bytes done. AX points to the memory that is prefetched with the current tile.
 type inputs struct {
 	*asmgen.Func
 	vector
@@ -26,7 +26,8 @@ func kernelParams(v vector, cols int) string {
 		"step, stride int", v.elem)
 }
 
-// A field of a visit, and what is added to it: bytes done, and the bytes from a tile to the one below it.
+// A field of a visit with the offsets of two related fields: the bytes done, and the bytes from a tile to the one
+// below it.
 type field struct{ offset, done, below int }
 
 const visitAhead, visitTiles, doneAhead, aheadSize = 128, 88, 120, 32
@@ -80,7 +81,7 @@ func (in *inputs) load(name, reg string) {
 	}
 }
 
-// next goes on with the tile below, if there is one. BX is overwritten.
+// next continues with the tile below, if there is one. BX is overwritten.
 func (in *inputs) next() {
 	if !in.visit {
 		return

@@ -17,8 +17,9 @@ const (
 	decades     = 7
 )
 
-// lookup reads the 32-bit numbers at base + offset + 4·index, for indices below entries (128 or 256). Gathering them
-// takes as long for encode and twice as long for decode, and much longer on CPUs whose gather is mended by microcode.
+// lookup reads the 32-bit numbers at base + offset + 4·index, for indices below entries (128 or 256). A gather
+// instruction would take as long for encode and twice as long for decode, and much longer on CPUs whose microcode
+// mitigates gather.
 func (k *kernel) lookup(base string, offset, entries, index, dst int) {
 	if k.wide() {
 		k.selects(base, offset, entries, index, dst)

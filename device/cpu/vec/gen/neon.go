@@ -7,8 +7,8 @@ import (
 	"anneal/internal/asmgen"
 )
 
-// NEON runs the same kernels as AVX-512: 32 registers, the constants in the last ones. It has four lanes. What differs
-// is below: op translates the instructions, and the frame has no masks, so that the rest is a loop over single
+// NEON runs the same kernels as AVX-512: 32 registers, the constants in the last ones. It has four lanes. This file
+// has the differences: op translates the instructions, and the frame has no masks, so the rest is a loop over single
 // elements, in the lowest lanes of registers whose other lanes are 0.
 //
 // General registers: the slices are in R0 … R5, their current addresses in R6 … R11, the elements done in R12 and
@@ -48,7 +48,7 @@ func (k *kernel) neonLoop(unroll int, body func(u int)) {
 		}
 		for u := range n {
 			body(u)
-			k.renamed = nil // what is renamed does not live on
+			k.renamed = nil // renamed registers are not used after this
 		}
 		k.I("ADD $%d, %s", elements, neonDone)
 		k.I("SUB $%d, %s", elements, neonLeft)
@@ -111,7 +111,7 @@ func (k *kernel) neonStore(src int, slice string, u int) {
 	k.neonMove(k.VStore, slice, u, src)
 }
 
-// real returns the register that holds r at present. VFMADD213PS computes into a scratch register, which then is r, and
+// real returns the register that currently holds r. VFMADD213PS computes into a scratch register, which then is r, and
 // the former r becomes scratch; a copy would cost an instruction.
 func (k *kernel) real(r int) int {
 	if to, ok := k.renamed[r]; ok {
@@ -129,7 +129,7 @@ var neonNames = map[string]string{
 }
 
 // neonOp writes an instruction that is named as on amd64, destination last. If one operand of a minimum or maximum is
-// NaN, so is the result; amd64 returns a certain operand, and its kernels choose the one that may be NaN.
+// NaN, so is the result. amd64 returns one fixed operand, and its kernels put the one that may be NaN there.
 func (k *kernel) neonOp(name string, regs ...int) {
 	r := make([]int, len(regs))
 	for i, x := range regs {
@@ -236,8 +236,8 @@ func (k *kernel) flush(on bool) {
 	}
 }
 
-// eachHead writes the loop of a kernel, and its end: body for each of consecutive heads, whose slices lie as many bytes
-// apart as the first slice, which has the angles, has elements, times bytes.
+// eachHead writes the loop of a kernel and its end, with body for each of consecutive heads. The slices of two heads
+// are n·bytes apart, where n is the number of elements of the first slice, which has the angles.
 func (k *kernel) eachHead(slices []string, bytes int, body func()) {
 	head, done := k.NewLabel("head"), k.NewLabel("done")
 	if k.neon() {
@@ -273,7 +273,7 @@ func (k *kernel) eachHead(slices []string, bytes int, body func()) {
 
 func log2(n int) int { return strings.Index("124", fmt.Sprint(n)) }
 
-// neonRotatePairs is rotatePairs: the numbers of each pair are parted, rotated as in rotate, and joined.
+// neonRotatePairs is rotatePairs: the numbers of each pair are separated, rotated as in rotate, and joined.
 func (s *isa) neonRotatePairs(f *asmgen.File) {
 	k := s.kernel(f, "rotatePairs", "rotates neighbouring pairs in x. Elements past whole vectors are skipped.",
 		[]string{"x", "cos", "sin"}, "", "")
@@ -346,7 +346,7 @@ func (s *isa) neonInt8(f *asmgen.File) {
 }
 
 // neonRandom is random: Philox on four blocks at a time, a word of each in a register. A product of 32-bit numbers has
-// two registers of two; its upper and lower words are then parted.
+// two registers of two; its upper and lower words are then separated.
 func (k *kernel) neonRandom(factors bool) {
 	const m0, m1, keep, scale, weyl0, weyl1, lane, group = 16, 17, 18, 19, 20, 21, 22, 23
 	const low, high, low2, high2, k0, k1 = 4, 5, 6, 7, 8, 9

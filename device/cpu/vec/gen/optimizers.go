@@ -149,7 +149,7 @@ func (s *isa) momentum(f *asmgen.File) {
 	k.end()
 }
 
-// Where c is 0 or NaN the result is 0, else ±1: rate takes the sign bit of c.
+// If c is 0 or NaN the result is 0, otherwise ±1: rate takes the sign bit of c.
 func (s *isa) lion(f *asmgen.File) {
 	const scale, beta1, keep1, beta2, keep2, decay, rate, floor = 0, 1, 2, 3, 4, 5, 6, 7
 	const differs = 0x0c // NEQ, false for NaN
