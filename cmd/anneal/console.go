@@ -97,7 +97,7 @@ type results struct {
 	outlasts bool
 }
 
-// errStalled means that nobody reads the results.
+// errStalled means that the reader of the results stalls.
 var errStalled = errors.New("nothing was read for " + seconds(resultsPatience))
 
 // Write ends the process if the reader has closed, as SIGPIPE would, unless outlasts is set.

@@ -37,7 +37,7 @@ const (
 	exitCheckpoint = 5               // no usable checkpoint
 	exitResources  = 6               // memory or disk does not suffice, or the device failed
 	exitCheck      = 7               // a check failed: `anneal mup check`, `anneal improve`, `anneal bench diff`
-	exitStalled    = run.ExitStalled // 8, a stalled run that watchdog.exit ended, or ranks that cannot go on together
+	exitStalled    = run.ExitStalled // 8, a stalled run that watchdog.exit ended, or ranks that cannot continue
 	exitCorrupt    = 9               // the same computation gave different bits
 	exitLocked     = 10              // another process holds the lock of the run
 	exitStopped    = 75              // stopped by a signal, state saved: it can be continued

@@ -46,7 +46,7 @@ func (c initCmd) Run(s *session) error {
 			"name it: --data DIR"}
 	}
 	return s.untilSignal(func(ctx context.Context) error {
-		var input corpus.Report // on the text, if it is no data set
+		var input corpus.Report // the report on the text, unless a data set is given
 		r, err := lab.Init(ctx, lab.InitOptions{
 			Dir: c.Dir, Time: c.Budget.duration(), Vocab: int(c.Vocab), Threads: int(c.Threads),
 			Text: prepare.Text{

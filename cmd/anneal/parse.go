@@ -41,7 +41,7 @@ func unknownFlag(app *kong.Application, args []string) string {
 // valueLikeAFlag matches the parser's error for --minutes -1.
 var valueLikeAFlag = regexp.MustCompile(`^(--[^:]+): expected .* value but got "(-[^"]*)"`)
 
-// parseError says what is wrong with a command line, and what may be meant. unknown is a flag that no command has, or
+// parseError explains the fault of a command line and suggests a correction. unknown is a flag that no command has, or
 // "".
 func parseError(err error, unknown string) error {
 	help := "anneal --help"
@@ -50,8 +50,8 @@ func parseError(err error, unknown string) error {
 		help = fmt.Sprintf("anneal %s --help", command)
 	}
 	name := unknown
-	if of, ok := strings.CutPrefix(err.Error(), "unknown flag "); ok { // it may be another command's
-		name, _, _ = strings.Cut(of, ",") // without the parser's own guess
+	if of, ok := strings.CutPrefix(err.Error(), "unknown flag "); ok { // the flag may belong to another command
+		name, _, _ = strings.Cut(of, ",") // without the parser's suggestion
 	}
 	if name == "" {
 		if m := valueLikeAFlag.FindStringSubmatch(err.Error()); m != nil {
@@ -83,8 +83,8 @@ func parseError(err error, unknown string) error {
 	return e
 }
 
-// overridden returns the config keys that a flag may mean, for a command that takes config keys: exact end in the
-// flag's name, close in the nearest name.
+// overridden returns the config keys that a flag may mean, for a command that takes config keys: exact are the keys
+// that end in the flag's name, close those that end in the nearest name.
 func overridden(command *kong.Node, name string) (exact, close []string) {
 	takes := func(p *kong.Positional) bool { return p.Name == "section.key=value" }
 	if command == nil || !slices.ContainsFunc(command.Positional, takes) {
@@ -101,7 +101,7 @@ func overridden(command *kong.Node, name string) (exact, close []string) {
 	return nil, config.Find(nearest.To(name, leaves))
 }
 
-// commandOf returns the words of the command that was parsed up to the mistake, and the command.
+// commandOf returns the command that was parsed before the mistake, and its words.
 func commandOf(err error) (words string, command *kong.Node) {
 	var p *kong.ParseError
 	if !errors.As(err, &p) || p.Context == nil {

@@ -154,7 +154,7 @@ type approach struct {
 	err      error // why the points do not suffice
 }
 
-// approachesOf returns the two ways besides the law.
+// approachesOf returns the two approaches other than the law.
 func approachesOf(f *scaling.Fit) []approach {
 	envelope, noEnvelope := scaling.Envelope(f.Points)
 	profiles, noProfiles := scaling.IsoFLOP(f.Points)

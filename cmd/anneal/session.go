@@ -30,7 +30,7 @@ type session struct {
 	run   atomic.Value  // string: the directory of the one run that the command trains, for reports of crashes
 	begun atomic.Bool   // whether that run has begun to train
 	gone  atomic.Value  // func() error: the gone of Options.Begun
-	saves chan struct{} // requests of saveSignal; nil if nobody takes them
+	saves chan struct{} // requests of saveSignal; nil if no run receives them
 
 	trained string // the run that has ended and gets a report; "" for none
 

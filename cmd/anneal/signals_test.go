@@ -25,7 +25,7 @@ func stepsSaved(t *testing.T, run string, n int) {
 	}
 }
 
-// SIGUSR1 saves a checkpoint and the run goes on.
+// On SIGUSR1 a run saves a checkpoint and continues.
 func TestSIGUSR1SavesAndGoesOn(t *testing.T) {
 	w := newWorkshop(t)
 	run, stderr := w.path("run"), tempFile(t)

@@ -30,7 +30,7 @@ type textArgs struct {
 	TextField string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet. a.b is field b within a."`
 }
 
-// words are the arguments again, for a command on the same text; where they are many, a placeholder.
+// words returns the arguments for another command on the same text, or a placeholder if there are many.
 func (a textArgs) words() []string {
 	var words []string
 	if len(a.Ext) > 0 {
@@ -48,7 +48,7 @@ func (a textArgs) words() []string {
 	return words
 }
 
-// text is the text that the arguments name, with progress on the screen.
+// text returns the text that the arguments name, with progress on the screen.
 func (a textArgs) text(s *session, what string) prepare.Text {
 	show := s.readProgress()
 	return prepare.Text{
@@ -57,7 +57,7 @@ func (a textArgs) text(s *session, what string) prepare.Text {
 	}
 }
 
-// spares refuses to replace a file of the text.
+// spares refuses an output that would replace a file of the text.
 func (a textArgs) spares(flag string, out outFile) error {
 	if _, err := os.Stat(string(out)); err != nil {
 		return nil
@@ -69,7 +69,7 @@ func (a textArgs) spares(flag string, out outFile) error {
 	return out.differs(flag, r.Files())
 }
 
-// readProgress returns what shows how much of a text is read.
+// readProgress returns a function that shows how much of a text is read.
 func (s *session) readProgress() func(what string, read, total int64) {
 	var what string
 	var show func(int64)
@@ -92,7 +92,7 @@ type tokenizerArg struct {
 
 func (a tokenizerArg) load() (*tokenizer.Tokenizer, error) { return a.loadWith(nil) }
 
-// loadWith is load with special tokens for a file that does not say them.
+// loadWith is load with special tokens for a file that does not contain them.
 func (a tokenizerArg) loadWith(specials map[string]uint32) (*tokenizer.Tokenizer, error) {
 	tok, err := tokenizer.Open(a.Tokenizer, a.Pattern, specials)
 	if errors.Is(err, tokenizer.ErrOwnPattern) {
@@ -108,12 +108,12 @@ func loadTokenizer(path string) (*tokenizer.Tokenizer, error) {
 	return tok, teachTokenizer(err)
 }
 
-// endOfTextFlag is on commands that take a tokenizer whose files may not say what ends a text.
+// endOfTextFlag is on commands whose tokenizer file may not say which token ends a text.
 type endOfTextFlag struct {
 	EndOfText string `placeholder:"TOKEN" help:"Special token that ends a text. Default: eos_token of tokenizer_config.json beside the tokenizer, or a special token with a usual name, such as </s>."`
 }
 
-// load reads a tokenizer.json that has to know what ends a text.
+// load reads a tokenizer.json, in which a token must be known to end a text.
 func (f endOfTextFlag) load(path string) (*tokenizer.Tokenizer, error) {
 	tok, err := loadTokenizer(path)
 	if err != nil {
@@ -126,7 +126,7 @@ func (f endOfTextFlag) load(path string) (*tokenizer.Tokenizer, error) {
 	return tok, asData(err)
 }
 
-// name tells a tokenizer what ends a text, if the flag says it.
+// name sets the token that ends a text in a tokenizer, if the flag is given.
 func (f endOfTextFlag) name(tok *tokenizer.Tokenizer) error {
 	if f.EndOfText == "" {
 		return nil
@@ -137,7 +137,7 @@ func (f endOfTextFlag) name(tok *tokenizer.Tokenizer) error {
 	return nil
 }
 
-// teachTokenizer adds advice to the error of a file that is no tokenizer.
+// teachTokenizer adds advice to the error of a file that is not a tokenizer.
 func teachTokenizer(err error) error {
 	if err != nil && !strings.Contains(err.Error(), "\n") {
 		err = fmt.Errorf("%w\n  try a tokenizer.json made by `anneal tokenizer train`", err)

@@ -80,7 +80,7 @@ func (s *session) watchTerminal(ctx context.Context, w *dash.Watch) error {
 	}
 }
 
-// frame writes lines over those that a terminal shows: what stays the same does not flicker.
+// frame overwrites the lines on the terminal, so that unchanged text does not flicker.
 func frame(lines []string) string {
 	return frameBegin + strings.Join(lines, lineEnd) + "\x1b[K" + frameEnd
 }

@@ -22,8 +22,8 @@ const (
 	constant, bit              = 28, 31
 )
 
-// classify finds what the rules ask of 64 bytes: 466 instructions, of which 440 take vector pipes, 110 cycles on four
-// of them.
+// classify finds the classes of 64 bytes that the rules need: 466 instructions, of which 440 take vector pipes, 110
+// cycles on four of them.
 func classify(f *asmgen.File) {
 	fn := f.Func("classifyNEON", "does what classifyGeneric does, for NEON. It knows the order of the fields.",
 		"blocks *block, text *byte, n int")
@@ -48,7 +48,7 @@ func classify(f *asmgen.File) {
 	for i := range 12 {
 		fn.V("orr", lower+i, lower+i, constant)
 	}
-	fn.VEqualByte(all, lower, '{', constant) // and [
+	fn.VEqualByte(all, lower, '{', constant) // also finds [
 	for _, t := range []string{"vac", "psu", "kie", "rms", "jav"} {
 		fn.VEqualByte(found, lower, t[0], constant)
 		fn.VEqualByte(temp, second, t[1], constant)

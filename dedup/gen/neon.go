@@ -61,9 +61,9 @@ func normaliseNEON(f *asmgen.File) {
 	fn.Ret()
 }
 
-// minHashNEON keeps 56 minima and their factors in 28 registers, and does the other 56 after them. A value takes 56
-// instructions on vector pipes, 14 cycles on four of them, and as many where only two can multiply integers; it loads
-// 28 registers, 9 cycles at three each.
+// minHashNEON keeps 56 minima and their factors in 28 registers, and computes the other 56 in a second pass. A value
+// takes 56 instructions on vector pipes: 14 cycles on four pipes, and as many if only two of them multiply integers.
+// It loads 28 registers: 9 cycles at three per cycle.
 func minHashNEON(f *asmgen.File) {
 	const half, minima, factors, x, sum = 14, 0, 14, 28, 30
 	fn := f.Func("minHashNEON", "does what minHashGeneric does, for NEON.", params)

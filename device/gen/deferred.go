@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// deferred writes kernels that the CPU computes when their turn comes: they take the tensors as they are at the time
-// of the call, and wait only if they return numbers.
+// deferred writes kernels that queue the CPU's kernels: they copy the contents of tensors at the time of the call, and
+// wait only if they return numbers.
 func deferred(kernels []kernel) string {
 	var b strings.Builder
 	b.WriteString("package devicetest\n\n")
@@ -22,7 +22,7 @@ func deferred(kernels []kernel) string {
 	return b.String()
 }
 
-// takes writes the statements that take the tensors of a call.
+// takes writes the statements that replace the tensors of a call by copies.
 func (k kernel) takes() string {
 	var single []string
 	text := ""

@@ -1,6 +1,6 @@
-// Command gen writes kernels from the interface device.Device: those of device.Null, which do nothing, those of
-// device.Recorder, which note each call, and those of devicetest, which run the CPU's later. It runs in the directory
-// of package device.
+// Command gen writes kernels from the interface device.Device: the kernels of device.Null, which do nothing, of
+// device.Recorder, which record each call, and of devicetest, which run the CPU's kernels later. It runs in the
+// directory of package device.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// source is what is declared in package device.
+// source holds the declarations of package device.
 type source struct {
 	interfaces map[string]*ast.InterfaceType
 	tensors    map[string][]string // the fields of a struct that are pointers to tensors
@@ -93,8 +93,8 @@ type param struct {
 	tensors    []string // fields with tensors, if it is a struct
 }
 
-// kernels returns the methods of an interface and of those that it embeds. Devices write those of Properties, those of
-// Memory and Close by hand.
+// kernels returns the methods of an interface and of the interfaces that it embeds. The methods of Properties and
+// Memory, and Close, are written by hand.
 func (p source) kernels(name string) []kernel {
 	var list []kernel
 	for _, m := range p.interfaces[name].Methods.List {
@@ -126,7 +126,7 @@ func (p source) kernel(name string, f *ast.FuncType) kernel {
 	return k
 }
 
-// typeOf writes a type as package device does.
+// typeOf writes a type in the form used in package device.
 func typeOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -142,10 +142,10 @@ func typeOf(e ast.Expr) string {
 			return "[]" + typeOf(e.Elt)
 		}
 	}
-	return "" // of a field or a parameter that needs no care, or else the result does not compile
+	return "" // another type, which needs no care; otherwise the result does not compile
 }
 
-// head writes a method's first line, or lines where it is long. Names of package device are qualified by pkg.
+// head writes a method's first line, or several lines if it is long. Names of package device are qualified by pkg.
 func (k kernel) head(receiver, pkg string) string {
 	var params []string
 	for i, p := range k.params {
@@ -162,8 +162,8 @@ func (k kernel) head(receiver, pkg string) string {
 	return line
 }
 
-// local is the start of a type that package device declares.
+// local matches the start of a type that package device declares.
 var local = regexp.MustCompile(`(^|[^.\w]|\.\.\.)([A-Z])`)
 
-// qualify writes a type of package device as package pkg. does.
+// qualify writes a type of package device with the qualifier pkg, which ends in a dot.
 func qualify(kind, pkg string) string { return local.ReplaceAllString(kind, "${1}"+pkg+"${2}") }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// recorder writes kernels that note a call and then make it.
+// recorder writes kernels that record a call and then make it.
 func recorder(kernels []kernel) string {
 	var b strings.Builder
 	b.WriteString("package device\n\nimport \"anneal/tensor\"\n\n")

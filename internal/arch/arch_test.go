@@ -58,7 +58,7 @@ var house = [][]string{
 	{"internal"},
 }
 
-// dataWing is what the data wing may import besides itself.
+// dataWing lists the packages outside of the data wing that it may import.
 var dataWing = map[string]bool{"tensor": true, "internal": true}
 
 func TestImportsPointDown(t *testing.T) {
@@ -175,7 +175,7 @@ func room(pkg string) (name string, floor int) {
 	return name, floor
 }
 
-// go test ./... -torture=5m gives the flag to the tests of every package, and those that do not know it fail.
+// go test ./... -torture=5m passes the flag to the tests of every package, and tests that do not define it fail.
 func TestEveryTestKnowsTheFlagsOfTorture(t *testing.T) {
 	const torture = module + "/internal/torture"
 	out, err := exec.Command("go", "list", "-json=ImportPath,TestImports,XTestImports", module+"/...").Output()

@@ -17,9 +17,9 @@ const Powercap = "/sys/class/powercap"
 // energyEvery is how often counters are read: they wrap around after some minutes of full load.
 const energyEvery = 20 * time.Second
 
-// An Energy meter adds up the energy that the processors of this machine use for all programs, and that of their
-// memory if it is counted. It does not read the counters of cores and graphics, which are parts of their processor, or
-// that of the whole platform (psys), which overlaps with all others. A nil meter returns NaN.
+// An Energy meter adds up the energy that the processors of this machine use for all programs, and their memory's if
+// it is counted. It does not read the counters of cores and graphics, which are parts of a processor, or the counter
+// of the whole platform (psys), which overlaps with all others. A nil meter returns NaN.
 type Energy struct {
 	mu     sync.Mutex
 	zones  []zone

@@ -9,7 +9,7 @@ import (
 	_ "anneal/internal/torture"
 )
 
-// The pictures in docs/img are those that this program draws.
+// The pictures in docs/img are up to date with this program.
 func TestPicturesAreThoseOfTheDocs(t *testing.T) {
 	for name, draw := range pictures {
 		if there, err := os.ReadFile(filepath.Join("../../docs/img", name)); err != nil || !bytes.Equal(there, draw()) {
@@ -18,8 +18,8 @@ func TestPicturesAreThoseOfTheDocs(t *testing.T) {
 	}
 }
 
-// In the drawn step, nothing is done before what it needs: a unit computes forward after its weights, and backward
-// before its gradient is sent.
+// In the drawn step, nothing begins before its inputs are ready: a unit computes forward after its weights arrive, and
+// backward before its gradient is sent.
 func TestTheDrawnStepIsPossible(t *testing.T) {
 	for name, draw := range map[string]func() (lane, lane){"2": stage2, "3": stage3} {
 		compute, link := draw()

@@ -16,14 +16,14 @@ var pictures = map[string]func() []byte{
 }
 
 func main() {
-	for name, draw := range pictures { // from the directory of the package that says go:generate
+	for name, draw := range pictures { // relative to the package with the go:generate line
 		if err := os.WriteFile(filepath.Join("../docs/img", name), draw(), 0o644); err != nil {
 			log.Fatal(err)
 		}
 	}
 }
 
-// ranks have a colour each, which is also that of what they own.
+// ranks are the colours of the ranks and of the parts that they own.
 var ranks = []string{"#4477aa", "#ee6677", "#228833", "#ccbb44"}
 
 const (

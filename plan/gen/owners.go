@@ -6,14 +6,14 @@ import (
 	"anneal/internal/svg"
 )
 
-// A kept thing is a tensor of the whole model, of which a rank keeps all or what it owns.
+// kept is a kind of tensors of the model, such as weights, of which a rank keeps all or its own part.
 type kept struct {
 	name  string
-	bytes float64 // a parameter
+	bytes float64 // per parameter
 	all   bool
 }
 
-// stages is what a rank keeps at each stage of ZeRO, with AdamW in bf16.
+// stages lists the tensors that a rank keeps at each stage of ZeRO, with AdamW in bf16.
 var stages = [][]kept{
 	{{"weights", 4, true}, {"gradients", 4, true}, {"optimizer state", 8, true}},
 	{{"weights, BF16", 2, true}, {"weights, FP32", 4, false}, {"gradients", 4, true}, {"optimizer state", 8, false}},
@@ -21,11 +21,11 @@ var stages = [][]kept{
 	{{"weights", 4, false}, {"gradients", 4, false}, {"optimizer state", 8, false}},
 }
 
-// sums are the bytes a parameter of D ranks.
+// sums are the bytes per parameter that a rank keeps, for D ranks.
 var sums = []string{"16", "6 + 12/D", "2 + 16/D", "16/D"}
 
-// owners draws what each of four ranks keeps at each stage: a row for a tensor, as tall as its bytes, with the parts
-// that the ranks own from left to right.
+// owners draws the tensors that each of four ranks keeps at each stage: a row for each kind, as tall as its bytes,
+// with the parts that the ranks own from left to right.
 func owners() []byte {
 	const left, top, column, gap, byteHeight, between = 190., 56., 150., 22., 5.5, 34.
 	var p svg.Picture

@@ -6,14 +6,14 @@ import (
 	"anneal/internal/svg"
 )
 
-// The units of the model that is drawn, and the times that they take: a forward pass, a backward pass, a transfer of
-// weights or of gradients, an addition of what came.
+// The number of units of the drawn model, and the times of a unit: a forward pass, a backward pass, a transfer of
+// weights or of gradients, an addition of received gradients.
 const (
 	units                          = 4
 	forward, backward, send, added = 1., 2., 0.8, 0.35
 )
 
-// A lane is what one part of a rank does, one thing after the other.
+// A lane is the sequence of operations of one part of a rank.
 type lane struct {
 	name string
 	free float64 // when it is free again
@@ -26,7 +26,8 @@ type bar struct {
 	colour   string
 }
 
-// do adds something that may begin at a time and takes a while. It returns when it is done.
+// do adds an operation that may begin at the time ready and takes the time takes. It returns the time at which the
+// operation ends.
 func (l *lane) do(text, colour string, ready, takes float64) float64 {
 	from := max(ready, l.free)
 	l.free = from + takes
@@ -40,8 +41,8 @@ const (
 	addColour, updateColour       = "#aa3377", "#228833"
 )
 
-// stage2 is a step of a rank at stages 1 and 2: gradients leave while backward goes on; weights are published unit by
-// unit while the next are updated, and the next forward pass begins with those that are here.
+// stage2 is a step of a rank at stages 1 and 2: gradients are sent during the backward pass; the weights of a unit are
+// published while the next unit is updated, and the next forward pass begins with the units that have arrived.
 func stage2() (compute, link lane) {
 	compute, link = lane{name: "computes"}, lane{name: "sends and receives"}
 	for u := range units {
@@ -51,8 +52,8 @@ func stage2() (compute, link lane) {
 	return compute, link
 }
 
-// stage3 is a step of a rank at stage 3: the weights of a unit arrive while another computes, and two units have room
-// for theirs at a time.
+// stage3 is a step of a rank at stage 3: the weights of a unit arrive while another unit computes, and the memory
+// holds the weights of two units.
 func stage3() (compute, link lane) {
 	compute, link = lane{name: "computes"}, lane{name: "sends and receives"}
 	arrive := func(u int, ready float64) float64 { return link.do(fmt.Sprint("w", u+1), weightColour, ready, send) }
@@ -68,8 +69,8 @@ func stage3() (compute, link lane) {
 	return compute, link
 }
 
-// gradients draws the backward pass. fetch begins to get the weights of a unit from a time on, and returns when they
-// are here; those of the last two units are here since the forward pass.
+// gradients draws the backward pass. fetch requests the weights of a unit at a time, and returns the time of their
+// arrival. The weights of the last two units are still there from the forward pass.
 func gradients(compute, link *lane, fetch func(u int, from float64) float64) (last float64) {
 	var here [units]float64
 	var came []float64
@@ -77,7 +78,7 @@ func gradients(compute, link *lane, fetch func(u int, from float64) float64) (la
 		done := compute.do(fmt.Sprint("B", u+1), backwardColour, here[u], backward)
 		came = append(came, link.do(fmt.Sprint("g", u+1), gradientColour, done, send))
 		if u >= 2 {
-			here[u-2] = fetch(u-2, done) // to where the weights of unit u were
+			here[u-2] = fetch(u-2, done) // into the memory of unit u's weights
 		}
 		if n := len(came); n > 2 {
 			compute.do("+", addColour, came[n-3], added)
@@ -89,7 +90,8 @@ func gradients(compute, link *lane, fetch func(u int, from float64) float64) (la
 	return last
 }
 
-// update draws what follows the gradient: the norm, the update of what is owned, and the next forward pass.
+// update draws the part after the gradient: its norm, the update of the owned parameters, and the publishing of their
+// weights.
 func update(compute, link *lane, ready float64) {
 	ready = compute.do("|g|", "#777777", ready, 0.5)
 	for u := range units {

@@ -41,8 +41,7 @@ func BenchmarkProducts(b *testing.B) {
 	}
 }
 
-// BenchmarkFewRows prints how fast products of few rows read a matrix that lies in memory, beside what copying it
-// reads:
+// BenchmarkFewRows prints how fast products of few rows read a matrix in memory, compared with copying it:
 //
 //	go test -bench FewRows/avx512/f32 ./device/cpu/gemm
 func BenchmarkFewRows(b *testing.B) {

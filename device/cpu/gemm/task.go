@@ -137,7 +137,7 @@ func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, ro
 	if first && x.bias == nil {
 		add = 0
 	}
-	sums, beside, below := 0, 0, mr*colStep // of a tile, to that beside it and that below it
+	sums, beside, below := 0, 0, mr*colStep // of a tile, and distances to the next tiles
 	if !first || !last {                    // the sums are needed again for the next K block
 		sums, beside, below = i*x.cut.cols*colStep, mr*colStep, x.cut.cols*mr*colStep
 	}

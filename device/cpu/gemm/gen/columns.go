@@ -4,8 +4,8 @@ import "anneal/internal/asmgen"
 
 // columnsBF16 writes the transposition of columns of BF16 to rows of pairs along k, for tiles: 32 elements of 8
 // columns at a time. It loads 16 bytes of a memory row at a time, so that each 128-bit lane of a register comes from a
-// different row: in Z i, lane L is from row 8L + 2i; in Z 4+i, from the row after it. Pairing both gives the pairs 4L
-// + i in lane L, and transposing 4×4 of them within lanes gives whole rows.
+// different row: in Z i, lane L is from row 8L + 2i; in Z 4+i, from the row after it. Pairing both gives the pairs
+// 4L + i in lane L, and transposing 4×4 of them within lanes gives whole rows.
 //
 // That is 24 shuffles and 24 insertions for 256 elements.
 func columnsBF16(f *asmgen.File) {

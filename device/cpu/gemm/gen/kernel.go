@@ -110,7 +110,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 		for line := 0; line < rowBytes; line += 64 {
 			fn.I("PREFETCHT0 %s", rowB(u+v.ahead, line/v.bytes))
 		}
-		if form == byCols { // the line of the last word; blocks before this one have read that of the first
+		if form == byCols { // the line of the last word; earlier blocks have read the first word's line
 			fn.I("PREFETCHT0 %d(R10)%s", v.size*(rows-1), down[u])
 		}
 	}
