@@ -125,8 +125,8 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return code
 }
 
-// flagsLast moves flags behind the arguments, so that `train c.yaml a=1 --out RUN b=2` is read as it is meant: kong
-// takes a list of arguments only in one piece. Arguments after -- stay where they are.
+// flagsLast moves flags behind the arguments, so that `train c.yaml a=1 --out RUN b=2` works: kong accepts a list of
+// arguments only if no flag interrupts it. Arguments after -- stay where they are.
 func flagsLast(app *kong.Application, args []string) []string {
 	takesValue := map[string]bool{}
 	kong.Visit(app, func(n kong.Visitable, next kong.Next) error {

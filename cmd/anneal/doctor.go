@@ -97,7 +97,7 @@ func (s *session) printCUDA(r cuda.Report) {
 	}
 }
 
-// printFault indents an error as long as it is.
+// printFault prints an error of any number of lines, indented.
 func (s *session) printFault(fault string) {
 	if fault != "" {
 		s.printf("            %s\n", strings.ReplaceAll(fault, "\n", "\n            "))

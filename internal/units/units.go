@@ -78,7 +78,7 @@ func Duration(text string, unit time.Duration) (time.Duration, error) {
 	return 0, wrong
 }
 
-// split cuts a text into a number, without its underscores, and what follows it, in small letters.
+// split cuts a text into a number, without its underscores, and its suffix, in small letters.
 func split(text string) (number, unit string) {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
 	end := strings.LastIndexAny(text, "0123456789.") + 1

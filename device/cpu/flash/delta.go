@@ -23,7 +23,7 @@ import (
 //
 // delta_solve.go solves the triangular system.
 //
-// deltaJob is what the three kernels share. A task is one row of the batch and one key-value head.
+// deltaJob is the state that the three kernels share. A task is one row of the batch and one key-value head.
 type deltaJob[T vec.Float] struct {
 	l *linear[T]
 	shape

@@ -22,7 +22,7 @@ import (
 // and F32 holds it. On a GPU longer chunks, split again into such pieces, keep more units busy; here a worker
 // processes chunks one by one, and short ones need fewer products. Four square roots make x^(1/16).
 //
-// glaJob is what the three kernels share. A task is one row of the batch and one key-value head.
+// glaJob is the state that the three kernels share. A task is one row of the batch and one key-value head.
 type glaJob[T vec.Float] struct {
 	l *linear[T]
 	shape

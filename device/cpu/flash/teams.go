@@ -31,7 +31,7 @@ type unit struct {
 	device.Strip
 }
 
-// work is a worker's current work, beside its scratch memory.
+// work is a worker's current work, apart from its scratch memory.
 type work struct {
 	units  []unit
 	panels []panel // of all units, the same number for each

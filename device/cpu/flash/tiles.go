@@ -177,7 +177,7 @@ type panel struct {
 
 	lo, hi int  // rows of the tile that any query sees
 	masked bool // some of these are hidden from some query
-	whole  bool // computes whole tiles, not stairs along the edge of what it sees
+	whole  bool // computes whole tiles, not stairs along the edge of the visible part
 	begun  bool // its sums are not empty, on matrix units
 }
 

@@ -71,7 +71,7 @@ func (x *product[E]) trail(s source, down bool, n, k, words int) trail {
 	}
 }
 
-// resultTrail makes t the trail of cols columns of the result, from row i on, in so many portions of as many rows.
+// resultTrail makes t the trail of cols columns of the result, from row i on, in that many portions of rows rows.
 // While one column of tiles is computed, the lines of the next one are prefetched. Every column calls it, so it
 // neither divides nor copies: loads of fields that were just stored would wait.
 func (x *product[E]) resultTrail(t *trail, i, j, cols, rows, portions int) {

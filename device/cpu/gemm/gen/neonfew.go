@@ -10,8 +10,8 @@ import (
 // they turn to the next eight, because rows a power of two apart share a few sets of the first-level cache. Of these
 // lines they read 16 bytes of each row at a time, so that eight sums, or two, do not wait for each other.
 //
-// General registers: the rows of b are at R0 to R15, a at R16, what is prefetched at R17, the steps left are R19, and
-// R20 to R26 are scratch.
+// General registers: R0 to R15 point to the rows of b, R16 to a, and R17 to the memory to prefetch; R19 counts the
+// steps left, and R20 to R26 are scratch.
 type neonFew struct {
 	*asmgen.Func
 	rows, cols int
