@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"anneal/internal/units"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -83,8 +84,8 @@ type SlowerError struct {
 
 func (e *SlowerError) Error() string {
 	worst := e.Changes[0]
-	return fmt.Sprintf("%d figures fell by more than %.0f %%; the largest fall is %s, by %.0f %%",
-		len(e.Changes), 100*e.Allowed, worst.Name, 100*(1-worst.Ratio))
+	return fmt.Sprintf("%s fell by more than %.0f %%; the largest fall is %s, by %.0f %%",
+		units.Count(len(e.Changes), "figure"), 100*e.Allowed, worst.Name, 100*(1-worst.Ratio))
 }
 
 // Check returns a *SlowerError if a share fell by more than a fraction of its earlier value.

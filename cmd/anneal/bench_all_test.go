@@ -25,7 +25,7 @@ func TestBenchDiffNamesWhatSlowed(t *testing.T) {
 	}
 	code, out, errs := anneal("bench", "diff", before, after, "--within", "40")
 	if code != exitCheck || !strings.Contains(out, "-50.0 %") ||
-		!strings.Contains(errs, "the most step/tiny/bf16/2, by 50 %") {
+		!strings.Contains(errs, "1 figure fell by more than 40 %; the largest fall is step/tiny/bf16/2, by 50 %") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	for _, args := range [][]string{

@@ -110,7 +110,7 @@ func TestATextIsNoFile(t *testing.T) {
 	w := newWorkshop(t)
 	for _, command := range []string{"encode", "decode"} {
 		code, _, errs := anneal("tokenizer", command, w.path("tok.json"), "func main")
-		if code != exitData || !strings.Contains(errs, "or the text itself on standard input") {
+		if code != exitData || !strings.Contains(errs, "or - to read the text from standard input") {
 			t.Errorf("tokenizer %s: exit %d, %s", command, code, errs)
 		}
 	}

@@ -55,10 +55,10 @@ func TestLsWritesATable(t *testing.T) {
 		{Dir: "c", State: run.Imported, TrainLoss: nan, ValLoss: nan, Changed: now.Add(-61 * time.Minute)},
 	}, now)
 	want := strings.TrimLeft(`
-RUN     STATE     STEPS        LOSS (NATS/TOKEN)   PARAMETERS  DISK       AGE
-runs/a  finished  2,000/2,000  3.2500 at 2,000     124.4M      1500.0 MB  2d
-b       running   7/1,000      8.5000 in training  1.4M        5.0 MB     3s
-c       imported  -            -                   -           0 B        1h
+RUN     STATE     STEPS        LOSS (NATS/TOKEN)   PARAMETERS  DISK    AGE
+runs/a  finished  2,000/2,000  3.2500 at 2,000     124.4M      1.5 GB  2d
+b       running   7/1,000      8.5000 in training  1.4M        5.0 MB  3s
+c       imported  -            -                   -           0 B     1h
 `, "\n")
 	if got := b.String(); err != nil || got != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)

@@ -163,7 +163,7 @@ func (s *session) input(path string) (text []byte, err error) {
 		err = fmt.Errorf("%w\n  split it into parts; `anneal data build` reads text of any size", err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w\n  try the path of a file, or - and the text on standard input",
+		err = fmt.Errorf("%w\n  try the path of a file, or - to read the text from standard input",
 			err)
 	}
 	if errors.Is(err, fileio.ErrNotRegular) {
