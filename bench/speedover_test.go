@@ -68,3 +68,12 @@ func TestAnEnsembleEndsWithARankThatFails(t *testing.T) {
 		t.Error("the other rank goes on")
 	}
 }
+
+func TestLargeModelsAreTimedForOneStep(t *testing.T) {
+	large := []string{"model.dim=1024", "model.heads=16", "model.layers=24", "train.batch_tokens=4096"}
+	for want, more := range map[int][]string{4: nil, 1: large} {
+		if steps, err := speedSteps(smallestSteps(t, more...)); err != nil || steps != want {
+			t.Errorf("%v: %d steps, want %d: %v", more, steps, want, err)
+		}
+	}
+}

@@ -141,7 +141,7 @@ func tellSpeeds(s *session, speed func(*config.Config) (float64, string, error))
 	return func(cfg *config.Config) (float64, string, error) {
 		tokens, source, err := speed(cfg)
 		if m := cfg.Model; err == nil {
-			s.notef("  %d layers of width %d, context %d: %s tokens/s", m.Layers, m.Dim, m.Context,
+			s.notef("  %s of width %d, context %d: %s tokens/s", units.Count(m.Layers, "layer"), m.Dim, m.Context,
 				units.Commas(int64(tokens)))
 		}
 		return tokens, source, err

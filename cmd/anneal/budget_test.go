@@ -24,6 +24,10 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 	data := "data.path=" + w.path("data")
 	v := w.object(exitOK, "train", "--budget", "1m", data, "model.layers=2", "model.dim=64", "--dry-run")
 	w.keys(v, "derived", "predicted")
+	_, _, errs := anneal("train", "--budget", "5s", data, "model.layers=1", "model.dim=64", "--dry-run")
+	if !strings.Contains(errs, "  1 layer of width 64, context 256: ") {
+		t.Errorf("no speed is shown:\n%s", errs)
+	}
 	w.keys(v["predicted"].(map[string]any), "bits_per_byte", "seconds", "memory_bytes")
 	for _, d := range v["derived"].([]any) {
 		w.keys(d.(map[string]any), "key", "value", "rule", "source")

@@ -28,7 +28,6 @@ type listed struct {
 	ImportPath, Dir string
 	GoFiles         []string
 	ImportMap       map[string]string
-	Standard        bool
 	Module          *struct {
 		Main      bool
 		GoVersion string
@@ -74,7 +73,7 @@ func check(args []string) ([]string, error) {
 
 func list(args []string) ([]listed, error) {
 	cmd := exec.Command("go", append([]string{"list", "-e", "-deps", "-test",
-		"-json=ImportPath,Dir,GoFiles,ImportMap,Standard,Module,Error"}, args...)...)
+		"-json=ImportPath,Dir,GoFiles,ImportMap,Module,Error"}, args...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

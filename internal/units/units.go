@@ -129,9 +129,12 @@ func commas(number string) string {
 
 // Count writes a number of things: 1 document, 2,000 documents, 0 copies.
 func Count(n int, thing string) string {
-	if stem, y := strings.CutSuffix(thing, "y"); n != 1 && y {
+	stem, y := strings.CutSuffix(thing, "y")
+	switch {
+	case n == 1:
+	case y && !strings.ContainsAny(stem[max(len(stem)-1, 0):], "aeiou"):
 		thing = stem + "ies"
-	} else if n != 1 {
+	default:
 		thing += "s"
 	}
 	return Commas(n) + " " + thing

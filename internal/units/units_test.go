@@ -97,7 +97,8 @@ func TestNumbersWithCommas(t *testing.T) {
 		n     int
 		thing string
 		want  string
-	}{{0, "copy", "0 copies"}, {1, "copy", "1 copy"}, {1, "file", "1 file"}, {2000, "file", "2,000 files"}} {
+	}{{0, "copy", "0 copies"}, {1, "copy", "1 copy"}, {2, "key", "2 keys"},
+		{1, "file", "1 file"}, {2000, "file", "2,000 files"}} {
 		if got := Count(c.n, c.thing); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
