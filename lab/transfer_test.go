@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"anneal/corpus"
+	"anneal/internal/torture"
 	"anneal/prepare"
 	"anneal/tokenizer"
 )
@@ -72,9 +73,7 @@ func TestBestRateStaysUnderMuPOnly(t *testing.T) {
 // With a base depth the best learning rate of a deeper model stays within one step of a grid of factors of two, and the
 // deeper model is better; without, the deep model has a higher loss at the best rate of the shallow one.
 func TestBestRateStaysWithDepth(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains sixteen models")
-	}
+	torture.Long(t)
 	data := sourceData(t)
 	var loss [2]float64 // of the deep model, at the best rate of the shallow one
 	for i, standard := range []bool{false, true} {

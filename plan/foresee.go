@@ -82,6 +82,21 @@ func (f *Foresight) Remarks() []string {
 // planning needs no data if it gives the size of the vocabulary; then only the epochs are unknown. Foresee allocates
 // no memory for the run and writes nothing.
 func Foresee(cfg *config.Config) (*Foresight, error) {
+	f, p, err := outline(cfg)
+	if err == nil && !f.Fits {
+		f.Least, f.Offloading = leastCards(cfg), offloading(cfg, p)
+	}
+	return f, err
+}
+
+// Outline is Foresee without the search for what would be enough if the run does not fit here. The search takes a
+// second or two for large models.
+func Outline(cfg *config.Config) (*Foresight, error) {
+	f, _, err := outline(cfg)
+	return f, err
+}
+
+func outline(cfg *config.Config) (*Foresight, *Plan, error) {
 	var data dataset.Utilisation
 	var mix *prepare.MixPlan
 	unchecked := ""
@@ -94,16 +109,16 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 			err = fmt.Errorf("%w\n  or name a vocabulary, such as model.vocab=32000, for a dry run without data", err)
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	p, absent, err := planHere(cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	policy, err := precision.Lookup(cfg.Precision)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f := &Foresight{
 		Device: p.Device, Absent: absent, Read: cfg.Remarks(), Unchecked: unchecked,
@@ -122,7 +137,7 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 	if cfg.Parallel.Pipeline > 1 {
 		m, err := MeshOf(cfg, f)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		f.Ranks.Micro, f.Ranks.Waits = m.Micro, m.Idle
 	}
@@ -137,13 +152,10 @@ func Foresee(cfg *config.Config) (*Foresight, error) {
 			"in a file in %s (memory.offload); the predicted time leaves that out",
 			units.FormatBytes(p.Inputs), cfg.Memory.OffloadDir))
 	}
-	if !f.Fits {
-		f.Least, f.Offloading = leastCards(cfg), offloading(cfg, p)
-	}
 	f.planData(data)
 	f.Mix = mix
 	f.Order = prepare.DescribeOrder(cfg, data.Rows)
-	return f, nil
+	return f, p, nil
 }
 
 // planHere plans a run on the device of its configuration. If that is unavailable, absent says why.

@@ -18,8 +18,8 @@ import (
 // meshConfig is a small run in FP64 that eight ranks can share in any way.
 func meshConfig(t *testing.T, data string, overrides ...string) *config.Config {
 	cfg := smallConfig(t, data, append([]string{
-		"precision=fp64", "model.layers=8", "model.dim=64", "model.heads=8", "model.kv_heads=2", "model.ffn=64",
-		"train.batch_tokens=512", "train.steps=8", "train.eval_every=8", "checkpoint.every=3", "checkpoint.keep=9",
+		"precision=fp64", "model.layers=8", "model.dim=32", "model.heads=8", "model.kv_heads=2", "model.ffn=32",
+		"train.batch_tokens=256", "train.steps=8", "train.eval_every=8", "checkpoint.every=3", "checkpoint.keep=9",
 	}, overrides...)...)
 	return cfg
 }

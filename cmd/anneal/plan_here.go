@@ -51,7 +51,7 @@ func (c planCmd) model(s *session) (cluster.Recipe, error) {
 	if err != nil {
 		return cluster.Recipe{}, err
 	}
-	p, err := plan.Foresee(cfg)
+	p, err := plan.Outline(cfg)
 	if err != nil {
 		return cluster.Recipe{}, err
 	}

@@ -31,6 +31,10 @@ func Long(t *testing.T) {
 	}
 }
 
+// Sample reports whether case i of a matrix of cases runs: one in n, or with -long every one. Give it sums of indices,
+// so that all values of each axis are among the cases that run.
+func Sample(i, n int) bool { return *long || i%n == 0 }
+
 var begun = time.Now()
 
 // Run calls try repeatedly: a few times, or until the test's share of -torture is over. A try injects a fault chosen
