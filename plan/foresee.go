@@ -51,7 +51,12 @@ type Foresight struct {
 // Within plans a config for devices with the given bytes per rank, instead of for this machine.
 func (f *Foresight) Within(cfg *config.Config, memory int64) {
 	if f.Memory.Total() > memory { // without room for it, checkpoints are written without a copy
-		f.Memory = slices.DeleteFunc(f.Memory, func(i Item) bool { return i.Name == checkpointCopy })
+		f.Memory = f.Memory.withoutCopy()
+		if f.Ranks != nil {
+			for i, s := range f.Ranks.Mesh {
+				f.Ranks.Mesh[i].Memory = s.Memory.withoutCopy()
+			}
+		}
 	}
 	f.Available, f.Bytes = memory, f.Memory.Total()
 	if f.Ranks != nil {

@@ -84,6 +84,14 @@ func For(cfg *config.Config, machine device.Properties) (*Plan, error) {
 // checkpointCopy names the item that a run can do without.
 const checkpointCopy = "checkpoint copy"
 
+func copyItem(bytes int64) Item {
+	return Item{checkpointCopy, bytes, "weights and state, if memory allows"}
+}
+
+func (e Estimate) withoutCopy() Estimate {
+	return slices.DeleteFunc(e, func(i Item) bool { return i.Name == checkpointCopy })
+}
+
 // planCopy adds the copy of the state for checkpoints, if memory allows it.
 func (p *Plan) planCopy(f *train.Footprint) {
 	copied, available := f.CheckpointCopy(), p.Available
@@ -93,9 +101,13 @@ func (p *Plan) planCopy(f *train.Footprint) {
 	if f.Apart || !f.CopyFits(available) { // on other devices the copy is in host memory
 		return
 	}
-	p.Memory = append(p.Memory, Item{checkpointCopy, copied, "weights and state, if memory allows"})
+	p.Memory = append(p.Memory, copyItem(copied))
 	if p.Ranks != nil {
 		p.Ranks.Together += p.Ranks.copies
+		for i := range p.Ranks.Mesh {
+			s := &p.Ranks.Mesh[i]
+			s.Memory = append(s.Memory, copyItem(s.copy))
+		}
 	}
 }
 

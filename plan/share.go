@@ -21,6 +21,10 @@ type Share struct {
 	Activations int64 `json:"activation_bytes"`                 // kept for backward passes
 	Whole       int64 `json:"activation_bytes_whole,omitempty"` // the same without sequence parallelism; 0 if the run has none
 	Sent        Axes  `json:"sent"`                             // by a rank in a step
+
+	Memory Estimate `json:"memory"` // of the fullest rank
+
+	copy int64 // of the fullest rank's state, for checkpoints
 }
 
 // shareOf returns the share of a stage from the footprint of its fullest rank.
@@ -30,6 +34,8 @@ func shareOf(cfg *config.Config, machine device.Properties, f *train.Footprint, 
 	s = Share{
 		First: at.Stage * ranks / stages, Last: (at.Stage+1)*ranks/stages - 1, Fullest: rank,
 		Activations: f.Bytes(train.Activations), Sent: axes(cfg, f, at),
+		Memory: itemise(f, model.Outline(f.Model, f.Policy).Count(), cfg.Train.MicroBatch*f.Model.Context),
+		copy:   f.CheckpointCopy(),
 	}
 	other := cfg.Clone()
 	for zero := range Stages {

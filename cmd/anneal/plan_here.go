@@ -124,11 +124,34 @@ type plannedHere struct {
 	Rejected        []struct{}         `json:"rejected"`
 }
 
-// A rankHere describes the rank that needs the most memory.
+// A rankHere describes the rank that needs the most memory in a stage of the pipeline.
 type rankHere struct {
 	Stage  int              `json:"stage"`
+	Ranks  int              `json:"ranks"` // of the stage
 	Memory map[string]int64 `json:"memory"`
 	Bytes  int64            `json:"memory_bytes"`
+}
+
+// ranksHere returns the rank of each stage; without a pipeline there is one stage.
+func ranksHere(p *plan.Foresight) []rankHere {
+	rank := func(stage, ranks int, e plan.Estimate) rankHere {
+		parts := map[string]int64{}
+		for _, i := range e {
+			parts[strings.ReplaceAll(i.Name, " ", "_")] = i.Bytes
+		}
+		return rankHere{stage, ranks, parts, e.Total()}
+	}
+	if p.Ranks == nil {
+		return []rankHere{rank(0, 1, p.Memory)}
+	}
+	if len(p.Ranks.Mesh) == 0 {
+		return []rankHere{rank(0, p.Ranks.Count, p.Memory)}
+	}
+	var list []rankHere
+	for i, s := range p.Ranks.Mesh {
+		list = append(list, rank(i, s.Last-s.First+1, s.Memory))
+	}
+	return list
 }
 
 type meshHere struct {
@@ -147,15 +170,12 @@ type meshHere struct {
 }
 
 func plannedOnThis(cfg *config.Config, p *plan.Foresight, price float64) plannedHere {
-	x, m := cfg.Parallel, map[string]int64{}
-	for _, i := range p.Memory {
-		m[strings.ReplaceAll(i.Name, " ", "_")] = i.Bytes
-	}
+	x := cfg.Parallel
 	schedule, _ := program.Parse(x.Schedule) // the config was checked
 	tensor, pipeline, context := max(x.Tensor, 1), max(x.Pipeline, 1), max(x.Context, 1)
 	h := plannedHere{
 		Foresight: p, Phases: map[string]float64{}, Rejected: []struct{}{},
-		Ranks: []rankHere{{Memory: m, Bytes: p.Bytes}},
+		Ranks: ranksHere(p),
 		Mesh: meshHere{
 			Data: max(x.Ranks, 1) / (tensor * pipeline * context), Tensor: tensor, Sequence: x.Sequence && tensor > 1,
 			Pipeline: pipeline, Chunks: max(schedule.Chunks, 1), Context: context, Expert: 1, Zero: x.Zero,

@@ -253,6 +253,14 @@ func TestSearchesAreExplained(t *testing.T) {
 	}
 }
 
+// total sums the bytes of a listing of memory in JSON.
+func total(memory []any) (bytes float64) {
+	for _, x := range memory {
+		bytes += x.(map[string]any)["bytes"].(float64)
+	}
+	return bytes
+}
+
 // A config is planned for this machine, with the keys of a plan and of a dry run, and for a cluster. The command line
 // may override a recipe.
 func TestConfigsArePlanned(t *testing.T) {
@@ -283,11 +291,21 @@ func TestConfigsArePlanned(t *testing.T) {
 			t.Errorf("%v: %v", on, p)
 		}
 	}
-	mesh := func(args ...string) any { return plan(append([]string{file}, args...)...)["mesh"] }
-	here := mesh("parallel.ranks=4", "parallel.pipeline=2", "parallel.schedule=interleaved:2", "train.micro_batch=1")
-	want := mesh("--on", "4xh100-80gb", "--mesh", "dp=2,pp=2,vpp=2", "--zero", "0")
-	if diff := cmp.Diff(want, here); diff != "" {
+	here := plan(file, "parallel.ranks=4", "parallel.pipeline=2", "parallel.schedule=interleaved:2",
+		"train.micro_batch=1")
+	want := plan(file, "--on", "4xh100-80gb", "--mesh", "dp=2,pp=2,vpp=2", "--zero", "0")
+	if diff := cmp.Diff(want["mesh"], here["mesh"]); diff != "" {
 		t.Errorf("the mesh of this machine is not that of a cluster: %s", diff)
+	}
+	stages, most := here["ranks"].([]any), 0.0
+	for i, x := range stages {
+		r := x.(map[string]any)
+		if most = max(most, r["memory_bytes"].(float64)); r["stage"] != float64(i) || r["ranks"] != 2.0 {
+			t.Errorf("stage %d: %v", i, r)
+		}
+	}
+	if all := here["memory"].([]any); len(stages) != 2 || most != total(all) {
+		t.Errorf("%d stages need at most %v bytes, want 2 and those of %v", len(stages), most, all)
 	}
 	whole := plan(file, "model.attention=full", "--on", "8xh100-80gb")
 	seconds := func(p map[string]any) float64 { return p["step_seconds"].(float64) }
