@@ -9,6 +9,7 @@ import (
 
 	"anneal/chart"
 	"anneal/corpus"
+	"anneal/internal/units"
 	"anneal/tokenizer"
 )
 
@@ -49,8 +50,8 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 		return VocabularySweep{}, errors.New("no vocabulary sizes to sweep")
 	}
 	if least := 256 + len(o.Train.Special); sizes[0] < least {
-		return VocabularySweep{}, fmt.Errorf("a vocabulary of %d tokens is too small: it must hold 256 bytes and %d "+
-			"special tokens\n  try 4096 or more", sizes[0], len(o.Train.Special))
+		return VocabularySweep{}, fmt.Errorf("a vocabulary of %d tokens is too small: it must hold 256 bytes and %s\n"+
+			"  try 4096 or more", sizes[0], units.Count(len(o.Train.Special), "special token"))
 	}
 	s := VocabularySweep{Width: o.Width}
 	val, own := o.Val, len(o.Val.Paths) > 0 // own: nothing is held out of the training text

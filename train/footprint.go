@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,6 +129,10 @@ func MeasureRank(cfg *config.Config, dev device.Properties, world comm.Comm) (*F
 		return nil, err
 	}
 	c, rows := cfg.Model, cfg.Train.MicroBatch
+	if c.Context < 1 || c.KVHeads < 1 || rows < 1 || c.Vocab < 1 {
+		return nil, errors.New("the configuration is not complete: set model.vocab, and call Resolve, which derives " +
+			"what it leaves out")
+	}
 	if rows > maxMicroTokens/c.Context {
 		return nil, config.Problem{
 			Key: "train.micro_batch",

@@ -3,10 +3,28 @@ package train
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"anneal/config"
+	"anneal/device/cpu"
 )
+
+// A configuration whose derived values are missing is refused.
+func TestAnIncompleteConfigurationIsRefused(t *testing.T) {
+	d, err := cpu.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, vocab := range []int{0, 300} {
+		cfg := config.Default()
+		cfg.Model.Vocab = vocab
+		if _, err := New(cfg, d); err == nil || !strings.Contains(err.Error(), "call Resolve") {
+			t.Errorf("%v", err)
+		}
+	}
+}
 
 // A step whose loss is not finite leaves weights, moments and Adam's count as they were.
 func TestSkippedStepChangesNothing(t *testing.T) {

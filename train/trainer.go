@@ -107,7 +107,8 @@ func (p *Position) updated(tokens int64, clipped bool) {
 	}
 }
 
-// New allocates the memory of a run and initialises the model. The configuration must be resolved and valid.
+// New allocates the memory of a run and initialises the model. The configuration must be valid, with its derived values
+// and the size of the vocabulary.
 func New(cfg *config.Config, dev device.Device) (*Trainer, error) {
 	return NewRank(cfg, dev, comm.Alone{})
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
+	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/run"
 	"anneal/use"
@@ -38,6 +40,16 @@ type runArg struct {
 }
 
 func (r runArg) checkpoints() string { return filepath.Join(r.Dir, "checkpoints") }
+
+// noCheckpoint returns err, unless it says that there is no checkpoint because there is no run.
+func (r runArg) noCheckpoint(err error) error {
+	if errors.Is(err, checkpoint.ErrNone) {
+		if _, missing := run.Config(r.Dir); errors.Is(missing, run.ErrNoRun) {
+			return missing
+		}
+	}
+	return err
+}
 
 // threadsFlag is on commands without a config that sets the number of threads.
 type threadsFlag struct {

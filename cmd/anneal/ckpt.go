@@ -48,7 +48,7 @@ func (c ckptLsCmd) Run(s *session) error {
 		rows = append(rows, r)
 	}
 	if len(rows) == 0 {
-		return fmt.Errorf("%s: %w", c.Dir, checkpoint.ErrNone)
+		return c.noCheckpoint(fmt.Errorf("%s: %w", c.Dir, checkpoint.ErrNone))
 	}
 	return s.emit(map[string]any{"checkpoints": rows})
 }
@@ -96,7 +96,7 @@ func (ckptHashCmd) Help() string {
 func (c ckptHashCmd) Run(s *session) error {
 	weights, optimizer, info, err := checkpoint.Hash(c.checkpoints())
 	if err != nil {
-		return err
+		return c.noCheckpoint(err)
 	}
 	if err := info.Newest(c.checkpoints()); err != nil && !c.AllowOlder {
 		return err

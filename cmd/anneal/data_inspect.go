@@ -42,8 +42,12 @@ func (c dataInspectCmd) Run(s *session) error {
 	if err := s.picture(c.SVG, r.Chart().SVG); err != nil {
 		return err
 	}
-	s.closing("inspected, nothing written", "", time.Since(start), nextOfData(c.Dir, r.Train))
-	return s.emit(r)
+	elapsed := time.Since(start)
+	s.closing("inspected, nothing written", "", elapsed, nextOfData(c.Dir, r.Train))
+	return s.emit(struct {
+		*prepare.DataReport
+		Seconds float64 `json:"seconds"`
+	}{r, elapsed.Seconds()})
 }
 
 // printPackings shows the effect of each packing on the data.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"text/tabwriter"
 	"time"
@@ -28,6 +29,9 @@ func (lsCmd) Help() string {
 
 func (c lsCmd) Run(s *session) error {
 	dirs, err := run.FindRuns(c.Dir, func(err error) { s.warn(err.Error()) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return &usageError{c.Dir + " does not exist", "try `anneal ls`, which searches the working directory"}
+	}
 	if err != nil {
 		return asData(err)
 	}

@@ -40,7 +40,7 @@ func TestLsListsRuns(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "20/20") || !strings.Contains(errs, "config.yaml") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	w.object(exitData, "ls", filepath.Join(w.dir, "missing"))
+	w.object(exitUsage, "ls", filepath.Join(w.dir, "missing"))
 }
 
 func TestLsWritesATable(t *testing.T) {

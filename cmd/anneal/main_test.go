@@ -209,9 +209,10 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 			"try --out " + filepath.Join(dir, "tokenizer.json")},
 		{[]string{"tokenizer", "train", "--vocab", "300", "--out", filepath.Join(bad, "t.json"), dir}, exitUsage,
 			"not a directory"},
-		{[]string{"ckpt", "hash", dir}, exitCheckpoint, "no checkpoint"},
+		{[]string{"ckpt", "hash", dir}, exitUsage, "is not a run"},
 		{[]string{"ckpt", "verify", dir}, exitUsage, "is not a run"},
-		{[]string{"ckpt", "ls", dir}, exitCheckpoint, dir + ": no checkpoint"},
+		{[]string{"ckpt", "ls", dir}, exitUsage, "is not a run"},
+		{[]string{"ls", filepath.Join(dir, "none")}, exitUsage, "none does not exist"},
 	} {
 		code, out, errs := anneal(c.args...)
 		if code != c.code || !strings.Contains(errs, c.want) || out != "" || strings.Count(errs, "error:") != 1 {
@@ -234,7 +235,7 @@ func TestResultsThatCannotBeWrittenAreAnError(t *testing.T) {
 		var errs bytes.Buffer
 		want := exitResources
 		if args[0] == "ckpt" {
-			want = exitCheckpoint // the first of its errors
+			want = exitUsage // the first of its errors
 		}
 		code := execute(args, strings.NewReader(""), fullDisk{}, &errs)
 		if code != want || !strings.Contains(errs.String(), "cannot write the results: no space left") {

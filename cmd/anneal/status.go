@@ -139,6 +139,8 @@ func clock(d time.Duration) string {
 	d = d.Round(time.Second)
 	h, m, sec := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
 	switch {
+	case h >= 48:
+		return fmt.Sprintf("%dd%02dh", h/24, h%24)
 	case h > 0:
 		return fmt.Sprintf("%dh%02dm", h, m)
 	case m > 0:

@@ -64,6 +64,7 @@ func TestNumbersForPeople(t *testing.T) {
 	for got, want := range map[string]string{
 		units.Commas(65536): "65,536", units.Commas(-1000): "-1,000", units.Commas(7): "7", units.Commas(999): "999",
 		clock(123 * time.Second): "2m03s", clock(59 * time.Second): "59s", clock(3660 * time.Second): "1h01m",
+		clock(47 * time.Hour): "47h00m", clock(100 * time.Hour): "4d04h",
 		memorySize(3 << 30): "3,072 MiB",
 	} {
 		if got != want {

@@ -53,7 +53,11 @@ func (c tokenizerConvertCmd) Run(s *session) error {
 	if err != nil {
 		return asData(err)
 	}
-	what := strings.Join(files, ", ") + " of " + units.Commas(tok.VocabSize()) + " tokens"
+	held := tok.VocabSize()
+	if c.To == "tiktoken" {
+		held -= len(tok.Specials())
+	}
+	what := strings.Join(files, ", ") + " of " + units.Commas(held) + " tokens"
 	for i, name := range files {
 		files[i] = filepath.Join(c.Out, name)
 	}
