@@ -94,8 +94,6 @@ func Generate(ctx context.Context, o Options, sequences []int) (*GenerateReport,
 		return nil, err
 	}
 	defer a.Close()
-	array := a.New(tensor.F32, readBytes)
-	dev.Zero(&array)
 
 	r := &GenerateReport{
 		Shape: o.Shape, Precision: o.Precision, Eight: o.Eight, Device: dev.Name(), Threads: dev.Threads(),
@@ -104,38 +102,25 @@ func Generate(ctx context.Context, o Options, sequences []int) (*GenerateReport,
 	for _, n := range sequences {
 		r.Cases = append(r.Cases, GenerateCase{Sequences: n, PassMs: math.Inf(1)})
 	}
-	src := dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed)
-	run := generateRun{b: b, dev: dev, prompt: make([]int32, min(generatePrompt, cfg.Model.Context))}
-	read, prompt, forward := math.Inf(1), math.Inf(1), math.Inf(1)
-	begin := time.Now()
-	for round := 0; round < 4 || time.Since(begin).Seconds() < o.Seconds; round++ {
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
-		}
-		if round == 1 { // the first touches memory
-			begin = time.Now()
-		}
-		read = min(read, timed(func() { dev.MaxAbs(&array) }))
-		prompt = min(prompt, timed(run.read))
-		forward = min(forward, timed(func() { _, _, err = e.Losses(src, 0) }))
-		if err != nil {
-			return nil, err
-		}
-		for i := range r.Cases {
-			c := &r.Cases[i]
-			c.PassMs = min(c.PassMs, 1e3*run.pass(c.Sequences))
-		}
-		if err := dev.Wait(); err != nil {
-			return nil, err
-		}
-		if o.OnStep != nil {
-			o.OnStep(round, time.Since(begin))
-		}
+	run := generateRun{
+		b: b, e: e, dev: dev, array: a.New(tensor.F32, readBytes),
+		src:    dataset.NewRandom(cfg.Model.Vocab, cfg.Model.Context, cfg.Seed),
+		prompt: make([]int32, min(generatePrompt, cfg.Model.Context)),
 	}
-	r.BandwidthGBs = float64(array.Bytes()) / read / 1e9
-	r.PromptTokensPerSecond = float64(len(run.prompt)) / prompt
-	r.ForwardTokensPerSecond = float64(cfg.Train.MicroBatch*cfg.Model.Context) / forward
-	flops := t.Model().FLOPsPerToken(generateStart) / 3 // of the forward pass
+	dev.Zero(&run.array)
+	fastest, err := run.rounds(ctx, o, r.Cases)
+	if err != nil {
+		return nil, err
+	}
+	r.BandwidthGBs = float64(run.array.Bytes()) / fastest.memory / 1e9
+	r.PromptTokensPerSecond = float64(len(run.prompt)) / fastest.prompt
+	r.ForwardTokensPerSecond = float64(cfg.Train.MicroBatch*cfg.Model.Context) / fastest.forward
+	r.rate(t.Model().FLOPsPerToken(generateStart) / 3) // of the forward pass
+	return r, nil
+}
+
+// rate derives the speeds of the cases from their times; a token takes that many floating-point operations.
+func (r *GenerateReport) rate(flops float64) {
 	for i := range r.Cases {
 		c := &r.Cases[i]
 		c.TokensPerSecond = float64(c.Sequences) / c.PassMs * 1e3
@@ -145,7 +130,6 @@ func Generate(ctx context.Context, o Options, sequences []int) (*GenerateReport,
 			c.FractionOfPeak = c.TokensPerSecond * flops / 1e9 / r.PeakGFLOPS
 		}
 	}
-	return r, nil
 }
 
 // timed returns how many seconds f takes.
@@ -155,12 +139,50 @@ func timed(f func()) float64 {
 	return time.Since(begin).Seconds()
 }
 
-// generateRun passes sequences of zeros through a model.
+// generateRun passes sequences of zeros through a model, evaluates it and reads memory.
 type generateRun struct {
 	b      *model.Batcher
+	e      *train.Evaluator
 	dev    device.Device
+	array  tensor.Tensor // [readBytes] that is read for the bandwidth
+	src    dataset.Source
 	prompt []int32
 	list   []model.Stretch
+}
+
+// generateTimes are seconds of the fastest reading of memory, prompt and evaluation.
+type generateTimes struct{ memory, prompt, forward float64 }
+
+// rounds times everything by turns until the time of the options is over, and sets the times of the cases.
+func (g *generateRun) rounds(ctx context.Context, o Options, cases []GenerateCase) (generateTimes, error) {
+	x := generateTimes{math.Inf(1), math.Inf(1), math.Inf(1)}
+	begin := time.Now()
+	for round := 0; round < 4 || time.Since(begin).Seconds() < o.Seconds; round++ {
+		if ctx.Err() != nil {
+			return x, context.Cause(ctx)
+		}
+		if round == 1 { // the first touches memory
+			begin = time.Now()
+		}
+		var err error
+		x.memory = min(x.memory, timed(func() { g.dev.MaxAbs(&g.array) }))
+		x.prompt = min(x.prompt, timed(g.read))
+		x.forward = min(x.forward, timed(func() { _, _, err = g.e.Losses(g.src, 0) }))
+		if err != nil {
+			return x, err
+		}
+		for i := range cases {
+			c := &cases[i]
+			c.PassMs = min(c.PassMs, 1e3*g.pass(c.Sequences))
+		}
+		if err := g.dev.Wait(); err != nil {
+			return x, err
+		}
+		if o.OnStep != nil {
+			o.OnStep(round, time.Since(begin))
+		}
+	}
+	return x, nil
 }
 
 // read reads a prompt.

@@ -87,44 +87,13 @@ func (r *run) compareDocuments(ctx context.Context) error {
 		}
 		defer near.Close()
 	}
-	err := r.each(ctx, func() (func(uint64, []byte) error, error) {
-		var add []func(uint64, []byte) error
-		if exact != nil {
-			add = append(add, exact.NewHasher().Add)
-		}
-		if near != nil {
-			s, err := r.o.Near.NewSigner()
-			if err != nil {
-				return nil, err
-			}
-			add = append(add, func(d uint64, text []byte) error { return near.Add(d, s.Keys(text)) })
-		}
-		return func(d uint64, text []byte) error {
-			for _, f := range add {
-				if err := f(d, text); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, nil
-	})
-	if err != nil {
+	if err := r.each(ctx, func() (func(uint64, []byte) error, error) { return r.adder(exact, near) }); err != nil {
 		return err
 	}
 	if exact != nil {
-		if err := r.decided.repeat(exact); err != nil {
+		if err := r.linkExact(exact, pairs); err != nil {
 			return err
 		}
-		for x, err := range r.decided.repeats[0] {
-			if err == nil {
-				err = pairs.Add(x.First, x.Document)
-			}
-			if err != nil {
-				return err
-			}
-			r.report.Exact++
-		}
-		r.report.Spilled += exact.Spilled()
 	}
 	if near != nil {
 		if err := r.linkNear(ctx, near, pairs); err != nil {
@@ -132,6 +101,7 @@ func (r *run) compareDocuments(ctx context.Context) error {
 		}
 		r.report.Spilled += near.Spilled()
 	}
+	var err error
 	if r.decided.clusters, err = NewClusters(pairs.All()); err != nil {
 		return err
 	}
@@ -141,6 +111,47 @@ func (r *run) compareDocuments(ctx context.Context) error {
 		r.report.LargestSize = max(r.report.LargestSize, c.Size)
 	}
 	r.report.Spilled += pairs.Spilled()
+	return nil
+}
+
+// adder returns a function that adds documents to exact and near, either of which may be nil. Each worker has its own.
+func (r *run) adder(exact *Exact, near *Near) (func(d uint64, text []byte) error, error) {
+	var add []func(uint64, []byte) error
+	if exact != nil {
+		add = append(add, exact.NewHasher().Add)
+	}
+	if near != nil {
+		s, err := r.o.Near.NewSigner()
+		if err != nil {
+			return nil, err
+		}
+		add = append(add, func(d uint64, text []byte) error { return near.Add(d, s.Keys(text)) })
+	}
+	return func(d uint64, text []byte) error {
+		for _, f := range add {
+			if err := f(d, text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// linkExact adds the pairs of equal documents.
+func (r *run) linkExact(exact *Exact, pairs *Pairs) error {
+	if err := r.decided.repeat(exact); err != nil {
+		return err
+	}
+	for x, err := range r.decided.repeats[0] {
+		if err == nil {
+			err = pairs.Add(x.First, x.Document)
+		}
+		if err != nil {
+			return err
+		}
+		r.report.Exact++
+	}
+	r.report.Spilled += exact.Spilled()
 	return nil
 }
 

@@ -73,7 +73,6 @@ type Ranks struct {
 func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footprint, *Ranks, error) {
 	r := &Ranks{Count: cfg.Parallel.Ranks, Zero: cfg.Parallel.Zero, block: cfg.Parallel.SumBlock}
 	r.Here = r.Count <= max(machine.Threads(), cfg.Threads) // more threads than cores would take turns
-	sizes := sizesOf(cfg)
 	list, err := candidates(cfg, machine, r.Here)
 	if err != nil {
 		return nil, nil, err
@@ -82,31 +81,8 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 	if err != nil {
 		return nil, nil, err
 	}
-	first, most := slices.Min(list), make([]int, max(sizes.Pipeline, 1)) // by stage: index in the list of the fullest
-	for s := range most {
-		most[s] = -1
-	}
-	r.Bytes = make([]int64, r.Count)
-	r.Fullest = first
-	of := map[int]*train.Footprint{}
-	for i, rank := range list {
-		f, stage := all[i], sizes.At(rank, r.Count).Stage
-		of[rank] = f
-		r.copies += f.CheckpointCopy()
-		r.Bytes[rank] = f.Total()
-		if most[stage] < 0 || f.Total() > all[most[stage]].Total() {
-			most[stage] = i
-		}
-		if r.Bytes[rank] > r.Bytes[r.Fullest] {
-			r.Fullest = rank
-		}
-	}
-	for rank := range r.Bytes { // ranks that were not measured need at most as much as the fullest of their stage
-		if of[rank] == nil {
-			r.Bytes[rank] = all[most[sizes.At(rank, r.Count).Stage]].Total()
-		}
-	}
-	fullest := of[r.Fullest]
+	most := r.fill(cfg, list, all)
+	fullest := all[slices.Index(list, r.Fullest)]
 	if r.Here {
 		if r.Together, err = together(cfg, machine, r.Count); err != nil {
 			return nil, nil, err
@@ -136,6 +112,31 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 		}
 	}
 	return fullest, r, nil
+}
+
+// fill sets the memory of each rank from the footprints of those that are listed in order, and returns the index in the
+// list of the fullest rank of each stage of the pipeline.
+func (r *Ranks) fill(cfg *config.Config, list []int, all []*train.Footprint) (most []int) {
+	sizes := sizesOf(cfg)
+	stage := func(rank int) int { return sizes.At(rank, r.Count).Stage }
+	most = slices.Repeat([]int{-1}, max(sizes.Pipeline, 1))
+	r.Bytes, r.Fullest = make([]int64, r.Count), slices.Min(list)
+	for i, rank := range list {
+		r.copies += all[i].CheckpointCopy()
+		r.Bytes[rank] = all[i].Total()
+		if m := &most[stage(rank)]; *m < 0 || all[i].Total() > all[*m].Total() {
+			*m = i
+		}
+		if r.Bytes[rank] > r.Bytes[r.Fullest] {
+			r.Fullest = rank
+		}
+	}
+	for rank := range r.Bytes { // ranks that were not measured need at most as much as the fullest of their stage
+		if _, measured := slices.BinarySearch(list, rank); !measured {
+			r.Bytes[rank] = all[most[stage(rank)]].Total()
+		}
+	}
+	return most
 }
 
 // together returns the memory of all ranks in one process: the arenas of each rank, and once the other parts, which

@@ -54,21 +54,40 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 			"  try 4096 or more", sizes[0], units.Count(len(o.Train.Special), "special token"))
 	}
 	s := VocabularySweep{Width: o.Width}
-	val, own := o.Val, len(o.Val.Paths) > 0 // own: nothing is held out of the training text
-	if !own {
-		val.Paths, val.Options = text.Paths, text.Options
-	}
-	held := func(i int) bool { return i%heldOut == heldOut-1 }
-	r, docs, err := text.Open(ctx)
+	o.Train.VocabSize = sizes[len(sizes)-1]
+	all, err := s.learn(ctx, text, o)
 	if err != nil {
 		return s, err
 	}
+	var toks []*tokenizer.Tokenizer
+	for _, size := range sizes {
+		tok, err := all.Cut(size)
+		if err != nil {
+			return s, err
+		}
+		if toks = append(toks, tok); tok == all {
+			break // the text has no more merges to learn
+		}
+	}
+	return s, s.measure(ctx, text, o, toks)
+}
+
+// held reports whether document i of the text that a vocabulary is learned from is held out: none if the options name
+// other text.
+func (o *VocabularyOptions) held(i int) bool { return len(o.Val.Paths) == 0 && i%heldOut == heldOut-1 }
+
+// learn returns the largest vocabulary, learned from what is not held out.
+func (s *VocabularySweep) learn(ctx context.Context, text Text, o VocabularyOptions) (*tokenizer.Tokenizer, error) {
+	r, docs, err := text.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
 	start := time.Now()
-	o.Train.VocabSize, o.Train.Report = sizes[len(sizes)-1], &s.Learned
+	o.Train.Report = &s.Learned
 	all, err := tokenizer.Train(ctx, o.Train, func(yield func([]byte, error) bool) {
-		i := 0
+		i := -1
 		for d, err := range docs {
-			if i++; err == nil && !own && held(i-1) {
+			if i++; err == nil && o.held(i) {
 				continue
 			}
 			if !yield(d, err) {
@@ -77,26 +96,28 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 		}
 	})
 	if err != nil {
-		return s, err
+		return nil, err
 	}
 	s.Text, s.Seconds = r.Report(), time.Since(start).Seconds()
+	return all, nil
+}
 
-	var toks []*tokenizer.Tokenizer
+// measure adds a point for each vocabulary, from the held-out text.
+func (s *VocabularySweep) measure(ctx context.Context, text Text, o VocabularyOptions,
+	toks []*tokenizer.Tokenizer) error {
+	val, own := o.Val, len(o.Val.Paths) > 0
+	if !own {
+		val.Paths, val.Options = text.Paths, text.Options
+	}
 	var evals []*tokenizer.Evaluator
-	for _, size := range sizes {
-		tok, err := all.Cut(size)
-		if err != nil {
-			return s, err
-		}
-		toks, evals = append(toks, tok), append(evals, tok.NewEvaluator())
-		if tok == all {
-			break // the text has no more merges to learn
-		}
+	for _, tok := range toks {
+		evals = append(evals, tok.NewEvaluator())
 	}
 	var sample [][]byte // for the speed
-	i, sampled := 0, 0
+	read, sampled := 0, 0
+	var err error
 	s.HeldOut, err = val.each(ctx, func(d corpus.Document) {
-		if i++; !own && !held(i-1) {
+		if read++; !own && !o.held(read-1) {
 			return
 		}
 		for _, e := range evals {
@@ -107,10 +128,10 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 		}
 	})
 	if err != nil {
-		return s, err
+		return err
 	}
 	if sampled == 0 {
-		return s, fmt.Errorf("no held-out text: %d documents were read\n  try --val with other text", i)
+		return fmt.Errorf("no held-out text: %d documents were read\n  try --val with other text", read)
 	}
 	for i, tok := range toks {
 		s.Points = append(s.Points, VocabularyPoint{
@@ -118,7 +139,7 @@ func SweepVocabulary(ctx context.Context, text Text, o VocabularyOptions) (Vocab
 			EncodeMBPerSecond: warmSpeed(tok, sample),
 		})
 	}
-	return s, nil
+	return nil
 }
 
 // speedBytes is the size of the text for measuring the speed of a vocabulary.

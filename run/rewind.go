@@ -91,24 +91,7 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 			"the run has not reached step %d: it is at step %d", o.To, r.From)
 	}
 	var last state
-	info, err := store.Before(int64(o.To), &last)
-	for _, fault := range info.Skipped {
-		o.Warn(fmt.Sprintf("an unusable checkpoint is ignored: %v", fault))
-	}
-	switch {
-	case err == nil:
-		if err := d.checkOrigin(info); err != nil {
-			return nil, err
-		}
-		r.Step, r.Checkpoint = int(info.Step), info.Name
-	case o.To == 0 && cfg.Init.From != "" && errors.Is(err, checkpoint.ErrNone):
-		return nil, fmt.Errorf("%w of step 0, which had the weights of %s\n"+
-			"  start again with `anneal train %s --out RUN`", err, cfg.Init.From, d.config())
-	case o.To == 0 && errors.Is(err, checkpoint.ErrNone):
-		// step 0 needs no checkpoint: initial weights come from the seed
-	case errors.Is(err, checkpoint.ErrNone):
-		return nil, fmt.Errorf("%w\n  --to 0 starts over from the initial weights", err)
-	default:
+	if err := r.target(d, store, cfg, o, &last); err != nil {
 		return nil, err
 	}
 	skip, err := o.list(cfg, &last, r)
@@ -126,6 +109,33 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	r.Skip = plan.Skip
 	r.SetAside, err = plan.carryOut(d, store, o.Warn)
 	return r, err
+}
+
+// target finds the checkpoint that a rewind goes back to, and reads its state into last.
+func (r *RewindReport) target(
+	d runDir, store *checkpoint.Store, cfg *config.Config, o RewindOptions, last *state,
+) error {
+	info, err := store.Before(int64(o.To), last)
+	for _, fault := range info.Skipped {
+		o.Warn(fmt.Sprintf("an unusable checkpoint is ignored: %v", fault))
+	}
+	switch {
+	case err == nil:
+		if err := d.checkOrigin(info); err != nil {
+			return err
+		}
+		r.Step, r.Checkpoint = int(info.Step), info.Name
+	case o.To == 0 && cfg.Init.From != "" && errors.Is(err, checkpoint.ErrNone):
+		return fmt.Errorf("%w of step 0, which had the weights of %s\n"+
+			"  start again with `anneal train %s --out RUN`", err, cfg.Init.From, d.config())
+	case o.To == 0 && errors.Is(err, checkpoint.ErrNone):
+		// step 0 needs no checkpoint: initial weights come from the seed
+	case errors.Is(err, checkpoint.ErrNone):
+		return fmt.Errorf("%w\n  --to 0 starts over from the initial weights", err)
+	default:
+		return err
+	}
+	return nil
 }
 
 // list returns the samples to skip from now on.

@@ -64,6 +64,33 @@ Documents keep their other fields (id, url, date, …). If the command is stoppe
 }
 
 func (c dataCurateCmd) Run(s *session) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	task, err := c.tasks(os.Getenv)
+	if err != nil && !c.DryRun {
+		return err
+	}
+	text, err := fileio.ReadSmall(c.Pipeline, yaml.MaxBytes)
+	if err != nil {
+		return err
+	}
+	p, err := curate.Parse(text, c.Pipeline)
+	if err != nil {
+		return asUsage(err)
+	}
+	o := c.options(s, p)
+	if !c.DryRun {
+		if o.TaskIndex, o.TaskCount, o.Wait = task.index, task.count, c.Wait; task.count > 1 {
+			s.notef("task %d of %d%s", task.index, task.count, task.from)
+			o.Waiting = func(what string) { s.status.update(func(int) string { return "waiting for " + what }) }
+		}
+	}
+	return s.untilSignal(func(ctx context.Context) error { return c.curate(ctx, s, o) })
+}
+
+// check refuses arguments that do not go together.
+func (c dataCurateCmd) check() error {
 	switch {
 	case c.Out == "" && !c.DryRun:
 		return &usageError{"curate needs --out, or --dry-run", "try --out clean"}
@@ -78,83 +105,75 @@ func (c dataCurateCmd) Run(s *session) error {
 	case c.DryRun && c.Sample < 1:
 		return &usageError{"--sample is 0", "try --sample 1000"}
 	}
-	task, err := c.tasks(os.Getenv)
-	if err != nil && !c.DryRun {
-		return err
-	}
 	if info, err := os.Stat(c.Pipeline); err == nil && info.IsDir() {
 		return &usageError{c.Pipeline + " is a directory; the first argument is the file with the stages",
 			"try anneal data curate web.yaml --out clean " + c.Pipeline}
 	}
-	text, err := fileio.ReadSmall(c.Pipeline, yaml.MaxBytes)
-	if err != nil {
+	return nil
+}
+
+func (c dataCurateCmd) options(s *session, p *curate.Pipeline) curate.Options {
+	o := curate.Options{
+		Pipeline: p, Paths: c.Paths, Measured: c.FromSignals, Dir: c.Out, Workers: int(c.Threads),
+		Memory: int64(c.Memory), Available: availableMemory(), Split: int64(c.Split),
+		Read:     corpus.Options{Extensions: c.Ext, TextField: c.TextField},
+		Progress: s.readProgress(),
+	}
+	if c.DryRun {
+		o.Sample = int(c.Sample)
+	}
+	return o
+}
+
+// curate runs the pipeline within the memory that it may take, and reports what it did.
+func (c dataCurateCmd) curate(ctx context.Context, s *session, o curate.Options) error {
+	start := time.Now()
+	memory, err := o.Plan()
+	if room := (*machine.RoomError)(nil); errors.As(err, &room) {
 		return err
 	}
-	p, err := curate.Parse(text, c.Pipeline)
 	if err != nil {
 		return asUsage(err)
 	}
-	return s.untilSignal(func(ctx context.Context) error {
-		start := time.Now()
-		o := curate.Options{
-			Pipeline: p, Paths: c.Paths, Measured: c.FromSignals, Dir: c.Out, Workers: int(c.Threads),
-			Memory: int64(c.Memory), Available: availableMemory(), Split: int64(c.Split),
-			Read:     corpus.Options{Extensions: c.Ext, TextField: c.TextField},
-			Progress: s.readProgress(),
-		}
-		if c.DryRun {
-			o.Sample = int(c.Sample)
-		} else if o.TaskIndex, o.TaskCount, o.Wait = task.index, task.count, c.Wait; task.count > 1 {
-			s.notef("task %d of %d%s", task.index, task.count, task.from)
-			o.Waiting = func(what string) { s.status.update(func(int) string { return "waiting for " + what }) }
-		}
-		memory, err := o.Plan()
-		if room := (*machine.RoomError)(nil); errors.As(err, &room) {
-			return err
-		}
-		if err != nil {
-			return asUsage(err)
-		}
-		if c.Memory > 0 {
-			defer limitHeap(memory.Heap())()
-			s.notef("memory: %s", memory)
-		} else if o.Available > 0 {
-			defer limitHeap(memory.Heap() + max(machine.Most(o.Available)-memory.Total(), 0))()
-		}
-		out, err := curate.Run(ctx, o)
-		if errors.Is(err, curate.ErrOtherPipeline) || errors.Is(err, curate.ErrForeign) ||
-			errors.Is(err, fileio.ErrLocked) {
-			return asUsage(err)
-		}
-		if ctx.Err() != nil && !c.DryRun {
-			s.notef("finished work is kept: give the same command again to continue")
-		}
-		if errors.Is(err, curate.ErrWaited) {
-			return &stopped{err.Error()}
-		}
-		if err != nil {
-			return asData(err)
-		}
-		c.print(s, out, time.Since(start), out.Resumed == 0 && o.TaskCount <= 1)
-		v := map[string]any{
-			"report": out.Report, "passes": out.Passes, "splits": out.Splits, "done": out.Done, "resumed": out.Resumed,
-			"changed": out.Changed,
-			"seconds": time.Since(start).Seconds(),
-		}
-		if out.Resumed == 0 && o.TaskCount <= 1 { // only then does the time cover all the work
-			v["mb_per_second"] = float64(out.Report.Bytes) / 1e6 / time.Since(start).Seconds()
-		}
-		if c.DryRun {
-			return s.emit(v)
-		}
-		v["out"] = c.Out
-		limit, marked := c.lossFlags, filepath.Join(c.Out, "report.json")
-		if out.Done < out.Splits { // only the last task knows the share; every task reports a damaged file
-			limit.MaxRejects, limit.Strict, marked = 1, false, ""
-		}
-		return s.finish(limit, out.Report.Input, marked,
-			"give the same command again: only what changed is done again", v)
-	})
+	if c.Memory > 0 {
+		defer limitHeap(memory.Heap())()
+		s.notef("memory: %s", memory)
+	} else if o.Available > 0 {
+		defer limitHeap(memory.Heap() + max(machine.Most(o.Available)-memory.Total(), 0))()
+	}
+	out, err := curate.Run(ctx, o)
+	if errors.Is(err, curate.ErrOtherPipeline) || errors.Is(err, curate.ErrForeign) ||
+		errors.Is(err, fileio.ErrLocked) {
+		return asUsage(err)
+	}
+	if ctx.Err() != nil && !c.DryRun {
+		s.notef("finished work is kept: give the same command again to continue")
+	}
+	if errors.Is(err, curate.ErrWaited) {
+		return &stopped{err.Error()}
+	}
+	if err != nil {
+		return asData(err)
+	}
+	took, alone := time.Since(start), out.Resumed == 0 && o.TaskCount <= 1 // only then does the time cover all the work
+	c.print(s, out, took, alone)
+	v := map[string]any{
+		"report": out.Report, "passes": out.Passes, "splits": out.Splits, "done": out.Done, "resumed": out.Resumed,
+		"changed": out.Changed, "seconds": took.Seconds(),
+	}
+	if alone {
+		v["mb_per_second"] = float64(out.Report.Bytes) / 1e6 / took.Seconds()
+	}
+	if c.DryRun {
+		return s.emit(v)
+	}
+	v["out"] = c.Out
+	limit, marked := c.lossFlags, filepath.Join(c.Out, "report.json")
+	if out.Done < out.Splits { // only the last task knows the share; every task reports a damaged file
+		limit.MaxRejects, limit.Strict, marked = 1, false, ""
+	}
+	return s.finish(limit, out.Report.Input, marked,
+		"give the same command again: only what changed is done again", v)
 }
 
 func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration, alone bool) {

@@ -28,62 +28,11 @@ type finished struct {
 // finishRun prints how a run ended, one fact a line, compared with its plan. If a signal ended it, the error says how
 // to continue.
 func (s *session) finishRun(r *run.Result, f finished) error {
-	fact := func(name, format string, args ...any) {
-		s.prosef(strings.Repeat(" ", 18), "%-17s "+format+"\n", append([]any{name}, args...)...)
-	}
-	fact("steps", "%s", units.Commas(r.Step))
-	rate := "no step this time"
-	if !math.IsNaN(r.TokensPerSecond) {
-		rate = units.Commas(int64(r.TokensPerSecond)) + " a second"
-	}
-	fact("tokens", "%s, %s", units.Commas(r.Tokens), rate)
-	for i, text := range timingFacts(r.Timing) {
-		fact([]string{"step", "  by phase"}[i], "%s", text)
-	}
-	fact("parameters", "%s", units.Commas(r.Parameters))
-	if !math.IsNaN(r.TrainLoss) {
-		fact("training loss", "%.4f nats/token", r.TrainLoss)
-	}
-	if !math.IsNaN(r.ValBitsPerByte) {
-		fact("validation loss", "%.4f nats/token, %.4f bits/byte, at step %s",
-			r.ValLoss, r.ValBitsPerByte, units.Commas(r.EvalStep))
-	}
-	if !math.IsNaN(r.ValBitsPerByteEMA) {
-		fact("of the average", "%.4f nats/token, %.4f bits/byte, at step %s",
-			r.ValLossEMA, r.ValBitsPerByteEMA, units.Commas(r.EvalStep))
-	}
-	for _, x := range []struct {
-		name            string
-		accuracy, exact float64
-	}{{"held-out answers", r.ValAccuracy, r.ValExact}, {"training answers", r.TrainAccuracy, r.TrainExact}} {
-		if !math.IsNaN(x.accuracy) {
-			fact(x.name, "%.1f %% of tokens right, %.1f %% of documents", 100*x.accuracy, 100*x.exact)
-		}
-	}
-	s.printSources(r)
-	if r.ClipRate > 0 {
-		fact("clipped", "%.1f %% of updates", 100*r.ClipRate)
-	}
-	if !math.IsNaN(r.NoiseScale) {
-		fact("noise scale", "%s tokens: a much smaller batch wastes time, a much larger one wastes tokens",
-			units.Commas(int64(r.NoiseScale)))
-	}
-	fact("weights", "%.16s…", r.WeightsHash)
-	if r.DeviceMemory > 0 {
-		fact("host memory", "%s", memorySize(r.PeakRSS))
-	}
-	planned := ""
-	if f.plan != nil {
-		planned = fmt.Sprintf(" (planned %s)", memorySize(f.plan.Bytes))
-	}
-	arenas := slices.DeleteFunc(slices.Clone(r.Arenas), func(a run.ArenaUse) bool { return a.Peak < 1<<20 })
-	fact("peak memory", "%s%s%s", memorySize(cmp.Or(r.DeviceMemory, r.PeakRSS)), planned,
-		s.ofRanks(f.plan, len(arenas) > 0))
-	for _, a := range arenas {
-		fact("  "+a.Name, "%s", memorySize(a.Peak))
-	}
+	s.factsOfSpeed(r)
+	s.factsOfLoss(r)
+	s.factsOfMemory(r, f.plan)
 	if text := s.energyFact(f.elapsed); text != "" {
-		fact("energy", "%s", text)
+		s.fact("energy", "%s", text)
 	}
 	if !r.Interrupted {
 		s.closing("a run of "+units.Count(r.Step, "step"), f.dir, f.elapsed, f.next)
@@ -99,6 +48,72 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n"+
 		"  to continue: `anneal resume %s`",
 		units.Commas(r.Step), seconds(f.elapsed), f.dir, f.dir)}
+}
+
+// fact prints a line about a finished run.
+func (s *session) fact(name, format string, args ...any) {
+	s.prosef(strings.Repeat(" ", 18), "%-17s "+format+"\n", append([]any{name}, args...)...)
+}
+
+func (s *session) factsOfSpeed(r *run.Result) {
+	s.fact("steps", "%s", units.Commas(r.Step))
+	rate := "no step this time"
+	if !math.IsNaN(r.TokensPerSecond) {
+		rate = units.Commas(int64(r.TokensPerSecond)) + " a second"
+	}
+	s.fact("tokens", "%s, %s", units.Commas(r.Tokens), rate)
+	for i, text := range timingFacts(r.Timing) {
+		s.fact([]string{"step", "  by phase"}[i], "%s", text)
+	}
+}
+
+func (s *session) factsOfLoss(r *run.Result) {
+	s.fact("parameters", "%s", units.Commas(r.Parameters))
+	if !math.IsNaN(r.TrainLoss) {
+		s.fact("training loss", "%.4f nats/token", r.TrainLoss)
+	}
+	if !math.IsNaN(r.ValBitsPerByte) {
+		s.fact("validation loss", "%.4f nats/token, %.4f bits/byte, at step %s",
+			r.ValLoss, r.ValBitsPerByte, units.Commas(r.EvalStep))
+	}
+	if !math.IsNaN(r.ValBitsPerByteEMA) {
+		s.fact("of the average", "%.4f nats/token, %.4f bits/byte, at step %s",
+			r.ValLossEMA, r.ValBitsPerByteEMA, units.Commas(r.EvalStep))
+	}
+	for _, x := range []struct {
+		name            string
+		accuracy, exact float64
+	}{{"held-out answers", r.ValAccuracy, r.ValExact}, {"training answers", r.TrainAccuracy, r.TrainExact}} {
+		if !math.IsNaN(x.accuracy) {
+			s.fact(x.name, "%.1f %% of tokens right, %.1f %% of documents", 100*x.accuracy, 100*x.exact)
+		}
+	}
+	s.printSources(r)
+	if r.ClipRate > 0 {
+		s.fact("clipped", "%.1f %% of updates", 100*r.ClipRate)
+	}
+	if !math.IsNaN(r.NoiseScale) {
+		s.fact("noise scale", "%s tokens: a much smaller batch wastes time, a much larger one wastes tokens",
+			units.Commas(int64(r.NoiseScale)))
+	}
+	s.fact("weights", "%.16s…", r.WeightsHash)
+}
+
+// factsOfMemory compares the peak with the plan, which may be nil.
+func (s *session) factsOfMemory(r *run.Result, p *plan.Foresight) {
+	if r.DeviceMemory > 0 {
+		s.fact("host memory", "%s", memorySize(r.PeakRSS))
+	}
+	planned := ""
+	if p != nil {
+		planned = fmt.Sprintf(" (planned %s)", memorySize(p.Bytes))
+	}
+	arenas := slices.DeleteFunc(slices.Clone(r.Arenas), func(a run.ArenaUse) bool { return a.Peak < 1<<20 })
+	s.fact("peak memory", "%s%s%s", memorySize(cmp.Or(r.DeviceMemory, r.PeakRSS)), planned,
+		s.ofRanks(p, len(arenas) > 0))
+	for _, a := range arenas {
+		s.fact("  "+a.Name, "%s", memorySize(a.Peak))
+	}
 }
 
 // ofRanks says which ranks the peak memory counts in a run on several ranks, and, if parts are listed below it, whose

@@ -67,9 +67,9 @@ const mostResamples = 1_000_000
 func (c scalingFitCmd) Run(s *session) error {
 	start := time.Now()
 	path, out := c.Points, c.Out
-	beta, from := 0.0, tokens(0)
+	rule := fitRule{held: c.Beta != nil, cut: c.From != nil}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		beta, from = studyBeta, studyFrom
+		rule.beta, rule.from = studyBeta, studyFrom
 		path = filepath.Join(c.Points, "points.csv")
 		if out == "" {
 			out = outFile(filepath.Join(c.Points, fitFile))
@@ -80,47 +80,26 @@ func (c scalingFitCmd) Run(s *session) error {
 			return err
 		}
 	}
-	if c.Beta != nil {
-		beta = *c.Beta
+	if rule.held {
+		rule.beta = *c.Beta
 	}
-	if c.From != nil {
-		from = *c.From
+	if rule.cut {
+		rule.from = *c.From
 	}
 	if c.Resamples > mostResamples {
 		return &usageError{fmt.Sprintf("--resamples %d is more than %s", c.Resamples, units.Commas(mostResamples)),
 			"try --resamples 1000"}
 	}
-	if err := scaling.CheckBeta(beta); err != nil {
+	if err := scaling.CheckBeta(rule.beta); err != nil {
 		return asUsage(fmt.Errorf("--beta: %w", err))
 	}
-	text, err := fileio.ReadSmall(path, mostPoints)
-	if errors.Is(err, fs.ErrNotExist) && path != c.Points {
-		return &usageError{c.Points + " has no points.csv", "give a CSV, or the directory of a study that " +
-			"`anneal scaling run` made"}
-	}
+	points, err := c.read(path)
 	if err != nil {
 		return err
 	}
-	points, err := scaling.ReadPoints(bytes.NewReader(text))
+	f, used, err := rule.fit(s, points)
 	if err != nil {
 		return asUsage(fmt.Errorf("%s: %w", path, err))
-	}
-	kept := slices.DeleteFunc(slices.Clone(points), func(p scaling.Point) bool { return p.Tokens < float64(from) })
-	if c.Beta == nil && span(kept) >= enoughSpan {
-		beta = 0
-	}
-	f, err := scaling.FitPoints(kept, beta)
-	if err != nil && c.From == nil { // a small study has too few points without its shortest runs
-		kept = points
-		f, err = scaling.FitPoints(kept, beta)
-	}
-	if err != nil {
-		return asUsage(fmt.Errorf("%s: %w", path, err))
-	}
-	if c.Beta == nil && beta > 0 {
-		s.notef("β is held at %g, since runs of a ladder differ too little in tokens to tell it from E, and %s of %s "+
-			"are used; --beta 0 --from 0 fits all (docs/scaling.md)", beta, units.Commas(len(kept)),
-			units.Count(len(points), "point"))
 	}
 	s.status.update(func(int) string { return fmt.Sprintf("fitting %d resamples", c.Resamples) })
 	f.Bootstrap(int(c.Resamples), c.Seed)
@@ -135,8 +114,55 @@ func (c scalingFitCmd) Run(s *session) error {
 	approaches := approachesOf(f)
 	s.printFit(f, approaches)
 	elapsed := time.Since(start)
-	s.closing(fmt.Sprintf("a law of %d points", len(kept)), string(out), elapsed, c.next(out, f))
+	s.closing(fmt.Sprintf("a law of %d points", used), string(out), elapsed, c.next(out, f))
 	return s.emit(fitJSON(f, approaches, out, elapsed))
+}
+
+// read reads the points of a study or of a CSV.
+func (c scalingFitCmd) read(path string) ([]scaling.Point, error) {
+	text, err := fileio.ReadSmall(path, mostPoints)
+	if errors.Is(err, fs.ErrNotExist) && path != c.Points {
+		return nil, &usageError{c.Points + " has no points.csv", "give a CSV, or the directory of a study that " +
+			"`anneal scaling run` made"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	points, err := scaling.ReadPoints(bytes.NewReader(text))
+	if err != nil {
+		return nil, asUsage(fmt.Errorf("%s: %w", path, err))
+	}
+	return points, nil
+}
+
+// A fitRule says what is fitted: the exponent β at which the tokens' is held, or 0 to fit it, and the tokens from which
+// points count. What no flag sets gives way where the points need it.
+type fitRule struct {
+	beta      float64
+	from      tokens
+	held, cut bool // by --beta and --from
+}
+
+// fit returns the law of points and how many of them it used.
+func (r fitRule) fit(s *session, points []scaling.Point) (*scaling.Fit, int, error) {
+	kept := slices.DeleteFunc(slices.Clone(points), func(p scaling.Point) bool { return p.Tokens < float64(r.from) })
+	if !r.held && span(kept) >= enoughSpan {
+		r.beta = 0
+	}
+	f, err := scaling.FitPoints(kept, r.beta)
+	if err != nil && !r.cut { // a small study has too few points without its shortest runs
+		kept = points
+		f, err = scaling.FitPoints(kept, r.beta)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if !r.held && r.beta > 0 {
+		s.notef("β is held at %g, since runs of a ladder differ too little in tokens to tell it from E, and %s of %s "+
+			"are used; --beta 0 --from 0 fits all (docs/scaling.md)", r.beta, units.Commas(len(kept)),
+			units.Count(len(points), "point"))
+	}
+	return f, len(kept), nil
 }
 
 // next returns the command that predicts a model for ten times the compute of the points.
