@@ -7,6 +7,8 @@ import (
 
 	"anneal/config"
 	"anneal/internal/units"
+	"anneal/train"
+	"anneal/use"
 )
 
 type evalCmd struct {
@@ -65,47 +67,55 @@ func (c evalCmd) onText(s *session) error {
 		if err != nil {
 			return err
 		}
-		s.printf("loss %.4f nats/token, %.4f bits/byte over %s tokens (%s of text) at step %d, in %s\n",
-			e.Loss, e.BitsPerByte, units.Commas(e.Tokens), units.FormatSize(e.Bytes), r.Step, r.Numbers())
-		if asked := int64(c.Tokens); e.Tokens < asked {
-			s.notef("the text has %s targets, fewer than the %s of --tokens",
-				units.Commas(e.Tokens), units.Commas(asked))
-		}
-		for _, x := range e.Sources {
-			s.printf("  %s: loss %.4f, %.4f bits/byte over %s tokens (%s of text)\n",
-				x.Name, x.Loss, x.BitsPerByte, units.Commas(x.Tokens), units.FormatSize(x.Bytes))
-		}
-		if a := e.Answers; a.Targets > 0 {
-			s.printf("  %.1f %% of these tokens are the most likely one", 100*a.Accuracy())
-			if a.Documents > 0 {
-				s.printf("; %s of %s documents are right as a whole", units.Commas(a.Exact), units.Commas(a.Documents))
-			}
-			s.printf("\n")
-			if a.Cut > 0 {
-				s.notef("rows of %s tokens cut %s: whether a cut document is right as a whole is unknown",
-					units.Commas(r.Context()), units.Count(int(a.Cut), "document"))
-			}
-		}
-		for _, p := range e.ByPosition {
-			s.printf("  positions %6d to %6d: loss %.4f, %.4f bits/byte over %s tokens\n",
-				p.From, p.To-1, p.Loss, p.BitsPerByte, units.Commas(p.Tokens))
-		}
+		c.printScored(s, r, e)
 		s.closing(units.Commas(e.Tokens)+" tokens scored", "", time.Since(start), "")
-		report := map[string]any{
-			"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes,
-			"step": r.Step, "context": r.Context(), "precision": r.Config.Precision,
-			"dtype": c.Dtype, "damaged": faults(r.Skipped),
-		}
-		if a := e.Answers; a.Targets > 0 {
-			report["accuracy"], report["exact_match"], report["answers"] = number(a.Accuracy()),
-				number(a.ExactMatch()), a
-		}
-		if e.Sources != nil {
-			report["sources"] = e.Sources
-		}
-		if e.ByPosition != nil {
-			report["by_position"] = e.ByPosition
-		}
-		return s.emit(report)
+		return s.emit(c.scoredJSON(r, e))
 	})
+}
+
+func (c evalCmd) printScored(s *session, r *use.Trained, e train.EvalResult) {
+	s.printf("loss %.4f nats/token, %.4f bits/byte over %s tokens (%s of text) at step %d, in %s\n",
+		e.Loss, e.BitsPerByte, units.Commas(e.Tokens), units.FormatSize(e.Bytes), r.Step, r.Numbers())
+	if asked := int64(c.Tokens); e.Tokens < asked {
+		s.notef("the text has %s targets, fewer than the %s of --tokens",
+			units.Commas(e.Tokens), units.Commas(asked))
+	}
+	for _, x := range e.Sources {
+		s.printf("  %s: loss %.4f, %.4f bits/byte over %s tokens (%s of text)\n",
+			x.Name, x.Loss, x.BitsPerByte, units.Commas(x.Tokens), units.FormatSize(x.Bytes))
+	}
+	if a := e.Answers; a.Targets > 0 {
+		s.printf("  %.1f %% of these tokens are the most likely one", 100*a.Accuracy())
+		if a.Documents > 0 {
+			s.printf("; %s of %s documents are right as a whole", units.Commas(a.Exact), units.Commas(a.Documents))
+		}
+		s.printf("\n")
+		if a.Cut > 0 {
+			s.notef("rows of %s tokens cut %s: whether a cut document is right as a whole is unknown",
+				units.Commas(r.Context()), units.Count(int(a.Cut), "document"))
+		}
+	}
+	for _, p := range e.ByPosition {
+		s.printf("  positions %6d to %6d: loss %.4f, %.4f bits/byte over %s tokens\n",
+			p.From, p.To-1, p.Loss, p.BitsPerByte, units.Commas(p.Tokens))
+	}
+}
+
+func (c evalCmd) scoredJSON(r *use.Trained, e train.EvalResult) map[string]any {
+	report := map[string]any{
+		"loss": number(e.Loss), "bits_per_byte": number(e.BitsPerByte), "tokens": e.Tokens, "bytes": e.Bytes,
+		"step": r.Step, "context": r.Context(), "precision": r.Config.Precision,
+		"dtype": c.Dtype, "damaged": faults(r.Skipped),
+	}
+	if a := e.Answers; a.Targets > 0 {
+		report["accuracy"], report["exact_match"], report["answers"] = number(a.Accuracy()),
+			number(a.ExactMatch()), a
+	}
+	if e.Sources != nil {
+		report["sources"] = e.Sources
+	}
+	if e.ByPosition != nil {
+		report["by_position"] = e.ByPosition
+	}
+	return report
 }
