@@ -10,13 +10,17 @@ import (
 	"anneal/internal/nearest"
 )
 
-// unknownKey suggests keys for an unknown one: keys of the same name in other sections, the key with the most similar
-// spelling, or keys whose explanation has the words of the name.
+// unknownKey suggests keys for an unknown one: keys of the same name in other sections, what other programs mean by the
+// name, the key with the most similar spelling, or keys whose explanation has the words of the name.
 func unknownKey(name, at string) Problem {
 	p := Problem{Key: name, Message: "unknown key " + name, At: at, Try: "`anneal explain` for the list of keys"}
 	leaf := name[strings.LastIndexByte(name, '.')+1:]
 	if same := Find(leaf); same != nil {
 		p.Try = strings.Join(same, " or ")
+		return p
+	}
+	if try := knownElsewhere(leaf); try != "" {
+		p.Try = try
 		return p
 	}
 	var names []string

@@ -34,6 +34,7 @@ func TestUnknownKeysLeadToTheirNearest(t *testing.T) {
 		"lr": "optimizer.lr", "train.lr": "optimizer.lr", "name": "optimizer.name or schedule.name",
 		"optimizer.learning_rate": "optimizer.lr", "warmpu": "schedule.warmup", "decay": "optimizer.weight_decay",
 		"modle.dim": "model.dim", "modle": "model", "zzz": "anneal explain",
+		"batch_size": "train.micro_batch", "training.max-steps": "train.steps", "model.d_model": "model.dim",
 	} {
 		if p := unknownKey(name, ""); !strings.Contains(p.Try, want) {
 			t.Errorf("%s: try %s, want %s", name, p.Try, want)
@@ -41,5 +42,22 @@ func TestUnknownKeysLeadToTheirNearest(t *testing.T) {
 	}
 	if found := Find("lr_ratio"); len(found) != 5 || Find("r") != nil || Find("") != nil {
 		t.Errorf("keys called lr_ratio: %v; r: %v", found, Find("r"))
+	}
+}
+
+// The names of other programs are no keys, each leads to one suggestion, and the keys that are suggested exist.
+func TestNamesOfOtherProgramsLeadToKeys(t *testing.T) {
+	seen := map[string]bool{}
+	for _, x := range elsewhere {
+		key := strings.Trim(strings.Fields(x.try)[0], ",;:")
+		if _, is := keyIndex[key]; !is && !strings.HasPrefix(key, "`") {
+			t.Errorf("%q suggests %s, which is no key", x.names, key)
+		}
+		for name := range strings.FieldsSeq(x.names) {
+			if seen[name] || Find(name) != nil {
+				t.Errorf("%s is a key, or in two lines", name)
+			}
+			seen[name] = true
+		}
 	}
 }

@@ -12,15 +12,15 @@ func To(name string, candidates []string) string {
 	if len(x) > longest {
 		return ""
 	}
-	// A name that shares no letter with another is not near it, however short both are.
-	best, at := "", min(max(2, len(name)/4), len(x)-1)+1
+	best, at := "", max(2, len(name)/4)+1
 	var t table
 	for _, c := range candidates {
 		y := []rune(c)
 		if max(len(x)-len(y), len(y)-len(x)) >= at {
 			continue // an extra letter is an insertion
 		}
-		if d := t.editDistance(x, y); d < at {
+		// Names of which more than half differs are not near each other, however short both are.
+		if d := t.editDistance(x, y); d < at && 2*d <= max(len(x), len(y)) {
 			best, at = c, d
 		}
 	}

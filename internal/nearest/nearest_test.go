@@ -21,9 +21,9 @@ func TestEditDistance(t *testing.T) {
 }
 
 func TestOnlyWhatIsNearIsMeant(t *testing.T) {
-	names := []string{"model.dim", "model.heads", "optimizer.lr", "seed"}
+	names := []string{"model.dim", "model.heads", "optimizer.lr", "lr", "seed"}
 	for name, want := range map[string]string{
-		"model.dmi": "model.dim", "sed": "seed", "xyzzy": "", "optimiser.lr": "optimizer.lr",
+		"model.dmi": "model.dim", "sed": "seed", "xyzzy": "", "optimiser.lr": "optimizer.lr", "bar": "", "rl": "lr",
 		strings.Repeat("s", 300): "",
 	} {
 		if got := To(name, names); got != want {
