@@ -8,6 +8,10 @@ import (
 // elsewhere says what the settings of other programs are here: of Hugging Face (config.json, TrainingArguments),
 // PyTorch, nanoGPT, Megatron-LM, DeepSpeed and torchtitan. Each line has a suggestion and their names for it.
 var elsewhere = []struct{ try, names string }{
+	{"model", "network architecture model_args model_config"},
+	{"train", "training trainer training_args train_args job"},
+	{"checkpoint", "checkpoints checkpointing"},
+	{"parallel", "parallelism distributed"},
 	{"model.layers", "n_layer n_layers num_layers num_hidden_layers depth"},
 	{"model.dim", "d_model n_embd hidden_size embed_dim embedding_dim width hidden hidden_dim"},
 	{"model.heads", "n_head n_heads num_heads num_attention_heads"},

@@ -50,7 +50,7 @@ func TestNamesOfOtherProgramsLeadToKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for _, x := range elsewhere {
 		key := strings.Trim(strings.Fields(x.try)[0], ",;:")
-		if _, is := keyIndex[key]; !is && !strings.HasPrefix(key, "`") {
+		if _, is := keyIndex[key]; !is && !isSection(key) && !strings.HasPrefix(key, "`") {
 			t.Errorf("%q suggests %s, which is no key", x.names, key)
 		}
 		for name := range strings.FieldsSeq(x.names) {
