@@ -83,8 +83,8 @@ var elsewhere = []struct{ try, names string }{
 	{"log.sinks", "report_to wandb tensorboard wandb_log"},
 }
 
-// knownElsewhere returns what a setting of another program is here, "" if the name is unknown.
-func knownElsewhere(name string) string {
+// Elsewhere returns what a setting of another program is here: a key, or what to try; "" if the name is unknown.
+func Elsewhere(name string) string {
 	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
 	for _, x := range elsewhere {
 		if slices.Contains(strings.Fields(x.names), name) {

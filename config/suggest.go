@@ -19,7 +19,7 @@ func unknownKey(name, at string) Problem {
 		p.Try = strings.Join(same, " or ")
 		return p
 	}
-	if try := knownElsewhere(leaf); try != "" {
+	if try := Elsewhere(leaf); try != "" {
 		p.Try = try
 		return p
 	}

@@ -161,7 +161,7 @@ func TestMistakesExitWithTheirCode(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"trian"}, exitUsage, `try`},
+		{[]string{"trian"}, exitUsage, "did you mean `anneal train`?"},
 		{[]string{"train"}, exitUsage, "try `anneal train --help`"},
 		{[]string{"generate", "run", "--prompts", "q.txt"}, exitUsage, "--prompts needs a file for the texts"},
 		{[]string{"generate", "run", "--out", "q.txt"}, exitUsage, "--out is for many prompts"},

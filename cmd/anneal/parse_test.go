@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A flag that does not exist is named, with the flag or the config key that is meant.
-func TestUnknownFlagsLeadToTheNearest(t *testing.T) {
+// A flag or a command that does not exist is named, with the flag, the config key or the command that is meant.
+func TestUnknownWordsLeadToTheNearest(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"train c.yaml --thread 2", "`anneal train` has no flag --thread\n  did you mean --threads?"},
 		{"train c.yaml --ot runs/x", "did you mean --out?"},
@@ -19,6 +19,16 @@ func TestUnknownFlagsLeadToTheNearest(t *testing.T) {
 		{"eval run --lr 3", "try `anneal eval --help`"},
 		{"demo --minutes -1", "needs a value, and -1 looks like a flag\n  if it is the value, write --minutes=-1"},
 		{"--foo", "unknown flag --foo\n  try `anneal --help`"},
+		{"generate run --temp 1", "did you mean --temperature?"},
+		{"generate run --max-new-tokens 5", "did you mean --max-tokens?"},
+		{"train c.yaml --output-dir d", "did you mean --out?"},
+		{"train c.yaml --learning-rate 1e-3", "in the config, try optimizer.lr"},
+		{"train --config c.yaml", "give it as an argument: anneal train CONFIG"},
+		{"evaluate run", "anneal has no command evaluate\n  did you mean `anneal eval`?"},
+		{"finetune run", "try anneal train CONFIG --init-from DIR"},
+		{"data prepare text", "anneal has no command data prepare\n  try anneal data build"},
+		{"lab ablat c.yaml", "did you mean `anneal lab ablate`?"},
+		{"ls a b", "unexpected argument b"},
 	} {
 		if code, _, errs := anneal(strings.Fields(c.args)...); code != exitUsage || !strings.Contains(errs, c.says) {
 			t.Errorf("anneal %s: exit %d, %q does not hold %q", c.args, code, errs, c.says)
@@ -78,5 +88,20 @@ func TestExplainFindsKeysByTheirEnd(t *testing.T) {
 	if code, _, errs := anneal("explain", "learning_rate"); code != exitUsage ||
 		!strings.Contains(errs, "try optimizer.lr") {
 		t.Errorf("exit %d, %s", code, errs)
+	}
+}
+
+// What stands for the words of other programs exists here.
+func TestWordsOfOtherProgramsLeadToCommands(t *testing.T) {
+	for word, list := range commandsElsewhere {
+		if code, _, _ := anneal(append(strings.Fields(word), "--help")...); code != exitUsage {
+			t.Errorf("anneal %s is a command", word)
+		}
+		for command := range strings.SplitSeq(list, " or ") {
+			command, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(command), "anneal "), " CONFIG")
+			if code, _, errs := anneal(append(strings.Fields(command), "--help")...); code != exitOK {
+				t.Errorf("%s leads to %s: exit %d, %s", word, command, code, errs)
+			}
+		}
 	}
 }

@@ -1,7 +1,10 @@
 // Package nearest finds the likely intended name for an unknown one.
 package nearest
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // longest limits the length of a name in letters; no key is that long.
 const longest = 256
@@ -25,6 +28,25 @@ func To(name string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// Beginning returns the candidate that name begins with, or the only one that begins with name: eval for evaluate, and
+// temperature for temp. It returns "" if there is none, and if what they share is shorter than three letters.
+func Beginning(name string, candidates []string) string {
+	longer, n, shorter := "", 0, ""
+	for _, c := range candidates {
+		switch {
+		case len(c) >= 3 && len(c) > len(shorter) && strings.HasPrefix(name, c):
+			shorter = c
+		case len(name) >= 3 && strings.HasPrefix(c, name):
+			longer = c
+			n++
+		}
+	}
+	if shorter == "" && n == 1 {
+		return longer
+	}
+	return shorter
 }
 
 // table holds three rows of edit distances between prefixes of two names.

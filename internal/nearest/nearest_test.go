@@ -31,3 +31,14 @@ func TestOnlyWhatIsNearIsMeant(t *testing.T) {
 		}
 	}
 }
+
+func TestBeginning(t *testing.T) {
+	names := []string{"eval", "export", "explain", "temperature", "vocab", "to"}
+	for name, want := range map[string]string{
+		"evaluate": "eval", "temp": "temperature", "vocab-size": "vocab", "ex": "", "exp": "", "token": "", "x": "",
+	} {
+		if got := Beginning(name, names); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
