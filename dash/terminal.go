@@ -120,10 +120,14 @@ func headLines(r *RunView, o Screen, of int) []string {
 	}
 	wide := max(o.Columns-48, 10)
 	full := int(share * float64(wide))
+	progress := fmt.Sprintf("%s%s %3.0f %%  step %d of %d  ETA %s", strings.Repeat("█", full),
+		strings.Repeat("░", wide-full), 100*share, r.Step, r.Steps, timeLeft(r.ETASeconds))
+	if r.Steps == 0 {
+		progress = fmt.Sprintf("weights alone, of step %d", r.Step)
+	}
 	return []string{
 		title,
-		fmt.Sprintf("%s%s %3.0f %%  step %d of %d  ETA %s", strings.Repeat("█", full),
-			strings.Repeat("░", wide-full), 100*share, r.Step, r.Steps, timeLeft(r.ETASeconds)),
+		progress,
 		fitting(o.Columns, "loss "+digits(r.Loss, 4)+" nats/token",
 			fmt.Sprintf("val %s bits/byte at %d", digits(r.ValBitsPerByte, 4), r.ValStep), "lr "+digits(r.LR, 3),
 			"|g| "+digits(r.GradNorm, 3)),

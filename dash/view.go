@@ -30,7 +30,7 @@ type RunView struct {
 	Model string       `json:"model"`
 
 	Step       int          `json:"step"`
-	Steps      int          `json:"steps"` // planned
+	Steps      int          `json:"steps"` // planned; 0 for weights alone
 	Tokens     train.Number `json:"tokens"`
 	Seconds    train.Number `json:"seconds"` // of training so far
 	FLOPs      train.Number `json:"flops"`   // so far
@@ -120,7 +120,7 @@ func (r *watched) view(now time.Time) RunView {
 	s := f.summary
 	m := cfg.Model
 	v := RunView{
-		Dir: r.dir, State: s.State, Step: s.Step, Steps: cfg.Train.Steps, Parameters: s.Parameters, Bytes: s.Bytes,
+		Dir: r.dir, State: s.State, Step: s.Step, Steps: s.Steps, Parameters: s.Parameters, Bytes: s.Bytes,
 		Changed: s.Changed, Loss: train.Number(s.TrainLoss), ValLoss: train.Number(s.ValLoss),
 		ValBitsPerByte: train.Number(s.ValBitsPerByte), ValStep: s.ValStep,
 		Model:   fmt.Sprintf("%s %d × %d", m.Family, m.Layers, m.Dim),

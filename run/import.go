@@ -36,6 +36,9 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if err := CheckNewRun(runDirectory); err != nil {
 		return nil, err
 	}
+	if !isFile(filepath.Join(src, "config.json")) {
+		return nil, &dataset.Error{Err: fmt.Errorf("%s is not a Hugging Face model: it has no config.json", src)}
+	}
 	cfg, err := configOf(src)
 	if err != nil {
 		return nil, &dataset.Error{Err: fmt.Errorf("%s: %w", src, err)}

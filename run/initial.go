@@ -1,7 +1,9 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -53,7 +55,9 @@ func openInitial(i config.Init) (*initial, error) {
 		}
 	default:
 		message := w.dir + " is neither a run (config.yaml) nor a Hugging Face model (config.json)"
-		if _, err := os.Stat(w.dir); err != nil {
+		if _, err := os.Stat(w.dir); errors.Is(err, fs.ErrNotExist) {
+			message = fmt.Sprintf("there are no weights to start from: %s does not exist", w.dir)
+		} else if err != nil {
 			message = fmt.Sprintf("there are no weights to start from: %v", err)
 		}
 		return nil, config.Problem{

@@ -38,7 +38,7 @@ type Summary struct {
 	Dir                     string
 	State                   RunState
 	Err                     error     // what is damaged; nil if nothing is
-	Step, Steps             int       // done, and planned; if stopped, as a resume will find them
+	Step, Steps             int       // done, and planned (0 for weights alone); if stopped, as a resume will find them
 	TrainLoss               float64   // nats per token; NaN without one
 	ValLoss, ValBitsPerByte float64   // of the last evaluation; NaN without one
 	ValStep                 int       // of the last evaluation
@@ -71,6 +71,9 @@ func Summarize(dir string) Summary {
 	s.Parameters = parameters(cfg, last.Model.Vocab)
 	lines := lastMetrics(d.metrics())
 	s.State = stateOf(d, cfg, &last, saved, s.Err, lines)
+	if s.State == Imported || s.State == Derived {
+		s.Steps = 0
+	}
 	for _, l := range lines {
 		if s.State == Running || s.State == Diverged || l.Step <= s.Step {
 			s.follow(l)

@@ -71,10 +71,10 @@ func writeRuns(w io.Writer, runs []run.Summary, now time.Time) error {
 // stepsOf writes the finished and the planned steps; a run of weights alone has no plan.
 func stepsOf(r *run.Summary) string {
 	switch {
-	case r.State == run.Imported || r.Steps == 0:
-		return "-"
 	case r.State == run.Derived:
 		return units.Commas(r.Step)
+	case r.Steps == 0:
+		return "-"
 	}
 	return units.Commas(r.Step) + "/" + units.Commas(r.Steps)
 }

@@ -174,7 +174,7 @@ function changed(fault) {
     : v.runs.length === 1 ? `${from}${v.runs[0].name}, ${v.time.slice(0, 19).replace("T", " ")} UTC`
     : `${from}${v.runs.length} runs, ${(v.time || "").slice(0, 19).replace("T", " ")} UTC`;
   if (v.runs.length === 0) return;
-  document.title = v.runs.map((r) => `${r.name} ${percent(r.step / r.steps)}`).join(", ") + " · anneal";
+  document.title = v.runs.map((r) => r.steps ? `${r.name} ${percent(r.step / r.steps)}` : r.name).join(", ") + " · anneal";
   define();
   drawPanels();
   drawCharts();

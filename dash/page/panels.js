@@ -68,7 +68,7 @@ function runCard(r, i) {
   const state = h("span", { class: "state " + r.state.replace(" ", "-") }, r.state);
   const share = r.steps ? r.step / r.steps : 0;
   const facts = [
-    ["step", `${number(r.step)} of ${number(r.steps)} (${percent(share)})`],
+    r.steps ? ["step", `${number(r.step)} of ${number(r.steps)} (${percent(share)})`] : ["weights alone", `step ${number(r.step)}`],
     ["training loss", number(r.loss) + " nats/token"],
     ["validation", missing(r.val_loss) ? "–" : `${number(r.val_loss)} nats/token, ${number(r.val_bits_per_byte)} bits/byte at ${number(r.val_step)}`],
     ["speed", number(r.tokens_per_second) + " tokens/s"],
@@ -84,7 +84,7 @@ function runCard(r, i) {
   if (r.rewound) facts.push(["rewound", number(r.rewound) + " steps"]);
   if (r.read < 1) facts.push(["metrics read", percent(r.read)]);
   return h("div", { class: data.view.runs.length === 1 ? "card run wide" : "card run" },
-    h("h2", {}, state, h("label", {}, box, swatch, r.name)), h("progress", { max: 1, value: share, "aria-label": "progress" }),
+    h("h2", {}, state, h("label", {}, box, swatch, r.name)), r.steps ? h("progress", { max: 1, value: share, "aria-label": "progress" }) : null,
     h("dl", { class: "facts" }, facts.map(([k, x]) => h("div", { class: x.length > 24 ? "long" : "" }, h("dt", {}, k), h("dd", {}, x)))));
 }
 
