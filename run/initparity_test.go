@@ -43,6 +43,9 @@ func TestTrainingGoesOnAsInTransformers(t *testing.T) {
 		if want := map[string]string{"gpt2": "fp32", "qwen3": "bf16"}[name]; r.Precision != want {
 			t.Errorf("%s is stored in %s and imported as %s, want %s", name, r.DType, r.Precision, want)
 		}
+		if s := Summarize(imported); s.State != Imported || s.Steps != 0 {
+			t.Errorf("%s: %s, with %d steps planned", name, s.State, s.Steps)
+		}
 		for _, run := range []struct {
 			from, precision string
 			want            []float64

@@ -83,9 +83,10 @@ function runCard(r, i) {
   if (r.exit && r.exit.code) facts.push(["ended with code", `${r.exit.code}: ${r.exit.reason || ""}`]);
   if (r.rewound) facts.push(["rewound", number(r.rewound) + " steps"]);
   if (r.read < 1) facts.push(["metrics read", percent(r.read)]);
+  const known = r.steps ? facts : facts.filter(([, x]) => !x.startsWith("–")); // weights alone have no speed
   return h("div", { class: data.view.runs.length === 1 ? "card run wide" : "card run" },
     h("h2", {}, state, h("label", {}, box, swatch, r.name)), r.steps ? h("progress", { max: 1, value: share, "aria-label": "progress" }) : null,
-    h("dl", { class: "facts" }, facts.map(([k, x]) => h("div", { class: x.length > 24 ? "long" : "" }, h("dt", {}, k), h("dd", {}, x)))));
+    h("dl", { class: "facts" }, known.map(([k, x]) => h("div", { class: x.length > 24 ? "long" : "" }, h("dt", {}, k), h("dd", {}, x)))));
 }
 
 function eta(r) {
