@@ -224,7 +224,8 @@ func (s *Set) Close() error {
 }
 
 // WriteDir writes tensors to dir as model.safetensors or, above maxShard bytes, as shards of at most that size (a
-// larger tensor gets its own shard) with an index. dir must exist; the tensors keep their order across shards.
+// larger tensor gets its own shard) with an index. dir must exist, without weights in the other of these forms; the
+// tensors keep their order across shards.
 func WriteDir(dir string, tensors []Tensor, maxShard int64) error {
 	var shards [][]Tensor
 	var total, used int64
@@ -239,6 +240,13 @@ func WriteDir(dir string, tensors []Tensor, maxShard int64) error {
 		last := &shards[len(shards)-1]
 		*last = append(*last, t)
 		used, total = used+size, total+size
+	}
+	other := singleName
+	if len(shards) <= 1 {
+		other = indexName
+	}
+	if _, err := os.Lstat(filepath.Join(dir, other)); err == nil {
+		return fmt.Errorf("safetensors: %s holds other weights, in %s: write to another directory", dir, other)
 	}
 	if len(shards) <= 1 {
 		return WriteFile(filepath.Join(dir, singleName), tensors, nil)

@@ -56,6 +56,24 @@ func TestShardsHoldEveryTensorWithinTheLimit(t *testing.T) {
 	}
 }
 
+// A directory never holds weights in both forms.
+func TestWeightsInTwoFormsAreRefused(t *testing.T) {
+	for _, limits := range [][2]int64{{10, 1 << 20}, {1 << 20, 10}} {
+		dir := t.TempDir()
+		if err := WriteDir(dir, numbered(10), limits[0]); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteDir(dir, numbered(10), limits[1]); err == nil || !strings.Contains(err.Error(), dir) {
+			t.Errorf("shards of %d and then %d bytes: %v", limits[0], limits[1], err)
+		}
+		s, err := OpenDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
 // A directory without weights, or with those of another format alone, is an error that says what is read.
 func TestWeightsOfAnotherFormatAreNamed(t *testing.T) {
 	dir := t.TempDir()
