@@ -53,6 +53,15 @@ func (s Sampling) Validate() error {
 	return nil
 }
 
+// Given returns a sampling of settings that a user gave, or an error as Validate. To a user, a TopP of 0 is the smallest
+// set, the most likely token alone; in a Sampling it keeps all.
+func (s Sampling) Given() (Sampling, error) {
+	if s.TopP == 0 {
+		s.TopP = math.SmallestNonzeroFloat64
+	}
+	return s, s.Validate()
+}
+
 // A SamplingError describes an invalid value of Sampling.
 type SamplingError struct {
 	Name    string // of the value, such as top-p

@@ -133,12 +133,10 @@ func (q *completionRequest) sampling() (model.Sampling, *apiError) {
 	if s.Repetition == 0 {
 		return s, invalid("repetition_penalty", "repetition_penalty = 0 is not positive; 1 is no penalty")
 	}
-	if wrong := new(model.SamplingError); errors.As(s.Validate(), &wrong) {
+	s, err := s.Given()
+	if wrong := new(model.SamplingError); errors.As(err, &wrong) {
 		key := strings.ReplaceAll(wrong.Name, "-", "_")
 		return s, invalid(key, "%s = %s; try %s", key, wrong.Message, wrong.Try)
-	}
-	if s.TopP == 0 { // the smallest set is the most likely token, but 0 in a Sampling means all
-		s.Temperature = 0
 	}
 	if q.Seed != nil {
 		s.Seed = uint64(*q.Seed)

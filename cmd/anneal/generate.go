@@ -48,8 +48,8 @@ func (generateCmd) Help() string {
 
 func (c generateCmd) Run(s *session) error {
 	c.Eight = c.eight()
-	sampling := c.sampling()
-	if err := sampling.Validate(); err != nil {
+	sampling, err := c.sampling()
+	if err != nil {
 		return asUsage(fmt.Errorf("--%w", err)) // the settings have the names of the flags
 	}
 	if slices.Contains(c.Stop, "") {
