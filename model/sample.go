@@ -40,26 +40,42 @@ func (s Sampling) Validate() error {
 	case !(s.MinP >= 0 && s.MinP <= 1):
 		return &SamplingError{"min-p", fmt.Sprintf("%v is not a share of a probability", s.MinP),
 			"0 to keep all tokens, or 0.05"}
-	case !(s.Repetition >= 0) || math.IsInf(s.Repetition, 0):
-		return &SamplingError{"repetition-penalty",
-			fmt.Sprintf("%v is not a finite number of at least 0", s.Repetition), "1 for no penalty, or 1.1"}
-	case !isFinite(s.Frequency):
-		return &SamplingError{"frequency-penalty", fmt.Sprintf("%v is not a number", s.Frequency),
-			"0 for no penalty, or 0.5"}
-	case !isFinite(s.Presence):
-		return &SamplingError{"presence-penalty", fmt.Sprintf("%v is not a number", s.Presence),
-			"0 for no penalty, or 0.5"}
+	case s.Repetition != 0 && !(s.Repetition >= minRepetition && s.Repetition <= maxPenalty):
+		return wrongRepetition(s.Repetition)
+	case !(math.Abs(s.Frequency) <= maxPenalty):
+		return wrongPenalty("frequency-penalty", s.Frequency)
+	case !(math.Abs(s.Presence) <= maxPenalty):
+		return wrongPenalty("presence-penalty", s.Presence)
 	}
 	return nil
 }
 
-// Given returns a sampling of settings that a user gave, or an error as Validate. To a user, a TopP of 0 is the smallest
-// set, the most likely token alone; in a Sampling it keeps all.
+// Given returns a sampling of settings that a user gave, or an error as Validate. To a user, a TopP of 0 is the
+// smallest set, the most likely token alone, and a Repetition of 0 is out of bounds; in a Sampling they change nothing.
 func (s Sampling) Given() (Sampling, error) {
+	if s.Repetition == 0 {
+		return s, wrongRepetition(0)
+	}
 	if s.TopP == 0 {
 		s.TopP = math.SmallestNonzeroFloat64
 	}
 	return s, s.Validate()
+}
+
+// Penalties within these bounds keep logits finite, so that probabilities are numbers.
+const (
+	maxPenalty    = 100
+	minRepetition = 0.01
+)
+
+func wrongRepetition(x float64) error {
+	return &SamplingError{"repetition-penalty",
+		fmt.Sprintf("%v is not between %v and %v", x, minRepetition, maxPenalty), "1 for no penalty, or 1.1"}
+}
+
+func wrongPenalty(name string, x float64) error {
+	return &SamplingError{name, fmt.Sprintf("%v is not between %v and %v", x, -maxPenalty, maxPenalty),
+		"0 for no penalty, or 0.5"}
 }
 
 // A SamplingError describes an invalid value of Sampling.
@@ -70,8 +86,6 @@ type SamplingError struct {
 }
 
 func (e *SamplingError) Error() string { return e.Name + " " + e.Message + "\n  try " + e.Try }
-
-func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // penalise lowers the logits c of tokens that are in ids. c has all tokens, in order.
 func (s Sampling) penalise(c []candidate, ids []int32) {

@@ -130,9 +130,6 @@ func (q *completionRequest) sampling() (model.Sampling, *apiError) {
 	if s.TopK == -1 { // as vLLM spells all
 		s.TopK = 0
 	}
-	if s.Repetition == 0 {
-		return s, invalid("repetition_penalty", "repetition_penalty = 0 is not positive; 1 is no penalty")
-	}
 	s, err := s.Given()
 	if wrong := new(model.SamplingError); errors.As(err, &wrong) {
 		key := strings.ReplaceAll(wrong.Name, "-", "_")

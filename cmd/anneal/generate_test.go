@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"anneal/model"
@@ -21,6 +22,31 @@ func TestTopPOfZeroLeavesTheMostLikelyToken(t *testing.T) {
 		}
 		if len(drawn) != want || !drawn[1] {
 			t.Errorf("--top-p %v: the tokens %v are drawn, want %d", topP, drawn, want)
+		}
+	}
+}
+
+// Penalties that could make probabilities that are no numbers are refused, whoever asks for them.
+func TestPenaltiesHaveBounds(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--frequency-penalty=-1e308":  "--frequency-penalty -1e+308 is not between -100 and 100",
+		"--presence-penalty=100.5":    "--presence-penalty 100.5 is not between -100 and 100",
+		"--presence-penalty=nan":      "--presence-penalty NaN is not between -100 and 100",
+		"--repetition-penalty=5e-324": "--repetition-penalty 5e-324 is not between 0.01 and 100",
+		"--repetition-penalty=0":      "--repetition-penalty 0 is not between 0.01 and 100",
+		"--repetition-penalty=101":    "--repetition-penalty 101 is not between 0.01 and 100",
+	} {
+		code, _, errs := anneal("generate", t.TempDir(), "--prompt", "a", flag)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit %d, without %q:\n%s", flag, code, want, errs)
+		}
+	}
+	for _, f := range []samplingFlags{
+		{RepetitionPenalty: 0.01, FrequencyPenalty: -100, PresencePenalty: 100},
+		{RepetitionPenalty: 100, FrequencyPenalty: 100, PresencePenalty: -100},
+	} {
+		if _, err := f.sampling(); err != nil {
+			t.Errorf("%+v: %v", f, err)
 		}
 	}
 }

@@ -10,9 +10,9 @@ type samplingFlags struct {
 	MinP        float64 `placeholder:"SHARE" help:"Leave out tokens with less than this share of the most likely one's probability."`
 	Seed        uint64  `default:"1" help:"Seed. The same seed gives the same text."`
 
-	RepetitionPenalty float64 `default:"1" help:"Divide logits of tokens in the text by this; multiply negative ones."`
-	FrequencyPenalty  float64 `placeholder:"X" help:"Lower the logit of a token by this for each time that the model wrote it."`
-	PresencePenalty   float64 `placeholder:"X" help:"Lower the logit of a token by this if the model wrote it."`
+	RepetitionPenalty float64 `default:"1" help:"Divide logits of tokens in the text by this; multiply negative ones; 0.01 to 100."`
+	FrequencyPenalty  float64 `placeholder:"X" help:"Lower the logit of a token by this for each time that the model wrote it; -100 to 100."`
+	PresencePenalty   float64 `placeholder:"X" help:"Lower the logit of a token by this if the model wrote it; -100 to 100."`
 }
 
 func (f samplingFlags) sampling() (model.Sampling, error) {
