@@ -34,7 +34,10 @@ type Options struct {
 	// key of the text in a line of JSON, or column of parquet ("a.b" is b in a); default "text"
 	TextField string
 	// extensions of the files to read in directories, such as ".go"; empty means all. Named files are always read
-	Extensions  []string
+	Extensions []string
+	// file or directory that the command writes, which need not exist yet. Where it lies below a directory of the
+	// input, it is not read; "" for none
+	Out         string
 	MaxDocument int          // bytes of the longest plain-text file that is kept whole; default 1 MiB
 	Piece       int          // bytes of the longest piece of a longer one; default 64 KiB
 	MaxLine     int          // bytes of the longest line of JSON, record of WARC and text of parquet; default 16 MiB
@@ -80,12 +83,15 @@ type Reader struct {
 }
 
 // Open finds the files under paths. It returns an error that names the path if one does not exist or cannot be read.
-// Files that it skips inside a directory are counted in the Report.
+// Files that it skips inside a directory are counted in the Report, except for the output.
 func Open(paths []string, opt Options) (*Reader, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("no input\n  name at least one file or directory")
 	}
 	w := walker{extensions: extensionSet(opt.Extensions), seen: map[string]bool{}}
+	if opt.Out != "" {
+		w.out, _ = resolve(opt.Out) // where this fails nothing can be written; the command that tries says why
+	}
 	for _, p := range paths {
 		if err := w.root(p); err != nil {
 			return nil, err

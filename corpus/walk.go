@@ -14,6 +14,8 @@ import (
 // walker collects the files to read.
 type walker struct {
 	extensions map[string]bool // nil: all
+	out        string          // resolved path of the output; "" if there is none
+	inOut      bool            // the user named a path in the output, below which everything is read
 	seen       map[string]bool // resolved paths of files and directories
 	files      []string
 	sizes      []int64
@@ -35,18 +37,19 @@ func extensionSet(list []string) map[string]bool {
 // root adds a path that the user named. It must exist and be readable; hidden names and all extensions are accepted. A
 // directory that `anneal data curate` or `dedup` wrote stands for its kept documents.
 func (w *walker) root(path string) error {
+	if real, err := resolve(path); err == nil && real == w.out {
+		return fmt.Errorf("input %s: it is the output too\n  name another place for the output", path)
+	}
 	path = keptDocuments(path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("input %s: %s", path, fileio.Cause(err))
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil {
-		real, err = filepath.Abs(real)
-	}
+	real, err := resolve(path)
 	if err != nil {
 		return fmt.Errorf("input %s: %s", path, fileio.Cause(err))
 	}
+	w.inOut = w.out != "" && isWithin(w.out, real)
 	if info.IsDir() {
 		if _, err := os.ReadDir(path); err != nil {
 			return fmt.Errorf("input %s: %s", path, fileio.Cause(err))
@@ -64,6 +67,42 @@ func (w *walker) root(path string) error {
 	f.Close()
 	w.file(path, real, info)
 	return nil
+}
+
+// resolve returns the absolute path without symbolic links of a file or directory that need not exist.
+func resolve(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return resolveMissing(path)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(real)
+}
+
+func resolveMissing(path string) (string, error) {
+	dir, name := filepath.Split(strings.TrimRight(path, string(filepath.Separator)))
+	if to, err := os.Readlink(dir + name); err == nil {
+		if filepath.IsAbs(to) {
+			return resolve(to)
+		}
+		return resolve(dir + to)
+	}
+	if dir == "" {
+		dir = "."
+	}
+	real, err := resolve(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(real, name), nil
+}
+
+// isWithin reports whether a resolved path is dir or lies below it.
+func isWithin(dir, path string) bool {
+	separator := string(filepath.Separator)
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, separator)+separator)
 }
 
 // keptDocuments returns the subdirectory of documents in a directory that curation or deduplication wrote, which also
@@ -98,10 +137,6 @@ func (w *walker) dir(path, real string) {
 }
 
 func (w *walker) entry(path, real string, e fs.DirEntry) {
-	if strings.HasPrefix(e.Name(), ".") {
-		w.reject(path, Hidden, "")
-		return
-	}
 	info, err := e.Info()
 	link := err == nil && info.Mode()&fs.ModeSymlink != 0
 	if link {
@@ -110,6 +145,10 @@ func (w *walker) entry(path, real string, e fs.DirEntry) {
 		}
 	}
 	switch {
+	case err == nil && w.out != "" && !w.inOut && isWithin(w.out, real):
+		// The report of a command that is given again must not differ from its first.
+	case strings.HasPrefix(e.Name(), "."):
+		w.reject(path, Hidden, "")
 	case link && errors.Is(err, fs.ErrNotExist):
 		w.reject(path, Dangling, "")
 	case err != nil:

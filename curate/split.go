@@ -21,13 +21,13 @@ func newOrigin(o Options) (origin, error) {
 	if o.Measured != "" {
 		return openMeasured(o.Measured, o.Pipeline)
 	}
-	o.Read.Fields = true
+	o.Read.Fields, o.Read.Out = true, o.Dir
 	all, err := corpus.Open(o.Paths, o.Read)
 	if err != nil {
 		return nil, err
 	}
 	f := &files{all: all, splits: all.Splits(o.Split)}
-	o.Read.OnReject, o.Read.Extensions = nil, nil // only options that change the documents of a file
+	o.Read.OnReject, o.Read.Extensions, o.Read.Out = nil, nil, "" // only options that change the documents of a file
 	how := fmt.Sprintf("%+v", o.Read)
 	for _, s := range f.splits {
 		f.identities = append(f.identities,

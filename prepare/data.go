@@ -97,6 +97,7 @@ func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest,
 	if _, err := o.Tokenizer.EndOfText(); err != nil {
 		return dataset.Manifest{}, corpus.Report{}, err
 	}
+	text.Options.Out = o.Dir
 	r, docs, err := text.Open(ctx)
 	if err != nil {
 		return dataset.Manifest{}, corpus.Report{}, err

@@ -93,6 +93,7 @@ func (c classifierTrainCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	x.Read.Out = c.Out.unread()
 	loss, err := fasttext.ParseLoss(c.Loss)
 	if err != nil {
 		return asUsage(err)

@@ -132,6 +132,7 @@ func (c dataDedupCmd) Run(s *session) error {
 		o.Near = &dedup.MinHash{Words: c.Words, Bands: c.Bands, Rows: c.Rows}
 	}
 	text := c.text(s, "comparing")
+	text.Options.Out = c.Out
 	r, err := corpus.Open(text.Paths, text.Options)
 	if err != nil {
 		return asData(err)

@@ -177,3 +177,41 @@ func TestDataCommandsEndWithWhatTheyWrote(t *testing.T) {
 		}
 	}
 }
+
+// A command that writes below its input reads the same when it is given again.
+func TestAnOutputBelowTheInputIsNotRead(t *testing.T) {
+	w := newWorkshop(t)
+	text := w.path("text")
+	write(t, w.path("p.yaml"), "stages: [normalize]\n")
+	curate := []string{"data", "curate", w.path("p.yaml"), text, "--out", text + "/clean"}
+	for _, args := range [][]string{
+		curate, append(curate, "--task-index", "0", "--task-count", "2"),
+		append(curate, "--task-index", "1", "--task-count", "2"), curate,
+	} {
+		w.object(exitOK, args...)
+	}
+	v := w.object(exitOK, curate...)
+	if n := v["report"].(map[string]any)["documents"]; n != 80.0 {
+		t.Errorf("curate again reads %v documents, want 80", n)
+	}
+	if err := os.RemoveAll(text + "/clean"); err != nil {
+		t.Fatal(err)
+	}
+	build := []string{"data", "build", text, "--replace", "--tokenizer", w.path("tok.json"), "--out", text + "/set"}
+	train := []string{"tokenizer", "train", text, "--vocab", "280", "--out", text + "/tok.json"}
+	for _, args := range [][]string{build, train} {
+		for range 2 {
+			v := w.object(exitOK, args...)
+			if n := v["corpus"].(map[string]any)["documents"]; n != 80.0 {
+				t.Errorf("%v reads %v documents, want 80", args, n)
+			}
+		}
+		if err := os.RemoveAll(args[len(args)-1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, _, errs := anneal("data", "dedup", text, "--out", text)
+	if code != exitData || !strings.Contains(errs, "it is the output too") {
+		t.Errorf("dedup: exit %d\n%s", code, errs)
+	}
+}

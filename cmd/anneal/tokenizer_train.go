@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"anneal/internal/fileio"
 	"anneal/internal/machine"
 	"anneal/internal/units"
 	"anneal/prepare"
@@ -112,20 +113,32 @@ func (s *session) reportDropped(learned tokenizer.TrainReport) {
 	}
 }
 
+// unread returns the output for corpus.Options.Out: a file by its path, but not standard output, called -.
+func (f outFile) unread() string {
+	if fileio.IsStdout(string(f)) {
+		return ""
+	}
+	return string(f)
+}
+
 func (c tokenizerTrainCmd) Run(s *session) error {
 	var learned tokenizer.TrainReport
 	o, heap, err := c.options(s, &learned)
 	if err != nil {
 		return err
 	}
-	if err := c.spares("--out", c.Out); err != nil {
-		return err
+	if _, err := tokenizer.Load(string(c.Out)); err != nil { // an earlier tokenizer is not text, and is replaced
+		if err := c.spares("--out", c.Out); err != nil {
+			return err
+		}
 	}
+	text := c.text(s, "counting")
+	text.Options.Out = c.Out.unread()
 	defer limitHeap(heap)()
 	o.VocabSize = c.Vocab
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
-		tok, report, err := prepare.TrainTokenizer(ctx, c.text(s, "counting"), o)
+		tok, report, err := prepare.TrainTokenizer(ctx, text, o)
 		if err != nil {
 			return c.teachMemory(err)
 		}
