@@ -40,6 +40,9 @@ func branch(ctx context.Context, o Options, from string, step int) (_ *Result, e
 	}
 	s.warnOfAnotherPast(from)
 	s.last.Due = false // the step at which a branch begins belongs to the other run
+	if s.branchText, err = newBranchPoint(from, step); err != nil {
+		return nil, err
+	}
 	if err := s.create(true); err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func NewDebug(dir string) (*Debug, error) {
 	for _, path := range []string{d.journal(), d.metrics()} {
 		b.add(path, debugTail)
 	}
-	for _, path := range []string{d.exit(), d.timing(), d.diverged(), d.rewind()} {
+	for _, path := range []string{d.branch(), d.exit(), d.timing(), d.diverged(), d.rewind()} {
 		if _, err := os.Stat(path); err == nil {
 			b.add(path, debugTail)
 		}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"anneal/internal/fileio"
 )
 
 // An Exit says how the last command that trained a run ended. It is stored as exit.json in the run directory, for
@@ -22,7 +24,19 @@ type Exit struct {
 	Time time.Time `json:"time"`
 }
 
+const maxExit = 64 << 10
+
 func (d runDir) exit() string { return filepath.Join(string(d), "exit.json") }
+
+// readExit reads exit.json.
+func readExit(path string) (Exit, error) {
+	e := Exit{Saved: -1}
+	text, err := fileio.ReadSmall(path, maxExit)
+	if err == nil {
+		err = json.Unmarshal(text, &e)
+	}
+	return e, err
+}
 
 // WriteExit writes exit.json into the run in dir, which must have begun (Options.Begun). If ranks of a run fail, only
 // the first writes it; for the others WriteExit returns false.

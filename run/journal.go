@@ -125,7 +125,10 @@ func (s *session) startJournal() error {
 // past summarises what a journal says of earlier commands that trained the run.
 type past struct {
 	starts int
+	first  int  // step at which the first of them began
 	killed bool // the last command did not record its end
+	saved  bool // the run had a checkpoint since it last began at step 0
+	afresh bool // it was taken back to step 0 and has not begun again
 }
 
 // past reads the journal.
@@ -145,10 +148,17 @@ func (d runDir) past() (p past, err error) {
 		}
 		switch line.Event {
 		case "started":
+			if p.starts == 0 {
+				p.first = line.Step
+			}
 			p.starts++
-			p.killed = true
-		case "ended", "stopped", "failed", "diverged":
+			p.killed, p.afresh, p.saved = true, false, p.saved || line.Step > 0
+		case "ended", "stopped": // which save first
+			p.killed, p.saved = false, true
+		case "failed", "diverged":
 			p.killed = false
+		case "rewound":
+			p.afresh, p.saved = line.Step == 0, line.Step > 0
 		}
 	}
 	return p, nil

@@ -84,10 +84,10 @@ func TestTheJournalNotesAKill(t *testing.T) {
 	dir := runDir(t.TempDir())
 	for text, want := range map[string]past{
 		"":                              {},
-		"started":                       {1, true},
-		"started warning ended rewound": {1, false},
-		"started stopped started note":  {2, true},
-		"started failed":                {1, false},
+		"started":                       {starts: 1, killed: true},
+		"started warning ended rewound": {starts: 1, afresh: true},
+		"started stopped started note":  {starts: 2, killed: true, saved: true},
+		"started failed":                {starts: 1},
 	} {
 		var lines []byte
 		for event := range strings.FieldsSeq(text) {

@@ -36,12 +36,8 @@ func (s *session) restore() error {
 // loadNewest loads the newest verified checkpoint. If there is none, the name in its result is "".
 func (s *session) loadNewest() (checkpoint.Info, error) {
 	info, err := s.store.LoadLatest(s.tensors, &s.last)
-	if from := s.cfg.Init.From; from != "" && errors.Is(err, checkpoint.ErrNone) {
-		return info, fmt.Errorf("%w: it held the initial weights, those of %s\n"+
-			"  start it again with `anneal train %s --out RUN`", err, from, s.dir.config())
-	}
 	if errors.Is(err, checkpoint.ErrNone) {
-		if err := s.lostCheckpoints(err); err != nil {
+		if err := s.dir.startOver(s.cfg, err); err != nil {
 			return info, err
 		}
 		s.Warn(s.Dir + " has no checkpoint yet: starting from step 0")

@@ -85,6 +85,7 @@ func (s *session) create(withState bool) error {
 			return err
 		}
 		files = newRunFiles(s.dir, s.cfg, s.corpus.TokenizerJSON, s.corpus.Tokenizer)
+		files.branch = s.branchText
 		return s.openStore(files.origin())
 	})
 	if err != nil {

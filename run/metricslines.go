@@ -3,6 +3,7 @@ package run
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -236,6 +237,30 @@ func lastLogged(path string) (int, error) {
 	})
 	return c.last, err
 }
+
+// firstLogged returns the step of the first line of metrics.jsonl, and that of the first line of the run's current
+// history; 0 if there is none.
+func firstLogged(path string) (first, current int, err error) {
+	err = eachMetricsLine(path, func(line []byte) error {
+		l, err := readLoggedStep(line)
+		if err != nil {
+			return nil
+		}
+		first = cmp.Or(first, l.Step)
+		if !l.Rewound {
+			current = l.Step
+			return errFound
+		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return first, current, err
+}
+
+// errFound ends the reading of a file.
+var errFound = errors.New("found")
 
 // markRewound marks the lines of steps after the given one as rewound, and removes lines that cannot be read, which it
 // returns. A file without a readable line does not belong to a run and does not change.

@@ -29,7 +29,9 @@ func CheckNewRun(dir string) error {
 	}
 	begun := slices.Contains(names, filepath.Base(d.unfinished()))
 	var own []string
-	for _, path := range []string{d.unfinished(), d.tokenizer(), d.tokenizerConfig(), d.checkpoints(), d.ranks()} {
+	for _, path := range []string{
+		d.unfinished(), d.tokenizer(), d.tokenizerConfig(), d.branch(), d.checkpoints(), d.ranks(),
+	} {
 		own = append(own, filepath.Base(path))
 	}
 	for _, name := range names {

@@ -115,6 +115,10 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 func (r *RewindReport) target(
 	d runDir, store *checkpoint.Store, cfg *config.Config, o RewindOptions, last *state,
 ) error {
+	began, err := d.branched()
+	if err != nil {
+		return err
+	}
 	info, err := store.Before(int64(o.To), last)
 	for _, fault := range info.Skipped {
 		o.Warn(fmt.Sprintf("an unusable checkpoint is ignored: %v", fault))
@@ -125,16 +129,16 @@ func (r *RewindReport) target(
 			return err
 		}
 		r.Step, r.Checkpoint = int(info.Step), info.Name
-	case o.To == 0 && cfg.Init.From != "" && errors.Is(err, checkpoint.ErrNone):
+	case !errors.Is(err, checkpoint.ErrNone):
+		return err
+	case began.Step > 0:
+		return began.beforeBranch(d, o.To, err)
+	case o.To == 0 && cfg.Init.From != "":
 		return fmt.Errorf("%w of step 0, which had the weights of %s\n"+
 			"  start again with `anneal train %s --out RUN`", err, cfg.Init.From, d.config())
-	case o.To == 0 && errors.Is(err, checkpoint.ErrNone):
-		// step 0 needs no checkpoint: initial weights come from the seed
-	case errors.Is(err, checkpoint.ErrNone):
+	case o.To > 0:
 		return fmt.Errorf("%w\n  --to 0 starts over from the initial weights", err)
-	default:
-		return err
-	}
+	} // step 0 needs no checkpoint: initial weights come from the seed
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 //	config.yaml      the resolved configuration, with where each value came from
 //	tokenizer.json   the tokenizer with which the data was built, byte for byte
 //	tokenizer_config.json   which of its tokens ends a text
+//	branch.json      only of a branch: the run and the step at which it began
 //	metrics.jsonl    one line per step
 //	journal.jsonl    what happened beside the steps: starts, warnings, rewinds
 //	tensorboard/     with log.sinks = tensorboard: an event file of each process
@@ -75,8 +76,11 @@ func (d runDir) begin() error {
 	return nil
 }
 
-// clear removes the checkpoints of a killed start.
+// clear removes the checkpoints of a killed start, and what said that it was a branch.
 func (d runDir) clear() error {
+	if err := os.RemoveAll(d.branch()); err != nil {
+		return fmt.Errorf("cannot start the run: %w", err)
+	}
 	if _, err := os.Stat(d.checkpoints()); err != nil {
 		return nil // CheckNewRun has looked at the directory
 	}

@@ -24,13 +24,17 @@ import (
 // that a damaged file, or one of another run, is noticed.
 type runFiles struct {
 	config, tokenizer, tokenizerConfig []byte
+	branch                             []byte // of a new branch; not hashed
 }
 
 // newRunFiles returns the files of a new run in d, with a new id.
 func newRunFiles(d runDir, cfg *config.Config, tokenizerJSON []byte, tok *tokenizer.Tokenizer) runFiles {
 	var id [8]byte
 	rand.Read(id[:]) // never fails
-	return runFiles{slices.Concat(d.firstLine(hex.EncodeToString(id[:])), cfg.YAML()), tokenizerJSON, tok.ConfigJSON()}
+	return runFiles{
+		config:    slices.Concat(d.firstLine(hex.EncodeToString(id[:])), cfg.YAML()),
+		tokenizer: tokenizerJSON, tokenizerConfig: tok.ConfigJSON(),
+	}
 }
 
 // readFiles reads the files of an existing run. A run of an early version has no tokenizer_config.json.
@@ -83,6 +87,11 @@ func (f *runFiles) write(d runDir) error {
 	}
 	if err := writeSynced(d.tokenizerConfig(), f.tokenizerConfig); err != nil {
 		return err
+	}
+	if f.branch != nil {
+		if err := writeSynced(d.branch(), f.branch); err != nil {
+			return err
+		}
 	}
 	return writeDurably(d.config(), f.config)
 }

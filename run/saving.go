@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"anneal/checkpoint"
-	"anneal/config"
 	"anneal/train"
 )
 
@@ -233,18 +232,4 @@ func (d runDir) lastCheckpoint() (step int64, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// lostCheckpoints returns none, the error that there is no checkpoint. It adds advice if the metrics show that there
-// must have been one: the directory may be on a disk that is not mounted, and starting over would remove the metrics.
-// Runs that may rewind automatically sometimes skip checkpoints, so their metrics prove nothing.
-func (s *session) lostCheckpoints(none error) error {
-	every := s.cfg.Checkpoint.Every
-	logged, err := lastLogged(s.dir.metrics())
-	if err != nil || every == 0 || logged <= 2*every || s.cfg.Guard.OnDivergence == config.Rewind {
-		return nil // damage of the metrics is reported when they are opened
-	}
-	return fmt.Errorf("%w, but the run was at step %d and checkpoint.every = %d\n"+
-		"  restore %s, or start over with `anneal rewind %s --to 0`",
-		none, logged, every, s.dir.checkpoints(), s.Dir)
 }

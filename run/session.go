@@ -46,6 +46,7 @@ type session struct {
 	exam       *tasks.Exam // nil without eval.tasks
 	prompts    *prompts    // nil without samples.every
 	saving     saving
+	branchText []byte // of branch.json; nil unless the run is a new branch
 	parts      parts
 	look       *lookout // nil on a rank alone
 	fault      fault

@@ -61,9 +61,14 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 	if every := cfg.Checkpoint.Every; every > 0 {
 		good -= good % every
 	}
+	began, err := runDir(o.Dir).branched()
+	if err != nil {
+		return false, err
+	}
+	good = max(good, began.Step)
 	to := good
 	if !runDir(o.Dir).savedUpTo(good) {
-		to = 0 // the initial weights come from the seed
+		to = began.Step // the initial weights come from the seed, or a branch has lost those it began with
 	}
 	r, err := Rewind(o.Dir, RewindOptions{
 		To: to, Skip: []StepRange{{good + 1, away.Step}}, rewound: g.Rewound + 1, Warn: o.Warn,

@@ -177,8 +177,8 @@ func (d runDir) owns(name string) bool {
 	var own []string
 	for _, path := range []string{
 		d.config(), d.tokenizer(), d.tokenizerConfig(), d.metrics(), d.journal(), d.diverged(), d.rewind(),
-		d.checkpoints(), d.crash(), d.ranks(), d.exit(), d.timing(), d.report(), d.unfinished(), d.samples(),
-		filepath.Join(string(d), "tensorboard"),
+		d.checkpoints(), d.branch(), d.crash(), d.ranks(), d.exit(), d.timing(), d.report(), d.unfinished(),
+		d.samples(), filepath.Join(string(d), "tensorboard"),
 	} {
 		own = append(own, filepath.Base(path))
 	}
