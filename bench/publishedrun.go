@@ -39,7 +39,7 @@ func (c cells) shape() cluster.Shape {
 		s.Rotary, s.Extra = true, 1
 	}
 	if c.has("arch", "window") { // three layers with half the context for each with the whole
-		s.Window = s.Context * 5 / 8
+		s.Mean = s.Context * 5 / 8
 	}
 	return s
 }

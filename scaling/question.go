@@ -50,11 +50,24 @@ func (q Question) Epochs(m Model) float64 {
 	return max(1, m.Tokens/q.Unique)
 }
 
+// ErrTooFar is the error of a question whose answer has no finite numbers.
+var ErrTooFar = errors.New("the answer is too far from the points of the fit: it has no finite numbers")
+
 // Answer returns the model that a law gives. A question that Check refuses has no answer.
 func (l Law) Answer(q Question) (Model, error) {
 	if err := q.Check(); err != nil {
 		return Model{}, err
 	}
+	m, err := l.answer(q)
+	for _, x := range []float64{m.Params, m.Tokens, m.FLOPs, m.Loss} {
+		if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			err = ErrTooFar
+		}
+	}
+	return m, err
+}
+
+func (l Law) answer(q Question) (Model, error) {
 	unique := q.Unique
 	if unique == 0 {
 		unique = math.Inf(1)

@@ -23,6 +23,10 @@ func TestQuestionsOfOneModel(t *testing.T) {
 		close(t, "C", got.FLOPs, want.FLOPs, 1e-9)
 		close(t, "L", got.Loss, want.Loss, 1e-9)
 	}
+	steep := Law{E: 1, A: 1, B: 1, Alpha: 4.5, Beta: 0.37} // an optimum for that size has endless tokens
+	if m, err := steep.Answer(Question{Params: 1e30}); err != ErrTooFar {
+		t.Errorf("%+v, %v", m, err)
+	}
 	for q, want := range map[Question]error{
 		{}: ErrNoQuestion, {Unique: 1e9}: ErrNoQuestion, {Params: 1, Tokens: 1, Loss: 1}: ErrOverdefined,
 		{FLOPs: 1, Loss: 1}: ErrTwoModels, {Loss: 1, Unique: 1}: ErrRepeatedLoss,

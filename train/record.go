@@ -30,6 +30,7 @@ func RecordStep(cfg *config.Config, dev device.Properties, world comm.Comm,
 	if err != nil {
 		return nil, err
 	}
+	rec.Phase = Reading.String() // a step begins with it
 	t.OnPhase = func(p Phase) { rec.Phase = p.String() }
 	return rec, t.rehearseStep(rec)
 }

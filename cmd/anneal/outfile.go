@@ -62,11 +62,17 @@ func (s *session) prepareFiles(flags []*kong.Flag, args []*kong.Positional) erro
 			named = append(named, x...)
 		}
 	}
+	written := map[string]string{} // by file: the flag that names it
 	for _, f := range flags {
 		path, ok := f.Target.Interface().(outFile)
 		if !ok || path == "" {
 			continue
 		}
+		file := filepath.Clean(string(path))
+		if other := written[file]; other != "" && !fileio.IsStdout(file) {
+			return &usageError{fmt.Sprintf("--%s and --%s both write %s", other, f.Name, file), "name another file"}
+		}
+		written[file] = f.Name
 		if err := path.differs("--"+f.Name, named); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ type planCmd struct {
 	Zero      *int          `placeholder:"N" help:"Stage of ZeRO, 0 to 3. Default: 1."`
 	Micro     *int          `placeholder:"N" help:"Sequences in a micro-batch. Default: 1."`
 	Recompute string        `placeholder:"WHAT" help:"What the backward pass recomputes: none, attention, half or full. Default: none."`
-	Precision string        `default:"bf16" help:"Number format of matrix products: bf16, fp16, fp8 or fp4."`
+	Precision string        `placeholder:"FORMAT" help:"Number format of matrix products: bf16, fp16, fp8 or fp4. Default: bf16."`
 	Batch     *int          `placeholder:"N" help:"Sequences in a step. Default: the recipe's."`
 	Context   *int          `placeholder:"N" help:"Tokens in a sequence. Default: the recipe's."`
 	Tokens    *tokens       `placeholder:"N" help:"Tokens of the whole training. Default: the recipe's."`
@@ -116,7 +117,7 @@ func (c planCmd) mesh(devices int) (cluster.Mesh, cluster.Axes, error) {
 	if fixed == nil {
 		fixed = cluster.Axes{}
 	}
-	mesh.Precision, err = cluster.Precise(c.Precision)
+	mesh.Precision, err = cluster.Precise(cmp.Or(c.Precision, string(hardware.BF16)))
 	faults = append(faults, err)
 	mesh.Zero, mesh.Micro, mesh.Recompute = 1, 1, cluster.None
 	if c.Zero != nil {

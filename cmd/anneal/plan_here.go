@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -20,6 +21,9 @@ const onThis = "this"
 // load reads a config of this program, or one of its recipes.
 func (c planCmd) load(s *session) (*config.Config, error) {
 	t := trainCmd{Config: c.Config, Overrides: c.Overrides, Recipe: c.Recipe, DryRun: true}
+	if c.Context != nil && *c.Context > 0 { // patterns of attention see another share of a longer sequence
+		t.Overrides = append(slices.Clone(t.Overrides), fmt.Sprint("model.context=", *c.Context))
+	}
 	if file, _ := fileAndKeys(c.Config, c.Overrides); file == "" && c.Recipe == "" {
 		return nil, &usageError{"plan needs a config or --recipe", "try `anneal plan --help`"}
 	}
@@ -59,7 +63,7 @@ func (c planCmd) model(s *session) (cluster.Recipe, error) {
 	if name == "" {
 		name = strings.TrimSuffix(filepath.Base(c.Config), filepath.Ext(c.Config))
 	}
-	shape, remark := cluster.FromModel(name, cfg.Model, p.Parameters, p.FLOPsPerToken)
+	shape, remark := cluster.FromModel(cmp.Or(name, "model"), cfg.Model, p.Parameters, p.FLOPsPerToken)
 	if remark != "" {
 		s.notef("%s", remark)
 	}
@@ -70,10 +74,10 @@ func (c planCmd) model(s *session) (cluster.Recipe, error) {
 // here plans a run on this machine, as `anneal train --dry-run` does.
 func (c planCmd) here(s *session) error {
 	if c.Search || c.Mesh != "" || c.SVG != "" || c.Timeline != "" || c.Zero != nil || c.Micro != nil ||
-		c.Recompute != "" || c.Batch != nil || c.Context != nil || c.Tokens != nil || c.Within != 0 {
+		c.Recompute != "" || c.Precision != "" || c.Batch != nil || c.Context != nil || c.Tokens != nil || c.Within != 0 {
 		return config.Problem{
-			Message: "--mesh, --zero, --micro, --recompute, --batch, --context, --tokens, --search, --within, " +
-				"--svg and --timeline plan a cluster",
+			Message: "--mesh, --zero, --micro, --recompute, --precision, --batch, --context, --tokens, --search, " +
+				"--within, --svg and --timeline plan a cluster",
 			Try: "name it, such as --on 16x8xh100-80gb; on this machine, the config decides all of them",
 		}
 	}
@@ -96,12 +100,19 @@ func (c planCmd) here(s *session) error {
 		return err
 	}
 	printNeeds(s, cfg, p)
+	planned := plannedOnThis(cfg, p, price)
+	switch {
+	case planned.Cost != nil:
+		s.printf("# cost: %.2f for %.2f hours\n", *planned.Cost, *planned.Hours)
+	case price > 0:
+		s.printf("# cost: unknown without a time\n")
+	}
 	if c.Recipe == "" || cfg.HasData() {
 		if err := fits(p); err != nil {
 			return err
 		}
 	}
-	return s.emit(plannedOnThis(cfg, p, price))
+	return s.emit(planned)
 }
 
 var errOn = errors.New("--on is missing: name a cluster, such as --on 128x8xh100-80gb")
@@ -187,6 +198,9 @@ func plannedOnThis(cfg *config.Config, p *plan.Foresight, price float64) planned
 		h.Bubble = p.Ranks.Waits
 	}
 	if t := p.Time; t != nil {
+		if h.Mesh.Pipeline > 1 {
+			h.Bubble = t.Idle
+		}
 		days, hours := t.Seconds/86400, t.Seconds/3600
 		h.Step, h.Phases, h.TokensPerSecond, h.Days, h.Hours = &t.Step, t.Phases, &t.TokensPerSecond, &days, &hours
 		if t.MFU > 0 {

@@ -13,6 +13,9 @@ import (
 // drawnRounds is the number of micro-batches per stage in the picture of a step; more would be too narrow to see.
 const drawnRounds = 3
 
+// mostInstructions is the largest step that is written as a whole.
+const mostInstructions = 5_000_000
+
 // drawStep writes the timeline if a flag names its file: a JSON file has the whole step, a picture the first and the
 // last micro-batches.
 func (c planCmd) drawStep(s *session, r *cluster.Run) error {
@@ -20,6 +23,11 @@ func (c planCmd) drawStep(s *session, r *cluster.Run) error {
 		return nil
 	}
 	if strings.HasSuffix(string(c.Timeline), ".json") {
+		if n := 2 * r.Micros() * r.Mesh.Pipeline * max(r.Mesh.Chunks, 1); n > mostInstructions {
+			return &usageError{fmt.Sprintf("a step of about %s instructions is more than a timeline of %s",
+				units.Commas(n), units.Commas(mostInstructions)),
+				"try --timeline FILE.svg, which shows a part, or a smaller --batch"}
+		}
 		step, err := r.Simulate()
 		if err != nil {
 			return c.problems(err)

@@ -61,8 +61,9 @@ func span(points []scaling.Point) float64 {
 // mostPoints is the largest size in bytes of a file of points: some 300,000 points.
 const mostPoints = 16 << 20
 
-// mostResamples is far more than an interval needs; a resample takes about as long as the fit.
-const mostResamples = 1_000_000
+// mostResamples is far more than an interval needs; a resample takes about as long as the fit. A fit holds all of them,
+// within mostFitValues.
+const mostResamples = 100_000
 
 func (c scalingFitCmd) Run(s *session) error {
 	start := time.Now()
@@ -145,10 +146,15 @@ type fitRule struct {
 
 // fit returns the law of points and how many of them it used.
 func (r fitRule) fit(s *session, points []scaling.Point) (*scaling.Fit, int, error) {
-	kept := slices.DeleteFunc(slices.Clone(points), func(p scaling.Point) bool { return p.Tokens < float64(r.from) })
-	if !r.held && span(kept) >= enoughSpan {
-		r.beta = 0
+	if span(points) >= enoughSpan { // then nothing need be held or left out
+		if !r.held {
+			r.beta = 0
+		}
+		if !r.cut {
+			r.from = 0
+		}
 	}
+	kept := slices.DeleteFunc(slices.Clone(points), func(p scaling.Point) bool { return p.Tokens < float64(r.from) })
 	f, err := scaling.FitPoints(kept, r.beta)
 	if err != nil && !r.cut { // a small study has too few points without its shortest runs
 		kept = points
@@ -157,10 +163,14 @@ func (r fitRule) fit(s *session, points []scaling.Point) (*scaling.Fit, int, err
 	if err != nil {
 		return nil, 0, err
 	}
-	if !r.held && r.beta > 0 {
+	switch {
+	case !r.held && r.beta > 0:
 		s.notef("β is held at %g, since runs of a ladder differ too little in tokens to tell it from E, and %s of %s "+
 			"are used; --beta 0 --from 0 fits all (docs/scaling.md)", r.beta, units.Commas(len(kept)),
 			units.Count(len(points), "point"))
+	case len(kept) < len(points) && !r.cut:
+		s.notef("%s of %s are used, those after %s tokens; --from 0 fits all", units.Commas(len(kept)),
+			units.Count(len(points), "point"), units.Commas(int64(r.from)))
 	}
 	return f, len(kept), nil
 }

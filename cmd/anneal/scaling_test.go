@@ -134,7 +134,7 @@ func TestScalingMistakes(t *testing.T) {
 		{"fit " + bad + " --beta 0.005", exitUsage, []string{"--beta", "0.005"}},
 		{"fit " + bad + " --beta=-1", exitUsage, []string{"--beta", "-1"}},
 		{"fit " + bad + " --from=-1", exitUsage, []string{"--from", "-1"}},
-		{"fit " + bad + " --resamples 1000001", exitUsage, []string{"--resamples 1000001 is more than 1,000,000"}},
+		{"fit " + bad + " --resamples 100001", exitUsage, []string{"--resamples 100001 is more than 100,000"}},
 		{"predict --loss 1.8172", exitUsage, []string{"a loss of 1.8172 is", "above 1.8172"}},
 		{"predict", exitUsage, []string{"nothing is asked", "--flops"}},
 		{"predict " + w.dir + " --flops 1e21", exitUsage, []string{"no fit.json", "try `anneal scaling fit "}},

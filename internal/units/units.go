@@ -26,7 +26,10 @@ func Number(text string) (float64, error) {
 	if x *= scale; err != nil || !known || math.IsInf(x, 0) || math.IsNaN(x) {
 		return 0, errNumber
 	}
-	return math.Round(x*1e6) / 1e6, nil // 1.1M is 1,100,000, not a little more
+	if unit != "" {
+		x = math.Round(x*1e6) / 1e6 // 1.1M is 1,100,000, not a little more
+	}
+	return x, nil
 }
 
 // Int reads a whole number as Number does.

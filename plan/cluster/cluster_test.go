@@ -426,3 +426,105 @@ func TestASearchAccountsForEveryMesh(t *testing.T) {
 		}
 	}
 }
+
+// No mesh that differs from the fastest in one axis is faster, and none of them changes an axis that is given.
+func TestNoNeighbourOfTheFastestIsFaster(t *testing.T) {
+	for _, c := range []struct{ name, on, mesh string }{
+		{"llama2-7b", "512x8xa100", ""}, {"llama3-8b", "1024x8xa100", ""}, {"llama2-70b", "128x8xh100", ""},
+		{"llama2-70b", "128x8xh100", "dp=16"}, {"mixtral-8x7b", "16x8xh100", ""},
+	} {
+		r, fixed := run(t, c.name, c.on, ""), Axes{}
+		if c.mesh != "" {
+			m, axes, err := ParseMesh(c.mesh, r.Cluster.Devices)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Mesh.Data, fixed = m.Data, axes
+		}
+		s, err := Find(*r, fixed)
+		if err != nil || s.Best == nil {
+			t.Fatalf("%v: %v, %+v", c, err, s)
+		}
+		for _, n := range s.Neighbours {
+			if strings.HasPrefix(n.Reason, "-") && !strings.HasPrefix(n.Reason, "-0.0 %") {
+				t.Errorf("%v: the best is %v, and %s is faster: %s", c, s.Best.Mesh, n.Change, n.Reason)
+			}
+			if fixed["dp"] && n.Mesh.Data != r.Mesh.Data {
+				t.Errorf("%v: the neighbour %s has dp=%d", c, n.Change, n.Mesh.Data)
+			}
+		}
+		wider, err := Find(*r, Axes{})
+		if err != nil || wider.Best.Step.Seconds > s.Best.Step.Seconds*(1+1e-9) {
+			t.Errorf("%v: free, the search finds %v, with given axes %v: %v", c, wider.Best.Step.Seconds,
+				s.Best.Step.Seconds, err)
+		}
+	}
+}
+
+// The ranks that share experts are neighbours: within a node, their messages take the links of the node whatever tp is.
+func TestExpertsAreExchangedBetweenNeighbours(t *testing.T) {
+	other := func(mesh string) float64 {
+		step, err := run(t, "qwen3-30b-a3b", "8xh100", mesh).Simulate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return step.Phases.Other
+	}
+	if alone, cut := other("dp=8,ep=8"), other("tp=8,ep=8"); cut > 1.5*alone {
+		t.Errorf("messages of layers take %.3g s with tp=8, %.3g with tp=1", cut, alone)
+	}
+}
+
+// Full recomputation also repeats the messages of experts.
+func TestRecomputingRepeatsMessages(t *testing.T) {
+	phases := func(how Recompute) Phases {
+		r := run(t, "qwen3-30b-a3b", "16x8xh100", "ep=128")
+		r.Mesh.Recompute = how
+		step, err := r.Simulate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return step.Phases
+	}
+	once, again := phases(None), phases(Full)
+	if more := again.Recompute - once.Forward; more < 0.2*once.Other {
+		t.Errorf("recomputation takes %.3g s, forward %.3g, messages of layers %.3g", again.Recompute, once.Forward,
+			once.Other)
+	}
+}
+
+// ZeRO-3 also sends the tables, which in a small model with a large vocabulary are nearly all parameters.
+func TestZero3SendsTheTables(t *testing.T) {
+	other := func(vocab int) float64 {
+		r := run(t, "llama3-8b", "8x8xh100", "")
+		r.Mesh.Zero, r.Shape.Vocab = 3, vocab
+		step, err := r.Simulate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return step.Phases.Other
+	}
+	if few, many := other(1<<10), other(1<<21); many < 2*few {
+		t.Errorf("messages take %.3g s with 1,024 tokens, %.3g with 2 million", few, many)
+	}
+}
+
+// A window shows a smaller share of a longer sequence.
+func TestAWindowStaysWhenTheContextGrows(t *testing.T) {
+	s := run(t, "mistral-7b", "8xh100", "").Shape
+	for context, want := range map[int]int{2048: 2048, 8192: 6144, 32768: 7680} {
+		s.Context = context
+		if got := s.seen(); got != want {
+			t.Errorf("of %d tokens a token sees %d before causality, want %d", context, got, want)
+		}
+	}
+}
+
+// Axes whose product overflows are refused.
+func TestHugeAxesAreRefused(t *testing.T) {
+	r := run(t, "llama2-70b", "4xh100", "")
+	r.Mesh.Micro = 1 << 62
+	if err := r.Check(); err == nil || !strings.Contains(err.Error(), "micro=") {
+		t.Errorf("%v", err)
+	}
+}

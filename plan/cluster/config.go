@@ -26,7 +26,7 @@ func FromModel(name string, m model.Config, params int64, flops float64) (s Shap
 	}
 	whole := s.attentionFLOPs() / 2 // the causal half
 	if share := (flops - 6*s.multiplying()) / whole; share > 0 && share < 0.95 {
-		s.Window = max(1, int(share*float64(s.Context)))
+		s.Mean = max(1, int(share*float64(s.Context)))
 	}
 	return s, ""
 }

@@ -5,7 +5,7 @@ import "anneal/hardware"
 // The groups of ranks along each axis of a mesh.
 func (m Mesh) tensorGroup() hardware.Group  { return hardware.Group{Size: m.Tensor, Stride: 1} }
 func (m Mesh) contextGroup() hardware.Group { return hardware.Group{Size: m.Context, Stride: m.Tensor} }
-func (m Mesh) expertGroup() hardware.Group  { return hardware.Group{Size: m.Expert, Stride: m.Tensor} }
+func (m Mesh) expertGroup() hardware.Group  { return hardware.Group{Size: m.Expert, Stride: 1} }
 
 // dataGroup returns the ranks that have copies of a weight, by data and context parallelism.
 func (m Mesh) dataGroup() hardware.Group {
@@ -76,7 +76,8 @@ func (r *Run) layerMessages(c *cost, a machine, i int) {
 		c.otherForward += once
 		c.otherBackward += once
 	}
-	if m.Zero == 3 {
+	c.repeated = c.otherForward
+	if m.Zero == 3 { // gathered once for the backward pass, whether it recomputes or not
 		r.shardedMessages(c, i)
 	}
 }
@@ -105,4 +106,27 @@ func (r *Run) shardedMessages(c *cost, i int) {
 	}
 	c.otherForward += exposed(gather, c.forward)
 	c.otherBackward += exposed(gather+reduce, c.input+c.weights+again)
+}
+
+// shardedTables adds the messages of ZeRO-3 for the embedding, which nothing hides at the beginning of a forward pass
+// and at the end of a backward pass, and for the head, if it has a table of its own or is on another stage: the layers
+// before it hide them. Both are gathered once for a micro-batch.
+func (r *Run) shardedTables(parts []cost) {
+	m, net := r.Mesh, r.Cluster
+	table := r.Shape.table() / float64(m.Tensor)
+	gather := net.Time(hardware.AllGather, 2*table, m.shardGroup())
+	reduce := net.Time(hardware.ReduceScatter, float64(r.Stack.GradientBytes)*table, m.shardGroup())
+	first, last := &parts[0], &parts[len(parts)-1]
+	first.otherForward += gather
+	first.otherBackward += reduce
+	if len(parts) == 1 && r.Shape.Tied {
+		return
+	}
+	if !r.Stack.OverlapData {
+		last.otherForward += gather
+		last.otherBackward += reduce
+		return
+	}
+	last.otherForward += exposed(gather, last.forward)
+	last.otherBackward += exposed(reduce, last.input+last.weights)
 }

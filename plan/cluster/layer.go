@@ -12,6 +12,7 @@ type cost struct {
 
 	tensorForward, tensorBackward float64 // exposed messages
 	otherForward, otherBackward   float64
+	repeated                      float64 // part of otherForward that full recomputation repeats
 }
 
 func (c *cost) add(d cost) {
@@ -19,6 +20,7 @@ func (c *cost) add(d cost) {
 	c.core, c.products = c.core+d.core, c.products+d.products
 	c.tensorForward, c.tensorBackward = c.tensorForward+d.tensorForward, c.tensorBackward+d.tensorBackward
 	c.otherForward, c.otherBackward = c.otherForward+d.otherForward, c.otherBackward+d.otherBackward
+	c.repeated += d.repeated
 }
 
 // gradientPass is the ratio of bytes that a pass moves backward to those forward. Backward reads the inputs and the

@@ -73,6 +73,9 @@ func (r *Run) stageMemory(st Stage, stage int) Memory {
 		mem.Logits = 6 * float64(r.tokens()) * float64(s.Vocab) / float64(m.Tensor)
 	}
 	mem.Buffers = max(0, r.working(layers)-mem.Logits)
+	if m.Zero == 3 && stage == m.Pipeline-1 { // beside the logits, the gathered head and its gradient
+		mem.Buffers = max(mem.Buffers, (2+4)*s.table()/float64(m.Tensor))
+	}
 	return mem
 }
 

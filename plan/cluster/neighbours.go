@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// neighbours returns, for each mesh that differs from the best in one axis, what it costs or why it is refused.
-func (x *explorer) neighbours(f *Found) (list []Rejected) {
+// neighbours returns, for each mesh that differs from the best in one axis, what it costs or why it is refused, and the
+// fastest of them if it is faster than the best.
+func (x *explorer) neighbours(f *Found) (list []Rejected, faster *Found) {
 	m := f.Mesh
 	for _, c := range []struct {
 		axis   string
@@ -34,8 +35,9 @@ func (x *explorer) neighbours(f *Found) (list []Rejected) {
 		{"zero", 2, func(m *Mesh) { m.Zero = 2 }},
 		{"zero", 3, func(m *Mesh) { m.Zero = 3 }},
 	} {
+		moves := c.axis == "tp" || c.axis == "pp" || c.axis == "cp" // to or from dp
 		switch {
-		case x.fixed[c.axis], c.axis == "ep" && f.Run.Shape.Experts == 0,
+		case x.fixed[c.axis], moves && x.fixed["dp"], c.axis == "ep" && f.Run.Shape.Experts == 0,
 			c.axis == "zero" && !slices.Contains(m.stages(m.Expert), c.value.(int)):
 			continue
 		}
@@ -52,25 +54,29 @@ func (x *explorer) neighbours(f *Found) (list []Rejected) {
 			min(n.Data, n.Tensor, n.Pipeline, n.Chunks, n.Context, n.Micro, n.Expert) < 1 {
 			continue
 		}
-		list = append(list, Rejected{Mesh: n, Change: fmt.Sprint(c.axis, "=", c.value), Reason: x.against(f, &r)})
+		reason, g := x.against(f, &r)
+		list = append(list, Rejected{Mesh: n, Change: fmt.Sprint(c.axis, "=", c.value), Reason: reason})
+		if g != nil && g.Step.Seconds < f.Step.Seconds && (faster == nil || byTime(g, faster) < 0) {
+			faster = g
+		}
 	}
-	return list
+	return list, faster
 }
 
-// against compares the cost of a mesh with the best, or says why it is refused.
-func (x *explorer) against(f *Found, r *Run) string {
+// against compares the cost of a mesh with the best, or says why it is refused. It returns the mesh if it fits.
+func (x *explorer) against(f *Found, r *Run) (string, *Found) {
 	g, _, why := x.consider(r)
 	if g == nil {
-		return why.Reason
+		return why.Reason, nil
 	}
 	if err := x.simulate(g); err != nil {
-		return err.Error()
+		return err.Error(), nil
 	}
 	if !g.fits() {
-		return g.excess()
+		return g.excess(), nil
 	}
 	return fmt.Sprintf("%+.1f %% time, mostly %s", 100*(g.Step.Seconds/f.Step.Seconds-1),
-		difference(g.Step.Phases, f.Step.Phases))
+		difference(g.Step.Phases, f.Step.Phases)), g
 }
 
 // difference names the phase that changes most.

@@ -27,7 +27,8 @@ func (r *Run) newCandidate(parts [][2]int) candidate {
 }
 
 // quick returns a step by the closed form of its schedule: micro-batches of the slowest stage follow each other, and
-// the pipeline fills and drains in chunks.
+// the pipeline fills and drains in chunks. Chunks hide nothing of a pipeline with fewer micro-batches than stages: each
+// of them passes all stages for every chunk.
 func (c candidate) quick() *Step {
 	a, m := newMachine(c.Cluster), c.Mesh
 	costs := c.partCosts(c.parts, a)
@@ -43,6 +44,10 @@ func (c candidate) quick() *Step {
 		slowest, all = max(slowest, sum), all+sum
 	}
 	fill := (all - all/float64(m.Pipeline)) / float64(max(m.Chunks, 1))
-	c.account(s, costs, float64(c.Micros())*slowest+fill+2*float64(m.Pipeline-1)*c.hop(), a)
+	rounds := c.Micros()
+	if m.Chunks > 1 {
+		rounds = max(rounds, m.Pipeline)
+	}
+	c.account(s, costs, float64(rounds)*slowest+fill+2*float64(m.Pipeline-1)*c.hop(), a)
 	return s
 }

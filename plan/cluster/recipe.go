@@ -31,9 +31,8 @@ func experts(r Recipe, count, top, ffn, shared, dense int) Recipe {
 	return r
 }
 
-// window returns an attention window of n tokens: the token itself and those before it.
 func window(r Recipe, n int) Recipe {
-	r.Shape.Window = 2*n - n*n/r.Shape.Context
+	r.Shape.Window = n
 	return r
 }
 

@@ -48,7 +48,8 @@ const finalists = 24
 // Find returns the best meshes for a run. The mesh of the run gives the precision and the fixed axes. Find tries the
 // whole cluster, a half, a quarter and an eighth of it; every split of these into powers of two and into numbers that
 // divide the layers; and for each split all ways to shard and recompute. It prunes meshes by divisibility and memory,
-// ranks the rest by a closed form of their schedule, and simulates the first of them.
+// ranks the rest by a closed form of their schedule, simulates the first of them, and goes on to a neighbour of the
+// best as long as one is faster.
 func Find(run Run, fixed Axes) (*Search, error) {
 	x := &explorer{fixed: fixed, refused: map[string]*Rejected{}, cuts: map[int][][2]int{},
 		made: map[listKey][][]program.Instr{}}
@@ -74,12 +75,18 @@ func Find(run Run, fixed Axes) (*Search, error) {
 	}
 	slices.SortStableFunc(x.fit, byTime)
 	s.Best = x.fit[0]
+	for faster := s.Best; faster != nil; { // the closed form may have ranked a neighbour too low
+		s.Best = faster
+		s.Neighbours, faster = x.neighbours(s.Best)
+	}
+	if s.Best != x.fit[0] {
+		x.fit = append([]*Found{s.Best}, x.fit...)
+	}
 	for _, f := range x.fit {
 		if !slices.ContainsFunc(s.Front, func(g *Found) bool { return g.dominates(f) }) {
 			s.Front = append(s.Front, f)
 		}
 	}
-	s.Neighbours = x.neighbours(s.Best)
 	return s, nil
 }
 

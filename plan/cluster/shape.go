@@ -14,7 +14,8 @@ type Shape struct {
 	Context int    `json:"context"` // tokens of a sequence
 	Tied    bool   `json:"tied"`    // the embedding is the head
 	Rotary  bool   `json:"rotary"`
-	Window  int    `json:"window,omitempty"`  // mean number of tokens that attention sees; 0 means all
+	Window  int    `json:"window,omitempty"`  // of attention: the token itself and those before it; 0 means all
+	Mean    int    `json:"mean,omitempty"`    // tokens that other patterns see, on average and before causality
 	Dropout bool   `json:"dropout,omitempty"` // its masks are kept
 	Side    bool   `json:"side_by_side,omitempty"`
 
@@ -186,8 +187,11 @@ func (s *Shape) attentionFLOPs() float64 {
 
 // seen returns how many tokens attention sees, before causality.
 func (s *Shape) seen() int {
-	if s.Window > 0 {
-		return min(s.Window, s.Context)
+	switch {
+	case s.Mean > 0:
+		return min(s.Mean, s.Context)
+	case s.Window > 0 && s.Window < s.Context:
+		return 2*s.Window - s.Window*s.Window/s.Context
 	}
 	return s.Context
 }

@@ -129,7 +129,7 @@ func (r *Run) simulate(micros int, lists lister) (*Step, error) {
 func (r *Run) again(x cost) float64 {
 	switch r.Mesh.Recompute {
 	case Full:
-		return x.forward + x.tensorForward
+		return x.forward + x.tensorForward + x.repeated
 	case Half:
 		return (x.forward - x.core) / 2
 	case Attention:
@@ -198,6 +198,9 @@ func (r *Run) partCosts(parts [][2]int, a machine) []cost {
 			}
 		}
 	}
+	if r.Mesh.Zero == 3 {
+		r.shardedTables(list)
+	}
 	list[0].addEnd(enter)
 	list[len(list)-1].addEnd(leave)
 	for range r.Shape.Extra {
@@ -257,7 +260,10 @@ func (r *Run) hardwareFLOPs() float64 {
 	case Half:
 		return f + (f-head-r.Shape.attentionFLOPs())/6
 	case Attention:
-		return f + r.Shape.attentionFLOPs()/3
+		if r.Stack.Attention == "unfused" {
+			return f + r.Shape.attentionFLOPs()/3
+		}
+		return f
 	default:
 		return f
 	}
