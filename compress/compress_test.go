@@ -261,6 +261,16 @@ func TestUnitsArePrunedWhole(t *testing.T) {
 	}
 }
 
+// The smallest percentage is one unit, and less than it is none.
+func TestTheSmallestPercentageIsOneUnit(t *testing.T) {
+	for units := 1; units <= 50_000; units++ {
+		p := SmallestPercent(units)
+		if one, less := UnitsOf(units, p/100), UnitsOf(units, (p-1.5e-4)/100); one != 1 || less != 0 {
+			t.Fatalf("%v%% of %d units is %d, and a little less is %d", p, units, one, less)
+		}
+	}
+}
+
 // A grid without groups, or weights that are no whole rows, must not loop for ever or write not-a-numbers.
 func TestGridsAndMatricesThatCannotBePanic(t *testing.T) {
 	w := func() []float32 { return []float32{1, 2, 3, 4} }

@@ -8,8 +8,8 @@ import (
 
 // Units prunes whole units, heads or feed-forward channels, which a smaller layer can leave out (Li et al. 2017, arXiv
 // 1608.08710). A unit is h rows of a matrix of in [units·h, D], and w columns of out [D, units·w]. Units sets the
-// share of units with the smallest products of norms (over all their matrices) to 0, and returns the number of these.
-// cols is units·w.
+// share of units with the smallest products of norms (over all their matrices) to 0, and returns the number of these,
+// UnitsOf. cols is units·w.
 func Units(units int, share float64, out []float32, cols int, in ...[]float32) (pruned int) {
 	size := make([]float64, units) // logarithms
 	for u := range units {
@@ -27,7 +27,7 @@ func Units(units int, share float64, out []float32, cols int, in ...[]float32) (
 		order[u] = u
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[a], size[b]) })
-	pruned = int(math.Round(share * float64(units)))
+	pruned = UnitsOf(units, share)
 	for _, u := range order[:pruned] {
 		for _, w := range in {
 			clear(rowsOf(w, u, units))
@@ -38,6 +38,12 @@ func Units(units int, share float64, out []float32, cols int, in ...[]float32) (
 	}
 	return pruned
 }
+
+// UnitsOf returns the number of units that a share of them is.
+func UnitsOf(units int, share float64) int { return int(math.Round(share * float64(units))) }
+
+// SmallestPercent returns the smallest percentage that is at least one of units, to four decimals.
+func SmallestPercent(units int) float64 { return math.Ceil(50e4/float64(units)) / 1e4 }
 
 // rowsOf returns the rows of unit u.
 func rowsOf(w []float32, u, units int) []float32 { return w[len(w)/units*u:][:len(w)/units] }

@@ -43,6 +43,12 @@ func TestCompress(t *testing.T) {
 		}
 	}
 
+	// The number of units that a share is says what a rounded share does.
+	_, out, _ := anneal("compress", run, "--prune", "heads:30%", "--out", w.path("some"))
+	if !strings.Contains(out, "in a layer: 1 of 2 pruned") {
+		t.Errorf("no number of pruned heads in\n%s", out)
+	}
+
 	// The remaining weights of pruned matrices are counted once: two bits a weight, plus two bytes a row and the
 	// tensors that are not matrices.
 	halved := w.object(exitOK, "compress", run, "--prune", "channels:50%", "--out", w.path("halved"))
@@ -67,6 +73,8 @@ func TestCompress(t *testing.T) {
 		"--prune 100%":                  {"compress", run, "--prune", "100%", "--out", w.path("x")},
 		"--prune heads:2:4 is neither":  {"compress", run, "--prune", "heads:2:4", "--out", w.path("x")},
 		"--inputs 0":                    {"compress", run, "--bits", "4", "--inputs", "0", "--out", w.path("x")},
+		"try heads:25%, which prunes":   {"compress", run, "--prune", "heads:10%", "--out", w.path("x")},
+		"prunes nothing: a layer has":   {"compress", run, "--prune", "channels:0.1%", "--out", w.path("x")},
 		"has no channels":               {"compress", experts, "--prune", "channels:50%", "--out", w.path("x")},
 		"experts":                       {"compress", experts, "--bits", "4", "--out", w.path("x")},
 	} {
