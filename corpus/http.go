@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dsnet/compress/brotli"
 	"github.com/klauspost/compress/flate"
@@ -26,7 +27,8 @@ type httpResponse struct {
 
 // response parses an HTTP response (RFC 9112) and decodes its body, to at most limit bytes. The error describes what
 // is invalid. Archives often store a decoded body with the headers of the encoded one, so a body that does not begin
-// like the encoding in its headers is taken as it is.
+// like the encoding in its headers is taken as it is. For an encoding whose beginning shows nothing, that is a body of
+// UTF-8 that cannot be decoded.
 func (d *bodyDecoder) response(message []byte, limit int) (r httpResponse, err error) {
 	head, body, ok := cutHead(message)
 	if !ok {
@@ -92,7 +94,7 @@ const maxCodings = 4
 // list splits a text at commas.
 func list(s string) (all []string) {
 	for s := range strings.SplitSeq(s, ",") {
-		if s = strings.TrimSpace(s); s != "" && s != "identity" {
+		if s = strings.TrimSpace(s); s != "" && s != "identity" && s != "none" {
 			all = append(all, s)
 		}
 	}
@@ -110,7 +112,8 @@ type bodyDecoder struct {
 func (d *bodyDecoder) decode(body []byte, coding string, limit int) ([]byte, error) {
 	var src io.Reader
 	var err error
-	switch in := bytes.NewReader(body); coding {
+	in := bytes.NewReader(body)
+	switch coding {
 	case "chunked":
 		return unchunk(body)
 	case "gzip", "x-gzip":
@@ -145,19 +148,25 @@ func (d *bodyDecoder) decode(body []byte, coding string, limit int) ([]byte, err
 		}
 		src, err = d.zstd, d.zstd.Reset(in)
 	default:
-		return nil, fmt.Errorf("encoding %.40q is not supported", coding)
+		err = errors.New("the encoding is not supported")
 	}
+	var decoded []byte
 	if err == nil {
-		body, err = io.ReadAll(io.LimitReader(src, int64(limit)+1))
+		decoded, err = io.ReadAll(io.LimitReader(src, int64(limit)+1))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", coding, truncated(err))
-	}
-	if len(body) > limit {
+	switch {
+	case (err != nil || in.Len() > 0) && isPlain(body): // some text begins like a short stream of deflate
+		return body, nil
+	case err != nil:
+		return nil, fmt.Errorf("%.40q: %w", coding, truncated(err))
+	case len(decoded) > limit:
 		return nil, fmt.Errorf("%s: more than %d bytes", coding, limit)
 	}
-	return body, nil
+	return decoded, nil
 }
+
+// isPlain reports whether a body is text that nothing has encoded.
+func isPlain(body []byte) bool { return utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 }
 
 // maxBodyWindow is the most memory that RFC 9659 lets a body under zstd ask for.
 const maxBodyWindow = 8 << 20
