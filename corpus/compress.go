@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -98,7 +97,7 @@ type bounded struct {
 	disk  *meter
 	ratio int64
 	src   io.ReadCloser // nil where nothing is compressed
-	ahead *bufio.Reader // gzip: bytes read from the disk but not yet decompressed
+	ahead *bufio.Reader // of gzip: bytes read from the disk but not yet decompressed
 	n     int64         // bytes of content so far
 }
 
@@ -114,12 +113,9 @@ func (b *bounded) consumed() int64 {
 func (b *bounded) open(k kind) error {
 	switch k.compression {
 	case ".gz":
-		b.ahead = bufio.NewReader(b.disk)
-		z, err := gzip.NewReader(b.ahead)
-		if err != nil {
-			return truncated(err)
-		}
-		b.src = z
+		z := new(gzipReader)
+		b.src, b.ahead = z, &z.in
+		return z.Reset(b.disk)
 	case ".zst":
 		z, err := zstd.NewReader(b.disk, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
 			zstd.WithDecoderLowmem(true))

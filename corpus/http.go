@@ -11,7 +11,6 @@ import (
 
 	"github.com/dsnet/compress/brotli"
 	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
@@ -103,7 +102,7 @@ func list(s string) (all []string) {
 
 // bodyDecoder holds the decoders, which are reused for one body after the other.
 type bodyDecoder struct {
-	gzip   *gzip.Reader
+	gzip   gzipReader
 	brotli *brotli.Reader
 	zstd   *zstd.Decoder
 }
@@ -117,13 +116,11 @@ func (d *bodyDecoder) decode(body []byte, coding string, limit int) ([]byte, err
 	case "chunked":
 		return unchunk(body)
 	case "gzip", "x-gzip":
-		if !bytes.HasPrefix(body, []byte("\x1f\x8b")) {
+		if !bytes.HasPrefix(body, gzipMagic) {
 			return body, nil
 		}
-		if d.gzip == nil {
-			d.gzip = new(gzip.Reader)
-		}
-		src, err = d.gzip, d.gzip.Reset(in)
+		d.gzip.anyRest = true
+		src, err = &d.gzip, d.gzip.Reset(in)
 	case "deflate": // by the standard zlib, by some servers bare
 		if len(body) >= 2 && body[0]&15 == 8 && (int(body[0])<<8|int(body[1]))%31 == 0 {
 			src, err = zlib.NewReader(in)

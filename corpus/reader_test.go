@@ -405,3 +405,29 @@ func TestTheOutputIsNoInput(t *testing.T) {
 		}
 	}
 }
+
+// Zeros after gzip are padding. Anything else is damage, and so is a member that is cut off anywhere.
+func TestPaddedGzipIsRead(t *testing.T) {
+	zeros := strings.Repeat("\x00", 10_000)
+	named := "\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x00name" // ends in the name of the file
+	for name, c := range map[string]struct {
+		rest string
+		lost bool
+	}{
+		"nothing": {"", false}, "a zero": {"\x00", false}, "zeros": {zeros, false},
+		"a member and zeros": {gz("") + zeros, false}, "a line end": {"\r\n", true},
+		"text in zeros": {zeros + "x" + zeros, true}, "a member in zeros": {"\x00" + gz("text"), true},
+		"half a member": {gz("text")[:15], true}, "half a name": {named, true}, "a magic": {"\x1f\x8b", true},
+		"half a magic": {"\x1f", true},
+	} {
+		files := map[string]string{"a.txt.gz": gz("first ") + gz("second") + c.rest, "b.txt": "other"}
+		docs, rep := read(t, tree(t, files), Options{}, ".")
+		want := 2
+		if c.lost {
+			want = 1
+		}
+		if len(docs) != want || !c.lost && string(docs[0].Text) != "first second" || (counts(rep)[Corrupt] > 0) != c.lost {
+			t.Errorf("%s: %d documents, %v", name, len(docs), rep)
+		}
+	}
+}

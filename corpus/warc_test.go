@@ -273,6 +273,9 @@ func TestBodiesAreDecoded(t *testing.T) {
 		"two in a row": {"Content-Encoding: gzip, br\r\nTransfer-Encoding: GZip, chunked",
 			chunked(gz(text)), ""}, // br is missing
 		"gzip under gzip":  {"Content-Encoding: gzip\r\nContent-Encoding: gzip", gz(gz(text)), ""},
+		"gzip and a rest":  {"Content-Encoding: gzip", gz(text) + "\r\n", ""},
+		"gzip in two":      {"Content-Encoding: gzip", gz(text[:50]) + gz(text[50:]) + "\x1f", ""},
+		"gzip and half":    {"Content-Encoding: gzip", gz(text) + gz(text)[:9], BadBody},
 		"identity":         {"Content-Encoding: identity", text, ""},
 		"decoded already":  {"Content-Encoding: gzip\r\nTransfer-Encoding: chunked", text, ""},
 		"zstd in the head": {"Content-Encoding: zstd", text, ""},
