@@ -178,8 +178,7 @@ func (r *Trained) EvaluateSplit(ctx context.Context, sources []config.Source, tr
 // evaluate the model on them. The caller closes both.
 func (r *Trained) evaluatorOf(sources []config.Source) (*prepare.Corpus, *train.Evaluator, error) {
 	cfg := *r.Config
-	cfg.SetSources(sources)
-	c, err := prepare.OpenCorpus(&cfg)
+	c, err := openSources(&cfg, sources)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -202,6 +201,31 @@ func (r *Trained) evaluatorOf(sources []config.Source) (*prepare.Corpus, *train.
 		return nil, nil, err
 	}
 	return c, e, nil
+}
+
+// openSources opens data sets as a corpus, with cfg as that of a run on the first one. The text form of a mix would not
+// take paths with commas.
+func openSources(cfg *config.Config, sources []config.Source) (*prepare.Corpus, error) {
+	cfg.SetSources(sources[:1])
+	c, err := prepare.OpenCorpus(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.Sources[0].Name = cmp.Or(sources[0].Name, c.Sources[0].Name)
+	sets := []*dataset.Dataset{c.First}
+	for _, s := range sources[1:] {
+		set, err := dataset.Open(s.Path)
+		if err != nil {
+			c.Close()
+			return nil, &dataset.Error{Err: err}
+		}
+		sets, c.Sources = append(sets, set), append(c.Sources, prepare.Source{Source: s, Set: set})
+	}
+	if err := dataset.SameTokenizer(sets); err != nil {
+		c.Close()
+		return nil, &dataset.Error{Err: err}
+	}
+	return c, nil
 }
 
 // checkLoss returns a *DivergedRunError if the loss of an evaluation is not finite.

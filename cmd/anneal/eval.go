@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,12 +52,9 @@ func (c evalCmd) Run(s *session) error {
 
 // onText scores data sets.
 func (c evalCmd) onText(s *session) error {
-	sources := []config.Source{{Path: c.Data[0]}}
-	if len(c.Data) > 1 {
-		var err error
-		if sources, err = config.ParseSources(strings.Join(c.Data, ",")); err != nil {
-			return &usageError{err.Error(), "try --data web=data/web --data code=data/code"}
-		}
+	sources, err := c.sources()
+	if err != nil {
+		return &usageError{err.Error(), "try --data web=data/web --data code=data/code"}
 	}
 	r, err := c.open(s, c.Dir, c.Device, c.Threads, c.reachFlags)
 	if err != nil {
@@ -71,6 +71,27 @@ func (c evalCmd) onText(s *session) error {
 		s.closing(units.Commas(e.Tokens)+" tokens scored", "", time.Since(start), "")
 		return s.emit(c.scoredJSON(r, e))
 	})
+}
+
+// sources returns the data sets to score. A single one that exists, or has no name, is a path as it stands.
+func (c evalCmd) sources() (list []config.Source, err error) {
+	if len(c.Data) == 1 {
+		path := c.Data[0]
+		if _, err := os.Stat(path); err == nil || !strings.Contains(path, "=") {
+			return []config.Source{{Path: path}}, nil
+		}
+	}
+	for _, text := range c.Data {
+		s, err := config.ParseSource(text)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, func(o config.Source) bool { return o.Name == s.Name }) {
+			return nil, fmt.Errorf("two data sets have the name %q", s.Name)
+		}
+		list = append(list, s)
+	}
+	return list, nil
 }
 
 func (c evalCmd) printScored(s *session, r *use.Trained, e train.EvalResult) {
