@@ -21,6 +21,7 @@ type Question struct {
 // is a JSON object of a Question.
 func ReadQuestions(name string, text []byte) (list []Question, err error) {
 	n := 0
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark
 	for line := range bytes.Lines(text) {
 		n++
 		line = bytes.TrimRight(line, "\r\n")

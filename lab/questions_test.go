@@ -12,6 +12,8 @@ func TestQuestionsAreLinesOrObjects(t *testing.T) {
 		want       []Question
 	}{
 		{"q.txt", "1+1=\r\n\n2+2= \n", []Question{{Prompt: "1+1="}, {Prompt: "2+2= "}}},
+		{"q.txt", "\ufeff1+1=\n\ufeff2+2=", []Question{{Prompt: "1+1="}, {Prompt: "\ufeff2+2="}}},
+		{"q.jsonl", "\ufeff" + `{"prompt": "a"}`, []Question{{Prompt: "a"}}},
 		{"q.txt", `{"prompt": "a"}`, []Question{{Prompt: `{"prompt": "a"}`}}},
 		{"q.jsonl", `{"prompt": "a\nb"}` + "\n" + `{"prompt": "c", "hint": "d"}`,
 			[]Question{{Prompt: "a\nb"}, {Prompt: "c", Hint: "d"}}},

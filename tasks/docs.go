@@ -146,8 +146,11 @@ func readLines(file string, yield func(line int, text []byte) error) error {
 	lines.Buffer(nil, maxLine)
 	n := 0
 	for lines.Scan() {
-		n++
-		if text := bytes.TrimSpace(lines.Bytes()); len(text) > 0 {
+		text := lines.Bytes()
+		if n++; n == 1 {
+			text = bytes.TrimPrefix(text, []byte(byteOrderMark))
+		}
+		if text = bytes.TrimSpace(text); len(text) > 0 {
 			if err := yield(n, text); err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -34,8 +35,12 @@ func (e *entry) problem(try, format string, args ...any) *Problem {
 	return &Problem{At: e.at(), Message: fmt.Sprintf(format, args...), Try: try}
 }
 
+// byteOrderMark begins the files of some editors.
+const byteOrderMark = "\ufeff"
+
 // readFile parses a text of YAML that is one mapping.
 func readFile(file string, text []byte) ([]*entry, error) {
+	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	f, err := yaml.Parse(text)
 	if e := (*yaml.Error)(nil); errors.As(err, &e) {
 		p := &Problem{At: file, Message: e.Message, Try: e.Try}

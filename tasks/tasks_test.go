@@ -217,6 +217,22 @@ func TestRowsOfParquetAreItems(t *testing.T) {
 	}
 }
 
+// A byte order mark before a task and before its data is no part of them.
+func TestByteOrderMarksAreLeftOut(t *testing.T) {
+	path := taskFile(t, byteOrderMark+plain)
+	data := filepath.Join(filepath.Dir(path), "items.jsonl")
+	items, err := os.ReadFile(data)
+	if err == nil {
+		err = os.WriteFile(data, append([]byte(byteOrderMark), items...), 0o666)
+	}
+	if err == nil {
+		err = prepareTask(path)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDamagedDataIsNamedWithItsLine(t *testing.T) {
 	path := taskFile(t, plain)
 	for text, says := range map[string]string{
