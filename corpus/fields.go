@@ -3,6 +3,7 @@ package corpus
 import (
 	"bytes"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Documents keep their fields. A written line holds the fields as read, in their order, then the text, then the place
@@ -74,8 +75,12 @@ func (l *Line) Parse(line []byte) error {
 // Document is the text and the fields in memory of their own.
 func (l *Line) Document() Document { return owned(l.Text, l.Fields, nil) }
 
-// AppendPlace appends the place where a document was read; a Line's Place begins with it.
+// AppendPlace appends the place where a document was read; a Line's Place begins with it. The bytes of a file's name
+// that are not UTF-8 become U+FFFD.
 func AppendPlace(b []byte, source string, offset int64) []byte {
+	if !utf8.ValidString(source) {
+		source = string([]rune(source))
+	}
 	b = AppendString(append(b, `"source":`...), []byte(source))
 	return strconv.AppendInt(append(b, `,"offset":`...), offset, 10)
 }

@@ -8,7 +8,7 @@ import (
 
 // Writer writes documents as zstd-compressed JSON lines, docs-00000.jsonl.zst and so on, which a Reader reads back
 // byte for byte. Each line is a Line with the fields of the document, its text, its source, and its offset and index
-// in the source. Bytes that are not UTF-8 stay as they are.
+// in the source. Bytes of texts and fields that are not UTF-8 stay as they are.
 type Writer struct {
 	dir    string
 	most   int64 // bytes of text in a file

@@ -1,11 +1,17 @@
 package corpus
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // What a Writer writes a Reader gives back, byte for byte, over several files.
@@ -98,5 +104,27 @@ func TestFileOfNoLinesIsEmptyNotDamaged(t *testing.T) {
 	}
 	if docs, rep := read(t, dir, Options{}, "."); len(docs) != 1 || rep.Lost != nil || counts(rep)[Empty] != 1 {
 		t.Errorf("%d documents, lost %+v: %s", len(docs), rep.Lost, rep)
+	}
+}
+
+// A line of a file whose name is not UTF-8 is JSON that any reader takes.
+func TestPlacesAreUTF8(t *testing.T) {
+	dir := t.TempDir()
+	w := NewWriter(dir, 0)
+	if err := errors.Join(w.Write(Document{Source: "a\xff\xfe\"é", Text: []byte("text")}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	packed, err := os.ReadFile(filepath.Join(dir, writtenName(0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	line, err := io.ReadAll(z)
+	if want := "a\ufffd\ufffd" + `\"é"`; err != nil || !utf8.Valid(line) || !bytes.Contains(line, []byte(want)) {
+		t.Errorf("%q, %v, want %s", line, err, want)
 	}
 }

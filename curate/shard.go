@@ -39,7 +39,7 @@ func appendDocument(b, place []byte, d *Doc) (line, newPlace []byte) {
 }
 
 func appendPlace(b []byte, d *Doc) []byte {
-	b = append(corpus.AppendPlace(b, string(valid([]byte(d.Source))), d.offset), `,"key":[`...)
+	b = append(corpus.AppendPlace(b, d.Source, d.offset), `,"key":[`...)
 	for i, n := range []int{d.Key.Source, d.Key.Split, d.Key.Row} {
 		if i > 0 {
 			b = append(b, ',')
