@@ -323,6 +323,14 @@ func medianRatio(over, under []float64) float64 {
 	return medianOf(list)
 }
 
+func meanOf(list []float64) float64 {
+	sum := 0.0
+	for _, x := range list {
+		sum += x
+	}
+	return sum / float64(len(list))
+}
+
 func medianOf(list []float64) float64 {
 	sorted := slices.Sorted(slices.Values(list))
 	return sorted[len(sorted)/2]

@@ -69,6 +69,39 @@ func TestAnEnsembleEndsWithARankThatFails(t *testing.T) {
 	}
 }
 
+// A ramp begins with small batches and a warmup with short rows, whose speed is not that of the run.
+func TestSpeedIsThatOfWholeSteps(t *testing.T) {
+	of := func(more ...string) float64 {
+		cfg := smallestSteps(t, append([]string{"train.batch_tokens=2048", "train.micro_batch=1", "parallel.ranks=1",
+			"train.steps=1000"}, more...)...)
+		speed, err := Speed(context.Background(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return speed
+	}
+	plain := of()
+	for _, ramp := range []string{"train.batch_ramp=16 over 100000 tokens", "train.length_warmup=8 over 50%"} {
+		if speed := of(ramp); speed > 4*plain {
+			t.Errorf("%s: %.0f tokens/s, without it %.0f", ramp, speed, plain)
+		}
+	}
+}
+
+// A step's share of what an optimizer does now and then is measured with it.
+func TestSpeedIsThatOfAPeriod(t *testing.T) {
+	for name, want := range map[string]int{
+		"optimizer.name=adamw": 1, "optimizer.name=sophia": 10, "optimizer.name=soap": 10,
+	} {
+		if got := periodOf(smallestSteps(t, name).Optimizer); got != want {
+			t.Errorf("%s: a period of %d steps, want %d", name, got, want)
+		}
+	}
+	if got := periodOf(smallestSteps(t, "optimizer.name=sophia", "optimizer.hessian_every=1000").Optimizer); got != 1 {
+		t.Errorf("a period of %d steps", got)
+	}
+}
+
 func TestLargeModelsAreTimedForOneStep(t *testing.T) {
 	large := []string{"model.dim=1024", "model.heads=16", "model.layers=24", "train.batch_tokens=4096"}
 	for want, more := range map[int][]string{4: nil, 1: large} {

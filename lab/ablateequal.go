@@ -90,15 +90,16 @@ func (o AblateOptions) giveSteps(ctx context.Context, first, v *Ablated) (err er
 
 // stepOf returns the operations or seconds that a step of a configuration takes.
 func (o AblateOptions) stepOf(ctx context.Context, cfg *config.Config) (float64, error) {
-	if o.Equal == EqualTime {
-		speed, err := o.speedOf(ctx, cfg)
-		return float64(cfg.Train.BatchTokens) / speed, err
-	}
 	f, err := plan.Foresee(cfg.Clone())
 	if err != nil {
 		return 0, err
 	}
-	return f.FLOPsPerToken * float64(f.Tokens) / float64(cfg.Train.Steps), nil
+	tokens := float64(f.Tokens) / float64(cfg.Train.Steps) // of a mean step: a ramp begins with smaller ones
+	if o.Equal == EqualTime {
+		speed, err := o.speedOf(ctx, cfg)
+		return tokens / speed, err
+	}
+	return f.FLOPsPerToken * tokens, nil
 }
 
 // speedOf returns the speed of a configuration in tokens per second, on the threads of its runs. A resumed ablation

@@ -39,7 +39,7 @@ var ladderDims = []int{
 // decidedKeys lists the keys that a ladder sets itself.
 var decidedKeys = []string{
 	"model.layers", "model.dim", "model.heads", "train.steps", "train.minutes", "schedule.name", "schedule.warmup",
-	"schedule.decay_fraction", "checkpoint.every", "checkpoint.keep",
+	"schedule.decay_fraction", "checkpoint.every", "checkpoint.keep", "train.batch_ramp", "train.batch_ramp_lr",
 }
 
 func (o LadderOptions) checkOverrides() error {

@@ -100,6 +100,9 @@ func (t *Trainer) rehearseStep(rec *device.Recorder) error {
 	if o, is := t.opt.(*optim.SOAP); is {
 		rec.Times = 1 / float64(o.Every)
 		for _, p := range t.updated {
+			if p.Frozen {
+				continue
+			}
 			o.Refresh(t.dev, p.master, p.state, t.scratch)
 		}
 		rec.Times = 1

@@ -101,3 +101,15 @@ func recordedConfig(t *testing.T, overrides []string) *config.Config {
 	}
 	return cfg
 }
+
+// Parameters that are not trained have no state: a recorded step leaves their bases out.
+func TestARecordedStepLeavesOutWhatIsFrozen(t *testing.T) {
+	for _, frozen := range [][]string{
+		{"optimizer.patterns=layers.0.* lr_ratio=0"}, {"init.from=base", "model.lora_rank=4"},
+	} {
+		cfg := recordedConfig(t, append([]string{"model.family=llama", "optimizer.name=soap"}, frozen...))
+		if _, err := RecordStep(cfg, device.Null{}, comm.Alone{}, nil); err != nil {
+			t.Errorf("%v: %v", frozen, err)
+		}
+	}
+}

@@ -84,7 +84,11 @@ func (s *session) factsOfLoss(r *run.Result) {
 		name            string
 		accuracy, exact float64
 	}{{"held-out answers", r.ValAccuracy, r.ValExact}, {"training answers", r.TrainAccuracy, r.TrainExact}} {
-		if !math.IsNaN(x.accuracy) {
+		switch {
+		case math.IsNaN(x.accuracy):
+		case math.IsNaN(x.exact):
+			s.fact(x.name, "%.1f %% of tokens right; no document lies whole in a row", 100*x.accuracy)
+		default:
 			s.fact(x.name, "%.1f %% of tokens right, %.1f %% of documents", 100*x.accuracy, 100*x.exact)
 		}
 	}

@@ -95,7 +95,9 @@ func TestScalingRun(t *testing.T) {
 		"another study":   append(args, "seed=7"),
 		"is too small":    {"scaling", "run", "--budget", "10ms", args[4], "model.context=32", "--out", w.path("none")},
 		"from the budget": {"scaling", "run", "--budget", "1h", args[4], "model.dim=64", "--out", w.path("none")},
-		"data.path":       {"scaling", "run", "--budget", "1h", "--out", w.path("none")},
+		"from run to run": {"scaling", "run", "--budget", "1h", args[4], "train.batch_ramp=512 over 40000 tokens",
+			"--out", w.path("none")},
+		"data.path": {"scaling", "run", "--budget", "1h", "--out", w.path("none")},
 	} {
 		if code, _, errs := anneal(mistaken...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("exit %d, without %q: %s", code, want, errs)

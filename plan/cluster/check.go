@@ -28,9 +28,9 @@ func (r *Run) Check() error {
 		ranks := float64(m.Data) * float64(m.Tensor) * float64(m.Pipeline) * float64(m.Context)
 		c.fault(ranks != float64(r.Cluster.Devices), "dp=%d × tp=%d × pp=%d × cp=%d = %.0f ranks, but %s has %d "+
 			"devices", m.Data, m.Tensor, m.Pipeline, m.Context, ranks, r.Cluster, r.Cluster.Devices)
-		if whole := ranks == float64(r.Cluster.Devices); whole { // so that products of axes do not overflow
-			c.fault(m.Data*m.Context*m.Tensor%max(m.Expert, 1) != 0, "ep=%d does not divide dp × cp × tp = %d", m.Expert,
-				m.Data*m.Context*m.Tensor)
+		if ranks == float64(r.Cluster.Devices) { // so that products of axes do not overflow
+			each := m.Data * m.Context * m.Tensor
+			c.fault(each%max(m.Expert, 1) != 0, "ep=%d does not divide dp × cp × tp = %d", m.Expert, each)
 		}
 		if each := m.Data * m.Micro; r.Batch > 0 && m.Data > 0 && m.Micro > 0 && max(m.Data, m.Micro) <= most {
 			c.fault(r.Batch%each != 0, "a batch of %d sequences is no multiple of dp=%d × micro=%d = %d", r.Batch,
