@@ -131,6 +131,61 @@ func TestWrongValuesSayWhatToTry(t *testing.T) {
 	}
 }
 
+// The groups' decays in a run's config.yaml that follow optimizer.weight_decay also follow an edit of it, or of
+// optimizer.decay_embeddings; those that were edited themselves stay, and so does a file that nobody edited.
+func TestDecaysOfGroupsFollowAnEdit(t *testing.T) {
+	was, err := parse([]byte(minimal), "run.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := parse([]byte(minimal), "run.yaml", []string{"optimizer.decay_embeddings=false"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const group = "0.1            # derived: weight_decay = optimizer.weight_decay"
+	for _, c := range []struct {
+		was             *Config
+		old, new        string
+		times           int
+		matrix, e, head float64
+		said            string
+	}{
+		{was, "", "", 0, 0.1, 0.1, 0.1, ""},
+		{bare, "", "", 0, 0.1, 0, 0.1, ""},
+		{was, "  weight_decay: 0.1 ", "  weight_decay: 5 ", 1, 5, 5, 5, "optimizer.weight_decay was edited"},
+		{was, "  decay_embeddings: true ", "  decay_embeddings: false ", 1, 0.1, 0, 0.1, "groups.embedding"},
+		{bare, "  decay_embeddings: false ", "  decay_embeddings: true ", 1, 0.1, 0.1, 0.1, "groups.embedding"},
+		{was, group, strings.Replace(group, "0.1", "0.3", 1), 1, 0.3, 0.1, 0.1, ""},
+		{was, group, "0.3", 1, 0.3, 0.1, 0.1, ""},
+		{was, "  decay_embeddings:", "  # decay_embeddings:", 1, 0.1, 0.1, 0.1, ""},
+		{bare, "  decay_embeddings:", "  # decay_embeddings:", 1, 0.1, 0, 0.1, ""}, // of an early version
+	} {
+		text := strings.Replace(string(c.was.YAML()), c.old, c.new, c.times)
+		if c.times > 0 && text == string(c.was.YAML()) {
+			t.Fatalf("%q is not in the file", c.old)
+		}
+		now, err := parse([]byte(text), "config.yaml", nil)
+		if err != nil {
+			t.Fatalf("%q: %v", c.new, err)
+		}
+		g := now.Optimizer.Groups
+		if g.Matrix.WeightDecay != c.matrix || g.Embedding.WeightDecay != c.e || g.Head.WeightDecay != c.head {
+			t.Errorf("%q: decays %+v, want %v, %v and %v", c.new, g, c.matrix, c.e, c.head)
+		}
+		if said := strings.Join(now.Remarks(), "\n"); !strings.Contains(said, c.said) || c.said == "" && said != "" {
+			t.Errorf("%q: remarks %q, want %q", c.new, said, c.said)
+		}
+	}
+	text := strings.Replace(string(was.YAML()), "  weight_decay: 0.1 ", "  weight_decay: 5 ", 1)
+	now, err := parse([]byte(text), "config.yaml", []string{"optimizer.groups.embedding.weight_decay=0.2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := now.Optimizer.Groups; g.Matrix.WeightDecay != 5 || g.Embedding.WeightDecay != 0.2 {
+		t.Errorf("edited and given: decays %+v", g)
+	}
+}
+
 // What a run's config.yaml derived follows an override, as it does for a config that leaves it out; what it was given,
 // and the lengths of the run, stay.
 func TestDerivedValuesOfARunFollowAnOverride(t *testing.T) {

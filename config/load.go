@@ -83,6 +83,9 @@ func (c *Config) read(text []byte, s Sources) (*Config, error) {
 	if !readable {
 		return nil, &Error{problems}
 	}
+	if path != "" {
+		c.followDecay()
+	}
 	for _, o := range s.Overrides {
 		c.underive(o)
 	}

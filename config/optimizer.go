@@ -189,15 +189,59 @@ func (c *Config) resolveOptimizer() {
 		c.derive("optimizer.ramp", c.Train.Steps)
 	}
 	c.resolveMuon()
-	const decay = "weight_decay = optimizer.weight_decay"
-	c.deriveNumber("optimizer.groups.matrix.weight_decay", o.WeightDecay, decay)
-	c.deriveNumber("optimizer.groups.head.weight_decay", o.WeightDecay, decay)
+	c.deriveNumber("optimizer.groups.matrix.weight_decay", o.WeightDecay, decayRule)
+	c.deriveNumber("optimizer.groups.head.weight_decay", o.WeightDecay, decayRule)
 	if o.DecayEmbeddings {
-		c.deriveNumber("optimizer.groups.embedding.weight_decay", o.WeightDecay, decay)
+		c.deriveNumber("optimizer.groups.embedding.weight_decay", o.WeightDecay, decayRule)
 	}
 	for _, rest := range []string{"embedding", "norm", "bias"} {
-		c.deriveNumber("optimizer.groups."+rest+".weight_decay", 0, "not decayed")
+		c.deriveNumber("optimizer.groups."+rest+".weight_decay", 0, noDecayRule)
 	}
+}
+
+const (
+	decayRule   = "weight_decay = optimizer.weight_decay"
+	noDecayRule = "not decayed"
+)
+
+// followDecay resets the groups' decays that a file marks as derived if optimizer.weight_decay or
+// optimizer.decay_embeddings was edited in it, so that they follow its new value. If the marked decays differ from each
+// other, they were edited themselves, and stay.
+func (c *Config) followDecay() {
+	o, g := &c.Optimizer, &c.Optimizer.Groups
+	const embedding = "optimizer.groups.embedding.weight_decay"
+	var marked []string
+	var values []float64
+	for _, group := range []struct {
+		key   string
+		decay float64
+	}{
+		{"optimizer.groups.matrix.weight_decay", g.Matrix.WeightDecay}, {embedding, g.Embedding.WeightDecay},
+		{"optimizer.groups.head.weight_decay", g.Head.WeightDecay},
+	} {
+		if c.origins[group.key].Rule == decayRule {
+			marked, values = append(marked, group.key), append(values, group.decay)
+		}
+	}
+	_, given := c.origins["optimizer.weight_decay"]
+	if given && len(slices.Compact(values)) == 1 && values[0] != o.WeightDecay {
+		c.follow("optimizer.weight_decay", marked)
+	}
+	_, given = c.origins["optimizer.decay_embeddings"]
+	rule := c.origins[embedding].Rule
+	if given && (rule == decayRule && !o.DecayEmbeddings ||
+		rule == noDecayRule && o.DecayEmbeddings && g.Embedding.WeightDecay == 0) {
+		c.follow("optimizer.decay_embeddings", []string{embedding})
+	}
+}
+
+// follow resets keys of a file, which then follow another, and remarks on it.
+func (c *Config) follow(edited string, keys []string) {
+	for _, key := range keys {
+		c.leaveOut(allKeys[keyIndex[key]])
+	}
+	c.Remark(fmt.Sprintf("%s was edited, and what is marked as derived from it follows: %s\n"+
+		"  a value without the comment \"derived\" stays", edited, strings.Join(keys, ", ")))
 }
 
 // resolveTimescale derives the weight decay from the time over which it forgets. AdamW's weights are an exponential
