@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"anneal/checkpoint"
@@ -23,6 +24,9 @@ func Branch(ctx context.Context, o Options, from string, step int) (*Result, err
 }
 
 func branch(ctx context.Context, o Options, from string, step int) (_ *Result, err error) {
+	if err := CheckBranch(o.Config, step); err != nil {
+		return nil, err
+	}
 	if err := o.group().lead(func() error { return CheckNewRun(o.Dir) }); err != nil {
 		return nil, err
 	}
@@ -49,6 +53,19 @@ func branch(ctx context.Context, o Options, from string, step int) (_ *Result, e
 	return s.run(ctx)
 }
 
+// CheckBranch returns an error if a branch of cfg that begins at a step has no step to train.
+func CheckBranch(cfg *config.Config, step int) error {
+	if step < cfg.Train.Steps {
+		return nil
+	}
+	return config.Problem{
+		Key: "train.steps", At: cfg.Origin("train.steps").Place(),
+		Message: fmt.Sprintf("train.steps = %d is not after step %d, at which the branch begins", cfg.Train.Steps, step),
+		Try: fmt.Sprintf("train.steps = %d or more, or an earlier checkpoint with --at STEP: "+
+			"`anneal ckpt ls RUN` lists them", step+1),
+	}
+}
+
 // orAtAnother adds advice to an error about a damaged checkpoint: how to begin the branch at another checkpoint.
 func orAtAnother(err error, from string) error {
 	if fault := (*checkpoint.Fault)(nil); !errors.As(err, &fault) {
@@ -72,8 +89,8 @@ func (s *session) loadStep(from runDir, step int64) (checkpoint.Info, error) {
 	return checkpoint.Load(from.checkpoints(), name, s.tensors, &s.last)
 }
 
-// BranchPoint returns the step of a checkpoint of the run in from: the newest one up to which a run of cfg would have
-// had the same samples in the same batches, and the same schedules.
+// BranchPoint returns the step of a checkpoint of the run in from: the newest one before the end of cfg up to which a
+// run of cfg would have had the same samples in the same batches, and the same schedules.
 func BranchPoint(from string, cfg *config.Config) (int, error) {
 	was, err := runDir(from).load()
 	if err != nil {
@@ -91,11 +108,11 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	newest := 0
+	newest, oldest := 0, math.MaxInt
 	for _, e := range list {
-		newest = max(newest, int(e.Step))
+		newest, oldest = max(newest, int(e.Step)), min(oldest, int(e.Step))
 	}
-	agree, best := agreement(was, cfg, newest), -1
+	agree, best := agreement(was, cfg, min(newest, cfg.Train.Steps-1)), -1
 	var steps []string
 	var other error // first error from the data check
 	for _, e := range list {
@@ -122,6 +139,8 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 			from, checkpoint.ErrNone)
 	case best < 0 && other != nil:
 		return 0, other
+	case oldest >= cfg.Train.Steps:
+		return 0, CheckBranch(cfg, oldest)
 	case best < 0:
 		has := "checkpoints of steps " + strings.Join(steps, ", ")
 		if len(steps) == 1 {

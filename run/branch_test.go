@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/train/traintest"
 )
 
@@ -182,12 +183,12 @@ func TestABranchRefusesTheStateOfAnotherOptimizer(t *testing.T) {
 		{"model.rope_theta=5000", "model.rope_theta = 5000, but the weights were trained with 10000"},
 	} {
 		for _, ranks := range []string{"parallel.ranks=1", "parallel.ranks=2"} {
-			cfg, err := BranchConfig(trunk, []string{c.override, ranks, "threads=2"})
+			cfg, err := BranchConfig(trunk, []string{c.override, ranks, "threads=2", "train.steps=20"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(t.TempDir(), "branch")
-			_, err = Branch(context.Background(), Options{Config: cfg, Dir: dir}, trunk, cfg.Train.Steps)
+			_, err = Branch(context.Background(), Options{Config: cfg, Dir: dir}, trunk, 14)
 			if err == nil || !strings.Contains(err.Error(), c.want+"\n  at command line: "+c.override) {
 				t.Errorf("%s, %s: %v; want %s", c.override, ranks, err, c.want)
 			}
@@ -203,21 +204,47 @@ func TestABranchRefusesTheStateOfAnotherOptimizer(t *testing.T) {
 func TestABranchOffADamagedCheckpointSaysHowToChooseAnother(t *testing.T) {
 	data, trunk := traintest.Data(t), filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: with(t, data, "schedule.name=constant", "schedule.warmup=1"), Dir: trunk})
-	cfg, err := BranchConfig(trunk, []string{"checkpoint.every=1"})
+	cfg, err := BranchConfig(trunk, []string{"checkpoint.every=1", "train.steps=20"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := fmt.Sprintf("step-%08d/state.json", cfg.Train.Steps)
+	state := "step-00000014/state.json"
 	if err := os.Truncate(filepath.Join(runDir(trunk).checkpoints(), state), 9); err != nil {
 		t.Fatal(err)
 	}
 	_, found := BranchPoint(trunk, cfg)
 	_, begun := Branch(context.Background(), Options{Config: cfg, Dir: filepath.Join(t.TempDir(), "branch")}, trunk,
-		cfg.Train.Steps)
+		14)
 	for _, err := range []error{found, begun} {
 		fault := (*checkpoint.Fault)(nil)
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), "--at STEP branches off another checkpoint") {
 			t.Errorf("a branch off damage: %v", err)
+		}
+	}
+}
+
+// A branch that would train nothing is refused, before it is a run; where the step is not given, an earlier one is
+// found.
+func TestABranchEndsAfterItBegins(t *testing.T) {
+	data, trunk := traintest.Data(t), filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: with(t, data, "schedule.name=constant", "train.steps=8", "checkpoint.every=4"),
+		Dir: trunk})
+	for _, c := range []struct{ at, steps, found int }{{8, 5, 4}, {8, 8, 4}, {4, 4, -1}, {4, 3, -1}} {
+		cfg, err := BranchConfig(trunk, []string{fmt.Sprintf("train.steps=%d", c.steps)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("train.steps = %d is not after step %d", c.steps, c.at)
+		dir := filepath.Join(t.TempDir(), "branch")
+		_, err = Branch(context.Background(), Options{Config: cfg, Dir: dir}, trunk, c.at)
+		if wrong := (config.Problem{}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || Exists(dir) {
+			t.Errorf("%d steps from step %d on: %v", c.steps, c.at, err)
+		}
+		switch found, err := BranchPoint(trunk, cfg); {
+		case c.found < 0 && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%d steps begin at step %d, %v", c.steps, found, err)
+		case c.found >= 0 && found != c.found:
+			t.Errorf("%d steps begin at step %d, %v; want %d", c.steps, found, err, c.found)
 		}
 	}
 }

@@ -42,7 +42,8 @@ func (s *session) followUp(ctx context.Context, e *train.Event, heard asks) (err
 }
 
 // catchUp does what was due after the last step if an earlier process was stopped before, and adds the results to the
-// line of the step in metrics.jsonl.
+// line of the step in metrics.jsonl. The checkpoint of the step is written again when the run ends here, or it would
+// ask for the same.
 func (s *session) catchUp(ctx context.Context) error {
 	step := s.trainer.Position().Step
 	s.done = step == s.cfg.Train.Steps
@@ -63,6 +64,7 @@ func (s *session) catchUp(ctx context.Context) error {
 	if err := s.followUp(ctx, &e, 0); err != nil {
 		return err
 	}
+	s.saving.step = -1
 	return s.world.lead(func() error { return s.amend(e) })
 }
 

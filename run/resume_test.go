@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/internal/isa"
 	"anneal/train/traintest"
@@ -62,6 +64,22 @@ func TestResumeNamesWhatWasChanged(t *testing.T) {
 	}
 	if said := resume(); said != "" {
 		t.Errorf("a change that a checkpoint has taken over was reported again: %s", said)
+	}
+}
+
+// A run that is already past its train.steps is not resumed; one that is at it repeats its results.
+func TestARunIsNotResumedPastItsSteps(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	want := mustRun(t, Options{Config: with(t, traintest.Data(t), "train.steps=4", "checkpoint.every=2"), Dir: dir})
+	edit(t, dir, "train.steps=3", "schedule.warmup=0")
+	_, err := Resume(context.Background(), Options{Dir: dir})
+	if wrong := (config.Problem{}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "is at step 4") ||
+		!strings.Contains(err.Error(), "config.yaml:") {
+		t.Errorf("past its steps: %v", err)
+	}
+	edit(t, dir, "train.steps=4")
+	if r, err := Resume(context.Background(), Options{Dir: dir}); err != nil || r.WeightsHash != want.WeightsHash {
+		t.Errorf("at its steps: %+v, %v", r, err)
 	}
 }
 
@@ -175,6 +193,11 @@ func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
 				"step %d, %.12s, %v and %v",
 				n, r.Step, r.WeightsHash, r.TrainLoss, r.ValLoss, want.Step, want.WeightsHash,
 				want.TrainLoss, want.ValLoss)
+		}
+		var last state
+		if _, err := checkpoint.LoadState(runDir(dir).checkpoints(), &last); err != nil || last.Due ||
+			last.EvalStep != want.Step {
+			t.Errorf("stopped at question %d and resumed: the next resume evaluates again: %v", n, err)
 		}
 		if l, x := kept(dir); !reflect.DeepEqual(l, lines) || !slices.Equal(x, samples) {
 			t.Errorf("stopped at question %d and resumed: it keeps %v and the samples of steps %v; uninterrupted: "+

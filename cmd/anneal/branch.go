@@ -12,7 +12,7 @@ import (
 type branchCmd struct {
 	runArg
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that differ from those of the run, such as train.steps=2000."`
-	At        *count   `placeholder:"STEP" help:"Step of the checkpoint to start from. Default: the last one up to which both runs have the same samples and schedules."`
+	At        *count   `placeholder:"STEP" help:"Step of the checkpoint to start from. Default: the last one before train.steps up to which both runs have the same samples and schedules."`
 	Out       string   `placeholder:"RUN" required:"" help:"Directory of the new run. It must be new or empty."`
 	rankFlags
 	runThreadsFlag
@@ -23,7 +23,7 @@ func (branchCmd) Help() string {
 		"anneal branch runs/long --at 1600 schedule.name=wsd schedule.decay_fraction=0.2 train.steps=2000 --out "+
 			"runs/decayed-2000") +
 		"\n\nFrom the stable phase of one wsd or constant run, branches decay to models of several lengths. " +
-		"Each is the same,\nbit for bit, as a run of that length from the start. The original run does not change; " +
+		"Each is the same,\nbit for bit, as a run of its config.yaml from the start. The original run does not change; " +
 		"its checkpoint.keep says\nhow many checkpoints there are to branch from."
 }
 
@@ -66,6 +66,9 @@ func (c branchCmd) prepare(s *session) (*config.Config, *plan.Foresight, int, er
 	if c.At != nil {
 		step = int(*c.At)
 	} else if step, err = run.BranchPoint(c.Dir, cfg); err != nil {
+		return nil, nil, 0, err
+	}
+	if err := run.CheckBranch(cfg, step); err != nil {
 		return nil, nil, 0, err
 	}
 	plan, err := s.header(cfg, int(c.Threads))
