@@ -42,6 +42,17 @@ network:
   - {name: fabric, gb_per_second: 25, latency_us: 10}
 `
 
+// A number may have an exponent without a point, as in YAML 1.2, but no quotes.
+func TestNumbersWithExponents(t *testing.T) {
+	for figure, good := range map[string]bool{"1.5e3": true, "15e2": true, `"1500"`: false, "fast": false} {
+		text := strings.Replace(described8, "second: 1500", "second: "+figure, 1)
+		c, err := Read([]byte(text))
+		if (err == nil) != good || good && c.Accelerator.Bandwidth != 1500e9 {
+			t.Errorf("%s: %+v, %v", figure, c, err)
+		}
+	}
+}
+
 func TestFilesDescribeClusters(t *testing.T) {
 	c, err := Read([]byte(described8))
 	if err != nil || c.Devices != 32 || c.Levels[1].Bandwidth != 25e9 || c.Accelerator.BestProduct(FP8) != 240e12 {

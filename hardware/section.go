@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 
 	"anneal/internal/nearest"
 )
@@ -206,6 +208,9 @@ func number(node ast.Node) (float64, bool) {
 		}
 	case *ast.FloatNode:
 		return n.Value, true
+	case *ast.StringNode: // 2e3 is a number in YAML 1.2
+		x, err := strconv.ParseFloat(n.Value, 64)
+		return x, err == nil && n.Token.Type == token.StringType
 	case *ast.InfinityNode:
 		return n.Value, true
 	case *ast.NanNode:

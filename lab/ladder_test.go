@@ -2,7 +2,9 @@ package lab
 
 import (
 	"math"
+	"strings"
 	"testing"
+	"time"
 )
 
 // The time left of a study is that of all its runs at first, and falls by what each run trains: a branch only its
@@ -34,5 +36,16 @@ func TestSummaryOfALadderCountsItsSteps(t *testing.T) {
 	want := "ladder: 3 sizes, each with 1.5M to 12M tokens; the largest has 52.1 per parameter"
 	if got := l.summary(); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// A unit is at least five steps: with a large batch that may be more than a budget.
+func TestALadderThatTakesLongerThanItsBudgetIsRefused(t *testing.T) {
+	l := &Ladder{Rungs: []Rung{{Unit: 5, BatchTokens: 65536, TokensPerSecond: 1e4}}}
+	if err := l.within(10 * time.Minute); err != nil {
+		t.Error(err)
+	}
+	if err := l.within(time.Minute); err == nil || !strings.Contains(err.Error(), "train.batch_tokens = 65536") {
+		t.Errorf("%v", err)
 	}
 }

@@ -178,6 +178,9 @@ func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 		r.Unit = max(int(math.Round(units/unitGrain)), 1) * unitGrain
 		l.Rungs = append(l.Rungs, r)
 	}
+	if err := l.within(o.Budget); err != nil {
+		return nil, err
+	}
 	for i := range l.Rungs {
 		if err := o.rate(&l.Rungs[i], &l.Rungs[0]); err != nil {
 			return nil, err
@@ -185,6 +188,23 @@ func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 	}
 	o.OnPhase(l.summary())
 	return l, nil
+}
+
+// within refuses a ladder of which whole units take longer than the budget, as units of large batches may.
+func (l *Ladder) within(budget time.Duration) error {
+	seconds := 0.0
+	for _, r := range l.Rungs {
+		seconds += r.Seconds()
+	}
+	if seconds <= budget.Seconds() {
+		return nil
+	}
+	return config.Problem{
+		Message: fmt.Sprintf("--budget %v is too small for a ladder with train.batch_tokens = %d, whose shortest runs of "+
+			"%d steps and longer ones take %v here", budget, l.Rungs[0].BatchTokens, unitGrain,
+			time.Duration(math.Ceil(seconds))*time.Second),
+		Try: "more time, or a smaller train.batch_tokens",
+	}
 }
 
 // summary describes the number of sizes of a ladder and their tokens.

@@ -163,7 +163,12 @@ func readPoint(record []string, at []int) (p Point, wrong []string) {
 		}
 		*to = v
 	}
-	p = p.withDefaults()
+	given := p.FLOPs > 0
+	if p = p.withDefaults(); len(wrong) == 0 && !given {
+		if w := implausible("6·params·tokens", p.FLOPs); w != "" {
+			wrong = append(wrong, w)
+		}
+	}
 	if len(wrong) == 0 && p.Unique > p.Tokens {
 		wrong = append(wrong, fmt.Sprintf("unique_tokens, %g, is above tokens, %g", p.Unique, p.Tokens))
 	}
@@ -196,10 +201,14 @@ func tooFew(points []Point) (list []string) {
 	if len(points) > 1 && len(losses) == 1 {
 		list = append(list, "all losses are equal")
 	}
+	read := "tokens"
+	if slices.ContainsFunc(points, func(p Point) bool { return p.Unique > 0 && p.Unique < p.Tokens }) {
+		read = "tokens, of which repeated ones count less,"
+	}
 	for _, c := range []struct {
 		n    int
 		what string
-	}{{len(params), "params"}, {len(tokens), "tokens"}} {
+	}{{len(params), "params"}, {len(tokens), read}} {
 		if c.n < leastValues {
 			list = append(list, fmt.Sprintf("the column %s has %d different values: its exponent needs at least %d",
 				c.what, c.n, leastValues))

@@ -40,9 +40,11 @@ func TestBadPoints(t *testing.T) {
 			"line 5 has 2 values, the header 4", "line 6: loss is +Inf", "line 7: tokens is 0", "line 7: loss is 1e+99",
 			"line 8: unique_tokens, 6, is above",
 		},
-		"params,tokens,loss\n1e6,1e7,\"3\n":          {"line 2"},
-		"params,tokens,loss\n1e6,1e7,3\n":            {"1 points are too few", "at least 6", "params", "tokens"},
-		strings.ReplaceAll(goodPoints, "4e6", "2e6"): {"params has 2 different values", "at least 3"},
+		"params,tokens,loss\n1e30,1e30,3\n":                 {"line 2: 6·params·tokens is 6.0"},
+		"params,tokens,loss,unique_tokens\n1e6,1e7,3,1e6\n": {"tokens, of which repeated ones count less, has 1"},
+		"params,tokens,loss\n1e6,1e7,\"3\n":                 {"line 2"},
+		"params,tokens,loss\n1e6,1e7,3\n":                   {"1 points are too few", "at least 6", "params", "tokens"},
+		strings.ReplaceAll(goodPoints, "4e6", "2e6"):        {"params has 2 different values", "at least 3"},
 	} {
 		_, err := ReadPoints(strings.NewReader(text))
 		if err == nil {
