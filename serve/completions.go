@@ -111,18 +111,18 @@ func (s *Server) newCompletion(q *completionRequest) (*completion, *apiError) {
 		news: make(chan struct{}, 1),
 	}
 	for _, p := range prompts {
-		for range or(q.N, 1) {
+		for range or(q.N.value, 1) {
 			x := &choice{index: len(c.choices), prompt: p}
 			if q.Echo {
 				x.text = p.text
 			}
 			x.stream = s.r.NewStream(stops, func(text string) { x.text += text })
-			if q.Logprobs != nil {
+			if q.Logprobs.value != nil {
 				x.words = newWording(s.r, q.Echo, p)
 			}
 			x.seq = &use.Sequence{
 				IDs: slices.Clip(p.ids), MaxTokens: q.maxTokens(), Sampling: sampling,
-				IgnoreEnd: q.IgnoreEOS, OneByOne: s.o.OneByOne, Logprobs: q.Logprobs, Echo: q.Echo,
+				IgnoreEnd: q.IgnoreEOS, OneByOne: s.o.OneByOne, Logprobs: q.Logprobs.value, Echo: q.Echo,
 				Emit: func(t use.Token) bool { return c.take(x, t) }, Done: func() { c.finish(x) },
 			}
 			sampling.Seed++ // of the next choice

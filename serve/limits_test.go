@@ -44,8 +44,7 @@ func TestABodyThatNobodyReadsHasADeadline(t *testing.T) {
 
 // Nobody gets the server to keep more log-probabilities than it can.
 func TestLogprobsAreLimited(t *testing.T) {
-	q := completionRequest{MaxTokens: new(int), N: new(int), Logprobs: new(int)}
-	*q.MaxTokens, *q.N, *q.Logprobs = 1<<14, 64, 0
+	q := completionRequest{MaxTokens: whole{new(1 << 14)}, N: whole{new(64)}, Logprobs: whole{new(0)}}
 	prompts := []prompt{{ids: []int32{1}}}
 	if e := q.checkLogprobs(prompts); e != nil {
 		t.Error(e)

@@ -1,8 +1,11 @@
 package serve
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -22,10 +25,49 @@ type wording struct {
 
 // lists holds the fields of each token.
 type lists struct {
-	Tokens   []string             `json:"tokens"`
-	Logprobs []*float64           `json:"token_logprobs"` // nil for the first token of a text, which nothing predicts
-	Top      []map[string]float64 `json:"top_logprobs"`
-	Offset   []int                `json:"text_offset"`
+	Tokens   []string   `json:"tokens"`
+	Logprobs []*float64 `json:"token_logprobs"` // nil for the first token of a text, which nothing predicts
+	Top      []likely   `json:"top_logprobs"`
+	Offset   []int      `json:"text_offset"`
+}
+
+// likely holds log-probabilities of words of tokens, the most likely one first, as some clients expect. A nil likely is
+// null in JSON, others are objects.
+type likely []wordLogprob
+
+type wordLogprob struct {
+	word    string
+	logprob float64
+}
+
+// set returns l with the log-probability of a word. Of equals, the one that was set first stays first.
+func (l likely) set(word string, logprob float64) likely {
+	i := slices.IndexFunc(l, func(x wordLogprob) bool { return x.word == word })
+	if i < 0 {
+		l, i = append(l, wordLogprob{word: word}), len(l)
+	}
+	l[i].logprob = logprob
+	slices.SortStableFunc(l, func(a, b wordLogprob) int { return cmp.Compare(b.logprob, a.logprob) })
+	return l
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l likely) MarshalJSON() ([]byte, error) {
+	if l == nil {
+		return []byte("null"), nil
+	}
+	text := []byte{'{'}
+	for i, x := range l {
+		one, err := json.Marshal(map[string]float64{x.word: x.logprob})
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, one[1:len(one)-1]...)
+	}
+	return append(text, '}'), nil
 }
 
 // newWording returns the wording of a choice. With echo it begins with the prompt.
@@ -46,16 +88,16 @@ func (x *wording) add(t use.Token) (ofPrompt bool) {
 	if ofPrompt = x.prompt > 0; ofPrompt {
 		x.prompt--
 	}
-	top := map[string]float64{}
+	top := likely{}
 	for _, l := range t.Top {
 		if finite(l.Logprob) {
-			top[x.word(l.ID)] = l.Logprob
+			top = top.set(x.word(l.ID), l.Logprob)
 		}
 	}
 	var p *float64
 	if finite(t.Logprob) {
 		value := t.Logprob // a pointer into t would keep all of it
-		p, top[x.word(t.ID)] = &value, value
+		p, top = &value, top.set(x.word(t.ID), value)
 	}
 	x.append(t.ID, p, top)
 	if ofPrompt {
@@ -64,7 +106,7 @@ func (x *wording) add(t use.Token) (ofPrompt bool) {
 	return ofPrompt
 }
 
-func (x *wording) append(id int32, p *float64, top map[string]float64) {
+func (x *wording) append(id int32, p *float64, top likely) {
 	text, alone := x.text.Next(uint32(id)), x.r.Tokenizer.NewStreamDecoder().Next(uint32(id))
 	n := utf8.RuneCountInString(text)
 	before := max(0, n-utf8.RuneCountInString(alone)) // bytes of earlier tokens that turn out not to begin a character

@@ -22,35 +22,48 @@ import (
 type completionRequest struct {
 	Model       string          `json:"model"`
 	Prompt      json.RawMessage `json:"prompt"`
-	MaxTokens   *int            `json:"max_tokens"`
+	MaxTokens   whole           `json:"max_tokens"`
 	Temperature *float64        `json:"temperature"`
 	TopP        *float64        `json:"top_p"`
-	N           *int            `json:"n"`
-	Seed        *int64          `json:"seed"`
+	N           whole           `json:"n"`
+	Seed        whole           `json:"seed"`
 	Stop        json.RawMessage `json:"stop"`
-	Logprobs    *int            `json:"logprobs"`
+	Logprobs    whole           `json:"logprobs"`
 	Echo        bool            `json:"echo"`
 	Stream      bool            `json:"stream"`
 
 	StreamOptions *struct {
-		IncludeUsage bool `json:"include_usage"`
+		IncludeUsage       bool `json:"include_usage"`
+		IncludeObfuscation bool `json:"include_obfuscation"` // refused
 	} `json:"stream_options"`
 
 	FrequencyPenalty *float64 `json:"frequency_penalty"`
 	PresencePenalty  *float64 `json:"presence_penalty"`
 
 	// These are extensions of vLLM.
-	TopK              *int     `json:"top_k"`
+	TopK              whole    `json:"top_k"`
 	MinP              *float64 `json:"min_p"`
 	RepetitionPenalty *float64 `json:"repetition_penalty"`
 	IgnoreEOS         bool     `json:"ignore_eos"`
 	AddSpecialTokens  *bool    `json:"add_special_tokens"`
 
 	// These are refused unless they change nothing.
-	BestOf    *int            `json:"best_of"`
-	Suffix    string          `json:"suffix"`
-	LogitBias json.RawMessage `json:"logit_bias"`
-	User      string          `json:"user"`
+	BestOf    whole                      `json:"best_of"`
+	Suffix    string                     `json:"suffix"`
+	LogitBias map[string]json.RawMessage `json:"logit_bias"`
+	User      string                     `json:"user"`
+}
+
+// A whole is a whole number, which may be written with a fraction of zero, such as 4.0. Its value is nil if none was
+// given.
+type whole struct{ value *int }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *whole) UnmarshalJSON(text []byte) error {
+	if digits, fraction, ok := bytes.Cut(text, []byte(".")); ok && len(bytes.Trim(fraction, "0")) == 0 {
+		text = digits
+	}
+	return json.Unmarshal(text, &w.value)
 }
 
 // A prompt is a text that a completion continues.
@@ -100,22 +113,24 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) *apiError {
 
 // check returns an error that names an invalid parameter.
 func (q *completionRequest) check() *apiError {
-	n := or(q.N, 1)
+	n, logprobs := or(q.N.value, 1), or(q.Logprobs.value, 0)
 	switch {
 	case n < 1 || n > maxChoices:
 		return invalid("n", "n = %d is not between 1 and %d", n, maxChoices)
-	case or(q.MaxTokens, 0) < 0:
-		return invalid("max_tokens", "max_tokens = %d is negative", *q.MaxTokens)
-	case q.Logprobs != nil && (*q.Logprobs < 0 || *q.Logprobs > 20):
-		return invalid("logprobs", "logprobs = %d is not between 0 and 20", *q.Logprobs)
-	case q.BestOf != nil && *q.BestOf != n:
+	case or(q.MaxTokens.value, 0) < 0:
+		return invalid("max_tokens", "max_tokens = %d is negative", *q.MaxTokens.value)
+	case logprobs < 0 || logprobs > 20:
+		return invalid("logprobs", "logprobs = %d is not between 0 and 20", logprobs)
+	case or(q.BestOf.value, n) != n:
 		return invalid("best_of", "best_of other than n is not supported")
 	case q.Suffix != "":
 		return invalid("suffix", "suffix is not supported: the model only continues texts")
-	case !slices.Contains([]string{"", "null", "{}"}, string(q.LogitBias)):
+	case len(q.LogitBias) > 0:
 		return invalid("logit_bias", "logit_bias is not supported")
 	case q.StreamOptions != nil && !q.Stream:
 		return invalid("stream_options", "stream_options needs stream = true")
+	case q.StreamOptions != nil && q.StreamOptions.IncludeObfuscation:
+		return invalid("stream_options", "stream_options.include_obfuscation is not supported")
 	}
 	return nil
 }
@@ -123,7 +138,7 @@ func (q *completionRequest) check() *apiError {
 // sampling returns the settings of drawing tokens.
 func (q *completionRequest) sampling() (model.Sampling, *apiError) {
 	s := model.Sampling{
-		Temperature: or(q.Temperature, 1), TopP: or(q.TopP, 1), TopK: or(q.TopK, 0), MinP: or(q.MinP, 0),
+		Temperature: or(q.Temperature, 1), TopP: or(q.TopP, 1), TopK: or(q.TopK.value, 0), MinP: or(q.MinP, 0),
 		Repetition: or(q.RepetitionPenalty, 1), Frequency: or(q.FrequencyPenalty, 0),
 		Presence: or(q.PresencePenalty, 0),
 	}
@@ -135,8 +150,8 @@ func (q *completionRequest) sampling() (model.Sampling, *apiError) {
 		key := strings.ReplaceAll(wrong.Name, "-", "_")
 		return s, invalid(key, "%s = %s; try %s", key, wrong.Message, wrong.Try)
 	}
-	if q.Seed != nil {
-		s.Seed = uint64(*q.Seed)
+	if q.Seed.value != nil {
+		s.Seed = uint64(*q.Seed.value)
 	} else {
 		var random [8]byte
 		rand.Read(random[:])
@@ -172,7 +187,7 @@ func (q *completionRequest) prompts(r *use.Trained) ([]prompt, *apiError) {
 	if e != nil {
 		return nil, e
 	}
-	if n := (len(texts) + len(lists)) * or(q.N, 1); n < 1 || n > maxChoices {
+	if n := (len(texts) + len(lists)) * or(q.N.value, 1); n < 1 || n > maxChoices {
 		return nil, invalid("prompt", "the request has %d completions, not 1 to %d", n, maxChoices)
 	}
 	var list []prompt
@@ -202,7 +217,7 @@ func (q *completionRequest) prompts(r *use.Trained) ([]prompt, *apiError) {
 
 // checkLogprobs limits the log-probabilities of all choices, which are kept until they are sent.
 func (q *completionRequest) checkLogprobs(prompts []prompt) *apiError {
-	if q.Logprobs == nil {
+	if q.Logprobs.value == nil {
 		return nil
 	}
 	tokens := 0
@@ -211,7 +226,7 @@ func (q *completionRequest) checkLogprobs(prompts []prompt) *apiError {
 			tokens += len(p.ids)
 		}
 	}
-	if n := or(q.N, 1) * tokens * (1 + *q.Logprobs); n > maxLogprobs {
+	if n := or(q.N.value, 1) * tokens * (1 + *q.Logprobs.value); n > maxLogprobs {
 		return invalid("logprobs", "the request asks for %d log-probabilities, more than %d; "+
 			"lower logprobs, max_tokens or n", n, maxLogprobs)
 	}
@@ -246,7 +261,7 @@ func (q *completionRequest) readPrompt() (texts []string, lists [][]int32, e *ap
 	return nil, nil, invalid("prompt", "prompt is neither a text, texts, token ids nor lists of token ids")
 }
 
-func (q *completionRequest) maxTokens() int { return or(q.MaxTokens, 16) }
+func (q *completionRequest) maxTokens() int { return or(q.MaxTokens.value, 16) }
 
 // checkIDs returns an error unless there are token ids below vocab.
 func checkIDs(param string, ids []int32, vocab int) *apiError {

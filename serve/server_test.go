@@ -113,6 +113,33 @@ type answer struct {
 	Error struct{ Message, Type, Param, Code string }
 }
 
+// UnmarshalJSON reads an object in its order.
+func (l *likely) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	_, err := d.Token()
+	for err == nil && d.More() {
+		var x wordLogprob
+		key, _ := d.Token()
+		x.word = key.(string)
+		err = d.Decode(&x.logprob)
+		*l = append(*l, x)
+	}
+	return err
+}
+
+// of returns the log-probability of a word.
+func (l likely) of(word string) float64 {
+	for _, x := range l {
+		if x.word == word {
+			return x.logprob
+		}
+	}
+	return math.NaN()
+}
+
 func complete(t testing.TB, s *Server, body string) (a answer) {
 	t.Helper()
 	w := send(s, "POST", "/v1/completions", body)
@@ -180,12 +207,13 @@ func TestEchoedLogprobsAreThoseOfTheModel(t *testing.T) {
 			}
 			want -= math.Log(sum)
 			got := *c.Logprobs.Logprobs[i]
-			if math.Abs(got-want) > 1e-9 || c.Logprobs.Top[i][c.Logprobs.Tokens[i]] != got {
+			if math.Abs(got-want) > 1e-9 || c.Logprobs.Top[i].of(c.Logprobs.Tokens[i]) != got {
 				t.Errorf("token %d of %q: %v (%v), want %v", i, c.Text, got, c.Logprobs.Top[i], want)
 			}
 		}
 		last := len(c.Logprobs.Tokens) - 1
-		if top := c.Logprobs.Top[last]; top[c.Logprobs.Tokens[last]] != *c.Logprobs.Logprobs[last] || len(top) != 2 {
+		if top := c.Logprobs.Top[last]; top[0].word != c.Logprobs.Tokens[last] ||
+			top[0].logprob != *c.Logprobs.Logprobs[last] || len(top) != 2 {
 			t.Errorf("a greedy token is not the most likely one: %v of %v", *c.Logprobs.Logprobs[last], top)
 		}
 	}
@@ -265,21 +293,25 @@ func TestWhatIsNotPossibleIsRefusedByName(t *testing.T) {
 		`{"prompt":"a","top_p":2}`:              {400, "top_p"},
 		`{"prompt":"a","repetition_penalty":0}`: {400, "repetition_penalty"},
 		`[]`:                                    {400, ""},
-		`{"prompt":"a","max_tokens":9223372036854775807}`: {400, "prompt"},
-		`{"prompt":"a","repetition_penalty":5e-324}`:      {400, "repetition_penalty"},
-		`{"prompt":"a","frequency_penalty":-1e308}`:       {400, "frequency_penalty"},
-		`{"prompt":"a","presence_penalty":101}`:           {400, "presence_penalty"},
-		`{"prompt":"a","n":0}`:                            {400, "n"},
-		`{"prompt":"a","n":99999}`:                        {400, "n"},
-		`{"prompt":"a","stop":""}`:                        {400, "stop"},
-		`{"prompt":"a","stop":3}`:                         {400, "stop"},
-		`{"prompt":"a","logprobs":21}`:                    {400, "logprobs"},
-		`{"prompt":"a","logit_bias":{"3":1}}`:             {400, "logit_bias"},
-		`{"prompt":"a","suffix":"b"}`:                     {400, "suffix"},
-		`{"prompt":"a","best_of":3}`:                      {400, "best_of"},
-		`{"prompt":"a","stream_options":{}}`:              {400, "stream_options"},
-		`{"prompt":"a","model":"gpt-4"}`:                  {404, "model"},
-		`"` + strings.Repeat("a", 2<<20) + `"`:            {413, ""},
+		`{"prompt":"a","max_tokens":9223372036854775807}`:                            {400, "prompt"},
+		`{"prompt":"a","repetition_penalty":5e-324}`:                                 {400, "repetition_penalty"},
+		`{"prompt":"a","frequency_penalty":-1e308}`:                                  {400, "frequency_penalty"},
+		`{"prompt":"a","presence_penalty":101}`:                                      {400, "presence_penalty"},
+		`{"prompt":"a","n":0}`:                                                       {400, "n"},
+		`{"prompt":"a","n":99999}`:                                                   {400, "n"},
+		`{"prompt":"a","stop":""}`:                                                   {400, "stop"},
+		`{"prompt":"a","stop":3}`:                                                    {400, "stop"},
+		`{"prompt":"a","logprobs":21}`:                                               {400, "logprobs"},
+		`{"prompt":"a","logit_bias":{"3":1}}`:                                        {400, "logit_bias"},
+		`{"prompt":"a","suffix":"b"}`:                                                {400, "suffix"},
+		`{"prompt":"a","best_of":3}`:                                                 {400, "best_of"},
+		`{"prompt":"a","max_tokens":4.5}`:                                            {400, "max_tokens"},
+		`{"prompt":"a","max_tokens":"4.0"}`:                                          {400, "max_tokens"},
+		`{"prompt":"a","logit_bias":[]}`:                                             {400, "logit_bias"},
+		`{"prompt":"a","stream":true,"stream_options":{"include_obfuscation":true}}`: {400, "stream_options"},
+		`{"prompt":"a","stream_options":{}}`:                                         {400, "stream_options"},
+		`{"prompt":"a","model":"gpt-4"}`:                                             {404, "model"},
+		`"` + strings.Repeat("a", 2<<20) + `"`:                                       {413, ""},
 	} {
 		w := send(s, "POST", "/v1/completions", body)
 		var a answer
@@ -287,6 +319,48 @@ func TestWhatIsNotPossibleIsRefusedByName(t *testing.T) {
 		if w.Code != want.status || a.Error.Message == "" || a.Error.Param != want.param {
 			t.Errorf("%.60s: status %d, %s; want %d for %q", body, w.Code, w.Body, want.status, want.param)
 		}
+	}
+}
+
+// Forms in which other clients write what changes nothing, and whole numbers, are accepted.
+func TestWhatChangesNothingIsAccepted(t *testing.T) {
+	s := newServer(t, Options{})
+	want := complete(t, s, `{"prompt":"the","seed":7,"max_tokens":4,"logprobs":1}`).Choices[0].Text
+	for _, more := range []string{
+		`"logit_bias":{ }`, `"logit_bias":null`, `"stream_options":null`, `"n":1.0,"top_k":-1.0,"best_of":1.00`,
+		`"max_tokens":4.0,"seed":7.0,"logprobs":1.0`, `"suffix":null`,
+	} {
+		a := complete(t, s, `{"prompt":"the","seed":7,"max_tokens":4,"logprobs":1,`+more+`}`)
+		if got := a.Choices[0].Text; got != want {
+			t.Errorf("with %s: %q, want %q", more, got, want)
+		}
+	}
+	w := send(s, "POST", "/v1/completions",
+		`{"prompt":"a","stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}`)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"total_tokens"`) {
+		t.Errorf("without obfuscation: status %d, %s", w.Code, w.Body)
+	}
+}
+
+// The most likely tokens of each place come first.
+func TestTheMostLikelyTokensComeFirst(t *testing.T) {
+	a := complete(t, newServer(t, Options{}), `{"prompt":"the sum","max_tokens":20,"seed":1,"logprobs":8,"echo":true}`)
+	for i, top := range a.Choices[0].Logprobs.Top {
+		if (i == 0) != (top == nil) || i > 0 && len(top) < 8 {
+			t.Errorf("place %d has the tokens %v", i, top)
+		}
+		if !slices.IsSortedFunc(top, func(a, b wordLogprob) int { return cmp.Compare(b.logprob, a.logprob) }) {
+			t.Errorf("the most likely tokens of place %d are not in order: %v", i, top)
+		}
+	}
+}
+
+// Of equally likely words the first stays first, and a word is there once.
+func TestEqualWordsKeepTheirOrder(t *testing.T) {
+	l := likely{}.set("z", -1).set("a", -1).set("<b>", -2).set("a", -1).set("z", -3)
+	text, err := json.Marshal(map[string]likely{"few": l, "none": nil, "empty": {}})
+	if want := `{"empty":{},"few":{"a":-1,"\u003cb\u003e":-2,"z":-3},"none":null}`; string(text) != want || err != nil {
+		t.Errorf("%s, want %s, %v", text, want, err)
 	}
 }
 
@@ -367,6 +441,10 @@ func TestTokensComeBackAsText(t *testing.T) {
 	body, _ := json.Marshal(map[string]any{"tokens": ids.Tokens})
 	if w := send(s, "POST", "/detokenize", string(body)); w.Body.String() != `{"prompt":"the sum é"}` {
 		t.Errorf("%s", w.Body)
+	}
+	w = send(s, "POST", "/detokenize", `{"tokens":[5,null]}`)
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"param":"tokens"`) {
+		t.Errorf("null as a token: status %d, %s", w.Code, w.Body)
 	}
 	if w := send(s, "GET", "/tokenizer_info", ""); !strings.Contains(w.Body.String(), `"eos_token":"`) {
 		t.Errorf("%s", w.Body)

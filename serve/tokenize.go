@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 )
 
 // tokenize answers POST /tokenize, in vLLM's form.
@@ -44,12 +45,19 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 // detokenize answers POST /detokenize, in vLLM's form.
 func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 	var q struct {
-		Model  string  `json:"model"`
-		Tokens []int32 `json:"tokens"`
+		Model  string   `json:"model"`
+		Tokens []*int32 `json:"tokens"` // null would be read as 0
 	}
 	e := readJSON(w, r, &q)
-	if e == nil && len(q.Tokens) > 0 {
-		e = checkIDs("tokens", q.Tokens, s.r.Model.Config.Vocab)
+	if e == nil && slices.Contains(q.Tokens, nil) {
+		e = invalid("tokens", "null is not a token id")
+	}
+	ids := make([]int32, len(q.Tokens))
+	if e == nil && len(ids) > 0 {
+		for i, id := range q.Tokens {
+			ids[i] = *id
+		}
+		e = checkIDs("tokens", ids, s.r.Model.Config.Vocab)
 	}
 	if e != nil {
 		fail(w, e)
@@ -60,7 +68,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer release()
-	reply(w, http.StatusOK, map[string]string{"prompt": textOf(s.r, q.Tokens)})
+	reply(w, http.StatusOK, map[string]string{"prompt": textOf(s.r, ids)})
 }
 
 // tokenizerInfo answers GET /tokenizer_info with the tokenizer's tokenizer_config.json.
