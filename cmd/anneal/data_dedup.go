@@ -64,8 +64,6 @@ func (c dataDedupCmd) check() error {
 	switch {
 	case !(c.Verify >= 0 && c.Verify <= 1):
 		return &usageError{fmt.Sprintf("--verify %v is not a similarity from 0 to 1", c.Verify), "try --verify 0.7"}
-	case !c.Near && c.Verify > 0:
-		return &usageError{"--verify has no effect with --no-near", "try one of them"}
 	case !(c.NGramMin > 0 && c.NGramMin <= 1):
 		return &usageError{fmt.Sprintf("--ngram-share %v is not a share from 0 to 1", c.NGramMin),
 			"try --ngram-share 0.8"}
@@ -73,6 +71,30 @@ func (c dataDedupCmd) check() error {
 		return &usageError{"--exact cannot combine none with other units", "try --exact none, or leave none out"}
 	case none && !c.Near && !c.NGrams:
 		return &usageError{"nothing to look for: --exact none, --no-near and no --ngrams", "try --exact document"}
+	}
+	return c.checkIdle()
+}
+
+// checkIdle refuses flags that belong to a comparison that is not made.
+func (c dataDedupCmd) checkIdle() error {
+	parts := slices.Contains(c.Exact, "paragraph") || slices.Contains(c.Exact, "line")
+	for _, f := range []struct {
+		flag            string
+		isDefault, used bool
+		without, try    string
+	}{
+		{"verify", c.Verify == 0, c.Near, "with --no-near", "one of them"},
+		{"words", c.Words == 5, c.Near, "with --no-near", "one of them"},
+		{"bands", c.Bands == 14, c.Near, "with --no-near", "one of them"},
+		{"rows", c.Rows == 8, c.Near, "with --no-near", "one of them"},
+		{"ngram-words", c.NGramLen == 13, c.NGrams, "without --ngrams", "both"},
+		{"ngram-share", c.NGramMin == 0.8, c.NGrams, "without --ngrams", "both"},
+		{"bloom", c.Bloom == 256<<20, c.NGrams, "without --ngrams", "both"},
+		{"min-words", c.MinWords == 3, parts, "without paragraphs or lines", "--exact document,paragraph with it"},
+	} {
+		if !f.isDefault && !f.used {
+			return &usageError{fmt.Sprintf("--%s has no effect %s", f.flag, f.without), "try " + f.try}
+		}
 	}
 	return nil
 }

@@ -12,13 +12,22 @@ import (
 func TestDedupFlags(t *testing.T) {
 	w := newWorkshop(t)
 	for want, flags := range map[string]string{
-		"nothing to look for":      "--exact none --no-near",
-		"cannot combine none":      "--exact document,none",
-		"no effect with --no-near": "--no-near --verify 0.7",
-		"not a similarity":         "--verify 1.5",
-		"--bands is 0":             "--bands 0",
-		"--min-words is 0":         "--min-words 0",
-		"not a share":              "--ngrams --ngram-share 0",
+		"nothing to look for": "--exact none --no-near",
+		"cannot combine none": "--exact document,none",
+
+		"--verify has no effect with --no-near":        "--no-near --verify 0.7",
+		"--words has no effect with --no-near":         "--no-near --words 4",
+		"--bands has no effect with --no-near":         "--no-near --bands 3",
+		"--rows has no effect with --no-near":          "--no-near --rows 3 --ngrams --bloom 1MiB",
+		"--ngram-words has no effect without --ngrams": "--ngram-words 5",
+		"--ngram-share has no effect without --ngrams": "--ngram-share 0.1 --no-near",
+		"--bloom has no effect without --ngrams":       "--bloom 1MiB",
+		"--min-words has no effect without paragraphs": "--min-words 5",
+
+		"not a similarity": "--verify 1.5",
+		"--bands is 0":     "--bands 0",
+		"--min-words is 0": "--min-words 0",
+		"not a share":      "--ngrams --ngram-share 0",
 	} {
 		args := append([]string{"data", "dedup", w.path("text"), "--out", w.path("none")}, strings.Fields(flags)...)
 		if code, _, errs := anneal(args...); code != exitUsage || !strings.Contains(errs, want) ||
@@ -26,6 +35,8 @@ func TestDedupFlags(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s", flags, code, errs)
 		}
 	}
+	w.object(exitOK, "data", "dedup", w.path("text"), "--out", w.path("lines"), "--no-near", "--exact", "line",
+		"--min-words", "5") // and no default is taken for a flag
 	var text strings.Builder
 	for i := range 50_000 {
 		fmt.Fprintf(&text, "%c%c%c ", 'a'+i%26, 'a'+i/26%26, 'a'+i/676%26)
