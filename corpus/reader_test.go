@@ -426,7 +426,8 @@ func TestPaddedGzipIsRead(t *testing.T) {
 		if c.lost {
 			want = 1
 		}
-		if len(docs) != want || !c.lost && string(docs[0].Text) != "first second" || (counts(rep)[Corrupt] > 0) != c.lost {
+		if len(docs) != want || !c.lost && string(docs[0].Text) != "first second" ||
+			(counts(rep)[Corrupt] > 0) != c.lost {
 			t.Errorf("%s: %d documents, %v", name, len(docs), rep)
 		}
 	}
