@@ -60,7 +60,8 @@ func CheckBranch(cfg *config.Config, step int) error {
 	}
 	return config.Problem{
 		Key: "train.steps", At: cfg.Origin("train.steps").Place(),
-		Message: fmt.Sprintf("train.steps = %d is not after step %d, at which the branch begins", cfg.Train.Steps, step),
+		Message: fmt.Sprintf("train.steps = %d is not after step %d, at which the branch begins",
+			cfg.Train.Steps, step),
 		Try: fmt.Sprintf("train.steps = %d or more, or an earlier checkpoint with --at STEP: "+
 			"`anneal ckpt ls RUN` lists them", step+1),
 	}
