@@ -154,7 +154,7 @@ func TestTheShapeIsThatOfTheWeights(t *testing.T) {
 		{rope, []string{"init.step=7"}, "no checkpoint of step 7", ""},
 		{filepath.Join("..", "hf", "testdata", "llama"), []string{"init.step=7"}, "is not a run", ""},
 		{t.TempDir(), nil, "is neither a run", ""},
-		{filepath.Join(t.TempDir(), "nothing"), nil, "no such file", ""},
+		{filepath.Join(t.TempDir(), "nothing"), nil, "does not exist", ""},
 	} {
 		cfg, err := loadInit(c.from, data, c.set...)
 		if c.refused != "" {

@@ -21,6 +21,10 @@ func TestARunNeedsADirectoryOfItsOwn(t *testing.T) {
 	cfg.Train.Steps, cfg.Schedule.Warmup = 1, 1
 	source := filepath.Join(t.TempDir(), "run")
 	mustRun(t, Options{Config: cfg, Dir: source})
+	longer, err := BranchConfig(source, []string{"train.steps=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
@@ -42,7 +46,7 @@ func TestARunNeedsADirectoryOfItsOwn(t *testing.T) {
 		for what, start := range map[string]func() error{
 			"train": func() error { _, err := Run(context.Background(), Options{Config: cfg, Dir: c.dir}); return err },
 			"branch": func() error {
-				_, err := Branch(context.Background(), Options{Config: cfg, Dir: c.dir}, source, 1)
+				_, err := Branch(context.Background(), Options{Config: longer, Dir: c.dir}, source, 1)
 				return err
 			},
 			"average": func() error { _, err := AverageCheckpoints(source, 2, c.dir); return err },
@@ -69,7 +73,8 @@ func TestARunNeedsADirectoryOfItsOwn(t *testing.T) {
 	}
 }
 
-// A start that was killed before the configuration was whole is made again, without the checkpoints that it left.
+// A start that was killed before the configuration was whole is made again, without the checkpoints that it left, and is
+// no branch even if the killed one was to be.
 func TestAKilledStartIsMadeAgain(t *testing.T) {
 	cfg := traintest.Config(traintest.Data(t))
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
@@ -77,13 +82,16 @@ func TestAKilledStartIsMadeAgain(t *testing.T) {
 	want := mustRun(t, Options{Config: cfg, Dir: dir})
 	if err := errors.Join(os.Rename(filepath.Join(dir, "config.yaml"), runDir(dir).unfinished()),
 		os.Remove(filepath.Join(dir, "metrics.jsonl")), os.Remove(runDir(dir).journal()),
-		os.Remove(runDir(dir).timing())); err != nil {
+		os.Remove(runDir(dir).timing()), os.WriteFile(runDir(dir).branch(), []byte(`{"step":2}`), 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	stopped, cancel := context.WithCancel(context.Background())
 	cancel()
 	if r, err := Run(stopped, Options{Config: cfg, Dir: dir}); err != nil || r.Step != 0 {
 		t.Fatalf("started again: %+v, %v", r, err)
+	}
+	if b, err := runDir(dir).branched(); err != nil || b.Step != 0 {
+		t.Errorf("the run is a branch: %+v, %v", b, err)
 	}
 	if left, err := checkpoint.List(filepath.Join(dir, "checkpoints")); err != nil || len(left) != 1 ||
 		left[0].Step != 0 {
