@@ -73,8 +73,8 @@ func TestARunNeedsADirectoryOfItsOwn(t *testing.T) {
 	}
 }
 
-// A start that was killed before the configuration was whole is made again, without the checkpoints that it left, and is
-// no branch even if the killed one was to be.
+// A start that was killed before the configuration was whole is made again, without the checkpoints that it left, and
+// is no branch even if the killed one was to be.
 func TestAKilledStartIsMadeAgain(t *testing.T) {
 	cfg := traintest.Config(traintest.Data(t))
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
