@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"strconv"
@@ -135,7 +136,9 @@ func (t *talk) set(name, value string) {
 	case "temperature":
 		o.Temperature, err = strconv.ParseFloat(value, 64)
 	case "top-p":
-		o.TopP, err = strconv.ParseFloat(value, 64)
+		if o.TopP, err = strconv.ParseFloat(value, 64); o.TopP == 0 {
+			o.TopP = math.SmallestNonzeroFloat64 // the most likely token alone, as Given says
+		}
 	case "top-k":
 		o.TopK, err = strconv.Atoi(value)
 	case "max-tokens":
@@ -158,7 +161,11 @@ func (t *talk) set(name, value string) {
 		return
 	}
 	t.options = o
-	t.note("temperature %v, top-p %v, top-k %d, at most %d tokens", o.Temperature, o.TopP, o.TopK, o.MaxTokens)
+	topP := strconv.FormatFloat(o.TopP, 'g', -1, 64)
+	if o.TopP == math.SmallestNonzeroFloat64 {
+		topP = "0"
+	}
+	t.note("temperature %v, top-p %s, top-k %d, at most %d tokens", o.Temperature, topP, o.TopK, o.MaxTokens)
 }
 
 // answer appends line to the text, on a new line, and lets the model continue it. An interrupt stops the answer.
