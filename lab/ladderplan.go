@@ -200,8 +200,8 @@ func (l *Ladder) within(budget time.Duration) error {
 		return nil
 	}
 	return config.Problem{
-		Message: fmt.Sprintf("--budget %v is too small for a ladder with train.batch_tokens = %d, whose shortest runs of "+
-			"%d steps and longer ones take %v here", budget, l.Rungs[0].BatchTokens, unitGrain,
+		Message: fmt.Sprintf("--budget %v is too small for a ladder with train.batch_tokens = %d: its "+
+			"shortest runs of %d steps, and longer ones, take %v here", budget, l.Rungs[0].BatchTokens, unitGrain,
 			time.Duration(math.Ceil(seconds))*time.Second),
 		Try: "more time, or a smaller train.batch_tokens",
 	}
