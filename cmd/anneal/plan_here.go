@@ -74,7 +74,8 @@ func (c planCmd) model(s *session) (cluster.Recipe, error) {
 // here plans a run on this machine, as `anneal train --dry-run` does.
 func (c planCmd) here(s *session) error {
 	if c.Search || c.Mesh != "" || c.SVG != "" || c.Timeline != "" || c.Zero != nil || c.Micro != nil ||
-		c.Recompute != "" || c.Precision != "" || c.Batch != nil || c.Context != nil || c.Tokens != nil || c.Within != 0 {
+		c.Recompute != "" || c.Precision != "" || c.Batch != nil || c.Context != nil || c.Tokens != nil ||
+		c.Within != 0 {
 		return config.Problem{
 			Message: "--mesh, --zero, --micro, --recompute, --precision, --batch, --context, --tokens, --search, " +
 				"--within, --svg and --timeline plan a cluster",
