@@ -90,7 +90,7 @@ func (o AblateOptions) giveSteps(ctx context.Context, first, v *Ablated) (err er
 
 // stepOf returns the operations or seconds that a step of a configuration takes.
 func (o AblateOptions) stepOf(ctx context.Context, cfg *config.Config) (float64, error) {
-	f, err := plan.Foresee(cfg.Clone())
+	f, err := plan.Outline(cfg.Clone())
 	if err != nil {
 		return 0, err
 	}

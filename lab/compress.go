@@ -53,6 +53,9 @@ type Compressed struct {
 	BytesBefore float64 `json:"bytes_before"` // of all parameters in BF16
 	BytesAfter  float64 `json:"bytes_after"`  // with the matrices in the grid's bits
 	WeightsHash string  `json:"weights_hash"`
+
+	Units  int `json:"units,omitempty"`        // whole heads or channels of a layer
+	Pruned int `json:"pruned_units,omitempty"` // of these
 }
 
 // Compress rounds or prunes the matrices of a trained run, writes a run with the result, in FP32, and returns the
@@ -68,6 +71,9 @@ func Compress(ctx context.Context, dir string, o CompressOptions) (*Compressed, 
 	defer r.Close()
 	matrices := matricesOf(r.Model)
 	c := &Compressed{Run: o.Out, Matrices: len(matrices), Parameters: r.Model.Count()}
+	if c.Pruned, c.Units, err = o.wholeUnits(r.Model.Config); err != nil {
+		return nil, err
+	}
 	for _, p := range matrices {
 		if p.Value.DType() != tensor.F32 {
 			return nil, config.Problem{
@@ -98,6 +104,24 @@ func Compress(ctx context.Context, dir string, o CompressOptions) (*Compressed, 
 	c.count(matrices, kept, o.Grid)
 	c.WeightsHash, err = r.WriteAs(o.Out, "anneal compress")
 	return c, err
+}
+
+// wholeUnits returns how many heads or channels of a layer the share to prune is, of how many. A share that is none of
+// them is a mistake.
+func (o *CompressOptions) wholeUnits(m model.Config) (pruned, units int, err error) {
+	if o.Whole == "" {
+		return 0, 0, nil
+	}
+	if units = m.FFN; o.Whole == Heads {
+		units = m.Heads
+	}
+	if pruned = compress.UnitsOf(units, o.Prune); pruned == 0 {
+		err = config.Problem{
+			Message: fmt.Sprintf("%.4g %% of the %s prunes nothing: a layer has %d", 100*o.Prune, o.Whole, units),
+			Try:     fmt.Sprintf("%s:%v%%, which prunes one of them", o.Whole, compress.SmallestPercent(units)),
+		}
+	}
+	return pruned, units, err
 }
 
 // matricesOf returns the hidden matrices of a model.

@@ -229,7 +229,7 @@ func costs(rungs []Rung, evalTokens int) (fixed, each float64) {
 
 // describe fills in the fields of a rung from a configuration.
 func (r *Rung) describe(cfg *config.Config) error {
-	f, err := plan.Foresee(cfg)
+	f, err := plan.Outline(cfg)
 	if err != nil {
 		return err
 	}

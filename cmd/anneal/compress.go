@@ -54,10 +54,6 @@ func (c compressCmd) Run(s *session) error {
 			return &usageError{"this run has no single data set to measure on", "try --data DIR"}
 		}
 	}
-	pruned, units, err := c.wholeUnits(o)
-	if err != nil {
-		return err
-	}
 	start := time.Now()
 	return s.whileTraining(func(ctx context.Context) error {
 		r, err := lab.Compress(ctx, c.Dir, o)
@@ -71,7 +67,8 @@ func (c compressCmd) Run(s *session) error {
 			memorySize(int64(r.BytesBefore)), memorySize(int64(r.BytesAfter)), float64(r.Weights)/1e6)
 		s.printf("%-12s  %10s  %9.1f%%  of these weights\n", "zeros", "", 100*r.Zeros)
 		if o.Whole != "" {
-			s.printf("%-12s  %10d  %10d  in a layer: %d of %[2]d pruned\n", o.Whole, units, units-pruned, pruned)
+			s.printf("%-12s  %10d  %10d  in a layer: %d of %[2]d pruned\n",
+				o.Whole, r.Units, r.Units-r.Pruned, r.Pruned)
 		}
 		elapsed := time.Since(start)
 		s.closing("a run for generate, eval and export", c.Out, elapsed, command("anneal", "generate", c.Out))
@@ -80,28 +77,6 @@ func (c compressCmd) Run(s *session) error {
 			Seconds float64 `json:"seconds"`
 		}{r, elapsed.Seconds()})
 	})
-}
-
-// wholeUnits returns how many heads or channels of a layer the share to prune is, of how many. If it is none of them,
-// this is an error.
-func (c compressCmd) wholeUnits(o lab.CompressOptions) (pruned, units int, err error) {
-	if o.Whole == "" {
-		return 0, 0, nil
-	}
-	cfg, err := run.Config(c.Dir)
-	if err != nil {
-		return 0, 0, err
-	}
-	if units = cfg.Model.FFN; o.Whole == lab.Heads {
-		units = cfg.Model.Heads
-	}
-	if pruned = compress.UnitsOf(units, o.Prune); pruned == 0 {
-		return 0, units, &usageError{
-			fmt.Sprintf("--prune %s prunes nothing: a layer has %d %s", c.Prune, units, o.Whole),
-			fmt.Sprintf("try %s:%v%%, which prunes one of them", o.Whole, compress.SmallestPercent(units)),
-		}
-	}
-	return pruned, units, nil
 }
 
 // into fills in the options that say how to compress the weights.

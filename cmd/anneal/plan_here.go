@@ -153,10 +153,10 @@ func ranksHere(p *plan.Foresight) []rankHere {
 		}
 		return rankHere{stage, ranks, parts, e.Total()}
 	}
-	if p.Ranks == nil {
+	switch {
+	case p.Ranks == nil:
 		return []rankHere{rank(0, 1, p.Memory)}
-	}
-	if len(p.Ranks.Mesh) == 0 {
+	case p.Ranks.Mesh == nil:
 		return []rankHere{rank(0, p.Ranks.Count, p.Memory)}
 	}
 	var list []rankHere

@@ -136,12 +136,11 @@ func (c scalingFitCmd) read(path string) ([]scaling.Point, error) {
 	return points, nil
 }
 
-// A fitRule says what is fitted: the exponent β at which the tokens' is held, or 0 to fit it, and the tokens from which
-// points count. What no flag sets gives way where the points need it.
+// A fitRule holds the settings of a fit. A setting that no flag gives may change with the points.
 type fitRule struct {
-	beta      float64
-	from      tokens
-	held, cut bool // by --beta and --from
+	beta      float64 // at which β is held; 0 to fit it
+	from      tokens  // points of shorter runs are left out
+	held, cut bool    // whether --beta gives beta, and --from from
 }
 
 // fit returns the law of points and how many of them it used.

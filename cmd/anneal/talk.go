@@ -136,9 +136,7 @@ func (t *talk) set(name, value string) {
 	case "temperature":
 		o.Temperature, err = strconv.ParseFloat(value, 64)
 	case "top-p":
-		if o.TopP, err = strconv.ParseFloat(value, 64); o.TopP == 0 {
-			o.TopP = math.SmallestNonzeroFloat64 // the most likely token alone, as Given says
-		}
+		o.TopP, err = strconv.ParseFloat(value, 64)
 	case "top-k":
 		o.TopK, err = strconv.Atoi(value)
 	case "max-tokens":
@@ -156,7 +154,7 @@ func (t *talk) set(name, value string) {
 		}[name], value)
 		return
 	}
-	if err := o.Validate(); err != nil {
+	if o.Sampling, err = o.Given(); err != nil {
 		t.note("/%v", err)
 		return
 	}

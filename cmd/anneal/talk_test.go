@@ -40,7 +40,7 @@ func conversation(t *testing.T, e *echo, interrupt chan os.Signal, lines ...stri
 		writer: e, interrupt: interrupt, say: func(s string) { text.WriteString(s) }, ask: func() {},
 		note: func(format string, args ...any) { fmt.Fprintf(&notes, format+"\n", args...) },
 	}
-	c.options.Temperature, c.options.MaxTokens = 0.8, 200
+	c.options.Temperature, c.options.MaxTokens, c.options.TopP, c.options.Repetition = 0.8, 200, 0.95, 1
 	if err := c.run(strings.NewReader(strings.Join(lines, "\n") + "\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +67,15 @@ func TestTalkAddsLinesToTheText(t *testing.T) {
 	}
 	if !strings.Contains(noted, "a new text begins") {
 		t.Errorf("notes: %s", noted)
+	}
+}
+
+// To a user, a top-p of 0 is the most likely token alone.
+func TestTalkTakesATopPOfZero(t *testing.T) {
+	e := &echo{}
+	_, noted := conversation(t, e, nil, "/top-p 0", "x")
+	if len(e.asked) != 1 || !(e.asked[0].TopP > 0 && e.asked[0].TopP < 1e-9) || !strings.Contains(noted, "top-p 0,") {
+		t.Errorf("asked with %+v; %s", e.asked, noted)
 	}
 }
 

@@ -108,9 +108,9 @@ func (r *Run) shardedMessages(c *cost, i int) {
 	c.otherBackward += exposed(gather+reduce, c.input+c.weights+again)
 }
 
-// shardedTables adds the messages of ZeRO-3 for the embedding, which nothing hides at the beginning of a forward pass
-// and at the end of a backward pass, and for the head, if it has a table of its own or is on another stage: the layers
-// before it hide them. Both are gathered once for a micro-batch.
+// shardedTables adds the messages of ZeRO-3 for the embedding and the head, each gathered and reduced once for a
+// micro-batch. Nothing hides those of the embedding, at the beginning of a forward pass and the end of a backward pass.
+// The layers of the last part hide those of the head. A tied head without a pipeline is the embedding.
 func (r *Run) shardedTables(parts []cost) {
 	m, net := r.Mesh, r.Cluster
 	table := r.Shape.table() / float64(m.Tensor)
