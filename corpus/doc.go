@@ -16,8 +16,9 @@
 //     resource, or an HTTP response with status 200. The document of an HTML record is its main text (package
 //     extract). Records about the crawl itself are ignored.
 //   - The endings .gz, .zst and .zstd are removed from a name to find the format of the content.
-//   - A directory is walked in sorted order. Hidden files and directories are skipped. Symbolic links are followed,
-//     but no file or directory is read twice, so a loop of links ends.
+//   - A directory is walked in sorted order. Hidden files and directories are skipped, and so are data sets and runs.
+//     Of what curation or deduplication wrote only the documents are read. Symbolic links are followed, but no file or
+//     directory is read twice, so a loop of links ends.
 //
 // With Options.Fields a document keeps its other fields: the other members of a JSON object, byte for byte; the other
 // columns of parquet as JSON; the URL, date, record id, content type and HTTP status of WARC. Line says how they are

@@ -37,7 +37,10 @@ type Options struct {
 	Extensions []string
 	// file or directory that the command writes, which need not exist yet. Where it lies below a directory of the
 	// input, it is not read; "" for none
-	Out         string
+	Out string
+	// files that the command reads as something else, such as its tokenizer. Below a directory of the input they are
+	// not read; named as input they are
+	Skip        []string
 	MaxDocument int          // bytes of the longest plain-text file that is kept whole; default 1 MiB
 	Piece       int          // bytes of the longest piece of a longer one; default 64 KiB
 	MaxLine     int          // bytes of the longest line of JSON, record of WARC and text of parquet; default 16 MiB
@@ -88,9 +91,14 @@ func Open(paths []string, opt Options) (*Reader, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("no input\n  name at least one file or directory")
 	}
-	w := walker{extensions: extensionSet(opt.Extensions), seen: map[string]bool{}}
+	w := walker{extensions: extensionSet(opt.Extensions), seen: map[string]bool{}, skip: map[string]bool{}}
 	if opt.Out != "" {
 		w.out, _ = resolve(opt.Out) // where this fails nothing can be written; the command that tries says why
+	}
+	for _, p := range opt.Skip {
+		if real, err := resolve(p); err == nil {
+			w.skip[real] = true
+		}
 	}
 	for _, p := range paths {
 		if err := w.root(p); err != nil {

@@ -351,6 +351,34 @@ func TestDocumentsStartsAgain(t *testing.T) {
 	}
 }
 
+// Below a directory, data sets and runs are skipped, and of curated text only the documents are read.
+func TestWhatWasMadeIsNoText(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"a.txt": "one", "data/dataset.json": `{"format": "anneal-dataset"}`, "data/tokenizer.json": "{}",
+		"runs/go/config.yaml": "seed: 1", "runs/go/journal.jsonl": "{}", "other/dataset.json": `{"files": 3}`,
+		"clean/report.json": "{}", "clean/docs/00000.jsonl": "", "clean/docs/" + writtenName(0): "", "clean/kept.txt": "x",
+	})
+	docs, rep := read(t, dir, Options{}, ".")
+	if len(docs) != 2 || rep.Rejects[0].Reason != Made || rep.Rejects[0].Count != 2 {
+		t.Errorf("%d documents, rejected %v, want two and two directories", len(docs), rep.Rejects)
+	}
+	if _, err := Open([]string{filepath.Join(dir, "data")}, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "a data set or a run, not text") {
+		t.Errorf("a data set by name: %v", err)
+	}
+}
+
+// A file that the command reads as something else is text only if the user names it.
+func TestFilesThatAreNoText(t *testing.T) {
+	dir := tree(t, map[string]string{"a.txt": "one", "in/tok.json": "{}", "in/b.txt": "two"})
+	opt := Options{Skip: []string{filepath.Join(dir, "in/tok.json")}}
+	for in, want := range map[string]int{".": 2, "in": 1, "in/tok.json": 1} {
+		if _, rep := read(t, dir, opt, in); rep.Documents != want || rep.Rejected() != 0 {
+			t.Errorf("%s: %d documents, want %d; rejected %v", in, rep.Documents, want, rep.Rejects)
+		}
+	}
+}
+
 // What a command writes below its input is not read, before it exists and after, whatever leads there. The report does
 // not mention it. A path in the output that the user names is read, the output itself is refused.
 func TestTheOutputIsNoInput(t *testing.T) {

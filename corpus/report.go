@@ -22,6 +22,7 @@ const (
 	Null       Reason = "text is null"
 	NotText    Reason = "not text"
 	NoMainText Reason = "no main text in the HTML"
+	Made       Reason = "a data set or a run"
 )
 
 // Reasons of losses: documents that cannot be used, and files that cannot be read.
@@ -198,7 +199,7 @@ const maxLeftFields = 100
 var items = map[Reason]string{
 	Hidden: "hidden entry", Extension: "file", Twice: "entry", NotRegular: "entry", Dangling: "link", Binary: "file",
 	Unreadable: "file", Corrupt: "file", Unsupported: "file", Bomb: "file",
-	BadJSON: "line", LongLine: "line", BadRecord: "record", NoMainText: "page", BadBody: "record",
+	Made: "directory", BadJSON: "line", LongLine: "line", BadRecord: "record", NoMainText: "page", BadBody: "record",
 }
 
 // Text describes a count for the user: "skipped 8 files (extension not in --ext), such as …".

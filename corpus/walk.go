@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ type walker struct {
 	extensions map[string]bool // nil: all
 	out        string          // resolved path of the output; "" if there is none
 	inOut      bool            // the user named a path in the output, below which everything is read
+	skip       map[string]bool // resolved paths of files that are not read below directories
 	seen       map[string]bool // resolved paths of files and directories
 	files      []string
 	sizes      []int64
@@ -40,7 +42,12 @@ func (w *walker) root(path string) error {
 	if real, err := resolve(path); err == nil && real == w.out {
 		return fmt.Errorf("input %s: it is the output too\n  name another place for the output", path)
 	}
-	path = keptDocuments(path)
+	if isMade(path) {
+		return fmt.Errorf("input %s: it is %s, not text\n  name the text itself", path, Made)
+	}
+	if docs, ok := keptDocuments(path); ok {
+		path = docs
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("input %s: %s", path, fileio.Cause(err))
@@ -106,17 +113,31 @@ func isWithin(dir, path string) bool {
 }
 
 // keptDocuments returns the subdirectory of documents in a directory that curation or deduplication wrote, which also
-// has a report, journals and lists of duplicates. It returns any other path unchanged.
-func keptDocuments(path string) string {
-	docs := filepath.Join(path, "docs")
-	file := func(dir, name string) bool {
-		info, err := os.Stat(filepath.Join(dir, name))
-		return err == nil && info.Mode().IsRegular()
+// has a report, journals and lists of duplicates. ok is false for any other path.
+func keptDocuments(path string) (docs string, ok bool) {
+	docs = filepath.Join(path, "docs")
+	return docs, holds(path, "report.json") && (holds(docs, "00000.jsonl.zst") || holds(docs, writtenName(0)))
+}
+
+// isMade reports whether a directory is a data set or a run, whose files are no text to learn from.
+func isMade(dir string) bool {
+	if holds(dir, "journal.jsonl") && holds(dir, "config.yaml") {
+		return true
 	}
-	if file(path, "report.json") && (file(docs, "00000.jsonl.zst") || file(docs, writtenName(0))) {
-		return docs
+	f, err := os.Open(filepath.Join(dir, "dataset.json"))
+	if err != nil {
+		return false
 	}
-	return path
+	defer f.Close()
+	start := make([]byte, 64)
+	n, _ := f.Read(start)
+	return bytes.Contains(start[:n], []byte(`"anneal-dataset"`))
+}
+
+// holds reports whether a directory has a regular file of this name.
+func holds(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(dir, name))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // dir walks a directory in sorted order. real is its path without symbolic links.
@@ -145,15 +166,20 @@ func (w *walker) entry(path, real string, e fs.DirEntry) {
 		}
 	}
 	switch {
-	case err == nil && w.out != "" && !w.inOut && isWithin(w.out, real):
-		// The report of a command that is given again must not differ from its first.
+	case err == nil && (w.skip[real] || w.out != "" && !w.inOut && isWithin(w.out, real)):
+		// Not rejected: the report of a command that is given again must not differ from its first.
 	case strings.HasPrefix(e.Name(), "."):
 		w.reject(path, Hidden, "")
 	case link && errors.Is(err, fs.ErrNotExist):
 		w.reject(path, Dangling, "")
 	case err != nil:
 		w.lose(path, err)
+	case info.IsDir() && isMade(path):
+		w.reject(path, Made, "")
 	case info.IsDir():
+		if docs, ok := keptDocuments(path); ok {
+			path, real = docs, filepath.Join(real, "docs")
+		}
 		w.dir(path, real)
 	case !info.Mode().IsRegular():
 		w.reject(path, NotRegular, "")

@@ -98,6 +98,9 @@ func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest,
 		return dataset.Manifest{}, corpus.Report{}, err
 	}
 	text.Options.Out = o.Dir
+	if o.TokenizerPath != "" {
+		text.Options.Skip = []string{o.TokenizerPath}
+	}
 	r, docs, err := text.Open(ctx)
 	if err != nil {
 		return dataset.Manifest{}, corpus.Report{}, err
