@@ -356,7 +356,7 @@ func TestWhatWasMadeIsNoText(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a.txt": "one", "data/dataset.json": `{"format": "anneal-dataset"}`, "data/tokenizer.json": "{}",
 		"runs/go/config.yaml": "seed: 1", "runs/go/journal.jsonl": "{}", "other/dataset.json": `{"files": 3}`,
-		"clean/report.json": "{}", "clean/docs/00000.jsonl": "", "clean/docs/" + writtenName(0): "", "clean/kept.txt": "x",
+		"clean/report.json": "{}", "clean/docs/" + writtenName(0): "", "clean/kept.txt": "x",
 	})
 	docs, rep := read(t, dir, Options{}, ".")
 	if len(docs) != 2 || rep.Rejects[0].Reason != Made || rep.Rejects[0].Count != 2 {
