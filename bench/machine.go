@@ -13,6 +13,7 @@ import (
 	"anneal/device"
 	"anneal/machine"
 	"anneal/model"
+	"anneal/tensor"
 	"anneal/train"
 )
 
@@ -69,7 +70,7 @@ func Machine(ctx context.Context, each func(done, all int)) (*machine.Profile, e
 	}
 	done := 0
 	for _, n := range threads {
-		samples := map[device.Call]float64{}
+		samples, peak := map[device.Call]float64{}, map[string]float64{}
 		for range exerciseRounds {
 			calls := map[device.Call][]float64{}
 			for _, e := range list {
@@ -80,14 +81,14 @@ func Machine(ctx context.Context, each func(done, all int)) (*machine.Profile, e
 				if err != nil {
 					return nil, err
 				}
-				if err := timeCalls(ctx, cfg, n, p, calls); err != nil {
+				if err := timeCalls(ctx, cfg, n, p, calls, peak); err != nil {
 					return nil, err
 				}
 				done++
 			}
 			keepFaster(samples, calls)
 		}
-		p.Sections = append(p.Sections, machine.Section{Threads: n, Samples: samplesOf(samples)})
+		p.Sections = append(p.Sections, machine.Section{Threads: n, Peak: peak, Samples: samplesOf(samples)})
 	}
 	return p, nil
 }
@@ -105,15 +106,21 @@ func (e exercise) config() (*config.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// timeCalls adds the times of the calls in training steps on a number of threads.
+// timeCalls adds the times of the calls in training steps on a number of threads, and at first the peaks, if
+// they are higher.
 func timeCalls(ctx context.Context, cfg *config.Config, threads int, p *machine.Profile,
-	calls map[device.Call][]float64) error {
+	calls map[device.Call][]float64, peak map[string]float64) error {
 	dev, err := train.OpenDevice(cfg, "cpu", threads)
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
 	p.Key = machine.KeyOf(dev)
+	if len(calls) == 0 { // once a round
+		for _, operand := range []tensor.DType{tensor.BF16, tensor.F32} {
+			peak[operand.String()] = max(peak[operand.String()], dev.Peak(operand))
+		}
+	}
 	rec := device.NewRecorder(dev)
 	t, err := train.New(cfg, rec)
 	if err != nil {

@@ -14,8 +14,23 @@ const (
 )
 
 // A Group is a group of ranks along one axis of a mesh: Size devices, Stride apart. All groups of the axis exchange at
-// once.
+// once. The first begins at device 0, and each begins where the one before ends, so a group may lie across two units of
+// a level although it would fit in one.
 type Group struct{ Size, Stride int }
+
+// in returns how many ranks of the group a unit of so many devices has. Where groups and units do not divide each
+// other, it is the smallest part that a unit may have of a group, because the slowest group decides.
+func (g Group) in(unit int) int {
+	stride := max(g.Stride, 1)
+	return min(g.Size, max(1, greatestCommonDivisor(g.Size*stride, unit)/stride))
+}
+
+func greatestCommonDivisor(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
 
 // Time returns how long a collective takes. All levels of the network carry their parts at the same time (rings over
 // levels are pipelined), so the slowest decides; latencies add up:
@@ -32,7 +47,7 @@ func (c *Cluster) Time(op Collective, bytes float64, g Group) float64 {
 	}
 	rate, latency, inside := 0.0, 0.0, 1 // inside: the group's ranks in a unit of the level
 	for i, l := range c.Levels {
-		joined := min(g.Size, max(1, c.joins(i)/max(g.Stride, 1)))
+		joined := g.in(c.joins(i))
 		if i == len(c.Levels)-1 {
 			joined = g.Size
 		}
@@ -61,10 +76,10 @@ func (c *Cluster) Time(op Collective, bytes float64, g Group) float64 {
 // ringSteps is about the number of successive messages of a ring above which libraries use trees instead.
 const ringSteps = 64
 
-// Message returns the time of one message between two devices that are stride apart.
-func (c *Cluster) Message(bytes float64, stride int) float64 {
+// Message returns the time of one message between devices from first to last, through the level that joins them all.
+func (c *Cluster) Message(bytes float64, first, last int) float64 {
 	for i, l := range c.Levels {
-		if stride < c.joins(i) || i == len(c.Levels)-1 {
+		if unit := c.joins(i); first/unit == last/unit || i == len(c.Levels)-1 {
 			return l.Latency + bytes/(l.Bandwidth*c.Accelerator.Efficiency().Network)
 		}
 	}

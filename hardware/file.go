@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 
 	"anneal/internal/yaml"
 )
@@ -14,7 +15,7 @@ import (
 // Read reads a cluster from YAML, in the units that data sheets use; docs/planning.md has an example. It refuses
 // unknown keys, missing figures and absurd figures, and reports them all at once: the error joins a Fault for each.
 func Read(text []byte) (*Cluster, error) {
-	file, err := yaml.Parse(text)
+	file, err := yaml.Parse(text, parser.AllowDuplicateMapKey()) // open reports each such key
 	if err != nil {
 		var e *yaml.Error
 		if errors.As(err, &e) {
@@ -77,7 +78,7 @@ func levels(sections []*section, all int) (list []Level) {
 	inside := 0
 	for i, s := range sections {
 		l := Level{Name: s.text("name", fmt.Sprint("level ", i)), Bandwidth: giga * s.figure("gb_per_second", 0.001,
-			1e5, "GB/s, one way, of each device"), Latency: 1e-6 * s.figure("latency_us", 0, 1e6, "µs")}
+			1e5, "GB/s, one way, of each device"), Latency: 1e-6 * s.required("latency_us", 0, 1e6, "µs")}
 		least := 1
 		if i == len(sections)-1 {
 			least = 0 // the outermost level joins all

@@ -8,7 +8,7 @@ var fitted = map[string]Efficiency{
 	"b200-180gb":     {Compute: 0.743, Memory: 0.617, Network: 0.990},
 	"b300-288gb":     {Compute: 0.884, Memory: 0.768, Network: 0.712},
 	"gb200-186gb":    {Compute: 0.748, Memory: 0.634, Network: 0.689},
-	"gb300-288gb":    {Compute: 0.935, Memory: 0.794, Network: 0.735},
+	"gb300-288gb":    {Compute: 0.935, Memory: 0.794, Network: 0.729},
 	"h100-80gb":      {Compute: 0.833, Memory: 0.579, Network: 0.990},
 	"h100-96gb-500w": {Compute: 0.646, Memory: 0.720, Network: 0.772},
 	"tpu-v4":         {Compute: 0.981, Memory: 0.769, Network: 0.735},

@@ -93,7 +93,9 @@ network:
 		"line 10: network[0].gb_per_second is -200, must be from",
 		"line 11: network[1].devices is 4, must be more than the 8 of the level inside it",
 		"line 12: network[2] must be keys with values",
+		"network[1].latency_us is missing, must be from 0 to 1000000 µs",
 		"network[3].gb_per_second is missing",
+		"network[3].latency_us is missing",
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d faults are reported, want %d", len(got), len(want))
@@ -120,6 +122,35 @@ network:
 	} {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Keys that appear twice hide neither each other nor other faults.
+func TestAllKeysThatAppearTwiceAreReported(t *testing.T) {
+	text := strings.NewReplacer("nodes: 4", "nodes: 4\nnodes: 5", "{bf16: 300}", "{bf16: 300, bf16: 2}",
+		"memory_gb: 64\n", "", "latency_us: 10", "latency_us: 10, latency_us: 10").Replace(described8)
+	_, err := Read([]byte(text))
+	want := []string{
+		"line 4: nodes appears twice, first on line 3: remove one of them",
+		"line 6: peak_tflops.bf16 appears twice, first on line 6: remove one of them",
+		"line 10: network[1].latency_us appears twice, first on line 10: remove one of them",
+		"memory_gb is missing, must be from 1 to 100000 GB",
+	}
+	if err == nil || err.Error() != strings.Join(want, "\n") {
+		t.Errorf("%v, want\n%s", err, strings.Join(want, "\n"))
+	}
+}
+
+// A level without latency is refused; a latency of 0 may be given.
+func TestLatencyIsRequired(t *testing.T) {
+	for figure, want := range map[string]string{
+		"": "network[1].latency_us is missing", ", latency_us: 0": "", ", latency_us: -1": "is -1, must be from 0",
+	} {
+		c, err := Read([]byte(strings.Replace(described8, ", latency_us: 10", figure, 1)))
+		if want == "" && (err != nil || c.Levels[1].Latency != 0) || want != "" && (err == nil ||
+			!strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", figure, err, want)
 		}
 	}
 }
@@ -170,6 +201,7 @@ func TestCollectivesAreTheirFormulas(t *testing.T) {
 	}{
 		{"gather in a node", AllGather, Group{8, 1}, bytes*(7./8)/200e9 + 7*4e-6},
 		{"gather over nodes", AllGather, Group{32, 1}, bytes*(3./4)/(8*25e9) + 7*4e-6 + 3*10e-6},
+		{"across a node", AllGather, Group{6, 1}, bytes*(2./3)/(2*25e9) + 4e-6 + 2*10e-6},
 		{"one rank of each node", AllGather, Group{4, 8}, bytes*(3./4)/25e9 + 3*10e-6},
 		{"reduce", AllReduce, Group{4, 8}, 2*bytes*(3./4)/25e9 + 6*10e-6},
 		{"alone", AllReduce, Group{1, 1}, 0},

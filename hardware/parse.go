@@ -86,13 +86,25 @@ func numeric(s string) bool {
 }
 
 // Cluster returns a cluster with that many devices in nodes of perNode. A domain that is larger than the table's node,
-// such as an NVL72 rack or a slice of a torus, keeps its size.
+// such as an NVL72 rack or a slice of a torus, keeps its size, or as much of it as the cluster fills evenly: 128
+// devices are 64 of each of two racks of 72.
 func (k Known) Cluster(devices, perNode int) *Cluster {
 	a := k.Accelerator
 	inside := Level{Name: "node", Devices: perNode, Bandwidth: k.Inside, Latency: k.Latency[0]}
 	if k.Domain > k.PerNode {
-		inside.Name, inside.Devices = "domain", max(k.Domain, perNode)
+		inside.Name, inside.Devices = "domain", evenly(devices, perNode, max(k.Domain, perNode))
 	}
 	outside := Level{Name: "network", Bandwidth: k.Outside, Latency: k.Latency[1]}
 	return &Cluster{Accelerator: &a, Devices: devices, PerNode: perNode, Levels: []Level{inside, outside}}
+}
+
+// evenly returns how many devices of each domain a cluster has: the largest number of whole nodes that divides the
+// cluster, or the whole domain if that would be less than half of it.
+func evenly(devices, node, domain int) int {
+	for n := domain / node * node; 2*n >= domain; n -= node {
+		if devices%n == 0 {
+			return n
+		}
+	}
+	return domain
 }

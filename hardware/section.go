@@ -52,8 +52,16 @@ func open(name string, node ast.Node, faults *[]Fault) *section {
 		s.fault(node, "%s must be keys with values, such as name: mine", s.path())
 		s.values = nil
 	}
+	first := map[string]int{} // line of each key
 	for _, v := range list {
-		key := v.Key.GetToken().Value
+		at := v.Key.GetToken()
+		key := at.Value
+		if line, again := first[key]; again {
+			*s.faults = append(*s.faults, Fault{Line: at.Position.Line, Message: fmt.Sprintf(
+				"%s%s appears twice, first on line %d: remove one of them", s.name, shown(key), line)})
+			continue
+		}
+		first[key] = at.Position.Line
 		s.values[key] = v.Value
 		s.keys = append(s.keys, key)
 	}
@@ -85,8 +93,8 @@ func (s *section) take(key string) ast.Node {
 func (s *section) figure(key string, least, most float64, unit string) float64 {
 	node := s.take(key)
 	if node == nil {
-		if least > 0 && s.values != nil {
-			s.fault(nil, "%s%s is missing, must be from %s to %s %s", s.name, key, short(least), short(most), unit)
+		if least > 0 {
+			s.missing(key, least, most, unit)
 		}
 		return 0
 	}
@@ -97,6 +105,21 @@ func (s *section) figure(key string, least, most float64, unit string) float64 {
 		s.fault(node, "%s%s is %s, must be from %s to %s %s", s.name, key, short(x), short(least), short(most), unit)
 	}
 	return x
+}
+
+// required reads a number in a range that may begin at 0. Unlike figure, it refuses a missing number.
+func (s *section) required(key string, least, most float64, unit string) float64 {
+	if s.values[key] == nil {
+		s.missing(key, least, most, unit)
+	}
+	return s.figure(key, least, most, unit)
+}
+
+// missing reports a missing number, unless there is no map that could have it.
+func (s *section) missing(key string, least, most float64, unit string) {
+	if s.values != nil {
+		s.fault(nil, "%s%s is missing, must be from %s to %s %s", s.name, key, short(least), short(most), unit)
+	}
 }
 
 // count reads a whole number in a range.
@@ -157,7 +180,7 @@ func (s *section) list(key string) (list []*section) {
 		return nil
 	}
 	if node == nil || len(sequence.Values) == 0 {
-		s.fault(node, "%s%s has no levels: give at least one with gb_per_second", s.name, key)
+		s.fault(node, "%s%s has no levels: give at least one with gb_per_second and latency_us", s.name, key)
 		return nil
 	}
 	for i, v := range sequence.Values {

@@ -10,6 +10,7 @@ import (
 
 	"anneal/device"
 	_ "anneal/internal/torture"
+	"anneal/tensor"
 )
 
 // product is a call in the storage of bf16.
@@ -168,5 +169,20 @@ func TestFewSamplesScaleWithTheWork(t *testing.T) {
 	rate := (&Profile{Sections: []Section{s}}).Rates(1)
 	if got, _ := rate(product(50, 50, 50)); got > 1e-5 {
 		t.Errorf("a thousandth of the operations takes %v s", got)
+	}
+}
+
+// The peak for other numbers of threads is in proportion to that of the most threads measured up to this number.
+func TestPeakGrowsWithThreads(t *testing.T) {
+	p := &Profile{Sections: []Section{
+		{Threads: 2, Peak: map[string]float64{"f32": 100}}, {Threads: 8, Peak: map[string]float64{"f32": 320}},
+	}}
+	for threads, want := range map[int]float64{1: 50, 2: 100, 4: 200, 8: 320, 16: 640} {
+		if got := p.Peak(tensor.F32, threads); got != want {
+			t.Errorf("%d threads: %v GFLOP/s, want %v", threads, got, want)
+		}
+	}
+	if got := p.Peak(tensor.BF16, 2); got != 0 {
+		t.Errorf("a peak that was not measured is %v", got)
 	}
 }

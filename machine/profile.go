@@ -18,6 +18,7 @@ import (
 	"anneal/internal/buildinfo"
 	"anneal/internal/fileio"
 	"anneal/internal/machine"
+	"anneal/tensor"
 )
 
 // A Profile is the measured speed of a machine.
@@ -41,8 +42,21 @@ func KeyOf(dev device.Properties) Key {
 
 // A Section holds the samples of a number of threads.
 type Section struct {
-	Threads int      `json:"threads"`
-	Samples []Sample `json:"samples"`
+	Threads int `json:"threads"`
+	// the highest rate of products of operands of a type, by its name, measured beside the samples
+	Peak    map[string]float64 `json:"peak_gflops,omitempty"`
+	Samples []Sample           `json:"samples"`
+}
+
+// Peak returns the highest rate of products of a type's operands on a number of threads, in GFLOP/s: that of the most
+// threads measured, up to this number, in proportion. It is 0 if none was measured.
+func (p *Profile) Peak(operand tensor.DType, threads int) (peak float64) {
+	for _, s := range p.Sections {
+		if s.Threads <= threads || peak == 0 {
+			peak = s.Peak[operand.String()] * float64(threads) / float64(s.Threads)
+		}
+	}
+	return peak
 }
 
 // A Sample is a call and how long it took.

@@ -47,7 +47,7 @@ func TimeOf(cfg *config.Config, dev device.Properties, p *profile.Profile, d Doc
 		if err := t.pipelineTime(cfg, dev, d, rate); err != nil {
 			return nil, err
 		}
-		return t, t.derive(cfg, dev, d)
+		return t, t.derive(cfg, p, dev.Threads(), d)
 	}
 	var world comm.Comm = comm.Alone{}
 	if ranks > 1 {
@@ -65,7 +65,7 @@ func TimeOf(cfg *config.Config, dev device.Properties, p *profile.Profile, d Doc
 		t.count(k, 1)
 		t.Step += k.Seconds
 	}
-	return t, t.derive(cfg, dev, d)
+	return t, t.derive(cfg, p, dev.Threads(), d)
 }
 
 // kernelsOf returns the calls of a step with their times.
@@ -90,14 +90,14 @@ func (t *Time) count(k Kernel, share float64) {
 }
 
 // derive computes the figures that depend on the time of a step.
-func (t *Time) derive(cfg *config.Config, dev device.Properties, d Documents) error {
+func (t *Time) derive(cfg *config.Config, p *profile.Profile, threads int, d Documents) error {
 	policy, err := train.PolicyOf(cfg)
 	if err != nil {
 		return err
 	}
 	batch := float64(cfg.Train.BatchTokens)
 	t.TokensPerSecond = batch / t.Step
-	if peak := dev.Peak(policy.Operand) * 1e9; peak > 0 {
+	if peak := p.Peak(policy.Operand, threads) * 1e9; peak > 0 {
 		m, length := model.Outline(cfg.Model, policy), cfg.Model.Context
 		flops := func(n int) float64 { return m.FLOPsPerToken(n) + train.TeacherFLOPs(cfg, policy, n) }
 		products := flops(0)

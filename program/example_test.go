@@ -8,7 +8,12 @@ import (
 
 // A step of two stages and four micro-batches: its instructions are checked, and its course is simulated.
 func Example() {
-	lists, err := program.Make("1f1b", 2, 4)
+	schedule, err := program.Parse("1f1b")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lists, err := schedule.Make(2, 4)
 	if err != nil {
 		fmt.Println(err)
 		return

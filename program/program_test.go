@@ -166,10 +166,10 @@ func TestWhatIsNotAScheduleIsRefused(t *testing.T) {
 			t.Errorf("%q is read as %v", name, s)
 		}
 	}
-	if _, err := Make("interleaved:2", 4, 6); err == nil || !strings.Contains(err.Error(), "multiple of") {
+	if _, err := (Schedule{"interleaved", 2}).Make(4, 6); err == nil || !strings.Contains(err.Error(), "multiple of") {
 		t.Errorf("6 micro-batches on 4 interleaved stages: %v", err)
 	}
-	if _, err := Make("1f1b", 0, 6); err == nil {
+	if _, err := (Schedule{"1f1b", 1}).Make(0, 6); err == nil {
 		t.Error("a pipeline without stages is made")
 	}
 }

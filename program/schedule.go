@@ -55,15 +55,6 @@ func (s Schedule) Make(stages, micro int) ([][]Instr, error) {
 	}
 }
 
-// Make returns the lists by stage of the schedule with the given name in a configuration.
-func Make(name string, stages, micro int) ([][]Instr, error) {
-	s, err := Parse(name)
-	if err != nil {
-		return nil, err
-	}
-	return s.Make(stages, micro)
-}
-
 // Fit is Make for any number of micro-batches: an interleaved schedule is made for the next multiple of its stages,
 // and the micro-batches that do not exist are left out.
 func (s Schedule) Fit(stages, micro int) ([][]Instr, error) {

@@ -6,7 +6,9 @@ import "fmt"
 type Costs struct {
 	Forward, BackwardInput, BackwardWeights []float64 // by part; Backward takes both backward times
 
-	Message float64 // from a send until its contents have arrived; the send itself takes no time of its stage
+	// by stage: from a send to or by the next stage, of the last stage the first, until its contents have arrived. The
+	// send itself takes no time of its stage. nil: messages take no time
+	Messages []float64
 }
 
 // Even returns costs for parts of equal size. A stage's chunks together take the times forward, input and weights, in
@@ -32,6 +34,18 @@ func (c Costs) of(op Op, part int) float64 {
 		return c.BackwardWeights[part]
 	default:
 		return c.BackwardInput[part] + c.BackwardWeights[part]
+	}
+}
+
+// message returns the time of a message between neighbours in the circle of stages.
+func (c Costs) message(from, to, stages int) float64 {
+	switch {
+	case c.Messages == nil:
+		return 0
+	case to == (from+1)%stages:
+		return c.Messages[from]
+	default:
+		return c.Messages[to]
 	}
 }
 
@@ -108,6 +122,9 @@ func newSimulation(lists [][]Instr, c Costs) (*simulation, error) {
 		return nil, fmt.Errorf("there are costs of %d, %d and %d parts for forward and the two halves of backward",
 			parts, len(c.BackwardInput), len(c.BackwardWeights))
 	}
+	if n := len(c.Messages); n > 0 && n != stages {
+		return nil, fmt.Errorf("there are times of messages for %d stages instead of %d", n, stages)
+	}
 	sim := &simulation{lists: lists, costs: c, now: make([]float64, stages), busy: make([]float64, stages),
 		kept: make([]int, stages), arrives: make([]map[Instr]float64, stages)}
 	sim.Spans, sim.Idle, sim.Peak = make([][]Span, stages), make([]float64, stages), make([]int, stages)
@@ -127,7 +144,7 @@ func (sim *simulation) step(s int) bool {
 	switch {
 	case i.Op.Sends():
 		to, received := i.Peer(s, stages)
-		sim.arrives[to][received] = start + sim.costs.Message
+		sim.arrives[to][received] = start + sim.costs.message(s, to, stages)
 	case i.Op.Message():
 		at, sent := sim.arrives[s][i]
 		if !sent {

@@ -27,8 +27,8 @@ const firstExponent = 0.5
 // E from β, and a law of such points predicts no gain from many more tokens, or too much. Published values are 0.28
 // (Hoffmann et al. 2022) and 0.37 (Besiroglu et al. 2024, arXiv 2404.10102).
 //
-// The error is that of CheckBeta, or a *PointsError: too few points, numbers that no model has, or losses that do not
-// fall with N or with D.
+// The error is that of CheckBeta, or a *PointsError: too few points, numbers that no model has, tokens that follow from
+// the size, or losses that do not fall with N or with D.
 func FitPoints(points []Point, beta float64) (*Fit, error) {
 	if err := CheckBeta(beta); err != nil {
 		return nil, err
@@ -40,9 +40,16 @@ func FitPoints(points []Point, beta float64) (*Fit, error) {
 	if list := tooFew(points); len(list) > 0 {
 		return nil, &PointsError{list}
 	}
+	rule := tokensBySize(points)
+	if rule.exact() {
+		return nil, &PointsError{[]string{rule.reason()}}
+	}
 	f := &Fit{Points: points, Held: beta}
 	f.Law, f.Objective = newProfile(points, beta).search(firstExponent, cmp.Or(beta, firstExponent))
 	if list := f.Law.undetermined(); len(list) > 0 {
+		if rule.close() { // more params, or more tokens, would not help
+			list = []string{rule.reason()}
+		}
 		return nil, &PointsError{list}
 	}
 	return f, nil

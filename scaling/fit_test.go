@@ -167,6 +167,43 @@ func TestPointsWithoutALaw(t *testing.T) {
 	}
 }
 
+// Points whose tokens follow from their sizes have no law, since the effects of both cannot be told apart: without
+// noise a fit of them is exact and wrong. Points of equal FLOPs, and points whose ratio varies, have one.
+func TestPointsWithEqualTokensPerParameterAreRefused(t *testing.T) {
+	points := func(noise float64, tokens func(i int, n float64) float64) (list []Point) {
+		for i, n := range spread(1e7, 1e9, 7) {
+			list = append(list, grid(Besiroglu, []float64{n}, []float64{tokens(i, n)}, noise, uint64(i))...)
+		}
+		return list
+	}
+	for _, beta := range []float64{0, 0.37} {
+		for _, noise := range []float64{0, 0.003} {
+			ratio := points(noise, func(i int, n float64) float64 { return (20 + 0.5*float64(i%2)) * n })
+			_, err := FitPoints(ratio, beta)
+			if err == nil || strings.Contains(err.Error(), "differ more in") ||
+				!strings.Contains(err.Error(), "about the same number of tokens per parameter, 20.2,") {
+				t.Errorf("β %v, noise %v, equal ratios: %v", beta, noise, err)
+			}
+			power := points(noise, func(_ int, n float64) float64 { return 1e3 * math.Pow(n, 0.75) })
+			if _, err := FitPoints(power, beta); err == nil || !strings.Contains(err.Error(), "about as params^0.75") {
+				t.Errorf("β %v, noise %v, a power of the size: %v", beta, noise, err)
+			}
+		}
+	}
+	for name, tokens := range map[string]func(int, float64) float64{
+		"ratios of 10 and 40": func(i int, n float64) float64 { return 10 * math.Pow(4, float64(i%2)) * n },
+		"equal FLOPs":         func(_ int, n float64) float64 { return 1e19 / n },
+	} {
+		f, err := FitPoints(points(0, tokens), 0)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		close(t, name+": alpha", f.Law.Alpha, Besiroglu.Alpha, 1e-2)
+		close(t, name+": beta", f.Law.Beta, Besiroglu.Beta, 1e-2)
+	}
+}
+
 // Noise-free curves and narrow profiles have the exponent of the closed form.
 func TestOtherApproaches(t *testing.T) {
 	for _, law := range []Law{Besiroglu, Hoffmann} {
@@ -321,7 +358,7 @@ func TestAPointThatCannotBeIsNamed(t *testing.T) {
 	_, iso := IsoFLOP(points)
 	for _, err := range []error{fit, envelope, iso} {
 		if err == nil || !strings.Contains(err.Error(), "point 3: loss is NaN") ||
-			!strings.Contains(err.Error(), "point 5: params is -1, not above 0") {
+			!strings.Contains(err.Error(), "point 5: params is -1, must be from 1 to 1e+50") {
 			t.Errorf("%v", err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"anneal/internal/units"
 )
 
 // Point is a trained model and its loss.
@@ -69,9 +71,12 @@ func (e *PointsError) Error() string {
 }
 
 // The columns of a CSV of points; the first three are required.
-var columns = []string{"params", "tokens", "loss", "flops", "unique_tokens"}
+var columns = []string{"params", "tokens", lossColumn, "flops", "unique_tokens"}
 
-const requiredColumns = 3
+const (
+	requiredColumns = 3
+	lossColumn      = "loss"
+)
 
 // ReadPoints reads a CSV whose header names the columns params, tokens, loss, and optionally flops (default: 6·N·D) and
 // unique_tokens (default: tokens). Other columns are ignored. The error is a *PointsError with every fault of the file,
@@ -177,13 +182,15 @@ func readPoint(record []string, at []int) (p Point, wrong []string) {
 
 // implausible returns why no model has this number; "" if one may have it.
 func implausible(column string, v float64) string {
+	least := 1.0 // a parameter, a token or an operation
+	if column == lossColumn {
+		least = 1 / beyond
+	}
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return fmt.Sprintf("%s is %v", column, v)
-	case v <= 0:
-		return fmt.Sprintf("%s is %v, not above 0", column, v)
-	case v < 1/beyond || v > beyond:
-		return fmt.Sprintf("%s is %v, which no model has", column, v)
+	case v < least || v > beyond:
+		return fmt.Sprintf("%s is %v, must be from %g to %g", column, v, least, float64(beyond))
 	}
 	return ""
 }
@@ -191,8 +198,12 @@ func implausible(column string, v float64) string {
 // tooFew describes what the points lack for a fit.
 func tooFew(points []Point) (list []string) {
 	if n := len(points); n < leastPoints {
-		list = append(list,
-			fmt.Sprintf("%d points are too few: a fit of five numbers needs at least %d", n, leastPoints))
+		are := "are"
+		if n == 1 {
+			are = "is"
+		}
+		list = append(list, fmt.Sprintf("%s %s too few: a fit of five numbers needs at least %d",
+			units.Count(n, "point"), are, leastPoints))
 	}
 	params, tokens, losses := map[float64]bool{}, map[float64]bool{}, map[float64]bool{}
 	for _, p := range points {
@@ -210,8 +221,8 @@ func tooFew(points []Point) (list []string) {
 		what string
 	}{{len(params), "params"}, {len(tokens), read}} {
 		if c.n < leastValues {
-			list = append(list, fmt.Sprintf("the column %s has %d different values: its exponent needs at least %d",
-				c.what, c.n, leastValues))
+			list = append(list, fmt.Sprintf("the column %s has %s: its exponent needs at least %d", c.what,
+				units.Count(c.n, "different value"), leastValues))
 		}
 	}
 	return list

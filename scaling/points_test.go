@@ -37,14 +37,19 @@ func TestBadPoints(t *testing.T) {
 		"params,tokens,loss,unique_tokens\n1e6,NaN,3,1\n\n-2,1e6,x,\n1e6,1e6\n" +
 			"1e6,1e6,Inf,1\n2e6,0,1e99,1\n1e6,5,3,6\n": {
 			"line 2: tokens is NaN", "line 4: params is -2", `line 4: loss is "x"`,
-			"line 5 has 2 values, the header 4", "line 6: loss is +Inf", "line 7: tokens is 0", "line 7: loss is 1e+99",
+			"line 5 has 2 values, the header 4", "line 6: loss is +Inf",
+			"line 7: tokens is 0, must be from 1 to 1e+50", "line 7: loss is 1e+99, must be from 1e-50 to 1e+50",
 			"line 8: unique_tokens, 6, is above",
 		},
-		"params,tokens,loss\n1e30,1e30,3\n":                 {"line 2: 6·params·tokens is 6.0"},
+		"params,tokens,loss\n1e30,1e30,3\n": {"line 2: 6·params·tokens is 6.0"},
+		"params,tokens,loss\n1e-13,0.5,3\n": {
+			"line 2: params is 1e-13, must be from 1 to 1e+50", "line 2: tokens is 0.5, must be from 1 to 1e+50",
+		},
 		"params,tokens,loss,unique_tokens\n1e6,1e7,3,1e6\n": {"tokens, of which repeated ones count less, has 1"},
 		"params,tokens,loss\n1e6,1e7,\"3\n":                 {"line 2"},
-		"params,tokens,loss\n1e6,1e7,3\n":                   {"1 points are too few", "at least 6", "params", "tokens"},
-		strings.ReplaceAll(goodPoints, "4e6", "2e6"):        {"params has 2 different values", "at least 3"},
+		"params,tokens,loss\n1e6,1e7,3\n": {"1 point is too few", "at least 6",
+			"params has 1 different value:"},
+		strings.ReplaceAll(goodPoints, "4e6", "2e6"): {"params has 2 different values", "at least 3"},
 	} {
 		_, err := ReadPoints(strings.NewReader(text))
 		if err == nil {

@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"errors"
+	"fmt"
 	"math"
 )
 
@@ -53,7 +54,11 @@ func (q Question) Epochs(m Model) float64 {
 // ErrTooFar is the error of a question whose answer has no finite numbers.
 var ErrTooFar = errors.New("the answer is too far from the points of the fit: it has no finite numbers")
 
-// Answer returns the model that a law gives. A question that Check refuses has no answer.
+// ErrTooSmall is the error of a question whose answer has less than one parameter or one token.
+var ErrTooSmall = errors.New("no model is that small")
+
+// Answer returns the model that a law gives. A question that Check refuses has no answer. With ErrTooSmall it returns
+// the model, too.
 func (l Law) Answer(q Question) (Model, error) {
 	if err := q.Check(); err != nil {
 		return Model{}, err
@@ -63,6 +68,11 @@ func (l Law) Answer(q Question) (Model, error) {
 		if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
 			err = ErrTooFar
 		}
+	}
+	const one = 1 - 1e-9 // as rounded
+	if err == nil && (m.Params < one || m.Tokens < one) {
+		err = fmt.Errorf("%w: by this law the answer has %.3g parameters and %.3g tokens\n"+
+			"  try more FLOPs, parameters or tokens, or a lower loss", ErrTooSmall, m.Params, m.Tokens)
 	}
 	return m, err
 }

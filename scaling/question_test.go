@@ -1,6 +1,9 @@
 package scaling
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 // Whatever is asked of a model, the answer is that model.
 func TestQuestionsOfOneModel(t *testing.T) {
@@ -26,6 +29,11 @@ func TestQuestionsOfOneModel(t *testing.T) {
 	steep := Law{E: 1, A: 1, B: 1, Alpha: 4.5, Beta: 0.37} // an optimum for that size has endless tokens
 	if m, err := steep.Answer(Question{Params: 1e30}); err != ErrTooFar {
 		t.Errorf("%+v, %v", m, err)
+	}
+	for _, q := range []Question{{FLOPs: 1}, {Loss: 1e6}, {Params: 1e9, FLOPs: 1e9}} {
+		if m, err := law.Answer(q); !errors.Is(err, ErrTooSmall) {
+			t.Errorf("%+v: %+v, %v, want no model of less than a parameter and a token", q, m, err)
+		}
 	}
 	for q, want := range map[Question]error{
 		{}: ErrNoQuestion, {Unique: 1e9}: ErrNoQuestion, {Params: 1, Tokens: 1, Loss: 1}: ErrOverdefined,

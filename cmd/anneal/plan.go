@@ -22,21 +22,21 @@ type planCmd struct {
 	Config    string   `arg:"" optional:"" help:"The YAML config; a run's config.yaml will do."`
 	Overrides []string `arg:"" optional:"" name:"section.key=value" help:"Values that replace those of the config."`
 
-	Recipe    string        `placeholder:"NAME" complete:"recipes" help:"A well-known model, such as llama2-70b, instead of a config."`
-	On        string        `placeholder:"CLUSTER" help:"NODESxDEVICESxACCELERATOR, such as 128x8xh100-80gb; a YAML file; or the word this for this machine. Default: this."`
-	Mesh      string        `placeholder:"dp=N,tp=N,…" help:"How ranks share the model: dp, tp, pp, vpp, cp, ep. Default: data parallelism."`
-	Zero      *int          `placeholder:"N" help:"Stage of ZeRO, 0 to 3. Default: 1."`
-	Micro     *int          `placeholder:"N" help:"Sequences in a micro-batch. Default: 1."`
-	Recompute string        `placeholder:"WHAT" help:"What the backward pass recomputes: none, attention, half or full. Default: none."`
-	Precision string        `placeholder:"FORMAT" help:"Number format of matrix products: bf16, fp16, fp8 or fp4. Default: bf16."`
-	Batch     *int          `placeholder:"N" help:"Sequences in a step. Default: the recipe's."`
-	Context   *int          `placeholder:"N" help:"Tokens in a sequence. Default: the recipe's."`
-	Tokens    *tokens       `placeholder:"N" help:"Tokens of the whole training. Default: the recipe's."`
-	Search    bool          `help:"Find the best meshes. Values given by --mesh, --zero, --micro and --recompute stay fixed."`
-	Within    time.Duration `placeholder:"30d" help:"With --search: only meshes that finish in this time."`
-	Price     string        `placeholder:"2.50/gpu-hour" help:"Price of a device per hour."`
-	SVG       outFile       `name:"svg" placeholder:"FILE" example:"plan.svg" help:"Draw the memory of each stage; with --search, the best meshes by time and cost."`
-	Timeline  outFile       `placeholder:"FILE" example:"step.svg" help:"Draw what each stage does in a step: FILE.svg, or FILE.json for Perfetto."`
+	Recipe    string  `placeholder:"NAME" complete:"recipes" help:"A well-known model, such as llama2-70b, instead of a config."`
+	On        string  `placeholder:"CLUSTER" help:"NODESxDEVICESxACCELERATOR, such as 128x8xh100-80gb; a YAML file; or the word this for this machine. Default: this."`
+	Mesh      string  `placeholder:"dp=N,tp=N,…" help:"How ranks share the model: dp, tp, pp, vpp, cp, ep. Default: data parallelism."`
+	Zero      *int    `placeholder:"N" help:"Stage of ZeRO, 0 to 3. Default: 1."`
+	Micro     *int    `placeholder:"N" help:"Sequences in a micro-batch. Default: 1."`
+	Recompute string  `placeholder:"WHAT" help:"What the backward pass recomputes: none, attention, half or full. Default: none."`
+	Precision string  `placeholder:"FORMAT" help:"Number format of matrix products: bf16, fp16, fp8 or fp4. Default: bf16."`
+	Batch     *int    `placeholder:"N" help:"Sequences in a step. Default: the recipe's."`
+	Context   *int    `placeholder:"N" help:"Tokens in a sequence. Default: the recipe's."`
+	Tokens    *tokens `placeholder:"N" help:"Tokens of the whole training. Default: the recipe's."`
+	Search    bool    `help:"Find the best meshes. Values given by --mesh, --zero, --micro and --recompute stay fixed."`
+	Within    string  `placeholder:"30d" help:"With --search: only meshes that finish in this time."`
+	Price     string  `placeholder:"2.50/gpu-hour" help:"Price of a device per hour."`
+	SVG       outFile `name:"svg" placeholder:"FILE" example:"plan.svg" help:"Draw the memory of each stage; with --search, the best meshes by time and cost."`
+	Timeline  outFile `placeholder:"FILE" example:"step.svg" help:"Draw what each stage does in a step: FILE.svg, or FILE.json for Perfetto."`
 }
 
 func (planCmd) Help() string {
@@ -45,7 +45,9 @@ func (planCmd) Help() string {
 		"anneal plan --recipe llama2-70b --on 128x8xh100-80gb --search --mesh tp=8 --zero 1 --within 30d",
 		"anneal plan --recipe llama2-70b --on 16x8xh100-80gb --mesh tp=8,pp=4 --svg memory.svg --timeline step.svg",
 		"anneal plan examples/tiny.yaml data.path=data/go",
-		"anneal plan examples/gpt2-small.yaml model.vocab=50304 --on 8xh100-80gb")
+		"anneal plan examples/gpt2-small.yaml model.vocab=50304 --on 8xh100-80gb") +
+		"\n\nMFU on a cluster counts the products of attention with all tokens, as published runs do; on this " +
+		"machine only the causal\nhalf. A plan that does not fit ends with exit code 6."
 }
 
 func (c planCmd) Run(s *session) error {
@@ -101,10 +103,9 @@ func (c planCmd) run(recipe cluster.Recipe, err error) (*cluster.Run, cluster.Ax
 	if c.Tokens != nil && *c.Tokens > 0 {
 		tokens = float64(*c.Tokens)
 	}
-	switch {
-	case c.Search:
+	if c.Search || mesh.Data == 0 { // of a mesh that cannot be read, only the other flags are checked
 		faults = append(faults, r.CheckAxes(fixed))
-	case mesh.Data > 0:
+	} else {
 		faults = append(faults, r.Check())
 	}
 	return r, fixed, tokens, errors.Join(faults...)
@@ -166,13 +167,28 @@ func (c planCmd) faults() (list []error) {
 		!strings.HasSuffix(t, ".json") {
 		list = append(list, fmt.Errorf("--timeline %s must end in .svg, for a picture, or .json, for Perfetto", t))
 	}
-	if c.Within < 0 {
-		list = append(list, fmt.Errorf("--within is %v, must be more than nothing", c.Within))
+	if _, err := c.within(); err != nil {
+		list = append(list, err)
 	}
-	if c.Within != 0 && !c.Search {
+	if c.Within != "" && !c.Search {
 		list = append(list, errors.New("--within chooses among meshes: it needs --search"))
 	}
 	return list
+}
+
+// within reads the time of --within; 0 without the flag.
+func (c planCmd) within() (time.Duration, error) {
+	if c.Within == "" {
+		return 0, nil
+	}
+	d, err := readDuration(c.Within, time.Minute)
+	if err == nil && d == 0 {
+		err = fmt.Errorf("%q is no time", c.Within)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("--within: %w", err)
+	}
+	return d, nil
 }
 
 // atLeastOne returns an error for a flag that is given and below 1.

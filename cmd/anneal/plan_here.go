@@ -75,7 +75,7 @@ func (c planCmd) model(s *session) (cluster.Recipe, error) {
 func (c planCmd) here(s *session) error {
 	if c.Search || c.Mesh != "" || c.SVG != "" || c.Timeline != "" || c.Zero != nil || c.Micro != nil ||
 		c.Recompute != "" || c.Precision != "" || c.Batch != nil || c.Context != nil || c.Tokens != nil ||
-		c.Within != 0 {
+		c.Within != "" {
 		return config.Problem{
 			Message: "--mesh, --zero, --micro, --recompute, --precision, --batch, --context, --tokens, --search, " +
 				"--within, --svg and --timeline plan a cluster",
@@ -104,14 +104,12 @@ func (c planCmd) here(s *session) error {
 	planned := plannedOnThis(cfg, p, price)
 	switch {
 	case planned.Cost != nil:
-		s.printf("# cost: %.2f for %.2f hours\n", *planned.Cost, *planned.Hours)
+		s.printf("# cost: %s for %s hours\n", hundredths(*planned.Cost), hundredths(*planned.Hours))
 	case price > 0:
 		s.printf("# cost: unknown without a time\n")
 	}
-	if c.Recipe == "" || cfg.HasData() {
-		if err := fits(p); err != nil {
-			return err
-		}
+	if !p.Fits {
+		return unfitHere(p, planned)
 	}
 	return s.emit(planned)
 }
@@ -121,6 +119,7 @@ var errOn = errors.New("--on is missing: name a cluster, such as --on 128x8xh100
 // A plannedHere has the keys of a plan for a cluster in addition to those of a dry run. Unknown values are null.
 type plannedHere struct {
 	*plan.Foresight
+	Reason          string             `json:"reason,omitempty"` // if it does not fit
 	Ranks           []rankHere         `json:"ranks"`
 	Step            *float64           `json:"step_seconds"`
 	Phases          map[string]float64 `json:"phases"`

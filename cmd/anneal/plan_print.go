@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"anneal/internal/units"
@@ -84,10 +85,16 @@ func (c planCmd) print(s *session, r *cluster.Run, step *cluster.Step, tokens fl
 		return err
 	}
 	if s.json {
+		if err := unfitCluster(r, p); err != nil {
+			return err
+		}
 		return s.emit(p)
 	}
 	s.describe(r, p, tokens)
-	return c.printStep(s, r)
+	if err := c.printStep(s, r); err != nil {
+		return err
+	}
+	return unfitCluster(r, p)
 }
 
 // describe prints a plan for people.
@@ -106,18 +113,14 @@ func (s *session) describe(r *cluster.Run, p plannedRun, tokens float64) {
 		verdict = "does not fit:  "
 	}
 	s.prosef("               ", "%s%s\n", verdict, p.excess(r))
-	if !p.Fits {
-		s.prosef("               ", "               %s\n", r.TooSmall())
-	}
-	s.printf("mesh           %s, %s sequences of %s tokens a step\n", r.Mesh, units.Commas(r.Batch),
-		units.Commas(r.Shape.Context))
+	s.printf("mesh           %s, %s of %s a step\n", r.Mesh, units.Count(r.Batch, "sequence"),
+		units.Count(r.Shape.Context, "token"))
 	s.printf("step           %s: %s tokens/s, MFU %.1f %%, HFU %.1f %%\n", stepTime(p.Seconds),
 		units.Commas(int64(p.Tokens)), 100*p.MFU, 100*p.HFU)
 	s.phases(p)
-	s.printf("training       %s tokens: %s, %s device hours", tokenAmount(tokens), days(p.Days),
-		units.Commas(int64(p.Hours)))
+	s.printf("training       %s tokens: %s, %s device hours", tokenAmount(tokens), days(p.Days), hundredths(p.Hours))
 	if p.Cost != nil {
-		s.printf(", cost %s", units.Commas(int64(*p.Cost)))
+		s.printf(", cost %s", hundredths(*p.Cost))
 	}
 	s.printf("\nmemory         of a rank of each stage; the line is %.0f GiB\n", r.Cluster.Accelerator.Memory/gibi)
 	s.bars(p, r.Cluster.Accelerator.Memory)
@@ -221,6 +224,19 @@ func days(d float64) string {
 		return fmt.Sprintf("%.1f hours", 24*d)
 	}
 	return oneDecimal(d) + " days"
+}
+
+// hundredths writes hours or money: two decimals below 100, whole numbers from there.
+func hundredths(x float64) string {
+	switch {
+	case x > 0 && x < 0.005:
+		return "under 0.01"
+	case x < 99.995:
+		return fmt.Sprintf("%.2f", x)
+	case x < 1e15:
+		return units.Commas(int64(math.Round(x)))
+	}
+	return fmt.Sprintf("%.2e", x)
 }
 
 func oneDecimal(x float64) string {

@@ -16,15 +16,14 @@ func (c planCmd) search(s *session, r *cluster.Run, fixed cluster.Axes, tokens f
 		return err
 	}
 	if found.Best == nil {
-		return config.Problem{Message: found.Advice}
+		return unfitSearch(r, found)
 	}
-	late := func(f *cluster.Found) bool {
-		return c.Within > 0 && tokens/f.Step.Tokens > c.Within.Seconds()
-	}
+	within, _ := c.within() // run has checked it
+	late := func(f *cluster.Found) bool { return within > 0 && tokens/f.Step.Tokens > within.Seconds() }
 	best := planned(found.Best.Run, found.Best.Step, tokens)
 	if late(found.Best) {
 		return config.Problem{Message: fmt.Sprintf("no mesh finishes within %s: the fastest, %s, takes %s",
-			days(c.Within.Hours()/24), found.Best.Mesh, days(best.Days))}
+			days(within.Hours()/24), found.Best.Mesh, days(best.Days))}
 	}
 	found.Front = slices.DeleteFunc(found.Front, late)
 	if err := c.drawStep(s, found.Best.Run); err != nil {
@@ -41,7 +40,11 @@ func (c planCmd) search(s *session, r *cluster.Run, fixed cluster.Axes, tokens f
 		}
 		return s.emit(best)
 	}
-	s.printf("%s meshes were considered; the fastest is\n\n", units.Commas(found.Tried))
+	were := "meshes were"
+	if found.Tried == 1 {
+		were = "mesh was"
+	}
+	s.printf("%s %s considered; the fastest is\n\n", units.Commas(found.Tried), were)
 	s.describe(found.Best.Run, best, tokens)
 	if err := c.printStep(s, found.Best.Run); err != nil {
 		return err
@@ -60,7 +63,7 @@ func (s *session) front(found []*cluster.Found, list []plannedRun) {
 	s.printf("%11s %9s %14s %6s  %s\n", "step", "days", "device hours", "free", "devices, mesh")
 	for i, f := range found {
 		s.printf("%11s %9s %14s %5.0f%%  %7s %s\n", stepTime(f.Step.Seconds), oneDecimal(list[i].Days),
-			units.Commas(int64(list[i].Hours)), 100*f.Room, units.Commas(f.Count), f.Mesh)
+			hundredths(list[i].Hours), 100*f.Room, units.Commas(f.Count), f.Mesh)
 	}
 }
 

@@ -61,7 +61,10 @@ func (c planCmd) printStep(s *session, r *cluster.Run) error {
 // stepPanel draws a step; a long step is drawn with fewer micro-batches.
 func stepPanel(r *cluster.Run) (draw.Panel, error) {
 	step, micros := (*cluster.Step)(nil), r.Micros()
-	title := fmt.Sprintf("%s: %d micro-batches in ", r.Mesh, micros)
+	title := fmt.Sprintf("%s: %s micro-batches in ", r.Mesh, units.Commas(micros))
+	if micros == 1 {
+		title = fmt.Sprintf("%s: 1 micro-batch in ", r.Mesh)
+	}
 	var err error
 	if few := drawnRounds * r.Mesh.Pipeline; micros > few+r.Mesh.Pipeline {
 		few += micros % r.Mesh.Pipeline

@@ -22,9 +22,9 @@ import (
 func TestPlansAreDrawn(t *testing.T) {
 	dir := t.TempDir()
 	memory, front := filepath.Join(dir, "memory.svg"), filepath.Join(dir, "front.svg")
-	draw := func(file, args string) string {
+	draw := func(want int, file, args string) string {
 		t.Helper()
-		if code, _, errs := anneal(append(strings.Fields(args), "--svg", file)...); code != exitOK {
+		if code, _, errs := anneal(append(strings.Fields(args), "--svg", file)...); code != want {
 			t.Fatalf("anneal %s: exit %d, %s", args, code, errs)
 		}
 		text, err := os.ReadFile(file)
@@ -33,7 +33,7 @@ func TestPlansAreDrawn(t *testing.T) {
 		}
 		return string(text)
 	}
-	text := draw(memory, "plan --recipe llama2-70b --on 4x8xh100-80gb --mesh tp=4,pp=4,vpp=2 --batch 16")
+	text := draw(exitResources, memory, "plan --recipe llama2-70b --on 4x8xh100-80gb --mesh tp=4,pp=4,vpp=2 --batch 16")
 	for _, want := range []string{"stage 0", "stage 3", "activations", "79.4 GiB", "76.0 GiB of a device"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the picture of memory has no %q", want)
@@ -42,7 +42,7 @@ func TestPlansAreDrawn(t *testing.T) {
 	if got := strings.Count(text, memoryParts[3].colour); got != 5 {
 		t.Errorf("the picture has %d times the colour of activations, want 4 stages and the legend", got)
 	}
-	text = draw(front, "plan --recipe llama2-7b --on 8x8xh100-80gb --search")
+	text = draw(exitOK, front, "plan --recipe llama2-7b --on 8x8xh100-80gb --search")
 	for _, want := range []string{"the best meshes", "device hours", "% of memory free"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the picture of the front has no %q", want)
@@ -81,7 +81,10 @@ func TestBadPlansAreRefusedAtOnce(t *testing.T) {
 		{"--recipe llama2-7b --on 2xh100 --mesh pp=2 --batch 1073741824 --timeline step.json",
 			[]string{"is more than a timeline of 5,000,000"}},
 		{"../../examples/tiny.yaml model.vocab=300 --precision fp8", []string{"--precision", "plan a cluster"}},
-		{"--recipe llama2-70b --on 8xh100-80gb --search", []string{"145 GiB on each of 8 devices", "16 devices are"}},
+		{"--recipe llama2-70b --on 16x8xh100-80gb --mesh dp=x --zero 9 --micro 0 --batch 0 --within xx",
+			[]string{`"dp=x"`, "zero=9", "micro=0", "--batch is 0", `--within: "xx" is not a duration`}},
+		{"--recipe llama2-7b --on 8xh100-80gb --search --within 0", []string{`--within: "0" is no time`}},
+		{"--recipe llama2-70b --on 2x8xh100-80gb --search --mesh dp=3", []string{"no mesh is possible"}},
 		{"--recipe llama2-7b --on 8xh100-80gb --search --within 30d", []string{"no mesh finishes within 30.0 days"}},
 		{"--recipe llama2-7b --on 8xh100-80gb --search --within 90s", []string{"no mesh finishes within 1m30s"}},
 		{"--recipe llama2-7b --on 8xh100-80gb --price 20/node-hour", []string{"--price 20/node-hour"}},
@@ -108,11 +111,12 @@ func TestFaultsOfAHardwareFileAreReportedWithThoseOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := anneal("plan", "--recipe", "llama2-70x", "--on", file, "--price", "x")
-	if code != exitUsage || strings.Count(errs, "error: ") != 6 {
+	if code != exitUsage || strings.Count(errs, "error: ") != 7 {
 		t.Errorf("exit %d, %d errors", code, strings.Count(errs, "error: "))
 	}
 	for _, want := range []string{
 		"did you mean llama2-70b?", "--price x", "devices_per_node is missing", "did you mean devices_per_node?",
+		"network[0].latency_us is missing",
 		file + ":3\n", file + ":5\n",
 	} {
 		if !strings.Contains(errs, want) {
@@ -125,16 +129,21 @@ func TestFaultsOfAHardwareFileAreReportedWithThoseOfFlags(t *testing.T) {
 func TestPlansHaveTheKeysThatAreDocumented(t *testing.T) {
 	const plain = "fits ranks step_seconds phases bubble_fraction exposed_communication_seconds tokens_per_second " +
 		"mfu hfu days gpu_hours cost mesh rejected"
+	const unfit = plain + " reason error exit_code"
 	for args, want := range map[string]string{
 		"--recipe llama2-70b --on 16x8xh100-80gb --mesh tp=8,pp=8":                        plain,
-		"--recipe llama2-70b --on 8xh100-80gb --price 2":                                  plain + " reason",
+		"--recipe llama2-70b --on 8xh100-80gb --price 2":                                  unfit,
 		"--recipe llama2-7b --on 8xa100-80gb --precision fp8":                             plain + " remarks",
 		"--recipe llama2-7b --on 8x8xh100-80gb --search --mesh tp=2 --price 2.5/gpu-hour": plain + " front",
 	} {
 		code, out, errs := anneal(append([]string{"plan", "--json"}, strings.Fields(args)...)...)
 		var got map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
-			t.Fatalf("anneal plan %s: exit %d, %v, %s", args, code, err, errs)
+		wantCode := exitOK
+		if want == unfit {
+			wantCode = exitResources
+		}
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != wantCode {
+			t.Fatalf("anneal plan %s: exit %d, want %d, %v, %s", args, code, wantCode, err, errs)
 		}
 		keys := strings.Fields(want)
 		slices.Sort(keys)
@@ -153,6 +162,50 @@ func TestPlansHaveTheKeysThatAreDocumented(t *testing.T) {
 			t.Errorf("anneal plan %s --json: %d meshes on the front, %d rejected, %s", args, len(p.Front),
 				len(p.Rejected), p.Mesh)
 		}
+	}
+}
+
+// A plan that does not fit ends as `anneal train` does, on a cluster, in a search and on this machine, and --json says
+// why.
+func TestPlansThatDoNotFitExitAlike(t *testing.T) {
+	for args, says := range map[string]string{
+		"--recipe llama3-8b --on 1xh100-80gb":                               "does not fit: a rank of stage 0 needs",
+		"--recipe llama2-70b --on 8xh100-80gb --search":                     "16 bytes for each of 69.0B parameters",
+		"--recipe llama2-7b --on 8xh100-80gb --search --mesh dp=8 --zero 0": "no mesh fits",
+		"--recipe llama2-7b":                                                "this run needs",
+	} {
+		code, _, errs := anneal(append([]string{"plan"}, strings.Fields(args)...)...)
+		if code != exitResources || !strings.Contains(errs, says) || strings.Count(errs, "error: ") != 1 {
+			t.Errorf("anneal plan %s: exit %d, want %d and %q\n%s", args, code, exitResources, says, errs)
+		}
+		code, out, _ := anneal(append([]string{"plan", "--json"}, strings.Fields(args)...)...)
+		var p struct {
+			Fits   *bool
+			Reason string
+			Error  string
+			Code   int `json:"exit_code"`
+		}
+		if err := json.Unmarshal([]byte(out), &p); err != nil || code != exitResources || p.Fits == nil || *p.Fits ||
+			p.Reason == "" || !strings.Contains(p.Error, says) || p.Code != exitResources {
+			t.Errorf("anneal plan --json %s: exit %d, %v\n%.500s", args, code, err, out)
+		}
+	}
+}
+
+// Hours and cost are rounded, with decimals if they are few.
+func TestHoursAndCostAreRounded(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0.00", 0.001: "under 0.01", 0.006: "0.01", 3.238: "3.24", 99.994: "99.99", 99.996: "100", 100.5: "101",
+		413577.6: "413,578", 2e20: "2.00e+20",
+	} {
+		if got := hundredths(x); got != want {
+			t.Errorf("%v is written %s, want %s", x, got, want)
+		}
+	}
+	_, out, _ := anneal(strings.Fields("plan --recipe llama2-7b --on 8xh100-80gb --tokens 5M --price 2.5 --batch 8 " +
+		"--context 1")...)
+	if !strings.Contains(out, "8 sequences of 1 token a step") {
+		t.Errorf("%s", out)
 	}
 }
 
@@ -176,7 +229,7 @@ func TestPlansSayInWhichPrecisionProductsAreTimed(t *testing.T) {
 func TestAPriceReplacesThatOfTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.yaml")
 	text := "nodes: 1\ndevices_per_node: 8\npeak_tflops: {bf16: 300}\nmemory_gb: 96\nmemory_gb_per_second: 2000\n" +
-		"price_per_device_hour: 2.5\nnetwork:\n  - {gb_per_second: 25}\n"
+		"price_per_device_hour: 2.5\nnetwork:\n  - {gb_per_second: 25, latency_us: 10}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -207,8 +260,12 @@ func TestShapesAndConfigsOfARecipeArePlannedAlike(t *testing.T) {
 			t.Helper()
 			args = append(strings.Fields("plan --json --on 128x8xh100-80gb --mesh tp=8,pp=8 --recipe"), args...)
 			code, out, errs := anneal(args...)
-			if err := json.Unmarshal([]byte(out), &p); err != nil || code != exitOK {
-				t.Fatalf("anneal %s: exit %d, %v, %s", strings.Join(args, " "), code, err, errs)
+			want := exitOK
+			if json.Unmarshal([]byte(out), &p) == nil && !p.Fits {
+				want = exitResources
+			}
+			if p.Step == nil || code != want {
+				t.Fatalf("anneal %s: exit %d, want %d, %s", strings.Join(args, " "), code, want, errs)
 			}
 			return p
 		}

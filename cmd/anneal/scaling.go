@@ -14,15 +14,27 @@ type scalingCmd struct {
 	Predict scalingPredictCmd `cmd:"" help:"Predict a model's loss, or the best model for a budget or a loss."`
 }
 
-// quantity is a number above 0 on the command line, such as 1e21, 7B or 2T.
+// quantity is a number of parameters, tokens or FLOPs on the command line, such as 1e21, 7B or 2T.
 type quantity float64
 
 func (q *quantity) UnmarshalText(text []byte) error {
 	x, err := units.Number(string(text))
-	if err != nil || !(x > 0) || x > 1e50 {
-		return fmt.Errorf("%q is not a number above 0; try 1e21, 7B or 2T", text)
+	if err != nil || !(x >= 1 && x <= 1e50) {
+		return fmt.Errorf("%q is not a number from 1 to 1e50; try 1e21, 7B or 2T", text)
 	}
 	*q = quantity(x)
+	return nil
+}
+
+// nats is a loss in nats per token on the command line.
+type nats float64
+
+func (n *nats) UnmarshalText(text []byte) error {
+	x, err := units.Number(string(text))
+	if err != nil || !(x > 0 && x <= 1e50) {
+		return fmt.Errorf("%q is not a loss above 0, up to 1e50 nats per token; try 2.1", text)
+	}
+	*n = nats(x)
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 type scalingFitCmd struct {
 	Points    string   `arg:"" name:"points" help:"A CSV with the columns params, tokens, loss, and optionally flops and unique_tokens; or the directory of a study, with its points.csv."`
 	Out       outFile  `placeholder:"FILE" example:"fit.json" help:"File of the fit, for predict. Default: fit.json in the study; none for a CSV."`
-	Resamples count    `default:"1000" help:"Resamples for the intervals; 0: no intervals."`
+	Resamples count    `default:"1000" help:"Resamples for the intervals, at least 100; 0: no intervals."`
 	Seed      uint64   `default:"1" help:"Seed of the resamples."`
 	Beta      *float64 `placeholder:"X" help:"Fix the exponent of the tokens at X; 0: fit it. Default: 0.37 (Besiroglu et al. 2024) in a study, whose tokens differ too little to tell it from E; fitted in a CSV."`
 	From      *tokens  `placeholder:"TOKENS" help:"Leave out points of fewer tokens. Default: 3000000 in a study, since the first millions follow no power law; none in a CSV."`
@@ -65,6 +65,9 @@ const mostPoints = 16 << 20
 // within mostFitValues.
 const mostResamples = 100_000
 
+// leastResamples is the fewest resamples of an interval: 2.5 % of them must be more than one or two.
+const leastResamples = 100
+
 func (c scalingFitCmd) Run(s *session) error {
 	start := time.Now()
 	path, out := c.Points, c.Out
@@ -87,9 +90,13 @@ func (c scalingFitCmd) Run(s *session) error {
 	if rule.cut {
 		rule.from = *c.From
 	}
-	if c.Resamples > mostResamples {
+	switch {
+	case c.Resamples > mostResamples:
 		return &usageError{fmt.Sprintf("--resamples %d is more than %s", c.Resamples, units.Commas(mostResamples)),
 			"try --resamples 1000"}
+	case c.Resamples > 0 && c.Resamples < leastResamples:
+		return &usageError{fmt.Sprintf("--resamples %d is too few for an interval of 95 %%, which needs at least %d",
+			c.Resamples, leastResamples), "try --resamples 1000, or --resamples 0 for no intervals"}
 	}
 	if err := scaling.CheckBeta(rule.beta); err != nil {
 		return asUsage(fmt.Errorf("--beta: %w", err))
@@ -102,7 +109,7 @@ func (c scalingFitCmd) Run(s *session) error {
 	if err != nil {
 		return asUsage(fmt.Errorf("%s: %w", path, err))
 	}
-	s.status.update(func(int) string { return fmt.Sprintf("fitting %d resamples", c.Resamples) })
+	s.status.update(func(int) string { return "fitting " + units.Count(int(c.Resamples), "resample") })
 	f.Bootstrap(int(c.Resamples), c.Seed)
 	if err := s.draw(lab.ScalingChart(f), c.SVG); err != nil {
 		return err
@@ -115,7 +122,7 @@ func (c scalingFitCmd) Run(s *session) error {
 	approaches := approachesOf(f)
 	s.printFit(f, approaches)
 	elapsed := time.Since(start)
-	s.closing(fmt.Sprintf("a law of %d points", used), string(out), elapsed, c.next(out, f))
+	s.closing("a law of "+units.Count(used, "point"), string(out), elapsed, c.next(out, f))
 	return s.emit(fitJSON(f, approaches, out, elapsed))
 }
 
@@ -242,8 +249,8 @@ func (s *session) printHeldBack(list []scaling.HeldBack) {
 
 func (s *session) printFit(f *scaling.Fit, approaches []approach) {
 	if n := f.Undetermined(); n > 0 {
-		s.warn(fmt.Sprintf("%s of %s resamples do not show that losses fall with N and with D; intervals leave them "+
-			"out", units.Commas(n), units.Commas(len(f.Resamples))))
+		s.warn(fmt.Sprintf("in %s of %s resamples, losses do not fall with N and with D; intervals leave these "+
+			"resamples out", units.Commas(n), units.Commas(len(f.Resamples))))
 	}
 	s.printf("\nL(N, D) = E + A/N^α + B/D^β, in nats per token; half of the points are within %.2g %% of it\n\n",
 		100*f.Error())

@@ -15,6 +15,7 @@ import (
 	"anneal/internal/fileio"
 	"anneal/internal/jsonlimit"
 	"anneal/internal/nearest"
+	"anneal/internal/units"
 	"anneal/lab"
 	"anneal/scaling"
 )
@@ -24,7 +25,7 @@ type scalingPredictCmd struct {
 	FLOPs  quantity `name:"flops" placeholder:"C" help:"Training compute in FLOPs, such as 1e21."`
 	Params quantity `placeholder:"N" help:"Parameters, such as 7B."`
 	Tokens quantity `placeholder:"D" help:"Training tokens, such as 2T."`
-	Loss   quantity `placeholder:"L" help:"Loss to reach, in nats per token."`
+	Loss   nats     `placeholder:"L" help:"Loss to reach, in nats per token."`
 	Unique quantity `name:"unique-tokens" placeholder:"U" help:"Number of unique tokens in the data, if training repeats them."`
 	Serve  quantity `placeholder:"TOKENS" help:"Also find the model that reaches the same loss at the lowest cost of training it and serving this many tokens."`
 	svgFlag
@@ -85,7 +86,7 @@ func (c scalingPredictCmd) open() (*scaling.Fit, string, error) {
 	if err != nil {
 		return nil, "", asData(fmt.Errorf("%s is %w", path, err))
 	}
-	return f, fmt.Sprintf("%s, a fit of %d points", path, len(f.Points)), nil
+	return f, fmt.Sprintf("%s, a fit of %s", path, units.Count(len(f.Points), "point")), nil
 }
 
 // hint suggests a question that can be answered.
@@ -166,7 +167,7 @@ func (s *session) printAnswer(f *scaling.Fit, q scaling.Question, m scaling.Mode
 	} {
 		in := f.Interval(func(l scaling.Law) float64 {
 			m, err := l.Answer(q)
-			if err != nil { // a loss that is out of reach needs infinite compute
+			if err != nil && !errors.Is(err, scaling.ErrTooSmall) { // a loss out of reach needs infinite compute
 				endless := math.Inf(1)
 				m = scaling.Model{Params: cmp.Or(q.Params, endless), Tokens: cmp.Or(q.Tokens, endless), FLOPs: endless,
 					Loss: q.Loss}

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"anneal/internal/units"
 	"anneal/lab"
 )
 
@@ -52,7 +53,7 @@ func (c scalingRunCmd) Run(s *session) error {
 			return searchError(err)
 		}
 		elapsed, points := time.Since(start), filepath.Join(c.Out, lab.PointsFile)
-		s.closing(fmt.Sprintf("losses of %d models", len(l.Losses)), points, elapsed,
+		s.closing("losses of "+units.Count(len(l.Losses), "model"), points, elapsed,
 			command("anneal", "scaling", "fit", c.Out))
 		return s.emit(struct {
 			*lab.Ladder
@@ -76,7 +77,7 @@ func dryRunLadder(ctx context.Context, s *session, o lab.LadderOptions) error {
 		for _, n := range r.Tokens() {
 			tokens = append(tokens, fmt.Sprintf("%.3gM", n/1e6))
 		}
-		fmt.Fprintf(table, "%d × %d\t%.2fM\t%.2g\t%s\t%.0f\t%s\t\n", r.Layers, r.Dim, r.Params/1e6, r.LR,
+		fmt.Fprintf(table, "%d × %d\t%s\t%.2g\t%s\t%.0f\t%s\t\n", r.Layers, r.Dim, rungSize(r.Params), r.LR,
 			strings.Join(tokens, ", "), r.TokensPerSecond, inWholeSeconds(r.Seconds()))
 		total += r.Seconds()
 	}
@@ -85,13 +86,16 @@ func dryRunLadder(ctx context.Context, s *session, o lab.LadderOptions) error {
 	}
 	last := l.Rungs[len(l.Rungs)-1]
 	longest := last.Tokens()[len(last.Tokens())-1]
-	s.printf("%d runs in %s and their evaluations; the largest trains %.2gM parameters for %.3g FLOPs\n",
-		len(l.Rungs)*len(last.Tokens()), inWholeSeconds(total), last.Params/1e6, last.FLOPsPerToken*longest)
+	s.printf("%d runs in %s and their evaluations; the largest trains %s parameters for %.3g FLOPs\n",
+		len(l.Rungs)*len(last.Tokens()), inWholeSeconds(total), rungSize(last.Params), last.FLOPsPerToken*longest)
 	return s.emit(struct {
 		*lab.Ladder
 		Seconds float64 `json:"seconds"`
 	}{l, total})
 }
+
+// rungSize writes the parameters of a small model, such as 0.08M or 1.05M.
+func rungSize(params float64) string { return fmt.Sprintf("%.2fM", params/1e6) }
 
 func inWholeSeconds(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second)

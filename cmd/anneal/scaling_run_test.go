@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -121,5 +122,11 @@ func TestScalingRunPlansFirst(t *testing.T) {
 			list[0] == list[1] || want != 0 && list[0] != want {
 			t.Errorf("rates %v", list)
 		}
+	}
+	_, out, _ := anneal("scaling", "run", "--budget", "10m", "data.path="+w.path("data"), "model.context=32",
+		"train.batch_tokens=128", "train.eval_tokens=256", "precision=fp32", "--dry-run")
+	rows := regexp.MustCompile(` × [0-9]+ +([0-9.]+M) `).FindAllStringSubmatch(out, -1)
+	if n := len(rows); n < 3 || !strings.Contains(out, "the largest trains "+rows[n-1][1]+" parameters for") {
+		t.Errorf("the last line and the table differ:\n%s", out)
 	}
 }

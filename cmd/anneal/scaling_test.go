@@ -34,7 +34,7 @@ func pointsFile(t *testing.T, dir string) string {
 func TestScalingFitAndPredict(t *testing.T) {
 	w := workshop{t, t.TempDir()}
 	pointsFile(t, w.dir)
-	v := w.object(exitOK, "scaling", "fit", w.dir, "--resamples", "50", "--svg", w.path("fit.svg"))
+	v := w.object(exitOK, "scaling", "fit", w.dir, "--resamples", "100", "--svg", w.path("fit.svg"))
 	w.keys(v, "law", "intervals", "objective", "approaches", "optima", "out", "seconds")
 	if alpha := v["law"].(map[string]any)["alpha"].(float64); math.Abs(alpha-0.3478) > 0.05 {
 		t.Errorf("alpha is %v", alpha)
@@ -135,6 +135,11 @@ func TestScalingMistakes(t *testing.T) {
 		{"fit " + bad + " --beta=-1", exitUsage, []string{"--beta", "-1"}},
 		{"fit " + bad + " --from=-1", exitUsage, []string{"--from", "-1"}},
 		{"fit " + bad + " --resamples 100001", exitUsage, []string{"--resamples 100001 is more than 100,000"}},
+		{"fit " + bad + " --resamples 1", exitUsage, []string{"--resamples 1 is too few", "at least 100"}},
+		{"fit " + bad + " --resamples 99", exitUsage, []string{"--resamples 99"}},
+		{"predict --flops 1e300", exitUsage, []string{"1e300", "from 1 to 1e50"}},
+		{"predict --params 0.5 --tokens 2B", exitUsage, []string{"0.5", "from 1 to 1e50"}},
+		{"predict --flops 1", exitUsage, []string{"no model is that small", "0.0477 parameters"}},
 		{"predict --loss 1.8172", exitUsage, []string{"a loss of 1.8172 is", "above 1.8172"}},
 		{"predict", exitUsage, []string{"nothing is asked", "--flops"}},
 		{"predict " + w.dir + " --flops 1e21", exitUsage, []string{"no fit.json", "try `anneal scaling fit "}},

@@ -41,7 +41,7 @@ func fault(at *token.Position, try, format string, args ...any) *Error {
 }
 
 // Parse parses a text. An error is an *Error. It takes at most 100 ms and 64 MiB of allocations, whatever the text is.
-func Parse(text []byte) (file *ast.File, err error) {
+func Parse(text []byte, options ...parser.Option) (file *ast.File, err error) {
 	defer func() { // the parser panics on some texts
 		if p := recover(); p != nil {
 			file, err = nil, fault(nil, "", "not YAML: %v", p)
@@ -60,7 +60,7 @@ func Parse(text []byte) (file *ast.File, err error) {
 	if e = checkTokens(tokens); e != nil {
 		return nil, e
 	}
-	if file, err = parser.Parse(tokens, 0); err != nil {
+	if file, err = parser.Parse(tokens, 0, options...); err != nil {
 		return nil, explain(syntaxError(err), text)
 	}
 	return file, nil

@@ -25,11 +25,23 @@ func powers(most int) (list []int) {
 	return list
 }
 
+// mostTensor is the largest number of ranks of tensor parallelism that is tried.
+const mostTensor = 16
+
+// tensors returns the numbers of ranks that may share every layer: powers of two, and others that divide a node.
+func tensors(s *Shape, node int) (list []int) {
+	for n := 1; n <= min(mostTensor, node); n++ {
+		if s.sharedBy(n) && (node%n == 0 || n&(n-1) == 0) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
 // split returns the ways to cut a cluster into tensor, pipeline, context and data parallelism.
 func (a Axes) split(r *Run) (list []Mesh) {
 	s, devices, kept := &r.Shape, r.Cluster.Devices, r.Mesh
-	widest := min(16, devices, r.Cluster.Levels[0].Devices)
-	for _, tensor := range a.values("tp", kept.Tensor, powers(widest)) {
+	for _, tensor := range a.values("tp", kept.Tensor, tensors(s, min(devices, r.Cluster.Levels[0].Devices))) {
 		for _, pipeline := range a.values("pp", kept.Pipeline, pipelines(s.Layers, devices/tensor)) {
 			for _, context := range a.values("cp", kept.Context, powers(s.Context/4096)) {
 				data := devices / tensor / pipeline / context
@@ -62,7 +74,7 @@ func (a Axes) variants(r *Run, m Mesh) (list []Mesh) {
 		if chunks > 1 && m.Pipeline == 1 && !a["vpp"] {
 			continue
 		}
-		for _, expert := range a.values("ep", r.Mesh.Expert, experts4(r, m)) {
+		for _, expert := range a.values("ep", r.Mesh.Expert, expertRanks(r, m)) {
 			for _, zero := range a.values("zero", r.Mesh.Zero, m.stages(expert)) {
 				for _, again := range a.recomputes(r) {
 					x := m
@@ -76,12 +88,9 @@ func (a Axes) variants(r *Run, m Mesh) (list []Mesh) {
 	return list
 }
 
-// experts4 returns numbers of ranks that share the experts.
-func experts4(r *Run, m Mesh) (list []int) {
-	for n := 1; n <= max(1, min(r.Shape.Experts, m.Data*m.Context*m.Tensor)); n *= 4 {
-		list = append(list, n)
-	}
-	return list
+// expertRanks returns the numbers of ranks that may share the experts.
+func expertRanks(r *Run, m Mesh) []int {
+	return divisors(max(1, r.Shape.Experts), m.Data*m.Context*m.Tensor)
 }
 
 func (a Axes) recomputes(r *Run) []Recompute {
@@ -95,7 +104,7 @@ func (a Axes) recomputes(r *Run) []Recompute {
 }
 
 // mostChunks is the largest number of chunks of layers per stage that is tried.
-const mostChunks = 8
+const mostChunks = 20
 
 // divisors returns the divisors of n up to most.
 func divisors(n, most int) (list []int) {

@@ -26,13 +26,14 @@ func (r *Run) Check() error {
 		r.Batch, most)
 	if r.Cluster != nil {
 		ranks := float64(m.Data) * float64(m.Tensor) * float64(m.Pipeline) * float64(m.Context)
-		c.fault(ranks != float64(r.Cluster.Devices), "dp=%d × tp=%d × pp=%d × cp=%d = %.0f ranks, but %s has %d "+
+		whole := ranks == float64(r.Cluster.Devices)
+		c.fault(!whole, "dp=%d × tp=%d × pp=%d × cp=%d = %.0f ranks, but %s has %d "+
 			"devices", m.Data, m.Tensor, m.Pipeline, m.Context, ranks, r.Cluster, r.Cluster.Devices)
-		if ranks == float64(r.Cluster.Devices) { // so that products of axes do not overflow
+		if whole { // so that products of axes do not overflow
 			each := m.Data * m.Context * m.Tensor
 			c.fault(each%max(m.Expert, 1) != 0, "ep=%d does not divide dp × cp × tp = %d", m.Expert, each)
 		}
-		if each := m.Data * m.Micro; r.Batch > 0 && m.Data > 0 && m.Micro > 0 && max(m.Data, m.Micro) <= most {
+		if each := m.Data * m.Micro; whole && r.Batch > 0 && m.Data > 0 && m.Micro > 0 && max(m.Data, m.Micro) <= most {
 			c.fault(r.Batch%each != 0, "a batch of %d sequences is no multiple of dp=%d × micro=%d = %d", r.Batch,
 				m.Data, m.Micro, each)
 		}
@@ -61,11 +62,17 @@ func (r *Run) CheckAxes(fixed Axes) error {
 	if s.Name == "" {
 		return errors.Join(c...)
 	}
-	axis("tp", m.Tensor > 0 && s.Heads%max(m.Tensor, 1) != 0, "tp=%d does not divide %d heads", m.Tensor, s.Heads)
+	heads := fmt.Sprintf("%d heads", s.Heads)
+	if s.kv() != s.Heads {
+		heads += fmt.Sprintf(" with %d heads of keys and values", s.kv())
+	}
+	axis("tp", m.Tensor > 0 && !s.sharedBy(m.Tensor), "tp=%d does not divide %s", m.Tensor, heads)
 	axis("pp", m.Pipeline > s.Layers && s.Layers > 0, "pp=%d is more than the %d layers", m.Pipeline, s.Layers)
 	axis("cp", s.Context%max(m.Context, 1) != 0, "cp=%d does not divide sequences of %d tokens", m.Context, s.Context)
 	axis("ep", s.Experts > 0 && s.Experts%max(m.Expert, 1) != 0, "ep=%d does not divide %d experts", m.Expert,
 		s.Experts)
+	axis("ep", r.Cluster != nil && m.Expert > r.Cluster.Devices, "ep=%d is more than the devices of %s", m.Expert,
+		r.Cluster)
 	axis("ep", s.Experts == 0 && m.Expert > 1, "ep=%d: the model has no experts", m.Expert)
 	return errors.Join(c...)
 }

@@ -184,14 +184,14 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found.Best != nil || !strings.Contains(found.Advice, "145 GiB on each of 8 devices") ||
-		!strings.Contains(found.Advice, "16 devices are the least") {
+	if found.Best != nil || !strings.Contains(found.Advice, "128 GiB on each of 8 devices") ||
+		!strings.Contains(found.Advice, "14 devices are the least") {
 		t.Errorf("the search says %+v %s", found.Best, found.Advice)
 	}
 	long := run(t, "llama2-7b", "8xh100-80gb", "")
 	long.Shape.Context, long.Batch = 1<<22, 8
 	found, err = Find(*long, Axes{"tp": true, "pp": true})
-	if err != nil || found.Best != nil || !strings.Contains(found.Advice, "14.1 GiB on each") ||
+	if err != nil || found.Best != nil || !strings.Contains(found.Advice, "12.6 GiB on each") ||
 		!strings.Contains(found.Advice, "shorter --context") {
 		t.Errorf("%v, %+v", err, found)
 	}
@@ -218,7 +218,7 @@ func TestAMissingPrecisionTakesTheTimeOfBF16(t *testing.T) {
 
 // A mesh that is at fault for a model whose state fits is told apart from a model that is too large.
 func TestAMeshAtFaultIsToldApart(t *testing.T) {
-	if text := run(t, "llama2-70b", "16x8xh100-80gb", "").TooSmall(); !strings.Contains(text, "9.0 GiB on each") ||
+	if text := run(t, "llama2-70b", "16x8xh100-80gb", "").TooSmall(); !strings.Contains(text, "8.0 GiB on each") ||
 		!strings.Contains(text, "The mesh is at fault") {
 		t.Error(text)
 	}
@@ -431,7 +431,7 @@ func TestASearchAccountsForEveryMesh(t *testing.T) {
 func TestNoNeighbourOfTheFastestIsFaster(t *testing.T) {
 	for _, c := range []struct{ name, on, mesh string }{
 		{"llama2-7b", "512x8xa100", ""}, {"llama3-8b", "1024x8xa100", ""}, {"llama2-70b", "128x8xh100", ""},
-		{"llama2-70b", "128x8xh100", "dp=16"}, {"mixtral-8x7b", "16x8xh100", ""},
+		{"llama2-70b", "128x8xh100", "dp=16"}, {"llama2-70b", "16x8xh100", "pp=4"}, {"mixtral-8x7b", "16x8xh100", ""},
 	} {
 		r, fixed := run(t, c.name, c.on, ""), Axes{}
 		if c.mesh != "" {
@@ -439,7 +439,7 @@ func TestNoNeighbourOfTheFastestIsFaster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Mesh.Data, fixed = m.Data, axes
+			r.Mesh.Data, r.Mesh.Pipeline, fixed = m.Data, m.Pipeline, axes
 		}
 		s, err := Find(*r, fixed)
 		if err != nil || s.Best == nil {
@@ -452,6 +452,9 @@ func TestNoNeighbourOfTheFastestIsFaster(t *testing.T) {
 			if fixed["dp"] && n.Mesh.Data != r.Mesh.Data {
 				t.Errorf("%v: the neighbour %s has dp=%d", c, n.Change, n.Mesh.Data)
 			}
+		}
+		if len(fixed) == 0 {
+			continue
 		}
 		wider, err := Find(*r, Axes{})
 		if err != nil || wider.Best.Step.Seconds > s.Best.Step.Seconds*(1+1e-9) {
@@ -517,6 +520,101 @@ func TestAWindowStaysWhenTheContextGrows(t *testing.T) {
 		if got := s.seen(); got != want {
 			t.Errorf("of %d tokens a token sees %d before causality, want %d", context, got, want)
 		}
+	}
+}
+
+// slow is a cluster whose nodes are joined by a network that is slow by so many times.
+func slow(t *testing.T, name, on, mesh string, by float64) *Run {
+	r := run(t, name, on, mesh)
+	r.Cluster.Levels[1].Bandwidth /= by
+	return r
+}
+
+// Whatever crosses nodes takes longer on a slower network: messages between stages of which some share a node, and the
+// sums of ranks that lie across two nodes, which would fit in one.
+func TestWhatCrossesNodesDependsOnTheNetwork(t *testing.T) {
+	for _, c := range []struct {
+		on, mesh string
+		crosses  bool
+	}{
+		{"16x8xh100", "tp=2,dp=2,pp=32", true}, {"2x8xh100", "tp=2,dp=1,pp=8", true},
+		{"1x8xh100", "tp=2,dp=1,pp=4", false},
+		{"16x6xh100", "tp=4,dp=1,pp=24", true}, {"4x8xh100", "tp=8,dp=1,pp=4", true}, {"2x4xh100", "tp=8", true},
+	} {
+		var seconds [2]float64
+		for i, by := range []float64{1, 1e4} {
+			r := slow(t, "llama2-70b", c.on, c.mesh, by)
+			r.Batch = r.Mesh.Data * 64
+			step, err := r.Simulate()
+			if err != nil {
+				t.Fatal(err)
+			}
+			seconds[i] = step.Seconds
+		}
+		if slower := seconds[1] > 1.2*seconds[0]; slower != c.crosses {
+			t.Errorf("%s on %s: %.3f s a step, %.3f with a slow network", c.mesh, c.on, seconds[0], seconds[1])
+		}
+	}
+}
+
+// The search tries numbers of ranks that are no powers of two: for tensor parallelism those that divide a node, for
+// experts all that divide them.
+func TestTheSearchTriesWhatDividesNodesAndExperts(t *testing.T) {
+	six, err := Find(*slow(t, "gpt3-175b", "16x6xh100", "", 100), nil)
+	if err != nil || six.Best.Mesh.Tensor%3 != 0 {
+		t.Errorf("nodes of six: %v, %v", err, six.Best)
+	}
+	if got := fmt.Sprint(tensors(&Shape{Heads: 96}, 6), tensors(&Shape{Heads: 12, KVHeads: 4}, 12)); got !=
+		"[1 2 3 4 6] [1 2 4 12]" {
+		t.Errorf("ranks of tensor parallelism: %s", got)
+	}
+	r := run(t, "mixtral-8x7b", "2x8xh100", "")
+	if got := fmt.Sprint(expertRanks(r, Mesh{Data: 8, Tensor: 1, Context: 1})); got != "[1 2 4 8]" {
+		t.Errorf("ranks that share 8 experts: %s", got)
+	}
+}
+
+// More nodes are never slower, because the search may leave some idle.
+func TestMoreNodesAreNotSlower(t *testing.T) {
+	last := math.Inf(1)
+	for _, nodes := range []string{"22", "23"} {
+		s, err := Find(*run(t, "llama2-70b", nodes+"x8xh100", ""), nil)
+		if err != nil || s.Best.Step.Seconds > last*(1+1e-9) {
+			t.Errorf("%s nodes: %v, %v", nodes, s.Best, err)
+		}
+		last = s.Best.Step.Seconds
+	}
+}
+
+// Weights that no other rank has are kept with ZeRO 3 too, and the search does not use it to make them vanish.
+func TestZero3NeedsCopies(t *testing.T) {
+	r := run(t, "llama2-7b", "8xh100", "tp=8")
+	memory := func(zero int) float64 {
+		r.Mesh.Zero = zero
+		step, err := r.First(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Memory(step)[0].Weights
+	}
+	if a, b := memory(0), memory(3); a != b || a == 0 {
+		t.Errorf("weights take %v bytes with zero=0, %v with zero=3", a, b)
+	}
+	s, err := Find(*run(t, "llama2-70b", "1x4xmi355x-288gb", ""), nil)
+	if err != nil || s.Best.Mesh.Zero > 0 && s.Best.Mesh.Data*s.Best.Mesh.Context == 1 {
+		t.Errorf("%v: %v", s.Best.Mesh, err)
+	}
+}
+
+// Context parallelism keeps the keys and values that it gathers, of all ranks, and their gradients.
+func TestGatheredKeysAndValuesTakeMemory(t *testing.T) {
+	r := run(t, "llama3-8b", "16xh100", "cp=16")
+	r.Shape.Context, r.Batch = 1<<20, 1
+	with := r.working(1)
+	alone := *r
+	alone.Mesh.Context, alone.Shape.Context = 1, r.Shape.Context/16
+	if got, want := with-alone.working(1), 2*2*2*float64(1<<20)*1024; got != want {
+		t.Errorf("a layer needs %v bytes more with cp=16, want %v", got, want)
 	}
 }
 

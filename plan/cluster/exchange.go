@@ -62,8 +62,7 @@ func (r *Run) layerMessages(c *cost, a machine, i int) {
 		c.tensorBackward = exposed(sums*once, c.weights) // while the gradients of weights are computed
 	}
 	if m.Context > 1 {
-		kv := 2 * 2 * float64(r.tokens()*m.Context) * float64(s.kv()*s.headDim()) / float64(m.Tensor)
-		once := net.Time(hardware.AllGather, kv, m.contextGroup())
+		once := net.Time(hardware.AllGather, r.gatheredKV(), m.contextGroup())
 		c.otherForward += exposed(once, c.core)
 		c.otherBackward += exposed(2*once, 2.5*c.core)
 	}
@@ -80,6 +79,12 @@ func (r *Run) layerMessages(c *cost, a machine, i int) {
 	if m.Zero == 3 { // gathered once for the backward pass, whether it recomputes or not
 		r.shardedMessages(c, i)
 	}
+}
+
+// gatheredKV returns the bytes of the keys and values of all ranks of context parallelism, in one layer.
+func (r *Run) gatheredKV() float64 {
+	s, m := r.repeated(), r.Mesh
+	return 2 * 2 * float64(r.tokens()*m.Context) * float64(s.kv()*s.headDim()) / float64(m.Tensor)
 }
 
 // shardedMessages adds the messages of ZeRO-3: weights are gathered for each forward and each backward pass, and

@@ -66,8 +66,11 @@ func (r *Run) stageMemory(st Stage, stage int) Memory {
 		Activations: kept / chunks * float64(st.Peak),
 		Reserved:    reserved,
 	}
-	if m.Zero < 3 {
-		mem.Weights = 2 * all
+	if m.Zero < 3 || copies == 1 { // not gathered
+		mem.Weights += 2 * shared
+	}
+	if m.Zero < 3 || expertCopies == 1 {
+		mem.Weights += 2 * experts
 	}
 	if stage == m.Pipeline-1 { // in two bytes, and in FP32 with their gradient
 		mem.Logits = 6 * float64(r.tokens()) * float64(s.Vocab) / float64(m.Tensor)
@@ -79,9 +82,10 @@ func (r *Run) stageMemory(st Stage, stage int) Memory {
 	return mem
 }
 
-// working returns the bytes that a stage needs for the layer whose backward pass is running: its gradients, everything
-// that it keeps if it is recomputed, and with ZeRO 3 gathered weights and a gradient. Weights are gathered for whole
-// layers, the next one in advance; a compiler that cuts products gathers them one after another.
+// working returns the bytes that a stage needs for the layer whose backward pass is running: its gradients, the keys
+// and values that context parallelism gathers, everything that it keeps if it is recomputed, and with ZeRO 3 gathered
+// weights and a gradient. Weights are gathered for whole layers, the next one in advance; a compiler that cuts products
+// gathers them one after another.
 func (r *Run) working(layers int) float64 {
 	m, s := r.Mesh, r.repeated()
 	last := max(0, s.Layers-1)
@@ -90,6 +94,9 @@ func (r *Run) working(layers int) float64 {
 		stream /= float64(m.Tensor)
 	}
 	bytes := 2 * stream
+	if m.Context > 1 { // gathered keys and values, and their gradients
+		bytes += 2 * r.gatheredKV()
+	}
 	if m.Recompute == Full || m.Recompute == Half {
 		whole := *r
 		whole.Mesh.Recompute = None

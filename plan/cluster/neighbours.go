@@ -21,8 +21,8 @@ func (x *explorer) neighbours(f *Found) (list []Rejected, faster *Found) {
 		{"pp", m.Pipeline / 2, func(m *Mesh) { m.Pipeline, m.Data = m.Pipeline/2, m.Data*2 }},
 		{"cp", m.Context * 2, func(m *Mesh) { m.Context, m.Data = m.Context*2, m.Data/2 }},
 		{"cp", m.Context / 2, func(m *Mesh) { m.Context, m.Data = m.Context/2, m.Data*2 }},
-		{"ep", m.Expert * 4, func(m *Mesh) { m.Expert *= 4 }},
-		{"ep", m.Expert / 4, func(m *Mesh) { m.Expert /= 4 }},
+		{"ep", m.Expert * 2, func(m *Mesh) { m.Expert *= 2 }},
+		{"ep", m.Expert / 2, func(m *Mesh) { m.Expert /= 2 }},
 		{"vpp", m.Chunks * 2, func(m *Mesh) { m.SetChunks(m.Chunks * 2) }},
 		{"vpp", m.Chunks / 2, func(m *Mesh) { m.SetChunks(m.Chunks / 2) }},
 		{"micro", x.fixed.next(f.Run, 1), func(m *Mesh) { m.Micro = x.fixed.next(f.Run, 1) }},
@@ -43,11 +43,12 @@ func (x *explorer) neighbours(f *Found) (list []Rejected, faster *Found) {
 		}
 		r := *f.Run
 		c.change(&r.Mesh)
-		if r.Mesh.Pipeline == 1 && c.axis == "pp" {
-			r.Mesh.SetChunks(1)
-		}
-		for c.axis == "pp" && r.Mesh.Chunks > 1 && r.Mesh.Pipeline*r.Mesh.Chunks > r.Shape.Layers {
-			r.Mesh.SetChunks(r.Mesh.Chunks / 2)
+		change := fmt.Sprint(c.axis, "=", c.value)
+		if moves {
+			x.follow(&r, m)
+			if r.Mesh.Chunks != m.Chunks {
+				change += fmt.Sprint(",vpp=", r.Mesh.Chunks)
+			}
 		}
 		n := r.Mesh
 		if n == m || n.Ranks() != m.Ranks() ||
@@ -55,12 +56,36 @@ func (x *explorer) neighbours(f *Found) (list []Rejected, faster *Found) {
 			continue
 		}
 		reason, g := x.against(f, &r)
-		list = append(list, Rejected{Mesh: n, Change: fmt.Sprint(c.axis, "=", c.value), Reason: reason})
+		list = append(list, Rejected{Mesh: n, Change: change, Reason: reason})
 		if g != nil && g.Step.Seconds < f.Step.Seconds && (faster == nil || byTime(g, faster) < 0) {
 			faster = g
 		}
 	}
 	return list, faster
+}
+
+// follow changes the axes of a neighbour that do not fit its new split, as far as they are not fixed: as many parts of
+// layers as in the old mesh, a stage of ZeRO that has something to shard, and a micro-batch that divides the batch.
+func (x *explorer) follow(r *Run, old Mesh) {
+	m := &r.Mesh
+	if m.Data < 1 || m.Tensor < 1 || m.Pipeline < 1 || m.Context < 1 {
+		return
+	}
+	if parts := old.Pipeline * old.Chunks; old.Chunks > 1 && m.Pipeline != old.Pipeline && !x.fixed["vpp"] {
+		if parts%m.Pipeline == 0 && m.Pipeline > 1 {
+			m.SetChunks(parts / m.Pipeline)
+		} else {
+			m.SetChunks(1)
+		}
+	}
+	if stages := m.stages(m.Expert); !x.fixed["zero"] && !slices.Contains(stages, m.Zero) {
+		m.Zero = min(1, stages[len(stages)-1])
+	}
+	if !x.fixed["micro"] {
+		for r.Batch%m.Data == 0 && r.Batch/m.Data%m.Micro != 0 {
+			m.Micro--
+		}
+	}
 }
 
 // against compares the cost of a mesh with the best, or says why it is refused. It returns the mesh if it fits.

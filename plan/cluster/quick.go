@@ -48,6 +48,12 @@ func (c candidate) quick() *Step {
 	if m.Chunks > 1 {
 		rounds = max(rounds, m.Pipeline)
 	}
-	c.account(s, costs, float64(rounds)*slowest+fill+2*float64(m.Pipeline-1)*c.hop(), a)
+	messages := 0.0
+	if m.Pipeline > 1 {
+		for _, t := range c.hops()[:m.Pipeline-1] {
+			messages += 2 * t // there and back
+		}
+	}
+	c.account(s, costs, float64(rounds)*slowest+fill+messages, a)
 	return s
 }

@@ -9,6 +9,7 @@ import (
 
 	"anneal/hardware"
 	"anneal/internal/nearest"
+	"anneal/internal/units"
 	"anneal/program"
 )
 
@@ -46,17 +47,17 @@ type Search struct {
 const finalists = 24
 
 // Find returns the best meshes for a run. The mesh of the run gives the precision and the fixed axes. Find tries the
-// whole cluster, a half, a quarter and an eighth of it; every split of these into powers of two and into numbers that
-// divide the layers; and for each split all ways to shard and recompute. It prunes meshes by divisibility and memory,
-// ranks the rest by a closed form of their schedule, simulates the first of them, and goes on to a neighbour of the
-// best as long as one is faster.
+// whole cluster and parts of it; every split of these into powers of two and into numbers that divide a node, the
+// layers or the experts; and for each split all ways to shard and recompute. It prunes meshes by divisibility and
+// memory, ranks the rest by a closed form of their schedule, simulates the first of them, and goes on to a neighbour of
+// the best as long as one is faster.
 func Find(run Run, fixed Axes) (*Search, error) {
 	x := &explorer{fixed: fixed, refused: map[string]*Rejected{}, cuts: map[int][][2]int{},
 		made: map[listKey][][]program.Instr{}}
-	for parts := 1; parts <= 8 && run.Cluster.Devices%parts == 0; parts *= 2 {
+	for _, devices := range sizes(run.Cluster) {
 		r := run
 		c := *run.Cluster
-		c.Devices /= parts
+		c.Devices = devices
 		r.Cluster = &c
 		if err := x.explore(&r); err != nil {
 			return nil, err
@@ -88,6 +89,22 @@ func Find(run Run, fixed Axes) (*Search, error) {
 		}
 	}
 	return s, nil
+}
+
+// sizes returns the numbers of devices that are tried: the whole cluster, a half, a quarter and an eighth, and as many
+// whole nodes as are a multiple of 2, 4 or 8, because a number of nodes that hardly divides may be slower than fewer.
+func sizes(c *hardware.Cluster) []int {
+	list := []int{c.Devices}
+	for n := 2; n <= 8; n *= 2 {
+		if c.Devices%n == 0 {
+			list = append(list, c.Devices/n)
+		}
+		if whole := c.Devices / c.PerNode / n * n * c.PerNode; whole > 0 {
+			list = append(list, whole)
+		}
+	}
+	slices.SortFunc(list, func(a, b int) int { return b - a })
+	return slices.Compact(list)
 }
 
 func byTime(a, b *Found) int { return cmp.Compare(a.Step.Seconds, b.Step.Seconds) }
@@ -241,8 +258,12 @@ func (f *Found) fits() bool {
 // excess describes the stage that does not fit.
 func (f *Found) excess() string {
 	bytes, stage := f.fullest()
-	return fmt.Sprintf("stage %d needs %.2f GiB of %.2f GiB", stage, bytes/gibi,
-		Usable*f.Run.Cluster.Accelerator.Memory/gibi)
+	limit := Usable * f.Run.Cluster.Accelerator.Memory
+	digits := 2
+	for bytes > limit && (bytes-limit)/gibi < math.Pow10(-digits) {
+		digits++
+	}
+	return fmt.Sprintf("stage %d needs %.*f GiB of %.*f GiB", stage, digits, bytes/gibi, digits, limit/gibi)
 }
 
 // kind returns the kind of reason that a mesh that does not fit counts under.
@@ -277,9 +298,9 @@ func (r *Run) TooSmall() string {
 		"fit, too", r.leastState()))
 }
 
-// stateBytes is the bytes per parameter with AdamW: 2 for the weight, 4 for its gradient, 12 for the FP32 weight and
-// the moments.
-const stateBytes = 18
+// stateBytes is the bytes per parameter with AdamW and ZeRO 3: 4 for its gradient, 12 for the FP32 weight and the
+// moments.
+const stateBytes = 16
 
 func (r *Run) stateSize() float64 {
 	all, _ := r.Shape.Parameters()
@@ -289,8 +310,8 @@ func (r *Run) stateSize() float64 {
 // leastState describes the memory of the state with the most sharding.
 func (r *Run) leastState() string {
 	n := r.Cluster.Devices
-	return fmt.Sprintf("with zero=3, the state of %s would take %.1f GiB on each of the %d devices", r.Shape.Name,
-		r.stateSize()/gibi/float64(n), n)
+	return fmt.Sprintf("with zero=3, the state of %s would take %.1f GiB on each of %s", r.Shape.Name,
+		r.stateSize()/gibi/float64(n), units.Count(n, "device"))
 }
 
 // tooLarge returns the arithmetic that shows that the state alone does not fit on the devices; "" if it does.
@@ -305,10 +326,10 @@ func (r *Run) tooLarge() string {
 	if least <= float64(n) {
 		return ""
 	}
-	return fmt.Sprintf("%s keeps %d bytes for each of %.1fB parameters with AdamW (weight 2, gradient 4, FP32 weight "+
-		"and moments 12): %.0f GiB, which are %.0f GiB on each of %d devices even with zero=3; a device has %.0f GiB. "+
-		"%.0f devices are the least for the state alone; activations need more", r.Shape.Name, stateBytes,
-		state/stateBytes/1e9, state/gibi, state/gibi/float64(n), n, device/gibi, least)
+	return fmt.Sprintf("%s keeps %d bytes for each of %.1fB parameters even with zero=3 (AdamW: gradient 4, FP32 "+
+		"weight and moments 12): %.0f GiB, which are %.0f GiB on each of %s; a device has %.0f GiB. %.0f devices are "+
+		"the least for the state alone; activations need more", r.Shape.Name, stateBytes,
+		state/stateBytes/1e9, state/gibi, state/gibi/float64(n), units.Count(n, "device"), device/gibi, least)
 }
 
 // Precise returns the precision with the given name.

@@ -42,6 +42,12 @@ func (s *Shape) kv() int {
 	return s.Heads
 }
 
+// sharedBy reports whether n ranks of tensor parallelism can share the heads. Heads of keys and values are divided, or
+// repeated so that each rank has one.
+func (s *Shape) sharedBy(n int) bool {
+	return s.Heads%max(n, 1) == 0 && (s.kv()%max(n, 1) == 0 || n%max(s.kv(), 1) == 0)
+}
+
 func (s *Shape) headDim() int {
 	if s.HeadDim > 0 {
 		return s.HeadDim

@@ -92,7 +92,7 @@ func (r *Run) simulate(micros int, lists lister) (*Step, error) {
 			x.input+r.again(x)+x.tensorBackward+x.otherBackward)
 		c.BackwardWeights = append(c.BackwardWeights, x.weights)
 	}
-	c.Message = r.hop()
+	c.Messages = r.hops()
 	s := &Step{Simulated: micros}
 	var err error
 	if s.Lists, err = lists(m.Schedule, m.Pipeline, micros); err != nil {
@@ -142,14 +142,21 @@ func (r *Run) again(x cost) float64 {
 	}
 }
 
-// hop returns the time of a message between stages.
-func (r *Run) hop() float64 {
+// hops returns the time of a message from each stage to the next, and from the last to the first. Of the ranks of a
+// stage, those that send through the outermost level decide.
+func (r *Run) hops() []float64 {
 	m := r.Mesh
 	if m.Pipeline == 1 {
-		return 0
+		return nil
 	}
 	bytes := 2 * float64(r.tokens()) * float64(r.Shape.Dim) / float64(m.Tensor) // each rank sends its share of rows
-	return r.Cluster.Message(bytes, m.Tensor*m.Context*m.Data)
+	ranks := m.Tensor * m.Context * m.Data
+	list := make([]float64, m.Pipeline)
+	for i := range m.Pipeline - 1 {
+		list[i] = r.Cluster.Message(bytes, i*ranks, (i+2)*ranks-1)
+	}
+	list[m.Pipeline-1] = r.Cluster.Message(bytes, 0, m.Pipeline*ranks-1)
+	return list
 }
 
 // parts cuts the layers evenly if their number allows it, as most software does, and otherwise so that the slowest
@@ -233,7 +240,7 @@ func (r *Run) account(s *Step, costs []cost, pipeline float64, a machine) {
 		p.Tensor += k * (x.tensorForward + x.tensorBackward)
 		p.Other += k * (x.otherForward + x.otherBackward)
 	}
-	p.Idle = pipeline - p.Forward - p.Backward - p.Recompute - p.Tensor - p.Other
+	p.Idle = max(0, pipeline-p.Forward-p.Backward-p.Recompute-p.Tensor-p.Other)
 	for i := range m.Pipeline {
 		data, optimizer := r.tail(s.Stages[i], costs, i, a)
 		if data+optimizer > p.Data+p.Optimizer {
@@ -241,7 +248,7 @@ func (r *Run) account(s *Step, costs []cost, pipeline float64, a machine) {
 		}
 	}
 	s.Phases, s.Seconds = p, pipeline+p.Data+p.Optimizer
-	s.Bubble = max(0, p.Idle/pipeline)
+	s.Bubble = p.Idle / pipeline
 	s.Exposed = p.Tensor + p.Other + p.Data
 	tokens := float64(r.Batch) * float64(r.Shape.Context)
 	s.Tokens = tokens / s.Seconds

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"anneal/plan"
+	"anneal/plan/cluster"
+	"anneal/train"
+)
+
+// An unfitPlan is the error of a plan that does not fit, on this machine or on a cluster. The command exits as `anneal
+// train` does when it refuses such a run, and --json has the plan beside the error.
+type unfitPlan struct {
+	message string
+	memory  *train.MemoryError
+	plan    map[string]any
+}
+
+func (e *unfitPlan) Error() string { return e.message }
+
+// Unwrap makes exitCode see too little memory, and session.fail the plan to print.
+func (e *unfitPlan) Unwrap() []error { return []error{e.memory, &incomplete{result: e.plan}} }
+
+// unfitHere returns the error of a plan for this machine that does not fit.
+func unfitHere(p *plan.Foresight, planned plannedHere) error {
+	err := fits(p)
+	var memory *train.MemoryError
+	if !errors.As(err, &memory) {
+		return err
+	}
+	planned.Reason = strings.TrimPrefix(p.Verdict(), "does not fit: ")
+	object, failed := asObject(planned)
+	if failed != nil {
+		return failed
+	}
+	return &unfitPlan{err.Error(), memory, object}
+}
+
+// unfitCluster returns the error of a plan for a cluster that does not fit; nil if it fits.
+func unfitCluster(r *cluster.Run, p plannedRun) error {
+	if p.Fits {
+		return nil
+	}
+	object, err := asObject(p)
+	if err != nil {
+		return err
+	}
+	memory := &train.MemoryError{Need: int64(p.fullest().Bytes), Available: int64(usable(r))}
+	return &unfitPlan{"this run does not fit: " + p.excess(r) + "\n  " + r.TooSmall(), memory, object}
+}
+
+// unfitSearch returns the error of a search that found no mesh. If some mesh was refused for its memory alone, the run
+// does not fit; otherwise the command line allows no mesh.
+func unfitSearch(r *cluster.Run, found *cluster.Search) error {
+	for _, x := range found.Refused {
+		try, part := *r, *r.Cluster
+		part.Devices = x.Mesh.Ranks()
+		try.Mesh, try.Cluster = x.Mesh, &part
+		if try.Check() == nil {
+			return &unfitPlan{found.Advice, &train.MemoryError{Available: int64(usable(r))}, map[string]any{
+				"fits": false, "reason": found.Advice, "rejected": found.Refused,
+			}}
+		}
+	}
+	return &usageError{message: found.Advice}
+}
+
+// asObject returns the keys of a value in JSON.
+func asObject(v any) (map[string]any, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(text.Bytes(), &keys); err != nil {
+		return nil, err
+	}
+	object := map[string]any{}
+	for key, value := range keys {
+		object[key] = value
+	}
+	return object, nil
+}
