@@ -6,6 +6,6 @@
 // derived by a documented rule, and YAML prints which.
 //
 // Start with Config (config.go), then Load (load.go), Resolve (resolve.go) and Validate (validate.go); notes.go
-// explains each key for `anneal explain`. The package imports dataset, model and schedule for the types behind its
-// keys.
+// explains each key for `anneal explain`. The package imports attention, dataset, model, precision, program and
+// schedule for the types behind its keys, and internal packages.
 package config

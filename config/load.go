@@ -124,8 +124,8 @@ func (c *Config) read(text []byte, s Sources) (*Config, error) {
 }
 
 // underive resets values in a run's file that were derived from the key of an override, so that they follow its new
-// value: the groups' decay, and defaults that depend on the optimizer. Lengths and micro-batches stay, so that a run
-// that begins like the old one has the same warmup.
+// value: the groups' decay, defaults that depend on the optimizer, the number of ranks. Lengths and micro-batches stay,
+// so that a run that begins like the old one has the same warmup.
 func (c *Config) underive(o string) {
 	name, _, _ := strings.Cut(o, "=")
 	var from []string
@@ -174,7 +174,10 @@ func (c *Config) underive(o string) {
 	}
 	for _, k := range allKeys {
 		follows := slices.ContainsFunc(from, func(prefix string) bool { return strings.HasPrefix(k.Name, prefix) })
-		if follows && c.origins[k.Name].Rule != "" && !k.amount {
+		origin := c.origins[k.Name]
+		// A run without a mesh has the default number of ranks, which no rule derived.
+		derived := origin.Rule != "" || origin.Default && k.Name == "parallel.ranks"
+		if follows && derived && !k.amount {
 			c.leaveOut(k)
 		}
 	}
@@ -353,9 +356,14 @@ func (r *reader) value(name string, v *ast.MappingValueNode) {
 	from := r.at(v.Key)
 	if line := from.Line - 1; line < len(r.lines) {
 		_, from.Rule, _ = strings.Cut(r.lines[line], " # derived: ") // as YAML writes it
+		from.Default = strings.HasSuffix(r.lines[line], " # default")
 	}
 	if err := r.c.set(allKeys[i], text, from); err != nil {
 		r.problems = append(r.problems, allKeys[i].problem(err, r.at(v.Value).Place()))
+	}
+	if from.Default && r.c.value(allKeys[i]) != Default().value(allKeys[i]) { // the value was edited
+		from.Default = false
+		r.c.origins[name] = from
 	}
 }
 

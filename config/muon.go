@@ -29,7 +29,16 @@ func (c *Config) resolveMuon() {
 
 // muon refuses combinations that muon does not support.
 func (k *checker) muon() {
-	if o := &k.c.Optimizer; o.Name == "muon" && o.MuonScale == "match_rms" && k.c.Model.MuP {
+	o := &k.c.Optimizer
+	if o.Name != "muon" {
+		return
+	}
+	const operands = "optimizer.newton_schulz_operands"
+	if o.NewtonSchulzIn == "bf16" && k.c.Precision == "fp64" && !k.reported(operands) {
+		k.fault(operands, operands+" = f32",
+			"%s = bf16 does not work with precision = fp64, whose products are not rounded", operands)
+	}
+	if o.MuonScale == "match_rms" && k.c.Model.MuP {
 		k.fault("optimizer.muon_scale", "optimizer.muon_scale = spectral_mup",
 			"optimizer.muon_scale = match_rms makes updates grow with the width, which model.mup must prevent")
 	}

@@ -39,6 +39,8 @@ func TestMuonAndSophiaRefuseWhatCannotWork(t *testing.T) {
 			[]string{"optimizer.name=muon", "optimizer.muon_scale=spectral"}},
 		{"optimizer.newton_schulz", "polar_express, jordan",
 			[]string{"optimizer.name=muon", "optimizer.newton_schulz=cubic"}},
+		{"optimizer.newton_schulz_operands", "precision = fp64",
+			[]string{"optimizer.name=muon", "optimizer.newton_schulz_operands=bf16", "precision=fp64"}},
 		{"optimizer.momentum", "[0, 1)", []string{"optimizer.name=muon", "optimizer.momentum=1"}},
 		{"optimizer.adamw_lr", "(0,", []string{"optimizer.name=muon", "optimizer.adamw_lr=0"}},
 		{"optimizer.normuon", "adamw", []string{"optimizer.normuon=true"}},

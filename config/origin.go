@@ -12,6 +12,7 @@ type Origin struct {
 	From        string // for a value of a model that was trained before: "the weights of DIR", "the import of DIR"
 	Recipe      string // for a recipe's value, its name
 	Source      string // the recipe's source of the value
+	Default     bool   // the value is the default, by the comment in a run's file
 }
 
 // String returns the comment on the value in the resolved config.
@@ -27,7 +28,7 @@ func (o Origin) String() string {
 		return "from " + o.From
 	case o.CommandLine != "":
 		return "command line"
-	case o.File != "":
+	case o.File != "" && !o.Default:
 		return fmt.Sprintf("%s:%d", o.File, o.Line)
 	}
 	return "default"

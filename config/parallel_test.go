@@ -108,3 +108,49 @@ func TestSavedConfigWithoutRanksHasOne(t *testing.T) {
 		t.Errorf("%+v", c.Parallel)
 	}
 }
+
+// The default number of ranks in a run's file follows a mesh, even if the file was written again since; a given number
+// does not.
+func TestDefaultRanksFollowAMesh(t *testing.T) {
+	c, err := parse([]byte(minimal), "run.yaml", nil)
+	for range 2 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err = parse(c.YAML(), "config.yaml", []string{"parallel.zero=1"})
+	}
+	text := c.YAML()
+	mesh := []string{"parallel.tensor=2", "parallel.pipeline=2"}
+	if c, err = parse(text, "config.yaml", mesh); err != nil || c.Parallel.Ranks != 4 {
+		t.Errorf("%v: %+v, %v; want 4 ranks", mesh, c, err)
+	}
+	edited := strings.Replace(string(text), "ranks: 1", "ranks: 3", 1)
+	if edited == string(text) {
+		t.Fatal("the number of ranks is not where it was")
+	}
+	for text, set := range map[string][]string{edited: mesh, string(text): append(mesh, "parallel.ranks=1")} {
+		if p := problemsOf(t, text, set...); len(p) != 1 || p[0].Key != "parallel.ranks" {
+			t.Errorf("%v: %+v, want a refusal of parallel.ranks", set, p)
+		}
+	}
+}
+
+// Advice is a value that works: no micro-batch is below one sequence, and no segment below one layer.
+func TestAdviceCanBeFollowed(t *testing.T) {
+	for _, c := range []struct{ set, try string }{
+		{"train.noise_scale_every=1 train.micro_batch=4 train.batch_tokens=512 model.context=128",
+			"train.micro_batch = 2 or less"},
+		{"train.noise_scale_every=1 train.micro_batch=2 train.batch_tokens=256 model.context=128",
+			"train.micro_batch = 1"},
+		{"train.noise_scale_every=1 train.micro_batch=1 train.batch_tokens=128 model.context=128",
+			"a larger train.batch_tokens"},
+		{"memory.recompute=every:2 model.layers=1", "memory.recompute = every_layer"},
+		{"memory.recompute=every:2 model.layers=2", "memory.recompute = every_layer"},
+		{"memory.recompute=every:4 model.layers=3",
+			"memory.recompute = every_layer, or every:N with N below model.layers = 3"},
+	} {
+		if p := problemsOf(t, minimal, splitSettings(c.set)...); len(p) != 1 || p[0].Try != c.try {
+			t.Errorf("%s: %+v, want the advice %q", c.set, p, c.try)
+		}
+	}
+}

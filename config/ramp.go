@@ -149,14 +149,28 @@ func (k *checker) ramps() {
 	ramp, err := k.c.BatchRamp()
 	block := max(k.c.Parallel.SumBlock, 1)
 	if t.NoiseScaleEvery > 0 && err == nil && context > 0 && ramp.Batch(0) <= ramp.Unit*block {
-		whole := fmt.Sprintf("one micro-batch of %d sequences", t.MicroBatch)
+		whole := "one micro-batch of " + counted(t.MicroBatch, "sequence", "sequences")
 		if block > 1 {
 			whole = fmt.Sprintf("a single block of parallel.sum_block = %d micro-batches", block)
 		}
-		k.fault("train.noise_scale_every",
-			fmt.Sprintf("train.micro_batch = %d or less", max(t.MicroBatch*ramp.Batch(0)/ramp.Unit/2/block, 1)),
+		most := t.MicroBatch * ramp.Batch(0) / ramp.Unit / 2 / block
+		k.fault("train.noise_scale_every", noiseScaleTry(most, ramp.Stages != nil),
 			"train.noise_scale_every compares parts of a step with the whole, which is %s", whole)
 	}
+}
+
+// noiseScaleTry says how a step gets two parts or more; most is the largest micro-batch with which it has them, in
+// sequences.
+func noiseScaleTry(most int, ramped bool) string {
+	switch {
+	case most > 1:
+		return fmt.Sprintf("train.micro_batch = %d or less", most)
+	case most == 1:
+		return "train.micro_batch = 1"
+	case ramped:
+		return "a train.batch_ramp that begins with more tokens"
+	}
+	return "a larger train.batch_tokens"
 }
 
 func (k *checker) batchRamp() {

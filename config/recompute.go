@@ -7,8 +7,14 @@ func (k *checker) recompute() {
 	const key = "memory.recompute"
 	r, layers := k.c.Memory.Recompute, k.c.Model.Layers
 	if r.Segment() >= layers && r.Segment() > 1 && layers > 0 {
-		k.fault(key, fmt.Sprintf("%s = every_layer, or every:N with N below model.layers = %d", key, layers),
-			"%s = %s makes one segment of all %d layers, which saves no memory", key, r, layers)
+		try, all := key+" = every_layer", "the only layer"
+		if layers > 1 {
+			all = fmt.Sprintf("all %d layers", layers)
+		}
+		if layers > 2 {
+			try += fmt.Sprintf(", or every:N with N below model.layers = %d", layers)
+		}
+		k.fault(key, try, "%s = %s makes one segment of %s, which saves no memory", key, r, all)
 	}
 	if k.c.Memory.RecomputeInputs == "bf16" && !r.Rerun() {
 		k.fault("memory.recompute_inputs", "memory.recompute = every_layer, every:N or sqrt",

@@ -41,19 +41,21 @@ func (f *follower) insideLine(columns int) []string {
 	return []string{fitting(columns, parts...)}
 }
 
-// largest returns the largest of the newest means of the numbers prefix0, prefix1 …, and its index; -1 if there are
-// none.
+// largest returns the largest of the newest means of the numbers prefix0, prefix1 …, of which some may be missing, and
+// its index, the first of equal ones; -1 if there are none.
 func (t *table) largest(prefix string) (most float64, which int) {
 	most, which = math.Inf(-1), -1
-	for i := 0; ; i++ {
-		name := prefix + strconv.Itoa(i)
-		if _, ok := t.index[name]; !ok {
-			return most, which
+	for name := range t.index {
+		number, ours := strings.CutPrefix(name, prefix)
+		i, err := strconv.Atoi(number)
+		if !ours || err != nil {
+			continue
 		}
-		if x, _ := t.newest(name); x > most {
+		if x, _ := t.newest(name); x > most || x == most && i < which {
 			most, which = x, i
 		}
 	}
+	return most, which
 }
 
 const plannedMemory = "planned memory:"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 )
 
 // Loader serves one split as samples of T+1 consecutive tokens with stride T, or as rows of packed documents. It is a
@@ -314,8 +315,19 @@ func (s State) checkRows(here State) error {
 		return fmt.Errorf("the run shuffles its data with seed %d, but this config has seed %d\n"+
 			"  restore the seed, or start a new run", s.Seed, here.Seed)
 	case s.Packing != here.Packing:
-		return fmt.Errorf("the run packs documents with %s, but this config with %s\n  restore data.packing, "+
-			"or start a new run", cmp.Or(s.Packing, string(Concat)), cmp.Or(here.Packing, string(Concat)))
+		return s.otherPacking(here)
 	}
 	return nil
+}
+
+// otherPacking says how the packing of here, a name and a checksum of the rows, differs from that of s.
+func (s State) otherPacking(here State) error {
+	was, rows, _ := strings.Cut(cmp.Or(s.Packing, string(Concat)), " ")
+	now, others, _ := strings.Cut(cmp.Or(here.Packing, string(Concat)), " ")
+	if was != now {
+		return fmt.Errorf("the run packs documents with %s, but this config with %s\n  restore data.packing, "+
+			"or start a new run", was, now)
+	}
+	return fmt.Errorf("the run packed the documents of its data by %s into rows with the checksum %s, but they now "+
+		"have %s\n  use the version of anneal that made the run, or start a new run", was, rows, others)
 }

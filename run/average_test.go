@@ -68,6 +68,15 @@ func TestAverageOfCheckpoints(t *testing.T) {
 			t.Fatalf("weight %d of the mean is %v, want %v", i, got, w)
 		}
 	}
+	for from, says := range map[string]string{
+		out: "it holds only those that `anneal ckpt average` wrote", dir: "`anneal ckpt average " + dir + " --last 3",
+	} {
+		_, err := OpenWeights(from, WeightOptions{Average: true})
+		if err == nil || !strings.Contains(err.Error(), says) ||
+			strings.Contains(err.Error(), "--last") != (from == dir) {
+			t.Errorf("the moving average of %s: %v", from, err)
+		}
+	}
 	again, err := AverageCheckpoints(dir, 3, filepath.Join(t.TempDir(), "mean"))
 	if err != nil || again.WeightsHash != r.WeightsHash {
 		t.Errorf("made again it has hash %v, %v; the first %v", again, err, r.WeightsHash)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/fileio"
@@ -88,6 +89,18 @@ func (d runDir) startOver(cfg *config.Config, none error) error {
 	}
 	return fmt.Errorf("%w, but %s\n  restore %s, or start over with `anneal rewind %s --to 0`",
 		none, why, d.checkpoints(), d)
+}
+
+// notFromStart says why a run without a checkpoint cannot start over, and what to do; "" if it can.
+func (d runDir) notFromStart(cfg *config.Config) string {
+	err := d.startOver(cfg, checkpoint.ErrNone)
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, checkpoint.ErrNone):
+		return "there is " + err.Error()
+	}
+	return err.Error()
 }
 
 // hadCheckpoint says what shows that the run had a checkpoint since it last began at step 0; "" if nothing does.

@@ -68,6 +68,12 @@ func TestABranchWithoutItsCheckpointsDoesNotStartOver(t *testing.T) {
 		if !errors.Is(resumed, checkpoint.ErrNone) || !strings.Contains(resumed.Error(), "anneal branch RUN --at 6") {
 			t.Errorf("without %v it is resumed: %v", lost, resumed)
 		}
+		s := session{Options: Options{Dir: dir}, dir: runDir(dir), cfg: mustLoad(t, dir)}
+		for _, advice := range []string{Remedy(dir), s.saveError(9, os.ErrClosed).Error()} {
+			if strings.Contains(advice, "starts over") || !strings.Contains(advice, "anneal branch RUN --at 6") {
+				t.Errorf("without %v the advice is %q", lost, advice)
+			}
+		}
 		for to, want := range map[int]string{0: "--to 6", 7: "--at 6"} {
 			_, err := Rewind(dir, RewindOptions{To: to})
 			if lost == nil && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -11,7 +11,6 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/prepare"
-	"anneal/train"
 )
 
 // Branch starts a new run in o.Dir from the state that the run in from had after a step, and trains it to its end:
@@ -43,6 +42,7 @@ func branch(ctx context.Context, o Options, from string, step int) (_ *Result, e
 		return nil, orAtAnother(err, from)
 	}
 	s.warnOfAnotherPast(from)
+	s.last.beginStretch(s.cfg)
 	s.last.Due = false // the step at which a branch begins belongs to the other run
 	if s.branchText, err = newBranchPoint(from, step); err != nil {
 		return nil, err
@@ -109,90 +109,102 @@ func BranchPoint(from string, cfg *config.Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	newest, oldest := 0, math.MaxInt
-	for _, e := range list {
-		newest, oldest = max(newest, int(e.Step)), min(oldest, int(e.Step))
+	b := branchSearch{
+		from: from, was: was, cfg: cfg, corpus: c, agree: cfg.Train.Steps - 1, best: -1, oldest: math.MaxInt,
 	}
-	agree, best := agreement(was, cfg, min(newest, cfg.Train.Steps-1)), -1
-	var steps []string
-	var other error // first error from the data check
 	for _, e := range list {
+		b.oldest = min(b.oldest, int(e.Step))
 		if e.Err != nil {
 			continue
 		}
-		steps = append(steps, fmt.Sprint(e.Step))
-		if int(e.Step) > agree || int(e.Step) <= best {
-			continue
-		}
-		var then state
-		if _, err := checkpoint.LoadStepState(runDir(from).checkpoints(), e.Step, &then); err != nil {
-			return 0, orAtAnother(err, from)
-		}
-		if err := c.Train.Check(then.Data); err == nil {
-			best = int(e.Step)
-		} else if other == nil {
-			other = &dataset.Error{Err: err}
+		b.steps = append(b.steps, fmt.Sprint(e.Step))
+		if err := b.try(int(e.Step)); err != nil {
+			return 0, err
 		}
 	}
+	return b.result()
+}
+
+// branchSearch looks for the checkpoint at which a branch begins.
+type branchSearch struct {
+	from     string
+	was, cfg *config.Config  // of the run at present, and of the branch
+	corpus   *prepare.Corpus // of the branch
+
+	agree   int    // at most so many first steps of the run are like those of the branch
+	differs string // in the step after those; "" if only the end of the branch is the limit
+	changed int    // step of the last change of the run's configuration, if that is why they differ; else 0
+	best    int    // step of the checkpoint; −1 if there is none
+	other   error  // first error from the data check
+
+	steps  []string // of all checkpoints
+	oldest int      // of them
+}
+
+// try considers the checkpoint of a step. Newer ones have been considered before.
+func (b *branchSearch) try(step int) error {
+	if step > b.agree || step <= b.best {
+		return nil
+	}
+	var then state
+	_, fault := checkpoint.LoadStepState(runDir(b.from).checkpoints(), int64(step), &then)
+	past := []stretch{{step, b.was}}
+	if fault == nil && then.Config != nil {
+		past = then.stretches()
+	}
+	if n, differs := agreement(past, b.cfg, step); n < step {
+		b.agree, b.differs, b.changed = n, differs, 0
+		last := len(past) - 1
+		if now, _ := agreement([]stretch{{step, past[last].Config}}, b.cfg, step); now > n {
+			b.changed = past[last-1].Until
+		}
+		return nil
+	}
+	if fault != nil {
+		return orAtAnother(fault, b.from)
+	}
+	if err := b.corpus.Train.Check(then.Data); err == nil {
+		b.best = step
+	} else if b.other == nil {
+		b.other = &dataset.Error{Err: err}
+	}
+	return nil
+}
+
+// result returns the step of the checkpoint, or why there is none.
+func (b *branchSearch) result() (int, error) {
 	switch {
-	case len(steps) == 0:
+	case len(b.steps) == 0:
 		return 0, fmt.Errorf("%s: %w\n  a branch starts from a checkpoint: train the run first",
-			from, checkpoint.ErrNone)
-	case best < 0 && other != nil:
-		return 0, other
-	case oldest >= cfg.Train.Steps:
-		return 0, CheckBranch(cfg, oldest)
-	case best < 0:
-		has := "checkpoints of steps " + strings.Join(steps, ", ")
-		if len(steps) == 1 {
-			has = "one checkpoint, of step " + steps[0]
-		}
-		return 0, config.Problem{
-			Message: fmt.Sprintf("the schedules of %s and of the branch are equal only up to step %d, "+
-				"and no checkpoint is that early: the run has %s", from, agree, has),
-			Try: "a larger train.steps, so that the decay starts later; a larger checkpoint.keep in the " +
-				"original run; or --at STEP, which gives a different result than a run from the start",
-		}
+			b.from, checkpoint.ErrNone)
+	case b.best < 0 && b.other != nil:
+		return 0, b.other
+	case b.oldest >= b.cfg.Train.Steps:
+		return 0, CheckBranch(b.cfg, b.oldest)
+	case b.best < 0:
+		return 0, b.disagreement()
 	}
-	return best, nil
+	return b.best, nil
 }
 
-// agreement returns for how many first steps, at most limit, two runs have the same batches and the same scheduled
-// values: learning rate, momentum and weight decay.
-func agreement(a, b *config.Config, limit int) int {
-	x, y := train.NewRamps(a), train.NewRamps(b)
-	p, q := train.NewSchedule(a), train.NewSchedule(b)
-	var at train.Position
-	for at.Step < limit {
-		m, n := x.Next(at), y.Next(at)
-		update := at.Updates + 1
-		if m != n || a.Optimizer.LR*p.Factor(m.Position) != b.Optimizer.LR*q.Factor(n.Position) ||
-			train.Momentum(a, update) != train.Momentum(b, update) ||
-			train.DecayLeft(a, update) != train.DecayLeft(b, update) {
-			break
-		}
-		at.Step, at.Updates, at.Tokens, at.Applied = at.Step+1, at.Updates+1, at.Tokens+m.Tokens, at.Applied+m.Tokens
+// disagreement says why no checkpoint is early enough.
+func (b *branchSearch) disagreement() error {
+	has := "checkpoints of steps " + strings.Join(b.steps, ", ")
+	if len(b.steps) == 1 {
+		has = "one checkpoint, of step " + b.steps[0]
 	}
-	return at.Step
-}
-
-// warnOfAnotherPast warns if a branch differs from a run of its configuration from the start.
-func (s *session) warnOfAnotherPast(from string) {
-	was, step := s.last.Config, s.last.Progress.Step
-	if was == nil {
-		return
+	changed := ""
+	if b.changed > 0 {
+		changed = fmt.Sprintf(". The configuration of the run was changed after step %d", b.changed)
 	}
-	if n := agreement(was, s.cfg, step); n < step {
-		s.Warn(fmt.Sprintf("from step %[2]d on, %[1]s used another learning rate, momentum, weight decay or batch "+
-			"size than this schedule: the branch will not end like a run from the start", from, n+1))
+	try := "--at STEP, which gives a different result than a run from the start"
+	if b.agree > 0 {
+		try = "a larger train.steps, so that the decay starts later; a larger checkpoint.keep in the original run; " +
+			"or " + try
 	}
-	var list []string
-	for _, c := range Changes(was, s.cfg) {
-		if !strings.HasPrefix(c, "schedule.") && !strings.HasPrefix(c, "train.steps") {
-			list = append(list, c)
-		}
-	}
-	if len(list) > 0 {
-		s.Warn("besides the schedule, the branch changes\n  " + strings.Join(list, "\n  "))
+	return config.Problem{
+		Message: fmt.Sprintf("%s and the branch are equal only up to step %d: the next step has another %s. No "+
+			"checkpoint is that early: the run has %s%s", b.from, b.agree, b.differs, has, changed),
+		Try: try,
 	}
 }

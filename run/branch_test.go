@@ -130,7 +130,8 @@ func TestRunsAgreeWhileAllSchedulesDo(t *testing.T) {
 		{[]string{"optimizer.name=muon", "schedule.momentum_warmup=10"}, []string{"train.steps=100"}, 11},
 	} {
 		both := append([]string{"schedule.name=wsd", "schedule.warmup=3"}, c.both...)
-		if got := agreement(with(t, data, both...), with(t, data, append(both, c.other...)...), 12); got != c.want {
+		past := []stretch{{20, with(t, data, both...)}}
+		if got, _ := agreement(past, with(t, data, append(both, c.other...)...), 12); got != c.want {
 			t.Errorf("%v and with %v: %d steps, want %d", both, c.other, got, c.want)
 		}
 	}

@@ -50,39 +50,42 @@ func changesBits(key string, was, now *config.Config) bool {
 
 // Changes lists the keys with different values that affect the result of a run, as "key: was → now", in the order of
 // the file.
-func Changes(was, now *config.Config) (list []string) {
+func Changes(was, now *config.Config) []string {
+	return changesOf(was, now, func(key string) bool { return changesBits(key, was, now) })
+}
+
+// allChanges is Changes for all keys with different values.
+func allChanges(was, now *config.Config) []string {
+	return changesOf(was, now, func(string) bool { return true })
+}
+
+// changesOf is Changes for the keys that count.
+func changesOf(was, now *config.Config, counts func(key string) bool) (list []string) {
 	for _, d := range now.Differences(was) {
-		if changesBits(d.Key, was, now) {
+		if counts(d.Key) {
 			list = append(list, d.String())
 		}
 	}
 	return list
 }
 
-// allChanges is Changes for all keys with different values.
-func allChanges(was, now *config.Config) (list []string) {
-	for _, d := range now.Differences(was) {
-		list = append(list, d.String())
-	}
-	return list
-}
+// rewritten lists the keys that a rewind changes.
+var rewritten = []string{"data.skip", "guard.rewound"}
 
 // warnOfChanges warns of the values of a continued run that differ from those so far, except how ranks share it, which
-// ResumeConfig reports. If the configuration file was edited, it lists all differences, because the file may have been
-// damaged.
+// ResumeConfig reports, and what this process changed when it took the run back. If the configuration file was edited,
+// it lists all differences, because the file may have been damaged.
 func (s *session) warnOfChanges(edited bool) {
 	was := s.last.Config
 	if was == nil {
 		return
 	}
-	var list []string
-	for _, d := range s.cfg.Differences(was) {
-		if !slices.Contains(movable, d.Key) && (edited || changesBits(d.Key, was, s.cfg)) {
-			list = append(list, d.String())
-		}
-	}
+	list := changesOf(was, s.cfg, func(key string) bool {
+		return !slices.Contains(movable, key) && !(s.rewound && slices.Contains(rewritten, key)) &&
+			(edited || changesBits(key, was, s.cfg))
+	})
 	if len(list) > 0 {
-		s.Warn(fmt.Sprintf("%s has changed since step %d; the run continues with\n  %s",
+		s.warnEarly(fmt.Sprintf("%s has changed since step %d; the run continues with\n  %s",
 			s.dir.config(), s.last.Progress.Step, strings.Join(list, "\n  ")))
 	}
 }

@@ -30,8 +30,9 @@ type state struct {
 	Model model.Config `json:"model"` // the model that the weights were trained in
 	Tier  string       `json:"tier"`  // of the kernels; another tier gives other bits
 
-	Tokenizer string         `json:"tokenizer"` // hash of the tokenizer
-	Config    *config.Config `json:"config"`    // of the last training; nil if the checkpoint holds only weights
+	Tokenizer string         `json:"tokenizer"`      // hash of the tokenizer
+	Config    *config.Config `json:"config"`         // of the last training; nil if the checkpoint holds only weights
+	Past      []stretch      `json:"past,omitempty"` // the steps before those of Config; ascending
 
 	Imported bool `json:"imported,omitempty"` // the weights come from a model made by other tools
 
@@ -84,6 +85,9 @@ func (s *state) Check(step, tokens int64) error {
 	case s.Guard.Row < 0 || s.Guard.Skipped < s.Guard.Row || s.Guard.Skipped > p.Step:
 		return fmt.Errorf("after %d steps, %d skipped steps, %d of them in a row, are impossible",
 			p.Step, s.Guard.Skipped, s.Guard.Row)
+	}
+	if err := s.checkPast(); err != nil {
+		return err
 	}
 	for k, g := range s.Groups {
 		if g.Position.Step != p.Step || g.Position.Sample != p.Sample {

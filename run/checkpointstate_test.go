@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/train"
 )
@@ -13,6 +14,7 @@ func TestStatesThatNoRunCanHaveAreRefused(t *testing.T) {
 	sound := state{
 		Progress: train.Position{Step: 10, Updates: 9, Sample: 80, Tokens: 640, Applied: 576, Clipped: 3},
 		Data:     dataset.State{Data: "some", Sample: 80}, EvalStep: 10, Guard: train.Guard{Skipped: 1},
+		Config: config.Default(), Past: []stretch{{4, config.Default()}, {10, config.Default()}},
 	}
 	if err := sound.Check(10, 640); err != nil {
 		t.Fatal(err)
@@ -30,6 +32,9 @@ func TestStatesThatNoRunCanHaveAreRefused(t *testing.T) {
 		"evaluated in advance":  func(s *state) { s.EvalStep = 11 },
 		"skips in a row":        func(s *state) { s.Guard.Row = 2 },
 		"negative skips":        func(s *state) { s.Guard.Row, s.Guard.Skipped = -1, -1 },
+		"changed in advance":    func(s *state) { s.Past = []stretch{{11, config.Default()}} },
+		"changed twice at once": func(s *state) { s.Past = []stretch{{4, config.Default()}, {4, config.Default()}} },
+		"unknown configuration": func(s *state) { s.Past = []stretch{{4, nil}} },
 	} {
 		forged := sound
 		forge(&forged)

@@ -119,7 +119,16 @@ func (s *session) startJournal() error {
 		s.journal.write("note", "the previous command was killed: it did not record its end")
 	}
 	s.journal.write("started", "")
+	for _, text := range s.early {
+		s.journal.write("warning", text)
+	}
 	return nil
+}
+
+// warnEarly warns before the run's journal is open, which will hold the warning, too.
+func (s *session) warnEarly(text string) {
+	s.early = append(s.early, text)
+	s.Warn(text)
 }
 
 // past summarises what a journal says of earlier commands that trained the run.

@@ -29,6 +29,7 @@ func (s *session) restore() error {
 	if s.world.leads() {
 		s.warnOfChanges(info.Origin.Config != s.store.Origin().Config)
 	}
+	s.last.beginStretch(s.cfg)
 	s.saving.step = s.trainer.Position().Step
 	return nil
 }

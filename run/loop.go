@@ -42,8 +42,9 @@ type Options struct {
 	// Returns the exit code of an error, which the ranks exchange; nil if the process does not exit with it.
 	ExitCode func(error) int
 
-	begun time.Time    // when this process began the run, whose train.minutes count from then
-	late  func(func()) // on ranks: receives what closes a session whose memory other ranks may still read
+	rewound bool         // this process has just taken the run back
+	begun   time.Time    // when this process began the run, whose train.minutes count from then
+	late    func(func()) // on ranks: receives what closes a session whose memory other ranks may still read
 }
 
 // Run starts a new run in o.Dir and trains to its end, or until ctx ends. If ranks of one process fail, the error is
@@ -105,6 +106,9 @@ func (s *session) create(withState bool) error {
 // Resume continues the run in o.Dir from its newest verified checkpoint, or from the start if it has none yet. The
 // number of ranks may differ from before.
 func Resume(ctx context.Context, o Options) (*Result, error) {
+	if o.Dir == "" {
+		return nil, errNoDir
+	}
 	cfg, err := runDir(o.Dir).moved(o.Overrides)
 	if err != nil {
 		return nil, err

@@ -67,10 +67,20 @@ func Remedy(dir string) string {
 	case !Exists(dir):
 		return "the run has not begun: give the command again"
 	case !ok:
-		return fmt.Sprintf("there is no checkpoint yet: `anneal resume %s` starts over", dir)
+		return runDir(dir).remedyWithoutCheckpoint()
 	}
 	return fmt.Sprintf("the run has its checkpoint of step %d: continue with `anneal resume %s`, "+
 		"on any number of ranks", step, dir)
+}
+
+// remedyWithoutCheckpoint is Remedy for a run without a checkpoint.
+func (d runDir) remedyWithoutCheckpoint() string {
+	if cfg, err := d.load(); err == nil {
+		if why := d.notFromStart(cfg); why != "" {
+			return why
+		}
+	}
+	return fmt.Sprintf("there is no checkpoint yet: `anneal resume %s` starts over", d)
 }
 
 // An UnfitError means that a rank that a launcher started cannot take part in a run: it has too little memory, or

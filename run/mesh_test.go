@@ -220,3 +220,16 @@ func TestFormatsOnAnotherMesh(t *testing.T) {
 		}
 	}
 }
+
+// The example of `anneal resume --help` works for a run that never had a mesh: its number of ranks follows.
+func TestResumeOfOneRankOnAMesh(t *testing.T) {
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
+	stopped(t, meshConfig(t, data), dir, 3)
+	o := Options{Dir: dir, Threads: 4, Overrides: []string{"parallel.tensor=2", "parallel.pipeline=2"}}
+	if r, err := Resume(context.Background(), o); err != nil || r.Step != 8 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if p := mustLoad(t, dir).Parallel; p.Ranks != 4 {
+		t.Errorf("it continues on %v, want 4 ranks", p)
+	}
+}

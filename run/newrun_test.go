@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"anneal/checkpoint"
+	"anneal/config"
 	"anneal/train/traintest"
 )
 
@@ -152,4 +153,25 @@ func TestAStartThatFailsCanBeMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, o)
+}
+
+func TestARunSaysWhatIsMissing(t *testing.T) {
+	ctx, cfg, dir := t.Context(), config.Default(), filepath.Join(t.TempDir(), "run")
+	_, noConfig := Run(ctx, Options{Dir: dir})
+	_, noBranch := Branch(ctx, Options{Dir: dir}, dir, 1)
+	_, noTrial := NewTrial(nil, nil, nil)
+	_, noDir := Run(ctx, Options{Config: cfg})
+	_, noResume := Resume(ctx, Options{})
+	_, noData := Run(ctx, Options{Config: cfg, Dir: dir})
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{noConfig, "no configuration"}, {noBranch, "no configuration"}, {noTrial, "no configuration"},
+		{noDir, "Options.Dir"}, {noResume, "Options.Dir"}, {noData, "data.path is not set"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("%v, want %s", c.err, c.want)
+		}
+	}
 }

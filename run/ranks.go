@@ -21,8 +21,19 @@ import (
 // beginning starts or resumes a run on one rank.
 type beginning func(context.Context, Options) (*Result, error)
 
+var (
+	errNoConfig = errors.New("there is no configuration\n  make one with config.Load")
+	errNoDir    = errors.New("there is no directory for the run\n  name one in Options.Dir")
+)
+
 // onRanks makes a run on the ranks of o.World or, without it, on as many goroutines as its configuration has ranks.
 func onRanks(ctx context.Context, o Options, cfg *config.Config, begin beginning) (*Result, error) {
+	switch {
+	case cfg == nil:
+		return nil, errNoConfig
+	case o.Dir == "":
+		return nil, errNoDir
+	}
 	o.begun = time.Now()
 	if o.Warn == nil {
 		o.Warn = func(string) {}

@@ -46,7 +46,8 @@ type session struct {
 	exam       *tasks.Exam // nil without eval.tasks
 	prompts    *prompts    // nil without samples.every
 	saving     saving
-	branchText []byte // of branch.json; nil unless the run is a new branch
+	branchText []byte   // of branch.json; nil unless the run is a new branch
+	early      []string // warnings for the journal, which is not open yet
 	parts      parts
 	look       *lookout // nil on a rank alone
 	fault      fault

@@ -39,7 +39,7 @@ func survive(ctx context.Context, o Options, begin beginning) (*Result, error) {
 		case !again:
 			return nil, world.same(err)
 		}
-		begin = resume
+		begin, o.rewound = resume, true
 	}
 }
 

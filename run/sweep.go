@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
 	"anneal/config"
@@ -17,14 +19,32 @@ type SweepOptions struct {
 	Low, High float64 // the rates of the first and the last step, 0 < Low < High
 	Steps     int     // at least 2
 
-	// loss in nats per token, before the update at rate lr; returns false to stop
+	// loss in nats per token, before the update at rate lr; returns false to stop. It is the only result of a sweep
 	OnStep func(lr, loss float64) (goOn bool)
+}
+
+// check returns an error that names an invalid option.
+func (o SweepOptions) check() error {
+	switch {
+	case o.Config == nil:
+		return errNoConfig
+	case o.OnStep == nil:
+		return errors.New("a sweep without OnStep has no result\n  set OnStep to a function that takes the losses")
+	case !(0 < o.Low && o.Low < o.High) || math.IsInf(o.High, 1):
+		return fmt.Errorf("a sweep cannot go from the learning rate %v to %v\n  try Low: 1e-6, High: 1", o.Low, o.High)
+	case o.Steps < 2:
+		return fmt.Errorf("a sweep of %d steps has no two learning rates\n  try Steps: 100", o.Steps)
+	}
+	return nil
 }
 
 // Sweep trains from the initial weights while the learning rate rises exponentially, until the last step, a
 // non-finite loss, or OnStep returns false. It works in memory and writes nothing: runs, data and o.Config do not
 // change.
 func Sweep(ctx context.Context, o SweepOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	cfg := o.Config.Clone()
 	plain := config.Default()
 	cfg.Train.BatchRamp, cfg.Train.BatchRampLR = plain.Train.BatchRamp, plain.Train.BatchRampLR

@@ -4,8 +4,10 @@ import (
 	"context"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/train/traintest"
 )
 
@@ -96,6 +98,24 @@ func TestASweepOfAdafactorIsNotCapped(t *testing.T) {
 	for i := range a {
 		if a[i] != b[i] {
 			t.Fatalf("step %d: loss %v with the relative step, %v without", i+1, a[i], b[i])
+		}
+	}
+}
+
+func TestASweepOfNothingIsRefused(t *testing.T) {
+	cfg, on := config.Default(), func(_, _ float64) bool { return true }
+	for want, o := range map[string]SweepOptions{
+		"no configuration":       {Low: 1e-6, High: 1, Steps: 9, OnStep: on},
+		"set OnStep":             {Config: cfg, Low: 1e-6, High: 1, Steps: 9},
+		"rate 0 to 1":            {Config: cfg, High: 1, Steps: 9, OnStep: on},
+		"rate -1 to -2":          {Config: cfg, Low: -1, High: -2, Steps: 9, OnStep: on},
+		"rate 1 to 1\n":          {Config: cfg, Low: 1, High: 1, Steps: 9, OnStep: on},
+		"rate 1 to +Inf":         {Config: cfg, Low: 1, High: math.Inf(1), Steps: 9, OnStep: on},
+		"rate NaN to 1":          {Config: cfg, Low: math.NaN(), High: 1, Steps: 9, OnStep: on},
+		"a sweep of 1 steps has": {Config: cfg, Low: 1e-6, High: 1, Steps: 1, OnStep: on},
+	} {
+		if err := Sweep(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

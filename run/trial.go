@@ -24,6 +24,9 @@ type Trial struct {
 // NewTrial prepares the first step of a valid configuration on its data set, or on src if that is not nil;
 // model.vocab must then be set. observe, unless nil, wraps the device, so that it sees every kernel call.
 func NewTrial(cfg *config.Config, src dataset.Source, observe func(device.Device) device.Device) (*Trial, error) {
+	if cfg == nil {
+		return nil, errNoConfig
+	}
 	t := &Trial{src: src}
 	if err := t.open(cfg, observe); err != nil {
 		t.Close()

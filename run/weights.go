@@ -56,11 +56,7 @@ func OpenWeights(dir string, o WeightOptions) (*Weights, error) {
 		return nil, err
 	}
 	if o.Average && cfg.Average.EMA == 0 {
-		return nil, config.Problem{
-			Key: "average.ema", Message: fmt.Sprintf("%s keeps no moving average of its weights: average.ema = 0", dir),
-			At:  d.config(),
-			Try: fmt.Sprintf("`anneal ckpt average %s --last 3 --out …`, which averages checkpoints instead", dir),
-		}
+		return nil, d.noAverage(cfg)
 	}
 	w := &Weights{Config: cfg, o: o, dir: d}
 	if w.Tokenizer, err = tokenizer.Load(d.tokenizer()); err != nil {
@@ -80,6 +76,29 @@ func OpenWeights(dir string, o WeightOptions) (*Weights, error) {
 	}
 	w.Trained, w.read = cfg.Model, *cfg
 	return w, nil
+}
+
+// noAverage is the error that the run has no moving average of its weights.
+func (d runDir) noAverage(cfg *config.Config) error {
+	p := config.Problem{
+		Key: "average.ema", Message: fmt.Sprintf("%s keeps no moving average of its weights: average.ema = 0", d),
+		At: d.config(), Try: "the last weights, or `anneal ckpt average` if a run has several checkpoints",
+	}
+	list, err := checkpoint.List(d.checkpoints())
+	switch made := cfg.Origin("average.ema").Rule; {
+	case refuseWeights(d) == nil:
+		if err == nil && len(list) > 1 {
+			p.Try = fmt.Sprintf("`anneal ckpt average %s --last %d --out …`, which averages checkpoints instead",
+				d, min(len(list), 3))
+		}
+	case made != "": // the command that made them from the weights of a run
+		p.Message = fmt.Sprintf("%s has no moving average of weights: it holds only those that `%s` wrote", d, made)
+		p.Try = "the last weights, which are these, or the moving average of the run that they were made from"
+	default:
+		p.Message = fmt.Sprintf("%s has no moving average of weights: it holds only imported weights", d)
+		p.Try = "the last weights, which are these"
+	}
+	return p
 }
 
 // Path returns the directory of the run.

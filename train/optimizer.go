@@ -201,12 +201,17 @@ func (t *Trainer) updateOne(p *updated, lr float64, s optim.Step) {
 		return
 	}
 	s.LR, s.Decay, s.EpsScale = lr*p.lr, s.Decay*p.decay, p.EpsScale
-	if p.Param != p.master {
-		t.updateRounded(p, s)
-		return
-	}
 	if t.ratios.due {
 		t.measured(p, s)
+		return
+	}
+	t.apply(p, s)
+}
+
+// apply changes a weight by one update of the optimizer.
+func (t *Trainer) apply(p *updated, s optim.Step) {
+	if p.Param != p.master {
+		t.updateRounded(p, s)
 		return
 	}
 	t.opt.Update(t.dev, p.Param, p.state, s, t.scratch)

@@ -23,8 +23,9 @@ func (branchCmd) Help() string {
 		"anneal branch runs/long --at 1600 schedule.name=wsd schedule.decay_fraction=0.2 train.steps=2000 --out "+
 			"runs/decayed-2000") +
 		"\n\nFrom the stable phase of one wsd or constant run, branches decay to models of several lengths. " +
-		"Each is the same,\nbit for bit, as a run of its config.yaml from the start. The original run does not " +
-		"change; its checkpoint.keep says\nhow many checkpoints there are to branch from."
+		"Each is the same,\nbit for bit, as a run of its config.yaml from the start; a warning says if it is not, " +
+		"because of --at, of other values\nor of an earlier change of the run's config.yaml. The original run does " +
+		"not change; its checkpoint.keep says how many\ncheckpoints there are to branch from."
 }
 
 func (c branchCmd) Run(s *session) error {
