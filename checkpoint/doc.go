@@ -26,8 +26,8 @@
 //
 // Bytes are little-endian, as in memory on every machine that this module supports.
 //
-// It may import safetensors, tensor for memory outside the Go heap, and nothing else of this module. Start reading at
-// Store in store.go. write.go is the commit protocol, together.go and writer.go that of several writers, room.go the
-// memory of a snapshot; manifest.go, pieces.go and region.go are the format, load.go, resume.go, reader.go and
-// verify.go read and verify, retain.go deletes, merge.go makes whole tensors of pieces.
+// Of this module it imports only safetensors, tensor for memory outside the Go heap, and internal packages. Start
+// reading at Store in store.go. write.go is the commit protocol, together.go and writer.go that of several writers,
+// room.go the memory of a snapshot; manifest.go, pieces.go and region.go are the format, load.go, resume.go, reader.go
+// and verify.go read and verify, retain.go deletes, merge.go makes whole tensors of pieces.
 package checkpoint

@@ -83,10 +83,6 @@ func newest(root string, use func(*Entry) error) (skipped []error, err error) {
 
 // LoadStep is LoadLatest for the newest checkpoint of one step, without falling back to another.
 func LoadStep(root string, step int64, tensors []Tensor, state any) (Info, error) {
-	return loadStep(root, step, tensors, state, alone)
-}
-
-func loadStep(root string, step int64, tensors []Tensor, state any, as role) (Info, error) {
 	e, err := find(root, step)
 	if err != nil {
 		return Info{}, err
@@ -94,7 +90,7 @@ func loadStep(root string, step int64, tensors []Tensor, state any, as role) (In
 	if e.Err != nil {
 		return Info{}, e.Err
 	}
-	return e.load(root, tensors, state, as)
+	return e.load(root, tensors, state, alone)
 }
 
 // Load is LoadLatest for the checkpoint with the given name, without falling back to another; tensors may be only some

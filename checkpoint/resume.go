@@ -28,19 +28,6 @@ func (s *Store) LoadLatest(tensors []Tensor, state any) (Info, error) {
 	return info, s.goOn(info)
 }
 
-// LoadStep is the function LoadStep for the store's directory, and checks as LoadLatest does. The next save continues
-// from there: it counts as newer than existing checkpoints of later steps.
-func (s *Store) LoadStep(step int64, tensors []Tensor, state any) (Info, error) {
-	if err := s.Wait(); err != nil {
-		return Info{}, err
-	}
-	info, err := loadStep(s.root, step, tensors, state, s.role())
-	if err != nil {
-		return info, err
-	}
-	return info, s.goOn(info)
-}
-
 // goOn makes a loaded checkpoint the parent of the next one, and makes latest point to it.
 func (s *Store) goOn(info Info) error {
 	s.parent = info.Name

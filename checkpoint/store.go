@@ -159,17 +159,8 @@ func (s *Store) newJob(step, tokens int64, state any) (*job, error) {
 	return j, nil
 }
 
-// CheckSpace returns an error if one checkpoint of these tensors would not fit, so that a run need not find out at
-// its first save.
-func (s *Store) CheckSpace(tensors []Tensor) error {
-	n := int64(0)
-	for _, t := range tensors {
-		n += t.Bytes()
-	}
-	return s.CheckBytes(n)
-}
-
-// CheckBytes is CheckSpace for tensors with the given total size, which several processes may hold.
+// CheckBytes returns an error if one checkpoint with so many bytes of tensors, which several processes may hold, would
+// not fit, so that a run need not find out at its first save.
 func (s *Store) CheckBytes(n int64) error {
 	if err := s.space(n); err != nil {
 		return fmt.Errorf("checkpoint: not enough disk space for one checkpoint: %w", err)

@@ -211,7 +211,11 @@ func TestRewindMakesALaterCheckpointOfAnEarlierStep(t *testing.T) {
 	root := t.TempDir()
 	s := mustOpen(t, root, Options{Keep: 3, Log: quiet})
 	mustSave(t, s, small, 10, 20, 30)
-	if _, err := s.LoadStep(10, blank(small), nil); err != nil {
+	info, err := LoadStep(root, 10, blank(small), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.goOn(info); err != nil {
 		t.Fatal(err)
 	}
 	if latest, _ := os.ReadFile(filepath.Join(root, "latest")); string(latest) != step(10)+"\n" {
@@ -338,13 +342,13 @@ func TestTooLittleSpaceIsFoundBeforeWriting(t *testing.T) {
 		!strings.Contains(err.Error(), root) {
 		t.Errorf("error = %v, want ENOSPC with the space, and the path", err)
 	}
-	if early := s.CheckSpace(blank(small)); !errors.Is(early, syscall.ENOSPC) ||
+	if early := s.CheckBytes(1); !errors.Is(early, syscall.ENOSPC) ||
 		!strings.Contains(early.Error(), root) {
-		t.Errorf("CheckSpace = %v, want what the save says", early)
+		t.Errorf("CheckBytes = %v, want what the save says", early)
 	}
 	s.free = machine.FreeDisk
-	if err := s.CheckSpace(blank(small)); err != nil {
-		t.Errorf("CheckSpace with room: %v", err)
+	if err := s.CheckBytes(1); err != nil {
+		t.Errorf("CheckBytes with room: %v", err)
 	}
 	mustSave(t, s, small, 3)
 	if free, err := machine.FreeDisk(root); err != nil || free == 0 {

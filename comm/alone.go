@@ -20,7 +20,7 @@ func (a Alone) Group(ranks []int) (Comm, error) {
 	return a, err
 }
 
-// NewExchange returns a transfer of nothing.
+// NewExchange returns a transfer of nothing; the lists may be nil.
 func (Alone) NewExchange(_ string, out, room [][]tensor.Tensor) Transfer {
 	t := &nothing{}
 	t.Set(out, room)
@@ -30,9 +30,13 @@ func (Alone) NewExchange(_ string, out, room [][]tensor.Tensor) Transfer {
 // nothing is the transfer of a single rank, which receives what it sends.
 type nothing struct{ mine []tensor.Tensor }
 
-func (*nothing) Start(int)                      {}
-func (*nothing) Wait() error                    { return nil }
-func (n *nothing) From(int) []tensor.Tensor     { return n.mine }
-func (*nothing) Release()                       {}
-func (*nothing) Sent() error                    { return nil }
-func (n *nothing) Set(out, _ [][]tensor.Tensor) { n.mine = append(n.mine[:0], out[0]...) }
+func (*nothing) Start(int)                  {}
+func (*nothing) Wait() error                { return nil }
+func (n *nothing) From(int) []tensor.Tensor { return n.mine }
+func (*nothing) Release()                   {}
+func (*nothing) Sent() error                { return nil }
+func (n *nothing) Set(out, _ [][]tensor.Tensor) {
+	if n.mine = n.mine[:0]; len(out) > 0 {
+		n.mine = append(n.mine, out[0]...)
+	}
+}

@@ -2,6 +2,7 @@ package comm_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +20,12 @@ func TestSplit(t *testing.T) {
 	var wg sync.WaitGroup
 	for r, world := range local.New(6, local.Options{Timeout: time.Minute}) {
 		wg.Go(func() {
-			g, k := comm.Split(world, groups), r%groups
+			g, err := comm.Split(world, groups)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			k := r % groups
 			if g.Rank() != r/groups || g.Size() != 3 {
 				t.Errorf("rank %d is %d of %d", r, g.Rank(), g.Size())
 			}
@@ -44,13 +50,34 @@ func TestSplit(t *testing.T) {
 			if err := x.Sent(); err != nil {
 				t.Error(err)
 			}
-			if alone := comm.Split(world, 6); alone.Size() != 1 || alone.Rank() != 0 {
-				t.Errorf("rank %d is %d of %d in a group of its own", r, alone.Rank(), alone.Size())
+			if alone, err := comm.Split(world, 6); err != nil || alone.Size() != 1 || alone.Rank() != 0 {
+				t.Errorf("rank %d is in a group of its own: %v, %v", r, alone, err)
 			}
-			if g := comm.Split(world, 0); g != world {
-				t.Errorf("without groups it is not the world")
+			if g, err := comm.Split(world, 0); g != world || err != nil {
+				t.Errorf("without groups it is not the world: %v", err)
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// Groups that would not be equal are an error on every rank, before any of them waits for another.
+func TestSplitNeedsGroupsOfEqualSize(t *testing.T) {
+	for _, world := range append(local.New(6, local.Options{}), comm.Alone{}) {
+		for _, groups := range []int{-2, 4, 12} {
+			if g, err := comm.Split(world, groups); g != nil || err == nil ||
+				!strings.Contains(err.Error(), "cannot be divided") {
+				t.Errorf("%d ranks in %d groups: %v", world.Size(), groups, err)
+			}
+		}
+	}
+}
+
+// A rank alone exchanges nothing, whether it gives lists or not.
+func TestARankAloneNeedsNoLists(t *testing.T) {
+	x := comm.Alone{}.NewExchange("x", nil, nil)
+	x.Start(1)
+	if err := x.Wait(); err != nil || x.From(0) != nil {
+		t.Errorf("%v, %v", x.From(0), err)
+	}
 }

@@ -47,6 +47,5 @@
 //
 // Start reading at reader.go; walk.go finds the files, compress.go opens them, text.go, jsonl.go, warc.go and
 // parquet.go cut them into documents, split.go and frames.go into splits; fields.go and write.go write them; report.go
-// and loss.go count. The package imports nothing else of this module but extract, internal/parquet and
-// internal/fileio.
+// and loss.go count. Of this module the package imports only extract and internal packages.
 package corpus

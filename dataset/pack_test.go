@@ -355,8 +355,9 @@ func TestStateOfAnotherPackingIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			says := fmt.Sprintf("packs documents with %s, but this config with %s\n  restore data.packing", was, now)
 			if err := b.Check(a.State(3)); (err == nil) != (was == now) ||
-				err != nil && !strings.Contains(err.Error(), "data.packing") {
+				err != nil && !strings.Contains(err.Error(), says) {
 				t.Errorf("%s, then %s: %v", was, now, err)
 			}
 		}
@@ -368,6 +369,11 @@ func TestStateOfAnotherPackingIsRefused(t *testing.T) {
 	b, _ := d.PackedLoader(BestFit, 16, 1)
 	if b.packed.next[0]++; a.packed.fingerprint() == b.packed.fingerprint() {
 		t.Error("another order of pieces has the same fingerprint")
+	}
+	other := a.State(3)
+	other.Packing = "best_fit 12345678"
+	if err := a.Check(other); err == nil || !strings.Contains(err.Error(), "rows with the checksum 12345678") {
+		t.Errorf("other rows of the same packing: %v", err)
 	}
 }
 

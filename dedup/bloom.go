@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"sync"
@@ -29,16 +30,27 @@ type Bloom struct {
 }
 
 func (b Bloom) withDefaults() Bloom {
-	if b.Words <= 0 {
+	if b.Words == 0 {
 		b.Words = 13
 	}
-	if b.Threshold <= 0 {
+	if b.Threshold == 0 {
 		b.Threshold = 0.8
 	}
-	if b.Memory <= 0 {
+	if b.Memory == 0 {
 		b.Memory = 256 << 20
 	}
 	return b
+}
+
+func (b Bloom) check() error {
+	if b.Words < 0 || b.Memory < 0 {
+		return fmt.Errorf("a Bloom filter of %d words in %d bytes: neither can be negative\n"+
+			"  try 13 words in 256 MiB, the defaults", b.Words, b.Memory)
+	}
+	if !(b.Threshold >= 0 && b.Threshold <= 1) {
+		return fmt.Errorf("the threshold of n-grams is a share of 0 to 1, not %v\n  try 0.8", b.Threshold)
+	}
+	return nil
 }
 
 type line [8]uint64
@@ -62,8 +74,11 @@ type part struct {
 // grams holds the hashes of the n-grams of a document, by the part that their lines are in.
 type grams [][]uint64
 
-// NewFilter makes an empty filter, worked by threads goroutines.
+// NewFilter makes an empty filter for b, whose zero fields take the defaults, worked by threads goroutines.
 func (b Bloom) NewFilter(threads int) (*Filter, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
 	b = b.withDefaults()
 	threads = max(threads, 1)
 	arena, err := tensor.NewArena("the Bloom filter", int(max(b.Memory, 64)))

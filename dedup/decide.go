@@ -3,6 +3,7 @@ package dedup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -17,13 +18,11 @@ import (
 // the output. Temporary files go to dir. documents must deliver the same documents each time it is called.
 func Decide(ctx context.Context, o Options, dir string,
 	documents func(fields bool) iter.Seq2[corpus.Document, error]) (*Decisions, Report, error) {
-	if err := o.check(); err != nil {
+	r, err := newRun(o, documents)
+	if err != nil {
 		return nil, Report{}, err
 	}
-	r := &run{
-		o: o.withDefaults(), documents: documents, tmp: dir, report: Report{Units: map[string]int{}},
-		decided: new(Decisions),
-	}
+	r.tmp = dir
 	if err := r.all(ctx); err != nil {
 		r.decided.Close()
 		return nil, Report{}, cmp.Or(ctx.Err(), err)
@@ -39,6 +38,18 @@ type run struct {
 	report    Report
 	chain     uint64 // hash of all texts, in order
 	decided   *Decisions
+}
+
+func newRun(o Options, documents func(fields bool) iter.Seq2[corpus.Document, error]) (*run, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if documents == nil {
+		return nil, errors.New("there are no documents to compare\n  pass a function that reads them")
+	}
+	return &run{
+		o: o.withDefaults(), documents: documents, report: Report{Units: map[string]int{}}, decided: new(Decisions),
+	}, nil
 }
 
 func (r *run) all(ctx context.Context) error {

@@ -110,14 +110,14 @@ func (s *Signer) bands(grams []uint32) []uint64 {
 	return s.keys
 }
 
-// Set sorts grams and removes repetitions, in place.
-func Set(grams []uint32) []uint32 {
+// setOf sorts grams and removes repetitions, in place.
+func setOf(grams []uint32) []uint32 {
 	slices.Sort(grams)
 	return slices.Compact(grams)
 }
 
-// Jaccard returns |a ∩ b| / |a ∪ b| of two sets, each sorted and without repetitions; 0 if both are empty.
-func Jaccard(a, b []uint32) float64 {
+// jaccard returns |a ∩ b| / |a ∪ b| of two sets, each sorted and without repetitions; 0 if both are empty.
+func jaccard(a, b []uint32) float64 {
 	both, i, j := 0, 0, 0
 	for i < len(a) && j < len(b) {
 		switch {

@@ -53,8 +53,8 @@ func (o Options) check() error {
 		return fmt.Errorf("verification needs a similarity of 0 to 1, not %v\n  try 0.8, or 0 to trust MinHash",
 			o.Verify)
 	}
-	if o.NGrams != nil && !(o.NGrams.Threshold <= 1) {
-		return fmt.Errorf("the threshold of n-grams is a share of 0 to 1, not %v\n  try 0.8", o.NGrams.Threshold)
+	if o.NGrams != nil {
+		return o.NGrams.check()
 	}
 	return nil
 }
@@ -108,12 +108,14 @@ type Report struct {
 // no text is dropped because of a document that is itself dropped.
 func Run(ctx context.Context, o Options,
 	documents func(fields bool) iter.Seq2[corpus.Document, error]) (Report, error) {
-	if err := o.check(); err != nil {
+	r, err := newRun(o, documents)
+	if err == nil && o.Out == "" {
+		err = errors.New("there is no directory for the documents that remain\n  name one in Options.Out")
+	}
+	if err != nil {
 		return Report{}, err
 	}
-	o = o.withDefaults()
-	r := &run{o: o, documents: documents, report: Report{Units: map[string]int{}}, decided: new(Decisions)}
-	err := fileio.Dir(o.Out, func(tmp string) error {
+	err = fileio.Dir(o.Out, func(tmp string) error {
 		r.tmp = tmp
 		defer r.decided.Close()
 		if err := r.all(ctx); err != nil {

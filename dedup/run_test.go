@@ -347,6 +347,9 @@ func TestOptionsThatKeepEverythingAreRefused(t *testing.T) {
 		"verification needs a similarity of 0 to 1, not 80": {Near: &MinHash{}, Verify: 80},
 		"not NaN":                 {Near: &MinHash{}, Verify: math.NaN()},
 		"share of 0 to 1, not 80": {NGrams: &Bloom{Threshold: 80}},
+		"share of 0 to 1, not -1": {NGrams: &Bloom{Threshold: -1}},
+		"filter of -2 words":      {NGrams: &Bloom{Words: -2}},
+		"in -3 bytes":             {NGrams: &Bloom{Memory: -3}},
 	} {
 		o.Out = filepath.Join(t.TempDir(), "out")
 		_, err := Run(t.Context(), o, documents(texts(20, 1)))
@@ -355,6 +358,20 @@ func TestOptionsThatKeepEverythingAreRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %s", err, want)
 			}
+		}
+	}
+}
+
+func TestRunSaysWhatIsMissing(t *testing.T) {
+	_, noDocuments := Run(t.Context(), Options{Out: filepath.Join(t.TempDir(), "out")}, nil)
+	_, _, none := Decide(t.Context(), Options{}, t.TempDir(), nil)
+	_, noOut := Run(t.Context(), Options{}, documents(texts(2, 1)))
+	for _, c := range []struct {
+		err  error
+		want string
+	}{{noDocuments, "no documents"}, {none, "no documents"}, {noOut, "Options.Out"}} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("%v, want %s", c.err, c.want)
 		}
 	}
 }

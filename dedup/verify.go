@@ -44,7 +44,7 @@ func (v *Verifier) Add(document uint64, text []byte, s *Signer) error {
 	if !ok {
 		return nil
 	}
-	set := Set(s.Grams(text))
+	set := setOf(s.Grams(text))
 	b := make([]byte, 0, 4*len(set))
 	for _, x := range set {
 		b = binary.LittleEndian.AppendUint32(b, x)
@@ -77,7 +77,7 @@ func (v *Verifier) Confirm(pairs iter.Seq2[Pair, error], threshold float64) iter
 				yield(Pair{}, err)
 				return
 			}
-			if Jaccard(a, b) >= threshold && !yield(p, nil) {
+			if jaccard(a, b) >= threshold && !yield(p, nil) {
 				return
 			}
 		}

@@ -63,7 +63,7 @@ func TestRecallOnTwoVersionsOfTheLibrary(t *testing.T) {
 			size += len(text)
 			n := len(sets)
 			keys = append(keys, append([]uint64(nil), s.Keys(text)...))
-			sets = append(sets, append([]uint32(nil), Set(s.Grams(text))...))
+			sets = append(sets, append([]uint32(nil), setOf(s.Grams(text))...))
 			name, _ := filepath.Rel(root, path)
 			if version == 0 {
 				paths[name] = n
@@ -88,7 +88,7 @@ func TestRecallOnTwoVersionsOfTheLibrary(t *testing.T) {
 	bins := make([]bin, 11)
 	var all bin
 	for _, p := range twins {
-		j := Jaccard(sets[p.A], sets[p.B])
+		j := jaccard(sets[p.A], sets[p.B])
 		want := 1 - math.Pow(1-math.Pow(j, float64(cfg.Rows)), float64(cfg.Bands))
 		found := 0.0
 		for i := range keys[p.A] {
@@ -123,7 +123,7 @@ func TestRecallOnTwoVersionsOfTheLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		candidates++
-		count(alike, Jaccard(sets[p.A], sets[p.B]))
+		count(alike, jaccard(sets[p.A], sets[p.B]))
 	}
 	c, err := NewClusters(pairs.All())
 	if err != nil {
@@ -133,7 +133,7 @@ func TestRecallOnTwoVersionsOfTheLibrary(t *testing.T) {
 	for n := range sets {
 		if first, _ := c.Of(uint64(n)); first != uint64(n) {
 			dropped++
-			count(like, Jaccard(sets[n], sets[first]))
+			count(like, jaccard(sets[n], sets[first]))
 		}
 	}
 	for _, s := range thresholds {

@@ -161,12 +161,12 @@ func hashWord(text []byte, from, n int) uint64 {
 }
 
 // NGrams replaces words, the hashes of single words, by the hashes of each n consecutive words, in place, and returns
-// them. Between one and n−1 words are one n-gram.
+// them. Between one and n−1 words are one n-gram. An n below 1 counts as 1.
 func NGrams(words []uint64, n int) []uint64 {
 	if len(words) == 0 {
 		return words
 	}
-	n = min(n, len(words))
+	n = min(max(n, 1), len(words))
 	out := uint64(1) // k1 to the n: the weight of the word that leaves
 	for range n {
 		out *= k1

@@ -12,14 +12,14 @@ const (
 	version = 3
 )
 
-// Limits of the reader, far beyond any real file; MaxName and MaxRank are those of the format.
+// Limits of the reader, far beyond any real file; maxName and maxRank are those of the format.
 const (
-	MaxHeader  = 1 << 30 // bytes of metadata and descriptions
-	MaxTensors = 1_000_000
-	MaxKeys    = 100_000
-	MaxKey     = 1 << 16 // bytes of a key
-	MaxName    = 63      // bytes of a tensor's name
-	MaxRank    = 4       // dimensions
+	maxHeader  = 1 << 30 // bytes of metadata and descriptions
+	maxTensors = 1_000_000
+	maxKeys    = 100_000
+	maxKey     = 1 << 16 // bytes of a key
+	maxName    = 63      // bytes of a tensor's name
+	maxRank    = 4       // dimensions
 )
 
 // Info describes one stored tensor.
@@ -76,8 +76,8 @@ func (z *scanner) header() (*header, error) {
 		return nil, fmt.Errorf("version %d; versions 2 and 3 are read, in little-endian files", v)
 	}
 	tensors, keys := z.uint64(), z.uint64()
-	if tensors > MaxTensors || keys > MaxKeys {
-		return nil, fmt.Errorf("%d tensors and %d keys, the limits are %d and %d", tensors, keys, MaxTensors, MaxKeys)
+	if tensors > maxTensors || keys > maxKeys {
+		return nil, fmt.Errorf("%d tensors and %d keys, the limits are %d and %d", tensors, keys, maxTensors, maxKeys)
 	}
 	h := &header{}
 	align := uint32(alignment)
@@ -131,7 +131,7 @@ func (h *header) place(start, fileSize int64) error {
 
 // entry parses a key with its value.
 func (z *scanner) entry(seen map[string]bool) (KV, error) {
-	key := z.string(MaxKey)
+	key := z.string(maxKey)
 	switch {
 	case z.err != nil:
 		return KV{}, z.err
@@ -159,15 +159,15 @@ func (z *scanner) entry(seen map[string]bool) (KV, error) {
 
 // tensor parses the description of a tensor. Offset is still relative to the data.
 func (z *scanner) tensor(seen map[string]bool) (t Info, err error) {
-	t.Name = z.string(MaxName)
+	t.Name = z.string(maxName)
 	rank := z.uint32()
 	switch {
 	case z.err != nil:
 		return t, z.err
 	case seen[t.Name]:
 		return t, z.fail("tensor %q appears twice", t.Name)
-	case rank > MaxRank:
-		return t, z.fail("tensor %q has %d dimensions, the limit is %d", t.Name, rank, MaxRank)
+	case rank > maxRank:
+		return t, z.fail("tensor %q has %d dimensions, the limit is %d", t.Name, rank, maxRank)
 	}
 	seen[t.Name] = true
 	t.Shape = make([]int, rank)

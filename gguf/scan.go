@@ -28,9 +28,9 @@ func (z *scanner) fail(format string, args ...any) error {
 
 // claim reports whether n elements of width bytes can be left in the header.
 func (z *scanner) claim(n uint64, width int64) bool {
-	left := min(z.size, MaxHeader) - z.at
+	left := min(z.size, maxHeader) - z.at
 	if z.err == nil && n > uint64(left/width) {
-		z.err = z.fail("%d × %d bytes, but %d are left (the limit of a header is %d)", n, width, left, int64(MaxHeader))
+		z.err = z.fail("%d × %d bytes, but %d are left (the limit of a header is %d)", n, width, left, int64(maxHeader))
 	}
 	return z.err == nil
 }
@@ -69,7 +69,7 @@ func (z *scanner) value(t reflect.Type) any {
 	case z.err != nil:
 		return nil
 	case t.Kind() == reflect.String:
-		return z.string(MaxHeader)
+		return z.string(maxHeader)
 	}
 	v := reflect.New(t)
 	z.decode(int(t.Size()), v.Interface())
@@ -88,7 +88,7 @@ func (z *scanner) list(t reflect.Type) any {
 		}
 		var list []string
 		for range n {
-			list = append(list, z.string(MaxHeader))
+			list = append(list, z.string(maxHeader))
 			if z.err != nil {
 				return nil
 			}

@@ -35,10 +35,14 @@ type Decoder struct {
 	dropEmbedding autograd.Drop
 }
 
-// Declare returns a model whose parameters have no memory yet: they can be placed before Allocate.
+// Declare returns a model whose parameters have no memory yet: they can be placed before Allocate. It panics with the
+// error of c.Validate if there is one.
 func Declare(c Config) *Decoder { return DeclarePart(c, Part{}) }
 
 func declare(c Config, part Part) *Decoder {
+	if err := c.Validate(); err != nil {
+		panic(err.Error())
+	}
 	m := &Decoder{Config: c, part: part}
 	b := newBuilder(c, part)
 	m.embed = b.vocabulary("embed", nn.Embedding)
@@ -60,7 +64,7 @@ func declare(c Config, part Part) *Decoder {
 	return m
 }
 
-// New declares and allocates a whole model. Weights are zero until Init or a load fills them.
+// New declares and allocates a whole model. Weights are zero until Init or a load fills them. It panics like Declare.
 func New(c Config, mem Memory) *Decoder {
 	m := Declare(c)
 	m.Allocate(mem)

@@ -38,8 +38,8 @@ func (p Part) chunks(layers int) []Span {
 }
 
 // DeclarePart is Declare for a part of the model. Its parameters have the same numbers, names and initial values as in
-// the whole model. If the head is tied but not in the same part as the embedding, it is a second copy of the
-// embedding, with its own gradient and updates. The gradients of both copies are added.
+// the whole model, and it panics like Declare. If the head is tied but not in the same part as the embedding, it is a
+// second copy of the embedding, with its own gradient and updates. The gradients of both copies are added.
 func DeclarePart(c Config, part Part) *Decoder {
 	m := declare(c, part)
 	if part.Chunks == nil {

@@ -7,5 +7,5 @@
 // pieces and give the new weights to all. The stages differ only in what a rank keeps in memory, not in the sums.
 //
 // Start with Deal (own.go), which assigns owners, then Shard (shard.go), then gradients.go and weights.go. The package
-// imports comm, optim, nn, precision, device and tensor.
+// imports comm, optim, nn, precision, autograd, device and tensor.
 package parallel

@@ -51,6 +51,9 @@ const memory = 10
 
 // NewCourse returns the course of a valid, resolved configuration. t may be nil.
 func NewCourse(cfg *config.Config, t *Time) (*Course, error) {
+	if err := cfg.Model.Validate(); err != nil {
+		return nil, err
+	}
 	policy, err := train.PolicyOf(cfg)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,6 +103,9 @@ func Outline(cfg *config.Config) (*Foresight, error) {
 }
 
 func outline(cfg *config.Config) (*Foresight, *Plan, error) {
+	if cfg == nil {
+		return nil, nil, errors.New("there is no configuration to plan\n  make one with config.Load")
+	}
 	var data dataset.Utilisation
 	var mix *prepare.MixPlan
 	unchecked := ""

@@ -13,10 +13,10 @@ func RanksOf(threads, sequences int) int {
 	return ranks
 }
 
-// MicroOf returns the number of sequences in a rank's micro-batch of at most 4,096 tokens. sequences is the number in
-// a step, which MicroOf's result divides.
+// MicroOf returns the number of sequences in a rank's micro-batch of at most 4,096 tokens, at least 1. sequences is the
+// number in a step, which MicroOf's result divides. Fewer than one rank or a context below 1 count as 1.
 func MicroOf(ranks, sequences, context int) int {
-	micro := max(min(sequences/ranks, budgetMicro/max(context, 1)), 1)
+	micro := max(min(sequences/max(ranks, 1), budgetMicro/max(context, 1)), 1)
 	for sequences%micro != 0 {
 		micro--
 	}

@@ -1,5 +1,5 @@
 // Package precision holds the precision policies: the number format of each kind of tensor. A policy is one row of a
-// table. FP16 also needs lossscale.go, FP8 needs fp8.go. The package imports autograd and tensor.
+// table. FP16 also needs lossscale.go, FP8 needs fp8.go. The package imports autograd, device and tensor.
 package precision
 
 import (

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -47,13 +48,22 @@ func OpenCorpus(cfg *config.Config) (*Corpus, error) {
 	return c, nil
 }
 
+// openSource opens a data set of a configuration, which may not have been validated.
+func openSource(s config.Source) (*dataset.Dataset, error) {
+	if s.Path == "" {
+		return nil, errors.New("there is no data set: data.path is not set\n" +
+			"  try data.path=DIR with a directory made by `anneal data build`")
+	}
+	return dataset.Open(s.Path)
+}
+
 func (c *Corpus) open(cfg *config.Config) error {
 	sources, err := cfg.Sources()
 	if err != nil {
 		return err // validation has accepted it before
 	}
 	for _, s := range sources {
-		set, err := dataset.Open(s.Path)
+		set, err := openSource(s)
 		if err != nil {
 			return err
 		}

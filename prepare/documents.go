@@ -16,7 +16,7 @@ func DocumentStarts(cfg *config.Config, n int) ([][]int32, error) {
 	var c Corpus
 	defer func() { c.Close() }()
 	for _, s := range list {
-		set, err := dataset.Open(s.Path)
+		set, err := openSource(s)
 		if err != nil {
 			return nil, err
 		}

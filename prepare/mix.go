@@ -55,7 +55,7 @@ func MeasureSources(list []config.Source, packing string, context int,
 		}
 	}()
 	for _, s := range list {
-		d, err := dataset.Open(s.Path)
+		d, err := openSource(s)
 		if err != nil {
 			return nil, 0, &dataset.Error{Err: err}
 		}

@@ -81,3 +81,40 @@ func TestAModelIsNamedAfterItsRun(t *testing.T) {
 		t.Errorf("%q, want %q", s.o.Model, want)
 	}
 }
+
+func TestBadOptionsAreRefused(t *testing.T) {
+	r, err := trained()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(nil, Options{}); err == nil || !strings.Contains(err.Error(), "no model") {
+		t.Errorf("without a model: %v", err)
+	}
+	for _, o := range []Options{{Sequences: -1}, {Requests: -1}, {Timeout: -1}, {Drain: -1}} {
+		if s, err := New(r, o); err == nil || !strings.Contains(err.Error(), "try 0 for the default") {
+			t.Errorf("%+v: %v", o, err)
+			s.Close()
+		}
+	}
+}
+
+// A model that was closed before its server answers no request, and does not end the process.
+func TestAClosedModelFailsItsRequests(t *testing.T) {
+	if _, err := trained(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := use.Open(filepath.Join(directory, "run"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(r, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r.Close()
+	w := send(s, "POST", "/v1/completions", `{"prompt": "the", "max_tokens": 2}`)
+	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "closed") {
+		t.Errorf("status %d, %s", w.Code, w.Body)
+	}
+}

@@ -80,8 +80,12 @@ func (l *loop) close() {
 
 func (l *loop) run() {
 	defer close(l.ended)
-	for l.admit() {
-		did, err := l.scheduler.Step()
+	for {
+		more, err := l.admit()
+		var did use.Pass
+		if more {
+			did, err = l.scheduler.Step()
+		}
 		if err != nil {
 			l.mu.Lock()
 			l.err = err
@@ -89,12 +93,15 @@ func (l *loop) run() {
 			l.broken <- err
 			return
 		}
+		if !more {
+			return
+		}
 		l.metrics.pass(did)
 	}
 }
 
 // admit waits until there is work, and updates the scheduler. It returns false when the loop is closed.
-func (l *loop) admit() bool {
+func (l *loop) admit() (more bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -109,7 +116,9 @@ func (l *loop) admit() bool {
 			switch {
 			case gone[q]:
 			case l.scheduler.Free() > 0:
-				l.scheduler.Add(q)
+				if err := l.scheduler.Add(q); err != nil { // of the model: requests are checked
+					return false, err
+				}
 			default:
 				left = append(left, q)
 			}
@@ -118,7 +127,7 @@ func (l *loop) admit() bool {
 		l.waiting = left
 		l.running = l.scheduler.Running()
 		if l.closed || l.running > 0 {
-			return !l.closed
+			return !l.closed, nil
 		}
 		l.wake.Wait()
 	}

@@ -15,7 +15,7 @@ import (
 	"anneal/use"
 )
 
-// Options says how to serve. Zero values are replaced by the defaults.
+// Options says how to serve. Zero values are replaced by the defaults; negative ones are refused.
 type Options struct {
 	Model     string        // name of the model; that of the run's directory
 	Sequences int           // largest number continued at a time; 8
@@ -57,9 +57,15 @@ type Server struct {
 // New returns a server of a model, which nothing else may use until Close. Close ends the server, but does not close
 // the model.
 func New(r *use.Trained, o Options) (*Server, error) {
+	if r == nil {
+		return nil, errors.New("there is no model to serve\n  open one with use.Open")
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	o.Model = cmp.Or(o.Model, run.Name(r.Path()))
-	o.Sequences, o.Requests = orDefault(o.Sequences, 8), orDefault(o.Requests, 64)
-	o.Timeout, o.Drain = orDefault(o.Timeout, 10*time.Minute), orDefault(o.Drain, 30*time.Second)
+	o.Sequences, o.Requests = cmp.Or(o.Sequences, 8), cmp.Or(o.Requests, 64)
+	o.Timeout, o.Drain = cmp.Or(o.Timeout, 10*time.Minute), cmp.Or(o.Drain, 30*time.Second)
 	scheduler, err := r.NewScheduler(o.Sequences)
 	if err != nil {
 		return nil, err
@@ -73,11 +79,17 @@ func New(r *use.Trained, o Options) (*Server, error) {
 	return s, nil
 }
 
-func orDefault[T int | time.Duration](x, otherwise T) T {
-	if x <= 0 {
-		return otherwise
+// check returns an error about negative options.
+func (o Options) check() error {
+	switch {
+	case o.Sequences < 0 || o.Requests < 0:
+		return fmt.Errorf("a server cannot have %d sequences and %d requests at a time\n  try 0 for the defaults",
+			o.Sequences, o.Requests)
+	case o.Timeout < 0 || o.Drain < 0:
+		return fmt.Errorf("a server cannot have a timeout of %v and a drain of %v\n  try 0 for the defaults",
+			o.Timeout, o.Drain)
 	}
-	return x
+	return nil
 }
 
 // Close frees the memory beside the model's. Requests that are left, and those that come later, are answered with an

@@ -38,24 +38,6 @@ type prometheusSink struct {
 	good    time.Duration // time of the steps that the run keeps
 }
 
-// PrometheusMetrics are the names of the metrics that a run answers with, in order.
-func PrometheusMetrics() (names []string) {
-	r := prometheus.NewRegistry()
-	p := &prometheusSink{}
-	p.register(r, Options{Memory: map[string]int64{"": 0}})
-	p.step(Step{Event: train.Event{LossScale: 1, RSSBytes: 1}})
-	p.saved(time.Now(), nil)
-	p.val.WithLabelValues("all")
-	p.bits.WithLabelValues("all")
-	families, _ := r.Gather() // fails only for inconsistent metrics
-	for _, f := range families {
-		if strings.HasPrefix(f.GetName(), "anneal_") {
-			names = append(names, f.GetName())
-		}
-	}
-	return names
-}
-
 const scrapeConnections = 16 // at a time; none has more than one request in hand
 
 func openPrometheus(o Options) (sink, error) {

@@ -1,20 +1,9 @@
 package tasks
 
-import (
-	"encoding/json"
-	"math"
-)
+import "anneal/internal/nanjson"
 
-// Number is a figure of a result; NaN is null in JSON.
-type Number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
+// Number is a figure of a result: a float64 that is null in JSON if it is not finite; null is read as NaN.
+type Number = nanjson.Number
 
 // MetricResult is a figure of a task with its standard error.
 type MetricResult struct {

@@ -24,7 +24,10 @@ type Arena struct {
 // NewArena maps size bytes, under a name for reports and errors ("parameters", "activations", …). The operating system
 // backs pages on first touch, so an arena costs only the memory that is used, not all that is reserved.
 func NewArena(name string, size int) (*Arena, error) {
-	if size < 0 || size >= measureLimit {
+	if size < 0 {
+		return nil, fmt.Errorf("cannot reserve %d bytes for %s: the size is negative", size, name)
+	}
+	if size >= measureLimit {
 		return nil, fmt.Errorf("cannot reserve %.1f MiB for %s: the size exceeds the address space",
 			float64(size)/(1<<20), name)
 	}

@@ -71,6 +71,9 @@ func TestMeasuringArenaPredictsTheRealPeak(t *testing.T) {
 }
 
 func TestFullArenaPanicsWithTheSizes(t *testing.T) {
+	if _, err := NewArena("small", -5); err == nil || !strings.Contains(err.Error(), "-5 bytes for small") {
+		t.Errorf("a negative size: %v", err)
+	}
 	a, err := NewArena("small", 64)
 	if err != nil {
 		t.Fatal(err)

@@ -19,5 +19,5 @@
 // Letters, numbers and spaces are those of the Unicode version of the Go release (package unicode). Characters
 // assigned later count as "other" here, while libraries with newer tables may call them letters.
 //
-// Start reading at tokenizer.go. Of this module the package imports only internal/fileio and internal/nfc.
+// Start reading at tokenizer.go. Of this module the package imports only internal packages.
 package tokenizer

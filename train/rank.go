@@ -50,10 +50,12 @@ func part(cfg *config.Config, c model.Config, mesh *parallel.Mesh) (model.Part, 
 
 // meshOf returns the mesh of all ranks, or of the ranks of this rank's group.
 func meshOf(cfg *config.Config, world comm.Comm) (*parallel.Mesh, error) {
+	group, err := comm.Split(world, cfg.Parallel.Outer.Groups)
+	if err != nil {
+		return nil, err
+	}
 	tensor, context, pipeline := cfg.Parallel.Mesh()
-	return parallel.NewMesh(comm.Split(world, cfg.Parallel.Outer.Groups), parallel.Sizes{
-		Tensor: tensor, Context: context, Pipeline: pipeline,
-	})
+	return parallel.NewMesh(group, parallel.Sizes{Tensor: tensor, Context: context, Pipeline: pipeline})
 }
 
 // lay lays out a model, and the part that a rank of a mesh trains, in named arenas. With measuring arenas, device.Null

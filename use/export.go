@@ -38,6 +38,9 @@ func (r *ExportReport) String() string {
 // differ by more than the rounding of the format, it fails, and dir does not appear. Adapters are merged into their
 // weights.
 func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, error) {
+	if err := r.usable(); err != nil {
+		return nil, err
+	}
 	if r.Model.Config.LoRARank > 0 {
 		r.Model.Merge(r.dev)
 	}

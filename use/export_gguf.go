@@ -26,6 +26,9 @@ type GGUFReport struct {
 // value. If a value differs by more than rounding to t explains, it fails, and an existing file at path does not
 // change. Memory beyond the model's is a few megabytes. Adapters are merged into their weights.
 func (r *Trained) ExportGGUF(path string, t gguf.Type) (*GGUFReport, error) {
+	if err := r.usable(); err != nil {
+		return nil, err
+	}
 	if r.Model.Config.LoRARank > 0 {
 		r.Model.Merge(r.dev)
 		if err := train.Wait(r.dev); err != nil {

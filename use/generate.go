@@ -3,6 +3,7 @@ package use
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,6 +29,9 @@ func (r *Trained) guesses() bool { return r.Model.Count() >= guessedFrom }
 
 // check returns an error that names an invalid option.
 func (o *GenerateOptions) check() error {
+	if o.MaxTokens < 0 {
+		return fmt.Errorf("max tokens: %d is negative\n  try 0 or more", o.MaxTokens)
+	}
 	if slices.Contains(o.Stop, "") {
 		return errors.New("stop: an empty text is everywhere\n  try a text of at least one character")
 	}
@@ -36,6 +40,7 @@ func (o *GenerateOptions) check() error {
 
 // Generated describes the result of a generation.
 type Generated struct {
+	Text           string        // that was generated, without a text of Stop
 	PromptIDs, IDs []int32       // tokens read, including those around the prompt; and tokens generated
 	First, Rest    time.Duration // time to the first token, and from there to the last
 	Passes         int           // passes that made the tokens: fewer than tokens if some were guessed
@@ -55,7 +60,7 @@ func (g *Generated) Rate() float64 {
 }
 
 // Generate continues the prompt as a document of the training data would continue, and emits text as soon as
-// characters are complete. It ends at MaxTokens, at the end of the document, or when ctx ends.
+// characters are complete; emit may be nil. It ends at MaxTokens, at the end of the document, or when ctx ends.
 func (r *Trained) Generate(ctx context.Context, o GenerateOptions, emit func(text string)) (Generated, error) {
 	text, err := r.NewText()
 	if err != nil {

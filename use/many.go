@@ -69,10 +69,13 @@ func (r *Trained) continueAll(ctx context.Context, list []opening, progress func
 	next, done := 0, 0
 	for done < len(list) {
 		for ; next < len(list) && s.Free() > 0; next++ {
-			s.Add(r.sequence(list[next], &made[next], func() {
+			err := s.Add(r.sequence(list[next], &made[next], func() {
 				done++
 				progress(done)
 			}))
+			if err != nil {
+				return nil, fmt.Errorf("prompt %d: %w", next+1, err)
+			}
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)

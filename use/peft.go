@@ -26,6 +26,9 @@ type AdapterReport struct {
 // ExportPEFT writes only the adapters of the run, in the form of Hugging Face's peft, for the model that they adapt,
 // and reads both files back. The run must have been opened with OpenOptions.Apart.
 func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterReport, error) {
+	if err := r.usable(); err != nil {
+		return nil, err
+	}
 	c := r.Model.Config
 	if c.LoRARank == 0 {
 		return nil, config.Problem{

@@ -2,6 +2,7 @@ package use
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,7 +12,8 @@ import (
 	"anneal/train"
 )
 
-// A Sequence is a text, as tokens, that a Scheduler continues.
+// A Sequence is a text, as tokens, that a Scheduler continues. If it is longer than the model's context, the model sees
+// only its end (model.InSight).
 type Sequence struct {
 	IDs       []int32 // tokens of the prompt, at least one; the Scheduler appends generated tokens
 	MaxTokens int     // the most tokens to generate
@@ -23,9 +25,10 @@ type Sequence struct {
 	Logprobs *int
 	Echo     bool
 	// Emit receives each generated token. With Echo and Logprobs it first receives the tokens of the prompt, except
-	// the very first, which is not predicted. It returns whether to continue. It must not call the Scheduler.
+	// the very first, which is not predicted. It returns whether to continue. It must not call the Scheduler. It may be
+	// nil, because IDs holds the tokens.
 	Emit func(t Token) (more bool)
-	Done func() // called once, after the last token
+	Done func() // called once, after the last token; may be nil
 
 	prompt  int
 	slot    int
@@ -62,6 +65,7 @@ type Scheduler struct {
 	parts    []part // of list
 	samplers []*model.Sampler
 	guesses  bool // tokens are guessed ahead
+	closed   bool
 }
 
 // A part is a sequence's part of a pass.
@@ -87,6 +91,9 @@ const (
 
 // NewScheduler allocates a Scheduler for so many sequences at a time, at least one; Close frees its memory.
 func (r *Trained) NewScheduler(sequences int) (*Scheduler, error) {
+	if err := r.usable(); err != nil {
+		return nil, err
+	}
 	if sequences < 1 {
 		return nil, fmt.Errorf("a scheduler of %d sequences cannot continue any\n  try 1 or more", sequences)
 	}
@@ -104,11 +111,29 @@ func (r *Trained) SchedulerBytes(sequences int) (all, cache int64) {
 	return model.BatcherBytes(r.Model, r.Policy, r.dev, sequences, max(passTokens, sequences))
 }
 
-// Close frees the memory of the Scheduler, but not the model's.
-func (s *Scheduler) Close() { s.b.Close() }
+// Close frees the memory of the Scheduler, but not the model's. A second call does nothing.
+func (s *Scheduler) Close() {
+	if !s.closed {
+		s.closed = true
+		s.b.Close()
+	}
+}
 
-// Bytes returns the memory of the Scheduler, and how much of it is keys and values.
-func (s *Scheduler) Bytes() (all, cache int) { return s.b.Bytes() }
+// usable returns ErrClosed after Close of the Scheduler or of its model.
+func (s *Scheduler) usable() error {
+	if s.closed {
+		return ErrClosed
+	}
+	return s.r.usable()
+}
+
+// Bytes returns the memory of the Scheduler, and how much of it is keys and values; 0 after Close.
+func (s *Scheduler) Bytes() (all, cache int) {
+	if s.closed {
+		return 0, 0
+	}
+	return s.b.Bytes()
+}
 
 // Running returns the number of sequences that are being continued.
 func (s *Scheduler) Running() int { return len(s.running) }
@@ -116,8 +141,12 @@ func (s *Scheduler) Running() int { return len(s.running) }
 // Free returns how many more sequences can be added.
 func (s *Scheduler) Free() int { return len(s.slots) - len(s.running) }
 
-// Add begins a sequence. There must be room for it (Free).
-func (s *Scheduler) Add(q *Sequence) {
+// Add begins a sequence, which the caller must not change until it is complete or dropped. It returns an error if there
+// is no room for it (Free), if a field of it is invalid, or after Close.
+func (s *Scheduler) Add(q *Sequence) error {
+	if err := s.check(q); err != nil {
+		return err
+	}
 	q.prompt, q.slot, q.first, q.seen = len(q.IDs), -1, 0, 0
 	best := -1
 	view := s.view(q)
@@ -137,6 +166,33 @@ func (s *Scheduler) Add(q *Sequence) {
 	q.Sampling.Prompt = q.prompt
 	s.slots[q.slot] = q
 	s.running = append(s.running, q)
+	return nil
+}
+
+// check returns why a sequence cannot begin.
+func (s *Scheduler) check(q *Sequence) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	vocab := s.r.Model.Config.Vocab
+	unknown := slices.IndexFunc(q.IDs, func(id int32) bool { return id < 0 || int(id) >= vocab })
+	switch {
+	case slices.Contains(s.running, q):
+		return errors.New("the sequence is already being continued\n  add each sequence once")
+	case s.Free() == 0:
+		return fmt.Errorf("the scheduler has no room: it already continues %d sequences\n"+
+			"  call Step until Free is above 0", len(s.slots))
+	case len(q.IDs) == 0:
+		return ErrNoText
+	case unknown >= 0:
+		return fmt.Errorf("token %d of the sequence is %d\n  the model's tokens are 0 to %d",
+			unknown, q.IDs[unknown], vocab-1)
+	case q.MaxTokens < 0:
+		return fmt.Errorf("max tokens: %d is negative\n  try 0 or more", q.MaxTokens)
+	case q.Logprobs != nil && *q.Logprobs < 0:
+		return fmt.Errorf("logprobs: %d is negative\n  try 0 for those of the sequence's own tokens", *q.Logprobs)
+	}
+	return q.Validate()
 }
 
 // scores reports whether the log-probabilities of the prompt are requested.
@@ -163,6 +219,9 @@ func (s *Scheduler) Drop(q *Sequence) {
 
 // Step runs one pass and emits its tokens.
 func (s *Scheduler) Step() (did Pass, err error) {
+	if err := s.usable(); err != nil {
+		return did, err
+	}
 	if s.plan(); len(s.list) == 0 {
 		return did, nil
 	}
@@ -321,7 +380,7 @@ func (s *Scheduler) hand(x part, tokens []Token, at int) (made int) {
 			t.End = t.ID == s.r.end() && !q.IgnoreEnd
 			made++
 		}
-		if !q.Emit(t) || t.End {
+		if q.Emit != nil && !q.Emit(t) || t.End {
 			s.finish(q)
 			return made
 		}
@@ -337,5 +396,7 @@ func (s *Scheduler) hand(x part, tokens []Token, at int) (made int) {
 
 func (s *Scheduler) finish(q *Sequence) {
 	s.Drop(q)
-	q.Done()
+	if q.Done != nil {
+		q.Done()
+	}
 }

@@ -38,7 +38,10 @@ func TestSequencesDoNotChangeEachOther(t *testing.T) {
 		defer s.Close()
 		q.Emit = func(t Token) bool { tokens = append(tokens, t); return true }
 		q.Done, q.OneByOne = func() {}, true
-		for s.Add(&q); s.Running() > 0; {
+		if err := s.Add(&q); err != nil {
+			t.Fatal(err)
+		}
+		for s.Running() > 0 {
 			s.Step()
 		}
 		return tokens
@@ -63,7 +66,9 @@ func TestSequencesDoNotChangeEachOther(t *testing.T) {
 				q.Emit = func(t Token) bool { got[q] = append(got[q], t); return true }
 				q.Done = func() {}
 				all = append(all, q)
-				s.Add(q)
+				if err := s.Add(q); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if len(all) > 0 && rapid.IntRange(0, 20).Draw(t, "drop") == 0 {
 				q := all[rapid.IntRange(0, len(all)-1).Draw(t, "which")]
@@ -103,8 +108,8 @@ func TestASequenceTakesTheSlotFreedLongestAgo(t *testing.T) {
 	}
 	for i, want := range []int{0, 1, 2, 0, 1} {
 		q := &Sequence{IDs: []int32{int32(i), 9}, Emit: func(Token) bool { return true }, Done: func() {}}
-		if s.Add(q); q.slot != want {
-			t.Errorf("sequence %d is in slot %d, want %d", i, q.slot, want)
+		if err := s.Add(q); err != nil || q.slot != want {
+			t.Errorf("sequence %d is in slot %d, want %d: %v", i, q.slot, want, err)
 		}
 		if _, err := s.Step(); err != nil || s.Running() > 0 {
 			t.Fatalf("%d run after a pass, %v", s.Running(), err)
@@ -130,4 +135,48 @@ func drawRequest(t *rapid.T, r *Trained) *Sequence {
 		*q.Logprobs = rapid.IntRange(0, 3).Draw(t, "top")
 	}
 	return q
+}
+
+// A sequence that could not be continued is refused, and changes nothing for the next one.
+func TestAddRefusesWhatCannotBeContinued(t *testing.T) {
+	r, err := openRun(t, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.NewScheduler(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for want, q := range map[string]*Sequence{
+		"no text to continue":    {MaxTokens: 3},
+		"tokens are 0 to 319":    {IDs: []int32{1, 320}},
+		"token 0 of":             {IDs: []int32{-1}},
+		"max tokens":             {IDs: []int32{1}, MaxTokens: -1},
+		"logprobs":               {IDs: []int32{1}, Logprobs: new(-1)},
+		"temperature -1 is not ": {IDs: []int32{1}, Sampling: model.Sampling{Temperature: -1}},
+	} {
+		wantError(t, want, s.Add(q), want)
+	}
+	q := &Sequence{IDs: make([]int32, 2*r.Context()), MaxTokens: 3, IgnoreEnd: true} // also without Emit and Done
+	if err := s.Add(q); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "twice", s.Add(q), "add each sequence once")
+	wantError(t, "full", s.Add(&Sequence{IDs: []int32{1}}), "until Free is above 0")
+	for s.Running() > 0 {
+		if _, err := s.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(q.IDs) - 2*r.Context(); n != 3 {
+		t.Errorf("%d tokens were made", n)
+	}
+}
+
+func wantError(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v, want %q", what, err, want)
+	}
 }

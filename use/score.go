@@ -20,6 +20,9 @@ type Score struct {
 // tokens than the context is scored in pieces of the context's length, each of which sees only its own tokens. For an
 // empty text without tokens around it, the error is ErrNoText.
 func (r *Trained) Score(ctx context.Context, texts ...string) ([]Score, error) {
+	if err := r.usable(); err != nil {
+		return nil, err
+	}
 	scores := make([]Score, len(texts))
 	var list []tasks.Sequence
 	var of []int // by sequence: the text

@@ -13,8 +13,11 @@ type Stream struct {
 	stop    stopper
 }
 
-// NewStream returns a Stream that passes text to emit.
+// NewStream returns a Stream that passes text to emit, which may be nil.
 func (r *Trained) NewStream(stop []string, emit func(text string)) *Stream {
+	if emit == nil {
+		emit = func(string) {}
+	}
 	return &Stream{r.Tokenizer.NewStreamDecoder(), stopper{at: stop, emit: emit}}
 }
 

@@ -15,6 +15,9 @@ func (r *Trained) Prepare(s *tasks.Set, limit int) (*tasks.Exam, error) {
 // Ask runs the prepared tasks on the model, in rows of the run's context. Generated texts consist of the most likely
 // tokens.
 func (r *Trained) Ask(ctx context.Context, x *tasks.Exam, o tasks.Options) (*tasks.Result, error) {
+	if err := r.usable(); err != nil {
+		return nil, err
+	}
 	e, err := train.NewEvaluator(r.Config, r.Policy, r.dev, r.Model)
 	if err != nil {
 		return nil, err

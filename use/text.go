@@ -14,7 +14,7 @@ import (
 // A Text is written by a user and a model in turns. It keeps the keys and values of its tokens from turn to turn.
 type Text struct {
 	r   *Trained
-	g   *model.Generator
+	g   *model.Generator // nil after Close
 	ids []int32
 }
 
@@ -24,6 +24,9 @@ var ErrNoText = errors.New("there is no text to continue, and nothing is put bef
 
 // NewText returns an empty text. Close frees its memory.
 func (r *Trained) NewText() (*Text, error) {
+	if err := r.usable(); err != nil {
+		return nil, err
+	}
 	g, err := model.NewGenerator(r.Model, r.Policy, r.dev)
 	if err != nil {
 		return nil, err
@@ -31,8 +34,13 @@ func (r *Trained) NewText() (*Text, error) {
 	return &Text{r: r, g: g}, nil
 }
 
-// Close frees the memory of the text, but not the model's.
-func (x *Text) Close() { x.g.Close() }
+// Close frees the memory of the text, but not the model's. A second call does nothing.
+func (x *Text) Close() {
+	if x.g != nil {
+		x.g.Close()
+		x.g = nil
+	}
+}
 
 // Reset makes the text empty.
 func (x *Text) Reset() { x.ids = nil }
@@ -41,10 +49,13 @@ func (x *Text) Reset() { x.ids = nil }
 func (x *Text) Empty() bool { return len(x.ids) == 0 }
 
 // Continue appends the prompt to the text, and then the model's continuation, which it emits as soon as characters are
-// complete. It ends at MaxTokens, where the model ends the text, at a text of Stop, or when ctx ends. The texts of
-// special tokens in a prompt stand for those tokens. Only the first prompt gets the tokens that are put around a
-// prompt.
+// complete; emit may be nil. It ends at MaxTokens, where the model ends the text, at a text of Stop, or when ctx ends.
+// If the text is longer than the context, the model sees only its end. The texts of special tokens in a prompt stand
+// for those tokens. Only the first prompt gets the tokens that are put around a prompt.
 func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text string)) (done Generated, err error) {
+	if err := x.usable(); err != nil {
+		return done, err
+	}
 	if err := o.check(); err != nil {
 		return done, err
 	}
@@ -54,17 +65,31 @@ func (x *Text) Continue(ctx context.Context, o GenerateOptions, emit func(text s
 	return x.follow(ctx, o, emit)
 }
 
+// usable returns ErrClosed after Close of the text or of its model.
+func (x *Text) usable() error {
+	if x.g == nil {
+		return ErrClosed
+	}
+	return x.r.usable()
+}
+
 // follow appends the model's continuation, as Continue does after the prompt.
 func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text string)) (done Generated, err error) {
 	n := len(x.ids)
 	done.PromptIDs = x.ids[:n:n]
 	done.Memory, done.Cache = x.g.Bytes()
 	var shown strings.Builder
-	stream, more := x.r.NewStream(o.Stop, func(text string) { shown.WriteString(text); emit(text) }), true
+	show := func(text string) {
+		if shown.WriteString(text); emit != nil {
+			emit(text)
+		}
+	}
+	stream, more := x.r.NewStream(o.Stop, show), true
 	defer func() {
 		done.IDs = x.ids[n:len(x.ids):len(x.ids)]
-		if done.Stopped = stream.End(); done.Stopped != "" {
-			x.cut(n, shown.String())
+		done.Stopped = stream.End() // which emits the rest
+		if done.Text = shown.String(); done.Stopped != "" {
+			x.cut(n, done.Text)
 		}
 	}()
 	end := x.r.end()

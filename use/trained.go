@@ -3,6 +3,7 @@ package use
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -20,12 +21,18 @@ import (
 //
 // One goroutine at a time may use it, with its Texts, Schedulers and servers: all compute on one device. Programs with
 // several goroutines take turns, or open the run once for each; a [Scheduler] continues many texts in one pass.
+//
+// After Close, its methods and those of its Texts and Schedulers that need the weights return [ErrClosed].
 type Trained struct {
 	*run.Weights
 
-	dev   device.Device
-	eight *tensor.Arena // weights in 8 bits; nil without them
+	dev    device.Device
+	eight  *tensor.Arena // weights in 8 bits; nil without them
+	closed bool
 }
+
+// ErrClosed means that a Trained, or a Text or Scheduler of it, was used after Close.
+var ErrClosed = errors.New("the model, or what was made of it, is closed\n  call Close after the last use")
 
 // OpenOptions changes how a run is opened. The zero value opens it unchanged.
 type OpenOptions struct {
@@ -112,10 +119,35 @@ func (r *Trained) Numbers() string {
 func (r *Trained) Context() int { return r.Model.Config.Context }
 
 // FreeMemory returns how many bytes are available on the model's device; 0 if unknown.
-func (r *Trained) FreeMemory() int64 { return r.dev.FreeMemory() }
+func (r *Trained) FreeMemory() int64 {
+	if r.closed {
+		return 0
+	}
+	return r.dev.FreeMemory()
+}
 
-// Close frees the model's memory.
+// WriteAs is [run.Weights.WriteAs].
+func (r *Trained) WriteAs(out, command string) (hash string, err error) {
+	if err := r.usable(); err != nil {
+		return "", err
+	}
+	return r.Weights.WriteAs(out, command)
+}
+
+// usable returns ErrClosed after Close.
+func (r *Trained) usable() error {
+	if r.closed {
+		return ErrClosed
+	}
+	return nil
+}
+
+// Close frees the model's memory. A second call does nothing.
 func (r *Trained) Close() {
+	if r.closed {
+		return
+	}
+	r.closed = true
 	r.Weights.Close()
 	if r.eight != nil {
 		r.eight.Close()
@@ -133,7 +165,7 @@ func (r *Trained) Evaluate(ctx context.Context, dir string, limit int,
 }
 
 // EvaluateSources scores the validation splits of several data sets like those of a mix, with equal parts of the
-// limit.
+// limit. There must be at least one.
 func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, limit int,
 	onProgress func(done, total int64)) (train.EvalResult, error) {
 	return r.EvaluateSplit(ctx, sources, false, limit, onProgress)
@@ -142,6 +174,13 @@ func (r *Trained) EvaluateSources(ctx context.Context, sources []config.Source, 
 // EvaluateSplit is EvaluateSources, or scores the training splits.
 func (r *Trained) EvaluateSplit(ctx context.Context, sources []config.Source, trained bool, limit int,
 	onProgress func(done, total int64)) (train.EvalResult, error) {
+	if len(sources) == 0 {
+		return train.EvalResult{}, errors.New("there is no data set to evaluate on\n  name at least one source")
+	}
+	if limit < 0 {
+		return train.EvalResult{}, fmt.Errorf("the limit of an evaluation is %d tokens, which is negative\n"+
+			"  try 0 for all", limit)
+	}
 	c, e, err := r.evaluatorOf(sources)
 	if err != nil {
 		return train.EvalResult{}, err
@@ -177,6 +216,9 @@ func (r *Trained) EvaluateSplit(ctx context.Context, sources []config.Source, tr
 // evaluatorOf opens data sets, which must have been built with the run's tokenizer, and allocates the memory to
 // evaluate the model on them. The caller closes both.
 func (r *Trained) evaluatorOf(sources []config.Source) (*prepare.Corpus, *train.Evaluator, error) {
+	if err := r.usable(); err != nil {
+		return nil, nil, err
+	}
 	cfg := *r.Config
 	c, err := openSources(&cfg, sources)
 	if err != nil {

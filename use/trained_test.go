@@ -96,6 +96,8 @@ func TestBadGenerationsAreErrors(t *testing.T) {
 	if len(done.IDs) != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %d tokens, %v", len(done.IDs), err)
 	}
+	wantError(t, "-1 tokens", func() error { _, _, err := generate(r, GenerateOptions{MaxTokens: -1}); return err }(),
+		"max tokens: -1 is negative")
 	if n, text, err := generate(r, GenerateOptions{}); n != 0 || text != "" || err != nil {
 		t.Errorf("no tokens asked for: %d, %q, %v", n, text, err)
 	}
@@ -109,5 +111,29 @@ func TestRunWithoutACheckpointSaysWhenThereWillBeOne(t *testing.T) {
 	})
 	if !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "has not saved yet") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The text of a generation is in its result, whether someone listens or not.
+func TestTheTextOfAGenerationIsInItsResult(t *testing.T) {
+	r, err := openRun(t, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := GenerateOptions{Prompt: "the", MaxTokens: 9}
+	_, want, err := generate(r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := r.Generate(t.Context(), o, nil)
+	if done.Text != want || want == "" || err != nil {
+		t.Errorf("%q, want %q: %v", done.Text, want, err)
+	}
+	stream := r.NewStream(nil, nil)
+	for _, id := range done.IDs {
+		stream.Next(id)
+	}
+	if stopped := stream.End(); stopped != "" {
+		t.Errorf("stopped at %q", stopped)
 	}
 }

@@ -76,9 +76,15 @@ func (t *transfer) isUnderWay(does string) bool {
 	return true
 }
 
-// set copies lists, because other ranks may read them after the caller has changed them.
+// set copies lists, because other ranks may read them after the caller has changed them. Lists for another number of
+// ranks are an error that ends all groups.
 func (t *transfer) set(out, room [][]tensor.Tensor) {
 	c, l := t.rank, t.link
+	if n := c.Size(); len(out) != n || len(room) != 0 && len(room) != n {
+		c.fail(c.number(), fmt.Errorf("rank %d prepares %s with tensors for %d ranks and room for those of %d, "+
+			"but the group has %d", c.number(), t.name, len(out), len(room), n))
+		out, room = make([][]tensor.Tensor, n), nil
+	}
 	l.out[c.me], l.room[c.me] = comm.Keep(l.out[c.me], out), comm.Keep(l.room[c.me], room)
 	l.sets[c.me]++
 	t.from[c.me] = l.out[c.me][c.me]

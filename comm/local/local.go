@@ -13,8 +13,9 @@ type Options struct {
 	Timeout time.Duration // how long a rank waits for another; 0 means ten minutes
 }
 
-// New returns a group of n ranks, one value for each goroutine.
+// New returns a group of n ranks, one value for each goroutine; none if n is below 1.
 func New(n int, o Options) []comm.Comm {
+	n = max(n, 0)
 	if o.Timeout == 0 {
 		o.Timeout = 10 * time.Minute
 	}

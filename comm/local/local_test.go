@@ -401,3 +401,24 @@ func TestRanksThatDifferAreTold(t *testing.T) {
 		})
 	}
 }
+
+// Lists that do not fit the group are an error of every rank, not a panic at the first start.
+func TestListsForOtherRanksAreAnError(t *testing.T) {
+	if list := New(-1, Options{}); len(list) != 0 {
+		t.Errorf("%d ranks", len(list))
+	}
+	one := tensor.Of([]float32{1})
+	for r, err := range each(New(2, Options{Timeout: time.Minute}), func(c comm.Comm) error {
+		out := toAll(2, one)
+		if c.Rank() == 1 {
+			out = nil
+		}
+		x := c.NewExchange("the weights", out, nil)
+		x.Start(2)
+		return x.Wait()
+	}) {
+		if err == nil || !strings.Contains(err.Error(), "prepares the weights with tensors for 0 ranks") {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}

@@ -32,6 +32,15 @@ type Device struct {
 
 var _ device.Device = (*Device)(nil)
 
+// Tier is a set of kernels for one level of instructions. Its String is the name that ANNEAL_CPU takes.
+type Tier = isa.Tier
+
+// Generic is the tier of portable Go, which every machine supports.
+const Generic = isa.Generic
+
+// Tiers returns every tier that this machine supports, best first.
+func Tiers() []Tier { return isa.Tiers() }
+
 // New returns a device of this machine's tier (see isa.Choose) with one worker per CPU that Go may use, or threads
 // workers if that is fewer. More workers than CPUs would only cost time and memory. Results do not depend on the
 // number.
@@ -44,7 +53,7 @@ func New(threads int) (*Device, error) {
 }
 
 // NewTier returns a device of the given tier, which the machine must support.
-func NewTier(tier isa.Tier, threads int) *Device { return newDevice(tier, pool.New(threads)) }
+func NewTier(tier Tier, threads int) *Device { return newDevice(tier, pool.New(threads)) }
 
 // Simulate returns a device of this machine's tier that simulates one or more worker threads on the caller. BeginStep
 // and EndStep mark the work to simulate.

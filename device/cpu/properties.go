@@ -26,7 +26,7 @@ func (d *Device) Name() string {
 func (d *Device) Kernels() string { return d.tier.String() }
 
 // Tier returns the tier of the kernels.
-func (d *Device) Tier() isa.Tier { return d.tier }
+func (d *Device) Tier() Tier { return d.tier }
 
 // Threads returns the number of workers.
 func (d *Device) Threads() int { return d.pool.Threads() }

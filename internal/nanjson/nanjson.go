@@ -58,11 +58,7 @@ func value(x reflect.Value) ([]byte, error) {
 	if x.Kind() != reflect.Float64 {
 		return json.Marshal(x.Interface())
 	}
-	f := x.Float()
-	if !finite(f) {
-		return []byte("null"), nil
-	}
-	return strconv.AppendFloat(nil, f, 'g', -1, 64), nil
+	return appendNumber(nil, x.Float()), nil
 }
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
@@ -80,4 +76,26 @@ func forget(v reflect.Value) {
 			x.SetFloat(math.NaN())
 		}
 	}
+}
+
+// Number is a float64 in JSON, null if it is not finite; null is read as NaN.
+type Number float64
+
+// MarshalJSON writes null for non-finite numbers.
+func (n Number) MarshalJSON() ([]byte, error) { return appendNumber(nil, float64(n)), nil }
+
+// UnmarshalJSON reads null back as NaN.
+func (n *Number) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*n = Number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(n))
+}
+
+func appendNumber(text []byte, f float64) []byte {
+	if !finite(f) {
+		return append(text, "null"...)
+	}
+	return strconv.AppendFloat(text, f, 'g', -1, 64)
 }
