@@ -326,10 +326,13 @@ func (r *Run) tooLarge() string {
 	if least <= float64(n) {
 		return ""
 	}
+	each := ""
+	if n > 1 {
+		each = fmt.Sprintf(", which are %.0f GiB on each of %d devices", state/gibi/float64(n), n)
+	}
 	return fmt.Sprintf("%s keeps %d bytes for each of %.1fB parameters even with zero=3 (AdamW: gradient 4, FP32 "+
-		"weight and moments 12): %.0f GiB, which are %.0f GiB on each of %s; a device has %.0f GiB. %.0f devices are "+
-		"the least for the state alone; activations need more", r.Shape.Name, stateBytes,
-		state/stateBytes/1e9, state/gibi, state/gibi/float64(n), units.Count(n, "device"), device/gibi, least)
+		"weight and moments 12): %.0f GiB%s; a device has %.0f GiB. %.0f devices are the least for the state alone; "+
+		"activations need more", r.Shape.Name, stateBytes, state/stateBytes/1e9, state/gibi, each, device/gibi, least)
 }
 
 // Precise returns the precision with the given name.
