@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,8 @@ func tensors(s *Shape, node int) (list []int) {
 // split returns the ways to cut a cluster into tensor, pipeline, context and data parallelism.
 func (a Axes) split(r *Run) (list []Mesh) {
 	s, devices, kept := &r.Shape, r.Cluster.Devices, r.Mesh
-	for _, tensor := range a.values("tp", kept.Tensor, tensors(s, min(devices, r.Cluster.Levels[0].Devices))) {
+	inner := cmp.Or(r.Cluster.Levels[0].Devices, devices) // 0: the only level joins all
+	for _, tensor := range a.values("tp", kept.Tensor, tensors(s, min(devices, inner))) {
 		for _, pipeline := range a.values("pp", kept.Pipeline, pipelines(s.Layers, devices/tensor)) {
 			for _, context := range a.values("cp", kept.Context, powers(s.Context/4096)) {
 				data := devices / tensor / pipeline / context

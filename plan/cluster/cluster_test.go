@@ -568,6 +568,11 @@ func TestTheSearchTriesWhatDividesNodesAndExperts(t *testing.T) {
 		"[1 2 3 4 6] [1 2 4 12]" {
 		t.Errorf("ranks of tensor parallelism: %s", got)
 	}
+	flat := run(t, "llama2-70b", "2x8xh100", "")
+	flat.Cluster.Levels = []hardware.Level{{Name: "all", Bandwidth: 1e11}}
+	if found, err := Find(*flat, nil); err != nil || found.Best == nil || found.Best.Mesh.Tensor == 1 {
+		t.Errorf("a network of one level: %v, %+v", err, found)
+	}
 	r := run(t, "mixtral-8x7b", "2x8xh100", "")
 	if got := fmt.Sprint(expertRanks(r, Mesh{Data: 8, Tensor: 1, Context: 1})); got != "[1 2 4 8]" {
 		t.Errorf("ranks that share 8 experts: %s", got)
