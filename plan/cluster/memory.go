@@ -2,7 +2,7 @@ package cluster
 
 // Memory holds the bytes that a rank of a stage keeps.
 type Memory struct {
-	Weights     float64 `json:"weights"`   // two bytes each; none with ZeRO 3, which casts gathered weights
+	Weights     float64 `json:"weights"`   // two bytes each; with ZeRO 3 those that are not gathered
 	Gradients   float64 `json:"gradients"` // summed over micro-batches
 	Optimizer   float64 `json:"optimizer"` // FP32 weights and two moments
 	Activations float64 `json:"activations"`
