@@ -216,7 +216,7 @@ func dryRunBudget(s *session, cfg *config.Config, memory int64, b *plan.Budgeted
 		return err
 	}
 	printNeeds(s, cfg, p)
-	if err := fits(p); err != nil {
+	if err := unfitBeside(p, b); err != nil {
 		return err
 	}
 	return s.emit(b)

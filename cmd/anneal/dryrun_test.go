@@ -69,7 +69,11 @@ func TestDryRunSaysWhetherItFits(t *testing.T) {
 		v["unchecked"] == nil {
 		t.Errorf("as JSON: %v", v)
 	}
-	v := w.object(exitOK, "train", bare, "model.vocab=32000", "--dry-run", "--ranks", "4", "parallel.zero=3")
+	v := w.object(exitResources, "train", bare, "model.vocab=32000", "--dry-run", "--memory", "1MiB")
+	if v["fits"] != false || v["memory"] == nil || v["error"] == nil || v["exit_code"] != float64(exitResources) {
+		t.Errorf("a run that does not fit as JSON: %v", v)
+	}
+	v = w.object(exitOK, "train", bare, "model.vocab=32000", "--dry-run", "--ranks", "4", "parallel.zero=3")
 	ranks, _ := v["ranks"].(map[string]any)
 	if stages, _ := ranks["stages"].([]any); ranks["count"] != 4. || ranks["zero"] != 3. || ranks["sums"] != 1. ||
 		len(stages) != 4 || len(ranks["rank_bytes"].([]any)) != 4 {

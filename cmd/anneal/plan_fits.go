@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"anneal/plan"
@@ -26,17 +25,22 @@ func (e *unfitPlan) Unwrap() []error { return []error{e.memory, &incomplete{resu
 
 // unfitHere returns the error of a plan for this machine that does not fit.
 func unfitHere(p *plan.Foresight, planned plannedHere) error {
-	err := fits(p)
-	var memory *train.MemoryError
-	if !errors.As(err, &memory) {
+	planned.Reason = strings.TrimPrefix(p.Verdict(), "does not fit: ")
+	return unfitBeside(p, planned)
+}
+
+// unfitBeside returns the error of a run that does not fit and whose parts are printed, with what --json prints beside
+// it; nil if it fits.
+func unfitBeside(p *plan.Foresight, result any) error {
+	if p.Fits {
+		return nil
+	}
+	object, err := asObject(result)
+	if err != nil {
 		return err
 	}
-	planned.Reason = strings.TrimPrefix(p.Verdict(), "does not fit: ")
-	object, failed := asObject(planned)
-	if failed != nil {
-		return failed
-	}
-	return &unfitPlan{err.Error(), memory, object}
+	memory := unfit(p, "the parts are listed above")
+	return &unfitPlan{memory.Error(), memory, object}
 }
 
 // unfitCluster returns the error of a plan for a cluster that does not fit; nil if it fits.

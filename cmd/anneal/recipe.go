@@ -77,17 +77,18 @@ func dryRunRecipe(s *session, name string, cfg *config.Config, memory int64) err
 	s.prosef("# ", "\n# All other keys are at their defaults: `anneal explain` lists them.\n")
 	printNeeds(s, cfg, p)
 	s.printf("# %.3g FLOPs in all\n", p.FLOPsPerToken*float64(p.Tokens))
-	if cfg.HasData() {
-		if err := fits(p); err != nil {
-			return err
-		}
-	}
-	return s.emit(struct {
+	result := struct {
 		Recipe   string           `json:"recipe"`
 		Notes    []string         `json:"notes"`
 		Settings []config.Setting `json:"settings"`
 		*plan.Foresight
-	}{name, notes, settings, p})
+	}{name, notes, settings, p}
+	if cfg.HasData() {
+		if err := unfitBeside(p, result); err != nil {
+			return err
+		}
+	}
+	return s.emit(result)
 }
 
 // printSettings prints the keys that do not come from the defaults, section by section, without those that the

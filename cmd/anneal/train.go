@@ -199,7 +199,7 @@ func dryRun(s *session, cfg *config.Config, memory int64) error {
 	s.prosef("# ", "%s\n", head)
 	s.prosef(strings.Repeat(" ", 35)+"# ", "%s\n", values)
 	printNeeds(s, cfg, p)
-	if err := fits(p); err != nil {
+	if err := unfitBeside(p, p); err != nil {
 		return err
 	}
 	return s.emit(p)
@@ -248,11 +248,11 @@ func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 	s.prosef("#   ", "# %s\n", p.Verdict())
 }
 
-// fits returns an error if a run does not fit; its parts have already been printed.
-func fits(p *plan.Foresight) error { return unfit(p, "the parts are listed above") }
-
-// refuse returns an error that lists all parts of a run that does not fit.
+// refuse returns an error that lists all parts of a run that does not fit; nil if it fits.
 func refuse(p *plan.Foresight) error {
+	if p.Fits {
+		return nil
+	}
 	var parts []string
 	for _, i := range p.Memory {
 		parts = append(parts, i.Name+" "+memorySize(i.Bytes))
@@ -260,10 +260,8 @@ func refuse(p *plan.Foresight) error {
 	return unfit(p, strings.Join(parts, ", "))
 }
 
-func unfit(p *plan.Foresight, detail string) error {
-	if p.Fits {
-		return nil
-	}
+// unfit returns the error of a run that does not fit.
+func unfit(p *plan.Foresight, detail string) *train.MemoryError {
 	return &train.MemoryError{
 		Need: p.Bytes, Available: p.Available, Detail: detail, Enough: p.Least.Enough(), Offloading: p.Offloading,
 	}
