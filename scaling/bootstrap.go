@@ -16,7 +16,7 @@ import (
 // A Fit that FitPoints did not make may have too few points to resample; it gets no laws.
 func (f *Fit) Bootstrap(n int, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
-	f.Resamples = make([]Law, 0, n)
+	f.Resamples = make([]Law, 0, max(n, 0))
 	if len(tooFew(f.Points)) > 0 {
 		return
 	}
@@ -53,7 +53,7 @@ func (f *Fit) Interval(quantity func(Law) float64) *Interval {
 	if len(values) == 0 {
 		return nil
 	}
-	return &Interval{Percentile(values, (1-Confidence)/2), Percentile(values, (1+Confidence)/2)}
+	return &Interval{percentile(values, (1-Confidence)/2), percentile(values, (1+Confidence)/2)}
 }
 
 // Undetermined returns how many resamples do not show that losses fall with N and with D. Intervals leave them out.
@@ -66,9 +66,9 @@ func (f *Fit) Undetermined() (n int) {
 	return n
 }
 
-// Percentile returns the value that the given share of values is below, with linear interpolation between two values.
+// percentile returns the value that the given share of values is below, with linear interpolation between two values.
 // share is 0 to 1. Without values it is NaN.
-func Percentile(values []float64, share float64) float64 {
+func percentile(values []float64, share float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}

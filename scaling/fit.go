@@ -84,7 +84,7 @@ func (f *Fit) Error() float64 {
 	for i, p := range f.Points {
 		sizes[i] = math.Abs(f.Residual(p))
 	}
-	return Percentile(sizes, 0.5)
+	return percentile(sizes, 0.5)
 }
 
 // Reach returns the FLOPs, 6·N·D, of the largest training among the points.

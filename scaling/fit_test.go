@@ -132,10 +132,10 @@ func TestBootstrap(t *testing.T) {
 
 func TestPercentile(t *testing.T) {
 	for share, want := range map[float64]float64{0: 1, 0.5: 2.5, 1: 4, 0.25: 1.75} {
-		close(t, "percentile", Percentile([]float64{4, 1, 3, 2}, share), want, 1e-12)
+		close(t, "percentile", percentile([]float64{4, 1, 3, 2}, share), want, 1e-12)
 	}
 	endless := math.Inf(1)
-	if p := Percentile([]float64{1, endless, endless, endless}, 0.5); p != endless {
+	if p := percentile([]float64{1, endless, endless, endless}, 0.5); p != endless {
 		t.Errorf("between two values that are endless the percentile is %v", p)
 	}
 }

@@ -1,6 +1,9 @@
 package scaling
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // servingPerToken is the FLOPs per token and parameter when a model is used: the forward part of training.
 const servingPerToken = 2
@@ -24,6 +27,9 @@ type Inference struct {
 // together (Sardana et al. 2024, arXiv 2401.00448): it minimises 6·N·D + 2·N·S with L(N, D) = loss. With S = 0 this is
 // the compute-optimal model; with larger S the model is smaller and reads more tokens per parameter.
 func (l Law) ForServing(loss, served float64) (Inference, error) {
+	if !(served >= 0) {
+		return Inference{}, fmt.Errorf("%v tokens to serve: must be 0 or more", served)
+	}
 	best, err := l.OptimumOfLoss(loss)
 	if err != nil {
 		return Inference{}, err

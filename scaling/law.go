@@ -11,6 +11,9 @@ import (
 //
 // E is the lower limit of the loss, the entropy of the text. The other terms are the losses due to a finite model and
 // to finite training. All tokens are read once; repetition.go handles data that is read more often.
+//
+// Parameters, tokens and FLOPs are above 0; of other numbers, methods without an error return NaN or infinities. Check
+// of a Question refuses them.
 type Law struct {
 	E     float64 `json:"E"`
 	A     float64 `json:"A"`

@@ -127,6 +127,11 @@ func TestRepetition(t *testing.T) {
 func TestServing(t *testing.T) {
 	law := Besiroglu
 	target := law.Optimum(1e22)
+	for _, served := range []float64{-1, math.NaN()} {
+		if _, err := law.ForServing(target.Loss, served); err == nil {
+			t.Errorf("%v tokens to serve are accepted", served)
+		}
+	}
 	last, err := law.ForServing(target.Loss, 0)
 	if err != nil {
 		t.Fatal(err)
