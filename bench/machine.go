@@ -106,8 +106,8 @@ func (e exercise) config() (*config.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// timeCalls adds the times of the calls in training steps on a number of threads, and at first the peaks, if
-// they are higher.
+// timeCalls adds the times of the calls in training steps on a number of threads. The first of a round also measures
+// the peaks, and keeps those that are higher than before.
 func timeCalls(ctx context.Context, cfg *config.Config, threads int, p *machine.Profile,
 	calls map[device.Call][]float64, peak map[string]float64) error {
 	dev, err := train.OpenDevice(cfg, "cpu", threads)

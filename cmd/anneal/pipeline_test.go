@@ -203,6 +203,7 @@ func TestPipeline(t *testing.T) {
 	}
 
 	w.object(exitUsage, "train", w.path("run.yaml"), "--out", run)
+	w.object(exitData, "tokenizer", "train", "--vocab", "300", "--out", w.path("no.json"), run) // a run is no text
 	w.object(exitUsage, "resume", w.path("text"))
 	w.object(exitUsage, "train", w.path("run.yaml"), "model.vocab=100", "--dry-run")
 	w.object(exitUsage, "train", w.path("run.yaml"), "--out", w.path("run.yaml"))

@@ -35,12 +35,8 @@ func unfitBeside(p *plan.Foresight, result any) error {
 	if p.Fits {
 		return nil
 	}
-	object, err := asObject(result)
-	if err != nil {
-		return err
-	}
 	memory := unfit(p, "the parts are listed above")
-	return &unfitPlan{memory.Error(), memory, object}
+	return withPlan(memory.Error(), memory, result)
 }
 
 // unfitCluster returns the error of a plan for a cluster that does not fit; nil if it fits.
@@ -48,12 +44,17 @@ func unfitCluster(r *cluster.Run, p plannedRun) error {
 	if p.Fits {
 		return nil
 	}
-	object, err := asObject(p)
+	memory := &train.MemoryError{Need: int64(p.fullest().Bytes), Available: int64(usable(r))}
+	return withPlan("this run does not fit: "+p.excess(r)+"\n  "+r.TooSmall(), memory, p)
+}
+
+// withPlan returns an unfitPlan with the plan's keys in JSON.
+func withPlan(message string, memory *train.MemoryError, plan any) error {
+	object, err := asObject(plan)
 	if err != nil {
 		return err
 	}
-	memory := &train.MemoryError{Need: int64(p.fullest().Bytes), Available: int64(usable(r))}
-	return &unfitPlan{"this run does not fit: " + p.excess(r) + "\n  " + r.TooSmall(), memory, object}
+	return &unfitPlan{message, memory, object}
 }
 
 // unfitSearch returns the error of a search that found no mesh. If some mesh was refused for its memory alone, the run
