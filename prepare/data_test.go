@@ -11,7 +11,8 @@ import (
 // Package corpus knows a data set by its manifest, so it is never read as text.
 func TestADataSetIsNoText(t *testing.T) {
 	dir := goData(t)
-	if _, err := corpus.Open([]string{dir}, corpus.Options{}); err == nil || !strings.Contains(err.Error(), "not text") {
+	_, err := corpus.Open([]string{dir}, corpus.Options{})
+	if err == nil || !strings.Contains(err.Error(), "not text") {
 		t.Errorf("by name: %v", err)
 	}
 	r, err := corpus.Open([]string{filepath.Dir(dir)}, corpus.Options{})
