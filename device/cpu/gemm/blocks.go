@@ -13,8 +13,9 @@ type copying func(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int
 
 // A blockCopier packs one kind of source in assembly without masks.
 type blockCopier struct {
-	rows copying // blocks of 1 row and 8 columns
-	turn copying // blocks of as many rows and columns as the tier's packer says
+	rows   copying // blocks of 1 row and 8 columns
+	turn   copying // blocks of as many rows and columns as the tier's packer says
+	panels copying // panels of 12 columns, ldd words apart; may be nil
 }
 
 // blockCopiers are the copiers of a tier; portable Go packs the sources whose copier is nil.
@@ -67,7 +68,12 @@ func blockPacker(copiers *blockCopiers, side int) packer[float32] {
 			}
 		},
 		panels: func(dst *float32, width, stride int, src source, rows, cols int) {
-			for j := 0; j < cols; j += width {
+			j := 0
+			if c := copiers.of(src); width == 12 && c != nil && c.panels != nil && cols >= width {
+				j = cols / width * width
+				c.panels(dst, stride, src.p, src.ld, rows, j)
+			}
+			for ; j < cols; j += width {
 				along(at(dst, j/width*stride), width, src.at(0, j), rows, min(width, cols-j))
 			}
 		},

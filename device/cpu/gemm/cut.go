@@ -5,7 +5,7 @@ import "anneal/device"
 // Block sizes, in words.
 const (
 	maxA    = 36         // rows of packed a; they stay in the first-level cache
-	rowsTN  = 48         // the same in form TN, where they are columns: whole cache lines
+	rowsTN  = 48         // the same in form TN, where they are columns: three cache lines of FP32
 	maxB    = 1640 << 10 // packed b; if all K blocks fit, tasks below each other pack them once
 	crowded = 32 << 10   // rows a multiple of this many bytes apart map to few lines of the second-level cache
 )
@@ -15,6 +15,7 @@ const (
 // share the second-level cache.
 type sizes struct {
 	mr    int // rows of the main kernels
+	side  int // columns of a that are packed side by side in form TN: rowsTN or mr
 	group int // elements of k in a word: 2 where words are pairs of BF16
 	run   int // words along k that lie next to each other where packed columns run down: 2 for BFMMLA, else 1
 	maxK  int // depth of a K block, words
@@ -28,9 +29,17 @@ type sizes struct {
 // cache lines.
 func (z *sizes) strideRows() int { return z.maxK + 16 }
 
+// belowTN returns the words between the first columns of neighbouring tiles of packed a in form TN.
+func (z *sizes) belowTN() int {
+	if z.side == z.mr {
+		return z.mr * z.maxK
+	}
+	return z.mr * z.run
+}
+
 // vectorSizes returns the sizes for kernels that broadcast words of a and multiply them by vectors of b.
-func vectorSizes(mr, group int) sizes {
-	return sizes{mr: mr, group: group, run: 1, maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384, costs: costs{
+func vectorSizes(mr, group, side int) sizes {
+	return sizes{mr: mr, group: group, side: side, run: 1, maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384, costs: costs{
 		product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1,
 		maxL2: 192 << 10,
 	}}

@@ -38,7 +38,7 @@ type packer[E tensor.Number] struct {
 	// transpose copies rows×cols elements with k along the row, so that k runs down: word (i, p) goes to
 	// dst[p·ldd+i].
 	transpose func(dst *E, ldd int, src source, rows, cols int)
-	// panels copies rows×cols elements with k down the column into panels of width columns, colStep or rowsTN: word
+	// panels copies rows×cols elements with k down the column into panels of width columns: word
 	// (p, j) goes to dst[j/width·stride + p·width + j%width].
 	panels func(dst *E, width, stride int, src source, rows, cols int)
 	// columns copies k×cols elements with k down the column, so that k runs along the row: word (p, j) goes to

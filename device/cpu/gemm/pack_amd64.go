@@ -184,6 +184,11 @@ func storeF16(dst unsafe.Pointer, ldd int, c *float32, rows int, cols int, add i
 //go:noescape
 func copyRowsF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
+// panelsF32AVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+//
+//go:noescape
+func panelsF32AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
 // transposeF32AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //
 //go:noescape
@@ -193,6 +198,11 @@ func transposeF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols
 //
 //go:noescape
 func copyRowsF32RoundedAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF32RoundedAVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+//
+//go:noescape
+func panelsF32RoundedAVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // transposeF32RoundedAVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //
@@ -204,6 +214,11 @@ func transposeF32RoundedAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, row
 //go:noescape
 func copyRowsBF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
+// panelsBF16AVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+//
+//go:noescape
+func panelsBF16AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
 // transposeBF16AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //
 //go:noescape
@@ -213,6 +228,11 @@ func transposeBF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, col
 //
 //go:noescape
 func copyRowsTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsTF32AVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+//
+//go:noescape
+func panelsTF32AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // transposeTF32AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //
@@ -224,6 +244,11 @@ func transposeTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, col
 //go:noescape
 func copyRowsF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
+// panelsF16AVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+//
+//go:noescape
+func panelsF16AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+
 // transposeF16AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //
 //go:noescape
@@ -233,6 +258,11 @@ func transposeF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols
 //
 //go:noescape
 func copyRowsF32HalfAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
+
+// panelsF32HalfAVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+//
+//go:noescape
+func panelsF32HalfAVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
 
 // transposeF32HalfAVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //

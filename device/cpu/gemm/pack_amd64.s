@@ -5131,6 +5131,36 @@ next5:
 	VZEROUPPER
 	RET
 
+// func panelsF32AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $2, R9
+row1:
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ BX, CX
+panel2:
+	VMOVUPS 0(R10), Y0
+	VMOVUPS 16(R10), Y1
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 16(R11)
+	ADDQ $48, R10
+	ADDQ R8, R11
+	SUBQ $12, CX
+	JNZ panel2
+	ADDQ R9, SI
+	ADDQ $48, DI
+	DECQ DX
+	JNZ row1
+	VZEROUPPER
+	RET
+
 // func transposeF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·transposeF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
@@ -5283,6 +5313,52 @@ one4:
 next5:
 	ADDQ R9, SI
 	ADDQ R8, DI
+	DECQ DX
+	JNZ row1
+	VZEROUPPER
+	RET
+
+// func panelsF32RoundedAVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsF32RoundedAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $2, R9
+row1:
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ BX, CX
+panel2:
+	VMOVUPS 0(R10), Y4
+	VPSRLD $16, Y4, Y0
+	VPAND ·rounding+0(SB), Y0, Y0
+	VPADDD ·rounding+32(SB), Y0, Y0
+	VPADDD Y4, Y0, Y0
+	VPAND ·rounding+64(SB), Y0, Y0
+	VCMPPS $3, Y4, Y4, Y5
+	VPAND ·rounding+96(SB), Y5, Y5
+	VPOR Y5, Y0, Y0
+	VMOVUPS 16(R10), Y6
+	VPSRLD $16, Y6, Y1
+	VPAND ·rounding+0(SB), Y1, Y1
+	VPADDD ·rounding+32(SB), Y1, Y1
+	VPADDD Y6, Y1, Y1
+	VPAND ·rounding+64(SB), Y1, Y1
+	VCMPPS $3, Y6, Y6, Y7
+	VPAND ·rounding+96(SB), Y7, Y7
+	VPOR Y7, Y1, Y1
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 16(R11)
+	ADDQ $48, R10
+	ADDQ R8, R11
+	SUBQ $12, CX
+	JNZ panel2
+	ADDQ R9, SI
+	ADDQ $48, DI
 	DECQ DX
 	JNZ row1
 	VZEROUPPER
@@ -5469,6 +5545,38 @@ one4:
 next5:
 	ADDQ R9, SI
 	ADDQ R8, DI
+	DECQ DX
+	JNZ row1
+	VZEROUPPER
+	RET
+
+// func panelsBF16AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsBF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $1, R9
+row1:
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ BX, CX
+panel2:
+	VPMOVZXWD 0(R10), Y0
+	VPSLLD $16, Y0, Y0
+	VPMOVZXWD 8(R10), Y1
+	VPSLLD $16, Y1, Y1
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 16(R11)
+	ADDQ $24, R10
+	ADDQ R8, R11
+	SUBQ $12, CX
+	JNZ panel2
+	ADDQ R9, SI
+	ADDQ $48, DI
 	DECQ DX
 	JNZ row1
 	VZEROUPPER
@@ -5712,6 +5820,46 @@ next5:
 	VZEROUPPER
 	RET
 
+// func panelsTF32AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsTF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $2, R9
+row1:
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ BX, CX
+panel2:
+	VMOVUPS 0(R10), Y4
+	VPADDD ·roundingTF32+0(SB), Y4, Y0
+	VPAND ·roundingTF32+32(SB), Y0, Y0
+	VPAND ·roundingTF32+64(SB), Y4, Y5
+	VPCMPEQD ·roundingTF32+64(SB), Y5, Y5
+	VBLENDVPS Y5, Y4, Y0, Y0
+	VMOVUPS 16(R10), Y6
+	VPADDD ·roundingTF32+0(SB), Y6, Y1
+	VPAND ·roundingTF32+32(SB), Y1, Y1
+	VPAND ·roundingTF32+64(SB), Y6, Y7
+	VPCMPEQD ·roundingTF32+64(SB), Y7, Y7
+	VBLENDVPS Y7, Y6, Y1, Y1
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 16(R11)
+	ADDQ $48, R10
+	ADDQ R8, R11
+	SUBQ $12, CX
+	JNZ panel2
+	ADDQ R9, SI
+	ADDQ $48, DI
+	DECQ DX
+	JNZ row1
+	VZEROUPPER
+	RET
+
 // func transposeTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·transposeTF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
@@ -5869,6 +6017,36 @@ next5:
 	VZEROUPPER
 	RET
 
+// func panelsF16AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $1, R9
+row1:
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ BX, CX
+panel2:
+	VCVTPH2PS 0(R10), Y0
+	VCVTPH2PS 8(R10), Y1
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 16(R11)
+	ADDQ $24, R10
+	ADDQ R8, R11
+	SUBQ $12, CX
+	JNZ panel2
+	ADDQ R9, SI
+	ADDQ $48, DI
+	DECQ DX
+	JNZ row1
+	VZEROUPPER
+	RET
+
 // func transposeF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·transposeF16AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
@@ -5991,6 +6169,40 @@ one4:
 next5:
 	ADDQ R9, SI
 	ADDQ R8, DI
+	DECQ DX
+	JNZ row1
+	VZEROUPPER
+	RET
+
+// func panelsF32HalfAVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+TEXT ·panelsF32HalfAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ stride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ lds+24(FP), R9
+	MOVQ rows+32(FP), DX
+	MOVQ cols+40(FP), BX
+	SHLQ $2, R8
+	SHLQ $2, R9
+row1:
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ BX, CX
+panel2:
+	VMOVUPS 0(R10), Y4
+	VCVTPS2PH $0, Y4, X4
+	VCVTPH2PS X4, Y0
+	VMOVUPS 16(R10), Y6
+	VCVTPS2PH $0, Y6, X6
+	VCVTPH2PS X6, Y1
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 16(R11)
+	ADDQ $48, R10
+	ADDQ R8, R11
+	SUBQ $12, CX
+	JNZ panel2
+	ADDQ R9, SI
+	ADDQ $48, DI
 	DECQ DX
 	JNZ row1
 	VZEROUPPER

@@ -7,12 +7,12 @@ import (
 )
 
 var copiersAVX2 = blockCopiers{
-	plain:   &blockCopier{copyRowsF32AVX2, transposeF32AVX2},
-	rounded: &blockCopier{copyRowsF32RoundedAVX2, transposeF32RoundedAVX2},
-	narrow:  &blockCopier{copyRowsBF16AVX2, transposeBF16AVX2},
-	half:    &blockCopier{copyRowsF16AVX2, transposeF16AVX2},
-	halved:  &blockCopier{copyRowsF32HalfAVX2, transposeF32HalfAVX2},
-	ten:     &blockCopier{copyRowsTF32AVX2, transposeTF32AVX2},
+	plain:   &blockCopier{copyRowsF32AVX2, transposeF32AVX2, panelsF32AVX2},
+	rounded: &blockCopier{copyRowsF32RoundedAVX2, transposeF32RoundedAVX2, panelsF32RoundedAVX2},
+	narrow:  &blockCopier{copyRowsBF16AVX2, transposeBF16AVX2, panelsBF16AVX2},
+	half:    &blockCopier{copyRowsF16AVX2, transposeF16AVX2, panelsF16AVX2},
+	halved:  &blockCopier{copyRowsF32HalfAVX2, transposeF32HalfAVX2, panelsF32HalfAVX2},
+	ten:     &blockCopier{copyRowsTF32AVX2, transposeTF32AVX2, panelsTF32AVX2},
 }
 
 // storeAVX2 is put in AVX2, for whole rows of a tile.

@@ -98,7 +98,7 @@ func (x *product[E]) blockB(p, j int) source {
 
 func (x *product[E]) packA(a []E, i, p, rows, k int) {
 	if x.form == device.TN {
-		x.pack.panels(&a[0], rowsTN, 0, x.blockA(i, p), k, rows)
+		x.pack.panels(&a[0], x.cut.side, x.cut.side*x.cut.maxK, x.blockA(i, p), k, rows)
 	} else {
 		x.pack.copyRows(&a[0], x.cut.strideRows(), x.blockA(i, p), rows, k)
 	}
@@ -129,9 +129,9 @@ func (x *product[E]) plainA() bool {
 func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, rows, words int, first, last bool,
 	ahead, later *trail) {
 	mr, size := x.tile.mr, int(unsafe.Sizeof(*a))
-	main, row := x.tile.rows, lda
+	main, row, aBelow := x.tile.rows, lda, mr*lda
 	if x.form == device.TN {
-		main, lda, row = x.tile.cols, rowsTN, x.tile.run
+		main, lda, row, aBelow = x.tile.cols, x.cut.side, x.tile.run, x.cut.belowTN()
 	}
 	add := addSums
 	if first && x.bias == nil {
@@ -151,7 +151,7 @@ func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, ro
 			x.resultTrail(&right, t.i+i, t.j+j+colStep, min(colStep, t.cols-j-colStep), reach, portions)
 		}
 		v.prefetch(tiles, ahead, &right, later)
-		v.a, v.aBelow, v.b = unsafe.Pointer(a), mr*row*size, unsafe.Pointer(&b[j/colStep*x.cut.strideB])
+		v.a, v.aBelow, v.b = unsafe.Pointer(a), aBelow*size, unsafe.Pointer(&b[j/colStep*x.cut.strideB])
 		v.c, v.cBelow = unsafe.Pointer(&s.c[sums]), below*size
 		if first && x.bias != nil {
 			x.startSums(s.start, t.j+j)

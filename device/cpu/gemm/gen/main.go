@@ -44,6 +44,7 @@ func main() {
 	storeF16(f)
 	for _, l := range loaders8 {
 		copyRowsAVX2(f, l)
+		panelsAVX2(f, l)
 		transposeAVX2(f, l)
 	}
 	storesAVX2(f)

@@ -88,6 +88,42 @@ func copyRowsAVX2(f *asmgen.File, l loader8) {
 	fn.Ret()
 }
 
+// panelsAVX2 writes the copy of rows into panels of 12 columns, the rows of a kernel's tile, so that the words that it
+// reads together fill whole cache lines. The second load and store of a row of a panel overlap the first by 4 words.
+func panelsAVX2(f *asmgen.File, l loader8) {
+	const width = 12
+	fn := f.Func(fmt.Sprintf("panels%sAVX2", l.name), fmt.Sprintf("copies rows×cols elements into panels of %d columns, "+
+		"stride words apart; cols is a multiple of %[1]d.", width),
+		"dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int")
+	fn.Arg("dst", "DI")
+	fn.Arg("stride", "R8")
+	fn.Arg("src", "SI")
+	fn.Arg("lds", "R9")
+	fn.Arg("rows", "DX")
+	fn.Arg("cols", "BX")
+	fn.I("SHLQ $2, R8")
+	fn.I("SHLQ $%d, R9", log2(l.size))
+	row, panel := fn.NewLabel("row"), fn.NewLabel("panel")
+	fn.Label(row)
+	fn.I("MOVQ SI, R10")
+	fn.I("MOVQ DI, R11")
+	fn.I("MOVQ BX, CX")
+	fn.Label(panel)
+	l.load(fn, "0(R10)", 0, 4)
+	l.load(fn, fmt.Sprintf("%d(R10)", 4*l.size), 1, 6)
+	fn.I("VMOVUPS Y0, (R11)")
+	fn.I("VMOVUPS Y1, 16(R11)")
+	fn.I("ADDQ $%d, R10", width*l.size)
+	fn.I("ADDQ R8, R11")
+	fn.I("SUBQ $%d, CX", width)
+	fn.I("JNZ %s", panel)
+	fn.I("ADDQ R9, SI")
+	fn.I("ADDQ $%d, DI", 4*width)
+	fn.I("DECQ DX")
+	fn.I("JNZ %s", row)
+	fn.Ret()
+}
+
 // packArgs loads the arguments of a copy: dst and src in DI and SI, their strides in bytes in R8 and R9, rows in DX,
 // cols in BX.
 func packArgs(fn *asmgen.Func, l loader8) {
