@@ -49,25 +49,27 @@ func fewOfBlocks(one, four, eight few[float32]) *fewKernels[float32] {
 type unblock func(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
 var (
-	unblockAVX512 = map[tensor.DType]unblock{
-		tensor.BlockedF32: unblockBlockedF32AVX512, tensor.BlockedBF16: unblockBlockedBF16AVX512,
-		tensor.Q8: unblockQ8AVX512,
+	unblockAVX512 = map[tensor.DType][]unblock{
+		tensor.BlockedF32: {unblockBlockedF32AVX512}, tensor.BlockedBF16: {unblockBlockedBF16AVX512},
+		tensor.Q8: {unblockQ8AVX512},
 	}
-	unblockAVX2 = map[tensor.DType]unblock{
-		tensor.BlockedF32: unblockBlockedF32AVX2, tensor.BlockedBF16: unblockBlockedBF16AVX2,
-		tensor.Q8: unblockQ8AVX2,
+	unblockAVX2 = map[tensor.DType][]unblock{
+		tensor.BlockedF32:  {unblockBlockedF32AVX2Left, unblockBlockedF32AVX2Right},
+		tensor.BlockedBF16: {unblockBlockedBF16AVX2Left, unblockBlockedBF16AVX2Right},
+		tensor.Q8:          {unblockQ8AVX2Left, unblockQ8AVX2Right},
 	}
-	unblockDot = map[tensor.DType]unblock{tensor.BlockedPairs: unblockBlockedPairsDot}
+	unblockDot = map[tensor.DType][]unblock{tensor.BlockedPairs: {unblockBlockedPairsDot}}
 )
 
-// unblocking returns a packer that packs blocked formats with kernels, or in Go if a format has none. Panels begin
-// with a block, and blocks of K are multiples of the four steps that a kernel takes at a time.
-func unblocking(p packer[float32], kernels map[tensor.DType]unblock) packer[float32] {
+// unblocking returns a packer that packs blocked formats with the kernels of the parts of a block, or in Go if a format
+// has none. Panels begin with a part, and blocks of K are multiples of the four steps that a kernel takes at a time.
+func unblocking(p packer[float32], kernels map[tensor.DType][]unblock) packer[float32] {
 	other := p.transpose
 	p.transpose = func(dst *float32, ldd int, src source, rows, cols int) {
-		switch kernel := kernels[src.dtype]; {
-		case kernel != nil:
-			kernel(dst, ldd, src.block(0), src.j%tensor.Side, cols)
+		switch parts := kernels[src.dtype]; {
+		case parts != nil:
+			part := src.i % tensor.Side * len(parts) / tensor.Side
+			parts[part](dst, ldd, src.block(0), src.j%tensor.Side, cols)
 		case src.dtype.Blocked():
 			transpose(dst, ldd, src, rows, cols)
 		default:

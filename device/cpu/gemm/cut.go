@@ -4,18 +4,19 @@ import "anneal/device"
 
 // Block sizes, in words.
 const (
-	maxA    = 36         // rows of packed a; they stay in the first-level cache
-	rowsTN  = 48         // the same in form TN, where they are columns: three cache lines of FP32
+	rowsTN  = 48         // columns of a that are packed side by side in form TN: three cache lines of FP32
 	maxB    = 1640 << 10 // packed b; if all K blocks fit, tasks below each other pack them once
 	crowded = 32 << 10   // rows a multiple of this many bytes apart map to few lines of the second-level cache
 )
 
-// sizes holds the block sizes that differ between kernels, and the costs for cutting tasks. A panel of b,
-// maxK×colStep, and one of a fit in the first-level cache; the sums of a task's tile, a block of a and a K block of b
+// sizes holds the block sizes that differ between kernels, and the costs for cutting tasks. A panel of b, of maxK×panel
+// words, and the rows of a tile fit in the first-level cache; the sums of a task's tile, a block of a and a K block of b
 // share the second-level cache.
 type sizes struct {
 	mr    int // rows of the main kernels
 	side  int // columns of a that are packed side by side in form TN: rowsTN or mr
+	high  int // rows of a that are packed at a time
+	panel int // columns of b that are packed side by side: colStep, or those of a register tile
 	group int // elements of k in a word: 2 where words are pairs of BF16
 	run   int // words along k that lie next to each other where packed columns run down: 2 for BFMMLA, else 1
 	maxK  int // depth of a K block, words
@@ -29,6 +30,14 @@ type sizes struct {
 // cache lines.
 func (z *sizes) strideRows() int { return z.maxK + 16 }
 
+// rowsOfA returns how many rows of a are packed at a time, in form TN whole panels of columns.
+func (z *sizes) rowsOfA(form device.Form) int {
+	if form == device.TN {
+		return max(z.high, z.side)
+	}
+	return z.high
+}
+
 // belowTN returns the words between the first columns of neighbouring tiles of packed a in form TN.
 func (z *sizes) belowTN() int {
 	if z.side == z.mr {
@@ -39,14 +48,14 @@ func (z *sizes) belowTN() int {
 
 // vectorSizes returns the sizes for kernels that broadcast words of a and multiply them by vectors of b.
 func vectorSizes(mr, group, side int) sizes {
-	return sizes{mr: mr, group: group, side: side, run: 1, maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384, costs: costs{
+	return sizes{mr: mr, group: group, side: side, high: 36, panel: colStep, run: 1, maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384, costs: costs{
 		product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1,
 		maxL2: 192 << 10,
 	}}
 }
 
 // tileSizes are the sizes for kernels on tiles, whose cuts use other costs.
-var tileSizes = sizes{mr: 32, group: 2, run: 1, maxK: 256, stepK: 16, maxN: 1024, maxC: 1 << 20}
+var tileSizes = sizes{mr: 32, panel: colStep, group: 2, run: 1, maxK: 256, stepK: 16, maxN: 1024, maxC: 1 << 20}
 
 // A cut divides a product: the result into tasks of whole panels (mr rows, colStep columns) of nearly equal size, and
 // K into blocks. The blocks of K, which determine the order of every sum, depend only on K. The tasks may depend on

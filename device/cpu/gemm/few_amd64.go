@@ -279,30 +279,45 @@ func fewBlockedPairsDotx8(c, a *float32, rows int, b unsafe.Pointer, ldb, steps,
 //go:noescape
 func unblockBlockedF32AVX512(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
-// unblockBlockedF32AVX2 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
+// unblockBlockedF32AVX2Left packs steps of k of 16 columns to rows of dst, ldd numbers apart.
 //
 //go:noescape
-func unblockBlockedF32AVX2(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+func unblockBlockedF32AVX2Left(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// unblockBlockedF32AVX2Right packs steps of k of 16 columns to rows of dst, ldd numbers apart.
+//
+//go:noescape
+func unblockBlockedF32AVX2Right(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
 // unblockBlockedBF16AVX512 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
 //
 //go:noescape
 func unblockBlockedBF16AVX512(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
-// unblockBlockedBF16AVX2 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
+// unblockBlockedBF16AVX2Left packs steps of k of 16 columns to rows of dst, ldd numbers apart.
 //
 //go:noescape
-func unblockBlockedBF16AVX2(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+func unblockBlockedBF16AVX2Left(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// unblockBlockedBF16AVX2Right packs steps of k of 16 columns to rows of dst, ldd numbers apart.
+//
+//go:noescape
+func unblockBlockedBF16AVX2Right(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
 // unblockQ8AVX512 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
 //
 //go:noescape
 func unblockQ8AVX512(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
-// unblockQ8AVX2 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
+// unblockQ8AVX2Left packs steps of k of 16 columns to rows of dst, ldd numbers apart.
 //
 //go:noescape
-func unblockQ8AVX2(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+func unblockQ8AVX2Left(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// unblockQ8AVX2Right packs steps of k of 16 columns to rows of dst, ldd numbers apart.
+//
+//go:noescape
+func unblockQ8AVX2Right(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
 // unblockBlockedPairsDot packs steps of k of 32 columns to rows of dst, ldd numbers apart.
 //

@@ -13,10 +13,12 @@ const (
 	colStep = 32
 )
 
-// A visit is the work of one call of a kernel: register tiles below each other, of tile.mr or rowStep rows and colStep
-// columns, by one panel of b:
+// A visit is the work of one call of a kernel: tiles below each other, of tile.mr or rowStep rows and colStep columns, by
+// one panel of b:
 //
 //	to(i,j) = Σ_p a(i,p) · b[p·colStep+j]
+//
+// In tiers whose registers hold fewer columns, b is panels of so many columns, beside bytes apart.
 //
 // where a(i,p) is word p of row i, rows lda bytes apart, for kernels named rows, and word i of row p for kernels named
 // cols. toBelow, cBelow and aBelow are the bytes to the next tile in each matrix. With addSums, c(i,j) is added first,
@@ -38,6 +40,9 @@ type visit struct {
 	tiles       int    // at least one
 	done        [4]int // the assembly's: bytes below to, c, a and in ahead of the current tile
 	ahead       [mostTiles]ahead
+
+	beside int    // bytes from the first columns of a panel of b to the next ones, in tiers that divide it
+	part   [5]int // the assembly's: the distances from a tile to the current part of it
 }
 
 // An ahead describes the memory that a kernel prefetches while it computes one tile.

@@ -62,15 +62,25 @@ func kernelRowsF64AVX5124x16(to *float64, ld int, c, a *float64, lda int, b *flo
 //go:noescape
 func kernelColsF64AVX5124x16(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
 
-// kernelRowsAVX26x16 is a kernel of 6 rows and 16 columns.
+// kernelRowsAVX212x32 is a kernel of 12 rows and 32 columns.
 //
 //go:noescape
-func kernelRowsAVX26x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+func kernelRowsAVX212x32(v *visit)
 
-// kernelColsAVX26x16 is a kernel of 6 rows and 16 columns.
+// kernelColsAVX212x32 is a kernel of 12 rows and 32 columns.
 //
 //go:noescape
-func kernelColsAVX26x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
+func kernelColsAVX212x32(v *visit)
+
+// kernelRowsAVX24x32 is a kernel of 4 rows and 32 columns.
+//
+//go:noescape
+func kernelRowsAVX24x32(v *visit)
+
+// kernelColsAVX24x32 is a kernel of 4 rows and 32 columns.
+//
+//go:noescape
+func kernelColsAVX24x32(v *visit)
 
 // kernelRowsF64AVX26x8 is a kernel of 6 rows and 8 columns.
 //
@@ -81,16 +91,6 @@ func kernelRowsF64AVX26x8(to *float64, ld int, c, a *float64, lda int, b *float6
 //
 //go:noescape
 func kernelColsF64AVX26x8(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
-
-// kernelRowsAVX24x16 is a kernel of 4 rows and 16 columns.
-//
-//go:noescape
-func kernelRowsAVX24x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
-
-// kernelColsAVX24x16 is a kernel of 4 rows and 16 columns.
-//
-//go:noescape
-func kernelColsAVX24x16(to *float32, ld int, c, a *float32, lda int, b *float32, k, add int, next, later uintptr, step, stride int)
 
 // kernelRowsF64AVX24x8 is a kernel of 4 rows and 8 columns.
 //

@@ -24,6 +24,8 @@ func TestVisitLayout(t *testing.T) {
 		"tiles":   {unsafe.Offsetof(v.tiles), 88},
 		"done":    {unsafe.Offsetof(v.done), 96},
 		"ahead":   {unsafe.Offsetof(v.ahead), 128},
+		"beside":  {unsafe.Offsetof(v.beside), 512},
+		"part":    {unsafe.Offsetof(v.part), 520},
 		"step":    {unsafe.Offsetof(a.step), 8},
 		"later":   {unsafe.Offsetof(a.later), 16},
 		"stride":  {unsafe.Offsetof(a.stride), 24},

@@ -38,7 +38,7 @@ type product[E tensor.Number] struct {
 
 // scratch is the scratch memory of a worker.
 type scratch[E tensor.Number] struct {
-	a []E // maxA rows, or a panel of rowsTN columns
+	a []E // packed rows, or panels of columns
 	b []E // panels of colStep columns
 	c []E // running sums, in tiles of mr×colStep, each contiguous
 
@@ -84,7 +84,7 @@ type scratchSizes struct{ a, b, c, start, bias int }
 func (x *product[E]) scratchSizes() scratchSizes {
 	z := &x.tile.sizes
 	p := scratchSizes{
-		a: max((maxA+z.mr)*z.strideRows(), z.maxK*rowsTN), b: maxB, c: z.maxC, start: z.mr * colStep, bias: z.maxN,
+		a: max((z.high+z.mr)*z.strideRows(), z.maxK*z.rowsOfA(device.TN)), b: maxB, c: z.maxC, start: z.mr * colStep, bias: z.maxN,
 	}
 	if x.tile.strip != nil {
 		p.a = 2 * ((stripsTN*z.mr+1)*z.strideRows() + z.maxK*colStep)

@@ -37,10 +37,7 @@ func (x *product[E]) Do(worker, _ int) {
 // blocks computes a task's tile of the result with kernels that compute one register tile per call.
 func (x *product[E]) blocks(s *scratch[E], t, after span, packed bool) {
 	c := &x.cut
-	high := maxA
-	if x.form == device.TN {
-		high = rowsTN
-	}
+	high := c.rowsOfA(x.form)
 	for p := 0; ; p += c.depth {
 		k := min(c.depth, c.k-p)
 		words := ceil(k, c.group)
@@ -105,12 +102,14 @@ func (x *product[E]) packA(a []E, i, p, rows, k int) {
 }
 
 func (x *product[E]) packB(b []E, p, j, k, cols int) {
+	wide := x.cut.panel
+	stride := x.cut.strideB / colStep * wide
 	if x.form != device.NT {
-		x.pack.panels(&b[0], colStep, x.cut.strideB, x.blockB(p, j), k, cols)
+		x.pack.panels(&b[0], wide, stride, x.blockB(p, j), k, cols)
 		return
 	}
-	for q := 0; q < cols; q += colStep {
-		x.pack.transpose(&b[q/colStep*x.cut.strideB], colStep, x.blockB(p, j+q), min(colStep, cols-q), k)
+	for q := 0; q < cols; q += wide {
+		x.pack.transpose(&b[q/wide*stride], wide, x.blockB(p, j+q), min(wide, cols-q), k)
 	}
 }
 
@@ -142,7 +141,7 @@ func (x *product[E]) multiply(a *E, lda int, b []E, s *scratch[E], t span, i, ro
 		sums, beside, below = i*x.cut.cols*colStep, mr*colStep, x.cut.cols*mr*colStep
 	}
 	v := &s.visit
-	v.lda, v.k = lda*size, words
+	v.lda, v.k, v.beside = lda*size, words, x.cut.strideB*x.cut.panel/colStep*size
 	whole, rest, reach := rows/mr, rows%mr, max(1, words/4)
 	tiles, portions := ceil(rows, mr), ceil(rows, reach)
 	var right trail // the next columns of the result

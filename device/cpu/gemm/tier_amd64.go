@@ -15,12 +15,21 @@ func f32Tile(t isa.Tier) tile[float32] {
 			rows4: kernelRowsAVX5124x32, cols4: kernelColsAVX5124x32, few: fewAVX512,
 		}
 	case t == isa.AVX2:
-		return parts[float32]{
-			6, 16, kernelRowsAVX26x16, kernelColsAVX26x16, kernelRowsAVX24x16, kernelColsAVX24x16,
-		}.tile(vectorSizes(12, 1, 12), fewAVX2)
+		return tile[float32]{
+			sizes: partSizes(), rows: kernelRowsAVX212x32, cols: kernelColsAVX212x32,
+			rows4: kernelRowsAVX24x32, cols4: kernelColsAVX24x32, few: fewAVX2,
+		}
 	default:
 		return genericTile[float32]()
 	}
+}
+
+// partSizes are the sizes of kernels whose registers hold half of the columns of a tile. A half of a panel of b, 12 KB,
+// stays in a first-level cache of 32 KB while all rows of a block pass.
+func partSizes() sizes {
+	z := vectorSizes(12, 1, 12)
+	z.panel, z.high = colStep/2, 72
+	return z
 }
 
 // f64Tile returns the kernels for operands in FP64, which portable code packs.

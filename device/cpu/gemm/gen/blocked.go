@@ -106,25 +106,31 @@ func fewBlocked(f *asmgen.File, v vector, rows int, b blockFormat) {
 	k.Ret()
 }
 
-// unblock writes a function of type unblock.
+// unblock writes functions of type unblock. With AVX2 panels have half of the columns of a block.
 func unblock(f *asmgen.File, v vector, b blockFormat) {
-	k := &blockKernel{
-		v: v, b: b, groups: blockSide * 4 / v.bytes,
-		Func: f.Func("unblock"+b.name+v.name, "packs steps of k of 32 columns to rows of dst, ldd numbers apart.",
-			"dst *float32, ldd int, b unsafe.Pointer, ldb, steps int"),
+	halves := []string{""}
+	if v.reg == "Y" {
+		halves = []string{"Left", "Right"}
 	}
-	k.value = k.groups
-	k.Arg("dst", "BX")
-	k.Arg("ldd", "R9")
-	k.I("SHLQ $2, R9")
-	k.start()
-	k.loop(0, func(step int) {
-		for g := range k.groups {
-			k.I("VMOVUPS %s, %d(BX)", k.reg(k.valueOf(step, g)), v.bytes*g)
+	for pass, half := range halves {
+		k := &blockKernel{
+			v: v, b: b, groups: blockSide * 4 / v.bytes / len(halves),
+			Func: f.Func("unblock"+b.name+v.name+half, fmt.Sprintf("packs steps of k of %d columns to rows of dst, ldd "+
+				"numbers apart.", blockSide/len(halves)), "dst *float32, ldd int, b unsafe.Pointer, ldb, steps int"),
 		}
-		k.I("ADDQ R9, BX")
-	}, func() {})
-	k.Ret()
+		k.value = k.groups
+		k.Arg("dst", "BX")
+		k.Arg("ldd", "R9")
+		k.I("SHLQ $2, R9")
+		k.start()
+		k.loop(pass, func(step int) {
+			for g := range k.groups {
+				k.I("VMOVUPS %s, %d(BX)", k.reg(k.valueOf(step, g)), v.bytes*g)
+			}
+			k.I("ADDQ R9, BX")
+		}, func() {})
+		k.Ret()
+	}
 }
 
 // A blockKernel is a function over a blocked format that is being written.

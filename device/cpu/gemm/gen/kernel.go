@@ -15,6 +15,8 @@ type vector struct {
 	lane
 	fma   func(fn *asmgen.Func, b, a, c int)
 	ahead int // steps along k by which kernels prefetch their panels, or 0
+
+	height int // rows of register tiles that are parts of the tiles of a visit, or 0
 }
 
 // A lane is an element of a vector: its type in Go, its size, and how instructions name it, packed and scalar.
@@ -28,11 +30,11 @@ var (
 	lane32 = lane{"float32", 4, "PS", "SS"}
 	lane64 = lane{"float64", 8, "PD", "SD"}
 
-	avx2      = vector{"AVX2", "Y", 32, lane32, fmaOn("PS", "Y"), 0}
-	avx512    = vector{"AVX512", "Z", 64, lane32, fmaOn("PS", "Z"), 8}
-	dot       = vector{"Dot", "Z", 64, lane32, (*asmgen.Func).VDPBF16PS, 0}
-	avx2F64   = vector{"F64AVX2", "Y", 32, lane64, fmaOn("PD", "Y"), 0}
-	avx512F64 = vector{"F64AVX512", "Z", 64, lane64, fmaOn("PD", "Z"), 0}
+	avx2      = vector{"AVX2", "Y", 32, lane32, fmaOn("PS", "Y"), 0, 6}
+	avx512    = vector{"AVX512", "Z", 64, lane32, fmaOn("PS", "Z"), 8, 0}
+	dot       = vector{"Dot", "Z", 64, lane32, (*asmgen.Func).VDPBF16PS, 0, 0}
+	avx2F64   = vector{"F64AVX2", "Y", 32, lane64, fmaOn("PD", "Y"), 0, 0}
+	avx512F64 = vector{"F64AVX512", "Z", 64, lane64, fmaOn("PD", "Z"), 0, 0}
 )
 
 func fmaOn(packed, reg string) func(fn *asmgen.Func, b, a, c int) {
@@ -48,25 +50,35 @@ const (
 )
 
 // kernel writes a kernel of rows × two vectors. The sums are registers 0 … 2·rows−1. If two vectors are all columns of
-// a tile, the function is a column, which computes all tiles of a visit.
+// a tile, or v divides tiles into parts, the function is a column, which computes all tiles of a visit.
 //
 // A step along k loads two vectors of b, and for each row broadcasts one word of a and does two FMAs with it. With 12
-// rows that is 14 loads for 24 FMAs, which two load and two FMA ports do in 12 cycles.
+// rows that is 14 loads for 24 FMAs, which two load and two FMA ports do in 12 cycles; with 6 rows, 8 for 12 in 6.
 //
 // A panel of b of 24 KB and the columns of a that follow each other in memory, 36 KB, are more than a first-level cache
 // of 32 KB. Kernels whose FMAs would wait for the second level therefore prefetch both, v.ahead steps before they are
 // read. Rows of a are streams that the CPU prefetches itself.
 func kernel(f *asmgen.File, v vector, rows int, form string) {
 	const unroll = 4
-	rowBytes := v.size * 32
+	rowBytes := v.size * tileCols
 	cols := 2 * v.bytes / v.size
+	bBytes, cBytes := rowBytes, 32 // of a row of b, and prefetched of c in 4 steps of k
+	var part *parts
+	if v.height > 0 {
+		part = &parts{rows, min(rows, v.height), 2 * v.bytes}
+		bBytes, cBytes, cols = part.width, 16, tileCols
+	}
+	visit := cols == tileCols
 	fn := f.Func(fmt.Sprintf("kernel%s%s%dx%d", form, v.name, rows, cols),
-		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, cols), kernelParams(v, cols))
+		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, cols), kernelParams(v, visit))
+	if part != nil {
+		rows = part.height
+	}
 	b0 := 2 * rows
 	b1, spare := b0+1, b0+2
 	spares := map[string]int{"Y": 16, "Z": 32}[v.reg] - spare
 
-	in := newInputs(fn, v, cols)
+	in := newInputs(fn, v, visit, part)
 	in.load("a", "R8")
 	in.load("lda", "DX")
 	in.load("b", "BX")
@@ -101,7 +113,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 		return fmt.Sprintf("%d(R8)%s", v.size*i, down[u])
 	}
 	rowB := func(u, half int) string {
-		return fmt.Sprintf("%d(BX)", u*rowBytes+half*v.bytes)
+		return fmt.Sprintf("%d(BX)", u*bBytes+half*v.bytes)
 	}
 	prefetch := func(u int) {
 		if v.ahead == 0 {
@@ -135,7 +147,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 				fn.I("LEAQ (R10)(DX*%d), R10", n)
 			}
 		}
-		fn.I("ADDQ $%d, BX", n*rowBytes)
+		fn.I("ADDQ $%d, BX", n*bBytes)
 	}
 
 	loop, tail, single, done := fn.NewLabel("loop"), fn.NewLabel("tail"), fn.NewLabel("single"), fn.NewLabel("done")
@@ -149,7 +161,7 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 		switch u {
 		case 0: // 12×32 sums use the 48 iterations of a long K block
 			fn.I("PREFETCHT0 (DI)")
-			fn.I("ADDQ $32, DI")
+			fn.I("ADDQ $%d, DI", cBytes)
 		case 1:
 			fn.I("PREFETCHT1 (R12)")
 			fn.I("ADDQ %s, R12", in.operand("step"))
@@ -200,6 +212,6 @@ func kernel(f *asmgen.File, v vector, rows int, form string) {
 	})
 	fn.Label(store)
 	each("DI", "R13", func(half, reg int) { fn.I("VMOVU%s %s%d, %d(DI)", v.packed, v.reg, reg, half*v.bytes) })
-	in.next()
+	in.next(form)
 	fn.Ret()
 }

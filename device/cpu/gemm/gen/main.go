@@ -17,9 +17,11 @@ func main() {
 		kernel(f, avx512F64, rows, byRows)
 		kernel(f, avx512F64, rows, byCols)
 	}
-	for _, rows := range []int{6, 4} {
+	for _, rows := range []int{12, 4} {
 		kernel(f, avx2, rows, byRows)
 		kernel(f, avx2, rows, byCols)
+	}
+	for _, rows := range []int{6, 4} {
 		kernel(f, avx2F64, rows, byRows)
 		kernel(f, avx2F64, rows, byCols)
 	}

@@ -12,14 +12,19 @@ import (
 type inputs struct {
 	*asmgen.Func
 	vector
-	visit bool
-	tile  string // label of the next tile
+	visit              bool
+	part               *parts // of a tile, or nil
+	across, tile, down string // labels of the next columns, the next tile and the next rows
 }
+
+// parts divide the tiles of a visit into register tiles of height rows and width bytes of columns. All tiles of the
+// visit get their first columns, then the next ones, whose panel of b is beside the first.
+type parts struct{ rows, height, width int }
 
 const tileCols = 32 // gemm.colStep
 
-func kernelParams(v vector, cols int) string {
-	if cols == tileCols {
+func kernelParams(v vector, visit bool) string {
+	if visit {
 		return "v *visit"
 	}
 	return fmt.Sprintf("to *%[1]s, ld int, c, a *%[1]s, lda int, b *%[1]s, k, add int, next, later uintptr, "+
@@ -30,7 +35,11 @@ func kernelParams(v vector, cols int) string {
 // below it.
 type field struct{ offset, done, below int }
 
-const visitAhead, visitTiles, doneAhead, aheadSize = 128, 88, 120, 32
+const (
+	visitAhead, visitTiles, doneAhead, aheadSize = 128, 88, 120, 32
+
+	visitBeside, acrossTo, acrossB, downTo, downC, downA = 512, 520, 528, 536, 544, 552
+)
 
 // fields are those of gemm.visit, and of gemm.ahead relative to AX.
 var fields = map[string]field{
@@ -40,20 +49,35 @@ var fields = map[string]field{
 }
 
 // newInputs begins a kernel, and a tile of a column.
-func newInputs(fn *asmgen.Func, v vector, cols int) *inputs {
-	in := &inputs{fn, v, cols == tileCols, fn.NewLabel("tile")}
-	if !in.visit {
+func newInputs(fn *asmgen.Func, v vector, visit bool, p *parts) *inputs {
+	in := &inputs{fn, v, visit, p, fn.NewLabel("across"), fn.NewLabel("tile"), fn.NewLabel("down")}
+	if !visit {
 		return in
 	}
 	in.Arg("v", "SI")
-	for _, name := range []string{"to", "c", "a"} {
-		in.I("MOVQ $0, %d(SI)", fields[name].done)
+	if p != nil {
+		in.zero(acrossTo, acrossB)
+		in.Label(in.across)
 	}
-	in.I("MOVQ $0, %d(SI)", doneAhead)
+	for _, name := range []string{"to", "c", "a"} {
+		in.zero(fields[name].done)
+	}
+	in.zero(doneAhead)
 	in.Label(in.tile)
+	if p != nil {
+		in.zero(downTo, downC, downA)
+		in.Label(in.down)
+	}
 	in.I("LEAQ %d(SI), AX", visitAhead)
 	in.I("ADDQ %d(SI), AX", doneAhead)
 	return in
+}
+
+// zero clears fields of the visit.
+func (in *inputs) zero(offsets ...int) {
+	for _, at := range offsets {
+		in.I("MOVQ $0, %d(SI)", at)
+	}
 }
 
 // operand returns the operand of an input that does not depend on the tile.
@@ -70,21 +94,45 @@ func (in *inputs) operand(name string) string {
 	return in.ArgRef(name)
 }
 
+// ofPart are the distances from a tile to the current part of it.
+var ofPart = map[string][]int{"to": {acrossTo, downTo}, "c": {acrossTo, downC}, "a": {downA}, "b": {acrossB}}
+
 // load loads an input; distances become bytes.
 func (in *inputs) load(name, reg string) {
 	in.I("MOVQ %s, %s", in.operand(name), reg)
-	switch {
-	case in.visit && fields[name].done > 0:
+	if !in.visit {
+		if name == "ld" || name == "lda" {
+			in.I("SHLQ $%d, %s", bits.Len(uint(in.size))-1, reg)
+		}
+		return
+	}
+	if fields[name].done > 0 {
 		in.I("ADDQ %d(SI), %s", fields[name].done, reg)
-	case !in.visit && (name == "ld" || name == "lda"):
-		in.I("SHLQ $%d, %s", bits.Len(uint(in.size))-1, reg)
+	}
+	if in.part != nil {
+		for _, at := range ofPart[name] {
+			in.I("ADDQ %d(SI), %s", at, reg)
+		}
 	}
 }
 
-// next continues with the tile below, if there is one. BX is overwritten.
-func (in *inputs) next() {
+// next continues with the rows below, the tile below, or the columns beside, if there are any. BX is overwritten.
+func (in *inputs) next(form string) {
 	if !in.visit {
 		return
+	}
+	if p := in.part; p != nil && p.height < p.rows {
+		in.I("IMUL3Q $%d, %d(SI), BX", p.height, fields["ld"].offset)
+		in.I("ADDQ BX, %d(SI)", downTo)
+		if form == byRows {
+			in.I("IMUL3Q $%d, %d(SI), BX", p.height, fields["lda"].offset)
+			in.I("ADDQ BX, %d(SI)", downA)
+		} else {
+			in.I("ADDQ $%d, %d(SI)", p.height*in.size, downA)
+		}
+		in.I("ADDQ $%d, %d(SI)", p.height*tileCols*in.size, downC)
+		in.I("CMPQ %d(SI), $%d", downC, p.rows*tileCols*in.size)
+		in.I("JLT %s", in.down)
 	}
 	for _, name := range []string{"to", "c", "a"} {
 		in.I("MOVQ %d(SI), BX", fields[name].below)
@@ -95,4 +143,11 @@ func (in *inputs) next() {
 	in.I("ADDQ $%d, %d(SI)", aheadSize, doneAhead)
 	in.I("CMPQ BX, %d(SI)", doneAhead)
 	in.I("JGT %s", in.tile)
+	if p := in.part; p != nil {
+		in.I("MOVQ %d(SI), BX", visitBeside)
+		in.I("ADDQ BX, %d(SI)", acrossB)
+		in.I("ADDQ $%d, %d(SI)", p.width, acrossTo)
+		in.I("CMPQ %d(SI), $%d", acrossTo, tileCols*in.size)
+		in.I("JLT %s", in.across)
+	}
 }
