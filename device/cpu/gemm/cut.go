@@ -10,8 +10,8 @@ const (
 )
 
 // sizes holds the block sizes that differ between kernels, and the costs for cutting tasks. A panel of b, of maxK×panel
-// words, and the rows of a tile fit in the first-level cache; the sums of a task's tile, a block of a and a K block of b
-// share the second-level cache.
+// words, and the rows of a tile fit in the first-level cache; the sums of a task's tile, a block of a and a K block of
+// b share the second-level cache.
 type sizes struct {
 	mr    int // rows of the main kernels
 	side  int // columns of a that are packed side by side in form TN: rowsTN or mr
@@ -48,10 +48,14 @@ func (z *sizes) belowTN() int {
 
 // vectorSizes returns the sizes for kernels that broadcast words of a and multiply them by vectors of b.
 func vectorSizes(mr, group, side int) sizes {
-	return sizes{mr: mr, group: group, side: side, high: 36, panel: colStep, run: 1, maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384, costs: costs{
-		product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1,
-		maxL2: 192 << 10,
-	}}
+	return sizes{
+		mr: mr, group: group, side: side, high: 36, panel: colStep, run: 1,
+		maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384,
+		costs: costs{
+			product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1,
+			maxL2: 192 << 10,
+		},
+	}
 }
 
 // tileSizes are the sizes for kernels on tiles, whose cuts use other costs.

@@ -13,8 +13,8 @@ const (
 	colStep = 32
 )
 
-// A visit is the work of one call of a kernel: tiles below each other, of tile.mr or rowStep rows and colStep columns, by
-// one panel of b:
+// A visit is the work of one call of a kernel: tiles below each other, of tile.mr or rowStep rows and colStep columns,
+// by one panel of b:
 //
 //	to(i,j) = Σ_p a(i,p) · b[p·colStep+j]
 //

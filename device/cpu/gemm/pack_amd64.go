@@ -184,7 +184,7 @@ func storeF16(dst unsafe.Pointer, ldd int, c *float32, rows int, cols int, add i
 //go:noescape
 func copyRowsF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF32AVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+// panelsF32AVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
 //
 //go:noescape
 func panelsF32AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
@@ -199,7 +199,7 @@ func transposeF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols
 //go:noescape
 func copyRowsF32RoundedAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF32RoundedAVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+// panelsF32RoundedAVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
 //
 //go:noescape
 func panelsF32RoundedAVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
@@ -214,7 +214,7 @@ func transposeF32RoundedAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, row
 //go:noescape
 func copyRowsBF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsBF16AVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+// panelsBF16AVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
 //
 //go:noescape
 func panelsBF16AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
@@ -229,7 +229,7 @@ func transposeBF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, col
 //go:noescape
 func copyRowsTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsTF32AVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+// panelsTF32AVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
 //
 //go:noescape
 func panelsTF32AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
@@ -244,7 +244,7 @@ func transposeTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, col
 //go:noescape
 func copyRowsF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF16AVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+// panelsF16AVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
 //
 //go:noescape
 func panelsF16AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
@@ -259,7 +259,7 @@ func transposeF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols
 //go:noescape
 func copyRowsF32HalfAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF32HalfAVX2 copies rows×cols elements into panels of 12 columns, stride words apart; cols is a multiple of 12.
+// panelsF32HalfAVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
 //
 //go:noescape
 func panelsF32HalfAVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)

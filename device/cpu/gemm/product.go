@@ -84,7 +84,8 @@ type scratchSizes struct{ a, b, c, start, bias int }
 func (x *product[E]) scratchSizes() scratchSizes {
 	z := &x.tile.sizes
 	p := scratchSizes{
-		a: max((z.high+z.mr)*z.strideRows(), z.maxK*z.rowsOfA(device.TN)), b: maxB, c: z.maxC, start: z.mr * colStep, bias: z.maxN,
+		a: max((z.high+z.mr)*z.strideRows(), z.maxK*z.rowsOfA(device.TN)), b: maxB, c: z.maxC,
+		start: z.mr * colStep, bias: z.maxN,
 	}
 	if x.tile.strip != nil {
 		p.a = 2 * ((stripsTN*z.mr+1)*z.strideRows() + z.maxK*colStep)

@@ -112,11 +112,13 @@ func unblock(f *asmgen.File, v vector, b blockFormat) {
 	if v.reg == "Y" {
 		halves = []string{"Left", "Right"}
 	}
+	cols := blockSide / len(halves)
 	for pass, half := range halves {
 		k := &blockKernel{
-			v: v, b: b, groups: blockSide * 4 / v.bytes / len(halves),
-			Func: f.Func("unblock"+b.name+v.name+half, fmt.Sprintf("packs steps of k of %d columns to rows of dst, ldd "+
-				"numbers apart.", blockSide/len(halves)), "dst *float32, ldd int, b unsafe.Pointer, ldb, steps int"),
+			v: v, b: b, groups: cols * 4 / v.bytes,
+			Func: f.Func("unblock"+b.name+v.name+half,
+				fmt.Sprintf("packs steps of k of %d columns to rows of dst, ldd numbers apart.", cols),
+				"dst *float32, ldd int, b unsafe.Pointer, ldb, steps int"),
 		}
 		k.value = k.groups
 		k.Arg("dst", "BX")

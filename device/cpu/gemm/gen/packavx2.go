@@ -92,8 +92,8 @@ func copyRowsAVX2(f *asmgen.File, l loader8) {
 // reads together fill whole cache lines. The second load and store of a row of a panel overlap the first by 4 words.
 func panelsAVX2(f *asmgen.File, l loader8) {
 	const width = 12
-	fn := f.Func(fmt.Sprintf("panels%sAVX2", l.name), fmt.Sprintf("copies rows×cols elements into panels of %d columns, "+
-		"stride words apart; cols is a multiple of %[1]d.", width),
+	fn := f.Func("panels"+l.name+"AVX2", fmt.Sprintf(
+		"copies rows×cols elements into panels of %d columns; cols is a multiple of it.", width),
 		"dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int")
 	fn.Arg("dst", "DI")
 	fn.Arg("stride", "R8")
