@@ -15,8 +15,11 @@ type copying func(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int
 type blockCopier struct {
 	rows   copying // blocks of 1 row and 8 columns
 	turn   copying // blocks of as many rows and columns as the tier's packer says
-	panels copying // panels of 12 columns, ldd words apart; may be nil
+	panels copying // panels of narrowPanel columns, ldd words apart; may be nil
 }
+
+// narrowPanel is the width of the panels for which there is assembly, besides panels of whole vectors.
+const narrowPanel = 12
 
 // blockCopiers are the copiers of a tier; portable Go packs the sources whose copier is nil.
 type blockCopiers struct{ plain, rounded, narrow, half, halved, ten *blockCopier }
@@ -69,7 +72,7 @@ func blockPacker(copiers *blockCopiers, side int) packer[float32] {
 		},
 		panels: func(dst *float32, width, stride int, src source, rows, cols int) {
 			j := 0
-			if c := copiers.of(src); width == 12 && c != nil && c.panels != nil && cols >= width {
+			if c := copiers.of(src); width == narrowPanel && c != nil && c.panels != nil && cols >= width {
 				j = cols / width * width
 				c.panels(dst, stride, src.p, src.ld, rows, j)
 			}

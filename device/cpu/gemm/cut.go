@@ -47,9 +47,9 @@ func (z *sizes) belowTN() int {
 }
 
 // vectorSizes returns the sizes for kernels that broadcast words of a and multiply them by vectors of b.
-func vectorSizes(mr, group, side int) sizes {
+func vectorSizes(mr, group int) sizes {
 	return sizes{
-		mr: mr, group: group, side: side, high: 36, panel: colStep, run: 1,
+		mr: mr, group: group, side: rowsTN, high: 36, panel: colStep, run: 1,
 		maxK: 192, stepK: 8, maxN: 384, maxC: 528 * 384,
 		costs: costs{
 			product: 0.0105, rowsA: 0.07, colsA: 0.1, rowsB: 0.24, colsB: 0.15, spill: 0.2, fetch: 0.02, mirror: 1,

@@ -198,7 +198,7 @@ func TestProductMatchesFloat64AcrossBlocks(t *testing.T) {
 		{maxC/maxN + 5, maxN + 1, 7}, {14, 35, 2*maxK + 3}, {11, 32, 4*maxK + 1}, {811, 290, 2*maxK + 1},
 		{33, 1030, 513},
 	}
-	z := vectorSizes(12, 1, rowsTN)
+	z := vectorSizes(12, 1)
 	if c := choose(device.NT, 811, 290, 2*maxK+1, &z, 1, false); !c.keep || c.down < 2 || c.depth == c.k {
 		t.Fatalf("the last size no longer re-uses packed blocks: %+v", c)
 	}

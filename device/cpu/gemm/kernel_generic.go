@@ -10,7 +10,7 @@ import (
 func genericTile[E tensor.Number]() tile[E] {
 	rows, cols := columnOf(genericRows[E]), columnOf(genericCols[E])
 	return tile[E]{
-		sizes: vectorSizes(rowStep, 1, rowsTN), rows: rows, rows4: rows, cols: cols, cols4: cols,
+		sizes: vectorSizes(rowStep, 1), rows: rows, rows4: rows, cols: cols, cols4: cols,
 		few: func(source) *fewKernels[E] { return nil },
 	}
 }

@@ -54,7 +54,7 @@ func TestSymmetricProductsAreTheFullOnes(t *testing.T) {
 
 // The cut of a symmetric product omits nearly half of it, if that pays, and its count of tasks is exact.
 func TestSymmetricProductsAreHalfTheWork(t *testing.T) {
-	z := vectorSizes(12, 1, rowsTN)
+	z := vectorSizes(12, 1)
 	for _, m := range []int{384, 768, 1024} {
 		c := choose(device.NT, m, m, m, &z, 2, true)
 		done, tasks := 0, 0

@@ -11,7 +11,7 @@ func f32Tile(t isa.Tier) tile[float32] {
 	switch {
 	case t >= isa.AVX512:
 		return tile[float32]{
-			sizes: vectorSizes(12, 1, rowsTN), rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
+			sizes: vectorSizes(12, 1), rows: kernelRowsAVX51212x32, cols: kernelColsAVX51212x32,
 			rows4: kernelRowsAVX5124x32, cols4: kernelColsAVX5124x32, few: fewAVX512,
 		}
 	case t == isa.AVX2:
@@ -24,11 +24,11 @@ func f32Tile(t isa.Tier) tile[float32] {
 	}
 }
 
-// partSizes are the sizes of kernels whose registers hold half of the columns of a tile. A half of a panel of b, 12 KB,
-// stays in a first-level cache of 32 KB while all rows of a block pass.
+// partSizes are the sizes of kernels whose registers hold half of the columns of a tile. A panel of b with these
+// columns, 12 KB, stays in a first-level cache of 32 KB while all rows of a block pass, 9 KB a tile.
 func partSizes() sizes {
-	z := vectorSizes(12, 1, 12)
-	z.panel, z.high = colStep/2, 72
+	z := vectorSizes(narrowPanel, 1)
+	z.side, z.panel, z.high = narrowPanel, colStep/2, 72
 	return z
 }
 
@@ -40,11 +40,11 @@ func f64Tile(t isa.Tier) tile[float64] {
 		return parts[float64]{
 			12, 16, kernelRowsF64AVX51212x16, kernelColsF64AVX51212x16,
 			kernelRowsF64AVX5124x16, kernelColsF64AVX5124x16,
-		}.tile(vectorSizes(12, 1, rowsTN), none)
+		}.tile(vectorSizes(12, 1), none)
 	case t == isa.AVX2:
 		return parts[float64]{
 			6, 8, kernelRowsF64AVX26x8, kernelColsF64AVX26x8, kernelRowsF64AVX24x8, kernelColsF64AVX24x8,
-		}.tile(vectorSizes(12, 1, rowsTN), none)
+		}.tile(vectorSizes(12, 1), none)
 	default:
 		return genericTile[float64]()
 	}
@@ -179,7 +179,7 @@ func bf16Tile(t isa.Tier) (tile[float32], packer[float32], bool) {
 // The avx512bf16 tier multiplies pairs of BF16.
 func dotTile() tile[float32] {
 	return tile[float32]{
-		sizes: vectorSizes(12, 2, rowsTN), rows: kernelRowsDot12x32, cols: kernelColsDot12x32,
+		sizes: vectorSizes(12, 2), rows: kernelRowsDot12x32, cols: kernelColsDot12x32,
 		rows4: kernelRowsDot4x32, cols4: kernelColsDot4x32, few: fewDot,
 	}
 }

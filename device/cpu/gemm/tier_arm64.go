@@ -16,7 +16,7 @@ func f32Tile(t isa.Tier) tile[float32] {
 	}
 	return parts[float32]{
 		6, 16, kernelRowsNEON6x16, kernelColsNEON6x16, kernelRowsNEON4x16, kernelColsNEON4x16,
-	}.tile(vectorSizes(12, 1, rowsTN), fewNEON)
+	}.tile(vectorSizes(12, 1), fewNEON)
 }
 
 // outerSizes are the sizes for outer products. A panel of a and one of b, of 64 KB each, fit in the first-level cache
@@ -31,7 +31,7 @@ func f64Tile(isa.Tier) tile[float64] { return genericTile[float64]() }
 // bf16Tile returns the kernels and the packing for BF16 operands of the bf16 tier, which multiplies quads by BFMMLA.
 // That flushes subnormal numbers, and rounds sums to odd.
 func bf16Tile(t isa.Tier) (tile[float32], packer[float32], bool) {
-	sizes := vectorSizes(12, 2, rowsTN)
+	sizes := vectorSizes(12, 2)
 	sizes.run = 2
 	return parts[float32]{
 		6, 16, kernelRowsBFMMLA6x16, kernelColsBFMMLA6x16, kernelRowsBFMMLA4x16, kernelColsBFMMLA4x16,
@@ -74,10 +74,10 @@ func fewBFMMLA(b source) *fewKernels[float32] {
 
 // copiersNEON lack FP32 that is rounded to FP16 or TF32.
 var copiersNEON = blockCopiers{
-	plain:   &blockCopier{copyRowsF32, transposeF32},
-	rounded: &blockCopier{copyRowsF32Rounded, transposeF32Rounded},
-	narrow:  &blockCopier{copyRowsBF16, transposeBF16},
-	half:    &blockCopier{copyRowsF16, transposeF16},
+	plain:   &blockCopier{copyRowsF32, transposeF32, nil},
+	rounded: &blockCopier{copyRowsF32Rounded, transposeF32Rounded, nil},
+	narrow:  &blockCopier{copyRowsBF16, transposeBF16, nil},
+	half:    &blockCopier{copyRowsF16, transposeF16, nil},
 }
 
 func f32Packer(t isa.Tier) packer[float32] {
