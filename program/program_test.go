@@ -160,6 +160,33 @@ func TestSimulationHasTheTimesOfTheFormulas(t *testing.T) {
 	}
 }
 
+// Three outputs are ready after 1, 2 and 3; the link takes 5 for each, one after the other.
+func TestALinkCarriesOneMessageAtATime(t *testing.T) {
+	s, err := Parse("gpipe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists, err := s.Make(2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	costs := Even(2, 1, 1, 1, 0)
+	costs.Messages = []float64{5, 5}
+	line, err := Simulate(lists, costs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var starts []float64
+	for k, i := range lists[1] {
+		if i.Op == Forward {
+			starts = append(starts, line.Spans[1][k].Start)
+		}
+	}
+	if want := []float64{6, 11, 16}; !slices.Equal(starts, want) {
+		t.Errorf("the second stage begins its forward passes at %v, want %v", starts, want)
+	}
+}
+
 func TestWhatIsNotAScheduleIsRefused(t *testing.T) {
 	for _, name := range []string{"", "1F1B", "interleaved", "interleaved:0", "interleaved:-2", "interleaved:x"} {
 		if s, err := Parse(name); err == nil {

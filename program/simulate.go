@@ -7,7 +7,8 @@ type Costs struct {
 	Forward, BackwardInput, BackwardWeights []float64 // by part; Backward takes both backward times
 
 	// by stage: from a send to or by the next stage, of the last stage the first, until its contents have arrived. The
-	// send itself takes no time of its stage. nil: messages take no time
+	// send itself takes no time of its stage, but the next message in its direction has to wait. nil: messages take no
+	// time
 	Messages []float64
 }
 
@@ -69,8 +70,8 @@ func (t Timeline) IdleShare() float64 {
 	return idle / (t.Total * float64(len(t.Idle)))
 }
 
-// Simulate returns the course of a step in which the stages follow their lists: a send starts at once and takes no
-// time of its stage, and a receive waits. It refuses lists that wait for a message that is never sent, and costs for
+// Simulate returns the course of a step in which the stages follow their lists: a send takes no time of its stage and
+// starts when the message before it has arrived, and a receive waits. It refuses lists that wait for a message that is never sent, and costs for
 // another number of parts.
 func Simulate(lists [][]Instr, c Costs) (Timeline, error) {
 	sim, err := newSimulation(lists, c)
@@ -107,6 +108,7 @@ type simulation struct {
 	now, busy []float64           // by stage: its clock, and how long it has computed
 	kept      []int               // by stage: micro-batches whose activations it keeps
 	arrives   []map[Instr]float64 // by stage and receive
+	linkFree  [][2]float64        // by stage: when it can send to the next stage, and to another
 }
 
 func newSimulation(lists [][]Instr, c Costs) (*simulation, error) {
@@ -126,7 +128,7 @@ func newSimulation(lists [][]Instr, c Costs) (*simulation, error) {
 		return nil, fmt.Errorf("there are times of messages for %d stages instead of %d", n, stages)
 	}
 	sim := &simulation{lists: lists, costs: c, now: make([]float64, stages), busy: make([]float64, stages),
-		kept: make([]int, stages), arrives: make([]map[Instr]float64, stages)}
+		kept: make([]int, stages), arrives: make([]map[Instr]float64, stages), linkFree: make([][2]float64, stages)}
 	sim.Spans, sim.Idle, sim.Peak = make([][]Span, stages), make([]float64, stages), make([]int, stages)
 	for s := range lists {
 		sim.arrives[s] = map[Instr]float64{}
@@ -144,7 +146,7 @@ func (sim *simulation) step(s int) bool {
 	switch {
 	case i.Op.Sends():
 		to, received := i.Peer(s, stages)
-		sim.arrives[to][received] = start + sim.costs.message(s, to, stages)
+		sim.arrives[to][received] = sim.send(s, to, start)
 	case i.Op.Message():
 		at, sent := sim.arrives[s][i]
 		if !sent {
@@ -159,6 +161,17 @@ func (sim *simulation) step(s int) bool {
 	}
 	sim.Spans[s] = append(sim.Spans[s], Span{start, sim.now[s]})
 	return true
+}
+
+// send sends a message when its link is free, and returns when it arrives.
+func (sim *simulation) send(s, to int, at float64) float64 {
+	stages := len(sim.lists)
+	free := &sim.linkFree[s][0]
+	if to != (s+1)%stages {
+		free = &sim.linkFree[s][1]
+	}
+	*free = max(*free, at) + sim.costs.message(s, to, stages)
+	return *free
 }
 
 // keep counts the micro-batches whose activations a stage keeps: from forward until the gradients of its weights are
