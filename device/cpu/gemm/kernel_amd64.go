@@ -32,6 +32,16 @@ func kernelRowsF64AVX51212x16(to *float64, ld int, c, a *float64, lda int, b *fl
 //go:noescape
 func kernelColsF64AVX51212x16(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
 
+// kernelRowsAVX212x32 is a kernel of 12 rows and 32 columns.
+//
+//go:noescape
+func kernelRowsAVX212x32(v *visit)
+
+// kernelColsAVX212x32 is a kernel of 12 rows and 32 columns.
+//
+//go:noescape
+func kernelColsAVX212x32(v *visit)
+
 // kernelRowsAVX5124x32 is a kernel of 4 rows and 32 columns.
 //
 //go:noescape
@@ -61,16 +71,6 @@ func kernelRowsF64AVX5124x16(to *float64, ld int, c, a *float64, lda int, b *flo
 //
 //go:noescape
 func kernelColsF64AVX5124x16(to *float64, ld int, c, a *float64, lda int, b *float64, k, add int, next, later uintptr, step, stride int)
-
-// kernelRowsAVX212x32 is a kernel of 12 rows and 32 columns.
-//
-//go:noescape
-func kernelRowsAVX212x32(v *visit)
-
-// kernelColsAVX212x32 is a kernel of 12 rows and 32 columns.
-//
-//go:noescape
-func kernelColsAVX212x32(v *visit)
 
 // kernelRowsAVX24x32 is a kernel of 4 rows and 32 columns.
 //

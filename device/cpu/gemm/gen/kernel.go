@@ -59,159 +59,187 @@ const (
 // of 32 KB. Kernels whose FMAs would wait for the second level therefore prefetch both, v.ahead steps before they are
 // read. Rows of a are streams that the CPU prefetches itself.
 func kernel(f *asmgen.File, v vector, rows int, form string) {
-	const unroll = 4
-	rowBytes := v.size * tileCols
-	cols := 2 * v.bytes / v.size
-	bBytes, cBytes := rowBytes, 32 // of a row of b, and prefetched of c in 4 steps of k
 	var part *parts
+	cols := 2 * v.bytes / v.size
+	k := tileKernel{rows: rows, form: form, bBytes: v.size * tileCols, cBytes: 32}
 	if v.height > 0 {
 		part = &parts{rows, min(rows, v.height), 2 * v.bytes}
-		bBytes, cBytes, cols = part.width, 16, tileCols
+		k.rows, k.bBytes, k.cBytes, cols = part.height, part.width, 16, tileCols
 	}
 	visit := cols == tileCols
 	fn := f.Func(fmt.Sprintf("kernel%s%s%dx%d", form, v.name, rows, cols),
 		fmt.Sprintf("is a kernel of %d rows and %d columns.", rows, cols), kernelParams(v, visit))
-	if part != nil {
-		rows = part.height
-	}
-	b0 := 2 * rows
-	b1, spare := b0+1, b0+2
-	spares := map[string]int{"Y": 16, "Z": 32}[v.reg] - spare
+	k.inputs = newInputs(fn, v, visit, part)
+	k.start()
+	k.multiply()
+	k.finish()
+	k.next(form)
+	k.Ret()
+}
 
-	in := newInputs(fn, v, visit, part)
-	in.load("a", "R8")
-	in.load("lda", "DX")
-	in.load("b", "BX")
-	in.load("k", "CX")
-	pointers := []string{"R8"}
-	if form == byRows {
-		fn.I("LEAQ (DX)(DX*2), R12") // three rows of a
-		for i := 3; i < rows; i += 3 {
+// A tileKernel is a kernel that is being written. R8 points to a, or to its first three rows and the registers after it
+// to the others; R10, where columns are prefetched, to a further down. DX holds the stride of a, BX points to b, CX
+// counts k; DI, R12 and R13 point to what is prefetched.
+type tileKernel struct {
+	*inputs
+	rows           int // of the register tile
+	form           string
+	bBytes, cBytes int      // of a row of b, and prefetched of c in 4 steps of k
+	pointers       []string // to the rows of a, three each
+}
+
+// start loads the inputs and clears the sums.
+func (k *tileKernel) start() {
+	k.load("a", "R8")
+	k.load("lda", "DX")
+	k.load("b", "BX")
+	k.load("k", "CX")
+	k.pointers = []string{"R8"}
+	if k.form == byRows {
+		k.I("LEAQ (DX)(DX*2), R12") // three rows of a
+		for i := 3; i < k.rows; i += 3 {
 			p := fmt.Sprintf("R%d", 8+i/3)
-			fn.I("LEAQ (%s)(R12*1), %s", pointers[len(pointers)-1], p)
-			pointers = append(pointers, p)
+			k.I("LEAQ (%s)(R12*1), %s", k.pointers[len(k.pointers)-1], p)
+			k.pointers = append(k.pointers, p)
 		}
 	} else {
-		fn.I("LEAQ (DX)(DX*2), R9") // three rows of a
-		if v.ahead > 0 {
-			fn.I("LEAQ (R8)(DX*%d), R10", v.ahead)
+		k.I("LEAQ (DX)(DX*2), R9") // three rows of a
+		if k.ahead > 0 {
+			k.I("LEAQ (R8)(DX*%d), R10", k.ahead)
 		}
 	}
-	in.load("c", "DI")
-	in.load("next", "R12")
-	in.load("later", "R13")
-	for i := range 2 * rows {
-		fn.I("VXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", v.reg, i)
+	k.load("c", "DI")
+	k.load("next", "R12")
+	k.load("later", "R13")
+	for i := range 2 * k.rows {
+		k.I("VXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", k.reg, i)
 	}
+}
 
-	// The address of word (i, p+u) of a, and of row p+u of b.
-	down := []string{"", "(DX*1)", "(DX*2)", "(R9*1)"} // u rows
-	wordA := func(i, u int) string {
-		if form == byRows {
-			return fmt.Sprintf("%d(%s)%s", v.size*u, pointers[i/3], down[i%3])
-		}
-		return fmt.Sprintf("%d(R8)%s", v.size*i, down[u])
-	}
-	rowB := func(u, half int) string {
-		return fmt.Sprintf("%d(BX)", u*bBytes+half*v.bytes)
-	}
-	prefetch := func(u int) {
-		if v.ahead == 0 {
-			return
-		}
-		for line := 0; line < rowBytes; line += 64 {
-			fn.I("PREFETCHT0 %s", rowB(u+v.ahead, line/v.bytes))
-		}
-		if form == byCols { // the line of the last word; earlier blocks have read the first word's line
-			fn.I("PREFETCHT0 %d(R10)%s", v.size*(rows-1), down[u])
-		}
-	}
-	step := func(u int) {
-		fn.I("VMOVU%s %s, %s%d", v.packed, rowB(u, 0), v.reg, b0)
-		fn.I("VMOVU%s %s, %s%d", v.packed, rowB(u, 1), v.reg, b1)
-		for i := range rows {
-			x := spare + i%spares
-			fn.I("VBROADCAST%s %s, %s%d", v.scalar, wordA(i, u), v.reg, x)
-			v.fma(fn, b0, x, 2*i)
-			v.fma(fn, b1, x, 2*i+1)
-		}
-	}
-	advance := func(n int) {
-		if form == byRows {
-			for _, p := range pointers {
-				fn.I("ADDQ $%d, %s", v.size*n, p)
-			}
-		} else {
-			fn.I("LEAQ (R8)(DX*%d), R8", n)
-			if v.ahead > 0 {
-				fn.I("LEAQ (R10)(DX*%d), R10", n)
-			}
-		}
-		fn.I("ADDQ $%d, BX", n*bBytes)
-	}
-
-	loop, tail, single, done := fn.NewLabel("loop"), fn.NewLabel("tail"), fn.NewLabel("single"), fn.NewLabel("done")
-	fn.I("SUBQ $%d, CX", unroll)
-	fn.I("JLT %s", tail)
-	fn.I("PCALIGN $32")
-	fn.Label(loop)
+// multiply adds the products of all words along k to the sums.
+func (k *tileKernel) multiply() {
+	const unroll = 4
+	loop, tail, single, done := k.NewLabel("loop"), k.NewLabel("tail"), k.NewLabel("single"), k.NewLabel("done")
+	k.I("SUBQ $%d, CX", unroll)
+	k.I("JLT %s", tail)
+	k.I("PCALIGN $32")
+	k.Label(loop)
 	for u := range unroll {
-		prefetch(u)
-		step(u)
+		k.prefetch(u)
+		k.step(u)
 		switch u {
 		case 0: // 12×32 sums use the 48 iterations of a long K block
-			fn.I("PREFETCHT0 (DI)")
-			fn.I("ADDQ $%d, DI", cBytes)
+			k.I("PREFETCHT0 (DI)")
+			k.I("ADDQ $%d, DI", k.cBytes)
 		case 1:
-			fn.I("PREFETCHT1 (R12)")
-			fn.I("ADDQ %s, R12", in.operand("step"))
+			k.I("PREFETCHT1 (R12)")
+			k.I("ADDQ %s, R12", k.operand("step"))
 		case 3:
-			fn.I("PREFETCHT1 (R13)")
-			fn.I("ADDQ %s, R13", in.operand("stride"))
+			k.I("PREFETCHT1 (R13)")
+			k.I("ADDQ %s, R13", k.operand("stride"))
 		}
 	}
-	advance(unroll)
-	fn.I("SUBQ $%d, CX", unroll)
-	fn.I("JGE %s", loop)
-	fn.Label(tail)
-	fn.I("ADDQ $%d, CX", unroll)
-	fn.I("JZ %s", done)
-	fn.Label(single)
-	step(0)
-	advance(1)
-	fn.I("SUBQ $1, CX")
-	fn.I("JNZ %s", single)
-	fn.Label(done)
+	k.advance(unroll)
+	k.I("SUBQ $%d, CX", unroll)
+	k.I("JGE %s", loop)
+	k.Label(tail)
+	k.I("ADDQ $%d, CX", unroll)
+	k.I("JZ %s", done)
+	k.Label(single)
+	k.step(0)
+	k.advance(1)
+	k.I("SUBQ $1, CX")
+	k.I("JNZ %s", single)
+	k.Label(done)
+}
 
-	// Adds the sums of c and the old result, if requested, in this order.
-	each := func(p, pitch string, f func(half, reg int)) {
-		for i := range rows {
-			f(0, 2*i)
-			f(1, 2*i+1)
-			if i < rows-1 {
-				fn.I("ADDQ %s, %s", pitch, p)
-			}
+// wordA returns the address of word (i, p+u) of a.
+func (k *tileKernel) wordA(i, u int) string {
+	if k.form == byRows {
+		return fmt.Sprintf("%d(%s)%s", k.size*u, k.pointers[i/3], strides[i%3])
+	}
+	return fmt.Sprintf("%d(R8)%s", k.size*i, strides[u])
+}
+
+// strides are the operands for u rows of a.
+var strides = []string{"", "(DX*1)", "(DX*2)", "(R9*1)"}
+
+// rowB returns the address of a vector of row p+u of b.
+func (k *tileKernel) rowB(u, half int) string { return fmt.Sprintf("%d(BX)", u*k.bBytes+half*k.bytes) }
+
+// step multiplies word p+u of all rows.
+func (k *tileKernel) step(u int) {
+	b0 := 2 * k.rows
+	b1, spare := b0+1, b0+2
+	spares := map[string]int{"Y": 16, "Z": 32}[k.reg] - spare
+	k.I("VMOVU%s %s, %s%d", k.packed, k.rowB(u, 0), k.reg, b0)
+	k.I("VMOVU%s %s, %s%d", k.packed, k.rowB(u, 1), k.reg, b1)
+	for i := range k.rows {
+		x := spare + i%spares
+		k.I("VBROADCAST%s %s, %s%d", k.scalar, k.wordA(i, u), k.reg, x)
+		k.fma(k.Func, b0, x, 2*i)
+		k.fma(k.Func, b1, x, 2*i+1)
+	}
+}
+
+// prefetch prefetches what a later step reads of both panels.
+func (k *tileKernel) prefetch(u int) {
+	if k.ahead == 0 {
+		return
+	}
+	for line := 0; line < k.bBytes; line += 64 {
+		k.I("PREFETCHT0 %s", k.rowB(u+k.ahead, line/k.bytes))
+	}
+	if k.form == byCols { // the line of the last word; earlier blocks have read the first word's line
+		k.I("PREFETCHT0 %d(R10)%s", k.size*(k.rows-1), strides[u])
+	}
+}
+
+// advance goes on by n words along k.
+func (k *tileKernel) advance(n int) {
+	if k.form == byRows {
+		for _, p := range k.pointers {
+			k.I("ADDQ $%d, %s", k.size*n, p)
+		}
+	} else {
+		k.I("LEAQ (R8)(DX*%d), R8", n)
+		if k.ahead > 0 {
+			k.I("LEAQ (R10)(DX*%d), R10", n)
 		}
 	}
-	plain, store := fn.NewLabel("plain"), fn.NewLabel("store")
-	in.load("add", "CX")
-	fn.I("TESTQ $1, CX")
-	fn.I("JEQ %s", plain)
-	in.load("c", "DI")
-	each("DI", fmt.Sprintf("$%d", rowBytes), func(half, reg int) {
-		fn.I("VADD%[1]s %[2]d(DI), %[3]s%[4]d, %[3]s%[4]d", v.packed, half*v.bytes, v.reg, reg)
+	k.I("ADDQ $%d, BX", n*k.bBytes)
+}
+
+// finish adds the sums of c and the old result, if requested, in this order, and stores the result.
+func (k *tileKernel) finish() {
+	plain, store := k.NewLabel("plain"), k.NewLabel("store")
+	k.load("add", "CX")
+	k.I("TESTQ $1, CX")
+	k.I("JEQ %s", plain)
+	k.load("c", "DI")
+	k.each("DI", fmt.Sprintf("$%d", k.size*tileCols), func(half, reg int) {
+		k.I("VADD%[1]s %[2]d(DI), %[3]s%[4]d, %[3]s%[4]d", k.packed, half*k.bytes, k.reg, reg)
 	})
-	fn.Label(plain)
-	in.load("to", "DI")
-	in.load("ld", "R13")
-	fn.I("TESTQ $2, CX")
-	fn.I("JEQ %s", store)
-	fn.I("MOVQ DI, BX")
-	each("BX", "R13", func(half, reg int) {
-		fn.I("VADD%[1]s %[2]d(BX), %[3]s%[4]d, %[3]s%[4]d", v.packed, half*v.bytes, v.reg, reg)
+	k.Label(plain)
+	k.load("to", "DI")
+	k.load("ld", "R13")
+	k.I("TESTQ $2, CX")
+	k.I("JEQ %s", store)
+	k.I("MOVQ DI, BX")
+	k.each("BX", "R13", func(half, reg int) {
+		k.I("VADD%[1]s %[2]d(BX), %[3]s%[4]d, %[3]s%[4]d", k.packed, half*k.bytes, k.reg, reg)
 	})
-	fn.Label(store)
-	each("DI", "R13", func(half, reg int) { fn.I("VMOVU%s %s%d, %d(DI)", v.packed, v.reg, reg, half*v.bytes) })
-	in.next(form)
-	fn.Ret()
+	k.Label(store)
+	k.each("DI", "R13", func(half, reg int) { k.I("VMOVU%s %s%d, %d(DI)", k.packed, k.reg, reg, half*k.bytes) })
+}
+
+// each calls f for the halves of all rows, with p pointing to the row.
+func (k *tileKernel) each(p, pitch string, f func(half, reg int)) {
+	for i := range k.rows {
+		f(0, 2*i)
+		f(1, 2*i+1)
+		if i < k.rows-1 {
+			k.I("ADDQ %s, %s", pitch, p)
+		}
+	}
 }

@@ -8,6 +8,23 @@ import (
 )
 
 func main() {
+	kernels()
+	packing()
+	fewRows()
+	matrixUnits()
+	kernelsARM()
+	fewRowsARM()
+	packingARM()
+}
+
+func write(f *asmgen.File, name string) {
+	if err := f.Write(name); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// kernels writes the kernels that compute tiles of sums, and the loops that measure their limit.
+func kernels() {
 	f := &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
 	for _, rows := range []int{12, 4} {
 		kernel(f, avx512, rows, byRows)
@@ -16,8 +33,6 @@ func main() {
 		kernel(f, dot, rows, byCols)
 		kernel(f, avx512F64, rows, byRows)
 		kernel(f, avx512F64, rows, byCols)
-	}
-	for _, rows := range []int{12, 4} {
 		kernel(f, avx2, rows, byRows)
 		kernel(f, avx2, rows, byCols)
 	}
@@ -30,11 +45,12 @@ func main() {
 	peak(f, dot, 24)
 	peak(f, avx2F64, 12)
 	peak(f, avx512F64, 24)
-	if err := f.Write("kernel"); err != nil {
-		log.Fatal(err)
-	}
+	write(f, "kernel")
+}
 
-	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
+// packing writes the copies of operands and the stores of results.
+func packing() {
+	f := &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
 	for _, s := range []loader{f32, f32Rounded, bf16, tf32, f16, f32Half, f32Pair, bf16Pair} {
 		copyRows(f, s)
 		transpose(f, s)
@@ -50,11 +66,12 @@ func main() {
 		transposeAVX2(f, l)
 	}
 	storesAVX2(f)
-	if err := f.Write("pack"); err != nil {
-		log.Fatal(err)
-	}
+	write(f, "pack")
+}
 
-	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
+// fewRows writes the kernels of few rows.
+func fewRows() {
+	f := &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
 	for _, rows := range []int{1, 4, 8} {
 		for _, l := range []loader{f32, f32Rounded, bf16} {
 			for level := range 2 {
@@ -81,11 +98,12 @@ func main() {
 		unblock(f, avx2, b)
 	}
 	unblock(f, dot, blockPairs)
-	if err := f.Write("few"); err != nil {
-		log.Fatal(err)
-	}
+	write(f, "few")
+}
 
-	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
+// matrixUnits writes the kernels on tiles.
+func matrixUnits() {
+	f := &asmgen.File{Package: "gemm", Generator: "gen/main.go"}
 	tiles(f, "tilesHighSum", true, false)
 	tiles(f, "tilesHighRound", true, true)
 	tiles(f, "tilesLowSum", false, false)
@@ -94,11 +112,12 @@ func main() {
 	fewTiles(f, bf16Pair)
 	columnsBF16(f)
 	peakTiles(f)
-	if err := f.Write("tiles"); err != nil {
-		log.Fatal(err)
-	}
+	write(f, "tiles")
+}
 
-	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go", Arch: "arm64"}
+// kernelsARM writes the kernels of arm64, and the loops that measure their limit.
+func kernelsARM() {
+	f := &asmgen.File{Package: "gemm", Generator: "gen/main.go", Arch: "arm64"}
 	for _, rows := range []int{6, 4} {
 		for _, form := range []string{byRows, byCols} {
 			neonKernel(f, rows, form)
@@ -109,11 +128,12 @@ func main() {
 	neonPeak(f, "BFMMLA", func(fn *asmgen.Func, sum, x int) { fn.V("bfmmla", sum, x, x+4) })
 	outer(f)
 	outerPeak(f)
-	if err := f.Write("kernel"); err != nil {
-		log.Fatal(err)
-	}
+	write(f, "kernel")
+}
 
-	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go", Arch: "arm64"}
+// fewRowsARM writes the kernels of few rows of arm64.
+func fewRowsARM() {
+	f := &asmgen.File{Package: "gemm", Generator: "gen/main.go", Arch: "arm64"}
 	for _, l := range []neonLoader{neonF32, neonRounded, neonBF16} {
 		neonFewRow(f, l)
 		neonFewRows(f, l, 4)
@@ -124,11 +144,12 @@ func main() {
 		neonFewQuads(f, l, 4)
 		neonFewQuads(f, l, 8)
 	}
-	if err := f.Write("few"); err != nil {
-		log.Fatal(err)
-	}
+	write(f, "few")
+}
 
-	f = &asmgen.File{Package: "gemm", Generator: "gen/main.go", Arch: "arm64"}
+// packingARM writes the copies and stores of arm64.
+func packingARM() {
+	f := &asmgen.File{Package: "gemm", Generator: "gen/main.go", Arch: "arm64"}
 	for _, l := range []neonLoader{neonF32, neonRounded, neonBF16, neonF16} {
 		neonCopyRows(f, l)
 		neonTransposeRows(f, l)
@@ -139,7 +160,5 @@ func main() {
 		neonPanelQuads(f, l)
 	}
 	neonStoreBF16(f)
-	if err := f.Write("pack"); err != nil {
-		log.Fatal(err)
-	}
+	write(f, "pack")
 }
