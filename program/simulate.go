@@ -71,8 +71,8 @@ func (t Timeline) IdleShare() float64 {
 }
 
 // Simulate returns the course of a step in which the stages follow their lists: a send takes no time of its stage and
-// starts when the message before it has arrived, and a receive waits. It refuses lists that wait for a message that is never sent, and costs for
-// another number of parts.
+// starts when the message before it has arrived, and a receive waits. It refuses lists that wait for a message that is
+// never sent, and costs for another number of parts.
 func Simulate(lists [][]Instr, c Costs) (Timeline, error) {
 	sim, err := newSimulation(lists, c)
 	if err != nil {
