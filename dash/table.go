@@ -107,8 +107,13 @@ func (t *table) add(at place, fields []field) {
 	if i < 0 {
 		return
 	}
-	for len(t.x) <= i { // buckets of missing lines are empty and lie at the end of the previous bucket
-		t.x = append(t.x, place{at.step, math.NaN(), math.NaN(), math.NaN(), at.offset})
+	for n := len(t.x); n <= i; n++ { // buckets of missing lines are empty and lie at the end of the previous bucket
+		end := at
+		if n > 0 {
+			end = t.x[n-1]
+			end.offset = at.offset
+		}
+		t.x = append(t.x, end)
 	}
 	at.offset = t.x[i].offset
 	t.x[i] = at

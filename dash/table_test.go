@@ -48,6 +48,24 @@ func TestBucketsHoldEveryStepOnce(t *testing.T) {
 	})
 }
 
+// Steps that are missing leave a bucket empty, which lies where the one before it ends, however often buckets merge.
+func TestBucketsOfMissingStepsLieAtThePreviousEnd(t *testing.T) {
+	table := newTable()
+	for step := 1; step <= 4*buckets; step++ {
+		if step != 2 && step != 3 {
+			table.add(place{step: step, tokens: float64(step)}, []field{{[]byte("x"), 1}})
+		}
+	}
+	if table.width < 2 {
+		t.Fatal("no buckets were merged")
+	}
+	for i, at := range table.x {
+		if at.tokens != float64(at.step) || i > 0 && at.step <= table.x[i-1].step {
+			t.Fatalf("bucket %d of %d steps lies at %+v", i, table.width, at)
+		}
+	}
+}
+
 // A file with ever new names of numbers takes no more memory than there are columns.
 func TestColumnsAreBounded(t *testing.T) {
 	table := newTable()

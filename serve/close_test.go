@@ -64,6 +64,12 @@ func TestADeviceThatFailsEndsTheRequestsInHand(t *testing.T) {
 	if err := l.add([]*use.Sequence{{}}); err != l.err || len(l.waiting) > 0 {
 		t.Errorf("a later request: %v, %d wait", err, len(l.waiting))
 	}
+	l.drop([]*use.Sequence{{}})
+	health := httptest.NewRecorder()
+	(&Server{loop: l}).health(health, nil)
+	if len(l.dropped) > 0 || health.Code != http.StatusServiceUnavailable {
+		t.Errorf("%d sequences are kept, and the server's health is %d", len(l.dropped), health.Code)
+	}
 }
 
 // Without a name the model has that of the run's directory.

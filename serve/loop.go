@@ -46,6 +46,13 @@ func (l *loop) add(list []*use.Sequence) error {
 	return nil
 }
 
+// failed reports whether the model's device has failed.
+func (l *loop) failed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err != nil
+}
+
 // failure returns why the loop has ended: the error of the model's device, or errClosed.
 func (l *loop) failure() error {
 	l.mu.Lock()
@@ -57,6 +64,9 @@ func (l *loop) failure() error {
 func (l *loop) drop(list []*use.Sequence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed || l.err != nil {
+		return // nobody looks any more
+	}
 	l.dropped = append(l.dropped, list...)
 	l.wake.Signal()
 }

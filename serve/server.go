@@ -181,8 +181,12 @@ func take(w http.ResponseWriter, places chan struct{}) (release func()) {
 	}
 }
 
-// health answers 200 while the server accepts requests.
+// health answers 200 while the server takes requests and its model works.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	if s.loop.failed() {
+		fail(w, &apiError{http.StatusServiceUnavailable, "server_error", "", "", "the model's device has failed"})
+		return
+	}
 	if s.draining.Load() {
 		fail(w, shuttingDown())
 		return

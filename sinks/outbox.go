@@ -3,6 +3,7 @@ package sinks
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,8 @@ type outbox struct {
 	warn  func(string)
 	name  string
 	lost  atomic.Int64 // pieces dropped since the last warning
+
+	refusal sync.Once // the warning of the first refused piece
 }
 
 // newOutbox returns a queue of so many pieces that write empties; write must return when its context ends. A piece
@@ -72,8 +75,14 @@ func (o *outbox) close() bool {
 	return ended
 }
 
+// refused drops a piece that the sink will never take.
+func (o *outbox) refused(err error) {
+	o.lost.Add(1)
+	o.refusal.Do(func() { o.warn(fmt.Sprintf("%s refuses a message: %v\n  training continues", o.name, err)) })
+}
+
 func (o *outbox) tellLost() {
 	if n := o.lost.Swap(0); n > 0 {
-		o.warn(fmt.Sprintf("%s was too slow or away: dropped %d of the messages to it", o.name, n))
+		o.warn(fmt.Sprintf("%s was too slow or away, or refused them: dropped %d of the messages to it", o.name, n))
 	}
 }

@@ -19,6 +19,21 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
+// An answerError is an answer that refuses.
+type answerError struct {
+	code         int
+	status, text string
+}
+
+func (e *answerError) Error() string { return fmt.Sprintf("it answers %s: %s", e.status, e.text) }
+
+// final reports whether a server would refuse the same message again, however often it is sent.
+func final(err error) bool {
+	var e *answerError
+	return errors.As(err, &e) && (e.code == http.StatusBadRequest || e.code == http.StatusRequestEntityTooLarge ||
+		e.code == http.StatusUnprocessableEntity)
+}
+
 // post sends JSON. The error does not hold the URL, which may hold a secret.
 func post(ctx context.Context, to string, body []byte, header http.Header) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
@@ -37,7 +52,7 @@ func post(ctx context.Context, to string, body []byte, header http.Header) error
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, 512))
 	if answer.StatusCode >= 300 {
-		return fmt.Errorf("it answers %s: %s", answer.Status, strings.TrimSpace(string(text)))
+		return &answerError{answer.StatusCode, answer.Status, strings.TrimSpace(string(text))}
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func TestSinksThatHangCostNoStep(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("closing took %v", took)
 	}
-	for _, want := range []string{"log.webhook was too slow or away: dropped"} {
+	for _, want := range []string{"log.webhook was too slow or away, or refused them: dropped"} {
 		if !strings.Contains(said(), want) {
 			t.Errorf("the run was not told %q, but\n%s", want, said())
 		}
@@ -187,6 +187,32 @@ func TestTrackioGetsEveryStepOnce(t *testing.T) {
 	s.Close()
 	if len(steps) != 500 || alerts != 1 || said() != "" {
 		t.Errorf("%d steps, %d alerts; said %q", len(steps), alerts, said())
+	}
+}
+
+// A batch that the server will never take is dropped, with one warning, and the next ones arrive.
+func TestTrackioGoesOnAfterARefusal(t *testing.T) {
+	var mu sync.Mutex
+	calls, taken := 0, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if calls++; calls == 1 {
+			http.Error(w, "too much", http.StatusRequestEntityTooLarge)
+			return
+		}
+		taken++
+	}))
+	defer server.Close()
+	o, said := options(t, config.Log{Sinks: config.Sinks{config.Trackio}, TrackioURL: server.URL, Every: 1})
+	s := open(t, o)
+	for n := range 3 * trackioBatch {
+		s.Step(stepOf(n + 1))
+	}
+	s.Close()
+	if text := said(); calls != taken+1 || taken < 2 || strings.Count(text, "413") != 1 ||
+		!strings.Contains(text, "dropped 1 of the messages") {
+		t.Errorf("%d calls, %d taken; said %q", calls, taken, text)
 	}
 }
 

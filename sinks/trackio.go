@@ -93,7 +93,12 @@ func (t *trackio) send(ctx context.Context, piece []byte) (int, error) {
 	if t.token != "" {
 		header.Set("X-Trackio-Write-Token", t.token)
 	}
-	if err := post(ctx, t.base+c.Path, c.Body, header); err != nil {
+	err := post(ctx, t.base+c.Path, c.Body, header)
+	if final(err) {
+		t.box.refused(err)
+		return len(piece), nil
+	}
+	if err != nil {
 		return 0, err
 	}
 	return len(piece), nil

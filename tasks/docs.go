@@ -229,30 +229,42 @@ func parseItem(text []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a JSON object: %w", err)
 	}
-	item, ok := numbers(v).(map[string]any)
+	v, err = numbers(v)
+	if err != nil {
+		return nil, err
+	}
+	item, ok := v.(map[string]any)
 	if !ok {
 		return nil, errors.New("an item is an object: {\"field\": …}")
 	}
 	return item, nil
 }
 
-// numbers converts whole numbers to int64 and others to float64.
-func numbers(v any) any {
+// numbers converts whole numbers to int64 and others to float64. It refuses those that a float64 cannot hold.
+func numbers(v any) (any, error) {
+	var err error
 	switch v := v.(type) {
 	case json.Number:
 		if n, err := v.Int64(); err == nil {
-			return n
+			return n, nil
 		}
-		f, _ := v.Float64() // infinite if it is too large
-		return f
+		f, err := v.Float64()
+		if err != nil {
+			return nil, fmt.Errorf("the number %s is too large", clip(string(v)))
+		}
+		return f, nil
 	case []any:
 		for i, x := range v {
-			v[i] = numbers(x)
+			if v[i], err = numbers(x); err != nil {
+				return nil, err
+			}
 		}
 	case map[string]any:
 		for k, x := range v {
-			v[k] = numbers(x)
+			if v[k], err = numbers(x); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return v
+	return v, nil
 }

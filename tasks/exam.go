@@ -214,7 +214,7 @@ func (a *asked) result(answers [][]response, o Options) (TaskResult, error) {
 			q := &a.questions[j]
 			list, text, err := a.measures(q, answers[j], p)
 			if err != nil {
-				return r, err
+				return r, fmt.Errorf("item %d, filter %s: %w", q.number, p.name, err)
 			}
 			rows[f] = append(rows[f], list)
 			if o.Sample == nil {

@@ -43,6 +43,11 @@ func newGroup(file string, keys []*entry) (*group, error) {
 	if len(g.tasks) == 0 {
 		return nil, &Problem{At: file, Message: "a group without tasks", Try: "task: [NAME, NAME]"}
 	}
+	for i, name := range g.tasks {
+		if slices.Contains(g.tasks[:i], name) {
+			return nil, byName["task"].problem("each task once", "the group has the task %s twice", clip(name))
+		}
+	}
 	if g.alias == "" {
 		g.alias = g.name
 	}

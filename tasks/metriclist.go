@@ -136,7 +136,7 @@ func (t *Task) readGeneration(e *entry) error {
 		switch x.key {
 		case "until":
 			t.generation.until, err = x.texts()
-			if slices.Contains(t.generation.until, "") {
+			if err == nil && slices.Contains(t.generation.until, "") {
 				err = x.problem("a text of at least one character", "until: an empty text occurs everywhere")
 			}
 		case "max_gen_toks":

@@ -277,8 +277,9 @@ func TestGroupsAverageTheirTasks(t *testing.T) {
 		"group: g\ntask: [x]\naggregate_metric_list: [{metric: acc}]\n":                      "",
 		"group: g\ntask: [x]\naggregate_metric_list: [{metric: exact_match}]\n":              "which its task x lacks",
 		"group: g\ntask: [x]\naggregate_metric_list: [{metric: acc, aggregation: median}]\n": "by median",
-		"group: g\ntask: [y]\n": "the task y, which no file",
-		"group: g\ntask: []\n":  "a group without tasks",
+		"group: g\ntask: [y]\n":    "the task y, which no file",
+		"group: g\ntask: []\n":     "a group without tasks",
+		"group: g\ntask: [x, x]\n": "the task x twice",
 	} {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(path), "_g.yaml"), []byte(text), 0o666); err != nil {
 			t.Fatal(err)

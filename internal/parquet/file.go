@@ -96,6 +96,10 @@ func open(r io.ReaderAt, size int64, column string, others bool) (*File, error) 
 			rows = t.int()
 			return true
 		case id == 4 && kind == typeList:
+			if others && err == nil && f.fields == nil { // survey needs the schema
+				t.fail(errThrift)
+				return true
+			}
 			t.elements(func(int) {
 				var g Group
 				if g, err = f.group(&t, leaf, err); f.fields != nil && err == nil {
@@ -119,7 +123,7 @@ func open(r io.ReaderAt, size int64, column string, others bool) (*File, error) 
 		rows -= g.Rows
 		bytes += g.Bytes
 	}
-	missing := leaf < 0 && column != ""
+	missing := leaf < 0 && column != "" || others && f.fields == nil
 	if err == nil && (missing || rows != 0 || bytes > size) { // more bytes than the file: row groups share them
 		err = errThrift
 	}

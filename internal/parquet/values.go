@@ -113,7 +113,7 @@ func (p *pages) decoder(encoding int64, page []byte) (func() ([]byte, error), er
 		if p.previous = p.previous[:0]; p.previous == nil {
 			p.previous = []byte{}
 		}
-		v := &shared{prefixes: prefixes, suffixes: suffixes, last: &p.previous}
+		v := &shared{prefixes: prefixes, suffixes: suffixes, last: &p.previous, width: p.leaf.fixed}
 		return v.next, err
 	}
 	v := &transposed{b: page, n: p.leaf.fixed, count: len(page) / p.leaf.fixed, value: make([]byte, p.leaf.fixed)}
@@ -470,6 +470,7 @@ type shared struct {
 	prefixes deltas
 	suffixes *lengths
 	last     *[]byte
+	width    int // of every value; 0 if they differ
 }
 
 func (s *shared) next() ([]byte, error) {
@@ -484,6 +485,8 @@ func (s *shared) next() ([]byte, error) {
 	if n < 0 || n > int64(len(*s.last)) || n+int64(len(suffix)) > maxPage {
 		return nil, errShortPage
 	}
-	*s.last = append((*s.last)[:n], suffix...)
+	if *s.last = append((*s.last)[:n], suffix...); s.width > 0 && len(*s.last) != s.width {
+		return nil, fmt.Errorf("a value of %d bytes in a column of %d", len(*s.last), s.width)
+	}
 	return *s.last, nil
 }

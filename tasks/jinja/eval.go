@@ -331,6 +331,9 @@ func (e *unary) eval(s *scope) (any, error) {
 		return !truth(v), nil
 	}
 	if n, ok := wholeNumber(v); ok {
+		if n == math.MinInt64 {
+			return nil, tooLarge(e.line)
+		}
 		return -n, nil
 	}
 	if f, ok := v.(float64); ok {
@@ -413,22 +416,7 @@ func (e *binary) arithmetic(x, y any) (any, error) {
 		return f / g, nil
 	}
 	if whole && both {
-		switch e.op {
-		case "+":
-			return a + b, nil
-		case "-":
-			return a - b, nil
-		case "*":
-			return a * b, nil
-		}
-		quotient, rest := a/b, a%b
-		if rest != 0 && (rest < 0) != (b < 0) {
-			quotient, rest = quotient-1, rest+b
-		}
-		if e.op == "//" {
-			return quotient, nil
-		}
-		return rest, nil
+		return e.wholeArithmetic(a, b)
 	}
 	switch e.op {
 	case "+":
@@ -437,8 +425,61 @@ func (e *binary) arithmetic(x, y any) (any, error) {
 		return f - g, nil
 	case "*":
 		return f * g, nil
-	case "//":
-		return math.Floor(f / g), nil
 	}
-	return f - g*math.Floor(f/g), nil
+	quotient, rest := floorDivide(f, g)
+	if e.op == "//" {
+		return quotient, nil
+	}
+	return rest, nil
+}
+
+// wholeArithmetic refuses results of more than 64 bits, which Python has.
+func (e *binary) wholeArithmetic(a, b int64) (any, error) {
+	var c int64
+	overflow := false
+	switch e.op {
+	case "+":
+		c = a + b
+		overflow = (c > a) != (b > 0)
+	case "-":
+		c = a - b
+		overflow = (c < a) != (b > 0)
+	case "*":
+		c = a * b
+		overflow = a != 0 && (c/a != b || a == -1 && b == math.MinInt64)
+	default:
+		c = a / b
+		rest := a % b
+		if rest != 0 && (rest < 0) != (b < 0) {
+			c, rest = c-1, rest+b
+		}
+		if overflow = a == math.MinInt64 && b == -1; e.op == "%" {
+			return rest, nil
+		}
+	}
+	if overflow {
+		return nil, tooLarge(e.line)
+	}
+	return c, nil
+}
+
+func tooLarge(line int) error { return fail(line, "a whole number of more than 64 bits") }
+
+// floorDivide returns the quotient rounded down and the rest with the sign of g, as CPython computes them: the rest is
+// exact, and the quotient follows from it.
+func floorDivide(f, g float64) (quotient, rest float64) {
+	rest = math.Mod(f, g)
+	quotient = (f - rest) / g
+	if rest != 0 && (g < 0) != (rest < 0) {
+		rest, quotient = rest+g, quotient-1
+	} else if rest == 0 {
+		rest = math.Copysign(0, g)
+	}
+	if quotient == 0 {
+		return math.Copysign(0, f/g), rest
+	}
+	if whole := math.Floor(quotient); quotient-whole <= 0.5 {
+		return whole, rest
+	}
+	return math.Floor(quotient) + 1, rest
 }

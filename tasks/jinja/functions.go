@@ -103,7 +103,7 @@ func (e *call) apply(s *scope, x any, args []any) (v any, ok bool, err error) {
 
 func (e *call) ofText(s *scope, x string, texts []string, args []any) (v any, ok bool, err error) {
 	space := isSpace
-	if len(texts) == 1 && texts[0] != "" {
+	if len(texts) == 1 {
 		space = func(r rune) bool { return strings.ContainsRune(texts[0], r) }
 	}
 	switch n := len(args); {
@@ -164,7 +164,7 @@ func (e *call) ofText(s *scope, x string, texts []string, args []any) (v any, ok
 			return i, true, nil
 		}
 		f, err := strconv.ParseFloat(x, 64)
-		if err != nil {
+		if err != nil || strings.ContainsAny(x, "xX") { // Python has no hexadecimal floats
 			f = 0 // as Jinja2 does
 		}
 		return e.truncated(f)

@@ -51,6 +51,13 @@ func TestWhatIsNotSupportedIsNamedWithItsLine(t *testing.T) {
 		"{{ a|default(1, 2, 3) }}":     "default with 3 arguments means nothing",
 		"{{ '1e30'|int }}":             "the number 1e+30 is too large",
 
+		"{{ 9223372036854775807 + 1 }}":          "more than 64 bits",
+		"{{ -9223372036854775807 - 2 }}":         "more than 64 bits",
+		"{{ 4611686018427387904 * 4 }}":          "more than 64 bits",
+		"{{ -(-9223372036854775807 - 1) }}":      "more than 64 bits",
+		"{{ (-9223372036854775807 - 1) // -1 }}": "more than 64 bits",
+		"{{ (-9223372036854775807 - 1) * -1 }}":  "more than 64 bits",
+
 		"{% for i in list if %}{% endfor %}":            "an expression is missing",
 		"{% for i in list if ok else m %}{% endfor %}":  "\"else\" is not expected here",
 		"{% for i in list if i.x %}{% endfor %}":        "has no element 'x'",

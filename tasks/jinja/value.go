@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -189,6 +190,9 @@ func compare(a, b any) (order int, ok bool) {
 			return 0, true
 		}
 	}
+	if order, ok := compareExactly(a, b); ok {
+		return order, true
+	}
 	x, first := float(a)
 	y, second := float(b)
 	switch {
@@ -200,6 +204,25 @@ func compare(a, b any) (order int, ok bool) {
 		return 1, true
 	}
 	return 0, true
+}
+
+// compareExactly orders a whole number and a finite float. Their nearest floats may be equal where they are not.
+func compareExactly(a, b any) (order int, ok bool) {
+	x, whole := wholeNumber(a)
+	y, isFloat := b.(float64)
+	if z, first := a.(float64); first {
+		x, whole = wholeNumber(b)
+		y, isFloat = z, true
+		defer func() { order = -order }()
+	}
+	if !whole || !isFloat || !(math.Abs(y) < 1<<63) {
+		return 0, false
+	}
+	part := math.Floor(y)
+	if order = cmp.Compare(x, int64(part)); order == 0 && y > part {
+		order = -1
+	}
+	return order, true
 }
 
 // wholeNumber returns v as a Python int; a bool is one, too.
