@@ -1,6 +1,9 @@
 package hardware
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Cluster is a number of accelerators of one kind and the network between them.
 type Cluster struct {
@@ -9,6 +12,18 @@ type Cluster struct {
 	PerNode     int          `json:"devices_per_node"`
 	Levels      []Level      `json:"levels"` // of the network, the innermost first
 	Price       float64      `json:"price_per_device_hour,omitempty"`
+
+	domain int // most devices of the innermost level, if it is a domain of several nodes
+}
+
+// Part returns a cluster of some of the devices.
+func (c *Cluster) Part(devices int) *Cluster {
+	part := *c
+	if part.Devices = devices; c.domain > 0 {
+		part.Levels = slices.Clone(c.Levels)
+		part.Levels[0].Devices = evenly(devices, c.PerNode, c.domain)
+	}
+	return &part
 }
 
 // A Level of a network joins units of Devices accelerators. A device sends through the level at Bandwidth.

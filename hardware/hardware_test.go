@@ -2,6 +2,7 @@ package hardware
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,26 @@ network:
 `
 
 // A number may have an exponent without a point, as in YAML 1.2, but no quotes.
+// A part of a cluster has the domains of a cluster of that size.
+func TestPartsOfAClusterAreClusters(t *testing.T) {
+	whole, err := Parse("36x4xgb200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, devices := range []int{144, 128, 72, 64, 36} {
+		known, err := Lookup("gb200")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := whole.Part(devices), known.Cluster(devices, 4); !reflect.DeepEqual(got, want) {
+			t.Errorf("%d of %d devices: %+v, want %+v", devices, whole.Devices, got.Levels, want.Levels)
+		}
+	}
+	if whole.Levels[0].Devices != 72 {
+		t.Errorf("the whole cluster has become %+v", whole.Levels)
+	}
+}
+
 func TestNumbersWithExponents(t *testing.T) {
 	for figure, good := range map[string]bool{"1.5e3": true, "15e2": true, `"1500"`: false, "fast": false} {
 		text := strings.Replace(described8, "second: 1500", "second: "+figure, 1)

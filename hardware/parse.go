@@ -90,12 +90,15 @@ func numeric(s string) bool {
 // devices are 64 of each of two racks of 72.
 func (k Known) Cluster(devices, perNode int) *Cluster {
 	a := k.Accelerator
+	domain := 0
 	inside := Level{Name: "node", Devices: perNode, Bandwidth: k.Inside, Latency: k.Latency[0]}
 	if k.Domain > k.PerNode {
-		inside.Name, inside.Devices = "domain", evenly(devices, perNode, max(k.Domain, perNode))
+		domain = max(k.Domain, perNode)
+		inside.Name, inside.Devices = "domain", evenly(devices, perNode, domain)
 	}
 	outside := Level{Name: "network", Bandwidth: k.Outside, Latency: k.Latency[1]}
-	return &Cluster{Accelerator: &a, Devices: devices, PerNode: perNode, Levels: []Level{inside, outside}}
+	levels := []Level{inside, outside}
+	return &Cluster{Accelerator: &a, Devices: devices, PerNode: perNode, Levels: levels, domain: domain}
 }
 
 // evenly returns how many devices of each domain a cluster has: the largest number of whole nodes that divides the

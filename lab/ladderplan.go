@@ -78,7 +78,7 @@ func (o LadderOptions) config(r Rung, units int) (*config.Config, error) {
 		fmt.Sprintf("model.heads=%d", r.Heads), fmt.Sprintf("train.steps=%d", units*r.Unit), "schedule.name=wsd",
 		fmt.Sprintf("schedule.decay_fraction=%g", decayed), fmt.Sprintf("schedule.warmup=%d", r.Unit/unitGrain),
 		fmt.Sprintf("checkpoint.every=%d", r.Unit-r.Unit/unitGrain),
-		fmt.Sprintf("checkpoint.keep=%d", 2+int(float64(lengths[0])/(1-decayed))))
+		"checkpoint.keep=1000") // those that runs branch from, and one for every interruption
 	if r.LR > 0 {
 		set = append(set, fmt.Sprintf("optimizer.lr=%.4g", r.LR))
 	}

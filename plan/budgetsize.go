@@ -55,7 +55,7 @@ func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 			return best, nil
 		case err != nil:
 			return nil, err
-		case best != nil && best.cfg.Model.Dim < headSize && c.tokens(b) >= copyTokens:
+		case best != nil && best.cfg.Model.Dim < headSize && c.tokens(b) >= copyTokens && c.steps > 0:
 			best, worse = c, 0
 		case best != nil && !(c.loss < gainOfSize*best.loss):
 			worse++

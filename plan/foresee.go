@@ -64,8 +64,9 @@ func (f *Foresight) Within(cfg *config.Config, memory int64) {
 		f.Ranks.Here = false
 	}
 	f.Time, f.Untimed = nil, "no time predicted: times are known for this machine only"
-	f.given, f.Least = true, nil
+	f.given, f.Least, f.Offloading = true, nil, 0
 	if f.Fits = f.Bytes <= memory; !f.Fits {
+		f.Offloading = offloading(cfg, f.Memory, memory)
 		f.Least = leastOf(cfg, train.AbsentDevice(cfg.Device), memory)
 	}
 }
@@ -90,7 +91,7 @@ func (f *Foresight) Remarks() []string {
 func Foresee(cfg *config.Config) (*Foresight, error) {
 	f, p, err := outline(cfg)
 	if err == nil && !f.Fits {
-		f.Least, f.Offloading = leastCards(cfg), offloading(cfg, p)
+		f.Least, f.Offloading = leastCards(cfg), offloading(cfg, p.Memory, p.Available)
 	}
 	return f, err
 }
@@ -181,11 +182,10 @@ func planHere(cfg *config.Config) (p *Plan, absent, err error) {
 	return p, nil, err
 }
 
-// offloading returns the memory that the run needs with its optimizer state in a file, or 0 if it does not fit even
-// then. p is its plan without a file.
-func offloading(cfg *config.Config, p *Plan) int64 {
-	rest := p.Bytes() - p.Memory.Bytes(train.OptimizerState)
-	if cfg.Memory.Offload.Has(config.OptimizerState) || rest > p.Available {
+// offloading returns the memory that the run needs with its optimizer state in a file, or 0 if even that is more than
+// the available bytes. needs is its memory without a file.
+func offloading(cfg *config.Config, needs Estimate, available int64) int64 {
+	if cfg.Memory.Offload.Has(config.OptimizerState) || needs.Total()-needs.Bytes(train.OptimizerState) > available {
 		return 0
 	}
 	try := cfg.Clone()
@@ -194,10 +194,17 @@ func offloading(cfg *config.Config, p *Plan) int64 {
 		return 0
 	}
 	with, absent, err := planHere(try)
-	if err != nil || absent != nil || !with.Fits {
+	if err != nil || absent != nil {
 		return 0
 	}
-	return with.Bytes()
+	m := with.Memory
+	if m.Total() > available {
+		m = m.withoutCopy()
+	}
+	if m.Total() > available {
+		return 0
+	}
+	return m.Total()
 }
 
 // withoutData says what cannot be checked if there is no data; it returns "" if there is.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"anneal/config"
+	"anneal/train"
 )
 
 func planned(t *testing.T, recipe string, set ...string) *config.Config {
@@ -50,6 +51,26 @@ func TestTheLeastNumberOfDevicesIsThatOfPlans(t *testing.T) {
 	}
 }
 
+// What offloading would need is compared with the memory that was given, not with this machine's.
+func TestOffloadingIsForTheGivenMemory(t *testing.T) {
+	cfg := planned(t, "standard-1.1b", "model.vocab=32000", "train.micro_batch=1")
+	f, err := Outline(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := f.Memory.Bytes(train.OptimizerState)
+	for _, c := range []struct {
+		memory int64
+		enough bool
+	}{{f.Bytes - state/2, true}, {f.Bytes - 2*state, false}} {
+		f.Offloading = 1
+		f.Within(cfg, c.memory)
+		if f.Fits || (f.Offloading > 0) != c.enough || f.Offloading > c.memory {
+			t.Errorf("with %d bytes: fits %v, offloading needs %d", c.memory, f.Fits, f.Offloading)
+		}
+	}
+}
+
 // The sentence has what is needed, what there is and what would be enough.
 func TestTheVerdictSaysWhatWouldBeEnough(t *testing.T) {
 	for _, c := range []struct {
@@ -65,7 +86,7 @@ func TestTheVerdictSaysWhatWouldBeEnough(t *testing.T) {
 		{"llama2-7b", 1e6, "", "no number of devices of "},
 	} {
 		cfg := planned(t, c.recipe, strings.Fields(c.set+" model.vocab=32000")...)
-		f := &Foresight{Memory: Estimate{{Bytes: 1 << 40}}, Bytes: 1 << 40, Available: 1 << 30}
+		f := &Foresight{Memory: Estimate{{Name: train.OptimizerState}, {Bytes: 1 << 40}}, Bytes: 1 << 40, Available: 1 << 30}
 		if c.memory > 0 {
 			f.Within(cfg, c.memory)
 		} else {

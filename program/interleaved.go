@@ -32,11 +32,36 @@ func Interleaved(stages, chunks, micro int) ([][]Instr, error) {
 	}
 	lists := make([][]Instr, stages)
 	for s := range lists {
-		warm := 2*(stages-s-1) + (chunks-1)*stages
-		if chunks == 1 {
-			warm = stages - s - 1
-		}
-		lists[s] = alternate(micro*chunks, warm, forward, backward)
+		lists[s] = alternate(micro*chunks, warmups(stages, chunks, s), forward, backward)
 	}
 	return connect(lists, chunks), nil
+}
+
+// warmups returns how many forward passes a stage runs before its first backward pass, if there are as many.
+func warmups(stages, chunks, stage int) int {
+	if chunks == 1 {
+		return stages - stage - 1
+	}
+	return 2*(stages-stage-1) + (chunks-1)*stages
+}
+
+// InterleavedPeak returns the most micro-batches, counted in each chunk, whose activations a stage keeps at one time
+// in the interleaved schedule of any number of micro-batches (Schedule.Fit). It does not make the lists.
+func InterleavedPeak(stages, chunks, micro, stage int) int {
+	groups := (micro + stages - 1) / stages
+	n, round, last := groups*stages*chunks, stages*chunks, micro-(groups-1)*stages
+	before := (groups - 1) * round // the passes of all groups but the last, of which none is missing
+	first := func(k int) int {     // how many of the first k passes in a direction exist
+		if k <= before {
+			return k
+		}
+		k -= before
+		return before + k/stages*last + min(k%stages, last)
+	}
+	warm := min(warmups(stages, chunks, stage), n)
+	peak := min(before, warm+1)
+	for k := max(before, 1); k <= n && peak <= warm; k++ {
+		peak = max(peak, first(k)-first(max(0, k-1-warm)))
+	}
+	return peak
 }

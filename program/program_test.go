@@ -160,6 +160,29 @@ func TestSimulationHasTheTimesOfTheFormulas(t *testing.T) {
 	}
 }
 
+func TestInterleavedPeakIsThatOfTheLists(t *testing.T) {
+	for stages := 1; stages <= 8; stages++ {
+		for chunks := 1; chunks <= 4; chunks++ {
+			for micro := 1; micro <= 3*stages+2; micro++ {
+				lists, err := Schedule{Name: "interleaved", Chunks: chunks}.Fit(stages, micro)
+				if err != nil {
+					t.Fatal(err)
+				}
+				line, err := Simulate(Late(lists), Even(stages, chunks, 1, 1, 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for stage, want := range line.Peak {
+					if got := InterleavedPeak(stages, chunks, micro, stage); got != want {
+						t.Errorf("stage %d of %d, %d chunks, %d micro-batches: %d, want %d", stage, stages, chunks, micro,
+							got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // Three outputs are ready after 1, 2 and 3; the link takes 5 for each, one after the other.
 func TestALinkCarriesOneMessageAtATime(t *testing.T) {
 	s, err := Parse("gpipe")

@@ -71,13 +71,15 @@ func (l Law) Optimum(flops float64) Model {
 // OptimumOfSize returns the compute-optimal model with the given number of parameters.
 func (l Law) OptimumOfSize(params float64) Model {
 	a, _ := l.Exponents()
-	return l.Optimum(flopsPerToken * math.Pow(params/l.balance(), 1/a))
+	m := l.Optimum(flopsPerToken * math.Pow(params/l.balance(), 1/a))
+	return l.Model(params, m.Tokens) // params to the last digit
 }
 
 // OptimumOfTokens returns the compute-optimal model for the given number of training tokens.
 func (l Law) OptimumOfTokens(tokens float64) Model {
 	_, b := l.Exponents()
-	return l.Optimum(flopsPerToken * math.Pow(tokens*l.balance(), 1/b))
+	m := l.Optimum(flopsPerToken * math.Pow(tokens*l.balance(), 1/b))
+	return l.Model(m.Params, tokens)
 }
 
 // OptimumOfLoss returns the model that reaches a loss with the fewest FLOPs. A compute-optimal model has

@@ -66,6 +66,9 @@ func TestInverseQuestions(t *testing.T) {
 		close(t, "D by loss", byLoss.Tokens, m.Tokens, 1e-9)
 		close(t, "C by size", law.OptimumOfSize(m.Params).FLOPs, m.FLOPs, 1e-9)
 		close(t, "C by tokens", law.OptimumOfTokens(m.Tokens).FLOPs, m.FLOPs, 1e-9)
+		if n, d := law.OptimumOfSize(7e9).Params, law.OptimumOfTokens(2e12).Tokens; n != 7e9 || d != 2e12 {
+			t.Errorf("the optimum of 7e9 parameters has %v, that of 2e12 tokens %v", n, d)
+		}
 		tokens, err := law.TokensFor(2e9, law.Loss(2e9, 7e11))
 		if err != nil {
 			t.Fatal(err)

@@ -61,9 +61,8 @@ func withPlan(message string, memory *train.MemoryError, plan any) error {
 // does not fit; otherwise the command line allows no mesh.
 func unfitSearch(r *cluster.Run, found *cluster.Search) error {
 	for _, x := range found.Refused {
-		try, part := *r, *r.Cluster
-		part.Devices = x.Mesh.Ranks()
-		try.Mesh, try.Cluster = x.Mesh, &part
+		try := *r
+		try.Mesh, try.Cluster = x.Mesh, r.Cluster.Part(x.Mesh.Ranks())
 		if try.Check() == nil {
 			return &unfitPlan{found.Advice, &train.MemoryError{Available: int64(usable(r))}, map[string]any{
 				"fits": false, "reason": found.Advice, "rejected": found.Refused,

@@ -109,7 +109,10 @@ func (r *Run) working(layers int) float64 {
 	if r.Stack.GathersProducts {
 		return bytes + (2*2+2)*s.largestProduct()/float64(m.Tensor)
 	}
-	return bytes + (2*2+4)*one/float64(m.Tensor) + 2*2*own/float64(max(m.Expert, 1))
+	if bytes += (2*2 + 4) * one / float64(m.Tensor); m.expertDataGroup().Size > 1 {
+		bytes += (2*2 + 4) * own / float64(max(m.Expert, 1))
+	}
+	return bytes
 }
 
 // kept returns the bytes that a rank keeps of layer i for one micro-batch: the inputs of every operation with a

@@ -1,5 +1,7 @@
 package cluster
 
+import "anneal/program"
+
 // A candidate is a mesh with its parts and the memory of its stages, before its time is computed.
 type candidate struct {
 	*Run
@@ -14,10 +16,7 @@ func (r *Run) newCandidate(parts [][2]int) candidate {
 	cuts := make([][2]int, m.Pipeline*chunks)
 	for i := range c.stages {
 		st := &c.stages[i]
-		st.Peak = min(m.Pipeline-i, r.Micros())
-		if chunks > 1 {
-			st.Peak = min(2*(m.Pipeline-i-1)+(chunks-1)*m.Pipeline+1, r.Micros()*chunks)
-		}
+		st.Peak = program.InterleavedPeak(m.Pipeline, chunks, r.Micros(), i)
 		st.Parts = cuts[i*chunks : (i+1)*chunks]
 		for v := range chunks {
 			st.Parts[v] = parts[v*m.Pipeline+i]

@@ -56,9 +56,7 @@ func Find(run Run, fixed Axes) (*Search, error) {
 		made: map[listKey][][]program.Instr{}}
 	for _, devices := range sizes(run.Cluster) {
 		r := run
-		c := *run.Cluster
-		c.Devices = devices
-		r.Cluster = &c
+		r.Cluster = run.Cluster.Part(devices)
 		if err := x.explore(&r); err != nil {
 			return nil, err
 		}
