@@ -266,3 +266,15 @@ func TestBudgetForLessThanAStepIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Where a step of a large batch is possible only with the smallest width, a little more time does not make it
+// impossible.
+func TestALittleMoreTimeKeepsTheStep(t *testing.T) {
+	speed := func(token float64) float64 { return 3e6 / (1 + token/3e6) }
+	for _, length := range []time.Duration{1800, 1850, 1900, 1950, 2000} {
+		_, _, err := budgetedWith(t, speed, length*time.Millisecond, 0, "train.batch_tokens=2599936")
+		if err != nil {
+			t.Errorf("%v: %v", length*time.Millisecond, err)
+		}
+	}
+}

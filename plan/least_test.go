@@ -86,7 +86,8 @@ func TestTheVerdictSaysWhatWouldBeEnough(t *testing.T) {
 		{"llama2-7b", 1e6, "", "no number of devices of "},
 	} {
 		cfg := planned(t, c.recipe, strings.Fields(c.set+" model.vocab=32000")...)
-		f := &Foresight{Memory: Estimate{{Name: train.OptimizerState}, {Bytes: 1 << 40}}, Bytes: 1 << 40, Available: 1 << 30}
+		needs := Estimate{{Name: train.OptimizerState}, {Bytes: 1 << 40}}
+		f := &Foresight{Memory: needs, Bytes: needs.Total(), Available: 1 << 30}
 		if c.memory > 0 {
 			f.Within(cfg, c.memory)
 		} else {

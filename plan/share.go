@@ -31,9 +31,13 @@ type Share struct {
 func shareOf(cfg *config.Config, machine device.Properties, f *train.Footprint, rank int) (s Share, err error) {
 	ranks, at := cfg.Parallel.Ranks, sizesOf(cfg).At(rank, cfg.Parallel.Ranks)
 	_, _, stages := cfg.Parallel.Mesh()
+	sent, err := axes(cfg, f, at)
+	if err != nil {
+		return s, err
+	}
 	s = Share{
 		First: at.Stage * ranks / stages, Last: (at.Stage+1)*ranks/stages - 1, Fullest: rank,
-		Activations: f.Bytes(train.Activations), Sent: axes(cfg, f, at),
+		Activations: f.Bytes(train.Activations), Sent: sent,
 		Memory: itemise(f, model.Outline(f.Model, f.Policy).Count(), cfg.Train.MicroBatch*f.Model.Context),
 		copy:   f.CheckpointCopy(),
 	}

@@ -32,15 +32,19 @@ type Axes struct {
 }
 
 // axes returns the bytes that the rank of a footprint sends if it has the largest number of micro-batches.
-func axes(cfg *config.Config, f *train.Footprint, at parallel.Place) Axes {
+func axes(cfg *config.Config, f *train.Footprint, at parallel.Place) (Axes, error) {
 	_, _, stages := cfg.Parallel.Mesh()
 	micro := int64(microBatches(cfg, cfg.Parallel.Ranks/cfg.Parallel.Shared()))
-	s := trafficOf(cfg, f).stage(cfg.Parallel.Zero, f)
+	t, err := trafficOf(cfg, f, at.Stage)
+	if err != nil {
+		return Axes{}, err
+	}
+	s := t.stage(cfg.Parallel.Zero, f)
 	return Axes{
 		Tensor: micro * f.Sent.Tensor, Context: micro * f.Sent.Context,
 		Pipeline:  micro * f.Stream * int64(messages(at.Stage, stages, max(len(f.Here.Chunks), 1))),
 		Gradients: s.SentGradients, Weights: s.SentWeights,
-	}
+	}, nil
 }
 
 // messages returns how many messages a stage of a pipeline sends for a micro-batch: each of its chunks sends one
@@ -69,7 +73,8 @@ type traffic struct {
 	gathered  float64 // the same at stage 3
 }
 
-func trafficOf(cfg *config.Config, f *train.Footprint) (t traffic) {
+// trafficOf returns the traffic of a rank of a stage of the pipeline.
+func trafficOf(cfg *config.Config, f *train.Footprint, stage int) (t traffic, err error) {
 	m := model.DeclarePart(f.Model, f.Here)
 	per := cfg.Train.MicroBatch * cfg.Model.Context
 	t.groups = max(cfg.Parallel.Outer.Groups, 1)
@@ -80,10 +85,7 @@ func trafficOf(cfg *config.Config, f *train.Footprint) (t traffic) {
 	t.sums = (micro + block*replicas - 1) / (block * replicas)
 	var units []float64
 	for u, unit := range m.UnitParams() {
-		if len(unit) == 0 {
-			continue
-		}
-		if u == 0 && stages > 1 && cfg.Model.TieEmbeddings {
+		if len(unit) > 0 && u == 0 && stages > 1 && cfg.Model.TieEmbeddings {
 			t.tied = float64(unit[0].Region.Len() * f.Policy.Master.Size())
 		}
 		read := 0.
@@ -98,24 +100,8 @@ func trafficOf(cfg *config.Config, f *train.Footprint) (t traffic) {
 		t.published += read
 		units = append(units, read)
 	}
-	t.gathered = gathered(units, min(t.sums*block, micro))
-	return t
-}
-
-// gathered returns the bytes of weights that a rank receives at stage 3 for a number of micro-batches. The first unit,
-// the embedding, is received once. Two of the other units are in memory at a time, so the last two need not be
-// received again when the backward pass begins, nor the first two when the next forward pass begins.
-func gathered(units []float64, micro int) float64 {
-	sum := func(list []float64) (n float64) {
-		for _, u := range list {
-			n += u
-		}
-		return n
-	}
-	rest := units[1:]
-	all, kept := sum(rest), min(2, len(rest))
-	forward, backward := all-sum(rest[:kept]), all-sum(rest[len(rest)-kept:])
-	return units[0] + all + backward*float64(micro) + forward*float64(micro-1)
+	t.gathered, err = gathered(cfg, m, stage, units, min(t.sums*block, micro))
+	return t, err
 }
 
 // stage returns the bytes that a rank keeps and sends at a stage of ZeRO.

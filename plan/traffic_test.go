@@ -118,6 +118,11 @@ func TestRanksSendWhatThePlanSays(t *testing.T) {
 		"parallel.pipeline=2 parallel.schedule=gpipe model.family=anneal",
 		"parallel.ranks=4 parallel.zero=0", "parallel.ranks=4 parallel.zero=1 parallel.wire=bf16",
 		"parallel.ranks=4 parallel.zero=2", "parallel.ranks=4 parallel.zero=3",
+		"parallel.pipeline=2 parallel.ranks=4 parallel.zero=3",
+		"parallel.pipeline=2 parallel.ranks=4 parallel.zero=3 model.tie_embeddings=false",
+		"parallel.pipeline=2 parallel.ranks=4 parallel.zero=3 parallel.schedule=gpipe",
+		"parallel.pipeline=2 parallel.ranks=4 parallel.zero=3 parallel.schedule=interleaved:2 train.micro_batch=1",
+		"parallel.pipeline=4 parallel.ranks=8 parallel.zero=3 train.batch_tokens=2048",
 		"parallel.tensor=2 parallel.pipeline=2 parallel.context=2 parallel.zero=1",
 		"parallel.tensor=2 parallel.pipeline=2 parallel.ranks=8 parallel.zero=2",
 	} {
@@ -135,7 +140,10 @@ func TestRanksSendWhatThePlanSays(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				a := axes(cfg, f, sizes.At(r, cfg.Parallel.Ranks))
+				a, err := axes(cfg, f, sizes.At(r, cfg.Parallel.Ranks))
+				if err != nil {
+					t.Fatal(err)
+				}
 				want.Tensor, want.Context = want.Tensor+a.Tensor, want.Context+a.Context
 				want.Pipeline, want.Gradients = want.Pipeline+a.Pipeline, want.Gradients+a.Gradients
 				want.Weights += a.Weights

@@ -88,7 +88,10 @@ func measureRanks(cfg *config.Config, machine device.Properties) (*train.Footpri
 			return nil, nil, err
 		}
 	}
-	t := trafficOf(cfg, fullest)
+	t, err := trafficOf(cfg, fullest, sizesOf(cfg).At(r.Fullest, r.Count).Stage)
+	if err != nil {
+		return nil, nil, err
+	}
 	if t.ranks > 1 {
 		r.Sums = t.sums
 	}

@@ -212,7 +212,7 @@ func TestStagesSendTheirFormula(t *testing.T) {
 	} {
 		cfg, list := footprintsOf(t, c.ranks, 1, c.set)
 		f := list[0]
-		tr := trafficOf(cfg, f)
+		tr := traffics(t, cfg, f)
 		count := model.Outline(f.Model, f.Policy).Count()
 		if published := f.Bytes(train.Parameters) - f.Tables; int64(tr.published) != published {
 			t.Errorf("%v: %v bytes are published, at stage 1 a rank has %d to read", c.set, tr.published, published)
@@ -231,6 +231,15 @@ func TestStagesSendTheirFormula(t *testing.T) {
 	}
 }
 
+func traffics(t *testing.T, cfg *config.Config, f *train.Footprint) traffic {
+	t.Helper()
+	tr, err := trafficOf(cfg, f, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
 // Groups that step alone exchange gradients among their own ranks only, as a run of half the batch would. Beside that a
 // rank sends the weights that it updates to the other group, here 4 bytes each once in 4 steps, and all of a group
 // together keep 8 bytes a parameter for the outer step.
@@ -238,7 +247,7 @@ func TestGroupsSendWeightsNowAndThen(t *testing.T) {
 	for _, d := range []int64{1, 2, 4} {
 		cfg, list := footprintsOf(t, int(2*d), 1, []string{"parallel.outer.groups=2", "parallel.outer.every=4"})
 		half, of := footprintsOf(t, int(d), 1, []string{"train.batch_tokens=512"})
-		got, want := trafficOf(cfg, list[0]).stage(1, list[0]), trafficOf(half, of[0]).stage(1, of[0])
+		got, want := traffics(t, cfg, list[0]).stage(1, list[0]), traffics(t, half, of[0]).stage(1, of[0])
 		count := model.Outline(list[0].Model, list[0].Policy).Count()
 		want.SentWeights += count / d
 		if got.SentGradients != want.SentGradients || got.SentWeights != want.SentWeights {
@@ -258,10 +267,10 @@ func TestGroupsSendWeightsNowAndThen(t *testing.T) {
 // Blocks of micro-batches are summed before they travel; at stage 3 weights still come for every micro-batch.
 func TestBlocksOfMicroBatchesSendLess(t *testing.T) {
 	cfg, list := footprintsOf(t, 4, 3, nil) // 8 micro-batches
-	one := trafficOf(cfg, list[0])
+	one := traffics(t, cfg, list[0])
 	for block, sums := range map[int]int{1: 2, 2: 1, 3: 1, 8: 1} {
 		cfg.Parallel.SumBlock = block
-		got := trafficOf(cfg, list[0])
+		got := traffics(t, cfg, list[0])
 		if got.sums != sums || got.gradients != one.gradients || block == 2 && got.gathered != one.gathered ||
 			block == 8 && got.gathered < 3*one.gathered {
 			t.Errorf("blocks of %d: %+v, want %d sums; without blocks %+v", block, got, sums, one)
@@ -272,13 +281,21 @@ func TestBlocksOfMicroBatchesSendLess(t *testing.T) {
 // A step of two micro-batches of a model of units 0 to 4: unit 0 comes once; forward 1 2 3 4, back 2 1, forward 3 4,
 // back 2 1.
 func TestWeightsThatAreThereAreNotSent(t *testing.T) {
+	steps := func(units []float64, chunk []int, micros int) float64 {
+		w := &window{units: units, received: units[0]}
+		for range micros {
+			w.forward(chunk, len(units)-1)
+			w.backward(chunk)
+		}
+		return w.received
+	}
 	units := []float64{10000, 1, 10, 100, 1000}
 	for micro, want := range []float64{1: 11122, 2: 12233} {
-		if got := gathered(units, micro); micro > 0 && got != want {
+		if got := steps(units, []int{0, 1, 2, 3, 4}, micro); micro > 0 && got != want {
 			t.Errorf("%d micro-batches: %v, want %v", micro, got, want)
 		}
 	}
-	if got := gathered([]float64{5, 1, 2}, 3); got != 8 {
+	if got := steps([]float64{5, 1, 2}, []int{0, 1, 2}, 3); got != 8 {
 		t.Errorf("two units have a slot each: %v, want 8", got)
 	}
 }

@@ -174,8 +174,8 @@ func TestInterleavedPeakIsThatOfTheLists(t *testing.T) {
 				}
 				for stage, want := range line.Peak {
 					if got := InterleavedPeak(stages, chunks, micro, stage); got != want {
-						t.Errorf("stage %d of %d, %d chunks, %d micro-batches: %d, want %d", stage, stages, chunks, micro,
-							got, want)
+						t.Errorf("stage %d of %d, %d chunks, %d micro-batches: %d, want %d",
+							stage, stages, chunks, micro, got, want)
 					}
 				}
 			}
