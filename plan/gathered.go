@@ -60,9 +60,10 @@ func followed(m *model.Decoder, list []program.Instr, first, last bool, units []
 		chunk := unitsOf(m, i.Chunk, first, last)
 		switch i.Op {
 		case program.Forward:
-			w.forward(chunk, len(units)-1)
+			w.pass(chunk)
 		case program.Backward, program.BackwardInput:
-			w.backward(chunk)
+			slices.Reverse(chunk)
+			w.pass(chunk)
 		}
 	}
 	return w.received
@@ -84,26 +85,13 @@ func unitsOf(m *model.Decoder, chunk int, first, last bool) (list []int) {
 	return list
 }
 
-func (w *window) forward(chunk []int, last int) {
-	for i, u := range chunk {
-		switch {
-		case u == last: // with the head, when the backward pass begins
-		case i+1 < len(chunk):
-			w.need(u, chunk[i+1])
-		case i > 0:
-			w.need(u, chunk[i-1])
-		default:
-			w.need(u, 0)
+// pass receives what a pass through units needs, in this order.
+func (w *window) pass(units []int) {
+	for i, u := range units {
+		next := 0
+		if i+1 < len(units) {
+			next = units[i+1]
 		}
-	}
-}
-
-func (w *window) backward(chunk []int) {
-	for i, u := range slices.Backward(chunk) {
-		before := 0
-		if i > 0 {
-			before = chunk[i-1]
-		}
-		w.need(u, before)
+		w.need(u, next)
 	}
 }

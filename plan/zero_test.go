@@ -284,8 +284,10 @@ func TestWeightsThatAreThereAreNotSent(t *testing.T) {
 	steps := func(units []float64, chunk []int, micros int) float64 {
 		w := &window{units: units, received: units[0]}
 		for range micros {
-			w.forward(chunk, len(units)-1)
-			w.backward(chunk)
+			w.pass(chunk)
+			back := slices.Clone(chunk)
+			slices.Reverse(back)
+			w.pass(back)
 		}
 		return w.received
 	}

@@ -29,6 +29,7 @@ func TestFootersWithoutASchemaAreRefused(t *testing.T) {
 	group := []byte{0x19, 0x0c, 0x16, 0, 0x16, 2, 0} // no columns, 0 bytes, one row
 	schema := []byte{0x1c, 0x48, 4, 'r', 'o', 'o', 't', 0x15, 0, 0}
 	for name, footer := range map[string][]byte{
+		"nothing":   {0x15, 2, 0x26, 0, 0},
 		"no schema": append(append([]byte{0x15, 2, 0x26, 2, 0x19, 0x1c}, group...), 0),
 		"row groups first": append(append(append([]byte{0x15, 2, 0x26, 2, 0x19, 0x1c}, group...),
 			append([]byte{0x09, 4}, schema...)...), 0),

@@ -636,6 +636,21 @@ func TestGatheredKeysAndValuesTakeMemory(t *testing.T) {
 	}
 }
 
+// With ZeRO 3 the experts of two layers are gathered in two bytes, and their gradient is in four. Experts of which every
+// rank has others are not gathered.
+func TestGatheredExpertsTakeMemory(t *testing.T) {
+	for expert, want := range map[int]float64{1: 8, 2: 4, 8: 0} { // bytes for each parameter of a layer's experts
+		r := run(t, "mixtral-8x7b", "1x8xh100", fmt.Sprintf("dp=8,ep=%d", expert))
+		r.Mesh.Zero = 3
+		with := r.working(1)
+		r.Mesh.Zero = 2
+		shared, experts := r.Shape.layerParameters(0)
+		if got := with - r.working(1) - 8*shared; math.Abs(got-want*experts) > 1 {
+			t.Errorf("ep=%d: a layer's experts take %v bytes a parameter, want %v", expert, got/experts, want)
+		}
+	}
+}
+
 // Axes whose product overflows are refused.
 func TestHugeAxesAreRefused(t *testing.T) {
 	r := run(t, "llama2-70b", "4xh100", "")

@@ -184,10 +184,10 @@ func storeF16(dst unsafe.Pointer, ldd int, c *float32, rows int, cols int, add i
 //go:noescape
 func copyRowsF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF32AVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
+// panelsF32AVX2 copies rows×cols elements into panels of 12 columns, ldd words apart; cols is a multiple of it.
 //
 //go:noescape
-func panelsF32AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+func panelsF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
 // transposeF32AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //
@@ -199,10 +199,10 @@ func transposeF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols
 //go:noescape
 func copyRowsF32RoundedAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF32RoundedAVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
+// panelsF32RoundedAVX2 copies rows×cols elements into panels of 12 columns, ldd words apart; cols is a multiple of it.
 //
 //go:noescape
-func panelsF32RoundedAVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+func panelsF32RoundedAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
 // transposeF32RoundedAVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //
@@ -214,10 +214,10 @@ func transposeF32RoundedAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, row
 //go:noescape
 func copyRowsBF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsBF16AVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
+// panelsBF16AVX2 copies rows×cols elements into panels of 12 columns, ldd words apart; cols is a multiple of it.
 //
 //go:noescape
-func panelsBF16AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+func panelsBF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
 // transposeBF16AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //
@@ -229,10 +229,10 @@ func transposeBF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, col
 //go:noescape
 func copyRowsTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsTF32AVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
+// panelsTF32AVX2 copies rows×cols elements into panels of 12 columns, ldd words apart; cols is a multiple of it.
 //
 //go:noescape
-func panelsTF32AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+func panelsTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
 // transposeTF32AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //
@@ -244,10 +244,10 @@ func transposeTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, col
 //go:noescape
 func copyRowsF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF16AVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
+// panelsF16AVX2 copies rows×cols elements into panels of 12 columns, ldd words apart; cols is a multiple of it.
 //
 //go:noescape
-func panelsF16AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+func panelsF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
 // transposeF16AVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //
@@ -259,10 +259,10 @@ func transposeF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols
 //go:noescape
 func copyRowsF32HalfAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
-// panelsF32HalfAVX2 copies rows×cols elements into panels of 12 columns; cols is a multiple of it.
+// panelsF32HalfAVX2 copies rows×cols elements into panels of 12 columns, ldd words apart; cols is a multiple of it.
 //
 //go:noescape
-func panelsF32HalfAVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+func panelsF32HalfAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 
 // transposeF32HalfAVX2 copies 8 rows of cols elements transposed; cols is a multiple of 8.
 //

@@ -5131,10 +5131,10 @@ next5:
 	VZEROUPPER
 	RET
 
-// func panelsF32AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+// func panelsF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
+	MOVQ ldd+8(FP), R8
 	MOVQ src+16(FP), SI
 	MOVQ lds+24(FP), R9
 	MOVQ rows+32(FP), DX
@@ -5318,10 +5318,10 @@ next5:
 	VZEROUPPER
 	RET
 
-// func panelsF32RoundedAVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+// func panelsF32RoundedAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsF32RoundedAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
+	MOVQ ldd+8(FP), R8
 	MOVQ src+16(FP), SI
 	MOVQ lds+24(FP), R9
 	MOVQ rows+32(FP), DX
@@ -5550,10 +5550,10 @@ next5:
 	VZEROUPPER
 	RET
 
-// func panelsBF16AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+// func panelsBF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsBF16AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
+	MOVQ ldd+8(FP), R8
 	MOVQ src+16(FP), SI
 	MOVQ lds+24(FP), R9
 	MOVQ rows+32(FP), DX
@@ -5820,10 +5820,10 @@ next5:
 	VZEROUPPER
 	RET
 
-// func panelsTF32AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+// func panelsTF32AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsTF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
+	MOVQ ldd+8(FP), R8
 	MOVQ src+16(FP), SI
 	MOVQ lds+24(FP), R9
 	MOVQ rows+32(FP), DX
@@ -6017,10 +6017,10 @@ next5:
 	VZEROUPPER
 	RET
 
-// func panelsF16AVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+// func panelsF16AVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsF16AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
+	MOVQ ldd+8(FP), R8
 	MOVQ src+16(FP), SI
 	MOVQ lds+24(FP), R9
 	MOVQ rows+32(FP), DX
@@ -6174,10 +6174,10 @@ next5:
 	VZEROUPPER
 	RET
 
-// func panelsF32HalfAVX2(dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int)
+// func panelsF32HalfAVX2(dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int)
 TEXT ·panelsF32HalfAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
-	MOVQ stride+8(FP), R8
+	MOVQ ldd+8(FP), R8
 	MOVQ src+16(FP), SI
 	MOVQ lds+24(FP), R9
 	MOVQ rows+32(FP), DX

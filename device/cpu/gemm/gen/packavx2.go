@@ -93,16 +93,9 @@ func copyRowsAVX2(f *asmgen.File, l loader8) {
 func panelsAVX2(f *asmgen.File, l loader8) {
 	const width = 12
 	fn := f.Func("panels"+l.name+"AVX2", fmt.Sprintf(
-		"copies rows×cols elements into panels of %d columns; cols is a multiple of it.", width),
-		"dst *float32, stride int, src unsafe.Pointer, lds, rows, cols int")
-	fn.Arg("dst", "DI")
-	fn.Arg("stride", "R8")
-	fn.Arg("src", "SI")
-	fn.Arg("lds", "R9")
-	fn.Arg("rows", "DX")
-	fn.Arg("cols", "BX")
-	fn.I("SHLQ $2, R8")
-	fn.I("SHLQ $%d, R9", log2(l.size))
+		"copies rows×cols elements into panels of %d columns, ldd words apart; cols is a multiple of it.", width),
+		"dst *float32, ldd int, src unsafe.Pointer, lds, rows, cols int")
+	packArgs(fn, l)
 	row, panel := fn.NewLabel("row"), fn.NewLabel("panel")
 	fn.Label(row)
 	fn.I("MOVQ SI, R10")
