@@ -636,8 +636,8 @@ func TestGatheredKeysAndValuesTakeMemory(t *testing.T) {
 	}
 }
 
-// With ZeRO 3 the experts of two layers are gathered in two bytes, and their gradient is in four. Experts of which every
-// rank has others are not gathered.
+// With ZeRO 3 the experts of two layers are gathered in two bytes, and their gradient is in four. Experts of which
+// every rank has others are not gathered.
 func TestGatheredExpertsTakeMemory(t *testing.T) {
 	for expert, want := range map[int]float64{1: 8, 2: 4, 8: 0} { // bytes for each parameter of a layer's experts
 		r := run(t, "mixtral-8x7b", "1x8xh100", fmt.Sprintf("dp=8,ep=%d", expert))
