@@ -12,8 +12,16 @@ import (
 // Devices maps device names of the config to functions that open them. threads is the number of CPU threads, place the
 // number of this rank among the ranks of its machine.
 var Devices = map[string]func(threads, place int) (device.Device, error){
-	"cpu":  func(threads, _ int) (device.Device, error) { return cpu.New(threads) },
+	"cpu":  openCPU,
 	"cuda": openCUDA,
+}
+
+func openCPU(threads, _ int) (device.Device, error) {
+	dev, err := cpu.New(threads)
+	if err != nil {
+		return nil, err // not dev, whose nil pointer would make an interface that is not nil
+	}
+	return dev, nil
 }
 
 func openCUDA(_, place int) (device.Device, error) {

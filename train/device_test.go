@@ -13,3 +13,10 @@ func TestWithoutACardTheErrorIsTheDevices(t *testing.T) {
 		t.Errorf("where there is no card the error is %T", err)
 	}
 }
+
+func TestWithoutItsKernelsNoDeviceIsReturned(t *testing.T) {
+	t.Setenv("ANNEAL_CPU", "bogus")
+	if dev, err := OpenDevice(&config.Config{Device: "cpu"}, "", 1); dev != nil || err == nil {
+		t.Errorf("device %v, error %v: callers close every device that is not nil", dev, err)
+	}
+}
