@@ -29,20 +29,25 @@ var (
 		tensor.Q8:          fewOfBlocks(fewQ8AVX512x1, fewQ8AVX512x4, fewQ8AVX512x8),
 	}
 	fewBlockedAVX2 = map[tensor.DType]*fewKernels[float32]{
-		tensor.BlockedF32:  fewOfBlocks(fewBlockedF32AVX2x1, fewBlockedF32AVX2x4, nil),
-		tensor.BlockedBF16: fewOfBlocks(fewBlockedBF16AVX2x1, fewBlockedBF16AVX2x4, nil),
-		tensor.Q8:          fewOfBlocks(fewQ8AVX2x1, fewQ8AVX2x4, nil),
+		tensor.BlockedF32:  fewOfBlocksAVX2(fewBlockedF32AVX2x1, fewBlockedF32AVX2xN),
+		tensor.BlockedBF16: fewOfBlocksAVX2(fewBlockedBF16AVX2x1, fewBlockedBF16AVX2xN),
+		tensor.Q8:          fewOfBlocksAVX2(fewQ8AVX2x1, fewQ8AVX2xN),
 	}
 	fewBlockedPairs = fewOfBlocks(fewBlockedPairsDotx1, fewBlockedPairsDotx4, fewBlockedPairsDotx8)
 )
 
-// fewOfBlocks returns the kernels for one, four and, unless that is nil, eight rows.
+// fewOfBlocks returns the kernels for one, four and eight rows, and fewOfBlocksAVX2 those for one and for multiples of
+// four.
 func fewOfBlocks(one, four, eight few[float32]) *fewKernels[float32] {
-	list := []fewKernel[float32]{{one, 1, 1, tensor.Side}, {four, 4, 4, tensor.Side}}
-	if eight != nil {
-		list = append(list, fewKernel[float32]{eight, 8, 8, tensor.Side})
-	}
-	return &fewKernels[float32]{list, tensor.Side}
+	return &fewKernels[float32]{[]fewKernel[float32]{
+		{one, 1, 1, tensor.Side}, {four, 4, 4, tensor.Side}, {eight, 8, 8, tensor.Side},
+	}, tensor.Side}
+}
+
+func fewOfBlocksAVX2(one, more few[float32]) *fewKernels[float32] {
+	return &fewKernels[float32]{[]fewKernel[float32]{
+		{one, 1, 1, tensor.Side}, {more, fewRows, 4, tensor.Side},
+	}, tensor.Side}
 }
 
 // An unblock packs steps steps of k of a panel of blocks, from step ldb of the block b on.

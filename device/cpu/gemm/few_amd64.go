@@ -174,30 +174,15 @@ func fewBF16PairDotx4L2(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, a
 //go:noescape
 func fewBlockedF32AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBlockedF32AVX2x4 is a kernel of type few for 4 rows and 32 columns of BlockedF32.
-//
-//go:noescape
-func fewBlockedF32AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
-
 // fewBlockedBF16AVX512x4 is a kernel of type few for 4 rows and 32 columns of BlockedBF16.
 //
 //go:noescape
 func fewBlockedBF16AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
-// fewBlockedBF16AVX2x4 is a kernel of type few for 4 rows and 32 columns of BlockedBF16.
-//
-//go:noescape
-func fewBlockedBF16AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
-
 // fewQ8AVX512x4 is a kernel of type few for 4 rows and 32 columns of Q8.
 //
 //go:noescape
 func fewQ8AVX512x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
-
-// fewQ8AVX2x4 is a kernel of type few for 4 rows and 32 columns of Q8.
-//
-//go:noescape
-func fewQ8AVX2x4(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
 // fewBlockedPairsDotx4 is a kernel of type few for 4 rows and 32 columns of BlockedPairs.
 //
@@ -289,6 +274,11 @@ func unblockBlockedF32AVX2Left(dst *float32, ldd int, b unsafe.Pointer, ldb, ste
 //go:noescape
 func unblockBlockedF32AVX2Right(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
+// fewBlockedF32AVX2xN is a kernel of type few for a multiple of 4 rows and 32 columns of BlockedF32.
+//
+//go:noescape
+func fewBlockedF32AVX2xN(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
 // unblockBlockedBF16AVX512 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
 //
 //go:noescape
@@ -304,6 +294,11 @@ func unblockBlockedBF16AVX2Left(dst *float32, ldd int, b unsafe.Pointer, ldb, st
 //go:noescape
 func unblockBlockedBF16AVX2Right(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 
+// fewBlockedBF16AVX2xN is a kernel of type few for a multiple of 4 rows and 32 columns of BlockedBF16.
+//
+//go:noescape
+func fewBlockedBF16AVX2xN(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
+
 // unblockQ8AVX512 packs steps of k of 32 columns to rows of dst, ldd numbers apart.
 //
 //go:noescape
@@ -318,6 +313,11 @@ func unblockQ8AVX2Left(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
 //
 //go:noescape
 func unblockQ8AVX2Right(dst *float32, ldd int, b unsafe.Pointer, ldb, steps int)
+
+// fewQ8AVX2xN is a kernel of type few for a multiple of 4 rows and 32 columns of Q8.
+//
+//go:noescape
+func fewQ8AVX2xN(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32)
 
 // unblockBlockedPairsDot packs steps of k of 32 columns to rows of dst, ldd numbers apart.
 //

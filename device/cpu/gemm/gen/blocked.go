@@ -48,61 +48,54 @@ func (b blockFormat) bytes() int { return b.scales + b.size*blockSide*b.steps() 
 // prefetching, one row of weights in Q8 takes twice as long from memory.
 //
 // With AVX-512 and one row each step of Q8 takes 8 instructions on the ports 0 and 5 for 32 bytes, of BF16 6 for 64, of
-// FP32 2 for 128; the chain of sums takes 4 cycles. A step of pairs of BF16 is two columns, read like one of FP32. With
-// AVX2 and four rows there are registers for half of the columns, so that there are two passes.
+// FP32 2 for 128; the chain of sums takes 4 cycles. A step of pairs of BF16 is two columns, read like one of FP32. AVX2
+// has registers for one row; blockedRows writes its kernels for more.
 //
 // Registers: sums from 0 on, then scales, then values, then a broadcast with AVX2 and pairs.
 func fewBlocked(f *asmgen.File, v vector, rows int, b blockFormat) {
-	lanes := v.bytes / 4
-	passes := 1
-	if v.reg == "Y" && rows > 1 {
-		passes = 2
-	}
 	k := &blockKernel{
-		v: v, b: b, groups: blockSide / lanes / passes,
+		v: v, b: b, groups: blockSide * 4 / v.bytes,
 		Func: f.Func(fmt.Sprintf("few%s%sx%d", b.name, v.name, rows),
 			fmt.Sprintf("is a kernel of type few for %d rows and %d columns of %s.", rows, blockSide, b.name),
 			"c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32"),
 	}
 	k.scale = k.groups * rows
 	k.value = k.scale + k.groups
-	for pass := range passes {
-		k.Arg("a", "BX")
-		k.start()
-		for i := range k.groups * rows {
-			k.I("VXORPS %[1]s, %[1]s, %[1]s", k.reg(i))
-		}
-		k.loop(pass, func(step int) {
-			for i := range rows {
-				a := fmt.Sprintf("%d(BX)", 4*(step*rows+i))
-				if v.name != avx512.name {
-					k.I("VBROADCASTSS %s, %s", a, k.reg(k.broadcast()))
-				}
-				for g := range k.groups {
-					x, sum := k.valueOf(step, g), k.groups*i+g
-					if v.name != avx512.name {
-						v.fma(k.Func, x, k.broadcast(), sum)
-					} else {
-						k.I("VFMADD231PS.BCST %s, Z%d, Z%d", a, x, sum)
-					}
-				}
-			}
-		}, func() { k.I("ADDQ $%d, BX", 16*rows) })
-		end := k.NewLabel("end")
-		k.Arg("c", "DI")
-		k.I("CMPQ %s, $0", k.ArgRef("add"))
-		k.I("JEQ %s", end)
-		each := func(use func(offset int, sum string)) {
-			for i := range rows {
-				for g := range k.groups {
-					use(4*32*i+v.bytes*(pass*k.groups+g), k.reg(k.groups*i+g))
-				}
-			}
-		}
-		each(func(offset int, sum string) { k.I("VADDPS %d(DI), %s, %[2]s", offset, sum) })
-		k.Label(end)
-		each(func(offset int, sum string) { k.I("VMOVUPS %s, %d(DI)", sum, offset) })
+	k.Arg("a", "BX")
+	k.start()
+	for i := range k.groups * rows {
+		k.I("VXORPS %[1]s, %[1]s, %[1]s", k.reg(i))
 	}
+	k.loop(0, func(step int) {
+		for i := range rows {
+			a := fmt.Sprintf("%d(BX)", 4*(step*rows+i))
+			if v.name != avx512.name {
+				k.I("VBROADCASTSS %s, %s", a, k.reg(k.broadcast()))
+			}
+			for g := range k.groups {
+				x, sum := k.valueOf(step, g), k.groups*i+g
+				if v.name != avx512.name {
+					v.fma(k.Func, x, k.broadcast(), sum)
+				} else {
+					k.I("VFMADD231PS.BCST %s, Z%d, Z%d", a, x, sum)
+				}
+			}
+		}
+	}, func() { k.I("ADDQ $%d, BX", 16*rows) })
+	end := k.NewLabel("end")
+	k.Arg("c", "DI")
+	k.I("CMPQ %s, $0", k.ArgRef("add"))
+	k.I("JEQ %s", end)
+	each := func(use func(offset int, sum string)) {
+		for i := range rows {
+			for g := range k.groups {
+				use(4*32*i+v.bytes*g, k.reg(k.groups*i+g))
+			}
+		}
+	}
+	each(func(offset int, sum string) { k.I("VADDPS %d(DI), %s, %[2]s", offset, sum) })
+	k.Label(end)
+	each(func(offset int, sum string) { k.I("VMOVUPS %s, %d(DI)", sum, offset) })
 	k.Ret()
 }
 
@@ -113,7 +106,7 @@ func unblock(f *asmgen.File, v vector, b blockFormat) {
 		halves = []string{"Left", "Right"}
 	}
 	cols := blockSide / len(halves)
-	for pass, half := range halves {
+	for part, half := range halves {
 		k := &blockKernel{
 			v: v, b: b, groups: cols * 4 / v.bytes,
 			Func: f.Func("unblock"+b.name+v.name+half,
@@ -125,7 +118,7 @@ func unblock(f *asmgen.File, v vector, b blockFormat) {
 		k.Arg("ldd", "R9")
 		k.I("SHLQ $2, R9")
 		k.start()
-		k.loop(pass, func(step int) {
+		k.loop(part, func(step int) {
 			for g := range k.groups {
 				k.I("VMOVUPS %s, %d(BX)", k.reg(k.valueOf(step, g)), v.bytes*g)
 			}
@@ -168,24 +161,46 @@ func (k *blockKernel) start() {
 	}
 }
 
-// loop calls use for each of four steps with the values of a pass in registers, in a loop over all steps.
-func (k *blockKernel) loop(pass int, use func(step int), turn func()) {
-	first := k.v.bytes / 4 * k.groups * pass // column
-	line := k.b.size * blockSide             // bytes of a step
-	block, inner := k.NewLabel("block"), k.NewLabel("loop")
-	k.Label(block)
+// line returns the bytes of a step.
+func (k *blockKernel) line() int { return k.b.size * blockSide }
+
+// scales loads the scales of the columns from first on.
+func (k *blockKernel) scales(first int) {
 	for g := range k.groups {
 		if k.b.scales > 0 {
 			k.I("VCVTPH2PS %d(SI), %s", 2*first+g*k.v.bytes/2, k.reg(k.scale+g))
 		}
 	}
+}
+
+// values loads the values of a step.
+func (k *blockKernel) values(step int) {
+	for g := range k.groups {
+		from := fmt.Sprintf("%d(DI)", k.line()*step+k.b.size*k.v.bytes/4*g)
+		k.b.load(k.Func, from, k.reg(k.valueOf(step, g)), k.reg(k.scale+g))
+	}
+}
+
+// stepsOfBlock counts the steps of a block, turns DX into bytes and leaves the steps of later blocks in CX.
+func (k *blockKernel) stepsOfBlock() {
 	k.Comment("R8: steps of this block")
 	k.I("MOVQ $%d, R8", k.b.steps())
 	k.I("SUBQ DX, R8")
 	k.I("CMPQ R8, CX")
 	k.I("CMOVQGT CX, R8")
 	k.I("SUBQ R8, CX")
-	k.I("IMULQ $%d, DX", line)
+	k.I("IMULQ $%d, DX", k.line())
+}
+
+// loop calls use for each of four steps with the values of a part of the columns in registers, in a loop over all
+// steps.
+func (k *blockKernel) loop(part int, use func(step int), turn func()) {
+	first := k.v.bytes / 4 * k.groups * part // column
+	line := k.line()
+	block, inner := k.NewLabel("block"), k.NewLabel("loop")
+	k.Label(block)
+	k.scales(first)
+	k.stepsOfBlock()
 	k.I("LEAQ %d(SI)(DX*1), DI", k.b.scales+k.b.size*first)
 	k.I("XORL DX, DX")
 	if k.b.scales > 0 {
@@ -197,10 +212,7 @@ func (k *blockKernel) loop(pass int, use func(step int), turn func()) {
 		k.I("PREFETCHT0 %d(DI)", blockAhead+at)
 	}
 	for step := range 4 {
-		for g := range k.groups {
-			from := fmt.Sprintf("%d(DI)", line*step+k.b.size*k.v.bytes/4*g)
-			k.b.load(k.Func, from, k.reg(k.valueOf(step, g)), k.reg(k.scale+g))
-		}
+		k.values(step)
 		use(step)
 	}
 	k.I("ADDQ $%d, DI", 4*line)

@@ -87,7 +87,7 @@ func fewRows() {
 		}
 		for _, b := range blockFormats {
 			fewBlocked(f, avx512, rows, b)
-			if rows < 8 {
+			if rows == 1 {
 				fewBlocked(f, avx2, rows, b)
 			}
 		}
@@ -96,6 +96,7 @@ func fewRows() {
 	for _, b := range blockFormats {
 		unblock(f, avx512, b)
 		unblock(f, avx2, b)
+		blockedRows(f, b)
 	}
 	unblock(f, dot, blockPairs)
 	write(f, "few")
