@@ -29,25 +29,37 @@ var (
 		tensor.Q8:          fewOfBlocks(fewQ8AVX512x1, fewQ8AVX512x4, fewQ8AVX512x8),
 	}
 	fewBlockedAVX2 = map[tensor.DType]*fewKernels[float32]{
-		tensor.BlockedF32:  fewOfBlocksAVX2(fewBlockedF32AVX2x1, fewBlockedF32AVX2xN),
-		tensor.BlockedBF16: fewOfBlocksAVX2(fewBlockedBF16AVX2x1, fewBlockedBF16AVX2xN),
-		tensor.Q8:          fewOfBlocksAVX2(fewQ8AVX2x1, fewQ8AVX2xN),
+		tensor.BlockedF32:  fewOfBlocksAVX2(fewBlockedF32AVX2x1, fewBlockedF32AVX2xN, fewBlockedF32AVX2xN),
+		tensor.BlockedBF16: fewOfBlocksAVX2(fewBlockedBF16AVX2x1, fewBlockedBF16AVX2xN, widened(tensor.BlockedBF16)),
+		tensor.Q8:          fewOfBlocksAVX2(fewQ8AVX2x1, fewQ8AVX2xN, widened(tensor.Q8)),
 	}
 	fewBlockedPairs = fewOfBlocks(fewBlockedPairsDotx1, fewBlockedPairsDotx4, fewBlockedPairsDotx8)
 )
 
-// fewOfBlocks returns the kernels for one, four and eight rows, and fewOfBlocksAVX2 those for one and for multiples of
-// four.
+// fewOfBlocks returns the kernels for one, four and eight rows, and fewOfBlocksAVX2 those for one, up to eight and
+// more.
 func fewOfBlocks(one, four, eight few[float32]) *fewKernels[float32] {
 	return &fewKernels[float32]{[]fewKernel[float32]{
 		{one, 1, 1, tensor.Side}, {four, 4, 4, tensor.Side}, {eight, 8, 8, tensor.Side},
 	}, tensor.Side}
 }
 
-func fewOfBlocksAVX2(one, more few[float32]) *fewKernels[float32] {
+func fewOfBlocksAVX2(one, more, many few[float32]) *fewKernels[float32] {
 	return &fewKernels[float32]{[]fewKernel[float32]{
-		{one, 1, 1, tensor.Side}, {more, fewRows, 4, tensor.Side},
+		{one, 1, 1, tensor.Side}, {more, 8, 4, tensor.Side}, {many, fewRows, 4, tensor.Side},
 	}, tensor.Side}
+}
+
+// widened returns a kernel of AVX2 that converts a K block of a format to FP32 once, for all rows: faster than in each
+// sweep from twelve rows on.
+func widened(d tensor.DType) few[float32] {
+	return func(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32) {
+		numbers := unsafe.Slice(spare, spareWords+steps*tensor.Side)[spareWords:]
+		for i, part := range unblockAVX2[d] {
+			part(&numbers[i*tensor.Side/2], tensor.Side, b, ldb, steps)
+		}
+		fewBlockedF32AVX2xN(c, a, rows, unsafe.Pointer(&numbers[0]), 0, steps, add, next, spare)
+	}
 }
 
 // An unblock packs steps steps of k of a panel of blocks, from step ldb of the block b on.

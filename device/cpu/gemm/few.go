@@ -18,8 +18,9 @@ import (
 //	c[i·colStep+j] = Σ_p a[p·rows+i] · b(j, p)
 //
 // where b(j, p) is word p of row j of b, whose rows are ldb elements apart. It reads 16·steps bytes of each row. With
-// add it adds to c. It also prefetches as many bytes from next on as it reads of b. spare is memory for 1,024 words.
-// If b is blocked, b points to a block, ldb is the first of its columns to read, and steps is the number of columns.
+// add it adds to c. It also prefetches as many bytes from next on as it reads of b. spare is memory for spareWords
+// words and a K block of b in FP32. If b is blocked, b points to a block, ldb is the first of its columns to read, and
+// steps is the number of columns.
 type few[E tensor.Number] func(c, a *E, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *E)
 
 // A fewKernel is a kernel with the shape that it takes.
@@ -38,8 +39,9 @@ type fewKernels[E tensor.Number] struct {
 
 // fewSteps is the number of bytes of a row of b per step, fewRows the largest number of rows of a.
 const (
-	fewSteps = 16
-	fewRows  = 16
+	fewSteps   = 16
+	fewRows    = 16
+	spareWords = 1024
 )
 
 // A fewGroup is the rows of a product that one kernel computes together.
