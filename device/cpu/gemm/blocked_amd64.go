@@ -50,8 +50,8 @@ func fewOfBlocksAVX2(one, more, many few[float32]) *fewKernels[float32] {
 	}, tensor.Side}
 }
 
-// widened returns a kernel of AVX2 that converts a K block of a format to FP32 once, for all rows: faster than in each
-// sweep from twelve rows on.
+// widened returns a kernel of AVX2 that converts a K block of a format to FP32 once, for all rows. With eight rows or
+// fewer, to convert in each sweep is faster.
 func widened(d tensor.DType) few[float32] {
 	return func(c, a *float32, rows int, b unsafe.Pointer, ldb, steps, add int, next uintptr, spare *float32) {
 		numbers := unsafe.Slice(spare, spareWords+steps*tensor.Side)[spareWords:]
