@@ -21,10 +21,13 @@ func f32Tile(t isa.Tier) tile[float32] {
 
 // outerSizes are the sizes for outer products. A panel of a and one of b, of 64 KB each, fit in the first-level cache
 // of M4, and K blocks are deep, so that sums seldom move. Costs are those of 2 TFLOP/s, and of packing by NEON.
-var outerSizes = sizes{mr: 32, group: 1, run: 1, maxK: 512, stepK: 8, maxN: 1024, maxC: 528 * 384, costs: costs{
-	product: 0.001, rowsA: 0.06, colsA: 0.04, rowsB: 0.06, colsB: 0.04, spill: 0.02, fetch: 0.02, mirror: 1,
-	maxL2: 1 << 20,
-}}
+var outerSizes = sizes{
+	mr: 32, panel: colStep, group: 1, run: 1, maxK: 512, stepK: 8, maxN: 1024, maxC: 528 * 384,
+	costs: costs{
+		product: 0.001, rowsA: 0.06, colsA: 0.04, rowsB: 0.06, colsB: 0.04, spill: 0.02, fetch: 0.02, mirror: 1,
+		maxL2: 1 << 20,
+	},
+}
 
 func f64Tile(isa.Tier) tile[float64] { return genericTile[float64]() }
 
