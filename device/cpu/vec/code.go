@@ -16,13 +16,15 @@ type Code[T Float] struct {
 	// of larger decades are flatter, so the minimum over the lines at a number is the line of its own decade. Let k
 	// be the integer part of that minimum at x ≥ 0. Then x is nearest to number k of Zero, Zero+1, … or to the next
 	// one: the offsets are lowered by ¼, because the midpoints near the ends of a decade are up to 0.25 above their
-	// lines.
-	Slopes, Offsets [7]T
+	// lines. The last line is repeated, for vectors of lines and of the next ones.
+	Slopes, Offsets [7 + 2]T
 
 	// Near holds, for numbers of at least 2⁻²⁴, the one or two lines that can be the minimum: the slopes of the lower
 	// and of the higher decade, and their offsets. It is indexed by the last four of the upper bits of float32, for
 	// exponents in pairs.
 	Near [4][16]T
+
+	Decades [16]uint8 // the number of the lower line of Near, of which the next one is the higher, or it is both
 
 	// Bins divides the numbers from 2⁻²⁴ to 1 by the upper 16 bits of float32, so finely that a bin has at most one
 	// midpoint. Bins[i] is the first code in bin i, less Zero; beyond the midpoint the code is the next one. Bin 0
@@ -59,10 +61,14 @@ func NewCode[T Float](signed bool) *Code[T] {
 		c.Slopes[d] = T(intervals / (0.9 * top))
 		c.Offsets[d] = T(first - intervals/9 - 0.25)
 	}
+	for d := range 2 {
+		c.Slopes[7+d], c.Offsets[7+d] = c.Slopes[6], c.Offsets[6]
+	}
 	for i := range 16 {
 		low := math.Ldexp(1, 2*(i-15)-1) // the pair holds numbers up to 4·low
+		c.Decades[i] = uint8(decadeOf(low))
 		for line, x := range [2]float64{low, 4 * low} {
-			d := min(max(int(math.Floor(math.Log10(x)))+7, 0), 6)
+			d := decadeOf(x)
 			c.Near[line][i], c.Near[2+line][i] = c.Slopes[d], c.Offsets[d]
 		}
 	}
@@ -72,6 +78,9 @@ func NewCode[T Float](signed bool) *Code[T] {
 	c.Bins[0] = 0
 	return c
 }
+
+// decadeOf returns the number of the line of x.
+func decadeOf(x float64) int { return min(max(int(math.Floor(math.Log10(x)))+7, 0), 6) }
 
 // nearest returns the code of a number x of at least 0, by definition: the first one whose numbers reach x.
 func (c *Code[T]) nearest(x T) byte {

@@ -83,8 +83,9 @@ func TestCodeLayout(t *testing.T) {
 	var c Code[float32]
 	for name, at := range map[string][2]uintptr{
 		"Values": {unsafe.Offsetof(c.Values), 0}, "Mids": {unsafe.Offsetof(c.Mids), 1024},
-		"Slopes": {unsafe.Offsetof(c.Slopes), 2048}, "Offsets": {unsafe.Offsetof(c.Offsets), 2076},
-		"Near": {unsafe.Offsetof(c.Near), 2104}, "Bins": {unsafe.Offsetof(c.Bins), 2360},
+		"Slopes": {unsafe.Offsetof(c.Slopes), 2048}, "Offsets": {unsafe.Offsetof(c.Offsets), 2084},
+		"Near": {unsafe.Offsetof(c.Near), 2120}, "Decades": {unsafe.Offsetof(c.Decades), 2376},
+		"Bins": {unsafe.Offsetof(c.Bins), 2392},
 	} {
 		if at[0] != at[1] {
 			t.Errorf("%s is at %d, the assembly reads it at %d", name, at[0], at[1])

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"fmt"
-
-	"anneal/internal/asmgen"
-)
+import "anneal/internal/asmgen"
 
 // Offsets in vec.AdamW8[float32], after the constants of AdamW.
 const (
@@ -61,8 +57,8 @@ func (s *isa) adamW8(f *asmgen.File) {
 	k.op("VPXORD", vMax, vMax, vMax)
 	pass(func() {
 		fetch("p", 4)
-		k.decode(fmt.Sprintf("(%s)(AX*1)", k.base["m"]), "R12", mTop, index, m)
-		k.decode(fmt.Sprintf("(%s)(AX*1)", k.base["v"]), "R13", vTop, index, v)
+		k.decode("m", 0, "R12", mTop, index, m)
+		k.decode("v", 0, "R13", vTop, index, v)
 		k.moments(0, g, m, v, t, p, magnitude, mMax, vMax, func(r, offset int) {
 			k.I("VMOVUPS Z%d, %d(R10)(AX*4)", r, offset)
 		})
@@ -85,7 +81,7 @@ func (s *isa) adamW8(f *asmgen.File) {
 				fetch("v", 1)
 			}
 			k.I("VMOVUPS %d(R10)(AX*4), Z%d", c.moment, encoded)
-			k.code(c.code, fmt.Sprintf("(%s)(AX*1)", k.base[c.codes]), c.signed)
+			k.code(c.code, c.codes, c.signed)
 		})
 	}
 	for _, slice := range []string{"p", "g"} {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math/bits"
 
 	"anneal/internal/asmgen"
@@ -12,40 +11,31 @@ const (
 	codeValues  = 0
 	codeMids    = 1024
 	codeSlopes  = 2048
-	codeOffsets = 2076
-	codeNear    = 2104
-	decades     = 7
+	codeOffsets = 2084
+	codeNear    = 2120
+	codeDecades = 2376
 )
 
-// lookup reads the 32-bit numbers at base + offset + 4·index, for indices below entries (128 or 256). A gather
-// instruction would take as long for encode and twice as long for decode, and much longer on CPUs whose microcode
-// mitigates gather.
-func (k *kernel) lookup(base string, offset, entries, index, dst int) {
-	if k.wide() {
-		k.selects(base, offset, entries, index, dst)
-		return
-	}
-	const upper, numbers = 13, 14
-	k.I("VEXTRACTI128 $1, Y%d, X%d", index, upper)
-	for _, half := range [][2]int{{index, dst}, {upper, numbers}} {
-		for pair := range 2 {
-			k.I("VPEXTRQ $%d, X%d, R10", pair, half[0])
-			k.I("MOVL R10, R12")
-			k.I("SHRQ $32, R10")
-			if pair == 0 {
-				k.I("VMOVSS %d(%s)(R12*4), X%d", offset, base, half[1])
-			} else {
-				k.I("VINSERTPS $0x20, %d(%s)(R12*4), X%d, X%d", offset, base, half[1], half[1])
-			}
-			k.I("VINSERTPS $%#x, %d(%s)(R10*4), X%d, X%d", 0x10+0x20*pair, offset, base, half[1], half[1])
+// lookup reads for AVX2 the 32-bit numbers at base + offset + 4·index, for the eight bytes in memory from at in the
+// slice of codes. upper is overwritten. To take indices out of a vector register would take twice the instructions. A
+// gather instruction would take longer, and much longer on CPUs whose microcode mitigates gather.
+func (k *kernel) lookup(base string, offset int, codes string, at, dst, upper int) {
+	for i := range 8 {
+		k.I("MOVBLZX %d(%s)(AX*1), R10", at+i, codes)
+		half := []int{dst, upper}[i/4]
+		if i%4 == 0 {
+			k.I("VMOVSS %d(%s)(R10*4), X%d", offset, base, half)
+		} else {
+			k.I("VINSERTPS $%#x, %d(%s)(R10*4), X%d, X%d", 0x10*(i%4), offset, base, half, half)
 		}
 	}
-	k.I("VINSERTF128 $1, X%d, Y%d, Y%d", numbers, dst, dst)
+	k.I("VINSERTF128 $1, X%d, Y%d, Y%d", upper, dst, dst)
 }
 
-// selects is lookup for AVX-512. An instruction selects among the 32 numbers of two registers by the lower five bits
-// of an index; a bit of each level, in a mask from K5 on, decides between the results of the level below. Of 256
-// numbers that are 8 selections and 7 decisions, by two units. It uses the registers from 17 on.
+// selects reads for AVX-512 the 32-bit numbers at base + offset + 4·index, for indices below entries (128 or 256). An
+// instruction selects among the 32 numbers of two registers by the lower five bits of an index; a bit of each level, in
+// a mask from K5 on, decides between the results of the level below. Of 256 numbers that are 8 selections and 7
+// decisions, by two units. It uses the registers from 17 on.
 func (k *kernel) selects(base string, offset, entries, index, dst int) {
 	const first, numbers, size = 17, 21, 4 * 32 // registers of results, of a table's first half; bytes of a table
 	levels := bits.Len(uint(entries/32)) - 1
@@ -81,10 +71,14 @@ func (k *kernel) integer(value uint32, r int) {
 	k.I("VPBROADCASTD X%d, %s", r, k.reg(r))
 }
 
-// decode sets x to the numbers of the codes at an address times register scale.
-func (k *kernel) decode(codes, base string, scale, index, x int) {
-	k.I("VPMOVZXBD %s, %s", codes, k.reg(index))
-	k.lookup(base, codeValues, 256, index, x)
+// decode sets x to the numbers of the codes from at in a slice, times register scale. temp is overwritten.
+func (k *kernel) decode(codes string, at int, base string, scale, temp, x int) {
+	if k.wide() {
+		k.I("VPMOVZXBD %d(%s)(AX*1), Z%d", at, k.base[codes], temp)
+		k.selects(base, codeValues, 256, temp, x)
+	} else {
+		k.lookup(base, codeValues, k.base[codes], at, x, temp)
+	}
 	k.op("VMULPS", scale, x, x)
 }
 
@@ -109,19 +103,20 @@ func (s *isa) decoding(f *asmgen.File, name, doc string) {
 	k.Arg("c", "R11")
 	k.broadcast("scale", 8)
 	k.loop(2, func(u int) {
-		index, x := 2*u, 2*u+1
-		k.decode(fmt.Sprintf("%d(%s)(AX*1)", k.lanes*u, k.base["codes"]), "R11", 8, index, x)
+		temp, x := 2*u, 2*u+1
+		k.decode("codes", k.lanes*u, "R11", 8, temp, x)
 		k.store(x, "dst", u)
 	})
 	k.Ret()
 }
 
-// Registers of code. AVX-512 keeps the lines in firstLine and the registers after it, AVX2 in memory.
+// Registers of code. AVX-512 has encodeOne, AVX2 encodeSigns and encodeDecades.
 const (
 	encoded, encodedIndex, encodedMid, encodedTemp = 0, 1, 2, 3
 
-	encodeScale, encodeOne, encodeLast, encodeZero = 4, 5, 6, 15
-	firstLine, lineSlope, encodeLeast              = 9, 13, 16
+	encodeScale, encodeLeast, encodeLast, encodeZero = 4, 5, 6, 7
+	encodeSigns, firstLine, lineSlope, encodeDecades = 8, 9, 13, 15
+	encodeOne                                        = 16
 )
 
 // zeroOf returns the code of 0.
@@ -129,96 +124,121 @@ func zeroOf(signed bool) int { return map[bool]int{true: 127}[signed] }
 
 // constantsOfCode loads the constants for the code at base. The limit keeps NaN within the table.
 func (k *kernel) constantsOfCode(base string, signed bool) {
-	k.integer(1, encodeOne)
 	k.integer(uint32(254-zeroOf(signed)), encodeLast)
-	if !k.wide() {
-		return
-	}
-	k.integer(127, encodeZero)
 	k.integer((127-24)<<23, encodeLeast)
-	for i := range 4 {
-		k.I("VMOVUPS %d(%s), Z%d", codeNear+64*i, base, firstLine+i)
-	}
-}
-
-// lines sets dst to the minimum of a code's lines at x. AVX-512 raises x to at least 2⁻²⁴, which is still in the code
-// 0.
-func (k *kernel) lines(base string, x, dst, temp, temp2 int) {
 	if k.wide() {
-		k.op("VMAXPS", encodeLeast, x, temp)
-		k.I("VPSRLD $24, Z%d, Z%d", temp, temp2)
-		for line, to := range []int{dst, temp2} {
-			k.op("VPERMPS", firstLine+line, temp2, lineSlope+line)
-			k.op("VPERMPS", firstLine+2+line, temp2, to)
-			k.op("VFMADD231PS", lineSlope+line, temp, to)
+		k.integer(1, encodeOne)
+		k.integer(127, encodeZero)
+		for i := range 4 {
+			k.I("VMOVUPS %d(%s), Z%d", codeNear+64*i, base, firstLine+i)
 		}
-		k.op("VMINPS", temp2, dst, dst)
 		return
 	}
-	for d := range decades {
-		to := temp
-		if d == 0 {
-			to = dst
-		}
-		k.I("VBROADCASTSS %d(%s), Y%d", codeOffsets+4*d, base, to)
-		k.I("VBROADCASTSS %d(%s), Y%d", codeSlopes+4*d, base, temp2)
-		k.op("VFMADD231PS", temp2, x, to)
-		if d > 0 {
-			k.op("VMINPS", temp, dst, dst)
-		}
+	k.integer(0x7f7f7f7f, encodeZero) // bytes
+	k.I("VBROADCASTI128 %d(%s), Y%d", codeDecades, base, encodeDecades)
+	for i := range 2 { // of a decade, and of the next
+		k.I("VMOVUPS %d(%s), Y%d", codeSlopes+4*i, base, firstLine+i)
+		k.I("VMOVUPS %d(%s), Y%d", codeOffsets+4*i, base, firstLine+2+i)
 	}
 }
 
-// code writes to dst the codes of the numbers nearest to register encoded times encodeScale.
-func (k *kernel) code(base, dst string, signed bool) {
-	const x, index, mid, temp, above = encoded, encodedIndex, encodedMid, encodedTemp, 0x1e // GT, false for NaN
-	const zero, sign = 7, 8                                                                 // AVX2
-	k.op("VMULPS", encodeScale, x, x)
-	if signed {
-		if k.wide() {
-			k.I("VPMOVD2M Z%d, K4", x)
-		} else {
-			k.I("VMOVAPS Y%d, Y%d", x, sign)
-		}
-		k.withFar("VANDPS", magnitudeBits, x, x)
+// lines sets dst to the minimum of a code's lines at x, of the two that can be it. It raises x to at least 2⁻²⁴, which
+// is still in the code 0.
+func (k *kernel) lines(x, dst, temp, temp2 int) {
+	k.op("VMAXPS", encodeLeast, x, temp)
+	k.I("VPSRLD $24, %s, %s", k.reg(temp), k.reg(temp2))
+	if !k.wide() { // a register has the lines of 7 decades, but not those of 16 pairs of exponents
+		k.op("VPSHUFB", temp2, encodeDecades, temp2)
 	}
-	k.lines(base, x, index, temp, mid)
+	for line, to := range []int{dst, temp2} {
+		k.op("VPERMPS", firstLine+line, temp2, lineSlope+line)
+		k.op("VPERMPS", firstLine+2+line, temp2, to)
+		k.op("VFMADD231PS", lineSlope+line, temp, to)
+	}
+	k.op("VMINPS", temp2, dst, dst)
+}
+
+const above = 0x1e // GT, false for NaN
+
+// candidate sets encodedIndex to the codes nearest to register encoded times encodeScale, or codes that are one too
+// low. Signs are left in K4 or encodeSigns.
+func (k *kernel) candidate(signed bool) {
+	const x, index, temp, temp2 = encoded, encodedIndex, encodedTemp, encodedMid
+	k.scaled(signed)
+	k.lines(x, index, temp, temp2)
 	k.I("VCVTTPS2DQ %s, %s", k.reg(index), k.reg(index))
 	k.op("VPMINUD", encodeLast, index, index)
+}
+
+// scaled multiplies encoded by encodeScale and splits it into magnitude and sign.
+func (k *kernel) scaled(signed bool) {
+	k.op("VMULPS", encodeScale, encoded, encoded)
+	if !signed {
+		return
+	}
+	if k.wide() {
+		k.I("VPMOVD2M Z%d, K4", encoded)
+	} else {
+		k.op("VMOVAPS", encoded, encodeSigns)
+	}
+	k.withFar("VANDPS", magnitudeBits, encoded, encoded)
+}
+
+// code writes for AVX-512 the codes of the numbers nearest to register encoded times encodeScale to the slice of codes.
+func (k *kernel) code(base, codes string, signed bool) {
+	const x, index, mid = encoded, encodedIndex, encodedMid
+	k.candidate(signed)
 	entries := 256
 	if signed {
 		entries = 128
 	}
-	k.lookup(base, codeMids+4*zeroOf(signed), entries, index, mid)
-	if k.wide() {
-		k.I("VCMPPS $%d, Z%d, Z%d, K3", above, mid, x)
-		k.I("VPADDD Z%d, Z%d, K3, Z%d", encodeOne, index, index)
-	} else {
-		k.I("VCMPPS $%d, Y%d, Y%d, Y%d", above, mid, x, mid)
-		k.op("VPSUBD", mid, index, index) // all ones is −1
-	}
-	switch {
-	case signed && k.wide():
+	k.selects(base, codeMids+4*zeroOf(signed), entries, index, mid)
+	k.I("VCMPPS $%d, Z%d, Z%d, K3", above, mid, x)
+	k.I("VPADDD Z%d, Z%d, K3, Z%d", encodeOne, index, index)
+	if signed {
 		k.I("VPMINUD Z%d, Z%d, K4, Z%d", encodeZero, index, index)
 		k.op("VPADDD", encodeZero, index, mid)
 		k.I("VPSUBD Z%d, Z%d, K4, Z%d", index, encodeZero, mid)
-	case signed:
-		k.integer(127, zero)
-		k.op("VPADDD", zero, index, mid)
-		k.op("VPMINUD", zero, index, index)
-		k.op("VPSUBD", index, zero, index)
-		k.op("VBLENDVPS", sign, index, mid, mid)
-	default:
+	} else {
 		k.op("VMOVAPS", index, mid)
 	}
-	if k.wide() {
-		k.I("VPMOVDB Z%d, %s", mid, dst)
-		return
+	k.I("VPMOVDB Z%d, (%s)(AX*1)", mid, k.base[codes])
+}
+
+// candidates and resolve write the same codes for AVX2, vector u of a slice, in two loops: candidates writes them as
+// bytes that may be one too low, resolve looks these up. One loop would take as long as both: the scheduler of a Zen 3
+// holds too few of its iterations to fill the time from the numbers to the codes.
+func (k *kernel) candidates(src, codes string, u int, signed bool) {
+	k.load(src, u, encoded)
+	k.candidate(signed)
+	k.bytes("VPACKUS", encodedIndex, encodedTemp)
+	k.I("VMOVQ X%d, %s", encodedIndex, k.at(codes, u))
+}
+
+func (k *kernel) resolve(base, src, codes string, u int, signed bool) {
+	const x, index, mid, temp = encoded, encodedIndex, encodedMid, encodedTemp
+	k.load(src, u, x)
+	k.scaled(signed)
+	k.lookup(base, codeMids+4*zeroOf(signed), k.base[codes], 8*u, mid, temp)
+	k.I("VCMPPS $%d, Y%d, Y%d, Y%d", above, mid, x, mid)
+	k.bytes("VPACKSS", mid, temp)
+	k.I("VMOVQ %s, X%d", k.at(codes, u), index)
+	k.I("VPSUBB X%d, X%d, X%d", mid, index, index) // all ones is −1
+	if signed {
+		k.bytes("VPACKSS", encodeSigns, temp)
+		k.I("VPMINUB X%d, X%d, X%d", encodeZero, index, mid)
+		k.I("VPSUBB X%d, X%d, X%d", mid, encodeZero, mid)
+		k.I("VPADDB X%d, X%d, X%d", encodeZero, index, index)
+		k.I("VPBLENDVB X%d, X%d, X%d, X%d", encodeSigns, mid, index, index)
 	}
-	k.I("VEXTRACTI128 $1, Y%d, X%d", mid, temp)
-	k.I("VPACKUSDW X%d, X%d, X%d", temp, mid, mid)
-	k.I("VPACKUSWB X%d, X%d, X%d", mid, mid, mid)
-	k.I("VMOVQ X%d, %s", mid, dst)
+	k.I("VMOVQ X%d, %s", index, k.at(codes, u))
+}
+
+// bytes packs the eight 32-bit numbers of r, with saturation, into the first bytes of r.
+func (k *kernel) bytes(pack string, r, temp int) {
+	k.I("VEXTRACTI128 $1, Y%d, X%d", r, temp)
+	k.I("%[1]sDW X%[3]d, X%[2]d, X%[2]d", pack, r, temp)
+	k.I("%[1]sWB X%[2]d, X%[2]d, X%[2]d", pack, r)
 }
 
 func (s *isa) encoding(f *asmgen.File, name, doc string, signed bool) {
@@ -231,9 +251,15 @@ func (s *isa) encoding(f *asmgen.File, name, doc string, signed bool) {
 	k.Arg("c", "R11")
 	k.broadcast("scale", encodeScale)
 	k.constantsOfCode("R11", signed)
-	k.loop(1, func(u int) {
-		k.load("src", u, encoded)
-		k.code("R11", fmt.Sprintf("(%s)(AX*1)", k.base["codes"]), signed)
-	})
+	if k.wide() {
+		k.loop(1, func(u int) {
+			k.load("src", u, encoded)
+			k.code("R11", "codes", signed)
+		})
+	} else {
+		k.loop(1, func(u int) { k.candidates("src", "codes", u, signed) })
+		k.restart("codes")
+		k.loop(1, func(u int) { k.resolve("R11", "src", "codes", u, signed) })
+	}
 	k.Ret()
 }

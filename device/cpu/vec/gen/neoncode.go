@@ -23,7 +23,7 @@ const (
 // neonIndices are the registers of four indices.
 var neonIndices = [4]string{"R23", "R24", "R25", "R26"}
 
-const codeBins = 2360 // offset in vec.Code[float32]
+const codeBins = 2392 // offset in vec.Code[float32]
 
 // Vector registers of neonCode: four of numbers, four of their midpoints, three for joining, and so on. Those between
 // neonSign and neonNegative are constants in adamW8.
