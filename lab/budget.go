@@ -54,6 +54,9 @@ func textOf(cfg *config.Config) (plan.Text, error) {
 			return plan.Text{}, err
 		}
 		sets, rows[i] = append(sets, d), d.Manifest.Train.Tokens
+		if cfg.Model.Context < 1 {
+			continue // refused with its key, before anything is measured
+		}
 		// Training would refuse too short a text, but only after the speeds are measured.
 		if _, err := d.PackedLoader(dataset.Packing(cfg.Data.Packing), cfg.Model.Context, cfg.Seed); err != nil {
 			return plan.Text{}, err

@@ -39,6 +39,7 @@ type LadderOptions struct {
 type Ladder struct {
 	Overrides []string           `json:"overrides"`
 	Budget    float64            `json:"budget_seconds"`
+	Data      []string           `json:"data"` // fingerprints of the data sets
 	Rungs     []Rung             `json:"rungs"`
 	Losses    map[string]float64 `json:"losses"` // of finished runs, by name: nats per token of held-out text
 }
@@ -74,12 +75,13 @@ const (
 	PointsFile = "points.csv"
 )
 
-// PlanLadder measures the speeds of models and returns the ladder that TrainLadder would train. It writes nothing.
+// PlanLadder measures the speeds of models and returns the ladder that TrainLadder would train: that of o.Out, if a
+// study is there. It writes nothing.
 func PlanLadder(ctx context.Context, o LadderOptions) (*Ladder, error) {
 	if err := o.checkOverrides(); err != nil {
 		return nil, err
 	}
-	return o.plan(ctx)
+	return o.open(ctx)
 }
 
 // TrainLadder trains a ladder of small models in a budget of time, and writes their losses to o.Out/points.csv,
@@ -131,7 +133,11 @@ func TrainLadder(ctx context.Context, o LadderOptions) (*Ladder, error) {
 
 // open reads the study in o.Out, or plans it if there is none.
 func (o LadderOptions) open(ctx context.Context) (*Ladder, error) {
-	l, err := readLadder(filepath.Join(o.Out, LadderFile))
+	err := error(fs.ErrNotExist)
+	var l *Ladder
+	if o.Out != "" {
+		l, err = readLadder(filepath.Join(o.Out, LadderFile))
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return o.plan(ctx)
@@ -143,6 +149,13 @@ func (o LadderOptions) open(ctx context.Context) (*Ladder, error) {
 				time.Duration(l.Budget*float64(time.Second))),
 			Try: "the same values to resume it, or another --out",
 		}
+	}
+	cfg, err := o.config(l.Rungs[0], lengths[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := l.checkData(cfg); err != nil {
+		return nil, err
 	}
 	o.OnPhase(fmt.Sprintf("%s exists and is resumed: %d of %d runs have ended, the others need %v of training if "+
 		"none has begun",
@@ -212,8 +225,7 @@ func (o LadderOptions) train(ctx context.Context, r Rung, units int) (float64, e
 	case result.Interrupted:
 		return 0, ctx.Err()
 	case math.IsNaN(result.ValLoss):
-		return 0, &dataset.Error{Err: fmt.Errorf("%s: %w, which is needed to compare sizes\n  build one with "+
-			"`anneal data build --val 0.01`", cfg.Data.Path, dataset.ErrNoValidation)}
+		return 0, noHeldOut(cfg.Data.Path)
 	}
 	return result.ValLoss, nil
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -124,7 +125,8 @@ func (o LadderOptions) rate(r, smallest *Rung) error {
 
 // plan measures sizes until they are too slow for the budget, and chooses the ladder.
 func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
-	ranks, err := o.ranks()
+	l := &Ladder{Overrides: o.Overrides, Budget: o.Budget.Seconds(), Losses: map[string]float64{}}
+	ranks, err := o.ranks(l)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +173,6 @@ func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 			Try: "more time, a tokenizer with a smaller vocabulary, or a smaller train.eval_tokens",
 		}
 	}
-	l := &Ladder{Overrides: o.Overrides, Budget: o.Budget.Seconds(), Losses: map[string]float64{}}
 	tokens := ratio * chosen[len(chosen)-1].Params
 	for _, r := range chosen {
 		units := tokens / float64(lengths[0]*r.BatchTokens)
@@ -243,12 +244,15 @@ func (r *Rung) describe(cfg *config.Config) error {
 	return nil
 }
 
-// ranks returns the number of ranks that the threads form in every run.
-func (o LadderOptions) ranks() (int, error) {
+// ranks returns the number of ranks that the threads form in every run of l. It checks the settings and the data first.
+func (o LadderOptions) ranks(l *Ladder) (int, error) {
 	r := shapeOf(ladderDims[0])
 	r.Unit = unitGrain
 	cfg, err := o.config(r, lengths[0])
 	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(checkBranches(cfg), l.checkData(cfg)); err != nil {
 		return 0, err
 	}
 	if cfg.Parallel.Ranks > 1 {

@@ -40,12 +40,13 @@ var errUnfit = errors.New("does not fit")
 // that only in part. The context is the longer one as long as enough tokens are read.
 func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 	context, worse, end := longContext, 0, time.Now().Add(b.Time/10)
-	if cfg.Origin("model.context") != (config.Origin{}) {
+	given := cfg.Origin("model.context") != (config.Origin{})
+	if given {
 		context = cfg.Model.Context
 	}
 	for width := headSize / 2; width <= mostWidth; width = width/headSize*headSize + headSize {
 		c, err := b.try(cfg, context, width)
-		if context == longContext && (err != nil || c.tokens(b) < longTokens) {
+		if !given && context == longContext && (err != nil || c.tokens(b) < longTokens) {
 			context = shortContext
 			c, err = b.try(cfg, context, width)
 		}

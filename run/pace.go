@@ -28,7 +28,7 @@ const (
 // newPace returns the pace of a new run, or nil if its length is not adapted to the clock.
 func (s *session) newPace() *pace {
 	c := s.cfg
-	if s.Time <= 0 || c.Schedule.Name != "wsd" || needsLength(c) {
+	if s.Time <= 0 || c.Schedule.Name != "wsd" || len(LengthKeys(c)) > 0 {
 		return nil
 	}
 	from, to := c.Schedule.Warmup, decayBegins(c, c.Train.Steps)
@@ -38,11 +38,25 @@ func (s *session) newPace() *pace {
 	}
 }
 
-// needsLength reports whether steps of a run before its decay depend on its length.
-func needsLength(c *config.Config) bool {
-	t, s := &c.Train, &c.Schedule
-	return c.Data.Order.Given() || c.MixFollowsLength() || t.BatchRamp.Given() || t.LengthWarmup.Given() ||
-		s.Horizon > 0 || s.WeightDecay != "constant" || c.Optimizer.DecayTimescale > 0
+// LengthKeys lists the keys of a configuration with which steps of a run before its decay depend on its length.
+func LengthKeys(c *config.Config) (keys []string) {
+	for _, k := range []struct {
+		name  string
+		given bool
+	}{
+		{"data.order", c.Data.Order.Given()},
+		{"data.mix", c.MixFollowsLength()},
+		{"train.batch_ramp", c.Train.BatchRamp.Given()},
+		{"train.length_warmup", c.Train.LengthWarmup.Given()},
+		{"schedule.horizon", c.Schedule.Horizon > 0},
+		{"schedule.weight_decay", c.Schedule.WeightDecay != "constant"},
+		{"optimizer.decay_timescale", c.Optimizer.DecayTimescale > 0},
+	} {
+		if k.given {
+			keys = append(keys, k.name)
+		}
+	}
+	return keys
 }
 
 // decayBegins returns the step after which the rate begins to fall, in a run of the given number of steps.

@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -76,13 +77,18 @@ var columns = []string{"params", "tokens", lossColumn, "flops", "unique_tokens"}
 const (
 	requiredColumns = 3
 	lossColumn      = "loss"
+	byteOrderMark   = "\ufeff" // at the beginning of text that spreadsheets write
 )
 
 // ReadPoints reads a CSV whose header names the columns params, tokens, loss, and optionally flops (default: 6·N·D) and
 // unique_tokens (default: tokens). Other columns are ignored. The error is a *PointsError with every fault of the file,
 // each with its line.
 func ReadPoints(r io.Reader) ([]Point, error) {
-	in := csv.NewReader(r)
+	text := bufio.NewReader(r)
+	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		text.Discard(len(byteOrderMark))
+	}
+	in := csv.NewReader(text)
 	in.FieldsPerRecord = -1
 	in.TrimLeadingSpace = true
 	in.ReuseRecord = true
@@ -119,7 +125,10 @@ func ReadPoints(r io.Reader) ([]Point, error) {
 		}
 		points = append(points, p)
 	}
-	if faults = append(faults, tooFew(points)...); len(faults) > 0 {
+	if len(faults) == 0 { // lines that cannot be read have no values to count
+		faults = tooFew(points)
+	}
+	if len(faults) > 0 {
 		return nil, &PointsError{faults}
 	}
 	return points, nil
@@ -132,7 +141,7 @@ func findColumns(header []string) ([]int, error) {
 	for i, name := range columns {
 		at[i] = -1
 		for j, h := range header {
-			if strings.EqualFold(strings.TrimSpace(strings.TrimPrefix(h, "\ufeff")), name) {
+			if strings.EqualFold(strings.TrimSpace(h), name) {
 				if at[i] >= 0 {
 					faults = append(faults, fmt.Sprintf("line 1 names the column %s twice", name))
 				}

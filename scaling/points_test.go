@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,6 +27,11 @@ func TestReadPoints(t *testing.T) {
 	if p := points[1]; p.FLOPs != 2.4e14 {
 		t.Errorf("the second point has %g FLOPs", p.FLOPs)
 	}
+	quoted := strings.Replace(goodPoints, "name,loss", `"name","loss"`, 1)
+	marked, err := ReadPoints(strings.NewReader(byteOrderMark + quoted))
+	if err != nil || !slices.Equal(marked, points) {
+		t.Errorf("after a byte order mark, with a quoted header: %v, %v", marked, err)
+	}
 }
 
 // All faults are said at once, each with its line.
@@ -47,6 +53,7 @@ func TestBadPoints(t *testing.T) {
 		},
 		"params,tokens,loss,unique_tokens\n1e6,1e7,3,1e6\n": {"tokens, of which repeated ones count less, has 1"},
 		"params,tokens,loss\n1e6,1e7,\"3\n":                 {"line 2"},
+		"params,tokens,loss\n1M,1e7,3\n2M,1e7,3\n":          {`line 2: params is "1M"`},
 		"params,tokens,loss\n1e6,1e7,3\n": {"1 point is too few", "at least 6",
 			"params has 1 different value:"},
 		strings.ReplaceAll(goodPoints, "4e6", "2e6"): {"params has 2 different values", "at least 3"},

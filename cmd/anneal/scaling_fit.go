@@ -152,19 +152,27 @@ type fitRule struct {
 
 // fit returns the law of points and how many of them it used.
 func (r fitRule) fit(s *session, points []scaling.Point) (*scaling.Fit, int, error) {
-	if span(points) >= enoughSpan { // then nothing need be held or left out
+	kept := slices.DeleteFunc(slices.Clone(points), func(p scaling.Point) bool { return p.Tokens < float64(r.from) })
+	differ := kept // in tokens, as far as a flag decides it
+	if !r.cut {
+		differ = points
+	}
+	if span(differ) >= enoughSpan { // then nothing need be held or left out
 		if !r.held {
 			r.beta = 0
 		}
 		if !r.cut {
-			r.from = 0
+			r.from, kept = 0, points
 		}
 	}
-	kept := slices.DeleteFunc(slices.Clone(points), func(p scaling.Point) bool { return p.Tokens < float64(r.from) })
 	f, err := scaling.FitPoints(kept, r.beta)
 	if err != nil && !r.cut { // a small study has too few points without its shortest runs
 		kept = points
 		f, err = scaling.FitPoints(kept, r.beta)
+	}
+	if err != nil && len(kept) < len(points) {
+		err = fmt.Errorf("%w\n  --from %s leaves %s of %s", err, units.Commas(int64(r.from)),
+			units.Commas(len(kept)), units.Count(len(points), "point"))
 	}
 	if err != nil {
 		return nil, 0, err

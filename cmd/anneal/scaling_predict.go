@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ type scalingPredictCmd struct {
 	Params quantity `placeholder:"N" help:"Parameters, such as 7B."`
 	Tokens quantity `placeholder:"D" help:"Training tokens, such as 2T."`
 	Loss   nats     `placeholder:"L" help:"Loss to reach, in nats per token."`
-	Unique quantity `name:"unique-tokens" placeholder:"U" help:"Number of unique tokens in the data, if training repeats them."`
+	Unique quantity `name:"unique-tokens" placeholder:"U" help:"Number of unique tokens in the data, if training repeats them. Parameters beyond those that they can fill are worth less."`
 	Serve  quantity `placeholder:"TOKENS" help:"Also find the model that reaches the same loss at the lowest cost of training it and serving this many tokens."`
 	svgFlag
 }
@@ -89,6 +90,25 @@ func (c scalingPredictCmd) open() (*scaling.Fit, string, error) {
 	return f, fmt.Sprintf("%s, a fit of %s", path, units.Count(len(f.Points), "point")), nil
 }
 
+// newPoints counts the points of a study that a fit of it does not know, among those long enough for it.
+func newPoints(study string, f *scaling.Fit) (n int) {
+	text, err := fileio.ReadSmall(filepath.Join(study, lab.PointsFile), mostPoints)
+	if err != nil {
+		return 0 // of another file
+	}
+	points, err := scaling.ReadPoints(bytes.NewReader(text))
+	if err != nil || len(f.Points) == 0 {
+		return 0
+	}
+	least := slices.MinFunc(f.Points, func(a, b scaling.Point) int { return cmp.Compare(a.Tokens, b.Tokens) }).Tokens
+	for _, p := range points {
+		if p.Tokens >= least && !slices.Contains(f.Points, p) {
+			n++
+		}
+	}
+	return n
+}
+
 // hint suggests a question that can be answered.
 func hint(err error) string {
 	switch {
@@ -116,6 +136,10 @@ func (c scalingPredictCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if n := newPoints(c.Fit, f); n > 0 {
+		s.warn(fmt.Sprintf("%s has %s that its fit does not know; `%s` makes a new fit", c.Fit, units.Count(n, "point"),
+			command("anneal", "scaling", "fit", c.Fit)))
+	}
 	m, err := f.Law.Answer(q)
 	if err != nil {
 		return asUsage(err)
@@ -140,9 +164,13 @@ func (c scalingPredictCmd) Run(s *session) error {
 	if serving != nil {
 		s.printServing(serving)
 	}
-	if reach := f.Reach(); reach > 0 && m.FLOPs > 10*reach {
-		s.warn(fmt.Sprintf("%.0f times the compute of the largest point: the interval leaves out the error of "+
-			"the law itself so far away", m.FLOPs/reach))
+	far := slices.MaxFunc(asked, func(a, b scaling.Model) int { return cmp.Compare(a.FLOPs, b.FLOPs) })
+	if reach := f.Reach(); reach > 0 && far.FLOPs > 10*reach {
+		leaves := "the law may be wrong so far away"
+		if len(f.Resamples) > 0 {
+			leaves = "the interval leaves out the error of the law itself so far away"
+		}
+		s.warn(fmt.Sprintf("%.0f times the compute of the largest point: %s", far.FLOPs/reach, leaves))
 	}
 	return s.emit(map[string]any{
 		"fit": c.Fit, "law": f.Law, "params": m.Params, "tokens": m.Tokens, "flops": m.FLOPs, "loss": number(m.Loss),
@@ -180,6 +208,10 @@ func (s *session) printAnswer(f *scaling.Fit, q scaling.Question, m scaling.Mode
 			text = fmt.Sprintf("%.0f %% interval %s", 100*scaling.Confidence, within(in, row.form))
 		}
 		s.printf("%s\n", strings.TrimRight(fmt.Sprintf("%-20s  %-10s  %s", row.name, row.form(row.of(m)), text), " "))
+	}
+	if worth := f.Law.EffectiveParams(m.Params, q.Unique); q.Unique > 0 && worth < 0.999*m.Params {
+		s.printf("%-20s  %-10s  the most that %s unique tokens can fill are %s\n", "worth of parameters", short(worth),
+			short(q.Unique), short(f.Law.OptimumOfTokens(q.Unique).Params))
 	}
 	if epochs := q.Epochs(m); epochs > 1 {
 		s.printf("%-20s  %-10.3g  of %s unique tokens, worth as much as %s new ones\n", "epochs", epochs,

@@ -91,8 +91,33 @@ func TestScalingRun(t *testing.T) {
 	}
 	unlock()
 
+	planned := w.object(exitOK, append(args, "--dry-run")...)
+	if !reflect.DeepEqual(planned["rungs"], v["rungs"]) {
+		t.Errorf("a dry run beside the study plans %v", planned["rungs"])
+	}
+	replaced := bytes.Replace(text, []byte(`"data": [
+    "`), []byte(`"data": [
+    "0`), 1)
+	if err := os.WriteFile(ladder, replaced, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := anneal(args...); code != exitData || !strings.Contains(errs, "trained on other data") {
+		t.Errorf("after the data was replaced: exit %d: %s", code, errs)
+	}
+	w.object(exitOK, "data", "build", "--tokenizer", w.path("tok.json"), "--out", w.path("whole"), "--val", "0",
+		w.path("text"))
+	if code, _, errs := anneal("scaling", "run", "--budget", "1h", "data.path="+w.path("whole"), "model.context=32",
+		"--out", w.path("none")); code != exitData || !strings.Contains(errs, "no validation split") ||
+		strings.Contains(errs, "measured") {
+		t.Errorf("without held-out text: exit %d: %s", code, errs)
+	}
+
 	for want, mistaken := range map[string][]string{
-		"--dry-run":       args[:len(args)-2],
+		"--dry-run": args[:len(args)-2],
+		"schedule.horizon": {"scaling", "run", "--budget", "1h", args[4], "model.context=32", "schedule.horizon=1000",
+			"--out", w.path("none")},
+		"train.length_warmup": {"scaling", "run", "--budget", "1h", args[4], "model.context=32",
+			"train.length_warmup=16 over 50%", "--out", w.path("none")},
 		"another study":   append(args, "seed=7"),
 		"is too small":    {"scaling", "run", "--budget", "10ms", args[4], "model.context=32", "--out", w.path("none")},
 		"from the budget": {"scaling", "run", "--budget", "1h", args[4], "model.dim=64", "--out", w.path("none")},

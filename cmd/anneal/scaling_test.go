@@ -65,19 +65,49 @@ func TestScalingFitAndPredict(t *testing.T) {
 	}
 }
 
+// A study that went on after its fit has points that the fit does not know.
+func TestPredictWarnsOfAStaleFit(t *testing.T) {
+	w := workshop{t, t.TempDir()}
+	path := pointsFile(t, w.dir)
+	w.object(exitOK, "scaling", "fit", w.dir, "--resamples", "0")
+	predict := func() string {
+		_, _, errs := anneal("scaling", "predict", w.dir, "--flops", "1e12")
+		return errs
+	}
+	if errs := predict(); strings.Contains(errs, "does not know") {
+		t.Errorf("of a new fit it says: %s", errs)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(f, "late,3e9,7e10,2.5")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if errs := predict(); !strings.Contains(errs, "has 1 point that its fit does not know") {
+		t.Errorf("of an old fit it says: %s", errs)
+	}
+}
+
 // The runs of a study differ by 8 times in tokens, so β is held fixed and the shortest runs are left out, unless flags
 // say otherwise. For a plain file of points β is fitted too, and all points are used.
 func TestAStudyIsFittedWithAHeldExponent(t *testing.T) {
 	w := workshop{t, t.TempDir()}
-	csv := "params,tokens,loss\n"
-	for _, n := range []float64{1e5, 2e5, 4e5, 8e5} {
-		for _, d := range []float64{2e6, 4e6, 8e6, 16e6} {
-			csv += fmt.Sprintf("%g,%g,%.6f\n", n, d, scaling.Besiroglu.Loss(n, d))
+	study := func(dir string, tokens ...float64) {
+		csv := "params,tokens,loss\n"
+		for _, n := range []float64{1e5, 2e5, 4e5, 8e5} {
+			for _, d := range tokens {
+				csv += fmt.Sprintf("%g,%g,%.6f\n", n, d, scaling.Besiroglu.Loss(n, d))
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "points.csv"), []byte(csv), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(w.path("points.csv"), []byte(csv), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	wide := t.TempDir()
+	study(w.dir, 2e6, 4e6, 8e6, 16e6)
+	study(wide, 2e6, 4e6, 8e6, 16e6, 48e6)
 	for _, c := range []struct {
 		args []string
 		held any
@@ -85,6 +115,7 @@ func TestAStudyIsFittedWithAHeldExponent(t *testing.T) {
 	}{
 		{[]string{w.dir}, 0.37, 12}, {[]string{w.dir, "--from", "0"}, 0.37, 16},
 		{[]string{w.dir, "--from", "3.5M"}, 0.37, 12},
+		{[]string{wide}, 0.0, 20}, {[]string{wide, "--from", "3.5M"}, 0.37, 16}, // the points used decide
 		{[]string{w.dir, "--beta", "0"}, 0.0, 12},
 		{[]string{w.dir, "--beta", "0.5", "--from", "0"}, 0.5, 16}, {[]string{w.path("points.csv")}, 0.0, 16},
 	} {
@@ -109,6 +140,10 @@ func TestScalingPredictByPublishedLaws(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "Besiroglu") || !strings.Contains(out, "epochs") {
 		t.Errorf("exit %d, %s", code, out)
 	}
+	code, out, _ = anneal("scaling", "predict", "--flops", "1e21", "--params", "70B", "--unique-tokens", "30B")
+	if code != exitOK || !strings.Contains(out, "worth of parameters") || strings.Contains(out, "epochs") {
+		t.Errorf("parameters that the text cannot fill, in less than an epoch: exit %d, %s", code, out)
+	}
 }
 
 // Every mistake ends with its exit code and says what to do.
@@ -118,6 +153,7 @@ func TestScalingMistakes(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("params,tokens,loss\n1e6,NaN,3\n1e6,1e7,-2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	good := pointsFile(t, t.TempDir())
 	junk := w.path("junk.json")
 	if err := os.WriteFile(junk, []byte(`{"law":{"E":1}}`), 0o644); err != nil {
 		t.Fatal(err)
@@ -127,7 +163,8 @@ func TestScalingMistakes(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"fit " + bad, exitUsage, []string{"bad.csv", "line 2: tokens is NaN", "line 3: loss is -2", "at least 6"}},
+		{"fit " + bad, exitUsage, []string{"bad.csv", "line 2: tokens is NaN", "line 3: loss is -2"}},
+		{"fit " + good + " --from 1T", exitUsage, []string{"0 points are too few", "leaves 0 of "}},
 		{"fit " + w.dir, exitUsage, []string{"no points.csv"}},
 		{"fit " + w.path("none.csv"), exitData, []string{"none.csv"}},
 		{"fit " + bad + " --beta 5", exitUsage, []string{"--beta: β cannot be held at 5", "above 0.01 and below 5"}},

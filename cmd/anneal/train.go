@@ -92,6 +92,9 @@ func (c trainCmd) Run(s *session) error {
 // prepare reads the config and prints what is about to run, or, for a dry run, what would run.
 func (c *trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) {
 	from, err := c.sources(s)
+	if err == nil {
+		err = c.checkOut(s, from)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,11 +106,6 @@ func (c *trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) 
 		return nil, nil, err
 	}
 	printBudget(s, c.budgeted)
-	if c.Out != "" && s.world.Rank() == 0 {
-		if err := run.CheckNewRun(c.Out); err != nil {
-			return nil, nil, err
-		}
-	}
 	switch {
 	case c.DryRun && c.budgeted != nil:
 		return nil, nil, dryRunBudget(s, cfg, int64(c.Memory), c.budgeted)
@@ -115,17 +113,29 @@ func (c *trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) 
 		return nil, nil, dryRunRecipe(s, c.Recipe, cfg, int64(c.Memory))
 	case c.DryRun:
 		return nil, nil, dryRun(s, cfg, int64(c.Memory))
-	case c.Memory > 0:
-		return nil, nil, &usageError{"--memory is for plans: training takes what it needs", "add --dry-run"}
-	case c.Out == "":
-		return nil, nil, &usageError{"train needs a directory for the run",
-			"try --out runs/" + cmp.Or(c.Recipe, runName(from.File))}
 	}
 	plan, err := s.header(cfg, cfg.Threads)
 	if err == nil && s.world.Size() == 1 {
 		err = refuse(plan)
 	}
 	return cfg, plan, err
+}
+
+// checkOut checks where the run goes, before a budget takes time to measure.
+func (c trainCmd) checkOut(s *session, from config.Sources) error {
+	name := "budget"
+	if from.File != "" {
+		name = runName(from.File)
+	}
+	switch {
+	case !c.DryRun && c.Memory > 0:
+		return &usageError{"--memory is for plans: training takes what it needs", "add --dry-run"}
+	case !c.DryRun && c.Out == "":
+		return &usageError{"train needs a directory for the run", "try --out runs/" + cmp.Or(c.Recipe, name)}
+	case c.Out != "" && s.world.Rank() == 0:
+		return run.CheckNewRun(c.Out)
+	}
+	return nil
 }
 
 // sources returns the parts of the config; with a recipe, the first argument may already be an override.

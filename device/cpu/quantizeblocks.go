@@ -18,7 +18,7 @@ func (d *Device) QuantizeBlocks(dst, src *tensor.Tensor, rows, cols int) {
 		e: d.f32, dst: dst.BF16(), src: d.f32.view(src), rows: src.Rows(), cols: src.Cols(), high: rows, wide: cols,
 		band: ceilDiv(bandRows, rows) * rows, grid: grid(tensor.F8E4M3, 1),
 	}
-	d.f32.reserve(3 * tile)
+	d.f32.reserve(3 * max(tile, cols))
 	d.pool.Run(ceilDiv(j.rows, j.band), j)
 }
 
@@ -38,7 +38,7 @@ type quantizeBlocks struct {
 // Do quantises the blocks of a band of rows.
 func (j *quantizeBlocks) Do(worker, task int) {
 	from, to := span(task, j.band, j.rows)
-	width := tile / j.wide * j.wide
+	width := max(tile/j.wide, 1) * j.wide
 	for top := from; top < to; top += j.high {
 		for left := 0; left < j.cols; left += width {
 			j.quantize(worker, top, min(top+j.high, to), left, min(left+width, j.cols))
@@ -48,7 +48,7 @@ func (j *quantizeBlocks) Do(worker, task int) {
 
 // quantize rounds the numbers of rows [top, bottom) and columns [left, right), which are blocks beside each other.
 func (j *quantizeBlocks) quantize(worker, top, bottom, left, right int) {
-	b, n := j.e.buffers(worker, tile), right-left
+	b, n := j.e.buffers(worker, max(tile, j.wide)), right-left
 	row, scaled, factors := b.at(0)[:n], b.at(1)[:n], b.at(2)[:ceilDiv(n, j.wide)]
 	clear(factors)
 	for r := top; r < bottom; r++ {

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"os"
@@ -70,5 +71,24 @@ func TestBlocksThatAreNotFiniteBecomeNaN(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Blocks may be wider than the stretch of a row that is converted at a time: of numbers that repeat, blocks of two
+// repetitions are rounded as those of one.
+func TestWideBlocksAreQuantized(t *testing.T) {
+	const rows, wide = 3, 650
+	x := tensor.Of(make([]float32, rows*4*wide), rows, 4*wide)
+	for i := range x.Len() {
+		x.F32()[i] = float32(math.Sin(float64(i % wide * (1 + i/(4*wide)))))
+	}
+	dev := NewTier(isa.Generic, 2)
+	defer dev.Close()
+	got := tensor.Of(make([]tensor.BFloat16, x.Len()), rows, 4*wide)
+	want := tensor.Of(make([]tensor.BFloat16, x.Len()), rows, 4*wide)
+	dev.QuantizeBlocks(got, x, 1, 2*wide)
+	dev.QuantizeBlocks(want, x, 1, wide)
+	if !bytes.Equal(got.Raw(), want.Raw()) {
+		t.Error("blocks of 1300 columns differ from those of 650 with the same numbers")
 	}
 }

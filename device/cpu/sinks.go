@@ -67,6 +67,9 @@ func (j *sinksGrad[T]) Do(worker, task int) {
 	buf := j.e.buffers(worker, size)
 	sum := 0.0
 	for i := from; i < to; i++ {
+		if math.IsInf(float64(j.lse[h*j.rows+i]), -1) {
+			continue // nothing has weight
+		}
 		at := i*j.out.cols + h*size
 		delta := j.e.vec.Dot(j.dout.load(buf.at(0), at, size), j.out.load(buf.at(1), at, size))
 		sum += math.Exp(float64(j.sinks[h]-j.lse[h*j.rows+i])) * float64(delta)

@@ -90,5 +90,5 @@ type tile[E tensor.Number] struct {
 	strip func(*strip) // in tiers with tiles, instead of the kernels above
 	outer outerKernel  // in tiers with outer products, instead of them
 
-	few func(b source) *fewKernels[E] // for products of few rows by b; may be nil
+	few func(b source) *fewKernels[E] // for products of few rows by b, or nil where it has none
 }

@@ -87,6 +87,9 @@ func (x *product[E]) scratchSizes() scratchSizes {
 		a: max((z.high+z.mr)*z.strideRows(), z.maxK*z.rowsOfA(device.TN)), b: maxB, c: z.maxC,
 		start: z.mr * colStep, bias: z.maxN,
 	}
+	if x.tile.outer != nil {
+		p.a = max(p.a, z.maxK*colStep)
+	}
 	if x.tile.strip != nil {
 		p.a = 2 * ((stripsTN*z.mr+1)*z.strideRows() + z.maxK*colStep)
 		p.b = maxDeep + (z.maxK+1)*z.maxN // at least one K block

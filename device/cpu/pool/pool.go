@@ -146,9 +146,13 @@ func (p *Pool) await() {
 	if p.soon(func() bool { return p.busy.Load() == 0 }) {
 		return
 	}
-	p.waiting.Store(true)
-	if p.busy.Load() > 0 || !p.waiting.CompareAndSwap(true, false) {
-		<-p.idle
+	// A worker that lost its CPU between the two steps by which it ends a job can take the next job's wait for that
+	// job's, and wake the caller too early.
+	for p.busy.Load() > 0 {
+		p.waiting.Store(true)
+		if p.busy.Load() > 0 || !p.waiting.CompareAndSwap(true, false) {
+			<-p.idle
+		}
 	}
 }
 

@@ -71,6 +71,42 @@ func TestClosedPoolRunsOnTheCaller(t *testing.T) {
 	}
 }
 
+// held keeps the extra worker in its task until it is released.
+type held struct {
+	begun, release chan struct{}
+	done           atomic.Int32
+}
+
+func (h *held) Do(worker, _ int) {
+	if worker == 0 {
+		<-h.begun
+	} else {
+		close(h.begun)
+		<-h.release
+	}
+	h.done.Add(1)
+}
+
+// A worker counts itself out of a job and then looks whether the caller sleeps. If the system takes its CPU in between,
+// the caller may sleep for the next job by then. Here the test wakes the caller as that worker would.
+func TestRunOutlastsALateWakeUp(t *testing.T) {
+	p := New(2)
+	defer p.Close()
+	h := &held{begun: make(chan struct{}), release: make(chan struct{})}
+	go func() {
+		for !p.waiting.CompareAndSwap(true, false) {
+			runtime.Gosched()
+		}
+		p.idle <- struct{}{}
+		time.Sleep(10 * time.Millisecond)
+		close(h.release)
+	}()
+	p.Run(2, h)
+	if n := h.done.Load(); n != 2 {
+		t.Errorf("Run returned when %d of 2 tasks were done", n)
+	}
+}
+
 // Between kernels workers poll for a while and then sleep; a job may arrive before, while or after they fall asleep.
 func TestWorkersTakeAJobWheneverItComes(t *testing.T) {
 	p := New(3)

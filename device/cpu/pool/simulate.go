@@ -9,7 +9,8 @@ import (
 // does all tasks on the caller, one after the other, measures each, and computes when parallel workers would finish
 // them. The caller's time between jobs counts in full, because other workers are then idle.
 //
-// It does not model resources that CPUs share: memory bandwidth, shared caches, and power.
+// It does not model resources that CPUs share: memory bandwidth, shared caches, and power. Nor does it see work that
+// the tasks of a job deal out among themselves, as products of at most 16 rows do: the first task then counts for all.
 type Simulation struct {
 	Jobs    int           // jobs that more than one worker shared
 	Tasks   int           // of those jobs
