@@ -47,6 +47,12 @@ func fail(w http.ResponseWriter, e *apiError) {
 	if e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
+	switch e.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusRequestEntityTooLarge:
+		// The body has not been read to its end. Without this net/http waits for up to 256 KB of it before it answers.
+		w.Header().Set("Connection", "close")
+	}
 	reply(w, e.status, e.body())
 }
 
@@ -57,7 +63,8 @@ func reply(w http.ResponseWriter, status int, v any) {
 		panic(err) // a float that is not finite, which logprobs.go leaves out
 	}
 	w.Header().Set("Content-Type", "application/json")
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
+	// net/http may read the rest of a body first
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(bodyTime + writeTime))
 	w.WriteHeader(status)
 	w.Write(text)
 }

@@ -78,13 +78,18 @@ func (l *loop) counts() (running, waiting int) {
 	return l.running, len(l.waiting)
 }
 
-// close ends the loop after the current pass.
-func (l *loop) close() {
+// end ends the loop after the current pass. Requests that wait for it are answered with an error.
+func (l *loop) end() {
 	l.mu.Lock()
 	l.closed = true
 	l.wake.Signal()
 	l.mu.Unlock()
 	<-l.ended
+}
+
+// close ends the loop and frees its memory.
+func (l *loop) close() {
+	l.end()
 	l.scheduler.Close()
 }
 

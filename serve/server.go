@@ -39,7 +39,11 @@ const (
 	bodyTime       = 30 * time.Second
 	idleTime       = time.Minute
 	writeTime      = 30 * time.Second // for a client to receive a ready answer
+	partingTime    = 2 * time.Second  // for all clients whose requests take longer than the drain
 )
+
+// ErrUnfinished means that requests took longer than Options.Drain. They were answered with an error.
+var ErrUnfinished = errors.New("not all requests were finished")
 
 // A Server answers requests for the completions of a model.
 type Server struct {
@@ -131,7 +135,8 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// Serve answers requests from l until ctx ends. Then it accepts no more and waits for the current ones.
+// Serve answers requests from l until ctx ends. Then it accepts no more and waits for the current ones; if they take
+// longer than Options.Drain, they are answered with an error, and so is the caller, by ErrUnfinished.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
@@ -164,9 +169,24 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	default:
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return server.Close() // the remaining requests took too long
+		return s.part(server)
 	}
 	return err
+}
+
+// part answers the requests that are left with an error, and closes the connections of clients that do not take it.
+func (s *Server) part(server *http.Server) error {
+	left := len(s.requests)
+	s.loop.end()
+	last, cancel := context.WithTimeout(context.Background(), partingTime)
+	defer cancel()
+	if server.Shutdown(last) != nil {
+		server.Close()
+	}
+	if left == 0 { // only clients that were slow to receive an answer
+		return nil
+	}
+	return fmt.Errorf("%w: %d took longer than %v, and were answered with an error", ErrUnfinished, left, s.o.Drain)
 }
 
 // take takes a place for a request. If none is free, it answers with an error, and release is nil.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -446,6 +447,12 @@ func TestTokensComeBackAsText(t *testing.T) {
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"param":"tokens"`) {
 		t.Errorf("null as a token: status %d, %s", w.Code, w.Body)
 	}
+	for path, body := range map[string]string{"/tokenize": `{"model":"x","prompt":"a"}`, "/detokenize": `{"model":"x"}`} {
+		w = send(s, "POST", path, body)
+		if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "model_not_found") {
+			t.Errorf("%s by another model: status %d, %s", path, w.Code, w.Body)
+		}
+	}
 	if w := send(s, "GET", "/tokenizer_info", ""); !strings.Contains(w.Body.String(), `"eos_token":"`) {
 		t.Errorf("%s", w.Body)
 	}
@@ -542,6 +549,44 @@ func TestTheEndWaitsForRequestsInHand(t *testing.T) {
 	}
 	if _, err := http.Post(url, "application/json", strings.NewReader(`{"prompt":"a"}`)); err == nil {
 		t.Error("a request after the end was answered")
+	}
+}
+
+// Requests that take longer than the drain are answered with an error, and Serve says how many they were.
+func TestTheEndAnswersRequestsThatTakeTooLong(t *testing.T) {
+	s := newServer(t, Options{Sequences: 1, Drain: 10 * time.Millisecond})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	answers := make(chan string, 2)
+	for _, stream := range []string{"", `"stream":true,`} {
+		go func() {
+			w, err := http.Post("http://"+l.Addr().String()+"/v1/completions", "application/json",
+				strings.NewReader(`{`+stream+`"prompt":"a","max_tokens":60,"n":100,"ignore_eos":true}`))
+			if err != nil {
+				answers <- err.Error()
+				return
+			}
+			defer w.Body.Close()
+			text, err := io.ReadAll(w.Body)
+			answers <- fmt.Sprint(string(text[max(len(text)-200, 0):]), err)
+		}()
+	}
+	for len(s.requests) < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	end()
+	for range 2 {
+		if text := <-answers; !strings.Contains(text, "shutting down") {
+			t.Errorf("a request in hand: %s", text)
+		}
+	}
+	if err := <-served; !errors.Is(err, ErrUnfinished) || !strings.Contains(err.Error(), "2 took longer than 10ms") {
+		t.Error(err)
 	}
 }
 

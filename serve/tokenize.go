@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -14,7 +15,11 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		AddSpecialTokens *bool   `json:"add_special_tokens"`
 		ReturnTokenStrs  bool    `json:"return_token_strs"`
 	}
-	if e := readJSON(w, r, &q); e != nil {
+	e := readJSON(w, r, &q)
+	if e == nil {
+		e = s.o.knows(cmp.Or(q.Model, s.o.Model))
+	}
+	if e != nil {
 		fail(w, e)
 		return
 	}
@@ -49,6 +54,9 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 		Tokens []*int32 `json:"tokens"` // null would be read as 0
 	}
 	e := readJSON(w, r, &q)
+	if e == nil {
+		e = s.o.knows(cmp.Or(q.Model, s.o.Model))
+	}
 	if e == nil && slices.Contains(q.Tokens, nil) {
 		e = invalid("tokens", "null is not a token id")
 	}

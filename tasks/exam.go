@@ -225,6 +225,11 @@ func (a *asked) result(answers [][]response, o Options) (TaskResult, error) {
 			}
 		}
 	}
+	for j := range a.questions {
+		if q := &a.questions[j]; q.known {
+			r.Known = append(r.Known, q.number)
+		}
+	}
 	if a.Output == MultipleChoice {
 		for j := range a.questions {
 			if q := &a.questions[j]; len(q.gold()) == 0 {

@@ -227,3 +227,31 @@ func TestItemsWithoutARightChoiceAreNamed(t *testing.T) {
 		t.Errorf("%+v, %v: want items 1 and 2 without a right choice, and a third of them right", r, err)
 	}
 }
+
+// Items that are drawn as their own examples are counted. With the same test_split and fewshot_split none is.
+func TestItemsAmongTheirOwnExamplesAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		keys string
+		some bool
+	}{
+		{"num_fewshot: 4\n", true}, {"num_fewshot: 4\nfewshot_split: test\n", false}, {"num_fewshot: 0\n", false},
+	} {
+		set, err := Load(taskFile(t, plain+c.keys))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, all, err := set.Tasks[0].questions(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := asked{set.Tasks[0], list, all}
+		answers := make([][]response, len(list))
+		for i := range answers {
+			answers[i] = make([]response, len(list[i].requests))
+		}
+		r, err := a.result(answers, Options{})
+		if err != nil || len(r.Known) > 0 != c.some {
+			t.Errorf("%q: items %v are among their own examples, %v", c.keys, r.Known, err)
+		}
+	}
+}

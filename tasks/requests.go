@@ -15,6 +15,7 @@ type question struct {
 	requests []request
 	choices  []string
 	wanted   any
+	known    bool // it is among its own examples
 }
 
 // questions returns the questions of the first limit items of a task, or of all if limit is 0.
@@ -64,6 +65,7 @@ func (t *Task) ask(it item, examples *examples) (q question, err error) {
 	if err != nil {
 		return q, err
 	}
+	q.known = t.splits.examples() == t.splits.evaluated() && slices.ContainsFunc(shots, it.equal)
 	context, err := t.context(it, shots)
 	if err != nil {
 		return q, err

@@ -27,6 +27,8 @@ type TaskResult struct {
 
 	// Items of multiple choice whose target is none of their choices, so that no answer is right.
 	Astray []int `json:"astray,omitempty"`
+	// Items that are among their own examples, with their answer, because these come from the evaluated split.
+	Known []int `json:"known,omitempty"`
 }
 
 // PartResult is the figures of the items that have a value in a field.

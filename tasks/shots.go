@@ -53,20 +53,22 @@ func (t *Task) items(split string) ([]item, error) {
 	return list, err
 }
 
+// equal reports whether o has the same values.
+func (it item) equal(o item) bool { return jinja.Equal(o.values, it.values) }
+
 // next returns the examples of the next item.
 func (x *examples) next(it item) ([]item, error) {
 	n := x.task.Shots
 	if n == 0 {
 		return nil, nil
 	}
-	isItem := func(o item) bool { return jinja.Equal(o.values, it.values) }
 	var list []item
 	switch {
 	case x.task.sampler == "first_n" && !x.same:
 		return x.pool[:n], nil
 	case x.task.sampler == "first_n":
 		for _, o := range x.pool {
-			if len(list) < n && !isItem(o) {
+			if len(list) < n && !it.equal(o) {
 				list = append(list, o)
 			}
 		}
@@ -74,7 +76,7 @@ func (x *examples) next(it item) ([]item, error) {
 		for _, i := range x.random.sample(len(x.pool), n+1) {
 			list = append(list, x.pool[i])
 		}
-		list = slices.DeleteFunc(list, isItem)
+		list = slices.DeleteFunc(list, it.equal)
 		list = list[:min(n, len(list))]
 	default:
 		for _, i := range x.random.sample(len(x.pool), n) {

@@ -2,6 +2,7 @@ package use
 
 import (
 	"context"
+	"slices"
 
 	"anneal/dataset"
 	"anneal/tasks"
@@ -16,7 +17,8 @@ type Score struct {
 	BitsPerByte float64 `json:"bits_per_byte"`
 }
 
-// Score scores texts independently, with the beginning that documents of the training data have. A text with more
+// Score scores texts independently, with the beginning that documents of the training data have; if they have none, it
+// is the token that ends a text. Without such a token the first token of a text is not scored, nor do its bytes count. A text with more
 // tokens than the context is scored in pieces of the context's length, each of which sees only its own tokens. For an
 // empty text without tokens around it, the error is ErrNoText.
 func (r *Trained) Score(ctx context.Context, texts ...string) ([]Score, error) {
@@ -31,7 +33,15 @@ func (r *Trained) Score(ctx context.Context, texts ...string) ([]Score, error) {
 		if err != nil {
 			return nil, err
 		}
-		scores[i] = Score{Tokens: len(ids) - 1, Bytes: len(text)}
+		bytes := len(text)
+		if before, _ := r.Tokenizer.Around(); len(before) == 0 {
+			if end := r.end(); end >= 0 {
+				ids = slices.Insert(ids, 0, end)
+			} else if text != "" {
+				bytes -= len(r.Tokenizer.Token(uint32(ids[0])))
+			}
+		}
+		scores[i] = Score{Tokens: len(ids) - 1, Bytes: bytes}
 		for from := 0; from+1 < len(ids); from += r.Context() {
 			list = append(list, tasks.Sequence{IDs: ids[from:min(from+r.Context()+1, len(ids))], From: 1})
 			of = append(of, i)

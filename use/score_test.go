@@ -58,7 +58,31 @@ func TestScoreIsTheSumOverTokens(t *testing.T) {
 	if err := r.Tokenizer.SetAround(nil, nil); err != nil {
 		t.Fatal(err)
 	}
+	bare, err := r.Score(context.Background(), texts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := append([]int32{r.end()}, encoded(t, r, texts[0])...)
+	want := 0.0
+	for n := 1; n < len(ids); n++ {
+		p, _ := logProb(g.Logits(ids[:n]), int(ids[n]))
+		want += p
+	}
+	s := bare[0]
+	if s.Tokens != len(ids)-1 || math.Abs(s.LogProb-want) > 1e-9*math.Abs(want) || s.Bytes != len(texts[0]) {
+		t.Errorf("with nothing around a text: %+v, want %v nats for %d tokens", s, want, len(ids)-1)
+	}
 	if _, err := r.Score(context.Background(), ""); !errors.Is(err, ErrNoText) {
 		t.Errorf("nothing at all: %v", err)
 	}
+}
+
+// encoded returns the tokens of a text alone.
+func encoded(t *testing.T, r *Trained, text string) []int32 {
+	t.Helper()
+	ids, err := r.Encode(text, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
 }

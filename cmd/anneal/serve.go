@@ -138,6 +138,10 @@ func (c serveCmd) serve(s *session, r *use.Trained, server *serve.Server, l net.
 	// Otherwise a handler waits until the scheduler preempts a computing thread, 10 ms for a text that takes 5 ms.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	err := s.untilSignal(func(ctx context.Context) error { return server.Serve(ctx, l) })
+	if errors.Is(err, serve.ErrUnfinished) {
+		s.warn(err.Error())
+		err = nil
+	}
 	if err != nil {
 		return err
 	}

@@ -145,12 +145,15 @@ func (m *member) expect(body bool) {
 }
 
 // watchBodies tells the member of each request when its body begins and ends. net/http reads the rest of a body that a
-// handler leaves.
+// handler leaves, except of its own bodies those whose client waits for 100 Continue or which are long. Of others it
+// would wait for the rest before it answers. So the request gets its own body back.
 func watchBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m := r.Context().Value(memberKey{}).(*member)
 		if m.expect(r.ContentLength != 0); r.ContentLength != 0 {
-			r.Body = &body{r.Body, m}
+			own := r.Body
+			r.Body = &body{own, m}
+			defer func() { r.Body = own }()
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -9,6 +9,34 @@ import (
 	"time"
 )
 
+// A client that is refused learns so at once, also if it has not sent its body: because it waits for 100 Continue, or
+// because there is much of it.
+func TestARefusedBodyNeedNotArrive(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	})}
+	go Serve(server, l, 2)
+	defer server.Close()
+	for _, head := range []string{"Content-Length: 100\r\nExpect: 100-continue", "Content-Length: 600000"} {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetDeadline(time.Now().Add(5 * time.Second))
+		io.WriteString(conn, "POST / HTTP/1.1\r\nHost: localhost\r\n"+head+"\r\n\r\n")
+		answer := make([]byte, 64)
+		n, err := conn.Read(answer)
+		if err != nil || !strings.HasPrefix(string(answer[:n]), "HTTP/1.1 403") {
+			t.Errorf("%s: %q, %v", head, answer[:n], err)
+		}
+		conn.Close()
+	}
+}
+
 // While all connections have a request, the next connection waits for one to end; none is closed.
 func TestConnectionsInUseKeepTheirPlace(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
