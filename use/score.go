@@ -18,9 +18,9 @@ type Score struct {
 }
 
 // Score scores texts independently, with the beginning that documents of the training data have; if they have none, it
-// is the token that ends a text. Without such a token the first token of a text is not scored, nor do its bytes count. A text with more
-// tokens than the context is scored in pieces of the context's length, each of which sees only its own tokens. For an
-// empty text without tokens around it, the error is ErrNoText.
+// is the token that ends a text. Without such a token the first token of a text is not scored, nor do its bytes count.
+// A text with more tokens than the context is scored in pieces of the context's length, each of which sees only its own
+// tokens. For an empty text without tokens around it, the error is ErrNoText.
 func (r *Trained) Score(ctx context.Context, texts ...string) ([]Score, error) {
 	if err := r.usable(); err != nil {
 		return nil, err

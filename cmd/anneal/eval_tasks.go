@@ -74,8 +74,8 @@ func (c evalCmd) onTasks(s *session) error {
 					units.Count(t.Items, "item"), t.Astray[0]))
 			}
 			if n := len(t.Known); n > 0 {
-				s.warn(fmt.Sprintf("%s: %s of %s are among their own examples, with their answer; the first is item %d. "+
-					"Set fewshot_split to another split, or, to draw from the same one without the item itself, "+
+				s.warn(fmt.Sprintf("%s: %s of %s are among their own examples, with their answer; the first is item "+
+					"%d. Set fewshot_split to another split, or, to draw from the same one without the item itself, "+
 					"to that of test_split", t.Task, units.Commas(n), units.Count(t.Items, "item"), t.Known[0]))
 			}
 			if t.Items < t.Of {
