@@ -107,6 +107,9 @@ func (s *Shard) rooms(arena func(string) *tensor.Arena, sent [][][]tensor.Tensor
 	return list
 }
 
+// sameRoom reports whether gradients of two units are received in the same memory.
+func sameRoom(i, j int) bool { return i == j || i > 0 && j > 0 && (i-1)%(Lag+1) == (j-1)%(Lag+1) }
+
 // Begin begins a round of a step, in which the first senders ranks have a block of micro-batches. Round 0 starts new
 // sums; at stage 0 the sums of the last round are sent back to all ranks.
 func (s *Shard) Begin(step, round, senders int, last bool) {
@@ -168,6 +171,12 @@ func (s *Shard) Send(i int) error {
 		u.encode(s.dev, s.key)
 	}
 	u.add, u.senders, u.back = s.add, s.senders, s.back
+	// A pipeline meets units in another order than a single stage, whose units in flight all have rooms of their own.
+	for !s.world.InPlace() && slices.ContainsFunc(s.under, func(j int) bool { return sameRoom(i, j) }) {
+		if err := s.fold(); err != nil {
+			return err
+		}
+	}
 	u.gradients.Start(s.senders)
 	s.under = append(s.under, i)
 	if len(s.under) <= Lag {

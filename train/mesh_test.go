@@ -60,6 +60,22 @@ func TestPipelineIsTheModel(t *testing.T) {
 	}
 }
 
+// Replicas of a pipeline whose gradients arrive in memory of their own, which several layers use in turn.
+func TestPipelineOfReplicasIsTheModel(t *testing.T) {
+	cfg := smallConfig(t, traintest.Data(t), "train.batch_tokens=1024", "model.tie_embeddings=false", "model.layers=8")
+	cfg.Model.Vocab = 300
+	src := dataset.NewRandom(300, cfg.Model.Context, 5)
+	want, _ := trained(t, cfg, src, 1, true)
+	for _, schedule := range []string{"1f1b", "gpipe", "interleaved:2"} {
+		for zero := range 4 {
+			cfg.Parallel.Pipeline, cfg.Parallel.Zero, cfg.Parallel.Schedule = 2, zero, schedule
+			if got, _ := trained(t, cfg, src, 4, false); got != want {
+				t.Errorf("%s at stage %d ends with %.8s, one rank with %.8s", schedule, zero, got, want)
+			}
+		}
+	}
+}
+
 // A tied table has its gradient on the first stage and on the last: with the same losses and norms as on one rank, from
 // every schedule.
 func TestPipelineWithTiedEmbeddings(t *testing.T) {

@@ -63,7 +63,7 @@ func onRanks(t *testing.T, cfg *config.Config, n int, inPlace bool, f func(x *Tr
 	return trainers
 }
 
-// copying is a group of one process whose ranks copy what they receive.
+// copying is a group of one process whose ranks copy what they receive, from Start on, as MPI does.
 type copying struct{ comm.Comm }
 
 func (copying) InPlace() bool { return false }
@@ -74,15 +74,15 @@ func (c copying) Group(ranks []int) (comm.Comm, error) {
 }
 
 func (c copying) NewExchange(name string, out, room [][]tensor.Tensor) comm.Transfer {
-	return &copied{c.Comm.NewExchange(name, out, nil), c.Rank(), out[c.Rank()], room, 0}
+	return &copied{c.Comm.NewExchange(name, out, nil), c.Rank(), out[c.Rank()], room, make(chan error, 1)}
 }
 
 type copied struct {
 	comm.Transfer
-	me      int
-	mine    []tensor.Tensor
-	room    [][]tensor.Tensor
-	senders int
+	me   int
+	mine []tensor.Tensor
+	room [][]tensor.Tensor
+	done chan error
 }
 
 func (c *copied) Set(out, room [][]tensor.Tensor) {
@@ -91,25 +91,28 @@ func (c *copied) Set(out, room [][]tensor.Tensor) {
 }
 
 func (c *copied) Start(senders int) {
-	c.senders = senders
 	c.Transfer.Start(senders)
+	room := c.room
+	go func() { c.done <- c.receive(senders, room) }()
 }
 
-func (c *copied) Wait() error {
+func (c *copied) receive(senders int, room [][]tensor.Tensor) error {
 	if err := c.Transfer.Wait(); err != nil {
 		return err
 	}
-	for r := range c.senders {
+	for r := range senders {
 		if r == c.me {
 			continue
 		}
 		for k, x := range c.Transfer.From(r) {
-			copy(c.room[r][k].Raw(), x.Raw())
+			copy(room[r][k].Raw(), x.Raw())
 		}
 	}
 	c.Transfer.Release()
 	return nil
 }
+
+func (c *copied) Wait() error { return <-c.done }
 
 func (c *copied) From(r int) []tensor.Tensor {
 	if r == c.me {
