@@ -50,8 +50,8 @@ func describe(s *section) *Cluster {
 	a.Peak = peaks(s.inner("peak_tflops"))
 	a.Memory = gibi * s.figure("memory_gb", 1, 1e5, "GB")
 	a.Bandwidth = giga * s.figure("memory_gb_per_second", 1, 1e6, "GB/s")
-	a.Cores = s.count("cores", 0, 1e6, "cores")
-	c.Levels = levels(s.list("network"), nodes*c.PerNode)
+	a.Cores = s.count("cores", 0, 1e4, "cores")
+	c.Levels = levels(s.list("network"), c.PerNode, nodes*c.PerNode)
 	c.Price = s.figure("price_per_device_hour", 0, 1e6, "an hour")
 	s.close()
 	if c.Devices = nodes * c.PerNode; c.Devices > mostDevices {
@@ -67,14 +67,20 @@ func peaks(s *section) map[Precision]float64 {
 	defer s.close()
 	const unit = "TFLOP/s"
 	bf16 := tera * s.figure("bf16", 0.1, 1e5, unit)
+	other := func(key string, most float64) float64 { // 0 if it is not given
+		if s.take(key) == nil {
+			return 0
+		}
+		return tera * s.figure(key, 0.1, most, unit)
+	}
 	return map[Precision]float64{
-		BF16: bf16, FP16: max(bf16, tera*s.figure("fp16", 0, 1e5, unit)),
-		FP8: tera * s.figure("fp8", 0, 2e5, unit), FP4: tera * s.figure("fp4", 0, 4e5, unit),
+		BF16: bf16, FP16: cmp.Or(other("fp16", 1e5), bf16), FP8: other("fp8", 2e5), FP4: other("fp4", 4e5),
 	}
 }
 
-// levels reads the levels of a network of so many devices, of which each joins more than the one inside it.
-func levels(sections []*section, all int) (list []Level) {
+// levels reads the levels of a network of so many devices. Each joins whole groups of the one inside it, and nodes
+// whole groups of it, or it whole nodes.
+func levels(sections []*section, node, all int) (list []Level) {
 	inside := 0
 	for i, s := range sections {
 		l := Level{Name: s.text("name", fmt.Sprint("level ", i)), Bandwidth: giga * s.figure("gb_per_second", 0.001,
@@ -90,6 +96,10 @@ func levels(sections []*section, all int) (list []Level) {
 		} else if least == 0 && n > 0 && n < all {
 			s.fault(s.values["devices"], "%sdevices is %d, but the outermost level must join all %d: leave devices "+
 				"out or add a level", s.name, n, all)
+		}
+		if n := l.Devices; n > inside && node > 0 && (n%max(inside, 1) != 0 || n%node != 0 && node%n != 0) {
+			s.fault(s.values["devices"], "%sdevices is %d, which neither divides a node of %d nor joins whole nodes, "+
+				"or splits a group of the level inside it", s.name, n, node)
 		}
 		inside = max(inside, l.Devices)
 		s.close()

@@ -79,6 +79,10 @@ func TestFilesDescribeClusters(t *testing.T) {
 	if err != nil || c.Devices != 32 || c.Levels[1].Bandwidth != 25e9 || c.Accelerator.BestProduct(FP8) != 240e12 {
 		t.Fatalf("%+v, %v", c, err)
 	}
+	slower := strings.Replace(described8, "bf16: 300", "bf16: 300, fp16: 150", 1)
+	if c, err := Read([]byte(slower)); err != nil || c.Accelerator.Peak[FP16] != 150e12 {
+		t.Errorf("fp16 below bf16: %+v, %v", c, err)
+	}
 }
 
 // A bad file is refused with everything that is wrong with it, each with its line, and the names that were meant.
@@ -139,7 +143,10 @@ network:
 		strings.Replace(described8, "64", "\"64\"", 1):                  "memory_gb is",
 		strings.Replace(described8, "fabric", "fabric, devices: 16", 1): "line 10: network[1].devices is 16, but the " +
 			"outermost level must join all 32: leave devices out or add a level",
-		described8 + "price_per_device_hour: -1": "-1",
+		strings.Replace(described8, "{name: node, devices: 8", "{name: node, devices: 3", 1): "devices is 3, which " +
+			"neither divides a node of 8",
+		strings.Replace(described8, "bf16: 300", "bf16: 300, fp8: 1e-9", 1): "must be from 0.1",
+		described8 + "price_per_device_hour: -1":                            "-1",
 	} {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -37,6 +37,26 @@ func (c planCmd) load(s *session) (*config.Config, error) {
 	return run.LoadConfig(from)
 }
 
+// clusterFlags lists the keys that a plan of a cluster does not read, by their beginnings, and what it reads instead.
+var clusterFlags = [][2]string{
+	{"parallel.", "--mesh and --zero"}, {"train.micro_batch=", "--micro"}, {"precision=", "--precision"},
+	{"memory.recompute=", "--recompute"}, {"optimizer.name=", "the bytes of AdamW, whatever the optimizer"},
+}
+
+// checkKeys refuses keys that would change nothing in a plan of a cluster.
+func checkKeys(overrides []string) error {
+	var faults []error
+	for _, text := range overrides {
+		for _, c := range clusterFlags {
+			if strings.HasPrefix(text, c[0]) {
+				faults = append(faults, fmt.Errorf("%s does not count in a plan of a cluster, which takes %s",
+					text, c[1]))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // model returns the model to plan for a cluster: a well-known one, or that of a config.
 func (c planCmd) model(s *session) (cluster.Recipe, error) {
 	if file, overrides := fileAndKeys(c.Config, c.Overrides); c.Recipe != "" && file == "" {
@@ -50,6 +70,10 @@ func (c planCmd) model(s *session) (cluster.Recipe, error) {
 		case err == nil && len(overrides) == 0, !keys:
 			return r, err
 		}
+	}
+	_, overrides := fileAndKeys(c.Config, c.Overrides)
+	if err := checkKeys(overrides); err != nil {
+		return cluster.Recipe{}, err
 	}
 	cfg, err := c.load(s)
 	if err != nil {

@@ -59,7 +59,7 @@ func (c planCmd) search(s *session, r *cluster.Run, fixed cluster.Axes, tokens f
 
 // front prints the Pareto front: the meshes that no other mesh beats.
 func (s *session) front(found []*cluster.Found, list []plannedRun) {
-	s.printf("\nno mesh is better than one of these in time, cost and free memory\n")
+	s.printf("\nevery other mesh is slower than one of these, and not clearly better in cost or free memory\n")
 	s.printf("%11s %9s %14s %6s  %s\n", "step", "days", "device hours", "free", "devices, mesh")
 	for i, f := range found {
 		s.printf("%11s %9s %14s %5.0f%%  %7s %s\n", stepTime(f.Step.Seconds), oneDecimal(list[i].Days),

@@ -89,6 +89,9 @@ func TestBadPlansAreRefusedAtOnce(t *testing.T) {
 		{"--recipe llama2-7b --on 8xh100-80gb --search --within 90s", []string{"no mesh finishes within 1m30s"}},
 		{"--recipe llama2-7b --on 8xh100-80gb --price 20/node-hour", []string{"--price 20/node-hour"}},
 		{"--recipe llama2-7b --on 8xh100-80gb --price 60/day", []string{"--price 60/day"}},
+		{"--recipe standard-130m parallel.zero=3 optimizer.name=sgd --on 8xh100-80gb",
+			[]string{"parallel.zero=3 does not count", "--mesh and --zero", "optimizer.name=sgd", "AdamW"}},
+		{"--recipe llama2-7b --on 8xh100-80gb --price 0", []string{"--price 0 is no price"}},
 	} {
 		code, _, errs := anneal(append([]string{"plan"}, strings.Fields(c.args)...)...)
 		if code != exitUsage {
@@ -303,7 +306,8 @@ func TestSearchesAreExplained(t *testing.T) {
 		t.Fatalf("exit %d, %s", code, errs)
 	}
 	for _, want := range []string{
-		"meshes were considered", "fits: ", "no mesh is better", "llama2-70b: the best meshes", "training (days)",
+		"meshes were considered", "fits: ", "every other mesh is slower", "llama2-70b: the best meshes",
+		"training (days)",
 		"the fastest with one axis changed", "% time, mostly", "other meshes: how many", "stage 0  ", "F forward",
 	} {
 		if !strings.Contains(out, want) {

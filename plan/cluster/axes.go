@@ -72,7 +72,7 @@ func pipelines(layers, devices int) (list []int) {
 // of micro-batches.
 func (a Axes) variants(r *Run, m Mesh) (list []Mesh) {
 	layers := (r.Shape.Layers + m.Pipeline - 1) / m.Pipeline
-	for _, chunks := range a.values("vpp", r.Mesh.Chunks, divisors(layers, mostChunks)) {
+	for _, chunks := range a.values("vpp", r.Mesh.Chunks, chunksOf(layers)) {
 		if chunks > 1 && m.Pipeline == 1 && !a["vpp"] {
 			continue
 		}
@@ -108,6 +108,17 @@ func (a Axes) recomputes(r *Run) []Recompute {
 // mostChunks is the largest number of chunks of layers per stage that is tried.
 const mostChunks = 20
 
+// chunksOf returns the numbers of chunks to try for the layers of a stage: those that divide them, and powers of two,
+// whose chunks differ in size.
+func chunksOf(layers int) []int {
+	list := divisors(layers, mostChunks)
+	for n := 2; n <= min(layers, mostChunks); n *= 2 {
+		list = append(list, n)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // divisors returns the divisors of n up to most.
 func divisors(n, most int) (list []int) {
 	for d := 1; d <= min(n, most); d++ {
@@ -133,8 +144,8 @@ func (a Axes) micros(r *Run, m Mesh) (list []int) {
 }
 
 // stages returns the stages of ZeRO to try. Without copies of a weight there is nothing to shard. 0 sends more bytes
-// than 1 in fewer messages, which is faster only for models too small for a pipeline. In a pipeline, 3 would gather
-// the weights again for each of many micro-batches, for memory that the pipeline has divided already.
+// than 1 in fewer messages, which is faster only for models too small for a pipeline. In a pipeline, 3 gathers the
+// weights again for each of many micro-batches, which pays where its memory saves recomputation or more stages.
 func (m Mesh) stages(expert int) []int {
 	m.Expert = expert
 	switch {
@@ -143,7 +154,7 @@ func (m Mesh) stages(expert int) []int {
 	case m.dataGroup().Size == 1:
 		return []int{0, 1}
 	case m.Pipeline > 1:
-		return []int{1, 2}
+		return []int{1, 2, 3}
 	default:
 		return []int{0, 1, 2, 3}
 	}

@@ -6,55 +6,73 @@ import (
 	"slices"
 )
 
-// neighbours returns, for each mesh that differs from the best in one axis, what it costs or why it is refused, and the
-// fastest of them if it is faster than the best.
+// neighbours returns, for each mesh that differs from the best in one axis, or in tp and another one, what it costs or
+// why it is refused, and the fastest of them if it is faster than the best.
 func (x *explorer) neighbours(f *Found) (list []Rejected, faster *Found) {
 	m := f.Mesh
+	seen := map[Mesh]bool{m: true}
 	for _, c := range []struct {
 		axis   string
+		with   string // the axis that gives or takes the devices
 		value  any
 		change func(m *Mesh)
 	}{
-		{"tp", m.Tensor * 2, func(m *Mesh) { m.Tensor, m.Data, m.Sequence = m.Tensor*2, m.Data/2, true }},
-		{"tp", m.Tensor / 2, func(m *Mesh) { m.Tensor, m.Data, m.Sequence = m.Tensor/2, m.Data*2, m.Tensor > 2 }},
-		{"pp", m.Pipeline * 2, func(m *Mesh) { m.Pipeline, m.Data = m.Pipeline*2, m.Data/2 }},
-		{"pp", m.Pipeline / 2, func(m *Mesh) { m.Pipeline, m.Data = m.Pipeline/2, m.Data*2 }},
-		{"cp", m.Context * 2, func(m *Mesh) { m.Context, m.Data = m.Context*2, m.Data/2 }},
-		{"cp", m.Context / 2, func(m *Mesh) { m.Context, m.Data = m.Context/2, m.Data*2 }},
-		{"ep", m.Expert * 2, func(m *Mesh) { m.Expert *= 2 }},
-		{"ep", m.Expert / 2, func(m *Mesh) { m.Expert /= 2 }},
-		{"vpp", m.Chunks * 2, func(m *Mesh) { m.SetChunks(m.Chunks * 2) }},
-		{"vpp", m.Chunks / 2, func(m *Mesh) { m.SetChunks(m.Chunks / 2) }},
-		{"micro", x.fixed.next(f.Run, 1), func(m *Mesh) { m.Micro = x.fixed.next(f.Run, 1) }},
-		{"micro", x.fixed.next(f.Run, -1), func(m *Mesh) { m.Micro = x.fixed.next(f.Run, -1) }},
-		{"recompute", None, func(m *Mesh) { m.Recompute = None }},
-		{"recompute", Half, func(m *Mesh) { m.Recompute = Half }},
-		{"recompute", Full, func(m *Mesh) { m.Recompute = Full }},
-		{"zero", 0, func(m *Mesh) { m.Zero = 0 }},
-		{"zero", 1, func(m *Mesh) { m.Zero = 1 }},
-		{"zero", 2, func(m *Mesh) { m.Zero = 2 }},
-		{"zero", 3, func(m *Mesh) { m.Zero = 3 }},
+		{"tp", "dp", m.Tensor * 2, func(m *Mesh) { m.Tensor, m.Data, m.Sequence = m.Tensor*2, m.Data/2, true }},
+		{"tp", "dp", m.Tensor / 2, func(m *Mesh) { m.Tensor, m.Data, m.Sequence = m.Tensor/2, m.Data*2, m.Tensor > 2 }},
+		{"pp", "dp", m.Pipeline * 2, func(m *Mesh) { m.Pipeline, m.Data = m.Pipeline*2, m.Data/2 }},
+		{"pp", "dp", m.Pipeline / 2, func(m *Mesh) { m.Pipeline, m.Data = m.Pipeline/2, m.Data*2 }},
+		{"cp", "dp", m.Context * 2, func(m *Mesh) { m.Context, m.Data = m.Context*2, m.Data/2 }},
+		{"cp", "dp", m.Context / 2, func(m *Mesh) { m.Context, m.Data = m.Context/2, m.Data*2 }},
+		{"tp", "cp", m.Tensor / 2, func(m *Mesh) {
+			m.Tensor, m.Context, m.Sequence = m.Tensor/2, m.Context*2, m.Tensor > 2
+		}},
+		{"tp", "cp", m.Tensor * 2, func(m *Mesh) { m.Tensor, m.Context, m.Sequence = m.Tensor*2, m.Context/2, true }},
+		{"tp", "pp", m.Tensor / 2, func(m *Mesh) {
+			m.Tensor, m.Pipeline, m.Sequence = m.Tensor/2, m.Pipeline*2, m.Tensor > 2
+		}},
+		{"tp", "pp", m.Tensor * 2, func(m *Mesh) { m.Tensor, m.Pipeline, m.Sequence = m.Tensor*2, m.Pipeline/2, true }},
+		{"ep", "", m.Expert * 2, func(m *Mesh) { m.Expert *= 2 }},
+		{"ep", "", m.Expert / 2, func(m *Mesh) { m.Expert /= 2 }},
+		{"vpp", "", m.Chunks * 2, func(m *Mesh) { m.SetChunks(m.Chunks * 2) }},
+		{"vpp", "", m.Chunks / 2, func(m *Mesh) { m.SetChunks(m.Chunks / 2) }},
+		{"vpp", "", m.Chunks + 1, func(m *Mesh) { m.SetChunks(m.Chunks + 1) }},
+		{"vpp", "", m.Chunks - 1, func(m *Mesh) { m.SetChunks(m.Chunks - 1) }},
+		{"micro", "", x.fixed.next(f.Run, 1), func(m *Mesh) { m.Micro = x.fixed.next(f.Run, 1) }},
+		{"micro", "", x.fixed.next(f.Run, -1), func(m *Mesh) { m.Micro = x.fixed.next(f.Run, -1) }},
+		{"recompute", "", None, func(m *Mesh) { m.Recompute = None }},
+		{"recompute", "", Half, func(m *Mesh) { m.Recompute = Half }},
+		{"recompute", "", Full, func(m *Mesh) { m.Recompute = Full }},
+		{"zero", "", 0, func(m *Mesh) { m.Zero = 0 }},
+		{"zero", "", 1, func(m *Mesh) { m.Zero = 1 }},
+		{"zero", "", 2, func(m *Mesh) { m.Zero = 2 }},
+		{"zero", "", 3, func(m *Mesh) { m.Zero = 3 }},
 	} {
-		moves := c.axis == "tp" || c.axis == "pp" || c.axis == "cp" // to or from dp
 		switch {
-		case x.fixed[c.axis], moves && x.fixed["dp"], c.axis == "ep" && f.Run.Shape.Experts == 0,
+		case x.fixed[c.axis], x.fixed[c.with], c.axis == "ep" && f.Run.Shape.Experts == 0,
 			c.axis == "zero" && !slices.Contains(m.stages(m.Expert), c.value.(int)):
 			continue
 		}
 		r := *f.Run
 		c.change(&r.Mesh)
 		change := fmt.Sprint(c.axis, "=", c.value)
-		if moves {
+		switch n := &r.Mesh; c.with {
+		case "cp":
+			change += fmt.Sprint(",cp=", n.Context)
+		case "pp":
+			change += fmt.Sprint(",pp=", n.Pipeline)
+		}
+		if c.with != "" {
 			x.follow(&r, m)
 			if r.Mesh.Chunks != m.Chunks {
 				change += fmt.Sprint(",vpp=", r.Mesh.Chunks)
 			}
 		}
 		n := r.Mesh
-		if n == m || n.Ranks() != m.Ranks() ||
+		if seen[n] || n.Ranks() != m.Ranks() ||
 			min(n.Data, n.Tensor, n.Pipeline, n.Chunks, n.Context, n.Micro, n.Expert) < 1 {
 			continue
 		}
+		seen[n] = true
 		reason, g := x.against(f, &r)
 		list = append(list, Rejected{Mesh: n, Change: change, Reason: reason})
 		if g != nil && g.Step.Seconds < f.Step.Seconds && (faster == nil || byTime(g, faster) < 0) {

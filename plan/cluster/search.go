@@ -37,14 +37,17 @@ type Rejected struct {
 type Search struct {
 	Tried      int
 	Best       *Found
-	Front      []*Found   // every other mesh is worse in time, cost and headroom than one of these
+	Front      []*Found   // every other mesh is slower than one of these, and not clearly better in cost or headroom
 	Refused    []Rejected // one of each kind of reason
 	Neighbours []Rejected // of the best
 	Advice     string     // why there is no best
 }
 
-// finalists is how many of the meshes that look fastest are simulated.
-const finalists = 24
+// finalists is how many of the meshes that look fastest are simulated, beside slower ones with more headroom.
+const finalists = 48
+
+// clearly is by how much, as a share of a device's memory, headroom must be larger to count.
+const clearly = 0.05
 
 // Find returns the best meshes for a run. The mesh of the run gives the precision and the fixed axes. Find tries the
 // whole cluster and parts of it; every split of these into powers of two and into numbers that divide a node, the
@@ -108,7 +111,7 @@ func sizes(c *hardware.Cluster) []int {
 func byTime(a, b *Found) int { return cmp.Compare(a.Step.Seconds, b.Step.Seconds) }
 
 // dominates reports whether a mesh that is at least as fast is also about as good in cost and headroom.
-func (f *Found) dominates(g *Found) bool { return f.Cost <= 1.02*g.Cost && f.Room >= g.Room-0.05 }
+func (f *Found) dominates(g *Found) bool { return f.Cost <= 1.02*g.Cost && f.Room >= g.Room-clearly }
 
 // An explorer tries meshes.
 type explorer struct {
@@ -147,8 +150,11 @@ func (x *explorer) explore(r *Run) error {
 		}
 	}
 	slices.SortStableFunc(fit, byTime)
+	room := 0.0
 	for i, f := range fit {
-		if i >= finalists {
+		if roomy := f.Room > room+clearly; i < finalists || roomy {
+			room = max(room, f.Room)
+		} else {
 			x.refuse("slower", &Rejected{Mesh: f.Mesh, Reason: fmt.Sprintf("fits, but takes longer: about %.3f s",
 				f.Step.Seconds), need: f.Step.Seconds})
 			continue

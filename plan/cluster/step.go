@@ -254,13 +254,13 @@ func (r *Run) account(s *Step, costs []cost, pipeline float64, a machine) {
 	s.Tokens = tokens / s.Seconds
 	peak := a.Peak[a.Computes(hardware.BF16)] * float64(m.Ranks())
 	s.MFU = s.Tokens * r.Shape.FLOPs() / peak
-	s.HFU = s.MFU * r.hardwareFLOPs() / r.Shape.FLOPs()
+	s.HFU = s.Tokens * r.hardwareFLOPs() / peak
 }
 
 // hardwareFLOPs returns the operations of a token including recomputation.
 func (r *Run) hardwareFLOPs() float64 {
 	f := r.Shape.FLOPs()
-	head := 6 * r.Shape.table()
+	head := 6 * float64(1+r.Shape.Extra) * r.Shape.table() // heads are not computed again
 	switch r.Mesh.Recompute {
 	case Full:
 		return f + (f-head)/3
