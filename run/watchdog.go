@@ -75,6 +75,7 @@ type watchdog struct {
 	told    bool // the current section was reported
 	stalls  int
 	slowest [sections]time.Duration // slowest unreported time of each section
+	seen    time.Time               // when the watchdog last knew that the process ran; zero at first
 }
 
 // newWatchdog starts a watchdog, which calls report from a goroutine of its own. The caller closes it.
@@ -98,8 +99,8 @@ func (w *watchdog) enter(s section) {
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.told {
-		w.slowest[w.section] = max(w.slowest[w.section], now.Sub(w.since))
+	if stopped := w.stopped(now); !w.told {
+		w.slowest[w.section] = max(w.slowest[w.section], now.Sub(w.since)-stopped)
 	}
 	w.section, w.since, w.told = s, now, false
 }
@@ -108,28 +109,34 @@ func (w *watchdog) enter(s section) {
 func (w *watchdog) run() {
 	ticker := time.NewTicker(w.limits.tick)
 	defer ticker.Stop()
-	last := time.Now()
 	for {
 		select {
 		case <-w.done:
 			return
 		case <-ticker.C:
 		}
-		now := time.Now()
-		stopped := now.Sub(last) - 2*w.limits.tick // stopped by SIGSTOP or a debugger: not a stall
-		last = now
-		if s, late := w.look(now, max(stopped, 0)); late {
+		if s, late := w.look(time.Now()); late {
 			w.report(s)
 		}
 	}
 }
 
+// stopped returns for how long the process did not run since the last call, because of SIGSTOP, a debugger or the sleep
+// of the machine: calls are at most a tick apart while it runs.
+func (w *watchdog) stopped(now time.Time) time.Duration {
+	before := w.seen
+	if w.seen = now; before.IsZero() {
+		return 0
+	}
+	return max(now.Sub(before)-2*w.limits.tick, 0)
+}
+
 // look returns the current section if it takes too long and was not reported. Time during which the process was
 // stopped does not count.
-func (w *watchdog) look(now time.Time, stopped time.Duration) (stall, bool) {
+func (w *watchdog) look(now time.Time) (stall, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.since = w.since.Add(stopped)
+	w.since = w.since.Add(w.stopped(now))
 	s := stall{w.section, now.Sub(w.since), w.slowest[w.section], w.limits.first}
 	if s.slowest > 0 {
 		s.limit = max(w.limits.least, w.limits.factor*s.slowest)

@@ -206,7 +206,7 @@ func (k *kernel) code(base, codes string, signed bool) {
 }
 
 // candidates and resolve write the same codes for AVX2, vector u of a slice, in two loops: candidates writes them as
-// bytes that may be one too low, resolve looks these up. One loop would take as long as both: the scheduler of a Zen 3
+// bytes that may be one too low, resolve looks these up. One loop takes a third longer: the scheduler of a Zen 3
 // holds too few of its iterations to fill the time from the numbers to the codes.
 func (k *kernel) candidates(src, codes string, u int, signed bool) {
 	k.load(src, u, encoded)
