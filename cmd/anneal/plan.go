@@ -225,7 +225,7 @@ func readPrice(text string) (float64, error) {
 	}
 	amount, unit, _ := strings.Cut(text, "/")
 	price, err := units.Number(strings.TrimPrefix(amount, "$"))
-	if err != nil || price <= 0 || price > 1e6 || !slices.Contains(perHour, strings.ToLower(unit)) {
+	if err != nil || price < 0 || price > 1e6 || !slices.Contains(perHour, strings.ToLower(unit)) {
 		return 0, fmt.Errorf("--price %s is no price of a device for an hour, such as 2.50/gpu-hour", text)
 	}
 	return price, nil

@@ -91,7 +91,6 @@ func TestBadPlansAreRefusedAtOnce(t *testing.T) {
 		{"--recipe llama2-7b --on 8xh100-80gb --price 60/day", []string{"--price 60/day"}},
 		{"--recipe standard-130m parallel.zero=3 optimizer.name=sgd --on 8xh100-80gb",
 			[]string{"parallel.zero=3 does not count", "--mesh and --zero", "optimizer.name=sgd", "AdamW"}},
-		{"--recipe llama2-7b --on 8xh100-80gb --price 0", []string{"--price 0 is no price"}},
 	} {
 		code, _, errs := anneal(append([]string{"plan"}, strings.Fields(c.args)...)...)
 		if code != exitUsage {

@@ -92,7 +92,7 @@ func (c trainCmd) Run(s *session) error {
 // prepare reads the config and prints what is about to run, or, for a dry run, what would run.
 func (c *trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) {
 	from, err := c.sources(s)
-	if err == nil {
+	if err == nil && c.Budget != nil { // before it takes time to measure
 		err = c.checkOut(s, from)
 	}
 	if err != nil {
@@ -103,6 +103,9 @@ func (c *trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) 
 	}
 	cfg, err := run.LoadConfig(from)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.checkOut(s, from); err != nil {
 		return nil, nil, err
 	}
 	printBudget(s, c.budgeted)
@@ -121,7 +124,7 @@ func (c *trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) 
 	return cfg, plan, err
 }
 
-// checkOut checks where the run goes, before a budget takes time to measure.
+// checkOut checks where the run goes.
 func (c trainCmd) checkOut(s *session, from config.Sources) error {
 	name := "budget"
 	if from.File != "" {
