@@ -126,7 +126,16 @@ func (o LadderOptions) rate(r, smallest *Rung) error {
 // plan measures sizes until they are too slow for the budget, and chooses the ladder.
 func (o LadderOptions) plan(ctx context.Context) (*Ladder, error) {
 	l := &Ladder{Overrides: o.Overrides, Budget: o.Budget.Seconds(), Losses: map[string]float64{}}
-	ranks, err := o.ranks(l)
+	r := shapeOf(ladderDims[0])
+	r.Unit = unitGrain
+	cfg, err := o.config(r, lengths[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(checkBranches(cfg), l.checkData(cfg)); err != nil {
+		return nil, err
+	}
+	ranks, err := ranksOf(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -244,17 +253,8 @@ func (r *Rung) describe(cfg *config.Config) error {
 	return nil
 }
 
-// ranks returns the number of ranks that the threads form in every run of l. It checks the settings and the data first.
-func (o LadderOptions) ranks(l *Ladder) (int, error) {
-	r := shapeOf(ladderDims[0])
-	r.Unit = unitGrain
-	cfg, err := o.config(r, lengths[0])
-	if err != nil {
-		return 0, err
-	}
-	if err := errors.Join(checkBranches(cfg), l.checkData(cfg)); err != nil {
-		return 0, err
-	}
+// ranksOf returns the number of ranks that the threads form in every run.
+func ranksOf(cfg *config.Config) (int, error) {
 	if cfg.Parallel.Ranks > 1 {
 		return cfg.Parallel.Ranks, nil
 	}

@@ -31,6 +31,15 @@ type agreedError struct {
 func (e *agreedError) Error() string { return e.err.Error() }
 func (e *agreedError) Unwrap() error { return e.err }
 
+// disagreed returns the error that all ranks know of as one that they do not: they know that a checkpoint failed, but
+// not whether the leader ends the run with it.
+func disagreed(err error) error {
+	if agreed := (*agreedError)(nil); errors.As(err, &agreed) {
+		return agreed.err
+	}
+	return err
+}
+
 // ToldElsewhere reports whether another rank of the run reports the error, so that this one need not.
 func ToldElsewhere(err error) bool {
 	var agreed *agreedError

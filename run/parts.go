@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 
 	"anneal/checkpoint"
@@ -84,10 +83,7 @@ func (s *session) joinParts() error {
 	if !s.world.leads() || isLost(err) {
 		return err
 	}
-	if agreed := (*agreedError)(nil); errors.As(err, &agreed) {
-		err = agreed.err // all ranks know that it failed, but not whether the leader ends the run
-	}
-	if err == nil {
+	if err = disagreed(err); err == nil {
 		err = s.store.Commit(s.world.Size())
 	} else if left := s.store.Abandon(); left != nil {
 		s.Warn(fmt.Sprintf("the unfinished checkpoint of step %d could not be removed: %v", s.saving.step, left))

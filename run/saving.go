@@ -110,10 +110,7 @@ func (s *session) tolerate(err error) error {
 	most := s.cfg.Checkpoint.MaxFailures
 	device, locked := (*train.DeviceError)(nil), (*checkpoint.LockedError)(nil)
 	if s.saving.failures >= most || !saved || errors.As(err, &device) || errors.As(err, &locked) {
-		if agreed := (*agreedError)(nil); errors.As(err, &agreed) {
-			err = agreed.err // all ranks know that it failed, but not that the leader ends the run
-		}
-		return err
+		return disagreed(err)
 	}
 	s.Warn(fmt.Sprintf("%v\n  training continues and saves again at step %d; "+
 		"after %d failures in a row it stops (checkpoint.max_failures; so far %d)",

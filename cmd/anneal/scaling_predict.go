@@ -27,7 +27,7 @@ type scalingPredictCmd struct {
 	Params quantity `placeholder:"N" help:"Parameters, such as 7B."`
 	Tokens quantity `placeholder:"D" help:"Training tokens, such as 2T."`
 	Loss   nats     `placeholder:"L" help:"Loss to reach, in nats per token."`
-	Unique quantity `name:"unique-tokens" placeholder:"U" help:"Number of unique tokens in the data, if training repeats them. Parameters beyond those that they can fill are worth less."`
+	Unique quantity `name:"unique-tokens" placeholder:"U" help:"Number of unique tokens in the data. Repeated tokens are worth less, and so are parameters that the unique ones cannot fill."`
 	Serve  quantity `placeholder:"TOKENS" help:"Also find the model that reaches the same loss at the lowest cost of training it and serving this many tokens."`
 	svgFlag
 }

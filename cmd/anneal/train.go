@@ -105,8 +105,10 @@ func (c *trainCmd) prepare(s *session) (*config.Config, *plan.Foresight, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.checkOut(s, from); err != nil {
-		return nil, nil, err
+	if c.Budget == nil { // a config's own faults come first
+		if err := c.checkOut(s, from); err != nil {
+			return nil, nil, err
+		}
 	}
 	printBudget(s, c.budgeted)
 	switch {

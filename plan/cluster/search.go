@@ -152,13 +152,12 @@ func (x *explorer) explore(r *Run) error {
 	slices.SortStableFunc(fit, byTime)
 	room := 0.0
 	for i, f := range fit {
-		if roomy := f.Room > room+clearly; i < finalists || roomy {
-			room = max(room, f.Room)
-		} else {
+		if i >= finalists && f.Room <= room+clearly {
 			x.refuse("slower", &Rejected{Mesh: f.Mesh, Reason: fmt.Sprintf("fits, but takes longer: about %.3f s",
 				f.Step.Seconds), need: f.Step.Seconds})
 			continue
 		}
+		room = max(room, f.Room)
 		if err := x.simulate(f); err != nil {
 			return err
 		}
