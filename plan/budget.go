@@ -121,14 +121,14 @@ func (b Budget) enough(c *candidate) time.Duration {
 	return time.Duration(math.Ceil(10*step/budgetSteps)) * time.Second
 }
 
-// seconds predicts the time of steps and evaluations; train.minutes ends a run that takes longer.
+// seconds predicts the time of steps and evaluations.
 func (b Budget) seconds(c *candidate) float64 {
 	t := c.resolved.Train
 	tokens := float64(t.Steps * t.BatchTokens)
 	if every := t.EvalEvery; every > 0 {
 		tokens += float64((t.Steps+every-1)/every*t.EvalTokens) / evalCost
 	}
-	return min(tokens/c.speed, 60*t.Minutes)
+	return min(tokens/c.speed, c.limit())
 }
 
 // A sheet is a configuration being filled in, with the list of derived keys.

@@ -165,6 +165,24 @@ func TestGivenStepsDoNotDependOnTheSpeed(t *testing.T) {
 	}
 }
 
+// What is predicted ends where train.minutes ends the run, and nowhere if the run has no limit.
+func TestThePredictionEndsWhereTheRunDoes(t *testing.T) {
+	predict := func(minutes string) Predicted {
+		_, r, err := budgetedAt(t, 1e10, 3*time.Minute, 0, "model.dim=128", "train.steps=2000", minutes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Predicted
+	}
+	short, long, free := predict("train.minutes=1"), predict("train.minutes=20"), predict("train.minutes=0")
+	if short.Seconds != 60 || long.Seconds != 1200 || free.Seconds < 1300 {
+		t.Errorf("%.0f, %.0f and %.0f s, want 60, 1200 and more", short.Seconds, long.Seconds, free.Seconds)
+	}
+	if !(short.BitsPerByte > long.BitsPerByte && long.BitsPerByte > free.BitsPerByte) {
+		t.Errorf("%.3f, %.3f and %.3f bits per byte", short.BitsPerByte, long.BitsPerByte, free.BitsPerByte)
+	}
+}
+
 // A model of half a head is chosen where one of a whole head would read too few tokens to learn to copy, and only
 // there.
 func TestHalfAHeadIsForRunsOfFewTokens(t *testing.T) {

@@ -121,9 +121,17 @@ func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candid
 		return nil, err
 	}
 	c.memory = p.Bytes()
-	read := min(float64(c.resolved.Tokens()), b.stepSeconds()*c.speed)
+	read := min(float64(c.resolved.Tokens()), c.limit()*c.speed)
 	c.loss = budgetLaw(p.FLOPsPerToken/6, read, max(float64(b.Data.Tokens), 1)) * b.Data.level()
 	return c, nil
+}
+
+// limit returns the seconds after which train.minutes ends the run, if it has not ended by itself.
+func (c *candidate) limit() float64 {
+	if m := c.resolved.Train.Minutes; m > 0 {
+		return 60 * m
+	}
+	return math.Inf(1)
 }
 
 // size derives the shape of the model.
