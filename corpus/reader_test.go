@@ -195,6 +195,38 @@ func TestPiecesJoinToTheFile(t *testing.T) {
 	})
 }
 
+// Text of Windows is cut at its blank lines, too.
+func TestPiecesEndAtBlankLines(t *testing.T) {
+	for _, end := range []string{"\n", "\r\n"} {
+		dir := t.TempDir()
+		text := strings.Repeat("one line"+end+"and another"+end+end, 60)
+		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		docs, _ := read(t, dir, Options{MaxDocument: 200, Piece: 150}, "a.txt")
+		for i, d := range docs {
+			if !strings.HasSuffix(string(d.Text), end+end) {
+				t.Errorf("line end %q: piece %d of %d ends with %q", end, i, len(docs), d.Text[len(d.Text)-10:])
+			}
+		}
+	}
+}
+
+// A NUL byte costs a long text the piece around it, which counts as lost, and not the whole file, which would be
+// passed over like an image.
+func TestANULByteDoesNotHideALongText(t *testing.T) {
+	dir := t.TempDir()
+	text := []byte(strings.Repeat("words and words\n", 100))
+	text[20] = 0
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	docs, rep := read(t, dir, Options{MaxDocument: 400, Piece: 160}, "a.txt")
+	if len(docs) != 9 || rep.Lost == nil || rep.Lost.Documents != 1 || rep.Lost.Bytes != 160 {
+		t.Errorf("%d pieces of ten, %+v", len(docs), rep)
+	}
+}
+
 func TestBrokenLinesAreQuarantinedWithTheirPlace(t *testing.T) {
 	content := "\xef\xbb\xbf{\"text\": \"one\"}\n" + // 3..18
 		"{\"text\": \"tw\n" + // line 2 at 19

@@ -70,6 +70,7 @@ func (c *cutter) text(p part) error {
 		}
 		reason, valid := judge(head)
 		switch {
+		case reason == Binary && !short && !noise(head): // a long text with a few NUL bytes: its pieces are judged
 		case reason == Binary: // an image, an archive, a program: no text is lost
 			c.pass(0, reason, "")
 			return nil
@@ -151,8 +152,8 @@ func cut(text []byte, limit int) int {
 		return len(text)
 	}
 	half := limit / 2
-	if i := bytes.LastIndex(text[half:limit], []byte("\n\n")); i >= 0 {
-		return half + i + 2
+	if end := max(lastEnd(text[half:limit], "\n\n"), lastEnd(text[half:limit], "\n\r\n")); end > 0 {
+		return half + end
 	}
 	if i := bytes.LastIndexByte(text[half:limit], '\n'); i >= 0 {
 		return half + i + 1
@@ -174,13 +175,16 @@ func judge(text []byte) (reason Reason, valid bool) {
 		return Binary, false
 	}
 	if valid = utf8.Valid(text); !valid && 10*invalidBytes(text) > len(text) {
-		if 50*controlBytes(text) > len(text) {
+		if noise(text) {
 			return Binary, false
 		}
 		return NotUTF8, false
 	}
 	return "", valid
 }
+
+// noise reports whether text has more control characters than a damaged text.
+func noise(text []byte) bool { return 50*controlBytes(text) > len(text) }
 
 // controlBytes counts control characters that are rare in text of any character set; of random bytes, a tenth are such
 // characters.
@@ -222,6 +226,15 @@ func (c *cutter) deliver(d Document, valid bool) error {
 }
 
 // pass leaves out something that holds no text.
+
+// lastEnd returns where the last mark in text ends, or 0.
+func lastEnd(text []byte, mark string) int {
+	if i := bytes.LastIndex(text, []byte(mark)); i >= 0 {
+		return i + len(mark)
+	}
+	return 0
+}
+
 func (c *cutter) pass(line int, reason Reason, detail string) {
 	c.r.reject(Reject{Source: c.source, Line: line, Offset: c.offset, Reason: reason, Detail: detail})
 }

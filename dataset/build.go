@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"anneal/corpus"
 	"anneal/internal/fileio"
@@ -21,7 +20,7 @@ import (
 // BuildOptions are the options of Build.
 type BuildOptions struct {
 	Dir       string    // created if missing; must not hold a dataset unless Replace is set
-	Replace   bool      // replace the dataset in Dir; the build removes it at its start
+	Replace   bool      // replace the dataset in Dir, which is kept until the new one is complete
 	Tokenizer Tokenizer // the tokenizer of NewEncoder
 
 	// TokenizerFile is written to Dir as tokenizer.json, so that the dataset is self-contained; may be nil.
@@ -110,12 +109,13 @@ func (o BuildOptions) make(doing string, fill func(*builder) error) (m Manifest,
 	}
 	if err != nil {
 		b.abort()
+		err = errors.Join(err, settle(o.Dir))
 		if errors.Is(missing, fs.ErrNotExist) {
 			os.Remove(o.Dir) // if it is empty
 		}
 		return Manifest{}, fmt.Errorf("%s %s: %w", doing, o.Dir, err)
 	}
-	return m, nil
+	return m, settle(o.Dir)
 }
 
 // progress reports the progress of the build.
@@ -131,13 +131,12 @@ func (b *builder) finish() (Manifest, error) {
 		return Manifest{}, err
 	}
 	if b.opt.TokenizerFile != nil {
-		if err := writeFile(filepath.Join(b.opt.Dir, tokenizerName), b.opt.TokenizerFile); err != nil {
+		if err := b.write(tokenizerName, b.opt.TokenizerFile); err != nil {
 			return Manifest{}, err
 		}
 	}
 	if b.opt.TokenizerConfig != nil {
-		if err := writeFile(filepath.Join(b.opt.Dir, tokenizerConfigName),
-			bytes.NewReader(b.opt.TokenizerConfig)); err != nil {
+		if err := b.write(tokenizerConfigName, bytes.NewReader(b.opt.TokenizerConfig)); err != nil {
 			return Manifest{}, err
 		}
 	}
@@ -155,6 +154,12 @@ func (b *builder) finish() (Manifest, error) {
 	return m, m.write(b.opt.Dir)
 }
 
+// write writes a file beside the manifest.
+func (b *builder) write(name string, from io.WriterTo) error {
+	b.wrote = append(b.wrote, name)
+	return writeFile(filepath.Join(b.opt.Dir, name), from)
+}
+
 // ErrExists means that the directory for a new dataset already holds one.
 var ErrExists = errors.New("already holds a data set")
 
@@ -164,33 +169,26 @@ func Exists(dir string) bool {
 	return err == nil
 }
 
-// prepare prepares dir for a build: it removes the manifest and the shards of an earlier or interrupted build.
+// prepare prepares dir for a build: it sets an earlier dataset aside and removes the shards of an interrupted build.
 func prepare(dir string, replace bool) error {
-	manifest := filepath.Join(dir, manifestName)
-	if _, err := os.Stat(manifest); err == nil {
+	if err := settle(dir); err != nil {
+		return fmt.Errorf("build %s: %s", dir, fileio.Cause(err))
+	}
+	if _, err := os.Stat(filepath.Join(dir, manifestName)); err == nil {
 		if !replace {
 			return fmt.Errorf("%s %w\n  choose another directory, or replace it with --replace", dir, ErrExists)
 		}
-		if err := os.Remove(manifest); err != nil {
-			return err
-		}
-		fileio.SyncDir(dir)
+		return setAside(dir)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("build %s: %s", dir, fileio.Cause(err))
 	}
-	for _, split := range []string{"train", "val"} {
-		entries, err := os.ReadDir(filepath.Join(dir, split))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("build %s: %s: %s", dir, split, fileio.Cause(err))
-		}
-		for _, e := range entries {
-			name := strings.TrimSuffix(e.Name(), temporary)
-			if ours, _ := filepath.Match("[0-9][0-9][0-9][0-9][0-9].tokens", name); !ours {
-				continue
-			}
-			if err := os.Remove(filepath.Join(dir, split, e.Name())); err != nil {
-				return err
-			}
+	shards, err := shardsOf(dir)
+	if err != nil {
+		return fmt.Errorf("build %s: %s", dir, fileio.Cause(err))
+	}
+	for _, name := range shards {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			return err
 		}
 	}
 	return os.MkdirAll(dir, 0o777)

@@ -16,7 +16,8 @@
 // Each document is one end-of-text token (EOT) followed by the tokens of its text; EOT never occurs inside a
 // document. The token thus ends one document and begins the next: a model learns to emit it at the end of a text, and
 // a prompt that begins with it looks like the start of a training document. A split is the concatenation of its
-// documents, across shards, in the order of the input.
+// documents, across shards, in the order of the input, but for some that wait at the start until it is known that each
+// split has a document.
 //
 // # A shard, byte by byte
 //

@@ -22,6 +22,8 @@ type builder struct {
 	both   bool // both splits have a document, or only one is requested
 	held   document
 	copies int // number of copies of held; 0 if nothing is held
+
+	wrote []string // files beside the manifest
 }
 
 func newBuilder(opt BuildOptions) *builder {
@@ -114,6 +116,9 @@ func (b *builder) finishSplits() error {
 func (b *builder) abort() {
 	b.train.abort()
 	b.val.abort()
+	for _, name := range b.wrote {
+		os.Remove(filepath.Join(b.opt.Dir, name))
+	}
 }
 
 // splitWriter writes the shards of one split.

@@ -10,9 +10,10 @@ import (
 
 // Kinds of tokens in tokenizer.ggml.token_type.
 const (
-	tokenNormal  int32 = 1
-	tokenControl int32 = 3 // a special token, which no text yields
-	tokenUnused  int32 = 5
+	tokenNormal      int32 = 1
+	tokenControl     int32 = 3 // a special token, which no text yields
+	tokenUserDefined int32 = 4 // an added token, which any text yields
+	tokenUnused      int32 = 5
 )
 
 // splitters maps patterns to llama.cpp's names for code that splits text in the same way. whole is for tokenizers that
@@ -49,6 +50,9 @@ func ggufTokenizer(tok *tokenizer.Tokenizer, vocab int) (list []gguf.KV, notes [
 	}
 	for _, s := range tok.Specials() {
 		texts[s.ID], kinds[s.ID] = s.Text, tokenControl
+		if s.Added {
+			kinds[s.ID] = tokenUserDefined
+		}
 	}
 	var merges []string
 	for left, right := range tok.Merges() {

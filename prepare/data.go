@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -83,8 +84,33 @@ type DataOptions struct {
 	Tokenizer     *tokenizer.Tokenizer // defines the token that ends a text
 	TokenizerPath string               // the file it was read from, for messages
 	PromptEnd     string               // ends a prompt, which is read but not trained on; "" for none
+	Special       bool                 // names of special tokens are these tokens, and end-of-text ends a document
 	ValFraction   float64
 	Threads       int
+}
+
+// splitAt ends documents wherever end occurs in them.
+func splitAt(docs iter.Seq2[[]byte, error], end []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for d, err := range docs {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for part := range bytes.SplitSeq(d, end) {
+				if len(part) > 0 && !yield(part, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (o *DataOptions) encoder() func([]uint32, []byte) []uint32 {
+	if o.Special {
+		return o.Tokenizer.NewEncoder().EncodeSpecial
+	}
+	return o.Tokenizer.NewEncoder().Encode
 }
 
 // BuildData tokenises text into a data set at o.Dir and stores the tokenizer beside it, so that a run needs nothing
@@ -94,22 +120,26 @@ func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest,
 		return dataset.Manifest{}, corpus.Report{}, errors.New("there is no Tokenizer\n" +
 			"  make one with TrainTokenizer, or read one with tokenizer.Open")
 	}
-	if _, err := o.Tokenizer.EndOfText(); err != nil {
+	end, err := o.Tokenizer.EndOfText()
+	if err != nil {
 		return dataset.Manifest{}, corpus.Report{}, err
 	}
 	text.Options.Out = o.Dir
 	if o.TokenizerPath != "" {
-		text.Options.Skip = []string{o.TokenizerPath}
+		text.Options.Skip = tokenizer.Files(o.TokenizerPath)
 	}
 	r, docs, err := text.Open(ctx)
 	if err != nil {
 		return dataset.Manifest{}, corpus.Report{}, err
 	}
+	if o.Special {
+		docs = splitAt(docs, o.Tokenizer.Token(end))
+	}
 	m, err := dataset.Build(ctx, dataset.BuildOptions{
 		Dir: o.Dir, Replace: o.Replace, Tokenizer: DatasetTokenizer(o.Tokenizer, o.TokenizerPath),
 		TokenizerFile:   o.Tokenizer,
 		TokenizerConfig: o.Tokenizer.ConfigJSON(),
-		NewEncoder:      func() func([]uint32, []byte) []uint32 { return o.Tokenizer.NewEncoder().Encode },
+		NewEncoder:      o.encoder,
 		PromptEnd:       o.PromptEnd, Lost: func() *corpus.Loss { return r.Report().Lost },
 		ValFraction: o.ValFraction, Threads: o.Threads,
 	}, docs)

@@ -39,9 +39,12 @@ func byteLengths(tok *tokenizer.Tokenizer, vocab int) []int32 {
 		n[id] = int32(len(tok.Token(uint32(id))))
 	}
 	for _, s := range tok.Specials() {
-		if int(s.ID) < vocab {
+		if int(s.ID) < vocab && !s.Added {
 			n[s.ID] = 0
 		}
+	}
+	if eot, err := tok.EndOfText(); err == nil && int(eot) < vocab {
+		n[eot] = 0
 	}
 	return n
 }

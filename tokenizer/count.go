@@ -170,8 +170,8 @@ type batch struct {
 }
 
 // countDocuments counts the pretokens of all documents with several workers, each with its own counts. The sums do
-// not depend on the distribution of work. With a limit, in bytes for all counts together, the counts end up in runs,
-// and the result is nil.
+// not depend on the distribution of work. With a limit, in bytes for all counts together, counts that take more than an
+// eighth of it end up in runs, and the result is nil.
 func countDocuments(ctx context.Context, p pattern, threads int, limit int64, runs *runFile,
 	docs iter.Seq2[[]byte, error],
 	report func(bool, func(*Progress))) (all *wordCounts, peak int64, err error) {
@@ -205,23 +205,23 @@ func countDocuments(ctx context.Context, p pattern, threads int, limit int64, ru
 				b.text, b.ends = b.text[:0], b.ends[:0]
 				empty <- b
 			}
-			if limit > 0 && c.err == nil {
-				c.err = runs.add(c)
-				c.slots = nil
-			}
 		})
 	}
 	err = fillBatches(ctx, p, docs, full, empty, report)
 	close(full)
 	workers.Wait()
 	var failed error
+	size := int64(0)
 	for _, c := range parts {
 		failed = cmp.Or(failed, c.err)
 		peak += c.peak
+		size += c.size()
 	}
-	err = cmp.Or(failed, err)
-	if err != nil || limit > 0 {
+	if err = cmp.Or(failed, err); err != nil {
 		return nil, peak, err
+	}
+	if limit > 0 && (len(runs.runs) > 0 || size > limit/8) {
+		return nil, peak, runs.addAll(parts)
 	}
 	for _, part := range parts[1:] {
 		parts[0].merge(part)

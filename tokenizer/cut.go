@@ -11,9 +11,12 @@ func (t *Tokenizer) Cut(size int) (*Tokenizer, error) {
 	if size >= t.VocabSize() {
 		return t, nil
 	}
+	if t.nfc || len(t.before)+len(t.after) > 0 {
+		return nil, errNotTrained
+	}
 	var specials []string
 	for i, s := range t.specials {
-		if int(s.ID) != len(t.byID)-len(t.specials)+i {
+		if s != (Special{ID: uint32(len(t.byID) - len(t.specials) + i), Text: s.Text}) {
 			return nil, errNotTrained
 		}
 		specials = append(specials, s.Text)

@@ -31,15 +31,41 @@ func (t *Tokenizer) NewEncoder() *Encoder {
 }
 
 // Encode appends the tokens of text to dst. No text yields a special token: "<|endoftext|>" is encoded like any other
-// characters. text need not be valid UTF-8.
+// characters. Tokens that were only added to the vocabulary ([Special.Added]) are found in text, as in Hugging Face's
+// tokenizers. text need not be valid UTF-8.
 func (e *Encoder) Encode(dst []uint32, text []byte) []uint32 {
-	if e.t.nfc {
-		e.normal = e.t.normalize(e.normal[:0], text)
-		if text = e.normal; cap(e.normal) > keepNormal {
-			e.normal = nil
-		}
+	return e.encodeAround(dst, &e.t.added, text)
+}
+
+// EncodeSpecial appends the tokens of text to dst. The texts of all special tokens represent those tokens; of two that
+// start at the same place the longer one counts. Use it only for trusted text: a text from outside could end a document
+// or pretend to be another speaker.
+func (e *Encoder) EncodeSpecial(dst []uint32, text []byte) []uint32 {
+	return e.encodeAround(dst, &e.t.marked, text)
+}
+
+// encodeAround appends the special tokens that m finds in text, and the tokens of the text between them.
+func (e *Encoder) encodeAround(dst []uint32, m *matchers, text []byte) []uint32 {
+	if m.empty() {
+		return e.encode(dst, e.normalized(text))
 	}
-	return e.encode(dst, text)
+	special := func(id uint32) { dst = append(dst, id) }
+	e.t.cut(&m.raw, text, special, func(text []byte) {
+		e.t.cut(&m.normal, e.normalized(text), special, func(text []byte) { dst = e.encode(dst, text) })
+	})
+	return dst
+}
+
+// normalized returns text, in NFC if the tokenizer's file asks for that, until the next call.
+func (e *Encoder) normalized(text []byte) []byte {
+	if !e.t.nfc {
+		return text
+	}
+	text = e.t.normalize(e.normal[:0], text)
+	if e.normal = text; cap(text) > keepNormal {
+		e.normal = nil
+	}
+	return text
 }
 
 // normalize appends text to dst, in NFC if the tokenizer's file asks for that.

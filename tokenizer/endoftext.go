@@ -110,6 +110,10 @@ func (t *Tokenizer) listSpecials(list []Special) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
+// Files returns the paths of a tokenizer at path: the file itself, and the one beside it that may name the token that
+// ends a text. Neither is text to learn from.
+func Files(path string) []string { return []string{path, configPath(path)} }
+
 // configPath returns the path of the file beside a tokenizer that names the token that ends a text:
 // tokenizer_config.json beside tokenizer.json, and tok_config.json beside tok.json.
 func configPath(path string) string {
@@ -192,6 +196,9 @@ func (t *Tokenizer) writeEndOfText(path string) error {
 		d.UseNumber()
 		if err := d.Decode(&members); err != nil {
 			return fmt.Errorf("%s, which must name the token that ends a text: %w", config, err)
+		}
+		if members == nil { // the file holds null
+			members = map[string]any{}
 		}
 		if now, err := eosToken(data); err == nil && now == string(t.Token(id)) {
 			return nil

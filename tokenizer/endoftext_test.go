@@ -17,6 +17,21 @@ func ends(tok *Tokenizer) string {
 	return string(tok.Token(id))
 }
 
+// A file that holds null says nothing, and is filled in.
+func TestEndOfTextIsWrittenOverNull(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tok.json")
+	if err := os.WriteFile(configPath(path), []byte("null"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tok := mustTrain(t, TrainOptions{VocabSize: 300, Special: []string{"<a>", "<b>"}}, "text")
+	if err := tok.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if tok, err := Load(path); err != nil || ends(tok) != "<a>" {
+		t.Errorf("%v", err)
+	}
+}
+
 // What ends a text is decided by the caller, the files beside the tokenizer, or the names of its special tokens, in
 // this order; a doubt is an error that names the tokens.
 func TestEndOfText(t *testing.T) {

@@ -175,13 +175,16 @@ func mergeLines(text []byte, add func(left, right []byte) error) error {
 }
 
 // SaveGPT2 writes vocab.json and merges.txt into a directory. They do not contain the pattern, the normalizer or the
-// marks of special tokens. A tokenizer with whole-pretoken tokens that its merges do not produce cannot be written.
+// marks of special tokens. A tokenizer with tokens that its merges do not produce cannot be written.
 func (t *Tokenizer) SaveGPT2(dir string) error {
-	if t.ignoreMerges {
-		if id, ok := t.unmade(); ok {
-			return fmt.Errorf("token %d, %.100q, is not what the merges produce, "+
-				"and vocab.json with merges.txt cannot express that\n"+
-				"  try the Hugging Face format", id, t.Token(id))
+	if id, ok := t.unmade(); ok {
+		return fmt.Errorf("token %d, %.100q, is not what the merges produce, and vocab.json with merges.txt cannot "+
+			"express that\n  try the Hugging Face format", id, t.Token(id))
+	}
+	for _, m := range t.merges {
+		if bytes.HasPrefix(t.Token(m.left), []byte(versionMark)) {
+			return fmt.Errorf("a merge begins with %.100q, which readers of merges.txt take for the line of its "+
+				"version\n  try the Hugging Face format", t.Token(m.left))
 		}
 	}
 	err := fileio.Write(filepath.Join(dir, "vocab.json"), func(w io.Writer) error {

@@ -102,7 +102,10 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"intersection":                  {"intersections", splitBy(`[^]a-z&&\p{L}]`)},
 		"no minimum":                    {"try {0,", splitBy(`a{,2}`)},
 		"flag m":                        {"flag m", splitBy(`(?im:a.)`)},
-		"huge pattern":                  {"16 KiB", splitBy(strings.Repeat("a", 1<<15))},
+		"plus after a count":            {"a + after a count", splitBy(`\p{N}{1,3}+|\p{L}+`)},
+		"tiktoken's cl100k": {"a + after a count", splitBy(`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|` +
+			`\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`)},
+		"huge pattern": {"16 KiB", splitBy(strings.Repeat("a", 1<<15))},
 		"two ByteLevel": {"pretokenizers[0]",
 			func(d object) { d["pre_tokenizer"] = sequence(bytesOnly, bytesOnly) }},
 		"no part":         {"pretokenizers", func(d object) { d["pre_tokenizer"] = sequence() }},

@@ -78,9 +78,12 @@ func mergeText(c *jsonCursor) (left, right []byte, err error) {
 	return pair[0], pair[1], err
 }
 
+// versionMark begins the line of a merges.txt that names its version, and every other line that Hugging Face skips.
+const versionMark = "#version"
+
 // mergeLine splits a line of merges.txt; it returns nil, nil for the version line.
 func mergeLine(line []byte) (left, right []byte, err error) {
-	if bytes.HasPrefix(line, []byte("#version")) {
+	if bytes.HasPrefix(line, []byte(versionMark)) {
 		return nil, nil, nil
 	}
 	left, right, ok := bytes.Cut(line, []byte(" "))

@@ -80,9 +80,9 @@ func parseSplit(v []byte, last bool) (pattern, error) {
 	switch p.Type {
 	case "Digits":
 		if p.IndividualDigits {
-			return parsePattern(`\p{N}`)
+			return parseRegex(`\p{N}`)
 		}
-		return parsePattern(`\p{N}+`)
+		return parseRegex(`\p{N}+`)
 	case "Split":
 		return p.split()
 	}
@@ -109,7 +109,7 @@ func (p *hfPre) split() (pattern, error) {
 	case p.Pattern != nil && p.Pattern.String != nil:
 		regex = regexp.QuoteMeta(*p.Pattern.String)
 	}
-	found, err := parsePattern(regex)
+	found, err := parseRegex(regex)
 	if err != nil {
 		return pattern{}, err
 	}

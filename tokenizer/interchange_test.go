@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -20,6 +21,7 @@ type interchangeFile struct {
 	Variants map[string]struct {
 		Fields map[string]any
 		IDs    []digest
+		Plain  []digest // with special tokens in the texts left alone; nil if none were added
 	}
 	Written map[string]struct {
 		Files map[string]string
@@ -78,6 +80,12 @@ func encodeAround(tok *Tokenizer) func([]byte) []uint32 {
 	return func(text []byte) []uint32 { return slices.Concat(before, tok.EncodeSpecial(text), after) }
 }
 
+// plainly leaves special tokens in a text alone.
+func plainly(tok *Tokenizer) func([]byte) []uint32 {
+	e := tok.NewEncoder()
+	return func(text []byte) []uint32 { return e.Encode(nil, text) }
+}
+
 // Every kind of file that is accepted means what it means to the tokenizers library, and still does when it is written
 // again.
 func TestVariantsMatchHuggingFace(t *testing.T) {
@@ -91,6 +99,9 @@ func TestVariantsMatchHuggingFace(t *testing.T) {
 			t.Errorf("%s: the hash changed on the way through a file", name)
 		}
 		checkDigests(t, name+", written", f.Texts, v.IDs, encodeAround(again))
+		if v.Plain != nil {
+			checkDigests(t, name+", plain", f.Texts, v.Plain, plainly(tok))
+		}
 	}
 }
 
@@ -137,7 +148,7 @@ func TestLibrariesReadWhatIsWritten(t *testing.T) {
 		want := f.Written[name]
 		encode := tok.EncodeSpecial
 		if name == "tiktoken" {
-			encode = func(text []byte) []uint32 { return tok.NewEncoder().Encode(nil, text) }
+			encode = plainly(tok)
 		}
 		checkDigests(t, name, f.Texts, want.IDs, encode)
 		for file, hash := range want.Files {
@@ -149,6 +160,24 @@ func TestLibrariesReadWhatIsWritten(t *testing.T) {
 				t.Errorf("%s: %s is not the file that the library read: run make_interchange.py", name, file)
 			}
 		}
+	}
+}
+
+// vocab.json with merges.txt cannot hold a token that no merge makes, and readers skip lines that begin with #version.
+func TestWhatMergesTxtCannotHoldIsNotWritten(t *testing.T) {
+	half := edit(t, "testdata/hf_gpt2.json", func(doc map[string]any) {
+		model := doc["model"].(map[string]any)
+		merges := model["merges"].([]any)
+		model["merges"] = merges[:len(merges)-1]
+	})
+	err := mustRead(t, half).SaveGPT2(t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "not what the merges") {
+		t.Errorf("without the last merge: %v", err)
+	}
+	text := strings.Repeat("#version ", 50) + strings.Repeat("#versioning ", 20)
+	tok := mustTrain(t, TrainOptions{VocabSize: 280, Pattern: `\S+|\s+`}, text)
+	if err := tok.SaveGPT2(t.TempDir()); err == nil || !strings.Contains(err.Error(), `"#version`) {
+		t.Errorf("with merges of #version…: %v", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 // The patterns of the hand-written splitters. The cl100k one is tiktoken's, with `\p{N}{1,3}` instead of
 // `\p{N}{1,3}+`. They are equivalent, but Hugging Face tokenizers interpret a + after braces differently.
 const (
+	r50kRegex     = `'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`
 	gpt2Regex     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 	cl100kRegex   = `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`
 	llama3Regex   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -18,11 +19,10 @@ const (
 		`\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
-// otherNames are patterns that split every text like a known one, by name or in another notation: r50k and p50k as in
-// tiktoken, and its cl100k.
+// otherNames are patterns of tiktoken that split every text like a known one, by name or as a regular expression; that
+// of cl100k means something else to Hugging Face.
 var otherNames = map[string]grammar{
-	"r50k": gpt2, "p50k": gpt2,
-	`'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`:                                       gpt2,
+	"r50k": gpt2, "p50k": gpt2, r50kRegex: gpt2,
 	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`: cl100k,
 }
 
@@ -46,15 +46,28 @@ var patterns = []pattern{
 // patternNames lists the names for error messages.
 const patternNames = "gpt2 (r50k, p50k), cl100k, llama3, qwen2, nanochat, o200k"
 
-// parsePattern accepts a name or a regular expression; the text of a known pattern selects its hand-written splitter.
+// parsePattern accepts a name or a regular expression.
 func parsePattern(s string) (pattern, error) {
 	for _, p := range patterns {
-		if s == p.name || s == p.regex {
+		if s == p.name {
 			return p, nil
 		}
 	}
 	if g, ok := otherNames[s]; ok {
 		return patterns[g], nil
+	}
+	return parseRegex(s)
+}
+
+// parseRegex accepts a regular expression; that of a known pattern selects its hand-written splitter.
+func parseRegex(s string) (pattern, error) {
+	for _, p := range patterns {
+		if s == p.regex {
+			return p, nil
+		}
+	}
+	if s == r50kRegex {
+		return patterns[gpt2], nil
 	}
 	if s == "" {
 		return pattern{}, fmt.Errorf("empty pattern\n  try " + patternNames + " or a regular expression")

@@ -34,7 +34,10 @@ func compileRegexp(s string) (*regexp2.Regexp, error) {
 	return re, checkRegexp(re, s)
 }
 
-var flagM = regexp.MustCompile(`^\(\?[a-z]*m`)
+var (
+	flagM     = regexp.MustCompile(`^\(\?[a-z]*m`)
+	countPlus = regexp.MustCompile(`^\{\d+(,\d*)?\}\+`)
+)
 
 // checkDialect rejects what regexp2 would silently read differently from the library that Hugging Face uses.
 func checkDialect(s string) error {
@@ -60,6 +63,10 @@ func checkDialect(s string) error {
 			class = i + 1
 		case strings.HasPrefix(rest, "{,"):
 			return fmt.Errorf("%.20q: counts without a minimum are not supported\n  try {0,", rest)
+		case countPlus.MatchString(rest):
+			return fmt.Errorf("%.20q: a + after a count is not supported: to some libraries it means one or more "+
+				"such counts, to others that none is given back\n"+
+				`  try (?:x{1,3})+ or (?>x{1,3}) for x{1,3}+`, rest)
 		case flagM.MatchString(rest):
 			return fmt.Errorf("%.20q: the flag m is not supported: libraries disagree on it\n"+
 				`  try [\s\S] for any character; ^ and $ match at every line anyway`, rest)

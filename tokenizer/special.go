@@ -6,11 +6,26 @@ import (
 	"unicode/utf8"
 )
 
+// matchers find special tokens: first some in text as it is, then those with Normalized in normalized text.
+type matchers struct{ raw, normal matcher }
+
+// add adds special token number i, whose normalized text is normal.
+func (m *matchers) add(s *Special, normal []byte, i int) {
+	if s.Normalized {
+		m.normal.add(normal, i)
+	} else {
+		m.raw.add([]byte(s.Text), i)
+	}
+}
+
+func (m *matchers) empty() bool { return len(m.raw.special)+len(m.normal.special) == 0 }
+
 // matcher finds special tokens in a text.
 type matcher struct {
 	texts   interner
-	special []int      // the special token of each text
-	openers [256][]int // lengths of the texts that start with a byte, longest first
+	special []int        // the special token of each text
+	openers [256][]int   // lengths of the texts that start with a byte, longest first
+	pairs   [1024]uint64 // bits of the first two bytes of the texts: most places in a text end here
 }
 
 // add adds the text of special token number i.
@@ -23,6 +38,12 @@ func (m *matcher) add(text []byte, i int) {
 	if k, found := slices.BinarySearchFunc(*lengths, len(text), func(a, b int) int { return b - a }); !found {
 		*lengths = slices.Insert(*lengths, k, len(text))
 	}
+	for second := range 256 {
+		if len(text) == 1 || text[1] == byte(second) {
+			pair := int(text[0])<<8 | second
+			m.pairs[pair/64] |= 1 << (pair % 64)
+		}
+	}
 }
 
 // next finds the first special token at or after from, the longest of those that start there: number i, or -1.
@@ -31,6 +52,11 @@ func (m *matcher) next(text []byte, from int) (start, end, i int) {
 		return 0, 0, -1
 	}
 	for at := from; at < len(text); at++ {
+		if at+1 < len(text) {
+			if pair := int(text[at])<<8 | int(text[at+1]); m.pairs[pair/64]>>(pair%64)&1 == 0 {
+				continue
+			}
+		}
 		for _, n := range m.openers[text[at]] {
 			if at+n > len(text) {
 				continue
@@ -43,21 +69,12 @@ func (m *matcher) next(text []byte, from int) (start, end, i int) {
 	return 0, 0, -1
 }
 
-// EncodeSpecial encodes text in which the texts of special tokens, such as "<|endoftext|>", represent those tokens.
-// Of two that start at the same place the longer one counts. Use it only for trusted text; encode text from outside
-// with [Encoder.Encode].
+// EncodeSpecial encodes text in which the texts of all special tokens, such as "<|endoftext|>", represent those
+// tokens. Use it only for trusted text; see [Encoder.EncodeSpecial].
 func (t *Tokenizer) EncodeSpecial(text []byte) []uint32 {
 	e := t.encoders.Get().(*Encoder)
 	defer t.encoders.Put(e)
-	var ids []uint32
-	t.cut(&t.raw, text, func(id uint32) { ids = append(ids, id) }, func(text []byte) {
-		if t.nfc {
-			text = t.normalize(nil, text)
-		}
-		t.cut(&t.normal, text, func(id uint32) { ids = append(ids, id) },
-			func(text []byte) { ids = e.encode(ids, text) })
-	})
-	return ids
+	return e.EncodeSpecial(nil, text)
 }
 
 // cut calls special for each special token that m finds in text, and between for the text between them, in order.

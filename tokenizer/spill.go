@@ -64,6 +64,20 @@ func (r *runFile) add(c *wordCounts) error {
 	return w.close()
 }
 
+// addAll writes each of parts as a run, and frees it.
+func (r *runFile) addAll(parts []*wordCounts) error {
+	errs := make([]error, len(parts))
+	var workers sync.WaitGroup
+	for i, c := range parts {
+		workers.Go(func() {
+			errs[i] = r.add(c)
+			c.slots = nil
+		})
+	}
+	workers.Wait()
+	return errors.Join(errs...)
+}
+
 // sort moves the short pretokens, in order, to the start of the slots, which are no longer a hash table. It returns
 // the order of the long ones.
 func (c *wordCounts) sort() (long []uint32) {

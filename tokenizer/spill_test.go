@@ -75,6 +75,18 @@ func TestTrainingDoesNotDependOnMemory(t *testing.T) {
 	}
 }
 
+// Few words need no file, whatever the limit.
+func TestFewWordsNeedNoDirectoryForTemporaryFiles(t *testing.T) {
+	docs := manyWords(500)
+	want := written(t, mustTrain(t, TrainOptions{VocabSize: 400}, docs...))
+	var r TrainReport
+	o := TrainOptions{VocabSize: 400, Threads: 2, Memory: 24 << 20, TempDir: "/none", Report: &r}
+	got := mustTrain(t, o, docs...)
+	if written(t, got) != want || r.Spilled != 0 {
+		t.Errorf("another tokenizer than with all in memory, or %d bytes spilled", r.Spilled)
+	}
+}
+
 // With too little memory the rarest pretokens go: the vocabulary is that of the text without them, and the report says
 // which they were.
 func TestTrainDropsTheRarest(t *testing.T) {

@@ -92,7 +92,8 @@ func TestOtherNamesMeanTheSame(t *testing.T) {
 		if !strings.Contains(name, "|") {
 			continue
 		}
-		want := oracle(t, pattern{regex: name})
+		read := strings.Replace(name, `\p{N}{1,3}+`, `(?>\p{N}{1,3})`, 1) // as tiktoken does
+		want := oracle(t, pattern{regex: read})
 		rapid.Check(t, func(t *rapid.T) { checkSplit(t, patterns[g], want, drawText(t)) })
 	}
 }

@@ -37,7 +37,11 @@ var published = map[int]struct {
 // token from two others becomes a merge, in the order of (rank, rank of the left part), and a pretoken that is a
 // token is encoded as that token.
 func ReadTiktoken(r io.Reader, pattern string, specials map[string]uint32) (*Tokenizer, error) {
-	vocab, ids, err := readRanks(io.LimitReader(r, MaxFile))
+	file, err := readAll(r)
+	if err != nil {
+		return nil, err
+	}
+	vocab, ids, err := readRanks(file)
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +67,10 @@ func ReadTiktoken(r io.Reader, pattern string, specials map[string]uint32) (*Tok
 	return newTokenizer(p, false, vocab, ids, mergesOfRanks(vocab, ids), list, true)
 }
 
-func readRanks(r io.Reader) (*interner, []uint32, error) {
+func readRanks(file []byte) (*interner, []uint32, error) {
 	vocab := &interner{}
 	var ids []uint32
-	lines := bufio.NewScanner(r)
+	lines := bufio.NewScanner(bytes.NewReader(file))
 	for n := 1; lines.Scan(); n++ {
 		line := lines.Bytes()
 		if len(line) == 0 {

@@ -29,8 +29,8 @@ type Tokenizer struct {
 	ranks    rankTable
 	specials []Special // by id
 	texts    interner  // of the special tokens, numbered as in specials
-	raw      matcher   // of special tokens in text as it is
-	normal   matcher   // of special tokens with Normalized, in normalized text
+	marked   matchers  // of all special tokens
+	added    matchers  // of those with Added
 
 	post          json.RawMessage // post_processor of the file it was read from; kept for the way back
 	before, after []uint32        // what it puts around a text
@@ -46,16 +46,16 @@ type merge struct{ left, right, id uint32 }
 // tokenRef identifies the token of an id: 0 none, n > 0 the ordinary token n-1, n < 0 the special token -n-1.
 type tokenRef int32
 
-// Special is a token without text of its own, such as <|endoftext|>. Encoding yields it only where it is allowed: see
-// [Tokenizer.EncodeSpecial].
+// Special is a token beside the ordinary ones: one without text of its own, such as <|endoftext|>, which encoding
+// yields only where it is allowed (see [Encoder.EncodeSpecial]), or one with Added.
 type Special struct {
 	ID   uint32
 	Text string
-	// Added marks a token that was added to the vocabulary but is not "special" in its source file. It is treated
-	// like other special tokens; the mark is kept when the tokenizer is saved.
+	// Added marks a token that was added to the vocabulary but is not "special" in its source file, such as Qwen's
+	// <think> or GPT-NeoX's runs of spaces. It stands for its text: encoding finds it in any text.
 	Added bool
 
-	// How [Tokenizer.EncodeSpecial] matches it, as in Hugging Face files.
+	// How encoding matches it, as in Hugging Face files.
 	LStrip     bool // includes the white space before it
 	RStrip     bool // includes the white space after it
 	SingleWord bool // no match next to a word character
@@ -143,10 +143,10 @@ func (t *Tokenizer) indexSpecials() error {
 		if n := t.texts.add([]byte(s.Text)); n < i {
 			return fmt.Errorf("special tokens %d and %d are both %.100q", t.specials[n].ID, s.ID, s.Text)
 		}
-		if s.Normalized {
-			t.normal.add(t.normalize(nil, []byte(s.Text)), i)
-		} else {
-			t.raw.add([]byte(s.Text), i)
+		normal := t.normalize(nil, []byte(s.Text))
+		t.marked.add(&s, normal, i)
+		if s.Added {
+			t.added.add(&s, normal, i)
 		}
 	}
 	return nil

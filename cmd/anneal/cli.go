@@ -129,14 +129,22 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // arguments only if no flag interrupts it. Arguments after -- stay where they are.
 func flagsLast(app *kong.Application, args []string) []string {
 	takesValue := map[string]bool{}
+	note := func(f *kong.Flag) {
+		for _, name := range append(f.Aliases, f.Name) {
+			takesValue["--"+name] = !f.IsBool()
+		}
+	}
 	kong.Visit(app, func(n kong.Visitable, next kong.Next) error {
 		if f, ok := n.(*kong.Flag); ok && !f.IsBool() {
-			for _, name := range append(f.Aliases, f.Name) {
-				takesValue["--"+name] = true
-			}
+			note(f)
 		}
 		return next(nil)
 	})
+	for _, group := range selected(app.Node, args).AllFlags(false) { // what another command calls the same may differ
+		for _, f := range group {
+			note(f)
+		}
+	}
 	var words, flags []string
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
@@ -153,6 +161,21 @@ func flagsLast(app *kong.Application, args []string) []string {
 		}
 	}
 	return slices.Concat(words, flags)
+}
+
+// selected returns the command that the words of args name.
+func selected(node *kong.Node, args []string) *kong.Node {
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") {
+			continue
+		}
+		at := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == a })
+		if at < 0 {
+			break
+		}
+		node = node.Children[at]
+	}
+	return node
 }
 
 // example returns the part of a command's help that shows how to use it.

@@ -34,7 +34,8 @@ type dataBuildCmd struct {
 	Out       string  `required:"" placeholder:"DIR" help:"Directory of the data set."`
 	Val       float64 `default:"0.01" help:"Share of the documents to hold out for validation. 1: all, for a set that is only for evaluation."`
 	PromptEnd string  `placeholder:"TEXT" help:"Text at which a document's prompt ends. The prompt, including this text, is read but not trained on."`
-	Replace   bool    `help:"Replace the data set in DIR, if there is one."`
+	Special   bool    `help:"Encode the names of special tokens in the text, such as <|user|>, as the tokens themselves. For text you trust."`
+	Replace   bool    `help:"Replace the data set in DIR, if there is one, when the new one is complete."`
 	endOfTextFlag
 	threadsFlag
 }
@@ -56,7 +57,7 @@ func (c dataBuildCmd) Run(s *session) error {
 		start := time.Now()
 		m, report, err := prepare.BuildData(ctx, c.text(s, "tokenising"), prepare.DataOptions{
 			Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, PromptEnd: c.PromptEnd,
-			ValFraction: c.Val, Threads: int(c.Threads),
+			Special: c.Special, ValFraction: c.Val, Threads: int(c.Threads),
 		})
 		if err != nil {
 			return asData(err)

@@ -27,7 +27,7 @@ type dataClassifierCmd struct {
 type exampleArgs struct {
 	Label     []string `sep:"none" placeholder:"NAME=PATH" help:"Documents of one label: a file, a directory, or DIR/*.md for all .md files below DIR. May be repeated."`
 	Lines     []string `arg:"" optional:"" name:"line-files" help:"Files with one example per line: __label__NAME and the text, as in fastText."`
-	TextField string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet. a.b is field b within a."`
+	TextField string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet, where a.b is field b within a."`
 }
 
 func (a exampleArgs) examples(s *session) (curate.Examples, error) {

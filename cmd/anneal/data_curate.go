@@ -24,7 +24,7 @@ type dataCurateCmd struct {
 	Paths       []string `arg:"" optional:"" name:"files-or-dirs" help:"Text, source trees, .jsonl, .parquet, .warc, .wet; also .gz and .zst."`
 	Out         string   `placeholder:"DIR" help:"Directory for the kept documents, the journal and the report."`
 	Ext         []string `placeholder:".go" help:"Take only files with these extensions from directories."`
-	TextField   string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet. a.b is field b within a."`
+	TextField   string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet, where a.b is field b within a."`
 	DryRun      bool     `help:"Print what each rule would drop from a sample; write nothing."`
 	Sample      count    `default:"1000" help:"Documents in a dry run, spread over the input."`
 	Memory      autoSize `default:"auto" placeholder:"SIZE" help:"Memory of the whole command, such as 2GiB. Deduplication moves what does not fit to disk, with the same result. auto: as much as needed, plus 1 GiB for deduplication, within the available memory."`

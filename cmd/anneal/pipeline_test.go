@@ -118,6 +118,11 @@ func TestPipeline(t *testing.T) {
 	if ids, ok := empty["ids"].([]any); !ok || len(ids) != 0 {
 		t.Errorf("an empty text has the ids %v, want []", empty["ids"])
 	}
+	// --special takes no value here, but it does in tokenizer train.
+	again := w.object(exitOK, "tokenizer", "encode", "--special", w.path("tok.json"), w.path("text/00.go"))
+	if fmt.Sprint(again["ids"]) != fmt.Sprint(v["ids"]) {
+		t.Errorf("encode --special gives %v", again["ids"])
+	}
 	w.keys(w.object(exitOK, "tokenizer", "eval", w.path("tok.json"), w.path("text")), "bytes_per_token", "fertility")
 	by := w.object(exitOK, "tokenizer", "eval", w.path("tok.json"), w.path("text"), "--by", "ext")["groups"].([]any)
 	if g := by[0].(map[string]any); len(by) != 1 || g["name"] != ".go" || g["parity"] != 1.0 {

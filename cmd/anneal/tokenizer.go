@@ -27,7 +27,7 @@ type tokenizerCmd struct {
 type textArgs struct {
 	Paths     []string `arg:"" name:"files-or-dirs" help:"Text, source trees, .jsonl, .parquet, .warc, .wet; also .gz and .zst."`
 	Ext       []string `placeholder:".go" help:"Take only files with these extensions from directories."`
-	TextField string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet. a.b is field b within a."`
+	TextField string   `default:"text" help:"Field with the text: a key of .jsonl lines, a column of .parquet, where a.b is field b within a."`
 }
 
 // words returns the arguments for another command on the same text, or a placeholder if there are many.

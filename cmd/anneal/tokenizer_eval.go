@@ -34,7 +34,7 @@ func (c tokenizerEvalCmd) Run(s *session) error {
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()
 		text := c.text(s, "encoding")
-		text.Options.Skip = []string{c.Tokenizer}
+		text.Options.Skip = tokenizer.Files(c.Tokenizer)
 		by, err := prepare.GroupBy(text, c.By)
 		if errors.Is(err, prepare.ErrGroup) {
 			return &usageError{err.Error(), "try --by ext, dir, file, script or model:FILE with a fastText model"}

@@ -133,7 +133,9 @@ func (c tokenizerTrainCmd) Run(s *session) error {
 		}
 	}
 	text := c.text(s, "counting")
-	text.Options.Out = c.Out.unread()
+	if text.Options.Out = c.Out.unread(); text.Options.Out != "" {
+		text.Options.Skip = tokenizer.Files(text.Options.Out)
+	}
 	defer limitHeap(heap)()
 	o.VocabSize = c.Vocab
 	return s.untilSignal(func(ctx context.Context) error {

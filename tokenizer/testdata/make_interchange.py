@@ -2,7 +2,7 @@
 """Makes interchange.json with the `tokenizers` and `tiktoken` libraries (0.23.3 and 0.14.0).
 
 It holds texts; variants of hf_llama3.json (top-level fields to replace) with the ids that the tokenizers library gives
-the texts under each; and the ids that both libraries give them under files that this package writes, with the SHA-256 of
+the texts under each, and the ids if it leaves special tokens in the text alone ("plain"); and the ids that both libraries give them under files that this package writes, with the SHA-256 of
 those files. Ids are stored as their number and the start of the SHA-256 of them as little-endian 32-bit numbers.
 
 Run it here, with the Go toolchain on the PATH: python3 make_interchange.py
@@ -95,6 +95,7 @@ VARIANTS = {
     "stripping": {"added_tokens": added(("<sep>", ["lstrip"]), ("<mask>", ["lstrip", "rstrip"]), ("<b>", ["rstrip"]))},
     "single word": {"added_tokens": added(("<one>", ["single_word"]), ("nil", ["single_word"]), ("the", ["single_word", "lstrip"]))},
     "normalized": {"normalizer": {"type": "NFC"}, "added_tokens": added(("\u00e9t", ["normalized"]), ("A\u030a", ["normalized"]), ("e\u0301", []), ("<sep>", ["normalized"]))},
+    "runs of spaces": {"added_tokens": added(*((" " * n, ["normalized"]) for n in range(24, 1, -1)))},
     "normalized last": {"added_tokens": added(("two<on", ["normalized"]), ("<one>", []))},
     "beginning": {"post_processor": {"type": "Sequence", "processors": [BYTES, BOS]}},
     "end": {"post_processor": EOS},
@@ -144,6 +145,9 @@ def main():
         doc.update(fields)
         tok = Tokenizer.from_str(json.dumps(doc))
         variants[name] = {"fields": fields, "ids": [digest(tok.encode(t).ids) for t in cases]}
+        if "added_tokens" in fields:
+            tok.encode_special_tokens = True
+            variants[name]["plain"] = [digest(tok.encode(t).ids) for t in cases]
     text = json.dumps({"texts": cases, "variants": variants, "written": written()}, ensure_ascii=False, separators=(",", ":"))
     with open("interchange.json", "w") as f:
         f.write(text.replace("]],", "]],\n").replace('},"', '},\n"') + "\n")
