@@ -102,6 +102,8 @@ func (k *checker) ignored() {
 			[]string{"fp8.scaling", "fp8.history", "fp8.margin", "fp8.attention"}},
 		{scaled && !c.LossScale.Dynamic, "with loss_scale.dynamic = false", "loss_scale.dynamic = true",
 			[]string{"loss_scale.interval", "loss_scale.floor", "loss_scale.hysteresis"}},
+		{fp8 && !m.HasSoftmax(), "with model.attention = " + m.Attention.String(),
+			"a layer with model.attention other than linear", []string{"fp8.attention"}},
 		{fp8 && c.FP8.Scaling != "delayed", "with fp8.scaling = " + c.FP8.Scaling, "fp8.scaling = delayed",
 			[]string{"fp8.history", "fp8.margin"}},
 		{o.Name == "sgd" && o.Momentum == 0, "without optimizer.momentum", "optimizer.momentum = 0.9",
@@ -114,18 +116,25 @@ func (k *checker) ignored() {
 			"optimizer.groups.norm or optimizer.groups.matrix", []string{
 				"optimizer.groups.bias.lr_ratio", "optimizer.groups.bias.weight_decay",
 			}},
+		{k.given("optimizer.groups.embedding.weight_decay"), "with optimizer.groups.embedding.weight_decay",
+			"one of both", []string{"optimizer.decay_embeddings"}},
 		{!k.decaysAny(), "where no weight decays", "optimizer.weight_decay = 0.1",
 			[]string{"optimizer.cautious_decay", "schedule.weight_decay"}},
 	} {
 		for _, name := range rule.keys {
-			given := k.c.origins[name].Rule == "" || k.c.amounts[name] != (amount{})
-			if at := allKeys[keyIndex[name]]; rule.ignored && given && !k.reported(name) &&
+			if at := allKeys[keyIndex[name]]; rule.ignored && k.given(name) && !k.reported(name) &&
 				k.c.value(at) != k.leftOut(at) {
 				k.fault(name, fmt.Sprintf("%s, or remove %s", rule.try, name), "%s = %s has no effect %s", name,
 					k.c.value(at), rule.with)
 			}
 		}
 	}
+}
+
+// given reports whether a key has a value of its own, not one that follows from others or is left at its default.
+func (k *checker) given(name string) bool {
+	from, has := k.c.origins[name]
+	return has && !from.Default && from.Rule == "" || k.c.amounts[name] != (amount{})
 }
 
 // windowed reports whether a layer sees a window.

@@ -131,6 +131,51 @@ func TestWrongValuesSayWhatToTry(t *testing.T) {
 	}
 }
 
+// An edit of what a time scale was derived from, in a run's config.yaml, changes the decay, and another length of the
+// run does not.
+func TestADecayByItsTimeScaleFollowsAnEdit(t *testing.T) {
+	was, err := parse([]byte(minimal), "run.yaml", []string{"train.steps=1000", "optimizer.lr=0.001",
+		"optimizer.decay_timescale=0.5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		old, new string
+		decay    float64
+	}{
+		{"  decay_timescale: 0.5 ", "  decay_timescale: 5 ", 0.2},
+		{"  decay_timescale: 0.5 ", "  decay_timescale: 0 ", 0.1},
+		{"  lr: 0.001 ", "  lr: 0.002 ", 1},
+		{"  steps: 1000 ", "  steps: 500 ", 2},
+	} {
+		text := strings.Replace(string(was.YAML()), c.old, c.new, 1)
+		now, err := parse([]byte(text), "config.yaml", nil)
+		if err != nil {
+			t.Fatalf("%q: %v", c.new, err)
+		}
+		if o := now.Optimizer; o.WeightDecay != c.decay || o.Groups.Matrix.WeightDecay != c.decay {
+			t.Errorf("%q: decays %v and %v, want %v", c.new, o.WeightDecay, o.Groups.Matrix.WeightDecay, c.decay)
+		}
+	}
+}
+
+// A run's config.yaml means the same with the line ends of Windows.
+func TestLineEndsOfWindows(t *testing.T) {
+	was, err := parse([]byte(minimal), "run.yaml", []string{"optimizer.decay_timescale=0.5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(was.YAML()), "\n", "\r\n")
+	now, err := parse([]byte(text), "config.yaml", []string{"optimizer.decay_timescale=0.1"})
+	if err != nil || now.Optimizer.WeightDecay != 5*was.Optimizer.WeightDecay {
+		t.Errorf("the derived decay does not follow: %v", err)
+	}
+	cut, _, _ := strings.Cut(text, "schedule:")
+	if _, err := parse([]byte(cut), "config.yaml", nil); err == nil || !strings.Contains(err.Error(), "truncated") {
+		t.Errorf("a file that was cut off: %v", err)
+	}
+}
+
 // The groups' decays in a run's config.yaml that follow optimizer.weight_decay also follow an edit of it, or of
 // optimizer.decay_embeddings; those that were edited themselves stay, and so does a file that nobody edited.
 func TestDecaysOfGroupsFollowAnEdit(t *testing.T) {
@@ -221,6 +266,12 @@ func TestDerivedValuesOfARunFollowAnOverride(t *testing.T) {
 		{"init.from=base model.lora_rank=8", "model.lora_rank=32"},
 		{"model.family=qwen3_moe model.experts=8 model.experts_per_token=2", "model.experts_per_token=4"},
 		{"model.mup=true model.head_dim=32", "model.head_dim=64"},
+		{"seed=2", "model.family=anneal"},
+		{"model.family=anneal", "model.family=olmo2"},
+		{"optimizer.name=schedulefree", "optimizer.name=adamw"},
+		{"seed=2", "optimizer.name=schedulefree"},
+		{"schedule.warmup=20 schedule.horizon=90% schedule.final_ratio=0.1", "train.steps=500"},
+		{"train.steps=2000 schedule.name=cyclic schedule.branches=5,10", "seed=2"},
 	} {
 		first := strings.Fields(c.was)
 		was, err := parse([]byte(minimal), "run.yaml", first)

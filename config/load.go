@@ -123,9 +123,10 @@ func (c *Config) read(text []byte, s Sources) (*Config, error) {
 	return c, nil
 }
 
-// underive resets values in a run's file that were derived from the key of an override, so that they follow its new
-// value: the groups' decay, defaults that depend on the optimizer, the number of ranks. Lengths and micro-batches stay,
-// so that a run that begins like the old one has the same warmup.
+// underive resets values in a run's file that were not given, and may depend on the key of an override, so that they
+// follow its new value: the groups' decay, defaults that depend on the optimizer or the family, the number of ranks.
+// Lengths and micro-batches stay, so that a run that begins like the old one has the same warmup; the end of the decay
+// follows the end of the run.
 func (c *Config) underive(o string) {
 	name, _, _ := strings.Cut(o, "=")
 	var from []string
@@ -137,7 +138,12 @@ func (c *Config) underive(o string) {
 	case "data.mix":
 		c.leaveOut(allKeys[keyIndex["data.path"]])
 		return
-	case "optimizer.name", "optimizer.variant", "optimizer.muon_scale":
+	case "train.steps":
+		c.followLength("schedule.horizon")
+		return
+	case "optimizer.name":
+		from = []string{"optimizer.", "schedule."}
+	case "optimizer.variant", "optimizer.muon_scale":
 		from = []string{"optimizer."}
 	case "optimizer.weight_decay", "optimizer.decay_embeddings":
 		from = []string{"optimizer.groups."}
@@ -175,11 +181,18 @@ func (c *Config) underive(o string) {
 	for _, k := range allKeys {
 		follows := slices.ContainsFunc(from, func(prefix string) bool { return strings.HasPrefix(k.Name, prefix) })
 		origin := c.origins[k.Name]
-		// A run without a mesh has the default number of ranks, which no rule derived.
-		derived := origin.Rule != "" || origin.Default && k.Name == "parallel.ranks"
-		if follows && derived && !k.amount {
+		if given := origin.Rule == "" && !origin.Default; follows && !given && !k.amount {
 			c.leaveOut(k)
 		}
+	}
+}
+
+// followLength sets a length of a run's file that was given as a part of the run to that part again, so that it
+// follows a new length of the run.
+func (c *Config) followLength(key string) {
+	from := c.origins[key]
+	if a, err := parseAmount(from.Rule); err == nil && a.unit == "%" {
+		c.set(allKeys[keyIndex[key]], from.Rule, Origin{File: from.File, Line: from.Line, Col: from.Col})
 	}
 }
 
@@ -224,6 +237,7 @@ func (c *Config) override(o string) []Problem {
 // readable is false.
 func (c *Config) readYAML(text []byte, path string) (problems []Problem, readable bool) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with this mark
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	if !utf8.Valid(text) {
 		return []Problem{{Message: "the config is not UTF-8 text", At: path,
 			Try: "a YAML file, such as examples/tiny.yaml"}}, false

@@ -204,9 +204,9 @@ const (
 	noDecayRule = "not decayed"
 )
 
-// followDecay resets the groups' decays that a file marks as derived if optimizer.weight_decay or
-// optimizer.decay_embeddings was edited in it, so that they follow its new value. If the marked decays differ from each
-// other, they were edited themselves, and stay.
+// followDecay resets the decays that a file marks as derived if optimizer.weight_decay, optimizer.decay_embeddings or
+// what a time scale gives was edited in it, so that they follow its new value. If the marked decays of groups differ
+// from each other, they were edited themselves, and stay.
 func (c *Config) followDecay() {
 	o, g := &c.Optimizer, &c.Optimizer.Groups
 	const embedding = "optimizer.groups.embedding.weight_decay"
@@ -222,6 +222,10 @@ func (c *Config) followDecay() {
 		if c.origins[group.key].Rule == decayRule {
 			marked, values = append(marked, group.key), append(values, group.decay)
 		}
+	}
+	if edited := c.editedTimescale(); edited != "" {
+		c.follow(edited, append([]string{"optimizer.weight_decay"}, marked...))
+		return
 	}
 	_, given := c.origins["optimizer.weight_decay"]
 	if given && len(slices.Compact(values)) == 1 && values[0] != o.WeightDecay {
@@ -254,11 +258,29 @@ func (c *Config) resolveTimescale() {
 		rate = v
 	}
 	if steps := o.DecayTimescale * float64(c.Train.Steps); steps > 0 && rate > 0 {
-		c.deriveNumber("optimizer.weight_decay", 1/(rate*steps), timescaleRule)
+		c.deriveNumber("optimizer.weight_decay", 1/(rate*steps),
+			timescaleRule+fmt.Sprintf(timescaleFrom, number(rate), number(o.DecayTimescale)))
 	}
 }
 
-const timescaleRule = "weight_decay = 1 / (lr · decay_timescale · steps)"
+// The rule of a decay by its time scale, and the values that it was derived from, by which an edit of them in a file
+// shows.
+const (
+	timescaleRule = "weight_decay = 1 / (lr · decay_timescale · steps)"
+	timescaleFrom = " with lr = %s, decay_timescale = %s"
+)
+
+// editedTimescale returns which key of a file's timescaleRule was edited, or "".
+func (c *Config) editedTimescale() string {
+	from, ok := strings.CutPrefix(c.origins["optimizer.weight_decay"].Rule, timescaleRule)
+	switch then := fmt.Sprintf(timescaleFrom, number(c.Optimizer.LR), number(c.Optimizer.DecayTimescale)); {
+	case !ok || from == "" || from == then:
+		return ""
+	case strings.HasSuffix(from, fmt.Sprintf("decay_timescale = %s", number(c.Optimizer.DecayTimescale))):
+		return "optimizer.lr"
+	}
+	return "optimizer.decay_timescale"
+}
 
 // optimizer checks the keys of the section.
 func (k *checker) optimizer() {
@@ -288,7 +310,6 @@ func (k *checker) optimizer() {
 	k.number("optimizer.weight_decay", o.WeightDecay, 0, 1e6, "[)")
 	k.decay("optimizer.weight_decay", o.LR, o.WeightDecay)
 	k.timescale()
-	k.patterns()
 	for _, n := range []struct {
 		key       string
 		value     float64
@@ -349,7 +370,7 @@ func (k *checker) timescale() {
 	const key, warm = "optimizer.decay_timescale", "schedule.momentum_warmup"
 	o, s := &k.c.Optimizer, &k.c.Schedule
 	k.number(key, o.DecayTimescale, 0, 1e6, "[)")
-	if o.DecayTimescale > 0 && k.c.origins["optimizer.weight_decay"].Rule != timescaleRule {
+	if o.DecayTimescale > 0 && !strings.HasPrefix(k.c.origins["optimizer.weight_decay"].Rule, timescaleRule) {
 		k.fault(key, "one of both", "%s and optimizer.weight_decay both decide the weight decay", key)
 	}
 	if o.DecayTimescale > 0 && (o.Name == "sgd" || o.Name == "adam") {
@@ -369,24 +390,6 @@ func (k *checker) timescale() {
 		k.fault(warm, "optimizer.momentum = 0.95, or removing "+warm,
 			"%s = %d has no effect: it begins at %s, and optimizer.momentum = %s is not above", warm, s.MomentumWarmup,
 			number(FirstMomentum), number(o.Momentum))
-	}
-}
-
-// patterns checks the weight decays of groups by name.
-func (k *checker) patterns() {
-	const key = "optimizer.patterns"
-	o := &k.c.Optimizer
-	for _, x := range o.Patterns.list {
-		if ratio := x.ratio; x.weightDecay > 0 && (math.IsNaN(ratio) || ratio > 0) {
-			if math.IsNaN(ratio) {
-				ratio = 1
-			}
-			if rate := o.LR * ratio; rate*x.weightDecay >= 1 {
-				k.fault(key, fmt.Sprintf("weight_decay=%s", number(0.1/rate)),
-					"%s: weight_decay=%s at the rate %s of %q removes more than the whole weight in one step", key,
-					number(x.weightDecay), number(rate), x.pattern)
-			}
-		}
 	}
 }
 

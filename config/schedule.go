@@ -140,14 +140,18 @@ func (k *checker) branches() {
 	}
 	ends := k.c.Branches()
 	position := k.c.Position()
-	before := position(s.Warmup)
+	warmup := s.Warmup
+	if s.Name == "cyclic" {
+		warmup = 0 // it has none
+	}
+	before := position(warmup)
 	for i, end := range ends {
 		at := position(end)
 		switch begin := at - int(math.Round(s.DecayFraction*float64(at))); {
 		case s.Name != "wsds" && at <= before:
 			k.fault(key, "steps of the run in ascending order, after the warmup",
 				"%s: step %d is not between step %d and the end of the run, train.steps = %d", key, end,
-				append([]int{s.Warmup}, ends...)[i], k.c.Train.Steps)
+				append([]int{warmup}, ends...)[i], k.c.Train.Steps)
 			return
 		case s.Name != "wsds" && end <= k.c.Train.Steps:
 		case end > k.c.Train.Steps:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"anneal/internal/nearest"
+	"anneal/internal/units"
+	"anneal/internal/yaml"
 	"anneal/model"
 )
 
@@ -24,6 +26,7 @@ func (c *Config) Validate() error {
 func (c *Config) check() []Problem {
 	k := checker{c: c}
 	k.names()
+	k.length()
 	k.model()
 	k.family()
 	k.init()
@@ -174,6 +177,16 @@ func divisors(n, d int) string {
 	return fmt.Sprintf("%d or %d", low, high)
 }
 
+// length refuses a config that could not be read again, which YAML's limit on a file forbids.
+func (k *checker) length() {
+	const most = yaml.MaxBytes - 4<<10 // the rest is for values that a run still derives
+	longest := slices.MaxFunc(allKeys, func(a, b Key) int { return len(k.c.value(a)) - len(k.c.value(b)) })
+	if n := len(k.c.value(longest)); n > most/64 && len(k.c.YAML()) > most {
+		k.fault(longest.Name, "a shorter value", "%s has %s characters, and with it a run's config.yaml more than "+
+			"%d KiB", longest.Name, units.Commas(n), most>>10)
+	}
+}
+
 func (k *checker) training() {
 	c := k.c
 	t := &c.Train
@@ -182,6 +195,9 @@ func (k *checker) training() {
 	k.number("train.minutes", t.Minutes, 0, 1e9, "[)")
 	if k.between("train.batch_tokens", t.BatchTokens, 1, 1<<40) && c.Model.Context >= 2 {
 		k.batch()
+	}
+	if most := float64(int64(1) << 60); float64(t.Steps)*float64(t.BatchTokens) > most && !k.reported("train.steps") {
+		k.fault("train.steps", "fewer steps", "train.steps · train.batch_tokens is more than 2^60 tokens")
 	}
 	k.number("train.clip", t.Clip, 0, 1e30, "[)")
 	k.number("train.z_loss", t.ZLoss, 0, 1, "[)")

@@ -120,6 +120,10 @@ func (o *CoordinateOptions) observe(ctx context.Context, cfg *config.Config, lr 
 	if o.Random && cfg.Model.Vocab == 0 {
 		more = append(more, "model.vocab=1024")
 	}
+	if share := cfg.Optimizer.DecayTimescale; share > 0 { // of the whole run, not of these few steps
+		more = append(more, "optimizer.decay_timescale=0",
+			fmt.Sprintf("optimizer.weight_decay=%g", 1/(lr*share*float64(cfg.Train.Steps))))
+	}
 	cfg, err := o.of(cfg.Model.Dim, more...)
 	if err != nil {
 		return nil, err

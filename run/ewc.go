@@ -65,6 +65,11 @@ func openImportance(cfg *config.Config) (map[string]*tensor.Tensor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("init.ewc_step = %d: %w", step, err)
 	}
+	if o := from.Optimizer; o.Moments == "bf16" || o.Masters == "f64" {
+		return nil, ewcProblem(cfg, fmt.Sprintf("%s holds its second moments in another format: it was trained with "+
+			"optimizer.moments = %s and optimizer.masters = %s", cfg.Init.From, o.Moments, o.Masters),
+			"a run trained with both at f32")
+	}
 	source := map[string]*tensor.Tensor{}
 	var list []checkpoint.Tensor
 	for _, p := range model.Declare(from.Model).Params() {

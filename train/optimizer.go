@@ -67,8 +67,8 @@ func ruleOf(cfg *config.Config) optim.Optimizer {
 	return rule
 }
 
-// checkTrained returns an error if a pattern of names matches no parameter that it could change, or if the whole model
-// is frozen.
+// checkTrained returns an error if a pattern of names matches no parameter that it could change, or makes a decay
+// remove a whole weight, or if the whole model is frozen.
 func checkTrained(cfg *config.Config, m *model.Decoder) error {
 	var targets, trained []string // matrices that may have adapters, by their names in a layer; trained parameters
 	moves := false
@@ -78,7 +78,11 @@ func checkTrained(cfg *config.Config, m *model.Decoder) error {
 		}
 		if !p.Frozen {
 			trained = append(trained, p.Name)
-			moves = moves || group(cfg.Optimizer, p).LRRatio > 0
+			g := group(cfg.Optimizer, p)
+			moves = moves || g.LRRatio > 0
+			if err := checkDecay(cfg.Optimizer.LR*g.LRRatio, g.WeightDecay, p.Name); err != nil {
+				return err
+			}
 		}
 	}
 	if err := cfg.CheckTargets(targets); err != nil {
@@ -94,6 +98,19 @@ func checkTrained(cfg *config.Config, m *model.Decoder) error {
 		}
 	}
 	return nil
+}
+
+// checkDecay refuses a decay by which a parameter would change its sign in one step. Config refuses those of whole
+// groups.
+func checkDecay(rate, decay float64, name string) error {
+	if rate*decay < 1 {
+		return nil
+	}
+	return config.Problem{
+		Key: "optimizer.patterns", Try: fmt.Sprintf("a decay below %.3g, or a rate below %.3g", 1/rate, 1/decay),
+		Message: fmt.Sprintf("optimizer.patterns: a weight decay of %.3g at the rate %.3g removes more than the whole "+
+			"weight of %s in one step", decay, rate, name),
+	}
 }
 
 // updateRule returns how the optimizer's updates grow with the size of a matrix, for muP.

@@ -45,6 +45,10 @@ func TestPatternsThatChangeNothingAreRefused(t *testing.T) {
 		key, says, try string
 	}{
 		{[]string{"optimizer.patterns=layers.7.* lr_ratio=0"}, "optimizer.patterns", `"layers.7.*"`, "one of embed"},
+		{[]string{"optimizer.patterns=embed weight_decay=2000"}, "optimizer.patterns", "weight of embed",
+			"a decay below"},
+		{[]string{"optimizer.lr=0.01", "optimizer.weight_decay=0.5", "optimizer.patterns=embed lr_ratio=500"},
+			"optimizer.patterns", "at the rate 5", "a rate below 2"},
 		{[]string{"optimizer.patterns=* lr_ratio=0"}, "optimizer.patterns", "nothing would be trained", "lr_ratio"},
 		{append(adapters, "optimizer.patterns=embed lr_ratio=2"), "optimizer.patterns", `"embed"`,
 			"layers.*.attention.qkv.lora_a"},
