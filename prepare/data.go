@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"anneal/corpus"
@@ -87,6 +88,7 @@ type DataOptions struct {
 	Special       bool                 // names of special tokens are these tokens, and end-of-text ends a document
 	ValFraction   float64
 	Threads       int
+	Warn          func(string) // receives a warning of names of special tokens in text; may be nil
 }
 
 // splitAt ends documents wherever end occurs in them.
@@ -101,6 +103,25 @@ func splitAt(docs iter.Seq2[[]byte, error], end []byte) iter.Seq2[[]byte, error]
 				if len(part) > 0 && !yield(part, nil) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// watch warns if one of the first documents spells a special token.
+func (o *DataOptions) watch(docs iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		left := 16 << 20 // bytes to look at
+		for d, err := range docs {
+			if left -= len(d); left > 0 {
+				if name := o.Tokenizer.FindSpecial(d); name != "" {
+					o.Warn(fmt.Sprintf("the text spells the special token %s, which is read as text\n"+
+						"  if it should be the token, build again with --special", name))
+					left = 0
+				}
+			}
+			if !yield(d, err) {
+				return
 			}
 		}
 	}
@@ -134,6 +155,8 @@ func BuildData(ctx context.Context, text Text, o DataOptions) (dataset.Manifest,
 	}
 	if o.Special {
 		docs = splitAt(docs, o.Tokenizer.Token(end))
+	} else if o.Warn != nil {
+		docs = o.watch(docs)
 	}
 	m, err := dataset.Build(ctx, dataset.BuildOptions{
 		Dir: o.Dir, Replace: o.Replace, Tokenizer: DatasetTokenizer(o.Tokenizer, o.TokenizerPath),

@@ -59,9 +59,14 @@ func TestSpecialTokensInText(t *testing.T) {
 		false: {"< | u s e r | > h e l l o <think> w o r l d", "a < | e n d o f t e x t | > b"},
 		true:  {"<|user|> h e l l o <think> w o r l d", "a", "b"},
 	} {
-		o := DataOptions{Dir: filepath.Join(dir, fmt.Sprint(special)), Tokenizer: tok, Special: special}
+		warned := ""
+		o := DataOptions{Dir: filepath.Join(dir, fmt.Sprint(special)), Tokenizer: tok, Special: special,
+			Warn: func(text string) { warned += text }}
 		if _, _, err := BuildData(t.Context(), text, o); err != nil {
 			t.Fatal(err)
+		}
+		if !special && strings.Count(warned, "<|user|>") != 1 || special && warned != "" {
+			t.Errorf("special %v: warned %q", special, warned)
 		}
 		d, err := dataset.Open(o.Dir)
 		if err != nil {

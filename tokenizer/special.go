@@ -77,6 +77,20 @@ func (t *Tokenizer) EncodeSpecial(text []byte) []uint32 {
 	return e.EncodeSpecial(nil, text)
 }
 
+// FindSpecial returns the name of a special token that text spells, or "". Those with Added do not count.
+func (t *Tokenizer) FindSpecial(text []byte) string {
+	for from := 0; ; {
+		_, end, i := t.marked.raw.next(text, from)
+		if i < 0 {
+			return ""
+		}
+		if s := &t.specials[i]; !s.Added {
+			return s.Text
+		}
+		from = end
+	}
+}
+
 // cut calls special for each special token that m finds in text, and between for the text between them, in order.
 func (t *Tokenizer) cut(m *matcher, text []byte, special func(id uint32), between func(text []byte)) {
 	done := 0

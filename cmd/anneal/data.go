@@ -57,7 +57,7 @@ func (c dataBuildCmd) Run(s *session) error {
 		start := time.Now()
 		m, report, err := prepare.BuildData(ctx, c.text(s, "tokenising"), prepare.DataOptions{
 			Dir: c.Out, Replace: c.Replace, Tokenizer: tok, TokenizerPath: c.Tokenizer, PromptEnd: c.PromptEnd,
-			Special: c.Special, ValFraction: c.Val, Threads: int(c.Threads),
+			Special: c.Special, ValFraction: c.Val, Threads: int(c.Threads), Warn: s.warn,
 		})
 		if err != nil {
 			return asData(err)
