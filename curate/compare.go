@@ -32,8 +32,9 @@ import (
 
 // part is the place of the decisions about a split.
 type part struct {
-	At  int64  `json:"at"`
-	Sum string `json:"sum"` // xxh3, 128 bits
+	At    int64  `json:"at"`
+	Sum   string `json:"sum"`   // xxh3, 128 bits
+	First uint64 `json:"first"` // number of the split's first document
 }
 
 // decide compares the documents that pass k−1 kept.
@@ -58,7 +59,7 @@ func (r *runner) decide(ctx context.Context, k int) (*entry, error) {
 		return nil, err
 	}
 	defer decided.Close()
-	e := &entry{record: record{Step: 2*k - 1, Of: 1, Input: r.sums(&r.state, k-1), Files: map[string]written{}}}
+	e := &entry{record: record{Step: 2*k - 1, Input: r.sums(&r.state, k-1), Files: map[string]written{}}}
 	if err := r.writeDecisions(e, k, decided, &rep); err != nil {
 		return nil, err
 	}
@@ -183,7 +184,7 @@ func (r *runner) writeDecisions(e *entry, k int, decided *dedup.Decisions, rep *
 			}
 		}
 		sum := hash.Sum128().Bytes()
-		e.Parts = append(e.Parts, part{begin, hex.EncodeToString(sum[:])})
+		e.Parts = append(e.Parts, part{begin, hex.EncodeToString(sum[:]), first})
 		first = end
 	}
 	if err == nil {
@@ -214,14 +215,13 @@ func appendDecision(b []byte, x dedup.Decision, since uint64) []byte {
 
 // compared is the stage that carries out the decisions of a comparison. Its documents come in order.
 type compared struct {
-	name   string   // of the stage
-	firsts []uint64 // numbers of the first documents of all splits
-	first  uint64   // that of the current split
-	row    uint64   // of the next document in the split
-	rest   []byte   // decisions that follow
-	at     uint64   // row of the next one
-	more   bool
-	now    dedup.Decision // about the last document
+	name  string // of the stage
+	first uint64 // number of the split's first document
+	row   uint64 // of the next document in the split
+	rest  []byte // decisions that follow
+	at    uint64 // row of the next one
+	more  bool
+	now   dedup.Decision // about the last document
 }
 
 // begin reads the decisions about a split.
@@ -245,14 +245,7 @@ func (c *compared) begin(r *runner, k, split int) error {
 	if sum := xxh3.Hash128(c.rest).Bytes(); hex.EncodeToString(sum[:]) != p.Sum {
 		return fmt.Errorf("%s is damaged\n  remove it, then give the same command again", f.Name())
 	}
-	if c.firsts == nil {
-		n := uint64(0)
-		for _, e := range r.state.maps[k-1] {
-			c.firsts = append(c.firsts, n)
-			n += uint64(e.Kept)
-		}
-	}
-	c.first, c.row, c.at = c.firsts[split], 0, 0
+	c.first, c.row, c.at = p.First, 0, 0
 	c.advance()
 	return nil
 }
@@ -301,7 +294,7 @@ func (c *compared) Apply(d *Doc) Verdict {
 	if len(c.now.Cuts) == 0 {
 		return Verdict{}
 	}
-	d.SetText(dedup.CutOut(d.Text, c.now.Cuts))
+	d.SetText(dedup.CutOut(bytes.Clone(d.Text), c.now.Cuts)) // examples of the report show the text before
 	if len(bytes.TrimSpace(d.Text)) == 0 {
 		return Verdict{true, c.name + ".emptied", float64(len(c.now.Cuts))}
 	}

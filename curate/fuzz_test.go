@@ -15,8 +15,8 @@ import (
 func FuzzJournal(f *testing.F) {
 	line, err := json.Marshal(entry{
 		record: record{
-			Step: 1, Split: 2, Of: 3, Input: "in", Files: map[string]written{"docs/00002.jsonl.zst": {120, "sum"}},
-			Kept: 4, Parts: []part{{At: 0}, {At: 60}},
+			Step: 1, Split: 2, Input: "in", Files: map[string]written{"docs/00002.jsonl.zst": {120, "sum"}},
+			Kept: 4, Parts: []part{{At: 0}, {At: 60, First: 7}},
 		},
 		Tally: Report{
 			Input: corpus.Report{Documents: 5}, Documents: 5, Kept: 4, Stages: []StageReport{{Name: "c4",
@@ -58,9 +58,7 @@ func FuzzJournal(f *testing.F) {
 // what is accepted is the same after it is written and read again.
 func FuzzSignals(f *testing.F) {
 	d := &Doc{Source: "a\"b", Key: Key{1, 2, 3}, Signals: []Signal{{"x.y", 0.5}, {"x.z", -3}}}
-	line := appendSignals(nil, d, &history{
-		bytes: 9, changed: []change{{"n", 1}}, dropping: []Verdict{{true, "b.word", 1}},
-	})
+	line := appendSignals(nil, d, &history{bytes: 9, changed: []change{{"n", 1}}})
 	f.Add([]byte{})
 	for _, number := range []string{"inf", "NaN", "1e999", "0x1p-2", "null", "1_0"} {
 		f.Add(filetest.Splice(bytes.Index(line, []byte("0.5")), 3, number))

@@ -26,7 +26,6 @@ type entry struct {
 type record struct {
 	Step  int                `json:"step"` // 0 is the first pass, 1 the comparison after it, 2 the second pass
 	Split int                `json:"split"`
-	Of    int                `json:"of"`              // splits in the pass
 	Input string             `json:"input"`           // hash of all inputs of the result
 	Files map[string]written `json:"files"`           // under the directory
 	Kept  int                `json:"kept"`            // documents that the next pass reads
@@ -63,7 +62,7 @@ type journalHead struct {
 	Split    int64  `json:"split"`    // bytes
 }
 
-const journalVersion = 3
+const journalVersion = 4
 
 // ErrOtherPipeline means that another pipeline has written to the directory.
 var ErrOtherPipeline = errors.New("was made by another pipeline")

@@ -20,6 +20,7 @@ type measured struct {
 	dir     string
 	from    *pass
 	records []*record // by split
+	left    []corpus.Reject
 	journal *journal
 }
 
@@ -46,26 +47,28 @@ func openMeasured(dir string, p *Pipeline) (*measured, error) {
 		return !strings.HasPrefix(name, "texts/") && !strings.HasPrefix(name, "signals/") &&
 			!strings.HasPrefix(name, rejectsDir+"/")
 	}
-	for i := 0; i == 0 || i < m.records[0].Of; i++ {
-		var sound *record
-		for _, e := range m.journal.records[place{0, i}] {
-			if m.journal.sound(e, gone) {
-				sound = e
-			}
+	end, err := readEnding(dir)
+	unfinished := err != nil
+	for i, input := range end.Splits {
+		e := m.journal.find(place{0, i}, input)
+		if e == nil || !m.journal.sound(e, gone) {
+			unfinished = true
+			break
 		}
-		if sound == nil {
-			return nil, fmt.Errorf("%s is not complete\n  finish it first: give its command again", dir)
-		}
-		if _, ok := sound.Files[m.from.beside("texts", i)]; !ok {
+		if _, ok := e.Files[m.from.beside("texts", i)]; !ok {
 			return nil, fmt.Errorf("%s has signals but no texts\n  curate again with `texts: true`", dir)
 		}
-		m.records = append(m.records, sound)
+		m.records = append(m.records, e)
 	}
+	if unfinished {
+		return nil, fmt.Errorf("%s is not complete\n  finish it first: give its command again", dir)
+	}
+	m.left = end.Listing
 	return m, nil
 }
 
 func (m *measured) count() int               { return len(m.records) }
-func (m *measured) listing() []corpus.Reject { return nil }
+func (m *measured) listing() []corpus.Reject { return m.left }
 func (m *measured) size(i int) int64         { return m.records[i].Files[m.from.beside("texts", i)].Bytes }
 func (m *measured) identity(i int) string {
 	e := m.records[i]
@@ -122,7 +125,7 @@ func (w *worker) judge(in item, line []byte) error {
 	d, h := &w.doc, &w.past
 	d.begin(in)
 	d.SetText(in.Text)
-	*h = history{changed: h.changed[:0], dropping: h.dropping[:0]}
+	*h = history{changed: h.changed[:0]}
 	key, err := h.parse(d, line)
 	if err != nil {
 		return err
@@ -130,7 +133,7 @@ func (w *worker) judge(in item, line []byte) error {
 	if key != in.Key {
 		return fmt.Errorf("the signals belong to document %s, not %s", key, in.Key)
 	}
-	signals, dropping, changed := d.Signals, h.dropping, h.changed
+	signals, changed := d.Signals, h.changed
 	for i, s := range w.pass.stages {
 		v := Verdict{}
 		for _, b := range s.bounds {
@@ -144,9 +147,6 @@ func (w *worker) judge(in item, line []byte) error {
 			if !v.Drop && !b.holds(signals[0].Value) {
 				v = Verdict{Drop: true, Rule: name, Value: signals[0].Value}
 			}
-		}
-		if len(dropping) > 0 && stageOf(dropping[0].Rule) == s.name {
-			v, dropping = dropping[0], dropping[1:]
 		}
 		if len(changed) > 0 && changed[0].stage == s.name {
 			if !h.verdict.Drop && !v.Drop {
@@ -178,8 +178,6 @@ func (h *history) parse(d *Doc, line []byte) (key Key, err error) {
 	l.pairs(func(name string, value float64) { d.Add(name, value) })
 	l.take(`,"changed":{`)
 	l.pairs(func(name string, value float64) { h.changed = append(h.changed, change{name, int(value)}) })
-	l.take(`,"dropping":{`)
-	l.pairs(func(name string, value float64) { h.dropping = append(h.dropping, Verdict{true, name, value}) })
 	l.take("}\n")
 	if l.bad {
 		return key, fmt.Errorf("a line that holds no signals: %.60q", line)
@@ -208,10 +206,4 @@ func (l *lineParser) pairs(visit func(name string, value float64)) {
 		}
 	}
 	l.take("}")
-}
-
-// stageOf returns the stage in the name of a rule.
-func stageOf(rule string) string {
-	name, _, _ := strings.Cut(rule, ".")
-	return name
 }

@@ -3,7 +3,6 @@ package curate
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,9 +44,12 @@ func (r *runner) listRejects() error {
 			shards = append(shards, shardName(rejectsDir, i))
 		}
 	}
+	if len(shards) == 0 {
+		_ = os.Remove(filepath.Join(r.o.Dir, rejectsDir)) // of another input; fails if it is not empty
+	}
 	listing := r.origin.listing()
 	if len(shards)+len(listing) == 0 {
-		return errors.Join(os.RemoveAll(path), os.RemoveAll(filepath.Join(r.o.Dir, rejectsDir))) // of another input
+		return os.RemoveAll(path)
 	}
 	f, err := os.Create(fmt.Sprintf("%s.%d.tmp", path, r.o.TaskIndex))
 	if err != nil {

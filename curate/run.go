@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -95,6 +93,7 @@ func Run(ctx context.Context, o Options) (out Outcome, err error) {
 	r.journal.follow()
 	r.state = newState(len(r.passes), len(r.splits))
 	if !r.finished() {
+		_ = os.Remove(filepath.Join(r.o.Dir, endFile))
 		r.survey(&r.state, true)
 		out.Resumed, out.Changed = r.state.done(), r.changed()
 		if err := r.all(ctx); err != nil {
@@ -271,47 +270,4 @@ func (r *runner) progress(what string, bytes, total int64) {
 		r.o.Progress(what, min(read, total), total)
 		r.show.Unlock()
 	}
-}
-
-// finish writes the reports, and removes shards that do not belong to this input and files that were needed only
-// between passes.
-func (r *runner) finish(rep *Report) error {
-	wanted := map[string]bool{}
-	dirs := map[string]bool{"docs": true}
-	for _, all := range r.state.maps {
-		for _, e := range all {
-			for name := range e.Files {
-				wanted[name] = true
-				dirs[filepath.Dir(name)] = true
-			}
-		}
-	}
-	for d := range dirs {
-		if strings.HasPrefix(d, betweenDir) {
-			continue
-		}
-		entries, err := os.ReadDir(filepath.Join(r.o.Dir, d))
-		if err != nil {
-			return err
-		}
-		for _, f := range entries {
-			if !wanted[d+"/"+f.Name()] && ours(f.Name()) {
-				if err := os.Remove(filepath.Join(r.o.Dir, d, f.Name())); err != nil &&
-					!errors.Is(err, os.ErrNotExist) {
-					return err
-				}
-			}
-		}
-	}
-	if err := errors.Join(r.listRejects(), rep.write(r.o.Dir, r.o.TaskIndex)); err != nil {
-		return err
-	}
-	return os.RemoveAll(filepath.Join(r.o.Dir, betweenDir))
-}
-
-// ours reports whether a name is that of a finished or unfinished shard. Other files are never removed.
-func ours(name string) bool {
-	name, temp, begun := strings.Cut(strings.TrimPrefix(name, "."), ".tmp-")
-	_, err := strconv.Atoi(strings.TrimSuffix(name, shardEnd))
-	return err == nil && strings.HasSuffix(name, shardEnd) && (!begun || temp != "")
 }

@@ -331,23 +331,27 @@ func TestSignalsAndExamplesAgree(t *testing.T) {
 }
 
 // Files that no curation has made are never removed: a directory without a journal is refused, and in one of a
-// curation only shards go.
+// curation only shards go that a journal names.
 func TestForeignFilesStay(t *testing.T) {
 	in, dir := t.TempDir(), t.TempDir()
 	writeInput(t, in, 2)
 	o := Options{Pipeline: mustParse(t, allStages), Paths: []string{in}, Dir: dir}
-	notes := filepath.Join(dir, "docs", "notes.txt")
+	foreign := []string{"docs/notes.txt", "docs/2024.jsonl.zst", "docs/+1.jsonl.zst", "docs/.2024.jsonl.zst.tmp-1",
+		"rejects/2024.jsonl.zst"}
 	write := func() {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(notes), 0o777),
-			os.WriteFile(notes, []byte("mine"), 0o666)); err != nil {
-			t.Fatal(err)
+		for _, name := range foreign {
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777),
+				os.WriteFile(path, []byte("mine"), 0o666)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	write()
 	if _, err := Run(context.Background(), o); !errors.Is(err, ErrForeign) {
 		t.Errorf("a directory with files of others: %v", err)
 	}
-	if err := os.RemoveAll(filepath.Dir(notes)); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -360,8 +364,10 @@ func TestForeignFilesStay(t *testing.T) {
 	if _, err := Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := os.ReadFile(notes); string(b) != "mine" {
-		t.Errorf("docs/notes.txt is gone: %v", err)
+	for _, name := range foreign {
+		if b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); string(b) != "mine" {
+			t.Errorf("%s is gone: %v", name, err)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "docs", "00001.jsonl.zst")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a shard of no split is left: %v", err)
@@ -384,15 +390,14 @@ func TestDirectoriesMayHaveNamesLikePatterns(t *testing.T) {
 	}
 }
 
-// Shards and what was begun of them are ours; other names are not.
-func TestOwnNames(t *testing.T) {
-	for name, want := range map[string]bool{
-		"00000.jsonl.zst": true, "123456.jsonl.zst": true, ".00000.jsonl.zst.tmp-12": true,
-		"a.jsonl.zst": false, "00000.jsonl": false, "notes.txt": false, ".jsonl.zst": false,
-		".00000.jsonl.zst.tmp-": false, "": false,
+// The name of an unfinished file holds that of the finished one; any other name is that of a finished file.
+func TestFinishedNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"00000.jsonl.zst": "", "00000.jsonl.zst.tmp-1": "", ".00000.jsonl.zst": "", ".00000.jsonl.zst.tmp-": "", "": "",
+		".00000.jsonl.zst.tmp-12": "00000.jsonl.zst",
 	} {
-		if ours(name) != want {
-			t.Errorf("ours(%q) = %v", name, !want)
+		if got, begun := finishedName(name); begun != (want != "") || begun && got != want || !begun && got != name {
+			t.Errorf("finishedName(%q) = %q, %v", name, got, begun)
 		}
 	}
 }

@@ -50,8 +50,7 @@ func appendPlace(b []byte, d *Doc) []byte {
 }
 
 // appendSignals appends the measurements of a document: its place and bytes, the rule that dropped it, its numbers;
-// and, so that bounds can change later, which stages changed its text and by how many bytes, and which stages without
-// bounds would drop it.
+// and, so that bounds can change later, which stages changed its text and by how many bytes.
 func appendSignals(b []byte, d *Doc, h *history) []byte {
 	b = appendPlace(append(b, '{'), d)
 	b = strconv.AppendInt(append(b, `,"bytes":`...), int64(h.bytes), 10)
@@ -70,13 +69,6 @@ func appendSignals(b []byte, d *Doc, h *history) []byte {
 		}
 		b = append(appendString(b, []byte(c.stage)), ':')
 		b = strconv.AppendInt(b, int64(c.cut), 10)
-	}
-	b = append(b, `},"dropping":{`...)
-	for i, v := range h.dropping {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendNumber(append(appendString(b, []byte(v.Rule)), ':'), v.Value)
 	}
 	return append(b, "}}\n"...)
 }

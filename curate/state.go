@@ -85,7 +85,8 @@ func (r *runner) input(s *state, k, i int) string {
 	if k == 0 {
 		return r.origin.identity(r.splits[i])
 	}
-	return s.maps[k-1][i].Files[r.passes[k-1].docs(i)].Sum + " " + s.compared[k].Parts[i].Sum
+	p := s.compared[k].Parts[i]
+	return fmt.Sprint(s.maps[k-1][i].Files[r.passes[k-1].docs(i)].Sum, " ", p.Sum, " ", p.First)
 }
 
 // sums returns a hash of all documents that a pass keeps.

@@ -16,7 +16,6 @@ type worker struct {
 	r        *runner
 	pass     *pass
 	stages   []Stage
-	filters  []bool // which of them are filters
 	compared *compared
 	progress func(bytes int64)
 
@@ -37,10 +36,9 @@ type worker struct {
 
 // history records what happened to a document in a pass.
 type history struct {
-	bytes    int // bytes of its text before the pass
-	verdict  Verdict
-	changed  []change
-	dropping []Verdict // verdicts of stages without bounds
+	bytes   int // bytes of its text before the pass
+	verdict Verdict
+	changed []change
 }
 
 // change is a stage's change to the length of a text.
@@ -52,10 +50,6 @@ type change struct {
 func newWorker(r *runner, pass int) *worker {
 	w := &worker{r: r, pass: r.passes[pass]}
 	w.stages = newStages(w.pass.stages)
-	for _, s := range w.stages {
-		_, is := s.(*Filter)
-		w.filters = append(w.filters, is)
-	}
 	if pass > 0 {
 		w.compared = w.stages[0].(*compared)
 	}
@@ -64,7 +58,7 @@ func newWorker(r *runner, pass int) *worker {
 
 // split processes a split. Its files appear only when all of them are complete.
 func (w *worker) split(ctx context.Context, split int) (*entry, error) {
-	e := &entry{record: record{Step: 2 * w.pass.number, Split: split, Of: len(w.r.splits),
+	e := &entry{record: record{Step: 2 * w.pass.number, Split: split,
 		Input: w.r.input(&w.r.state, w.pass.number, split), Files: map[string]written{}}}
 	e.Tally = newReport(w.pass.stages)
 	w.tally, w.most, w.at, w.rejects, w.rejectFault = &e.Tally, 0, split, nil, nil
@@ -159,7 +153,7 @@ func (w *worker) document(in item) error {
 	d, h := &w.doc, &w.past
 	d.begin(in)
 	d.SetText(valid(in.Text))
-	*h = history{bytes: len(in.Text), changed: h.changed[:0], dropping: h.dropping[:0]}
+	*h = history{bytes: len(in.Text), changed: h.changed[:0]}
 	for i, s := range w.stages {
 		before, text := len(d.Text), d.Text
 		v := s.Apply(d)
@@ -168,9 +162,6 @@ func (w *worker) document(in item) error {
 			if !h.verdict.Drop && !v.Drop {
 				w.tally.change(i, before-len(d.Text))
 			}
-		}
-		if v.Drop && !w.filters[i] {
-			h.dropping = append(h.dropping, v)
 		}
 		if v.Drop && !h.verdict.Drop {
 			h.verdict = v

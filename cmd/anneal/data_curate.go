@@ -172,8 +172,11 @@ func (c dataCurateCmd) curate(ctx context.Context, s *session, o curate.Options)
 	if out.Done < out.Splits { // only the last task knows the share; every task reports a damaged file
 		limit.MaxRejects, limit.Strict, marked = 1, false, ""
 	}
-	return s.finish(limit, out.Report.Input, marked,
-		"give the same command again: only what changed is done again", v)
+	again, lost := "give the same command again", out.Report.Input.Lost
+	if out.Passes == 1 || lost != nil && lost.FileCount > 0 { // otherwise the files between passes are gone
+		again += ": only what changed is done again"
+	}
+	return s.finish(limit, out.Report.Input, marked, again, v)
 }
 
 func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration, alone bool) {
