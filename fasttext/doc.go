@@ -13,5 +13,5 @@
 // it where the order of more than a few words matters.
 //
 // Start reading at model.go and predict.go; train.go says how training differs from the original. The package imports
-// only internal/fileio from this module.
+// only packages under internal from this module.
 package fasttext

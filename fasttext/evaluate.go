@@ -35,10 +35,17 @@ func (e *Evaluation) Add(truth []string, best string) {
 		e.label(best).Right++
 	}
 	e.Accuracy = share(e.Right, e.Examples)
-	for i := range e.Labels {
-		l := &e.Labels[i]
-		l.Precision, l.Recall = share(l.Right, l.Predicted), share(l.Right, l.Examples)
+	for _, name := range truth {
+		e.label(name).divide()
 	}
+	if best != "" {
+		e.label(best).divide()
+	}
+}
+
+// divide computes the shares.
+func (l *LabelResult) divide() {
+	l.Precision, l.Recall = share(l.Right, l.Predicted), share(l.Right, l.Examples)
 }
 
 func (e *Evaluation) label(name string) *LabelResult {

@@ -28,12 +28,17 @@ func AppendLine(dst []byte, label string, text []byte) []byte {
 		}
 		return append(dst, '\n')
 	}
-	for start, end := nextToken(text, 0); start < len(text); start, end = nextToken(text, end) {
-		if token := text[start:end]; !bytes.HasPrefix(token, []byte(LabelPrefix)) {
+	return append(AppendWords(dst, text), '\n')
+}
+
+// AppendWords appends the words of a training line, without its labels, each with a blank after it.
+func AppendWords(dst, line []byte) []byte {
+	for start, end := nextToken(line, 0); start < len(line); start, end = nextToken(line, end) {
+		if token := line[start:end]; !bytes.HasPrefix(token, []byte(LabelPrefix)) {
 			dst = append(append(dst, token...), ' ')
 		}
 	}
-	return append(dst, '\n')
+	return dst
 }
 
 // LineLabels returns the labels of a training line, without their prefix.

@@ -27,8 +27,9 @@ type TrainOptions struct {
 	Neg           int     // negative labels per example, for NegativeSampling: 5
 	Seed          uint64
 
-	Threads  int                     // 0 uses all processors; the result is the same
-	Progress func(done, total int64) // counts bytes, over the counting pass and all epochs; may be nil
+	Threads   int                     // 0 uses all processors; the result is the same
+	Available int64                   // bytes of free memory; 0 if unknown
+	Progress  func(done, total int64) // counts bytes, over the counting pass and all epochs; may be nil
 }
 
 // DefaultTrainOptions returns the defaults of the original.
@@ -98,7 +99,7 @@ const (
 // memory.
 //
 // Memory: the vectors, 16 bytes per line, about 70 bytes per entry of the dictionary while it is built, and up to 128
-// MiB.
+// MiB. If the vectors need more than TrainOptions.Available, the error is a *machine.RoomError.
 func Train(ctx context.Context, lines io.ReaderAt, size int64, o TrainOptions) (*Model, error) {
 	a, err := o.args()
 	if err != nil {
@@ -125,6 +126,9 @@ func Train(ctx context.Context, lines io.ReaderAt, size int64, o TrainOptions) (
 		return nil, fmt.Errorf("no word occurs at least %d times\n  try a smaller minCount", o.MinCount)
 	case int64(d.nwords)+int64(a.Bucket) > math.MaxInt32:
 		return nil, fmt.Errorf("%d words and %d buckets need more than 2³¹ rows\n  try a larger minCount", d.nwords, a.Bucket)
+	}
+	if err := o.room(d.nwords, labels); err != nil {
+		return nil, err
 	}
 	input := matrix{rows: d.nwords + o.Bucket, cols: o.Dim}
 	output := matrix{rows: labels, cols: o.Dim, dense: make([]float32, labels*o.Dim)}

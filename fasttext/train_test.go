@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/internal/machine"
+
 	"pgregory.net/rapid"
 )
 
@@ -323,4 +325,30 @@ func FuzzTrain(f *testing.F) {
 			t.Fatalf("what was learnt cannot be read: %v", err)
 		}
 	})
+}
+
+// Vectors that do not fit are refused before they are allocated: those of n-grams before the lines are read, those of
+// words after it.
+func TestVectorsMustFit(t *testing.T) {
+	o := DefaultTrainOptions()
+	o.WordNgrams, o.Bucket, o.Dim = 2, 2_000_000_000, maxDim
+	room := new(machine.RoomError)
+	for _, available := range []int64{0, 1 << 30} {
+		o.Available = available
+		if err := o.Fits(); !errors.As(err, &room) || !strings.HasSuffix(err.Error(), "try a smaller --bucket") {
+			t.Errorf("%d buckets in %d bytes: %v", o.Bucket, available, err)
+		}
+	}
+	var lines strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&lines, "__label__%d word%d\n", i%2, i)
+	}
+	o.WordNgrams, o.Available = 1, trainMemory+50<<20
+	if err := o.Fits(); err != nil {
+		t.Errorf("without n-grams: %v", err)
+	}
+	_, err := Train(context.Background(), strings.NewReader(lines.String()), int64(lines.Len()), o)
+	if !errors.As(err, &room) || !strings.HasSuffix(err.Error(), "try a smaller --dim") {
+		t.Errorf("400 words of %d: %v", o.Dim, err)
+	}
 }

@@ -101,10 +101,13 @@ func (c classifierTrainCmd) Run(s *session) error {
 	o := fasttext.TrainOptions{
 		Dim: c.Dim, LR: c.LR, Epoch: c.Epoch, Loss: loss, WordNgrams: c.WordNgrams, MinN: c.Minn, MaxN: c.Maxn,
 		Bucket: c.Bucket, MinCount: c.MinCount, MinCountLabel: c.MinCountLabel, Neg: c.Neg, Seed: c.Seed,
-		Threads: int(c.Threads),
+		Threads: int(c.Threads), Available: availableMemory(),
 	}
 	if err := o.Check(); err != nil {
 		return asUsage(err)
+	}
+	if err := o.Fits(); err != nil {
+		return err
 	}
 	return s.untilSignal(func(ctx context.Context) error {
 		start := time.Now()

@@ -60,6 +60,10 @@ func TestClassifierFromTrainingToPipeline(t *testing.T) {
 	if r := v["report"].(map[string]any); r["kept"] != 40.0 {
 		t.Errorf("kept %v documents, want the 40 of prose", r["kept"])
 	}
+	if code, _, errs := anneal("data", "classifier", "train", "--label", "good="+w.path("prose"), "--out",
+		w.path("q.bin"), "--word-ngrams", "2", "--bucket", "2000000000", "--dim", "65536"); code != exitResources {
+		t.Errorf("vectors of 477 TiB: exit %d, %s", code, errs)
+	}
 	for want, args := range map[string][]string{
 		"try --label good=DIR":      {"train", "--out", w.path("q.bin")},
 		"has no path":               {"train", "--label", "good", "--out", w.path("q.bin")},
