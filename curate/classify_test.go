@@ -128,6 +128,33 @@ func TestLanguageKeepsWhatItIsTold(t *testing.T) {
 	}
 }
 
+// Copies of a text are all held out or all learnt from, whatever their labels and blanks.
+func TestHoldoutIsByText(t *testing.T) {
+	dir := t.TempDir()
+	var documents, lines bytes.Buffer
+	for i := range 400 {
+		fmt.Fprintf(&documents, "{\"text\":\"text\\nnumber n%d\"}\n", i)
+		fmt.Fprintf(&lines, "__label__b text number n%d __label__c\n", i)
+	}
+	writeFiles(t, dir, map[string]string{"a.jsonl": documents.String(), "b.txt": lines.String()})
+	o := fasttext.DefaultTrainOptions()
+	o.Dim = 2
+	_, rep, err := TrainClassifier(t.Context(), Examples{
+		Kinds: []Kind{{Label: "a", Paths: []string{filepath.Join(dir, "a.jsonl")}}},
+		Lines: []string{filepath.Join(dir, "b.txt")},
+	}, dir, 0.5, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[string]int{}
+	for _, l := range rep.Held.Labels {
+		held[l.Label] = l.Examples
+	}
+	if held["a"] != held["b"] || held["a"] < 150 || held["a"] > 250 {
+		t.Errorf("of 400 texts with two labels, %d are held out with one and %d with the other", held["a"], held["b"])
+	}
+}
+
 // A pipeline with another model is another pipeline, and faults in what a stage is told teach.
 func TestClassifierStagesNeedTheirModel(t *testing.T) {
 	dir := t.TempDir()

@@ -135,8 +135,8 @@ type ClassifierReport struct {
 }
 
 // TrainClassifier learns to tell kinds of documents apart and returns how well it does so on the share holdout of the
-// examples, chosen by the hash of their text: copies of a text are all on one side. Examples wait in a file in dir, as
-// large as they are.
+// examples, chosen by the hash of their words: copies of a text are all on one side, whatever their labels. Examples
+// wait in a file in dir, as large as they are.
 func TrainClassifier(ctx context.Context, x Examples, dir string, holdout float64,
 	o fasttext.TrainOptions) (*fasttext.Model, ClassifierReport, error) {
 	var rep ClassifierReport
@@ -150,12 +150,14 @@ func TrainClassifier(ctx context.Context, x Examples, dir string, holdout float6
 		return nil, rep, err
 	}
 	defer held.remove()
+	var words []byte
 	for line, err := range x.all(ctx) {
 		if err != nil {
 			return nil, rep, err
 		}
 		to := train
-		if float64(xxh3.Hash(line)>>11)/(1<<53) < holdout {
+		words = fasttext.AppendWords(words[:0], line)
+		if float64(xxh3.Hash(words)>>11)/(1<<53) < holdout {
 			to = held
 		} else {
 			rep.Trained++
