@@ -46,7 +46,8 @@ type MixtureSource struct {
 	Path    string  `json:"path"`    // its directory
 	Data    string  `json:"data"`    // fingerprint of the data set
 	Tokens  uint64  `json:"tokens"`  // in its training split
-	Natural float64 `json:"natural"` // its share of all tokens
+	Rows    uint64  `json:"rows"`    // into which data.packing puts them
+	Natural float64 `json:"natural"` // its share of all rows
 	Weight  float64 `json:"weight"`  // its share in the mixture found
 	Epochs  float64 `json:"epochs"`  // how often the budget reads it
 }
@@ -92,11 +93,11 @@ func newSearch(o MixtureOptions) (*search, error) {
 	}
 	all := uint64(0)
 	for i, p := range plans {
-		s.sources[i].Name, s.sources[i].Path = p.Name, p.Path
-		all += p.Tokens
+		s.sources[i].Name, s.sources[i].Path, s.sources[i].Rows = p.Name, p.Path, p.Use.Rows
+		all += p.Use.Rows
 	}
 	for i := range s.sources {
-		s.sources[i].Natural = float64(s.sources[i].Tokens) / float64(all)
+		s.sources[i].Natural = float64(s.sources[i].Rows) / float64(all)
 	}
 	mix, err := s.cfg.Mix(prepare.RowsOf(plans))
 	if err != nil {
@@ -176,10 +177,11 @@ func (s *search) found(method string, weights []float64) (*Mixture, error) {
 		m.Tokens = s.cfg.Tokens()
 	}
 	var sources []config.Source
+	rows := float64(m.Tokens) / float64(s.cfg.Model.Context)
 	for i := range m.Sources {
 		source := &m.Sources[i]
 		source.Weight = weights[i]
-		source.Epochs = weights[i] * float64(m.Tokens) / float64(source.Tokens)
+		source.Epochs = weights[i] * rows / float64(source.Rows)
 		sources = append(sources, config.Source{Name: source.Name, Path: source.Path})
 	}
 	m.Config = prepare.MixConfig(sources, weights,

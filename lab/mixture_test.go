@@ -153,6 +153,32 @@ func TestDoReMiGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
+// Weights are shares of rows, so natural shares and epochs count rows: with packing pad, one for each document.
+func TestEpochsOfAMixtureCountRows(t *testing.T) {
+	o := mixtureOptions(t, t.TempDir())
+	o.Overrides = append(o.Overrides, "data.packing=pad")
+	o.Budget = 16 * 540 // rows of 16 tokens: five times those of both sources together
+	s, err := newSearch(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.unlock()
+	m, err := s.found("test", []float64{0.25, 0.75})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := m.Sources[0], m.Sources[1]
+	if a.Tokens == b.Tokens || a.Rows+b.Rows > 120 || a.Rows < 40 || b.Rows < 40 {
+		t.Fatalf("%d and %d rows of %d and %d tokens: the sources are no test", a.Rows, b.Rows, a.Tokens, b.Tokens)
+	}
+	if want := float64(a.Rows) / float64(a.Rows+b.Rows); a.Natural != want {
+		t.Errorf("the natural share is %v, want %v", a.Natural, want)
+	}
+	if want := 0.75 * 540 / float64(b.Rows); math.Abs(b.Epochs-want) > 1e-9 {
+		t.Errorf("%v epochs, want %v", b.Epochs, want)
+	}
+}
+
 // Proxies are trained once: after a stop, with a last line cut short, and when more are asked for later. Proxies of
 // another configuration are refused, and the message says what differs.
 func TestRegMixTrainsEachProxyOnce(t *testing.T) {

@@ -50,13 +50,18 @@ func (s *session) printMixture(m *lab.Mixture) {
 
 // closeSearch prints where the weights are, and the command that trains with them.
 func (a mixtureArgs) closeSearch(s *session, m *lab.Mixture, elapsed time.Duration) {
-	words := make([]string, len(m.Sources))
-	for i, source := range m.Sources {
-		words[i] = fmt.Sprintf("%s=%.4f", source.Name, source.Weight)
-	}
 	next := append([]string{"anneal", "train", a.Config}, a.Overrides...)
 	s.closing(fmt.Sprintf("weights of %d sources", len(m.Sources)), filepath.Join(a.Out, "mix.json"), elapsed,
-		command(append(next, "data.weights="+strings.Join(words, " "), "--out", "runs/"+runName(a.Config))...))
+		command(append(next, "data.weights="+weightsOf(m), "--out", "runs/"+runName(a.Config))...))
+}
+
+// weightsOf returns the weights found, for data.weights. They have the digits of those in mix.json.
+func weightsOf(m *lab.Mixture) string {
+	words := make([]string, len(m.Sources))
+	for i, source := range m.Sources {
+		words[i] = fmt.Sprintf("%s=%.4g", source.Name, source.Weight)
+	}
+	return strings.Join(words, " ")
 }
 
 // searchError returns the error of a search; a search that a signal interrupted has one that says how to continue.

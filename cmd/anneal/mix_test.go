@@ -4,7 +4,17 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"anneal/lab"
 )
+
+// A source of little weight is read, so the proposed command does not round its weight to 0.
+func TestSmallWeightsAreNotZero(t *testing.T) {
+	m := &lab.Mixture{Sources: []lab.MixtureSource{{Name: "a", Weight: 3e-5}, {Name: "b", Weight: 0.99997}}}
+	if got := weightsOf(m); got != "a=3e-05 b=1" {
+		t.Errorf("the weights are %q", got)
+	}
+}
 
 // Both searches end with weights that sum to one, a picture and mix.json.
 func TestMixtureSearches(t *testing.T) {
