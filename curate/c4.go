@@ -24,7 +24,7 @@ func C4(anyEnd bool) *Filter {
 	return &Filter{Name: "c4", Bounds: []Bound{
 		atMost("lorem_ipsum", 0), atMost("curly_brackets", 0), atLeast("sentences", 5), unbounded("lines_dropped"),
 	}, measure: func(d *Doc, values []float64) {
-		c = c4{anyEnd: anyEnd, text: d.Text, masks: d.masks(), out: c.out[:0]}
+		c = c4{anyEnd: anyEnd, text: d.Text, masks: d.masks(), out: c.out}
 		start := 0
 		for i := range c.masks.blocks {
 			for ends := c.masks.blocks[i].newline; ends != 0; ends &= ends - 1 {
@@ -44,6 +44,7 @@ func C4(anyEnd bool) *Filter {
 			}
 			d.SetText(text)
 		}
+		c = c4{out: reusable(c.out)}
 	}}
 }
 

@@ -2,7 +2,10 @@ package curate
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
@@ -98,4 +101,37 @@ func TestTablesTakeAlikeHashes(t *testing.T) {
 			t.Errorf("%d hashes that differ from bit %d on take %v", n, shift, took)
 		}
 	}
+}
+
+// Once a long document is done, stages keep none of its memory.
+func TestMemoryOfLongDocumentsIsReturned(t *testing.T) {
+	dir := t.TempDir()
+	list := filepath.Join(dir, "list.txt")
+	if err := os.WriteFile(list, []byte("forbidden\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stages := mustParse(t, fmt.Sprintf("stages: [normalize, {c4: {terminal_punctuation: false}}, pii, identifiers, "+
+		"{bad_words: {list: %q}}, {decontaminate: {against: %[1]q, ngram: 1, shortest: 1}}]", list)).NewStages()
+	var d Doc
+	apply := func(text []byte) {
+		d.Signals = d.Signals[:0]
+		d.SetText(text)
+		for _, s := range stages {
+			s.Apply(&d)
+		}
+		d.SetText(nil)
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	apply([]byte("a short text"))
+	before := heap()
+	apply(bytes.Repeat([]byte("write to a@b.org or +49 30 1234567 [1] of this line, with more  \r\n"), 8<<20/64))
+	if now := heap(); now > before+2<<20 {
+		t.Errorf("%d MiB are kept of a document of 8 MiB", (now-before)>>20)
+	}
+	runtime.KeepAlive(stages)
 }

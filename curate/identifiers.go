@@ -30,10 +30,11 @@ func Identifiers() *Filter {
 		Bounds: []Bound{unbounded("phones"), unbounded("ibans"), unbounded("cards"), unbounded("ipv6"),
 			unbounded("keys")},
 		measure: func(d *Doc, values []float64) {
-			out = appendWithoutIdentifiers(out[:0], d.Text, values)
+			out = appendWithoutIdentifiers(out, d.Text, values)
 			if len(out) > 0 {
 				d.SetText(bytes.Clone(out))
 			}
+			out = reusable(out)
 		},
 	}
 }

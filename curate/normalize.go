@@ -22,8 +22,9 @@ func Normalize() *Filter {
 			d.SetText(text)
 		}
 		if !d.masks().normal() {
-			out = appendNormal(out[:0], whole)
+			out = appendNormal(out, whole)
 			d.SetText(bytes.Clone(out))
+			out = reusable(out)
 		}
 		values[0] = float64(len(d.Text))
 	}}

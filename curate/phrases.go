@@ -77,5 +77,8 @@ func (f *finder) find(text []byte, hit func(from int32)) (all int) {
 		}
 		all = len(f.run)
 	}
+	if len(text) > keepMost {
+		f.words, f.run = dedup.Words{}, nil
+	}
 	return all
 }

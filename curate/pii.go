@@ -32,6 +32,7 @@ func PII() *Filter {
 			if ips > 0 {
 				d.SetText(bytes.Clone(out))
 			}
+			out = reusable(out)
 			values[0], values[1] = float64(emails), float64(ips)
 		}}
 }

@@ -27,6 +27,14 @@ const (
 // megabytes; the buffers of a longer text, up to a hundred times its length, are freed after it.
 const keepMost = 1 << 20
 
+// reusable returns a buffer for the next text: b, or nil if b has grown too large to keep.
+func reusable(b []byte) []byte {
+	if cap(b) > keepMost {
+		return nil
+	}
+	return b[:0]
+}
+
 func (v *view) reset(text []byte) {
 	if len(v.text) > keepMost {
 		*v = view{}

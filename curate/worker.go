@@ -212,6 +212,7 @@ func (w *worker) write() error {
 			return err
 		}
 	}
+	w.line = reusable(w.line)
 	return nil
 }
 
