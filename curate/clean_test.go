@@ -246,7 +246,9 @@ func TestCleaningStagesInAPipeline(t *testing.T) {
 	for _, c := range []struct{ yaml, want string }{
 		{"bad_words", "needs list"},
 		{"decontaminate: {against: [nowhere.jsonl]}", "nowhere.jsonl"},
-		{fmt.Sprintf("decontaminate: {against: [%q], ngram: 0}", list), "ngram 0"},
+		{fmt.Sprintf("decontaminate: {against: [%q], ngram: 0}", list), "ngram is 0"},
+		{fmt.Sprintf("decontaminate: {against: [%q], ngram: 2.7, shortest: 1}", list), "ngram is 2.7"},
+		{fmt.Sprintf("decontaminate: {against: [%q], ngram: 7}", list), "ngram 7 is below shortest 8"},
 		{fmt.Sprintf("decontaminate: {against: [%q]}", list), "no item of at least 8 words"},
 		{fmt.Sprintf("decontaminate: {against: [%q], field: question}", evalFile(t, item)), "or name theirs"},
 		{fmt.Sprintf("bad_words: {list: %q}", evalFile(t, strings.Repeat("x ", 40))), "more than 16"},

@@ -6,15 +6,13 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/zeebo/xxh3"
 
@@ -316,42 +314,27 @@ func (c *compared) appendCluster(b []byte, d *Doc) []byte {
 
 // compareOptions are the options of a dedup stage.
 func compareOptions(o given) (*dedup.Options, error) {
-	d := &dedup.Options{MinWords: int(o.number("min_words")), Verify: o.number("verify")}
-	for _, name := range []string{"min_words", "words", "bands", "rows", "ngram_words", "ngram_mib"} {
-		if v := o.number(name); !(v >= 1 && v <= 1<<20 && v == math.Trunc(v)) {
-			return nil, fmt.Errorf("%s is %.10g\n  try a whole number from 1 to %d", name, v, 1<<20)
-		}
+	s := dedup.Settings{
+		Exact: o.texts("exact"), Near: o.truth("near"), Verify: o.number("verify"), NGrams: o.truth("ngrams"),
+		NGramShare: o.number("ngram_share"),
 	}
-	if !(d.Verify >= 0 && d.Verify <= 1) {
-		return nil, fmt.Errorf("verify is %v, but it must be a similarity from 0 to 1\n  try verify: 0.7", d.Verify)
+	mib := 0
+	if err := o.whole(1<<20, []string{"min_words", "words", "bands", "rows", "ngram_words", "ngram_mib"},
+		&s.MinWords, &s.Words, &s.Bands, &s.Rows, &s.NGramWords, &mib); err != nil {
+		return nil, err
 	}
-	for _, name := range o.texts("exact") {
-		for _, u := range []dedup.Unit{dedup.Document, dedup.Paragraph, dedup.Line} {
-			if u.String() == name && !slices.Contains(d.Units, u) {
-				d.Units = append(d.Units, u)
-			}
-		}
+	s.NGramBytes = int64(mib) << 20
+	d, err := s.Options(pair)
+	return &d, err
+}
+
+// pair writes an option as a pipeline does.
+func pair(option string, value any) string {
+	switch v := value.(type) {
+	case nil:
+		return option
+	case []string:
+		return option + ": [" + strings.Join(v, ", ") + "]"
 	}
-	if o.truth("near") {
-		d.Near = &dedup.MinHash{
-			Words: int(o.number("words")), Bands: int(o.number("bands")), Rows: int(o.number("rows")),
-		}
-		if _, err := d.Near.NewSigner(); err != nil {
-			return nil, err
-		}
-	}
-	if o.truth("ngrams") {
-		share := o.number("ngram_share")
-		if !(share > 0 && share <= 1) {
-			return nil, fmt.Errorf("ngram_share is %v, but it must be above 0 and at most 1\n  try ngram_share: 0.8",
-				share)
-		}
-		d.NGrams = &dedup.Bloom{
-			Words: int(o.number("ngram_words")), Threshold: share, Memory: int64(o.number("ngram_mib")) << 20,
-		}
-	}
-	if len(d.Units) == 0 && d.Near == nil && d.NGrams == nil {
-		return nil, errors.New("nothing to look for\n  try exact: document, or near: true")
-	}
-	return d, nil
+	return fmt.Sprintf("%s: %v", option, value)
 }

@@ -106,10 +106,13 @@ var decontaminate = kind{
 		{name: "ngram", value: 13.0}, {name: "shortest", value: 8.0},
 	},
 	load: func(o given) (func() Stage, error) {
-		e := EvalOptions{NGram: int(o.number("ngram")), Shortest: int(o.number("shortest")), TextField: o.text("field")}
-		if e.NGram < 1 || e.NGram > 1000 || e.Shortest < 1 || e.Shortest > e.NGram {
-			return nil, fmt.Errorf("ngram %d and shortest %d: want 1 ≤ shortest ≤ ngram ≤ 1000\n"+
-				"  try ngram: 13 and shortest: 8", e.NGram, e.Shortest)
+		e := EvalOptions{TextField: o.text("field")}
+		if err := o.whole(1000, []string{"ngram", "shortest"}, &e.NGram, &e.Shortest); err != nil {
+			return nil, err
+		}
+		if e.Shortest > e.NGram {
+			return nil, fmt.Errorf("ngram %d is below shortest %d\n  try ngram: 13 and shortest: 8",
+				e.NGram, e.Shortest)
 		}
 		set, err := ReadEvalSet(o.texts("against"), e)
 		if err != nil {

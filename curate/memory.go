@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"anneal/dedup"
 	"anneal/internal/machine"
 	"anneal/internal/units"
 )
@@ -20,11 +21,9 @@ type Memory struct {
 }
 
 const (
-	baseMemory    = 40 << 20
-	workerMemory  = 32 << 20
-	leastSorting  = 16 << 20
-	outsideHeap   = 24 << 20 // part of the base outside the heap: the program itself
-	commonSorting = 1 << 30
+	baseMemory   = 40 << 20
+	workerMemory = 32 << 20
+	outsideHeap  = 24 << 20 // part of the base outside the heap: the program itself
 )
 
 // Total returns the sum.
@@ -65,7 +64,7 @@ func (o Options) Plan() (m Memory, err error) {
 	least := int64(0)
 	for _, s := range o.Pipeline.stages {
 		if s.compare != nil {
-			least = leastSorting
+			least = dedup.LeastSorting
 			if s.compare.NGrams != nil {
 				m.NGrams = max(m.NGrams, s.compare.NGrams.Memory)
 			}
@@ -101,9 +100,9 @@ func (o Options) Plan() (m Memory, err error) {
 	case o.Memory > 0:
 		m.Sorting = o.Memory - need + least
 	case o.Available > 0:
-		m.Sorting = min(commonSorting, max(least, machine.Most(o.Available)-need+least))
+		m.Sorting = min(dedup.CommonSorting, max(least, machine.Most(o.Available)-need+least))
 	default:
-		m.Sorting = commonSorting
+		m.Sorting = dedup.CommonSorting
 	}
 	return m, nil
 }

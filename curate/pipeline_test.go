@@ -28,12 +28,27 @@ func TestPipelineFaultsNameThePlaceAndTheRemedy(t *testing.T) {
 		{"", "no pipeline", "stages:"},
 		{"stages: {c4: 1", "not YAML", ""},
 		{"stages: c4", "not a list", "stages:"},
+		{"stages:\n  - dedup: {ngram_share: 0.2}", "ngram_share has no effect without ngrams: true\n  at", "both"},
+		{"stages:\n  - dedup: {near: false, verify: 0.9}", "verify has no effect with near: false", "one of them"},
+		{"stages:\n  - dedup: {min_words: 9}", "no effect without paragraphs", "exact: [document, paragraph]"},
+		{"stages:\n  - dedup: {exact: [none, line]}", "exact cannot combine none", "exact: [none]"},
+		{"stages:\n  - dedup: {exact: [], near: false}", "nothing to look for: exact: [none]", "exact: [d"},
+		{"stages:\n  - dedup: {rows: 2.5}", "rows is 2.5", "a whole number"},
+		{"stages:\n  - dedup: {verify: 7}", "verify: 7 is not a similarity", "verify: 0.7"},
 	} {
 		_, err := Parse([]byte(c.text), "p.yaml")
 		var p *Problem
 		if !errors.As(err, &p) || !strings.Contains(err.Error(), c.message) || !strings.Contains(p.Try, c.try) {
 			t.Errorf("%q: %v, want %q and to try %q", c.text, err, c.message, c.try)
 		}
+	}
+}
+
+// Some editors begin a file with a byte order mark.
+func TestPipelinesMayHaveAByteOrderMark(t *testing.T) {
+	text := "stages: [gopher_quality]"
+	if mustParse(t, "\ufeff"+text).Hash() != mustParse(t, text).Hash() {
+		t.Error("the pipeline is another one")
 	}
 }
 

@@ -1,6 +1,11 @@
 package curate
 
-import "anneal/dedup"
+import (
+	"fmt"
+	"math"
+
+	"anneal/dedup"
+)
 
 // kind is a kind of stage, with its name in pipeline files.
 type kind struct {
@@ -71,6 +76,18 @@ func (g given) truth(name string) bool     { return g[name].(bool) }
 func (g given) number(name string) float64 { return g[name].(float64) }
 func (g given) text(name string) string    { return g[name].(string) }
 func (g given) texts(name string) []string { return g[name].([]string) }
+
+// whole reads options that must be whole numbers from 1 to most.
+func (g given) whole(most int, names []string, to ...*int) error {
+	for i, name := range names {
+		v := g.number(name)
+		if !(v >= 1 && v <= float64(most) && v == math.Trunc(v)) {
+			return fmt.Errorf("%s is %.10g\n  try a whole number from 1 to %d", name, v, most)
+		}
+		*to[i] = int(v)
+	}
+	return nil
+}
 
 // keys returns the names that a pipeline may give under the stage.
 func (k *kind) keys() (names []string) {

@@ -32,9 +32,15 @@ type Options struct {
 	Out      string               // directory, made by Run; it must not exist, or must be empty
 }
 
+// Bytes for sorting.
+const (
+	LeastSorting  = 16 << 20 // the least that a plan of memory gives
+	CommonSorting = 1 << 30  // what it gives if that much is available
+)
+
 func (o Options) withDefaults() Options {
 	if o.Memory <= 0 {
-		o.Memory = 1 << 30
+		o.Memory = CommonSorting
 	}
 	if o.Threads <= 0 {
 		o.Threads = runtime.GOMAXPROCS(0)

@@ -8,7 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"runtime"
-	"slices"
+	"strings"
 	"time"
 
 	"anneal/corpus"
@@ -47,62 +47,38 @@ The first of similar documents stays. N-grams, paragraphs and lines are then com
 their other fields (id, url, date, …). The result does not depend on --threads or --memory.`
 }
 
-// check refuses flags that contradict each other or have no effect.
-func (c dataDedupCmd) check() error {
-	none := slices.Contains(c.Exact, "none")
-	for _, n := range []struct {
-		flag  string
-		value int
-	}{
-		{"min-words", c.MinWords}, {"words", c.Words}, {"bands", c.Bands}, {"rows", c.Rows},
-		{"ngram-words", c.NGramLen},
-	} {
-		if n.value < 1 {
-			return &usageError{fmt.Sprintf("--%s is %d", n.flag, n.value), "try a whole number from 1"}
-		}
+// options returns the options of dedup.Run.
+func (c dataDedupCmd) options() (dedup.Options, error) {
+	o, err := dedup.Settings{
+		Exact: c.Exact, MinWords: c.MinWords, Near: c.Near, Words: c.Words, Bands: c.Bands, Rows: c.Rows,
+		Verify: c.Verify, NGrams: c.NGrams, NGramWords: c.NGramLen, NGramShare: c.NGramMin, NGramBytes: int64(c.Bloom),
+	}.Options(dedupFlag)
+	if err != nil {
+		return o, asUsage(err)
 	}
-	switch {
-	case !(c.Verify >= 0 && c.Verify <= 1):
-		return &usageError{fmt.Sprintf("--verify %v is not a similarity from 0 to 1", c.Verify), "try --verify 0.7"}
-	case !(c.NGramMin > 0 && c.NGramMin <= 1):
-		return &usageError{fmt.Sprintf("--ngram-share %v is not a share from 0 to 1", c.NGramMin),
-			"try --ngram-share 0.8"}
-	case none && len(c.Exact) > 1:
-		return &usageError{"--exact cannot combine none with other units", "try --exact none, or leave none out"}
-	case none && !c.Near && !c.NGrams:
-		return &usageError{"nothing to look for: --exact none, --no-near and no --ngrams", "try --exact document"}
-	}
-	return c.checkIdle()
+	o.Threads, o.Out = int(c.Threads), c.Out
+	return o, nil
 }
 
-// checkIdle refuses flags that belong to a comparison that is not made.
-func (c dataDedupCmd) checkIdle() error {
-	parts := slices.Contains(c.Exact, "paragraph") || slices.Contains(c.Exact, "line")
-	for _, f := range []struct {
-		flag            string
-		isDefault, used bool
-		without, try    string
-	}{
-		{"verify", c.Verify == 0, c.Near, "with --no-near", "one of them"},
-		{"words", c.Words == 5, c.Near, "with --no-near", "one of them"},
-		{"bands", c.Bands == 14, c.Near, "with --no-near", "one of them"},
-		{"rows", c.Rows == 8, c.Near, "with --no-near", "one of them"},
-		{"ngram-words", c.NGramLen == 13, c.NGrams, "without --ngrams", "both"},
-		{"ngram-share", c.NGramMin == 0.8, c.NGrams, "without --ngrams", "both"},
-		{"bloom", c.Bloom == 256<<20, c.NGrams, "without --ngrams", "both"},
-		{"min-words", c.MinWords == 3, parts, "without paragraphs or lines", "--exact document,paragraph with it"},
-	} {
-		if !f.isDefault && !f.used {
-			return &usageError{fmt.Sprintf("--%s has no effect %s", f.flag, f.without), "try " + f.try}
-		}
+// dedupFlag writes an option of dedup.Settings as a flag.
+func dedupFlag(option string, value any) string {
+	name := strings.ReplaceAll(option, "_", "-")
+	if option == "ngram_mib" {
+		name = "bloom"
 	}
-	return nil
+	switch v := value.(type) {
+	case nil:
+		return "--" + name
+	case bool:
+		if !v {
+			return "--no-" + name
+		}
+		return "--" + name
+	case []string:
+		return "--" + name + " " + strings.Join(v, ",")
+	}
+	return fmt.Sprintf("--%s %v", name, value)
 }
-
-const (
-	commonSorting = 1 << 30
-	leastSorting  = 16 << 20
-)
 
 // plan divides the available memory into bytes for sorting and a limit for the heap; available is 0 if unknown. If the
 // memory does not suffice, the error is a *machine.RoomError.
@@ -112,7 +88,7 @@ func (c dataDedupCmd) plan(available int64) (sorting, heap int64, err error) {
 	if c.NGrams {
 		filter = int64(c.Bloom)
 	}
-	sorting = cmp.Or(int64(c.Memory), leastSorting)
+	sorting = cmp.Or(int64(c.Memory), dedup.LeastSorting)
 	err = machine.Room(available,
 		machine.Part{What: "the process", Bytes: processMemory},
 		machine.Part{What: "its workers", Bytes: workers, Flag: "--threads"},
@@ -123,36 +99,23 @@ func (c dataDedupCmd) plan(available int64) (sorting, heap int64, err error) {
 	}
 	switch {
 	case available == 0:
-		return cmp.Or(int64(c.Memory), commonSorting), math.MaxInt64, nil
+		return cmp.Or(int64(c.Memory), dedup.CommonSorting), math.MaxInt64, nil
 	case c.Memory == 0:
-		sorting = min(commonSorting, max(sorting, machine.Most(available)-processMemory-workers-filter))
+		sorting = min(dedup.CommonSorting, max(sorting, machine.Most(available)-processMemory-workers-filter))
 	}
 	return sorting, machine.Most(available) - filter - programMemory, nil
 }
 
 func (c dataDedupCmd) Run(s *session) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	sorting, heap, err := c.plan(availableMemory())
+	o, err := c.options()
 	if err != nil {
 		return err
 	}
+	var heap int64
+	if o.Memory, heap, err = c.plan(availableMemory()); err != nil {
+		return err
+	}
 	defer limitHeap(heap)()
-	o := dedup.Options{MinWords: c.MinWords, Threads: int(c.Threads), Memory: sorting, Verify: c.Verify, Out: c.Out}
-	for _, name := range c.Exact {
-		for _, u := range []dedup.Unit{dedup.Document, dedup.Paragraph, dedup.Line} {
-			if u.String() == name && !slices.Contains(o.Units, u) {
-				o.Units = append(o.Units, u)
-			}
-		}
-	}
-	if c.NGrams {
-		o.NGrams = &dedup.Bloom{Words: c.NGramLen, Threshold: c.NGramMin, Memory: int64(c.Bloom)}
-	}
-	if c.Near {
-		o.Near = &dedup.MinHash{Words: c.Words, Bands: c.Bands, Rows: c.Rows}
-	}
 	text := c.text(s, "comparing")
 	text.Options.Out = c.Out
 	r, err := corpus.Open(text.Paths, text.Options)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/dedup"
 	"anneal/internal/machine"
 	"anneal/tokenizer"
 )
@@ -91,10 +92,10 @@ func TestDataCommandsTakeNoMoreThanIsAvailable(t *testing.T) {
 	}
 	var small, large dataDedupCmd
 	small.Threads, large.Threads = 2, 2
-	if sorting, heap, err := small.plan(100 << 20); err != nil || sorting != leastSorting || heap > 100<<20 {
+	if sorting, heap, err := small.plan(100 << 20); err != nil || sorting != dedup.LeastSorting || heap > 100<<20 {
 		t.Errorf("of 100 MiB %d are for sorting, %d for the heap, %v", sorting>>20, heap>>20, err)
 	}
-	if sorting, _, err := large.plan(64 << 30); err != nil || sorting != commonSorting {
+	if sorting, _, err := large.plan(64 << 30); err != nil || sorting != dedup.CommonSorting {
 		t.Errorf("of 64 GiB %d MiB are for sorting, %v", sorting>>20, err)
 	}
 }
