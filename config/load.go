@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -236,7 +235,6 @@ func (c *Config) override(o string) []Problem {
 // readYAML sets the values of the file. If the file as a whole cannot be read, it returns a single problem, and
 // readable is false.
 func (c *Config) readYAML(text []byte, path string) (problems []Problem, readable bool) {
-	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with this mark
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	if !utf8.Valid(text) {
 		return []Problem{{Message: "the config is not UTF-8 text", At: path,

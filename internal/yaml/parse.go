@@ -1,6 +1,7 @@
 package yaml
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +48,7 @@ func Parse(text []byte, options ...parser.Option) (file *ast.File, err error) {
 			file, err = nil, fault(nil, "", "not YAML: %v", p)
 		}
 	}()
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with this mark
 	if len(text) > MaxBytes {
 		return nil, fault(nil, "a shorter file: comments count, too", "larger than %d KiB", MaxBytes>>10)
 	}
