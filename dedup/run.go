@@ -110,8 +110,9 @@ type Report struct {
 // Run reads the documents twice, and once more for each of Verify, NGrams, and paragraphs or lines. documents is
 // called for each reading and must deliver the same documents each time, with their fields if fields is true.
 //
-// All documents are compared first; then n-grams, then paragraphs and lines, each only in the remaining documents. So
-// no text is dropped because of a document that is itself dropped.
+// All documents are compared first; then n-grams, then paragraphs and lines, each only in the documents that remain. So
+// no n-gram, paragraph or line counts as seen because of a duplicate that an earlier comparison dropped. But the first
+// of similar documents may itself be dropped, or lose its lines, in a later comparison; its duplicates do not return.
 func Run(ctx context.Context, o Options,
 	documents func(fields bool) iter.Seq2[corpus.Document, error]) (Report, error) {
 	r, err := newRun(o, documents)

@@ -165,7 +165,7 @@ func (c dataCurateCmd) curate(ctx context.Context, s *session, o curate.Options)
 		v["mb_per_second"] = float64(out.Report.Bytes) / 1e6 / took.Seconds()
 	}
 	if c.DryRun {
-		return s.emit(v)
+		return s.finish(c.lossFlags, out.Report.Input, "", "give the same command again", v)
 	}
 	v["out"] = c.Out
 	limit, marked := c.lossFlags, filepath.Join(c.Out, "report.json")
@@ -220,7 +220,7 @@ func (c dataCurateCmd) print(s *session, out curate.Outcome, took time.Duration,
 	}
 	switch {
 	case c.DryRun:
-		s.closing(kept, "", took, c.wholeRun())
+		s.closing(kept, "", took, c.next(r.Input, c.wholeRun()))
 	case out.Done < out.Splits:
 		s.closing(fmt.Sprintf("%d of %d splits are done; the last one writes the report", out.Done, out.Splits), "",
 			took, "")

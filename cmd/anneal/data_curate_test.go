@@ -71,7 +71,13 @@ func TestCurateFromSignalsDryAndWaiting(t *testing.T) {
 	if code != exitOK || !strings.Contains(notes, "the whole input has more duplicates") {
 		t.Errorf("dry run: exit %d\n%s", code, out)
 	}
-	code, _, errs := anneal("data", "curate", w.path("strict.yaml"), w.path("crawl"), "--out", w.path("half"),
+	write(t, w.path("cut.jsonl.gz"), "cut off")
+	code, out, errs := anneal("data", "curate", w.path("strict.yaml"), w.path("crawl"), w.path("cut.jsonl.gz"),
+		"--dry-run", "--sample", "500")
+	if code != exitData || strings.Contains(out, "next: ") || !strings.Contains(errs, "repair or remove the files") {
+		t.Errorf("dry run with a damaged file: exit %d\n%s%s", code, out, errs)
+	}
+	code, _, errs = anneal("data", "curate", w.path("strict.yaml"), w.path("crawl"), "--out", w.path("half"),
 		"--split", "100kB", "--task-index", "1", "--task-count", "2", "--wait", "50ms")
 	if code != exitStopped || !strings.Contains(errs, "task 1 of 2\n") ||
 		!strings.Contains(errs, "but these are not done: ") {
