@@ -61,7 +61,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Piece = min(o.Piece, o.MaxDocument)
 	if o.MaxLine <= 0 {
-		o.MaxLine = 16 << 20
+		o.MaxLine = LongestLine
 	}
 	if o.MaxRatio <= 0 {
 		o.MaxRatio = 500

@@ -36,6 +36,7 @@ const (
 	LongLine     Reason = "line too long"
 	TooLong      Reason = "text too long"
 	LongFields   Reason = "fields too long"
+	LongOutput   Reason = "too long for a line of the output"
 	BadRecord    Reason = "broken WARC record"
 	BadBody      Reason = "HTTP body cannot be decoded"
 	Unreadable   Reason = "unreadable"

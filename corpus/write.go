@@ -1,10 +1,22 @@
 package corpus
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
 )
+
+// LongestLine is the length of the longest line, without its end, that a Reader takes if Options.MaxLine is 0.
+const LongestLine = 16 << 20
+
+// ErrLongOutput says that the Line of a document is longer than LongestLine, so that a Reader would lose it.
+var ErrLongOutput = errors.New(string(LongOutput))
+
+// LongOutput returns the Reject of a document for which there is ErrLongOutput.
+func (d Document) LongOutput() Reject {
+	return Reject{Source: d.Source, Offset: d.Offset, Reason: LongOutput, Documents: 1, Bytes: int64(len(d.Text))}
+}
 
 // Writer writes documents as zstd-compressed JSON lines, docs-00000.jsonl.zst and so on, which a Reader reads back
 // byte for byte. Each line is a Line with the fields of the document, its text, its source, and its offset and index
@@ -27,7 +39,7 @@ func NewWriter(dir string, most int64) *Writer {
 	return &Writer{dir: dir, most: most}
 }
 
-// Write adds a document.
+// Write adds a document. It returns ErrLongOutput, and adds nothing, if the line would be too long.
 func (w *Writer) Write(d Document) error {
 	if w.f != nil && w.inFile >= w.most {
 		if err := w.Close(); err != nil {
@@ -45,7 +57,9 @@ func (w *Writer) Write(d Document) error {
 		w.place = append(append(w.place, ','), d.Moved...)
 	}
 	l := Line{Text: d.Text, Fields: d.Fields, Place: w.place}
-	w.line = l.Append(w.line[:0])
+	if w.line = l.Append(w.line[:0]); len(w.line) > LongestLine+1 {
+		return ErrLongOutput
+	}
 	w.inFile += int64(len(d.Text))
 	_, err := w.f.Write(w.line)
 	return w.wrap(err)

@@ -81,3 +81,28 @@ func TestEveryRejectIsListed(t *testing.T) {
 		t.Errorf("nothing is rejected, and %q are there", left)
 	}
 }
+
+// A document whose line no command would read again is lost where it is read, not later.
+func TestDocumentsTooLongToWriteAreLost(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	begin := `{"id":1,"text":"`
+	long := begin + strings.Repeat("x", corpus.LongestLine-len(begin)-2) + "\"}\n"
+	short := begin + strings.Repeat("\\n", 1<<20) + "x\"}\n"
+	writeFiles(t, in, map[string]string{"a.jsonl": `{"text":"first"}` + "\n" + long + short})
+	o := Options{Pipeline: mustParse(t, "stages: [normalize]"), Paths: []string{in}, Dir: out}
+	done, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := done.Report.Input
+	if done.Report.Documents != 2 || done.Report.Kept != 2 || input.Lost == nil || input.Lost.Documents != 1 {
+		t.Errorf("kept %d of %d documents; %s", done.Report.Kept, done.Report.Documents, input)
+	}
+	list := contents(t, out)["rejects.jsonl"]
+	if !strings.Contains(list, `"offset":17,"reason":"too long for a line of the output","documents":1`) {
+		t.Errorf("rejects.jsonl holds %s", list)
+	}
+	if again := texts(t, filepath.Join(out, "docs")); len(again) != 2 {
+		t.Errorf("%d documents are read again", len(again))
+	}
+}

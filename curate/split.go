@@ -52,12 +52,16 @@ func (f *files) read(ctx context.Context, w *worker, i int) error {
 	s := f.splits[i]
 	in := s.Open(w.reject)
 	before := int64(0)
+	var long corpus.Report // on documents that cannot be written
 	for d, err := range in.Documents() {
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err == nil {
-			err = w.document(item{Key{Source: d.File, Split: s.Part, Row: d.Index}, d})
+		if x := (item{Key{Source: d.File, Split: s.Part, Row: d.Index}, d}); err == nil && w.tooLong(x) {
+			w.reject(d.LongOutput())
+			long.Add(corpus.Count([]corpus.Reject{d.LongOutput()}))
+		} else if err == nil {
+			err = w.document(x)
 		}
 		if err != nil {
 			return err
@@ -71,5 +75,6 @@ func (f *files) read(ctx context.Context, w *worker, i int) error {
 	}
 	w.progress(in.BytesRead() - before)
 	w.tally.Input = in.Report()
+	w.tally.Input.Add(long)
 	return w.rejectFault
 }

@@ -174,6 +174,19 @@ func (w *worker) document(in item) error {
 	return w.write()
 }
 
+// tooLong reports whether the line of a document is longer than readers take. Stages hardly make texts longer.
+func (w *worker) tooLong(in item) bool {
+	const escaped, rest = 6, 1 << 10 // the most bytes that one becomes; of the place, besides the name of the source
+	if escaped*(len(in.Text)+len(in.Fields)+len(in.Moved)+len(in.Source))+rest <= corpus.LongestLine {
+		return false
+	}
+	w.doc.begin(in)
+	w.doc.SetText(valid(in.Text))
+	w.line, w.place = appendDocument(w.line[:0], w.place[:0], &w.doc)
+	defer func() { w.line = reusable(w.line) }()
+	return len(w.line) > corpus.LongestLine+1
+}
+
 // begin makes d the next document, without its text.
 func (d *Doc) begin(in item) {
 	d.Key, d.Source, d.offset, d.Signals = in.Key, in.Source, in.Offset, d.Signals[:0]

@@ -167,6 +167,7 @@ func (r *run) write(ctx context.Context) error {
 	}
 	w := corpus.NewWriter(docs, 0)
 	defer w.Close()
+	var long corpus.Report // on documents that cannot be written
 	err = r.read(ctx, true, func(n uint64, d corpus.Document) error {
 		if more && decision.Document == n {
 			if decision.Size > 1 {
@@ -187,15 +188,22 @@ func (r *run) write(ctx context.Context) error {
 			r.report.Emptied++
 			return nil
 		}
+		if err := w.Write(d); errors.Is(err, corpus.ErrLongOutput) {
+			long.Add(corpus.Count([]corpus.Reject{d.LongOutput()}))
+			return nil
+		} else if err != nil {
+			return err
+		}
 		r.report.Kept++
 		r.report.KeptBytes += int64(len(d.Text))
-		return w.Write(d)
+		return nil
 	})
 	if err := errors.Join(err, w.Close(), lines.Flush(), list.Close()); err != nil {
 		return err
 	}
 	if r.o.Input != nil {
 		in := r.o.Input()
+		in.Add(long)
 		r.report.Input = &in
 	}
 	b, err := json.MarshalIndent(r.report, "", "  ")

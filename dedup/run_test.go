@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -373,5 +374,23 @@ func TestRunSaysWhatIsMissing(t *testing.T) {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%v, want %s", c.err, c.want)
 		}
+	}
+}
+
+// A document whose line no command would read again counts as lost.
+func TestDocumentsTooLongToWriteAreLost(t *testing.T) {
+	documents := func(bool) iter.Seq2[corpus.Document, error] {
+		return func(yield func(corpus.Document, error) bool) {
+			for i, n := range []int{3, corpus.LongestLine - 20, 5} {
+				if !yield(corpus.Document{Text: bytes.Repeat([]byte{'a' + byte(i)}, n), Source: "x", Index: i}, nil) {
+					return
+				}
+			}
+		}
+	}
+	o := Options{Units: []Unit{Document}, Out: t.TempDir(), Input: func() corpus.Report { return corpus.Report{} }}
+	rep, err := Run(context.Background(), o, documents)
+	if err != nil || rep.Kept != 2 || rep.Input.Lost == nil || rep.Input.Lost.Documents != 1 {
+		t.Errorf("kept %d of 3 documents, lost %+v; %v", rep.Kept, rep.Input.Lost, err)
 	}
 }

@@ -141,11 +141,12 @@ func (c dataDedupCmd) Run(s *session) error {
 		}
 		took := time.Since(start)
 		c.print(s, o, rep, took)
+		input := *rep.Input
 		rep.Input = nil // it is printed under "corpus"
-		return s.finish(c.lossFlags, r.Report(), filepath.Join(c.Out, "report.json"),
+		return s.finish(c.lossFlags, input, filepath.Join(c.Out, "report.json"),
 			"remove "+c.Out+" and give the same command again",
 			map[string]any{
-				"out": c.Out, "dedup": rep, "corpus": r.Report(), "spilled_bytes": rep.Spilled,
+				"out": c.Out, "dedup": rep, "corpus": input, "spilled_bytes": rep.Spilled,
 				"mb_per_second": float64(rep.Bytes) / 1e6 / took.Seconds(), "seconds": took.Seconds(),
 			})
 	})
