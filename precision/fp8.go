@@ -78,6 +78,7 @@ type Delayed struct {
 	// State [1+History] F32: the scale, the amax of this step so far, and those of earlier steps, newest first.
 	State tensor.Tensor
 	state []float32 // elements of State; nil if only memory is measured
+	begun float32   // the amax when the step began
 }
 
 // Scale implements autograd.Scaler.
@@ -100,6 +101,13 @@ func (s *Delayed) Observe(amax float32) {
 
 // Amax returns the largest magnitude of this step so far.
 func (s *Delayed) Amax() float32 { return s.state[1] }
+
+// BeginStep remembers the amax of a step at its beginning. It is 0 unless a pass followed the last update, as Sophia's
+// does.
+func (s *Delayed) BeginStep() { s.begun = s.state[1] }
+
+// UndoStep forgets the magnitudes observed since BeginStep.
+func (s *Delayed) UndoStep() { s.state[1] = s.begun }
 
 // EndStep sets the scale of the next step. It drops a non-finite amax, whose step was skipped.
 func (s *Delayed) EndStep() {

@@ -38,6 +38,15 @@ func delayed(m *model.Decoder, yield func(p *nn.Param, operand string, s *precis
 	}
 }
 
+// beginFP8Step and undoFP8Step let a step that is stopped between two micro-batches leave the scales as they were.
+func (t *Trainer) beginFP8Step() {
+	delayed(t.model, func(_ *nn.Param, _ string, s *precision.Delayed) { s.BeginStep() })
+}
+
+func (t *Trainer) undoFP8Step() {
+	delayed(t.model, func(_ *nn.Param, _ string, s *precision.Delayed) { s.UndoStep() })
+}
+
 // endFP8Step sets the scales of the next step.
 func (t *Trainer) endFP8Step() {
 	delayed(t.model, func(_ *nn.Param, _ string, s *precision.Delayed) { s.EndStep() })

@@ -228,8 +228,10 @@ func (t *Trainer) Step(ctx context.Context, src dataset.Source) (Event, error) {
 			return Event{}, err
 		}
 	}
+	t.beginFP8Step()
 	sums, err := t.gradient(ctx, src, from)
 	if err != nil {
+		t.undoFP8Step()
 		return Event{}, err
 	}
 	e, err := t.conclude(src, from, part, sums)
