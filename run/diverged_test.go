@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io/fs"
 	"iter"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -141,5 +144,38 @@ func TestNoRunStartsFromOneThatDivergedUnawares(t *testing.T) {
 	if err := runDir(dir).checkDiverged(0); err == nil || strings.Contains(err.Error(), "--init-step") ||
 		!strings.Contains(err.Error(), "anneal rewind "+dir+" --to N --skip FROM:TO") {
 		t.Errorf("the newest weights are those of step 0: %v", err)
+	}
+}
+
+// A resume that cannot begin leaves a diverged run a diverged one, and what exit.json says of the command before.
+func TestOnlyAResumeThatBeginsUnmarksADivergedRun(t *testing.T) {
+	taken := httptest.NewServer(http.NotFoundHandler())
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: smallConfig(t, traintest.Data(t)), Dir: dir})
+	err := runDir(dir).markDiverged(&DivergedError{Step: 4, Dir: dir})
+	if err != nil || !WriteExit(dir, Exit{Code: 5}) {
+		t.Fatal("cannot mark the run", err)
+	}
+	o := Options{Dir: dir, Overrides: []string{
+		"log.sinks=prometheus", "log.prometheus_listen=" + strings.TrimPrefix(taken.URL, "http://"),
+	}}
+	if _, err := Resume(context.Background(), o); err == nil {
+		t.Fatal("the run begins although its port is taken")
+	}
+	if ruin := (*DivergedRunError)(nil); !errors.As(runDir(dir).checkDiverged(4), &ruin) {
+		t.Error("the run does not count as diverged any more")
+	}
+	if e, err := readExit(runDir(dir).exit()); e.Code != 5 {
+		t.Errorf("exit.json has code %d, %v", e.Code, err)
+	}
+	taken.Close()
+	if _, err := Resume(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := runDir(dir).checkDiverged(4); err != nil {
+		t.Error(err)
+	}
+	if _, err := readExit(runDir(dir).exit()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("exit.json is still there: %v", err)
 	}
 }

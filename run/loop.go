@@ -192,12 +192,6 @@ func (s *session) begin() (err error) {
 	if err := s.startJournal(); err != nil {
 		return err
 	}
-	if err := s.dir.unmarkDiverged(); err != nil {
-		return err
-	}
-	if err := os.Remove(s.dir.exit()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot continue the run: %w", err)
-	}
 	step := s.trainer.Position().Step
 	if err := s.openSinks(); err != nil {
 		return err
@@ -212,6 +206,12 @@ func (s *session) begin() (err error) {
 		if err := s.store.CheckBytes(s.bytes); err != nil {
 			return err
 		}
+	}
+	if err := s.dir.unmarkDiverged(); err != nil { // only now: a run that cannot begin remains a diverged one
+		return err
+	}
+	if err := os.Remove(s.dir.exit()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot continue the run: %w", err)
 	}
 	s.announceTiming()
 	s.startWatchdog()
