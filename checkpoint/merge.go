@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 )
@@ -22,7 +23,8 @@ func Merge(root, name, out string) (info Info, err error) {
 		return Info{}, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if inPlace, err := sameDir(root, out); err != nil || inPlace && e.manifest.isWhole() {
+	inPlace, err := sameDir(root, out)
+	if err != nil || inPlace && e.manifest.isWhole() {
 		return e.Info, err
 	}
 	text, err := e.reader(root).state()
@@ -37,10 +39,14 @@ func Merge(root, name, out string) (info Info, err error) {
 	if name, err = s.merge(j, e.tensors(root)); err != nil {
 		return Info{}, errors.Join(j.failed(err), s.fs.RemoveAll(j.tmp))
 	}
+	if inPlace {
+		if err := s.remove(e.Name); err != nil {
+			return Info{}, fmt.Errorf("checkpoint: %s replaces %s, which cannot be deleted: %w", name, e.Name, err)
+		}
+	}
 	if err := s.pointToNewest(); err != nil {
 		return Info{}, err
 	}
-	s.prune() // if a step has several checkpoints, it keeps the last, which is this one
 	if e, err = named(out, name); err != nil {
 		return Info{}, err
 	}

@@ -70,6 +70,27 @@ func TestMergedIsWhatOneProcessWrites(t *testing.T) {
 	}
 }
 
+// A step that was saved twice is merged like any other. The result has the name that the first save has freed.
+func TestAStepSavedTwiceIsMerged(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Log: quiet})
+	tensors, state := stateAt(1, small)
+	if err := errors.Join(save(s, 2, 1, tensors, state), save(s, 2, 1, tensors, state), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := Merge(root, step(1)+"-2", root)
+	if err != nil || info.Name != step(1) || !info.manifest.isWhole() {
+		t.Fatalf("Merge = %+v, %v", info, err)
+	}
+	if got, want := names(t, root), []string{"latest", step(1)}; !slices.Equal(got, want) {
+		t.Errorf("the directory holds %v, want %v", got, want)
+	}
+	if text, _ := os.ReadFile(filepath.Join(root, "latest")); string(text) != step(1)+"\n" {
+		t.Errorf("latest is %s", text)
+	}
+	wantLatest(t, root, 1, small)
+}
+
 // Damage is found before anything is replaced.
 func TestADamagedCheckpointIsNotMerged(t *testing.T) {
 	root := t.TempDir()
