@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 )
 
@@ -18,7 +17,7 @@ func Merge(root, name, out string) (info Info, err error) {
 	if err != nil {
 		return Info{}, err
 	}
-	s, err := Open(out, Options{Keep: math.MaxInt, Synchronous: true, Origin: e.Origin})
+	s, err := Open(out, Options{Synchronous: true, Origin: e.Origin})
 	if err != nil {
 		return Info{}, err
 	}
