@@ -61,11 +61,28 @@ func (s *session) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	known := e
 	if err := s.followUp(ctx, &e, 0); err != nil {
 		return err
 	}
 	s.saving.step = -1
-	return s.world.lead(func() error { return s.amend(e) })
+	return s.world.lead(func() error {
+		s.tellLate(known, e)
+		return s.amend(e)
+	})
+}
+
+// tellLate tells sinks and OnProgress what they do not know of the current step, which an earlier process has made:
+// known is its line in metrics.jsonl, e has what was made up.
+func (s *session) tellLate(known, e train.Event) {
+	e.Step, e.Steps, e.Skips = s.trainer.Position().Step, s.cfg.Train.Steps, s.trainer.Guard().Skipped
+	evaluated := e.Evaluated() && !known.Evaluated()
+	if evaluated {
+		s.sinks.Evaluated(e.Step, e.Evaluation)
+	}
+	if s.OnProgress != nil && (evaluated || known.Tasks == nil && e.Tasks != nil) {
+		s.OnProgress(e)
+	}
 }
 
 // amend replaces the line of a step in metrics.jsonl, if it is there.

@@ -22,7 +22,7 @@ type Options struct {
 	Device     string            // overrides Config.Device unless it is ""
 	Threads    int               // overrides Config.Threads if above 0
 	Plan       *plan.Foresight   // plan to compare the run with at its end; may be nil
-	OnProgress func(train.Event) // called after every step; may be nil
+	OnProgress func(train.Event) // called after every step, and for what a resume makes up after one; may be nil
 	Warn       func(string)      // receives warnings for the user; may be nil
 	Note       func(string)      // receives remarks that are not warnings; may be nil
 	Notes      func() []string   // called after every step for remarks that go to the run's journal; may be nil

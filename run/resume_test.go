@@ -14,6 +14,7 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/internal/isa"
+	"anneal/train"
 	"anneal/train/traintest"
 )
 
@@ -154,7 +155,21 @@ func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
 		cfg.Train.Steps, cfg.Train.MicroBatch, cfg.Train.EvalEvery, cfg.Train.EvalTokens = 2, 8, 1, 512
 		cfg.Schedule.Warmup, cfg.Eval.Tasks, cfg.Eval.TasksEvery = 1, tasks, 1
 		cfg.Samples.Every, cfg.Samples.Tokens = 1, 2
+		cfg.Log.Sinks = config.Sinks{config.TensorBoard}
 		return cfg
+	}
+	// what TensorBoard gets: of each step its loss and its evaluation, once
+	shown := func(dir string) (steps, evaluations int) {
+		files, _ := filepath.Glob(filepath.Join(dir, "tensorboard", "*"))
+		for _, path := range files {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps += strings.Count(string(text), "train/loss")
+			evaluations += strings.Count(string(text), "val/loss")
+		}
+		return steps, evaluations
 	}
 	kept := func(dir string) (lines []map[string]any, samples []int) {
 		for _, l := range readMetrics(t, dir) {
@@ -175,7 +190,16 @@ func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
 	stops := 0
 	for n := 0; ; n++ {
 		dir := filepath.Join(t.TempDir(), "run")
-		r, err := Run(&countdown{context.Background(), n}, Options{Config: make(), Dir: dir})
+		evaluated, asked := map[int]bool{}, map[int]bool{}
+		progress := func(e train.Event) {
+			if e.Evaluated() {
+				evaluated[e.Step] = true
+			}
+			if e.Tasks != nil {
+				asked[e.Step] = true
+			}
+		}
+		r, err := Run(&countdown{context.Background(), n}, Options{Config: make(), Dir: dir, OnProgress: progress})
 		if err != nil {
 			t.Fatalf("stopped at question %d: %v", n, err)
 		}
@@ -183,9 +207,17 @@ func TestStoppedAtAnyQuestionARunEndsTheSame(t *testing.T) {
 			break
 		}
 		stops++
-		r, err = Resume(context.Background(), Options{Dir: dir})
+		r, err = Resume(context.Background(), Options{Dir: dir, OnProgress: progress})
 		if err != nil {
 			t.Fatalf("stopped at question %d and resumed: %v", n, err)
+		}
+		if len(evaluated) != 2 || len(asked) != 2 {
+			t.Errorf("stopped at question %d and resumed: its progress has %d of 2 evaluations, and tasks of %d of 2 "+
+				"steps", n, len(evaluated), len(asked))
+		}
+		if steps, evaluations := shown(dir); steps != 2 || evaluations != 2 {
+			t.Errorf("stopped at question %d and resumed: TensorBoard gets %d steps and %d evaluations, want 2 of each",
+				n, steps, evaluations)
 		}
 		if r.Interrupted || r.Step != want.Step || r.WeightsHash != want.WeightsHash || r.TrainLoss != want.TrainLoss ||
 			r.ValLoss != want.ValLoss || r.ValBitsPerByte != want.ValBitsPerByte {

@@ -206,16 +206,20 @@ func (p *prometheusSink) step(s Step) {
 		p.stall.Add(s.SaveSeconds)
 	}
 	if s.Evaluated() {
-		p.val.WithLabelValues("all").Set(s.ValLoss)
-		p.bits.WithLabelValues("all").Set(s.ValBitsPerByte)
-		for _, r := range s.ValSources {
-			set := label(r.Name)
-			if set == "all" { // "all" would be ambiguous: it names the whole
-				set = "all (source)"
-			}
-			p.val.WithLabelValues(set).Set(float64(r.Loss))
-			p.bits.WithLabelValues(set).Set(float64(r.BitsPerByte))
+		p.evaluated(s.Step, s.Evaluation)
+	}
+}
+
+func (p *prometheusSink) evaluated(_ int, e train.Evaluation) {
+	p.val.WithLabelValues("all").Set(e.ValLoss)
+	p.bits.WithLabelValues("all").Set(e.ValBitsPerByte)
+	for _, r := range e.ValSources {
+		set := label(r.Name)
+		if set == "all" { // "all" would be ambiguous: it names the whole
+			set = "all (source)"
 		}
+		p.val.WithLabelValues(set).Set(float64(r.Loss))
+		p.bits.WithLabelValues(set).Set(float64(r.BitsPerByte))
 	}
 }
 

@@ -114,6 +114,25 @@ func (s *Sinks) Step(x Step) {
 	}
 }
 
+// An evaluator is a sink that also takes evaluations without their steps.
+type evaluator interface {
+	evaluated(step int, e train.Evaluation)
+}
+
+// Evaluated takes an evaluation after a step that an earlier process has made.
+func (s *Sinks) Evaluated(step int, e train.Evaluation) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, to := range s.list {
+		if x, ok := to.(evaluator); ok {
+			x.evaluated(step, e)
+		}
+	}
+}
+
 // Alert takes an alert.
 func (s *Sinks) Alert(a Alert) {
 	if s == nil {

@@ -297,6 +297,34 @@ func TestPrometheusScrapes(t *testing.T) {
 	}
 }
 
+// An evaluation that an earlier process was stopped in adds its figures, but neither a step nor tokens.
+func TestALateEvaluationIsNoStep(t *testing.T) {
+	o, said := options(t, config.Log{Sinks: config.Sinks{config.Prometheus}, PrometheusListen: "127.0.0.1:0"})
+	o.Step, o.Tokens = 2, 200
+	s := open(t, o)
+	defer s.Close()
+	e := train.NewEvent().Evaluation
+	e.ValLoss, e.ValBitsPerByte = 2.5, 1.25
+	s.Evaluated(2, e)
+	text := scrape(t, said())
+	for _, line := range []string{
+		"anneal_step 2", "anneal_tokens_total 0", "anneal_step_duration_seconds_count 0",
+		`anneal_val_loss{set="all"} 2.5`, `anneal_val_bits_per_byte{set="all"} 1.25`,
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("the page lacks %q:\n%s", line, text)
+		}
+	}
+	if strings.Contains(text, "anneal_train_loss") {
+		t.Errorf("the page has the loss of a step:\n%s", text)
+	}
+	for _, v := range evaluation(e) {
+		if !strings.HasPrefix(v.tag, "val/") {
+			t.Errorf("TensorBoard and trackio get %s again", v.tag)
+		}
+	}
+}
+
 // Each process of a run has its own file, which begins where the process does.
 func TestTensorBoardFiles(t *testing.T) {
 	o, said := options(t, config.Log{Sinks: config.Sinks{config.TensorBoard}})

@@ -10,6 +10,7 @@ import (
 
 	"anneal/config"
 	"anneal/tfevents"
+	"anneal/train"
 )
 
 // tensorBoard writes an event file into the directory tensorboard of a run: one file for each process that trains it.
@@ -46,10 +47,7 @@ func (t *tensorBoard) step(s Step) {
 	if !s.due {
 		return
 	}
-	var list []tfevents.Value
-	for _, v := range values(s) {
-		list = append(list, tfevents.Scalar(v.tag, v.x))
-	}
+	list := scalars(values(s))
 	if layers := s.GradNorms.Layers; len(layers) > 0 {
 		norms := make([]float64, len(layers))
 		for i, x := range layers {
@@ -58,6 +56,17 @@ func (t *tensorBoard) step(s Step) {
 		list = append(list, tfevents.Histogram("grad_norm/layers", norms))
 	}
 	t.box.put(tfevents.Summary(time.Now(), int64(s.Step), list...))
+}
+
+func (t *tensorBoard) evaluated(step int, e train.Evaluation) {
+	t.box.put(tfevents.Summary(time.Now(), int64(step), scalars(evaluation(e))...))
+}
+
+func scalars(values []value) (list []tfevents.Value) {
+	for _, v := range values {
+		list = append(list, tfevents.Scalar(v.tag, v.x))
+	}
+	return list
 }
 
 func (t *tensorBoard) alert(a Alert) {

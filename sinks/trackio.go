@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"anneal/config"
+	"anneal/train"
 )
 
 // trackio sends metrics and alerts to a trackio server (github.com/gradio-app/trackio), in batches: POST
@@ -115,15 +116,21 @@ func (t *trackio) put(path, field string, list any) {
 }
 
 func (t *trackio) step(s Step) {
-	if !s.due {
-		return
+	if s.due {
+		t.log(s.Step, values(s))
 	}
+}
+
+func (t *trackio) evaluated(step int, e train.Evaluation) { t.log(step, evaluation(e)) }
+
+// log adds an entry, the only one of its step in this process.
+func (t *trackio) log(step int, values []value) {
 	l := trackioLog{
-		Project: t.project, Run: t.run, RunID: t.id, Step: s.Step, Metrics: map[string]any{}, Config: t.config,
-		LogID: fmt.Sprint(t.session, "-", s.Step),
+		Project: t.project, Run: t.run, RunID: t.id, Step: step, Metrics: map[string]any{}, Config: t.config,
+		LogID: fmt.Sprint(t.session, "-", step),
 	}
 	t.config = nil // only the first entry has it
-	for _, v := range values(s) {
+	for _, v := range values {
 		l.Metrics[v.tag] = trackioNumber(v.x)
 	}
 	t.batch = append(t.batch, l)

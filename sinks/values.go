@@ -18,16 +18,7 @@ type value struct {
 // values returns the numbers of a step. Unknown numbers are left out, except a loss that is NaN.
 func values(s Step) (list []value) {
 	e := s.Event
-	add := func(tag string, x float64) {
-		if !math.IsNaN(x) {
-			list = append(list, value{tag, x})
-		}
-	}
-	positive := func(tag string, x float64) {
-		if x > 0 {
-			add(tag, x)
-		}
-	}
+	add, positive := adders(&list)
 	if e.Targets > 0 {
 		list = append(list, value{"train/loss", e.Loss}, value{"train/grad_norm", e.GradNorm})
 	}
@@ -57,18 +48,7 @@ func values(s Step) (list []value) {
 		add("source_loss/"+name, float64(e.SourceLoss[name]))
 	}
 	if e.Evaluated() {
-		add("val/loss", e.ValLoss)
-		add("val/bits_per_byte", e.ValBitsPerByte)
-		positive("val/loss_ema", e.ValLossEMA)
-		positive("val/bits_per_byte_ema", e.ValBitsPerByteEMA)
-		add("val/accuracy", e.ValAccuracy)
-		add("val/exact", e.ValExact)
-		for l, size := range e.ActivationRMS {
-			add(fmt.Sprintf("activation_rms/layer_%02d", l), float64(size))
-		}
-		for _, r := range e.ValSources {
-			add("val_bits_per_byte/"+r.Name, float64(r.BitsPerByte))
-		}
+		list = append(list, evaluation(e.Evaluation)...)
 	}
 	add("perf/tokens_per_second", e.TokensPerSecond)
 	positive("perf/fraction_of_peak", e.FractionOfPeak)
@@ -79,4 +59,37 @@ func values(s Step) (list []value) {
 	positive("perf/save_seconds", e.SaveSeconds)
 	positive("mem/resident_bytes", float64(e.RSSBytes))
 	return list
+}
+
+// evaluation returns the numbers of an evaluation. Unknown numbers are left out.
+func evaluation(e train.Evaluation) (list []value) {
+	add, positive := adders(&list)
+	add("val/loss", e.ValLoss)
+	add("val/bits_per_byte", e.ValBitsPerByte)
+	positive("val/loss_ema", e.ValLossEMA)
+	positive("val/bits_per_byte_ema", e.ValBitsPerByteEMA)
+	add("val/accuracy", e.ValAccuracy)
+	add("val/exact", e.ValExact)
+	for l, size := range e.ActivationRMS {
+		add(fmt.Sprintf("activation_rms/layer_%02d", l), float64(size))
+	}
+	for _, r := range e.ValSources {
+		add("val_bits_per_byte/"+r.Name, float64(r.BitsPerByte))
+	}
+	return list
+}
+
+// adders returns functions that add a number to a list if it is known, or if it is above 0.
+func adders(list *[]value) (add, positive func(tag string, x float64)) {
+	add = func(tag string, x float64) {
+		if !math.IsNaN(x) {
+			*list = append(*list, value{tag, x})
+		}
+	}
+	positive = func(tag string, x float64) {
+		if x > 0 {
+			add(tag, x)
+		}
+	}
+	return add, positive
 }
