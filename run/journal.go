@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -71,7 +70,7 @@ func cutIncomplete(path string) error {
 	if err != nil {
 		return err
 	}
-	from := max(0, info.Size()-longestMetricsLine)
+	from := max(0, info.Size()-longestLine)
 	tail := make([]byte, info.Size()-from)
 	if _, err := f.ReadAt(tail, from); err != nil {
 		return err
@@ -142,18 +141,10 @@ type past struct {
 
 // past reads the journal.
 func (d runDir) past() (p past, err error) {
-	f, err := fileio.OpenRegular(d.journal())
-	if errors.Is(err, fs.ErrNotExist) {
-		return p, nil
-	}
-	if err != nil {
-		return p, fmt.Errorf("cannot read the journal: %w", err)
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	err = eachLine(d.journal(), func(text []byte) error {
 		var line JournalLine
-		if json.Unmarshal(lines.Bytes(), &line) != nil {
-			continue // a power cut
+		if json.Unmarshal(text, &line) != nil {
+			return nil // a power cut
 		}
 		switch line.Event {
 		case "started":
@@ -169,6 +160,10 @@ func (d runDir) past() (p past, err error) {
 		case "rewound":
 			p.afresh, p.saved = line.Step == 0, line.Step > 0
 		}
+		return nil
+	})
+	if err != nil {
+		return p, fmt.Errorf("cannot read the journal: %w", err)
 	}
 	return p, nil
 }

@@ -101,3 +101,19 @@ func TestTheJournalNotesAKill(t *testing.T) {
 		}
 	}
 }
+
+// A warning of any length hides no later line.
+func TestTheJournalIsReadBeyondLongLines(t *testing.T) {
+	dir := runDir(t.TempDir())
+	var lines []byte
+	for _, n := range []int{70 << 10, 2 * longestLine} {
+		lines = fmt.Appendf(lines, "{\"event\":\"warning\",\"text\":%q}\n", strings.Repeat("x", n))
+	}
+	lines = append(lines, "{\"event\":\"started\"}\n{\"event\":\"ended\"}\n"...)
+	if err := os.WriteFile(dir.journal(), lines, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := dir.past(); got != (past{starts: 1, saved: true}) || err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

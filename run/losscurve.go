@@ -46,7 +46,7 @@ func runMetrics(dir string, warn func(string), f func(train.Event)) error {
 	var c metricsCheck
 	_, err := os.Stat(path)
 	if err == nil {
-		err = eachMetricsLine(path, func(line []byte) error {
+		err = eachLine(path, func(line []byte) error {
 			l, ok := c.read(line)
 			if !ok {
 				return nil

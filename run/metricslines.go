@@ -38,7 +38,7 @@ func openMetrics(path string, step int, warn func(string)) (*metricsFile, error)
 func trimMetrics(path string, step int) (*metricsCheck, error) {
 	c := &metricsCheck{}
 	kept, dropped, prefix := int64(0), false, true // whether the lines to keep are the first of the file
-	err := eachMetricsLine(path, func(line []byte) error {
+	err := eachLine(path, func(line []byte) error {
 		if !c.keeps(line, step) {
 			dropped = true
 			return nil
@@ -71,7 +71,7 @@ func trimMetrics(path string, step int) (*metricsCheck, error) {
 func rewriteMetrics(path string, edit func(line []byte) []byte) error {
 	return fileio.Write(path, func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 1<<16)
-		err := eachMetricsLine(path, func(line []byte) error {
+		err := eachLine(path, func(line []byte) error {
 			_, err := out.Write(edit(line))
 			return err
 		})
@@ -173,12 +173,12 @@ type loggedStep struct {
 	Rewound bool
 }
 
-// longestMetricsLine is far longer than the line of a mix of a thousand sources.
-const longestMetricsLine = 1 << 20
+// longestLine is far longer than the metrics of a mix of a thousand sources, and than a warning.
+const longestLine = 1 << 20
 
-// eachMetricsLine calls f with every line of the file, including its line end, until f returns an error. For a line
-// that is too long it passes only the line end. A missing file has no lines.
-func eachMetricsLine(path string, f func(line []byte) error) error {
+// eachLine calls f with every line of a file, including its line end, until f returns an error. For a line that is too
+// long it passes only the line end. A missing file has no lines.
+func eachLine(path string, f func(line []byte) error) error {
 	file, err := fileio.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -190,7 +190,7 @@ func eachMetricsLine(path string, f func(line []byte) error) error {
 	in, line, long := bufio.NewReaderSize(file, 64<<10), []byte(nil), false
 	for {
 		part, err := in.ReadSlice('\n')
-		if long = long || len(line)+len(part) > longestMetricsLine; !long {
+		if long = long || len(line)+len(part) > longestLine; !long {
 			line = append(line, part...)
 		} else if line = line[:0]; err == nil {
 			line = append(line, '\n')
@@ -231,7 +231,7 @@ func readLoggedStep(line []byte) (l loggedStep, err error) {
 // lastLogged returns the last step of the run's current history in metrics.jsonl; 0 if there is none.
 func lastLogged(path string) (int, error) {
 	var c metricsCheck
-	err := eachMetricsLine(path, func(line []byte) error {
+	err := eachLine(path, func(line []byte) error {
 		c.read(line)
 		return nil
 	})
@@ -241,7 +241,7 @@ func lastLogged(path string) (int, error) {
 // firstLogged returns the step of the first line of metrics.jsonl, and that of the first line of the run's current
 // history; 0 if there is none.
 func firstLogged(path string) (first, current int, err error) {
-	err = eachMetricsLine(path, func(line []byte) error {
+	err = eachLine(path, func(line []byte) error {
 		l, err := readLoggedStep(line)
 		if err != nil {
 			return nil
@@ -266,7 +266,7 @@ var errFound = errors.New("found")
 // returns. A file without a readable line does not belong to a run and does not change.
 func markRewound(path string, step int) (*metricsCheck, error) {
 	c, sound := &metricsCheck{}, false
-	err := eachMetricsLine(path, func(line []byte) error {
+	err := eachLine(path, func(line []byte) error {
 		_, ok := c.read(line)
 		sound = sound || ok
 		return nil

@@ -128,7 +128,7 @@ func (d runDir) verifyJournal() error {
 // was killed.
 func verifyLines(path, remedy string, check func(line []byte) error) error {
 	n := 0
-	return eachMetricsLine(path, func(line []byte) error {
+	return eachLine(path, func(line []byte) error {
 		n++
 		if err := check(line); err != nil && bytes.HasSuffix(line, []byte("\n")) {
 			return &dataset.Error{Err: fmt.Errorf("%s: line %d cannot be read: %w\n  %s", path, n, err, remedy)}
