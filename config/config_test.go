@@ -241,6 +241,7 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 		{"model.logit_softcap", []string{"model.logit_softcap=1e-9"}},
 		{"guard.spike_z", []string{"guard.spike_z=-6"}},
 		{"guard.window", []string{"guard.window=3"}},
+		{"guard.window", []string{"guard.spike_z=6", "guard.window=32769", "parallel.outer.groups=2"}},
 		{"average.ema", []string{"average.ema=1"}},
 		{"average.ema", []string{"average.ema=-0.1"}},
 		{"data.skip", []string{"data.skip=8:8"}},

@@ -94,8 +94,13 @@ func (k *checker) outer() {
 	k.between("parallel.outer.every", o.Every, 1, 1<<40)
 	k.number("parallel.outer.lr", o.LR, 0, 10, "(]")
 	k.number("parallel.outer.momentum", o.Momentum, 0, 1, "[)")
-	if !k.between("parallel.outer.groups", o.Groups, 0, 1<<16) || !o.On() || k.c.microTokens() < 1 {
+	if !k.between("parallel.outer.groups", o.Groups, 0, 1<<10) || !o.On() || k.c.microTokens() < 1 {
 		return
+	}
+	if window := k.c.Guard.Window; window <= maxWindow && window > maxWindow/o.Groups {
+		k.fault("guard.window", fmt.Sprintf("guard.window = %d or less, or fewer groups", maxWindow/o.Groups),
+			"guard.window = %d is too large for parallel.outer.groups = %d: the windows of all groups do not fit in a "+
+				"checkpoint", window, o.Groups)
 	}
 	for _, x := range []struct {
 		given bool

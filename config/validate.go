@@ -224,8 +224,11 @@ func (k *checker) training() {
 	k.between("samples.every", c.Samples.Every, 0, 1<<40)
 	k.between("samples.tokens", c.Samples.Tokens, 1, 1<<20)
 	k.number("samples.temperature", c.Samples.Temperature, 0, 100, "[]")
-	k.between("guard.window", c.Guard.Window, 4, 1<<16)
+	k.between("guard.window", c.Guard.Window, 4, maxWindow)
 }
+
+// maxWindow limits guard.window of all groups together: their numbers are in the small state of a checkpoint.
+const maxWindow = 1 << 16
 
 // batch checks that a step is a whole number of micro-batches of whole sequences.
 func (k *checker) batch() {

@@ -1,9 +1,12 @@
 package run
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"testing"
 
+	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/train"
@@ -40,6 +43,37 @@ func TestStatesThatNoRunCanHaveAreRefused(t *testing.T) {
 		forge(&forged)
 		if forged.Check(10, 640) == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// The state of the largest windows and most groups that a configuration may have fits in a checkpoint.
+func TestTheStateOfAllGroupsFitsInACheckpoint(t *testing.T) {
+	for _, c := range []struct{ groups, window int }{{1, 1 << 16}, {2, 1 << 15}, {512, 128}, {1 << 10, 64}} {
+		cfg := smallConfig(t, "/d", "train.batch_tokens=64Ki", "train.micro_batch=1", "model.context=64",
+			"guard.spike_z=6", fmt.Sprint("guard.window=", c.window), fmt.Sprint("parallel.outer.groups=", c.groups))
+		guard, s := train.Guard{}, newState()
+		for i := range cfg.Guard.Window {
+			x := math.Pi / float64(i+1) // of as many digits as a loss can have
+			guard.Losses, guard.Norms = append(guard.Losses, x), append(guard.Norms, x)
+		}
+		s.Guard, s.Config = guard, cfg
+		for range c.groups - 1 {
+			s.Groups = append(s.Groups, train.State{Guard: guard})
+		}
+		root := t.TempDir()
+		store, err := checkpoint.Open(root, checkpoint.Options{Synchronous: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		weight := checkpoint.Tensor{Name: "w", DType: "F32", Shape: []int{1}, Data: make([]byte, 4)}
+		err = errors.Join(store.Save(0, 0, []checkpoint.Tensor{weight}, s), store.Close())
+		var saved state
+		if err == nil {
+			_, err = checkpoint.LoadState(root, &saved)
+		}
+		if err != nil || len(saved.Groups) != c.groups-1 {
+			t.Errorf("%d groups with windows of %d steps: %v", c.groups, c.window, err)
 		}
 	}
 }
