@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"anneal/internal/fileio"
 )
@@ -51,7 +52,7 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 		// An incompletely written lock file has no usable holder.
 		_ = json.Unmarshal(text, &last)
 	}
-	switch err := tryLock(f); {
+	switch err := tryLockFor(f, lockPatience); {
 	case errors.Is(err, errHeld):
 		f.Close()
 		return nil, &LockedError{f.Name(), last}
@@ -71,6 +72,18 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// lockPatience is far longer than `anneal ls` and `anneal watch` take to see whether a lock is held.
+const lockPatience = 100 * time.Millisecond
+
+// tryLockFor is tryLock that waits for a lock that is soon free.
+func tryLockFor(f *os.File, patience time.Duration) error {
+	for begun := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+		if err := tryLock(f); !errors.Is(err, errHeld) || time.Since(begun) > patience {
+			return err
+		}
+	}
 }
 
 // keepLock makes sure that the lock still excludes other processes. It no longer does if its file was deleted; then

@@ -13,7 +13,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"anneal/internal/fileio"
 	"anneal/internal/machine"
 )
 
@@ -287,6 +289,40 @@ func TestLatestPointerIsAdvisoryAndMended(t *testing.T) {
 			t.Errorf("latest = %q after %q, want it mended", got, content)
 		}
 	}
+}
+
+// A process that only looks whether the lock is held, for a moment, keeps no run from starting, and another process
+// that looks does not take it for the holder.
+func TestALookAtTheLockRefusesNobody(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Log: quiet})
+	look := func() *os.File {
+		f, err := os.Open(filepath.Join(root, ".lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := look()
+	if runtime.GOOS != "windows" && !fileio.Locked(f) {
+		t.Error("the lock of a store is not seen")
+	}
+	f.Close()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f = look()
+	other := look()
+	if fileio.Locked(f) || fileio.Locked(other) {
+		t.Error("one look is taken for a lock by another")
+	}
+	other.Close()
+	time.AfterFunc(lockPatience/4, func() { f.Close() })
+	s, err := Open(root, Options{Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
 }
 
 func TestSecondProcessIsRefused(t *testing.T) {

@@ -181,7 +181,7 @@ func (d runDir) held() bool {
 	if info, err := f.Stat(); err != nil || info.Size() == 0 {
 		return false
 	}
-	return errors.Is(fileio.Lock(f), fileio.ErrLocked)
+	return fileio.Locked(f)
 }
 
 // metricsTail is the number of bytes read from the end of metrics.jsonl: some hundred lines.

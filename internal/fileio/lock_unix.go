@@ -18,6 +18,12 @@ func Lock(f *os.File) error {
 	return nil
 }
 
+// Locked reports whether another process holds the lock of an open file. Processes that ask at the same time do not
+// see each other, but none can take the lock until they close the file. On file systems without locks it is false.
+func Locked(f *os.File) bool {
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
 // hold takes the lock of a directory until release is called.
 func hold(dir string) (release func(), err error) {
 	f, err := os.Open(dir)
