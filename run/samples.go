@@ -46,7 +46,7 @@ type prompts struct {
 	train.Continuation
 }
 
-// openPrompts reads the prompts of a run with samples.every.
+// openPrompts reads the prompts of a run with samples.every. All ranks take those that the leader reads.
 func (s *session) openPrompts() error {
 	c := s.cfg.Samples
 	if c.Every == 0 {
@@ -56,16 +56,11 @@ func (s *session) openPrompts() error {
 		Tokens: c.Tokens, End: -1, Sampling: model.Sampling{Temperature: c.Temperature, Seed: s.cfg.Seed},
 	}}
 	if c.Prompts != "" {
-		text, err := fileio.ReadSmall(c.Prompts, maxPromptsFile)
-		if err != nil {
-			return fmt.Errorf("samples.prompts: %w", err)
+		text, err := led(s.world, s.readPrompts)
+		if err != nil || text == nil {
+			return err
 		}
-		p.texts = strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
-		if n := len(p.texts); n == 0 || n > maxPrompts {
-			return config.Problem{Key: "samples.prompts", Try: "a text file with a prompt on each line",
-				Message: fmt.Sprintf("samples.prompts: %s has %d lines with a prompt; from 1 to %d can be",
-					c.Prompts, n, maxPrompts)}
-		}
+		p.texts = linesOf(text)
 	}
 	var before []int32 // a document follows the end of another
 	if end, err := s.corpus.Tokenizer.EndOfText(); err == nil {
@@ -77,14 +72,42 @@ func (s *session) openPrompts() error {
 			ids = append(ids, int32(id))
 		}
 		if len(ids) == 0 {
-			return config.Problem{Key: "samples.prompts", Try: "samples.prompts = FILE, with a prompt on each line",
+			return s.world.same(config.Problem{
+				Key: "samples.prompts", Try: "samples.prompts = FILE, with a prompt on each line",
 				Message: "samples.every without samples.prompts: the tokenizer has no token that ends a text, " +
-					"after which the next would begin"}
+					"after which the next would begin",
+			})
 		}
 		p.ids = append(p.ids, ids)
 	}
 	s.prompts = p
 	return nil
+}
+
+// readPrompts reads the file of samples.prompts. A resume does without a file that it cannot use, because samples are
+// only for reading: it warns, and returns nil.
+func (s *session) readPrompts() ([]byte, error) {
+	path := s.cfg.Samples.Prompts
+	text, err := fileio.ReadSmall(path, maxPromptsFile)
+	if n := len(linesOf(text)); err == nil && (n == 0 || n > maxPrompts) {
+		err = fmt.Errorf("%s has %d lines with a prompt; from 1 to %d can be", path, n, maxPrompts)
+	}
+	switch {
+	case err == nil:
+		return text, nil
+	case Exists(s.Dir):
+		s.warnEarly(fmt.Sprintf("samples.prompts: %v; the model writes no samples", err))
+		return nil, nil
+	}
+	return nil, config.Problem{
+		Key: "samples.prompts", Message: fmt.Sprintf("samples.prompts: %v", err),
+		At: s.cfg.Origin("samples.prompts").Place(), Try: "a text file with a prompt on each line",
+	}
+}
+
+// linesOf returns the lines of a text that are not empty.
+func linesOf(text []byte) []string {
+	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
 }
 
 // writesSamples reports whether samples are due after the current step.

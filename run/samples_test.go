@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/train"
 	"anneal/train/traintest"
 )
@@ -110,8 +112,44 @@ func TestPromptsThatCannotBeAreRefusedBeforeTheRunBegins(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
+		if problem, ok := err.(config.Problem); strings.HasPrefix(keys[0], "samples.prompts") &&
+			(!ok || problem.Key != "samples.prompts" || problem.At == "" || problem.Try == "") {
+			t.Errorf("%s: %+v has no key, place or remedy", says, err)
+		}
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s: the run has begun", says)
+		}
+	}
+}
+
+// A resume whose prompts have gone warns and trains to the end without samples, on one rank and on two; with the file
+// back, the next one writes them again.
+func TestAResumeDoesWithoutPrompts(t *testing.T) {
+	data := traintest.Data(t)
+	for _, ranks := range []string{"1", "2"} {
+		path, dir := promptsFile(t, "the sum of\n"), filepath.Join(t.TempDir(), "run")
+		mustRun(t, Options{Dir: dir, Config: smallConfig(t, data, "samples.every=4", "samples.tokens=2",
+			"samples.prompts="+path, "parallel.ranks="+ranks)})
+		if err := os.Rename(path, path+".gone"); err != nil {
+			t.Fatal(err)
+		}
+		var s said
+		o := Options{Dir: dir, Overrides: []string{"train.steps=5"}, Warn: s.warn}
+		if r, err := Resume(context.Background(), o); err != nil || r.Step != 5 {
+			t.Fatalf("%s ranks: %+v, %v", ranks, r, err)
+		}
+		if text := s.all(); !strings.Contains(text, path) || !strings.Contains(text, "writes no samples") {
+			t.Errorf("%s ranks: it says %q", ranks, text)
+		}
+		if err := os.Rename(path+".gone", path); err != nil {
+			t.Fatal(err)
+		}
+		o.Overrides = []string{"train.steps=6"}
+		if _, err := Resume(context.Background(), o); err != nil {
+			t.Fatal(err)
+		}
+		if got := runDir(dir).sampled(); !slices.Equal(got, []int{4, 6}) {
+			t.Errorf("%s ranks: there are samples of steps %v, want 4 and 6", ranks, got)
 		}
 	}
 }

@@ -93,6 +93,9 @@ func (s *session) open() error {
 	if err := s.world.agree(err); err != nil {
 		return err
 	}
+	if err := s.openPrompts(); err != nil {
+		return err
+	}
 	if err := s.world.agree(s.joinCards()); err != nil {
 		return err
 	}
@@ -144,9 +147,6 @@ func (s *session) openInputs() (err error) {
 		return err
 	}
 	if err := s.openTasks(); err != nil {
-		return err
-	}
-	if err := s.openPrompts(); err != nil {
 		return err
 	}
 	if s.dev, err = train.OpenRankDevice(s.cfg, s.Device, s.Threads, s.place); err != nil {
