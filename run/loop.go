@@ -207,14 +207,29 @@ func (s *session) begin() (err error) {
 			return err
 		}
 	}
-	if err := s.dir.unmarkDiverged(); err != nil { // only now: a run that cannot begin remains a diverged one
+	if err := s.forgetEnd(); err != nil { // only now: a run that cannot begin remains a diverged one
 		return err
-	}
-	if err := os.Remove(s.dir.exit()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot continue the run: %w", err)
 	}
 	s.announceTiming()
 	s.startWatchdog()
+	return nil
+}
+
+// forgetEnd removes what the last command that trained the run left about its end, and about its ranks.
+func (s *session) forgetEnd() error {
+	if err := s.dir.unmarkDiverged(); err != nil {
+		return err
+	}
+	err := os.Remove(s.dir.exit())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if s.world.alone() { // others have replaced it
+		err = errors.Join(err, os.RemoveAll(s.dir.ranks()))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot continue the run: %w", err)
+	}
 	return nil
 }
 

@@ -316,3 +316,19 @@ func TestAFaultThatSaysNothingIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A run that continues on one rank no longer lists the ranks that it had.
+func TestARunAloneHasNoOtherRanks(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	mustRun(t, Options{Config: smallConfig(t, traintest.Data(t), "parallel.ranks=2"), Dir: dir})
+	if n := len(Ranks(dir)); n != 2 {
+		t.Fatalf("a run on two ranks lists %d", n)
+	}
+	o := Options{Dir: dir, Overrides: []string{"parallel.ranks=1", "train.steps=5"}}
+	if _, err := Resume(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	if left := Ranks(dir); len(left) > 0 {
+		t.Errorf("continued on one, it lists %+v", left)
+	}
+}
