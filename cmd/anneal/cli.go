@@ -98,6 +98,8 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case helped || out.err != nil:
 		err = nil // the user asked for help, which was printed as far as possible
+	case notText(args) != nil:
+		err = notText(args)
 	case err != nil:
 		err = parseError(err, unknownFlag(parser.Model, args))
 	default:

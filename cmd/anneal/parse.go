@@ -7,12 +7,24 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"anneal/config"
 	"anneal/internal/nearest"
 
 	"github.com/alecthomas/kong"
 )
+
+// notText refuses an argument that is not valid UTF-8. The parser would replace its bytes, and so lead to another file.
+func notText(args []string) error {
+	for _, a := range args {
+		if !utf8.ValidString(a) {
+			return &usageError{fmt.Sprintf("the argument %q is not valid UTF-8", a),
+				"if it is a file or directory, rename it or use a link"}
+		}
+	}
+	return nil
+}
 
 // unknownFlag returns the first flag that no command has; "" if there is none. Its value may have been taken for an
 // argument.

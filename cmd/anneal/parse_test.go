@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -33,6 +35,20 @@ func TestUnknownWordsLeadToTheNearest(t *testing.T) {
 		if code, _, errs := anneal(strings.Fields(c.args)...); code != exitUsage || !strings.Contains(errs, c.says) {
 			t.Errorf("anneal %s: exit %d, %q does not hold %q", c.args, code, errs, c.says)
 		}
+	}
+}
+
+// A path whose bytes are not UTF-8 is refused: another path, with U+FFFD for them, would be used instead.
+func TestArgumentsAreText(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r \xff")
+	for _, args := range [][]string{{"ls", dir}, {"init", "--out=" + dir, "--json"}} {
+		code, out, errs := anneal(args...)
+		if code != exitUsage || !strings.Contains(out+errs, "is not valid UTF-8") {
+			t.Errorf("anneal %q: exit %d, %s%s", args, code, out, errs)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
+		t.Errorf("it has written %v, %v", left, err)
 	}
 }
 
