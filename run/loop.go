@@ -158,6 +158,9 @@ func resume(ctx context.Context, o Options) (_ *Result, err error) {
 			return nil, err
 		}
 	}
+	if o.rewound { // by this process, whose time goes on
+		s.pace = s.newPace()
+	}
 	return s.run(ctx)
 }
 

@@ -25,16 +25,17 @@ const (
 	paceSlack   = 0.01 // share of the steps; smaller changes are not made
 )
 
-// newPace returns the pace of a new run, or nil if its length is not adapted to the clock.
+// newPace returns the pace of a run from the present step on, or nil if its length is not adapted to the clock.
 func (s *session) newPace() *pace {
 	c := s.cfg
 	if s.Time <= 0 || c.Schedule.Name != "wsd" || len(LengthKeys(c)) > 0 {
 		return nil
 	}
-	from, to := c.Schedule.Warmup, decayBegins(c, c.Train.Steps)
+	from, to, made := c.Schedule.Warmup, decayBegins(c, c.Train.Steps), s.trainer.Position().Step
+	looks := []int{(7*from + to) / 8, (from + to) / 2, (from + 3*to) / 4, to}
 	return &pace{
 		end:   s.started.Add(time.Duration((1 - paceReserve) * float64(s.Time))),
-		looks: []int{(7*from + to) / 8, (from + to) / 2, (from + 3*to) / 4, to}, at: time.Now(),
+		looks: slices.DeleteFunc(looks, func(look int) bool { return look <= made }), made: made, at: time.Now(),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"anneal/config"
+	"anneal/train"
 	"anneal/train/traintest"
 )
 
@@ -90,5 +91,38 @@ func TestRunThatFollowsTheClockHasTheBitsOfAPlainOne(t *testing.T) {
 		if plain.WeightsHash != timed.WeightsHash {
 			t.Errorf("%d ranks: the weights are not those of a plain run of %d steps", ranks, steps)
 		}
+	}
+}
+
+// A run that has rewound itself still follows the clock of its process.
+func TestARewoundRunFollowsTheClock(t *testing.T) {
+	data, dir := traintest.Data(t), t.TempDir()+"/run"
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	keys := []string{"schedule.name=wsd", "schedule.warmup=1", "train.eval_every=0"}
+	begun, err := Run(ctx, Options{
+		Config: smallConfig(t, data, append(keys, "train.steps=3000")...), Dir: dir, Threads: 2,
+		OnProgress: func(e train.Event) {
+			if e.Step == 20 {
+				cancel()
+			}
+		},
+	})
+	if err != nil || !begun.Interrupted {
+		t.Fatal(begun, err)
+	}
+	timed, err := Resume(context.Background(), Options{Dir: dir, Threads: 2, Time: time.Second, rewound: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if timed.Step <= 20 || timed.Step >= 3000 {
+		t.Fatalf("%d steps, though there is time for a few hundred", timed.Step)
+	}
+	plain := mustRun(t, Options{
+		Config: smallConfig(t, data, append(keys, fmt.Sprint("train.steps=", timed.Step))...),
+		Dir:    t.TempDir() + "/run", Threads: 2,
+	})
+	if plain.WeightsHash != timed.WeightsHash {
+		t.Errorf("the weights are not those of a plain run of %d steps", timed.Step)
 	}
 }
