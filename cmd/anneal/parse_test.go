@@ -41,7 +41,7 @@ func TestUnknownWordsLeadToTheNearest(t *testing.T) {
 // A path whose bytes are not UTF-8 is refused: another path, with U+FFFD for them, would be used instead.
 func TestArgumentsAreText(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r \xff")
-	for _, args := range [][]string{{"ls", dir}, {"init", "--out=" + dir, "--json"}} {
+	for _, args := range [][]string{{"ls", dir}, {"train", "--out=" + dir, "--json"}} {
 		code, out, errs := anneal(args...)
 		if code != exitUsage || !strings.Contains(out+errs, "is not valid UTF-8") {
 			t.Errorf("anneal %q: exit %d, %s%s", args, code, out, errs)
