@@ -201,7 +201,9 @@ func (j *journal) String() string {
 	return j.buf.String()
 }
 
-func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+func (j *journal) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
 
 var quiet = slog.New(slog.DiscardHandler)
 

@@ -60,7 +60,7 @@ func lock(root string, log *slog.Logger) (*os.File, error) {
 		log.Warn("the file system does not support locks; make sure that only one process writes here",
 			"dir", root, "error", err)
 	case last.PID != 0:
-		log.Info("taking over the lock of a process that ended without releasing it",
+		log.Debug("taking over the lock of a process that ended without releasing it",
 			"pid", last.PID, "host", last.Host)
 	}
 	host, err := os.Hostname()

@@ -23,7 +23,7 @@ func (s *Store) sweep() error {
 		if err := s.fs.RemoveAll(s.path(e.Name())); err != nil {
 			return fmt.Errorf("cannot remove an unfinished checkpoint: %w", err)
 		}
-		s.opt.Log.Info("removed an unfinished checkpoint", "name", e.Name())
+		s.opt.Log.Debug("removed an unfinished checkpoint", "name", e.Name())
 	}
 	return nil
 }

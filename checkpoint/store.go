@@ -21,7 +21,7 @@ type Options struct {
 	Synchronous bool         // write from live memory within Save: no copy of the state, but training waits
 	Together    bool         // this process holds only a part of the tensors; other processes hold the rest
 	Origin      Origin       // recorded in every checkpoint, and returned in Info
-	Log         *slog.Logger // notices and warnings; nil means slog.Default
+	Log         *slog.Logger // warnings, and notices for debugging; nil means slog.Default
 }
 
 // Store writes the checkpoints of one run. Its methods must be called from one goroutine.
