@@ -11,6 +11,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/fileio"
+	"anneal/internal/shellword"
 )
 
 // A branch begins with a checkpoint of another run, and branch.json says so. Without its checkpoints it cannot start
@@ -81,14 +82,15 @@ func (d runDir) startOver(cfg *config.Config, none error) error {
 			none, b.Step, b.From, d.checkpoints())
 	case cfg.Init.From != "":
 		return fmt.Errorf("%w: it held the initial weights, those of %s\n"+
-			"  start it again with `anneal train %s --out RUN`", none, cfg.Init.From, d.config())
+			"  start it again with `anneal train %s --out RUN`", none, cfg.Init.From,
+			shellword.Command(d.config()))
 	}
 	why, err := d.hadCheckpoint(cfg)
 	if err != nil || why == "" {
 		return err
 	}
 	return fmt.Errorf("%w, but %s\n  restore %s, or start over with `anneal rewind %s --to 0`",
-		none, why, d.checkpoints(), d)
+		none, why, d.checkpoints(), d.word())
 }
 
 // notFromStart says why a run without a checkpoint cannot start over, and what to do; "" if it can.

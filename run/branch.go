@@ -72,7 +72,8 @@ func orAtAnother(err error, from string) error {
 	if fault := (*checkpoint.Fault)(nil); !errors.As(err, &fault) {
 		return err
 	}
-	return fmt.Errorf("%w\n  --at STEP branches off another checkpoint: `anneal ckpt ls %s` lists them", err, from)
+	return fmt.Errorf("%w\n  --at STEP branches off another checkpoint: `anneal ckpt ls %s` lists them", err,
+		runDir(from).word())
 }
 
 // loadStep loads the newest checkpoint of a step of another run. On several ranks, the leader chooses it.

@@ -121,7 +121,7 @@ func refuseWeights(d runDir) error {
 	}
 	return config.Problem{
 		Message: fmt.Sprintf("%s holds only weights: it cannot be resumed", d), At: d.config(),
-		Try: fmt.Sprintf("`anneal train CONFIG --init-from %s --out RUN`, which starts a run from them", d),
+		Try: fmt.Sprintf("`anneal train CONFIG --init-from %s --out RUN`, which starts a run from them", d.word()),
 	}
 }
 

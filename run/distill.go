@@ -5,6 +5,7 @@ import (
 
 	"anneal/checkpoint"
 	"anneal/config"
+	"anneal/internal/shellword"
 	"anneal/nn"
 	"anneal/prepare"
 	"anneal/train"
@@ -62,7 +63,7 @@ func loadTeacher(t *train.Trainer, cfg *config.Config, data *prepare.Corpus) err
 			Key: key, At: cfg.Origin(key).Place(),
 			Message: fmt.Sprintf("%s has another tokenizer than the data, so its tokens are not those of the model",
 				w.dir),
-			Try: fmt.Sprintf("data built with `anneal data build --tokenizer %s`", w.path),
+			Try: fmt.Sprintf("data built with `anneal data build --tokenizer %s`", shellword.Command(w.path)),
 		}
 	}
 	src, params, err := w.load()

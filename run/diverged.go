@@ -64,7 +64,7 @@ func (d runDir) checkDiverged(saved int64) error {
 			"  remove it to use the run anyway", d.diverged(), err)}
 	}
 	try := fmt.Sprintf("take it back and leave batches out with `anneal rewind %s --to N --skip FROM:TO`, "+
-		"or use this checkpoint with --allow-older", d)
+		"or use this checkpoint with --allow-older", d.word())
 	if saved > 0 { // 0 stands for the newest
 		try += fmt.Sprintf(", or train from its weights with --init-step %d", saved)
 	}
@@ -91,7 +91,7 @@ func (d runDir) checkFinite(step int64, weights []checkpoint.Tensor) error {
 				fmt.Sprintf("%s diverged: at step %d, %d of the %d weights of %s are NaN or infinite",
 					d, step, n, elements(w.Shape), w.Name),
 				fmt.Sprintf("take it back to an earlier step with `anneal rewind %[1]s --to N`;"+
-					" `anneal ckpt ls %[1]s` lists the checkpoints", d),
+					" `anneal ckpt ls %[1]s` lists the checkpoints", d.word()),
 			}
 		}
 	}

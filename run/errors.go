@@ -41,7 +41,7 @@ func (e *DivergedError) Error() string {
 		"  %s\n"+
 		"  try %s\n"+
 		"  or skip these batches: `anneal rewind %s --to %d --skip %d:%d`",
-		e.Step, skipped, what, left, advice, e.Dir, to, first, e.Step)
+		e.Step, skipped, what, left, advice, runDir(e.Dir).word(), to, first, e.Step)
 }
 
 // first is the first of the steps whose updates were skipped.

@@ -9,6 +9,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
+	"anneal/internal/shellword"
 	"anneal/model"
 	"anneal/nn"
 	"anneal/prepare"
@@ -107,7 +108,8 @@ func (w *initial) vocabulary(cfg *config.Config, now *tokenizer.Tokenizer, path 
 		"only %d of its %d tokens have a row there\n"+
 		"  data     %s\n  weights  %s\n"+
 		"  rebuild the data with `anneal data build --tokenizer %s`, "+
-		"or carry rows over by token with init.tokenizer=any", v.carried, v.tokens, path, w.path, w.path)}
+		"or carry rows over by token with init.tokenizer=any", v.carried, v.tokens, path, w.path,
+		shellword.Command(w.path))}
 }
 
 // startFrom fills t's model with the weights of cfg.Init and records their origin in cfg, on all ranks of a group.

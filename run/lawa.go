@@ -154,7 +154,8 @@ func meanOfSteps(d runDir, steps []int64, m *model.Decoder) (*state, error) {
 		last = &state{}
 		info, err := checkpoint.LoadStep(d.checkpoints(), step, weightTensors(m), last)
 		if fault := (*checkpoint.Fault)(nil); errors.As(err, &fault) {
-			return nil, fmt.Errorf("%w\n  nothing was written; `anneal ckpt verify %s` finds the damage", err, d)
+			return nil, fmt.Errorf("%w\n  nothing was written; `anneal ckpt verify %s` finds the damage", err,
+				d.word())
 		}
 		if err != nil {
 			return nil, asConfigError(err, m.Config, d)

@@ -109,7 +109,7 @@ func (s *session) checkState(from runDir) error {
 	if at, steps := s.last.Progress.Step, s.cfg.Train.Steps; at > steps {
 		return s.pointed(config.Problem{
 			Key: "train.steps", Message: fmt.Sprintf("train.steps = %d, but %s is at step %d", steps, from, at),
-			Try: fmt.Sprintf("%d or more, or `anneal rewind %s --to %d` first", at, from, steps),
+			Try: fmt.Sprintf("%d or more, or `anneal rewind %s --to %d` first", at, from.word(), steps),
 		})
 	}
 	return s.pointed(s.last.checkModel(s.trainer.Model().Config, from))

@@ -70,7 +70,7 @@ func Remedy(dir string) string {
 		return runDir(dir).remedyWithoutCheckpoint()
 	}
 	return fmt.Sprintf("the run has its checkpoint of step %d: continue with `anneal resume %s`, "+
-		"on any number of ranks", step, dir)
+		"on any number of ranks", step, runDir(dir).word())
 }
 
 // remedyWithoutCheckpoint is Remedy for a run without a checkpoint.
@@ -80,7 +80,7 @@ func (d runDir) remedyWithoutCheckpoint() string {
 			return why
 		}
 	}
-	return fmt.Sprintf("there is no checkpoint yet: `anneal resume %s` starts over", d)
+	return fmt.Sprintf("there is no checkpoint yet: `anneal resume %s` starts over", d.word())
 }
 
 // An UnfitError means that a rank that a launcher started cannot take part in a run: it has too little memory, or

@@ -37,7 +37,8 @@ func MergeCheckpoint(dir string, step int64, out string) (*MergeReport, error) {
 	}
 	info, err := checkpoint.Merge(root, e.Name, out)
 	if fault := (*checkpoint.Fault)(nil); errors.As(err, &fault) {
-		return nil, fmt.Errorf("%w\n  nothing was written; --step N takes another: `anneal ckpt ls %s`", err, d)
+		return nil, fmt.Errorf("%w\n  nothing was written; --step N takes another: `anneal ckpt ls %s`", err,
+			d.word())
 	}
 	if err != nil {
 		return nil, err
@@ -62,8 +63,8 @@ func (d runDir) newestOrOf(step int64) (*checkpoint.Entry, error) {
 	}
 	switch {
 	case found == nil && step > 0:
-		return nil, fmt.Errorf("%s: %w of step %d\n  `anneal ckpt ls %[1]s` lists its checkpoints",
-			d, checkpoint.ErrNone, step)
+		return nil, fmt.Errorf("%s: %w of step %d\n  `anneal ckpt ls %s` lists its checkpoints",
+			d, checkpoint.ErrNone, step, d.word())
 	case found == nil:
 		return nil, fmt.Errorf("%s: %w", d, checkpoint.ErrNone)
 	}

@@ -43,12 +43,12 @@ func (s *state) checkGroups(o config.Outer, dir runDir) error {
 		Message: fmt.Sprintf("parallel.outer.groups = %d, but the checkpoint is of %d groups, each with weights and "+
 			"an optimizer of its own", now, was),
 		Try: fmt.Sprintf("parallel.outer.groups = %d, or `anneal train CONFIG --init-from %s --out RUN`, which starts "+
-			"a run from the weights", was, dir),
+			"a run from the weights", was, dir.word()),
 	}
 	if was == 1 {
 		p.Message = fmt.Sprintf("parallel.outer.groups = %d, but the checkpoint is of a run without groups", now)
 		p.Try = fmt.Sprintf("parallel.outer.groups = 0, or `anneal train CONFIG --init-from %s --out RUN`, which "+
-			"starts a run from the weights", dir)
+			"starts a run from the weights", dir.word())
 	}
 	return p
 }
@@ -73,7 +73,7 @@ func (s *session) loadError(err error, dir runDir) error {
 			Key: key, At: dir.config(),
 			Message: fmt.Sprintf("%s = %s, but the checkpoint has the state of %s", key, now, was.Optimizer.Name),
 			Try: fmt.Sprintf("%s = %s, or `anneal train CONFIG --init-from %s --out RUN`, which starts a run from "+
-				"the weights", key, was.Optimizer.Name, dir),
+				"the weights", key, was.Optimizer.Name, dir.word()),
 		}
 	}
 	return s.pointed(err)

@@ -13,6 +13,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/internal/fileio"
+	"anneal/internal/shellword"
 	"anneal/internal/yaml"
 	"anneal/train"
 )
@@ -135,7 +136,8 @@ func (r *RewindReport) target(
 		return began.beforeBranch(d, o.To, err)
 	case o.To == 0 && cfg.Init.From != "":
 		return fmt.Errorf("%w of step 0, which had the weights of %s\n"+
-			"  start again with `anneal train %s --out RUN`", err, cfg.Init.From, d.config())
+			"  start again with `anneal train %s --out RUN`", err, cfg.Init.From,
+			shellword.Command(d.config()))
 	case o.To > 0:
 		return fmt.Errorf("%w\n  --to 0 starts over from the initial weights", err)
 	} // step 0 needs no checkpoint: initial weights come from the seed
@@ -257,7 +259,7 @@ func (p rewindPlan) carryOut(d runDir, store *checkpoint.Store, warn func(string
 	for _, part := range p.parts(d, store, &aside, warn) {
 		if err := part(); err != nil {
 			return aside, fmt.Errorf("the rewind to step %d is not complete: %w\n  `anneal resume %s` completes it",
-				p.Step, err, d)
+				p.Step, err, d.word())
 		}
 	}
 	return aside, nil

@@ -14,6 +14,7 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/internal/fileio"
+	"anneal/internal/shellword"
 	"anneal/internal/yaml"
 )
 
@@ -36,6 +37,9 @@ import (
 //	rewind.json      only while a rewind is under way
 //	diverged.json    only after divergence, until training continues
 type runDir string
+
+// word is the directory as a word of a command line, for commands that errors advise.
+func (d runDir) word() string { return shellword.Command(string(d)) }
 
 func (d runDir) config() string    { return filepath.Join(string(d), "config.yaml") }
 func (d runDir) tokenizer() string { return filepath.Join(string(d), "tokenizer.json") }
@@ -147,7 +151,8 @@ func writeDurably(path string, data []byte) error {
 }
 
 func existsError(dir string) error {
-	return fmt.Errorf("%s %w\n  continue it with `anneal resume %s`, or choose another --out", dir, ErrExists, dir)
+	return fmt.Errorf("%s %w\n  continue it with `anneal resume %s`, or choose another --out", dir, ErrExists,
+		runDir(dir).word())
 }
 
 // BranchConfig reads the configuration of the run in dir with some values replaced.
@@ -236,7 +241,7 @@ func (d runDir) load(overrides ...string) (*config.Config, error) {
 	case occupied(string(d)):
 		return nil, fmt.Errorf("%s %w\n  `anneal ls DIR` lists the runs below a directory", d, ErrNoRun)
 	default:
-		return nil, fmt.Errorf("%s %w\n  start one with `anneal train CONFIG --out %s`", d, ErrNoRun, d)
+		return nil, fmt.Errorf("%s %w\n  start one with `anneal train CONFIG --out %s`", d, ErrNoRun, d.word())
 	}
 	return d.read(overrides)
 }

@@ -209,14 +209,14 @@ func (s *session) save() error {
 // saveError explains what a failed checkpoint means for the run.
 func (s *session) saveError(step int, err error) error {
 	remedy := fmt.Sprintf("there is no checkpoint yet: remove the cause and run `anneal resume %s`, which starts over",
-		s.Dir)
+		s.dir.word())
 	last, ok := s.dir.lastCheckpoint()
 	switch why := s.dir.notFromStart(s.cfg); {
 	case !Exists(s.Dir):
 		remedy = "the run has not begun: remove the cause and give the command again"
 	case ok:
 		remedy = fmt.Sprintf("the run has its checkpoint of step %d: remove the cause and run `anneal resume %s`",
-			last, s.Dir)
+			last, s.dir.word())
 	case why != "":
 		remedy = "remove the cause; " + why
 	}

@@ -89,7 +89,7 @@ func (d runDir) noAverage(cfg *config.Config) error {
 	case refuseWeights(d) == nil:
 		if err == nil && len(list) > 1 {
 			p.Try = fmt.Sprintf("`anneal ckpt average %s --last %d --out …`, which averages checkpoints instead",
-				d, min(len(list), 3))
+				d.word(), min(len(list), 3))
 		}
 	case made != "": // the command that made them from the weights of a run
 		p.Message = fmt.Sprintf("%s has no moving average of weights: it holds only those that `%s` wrote", d, made)

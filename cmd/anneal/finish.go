@@ -46,8 +46,8 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 		return err
 	} // otherwise how to continue the run matters more than an error of standard output
 	return &stopped{fmt.Sprintf("stopped at step %s after %s; its state is saved in %s\n"+
-		"  to continue: `anneal resume %s`",
-		units.Commas(r.Step), seconds(f.elapsed), f.dir, f.dir)}
+		"  to continue: `%s`",
+		units.Commas(r.Step), seconds(f.elapsed), f.dir, command("anneal", "resume", f.dir))}
 }
 
 // fact prints a line about a finished run.

@@ -190,5 +190,5 @@ func notImported(dir string) error {
 		return nil
 	}
 	return &usageError{dir + " is a model in Hugging Face's form, not a run",
-		fmt.Sprintf("make a run of it with `anneal import %s --out RUN`", dir)}
+		fmt.Sprintf("make a run of it with `%s --out RUN`", command("anneal", "import", dir))}
 }
