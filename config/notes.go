@@ -486,7 +486,7 @@ var notes = map[string]Key{
 		"last. The texts are in the directory samples, and `anneal watch` shows them. They change no bit of the " +
 		"training. 0: never."},
 	"samples.prompts": {Doc: "A text file with a prompt on each line. Without one the model writes the beginning of " +
-		"a text. Paths are relative as in data.path."},
+		"a text. Paths are relative as in data.path. A resume whose file is gone writes no samples."},
 	"samples.tokens": {Unit: "tokens", Doc: "Most tokens to write after each prompt; each costs a forward " +
 		"pass of all prompts."},
 	"samples.temperature": {Doc: "0: always the most likely token. 1: sample as the model predicts. Draws " +
