@@ -23,6 +23,14 @@ func (c *Config) CheckTargets(names []string) error {
 	return nil
 }
 
+// RemoveAdapters sets the keys of adapters to those of a model without any; rule, by which they were merged, becomes
+// their origin.
+func (c *Config) RemoveAdapters(rule string) {
+	for i, value := range []string{"0", "0", "", "false"} {
+		c.DeriveText(ofAdapters[i], value, rule)
+	}
+}
+
 // resolveLoRA derives the scale of adapters: with α = 2·R they are added twice, as usual since Hu et al. 2021.
 func (c *Config) resolveLoRA() {
 	if m := &c.Model; m.LoRARank > 0 && m.LoRAAlpha == 0 {

@@ -17,7 +17,7 @@ import (
 )
 
 // CompressOptions say how Compress makes the matrices of a model coarser or sparser; embeddings, head and gains do not
-// change.
+// change. Adapters are merged first.
 type CompressOptions struct {
 	Out   string // the run to make
 	Grid  compress.Grid
@@ -69,6 +69,7 @@ func Compress(ctx context.Context, dir string, o CompressOptions) (*Compressed, 
 		return nil, err
 	}
 	defer r.Close()
+	r.MergeAdapters()
 	matrices := matricesOf(r.Model)
 	c := &Compressed{Run: o.Out, Matrices: len(matrices), Parameters: r.Model.Count()}
 	if c.Pruned, c.Units, err = o.wholeUnits(r.Model.Config); err != nil {

@@ -122,5 +122,10 @@ func (m *Decoder) Merge(d device.Device) {
 		b.params = weights(b.params)
 	}
 	m.params = weights(m.params)
-	m.Config.LoRARank, m.Config.LoRAAlpha, m.Config.LoRATargets, m.Config.LoRADora = 0, 0, "", false
+	m.Config.RemoveAdapters()
+}
+
+// RemoveAdapters makes c the shape of the model with its adapters merged.
+func (c *Config) RemoveAdapters() {
+	c.LoRARank, c.LoRAAlpha, c.LoRATargets, c.LoRADora = 0, 0, "", false
 }

@@ -181,13 +181,17 @@ func (w *Weights) check(info checkpoint.Info, last *state, tensors []checkpoint.
 
 // WriteAs makes a run in out with the present weights of w.Model, made by a command, for generate, eval and export.
 // The run has no optimizer state and cannot be resumed. The weights must be in host memory. WriteAs returns their
-// hash.
+// hash. If adapters were merged, the run has none.
 func (w *Weights) WriteAs(out, command string) (hash string, err error) {
 	if err := CheckNewRun(out); err != nil {
 		return "", err
 	}
-	cfg := w.read
-	return runDir(out).derive(w.dir, &cfg, w.Tokenizer, &w.last, w.Model, command)
+	cfg, last := w.read.Clone(), w.last
+	if cfg.Model.LoRARank > 0 && w.Model.Config.LoRARank == 0 {
+		cfg.RemoveAdapters(command)
+		last.Model.RemoveAdapters()
+	}
+	return runDir(out).derive(w.dir, cfg, w.Tokenizer, &last, w.Model, command)
 }
 
 // Close frees the memory of the weights.

@@ -41,9 +41,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	if err := r.usable(); err != nil {
 		return nil, err
 	}
-	if r.Model.Config.LoRARank > 0 {
-		r.Model.Merge(r.dev)
-	}
+	r.MergeAdapters()
 	c, err := interop.ToHF(r.Model.Config, interop.Tokens(r.Tokenizer), r.ConfigPath())
 	if err != nil {
 		return nil, err

@@ -29,11 +29,9 @@ func (r *Trained) ExportGGUF(path string, t gguf.Type) (*GGUFReport, error) {
 	if err := r.usable(); err != nil {
 		return nil, err
 	}
-	if r.Model.Config.LoRARank > 0 {
-		r.Model.Merge(r.dev)
-		if err := train.Wait(r.dev); err != nil {
-			return nil, err
-		}
+	r.MergeAdapters()
+	if err := train.Wait(r.dev); err != nil {
+		return nil, err
 	}
 	name := strings.TrimSuffix(filepath.Base(filepath.Clean(path)), ".gguf")
 	g, err := interop.ToGGUF(r.Model, r.Tokenizer, t, name, r.ConfigPath())

@@ -10,7 +10,8 @@ import (
 	"anneal/train/traintest"
 )
 
-// An exported run has its adapters merged: the model that comes back has the logits of the run.
+// An exported run has its adapters merged: the model that comes back has the logits of the run. So does a run that
+// is written afterwards.
 func TestExportMergesAdapters(t *testing.T) {
 	for _, dora := range []string{"false", "true"} {
 		t.Run("dora="+dora, func(t *testing.T) { testExportMerges(t, dora) })
@@ -68,9 +69,16 @@ func testExportMerges(t *testing.T, dora string) {
 	if _, err := run.ImportHF(out, back, ""); err != nil {
 		t.Fatal(err)
 	}
-	for i, z := range probe(open(back)) {
-		if math.Abs(z-want[i]) > 1e-4 || math.Abs(want[i]-base[i]) < 1e-4 && i%50 == 0 {
-			t.Errorf("logit %d is %v in the merged model, %v in the run, and was %v before", i, z, want[i], base[i])
+	written := filepath.Join(t.TempDir(), "written")
+	if _, err := tuned.WriteAs(written, "test"); err != nil {
+		t.Fatal(err)
+	}
+	for _, merged := range []*Trained{open(back), open(written)} {
+		for i, z := range probe(merged) {
+			if math.Abs(z-want[i]) > 1e-4 || math.Abs(want[i]-base[i]) < 1e-4 && i%50 == 0 {
+				t.Errorf("logit %d is %v in %s, %v in the run, and was %v before", i, z, merged.Path(), want[i],
+					base[i])
+			}
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (r *Trained) open(o OpenOptions) error {
 		return &dataset.Error{Err: err}
 	}
 	if r.Model.Config.LoRADora && !o.Apart {
-		r.Model.Merge(r.dev)
+		r.MergeAdapters()
 	}
 	if o.Eight {
 		if err := r.holdEight(); err != nil {
@@ -90,6 +90,13 @@ func (r *Trained) open(o OpenOptions) error {
 	}
 	r.Config.Model.Context, r.Model.Config.Context = context, context // may be less than the table of learned positions
 	return nil
+}
+
+// MergeAdapters adds the adapters of the model, if it has any, to their weights.
+func (r *Trained) MergeAdapters() {
+	if r.Model.Config.LoRARank > 0 {
+		r.Model.Merge(r.dev)
+	}
 }
 
 func (r *Trained) holdEight() (err error) {
@@ -129,6 +136,9 @@ func (r *Trained) FreeMemory() int64 {
 // WriteAs is [run.Weights.WriteAs].
 func (r *Trained) WriteAs(out, command string) (hash string, err error) {
 	if err := r.usable(); err != nil {
+		return "", err
+	}
+	if err := train.Wait(r.dev); err != nil {
 		return "", err
 	}
 	return r.Weights.WriteAs(out, command)

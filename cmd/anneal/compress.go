@@ -31,9 +31,10 @@ func (compressCmd) Help() string {
 		"anneal compress runs/go --prune 50% --out runs/go-half",
 		"anneal compress runs/go --prune 2:4 --bits 4 --out runs/go-small",
 		"anneal compress runs/go --prune channels:25% --out runs/go-narrow") +
-		"\n\nMatrices are rounded or pruned; embeddings, head, gains and biases stay as they are. It prints the " +
-		"loss on held-out text before and after, and the size that the model would have in such a format. The run " +
-		"itself holds FP32 weights, for generate, eval and export. gptq is Frantar et al. 2022 (arXiv 2210.17323)."
+		"\n\nMatrices are rounded or pruned, after adapters are merged; embeddings, head, gains and biases stay as " +
+		"they are. It prints the loss on held-out text before and after, and the size that the model would have in " +
+		"such a format. The run itself holds FP32 weights, for generate, eval and export. gptq is Frantar et al. " +
+		"2022 (arXiv 2210.17323)."
 }
 
 func (c compressCmd) Run(s *session) error {
