@@ -6,6 +6,7 @@ import (
 	"anneal/config"
 	"anneal/hf"
 	"anneal/interop"
+	"anneal/run"
 	"anneal/safetensors"
 	"anneal/train"
 )
@@ -24,7 +25,8 @@ type AdapterReport struct {
 }
 
 // ExportPEFT writes only the adapters of the run, in the form of Hugging Face's peft, for the model that they adapt,
-// and reads both files back. The run must have been opened with OpenOptions.Apart.
+// and reads both files back. It reads the weights of that model, too, to check that they are still those that the
+// adapters began with. The run must have been opened with OpenOptions.Apart.
 func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterReport, error) {
 	if err := r.usable(); err != nil {
 		return nil, err
@@ -81,22 +83,51 @@ func (r *Trained) ExportPEFT(dir string, dtype safetensors.DType) (*AdapterRepor
 }
 
 // peftBase returns the path of the model that the adapters adapt, "" with a note if peft cannot load it from there. If
-// the run has another vocabulary than that model, the adapters alone do not make up the run's model.
+// that model is not the run's without adapters, they do not make up the run's model.
 func (r *Trained) peftBase() (path string, notes []string, err error) {
 	base, err := r.Base()
+	same := false
+	if err == nil {
+		if err := r.checkBase(base); err != nil {
+			return "", nil, err
+		}
+		same, err = base.HasInitialWeights()
+	}
 	switch {
 	case err != nil:
-		return "", []string{fmt.Sprintf("the adapters name no base model, and its vocabulary was not compared, "+
-			"because it cannot be read: %v", err)}, nil
-	case !base.HasVocabularyOf(r.Weights):
+		return "", []string{fmt.Sprintf("the adapters name no base model, and they suit only the weights that they "+
+			"began with, which cannot be read: %v", err)}, nil
+	case !same:
 		return "", nil, config.Problem{
-			Key: "model.vocab", At: r.ConfigPath(), Try: "--to hf, which writes all weights",
-			Message: fmt.Sprintf("%s has another vocabulary than %s, whose rows an adapter for peft leaves as they are",
-				r.Path(), base.Path),
+			Key: "init.weights", At: r.ConfigPath(), Try: "--to hf, which writes all weights",
+			Message: fmt.Sprintf("%s has other weights now than those that the adapters began with", base.Path),
 		}
 	case base.Run:
-		return "", []string{fmt.Sprintf("the adapters name no base model, because %s is a run: export it with --to "+
-			"hf, load that, and then the adapters by PeftModel.from_pretrained(model, directory)", base.Path)}, nil
+		export := "anneal export " + base.Path
+		if base.Step > 0 {
+			export += fmt.Sprintf(" --step %d", base.Step)
+		}
+		return "", []string{fmt.Sprintf("the adapters name no base model, because %s is a run: write it with `%s "+
+			"DIR`, load DIR, and then the adapters by PeftModel.from_pretrained(model, directory)",
+			base.Path, export)}, nil
 	}
 	return base.Path, []string{}, nil
+}
+
+// checkBase returns an error if the run's model differs from that of the base in more than adapters.
+func (r *Trained) checkBase(base *run.Base) error {
+	p := config.Problem{At: r.ConfigPath(), Try: "--to hf, which writes all weights"}
+	switch {
+	case !base.HasVocabularyOf(r.Weights):
+		p.Key = "model.vocab"
+		p.Message = fmt.Sprintf("%s has another vocabulary than %s, whose rows an adapter for peft leaves as they are",
+			r.Path(), base.Path)
+	case !base.HasPositionsOf(r.Weights):
+		p.Key = "model.rope_scaling"
+		p.Message = fmt.Sprintf("%s has other rotary positions than %s, which an adapter for peft leaves as they are: "+
+			"model.rope_scaling = %s, there %s", r.Path(), base.Path, r.Config.Model.RopeScaling, base.RopeScaling())
+	default:
+		return nil
+	}
+	return p
 }

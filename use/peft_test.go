@@ -101,10 +101,11 @@ func TestExportedAdaptersMakeTheMergedModel(t *testing.T) {
 }
 
 // The base of adapters is the model in the Hugging Face layout that they adapt, also of a run that goes on with the
-// adapters of another, whose vocabulary must be that of the base.
+// adapters of another. Its vocabulary, positions and weights must be those that the run has without adapters. Of a run,
+// the checkpoint is named.
 func TestAdaptersNameTheirBase(t *testing.T) {
 	data, from, base := traintest.Data(t), filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "base")
-	mustRun(t, run.Options{Config: traintest.Config(data), Dir: from})
+	mustRun(t, run.Options{Config: with(t, data, "checkpoint.every=5", "checkpoint.keep=10"), Dir: from})
 	export := func(dir string) (*AdapterReport, error) {
 		r, err := OpenWith(dir, OpenOptions{Threads: 1, Apart: true})
 		if err != nil {
@@ -133,11 +134,33 @@ func TestAdaptersNameTheirBase(t *testing.T) {
 	if _, err := export(grown); !errors.As(err, &p) || p.Key != "model.vocab" {
 		t.Errorf("with rows that the base has not: %v", err)
 	}
+	stretched := adapt(t, base, data, "train.steps=2", "schedule.warmup=1", "model.rope_scaling=linear:2")
+	if _, err := export(stretched); !errors.As(err, &p) || p.Key != "model.rope_scaling" {
+		t.Errorf("with positions that the base has not: %v", err)
+	}
+	if err := os.Rename(base, base+".old"); err != nil {
+		t.Fatal(err)
+	}
+	other, err := Open(first, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.ExportHF(base, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := export(second); !errors.As(err, &p) || p.Key != "init.weights" {
+		t.Errorf("with another model in the place of the base: %v", err)
+	}
 	if err := os.RemoveAll(base); err != nil {
 		t.Fatal(err)
 	}
 	if report, err := export(second); err != nil || report.Base != "" || len(report.Notes) != 1 {
 		t.Errorf("without the base: %+v, %v", report, err)
+	}
+	early := adapt(t, from, data, "train.steps=2", "schedule.warmup=1", "init.step=5")
+	if report, err := export(early); err != nil || !strings.Contains(report.Notes[0], " --step 5 DIR") {
+		t.Errorf("of an early step of a run: %+v, %v", report, err)
 	}
 }
 
