@@ -26,8 +26,9 @@ type Config interface {
 
 // Tokens are the ids of special tokens, -1 for none.
 type Tokens struct {
-	BOS, Pad int
-	EOS      []int // that end a text
+	BOS int   `json:"bos"`
+	Pad int   `json:"pad"`
+	EOS []int `json:"eos"` // that end a text
 }
 
 // EndOfText returns the ids of the tokens that end a text, in the form of config.json.

@@ -19,6 +19,7 @@ type Export struct {
 	Tensors       []safetensors.Tensor
 	TokenizerJSON []byte   // tokenizer.json; the config's special ids must be among its added tokens
 	Before, After []uint32 // tokens that TokenizerJSON puts around a text
+	ChatTemplate  any      // as from [ChatTemplate]; nil for none
 	Card          Card
 	MaxShard      int64 // bytes of weights in one file; 0 means 5 GB
 
@@ -102,6 +103,9 @@ func texts(c Config, e Export) (map[string][]byte, error) {
 	}
 	for key, token := range special {
 		tokenizer[key] = token
+	}
+	if e.ChatTemplate != nil {
+		tokenizer["chat_template"] = e.ChatTemplate
 	}
 	if bos, eos, ok := e.around(c.tokens()); ok {
 		tokenizer["add_bos_token"], tokenizer["add_eos_token"] = bos, eos

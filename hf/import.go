@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"anneal/internal/fileio"
 	"anneal/safetensors"
 )
 
@@ -89,7 +88,7 @@ const maxConfig = 1 << 20 // bytes
 // unknown kinds of RoPE, quantised weights, unknown settings) it returns an error that names the field.
 func ReadConfig(dir string) (Config, error) {
 	path := filepath.Join(dir, "config.json")
-	text, err := fileio.ReadSmall(path, maxConfig)
+	text, err := readText(path, maxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("hf: %w", err)
 	}

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"errors"
+	"slices"
 
 	"anneal/hf"
 	"anneal/tokenizer"
@@ -18,6 +19,36 @@ func Tokens(tok *tokenizer.Tokenizer) hf.Tokens {
 		t.BOS = int(before[0])
 	}
 	return t
+}
+
+// ImportedTokens returns the special tokens of the model in a directory, as far as its tokenizer t has them. The first
+// end of a text is that of t.
+func ImportedTokens(t *tokenizer.Tokenizer, src string) (hf.Tokens, error) {
+	c, err := hf.ReadConfig(src)
+	if err != nil {
+		return hf.Tokens{}, err
+	}
+	from, err := hf.SpecialTokens(src, c)
+	if err != nil {
+		return from, err
+	}
+	special := map[int]bool{}
+	for _, s := range t.Specials() {
+		special[int(s.ID)] = true
+	}
+	is := hf.Tokens{BOS: -1, Pad: -1}
+	if special[from.BOS] {
+		is.BOS = from.BOS
+	}
+	if special[from.Pad] {
+		is.Pad = from.Pad
+	}
+	for _, id := range append(Tokens(t).EOS, from.EOS...) {
+		if special[id] && !slices.Contains(is.EOS, id) {
+			is.EOS = append(is.EOS, id)
+		}
+	}
+	return is, nil
 }
 
 // NameEndOfText tells the tokenizer of a model in a directory which token ends a text. A model without such a token is

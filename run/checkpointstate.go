@@ -9,6 +9,7 @@ import (
 	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/dataset"
+	"anneal/hf"
 	"anneal/internal/nanjson"
 	"anneal/model"
 	"anneal/precision"
@@ -34,7 +35,9 @@ type state struct {
 	Config    *config.Config `json:"config"`         // of the last training; nil if the checkpoint holds only weights
 	Past      []stretch      `json:"past,omitempty"` // the steps before those of Config; ascending
 
-	Imported bool `json:"imported,omitempty"` // the weights come from a model made by other tools
+	Imported     bool       `json:"imported,omitempty"`       // the weights come from a model made by other tools
+	Special      *hf.Tokens `json:"special_tokens,omitempty"` // of that model; nil in runs of an early version
+	ChatTemplate any        `json:"chat_template,omitempty"`  // of that model, as from hf.ChatTemplate
 
 	// Last results, which a finished run reports again.
 	TrainLoss        float64              `json:"train_loss"`

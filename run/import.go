@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -43,6 +44,14 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if err != nil {
 		return nil, &dataset.Error{Err: fmt.Errorf("%s: %w", src, err)}
 	}
+	t, tok, err := importTokenizer(src, endOfText, cfg.Model.Vocab)
+	if err != nil {
+		return nil, err
+	}
+	from, err := importState(src, t)
+	if err != nil {
+		return nil, &dataset.Error{Err: err}
+	}
 	fp32, err := precision.Lookup("fp32")
 	if err != nil {
 		return nil, err
@@ -57,21 +66,6 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	}
 	defer params.Close()
 	cfg.Take("precision", precisionOf(stored), fmt.Sprintf("the import: its weights are %s", stored))
-	path := filepath.Join(src, "tokenizer.json")
-	t, err := tokenizer.Load(path)
-	if err != nil {
-		return nil, &dataset.Error{Err: err}
-	}
-	if err := checkVocabulary(t, path, m.Config.Vocab); err != nil {
-		return nil, err
-	}
-	if err := interop.NameEndOfText(t, src, endOfText); err != nil {
-		return nil, &dataset.Error{Err: err}
-	}
-	tok, err := fileio.ReadSmall(path, tokenizer.MaxFile)
-	if err != nil {
-		return nil, err
-	}
 	dir := runDir(runDirectory)
 	if err := dir.begin(); err != nil {
 		return nil, err
@@ -87,10 +81,43 @@ func ImportHF(src, runDirectory, endOfText string) (*ImportReport, error) {
 	if r.WeightsHash, _, err = checkpoint.HashTensors(weights); err != nil {
 		return nil, err
 	}
-	if err := store.Save(0, 0, weights, &state{Model: m.Config, Tokenizer: t.Hash(), Imported: true}); err != nil {
+	from.Model = m.Config
+	if err := store.Save(0, 0, weights, from); err != nil {
 		return nil, err
 	}
 	return r, dir.finish(files)
+}
+
+// importTokenizer reads the tokenizer of a model with vocab rows, as a tokenizer and as the bytes of its file.
+func importTokenizer(src, endOfText string, vocab int) (*tokenizer.Tokenizer, []byte, error) {
+	path := filepath.Join(src, "tokenizer.json")
+	if !isFile(path) {
+		return nil, nil, &dataset.Error{Err: fmt.Errorf("%s has no tokenizer.json\n  download it from the "+
+			"repository of the model; if that has only other tokenizer files, transformers makes it: "+
+			"AutoTokenizer.from_pretrained(NAME).save_pretrained(%q)", src, src)}
+	}
+	t, err := tokenizer.Load(path)
+	if err != nil {
+		return nil, nil, &dataset.Error{Err: err}
+	}
+	if err := checkVocabulary(t, path, vocab); err != nil {
+		return nil, nil, err
+	}
+	if err := interop.NameEndOfText(t, src, endOfText); err != nil {
+		return nil, nil, &dataset.Error{Err: err}
+	}
+	text, err := fileio.ReadSmall(path, tokenizer.MaxFile)
+	return t, bytes.TrimPrefix(text, []byte("\ufeff")), err // other programs refuse a byte order mark
+}
+
+// importState returns the state of a run with the model in src, without its shape.
+func importState(src string, t *tokenizer.Tokenizer) (*state, error) {
+	special, err := interop.ImportedTokens(t, src)
+	if err != nil {
+		return nil, err
+	}
+	template, err := hf.ChatTemplate(src)
+	return &state{Tokenizer: t.Hash(), Imported: true, Special: &special, ChatTemplate: template}, err
 }
 
 // precisionOf returns the policy that computes with weights in their stored format. Weights in a format without a

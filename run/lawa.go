@@ -95,7 +95,8 @@ func (d runDir) derive(src runDir, cfg *config.Config, t *tokenizer.Tokenizer, l
 	defer store.Close()
 	hash, _, _ = checkpoint.HashTensors(weightTensors(m))
 	made := state{
-		Model: last.Model, Tokenizer: last.Tokenizer, Progress: last.Progress, Tier: last.Tier, Imported: last.Imported,
+		Model: last.Model, Tokenizer: last.Tokenizer, Progress: last.Progress, Tier: last.Tier,
+		Imported: last.Imported, Special: last.Special, ChatTemplate: last.ChatTemplate,
 	}
 	if err := store.Save(int64(last.Progress.Step), last.Progress.Tokens, weightTensors(m), &made); err != nil {
 		return "", err

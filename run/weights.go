@@ -10,6 +10,8 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/device"
+	"anneal/hf"
+	"anneal/interop"
 	"anneal/model"
 	"anneal/precision"
 	"anneal/tensor"
@@ -109,6 +111,18 @@ func (w *Weights) ConfigPath() string { return w.dir.config() }
 
 // TokenizerPath returns the file of the run's tokenizer.
 func (w *Weights) TokenizerPath() string { return w.dir.tokenizer() }
+
+// SpecialTokens returns the special tokens of the model: for an imported one those that its source named. Each of EOS
+// ends a text.
+func (w *Weights) SpecialTokens() hf.Tokens {
+	if w.last.Special != nil {
+		return *w.last.Special
+	}
+	return interop.Tokens(w.Tokenizer)
+}
+
+// ChatTemplate returns the chat template of an imported model, as from [hf.ChatTemplate].
+func (w *Weights) ChatTemplate() any { return w.last.ChatTemplate }
 
 // Load reads the weights into the memory of a device, and checks that they are the run's and finite.
 func (w *Weights) Load(dev device.Device) (err error) {

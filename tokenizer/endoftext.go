@@ -158,7 +158,7 @@ func eosToken(config []byte) (string, error) {
 	var c struct {
 		EOS json.RawMessage `json:"eos_token"`
 	}
-	if err := json.Unmarshal(config, &c); err != nil || isNull(c.EOS) {
+	if err := json.Unmarshal(bytes.TrimPrefix(config, bom), &c); err != nil || isNull(c.EOS) {
 		return "", err
 	}
 	var text string
@@ -192,7 +192,7 @@ func (t *Tokenizer) writeEndOfText(path string) error {
 	case err != nil:
 		return err
 	default:
-		d := json.NewDecoder(bytes.NewReader(data))
+		d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, bom)))
 		d.UseNumber()
 		if err := d.Decode(&members); err != nil {
 			return fmt.Errorf("%s, which must name the token that ends a text: %w", config, err)

@@ -34,6 +34,9 @@ func Load(path string) (*Tokenizer, error) {
 	return t, nil
 }
 
+// bom is the byte order mark with which some editors begin a file.
+var bom = []byte("\ufeff")
+
 // Read reads a Hugging Face tokenizer.json with a byte-level BPE model: merges as pairs or as "a b", with
 // ignore_merges or without; pre-tokenizer ByteLevel, or a Sequence of Splits (behaviour Isolated) and Digits before
 // it; no normalizer or NFC; added tokens with all their marks. If the file asks for anything that this package does
@@ -44,6 +47,7 @@ func Read(r io.Reader) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	data = bytes.TrimPrefix(data, bom)
 	if err := checkJSON(data); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 		return nil, err
 	}
 	r.MergeAdapters()
-	c, err := interop.ToHF(r.Model.Config, interop.Tokens(r.Tokenizer), r.ConfigPath())
+	c, err := interop.ToHF(r.Model.Config, r.SpecialTokens(), r.ConfigPath())
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +53,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	before, after := r.Tokenizer.Around()
 	start, _ := r.Around()
 	e := hf.Export{TokenizerJSON: tok, Before: before, After: after, Tensors: interop.Tensors(r.Model, dtype),
+		ChatTemplate: r.ChatTemplate(),
 		Card: hf.Card{
 			Name: filepath.Base(filepath.Clean(dir)), Start: strings.Join(start, ""),
 			Facts: [][2]string{

@@ -377,7 +377,7 @@ func (s *Scheduler) hand(x part, tokens []Token, at int) (made int) {
 				break
 			}
 			q.IDs = append(q.IDs, t.ID)
-			t.End = t.ID == s.r.end() && !q.IgnoreEnd
+			t.End = s.r.ends(t.ID) && !q.IgnoreEnd
 			made++
 		}
 		if q.Emit != nil && !q.Emit(t) || t.End {

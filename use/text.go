@@ -92,7 +92,6 @@ func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text str
 			x.cut(n, done.Text)
 		}
 	}()
-	end := x.r.end()
 	o.Sampling.Prompt = n
 	for start := time.Now(); len(x.ids)-n < o.MaxTokens && more; {
 		if err := ctx.Err(); err != nil {
@@ -107,7 +106,7 @@ func (x *Text) follow(ctx context.Context, o GenerateOptions, emit func(text str
 			return done, err
 		}
 		done.Passes++
-		if i := slices.Index(ids, end); i >= 0 {
+		if i := slices.IndexFunc(ids, x.r.ends); i >= 0 {
 			ids, done.Ended, more = ids[:i], true, false
 		}
 		if done.Passes == 1 {
@@ -171,6 +170,9 @@ func (r *Trained) Encode(prompt string, bare bool) ([]int32, error) {
 	}
 	return list, nil
 }
+
+// ends reports whether a token ends a text. An imported model may have several.
+func (r *Trained) ends(id int32) bool { return slices.Contains(r.SpecialTokens().EOS, int(id)) }
 
 // end returns the token that ends a text, −1 if there is none.
 func (r *Trained) end() int32 {
