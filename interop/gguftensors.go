@@ -163,7 +163,7 @@ func (g *GGUF) Check(f *gguf.File) (largest float64, err error) {
 		return 0, fmt.Errorf("%d tensors, want %d", len(f.Tensors()), len(g.Tensors))
 	}
 	for i, t := range g.Tensors {
-		difference, most, err := g.Sources[i].compare(f, t.Name)
+		difference, most, err := g.Sources[i].compare(f, t)
 		if err != nil {
 			return 0, err
 		}
@@ -186,8 +186,9 @@ var rounding = map[gguf.Type]struct{ relative, absolute float64 }{
 	gguf.Q8_0: {0.5/127 + 0x1p-11, 127 * 0x1p-25},
 }
 
-// compare returns the largest difference of a value, and the largest value. NaN is an error.
-func (s GGUFSource) compare(f *gguf.File, name string) (difference, largest float64, err error) {
+// compare returns the largest difference of a value from that of t in the file, and the largest value. Values that are
+// not finite are errors.
+func (s GGUFSource) compare(f *gguf.File, t gguf.Tensor) (difference, most float64, err error) {
 	const chunk = 8192
 	want, got := make([]float32, chunk), make([]float32, chunk)
 	at := 0
@@ -196,20 +197,23 @@ func (s GGUFSource) compare(f *gguf.File, name string) (difference, largest floa
 		for from := 0; from < p.Len; from += chunk {
 			n := min(chunk, p.Len-from)
 			values(want[:n], from)
-			if err := f.ReadFloat32(name, got[:n], at); err != nil {
+			if err := f.ReadFloat32(t.Name, got[:n], at); err != nil {
 				return 0, 0, err
 			}
 			for i, x := range want[:n] {
-				if x-x != 0 {
+				if !finite(x) {
 					return 0, 0, fmt.Errorf("element %d of tensor %s is not a finite number: the model diverged",
-						at+i, name)
+						at+i, t.Name)
 				}
-				largest = max(largest, float64(max(x, -x)))
+				if !finite(got[i]) {
+					return 0, 0, tooLarge(largest(want[:n]), t.Name, t.Type.String())
+				}
+				most = max(most, float64(max(x, -x)))
 				d := float64(x - got[i])
 				difference = max(difference, d, -d)
 			}
 			at += n
 		}
 	}
-	return difference, largest, nil
+	return difference, most, nil
 }

@@ -17,6 +17,9 @@ func Adapter(m *model.Decoder, dtype safetensors.DType, base, at string) (hf.Ada
 	}
 	views, modules := m.AdapterViews()
 	a.Modules = modules
+	if err := CheckRange(views, dtype); err != nil {
+		return a, err
+	}
 	for _, v := range views {
 		a.Tensors = append(a.Tensors, safetensors.Float32From(v.Name, dtype, v.Shape(), v.Tensor.Len(), v.Values()))
 	}

@@ -63,6 +63,9 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	if err := train.Wait(r.dev); err != nil {
 		return nil, err
 	}
+	if err := interop.CheckRange(r.Model.HFViews(), dtype); err != nil {
+		return nil, err
+	}
 	report := &ExportReport{Architecture: c.Class(), Parameters: r.Model.Count(), DType: string(dtype), Step: r.Step}
 	var wrong error
 	e.Check = func(written string) error {

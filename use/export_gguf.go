@@ -1,10 +1,12 @@
 package use
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
+	"anneal/config"
 	"anneal/dataset"
 	"anneal/gguf"
 	"anneal/interop"
@@ -47,6 +49,9 @@ func (r *Trained) ExportGGUF(path string, t gguf.Type) (*GGUFReport, error) {
 		report.MaxDifference, wrong = g.Check(f)
 		return wrong
 	})
+	if p := (config.Problem{}); errors.As(wrong, &p) { // a value has no place in t
+		return nil, p
+	}
 	if wrong != nil {
 		return nil, fmt.Errorf("%s: the exported model would not be the run's: %w", path, wrong)
 	}

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/config"
 	"anneal/device"
+	"anneal/gguf"
 	"anneal/run"
 	"anneal/safetensors"
 	"anneal/tensor"
@@ -98,6 +100,32 @@ func TestARefusedExportLeavesNothing(t *testing.T) {
 	}
 	if _, err := r.ExportHF(dir, safetensors.F32); err != nil {
 		t.Errorf("after one that was refused: %v", err)
+	}
+}
+
+// A weight that is too large for a format is named with its value, and is no sign of divergence.
+func TestLargeWeightsDoNotFitInF16(t *testing.T) {
+	r := exported(t)
+	for _, p := range r.Model.Params() {
+		if p.Name == "layers.1.mlp.down" {
+			p.Value.F32()[40] = -70_000
+		}
+	}
+	dir := t.TempDir()
+	for to, err := range map[string]error{
+		"F16": func() error { _, err := r.ExportHF(filepath.Join(dir, "f16"), "F16"); return err }(),
+		"f16": func() error { _, err := r.ExportGGUF(filepath.Join(dir, "f16.gguf"), gguf.F16); return err }(),
+	} {
+		var p config.Problem
+		if !errors.As(err, &p) || !strings.HasPrefix(p.Message, "-70000 of ") || p.Try != "--dtype bf16" {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	if _, err := r.ExportHF(filepath.Join(dir, "bf16"), "BF16"); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.ExportGGUF(filepath.Join(dir, "q8.gguf"), gguf.Q8_0); err != nil {
+		t.Error(err)
 	}
 }
 
