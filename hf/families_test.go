@@ -34,6 +34,41 @@ func plainMoE() map[string]any {
 	}
 }
 
+// Missing settings of models of experts and of Qwen3 have the defaults of their own classes.
+func TestDefaultsAreThoseOfTheClass(t *testing.T) {
+	without := func(m map[string]any, keys ...string) Config {
+		for _, key := range keys {
+			delete(m, key)
+		}
+		c, err := parseMap(t, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	mixtral := plainMoE()
+	maps.DeleteFunc(mixtral, func(key string, _ any) bool {
+		return strings.Contains(key, "moe") || strings.Contains(key, "sparse") || strings.Contains(key, "topk") ||
+			strings.Contains(key, "window") || key == "num_experts" || key == "mlp_only_layers"
+	})
+	mixtral["model_type"], mixtral["architectures"] = "mixtral", []string{"MixtralForCausalLM"}
+	if c := without(mixtral, "rope_theta", "rms_norm_eps").(*MixtralConfig); c.RopeTheta != 1e6 || c.NormEps != 1e-5 {
+		t.Errorf("a Mixtral has rope_theta %v and rms_norm_eps %v", c.RopeTheta, c.NormEps)
+	}
+	moe := without(plainMoE(), "max_position_embeddings", "rms_norm_eps").(*Qwen3MoEConfig)
+	if moe.MaxPositions != 32768 || moe.NormEps != 1e-6 {
+		t.Errorf("a Qwen3-MoE has %d positions and rms_norm_eps %v", moe.MaxPositions, moe.NormEps)
+	}
+	qwen := plain()
+	maps.Copy(qwen, map[string]any{
+		"model_type": "qwen3", "architectures": []string{"Qwen3ForCausalLM"}, "num_key_value_heads": 4, "head_dim": 8,
+		"rope_theta": 1e6,
+	})
+	if c := without(qwen, "max_position_embeddings").(*LlamaConfig); c.MaxPositions != 32768 {
+		t.Errorf("a Qwen3 has %d positions", c.MaxPositions)
+	}
+}
+
 // A period of windows is the list that it stands for, and comes back as both.
 func TestGemma3WindowsByPeriod(t *testing.T) {
 	c, err := parseMap(t, plainGemma())

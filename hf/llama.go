@@ -199,7 +199,8 @@ func layerType(windowed bool) string {
 	return "full_attention"
 }
 
-// parseLlama takes the settings of a Llama, Qwen2, Qwen3 or Mistral; missing ones have the defaults of transformers.
+// parseLlama takes the settings of a Llama or of a model that is like one; missing ones have the defaults of
+// transformers.
 func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	c := &LlamaConfig{MaxPositions: 2048, NormEps: 1e-6, RopeTheta: 10000, InitStd: 0.02}
 	c.QKNorm, c.QKVBias = modelType == "qwen3" || modelType == "qwen3_moe", modelType == "qwen2"
@@ -218,10 +219,12 @@ func (f *fields) parseLlama(modelType string) *LlamaConfig {
 	if c.QKNorm || c.QKVBias {
 		defaults = Tokens{BOS: -1, Pad: -1}
 	}
-	if modelType == "olmo2" {
+	switch modelType {
+	case "mixtral":
+		c.NormEps, c.RopeTheta = 1e-5, 1e6
+	case "olmo2":
 		c.NormEps, defaults = 1e-5, Tokens{BOS: -1, Pad: 1, EOS: []int{50279}}
-	}
-	if modelType == "phi3" {
+	case "phi3":
 		c.NormEps, defaults = 1e-5, Tokens{BOS: 1, Pad: 32000, EOS: []int{32000}}
 	}
 	c.Tokens = f.tokens(defaults)
@@ -249,10 +252,12 @@ func (f *fields) llamaSizes(c *LlamaConfig, modelType string) {
 		f.must("num_key_value_heads", &c.KVHeads)
 	} else {
 		if c.QKVBias {
-			c.MaxPositions = 32768
 			f.must("num_key_value_heads", &c.KVHeads)
 		}
-		if modelType == "phi3" {
+		switch modelType {
+		case "qwen2", "qwen3", "qwen3_moe":
+			c.MaxPositions = 32768
+		case "phi3":
 			c.MaxPositions = 4096
 		}
 		f.take("max_position_embeddings", &c.MaxPositions)
