@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -83,7 +84,7 @@ func TestATrainedRunOnADeviceApart(t *testing.T) {
 	if !slices.Equal(far.losses, here.losses) {
 		t.Error("losses of documents differ from those on the CPU")
 	}
-	if *far.export != *here.export || far.files != here.files {
+	if !reflect.DeepEqual(far.export, here.export) || far.files != here.files {
 		t.Errorf("its export is %v, on the CPU %v", far.export, here.export)
 	}
 }

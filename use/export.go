@@ -10,6 +10,7 @@ import (
 	"anneal/hf"
 	"anneal/internal/floats"
 	"anneal/interop"
+	"anneal/model"
 	"anneal/precision"
 	"anneal/safetensors"
 	"anneal/tensor"
@@ -24,6 +25,8 @@ type ExportReport struct {
 	Step         int64   `json:"step"`
 	ProbeTokens  int     `json:"probe_tokens"`
 	MaxLogitDiff float64 `json:"max_logit_difference"` // between the run's model and the exported one, read back
+
+	Notes []string `json:"notes"`
 }
 
 // String describes the report for the user.
@@ -66,7 +69,10 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	if err := interop.CheckRange(r.Model.HFViews(), dtype); err != nil {
 		return nil, err
 	}
-	report := &ExportReport{Architecture: c.Class(), Parameters: r.Model.Count(), DType: string(dtype), Step: r.Step}
+	report := &ExportReport{
+		Architecture: c.Class(), Parameters: r.Model.Count(), DType: string(dtype), Step: r.Step,
+		Notes: notesOn(r.Model.Config),
+	}
 	var wrong error
 	e.Check = func(written string) error {
 		wrong = r.checkExport(written, report)
@@ -80,6 +86,17 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 		return nil, &dataset.Error{Err: err}
 	}
 	return report, nil
+}
+
+// notesOn returns what a user of transformers should know about a model that it loads.
+func notesOn(c model.Config) []string {
+	s, factor := c.RopeScaling, float64(c.Context)/float64(max(c.RopeOriginalContext, 1))
+	if s.Kind != "yarn" || factor == s.Factor {
+		return []string{}
+	}
+	return []string{fmt.Sprintf("versions 4 of transformers from before its issue 38224 was mended take "+
+		"model.context / model.rope_original_context = %.4g for YaRN's factor, not %.4g: load the model with a "+
+		"newer version", factor, s.Factor)}
 }
 
 // probeTokens is the number of tokens that the models are compared on.

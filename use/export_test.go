@@ -103,6 +103,17 @@ func TestARefusedExportLeavesNothing(t *testing.T) {
 	}
 }
 
+// An export says so if old versions of transformers would compute another factor of YaRN than the run's.
+func TestExportNotesTheFactorOfYaRN(t *testing.T) {
+	for original, notes := range map[string]int{"8": 0, "16": 1} { // the context is 32
+		r := exported(t, "model.rope_scaling=yarn:4", "model.rope_original_context="+original)
+		report, err := r.ExportHF(filepath.Join(t.TempDir(), "hf"), "F32")
+		if err != nil || len(report.Notes) != notes {
+			t.Errorf("from %s tokens: %+v, %v", original, report, err)
+		}
+	}
+}
+
 // A weight that is too large for a format is named with its value, and is no sign of divergence.
 func TestLargeWeightsDoNotFitInF16(t *testing.T) {
 	r := exported(t)

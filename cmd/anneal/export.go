@@ -70,6 +70,9 @@ func (c exportCmd) hf(s *session, r *use.Trained, start time.Time) error {
 		return err
 	}
 	elapsed := time.Since(start)
+	for _, note := range report.Notes {
+		s.printf("note: %s\n", note)
+	}
 	if report.MaxLogitDiff == 0 {
 		s.printf("read back: its logits on %d probe tokens equal the model's\n", report.ProbeTokens)
 	} else {
