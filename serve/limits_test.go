@@ -176,6 +176,26 @@ func TestAFailureAtTheEndIsNotLost(t *testing.T) {
 	}
 }
 
+// A request's line and headers take 16 KiB at most.
+func TestHeadersAreLimited(t *testing.T) {
+	at := "http://" + listening(t) + "/health"
+	for size, status := range map[int]int{15 << 10: 200, 16<<10 + 1: 431} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Long", strings.Repeat("a", size))
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != status {
+			t.Errorf("a header of %d bytes: status %d, want %d", size, answer.StatusCode, status)
+		}
+	}
+}
+
 // Clients that never finish a request keep nobody else out for long.
 func TestSlowClientsAreHungUpOn(t *testing.T) {
 	guardtest.Outlasts(t, listening(t), "/health", maxConnections, headerTime+10*time.Second)

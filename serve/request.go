@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -48,10 +49,10 @@ type completionRequest struct {
 	AddSpecialTokens  *bool    `json:"add_special_tokens"`
 
 	// These are refused unless they change nothing.
-	BestOf    whole                      `json:"best_of"`
-	Suffix    string                     `json:"suffix"`
-	LogitBias map[string]json.RawMessage `json:"logit_bias"`
-	User      string                     `json:"user"`
+	BestOf    whole              `json:"best_of"`
+	Suffix    string             `json:"suffix"`
+	LogitBias map[string]float64 `json:"logit_bias"`
+	User      string             `json:"user"`
 }
 
 // A whole is a whole number, which may be written with a fraction of zero, such as 4.0. Its value is nil if none was
@@ -89,8 +90,10 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) *apiError {
 	if err := (jsonlimit.Limits{Objects: 100, Values: maxBody / 2}).Check(text); err != nil {
 		return invalid("", "the body has %v", err)
 	}
+	if key, has := strangeKey(text, reflect.TypeOf(v)); has {
+		return invalid(key, "the key %q is not supported", key)
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		wrong := new(json.UnmarshalTypeError)
 		if errors.As(err, &wrong) {
@@ -99,16 +102,37 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) *apiError {
 			}
 			return invalid(wrong.Field, "%s cannot be of the JSON type %s", wrong.Field, wrong.Value)
 		}
-		if quoted, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-			key, _ := strconv.Unquote(quoted)
-			return invalid(key, "the key %s is not supported", quoted)
-		}
 		return invalid("", "the body is not a JSON object of this request: %v", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return invalid("", "something follows the JSON object")
 	}
 	return nil
+}
+
+// strangeKey returns a key of a JSON object that a struct of type t, or a struct in it, does not have in the same
+// letters; encoding/json would take it in any case.
+func strangeKey(object []byte, t reflect.Type) (key string, has bool) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	var values map[string]json.RawMessage
+	if t.Kind() != reflect.Struct || json.Unmarshal(object, &values) != nil {
+		return "", false
+	}
+	known := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		known[t.Field(i).Tag.Get("json")] = t.Field(i).Type
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if known[key] == nil {
+			return key, true
+		}
+		if inner, has := strangeKey(values[key], known[key]); has {
+			return inner, true
+		}
+	}
+	return "", false
 }
 
 // check returns an error that names an invalid parameter.
@@ -125,7 +149,7 @@ func (q *completionRequest) check() *apiError {
 		return invalid("best_of", "best_of other than n is not supported")
 	case q.Suffix != "":
 		return invalid("suffix", "suffix is not supported: the model only continues texts")
-	case len(q.LogitBias) > 0:
+	case slices.ContainsFunc(slices.Collect(maps.Values(q.LogitBias)), func(x float64) bool { return x != 0 }):
 		return invalid("logit_bias", "logit_bias is not supported")
 	case q.StreamOptions != nil && !q.Stream:
 		return invalid("stream_options", "stream_options needs stream = true")

@@ -31,6 +31,7 @@ type Options struct {
 const (
 	maxBody        = 1 << 20 // bytes
 	maxHeader      = 16 << 10
+	headerSlop     = 4 << 10 // that net/http reads beyond its limit
 	maxConnections = 512
 	maxChoices     = 128     // of a request
 	maxLogprobs    = 1 << 20 // of a request
@@ -139,7 +140,8 @@ func (s *Server) routes() *http.ServeMux {
 // longer than Options.Drain, they are answered with an error, and so is the caller, by ErrUnfinished.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: s.handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: maxHeader - headerSlop,
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- webguard.Serve(server, l, maxConnections) }()

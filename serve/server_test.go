@@ -310,6 +310,8 @@ func TestWhatIsNotPossibleIsRefusedByName(t *testing.T) {
 		`{"prompt":"a","max_tokens":"4.0"}`:                                          {400, "max_tokens"},
 		`{"prompt":"a","logit_bias":[]}`:                                             {400, "logit_bias"},
 		`{"prompt":"a","stream":true,"stream_options":{"include_obfuscation":true}}`: {400, "stream_options"},
+		`{"prompt":"a","MAX_TOKENS":3}`:                                              {400, "MAX_TOKENS"},
+		`{"prompt":"a","stream":true,"stream_options":{"Include_usage":true}}`:       {400, "Include_usage"},
 		`{"prompt":"a","stream_options":{}}`:                                         {400, "stream_options"},
 		`{"prompt":"a","model":"gpt-4"}`:                                             {404, "model"},
 		`"` + strings.Repeat("a", 2<<20) + `"`:                                       {413, ""},
@@ -328,8 +330,8 @@ func TestWhatChangesNothingIsAccepted(t *testing.T) {
 	s := newServer(t, Options{})
 	want := complete(t, s, `{"prompt":"the","seed":7,"max_tokens":4,"logprobs":1}`).Choices[0].Text
 	for _, more := range []string{
-		`"logit_bias":{ }`, `"logit_bias":null`, `"stream_options":null`, `"n":1.0,"top_k":-1.0,"best_of":1.00`,
-		`"max_tokens":4.0,"seed":7.0,"logprobs":1.0`, `"suffix":null`,
+		`"logit_bias":{ }`, `"logit_bias":{"5":0,"6":0.0}`, `"logit_bias":null`, `"stream_options":null`,
+		`"n":1.0,"top_k":-1.0,"best_of":1.00`, `"max_tokens":4.0,"seed":7.0,"logprobs":1.0`, `"suffix":null`,
 	} {
 		a := complete(t, s, `{"prompt":"the","seed":7,"max_tokens":4,"logprobs":1,`+more+`}`)
 		if got := a.Choices[0].Text; got != want {
