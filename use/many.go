@@ -15,6 +15,7 @@ type Continuation struct {
 	Text   string
 	Tokens int
 	Ended  bool // the model ended the text, before MaxTokens
+	Done   bool // the text is complete
 
 	Stopped string // the text of Stop that ended it; "" if none did
 }
@@ -28,7 +29,8 @@ const (
 
 // GenerateMany continues each of the prompts as Generate does, prompt i with the seed o.Seed + i. o.Prompt is ignored.
 // It continues several of them in one pass over the weights; the texts are the same as from Generate. It calls
-// progress with the number of finished prompts; progress may be nil.
+// progress with the number of finished prompts; progress may be nil. If ctx ends or the device fails, it returns the
+// continuations beside the error; some may be Done.
 func (r *Trained) GenerateMany(ctx context.Context, prompts []string, o GenerateOptions,
 	progress func(done int)) ([]Continuation, error) {
 	if err := o.check(); err != nil {
@@ -78,10 +80,10 @@ func (r *Trained) continueAll(ctx context.Context, list []opening, progress func
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+			return made, context.Cause(ctx)
 		}
 		if _, err := s.Step(); err != nil {
-			return nil, err
+			return made, err
 		}
 	}
 	return made, nil
@@ -105,7 +107,7 @@ func (r *Trained) sequence(x opening, c *Continuation, done func()) *Sequence {
 		return stream.Next(t.ID)
 	}
 	end := func() {
-		c.Stopped, c.Text = stream.End(), text.String()
+		c.Stopped, c.Text, c.Done = stream.End(), text.String(), true
 		done()
 	}
 	return &Sequence{
@@ -127,9 +129,11 @@ func (r *Trained) oneByOne(ctx context.Context, list []opening, progress func(do
 		var b strings.Builder
 		done, err := text.follow(ctx, x.o, func(piece string) { b.WriteString(piece) })
 		if err != nil {
-			return nil, fmt.Errorf("prompt %d: %w", i+1, err)
+			return made, fmt.Errorf("prompt %d: %w", i+1, err)
 		}
-		made[i] = Continuation{Text: b.String(), Tokens: len(done.IDs), Ended: done.Ended, Stopped: done.Stopped}
+		made[i] = Continuation{
+			Text: b.String(), Tokens: len(done.IDs), Ended: done.Ended, Done: true, Stopped: done.Stopped,
+		}
 		progress(i + 1)
 	}
 	return made, nil

@@ -43,6 +43,53 @@ func TestManyPromptsAreContinuedAsOneByOne(t *testing.T) {
 	}
 }
 
+// What was finished before the end of a context is returned, with the texts of an undisturbed run.
+func TestFinishedTextsAreKept(t *testing.T) {
+	r, err := openRun(t, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompts := make([]string, 40)
+	for i := range prompts {
+		prompts[i] = fmt.Sprintf("word%d and ", i)
+	}
+	o := GenerateOptions{MaxTokens: 3, Sampling: model.Sampling{Temperature: 1, Seed: 5}}
+	want, err := r.GenerateMany(t.Context(), prompts, o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, many := range map[string]func(context.Context, []opening, func(int)) ([]Continuation, error){
+		"together": r.continueAll, "one by one": r.oneByOne,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		list := make([]opening, len(prompts))
+		for i, prompt := range prompts {
+			ids, err := r.Encode(prompt, o.Bare)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list[i] = opening{ids, o}
+			list[i].o.Seed += uint64(i)
+		}
+		got, err := many(ctx, list, func(done int) {
+			if done == 3 {
+				cancel()
+			}
+		})
+		kept := 0
+		for i, c := range got {
+			if c.Done {
+				if kept++; c != want[i] {
+					t.Errorf("%s: text %d is %+v, want %+v", name, i, c, want[i])
+				}
+			}
+		}
+		if !errors.Is(err, context.Canceled) || kept < 3 || kept == len(prompts) {
+			t.Errorf("%s: %d of %d texts are finished, %v", name, kept, len(prompts), err)
+		}
+	}
+}
+
 func TestOfManyPromptsABadOneIsNamed(t *testing.T) {
 	r, err := openRun(t, func(string) {})
 	if err != nil {

@@ -71,35 +71,53 @@ func (c generateCmd) many(s *session, r *use.Trained, questions []lab.Question, 
 		list, err := r.GenerateMany(ctx, prompts, o, func(done int) {
 			s.status.update(func(int) string { return fmt.Sprintf("%d of %d prompts", done, len(prompts)) })
 		})
-		if err != nil {
+		lines, tokens, ended := finishedTexts(prompts, list)
+		if err != nil && len(lines) == 0 {
 			return err
 		}
-		total, ended := 0, 0
-		err = fileio.Write(string(c.Out), func(w io.Writer) error {
-			lines := bufio.NewWriter(w)
-			e := json.NewEncoder(lines)
-			e.SetEscapeHTML(false)
-			for i, x := range list {
-				total += x.Tokens
-				if x.Ended {
-					ended++
-				}
-				if err := e.Encode(written{prompts[i], x.Text, x.Tokens, x.Ended, x.Stopped}); err != nil {
-					return err
-				}
-			}
-			return lines.Flush()
-		})
+		if failed := writeTexts(string(c.Out), lines); failed != nil {
+			return failed
+		}
 		if err != nil {
+			s.notef("%d of %d texts were finished, and are written", len(lines), len(prompts))
 			return err
 		}
 		elapsed := time.Since(start)
-		what := fmt.Sprintf("%d texts of %s tokens, %d of them ended by the model", len(list),
-			units.Commas(total), ended)
+		what := fmt.Sprintf("%d texts of %s tokens, %d of them ended by the model", len(lines),
+			units.Commas(tokens), ended)
 		s.closing(what, c.Out.String(), elapsed, "")
 		return s.emit(map[string]any{
-			"out": string(c.Out), "prompts": len(list), "tokens": total, "ended": ended, "step": r.Step,
+			"out": string(c.Out), "prompts": len(lines), "tokens": tokens, "ended": ended, "step": r.Step,
 			"damaged": faults(r.Skipped), "seconds": elapsed.Seconds(),
 		})
+	})
+}
+
+// finishedTexts returns a line for each prompt whose continuation is complete, and the number of their tokens and of
+// those that the model ended.
+func finishedTexts(prompts []string, list []use.Continuation) (lines []written, tokens, ended int) {
+	for i, x := range list {
+		if !x.Done {
+			continue
+		}
+		lines = append(lines, written{prompts[i], x.Text, x.Tokens, x.Ended, x.Stopped})
+		if tokens += x.Tokens; x.Ended {
+			ended++
+		}
+	}
+	return lines, tokens, ended
+}
+
+func writeTexts(path string, lines []written) error {
+	return fileio.Write(path, func(w io.Writer) error {
+		b := bufio.NewWriter(w)
+		e := json.NewEncoder(b)
+		e.SetEscapeHTML(false)
+		for _, line := range lines {
+			if err := e.Encode(line); err != nil {
+				return err
+			}
+		}
+		return b.Flush()
 	})
 }
