@@ -33,11 +33,13 @@ func openMeasured(dir string, p *Pipeline) (*measured, error) {
 			head = h
 		}
 	}
-	if head.Journal != journalVersion {
+	switch {
+	case head.Journal == 0:
 		return nil, fmt.Errorf("%s holds no signals\n"+
 			"  name the --out of a curation with `signals: true` and `texts: true`", dir)
-	}
-	if head.Measures != p.measures {
+	case head.Journal != journalVersion:
+		return nil, fmt.Errorf("%s was made by another version of anneal\n  curate again from the input", dir)
+	case head.Measures != p.measures:
 		return nil, fmt.Errorf("%s was measured with other stages or options; "+
 			"only thresholds and the stages after the first dedup may differ\n  curate again from the input", dir)
 	}

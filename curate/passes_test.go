@@ -370,13 +370,13 @@ func TestBoundsChangedOverSignals(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	for _, c := range []struct{ first, then, message string }{
-		{"stages: [normalize]", "stages: [normalize]", "has signals and no texts"},
+	for i, c := range []struct{ first, then, message string }{
+		{"signals: true\nstages: [normalize]", "stages: [normalize]", "has signals but no texts"},
 		{"signals: true\ntexts: true\nstages: [{c4: {terminal_punctuation: false}}]", "stages: [c4]",
 			"with other stages or options"},
 		{"", "stages: [c4]", "holds no signals"},
 	} {
-		dir := filepath.Join(dir, c.message)
+		dir := filepath.Join(dir, fmt.Sprint(i))
 		if c.first != "" {
 			if _, err := Run(context.Background(), Options{
 				Pipeline: mustParse(t, c.first), Paths: []string{in}, Dir: dir,
