@@ -25,6 +25,9 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 		case r.Max != nil:
 			return fmt.Sprintf("≤ %.6g", *r.Max)
 		}
+		if r.Documents > 0 { // a comparison, or a list
+			return ""
+		}
 		return "measured only"
 	},
 }).Parse(pageText))

@@ -79,7 +79,11 @@ func only(c model.Config, at string, list ...own) error {
 		own{"short_conv", "0"},
 		own{"kv_lora_rank", "0"}, own{"rope_head_dim", "0"}) {
 		if v := values[o.key]; v != "" && v != o.without {
-			return inexpressible(o.key, v, o.without, at)
+			p := inexpressible(o.key, v, o.without, at)
+			if c.Family == "anneal" { // other keys of the family would follow
+				p.Try = "a model that is trained with model.family = llama"
+			}
+			return p
 		}
 	}
 	return nil
@@ -245,7 +249,7 @@ func toGPT2(c model.Config, tokens hf.Tokens, at string) (hf.Config, error) {
 	}, nil
 }
 
-func inexpressible(key, value, without, at string) error {
+func inexpressible(key, value, without, at string) config.Problem {
 	return config.Problem{
 		Key: "model." + key, At: at, Try: fmt.Sprintf("a model that is trained with model.%s = %s", key, without),
 		Message: fmt.Sprintf("model.%s = %s has no field in the formats of Hugging Face and llama.cpp: other "+

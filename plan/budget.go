@@ -62,6 +62,7 @@ type Predicted struct {
 	BitsPerByte float64 `json:"bits_per_byte"` // of held-out text, by a provisional law
 	Seconds     float64 `json:"seconds"`       // of steps and evaluations
 	MemoryBytes int64   `json:"memory_bytes"`
+	Epochs      float64 `json:"epochs"` // how often the text is read
 }
 
 // Quality describes how well the model is expected to predict held-out text.
@@ -108,7 +109,8 @@ func (b Budget) Derive(cfg *config.Config) (*Budgeted, error) {
 	}
 	*cfg = *best.cfg
 	r := &Budgeted{Derived: append(recipe, best.derived...)}
-	r.Predicted = Predicted{best.loss, b.seconds(best), best.memory}
+	r.Predicted = Predicted{best.loss, b.seconds(best), best.memory,
+		float64(best.resolved.Tokens()) / max(float64(b.Data.Tokens), 1)}
 	return r, nil
 }
 
@@ -155,8 +157,8 @@ const labBook = "docs/budget.md"
 // recipe derives the keys that do not depend on the size.
 func (b Budget) recipe(cfg *config.Config) []Derived {
 	s := &sheet{cfg: cfg}
-	s.set("model.family", "anneal", "1.481 bits/byte where llama with AdamW and cosine had 1.824 in the same time",
-		labBook)
+	s.set("model.family", "anneal", "1.481 bits/byte where llama with AdamW and cosine had 1.824 in the same time; "+
+		"llama for a model to export", labBook)
 	s.set("optimizer.name", "muon", "goes with family anneal", labBook)
 	s.set("schedule.name", "wsd", "1.481 bits/byte where linear had 1.506", labBook)
 	limit, rule := b.Time.Minutes(), "the budget is the limit"

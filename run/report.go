@@ -21,6 +21,7 @@ type ArenaUse struct {
 // Result describes the end of a run.
 type Result struct {
 	Step               int
+	Steps              int // that the run should make; train.minutes may end it before
 	Tokens, Parameters int64
 	TokensPerSecond    float64 // over this process's steps; NaN if it made none
 	TrainLoss          float64 // nats per token of the last applied step; NaN without one
@@ -156,7 +157,7 @@ func (s *session) result(interrupted bool) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{
-		Step: position.Step, Tokens: position.Tokens, Parameters: t.Outline().Count(),
+		Step: position.Step, Steps: s.cfg.Train.Steps, Tokens: position.Tokens, Parameters: t.Outline().Count(),
 		TokensPerSecond: s.clock.average(),
 		TrainLoss:       s.last.TrainLoss, Evaluation: s.last.Evaluation, EvalStep: s.last.EvalStep,
 		ClipRate:   position.ClipRate(),

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 
 	"anneal/comm"
 	"anneal/internal/isa"
@@ -114,14 +117,15 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 		s.status.clear()
 	}
-	if err == nil {
-		err = out.err
-	}
 	code := exitOK
-	if err != nil {
-		code = s.fail(err)
-	} else {
+	switch err = cmp.Or(err, out.err); {
+	case err == nil:
 		s.leave(nil, exitOK)
+	case out.err != nil && errors.Is(err, syscall.EPIPE): // the command has done its work, and nobody reads the results
+		s.leave(nil, exitOK)
+		code = exitPipe
+	default:
+		code = s.fail(err)
 	}
 	s.reportRun() // last, so that a process killed meanwhile has already recorded how it ended
 	return code

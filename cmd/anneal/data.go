@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -76,6 +77,15 @@ func (c dataBuildCmd) Run(s *session) error {
 // tinySample is the tokens of a sample of examples/tiny.yaml.
 const tinySample = 257
 
+// trainExample begins a command that trains on new data: by the example where it is, else by a budget.
+func trainExample() []string {
+	const example = "examples/tiny.yaml"
+	if _, err := os.Stat(example); err != nil {
+		return []string{"anneal", "train", "--budget", "10m"}
+	}
+	return []string{"anneal", "train", example}
+}
+
 // nextOfData returns a command that trains on a data set with this training split, "" if it is too small for the
 // example.
 func nextOfData(dir string, train dataset.Counts) string {
@@ -85,7 +95,7 @@ func nextOfData(dir string, train dataset.Counts) string {
 	case train.Tokens < tinySample:
 		return ""
 	}
-	return command("anneal", "train", "examples/tiny.yaml", "data.path="+dir, "--out", "runs/"+nameOf(dir))
+	return command(append(trainExample(), "data.path="+dir, "--out", "runs/"+nameOf(dir))...)
 }
 
 // finishData prints what a new data set holds, and returns the same for the JSON object.

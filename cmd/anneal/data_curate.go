@@ -146,11 +146,11 @@ func (c dataCurateCmd) curate(ctx context.Context, s *session, o curate.Options)
 		errors.Is(err, fileio.ErrLocked) {
 		return asUsage(err)
 	}
-	if ctx.Err() != nil && !c.DryRun {
-		s.notef("finished work is kept: give the same command again to continue")
-	}
 	if errors.Is(err, curate.ErrWaited) {
 		return &stopped{err.Error()}
+	}
+	if err != nil && ctx.Err() != nil && !c.DryRun {
+		return &stopped{fmt.Sprintf("%v\n  finished work is kept: give the same command again to continue", err)}
 	}
 	if err != nil {
 		return asData(err)

@@ -49,8 +49,8 @@ func (c dataMixCmd) Run(s *session) error {
 		read += x.Drawn
 	}
 	s.closing("a plan of "+units.Commas(read)+" tokens", "", elapsed,
-		command("anneal", "train", "examples/tiny.yaml", "data.mix="+strings.Join(c.Sources, ", "),
-			"data.weights="+o.Method, "--out", "runs/mix"))
+		command(append(trainExample(), "data.mix="+strings.Join(c.Sources, ", "), "data.weights="+o.Method,
+			"--out", "runs/mix")...))
 	return s.emit(struct {
 		*prepare.MixPlan
 		Config  string  `json:"config"`

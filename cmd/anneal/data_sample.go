@@ -37,7 +37,7 @@ func (c dataSampleCmd) Run(s *session) error {
 		elapsed := time.Since(start)
 		s.closing(fmt.Sprintf("a data set of %s tokens, vocabulary %s",
 			units.Commas(m.Train.Tokens+m.Val.Tokens), units.Commas(m.Tokenizer.VocabSize)),
-			c.Out, elapsed, command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Out, "--out", "runs/tiny"))
+			c.Out, elapsed, command(append(trainExample(), "data.path="+c.Out, "--out", "runs/tiny")...))
 		return s.emit(map[string]any{
 			"out": c.Out, "train": m.Train.Counts, "val": m.Val.Counts, "vocab_size": m.Tokenizer.VocabSize,
 			"seconds": elapsed.Seconds(),

@@ -53,8 +53,8 @@ func (c dataScoreCmd) Run(s *session) error {
 		elapsed := time.Since(start)
 		rate := float64(r.Bytes) / 1e6 / elapsed.Seconds()
 		s.printf("%.1f MB/s; `anneal explain data.order` explains how to use scores\n", rate)
-		next := command("anneal", "train", "examples/tiny.yaml", "data.path="+c.Dir,
-			"data.order=first "+r.Name+" over 15%", "--out", "runs/"+nameOf(c.Dir))
+		next := command(append(trainExample(), "data.path="+c.Dir, "data.order=first "+r.Name+" over 15%",
+			"--out", "runs/"+nameOf(c.Dir))...)
 		what := "scores of " + units.Commas(r.Documents) + " documents"
 		if r.Unscored > 0 {
 			what += ", " + units.Commas(r.Unscored) + " of them without one"

@@ -128,9 +128,9 @@ func (f synthFlags) build(s *session, t synth.Text, err error) error {
 			longest = max(longest, len(doc)+1)
 		}
 		s.closing(fmt.Sprintf("a data set of %s tokens", units.Commas(m.Train.Tokens+m.Val.Tokens)), f.Out, elapsed,
-			command("anneal", "train", "examples/tiny.yaml", "data.path="+f.Out, "data.packing=pad",
+			command(append(trainExample(), "data.path="+f.Out, "data.packing=pad",
 				fmt.Sprintf("model.context=%d", longest), fmt.Sprintf("train.batch_tokens=%d", synthBatch*longest),
-				"train.eval_answers=true", "--out", "runs/"+nameOf(f.Out)))
+				"train.eval_answers=true", "--out", "runs/"+nameOf(f.Out))...))
 		return s.emit(map[string]any{
 			"out": f.Out, "train": m.Train.Counts, "val": m.Val.Counts, "document_tokens": longest,
 			"example": t.Train[0], "tasks": items,

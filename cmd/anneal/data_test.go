@@ -66,7 +66,12 @@ func TestAWhollyHeldOutDataSet(t *testing.T) {
 // The command suggested for a data set works: it never trains on held-out text, or on text shorter than a sample of
 // the example.
 func TestDataIsUsedByACommandThatTakesIt(t *testing.T) {
-	cfg, err := config.Load("../../examples/tiny.yaml", nil)
+	if got := nextOfData("d", dataset.Counts{Tokens: tinySample}); got !=
+		"anneal train --budget 10m data.path=d --out runs/d" {
+		t.Errorf("where there is no example: %q", got)
+	}
+	t.Chdir("../..")
+	cfg, err := config.Load("examples/tiny.yaml", nil)
 	if err != nil || cfg.Model.Context+1 != tinySample {
 		t.Fatalf("%v: a sample of the example has %d tokens, not %d", err, cfg.Model.Context+1, tinySample)
 	}

@@ -34,6 +34,10 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	if text := s.energyFact(f.elapsed); text != "" {
 		s.fact("energy", "%s", text)
 	}
+	if !r.Interrupted && r.Step < r.Steps {
+		s.fact("ended by", "train.minutes, after %s of %s steps; `%s` goes on for as long again",
+			units.Commas(r.Step), units.Commas(r.Steps), command("anneal", "resume", f.dir))
+	}
 	if !r.Interrupted {
 		s.closing("a run of "+units.Count(r.Step, "step"), f.dir, f.elapsed, f.next)
 	}

@@ -83,8 +83,8 @@ func (c generateCmd) many(s *session, r *use.Trained, questions []lab.Question, 
 			return err
 		}
 		elapsed := time.Since(start)
-		what := fmt.Sprintf("%d texts of %s tokens, %d of them ended by the model", len(lines),
-			units.Commas(tokens), ended)
+		what := fmt.Sprintf("%s of %s, %d of them ended by the model", units.Count(len(lines), "text"),
+			units.Count(tokens, "token"), ended)
 		s.closing(what, c.Out.String(), elapsed, "")
 		return s.emit(map[string]any{
 			"out": string(c.Out), "prompts": len(lines), "tokens": tokens, "ended": ended, "step": r.Step,

@@ -60,7 +60,7 @@ func (c lrFindCmd) Run(s *session) error {
 			s.printf("diverges       from %.2g on\n", *r.Diverges)
 		}
 		elapsed := time.Since(start)
-		s.closing(fmt.Sprintf("%d steps tried, nothing written", len(r.Points)), "", elapsed, c.next(r))
+		s.closing(fmt.Sprintf("%d steps tried", len(r.Points)), "", elapsed, c.next(r))
 		return s.emit(struct {
 			*lab.LRRange
 			Seconds float64 `json:"seconds"`

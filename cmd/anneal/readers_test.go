@@ -173,6 +173,22 @@ func TestASlowReaderIsToldWhatItMissed(t *testing.T) {
 	}
 }
 
+// A run whose results nobody reads is a run that ended well.
+func TestARunEndsWellWithoutAReader(t *testing.T) {
+	w := newWorkshop(t)
+	for _, json := range []string{"--json", "--quiet"} {
+		reader, stdout := stalled(t)
+		reader.Close()
+		stderr, run := tempFile(t), w.path("run"+json)
+		code := ends(t, launch(t, stdout, stderr, "train", json, w.path("run.yaml"), "--out", run))
+		exit, err := os.ReadFile(filepath.Join(run, "exit.json"))
+		if code != exitPipe || err != nil || !strings.Contains(string(exit), `"code":0`) {
+			text, _ := os.ReadFile(stderr.Name())
+			t.Errorf("%s: exit %d, %s (%v)\n%s", json, code, exit, err, text)
+		}
+	}
+}
+
 // A reader that closes before all results are read ends a command that only prints, without a message.
 func TestCommandsThatOnlyPrintEndWithTheirReader(t *testing.T) {
 	for _, command := range []string{"explain", "version", "attention show full --svg -"} {

@@ -150,8 +150,9 @@ func zeroTable() (*Table, error) {
 		},
 		Notes: "Bytes a parameter: 2 of weights, 2 of gradients, 12 of FP32 weights and moments; each stage divides " +
 			"one more of them among the ranks (Rajbhandari et al. 2019, arXiv 1910.02054). Activations are not " +
-			"divided. traffic: bytes that a rank sends in a step, over the bytes of the weights. `anneal train " +
-			"CONFIG parallel.zero=3 --dry-run --ranks 64` counts a run of your own.",
+			"divided. This program keeps gradients in FP32, 4 bytes. traffic: bytes that a rank sends in a step, " +
+			"over the bytes of the weights. `anneal train CONFIG parallel.zero=3 --dry-run --ranks 64` counts a run " +
+			"of your own.",
 	}
 	keeps := []string{"everything", "a part of the optimizer", "and of the gradients", "and of the weights"}
 	for stage, says := range keeps {
