@@ -48,7 +48,10 @@ func onRanks(t *testing.T, cfg *config.Config, n int, inPlace bool, f func(x *Tr
 				}
 				t.Cleanup(x.Close)
 				trainers[r] = x
-				return f(x)
+				if err := f(x); err != nil {
+					return err
+				}
+				return x.Settle() // before any rank frees its memory
 			}(); errs[r] != nil {
 				worlds[r].Abort(errs[r])
 			}
