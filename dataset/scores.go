@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"anneal/internal/fileio"
+	"anneal/internal/shellword"
 )
 
 // Scores hold one number for each document of the training split, in order: its difficulty or its quality. They are
@@ -102,7 +103,7 @@ func (d *Dataset) encodeScores(s Scores) []byte {
 // ReadScores reads the named scores. It returns an error if there are none, or if they belong to other data.
 func (d *Dataset) ReadScores(name string) (Scores, error) {
 	again := fmt.Sprintf("`anneal data score %s --by %s` if that is one of its metrics, or import them with "+
-		"`--by file:PATH --name %[2]s`", d.Dir, name)
+		"`--by file:PATH --name %[2]s`", shellword.Command(d.Dir), name)
 	if !ScoresName.MatchString(name) {
 		return Scores{}, fmt.Errorf("%q is not a valid name for scores: use at most 32 lower-case letters, "+
 			"digits, _ and -", name)

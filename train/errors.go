@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 
+	"anneal/internal/shellword"
 	"anneal/internal/units"
 )
 
@@ -19,7 +20,8 @@ func (e *DeviceError) Error() string {
 		return e.Err.Error()
 	}
 	return fmt.Sprintf("%v\n  training stopped after step %d; nothing since the last checkpoint is saved\n"+
-		"  continue from that checkpoint with `anneal resume %s`", e.Err, e.Step, e.Dir)
+		"  continue from that checkpoint with `anneal resume %s`", e.Err, e.Step,
+		shellword.Command(e.Dir))
 }
 
 func (e *DeviceError) Unwrap() error { return e.Err }

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 
+	"anneal/internal/shellword"
 	"anneal/tensor"
 
 	"github.com/zeebo/xxh3"
@@ -111,5 +112,6 @@ func (e *CorruptionError) Error() string {
 	return fmt.Sprintf("silent data corruption: at step %d the same micro-batch gave other bits the second time, "+
 		"first in %s\n"+
 		"  this machine's processor, accelerator or memory is faulty or overclocked: test it before you trust it\n"+
-		"  the step is not saved; continue on another machine with `anneal resume %s`", e.Step, what, e.Dir)
+		"  the step is not saved; continue on another machine with `anneal resume %s`", e.Step, what,
+		shellword.Command(e.Dir))
 }

@@ -5,6 +5,7 @@ import (
 
 	"anneal/config"
 	"anneal/hf"
+	"anneal/internal/shellword"
 	"anneal/interop"
 	"anneal/run"
 	"anneal/safetensors"
@@ -103,7 +104,7 @@ func (r *Trained) peftBase() (path string, notes []string, err error) {
 			Message: fmt.Sprintf("%s has other weights now than those that the adapters began with", base.Path),
 		}
 	case base.Run:
-		export := "anneal export " + base.Path
+		export := "anneal export " + shellword.Command(base.Path)
 		if base.Step > 0 {
 			export += fmt.Sprintf(" --step %d", base.Step)
 		}
