@@ -224,6 +224,7 @@ func dryRunBudget(s *session, cfg *config.Config, memory int64, b *plan.Budgeted
 	if err != nil {
 		return err
 	}
+	p.Untimed = "" // the budget was measured, and says how long the run takes
 	printNeeds(s, cfg, p)
 	if err := unfitBeside(p, b); err != nil {
 		return err

@@ -15,6 +15,9 @@ import (
 // printTime prints how long a run will take, or why that is not known.
 func printTime(s *session, p *plan.Foresight) {
 	t := p.Time
+	if t == nil && p.Untimed == "" {
+		return
+	}
 	if t == nil {
 		for i, line := range strings.Split(p.Untimed, "\n") {
 			s.prosef("#   ", "# %s%s\n", map[bool]string{true: "", false: "  "}[i == 0], strings.TrimSpace(line))
