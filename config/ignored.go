@@ -46,7 +46,8 @@ func (k *checker) ignored() {
 		{!c.Log.Sinks.Has(Trackio), "without log.sinks = trackio", "log.sinks = trackio",
 			[]string{"log.trackio_url", "log.trackio_project"}},
 		{len(c.Log.Sinks) == 0, "without log.sinks", "log.sinks = tensorboard", []string{"log.every"}},
-		{c.Guard.SpikeZ == 0, "without guard.spike_z", "guard.spike_z = 6", []string{"guard.window"}},
+		{c.Guard.SpikeZ == 0 && !c.Parallel.Outer.On(), "without guard.spike_z", "guard.spike_z = 6",
+			[]string{"guard.window"}},
 		{c.Eval.Tasks == "", "without eval.tasks", "eval.tasks = DIR", []string{"eval.tasks_every"}},
 		{c.Samples.Every == 0, "without samples.every", "samples.every = 100",
 			[]string{"samples.prompts", "samples.tokens", "samples.temperature"}},
@@ -102,8 +103,6 @@ func (k *checker) ignored() {
 			[]string{"fp8.scaling", "fp8.history", "fp8.margin", "fp8.attention"}},
 		{scaled && !c.LossScale.Dynamic, "with loss_scale.dynamic = false", "loss_scale.dynamic = true",
 			[]string{"loss_scale.interval", "loss_scale.floor", "loss_scale.hysteresis"}},
-		{fp8 && !m.HasSoftmax(), "with model.attention = " + m.Attention.String(),
-			"a layer with model.attention other than linear", []string{"fp8.attention"}},
 		{fp8 && c.FP8.Scaling != "delayed", "with fp8.scaling = " + c.FP8.Scaling, "fp8.scaling = delayed",
 			[]string{"fp8.history", "fp8.margin"}},
 		{o.Name == "sgd" && o.Momentum == 0, "without optimizer.momentum", "optimizer.momentum = 0.9",
@@ -116,8 +115,6 @@ func (k *checker) ignored() {
 			"optimizer.groups.norm or optimizer.groups.matrix", []string{
 				"optimizer.groups.bias.lr_ratio", "optimizer.groups.bias.weight_decay",
 			}},
-		{k.given("optimizer.groups.embedding.weight_decay"), "with optimizer.groups.embedding.weight_decay",
-			"one of both", []string{"optimizer.decay_embeddings"}},
 		{!k.decaysAny(), "where no weight decays", "optimizer.weight_decay = 0.1",
 			[]string{"optimizer.cautious_decay", "schedule.weight_decay"}},
 	} {

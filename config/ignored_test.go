@@ -147,8 +147,12 @@ func TestADecayByItsTimeScaleFollowsAnEdit(t *testing.T) {
 		{"  decay_timescale: 0.5 ", "  decay_timescale: 0 ", 0.1},
 		{"  lr: 0.001 ", "  lr: 0.002 ", 1},
 		{"  steps: 1000 ", "  steps: 500 ", 2},
+		{"  decay_timescale: 0.5 |  weight_decay: 2 ", "  decay_timescale: 0 |  weight_decay: 0.05 ", 0.05},
 	} {
-		text := strings.Replace(string(was.YAML()), c.old, c.new, 1)
+		text, edits := string(was.YAML()), strings.Split(c.new, "|")
+		for i, old := range strings.Split(c.old, "|") {
+			text = strings.Replace(text, old, edits[i], 1)
+		}
 		now, err := parse([]byte(text), "config.yaml", nil)
 		if err != nil {
 			t.Fatalf("%q: %v", c.new, err)
@@ -270,6 +274,7 @@ func TestDerivedValuesOfARunFollowAnOverride(t *testing.T) {
 		{"model.family=anneal", "model.family=olmo2"},
 		{"optimizer.name=schedulefree", "optimizer.name=adamw"},
 		{"seed=2", "optimizer.name=schedulefree"},
+		{"schedule.name=wsd", "optimizer.name=muon"},
 		{"schedule.warmup=20 schedule.horizon=90% schedule.final_ratio=0.1", "train.steps=500"},
 		{"train.steps=2000 schedule.name=cyclic schedule.branches=5,10", "seed=2"},
 	} {

@@ -142,7 +142,10 @@ func (c *Config) underive(o string) {
 		c.followLength("schedule.horizon")
 		return
 	case "optimizer.name":
-		from = []string{"optimizer.", "schedule."}
+		from = []string{"optimizer."}
+		if s := c.origins["schedule.name"]; s.Default || s.Rule == scheduleFreeRule {
+			from = append(from, "schedule.name", "schedule.final_ratio")
+		}
 	case "optimizer.variant", "optimizer.muon_scale":
 		from = []string{"optimizer."}
 	case "optimizer.weight_decay", "optimizer.decay_embeddings":

@@ -223,12 +223,15 @@ func (c *Config) followDecay() {
 			marked, values = append(marked, group.key), append(values, group.decay)
 		}
 	}
-	if edited := c.editedTimescale(); edited != "" {
+	from, given := c.origins["optimizer.weight_decay"]
+	own := given && len(slices.Compact(values)) == 1 && values[0] != o.WeightDecay
+	if edited := c.editedTimescale(); edited != "" && !own {
 		c.follow(edited, append([]string{"optimizer.weight_decay"}, marked...))
 		return
 	}
-	_, given := c.origins["optimizer.weight_decay"]
-	if given && len(slices.Compact(values)) == 1 && values[0] != o.WeightDecay {
+	if own {
+		from.Rule = "" // of a time scale
+		c.origins["optimizer.weight_decay"] = from
 		c.follow("optimizer.weight_decay", marked)
 	}
 	_, given = c.origins["optimizer.decay_embeddings"]

@@ -46,7 +46,8 @@ const (
 		"exponential; 4e-6 in one_cycle; else 0"
 	warmupRule = "warmup = 1 % of the steps, at least 1 and at most 2000; 30 % in one_cycle; in power 100 steps, " +
 		"which do not depend on the length, but at most a tenth of the run"
-	branchesRule = "branches = 25%, 50% in wsds, 14%, 43% in restarts, 25%, 50%, 75% in cyclic, 80%, 90% in step"
+	scheduleFreeRule = "schedulefree has no other"
+	branchesRule     = "branches = 25%, 50% in wsds, 14%, 43% in restarts, 25%, 50%, 75% in cyclic, 80%, 90% in step"
 )
 
 // usualBranches holds the default branches of the schedules that have branches.
@@ -64,7 +65,7 @@ func (c *Config) resolveSchedule() {
 		c.origins[warmup] = from
 	}
 	if _, given := c.origins["schedule.name"]; !given && c.Optimizer.Name == "schedulefree" {
-		c.DeriveText("schedule.name", "constant", "schedulefree has no other")
+		c.DeriveText("schedule.name", "constant", scheduleFreeRule)
 	}
 	s, ratio, warm := &c.Schedule, 0.0, min(max(c.Train.Steps/100, 1), 2000)
 	switch s.Name {

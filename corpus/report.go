@@ -150,6 +150,14 @@ func Count(list []Reject) Report {
 	return r.report
 }
 
+// Undeliver counts delivered documents as lost; lost describes them.
+func (r *Report) Undeliver(lost Report) {
+	if r.Add(lost); lost.Lost != nil {
+		r.Documents -= lost.Lost.Documents
+		r.Bytes -= lost.Lost.Bytes
+	}
+}
+
 // Rejected returns the number of items that were left out.
 func (r Report) Rejected() (n int) {
 	for _, c := range r.Rejects {

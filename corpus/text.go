@@ -225,8 +225,6 @@ func (c *cutter) deliver(d Document, valid bool) error {
 	return nil
 }
 
-// pass leaves out something that holds no text.
-
 // lastEnd returns where the last mark in text ends, or 0.
 func lastEnd(text []byte, mark string) int {
 	if i := bytes.LastIndex(text, []byte(mark)); i >= 0 {
@@ -235,6 +233,7 @@ func lastEnd(text []byte, mark string) int {
 	return 0
 }
 
+// pass leaves out something that holds no text.
 func (c *cutter) pass(line int, reason Reason, detail string) {
 	c.r.reject(Reject{Source: c.source, Line: line, Offset: c.offset, Reason: reason, Detail: detail})
 }

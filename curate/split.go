@@ -75,6 +75,6 @@ func (f *files) read(ctx context.Context, w *worker, i int) error {
 	}
 	w.progress(in.BytesRead() - before)
 	w.tally.Input = in.Report()
-	w.tally.Input.Add(long)
+	w.tally.Input.Undeliver(long)
 	return w.rejectFault
 }

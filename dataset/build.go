@@ -20,7 +20,7 @@ import (
 // BuildOptions are the options of Build.
 type BuildOptions struct {
 	Dir       string    // created if missing; must not hold a dataset unless Replace is set
-	Replace   bool      // replace the dataset in Dir, which is kept until the new one is complete
+	Replace   bool      // replace the dataset in Dir, which comes back if the build fails
 	Tokenizer Tokenizer // the tokenizer of NewEncoder
 
 	// TokenizerFile is written to Dir as tokenizer.json, so that the dataset is self-contained; may be nil.
@@ -115,7 +115,8 @@ func (o BuildOptions) make(doing string, fill func(*builder) error) (m Manifest,
 		}
 		return Manifest{}, fmt.Errorf("%s %s: %w", doing, o.Dir, err)
 	}
-	return m, settle(o.Dir)
+	_ = settle(o.Dir) // what it cannot remove now, the next build does
+	return m, nil
 }
 
 // progress reports the progress of the build.
@@ -156,8 +157,13 @@ func (b *builder) finish() (Manifest, error) {
 
 // write writes a file beside the manifest.
 func (b *builder) write(name string, from io.WriterTo) error {
-	b.wrote = append(b.wrote, name)
-	return writeFile(filepath.Join(b.opt.Dir, name), from)
+	path := filepath.Join(b.opt.Dir, name)
+	fresh := !exists(path)
+	err := writeFile(path, from)
+	if err == nil && fresh {
+		b.wrote = append(b.wrote, name)
+	}
+	return err
 }
 
 // ErrExists means that the directory for a new dataset already holds one.
@@ -178,7 +184,11 @@ func prepare(dir string, replace bool) error {
 		if !replace {
 			return fmt.Errorf("%s %w\n  choose another directory, or replace it with --replace", dir, ErrExists)
 		}
-		return setAside(dir)
+		if err := setAside(dir); err != nil {
+			return errors.Join(fmt.Errorf("%s cannot be set aside: %s\n  choose another directory, or remove it",
+				dir, fileio.Cause(err)), settle(dir))
+		}
+		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("build %s: %s", dir, fileio.Cause(err))
 	}

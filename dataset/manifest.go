@@ -15,6 +15,7 @@ import (
 	"anneal/corpus"
 	"anneal/internal/fileio"
 	"anneal/internal/jsonlimit"
+	"anneal/internal/shellword"
 )
 
 const (
@@ -84,9 +85,14 @@ var ErrNone = errors.New("no data set")
 func readManifest(dir string) (Manifest, error) {
 	path := filepath.Join(dir, manifestName)
 	b, err := fileio.ReadSmall(path, manifestLimit)
+	if errors.Is(err, fs.ErrNotExist) && (exists(filepath.Join(dir, replaced)) || exists(filepath.Join(dir, moving))) {
+		return Manifest{}, fmt.Errorf("%w in %s: it is being replaced\n  if that was interrupted, `anneal data build "+
+			"--tokenizer tok.json --out %s FILES…` brings the old one back", ErrNone, dir, shellword.Command(dir))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return Manifest{}, fmt.Errorf("%w in %s: it has no %s\n  make one with `anneal data build --tokenizer "+
-			"tok.json --out %s FILES…`; an interrupted build leaves no manifest", ErrNone, dir, manifestName, dir)
+			"tok.json --out %s FILES…`; an interrupted build leaves no manifest", ErrNone, dir, manifestName,
+			shellword.Command(dir))
 	}
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest %s: %s", path, fileio.Cause(err))

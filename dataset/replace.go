@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -18,16 +19,26 @@ const (
 	moving   = ".moving"   // holds a part of it, on the way there or back; the rest is where it belongs
 )
 
-// setAside moves the dataset in dir to dir/.replaced.
+// setAside moves the dataset in dir to dir/.replaced. It copies the files of the tokenizer: the build may use them.
 func setAside(dir string) error {
-	names, err := filesOf(dir)
+	shards, err := shardsOf(dir)
 	if err != nil {
 		return err
 	}
-	if err := moveAll(slices.Insert(names, 0, manifestName), dir, filepath.Join(dir, moving)); err != nil {
+	to := filepath.Join(dir, moving)
+	if err := moveAll(slices.Insert(shards, 0, manifestName), dir, to); err != nil {
 		return err
 	}
-	return os.Rename(filepath.Join(dir, moving), filepath.Join(dir, replaced))
+	for _, name := range tokenizersOf(dir) {
+		file, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = writeFile(filepath.Join(to, name), bytes.NewReader(file))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return os.Rename(to, filepath.Join(dir, replaced))
 }
 
 // settle finishes what a failed or killed build left: it brings the old dataset back, or removes it if the new one is
@@ -38,7 +49,7 @@ func settle(dir string) error {
 		if Exists(dir) {
 			return os.RemoveAll(old)
 		}
-		if err := removeFiles(dir); err != nil {
+		if err := removeNew(dir, old); err != nil {
 			return err
 		}
 		if err := os.Rename(old, halfway); err != nil {
@@ -48,10 +59,11 @@ func settle(dir string) error {
 	if !exists(halfway) {
 		return nil
 	}
-	names, err := filesOf(halfway)
+	names, err := shardsOf(halfway)
 	if err != nil {
 		return err
 	}
+	names = append(names, tokenizersOf(halfway)...)
 	if err := moveAll(append(names, manifestName), halfway, dir); err != nil {
 		return err
 	}
@@ -78,11 +90,17 @@ func moveAll(names []string, from, to string) error {
 	return nil
 }
 
-// removeFiles removes the files of a build that has written no manifest.
-func removeFiles(dir string) error {
-	names, err := filesOf(dir)
+// removeNew removes the shards of a build that has written no manifest, and files of a tokenizer that the old dataset
+// lacks.
+func removeNew(dir, old string) error {
+	names, err := shardsOf(dir)
 	if err != nil {
 		return err
+	}
+	for _, name := range tokenizersOf(dir) {
+		if !exists(filepath.Join(old, name)) {
+			names = append(names, name)
+		}
 	}
 	for _, name := range names {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
@@ -92,15 +110,14 @@ func removeFiles(dir string) error {
 	return nil
 }
 
-// filesOf lists the files of a dataset in dir, also of an incomplete one, without the manifest: shards and tokenizer.
-func filesOf(dir string) ([]string, error) {
-	names, err := shardsOf(dir)
+// tokenizersOf lists the files of the tokenizer in dir.
+func tokenizersOf(dir string) (names []string) {
 	for _, name := range []string{tokenizerName, tokenizerConfigName} {
 		if exists(filepath.Join(dir, name)) {
 			names = append(names, name)
 		}
 	}
-	return names, err
+	return names
 }
 
 // shardsOf lists the shards in dir, complete or not.

@@ -66,6 +66,12 @@ func TestAKilledBuildLeavesWhatItWasToReplace(t *testing.T) {
 			BuildOptions{TokenizerFile: strings.NewReader("old"), ShardTokens: 5})
 		before := files(t, d.Dir)
 		kill(d.Dir)
+		if _, err := os.Stat(filepath.Join(d.Dir, tokenizerName)); err != nil {
+			t.Errorf("killed %s: the tokenizer, with which the same command begins, is gone", name)
+		}
+		if _, err := Open(d.Dir); err == nil || !strings.Contains(err.Error(), "being replaced") {
+			t.Errorf("killed %s: opening it gives %v", name, err)
+		}
 		opt := BuildOptions{Dir: d.Dir, Tokenizer: byteTokenizer, NewEncoder: byteEncoder}
 		if _, err := Build(t.Context(), opt, sequence([]string{"five"})); !errors.Is(err, ErrExists) {
 			t.Errorf("killed %s: %v", name, err)
@@ -74,18 +80,25 @@ func TestAKilledBuildLeavesWhatItWasToReplace(t *testing.T) {
 	}
 }
 
-// A build that fails leaves nothing where there was nothing.
-func TestAFailedBuildLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, manifestName+temporary), 0o777); err != nil {
-		t.Fatal(err)
+// A build that fails leaves what was there: nothing, or a tokenizer of the user.
+func TestAFailedBuildLeavesWhatWasThere(t *testing.T) {
+	for _, before := range []map[string]string{nil, {tokenizerName: "my own"}} {
+		dir := t.TempDir()
+		for name, text := range before {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Mkdir(filepath.Join(dir, manifestName+temporary), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		opt := BuildOptions{Dir: dir, Tokenizer: byteTokenizer, NewEncoder: byteEncoder,
+			TokenizerFile: strings.NewReader("my own"), TokenizerConfig: []byte("{}")}
+		if _, err := Build(t.Context(), opt, sequence([]string{"one", "two"})); err == nil {
+			t.Fatal("the manifest was written")
+		}
+		checkFiles(t, dir, before)
 	}
-	opt := BuildOptions{Dir: dir, Tokenizer: byteTokenizer, NewEncoder: byteEncoder,
-		TokenizerFile: strings.NewReader("{}"), TokenizerConfig: []byte("{}")}
-	if _, err := Build(t.Context(), opt, sequence([]string{"one", "two"})); err == nil {
-		t.Fatal("the manifest was written")
-	}
-	checkFiles(t, dir, nil)
 }
 
 func checkFiles(t *testing.T, dir string, want map[string]string) {

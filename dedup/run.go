@@ -203,7 +203,7 @@ func (r *run) write(ctx context.Context) error {
 	}
 	if r.o.Input != nil {
 		in := r.o.Input()
-		in.Add(long)
+		in.Undeliver(long)
 		r.report.Input = &in
 	}
 	b, err := json.MarshalIndent(r.report, "", "  ")

@@ -388,9 +388,12 @@ func TestDocumentsTooLongToWriteAreLost(t *testing.T) {
 			}
 		}
 	}
-	o := Options{Units: []Unit{Document}, Out: t.TempDir(), Input: func() corpus.Report { return corpus.Report{} }}
+	o := Options{Units: []Unit{Document}, Out: t.TempDir(), Input: func() corpus.Report {
+		return corpus.Report{Documents: 3, Bytes: corpus.LongestLine}
+	}}
 	rep, err := Run(context.Background(), o, documents)
-	if err != nil || rep.Kept != 2 || rep.Input.Lost == nil || rep.Input.Lost.Documents != 1 {
-		t.Errorf("kept %d of 3 documents, lost %+v; %v", rep.Kept, rep.Input.Lost, err)
+	if err != nil || rep.Kept != 2 || rep.Input.Lost == nil || rep.Input.Lost.Documents != 1 ||
+		rep.Input.Documents != 2 || rep.Input.Bytes != 20 {
+		t.Errorf("kept %d of 3 documents, %+v; %v", rep.Kept, rep.Input, err)
 	}
 }

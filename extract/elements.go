@@ -43,6 +43,8 @@ var elements = []struct {
 	{"noframes", unseen}, {"object", unseen}, {"svg", unseen}, {"video", unseen},
 }
 
+var svg = elementOf["svg"]
+
 var elementOf = func() map[string]element {
 	m := map[string]element{}
 	for i, e := range elements {

@@ -63,7 +63,8 @@ func divide(page io.Reader, xhtml bool) (*divider, error) {
 		case html.StartTagToken, html.SelfClosingTagToken:
 			name, more := z.TagName()
 			e := elementOf[string(name)]
-			empty := kind == html.SelfClosingTagToken && (xhtml || string(name) == "svg")
+			// A page's SVG is XML, in which <title/> and <style/> end at once.
+			empty := kind == html.SelfClosingTagToken && (xhtml || string(name) == "svg" || d.opened[svg] > 0)
 			if empty {
 				z.NextIsNotRawText()
 			}

@@ -90,6 +90,15 @@ func TestXHTMLEndsEmptyElements(t *testing.T) {
 	}
 }
 
+func TestElementsOfSVGMayEndAtOnce(t *testing.T) {
+	for _, empty := range []string{`<title/>`, `<defs><style type="text/css"/></defs>`, `<script/>`} {
+		page := `<html><body><svg viewBox="0 0 1 1">` + empty + `<path d="M0 0"/></svg><p>` + long + `</p></body></html>`
+		if got := mainText(t, page, "text/html"); got != long {
+			t.Errorf("after %s: %q", empty, got)
+		}
+	}
+}
+
 func TestCharacterSets(t *testing.T) {
 	european := strings.Repeat("schöne Grüße für Zoë. ", 20) + "Ende"
 	asian := strings.Repeat("日本語の文書、中国。", 30)

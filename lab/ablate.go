@@ -141,6 +141,9 @@ func (o AblateOptions) variants() ([]Ablated, error) {
 		if err == nil && o.Context != "" {
 			_, err = use.ContextOf(o.Context, cfg.Model.Context)
 		}
+		if err == nil {
+			err = checkHeldOut(cfg)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}

@@ -2,14 +2,30 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"math"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"anneal/dataset"
 )
 
 // An ablation that is stopped in its third run goes on: the two that had ended are not trained again, and all weights
 // are those of an ablation that was never stopped and trains its runs several at a time.
+// Without held-out text there is nothing to compare, which is said before anything is trained.
+func TestAblationNeedsHeldOutText(t *testing.T) {
+	_, err := Ablate(t.Context(), AblateOptions{
+		Overrides: []string{"data.path=" + sourceDataWith(t, 0), "model.layers=1", "model.dim=32", "model.heads=2",
+			"model.context=64", "train.steps=6", "train.batch_tokens=512"},
+		Variants: [][]string{{"optimizer.name=lion"}}, Seeds: 1, Equal: EqualTokens,
+		OnRun: func(string) { t.Error("a run begins") }, Out: filepath.Join(t.TempDir(), "out"),
+	})
+	if !errors.Is(err, dataset.ErrNoValidation) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAblationGoesOn(t *testing.T) {
 	o := AblateOptions{
 		Overrides: []string{

@@ -157,7 +157,7 @@ func (a *Ablated) take(trials []*Ablated) {
 	for n, t := range trials {
 		a.Tuned = append(a.Tuned, *t)
 		diverged := slices.ContainsFunc(t.Runs, func(r Compared) bool { return r.Diverged })
-		if !diverged && (best < 0 || t.Mean() < trials[best].Mean()) {
+		if known := !math.IsNaN(t.Mean()); known && !diverged && (best < 0 || t.Mean() < trials[best].Mean()) {
 			best = n
 		}
 	}

@@ -152,21 +152,32 @@ func (l *loop) open() (err error) {
 	if l.heldOut, err = l.texts(set.Documents(true)); err != nil {
 		return &dataset.Error{Err: err}
 	}
-	if l.PromptEnd == "" {
-		return nil
-	}
-	held := map[string]bool{}
-	for _, d := range l.heldOut {
-		if prompt, _, ok := strings.Cut(string(d), l.PromptEnd); ok {
-			held[prompt+l.PromptEnd] = true
-		}
-	}
-	all := len(l.Questions)
-	l.Questions = slices.DeleteFunc(slices.Clone(l.Questions), func(q Question) bool { return held[q.Prompt] })
+	all, held := len(l.Questions), l.heldPrompts()
+	l.Questions = slices.DeleteFunc(slices.Clone(l.Questions), func(q Question) bool { return held(q.Prompt) })
 	if l.heldBack = all - len(l.Questions); len(l.Questions) == 0 {
 		return &dataset.Error{Err: fmt.Errorf("all prompts are held out in %s to measure the model", set.Dir)}
 	}
 	return nil
+}
+
+// heldPrompts returns a function that reports whether a held-out document begins with a prompt: with exactly this one,
+// if documents have the end of a prompt.
+func (l *loop) heldPrompts() func(prompt string) bool {
+	var begin []string
+	for _, d := range l.heldOut {
+		prompt, _, ok := strings.Cut(string(d), l.PromptEnd)
+		switch {
+		case l.PromptEnd == "":
+			begin = append(begin, string(d))
+		case ok:
+			begin = append(begin, prompt+l.PromptEnd)
+		}
+	}
+	slices.Sort(begin)
+	return func(prompt string) bool {
+		i, exact := slices.BinarySearch(begin, prompt)
+		return exact || l.PromptEnd == "" && prompt != "" && i < len(begin) && strings.HasPrefix(begin[i], prompt)
+	}
 }
 
 // texts decodes documents.

@@ -95,6 +95,18 @@ func TestALoopGoesOnWhereItWasStopped(t *testing.T) {
 }
 
 // Hints are tried where the answer alone was rejected, and are not kept.
+// A prompt with which a held-out document begins is held out, whether documents name the end of prompts or not.
+func TestHeldOutPrompts(t *testing.T) {
+	for end, want := range map[string]string{"": "true true false false", "=": "true false false false"} {
+		l := &loop{heldOut: [][]byte{[]byte("10+1=11;"), []byte("2+2=4;")}}
+		l.PromptEnd = end
+		held := l.heldPrompts()
+		if got := fmt.Sprintln(held("10+1="), held("2+"), held("3+1="), held("")); strings.TrimSpace(got) != want {
+			t.Errorf("end of prompts %q: %s, want %s", end, got, want)
+		}
+	}
+}
+
 func TestHintsAreTriedAndNotKept(t *testing.T) {
 	o := improvement(t)
 	o.Rounds, o.Questions = 1, o.Questions[:40]

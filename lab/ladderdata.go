@@ -40,8 +40,29 @@ func (l *Ladder) checkData(cfg *config.Config) error {
 }
 
 func noHeldOut(data string) error {
-	return &dataset.Error{Err: fmt.Errorf("%s: %w, which is needed to compare sizes\n  build one with "+
+	return &dataset.Error{Err: fmt.Errorf("%s: %w, which is needed to compare models\n  build one with "+
 		"`anneal data build --val 0.01`", data, dataset.ErrNoValidation)}
+}
+
+// checkHeldOut returns an error if none of the configuration's data sets has text to compare models on.
+func checkHeldOut(cfg *config.Config) error {
+	sources, err := cfg.Sources()
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, s := range sources {
+		d, err := dataset.Open(s.Path)
+		if err != nil {
+			return err
+		}
+		tokens := d.Manifest.Val.Tokens
+		if d.Close(); tokens >= 2 {
+			return nil
+		}
+		dirs = append(dirs, d.Dir)
+	}
+	return noHeldOut(strings.Join(dirs, ", "))
 }
 
 // checkBranches refuses keys with which a run depends on its length before its rate decays: no shorter one could branch

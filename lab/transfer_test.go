@@ -16,6 +16,12 @@ import (
 // sourceData builds a small data set of Go source, which every machine with Go has.
 func sourceData(t *testing.T) string {
 	t.Helper()
+	return sourceDataWith(t, 0.1)
+}
+
+// sourceDataWith holds a share of the documents out.
+func sourceDataWith(t *testing.T, val float64) string {
+	t.Helper()
 	source, err := prepare.GoSource()
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +36,7 @@ func sourceData(t *testing.T) string {
 	}
 	dir := filepath.Join(t.TempDir(), "data")
 	_, _, err = prepare.BuildData(context.Background(), text, prepare.DataOptions{
-		Dir: dir, Tokenizer: tok, TokenizerPath: "tokenizer.json", ValFraction: 0.1,
+		Dir: dir, Tokenizer: tok, TokenizerPath: "tokenizer.json", ValFraction: val,
 	})
 	if err != nil {
 		t.Fatal(err)

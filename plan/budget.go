@@ -110,7 +110,7 @@ func (b Budget) Derive(cfg *config.Config) (*Budgeted, error) {
 	*cfg = *best.cfg
 	r := &Budgeted{Derived: append(recipe, best.derived...)}
 	r.Predicted = Predicted{best.loss, b.seconds(best), best.memory,
-		float64(best.resolved.Tokens()) / max(float64(b.Data.Tokens), 1)}
+		best.read / max(float64(b.Data.Tokens), 1)}
 	return r, nil
 }
 

@@ -18,6 +18,7 @@ type candidate struct {
 	speed    float64 // tokens per second
 	steps    int     // 0 if the budget is too small for one
 	loss     float64 // bits per byte
+	read     float64 // tokens until the run ends
 	memory   int64
 }
 
@@ -121,8 +122,8 @@ func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candid
 		return nil, err
 	}
 	c.memory = p.Bytes()
-	read := min(float64(c.resolved.Tokens()), c.limit()*c.speed)
-	c.loss = budgetLaw(p.FLOPsPerToken/6, read, max(float64(b.Data.Tokens), 1)) * b.Data.level()
+	c.read = min(float64(c.resolved.Tokens()), c.limit()*c.speed)
+	c.loss = budgetLaw(p.FLOPsPerToken/6, c.read, max(float64(b.Data.Tokens), 1)) * b.Data.level()
 	return c, nil
 }
 

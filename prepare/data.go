@@ -91,7 +91,7 @@ type DataOptions struct {
 	Warn          func(string) // receives a warning of names of special tokens in text; may be nil
 }
 
-// splitAt ends documents wherever end occurs in them.
+// splitAt ends documents wherever end occurs in them. White space alone is no document.
 func splitAt(docs iter.Seq2[[]byte, error], end []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for d, err := range docs {
@@ -100,7 +100,7 @@ func splitAt(docs iter.Seq2[[]byte, error], end []byte) iter.Seq2[[]byte, error]
 				return
 			}
 			for part := range bytes.SplitSeq(d, end) {
-				if len(part) > 0 && !yield(part, nil) {
+				if len(bytes.TrimSpace(part)) > 0 && !yield(part, nil) {
 					return
 				}
 			}
@@ -113,8 +113,10 @@ func (o *DataOptions) watch(docs iter.Seq2[[]byte, error]) iter.Seq2[[]byte, err
 	return func(yield func([]byte, error) bool) {
 		left := 16 << 20 // bytes to look at
 		for d, err := range docs {
-			if left -= len(d); left > 0 {
-				if name := o.Tokenizer.FindSpecial(d); name != "" {
+			if left > 0 {
+				name := o.Tokenizer.FindSpecial(d[:min(len(d), left)])
+				left -= len(d)
+				if name != "" {
 					o.Warn(fmt.Sprintf("the text spells the special token %s, which is read as text\n"+
 						"  if it should be the token, build again with --special", name))
 					left = 0

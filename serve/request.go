@@ -117,7 +117,8 @@ func strangeKey(object []byte, t reflect.Type) (key string, has bool) {
 		t = t.Elem()
 	}
 	var values map[string]json.RawMessage
-	if t.Kind() != reflect.Struct || json.Unmarshal(object, &values) != nil {
+	own := reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+	if own || t.Kind() != reflect.Struct || json.Unmarshal(object, &values) != nil {
 		return "", false
 	}
 	known := map[string]reflect.Type{}

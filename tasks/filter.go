@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -116,12 +117,56 @@ func readStep(e *entry) (s step, err error) {
 
 // compile compiles a regular expression of Python as one of .NET, whose syntax is close to it.
 func compile(e *entry, pattern string) (*regexp2.Regexp, error) {
-	re, err := regexp2.Compile(pattern, regexp2.OptionMaxBacktrackingStackSize(1<<20))
+	re, err := regexp2.Compile(dotNet(pattern), regexp2.OptionMaxBacktrackingStackSize(1<<20))
 	if err != nil {
 		return nil, e.problem("", "%q is not a regular expression: %v", clip(pattern), err)
 	}
 	re.MatchTimeout = time.Second
 	return re, nil
+}
+
+var noMinimum = regexp.MustCompile(`^\{,\d*\}`)
+
+// dotNet writes what Python writes otherwise than .NET: counts without a minimum, the end of the text, named groups.
+func dotNet(pattern string) string {
+	var b strings.Builder
+	class := -1 // where the first character of a class may stand, in which ] is no end; -1 outside
+	for i := 0; i < len(pattern); i++ {
+		rest := pattern[i:]
+		switch {
+		case strings.HasPrefix(rest, `\Z`) && class < 0:
+			b.WriteString(`\z`)
+			i++
+			continue
+		case rest[0] == '\\' && len(rest) > 1:
+			b.WriteString(rest[:2])
+			i++
+			continue
+		case class >= 0:
+			if rest[0] == ']' && i > class {
+				class = -1
+			}
+		case rest[0] == '[':
+			class = i + 1
+			if strings.HasPrefix(rest, "[^") {
+				class++
+			}
+		case noMinimum.MatchString(rest):
+			b.WriteString("{0")
+			continue
+		case strings.HasPrefix(rest, "(?P<"):
+			b.WriteString("(?")
+			i += 2
+			continue
+		case strings.HasPrefix(rest, "(?P=") && strings.Contains(rest, ")"):
+			name, _, _ := strings.Cut(rest[4:], ")")
+			b.WriteString(`\k<` + name + ">")
+			i += 4 + len(name)
+			continue
+		}
+		b.WriteByte(rest[0])
+	}
+	return b.String()
 }
 
 // apply returns the answer after all steps.

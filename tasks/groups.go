@@ -144,6 +144,7 @@ func (g *group) average(m groupMetric, filter string, tasks []TaskResult) Metric
 			if x.Name != m.name || x.Filter != filter {
 				continue
 			}
+			r.HigherIsBetter = x.HigherIsBetter // which the task may say otherwise than the metric
 			n := float64(t.Items)
 			weight := 1.0
 			if m.bySize {

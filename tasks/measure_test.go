@@ -103,6 +103,8 @@ func TestFiltersDoWhatReDoes(t *testing.T) {
 	}{
 		{re(`\d+`, 0), "a 12 b 34", "12"}, {re(`\d+`, -1), "a 12 b 34", "34"}, {re(`\d+`, 5), "a 12", "[none]"},
 		{re(`is (\d+)`, 0), "it is 7", "7"}, {re(`(a)|(b)`, 1), "a b", "b"}, {re(`x`, 0), "a", "[none]"},
+		{re(`a{,2}b`, 0), "aab", "aab"}, {re(`[{,]a`, 0), "{a", "{a"}, {re(`(\d+)\Z`, 0), "1\n", "[none]"},
+		{re(`(?P<n>a+)-(?P=n)`, 0), "aa-aa", "aa"}, {re(`[]\]a{,2}]+\\Z`, 0), `]a,\Z`, `]a,\Z`},
 		{re(`(a)?(b)?$`, 0), "c", "[none]"}, {re(` \w+ `, 0), "a b c", "b"},
 		{pipeline{"x", []step{{function: "lowercase"}, {function: "remove_whitespace"}}}, " É ", "é"},
 	} {

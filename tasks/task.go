@@ -247,10 +247,15 @@ func (t *Task) readChoices(e *entry) (err error) {
 }
 
 func (t *Task) limitChoices(e *entry, err error) error {
-	if err == nil && len(t.choices) > maxChoices {
-		err = e.problem("fewer of them", "doc_to_choice has %d choices, more than %d", len(t.choices), maxChoices)
+	switch {
+	case err != nil:
+		return err
+	case len(t.choices) > maxChoices:
+		return e.problem("fewer of them", "doc_to_choice has %d choices, more than %d", len(t.choices), maxChoices)
+	case len(t.choices) == 0 || slices.Contains(t.choices, ""):
+		return e.problem("texts to choose from", "doc_to_choice has no choice, or one without text")
 	}
-	return err
+	return nil
 }
 
 func (t *Task) readShots(keys map[string]*entry) error {

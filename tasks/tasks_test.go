@@ -156,6 +156,8 @@ func TestWhatIsNotSupportedIsNamedWithItsPlace(t *testing.T) {
 		{"items.jsonl", "https://x/y", "nothing is downloaded"}, {"test_split: test\n", "", "neither test_split"},
 		{"task: x\n", "", "task is missing"}, {"multiple_choice", "multiple_choices", "cannot be multiple_choices"},
 		{"doc_to_text: question\n", "", "doc_to_text is missing"}, {"doc_to_choice: choices\n", "", "doc_to_choice is"},
+		{"doc_to_choice: choices\n", "doc_to_choice: []\n", "has no choice"},
+		{"doc_to_choice: choices\n", "doc_to_choice: ['', b]\n", "without text"},
 		{"doc_to_target: answer\n", "", "doc_to_target is missing"},
 		{"doc_to_choice: choices", "doc_to_choice: subject", "is not a list"},
 		{"doc_to_choice: choices", "doc_to_choice: choicez", "items have no field choicez; they have answer, choices"},

@@ -16,13 +16,19 @@ type Encoder struct {
 	late   wordCache // words evicted from words
 	pieces pieceCache
 	ends   [512]int
+	end    int64  // the token that ends a text, which text never yields; -1 if it is not known
 	normal []byte // the current text, normalized
 }
 
 // NewEncoder returns an encoder with empty caches, which grow with use.
 func (t *Tokenizer) NewEncoder() *Encoder {
+	end := int64(-1)
+	if id, err := t.EndOfText(); err == nil {
+		end = int64(id)
+	}
 	return &Encoder{
 		t:     t,
+		end:   end,
 		split: t.pattern.new(),
 		merge: merger{t: t},
 		words: newWordCache(mainLines),
@@ -34,24 +40,24 @@ func (t *Tokenizer) NewEncoder() *Encoder {
 // characters. Tokens that were only added to the vocabulary ([Special.Added]) are found in text, as in Hugging Face's
 // tokenizers. text need not be valid UTF-8.
 func (e *Encoder) Encode(dst []uint32, text []byte) []uint32 {
-	return e.encodeAround(dst, &e.t.added, text)
+	return e.encodeAround(dst, &e.t.added, e.end, text)
 }
 
 // EncodeSpecial appends the tokens of text to dst. The texts of all special tokens represent those tokens; of two that
 // start at the same place the longer one counts. Use it only for trusted text: a text from outside could end a document
 // or pretend to be another speaker.
 func (e *Encoder) EncodeSpecial(dst []uint32, text []byte) []uint32 {
-	return e.encodeAround(dst, &e.t.marked, text)
+	return e.encodeAround(dst, &e.t.marked, -1, text)
 }
 
-// encodeAround appends the special tokens that m finds in text, and the tokens of the text between them.
-func (e *Encoder) encodeAround(dst []uint32, m *matchers, text []byte) []uint32 {
+// encodeAround appends the special tokens but one that m finds in text, and the tokens of the text between them.
+func (e *Encoder) encodeAround(dst []uint32, m *matchers, but int64, text []byte) []uint32 {
 	if m.empty() {
 		return e.encode(dst, e.normalized(text))
 	}
 	special := func(id uint32) { dst = append(dst, id) }
-	e.t.cut(&m.raw, text, special, func(text []byte) {
-		e.t.cut(&m.normal, e.normalized(text), special, func(text []byte) { dst = e.encode(dst, text) })
+	e.t.cut(&m.raw, but, text, special, func(text []byte) {
+		e.t.cut(&m.normal, but, e.normalized(text), special, func(text []byte) { dst = e.encode(dst, text) })
 	})
 	return dst
 }

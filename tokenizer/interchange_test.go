@@ -163,6 +163,24 @@ func TestLibrariesReadWhatIsWritten(t *testing.T) {
 	}
 }
 
+// The token that ends a text is never found in text, even if its file does not call it special.
+func TestTextNeverEndsItself(t *testing.T) {
+	tok := mustRead(t, edit(t, "testdata/hf_llama3.json", func(doc map[string]any) {
+		doc["added_tokens"].([]any)[0].(map[string]any)["special"] = false
+	}))
+	end, err := tok.EndOfText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := []byte("one<|endoftext|>two")
+	if ids := tok.NewEncoder().Encode(nil, text); slices.Contains(ids, end) {
+		t.Errorf("text yields %d", ids)
+	}
+	if ids := tok.EncodeSpecial(text); !slices.Contains(ids, end) {
+		t.Errorf("text in which special tokens count yields %d", ids)
+	}
+}
+
 // vocab.json with merges.txt cannot hold a token that no merge makes, and readers skip lines that begin with #version.
 func TestWhatMergesTxtCannotHoldIsNotWritten(t *testing.T) {
 	half := edit(t, "testdata/hf_gpt2.json", func(doc map[string]any) {

@@ -79,20 +79,24 @@ func (t *Tokenizer) EncodeSpecial(text []byte) []uint32 {
 
 // FindSpecial returns the name of a special token that text spells, or "". Those with Added do not count.
 func (t *Tokenizer) FindSpecial(text []byte) string {
-	for from := 0; ; {
-		_, end, i := t.marked.raw.next(text, from)
-		if i < 0 {
-			return ""
+	for _, m := range []*matcher{&t.marked.raw, &t.marked.normal} {
+		for from := 0; ; {
+			_, end, i := m.next(text, from)
+			if i < 0 {
+				break
+			}
+			if s := &t.specials[i]; !s.Added {
+				return s.Text
+			}
+			from = end
 		}
-		if s := &t.specials[i]; !s.Added {
-			return s.Text
-		}
-		from = end
 	}
+	return ""
 }
 
-// cut calls special for each special token that m finds in text, and between for the text between them, in order.
-func (t *Tokenizer) cut(m *matcher, text []byte, special func(id uint32), between func(text []byte)) {
+// cut calls special for each special token but one that m finds in text, and between for the text between them, in
+// order.
+func (t *Tokenizer) cut(m *matcher, but int64, text []byte, special func(id uint32), between func(text []byte)) {
 	done := 0
 	for from := 0; ; {
 		start, end, i := m.next(text, from)
@@ -101,7 +105,7 @@ func (t *Tokenizer) cut(m *matcher, text []byte, special func(id uint32), betwee
 		}
 		s := &t.specials[i]
 		from = end
-		if s.SingleWord && (endsWithWord(text[:start]) || startsWithWord(text[end:])) {
+		if int64(s.ID) == but || s.SingleWord && (endsWithWord(text[:start]) || startsWithWord(text[end:])) {
 			continue
 		}
 		if s.LStrip {

@@ -32,7 +32,7 @@ func TestBudgetSizesARunWithoutAConfig(t *testing.T) {
 		t.Errorf("a time is predicted and not predicted:\n%s", out)
 	}
 	_, _, errs = anneal("train", "--budget", "5s", data, "model.layers=1", "model.dim=64", "train.steps=9999",
-		"--dry-run")
+		"train.minutes=0", "--dry-run")
 	if !strings.Contains(errs, "warning: the text is read ") {
 		t.Errorf("no word of so many epochs:\n%s", errs)
 	}

@@ -36,7 +36,7 @@ type dataBuildCmd struct {
 	Val       float64 `default:"0.01" help:"Share of the documents to hold out for validation. 1: all, for a set that is only for evaluation."`
 	PromptEnd string  `placeholder:"TEXT" help:"Text at which a document's prompt ends. The prompt, including this text, is read but not trained on."`
 	Special   bool    `help:"Encode the names of special tokens in the text, such as <|user|>, as the tokens themselves. For text you trust."`
-	Replace   bool    `help:"Replace the data set in DIR, if there is one, when the new one is complete."`
+	Replace   bool    `help:"Replace the data set in DIR, if there is one; it comes back if the build fails."`
 	endOfTextFlag
 	threadsFlag
 }

@@ -25,7 +25,7 @@ type studyFlags struct {
 
 // seedFlags are the flags of studies whose results depend on a seed.
 type seedFlags struct {
-	Seed  count `default:"1" placeholder:"N" help:"Seed of the texts, the weights and the data order."`
+	Seed  count `default:"1" placeholder:"N" help:"Seed of the weights, of the data order, and of texts that a study makes anew for each seed."`
 	Seeds count `default:"1" placeholder:"N" help:"Repeat the study with N seeds, from --seed on, to show how the figures vary."`
 	studyFlags
 }
