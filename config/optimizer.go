@@ -225,13 +225,15 @@ func (c *Config) followDecay() {
 	}
 	from, given := c.origins["optimizer.weight_decay"]
 	own := given && len(slices.Compact(values)) == 1 && values[0] != o.WeightDecay
-	if edited := c.editedTimescale(); edited != "" && !own {
+	switch edited := c.editedTimescale(); {
+	case edited != "" && !own:
 		c.follow(edited, append([]string{"optimizer.weight_decay"}, marked...))
 		return
+	case edited != "":
+		from.Rule = "" // the time scale gives it no longer
+		c.origins["optimizer.weight_decay"] = from
 	}
 	if own {
-		from.Rule = "" // of a time scale
-		c.origins["optimizer.weight_decay"] = from
 		c.follow("optimizer.weight_decay", marked)
 	}
 	_, given = c.origins["optimizer.decay_embeddings"]
