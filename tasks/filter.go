@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dlclark/regexp2/v2"
+
+	"anneal/tasks/jinja"
 )
 
 // A pipeline changes answers before they are measured.
@@ -174,9 +176,9 @@ func (p pipeline) apply(answer string) (string, error) {
 	for _, s := range p.steps {
 		switch s.function {
 		case "lowercase":
-			answer = strings.ToLower(answer)
+			answer = jinja.Lower(answer)
 		case "uppercase":
-			answer = strings.ToUpper(answer)
+			answer = jinja.Upper(answer)
 		case "remove_whitespace":
 			answer = strings.TrimSpace(answer)
 		case "regex":
@@ -231,7 +233,7 @@ func (x exact) normal(s string) (string, error) {
 		}
 	}
 	if x.letters {
-		s = strings.ToLower(s)
+		s = jinja.Lower(s)
 	}
 	drop := ""
 	if x.signs {

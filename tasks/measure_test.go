@@ -107,6 +107,8 @@ func TestFiltersDoWhatReDoes(t *testing.T) {
 		{re(`(?P<n>a+)-(?P=n)`, 0), "aa-aa", "aa"}, {re(`[]\]a{,2}]+\\Z`, 0), `]a,\Z`, `]a,\Z`},
 		{re(`(a)?(b)?$`, 0), "c", "[none]"}, {re(` \w+ `, 0), "a b c", "b"},
 		{pipeline{"x", []step{{function: "lowercase"}, {function: "remove_whitespace"}}}, " É ", "é"},
+		{pipeline{"x", []step{{function: "uppercase"}}}, "straße", "STRASSE"},
+		{pipeline{"x", []step{{function: "lowercase"}}}, "ΑΣ", "ας"},
 	} {
 		if got, err := c.p.apply(c.text); err != nil || got != c.want {
 			t.Errorf("%q: %q, %v, want %q", c.text, got, err, c.want)

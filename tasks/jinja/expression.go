@@ -215,11 +215,13 @@ func (p *parser) primary() (expression, error) {
 
 // parenthesis reads the content of a parenthesis: an expression, or a tuple, which is a list here.
 func (p *parser) parenthesis() (expression, error) {
+	inside := p.list
 	items, err := p.arguments(")")
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(items) == 1:
+	}
+	inside = inside[:len(inside)-len(p.list)-1]
+	if len(items) == 1 && inside[len(inside)-1] != (token{'o', ","}) { // (x,) is a tuple
 		return items[0], nil
 	}
 	return &list{items}, nil

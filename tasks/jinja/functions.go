@@ -108,16 +108,16 @@ func (e *call) ofText(s *scope, x string, texts []string, args []any) (v any, ok
 	}
 	switch n := len(args); {
 	case n == 0 && e.function == "lower":
-		return cases.Lower(language.Und).String(x), true, nil
+		return Lower(x), true, nil
 	case n == 0 && e.function == "upper":
-		return upper(x), true, nil
+		return Upper(x), true, nil
 	case n == 0 && e.function == "capitalize":
 		_, size := utf8.DecodeRuneInString(x)
-		return titled(x[:size]) + cases.Lower(language.Und).String(x[size:]), true, nil
+		return titled(x[:size]) + strings.TrimPrefix(Lower(x), Lower(x[:size])), true, nil
 	case n == 0 && e.function == "title" && e.method:
 		return title(x, unicode.IsLetter, titled), true, nil
 	case n == 0 && e.function == "title":
-		return title(x, inPiece, upper), true, nil
+		return title(x, inPiece, Upper), true, nil
 	case n < 2 && (e.function == "strip" || e.function == "trim"):
 		return strings.TrimFunc(x, space), true, nil
 	case n < 2 && e.function == "lstrip":
@@ -378,8 +378,12 @@ func title(s string, inWord func(rune) bool, capital func(string) string) string
 	return b.String()
 }
 
-// upper and titled follow Python, which turns ß into SS and Ss.
-func upper(s string) string  { return cases.Upper(language.Und).String(s) }
+// Lower returns s in lower case as Python does, where Σ ends a word as ς.
+func Lower(s string) string { return cases.Lower(language.Und).String(s) }
+
+// Upper returns s in upper case as Python does, which turns ß into SS.
+func Upper(s string) string { return cases.Upper(language.Und).String(s) }
+
 func titled(s string) string { return cases.Title(language.Und).String(s) }
 
 // isSpace reports Python's isspace, which includes the separators of files, groups, records and units.

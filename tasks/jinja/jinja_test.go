@@ -29,6 +29,23 @@ func TestRendersAsJinja2Does(t *testing.T) {
 	}
 }
 
+// A comma makes a tuple of one, and words end as Greek ones do.
+func TestTuplesOfOneAndFinalLetters(t *testing.T) {
+	for template, want := range map[string]string{
+		`{{ 'a' in ('abc',) }}`: "False", `{{ 'a' in ('abc') }}`: "True",
+		`{% for w in ('ab',) %}<{{ w }}>{% endfor %}`: "<ab>", `{{ ('ab') }}`: "ab", `{{ 'ας οδος'.capitalize() }}`: "Ας οδος",
+		`{{ 'ΑΣ ΟΔΟΣ'.capitalize() }}`: "Ας οδος",
+	} {
+		tmpl, err := Parse(template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := tmpl.Render(item); err != nil || got != want {
+			t.Errorf("%q: %q, %v, want %q", template, got, err, want)
+		}
+	}
+}
+
 func TestWhatIsNotSupportedIsNamedWithItsLine(t *testing.T) {
 	for template, want := range map[string]string{
 		"a\n{{ x }}":                   "line 2 of the template: x is not a field of the item: it has",
