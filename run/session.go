@@ -41,10 +41,11 @@ type session struct {
 
 	peak       float64 // GFLOP/s of the device at the run's precision; 0 if it is not known
 	course     *plan.Course
-	bytes      int64       // of a checkpoint's tensors, of all ranks
-	last       state       // results of the last step and evaluation
-	exam       *tasks.Exam // nil without eval.tasks
-	prompts    *prompts    // nil without samples.every
+	bytes      int64           // of a checkpoint's tensors, of all ranks
+	last       state           // results of the last step and evaluation
+	exam       *tasks.Exam     // nil without eval.tasks
+	told       map[string]bool // tasks whose items were warned of
+	prompts    *prompts        // nil without samples.every
 	saving     saving
 	branchText []byte   // of branch.json; nil unless the run is a new branch
 	early      []string // warnings for the journal, which is not open yet

@@ -28,6 +28,7 @@ func (s *session) openTasks() error {
 		err = s.corpus.Tokenizer.SetAround([]uint32{end}, nil) // as between documents in training
 	}
 	if err == nil {
+		s.told = map[string]bool{}
 		s.exam, err = tasks.Prepare(set, s.corpus.Tokenizer, s.cfg.Model.Context, 0)
 	}
 	return err
@@ -49,6 +50,12 @@ func (s *session) askTasks(ctx context.Context) (map[string]map[string]train.Num
 	}
 	figures := map[string]map[string]train.Number{}
 	for _, t := range r.Tasks {
+		if s.world.leads() && !s.told[t.Task] {
+			for _, text := range t.Warnings() { // of the items, which stay the same
+				s.Warn(text)
+			}
+			s.told[t.Task] = true
+		}
 		figures[t.Task] = map[string]train.Number{}
 		for _, m := range t.Metrics {
 			figures[t.Task][m.Name] = train.Number(m.Value)

@@ -92,6 +92,27 @@ func TestRunsAskTasksTheSameWhateverHappens(t *testing.T) {
 	}
 }
 
+// Items to which no answer is right are warned of, once, as anneal eval does.
+func TestItemsWithoutARightAnswerAreWarnedOf(t *testing.T) {
+	data, dir := traintest.Data(t), taskDir(t, "")
+	items := filepath.Join(dir, "items.jsonl")
+	text, err := os.ReadFile(items)
+	if err == nil {
+		err = os.WriteFile(items, []byte(strings.ReplaceAll(string(text), `"right": 1`, `"right": 7`)), 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warned []string
+	cfg := smallConfig(t, data, "eval.tasks="+dir, "eval.tasks_every=1", "train.steps=3")
+	_, err = Run(context.Background(), Options{
+		Config: cfg, Dir: filepath.Join(t.TempDir(), "run"), Warn: func(text string) { warned = append(warned, text) },
+	})
+	if all := strings.Join(warned, "\n"); err != nil || strings.Count(all, "none of their choices") != 1 {
+		t.Errorf("%v, warned of\n%s", err, all)
+	}
+}
+
 func TestTasksThatARunCannotAskAreRefusedBeforeItBegins(t *testing.T) {
 	data := traintest.Data(t)
 	for _, c := range []struct{ dir, key, says string }{

@@ -1,6 +1,11 @@
 package tasks
 
-import "anneal/internal/nanjson"
+import (
+	"fmt"
+
+	"anneal/internal/nanjson"
+	"anneal/internal/units"
+)
 
 // Number is a figure of a result: a float64 that is null in JSON if it is not finite; null is read as NaN.
 type Number = nanjson.Number
@@ -29,6 +34,21 @@ type TaskResult struct {
 	Astray []int `json:"astray,omitempty"`
 	// Items that are among their own examples, with their answer, because these come from the evaluated split.
 	Known []int `json:"known,omitempty"`
+}
+
+// Warnings says which items cannot tell models apart, and why.
+func (t *TaskResult) Warnings() (list []string) {
+	if n := len(t.Astray); n > 0 {
+		list = append(list, fmt.Sprintf("%s: %s of %s have a doc_to_target that is none of their choices, the first "+
+			"is item %d; no answer to them counts as right", t.Task, units.Commas(n), units.Count(t.Items, "item"),
+			t.Astray[0]))
+	}
+	if n := len(t.Known); n > 0 {
+		list = append(list, fmt.Sprintf("%s: %s of %s are among their own examples, with their answer; the first is "+
+			"item %d. Set fewshot_split to another split, or, to draw from the same one without the item itself, to "+
+			"that of test_split", t.Task, units.Commas(n), units.Count(t.Items, "item"), t.Known[0]))
+	}
+	return list
 }
 
 // PartResult is the figures of the items that have a value in a field.

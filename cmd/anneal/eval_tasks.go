@@ -68,15 +68,8 @@ func (c evalCmd) onTasks(s *session) error {
 		elapsed := time.Since(start)
 		printTasks(s, result)
 		for _, t := range result.Tasks {
-			if n := len(t.Astray); n > 0 {
-				s.warn(fmt.Sprintf("%s: %s of %s have a doc_to_target that is none of their choices, the first is "+
-					"item %d; no answer to them counts as right", t.Task, units.Commas(n),
-					units.Count(t.Items, "item"), t.Astray[0]))
-			}
-			if n := len(t.Known); n > 0 {
-				s.warn(fmt.Sprintf("%s: %s of %s are among their own examples, with their answer; the first is item "+
-					"%d. Set fewshot_split to another split, or, to draw from the same one without the item itself, "+
-					"to that of test_split", t.Task, units.Commas(n), units.Count(t.Items, "item"), t.Known[0]))
+			for _, text := range t.Warnings() {
+				s.warn(text)
 			}
 			if t.Items < t.Of {
 				s.notef("%s has %s items; --limit took the first %s", t.Task, units.Commas(t.Of),
