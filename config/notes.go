@@ -307,8 +307,7 @@ var notes = map[string]Key{
 	"optimizer.variant": {Values: []string{"t5", "palm"}, Doc: "Adafactor only: the published variant.\n" +
 		"t5: factored second moment, no momentum.\n" +
 		"palm: full second moment, momentum, decay by the square of the learning rate."},
-	"optimizer.relative_step": {Doc: "Adafactor only: cap the learning rate, with that of its group, at " +
-		"1/√update."},
+	"optimizer.relative_step": {Doc: "Adafactor only: cap the learning rate of each group at 1/√update."},
 	"optimizer.scale_parameter": {Doc: "Adafactor only: multiply the learning rate by the root mean square of the " +
 		"weights."},
 	"optimizer.muon_scale": {Values: []string{"match_rms", "jordan", "spectral_mup"}, Doc: "Muon only: scale of an " +

@@ -163,6 +163,24 @@ func TestLibrariesReadWhatIsWritten(t *testing.T) {
 	}
 }
 
+// The name of a special token is found in text however it is matched; an added token is no special one.
+func TestNamesOfSpecialTokensAreFound(t *testing.T) {
+	for _, c := range []struct {
+		marks map[string]any
+		want  string
+	}{
+		{nil, "<|endoftext|>"}, {map[string]any{"normalized": true}, "<|endoftext|>"},
+		{map[string]any{"special": false}, ""},
+	} {
+		tok := mustRead(t, edit(t, "testdata/hf_llama3.json", func(doc map[string]any) {
+			maps.Copy(doc["added_tokens"].([]any)[0].(map[string]any), c.marks)
+		}))
+		if got := tok.FindSpecial([]byte("one<|endoftext|>two")); got != c.want {
+			t.Errorf("with %v: %q, want %q", c.marks, got, c.want)
+		}
+	}
+}
+
 // The token that ends a text is never found in text, even if its file does not call it special.
 func TestTextNeverEndsItself(t *testing.T) {
 	tok := mustRead(t, edit(t, "testdata/hf_llama3.json", func(doc map[string]any) {
