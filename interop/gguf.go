@@ -22,11 +22,19 @@ type GGUF struct {
 	Notes    []string     // notes for the user of the file
 }
 
+// GGUFText is what a file for llama.cpp says about texts, beside its name for display.
+type GGUFText struct {
+	Name         string
+	Tokenizer    *tokenizer.Tokenizer
+	Special      hf.Tokens // as from [Tokens] or [ImportedTokens]
+	ChatTemplate any       // as from [hf.ChatTemplate]; nil for none
+}
+
 // ToGGUF converts a model to one of llama.cpp's architectures. All weights have the type t, except vectors, tables of
-// positions and routers, which llama.cpp keeps in F32. name is for display. If llama.cpp does not support the model,
-// the error names the key; at returns the place of a key.
-func ToGGUF(m *model.Decoder, tok *tokenizer.Tokenizer, t gguf.Type, name, at string) (*GGUF, error) {
-	described, err := ToHF(m.Config, Tokens(tok), at)
+// positions and routers, which llama.cpp keeps in F32. If llama.cpp does not support the model, the error names the
+// key; at returns the place of a key.
+func ToGGUF(m *model.Decoder, text GGUFText, t gguf.Type, at string) (*GGUF, error) {
+	described, err := ToHF(m.Config, text.Special, at)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +42,7 @@ func ToGGUF(m *model.Decoder, tok *tokenizer.Tokenizer, t gguf.Type, name, at st
 	if err != nil {
 		return nil, err
 	}
-	vocab, notes, err := ggufTokenizer(tok, m.Config.Vocab)
+	vocab, notes, err := ggufTokenizer(text, m.Config.Vocab)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +52,7 @@ func ToGGUF(m *model.Decoder, tok *tokenizer.Tokenizer, t gguf.Type, name, at st
 	}
 	g := &GGUF{Notes: notes, Metadata: []gguf.KV{
 		{Key: "general.architecture", Value: a.name}, {Key: "general.type", Value: "model"},
-		{Key: "general.name", Value: name}, {Key: "general.file_type", Value: fileType},
+		{Key: "general.name", Value: text.Name}, {Key: "general.file_type", Value: fileType},
 	}}
 	if t == gguf.Q8_0 {
 		g.Metadata = append(g.Metadata, gguf.KV{Key: "general.quantization_version", Value: uint32(2)})

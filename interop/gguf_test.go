@@ -2,9 +2,11 @@ package interop
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -243,7 +245,7 @@ func trained(t *testing.T, pattern string, special ...string) *tokenizer.Tokeniz
 func TestGGUFTokenizer(t *testing.T) {
 	for pattern, want := range map[string]string{"llama3": "smaug-bpe", "gpt2": "gpt-2", "qwen2": "qwen2"} {
 		tok := trained(t, pattern, "<|endoftext|>")
-		list, notes, err := ggufTokenizer(tok, 300)
+		list, notes, err := ggufTokenizer(GGUFText{Tokenizer: tok, Special: Tokens(tok)}, 300)
 		if err != nil || len(notes) > 0 {
 			t.Fatal(err, notes)
 		}
@@ -264,7 +266,7 @@ func TestGGUFTokenizer(t *testing.T) {
 		case texts[299] != "[PAD299]" || kinds[299] != tokenUnused:
 			t.Errorf("%s: row 299 has no token, but is %q of type %d", pattern, texts[299], kinds[299])
 		}
-		if _, _, err := ggufTokenizer(tok, 100); err == nil {
+		if _, _, err := ggufTokenizer(GGUFText{Tokenizer: tok}, 100); err == nil {
 			t.Error("a model with fewer rows than tokens is accepted")
 		}
 	}
@@ -277,9 +279,58 @@ func TestGGUFTokenizer(t *testing.T) {
 		if c.special == "" {
 			special = []string{}
 		}
-		if _, _, err := ggufTokenizer(trained(t, c.pattern, special...), 300); err == nil ||
+		tok := trained(t, c.pattern, special...)
+		if _, _, err := ggufTokenizer(GGUFText{Tokenizer: tok}, 300); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one that says %q", c.pattern, err, c.want)
+		}
+	}
+}
+
+// The file names each token that ends a text for which llama.cpp has a field, and says which it cannot name.
+func TestGGUFSpecialTokens(t *testing.T) {
+	for _, c := range []struct {
+		is     hf.Tokens
+		before []uint32
+		want   map[string]uint32
+		noted  string
+	}{
+		{hf.Tokens{BOS: -1, Pad: -1}, nil, map[string]uint32{"bos": 7, "eos": 7}, ""},
+		{hf.Tokens{BOS: 1, Pad: -1, EOS: []int{7}}, nil, map[string]uint32{"bos": 1, "eos": 7}, ""},
+		{hf.Tokens{BOS: 1, Pad: 0, EOS: []int{8, 7}}, []uint32{2},
+			map[string]uint32{"bos": 2, "eos": 7, "eot": 8, "padding": 0}, ""},
+		{hf.Tokens{BOS: 1, Pad: -1, EOS: []int{7, 8, 9, 10}}, nil,
+			map[string]uint32{"bos": 1, "eos": 7, "eot": 8, "eom": 9}, "token 10"},
+	} {
+		list, notes := ggufSpecial(c.is, 7, c.before)
+		got := map[string]uint32{}
+		for _, kv := range list {
+			name := strings.TrimSuffix(strings.TrimPrefix(kv.Key, "tokenizer.ggml."), "_token_id")
+			got[name] = kv.Value.(uint32)
+		}
+		if !maps.Equal(got, c.want) || !strings.Contains(strings.Join(notes, ""), c.noted) ||
+			(c.noted == "") != (len(notes) == 0) {
+			t.Errorf("%+v: %v with notes %q, want %v", c.is, got, notes, c.want)
+		}
+	}
+}
+
+// Chat templates are a text, or a list in which one is the default; what is neither is left out.
+func TestGGUFChatTemplates(t *testing.T) {
+	named := func(name, text any) any { return map[string]any{"name": name, "template": text} }
+	for _, c := range []struct {
+		template any
+		want     []gguf.KV
+	}{
+		{nil, nil}, {3, nil}, {[]any{3, named(1, "a"), named("b", 2)}, nil},
+		{"{{ a }}", []gguf.KV{{Key: "tokenizer.chat_template", Value: "{{ a }}"}}},
+		{[]any{named("tools", "t"), named("default", "d")}, []gguf.KV{
+			{Key: "tokenizer.chat_template.tools", Value: "t"}, {Key: "tokenizer.chat_template", Value: "d"},
+			{Key: "tokenizer.chat_templates", Value: []string{"tools"}},
+		}},
+	} {
+		if got := ggufChatTemplates(c.template); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%v becomes %v, want %v", c.template, got, c.want)
 		}
 	}
 }

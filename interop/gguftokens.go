@@ -2,9 +2,11 @@ package interop
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"anneal/gguf"
+	"anneal/hf"
 	"anneal/tokenizer"
 )
 
@@ -27,7 +29,8 @@ var splitters = map[string]struct{ merged, whole string }{
 
 // ggufTokenizer returns the metadata of a tokenizer for a model with vocab rows, where rows without a token are marked
 // unused. It also returns notes on what llama.cpp does differently.
-func ggufTokenizer(tok *tokenizer.Tokenizer, vocab int) (list []gguf.KV, notes []string, err error) {
+func ggufTokenizer(text GGUFText, vocab int) (list []gguf.KV, notes []string, err error) {
+	tok := text.Tokenizer
 	pre, err := splitter(tok)
 	if err != nil {
 		return nil, nil, err
@@ -59,10 +62,8 @@ func ggufTokenizer(tok *tokenizer.Tokenizer, vocab int) (list []gguf.KV, notes [
 		merges = append(merges, tok.ByteLevel(left)+" "+tok.ByteLevel(right))
 	}
 	before, after := tok.Around()
-	bos := eot
-	if len(before) > 0 {
-		bos = before[0]
-	}
+	special, more := ggufSpecial(text.Special, eot, before)
+	notes = append(notes, more...)
 	if len(before) > 1 || len(after) > 1 || len(after) == 1 && after[0] != eot {
 		notes = append(notes, "the tokenizer puts more around a text than llama.cpp can: one token before it and the "+
 			"end of text after it")
@@ -71,15 +72,72 @@ func ggufTokenizer(tok *tokenizer.Tokenizer, vocab int) (list []gguf.KV, notes [
 		notes = append(notes, "llama.cpp does not convert text to "+n+", as the tokenizer does: other text gets other "+
 			"tokens there")
 	}
-	return []gguf.KV{
+	list = []gguf.KV{
 		{Key: "tokenizer.ggml.model", Value: "gpt2"}, {Key: "tokenizer.ggml.pre", Value: pre},
 		{Key: "tokenizer.ggml.tokens", Value: texts}, {Key: "tokenizer.ggml.token_type", Value: kinds},
 		{Key: "tokenizer.ggml.merges", Value: merges},
-		{Key: "tokenizer.ggml.bos_token_id", Value: bos}, {Key: "tokenizer.ggml.eos_token_id", Value: eot},
 		{Key: "tokenizer.ggml.add_bos_token", Value: len(before) > 0},
 		{Key: "tokenizer.ggml.add_eos_token", Value: len(after) > 0},
 		{Key: "tokenizer.ggml.add_space_prefix", Value: false},
-	}, notes, nil
+	}
+	return slices.Concat(list, special, ggufChatTemplates(text.ChatTemplate)), notes, nil
+}
+
+// ggufSpecial names the special tokens. llama.cpp has three fields for tokens that end a text, of which eos is the end
+// of text: it also ends at those that it knows by name, such as <|im_end|>.
+func ggufSpecial(is hf.Tokens, eot uint32, before []uint32) (list []gguf.KV, notes []string) {
+	bos := eot
+	if len(before) > 0 {
+		bos = before[0]
+	} else if is.BOS >= 0 {
+		bos = uint32(is.BOS)
+	}
+	list = []gguf.KV{
+		{Key: "tokenizer.ggml.bos_token_id", Value: bos}, {Key: "tokenizer.ggml.eos_token_id", Value: eot},
+	}
+	if is.Pad >= 0 {
+		list = append(list, gguf.KV{Key: "tokenizer.ggml.padding_token_id", Value: uint32(is.Pad)})
+	}
+	free := []string{"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}
+	for _, id := range is.EOS {
+		switch {
+		case id == int(eot):
+		case len(free) == 0:
+			notes = append(notes, fmt.Sprintf("llama.cpp has no field for token %d, which also ends a text: it ends "+
+				"there only if it knows the token by its name", id))
+		default:
+			list = append(list, gguf.KV{Key: free[0], Value: uint32(id)})
+			free = free[1:]
+		}
+	}
+	return list, notes
+}
+
+// ggufChatTemplates returns the metadata of a chat template: a text, or a list of named ones, of which "default" is
+// the one that llama.cpp takes.
+func ggufChatTemplates(template any) (list []gguf.KV) {
+	if text, is := template.(string); is {
+		return []gguf.KV{{Key: "tokenizer.chat_template", Value: text}}
+	}
+	named, _ := template.([]any)
+	var names []string
+	for _, one := range named {
+		object, _ := one.(map[string]any)
+		name, _ := object["name"].(string)
+		text, is := object["template"].(string)
+		switch {
+		case !is:
+		case name == "default":
+			list = append(list, gguf.KV{Key: "tokenizer.chat_template", Value: text})
+		case name != "":
+			names = append(names, name)
+			list = append(list, gguf.KV{Key: "tokenizer.chat_template." + name, Value: text})
+		}
+	}
+	if names != nil {
+		list = append(list, gguf.KV{Key: "tokenizer.chat_templates", Value: names})
+	}
+	return list
 }
 
 // splitter returns llama.cpp's name for how a tokenizer splits text.

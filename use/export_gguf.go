@@ -36,7 +36,10 @@ func (r *Trained) ExportGGUF(path string, t gguf.Type) (*GGUFReport, error) {
 		return nil, err
 	}
 	name := strings.TrimSuffix(filepath.Base(filepath.Clean(path)), ".gguf")
-	g, err := interop.ToGGUF(r.Model, r.Tokenizer, t, name, r.ConfigPath())
+	text := interop.GGUFText{
+		Name: name, Tokenizer: r.Tokenizer, Special: r.SpecialTokens(), ChatTemplate: r.ChatTemplate(),
+	}
+	g, err := interop.ToGGUF(r.Model, text, t, r.ConfigPath())
 	if err != nil {
 		return nil, err
 	}

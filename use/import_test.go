@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/gguf"
 	"anneal/run"
 )
 
@@ -96,6 +97,27 @@ func TestImportsKeepSpecialTokens(t *testing.T) {
 		c["bos_token_id"] != nil || texts["pad_token"] != "<|pad|>" || texts["chat_template"] != "{{ a }}<b>" {
 		t.Errorf("came back with %v, %v, %v, %v and %v", c["eos_token_id"], c["pad_token_id"], c["bos_token_id"],
 			texts["pad_token"], texts["chat_template"])
+	}
+	file := filepath.Join(home, "out.gguf")
+	if _, err := again.ExportGGUF(file, gguf.F32); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	has := map[string]any{}
+	for _, kv := range f.Metadata() {
+		has[strings.TrimPrefix(kv.Key, "tokenizer.")] = kv.Value
+	}
+	for key, want := range map[string]any{
+		"ggml.eos_token_id": uint32(end), "ggml.eot_token_id": uint32(n + 1), "ggml.eom_token_id": uint32(n + 2),
+		"ggml.padding_token_id": uint32(n), "chat_template": "{{ a }}<b>",
+	} {
+		if has[key] != want {
+			t.Errorf("llama.cpp's file has %s = %v, want %v", key, has[key], want)
+		}
 	}
 }
 
