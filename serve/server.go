@@ -121,6 +121,10 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("POST /detokenize", s.detokenize)
 	mux.HandleFunc("GET /tokenizer_info", s.tokenizerInfo)
 	mux.Handle("GET /metrics", s.metrics.handler())
+	mux.HandleFunc("/v1/chat/completions", func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, notFound("this server continues texts, it does not chat: write the conversation as one prompt, in the "+
+			"form that the model was trained on, and send it to POST /v1/completions"))
+	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			other := &http.Request{Method: method, URL: r.URL, Host: r.Host}

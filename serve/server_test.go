@@ -513,6 +513,10 @@ func TestEndpointsNameTheirMethod(t *testing.T) {
 	if w := send(s, "GET", "/v1/nothing", ""); w.Code != http.StatusNotFound {
 		t.Errorf("a path that is none: status %d", w.Code)
 	}
+	w := send(s, "POST", "/v1/chat/completions", `{"messages":[]}`)
+	if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "/v1/completions") {
+		t.Errorf("a chat: status %d, %s; want what to do instead", w.Code, w.Body)
+	}
 }
 
 // A request ends when its time is up.
