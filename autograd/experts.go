@@ -20,8 +20,9 @@ import (
 //	Balance  E·Σ_i f_i·P_i, f_i = choices of expert i per token, P_i = mean p_i (Fedus et al. 2021, arXiv 2101.03961)
 //	ZLoss    mean log²Z, Z = Σ exp(router)                                      (Zoph et al. 2022, arXiv 2202.08906)
 //
-// Balance is K if all experts are chosen equally often. Both are computed for one layer and one micro-batch and count
-// once per token, like the cross-entropy. Ranks that share rows (Context) exchange how often they chose each expert.
+// Balance is K if all experts are chosen equally often. Both are computed for one layer and one micro-batch, over all
+// its tokens, and count once per target, like the cross-entropy (Tape.Untargeted). Ranks that share rows (Context)
+// exchange how often they chose each expert.
 //
 // Memory: 2F activations for each of the N·K rows are kept, and 3·K + 2 numbers per token. Temporary are D activations
 // for each row in forward, and D + 2F in backward.
@@ -35,12 +36,16 @@ type Router struct {
 
 // Routing sums the losses of routers over the tokens and layers of the forward passes since Reset: without their
 // coefficients, and only in training.
-type Routing struct{ Balance, ZLoss float64 }
+type Routing struct {
+	Balance, ZLoss float64
+	Tokens         int // added up over the layers that were run: stochastic depth drops some
+}
 
 // Add adds the sums of another forward pass.
 func (r *Routing) Add(o Routing) {
 	r.Balance += o.Balance
 	r.ZLoss += o.ZLoss
+	r.Tokens += o.Tokens
 }
 
 // routed is what Experts keeps for backward. counts are those of all ranks that share rows.
@@ -106,6 +111,7 @@ func (t *Tape) route(logits *tensor.Tensor, o Router) *routed {
 			t.Routing.Balance += float64(rows) * r.sums.Float64(i) * float64(e) / float64(r.tokens)
 		}
 		t.Routing.ZLoss += t.squares.Sum(t.Device, r.list[:]...)
+		t.Routing.Tokens += n
 	}
 	t.temp.Release(mark)
 	r.checkRows(n * o.K)
@@ -236,6 +242,7 @@ func expertsBack(t *Tape, n *node) {
 	if scale == 0 {
 		scale = 1
 	}
+	scale *= 1 - t.Untargeted
 	if t.Tensor != nil && t.Tensor.Rank() > 0 {
 		scale = 0 // the losses are the same on all peers, whose gradients are summed
 	}

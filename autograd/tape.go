@@ -28,6 +28,9 @@ type Tape struct {
 	LogitBytes int
 	// LossScale multiplies the gradient of the loss before it is rounded to Types.Activation; 0 means 1.
 	LossScale float64
+	// Untargeted is the share of the tokens that have no target. The losses of routers, which all tokens have, are
+	// scaled by the rest, because the caller divides gradients by the number of targets.
+	Untargeted float64
 	// Rounded holds rounded copies of weights for generation; it may be nil.
 	Rounded Rounded
 	// Routing has the losses of the routers in the forward passes since Reset.

@@ -29,7 +29,7 @@ type Event struct {
 
 	ZLoss         float64 `json:"z_loss,omitempty"`         // mean of train.z_loss · log²Z; Loss excludes it
 	TeacherKL     float64 `json:"teacher_kl,omitempty"`     // mean divergence from distill.teacher, in nats per target
-	RouterBalance float64 `json:"router_balance,omitempty"` // mean over layers, without model.router_aux_loss
+	RouterBalance float64 `json:"router_balance,omitempty"` // mean over routed tokens, without model.router_aux_loss
 	// mean log²Z of the routers, without model.router_z_loss
 	RouterZLoss    float64 `json:"router_z_loss,omitempty"`
 	ClipRate       float64 `json:"clip_rate,omitempty"`          // share of the updates so far, if clipping is on

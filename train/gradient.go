@@ -141,6 +141,7 @@ func (t *Trainer) prepare(src dataset.Source, from uint64, i int) error {
 	t.batch.Seq.Noise = autograd.Noise{Seed: t.cfg.Seed, Step: t.progress.Step + 1, Row: token}
 	t.batch.FirstLabel = uint64(token)
 	t.tape.LossScale = t.scale * t.factor(i)
+	t.tape.Untargeted = 1 - float64(t.data.Valid())/float64(len(t.data.Targets))
 	return nil
 }
 

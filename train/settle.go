@@ -157,7 +157,8 @@ func (m *message) squares(list []parallel.Squares) {
 
 func (m *message) micro(s *microSums) {
 	m.floats([]float64{
-		s.loss, s.squaredLogZ, float64(s.targets), s.flops, s.routing.Balance, s.routing.ZLoss, s.divergence,
+		s.loss, s.squaredLogZ, float64(s.targets), s.flops, s.divergence,
+		s.routing.Balance, s.routing.ZLoss, float64(s.routing.Tokens),
 	})
 	m.float(float64(len(s.rows)))
 	for _, r := range s.rows {
@@ -200,8 +201,8 @@ func (r *reader) squares() (list []parallel.Squares) {
 func (r *reader) micro() microSums {
 	x := r.floats()
 	m := microSums{
-		loss: x[0], squaredLogZ: x[1], targets: int(x[2]), flops: x[3],
-		routing: autograd.Routing{Balance: x[4], ZLoss: x[5]}, divergence: x[6],
+		loss: x[0], squaredLogZ: x[1], targets: int(x[2]), flops: x[3], divergence: x[4],
+		routing: autograd.Routing{Balance: x[5], ZLoss: x[6], Tokens: int(x[7])},
 	}
 	for range int(r.float()) {
 		m.rows = append(m.rows, sourceLoss{r.float(), int(r.float())})

@@ -268,8 +268,7 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 	if t.teacher != nil {
 		e.TeacherKL = sums.divergence / targets
 	}
-	if c := t.model.Config; c.Experts > 0 {
-		n := float64(part.Tokens) / float64(t.outer.groups()) * float64(c.Layers)
+	if n := float64(sums.routing.Tokens); n > 0 {
 		e.RouterBalance, e.RouterZLoss = sums.routing.Balance/n, sums.routing.ZLoss/n
 	}
 	if t.overflowed(e.Loss, e.GradNorm) || !t.guard.accept(e.Loss, e.GradNorm) {
