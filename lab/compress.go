@@ -251,7 +251,8 @@ func (o *CompressOptions) round(ctx context.Context, r *use.Trained, matrices []
 	return nil
 }
 
-// inputs passes training text through the model, and returns Σ x·xᵀ of the inputs x of each matrix.
+// inputs passes training text through the model, and returns Σ x·xᵀ of the inputs x of each matrix. A model of
+// precision fp8 computes in BF16 for it, because FP8 products read quantised copies of the matrices.
 func (o *CompressOptions) inputs(ctx context.Context, r *use.Trained, matrices []*nn.Param) (*inputDevice, error) {
 	o.OnPhase(fmt.Sprintf("the inputs of %d matrices, from %d tokens of the training text", len(matrices), o.Inputs))
 	d := &inputDevice{of: map[unsafe.Pointer][]float64{}, wanted: map[unsafe.Pointer]int{}}
@@ -259,6 +260,9 @@ func (o *CompressOptions) inputs(ctx context.Context, r *use.Trained, matrices [
 		d.wanted[at(&p.Value)] = p.Value.Len()
 	}
 	r.Through(func(below device.Device) device.Device { d.Device = below; return d })
+	policy := r.Policy
+	defer func() { r.Policy = policy }()
+	r.Policy.FP8 = nil
 	defer r.Through(func(device.Device) device.Device { return d.Device })
 	_, err := r.EvaluateSplit(ctx, []config.Source{{Path: o.Data}}, true, o.Inputs, o.OnProgress)
 	return d, err

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -55,6 +56,40 @@ func TestCompressionMergesAdapters(t *testing.T) {
 					p.Value.Cols()), p.Value.Cols(), c.Pruned)
 			}
 		}
+	}
+}
+
+// GPTQ finds the inputs of matrices that are multiplied in FP8, and measures its result in FP8: a run with this loss is
+// what it writes.
+func TestGPTQKnowsTheInputsOfFP8(t *testing.T) {
+	cfg := traintest.Config(traintest.Data(t))
+	traintest.Override(cfg, "precision=fp8")
+	dir := t.TempDir()
+	trained := filepath.Join(dir, "run")
+	if _, err := run.Run(t.Context(), run.Options{Config: cfg, Dir: trained}); err != nil {
+		t.Fatal(err)
+	}
+	compressed := func(gptq bool) *Compressed {
+		c, err := Compress(t.Context(), trained, CompressOptions{
+			Out: filepath.Join(dir, fmt.Sprintf("gptq-%v", gptq)), GPTQ: gptq, Grid: compress.Grid{Bits: 3, Group: 64},
+			Data: cfg.Data.Path, Tokens: 512, Inputs: 512, Threads: 1, OnPhase: func(string) {},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := compressed(true)
+	if nearest := compressed(false); c.WeightsHash == nearest.WeightsHash {
+		t.Error("GPTQ rounds as if it knew no inputs")
+	}
+	r, err := use.Open(c.Run, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if e, err := r.Evaluate(t.Context(), cfg.Data.Path, 512, nil); err != nil || e.BitsPerByte != c.After {
+		t.Errorf("the run costs %v bits per byte (%v), and %v when it was made", e.BitsPerByte, err, c.After)
 	}
 }
 
