@@ -23,11 +23,7 @@ func (k *checker) positions() {
 	if m.RopeScaling.NeedsOriginal() {
 		k.between("model.rope_original_context", m.RopeOriginalContext, 1, 1<<24)
 	}
-	rotated := m.HeadDim
-	if m.KVLoraRank > 0 {
-		rotated = m.RopeHeadDim
-	}
-	if err := m.RopeScaling.CheckPairs(rotated); err != nil {
+	if err := m.RopeScaling.CheckPairs(m.RotatedDim()); err != nil {
 		k.fault("model.rope_scaling", "model.rope_scaling = yarn:4, or a list of that length", "%v", err)
 	}
 	if n := len(m.Positions); n > m.Layers && m.Layers > 0 {

@@ -115,6 +115,14 @@ func (c Config) heads() device.Heads {
 // Interleaved reports whether rotary pairs are neighbours instead of the two halves of a head.
 func (c Config) Interleaved() bool { return c.RopeLayout == "interleaved" || c.KVLoraRank > 0 }
 
+// RotatedDim returns how many elements of a head RoPE turns.
+func (c Config) RotatedDim() int {
+	if c.KVLoraRank > 0 {
+		return c.RopeHeadDim
+	}
+	return c.HeadDim
+}
+
 // biased reports whether norms and linear layers have biases.
 func (c Config) biased() bool { return c.Family == "gpt2" }
 

@@ -47,12 +47,8 @@ func (m *Decoder) AllocateTables(mem Memory) {
 	m.memory = mem.Device
 	c := m.Config
 	for _, r := range m.ropes {
-		rotated := c.HeadDim
-		if c.KVLoraRank > 0 {
-			rotated = c.RopeHeadDim
-		}
-		r.RoPE = nn.NewRoPE(mem.Device, mem.Params, mem.DType, c.Context, c.HeadDim, rotated, r.theta, r.scaling,
-			r.original)
+		r.RoPE = nn.NewRoPE(mem.Device, mem.Params, mem.DType, c.Context, c.HeadDim, c.RotatedDim(), r.theta,
+			r.scaling, r.original)
 	}
 	for _, p := range m.params {
 		if p.FP8Products && mem.FP8 != nil {

@@ -64,7 +64,7 @@ func (b *Base) HasPositionsOf(w *Weights) bool {
 	now := w.Config.Model
 	turns := func(c model.Config) []float64 {
 		s, l := c.RopeScaling, nn.Lengths{Original: c.RopeOriginalContext, Positions: c.Context}
-		return append(s.Frequencies(now.HeadDim, c.RopeTheta, l), s.AttentionFactor(l.Original))
+		return append(s.Frequencies(now.RotatedDim(), c.RopeTheta, l), s.AttentionFactor(l.Original))
 	}
 	return slices.Equal(turns(b.model), turns(now))
 }

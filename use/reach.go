@@ -80,7 +80,7 @@ func (r Reach) scale(cfg *config.Config) error {
 			At: "--rope-scaling", Try: "removing it",
 		}
 	}
-	if err := s.CheckPairs(m.HeadDim); err != nil {
+	if err := s.CheckPairs(m.RotatedDim()); err != nil {
 		return config.Problem{
 			Key: "model.rope_scaling", Message: err.Error(), At: "--rope-scaling", Try: "yarn:4, or none",
 		}

@@ -93,6 +93,21 @@ func TestScalingForEvaluation(t *testing.T) {
 	}
 }
 
+// With latent attention a list of longrope has a number for each pair that turns, not for each pair of a head.
+func TestLongRoPEForEvaluationCountsThePairsThatTurn(t *testing.T) {
+	cfg := traintest.Config(traintest.Data(t))
+	dir := filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Precision = 2, 1, "fp32"
+	cfg.Model.KVLoraRank, cfg.Model.KVHeads, cfg.Model.RopeHeadDim = 8, cfg.Model.Heads, 4
+	mustRun(t, run.Options{Config: cfg, Dir: dir})
+	evaluateAt(t, dir, cfg.Data.Path, Reach{RopeScaling: "longrope:2:long=1,2"}, 64)
+	whole := "longrope:2:long=1" + strings.Repeat(",1", cfg.Model.HeadDim/2-1)
+	_, err := OpenWith(dir, OpenOptions{Threads: 1, Reach: Reach{RopeScaling: whole}})
+	if p := new(config.Problem); !errors.As(err, p) || p.Key != "model.rope_scaling" {
+		t.Errorf("%s: %v", whole, err)
+	}
+}
+
 // A table of learned positions can be read in part, not beyond its end.
 func TestReachOfLearnedPositions(t *testing.T) {
 	dir, data := reachable(t, "learned")
