@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -10,11 +9,15 @@ import (
 // format.
 var heldRules = []string{"adamw", "adam", "sgd", "lion", "ademamix"}
 
+// maxEWC keeps rate · init.ewc · importance in the range of FP32: rates are below 1e6, and importances, with a mean of
+// 1, at most the number of weights.
+const maxEWC = 1e15
+
 // ewc checks the keys of init.ewc.
 func (k *checker) ewc() {
 	const key = "init.ewc"
 	i, p := &k.c.Init, &k.c.Parallel
-	k.number(key, i.EWC, 0, math.MaxFloat32, "[]")
+	k.number(key, i.EWC, 0, maxEWC, "[]")
 	if i.EWC == 0 {
 		return
 	}

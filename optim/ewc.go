@@ -8,8 +8,8 @@ import (
 
 // EWC keeps weights near their values after an earlier task, the more the more important they were for it (elastic
 // weight consolidation: Kirkpatrick et al. 2017, arXiv 1612.00796). The loss gets the penalty λ/2 · Σ F·(w − start)².
-// After every update by the other rule, EWC makes an implicit gradient step of the penalty, which is stable for any
-// λ·F:
+// After every update by the other rule, EWC makes an implicit gradient step of the penalty, which is stable as long as
+// lr·λ·F is a finite number (the configuration limits λ):
 //
 //	w ← (w + lr·λ·F·start) / (1 + lr·λ·F)
 //
