@@ -66,7 +66,7 @@ func layLessons(cfg *config.Config, p precision.Policy, a *tensor.Arena, n int) 
 // teach writes the teacher's predictions for the current batch, if there is a teacher and targets are those of the
 // data.
 func (t *Trainer) teach() {
-	if t.teacher != nil && t.batch.Labels == (tensor.RNG{}) {
+	if t.teacher != nil && !t.sampled() {
 		t.teacher.Teach(t.tape, t.batch)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"anneal/dataset"
 	"anneal/device"
 	"anneal/precision"
-	"anneal/tensor"
 )
 
 // microSums are sums over the targets of a micro-batch.
@@ -205,7 +204,7 @@ func (t *Trainer) measure(src dataset.Source, first uint64) microSums {
 // sum folds the sums of the micro-batches of the batch at from.
 func (t *Trainer) sum(src dataset.Source, from uint64, squares float64) (sums batchSums) {
 	mixed, ok := src.(ManySources)
-	if ok = ok && t.batch.Labels == (tensor.RNG{}); ok { // losses of sampled labels say nothing about the data
+	if ok = ok && !t.sampled(); ok { // losses of sampled labels say nothing about the data
 		clear(t.sources)
 	}
 	for i := range t.micros {

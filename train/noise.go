@@ -45,10 +45,10 @@ func (s NoiseScale) Tokens() float64 {
 	return s.Noise / s.Signal
 }
 
-// measuresNoise reports whether the next step measures the gradient noise.
+// measuresNoise reports whether the current pass of a step measures the gradient noise.
 func (t *Trainer) measuresNoise() bool {
 	every := t.cfg.Train.NoiseScaleEvery
-	return every > 0 && (t.progress.Step+1)%every == 0
+	return every > 0 && (t.progress.Step+1)%every == 0 && !t.sampled()
 }
 
 // measureNoise adds a step with this norm of the mean gradient to the estimate and returns the estimate; NaN for

@@ -67,10 +67,10 @@ func (f *fingerprint) add(t *Trainer, name string, x *tensor.Tensor) error {
 	return nil
 }
 
-// replays reports whether the current step runs its first micro-batch twice.
+// replays reports whether the current pass of a step runs its first micro-batch twice.
 func (t *Trainer) replays() bool {
 	every := t.cfg.Guard.ReplayEvery
-	return every > 0 && (t.progress.Step+1)%every == 0
+	return every > 0 && (t.progress.Step+1)%every == 0 && !t.sampled()
 }
 
 // rehearse runs the current micro-batch for the first time if it must run twice, and returns the fingerprint of the

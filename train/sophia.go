@@ -11,15 +11,18 @@ import (
 
 // curvature updates Sophia's estimate of the curvature if it is due after the last update. It runs the step's batch,
 // whose samples start at from, forward and backward again with labels sampled from the model's predictions. A label
-// depends on the update and on the token's place in the batch, not on micro-batches. A non-finite estimate is
-// discarded. After the update the step is not undone, so this pass does not check for cancellation.
+// depends on the update and on the token's place in the batch, not on micro-batches; dropout masks are those of the
+// step. A non-finite estimate is discarded. After the update the step is not undone, so this pass does not check for
+// cancellation.
 func (t *Trainer) curvature(src dataset.Source, from uint64) error {
 	o, is := t.opt.(*optim.Sophia)
 	if !is || !o.Due(t.progress.Updates) {
 		return nil
 	}
 	t.sampleLabels(tensor.NewRNG(t.cfg.Seed, tensor.PurposeLabel, uint32(t.progress.Updates)))
+	t.progress.Step-- // this pass is part of the step, which has been counted
 	sums, err := t.gradient(context.Background(), src, from)
+	t.progress.Step++
 	t.sampleLabels(tensor.RNG{}) // evaluations share the slots
 	if err != nil {
 		return err
@@ -48,6 +51,9 @@ func (t *Trainer) sampleLabels(rng tensor.RNG) {
 		b.Labels, b.Seq.Plain = rng, rng != tensor.RNG{}
 	}
 }
+
+// sampled reports whether the losses are those of sampled labels.
+func (t *Trainer) sampled() bool { return t.batch.Labels != tensor.RNG{} }
 
 // winRate returns the share of weights that the last update did not clip, NaN for optimizers without clipping.
 func (t *Trainer) winRate() (float64, error) {

@@ -87,6 +87,33 @@ func TestSophiaDoesNotDependOnMicroBatches(t *testing.T) {
 	}
 }
 
+// The pass of an estimate is part of a step: it has the dropout of that step, and repeats neither the replay nor the
+// measurement of the noise.
+func TestSophiaEstimatesWithinTheStep(t *testing.T) {
+	tr, src := optimizerTrainer(t, "sophia", "optimizer.hessian_every=1", "model.dropout=0.1", "train.micro_batch=4",
+		"guard.replay_every=2", "train.noise_scale_every=2")
+	passes := 0
+	tr.OnPhase = func(p Phase) {
+		if p == Backward {
+			passes++
+		}
+	}
+	for step := 1; step <= 4; step++ {
+		passes = 0
+		e, err := tr.Step(t.Context(), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 4 + (step-1)%2; passes != want || math.IsNaN(e.NoiseScale) != (step%2 == 1) {
+			t.Errorf("step %d: %d passes, want %d; the noise scale is %v", step, passes, want, e.NoiseScale)
+		}
+		if n := tr.batch.Seq.Noise.Step; n != step || len(tr.blocks.sums) > 0 {
+			t.Errorf("step %d: the estimate has the dropout of step %d, and measures %d sums of squares",
+				step, n, len(tr.blocks.sums))
+		}
+	}
+}
+
 // oneSource is a mix of a single source.
 type oneSource struct{ traintest.Tokens }
 
