@@ -266,7 +266,7 @@ func (e *Evaluator) score(ctx context.Context, bytes []int32, val heldOut, all i
 	samples, end := val.samples, r.Tokens+min(val.targets, math.MaxInt64-r.Tokens)
 	rank, ranks := uint64(e.mesh.Data), uint64(e.mesh.Replicas)
 	for first := uint64(0); first < samples && r.Tokens < end; first += uint64(e.rows) * ranks {
-		if err := ctx.Err(); err != nil && ranks == 1 {
+		if err := ctx.Err(); err != nil && e.world.Size() == 1 {
 			return err
 		}
 		if e.OnProgress != nil {

@@ -2,10 +2,12 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"anneal/config"
@@ -222,6 +224,38 @@ func TestALimitOfTargetsIsExactOnAnyRanks(t *testing.T) {
 		if limit < 1<<20 && want.Tokens != int64(limit) {
 			t.Errorf("limit %d: %d targets are scored", limit, want.Tokens)
 		}
+	}
+}
+
+// If the context of one rank ends, the evaluation ends on all, also on ranks that share a model without a replica.
+func TestAStopEndsTheEvaluationOfAllRanks(t *testing.T) {
+	for _, mesh := range []string{"", "parallel.tensor=2", "parallel.context=2", "parallel.pipeline=2"} {
+		cfg := smallConfig(t, traintest.Data(t), strings.Fields("parallel.ranks=2 "+mesh)...)
+		c, err := prepare.OpenCorpus(cfg) // which derives the vocabulary
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		onRanks(t, cfg, 2, true, func(x *Trainer) error {
+			c, err := prepare.OpenCorpus(cfg.Clone())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			text, err := c.HeldOut(cfg.Model.Context)
+			if err != nil {
+				return err
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if x.world.Rank() == 1 {
+				stop()
+			}
+			if _, err := x.Evaluate(ctx, text, 0); !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("the evaluation ends with %v", err)
+			}
+			return nil
+		})
 	}
 }
 
