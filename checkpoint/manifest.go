@@ -23,15 +23,16 @@ const (
 	formatName    = "anneal checkpoint"
 	formatVersion = 2 // 1 had neither Origin nor pieces
 	chunkBytes    = 4 << 20
-	maxManifest   = 64 << 20 // bytes; 1,000 tensors of 1 TB together need 6 MB, in 64 pieces each 32 MB
-	maxFiles      = 1 << 14
+	maxManifest   = 512 << 20 // bytes; Llama 2 70B with AdamW needs 110 MB from 2,048 ranks, and twice that of boxes
+	maxFiles      = 1 << 15
 	maxState      = 4 << 20 // the largest window of the guard needs 3 MB
 	maxSequence   = 1 << 53 // far more saves than a run can make
 )
 
-// Limits of a manifest and a state: of pieces and chunks, and of the numbers that the guard keeps.
+// Limits of a manifest and a state: of pieces and chunks, and of the numbers that the guard keeps. A piece is an
+// object, and its box another; 70B from 2,048 ranks have 500,000 pieces and 4 to 8 million values.
 var (
-	manifestMost = jsonlimit.Limits{Objects: 400_000, Values: 4_000_000}
+	manifestMost = jsonlimit.Limits{Objects: 2_500_000, Values: 25_000_000}
 	stateMost    = jsonlimit.Limits{Objects: 10_000, Values: 500_000}
 )
 
@@ -100,7 +101,8 @@ func (m *manifest) write(fs filesystem, dir, name string) error {
 
 const crcField = `"manifest_crc32c": "`
 
-// encode renders the manifest with its own checksum.
+// encode renders the manifest with its own checksum. It returns an error for a manifest that parseManifest or
+// readManifest would refuse.
 func (m *manifest) encode() ([]byte, error) {
 	m.CRC32C = 0
 	text, err := json.MarshalIndent(m, "", "  ")
@@ -108,6 +110,12 @@ func (m *manifest) encode() ([]byte, error) {
 		return nil, err
 	}
 	text = append(text, '\n')
+	if len(text) > maxManifest {
+		return nil, fmt.Errorf("the manifest has %d bytes, more than %d: save from fewer ranks", len(text), maxManifest)
+	}
+	if err := manifestMost.Check(text); err != nil {
+		return nil, fmt.Errorf("the manifest has %w: save from fewer ranks", err)
+	}
 	digits, err := checksum(crc32.Checksum(text, castagnoli)).MarshalText()
 	if err != nil {
 		return nil, err

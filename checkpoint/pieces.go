@@ -12,7 +12,7 @@ import (
 	"anneal/internal/units"
 )
 
-const maxPieces = 2048 // of a tensor; they are compared in pairs
+const maxPieces = 8192 // of a tensor, one from each rank; those that may overlap are compared in pairs
 
 // tensorEntry describes a tensor in a manifest. Its pieces cover it exactly once.
 type tensorEntry struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"anneal/internal/fileio"
+	"anneal/internal/jsonlimit"
 	"anneal/internal/machine"
 )
 
@@ -205,6 +207,30 @@ func TestKeepsTheNewest(t *testing.T) {
 	mustSave(t, s, small, 1, 2, 3, 4)
 	if got, want := names(t, root), []string{"latest", step(3), step(4)}; !slices.Equal(got, want) {
 		t.Errorf("the directory holds %v, want %v", got, want)
+	}
+}
+
+// A checkpoint whose manifest no reader would take is not saved, so the readable ones stay.
+func TestAManifestThatCannotBeReadIsNotWritten(t *testing.T) {
+	root := t.TempDir()
+	s := mustOpen(t, root, Options{Keep: 2, Log: quiet})
+	mustSave(t, s, small, 1)
+	text, err := os.ReadFile(at(root, 1, manifestName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(most jsonlimit.Limits) { manifestMost = most }(manifestMost)
+	manifestMost.Objects = strings.Count(string(text), "{")
+	for _, writers := range []int{1, 3} {
+		tensors, state := stateAt(2, small)
+		for i := range 50 { // more than the limit, also in one writer's part
+			one := Tensor{Name: fmt.Sprint("more.", i), DType: "U8", Shape: []int{1}, Data: []byte{1}}
+			tensors = append(tensors, one)
+		}
+		if err := save(s, writers, 2, tensors, state); err == nil || !strings.Contains(err.Error(), "fewer ranks") {
+			t.Errorf("saved by %d: %v", writers, err)
+		}
+		wantLatest(t, root, 1, small)
 	}
 }
 
