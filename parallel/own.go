@@ -26,19 +26,33 @@ type Piece struct {
 // The parameters of a unit, laid end to end, are cut into one run per rank, at multiples of device.Stretch elements of
 // a parameter. So the sums of squares and the blocks of 8-bit optimizers are the same as without cuts. If a unit has
 // few stretches, some ranks get none. Parameters that the optimizer can only divide into parts, or not at all, are
-// dealt part by part, largest first, to the rank that has the least. Tables that tensor parallelism cuts do not count
-// for this, nor do their units, because their sizes may differ by a row; so ranks that share layers own the same
-// parts.
+// dealt part by part to the rank that has the least: the tables of the first unit before everything else, the others at
+// the end, largest first.
+//
+// Tables that tensor parallelism cuts may differ by a row between ranks that share layers. So runs of their units do
+// not count as load, and a part counts as much as on the rank with the most of it. So ranks that share layers own the
+// same parts.
 func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Division) []Piece {
-	var pieces, parts []Piece
+	var pieces []Piece
+	var parts []part
 	load := make([]int, ranks) // elements
+	deal := func(p part) {
+		p.Owner = slices.Index(load, slices.Min(load))
+		load[p.Owner] += p.size
+		pieces = append(pieces, p.Piece)
+	}
 	param := 0
-	for _, unit := range apart(units) {
+	for u, unit := range apart(units) {
 		first, all := param, 0
 		for _, p := range unit {
-			if d := divide(p); d == optim.Elements {
+			switch d := divide(p); {
+			case d == optim.Elements:
 				all += p.Region.Len()
-			} else {
+			case u < len(units[0]):
+				for _, x := range partsOf(p, param, d) {
+					deal(x)
+				}
+			default:
 				parts = append(parts, partsOf(p, param, d)...)
 			}
 			param++
@@ -58,11 +72,9 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 			done += p.Region.Len()
 		}
 	}
-	slices.SortStableFunc(parts, func(a, b Piece) int { return cmp.Compare(b.To-b.From, a.To-a.From) })
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.size, a.size) })
 	for _, p := range parts {
-		p.Owner = slices.Index(load, slices.Min(load))
-		load[p.Owner] += p.To - p.From
-		pieces = append(pieces, p)
+		deal(p)
 	}
 	slices.SortFunc(pieces, func(a, b Piece) int {
 		return cmp.Or(cmp.Compare(a.Param, b.Param), cmp.Compare(a.From, b.From))
@@ -70,8 +82,8 @@ func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Divisio
 	return pieces
 }
 
-// apart returns units in which each table of the first unit is a unit of its own, so that a tied table has the same
-// owners in both stages of a pipeline that have it.
+// apart returns units in which each table of the first unit is a unit of its own. A tied table is the first, so it has
+// the same owners in both stages of a pipeline that have it.
 func apart(units [][]*nn.Param) (list [][]*nn.Param) {
 	for _, p := range units[0] {
 		list = append(list, []*nn.Param{p})
@@ -100,20 +112,29 @@ func runs(n, at, all, ranks int) (list []Piece) {
 	return list
 }
 
+// A part is a piece that is not divided further.
+type part struct {
+	Piece
+	size int // elements, on the rank of tensor parallelism that has the most
+}
+
 // partsOf returns the parts of a fused weight, or all of a parameter, without owners.
-func partsOf(p *nn.Param, number int, d optim.Division) []Piece {
+func partsOf(p *nn.Param, number int, d optim.Division) (list []part) {
 	if d == optim.Indivisible || len(p.Parts) == 0 {
-		return []Piece{{number, 0, p.Region.Len(), 0, 0}}
+		x := part{Piece{Param: number, To: p.Region.Len()}, p.Region.Len()}
+		for _, r := range p.Regions {
+			x.size = max(x.size, r.Len())
+		}
+		return []part{x}
 	}
-	var list []Piece
 	from, width := 0, p.Region.Cols.Len()
-	for i, part := range p.Parts {
-		rows := part.Rows
+	for i, of := range p.Parts {
+		rows := of.Rows
 		if p.Cut == autograd.Outputs { // its region has a span of rows for each part
 			rows = p.Region.Rows[i].Len()
 		}
 		to := from + rows*width
-		list = append(list, Piece{number, from, to, i, 0})
+		list = append(list, part{Piece{number, from, to, i, 0}, to - from})
 		from = to
 	}
 	return list

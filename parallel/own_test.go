@@ -1,11 +1,13 @@
 package parallel
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"anneal/device"
+	"anneal/model"
 	"anneal/nn"
 	"anneal/optim"
 )
@@ -69,6 +71,48 @@ func TestEveryElementHasOneOwner(t *testing.T) {
 		for r, n := range load {
 			if most := total/ranks + dealt*device.Stretch + largest; n > most {
 				t.Errorf("rank %d of %d owns %d of %d elements, more than %d", r, ranks, n, total, most)
+			}
+		}
+	})
+}
+
+// Ranks that share layers own the same parts of them, although the tables that tensor parallelism cuts differ by a row,
+// and both stages that have a tied table give each run or part of it to the same rank.
+func TestRanksThatShareATableOwnTheSameParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		between := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
+		layers, tensors, ranks := between("layers", 2, 5), between("tensors", 1, 3), between("ranks", 1, 5)
+		c := model.Config{
+			Family: "llama", Layers: layers, Dim: 24, Heads: 6, KVHeads: 6, HeadDim: 4, Context: 8,
+			Activation: "swiglu", FFN: 6 * between("ffn", 1, 100), Vocab: between("vocab", 3, 600),
+			TieEmbeddings: rapid.Bool().Draw(t, "tied"),
+		}
+		rule := rapid.SampledFrom([]optim.Optimizer{&optim.Adafactor{}, &optim.Muon{}, optim.AdamW{}}).Draw(t, "rule")
+		cut := between("stages begin", 1, layers-1)
+		deal := func(tensor int, chunk model.Span) []Piece {
+			part := model.Part{Tensor: tensor, Tensors: tensors, Chunks: []model.Span{chunk}}
+			return Deal(model.DeclarePart(c, part).UnitParams(), ranks, func(p *nn.Param) optim.Division {
+				return optim.Divide(rule, p)
+			})
+		}
+		owners := func(list []Piece, parts bool) (owners [][3]int) {
+			for _, p := range list {
+				if parts && p.Part >= 0 || !parts && p.Param == 0 {
+					owners = append(owners, [3]int{p.Param, p.Part, p.Owner})
+				}
+			}
+			return owners
+		}
+		first, last := model.Span{To: cut}, model.Span{From: cut, To: layers}
+		for tensor := range tensors {
+			for _, stage := range []model.Span{first, last} {
+				if a, b := owners(deal(0, stage), true), owners(deal(tensor, stage), true); !slices.Equal(a, b) {
+					t.Fatalf("stage %v: parts and owners are %v, those of peer %d %v", stage, a, tensor, b)
+				}
+			}
+			a, b := owners(deal(tensor, first), false), owners(deal(tensor, last), false)
+			if c.TieEmbeddings && !slices.Equal(a, b) {
+				t.Fatalf("peer %d: the first stage deals the table as %v, the last as %v", tensor, a, b)
 			}
 		}
 	})
