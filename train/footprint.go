@@ -181,7 +181,8 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 		return nil, nil, err
 	}
 	f.teacher = teacher
-	if err := checkTrained(cfg, model.Outline(c, f.Policy)); err != nil {
+	outline := model.Outline(c, f.Policy)
+	if err := checkTrained(cfg, outline); err != nil {
 		return nil, nil, err
 	}
 	opt := overPeers(rule, mesh)
@@ -207,7 +208,7 @@ func (f *Footprint) measureArenas(cfg *config.Config, world comm.Comm) (*model.D
 	}
 	if muon, is := rule.(*optim.Muon); is {
 		f.Optimizer.FLOPs = muon.FLOPs(m.Params())
-		if err := checkMuon(cfg, muon, m.Params()); err != nil {
+		if err := checkMuon(cfg, muon, outline.Params()); err != nil {
 			return nil, nil, err
 		}
 	}

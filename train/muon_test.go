@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"anneal/comm/absent"
 	"anneal/config"
 	"anneal/device"
 	"anneal/nn"
@@ -65,6 +66,18 @@ func TestMuonNeedsMatricesToTrain(t *testing.T) {
 	cfg.Optimizer.Groups.Matrix.LRRatio = 1
 	if _, err := MeasureRun(cfg, device.Null{}); err != nil {
 		t.Errorf("muon is refused: %v", err)
+	}
+	cfg, err = config.Load("", []string{
+		"data.path=x", "optimizer.name=muon", "model.vocab=64", "model.layers=4", "model.tie_embeddings=false",
+		"parallel.pipeline=2", "parallel.ranks=2", "optimizer.patterns=layers.0.* lr_ratio=0; layers.1.* lr_ratio=0",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank := range 2 {
+		if _, err := MeasureRank(cfg, device.Null{}, absent.New(rank, 2, true)); err != nil {
+			t.Errorf("rank %d: muon is refused because the matrices of one stage are frozen: %v", rank, err)
+		}
 	}
 	muon := NewOptimizer(cfg.Optimizer).(*optim.Muon)
 	if err := checkMuon(cfg, muon, []*nn.Param{{Role: nn.Embedding}, {Role: nn.Norm}}); !refused(err) {
