@@ -190,6 +190,9 @@ func (t *Trainer) update(lr, scale float64) error {
 		for ; next < len(t.updated) && t.updated[next].index < end; next++ {
 			t.updateParam(next, lr, s)
 		}
+		if u == 0 {
+			t.forgetReplica()
+		}
 		if t.outer != nil {
 			continue
 		}

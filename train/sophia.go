@@ -55,6 +55,14 @@ func (t *Trainer) sampleLabels(rng tensor.RNG) {
 // sampled reports whether the losses are those of sampled labels.
 func (t *Trainer) sampled() bool { return t.batch.Labels != tensor.RNG{} }
 
+// forgetReplica forgets the wins of the second copy of a tied table, whose stage has nothing else in the first unit.
+// The stage with the first copy counts them.
+func (t *Trainer) forgetReplica() {
+	if o, is := t.opt.(*optim.Sophia); is && t.shard != nil && t.shard.Replica() {
+		o.TakeWins()
+	}
+}
+
 // winRate returns the share of weights that the last update did not clip, NaN for optimizers without clipping.
 func (t *Trainer) winRate() (float64, error) {
 	o, is := t.opt.(*optim.Sophia)

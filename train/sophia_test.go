@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"anneal/dataset"
@@ -110,6 +111,37 @@ func TestSophiaEstimatesWithinTheStep(t *testing.T) {
 		if n := tr.batch.Seq.Noise.Step; n != step || len(tr.blocks.sums) > 0 {
 			t.Errorf("step %d: the estimate has the dropout of step %d, and measures %d sums of squares",
 				step, n, len(tr.blocks.sums))
+		}
+	}
+}
+
+// The win rate counts every weight once, also a tied table that two stages of a pipeline have.
+func TestWinRateCountsATiedTableOnce(t *testing.T) {
+	cfg := smallConfig(t, traintest.Data(t), "optimizer.name=sophia", "optimizer.hessian_every=1", "precision=fp64",
+		"model.tie_embeddings=true", "train.batch_tokens=512")
+	cfg.Model.Vocab = 300
+	src := dataset.NewRandom(300, cfg.Model.Context, 5)
+	rates := func(n int) (list []float64) {
+		onRanks(t, cfg, n, true, func(x *Trainer) error {
+			for range cfg.Train.Steps {
+				e, err := x.Step(t.Context(), src)
+				if err != nil {
+					return err
+				}
+				if x.world.Rank() == 0 {
+					list = append(list, e.WinRate)
+				}
+			}
+			return nil
+		})
+		return list
+	}
+	want := rates(1)
+	for cfg.Parallel.Pipeline, cfg.Parallel.Zero = 2, 0; cfg.Parallel.Zero < 3; cfg.Parallel.Zero++ {
+		for _, n := range []int{2, 4} {
+			if got := rates(n); !slices.Equal(got, want) {
+				t.Errorf("%d ranks at stage %d have the win rates %v, one rank %v", n, cfg.Parallel.Zero, got, want)
+			}
 		}
 	}
 }
