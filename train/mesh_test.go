@@ -26,6 +26,8 @@ func TestPipelineIsTheModel(t *testing.T) {
 		{"precision=bf16_sr", "optimizer.name=adam8bit", "parallel.sum_block=2"},
 		{"parallel.wire=int8", "train.batch_ramp=256 over 1100 tokens"},
 		{"optimizer.name=sophia", "optimizer.hessian_every=2"},
+		{"model.family=qwen3_moe", "model.experts=4", "model.experts_per_token=2", "model.expert_ffn=16",
+			"train.micro_batch=1"},
 	} {
 		t.Run(strings.Join(overrides, " "), func(t *testing.T) {
 			cfg := smallConfig(t, data, append([]string{

@@ -269,7 +269,9 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 		e.TeacherKL = sums.divergence / targets
 	}
 	if n := float64(sums.routing.Tokens); n > 0 {
-		e.RouterBalance, e.RouterZLoss = sums.routing.Balance/n, sums.routing.ZLoss/n
+		// rounded, because stages of a pipeline add the sums of their layers in another order
+		e.RouterBalance = float64(float32(sums.routing.Balance / n))
+		e.RouterZLoss = float64(float32(sums.routing.ZLoss / n))
 	}
 	if t.overflowed(e.Loss, e.GradNorm) || !t.guard.accept(e.Loss, e.GradNorm) {
 		e.Skipped = true
