@@ -59,7 +59,7 @@ func TestTortureAnyMesh(t *testing.T) {
 // recipeConfig is a small run in FP64.
 func recipeConfig(t *testing.T, data string, keys []string) (*config.Config, error) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	text := fmt.Sprintf("precision: fp64\nmodel: {dim: 64, ffn: 48, context: 32}\ndata: {path: %s}\n"+
+	text := fmt.Sprintf("precision: fp64\nmodel: {dim: 64, context: 32}\ndata: {path: %s}\n"+
 		"train: {steps: 3, batch_tokens: 768, micro_batch: 4, eval_every: 3, eval_tokens: 256}\n"+
 		"schedule: {warmup: 1}\n",
 		data)
@@ -97,8 +97,8 @@ func anyRecipe(r *rand.Rand) []string {
 	keys := []string{
 		one("model.family", "llama", "gpt2", "anneal", "gemma3", "qwen3_moe"), "model.heads=" + heads,
 		one("model.layers", "2", "3", "4", "6"), one("optimizer.name", "adamw", "adam8bit", "adam", "sgd", "lion",
-			"ademamix", "adafactor", "muon", "schedulefree", "sophia"),
-		one("memory.recompute", "none", "selective", "every_layer", "sqrt"),
+			"ademamix", "adafactor", "muon", "soap", "schedulefree", "sophia"),
+		one("model.ffn", "48", "480"), one("memory.recompute", "none", "selective", "every_layer", "sqrt"),
 		one("train.micro_batch", "1", "2", "4"), one("data.packing", "concat", "best_fit", "pad"),
 	}
 	for _, sometimes := range [][]string{
@@ -115,7 +115,9 @@ func anyRecipe(r *rand.Rand) []string {
 		{"train.noise_scale_every=1"}, {"optimizer.decay_embeddings=false"}, {"optimizer.cautious_decay=true"},
 		{"train.clip=0.1"}, {"train.clip=0"}, {"data.document_mask=false"}, {"train.length_warmup=16 over 2 steps"},
 		{"train.batch_ramp=384 until 700"}, {"model.rope_layout=interleaved"}, {"model.x0_skip=true"},
-		{"model.bigram=100"}, {"model.smear=true"},
+		{"model.bigram=100"}, {"model.smear=true"}, {"memory.offload=optimizer"}, {"guard.replay_every=2"},
+		{"memory.recompute=every_layer", "memory.offload=checkpoints"}, {"parallel.sum_block=2"},
+		{"optimizer.name=muon", "optimizer.normuon=true"},
 	} {
 		if r.IntN(6) == 0 {
 			keys = append(keys, sometimes...)

@@ -27,7 +27,8 @@ func TestTortureMeshesTakeWhatIsPlanned(t *testing.T) {
 	data := traintest.Data(t)
 	torture.Run(t, 8, func(r *rand.Rand) (fault, outcome string) {
 		precision := []string{"bf16", "fp32", "fp16", "bf16_sr", "fp8", "fp64"}[r.IntN(6)]
-		keys := append(append(anyRecipe(r), anyMesh(r)...), "precision="+precision)
+		wire := []string{"f32", "f32", "bf16", "int8"}[r.IntN(4)]
+		keys := append(append(anyRecipe(r), anyMesh(r)...), "precision="+precision, "parallel.wire="+wire)
 		if precision == "fp16" {
 			keys = append(keys, "loss_scale.init=1") // no step is skipped
 		}
