@@ -29,9 +29,9 @@ type Piece struct {
 // dealt part by part to the rank that has the least: the tables of the first unit before everything else, the others at
 // the end, largest first.
 //
-// Tables that tensor parallelism cuts may differ by a row between ranks that share layers. So runs of their units do
-// not count as load, and a part counts as much as on the rank with the most of it. So ranks that share layers own the
-// same parts.
+// Ranks that share layers own the same parts, although the tables that tensor parallelism cuts may differ by a row
+// between them: runs of elements in the units of such tables do not count, and a part counts as much as on the rank
+// that has the most of it.
 func Deal(units [][]*nn.Param, ranks int, divide func(p *nn.Param) optim.Division) []Piece {
 	var pieces []Piece
 	var parts []part
