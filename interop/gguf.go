@@ -256,23 +256,24 @@ func (a *architecture) rope(c *hf.LlamaConfig, m model.Config, at string) error 
 		a.setFloat("rope.scaling.factor", s.Factor)
 		return nil
 	case "yarn":
+		if s.BetaFast != 32 || s.BetaSlow != 1 { // which llama.cpp does not read from a file
+			break
+		}
 		a.set("rope.scaling.type", "yarn")
 		a.setFloat("rope.scaling.factor", s.Factor)
 		a.setInt("rope.scaling.original_context_length", s.OriginalPositions)
-		a.setFloat("rope.scaling.yarn_beta_fast", s.BetaFast)
-		a.setFloat("rope.scaling.yarn_beta_slow", s.BetaSlow)
 		a.setFloat("rope.scaling.attn_factor", s.AttentionFactor/(1+0.1*math.Log(s.Factor))) // of the usual one
 		return nil
 	}
 	if a.name != "llama" {
-		return unknownToLlama("rope_scaling", m.RopeScaling.String(), "none, or yarn", at)
+		return unknownToLlama("rope_scaling", m.RopeScaling.String(), "none, or yarn without fast and slow", at)
 	}
 	lengths := nn.Lengths{Original: m.RopeOriginalContext, Positions: m.Context}
 	scaled := m.RopeScaling.Frequencies(m.HeadDim, m.RopeTheta, lengths)
 	for i, f := range (nn.RoPEScaling{}).Frequencies(m.HeadDim, m.RopeTheta, lengths) {
 		a.ropeFactors = append(a.ropeFactors, f/scaled[i])
 	}
-	if s.Type == "longrope" {
+	if s.AttentionFactor != 0 { // of longrope and yarn
 		a.setFloat("rope.scaling.attn_factor", s.AttentionFactor)
 	}
 	return nil

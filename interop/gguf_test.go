@@ -187,6 +187,10 @@ func TestGGUFRefusesWhatLlamaCppLacks(t *testing.T) {
 			c.QKNorm, c.RopeOriginalContext = true, 64
 			c.RopeScaling.UnmarshalText([]byte("llama3:4"))
 		}),
+		"rope_scaling of unusual turns": change(llama, func(c *model.Config) {
+			c.QKNorm, c.RopeOriginalContext = true, 64
+			c.RopeScaling.UnmarshalText([]byte("yarn:4:slow=0.5"))
+		}),
 		"normalise_experts": change(llama, func(c *model.Config) {
 			c.Family, c.QKNorm, c.Experts, c.ExpertsPerToken, c.ExpertFFN = "qwen3_moe", true, 4, 2, 64
 			c.NormaliseExperts = false
@@ -205,6 +209,40 @@ func TestGGUFRefusesWhatLlamaCppLacks(t *testing.T) {
 			t.Errorf("%s: error %v", key, err)
 		} else if strings.Count(p.Try, ",") >= c.Layers {
 			t.Errorf("%s: %q is for more than %d layers", key, p.Try, c.Layers)
+		}
+	}
+}
+
+// llama.cpp reads no turns of YaRN from a file, so unusual ones become a factor of each pair. It scales sines and
+// cosines by attn_factor alone then, and by attn_factor times the usual factor if it knows the scaling.
+func TestGGUFHasTheTurnsOfYaRN(t *testing.T) {
+	c := config.Default().Model
+	c.KVHeads, c.HeadDim, c.FFN, c.Vocab, c.RopeOriginalContext = 2, 64, 1024, 300, 64
+	for _, x := range []struct {
+		scaling string
+		kind    any
+		factor  float64
+		pairs   int
+	}{{"yarn:4", "yarn", 1, 0}, {"yarn:4:fast=16:slow=0.5", nil, 1 + 0.1*math.Log(4), 32}} {
+		c.RopeScaling.UnmarshalText([]byte(x.scaling))
+		described, err := ToHF(c, hf.Tokens{BOS: -1, Pad: -1}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := architectureOf(described, c, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings := map[string]any{}
+		for _, kv := range a.settings {
+			settings[kv.Key] = kv.Value
+		}
+		kind, factor := settings["rope.scaling.type"], settings["rope.scaling.attn_factor"]
+		if kind != x.kind || factor != float32(x.factor) || len(a.ropeFactors) != x.pairs {
+			t.Errorf("%s: type %v, attn_factor %v, factors %v", x.scaling, kind, factor, a.ropeFactors)
+		}
+		if f := a.ropeFactors; len(f) > 0 && (f[0] != 1 || f[len(f)-1] != 4) {
+			t.Errorf("%s: factors from %v to %v, not from 1 to 4", x.scaling, f[0], f[len(f)-1])
 		}
 	}
 }
