@@ -15,6 +15,8 @@ type Config interface {
 	Validate() error
 	// Tensors lists every tensor of the model.
 	Tensors() []Spec
+	// Notes says which older versions of transformers do not read the exported model, or compute something else.
+	Notes() []string
 
 	size() (vocab, positions int)
 	tokens() Tokens

@@ -156,11 +156,6 @@ func dtypeName(tensors []safetensors.Tensor) (string, error) {
 	return name, nil
 }
 
-// writtenFor is the version of transformers whose conventions the files follow. Later versions read them, and so does
-// 4.51, except that it takes max_position_embeddings / original_max_position_embeddings for the factor of YaRN (issue
-// 38224 of transformers).
-const writtenFor = "5.0.0"
-
 // configJSON returns the config of the model with the settings that every model has. It gives the dtype under the keys
 // of transformers 4 and 5.
 func configJSON(c Config, dtype string) map[string]any {

@@ -48,7 +48,7 @@ func sandwiched(llama []Spec) (specs []Spec) {
 	return specs
 }
 
-// settings gives the windows as a list, which transformers reads from 4.54 on.
+// settings gives the windows as a list, which transformers reads from 4.53 on.
 func (c *Gemma2Config) settings() map[string]any {
 	m := c.mixed().settings()
 	for _, name := range []string{"hidden_act", "use_sliding_window", "max_window_layers"} {
@@ -58,7 +58,7 @@ func (c *Gemma2Config) settings() map[string]any {
 	m["query_pre_attn_scalar"] = c.ScoreDim
 	m["attn_logit_softcapping"], m["final_logit_softcapping"] = orNull(c.ScoreSoftcap), orNull(c.LogitSoftcap)
 	if c.Window == 0 {
-		m["sliding_window"] = defaultWindow // of no layer
+		m["sliding_window"] = max(defaultWindow, c.MaxPositions) // of no layer, and without effect in older versions
 	}
 	return m
 }

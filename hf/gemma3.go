@@ -62,28 +62,26 @@ func (c *Gemma3Config) settings() map[string]any {
 	if c.Window == 0 {
 		m["sliding_window"] = defaultWindow // of no layer
 	}
-	for period := 1; period <= c.Layers+1; period++ {
-		if slices.Equal(c.layers(), everyNth(c.Layers, period)) {
-			m["sliding_window_pattern"] = period
-			break
-		}
+	if period := c.period(); period > 0 {
+		m["sliding_window_pattern"] = period
 	}
 	return m
+}
+
+// period returns the n for which all layers except every n-th have the window, or 0.
+func (c *Gemma3Config) period() int {
+	for period := 1; period <= c.Layers+1; period++ {
+		if slices.Equal(c.layers(), everyNth(c.Layers, period)) {
+			return period
+		}
+	}
+	return 0
 }
 
 const (
 	geluTanh      = "gelu_pytorch_tanh"
 	defaultWindow = 4096
 )
-
-// layers returns which layers have the window.
-func (c *Gemma3Config) layers() []bool {
-	layers := make([]bool, c.Layers)
-	for i := range layers {
-		layers[i] = c.windowed(i)
-	}
-	return layers
-}
 
 // everyNth returns windows in all of n layers except every period-th.
 func everyNth(n, period int) []bool {
@@ -162,6 +160,7 @@ func (f *fields) gemmaRope(c *Gemma3Config) {
 	for _, err := range outer.errs {
 		f.fail("rope_scaling: %w", err)
 	}
+	f.originalOutside(c.RopeScaling)
 }
 
 // gemmaWindows takes the windows. By default, all layers except every period-th have one.

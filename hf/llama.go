@@ -106,6 +106,15 @@ func (c *LlamaConfig) windowed(layer int) bool {
 	return c.Window != 0 && (c.WindowLayers == nil || c.WindowLayers[layer])
 }
 
+// layers returns which layers have the window.
+func (c *LlamaConfig) layers() []bool {
+	layers := make([]bool, c.Layers)
+	for i := range layers {
+		layers[i] = c.windowed(i)
+	}
+	return layers
+}
+
 func (c *LlamaConfig) size() (vocab, positions int) { return c.VocabSize, c.MaxPositions }
 func (c *LlamaConfig) tokens() Tokens               { return c.Tokens }
 func (c *LlamaConfig) tiedHead() bool               { return c.Tied }
@@ -169,6 +178,9 @@ func (c *LlamaConfig) settings() map[string]any {
 	if c.RopeScaling.Type != "" {
 		m["rope_scaling"] = c.RopeScaling.settings()
 	}
+	if c.RopeScaling.Type == "longrope" { // where transformers 4 reads it
+		m["original_max_position_embeddings"] = c.RopeScaling.OriginalPositions
+	}
 	rope["rope_theta"] = float(c.RopeTheta)
 	m["rope_parameters"] = rope
 	var window any
@@ -181,8 +193,9 @@ func (c *LlamaConfig) settings() map[string]any {
 		for i := range types {
 			types[i] = layerType(c.windowed(i))
 		}
+		// max_window_layers is for flash attention in transformers 4.51, which does not read layer_types.
 		m["use_sliding_window"], m["sliding_window"], m["max_window_layers"], m["layer_types"] = c.Window != 0,
-			window, 0, types
+			window, max(slices.Index(c.layers(), true), 0), types
 	case "mistral":
 		m["sliding_window"] = window
 		delete(m, "attention_bias")

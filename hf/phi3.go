@@ -55,11 +55,23 @@ func (c *Phi3Config) settings() map[string]any {
 		m["sliding_window"] = c.Window
 	}
 	m["resid_pdrop"], m["embd_pdrop"] = float(0), float(0)
-	m["original_max_position_embeddings"] = c.MaxPositions
-	if c.RopeScaling.Type != "" {
-		m["original_max_position_embeddings"] = c.RopeScaling.OriginalPositions
+	if c.RopeScaling.Type == "" {
+		m["original_max_position_embeddings"] = c.MaxPositions
+	}
+	if c.usualLongRope() { // transformers 4 refuses more than these; 5 takes them instead of rope_parameters
+		m["rope_scaling"] = map[string]any{
+			"type": "longrope", "short_factor": floats(c.RopeScaling.ShortFactor),
+			"long_factor": floats(c.RopeScaling.LongFactor),
+		}
 	}
 	return m
+}
+
+// usualLongRope reports whether every field of a longrope follows from its factors of frequencies and the contexts.
+func (c *Phi3Config) usualLongRope() bool {
+	s := c.RopeScaling
+	return s.Type == "longrope" && s.Factor == float64(c.MaxPositions)/float64(s.OriginalPositions) &&
+		s.AttentionFactor == longRopeAttention(s.Factor, s.OriginalPositions)
 }
 
 // phi3Harmless lists settings of training, and the place of Phi-3's code before transformers had it.

@@ -118,8 +118,16 @@ func (f *fields) rope(c *LlamaConfig) (hasTheta bool) {
 		}
 		c.RopeScaling, given = scaling, true
 	}
+	f.originalOutside(c.RopeScaling)
 	only(f, "partial_rotary_factor", 1.0)
 	return hasTheta
+}
+
+// originalOutside takes the original context that longrope may have beside its settings, too.
+func (f *fields) originalOutside(s RopeScaling) {
+	if s.Type == "longrope" {
+		only(f, "original_max_position_embeddings", s.OriginalPositions)
+	}
 }
 
 // scaling takes the settings of rope_scaling or rope_parameters, with transformers' defaults. positions is the
@@ -170,10 +178,15 @@ func (f *fields) longRope(s *RopeScaling, positions int) {
 	if f.take("attention_factor", &s.AttentionFactor) {
 		return
 	}
-	s.AttentionFactor = 1
-	if s.Factor > 1 {
-		s.AttentionFactor = math.Sqrt(1 + math.Log(s.Factor)/math.Log(float64(s.OriginalPositions)))
+	s.AttentionFactor = longRopeAttention(s.Factor, s.OriginalPositions)
+}
+
+// longRopeAttention returns longrope's factor of sines and cosines.
+func longRopeAttention(factor float64, original int) float64 {
+	if factor <= 1 {
+		return 1
 	}
+	return math.Sqrt(1 + math.Log(factor)/math.Log(float64(original)))
 }
 
 func (f *fields) yarn(s *RopeScaling, positions int) {

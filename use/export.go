@@ -10,7 +10,6 @@ import (
 	"anneal/hf"
 	"anneal/internal/floats"
 	"anneal/interop"
-	"anneal/model"
 	"anneal/precision"
 	"anneal/safetensors"
 	"anneal/tensor"
@@ -71,7 +70,7 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 	}
 	report := &ExportReport{
 		Architecture: c.Class(), Parameters: r.Model.Count(), DType: string(dtype), Step: r.Step,
-		Notes: notesOn(r.Model.Config),
+		Notes: append([]string{}, c.Notes()...),
 	}
 	var wrong error
 	e.Check = func(written string) error {
@@ -86,17 +85,6 @@ func (r *Trained) ExportHF(dir string, dtype safetensors.DType) (*ExportReport, 
 		return nil, &dataset.Error{Err: err}
 	}
 	return report, nil
-}
-
-// notesOn returns what a user of transformers should know about a model that it loads.
-func notesOn(c model.Config) []string {
-	s, factor := c.RopeScaling, float64(c.Context)/float64(max(c.RopeOriginalContext, 1))
-	if s.Kind != "yarn" || factor == s.Factor {
-		return []string{}
-	}
-	return []string{fmt.Sprintf("versions 4 of transformers from before its issue 38224 was mended take "+
-		"model.context / model.rope_original_context = %.4g for YaRN's factor, not %.4g: load the model with a "+
-		"newer version", factor, s.Factor)}
 }
 
 // probeTokens is the number of tokens that the models are compared on.
