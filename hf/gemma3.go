@@ -94,7 +94,8 @@ func everyNth(n, period int) []bool {
 
 // parseGemma3 takes the settings of a Gemma 3; missing ones have the defaults of transformers.
 func (f *fields) parseGemma3() *Gemma3Config {
-	c := &Gemma3Config{LocalTheta: 10000, ScoreDim: 256, LlamaConfig: LlamaConfig{
+	const localTheta = 10000
+	c := &Gemma3Config{LocalTheta: localTheta, ScoreDim: 256, LlamaConfig: LlamaConfig{
 		MaxPositions: 131072, NormEps: 1e-6, RopeTheta: 1e6, InitStd: 0.02, QKNorm: true, Tied: true,
 	}}
 	f.class("Gemma3ForCausalLM")
@@ -103,7 +104,9 @@ func (f *fields) parseGemma3() *Gemma3Config {
 	f.take("query_pre_attn_scalar", &c.ScoreDim)
 	f.take("final_logit_softcapping", &c.LogitSoftcap)
 	only(f, "hidden_activation", geluTanh)
-	f.gemmaWindows(&c.LlamaConfig, 6)
+	if f.gemmaWindows(&c.LlamaConfig, 6); c.Window == 0 {
+		c.LocalTheta = localTheta // of no layer
+	}
 	return c
 }
 

@@ -40,3 +40,21 @@ func TestImportRefusesWhatWouldNotRun(t *testing.T) {
 		}
 	}
 }
+
+// The base of windows is read and ignored in a Gemma 3 that has no windows.
+func TestImportTakesAGemma3WithoutWindows(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "hf", "testdata", "gemma3", "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	full := strings.ReplaceAll(string(text), `"sliding_attention",`, `"full_attention",`)
+	full = strings.ReplaceAll(full, `"sliding_attention"`+"\n", `"full_attention"`+"\n")
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(full), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := configOf(dir)
+	if err != nil || c.Model.Attention.String() != "full" || c.Model.RopeTheta != 100 {
+		t.Errorf("config %+v, %v", c, err)
+	}
+}
