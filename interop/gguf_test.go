@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"math"
@@ -326,6 +327,29 @@ func TestGGUFTokenizer(t *testing.T) {
 }
 
 // The file names each token that ends a text for which llama.cpp has a field, and says which it cannot name.
+// llama.cpp finds the text of an added token that merges form, too, unless it would also decode the token to the form
+// that it has in files.
+func TestGGUFAddedTokensThatMergesForm(t *testing.T) {
+	var file bytes.Buffer
+	if _, err := trained(t, "llama3", "<|endoftext|>").WriteTo(&file); err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Read(strings.NewReader(strings.Replace(file.String(), `"added_tokens": [`,
+		`"added_tokens": [{"id": 256, "content": "he"}, {"id": 258, "content": "Ġthe"},`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := ggufTokenizer(GGUFText{Tokenizer: tok, Special: Tokens(tok)}, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range list {
+		if kinds, is := kv.Value.([]int32); is && (kinds[256] != tokenUserDefined || kinds[258] != tokenNormal) {
+			t.Errorf("types of added tokens: %d, %d", kinds[256], kinds[258])
+		}
+	}
+}
+
 func TestGGUFSpecialTokens(t *testing.T) {
 	for _, c := range []struct {
 		is     hf.Tokens

@@ -52,6 +52,9 @@ func ggufTokenizer(text GGUFText, vocab int) (list []gguf.KV, notes []string, er
 		texts[id], kinds[id] = fmt.Sprintf("[PAD%d]", id), tokenUnused
 	}
 	for _, s := range tok.Specials() {
+		if b := tok.Token(s.ID); string(b) != s.Text {
+			continue // an ordinary token as well, of which llama.cpp would not decode the bytes
+		}
 		texts[s.ID], kinds[s.ID] = s.Text, tokenControl
 		if s.Added {
 			kinds[s.ID] = tokenUserDefined

@@ -129,6 +129,43 @@ func TestIgnoreMergesMatchesHuggingFace(t *testing.T) {
 	}
 }
 
+// An added token that merges form too keeps its id: its text, the form in the file, is found first, and merges make it
+// of the text that it stands for, which it is decoded to. The ids are those of tokenizers 0.23.
+func TestAddedTokensMayBeFormedByMerges(t *testing.T) {
+	added := func(special bool) []byte {
+		return edit(t, "testdata/hf_llama3.json", func(doc map[string]any) {
+			list := doc["added_tokens"].([]any)
+			for id, text := range map[int]string{263: "in", 299: "Ġthe"} {
+				list = append(list, map[string]any{"id": id, "content": text, "special": special})
+			}
+			doc["added_tokens"] = list
+		})
+	}
+	tok := mustRead(t, added(false))
+	var saved bytes.Buffer
+	if _, err := tok.WriteTo(&saved); err != nil {
+		t.Fatal(err)
+	}
+	again := mustRead(t, saved.Bytes())
+	if tok.Hash() != again.Hash() {
+		t.Error("saved and read again, the tokenizer has another hash")
+	}
+	for text, want := range map[string][]uint32{
+		"Ġthe thing in the inn": {299, 262, 263, 71, 221, 263, 299, 221, 263, 78}, "xĠthex": {88, 299, 88},
+	} {
+		for _, tok := range []*Tokenizer{tok, again} {
+			got := tok.NewEncoder().Encode(nil, []byte(text))
+			decoded := string(tok.Decode(nil, got))
+			if !slices.Equal(got, want) || decoded != strings.ReplaceAll(text, "Ġ", " ") {
+				t.Errorf("%q: ids %d, want %d; decoded %q", text, got, want, decoded)
+			}
+		}
+	}
+	if _, err := Read(bytes.NewReader(added(true))); err == nil || !strings.Contains(err.Error(), `"special": true`) {
+		t.Errorf("special tokens that merges form: %v", err)
+	}
+}
+
 func TestMergesMayBeStringsOrPairs(t *testing.T) {
 	want := mustLoad(t, "testdata/hf_gpt2.json")
 	got := mustRead(t, edit(t, "testdata/hf_gpt2.json", func(doc map[string]any) {

@@ -184,23 +184,23 @@ func (f *hfFile) tokenizer() (*Tokenizer, error) {
 		return nil, fmt.Errorf("pre_tokenizer: %w", err)
 	}
 	specials := make([]Special, len(f.added))
-	addedID := make(map[string]uint32, len(f.added))
+	addedID, added := make(map[string]uint32, len(f.added)), make(map[string]Special, len(f.added))
 	for i, a := range f.added {
 		specials[i] = Special{
 			ID: a.ID, Text: a.Content, Added: !a.Special,
 			LStrip: a.LStrip, RStrip: a.RStrip, SingleWord: a.SingleWord, Normalized: a.Normalized,
 		}
-		addedID[a.Content] = a.ID
+		addedID[a.Content], added[a.Content] = a.ID, specials[i]
 	}
 	vocab, ids, err := parseVocab(f.vocab, addedID)
 	if err != nil {
 		return nil, fmt.Errorf("model.vocab: %w", err)
 	}
-	merges, err := parseMerges(f.merges, vocab, ids)
-	if err != nil {
+	list := mergeList{vocab: vocab, ids: ids, added: added}
+	if err := list.parse(f.merges); err != nil {
 		return nil, err
 	}
-	t, err := newTokenizer(p, f.nfc, vocab, ids, merges, specials, f.ignoreMerges)
+	t, err := newTokenizer(p, f.nfc, vocab, list.ids, list.merges, specials, f.ignoreMerges)
 	if err != nil {
 		return nil, err
 	}

@@ -129,6 +129,10 @@ func TestReadRefusesWhatItCannotRepresent(t *testing.T) {
 		"missing byte":      {"0x61", func(d object) { delete(vocab(d), "a"); model(d)["merges"] = []any{} }},
 		"unknown in merges": {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", "qqq"} }},
 		"unknown result":    {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = []any{"q", "q"} }},
+		"added in merges": {"model.merges[1]", func(d object) {
+			d["added_tokens"] = []any{object{"id": 600, "content": "日"}}
+			model(d)["merges"].([]any)[1] = []any{"日", "q"}
+		}},
 		"merge of three": {"model.merges[1]",
 			func(d object) { model(d)["merges"].([]any)[1] = []any{"q", "q", "q"} }},
 		"merge of one":    {"model.merges[1]", func(d object) { model(d)["merges"].([]any)[1] = "qq" }},

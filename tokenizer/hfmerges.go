@@ -5,29 +5,28 @@ import (
 	"fmt"
 )
 
-// parseMerges reads merges, each a pair of strings or one string with a space between the two.
-func parseMerges(data []byte, vocab *interner, ids []uint32) ([]merge, error) {
-	list := mergeList{vocab: vocab, ids: ids}
+// mergeList collects merges in the forms that files have.
+type mergeList struct {
+	vocab  *interner // the ordinary tokens, to which it adds those of added that merges form
+	ids    []uint32
+	added  map[string]Special // by text
+	merges []merge
+	token  []byte
+}
+
+// parse reads merges, each a pair of strings or one string with a space between the two.
+func (l *mergeList) parse(data []byte) error {
 	c := jsonCursor{data: data}
-	err := c.array(func(i int) error {
+	return c.array(func(i int) error {
 		left, right, err := mergeText(&c)
 		if err == nil && left != nil { // nil: the version line of merges.txt
-			err = list.add(left, right)
+			err = l.add(left, right)
 		}
 		if err != nil {
 			return fmt.Errorf("model.merges[%d]: %w", i, err)
 		}
 		return nil
 	})
-	return list.merges, err
-}
-
-// mergeList collects merges in the forms that files have.
-type mergeList struct {
-	vocab  *interner
-	ids    []uint32
-	merges []merge
-	token  []byte
 }
 
 // add adds the merge of two tokens in the byte-level alphabet.
@@ -50,11 +49,20 @@ func (l *mergeList) add(left, right []byte) (err error) {
 }
 
 func (l *mergeList) find(name, token []byte) (uint32, error) {
-	n := l.vocab.find(token)
-	if n < 0 {
-		return 0, fmt.Errorf("%.100q is not in the vocabulary", name)
+	if n := l.vocab.find(token); n >= 0 {
+		return l.ids[n], nil
 	}
-	return l.ids[n], nil
+	s, is := l.added[string(name)]
+	switch {
+	case !is || !bytes.Equal(appendByteLevel(nil, token), name): // no text in the byte-level alphabet
+		return 0, fmt.Errorf("%.100q is not in the vocabulary", name)
+	case !s.Added:
+		return 0, fmt.Errorf("%.100q has \"special\": true in added_tokens, but merges form it, too: only "+
+			"\"special\": false is supported there", name)
+	}
+	l.vocab.add(token)
+	l.ids = append(l.ids, s.ID)
+	return s.ID, nil
 }
 
 // mergeText reads the two tokens of a merge.

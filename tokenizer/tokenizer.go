@@ -52,7 +52,8 @@ type Special struct {
 	ID   uint32
 	Text string
 	// Added marks a token that was added to the vocabulary but is not "special" in its source file, such as Qwen's
-	// <think> or GPT-NeoX's runs of spaces. It stands for its text: encoding finds it in any text.
+	// <think> or GPT-NeoX's runs of spaces. It stands for its text: encoding finds it in any text. It may be an
+	// ordinary token as well, which merges form and whose bytes are decoded. Its text is then the form in files.
 	Added bool
 
 	// How encoding matches it, as in Hugging Face files.
@@ -120,6 +121,9 @@ func (t *Tokenizer) numberTokens() error {
 		}
 	}
 	for i, s := range t.specials {
+		if s.Added && t.ByteLevel(s.ID) == s.Text {
+			continue // an ordinary token as well
+		}
 		if err := set(s.ID, tokenRef(-i-1), []byte(s.Text)); err != nil {
 			return err
 		}
@@ -136,7 +140,7 @@ func (t *Tokenizer) indexSpecials() error {
 		// In a file, special and ordinary tokens are keys of one vocabulary, the ordinary ones in the byte-level
 		// alphabet.
 		if b, ok := appendBytes(nil, []byte(s.Text)); ok {
-			if n := t.vocab.find(b); n >= 0 {
+			if n := t.vocab.find(b); n >= 0 && (!s.Added || t.ids[n] != s.ID) {
 				return fmt.Errorf("special token %.100q has the same text as the ordinary token %d", s.Text, t.ids[n])
 			}
 		}
