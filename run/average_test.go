@@ -59,7 +59,7 @@ func TestAverageOfCheckpoints(t *testing.T) {
 			want[i] += w
 		}
 	}
-	r, err := AverageCheckpoints(dir, 3, out)
+	r, err := AverageCheckpoints(dir, 3, out, false)
 	if err != nil || !slices.Equal(r.Steps, []int64{4, 6, 8}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -77,7 +77,7 @@ func TestAverageOfCheckpoints(t *testing.T) {
 			t.Errorf("the moving average of %s: %v", from, err)
 		}
 	}
-	again, err := AverageCheckpoints(dir, 3, filepath.Join(t.TempDir(), "mean"))
+	again, err := AverageCheckpoints(dir, 3, filepath.Join(t.TempDir(), "mean"), false)
 	if err != nil || again.WeightsHash != r.WeightsHash {
 		t.Errorf("made again it has hash %v, %v; the first %v", again, err, r.WeightsHash)
 	}
@@ -85,20 +85,21 @@ func TestAverageOfCheckpoints(t *testing.T) {
 		-1: "--last from 2 to 4", 1: "takes two checkpoints or more, not 1\n  try --last from 2 to 4",
 		5: "checkpoint.keep",
 	} {
-		if _, err := AverageCheckpoints(dir, n, filepath.Join(t.TempDir(), "x")); err == nil ||
+		if _, err := AverageCheckpoints(dir, n, filepath.Join(t.TempDir(), "x"), false); err == nil ||
 			!strings.Contains(err.Error(), says) {
 			t.Errorf("the last %d: %v, want it to say %q", n, err, says)
 		}
 	}
-	if _, err := AverageCheckpoints(dir, 2, out); err == nil || !strings.Contains(err.Error(), ErrExists.Error()) {
+	if _, err := AverageCheckpoints(dir, 2, out, false); err == nil ||
+		!strings.Contains(err.Error(), ErrExists.Error()) {
 		t.Errorf("onto a run: %v", err)
 	}
 	if err := os.Truncate(filepath.Join(dir, "checkpoints", "step-00000006", "model.safetensors"), 100); err != nil {
 		t.Fatal(err)
 	}
 	nowhere := filepath.Join(t.TempDir(), "y")
-	if _, err := AverageCheckpoints(dir, 2, nowhere); err == nil || !strings.Contains(err.Error(), "ckpt verify") ||
-		Exists(nowhere) {
+	if _, err := AverageCheckpoints(dir, 2, nowhere, false); err == nil ||
+		!strings.Contains(err.Error(), "ckpt verify") || Exists(nowhere) {
 		t.Errorf("of a damaged checkpoint: %v, a run was made: %v", err, Exists(nowhere))
 	}
 }

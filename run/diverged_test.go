@@ -57,6 +57,42 @@ func TestWeightsThatAreNotFiniteAreRefused(t *testing.T) {
 	}
 }
 
+// Checkpoints of a run that diverged are averaged only if that is allowed, and never if a weight is not finite.
+func TestADivergedRunIsNotAveragedUnawares(t *testing.T) {
+	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
+	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Schedule.Warmup = 2, 1, 1
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	if err := runDir(dir).markDiverged(&DivergedError{Step: 3, Skips: 1, Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	out, ruin := filepath.Join(t.TempDir(), "mean"), (*DivergedRunError)(nil)
+	if _, err := AverageCheckpoints(dir, 2, out, false); !errors.As(err, &ruin) || Exists(out) {
+		t.Errorf("%v; a run was made: %v", err, Exists(out))
+	}
+	if r, err := AverageCheckpoints(dir, 2, out, true); err != nil || len(r.Steps) != 2 {
+		t.Errorf("allowed: %+v, %v", r, err)
+	}
+	s, err := newSession(mustLoad(t, dir), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	files, err := s.dir.readFiles()
+	if err := errors.Join(err, s.openStore(files.origin()), s.restore()); err != nil {
+		t.Fatal(err)
+	}
+	s.trainer.Model().Params()[1].Value.SetFloat64(7, math.NaN())
+	if err := s.store.Save(2, s.last.Progress.Tokens, s.tensors, &s.last); err != nil {
+		t.Fatal(err)
+	}
+	s.store.Wait()
+	out = filepath.Join(t.TempDir(), "mean")
+	if _, err := AverageCheckpoints(dir, 2, out, true); !errors.As(err, &ruin) || Exists(out) ||
+		!strings.Contains(err.Error(), "are NaN or infinite") {
+		t.Errorf("of weights that are NaN: %v; a run was made: %v", err, Exists(out))
+	}
+}
+
 // Of every type of weights, NaN and infinities are found, and nothing else.
 func TestNonFiniteElementsAreCounted(t *testing.T) {
 	native := binary.NativeEndian

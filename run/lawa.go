@@ -30,9 +30,10 @@ type AverageReport struct {
 //
 // It helps most while the learning rate is still high, and needs one more copy of the weights in float64 during the
 // computation. Not for checkpoints far apart in training: their mean is no better than the worst of them. It verifies
-// every byte that it reads; a damaged checkpoint is an error and is not skipped. The result is for generate, eval and
-// export; it has no optimizer state and cannot be resumed.
-func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
+// every byte that it reads; a damaged checkpoint is an error and is not skipped. So is a run that diverged, unless
+// allowOlder accepts its checkpoints from before the divergence. The result is for generate, eval and export; it has no
+// optimizer state and cannot be resumed.
+func AverageCheckpoints(dir string, n int, out string, allowOlder bool) (*AverageReport, error) {
 	src, dst := runDir(dir), runDir(out)
 	cfg, err := src.load()
 	if err != nil {
@@ -50,6 +51,9 @@ func AverageCheckpoints(dir string, n int, out string) (*AverageReport, error) {
 	}
 	steps, err := lastSteps(src, n)
 	if err != nil {
+		return nil, err
+	}
+	if err := src.checkDiverged(steps[len(steps)-1]); err != nil && !allowOlder {
 		return nil, err
 	}
 	policy, err := train.PolicyOf(cfg)
@@ -165,6 +169,9 @@ func meanOfSteps(d runDir, steps []int64, m *model.Decoder) (*state, error) {
 			return nil, err
 		}
 		if err := last.checkModel(m.Config, d); err != nil {
+			return nil, err
+		}
+		if err := d.checkFinite(step, weightTensors(m)); err != nil {
 			return nil, err
 		}
 		for i, p := range m.Params() {

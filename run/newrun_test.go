@@ -50,7 +50,7 @@ func TestARunNeedsADirectoryOfItsOwn(t *testing.T) {
 				_, err := Branch(context.Background(), Options{Config: longer, Dir: c.dir}, source, 1)
 				return err
 			},
-			"average": func() error { _, err := AverageCheckpoints(source, 2, c.dir); return err },
+			"average": func() error { _, err := AverageCheckpoints(source, 2, c.dir, false); return err },
 			"import":  func() error { _, err := ImportHF(source, c.dir, ""); return err },
 		} {
 			err := start()

@@ -21,7 +21,7 @@ func TestRunsAreFoundBelowADirectory(t *testing.T) {
 	if _, err := run.ImportHF(hf, filepath.Join(root, "imported"), ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.AverageCheckpoints(source, 2, filepath.Join(root, "averaged")); err != nil {
+	if _, err := run.AverageCheckpoints(source, 2, filepath.Join(root, "averaged"), false); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Open(source, 1)

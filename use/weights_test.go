@@ -22,7 +22,7 @@ func TestWeightsAloneAreNotTrainedOn(t *testing.T) {
 		if _, err := run.ImportHF(hf, imported, ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := run.AverageCheckpoints(source, 2, averaged); err != nil {
+		if _, err := run.AverageCheckpoints(source, 2, averaged, false); err != nil {
 			t.Fatal(err)
 		}
 		for _, dir := range []string{imported, averaged} {

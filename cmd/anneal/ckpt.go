@@ -148,8 +148,9 @@ func (c ckptMergeCmd) Run(s *session) error {
 
 type ckptAverageCmd struct {
 	runArg
-	Last count  `required:"" placeholder:"N" help:"Number of checkpoints, counted from the newest."`
-	Out  string `required:"" placeholder:"RUN" help:"Directory of the run to make."`
+	Last       count  `required:"" placeholder:"N" help:"Number of checkpoints, counted from the newest."`
+	Out        string `required:"" placeholder:"RUN" help:"Directory of the run to make."`
+	AllowOlder bool   `help:"If the run diverged, use its last checkpoints before the divergence."`
 }
 
 func (ckptAverageCmd) Help() string {
@@ -161,7 +162,7 @@ func (ckptAverageCmd) Help() string {
 
 func (c ckptAverageCmd) Run(s *session) error {
 	start := time.Now()
-	r, err := run.AverageCheckpoints(c.Dir, int(c.Last), c.Out)
+	r, err := run.AverageCheckpoints(c.Dir, int(c.Last), c.Out, c.AllowOlder)
 	if err != nil {
 		return err
 	}
