@@ -79,12 +79,12 @@ func NewCourse(cfg *config.Config, t *Time) (*Course, error) {
 	}
 	ramps, at := train.NewRamps(cfg), train.Position{}
 	var last train.Portion
-	for ; at.Step < c.steps; at.Step++ {
+	for at.Step < c.steps {
 		p := ramps.Next(at)
-		if at.Tokens += p.Tokens; p.Tokens != last.Tokens || p.Length != last.Length {
+		if p.Tokens != last.Tokens || p.Length != last.Length {
 			c.legs = append(c.legs, leg{first: at.Step + 1, step: step(p)})
 		}
-		last = p
+		at, last = at.After(p, min(ramps.SameFor(at), c.steps-at.Step)), p
 	}
 	c.SetSteps(c.steps)
 	return c, nil

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -84,6 +85,17 @@ func TestCourseKnowsSmallerSteps(t *testing.T) {
 	}
 	if left := c.Left(0); left >= 200 || left <= 100*short {
 		t.Errorf("%v s in all", left)
+	}
+}
+
+// A run whose steps nobody could visit one by one has its course at once.
+func TestCourseOfVeryManySteps(t *testing.T) {
+	const steps = 1 << 40
+	warmup := "train.length_warmup=32 over 50%"
+	c := courseOf(t, twoSeconds(), fmt.Sprintf("train.steps=%d", steps), "train.batch_ramp=256 until 10240", warmup,
+		"train.eval_every=0", "train.eval_tokens=0")
+	if a, b, z := c.at(1).step, c.at(41).step, c.at(steps).step; a >= b || b >= z || z != 2 {
+		t.Errorf("the steps 1, 41 and %d take %v, %v and %v s", steps, a, b, z)
 	}
 }
 

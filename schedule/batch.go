@@ -35,14 +35,16 @@ func (r BatchRamp) Tokens(steps int) int {
 	tokens := 0
 	for n := 0; n < steps; {
 		batch := r.Batch(tokens)
-		same := min(r.sameFor(tokens, batch), steps-n)
+		same := min(r.SameFor(tokens), steps-n)
 		tokens, n = tokens+same*batch, n+same
 	}
 	return tokens
 }
 
-// sameFor returns a number of steps, at least one, for which the batch is sure to stay the same.
-func (r BatchRamp) sameFor(tokens, batch int) int {
+// SameFor returns a number of steps, at least one, for which the batch after the given number of tokens is sure to stay
+// the same.
+func (r BatchRamp) SameFor(tokens int) int {
+	batch := r.Batch(tokens)
 	for _, s := range r.Stages {
 		switch {
 		case tokens >= s.Until:
@@ -60,7 +62,7 @@ func (r BatchRamp) Steps(tokens int) int {
 	done, n := 0, 0
 	for done < tokens {
 		batch := r.Batch(done)
-		same := min(r.sameFor(done, batch), (tokens-done+batch-1)/batch)
+		same := min(r.SameFor(done), (tokens-done+batch-1)/batch)
 		done, n = done+same*batch, n+same
 	}
 	return n

@@ -1,5 +1,7 @@
 package schedule
 
+import "sort"
+
 // LengthRamp trains on short sequences first (Li et al. 2021, arXiv 2108.06084), which makes early training steadier.
 // The tokens of a step do not change: each sample of the full context is cut into equal pieces, so a run reads the
 // same samples in the same order, and every target once. The length of the pieces grows linearly from the first to
@@ -25,4 +27,13 @@ func (r LengthRamp) Length(n int) int {
 		length -= lengthUnit
 	}
 	return length
+}
+
+// SameFor returns a number of steps from step n on, at least one, whose sequences are sure to have the same length.
+func (r LengthRamp) SameFor(n int) int {
+	if n > r.Steps || r.From >= r.Full {
+		return 1 << 62
+	}
+	length := r.Length(n)
+	return 1 + sort.Search(r.Steps-n, func(i int) bool { return r.Length(n+1+i) != length })
 }

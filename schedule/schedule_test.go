@@ -225,9 +225,15 @@ func TestLengthRampTable(t *testing.T) {
 			From: 8 * rapid.IntRange(1, full/8).Draw(t, "from"), Full: full,
 			Steps: rapid.IntRange(1, 500).Draw(t, "steps"),
 		}
-		before := 0
+		before, same := 0, 1
 		for n := 1; n < 510; n++ {
 			got := r.Length(n)
+			if same--; (got != before) != (same == 0) {
+				t.Fatalf("%+v: length %d at step %d, before it %d; it stays so for %d steps", r, got, n, before, same)
+			}
+			if got != before {
+				same = r.SameFor(n)
+			}
 			if got < before || full%got != 0 || got%8 != 0 || n > r.Steps && got != full {
 				t.Fatalf("%+v: length %d at step %d, before it %d", r, got, n, before)
 			}

@@ -34,6 +34,12 @@ type Portion struct {
 	Rate     float64 // factor of the rate
 }
 
+// SameFor returns a number of steps after p, at least one, that are sure to have the same tokens in sequences of the
+// same length.
+func (r Ramps) SameFor(p Position) int {
+	return min(r.batch.SameFor(int(p.Tokens)), r.length.SameFor(p.Step+1))
+}
+
 // Next returns the portion of the step after p. It depends only on the counters, so a resumed run reads the same data
 // as an uninterrupted one. Schedules count updates, or tokens if steps differ in size.
 func (r Ramps) Next(p Position) Portion {

@@ -96,6 +96,12 @@ func (p Position) ClipRateRecent() float64 {
 	return float64(bits.OnesCount64(p.Recent)) / float64(min(p.Updates, 64))
 }
 
+// After returns the position after more steps with a portion's tokens, as far as ramps depend on it.
+func (p Position) After(n Portion, steps int) Position {
+	p.Step, p.Tokens = p.Step+steps, p.Tokens+int64(steps)*n.Tokens
+	return p
+}
+
 // updated counts an update.
 func (p *Position) updated(tokens int64, clipped bool) {
 	p.Updates++
