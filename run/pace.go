@@ -72,20 +72,31 @@ func (s *session) keepPace() error {
 		return nil
 	}
 	now := time.Now()
+	each := now.Sub(p.at) / time.Duration(max(made-p.made, 1))
 	steps, err := led(s.world, func() (int, error) {
-		return p.length(s.cfg, made, now), nil
+		steps := p.length(s.cfg, made, now)
+		if steps == s.cfg.Train.Steps {
+			return steps, nil
+		}
+		if err := s.recordLength(steps); err != nil { // the next look may have more luck
+			s.Warn(fmt.Sprintf("train.steps remains %d instead of %d: %v", s.cfg.Train.Steps, steps, err))
+			return s.cfg.Train.Steps, nil
+		}
+		s.note(fmt.Sprintf("train.steps = %d instead of %d: a step takes %s, and %s are left", steps,
+			s.cfg.Train.Steps, each.Round(time.Millisecond/10), p.end.Sub(now).Round(time.Second)))
+		return steps, nil
 	})
 	if err != nil {
 		return err
 	}
-	each := now.Sub(p.at) / time.Duration(max(made-p.made, 1))
 	p.made, p.at = made, now
 	p.looks = append(p.looks[:len(p.looks)-1], decayBegins(s.cfg, steps))
 	last := p.looks[len(p.looks)-1]
 	p.looks = slices.DeleteFunc(p.looks, func(look int) bool { return look <= made || look > last })
-	if was := s.cfg.Train.Steps; steps != was {
-		return s.lengthen(was, steps, fmt.Sprintf("a step takes %s, and %s are left", each.Round(time.Millisecond/10),
-			p.end.Sub(now).Round(time.Second)))
+	if steps != s.cfg.Train.Steps {
+		setLength(s.cfg, steps)
+		s.trainer.SetSteps(steps)
+		s.course.SetSteps(steps)
 	}
 	return nil
 }
@@ -105,19 +116,23 @@ func (p *pace) length(cfg *config.Config, made int, now time.Time) int {
 	return want
 }
 
-// lengthen changes the number of steps on every rank, and records it in the run's configuration for resumes.
-func (s *session) lengthen(was, steps int, why string) error {
-	s.cfg.DeriveText("train.steps", strconv.Itoa(steps), "follows the clock; "+strconv.Itoa(was)+" before")
-	s.trainer.SetSteps(steps)
-	s.course.SetSteps(steps)
-	return s.world.lead(func() error {
-		files, err := s.dir.readFiles()
-		if err != nil {
-			return err
-		}
-		s.note(fmt.Sprintf("train.steps = %d instead of %d: %s", steps, was, why))
-		files.config = s.dir.configured(files.config, s.cfg)
-		s.store.SetOrigin(files.origin())
-		return writeDurably(s.dir.config(), files.config)
-	})
+// recordLength records the number of steps in the run's configuration, for resumes.
+func (s *session) recordLength(steps int) error {
+	files, err := s.dir.readFiles()
+	if err != nil {
+		return err
+	}
+	cfg := s.cfg.Clone()
+	setLength(cfg, steps)
+	files.config = s.dir.configured(files.config, cfg)
+	if err := writeDurably(s.dir.config(), files.config); err != nil {
+		return err
+	}
+	s.store.SetOrigin(files.origin())
+	return nil
+}
+
+// setLength sets the number of steps, which followed the clock.
+func setLength(cfg *config.Config, steps int) {
+	cfg.DeriveText("train.steps", strconv.Itoa(steps), "follows the clock; "+strconv.Itoa(cfg.Train.Steps)+" before")
 }

@@ -94,6 +94,37 @@ func TestRunThatFollowsTheClockHasTheBitsOfAPlainOne(t *testing.T) {
 	}
 }
 
+// A run whose config.yaml cannot be written at a look keeps its length, warns, and follows the clock at the next look.
+func TestARunWhoseLengthCannotBeRecordedContinues(t *testing.T) {
+	dir := t.TempDir() + "/run"
+	inTheWay := runDir(dir).config() + unfinished
+	var s said
+	warn := func(text string) {
+		s.warn(text)
+		os.Remove(inTheWay)
+	}
+	r, err := Run(context.Background(), Options{
+		Config: smallConfig(t, traintest.Data(t), "train.steps=3000", "schedule.name=wsd", "train.eval_every=0"),
+		Dir:    dir, Threads: 2, Time: time.Second, Warn: warn,
+		OnProgress: func(e train.Event) {
+			if e.Step == 1 {
+				if err := os.Mkdir(inTheWay, 0o777); err != nil {
+					t.Error(err)
+				}
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(s.all(), "train.steps remains 3000 instead of "); n != 1 || r.Step >= 3000 {
+		t.Errorf("%d steps; it said %q", r.Step, s.all())
+	}
+	if cfg := mustLoad(t, dir); cfg.Train.Steps != r.Step {
+		t.Errorf("config.yaml has %d steps, the run made %d", cfg.Train.Steps, r.Step)
+	}
+}
+
 // A run that has rewound itself still follows the clock of its process.
 func TestARewoundRunFollowsTheClock(t *testing.T) {
 	data, dir := traintest.Data(t), t.TempDir()+"/run"
