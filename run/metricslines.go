@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"anneal/internal/fileio"
+	"anneal/train"
 )
 
 // openMetrics opens the file for a run at the given step. It removes lines of later steps, which were written before a
@@ -167,9 +168,10 @@ func firstFew(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
 }
 
-// loggedStep is the part of a line of metrics.jsonl that identifies its step.
+// loggedStep is the part of a line of metrics.jsonl that identifies its step and the end of its batch.
 type loggedStep struct {
 	Step    int
+	Tokens  int64 // up to the end of the step
 	Rewound bool
 }
 
@@ -236,6 +238,23 @@ func lastLogged(path string) (int, error) {
 		return nil
 	})
 	return c.last, err
+}
+
+// loggedAfter returns the positions after p, up to the ends of the logged steps of the run's current history, ascending
+// and beginning with p. context is the number of tokens of a sample.
+func loggedAfter(path string, p train.Position, context int) ([]train.Position, error) {
+	list := []train.Position{p}
+	err := eachLine(path, func(line []byte) error {
+		l, err := readLoggedStep(line)
+		last := &list[len(list)-1]
+		if read := l.Tokens - last.Tokens; err == nil && !l.Rewound && l.Step > last.Step && read > 0 {
+			list = append(list, train.Position{
+				Step: l.Step, Tokens: l.Tokens, Sample: last.Sample + uint64(read)/uint64(context),
+			})
+		}
+		return nil
+	})
+	return list, err
 }
 
 // firstLogged returns the step of the first line of metrics.jsonl, and that of the first line of the run's current

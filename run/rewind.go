@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"syscall"
 
 	"anneal/checkpoint"
@@ -95,7 +96,11 @@ func Rewind(dir string, o RewindOptions) (*RewindReport, error) {
 	if err := r.target(d, store, cfg, o, &last); err != nil {
 		return nil, err
 	}
-	skip, err := o.list(cfg, &last, r)
+	made, err := loggedAfter(d.metrics(), last.Progress, cfg.Model.Context)
+	if err != nil {
+		return nil, err
+	}
+	skip, err := o.list(cfg, made, r)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +149,9 @@ func (r *RewindReport) target(
 	return nil
 }
 
-// list returns the samples to skip from now on.
-func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (dataset.SkipList, error) {
+// list returns the samples to skip from now on. made holds the positions that the run has reached, from that of the
+// checkpoint on.
+func (o *RewindOptions) list(cfg *config.Config, made []train.Position, r *RewindReport) (dataset.SkipList, error) {
 	list, ranges := cfg.Data.Skip, o.Skip
 	if o.SkipBatches < 0 || o.SkipBatches > 0 && len(ranges) > 0 {
 		return nil, rewindError("either --skip FROM:TO or --skip-batches N, with N above 0",
@@ -178,7 +184,7 @@ func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (
 				"batch %d is past the end of the run, train.steps = %d", s.Last, cfg.Train.Steps)
 		}
 		before = s.Last
-		batches = append(batches, sampleAfter(cfg, last.Progress, s.First-1), sampleAfter(cfg, last.Progress, s.Last))
+		batches = append(batches, sampleAfter(cfg, made, s.First-1), sampleAfter(cfg, made, s.Last))
 	}
 	for i := len(batches); i > 0; i -= 2 { // from the last, so that the numbers before it do not change
 		list = list.Without(batches[i-2], batches[i-1])
@@ -187,14 +193,16 @@ func (o *RewindOptions) list(cfg *config.Config, last *state, r *RewindReport) (
 	return list, nil
 }
 
-// sampleAfter returns the sample that follows a step, in a run with progress p.
-func sampleAfter(cfg *config.Config, p train.Position, step int) uint64 {
-	r := train.NewRamps(cfg)
+// sampleAfter returns the sample that follows a step. Steps up to the last in made had the batches that they had,
+// whatever the configuration says now; later steps have those of the configuration.
+func sampleAfter(cfg *config.Config, made []train.Position, step int) uint64 {
+	after, _ := slices.BinarySearchFunc(made, step+1, func(p train.Position, step int) int { return p.Step - step })
+	last := made[after-1]
+	p, ramps := last, train.NewRamps(cfg)
 	for p.Step < step {
-		n := r.Next(p)
-		p.Step, p.Tokens, p.Sample = p.Step+1, p.Tokens+n.Tokens, p.Sample+uint64(n.Micro*cfg.Train.MicroBatch)
+		p = p.After(ramps.Next(p), min(ramps.SameFor(p), step-p.Step))
 	}
-	return p.Sample
+	return last.Sample + uint64(p.Tokens-last.Tokens)/uint64(cfg.Model.Context)
 }
 
 // lastStep returns the last step of the run, by its newest checkpoint or its metrics.

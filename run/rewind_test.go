@@ -165,6 +165,39 @@ func TestRewindCountsTheSamplesOfARamp(t *testing.T) {
 	}
 }
 
+// Batches have the numbers and the samples that they had when they were read, whatever the batch is now.
+func TestRewindKnowsTheBatchesOfBefore(t *testing.T) {
+	data, dir := traintest.Data(t), filepath.Join(t.TempDir(), "run")
+	cfg := rewindConfig(data)
+	cfg.Train.Steps, cfg.Train.MicroBatch = 12, 4
+	mustRun(t, Options{Config: cfg, Dir: dir})
+	edit(t, dir, "train.batch_tokens=128", "train.steps=24")
+	resumeTo(t, dir)
+	edit(t, dir, "train.batch_tokens=512", "train.steps=30")
+	// Steps 1–12 read 8 samples each, 13–24 four; later ones would read 16.
+	for _, c := range []struct {
+		to   int
+		skip StepRange
+		want string
+	}{{22, StepRange{23, 26}, "136:176"}, {8, StepRange{10, 14}, "72:104"}} {
+		copied := filepath.Join(t.TempDir(), "run")
+		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if r := mustRewind(t, copied, RewindOptions{To: c.to, Skip: []StepRange{c.skip}}); r.Skip != c.want {
+			t.Errorf("%+v leaves out %s, want %s", c.skip, r.Skip, c.want)
+		}
+	}
+	edit(t, dir, "guard.on_divergence=rewind", "guard.rewinds=1")
+	o := Options{Dir: dir, Warn: func(string) {}}
+	if again, err := rewindDiverged(&DivergedError{Step: 14, Skips: 3, Dir: dir}, o); err != nil || !again {
+		t.Fatal(again, err)
+	}
+	if skip := mustLoad(t, dir).Data.Skip.String(); skip != "64:104" {
+		t.Errorf("the run left out %s by itself, want 64:104", skip)
+	}
+}
+
 // Stopped between or within any of its parts, a rewind is completed by the next resume, which ends with the same bits.
 func TestARewindStoppedHalfwayIsCompleted(t *testing.T) {
 	data, first := traintest.Data(t), filepath.Join(t.TempDir(), "run")
