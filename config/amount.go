@@ -57,8 +57,8 @@ func (c *Config) steps(a amount) int {
 	case "%":
 		return int(math.Ceil(a.value/100*float64(c.Train.Steps) - 1e-9))
 	case "tokens":
-		if ramp, err := c.BatchRamp(); err == nil && ramp.Stages != nil {
-			return ramp.Steps(int(a.value))
+		if ramp, err := c.BatchRamp(); err == nil && (ramp.Stages != nil || c.past != nil) {
+			return c.stepsFor(int(a.value))
 		}
 		return int(math.Ceil(a.value / float64(max(c.Train.BatchTokens, 1))))
 	}

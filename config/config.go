@@ -38,6 +38,7 @@ type Config struct {
 
 	origins  map[string]Origin // by dotted key; a missing key is at its default
 	amounts  map[string]amount // by key: lengths that were given in other units than steps
+	past     []Stretch         // for Order and Mix; see After
 	planning bool              // nothing will be trained
 	started  bool              // the config belongs to a run that has begun
 	recipe   string            // name of the recipe that the config began with

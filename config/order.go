@@ -78,8 +78,7 @@ func (c *Config) Order() (dataset.Order, error) {
 
 // samples returns how many samples the first steps of a run read.
 func (c *Config) samples(steps int) uint64 {
-	r, _ := c.BatchRamp()
-	return uint64(max(r.Tokens(steps), 0) / max(c.Model.Context, 1))
+	return uint64(max(c.tokensAfter(steps), 0) / max(c.Model.Context, 1))
 }
 
 // orderPhase is one of the two parts of data.order.

@@ -97,6 +97,12 @@ func (s *session) checkHeld(from runDir, info checkpoint.Info) error {
 
 // checkState returns an error unless the state just loaded belongs to this model and this data.
 func (s *session) checkState(from runDir) error {
+	// The data was opened before it was known which batches the run has had.
+	if cfg := s.last.continued(s.cfg); cfg != s.cfg {
+		if err := s.openTraining(cfg); err != nil {
+			return err
+		}
+	}
 	if err := s.trainer.RestoreDomains(s.last.Domains, s.Dir); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/tokenizer"
+	"anneal/train"
 	"anneal/train/traintest"
 )
 
@@ -60,6 +61,55 @@ func TestMixedRunsResumeBitForBit(t *testing.T) {
 			q, _ := json.Marshal([]any{y[i]["source_loss"], y[i]["source_tokens"], y[i]["source_val_bits_per_byte"]})
 			if string(p) != string(q) {
 				t.Fatalf("%s: line %d says %s of the sources after an interruption, %s without", packing, i, p, q)
+			}
+		}
+	}
+}
+
+// A change of the mixture comes at its step even if the batch is edited before it: in a branch, and in a run that is
+// resumed, also twice.
+func TestAChangeOfTheMixComesAtItsStep(t *testing.T) {
+	a, b := traintest.Data(t), traintest.DataWith(t, 0.2, tokenizer.TrainOptions{VocabSize: 320})
+	cfg := traintest.Config("")
+	cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalEvery = 36, 1, 0
+	traintest.Override(cfg, "data.mix=a="+a+", b="+b, "data.weights=a=1, b=1 from 32 steps")
+	stopAt := func(o Options, step int, f func(context.Context, Options) (*Result, error)) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		o.OnProgress = func(e train.Event) {
+			if e.Step == step {
+				cancel()
+			}
+		}
+		if r, err := f(ctx, o); err != nil || !r.Interrupted {
+			t.Fatal(r, err)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	stopAt(Options{Config: cfg, Dir: dir}, 16, Run)
+	edit(t, dir, "train.batch_tokens=512")
+	other := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	branch := filepath.Join(t.TempDir(), "branch")
+	if _, err := Branch(context.Background(), Options{Config: mustLoad(t, dir), Dir: branch}, dir, 16); err != nil {
+		t.Fatal(err)
+	}
+	want := resumeTo(t, dir)
+	stopAt(Options{Dir: other}, 34, Resume)
+	if r, err := Verify(other); err != nil || len(r.Remarks) > 0 {
+		t.Errorf("%v, %+v", err, r)
+	}
+	if got := resumeTo(t, other); got != want {
+		t.Errorf("stopped again after the change, it ends with %.12s, want %.12s", got[0], want[0])
+	}
+	for _, dir := range []string{dir, other, branch} {
+		for _, l := range readMetrics(t, dir) {
+			_, read := l["source_loss"].(map[string]any)["b"]
+			if step := int(l["step"].(float64)); read != (step > 32) {
+				t.Errorf("%s: step %d has read b: %v", dir, step, read)
 			}
 		}
 	}

@@ -153,7 +153,7 @@ func (s *session) openInputs() (err error) {
 	if s.dev, err = train.OpenRankDevice(s.cfg, s.Device, s.Threads, s.place); err != nil {
 		return err
 	}
-	return s.openTraining()
+	return s.openTraining(s.cfg)
 }
 
 // joinCards lets ranks with a GPU each send tensors from card to card.
@@ -174,9 +174,9 @@ func (s *session) joinCards() error {
 	return nil
 }
 
-// openTraining opens the inputs of the run.
-func (s *session) openTraining() error {
-	if err := s.corpus.OpenTraining(s.cfg); err != nil || s.DRO == nil {
+// openTraining opens the inputs of the run, whose order and mixture are those of cfg.
+func (s *session) openTraining(cfg *config.Config) error {
+	if err := s.corpus.OpenTraining(cfg); err != nil || s.DRO == nil {
 		return err
 	}
 	return s.corpus.TakeTurns(s.cfg.Train.MicroBatch)

@@ -26,6 +26,18 @@ func (s *state) stretches() []stretch {
 	return append(slices.Clone(s.Past), stretch{s.Progress.Step, s.Config})
 }
 
+// continued returns the configuration for the data of a run that continues from this state with cfg.
+func (s *state) continued(cfg *config.Config) *config.Config {
+	if s.Config == nil {
+		return cfg
+	}
+	var past []config.Stretch
+	for _, p := range s.stretches() {
+		past = append(past, config.Stretch(p))
+	}
+	return cfg.After(past)
+}
+
 // beginStretch notes that the steps after this state are trained with cfg.
 func (s *state) beginStretch(cfg *config.Config) {
 	step, n := s.Progress.Step, len(s.Past)

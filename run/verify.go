@@ -95,7 +95,7 @@ func (r *VerifyReport) compare(d runDir, cfg *config.Config) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.OpenTraining(cfg); err != nil {
+	if err := c.OpenTraining(last.continued(cfg)); err != nil {
 		return err
 	}
 	if err := c.Train.Check(last.Data); err != nil {

@@ -31,8 +31,10 @@ func (r BatchRamp) Batch(tokens int) int {
 }
 
 // Tokens returns the tokens that the first steps of a run read.
-func (r BatchRamp) Tokens(steps int) int {
-	tokens := 0
+func (r BatchRamp) Tokens(steps int) int { return r.After(0, steps) }
+
+// After returns the tokens that a run has read when it has made more steps after the given tokens.
+func (r BatchRamp) After(tokens, steps int) int {
 	for n := 0; n < steps; {
 		batch := r.Batch(tokens)
 		same := min(r.SameFor(tokens), steps-n)
@@ -58,8 +60,11 @@ func (r BatchRamp) SameFor(tokens int) int {
 }
 
 // Steps returns the number of steps after which a run has read at least the given tokens.
-func (r BatchRamp) Steps(tokens int) int {
-	done, n := 0, 0
+func (r BatchRamp) Steps(tokens int) int { return r.StepsFrom(0, tokens) }
+
+// StepsFrom returns the number of steps after which a run that has read done tokens has read at least the given tokens.
+func (r BatchRamp) StepsFrom(done, tokens int) int {
+	n := 0
 	for done < tokens {
 		batch := r.Batch(done)
 		same := min(r.SameFor(done), (tokens-done+batch-1)/batch)
