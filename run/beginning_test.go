@@ -123,7 +123,7 @@ func TestADivergedBranchDoesNotGoBackBeforeItsBeginning(t *testing.T) {
 		os.RemoveAll(filepath.Join(runDir(dir).checkpoints(), "step-00000014"))); err != nil {
 		t.Fatal(err)
 	}
-	again, err := rewindDiverged(&DivergedError{Step: 13, Skips: 1, Dir: dir},
+	again, err := rewindDiverged(&DivergedError{Step: 13, First: 13, Skips: 1, Dir: dir},
 		Options{Dir: dir, Warn: func(string) {}})
 	if err != nil || !again {
 		t.Fatalf("%v, %v", again, err)

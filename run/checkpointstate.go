@@ -85,9 +85,10 @@ func (s *state) Check(step, tokens int64) error {
 		return fmt.Errorf("its data is at sample %d, but its progress at sample %d", s.Data.Sample, p.Sample)
 	case s.EvalStep < 0 || s.EvalStep > p.Step:
 		return fmt.Errorf("it is at step %d, but claims an evaluation at step %d", p.Step, s.EvalStep)
-	case s.Guard.Row < 0 || s.Guard.Skipped < s.Guard.Row || s.Guard.Skipped > p.Step:
-		return fmt.Errorf("after %d steps, %d skipped steps, %d of them in a row, are impossible",
-			p.Step, s.Guard.Skipped, s.Guard.Row)
+	case s.Guard.Row < 0 || s.Guard.Skipped < s.Guard.Row || s.Guard.Skipped > p.Step ||
+		s.Guard.RowFirst < 0 || s.Guard.RowFirst > max(p.Step-s.Guard.Row+1, 0):
+		return fmt.Errorf("after %d steps, %d skipped steps, %d of them in a row since step %d, are impossible",
+			p.Step, s.Guard.Skipped, s.Guard.Row, s.Guard.RowFirst)
 	}
 	if err := s.checkPast(); err != nil {
 		return err

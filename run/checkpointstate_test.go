@@ -34,6 +34,7 @@ func TestStatesThatNoRunCanHaveAreRefused(t *testing.T) {
 		"data elsewhere":        func(s *state) { s.Data.Sample = 81 },
 		"evaluated in advance":  func(s *state) { s.EvalStep = 11 },
 		"skips in a row":        func(s *state) { s.Guard.Row = 2 },
+		"a first skip to come":  func(s *state) { s.Guard.RowFirst = s.Progress.Step + 2 },
 		"negative skips":        func(s *state) { s.Guard.Row, s.Guard.Skipped = -1, -1 },
 		"changed in advance":    func(s *state) { s.Past = []stretch{{11, config.Default()}} },
 		"changed twice at once": func(s *state) { s.Past = []stretch{{4, config.Default()}, {4, config.Default()}} },

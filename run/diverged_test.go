@@ -62,7 +62,7 @@ func TestADivergedRunIsNotAveragedUnawares(t *testing.T) {
 	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Checkpoint.Every, cfg.Schedule.Warmup = 2, 1, 1
 	mustRun(t, Options{Config: cfg, Dir: dir})
-	if err := runDir(dir).markDiverged(&DivergedError{Step: 3, Skips: 1, Dir: dir}); err != nil {
+	if err := runDir(dir).markDiverged(&DivergedError{Step: 3, First: 3, Skips: 1, Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	out, ruin := filepath.Join(t.TempDir(), "mean"), (*DivergedRunError)(nil)
@@ -163,10 +163,11 @@ func TestNoRunStartsFromOneThatDivergedUnawares(t *testing.T) {
 	cfg, dir := traintest.Config(traintest.Data(t)), filepath.Join(t.TempDir(), "run")
 	cfg.Train.Steps, cfg.Schedule.Warmup = 2, 1
 	mustRun(t, Options{Config: cfg, Dir: dir})
-	if err := runDir(dir).markDiverged(&DivergedError{Step: 3, Skips: 1, Dir: dir}); err != nil {
+	if err := runDir(dir).markDiverged(&DivergedError{Step: 3, First: 3, Skips: 1, Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if text := (&DivergedError{Step: 3, Skips: 1}).Error(); !strings.Contains(text, ": an update was skipped because") {
+	text := (&DivergedError{Step: 3, First: 3, Skips: 1}).Error()
+	if !strings.Contains(text, ": an update was skipped because") {
 		t.Error(text)
 	}
 	_, err := openInitial(config.Init{From: dir})

@@ -7,6 +7,7 @@ import (
 // DivergedError means that the guard stopped a run: too many updates in a row were skipped.
 type DivergedError struct {
 	Step      int
+	First     int     // step of the first of these skips
 	Skips     int     // in a row
 	NonFinite int     // how many of them had a non-finite loss or gradient
 	LR        float64 // the run's optimizer.lr
@@ -28,8 +29,7 @@ func (e *DivergedError) Error() string {
 		what += fmt.Sprintf(", with the fp16 loss scale at %g, which cannot be lowered", e.LossScale)
 		advice = "precision=bf16, whose range is 10³⁴ times that of fp16; or " + advice
 	}
-	first := e.first()
-	left, to := fmt.Sprintf("the checkpoints of %s contain no skipped update", e.Dir), max(first-1, 0)
+	left, to := fmt.Sprintf("the checkpoints of %s contain no skipped update", e.Dir), max(e.First-1, 0)
 	if !e.Saved {
 		left, to = e.Dir+" has no checkpoint yet", 0
 	}
@@ -41,8 +41,5 @@ func (e *DivergedError) Error() string {
 		"  %s\n"+
 		"  try %s\n"+
 		"  or skip these batches: `anneal rewind %s --to %d --skip %d:%d`",
-		e.Step, skipped, what, left, advice, runDir(e.Dir).word(), to, first, e.Step)
+		e.Step, skipped, what, left, advice, runDir(e.Dir).word(), to, e.First, e.Step)
 }
-
-// first is the first of the steps whose updates were skipped.
-func (e *DivergedError) first() int { return e.Step - e.Skips + 1 }

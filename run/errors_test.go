@@ -9,7 +9,7 @@ import (
 func TestAdvisedCommandsQuoteTheRun(t *testing.T) {
 	const dir = "my run"
 	for _, text := range []string{
-		existsError(dir).Error(), (&DivergedError{Step: 3, Skips: 1, Dir: dir}).Error(),
+		existsError(dir).Error(), (&DivergedError{Step: 3, First: 3, Skips: 1, Dir: dir}).Error(),
 		runDir(dir).remedyWithoutCheckpoint(),
 	} {
 		if !strings.Contains(text, " 'my run'") {

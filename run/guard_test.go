@@ -16,7 +16,7 @@ func TestDivergenceNamesItsCause(t *testing.T) {
 		nonFinite      int
 		finite, spikes bool // which causes the text names
 	}{{3, true, false}, {0, false, true}, {1, true, true}} {
-		e := DivergedError{Step: 7, Skips: 3, NonFinite: c.nonFinite, LR: 0.5, Dir: "runs/x", Saved: true}
+		e := DivergedError{Step: 7, First: 5, Skips: 3, NonFinite: c.nonFinite, LR: 0.5, Dir: "runs/x", Saved: true}
 		text := e.Error()
 		if strings.Contains(text, "finite") != c.finite || strings.Contains(text, "guard.spike_z") != c.spikes {
 			t.Errorf("%d of 3 not finite: %s", c.nonFinite, text)

@@ -336,8 +336,8 @@ func (s *session) step(ctx context.Context) error {
 	}
 	if t.Guard().Exhausted() {
 		return s.world.same(&DivergedError{
-			Step: t.Position().Step, Skips: t.Guard().Row, NonFinite: t.Guard().RowNonFinite, LR: s.cfg.Optimizer.LR,
-			LossScale: t.LossScale(), Dir: s.Dir,
+			Step: t.Position().Step, First: t.Guard().RowFirst, Skips: t.Guard().Row, NonFinite: t.Guard().RowNonFinite,
+			LR: s.cfg.Optimizer.LR, LossScale: t.LossScale(), Dir: s.Dir,
 		})
 	}
 	if heard&askStop != 0 {

@@ -190,7 +190,7 @@ func TestRewindKnowsTheBatchesOfBefore(t *testing.T) {
 	}
 	edit(t, dir, "guard.on_divergence=rewind", "guard.rewinds=1")
 	o := Options{Dir: dir, Warn: func(string) {}}
-	if again, err := rewindDiverged(&DivergedError{Step: 14, Skips: 3, Dir: dir}, o); err != nil || !again {
+	if again, err := rewindDiverged(&DivergedError{Step: 14, First: 12, Skips: 3, Dir: dir}, o); err != nil || !again {
 		t.Fatal(again, err)
 	}
 	if skip := mustLoad(t, dir).Data.Skip.String(); skip != "64:104" {
@@ -362,7 +362,7 @@ func TestADivergedRunCanLeaveItsBatchesOut(t *testing.T) {
 	if !errors.As(err, &diverged) {
 		t.Fatalf("%v, want a DivergedError", err)
 	}
-	first := diverged.Step - diverged.Skips + 1
+	first := diverged.First
 	if !strings.Contains(err.Error(), fmt.Sprintf("--to %d --skip %d:%d", first-1, first, diverged.Step)) {
 		t.Fatalf("%v, want it to leave out %d to %d", err, first, diverged.Step)
 	}

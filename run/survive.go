@@ -57,7 +57,7 @@ func rewindDiverged(away *DivergedError, o Options) (bool, error) {
 		return false, fmt.Errorf("the run has already rewound itself %s, as often as guard.rewinds allows",
 			units.Count(g.Rewound, "time"))
 	}
-	good := away.first() - 1
+	good := away.First - 1
 	if every := cfg.Checkpoint.Every; every > 0 {
 		good -= good % every
 	}

@@ -118,7 +118,7 @@ func TestARunGoesBackBeforeItsCheckpoints(t *testing.T) {
 	o := Options{Config: cfg, Dir: dir}
 	mustRun(t, o)
 	o.Warn = func(string) {}
-	if again, err := rewindDiverged(&DivergedError{Step: 12, Skips: 3, Dir: dir}, o); err != nil || !again {
+	if again, err := rewindDiverged(&DivergedError{Step: 12, First: 10, Skips: 3, Dir: dir}, o); err != nil || !again {
 		t.Fatal(again, err)
 	}
 	_, out := leftOut(t, dir)

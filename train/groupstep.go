@@ -51,11 +51,12 @@ func (t *Trainer) meet() error {
 
 // groupStep is a group's report of its step.
 type groupStep struct {
-	applied           bool    // its update was
-	loss              float64 // mean over its targets
-	targets           int
-	flops             float64
-	row, rowNonFinite int // skips in a row, and non-finite among them
+	applied bool    // its update was
+	loss    float64 // mean over its targets
+	targets int
+	flops   float64
+
+	row, rowFirst, rowNonFinite int // skips in a row, the step of the first, and non-finite among them
 }
 
 // hearGroups exchanges one message, which also carries what the ranks ask for.
@@ -65,7 +66,8 @@ func (t *Trainer) hearGroups(e *Event) error {
 	}
 	m := message(t.told[:0])
 	m.bits(t.Heard)
-	m.group(groupStep{!e.Skipped, e.Loss, e.Targets, e.FLOPs, t.guard.Row, t.guard.RowNonFinite})
+	g := &t.guard
+	m.group(groupStep{!e.Skipped, e.Loss, e.Targets, e.FLOPs, g.Row, g.RowFirst, g.RowNonFinite})
 	t.told = m
 	all, err := t.outer.world.Share(m)
 	if err != nil {
@@ -89,14 +91,14 @@ func (t *Trainer) hearGroups(e *Event) error {
 func (o *outer) count(steps []groupStep, e *Event) {
 	none := !slices.ContainsFunc(steps, func(s groupStep) bool { return s.applied })
 	nats, targets := 0.0, 0
-	o.row, o.rowNonFinite, e.Targets, e.FLOPs = 0, 0, 0, 0
+	o.row, o.rowFirst, o.rowNonFinite, e.Targets, e.FLOPs = 0, 0, 0, 0, 0
 	for _, s := range steps {
 		e.Targets, e.FLOPs = e.Targets+s.targets, e.FLOPs+s.flops
 		if (s.applied || none) && s.targets > 0 {
 			nats, targets = nats+s.loss*float64(s.targets), targets+s.targets
 		}
 		if s.row > o.row {
-			o.row, o.rowNonFinite = s.row, s.rowNonFinite
+			o.row, o.rowFirst, o.rowNonFinite = s.row, s.rowFirst, s.rowNonFinite
 		}
 	}
 	if targets > 0 {
@@ -109,12 +111,14 @@ func (m *message) group(s groupStep) {
 	if s.applied {
 		applied = 1
 	}
-	m.floats([]float64{applied, s.loss, float64(s.targets), s.flops, float64(s.row), float64(s.rowNonFinite)})
+	m.floats([]float64{
+		applied, s.loss, float64(s.targets), s.flops, float64(s.row), float64(s.rowFirst), float64(s.rowNonFinite),
+	})
 }
 
 func (r *reader) group() groupStep {
 	x := r.floats()
-	return groupStep{x[0] == 1, x[1], int(x[2]), x[3], int(x[4]), int(x[5])}
+	return groupStep{x[0] == 1, x[1], int(x[2]), x[3], int(x[4]), int(x[5]), int(x[6])}
 }
 
 // checkGroups returns an error unless the given number of ranks can form groups that step separately.

@@ -24,7 +24,8 @@ type Guard struct {
 	Losses []float64 `json:"window"` // the last accepted ones, oldest first
 	Norms  []float64 `json:"norms"`  // of their gradients
 
-	Row       int `json:"row"` // current number of skips in a row
+	Row       int `json:"row"`       // current number of skips in a row
+	RowFirst  int `json:"row_first"` // step of the first of them; steps that neither skip nor accept may lie between
 	Skipped   int `json:"skipped"`
 	NonFinite int `json:"non_finite"` // non-finite among all skips
 
@@ -38,26 +39,32 @@ func newGuard(c config.Guard) Guard {
 	}
 }
 
-// restore restores the counters of a checkpoint; the limits remain those of the configuration.
-func (g *Guard) restore(saved Guard) {
+// restore restores the counters of a checkpoint of a step; the limits remain those of the configuration.
+func (g *Guard) restore(saved Guard, step int) {
 	last := func(x []float64) []float64 { return x[max(0, len(x)-g.window):] }
 	g.Losses, g.Norms = append(g.Losses[:0], last(saved.Losses)...), append(g.Norms[:0], last(saved.Norms)...)
 	g.Row, g.Skipped, g.NonFinite, g.RowNonFinite = saved.Row, saved.Skipped, saved.NonFinite, saved.RowNonFinite
+	if g.RowFirst = saved.RowFirst; g.RowFirst == 0 && g.Row > 0 { // saved before it was counted
+		g.RowFirst = step - g.Row + 1
+	}
 }
 
 // accept reports whether to apply the update of a step with this loss and gradient norm, and counts it.
-func (g *Guard) accept(loss, norm float64) bool {
+func (g *Guard) accept(step int, loss, norm float64) bool {
 	ok := finite(loss + norm)
 	if !ok {
 		g.NonFinite++
 		g.RowNonFinite++
 	}
 	if !ok || g.spike(g.Losses, loss) || g.spike(g.Norms, norm) {
+		if g.Row == 0 {
+			g.RowFirst = step
+		}
 		g.Row++
 		g.Skipped++
 		return false
 	}
-	g.Row, g.RowNonFinite = 0, 0
+	g.Row, g.RowFirst, g.RowNonFinite = 0, 0, 0
 	g.Losses, g.Norms = g.push(g.Losses, loss), g.push(g.Norms, norm)
 	return true
 }

@@ -34,9 +34,9 @@ func TestGuardSurvivesACheckpoint(t *testing.T) {
 					t.Fatal(err)
 				}
 				parted = newGuard(limits)
-				parted.restore(saved)
+				parted.restore(saved, i)
 			}
-			a, b := whole.accept(l, 1), parted.accept(l, 1)
+			a, b := whole.accept(i+1, l, 1), parted.accept(i+1, l, 1)
 			if a != b || whole.Exhausted() != parted.Exhausted() {
 				t.Fatalf("loss %d, %v: accepted %v, after a checkpoint %v", i, l, a, b)
 			}
@@ -67,7 +67,7 @@ func TestGuardSurvivesACheckpoint(t *testing.T) {
 func TestGuardRefusesGradientsThatAreNotFinite(t *testing.T) {
 	for _, norm := range []float64{math.NaN(), math.Inf(1)} {
 		g := newGuard(config.Guard{MaxSkips: 1, Window: 4})
-		if g.accept(2, norm) || !g.Exhausted() {
+		if g.accept(1, 2, norm) || !g.Exhausted() {
 			t.Errorf("a gradient of norm %v was accepted", norm)
 		}
 	}
@@ -109,7 +109,7 @@ func TestGuardFindsInjectedSpikes(t *testing.T) {
 				norm += 0.1 * (2 + 8*rng.Float64())
 			}
 			want := !above("loss", loss) && !above("norm", norm)
-			if got := g.accept(loss, norm); got != want {
+			if got := g.accept(i+1, loss, norm); got != want {
 				t.Fatalf("step %d, window %d, z %v: loss %v, norm %v accepted: %v, want %v",
 					i, c.Window, c.SpikeZ, loss, norm, got, want)
 			}
@@ -129,11 +129,11 @@ func TestGuardFindsInjectedSpikes(t *testing.T) {
 func TestGuardChangesItsWindow(t *testing.T) {
 	long := newGuard(config.Guard{SpikeZ: 6, Window: 64})
 	for i := range 64 {
-		long.accept(float64(i), float64(i))
+		long.accept(i+1, float64(i), float64(i))
 	}
 	for _, n := range []int{16, 100} {
 		g := newGuard(config.Guard{SpikeZ: 6, Window: n})
-		g.restore(long)
+		g.restore(long, 0)
 		if want := min(n, 64); len(g.Losses) != want || len(g.Norms) != want || g.Losses[want-1] != 63 ||
 			g.Losses[0] != float64(64-want) {
 			t.Errorf("window %d: %d losses from %v to %v", n, len(g.Losses), g.Losses[0], g.Losses[len(g.Losses)-1])
@@ -145,9 +145,9 @@ func TestGuardChangesItsWindow(t *testing.T) {
 func TestGuardIgnoresTheLastDigits(t *testing.T) {
 	g := newGuard(config.Guard{SpikeZ: 6, Window: 8})
 	for range 8 {
-		g.accept(2, 1)
+		g.accept(1, 2, 1)
 	}
-	if !g.accept(2.01, 1.005) || g.accept(2.1, 1) || g.accept(2, 1.1) {
+	if !g.accept(1, 2.01, 1.005) || g.accept(2, 2.1, 1) || g.accept(3, 2, 1.1) {
 		t.Error("of numbers that were all equal, half a percent up is a spike or five percent is none")
 	}
 }

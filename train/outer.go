@@ -36,7 +36,7 @@ type outer struct {
 	units   []outerUnit
 	terms   []*tensor.Tensor
 
-	row, rowNonFinite int // skipped steps in a row, in the group with the most
+	row, rowFirst, rowNonFinite int // skipped steps in a row, in the group with the most
 }
 
 // outerUnit is a unit of the model whose weights groups exchange.

@@ -114,6 +114,33 @@ func TestAnOverflowSkipsExactlyOneUpdate(t *testing.T) {
 	}
 }
 
+// A row of skips begins at its first one, whatever lies between: an overflow neither counts nor ends the row.
+func TestARowOfSkipsBeginsAtTheFirst(t *testing.T) {
+	tr, src := parityTrainer(t, loadParity(t), 0, "fp16", 2, 2)
+	tr.guard = newGuard(config.Guard{MaxSkips: 2, SpikeZ: 1, Window: 2})
+	for range 2 {
+		tr.guard.accept(0, 1e-3, 1e-3) // so that every loss is a spike
+	}
+	for step := 1; step <= 3; step++ {
+		if step == 2 {
+			tr.dev = &overflows{tr.dev, true}
+			tr.tape.Device = tr.dev
+		}
+		if e, err := tr.Step(context.Background(), src); err != nil || !e.Skipped {
+			t.Fatal(e, err)
+		}
+	}
+	g := tr.Guard()
+	if !g.Exhausted() || g.Row != 2 || g.RowFirst != 1 {
+		t.Errorf("skips at steps 1 and 3 are %d in a row from step %d on", g.Row, g.RowFirst)
+	}
+	s := tr.State()
+	s.Guard.RowFirst = 0 // saved before it was counted
+	if err := tr.Restore(s); err != nil || tr.Guard().RowFirst != 2 {
+		t.Errorf("%v: restored, the row begins at step %d, want 2", err, tr.Guard().RowFirst)
+	}
+}
+
 // loss_scale.hysteresis = 2 bears the first overflow of a run.
 func TestHysteresisBearsAnOverflow(t *testing.T) {
 	tr, src := optimizerTrainer(t, "adamw", "precision=fp16", "loss_scale.hysteresis=2", "loss_scale.init=16777216")

@@ -29,7 +29,7 @@ func (t *Trainer) Restore(s State) error {
 	if t.progress.Applied == 0 && t.progress.Updates > 0 { // saved before these were counted
 		t.progress.Applied = t.progress.Tokens
 	}
-	t.guard.restore(s.Guard)
+	t.guard.restore(s.Guard, s.Position.Step)
 	t.restoreLossScale(s.LossScale)
 	return t.show()
 }
@@ -41,7 +41,7 @@ func (t *Trainer) Position() Position { return t.progress }
 func (t *Trainer) Guard() Guard {
 	g := t.guard
 	if t.outer != nil {
-		g.Row, g.RowNonFinite = t.outer.row, t.outer.rowNonFinite
+		g.Row, g.RowFirst, g.RowNonFinite = t.outer.row, t.outer.rowFirst, t.outer.rowNonFinite
 	}
 	return g
 }

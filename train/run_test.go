@@ -52,14 +52,14 @@ func TestSkippedStepChangesNothing(t *testing.T) {
 func TestSpikeGuardSkipsAnOutlier(t *testing.T) {
 	g := newGuard(config.Guard{SpikeZ: 4, Window: 64})
 	for i := range 64 {
-		if !g.accept(2+0.01*float64(i%3), 1) {
+		if !g.accept(i+1, 2+0.01*float64(i%3), 1) {
 			t.Fatalf("ordinary loss %d was skipped", i)
 		}
 	}
-	if g.accept(3, 1) {
+	if g.accept(65, 3, 1) {
 		t.Error("a loss 100 standard deviations up was accepted")
 	}
-	if !g.accept(2.01, 1) || g.Row != 0 || g.Skipped != 1 {
+	if !g.accept(66, 2.01, 1) || g.Row != 0 || g.Skipped != 1 {
 		t.Errorf("after the spike: row %d, skipped %d", g.Row, g.Skipped)
 	}
 }

@@ -279,7 +279,7 @@ func (t *Trainer) conclude(src dataset.Source, from uint64, part Portion, sums b
 		e.RouterBalance = float64(float32(sums.routing.Balance / n))
 		e.RouterZLoss = float64(float32(sums.routing.ZLoss / n))
 	}
-	if t.overflowed(e.Loss, e.GradNorm) || !t.guard.accept(e.Loss, e.GradNorm) {
+	if t.overflowed(e.Loss, e.GradNorm) || !t.guard.accept(t.progress.Step, e.Loss, e.GradNorm) {
 		e.Skipped = true
 		return e, nil
 	}
