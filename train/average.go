@@ -44,8 +44,17 @@ func (a *average) start(params []*nn.Param, dev device.Device) {
 	}
 }
 
-// update adds the weights after update t, from 1. Frozen weights equal their average already, and rounding would
-// change it.
+// restored sets the average of weights that updates no longer change to these weights: before, they may have moved.
+func (a *average) restored(weights []updated, dev device.Device) {
+	for i := range a.values {
+		if weights[i].still() {
+			dev.Copy(&a.values[i], &weights[i].Value)
+		}
+	}
+}
+
+// update adds the weights after update t, from 1. Weights that never change equal their average already, and rounding
+// would change it.
 func (a *average) update(t int, weights []updated, dev device.Device) {
 	d := math.Min(a.decay, float64(1+t)/float64(10+t))
 	for i := range a.values {

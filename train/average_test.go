@@ -61,6 +61,35 @@ func TestMovingAverageIsTheWeightedSum(t *testing.T) {
 	}
 }
 
+// Weights that a resumed run no longer trains equal their average from then on, and the others keep theirs.
+func TestAverageOfWeightsThatAreFrozenLater(t *testing.T) {
+	tr, src := parityTrainer(t, loadParity(t), 0, "fp32", 1, 4)
+	if err := withAverage(tr, 0.75); err != nil {
+		t.Fatal(err)
+	}
+	step := func() {
+		if _, err := tr.Step(context.Background(), src); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step()
+	before := tr.average.values[1].Float64(0)
+	tr.updated[0].lr = 0
+	if err := tr.Restore(tr.State()); err != nil {
+		t.Fatal(err)
+	}
+	if after := tr.average.values[1].Float64(0); after != before {
+		t.Errorf("the average of a trained weight was %v and is %v", before, after)
+	}
+	step()
+	w, a := &tr.updated[0].Value, &tr.average.values[0]
+	for i := range a.Len() {
+		if a.Float64(i) != w.Float64(i) {
+			t.Fatalf("element %d of the average is %v, of the frozen weight %v", i, a.Float64(i), w.Float64(i))
+		}
+	}
+}
+
 // withAverage gives a trainer that has none an average.
 func withAverage(tr *Trainer, decay float64) error {
 	tr.cfg.Average.EMA = decay

@@ -31,6 +31,7 @@ func (t *Trainer) Restore(s State) error {
 	}
 	t.guard.restore(s.Guard, s.Position.Step)
 	t.restoreLossScale(s.LossScale)
+	t.average.restored(t.updated, t.dev)
 	return t.show()
 }
 
