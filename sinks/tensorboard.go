@@ -28,7 +28,16 @@ func openTensorBoard(o Options) (sink, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, keyError("log.sinks", "log.sinks without tensorboard", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, tfevents.FileName(now)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, keyError("log.sinks", "log.sinks without tensorboard", err)
+	}
+	var files []string
+	for _, e := range entries {
+		files = append(files, e.Name())
+	}
+	path := filepath.Join(dir, tfevents.FileName(now, files))
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, keyError("log.sinks", "log.sinks without tensorboard", err)
 	}

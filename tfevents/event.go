@@ -7,15 +7,24 @@ import (
 	"time"
 )
 
-// FileName returns the name of a new event file. TensorBoard reads all files of a directory with "tfevents" in their
-// names, in the order of the names.
-func FileName(now time.Time) string {
+// FileName returns the name of a new event file in a directory with the given files. TensorBoard reads all files of a
+// directory with "tfevents" in their names, in the order of the names, so the new one is the last, whatever the clock
+// says.
+func FileName(now time.Time, files []string) string {
+	const prefix = "events.out.tfevents."
+	second := now.Unix()
+	for _, name := range files {
+		var before int64
+		if _, err := fmt.Sscanf(name, prefix+"%d.", &before); err == nil && before < 9_999_999_999 {
+			second = max(second, before+1)
+		}
+	}
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "localhost"
 	}
-	return fmt.Sprintf("events.out.tfevents.%010d.%s.%d.%d", now.Unix(), strings.ReplaceAll(host, "/", "_"),
-		os.Getpid(), now.Nanosecond())
+	return fmt.Sprintf(prefix+"%010d.%s.%d.%09d", second, strings.ReplaceAll(host, "/", "_"), os.Getpid(),
+		now.Nanosecond())
 }
 
 // Version returns the record with which every file begins.

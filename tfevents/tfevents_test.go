@@ -5,6 +5,7 @@ import (
 	"flag"
 	"math"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,8 +57,27 @@ func TestTensorBoardReadsTheFile(t *testing.T) {
 
 func TestNamesOfFilesAreFound(t *testing.T) {
 	now := time.Unix(1_700_000_000, 7)
-	if n := tfevents.FileName(now); !bytes.HasPrefix([]byte(n), []byte("events.out.tfevents.1700000000.")) {
+	if n := tfevents.FileName(now, nil); !strings.HasPrefix(n, "events.out.tfevents.1700000000.") {
 		t.Errorf("the name is %q", n)
+	}
+}
+
+// TensorBoard reads a new file after the others, even if the clock was set back or they were made in the same second.
+func TestNewFilesAreTheLast(t *testing.T) {
+	files := []string{"notes.txt", "events.out.tfevents.9999999999.other"}
+	last := ""
+	for _, now := range []time.Time{
+		time.Unix(1_700_000_000, 20), time.Unix(1_700_000_000, 3), time.Unix(1_600_000_000, 0),
+		time.Unix(1_800_000_000, 0),
+	} {
+		name := tfevents.FileName(now, files)
+		if name <= last {
+			t.Errorf("at %v, %q is not after %q", now, name, last)
+		}
+		last, files = name, append(files, name)
+	}
+	if !strings.HasPrefix(last, "events.out.tfevents.1800000000.") {
+		t.Errorf("the last is %q", last)
 	}
 }
 
