@@ -189,6 +189,8 @@ func TestWhatShowsThatARunHadACheckpoint(t *testing.T) {
 			`{"code":0,"saved":9}`, false},
 		{"and begun again", line("ended", 9) + line("rewound", 0) + line("started", 0), `{"step":1,"rewound":true}` +
 			"\n" + `{"step":1}` + "\n", "", false},
+		{"begun again by the same process", line("started", 0) + line("diverged", 9) + line("rewound", 0) +
+			line("continued", 0), `{"step":1,"rewound":true}` + "\n", "", false},
 		{"taken back to a checkpoint", line("started", 0) + line("rewound", 5), "", "", true},
 		{"metrics of a later start", "", `{"step":5}` + "\n", "", true},
 		{"an exit.json of an early version", line("started", 0), "", `{"code":0}`, false},

@@ -28,7 +28,7 @@ type journal struct {
 type JournalLine struct {
 	Time  time.Time `json:"time"`
 	Step  int       `json:"step"`
-	Event string    `json:"event"` // started, ended, stopped, failed, diverged, warning, note, rewound
+	Event string    `json:"event"` // started, continued, ended, stopped, failed, diverged, warning, note, rewound
 	Text  string    `json:"text,omitempty"`
 }
 
@@ -117,7 +117,12 @@ func (s *session) startJournal() error {
 	if before.killed {
 		s.journal.write("note", "the previous command was killed: it did not record its end")
 	}
-	s.journal.write("started", "")
+	if s.rewound { // the process is the same
+		s.restarts--
+		s.journal.write("continued", "")
+	} else {
+		s.journal.write("started", "")
+	}
 	for _, text := range s.early {
 		s.journal.write("warning", text)
 	}
@@ -147,11 +152,13 @@ func (d runDir) past() (p past, err error) {
 			return nil // a power cut
 		}
 		switch line.Event {
-		case "started":
+		case "started", "continued":
 			if p.starts == 0 {
 				p.first = line.Step
 			}
-			p.starts++
+			if line.Event == "started" {
+				p.starts++
+			}
 			p.killed, p.afresh, p.saved = true, false, p.saved || line.Step > 0
 		case "ended", "stopped": // which save first
 			p.killed, p.saved = false, true

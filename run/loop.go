@@ -12,6 +12,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/plan"
+	"anneal/sinks"
 	"anneal/train"
 )
 
@@ -44,6 +45,7 @@ type Options struct {
 
 	rewound bool         // this process has just taken the run back
 	begun   time.Time    // when this process began the run, whose train.minutes count from then
+	kept    *sinks.Kept  // what this process has done for the run
 	late    func(func()) // on ranks: receives what closes a session whose memory other ranks may still read
 }
 
@@ -198,6 +200,9 @@ func (s *session) begin() (err error) {
 	step := s.trainer.Position().Step
 	if err := s.openSinks(); err != nil {
 		return err
+	}
+	if s.rewound { // of which it has said that it diverged
+		s.alert("continued", "")
 	}
 	if err := s.dir.forgetSamples(step); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"anneal/comm"
 	"anneal/comm/local"
 	"anneal/config"
+	"anneal/sinks"
 )
 
 // A run on several ranks is the same session on each of them: every rank has its own device, loader and trainer. Ranks
@@ -34,7 +35,7 @@ func onRanks(ctx context.Context, o Options, cfg *config.Config, begin beginning
 	case o.Dir == "":
 		return nil, errNoDir
 	}
-	o.begun = time.Now()
+	o.begun, o.kept = time.Now(), &sinks.Kept{}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}

@@ -60,6 +60,15 @@ func TestADivergedRunGoesBackByItself(t *testing.T) {
 		t.Errorf("the journal has %d of %d rewinds, the metrics have %d steps that were undone",
 			len(events), cfg.Guard.Rewound, marked)
 	}
+	started, continued := 0, 0
+	for _, e := range readJournal(t, dir) {
+		started, continued = started+strings.Count(e, "started"), continued+strings.Count(e, "continued")
+	}
+	if past, err := runDir(dir).past(); err != nil || past.starts != 1 || past.killed || started != 1 ||
+		continued != cfg.Guard.Rewound {
+		t.Errorf("one process, of which the journal says %+v, %v: it started %d times and continued %d times",
+			past, err, started, continued)
+	}
 	want := [2]string{r.WeightsHash, r.OptimizerHash}
 	if got := neverSaw(t, spikyConfig(data), out); got != want {
 		t.Errorf("the run ends with %.12s, without the samples from the start it is %.12s", want[0], got[0])

@@ -33,7 +33,7 @@ func (s *session) openSinks() error {
 		Log: s.cfg.Log, Dir: s.Dir, Name: Name(s.Dir), ID: files.run(), Step: at.Step, Tokens: at.Tokens,
 		Config: string(shown.YAML()), Values: values, Family: s.cfg.Model.Family,
 		Parameters: s.trainer.Outline().Count(), Memory: memory, Checkpoint: s.bytes,
-		Begun: s.started, Restarts: s.restarts, Reached: reached, Warn: warn,
+		Begun: s.started, Restarts: s.restarts, Reached: reached, Kept: s.kept, Warn: warn,
 	})
 	s.Warn = func(text string) {
 		warn(text)

@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net"
@@ -34,8 +35,8 @@ type prometheusSink struct {
 
 	before  int64 // tokens up to the previous step
 	begun   time.Time
-	reached int           // steps up to this one were made before
-	good    time.Duration // time of the steps that the run keeps
+	reached int // steps up to this one were made before
+	kept    *Kept
 }
 
 const scrapeConnections = 16 // at a time; none has more than one request in hand
@@ -47,7 +48,8 @@ func openPrometheus(o Options) (sink, error) {
 		return nil, keyError(key, "another port: "+key+"=127.0.0.1:0 takes a free one", err)
 	}
 	registry := prometheus.NewRegistry()
-	p := &prometheusSink{before: o.Tokens, begun: o.Begun, reached: o.Reached}
+	p := &prometheusSink{before: o.Tokens, begun: o.Begun, reached: o.Reached, kept: cmp.Or(o.Kept, &Kept{})}
+	p.kept.back(o.Step)
 	p.register(registry, o)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: 5 * time.Second}))
@@ -188,9 +190,9 @@ func (p *prometheusSink) step(s Step) {
 		p.scale.Set(s.LossScale)
 	}
 	if !s.Skipped && s.Step > p.reached {
-		p.good += s.Took - s.Phases[train.Reading]
+		p.kept.add(s.Step, s.Took-s.Phases[train.Reading])
 	}
-	p.goodput.Set(p.good.Seconds() / time.Since(p.begun).Seconds())
+	p.goodput.Set(p.kept.time.Seconds() / time.Since(p.begun).Seconds())
 	p.eta.Set(s.ETA.Seconds())
 	if s.RSSBytes > 0 { // not every system reports it
 		p.resident.Set(float64(s.RSSBytes))

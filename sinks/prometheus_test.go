@@ -17,7 +17,7 @@ import (
 func metrics(t *testing.T) (names []string) {
 	t.Helper()
 	r := prometheus.NewRegistry()
-	p := &prometheusSink{}
+	p := &prometheusSink{kept: &Kept{}}
 	p.register(r, Options{Memory: map[string]int64{"": 0}})
 	p.step(Step{Event: train.Event{LossScale: 1, RSSBytes: 1}})
 	p.saved(time.Now(), nil)

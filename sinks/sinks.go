@@ -20,7 +20,7 @@ type Step struct {
 
 // An Alert is an event that may need attention at once.
 type Alert struct {
-	Kind string // nan, spike, stall, warning, ended, stopped, failed, diverged
+	Kind string // nan, spike, stall, warning, ended, stopped, failed, diverged, continued
 	Step int
 	Text string
 }
@@ -28,7 +28,7 @@ type Alert struct {
 // Level returns how bad an alert is: info, warn or error.
 func (a Alert) Level() string {
 	switch a.Kind {
-	case "ended", "stopped":
+	case "ended", "stopped", "continued":
 		return "info"
 	case "failed", "diverged":
 		return "error"
@@ -60,6 +60,7 @@ type Options struct {
 	Begun      time.Time        // when this process began the run
 	Restarts   int              // earlier processes that trained the run
 	Reached    int              // the last step of these processes: steps up to it are made again
+	Kept       *Kept            // of this process, if it may take the run back; nil for a new one
 	Warn       func(string)     // receives the faults of sinks; called from any goroutine
 }
 

@@ -241,6 +241,30 @@ func TestFloodsAreBounded(t *testing.T) {
 	guardtest.Survives(t, address, "/"+path, scrapeConnections)
 }
 
+// The time of steps counts on if the process has taken the run back, except of the steps that this undid.
+func TestGoodputSurvivesARewind(t *testing.T) {
+	o, _ := options(t, config.Log{Sinks: config.Sinks{config.Prometheus}, PrometheusListen: "127.0.0.1:0"})
+	o.Kept, o.Begun = &Kept{}, time.Now().Add(-time.Hour)
+	for _, c := range []struct {
+		from, to int
+		want     string
+	}{{1, 4, "0.39"}, {3, 4, "0.39"}, {1, 1, "0.09"}} { // steps of 6 minutes
+		o.Step = c.from - 1
+		again, said := options(t, o.Log)
+		o.Warn = again.Warn
+		s := open(t, o)
+		for n := c.from; n <= c.to; n++ {
+			x := stepOf(n)
+			x.Skipped, x.Took, x.Phases = false, 6*time.Minute, [train.Phases]time.Duration{}
+			s.Step(x)
+		}
+		if text := scrape(t, said()); !strings.Contains(text, "anneal_goodput_ratio "+c.want) {
+			t.Errorf("after the steps %d to %d the goodput is not %s:\n%s", c.from, c.to, c.want, text)
+		}
+		s.Close()
+	}
+}
+
 func TestPrometheusScrapes(t *testing.T) {
 	o, said := options(t, config.Log{Sinks: config.Sinks{config.Prometheus}, PrometheusListen: "127.0.0.1:0"})
 	o.Step, o.Tokens, o.Name = 2, 200, "go\xff"

@@ -87,6 +87,7 @@ var alertText = map[string]string{
 	"nan": "not a number", "spike": "spike", "stall": "stalled", "warning": "warning",
 	"ended": "the run is complete", "stopped": "the run was stopped; its state is saved",
 	"failed": "the run failed", "diverged": "the run diverged",
+	"continued": "the run went back to this step by itself and continues",
 }
 
 func (w *webhook) saved(time.Time, error) {}
