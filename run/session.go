@@ -94,6 +94,9 @@ func (s *session) open() error {
 	if err := s.world.agree(err); err != nil {
 		return err
 	}
+	if err := s.openTasks(); err != nil {
+		return err
+	}
 	if err := s.openPrompts(); err != nil {
 		return err
 	}
@@ -145,9 +148,6 @@ func (s *session) openInputs() (err error) {
 		return err
 	}
 	if err := takeTeacher(s.cfg); err != nil {
-		return err
-	}
-	if err := s.openTasks(); err != nil {
 		return err
 	}
 	if s.dev, err = train.OpenRankDevice(s.cfg, s.Device, s.Threads, s.place); err != nil {

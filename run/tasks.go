@@ -9,14 +9,31 @@ import (
 	"anneal/train"
 )
 
-// openTasks reads the tasks of a run, with all their data. So errors in them are found before the first step, and
-// later changes of the files have no effect.
+// openTasks opens the tasks of a run, on all ranks. A resume does without tasks that the leader cannot use, because
+// they are only for reading: it warns.
 func (s *session) openTasks() error {
-	path := s.cfg.Eval.Tasks
-	if path == "" {
+	if s.cfg.Eval.Tasks == "" {
 		return nil
 	}
-	set, err := tasks.Load(path)
+	fault := s.readTasks()
+	without, err := led(s.world, func() (bool, error) {
+		if fault == nil || !Exists(s.Dir) {
+			return false, nil
+		}
+		s.warnEarly(fmt.Sprintf("eval.tasks: %v; the model is not asked", fault))
+		return true, nil
+	})
+	if err != nil || without {
+		s.exam = nil
+		return err
+	}
+	return s.world.agree(fault)
+}
+
+// readTasks reads the tasks with all their data. So errors in them are found before the first step, and later changes
+// of the files have no effect.
+func (s *session) readTasks() error {
+	set, err := tasks.Load(s.cfg.Eval.Tasks)
 	if err == nil && set.Generates() != "" {
 		err = config.Problem{
 			Key: "eval.tasks", Message: fmt.Sprintf("eval.tasks: in the task %s the model writes text, which a run "+

@@ -135,3 +135,22 @@ func TestTasksThatARunCannotAskAreRefusedBeforeItBegins(t *testing.T) {
 		}
 	}
 }
+
+// A resume does without tasks that have moved, on any number of ranks, and says so.
+func TestAResumeDoesWithoutItsTasks(t *testing.T) {
+	data := traintest.Data(t)
+	for _, ranks := range []string{"parallel.ranks=1", "parallel.ranks=2"} {
+		path, dir := taskDir(t, ""), filepath.Join(t.TempDir(), "run")
+		cfg := smallConfig(t, data, "train.steps=2", "schedule.warmup=1", "eval.tasks="+path, ranks)
+		mustRun(t, Options{Config: cfg, Dir: dir, Threads: 2})
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, dir, "train.steps=4")
+		var s said
+		r, err := Resume(context.Background(), Options{Dir: dir, Threads: 2, Warn: s.warn})
+		if err != nil || r.Step != 4 || strings.Count(s.all(), "the model is not asked") != 1 {
+			t.Errorf("%s: %+v, %v; it said %s", ranks, r, err, s.all())
+		}
+	}
+}
