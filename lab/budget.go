@@ -47,20 +47,19 @@ func textOf(cfg *config.Config) (plan.Text, error) {
 			d.Close()
 		}
 	}()
-	rows := make([]uint64, len(sources))
+	rows, length := make([]uint64, len(sources)), max(cfg.Model.Context, 1) // 0 is refused with its key, later
 	for i, s := range sources {
 		d, err := dataset.Open(s.Path)
 		if err != nil {
 			return plan.Text{}, err
 		}
-		sets, rows[i] = append(sets, d), d.Manifest.Train.Tokens
-		if cfg.Model.Context < 1 {
-			continue // refused with its key, before anything is measured
-		}
+		sets = append(sets, d)
 		// Training would refuse too short a text, but only after the speeds are measured.
-		if _, err := d.PackedLoader(dataset.Packing(cfg.Data.Packing), cfg.Model.Context, cfg.Seed); err != nil {
+		l, err := d.PackedLoader(dataset.Packing(cfg.Data.Packing), length, cfg.Seed)
+		if err != nil {
 			return plan.Text{}, err
 		}
+		rows[i] = l.Windows()
 	}
 	if err := dataset.SameTokenizer(sets); err != nil {
 		return plan.Text{}, err
@@ -69,10 +68,11 @@ func textOf(cfg *config.Config) (plan.Text, error) {
 	if err != nil {
 		return plan.Text{}, err
 	}
-	shares := dataset.Normalised(mix.Expected(uint64(cfg.Train.Steps * cfg.Train.BatchTokens / cfg.Model.Context)))
+	shares := dataset.Normalised(mix.Expected(uint64(cfg.Train.Steps * cfg.Train.BatchTokens / length)))
 	repeated, bytes := 0.0, 0.0 // of a token
 	for i, d := range sets {
-		m, tokens := d.Manifest.Train, float64(max(rows[i], 1))
+		m := d.Manifest.Train
+		tokens := float64(m.Tokens) // a loader needs at least two
 		repeated += shares[i] * shares[i] / tokens
 		bytes += shares[i] * float64(m.TextBytes) / tokens
 	}

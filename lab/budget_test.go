@@ -51,4 +51,10 @@ func TestTextOfAMixture(t *testing.T) {
 			t.Errorf("%s: %.3f bytes a token", weights, each)
 		}
 	}
+	once := fmt.Sprint("train.steps=", int(a+b)/8) // sources that unimax:1 reads once each are all text
+	tokens, _ := of(mix, "data.weights=unimax:1", "model.context=8", "train.batch_tokens=8", once)
+	if math.Abs(tokens/(a+b)-1) > 0.01 {
+		t.Errorf("unimax:1: %.0f tokens, want those of both sources, %.0f", tokens, a+b)
+	}
+	of("data.path="+small, "model.context=0") // refused elsewhere, with its key
 }
