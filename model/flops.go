@@ -26,6 +26,14 @@ func (m *Decoder) ForwardFLOPs(n int) float64 {
 	return forward
 }
 
+// AttentionFLOPsPerToken is the second term of FLOPsPerToken.
+func (m *Decoder) AttentionFLOPsPerToken(n int) (sum float64) {
+	for _, b := range m.blocks {
+		sum += 3 * b.attention.flops(n)
+	}
+	return sum
+}
+
 // BatchForwardFLOPs is ForwardFLOPs of a batch, with the pairs that BatchFLOPs counts.
 func (m *Decoder) BatchForwardFLOPs(b *Batch) float64 {
 	start := b.Host.Start

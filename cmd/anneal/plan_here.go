@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"anneal/config"
+	"anneal/model"
 	"anneal/plan"
 	"anneal/plan/cluster"
+	"anneal/precision"
 	"anneal/program"
 	"anneal/run"
 )
@@ -21,9 +23,6 @@ const onThis = "this"
 // load reads a config of this program, or one of its recipes.
 func (c planCmd) load(s *session) (*config.Config, error) {
 	t := trainCmd{Config: c.Config, Overrides: c.Overrides, Recipe: c.Recipe, DryRun: true}
-	if c.Context != nil && *c.Context > 0 { // patterns of attention see another share of a longer sequence
-		t.Overrides = append(slices.Clone(t.Overrides), fmt.Sprint("model.context=", *c.Context))
-	}
 	if file, _ := fileAndKeys(c.Config, c.Overrides); file == "" && c.Recipe == "" {
 		return nil, &usageError{"plan needs a config or --recipe", "try `anneal plan --help`"}
 	}
@@ -35,26 +34,6 @@ func (c planCmd) load(s *session) (*config.Config, error) {
 		return nil, err
 	}
 	return run.LoadConfig(from)
-}
-
-// clusterFlags lists the keys that a plan of a cluster does not read, by their beginnings, and what it reads instead.
-var clusterFlags = [][2]string{
-	{"parallel.", "--mesh and --zero"}, {"train.micro_batch=", "--micro"}, {"precision=", "--precision"},
-	{"memory.recompute=", "--recompute"}, {"optimizer.name=", "the bytes of AdamW, whatever the optimizer"},
-}
-
-// checkKeys refuses keys that would change nothing in a plan of a cluster.
-func checkKeys(overrides []string) error {
-	var faults []error
-	for _, text := range overrides {
-		for _, c := range clusterFlags {
-			if strings.HasPrefix(text, c[0]) {
-				faults = append(faults, fmt.Errorf("%s does not count in a plan of a cluster, which takes %s",
-					text, c[1]))
-			}
-		}
-	}
-	return errors.Join(faults...)
 }
 
 // model returns the model to plan for a cluster: a well-known one, or that of a config.
@@ -79,20 +58,43 @@ func (c planCmd) model(s *session) (cluster.Recipe, error) {
 	if err != nil {
 		return cluster.Recipe{}, err
 	}
-	p, err := plan.Outline(cfg)
+	r := cluster.Recipe{Batch: cfg.Train.BatchTokens / cfg.Model.Context, Tokens: float64(cfg.Tokens())}
+	if c.Context != nil && *c.Context > 0 { // a step keeps its sequences, and attention may see another share of them
+		c.Overrides = append(slices.Clone(c.Overrides), fmt.Sprint("model.context=", *c.Context),
+			fmt.Sprint("train.batch_tokens=", *c.Context*r.Batch))
+		if cfg, err = c.load(s); err != nil {
+			return r, err
+		}
+	}
+	decoder, err := outline(cfg)
 	if err != nil {
-		return cluster.Recipe{}, err
+		return r, err
 	}
 	name := c.Recipe
 	if name == "" {
 		name = strings.TrimSuffix(filepath.Base(c.Config), filepath.Ext(c.Config))
 	}
-	shape, remark := cluster.FromModel(cmp.Or(name, "model"), cfg.Model, p.Parameters, p.FLOPsPerToken)
+	shape, remark := cluster.FromModel(cmp.Or(name, "model"), decoder)
 	if remark != "" {
 		s.notef("%s", remark)
 	}
-	batch := cfg.Train.BatchTokens / cfg.Model.Context
-	return cluster.Recipe{Shape: shape, Batch: batch, Tokens: float64(p.Tokens)}, nil
+	for _, text := range uncounted(cfg) {
+		s.notef("%s", text)
+	}
+	r.Shape = shape
+	return r, nil
+}
+
+// outline returns the model of a config, whose data give the vocabulary.
+func outline(cfg *config.Config) (*model.Decoder, error) {
+	if _, err := plan.Outline(cfg); err != nil {
+		return nil, err
+	}
+	policy, err := precision.Lookup(cfg.Precision)
+	if err != nil {
+		return nil, err
+	}
+	return model.Outline(cfg.Model, policy), nil
 }
 
 // here plans a run on this machine, as `anneal train --dry-run` does.

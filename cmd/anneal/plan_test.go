@@ -91,6 +91,8 @@ func TestBadPlansAreRefusedAtOnce(t *testing.T) {
 		{"--recipe llama2-7b --on 8xh100-80gb --price 60/day", []string{"--price 60/day"}},
 		{"--recipe standard-130m parallel.zero=3 optimizer.name=sgd --on 8xh100-80gb",
 			[]string{"parallel.zero=3 does not count", "--mesh and --zero", "optimizer.name=sgd", "AdamW"}},
+		{"--recipe standard-130m memory.offload=optimizer optimizer.moments=bf16 model.lora_rank=8 --on 8xh100-80gb",
+			[]string{"memory.offload=optimizer does not count", "optimizer.moments=bf16", "model.lora_rank=8"}},
 	} {
 		code, _, errs := anneal(append([]string{"plan"}, strings.Fields(c.args)...)...)
 		if code != exitUsage {
@@ -282,6 +284,42 @@ func TestShapesAndConfigsOfARecipeArePlannedAlike(t *testing.T) {
 	}
 }
 
+// --context keeps the sequences of a step, of a shape and of a config.
+func TestContextKeepsTheSequencesOfAStep(t *testing.T) {
+	for _, args := range []string{"", " model.dropout=0", " train.batch_tokens=4194304"} {
+		args = "plan --on 16x8xh100-80gb --mesh tp=8,pp=4 --context 8192 --recipe llama2-70b" + args
+		code, out, errs := anneal(strings.Fields(args)...)
+		for _, want := range []string{"1,024 sequences of 8,192 tokens", "2T tokens"} {
+			if code != exitOK || !strings.Contains(out, want) {
+				t.Errorf("anneal %s: exit %d, no %q: %s%s", args, code, want, out, errs)
+			}
+		}
+	}
+}
+
+// A plan of a cluster names the values of a file that it does not read, but not those that it takes anyway.
+func TestPlansOfAClusterNameWhatDoesNotCount(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	text := "precision: fp8\nmodel: {vocab: 1000}\ntrain: {micro_batch: 4}\n" +
+		"parallel: {zero: 3, ranks: 2, tensor: 1}\nmemory: {recompute: every_layer, offload: optimizer}\n" +
+		"optimizer: {name: adamw, lr: 1e-3}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := anneal("plan", file, "--on", "8xh100-80gb")
+	for _, want := range []string{
+		"precision = fp8 does not count in a plan of a cluster, which takes --precision", "train.micro_batch = 4",
+		"parallel.zero = 3", "parallel.ranks = 2", "memory.recompute = every_layer", "memory.offload = optimizer",
+	} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("the remarks lack %q", want)
+		}
+	}
+	if n := strings.Count(errs, "does not count"); code != exitOK || n != 6 {
+		t.Errorf("exit %d, %d remarks, want 6: %s", code, n, errs)
+	}
+}
+
 // A missing data set is a data error, on this machine and on a cluster.
 func TestPlansWithoutTheirDataExitAlike(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.yaml")
@@ -376,6 +414,12 @@ func TestConfigsArePlanned(t *testing.T) {
 	seconds := func(p map[string]any) float64 { return p["step_seconds"].(float64) }
 	if window := plan(file, "--on", "8xh100-80gb"); seconds(window) >= seconds(whole) {
 		t.Errorf("a window takes %v s, without one %v", seconds(window), seconds(whole))
+	}
+	family := []string{file, "model.family=anneal", "model.context=8192", "train.batch_tokens=65536", "--on",
+		"8xh100-80gb"}
+	whole = plan(append(family, "model.attention=full")...) // with parts that a cluster's plan leaves out
+	if window := plan(family...); seconds(window) >= 0.9*seconds(whole) {
+		t.Errorf("family anneal: a window takes %v s, without one %v", seconds(window), seconds(whole))
 	}
 	days := func(tokens string) float64 {
 		return plan(file, "--on", "8xh100-80gb", "--tokens", tokens)["days"].(float64)
