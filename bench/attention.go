@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"anneal/attention"
@@ -68,17 +69,17 @@ type AttentionReport struct {
 	patterns int // cases per length
 }
 
-// Attention measures patterns length by length and calls each with every case. The fastest run of a case counts,
-// which reduces the influence of other work on the machine. The peak is measured anew before each case, because the
-// clock varies; cases are compared by their fraction of it. A case whose single run would exceed the time per case
-// gets fewer heads. One head is measured however long it takes.
+// Attention measures patterns length by length, from the shortest, and calls each with every case. The fastest run of a
+// case counts, which reduces the influence of other work on the machine. The peak is measured anew before each case,
+// because the clock varies; cases are compared by their fraction of it. A case whose single run would exceed the time
+// per case gets fewer heads. One head is measured however long it takes.
 //
 // open returns the device for a case, which is closed after the case: only a device of its own can measure the scratch
 // memory of the case.
 func Attention(open func() device.Device, o AttentionOptions, each func(AttentionCase)) (*AttentionReport, error) {
 	r := &AttentionReport{}
 	r.DType, r.HeadDim, r.patterns = o.DType.String(), o.HeadDim, len(o.Patterns)
-	for _, length := range o.Lengths {
+	for _, length := range slices.Compact(slices.Sorted(slices.Values(o.Lengths))) {
 		var dense AttentionCase
 		var densePeak float64
 		for _, text := range o.Patterns {

@@ -19,8 +19,8 @@ func TestAttentionBenchCountsWhatItRuns(t *testing.T) {
 	const length, heads, e = 96, 2, 16
 	seen := 0
 	r, err := Attention(generic, AttentionOptions{
-		Patterns: []string{"full", "window:32", "linear"}, Lengths: []int{length, 2 * length}, Heads: heads, HeadDim: e,
-		DType: tensor.BF16, Seconds: 1e-3,
+		Patterns: []string{"full", "window:32", "linear"}, Lengths: []int{2 * length, length, length},
+		Heads: heads, HeadDim: e, DType: tensor.BF16, Seconds: 1e-3,
 	}, func(AttentionCase) { seen++ })
 	if err != nil {
 		t.Fatal(err)

@@ -57,6 +57,7 @@ const (
 // 48. Cases, prompts, evaluation and reading of memory alternate, and the fastest run of each counts, so that other
 // work on the machine has little influence and affects all.
 func Generate(ctx context.Context, o Options, sequences []int) (*GenerateReport, error) {
+	o.Context = max(Shapes[o.Shape].Model.Context, generateStart+generateSteps) // micro's is too short
 	cfg, err := o.config()
 	if err != nil {
 		return nil, err

@@ -33,6 +33,14 @@ func TestBenchGenerateCountsWeights(t *testing.T) {
 	}
 }
 
+// A shape with a shorter context than the sequences that are continued gets a longer one.
+func TestBenchGenerateTakesEveryShape(t *testing.T) {
+	r, err := Generate(context.Background(), Options{Shape: "micro", Precision: "fp32", Threads: 1}, []int{2})
+	if err != nil || len(r.Cases) != 1 || r.Cases[0].TokensPerSecond <= 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A run that is told to stop does.
 func TestBenchGenerateStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

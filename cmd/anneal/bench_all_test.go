@@ -2,8 +2,11 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"testing"
+
+	"anneal/device/cpu/gemm"
 )
 
 // Figures whose share of the peak fell are named, the largest fall first, and --within turns a fall into an exit code.
@@ -41,5 +44,29 @@ func TestBenchDiffNamesWhatSlowed(t *testing.T) {
 	}
 	if code, _, errs := anneal("bench", "diff", before, after, "--within", "100"); code != exitUsage {
 		t.Errorf("exit %d: %s", code, errs)
+	}
+	if code, _, errs := anneal("bench", "diff", before, after, "--within", "0"); code != exitCheck {
+		t.Errorf("--within 0: exit %d: %s", code, errs)
+	}
+	text := `{"figures":[{"name":"step/demo/bf16/2","value":1000,"unit":"tokens/s","share":0.5}]}`
+	if err := os.WriteFile(w.path("other"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := anneal("bench", "diff", before, w.path("other")); code != exitData ||
+		!strings.Contains(errs, "no figure in common") {
+		t.Errorf("nothing in common: exit %d: %s", code, errs)
+	}
+}
+
+// Each number of threads is measured once, and none above the number of CPUs.
+func TestBenchesUseNoMoreThreadsThanCPUs(t *testing.T) {
+	w, cpus := newWorkshop(t), runtime.GOMAXPROCS(0)
+	products := w.object(exitOK, "bench", "gemm", "--threads", "300,301", "--seconds", "0")
+	if n := len(products["cases"].([]any)); n != 2*len(gemm.Cases()) || products["threads"] != float64(cpus) {
+		t.Errorf("%d products on %v threads, want %d on %d", n, products["threads"], 2*len(gemm.Cases()), cpus)
+	}
+	attention := w.object(exitOK, "bench", "attention", "full", "--threads", "300", "--lengths", "32", "--seconds", "0")
+	if attention["threads"] != float64(cpus) {
+		t.Errorf("attention on %v threads, want %d", attention["threads"], cpus)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 
 	"anneal/attention"
@@ -53,7 +54,8 @@ func (c benchAttentionCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	open := func() device.Device { return cpu.NewTier(tier, int(c.Threads)) }
+	threads := min(int(c.Threads), runtime.GOMAXPROCS(0))
+	open := func() device.Device { return cpu.NewTier(tier, threads) }
 	if c.Device == "cuda" {
 		card, err := cuda.Open(0)
 		if err != nil {

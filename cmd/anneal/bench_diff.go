@@ -8,9 +8,9 @@ import (
 )
 
 type benchDiffCmd struct {
-	Before string  `arg:"" type:"existingfile" help:"A file that anneal bench all --out wrote."`
-	After  string  `arg:"" type:"existingfile" help:"Another such file, from later or from another machine."`
-	Within float64 `placeholder:"PERCENT" help:"Fail, with exit code 7, if a share fell by more than this."`
+	Before string   `arg:"" type:"existingfile" help:"A file that anneal bench all --out wrote."`
+	After  string   `arg:"" type:"existingfile" help:"Another such file, from later or from another machine."`
+	Within *float64 `placeholder:"PERCENT" help:"Fail, with exit code 7, if a share fell by more than this."`
 }
 
 func (benchDiffCmd) Help() string {
@@ -20,8 +20,8 @@ func (benchDiffCmd) Help() string {
 }
 
 func (c benchDiffCmd) Run(s *session) error {
-	if !(c.Within >= 0 && c.Within < 100) {
-		return &usageError{fmt.Sprintf("--within %v is no percentage from 0 to 100", c.Within), "try --within 15"}
+	if w := c.Within; w != nil && !(*w >= 0 && *w < 100) {
+		return &usageError{fmt.Sprintf("--within %v is no percentage from 0 to 100", *w), "try --within 15"}
 	}
 	before, err := bench.ReadSuite(c.Before)
 	if err != nil {
@@ -32,6 +32,9 @@ func (c benchDiffCmd) Run(s *session) error {
 		return asData(err)
 	}
 	d := bench.Compare(before, after)
+	if len(d.Changes) == 0 {
+		return asData(fmt.Errorf("%s and %s have no figure in common", c.Before, c.After))
+	}
 	s.printf("before: %s, %s, %s, anneal %s\nafter:  %s, %s, %s, anneal %s\n\n",
 		before.CPU, before.Kernels, units.Count(before.Threads, "thread"), before.Version,
 		after.CPU, after.Kernels, units.Count(after.Threads, "thread"), after.Version)
@@ -44,8 +47,8 @@ func (c benchDiffCmd) Run(s *session) error {
 	if err := s.emit(d); err != nil {
 		return err
 	}
-	if c.Within > 0 {
-		return d.Check(c.Within / 100)
+	if c.Within != nil {
+		return d.Check(*c.Within / 100)
 	}
 	return nil
 }

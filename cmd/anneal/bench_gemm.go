@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"anneal/bench"
@@ -32,10 +33,15 @@ func (c benchGemmCmd) Run(s *session) error {
 			return &usageError{fmt.Sprintf("--threads %d is not at least 1", n), "try --threads 1,2"}
 		}
 	}
-	if c.Threads == nil {
-		c.Threads = []int{1, runtime.GOMAXPROCS(0)}
+	all := runtime.GOMAXPROCS(0)
+	threads := []int{1, all}
+	if c.Threads != nil {
+		threads = c.Threads
 	}
-	report, err := bench.GEMM(tier, c.Threads, time.Duration(float64(c.Seconds)*float64(time.Second)),
+	for i, n := range threads {
+		threads[i] = min(n, all)
+	}
+	report, err := bench.GEMM(tier, slices.Compact(threads), time.Duration(float64(c.Seconds)*float64(time.Second)),
 		func(r bench.GEMMCase) {
 			s.printf("%-4s %-9s  %-14s %s  %5d×%5d×%5d  %7.1f GFLOP/s  %3.0f%% of peak\n",
 				r.DType, units.Count(r.Threads, "thread"), r.Name, r.Form, r.M, r.N, r.K, r.GFLOPS,

@@ -37,7 +37,7 @@ func (j *peakJob) Do(_, task int) {
 	for range 20 {
 		n := 0
 		start := time.Now()
-		for time.Since(start) < j.interval {
+		for n == 0 || time.Since(start) < j.interval {
 			j.loop(200)
 			n += 200
 		}
@@ -97,8 +97,8 @@ func LayerCases(name string, tokens, out, in int) []Case {
 // FLOPs returns the multiplications and additions of the product.
 func (c Case) FLOPs() float64 { return 2 * float64(c.M) * float64(c.N) * float64(c.K) }
 
-// Measure returns the GFLOP/s of a product, the best of as many runs as fit in d. Operands have the types of
-// training: with BF16 operands, weights are F32, activations BF16, and a weight's gradient F32; with F32 operands
+// Measure returns the GFLOP/s of a product, the best of as many runs as fit in d, at least one. Operands have the types
+// of training: with BF16 operands, weights are F32, activations BF16, and a weight's gradient F32; with F32 operands
 // everything is F32.
 func (e *Engine) Measure(c Case, operand tensor.DType, d time.Duration) (float64, error) {
 	ra, ca, rb, cb := c.M, c.K, c.K, c.N
@@ -121,7 +121,7 @@ func (e *Engine) Measure(c Case, operand tensor.DType, d time.Duration) (float64
 	opt := device.MatMulOptions{Operand: operand}
 	e.MatMul(&dst, &a, &b, c.Form, opt)
 	best := time.Duration(math.MaxInt64)
-	for start := time.Now(); time.Since(start) < d; {
+	for start := time.Now(); best == math.MaxInt64 || time.Since(start) < d; {
 		t := time.Now()
 		e.MatMul(&dst, &a, &b, c.Form, opt)
 		best = min(best, time.Since(t))

@@ -27,5 +27,10 @@ func TestProductsStayBelowPeak(t *testing.T) {
 		if peak := Peak(tier, tensor.F64, p, time.Millisecond); peak <= 0 {
 			t.Errorf("f64: peak %v", peak)
 		}
+		peak := Peak(tier, tensor.F32, p, 0)
+		rate, err := e.Measure(Case{"small", device.NN, 96, 96, 192}, tensor.F32, 0)
+		if err != nil || rate < 1e-3 || peak <= 0 {
+			t.Errorf("in no time: %v GFLOP/s, peak %v, error %v; want one run", rate, peak, err)
+		}
 	})
 }
