@@ -46,8 +46,8 @@ func (p *PublishedRun) Complete() bool { return p.Missing == "" }
 func PublishedRuns() ([]*PublishedRun, error) { return ReadPublished(bytes.NewReader(publishedCSV)) }
 
 // ReadPublished reads runs from CSV with a header; columns that it does not know are ignored, and so are rows without
-// a shape or a figure. Every third run of a source on one kind of accelerator, starting with the first, is used to fit
-// the constants.
+// a shape or a figure. A row that no run can have is an error, and so is a file without a run. Every third run of a
+// source on one kind of accelerator, starting with the first, is used to fit the constants.
 func ReadPublished(r io.Reader) ([]*PublishedRun, error) {
 	records, err := csv.NewReader(r).ReadAll()
 	if err != nil {
@@ -74,6 +74,11 @@ func ReadPublished(r io.Reader) ([]*PublishedRun, error) {
 		p.Fitted = seen[key]%3 == 0
 		seen[key]++
 		list = append(list, p)
+	}
+	if list == nil {
+		return nil, errors.New("published runs: no row has a shape and a figure\n  a row needs layers, hidden, " +
+			"n_gpu, seq_len, global_batch_seqs, accelerator, and one of step_time_s, tokens_per_s_total, " +
+			"tokens_per_s_per_gpu and tflops_per_gpu")
 	}
 	return list, nil
 }
@@ -138,7 +143,8 @@ func (c cells) number(name string) float64 {
 	return x
 }
 
-func (c cells) count(name string) int { return int(c.number(name)) }
+// count returns a whole number, at most one more than Check of a run permits.
+func (c cells) count(name string) int { return int(min(c.number(name), 1<<30+1)) }
 
 func (c cells) has(name string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(c[name]), w) })
@@ -156,6 +162,12 @@ func (c cells) run() (*PublishedRun, error) {
 		return nil, err
 	}
 	c.mesh(r)
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	if r.Mesh.Recompute == "" {
+		r.Mesh.Recompute = leastRecompute(r)
+	}
 	p := &PublishedRun{
 		ID: c["id"], Source: c["source"], Model: c["model"], Set: c["set"], Missing: c["missing"],
 		Accelerator: r.Cluster.Accelerator.Name, Run: r,

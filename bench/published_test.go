@@ -94,3 +94,24 @@ func TestFiguresAreThoseOfTheirSource(t *testing.T) {
 		t.Errorf("counted by the model, causal: %.3f s, want %.3f", got, half)
 	}
 }
+
+// Rows that no run can have are refused by their names; figures out of range do not crash.
+func TestRowsThatNoRunCanHaveAreRefused(t *testing.T) {
+	const head = "id,model,layers,hidden,heads,seq_len,accelerator,n_gpu,tp,pp,dp,micro_batch,global_batch_seqs," +
+		"ffn,step_time_s\n"
+	for row, want := range map[string]string{
+		"a,,4,64,1,64,A100-SXM-80GB,1e300,1,1,,1,64,,3":     "dp=1073741825",
+		"a,GPT,4,1,2,64,A100-SXM-80GB,8,1,1,,1,64,,3":       "2 heads have no dimension",
+		"a,GPT,4,64,1,64,A100-SXM-80GB,8,1,8,,1,64,,3":      "pp=8 is more than the 4 layers",
+		"a,GPT,4,64,1,64,A100-SXM-80GB,8,1,1,8,128,64,,3":   "no multiple of dp=8 × micro=128",
+		"a,GPT,4,64,1,64,A100-SXM-80GB,8,1,1,4e9,1,64,,3":   "dp=1073741825",
+		"a,,4,64,1,64,A100-SXM-80GB,8,4194304,4e6,,1,64,,3": "4194304",
+		"a,GPT,4,64,1,64,A100-SXM-80GB,8,1,1,,1,64,1e300,3": "ffn = 1073741825",
+		"a,GPT,4,64,1,64,A100-SXM-80GB,0,1,1,,1,64,,3":      "no row has a shape and a figure",
+	} {
+		list, err := ReadPublished(strings.NewReader(head + row))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v; want %q", row, list, err, want)
+		}
+	}
+}

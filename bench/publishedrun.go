@@ -16,9 +16,9 @@ const defaultVocab = 50304
 
 func (c cells) shape() cluster.Shape {
 	s := cluster.Shape{
-		Name: c["model"], Layers: c.count("layers"), Dim: c.count("hidden"), Heads: max(1, c.count("heads")),
-		KVHeads: c.count("kv_heads"), HeadDim: c.count("head_dim"), FFN: c.count("ffn"),
-		Gated: c.has("mlp", "swiglu"), Vocab: c.count("vocab"), Context: c.count("seq_len"),
+		Name: cmp.Or(c["model"], "model"), Layers: c.count("layers"), Dim: c.count("hidden"),
+		Heads: max(1, c.count("heads")), KVHeads: c.count("kv_heads"), HeadDim: c.count("head_dim"),
+		FFN: c.count("ffn"), Gated: c.has("mlp", "swiglu"), Vocab: c.count("vocab"), Context: c.count("seq_len"),
 		Experts: c.count("moe_experts"), TopK: c.count("moe_topk"), ExpertFFN: c.count("moe_expert_ffn"),
 		SharedFFN: c.count("moe_shared_ffn"), Dense: c.count("moe_dense_layers"),
 	}
@@ -70,7 +70,8 @@ func (c cells) stack() cluster.Stack {
 	}
 }
 
-// mesh fills in the mesh of a row: how its ranks share the model.
+// mesh fills in the mesh of a row: how its ranks share the model. It leaves open what a source does not say of
+// recomputation.
 func (c cells) mesh(r *cluster.Run) {
 	r.Shape.Dropout = r.Stack.Attention == "unfused"
 	m := cluster.Mesh{
@@ -80,7 +81,7 @@ func (c cells) mesh(r *cluster.Run) {
 	}
 	m.Sequence = m.Tensor > 1 && r.Stack.Attention != "unfused" || c["sp"] == "1"
 	if m.Data == 0 {
-		m.Data = max(1, r.Cluster.Devices/(m.Tensor*m.Pipeline*m.Context))
+		m.Data = max(1, r.Cluster.Devices/m.Tensor/m.Pipeline/m.Context)
 	}
 	for zero, names := range [][]string{
 		{"zero-0"}, {"zero-1", "distributed opt"}, {"zero-2", "grad_op", "sharded, param"},
@@ -123,9 +124,6 @@ func (c cells) mesh(r *cluster.Run) {
 		m.Data, m.Context = m.Data/2, m.Context*2
 	}
 	r.Mesh = m
-	if m.Recompute == "" {
-		r.Mesh.Recompute = leastRecompute(r)
-	}
 }
 
 // leastRecompute returns the recomputation of a run whose source does not give it: none if that fits or if the model

@@ -145,7 +145,9 @@ func (o Options) config(set ...string) (*config.Config, error) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		return nil, fmt.Errorf("no shape is named %q\n  try one of: %s", o.Shape, strings.Join(names, ", "))
+		return nil, config.Problem{
+			Message: fmt.Sprintf("no shape is named %q", o.Shape), Try: "one of " + strings.Join(names, ", "),
+		}
 	}
 	cfg := config.Default()
 	cfg.Precision, cfg.Device, cfg.Threads, cfg.Model = o.Precision, cmp.Or(o.Device, "cpu"), o.Threads, shape.Model

@@ -22,7 +22,7 @@ func (l *Ladder) checkData(cfg *config.Config) error {
 	for _, s := range sources {
 		d, err := dataset.Open(s.Path)
 		if err != nil {
-			return err
+			return &dataset.Error{Err: err}
 		}
 		now, dirs = append(now, d.Fingerprint()), append(dirs, d.Dir)
 		judged = judged || d.Manifest.Val.Tokens >= 2
@@ -54,7 +54,7 @@ func checkHeldOut(cfg *config.Config) error {
 	for _, s := range sources {
 		d, err := dataset.Open(s.Path)
 		if err != nil {
-			return err
+			return &dataset.Error{Err: err}
 		}
 		tokens := d.Manifest.Val.Tokens
 		if d.Close(); tokens >= 2 {

@@ -112,6 +112,9 @@ func ReadPoints(r io.Reader) ([]Point, error) {
 		}
 		if err != nil {
 			faults = append(faults, err.Error()) // it names the line
+			if bad := (*csv.ParseError)(nil); errors.As(err, &bad) {
+				continue
+			}
 			break
 		}
 		line, _ := in.FieldPos(0)

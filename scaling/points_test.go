@@ -53,6 +53,7 @@ func TestBadPoints(t *testing.T) {
 		},
 		"params,tokens,loss,unique_tokens\n1e6,1e7,3,1e6\n": {"tokens, of which repeated ones count less, has 1"},
 		"params,tokens,loss\n1e6,1e7,\"3\n":                 {"line 2"},
+		"params,tokens,loss\n1e6,1e7,3\"\nx,1e7,3\n":        {"line 2", `line 3: params is "x"`},
 		"params,tokens,loss\n1M,1e7,3\n2M,1e7,3\n":          {`line 2: params is "1M"`},
 		"params,tokens,loss\n1e6,1e7,3\n": {"1 point is too few", "at least 6",
 			"params has 1 different value:"},

@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"anneal/bench"
+	"anneal/machine"
 )
 
 type benchPlanCmd struct {
@@ -56,6 +58,9 @@ func (c benchPlanCmd) measured(s *session) error {
 		for _, shape := range shapes {
 			for _, x := range bench.PlanCases(shape) {
 				x, err := bench.Plan(ctx, x)
+				if errors.Is(err, machine.ErrNone) {
+					return asUsage(err)
+				}
 				if err != nil {
 					return err
 				}

@@ -69,7 +69,8 @@ func publishedRows(file string) ([]*bench.PublishedRun, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return bench.ReadPublished(f)
+	list, err := bench.ReadPublished(f)
+	return list, asData(err)
 }
 
 // A publishedSummary names the runs of a summary.

@@ -15,7 +15,7 @@ func (s *session) publishedSearch(file string) error {
 	if err != nil {
 		return err
 	}
-	var rows []bench.PublishedSearch
+	rows := []bench.PublishedSearch{}
 	for i, p := range list {
 		if !p.Complete() {
 			continue

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,5 +89,40 @@ func TestTooManyOpenFilesAdviseTheLimit(t *testing.T) {
 	}
 	if code := exitCode(err); code != exitResources {
 		t.Errorf("exit %d, want %d", code, exitResources)
+	}
+}
+
+// A user's mistake is never exit code 1, which is a defect of the program.
+func TestMistakesOfUsersAreNoDefects(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", dir) // without a profile
+	t.Setenv("HOME", dir)
+	rows := filepath.Join(dir, "rows.csv")
+	const head = "id,layers,hidden,heads,seq_len,accelerator,n_gpu,global_batch_seqs,step_time_s\n"
+	for _, c := range []struct {
+		args, rows string
+		code       int
+		says       string
+	}{
+		{"scaling run --budget 20m data.path=nowhere --dry-run", "", exitData, "no data set"},
+		{"scaling run --budget 20m data.path=nowhere --out " + filepath.Join(dir, "study"), "", exitData,
+			"no data set"},
+		{"lab ablate ../../examples/ablation.yaml data.path=nowhere --with optimizer.name=lion --out " +
+			filepath.Join(dir, "which"), "", exitData, "no data set"},
+		{"bench plan demo", "", exitUsage, "anneal bench machine"},
+		{"bench plan foo", "", exitUsage, `no shape is named "foo"`},
+		{"bench plan --published --rows " + rows, "a,\"b", exitData, "parse error"},
+		{"bench plan --published --rows " + rows, head, exitData, "no row has a shape and a figure"},
+		{"bench plan --published --search --rows " + rows, head + "a,4,64,1,64,h100x,8,8,1\n", exitData, "h100x"},
+		{"bench plan --published --rows " + rows, head + "a,4,64,1,64,h100-80gb,8,9,1\n", exitData,
+			"published run a: a batch of 9 sequences"},
+	} {
+		if err := os.WriteFile(rows, []byte(c.rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, _, errs := anneal(strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("anneal %s: exit %d, want %d and %q: %s", c.args, code, c.code, c.says, errs)
+		}
 	}
 }

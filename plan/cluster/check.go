@@ -22,6 +22,14 @@ func (r *Run) Check() error {
 	}{{"layers", s.Layers}, {"dim", s.Dim}, {"heads", s.Heads}, {"vocab", s.Vocab}, {"context", s.Context}} {
 		c.fault(s.Name != "" && (n.n < 1 || n.n > most), "%s = %d, must be from 1 to %d", n.name, n.n, most)
 	}
+	for _, n := range []struct {
+		name string
+		n    int
+	}{{"ffn", s.FFN}, {"kv_heads", s.KVHeads}, {"head_dim", s.HeadDim}, {"experts", s.Experts}, {"top_k", s.TopK},
+		{"expert_ffn", s.ExpertFFN}, {"shared_ffn", s.SharedFFN}, {"dense_layers", s.Dense}} {
+		c.fault(n.n < 0 || n.n > most, "%s = %d, must be from 0 to %d", n.name, n.n, most)
+	}
+	c.fault(s.Heads > 0 && s.Dim > 0 && s.headDim() < 1, "%d heads have no dimension each in dim = %d", s.Heads, s.Dim)
 	c.fault(s.Name != "" && (r.Batch < 1 || r.Batch > most), "the batch has %d sequences, must be from 1 to %d",
 		r.Batch, most)
 	if r.Cluster != nil {
