@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"anneal/internal/machine"
 	"anneal/internal/units"
@@ -13,7 +12,7 @@ import (
 var powercap = machine.Powercap
 
 // energyFact describes the energy that the processors have used since training began; it is "" if unknown.
-func (s *session) energyFact(elapsed time.Duration) string {
+func (s *session) energyFact() string {
 	joules := s.energy.Joules()
 	if math.IsNaN(joules) {
 		return ""
@@ -23,5 +22,5 @@ func (s *session) energyFact(elapsed time.Duration) string {
 		whose = "of the processors of rank 0's machine and all that ran on them"
 	}
 	return fmt.Sprintf("%s J (%.3g Wh), %.3g W on average, %s", units.Commas(int64(joules+0.5)), joules/3600,
-		joules/max(elapsed.Seconds(), 1e-3), whose)
+		s.energy.Watts(joules), whose)
 }

@@ -31,7 +31,7 @@ func (s *session) finishRun(r *run.Result, f finished) error {
 	s.factsOfSpeed(r)
 	s.factsOfLoss(r)
 	s.factsOfMemory(r, f.plan)
-	if text := s.energyFact(f.elapsed); text != "" {
+	if text := s.energyFact(); text != "" {
 		s.fact("energy", "%s", text)
 	}
 	if !r.Interrupted && r.Step < r.Steps {

@@ -10,18 +10,19 @@ import (
 	"anneal/train"
 )
 
-// An unfitPlan is the error of a plan that does not fit, on this machine or on a cluster. The command exits as `anneal
-// train` does when it refuses such a run, and --json has the plan beside the error.
+// An unfitPlan is the error of a plan that does not fit, on this machine or on a cluster, or of a search that found no
+// mesh. If memory is the cause, the command exits as `anneal train` does when it refuses such a run. --json has the
+// plan beside the error.
 type unfitPlan struct {
 	message string
-	memory  *train.MemoryError
+	cause   error // which decides the exit code
 	plan    map[string]any
 }
 
 func (e *unfitPlan) Error() string { return e.message }
 
-// Unwrap makes exitCode see too little memory, and session.fail the plan to print.
-func (e *unfitPlan) Unwrap() []error { return []error{e.memory, &incomplete{result: e.plan}} }
+// Unwrap makes exitCode see the cause, and session.fail the plan to print.
+func (e *unfitPlan) Unwrap() []error { return []error{e.cause, &incomplete{result: e.plan}} }
 
 // unfitHere returns the error of a plan for this machine that does not fit.
 func unfitHere(p *plan.Foresight, planned plannedHere) error {
@@ -60,16 +61,23 @@ func withPlan(message string, memory *train.MemoryError, plan any) error {
 // unfitSearch returns the error of a search that found no mesh. If some mesh was refused for its memory alone, the run
 // does not fit; otherwise the command line allows no mesh.
 func unfitSearch(r *cluster.Run, found *cluster.Search) error {
+	var cause error = &usageError{message: found.Advice}
 	for _, x := range found.Refused {
 		try := *r
 		try.Mesh, try.Cluster = x.Mesh, r.Cluster.Part(x.Mesh.Ranks())
 		if try.Check() == nil {
-			return &unfitPlan{found.Advice, &train.MemoryError{Available: int64(usable(r))}, map[string]any{
-				"fits": false, "reason": found.Advice, "rejected": found.Refused,
-			}}
+			cause = &train.MemoryError{Available: int64(usable(r))}
+			break
 		}
 	}
-	return &usageError{message: found.Advice}
+	return noMesh(found.Advice, cause, false, found.Refused)
+}
+
+// noMesh returns the error of a search that found no mesh, or none that fits and is fast enough.
+func noMesh(reason string, cause error, fits bool, rejected []cluster.Rejected) error {
+	return &unfitPlan{reason, cause, map[string]any{
+		"fits": fits, "reason": reason, "rejected": append([]cluster.Rejected{}, rejected...), // [], not null
+	}}
 }
 
 // asObject returns the keys of a value in JSON.

@@ -199,9 +199,9 @@ func billions(n float64) string {
 // tokenAmount writes a number of tokens.
 func tokenAmount(n float64) string {
 	switch {
-	case n < 1e9:
+	case n < 999.5e6:
 		return fmt.Sprintf("%.3gM", n/1e6)
-	case n < 1e12:
+	case n < 999.5e9:
 		return fmt.Sprintf("%.3gB", n/1e9)
 	}
 	return fmt.Sprintf("%.3gT", n/1e12)

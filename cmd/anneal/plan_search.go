@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"anneal/config"
 	"anneal/internal/units"
 	"anneal/plan/cluster"
 )
@@ -22,8 +21,9 @@ func (c planCmd) search(s *session, r *cluster.Run, fixed cluster.Axes, tokens f
 	late := func(f *cluster.Found) bool { return within > 0 && tokens/f.Step.Tokens > within.Seconds() }
 	best := planned(found.Best.Run, found.Best.Step, tokens)
 	if late(found.Best) {
-		return config.Problem{Message: fmt.Sprintf("no mesh finishes within %s: the fastest, %s, takes %s",
-			days(within.Hours()/24), found.Best.Mesh, days(best.Days))}
+		reason := fmt.Sprintf("no mesh finishes within %s: the fastest, %s, takes %s", days(within.Hours()/24),
+			found.Best.Mesh, days(best.Days))
+		return noMesh(reason, &usageError{message: reason}, true, found.Refused)
 	}
 	found.Front = slices.DeleteFunc(found.Front, late)
 	if err := c.drawStep(s, found.Best.Run); err != nil {

@@ -196,6 +196,27 @@ func TestPlansThatDoNotFitExitAlike(t *testing.T) {
 	}
 }
 
+// A search that the command line leaves no mesh has the keys of one in which nothing fits, with its own exit code.
+func TestSearchesWithoutAMeshHaveTheirKeys(t *testing.T) {
+	for args, fits := range map[string]bool{
+		"--on 8xh100-80gb --mesh tp=8,pp=2": false, "--on 8xh100-80gb --within 1d": true,
+	} {
+		code, out, errs := anneal(append(strings.Fields("plan --recipe llama2-7b --search --json"),
+			strings.Fields(args)...)...)
+		var got struct {
+			Fits     *bool
+			Reason   string
+			Rejected []cluster.Rejected
+			Error    string
+			Code     int `json:"exit_code"`
+		}
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitUsage || got.Code != code ||
+			got.Fits == nil || *got.Fits != fits || got.Reason == "" || got.Reason != got.Error || got.Rejected == nil {
+			t.Errorf("%s: exit %d, %v, %s%s", args, code, err, out, errs)
+		}
+	}
+}
+
 // Hours and cost are rounded, with decimals if they are few.
 func TestHoursAndCostAreRounded(t *testing.T) {
 	for x, want := range map[float64]string{
@@ -205,6 +226,9 @@ func TestHoursAndCostAreRounded(t *testing.T) {
 		if got := hundredths(x); got != want {
 			t.Errorf("%v is written %s, want %s", x, got, want)
 		}
+	}
+	if got := tokenAmount(999.7e9); got != "1T" {
+		t.Errorf("999.7B tokens are written %s", got)
 	}
 	_, out, _ := anneal(strings.Fields("plan --recipe llama2-7b --on 8xh100-80gb --tokens 5M --price 2.5 --batch 8 " +
 		"--context 1")...)

@@ -47,7 +47,7 @@ func short(x float64) string {
 		return "endless"
 	case x >= largest:
 		return fmt.Sprintf("%.2e", x)
-	case x < 1000:
+	case x < 999.5:
 		return fmt.Sprintf("%.3g", x)
 	}
 	multiples := "KMBT"

@@ -205,8 +205,8 @@ func TestScalingMistakes(t *testing.T) {
 
 func TestShortNumbers(t *testing.T) {
 	for x, want := range map[float64]string{
-		0.5: "0.5", 999: "999", 1000: "1.00K", 2.78e9: "2.78B", 6e10: "60.0B", 9.996e8: "1.00B", 123.4e12: "123T",
-		1e21: "1.00e+21",
+		0.5: "0.5", 999: "999", 999.7: "1.00K", 1000: "1.00K", 2.78e9: "2.78B", 6e10: "60.0B", 9.996e8: "1.00B",
+		123.4e12: "123T", 1e21: "1.00e+21",
 	} {
 		if got := short(x); got != want {
 			t.Errorf("%v is written %s, want %s", x, got, want)

@@ -21,6 +21,7 @@ const energyEvery = 20 * time.Second
 // it is counted. It does not read the counters of cores and graphics, which are parts of a processor, or the counter
 // of the whole platform (psys), which overlaps with all others. A nil meter returns NaN.
 type Energy struct {
+	begun  time.Time
 	mu     sync.Mutex
 	zones  []zone
 	joules float64
@@ -38,7 +39,7 @@ type zone struct {
 // be read, which often needs the rights of an administrator.
 func MeasureEnergy(dir string) *Energy {
 	list, _ := filepath.Glob(filepath.Join(dir, "intel-rapl:*")) // AMD's, too
-	e := &Energy{stop: make(chan struct{})}
+	e := &Energy{begun: time.Now(), stop: make(chan struct{})}
 	for _, d := range list {
 		name, err := os.ReadFile(filepath.Join(d, "name"))
 		kind := strings.TrimSpace(string(name))
@@ -101,6 +102,14 @@ func (e *Energy) Joules() float64 {
 		return math.NaN()
 	}
 	return e.joules
+}
+
+// Watts returns the average power of a number of joules used since the meter started.
+func (e *Energy) Watts(joules float64) float64 {
+	if e == nil {
+		return math.NaN()
+	}
+	return joules / max(time.Since(e.begun).Seconds(), 1e-3)
 }
 
 // Stop ends the meter. It may be nil.

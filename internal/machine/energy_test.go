@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // counters writes a directory in Linux's layout, of zones with their names and their counters in microjoules.
@@ -63,6 +64,21 @@ func TestEnergyIsTheSumOfProcessorsAndMemory(t *testing.T) {
 	}
 	if got := e.Joules(); !math.IsNaN(got) {
 		t.Errorf("a counter is gone, and %g J are used", got)
+	}
+}
+
+// The average power is that since the meter started, however long the program has run before.
+func TestPowerIsThatSinceTheMeterStarted(t *testing.T) {
+	dir, _ := counters(t, map[string]string{"intel-rapl:0": "package-0"})
+	before := time.Now()
+	time.Sleep(100 * time.Millisecond)
+	begun := time.Now()
+	e := MeasureEnergy(dir)
+	defer e.Stop()
+	time.Sleep(10 * time.Millisecond)
+	least := 100 / time.Since(begun).Seconds()
+	if got, whole := e.Watts(100), 100/time.Since(before).Seconds(); got < least/2 || got < whole || got > 1e4 {
+		t.Errorf("100 J are %g W, want some %g, not %g", got, least, whole)
 	}
 }
 

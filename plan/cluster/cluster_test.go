@@ -658,6 +658,10 @@ func TestGatheredKeysAndValuesTakeMemory(t *testing.T) {
 	if got, want := with-alone.working(1), 2*2*2*float64(1<<20)*1024; got != want {
 		t.Errorf("a layer needs %v bytes more with cp=16, want %v", got, want)
 	}
+	r = run(t, "deepseek-v3", "16xh100", "cp=16") // keys of 128 + 64 dimensions, values of 128
+	if got, want := r.gatheredKV(), 2*float64(r.Shape.Context)*128*(128+64+128); got != want {
+		t.Errorf("latent attention gathers %v bytes, want %v", got, want)
+	}
 }
 
 // With ZeRO 3 the experts of two layers are gathered in two bytes, and their gradient is in four. Experts of which

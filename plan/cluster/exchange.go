@@ -81,10 +81,11 @@ func (r *Run) layerMessages(c *cost, a machine, i int) {
 	}
 }
 
-// gatheredKV returns the bytes of the keys and values of all ranks of context parallelism, in one layer.
+// gatheredKV returns the bytes of the keys and values of all ranks of context parallelism, in one layer. Keys have the
+// dimensions of queries.
 func (r *Run) gatheredKV() float64 {
 	s, m := r.repeated(), r.Mesh
-	return 2 * 2 * float64(r.tokens()*m.Context) * float64(s.kv()*s.headDim()) / float64(m.Tensor)
+	return 2 * float64(r.tokens()*m.Context) * float64(s.kv()*(s.queryDim()+s.valueDim())) / float64(m.Tensor)
 }
 
 // shardedMessages adds the messages of ZeRO-3: weights are gathered for each forward and each backward pass, and
