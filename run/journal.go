@@ -203,6 +203,8 @@ func (s *session) endJournal(r *Result, err error) {
 		event, text = "failed", err.Error()
 	case r.Interrupted:
 		event = "stopped"
+	case r.Better != nil: // reports show it
+		s.journal.write("warning", "an earlier evaluation was better: "+r.Better.String())
 	}
 	s.journal.write(event, text)
 	s.alert(event, text)

@@ -183,6 +183,9 @@ func (s *session) run(ctx context.Context) (*Result, error) {
 	if !s.world.leads() {
 		return r, err
 	}
+	if err == nil && !r.Interrupted {
+		r.Better = s.better()
+	}
 	if away := (*DivergedError)(nil); errors.As(err, &away) {
 		if err := s.dir.markDiverged(away); err != nil {
 			s.Warn(fmt.Sprintf("%s does not say that the run diverged: %v", s.dir.diverged(), err))

@@ -27,6 +27,7 @@ type Result struct {
 	TrainLoss          float64 // nats per token of the last applied step; NaN without one
 	EvalStep           int     // of the last evaluation
 	train.Evaluation           // the last; its SourceTokens are those of the whole run
+	Better             *Better // an earlier evaluation that was clearly better; nil without one, or if Interrupted
 
 	DomainWeights              []float64 // mean over the updates, for a run that weighs domains; else nil
 	ClipRate                   float64   // share of the run's updates whose gradient was clipped; NaN without an update

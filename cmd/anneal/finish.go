@@ -84,6 +84,9 @@ func (s *session) factsOfLoss(r *run.Result) {
 		s.fact("of the average", "%.4f nats/token, %.4f bits/byte, at step %s",
 			r.ValLossEMA, r.ValBitsPerByteEMA, units.Commas(r.EvalStep))
 	}
+	if r.Better != nil {
+		s.fact("lowest", "%s", r.Better)
+	}
 	for _, x := range []struct {
 		name            string
 		accuracy, exact float64
@@ -163,6 +166,9 @@ func finishedJSON(r *run.Result, f finished) map[string]any {
 	if !math.IsNaN(r.ValAccuracy) {
 		result["val_accuracy"], result["val_exact"] = number(r.ValAccuracy), number(r.ValExact)
 		result["train_accuracy"], result["train_exact"] = number(r.TrainAccuracy), number(r.TrainExact)
+	}
+	if r.Better != nil {
+		result["better"] = r.Better
 	}
 	if i := r.Init; i.From != "" {
 		result["init_from"], result["init_step"], result["init_weights_hash"] = i.From, i.Step, i.Weights

@@ -105,6 +105,27 @@ func TestTheLossSaysOfWhichStepItIs(t *testing.T) {
 	}
 }
 
+// A run that got worse says so at its end, for people and in JSON.
+func TestARunThatGotWorseSaysSo(t *testing.T) {
+	var out, errs strings.Builder
+	s := &session{stdout: &results{w: &out}, stderr: &errs, status: newStatus(&errs), world: comm.Alone{}}
+	r := &run.Result{
+		TokensPerSecond: math.NaN(), NoiseScale: math.NaN(),
+		Better: &run.Better{BitsPerByte: 2.3, Step: 172, Above: 0.3, Kept: 172, KeptBitsPerByte: 2.3},
+	}
+	f := finished{dir: "runs/a"}
+	if err := s.finishRun(r, f); err != nil {
+		t.Fatal(err)
+	}
+	const want = "lowest            2.3000 bits/byte, at step 172; the end is 30 % above it. generate,"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("no line %q in\n%s", want, out.String())
+	}
+	if finishedJSON(r, f)["better"] != r.Better {
+		t.Error("--json does not have it")
+	}
+}
+
 // The peak of several ranks is followed by the parts of rank 0, if there are any.
 func TestThePeakOfRanksSaysWhoseThePartsAre(t *testing.T) {
 	for peak, want := range map[int64]string{
