@@ -27,6 +27,10 @@ type Series struct {
 	Name  string // in the legend; "" leaves it out
 	X, Y  []float64
 	Style Style
+
+	// Low and High, if any, are the edges of a band around the line, such as the smallest and the largest of several
+	// runs; as long as X. Only the picture shows it.
+	Low, High []float64
 }
 
 // A Style is how a series is drawn.
@@ -58,6 +62,10 @@ func (c *Chart) check() error {
 		if len(s.X) != len(s.Y) {
 			return fmt.Errorf("chart: series %d, %q, has %d numbers in X and %d in Y: each point needs both",
 				i, s.Name, len(s.X), len(s.Y))
+		}
+		if len(s.Low) != len(s.High) || s.Low != nil && len(s.Low) != len(s.X) {
+			return fmt.Errorf("chart: series %d, %q, has %d numbers in X, %d in Low and %d in High: a band needs both "+
+				"edges at each point", i, s.Name, len(s.X), len(s.Low), len(s.High))
 		}
 	}
 	for _, a := range []struct {
@@ -101,6 +109,10 @@ func (c *Chart) scales() (x, y scale) {
 	for _, s := range c.Series {
 		for i := range s.X {
 			see(s.X[i], s.Y[i])
+		}
+		for i := range s.Low {
+			see(s.X[i], s.Low[i])
+			see(s.X[i], s.High[i])
 		}
 	}
 	for _, m := range c.Marks {

@@ -165,6 +165,30 @@ func TestAnyNumbersGiveAChart(t *testing.T) {
 	})
 }
 
+// A band fills what lies between its edges, and its axis covers it. A gap in one edge is a gap in the band.
+func TestABandLiesBetweenItsEdges(t *testing.T) {
+	c := Chart{Series: []Series{{
+		X: []float64{0, 1, 2, 3}, Y: []float64{1, 1, 1, 1},
+		Low: []float64{0, 0, math.NaN(), 0}, High: []float64{2, 2, 2, 3},
+	}}}
+	if _, y := c.scales(); y.min > 0 || y.max < 3 {
+		t.Errorf("the y axis goes from %v to %v; the band from 0 to 3", y.min, y.max)
+	}
+	var out strings.Builder
+	if err := c.SVG(&out); err != nil {
+		t.Fatal(err)
+	}
+	bands := regexp.MustCompile(`<path d="([^"]*)" fill="#0072b2" fill-opacity="0.15"/>`).FindAllStringSubmatch(
+		out.String(), -1)
+	if len(bands) != 2 || strings.Count(bands[0][1], "L") != 3 || strings.Count(bands[1][1], "L") != 1 {
+		t.Errorf("bands %q, want one of four corners and one of two", bands)
+	}
+	c.Series[0].High = c.Series[0].High[:3]
+	if err := c.SVG(&out); err == nil || !strings.Contains(err.Error(), "both edges") {
+		t.Errorf("a band with a short edge: %v", err)
+	}
+}
+
 // The same chart is the same file.
 func TestSVGIsDeterministic(t *testing.T) {
 	c := Chart{

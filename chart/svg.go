@@ -3,6 +3,8 @@ package chart
 import (
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
 	"anneal/internal/svg"
 )
@@ -57,6 +59,9 @@ func (c *Chart) SVG(w io.Writer) error {
 	p.Text((f.left+f.right)/2, f.bottom+39, c.X.Label, fmt.Sprintf(`text-anchor="middle" font-size="%g"`, labelSize))
 	p.Text(0, 0, c.Y.Label, fmt.Sprintf(`text-anchor="middle" font-size="%g" transform="translate(18 %g) rotate(-90)"`,
 		labelSize, (f.top+f.bottom)/2))
+	for i, s := range c.Series {
+		s.band(&p, f, i)
+	}
 	for i, s := range c.Series {
 		s.svg(&p, f, i)
 	}
@@ -118,6 +123,29 @@ func (b Band) svg(p *svg.Picture, f *frame) {
 }
 
 const bandStyle = `fill="#ecece0"`
+
+// band fills what lies between the edges of a series' band.
+func (s Series) band(p *svg.Picture, f *frame, i int) {
+	edge := Series{X: s.X[:len(s.Low)], Y: slices.Clone(s.Low)}
+	for k, high := range s.High {
+		if !f.y.has(high) {
+			edge.Y[k] = math.NaN()
+		}
+	}
+	inFrame := func(v float64) float64 { return min(max(v, 0), 1) }
+	at := func(k int, v float64) (x, y float64) { return f.at(inFrame(f.x.at(s.X[k])), inFrame(f.y.at(v))) }
+	for _, piece := range edge.pieces(f.x, f.y) {
+		var area svg.Path
+		area.Move(at(piece[0], s.Low[piece[0]]))
+		for k := piece[0] + 1; k < piece[1]; k++ {
+			area.Line(at(k, s.Low[k]))
+		}
+		for k := piece[1] - 1; k >= piece[0]; k-- {
+			area.Line(at(k, s.High[k]))
+		}
+		p.Path(&area, fmt.Sprintf(`fill="%s" fill-opacity="0.15"`, colours[i%len(colours)]))
+	}
+}
 
 func (s Series) svg(p *svg.Picture, f *frame, i int) {
 	var line, points svg.Path
