@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"anneal/chart"
 	"anneal/config"
 	"anneal/plan"
 	"anneal/run"
@@ -62,14 +61,42 @@ func (a *Ablated) Mean() float64 {
 
 // MeanOf returns the mean of a figure of the runs that did not diverge; NaN if there are none.
 func (a *Ablated) MeanOf(figure func(Compared) float64) float64 {
-	sum, n := 0.0, 0
+	var all []float64
+	for _, r := range a.finite() {
+		all = append(all, figure(r))
+	}
+	return mean(all)
+}
+
+// Far returns the mean of the bits per byte on rows of AblateOptions.Context; NaN if the model cannot read them.
+func (a *Ablated) Far() float64 {
+	return a.MeanOf(func(r Compared) float64 { return r.Far })
+}
+
+// TokensPerSecond returns the mean speed of the runs; NaN if one was trained by an earlier command.
+func (a *Ablated) TokensPerSecond() float64 {
+	return a.MeanOf(func(r Compared) float64 { return r.TokensPerSecond })
+}
+
+// ArenaBytes is the memory laid out for the tensors of each run; 0 if all diverged.
+func (a *Ablated) ArenaBytes() (sum int64) {
+	for _, r := range a.finite() {
+		for _, arena := range r.Arenas {
+			sum += arena.Bytes
+		}
+		return sum
+	}
+	return 0
+}
+
+// finite returns the runs that did not diverge.
+func (a *Ablated) finite() (list []Compared) {
 	for _, r := range a.Runs {
 		if !r.Diverged {
-			sum += figure(r)
-			n++
+			list = append(list, r)
 		}
 	}
-	return sum / float64(n)
+	return list
 }
 
 // Compared is the result of one run.
@@ -107,14 +134,21 @@ func Ablate(ctx context.Context, o AblateOptions) ([]Ablated, error) {
 	if err := o.equalise(ctx, list); err != nil {
 		return nil, ended(ctx, err)
 	}
-	o.pace = newPace(len(list) * o.Seeds)
+	o.pace = newPace(len(list) * (o.Seeds - o.Tune.seeds()))
 	if err := o.tune(ctx, list, together); err != nil {
 		return nil, ended(ctx, err)
 	}
+	left := 0
+	for i := range list {
+		for seed := range o.Seeds {
+			left += o.place(&list[i], i, seed).left()
+		}
+	}
+	o.pace.expect(left)
 	err = Together(ctx, len(list)*o.Seeds, together, func(ctx context.Context, n int) (err error) {
 		i, seed := n%len(list), n/len(list)
 		v := &list[i]
-		v.Runs[seed], err = o.train(ctx, v.Name, v.Config, v.directory(i), seed)
+		v.Runs[seed], err = o.train(ctx, v.Name, o.place(v, i, seed))
 		return err
 	})
 	if err != nil {
@@ -214,18 +248,39 @@ func (a *Ablated) directory(i int) string {
 	return directoryName(i, name)
 }
 
-// train trains or finishes a run; its seed is the configured one plus an offset. Divergence is a result, not an error.
-func (o AblateOptions) train(ctx context.Context, name string, cfg *config.Config, dir string, seed int) (
-	c Compared, err error) {
+// A placed run is one of an ablation: its configuration and its directory.
+type placed struct {
+	cfg *config.Config
+	dir string
+}
+
+// place returns the run of variant i with a seed: the configured one plus an offset.
+func (o AblateOptions) place(v *Ablated, i, seed int) placed {
+	p := placed{v.Config, filepath.Join(o.Out, v.directory(i))}
 	if seed > 0 {
-		cfg = cfg.Clone()
-		cfg.Seed += uint64(seed)
-		dir += fmt.Sprintf("-seed-%d", cfg.Seed)
+		p.cfg = p.cfg.Clone()
+		p.cfg.Seed += uint64(seed)
+		p.dir += fmt.Sprintf("-seed-%d", p.cfg.Seed)
 	}
-	c = Compared{Run: filepath.Join(o.Out, dir), Seed: cfg.Seed, Change: math.NaN(), Far: math.NaN()}
-	o.OnRun(o.pace.begin(fmt.Sprintf("%s, seed %d", name, c.Seed)))
-	defer func() { o.pace.end(c.Result != nil && !math.IsNaN(c.Result.TokensPerSecond)) }()
-	c.Result, err = Finish(ctx, run.Options{Config: cfg, Dir: c.Run, Threads: o.Threads, OnProgress: o.OnProgress})
+	return p
+}
+
+// left is 0 if an earlier command finished the run, else 1.
+func (p placed) left() int {
+	if run.Exists(p.dir) && run.Summarize(p.dir).State == run.Finished {
+		return 0
+	}
+	return 1
+}
+
+// train trains or finishes a run. Divergence is a result, not an error.
+func (o AblateOptions) train(ctx context.Context, name string, p placed) (c Compared, err error) {
+	c = Compared{Run: p.dir, Seed: p.cfg.Seed, Change: math.NaN(), Far: math.NaN()}
+	if p.left() > 0 {
+		o.OnRun(o.pace.begin(fmt.Sprintf("%s, seed %d", name, c.Seed)))
+		defer o.pace.end()
+	}
+	c.Result, err = Finish(ctx, run.Options{Config: p.cfg, Dir: c.Run, Threads: o.Threads, OnProgress: o.OnProgress})
 	var away *run.DivergedError
 	switch {
 	case errors.As(err, &away):
@@ -235,7 +290,7 @@ func (o AblateOptions) train(ctx context.Context, name string, cfg *config.Confi
 	case c.Interrupted:
 		err = context.Cause(ctx)
 	case o.Context != "":
-		c.Far, err = c.far(ctx, cfg, o)
+		c.Far, err = c.far(ctx, p.cfg, o)
 	}
 	return c, err
 }
@@ -259,34 +314,6 @@ func (c *Compared) far(ctx context.Context, cfg *config.Config, o AblateOptions)
 	}
 	e, err := r.EvaluateSources(ctx, sources, cfg.Train.EvalTokens, nil)
 	return e.BitsPerByte, err
-}
-
-// AblationChart draws the losses of the variants' runs with the first seed over the tokens seen, smoothed so that they
-// can be distinguished. warn receives messages about missing losses.
-func AblationChart(list []Ablated, warn func(string)) (*chart.Chart, error) {
-	c := &chart.Chart{
-		Title: "Training loss, running mean",
-		X:     chart.Axis{Label: "tokens"},
-		Y:     chart.Axis{Label: "loss (nats per token)", Log: true},
-	}
-	for _, v := range list {
-		curve, err := run.Losses(v.Runs[0].Run, warn)
-		if err != nil {
-			return nil, err
-		}
-		c.Series = append(c.Series, chart.Series{Name: v.Name, X: curve.Tokens, Y: smooth(curve.Loss)})
-	}
-	return c, nil
-}
-
-// smooth returns the running mean over about twenty values.
-func smooth(values []float64) []float64 {
-	var mean debiased
-	out := make([]float64, len(values))
-	for i, v := range values {
-		out[i] = mean.add(v, 0.95)
-	}
-	return out
 }
 
 func variantName(overrides []string) string {

@@ -11,8 +11,6 @@ import (
 	"anneal/dataset"
 )
 
-// An ablation that is stopped in its third run goes on: the two that had ended are not trained again, and all weights
-// are those of an ablation that was never stopped and trains its runs several at a time.
 // Without held-out text there is nothing to compare, which is said before anything is trained.
 func TestAblationNeedsHeldOutText(t *testing.T) {
 	_, err := Ablate(t.Context(), AblateOptions{
@@ -26,6 +24,8 @@ func TestAblationNeedsHeldOutText(t *testing.T) {
 	}
 }
 
+// An ablation that is stopped in its third run goes on: the two that had ended are neither trained again nor counted.
+// All weights are those of an ablation that was never stopped and trains its runs several at a time.
 func TestAblationGoesOn(t *testing.T) {
 	o := AblateOptions{
 		Overrides: []string{
@@ -57,8 +57,8 @@ func TestAblationGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := strings.Join(lines, "\n"); strings.Count(text, "ETA") != 1 ||
-		!strings.Contains(text, "\nrun 4 of 4: optimizer.name=lion, seed 2, ETA ") {
-		t.Errorf("the runs begin with\n%s\nwant an ETA once one has been trained", text)
+		!strings.Contains(text, "\nrun 2 of 2: optimizer.name=lion, seed 2, ETA ") {
+		t.Errorf("the runs begin with\n%s\nwant two, and an ETA once one has been trained", text)
 	}
 	for seed := range 2 {
 		for i := range list {

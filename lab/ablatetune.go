@@ -20,6 +20,14 @@ type Tuning struct {
 	Seeds  int // seeds whose mean decides; at least 1, at most those of the ablation
 }
 
+// seeds returns the number of seeds of a search; 0 without a search.
+func (t Tuning) seeds() int {
+	if t.Key == "" {
+		return 0
+	}
+	return max(t.Seeds, 1)
+}
+
 // A SearchCost counts what a search trained beyond the runs that the ablation needs anyway; the runs with the best
 // value of each variant are among those.
 type SearchCost struct {
@@ -106,24 +114,28 @@ func (s *valueSearch) add(o AblateOptions, value float64) (err error) {
 func (o AblateOptions) try(ctx context.Context, searches []valueSearch, together int) error {
 	type trial struct {
 		*Ablated
-		number, seed int
+		placed
+		seed int
 	}
 	var next []trial
+	left := 0
 	for _, s := range searches {
 		for _, t := range s.trials {
 			if t.Runs == nil {
-				t.Runs = make([]Compared, max(o.Tune.Seeds, 1))
+				t.Runs = make([]Compared, o.Tune.seeds())
 				for seed := range t.Runs {
-					next = append(next, trial{t, s.number, seed})
+					at := o.place(t, s.number, seed)
+					next = append(next, trial{t, at, seed})
+					left += at.left()
 				}
 			}
 		}
 	}
-	o.pace.more(len(next))
+	o.pace.more(left)
 	return Together(ctx, len(next), together, func(ctx context.Context, n int) (err error) {
 		t := next[n]
 		name := fmt.Sprintf("%s, %s=%.4g", t.Name, o.Tune.Key, t.Value)
-		t.Runs[t.seed], err = o.train(ctx, name, t.Config, t.directory(t.number), t.seed)
+		t.Runs[t.seed], err = o.train(ctx, name, t.placed)
 		return err
 	})
 }

@@ -90,7 +90,7 @@ func CheckCoordinates(ctx context.Context, o CoordinateOptions) (*Coordinates, e
 				o.OnRun(text)
 			}
 			seen, err := o.observe(ctx, cfg, c.LR, uint64(seed))
-			pace.end(true)
+			pace.end()
 			if err != nil {
 				return nil, fmt.Errorf("width %d: %w", width, err)
 			}

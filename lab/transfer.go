@@ -66,7 +66,7 @@ func SweepRates(ctx context.Context, o TransferOptions) (*Transfer, error) {
 				o.OnRun(text)
 			}
 			loss, err := heldOutLoss(ctx, cfg)
-			pace.end(true)
+			pace.end()
 			if err != nil {
 				return nil, fmt.Errorf("%s, rate %g: %w", name, rate, err)
 			}

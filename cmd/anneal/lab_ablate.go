@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"anneal/config"
+	"anneal/internal/units"
 	"anneal/lab"
 )
 
@@ -93,17 +95,24 @@ func (c labAblateCmd) Run(s *session) error {
 			return &stopped{"stopped; all runs are saved\n  give the same command again to continue"}
 		}
 		c.print(s, list, o.Tune)
+		report := filepath.Join(c.Out, "report.html")
 		picture, err := lab.AblationChart(list, s.warn)
 		if err == nil {
 			err = s.draw(picture, c.SVG)
 		}
+		var dropped []string
 		if err == nil {
-			err = lab.WriteAblation(filepath.Join(c.Out, "report.html"), o, list, picture, c.again())
+			dropped, err = lab.WriteAblation(report, o, list, picture, c.again())
 		}
 		if err != nil {
 			return err
 		}
+		if len(dropped) > 0 {
+			s.warn(fmt.Sprintf("%s no longer has %s of an earlier ablation, such as %s: another --out keeps both "+
+				"reports", report, units.Count(len(dropped), "run"), dropped[0]))
+		}
 		elapsed := time.Since(start)
+		s.printf("report: %s\n", report)
 		s.closing(fmt.Sprintf("%d runs and report.html", len(list)*c.Seeds), c.Out, elapsed, nextOfAblation(list))
 		return s.emit(map[string]any{
 			"variants": ablatedJSON(list), "out": c.Out, "equal": c.Equal, "seeds": c.Seeds,
@@ -149,7 +158,7 @@ func (c labAblateCmd) print(s *session, list []lab.Ablated, t lab.Tuning) {
 	}
 	s.printf("  against the first\n")
 	for _, v := range list {
-		s.printf("%-*s  %6d  %13s  %8s", wide, v.Name, v.Config.Train.Steps, bitsOf(v), memorySize(arenaBytes(v)))
+		s.printf("%-*s  %6d  %13s  %8s", wide, v.Name, v.Config.Train.Steps, bitsOf(v), memorySize(v.ArenaBytes()))
 		if t.Key != "" {
 			edge := ""
 			if v.AtEdge {
@@ -187,7 +196,7 @@ func bitsOf(v lab.Ablated) string {
 
 // farOf is the mean loss at another context for people.
 func farOf(v lab.Ablated) string {
-	x := v.MeanOf(func(r lab.Compared) float64 { return r.Far })
+	x := v.Far()
 	if math.IsNaN(x) {
 		return "cannot"
 	}
@@ -196,24 +205,24 @@ func farOf(v lab.Ablated) string {
 
 // speedOf is the mean speed of a variant's runs for people, "–" if a run was trained by an earlier command.
 func speedOf(v lab.Ablated) string {
-	x := v.MeanOf(func(r lab.Compared) float64 { return r.TokensPerSecond })
+	x := v.TokensPerSecond()
 	if math.IsNaN(x) || x == 0 {
 		return "–"
 	}
 	return fmt.Sprintf("%.0f", x)
 }
 
-// nextOfAblation returns the command that generates with the best run.
+// nextOfAblation returns the command that generates with the first seed of the variant with the lowest mean; its best
+// seed would be a matter of luck. Variants of which a run diverged do not count.
 func nextOfAblation(list []lab.Ablated) string {
-	best, lowest := "", math.Inf(1)
+	next, lowest := "", math.Inf(1)
 	for _, v := range list {
-		for _, r := range v.Runs {
-			if !r.Diverged && r.ValBitsPerByte < lowest {
-				best, lowest = command("anneal", "generate", r.Run), r.ValBitsPerByte
-			}
+		diverged := slices.ContainsFunc(v.Runs, func(r lab.Compared) bool { return r.Diverged })
+		if bits := v.Mean(); !diverged && bits < lowest {
+			next, lowest = command("anneal", "generate", v.Runs[0].Run), bits
 		}
 	}
-	return best
+	return next
 }
 
 // overridesIn splits "key=value key=value"; a word without = belongs to the value before it, as in "64 over 10%".
@@ -226,19 +235,6 @@ func overridesIn(text string) (list []string) {
 		list = append(list, word)
 	}
 	return list
-}
-
-// arenaBytes is the memory laid out for the tensors of a variant's runs.
-func arenaBytes(v lab.Ablated) (sum int64) {
-	for _, r := range v.Runs {
-		if r.Result != nil && !r.Diverged {
-			for _, a := range r.Arenas {
-				sum += a.Bytes
-			}
-			return sum
-		}
-	}
-	return 0
 }
 
 // searchJSON returns the cost of --tune; nil without it.
@@ -254,7 +250,7 @@ func ablatedJSON(list []lab.Ablated) (variants []map[string]any) {
 	for _, v := range list {
 		variant := map[string]any{
 			"name": v.Name, "change": number(v.Change), "interval": number(v.Interval), "p": number(v.P),
-			"verdict": v.Verdict(), "arena_bytes": arenaBytes(v), "steps": v.Config.Train.Steps,
+			"verdict": v.Verdict(), "arena_bytes": v.ArenaBytes(), "steps": v.Config.Train.Steps,
 			"micro_batch":       v.Config.Train.MicroBatch,
 			"runs":              comparedJSON(v.Runs),
 			"val_bits_per_byte": number(v.Mean()),

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"strings"
 	"testing"
+
+	"anneal/lab"
+	"anneal/run"
+	"anneal/train"
 )
 
 // The runs of an ablation with the same seed differ only in the keys of their variants. Trained several at a time,
@@ -77,6 +82,54 @@ func TestAblationOfEqualCompute(t *testing.T) {
 		if v["interval"] != nil || i > 0 && !strings.Contains(v["verdict"].(string), "one seed") {
 			t.Errorf("of one seed it says %v ± %v", v["verdict"], v["interval"])
 		}
+	}
+}
+
+// The next command takes the first seed of the variant with the lowest mean, not the luckiest run.
+func TestTheNextStepAfterAnAblationIsTheBestVariant(t *testing.T) {
+	variant := func(name string, bits ...float64) (v lab.Ablated) {
+		for seed, x := range bits {
+			r := lab.Compared{Run: fmt.Sprintf("%s-%d", name, seed+1), Diverged: math.IsNaN(x)}
+			r.Result = &run.Result{Evaluation: train.Evaluation{ValBitsPerByte: x}}
+			v.Runs = append(v.Runs, r)
+		}
+		return v
+	}
+	list := []lab.Ablated{variant("lucky", 3, 1.9), variant("best", 2.1, 2), variant("away", 1, math.NaN())}
+	if got, want := nextOfAblation(list), "anneal generate best-1"; got != want {
+		t.Errorf("next is %q, want %q", got, want)
+	}
+}
+
+// The report has the columns of the table and pictures of the curves and intervals. Another ablation in the same
+// directory says which runs its report no longer has.
+func TestTheReportOfAnAblation(t *testing.T) {
+	w := newWorkshop(t)
+	args := []string{"lab", "ablate", w.path("run.yaml"), "train.steps=2", "model.context=64", "--seeds", "2", "--with",
+		"optimizer.lr=1e-3", "--out", w.path("which")}
+	w.object(exitOK, append(args, "--equal", "memory", "--context", "2x")...)
+	page, err := os.ReadFile(w.path("which/report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	for _, want := range []string{
+		"<th>memory</th>", "<th>at 2x</th>", "<th>micro-batch</th><th>tokens/s</th>", "with 95 % intervals",
+		"running mean of 2 seeds", `fill-opacity="0.15"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report has no %s", want)
+		}
+	}
+	if code, out, errs := anneal(args...); code != exitOK || strings.Contains(errs, "no longer") ||
+		!strings.Contains(out, "\nreport: "+w.path("which/report.html")+"\n") {
+		t.Errorf("the same variants: exit %d\n%s%s", code, out, errs)
+	}
+	args[8] = "optimizer.lr=2e-3"
+	_, _, errs := anneal(args...)
+	if want := "no longer has 2 runs of an earlier ablation, such as " + w.path("which/01-optimizer.lr-1e-3"); !strings.
+		Contains(strings.Join(strings.Fields(errs), " "), want) {
+		t.Errorf("other variants: no %q in\n%s", want, errs)
 	}
 }
 
