@@ -154,6 +154,9 @@ func (f *follower) line(line []byte, offset int64) {
 		f.rewound++
 		return
 	}
+	if !e.skipped { // only lines of skipped steps have the number
+		fields = append(fields, field{name: []byte("skipped")})
+	}
 	f.end = f.place(e, offset)
 	f.table.add(f.end, fields)
 	f.alerts.step(e)

@@ -58,7 +58,7 @@ function below(list, v) {
 }
 
 class Chart {
-  // def: title, unit, text of a value, names of series or a prefix, log, smooth
+  // def: title, unit, text of a value, names of series or a prefix, log, smooth, rare: only shown if it is not always 0
   constructor(def) {
     this.def = def;
     this.log = !!def.log;
@@ -113,7 +113,9 @@ class Chart {
   }
 
   get empty() {
-    return this.names(shown()).length === 0;
+    const names = this.names(shown());
+    if (!this.def.rare) return names.length === 0;
+    return !shown().some((i) => names.some((n) => data.curves[i].series[n]?.mean.some((v) => v > 0)));
   }
 
   // span is the range of the x axis.
@@ -148,7 +150,7 @@ class Chart {
     if (this.def.zero && !this.log) lo = Math.min(lo, 0);
     if (lo === hi) {
       const d = Math.abs(lo) / 10 || 1;
-      return this.log ? [lo / 2, hi * 2] : [lo - d, hi + d];
+      return this.log ? [lo / 2, hi * 2] : [this.def.zero ? lo : lo - d, hi + d];
     }
     if (this.log) return [lo / (hi / lo) ** 0.05, hi * (hi / lo) ** 0.05];
     return [lo - (this.def.zero ? 0 : 0.05 * (hi - lo)), hi + 0.05 * (hi - lo)];

@@ -22,7 +22,7 @@ const definitions = [
   { title: "Activation size by layer", unit: "root mean square", prefix: "activation_rms.", heat: true },
   { title: "Loss scale", names: ["loss_scale"], log: true },
   { title: "Saving", unit: "seconds that training stood still", names: ["save_seconds"], text: duration, zero: true },
-  { title: "Skipped updates", unit: "share of the steps", names: ["skipped"], text: percent, zero: true },
+  { title: "Skipped updates", unit: "share of the steps", names: ["skipped"], text: percent, zero: true, rare: true },
 ];
 
 const charts = [];
