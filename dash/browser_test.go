@@ -492,3 +492,44 @@ func TestThePageShowsTimesThatLackSome(t *testing.T) {
 	}
 	b.quiet()
 }
+
+// The share of skipped updates counts all steps, on an axis that begins at 0. A run without any has no such chart.
+func TestThePageShowsTheShareOfSkippedUpdates(t *testing.T) {
+	skipped := `{"step":100,"loss":9,"lr":0.1,"skipped":true}` + "\n"
+	b := openBrowser(t)
+	for text, want := range map[string]string{lines(1, 200): "", lines(1, 99) + skipped + lines(101, 200): "0.5 %"} {
+		w := newWatch(t, newRun(t, "a", text))
+		path := filepath.Join(t.TempDir(), "report.html")
+		if err := w.WriteReport(path); err != nil {
+			t.Fatal(err)
+		}
+		b.open("file://" + path)
+		const chart = `charts.find((c) => c.def.title === "Skipped updates")`
+		if got := b.eval(chart + `.element.hidden`); got != (want == "") {
+			t.Errorf("of %q the chart is hidden: %v", want, got)
+		}
+		got := b.eval(`((l) => percent(l.reduce((a, v) => a + v, 0) / l.length))(` +
+			chart + `.lines()[0].s.mean.filter((v) => !missing(v)))`)
+		if want != "" && got != want {
+			t.Errorf("the share of skipped updates is %v, want %s", got, want)
+		}
+		if got := b.eval(chart + `.range([{ x: [1, 2], s: { mean: [0, 0] } }], [1, 2]).join()`); got != "0,1" {
+			t.Errorf("the axis of zeros is %v, want 0,1", got)
+		}
+	}
+	b.quiet()
+}
+
+// How a run ended is told without the directory that it was in.
+func TestThePageSaysHowARunEnded(t *testing.T) {
+	b := openBrowser(t)
+	dir := newRun(t, "moved", lines(1, 20))
+	write(t, filepath.Join(dir, "exit.json"), `{"code":75,"resume":true,"reason":"stopped at step 20 after 3.0 s; its `+
+		`state is saved in runs/old\n  to continue: `+"`anneal resume runs/old`"+`"}`)
+	b.open(serveRuns(t, dir))
+	b.until(`document.querySelector("#runs").textContent.includes("75: stopped at step 20 after 3.0 s")`)
+	if text := b.eval(`document.querySelector("#runs").textContent`).(string); strings.Contains(text, "runs/old") {
+		t.Errorf("the card names the directory before: %q", text)
+	}
+	b.quiet()
+}

@@ -2,10 +2,12 @@ package dash
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +157,35 @@ func TestARunIsNamed(t *testing.T) {
 	}
 	if d := v.Runs[1].Differences; len(d) != 1 || d[0].Key != "optimizer.lr" || d[0].Here != "0.01" {
 		t.Errorf("%+v", d)
+	}
+}
+
+// Of more runs than can be shown, those that changed last are watched, in the order in which they were named.
+func TestTheNewestOfManyRunsAreWatched(t *testing.T) {
+	parent, old := t.TempDir(), now.Add(-time.Hour)
+	for i := range maxRuns + 2 {
+		dir := filepath.Join(parent, fmt.Sprintf("%02d", i))
+		if err := os.Rename(newRun(t, "run", lines(1, 2)), dir); err != nil {
+			t.Fatal(err)
+		}
+		changed := now.Add(time.Duration(i) * time.Second)
+		if i == 7 || i == 20 {
+			changed = old
+		}
+		for _, name := range []string{"config.yaml", "metrics.jsonl"} {
+			if err := os.Chtimes(filepath.Join(dir, name), changed, changed); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w := newWatch(t, parent)
+	var names []string
+	for _, dir := range w.Dirs() {
+		names = append(names, filepath.Base(dir))
+	}
+	if len(names) != maxRuns || w.Omitted() != 2 || !slices.IsSorted(names) || slices.Contains(names, "07") ||
+		slices.Contains(names, "20") {
+		t.Errorf("%d runs are watched, %d left out: %v", len(names), w.Omitted(), names)
 	}
 }
 

@@ -18,8 +18,9 @@ import (
 
 // A Watch follows runs by their directories. It may be used from several goroutines.
 type Watch struct {
-	id   string // random
-	runs []*watched
+	id    string // random
+	runs  []*watched
+	found int // runs, some of which may be too many to watch
 }
 
 // watched is a run with its data.
@@ -56,49 +57,65 @@ const (
 	maxSamples   = 20                     // newest steps whose texts are shown
 )
 
-// New watches the runs in dirs. A directory that is no run stands for the runs in and below it.
+// New watches the runs in dirs. A directory that is no run stands for the runs in and below it. Of more runs than can
+// be shown beside each other, it watches those that changed last.
 func New(dirs []string) (*Watch, error) {
 	w := &Watch{id: rand.Text()}
+	var found []string
 	for _, dir := range dirs {
-		if err := w.open(dir); err != nil {
+		below, err := runsIn(filepath.Clean(dir))
+		if err != nil {
 			return nil, err
 		}
-	}
-	if len(w.runs) > maxRuns {
-		return nil, config.Problem{
-			Message: fmt.Sprintf("these are %d runs, and at most %d can be shown beside each other",
-				len(w.runs), maxRuns),
-			Try: "naming some of them; `anneal ls` lists them",
+		for _, d := range below {
+			if !slices.Contains(found, d) {
+				found = append(found, d)
+			}
 		}
+	}
+	w.found = len(found)
+	for _, dir := range newest(found, maxRuns) {
+		cfg, err := run.Config(dir)
+		if err != nil {
+			return nil, err
+		}
+		w.runs = append(w.runs,
+			&watched{dir: dir, cfg: cfg, points: newFollower(run.MetricsFile(dir)), facts: readFacts(dir)})
 	}
 	return w, nil
 }
 
-// open adds a run, or the runs below a directory.
-func (w *Watch) open(dir string) error {
-	dir = filepath.Clean(dir)
-	cfg, err := run.Config(dir)
+// runsIn returns dir, if it is a run, or the runs below it.
+func runsIn(dir string) ([]string, error) {
+	_, err := run.Config(dir)
 	if err == nil {
-		if !slices.ContainsFunc(w.runs, func(r *watched) bool { return r.dir == dir }) {
-			r := &watched{dir: dir, cfg: cfg, points: newFollower(run.MetricsFile(dir)), facts: readFacts(dir)}
-			w.runs = append(w.runs, r)
-		}
-		return nil
+		return []string{dir}, nil
 	}
 	if run.Exists(dir) {
-		return err
+		return nil, err
 	}
 	below, findErr := run.FindRuns(dir, func(error) {})
-	if findErr != nil || len(below) == 0 || slices.Equal(below, []string{dir}) {
-		return err
+	if findErr != nil || len(below) == 0 {
+		return nil, err
 	}
-	for _, d := range below {
-		if err := w.open(d); err != nil {
-			return err
-		}
-	}
-	return nil
+	return below, nil
 }
+
+// newest returns the n runs of dirs that changed last, in the order of dirs.
+func newest(dirs []string, n int) []string {
+	if len(dirs) <= n {
+		return dirs
+	}
+	changed := map[string]time.Time{}
+	for _, dir := range dirs {
+		changed[dir] = run.Summarize(dir).Changed
+	}
+	last := slices.SortedFunc(slices.Values(dirs), func(a, b string) int { return changed[b].Compare(changed[a]) })[:n]
+	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return !slices.Contains(last, dir) })
+}
+
+// Omitted returns how many runs are not watched because others changed later.
+func (w *Watch) Omitted() int { return w.found - len(w.runs) }
 
 // Dirs returns the directories of the runs.
 func (w *Watch) Dirs() []string {

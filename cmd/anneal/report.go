@@ -23,7 +23,7 @@ func (reportCmd) Help() string {
 
 func (c reportCmd) Run(s *session) error {
 	start := time.Now()
-	w, err := dash.New(c.Dirs)
+	w, err := c.open(s)
 	if err != nil {
 		return err
 	}

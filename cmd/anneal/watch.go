@@ -14,11 +14,22 @@ import (
 	"time"
 
 	"anneal/dash"
+	"anneal/internal/units"
 )
 
 // runsArg names the directories of several runs.
 type runsArg struct {
 	Dirs []string `arg:"" name:"run" help:"Directories of runs. A directory that is not a run stands for all runs below it."`
+}
+
+// open watches the runs, and says which are left out.
+func (a runsArg) open(s *session) (*dash.Watch, error) {
+	w, err := dash.New(a.Dirs)
+	if err == nil && w.Omitted() > 0 {
+		s.warn(fmt.Sprintf("only the %d runs that changed last are shown, without %s: `anneal ls` lists all, and "+
+			"each can be named", len(w.Dirs()), units.Count(w.Omitted(), "older one")))
+	}
+	return w, err
 }
 
 type watchCmd struct {
@@ -43,7 +54,7 @@ func (c watchCmd) Run(s *session) error {
 	if s.json && c.TTY {
 		return &usageError{"--json and --tty cannot be combined", "try one of them"}
 	}
-	w, err := dash.New(c.Dirs)
+	w, err := c.open(s)
 	if err != nil {
 		return err
 	}

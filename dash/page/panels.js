@@ -80,7 +80,10 @@ function runCard(r, i) {
     ["on disk", bytes(r.bytes)],
     ["directory", r.dir],
   ];
-  if (r.exit && r.exit.code) facts.push(["ended with code", `${r.exit.code}: ${r.exit.reason || ""}`]);
+  if (r.exit && r.exit.code) { // how to continue is beside the checkpoints: the run may have moved since it ended
+    const reason = (r.exit.reason || "").replace(/; its state is saved in .*/s, "");
+    facts.push(["ended with code", `${r.exit.code}: ${reason}`]);
+  }
   if (r.rewound) facts.push(["rewound", number(r.rewound) + " steps"]);
   if (r.read < 1) facts.push(["metrics read", percent(r.read)]);
   const known = r.steps ? facts : facts.filter(([, x]) => !x.startsWith("–")); // weights alone have no speed
