@@ -23,11 +23,10 @@ type parallelShowCmd struct {
 }
 
 func (parallelShowCmd) Help() string {
-	return example("anneal parallel show examples/tiny.yaml model.vocab=8192 parallel.ranks=4 parallel.pipeline=4",
-		"anneal parallel show examples/tiny.yaml model.vocab=8192 parallel.ranks=8 parallel.pipeline=2 "+
-			"parallel.tensor=2",
-		"anneal parallel show examples/tiny.yaml data.path=data/go parallel.ranks=2 parallel.pipeline=2 "+
-			"parallel.schedule=gpipe --svg step.svg") +
+	const tiny = "anneal parallel show examples/tiny.yaml data.path= model.vocab=8192 " // which needs no data
+	return example(tiny+"parallel.ranks=4 parallel.pipeline=4",
+		tiny+"parallel.ranks=8 parallel.pipeline=2 parallel.tensor=2",
+		tiny+"parallel.ranks=2 parallel.pipeline=2 parallel.schedule=gpipe --svg step.svg") +
 		"\n\nIn the timeline, F3 is the forward pass of micro-batch 3, B3 its backward pass, and W3 its weight " +
 		"gradients, if the schedule computes them later; dots are idle. F3b is in the second chunk of layers of a " +
 		"stage. The times are estimated from the number of parameters; messages take no time. Nothing is trained."

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,5 +49,37 @@ func TestParallelShow(t *testing.T) {
 	for _, bad := range []string{"parallel.pipeline=7", "parallel.schedule=2f2b", "parallel.schedule=interleaved:4",
 		"parallel.pipeline=3"} {
 		w.object(exitUsage, append(mesh, bad)...)
+	}
+}
+
+// The examples of the help work with data, whatever its vocabulary, and without.
+func TestExamplesOfParallelShowRun(t *testing.T) {
+	w := newWorkshop(t)
+	tiny, err := os.ReadFile("../../examples/tiny.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(w.dir)
+	if err := errors.Join(os.MkdirAll("examples", 0o777), os.WriteFile("examples/tiny.yaml", tiny, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range []bool{false, true} {
+		if data {
+			err := errors.Join(os.Rename("data", "go"), os.Mkdir("data", 0o777), os.Rename("go", "data/go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, help, _ := anneal("parallel", "show", "--help")
+		help = strings.ReplaceAll(help, "\\\n", "") // a long line goes on in the next
+		lines := regexp.MustCompile(`(?m)^ +anneal (parallel show examples.*)$`).FindAllStringSubmatch(help, -1)
+		for _, line := range lines {
+			if code, _, errs := anneal(strings.Fields(line[1])...); code != exitOK {
+				t.Errorf("with data %v, %s: exit %d\n%s", data, line[1], code, errs)
+			}
+		}
+		if len(lines) < 3 {
+			t.Errorf("%d examples in\n%s", len(lines), help)
+		}
 	}
 }
