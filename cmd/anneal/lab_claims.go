@@ -12,7 +12,7 @@ import (
 
 type labClaimsCmd struct {
 	Only  []int  `placeholder:"N" help:"Numbers of the claims to measure and show in full, such as 13,28. Default: all claims, as a table."`
-	Quick bool   `help:"Measure only the cheap claims: together at most 15 minutes on two cores."`
+	Quick bool   `help:"Measure only the cheap claims: about a minute on two cores."`
 	Out   string `default:"runs/claims" placeholder:"DIR" help:"Directory of figures and runs, runs/claims by default. Claims already measured there are not measured again."`
 }
 
@@ -86,7 +86,7 @@ func (c labClaimsCmd) chosen() (list []claims.Claim, err error) {
 		i := slices.IndexFunc(all, func(x claims.Claim) bool { return x.Number == n })
 		if i < 0 {
 			return nil, &usageError{fmt.Sprintf("claim %d has no measurement yet", n),
-				"`anneal lab claims --quick` lists those that have one"}
+				"docs/claims.md lists those that have one"}
 		}
 		if c.Quick && !all[i].Quick() {
 			return nil, &usageError{fmt.Sprintf("claim %d is not cheap: it takes about %s", n,

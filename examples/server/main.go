@@ -3,6 +3,9 @@
 //	go run ./examples/server RUN
 //	curl -d 'func main' http://127.0.0.1:8090/generate
 //	curl -d 'func main() {}' http://127.0.0.1:8090/score
+//
+// A module of your own beside the clone needs the line `replace anneal => ../anneal` in its go.mod; `go mod tidy` adds
+// the rest.
 package main
 
 import (

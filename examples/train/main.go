@@ -2,6 +2,9 @@
 // tokenizer, makes a data set, trains, and saves a run that every command of anneal can use.
 //
 //	go run ./examples/train DIR docs/ notes.txt
+//
+// A module of your own beside the clone needs the line `replace anneal => ../anneal` in its go.mod; `go mod tidy` adds
+// the rest.
 package main
 
 import (
