@@ -16,7 +16,7 @@ type generateCmd struct {
 	weightsFlag
 	dtypeFlag
 	promptFlags
-	Prompts   string   `placeholder:"FILE" help:"File of many prompts to continue: one a line, or NAME.jsonl with an object a line."`
+	Prompts   string   `placeholder:"FILE" help:"File of many prompts to continue: one a line (-: on standard input), or NAME.jsonl with an object a line."`
 	Out       outFile  `placeholder:"FILE" example:"texts.jsonl" help:"With --prompts: file for the texts, one JSON object a line."`
 	NoStart   bool     `help:"Put no token before the prompt."`
 	MaxTokens count    `default:"200" help:"Most tokens to add."`

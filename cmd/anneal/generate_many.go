@@ -41,11 +41,7 @@ func (c generateCmd) checkMany() error {
 
 // fromFile continues the prompts of a file.
 func (c generateCmd) fromFile(s *session, sampling model.Sampling) error {
-	text, err := s.input(c.Prompts)
-	if err != nil {
-		return asData(err)
-	}
-	questions, err := lab.ReadQuestions(c.Prompts, text)
+	questions, err := s.questions(c.Prompts)
 	if err != nil {
 		return err
 	}
@@ -58,6 +54,18 @@ func (c generateCmd) fromFile(s *session, sampling model.Sampling) error {
 	return c.many(s, r, questions, use.GenerateOptions{
 		Bare: c.NoStart, MaxTokens: int(c.MaxTokens), Stop: c.Stop, OneByOne: c.OneByOne, Sampling: sampling,
 	})
+}
+
+// questions reads the prompts of a file or of standard input.
+func (s *session) questions(path string) ([]lab.Question, error) {
+	text, err := s.input(path)
+	if err != nil {
+		return nil, asData(err)
+	}
+	if path == "-" {
+		path = "standard input"
+	}
+	return lab.ReadQuestions(path, text)
 }
 
 // many continues each prompt and writes the continuations.

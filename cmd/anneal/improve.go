@@ -17,7 +17,7 @@ import (
 
 type improveCmd struct {
 	configArgs
-	Prompts       string    `required:"" placeholder:"FILE" help:"Questions: one a line, or NAME.jsonl with objects that have a \"prompt\" and perhaps a \"hint\", which is put before the prompt in a second try."`
+	Prompts       string    `required:"" placeholder:"FILE" help:"Questions: one a line (-: on standard input), or NAME.jsonl with objects that have a \"prompt\" and perhaps a \"hint\", which is put before the prompt in a second try."`
 	Verify        string    `required:"" placeholder:"PROGRAM" help:"Program, with its arguments. It reads a prompt with its answer on standard input, and accepts the answer with exit code 0."`
 	VerifyTimeout inSeconds `default:"10s" placeholder:"TIME" help:"Time for a sample. Then the program is killed, and the sample counts as rejected."`
 	VerifyMemory  byteSize  `default:"1GiB" placeholder:"SIZE" help:"Memory for the data of a program; 0: no limit. Linux only."`
@@ -105,11 +105,7 @@ func (c improveCmd) options(s *session) (o lab.ImproveOptions, p lab.Program, er
 		return o, p, &usageError{fmt.Sprintf("%d samples at temperature %g", c.Samples, c.Temperature),
 			"try --samples 1, or --samples 4 --temperature 0.8: at 0 all samples of a question are equal"}
 	}
-	text, err := s.input(c.Prompts)
-	if err != nil {
-		return o, p, asData(err)
-	}
-	if o.Questions, err = lab.ReadQuestions(c.Prompts, text); err != nil {
+	if o.Questions, err = s.questions(c.Prompts); err != nil {
 		return o, p, err
 	}
 	overrides := c.Overrides

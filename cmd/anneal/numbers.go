@@ -81,6 +81,17 @@ func (n count) Validate() error {
 	return nil
 }
 
+// port is a TCP port on the command line; 0 is any free one.
+type port int
+
+// Validate is called by the parser, which names the flag.
+func (n port) Validate() error {
+	if n < 0 || n > 65535 {
+		return fmt.Errorf("%d is not a port: they go to 65535, and 0 is any free one", n)
+	}
+	return nil
+}
+
 // tokens is a number of tokens on the command line, such as 1e9, 500M or 1B.
 type tokens int64
 

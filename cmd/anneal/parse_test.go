@@ -31,6 +31,8 @@ func TestUnknownWordsLeadToTheNearest(t *testing.T) {
 		{"data prepare text", "anneal has no command data prepare\n  try anneal data build"},
 		{"lab ablat c.yaml", "did you mean `anneal lab ablate`?"},
 		{"ls a b", "unexpected argument b"},
+		{"watch run --port 99999", "--port: 99999 is not a port: they go to 65535"},
+		{"serve run --port 99999", "--port: 99999 is not a port: they go to 65535"},
 	} {
 		if code, _, errs := anneal(strings.Fields(c.args)...); code != exitUsage || !strings.Contains(errs, c.says) {
 			t.Errorf("anneal %s: exit %d, %q does not hold %q", c.args, code, errs, c.says)
@@ -118,6 +120,21 @@ func TestWordsOfOtherProgramsLeadToCommands(t *testing.T) {
 			if code, _, errs := anneal(append(strings.Fields(command), "--help")...); code != exitOK {
 				t.Errorf("%s leads to %s: exit %d, %s", word, command, code, errs)
 			}
+		}
+	}
+}
+
+// A file that cannot be read is followed by what to give instead.
+func TestFilesThatCannotBeReadHaveAWayOut(t *testing.T) {
+	for args, want := range map[string]string{
+		"scaling fit missing.csv": "no such file or directory\n  give the path of a CSV",
+		"improve c.yaml --prompts /dev/null --verify x --out y": "give - in its place, and /dev/null as standard input: " +
+			"- < /dev/null",
+		"improve c.yaml --prompts - --verify x --out y": "standard input has no prompts",
+		"serve run --key-file /dev/null":                "a file that holds the key, or set ANNEAL_API_KEY",
+	} {
+		if code, _, errs := anneal(strings.Fields(args)...); code != exitData || !strings.Contains(errs, want) {
+			t.Errorf("anneal %s: exit %d, %q does not hold %q", args, code, errs, want)
 		}
 	}
 }

@@ -134,7 +134,8 @@ func (c scalingFitCmd) read(path string) ([]scaling.Point, error) {
 			"`anneal scaling run` made"}
 	}
 	if err != nil {
-		return nil, err
+		return nil, asData(fmt.Errorf("%w\n  give the path of a CSV with the columns params, tokens and loss, or the "+
+			"directory of a study that `anneal scaling run` made", err))
 	}
 	points, err := scaling.ReadPoints(bytes.NewReader(text))
 	if err != nil {

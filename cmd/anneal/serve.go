@@ -26,7 +26,7 @@ type serveCmd struct {
 	weightsFlag
 	dtypeFlag
 	Host      string        `default:"127.0.0.1" help:"Address to listen on. Any address but a loopback address needs a key."`
-	Port      int           `default:"8080" help:"Port to listen on; 0: any free one."`
+	Port      port          `default:"8080" help:"Port to listen on; 0: any free one."`
 	KeyFile   string        `type:"path" placeholder:"FILE" help:"File with the key that requests must have. Default: ANNEAL_API_KEY."`
 	AllowHost []string      `placeholder:"NAME" help:"Host name by which requests may address this server, besides localhost and IP addresses."`
 	Name      string        `placeholder:"NAME" help:"Name of the model in requests. Default: the name of the directory."`
@@ -60,9 +60,6 @@ func (c serveCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	if c.Port < 0 || c.Port > 65535 {
-		return &usageError{fmt.Sprintf("--port %d is not a port", c.Port), "try 8080, or 0 for any free one"}
-	}
 	if key == "" && !loopback(c.Host) {
 		return &usageError{fmt.Sprintf("--host %s can be reached from other machines, and there is no key", c.Host),
 			"add --key-file FILE, or set ANNEAL_API_KEY"}
@@ -92,7 +89,7 @@ func (c serveCmd) Run(s *session) error {
 		return err
 	}
 	defer server.Close()
-	listener, err := net.Listen("tcp", net.JoinHostPort(c.Host, strconv.Itoa(c.Port)))
+	listener, err := net.Listen("tcp", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))))
 	if err != nil {
 		return &usageError{fmt.Sprintf("cannot listen: %v", err), "try another --port, or 0 for any free one"}
 	}
@@ -169,7 +166,7 @@ func (c serveCmd) key() (string, error) {
 	}
 	text, err := fileio.ReadSmall(c.KeyFile, 4096)
 	if err != nil {
-		return "", asData(err)
+		return "", asData(fmt.Errorf("%w\n  try the path of a file that holds the key, or set ANNEAL_API_KEY", err))
 	}
 	key := strings.TrimSpace(string(text))
 	if key == "" {

@@ -167,7 +167,7 @@ func (s *session) input(path string) (text []byte, err error) {
 			err)
 	}
 	if errors.Is(err, fileio.ErrNotRegular) {
-		err = fmt.Errorf("%w\n  try it as standard input: < %s", err, path)
+		err = fmt.Errorf("%w\n  give - in its place, and %[2]s as standard input: - < %[2]s", err, path)
 	}
 	return text, err
 }

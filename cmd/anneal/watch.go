@@ -34,7 +34,7 @@ func (a runsArg) open(s *session) (*dash.Watch, error) {
 
 type watchCmd struct {
 	runsArg
-	Port   uint16 `default:"7070" help:"TCP port; 0: any free one."`
+	Port   port   `default:"7070" help:"TCP port; 0: any free one."`
 	Listen string `default:"127.0.0.1" placeholder:"ADDRESS" help:"IP address or name to listen on. If other machines can reach it, the printed address has a token, without which nothing is shown."`
 	TTY    bool   `name:"tty" help:"Show the runs in this terminal instead of the browser."`
 }
