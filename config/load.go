@@ -120,6 +120,7 @@ func (c *Config) read(text []byte, s Sources) (*Config, error) {
 		return nil, err
 	}
 	c.remarkRanks()
+	c.remarkDecay()
 	return c, nil
 }
 

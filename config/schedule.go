@@ -117,6 +117,17 @@ func (k *checker) schedule() {
 	}
 }
 
+// remarkDecay adds a remark if the warmup of a valid configuration leaves no step for the decay at its end.
+func (c *Config) remarkDecay() {
+	s, steps := c.Schedule, c.Train.Steps
+	decay := int(math.Round(s.DecayFraction * float64(steps)))
+	if s.Name != "wsd" && s.Name != "power" || s.Horizon > 0 || decay < 1 || s.Warmup < steps {
+		return
+	}
+	c.Remark(fmt.Sprintf("schedule.warmup = %d takes all of train.steps = %d: the rate does not decay, and the run "+
+		"ends at its peak. A larger train.steps or a smaller schedule.warmup leaves steps for the decay", s.Warmup, steps))
+}
+
 // horizon checks the end of a decay that does not end with the run. It may end earlier, or later (OLMo 2), so that the
 // run ends at a higher rate.
 func (k *checker) horizon() {

@@ -128,8 +128,8 @@ func TestWordsOfOtherProgramsLeadToCommands(t *testing.T) {
 func TestFilesThatCannotBeReadHaveAWayOut(t *testing.T) {
 	for args, want := range map[string]string{
 		"scaling fit missing.csv": "no such file or directory\n  give the path of a CSV",
-		"improve c.yaml --prompts /dev/null --verify x --out y": "give - in its place, and /dev/null as standard input: " +
-			"- < /dev/null",
+		"improve c.yaml --prompts /dev/null --verify x --out y": "give - in its place, and /dev/null as standard " +
+			"input: - < /dev/null",
 		"improve c.yaml --prompts - --verify x --out y": "standard input has no prompts",
 		"serve run --key-file /dev/null":                "a file that holds the key, or set ANNEAL_API_KEY",
 	} {
