@@ -26,7 +26,7 @@ func TestTicksAreRoundValuesInRange(t *testing.T) {
 		{scale{-0.3, 0.9, false}, 4, "0 0.5"},
 		{scale{1.95, 2.21, false}, 5, "2 2.1 2.2"},
 		{scale{1e-7, 10, true}, 9, "1e-7 1e-6 1e-5 1e-4 0.001 0.01 0.1 1 10"},
-		{scale{1e-8, 1e4, true}, 4, "1e-8 1e-4 1 10000"},
+		{scale{1e-8, 1e4, true}, 4, "1e-8 1e-4 1 10,000"},
 		{scale{0.9, 60, true}, 8, "1 2 5 10 20 50"},
 		{scale{3.1, 4.2, true}, 4, "3.5 4"}, // less than a decade: as on a linear axis
 		{scale{2e6, 1e7, false}, 4, "2e6 4e6 6e6 8e6 1e7"},
@@ -47,7 +47,8 @@ func TestTicksAreRoundValuesInRange(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 1: "1", -2.5: "-2.5", 0.001: "0.001", 0.00012345: "1.234e-4", 123456: "123500", 1e6: "1e6",
+		0: "0", 1: "1", -2.5: "-2.5", 0.001: "0.001", 0.00012345: "1.234e-4",
+		1000: "1,000", -123456: "-123,500", 1e6: "1e6",
 		-3e-7: "-3e-7", 0.1 + 0.2: "0.3", 999999: "1e6",
 	} {
 		if got := Number(v); got != want {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"anneal/internal/units"
 )
 
 // ticks returns the values to label on an axis: at most about want round values in its range.
@@ -75,7 +77,10 @@ func Number(v float64) string {
 	if v == 0 {
 		return "0"
 	}
-	if a := math.Abs(v); a >= 1e-3 && a < 1e6 {
+	switch a := math.Abs(v); {
+	case a >= 1e3 && a < 1e6: // four digits leave no fraction
+		return units.Commas(int64(v))
+	case a >= 1e-3 && a < 1e3:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")

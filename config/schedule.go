@@ -125,7 +125,8 @@ func (c *Config) remarkDecay() {
 		return
 	}
 	c.Remark(fmt.Sprintf("schedule.warmup = %d takes all of train.steps = %d: the rate does not decay, and the run "+
-		"ends at its peak. A larger train.steps or a smaller schedule.warmup leaves steps for the decay", s.Warmup, steps))
+		"ends at its peak. A larger train.steps or a smaller schedule.warmup leaves steps for the decay",
+		s.Warmup, steps))
 }
 
 // horizon checks the end of a decay that does not end with the run. It may end earlier, or later (OLMo 2), so that the

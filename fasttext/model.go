@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"anneal/internal/units"
 )
 
 // LabelPrefix is the prefix of label names in model files and in training lines.
@@ -109,8 +111,9 @@ func (m *Model) String() string {
 	if m.Quantised() {
 		kind = ", quantised"
 	}
-	return fmt.Sprintf("%d labels, %d words, %d rows of %d%s, %v, n-grams of %d words and %d to %d characters", len(m.labels), m.dict.nwords,
-		m.input.rows, a.Dim, kind, a.Loss, max(a.WordNgrams, 1), a.MinN, a.MaxN)
+	return fmt.Sprintf("%d labels, %s words, %s rows of %d%s, %v, n-grams of %d words and %d to %d characters",
+		len(m.labels), units.Commas(m.dict.nwords), units.Commas(m.input.rows), a.Dim, kind, a.Loss,
+		max(a.WordNgrams, 1), a.MinN, a.MaxN)
 }
 
 // node is a node of the Huffman tree of hierarchical softmax. The leaves come first; they are the labels.

@@ -111,7 +111,7 @@ func (c evalCmd) printScored(s *session, r *use.Trained, e train.EvalResult) {
 			s.printf("; %s of %s documents are right as a whole", units.Commas(a.Exact), units.Commas(a.Documents))
 		}
 		s.printf("\n")
-		if a.Cut > 0 {
+		if a.Cut > 0 && a.Exact > 0 { // of a text where whole documents can be right
 			s.notef("rows of %s tokens cut %s: whether a cut document is right as a whole is unknown",
 				units.Commas(r.Context()), units.Count(int(a.Cut), "document"))
 		}

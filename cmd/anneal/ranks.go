@@ -49,9 +49,12 @@ func printRanks(s *session, cfg *config.Config, p *plan.Foresight) {
 	}
 	table.Flush()
 	printTable(s, text.String())
-	least := slices.Min(r.Bytes)
-	s.prosef("# ", "# ranks need %s to %s: %s and %s bytes\n", memorySize(least), memorySize(r.Bytes[r.Fullest]),
-		units.Commas(least), units.Commas(r.Bytes[r.Fullest]))
+	least, most := slices.Min(r.Bytes), r.Bytes[r.Fullest]
+	need := memorySize(least)
+	if to := memorySize(most); to != need {
+		need += " to " + to
+	}
+	s.prosef("# ", "# ranks need %s: %s to %s bytes\n", need, units.Commas(least), units.Commas(most))
 }
 
 func printTable(s *session, text string) {

@@ -225,6 +225,9 @@ func printNeeds(s *session, cfg *config.Config, p *plan.Foresight) {
 	epochs := ""
 	if p.Epochs > 0 {
 		epochs = fmt.Sprintf(" (%.2f times the data)", p.Epochs)
+		if p.Epochs < 0.01 {
+			epochs = fmt.Sprintf(" (%.1g times the data)", p.Epochs)
+		}
 	}
 	active := ""
 	if p.Active != p.Parameters {
