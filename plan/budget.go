@@ -30,10 +30,20 @@ type Text struct {
 	Vocab  int
 }
 
+// MostEpochs is how often the steps that a budget derives read a text at most. Models of the sizes of a budget that
+// read 140,000 tokens 8 times instead of 4 were 12 to 28 % worse on other text, and with 560,000 tokens 0 to 6 %
+// (docs/budget.md). Models of billions of tokens lose next to nothing in 4 epochs (Muennighoff et al. 2023, arXiv
+// 2305.16264).
+const MostEpochs = 4
+
+// most returns how many tokens of the text a run reads at most, in MostEpochs: at least a batch, whatever the text.
+func (t Text) most() float64 { return max(MostEpochs*float64(t.Tokens), budgetBatch) }
+
 // Budgeted holds what was derived from a budget.
 type Budgeted struct {
 	Derived   []Derived `json:"derived"`
 	Predicted Predicted `json:"predicted"`
+	MostSteps int       `json:"-"` // that read the text MostEpochs times
 }
 
 // Derives reports whether the value of a key was derived from the budget. b may be nil.
@@ -47,6 +57,13 @@ func (b *Budgeted) Apply(cfg *config.Config) {
 	for _, d := range b.Derived {
 		s.set(d.Key, d.Value, d.Rule, d.Source)
 	}
+}
+
+// ReadsEnough reports whether the text, and not the budget, decides the number of steps. b may be nil.
+func (b *Budgeted) ReadsEnough() bool {
+	return b.Derives("train.steps") && slices.ContainsFunc(b.Derived, func(d Derived) bool {
+		return d.Key == "train.steps" && d.Value == strconv.Itoa(b.MostSteps)
+	})
 }
 
 // Derived is a key whose value was derived from a budget.
@@ -90,7 +107,8 @@ const (
 	warmupSteps       = 40
 	evaluations       = 10
 	evalShare         = 0.05 // of the time is evaluation
-	evalCost          = 3    // evaluated tokens that cost as much as one trained token
+	mostEvaluated     = 65536
+	evalCost          = 3 // evaluated tokens that cost as much as one trained token
 )
 
 // Derive sets the keys of cfg that were not given to the best values for the time: first the recipe, then the size
@@ -111,6 +129,7 @@ func (b Budget) Derive(cfg *config.Config) (*Budgeted, error) {
 	r := &Budgeted{Derived: append(recipe, best.derived...)}
 	r.Predicted = Predicted{best.loss, b.seconds(best), best.memory,
 		best.read / max(float64(b.Data.Tokens), 1)}
+	r.MostSteps = int(b.Data.most() / float64(best.resolved.Train.BatchTokens))
 	return r, nil
 }
 

@@ -87,10 +87,10 @@ func (b Budget) complete(cfg *config.Config, context, width, ranks int) (*candid
 	c.setInt("model.context", context, fmt.Sprintf("%d, from %.1fM tokens on %d", shortContext, longTokens/1e6,
 		longContext), labBook)
 	c.size(width)
-	c.share(ranks)
+	c.share(ranks, b.Data)
 	draft := c.cfg.Clone()
 	if draft.Origin("train.batch_tokens") == (config.Origin{}) {
-		draft.Train.BatchTokens = c.leastBatch()
+		draft.Train.BatchTokens = c.leastBatch(b.Data)
 	}
 	draft.Resolve()
 	if err := draft.Validate(); err != nil {
@@ -150,10 +150,10 @@ func (s *sheet) size(width int) {
 
 // share derives how threads share a step: as ranks with their own sequences, which wait for each other once per step
 // instead of once per operation.
-func (s *sheet) share(threads int) {
+func (s *sheet) share(threads int, data Text) {
 	batch, context := s.cfg.Train.BatchTokens, max(s.cfg.Model.Context, 1)
 	if s.cfg.Origin("train.batch_tokens") == (config.Origin{}) {
-		batch = s.leastBatch()
+		batch = s.leastBatch(data)
 	}
 	ranks := s.cfg.Parallel.Ranks
 	if s.cfg.Origin("parallel.ranks") == (config.Origin{}) {
@@ -169,45 +169,59 @@ func (s *sheet) share(threads int) {
 		"a micro-batch for every rank, of at most 4,096 tokens", "docs/parallel.md")
 }
 
-// leastBatch returns the smallest batch in tokens: about 4,096 in whole sequences, and at least one sequence per rank.
-func (s *sheet) leastBatch() int {
+// leastBatch returns the smallest batch in tokens: about 4,096, or fewer for a run that soon has read all that it
+// should of a short text, in whole sequences, and at least one sequence per rank.
+func (s *sheet) leastBatch(data Text) int {
 	context := max(s.cfg.Model.Context, 1)
-	return max(budgetBatch/context, s.cfg.Parallel.Ranks, 1) * context
+	return max(min(budgetBatch, batchFor(data.most()))/context, s.cfg.Parallel.Ranks, 1) * context
+}
+
+// batchFor returns the tokens of a step, a power of two, for the tokens of a run.
+func batchFor(tokens float64) int {
+	return 1 << int(math.Log2(budgetBatch*math.Pow(tokens/budgetBatchTokens, 0.4))+1e-9)
 }
 
 // tokens returns how many tokens the run reads: those of its steps if the number of steps is given, else those that
-// fit in the budget at the machine's speed.
+// fit in the budget at the machine's speed, at most MostEpochs of the text.
 func (s *candidate) tokens(b Budget) float64 {
 	if s.cfg.Origin("train.steps") == (config.Origin{}) {
-		return b.stepSeconds() * s.speed
+		return min(b.stepSeconds()*s.speed, b.Data.most())
 	}
 	batch := s.cfg.Train.BatchTokens
 	if s.cfg.Origin("train.batch_tokens") == (config.Origin{}) {
-		batch = s.leastBatch()
+		batch = s.leastBatch(b.Data)
 	}
 	return float64(s.cfg.Train.Steps * batch)
 }
 
 // length derives batch, steps and evaluations from the run's tokens. It returns the steps.
 func (s *candidate) length(b Budget, source string) int {
-	tokens := s.tokens(b)
+	tokens, most := s.tokens(b), b.Data.most()
 	context := max(s.cfg.Model.Context, 1)
-	grown := budgetBatch * math.Pow(max(tokens/budgetBatchTokens, 1), 0.4)
-	batch := max(1<<int(math.Log2(grown)+1e-9)/context*context, s.leastBatch())
-	s.setInt("train.batch_tokens", batch, "4,096 · (tokens / 6.4M)^0.4, at least 4,096, down to a power of two; at "+
-		"least a sequence for each rank", "Bergsma et al. 2025, arXiv 2505.13738, from 4,096 in "+labBook)
+	batch := max(batchFor(tokens)/context*context, s.leastBatch(b.Data))
+	s.setInt("train.batch_tokens", batch, "4,096 · (tokens / 6.4M)^0.4, at least 4,096 unless the text is short, down "+
+		"to a power of two; at least a sequence for each rank",
+		"Bergsma et al. 2025, arXiv 2505.13738, from 4,096 in "+labBook)
 	steps := int(tokens / float64(max(s.cfg.Train.BatchTokens, 1)))
 	if steps < 1 {
 		return 0
 	}
-	s.setInt("train.steps", steps, fmt.Sprintf("90 %% of the budget at %s tokens/s", units.Commas(int64(s.speed))),
-		source)
+	rule := fmt.Sprintf("90 %% of the budget at %s tokens/s", units.Commas(int64(s.speed)))
+	if tokens >= most {
+		rule, source = fmt.Sprintf("the text %d times, in less than the budget: models that read a short text more "+
+			"often got worse", MostEpochs), labBook
+	}
+	s.setInt("train.steps", steps, rule, source)
 	steps = s.cfg.Train.Steps
 	s.setInt("train.eval_every", max(steps/evaluations, 1), "ten evaluations", "convention")
 	s.setInt("samples.every", max(steps/evaluations, 1), "a text with each evaluation", "convention")
-	evaluated := evalShare * evalCost * tokens / evaluations
-	s.setInt("train.eval_tokens", max(min(int(evaluated), 65536)/context, 1)*context,
-		"evaluations take 5 % of the time, at most 65,536 tokens each", "a trained token costs three evaluated ones")
+	evaluated := mostEvaluated
+	if tokens < most {
+		evaluated = min(int(evalShare*evalCost*tokens/evaluations), mostEvaluated)
+	}
+	s.setInt("train.eval_tokens", max(evaluated/context, 1)*context,
+		"evaluations take 5 % of the time if it is short, at most 65,536 tokens each",
+		"a trained token costs three evaluated ones")
 	return steps
 }
 

@@ -39,7 +39,8 @@ type Options struct {
 	Begun func(gone func() error)
 	// The time for the run, counted from its beginning in this process. If it is not 0 and the schedule allows it, the
 	// number of steps is adapted to the time.
-	Time time.Duration
+	Time      time.Duration
+	MostSteps int // up to which the number of steps may be raised for Time; 0: without limit
 	// Returns the exit code of an error, which the ranks exchange; nil if the process does not exit with it.
 	ExitCode func(error) int
 

@@ -75,6 +75,9 @@ func (s *session) keepPace() error {
 	each := now.Sub(p.at) / time.Duration(max(made-p.made, 1))
 	steps, err := led(s.world, func() (int, error) {
 		steps := p.length(s.cfg, made, now)
+		if s.MostSteps > 0 {
+			steps = min(steps, max(s.MostSteps, s.cfg.Train.Steps))
+		}
 		if steps == s.cfg.Train.Steps {
 			return steps, nil
 		}

@@ -43,6 +43,17 @@ func TestLengthFollowsTheClock(t *testing.T) {
 	}
 }
 
+// However much time there is, a run gets no more steps than it may have.
+func TestLengthHasALimit(t *testing.T) {
+	cfg := smallConfig(t, traintest.Data(t), "train.steps=60", "schedule.name=wsd", "train.eval_every=0")
+	r, err := Run(context.Background(), Options{
+		Config: cfg, Dir: t.TempDir() + "/run", Threads: 2, Time: time.Minute, MostSteps: 80,
+	})
+	if err != nil || r.Step != 80 || r.Steps != 80 {
+		t.Errorf("%v, want 80 steps: %v", r, err)
+	}
+}
+
 // A run whose length has followed the clock is the run that had this length from its beginning, on any number of ranks
 // and resumed or not.
 func TestRunThatFollowsTheClockHasTheBitsOfAPlainOne(t *testing.T) {

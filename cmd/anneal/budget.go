@@ -208,15 +208,15 @@ func printBudget(s *session, b *plan.Budgeted) {
 	p := b.Predicted
 	s.prosef("#   ", "# predicted: %s, %s, %s of memory\n", p.Quality(),
 		time.Duration(p.Seconds*float64(time.Second)).Round(time.Second), memorySize(p.MemoryBytes))
-	if p.Epochs > usefulEpochs {
-		s.warn(fmt.Sprintf("the text is read %.0f times: beyond some %d times, repeated tokens teach next to nothing "+
-			"(Muennighoff et al. 2023)\n  add text, or give less time", p.Epochs, usefulEpochs))
+	switch {
+	case b.ReadsEnough():
+		s.prosef("#   ", "# the run ends before the budget: reading so short a text more often makes models worse\n"+
+			"#   add text, or set train.steps\n")
+	case p.Epochs > 1.01*plan.MostEpochs:
+		s.warn(fmt.Sprintf("the text is read %.0f times: models that read a short text more than some %d times got "+
+			"worse on other text (docs/budget.md)\n  add text, or give fewer steps", p.Epochs, plan.MostEpochs))
 	}
 }
-
-// usefulEpochs is about R* of Muennighoff et al. 2023 (arXiv 2305.16264), after which what a repetition is worth has
-// fallen to 1/e.
-const usefulEpochs = 15
 
 // dryRunBudget prints what the run needs, and emits the values derived from the budget.
 func dryRunBudget(s *session, cfg *config.Config, memory int64, b *plan.Budgeted) error {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"anneal/dataset"
 )
 
 func TestConfigDiff(t *testing.T) {
@@ -63,6 +65,14 @@ func TestInitWritesAConfigThatTrains(t *testing.T) {
 		!strings.Contains(string(text), "threads: 1\n") {
 		t.Fatalf("%v\n%s", err, text)
 	}
+	d, err := dataset.Open(filepath.Join(dir, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if share := d.Manifest.ValFraction; share != 0.1 {
+		t.Errorf("of little text the share %v is held out, want a tenth", share)
+	}
+	d.Close()
 	short := []string{"train.steps=2", "schedule.warmup=1"}
 	_, named, _ := strings.Cut(string(text), "#   anneal ")
 	named, _, _ = strings.Cut(named, "\n")

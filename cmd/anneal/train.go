@@ -79,6 +79,7 @@ func (c trainCmd) Run(s *session) error {
 	if c.budgeted.Derives("train.steps") {
 		// The time for measuring counts. All ranks have a time limit or none has, and rank 0's clock decides.
 		o.Time = max(c.Budget.duration()-time.Since(start), time.Millisecond)
+		o.MostSteps = c.budgeted.MostSteps
 	}
 	return s.whileTraining(func(ctx context.Context) error {
 		r, err := run.Run(ctx, o)
