@@ -106,7 +106,7 @@ func (b *browser) call(method string, params any) json.RawMessage {
 			Method string
 			Params json.RawMessage
 			Result json.RawMessage
-			Error  any
+			Error  *struct{ Message string }
 		}
 		b.socket.SetReadDeadline(time.Now().Add(time.Minute))
 		if err := websocket.JSON.Receive(b.socket, &m); err != nil {
@@ -114,8 +114,8 @@ func (b *browser) call(method string, params any) json.RawMessage {
 		}
 		switch {
 		case m.ID == b.last:
-			if m.Error != nil {
-				b.t.Fatalf("%s: %v", method, m.Error)
+			if m.Error != nil && !strings.Contains(m.Error.Message, "target navigated") { // the page loads again
+				b.t.Fatalf("%s: %s", method, m.Error.Message)
 			}
 			return m.Result
 		case m.Method == "Runtime.consoleAPICalled", m.Method == "Runtime.exceptionThrown",

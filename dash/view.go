@@ -238,17 +238,16 @@ func (f *facts) fullDisk() string {
 		units.FormatBytes(f.free), units.FormatBytes(f.checkpoints[0].Bytes))
 }
 
-// journalAlerts returns what went wrong since the run was last started, newest last.
-func journalAlerts(lines []run.JournalLine) []Alert {
-	from := 0
-	for i, l := range lines {
-		if l.Event == "started" {
-			from = i
-		}
-	}
-	var list []Alert
-	for _, l := range lines[from:] {
-		if slices.Contains([]string{"warning", "failed", "diverged", "rewound"}, l.Event) {
+// journalAlerts returns what went wrong since the run was last started, newest last. A divergence after which the run
+// went on by itself is told by its "rewound".
+func journalAlerts(lines []run.JournalLine) (list []Alert) {
+	for _, l := range lines {
+		switch l.Event {
+		case "started":
+			list = nil
+		case "continued":
+			list = slices.DeleteFunc(list, func(a Alert) bool { return a.Kind == "diverged" })
+		case "warning", "failed", "diverged", "rewound":
 			list = append(list, Alert{l.Event, l.Step, l.Text})
 		}
 	}

@@ -80,13 +80,14 @@ func (a *Ablated) TokensPerSecond() float64 {
 
 // ArenaBytes is the memory laid out for the tensors of each run; 0 if all diverged.
 func (a *Ablated) ArenaBytes() (sum int64) {
-	for _, r := range a.finite() {
-		for _, arena := range r.Arenas {
-			sum += arena.Bytes
-		}
-		return sum
+	finite := a.finite()
+	if len(finite) == 0 {
+		return 0
 	}
-	return 0
+	for _, arena := range finite[0].Arenas {
+		sum += arena.Bytes
+	}
+	return sum
 }
 
 // finite returns the runs that did not diverge.

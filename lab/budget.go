@@ -69,16 +69,19 @@ func textOf(cfg *config.Config) (plan.Text, error) {
 		return plan.Text{}, err
 	}
 	shares := dataset.Normalised(mix.Expected(uint64(cfg.Train.Steps * cfg.Train.BatchTokens / length)))
-	repeated, bytes := 0.0, 0.0 // of a token
+	repeated, bytes, all := 0.0, 0.0, uint64(0) // repeated and bytes are those of a token
 	for i, d := range sets {
 		m := d.Manifest.Train
 		tokens := float64(m.Tokens) // a loader needs at least two
 		repeated += shares[i] * shares[i] / tokens
 		bytes += shares[i] * float64(m.TextBytes) / tokens
+		if shares[i] > 0 {
+			all += m.Tokens
+		}
 	}
 	return plan.Text{
 		Tokens: int64(math.Round(1 / repeated)), Bytes: int64(math.Round(bytes / repeated)),
-		Vocab: sets[0].Manifest.Tokenizer.VocabSize,
+		All: int64(all), Vocab: sets[0].Manifest.Tokenizer.VocabSize,
 	}, nil
 }
 

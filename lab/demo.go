@@ -12,6 +12,7 @@ import (
 	"anneal/config"
 	"anneal/dataset"
 	"anneal/model"
+	"anneal/plan"
 	"anneal/prepare"
 	"anneal/run"
 	"anneal/train"
@@ -88,20 +89,20 @@ func (o DemoOptions) train(ctx context.Context, dir, data string) (*run.Result, 
 			float64(m.Train.Tokens)/1e6, m.Val.Documents))
 	}
 	begin := time.Now()
-	cfg, err := o.config(ctx, data)
+	cfg, budgeted, err := o.config(ctx, data)
 	if err != nil {
 		return nil, err
 	}
 	options := run.Options{Config: cfg, Dir: dir, OnProgress: o.OnProgress, Warn: o.OnStage, Note: o.OnStage}
 	if o.timed() {
-		options.Time = o.time() - time.Since(begin)
+		options.Time, options.MostSteps = o.time()-time.Since(begin), budgeted.MostSteps
 	}
 	return run.Run(ctx, options)
 }
 
 // config returns the config of the demo's run. It is derived from the time or, with a fixed number of steps, from
 // three minutes and a fixed width, so that the run does not depend on the speed of the machine.
-func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, error) {
+func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, *plan.Budgeted, error) {
 	set := []string{
 		"data.path=" + data, fmt.Sprintf("seed=%d", o.Seed), fmt.Sprintf("threads=%d", o.Threads),
 	}
@@ -109,6 +110,7 @@ func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, e
 		set = append(set, fmt.Sprintf("train.steps=%d", cmp.Or(o.Steps, demoSteps)), "model.dim=128",
 			fmt.Sprintf("train.minutes=%g", o.Minutes))
 	}
+	var budgeted *plan.Budgeted
 	cfg, err := config.Sources{Overrides: set, Complete: func(cfg *config.Config) error {
 		dev, err := train.OpenDevice(cfg, "", 0)
 		if err != nil {
@@ -120,14 +122,14 @@ func (o DemoOptions) config(ctx context.Context, data string) (*config.Config, e
 			return err
 		}
 		o.OnStage("measuring how fast models of several sizes train")
-		_, err = b.Derive(cfg)
+		budgeted, err = b.Derive(cfg)
 		return err
 	}}.Load()
 	if err == nil {
 		o.OnStage(fmt.Sprintf("model: %d layers of width %d on %d ranks, %s: %d steps at first", cfg.Model.Layers,
 			cfg.Model.Dim, cfg.Parallel.Ranks, cfg.Optimizer.Name, cfg.Train.Steps))
 	}
-	return cfg, err
+	return cfg, budgeted, err
 }
 
 // timed reports whether the run's length is derived from the time.

@@ -34,6 +34,7 @@ type InitOptions struct {
 	OnStage func(string)                         // says what begins
 	OnText  func(what string, read, total int64) // progress of reading
 	OnRead  func(corpus.Report)                  // receives the report on reading o.Text
+	Warn    func(string)                         // receives warnings for the user
 }
 
 // InitResult describes the files written, and their contents.
@@ -123,12 +124,12 @@ func (o InitOptions) data(ctx context.Context) (string, error) {
 		t.Progress = func(read, total int64) { o.OnText(what, read, total) }
 		return t
 	}
-	reader, err := corpus.Open(o.Text.Paths, o.Text.Options)
-	if err != nil {
-		return "", err
-	}
 	vocab := o.Vocab
 	if vocab == 0 {
+		reader, err := corpus.Open(o.Text.Paths, o.Text.Options)
+		if err != nil {
+			return "", err
+		}
 		vocab = vocabFor(reader.Size())
 	}
 	tok, report, err := prepare.TrainTokenizer(ctx, text("tokenizer"),
@@ -138,21 +139,22 @@ func (o InitOptions) data(ctx context.Context) (string, error) {
 	}
 	o.OnStage(fmt.Sprintf("tokenizer: %s tokens learnt from %s in %s",
 		units.Commas(tok.VocabSize()), units.FormatSize(report.Bytes), units.Count(report.Files, "file")))
+	read := report.Bytes
 	m, report, err := prepare.BuildData(ctx, text("data"), prepare.DataOptions{
 		Dir: dir, Tokenizer: tok, TokenizerPath: filepath.Join(dir, "tokenizer.json"),
-		ValFraction: heldOutOf(reader.Size()), Threads: o.Threads,
+		ValFraction: heldOutOf(read), Threads: o.Threads,
 	})
 	if err == nil {
 		o.OnRead(report)
-		if what, _, little := strings.Cut(prepare.RemarkHeldOut(m), "\n"); little {
-			o.OnStage(what + "\n  add documents, or hold more out with `anneal data build --val`")
+		if remark := prepare.RemarkHeldOut(m); remark != "" {
+			o.Warn(remark)
 		}
 	}
 	return dir, err
 }
 
-// heldOutOf returns the share of the documents of a text that is held out: a fiftieth, or of little text as much as has
-// about 20,000 tokens, up to a tenth.
+// heldOutOf returns the share of the documents that is held out of so many bytes of text: a fiftieth, or of little text
+// as much as has about 20,000 tokens, up to a tenth.
 func heldOutOf(bytes int64) float64 { return min(max(0.02, 60e3/float64(max(bytes, 1))), 0.1) }
 
 // vocabFor returns the vocabulary size for an amount of text. Small models of little text get a small table, which

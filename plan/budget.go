@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -25,25 +26,30 @@ type Budget struct {
 
 // Text is a data set to train on.
 type Text struct {
-	Tokens int64 // of the training split
+	Tokens int64 // of the training split; of a mixture as many as are worth it
+	All    int64 // of all sources of a mixture; 0: Tokens
 	Bytes  int64 // bytes of text of those tokens
 	Vocab  int
 }
 
-// MostEpochs is how often the steps that a budget derives read a text at most. Models of the sizes of a budget that
-// read 140,000 tokens 8 times instead of 4 were 12 to 28 % worse on other text, and with 560,000 tokens 0 to 6 %
-// (docs/budget.md). Models of billions of tokens lose next to nothing in 4 epochs (Muennighoff et al. 2023, arXiv
-// 2305.16264).
-const MostEpochs = 4
+// mostEpochs is how often the steps that a budget derives read the text at most. Small models that read a short text
+// more often get worse on other text: for 140,000, 560,000 and 2.5M tokens, two, four and eight times were the best of
+// those tried (docs/budget.md). Beyond some 16 times repeated tokens teach next to nothing whatever their number
+// (Muennighoff et al. 2023, arXiv 2305.16264).
+func (t Text) mostEpochs() float64 { return min(max(4*math.Sqrt(t.all()/560e3), 2), 16) }
 
-// most returns how many tokens of the text a run reads at most, in MostEpochs: at least a batch, whatever the text.
-func (t Text) most() float64 { return max(MostEpochs*float64(t.Tokens), budgetBatch) }
+// all returns the tokens of the text, at least one.
+func (t Text) all() float64 { return float64(max(cmp.Or(t.All, t.Tokens), 1)) }
 
 // Budgeted holds what was derived from a budget.
 type Budgeted struct {
 	Derived   []Derived `json:"derived"`
 	Predicted Predicted `json:"predicted"`
-	MostSteps int       `json:"-"` // that read the text MostEpochs times
+
+	// The text, and not the time, decides the number of steps.
+	ReadsEnough bool    `json:"-"`
+	MostSteps   int     `json:"-"` // up to which a run for the budget may grow
+	MostEpochs  float64 `json:"-"` // how often the text should be read at most
 }
 
 // Derives reports whether the value of a key was derived from the budget. b may be nil.
@@ -57,13 +63,6 @@ func (b *Budgeted) Apply(cfg *config.Config) {
 	for _, d := range b.Derived {
 		s.set(d.Key, d.Value, d.Rule, d.Source)
 	}
-}
-
-// ReadsEnough reports whether the text, and not the budget, decides the number of steps. b may be nil.
-func (b *Budgeted) ReadsEnough() bool {
-	return b.Derives("train.steps") && slices.ContainsFunc(b.Derived, func(d Derived) bool {
-		return d.Key == "train.steps" && d.Value == strconv.Itoa(b.MostSteps)
-	})
 }
 
 // Derived is a key whose value was derived from a budget.
@@ -108,7 +107,8 @@ const (
 	evaluations       = 10
 	evalShare         = 0.05 // of the time is evaluation
 	mostEvaluated     = 65536
-	evalCost          = 3 // evaluated tokens that cost as much as one trained token
+	leastSteps        = 10 // however short the text
+	evalCost          = 3  // evaluated tokens that cost as much as one trained token
 )
 
 // Derive sets the keys of cfg that were not given to the best values for the time: first the recipe, then the size
@@ -129,7 +129,8 @@ func (b Budget) Derive(cfg *config.Config) (*Budgeted, error) {
 	r := &Budgeted{Derived: append(recipe, best.derived...)}
 	r.Predicted = Predicted{best.loss, b.seconds(best), best.memory,
 		best.read / max(float64(b.Data.Tokens), 1)}
-	r.MostSteps = int(b.Data.most() / float64(best.resolved.Train.BatchTokens))
+	r.ReadsEnough, r.MostEpochs = best.enough, b.Data.mostEpochs()
+	r.MostSteps = int(best.most(b) / float64(best.resolved.Train.BatchTokens))
 	return r, nil
 }
 

@@ -19,6 +19,7 @@ type candidate struct {
 	steps    int     // 0 if the budget is too small for one
 	loss     float64 // bits per byte
 	read     float64 // tokens until the run ends
+	enough   bool    // it reads all that it should of the text
 	memory   int64
 }
 
@@ -31,6 +32,11 @@ const (
 // gainOfSize is the factor of the best loss so far that a larger model must stay below to be chosen. A smaller gain is
 // no reason to train a larger model, and with scarce text the law falls for ever by less and less.
 const gainOfSize = 0.999
+
+// wholeHead is the number of tokens from which on a whole head is better than half of one, whatever the law says. In
+// the same time, 4×64 with 2.1M tokens was 2 and 8 % better than 4×32 with 3.1M, and with 1.1M tokens 2 and 5 % worse
+// than 4×32 with 2.2M (docs/budget.md).
+const wholeHead = 2e6
 
 // errUnfit means that a size does not fit in memory.
 var errUnfit = errors.New("does not fit")
@@ -57,7 +63,7 @@ func (b Budget) choose(cfg *config.Config) (best *candidate, err error) {
 			return best, nil
 		case err != nil:
 			return nil, err
-		case best != nil && best.cfg.Model.Dim < headSize && c.tokens(b) >= copyTokens && c.steps > 0:
+		case best != nil && best.cfg.Model.Dim < headSize && c.tokens(b) >= wholeHead && c.steps > 0:
 			best, worse = c, 0
 		case best != nil && !(c.loss < gainOfSize*best.loss):
 			worse++
@@ -173,7 +179,7 @@ func (s *sheet) share(threads int, data Text) {
 // should of a short text, in whole sequences, and at least one sequence per rank.
 func (s *sheet) leastBatch(data Text) int {
 	context := max(s.cfg.Model.Context, 1)
-	return max(min(budgetBatch, batchFor(data.most()))/context, s.cfg.Parallel.Ranks, 1) * context
+	return max(min(budgetBatch, batchFor(data.mostEpochs()*data.all()))/context, s.cfg.Parallel.Ranks, 1) * context
 }
 
 // batchFor returns the tokens of a step, a power of two, for the tokens of a run.
@@ -181,22 +187,32 @@ func batchFor(tokens float64) int {
 	return 1 << int(math.Log2(budgetBatch*math.Pow(tokens/budgetBatchTokens, 0.4))+1e-9)
 }
 
+// batch returns the tokens of a step: those that are given, or the least.
+func (s *candidate) batch(b Budget) int {
+	if s.cfg.Origin("train.batch_tokens") == (config.Origin{}) {
+		return s.leastBatch(b.Data)
+	}
+	return s.cfg.Train.BatchTokens
+}
+
+// most returns how many tokens the run should read at most: those that the text is good for, in a few steps at least.
+func (s *candidate) most(b Budget) float64 {
+	return max(b.Data.mostEpochs()*b.Data.all(), leastSteps*float64(s.batch(b)))
+}
+
 // tokens returns how many tokens the run reads: those of its steps if the number of steps is given, else those that
-// fit in the budget at the machine's speed, at most MostEpochs of the text.
+// fit in the budget at the machine's speed, or the most that it should read.
 func (s *candidate) tokens(b Budget) float64 {
 	if s.cfg.Origin("train.steps") == (config.Origin{}) {
-		return min(b.stepSeconds()*s.speed, b.Data.most())
+		return min(b.stepSeconds()*s.speed, s.most(b))
 	}
-	batch := s.cfg.Train.BatchTokens
-	if s.cfg.Origin("train.batch_tokens") == (config.Origin{}) {
-		batch = s.leastBatch(b.Data)
-	}
-	return float64(s.cfg.Train.Steps * batch)
+	return float64(s.cfg.Train.Steps * s.batch(b))
 }
 
 // length derives batch, steps and evaluations from the run's tokens. It returns the steps.
 func (s *candidate) length(b Budget, source string) int {
-	tokens, most := s.tokens(b), b.Data.most()
+	tokens := s.tokens(b)
+	s.enough = s.cfg.Origin("train.steps") == (config.Origin{}) && tokens == s.most(b)
 	context := max(s.cfg.Model.Context, 1)
 	batch := max(batchFor(tokens)/context*context, s.leastBatch(b.Data))
 	s.setInt("train.batch_tokens", batch, "4,096 · (tokens / 6.4M)^0.4, at least 4,096 unless the text is short, down "+
@@ -207,22 +223,27 @@ func (s *candidate) length(b Budget, source string) int {
 		return 0
 	}
 	rule := fmt.Sprintf("90 %% of the budget at %s tokens/s", units.Commas(int64(s.speed)))
-	if tokens >= most {
-		rule, source = fmt.Sprintf("the text %d times, in less than the budget: models that read a short text more "+
-			"often got worse", MostEpochs), labBook
+	if s.enough {
+		rule, source = fmt.Sprintf("the text %.1f times, in less than the budget: models that read a short text more "+
+			"often got worse", tokens/b.Data.all()), labBook
 	}
 	s.setInt("train.steps", steps, rule, source)
-	steps = s.cfg.Train.Steps
-	s.setInt("train.eval_every", max(steps/evaluations, 1), "ten evaluations", "convention")
-	s.setInt("samples.every", max(steps/evaluations, 1), "a text with each evaluation", "convention")
-	evaluated := mostEvaluated
-	if tokens < most {
-		evaluated = min(int(evalShare*evalCost*tokens/evaluations), mostEvaluated)
+	s.evaluations(b, tokens)
+	return s.cfg.Train.Steps
+}
+
+// evaluations derives when and how much a run of so many tokens evaluates.
+func (s *candidate) evaluations(b Budget, tokens float64) {
+	every, context := max(s.cfg.Train.Steps/evaluations, 1), max(s.cfg.Model.Context, 1)
+	s.setInt("train.eval_every", every, "ten evaluations", "convention")
+	s.setInt("samples.every", every, "a text with each evaluation", "convention")
+	trained := evalShare * tokens // in the time of the evaluations
+	if s.enough {
+		trained = max(trained, (b.Time.Seconds()*s.speed-tokens)/2)
 	}
-	s.setInt("train.eval_tokens", max(evaluated/context, 1)*context,
-		"evaluations take 5 % of the time if it is short, at most 65,536 tokens each",
+	s.setInt("train.eval_tokens", max(min(int(evalCost*trained/evaluations), mostEvaluated)/context, 1)*context,
+		"evaluations take 5 % of the time, or half of what a short text leaves, at most 65,536 tokens each",
 		"a trained token costs three evaluated ones")
-	return steps
 }
 
 // rate derives the learning rates of an optimizer that has been tuned for budgets.

@@ -38,7 +38,7 @@ func RemarkHeldOut(m dataset.Manifest) string {
 		return remark + fmt.Sprintf("add text: the data has only %s tokens in all, and %s should be held out",
 			units.Commas(all), units.Commas(enoughHeldOut))
 	}
-	return remark + fmt.Sprintf("try --val %v, which holds out about %s tokens", share,
+	return remark + fmt.Sprintf("try `anneal data build --val %v`, which holds out about %s tokens", share,
 		units.Commas(int64(share*float64(all))))
 }
 

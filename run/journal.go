@@ -203,7 +203,7 @@ func (s *session) endJournal(r *Result, err error) {
 		event, text = "failed", err.Error()
 	case r.Interrupted:
 		event = "stopped"
-	case r.Better != nil: // reports show it
+	case r.Better != nil && s.made > 0: // reports show it
 		s.journal.write("warning", "an earlier evaluation was better: "+r.Better.String())
 	}
 	s.journal.write(event, text)

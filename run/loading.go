@@ -97,16 +97,20 @@ func (s *session) checkHeld(from runDir, info checkpoint.Info) error {
 
 // checkState returns an error unless the state just loaded belongs to this model and this data.
 func (s *session) checkState(from runDir) error {
-	// The data was opened before it was known which batches the run has had.
-	if cfg := s.last.continued(s.cfg); cfg != s.cfg {
-		if err := s.openTraining(cfg); err != nil {
-			return err
-		}
-	}
 	if err := s.trainer.RestoreDomains(s.last.Domains, s.Dir); err != nil {
 		return err
 	}
-	if err := s.corpus.Train.Check(s.last.Data); err != nil {
+	opened := s.cfg // before it was known which batches the run has had
+	err := s.last.readAs(s.cfg, func(cfg *config.Config) error {
+		if cfg != opened {
+			opened = cfg
+			if err := s.openTraining(cfg); err != nil {
+				return err
+			}
+		}
+		return s.corpus.Train.Check(s.last.Data)
+	})
+	if err != nil {
 		return &dataset.Error{Err: err}
 	}
 	if err := s.last.checkGroups(s.cfg.Parallel.Outer, from); err != nil {

@@ -38,6 +38,18 @@ func (s *state) continued(cfg *config.Config) *config.Config {
 	return cfg.After(past)
 }
 
+// readAs calls open with the configuration for the data of a run that continues from this state with cfg. If that is
+// not how the run has read, or what is to come does not fit it, it is cfg itself: its steps then count as if all had
+// had its batches.
+func (s *state) readAs(cfg *config.Config, open func(*config.Config) error) error {
+	continued := s.continued(cfg)
+	err := open(continued)
+	if err != nil && continued != cfg {
+		err = open(cfg)
+	}
+	return err
+}
+
 // beginStretch notes that the steps after this state are trained with cfg.
 func (s *state) beginStretch(cfg *config.Config) {
 	step, n := s.Progress.Step, len(s.Past)

@@ -2,14 +2,16 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"anneal/config"
 	"anneal/tasks"
 	"anneal/train"
 )
 
-// openTasks opens the tasks of a run, on all ranks. A resume does without tasks that the leader cannot use, because
+// openTasks opens the tasks of a run, on all ranks. A resume does without tasks that the leader cannot find, because
 // they are only for reading: it warns.
 func (s *session) openTasks() error {
 	if s.cfg.Eval.Tasks == "" {
@@ -17,10 +19,10 @@ func (s *session) openTasks() error {
 	}
 	fault := s.readTasks()
 	without, err := led(s.world, func() (bool, error) {
-		if fault == nil || !Exists(s.Dir) {
+		if !errors.Is(fault, fs.ErrNotExist) || !Exists(s.Dir) {
 			return false, nil
 		}
-		s.warnEarly(fmt.Sprintf("eval.tasks: %v; the model is not asked", fault))
+		s.warnEarly(fmt.Sprintf("the model is not asked the tasks of eval.tasks: %v", fault))
 		return true, nil
 	})
 	if err != nil || without {

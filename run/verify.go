@@ -95,10 +95,13 @@ func (r *VerifyReport) compare(d runDir, cfg *config.Config) error {
 		return err
 	}
 	defer c.Close()
-	if err := c.OpenTraining(last.continued(cfg)); err != nil {
-		return err
-	}
-	if err := c.Train.Check(last.Data); err != nil {
+	err = last.readAs(cfg, func(cfg *config.Config) error {
+		if err := c.OpenTraining(cfg); err != nil {
+			return err
+		}
+		return c.Train.Check(last.Data)
+	})
+	if err != nil {
 		return d.saysWhere(cfg, &dataset.Error{Err: err})
 	}
 	return nil

@@ -209,12 +209,13 @@ func printBudget(s *session, b *plan.Budgeted) {
 	s.prosef("#   ", "# predicted: %s, %s, %s of memory\n", p.Quality(),
 		time.Duration(p.Seconds*float64(time.Second)).Round(time.Second), memorySize(p.MemoryBytes))
 	switch {
-	case b.ReadsEnough():
+	case p.Epochs > 1.01*b.MostEpochs:
+		s.warn(fmt.Sprintf("the text is read %.0f times: models that read so much text more than some %.0f times "+
+			"gained nothing or got worse on other text (docs/budget.md)\n  add text, or give fewer steps",
+			p.Epochs, b.MostEpochs))
+	case b.ReadsEnough:
 		s.prosef("#   ", "# the run ends before the budget: reading so short a text more often makes models worse\n"+
 			"#   add text, or set train.steps\n")
-	case p.Epochs > 1.01*plan.MostEpochs:
-		s.warn(fmt.Sprintf("the text is read %.0f times: models that read a short text more than some %d times got "+
-			"worse on other text (docs/budget.md)\n  add text, or give fewer steps", p.Epochs, plan.MostEpochs))
 	}
 }
 

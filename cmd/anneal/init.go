@@ -53,7 +53,7 @@ func (c initCmd) Run(s *session) error {
 				Paths: c.Data, Options: corpus.Options{Extensions: c.Ext, TextField: c.TextField},
 			},
 			OnStage: func(text string) { s.notef("%s", text) }, OnText: s.readProgress(),
-			OnRead: func(read corpus.Report) { input = read; s.reportText(read) },
+			OnRead: func(read corpus.Report) { input = read; s.reportText(read) }, Warn: s.warn,
 		})
 		switch {
 		case errors.Is(err, plan.ErrBudget), errors.Is(err, fs.ErrExist):

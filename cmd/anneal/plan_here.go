@@ -78,7 +78,7 @@ func (c planCmd) model(s *session) (cluster.Recipe, error) {
 	if remark != "" {
 		s.notef("%s", remark)
 	}
-	for _, text := range uncounted(cfg) {
+	for _, text := range c.uncounted(cfg) {
 		s.notef("%s", text)
 	}
 	r.Shape = shape

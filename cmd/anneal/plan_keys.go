@@ -29,25 +29,33 @@ func takenFor(key string) string {
 	return ""
 }
 
-// checkKeys refuses keys that would change nothing in a plan of a cluster.
+// checkKeys refuses keys that would change nothing in a plan of a cluster, unless they have their usual values.
 func checkKeys(overrides []string) error {
 	var faults []error
+	usual := config.Default()
 	for _, text := range overrides {
-		key, _, _ := strings.Cut(text, "=")
-		if takes := takenFor(key); takes != "" {
+		key, value, _ := strings.Cut(text, "=")
+		was, _ := usual.Value(key)
+		if takes := takenFor(key); takes != "" && value != was {
 			faults = append(faults, errors.New(doesNotCount(text, takes)))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// uncounted returns a remark for every key of a config that would change nothing in a plan of a cluster.
-func uncounted(cfg *config.Config) (remarks []string) {
+// uncounted returns a remark for every key of a config that would change nothing in a plan of a cluster, and which no
+// flag replaces.
+func (c planCmd) uncounted(cfg *config.Config) (remarks []string) {
+	replaced := map[string]bool{
+		"parallel.zero": c.Zero != nil, "train.micro_batch": c.Micro != nil, "precision": c.Precision != "",
+		"memory.recompute": c.Recompute != "",
+	}
 	plain := config.Default()
 	for _, k := range config.Keys() {
 		value, _ := cfg.Value(k.Name) // the key is known
 		usual, _ := plain.Value(k.Name)
-		if takes := takenFor(k.Name); takes != "" && cfg.Given(k.Name) && value != usual {
+		flagged := replaced[k.Name] || c.Mesh != "" && strings.HasPrefix(k.Name, "parallel.")
+		if takes := takenFor(k.Name); takes != "" && cfg.Given(k.Name) && value != usual && !flagged {
 			remarks = append(remarks, doesNotCount(k.Name+" = "+value, takes))
 		}
 	}

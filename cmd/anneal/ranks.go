@@ -50,11 +50,13 @@ func printRanks(s *session, cfg *config.Config, p *plan.Foresight) {
 	table.Flush()
 	printTable(s, text.String())
 	least, most := slices.Min(r.Bytes), r.Bytes[r.Fullest]
-	need := memorySize(least)
-	if to := memorySize(most); to != need {
-		need += " to " + to
+	between := func(of func(int64) string) string {
+		if of(least) == of(most) {
+			return of(least)
+		}
+		return of(least) + " to " + of(most)
 	}
-	s.prosef("# ", "# ranks need %s: %s to %s bytes\n", need, units.Commas(least), units.Commas(most))
+	s.prosef("# ", "# ranks need %s: %s bytes\n", between(memorySize), between(units.Commas[int64]))
 }
 
 func printTable(s *session, text string) {
