@@ -47,6 +47,25 @@ func TestAReportNeedsNothing(t *testing.T) {
 	}
 }
 
+// A run that rewound itself after a divergence went on: only the rewind is told, until the run is started again.
+func TestAlertsOfARunThatWentOn(t *testing.T) {
+	var lines []run.JournalLine
+	for _, c := range []struct{ event, want string }{
+		{"started", ""}, {"warning", "warning"}, {"diverged", "warning diverged"},
+		{"rewound", "warning diverged rewound"}, {"continued", "warning rewound"},
+		{"diverged", "warning rewound diverged"}, {"started", ""},
+	} {
+		lines = append(lines, run.JournalLine{Event: c.event})
+		var got []string
+		for _, a := range journalAlerts(lines) {
+			got = append(got, a.Kind)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("after %q: alerts %q, want %q", c.event, got, c.want)
+		}
+	}
+}
+
 // What a person should know is told: losses that are not finite, spikes, a slower machine, lines that are lost.
 func TestAlerts(t *testing.T) {
 	text := lines(1, 400)

@@ -23,6 +23,7 @@ func TestTextOfAMixture(t *testing.T) {
 		}
 	}
 	small, large := filepath.Join(dir, "small"), filepath.Join(dir, "large")
+	all := int64(0)
 	of := func(overrides ...string) (tokens, bytes float64) {
 		cfg := config.Default()
 		for _, text := range overrides {
@@ -34,6 +35,7 @@ func TestTextOfAMixture(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v", overrides, err)
 		}
+		all = x.All
 		return float64(x.Tokens), float64(x.Bytes)
 	}
 	a, aBytes := of("data.path=" + small)
@@ -44,6 +46,13 @@ func TestTextOfAMixture(t *testing.T) {
 		"s=1 l=1": 1 / (0.25/a + 0.25/b), "s=0 l=1, s=1 l=0 from 50%": 1 / (0.25/a + 0.25/b),
 	} {
 		tokens, bytes := of(mix, "data.weights="+weights)
+		read := a + b
+		if weights == "s=1 l=0" {
+			read = a
+		}
+		if float64(all) != read {
+			t.Errorf("%s: %d tokens in all sources, want %.0f", weights, all, read)
+		}
 		if math.Abs(tokens/want-1) > 0.001 {
 			t.Errorf("%s: %.0f tokens, want %.0f of %.0f and %.0f", weights, tokens, want, a, b)
 		}

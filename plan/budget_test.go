@@ -159,6 +159,7 @@ func TestAShortTextIsReadAFewTimes(t *testing.T) {
 		{10_000, nil, true, 2, 256}, {140_000, nil, true, 2, 1024}, {560_000, nil, true, 4, 2048},
 		{20e6, nil, false, 0, 4096}, {140_000, []string{"train.steps=5000"}, false, 0, 2048},
 		{140_000, []string{"train.batch_tokens=4096"}, true, 2, 4096},
+		{1300, []string{"train.batch_tokens=8192"}, true, 63, 8192}, // ten steps at least
 	} {
 		cfg, r, err := budgetedOn(t, Text{Tokens: c.tokens, Bytes: 3 * c.tokens, Vocab: 4096},
 			func(token float64) float64 { return 3e11 / (token + 3e6) }, time.Minute, 0, c.overrides...)
@@ -170,6 +171,23 @@ func TestAShortTextIsReadAFewTimes(t *testing.T) {
 			c.enough != (r.MostSteps == cfg.Train.Steps) {
 			t.Errorf("%d tokens, %v: read %.1f times in %d steps of %d, at most %d, and that is enough: %v", c.tokens,
 				c.overrides, epochs, cfg.Train.Steps, cfg.Train.BatchTokens, r.MostSteps, r.ReadsEnough)
+		}
+	}
+}
+
+// A small source that is read often does not end the run on a mixture; evaluations take what a short text leaves.
+func TestAMixtureIsReadByAllItsTokens(t *testing.T) {
+	speed := func(float64) float64 { return 20_000 }
+	_, r, err := budgetedOn(t, Text{Tokens: 5000, All: 20e6, Bytes: 15e3, Vocab: 4096}, speed, time.Minute, 0)
+	if err != nil || r.ReadsEnough {
+		t.Errorf("a mixture of 20M tokens is read enough in a minute: %v", err)
+	}
+	for seconds := 12.0; seconds < 200; seconds *= 1.3 {
+		_, r, err := budgetedOn(t, Text{Tokens: 100_000, Bytes: 3e5, Vocab: 4096}, speed,
+			time.Duration(seconds*float64(time.Second)), 0)
+		if err != nil || r.Predicted.Seconds > seconds {
+			t.Errorf("%.0f s: predicted to take %.1f s, enough read: %v; %v", seconds, r.Predicted.Seconds,
+				r.ReadsEnough, err)
 		}
 	}
 }

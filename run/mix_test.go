@@ -115,6 +115,32 @@ func TestAChangeOfTheMixComesAtItsStep(t *testing.T) {
 	}
 }
 
+// After an edit a change that is given in tokens may lie beyond the end of the run, which is then read without it.
+func TestAChangeOfTheMixMayComeTooLate(t *testing.T) {
+	a, b := traintest.Data(t), traintest.DataWith(t, 0.2, tokenizer.TrainOptions{VocabSize: 320})
+	cfg := traintest.Config("")
+	cfg.Train.Steps, cfg.Schedule.Warmup, cfg.Train.EvalEvery = 80, 1, 0
+	traintest.Override(cfg, "data.mix=a="+a+", b="+b, "data.weights=a=1, b=1 from 16384 tokens")
+	dir := filepath.Join(t.TempDir(), "run")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if _, err := Run(ctx, Options{Config: cfg, Dir: dir, OnProgress: func(e train.Event) {
+		if e.Step == 16 {
+			cancel()
+		}
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, dir, "train.batch_tokens=512", "train.steps=36") // 14,336 tokens in all
+	r, err := Resume(context.Background(), Options{Dir: dir})
+	if err != nil || r.Step != 36 || r.SourceTokens["b"] != 0 {
+		t.Errorf("%+v, want 36 steps without b: %v", r, err)
+	}
+	if _, err := Verify(dir); err != nil {
+		t.Error(err)
+	}
+}
+
 // A mix of which only one source is read is a run on that source, bit for bit.
 func TestMixOfOneSourceIsARunOnIt(t *testing.T) {
 	a, b := traintest.Data(t), traintest.DataWith(t, 0.2, tokenizer.TrainOptions{VocabSize: 320})

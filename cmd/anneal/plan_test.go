@@ -342,6 +342,12 @@ func TestPlansOfAClusterNameWhatDoesNotCount(t *testing.T) {
 	if n := strings.Count(errs, "does not count"); code != exitOK || n != 6 {
 		t.Errorf("exit %d, %d remarks, want 6: %s", code, n, errs)
 	}
+	code, _, errs = anneal("plan", file, "--on", "8xh100-80gb", "--micro", "4", "--zero", "3", "--precision", "fp8",
+		"--recompute", "full", "memory.offload=none")
+	if n := strings.Count(errs, "does not count"); code != exitOK || n != 1 || !strings.Contains(errs, "ranks = 2") {
+		t.Errorf("exit %d, %d remarks on keys that flags and usual values replace, want that on ranks: %s", code,
+			n, errs)
+	}
 }
 
 // A missing data set is a data error, on this machine and on a cluster.
