@@ -136,6 +136,9 @@ func (a *attention) flops(n int) float64 {
 	if a.linear {
 		return a.linearFLOPs(n)
 	}
+	if n == 0 {
+		return 0
+	}
 	flops := 2 * a.seen.density(n) * float64(n) * float64(a.heads.Q*a.heads.Size)
 	if a.global != nil {
 		g := float64(min(a.global.N, n))

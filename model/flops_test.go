@@ -69,6 +69,16 @@ func TestFLOPsPerTokenGoByThePattern(t *testing.T) {
 	}
 }
 
+// Without a sequence only the products with weights count, whatever the pattern.
+func TestFLOPsPerTokenWithoutASequenceAreThoseOfProducts(t *testing.T) {
+	c := outline(4, 64, 4, 2, 192, 256, 100, false).Config
+	want := Outline(c, precision.Policy{}).FLOPsPerToken(0)
+	c.Attention, c.LongformerGlobalProjections = seen("longformer:3:3,window:16,full"), true
+	if got := Outline(c, precision.Policy{}).FLOPsPerToken(0); !(got > want && got < 1.01*want) {
+		t.Errorf("%s: %g FLOPs, want little more than %g, for the global tokens", c.Attention, got, want)
+	}
+}
+
 // A batch counts its products and the pairs of a query and a key in one document, whatever the layers look at.
 func TestBatchFLOPsCountPairsInsideDocuments(t *testing.T) {
 	c := outline(5, 64, 4, 2, 192, 256, 100, false).Config
