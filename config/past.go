@@ -15,7 +15,8 @@ type Stretch struct {
 
 // After returns the configuration for the data of a run that made steps with other configurations before it continues
 // with c. Its Order and Mix count the samples that these steps have read, so that a change of the mixture comes at its
-// step even if train.batch_tokens has changed meanwhile. The result is c if that makes no difference.
+// step even if train.batch_tokens has changed meanwhile. The result is c if that makes no difference, or if a change
+// would come after the end or at the same step as another.
 func (c *Config) After(past []Stretch) *Config {
 	now, _ := c.BatchRamp()
 	other := func(s Stretch) bool {
@@ -27,6 +28,10 @@ func (c *Config) After(past []Stretch) *Config {
 	}
 	r := c.Clone()
 	r.past = past
+	_, faultyMix := r.weightsStages()
+	if _, faultyOrder := r.Order(); faultyMix != nil || faultyOrder != nil {
+		return c
+	}
 	return r
 }
 

@@ -77,10 +77,7 @@ func (c *Config) BatchRamp() (schedule.BatchRamp, error) {
 }
 
 // Tokens returns how many tokens a valid run reads.
-func (c *Config) Tokens() int64 {
-	r, _ := c.BatchRamp()
-	return int64(r.Tokens(c.Train.Steps))
-}
+func (c *Config) Tokens() int64 { return int64(c.tokensAfter(c.Train.Steps)) }
 
 // microBatchFor returns the derived train.micro_batch. It divides the sequences of every step, and gives every step at
 // least two micro-batches if the noise scale compares them.

@@ -93,6 +93,9 @@ func TestAChangeOfTheMixComesAtItsStep(t *testing.T) {
 	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
+	if n := Continued(dir, mustLoad(t, dir)).Tokens(); n != 16*256+20*512 {
+		t.Errorf("%d tokens are planned", n)
+	}
 	branch := filepath.Join(t.TempDir(), "branch")
 	if _, err := Branch(context.Background(), Options{Config: mustLoad(t, dir), Dir: branch}, dir, 16); err != nil {
 		t.Fatal(err)

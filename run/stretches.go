@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"anneal/checkpoint"
 	"anneal/config"
 	"anneal/schedule"
 	"anneal/train"
@@ -38,9 +39,17 @@ func (s *state) continued(cfg *config.Config) *config.Config {
 	return cfg.After(past)
 }
 
+// Continued returns cfg for a plan of the run in dir: it counts the steps that the run has made with their batches.
+func Continued(dir string, cfg *config.Config) *config.Config {
+	var last state
+	if _, err := checkpoint.LoadState(runDir(dir).checkpoints(), &last); err != nil {
+		return cfg
+	}
+	return last.continued(cfg)
+}
+
 // readAs calls open with the configuration for the data of a run that continues from this state with cfg. If that is
-// not how the run has read, or what is to come does not fit it, it is cfg itself: its steps then count as if all had
-// had its batches.
+// not how the run has read, it is cfg itself: its steps then count as if all had had its batches.
 func (s *state) readAs(cfg *config.Config, open func(*config.Config) error) error {
 	continued := s.continued(cfg)
 	err := open(continued)

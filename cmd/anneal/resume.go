@@ -60,6 +60,6 @@ func (c resumeCmd) prepare(s *session, overrides []string) (*config.Config, *pla
 		return nil, nil, err
 	}
 	cfg.Device = cmp.Or(c.Device, cfg.Device)
-	plan, err := s.header(cfg, int(c.Threads))
+	plan, err := s.header(run.Continued(c.Dir, cfg), int(c.Threads))
 	return cfg, plan, err
 }
