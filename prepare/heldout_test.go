@@ -20,11 +20,13 @@ func TestASmallHeldOutSplitIsRemarkedOn(t *testing.T) {
 		{counts(1, 1_000_000), counts(0, 0), 0, ""},
 		{counts(0, 0), counts(50, 10_000), 1, ""},
 		{counts(300, 1_000_000), counts(1, 210), 0.001, "210 tokens in one document are held out, too few to compare " +
-			"models\n  try --val 0.01, which holds out about 10,002 tokens"},
+			"models\n  try `anneal data build --val 0.01`, which holds out about 10,002 tokens"},
 		{counts(300, 300_000), counts(3, 2_900), 0.01,
-			"2,900 tokens in 3 documents are held out, too few to compare models\n  try --val 0.04, which"},
+			"2,900 tokens in 3 documents are held out, too few to compare models\n" +
+				"  try `anneal data build --val 0.04`"},
 		{counts(30, 1_000_000), counts(1, 20_000), 0.01,
-			"20,000 tokens in one document are held out, too few to compare models\n  try --val 0.02"},
+			"20,000 tokens in one document are held out, too few to compare models\n" +
+				"  try `anneal data build --val 0.02`"},
 		{counts(30, 3_000), counts(1, 210), 0.01,
 			"add text: the data has only 3,210 tokens in all, and 10,000 should be held out"},
 		{counts(0, 0), counts(30, 3_000), 1, "add text"},
