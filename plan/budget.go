@@ -26,7 +26,7 @@ type Budget struct {
 
 // Text is a data set to train on.
 type Text struct {
-	Tokens int64 // of the training split; of a mixture as many as are worth it
+	Tokens int64 // of the training split; of a mixture, those of one text that is repeated as often
 	All    int64 // of all sources of a mixture; 0: Tokens
 	Bytes  int64 // bytes of text of those tokens
 	Vocab  int
